@@ -1,0 +1,132 @@
+/*
+ * edit_codec.h - the bytes in which edits travel and rest.
+ *
+ * One format for three places: the parameter of sheet.apply, the data of a stored
+ * batch, and what sheet.tail and sheet.read_cells return. Pure C, no allocation,
+ * no PostgreSQL: both programs, the unit tests and the fuzzer link it.
+ *
+ *   stream := batch*
+ *   batch  := u8 version(=1) uvarint first_seq uvarint at uvarint count edit{count}
+ *   edit   := u8 head
+ *             [uvarint uid]          absent when head has EDIT_SAME_UID (same as the edit before)
+ *             [uvarint row]          absent when head has EDIT_SAME_ROW
+ *             uvarint col
+ *             uvarint len, bytes     content (UTF-8, no NUL)
+ *             [uvarint len, bytes]   style, when head has EDIT_HAS_STYLE
+ *             [uvarint len, bytes]   old content, when head has EDIT_HAS_OLD
+ *   head   := low 4 bits kind, high 4 bits EDIT_* flags
+ *
+ * uvarint is LEB128 of an unsigned 64-bit number, at most 10 bytes, no overlong check beyond that.
+ * at is microseconds since the Unix epoch; edit i of a batch has seq first_seq + i and time at + i.
+ * In sheet.apply's parameter first_seq and at are 0. In sheet.read_cells' result kind is
+ * EDIT_SET, uid 0, first_seq the seq at which the cells hold.
+ */
+#ifndef EDIT_CODEC_H
+#define EDIT_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EDIT_CODEC_VERSION 1
+
+/* Limits of a sheet, checked before anything is logged. */
+#define SHEET_MAX_ROWS			16777216
+#define SHEET_MAX_COLS			16384
+#define SHEET_MAX_CHARS			32767 /* characters of a cell's content */
+#define SHEET_MAX_CONTENT_BYTES (SHEET_MAX_CHARS * 4)
+#define SHEET_MAX_STYLE_BYTES	4096
+#define SHEET_MAX_BATCH_EDITS	65536
+#define SHEET_MAX_BATCH_BYTES	(16 * 1024 * 1024)
+
+typedef enum EditKind
+{
+	EDIT_SET = 1,	   /* content of a cell, and its style when present */
+	EDIT_STYLE = 2,	   /* style only; content is empty and ignored */
+	EDIT_RESIZE = 3,   /* the sheet has at least row + 1 rows and col + 1 columns */
+	EDIT_COMMIT = 4,   /* end of a sealed log; row and col are 0, shown as -1; content is the label */
+	EDIT_ROLLBACK = 5, /* marker before the edits that bring version `row` back */
+} EditKind;
+
+#define EDIT_KIND_MASK 0x0F
+#define EDIT_HAS_STYLE 0x10
+#define EDIT_HAS_OLD   0x20
+#define EDIT_SAME_UID  0x40
+#define EDIT_SAME_ROW  0x80
+
+typedef struct EditText
+{
+	const char *data; /* not terminated; NULL when absent */
+	uint32_t len;
+} EditText;
+
+typedef struct Edit
+{
+	EditKind kind;
+	uint64_t uid;
+	uint32_t row;
+	uint32_t col;
+	EditText content;
+	EditText style; /* data NULL: not part of the edit */
+	EditText old;	/* data NULL: not part of the edit */
+} Edit;
+
+typedef struct EditBatch
+{
+	uint64_t first_seq;
+	uint64_t at;
+	uint32_t count;
+} EditBatch;
+
+/* Why a decode stopped; edit_error_text() says it in words. */
+typedef enum EditError
+{
+	EDIT_OK = 0,
+	EDIT_END,		  /* no more edits or batches: not an error */
+	EDIT_TRUNCATED,	  /* bytes end inside an edit */
+	EDIT_BAD_VERSION, /* not a batch of this version */
+	EDIT_BAD_KIND,	  /* unknown kind */
+	EDIT_BAD_NUMBER,  /* a varint over its range (64 bits, or 32 for row, col, lengths, count) */
+	EDIT_TOO_MANY,	  /* count over SHEET_MAX_BATCH_EDITS */
+} EditError;
+
+/* ---- decoding: pointers into the given bytes, which must outlive the edits ---- */
+typedef struct EditReader
+{
+	const uint8_t *pos;
+	const uint8_t *end;
+	uint32_t left; /* edits of the current batch not yet read */
+	uint64_t uid;  /* of the edit before */
+	uint32_t row;
+} EditReader;
+
+extern void edit_reader_init(EditReader *reader, const void *data, size_t len);
+/* The next batch's header. Call it when the batch before is used up; EDIT_END at the end of the stream. */
+extern EditError edit_read_batch(EditReader *reader, EditBatch *batch);
+/* The next edit of the current batch; EDIT_END after its last. */
+extern EditError edit_read(EditReader *reader, Edit *edit);
+extern const char *edit_error_text(EditError error);
+
+/* ---- encoding into memory of the caller ---- */
+typedef struct EditWriter
+{
+	uint8_t *pos; /* next byte to write */
+	bool first;
+	uint64_t uid;
+	uint32_t row;
+} EditWriter;
+
+#define EDIT_BATCH_HEAD_MAX 32
+/* Upper bound of the bytes that an edit takes. */
+static inline size_t
+edit_size_bound(const Edit *edit)
+{
+	return 64 + (size_t) edit->content.len + edit->style.len + edit->old.len;
+}
+/* Write a batch's header / an edit at writer->pos, which must have room (EDIT_BATCH_HEAD_MAX, edit_size_bound). */
+extern void edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *batch);
+extern void edit_write(EditWriter *writer, const Edit *edit);
+/* Bytes of a batch header; to prepend one when the edits were written before their count was known. */
+extern size_t edit_batch_head_size(const EditBatch *batch);
+
+#endif

@@ -1,0 +1,21 @@
+/* sheetlog.h - the append-only table access method; see sheetlog.c. */
+#ifndef SHEETLOG_H
+#define SHEETLOG_H
+
+#include "postgres.h"
+#include "access/tableam.h"
+
+/* Chains the hooks that refuse at DDL what cannot work at DML. Call once from _PG_init. */
+extern void sheetlog_init(void);
+extern bool sheetlog_is(Relation rel); /* does the table use the access method? */
+
+/*
+ * Appends rows made of values, in one multi-insert, and their index entries. The slot is cached per relation
+ * by the caller's TupleTableSlot; options as for table_multi_insert.
+ */
+/* Deletes are refused except inside this bracket, which sheet.purge uses, and with pg_sheet.allow_log_delete
+ * (superusers). */
+extern void sheetlog_begin_purge(void);
+extern void sheetlog_end_purge(void); /* also ended by abort of the transaction */
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * grid.h - a sheet's cells: sparse or dense, compact, growing to the limits of sheets.
+ *
+ * Pure C: no PostgreSQL, no locks. The caller serialises writers against readers (in the
+ * extension: the cache entry's LWLock) and passes the allocator to every call that may
+ * allocate or free, so that a grid can lie in shared memory or in a backend's own.
+ *
+ * Cells live in tiles of GRID_TILE_ROWS x GRID_TILE_COLS. A tile keeps its contents in one
+ * arena; a cell of a dense tile costs 8 bytes beyond its content.
+ *
+ * Writing has two steps, because the second runs where nothing may fail (after commit):
+ * grid_reserve() makes room for an edit and may fail; grid_set() uses reserved room and cannot.
+ * Room adds up: after n successful reserves, the same n sets fit, in order. Reserving
+ * changes nothing that a reader can see. grid_release() gives back room that was reserved and not used.
+ */
+#ifndef GRID_H
+#define GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GRID_TILE_ROWS 64
+#define GRID_TILE_COLS 16
+
+typedef struct Grid Grid;
+
+typedef struct GridAllocator
+{
+	void *(*alloc)(void *ctx, size_t size); /* NULL when there is no room; any alignment of max_align_t */
+	void (*free)(void *ctx, void *ptr, size_t size);
+	void *ctx;
+} GridAllocator;
+
+typedef struct GridCell
+{
+	uint32_t row, col;
+	const char *content; /* not terminated; valid until the next write */
+	uint32_t content_len;
+	const char *style; /* "" when none */
+	uint32_t style_len;
+} GridCell;
+
+/* An empty grid of rows x cols (at least 1 x 1); NULL when there is no room. */
+extern Grid *grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols);
+extern void grid_free(const GridAllocator *allocator, Grid *grid);
+
+/* Exactly what the grid has taken from its allocator and not given back, in bytes. */
+extern size_t grid_bytes(const Grid *grid);
+/* max(row) + 1 and max(col) + 1 of all cells ever written, at least the initial size. */
+extern uint32_t grid_rows(const Grid *grid);
+extern uint32_t grid_cols(const Grid *grid);
+/* Cells that have content or style. */
+extern uint64_t grid_cells(const Grid *grid);
+
+/*
+ * Room for setting (row, col). style_len is 0 when the style is not set or empty.
+ * False when the allocator had no room: the grid is unchanged to readers, and earlier reservations hold.
+ */
+extern bool grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, uint32_t content_len,
+						 uint32_t style_len);
+/*
+ * Sets a cell in reserved room. content NULL keeps the content; style NULL keeps the style; length 0 clears.
+ * A cell with neither is absent afterwards. Extends rows and cols.
+ */
+extern void grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
+					 const char *style, uint32_t style_len);
+/* Extends the extent only; never allocates. */
+extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
+/* Ends the reservations that were not used, and may give their memory back. */
+extern void grid_release(const GridAllocator *allocator, Grid *grid);
+/* reserve + set; for loading. */
+extern bool grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
+					 uint32_t content_len, const char *style, uint32_t style_len);
+
+/* False and an empty cell when (row, col) holds nothing. */
+extern bool grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell);
+
+/* Cells with content or style of an inclusive rectangle, row by row, each row from left to right. */
+typedef struct GridScan
+{
+	const Grid *grid;
+	uint32_t row0, col0, row1, col1;
+	uint32_t row, col; /* where to go on */
+	uint64_t state[4]; /* private */
+} GridScan;
+extern void grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1,
+						   uint32_t col1);
+extern bool grid_scan_next(GridScan *scan, GridCell *cell);
+
+/* Tiles, for checkpoints: number tile (tile_row, tile_col) covers rows tile_row * GRID_TILE_ROWS and on. */
+extern bool grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col);
+/* A 64-bit digest of all cells (position, content, style) and the extent, the same for equal sheets however they came
+ * about. */
+extern uint64_t grid_digest(const Grid *grid);
+
+#endif

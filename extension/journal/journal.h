@@ -1,0 +1,69 @@
+/*
+ * journal.h - what the SQL functions call: append, read, versions, fsck, following.
+ *
+ * Functions raise errors by ereport; permission has been checked by the caller (api). See docs/ARCHITECTURE.md for the
+ * protocol.
+ */
+#ifndef JOURNAL_H
+#define JOURNAL_H
+
+#include "postgres.h"
+#include "edit_codec.h"
+#include "grid.h"
+#include "utils/timestamp.h"
+
+/* ---- append ---- */
+typedef struct JournalApply
+{
+	int64 sheet_id;
+	const void *edits; /* a stream of one or more batches (edit_codec.h), headers' seq and at ignored */
+	Size edits_len;
+	int64 known_seq; /* last seq that the caller has; -1: does not care */
+	int64 epoch;	 /* 0: none (SQL) */
+	int64 origin;	 /* 0: none (SQL) */
+	int64 batch_no;	 /* 0: none */
+} JournalApply;
+
+typedef struct JournalApplied
+{
+	int64 first_seq; /* 0 and 0 when every edit was a no-op */
+	int64 last_seq;	 /* with no-ops only: the sheet's last seq */
+	TimestampTz at;
+	bool duplicate; /* (origin, batch_no) was there already: nothing appended */
+	bytea *missed;	/* stored batches after known_seq and before first_seq (with duplicate: up to the last), NULL when
+					   none */
+} JournalApplied;
+
+extern void journal_apply(const JournalApply *call, JournalApplied *result);
+/* The new owner's claim: later applies with a lower epoch are refused (SF001). Returns the last seq. */
+extern int64 journal_claim(int64 sheet_id, int64 epoch, const char *holder);
+/* Opens log 1 of a new sheet and appends its EDIT_RESIZE record. */
+extern void journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols);
+/* Removes every stored trace of the sheet; readers and followers see an empty, unknown sheet. */
+extern void journal_purge(int64 sheet_id);
+
+/* ---- read: the cells that the caller's snapshot sees ---- */
+typedef struct JournalView
+{
+	int64 seq; /* of the last edit that is seen */
+	uint32 rows, cols;
+} JournalView;
+/* Calls fn for each cell of the inclusive rectangle, row by row. The texts are valid during the call; fn must not raise
+ * errors and must not call back into the journal (it may run under the entry's lock). fresh: the function is volatile,
+ * a new snapshot may be taken in READ COMMITTED. */
+typedef void (*JournalCellFn)(void *arg, const GridCell *cell);
+extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 col1, or NULL for all */, bool fresh,
+						 JournalView *view, JournalCellFn fn, void *arg);
+/* The cells of a version, in a grid of the current memory context. Raises 42704 for an unknown version. */
+extern Grid *journal_read_version(int64 sheet_id, int64 cid, JournalView *view);
+/* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none. */
+extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq);
+
+/* ---- versions ---- */
+extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch); /* SN001: nothing to commit */
+extern int64 journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch);		 /* returns the new version */
+
+/* The allocator of the current memory context, for private grids. */
+extern GridAllocator journal_context_allocator(void);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * coord.h - who are the gateways, who owns a sheet, and may I serve it now?
+ *
+ * Two implementations behind one interface: coord_postgres (exactly one gateway; epochs from a sequence; a session
+ * lock keeps a second one out) and coord_zookeeper (members are ephemeral nodes, one lock node per served sheet;
+ * the epoch is the czxid of the lock node). All callbacks run on the loop.
+ *
+ * Session rules (ZooKeeper): when contact is lost, `suspended` is told at once: the gateway stops acknowledging edits,
+ * and keeps them; back within the session, `resumed`. At two thirds of the session time without
+ * contact, or when the session has expired, every held sheet gets `lost`, and the member node is made anew when contact
+ * returns.
+ */
+#ifndef COORD_H
+#define COORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+typedef struct Coord Coord;
+
+typedef struct CoordEvents
+{
+	void *arg;
+	/* The first ring is there: the gateway may serve. Told again after a session was lost and made anew. */
+	void (*ready)(void *arg);
+	/* Members changed; ask coord_owner_of() again. names[0..count) are valid during the call. */
+	void (*members)(void *arg, const char *const *names, int count);
+	void (*suspended)(void *arg);
+	void (*resumed)(void *arg);
+	/* The sheet's lock is ours, with this epoch; answers coord_acquire(). */
+	void (*granted)(void *arg, int64_t sheet_id, int64_t epoch);
+	/* Another holds the lock: told once per coord_acquire() that must wait. holder may be "". */
+	void (*waiting)(void *arg, int64_t sheet_id, const char *holder);
+	/* A lock that we held is gone, or an acquire has failed for good: stop serving the sheet, tell its clients to
+	 * reconnect. */
+	void (*lost)(void *arg, int64_t sheet_id, const char *reason);
+	/* The gateway cannot go on (a second gateway with --coordinator=postgres, a member name in use): end with this
+	 * message. */
+	void (*fatal)(void *arg, const char *reason);
+} CoordEvents;
+
+typedef struct CoordConfig
+{
+	const char *kind;		/* "postgres" or "zookeeper" */
+	const char *member;		/* own public "host:port": what others redirect to */
+	unsigned weight;		/* 1 .. 64 */
+	const char *conninfo;	/* postgres */
+	const char *zk_hosts;	/* "127.0.0.1:2181,..." */
+	const char *zk_root;	/* "/pg_sheet" */
+	unsigned zk_session_ms; /* default 7000 */
+} CoordConfig;
+
+extern Coord *coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events);
+/* Leaves the ring at once (drain); held locks stay until released. */
+extern void coord_leave(Coord *coord);
+/* Releases everything and frees coord; done runs when nothing of it is left on the loop. */
+extern void coord_close(Coord *coord, void (*done)(void *arg), void *arg);
+
+/* The owner's "host:port"; our own name when it is us; NULL while there is no ring. */
+extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
+extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
+/* Is this "host:port" a member now? For the Origin allow-list. */
+extern bool coord_is_member(const Coord *coord, const char *name);
+
+/* Ask for the sheet's lock; answered by granted, perhaps after waiting. Asking for a held lock again is an error of the
+ * caller. */
+extern void coord_acquire(Coord *coord, int64_t sheet_id);
+/* Give a held lock back, or stop waiting for it. No callback follows. */
+extern void coord_release(Coord *coord, int64_t sheet_id);
+
+#endif

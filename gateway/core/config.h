@@ -1,0 +1,53 @@
+/*
+ * config.h - settings from defaults, a file, the environment and flags, in that order (the last one wins).
+ *
+ * One table describes every setting: name, type, unit, range, default, help. A setting `listen-port` is `listen-port =
+ * 8080` in the file, PG_SHEET_LISTEN_PORT in the environment and --listen-port=8080 as a flag. --help prints the table.
+ * Secrets (jwt keys) come from a file whose name is the setting; a file that others may read is refused.
+ */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct Config
+{
+	char *listen_address;	  /* 127.0.0.1 */
+	int listen_port;		  /* 8080 */
+	char *public_address;	  /* host:port that clients reach us at; default listen_address:listen_port */
+	char *database;			  /* libpq conninfo */
+	char *coordinator;		  /* postgres | zookeeper */
+	char *zookeeper_hosts;	  /* 127.0.0.1:2181 */
+	char *zookeeper_root;	  /* /pg_sheet */
+	int zookeeper_session_ms; /* 7000 */
+	int weight;				  /* 1 */
+	char *web_root;			  /* directory of the built page */
+	char *jwt_key_file;
+	int token_minutes;		  /* 720 */
+	char *allowed_origins;	  /* extra origins, comma-separated */
+	char *log_level;		  /* error | warn | info | debug */
+	char *log_format;		  /* text | json */
+	int max_connections;	  /* WebSockets and HTTP together: 10000 */
+	int max_frame_bytes;	  /* 1 MiB: a WebSocket message */
+	int max_body_bytes;		  /* 1 MiB: an HTTP body other than an upload */
+	int max_upload_bytes;	  /* 64 MiB */
+	int batch_edits;		  /* 5000: edits of one sheet.apply at most */
+	int send_queue_bytes;	  /* 8 MiB: what a slow receiver may lag behind */
+	int lease_seconds;		  /* 30: a cell lock without sign of life */
+	int drain_seconds;		  /* 10: SIGTERM waits for commits and queues at most */
+	int database_deadline_ms; /* 10000 */
+	bool durable;			  /* true: acknowledge after commit */
+} Config;
+
+typedef enum ConfigResult
+{
+	CONFIG_OK,
+	CONFIG_HELP,	/* --help or --version was printed: exit 0 */
+	CONFIG_INVALID, /* a message was printed to stderr: exit 2 */
+} ConfigResult;
+
+extern ConfigResult config_load(Config *config, int argc, char **argv);
+extern void config_free(Config *config);
+
+#endif

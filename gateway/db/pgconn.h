@@ -1,0 +1,61 @@
+/*
+ * pgconn.h - one PostgreSQL connection on the libuv loop: asynchronous, pipelined, reconnecting.
+ *
+ * Queries are sent in order and answered in order. Every query between two pgconn_sync() calls is
+ * one transaction: the first failure aborts the rest of its group (they get PGRES_PIPELINE_ABORTED).
+ * A statement is prepared once per connection, by its text. Every query has a deadline: when it
+ * passes, the connection is given up and opened again, and whatever was under way is answered with
+ * a NULL result: *outcome unknown*. While there is no connection, queries wait (bounded, see pgconn_send).
+ */
+#ifndef PGCONN_H
+#define PGCONN_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <uv.h>
+
+typedef struct PgConn PgConn;
+
+/* res NULL: the connection was lost or the deadline passed while the query was under way, or it was never sent. */
+typedef void (*PgResultFn)(void *arg, PGresult *res);
+/* up: a new session is ready / the session is gone. Called from the loop. */
+typedef void (*PgStateFn)(void *arg, bool up);
+
+typedef struct PgParam
+{
+	const char *data; /* NULL: SQL NULL */
+	int len;
+	int format; /* 0 text (data NUL-terminated), 1 binary */
+} PgParam;
+
+/* Connects in the background and keeps trying (0.1 s doubling to 2 s). name goes to the log and application_name. */
+extern PgConn *pgconn_open(uv_loop_t *loop, const char *conninfo, const char *name, PgStateFn state_fn,
+						   void *state_arg);
+extern void pgconn_close(PgConn *conn); /* pending queries are answered with NULL; frees conn at the end of the turn */
+extern bool pgconn_is_up(const PgConn *conn);
+/* Queries sent and not yet answered. */
+extern int pgconn_pending(const PgConn *conn);
+
+/*
+ * Queues a query. sql must be a constant string (its address is the key of the prepared statement). Parameter bytes
+ * are copied. result_format 0 text, 1 binary. False when more than PGCONN_MAX_PENDING wait: answer "busy".
+ */
+#define PGCONN_MAX_PENDING 8192
+extern bool pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
+						unsigned deadline_ms, PgResultFn fn, void *arg);
+/* Ends the group: commits what was sent since the last sync. */
+extern void pgconn_sync(PgConn *conn);
+/* pgconn_send + pgconn_sync. */
+extern bool pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
+						 unsigned deadline_ms, PgResultFn fn, void *arg);
+
+/* Helpers to fill parameters; the buffers are static per call site or the caller's. */
+extern PgParam pgparam_text(const char *text);
+extern PgParam pgparam_bytes(const void *data, int len);
+extern PgParam pgparam_int64(char buffer[24], long long value);
+extern PgParam pgparam_null(void);
+
+/* SQLSTATE of a failed result, "" when there is none; never NULL. */
+extern const char *pgresult_sqlstate(const PGresult *res);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * multipart.h - a streaming reader of multipart/form-data (RFC 7578), for uploads of any size in bounded memory.
+ *
+ * Feed it the body as it comes; it calls back with the fields and pieces of files. Written by hand because
+ * libwebsockets 4.1.6's own (lws_spa) has a heap overflow at boundaries that straddle reads. Pure C; fuzzed.
+ */
+#ifndef MULTIPART_H
+#define MULTIPART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MULTIPART_BOUNDARY_MAX 200
+#define MULTIPART_NAME_MAX	   256	/* bytes of a field's or file's name */
+#define MULTIPART_HEADERS_MAX  4096 /* bytes of a part's headers */
+
+typedef struct Multipart Multipart;
+
+typedef struct MultipartEvents
+{
+	void *arg;
+	/* A part begins; filename is NULL for a plain field, content_type "" when absent. False stops with an error. */
+	bool (*begin)(void *arg, const char *name, const char *filename, const char *content_type);
+	bool (*data)(void *arg, const char *data, size_t len);
+	bool (*end)(void *arg);
+} MultipartEvents;
+
+/* NULL when the Content-Type is not multipart/form-data with a usable boundary. */
+extern Multipart *multipart_open(const char *content_type, const MultipartEvents *events);
+/* False at the first error; multipart_error() says which. */
+extern bool multipart_feed(Multipart *reader, const char *data, size_t len);
+/* True when the closing boundary has been seen. */
+extern bool multipart_done(const Multipart *reader);
+extern const char *multipart_error(const Multipart *reader);
+extern void multipart_close(Multipart *reader);
+
+#endif
