@@ -63,6 +63,12 @@ extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *l
 extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch); /* SN001: nothing to commit */
 extern int64 journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch);		 /* returns the new version */
 
+/* ---- for functions that change the sheet's own row ---- */
+/* Takes the sheet lock until the end of the transaction: no edit of the sheet can be under way in another one. */
+extern void journal_lock_sheet(int64 sheet_id);
+/* At commit, drops what shared memory knows of the sheet (its row's state included). Needs the sheet lock. */
+extern void journal_forget(int64 sheet_id);
+
 /* The allocator of the current memory context, for private grids. */
 extern GridAllocator journal_context_allocator(void);
 

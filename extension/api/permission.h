@@ -1,0 +1,31 @@
+/*
+ * permission.h - who may do what to a sheet; see docs/SQL.md for as_uid and the roles.
+ */
+#ifndef PERMISSION_H
+#define PERMISSION_H
+
+#include "postgres.h"
+
+typedef enum SheetRole
+{
+	ROLE_NONE,
+	ROLE_VIEWER,
+	ROLE_COMMENTER,
+	ROLE_EDITOR,
+	ROLE_OWNER
+} SheetRole;
+
+/*
+ * The account for whom the caller acts: as_uid when it is not 0 (allowed for members of sheet_gateway and superusers
+ * only, else 42501), otherwise the account linked to the current SQL role, 0 when there is none.
+ */
+extern int64 permission_uid(int64 as_uid);
+/* The role of that account on the sheet; superusers acting as themselves are owners. 42704 when there is no such sheet.
+ */
+extern SheetRole permission_role(int64 sheet_id, int64 as_uid);
+/* permission_role() must be at least `needed`, else 42501; a sheet in the trash gives ST001 unless allow_trashed. */
+extern void permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
+/* The session may act for others: superuser or member of sheet_gateway; else 42501. Cheap: no table is read. */
+extern void permission_require_gateway(void);
+
+#endif

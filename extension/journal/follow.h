@@ -1,0 +1,26 @@
+/*
+ * follow.h - telling gateways, through shared memory, that a sheet has changed; see follow.c.
+ */
+#ifndef FOLLOW_H
+#define FOLLOW_H
+
+#include "postgres.h"
+
+/* The sheet itself changed (trashed, recovered, purged, renamed, shared), not its cells: read its row again. */
+#define FOLLOW_STATUS (-1)
+
+extern Size follow_shmem_size(void);
+/* From the shmem startup hook, under AddinShmemInitLock. */
+extern void follow_shmem_startup(bool preloaded);
+/* Registers the transaction callback; from _PG_init. */
+extern void follow_init(void);
+
+/*
+ * The sheet's last seq is now `seq`. For the journal's commit callback: cannot fail, does not allocate.
+ * Followers of the same database whose origin differs are woken. A no-op without shared memory.
+ */
+extern void follow_publish(int64 sheet_id, int64 seq, int64 origin);
+/* Publishes FOLLOW_STATUS when the current transaction commits (nothing when it aborts or the subtransaction does). */
+extern void follow_note_status(int64 sheet_id);
+
+#endif
