@@ -1,0 +1,35 @@
+# pg_sheet: `make run` and `make check` are all that is needed on Debian 12; `make help` tells the rest.
+# What stands on our command line must not reach PostgreSQL's makefiles, where DATA has another meaning.
+SUBMAKE = env -u MAKEFLAGS -u MFLAGS -u DATA -u PORT -u PGPORT $(MAKE) --no-print-directory
+export PORT PGPORT ZKPORT DATA GATEWAYS SUITE BENCH
+
+all build:
+	@scripts/setup run
+	@scripts/build
+
+run start stop check bench:
+	@scripts/$@
+
+# The page alone, into gateway/web/dist.
+web:
+	@scripts/setup run
+	@scripts/build --page
+
+# Into the system's PostgreSQL, or the one of PG_CONFIG=; the gateway and the page below PREFIX.
+PREFIX ?= /usr/local
+PG_CONFIG ?= pg_config
+install: all
+	$(SUBMAKE) -C extension PG_CONFIG=$(PG_CONFIG) install
+	install -D -m 0755 build/gateway/pg_sheet_gateway $(DESTDIR)$(PREFIX)/bin/pg_sheet_gateway
+	mkdir -p $(DESTDIR)$(PREFIX)/share/pg_sheet
+	cp -r gateway/web/dist $(DESTDIR)$(PREFIX)/share/pg_sheet/web
+
+# Everything that was built; the data of `make run` stays.
+clean:
+	$(SUBMAKE) -C extension clean
+	rm -rf build gateway/web/dist gateway/web/node_modules .run/app .run/pg .run/check
+
+help:
+	@cat scripts/help.txt
+
+.PHONY: all build run start stop check bench web install clean help

@@ -1,0 +1,237 @@
+# shellcheck shell=bash disable=SC2034 # variables are used by the scripts that source this
+# lib.sh - what the scripts share: messages, settings, where things lie, who runs them, processes and ports.
+# Sourced by the other scripts, which have `set -euo pipefail`.
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+export LANG=C.UTF-8 LC_ALL=C.UTF-8
+umask 022
+# Debian keeps setpriv, initdb and friends in places that a user's PATH may lack.
+PATH=$PATH:/usr/sbin:/sbin
+
+say() {
+	printf '%s\n' "$*"
+}
+
+die() {
+	printf 'pg_sheet: %s\n' "$*" >&2
+	exit 1
+}
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+# setting_check_number NAME VALUE LOW HIGH
+setting_check_number() {
+	if ! [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || [ "$2" -lt "$3" ] || [ "$2" -gt "$4" ]; then
+		die "$1=$2 is not a number from $3 to $4"
+	fi
+}
+
+# Settings of `make run`, from the environment (make exports what stands on its command line).
+settings_read() {
+	port=${PORT:-8080}
+	pgport=${PGPORT:-5442}
+	zkport=${ZKPORT:-21810}
+	gateways=${GATEWAYS:-1}
+	setting_check_number GATEWAYS "$gateways" 1 16
+	setting_check_number PORT "$port" 1 $((65536 - gateways))
+	setting_check_number PGPORT "$pgport" 1 65535
+	setting_check_number ZKPORT "$zkport" 1 65535
+	coordinator=postgres
+	[ "$gateways" -eq 1 ] || coordinator=zookeeper
+}
+
+# ---- building -------------------------------------------------------------------------------------------------------
+
+# make, without what the make that started us would hand down: DATA, for one, has another meaning in PostgreSQL's makefiles.
+submake() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u DATA -u PORT -u PGPORT -u GATEWAYS -u ZKPORT -u SUITE -u BENCH \
+		make --no-print-directory -s -j"$(nproc)" "$@"
+}
+
+# npm_install DIR: npm ci, when package-lock.json is not the one of the last time.
+npm_install() {
+	cmp -s "$1/package-lock.json" "$1/node_modules/.pg_sheet-lock" && return
+	say "Installing the npm packages of ${1#"$repo"/}"
+	(cd "$1" && npm ci --no-audit --no-fund --loglevel=error </dev/null)
+	cp "$1/package-lock.json" "$1/node_modules/.pg_sheet-lock"
+}
+
+# ---- who and where --------------------------------------------------------------------------------------------------
+
+# PostgreSQL refuses to run as root: as root, servers and tests run as the user `postgres` that Debian's package made.
+service_user() {
+	if [ "$(id -u)" -eq 0 ]; then
+		echo postgres
+	else
+		id -un
+	fi
+}
+
+# The words that start a command as that user, in an environment without surprises (PGHOST, PGDATA, proxies).
+# Only PG_SHEET_* settings of the gateway are passed on.
+service_prefix_set() {
+	local name
+	service_prefix=()
+	if [ "$(id -u)" -eq 0 ]; then
+		service_prefix+=(setpriv --reuid=postgres --regid=postgres --init-groups)
+	fi
+	service_prefix+=(env -i "PATH=$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8 "HOME=${service_home:-/tmp}")
+	while read -r name; do
+		service_prefix+=("$name=${!name}")
+	done < <(compgen -e | grep '^PG_SHEET_' || true)
+}
+
+as_service() {
+	"${service_prefix[@]}" "$@"
+}
+
+# service_can_reach DIR: may the service user look into DIR?
+service_can_reach() {
+	as_service test -x "$1" -a -r "$1"
+}
+
+# run_dir: copies of PostgreSQL, gateway and page, and by default the data. It is .run in the clone, unless
+# root's clone lies where the user postgres may not look (/root is 0700): then a directory of its own in /var/lib.
+run_dir_choose() {
+	service_prefix_set
+	run_dir=$repo/.run
+	if [ "$(id -u)" -eq 0 ] && ! service_can_reach "$repo"; then
+		run_dir=/var/lib/pg_sheet-run-$(printf %s "$repo" | sha256sum | cut -c1-8)
+		run_dir_why="The user postgres may not look into $repo, so the run directory is $run_dir."
+	fi
+	data=${DATA:-$run_dir/data}
+	[[ $data == /* ]] || data=$repo/$data
+	case $data in *[[:space:]\'\\]*) die "DATA=$data: spaces, quotes and backslashes are not supported" ;; esac
+}
+
+# Makes the data directory, or says why it cannot be used. Everything that must survive is in it: the database
+# (postgres/), the key that signs tokens (jwt.key), the demo account (demo), ZooKeeper's data (zookeeper/).
+data_dir_prepare() {
+	local owner
+	if [ -e "$run_dir" ] && [ ! -w "$run_dir" ]; then
+		die "$run_dir belongs to $(stat -c %U "$run_dir"): run make as that user, or remove it"
+	fi
+	mkdir -p "$run_dir"
+	if [ ! -e "$data" ]; then
+		mkdir -p "$(dirname "$data")"
+		mkdir -m 0700 "$data"
+		[ "$(id -u)" -ne 0 ] || chown postgres: "$data"
+	fi
+	[ -d "$data" ] || die "DATA=$data is not a directory"
+	owner=$(stat -c %U "$data")
+	[ "$owner" = "$(service_user)" ] ||
+		die "$data belongs to $owner, but the server would run as $(service_user): choose another place with DATA="
+	service_can_reach "$data" ||
+		die "the user $(service_user) may not look into $data: choose another place with DATA="
+	if [ ! -e "$data/postgres" ] && [ -n "$(ls -A "$data")" ] && [ ! -d "$data/log" ]; then
+		die "$data is not empty, and not a data directory of pg_sheet: choose another place with DATA="
+	fi
+	chmod 0700 "$data"
+	as_service mkdir -p "$data/log" "$data/run"
+	socket_dir_choose
+}
+
+# The server's socket is the way in without a password, so it lies in a directory that only its user may enter.
+# A socket's path has at most 107 bytes: a deep clone gets a short directory in /tmp instead.
+socket_dir_choose() {
+	socket_dir=$data/run
+	if [ ${#socket_dir} -gt 85 ]; then
+		socket_dir=/tmp/pg_sheet-$(printf %s "$data" | sha256sum | cut -c1-12)
+		as_service mkdir -p -m 0700 "$socket_dir"
+		[ "$(stat -c '%U %a' "$socket_dir")" = "$(service_user) 700" ] ||
+			die "$socket_dir exists and is not a private directory of $(service_user): remove it"
+	fi
+}
+
+# ---- processes: a pid file holds "PID STARTTIME", so that a number used again is never taken for ours ---------------
+
+# proc_start_time PID: clock ticks since boot; fails when there is no such process or it is a zombie.
+proc_start_time() {
+	local line fields
+	line=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	read -ra fields <<<"${line##*) }"
+	[ "${fields[0]}" != Z ] && echo "${fields[19]}"
+}
+
+# proc_record NAME PID
+proc_record() {
+	echo "$2 $(proc_start_time "$2" || echo 0)" >"$data/run/$1.pid"
+}
+
+# proc_find NAME: prints the pid when that process is still running.
+proc_find() {
+	local pid start
+	read -r pid start <"$data/run/$1.pid" 2>/dev/null || return 1
+	[ "$(proc_start_time "$pid")" = "$start" ] && echo "$pid"
+}
+
+# proc_stop NAME SIGNAL SECONDS LAST_SIGNAL: signals it, waits, and signals again when the time is over.
+proc_stop() {
+	local pid tries=$(($3 * 10))
+	if pid=$(proc_find "$1"); then
+		kill -s "$2" "$pid" 2>/dev/null || true
+		while proc_find "$1" >/dev/null; do
+			sleep 0.1
+			tries=$((tries - 1))
+			if [ "$tries" -eq 0 ]; then
+				say "$1 (pid $pid) did not end within $3 s: sending $4"
+				kill -s "$4" "$pid" 2>/dev/null || true
+			elif [ "$tries" -lt -100 ]; then
+				say "$1 (pid $pid) cannot be ended"
+				return 1
+			fi
+		done
+	fi
+	rm -f "$data/run/$1.pid"
+}
+
+# procs_stop_all: gateways first (they drain), then ZooKeeper, then PostgreSQL.
+procs_stop_all() {
+	local file name
+	for file in "$data"/run/gateway-*.pid; do
+		[ -e "$file" ] || continue
+		name=${file##*/}
+		proc_signal "${name%.pid}" TERM
+	done
+	for file in "$data"/run/gateway-*.pid; do
+		[ -e "$file" ] || continue
+		name=${file##*/}
+		proc_stop "${name%.pid}" TERM 20 KILL
+	done
+	proc_stop zookeeper TERM 10 KILL
+	proc_stop postgres INT 60 QUIT
+}
+
+# proc_signal NAME SIGNAL
+proc_signal() {
+	local pid
+	pid=$(proc_find "$1") || return 0
+	kill -s "$2" "$pid" 2>/dev/null || true
+}
+
+# ---- ports ----------------------------------------------------------------------------------------------------------
+
+# port_is_open PORT: does anybody listen on it on loopback?
+port_is_open() {
+	(exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# port_check_free VARIABLE PORT WHAT
+port_check_free() {
+	! port_is_open "$2" || die "port $2 is in use, and $3 needs it: choose another one, for example make run $1=$(($2 + 1000))"
+}
+
+# ports_check: all ports of a run, before anything is started.
+ports_check() {
+	local i
+	for ((i = 0; i < gateways; i++)); do
+		port_check_free PORT $((port + i)) "gateway $((i + 1))"
+		[ $((port + i)) -ne "$pgport" ] || die "PORT and PGPORT ask for the same port $pgport"
+		[ "$coordinator" = postgres ] || [ $((port + i)) -ne "$zkport" ] || die "PORT and ZKPORT ask for the same port $zkport"
+	done
+	port_check_free PGPORT "$pgport" "PostgreSQL"
+	if [ "$coordinator" = zookeeper ]; then
+		[ "$pgport" -ne "$zkport" ] || die "PGPORT and ZKPORT ask for the same port $pgport"
+		port_check_free ZKPORT "$zkport" "ZooKeeper"
+	fi
+}

@@ -1,0 +1,156 @@
+# shellcheck shell=bash disable=SC2154,SC2016 # lib.sh sets data, run_dir, ports; $0 is for the inner sh
+# services.sh - starts PostgreSQL, ZooKeeper and gateways as children of the script that sources it (after lib.sh;
+# run_dir_choose, data_dir_prepare and settings_read have been called). Each is in a session of its own, so that Ctrl-C
+# reaches the script alone, which then stops them in order.
+
+database=sheets
+bindir=$run_dir/pg/lib/postgresql/15/bin
+
+# service_spawn NAME COMMAND...: starts it with its output in log/NAME.log, and keeps its pid.
+service_spawn() {
+	local name=$1
+	shift
+	setsid "${service_prefix[@]}" "$@" </dev/null >>"$data/log/$name.log" 2>&1 9>&- &
+	# Until setsid and setpriv have become the program, its start time is the same already.
+	proc_record "$name" $!
+}
+
+# service_wait NAME SECONDS COMMAND...: until the command succeeds; fails when the service ends before, or in time.
+service_wait() {
+	local name=$1 tries=$(($2 * 20))
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		if [ "$tries" -le 0 ] || ! proc_find "$name" >/dev/null; then
+			say "--- the end of $data/log/$name.log:" >&2
+			tail -n 20 "$data/log/$name.log" >&2
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+# ---- PostgreSQL -----------------------------------------------------------------------------------------------------
+
+cluster_conninfo() {
+	echo "host=$socket_dir port=$pgport user=$1 dbname=$database"
+}
+
+# cluster_psql [OPTION...]: psql as the superuser, stopping at the first error.
+cluster_psql() {
+	as_service "$bindir/psql" -X -q -v ON_ERROR_STOP=1 -A -t "$@" "$(cluster_conninfo postgres)"
+}
+
+cluster_init() {
+	[ ! -e "$data/postgres/PG_VERSION" ] || return 0
+	say "Making a PostgreSQL cluster in $data/postgres"
+	rm -rf "$data/postgres.new"
+	as_service "$bindir/initdb" -D "$data/postgres.new" -U postgres --data-checksums --encoding=UTF8 --locale=C.UTF-8 \
+		--auth-local=trust --auth-host=scram-sha-256 >"$data/log/initdb.log" 2>&1 || {
+		tail -n 20 "$data/log/initdb.log" >&2
+		die "initdb failed"
+	}
+	mv "$data/postgres.new" "$data/postgres"
+}
+
+# The settings that pg_sheet needs are given on the command line: postgresql.conf stays the user's own.
+cluster_start() {
+	service_spawn postgres "$bindir/postgres" -D "$data/postgres" -p "$pgport" -k "$socket_dir" \
+		-c listen_addresses=127.0.0.1 -c unix_socket_permissions=0700 -c shared_preload_libraries=pg_sheet \
+		-c "cluster_name=pg_sheet"
+	service_wait postgres 60 as_service "$bindir/pg_isready" -q -h "$socket_dir" -p "$pgport" ||
+		die "PostgreSQL did not start"
+}
+
+# The database, the extension, and the role that gateways sign in with.
+cluster_prepare() {
+	as_service "$bindir/psql" -X -q -A -t -c "SELECT 1 FROM pg_database WHERE datname = '$database'" \
+		"host=$socket_dir port=$pgport user=postgres dbname=postgres" | grep -q 1 ||
+		as_service "$bindir/createdb" -h "$socket_dir" -p "$pgport" -U postgres "$database"
+	cluster_psql >/dev/null <<-'SQL'
+		SET client_min_messages = warning;
+		CREATE EXTENSION IF NOT EXISTS pg_sheet;
+		ALTER EXTENSION pg_sheet UPDATE;
+		SELECT 'CREATE ROLE gateway LOGIN IN ROLE sheet_gateway' WHERE to_regrole('gateway') IS NULL \gexec
+	SQL
+}
+
+# Epochs of different coordinators cannot be compared: when the kind has changed, the old ones are forgotten.
+cluster_note_coordinator() {
+	local before
+	before=$(cat "$data/coordinator" 2>/dev/null || true)
+	if [ -n "$before" ] && [ "$before" != "$coordinator" ]; then
+		say "The coordinator was $before and is $coordinator now: forgetting the epochs of the former one"
+		cluster_psql -c 'SELECT sheet.reset_epochs()' >/dev/null
+	fi
+	echo "$coordinator" >"$data/coordinator"
+}
+
+# ---- ZooKeeper ------------------------------------------------------------------------------------------------------
+
+zookeeper_answers() {
+	local answer
+	exec 3<>"/dev/tcp/127.0.0.1/$zkport" || return 1
+	printf srvr >&3
+	answer=$(timeout 2 cat <&3 || true)
+	exec 3>&-
+	[[ $answer == *Mode:* ]]
+}
+
+# One server on loopback. Its data is kept, so that its transaction numbers, which are our epochs, go on growing.
+zookeeper_start() {
+	as_service mkdir -p "$data/zookeeper"
+	as_service tee "$data/zookeeper/zoo.cfg" >/dev/null <<-CFG
+		tickTime=500
+		minSessionTimeout=1000
+		maxSessionTimeout=60000
+		dataDir=$data/zookeeper/data
+		clientPort=$zkport
+		clientPortAddress=127.0.0.1
+		maxClientCnxns=0
+		admin.enableServer=false
+		4lw.commands.whitelist=srvr,stat,ruok
+		autopurge.snapRetainCount=3
+		autopurge.purgeInterval=24
+	CFG
+	service_spawn zookeeper java -Xms16m -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.awt.headless=true \
+		-Dzookeeper.jmx.log4j.disable=true -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar \
+		org.apache.zookeeper.server.quorum.QuorumPeerMain "$data/zookeeper/zoo.cfg"
+	service_wait zookeeper 30 zookeeper_answers || die "ZooKeeper did not start"
+}
+
+# ---- gateways -------------------------------------------------------------------------------------------------------
+
+# The key that signs tokens is made once, readable by nobody else.
+gateway_make_key() {
+	[ ! -s "$data/jwt.key" ] || return 0
+	echo "k1:$(openssl rand -hex 32)" | as_service sh -c 'umask 077; cat > "$0"' "$data/jwt.key"
+}
+
+gateway_answers() {
+	curl -fsS --noproxy '*' --max-time 2 "http://127.0.0.1:$1/healthz"
+}
+
+# gateway_start PORT
+gateway_start() {
+	local others=() i
+	for ((i = 0; i < gateways; i++)); do
+		others+=("http://localhost:$((port + i))")
+	done
+	service_spawn "gateway-$1" "$run_dir/app/pg_sheet_gateway" --listen-address=127.0.0.1 --listen-port="$1" \
+		--database="$(cluster_conninfo gateway)" --coordinator="$coordinator" --zookeeper-hosts="127.0.0.1:$zkport" \
+		--web-root="$run_dir/app/web" --jwt-key-file="$data/jwt.key" \
+		--allowed-origins="$(IFS=,; echo "${others[*]}")"
+}
+
+gateways_start() {
+	local i
+	gateway_make_key
+	for ((i = 0; i < gateways; i++)); do
+		gateway_start $((port + i))
+	done
+	for ((i = 0; i < gateways; i++)); do
+		service_wait "gateway-$((port + i))" 30 gateway_answers $((port + i)) ||
+			die "the gateway on port $((port + i)) did not start"
+	done
+}
