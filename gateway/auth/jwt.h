@@ -53,6 +53,8 @@ typedef enum JwtStatus
  * (contains "example", "changeme", "secret", "password", or is one repeated character).
  */
 extern bool jwt_keys_parse(JwtKeys *keys, const char *text, char *reason, size_t reason_size);
+/* Reads a key file and parses it; false with a reason also when others may read it (any bit of 077 is set). */
+extern bool jwt_keys_load(JwtKeys *keys, const char *path, char *reason, size_t reason_size);
 /* Writes the token (at most JWT_MAX bytes with NUL); false when it does not fit. */
 extern bool jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size);
 /* Constant-time comparison of the signature; now in seconds. */

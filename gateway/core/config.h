@@ -4,12 +4,16 @@
  * One table describes every setting: name, type, unit, range, default, help. A setting `listen-port` is `listen-port =
  * 8080` in the file, PG_SHEET_LISTEN_PORT in the environment and --listen-port=8080 as a flag. --help prints the table.
  * Secrets (jwt keys) come from a file whose name is the setting; a file that others may read is refused.
+ * Numbers of bytes may be written with kB, MB or GB. An unknown name in the file or a flag is an error, in the
+ * environment a warning.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#define CONFIG_VERSION "1.0"
 
 typedef struct Config
 {
@@ -22,7 +26,7 @@ typedef struct Config
 	char *zookeeper_root;	  /* /pg_sheet */
 	int zookeeper_session_ms; /* 7000 */
 	int weight;				  /* 1 */
-	char *web_root;			  /* directory of the built page */
+	char *web_root;			  /* directory of the built page; "" none */
 	char *jwt_key_file;
 	int token_minutes;		  /* 720 */
 	char *allowed_origins;	  /* extra origins, comma-separated */

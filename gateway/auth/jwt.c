@@ -1,0 +1,413 @@
+/*
+ * jwt.c - JSON Web Tokens, HS256 only (see jwt.h).
+ *
+ * A token is judged from outside to inside: its shape, the algorithm, the key, the signature, and only then what it
+ * claims; nothing of an unsigned payload is parsed. Every text has exactly one meaning: strict base64url, no duplicate
+ * names, integers only.
+ */
+#include "jwt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base64.h"
+
+#define SIGNATURE_LEN	32
+#define JSON_DEPTH_MAX	8			/* our own tokens have depth 1 */
+#define INTEGER_MAX		(1LL << 53) /* what a JSON number holds exactly */
+#define CLOCK_SKEW		60			/* seconds that the clocks of gateways may differ */
+#define KEY_FILE_MAX	(16 * 1024) /* bytes */
+#define SECRET_VARIETY	8			/* different characters a secret must have */
+#define HOW_TO_MAKE_ONE "make one with: openssl rand -hex 32"
+
+static bool
+refuse(char *reason, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, size, format, args);
+	va_end(args);
+	return false;
+}
+
+static bool
+is_kid(const char *kid, size_t len)
+{
+	if (len == 0 || len >= sizeof(((JwtKey *) 0)->kid))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char) kid[i]) && !strchr("._-", kid[i]))
+			return false;
+	return true;
+}
+
+/* NULL when nothing speaks against the secret, else what. */
+static const char *
+secret_problem(const char *secret, size_t len)
+{
+	static const char *const words[] = {"example", "changeme", "change-me", "change_me", "secret", "password"};
+	bool seen[256] = {false};
+	int variety = 0;
+
+	if (len < JWT_KEY_MIN)
+		return "is shorter than 32 characters";
+	if (len > sizeof(((JwtKey *) 0)->secret))
+		return "is longer than 256 characters";
+	for (size_t word = 0; word < sizeof(words) / sizeof(words[0]); word++)
+		for (size_t i = 0; i + strlen(words[word]) <= len; i++)
+			if (strncasecmp(secret + i, words[word], strlen(words[word])) == 0)
+				return "is an example, not a secret";
+	for (size_t i = 0; i < len; i++)
+	{
+		variety += !seen[(unsigned char) secret[i]];
+		seen[(unsigned char) secret[i]] = true;
+	}
+	return variety < SECRET_VARIETY ? "can be guessed (it has too few different characters)" : NULL;
+}
+
+static bool
+parse_line(JwtKeys *keys, int number, const char *line, size_t len, char *reason, size_t reason_size)
+{
+	const char *colon = memchr(line, ':', len), *kid = "default", *secret = line, *problem;
+	size_t kid_len = strlen(kid), secret_len = len;
+	JwtKey *key = &keys->keys[keys->count];
+
+	if (colon)
+	{
+		kid = line;
+		kid_len = (size_t) (colon - line);
+		secret = colon + 1;
+		secret_len = len - kid_len - 1;
+	}
+	if (!is_kid(kid, kid_len))
+		return refuse(reason, reason_size,
+					  "line %d: the key's name must be 1 to 31 letters, digits or . _ - before the colon", number);
+	if (keys->count == (int) (sizeof(keys->keys) / sizeof(keys->keys[0])))
+		return refuse(reason, reason_size, "line %d: there are more than %d keys", number, keys->count);
+	for (int i = 0; i < keys->count; i++)
+		if (strlen(keys->keys[i].kid) == kid_len && memcmp(keys->keys[i].kid, kid, kid_len) == 0)
+			return refuse(reason, reason_size, "line %d: there are two keys named \"%.*s\"", number, (int) kid_len,
+						  kid);
+	problem = secret_problem(secret, secret_len);
+	if (problem)
+		return refuse(reason, reason_size, "line %d: the secret of key \"%.*s\" %s; " HOW_TO_MAKE_ONE, number,
+					  (int) kid_len, kid, problem);
+	memcpy(key->kid, kid, kid_len);
+	memcpy(key->secret, secret, secret_len);
+	key->secret_len = secret_len;
+	keys->count++;
+	return true;
+}
+
+bool
+jwt_keys_parse(JwtKeys *keys, const char *text, char *reason, size_t reason_size)
+{
+	memset(keys, 0, sizeof(*keys));
+	for (int number = 1; *text; number++)
+	{
+		const char *line = text;
+		size_t len = strcspn(text, "\n");
+
+		text += len + (text[len] == '\n');
+		for (; len > 0 && isspace((unsigned char) *line); len--)
+			line++;
+		while (len > 0 && isspace((unsigned char) line[len - 1]))
+			len--;
+		if (len == 0 || *line == '#')
+			continue;
+		if (!parse_line(keys, number, line, len, reason, reason_size))
+		{
+			OPENSSL_cleanse(keys, sizeof(*keys));
+			return false;
+		}
+	}
+	if (keys->count == 0)
+		return refuse(reason, reason_size, "it holds no key; " HOW_TO_MAKE_ONE);
+	return true;
+}
+
+/* Reads the whole file into text (size bytes with NUL). */
+static bool
+read_key_file(int fd, char *text, size_t size, char *reason, size_t reason_size)
+{
+	struct stat status;
+	size_t len = 0;
+	ssize_t got;
+
+	if (fstat(fd, &status) != 0)
+		return refuse(reason, reason_size, "%s", strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return refuse(reason, reason_size, "it is not a regular file");
+	if (status.st_mode & 077)
+		return refuse(reason, reason_size, "others may read or write it (mode %04o); chmod 600 it",
+					  (unsigned) status.st_mode & 07777);
+	while ((got = read(fd, text + len, size - 1 - len)) > 0 || (got < 0 && errno == EINTR))
+		len += got > 0 ? (size_t) got : 0;
+	if (got < 0)
+		return refuse(reason, reason_size, "%s", strerror(errno));
+	if (len == size - 1)
+		return refuse(reason, reason_size, "it is longer than %d bytes", KEY_FILE_MAX);
+	if (memchr(text, '\0', len))
+		return refuse(reason, reason_size, "it is not a text file");
+	text[len] = '\0';
+	return true;
+}
+
+bool
+jwt_keys_load(JwtKeys *keys, const char *path, char *reason, size_t reason_size)
+{
+	char text[KEY_FILE_MAX + 2];
+	bool good;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	memset(keys, 0, sizeof(*keys));
+	if (fd < 0)
+		return refuse(reason, reason_size, "%s%s", strerror(errno), errno == ENOENT ? "; " HOW_TO_MAKE_ONE : "");
+	good =
+		read_key_file(fd, text, sizeof(text), reason, reason_size) && jwt_keys_parse(keys, text, reason, reason_size);
+	OPENSSL_cleanse(text, sizeof(text));
+	close(fd);
+	return good;
+}
+
+static bool
+compute_signature(const JwtKey *key, const char *text, size_t len, unsigned char to[SIGNATURE_LEN])
+{
+	unsigned length = 0;
+
+	return HMAC(EVP_sha256(), key->secret, (int) key->secret_len, (const unsigned char *) text, len, to, &length) &&
+		   length == SIGNATURE_LEN;
+}
+
+bool
+jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
+{
+	unsigned char signature[SIGNATURE_LEN];
+	char header[128], payload[256], token[JWT_MAX];
+	size_t len;
+
+	if (keys->count == 0)
+		return false;
+	snprintf(header, sizeof(header), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", keys->keys[0].kid);
+	snprintf(payload, sizeof(payload), "{\"uid\":%lld,\"gen\":%lld,\"iat\":%lld,\"exp\":%lld}", (long long) claims->uid,
+			 (long long) claims->generation, (long long) claims->issued_at, (long long) claims->expires_at);
+	len = base64_encode(BASE64_URL, header, strlen(header), token, sizeof(token));
+	token[len++] = '.';
+	len += base64_encode(BASE64_URL, payload, strlen(payload), token + len, sizeof(token) - len);
+	if (!compute_signature(&keys->keys[0], token, len, signature))
+		return false;
+	token[len++] = '.';
+	len += base64_encode(BASE64_URL, signature, sizeof(signature), token + len, sizeof(token) - len);
+	if (len >= size)
+		return false;
+	memcpy(to, token, len + 1);
+	return true;
+}
+
+/* Deep nesting is refused before the parser recurses into it. */
+static bool
+is_shallow(const char *json, size_t len)
+{
+	int depth = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < len; i++)
+	{
+		if (in_string && json[i] == '\\')
+			i++;
+		else if (json[i] == '"')
+			in_string = !in_string;
+		else if (!in_string && (json[i] == '{' || json[i] == '['))
+		{
+			if (++depth > JSON_DEPTH_MAX)
+				return false;
+		}
+		else if (!in_string && (json[i] == '}' || json[i] == ']'))
+			depth--;
+	}
+	return true;
+}
+
+static bool
+has_duplicates(const cJSON *object)
+{
+	for (const cJSON *item = object->child; item; item = item->next)
+		for (const cJSON *other = item->next; other; other = other->next)
+			if (strcmp(item->string, other->string) == 0)
+				return true;
+	return false;
+}
+
+/* One base64url part that must be a JSON object with distinct names; NULL otherwise. */
+static cJSON *
+decode_object(const char *part, size_t part_len)
+{
+	char json[JWT_MAX];
+	const char *end;
+	size_t len;
+	cJSON *object;
+
+	if (!base64_decode(BASE64_URL, part, part_len, json, sizeof(json), &len) || memchr(json, '\0', len) ||
+		!is_shallow(json, len))
+		return NULL;
+	object = cJSON_ParseWithLengthOpts(json, len, &end, false);
+	if (!object)
+		return NULL;
+	while (end < json + len && strchr(" \t\r\n", *end))
+		end++;
+	if (end != json + len || !cJSON_IsObject(object) || has_duplicates(object))
+	{
+		cJSON_Delete(object);
+		return NULL;
+	}
+	return object;
+}
+
+static bool
+take_integer(const cJSON *object, const char *name, bool required, int64_t min, int64_t *to)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	*to = 0;
+	if (!item)
+		return !required;
+	/* the comparisons come first: a conversion of what does not fit is undefined */
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double) min) || !(item->valuedouble <= (double) INTEGER_MAX))
+		return false;
+	*to = (int64_t) item->valuedouble;
+	return (double) *to == item->valuedouble;
+}
+
+static JwtStatus
+find_key(const JwtKeys *keys, const cJSON *header, const JwtKey **key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(header, "kid");
+	const char *kid = item ? cJSON_GetStringValue(item) : "default";
+
+	if (!kid)
+		return JWT_MALFORMED;
+	*key = NULL;
+	for (int i = 0; i < keys->count && !*key; i++)
+		if (strcmp(keys->keys[i].kid, kid) == 0)
+			*key = &keys->keys[i];
+	if (!*key && !item && keys->count > 0)
+		*key = &keys->keys[0];
+	return *key ? JWT_OK : JWT_UNKNOWN_KEY;
+}
+
+/* Finds the key that the header names. */
+static JwtStatus
+check_header(const JwtKeys *keys, const char *part, size_t len, const JwtKey **key)
+{
+	cJSON *header = decode_object(part, len);
+	const char *algorithm;
+	const cJSON *type;
+	JwtStatus status;
+
+	if (!header)
+		return JWT_MALFORMED;
+	algorithm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(header, "alg"));
+	type = cJSON_GetObjectItemCaseSensitive(header, "typ");
+	if (type && (!cJSON_IsString(type) || strcasecmp(type->valuestring, "JWT") != 0))
+		status = JWT_MALFORMED;
+	else if (cJSON_GetObjectItemCaseSensitive(header, "crit")) /* RFC 7515 4.1.11: extensions we do not know */
+		status = JWT_MALFORMED;
+	else if (!algorithm || strcmp(algorithm, "HS256") != 0)
+		status = JWT_WRONG_ALGORITHM;
+	else
+		status = find_key(keys, header, key);
+	cJSON_Delete(header);
+	return status;
+}
+
+static JwtStatus
+check_claims(const char *part, size_t len, int64_t now, JwtClaims *claims)
+{
+	cJSON *payload = decode_object(part, len);
+	int64_t not_before;
+	bool good;
+
+	if (!payload)
+		return JWT_BAD_CLAIMS;
+	good = take_integer(payload, "uid", true, 1, &claims->uid) &&
+		   take_integer(payload, "gen", true, 0, &claims->generation) && claims->generation <= INT32_MAX &&
+		   take_integer(payload, "exp", true, 0, &claims->expires_at) &&
+		   take_integer(payload, "iat", false, 0, &claims->issued_at) &&
+		   take_integer(payload, "nbf", false, 0, &not_before);
+	cJSON_Delete(payload);
+	if (!good)
+		return JWT_BAD_CLAIMS;
+	if (claims->expires_at <= now)
+		return JWT_EXPIRED;
+	if (claims->issued_at > now + CLOCK_SKEW || not_before > now + CLOCK_SKEW)
+		return JWT_NOT_YET_VALID;
+	return JWT_OK;
+}
+
+JwtStatus
+jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims)
+{
+	unsigned char given[SIGNATURE_LEN], right[SIGNATURE_LEN];
+	const char *payload, *signature;
+	const JwtKey *key = NULL;
+	size_t given_len;
+	JwtStatus status;
+
+	memset(claims, 0, sizeof(*claims));
+	if (len > JWT_MAX || !(payload = memchr(token, '.', len)))
+		return JWT_MALFORMED;
+	payload++;
+	signature = memchr(payload, '.', len - (size_t) (payload - token));
+	if (!signature++)
+		return JWT_MALFORMED;
+	status = check_header(keys, token, (size_t) (payload - 1 - token), &key);
+	if (status != JWT_OK)
+		return status;
+	if (!base64_decode(BASE64_URL, signature, len - (size_t) (signature - token), given, sizeof(given), &given_len) ||
+		given_len != SIGNATURE_LEN)
+		return JWT_BAD_SIGNATURE;
+	if (!compute_signature(key, token, (size_t) (signature - 1 - token), right) ||
+		CRYPTO_memcmp(given, right, SIGNATURE_LEN) != 0)
+		return JWT_BAD_SIGNATURE;
+	status = check_claims(payload, (size_t) (signature - 1 - payload), now, claims);
+	if (status != JWT_OK)
+		memset(claims, 0, sizeof(*claims));
+	return status;
+}
+
+const char *
+jwt_status_text(JwtStatus status)
+{
+	switch (status)
+	{
+		case JWT_OK:
+			return "ok";
+		case JWT_MALFORMED:
+			return "the token is malformed";
+		case JWT_WRONG_ALGORITHM:
+			return "the token's algorithm is not HS256";
+		case JWT_UNKNOWN_KEY:
+			return "the token was signed with a key that is not known here";
+		case JWT_BAD_SIGNATURE:
+			return "the token's signature is wrong";
+		case JWT_BAD_CLAIMS:
+			return "the token's claims are missing or malformed";
+		case JWT_EXPIRED:
+			return "the token has expired";
+		case JWT_NOT_YET_VALID:
+			return "the token is not valid yet";
+	}
+	return "unknown";
+}

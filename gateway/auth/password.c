@@ -1,0 +1,122 @@
+/*
+ * password.c - password hashes by scrypt (see password.h). Called on a worker thread.
+ */
+#include "password.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include "base64.h"
+
+/* What new passwords get: 128 * r * 2^ln = 32 MiB. */
+#define COST_LOG2  15
+#define BLOCK_SIZE 8
+#define PARALLEL   1
+#define SALT_LEN   16
+#define HASH_LEN   32
+/* What a stored one may ask for, so that a bad row cannot eat the machine: 256 MiB. */
+#define COST_LOG2_MIN  10
+#define COST_LOG2_MAX  20
+#define BLOCK_SIZE_MAX 32
+#define PARALLEL_MAX   16
+#define MEMORY_MAX	   (256u << 20)
+#define STORED_LEN_MAX 64 /* bytes of a salt or a hash */
+
+typedef struct Stored
+{
+	unsigned cost_log2, block_size, parallel;
+	unsigned char salt[STORED_LEN_MAX], hash[STORED_LEN_MAX];
+	size_t salt_len, hash_len;
+} Stored;
+
+static bool
+derive(const Stored *stored, const char *password, size_t len, unsigned char *to, size_t to_len)
+{
+	uint64_t cost = 1ULL << stored->cost_log2;
+	/* RFC 7914: V takes 128 r N, B takes 128 r p; OpenSSL needs a little more */
+	uint64_t memory = 128ULL * stored->block_size * (cost + stored->parallel + 2) + (1 << 20);
+
+	return EVP_PBE_scrypt(password, len, stored->salt, stored->salt_len, cost, stored->block_size, stored->parallel,
+						  memory, to, to_len) == 1;
+}
+
+bool
+password_hash(const char *password, size_t len, char to[PASSWORD_HASH_MAX])
+{
+	Stored stored = {.cost_log2 = COST_LOG2, .block_size = BLOCK_SIZE, .parallel = PARALLEL, .salt_len = SALT_LEN};
+	char salt[BASE64_LENGTH(SALT_LEN) + 1], hash[BASE64_LENGTH(HASH_LEN) + 1];
+
+	to[0] = '\0';
+	if (len > PASSWORD_MAX || RAND_bytes(stored.salt, SALT_LEN) != 1 ||
+		!derive(&stored, password, len, stored.hash, HASH_LEN))
+		return false;
+	base64_encode(BASE64_STANDARD, stored.salt, SALT_LEN, salt, sizeof(salt));
+	base64_encode(BASE64_STANDARD, stored.hash, HASH_LEN, hash, sizeof(hash));
+	snprintf(to, PASSWORD_HASH_MAX, "$scrypt$ln=%d,r=%d,p=%d$%s$%s", COST_LOG2, BLOCK_SIZE, PARALLEL, salt, hash);
+	return true;
+}
+
+/* Takes a prefix and a number of at most three digits off *text. */
+static bool
+take_number(const char **text, const char *prefix, unsigned min, unsigned max, unsigned *to)
+{
+	size_t digits = 0;
+
+	if (strncmp(*text, prefix, strlen(prefix)) != 0)
+		return false;
+	*text += strlen(prefix);
+	for (*to = 0; digits < 3 && **text >= '0' && **text <= '9'; digits++)
+		*to = *to * 10 + (unsigned) (*(*text)++ - '0');
+	return digits > 0 && *to >= min && *to <= max;
+}
+
+static bool
+parse_stored(const char *text, Stored *stored)
+{
+	const char *dollar;
+
+	if (!take_number(&text, "$scrypt$ln=", COST_LOG2_MIN, COST_LOG2_MAX, &stored->cost_log2) ||
+		!take_number(&text, ",r=", 1, BLOCK_SIZE_MAX, &stored->block_size) ||
+		!take_number(&text, ",p=", 1, PARALLEL_MAX, &stored->parallel) || *text++ != '$')
+		return false;
+	if ((128ULL * stored->block_size << stored->cost_log2) > MEMORY_MAX)
+		return false;
+	dollar = strchr(text, '$');
+	return dollar &&
+		   base64_decode(BASE64_STANDARD, text, (size_t) (dollar - text), stored->salt, sizeof(stored->salt),
+						 &stored->salt_len) &&
+		   stored->salt_len >= 8 &&
+		   base64_decode(BASE64_STANDARD, dollar + 1, strlen(dollar + 1), stored->hash, sizeof(stored->hash),
+						 &stored->hash_len) &&
+		   stored->hash_len >= 16;
+}
+
+bool
+password_verify(const char *password, size_t len, const char *stored_text)
+{
+	Stored stored = {.cost_log2 = COST_LOG2, .block_size = BLOCK_SIZE, .parallel = PARALLEL};
+	unsigned char computed[STORED_LEN_MAX];
+	bool usable = stored_text && parse_stored(stored_text, &stored), same;
+
+	if (len > PASSWORD_MAX)
+		return false;
+	if (!usable)
+	{
+		/* the time of a real comparison, so that it does not tell which users exist */
+		memset(&stored, 0, sizeof(stored));
+		stored.cost_log2 = COST_LOG2;
+		stored.block_size = BLOCK_SIZE;
+		stored.parallel = PARALLEL;
+		stored.salt_len = SALT_LEN;
+		stored.hash_len = HASH_LEN;
+	}
+	same = derive(&stored, password, len, computed, stored.hash_len) &&
+		   CRYPTO_memcmp(computed, stored.hash, stored.hash_len) == 0;
+	OPENSSL_cleanse(computed, sizeof(computed));
+	return same && usable;
+}

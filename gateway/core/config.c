@@ -1,0 +1,751 @@
+/*
+ * config.c - settings of the gateway: one table says everything about them (see config.h).
+ *
+ * Sources in order: the table's defaults, the file of --config (or PG_SHEET_CONFIG), PG_SHEET_* in the environment,
+ * flags; the last one wins. Whatever cannot be right is refused here, with the setting's name, its value, where it
+ * came from and what is legal, so that nothing is found out under load.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include <libpq-fe.h>
+#include <openssl/crypto.h>
+
+#include "jwt.h"
+
+extern char **environ;
+
+#define ENV_PREFIX "PG_SHEET_"
+#define MEBIBYTE   (1024 * 1024)
+
+typedef enum SettingType
+{
+	SETTING_TEXT,
+	SETTING_CHOICE, /* one of the words in `legal` */
+	SETTING_INT,
+	SETTING_BYTES, /* like SETTING_INT, and kB, MB, GB may follow */
+	SETTING_BOOL,
+} SettingType;
+
+typedef struct Setting
+{
+	const char *group;
+	const char *name;
+	SettingType type;
+	size_t offset;		  /* in Config */
+	const char *fallback; /* the default, as text */
+	long long min, max;
+	const char *unit;
+	const char *legal; /* SETTING_CHOICE: words between blanks; SETTING_TEXT: how it looks, for people */
+	const char *help;
+} Setting;
+
+#define FIELD(field) offsetof(Config, field)
+
+static const Setting settings[] = {
+	{"Listening", "listen-address", SETTING_TEXT, FIELD(listen_address), "127.0.0.1", 0, 0, "", "an IP address",
+	 "Address to listen on; 0.0.0.0 is every interface."},
+	{"Listening", "listen-port", SETTING_INT, FIELD(listen_port), "8080", 1, 65535, "", "", "TCP port to listen on."},
+	{"Listening", "public-address", SETTING_TEXT, FIELD(public_address), "", 0, 0, "", "host:port",
+	 "Where browsers and other gateways reach this one: its name in the ring and in redirects. Default: "
+	 "listen-address:listen-port."},
+	{"Listening", "allowed-origins", SETTING_TEXT, FIELD(allowed_origins), "", 0, 0, "", "origins between commas",
+	 "Origins whose pages may use this gateway, besides those of the gateways themselves; for example "
+	 "https://sheets.example.org."},
+	{"Listening", "web-root", SETTING_TEXT, FIELD(web_root), "", 0, 0, "", "a directory",
+	 "Directory of the built page; empty: no page is served."},
+	{"Database", "database", SETTING_TEXT, FIELD(database), "", 0, 0, "", "a libpq connection string",
+	 "PostgreSQL with pg_sheet, for example \"host=/run/postgresql dbname=sheets user=gateway\"; what it leaves out "
+	 "comes "
+	 "from PGHOST, PGUSER, the password file and so on."},
+	{"Database", "database-deadline-ms", SETTING_INT, FIELD(database_deadline_ms), "10000", 100, 600000, "ms", "",
+	 "A query that takes longer is given up, its outcome unknown, and the connection is made anew."},
+	{"Database", "durable", SETTING_BOOL, FIELD(durable), "true", 0, 1, "", "",
+	 "Acknowledge and show an edit only after PostgreSQL has committed it; false trades that for latency."},
+	{"Database", "batch-edits", SETTING_INT, FIELD(batch_edits), "5000", 1, 65536, "edits", "",
+	 "Most edits of one transaction; more wait for the next."},
+	{"Coordination", "coordinator", SETTING_CHOICE, FIELD(coordinator), "postgres", 0, 0, "", "postgres zookeeper",
+	 "postgres: this is the only gateway of its database; zookeeper: one of several."},
+	{"Coordination", "zookeeper-hosts", SETTING_TEXT, FIELD(zookeeper_hosts), "127.0.0.1:2181", 0, 0, "",
+	 "host:port between commas",
+	 "The ZooKeeper ensemble. IP addresses are better than names: names are looked up "
+	 "synchronously."},
+	{"Coordination", "zookeeper-root", SETTING_TEXT, FIELD(zookeeper_root), "/pg_sheet", 0, 0, "", "a path, /name",
+	 "Node under which the gateways of one database meet; gateways of another database need another."},
+	{"Coordination", "zookeeper-session-ms", SETTING_INT, FIELD(zookeeper_session_ms), "7000", 1000, 120000, "ms", "",
+	 "After this long without a sign of life a gateway is taken for dead and its sheets move. ZooKeeper bounds it to "
+	 "2..20 "
+	 "of its ticks."},
+	{"Coordination", "weight", SETTING_INT, FIELD(weight), "1", 1, 64, "", "",
+	 "Share of the sheets: a gateway of weight 2 gets twice those of weight 1."},
+	{"Login", "jwt-key-file", SETTING_TEXT, FIELD(jwt_key_file), "", 0, 0, "", "a file with mode 0600",
+	 "Keys that sign tokens, one \"kid:secret\" a line; the first signs, all verify. All gateways share it. Required. "
+	 "Make one: (umask 077; echo \"k1:$(openssl rand -hex 32)\" > jwt.key)."},
+	{"Login", "token-minutes", SETTING_INT, FIELD(token_minutes), "720", 1, 525600, "minutes", "",
+	 "How long a login lasts."},
+	{"Logging", "log-level", SETTING_CHOICE, FIELD(log_level), "info", 0, 0, "", "error warn info debug",
+	 "Least severe messages that are logged."},
+	{"Logging", "log-format", SETTING_CHOICE, FIELD(log_format), "text", 0, 0, "", "text json",
+	 "One line of text, or one JSON object, per message."},
+	{"Limits", "max-connections", SETTING_INT, FIELD(max_connections), "10000", 10, 1000000, "connections", "",
+	 "WebSockets and HTTP together; needs as many file descriptors (ulimit -n)."},
+	{"Limits", "max-frame-bytes", SETTING_BYTES, FIELD(max_frame_bytes), "1MB", 65536, 64 * MEBIBYTE, "bytes", "",
+	 "Longest WebSocket message; a longer one closes the connection (1009)."},
+	{"Limits", "max-body-bytes", SETTING_BYTES, FIELD(max_body_bytes), "1MB", 1024, 64 * MEBIBYTE, "bytes", "",
+	 "Longest HTTP request body other than an upload; a longer one gets 413."},
+	{"Limits", "max-upload-bytes", SETTING_BYTES, FIELD(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
+	 "Longest upload of a file; a longer one gets 413."},
+	{"Limits", "send-queue-bytes", SETTING_BYTES, FIELD(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
+	 "How far a slow receiver may lag behind before it is resynchronised or dropped."},
+	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",
+	 "A cell lock without a sign of life from its user ends after this long."},
+	{"Limits", "drain-seconds", SETTING_INT, FIELD(drain_seconds), "10", 0, 3600, "s", "",
+	 "SIGTERM waits at most this long for commits and queues."},
+};
+
+#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
+
+/* Where each value came from, for messages: "default", "FILE:LINE", "environment ...", "flag --...". */
+typedef struct Loader
+{
+	Config *config;
+	char *from[SETTING_COUNT];
+} Loader;
+
+static char *
+text_copy(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		abort();
+	return copy;
+}
+
+static const Setting *
+setting_find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (strlen(settings[i].name) == len && memcmp(settings[i].name, name, len) == 0)
+			return &settings[i];
+	return NULL;
+}
+
+/* "listen-port" is PG_SHEET_LISTEN_PORT in the environment. */
+static void
+setting_env_name(const Setting *setting, char *to, size_t size)
+{
+	size_t len = (size_t) snprintf(to, size, ENV_PREFIX "%s", setting->name);
+
+	for (size_t i = strlen(ENV_PREFIX); i < len && i < size; i++)
+		to[i] = to[i] == '-' ? '_' : (char) toupper((unsigned char) to[i]);
+}
+
+static char **
+setting_text(const Setting *setting, Config *config)
+{
+	return (char **) ((char *) config + setting->offset);
+}
+
+/* The legal values in words, as --help and errors show them. */
+static const char *
+setting_legal(const Setting *setting, char *to, size_t size)
+{
+	switch (setting->type)
+	{
+		case SETTING_TEXT:
+			return setting->legal;
+		case SETTING_CHOICE:
+			snprintf(to, size, "one of: %s", setting->legal);
+			break;
+		case SETTING_BOOL:
+			return "true or false";
+		case SETTING_INT:
+			snprintf(to, size, "%lld .. %lld%s%s", setting->min, setting->max, setting->unit[0] ? " " : "",
+					 setting->unit);
+			break;
+		case SETTING_BYTES:
+			snprintf(to, size, "%lld .. %lld bytes; kB, MB and GB (of 1024) may follow", setting->min, setting->max);
+			break;
+	}
+	return to;
+}
+
+static bool
+setting_refuse(const Setting *setting, const char *value, const char *from, const char *problem)
+{
+	char legal[128];
+	/* a connection string may hold a password */
+	const char *shown = setting->offset == FIELD(database) ? "(not shown)" : value;
+
+	fprintf(stderr, "pg_sheet_gateway: setting \"%s\" = \"%s\" (%s): %s; legal: %s\n", setting->name, shown, from,
+			problem, setting_legal(setting, legal, sizeof(legal)));
+	return false;
+}
+
+static bool
+parse_bool(const char *value, bool *to)
+{
+	static const char *const words[2][4] = {{"false", "off", "no", "0"}, {"true", "on", "yes", "1"}};
+
+	for (int truth = 0; truth < 2; truth++)
+		for (int i = 0; i < 4; i++)
+			if (strcasecmp(value, words[truth][i]) == 0)
+			{
+				*to = truth;
+				return true;
+			}
+	return false;
+}
+
+/* A whole decimal number, and after it kB, MB or GB if bytes. False when it is not one or would overflow. */
+static bool
+parse_number(const char *value, bool bytes, long long *to)
+{
+	static const char *const units[] = {"kB", "MB", "GB"};
+	char *end;
+
+	if (!isdigit((unsigned char) value[0]) && value[0] != '-')
+		return false;
+	errno = 0;
+	*to = strtoll(value, &end, 10);
+	if (errno != 0 || end == value)
+		return false;
+	while (bytes && *end == ' ')
+		end++;
+	for (int i = 0; bytes && *end && i < 3; i++)
+		if (strcasecmp(end, units[i]) == 0)
+			return !__builtin_mul_overflow(*to, 1LL << (10 * (i + 1)), to);
+	return *end == '\0';
+}
+
+static bool
+is_choice(const char *words, const char *value)
+{
+	size_t len = strlen(value);
+
+	for (const char *word = words; *word; word += strspn(word, " "))
+	{
+		size_t word_len = strcspn(word, " ");
+
+		if (word_len == len && memcmp(word, value, len) == 0)
+			return true;
+		word += word_len;
+	}
+	return false;
+}
+
+/* One value from anywhere: checks its type and range and stores it. */
+static bool
+loader_set(Loader *loader, const Setting *setting, const char *value, const char *from)
+{
+	char *place = (char *) loader->config + setting->offset;
+	long long number;
+	size_t i = (size_t) (setting - settings);
+
+	switch (setting->type)
+	{
+		case SETTING_CHOICE:
+			if (!is_choice(setting->legal, value))
+				return setting_refuse(setting, value, from, "not a legal value");
+			/* FALLTHROUGH */
+		case SETTING_TEXT:
+			free(*setting_text(setting, loader->config));
+			*setting_text(setting, loader->config) = text_copy(value);
+			break;
+		case SETTING_INT:
+		case SETTING_BYTES:
+			if (!parse_number(value, setting->type == SETTING_BYTES, &number))
+				return setting_refuse(setting, value, from, "not a number");
+			if (number < setting->min || number > setting->max)
+				return setting_refuse(setting, value, from, "out of range");
+			*(int *) place = (int) number;
+			break;
+		case SETTING_BOOL:
+			if (!parse_bool(value, (bool *) place))
+				return setting_refuse(setting, value, from, "not a boolean");
+			break;
+	}
+	free(loader->from[i]);
+	loader->from[i] = text_copy(from);
+	return true;
+}
+
+static char *
+trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char) *text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char) end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+/*
+ * The value of a file line: everything up to a # that follows a blank, or what stands in double quotes (without
+ * escapes). NULL when the closing quote is missing or something follows it.
+ */
+static char *
+file_value(char *text)
+{
+	char *end;
+
+	text = trim(text);
+	if (*text != '"')
+	{
+		for (char *c = text; *c; c++)
+			if (*c == '#' && (c == text || isspace((unsigned char) c[-1])))
+			{
+				*c = '\0';
+				break;
+			}
+		return trim(text);
+	}
+	end = strchr(text + 1, '"');
+	if (!end)
+		return NULL;
+	*end = '\0';
+	end = trim(end + 1);
+	return *end == '\0' || *end == '#' ? text + 1 : NULL;
+}
+
+static bool
+loader_read_line(Loader *loader, const char *path, int number, char *line, int *seen)
+{
+	char from[PATH_MAX + 32];
+	char *equals, *name, *value;
+	const Setting *setting;
+
+	snprintf(from, sizeof(from), "%s:%d", path, number);
+	line = trim(line);
+	if (*line == '\0' || *line == '#')
+		return true;
+	equals = strchr(line, '=');
+	if (!equals)
+	{
+		fprintf(stderr, "pg_sheet_gateway: %s: \"%s\" is not of the form name = value\n", from, line);
+		return false;
+	}
+	*equals = '\0';
+	name = trim(line);
+	value = file_value(equals + 1);
+	setting = setting_find(name, strlen(name));
+	if (!setting)
+	{
+		fprintf(stderr, "pg_sheet_gateway: %s: there is no setting \"%s\" (see --help)\n", from, name);
+		return false;
+	}
+	if (!value)
+		return setting_refuse(setting, trim(equals + 1), from, "the double quotes do not match");
+	if (seen[setting - settings])
+	{
+		fprintf(stderr, "pg_sheet_gateway: %s: \"%s\" is set a second time, first in line %d\n", from, name,
+				seen[setting - settings]);
+		return false;
+	}
+	seen[setting - settings] = number;
+	return loader_set(loader, setting, value, from);
+}
+
+static bool
+loader_read_file(Loader *loader, const char *path)
+{
+	int seen[SETTING_COUNT] = {0};
+	char *line = NULL;
+	size_t size = 0;
+	int number = 0;
+	bool good = true;
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+	{
+		fprintf(stderr, "pg_sheet_gateway: cannot read the configuration file \"%s\": %s\n", path, strerror(errno));
+		return false;
+	}
+	while (good && getline(&line, &size, file) >= 0)
+		good = loader_read_line(loader, path, ++number, line, seen);
+	if (good && ferror(file))
+	{
+		fprintf(stderr, "pg_sheet_gateway: cannot read the configuration file \"%s\": %s\n", path, strerror(errno));
+		good = false;
+	}
+	free(line);
+	fclose(file);
+	return good;
+}
+
+static bool
+is_known_env(const char *entry)
+{
+	char name[128];
+	size_t len = strcspn(entry, "=");
+
+	if (len == strlen(ENV_PREFIX "CONFIG") && memcmp(entry, ENV_PREFIX "CONFIG", len) == 0)
+		return true;
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+	{
+		setting_env_name(&settings[i], name, sizeof(name));
+		if (strlen(name) == len && memcmp(name, entry, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+loader_read_environment(Loader *loader)
+{
+	char name[128], from[160];
+
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+	{
+		const char *value;
+
+		setting_env_name(&settings[i], name, sizeof(name));
+		value = getenv(name);
+		if (!value)
+			continue;
+		snprintf(from, sizeof(from), "environment %s", name);
+		if (!loader_set(loader, &settings[i], value, from))
+			return false;
+	}
+	/*
+	 * Container platforms invent variables from the names of services (PG_SHEET_PORT=tcp://...), so one that we do
+	 * not know is worth a warning, no more.
+	 */
+	for (char **entry = environ; *entry; entry++)
+		if (strncmp(*entry, ENV_PREFIX, strlen(ENV_PREFIX)) == 0 && !is_known_env(*entry))
+			fprintf(stderr, "pg_sheet_gateway: warning: the environment variable %.*s is not a setting\n",
+					(int) strcspn(*entry, "="), *entry);
+	return true;
+}
+
+/*
+ * Takes the flag at argv[*i] apart: --name=value, --name value, --switch, --no-switch. Advances *i over a value of its
+ * own. name and value point into argv; value is NULL when it is missing.
+ */
+static bool
+flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, const char **value)
+{
+	const char *arg = argv[*i], *equals;
+	const Setting *setting;
+	bool word;
+
+	if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0')
+	{
+		fprintf(stderr, "pg_sheet_gateway: \"%s\" is not a flag; flags look like --name=value (see --help)\n", arg);
+		return false;
+	}
+	*name = arg + 2;
+	equals = strchr(arg, '=');
+	*name_len = equals ? (size_t) (equals - *name) : strlen(*name);
+	*value = equals ? equals + 1 : NULL;
+	setting = setting_find(*name, *name_len);
+	if (!setting && !equals && strncmp(*name, "no-", 3) == 0)
+	{
+		const Setting *negated = setting_find(*name + 3, *name_len - 3);
+
+		if (negated && negated->type == SETTING_BOOL)
+		{
+			*name += 3;
+			*name_len -= 3;
+			*value = "false";
+			return true;
+		}
+	}
+	if (*value)
+		return true;
+	if (setting && setting->type == SETTING_BOOL)
+	{
+		*value = "true";
+		if (*i + 1 < argc && parse_bool(argv[*i + 1], &word))
+			*value = argv[++*i];
+	}
+	else if (*i + 1 < argc)
+		*value = argv[++*i];
+	return true;
+}
+
+static bool
+name_is(const char *name, size_t len, const char *other)
+{
+	return strlen(other) == len && memcmp(name, other, len) == 0;
+}
+
+/* The file has to be read before the flags, so its flag is looked up first. False when it has no value. */
+static bool
+find_config_file(int argc, char **argv, const char **path)
+{
+	*path = getenv(ENV_PREFIX "CONFIG");
+	for (int i = 1; i < argc; i++)
+	{
+		const char *name, *value;
+		size_t len;
+
+		if (!flag_take(argc, argv, &i, &name, &len, &value))
+			return false;
+		if (name_is(name, len, "config"))
+			*path = value ? value : "";
+	}
+	if (*path && **path == '\0')
+	{
+		fprintf(stderr, "pg_sheet_gateway: --config (or " ENV_PREFIX "CONFIG) needs the name of a file\n");
+		return false;
+	}
+	return true;
+}
+
+static bool
+loader_read_flags(Loader *loader, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+	{
+		const char *name, *value;
+		const Setting *setting;
+		char from[160];
+		size_t len;
+
+		if (!flag_take(argc, argv, &i, &name, &len, &value))
+			return false;
+		if (name_is(name, len, "config"))
+			continue;
+		setting = setting_find(name, len);
+		if (!setting)
+		{
+			fprintf(stderr, "pg_sheet_gateway: there is no setting \"%.*s\" (flag --%.*s; see --help)\n", (int) len,
+					name, (int) len, name);
+			return false;
+		}
+		snprintf(from, sizeof(from), "flag --%s", setting->name);
+		if (!value)
+			return setting_refuse(setting, "", from, "a value is missing");
+		if (!loader_set(loader, setting, value, from))
+			return false;
+	}
+	return true;
+}
+
+/* host:port; the host is not empty and holds nothing that could break a URL, the port is 1..65535. */
+static bool
+is_host_port(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	long long port;
+
+	if (!colon || colon == text || strlen(text) > 255 || !parse_number(colon + 1, false, &port) || port < 1 ||
+		port > 65535)
+		return false;
+	if (text[0] == '[' ? colon[-1] != ']' : memchr(text, ':', (size_t) (colon - text)) != NULL)
+		return false;
+	for (const char *c = text; c < colon; c++)
+		if (!isalnum((unsigned char) *c) && !strchr(".-_[]:", *c))
+			return false;
+	return true;
+}
+
+static bool
+is_host_list(const char *text)
+{
+	char *copy = text_copy(text), *rest = copy, *item;
+	bool good = *text != '\0';
+
+	while (good && (item = strsep(&rest, ",")) != NULL)
+		good = is_host_port(trim(item));
+	free(copy);
+	return good;
+}
+
+static bool
+is_zookeeper_path(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len < 2 || len > 200 || text[0] != '/' || text[len - 1] == '/' || strstr(text, "//") || strstr(text, "/.") ||
+		strcmp(text, "/zookeeper") == 0)
+		return false;
+	for (const char *c = text; *c; c++)
+		if (!isalnum((unsigned char) *c) && !strchr("/._-", *c))
+			return false;
+	return true;
+}
+
+static bool
+is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool
+loader_refuse(Loader *loader, const char *name, const char *problem)
+{
+	const Setting *setting = setting_find(name, strlen(name));
+
+	return setting_refuse(setting, *setting_text(setting, loader->config), loader->from[setting - settings], problem);
+}
+
+static bool
+check_database(Loader *loader)
+{
+	char *message = NULL, problem[512];
+	PQconninfoOption *options = PQconninfoParse(loader->config->database, &message);
+
+	if (options)
+	{
+		PQconninfoFree(options);
+		return true;
+	}
+	snprintf(problem, sizeof(problem), "%s", message ? trim(message) : "out of memory");
+	PQfreemem(message);
+	return loader_refuse(loader, "database", problem);
+}
+
+/* The keys themselves are read again by whoever signs; here they are only looked at. */
+static bool
+check_jwt_keys(Loader *loader)
+{
+	char reason[512];
+	JwtKeys keys;
+	bool good;
+
+	if (loader->config->jwt_key_file[0] == '\0')
+		return loader_refuse(loader, "jwt-key-file",
+							 "it is required: make a key file with (umask 077; echo \"k1:$(openssl rand -hex 32)\" > "
+							 "jwt.key) and give it to all gateways");
+	good = jwt_keys_load(&keys, loader->config->jwt_key_file, reason, sizeof(reason));
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return good || loader_refuse(loader, "jwt-key-file", reason);
+}
+
+/* What no single value can tell: combinations, formats, files. */
+static bool
+loader_check(Loader *loader)
+{
+	Config *config = loader->config;
+
+	if (config->listen_address[0] == '\0')
+		return loader_refuse(loader, "listen-address", "it is empty");
+	if (config->public_address[0] == '\0')
+	{
+		char address[300];
+		bool ipv6 = strchr(config->listen_address, ':') != NULL;
+
+		snprintf(address, sizeof(address), ipv6 ? "[%s]:%d" : "%s:%d", config->listen_address, config->listen_port);
+		free(config->public_address);
+		config->public_address = text_copy(address);
+	}
+	if (!is_host_port(config->public_address))
+		return loader_refuse(loader, "public-address", "it is not host:port");
+	if (strcmp(config->coordinator, "zookeeper") == 0 &&
+		(strncmp(config->public_address, "0.0.0.0:", 8) == 0 || strncmp(config->public_address, "[::]:", 5) == 0))
+		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
+	if (config->web_root[0] && !is_directory(config->web_root))
+		return loader_refuse(loader, "web-root", "there is no such directory");
+	if (!is_host_list(config->zookeeper_hosts))
+		return loader_refuse(loader, "zookeeper-hosts", "it is not a list of host:port");
+	if (!is_zookeeper_path(config->zookeeper_root))
+		return loader_refuse(loader, "zookeeper-root", "it is not a path of letters, digits, . _ - and /");
+	return check_database(loader) && check_jwt_keys(loader);
+}
+
+/* Prints text broken at blanks into lines of at most 100 characters, each indented. */
+static void
+print_wrapped(const char *text)
+{
+	size_t column = 0;
+
+	printf("      ");
+	while (*text)
+	{
+		size_t word = strcspn(text, " ");
+
+		if (column > 0 && column + 1 + word > 94)
+		{
+			printf("\n      ");
+			column = 0;
+		}
+		else if (column > 0)
+			column += (size_t) printf(" ");
+		column += (size_t) printf("%.*s", (int) word, text);
+		text += word;
+		text += strspn(text, " ");
+	}
+	printf("\n");
+}
+
+static void
+print_help(void)
+{
+	const char *group = "";
+
+	printf("pg_sheet_gateway serves sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
+		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n\n"
+		   "A setting comes from its default, then the file (NAME = VALUE lines), then the environment\n"
+		   "(listen-port is PG_SHEET_LISTEN_PORT), then flags: the last one wins.\n\n"
+		   "  --config=FILE   read this file (or the one that PG_SHEET_CONFIG names)\n"
+		   "  --help          print this\n"
+		   "  --version       print the version\n");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+	{
+		char legal[128];
+
+		if (strcmp(group, settings[i].group) != 0)
+			printf("\n%s\n", group = settings[i].group);
+		printf("  --%s=%s   (%s)\n", settings[i].name, settings[i].fallback,
+			   setting_legal(&settings[i], legal, sizeof(legal)));
+		print_wrapped(settings[i].help);
+	}
+}
+
+ConfigResult
+config_load(Config *config, int argc, char **argv)
+{
+	Loader loader = {config, {NULL}};
+	const char *path;
+	bool good = true;
+
+	memset(config, 0, sizeof(*config));
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0)
+		{
+			if (argv[i][2] == 'h')
+				print_help();
+			else
+				printf("pg_sheet_gateway %s\n", CONFIG_VERSION);
+			return CONFIG_HELP;
+		}
+	for (size_t i = 0; i < SETTING_COUNT && good; i++)
+		good = loader_set(&loader, &settings[i], settings[i].fallback, "default");
+	good = good && find_config_file(argc, argv, &path) && (!path || loader_read_file(&loader, path)) &&
+		   loader_read_environment(&loader) && loader_read_flags(&loader, argc, argv) && loader_check(&loader);
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		free(loader.from[i]);
+	if (!good)
+		config_free(config);
+	return good ? CONFIG_OK : CONFIG_INVALID;
+}
+
+void
+config_free(Config *config)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].type == SETTING_TEXT || settings[i].type == SETTING_CHOICE)
+		{
+			free(*setting_text(&settings[i], config));
+			*setting_text(&settings[i], config) = NULL;
+		}
+}
