@@ -19,7 +19,7 @@
  * uvarint is LEB128 of an unsigned 64-bit number, at most 10 bytes, no overlong check beyond that.
  * at is microseconds since the Unix epoch; edit i of a batch has seq first_seq + i and time at + i.
  * In sheet.apply's parameter first_seq and at are 0. In sheet.read_cells' result kind is
- * EDIT_SET, uid 0, first_seq the seq at which the cells hold.
+ * EDIT_SET, uid 0, first_seq the seq at which the cells hold; many cells are several batches.
  */
 #ifndef EDIT_CODEC_H
 #define EDIT_CODEC_H

@@ -1,0 +1,241 @@
+/*
+ * edit_codec.c - the bytes in which edits travel and rest; the format is in edit_codec.h.
+ *
+ * The reader never looks beyond its end and never trusts a length; the writer trusts its caller for room.
+ */
+#include "edit_codec.h"
+
+#include <string.h>
+
+/* ---- numbers ---- */
+
+static inline uint8_t *
+codec_put_number(uint8_t *to, uint64_t value)
+{
+	while (value >= 0x80)
+	{
+		*to++ = (uint8_t) value | 0x80;
+		value >>= 7;
+	}
+	*to++ = (uint8_t) value;
+	return to;
+}
+
+static inline EditError
+codec_get_number(EditReader *reader, uint64_t *value)
+{
+	const uint8_t *pos = reader->pos;
+	uint64_t result = 0;
+
+	for (int shift = 0; shift < 64; shift += 7)
+	{
+		uint8_t byte;
+
+		if (pos == reader->end)
+			return EDIT_TRUNCATED;
+		byte = *pos++;
+		if (shift == 63 && byte > 1)
+			return EDIT_BAD_NUMBER;
+		result |= (uint64_t) (byte & 0x7F) << shift;
+		if (byte < 0x80)
+		{
+			reader->pos = pos;
+			*value = result;
+			return EDIT_OK;
+		}
+	}
+	return EDIT_BAD_NUMBER;
+}
+
+static inline EditError
+codec_get_u32(EditReader *reader, uint32_t *value)
+{
+	uint64_t wide;
+	EditError error = codec_get_number(reader, &wide);
+
+	if (error != EDIT_OK)
+		return error;
+	if (wide > UINT32_MAX)
+		return EDIT_BAD_NUMBER;
+	*value = (uint32_t) wide;
+	return EDIT_OK;
+}
+
+static inline EditError
+codec_get_text(EditReader *reader, EditText *text)
+{
+	EditError error = codec_get_u32(reader, &text->len);
+
+	if (error != EDIT_OK)
+		return error;
+	if (text->len > (size_t) (reader->end - reader->pos))
+		return EDIT_TRUNCATED;
+	text->data = (const char *) reader->pos;
+	reader->pos += text->len;
+	return EDIT_OK;
+}
+
+static inline uint8_t *
+codec_put_text(uint8_t *to, EditText text)
+{
+	to = codec_put_number(to, text.len);
+	if (text.len > 0)
+		memcpy(to, text.data, text.len);
+	return to + text.len;
+}
+
+/* ---- reading ---- */
+
+void
+edit_reader_init(EditReader *reader, const void *data, size_t len)
+{
+	reader->pos = data;
+	reader->end = reader->pos + len;
+	reader->left = 0;
+	reader->uid = 0;
+	reader->row = 0;
+}
+
+EditError
+edit_read_batch(EditReader *reader, EditBatch *batch)
+{
+	EditError error;
+
+	if (reader->pos == reader->end)
+		return EDIT_END;
+	if (*reader->pos != EDIT_CODEC_VERSION)
+		return EDIT_BAD_VERSION;
+	reader->pos++;
+	if ((error = codec_get_number(reader, &batch->first_seq)) != EDIT_OK ||
+		(error = codec_get_number(reader, &batch->at)) != EDIT_OK ||
+		(error = codec_get_u32(reader, &batch->count)) != EDIT_OK)
+		return error;
+	if (batch->count > SHEET_MAX_BATCH_EDITS)
+		return EDIT_TOO_MANY;
+	reader->left = batch->count;
+	reader->uid = 0;
+	reader->row = 0;
+	return EDIT_OK;
+}
+
+EditError
+edit_read(EditReader *reader, Edit *edit)
+{
+	EditError error;
+	uint8_t head;
+
+	if (reader->left == 0)
+		return EDIT_END;
+	if (reader->pos == reader->end)
+		return EDIT_TRUNCATED;
+	head = *reader->pos++;
+	edit->kind = head & EDIT_KIND_MASK;
+	if (edit->kind < EDIT_SET || edit->kind > EDIT_ROLLBACK)
+		return EDIT_BAD_KIND;
+	if (!(head & EDIT_SAME_UID) && (error = codec_get_number(reader, &reader->uid)) != EDIT_OK)
+		return error;
+	if (!(head & EDIT_SAME_ROW) && (error = codec_get_u32(reader, &reader->row)) != EDIT_OK)
+		return error;
+	edit->uid = reader->uid;
+	edit->row = reader->row;
+	edit->style = edit->old = (EditText){NULL, 0};
+	if ((error = codec_get_u32(reader, &edit->col)) != EDIT_OK ||
+		(error = codec_get_text(reader, &edit->content)) != EDIT_OK)
+		return error;
+	if ((head & EDIT_HAS_STYLE) && (error = codec_get_text(reader, &edit->style)) != EDIT_OK)
+		return error;
+	if ((head & EDIT_HAS_OLD) && (error = codec_get_text(reader, &edit->old)) != EDIT_OK)
+		return error;
+	reader->left--;
+	return EDIT_OK;
+}
+
+const char *
+edit_error_text(EditError error)
+{
+	switch (error)
+	{
+		case EDIT_OK:
+			return "no error";
+		case EDIT_END:
+			return "end of edits";
+		case EDIT_TRUNCATED:
+			return "the bytes end inside an edit";
+		case EDIT_BAD_VERSION:
+			return "not a batch of this version";
+		case EDIT_BAD_KIND:
+			return "unknown kind of edit";
+		case EDIT_BAD_NUMBER:
+			return "a number is out of range";
+		case EDIT_TOO_MANY:
+			return "too many edits in a batch";
+	}
+	return "unknown error";
+}
+
+/* ---- writing ---- */
+
+void
+edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *batch)
+{
+	*to++ = EDIT_CODEC_VERSION;
+	to = codec_put_number(to, batch->first_seq);
+	to = codec_put_number(to, batch->at);
+	to = codec_put_number(to, batch->count);
+	writer->pos = to;
+	writer->first = true;
+	writer->uid = 0;
+	writer->row = 0;
+}
+
+void
+edit_write(EditWriter *writer, const Edit *edit)
+{
+	uint8_t *head = writer->pos;
+	uint8_t *to = head + 1;
+
+	*head = (uint8_t) edit->kind;
+	if (!writer->first && edit->uid == writer->uid)
+		*head |= EDIT_SAME_UID;
+	else
+		to = codec_put_number(to, edit->uid);
+	if (!writer->first && edit->row == writer->row)
+		*head |= EDIT_SAME_ROW;
+	else
+		to = codec_put_number(to, edit->row);
+	to = codec_put_number(to, edit->col);
+	to = codec_put_text(to, edit->content);
+	if (edit->style.data != NULL)
+	{
+		*head |= EDIT_HAS_STYLE;
+		to = codec_put_text(to, edit->style);
+	}
+	if (edit->old.data != NULL)
+	{
+		*head |= EDIT_HAS_OLD;
+		to = codec_put_text(to, edit->old);
+	}
+	writer->pos = to;
+	writer->first = false;
+	writer->uid = edit->uid;
+	writer->row = edit->row;
+}
+
+static size_t
+codec_number_size(uint64_t value)
+{
+	size_t size = 1;
+
+	while (value >= 0x80)
+	{
+		value >>= 7;
+		size++;
+	}
+	return size;
+}
+
+size_t
+edit_batch_head_size(const EditBatch *batch)
+{
+	return 1 + codec_number_size(batch->first_seq) + codec_number_size(batch->at) + codec_number_size(batch->count);
+}
