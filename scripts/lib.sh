@@ -127,7 +127,7 @@ data_dir_prepare() {
 		die "$data is not empty, and not a data directory of pg_sheet: choose another place with DATA="
 	fi
 	chmod 0700 "$data"
-	as_service mkdir -p "$data/log" "$data/run"
+	as_service mkdir -p -m 0700 "$data/log" "$data/run"
 	socket_dir_choose
 }
 
@@ -161,7 +161,7 @@ proc_record() {
 # proc_find NAME: prints the pid when that process is still running.
 proc_find() {
 	local pid start
-	read -r pid start <"$data/run/$1.pid" 2>/dev/null || return 1
+	read -r pid start 2>/dev/null <"$data/run/$1.pid" || return 1
 	[ "$(proc_start_time "$pid")" = "$start" ] && echo "$pid"
 }
 
