@@ -1,0 +1,274 @@
+/*
+ * cluster.mjs - the real thing for a test: a PostgreSQL cluster with the extension, gateways, and ZooKeeper when asked.
+ *
+ *     const cluster = await Cluster.start({ gateways: 2, coordinator: 'zookeeper' });
+ *     const alice = await register(cluster.gateways[0]);
+ *     await cluster.psql('SELECT count(*) FROM sheet.log');
+ *     await cluster.stop();
+ *
+ * The environment may say:
+ *   PG_CONFIG    pg_config of a PostgreSQL that has the extension installed; default: a private copy in .run/pg of this
+ *                checkout, into which the extension is built and installed
+ *   GATEWAY_BIN  the gateway to run; default: build/gateway/pg_sheet_gateway, built when it is missing or old
+ *   TEST_PORTS   FIRST-LAST: ports to choose from; default: free ones that the kernel chooses
+ *   TEST_DIR     where temporary directories go; default: /tmp
+ *   KEEP=1       keeps them, with the logs
+ */
+import { spawn, execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Service, asRoot, freePort, giveToService, makeDirectory, mustRunAs, removeDirectory, runAs, waitUntil, writePrivateFile } from './processes.mjs';
+import { request } from './client.mjs';
+
+export const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const database = 'sheets';
+
+let built;
+/** Builds what the environment does not name; once a process, one process at a time. */
+export function build() {
+	built ??= (() => {
+		const lock = (command) =>
+			execFileSync('flock', [path.join(repository, '.run', 'test-build.lock'), ...command], { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] }).toString();
+		let pgConfig = process.env.PG_CONFIG;
+		if (!pgConfig || !process.env.GATEWAY_BIN) fs.mkdirSync(path.join(repository, '.run'), { recursive: true });
+		if (!pgConfig) {
+			pgConfig = lock(['scripts/pgtree', path.join(repository, '.run', 'pg')]).trim();
+			lock(['make', '-s', '-C', 'extension', `PG_CONFIG=${pgConfig}`, 'install']);
+		}
+		const gateway = process.env.GATEWAY_BIN ?? path.join(repository, 'build', 'gateway', 'pg_sheet_gateway');
+		if (!process.env.GATEWAY_BIN) lock(['make', '-s', '-C', 'gateway']);
+		const bin = execFileSync(pgConfig, ['--bindir']).toString().trim();
+		return { bin, gateway };
+	})();
+	return built;
+}
+
+/** One gateway process and its place: it keeps port and name when it is started again. */
+export class Gateway {
+	constructor(cluster, index, port) {
+		Object.assign(this, { cluster, index, port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}`, flags: {}, service: null });
+	}
+
+	arguments(flags = {}) {
+		const { cluster } = this;
+		const settings = {
+			'listen-address': '127.0.0.1',
+			'listen-port': this.port,
+			database: cluster.conninfo('gateway'),
+			coordinator: cluster.coordinator,
+			...(cluster.zookeeperPort ? { 'zookeeper-hosts': `127.0.0.1:${cluster.zookeeperPort}`, 'zookeeper-session-ms': cluster.sessionMs } : {}),
+			'web-root': path.join(cluster.directory, 'web'),
+			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
+			'log-level': process.env.LOG_LEVEL ?? 'info',
+			...cluster.gatewayFlags,
+			...this.flags,
+			...flags,
+		};
+		return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+	}
+
+	async start(flags = {}) {
+		this.flags = { ...this.flags, ...flags };
+		this.service = Service.spawn(`gateway ${this.host}`, this.cluster.gatewayBinary, this.arguments(), {
+			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
+		});
+		await this.service.waitReady(async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200);
+		return this;
+	}
+
+	/** SIGTERM: it drains. Resolves to {code, signal}. */
+	stop() {
+		return this.service.stop('SIGTERM');
+	}
+
+	kill() {
+		return this.service.kill();
+	}
+
+	/** /metrics as a map from "name{labels}" to its number. */
+	async metrics() {
+		const answer = await request(this, 'GET', '/metrics');
+		return Object.fromEntries(
+			answer.text.split('\n').filter((line) => line && !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+		);
+	}
+}
+
+/** A psql that stays open: for transactions that are left open between statements. */
+export class PsqlSession {
+	constructor(cluster, role) {
+		this.marker = 0;
+		this.output = '';
+		this.errors = '';
+		this.child = spawn(path.join(cluster.bin, 'psql'), ['-XqAt', '-v', 'VERBOSITY=sqlstate', cluster.conninfo(role)], { stdio: 'pipe' });
+		this.child.stdout.on('data', (data) => (this.output += data));
+		this.child.stderr.on('data', (data) => (this.errors += data));
+		this.child.stdin.on('error', () => {});
+	}
+
+	/** Runs statements; returns their output, throws with the SQLSTATEs when one failed. */
+	async query(sql, timeoutMs = 20000) {
+		const marker = `---${++this.marker}---`;
+		this.output = '';
+		this.errors = '';
+		this.child.stdin.write(`${sql.trimEnd().replace(/;?$/, ';')}\n\\echo ${marker}\n`);
+		await waitUntil(() => this.output.includes(`${marker}\n`) || this.child.exitCode !== null, `psql to finish: ${sql}`, timeoutMs, 5);
+		if (this.errors) throw new Error(this.errors.trim());
+		return this.output.slice(0, this.output.indexOf(marker)).trim();
+	}
+
+	async close() {
+		this.child.stdin.end('\\q\n');
+		if (this.child.exitCode === null) await new Promise((resolve) => this.child.once('exit', resolve));
+	}
+}
+
+export class Cluster {
+	/**
+	 * gateways: how many to start; coordinator: postgres | zookeeper; gatewayFlags: settings of all gateways;
+	 * postgres: settings of the server; sessionMs: the ZooKeeper session.
+	 */
+	static async start({ gateways = 1, coordinator = 'postgres', gatewayFlags = {}, postgres = {}, sessionMs = 2000 } = {}) {
+		const cluster = new Cluster();
+		const { bin, gateway } = build();
+		cluster.bin = bin;
+		cluster.coordinator = coordinator;
+		cluster.gatewayFlags = gatewayFlags;
+		cluster.sessionMs = sessionMs;
+		cluster.settings = { shared_preload_libraries: 'pg_sheet', shared_buffers: '64MB', 'pg_sheet.cache_size': '32MB', listen_addresses: '', max_connections: 60, ...postgres };
+		cluster.gateways = [];
+		cluster.directory = makeDirectory(path.join(process.env.TEST_DIR ?? '/tmp', 'tests-'));
+		try {
+			cluster.prepareFiles(gateway);
+			await cluster.initializePostgres();
+			if (coordinator === 'zookeeper') await cluster.startZookeeper();
+			for (let i = 0; i < gateways; i++) await cluster.addGateway();
+		} catch (error) {
+			await cluster.stop();
+			throw error;
+		}
+		return cluster;
+	}
+
+	prepareFiles(gateway) {
+		for (const name of ['log', 'socket', 'web']) {
+			fs.mkdirSync(path.join(this.directory, name));
+			giveToService(path.join(this.directory, name));
+		}
+		// A copy: a gateway may be built anew while the tests run, and the user postgres may not see the checkout.
+		this.gatewayBinary = path.join(this.directory, 'pg_sheet_gateway');
+		fs.copyFileSync(gateway, this.gatewayBinary);
+		fs.chmodSync(this.gatewayBinary, 0o755);
+		const page = path.join(repository, 'gateway', 'web', 'dist');
+		if (fs.existsSync(path.join(page, 'index.html'))) fs.cpSync(page, path.join(this.directory, 'web'), { recursive: true });
+		else fs.writeFileSync(path.join(this.directory, 'web', 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
+		this.jwtKey = crypto.randomBytes(32).toString('hex');
+		writePrivateFile(path.join(this.directory, 'jwt.key'), `k1:${this.jwtKey}\n`);
+	}
+
+	conninfo(role = 'postgres', name = database) {
+		return `host=${this.directory}/socket user=${role} dbname=${name}`;
+	}
+
+	async initializePostgres() {
+		const data = path.join(this.directory, 'data');
+		await mustRunAs(path.join(this.bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8', '--no-instructions', '--no-sync']);
+		await this.startPostgres();
+		await mustRunAs(path.join(this.bin, 'psql'), ['-XqAt', '-c', `CREATE DATABASE ${database}`, this.conninfo('postgres', 'postgres')]);
+		await this.psql('CREATE EXTENSION pg_sheet; CREATE ROLE gateway LOGIN IN ROLE sheet_gateway');
+	}
+
+	async startPostgres() {
+		const settings = Object.entries(this.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+		const args = ['-D', path.join(this.directory, 'data'), '-k', path.join(this.directory, 'socket'), ...settings];
+		this.postgres = Service.spawn('postgres', path.join(this.bin, 'postgres'), args, { log: path.join(this.directory, 'log', 'postgres.log'), deathSignal: 'SIGQUIT' });
+		const probe = ['-q', '-d', this.conninfo('postgres', 'postgres')];
+		await this.postgres.waitReady(async () => (await runAs(path.join(this.bin, 'pg_isready'), probe)).code === 0, 60000);
+	}
+
+	/** mode: fast (SIGINT) or immediate (SIGQUIT). */
+	async stopPostgres(mode = 'fast') {
+		await this.postgres.stop(mode === 'fast' ? 'SIGINT' : 'SIGQUIT', 30000);
+	}
+
+	async restartPostgres(mode) {
+		await this.stopPostgres(mode);
+		await this.startPostgres();
+	}
+
+	/** Runs statements with psql and returns its output, unaligned, without headers; throws when one fails. */
+	psql(sql, { role = 'postgres', timeoutMs = 60000 } = {}) {
+		return mustRunAs(path.join(this.bin, 'psql'), ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', '-', this.conninfo(role)], { input: sql, timeoutMs }).then((output) => output.trimEnd());
+	}
+
+	/** The rows of one query, as objects. */
+	async rows(sql, options) {
+		return JSON.parse(await this.psql(`SELECT coalesce(json_agg(q), '[]') FROM (${sql}) q`, options));
+	}
+
+	psqlSession(role = 'postgres') {
+		return new PsqlSession(this, role);
+	}
+
+	async startZookeeper() {
+		this.zookeeperPort ??= await freePort();
+		const home = path.join(this.directory, 'zookeeper');
+		if (!fs.existsSync(home)) fs.mkdirSync(home);
+		giveToService(home);
+		fs.writeFileSync(
+			path.join(home, 'zoo.cfg'),
+			[
+				'tickTime=500', 'minSessionTimeout=1000', 'maxSessionTimeout=60000', `dataDir=${home}/data`, `clientPort=${this.zookeeperPort}`,
+				'clientPortAddress=127.0.0.1', 'maxClientCnxns=0', 'admin.enableServer=false', '4lw.commands.whitelist=*', '',
+			].join('\n'),
+		);
+		this.zookeeper = Service.spawn(
+			'zookeeper',
+			'java',
+			[
+				'-Xms16m', '-Xmx64m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto', '-Djava.awt.headless=true', '-Dzookeeper.jmx.log4j.disable=true',
+				'-cp', '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar', 'org.apache.zookeeper.server.quorum.QuorumPeerMain', path.join(home, 'zoo.cfg'),
+			],
+			{ log: path.join(this.directory, 'log', 'zookeeper.log') },
+		);
+		await this.zookeeper.waitReady(async () => (await this.zookeeperCommand('srvr')).includes('Mode:'), 30000);
+	}
+
+	/** A four-letter word of ZooKeeper's: srvr, dump, mntr ... */
+	zookeeperCommand(word) {
+		return new Promise((resolve, reject) => {
+			const socket = net.connect(this.zookeeperPort, '127.0.0.1', () => socket.end(word));
+			let text = '';
+			socket.on('data', (data) => (text += data));
+			socket.on('error', reject);
+			socket.on('close', () => resolve(text));
+			socket.setTimeout(2000, () => socket.destroy());
+		});
+	}
+
+	async addGateway(flags = {}) {
+		const gateway = new Gateway(this, this.gateways.length, await freePort());
+		this.gateways.push(gateway);
+		return gateway.start(flags);
+	}
+
+	/** Runs a gateway that is expected to end by itself; resolves to {code, signal, stdout, stderr}. */
+	async runGateway(flags = {}, { extra = [], env = {}, timeoutMs = 15000 } = {}) {
+		const gateway = new Gateway(this, 99, await freePort());
+		return runAs(this.gatewayBinary, [...gateway.arguments(flags), ...extra], { env, timeoutMs });
+	}
+
+	/** Ends everything, gateways first, and removes the directory. */
+	async stop() {
+		await Promise.all(this.gateways.map((gateway) => gateway.service?.stop()));
+		await this.zookeeper?.stop('SIGKILL');
+		if (this.postgres?.alive) await this.stopPostgres('fast');
+		removeDirectory(this.directory);
+	}
+}
+
+export { asRoot, sleep, waitUntil, freePort, writePrivateFile };
