@@ -9,15 +9,17 @@
  * The environment may say:
  *   PG_CONFIG    pg_config of a PostgreSQL that has the extension installed; default: a private copy in .run/pg of this
  *                checkout, into which the extension is built and installed
- *   GATEWAY_BIN  the gateway to run; default: build/gateway/pg_sheet_gateway, built when it is missing or old
+ *   PG_SHEET_GATEWAY  the gateway to run; default: build/gateway/pg_sheet_gateway, built when it is missing or old
  *   TEST_PORTS   FIRST-LAST: ports to choose from; default: free ones that the kernel chooses
- *   TEST_DIR     where temporary directories go; default: /tmp
+ *   PG_SHEET_WEB_ROOT  the built page; default: gateway/web/dist
+ *   TMPDIR       where temporary directories go; default: /tmp
  *   KEEP=1       keeps them, with the logs
  */
 import { spawn, execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,13 +36,13 @@ export function build() {
 		const lock = (command) =>
 			execFileSync('flock', [path.join(repository, '.run', 'test-build.lock'), ...command], { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] }).toString();
 		let pgConfig = process.env.PG_CONFIG;
-		if (!pgConfig || !process.env.GATEWAY_BIN) fs.mkdirSync(path.join(repository, '.run'), { recursive: true });
+		if (!pgConfig || !process.env.PG_SHEET_GATEWAY) fs.mkdirSync(path.join(repository, '.run'), { recursive: true });
 		if (!pgConfig) {
 			pgConfig = lock(['scripts/pgtree', path.join(repository, '.run', 'pg')]).trim();
 			lock(['make', '-s', '-C', 'extension', `PG_CONFIG=${pgConfig}`, 'install']);
 		}
-		const gateway = process.env.GATEWAY_BIN ?? path.join(repository, 'build', 'gateway', 'pg_sheet_gateway');
-		if (!process.env.GATEWAY_BIN) lock(['make', '-s', '-C', 'gateway']);
+		const gateway = process.env.PG_SHEET_GATEWAY ?? path.join(repository, 'build', 'gateway', 'pg_sheet_gateway');
+		if (!process.env.PG_SHEET_GATEWAY) lock(['make', '-s', '-C', 'gateway']);
 		const bin = execFileSync(pgConfig, ['--bindir']).toString().trim();
 		return { bin, gateway };
 	})();
@@ -75,6 +77,7 @@ export class Gateway {
 		this.flags = { ...this.flags, ...flags };
 		this.service = Service.spawn(`gateway ${this.host}`, this.cluster.gatewayBinary, this.arguments(), {
 			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
+			cwd: this.cluster.directory,
 		});
 		await this.service.waitReady(async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200);
 		return this;
@@ -141,7 +144,7 @@ export class Cluster {
 		cluster.sessionMs = sessionMs;
 		cluster.settings = { shared_preload_libraries: 'pg_sheet', shared_buffers: '64MB', 'pg_sheet.cache_size': '32MB', listen_addresses: '', max_connections: 60, ...postgres };
 		cluster.gateways = [];
-		cluster.directory = makeDirectory(path.join(process.env.TEST_DIR ?? '/tmp', 'tests-'));
+		cluster.directory = makeDirectory(path.join(os.tmpdir(), 'tests-'));
 		try {
 			cluster.prepareFiles(gateway);
 			await cluster.initializePostgres();
@@ -163,7 +166,7 @@ export class Cluster {
 		this.gatewayBinary = path.join(this.directory, 'pg_sheet_gateway');
 		fs.copyFileSync(gateway, this.gatewayBinary);
 		fs.chmodSync(this.gatewayBinary, 0o755);
-		const page = path.join(repository, 'gateway', 'web', 'dist');
+		const page = process.env.PG_SHEET_WEB_ROOT ?? path.join(repository, 'gateway', 'web', 'dist');
 		if (fs.existsSync(path.join(page, 'index.html'))) fs.cpSync(page, path.join(this.directory, 'web'), { recursive: true });
 		else fs.writeFileSync(path.join(this.directory, 'web', 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
 		this.jwtKey = crypto.randomBytes(32).toString('hex');
@@ -233,7 +236,7 @@ export class Cluster {
 				'-Xms16m', '-Xmx64m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto', '-Djava.awt.headless=true', '-Dzookeeper.jmx.log4j.disable=true',
 				'-cp', '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar', 'org.apache.zookeeper.server.quorum.QuorumPeerMain', path.join(home, 'zoo.cfg'),
 			],
-			{ log: path.join(this.directory, 'log', 'zookeeper.log') },
+			{ log: path.join(this.directory, 'log', 'zookeeper.log'), cwd: this.directory },
 		);
 		await this.zookeeper.waitReady(async () => (await this.zookeeperCommand('srvr')).includes('Mode:'), 30000);
 	}

@@ -56,7 +56,7 @@ function serviceEnvironment(extra) {
 /** A long-running process; its output goes to a log file. */
 export class Service {
 	/** deathSignal: what the kernel sends it when this process dies. */
-	static spawn(name, command, args, { log, env = {}, deathSignal = 'SIGKILL' }) {
+	static spawn(name, command, args, { log, env = {}, cwd = '/', deathSignal = 'SIGKILL' }) {
 		const service = new Service();
 		const out = fs.openSync(log, 'a');
 		const words = [...serviceWords(deathSignal), command, ...args];
@@ -68,7 +68,7 @@ export class Service {
 			env: serviceEnvironment(env),
 			stdio: ['ignore', out, out],
 			detached: true,
-			cwd: '/',
+			cwd,
 		});
 		fs.closeSync(out);
 		service.ended = new Promise((resolve) => {
