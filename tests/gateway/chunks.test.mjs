@@ -1,0 +1,248 @@
+/* Files attached to a sheet: upload, download, ranges, names, limits, and who may. */
+import { after, before, beforeEach, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { Cluster } from '../lib/cluster.mjs';
+import { call, multipart, newSheet, register, request } from '../lib/client.mjs';
+
+const maxUpload = 4 << 20;
+let cluster;
+let gateway;
+let anna;
+let ben;
+let fid;
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'max-upload-bytes': maxUpload } });
+	[gateway] = cluster.gateways;
+	[anna, ben] = [await register(gateway), await register(gateway)];
+});
+after(() => cluster?.stop());
+beforeEach(async () => {
+	fid = await newSheet(gateway, anna);
+});
+
+const sha256 = (bytes) => crypto.createHash('sha256').update(bytes).digest('hex');
+
+function upload(bytes, name, { token = anna.token, sheet = fid, type = 'application/octet-stream', fields } = {}) {
+	const form = multipart(fields ?? [['fid', String(sheet)], ['token', token], ['uploadfile', bytes, name, type]]);
+	return request(gateway, 'POST', '/uploadchunk', form);
+}
+
+async function stored(bytes, name, options) {
+	const answer = await upload(bytes, name, options);
+	assert.equal(answer.json?.msg, 33, `${answer.status} ${answer.text}`);
+	assert.equal(answer.json.success, true);
+	return typeof answer.json.data === 'string' ? answer.json.data : answer.json.data.name;
+}
+
+function download(name, { headers, token = anna.token, sheet = fid, method = 'GET' } = {}) {
+	return request(gateway, method, `/getchunk?fid=${sheet}&chunk=${encodeURIComponent(name)}${token === null ? '' : `&token=${token}`}`, { headers });
+}
+
+const list = (user = anna) => call(gateway, '/getallchunks', { token: user.token, fid }, 34);
+
+describe('round trip', () => {
+	test('files of any size up to the limit come back byte by byte', async () => {
+		for (const size of [0, 1, 1000, 262143, 262144, 262145, 524288, 3000001]) {
+			const bytes = crypto.randomBytes(size);
+			const name = await stored(bytes, `file-${size}.bin`);
+			const answer = await download(name);
+			assert.equal(answer.status, 200);
+			assert.equal(Number(answer.headers['content-length']), size);
+			assert.equal(sha256(answer.body), sha256(bytes), `${size} bytes`);
+			assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+			assert.match(answer.headers.etag, /^"[^"]+"$/);
+		}
+		assert.equal((await list()).length, 8);
+	});
+
+	test('bytes that look like boundaries, and boundaries that straddle reads', async () => {
+		const tricky = Buffer.from(['\r\n--', '\r\n-----------', '--', '\r\n\r\n', '\r', '\n--x--\r\n'].join('').repeat(20000));
+		const name = await stored(tricky, 'tricky.bin');
+		assert.equal(sha256((await download(name)).body), sha256(tricky));
+	});
+
+	test('names with blanks, quotes and other scripts come back', async () => {
+		for (const name of ['two words.txt', 'naïve 漢字 😀.txt', 'a+b&c=d.txt', "it's.txt"]) {
+			const got = await stored(Buffer.from(name), name);
+			assert.equal(got, name);
+			assert.equal((await download(got)).text, name);
+		}
+		assert.deepEqual((await list()).sort(), ['a+b&c=d.txt', "it's.txt", 'naïve 漢字 😀.txt', 'two words.txt'].sort());
+	});
+
+	test('HEAD has no body; an absent file is 404', async () => {
+		const name = await stored(Buffer.from('12345'), 'five.txt');
+		const head = await download(name, { method: 'HEAD' });
+		assert.equal(head.status, 200);
+		assert.equal(head.headers['content-length'], '5');
+		assert.equal(head.body.length, 0);
+		assert.equal((await download('absent.txt')).status, 404);
+	});
+});
+
+describe('ranges and validators', () => {
+	const bytes = crypto.randomBytes(600000);
+	let name;
+	beforeEach(async () => {
+		name = await stored(bytes, 'ranged.bin');
+	});
+
+	test('one range is 206 with exactly those bytes, across parts', async () => {
+		for (const [range, first, last] of [['0-0', 0, 0], ['0-9', 0, 9], ['262140-262150', 262140, 262150], ['100-', 100, 599999], ['-7', 599993, 599999], ['599999-700000', 599999, 599999], ['0-', 0, 599999]]) {
+			const answer = await download(name, { headers: { range: `bytes=${range}` } });
+			assert.equal(answer.status, 206, range);
+			assert.equal(answer.headers['content-range'], `bytes ${first}-${last}/600000`);
+			assert.equal(sha256(answer.body), sha256(bytes.subarray(first, last + 1)), range);
+		}
+		assert.equal((await download(name)).headers['accept-ranges'], 'bytes');
+	});
+
+	test('ranges outside are 416; nonsense is ignored', async () => {
+		for (const range of ['600000-', '700000-800000', '-0']) {
+			const answer = await download(name, { headers: { range: `bytes=${range}` } });
+			assert.equal(answer.status, 416, range);
+			assert.equal(answer.headers['content-range'], 'bytes */600000');
+		}
+		for (const range of ['bytes=9-1', 'lines=1-2', 'bytes=a-b', 'bytes=', 'bytes=99999999999999999999-']) {
+			const answer = await download(name, { headers: { range } });
+			assert.ok(answer.status === 200 || answer.status === 416, `${range}: ${answer.status}`);
+		}
+	});
+
+	test('If-None-Match is 304; If-Range with another validator sends all', async () => {
+		const { etag } = (await download(name)).headers;
+		const unchanged = await download(name, { headers: { 'if-none-match': etag } });
+		assert.equal(unchanged.status, 304);
+		assert.equal(unchanged.body.length, 0);
+		assert.equal((await download(name, { headers: { 'if-none-match': '"other"' } })).status, 200);
+		assert.equal((await download(name, { headers: { range: 'bytes=0-9', 'if-range': '"other"' } })).status, 200);
+		assert.equal((await download(name, { headers: { range: 'bytes=0-9', 'if-range': etag } })).status, 206);
+	});
+});
+
+describe('write once', () => {
+	test('a name that is taken gets a number; the first file stays as it is', async () => {
+		const [one, two] = [Buffer.from('the first'), Buffer.from('the second')];
+		assert.equal(await stored(one, 'same.png'), 'same.png');
+		assert.equal(await stored(two, 'same.png'), 'same (2).png');
+		assert.equal((await download('same.png')).text, 'the first');
+		assert.equal((await download('same (2).png')).text, 'the second');
+	});
+
+	test('uploads of one name at the same time all survive', async () => {
+		const names = await Promise.all([...Array(6)].map((_, i) => stored(Buffer.from(`file ${i}`), 'race.txt')));
+		assert.equal(new Set(names).size, 6);
+		const texts = await Promise.all(names.map(async (name) => (await download(name)).text));
+		assert.deepEqual(texts.sort(), [...Array(6)].map((_, i) => `file ${i}`));
+	});
+
+	test('an upload that is broken off leaves nothing', async () => {
+		const { body, headers } = multipart([['fid', String(fid)], ['token', anna.token], ['uploadfile', crypto.randomBytes(500000), 'broken.bin', 'application/octet-stream']]);
+		const net = await import('node:net');
+		const socket = net.connect(gateway.port, '127.0.0.1');
+		socket.on('error', () => {});
+		socket.write(`POST /uploadchunk HTTP/1.1\r\nHost: ${gateway.host}\r\nContent-Type: ${headers['content-type']}\r\nContent-Length: ${body.length}\r\n\r\n`);
+		await new Promise((resolve) => socket.write(body.subarray(0, 400000), resolve));
+		await new Promise((resolve) => setTimeout(resolve, 200));
+		socket.destroy();
+		await new Promise((resolve) => setTimeout(resolve, 300));
+		assert.deepEqual(await list(), []);
+		assert.equal((await download('broken.bin')).status, 404);
+	});
+});
+
+describe('refusals', () => {
+	test('an upload without a good token, for an unknown sheet, or by somebody without permission', async () => {
+		const bytes = Buffer.from('x');
+		assert.equal((await upload(bytes, 'a.txt', { token: 'nonsense' })).json.msg, 1);
+		assert.equal((await upload(bytes, 'a.txt', { fields: [['fid', String(fid)], ['uploadfile', bytes, 'a.txt', 'text/plain']] })).json.msg, 1);
+		assert.equal((await upload(bytes, 'a.txt', { sheet: 999999999 })).json.msg, 14);
+		await cluster.psql(`SELECT sheet.share_link(${fid}, NULL)`);
+		assert.equal((await upload(bytes, 'a.txt', { token: ben.token })).json.msg, 13);
+		assert.deepEqual(await list(), []);
+	});
+
+	test('no file is msg 31, a bad fid 32', async () => {
+		assert.equal((await upload(null, null, { fields: [['fid', String(fid)], ['token', anna.token]] })).json.msg, 31);
+		for (const sheet of ['abc', '', '-1', '1.5', '99999999999999999999']) {
+			const { json, text } = await upload(Buffer.from('x'), 'a.txt', { sheet });
+			assert.ok([32, 14].includes(json?.msg), `${sheet}: ${text}`);
+		}
+	});
+
+	test('a file before the fields is understood or refused, never stored for nobody', async () => {
+		const answer = await upload(null, null, { fields: [['uploadfile', Buffer.from('x'), 'a.txt', 'text/plain'], ['fid', String(fid)], ['token', anna.token]] });
+		assert.ok([33, 32, 1].includes(answer.json?.msg), `${answer.status} ${answer.text}`);
+		assert.equal((await list()).length, answer.json.msg === 33 ? 1 : 0);
+	});
+
+	test('what is not multipart', async () => {
+		for (const [type, body] of [
+			['application/json', '{}'],
+			['multipart/form-data', 'x'],
+			['multipart/form-data; boundary=', 'x'],
+			['multipart/form-data; boundary=abc', 'no boundary at all'],
+			['multipart/form-data; boundary=abc', '--abc\r\nContent-Disposition: form-data; name="fid"\r\n\r\n1'],
+			[`multipart/form-data; boundary=${'b'.repeat(500)}`, 'x'],
+			['multipart/form-data; boundary=abc', `--abc\r\n${'X: y\r\n'.repeat(5000)}\r\n--abc--\r\n`],
+		]) {
+			const answer = await request(gateway, 'POST', '/uploadchunk', { headers: { 'content-type': type, 'content-length': body.length }, body });
+			assert.ok(answer.status === 400 || answer.json?.success === false, `${type}: ${answer.status} ${answer.text}`);
+		}
+		assert.deepEqual(await list(), []);
+	});
+
+	test('too large a file is 413 and leaves nothing', async () => {
+		const answer = await upload(Buffer.alloc(maxUpload + 100000), 'large.bin').catch((error) => ({ status: error.code, text: error.message }));
+		assert.equal(answer.status, 413, answer.text);
+		assert.deepEqual(await list(), []);
+	});
+
+	test('names that are paths, empty or strange cannot leave their sheet', async () => {
+		for (const name of ['../../../etc/passwd', '..\\..\\x', '/etc/passwd', '..', '.', 'a/b', 'a\u0001b']) {
+			const answer = await upload(Buffer.from('x'), name);
+			if (answer.json?.msg !== 33) continue;
+			assert.ok(!/[/\\\u0000-\u001f]/.test(answer.json.data.name ?? answer.json.data), `stored as ${answer.json.data}`);
+			assert.ok(!['..', '.'].includes(answer.json.data));
+		}
+		for (const name of ['../../etc/passwd', '../1/a.txt', '/etc/passwd', '..%2f..', '', '\u0000']) {
+			const answer = await download(name);
+			assert.ok(answer.status === 404 || answer.status === 400, `${JSON.stringify(name)}: ${answer.status}`);
+		}
+	});
+
+	test('a file of another sheet is not found here', async () => {
+		const name = await stored(Buffer.from('here'), 'here.txt');
+		const another = await newSheet(gateway, anna);
+		assert.equal((await download(name, { sheet: another })).status, 404);
+	});
+
+	test('a download needs a token and permission', async () => {
+		const name = await stored(Buffer.from('private words'), 'private.txt');
+		await cluster.psql(`SELECT sheet.share_link(${fid}, NULL)`);
+		for (const token of [null, '', 'nonsense', ben.token]) {
+			const answer = await download(name, { token });
+			assert.ok(!answer.text.includes('private words'), `token ${token}`);
+			assert.ok([401, 403, 404].includes(answer.status) || answer.json?.success === false, `token ${token}: ${answer.status}`);
+		}
+		const answer = await download(name, { token: null, headers: { authorization: `Bearer ${anna.token}` } });
+		assert.equal(answer.text, 'private words');
+	});
+
+	test('what a browser would run is not served as a page of ours', async () => {
+		for (const [name, type, text] of [
+			['page.html', 'text/html', '<script>alert(1)</script>'],
+			['image.svg', 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
+			['fake.png', 'image/png', '<html><script>alert(1)</script>'],
+			['page.html', 'text/plain', '<script>alert(1)</script>'],
+		]) {
+			const got = await stored(Buffer.from(text), name, { type });
+			const { headers } = await download(got);
+			assert.equal(headers['x-content-type-options'], 'nosniff');
+			const harmless = !/html|svg|xml/.test(headers['content-type'] ?? '') || /^attachment/.test(headers['content-disposition'] ?? '') || /sandbox/.test(headers['content-security-policy'] ?? '');
+			assert.ok(harmless, `${name} as ${type}: ${JSON.stringify(headers)}`);
+		}
+	});
+});

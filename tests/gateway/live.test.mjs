@@ -1,0 +1,268 @@
+/* Live editing: browsers and SQL see each other, joins in a flood, slow readers. */
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
+import { Editor, call, newSheet, register } from '../lib/client.mjs';
+
+let cluster;
+let gateway;
+let anna;
+let ben;
+let fid;
+const opened = [];
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'send-queue-bytes': 1 << 20 } });
+	[gateway] = cluster.gateways;
+	[anna, ben] = [await register(gateway), await register(gateway)];
+});
+after(() => cluster?.stop());
+beforeEach(async () => {
+	fid = await newSheet(gateway, anna);
+});
+afterEach(() => {
+	for (const editor of opened.splice(0)) editor.terminate();
+});
+
+async function open(user, options = {}) {
+	const editor = await Editor.open(gateway, user, fid, options);
+	opened.push(editor);
+	return editor;
+}
+
+const sqlGrid = async () => (await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid}) WHERE content <> ''`)).map(({ row, col, content }) => [`${row},${col}`, content]).sort(([a], [b]) => (a < b ? -1 : 1));
+
+describe('SQL and browsers', () => {
+	test('an edit made by SQL appears in open editors', async () => {
+		const editors = [await open(anna), await open(ben)];
+		await cluster.psql(`SELECT sheet.set(${fid}, 'B3', 'by SQL')`);
+		for (const editor of editors) {
+			const { body } = await editor.nextModify(2, 1, 'by SQL', 3000);
+			assert.deepEqual(Object.keys(body).sort(), ['col', 'content', 'info', 'row', 'username']);
+			assert.equal(typeof body.username, 'string');
+		}
+	});
+
+	test('an edit made in a browser is visible to the next SQL statement', async () => {
+		const a = await open(anna);
+		for (let i = 0; i < 20; i++) {
+			a.modify(0, i % 10, `edit ${i}`);
+			await a.nextModify(0, i % 10, `edit ${i}`);
+			assert.equal(await cluster.psql(`SELECT content FROM sheet.cells WHERE sheet_id = ${fid} AND "row" = 0 AND col = ${i % 10}`), `edit ${i}`);
+		}
+		const [{ username, origin }] = await cluster.rows(`SELECT username, origin FROM sheet.log WHERE sheet_id = ${fid} AND new = 'edit 0'`);
+		assert.equal(username, anna.username);
+		assert.notEqual(origin, null);
+	});
+
+	test('an open transaction shows nothing; its commit shows all of it; a rolled back one never', async () => {
+		const a = await open(anna);
+		const session = cluster.psqlSession();
+		try {
+			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'one'); SELECT sheet.set(${fid}, 'A2', 'two')`);
+			await sleep(400);
+			assert.equal(a.modifies().length, 0, 'nothing before the commit');
+			await session.query('COMMIT');
+			await a.nextModify(0, 0, 'one', 3000);
+			await a.nextModify(1, 0, 'two', 3000);
+			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'never'); ROLLBACK`);
+			await a.settle(9, 9);
+			assert.ok(!a.modifies().some(({ content }) => content === 'never'));
+		} finally {
+			await session.close();
+		}
+	});
+
+	test('an edit of a browser waits for an open SQL transaction on the sheet, and comes after it', async () => {
+		const a = await open(anna);
+		const session = cluster.psqlSession();
+		try {
+			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'SQL first')`);
+			a.modify(0, 0, 'browser second');
+			await sleep(300);
+			assert.equal(a.modifies().length, 0);
+			await session.query('COMMIT');
+			await a.nextModify(0, 0, 'browser second', 5000);
+			assert.deepEqual(a.modifies().map(({ content }) => content), ['SQL first', 'browser second']);
+			assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'A1')`), 'browser second');
+		} finally {
+			await session.close();
+		}
+	});
+
+	test('a sheet that is locked by SQL does not hold up the others', async () => {
+		const a = await open(anna);
+		const other = await newSheet(gateway, ben);
+		const b = await Editor.open(gateway, ben, other);
+		opened.push(b);
+		const session = cluster.psqlSession();
+		try {
+			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
+			a.modify(1, 1, 'waiting');
+			await sleep(100);
+			b.modify(1, 1, 'not waiting');
+			await b.nextModify(1, 1, 'not waiting', 5000);
+			await session.query('COMMIT');
+			await a.nextModify(1, 1, 'waiting', 5000);
+		} finally {
+			await session.close();
+		}
+	});
+
+	test('edits by SQL and by browsers at the same time have one order everywhere', async () => {
+		const editors = [await open(anna), await open(ben)];
+		const session = cluster.psqlSession();
+		try {
+			const bySql = session.query(`DO $$ BEGIN FOR i IN 1..200 LOOP PERFORM sheet.set(${fid}, i % 3, 0, 'sql ' || i); COMMIT; END LOOP; END $$`);
+			for (let i = 1; i <= 400; i++) {
+				editors[i % 2].modify(i % 3, 0, `web ${i}`);
+				if (i % 20 === 0) await sleep(5);
+			}
+			await bySql;
+			const count = () => cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`);
+			await waitUntil(async () => (await count()) === '600', 'all edits in the log', 20000, 100);
+			await waitUntil(() => editors.every((editor) => editor.modifies().length >= 600), 'all edits at the editors', 10000);
+		} finally {
+			await session.close();
+		}
+		const log = (await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`)).map((row) => row.new);
+		for (const editor of editors) assert.deepEqual(editor.modifies().map(({ content }) => content), log);
+	});
+
+	test('commit and rollback by SQL show at once in open editors', async () => {
+		const editors = [await open(anna), await open(ben)];
+		const [a] = editors;
+		a.modify(0, 0, 'old');
+		a.modify(1, 1, 'also old');
+		await a.nextModify(1, 1);
+		const cid = await cluster.psql(`SELECT sheet.commit(${fid})`);
+		a.modify(0, 0, 'new');
+		a.modify(5, 5, 'added');
+		await a.nextModify(5, 5);
+		await cluster.psql(`SELECT sheet.rollback(${fid}, ${cid})`);
+		const want = [['0,0', 'old'], ['1,1', 'also old']];
+		for (const editor of editors) await waitUntil(() => JSON.stringify(editor.grid()) === JSON.stringify(want), () => `the old content, have ${JSON.stringify(editor.grid())}`, 5000);
+		assert.deepEqual(await sqlGrid(), want);
+		a.modify(2, 2, 'goes on');
+		await a.nextModify(2, 2, 'goes on');
+		const kept = await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new IN ('new', 'added')`);
+		assert.equal(kept, '2', 'the log still holds every edit');
+	});
+
+	test('rollback by the v1 route shows at once, too', async () => {
+		const a = await open(anna);
+		a.modify(0, 0, 'old');
+		await a.nextModify(0, 0, 'old');
+		const cid = await call(gateway, '/commitsheet', { token: anna.token, fid }, 28);
+		a.modify(0, 0, 'new');
+		await a.nextModify(0, 0, 'new');
+		await call(gateway, '/rollbacksheet', { token: anna.token, fid, cid }, 30);
+		await a.nextModify(0, 0, 'old', 5000);
+		assert.deepEqual((await open(ben)).grid(), [['0,0', 'old']]);
+	});
+
+	test('trashing a sheet closes its editors, by SQL and by the route', async () => {
+		for (const trash of [() => cluster.psql(`SELECT sheet.trash(${fid})`), () => call(gateway, '/deletesheet', { token: anna.token, fid }, 16)]) {
+			const editors = [await open(anna), await open(ben)];
+			await trash();
+			for (const editor of editors) await editor.waitClosed(8000);
+			await call(gateway, '/recoversheet', { token: anna.token, fid }, 25);
+			const a = await open(anna);
+			a.modify(0, 0, 'back again');
+			await a.nextModify(0, 0, 'back again');
+			a.terminate();
+		}
+	});
+});
+
+describe('a flood', () => {
+	const contentOf = (writer, i) => `${writer}:${i}:${'x'.repeat(i % 90)}`;
+
+	test('joiners in the middle of it lose and double nothing', async () => {
+		const writers = [];
+		for (let k = 0; k < 5; k++) writers.push(await open(k % 2 ? anna : ben));
+		const each = 2500;
+		const flood = Promise.all(
+			writers.map(async (writer, k) => {
+				for (let i = 0; i < each; i++) {
+					writer.modify(i % 7, (i * (k + 3)) % 10, contentOf(k, i));
+					if (i % 50 === 49) await sleep(1);
+				}
+			}),
+		);
+		const joiners = [];
+		for (let i = 0; i < 25; i++) {
+			const started = Date.now();
+			joiners.push(await open(i % 2 ? anna : ben));
+			assert.ok(Date.now() - started < 5000, 'onConn comes promptly');
+			await sleep(20);
+		}
+		await flood;
+		const total = each * writers.length;
+		await waitUntil(() => writers.every((writer) => writer.modifies().length >= total), () => `all edits at all writers: ${writers.map((writer) => writer.modifies().length)} of ${total}`, 30000);
+		for (const editor of [...writers, ...joiners]) await waitUntil(() => editor.modifies().at(-1)?.content === writers[0].modifies().at(-1).content, 'the last edit at everybody');
+
+		const stream = writers[0].modifies();
+		const text = stream.map((body) => JSON.stringify(body));
+		for (const writer of writers) assert.deepEqual(writer.modifies().map((body) => JSON.stringify(body)), text, 'one total order');
+		for (let k = 0; k < writers.length; k++) {
+			const own = stream.filter(({ content }) => content.startsWith(`${k}:`)).map(({ content }) => content);
+			assert.deepEqual(own, [...Array(each).keys()].map((i) => contentOf(k, i)), 'each sender in its own order');
+		}
+		let inTheMiddle = 0;
+		for (const joiner of joiners) {
+			const seen = joiner.modifies().map((body) => JSON.stringify(body));
+			assert.deepEqual(seen, text.slice(text.length - seen.length), 'a joiner sees a suffix');
+			const replayed = new Map();
+			for (const { row, col, content } of stream.slice(0, stream.length - seen.length)) replayed.set(`${row},${col}`, content);
+			const { columns, content } = joiner.onConn.body;
+			for (const [cell, want] of replayed) {
+				const [row, col] = cell.split(',').map(Number);
+				assert.equal(content[row * columns + col], want, 'the snapshot holds everything before the suffix');
+			}
+			assert.deepEqual(joiner.grid(), writers[0].grid());
+			if (seen.length > 0 && seen.length < text.length) inTheMiddle++;
+		}
+		assert.ok(inTheMiddle >= 3, `${inTheMiddle} joined in the middle of the flood`);
+		assert.deepEqual(await sqlGrid(), writers[0].grid());
+
+		const cells = new Map();
+		let changed = 0;
+		for (const { row, col, content } of stream) {
+			if ((cells.get(`${row},${col}`) ?? '') !== content) changed++;
+			cells.set(`${row},${col}`, content);
+		}
+		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`), String(changed));
+	});
+
+	test('a reader that does not read stalls nobody, and is right again or cut afterwards', async () => {
+		const [a, b, slow] = [await open(anna), await open(ben), await open(ben)];
+		slow.socket.pause();
+		const each = 10000;
+		const filler = 'y'.repeat(400);
+		const started = Date.now();
+		for (let i = 0; i < each; i++) {
+			a.modify(i % 10, 0, `a ${i} ${filler}`);
+			b.modify(i % 10, 1, `b ${i} ${filler}`);
+			if (i % 100 === 99) await sleep(1);
+		}
+		await waitUntil(() => a.modifies().length >= 2 * each && b.modifies().length >= 2 * each, () => `the others to go on: ${a.modifies().length}`, 30000);
+		assert.ok(Date.now() - started < 30000);
+		slow.socket.resume();
+		await waitUntil(() => slow.closed || JSON.stringify(slow.grid()) === JSON.stringify(a.grid()), 'the slow reader to be right again or cut', 20000, 100);
+		if (slow.closed) assert.ok(slow.closed.code !== 1006 || slow.closed, 'closed');
+		assert.deepEqual((await open(ben)).grid(), a.grid());
+	});
+
+	test('a sender that never reads is slowed, not lost, and memory stays bounded', async () => {
+		const fs = await import('node:fs');
+		const memory = () => Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
+		const [a, b] = [await open(anna), await open(ben)];
+		const start = memory();
+		const each = 30000;
+		for (let i = 0; i < each; i++) a.modify(i % 10, i % 10, `${i} ${'z'.repeat(300)}`);
+		await waitUntil(() => b.modifies().length >= each, () => `everything that was sent: ${b.modifies().length} of ${each}`, 60000);
+		assert.equal(a.modifies().length, each);
+		assert.ok(memory() - start < 100 * 1024, `the gateway grew by ${memory() - start} kB`);
+	});
+});

@@ -1,0 +1,115 @@
+/*
+ * writer.mjs - an editor that never gives up: it sends unique contents as fast as they are acknowledged, connects again
+ * when it is cut off, and remembers what was acknowledged, so that a test can hold the database to it.
+ */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Editor } from './client.mjs';
+
+const window = 40;
+
+export class Writer {
+	/** choose() gives the gateway to try next. Each writer has a row of its own. */
+	constructor(name, row, user, fid, choose) {
+		Object.assign(this, { name, row, user, fid, choose, sent: 0, echoed: new Map(), order: [], connections: 0, stopping: false, refused: 0 });
+		this.done = this.run();
+	}
+
+	async run() {
+		while (!this.stopping) {
+			let editor;
+			try {
+				editor = await Editor.open(this.choose(), this.user, this.fid, { timeoutMs: 5000 });
+			} catch (error) {
+				this.lastProblem = error;
+				await sleep(50);
+				continue;
+			}
+			this.connections++;
+			this.editor = editor;
+			await this.write(editor);
+			await this.drain(editor);
+			editor.terminate();
+		}
+	}
+
+	/** Takes the messages that have come; true when one of them was the echo of our content. */
+	take(editor) {
+		while (editor.position < editor.messages.length) {
+			const { msgType, body } = editor.messages[editor.position++];
+			if (msgType === 'modify' && body.content.startsWith(`${this.name}:`) && !this.echoed.has(body.content)) {
+				this.echoed.set(body.content, body.col);
+				this.order.push(body.content);
+				this.inFlight.delete(body.content);
+			}
+		}
+	}
+
+	async write(editor) {
+		this.inFlight = new Set();
+		while (!this.stopping && !editor.closed) {
+			this.take(editor);
+			while (this.inFlight.size < window) {
+				const content = `${this.name}:${++this.sent}`;
+				this.inFlight.add(content);
+				editor.modify(this.row, this.sent % 10, content);
+			}
+			await sleep(2);
+		}
+	}
+
+	/** When stopping: until everything in flight has been acknowledged. */
+	async drain(editor) {
+		const end = Date.now() + 10000;
+		while (this.stopping && !editor.closed && this.inFlight.size && Date.now() < end) {
+			await sleep(5);
+			this.take(editor);
+		}
+		this.take(editor);
+		this.unanswered = this.inFlight.size;
+	}
+
+	async stop() {
+		this.stopping = true;
+		await this.done;
+	}
+
+	/** Resolves when `count` more edits have been acknowledged. */
+	async progress(count, timeoutMs = 20000) {
+		const goal = this.echoed.size + count;
+		const end = Date.now() + timeoutMs;
+		while (this.echoed.size < goal) {
+			assert.ok(Date.now() < end, `${this.name}: ${count} more edits were not acknowledged in ${timeoutMs} ms (${this.echoed.size} of ${this.sent} so far, ${this.connections} connections; ${this.lastProblem?.message ?? 'no problem connecting'})`);
+			await sleep(5);
+		}
+	}
+}
+
+/**
+ * Holds the log and the cells of a sheet to what its writers have seen: every acknowledged edit is there, once, in the
+ * writer's order; the log has no gap; and each cell holds the last edit of it that is logged.
+ */
+export async function checkNothingLost(cluster, fid, writers) {
+	const log = await cluster.rows(`SELECT seq, "row", col, new FROM sheet.log WHERE sheet_id = ${fid} ORDER BY seq`);
+	log.forEach((entry, i) => assert.equal(entry.seq, i + 1, 'seq has no gap'));
+	const places = new Map();
+	const last = new Map();
+	for (const { seq, row, col, new: content } of log) {
+		if (!/^\w+:\d+$/.test(content)) continue;
+		assert.ok(!places.has(content), `${content} was logged twice`);
+		places.set(content, seq);
+		last.set(`${row},${col}`, content);
+	}
+	for (const writer of writers) {
+		let before = 0;
+		for (const content of writer.order) {
+			assert.ok(places.has(content), `${content} was acknowledged and is not in the log`);
+			assert.ok(places.get(content) > before, `${content} is out of order`);
+			before = places.get(content);
+		}
+	}
+	const cells = await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid})`);
+	const held = new Map(cells.map(({ row, col, content }) => [`${row},${col}`, content]));
+	for (const [cell, content] of last) assert.equal(held.get(cell), content, `cell ${cell}`);
+	return log;
+}
