@@ -9,7 +9,7 @@
  * The environment may say:
  *   PG_CONFIG    pg_config of a PostgreSQL that has the extension installed; default: a private copy in .run/pg of this
  *                checkout, into which the extension is built and installed
- *   PG_SHEET_GATEWAY  the gateway to run; default: build/gateway/pg_sheet_gateway, built when it is missing or old
+ *   GATEWAY_BIN  the gateway to run; default: build/gateway/pg_sheet_gateway, built when it is missing or old
  *   TEST_PORTS   FIRST-LAST: ports to choose from; default: free ones that the kernel chooses
  *   PG_SHEET_WEB_ROOT  the built page; default: gateway/web/dist
  *   TMPDIR       where temporary directories go; default: /tmp
@@ -36,13 +36,13 @@ export function build() {
 		const lock = (command) =>
 			execFileSync('flock', [path.join(repository, '.run', 'test-build.lock'), ...command], { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] }).toString();
 		let pgConfig = process.env.PG_CONFIG;
-		if (!pgConfig || !process.env.PG_SHEET_GATEWAY) fs.mkdirSync(path.join(repository, '.run'), { recursive: true });
+		if (!pgConfig || !process.env.GATEWAY_BIN) fs.mkdirSync(path.join(repository, '.run'), { recursive: true });
 		if (!pgConfig) {
 			pgConfig = lock(['scripts/pgtree', path.join(repository, '.run', 'pg')]).trim();
 			lock(['make', '-s', '-C', 'extension', `PG_CONFIG=${pgConfig}`, 'install']);
 		}
-		const gateway = process.env.PG_SHEET_GATEWAY ?? path.join(repository, 'build', 'gateway', 'pg_sheet_gateway');
-		if (!process.env.PG_SHEET_GATEWAY) lock(['make', '-s', '-C', 'gateway']);
+		const gateway = process.env.GATEWAY_BIN ?? path.join(repository, 'build', 'gateway', 'pg_sheet_gateway');
+		if (!process.env.GATEWAY_BIN) lock(['make', '-s', '-C', 'gateway']);
 		const bin = execFileSync(pgConfig, ['--bindir']).toString().trim();
 		return { bin, gateway };
 	})();
