@@ -1,0 +1,405 @@
+/*
+ * grid.c - a sheet's cells: tiles in an array sorted by (tile row, tile column).
+ *
+ * A sorted array keeps a sheet of a few cells small, one cell in row 16,000,000 cheap, and makes a scan row by row a
+ * walk over neighbours. Finding a tile is a binary search; sheets are filled from top to bottom, so a new tile mostly
+ * comes last.
+ */
+#include "grid.h"
+
+#include "tile.h"
+
+#include <string.h>
+
+#define GRID_TILES_MIN 4
+
+struct Grid
+{
+	uint32_t rows;
+	uint32_t cols;
+	uint64_t cells;
+	size_t bytes;
+	Tile **tiles;
+	uint32_t tile_count;
+	uint32_t tile_capacity;
+	Tile *reserved; /* tiles with reservations */
+};
+
+static inline uint64_t
+grid_order(uint32_t tile_row, uint32_t tile_col)
+{
+	return (uint64_t) tile_row << 32 | tile_col;
+}
+
+/* Position of the first tile at or after (tile_row, tile_col). */
+static inline uint32_t
+grid_lower_bound(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+{
+	uint64_t order = grid_order(tile_row, tile_col);
+	uint32_t low = 0;
+	uint32_t high = grid->tile_count;
+
+	while (low < high)
+	{
+		uint32_t middle = low + (high - low) / 2;
+		const Tile *tile = grid->tiles[middle];
+
+		if (grid_order(tile->tile_row, tile->tile_col) < order)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline Tile *
+grid_find_tile(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+{
+	uint32_t at = grid_lower_bound(grid, tile_row, tile_col);
+
+	if (at < grid->tile_count && grid->tiles[at]->tile_row == tile_row && grid->tiles[at]->tile_col == tile_col)
+		return grid->tiles[at];
+	return NULL;
+}
+
+static inline uint16_t
+grid_key(uint32_t row, uint32_t col)
+{
+	return (uint16_t) (row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS);
+}
+
+Grid *
+grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols)
+{
+	Grid *grid = allocator->alloc(allocator->ctx, sizeof(Grid));
+
+	if (grid == NULL)
+		return NULL;
+	memset(grid, 0, sizeof(Grid));
+	grid->rows = rows > 0 ? rows : 1;
+	grid->cols = cols > 0 ? cols : 1;
+	grid->bytes = sizeof(Grid);
+	return grid;
+}
+
+void
+grid_free(const GridAllocator *allocator, Grid *grid)
+{
+	for (uint32_t i = 0; i < grid->tile_count; i++)
+		tile_free(allocator, &grid->bytes, grid->tiles[i]);
+	if (grid->tiles != NULL)
+		allocator->free(allocator->ctx, grid->tiles, grid->tile_capacity * sizeof(Tile *));
+	allocator->free(allocator->ctx, grid, sizeof(Grid));
+}
+
+size_t
+grid_bytes(const Grid *grid)
+{
+	return grid->bytes;
+}
+
+uint32_t
+grid_rows(const Grid *grid)
+{
+	return grid->rows;
+}
+
+uint32_t
+grid_cols(const Grid *grid)
+{
+	return grid->cols;
+}
+
+uint64_t
+grid_cells(const Grid *grid)
+{
+	return grid->cells;
+}
+
+/* Room for one more tile in the array. */
+static bool
+grid_grow_tiles(const GridAllocator *allocator, Grid *grid)
+{
+	uint32_t capacity = grid->tile_capacity > 0 ? grid->tile_capacity * 2 : GRID_TILES_MIN;
+	Tile **tiles;
+
+	if (grid->tile_count < grid->tile_capacity)
+		return true;
+	tiles = allocator->alloc(allocator->ctx, capacity * sizeof(Tile *));
+	if (tiles == NULL)
+		return false;
+	if (grid->tile_count > 0)
+		memcpy(tiles, grid->tiles, grid->tile_count * sizeof(Tile *));
+	if (grid->tiles != NULL)
+		allocator->free(allocator->ctx, grid->tiles, grid->tile_capacity * sizeof(Tile *));
+	grid->bytes += (capacity - grid->tile_capacity) * sizeof(Tile *);
+	grid->tiles = tiles;
+	grid->tile_capacity = capacity;
+	return true;
+}
+
+/* The tile, made when it is not there; NULL when there is no room. */
+static Tile *
+grid_make_tile(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col)
+{
+	uint32_t at = grid_lower_bound(grid, tile_row, tile_col);
+	Tile *tile;
+
+	if (at < grid->tile_count && grid->tiles[at]->tile_row == tile_row && grid->tiles[at]->tile_col == tile_col)
+		return grid->tiles[at];
+	if (!grid_grow_tiles(allocator, grid))
+		return NULL;
+	tile = tile_create(allocator, &grid->bytes, tile_row, tile_col);
+	if (tile == NULL)
+		return NULL;
+	memmove(&grid->tiles[at + 1], &grid->tiles[at], (grid->tile_count - at) * sizeof(Tile *));
+	grid->tiles[at] = tile;
+	grid->tile_count++;
+	return tile;
+}
+
+bool
+grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, uint32_t content_len,
+			 uint32_t style_len)
+{
+	Tile *tile = grid_make_tile(allocator, grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+
+	if (tile == NULL || !tile_reserve(allocator, &grid->bytes, tile, content_len, style_len))
+		return false;
+	if (!tile->on_reserved_list)
+	{
+		tile->on_reserved_list = true;
+		tile->next_reserved = grid->reserved;
+		grid->reserved = tile;
+	}
+	return true;
+}
+
+void
+grid_resize(Grid *grid, uint32_t rows, uint32_t cols)
+{
+	if (rows > grid->rows)
+		grid->rows = rows;
+	if (cols > grid->cols)
+		grid->cols = cols;
+}
+
+void
+grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len, const char *style,
+		 uint32_t style_len)
+{
+	Tile *tile = grid_find_tile(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+
+	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
+	grid_resize(grid, row + 1, col + 1);
+}
+
+void
+grid_release(const GridAllocator *allocator, Grid *grid)
+{
+	(void) allocator; /* tiles keep their room: the next batch mostly wants the same */
+	while (grid->reserved != NULL)
+	{
+		Tile *tile = grid->reserved;
+
+		grid->reserved = tile->next_reserved;
+		tile->next_reserved = NULL;
+		tile->on_reserved_list = false;
+		tile->reserved_cells = 0;
+		tile->reserved_styles = 0;
+		tile->reserved_bytes = 0;
+	}
+}
+
+bool
+grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
+		 uint32_t content_len, const char *style, uint32_t style_len)
+{
+	if (!grid_reserve(allocator, grid, row, col, content != NULL ? content_len : 0, style != NULL ? style_len : 0))
+		return false;
+	grid_set(grid, row, col, content, content_len, style, style_len);
+	return true;
+}
+
+bool
+grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
+{
+	const Tile *tile = grid_find_tile(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+	const TileSlot *slot = tile != NULL && tile->capacity > 0 ? tile_find(tile, grid_key(row, col)) : NULL;
+
+	if (slot == NULL)
+	{
+		*cell = (GridCell){row, col, "", 0, "", 0};
+		return false;
+	}
+	tile_cell(tile, slot, grid_key(row, col), cell);
+	return true;
+}
+
+bool
+grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+{
+	const Tile *tile = grid_find_tile(grid, tile_row, tile_col);
+
+	return tile != NULL && tile->cells > 0;
+}
+
+/* ---- scanning: band (the tiles of one tile row) by band, in it row by row, in it tile by tile ---- */
+
+enum
+{
+	SCAN_FROM, /* first tile of the band */
+	SCAN_TO,   /* behind its last tile; SCAN_FROM == SCAN_TO: no band */
+	SCAN_TILE, /* tile to look at */
+	SCAN_UNUSED
+};
+
+void
+grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
+{
+	memset(scan, 0, sizeof(*scan));
+	scan->grid = grid;
+	scan->row0 = row0;
+	scan->col0 = col0;
+	scan->row1 = row1;
+	scan->col1 = col1;
+	scan->row = row0;
+	scan->col = col0;
+}
+
+/* Finds the next band that has tiles of the rectangle, from scan->row on. */
+static bool
+grid_scan_band(GridScan *scan)
+{
+	const Grid *grid = scan->grid;
+	uint32_t first_col = scan->col0 / GRID_TILE_COLS;
+	uint32_t last_col = scan->col1 / GRID_TILE_COLS;
+	uint32_t tile_row = scan->row / GRID_TILE_ROWS;
+
+	for (;;)
+	{
+		uint32_t from = grid_lower_bound(grid, tile_row, first_col);
+		uint32_t to;
+
+		if (from == grid->tile_count)
+			return false;
+		if (grid->tiles[from]->tile_row > tile_row)
+		{
+			/* Nothing of this row: go on with the row of the tile found. */
+			tile_row = grid->tiles[from]->tile_row;
+			from = grid_lower_bound(grid, tile_row, first_col);
+		}
+		if (tile_row > scan->row1 / GRID_TILE_ROWS)
+			return false;
+		for (to = from;
+			 to < grid->tile_count && grid->tiles[to]->tile_row == tile_row && grid->tiles[to]->tile_col <= last_col;)
+			to++;
+		if (to > from)
+		{
+			scan->state[SCAN_FROM] = scan->state[SCAN_TILE] = from;
+			scan->state[SCAN_TO] = to;
+			if (scan->row < tile_row * GRID_TILE_ROWS)
+				scan->row = tile_row * GRID_TILE_ROWS;
+			scan->col = scan->col0;
+			return true;
+		}
+		tile_row++;
+	}
+}
+
+/* The next cell of the present row and band. */
+static bool
+grid_scan_row(GridScan *scan, GridCell *cell)
+{
+	for (; scan->state[SCAN_TILE] < scan->state[SCAN_TO]; scan->state[SCAN_TILE]++)
+	{
+		const Tile *tile = scan->grid->tiles[scan->state[SCAN_TILE]];
+		uint32_t left = tile->tile_col * GRID_TILE_COLS;
+		uint32_t first = scan->col > left ? scan->col - left : 0;
+		uint32_t last = scan->col1 - left < GRID_TILE_COLS ? scan->col1 - left : GRID_TILE_COLS - 1;
+		const TileSlot *slot;
+		uint16_t key;
+
+		if (first > last || tile->cells == 0)
+			continue;
+		slot = tile_next_in_row(tile, scan->row % GRID_TILE_ROWS, first, last, &key);
+		if (slot != NULL)
+		{
+			tile_cell(tile, slot, key, cell);
+			scan->col = cell->col + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+grid_scan_next(GridScan *scan, GridCell *cell)
+{
+	for (;;)
+	{
+		if (scan->row > scan->row1 || scan->col0 > scan->col1)
+			return false;
+		if (scan->state[SCAN_FROM] == scan->state[SCAN_TO] && !grid_scan_band(scan))
+			return false;
+		if (grid_scan_row(scan, cell))
+			return true;
+		scan->row++;
+		scan->col = scan->col0;
+		if (scan->row % GRID_TILE_ROWS == 0)
+			scan->state[SCAN_FROM] = scan->state[SCAN_TO] = 0;
+		scan->state[SCAN_TILE] = scan->state[SCAN_FROM];
+	}
+}
+
+/* ---- digest ---- */
+
+/* Finaliser of MurmurHash3 (public domain, Austin Appleby). */
+static inline uint64_t
+grid_mix(uint64_t h)
+{
+	h ^= h >> 33;
+	h *= 0xFF51AFD7ED558CCDULL;
+	h ^= h >> 33;
+	h *= 0xC4CEB9FE1A85EC53ULL;
+	return h ^ h >> 33;
+}
+
+static uint64_t
+grid_mix_text(uint64_t h, const char *data, uint32_t len)
+{
+	for (; len >= 8; data += 8, len -= 8)
+	{
+		uint64_t word;
+
+		memcpy(&word, data, 8);
+		h = grid_mix(h ^ word);
+	}
+	if (len > 0)
+	{
+		uint64_t word = 0;
+
+		memcpy(&word, data, len);
+		h = grid_mix(h ^ word ^ (uint64_t) len << 56);
+	}
+	return h;
+}
+
+/* A sum over cells, so that the order in which they were written does not matter. */
+uint64_t
+grid_digest(const Grid *grid)
+{
+	uint64_t sum = grid_mix((uint64_t) grid->rows << 32 | grid->cols);
+	GridScan scan;
+	GridCell cell;
+
+	grid_scan_init(&scan, grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
+	while (grid_scan_next(&scan, &cell))
+	{
+		uint64_t h = grid_mix((uint64_t) cell.row << 32 | cell.col);
+
+		h = grid_mix_text(grid_mix(h ^ cell.content_len), cell.content, cell.content_len);
+		sum += grid_mix_text(grid_mix(h ^ cell.style_len), cell.style, cell.style_len);
+	}
+	return sum;
+}

@@ -1,0 +1,439 @@
+/*
+ * tile.c - one block of GRID_TILE_ROWS x GRID_TILE_COLS cells.
+ *
+ * A tile has slots (8 bytes each) and an arena of bytes. With few cells the slots are sorted by key (row *
+ * GRID_TILE_COLS + column); from half full on they are an array over all cells. A new content is appended to the arena
+ * (or put over the old one when it fits); what it replaces becomes garbage. The arena is compacted, and styles that no
+ * cell has are forgotten, when a reservation needs room, never when a cell is set.
+ *
+ * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
+ * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
+ * way they overlap.
+ */
+#include "tile.h"
+
+#include <string.h>
+
+#define TILE_SLOTS_MIN	 4
+#define TILE_DENSE_FROM	 (TILE_CELLS / 2)
+#define TILE_ARENA_MIN	 64
+#define TILE_STYLES_MIN	 4
+#define TILE_STYLES_MAX	 32767
+#define TILE_STYLES_KEEP 4096 /* unused styles are looked for from here on */
+
+static void *
+tile_alloc(const GridAllocator *allocator, size_t *bytes, size_t size)
+{
+	void *memory = allocator->alloc(allocator->ctx, size);
+
+	if (memory != NULL)
+		*bytes += size;
+	return memory;
+}
+
+static void
+tile_release(const GridAllocator *allocator, size_t *bytes, void *memory, size_t size)
+{
+	if (memory == NULL)
+		return;
+	allocator->free(allocator->ctx, memory, size);
+	*bytes -= size;
+}
+
+Tile *
+tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t tile_row, uint32_t tile_col)
+{
+	Tile *tile = tile_alloc(allocator, bytes, sizeof(Tile));
+
+	if (tile == NULL)
+		return NULL;
+	memset(tile, 0, sizeof(Tile));
+	tile->tile_row = tile_row;
+	tile->tile_col = tile_col;
+	return tile;
+}
+
+void
+tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile)
+{
+	tile_release(allocator, bytes, tile->keys, tile->capacity * sizeof(uint16_t));
+	tile_release(allocator, bytes, tile->slots, tile->capacity * sizeof(TileSlot));
+	tile_release(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));
+	tile_release(allocator, bytes, tile->arena, tile->arena_size);
+	tile_release(allocator, bytes, tile, sizeof(Tile));
+}
+
+/* ---- slots ---- */
+
+static inline bool
+tile_is_dense(const Tile *tile)
+{
+	return tile->capacity == TILE_CELLS;
+}
+
+/* Position of the first key >= key in a sparse tile. */
+static inline uint32_t
+tile_lower_bound(const Tile *tile, uint16_t key)
+{
+	uint32_t low = 0;
+	uint32_t high = tile->cells;
+
+	while (low < high)
+	{
+		uint32_t middle = (low + high) / 2;
+
+		if (tile->keys[middle] < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline bool
+tile_slot_present(const TileSlot *slot)
+{
+	return slot->len > 0 || slot->style > 0;
+}
+
+const TileSlot *
+tile_find(const Tile *tile, uint16_t key)
+{
+	const TileSlot *slot;
+
+	if (tile_is_dense(tile))
+		slot = &tile->slots[key];
+	else
+	{
+		uint32_t at = tile_lower_bound(tile, key);
+
+		if (at == tile->cells || tile->keys[at] != key)
+			return NULL;
+		slot = &tile->slots[at];
+	}
+	return tile_slot_present(slot) ? slot : NULL;
+}
+
+const TileSlot *
+tile_next_in_row(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, uint16_t *key)
+{
+	uint32_t from = row * GRID_TILE_COLS + col;
+	uint32_t to = row * GRID_TILE_COLS + last;
+
+	if (tile_is_dense(tile))
+	{
+		for (uint32_t k = from; k <= to; k++)
+		{
+			if (tile_slot_present(&tile->slots[k]))
+			{
+				*key = (uint16_t) k;
+				return &tile->slots[k];
+			}
+		}
+		return NULL;
+	}
+	for (uint32_t at = tile_lower_bound(tile, (uint16_t) from); at < tile->cells && tile->keys[at] <= to; at++)
+	{
+		if (tile_slot_present(&tile->slots[at]))
+		{
+			*key = tile->keys[at];
+			return &tile->slots[at];
+		}
+	}
+	return NULL;
+}
+
+void
+tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
+{
+	cell->row = tile->tile_row * GRID_TILE_ROWS + key / GRID_TILE_COLS;
+	cell->col = tile->tile_col * GRID_TILE_COLS + key % GRID_TILE_COLS;
+	cell->content = slot->len > 0 ? tile->arena + slot->offset : "";
+	cell->content_len = slot->len;
+	cell->style = "";
+	cell->style_len = 0;
+	if (slot->style > 0)
+	{
+		cell->style = tile->arena + tile->styles[slot->style - 1].offset;
+		cell->style_len = tile->styles[slot->style - 1].len;
+	}
+}
+
+/* Room for `wanted` cells. */
+static bool
+tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t wanted)
+{
+	uint32_t capacity = tile->capacity > 0 ? tile->capacity : TILE_SLOTS_MIN;
+	TileSlot *slots;
+	uint16_t *keys = NULL;
+
+	if (tile_is_dense(tile) || wanted <= tile->capacity)
+		return true;
+	while (capacity < wanted)
+		capacity *= 2;
+	if (capacity >= TILE_DENSE_FROM)
+		capacity = TILE_CELLS;
+	slots = tile_alloc(allocator, bytes, capacity * sizeof(TileSlot));
+	if (slots == NULL)
+		return false;
+	if (capacity < TILE_CELLS)
+	{
+		keys = tile_alloc(allocator, bytes, capacity * sizeof(uint16_t));
+		if (keys == NULL)
+		{
+			tile_release(allocator, bytes, slots, capacity * sizeof(TileSlot));
+			return false;
+		}
+		if (tile->cells > 0)
+		{
+			memcpy(keys, tile->keys, tile->cells * sizeof(uint16_t));
+			memcpy(slots, tile->slots, tile->cells * sizeof(TileSlot));
+		}
+	}
+	else
+	{
+		memset(slots, 0, capacity * sizeof(TileSlot));
+		for (uint32_t i = 0; i < tile->cells; i++)
+			slots[tile->keys[i]] = tile->slots[i];
+	}
+	tile_release(allocator, bytes, tile->keys, tile->capacity * sizeof(uint16_t));
+	tile_release(allocator, bytes, tile->slots, tile->capacity * sizeof(TileSlot));
+	tile->keys = keys;
+	tile->slots = slots;
+	tile->capacity = (uint16_t) capacity;
+	return true;
+}
+
+/* ---- arena and styles ---- */
+
+/* The next slot in use at or after *at; for walking all of them. */
+static TileSlot *
+tile_walk(Tile *tile, uint32_t *at)
+{
+	uint32_t end = tile_is_dense(tile) ? TILE_CELLS : tile->cells;
+
+	for (; *at < end; (*at)++)
+	{
+		if (tile_slot_present(&tile->slots[*at]))
+			return &tile->slots[(*at)++];
+	}
+	return NULL;
+}
+
+/* Bytes of the contents and styles that are in use; marks used styles in used[]. */
+static uint64_t
+tile_live_bytes(Tile *tile, uint8_t used[TILE_STYLES_MAX / 8 + 1])
+{
+	uint64_t live = 0;
+	uint32_t at = 0;
+	TileSlot *slot;
+
+	memset(used, 0, tile->styles_used / 8 + 1);
+	while ((slot = tile_walk(tile, &at)) != NULL)
+	{
+		live += slot->len;
+		if (slot->style > 0)
+			used[slot->style / 8] |= (uint8_t) (1 << (slot->style % 8));
+	}
+	for (uint32_t style = 1; style <= tile->styles_used; style++)
+	{
+		if (used[style / 8] & (1 << (style % 8)))
+			live += tile->styles[style - 1].len;
+	}
+	return live;
+}
+
+/*
+ * Copies what is in use into a new arena of `size` bytes and a new table of styles. A style keeps its
+ * order but not its number.
+ */
+static bool
+tile_compact(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t size, uint32_t styles_capacity,
+			 const uint8_t *used)
+{
+	char *arena = tile_alloc(allocator, bytes, size);
+	TileStyle *styles = NULL;
+	uint16_t styles_used = 0;
+	uint32_t filled = 0;
+	uint32_t at = 0;
+	TileSlot *slot;
+
+	if (arena == NULL)
+		return false;
+	if (styles_capacity > 0)
+	{
+		styles = tile_alloc(allocator, bytes, styles_capacity * sizeof(TileStyle));
+		if (styles == NULL)
+		{
+			tile_release(allocator, bytes, arena, size);
+			return false;
+		}
+	}
+	/* The old table's len is kept for copying; its offset becomes the new number. */
+	for (uint32_t style = 1; style <= tile->styles_used; style++)
+	{
+		TileStyle *old = &tile->styles[style - 1];
+
+		if (!(used[style / 8] & (1 << (style % 8))))
+			continue;
+		memcpy(arena + filled, tile->arena + old->offset, old->len);
+		styles[styles_used++] = (TileStyle){filled, old->len};
+		filled += old->len;
+		old->offset = styles_used;
+	}
+	while ((slot = tile_walk(tile, &at)) != NULL)
+	{
+		if (slot->len > 0)
+			memcpy(arena + filled, tile->arena + slot->offset, slot->len);
+		slot->offset = filled;
+		filled += slot->len;
+		if (slot->style > 0)
+			slot->style = tile->styles[slot->style - 1].offset & 0x7FFF;
+	}
+	tile_release(allocator, bytes, tile->arena, tile->arena_size);
+	tile_release(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));
+	tile->arena = arena;
+	tile->arena_size = size;
+	tile->arena_used = filled;
+	tile->styles = styles;
+	tile->styles_used = styles_used;
+	tile->styles_capacity = (uint16_t) styles_capacity;
+	return true;
+}
+
+/* Room for more_bytes in the arena and more_styles in the table beyond what is reserved. */
+static bool
+tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint64_t more_bytes, uint32_t more_styles)
+{
+	uint8_t used[TILE_STYLES_MAX / 8 + 1];
+	uint64_t wanted = tile->reserved_bytes + more_bytes;
+	uint32_t styles = tile->styles_used + tile->reserved_styles + more_styles;
+	uint64_t size;
+
+	if (tile->arena_used + wanted <= tile->arena_size && styles <= tile->styles_capacity)
+		return true;
+	size = tile_live_bytes(tile, used) + wanted;
+	size += size / 2;
+	if (size < TILE_ARENA_MIN)
+		size = TILE_ARENA_MIN;
+	size = (size + 7) & ~(uint64_t) 7;
+	if (size > UINT32_MAX)
+		return false;
+	if (styles > TILE_STYLES_KEEP)
+	{
+		styles = tile->reserved_styles + more_styles;
+		for (uint32_t style = 1; style <= tile->styles_used; style++)
+			styles += (used[style / 8] >> (style % 8)) & 1;
+	}
+	if (styles > tile->styles_capacity)
+		styles = styles < TILE_STYLES_MIN ? (styles > 0 ? TILE_STYLES_MIN : 0) : styles + styles / 2;
+	else
+		styles = tile->styles_capacity;
+	if (styles > TILE_STYLES_MAX)
+		return false;
+	return tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
+}
+
+bool
+tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len, uint32_t style_len)
+{
+	uint64_t more_bytes = (uint64_t) content_len + style_len;
+	uint32_t more_styles = style_len > 0;
+	uint32_t wanted = tile->cells + tile->reserved_cells + 1;
+
+	if (wanted > TILE_CELLS)
+		wanted = TILE_CELLS;
+	if (!tile_grow_slots(allocator, bytes, tile, wanted) ||
+		!tile_grow_arena(allocator, bytes, tile, more_bytes, more_styles))
+		return false;
+	tile->reserved_cells++;
+	tile->reserved_styles += more_styles;
+	tile->reserved_bytes += more_bytes;
+	return true;
+}
+
+/* ---- setting ---- */
+
+/* The number of a style of the tile, entered into the table when it is new. */
+static uint32_t
+tile_intern_style(Tile *tile, const char *style, uint32_t len)
+{
+	for (uint32_t i = tile->styles_used; i > 0; i--)
+	{
+		const TileStyle *known = &tile->styles[i - 1];
+
+		if (known->len == len && memcmp(tile->arena + known->offset, style, len) == 0)
+			return i;
+	}
+	memcpy(tile->arena + tile->arena_used, style, len);
+	tile->styles[tile->styles_used] = (TileStyle){tile->arena_used, len};
+	tile->arena_used += len;
+	return ++tile->styles_used;
+}
+
+/* The slot of a key, inserted empty when it is not there. */
+static TileSlot *
+tile_make_slot(Tile *tile, uint16_t key, bool *inserted)
+{
+	uint32_t at;
+
+	*inserted = false;
+	if (tile_is_dense(tile))
+		return &tile->slots[key];
+	at = tile_lower_bound(tile, key);
+	if (at < tile->cells && tile->keys[at] == key)
+		return &tile->slots[at];
+	memmove(&tile->keys[at + 1], &tile->keys[at], (tile->cells - at) * sizeof(uint16_t));
+	memmove(&tile->slots[at + 1], &tile->slots[at], (tile->cells - at) * sizeof(TileSlot));
+	tile->keys[at] = key;
+	memset(&tile->slots[at], 0, sizeof(TileSlot));
+	tile->cells++;
+	*inserted = true;
+	return &tile->slots[at];
+}
+
+/* Takes a sparse tile's slot out again. */
+static void
+tile_drop_slot(Tile *tile, TileSlot *slot)
+{
+	uint32_t at = (uint32_t) (slot - tile->slots);
+
+	tile->cells--;
+	memmove(&tile->keys[at], &tile->keys[at + 1], (tile->cells - at) * sizeof(uint16_t));
+	memmove(&tile->slots[at], &tile->slots[at + 1], (tile->cells - at) * sizeof(TileSlot));
+}
+
+int
+tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style, uint32_t style_len)
+{
+	bool inserted;
+	TileSlot *slot = tile_make_slot(tile, key, &inserted);
+	bool before = !inserted && tile_slot_present(slot);
+	bool after;
+
+	if (content != NULL)
+	{
+		if (content_len > slot->len)
+		{
+			slot->offset = tile->arena_used;
+			tile->arena_used += content_len;
+		}
+		if (content_len > 0)
+			memcpy(tile->arena + slot->offset, content, content_len);
+		slot->len = content_len & 0x1FFFF;
+		tile->reserved_bytes -= content_len;
+	}
+	if (style != NULL)
+	{
+		slot->style = style_len > 0 ? tile_intern_style(tile, style, style_len) & 0x7FFF : 0;
+		tile->reserved_bytes -= style_len;
+		tile->reserved_styles -= style_len > 0;
+	}
+	tile->reserved_cells--;
+	after = tile_slot_present(slot);
+	if (tile_is_dense(tile))
+		tile->cells = (uint16_t) (tile->cells + after - before);
+	else if (!after)
+		tile_drop_slot(tile, slot);
+	return after - before;
+}

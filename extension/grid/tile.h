@@ -1,0 +1,59 @@
+/*
+ * tile.h - one block of cells of a grid; see tile.c. Private to grid/.
+ */
+#ifndef TILE_H
+#define TILE_H
+
+#include "grid.h"
+
+#define TILE_CELLS (GRID_TILE_ROWS * GRID_TILE_COLS)
+
+/* A cell: where its content lies in the arena, and which of the tile's styles it has (0: none). All zero: absent. */
+typedef struct TileSlot
+{
+	uint32_t offset;
+	uint32_t len : 17;
+	uint32_t style : 15;
+} TileSlot;
+
+typedef struct TileStyle
+{
+	uint32_t offset;
+	uint32_t len;
+} TileStyle;
+
+typedef struct Tile
+{
+	uint32_t tile_row;
+	uint32_t tile_col;
+	uint16_t cells;	   /* present */
+	uint16_t capacity; /* of slots; TILE_CELLS: dense, slots[key]; less: sorted by keys */
+	uint16_t styles_used;
+	uint16_t styles_capacity;
+	uint16_t *keys; /* NULL when dense */
+	TileSlot *slots;
+	TileStyle *styles; /* style number n is styles[n - 1] */
+	char *arena;
+	uint32_t arena_used;
+	uint32_t arena_size;
+	uint32_t reserved_cells;
+	uint32_t reserved_styles;
+	uint64_t reserved_bytes;
+	struct Tile *next_reserved; /* of the grid's list of tiles with reservations */
+	bool on_reserved_list;
+} Tile;
+
+/* Every function that allocates adds to *bytes what it took and subtracts what it gave back. */
+extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t tile_row, uint32_t tile_col);
+extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
+extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,
+						 uint32_t style_len);
+/* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
+extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
+					uint32_t style_len);
+extern const TileSlot *tile_find(const Tile *tile, uint16_t key); /* NULL when absent */
+extern void tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell);
+/* The first present cell of the tile's row with a column in [col, last]; columns are the tile's own. */
+extern const TileSlot *tile_next_in_row(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, uint16_t *key);
+
+#endif
