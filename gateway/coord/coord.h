@@ -22,7 +22,8 @@ typedef struct Coord Coord;
 typedef struct CoordEvents
 {
 	void *arg;
-	/* The first ring is there: the gateway may serve. Told again after a session was lost and made anew. */
+	/* The first ring is there: the gateway may serve. Told again after a session was lost and made anew; ends a
+	 * suspension as `resumed` does. */
 	void (*ready)(void *arg);
 	/* Members changed; ask coord_owner_of() again. names[0..count) are valid during the call. */
 	void (*members)(void *arg, const char *const *names, int count);
@@ -57,7 +58,8 @@ extern void coord_leave(Coord *coord);
 /* Releases everything and frees coord; done runs when nothing of it is left on the loop. */
 extern void coord_close(Coord *coord, void (*done)(void *arg), void *arg);
 
-/* The owner's "host:port"; our own name when it is us; NULL while there is no ring. */
+/* The owner's "host:port"; our own name when it is us; NULL while there is no ring. Valid until the next turn of the
+ * loop. */
 extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
 /* Is this "host:port" a member now? For the Origin allow-list. */

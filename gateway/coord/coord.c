@@ -1,0 +1,192 @@
+/*
+ * coord.c - the part of coordination that both kinds share: dispatch, the ring of members, and telling the gateway.
+ */
+#include "coord_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+Coord *
+coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
+{
+	if (strcmp(config->kind, "zookeeper") == 0)
+		return coord_zookeeper_open(loop, config, events);
+	return coord_postgres_open(loop, config, events);
+}
+
+void
+coord_leave(Coord *coord)
+{
+	coord->ops->leave(coord);
+}
+
+void
+coord_close(Coord *coord, void (*done)(void *arg), void *arg)
+{
+	coord->closing = true;
+	coord->ops->close(coord, done, arg);
+}
+
+void
+coord_acquire(Coord *coord, int64_t sheet_id)
+{
+	coord->ops->acquire(coord, sheet_id);
+}
+
+void
+coord_release(Coord *coord, int64_t sheet_id)
+{
+	coord->ops->release(coord, sheet_id);
+}
+
+const char *
+coord_owner_of(const Coord *coord, int64_t sheet_id)
+{
+	return coord->ring ? ring_owner_of(coord->ring, sheet_id) : NULL;
+}
+
+bool
+coord_is_mine(const Coord *coord, int64_t sheet_id)
+{
+	const char *owner = coord_owner_of(coord, sheet_id);
+
+	return owner && strcmp(owner, coord->member) == 0;
+}
+
+bool
+coord_is_member(const Coord *coord, const char *name)
+{
+	for (int i = 0; i < coord->member_count; i++)
+		if (strcmp(coord->members[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+free_members(RingMember *members, int count)
+{
+	for (int i = 0; i < count; i++)
+		free((char *) members[i].name);
+	free(members);
+}
+
+void
+coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
+{
+	coord->ops = ops;
+	coord->loop = loop;
+	coord->events = *events;
+	coord->weight = config->weight;
+	coord->member = strdup(config->member);
+	if (!coord->member)
+		abort();
+}
+
+void
+coord_free(Coord *coord)
+{
+	ring_free(coord->ring);
+	free_members(coord->members, coord->member_count);
+	free(coord->member);
+	free(coord);
+}
+
+static int
+compare_members(const void *a, const void *b)
+{
+	return strcmp(((const RingMember *) a)->name, ((const RingMember *) b)->name);
+}
+
+static bool
+same_members(const Coord *coord, const RingMember *members, int count)
+{
+	if (!coord->ring || coord->member_count != count)
+		return false;
+	for (int i = 0; i < count; i++)
+		if (strcmp(coord->members[i].name, members[i].name) != 0 || coord->members[i].weight != members[i].weight)
+			return false;
+	return true;
+}
+
+void
+coord_set_members(Coord *coord, const RingMember *members, int count)
+{
+	RingMember *copy = calloc((size_t) count + 1, sizeof(*copy));
+	const char **names = calloc((size_t) count + 1, sizeof(*names));
+
+	if (!copy || !names)
+		abort();
+	for (int i = 0; i < count; i++)
+	{
+		copy[i].name = strdup(members[i].name);
+		copy[i].weight = members[i].weight;
+		if (!copy[i].name)
+			abort();
+	}
+	qsort(copy, (size_t) count, sizeof(*copy), compare_members);
+	if (same_members(coord, copy, count))
+	{
+		free_members(copy, count);
+		free(names);
+		return;
+	}
+	ring_free(coord->ring);
+	free_members(coord->members, coord->member_count);
+	coord->ring = ring_build(copy, (size_t) count);
+	coord->members = copy;
+	coord->member_count = count;
+	for (int i = 0; i < count; i++)
+		names[i] = copy[i].name;
+	if (!coord->closing && coord->events.members)
+		coord->events.members(coord->events.arg, names, count);
+	free(names);
+}
+
+void
+coord_tell_ready(Coord *coord)
+{
+	if (!coord->closing && coord->events.ready)
+		coord->events.ready(coord->events.arg);
+}
+
+void
+coord_tell_suspended(Coord *coord)
+{
+	if (!coord->closing && coord->events.suspended)
+		coord->events.suspended(coord->events.arg);
+}
+
+void
+coord_tell_resumed(Coord *coord)
+{
+	if (!coord->closing && coord->events.resumed)
+		coord->events.resumed(coord->events.arg);
+}
+
+void
+coord_tell_granted(Coord *coord, int64_t sheet_id, int64_t epoch)
+{
+	if (!coord->closing && coord->events.granted)
+		coord->events.granted(coord->events.arg, sheet_id, epoch);
+}
+
+void
+coord_tell_waiting(Coord *coord, int64_t sheet_id, const char *holder)
+{
+	if (!coord->closing && coord->events.waiting)
+		coord->events.waiting(coord->events.arg, sheet_id, holder);
+}
+
+void
+coord_tell_lost(Coord *coord, int64_t sheet_id, const char *reason)
+{
+	if (!coord->closing && coord->events.lost)
+		coord->events.lost(coord->events.arg, sheet_id, reason);
+}
+
+void
+coord_tell_fatal(Coord *coord, const char *reason)
+{
+	if (!coord->closing && coord->events.fatal)
+		coord->events.fatal(coord->events.arg, reason);
+}

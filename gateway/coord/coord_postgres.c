@@ -1,0 +1,335 @@
+/*
+ * coord_postgres.c - coordination by PostgreSQL alone, for exactly one gateway (see coord.h).
+ *
+ * One connection holds the session lock of sheet.coordinator_acquire(), which also draws an epoch. While it lives the
+ * ring is this one member and every sheet may be served. When the connection breaks the lock is gone with it: the
+ * gateway is suspended, and with the next epoch every sheet that was held is lost, for somebody may have been in
+ * between.
+ *
+ * A second gateway finds the lock taken. It tries for ten seconds, because the first may just be dying, and then gives
+ * up for good.
+ */
+#include "coord_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pgconn.h"
+#include "sheet_map.h"
+
+#define DEADLINE_MS	  5000
+#define RETRY_MS	  500
+#define HEARTBEAT_MS  2000
+#define START_WAIT_MS 10000 /* how long the lock may be taken before that is fatal */
+
+typedef struct PgSheet
+{
+	SheetEntry entry;
+	bool granted;
+} PgSheet;
+
+typedef struct PgCoord
+{
+	Coord coord;
+	PgConn *conn;
+	uv_timer_t timer; /* asks again for the lock, or looks whether the session still lives */
+	uv_timer_t turn;  /* fires in the next turn of the loop: grants */
+	SheetMap sheets;
+	int64_t epoch;		  /* 0: we do not have the lock */
+	bool was_ready;		  /* we have had it once */
+	bool left;			  /* coord_leave(): out of the ring for good */
+	bool asking;		  /* a question is under way */
+	uint64_t taken_since; /* uv_now() when we first found the lock taken, or 0 */
+	int handles;		  /* not yet closed */
+	void (*done)(void *arg);
+	void *done_arg;
+} PgCoord;
+
+static void ask_for_lock(PgCoord *self);
+static void on_timer(uv_timer_t *timer);
+
+static void
+again_in(PgCoord *self, uint64_t ms)
+{
+	uv_timer_start(&self->timer, on_timer, ms, 0);
+}
+
+/* Runs in a turn of its own: grants everything that waits. */
+static void
+on_turn(uv_timer_t *turn)
+{
+	PgCoord *self = turn->data;
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->sheets, &count);
+
+	for (size_t i = 0; i < count && self->epoch != 0 && !self->coord.closing; i++)
+	{
+		PgSheet *sheet = sheet_map_find(&self->sheets, ids[i]);
+
+		if (!sheet || sheet->granted)
+			continue;
+		sheet->granted = true;
+		coord_tell_granted(&self->coord, ids[i], self->epoch);
+	}
+	free(ids);
+}
+
+static void
+lose_granted(PgCoord *self, const char *reason)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->sheets, &count);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		PgSheet *sheet = sheet_map_find(&self->sheets, ids[i]);
+
+		if (!sheet || !sheet->granted)
+			continue;
+		sheet_map_remove(&self->sheets, &sheet->entry);
+		free(sheet);
+		coord_tell_lost(&self->coord, ids[i], reason);
+	}
+	free(ids);
+}
+
+static void
+become_coordinator(PgCoord *self, int64_t epoch)
+{
+	RingMember own = {self->coord.member, 1};
+
+	if (self->was_ready)
+		lose_granted(self, "the connection to the database was lost, and the epoch has changed");
+	self->epoch = epoch;
+	self->was_ready = true;
+	self->taken_since = 0;
+	again_in(self, HEARTBEAT_MS);
+	uv_timer_start(&self->turn, on_turn, 0, 0);
+	coord_set_members(&self->coord, &own, self->left ? 0 : 1);
+	coord_tell_ready(&self->coord);
+}
+
+static void
+on_holder(void *arg, PGresult *res)
+{
+	PgCoord *self = arg;
+	const char *holder =
+		res && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1 ? PQgetvalue(res, 0, 0) : "";
+	char reason[512];
+
+	self->asking = false;
+	if (self->coord.closing)
+		return;
+	/* after a broken connection the server may hold our own former session for a while */
+	if (uv_now(self->coord.loop) - self->taken_since < START_WAIT_MS ||
+		(self->was_ready && (holder[0] == '\0' || strcmp(holder, self->coord.member) == 0)))
+	{
+		again_in(self, RETRY_MS);
+		return;
+	}
+	snprintf(
+		reason, sizeof(reason),
+		"another gateway is the coordinator of this database (%s); use --coordinator=zookeeper for several gateways",
+		holder[0] ? holder : "unknown");
+	coord_tell_fatal(&self->coord, reason);
+}
+
+static void
+lock_is_taken(PgCoord *self)
+{
+	if (self->taken_since == 0)
+		self->taken_since = uv_now(self->coord.loop);
+	self->asking =
+		pgconn_query(self->conn, "select sheet.coordinator_holder()", 0, NULL, 0, DEADLINE_MS, on_holder, self);
+	if (!self->asking)
+		again_in(self, RETRY_MS);
+}
+
+/* Errors that no waiting heals: the extension is missing, or too old, or we may not. */
+static bool
+is_final_error(const char *sqlstate)
+{
+	static const char *const final[] = {"42883", "3F000", "42501"};
+
+	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++)
+		if (strcmp(sqlstate, final[i]) == 0)
+			return true;
+	return false;
+}
+
+static void
+on_acquired(void *arg, PGresult *res)
+{
+	PgCoord *self = arg;
+
+	self->asking = false;
+	if (self->coord.closing)
+		return;
+	if (!res || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
+	{
+		if (res && is_final_error(pgresult_sqlstate(res)))
+		{
+			char reason[512];
+
+			snprintf(
+				reason, sizeof(reason),
+				"the database cannot be used: %s (is the extension pg_sheet created there, and the user a member of "
+				"sheet_gateway?)",
+				PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+			coord_tell_fatal(&self->coord, reason);
+			return;
+		}
+		again_in(self, RETRY_MS);
+	}
+	else if (PQgetisnull(res, 0, 0))
+		lock_is_taken(self);
+	else if (self->epoch == 0)
+		become_coordinator(self, strtoll(PQgetvalue(res, 0, 0), NULL, 10));
+}
+
+static void
+ask_for_lock(PgCoord *self)
+{
+	PgParam holder = pgparam_text(self->coord.member);
+
+	self->asking =
+		pgconn_query(self->conn, "select sheet.coordinator_acquire($1)", 1, &holder, 0, DEADLINE_MS, on_acquired, self);
+	if (!self->asking)
+		again_in(self, RETRY_MS);
+}
+
+/* A failure shows as a lost connection: pgconn's deadline sees to that. */
+static void
+on_heartbeat(void *arg, PGresult *res)
+{
+	PgCoord *self = arg;
+
+	self->asking = false;
+	if (!self->coord.closing)
+		again_in(self, HEARTBEAT_MS);
+}
+
+static void
+on_timer(uv_timer_t *timer)
+{
+	PgCoord *self = timer->data;
+
+	if (self->asking || !pgconn_is_up(self->conn))
+		return;
+	if (self->epoch == 0)
+		ask_for_lock(self);
+	else
+	{
+		self->asking = pgconn_query(self->conn, "select 1", 0, NULL, 0, DEADLINE_MS, on_heartbeat, self);
+		if (!self->asking)
+			again_in(self, RETRY_MS);
+	}
+}
+
+static void
+on_state(void *arg, bool up)
+{
+	PgCoord *self = arg;
+
+	if (self->coord.closing)
+		return;
+	if (up)
+	{
+		/* a query that the lost connection took along is answered before this */
+		if (!self->asking)
+			again_in(self, 0);
+	}
+	else if (self->epoch != 0)
+	{
+		self->epoch = 0;
+		coord_tell_suspended(&self->coord);
+	}
+}
+
+static void
+postgres_acquire(Coord *coord, int64_t sheet_id)
+{
+	PgCoord *self = (PgCoord *) coord;
+	PgSheet *sheet = sheet_map_find(&self->sheets, sheet_id);
+
+	if (!sheet)
+	{
+		sheet = calloc(1, sizeof(*sheet));
+		if (!sheet)
+			abort();
+		sheet->entry.sheet_id = sheet_id;
+		sheet_map_add(&self->sheets, &sheet->entry);
+	}
+	uv_timer_start(&self->turn, on_turn, 0, 0);
+}
+
+static void
+postgres_release(Coord *coord, int64_t sheet_id)
+{
+	PgCoord *self = (PgCoord *) coord;
+	PgSheet *sheet = sheet_map_find(&self->sheets, sheet_id);
+
+	if (!sheet)
+		return;
+	sheet_map_remove(&self->sheets, &sheet->entry);
+	free(sheet);
+}
+
+static void
+postgres_leave(Coord *coord)
+{
+	PgCoord *self = (PgCoord *) coord;
+
+	self->left = true;
+	coord_set_members(coord, NULL, 0);
+}
+
+static void
+on_handle_closed(uv_handle_t *handle)
+{
+	PgCoord *self = handle->data;
+	void (*done)(void *arg) = self->done;
+	void *done_arg = self->done_arg;
+
+	if (--self->handles > 0)
+		return;
+	coord_free(&self->coord);
+	if (done)
+		done(done_arg);
+}
+
+static void
+postgres_close(Coord *coord, void (*done)(void *arg), void *arg)
+{
+	PgCoord *self = (PgCoord *) coord;
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->sheets, &count);
+
+	for (size_t i = 0; i < count; i++)
+		postgres_release(coord, ids[i]);
+	free(ids);
+	sheet_map_free(&self->sheets);
+	self->done = done;
+	self->done_arg = arg;
+	pgconn_close(self->conn);
+	uv_close((uv_handle_t *) &self->timer, on_handle_closed);
+	uv_close((uv_handle_t *) &self->turn, on_handle_closed);
+}
+
+Coord *
+coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
+{
+	static const CoordOps ops = {postgres_leave, postgres_close, postgres_acquire, postgres_release};
+	PgCoord *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		abort();
+	coord_init(&self->coord, &ops, loop, config, events);
+	uv_timer_init(loop, &self->timer);
+	uv_timer_init(loop, &self->turn);
+	self->timer.data = self->turn.data = self;
+	self->handles = 2;
+	self->conn = pgconn_open(loop, config->conninfo, "coordinator", on_state, self);
+	return &self->coord;
+}

@@ -1,0 +1,68 @@
+/*
+ * zk_client.h - one ZooKeeper session on the libuv loop.
+ *
+ * libzookeeper-mt runs its own two threads; their callbacks only copy what they are told into a queue, and everything
+ * else happens on the loop. Each client is one session: when it is over, close it and open another. On top of
+ * the library it knows how fresh the contact is, because the library tells nobody that a session has expired while it
+ * is cut off (ZOOKEEPER-4508): a heartbeat of its own is sent each sixth of the session time, and contact is dated by
+ * when the last answered one was *sent*, so it is never thought fresher than the server's own clock of the session.
+ *
+ *   up    connected, and a heartbeat was answered       (told again after each `down`)
+ *   down  disconnected, or no contact for T/3
+ *   over  no contact for 2T/3, the session has expired, or the loop has stood still for T: nothing follows this
+ *
+ * A loop that stands still would keep its session for ever, since the library's thread goes on with its pings: a
+ * watchdog thread closes the session then, so that other gateways get the sheets.
+ */
+#ifndef ZK_CLIENT_H
+#define ZK_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+#include <zookeeper/zookeeper.h>
+
+typedef struct ZkClient ZkClient;
+
+typedef struct ZkReply
+{
+	int rc;			  /* ZOK, ZNONODE ... */
+	const char *path; /* zk_create: the name that was made */
+	const char *data; /* zk_get; NUL-terminated, "" when the node holds nothing */
+	char *const *children;
+	int child_count;
+	int64_t czxid;
+	int64_t session; /* zk_get: whose ephemeral node it is; 0: nobody's */
+} ZkReply;
+
+/* Called on the loop, once for each request; never after zk_close(). */
+typedef void (*ZkReplyFn)(void *arg, const ZkReply *reply);
+
+typedef struct ZkEvents
+{
+	void *arg;
+	void (*up)(void *arg);
+	void (*down)(void *arg);
+	void (*over)(void *arg, const char *reason);
+	/* A watch has fired: the node, or its children, changed. */
+	void (*changed)(void *arg, const char *path);
+} ZkEvents;
+
+/* Connects in the background, for as long as it takes. */
+extern ZkClient *zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events);
+/* Ends the session; done runs on the loop when client is freed. Unanswered requests are forgotten. */
+extern void zk_close(ZkClient *client, void (*done)(void *arg), void *arg);
+
+extern bool zk_is_up(const ZkClient *client);
+extern int64_t zk_session(const ZkClient *client);	   /* its id, while up */
+extern unsigned zk_session_ms(const ZkClient *client); /* as negotiated, while up */
+/* May the same request succeed later in this session, or was its outcome lost with the connection? */
+extern bool zk_is_connection_loss(int rc);
+
+/* flags: ZOO_EPHEMERAL and so on */
+extern void zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkReplyFn fn, void *arg);
+extern void zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg);
+extern void zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);
+extern void zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);
+
+#endif

@@ -1,0 +1,583 @@
+/*
+ * zk_locks.c - the sheets' locks (see zk_coord.h): ZooKeeper's recipe with sequential nodes, so that each waiter
+ * watches only the one before it, and the one that has waited longest is next.
+ *
+ * A lock has one request under way at a time (`busy`), and zk_lock_step() decides after each answer what is to be done
+ * next, from what is wanted and what is known:
+ *
+ *   wanted   no node -> make one -> list -> first? granted : watch the predecessor -> (it goes) -> list ...
+ *   dropped  delete the node -> delete the parent if it is empty -> forget the lock
+ *
+ * The answer to a create may be lost with the connection while the node was made. Its name begins with a random
+ * id of ours, so before another is made it is looked for (else our own orphan would block the sheet for as long as we
+ * live). The epoch is the czxid of our node: it grows from holder to holder also when the parent, and with it the
+ * sequence numbers, is made anew.
+ */
+#include "zk_coord.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEQUENCE_DIGITS 10
+
+typedef struct ZkLock
+{
+	SheetEntry entry;
+	ZkCoord *self;
+	bool wanted;
+	bool granted;
+	bool busy;		   /* a request is under way */
+	bool drop;		   /* the node has to go, before another may be made */
+	bool maybe_made;   /* a create's answer was lost */
+	bool again;		   /* a watch fired while a request was under way */
+	bool watching;	   /* the predecessor; nothing to do until it goes */
+	bool verified;	   /* granted: the node was seen since contact was last lost */
+	bool told_waiting; /* for this coord_acquire() */
+	char id[33];	   /* of the node to be made or made */
+	char node[80];	   /* its name; "" while there is none, or we do not know */
+	char *first;	   /* the holder's node, when that is not the predecessor */
+	int64_t epoch;
+} ZkLock;
+
+static void lock_step(ZkLock *lock);
+
+static void
+parent_path(const ZkLock *lock, char to[ZK_PATH_MAX])
+{
+	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld", lock->self->root, (long long) lock->entry.sheet_id);
+}
+
+static void
+child_path(const ZkLock *lock, const char *child, char to[ZK_PATH_MAX])
+{
+	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld/%s", lock->self->root, (long long) lock->entry.sheet_id, child);
+}
+
+/* Forgets a lock that has no request under way. */
+static void
+lock_free(ZkLock *lock)
+{
+	if (lock->granted && !lock->verified)
+		lock->self->locks.unverified--;
+	sheet_map_remove(&lock->self->locks.map, &lock->entry);
+	free(lock->first);
+	free(lock);
+}
+
+/* Every reply begins here; false when it was no answer: the lock is stepped again when contact is back. */
+static bool
+take_reply(ZkLock *lock, int rc, bool expected)
+{
+	lock->busy = false;
+	if (rc == ZOK || expected)
+		return true;
+	if (zk_is_connection_loss(rc))
+		lock_step(lock);
+	else
+		zk_coord_retry_later(lock->self);
+	return false;
+}
+
+/* The held lock is no longer ours. */
+static void
+lock_lose(ZkLock *lock, const char *reason)
+{
+	ZkCoord *self = lock->self;
+	int64_t sheet_id = lock->entry.sheet_id;
+
+	lock_free(lock);
+	coord_tell_lost(&self->coord, sheet_id, reason);
+	zk_coord_settled(self);
+}
+
+/* --- making the node ------------------------------------------------------------------------------------------------
+ */
+
+static void
+on_parent_made(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+
+	if (take_reply(lock, reply->rc, reply->rc == ZNODEEXISTS))
+		lock_step(lock);
+}
+
+static void
+on_made(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+	char path[ZK_PATH_MAX];
+
+	if (zk_is_connection_loss(reply->rc))
+		lock->maybe_made = true;
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		return;
+	if (reply->rc == ZNONODE && lock->wanted && !lock->drop)
+	{
+		parent_path(lock, path);
+		lock->busy = true;
+		zk_create(lock->self->client, path, "", 0, on_parent_made, lock);
+		return;
+	}
+	if (reply->rc == ZOK)
+	{
+		snprintf(lock->node, sizeof(lock->node), "%s", strrchr(reply->path, '/') + 1);
+		lock->epoch = reply->czxid;
+	}
+	lock_step(lock);
+}
+
+static void
+make_node(ZkLock *lock)
+{
+	unsigned char random[16];
+	char path[ZK_PATH_MAX], child[64];
+
+	if (uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
+		abort();
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(lock->id + 2 * i, 3, "%02x", random[i]);
+	snprintf(child, sizeof(child), "%s__lock__", lock->id);
+	child_path(lock, child, path);
+	lock->busy = true;
+	zk_create(lock->self->client, path, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made, lock);
+}
+
+/* --- the queue -------------------------------------------------------------------------------------------------------
+ */
+
+/* The trailing ten digits, which every recipe's names have; -1 for anything else. */
+static int64_t
+sequence_of(const char *name)
+{
+	size_t len = strlen(name);
+	int64_t sequence = 0;
+
+	if (len < SEQUENCE_DIGITS)
+		return -1;
+	for (const char *digit = name + len - SEQUENCE_DIGITS; *digit; digit++)
+	{
+		if (!isdigit((unsigned char) *digit))
+			return -1;
+		sequence = sequence * 10 + (*digit - '0');
+	}
+	return sequence;
+}
+
+static void
+on_holder(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+	ZkCoord *self = lock->self;
+
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		return;
+	if (reply->rc == ZNONODE)
+		lock->again = true;
+	if (reply->rc == ZOK && lock->wanted && !lock->drop && !lock->told_waiting)
+	{
+		int64_t sheet_id = lock->entry.sheet_id;
+
+		lock->told_waiting = true;
+		coord_tell_waiting(&self->coord, sheet_id, reply->data);
+		lock = sheet_map_find(&self->locks.map, sheet_id);
+		if (!lock || lock->busy)
+			return;
+	}
+	lock_step(lock);
+}
+
+typedef struct QueueLook
+{
+	const char *own;
+	const char *first;
+	const char *predecessor;
+} QueueLook;
+
+/* The contenders in the order of their numbers. own is looked for by the random id, so it is found also when the answer
+ * to its creation was lost. */
+static QueueLook
+look_at_queue(const ZkLock *lock, const ZkReply *reply)
+{
+	QueueLook look = {NULL, NULL, NULL};
+	int64_t own = INT64_MAX, first = INT64_MAX, predecessor = -1;
+
+	for (int i = 0; i < reply->child_count; i++)
+		if (lock->id[0] && strncmp(reply->children[i], lock->id, strlen(lock->id)) == 0 &&
+			sequence_of(reply->children[i]) >= 0)
+		{
+			look.own = reply->children[i];
+			own = sequence_of(look.own);
+		}
+	for (int i = 0; i < reply->child_count; i++)
+	{
+		int64_t sequence = sequence_of(reply->children[i]);
+
+		if (sequence < 0 || reply->children[i] == look.own)
+			continue;
+		if (sequence < first)
+		{
+			first = sequence;
+			look.first = reply->children[i];
+		}
+		if (sequence < own && sequence > predecessor)
+		{
+			predecessor = sequence;
+			look.predecessor = reply->children[i];
+		}
+	}
+	return look;
+}
+
+static void
+on_predecessor(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+	char path[ZK_PATH_MAX];
+
+	/* the watch is set when the node was there */
+	lock->watching = reply->rc == ZOK && !lock->again;
+	if (reply->rc == ZOK && lock->first && !lock->told_waiting)
+	{
+		child_path(lock, lock->first, path);
+		zk_get(lock->self->client, path, false, on_holder, lock);
+	}
+	else
+		on_holder(lock, reply);
+}
+
+static void
+watch_predecessor(ZkLock *lock, const QueueLook *look)
+{
+	char path[ZK_PATH_MAX];
+
+	free(lock->first);
+	lock->first = look->predecessor == look->first ? NULL : strdup(look->first);
+	child_path(lock, look->predecessor, path);
+	lock->busy = true;
+	lock->again = false;
+	zk_get(lock->self->client, path, true, on_predecessor, lock);
+}
+
+static void
+on_verified(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+	ZkCoord *self = lock->self;
+
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		return;
+	if (!lock->granted || lock->drop)
+	{
+		lock_step(lock);
+		return;
+	}
+	if (reply->rc == ZNONODE || reply->session != zk_session(self->client) || reply->czxid != lock->epoch)
+	{
+		lock_lose(lock, "the lock's node was removed from ZooKeeper");
+		return;
+	}
+	if (!lock->verified)
+	{
+		lock->verified = true;
+		self->locks.unverified--;
+	}
+	lock_step(lock);
+	zk_coord_settled(self);
+}
+
+/* Looks at our own node, with a watch: an administrator may remove it. */
+static void
+verify(ZkLock *lock)
+{
+	char path[ZK_PATH_MAX];
+
+	child_path(lock, lock->node, path);
+	lock->busy = true;
+	lock->again = false;
+	zk_get(lock->self->client, path, true, on_verified, lock);
+}
+
+static void
+grant(ZkLock *lock)
+{
+	ZkCoord *self = lock->self;
+
+	lock->granted = true;
+	lock->verified = true;
+	verify(lock);
+	coord_tell_granted(&self->coord, lock->entry.sheet_id, lock->epoch);
+}
+
+/* Our node was found after the answer to its creation had been lost; the epoch is still missing. */
+static void
+on_found(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		return;
+	if (reply->rc == ZNONODE)
+		lock->node[0] = '\0';
+	lock->epoch = reply->czxid;
+	lock_step(lock);
+}
+
+static void
+on_listed(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+	QueueLook look;
+	char path[ZK_PATH_MAX];
+
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		return;
+	lock->maybe_made = false;
+	look = look_at_queue(lock, reply);
+	if (!look.own)
+		lock->node[0] = '\0'; /* never made, or removed by somebody */
+	else if (!lock->node[0])
+	{
+		snprintf(lock->node, sizeof(lock->node), "%s", look.own);
+		child_path(lock, lock->node, path);
+		lock->busy = true;
+		zk_get(lock->self->client, path, false, on_found, lock);
+		return;
+	}
+	if (!look.own || !lock->wanted || lock->drop || lock->granted || !zk_coord_is_up(lock->self))
+		lock_step(lock);
+	else if (look.predecessor)
+		watch_predecessor(lock, &look);
+	else
+		grant(lock);
+}
+
+static void
+list(ZkLock *lock)
+{
+	char path[ZK_PATH_MAX];
+
+	parent_path(lock, path);
+	lock->busy = true;
+	lock->again = false;
+	lock->watching = false;
+	zk_get_children(lock->self->client, path, false, on_listed, lock);
+}
+
+/* --- dropping the node -----------------------------------------------------------------------------------------------
+ */
+
+/* Whatever the answer is: the parent stays when another has come. */
+static void
+on_parent_deleted(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+
+	lock->busy = false;
+	lock_step(lock);
+}
+
+static void
+on_deleted(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+	char path[ZK_PATH_MAX];
+
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		return;
+	lock->node[0] = lock->id[0] = '\0';
+	lock->drop = false;
+	if (lock->wanted)
+	{
+		lock_step(lock);
+		return;
+	}
+	parent_path(lock, path);
+	lock->busy = true;
+	zk_delete(lock->self->client, path, on_parent_deleted, lock);
+}
+
+static void
+lock_step_drop(ZkLock *lock)
+{
+	char path[ZK_PATH_MAX];
+
+	if (lock->maybe_made)
+		list(lock);
+	else if (lock->node[0])
+	{
+		child_path(lock, lock->node, path);
+		lock->busy = true;
+		zk_delete(lock->self->client, path, on_deleted, lock);
+	}
+	else
+	{
+		lock->drop = false;
+		lock_step(lock);
+	}
+}
+
+static void
+lock_step(ZkLock *lock)
+{
+	ZkCoord *self = lock->self;
+
+	if (lock->busy)
+		return;
+	if (!lock->wanted && !lock->drop)
+	{
+		lock_free(lock);
+		return;
+	}
+	if (!self->serving || !zk_coord_is_up(self))
+		return;
+	if (lock->drop)
+		lock_step_drop(lock);
+	else if (lock->granted)
+	{
+		if (!lock->verified || lock->again)
+			verify(lock);
+	}
+	else if (!lock->node[0] && !lock->maybe_made)
+		make_node(lock);
+	else if (!lock->watching || lock->again)
+		list(lock);
+}
+
+/* --- all locks -------------------------------------------------------------------------------------------------------
+ */
+
+void
+zk_locks_step_all(ZkCoord *self)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
+
+		if (lock)
+			lock_step(lock);
+	}
+	free(ids);
+}
+
+void
+zk_locks_suspend(ZkCoord *self)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
+
+		lock->watching = false;
+		if (lock->granted && lock->verified)
+		{
+			lock->verified = false;
+			self->locks.unverified++;
+		}
+	}
+	free(ids);
+}
+
+void
+zk_locks_end(ZkCoord *self, const char *reason)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
+
+	/* first all are put right, then the gateway is told, which may ask for them again */
+	for (size_t i = 0; i < count; i++)
+	{
+		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
+		bool lost = lock->granted && lock->wanted && !lock->drop;
+
+		lock->busy = lock->drop = lock->maybe_made = lock->again = lock->watching = false;
+		lock->node[0] = lock->id[0] = '\0';
+		if (lost || !lock->wanted)
+			lock_free(lock);
+		if (!lost)
+			ids[i] = 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] != 0)
+			coord_tell_lost(&self->coord, ids[i], reason);
+	free(ids);
+}
+
+bool
+zk_locks_settled(const ZkCoord *self)
+{
+	return self->locks.unverified == 0;
+}
+
+void
+zk_locks_changed(ZkCoord *self, const char *path)
+{
+	size_t prefix = strlen(self->root);
+	long long sheet_id;
+	ZkLock *lock;
+
+	if (strncmp(path, self->root, prefix) != 0 || sscanf(path + prefix, "/locks/sheet%lld/", &sheet_id) != 1)
+		return;
+	lock = sheet_map_find(&self->locks.map, sheet_id);
+	if (!lock)
+		return;
+	lock->again = true;
+	lock->watching = false;
+	lock_step(lock);
+}
+
+void
+zk_locks_acquire(ZkCoord *self, int64_t sheet_id)
+{
+	ZkLock *lock = sheet_map_find(&self->locks.map, sheet_id);
+
+	if (!lock)
+	{
+		lock = calloc(1, sizeof(*lock));
+		if (!lock)
+			abort();
+		lock->entry.sheet_id = sheet_id;
+		lock->self = self;
+		sheet_map_add(&self->locks.map, &lock->entry);
+	}
+	else if (lock->wanted)
+		return;
+	lock->wanted = true;
+	lock->told_waiting = false;
+	lock_step(lock);
+}
+
+void
+zk_locks_release(ZkCoord *self, int64_t sheet_id)
+{
+	ZkLock *lock = sheet_map_find(&self->locks.map, sheet_id);
+
+	if (!lock || !lock->wanted)
+		return;
+	if (lock->granted && !lock->verified)
+		self->locks.unverified--;
+	lock->wanted = lock->granted = false;
+	lock->watching = false;
+	lock->drop = lock->busy || lock->maybe_made || lock->node[0];
+	lock_step(lock);
+	zk_coord_settled(self);
+}
+
+void
+zk_locks_free(ZkCoord *self)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
+
+	for (size_t i = 0; i < count; i++)
+		lock_free(sheet_map_find(&self->locks.map, ids[i]));
+	free(ids);
+	sheet_map_free(&self->locks.map);
+}
