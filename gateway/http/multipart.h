@@ -19,7 +19,8 @@ typedef struct Multipart Multipart;
 typedef struct MultipartEvents
 {
 	void *arg;
-	/* A part begins; filename is NULL for a plain field, content_type "" when absent. False stops with an error. */
+	/* A part begins; filename is NULL for a plain field, content_type "" when absent. False stops with an error. Names
+	 * are as the client sent them: not yet looked at for UTF-8, slashes or control characters. */
 	bool (*begin)(void *arg, const char *name, const char *filename, const char *content_type);
 	bool (*data)(void *arg, const char *data, size_t len);
 	bool (*end)(void *arg);
