@@ -9,10 +9,6 @@
 extern void sheetlog_init(void);
 extern bool sheetlog_is(Relation rel); /* does the table use the access method? */
 
-/*
- * Appends rows made of values, in one multi-insert, and their index entries. The slot is cached per relation
- * by the caller's TupleTableSlot; options as for table_multi_insert.
- */
 /* Deletes are refused except inside this bracket, which sheet.purge uses, and with pg_sheet.allow_log_delete
  * (superusers). */
 extern void sheetlog_begin_purge(void);

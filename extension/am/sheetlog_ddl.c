@@ -1,0 +1,121 @@
+/*
+ * sheetlog_ddl.c - refuses at DDL what could only fail at each later use.
+ *
+ * A foreign key that references a log would fail at every insert into the referencing table (it locks the referenced
+ * row), and a publication of a log is not promised to see its rows. Both are refused when they are made, whatever the
+ * statement was, by looking at the catalog row from the object-access hook.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_publication_rel.h"
+#include "sheetlog.h"
+#include "sheetlog_private.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+static object_access_hook_type sheetlog_next_hook = NULL;
+
+/* The relation that a new catalog row is about: the referenced table, or the published one; 0 when none. */
+static Oid
+sheetlog_row_target(Oid catalog, HeapTuple row)
+{
+	if (catalog == ConstraintRelationId)
+	{
+		Form_pg_constraint constraint = (Form_pg_constraint) GETSTRUCT(row);
+
+		return constraint->contype == CONSTRAINT_FOREIGN ? constraint->confrelid : InvalidOid;
+	}
+	return ((Form_pg_publication_rel) GETSTRUCT(row))->prrelid;
+}
+
+/* Reads the row that was just made: not yet visible to the system caches. */
+static Oid
+sheetlog_new_row_target(Oid catalog, Oid object)
+{
+	Relation rel = table_open(catalog, AccessShareLock);
+	Oid target = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+
+	ScanKeyInit(&key, catalog == ConstraintRelationId ? Anum_pg_constraint_oid : Anum_pg_publication_rel_oid,
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, catalog == ConstraintRelationId ? ConstraintOidIndexId : PublicationRelObjectIndexId,
+							  true, SnapshotSelf, 1, &key);
+	row = systable_getnext(scan);
+	if (HeapTupleIsValid(row))
+		target = sheetlog_row_target(catalog, row);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return target;
+}
+
+static void
+sheetlog_check_target(Oid catalog, Oid target)
+{
+	Relation rel = table_open(target, AccessShareLock);
+	bool is_log = sheetlog_is(rel);
+
+	table_close(rel, AccessShareLock);
+	if (!is_log)
+		return;
+	if (catalog == ConstraintRelationId)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot reference table \"%s\" by a foreign key", get_rel_name(target)),
+				 errdetail("Tables using access method \"sheetlog\" are append-only: their rows cannot be locked."),
+				 errhint("Check the reference by a trigger, or use ALTER TABLE ... SET ACCESS METHOD heap.")));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot publish table \"%s\"", get_rel_name(target)),
+					errdetail("Tables using access method \"sheetlog\" are not decoded logically."),
+					errhint("Replicate the cluster by streaming, or read the log by SQL.")));
+}
+
+/* CREATE PUBLICATION tells of itself only, when its tables are in. */
+static void
+sheetlog_check_publication(Oid publication)
+{
+	Relation rel = table_open(PublicationRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+
+	ScanKeyInit(&key, Anum_pg_publication_rel_prpubid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(publication));
+	scan = systable_beginscan(rel, PublicationRelPrpubidIndexId, true, SnapshotSelf, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		sheetlog_check_target(PublicationRelRelationId, ((Form_pg_publication_rel) GETSTRUCT(row))->prrelid);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+static void
+sheetlog_object_access(ObjectAccessType access, Oid catalog, Oid object, int sub_object, void *arg)
+{
+	if (sheetlog_next_hook != NULL)
+		sheetlog_next_hook(access, catalog, object, sub_object, arg);
+	if (access != OAT_POST_CREATE)
+		return;
+	if (catalog == PublicationRelationId)
+		sheetlog_check_publication(object);
+	else if (catalog == ConstraintRelationId || catalog == PublicationRelRelationId)
+	{
+		Oid target = sheetlog_new_row_target(catalog, object);
+
+		if (OidIsValid(target))
+			sheetlog_check_target(catalog, target);
+	}
+}
+
+void
+sheetlog_ddl_init(void)
+{
+	sheetlog_next_hook = object_access_hook;
+	object_access_hook = sheetlog_object_access;
+}
