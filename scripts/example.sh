@@ -4,7 +4,7 @@
 # interrupted first start is completed by the next one.
 
 demo_get() {
-	sed -n "s/^$1=//p" "$data/demo" 2>/dev/null
+	sed -n "s/^$1=//p" "$data/demo" 2>/dev/null || true
 }
 
 demo_put() {

@@ -107,7 +107,7 @@ run_dir_choose() {
 # Makes the data directory, or says why it cannot be used. Everything that must survive is in it: the database
 # (postgres/), the key that signs tokens (jwt.key), the demo account (demo), ZooKeeper's data (zookeeper/).
 data_dir_prepare() {
-	local owner
+	local owner created=no
 	if [ -e "$run_dir" ] && [ ! -w "$run_dir" ]; then
 		die "$run_dir belongs to $(stat -c %U "$run_dir"): run make as that user, or remove it"
 	fi
@@ -115,14 +115,17 @@ data_dir_prepare() {
 	if [ ! -e "$data" ]; then
 		mkdir -p "$(dirname "$data")"
 		mkdir -m 0700 "$data"
+		created=yes
 		[ "$(id -u)" -ne 0 ] || chown postgres: "$data"
 	fi
 	[ -d "$data" ] || die "DATA=$data is not a directory"
 	owner=$(stat -c %U "$data")
 	[ "$owner" = "$(service_user)" ] ||
 		die "$data belongs to $owner, but the server would run as $(service_user): choose another place with DATA="
-	service_can_reach "$data" ||
+	if ! service_can_reach "$data"; then
+		[ "$created" = no ] || rmdir "$data"
 		die "the user $(service_user) may not look into $data: choose another place with DATA="
+	fi
 	if [ ! -e "$data/postgres" ] && [ -n "$(ls -A "$data")" ] && [ ! -d "$data/log" ]; then
 		die "$data is not empty, and not a data directory of pg_sheet: choose another place with DATA="
 	fi
@@ -216,22 +219,24 @@ port_is_open() {
 	(exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# port_check_free VARIABLE PORT WHAT
+# port_check_free VARIABLE VALUE PORT WHAT: PORT is the one that VARIABLE's value leads to.
 port_check_free() {
-	! port_is_open "$2" || die "port $2 is in use, and $3 needs it: choose another one, for example make run $1=$(($2 + 1000))"
+	local other=$(($2 + 1000))
+	[ "$other" -le 65000 ] || other=$(($2 - 1000))
+	! port_is_open "$3" || die "port $3 is in use, and $4 needs it: choose another one, for example $1=$other"
 }
 
 # ports_check: all ports of a run, before anything is started.
 ports_check() {
 	local i
 	for ((i = 0; i < gateways; i++)); do
-		port_check_free PORT $((port + i)) "gateway $((i + 1))"
+		port_check_free PORT "$port" $((port + i)) "gateway $((i + 1))"
 		[ $((port + i)) -ne "$pgport" ] || die "PORT and PGPORT ask for the same port $pgport"
 		[ "$coordinator" = postgres ] || [ $((port + i)) -ne "$zkport" ] || die "PORT and ZKPORT ask for the same port $zkport"
 	done
-	port_check_free PGPORT "$pgport" "PostgreSQL"
+	port_check_free PGPORT "$pgport" "$pgport" "PostgreSQL"
 	if [ "$coordinator" = zookeeper ]; then
 		[ "$pgport" -ne "$zkport" ] || die "PGPORT and ZKPORT ask for the same port $pgport"
-		port_check_free ZKPORT "$zkport" "ZooKeeper"
+		port_check_free ZKPORT "$zkport" "$zkport" "ZooKeeper"
 	fi
 }

@@ -67,7 +67,7 @@ cluster_prepare() {
 	as_service "$bindir/psql" -X -q -A -t -c "SELECT 1 FROM pg_database WHERE datname = '$database'" \
 		"host=$socket_dir port=$pgport user=postgres dbname=postgres" | grep -q 1 ||
 		as_service "$bindir/createdb" -h "$socket_dir" -p "$pgport" -U postgres "$database"
-	cluster_psql >/dev/null <<-'SQL'
+	cluster_psql >/dev/null <<-'SQL' || die "the extension could not be set up in the database"
 		SET client_min_messages = warning;
 		CREATE EXTENSION IF NOT EXISTS pg_sheet;
 		ALTER EXTENSION pg_sheet UPDATE;
