@@ -1,7 +1,7 @@
 /*
  * generator.c - the users of the benchmark, in one process: an epoll loop and just enough of a WebSocket client.
  *
- *     generator PORT SHEET TOKENS SECONDS RATE CELLS
+ *     generator PORT SHEET TOKENS SECONDS RATE CELLS [GIVE_UP]
  *
  * TOKENS is a file with one token a line, one for each user; RATE is edits a second and user on an open loop, 0 is as
  * fast as TCP takes them. It prints "ready" when all have joined, starts at the next line of its standard input, prints
@@ -38,7 +38,6 @@
 #define SAMPLE_EVERY 16
 #define SENT_TIMES	 65536 /* samples of one sender that may be under way */
 #define READ_LOG	 4096
-#define GIVE_UP_NS	 15000000000
 
 /* A hash of a byte stream in four lanes; how the stream is cut into pieces does not matter. */
 typedef struct StreamHash
@@ -86,6 +85,7 @@ static User users[MAX_USERS];
 static WorkloadModel models[MAX_USERS];
 static int user_count;
 static double rate;
+static double give_up = 15; /* seconds without any message */
 static int64_t start, stop_at;
 static uint64_t other_messages;
 static double *latencies;
@@ -518,7 +518,7 @@ static bool
 all_quiet(int64_t now)
 {
 	for (int i = 0; i < user_count; i++)
-		if (now - users[i].last_read < GIVE_UP_NS)
+		if (now - users[i].last_read < give_up * 1e9)
 			return false;
 	return true;
 }
@@ -626,8 +626,10 @@ cells_write(const char *path)
 int
 main(int argc, char **argv)
 {
-	if (argc != 7)
-		fail("usage: generator PORT SHEET TOKENS SECONDS RATE CELLS");
+	if (argc != 7 && argc != 8)
+		fail("usage: generator PORT SHEET TOKENS SECONDS RATE CELLS [GIVE_UP]");
+	if (argc == 8)
+		give_up = atof(argv[7]);
 	rate = atof(argv[5]);
 	poller = epoll_create1(EPOLL_CLOEXEC);
 	users_join(atoi(argv[1]), argv[2], argv[3]);
