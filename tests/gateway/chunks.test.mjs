@@ -25,7 +25,13 @@ beforeEach(async () => {
 const sha256 = (bytes) => crypto.createHash('sha256').update(bytes).digest('hex');
 
 function upload(bytes, name, { token = anna.token, sheet = fid, type = 'application/octet-stream', fields } = {}) {
-	const form = multipart(fields ?? [['fid', String(sheet)], ['token', token], ['uploadfile', bytes, name, type]]);
+	const form = multipart(
+		fields ?? [
+			['fid', String(sheet)],
+			['token', token],
+			['uploadfile', bytes, name, type],
+		],
+	);
 	return request(gateway, 'POST', '/uploadchunk', form);
 }
 
@@ -37,7 +43,12 @@ async function stored(bytes, name, options) {
 }
 
 function download(name, { headers, token = anna.token, sheet = fid, method = 'GET' } = {}) {
-	return request(gateway, method, `/getchunk?fid=${sheet}&chunk=${encodeURIComponent(name)}${token === null ? '' : `&token=${token}`}`, { headers });
+	return request(
+		gateway,
+		method,
+		`/getchunk?fid=${sheet}&chunk=${encodeURIComponent(name)}${token === null ? '' : `&token=${token}`}`,
+		{ headers },
+	);
 }
 
 const list = (user = anna) => call(gateway, '/getallchunks', { token: user.token, fid }, 34);
@@ -58,7 +69,9 @@ describe('round trip', () => {
 	});
 
 	test('bytes that look like boundaries, and boundaries that straddle reads', async () => {
-		const tricky = Buffer.from(['\r\n--', '\r\n-----------', '--', '\r\n\r\n', '\r', '\n--x--\r\n'].join('').repeat(20000));
+		const tricky = Buffer.from(
+			['\r\n--', '\r\n-----------', '--', '\r\n\r\n', '\r', '\n--x--\r\n'].join('').repeat(20000),
+		);
 		const name = await stored(tricky, 'tricky.bin');
 		assert.equal(sha256((await download(name)).body), sha256(tricky));
 	});
@@ -90,7 +103,15 @@ describe('ranges and validators', () => {
 	});
 
 	test('one range is 206 with exactly those bytes, across parts', async () => {
-		for (const [range, first, last] of [['0-0', 0, 0], ['0-9', 0, 9], ['262140-262150', 262140, 262150], ['100-', 100, 599999], ['-7', 599993, 599999], ['599999-700000', 599999, 599999], ['0-', 0, 599999]]) {
+		for (const [range, first, last] of [
+			['0-0', 0, 0],
+			['0-9', 0, 9],
+			['262140-262150', 262140, 262150],
+			['100-', 100, 599999],
+			['-7', 599993, 599999],
+			['599999-700000', 599999, 599999],
+			['0-', 0, 599999],
+		]) {
 			const answer = await download(name, { headers: { range: `bytes=${range}` } });
 			assert.equal(answer.status, 206, range);
 			assert.equal(answer.headers['content-range'], `bytes ${first}-${last}/600000`);
@@ -135,15 +156,24 @@ describe('write once', () => {
 		const names = await Promise.all([...Array(6)].map((_, i) => stored(Buffer.from(`file ${i}`), 'race.txt')));
 		assert.equal(new Set(names).size, 6);
 		const texts = await Promise.all(names.map(async (name) => (await download(name)).text));
-		assert.deepEqual(texts.sort(), [...Array(6)].map((_, i) => `file ${i}`));
+		assert.deepEqual(
+			texts.sort(),
+			[...Array(6)].map((_, i) => `file ${i}`),
+		);
 	});
 
 	test('an upload that is broken off leaves nothing', async () => {
-		const { body, headers } = multipart([['fid', String(fid)], ['token', anna.token], ['uploadfile', crypto.randomBytes(500000), 'broken.bin', 'application/octet-stream']]);
+		const { body, headers } = multipart([
+			['fid', String(fid)],
+			['token', anna.token],
+			['uploadfile', crypto.randomBytes(500000), 'broken.bin', 'application/octet-stream'],
+		]);
 		const net = await import('node:net');
 		const socket = net.connect(gateway.port, '127.0.0.1');
 		socket.on('error', () => {});
-		socket.write(`POST /uploadchunk HTTP/1.1\r\nHost: ${gateway.host}\r\nContent-Type: ${headers['content-type']}\r\nContent-Length: ${body.length}\r\n\r\n`);
+		socket.write(
+			`POST /uploadchunk HTTP/1.1\r\nHost: ${gateway.host}\r\nContent-Type: ${headers['content-type']}\r\nContent-Length: ${body.length}\r\n\r\n`,
+		);
 		await new Promise((resolve) => socket.write(body.subarray(0, 400000), resolve));
 		await new Promise((resolve) => setTimeout(resolve, 200));
 		socket.destroy();
@@ -157,7 +187,17 @@ describe('refusals', () => {
 	test('an upload without a good token, for an unknown sheet, or by somebody without permission', async () => {
 		const bytes = Buffer.from('x');
 		assert.equal((await upload(bytes, 'a.txt', { token: 'nonsense' })).json.msg, 1);
-		assert.equal((await upload(bytes, 'a.txt', { fields: [['fid', String(fid)], ['uploadfile', bytes, 'a.txt', 'text/plain']] })).json.msg, 1);
+		assert.equal(
+			(
+				await upload(bytes, 'a.txt', {
+					fields: [
+						['fid', String(fid)],
+						['uploadfile', bytes, 'a.txt', 'text/plain'],
+					],
+				})
+			).json.msg,
+			1,
+		);
 		assert.equal((await upload(bytes, 'a.txt', { sheet: 999999999 })).json.msg, 14);
 		await cluster.psql(`SELECT sheet.share_link(${fid}, NULL)`);
 		assert.equal((await upload(bytes, 'a.txt', { token: ben.token })).json.msg, 13);
@@ -165,7 +205,17 @@ describe('refusals', () => {
 	});
 
 	test('no file is msg 31, a bad fid 32', async () => {
-		assert.equal((await upload(null, null, { fields: [['fid', String(fid)], ['token', anna.token]] })).json.msg, 31);
+		assert.equal(
+			(
+				await upload(null, null, {
+					fields: [
+						['fid', String(fid)],
+						['token', anna.token],
+					],
+				})
+			).json.msg,
+			31,
+		);
 		for (const sheet of ['abc', '', '-1', '1.5', '99999999999999999999']) {
 			const { json, text } = await upload(Buffer.from('x'), 'a.txt', { sheet });
 			assert.ok([32, 14].includes(json?.msg), `${sheet}: ${text}`);
@@ -173,7 +223,13 @@ describe('refusals', () => {
 	});
 
 	test('a file before the fields is understood or refused, never stored for nobody', async () => {
-		const answer = await upload(null, null, { fields: [['uploadfile', Buffer.from('x'), 'a.txt', 'text/plain'], ['fid', String(fid)], ['token', anna.token]] });
+		const answer = await upload(null, null, {
+			fields: [
+				['uploadfile', Buffer.from('x'), 'a.txt', 'text/plain'],
+				['fid', String(fid)],
+				['token', anna.token],
+			],
+		});
 		assert.ok([33, 32, 1].includes(answer.json?.msg), `${answer.status} ${answer.text}`);
 		assert.equal((await list()).length, answer.json.msg === 33 ? 1 : 0);
 	});
@@ -188,14 +244,20 @@ describe('refusals', () => {
 			[`multipart/form-data; boundary=${'b'.repeat(500)}`, 'x'],
 			['multipart/form-data; boundary=abc', `--abc\r\n${'X: y\r\n'.repeat(5000)}\r\n--abc--\r\n`],
 		]) {
-			const answer = await request(gateway, 'POST', '/uploadchunk', { headers: { 'content-type': type, 'content-length': body.length }, body });
+			const answer = await request(gateway, 'POST', '/uploadchunk', {
+				headers: { 'content-type': type, 'content-length': body.length },
+				body,
+			});
 			assert.ok(answer.status === 400 || answer.json?.success === false, `${type}: ${answer.status} ${answer.text}`);
 		}
 		assert.deepEqual(await list(), []);
 	});
 
 	test('too large a file is 413 and leaves nothing', async () => {
-		const answer = await upload(Buffer.alloc(maxUpload + 100000), 'large.bin').catch((error) => ({ status: error.code, text: error.message }));
+		const answer = await upload(Buffer.alloc(maxUpload + 100000), 'large.bin').catch((error) => ({
+			status: error.code,
+			text: error.message,
+		}));
 		assert.equal(answer.status, 413, answer.text);
 		assert.deepEqual(await list(), []);
 	});
@@ -225,7 +287,10 @@ describe('refusals', () => {
 		for (const token of [null, '', 'nonsense', ben.token]) {
 			const answer = await download(name, { token });
 			assert.ok(!answer.text.includes('private words'), `token ${token}`);
-			assert.ok([401, 403, 404].includes(answer.status) || answer.json?.success === false, `token ${token}: ${answer.status}`);
+			assert.ok(
+				[401, 403, 404].includes(answer.status) || answer.json?.success === false,
+				`token ${token}: ${answer.status}`,
+			);
 		}
 		const answer = await download(name, { token: null, headers: { authorization: `Bearer ${anna.token}` } });
 		assert.equal(answer.text, 'private words');
@@ -241,7 +306,10 @@ describe('refusals', () => {
 			const got = await stored(Buffer.from(text), name, { type });
 			const { headers } = await download(got);
 			assert.equal(headers['x-content-type-options'], 'nosniff');
-			const harmless = !/html|svg|xml/.test(headers['content-type'] ?? '') || /^attachment/.test(headers['content-disposition'] ?? '') || /sandbox/.test(headers['content-security-policy'] ?? '');
+			const harmless =
+				!/html|svg|xml/.test(headers['content-type'] ?? '') ||
+				/^attachment/.test(headers['content-disposition'] ?? '') ||
+				/sandbox/.test(headers['content-security-policy'] ?? '');
 			assert.ok(harmless, `${name} as ${type}: ${JSON.stringify(headers)}`);
 		}
 	});

@@ -16,7 +16,12 @@ let ben;
 const sheets = [];
 
 before(async () => {
-	cluster = await Cluster.start({ gateways: 2, coordinator: 'zookeeper', sessionMs, postgres: { log_line_prefix: "'%m [%p] %e '" } });
+	cluster = await Cluster.start({
+		gateways: 2,
+		coordinator: 'zookeeper',
+		sessionMs,
+		postgres: { log_line_prefix: '%m [%p] %e ' },
+	});
 	anna = await register(cluster.gateways[0]);
 	ben = await register(cluster.gateways[1]);
 	for (let i = 0; i < 40; i++) sheets.push(await newSheet(cluster.gateways[i % 2], anna));
@@ -26,7 +31,8 @@ after(() => cluster?.stop());
 
 const living = () => cluster.gateways.filter((gateway) => gateway.service.alive);
 const other = (gateway) => cluster.gateways.find((candidate) => candidate !== gateway);
-const query = async (gateway, fid, user = anna) => (await request(gateway, 'GET', `/sheetws?token=${user.token}&fid=${fid}&query=1`)).json;
+const query = async (gateway, fid, user = anna) =>
+	(await request(gateway, 'GET', `/sheetws?token=${user.token}&fid=${fid}&query=1`)).json;
 
 /** Each gateway's own answer: the sheets that it says are its own. */
 async function claimsOf(gateway) {
@@ -36,7 +42,11 @@ async function claimsOf(gateway) {
 
 async function everybodyAgrees() {
 	const claims = await Promise.all(living().map(claimsOf));
-	return claims.flat().length === sheets.length && new Set(claims.flat()).size === sheets.length && claims.every((own) => own.length > 0 || living().length > 1);
+	return (
+		claims.flat().length === sheets.length &&
+		new Set(claims.flat()).size === sheets.length &&
+		claims.every((own) => own.length > 0 || living().length > 1)
+	);
 }
 
 /** The owner, which every living gateway must name alike. */
@@ -53,7 +63,8 @@ async function ownerOf(fid) {
 
 test('both gateways are members, and each owns a share of the sheets', async () => {
 	const dump = await cluster.zookeeperCommand('dump');
-	for (const gateway of cluster.gateways) assert.ok(dump.includes(gateway.host), `${gateway.host} has an ephemeral node\n${dump}`);
+	for (const gateway of cluster.gateways)
+		assert.ok(dump.includes(gateway.host), `${gateway.host} has an ephemeral node\n${dump}`);
 	const [a, b] = await Promise.all(cluster.gateways.map(claimsOf));
 	assert.equal(a.length + b.length, sheets.length);
 	assert.equal(new Set([...a, ...b]).size, sheets.length);
@@ -61,7 +72,8 @@ test('both gateways are members, and each owns a share of the sheets', async () 
 });
 
 test('a token of one gateway is good at the other', async () => {
-	for (const gateway of cluster.gateways) assert.equal((await call(gateway, '/getuser', { token: anna.token }, 10)).uid, anna.uid);
+	for (const gateway of cluster.gateways)
+		assert.equal((await call(gateway, '/getuser', { token: anna.token }, 10)).uid, anna.uid);
 });
 
 test('HTTP for a sheet owned elsewhere is 307 to the same path at the owner', async () => {
@@ -79,7 +91,10 @@ test('HTTP for a sheet owned elsewhere is 307 to the same path at the owner', as
 			assert.equal(answer.headers.location, `http://${owner.host}${route}`);
 		}
 		assert.equal((await getSheet(owner, anna, fid)).fid, fid);
-		const followed = await fetch(`${elsewhere.url}/getsheet`, { method: 'POST', body: JSON.stringify({ token: anna.token, fid }) });
+		const followed = await fetch(`${elsewhere.url}/getsheet`, {
+			method: 'POST',
+			body: JSON.stringify({ token: anna.token, fid }),
+		});
 		assert.equal((await followed.json()).msg, 12, 'method and body survive');
 	}
 });
@@ -90,18 +105,26 @@ test('query=1 and a wrong-node upgrade answer msg 19 with the address', async ()
 		const elsewhere = other(owner);
 		const answer = await request(elsewhere, 'GET', `/sheetws?token=${anna.token}&fid=${fid}&query=1`);
 		assert.equal(answer.status, 200);
-		assert.deepEqual(answer.json, { success: false, msg: 19, data: `ws://${owner.host}/sheetws?token=${anna.token}&fid=${fid}` });
+		assert.deepEqual(answer.json, {
+			success: false,
+			msg: 19,
+			data: `ws://${owner.host}/sheetws?token=${anna.token}&fid=${fid}`,
+		});
 		assert.ok(answer.text.includes(`ws://${owner.host}/sheetws?token=`), 'the address is not escaped');
 		const editor = new Editor(elsewhere, anna, fid);
-		const error = await editor.opened.then(() => null, (problem) => problem);
+		const error = await editor.opened.then(
+			() => null,
+			(problem) => problem,
+		);
 		assert.equal(error?.json?.msg, 19, error?.message);
 		await (await Editor.open(owner, anna, fid)).close();
 	}
 });
 
-test('the owner holds the sheet\'s lock in ZooKeeper while anyone edits, and only then', async () => {
+test("the owner holds the sheet's lock in ZooKeeper while anyone edits, and only then", async () => {
 	const [fid] = sheets;
-	const locks = async () => (await cluster.zookeeperCommand('dump')).split('\n').filter((line) => line.includes('__lock__'));
+	const locks = async () =>
+		(await cluster.zookeeperCommand('dump')).split('\n').filter((line) => line.includes('__lock__'));
 	await waitUntil(async () => (await locks()).length === 0, 'no lock at rest', 10000, 100);
 	await query(await ownerOf(fid), fid);
 	assert.equal((await locks()).length, 0, 'asking takes no lock');
@@ -122,9 +145,16 @@ test('each edit carries an epoch, and epochs grow', async () => {
 		const editor = await Editor.open(await ownerOf(fid), anna, fid);
 		editor.modify(0, 0, `epoch ${i}`);
 		await editor.nextModify(0, 0, `epoch ${i}`);
-		epochs.push(Number(await cluster.psql(`SELECT epoch FROM sheet.log_batch WHERE sheet_id = ${fid} ORDER BY first_seq DESC LIMIT 1`)));
+		epochs.push(
+			Number(
+				await cluster.psql(`SELECT epoch FROM sheet.log_batch WHERE sheet_id = ${fid} ORDER BY first_seq DESC LIMIT 1`),
+			),
+		);
 		await editor.close();
-		await waitUntil(async () => !(await cluster.zookeeperCommand('dump')).includes('__lock__'), 'the lock to be released');
+		await waitUntil(
+			async () => !(await cluster.zookeeperCommand('dump')).includes('__lock__'),
+			'the lock to be released',
+		);
 	}
 	assert.ok(epochs[0] > 0 && epochs[1] > epochs[0], `${epochs}`);
 });
@@ -153,7 +183,12 @@ test('kill -9 of one gateway: the other serves its sheets, with every acknowledg
 	await login(heir, anna);
 
 	await owner.start();
-	await waitUntil(async () => (await claimsOf(owner)).length > 0 && everybodyAgrees(), 'the gateway to be a member again', takeoverMs + 5000, 50);
+	await waitUntil(
+		async () => (await claimsOf(owner)).length > 0 && everybodyAgrees(),
+		'the gateway to be a member again',
+		takeoverMs + 5000,
+		50,
+	);
 });
 
 test('a paused owner never writes after its successor', async () => {
@@ -167,7 +202,12 @@ test('a paused owner never writes after its successor', async () => {
 		try {
 			owner.service.signal('SIGSTOP');
 			for (let i = 0; i < 20; i++) before_.modify(0, 0, `stale ${i}`); // Waits in the socket of the paused one.
-			successor = await waitUntil(() => Editor.open(heir, ben, fid, { timeoutMs: 1000 }).catch(() => null), 'the other to serve the sheet', takeoverMs + 5000, 50);
+			successor = await waitUntil(
+				() => Editor.open(heir, ben, fid, { timeoutMs: 1000 }).catch(() => null),
+				'the other to serve the sheet',
+				takeoverMs + 5000,
+				50,
+			);
 			assert.equal(successor.cells.get('0,0'), 'before the pause');
 			successor.modify(0, 0, 'by the successor');
 			await successor.nextModify(0, 0, 'by the successor');
@@ -176,13 +216,22 @@ test('a paused owner never writes after its successor', async () => {
 		}
 		await before_.waitClosed(15000);
 		assert.ok(!before_.modifies().some(({ content }) => content.startsWith('stale')), 'nothing stale was acknowledged');
-		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new LIKE 'stale%'`), '0', 'nothing stale is in the log');
+		assert.equal(
+			await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new LIKE 'stale%'`),
+			'0',
+			'nothing stale is in the log',
+		);
 		successor.modify(1, 1, 'goes on');
 		await successor.nextModify(1, 1, 'goes on');
 		assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'A1')`), 'by the successor');
 		await successor.close();
 		assert.ok(owner.service.alive, 'the paused one lives on');
-		await waitUntil(async () => (await claimsOf(owner)).length > 0 && everybodyAgrees(), 'the paused one to be a member again', 15000, 50);
+		await waitUntil(
+			async () => (await claimsOf(owner)).length > 0 && everybodyAgrees(),
+			'the paused one to be a member again',
+			15000,
+			50,
+		);
 	}
 });
 
@@ -209,7 +258,13 @@ test('an older epoch is refused by the database with SF001', async () => {
 
 test('ZooKeeper is restarted: editing goes on, nothing is lost', async () => {
 	const fid = sheets[6];
-	const writer = new Writer('z', 0, anna, fid, () => cluster.gateways[writer?.connections % 2 === 0 ? 0 : 1] ?? cluster.gateways[0]);
+	const writer = new Writer(
+		'z',
+		0,
+		anna,
+		fid,
+		() => cluster.gateways[writer?.connections % 2 === 0 ? 0 : 1] ?? cluster.gateways[0],
+	);
 	try {
 		const owner = await ownerOf(fid);
 		writer.choose = () => owner;
@@ -229,7 +284,12 @@ test('a gateway that is stopped leaves the ring at once', async () => {
 	const [, second] = cluster.gateways;
 	const started = Date.now();
 	const stopped = second.stop();
-	await waitUntil(async () => (await claimsOf(cluster.gateways[0])).length === sheets.length, 'the other to own everything', sessionMs + 3000, 20);
+	await waitUntil(
+		async () => (await claimsOf(cluster.gateways[0])).length === sheets.length,
+		'the other to own everything',
+		sessionMs + 3000,
+		20,
+	);
 	assert.ok(Date.now() - started < sessionMs + 3000);
 	assert.equal((await stopped).code, 0);
 });

@@ -27,9 +27,17 @@ function relay(fault) {
 	let count = 0;
 	let held;
 	const last = new Map();
-	const tell = (clients, body) => clients.forEach((client) => client.send(JSON.stringify({ msgType: 'modify', body: { ...body, username: `user ${body.row}` } })));
+	const tell = (clients, body) =>
+		clients.forEach((client) =>
+			client.send(JSON.stringify({ msgType: 'modify', body: { ...body, username: `user ${body.row}` } })),
+		);
 	server.on('connection', (socket) => {
-		socket.send(JSON.stringify({ msgType: 'onConn', body: { name: 'relay', columns: 100, content: Array(1000).fill(''), cellLocks: [] } }));
+		socket.send(
+			JSON.stringify({
+				msgType: 'onConn',
+				body: { name: 'relay', columns: 100, content: Array(1000).fill(''), cellLocks: [] },
+			}),
+		);
 		socket.on('message', (data) => {
 			const { body } = JSON.parse(data);
 			const clients = [...server.clients];
@@ -66,7 +74,11 @@ function relay(fault) {
 async function generate(fault, rate = 1000) {
 	const { server, last } = relay(fault);
 	await new Promise((resolve) => server.once('listening', resolve));
-	const child = spawn(generator, [server.address().port, 1, path.join(directory, 'tokens'), 0.6, rate, path.join(directory, 'cells'), 2].map(String), { stdio: ['pipe', 'pipe', 'ignore'] });
+	const child = spawn(
+		generator,
+		[server.address().port, 1, path.join(directory, 'tokens'), 0.6, rate, path.join(directory, 'cells'), 2].map(String),
+		{ stdio: ['pipe', 'pipe', 'ignore'] },
+	);
 	let output = '';
 	child.stdin.write('go\n');
 	await new Promise((resolve, reject) => {
@@ -79,7 +91,14 @@ async function generate(fault, rate = 1000) {
 	for (const client of server.clients) client.terminate();
 	server.close();
 	const cells = fs.readFileSync(path.join(directory, 'cells'), 'utf8').trim().split('\n').sort();
-	return { result: JSON.parse(output.split('\n')[1]), cells, last: [...last].filter(([, repeats]) => repeats > 0).map(([cell, repeats]) => `${cell} ${repeats}`).sort() };
+	return {
+		result: JSON.parse(output.split('\n')[1]),
+		cells,
+		last: [...last]
+			.filter(([, repeats]) => repeats > 0)
+			.map(([cell, repeats]) => `${cell} ${repeats}`)
+			.sort(),
+	};
 }
 
 for (const kind of ['none', 'pings']) {
@@ -112,7 +131,10 @@ for (const [fault, expected] of [
 	});
 }
 
-for (const [fault, lost] of [['drops one', users], ['leaves one user out', 1]]) {
+for (const [fault, lost] of [
+	['drops one', users],
+	['leaves one user out', 1],
+]) {
 	test(`a relay that ${fault} is noticed as loss`, async () => {
 		const { result } = await generate(fault);
 		assert.equal(result.lost, lost, JSON.stringify(result));

@@ -5,7 +5,19 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { Cluster, freePort, sleep, writePrivateFile } from '../lib/cluster.mjs';
-import { call, getSheet, login, newSheet, post, register, request, signToken, tokenParts, uniqueName, unsignedToken } from '../lib/client.mjs';
+import {
+	call,
+	getSheet,
+	login,
+	newSheet,
+	post,
+	register,
+	request,
+	signToken,
+	tokenParts,
+	uniqueName,
+	unsignedToken,
+} from '../lib/client.mjs';
 
 let cluster;
 let gateway;
@@ -19,7 +31,11 @@ after(() => cluster?.stop());
 async function refused(path_, body, msg) {
 	const answer = await post(gateway, path_, body);
 	assert.equal(answer.status, 200, `${path_}: ${answer.status} ${answer.text}`);
-	assert.deepEqual({ success: answer.json.success, msg: answer.json.msg }, { success: false, msg }, `${path_} ${JSON.stringify(body)}: ${answer.text}`);
+	assert.deepEqual(
+		{ success: answer.json.success, msg: answer.json.msg },
+		{ success: false, msg },
+		`${path_} ${JSON.stringify(body)}: ${answer.text}`,
+	);
 }
 
 async function malformed(path_, body, headers) {
@@ -80,7 +96,8 @@ describe('starting', () => {
 	test('--help explains every setting', async () => {
 		const result = await cluster.runGateway({}, { extra: ['--help'] });
 		assert.equal(result.code, 0);
-		for (const name of ['listen-port', 'database', 'coordinator', 'jwt-key-file', 'web-root', 'max-frame-bytes']) assert.match(result.stdout, new RegExp(name));
+		for (const name of ['listen-port', 'database', 'coordinator', 'jwt-key-file', 'web-root', 'max-frame-bytes'])
+			assert.match(result.stdout, new RegExp(name));
 	});
 
 	test('says which port is busy', async () => {
@@ -146,7 +163,9 @@ describe('accounts', () => {
 
 	test('names are unique, also when registered at the same time', async () => {
 		const username = uniqueName('race');
-		const answers = await Promise.all([...Array(8)].map((_, i) => post(gateway, '/register', { username, password: `password ${i}`, email: '' })));
+		const answers = await Promise.all(
+			[...Array(8)].map((_, i) => post(gateway, '/register', { username, password: `password ${i}`, email: '' })),
+		);
 		const messages = answers.map((answer) => answer.json.msg).sort();
 		assert.deepEqual(messages, [5, 6, 6, 6, 6, 6, 6, 6]);
 	});
@@ -161,8 +180,13 @@ describe('accounts', () => {
 	});
 
 	test('passwords are stored as salted scrypt hashes', async () => {
-		const [a, b] = [await register(gateway, uniqueName(), 'same password'), await register(gateway, uniqueName(), 'same password')];
-		const hashes = (await cluster.rows(`SELECT password_hash FROM sheet.account WHERE uid IN (${a.uid}, ${b.uid})`)).map((row) => row.password_hash);
+		const [a, b] = [
+			await register(gateway, uniqueName(), 'same password'),
+			await register(gateway, uniqueName(), 'same password'),
+		];
+		const hashes = (
+			await cluster.rows(`SELECT password_hash FROM sheet.account WHERE uid IN (${a.uid}, ${b.uid})`)
+		).map((row) => row.password_hash);
 		assert.notEqual(hashes[0], hashes[1]);
 		for (const hash of hashes) {
 			assert.match(hash, /^\$scrypt\$/);
@@ -275,7 +299,10 @@ describe('tokens', () => {
 		const answer = await post(gateway, '/getuser', {}, { headers: { authorization: `Bearer ${user.token}` } });
 		assert.equal(answer.json.msg, 10, answer.text);
 		assert.equal((await post(gateway, '/getuser', {}, { headers: { authorization: 'Bearer nonsense' } })).json.msg, 1);
-		assert.equal((await post(gateway, '/getuser', {}, { headers: { authorization: `Basic ${user.token}` } })).json.msg, 1);
+		assert.equal(
+			(await post(gateway, '/getuser', {}, { headers: { authorization: `Basic ${user.token}` } })).json.msg,
+			1,
+		);
 	});
 });
 
@@ -295,9 +322,28 @@ describe('sheets', () => {
 		assert.equal(answer.json.msg, 11);
 		const fid = answer.json.data;
 		const sheet = await getSheet(gateway, anna, fid);
-		assert.deepEqual(Object.keys(sheet).sort(), ['CreatedAt', 'UpdatedAt', 'checkPointBrief', 'checkpoint_num', 'columns', 'content', 'fid', 'isDeleted', 'name', 'owner']);
+		assert.deepEqual(Object.keys(sheet).sort(), [
+			'CreatedAt',
+			'UpdatedAt',
+			'checkPointBrief',
+			'checkpoint_num',
+			'columns',
+			'content',
+			'fid',
+			'isDeleted',
+			'name',
+			'owner',
+		]);
 		assert.deepEqual(
-			{ fid: sheet.fid, isDeleted: sheet.isDeleted, name: sheet.name, checkpoint_num: sheet.checkpoint_num, checkPointBrief: sheet.checkPointBrief, columns: sheet.columns, owner: sheet.owner },
+			{
+				fid: sheet.fid,
+				isDeleted: sheet.isDeleted,
+				name: sheet.name,
+				checkpoint_num: sheet.checkpoint_num,
+				checkPointBrief: sheet.checkPointBrief,
+				columns: sheet.columns,
+				owner: sheet.owner,
+			},
 			{ fid, isDeleted: false, name, checkpoint_num: 0, checkPointBrief: [], columns: 15, owner: anna.username },
 		);
 		assert.match(sheet.CreatedAt, RFC3339);
@@ -307,7 +353,11 @@ describe('sheets', () => {
 	});
 
 	test('a sheet has at least 10 by 10 cells', async () => {
-		for (const [rows, columns, wantRows, wantColumns] of [[0, 0, 10, 10], [3, 20, 10, 20], [20, 1, 20, 10]]) {
+		for (const [rows, columns, wantRows, wantColumns] of [
+			[0, 0, 10, 10],
+			[3, 20, 10, 20],
+			[20, 1, 20, 10],
+		]) {
 			const fid = await newSheet(gateway, anna, { rows, columns });
 			const sheet = await getSheet(gateway, anna, fid);
 			assert.deepEqual([sheet.columns, sheet.content.length], [wantColumns, wantRows * wantColumns]);
@@ -319,7 +369,15 @@ describe('sheets', () => {
 	test('absurd sizes are refused and nothing is made', async () => {
 		const count = () => cluster.psql('SELECT count(*) FROM sheet.sheet');
 		const sheets = await count();
-		for (const [initRows, initColumns] of [[-1, 10], [10, -5], [2 ** 31, 10], [10, 2 ** 31], [1e9, 1e9], [10, 16385], [16777217, 10]]) {
+		for (const [initRows, initColumns] of [
+			[-1, 10],
+			[10, -5],
+			[2 ** 31, 10],
+			[10, 2 ** 31],
+			[1e9, 1e9],
+			[10, 16385],
+			[16777217, 10],
+		]) {
 			const answer = await post(gateway, '/newsheet', { token: anna.token, name: 'absurd', initRows, initColumns });
 			assert.equal(answer.json.success, false, `${initRows} x ${initColumns}: ${answer.text}`);
 		}
@@ -347,7 +405,12 @@ describe('sheets', () => {
 			const fid = await newSheet(gateway, anna, { name });
 			assert.equal((await getSheet(gateway, anna, fid)).name, name);
 		}
-		const answer = await post(gateway, '/newsheet', { token: anna.token, name: 'x'.repeat(5000), initRows: 10, initColumns: 10 });
+		const answer = await post(gateway, '/newsheet', {
+			token: anna.token,
+			name: 'x'.repeat(5000),
+			initRows: 10,
+			initColumns: 10,
+		});
 		assert.equal(answer.json.success, false, 'a name of 5000 characters');
 	});
 
@@ -412,17 +475,30 @@ describe('sheets', () => {
 
 		const checkpoint = await call(gateway, '/getsheetchkp', { token: anna.token, fid, cid: 1 }, 21);
 		assert.deepEqual(Object.keys(checkpoint).sort(), ['cid', 'columns', 'content', 'rows', 'timestamp']);
-		assert.deepEqual([checkpoint.cid, checkpoint.rows, checkpoint.columns, checkpoint.content.length], [1, 10, 10, 100]);
+		assert.deepEqual(
+			[checkpoint.cid, checkpoint.rows, checkpoint.columns, checkpoint.content.length],
+			[1, 10, 10, 100],
+		);
 		assert.deepEqual([checkpoint.content[0], checkpoint.content[23]], ['one', 'two']);
 		assert.match(checkpoint.timestamp, RFC3339);
 
 		const sealed = await call(gateway, '/getsheetlog', { token: anna.token, fid, lid: 1 }, 23);
-		for (const entry of sealed) assert.deepEqual(Object.keys(entry).sort(), ['col', 'lid', 'new', 'old', 'row', 'timestamp', 'uid', 'username']);
+		for (const entry of sealed)
+			assert.deepEqual(Object.keys(entry).sort(), ['col', 'lid', 'new', 'old', 'row', 'timestamp', 'uid', 'username']);
 		const edits = sealed.filter((entry) => entry.new !== '');
-		assert.deepEqual(edits.slice(0, 2).map((entry) => [entry.lid, entry.row, entry.col, entry.old, entry.new]), [[1, 0, 0, '', 'one'], [1, 2, 3, '', 'two']]);
+		assert.deepEqual(
+			edits.slice(0, 2).map((entry) => [entry.lid, entry.row, entry.col, entry.old, entry.new]),
+			[
+				[1, 0, 0, '', 'one'],
+				[1, 2, 3, '', 'two'],
+			],
+		);
 		assert.deepEqual([sealed.at(-1).row, sealed.at(-1).col], [-1, -1], 'a sealed log ends with a commit record');
 		const open = await call(gateway, '/getsheetlog', { token: anna.token, fid, lid: 2 }, 23);
-		assert.deepEqual(open.map((entry) => [entry.lid, entry.old, entry.new]), [[2, 'one', 'changed']]);
+		assert.deepEqual(
+			open.map((entry) => [entry.lid, entry.old, entry.new]),
+			[[2, 'one', 'changed']],
+		);
 		await refused('/getsheetlog', { token: anna.token, fid, lid: 3 }, 24);
 		await refused('/getsheetlog', { token: anna.token, fid, lid: 0 }, 24);
 
@@ -436,7 +512,11 @@ describe('sheets', () => {
 			assert.match(brief.timestamp, RFC3339);
 		}
 		await refused('/rollbacksheet', { token: anna.token, fid, cid: 99 }, 22);
-		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new = 'changed'`), '1', 'the log keeps every edit');
+		assert.equal(
+			await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new = 'changed'`),
+			'1',
+			'the log keeps every edit',
+		);
 	});
 
 	test('the list of sheets has own and shared ones, without content', async () => {
@@ -460,8 +540,36 @@ describe('malformed requests', () => {
 	});
 
 	test('are 400 with msg 0, on every route', async () => {
-		for (const route of ['/login', '/register', '/getuser', '/modifyuser', '/modifyuserauth', '/newsheet', '/getsheet', '/deletesheet', '/recoversheet', '/commitsheet', '/getsheetchkp', '/getsheetlog', '/rollbacksheet', '/getallchunks']) {
-			for (const body of ['', '{', 'null', '[]', '"text"', '12', '{"token":}', '{"a":1}trailing', '\u0000', '{"token":"x"', `${'['.repeat(100000)}`]) await malformed(route, body);
+		for (const route of [
+			'/login',
+			'/register',
+			'/getuser',
+			'/modifyuser',
+			'/modifyuserauth',
+			'/newsheet',
+			'/getsheet',
+			'/deletesheet',
+			'/recoversheet',
+			'/commitsheet',
+			'/getsheetchkp',
+			'/getsheetlog',
+			'/rollbacksheet',
+			'/getallchunks',
+		]) {
+			for (const body of [
+				'',
+				'{',
+				'null',
+				'[]',
+				'"text"',
+				'12',
+				'{"token":}',
+				'{"a":1}trailing',
+				'\u0000',
+				'{"token":"x"',
+				`${'['.repeat(100000)}`,
+			])
+				await malformed(route, body);
 		}
 	});
 
@@ -496,7 +604,14 @@ describe('malformed requests', () => {
 		const count = () => cluster.psql('SELECT count(*) FROM sheet.account');
 		const accounts = await count();
 		for (const bytes of [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80]]) {
-			await malformed('/register', Buffer.concat([Buffer.from('{"username":"bad'), Buffer.from(bytes), Buffer.from('","password":"long enough","email":""}')]));
+			await malformed(
+				'/register',
+				Buffer.concat([
+					Buffer.from('{"username":"bad'),
+					Buffer.from(bytes),
+					Buffer.from('","password":"long enough","email":""}'),
+				]),
+			);
 		}
 		for (const username of ['with\u0000nul', '', 'x'.repeat(101), 'line\nbreak']) {
 			const answer = await post(gateway, '/register', { username, password: 'long enough', email: '' });
@@ -506,7 +621,9 @@ describe('malformed requests', () => {
 	});
 
 	test('too large a body is 413, and the gateway goes on', async () => {
-		const answer = await post(gateway, '/login', { username: 'x', password: 'x'.repeat(300000) }).catch((error) => ({ status: error.code }));
+		const answer = await post(gateway, '/login', { username: 'x', password: 'x'.repeat(300000) }).catch((error) => ({
+			status: error.code,
+		}));
 		assert.equal(answer.status, 413);
 		assert.equal((await post(gateway, '/getuser', { token: user.token })).json.msg, 10);
 	});
@@ -523,8 +640,15 @@ describe('malformed requests', () => {
 					socket.destroy();
 				});
 			});
-		const head = (length) => `POST /login HTTP/1.1\r\nHost: ${gateway.host}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
-		for (const text of [`${head(-5)}{"username":"x"}`, `${head('abc')}{}`, `${head('99999999999999999999')}{}`, 'NONSENSE\r\n\r\n', '\u0000\u0001\u0002\r\n\r\n']) {
+		const head = (length) =>
+			`POST /login HTTP/1.1\r\nHost: ${gateway.host}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+		for (const text of [
+			`${head(-5)}{"username":"x"}`,
+			`${head('abc')}{}`,
+			`${head('99999999999999999999')}{}`,
+			'NONSENSE\r\n\r\n',
+			'\u0000\u0001\u0002\r\n\r\n',
+		]) {
 			const answer = await raw(text);
 			assert.doesNotMatch(answer, /^HTTP\/1\.1 200/, JSON.stringify(text));
 		}
@@ -543,7 +667,19 @@ describe('malformed requests', () => {
 	});
 
 	test('paths cannot leave the page', async () => {
-		for (const name of ['/../jwt.key', '/../../etc/passwd', '/%2e%2e/jwt.key', '/..%2fjwt.key', '/%2e%2e%2fjwt.key', '/assets/../../jwt.key', '//etc/passwd', '/..\\jwt.key', '/%00', '/.%00./jwt.key', '/index.html%00.js']) {
+		for (const name of [
+			'/../jwt.key',
+			'/../../etc/passwd',
+			'/%2e%2e/jwt.key',
+			'/..%2fjwt.key',
+			'/%2e%2e%2fjwt.key',
+			'/assets/../../jwt.key',
+			'//etc/passwd',
+			'/..\\jwt.key',
+			'/%00',
+			'/.%00./jwt.key',
+			'/index.html%00.js',
+		]) {
 			const answer = await request(gateway, 'GET', name).catch(() => ({ status: 400, text: '' }));
 			assert.ok(answer.status >= 300, `${name}: ${answer.status}`);
 			assert.ok(!answer.text.includes(cluster.jwtKey) && !answer.text.includes('root:'), name);
@@ -565,21 +701,26 @@ describe('the page and the operator', () => {
 		assert.equal(answer.status, 200);
 		assert.match(answer.headers['content-type'], /^text\/plain/);
 		assert.match(answer.text, /^# TYPE \w+ (counter|gauge|histogram)$/m);
-		for (const line of answer.text.trim().split('\n')) assert.match(line, /^(#.*|[a-zA-Z_:][\w:]*(\{.*\})? (-?[\d.e+-]+|\+Inf|NaN))$/);
+		for (const line of answer.text.trim().split('\n'))
+			assert.match(line, /^(#.*|[a-zA-Z_:][\w:]*(\{.*\})? (-?[\d.e+-]+|\+Inf|NaN))$/);
 	});
 });
 
 describe('origins', () => {
 	const origins = () => [`http://${gateway.host}`, 'https://sheets.example.org'];
 
-	test('the gateway\'s own and the configured ones may use credentials', async () => {
+	test("the gateway's own and the configured ones may use credentials", async () => {
 		for (const origin of origins()) {
 			const answer = await post(gateway, '/getuser', { token: 'x' }, { headers: { origin } });
 			assert.equal(answer.headers['access-control-allow-origin'], origin);
 			assert.equal(answer.headers['access-control-allow-credentials'], 'true');
 			assert.match(answer.headers.vary ?? '', /origin/i);
 			const preflight = await request(gateway, 'OPTIONS', '/getuser', {
-				headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type,authorization' },
+				headers: {
+					origin,
+					'access-control-request-method': 'POST',
+					'access-control-request-headers': 'content-type,authorization',
+				},
 			});
 			assert.ok(preflight.status === 200 || preflight.status === 204, `preflight: ${preflight.status}`);
 			assert.equal(preflight.headers['access-control-allow-origin'], origin);
@@ -589,9 +730,19 @@ describe('origins', () => {
 	});
 
 	test('others are not, and never * or null', async () => {
-		for (const origin of ['http://evil.example', 'null', `http://${gateway.host}.evil.example`, `https://${gateway.host}`, 'http://127.0.0.1:1', 'https://sheets.example.org.evil.example']) {
+		for (const origin of [
+			'http://evil.example',
+			'null',
+			`http://${gateway.host}.evil.example`,
+			`https://${gateway.host}`,
+			'http://127.0.0.1:1',
+			'https://sheets.example.org.evil.example',
+		]) {
 			for (const method of ['POST', 'OPTIONS']) {
-				const answer = await request(gateway, method, '/getuser', { headers: { origin, 'access-control-request-method': 'POST', 'content-type': 'application/json' }, body: method === 'POST' ? '{}' : undefined });
+				const answer = await request(gateway, method, '/getuser', {
+					headers: { origin, 'access-control-request-method': 'POST', 'content-type': 'application/json' },
+					body: method === 'POST' ? '{}' : undefined,
+				});
 				assert.equal(answer.headers['access-control-allow-origin'], undefined, `${method} from ${origin}`);
 			}
 		}

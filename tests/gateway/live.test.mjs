@@ -30,7 +30,10 @@ async function open(user, options = {}) {
 	return editor;
 }
 
-const sqlGrid = async () => (await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid}) WHERE content <> ''`)).map(({ row, col, content }) => [`${row},${col}`, content]).sort(([a], [b]) => (a < b ? -1 : 1));
+const sqlGrid = async () =>
+	(await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid}) WHERE content <> ''`))
+		.map(({ row, col, content }) => [`${row},${col}`, content])
+		.sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe('SQL and browsers', () => {
 	test('an edit made by SQL appears in open editors', async () => {
@@ -48,9 +51,14 @@ describe('SQL and browsers', () => {
 		for (let i = 0; i < 20; i++) {
 			a.modify(0, i % 10, `edit ${i}`);
 			await a.nextModify(0, i % 10, `edit ${i}`);
-			assert.equal(await cluster.psql(`SELECT content FROM sheet.cells WHERE sheet_id = ${fid} AND "row" = 0 AND col = ${i % 10}`), `edit ${i}`);
+			assert.equal(
+				await cluster.psql(`SELECT content FROM sheet.cells WHERE sheet_id = ${fid} AND "row" = 0 AND col = ${i % 10}`),
+				`edit ${i}`,
+			);
 		}
-		const [{ username, origin }] = await cluster.rows(`SELECT username, origin FROM sheet.log WHERE sheet_id = ${fid} AND new = 'edit 0'`);
+		const [{ username, origin }] = await cluster.rows(
+			`SELECT username, origin FROM sheet.log WHERE sheet_id = ${fid} AND new = 'edit 0'`,
+		);
 		assert.equal(username, anna.username);
 		assert.notEqual(origin, null);
 	});
@@ -83,7 +91,10 @@ describe('SQL and browsers', () => {
 			assert.equal(a.modifies().length, 0);
 			await session.query('COMMIT');
 			await a.nextModify(0, 0, 'browser second', 5000);
-			assert.deepEqual(a.modifies().map(({ content }) => content), ['SQL first', 'browser second']);
+			assert.deepEqual(
+				a.modifies().map(({ content }) => content),
+				['SQL first', 'browser second'],
+			);
 			assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'A1')`), 'browser second');
 		} finally {
 			await session.close();
@@ -113,7 +124,9 @@ describe('SQL and browsers', () => {
 		const editors = [await open(anna), await open(ben)];
 		const session = cluster.psqlSession();
 		try {
-			const bySql = session.query(`DO $$ BEGIN FOR i IN 1..200 LOOP PERFORM sheet.set(${fid}, i % 3, 0, 'sql ' || i); COMMIT; END LOOP; END $$`);
+			const bySql = session.query(
+				`DO $$ BEGIN FOR i IN 1..200 LOOP PERFORM sheet.set(${fid}, i % 3, 0, 'sql ' || i); COMMIT; END LOOP; END $$`,
+			);
 			for (let i = 1; i <= 400; i++) {
 				editors[i % 2].modify(i % 3, 0, `web ${i}`);
 				if (i % 20 === 0) await sleep(5);
@@ -121,12 +134,22 @@ describe('SQL and browsers', () => {
 			await bySql;
 			const count = () => cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`);
 			await waitUntil(async () => (await count()) === '600', 'all edits in the log', 20000, 100);
-			await waitUntil(() => editors.every((editor) => editor.modifies().length >= 600), 'all edits at the editors', 10000);
+			await waitUntil(
+				() => editors.every((editor) => editor.modifies().length >= 600),
+				'all edits at the editors',
+				10000,
+			);
 		} finally {
 			await session.close();
 		}
-		const log = (await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`)).map((row) => row.new);
-		for (const editor of editors) assert.deepEqual(editor.modifies().map(({ content }) => content), log);
+		const log = (
+			await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`)
+		).map((row) => row.new);
+		for (const editor of editors)
+			assert.deepEqual(
+				editor.modifies().map(({ content }) => content),
+				log,
+			);
 	});
 
 	test('commit and rollback by SQL show at once in open editors', async () => {
@@ -140,12 +163,22 @@ describe('SQL and browsers', () => {
 		a.modify(5, 5, 'added');
 		await a.nextModify(5, 5);
 		await cluster.psql(`SELECT sheet.rollback(${fid}, ${cid})`);
-		const want = [['0,0', 'old'], ['1,1', 'also old']];
-		for (const editor of editors) await waitUntil(() => JSON.stringify(editor.grid()) === JSON.stringify(want), () => `the old content, have ${JSON.stringify(editor.grid())}`, 5000);
+		const want = [
+			['0,0', 'old'],
+			['1,1', 'also old'],
+		];
+		for (const editor of editors)
+			await waitUntil(
+				() => JSON.stringify(editor.grid()) === JSON.stringify(want),
+				() => `the old content, have ${JSON.stringify(editor.grid())}`,
+				5000,
+			);
 		assert.deepEqual(await sqlGrid(), want);
 		a.modify(2, 2, 'goes on');
 		await a.nextModify(2, 2, 'goes on');
-		const kept = await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new IN ('new', 'added')`);
+		const kept = await cluster.psql(
+			`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new IN ('new', 'added')`,
+		);
 		assert.equal(kept, '2', 'the log still holds every edit');
 	});
 
@@ -162,7 +195,10 @@ describe('SQL and browsers', () => {
 	});
 
 	test('trashing a sheet closes its editors, by SQL and by the route', async () => {
-		for (const trash of [() => cluster.psql(`SELECT sheet.trash(${fid})`), () => call(gateway, '/deletesheet', { token: anna.token, fid }, 16)]) {
+		for (const trash of [
+			() => cluster.psql(`SELECT sheet.trash(${fid})`),
+			() => call(gateway, '/deletesheet', { token: anna.token, fid }, 16),
+		]) {
 			const editors = [await open(anna), await open(ben)];
 			await trash();
 			for (const editor of editors) await editor.waitClosed(8000);
@@ -199,22 +235,40 @@ describe('a flood', () => {
 		}
 		await flood;
 		const total = each * writers.length;
-		await waitUntil(() => writers.every((writer) => writer.modifies().length >= total), () => `all edits at all writers: ${writers.map((writer) => writer.modifies().length)} of ${total}`, 30000);
-		for (const editor of [...writers, ...joiners]) await waitUntil(() => editor.modifies().at(-1)?.content === writers[0].modifies().at(-1).content, 'the last edit at everybody');
+		await waitUntil(
+			() => writers.every((writer) => writer.modifies().length >= total),
+			() => `all edits at all writers: ${writers.map((writer) => writer.modifies().length)} of ${total}`,
+			30000,
+		);
+		for (const editor of [...writers, ...joiners])
+			await waitUntil(
+				() => editor.modifies().at(-1)?.content === writers[0].modifies().at(-1).content,
+				'the last edit at everybody',
+			);
 
 		const stream = writers[0].modifies();
 		const text = stream.map((body) => JSON.stringify(body));
-		for (const writer of writers) assert.deepEqual(writer.modifies().map((body) => JSON.stringify(body)), text, 'one total order');
+		for (const writer of writers)
+			assert.deepEqual(
+				writer.modifies().map((body) => JSON.stringify(body)),
+				text,
+				'one total order',
+			);
 		for (let k = 0; k < writers.length; k++) {
 			const own = stream.filter(({ content }) => content.startsWith(`${k}:`)).map(({ content }) => content);
-			assert.deepEqual(own, [...Array(each).keys()].map((i) => contentOf(k, i)), 'each sender in its own order');
+			assert.deepEqual(
+				own,
+				[...Array(each).keys()].map((i) => contentOf(k, i)),
+				'each sender in its own order',
+			);
 		}
 		let inTheMiddle = 0;
 		for (const joiner of joiners) {
 			const seen = joiner.modifies().map((body) => JSON.stringify(body));
 			assert.deepEqual(seen, text.slice(text.length - seen.length), 'a joiner sees a suffix');
 			const replayed = new Map();
-			for (const { row, col, content } of stream.slice(0, stream.length - seen.length)) replayed.set(`${row},${col}`, content);
+			for (const { row, col, content } of stream.slice(0, stream.length - seen.length))
+				replayed.set(`${row},${col}`, content);
 			const { columns, content } = joiner.onConn.body;
 			for (const [cell, want] of replayed) {
 				const [row, col] = cell.split(',').map(Number);
@@ -232,7 +286,10 @@ describe('a flood', () => {
 			if ((cells.get(`${row},${col}`) ?? '') !== content) changed++;
 			cells.set(`${row},${col}`, content);
 		}
-		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`), String(changed));
+		assert.equal(
+			await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`),
+			String(changed),
+		);
 	});
 
 	test('a reader that does not read stalls nobody, and is right again or cut afterwards', async () => {
@@ -246,22 +303,36 @@ describe('a flood', () => {
 			b.modify(i % 10, 1, `b ${i} ${filler}`);
 			if (i % 100 === 99) await sleep(1);
 		}
-		await waitUntil(() => a.modifies().length >= 2 * each && b.modifies().length >= 2 * each, () => `the others to go on: ${a.modifies().length}`, 30000);
+		await waitUntil(
+			() => a.modifies().length >= 2 * each && b.modifies().length >= 2 * each,
+			() => `the others to go on: ${a.modifies().length}`,
+			30000,
+		);
 		assert.ok(Date.now() - started < 30000);
 		slow.socket.resume();
-		await waitUntil(() => slow.closed || JSON.stringify(slow.grid()) === JSON.stringify(a.grid()), 'the slow reader to be right again or cut', 20000, 100);
+		await waitUntil(
+			() => slow.closed || JSON.stringify(slow.grid()) === JSON.stringify(a.grid()),
+			'the slow reader to be right again or cut',
+			20000,
+			100,
+		);
 		if (slow.closed) assert.ok(slow.closed.code !== 1006 || slow.closed, 'closed');
 		assert.deepEqual((await open(ben)).grid(), a.grid());
 	});
 
 	test('a sender that never reads is slowed, not lost, and memory stays bounded', async () => {
 		const fs = await import('node:fs');
-		const memory = () => Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
+		const memory = () =>
+			Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
 		const [a, b] = [await open(anna), await open(ben)];
 		const start = memory();
 		const each = 30000;
 		for (let i = 0; i < each; i++) a.modify(i % 10, i % 10, `${i} ${'z'.repeat(300)}`);
-		await waitUntil(() => b.modifies().length >= each, () => `everything that was sent: ${b.modifies().length} of ${each}`, 60000);
+		await waitUntil(
+			() => b.modifies().length >= each,
+			() => `everything that was sent: ${b.modifies().length} of ${each}`,
+			60000,
+		);
 		assert.equal(a.modifies().length, each);
 		assert.ok(memory() - start < 100 * 1024, `the gateway grew by ${memory() - start} kB`);
 	});

@@ -11,7 +11,7 @@ let users;
 let fid;
 
 before(async () => {
-	cluster = await Cluster.start({ postgres: { restart_after_crash: 'on', log_line_prefix: "'%m [%p] %e '" } });
+	cluster = await Cluster.start({ postgres: { restart_after_crash: 'on', log_line_prefix: '%m [%p] %e ' } });
 	[gateway] = cluster.gateways;
 	users = [await register(gateway), await register(gateway), await register(gateway)];
 });
@@ -30,11 +30,13 @@ async function survive(disturb) {
 	} finally {
 		await Promise.all(writers.map((writer) => writer.stop()));
 	}
-	for (const writer of writers) assert.equal(writer.unanswered, 0, `${writer.name}: everything on the last connection is answered`);
+	for (const writer of writers)
+		assert.equal(writer.unanswered, 0, `${writer.name}: everything on the last connection is answered`);
 	await checkNothingLost(cluster, fid, writers);
 	assert.equal(await cluster.psql(`SELECT string_agg(what, '; ') FROM sheet.fsck(${fid}, true, false)`), 'clean');
 	const late = await Editor.open(gateway, users[0], fid);
-	for (const { row, col, content } of await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid})`)) assert.equal(late.cells.get(`${row},${col}`), content);
+	for (const { row, col, content } of await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid})`))
+		assert.equal(late.cells.get(`${row},${col}`), content);
 	await late.close();
 }
 
@@ -55,9 +57,13 @@ test('the gateway is stopped with SIGTERM: it drains, closes its clients and exi
 		await gateway.start();
 	}));
 
-test('the gateway\'s backend of PostgreSQL is killed with -9', () =>
+test("the gateway's backend of PostgreSQL is killed with -9", () =>
 	survive(async (writers) => {
-		const pids = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway' AND backend_type = 'client backend'")).split('\n');
+		const pids = (
+			await cluster.psql(
+				"SELECT pid FROM pg_stat_activity WHERE usename = 'gateway' AND backend_type = 'client backend'",
+			)
+		).split('\n');
 		assert.ok(pids.length >= 1 && pids.every((pid) => /^\d+$/.test(pid)));
 		for (const pid of pids) {
 			try {
@@ -93,7 +99,9 @@ for (const mode of ['fast', 'immediate']) {
 test('while PostgreSQL is paused nothing is acknowledged, and everything is afterwards', async () => {
 	const editor = await Editor.open(gateway, users[0], fid);
 	await editor.settle(9, 9);
-	const pids = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway'")).split('\n').map(Number);
+	const pids = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway'"))
+		.split('\n')
+		.map(Number);
 	try {
 		for (const pid of pids) process.kill(pid, 'SIGSTOP');
 		for (let i = 0; i < 50; i++) editor.modify(0, i % 10, `paused ${i}`);
@@ -104,6 +112,9 @@ test('while PostgreSQL is paused nothing is acknowledged, and everything is afte
 	}
 	await editor.nextModify(0, 9, 'paused 49', 20000);
 	assert.equal(editor.modifies().filter(({ row }) => row === 0).length, 50);
-	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new LIKE 'paused %'`), '50');
+	assert.equal(
+		await cluster.psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new LIKE 'paused %'`),
+		'50',
+	);
 	await editor.close();
 });

@@ -14,7 +14,9 @@ let fid;
 const opened = [];
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'lease-seconds': 3, 'max-frame-bytes': 262144, 'allowed-origins': 'https://sheets.example.org' } });
+	cluster = await Cluster.start({
+		gatewayFlags: { 'lease-seconds': 3, 'max-frame-bytes': 262144, 'allowed-origins': 'https://sheets.example.org' },
+	});
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 });
@@ -30,7 +32,10 @@ async function open(user, options = {}) {
 	return editor;
 }
 
-const logged = () => cluster.rows(`SELECT "row", col, old, new, username FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`);
+const logged = () =>
+	cluster.rows(
+		`SELECT "row", col, old, new, username FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`,
+	);
 
 describe('shapes', () => {
 	test('onConn comes first, exactly so', async () => {
@@ -86,14 +91,24 @@ describe('shapes', () => {
 	test('missing row, col and content are 0, 0 and ""', async () => {
 		const a = await open(anna);
 		a.sendRaw('{"msgType":"modify","body":{"content":"x"}}');
-		assert.deepEqual((({ row, col, content }) => ({ row, col, content }))((await a.nextOf('modify')).body), { row: 0, col: 0, content: 'x' });
+		assert.deepEqual((({ row, col, content }) => ({ row, col, content }))((await a.nextOf('modify')).body), {
+			row: 0,
+			col: 0,
+			content: 'x',
+		});
 		a.sendRaw('{"msgType":"modify","body":{}}');
-		assert.deepEqual((({ row, col, content }) => ({ row, col, content }))((await a.nextOf('modify')).body), { row: 0, col: 0, content: '' });
+		assert.deepEqual((({ row, col, content }) => ({ row, col, content }))((await a.nextOf('modify')).body), {
+			row: 0,
+			col: 0,
+			content: '',
+		});
 	});
 
 	test('any key order, spacing and escapes are understood; answers never escape a slash', async () => {
 		const a = await open(anna);
-		a.sendRaw('  {\n "body" : { "info":{"k":[1, 2]} , "content" : "\\u0061\\/b\\t\\"\\\\ \\ud83d\\ude00 \\u00e9" , "col" : 3 , "row":2 },\t"msgType":"modify" } ');
+		a.sendRaw(
+			'  {\n "body" : { "info":{"k":[1, 2]} , "content" : "\\u0061\\/b\\t\\"\\\\ \\ud83d\\ude00 \\u00e9" , "col" : 3 , "row":2 },\t"msgType":"modify" } ',
+		);
 		const { body } = await a.nextModify(2, 3);
 		assert.equal(body.content, 'a/b\t"\\ 😀 é');
 		assert.ok(!a.frames.at(-1).toString().includes('\\/'));
@@ -121,19 +136,26 @@ describe('shapes', () => {
 });
 
 describe('order', () => {
-	test('is the same for all users, and each sender\'s own order is kept', async () => {
+	test("is the same for all users, and each sender's own order is kept", async () => {
 		const editors = [await open(anna), await open(ben), await open(anna), await open(await register(gateway))];
 		const each = 300;
 		for (let i = 0; i < each; i++) editors.forEach((editor, k) => editor.modify(k % 3, i % 5, `${k}:${i}`));
-		const isLast = (n) => () => editors[0].modifies().length >= n && editors.every((editor) => editor.modifies().length >= n);
+		const isLast = (n) => () =>
+			editors[0].modifies().length >= n && editors.every((editor) => editor.modifies().length >= n);
 		await waitUntil(isLast(each * editors.length), 'all edits at all editors', 20000);
 		const streams = editors.map((editor) => editor.modifies().map(({ content }) => content));
 		for (const stream of streams) assert.deepEqual(stream, streams[0]);
 		for (let k = 0; k < editors.length; k++) {
-			const own = streams[0].filter((content) => content.startsWith(`${k}:`)).map((content) => Number(content.split(':')[1]));
+			const own = streams[0]
+				.filter((content) => content.startsWith(`${k}:`))
+				.map((content) => Number(content.split(':')[1]));
 			assert.deepEqual(own, [...Array(each).keys()]);
 		}
-		assert.deepEqual((await logged()).map((row) => row.new), streams[0], 'the log has the same order');
+		assert.deepEqual(
+			(await logged()).map((row) => row.new),
+			streams[0],
+			'the log has the same order',
+		);
 	});
 });
 
@@ -155,7 +177,10 @@ describe('the database', () => {
 		}
 		a.modify(5, 5, '');
 		await a.nextModify(5, 5, '');
-		assert.deepEqual((await logged()).map((row) => row.new), ['same']);
+		assert.deepEqual(
+			(await logged()).map((row) => row.new),
+			['same'],
+		);
 	});
 
 	test('an edit outside the rectangle grows it exactly', async () => {
@@ -193,7 +218,10 @@ describe('cell locks', () => {
 		b.acquire(0, 0);
 		b.sendRaw('{"msgType":"nonsense"}');
 		await b.settle(9, 9);
-		assert.deepEqual(b.messages.map((message) => message.msgType), ['onConn', 'acquire', 'modify']);
+		assert.deepEqual(
+			b.messages.map((message) => message.msgType),
+			['onConn', 'acquire', 'modify'],
+		);
 	});
 
 	test('a free cell needs no acquire, and modify leaves no lock behind', async () => {
@@ -236,7 +264,12 @@ describe('cell locks', () => {
 	test('all locks of a user are released, and told, when the last connection goes', async () => {
 		for (const leave of ['close', 'terminate']) {
 			const [a, tab, b] = [await open(anna), await open(anna), await open(ben)];
-			for (const [row, col] of [[0, 0], [1, 1], [2, 2]]) a.acquire(row, col);
+			for (const [row, col] of [
+				[0, 0],
+				[1, 1],
+				[2, 2],
+			])
+				a.acquire(row, col);
 			for (let i = 0; i < 3; i++) await b.nextOf('acquire');
 			await tab[leave]();
 			await b.settle(9, 9);
@@ -282,7 +315,12 @@ describe('who may connect', () => {
 
 	test('bad tokens are msg 1, unknown sheets 14, trashed ones 18, private ones 13, a malformed fid 0', async () => {
 		const { header, claims } = tokenParts(anna.token);
-		for (const token of ['', 'x.y.z', signToken(header, claims, 'wrong'.repeat(10)), signToken(header, { ...claims, exp: 1 }, cluster.jwtKey)]) {
+		for (const token of [
+			'',
+			'x.y.z',
+			signToken(header, claims, 'wrong'.repeat(10)),
+			signToken(header, { ...claims, exp: 1 }, cluster.jwtKey),
+		]) {
 			assert.equal((await refusal(anna, { token })).json.msg, 1);
 		}
 		assert.equal((await refusal(anna, {}, 999999999)).json.msg, 14);
@@ -324,7 +362,10 @@ describe('who may connect', () => {
 		await b.nextOf('refused');
 		a.modify(0, 0, 'allowed');
 		await b.nextModify(0, 0, 'allowed');
-		assert.deepEqual((await logged()).map((row) => row.new), ['allowed']);
+		assert.deepEqual(
+			(await logged()).map((row) => row.new),
+			['allowed'],
+		);
 	});
 });
 
@@ -336,22 +377,47 @@ describe('bad input', () => {
 			const before_ = a.messages.length;
 			a.sendRaw(text);
 			if (answered) {
-				const { body } = await a.nextOf('refused').catch((error) => assert.fail(`${text.toString().slice(0, 90)}: ${error.message}`));
+				const { body } = await a
+					.nextOf('refused')
+					.catch((error) => assert.fail(`${text.toString().slice(0, 90)}: ${error.message}`));
 				assert.match(String(body.reason), /\w/);
 			}
 			await a.settle(9, 9);
 			assert.ok(a.messages.length <= before_ + 2, `${text.toString().slice(0, 90)}: more than a refusal came back`);
 		}
-		assert.ok((await logged()).every((row) => row.row === 9 && row.col === 9), 'nothing is logged');
-		assert.ok(b.modifies().every((body) => body.row === 9 && body.col === 9), 'nothing is told');
+		assert.ok(
+			(await logged()).every((row) => row.row === 9 && row.col === 9),
+			'nothing is logged',
+		);
+		assert.ok(
+			b.modifies().every((body) => body.row === 9 && body.col === 9),
+			'nothing is told',
+		);
 		assert.ok(b.messages.slice(1).every((message) => message.msgType === 'modify'));
 		return a;
 	}
-	const modify = (row, col, content = '"x"') => `{"msgType":"modify","body":{"row":${row},"col":${col},"content":${content}}}`;
+	const modify = (row, col, content = '"x"') =>
+		`{"msgType":"modify","body":{"row":${row},"col":${col},"content":${content}}}`;
 
 	test('rows and columns out of range', async () => {
-		const numbers = ['-1', '-2147483648', '2147483647', '2147483648', '4294967296', '9223372036854775808', '1e99', '-1e99', '1.5', '16777216'];
-		await isRefused([...numbers.map((n) => modify(n, 0)), ...numbers.map((n) => modify(0, n)), modify(0, 16384), modify('2e9', '2e9')]);
+		const numbers = [
+			'-1',
+			'-2147483648',
+			'2147483647',
+			'2147483648',
+			'4294967296',
+			'9223372036854775808',
+			'1e99',
+			'-1e99',
+			'1.5',
+			'16777216',
+		];
+		await isRefused([
+			...numbers.map((n) => modify(n, 0)),
+			...numbers.map((n) => modify(0, n)),
+			modify(0, 16384),
+			modify('2e9', '2e9'),
+		]);
 		await isRefused(numbers.map((n) => `{"msgType":"acquire","body":{"row":${n},"col":0}}`));
 	});
 
@@ -365,13 +431,37 @@ describe('bad input', () => {
 
 	test('malformed JSON and unknown messages keep the connection alive', async () => {
 		await isRefused(
-			['', ' ', '{', '}', 'null', '[]', '12', '"text"', '{"msgType":"modify"', '{"msgType":"modify","body":', '{"msgType":"modify","body":[]}', '{"msgType":"nonsense","body":{}}', '{"msgType":5,"body":{}}', `${modify(0, 0)}x`, modify(0, 0).replace('"x"', '"a\nb"'), modify(0, 0, '"\\ud83d"'), modify(0, 0, '"\\x"'), modify('01', 0), modify('+1', 0), '['.repeat(50000)],
+			[
+				'',
+				' ',
+				'{',
+				'}',
+				'null',
+				'[]',
+				'12',
+				'"text"',
+				'{"msgType":"modify"',
+				'{"msgType":"modify","body":',
+				'{"msgType":"modify","body":[]}',
+				'{"msgType":"nonsense","body":{}}',
+				'{"msgType":5,"body":{}}',
+				`${modify(0, 0)}x`,
+				modify(0, 0).replace('"x"', '"a\nb"'),
+				modify(0, 0, '"\\ud83d"'),
+				modify(0, 0, '"\\x"'),
+				modify('01', 0),
+				modify('+1', 0),
+				'['.repeat(50000),
+			],
 			{ answered: false },
 		);
 	});
 
 	test('content of more than 32,767 characters; exactly that many are fine', async () => {
-		const a = await isRefused([modify(0, 0, JSON.stringify('x'.repeat(32768))), modify(0, 0, JSON.stringify('é'.repeat(32768)))]);
+		const a = await isRefused([
+			modify(0, 0, JSON.stringify('x'.repeat(32768))),
+			modify(0, 0, JSON.stringify('é'.repeat(32768))),
+		]);
 		for (const character of ['x', 'é', '漢']) {
 			const content = character.repeat(32767);
 			a.modify(1, 0, content);
@@ -388,7 +478,10 @@ describe('bad input', () => {
 	test('invalid UTF-8 in a binary frame', async () => {
 		const [head, tail] = [Buffer.from('{"msgType":"modify","body":{"row":0,"col":0,"content":"'), Buffer.from('"}}')];
 		const bad = [[0xff], [0xc0, 0x80], [0xe2, 0x82], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]];
-		await isRefused(bad.map((bytes) => Buffer.concat([head, Buffer.from(bytes), tail])), { answered: false });
+		await isRefused(
+			bad.map((bytes) => Buffer.concat([head, Buffer.from(bytes), tail])),
+			{ answered: false },
+		);
 	});
 
 	test('invalid UTF-8 in a text frame closes with 1007', async () => {
@@ -405,7 +498,10 @@ describe('bad input', () => {
 		for (let i = 0; i < 40 && !b.closed; i++) b.sendRaw('x'.repeat(10000), { fin: false });
 		assert.equal((await b.waitClosed()).code, 1009);
 		await (await open(anna)).settle(9, 9);
-		assert.deepEqual((await logged()).map((row) => `${row.row},${row.col}`), ['9,9']);
+		assert.deepEqual(
+			(await logged()).map((row) => `${row.row},${row.col}`),
+			['9,9'],
+		);
 	});
 
 	test('protocol errors close the connection with 1002, and only that', async () => {
@@ -432,7 +528,11 @@ describe('bad input', () => {
 function clientFrame(first, payload) {
 	const mask = crypto.randomBytes(4);
 	assert.ok(payload.length < 126);
-	return Buffer.concat([Buffer.from([first, 0x80 | payload.length]), mask, Buffer.from(payload.map((byte, i) => byte ^ mask[i % 4]))]);
+	return Buffer.concat([
+		Buffer.from([first, 0x80 | payload.length]),
+		mask,
+		Buffer.from(payload.map((byte, i) => byte ^ mask[i % 4])),
+	]);
 }
 
 async function rawUpgrade() {

@@ -14,23 +14,28 @@ import { waitUntil } from './processes.mjs';
 /** One request; resolves to {status, headers, body: Buffer, text, json}. json is undefined when the body is not JSON. */
 export function request(gateway, method, path, { headers = {}, body, timeoutMs = 20000 } = {}) {
 	return new Promise((resolve, reject) => {
-		const outgoing = http.request({ host: '127.0.0.1', port: gateway.port, method, path, headers, agent: false }, (answer) => {
-			const parts = [];
-			answer.on('data', (part) => parts.push(part));
-			answer.on('error', reject);
-			answer.on('end', () => {
-				const bytes = Buffer.concat(parts);
-				const text = bytes.toString();
-				let json;
-				try {
-					json = JSON.parse(text);
-				} catch {
-					// Not every answer is JSON.
-				}
-				resolve({ status: answer.statusCode, headers: answer.headers, body: bytes, text, json });
-			});
-		});
-		outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`${method} ${path}: no answer in ${timeoutMs} ms`)));
+		const outgoing = http.request(
+			{ host: '127.0.0.1', port: gateway.port, method, path, headers, agent: false },
+			(answer) => {
+				const parts = [];
+				answer.on('data', (part) => parts.push(part));
+				answer.on('error', reject);
+				answer.on('end', () => {
+					const bytes = Buffer.concat(parts);
+					const text = bytes.toString();
+					let json;
+					try {
+						json = JSON.parse(text);
+					} catch {
+						// Not every answer is JSON.
+					}
+					resolve({ status: answer.statusCode, headers: answer.headers, body: bytes, text, json });
+				});
+			},
+		);
+		outgoing.setTimeout(timeoutMs, () =>
+			outgoing.destroy(new Error(`${method} ${path}: no answer in ${timeoutMs} ms`)),
+		);
 		outgoing.on('error', reject);
 		outgoing.end(body);
 	});
@@ -39,7 +44,11 @@ export function request(gateway, method, path, { headers = {}, body, timeoutMs =
 /** POST of a JSON body; the whole answer. */
 export function post(gateway, path, body, { headers = {}, ...options } = {}) {
 	const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-	return request(gateway, 'POST', path, { ...options, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }, body: text });
+	return request(gateway, 'POST', path, {
+		...options,
+		headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers },
+		body: text,
+	});
 }
 
 /** POST that must be answered with this msg; returns data. */
@@ -84,7 +93,10 @@ export function multipart(fields) {
 		'\r\n',
 	]);
 	const body = Buffer.concat([...parts, `--${boundary}--\r\n`].map((part) => Buffer.from(part)));
-	return { body, headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, 'content-length': body.length } };
+	return {
+		body,
+		headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, 'content-length': body.length },
+	};
 }
 
 /* Tokens, for forging them. */
@@ -92,7 +104,11 @@ const encode = (value) => Buffer.from(typeof value === 'string' ? value : JSON.s
 
 export function tokenParts(token) {
 	const [header, claims, signature] = token.split('.');
-	return { header: JSON.parse(Buffer.from(header, 'base64url')), claims: JSON.parse(Buffer.from(claims, 'base64url')), signature };
+	return {
+		header: JSON.parse(Buffer.from(header, 'base64url')),
+		claims: JSON.parse(Buffer.from(claims, 'base64url')),
+		signature,
+	};
 }
 
 export function tokenClaims(token) {
@@ -123,14 +139,23 @@ export class Editor {
 		return editor;
 	}
 
-	constructor(gateway, user, fid, { nack = false, token = user?.token, path, headers = {}, extra = '', protocols = [] } = {}) {
+	constructor(
+		gateway,
+		user,
+		fid,
+		{ nack = false, token = user?.token, path, headers = {}, extra = '', protocols = [] } = {},
+	) {
 		const query = path ?? `/sheetws?token=${encodeURIComponent(token)}&fid=${fid}${nack ? '&nack=1' : ''}${extra}`;
 		this.user = user;
 		this.messages = [];
 		this.frames = [];
 		this.position = 0;
 		this.closed = null;
-		this.socket = new WebSocket(`ws://${gateway.host}${query}`, protocols, { perMessageDeflate: true, headers, maxPayload: 256 << 20 });
+		this.socket = new WebSocket(`ws://${gateway.host}${query}`, protocols, {
+			perMessageDeflate: true,
+			headers,
+			maxPayload: 256 << 20,
+		});
 		this.opened = new Promise((resolve, reject) => {
 			this.socket.once('open', resolve);
 			this.socket.once('error', reject);
@@ -218,7 +243,10 @@ export class Editor {
 		};
 		const end = Date.now() + timeoutMs;
 		while (!look()) {
-			if (Date.now() > end) throw new Error(`no such message in ${timeoutMs} ms: ${predicate}; last ones: ${JSON.stringify(this.messages.slice(-3)).slice(0, 600)}`);
+			if (Date.now() > end)
+				throw new Error(
+					`no such message in ${timeoutMs} ms: ${predicate}; last ones: ${JSON.stringify(this.messages.slice(-3)).slice(0, 600)}`,
+				);
 			await new Promise((resolve) => {
 				const wake = () => {
 					clearTimeout(timer);
@@ -240,7 +268,11 @@ export class Editor {
 
 	nextModify(row, col, content, timeoutMs) {
 		return this.next(
-			({ msgType, body }) => msgType === 'modify' && body.row === row && body.col === col && (content === undefined || body.content === content),
+			({ msgType, body }) =>
+				msgType === 'modify' &&
+				body.row === row &&
+				body.col === col &&
+				(content === undefined || body.content === content),
 			timeoutMs,
 		);
 	}

@@ -23,7 +23,18 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Service, asRoot, freePort, giveToService, makeDirectory, mustRunAs, removeDirectory, runAs, waitUntil, writePrivateFile } from './processes.mjs';
+import {
+	Service,
+	asRoot,
+	freePort,
+	giveToService,
+	makeDirectory,
+	mustRunAs,
+	removeDirectory,
+	runAs,
+	waitUntil,
+	writePrivateFile,
+} from './processes.mjs';
 import { request } from './client.mjs';
 
 export const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -34,7 +45,10 @@ let built;
 export function build() {
 	built ??= (() => {
 		const lock = (command) =>
-			execFileSync('flock', [path.join(repository, '.run', 'test-build.lock'), ...command], { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] }).toString();
+			execFileSync('flock', [path.join(repository, '.run', 'test-build.lock'), ...command], {
+				cwd: repository,
+				stdio: ['ignore', 'pipe', 'inherit'],
+			}).toString();
 		let pgConfig = process.env.PG_CONFIG;
 		if (!pgConfig || !process.env.GATEWAY_BIN) fs.mkdirSync(path.join(repository, '.run'), { recursive: true });
 		if (!pgConfig) {
@@ -52,7 +66,15 @@ export function build() {
 /** One gateway process and its place: it keeps port and name when it is started again. */
 export class Gateway {
 	constructor(cluster, index, port) {
-		Object.assign(this, { cluster, index, port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}`, flags: {}, service: null });
+		Object.assign(this, {
+			cluster,
+			index,
+			port,
+			host: `127.0.0.1:${port}`,
+			url: `http://127.0.0.1:${port}`,
+			flags: {},
+			service: null,
+		});
 	}
 
 	arguments(flags = {}) {
@@ -62,7 +84,9 @@ export class Gateway {
 			'listen-port': this.port,
 			database: cluster.conninfo('gateway'),
 			coordinator: cluster.coordinator,
-			...(cluster.zookeeperPort ? { 'zookeeper-hosts': `127.0.0.1:${cluster.zookeeperPort}`, 'zookeeper-session-ms': cluster.sessionMs } : {}),
+			...(cluster.zookeeperPort
+				? { 'zookeeper-hosts': `127.0.0.1:${cluster.zookeeperPort}`, 'zookeeper-session-ms': cluster.sessionMs }
+				: {}),
 			'web-root': path.join(cluster.directory, 'web'),
 			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
 			'log-level': process.env.LOG_LEVEL ?? 'info',
@@ -79,7 +103,9 @@ export class Gateway {
 			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
 			cwd: this.cluster.directory,
 		});
-		await this.service.waitReady(async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200);
+		await this.service.waitReady(
+			async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200,
+		);
 		return this;
 	}
 
@@ -96,7 +122,10 @@ export class Gateway {
 	async metrics() {
 		const answer = await request(this, 'GET', '/metrics');
 		return Object.fromEntries(
-			answer.text.split('\n').filter((line) => line && !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+			answer.text
+				.split('\n')
+				.filter((line) => line && !line.startsWith('#'))
+				.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
 		);
 	}
 }
@@ -107,7 +136,9 @@ export class PsqlSession {
 		this.marker = 0;
 		this.output = '';
 		this.errors = '';
-		this.child = spawn(path.join(cluster.bin, 'psql'), ['-XqAt', '-v', 'VERBOSITY=sqlstate', cluster.conninfo(role)], { stdio: 'pipe' });
+		this.child = spawn(path.join(cluster.bin, 'psql'), ['-XqAt', '-v', 'VERBOSITY=sqlstate', cluster.conninfo(role)], {
+			stdio: 'pipe',
+		});
 		this.child.stdout.on('data', (data) => (this.output += data));
 		this.child.stderr.on('data', (data) => (this.errors += data));
 		this.child.stdin.on('error', () => {});
@@ -119,7 +150,12 @@ export class PsqlSession {
 		this.output = '';
 		this.errors = '';
 		this.child.stdin.write(`${sql.trimEnd().replace(/;?$/, ';')}\n\\echo ${marker}\n`);
-		await waitUntil(() => this.output.includes(`${marker}\n`) || this.child.exitCode !== null, `psql to finish: ${sql}`, timeoutMs, 5);
+		await waitUntil(
+			() => this.output.includes(`${marker}\n`) || this.child.exitCode !== null,
+			`psql to finish: ${sql}`,
+			timeoutMs,
+			5,
+		);
 		if (this.errors) throw new Error(this.errors.trim());
 		return this.output.slice(0, this.output.indexOf(marker)).trim();
 	}
@@ -135,14 +171,27 @@ export class Cluster {
 	 * gateways: how many to start; coordinator: postgres | zookeeper; gatewayFlags: settings of all gateways;
 	 * postgres: settings of the server; sessionMs: the ZooKeeper session.
 	 */
-	static async start({ gateways = 1, coordinator = 'postgres', gatewayFlags = {}, postgres = {}, sessionMs = 2000 } = {}) {
+	static async start({
+		gateways = 1,
+		coordinator = 'postgres',
+		gatewayFlags = {},
+		postgres = {},
+		sessionMs = 2000,
+	} = {}) {
 		const cluster = new Cluster();
 		const { bin, gateway } = build();
 		cluster.bin = bin;
 		cluster.coordinator = coordinator;
 		cluster.gatewayFlags = gatewayFlags;
 		cluster.sessionMs = sessionMs;
-		cluster.settings = { shared_preload_libraries: 'pg_sheet', shared_buffers: '64MB', 'pg_sheet.cache_size': '32MB', listen_addresses: '', max_connections: 60, ...postgres };
+		cluster.settings = {
+			shared_preload_libraries: 'pg_sheet',
+			shared_buffers: '64MB',
+			'pg_sheet.cache_size': '32MB',
+			listen_addresses: '',
+			max_connections: 60,
+			...postgres,
+		};
 		cluster.gateways = [];
 		cluster.directory = makeDirectory(path.join(os.tmpdir(), 'tests-'));
 		try {
@@ -167,7 +216,8 @@ export class Cluster {
 		fs.copyFileSync(gateway, this.gatewayBinary);
 		fs.chmodSync(this.gatewayBinary, 0o755);
 		const page = process.env.PG_SHEET_WEB_ROOT ?? path.join(repository, 'gateway', 'web', 'dist');
-		if (fs.existsSync(path.join(page, 'index.html'))) fs.cpSync(page, path.join(this.directory, 'web'), { recursive: true });
+		if (fs.existsSync(path.join(page, 'index.html')))
+			fs.cpSync(page, path.join(this.directory, 'web'), { recursive: true });
 		else fs.writeFileSync(path.join(this.directory, 'web', 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
 		this.jwtKey = crypto.randomBytes(32).toString('hex');
 		writePrivateFile(path.join(this.directory, 'jwt.key'), `k1:${this.jwtKey}\n`);
@@ -179,18 +229,41 @@ export class Cluster {
 
 	async initializePostgres() {
 		const data = path.join(this.directory, 'data');
-		await mustRunAs(path.join(this.bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8', '--no-instructions', '--no-sync']);
+		await mustRunAs(path.join(this.bin, 'initdb'), [
+			'-D',
+			data,
+			'-U',
+			'postgres',
+			'-A',
+			'trust',
+			'--data-checksums',
+			'--encoding=UTF8',
+			'--locale=C.UTF-8',
+			'--no-instructions',
+			'--no-sync',
+		]);
 		await this.startPostgres();
-		await mustRunAs(path.join(this.bin, 'psql'), ['-XqAt', '-c', `CREATE DATABASE ${database}`, this.conninfo('postgres', 'postgres')]);
+		await mustRunAs(path.join(this.bin, 'psql'), [
+			'-XqAt',
+			'-c',
+			`CREATE DATABASE ${database}`,
+			this.conninfo('postgres', 'postgres'),
+		]);
 		await this.psql('CREATE EXTENSION pg_sheet; CREATE ROLE gateway LOGIN IN ROLE sheet_gateway');
 	}
 
 	async startPostgres() {
 		const settings = Object.entries(this.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 		const args = ['-D', path.join(this.directory, 'data'), '-k', path.join(this.directory, 'socket'), ...settings];
-		this.postgres = Service.spawn('postgres', path.join(this.bin, 'postgres'), args, { log: path.join(this.directory, 'log', 'postgres.log'), deathSignal: 'SIGQUIT' });
+		this.postgres = Service.spawn('postgres', path.join(this.bin, 'postgres'), args, {
+			log: path.join(this.directory, 'log', 'postgres.log'),
+			deathSignal: 'SIGQUIT',
+		});
 		const probe = ['-q', '-d', this.conninfo('postgres', 'postgres')];
-		await this.postgres.waitReady(async () => (await runAs(path.join(this.bin, 'pg_isready'), probe)).code === 0, 60000);
+		await this.postgres.waitReady(
+			async () => (await runAs(path.join(this.bin, 'pg_isready'), probe)).code === 0,
+			60000,
+		);
 	}
 
 	/** mode: fast (SIGINT) or immediate (SIGQUIT). */
@@ -205,7 +278,10 @@ export class Cluster {
 
 	/** Runs statements with psql and returns its output, unaligned, without headers; throws when one fails. */
 	psql(sql, { role = 'postgres', timeoutMs = 60000 } = {}) {
-		return mustRunAs(path.join(this.bin, 'psql'), ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', '-', this.conninfo(role)], { input: sql, timeoutMs }).then((output) => output.trimEnd());
+		return mustRunAs(path.join(this.bin, 'psql'), ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', '-', this.conninfo(role)], {
+			input: sql,
+			timeoutMs,
+		}).then((output) => output.trimEnd());
 	}
 
 	/** The rows of one query, as objects. */
@@ -225,16 +301,33 @@ export class Cluster {
 		fs.writeFileSync(
 			path.join(home, 'zoo.cfg'),
 			[
-				'tickTime=500', 'minSessionTimeout=1000', 'maxSessionTimeout=60000', `dataDir=${home}/data`, `clientPort=${this.zookeeperPort}`,
-				'clientPortAddress=127.0.0.1', 'maxClientCnxns=0', 'admin.enableServer=false', '4lw.commands.whitelist=*', '',
+				'tickTime=500',
+				'minSessionTimeout=1000',
+				'maxSessionTimeout=60000',
+				`dataDir=${home}/data`,
+				`clientPort=${this.zookeeperPort}`,
+				'clientPortAddress=127.0.0.1',
+				'maxClientCnxns=0',
+				'admin.enableServer=false',
+				'4lw.commands.whitelist=*',
+				'',
 			].join('\n'),
 		);
 		this.zookeeper = Service.spawn(
 			'zookeeper',
 			'java',
 			[
-				'-Xms16m', '-Xmx64m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto', '-Djava.awt.headless=true', '-Dzookeeper.jmx.log4j.disable=true',
-				'-cp', '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar', 'org.apache.zookeeper.server.quorum.QuorumPeerMain', path.join(home, 'zoo.cfg'),
+				'-Xms16m',
+				'-Xmx64m',
+				'-XX:+UseSerialGC',
+				'-XX:TieredStopAtLevel=1',
+				'-Xshare:auto',
+				'-Djava.awt.headless=true',
+				'-Dzookeeper.jmx.log4j.disable=true',
+				'-cp',
+				'/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar',
+				'org.apache.zookeeper.server.quorum.QuorumPeerMain',
+				path.join(home, 'zoo.cfg'),
 			],
 			{ log: path.join(this.directory, 'log', 'zookeeper.log'), cwd: this.directory },
 		);

@@ -115,7 +115,9 @@ export class Service {
 				problem = error;
 			}
 			if (!this.alive || Date.now() > end) {
-				throw new Error(`${this.name} did not start: ${problem?.message ?? 'no answer'}\n--- end of ${this.log}\n${this.logTail()}`);
+				throw new Error(
+					`${this.name} did not start: ${problem?.message ?? 'no answer'}\n--- end of ${this.log}\n${this.logTail()}`,
+				);
 			}
 			await sleep(20);
 		}
@@ -157,7 +159,12 @@ export class Service {
 export function runAs(command, args, { input, env = {}, timeoutMs = 60000 } = {}) {
 	return new Promise((resolve, reject) => {
 		const words = [...serviceWords('SIGKILL'), command, ...args];
-		const child = spawn(words[0], words.slice(1), { env: serviceEnvironment(env), cwd: '/', timeout: timeoutMs, killSignal: 'SIGKILL' });
+		const child = spawn(words[0], words.slice(1), {
+			env: serviceEnvironment(env),
+			cwd: '/',
+			timeout: timeoutMs,
+			killSignal: 'SIGKILL',
+		});
 		const out = [];
 		const err = [];
 		child.stdout.on('data', (data) => out.push(data));
@@ -175,7 +182,9 @@ export function runAs(command, args, { input, env = {}, timeoutMs = 60000 } = {}
 export async function mustRunAs(command, args, options) {
 	const result = await runAs(command, args, options);
 	if (result.code !== 0) {
-		throw new Error(`${command} ${args.join(' ')}: exit ${result.code ?? result.signal}\n${result.stdout}${result.stderr}`);
+		throw new Error(
+			`${command} ${args.join(' ')}: exit ${result.code ?? result.signal}\n${result.stdout}${result.stderr}`,
+		);
 	}
 	return result.stdout;
 }
@@ -248,7 +257,8 @@ function processIsGone(pid) {
 function endEverything() {
 	const nap = new Int32Array(new SharedArrayBuffer(4));
 	for (const service of running) service.signalGroup(service.deathSignal);
-	for (let i = 0; i < 300 && [...running].some((service) => !processIsGone(service.pid)); i++) Atomics.wait(nap, 0, 0, 10);
+	for (let i = 0; i < 300 && [...running].some((service) => !processIsGone(service.pid)); i++)
+		Atomics.wait(nap, 0, 0, 10);
 	for (const service of running) service.signalGroup('SIGKILL');
 	running.clear();
 	for (const directory of directories) {
@@ -261,6 +271,10 @@ function endEverything() {
 }
 
 process.on('exit', endEverything);
-for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
+for (const [signal, code] of [
+	['SIGINT', 130],
+	['SIGTERM', 143],
+	['SIGHUP', 129],
+]) {
 	process.once(signal, () => process.exit(code));
 }

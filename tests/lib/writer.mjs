@@ -11,7 +11,19 @@ const window = 40;
 export class Writer {
 	/** choose() gives the gateway to try next. Each writer has a row of its own. */
 	constructor(name, row, user, fid, choose) {
-		Object.assign(this, { name, row, user, fid, choose, sent: 0, echoed: new Map(), order: [], connections: 0, stopping: false, refused: 0 });
+		Object.assign(this, {
+			name,
+			row,
+			user,
+			fid,
+			choose,
+			sent: 0,
+			echoed: new Map(),
+			order: [],
+			connections: 0,
+			stopping: false,
+			refused: 0,
+		});
 		this.done = this.run();
 	}
 
@@ -79,7 +91,10 @@ export class Writer {
 		const goal = this.echoed.size + count;
 		const end = Date.now() + timeoutMs;
 		while (this.echoed.size < goal) {
-			assert.ok(Date.now() < end, `${this.name}: ${count} more edits were not acknowledged in ${timeoutMs} ms (${this.echoed.size} of ${this.sent} so far, ${this.connections} connections; ${this.lastProblem?.message ?? 'no problem connecting'})`);
+			assert.ok(
+				Date.now() < end,
+				`${this.name}: ${count} more edits were not acknowledged in ${timeoutMs} ms (${this.echoed.size} of ${this.sent} so far, ${this.connections} connections; ${this.lastProblem?.message ?? 'no problem connecting'})`,
+			);
 			await sleep(5);
 		}
 	}

@@ -36,26 +36,49 @@ function setting(name, fallback, low, high) {
 
 /** Where to run: {gateway, psql, gatewayPid, postgresPid, stop}. */
 async function place() {
-	const { PG_SHEET_URL: url, PG_SHEET_DATABASE: conninfo, PG_SHEET_GATEWAY_PID: gatewayPid, PG_SHEET_POSTGRES_PID: postgresPid } = process.env;
+	const {
+		PG_SHEET_URL: url,
+		PG_SHEET_DATABASE: conninfo,
+		PG_SHEET_GATEWAY_PID: gatewayPid,
+		PG_SHEET_POSTGRES_PID: postgresPid,
+	} = process.env;
 	if (url && conninfo && gatewayPid && postgresPid) {
 		const psql = async (sql) => {
-			const { code, stdout, stderr } = await runAs('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', '-', conninfo], { input: sql, timeoutMs: 600000 });
+			const { code, stdout, stderr } = await runAs('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', '-', conninfo], {
+				input: sql,
+				timeoutMs: 600000,
+			});
 			if (code !== 0) throw new Error(stderr);
 			return stdout.trimEnd();
 		};
 		const { port, host } = new URL(url);
-		return { gateway: { port: Number(port), host, url }, psql, gatewayPid: Number(gatewayPid), postgresPid: Number(postgresPid), stop: async () => {} };
+		return {
+			gateway: { port: Number(port), host, url },
+			psql,
+			gatewayPid: Number(gatewayPid),
+			postgresPid: Number(postgresPid),
+			stop: async () => {},
+		};
 	}
 	const cluster = await Cluster.start({ postgres: { shared_buffers: '128MB', 'pg_sheet.cache_size': '128MB' } });
 	const [gateway] = cluster.gateways;
-	return { gateway, psql: (sql) => cluster.psql(sql, { timeoutMs: 600000 }), gatewayPid: gateway.service.pid, postgresPid: cluster.postgres.pid, stop: () => cluster.stop() };
+	return {
+		gateway,
+		psql: (sql) => cluster.psql(sql, { timeoutMs: 600000 }),
+		gatewayPid: gateway.service.pid,
+		postgresPid: cluster.postgres.pid,
+		stop: () => cluster.stop(),
+	};
 }
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK']));
 
 function cpuSeconds(pid) {
 	try {
-		const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+		const fields = fs
+			.readFileSync(`/proc/${pid}/stat`, 'utf8')
+			.replace(/^.*\) /s, '')
+			.split(' ');
 		return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 	} catch {
 		return 0;
@@ -68,11 +91,19 @@ function peakMegabytes(pid) {
 
 /** CPU seconds so far: of the gateway, the generator, and each of PostgreSQL's processes by what it is. */
 function cpuOfAll({ gatewayPid, postgresPid }, generatorPid) {
-	const usage = new Map([['gateway', cpuSeconds(gatewayPid)], ['generator', cpuSeconds(generatorPid)]]);
+	const usage = new Map([
+		['gateway', cpuSeconds(gatewayPid)],
+		['generator', cpuSeconds(generatorPid)],
+	]);
 	for (const name of fs.readdirSync('/proc')) {
 		if (!/^\d+$/.test(name)) continue;
 		try {
-			const parent = Number(fs.readFileSync(`/proc/${name}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1]);
+			const parent = Number(
+				fs
+					.readFileSync(`/proc/${name}/stat`, 'utf8')
+					.replace(/^.*\) /s, '')
+					.split(' ')[1],
+			);
 			if (parent !== postgresPid) continue;
 			const title = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').replace(/\0/g, ' ').trim();
 			const what = /^postgres: (?:\S+: )?(.*?)(?: (?:\[local\]|127\.0\.0\.1).*)?$/.exec(title)?.[1] ?? title;
@@ -86,7 +117,9 @@ function cpuOfAll({ gatewayPid, postgresPid }, generatorPid) {
 
 /** A running generator: its lines, and its input. */
 function startGenerator(args) {
-	const child = spawn(path.join(repository, 'build', 'bench', 'edit_generator'), args.map(String), { stdio: ['pipe', 'pipe', 'inherit'] });
+	const child = spawn(path.join(repository, 'build', 'bench', 'edit_generator'), args.map(String), {
+		stdio: ['pipe', 'pipe', 'inherit'],
+	});
 	const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
 	const line = async () => {
 		const { value, done } = await lines.next();
@@ -107,34 +140,67 @@ async function compareWithModel(psql, fid, result, cellsFile) {
 	const logged = Number(await psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`));
 	if (logged !== result.changed) problems.push(`sheet.log has ${logged} edits, ${result.changed} changed a cell`);
 	const wanted = fs.readFileSync(cellsFile, 'utf8').trim().split('\n').filter(Boolean).sort();
-	const cells = await psql(`SELECT "row", col, CASE WHEN content = repeat('test', length(content) / 4) THEN (length(content) / 4)::text ELSE content END FROM sheet.range(${fid}) WHERE content <> ''`);
+	const cells = await psql(
+		`SELECT "row", col, CASE WHEN content = repeat('test', length(content) / 4) THEN (length(content) / 4)::text ELSE content END FROM sheet.range(${fid}) WHERE content <> ''`,
+	);
 	const got = cells.replace(/\|/g, ' ').split('\n').filter(Boolean).sort();
-	if (JSON.stringify(got) !== JSON.stringify(wanted)) problems.push(`the cells differ: ${got.length} are filled, ${wanted.length} must be`);
+	if (JSON.stringify(got) !== JSON.stringify(wanted))
+		problems.push(`the cells differ: ${got.length} are filled, ${wanted.length} must be`);
 	return { logged, cells: got.length, problems };
 }
 
 function print(result, run, check) {
 	const number = (value, digits = 0) => value.toLocaleString('en-US', { maximumFractionDigits: digits });
 	const rows = [
-		['users, seconds, rate', `${result.users}, ${run.seconds}, ${run.rate ? `${run.rate}/s and user, open loop` : 'unlimited (TCP backpressure only)'}`],
-		['durability', `fsync ${run.fsync}, synchronous_commit ${run.synchronousCommit}: an edit is sent to anybody after its commit`],
+		[
+			'users, seconds, rate',
+			`${result.users}, ${run.seconds}, ${run.rate ? `${run.rate}/s and user, open loop` : 'unlimited (TCP backpressure only)'}`,
+		],
+		[
+			'durability',
+			`fsync ${run.fsync}, synchronous_commit ${run.synchronousCommit}: an edit is sent to anybody after its commit`,
+		],
 		['sent', `${number(result.sent)} edits: ${number(run.json.send_per_user)} a second and user`],
-		['received', `${number(result.received)} edits: ${number(run.json.recv_per_user)} a second and user, ${number(result.total_seconds, 2)} s until the last one`],
+		[
+			'received',
+			`${number(result.received)} edits: ${number(run.json.recv_per_user)} a second and user, ${number(result.total_seconds, 2)} s until the last one`,
+		],
 		['lost, reordered', `${number(result.lost)}, ${number(result.reordered)}; other messages ${result.other_messages}`],
-		['echo latency', `p50 ${result.p50_ms} ms, p90 ${result.p90_ms} ms, p99 ${result.p99_ms} ms, max ${result.max_ms} ms (${number(result.latency_samples)} samples)`],
+		[
+			'echo latency',
+			`p50 ${result.p50_ms} ms, p90 ${result.p90_ms} ms, p99 ${result.p99_ms} ms, max ${result.max_ms} ms (${number(result.latency_samples)} samples)`,
+		],
 		['commits', `${number(run.json.commits_per_s)} a second, ${number(run.json.edits_per_commit, 1)} edits each`],
-		['WAL', `${number(run.wal / 1e6, 1)} MB, ${number(run.wal / Math.max(result.changed, 1), 1)} bytes for each of ${number(result.changed)} logged edits`],
-		['to each user', `${number(result.stream_bytes / 1e6, 1)} MB, ${number(result.stream_bytes / Math.max(result.sent, 1), 1)} bytes an edit`],
+		[
+			'WAL',
+			`${number(run.wal / 1e6, 1)} MB, ${number(run.wal / Math.max(result.changed, 1), 1)} bytes for each of ${number(result.changed)} logged edits`,
+		],
+		[
+			'to each user',
+			`${number(result.stream_bytes / 1e6, 1)} MB, ${number(result.stream_bytes / Math.max(result.sent, 1), 1)} bytes an edit`,
+		],
 		['gateway, peak memory', `${run.peak} MB`],
-		...run.cpu.map(([name, seconds]) => [`CPU of ${name}`, `${number(seconds, 2)} s, ${number((seconds / result.total_seconds) * 100)} % of a core`]),
-		['log and cells', check.problems.length ? check.problems.join('; ') : `as the generator says: ${number(check.logged)} edits logged, ${check.cells} cells`],
+		...run.cpu.map(([name, seconds]) => [
+			`CPU of ${name}`,
+			`${number(seconds, 2)} s, ${number((seconds / result.total_seconds) * 100)} % of a core`,
+		]),
+		[
+			'log and cells',
+			check.problems.length
+				? check.problems.join('; ')
+				: `as the generator says: ${number(check.logged)} edits logged, ${check.cells} cells`,
+		],
 	];
 	for (const [name, text] of rows) process.stdout.write(`${name.padEnd(24)} ${text}\n`);
 	process.stdout.write(`${JSON.stringify(run.json)}\n`);
 }
 
 async function main() {
-	const [users, seconds, rate] = [setting('USERS', 10, 1, 500), setting('SECONDS', 10, 0.1, 600), setting('RATE', 0, 0, 1e7)];
+	const [users, seconds, rate] = [
+		setting('USERS', 10, 1, 500),
+		setting('SECONDS', 10, 0.1, 600),
+		setting('RATE', 0, 0, 1e7),
+	];
 	execFileSync('make', ['-s', '-C', here], { stdio: ['ignore', 'ignore', 'inherit'] });
 	const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-edit-'));
 	process.on('exit', () => fs.rmSync(temporary, { recursive: true, force: true }));
@@ -164,7 +230,9 @@ async function main() {
 			peak: peakMegabytes(site.gatewayPid),
 			fsync: await site.psql('SHOW fsync'),
 			synchronousCommit: await site.psql('SHOW synchronous_commit'),
-			cpu: [...cpuAfter].map(([name, value]) => [name, value - (cpuBefore.get(name) ?? 0)]).filter(([name, value]) => value >= 0.05 || !name.startsWith('postgres')),
+			cpu: [...cpuAfter]
+				.map(([name, value]) => [name, value - (cpuBefore.get(name) ?? 0)])
+				.filter(([name, value]) => value >= 0.05 || !name.startsWith('postgres')),
 			json: {
 				recv_per_user: Math.round(result.received / users / result.total_seconds),
 				send_per_user: Math.round(result.sent / users / result.send_seconds),
