@@ -1,0 +1,182 @@
+// api.ts - HTTP with the gateways: v1 routes as functions, the gateways that we know of, and where a sheet is.
+//
+// Any gateway answers most requests. When one does not answer, the others that were heard of are tried. A request that
+// makes something new is tried again only when it cannot have arrived.
+import { Msg, parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from './protocol';
+import type { Answer, LogEntry, Route, SheetInfo } from './protocol';
+import type { Session } from './session';
+
+const timeoutMs = 10000;
+const membersKey = 'pg_sheet.gateways';
+
+/** A refusal, by its number, or a gateway that does not answer (msg null). */
+export class ApiError extends Error {
+	constructor(readonly msg: number | null, readonly detail = '') {
+		super(msg === null ? 'no gateway answers' : `refused: ${msg}`);
+	}
+}
+
+/** This page's own gateway first, then those heard of. */
+export function knownGateways(): string[] {
+	let stored: unknown = [];
+	try {
+		stored = JSON.parse(sessionStorage.getItem(membersKey) ?? '[]');
+	} catch {
+		// Somebody else's entry.
+	}
+	const others = Array.isArray(stored) ? stored.filter((url): url is string => typeof url === 'string') : [];
+	return [...new Set([location.origin, ...others])];
+}
+
+function noteGateways(urls: string[]): void {
+	const all = [...new Set([...knownGateways(), ...urls])].slice(0, 16);
+	sessionStorage.setItem(membersKey, JSON.stringify(all));
+}
+
+async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
+	const response = await fetch(base + path, { ...init, signal: AbortSignal.timeout(timeoutMs), credentials: 'omit', cache: 'no-store' });
+	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
+	return (await response.json()) as unknown;
+}
+
+/** Tries one gateway after another. */
+async function tryGateways(bases: string[], path: string, init: RequestInit, again: boolean): Promise<unknown> {
+	let problem: unknown;
+	for (const base of bases) {
+		try {
+			return await request(base, path, init);
+		} catch (error) {
+			problem = error;
+			const mayHaveArrived = !(error instanceof TypeError);
+			if (mayHaveArrived && !again) break;
+		}
+	}
+	throw problem instanceof ApiError ? problem : new ApiError(null, String(problem));
+}
+
+export async function post(path: string, body: object, { bases = knownGateways(), again = true } = {}): Promise<Answer> {
+	const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+	return parseAnswer(await tryGateways(bases, path, init, again));
+}
+
+async function call(path: string, body: object, options: { bases?: string[]; again?: boolean } = {}): Promise<unknown> {
+	const answer = await post(path, body, options);
+	if (!answer.success) throw new ApiError(answer.msg);
+	return answer.data;
+}
+
+// ---- accounts -----------------------------------------------------------------------------------------------------------
+
+export async function signIn(username: string, password: string): Promise<Session> {
+	const data = (await call('/login', { username, password })) as { token?: unknown } | null;
+	return sessionOf(data?.token);
+}
+
+export async function register(username: string, email: string, password: string): Promise<Session> {
+	return sessionOf(await call('/register', { username, password, email }, { again: false }));
+}
+
+async function sessionOf(token: unknown): Promise<Session> {
+	if (typeof token !== 'string') throw new ProtocolError('the answer has no token');
+	const user = await account(token);
+	return { token, uid: user.uid, username: user.username };
+}
+
+export async function account(token: string): Promise<{ uid: number; username: string; sheets: SheetInfo[] }> {
+	const data = (await call('/getuser', { token })) as Record<string, unknown> | null;
+	if (typeof data?.username !== 'string' || typeof data.uid !== 'number') throw new ProtocolError('the answer has no user');
+	const sheets = Array.isArray(data.sheets) ? data.sheets.map(parseSheet) : [];
+	sheets.sort((a, b) => b.updatedAt.localeCompare(a.updatedAt) || b.fid - a.fid);
+	return { uid: data.uid, username: data.username, sheets };
+}
+
+// ---- sheets -------------------------------------------------------------------------------------------------------------
+
+export async function newSheet(token: string, name: string): Promise<number> {
+	const fid = await call('/newsheet', { token, name, initRows: 84, initColumns: 60 }, { again: false });
+	if (typeof fid !== 'number') throw new ProtocolError('the answer has no fid');
+	return fid;
+}
+
+export async function deleteSheet(token: string, fid: number): Promise<void> {
+	// The second call purges: it must not be repeated by itself.
+	await call('/deletesheet', { token, fid }, { again: false });
+}
+
+export async function recoverSheet(token: string, fid: number): Promise<void> {
+	await call('/recoversheet', { token, fid }, { again: false });
+}
+
+/** Where a sheet is; asks the gateways one after another. */
+export async function findSheet(token: string, fid: number): Promise<Route> {
+	const init = { headers: { authorization: `Bearer ${token}` } };
+	const value = await tryGateways(knownGateways(), `/v2/sheets/${fid}/route`, init, true);
+	const bean = value as { success?: unknown; msg?: unknown };
+	if (bean && bean.success === false && typeof bean.msg === 'number') throw new ApiError(bean.msg);
+	const route = parseRoute(value);
+	noteGateways([route.http, ...route.members]);
+	return route;
+}
+
+/** Where the socket of a sheet is: the gateway's own word, asked by v1's `query=1`; a refusal is an ApiError. */
+export async function findSocket(token: string, fid: number): Promise<string> {
+	const { http, ws } = await findSheet(token, fid);
+	const query = `token=${encodeURIComponent(token)}&fid=${fid}`;
+	const answer = parseAnswer(await request(http, `/sheetws?${query}&query=1`, {}));
+	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
+	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
+	const url = new URL(elsewhere ?? ws);
+	return `${url.protocol}//${url.host}/sheetws?${query}&nack=1&styles=1`;
+}
+
+/** The routes of one sheet, sent to the gateway that has it. */
+export class SheetApi {
+	constructor(private readonly token: string, readonly fid: number) {}
+
+	private async call(path: string, body: object, again: boolean): Promise<unknown> {
+		const { http } = await findSheet(this.token, this.fid);
+		return call(path, { token: this.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
+	}
+
+	async get(): Promise<SheetInfo> {
+		return parseSheet(await this.call('/getsheet', {}, true));
+	}
+
+	/** The number of the new version; null when nothing changed since the last one. */
+	async commit(): Promise<number | null> {
+		try {
+			return (await this.call('/commitsheet', {}, false)) as number;
+		} catch (error) {
+			if (error instanceof ApiError && error.msg === Msg.NothingToCommit) return null;
+			throw error;
+		}
+	}
+
+	async version(cid: number): Promise<{ columns: number; content: string[] }> {
+		const data = (await this.call('/getsheetchkp', { cid }, true)) as Record<string, unknown> | null;
+		const columns = typeof data?.columns === 'number' ? data.columns : 0;
+		return { columns, content: Array.isArray(data?.content) ? data.content.map(String) : [] };
+	}
+
+	async rollback(cid: number): Promise<void> {
+		await this.call('/rollbacksheet', { cid }, false);
+	}
+
+	/** The entries of a log; none when there is no such log. */
+	async log(lid: number): Promise<LogEntry[]> {
+		try {
+			return parseLog(await this.call('/getsheetlog', { lid }, true));
+		} catch (error) {
+			if (error instanceof ApiError && error.msg === Msg.NoLog) return [];
+			throw error;
+		}
+	}
+
+	async share(username: string, role: string): Promise<void> {
+		await this.call('/sharesheet', { username, role }, false);
+	}
+
+	async shareLink(role: string | null): Promise<void> {
+		await this.call('/sharelink', { role }, false);
+	}
+}

@@ -1,0 +1,279 @@
+// collab.ts - one sheet, live: the socket, its reconnection, own edits until they are confirmed, and the locks of cells.
+//
+// Knows the wire (protocol.ts) and nothing of the grid: what came in goes to a CollabListener. The socket, the clock and
+// the way to find the gateway are given from outside.
+import { encodeEdit, encodeLock, parseMessage, ProtocolError } from './protocol';
+import type { CellEdit, CellLock, CellPlace, Snapshot } from './protocol';
+import { EditQueue } from './queue';
+
+export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'stopped';
+
+export interface Status {
+	state: ConnectionState;
+	/** Own edits that are not confirmed. */
+	unsaved: number;
+	/** When reconnecting: milliseconds until the next try; 0 while trying. */
+	retryIn: number;
+}
+
+export interface CollabListener {
+	/** The whole content, at the start and after each reconnection; own unconfirmed edits are in `overlay`. */
+	onSnapshot(snapshot: Snapshot, overlay: CellEdit[], first: boolean): void;
+	onEdits(edits: CellEdit[]): void;
+	/** All locks of others. */
+	onLocks(locks: CellLock[]): void;
+	onRefused(place: CellPlace, reason: string, wasEdit: boolean): void;
+	onStatus(status: Status): void;
+	/** The gateway will not have us: signed out, no permission, in the trash ... */
+	onStopped(reason: StopReason): void;
+}
+
+export type StopReason = 'token' | 'permission' | 'missing' | 'trash' | 'duplicate' | 'protocol';
+
+/** Where to connect; or a reason never to try again. Throws when no gateway answers. */
+export type FindGateway = () => Promise<{ url: string } | { stop: StopReason }>;
+
+export interface SocketLike {
+	onmessage: ((event: { data: unknown }) => void) | null;
+	onclose: (() => void) | null;
+	send(text: string): void;
+	close(code?: number): void;
+}
+
+export interface CollabSurroundings {
+	findGateway: FindGateway;
+	openSocket(url: string): SocketLike;
+	setTimer(run: () => void, milliseconds: number): () => void;
+	random(): number;
+}
+
+const firstRetryMs = 250;
+const lastRetryMs = 8000;
+/** A connection that brings no content in this time is given up. */
+const snapshotDeadlineMs = 15000;
+/** A held lock is renewed well within its lease of 30 s. */
+const renewLockMs = 10000;
+
+export class Collab {
+	private queue = new EditQueue();
+	private socket: SocketLike | null = null;
+	private state: ConnectionState = 'connecting';
+	private tries = 0;
+	private retryIn = 0;
+	private cancelTimers: (() => void)[] = [];
+	private cancelRenewal: (() => void) | null = null;
+	private locks = new Map<string, CellLock>();
+	private editing: CellPlace | null = null;
+	private attempt = 0;
+	private first = true;
+
+	constructor(
+		private readonly username: string,
+		private readonly surroundings: CollabSurroundings,
+		private readonly listener: CollabListener,
+	) {}
+
+	get unsaved(): number {
+		return this.queue.size;
+	}
+
+	start(): void {
+		void this.connect();
+	}
+
+	/** Ends everything; unconfirmed edits stay unconfirmed. */
+	stop(): void {
+		this.enter('stopped');
+		this.cancelAll();
+		this.setEditing(null);
+		const socket = this.socket;
+		this.socket = null;
+		socket?.close(1000);
+	}
+
+	/** A try at once, for when the browser says that the network is back. */
+	retryNow(): void {
+		if (this.state !== 'reconnecting' || this.retryIn === 0) return;
+		this.cancelAll();
+		void this.connect();
+	}
+
+	/** Own edits, as the grid shows them already. */
+	edit(edits: CellEdit[]): void {
+		for (const edit of edits) this.queue.add(edit);
+		this.flush();
+		this.tell();
+	}
+
+	/** The user opened the editor of a cell (null: closed it). The cell is asked for, and edited meanwhile. */
+	setEditing(place: CellPlace | null): void {
+		const before = this.editing;
+		if (before && place && before.row === place.row && before.col === place.col) return;
+		this.cancelRenewal?.();
+		this.cancelRenewal = null;
+		this.editing = place;
+		if (before) this.sendLock('release', before);
+		if (place) {
+			this.sendLock('acquire', place);
+			this.renewLater();
+		}
+	}
+
+	/** Who else holds a cell. */
+	holderOf(place: CellPlace): string | null {
+		return this.locks.get(keyOf(place))?.username ?? null;
+	}
+
+	isPending(place: CellPlace): boolean {
+		return this.queue.has(place);
+	}
+
+	// ---- connection ---------------------------------------------------------------------------------------------------
+
+	private async connect(): Promise<void> {
+		const attempt = ++this.attempt;
+		this.retryIn = 0;
+		this.tell();
+		let answer: Awaited<ReturnType<FindGateway>>;
+		try {
+			answer = await this.surroundings.findGateway();
+		} catch {
+			if (attempt === this.attempt) this.retryLater();
+			return;
+		}
+		if (attempt !== this.attempt || this.state === 'stopped') return;
+		if ('stop' in answer) {
+			this.end(answer.stop);
+			return;
+		}
+		const socket = this.surroundings.openSocket(answer.url);
+		this.socket = socket;
+		socket.onmessage = (event) => {
+			if (socket === this.socket && typeof event.data === 'string') this.receive(event.data);
+		};
+		socket.onclose = () => {
+			if (socket === this.socket) this.lost();
+		};
+		this.cancelTimers.push(
+			this.surroundings.setTimer(() => {
+				if (socket !== this.socket || this.state === 'connected') return;
+				this.lost();
+				socket.close();
+			}, snapshotDeadlineMs),
+		);
+	}
+
+	private lost(): void {
+		this.socket = null;
+		this.cancelAll();
+		this.retryLater();
+	}
+
+	private retryLater(): void {
+		if (this.state === 'stopped') return;
+		this.state = 'reconnecting';
+		const span = Math.min(lastRetryMs, firstRetryMs * 2 ** this.tries++);
+		this.retryIn = Math.round(span * (0.5 + this.surroundings.random() / 2));
+		this.cancelTimers.push(this.surroundings.setTimer(() => void this.connect(), this.retryIn));
+		this.tell();
+	}
+
+	private end(reason: StopReason): void {
+		this.stop();
+		this.listener.onStopped(reason);
+	}
+
+	private cancelAll(): void {
+		for (const cancel of this.cancelTimers) cancel();
+		this.cancelTimers = [];
+		this.attempt++;
+	}
+
+	private enter(state: ConnectionState): void {
+		this.state = state;
+		this.tell();
+	}
+
+	private tell(): void {
+		this.listener.onStatus({ state: this.state, unsaved: this.queue.size, retryIn: this.retryIn });
+	}
+
+	// ---- messages -----------------------------------------------------------------------------------------------------
+
+	private receive(text: string): void {
+		let message: ReturnType<typeof parseMessage>;
+		try {
+			message = parseMessage(text);
+		} catch (error) {
+			if (!(error instanceof ProtocolError)) throw error;
+			// Content that we cannot read: what we show might be wrong from here on.
+			this.end('protocol');
+			return;
+		}
+		if (!message) return;
+		switch (message.type) {
+			case 'onConn':
+				this.welcome(message.snapshot);
+				break;
+			case 'acquire':
+			case 'release':
+				this.noteLock(message.type, message.lock);
+				break;
+			case 'modify':
+				if (this.queue.receive(message.edit, message.username === this.username) === 'show') this.listener.onEdits([message.edit]);
+				this.tell();
+				break;
+			case 'refused':
+				this.refused(message.place, message.reason, message.content);
+				break;
+		}
+	}
+
+	private welcome(snapshot: Snapshot): void {
+		this.tries = 0;
+		this.cancelAll();
+		const { columns, content } = snapshot;
+		this.queue.resume(({ row, col }) => (col < columns ? (content[row * columns + col] ?? '') : ''));
+		this.locks.clear();
+		for (const lock of snapshot.locks) if (lock.username !== this.username) this.locks.set(keyOf(lock), lock);
+		this.listener.onSnapshot(snapshot, this.queue.overlay(), this.first);
+		this.first = false;
+		this.listener.onLocks([...this.locks.values()]);
+		this.enter('connected');
+		if (this.editing) this.sendLock('acquire', this.editing);
+		this.flush();
+	}
+
+	private noteLock(kind: 'acquire' | 'release', lock: CellLock): void {
+		if (kind === 'acquire' && lock.username !== this.username) this.locks.set(keyOf(lock), lock);
+		else if (!this.locks.delete(keyOf(lock))) return;
+		this.listener.onLocks([...this.locks.values()]);
+	}
+
+	private refused(place: CellPlace, reason: string, content: string | null): void {
+		const { wasEdit, showContent } = this.queue.refuse(place);
+		if (showContent && content !== null) this.listener.onEdits([{ ...place, content }]);
+		this.listener.onRefused(place, reason, wasEdit);
+		this.tell();
+	}
+
+	private flush(): void {
+		if (this.state !== 'connected' || !this.socket) return;
+		for (const edit of this.queue.takeUnsent()) this.socket.send(encodeEdit(edit));
+	}
+
+	private sendLock(kind: 'acquire' | 'release', place: CellPlace): void {
+		if (this.state === 'connected') this.socket?.send(encodeLock(kind, place));
+	}
+
+	private renewLater(): void {
+		this.cancelRenewal = this.surroundings.setTimer(() => {
+			if (this.editing) this.sendLock('acquire', this.editing);
+			this.renewLater();
+		}, renewLockMs);
+	}
+}
+
+function keyOf(place: CellPlace): string {
+	return `${place.row},${place.col}`;
+}

@@ -1,0 +1,67 @@
+// main.ts - which page is shown: the form to sign in, the list of sheets (/), or a sheet (/?id=FID).
+import './style.css';
+import { language, t } from './i18n';
+import { showSheets } from './pages/sheets';
+import { showSignIn } from './pages/sign-in';
+import { endSession, loadSession, saveSession } from './session';
+import { h, notify } from './dom';
+
+export interface Navigation {
+	toList(): void;
+	toSheet(fid: number): void;
+	/** Ends the session; `expired` tells the user that it was not their doing. */
+	signOut(expired?: boolean): void;
+}
+
+const root = document.querySelector<HTMLElement>('#app')!;
+document.documentElement.lang = language;
+let leave: (() => void) | null = null;
+
+const navigation: Navigation = {
+	toList: () => go('/'),
+	toSheet: (fid) => go(`/?id=${fid}`),
+	signOut(expired = false) {
+		endSession();
+		if (expired) notify(t('signin.expired'), 'problem');
+		void show();
+	},
+};
+
+function go(address: string): void {
+	history.pushState(null, '', address);
+	void show();
+}
+
+function sheetOfAddress(): number | null {
+	const id = new URLSearchParams(location.search).get('id') ?? '';
+	return /^[1-9][0-9]{0,15}$/.test(id) ? Number(id) : null;
+}
+
+async function show(): Promise<void> {
+	leave?.();
+	leave = null;
+	root.replaceChildren();
+	const session = loadSession();
+	const fid = sheetOfAddress();
+	if (!session) {
+		document.title = `${t('signin.title')} – ${t('product')}`;
+		showSignIn(root, (signedIn) => {
+			saveSession(signedIn);
+			void show();
+		});
+		return;
+	}
+	if (fid === null) {
+		document.title = `${t('sheets.title')} – ${t('product')}`;
+		leave = showSheets(root, session, navigation);
+		return;
+	}
+	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
+	// The grid is most of the page's weight: it comes when a sheet is opened.
+	const { showEditor } = await import('./pages/editor');
+	root.replaceChildren();
+	leave = showEditor(root, session, fid, navigation);
+}
+
+window.addEventListener('popstate', () => void show());
+void show();

@@ -1,0 +1,215 @@
+// editor.ts - a sheet, open: the grid, the live connection, and what is around them.
+import { ApiError, findSocket, SheetApi } from '../api';
+import { EditBatch, nextFrame } from '../batch';
+import { Collab } from '../collab';
+import type { CollabListener, FindGateway, SocketLike, Status, StopReason } from '../collab';
+import { button, h, notify } from '../dom';
+import { attempt } from '../errors';
+import { language, t, tOr } from '../i18n';
+import type { Navigation } from '../main';
+import { cellName } from '../a1';
+import { Msg } from '../protocol';
+import type { CellEdit, CellPlace } from '../protocol';
+import type { Session } from '../session';
+import { openHistory } from './history';
+import { openShare } from './share';
+import { openVersions } from './versions';
+import { createUniverView } from '../view/univer';
+import type { UniverView } from '../view/univer';
+import { nameToolbarButtons } from '../view/labels';
+
+const stopOf = new Map<number, StopReason>([
+	[Msg.InvalidToken, 'token'],
+	[Msg.NoPermission, 'permission'],
+	[Msg.NoSheet, 'missing'],
+	[Msg.InTrash, 'trash'],
+	[Msg.DupConnection, 'duplicate'],
+]);
+
+function gatewayFinder(session: Session, fid: number): FindGateway {
+	return async () => {
+		try {
+			return { url: await findSocket(session.token, fid) };
+		} catch (error) {
+			const stop = error instanceof ApiError && error.msg !== null ? stopOf.get(error.msg) : undefined;
+			if (stop) return { stop };
+			throw error;
+		}
+	};
+}
+
+function statusText({ state, unsaved }: Status): string {
+	if (state === 'stopped') return t('status.stopped');
+	if (state === 'connecting') return t('status.connecting');
+	if (state === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
+	return unsaved ? t('status.saving', { count: unsaved }) : t('status.saved');
+}
+
+export function showEditor(root: HTMLElement, session: Session, fid: number, navigation: Navigation): () => void {
+	const sheetApi = new SheetApi(session.token, fid);
+	const title = h('h1', { class: 'sheet-name' }, '…');
+	const status = h('span', { class: 'status', role: 'status', 'data-state': 'connecting' }, t('status.connecting'));
+	const grid = h('div', { class: 'grid', 'aria-label': t('editor.grid'), role: 'application' });
+	const reader = h('div', { class: 'visually-hidden', 'aria-live': 'polite', id: 'cell-reader' });
+	const drawers = h('div', { class: 'drawers' });
+	const context = { session, sheetApi, drawers };
+	let view: UniverView | null = null;
+	let viewComing: Promise<void> | null = null;
+	let gone = false;
+
+	const batch = new EditBatch(nextFrame, (edits) => view?.apply(edits.filter((edit) => !collab.isPending(edit))));
+	const listener: CollabListener = {
+		onSnapshot(snapshot, overlay) {
+			batch.clear();
+			title.textContent = snapshot.name || t('sheets.unnamed');
+			document.title = `${title.textContent} – ${t('product')}`;
+			if (view) {
+				view.load(snapshot, overlay);
+				return;
+			}
+			// Edits that come while the grid is being made wait in the batch.
+			viewComing ??= makeView().then(() => {
+				view?.load(latest.snapshot, latest.overlay);
+				batch.flush();
+				view?.showLocks(latest.locks);
+			});
+			latest.snapshot = snapshot;
+			latest.overlay = overlay;
+		},
+		onEdits: (edits) => batch.add(edits),
+		onLocks(locks) {
+			latest.locks = locks;
+			view?.showLocks(locks);
+		},
+		onRefused(place, reason, wasEdit) {
+			const holder = collab.holderOf(place);
+			const values = { cell: cellName(place.row, place.col), reason, name: holder ?? '' };
+			if (!wasEdit) view?.cancelEditing();
+			notify(holder ? t('lock.held', values) : tOr(`refused.${reason}`, 'refused.other', values), 'problem');
+		},
+		onStatus(next) {
+			const text = statusText(next);
+			if (status.textContent !== text) status.textContent = text;
+			status.dataset.state = next.state === 'connected' && next.unsaved ? 'saving' : next.state;
+			status.dataset.unsaved = String(next.unsaved);
+		},
+		onStopped(reason) {
+			if (reason === 'token') {
+				navigation.signOut(true);
+				return;
+			}
+			view?.setReadOnly(true);
+			showStopped(reason);
+		},
+	};
+	const latest = { snapshot: { name: '', columns: 1, content: [] as string[], locks: [], styles: [] } as Parameters<CollabListener['onSnapshot']>[0], overlay: [] as CellEdit[], locks: [] as Parameters<CollabListener['onLocks']>[0] };
+
+	const collab = new Collab(
+		session.username,
+		{
+			findGateway: gatewayFinder(session, fid),
+			openSocket: (url) => new WebSocket(url) as SocketLike,
+			setTimer(run, milliseconds) {
+				const timer = setTimeout(run, milliseconds);
+				return () => clearTimeout(timer);
+			},
+			random: Math.random,
+		},
+		listener,
+	);
+
+	async function makeView(): Promise<void> {
+		const made = await createUniverView(grid, language, {
+			onLocalEdits(edits) {
+				batch.forget(edits);
+				collab.edit(edits);
+			},
+			lockHolder(place: CellPlace) {
+				const name = collab.holderOf(place);
+				if (name) notify(t('lock.held', { name, cell: cellName(place.row, place.col) }), 'problem');
+				return name;
+			},
+			onEditing: (place) => collab.setEditing(place),
+			onBlocked: (kind) => notify(t(`blocked.${kind}`), 'problem'),
+			onSelection: (place) => readCell(place),
+		});
+		if (gone) {
+			made.dispose();
+			return;
+		}
+		view = made;
+		stopNaming = nameToolbarButtons(grid);
+	}
+	let stopNaming = () => {};
+
+	function readCell(place: CellPlace): void {
+		if (!view) return;
+		const holder = collab.holderOf(place);
+		reader.textContent = view.describe(place.row, place.col) + (holder ? `, ${t('lock.held', { name: holder, cell: '' })}` : '');
+	}
+
+	function showStopped(reason: StopReason): void {
+		const retry = button(t('retry'), () => location.reload());
+		const text = h('p', {}, t(`stopped.${reason}`));
+		root.querySelector('.stopped')?.remove();
+		root.append(h('div', { class: 'stopped', role: 'alert' }, text, h('p', {}, button(t('editor.back'), () => navigation.toList(), { class: 'primary' }), ' ', retry)));
+	}
+
+	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
+		if (collab.unsaved > 0) event.preventDefault();
+	};
+	const online = () => collab.retryNow();
+	const visible = () => {
+		if (document.hidden) return;
+		batch.flush();
+		collab.retryNow();
+	};
+	window.addEventListener('beforeunload', askBeforeLeaving);
+	window.addEventListener('online', online);
+	document.addEventListener('visibilitychange', visible);
+
+	const save = async () => {
+		await attempt(async () => {
+			const cid = await sheetApi.commit();
+			notify(cid === null ? t('versions.nothing') : t('versions.saved', { cid }));
+		});
+	};
+	root.append(
+		h(
+			'header',
+			{ class: 'bar' },
+			h('a', {
+				href: '/',
+				class: 'back',
+				click: (event) => {
+					event.preventDefault();
+					if (collab.unsaved === 0 || window.confirm(t('editor.leave', { count: collab.unsaved }))) navigation.toList();
+				},
+			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', {}, t('editor.back'))),
+			title,
+			status,
+			h('span', { class: 'space' }),
+			button(t('versions.save'), () => void save()),
+			button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
+			button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
+			button(t('share.title'), () => openShare(context), { class: 'primary', 'aria-haspopup': 'dialog' }),
+			h('span', { class: 'user' }, session.username),
+		),
+		h('main', { class: 'editor' }, grid, drawers),
+		reader,
+	);
+	collab.start();
+
+	// For people with the console open, and for tests: what a cell holds and shows.
+	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null } });
+
+	return () => {
+		gone = true;
+		window.removeEventListener('beforeunload', askBeforeLeaving);
+		window.removeEventListener('online', online);
+		document.removeEventListener('visibilitychange', visible);
+		stopNaming();
+		collab.stop();
+		view?.dispose();
+	};
+}

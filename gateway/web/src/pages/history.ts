@@ -1,0 +1,59 @@
+// history.ts - the drawer of the log: who wrote what when, of the open log and the sealed ones before it.
+import { cellName } from '../a1';
+import { button, h } from '../dom';
+import { explain } from '../errors';
+import { formatTime, t } from '../i18n';
+import type { LogEntry } from '../protocol';
+import { openDrawer } from './drawer';
+import type { EditorContext } from './drawer';
+
+const entriesAtOnce = 200;
+
+export function openHistory(context: EditorContext): void {
+	const { sheetApi } = context;
+	const { body, isOpen } = openDrawer(context, 'history', t('history.title'));
+	const list = h('ol', { class: 'entries' });
+	const more = button(t('history.more'), () => void next());
+	const problem = h('p', { class: 'problem', role: 'alert' });
+	const again = button(t('history.refresh'), () => void start());
+	body.append(h('p', {}, t('history.help')), again, list, problem, more);
+	/** Entries read and not shown yet, newest first, and the log to read after them. */
+	let waiting: LogEntry[] = [];
+	let nextLog = 0;
+
+	async function start(): Promise<void> {
+		waiting = [];
+		list.replaceChildren();
+		problem.textContent = '';
+		try {
+			nextLog = (await sheetApi.get()).lastVersion + 1;
+			await next();
+			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t('history.none')));
+		} catch (error) {
+			problem.textContent = explain(error);
+		}
+	}
+
+	async function next(): Promise<void> {
+		more.hidden = true;
+		try {
+			while (waiting.length < entriesAtOnce && nextLog >= 1) waiting.push(...(await sheetApi.log(nextLog--)).reverse());
+			if (!isOpen()) return;
+			list.append(...waiting.splice(0, entriesAtOnce).map(entry));
+			more.hidden = waiting.length === 0 && nextLog < 1;
+		} catch (error) {
+			problem.textContent = explain(error);
+		}
+	}
+
+	more.hidden = true;
+	void start();
+}
+
+function entry(log: LogEntry): HTMLElement {
+	const time = h('time', { datetime: log.timestamp }, formatTime(log.timestamp));
+	const who = h('span', { class: 'who' }, log.username || t('history.nobody'));
+	if (log.row < 0) return h('li', { class: 'commit' }, h('strong', {}, t('history.commit', { cid: log.lid })), who, time);
+	const change = h('span', { class: 'change' }, h('del', {}, log.old || ' '), h('span', { 'aria-hidden': 'true' }, ' → '), h('ins', {}, log.new || ' '));
+	return h('li', {}, h('strong', {}, cellName(log.row, log.col)), who, time, change);
+}

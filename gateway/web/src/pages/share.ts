@@ -1,0 +1,62 @@
+// share.ts - who else may use the sheet: by name and role, and everybody who is signed in and has the link.
+import { button, field, h, notify, openDialog } from '../dom';
+import { explain } from '../errors';
+import { t } from '../i18n';
+import type { EditorContext } from './drawer';
+
+const roles = ['editor', 'commenter', 'viewer', 'owner'];
+
+function roleChoice(label: string, choices: string[]): { row: HTMLElement; select: HTMLSelectElement } {
+	const id = `role-${label.length}-${choices.length}`;
+	const select = h('select', { id }, ...choices.map((role) => h('option', { value: role }, t(`role.${role}`))));
+	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), select), select };
+}
+
+export function openShare({ sheetApi }: EditorContext): void {
+	const name = field(t('signin.username'), { name: 'share-name', required: true, autocomplete: 'off' });
+	const role = roleChoice(t('share.role'), roles);
+	const problem = h('p', { class: 'problem', role: 'alert' });
+	const linkRole = roleChoice(t('share.linkRole'), ['off', 'viewer', 'commenter', 'editor']);
+	const address = `${location.origin}/?id=${sheetApi.fid}`;
+	const link = field(t('share.link'), { value: address, readonly: true });
+
+	async function run(work: () => Promise<void>, done: string): Promise<void> {
+		problem.textContent = '';
+		try {
+			await work();
+			notify(done);
+		} catch (error) {
+			problem.textContent = explain(error);
+		}
+	}
+	const share = (event: Event) => {
+		event.preventDefault();
+		const username = name.input.value.trim();
+		const chosen = role.select.value;
+		void run(async () => {
+			await sheetApi.share(username, chosen);
+			name.input.value = '';
+		}, t('share.done', { name: username, role: t(`role.${chosen}`) }));
+	};
+	const setLink = () => {
+		const chosen = linkRole.select.value === 'off' ? null : linkRole.select.value;
+		void run(() => sheetApi.shareLink(chosen), t(chosen ? 'share.linkOn' : 'share.linkOff'));
+	};
+	const copy = () => {
+		link.input.select();
+		const copied = navigator.clipboard?.writeText(address) ?? Promise.reject(new Error('no clipboard'));
+		copied.then(
+			() => notify(t('share.copied')),
+			() => notify(t('share.copyByHand')),
+		);
+	};
+	openDialog(
+		t('share.heading'),
+		h('form', { class: 'inline', submit: share }, name.row, role.row, h('button', { type: 'submit', class: 'primary' }, t('share.add'))),
+		h('h3', {}, t('share.byLink')),
+		h('p', {}, t('share.linkHelp')),
+		h('div', { class: 'inline' }, linkRole.row, button(t('share.setLink'), setLink)),
+		h('div', { class: 'inline' }, link.row, button(t('share.copy'), copy)),
+		problem,
+	);
+}

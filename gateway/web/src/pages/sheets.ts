@@ -1,0 +1,136 @@
+// sheets.ts - the list of sheets: own and shared ones, the last used first; new ones, and the trash.
+import { account, deleteSheet, newSheet, recoverSheet } from '../api';
+import { button, confirmDialog, field, h, openDialog } from '../dom';
+import { attempt, explain, isSignedOut } from '../errors';
+import { formatTime, t } from '../i18n';
+import type { Navigation } from '../main';
+import type { SheetInfo } from '../protocol';
+import type { Session } from '../session';
+import { languageSwitch } from './sign-in';
+
+export function isOwn(sheet: SheetInfo, session: Session): boolean {
+	return sheet.owner === session.username || sheet.owner === session.uid;
+}
+
+export function showSheets(root: HTMLElement, session: Session, navigation: Navigation): () => void {
+	let gone = false;
+	let trash = false;
+	let sheets: SheetInfo[] = [];
+	const list = h('div', { class: 'list' }, h('p', { role: 'status' }, t('sheets.loading')));
+	const tabs = [
+		button(t('sheets.current'), () => turn(false)),
+		button(t('sheets.trash'), () => turn(true)),
+	];
+
+	function turn(toTrash: boolean): void {
+		trash = toTrash;
+		draw();
+	}
+
+	async function load(): Promise<void> {
+		try {
+			sheets = (await account(session.token)).sheets;
+			if (!gone) draw();
+		} catch (error) {
+			if (gone) return;
+			if (isSignedOut(error)) navigation.signOut(true);
+			else list.replaceChildren(h('p', { class: 'problem', role: 'alert' }, explain(error)), button(t('retry'), () => void load()));
+		}
+	}
+
+	function draw(): void {
+		tabs.forEach((tab, i) => tab.setAttribute('aria-pressed', String(trash === (i === 1))));
+		const shown = sheets.filter((sheet) => sheet.isDeleted === trash);
+		if (shown.length === 0) {
+			list.replaceChildren(h('p', { class: 'empty' }, t(trash ? 'sheets.noTrash' : 'sheets.none')));
+			return;
+		}
+		const head = h('tr', {}, h('th', { scope: 'col' }, t('sheets.name')), h('th', { scope: 'col' }, t('sheets.owner')), h('th', { scope: 'col' }, t('sheets.used')), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))));
+		list.replaceChildren(h('table', {}, h('thead', {}, head), h('tbody', {}, ...shown.map(row))));
+	}
+
+	function row(sheet: SheetInfo): HTMLElement {
+		const own = isOwn(sheet, session);
+		const name = sheet.name || t('sheets.unnamed');
+		const link = h('a', { href: `/?id=${sheet.fid}`, click: follow(sheet.fid) }, name);
+		const actions = own ? (trash ? [recoverButton(sheet, name), purgeButton(sheet, name)] : [trashButton(sheet, name)]) : [];
+		return h(
+			'tr',
+			{},
+			h('td', {}, trash ? name : link),
+			h('td', {}, own ? t('sheets.me') : typeof sheet.owner === 'string' ? sheet.owner : t('sheets.shared')),
+			h('td', {}, h('time', { datetime: sheet.updatedAt }, formatTime(sheet.updatedAt))),
+			h('td', { class: 'actions' }, ...actions),
+		);
+	}
+
+	const follow = (fid: number) => (event: Event) => {
+		const click = event as MouseEvent;
+		if (click.ctrlKey || click.metaKey || click.shiftKey || click.button !== 0) return;
+		event.preventDefault();
+		navigation.toSheet(fid);
+	};
+
+	function trashButton(sheet: SheetInfo, name: string): HTMLElement {
+		const run = () => attempt(() => deleteSheet(session.token, sheet.fid)).then(load);
+		return button(t('sheets.toTrash'), () => void run(), { 'aria-label': t('sheets.toTrashOf', { name }) });
+	}
+
+	function recoverButton(sheet: SheetInfo, name: string): HTMLElement {
+		const run = () => attempt(() => recoverSheet(session.token, sheet.fid)).then(load);
+		return button(t('sheets.recover'), () => void run(), { 'aria-label': t('sheets.recoverOf', { name }) });
+	}
+
+	function purgeButton(sheet: SheetInfo, name: string): HTMLElement {
+		const run = async () => {
+			if (!(await confirmDialog(t('sheets.purge'), t('sheets.purgeQuestion', { name }), t('sheets.purge'), true))) return;
+			await attempt(() => deleteSheet(session.token, sheet.fid));
+			await load();
+		};
+		return button(t('sheets.purge'), () => void run(), { class: 'danger', 'aria-label': t('sheets.purgeOf', { name }) });
+	}
+
+	function create(): void {
+		const name = field(t('sheets.newName'), { name: 'name', required: true, maxlength: 200, value: t('sheets.untitled') });
+		const problem = h('p', { class: 'problem', role: 'alert' });
+		const submit = h('button', { type: 'submit', class: 'primary' }, t('sheets.create'));
+		const send = async (event: Event) => {
+			event.preventDefault();
+			submit.disabled = true;
+			try {
+				const fid = await newSheet(session.token, name.input.value.trim());
+				close();
+				navigation.toSheet(fid);
+			} catch (error) {
+				problem.textContent = explain(error);
+			} finally {
+				submit.disabled = false;
+			}
+		};
+		const { close } = openDialog(t('sheets.new'), h('form', { submit: (event) => void send(event) }, name.row, problem, h('footer', {}, submit)));
+		name.input.select();
+	}
+
+	root.append(
+		h(
+			'header',
+			{ class: 'bar' },
+			h('p', { class: 'brand' }, h('span', { class: 'logo', 'aria-hidden': 'true' }), t('product')),
+			h('span', { class: 'space' }),
+			languageSwitch(),
+			h('span', { class: 'user' }, session.username),
+			button(t('signout'), () => navigation.signOut()),
+		),
+		h(
+			'main',
+			{ class: 'sheets' },
+			h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
+			h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
+			list,
+		),
+	);
+	void load();
+	return () => {
+		gone = true;
+	};
+}

@@ -1,0 +1,68 @@
+// sign-in.ts - the form to sign in or to register.
+import { ApiError, register, signIn } from '../api';
+import { button, field, h } from '../dom';
+import { explain } from '../errors';
+import { language, setLanguage, t } from '../i18n';
+import { Msg } from '../protocol';
+import type { Session } from '../session';
+
+export function showSignIn(root: HTMLElement, done: (session: Session) => void): void {
+	let registering = false;
+	const name = field(t('signin.username'), { name: 'username', autocomplete: 'username', required: true, maxlength: 64, autofocus: true });
+	const email = field(t('signin.email'), { name: 'email', type: 'email', autocomplete: 'email', maxlength: 254 });
+	const password = field(t('signin.password'), { name: 'password', type: 'password', required: true, maxlength: 1024 });
+	const problem = h('p', { class: 'problem', role: 'alert' });
+	const title = h('h1', {});
+	const submit = h('button', { type: 'submit', class: 'primary' });
+	const question = h('span', {});
+	const other = button('', () => turn(!registering), { class: 'link' });
+
+	function turn(toRegister: boolean): void {
+		registering = toRegister;
+		const kind = registering ? 'register' : 'signin';
+		title.textContent = t(`${kind}.title`);
+		submit.textContent = t(`${kind}.submit`);
+		question.textContent = t(`${kind}.question`);
+		other.textContent = t(`${kind}.other`);
+		email.row.hidden = !registering;
+		email.input.required = registering;
+		password.input.autocomplete = registering ? 'new-password' : 'current-password';
+		password.input.minLength = registering ? 8 : 0;
+		problem.textContent = '';
+	}
+
+	async function send(event: Event): Promise<void> {
+		event.preventDefault();
+		problem.textContent = '';
+		submit.disabled = true;
+		try {
+			const username = name.input.value.trim();
+			done(registering ? await register(username, email.input.value.trim(), password.input.value) : await signIn(username, password.input.value));
+		} catch (error) {
+			const refused = error instanceof ApiError && error.msg === Msg.InvalidFormat;
+			problem.textContent = refused ? t('signin.malformed') : explain(error);
+			name.input.focus();
+		} finally {
+			submit.disabled = false;
+		}
+	}
+
+	turn(false);
+	root.append(
+		h(
+			'main',
+			{ class: 'sign-in' },
+			h('p', { class: 'brand' }, h('span', { class: 'logo', 'aria-hidden': 'true' }), t('product')),
+			title,
+			h('form', { submit: (event) => void send(event) }, name.row, email.row, password.row, problem, submit),
+			h('p', {}, question, ' ', other),
+			languageSwitch(),
+		),
+	);
+	name.input.focus();
+}
+
+export function languageSwitch(): HTMLElement {
+	const next = language === 'en' ? 'zh-CN' : 'en';
+	return button(next === 'en' ? 'English' : '中文', () => setLanguage(next), { class: 'link language', lang: next });
+}

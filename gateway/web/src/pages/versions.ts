@@ -1,0 +1,114 @@
+// versions.ts - the drawer of versions: save one, look at one, go back to one.
+import { columnName } from '../a1';
+import { button, confirmDialog, h, notify, openDialog } from '../dom';
+import { attempt, explain } from '../errors';
+import { formatTime, t } from '../i18n';
+import { openDrawer } from './drawer';
+import type { EditorContext } from './drawer';
+
+const rowsAtOnce = 200;
+const mostColumns = 200;
+
+export function openVersions(context: EditorContext): void {
+	const { sheetApi } = context;
+	const { body, isOpen } = openDrawer(context, 'versions', t('versions.title'));
+	const list = h('ol', { class: 'entries' });
+	const save = button(t('versions.save'), () => void saveNow(), { class: 'primary' });
+	body.append(h('p', {}, t('versions.help')), save, list);
+
+	async function saveNow(): Promise<void> {
+		save.disabled = true;
+		await attempt(async () => {
+			const cid = await sheetApi.commit();
+			notify(cid === null ? t('versions.nothing') : t('versions.saved', { cid }));
+			await load();
+		});
+		save.disabled = false;
+	}
+
+	async function load(): Promise<void> {
+		try {
+			const { versions } = await sheetApi.get();
+			if (!isOpen()) return;
+			versions.sort((a, b) => b.cid - a.cid);
+			list.replaceChildren(...versions.map(({ cid, timestamp }) => entry(cid, timestamp)));
+			if (versions.length === 0) list.replaceChildren(h('li', { class: 'empty' }, t('versions.none')));
+		} catch (error) {
+			list.replaceChildren(h('li', { class: 'problem' }, explain(error)));
+		}
+	}
+
+	function entry(cid: number, timestamp: string): HTMLElement {
+		return h(
+			'li',
+			{ 'data-cid': cid },
+			h('strong', {}, t('versions.number', { cid })),
+			h('time', { datetime: timestamp }, formatTime(timestamp)),
+			h(
+				'span',
+				{ class: 'actions' },
+				button(t('versions.preview'), () => void preview(context, cid), { 'aria-label': t('versions.previewOf', { cid }) }),
+				button(t('versions.restore'), () => void restore(cid), { 'aria-label': t('versions.restoreOf', { cid }) }),
+			),
+		);
+	}
+
+	async function restore(cid: number): Promise<void> {
+		await restoreVersion(context, cid);
+		if (isOpen()) await load();
+	}
+
+	list.append(h('li', {}, t('loading')));
+	void load();
+}
+
+async function restoreVersion({ sheetApi }: EditorContext, cid: number): Promise<boolean> {
+	if (!(await confirmDialog(t('versions.restoreOf', { cid }), t('versions.restoreQuestion', { cid }), t('versions.restore')))) return false;
+	return attempt(async () => {
+		await sheetApi.rollback(cid);
+		notify(t('versions.restored', { cid }));
+	});
+}
+
+/** The content of a version as a table that can only be read. */
+async function preview(context: EditorContext, cid: number): Promise<void> {
+	await attempt(async () => {
+		const { columns, content } = await context.sheetApi.version(cid);
+		const rows = columns ? Math.ceil(content.length / columns) : 0;
+		const used = usedColumns(content, columns);
+		const body = h('tbody', {});
+		const more = button(t('versions.more'), () => addRows());
+		let shown = 0;
+		function addRows(): void {
+			const end = Math.min(rows, shown + rowsAtOnce);
+			for (; shown < end; shown++) {
+				const cells = content.slice(shown * columns, shown * columns + used).map((text) => h('td', {}, text));
+				body.append(h('tr', {}, h('th', { scope: 'row' }, String(shown + 1)), ...cells));
+			}
+			more.hidden = shown >= rows;
+		}
+		addRows();
+		const names = Array.from({ length: used }, (_, col) => h('th', { scope: 'col' }, columnName(col)));
+		const table = h('table', { class: 'preview' }, h('thead', {}, h('tr', {}, h('td', {}), ...names)), body);
+		const { dialog, close } = openDialog(
+			t('versions.number', { cid }),
+			h('div', { class: 'preview-area', tabindex: 0, role: 'region', 'aria-label': t('versions.number', { cid }) }, table, more),
+			h(
+				'footer',
+				{},
+				button(t('close'), () => close()),
+				button(t('versions.restore'), () => void restoreVersion(context, cid).then((done) => done && close()), { class: 'primary' }),
+			),
+		);
+		dialog.classList.add('wide');
+	});
+}
+
+/** Columns up to the last one that holds something; not more than a page can show. */
+function usedColumns(content: string[], columns: number): number {
+	let used = 1;
+	content.forEach((text, i) => {
+		if (text !== '') used = Math.max(used, (i % columns) + 1);
+	});
+	return Math.min(used, mostColumns, Math.max(columns, 1));
+}

@@ -1,0 +1,73 @@
+// cells.ts - between the text of a cell (content.ts) and Univer's cell data.
+import { CellValueType } from '@univerjs/core';
+import type { ICellData, IStyleData, Nullable } from '@univerjs/core';
+import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
+
+const dateFormat = 'yyyy-mm-dd';
+const timeFormat = 'yyyy-mm-dd hh:mm:ss';
+
+/** A whole cell for this content, for building a sheet. */
+export function cellOfContent(content: string): ICellData | null {
+	const value = parseContent(content);
+	switch (value.kind) {
+		case 'empty':
+			return null;
+		case 'formula':
+			return { f: value.formula };
+		case 'number':
+			return { v: value.number, t: CellValueType.NUMBER };
+		case 'boolean':
+			return { v: value.boolean ? 1 : 0, t: CellValueType.BOOLEAN };
+		case 'date':
+			return { v: value.serial, t: CellValueType.NUMBER, s: { n: { pattern: value.hasTime ? timeFormat : dateFormat } } };
+		case 'text':
+			return { v: value.text, t: value.forced ? CellValueType.FORCE_STRING : CellValueType.STRING };
+	}
+}
+
+/** The same as a patch on a cell that may hold anything: what is not there any more is null. */
+export function patchOfContent(content: string, oldStyle: Nullable<IStyleData>): ICellData {
+	const { s, ...cell } = cellOfContent(content) ?? {};
+	const patch: ICellData = { v: null, f: null, si: null, p: null, ...cell };
+	// A date shows as its number unless the cell has a format already.
+	if (s && !oldStyle?.n?.pattern) patch.s = s;
+	return patch;
+}
+
+/** A style that came in replaces the old one: what it does not name goes away. */
+export function stylePatch(info: unknown, oldStyle: Nullable<IStyleData>): IStyleData | null {
+	const style = styleOfInfo(info);
+	if (!style) return null;
+	const patch: Record<string, unknown> = {};
+	for (const key of Object.keys(oldStyle ?? {})) patch[key] = null;
+	return { ...patch, ...style } as IStyleData;
+}
+
+/** `info` is whatever another client sent: only an object (or the JSON text of one) is a style. */
+export function styleOfInfo(info: unknown): IStyleData | null {
+	let value = info;
+	if (typeof value === 'string') {
+		try {
+			value = JSON.parse(value);
+		} catch {
+			return null;
+		}
+	}
+	return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as IStyleData) : null;
+}
+
+/** What a cell of the model holds, as text for the server. `formula` is resolved by the caller (shared formulas). */
+export function contentOfCell(cell: Nullable<ICellData>, formula: Nullable<string>, style: Nullable<IStyleData>): string {
+	if (formula) return formula;
+	if (!cell) return '';
+	if (cell.p?.body) return textContent(cell.p.body.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n'));
+	const { v } = cell;
+	if (v === undefined || v === null || v === '') return '';
+	if (cell.t === CellValueType.BOOLEAN || typeof v === 'boolean') return v === 1 || v === true || v === '1' ? 'TRUE' : 'FALSE';
+	if (cell.t === CellValueType.FORCE_STRING) return textContent(String(v));
+	if (typeof v === 'number') {
+		const pattern = style?.n?.pattern;
+		return pattern && isDateFormat(pattern) && v >= 61 ? formatDate(v) : numberContent(v);
+	}
+	return textContent(String(v));
+}

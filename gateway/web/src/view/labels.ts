@@ -1,0 +1,33 @@
+// labels.ts - names for the buttons of Univer's toolbar that have none: most show only an icon, and their tooltip comes
+// with the mouse. The command behind a button is in its data-u-command attribute.
+import { t, tOr } from '../i18n';
+
+function nameOf(element: HTMLElement): string {
+	const command = element.closest<HTMLElement>('[data-u-command]')?.dataset.uCommand ?? '';
+	const last = command.split('.').at(-1) ?? '';
+	return tOr(`tool.${last}`, 'tool.other', { command: last.replace(/-/g, ' ') });
+}
+
+function nameAll(root: HTMLElement): void {
+	for (const element of root.querySelectorAll<HTMLElement>('button, [role="button"], input, [data-u-command]')) {
+		if (element.ariaLabel || element.hasAttribute('aria-labelledby') || element.textContent?.trim() || (element as HTMLInputElement).labels?.length) continue;
+		if (element.dataset.uComp === 'ribbon-header-menu') continue;
+		element.setAttribute('aria-label', nameOf(element) || t('tool.menu'));
+	}
+}
+
+/** Names what is there and what comes; returns how to end it. */
+export function nameToolbarButtons(root: HTMLElement): () => void {
+	let waiting = false;
+	const observer = new MutationObserver(() => {
+		if (waiting) return;
+		waiting = true;
+		requestAnimationFrame(() => {
+			waiting = false;
+			nameAll(root);
+		});
+	});
+	observer.observe(root, { childList: true, subtree: true });
+	nameAll(root);
+	return () => observer.disconnect();
+}

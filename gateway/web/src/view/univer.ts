@@ -1,0 +1,322 @@
+// univer.ts - the grid: Univer behind the SheetView interface.
+//
+// Two rules keep it in step with the server. A mutation of Univer is a partial patch ("formula: null" may mean "value
+// kept"), so what goes out is what the model holds after it, never the patch. And edits that come in are marked
+// fromCollab, so that they do not come back as own ones; where no formula is involved they are marked onlyLocal too,
+// which saves Univer a scan of all cells, and the recalculation is then started here.
+import { ICommandService, IUniverInstanceService, LocaleType, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
+import type { ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
+import { FUniver } from '@univerjs/core/lib/facade';
+import { FormulaDataModel, UniverSheetsCorePreset } from '@univerjs/preset-sheets-core';
+import '@univerjs/preset-sheets-core/lib/index.css';
+import { cellName } from '../a1';
+import type { CellEdit, CellLock, CellPlace } from '../protocol';
+import { blockedKind, hiddenMenus } from './blocked';
+import { cellOfContent, contentOfCell, patchOfContent, stylePatch, styleOfInfo } from './cells';
+import { LockOverlay } from './locks';
+import type { GridContent, SheetView, SheetViewEvents } from './SheetView';
+
+const unitId = 'book';
+const sheetId = 'sheet';
+const setValues = 'sheet.mutation.set-range-values';
+/** Empty rows and columns to type into, beyond what the sheet has. */
+const spareRows = 200;
+const spareColumns = 6;
+const leastRows = 200;
+const leastColumns = 26;
+
+type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
+
+async function localeOf(language: string): Promise<{ locale: LocaleType; texts: object }> {
+	if (language === 'zh-CN') return { locale: LocaleType.ZH_CN, texts: (await import('@univerjs/preset-sheets-core/locales/zh-CN')).default };
+	return { locale: LocaleType.EN_US, texts: (await import('@univerjs/preset-sheets-core/locales/en-US')).default };
+}
+
+export async function createUniverView(container: HTMLElement, language: string, events: SheetViewEvents): Promise<UniverView> {
+	const { locale, texts } = await localeOf(language);
+	return new UniverView(container, locale, texts, events);
+}
+
+export class UniverView implements SheetView {
+	private readonly univer: Univer;
+	private readonly api: FUniver;
+	private readonly commands: ICommandService;
+	private readonly locks: LockOverlay;
+	private book!: Workbook;
+	private sheet!: Worksheet;
+	private hasFormulas = false;
+	private readOnly = false;
+	private cleanUps: (() => void)[] = [];
+
+	constructor(
+		private readonly container: HTMLElement,
+		locale: LocaleType,
+		texts: object,
+		private readonly events: SheetViewEvents,
+	) {
+		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
+		const { plugins } = UniverSheetsCorePreset({
+			container,
+			header: true,
+			footer: false,
+			menu: hiddenMenus(),
+			disableTextFormatAlert: true,
+			disableTextFormatMark: true,
+			sheets: { disableForceStringAlert: true, disableForceStringMark: true },
+			formula: { initialFormulaComputing: 0 },
+		} as never);
+		for (const plugin of plugins) {
+			if (Array.isArray(plugin)) this.univer.registerPlugin(plugin[0], plugin[1]);
+			else this.univer.registerPlugin(plugin);
+		}
+		this.api = FUniver.newAPI(this.univer);
+		this.commands = this.univer.__getInjector().get(ICommandService);
+		this.locks = new LockOverlay(container, this.univer.__getInjector(), unitId, sheetId);
+	}
+
+	// ---- content ------------------------------------------------------------------------------------------------------
+
+	load(content: GridContent, overlay: CellEdit[]): void {
+		if (this.book) this.replace(content, overlay);
+		else this.create(content, overlay);
+	}
+
+	private create(content: GridContent, overlay: CellEdit[]): void {
+		const cellData: Record<number, Record<number, ICellData>> = {};
+		const columns = Math.max(1, content.columns);
+		const put = (row: number, col: number, cell: ICellData) => {
+			(cellData[row] ??= {})[col] = cell;
+			if (cell.f) this.hasFormulas = true;
+		};
+		content.content.forEach((text, i) => {
+			const cell = text === '' ? null : cellOfContent(text);
+			if (cell) put(Math.floor(i / columns), i % columns, cell);
+		});
+		for (const { row, col, info } of content.styles) {
+			const style = styleOfInfo(info);
+			if (style) put(row, col, { ...cellData[row]?.[col], s: style });
+		}
+		const rows = Math.ceil(content.content.length / columns);
+		this.book = this.univer.createUnit<object, Workbook>(UniverInstanceType.UNIVER_SHEET, {
+			id: unitId,
+			name: '',
+			sheetOrder: [sheetId],
+			sheets: {
+				[sheetId]: {
+					id: sheetId,
+					name: 'Sheet',
+					cellData,
+					rowCount: Math.max(leastRows, rows + spareRows),
+					columnCount: Math.max(leastColumns, columns + spareColumns),
+					defaultColumnWidth: 96,
+					defaultRowHeight: 24,
+				},
+			},
+		});
+		this.sheet = this.book.getSheetBySheetId(sheetId)!;
+		this.listen();
+		if (overlay.length) this.apply(overlay);
+		this.setReadOnly(this.readOnly);
+	}
+
+	/** New content over the old: only what differs is set, so that selection, scrolling and the open editor stay. */
+	private replace(content: GridContent, overlay: CellEdit[]): void {
+		const { columns } = content;
+		const own = new Set(overlay.map(({ row, col }) => `${row},${col}`));
+		const edits: CellEdit[] = [];
+		const at = (row: number, col: number) => (col < columns ? (content.content[row * columns + col] ?? '') : '');
+		const compare = (row: number, col: number) => {
+			const text = at(row, col);
+			if (!own.has(`${row},${col}`) && this.contentAt(row, col) !== text) edits.push({ row, col, content: text });
+		};
+		content.content.forEach((text, i) => {
+			if (text !== '') compare(Math.floor(i / columns), i % columns);
+		});
+		this.sheet.getCellMatrix().forValue((row, col) => {
+			if (at(row, col) === '') compare(row, col);
+		});
+		const styles = new Map(content.styles.map((style) => [`${style.row},${style.col}`, style.info]));
+		for (const edit of edits) {
+			const info = styles.get(`${edit.row},${edit.col}`);
+			if (info !== undefined) edit.info = info;
+		}
+		this.apply([...edits, ...overlay]);
+	}
+
+	apply(edits: CellEdit[]): void {
+		if (edits.length === 0) return;
+		const cellValue: Record<number, Record<number, ICellData>> = {};
+		let rows = 0;
+		let columns = 0;
+		let touchesFormula = false;
+		for (const { row, col, content, info } of edits) {
+			const old = this.sheet.getCellRaw(row, col);
+			const oldStyle = this.styleOf(old);
+			const cell = patchOfContent(content, oldStyle);
+			const style = info === undefined ? null : stylePatch(info, oldStyle);
+			if (style) cell.s = style;
+			if (cell.f || old?.f || old?.si) touchesFormula = true;
+			(cellValue[row] ??= {})[col] = cell;
+			rows = Math.max(rows, row + 1);
+			columns = Math.max(columns, col + 1);
+		}
+		this.growTo(rows, columns);
+		this.hasFormulas ||= touchesFormula;
+		const options: IExecutionOptions = touchesFormula ? { fromCollab: true } : { fromCollab: true, onlyLocal: true };
+		this.commands.syncExecuteCommand(setValues, { unitId, subUnitId: sheetId, cellValue }, options);
+		if (!touchesFormula && this.hasFormulas) this.recalculate(edits);
+		this.locks.refresh();
+	}
+
+	private growTo(rows: number, columns: number): void {
+		const options = { fromCollab: true, onlyLocal: true };
+		if (rows > this.sheet.getRowCount()) {
+			const rowCount = rows + spareRows;
+			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-row-count', { unitId, subUnitId: sheetId, rowCount }, options);
+		}
+		if (columns > this.sheet.getColumnCount()) {
+			const columnCount = columns + spareColumns;
+			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-column-count', { unitId, subUnitId: sheetId, columnCount }, options);
+		}
+	}
+
+	private recalculate(edits: CellEdit[]): void {
+		const dirtyRanges = edits.map(({ row, col }) => ({
+			unitId,
+			sheetId,
+			range: { startRow: row, endRow: row, startColumn: col, endColumn: col },
+		}));
+		const parameters = {
+			dirtyRanges,
+			forceCalculation: false,
+			dirtyNameMap: {},
+			dirtyDefinedNameMap: {},
+			dirtyUnitFeatureMap: {},
+			dirtyUnitOtherFormulaMap: {},
+			clearDependencyTreeCache: {},
+			options: null,
+		};
+		void this.commands.executeCommand('formula.mutation.set-formula-calculation-start', parameters, { onlyLocal: true });
+	}
+
+	private styleOf(cell: Nullable<ICellData>): Nullable<IStyleData> {
+		return cell?.s ? this.book.getStyles().getStyleByCell(cell) : null;
+	}
+
+	private contentAt(row: number, col: number): string {
+		const cell = this.sheet.getCellRaw(row, col);
+		if (!cell) return '';
+		let formula: Nullable<string> = cell.f;
+		if (!formula && cell.si) formula = this.univer.__getInjector().get(FormulaDataModel).getFormulaStringByCell(row, col, sheetId, unitId);
+		return contentOfCell(cell, formula, this.styleOf(cell));
+	}
+
+	contentOf({ row, col }: CellPlace): { content: string; shown: string } {
+		const shown = this.api.getActiveWorkbook()?.getSheetBySheetId(sheetId)?.getRange(row, col).getDisplayValue() ?? '';
+		return { content: this.contentAt(row, col), shown: String(shown ?? '') };
+	}
+
+	// ---- what the user does -------------------------------------------------------------------------------------------
+
+	private listen(): void {
+		const executed = this.commands.onCommandExecuted((command, options) => {
+			if (options?.fromCollab || options?.onlyLocal || options?.fromFormula || options?.applyFormulaCalculationResult) return;
+			if (command.id === setValues) this.sendValues(command.params as { subUnitId: string; cellValue?: Matrix });
+			else if (command.id === 'sheet.mutation.move-range') this.sendMove(command.params as { from: { value: Matrix }; to: { value: Matrix } });
+		});
+		this.cleanUps.push(() => executed.dispose());
+		const { Event } = this.api;
+		this.on(Event.BeforeCommandExecute, (event) => {
+			const kind = blockedKind(event.id);
+			if (!kind || event.options?.fromCollab) return;
+			event.cancel = true;
+			this.events.onBlocked(kind);
+		});
+		this.on(Event.BeforeSheetEditStart, (event) => {
+			if (this.readOnly || this.events.lockHolder({ row: event.row, col: event.column })) event.cancel = true;
+		});
+		this.on(Event.SheetEditStarted, (event) => this.events.onEditing({ row: event.row, col: event.column }));
+		// The value is set just after the editor has closed; the lock is given back after the value went out.
+		this.on(Event.SheetEditEnded, () =>
+			setTimeout(() => {
+				if (!this.api.getActiveWorkbook()?.isCellEditing()) this.events.onEditing(null);
+			}, 0),
+		);
+		this.on(Event.SelectionChanged, (event) => {
+			const range = event.selections?.[0];
+			if (range) this.events.onSelection({ row: range.startRow, col: range.startColumn });
+		});
+	}
+
+	private on<Name extends string>(name: Name, run: (event: any) => void): void {
+		const registered = this.api.addEvent(name as never, run as never);
+		this.cleanUps.push(() => registered.dispose());
+	}
+
+	private sendValues({ subUnitId, cellValue }: { subUnitId: string; cellValue?: Matrix }): void {
+		if (subUnitId !== sheetId || !cellValue) return;
+		const edits: CellEdit[] = [];
+		forCells(cellValue, (row, col, patch) => {
+			const touchesContent = !patch || 'v' in patch || 'f' in patch || 'p' in patch || 'si' in patch;
+			const touchesStyle = !!patch && 's' in patch;
+			if (touchesContent || touchesStyle) edits.push(this.editOf(row, col, touchesStyle));
+		});
+		this.send(edits);
+	}
+
+	/** Cut and paste, or a dragged selection: both places as they are now. */
+	private sendMove({ from, to }: { from: { value: Matrix }; to: { value: Matrix } }): void {
+		const edits: CellEdit[] = [];
+		for (const matrix of [from.value, to.value]) forCells(matrix, (row, col) => edits.push(this.editOf(row, col, true)));
+		this.send(edits);
+	}
+
+	private editOf(row: number, col: number, withStyle: boolean): CellEdit {
+		const content = this.contentAt(row, col);
+		return withStyle ? { row, col, content, info: this.styleOf(this.sheet.getCellRaw(row, col)) ?? {} } : { row, col, content };
+	}
+
+	private send(edits: CellEdit[]): void {
+		if (edits.length === 0) return;
+		if (edits.some(({ content }) => content.startsWith('='))) this.hasFormulas = true;
+		this.events.onLocalEdits(edits);
+	}
+
+	// ---- the rest -----------------------------------------------------------------------------------------------------
+
+	showLocks(locks: CellLock[]): void {
+		this.locks.show(locks);
+	}
+
+	cancelEditing(): void {
+		void this.api.getActiveWorkbook()?.endEditingAsync(false);
+	}
+
+	setReadOnly(readOnly: boolean): void {
+		this.readOnly = readOnly;
+		if (this.book) this.api.getActiveWorkbook()?.setEditable(!readOnly);
+	}
+
+	focus(): void {
+		this.univer.__getInjector().get(IUniverInstanceService).focusUnit(unitId);
+		this.container.querySelector<HTMLElement>('canvas')?.focus();
+	}
+
+	dispose(): void {
+		for (const cleanUp of this.cleanUps) cleanUp();
+		this.locks.dispose();
+		this.univer.dispose();
+	}
+
+	/** For tests in a browser: what a cell shows, by its name. */
+	describe(row: number, col: number): string {
+		const { content, shown } = this.contentOf({ row, col });
+		return content.startsWith('=') ? `${cellName(row, col)}, ${shown}, ${content}` : `${cellName(row, col)}, ${shown}`;
+	}
+}
+
+function forCells(matrix: Matrix, visit: (row: number, col: number, cell: Nullable<ICellData>) => void): void {
+	for (const [row, cells] of Object.entries(matrix)) {
+		for (const [col, cell] of Object.entries(cells ?? {})) visit(Number(row), Number(col), cell as Nullable<ICellData>);
+	}
+}

@@ -1,0 +1,98 @@
+// Texts: protocol messages, names of cells, what typed text means, and the texts of the page in two languages.
+import { describe, expect, it } from 'vitest';
+import { cellName, parseCellName } from '../src/a1';
+import { EditBatch } from '../src/batch';
+import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../src/content';
+import en from '../src/i18n/en.json';
+import zh from '../src/i18n/zh-CN.json';
+import { encodeEdit, parseAnswer, parseLog, parseMessage, parseRoute, parseSheet, ProtocolError } from '../src/protocol';
+import type { CellEdit } from '../src/protocol';
+
+describe('protocol', () => {
+	it('reads onConn, with the capitals that v1 has in locks', () => {
+		const text = '{"msgType":"onConn","body":{"name":"n","columns":2,"content":["a","","","d"],"cellLocks":[{"Row":1,"Col":0,"Username":"bob"}]}}';
+		expect(parseMessage(text)).toEqual({
+			type: 'onConn',
+			snapshot: { name: 'n', columns: 2, content: ['a', '', '', 'd'], locks: [{ row: 1, col: 0, username: 'bob' }], styles: [] },
+		});
+	});
+	it('takes missing row, col and content as 0, 0 and ""', () => {
+		expect(parseMessage('{"msgType":"modify","body":{"username":"u"}}')).toEqual({ type: 'modify', edit: { row: 0, col: 0, content: '' }, username: 'u' });
+	});
+	it('keeps the style of a cell', () => {
+		const message = parseMessage('{"msgType":"modify","body":{"row":1,"col":2,"content":"x","info":{"bl":1},"username":"u"}}');
+		expect(message).toEqual({ type: 'modify', edit: { row: 1, col: 2, content: 'x', info: { bl: 1 } }, username: 'u' });
+	});
+	it.each(['', '[]', '{"msgType":"modify","body":{"row":-1}}', '{"msgType":"modify","body":{"row":1.5}}', '{"msgType":"modify","body":{"content":5}}', '{"msgType":"onConn","body":{"columns":0,"content":["x"]}}'])(
+		'refuses %s', (text) => expect(() => parseMessage(text)).toThrow(ProtocolError),
+	);
+	it('writes an edit as v1 wants it', () => {
+		expect(encodeEdit({ row: 1, col: 2, content: '"\n你好' })).toBe('{"msgType":"modify","body":{"row":1,"col":2,"content":"\\"\\n你好"}}');
+	});
+	it('reads answers, sheets, logs and routes', () => {
+		expect(parseAnswer({ success: true, msg: 5 })).toEqual({ success: true, msg: 5, data: null });
+		expect(() => parseAnswer('nonsense')).toThrow(ProtocolError);
+		const sheet = parseSheet({ fid: 7, name: 'n', owner: 'ann', isDeleted: false, columns: 3, checkpoint_num: 1, checkPointBrief: [{ cid: 1, timestamp: 't' }], CreatedAt: 'c', UpdatedAt: 'u' });
+		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', versions: [{ cid: 1, timestamp: 't' }], content: null });
+		expect(parseLog([{ lid: 1, timestamp: 't', row: -1, col: -1, old: '', new: '', uid: 1, username: 'u' }])[0]).toMatchObject({ row: -1, col: -1 });
+		expect(parseRoute({ http: 'http://a:1/', ws: 'ws://a:1', epoch: 3 })).toEqual({ http: 'http://a:1', ws: 'ws://a:1', epoch: 3, members: [] });
+		expect(() => parseRoute({ http: 'javascript:1', ws: 'x' })).toThrow(ProtocolError);
+	});
+});
+
+describe('names of cells', () => {
+	it.each([[0, 0, 'A1'], [2, 1, 'B3'], [0, 25, 'Z1'], [0, 26, 'AA1'], [9, 701, 'ZZ10'], [16777215, 16383, 'XFD16777216']])('%i, %i is %s', (row, col, name) => {
+		expect(cellName(row, col)).toBe(name);
+		expect(parseCellName(name)).toEqual({ row, col });
+	});
+	it.each(['', 'A', '1', 'A0', 'A-1', 'AAAA1', 'A1:B2'])('%j is none', (text) => expect(parseCellName(text)).toBeNull());
+});
+
+describe('content', () => {
+	it.each([
+		['42', 'number'], ['-1.5e3', 'number'], ['0', 'number'], ['007', 'text'], ['12345678901234567890', 'text'], ['1,5', 'text'],
+		['=A1', 'formula'], ['=', 'text'], ["'=A1", 'text'], ['TRUE', 'boolean'], ['true', 'text'], ['2024-01-31', 'date'], ['2024-02-31', 'text'], ['', 'empty'],
+	])('%j is %s', (text, kind) => expect(parseContent(text).kind).toBe(kind));
+
+	it('comes back as it was typed', () => {
+		for (const text of ['42', '-1.5', '0.1', '123456789012345']) {
+			const value = parseContent(text);
+			expect(value.kind === 'number' && numberContent(value.number)).toBe(text);
+		}
+		for (const text of ['2024-01-31', '2000-02-29 13:45:07', '1999-12-31 23:59:59']) {
+			const value = parseContent(text);
+			expect(value.kind === 'date' && formatDate(value.serial)).toBe(text);
+		}
+		expect(parseContent('2024-01-01')).toMatchObject({ serial: 45292 });
+		for (const text of ['plain', '5', '=x', "'quoted", 'TRUE', '2024-01-31']) {
+			const value = parseContent(textContent(text));
+			expect(value.kind === 'text' && value.text).toBe(text);
+		}
+	});
+	it('knows formats of dates', () => {
+		expect(['yyyy-mm-dd', 'd/m/yy h:mm', 'mmm yyyy'].every(isDateFormat)).toBe(true);
+		expect(['0.00', '#,##0', '0%', '"day" 0', '[Red]0', 'General', '@'].some(isDateFormat)).toBe(false);
+	});
+});
+
+describe('batch', () => {
+	it('applies once per frame, the last edit of each cell', () => {
+		const frames: (() => void)[] = [];
+		const applied: CellEdit[][] = [];
+		const batch = new EditBatch((run) => frames.push(run), (edits) => applied.push(edits));
+		for (let i = 0; i < 1000; i++) batch.add([{ row: i % 3, col: 0, content: String(i) }]);
+		batch.forget([{ row: 0, col: 0 }]);
+		expect(frames.length).toBe(1);
+		frames[0]();
+		expect(applied).toEqual([[{ row: 1, col: 0, content: '997' }, { row: 2, col: 0, content: '998' }]]);
+	});
+});
+
+describe('texts of the page', () => {
+	const keys = (texts: Record<string, string>) => Object.keys(texts).sort();
+	const places = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]).sort();
+	it('are the same in all languages', () => expect(keys(zh)).toEqual(keys(en)));
+	it('have the same places for values', () => {
+		for (const [key, text] of Object.entries(en as Record<string, string>)) expect([key, places((zh as Record<string, string>)[key])]).toEqual([key, places(text)]);
+	});
+});
