@@ -13,10 +13,6 @@ const noHyphenation = {
 	load: (id: string) => (id === '\0no-hyphenation' ? 'export default {};' : null),
 };
 
-export default {};' : null;
-	},
-};
-
 export default defineConfig({
 	plugins: [noHyphenation],
 	define: { 'process.env.NODE_ENV': JSON.stringify('production') },
