@@ -1,0 +1,489 @@
+/*
+ * gateway_api.c - the journal's SQL functions: apply, claim, read_cells, read_version, read_log, tail, commit,
+ * rollback, versions. They read their arguments, check permission, and call journal.h.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "journal.h"
+#include "miscadmin.h"
+#include "permission.h"
+#include "replay.h"
+#include "storage.h"
+#include "timeconv.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(sheet_apply);
+PG_FUNCTION_INFO_V1(sheet_claim);
+PG_FUNCTION_INFO_V1(sheet_read_cells);
+PG_FUNCTION_INFO_V1(sheet_read_version);
+PG_FUNCTION_INFO_V1(sheet_read_log);
+PG_FUNCTION_INFO_V1(sheet_tail);
+PG_FUNCTION_INFO_V1(sheet_commit);
+PG_FUNCTION_INFO_V1(sheet_rollback);
+PG_FUNCTION_INFO_V1(sheet_versions);
+
+#define TAIL_MAX_BYTES (512 * 1024 * 1024)
+
+/* The row type of the function, found once for each call site. */
+static TupleDesc
+gateway_result_desc(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_extra == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc desc;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		fcinfo->flinfo->fn_extra = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return fcinfo->flinfo->fn_extra;
+}
+
+static Datum
+gateway_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	return HeapTupleGetDatum(heap_form_tuple(gateway_result_desc(fcinfo), values, nulls));
+}
+
+static int64
+gateway_optional(FunctionCallInfo fcinfo, int arg, int64 otherwise)
+{
+	return PG_ARGISNULL(arg) ? otherwise : PG_GETARG_INT64(arg);
+}
+
+static int64
+gateway_sheet_id(FunctionCallInfo fcinfo)
+{
+	if (PG_ARGISNULL(0))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
+	return PG_GETARG_INT64(0);
+}
+
+/* Gateways read for all their users; others need a role on the sheet. */
+static void
+gateway_require_reader(int64 sheet_id)
+{
+	Oid gateway;
+
+	if (superuser())
+		return;
+	gateway = get_role_oid("sheet_gateway", true);
+	if (!OidIsValid(gateway) || !has_privs_of_role(GetUserId(), gateway))
+		permission_require(sheet_id, 0, ROLE_VIEWER, false);
+}
+
+/* ---- writing ---- */
+
+/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no) */
+Datum
+sheet_apply(PG_FUNCTION_ARGS)
+{
+	JournalApply call;
+	JournalApplied result;
+	bytea *edits;
+	Datum values[5] = {0};
+	bool nulls[5] = {0};
+
+	permission_require_gateway();
+	call.sheet_id = gateway_sheet_id(fcinfo);
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the edits must not be null")));
+	edits = PG_GETARG_BYTEA_PP(1);
+	call.edits = VARDATA_ANY(edits);
+	call.edits_len = VARSIZE_ANY_EXHDR(edits);
+	call.known_seq = gateway_optional(fcinfo, 2, -1);
+	call.epoch = gateway_optional(fcinfo, 3, 0);
+	call.origin = gateway_optional(fcinfo, 4, 0);
+	call.batch_no = gateway_optional(fcinfo, 5, 0);
+	journal_apply(&call, &result);
+
+	values[0] = Int64GetDatum(result.first_seq);
+	values[1] = Int64GetDatum(result.last_seq);
+	values[2] = TimestampTzGetDatum(result.at);
+	values[3] = BoolGetDatum(result.duplicate);
+	values[4] = PointerGetDatum(result.missed);
+	nulls[4] = result.missed == NULL;
+	return gateway_row(fcinfo, values, nulls);
+}
+
+/* claim(sheet_id, epoch, holder) */
+Datum
+sheet_claim(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	PG_RETURN_INT64(journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2))));
+}
+
+/* commit(sheet_id, label, as_uid, epoch) */
+Datum
+sheet_commit(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = gateway_sheet_id(fcinfo);
+	int64 as_uid = gateway_optional(fcinfo, 2, 0);
+	char *label = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, gateway_optional(fcinfo, 3, 0)));
+}
+
+/* rollback(sheet_id, cid, as_uid, epoch) */
+Datum
+sheet_rollback(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = gateway_sheet_id(fcinfo);
+	int64 as_uid = gateway_optional(fcinfo, 2, 0);
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_rollback(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid),
+									 gateway_optional(fcinfo, 3, 0)));
+}
+
+/* ---- cells as a stream of edits ---- */
+
+/* Cells are written into `body`; when a batch is full, or at the end, it gets its header and goes to `out`. */
+typedef struct CellStream
+{
+	char *out, *body;
+	Size out_len, out_room, body_len, body_room;
+	uint32 count;
+	EditWriter writer;
+} CellStream;
+
+static void
+stream_room(char **buffer, Size *room, Size needed)
+{
+	if (needed <= *room)
+		return;
+	*room = Max(needed, *room * 2);
+	*buffer = *buffer == NULL ? MemoryContextAllocHuge(CurrentMemoryContext, *room) : repalloc_huge(*buffer, *room);
+}
+
+static void
+stream_flush(CellStream *stream, int64 seq)
+{
+	EditBatch batch = {(uint64) seq, 0, stream->count};
+	EditWriter head;
+
+	stream_room(&stream->out, &stream->out_room, stream->out_len + EDIT_BATCH_HEAD_MAX + stream->body_len);
+	edit_write_batch(&head, (uint8_t *) stream->out + stream->out_len, &batch);
+	memcpy(head.pos, stream->body, stream->body_len);
+	stream->out_len = (char *) head.pos + stream->body_len - stream->out;
+	stream->body_len = 0;
+	stream->count = 0;
+}
+
+typedef struct CellCollector
+{
+	CellStream stream;
+	JournalView view; /* its seq is set before the first cell comes */
+} CellCollector;
+
+static void
+stream_cell(void *arg, const GridCell *cell)
+{
+	CellCollector *collector = arg;
+	CellStream *stream = &collector->stream;
+	Edit edit = {.kind = EDIT_SET, .row = cell->row, .col = cell->col, .content = {cell->content, cell->content_len}};
+	EditBatch unused = {0, 0, 0};
+
+	if (cell->style_len > 0)
+		edit.style = (EditText){cell->style, cell->style_len};
+	if (stream->count == SHEET_MAX_BATCH_EDITS)
+		stream_flush(stream, collector->view.seq);
+	stream_room(&stream->body, &stream->body_room, stream->body_len + EDIT_BATCH_HEAD_MAX + edit_size_bound(&edit));
+	if (stream->count == 0) /* a header only for the writer's start; stream_flush() writes the real one */
+	{
+		edit_write_batch(&stream->writer, (uint8_t *) stream->body, &unused);
+	}
+	stream->writer.pos = (uint8_t *) stream->body + stream->body_len;
+	edit_write(&stream->writer, &edit);
+	stream->body_len = (char *) stream->writer.pos - stream->body;
+	stream->count++;
+}
+
+static bytea *
+stream_finish(CellStream *stream, int64 seq)
+{
+	bytea *result;
+
+	if (stream->count > 0 || stream->out_len == 0)
+		stream_flush(stream, seq);
+	if (stream->out_len + VARHDRSZ > MaxAllocSize)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the cells are too large for one result"),
+						errhint("Read the sheet in parts.")));
+	result = palloc(VARHDRSZ + stream->out_len);
+	SET_VARSIZE(result, VARHDRSZ + stream->out_len);
+	memcpy(VARDATA(result), stream->out, stream->out_len);
+	return result;
+}
+
+static uint32
+gateway_bound(FunctionCallInfo fcinfo, int arg, uint32 limit, uint32 otherwise)
+{
+	int32 bound;
+
+	if (PG_ARGISNULL(arg))
+		return otherwise;
+	bound = PG_GETARG_INT32(arg);
+	if (bound < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("rows and columns start at 0")));
+	return Min((uint32) bound, limit - 1);
+}
+
+/* read_cells(sheet_id, row0, col0, row1, col1) */
+Datum
+sheet_read_cells(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = gateway_sheet_id(fcinfo);
+	CellCollector collector = {0};
+	uint32 rect[4];
+	Datum values[4];
+	bool nulls[4] = {0};
+
+	permission_require_gateway();
+	rect[0] = gateway_bound(fcinfo, 1, SHEET_MAX_ROWS, 0);
+	rect[1] = gateway_bound(fcinfo, 2, SHEET_MAX_COLS, 0);
+	rect[2] = gateway_bound(fcinfo, 3, SHEET_MAX_ROWS, SHEET_MAX_ROWS - 1);
+	rect[3] = gateway_bound(fcinfo, 4, SHEET_MAX_COLS, SHEET_MAX_COLS - 1);
+	journal_read(sheet_id, rect, true, &collector.view, stream_cell, &collector);
+	values[0] = Int64GetDatum(collector.view.seq);
+	values[1] = Int32GetDatum((int32) collector.view.rows);
+	values[2] = Int32GetDatum((int32) collector.view.cols);
+	values[3] = PointerGetDatum(stream_finish(&collector.stream, collector.view.seq));
+	return gateway_row(fcinfo, values, nulls);
+}
+
+static TimestampTz
+gateway_version_time(int64 sheet_id, int64 cid)
+{
+	Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	ReplayVersion version = {0};
+
+	(void) replay_find_version(sheet_id, cid, snapshot, &version);
+	UnregisterSnapshot(snapshot);
+	return version.at;
+}
+
+/* read_version(sheet_id, cid) */
+Datum
+sheet_read_version(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	int64 cid = PG_GETARG_INT64(1);
+	CellCollector collector = {0};
+	Grid *grid;
+	GridScan scan;
+	GridCell cell;
+	Datum values[5];
+	bool nulls[5] = {0};
+
+	permission_require_gateway();
+	grid = journal_read_version(sheet_id, cid, &collector.view);
+	grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	while (grid_scan_next(&scan, &cell))
+		stream_cell(&collector, &cell);
+	values[0] = Int64GetDatum(collector.view.seq);
+	values[1] = TimestampTzGetDatum(gateway_version_time(sheet_id, cid));
+	values[2] = Int32GetDatum((int32) collector.view.rows);
+	values[3] = Int32GetDatum((int32) collector.view.cols);
+	values[4] = PointerGetDatum(stream_finish(&collector.stream, collector.view.seq));
+	return gateway_row(fcinfo, values, nulls);
+}
+
+/* tail(sheet_id, since, max_bytes) */
+Datum
+sheet_tail(PG_FUNCTION_ARGS)
+{
+	int64 last_seq;
+	bytea *batches;
+	Datum values[2];
+	bool nulls[2] = {0};
+
+	permission_require_gateway();
+	if (PG_GETARG_INT32(2) < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
+	batches = journal_tail(PG_GETARG_INT64(0), PG_GETARG_INT64(1), Min(PG_GETARG_INT32(2), TAIL_MAX_BYTES), &last_seq);
+	values[0] = Int64GetDatum(last_seq);
+	values[1] = PointerGetDatum(batches);
+	nulls[1] = batches == NULL;
+	return gateway_row(fcinfo, values, nulls);
+}
+
+/* ---- the log and the versions as rows ---- */
+
+/* The account's name; NULL for the system (uid 0) and for accounts that are gone. Remembers the last one. */
+typedef struct UserNames
+{
+	Snapshot snapshot;
+	int64 uid;
+	text *name;
+	bool known;
+} UserNames;
+
+static text *
+gateway_username(UserNames *names, int64 uid)
+{
+	StorageScan scan;
+	StorageKey key = {1, BTEqualStrategyNumber, false, uid};
+
+	if (names->known && names->uid == uid)
+		return names->name;
+	names->known = true;
+	names->uid = uid;
+	names->name = NULL;
+	if (uid == 0)
+		return NULL;
+	storage_scan_begin(&scan, STORAGE_ACCOUNT, names->snapshot, &key, 1);
+	if (storage_scan_next(&scan, ForwardScanDirection))
+	{
+		bool isnull;
+		Datum name = slot_getattr(scan.slot, storage_column(STORAGE_ACCOUNT, "name"), &isnull);
+
+		if (!isnull)
+			names->name = (text *) DatumGetPointer(PG_DETOAST_DATUM_COPY(name));
+	}
+	storage_scan_end(&scan);
+	return names->name;
+}
+
+typedef struct LogRows
+{
+	ReturnSetInfo *rsinfo;
+	UserNames names;
+} LogRows;
+
+static const char *
+gateway_kind_name(EditKind kind)
+{
+	switch (kind)
+	{
+		case EDIT_SET:
+			return "set";
+		case EDIT_STYLE:
+			return "style";
+		case EDIT_RESIZE:
+			return "resize";
+		case EDIT_COMMIT:
+			return "commit";
+		case EDIT_ROLLBACK:
+			return "rollback";
+	}
+	return "unknown";
+}
+
+static void
+gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	LogRows *rows = arg;
+	bool cell = edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK;
+	text *name = gateway_username(&rows->names, (int64) edit->uid);
+	Datum values[9];
+	bool nulls[9] = {0};
+
+	values[0] = Int64GetDatum(seq);
+	values[1] = TimestampTzGetDatum(timeconv_from_unix(at));
+	values[2] = CStringGetTextDatum(gateway_kind_name(edit->kind));
+	values[3] = Int32GetDatum(cell ? (int32) edit->row : -1);
+	values[4] = Int32GetDatum(cell ? (int32) edit->col : -1);
+	values[5] = PointerGetDatum(cstring_to_text_with_len(edit->old.data != NULL ? edit->old.data : "", edit->old.len));
+	values[6] = PointerGetDatum(
+		cstring_to_text_with_len(edit->content.data != NULL ? edit->content.data : "", edit->content.len));
+	values[7] = Int64GetDatum((int64) edit->uid);
+	values[8] = PointerGetDatum(name);
+	nulls[8] = name == NULL;
+	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc, values, nulls);
+}
+
+/* The seqs of a log: from its head to the next one's; false when there is no such log. */
+static bool
+gateway_log_bounds(int64 sheet_id, int64 lid, Snapshot snapshot, int64 *first, int64 *last)
+{
+	StorageScan scan;
+	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTGreaterEqualStrategyNumber, false, lid}};
+	bool found;
+
+	storage_scan_begin(&scan, STORAGE_LOG_HEAD, snapshot, keys, 2);
+	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, LOG_HEAD_LID) == lid;
+	if (found)
+		*first = storage_int64(&scan, LOG_HEAD_FIRST_SEQ);
+	*last = PG_INT64_MAX;
+	if (found && storage_scan_next(&scan, ForwardScanDirection))
+		*last = storage_int64(&scan, LOG_HEAD_FIRST_SEQ) - 1;
+	storage_scan_end(&scan);
+	return found;
+}
+
+/* read_log(sheet_id, lid) */
+Datum
+sheet_read_log(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	int64 lid = PG_GETARG_INT64(1);
+	Snapshot snapshot;
+	LogRows rows = {0};
+	int64 first, last;
+
+	permission_require_gateway();
+	InitMaterializedSRF(fcinfo, 0);
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	if (!gateway_log_bounds(sheet_id, lid, snapshot, &first, &last))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("sheet " INT64_FORMAT " has no log " INT64_FORMAT, sheet_id, lid)));
+	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	rows.names.snapshot = snapshot;
+	replay_edits(sheet_id, first - 1, last, snapshot, gateway_put_log_row, &rows);
+	UnregisterSnapshot(snapshot);
+	return (Datum) 0;
+}
+
+static void
+gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, UserNames *names)
+{
+	int64 uid = storage_int64(scan, CHECKPOINT_UID);
+	text *name = gateway_username(names, uid);
+	Datum values[8];
+	bool nulls[8] = {0};
+
+	values[0] = Int64GetDatum(storage_int64(scan, CHECKPOINT_CID));
+	values[1] = Int64GetDatum(storage_int64(scan, CHECKPOINT_SEQ));
+	values[2] = TimestampTzGetDatum(storage_int64(scan, CHECKPOINT_AT));
+	values[3] = Int64GetDatum(uid);
+	values[4] = PointerGetDatum(name);
+	nulls[4] = name == NULL;
+	values[5] = slot_getattr(scan->slot, CHECKPOINT_LABEL, &nulls[5]);
+	values[6] = Int32GetDatum(storage_int32(scan, CHECKPOINT_ROWS));
+	values[7] = Int32GetDatum(storage_int32(scan, CHECKPOINT_COLS));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* versions(sheet_id) */
+Datum
+sheet_versions(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
+	UserNames names = {0};
+	StorageScan scan;
+
+	gateway_require_reader(sheet_id);
+	InitMaterializedSRF(fcinfo, 0);
+	names.snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	storage_scan_begin(&scan, STORAGE_CHECKPOINT, names.snapshot, &key, 1);
+	while (storage_scan_next(&scan, ForwardScanDirection))
+		gateway_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
+	storage_scan_end(&scan);
+	UnregisterSnapshot(names.snapshot);
+	return (Datum) 0;
+}

@@ -1,0 +1,73 @@
+/*
+ * module.c - loading: settings, shared memory, callbacks.
+ *
+ * With shared_preload_libraries = 'pg_sheet' the cache and the followers' ring are there. Without it every function
+ * works, uncached, and nobody is woken.
+ */
+#include "postgres.h"
+
+#include "cache.h"
+#include "fmgr.h"
+#include "follow.h"
+#include "miscadmin.h"
+#include "sheetlog.h"
+#include "storage.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+#include "writer.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+static shmem_request_hook_type module_next_shmem_request = NULL;
+static shmem_startup_hook_type module_next_shmem_startup = NULL;
+
+static void
+module_shmem_request(void)
+{
+	if (module_next_shmem_request != NULL)
+		module_next_shmem_request();
+	RequestAddinShmemSpace(add_size(cache_shmem_size(), follow_shmem_size()));
+}
+
+static void
+module_shmem_startup(void)
+{
+	if (module_next_shmem_startup != NULL)
+		module_next_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	cache_shmem_startup();
+	follow_shmem_startup(true);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+static void
+module_define_settings(void)
+{
+	DefineCustomIntVariable("pg_sheet.cache_size", "Shared memory for the cells of sheets.", "0 turns the cache off.",
+							&cache_size_kb, 131072, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "How many sheets the cache can know at once.",
+							"A sheet that is being edited needs an entry until its transaction ends.",
+							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+}
+
+void
+_PG_init(void)
+{
+	if (process_shared_preload_libraries_in_progress)
+	{
+		module_define_settings();
+		module_next_shmem_request = shmem_request_hook;
+		shmem_request_hook = module_shmem_request;
+		module_next_shmem_startup = shmem_startup_hook;
+		shmem_startup_hook = module_shmem_startup;
+	}
+	sheetlog_init();
+	storage_init();
+	follow_init();
+	writer_init();
+	MarkGUCPrefixReserved("pg_sheet");
+}

@@ -1,0 +1,149 @@
+/*
+ * cache.h - grids of sheets in shared memory: directory, LRU, pins, loads, visibility.
+ *
+ * Needs shared_preload_libraries = 'pg_sheet'; without it cache_enabled() is false and nothing else here may be called.
+ * The protocol between writers, readers and loaders is told in docs/ARCHITECTURE.md ("How an edit commits").
+ *
+ * Lock order: sheet lock (heavyweight), entry lock, directory lock, allocator's locks. The directory lock is never held
+ * while waiting for an entry's lock. No lock is held while a table is read or an error is raised.
+ */
+#ifndef CACHE_H
+#define CACHE_H
+
+#include "postgres.h"
+#include "grid.h"
+#include "lib/ilist.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+#include "utils/snapshot.h"
+
+/* TRUNCATE gives the log a new relfilenode, DROP EXTENSION too: entries of the old one just grow old. */
+typedef struct CacheKey
+{
+	Oid database;
+	Oid relfilenode; /* of sheet.log_batch */
+	int64 sheet_id;
+} CacheKey;
+
+/* What a writer knows of a sheet besides its cells. Exact for whoever holds the sheet lock. */
+typedef struct CacheMeta
+{
+	int64 last_seq;
+	int64 last_at;		 /* time of that edit, microseconds since the Unix epoch */
+	int64 lid;			 /* the open log */
+	int64 log_first_seq; /* first seq of the open log (of an edit, or of the one to come) */
+	int64 epoch;		 /* the highest that ever wrote or claimed */
+	uint32 rows, cols;	 /* extent; 0 x 0: not known */
+	uint64 last_fxid;	 /* full transaction id of the last edit's writer; 0: visible to all */
+	bool exists;		 /* the sheet has a row in sheet.sheet ... */
+	bool trashed;		 /* ... which is in the trash */
+} CacheMeta;
+
+typedef struct CacheEntry
+{
+	CacheKey key;
+	LWLock lock;
+	ConditionVariable changed; /* a load ended, or a writer published or gave up */
+
+	/* under the directory lock */
+	dlist_node link; /* in the LRU list, or in the free list */
+	uint32 pins;
+	bool used;
+
+	/* what the grid (or the one being loaded) has taken from the budget */
+	pg_atomic_uint64 bytes;
+
+	/* under the entry's lock */
+	bool loading;		/* somebody fills a grid; nobody else loads or writes meanwhile */
+	uint32 skip_loads;	/* after a load that found no room: so many reads do not try again */
+	Grid *grid;			/* NULL: a stub. Stays where it is while a writer pins the entry and holds the sheet lock */
+	Grid *loading_grid; /* the loader's alone, while `loading` */
+	int64 seq;			/* the state of the grid */
+	uint64 last_fxid;	/* the last transaction in the grid */
+	uint64 writer_fxid; /* the transaction that has appended and has not ended; 0: none */
+	bool meta_valid;
+	CacheMeta meta;
+} CacheEntry;
+
+/* Why a reader did not use the cache. */
+typedef enum CachePrivate
+{
+	CACHE_PRIVATE_OLD_SNAPSHOT, /* the snapshot does not see the last edit in the grid */
+	CACHE_PRIVATE_OWN_EDITS,	/* the transaction has edited the sheet itself */
+	CACHE_PRIVATE_NO_ROOM,		/* the grid does not fit, or no entry was free */
+	CACHE_PRIVATE_WRITER,		/* the entry is a stub and has a writer */
+	CACHE_PRIVATE_SERIALIZABLE, /* reads must be known to the predicate locks */
+	CACHE_PRIVATE_EMPTY,		/* no log: a sheet that was purged, or never was */
+	CACHE_PRIVATE_REASONS
+} CachePrivate;
+
+typedef struct CacheShared
+{
+	LWLock directory;
+	int entry_tranche;
+	int dsa_tranche;
+	dlist_head lru;	 /* most recently used first */
+	dlist_head free; /* entries without a key */
+	uint64 budget;	 /* bytes of grids that may be held */
+	pg_atomic_uint64 used;
+	pg_atomic_uint64 hits;
+	pg_atomic_uint64 misses;
+	pg_atomic_uint64 loads;
+	pg_atomic_uint64 load_failures; /* no room */
+	pg_atomic_uint64 evictions;
+	pg_atomic_uint64 waits; /* for a publication or somebody else's load */
+	pg_atomic_uint64 private_reads[CACHE_PRIVATE_REASONS];
+} CacheShared;
+
+extern CacheShared *CacheState; /* NULL without shared memory */
+extern int cache_size_kb;		/* GUC */
+extern int cache_max_sheets;	/* GUC */
+
+static inline bool
+cache_enabled(void)
+{
+	return CacheState != NULL;
+}
+
+/* ---- start-up ---- */
+extern Size cache_shmem_size(void);
+extern void cache_shmem_startup(void); /* under AddinShmemInitLock */
+
+/* ---- pins ---- */
+/* The entry of the key, made when there is none; NULL when all entries are pinned. A pinned entry stays what it is. */
+extern CacheEntry *cache_pin(const CacheKey *key);
+extern void cache_unpin(CacheEntry *entry); /* cannot fail */
+/* The same for the time of one call: an error unpins (cache_release_at_abort). */
+extern CacheEntry *cache_pin_reader(const CacheKey *key);
+extern void cache_unpin_reader(CacheEntry *entry);
+/* From the abort callbacks of transactions and subtransactions: ends the reader's pin and the load. */
+extern void cache_release_at_abort(void);
+
+/* ---- grids ---- */
+/* Allocator for the entry's grid; evicts others when there is no room. Callable under the entry's lock. */
+extern GridAllocator cache_allocator(CacheEntry *entry);
+/* Starts a load unless somebody else loads, the grid is there, or a writer has appended. */
+extern bool cache_begin_load(CacheEntry *entry, bool insist);
+/* Ends it. ok: entry->loading_grid becomes the grid. */
+extern void cache_end_load(CacheEntry *entry, bool ok, int64 seq, uint64 last_fxid);
+/* Waits until no load is under way; false when there was none. */
+extern bool cache_wait_load(CacheEntry *entry);
+/* Waits until the entry's writer is another than this. */
+extern void cache_wait_writer(CacheEntry *entry, uint64 writer_fxid);
+/* Takes the grid away from the entry (exclusive lock held); free it after unlocking. */
+extern Grid *cache_detach_grid(CacheEntry *entry);
+extern void cache_free_detached(Grid *grid);
+
+/* ---- visibility ---- */
+extern bool cache_snapshot_sees(Snapshot snapshot, uint64 fxid);
+/* The full id of a transaction id that is on disk. */
+extern uint64 cache_full_xid(TransactionId xid);
+
+static inline void
+cache_count_private(CachePrivate reason)
+{
+	pg_atomic_fetch_add_u64(&CacheState->private_reads[reason], 1);
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* compat.h - what differs between PostgreSQL 15 (the base) and 16 to 18, in one place. */
+#ifndef SHEET_COMPAT_H
+#define SHEET_COMPAT_H
+
+#include "postgres.h"
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "utils/rel.h"
+
+/* The number of a relation's file: a new one after TRUNCATE or a rewrite. */
+#if PG_VERSION_NUM >= 160000
+#define compat_relfilenode(rel) ((rel)->rd_locator.relNumber)
+#else
+#define compat_relfilenode(rel) ((rel)->rd_node.relNode)
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define compat_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#else
+#define compat_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
+#endif
+
+#if PG_VERSION_NUM >= 160000
+typedef TU_UpdateIndexes CompatUpdateIndexes;
+#define compat_must_update_indexes(update) ((update) != TU_None)
+#else
+typedef bool CompatUpdateIndexes;
+#define compat_must_update_indexes(update) (update)
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * append.h - edits into the log; see append.c.
+ */
+#ifndef APPEND_H
+#define APPEND_H
+
+#include "postgres.h"
+#include "edit_codec.h"
+#include "writer.h"
+
+typedef struct AppendCall
+{
+	Edit *edits; /* texts live as long as ws->context; changed in place: unchanged edits are taken out */
+	uint32 nedits;
+	int64 epoch;
+	int64 origin;
+	int64 batch_no;
+} AppendCall;
+
+typedef struct AppendResult
+{
+	int64 first_seq; /* 0: nothing was appended */
+	int64 last_seq;	 /* the sheet's last seq then */
+	int64 at;		 /* of the first edit, Unix microseconds */
+} AppendResult;
+
+/* One batch, at most SHEET_MAX_BATCH_EDITS. The edits have been checked. */
+extern void append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result);
+
+#endif

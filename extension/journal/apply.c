@@ -1,0 +1,198 @@
+/*
+ * apply.c - a caller's batch of edits: checked, ordered, appended.
+ *
+ * Everything that can be wrong with the bytes is found before the sheet is locked. What the answer tells besides the
+ * seqs keeps a gateway's order right: the batches that it has not seen (`missed`), or that this batch was there
+ * already.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "append.h"
+#include "journal.h"
+#include "replay.h"
+#include "timeconv.h"
+#include "utf8.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#define APPLY_MISSED_MAX (64 * 1024 * 1024)
+
+static void
+apply_limit(const char *what, uint32 index)
+{
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", what),
+					errdetail("In edit %u of the batch.", index + 1)));
+}
+
+static void
+apply_check_text(EditText text, const char *what, uint32 index, size_t *chars)
+{
+	if (text.len > 0 && !utf8_check(text.data, text.len, chars))
+		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("%s is not valid UTF-8 without NUL", what),
+						errdetail("In edit %u of the batch.", index + 1)));
+}
+
+static void
+apply_check_edit(const Edit *edit, uint32 index)
+{
+	size_t chars = 0;
+
+	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE && edit->kind != EDIT_RESIZE)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("kind %d is not for callers", edit->kind),
+						errdetail("In edit %u of the batch.", index + 1)));
+	if (edit->row >= SHEET_MAX_ROWS)
+		apply_limit("a sheet has at most 16777216 rows", index);
+	if (edit->col >= SHEET_MAX_COLS)
+		apply_limit("a sheet has at most 16384 columns", index);
+	if (edit->content.len > SHEET_MAX_CONTENT_BYTES)
+		apply_limit("a cell holds at most 32767 characters", index);
+	apply_check_text(edit->content, "a content", index, &chars);
+	if (chars > SHEET_MAX_CHARS)
+		apply_limit("a cell holds at most 32767 characters", index);
+	if (edit->style.data != NULL && edit->style.len > SHEET_MAX_STYLE_BYTES)
+		apply_limit("a style has at most 4096 bytes", index);
+	if (edit->style.data != NULL)
+		apply_check_text(edit->style, "a style", index, NULL);
+}
+
+static void
+apply_malformed(EditError error, uint32 index)
+{
+	ereport(ERROR,
+			(errcode(error == EDIT_TOO_MANY ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("malformed batch of edits: %s", edit_error_text(error)), errdetail("After %u edits.", index)));
+}
+
+/* Only what the kind has, so that the rest of the code need not look. */
+static void
+apply_normalize(Edit *edit)
+{
+	edit->old = (EditText){NULL, 0};
+	if (edit->content.data == NULL || edit->kind != EDIT_SET)
+		edit->content = (EditText){"", 0};
+	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
+		edit->style = (EditText){"", 0};
+	if (edit->kind == EDIT_RESIZE)
+		edit->style = (EditText){NULL, 0};
+}
+
+/* All edits of the stream. Their texts point into the bytes. */
+static Edit *
+apply_decode(const void *bytes, Size len, uint32 *nedits)
+{
+	EditReader reader;
+	EditBatch batch;
+	EditError error;
+	uint32 n = 0, room = 0;
+	Edit *edits = NULL;
+
+	if (len > SHEET_MAX_BATCH_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a batch has at most %d bytes", SHEET_MAX_BATCH_BYTES), errhint("Send it in parts.")));
+	edit_reader_init(&reader, bytes, len);
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		/* An edit has three bytes at least: a count that promises more than can come takes no memory. */
+		room = n + Min(batch.count, len / 3 + 1);
+		if ((uint64) n + batch.count > SHEET_MAX_BATCH_EDITS)
+			apply_malformed(EDIT_TOO_MANY, n);
+		edits = edits == NULL ? palloc(sizeof(Edit) * Max(room, 1)) : repalloc(edits, sizeof(Edit) * Max(room, 1));
+		while (n < room && (error = edit_read(&reader, &edits[n])) == EDIT_OK)
+		{
+			apply_check_edit(&edits[n], n);
+			apply_normalize(&edits[n]);
+			n++;
+		}
+		if (error == EDIT_OK) /* all read, but the reader was not asked for the end */
+		{
+			Edit none;
+
+			error = edit_read(&reader, &none);
+		}
+		if (error != EDIT_END)
+			apply_malformed(error, n);
+	}
+	if (error != EDIT_END)
+		apply_malformed(error, n);
+	*nedits = n;
+	return edits;
+}
+
+/* What the caller has not seen; true when this batch is in it. */
+static bool
+apply_look_back(const JournalApply *call, WriterSheet *ws, JournalApplied *result)
+{
+	Snapshot snapshot;
+	bool duplicate = false;
+	int64 last_seq;
+
+	if (call->known_seq < 0 || call->known_seq >= ws->meta.last_seq)
+		return false;
+	snapshot = RegisterSnapshot(writer_snapshot());
+	if (call->origin != 0 && call->batch_no != 0)
+		duplicate = replay_find_batch(call->sheet_id, call->known_seq, call->origin, call->batch_no, snapshot,
+									  &result->first_seq, &result->last_seq, &result->at);
+	result->missed = replay_tail(call->sheet_id, call->known_seq, APPLY_MISSED_MAX, snapshot, &last_seq);
+	UnregisterSnapshot(snapshot);
+	if (last_seq < ws->meta.last_seq)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("too much has happened since seq " INT64_FORMAT " of sheet " INT64_FORMAT,
+							   call->known_seq, call->sheet_id),
+						errhint("Catch up with sheet.tail first.")));
+	result->duplicate = duplicate;
+	return duplicate;
+}
+
+void
+journal_apply(const JournalApply *call, JournalApplied *result)
+{
+	WriterSheet *ws;
+	AppendCall append = {0};
+	AppendResult appended;
+	uint8_t *bytes;
+
+	writer_require_writable("sheet.apply()");
+	memset(result, 0, sizeof(*result));
+	append.edits = apply_decode(call->edits, call->edits_len, &append.nedits);
+	ws = writer_open(call->sheet_id);
+	writer_require_live(ws);
+	writer_check_epoch(ws, call->epoch, NULL);
+	if (apply_look_back(call, ws, result))
+		return;
+
+	/* The texts must live to the end of the transaction. */
+	bytes = MemoryContextAlloc(ws->context, Max(call->edits_len, 1));
+	memcpy(bytes, call->edits, call->edits_len);
+	for (uint32 i = 0; i < append.nedits; i++)
+	{
+		EditText *texts[2] = {&append.edits[i].content, &append.edits[i].style};
+
+		for (int j = 0; j < 2; j++)
+			if (texts[j]->len > 0)
+				texts[j]->data = (const char *) bytes + (texts[j]->data - (const char *) call->edits);
+			else if (texts[j]->data != NULL)
+				texts[j]->data = "";
+	}
+	append.epoch = call->epoch;
+	append.origin = call->origin;
+	append.batch_no = call->batch_no;
+	append_edits(ws, &append, &appended);
+	result->first_seq = appended.first_seq;
+	result->last_seq = appended.last_seq;
+	result->at = timeconv_from_unix(appended.at);
+}
+
+int64
+journal_claim(int64 sheet_id, int64 epoch, const char *holder)
+{
+	WriterSheet *ws;
+
+	writer_require_writable("sheet.claim()");
+	if (epoch <= 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an epoch must be positive")));
+	ws = writer_open(sheet_id);
+	writer_require_live(ws);
+	writer_check_epoch(ws, epoch, holder != NULL ? holder : "");
+	return ws->meta.last_seq;
+}

@@ -1,0 +1,354 @@
+/*
+ * replay.c - from stored checkpoints and batches to cells.
+ *
+ * Everything here reads with the snapshot that it is given, and stores the cells through the allocator that it is
+ * given: a private rebuild uses the backend's memory, a load the shared one. Damage that is met is an error with its
+ * place; sheet.fsck() looks at all of it and repairs what can be repaired.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "journal.h"
+#include "miscadmin.h"
+#include "replay.h"
+#include "storage.h"
+#include "timeconv.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+void
+replay_corrupted(int64 sheet_id, const char *what, int64 place, EditError error)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("sheet " INT64_FORMAT " is damaged: %s " INT64_FORMAT, sheet_id, what, place),
+					error == EDIT_OK ? 0 : errdetail("%s.", edit_error_text(error)),
+					errhint("Run sheet.fsck(" INT64_FORMAT ", true).", sheet_id)));
+}
+
+static StorageKey
+replay_key(int column, int strategy, int64 value)
+{
+	return (StorageKey){column, strategy, false, value};
+}
+
+void
+replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last)
+{
+	StorageScan scan;
+	StorageKey key = replay_key(1, BTEqualStrategyNumber, sheet_id);
+
+	memset(last, 0, sizeof(*last));
+	storage_scan_begin(&scan, STORAGE_LOG_BATCH, snapshot, &key, 1);
+	if (storage_scan_next(&scan, BackwardScanDirection))
+	{
+		int64 first_seq = storage_int64(&scan, LOG_BATCH_FIRST_SEQ);
+
+		last->found = true;
+		last->last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
+		last->last_at = timeconv_to_unix(storage_int64(&scan, LOG_BATCH_AT)) + (last->last_seq - first_seq);
+		last->writer_fxid = storage_writer_fxid(&scan);
+	}
+	storage_scan_end(&scan);
+}
+
+bool
+replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *lid, int64 *first_seq)
+{
+	StorageScan scan;
+	StorageKey key = replay_key(1, BTEqualStrategyNumber, sheet_id);
+	bool found;
+
+	storage_scan_begin(&scan, STORAGE_LOG_HEAD, snapshot, &key, 1);
+	found = storage_scan_next(&scan, BackwardScanDirection);
+	if (found)
+	{
+		*lid = storage_int64(&scan, LOG_HEAD_LID);
+		*first_seq = storage_int64(&scan, LOG_HEAD_FIRST_SEQ);
+	}
+	storage_scan_end(&scan);
+	return found;
+}
+
+bool
+replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVersion *version)
+{
+	StorageScan scan;
+	StorageKey keys[2] = {replay_key(1, BTEqualStrategyNumber, sheet_id),
+						  replay_key(2, BTLessEqualStrategyNumber, max_cid)};
+	bool found;
+
+	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, keys, 2);
+	found = storage_scan_next(&scan, BackwardScanDirection);
+	if (found)
+	{
+		version->cid = storage_int64(&scan, CHECKPOINT_CID);
+		version->seq = storage_int64(&scan, CHECKPOINT_SEQ);
+		version->at = storage_int64(&scan, CHECKPOINT_AT);
+		version->rows = (uint32) storage_int32(&scan, CHECKPOINT_ROWS);
+		version->cols = (uint32) storage_int32(&scan, CHECKPOINT_COLS);
+		version->tiles = storage_int32(&scan, CHECKPOINT_TILES);
+		version->digest = storage_int64(&scan, CHECKPOINT_DIGEST);
+	}
+	storage_scan_end(&scan);
+	return found;
+}
+
+/* ---- cells ---- */
+
+/* False when there is no room. */
+static bool
+replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
+{
+	switch (edit->kind)
+	{
+		case EDIT_SET:
+			return grid_put(allocator, grid, edit->row, edit->col, edit->content.data, edit->content.len,
+							edit->style.data, edit->style.len);
+		case EDIT_STYLE:
+			return grid_put(allocator, grid, edit->row, edit->col, NULL, 0, edit->style.data, edit->style.len);
+		case EDIT_RESIZE:
+			grid_resize(grid, edit->row + 1, edit->col + 1);
+			return true;
+		default:
+			return true;
+	}
+}
+
+/* All edits of stored bytes into the grid. */
+static bool
+replay_bytes_into(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, int64 sheet_id,
+				  const char *what, int64 place)
+{
+	EditReader reader;
+	EditBatch batch;
+	EditError error;
+	Edit edit;
+
+	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+		{
+			if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+				replay_corrupted(sheet_id, what, place, EDIT_BAD_NUMBER);
+			if (!replay_edit_into(grid, allocator, &edit))
+				return false;
+		}
+		if (error != EDIT_END)
+			break;
+	}
+	if (error != EDIT_END)
+		replay_corrupted(sheet_id, what, place, error);
+	return true;
+}
+
+/*
+ * The newest row of each tile up to the version. The scan runs backward, so the first row of a tile that is not younger
+ * than the version is the one; the tile's older rows are passed without looking at their data.
+ */
+static bool
+replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAllocator *allocator, Grid *grid)
+{
+	StorageScan scan;
+	StorageKey key = replay_key(1, BTEqualStrategyNumber, sheet_id);
+	int64 done_row = -1, done_col = -1;
+	bool room = true;
+
+	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, &key, 1);
+	while (room && storage_scan_next(&scan, BackwardScanDirection))
+	{
+		int64 row = storage_int32(&scan, CHECKPOINT_TILE_ROW);
+		int64 col = storage_int32(&scan, CHECKPOINT_TILE_COL);
+		struct varlena *bytes;
+		bool copy;
+
+		if ((row == done_row && col == done_col) || storage_int64(&scan, CHECKPOINT_TILE_CID) > cid)
+			continue;
+		done_row = row;
+		done_col = col;
+		bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
+		room = replay_bytes_into(grid, allocator, bytes, sheet_id, "a tile of version", cid);
+		if (copy)
+			pfree(bytes);
+	}
+	storage_scan_end(&scan);
+	return room;
+}
+
+bool
+replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, const GridAllocator *allocator,
+			   Grid **grid)
+{
+	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
+	return *grid != NULL && replay_tiles_into(sheet_id, version->cid, snapshot, allocator, *grid);
+}
+
+static bool
+replay_batches_into(int64 sheet_id, int64 *seq, Snapshot snapshot, const GridAllocator *allocator, Grid *grid)
+{
+	StorageScan scan;
+	StorageKey keys[2] = {replay_key(1, BTEqualStrategyNumber, sheet_id), replay_key(2, BTGreaterStrategyNumber, *seq)};
+	bool room = true;
+
+	storage_scan_begin(&scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
+	while (room && storage_scan_next(&scan, ForwardScanDirection))
+	{
+		int64 first_seq = storage_int64(&scan, LOG_BATCH_FIRST_SEQ);
+		struct varlena *bytes;
+		bool copy;
+
+		if (first_seq != *seq + 1)
+			replay_corrupted(sheet_id, "the log lacks seq", *seq + 1, EDIT_OK);
+		bytes = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
+		room = replay_bytes_into(grid, allocator, bytes, sheet_id, "the batch at seq", first_seq);
+		if (copy)
+			pfree(bytes);
+		*seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
+	}
+	storage_scan_end(&scan);
+	return room;
+}
+
+bool
+replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
+{
+	ReplayVersion version;
+
+	*seq = 0;
+	if (replay_find_version(sheet_id, REPLAY_NEWEST, snapshot, &version))
+	{
+		*seq = version.seq;
+		if (!replay_version(sheet_id, &version, snapshot, allocator, grid))
+			return false;
+	}
+	else if ((*grid = grid_create(allocator, 1, 1)) == NULL)
+		return false;
+	return replay_batches_into(sheet_id, seq, snapshot, allocator, *grid);
+}
+
+/* ---- the log ---- */
+
+/* first_seq of the batch that holds seq, or the next after it. */
+static int64
+replay_batch_start(int64 sheet_id, int64 seq, Snapshot snapshot)
+{
+	StorageScan scan;
+	StorageKey keys[2] = {replay_key(1, BTEqualStrategyNumber, sheet_id),
+						  replay_key(2, BTLessEqualStrategyNumber, seq)};
+	int64 start = seq;
+
+	storage_scan_begin(&scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
+	if (storage_scan_next(&scan, BackwardScanDirection) && storage_int64(&scan, LOG_BATCH_LAST_SEQ) >= seq)
+		start = storage_int64(&scan, LOG_BATCH_FIRST_SEQ);
+	storage_scan_end(&scan);
+	return start;
+}
+
+/* A scan over the batches with last_seq > since. */
+static void
+replay_scan_batches(StorageScan *scan, int64 sheet_id, int64 since, Snapshot snapshot)
+{
+	StorageKey keys[2] = {
+		replay_key(1, BTEqualStrategyNumber, sheet_id),
+		replay_key(2, BTGreaterEqualStrategyNumber, replay_batch_start(sheet_id, Max(since, 0) + 1, snapshot))};
+
+	storage_scan_begin(scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
+}
+
+static void
+replay_batch_edits(StorageScan *scan, int64 sheet_id, int64 since, int64 until, ReplayEditFn fn, void *arg)
+{
+	int64 seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
+	int64 at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT));
+	bool copy;
+	struct varlena *bytes = storage_bytes(scan, LOG_BATCH_DATA, &copy);
+	EditReader reader;
+	EditBatch batch;
+	EditError error;
+	Edit edit;
+
+	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		for (; (error = edit_read(&reader, &edit)) == EDIT_OK; seq++, at++)
+			if (seq > since && seq <= until)
+				fn(arg, seq, at, &edit);
+		if (error != EDIT_END)
+			break;
+	}
+	if (error != EDIT_END)
+		replay_corrupted(sheet_id, "the batch before seq", seq, error);
+	if (copy)
+		pfree(bytes);
+}
+
+void
+replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, ReplayEditFn fn, void *arg)
+{
+	StorageScan scan;
+
+	replay_scan_batches(&scan, sheet_id, since, snapshot);
+	while (storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, LOG_BATCH_FIRST_SEQ) <= until)
+		replay_batch_edits(&scan, sheet_id, since, until, fn, arg);
+	storage_scan_end(&scan);
+}
+
+bytea *
+replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq)
+{
+	StorageScan scan;
+	Size used = 0, room = 8192;
+	char *tail = palloc(room);
+
+	*last_seq = since;
+	replay_scan_batches(&scan, sheet_id, since, snapshot);
+	while (storage_scan_next(&scan, ForwardScanDirection))
+	{
+		bool copy;
+		struct varlena *bytes = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
+		Size len = VARSIZE_ANY_EXHDR(bytes);
+
+		if (used > 0 && used + len > max_bytes)
+			break;
+		if (VARHDRSZ + used + len > room)
+		{
+			room = Max(room * 2, VARHDRSZ + used + len);
+			tail = repalloc_huge(tail, room);
+		}
+		memcpy(tail + VARHDRSZ + used, VARDATA_ANY(bytes), len);
+		used += len;
+		if (copy)
+			pfree(bytes);
+		*last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
+	}
+	storage_scan_end(&scan);
+	if (used == 0)
+		return NULL;
+	if (VARHDRSZ + used > MaxAllocSize)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batches are too large for one result")));
+	SET_VARSIZE(tail, VARHDRSZ + used);
+	return (bytea *) tail;
+}
+
+bool
+replay_find_batch(int64 sheet_id, int64 since, int64 origin, int64 batch_no, Snapshot snapshot, int64 *first_seq,
+				  int64 *last_seq, int64 *at)
+{
+	StorageScan scan;
+	bool found = false;
+
+	replay_scan_batches(&scan, sheet_id, since, snapshot);
+	while (!found && storage_scan_next(&scan, ForwardScanDirection))
+	{
+		found =
+			storage_int64(&scan, LOG_BATCH_ORIGIN) == origin && storage_int64(&scan, LOG_BATCH_BATCH_NO) == batch_no;
+		if (found)
+		{
+			*first_seq = storage_int64(&scan, LOG_BATCH_FIRST_SEQ);
+			*last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
+			*at = storage_int64(&scan, LOG_BATCH_AT);
+		}
+	}
+	storage_scan_end(&scan);
+	return found;
+}

@@ -1,0 +1,63 @@
+/*
+ * replay.h - from stored checkpoints and batches to cells; see replay.c.
+ */
+#ifndef REPLAY_H
+#define REPLAY_H
+
+#include "postgres.h"
+#include "edit_codec.h"
+#include "grid.h"
+#include "utils/snapshot.h"
+
+#define REPLAY_NEWEST PG_INT64_MAX
+
+/* The newest batch of a sheet. */
+typedef struct ReplayLast
+{
+	bool found;
+	int64 last_seq;
+	int64 last_at;		/* of its last edit, microseconds since the Unix epoch */
+	uint64 writer_fxid; /* 0: visible to all */
+} ReplayLast;
+
+/* A version's row. */
+typedef struct ReplayVersion
+{
+	int64 cid;
+	int64 seq;
+	int64 at; /* TimestampTz */
+	uint32 rows, cols;
+	int32 tiles;
+	int64 digest;
+} ReplayVersion;
+
+extern void replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last);
+/* The open log; false when the sheet has no log at all. */
+extern bool replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *lid, int64 *first_seq);
+/* The newest version with cid <= max_cid; false when there is none. */
+extern bool replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVersion *version);
+
+/*
+ * The cells of the version (tiles only). The grid is put into *grid as soon as it exists, for the caller's clean-up.
+ * False when the allocator has no room.
+ */
+extern bool replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot,
+						   const GridAllocator *allocator, Grid **grid);
+/* The cells that the snapshot sees: newest version plus the batches after it. */
+extern bool replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq);
+
+/* Calls fn for each edit stored in batches with seq after `since` and up to `until`, in their order. */
+typedef void (*ReplayEditFn)(void *arg, int64 seq, int64 at /* Unix microseconds */, const Edit *edit);
+extern void replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, ReplayEditFn fn, void *arg);
+
+/* Stored batches with last_seq > since, oldest first; stops before max_bytes would be exceeded, after one at least.
+ * NULL when there are none. *last_seq: of the last that is in. */
+extern bytea *replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq);
+/* Finds (origin, batch_no) in the batches with last_seq > since. */
+extern bool replay_find_batch(int64 sheet_id, int64 since, int64 origin, int64 batch_no, Snapshot snapshot,
+							  int64 *first_seq, int64 *last_seq, int64 *at);
+
+/* ERRCODE_DATA_CORRUPTED with the place and a hint to sheet.fsck. */
+extern void replay_corrupted(int64 sheet_id, const char *what, int64 place, EditError error) pg_attribute_noreturn();
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * sheetmeta.c - what a writer must know of a sheet besides its cells, from storage.
+ *
+ * Read only when shared memory does not know it, and under the sheet lock, so that what is read stays true.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "replay.h"
+#include "sheetmeta.h"
+#include "storage.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+void
+sheetmeta_cache_key(int64 sheet_id, CacheKey *key)
+{
+	Relation rel = storage_open(STORAGE_LOG_BATCH, AccessShareLock);
+
+	key->database = MyDatabaseId;
+	key->relfilenode = compat_relfilenode(rel);
+	key->sheet_id = sheet_id;
+	table_close(rel, NoLock);
+}
+
+static StorageKey
+sheetmeta_key(int64 sheet_id)
+{
+	return (StorageKey){1, BTEqualStrategyNumber, false, sheet_id};
+}
+
+static void
+sheetmeta_read_status(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
+{
+	StorageScan scan;
+	StorageKey key = sheetmeta_key(sheet_id);
+
+	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
+	meta->exists = storage_scan_next(&scan, ForwardScanDirection);
+	meta->trashed = meta->exists && !slot_attisnull(scan.slot, storage_column(STORAGE_SHEET, "trashed_at"));
+	storage_scan_end(&scan);
+}
+
+static void
+sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
+{
+	StorageScan scan;
+	StorageKey key = sheetmeta_key(sheet_id);
+
+	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	meta->epoch = storage_scan_next(&scan, ForwardScanDirection) ? storage_int64(&scan, OWNER_EPOCH) : 0;
+	storage_scan_end(&scan);
+}
+
+void
+sheetmeta_load(int64 sheet_id, CacheMeta *meta)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	ReplayLast last;
+
+	memset(meta, 0, sizeof(*meta));
+	replay_last(sheet_id, snapshot, &last);
+	meta->last_seq = last.last_seq;
+	meta->last_at = last.last_at;
+	meta->last_fxid = last.writer_fxid;
+	(void) replay_open_log(sheet_id, snapshot, &meta->lid, &meta->log_first_seq);
+	sheetmeta_read_epoch(sheet_id, snapshot, meta);
+	sheetmeta_read_status(sheet_id, snapshot, meta);
+	UnregisterSnapshot(snapshot);
+}
+
+void
+sheetmeta_load_status(int64 sheet_id, CacheMeta *meta)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	sheetmeta_read_status(sheet_id, snapshot, meta);
+	UnregisterSnapshot(snapshot);
+}
+
+char *
+sheetmeta_holder(int64 sheet_id)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	StorageScan scan;
+	StorageKey key = sheetmeta_key(sheet_id);
+	char *holder = "";
+
+	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	if (storage_scan_next(&scan, ForwardScanDirection))
+	{
+		bool copy;
+		struct varlena *bytes = storage_bytes(&scan, OWNER_HOLDER, &copy);
+
+		holder = text_to_cstring((text *) bytes);
+	}
+	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	return holder;
+}
+
+void
+sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Relation rel = storage_open(STORAGE_OWNER, RowExclusiveLock);
+	StorageScan scan;
+	StorageKey key = sheetmeta_key(sheet_id);
+	Datum values[STORAGE_MAX_COLUMNS] = {0};
+	bool nulls[STORAGE_MAX_COLUMNS] = {0};
+	ItemPointerData tid;
+	bool found;
+
+	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	found = storage_scan_next(&scan, ForwardScanDirection);
+	tid = scan.slot->tts_tid;
+	storage_scan_end(&scan);
+
+	values[OWNER_SHEET_ID - 1] = Int64GetDatum(sheet_id);
+	values[OWNER_EPOCH - 1] = Int64GetDatum(epoch);
+	values[OWNER_HOLDER - 1] = CStringGetTextDatum(holder != NULL ? holder : "");
+	if (found)
+		storage_update(STORAGE_OWNER, rel, &tid, values, nulls);
+	else
+		storage_insert(STORAGE_OWNER, rel, values, nulls);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+}

@@ -1,0 +1,22 @@
+/*
+ * sheetmeta.h - what a writer must know of a sheet besides its cells, from storage; see sheetmeta.c.
+ */
+#ifndef SHEETMETA_H
+#define SHEETMETA_H
+
+#include "postgres.h"
+#include "cache.h"
+
+/* The key of the sheet's entry. */
+extern void sheetmeta_cache_key(int64 sheet_id, CacheKey *key);
+/* All of it, as of now. For holders of the sheet lock. */
+extern void sheetmeta_load(int64 sheet_id, CacheMeta *meta);
+/* Only exists and trashed. */
+extern void sheetmeta_load_status(int64 sheet_id, CacheMeta *meta);
+
+/* Who holds the highest epoch; "" when it is not known. */
+extern char *sheetmeta_holder(int64 sheet_id);
+/* Stores an epoch, in the caller's transaction. holder NULL: not known. */
+extern void sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder);
+
+#endif

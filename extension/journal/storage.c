@@ -1,0 +1,328 @@
+/*
+ * storage.c - the journal's relations: opening, inserting, scanning.
+ *
+ * The append path runs thousands of times a second, so it goes past SQL: rows are inserted through the table access
+ * method and the indexes directly, and what a session has found out about the relations is kept until the relation
+ * cache says that one of them has changed. The caller has checked permissions; access rights on the tables are not
+ * looked at, since the users of the functions have none on the tables.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "cache.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "compat.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#define STORAGE_MAX_INDEXES 16
+
+static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "log_head", "checkpoint", "checkpoint_tile",
+														  "owner",	   "sheet",	   "account"};
+
+typedef struct StorageInfo
+{
+	Oid relid;
+	Oid primary;  /* its primary key */
+	int nindexes; /* -1: the arrays are not there */
+	Oid *indexes;
+	IndexInfo **infos;
+	MemoryContext context;
+} StorageInfo;
+
+static StorageInfo storage_infos[STORAGE_TABLES];
+
+static void
+storage_forget(StorageInfo *info)
+{
+	MemoryContext context = info->context;
+
+	memset(info, 0, sizeof(StorageInfo));
+	info->nindexes = -1;
+	if (context != NULL)
+		MemoryContextDelete(context);
+}
+
+static void
+storage_relcache_callback(Datum arg, Oid relid)
+{
+	for (int i = 0; i < STORAGE_TABLES; i++)
+		if (relid == InvalidOid || relid == storage_infos[i].relid)
+			storage_forget(&storage_infos[i]);
+}
+
+void
+storage_init(void)
+{
+	for (int i = 0; i < STORAGE_TABLES; i++)
+		storage_infos[i].nindexes = -1;
+	CacheRegisterRelcacheCallback(storage_relcache_callback, (Datum) 0);
+}
+
+static Oid
+storage_find(StorageTable table)
+{
+	Oid namespace = get_namespace_oid("sheet", true);
+	Oid relid = OidIsValid(namespace) ? get_relname_relid(storage_names[table], namespace) : InvalidOid;
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"sheet.%s\" does not exist", storage_names[table]),
+				 errhint("Run CREATE EXTENSION pg_sheet in this database.")));
+	return relid;
+}
+
+Relation
+storage_open(StorageTable table, LOCKMODE lockmode)
+{
+	StorageInfo *info = &storage_infos[table];
+	Oid relid = OidIsValid(info->relid) ? info->relid : storage_find(table);
+	Relation rel = table_open(relid, lockmode); /* may run the callback */
+
+	info->relid = relid;
+	if (!OidIsValid(info->primary))
+	{
+		info->primary = RelationGetPrimaryKeyIndex(rel);
+		if (!OidIsValid(info->primary))
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("table \"sheet.%s\" has lost its primary key", storage_names[table])));
+	}
+	return rel;
+}
+
+AttrNumber
+storage_column(StorageTable table, const char *name)
+{
+	AttrNumber number = get_attnum(storage_infos[table].relid, name);
+
+	if (number == InvalidAttrNumber)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("table \"sheet.%s\" has no column \"%s\"", storage_names[table], name)));
+	return number;
+}
+
+/* ---- writing ---- */
+
+/*
+ * The relation's indexes. Opening an index may run the relcache callback, so everything is built aside first, and the
+ * caller gets what is right for the lock it holds on the table.
+ */
+static void
+storage_learn_indexes(StorageTable table, Relation rel)
+{
+	StorageInfo *info = &storage_infos[table];
+	List *list = RelationGetIndexList(rel);
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "pg_sheet relation", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Oid *oids = palloc0(sizeof(Oid) * (list_length(list) + 1));
+	IndexInfo **infos = palloc0(sizeof(IndexInfo *) * (list_length(list) + 1));
+	int n = 0;
+	ListCell *cell;
+
+	if (list_length(list) > STORAGE_MAX_INDEXES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("table \"sheet.%s\" has more than %d indexes",
+																		storage_names[table], STORAGE_MAX_INDEXES)));
+	foreach (cell, list)
+	{
+		Relation index = index_open(lfirst_oid(cell), RowExclusiveLock);
+
+		oids[n] = lfirst_oid(cell);
+		infos[n] = BuildIndexInfo(index);
+		if (infos[n]->ii_Expressions != NIL || infos[n]->ii_Predicate != NIL)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("table \"sheet.%s\" has an index on an expression or with a predicate",
+								   storage_names[table]),
+							errhint("Drop index \"%s\".", RelationGetRelationName(index))));
+		n++;
+		index_close(index, NoLock);
+	}
+	MemoryContextSwitchTo(old);
+	storage_forget(info);
+	info->relid = RelationGetRelid(rel);
+	info->primary = RelationGetPrimaryKeyIndex(rel);
+	info->nindexes = n;
+	info->indexes = oids;
+	info->infos = infos;
+	info->context = context;
+}
+
+static void
+storage_insert_index_entries(StorageTable table, Relation rel, TupleTableSlot *slot)
+{
+	StorageInfo *info = &storage_infos[table];
+	Relation index[STORAGE_MAX_INDEXES];
+	int n;
+
+	/* Open all first: opening takes locks, and taking a lock may say that what is known here is old. */
+	for (;;)
+	{
+		if (info->nindexes < 0)
+			storage_learn_indexes(table, rel);
+		for (n = 0; n < info->nindexes; n++)
+			index[n] = index_open(info->indexes[n], RowExclusiveLock);
+		if (n == info->nindexes)
+			break;
+		while (n > 0)
+			index_close(index[--n], NoLock);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		Datum values[INDEX_MAX_KEYS];
+		bool nulls[INDEX_MAX_KEYS];
+		IndexInfo *ii = info->infos[i];
+
+		if (!ii->ii_ReadyForInserts)
+			continue;
+		FormIndexDatum(ii, slot, NULL, values, nulls);
+		index_insert(index[i], values, nulls, &slot->tts_tid, rel, ii->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+					 false, ii);
+	}
+	for (int i = 0; i < n; i++)
+		index_close(index[i], NoLock);
+}
+
+static TupleTableSlot *
+storage_make_slot(Relation rel, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	int natts = RelationGetDescr(rel)->natts;
+
+	for (int i = 0; i < natts; i++)
+	{
+		slot->tts_values[i] = i < STORAGE_MAX_COLUMNS ? values[i] : (Datum) 0;
+		slot->tts_isnull[i] = i < STORAGE_MAX_COLUMNS ? nulls[i] : true;
+	}
+	ExecStoreVirtualTuple(slot);
+	return slot;
+}
+
+void
+storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = storage_make_slot(rel, values, nulls);
+
+	table_tuple_insert(rel, slot, GetCurrentCommandId(true), 0, NULL);
+	storage_insert_index_entries(table, rel, slot);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* For heap tables only; the caller holds the sheet lock, so that nobody else changes the row. */
+void
+storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = storage_make_slot(rel, values, nulls);
+	CompatUpdateIndexes update;
+
+	simple_table_tuple_update(rel, tid, slot, GetLatestSnapshot(), &update);
+	if (compat_must_update_indexes(update))
+		storage_insert_index_entries(table, rel, slot);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* ---- reading ---- */
+
+static RegProcedure
+storage_key_procedure(int strategy, bool is_int4)
+{
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+			return is_int4 ? F_INT4LT : F_INT8LT;
+		case BTLessEqualStrategyNumber:
+			return is_int4 ? F_INT4LE : F_INT8LE;
+		case BTEqualStrategyNumber:
+			return is_int4 ? F_INT4EQ : F_INT8EQ;
+		case BTGreaterEqualStrategyNumber:
+			return is_int4 ? F_INT4GE : F_INT8GE;
+		default:
+			return is_int4 ? F_INT4GT : F_INT8GT;
+	}
+}
+
+void
+storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+{
+	ScanKeyData scankeys[4];
+
+	Assert(nkeys <= 4);
+	scan->rel = storage_open(table, AccessShareLock);
+	scan->index = index_open(storage_infos[table].primary, AccessShareLock);
+	scan->slot = table_slot_create(scan->rel, NULL);
+	for (int i = 0; i < nkeys; i++)
+		ScanKeyInit(&scankeys[i], keys[i].column, keys[i].strategy,
+					storage_key_procedure(keys[i].strategy, keys[i].is_int4),
+					keys[i].is_int4 ? Int32GetDatum((int32) keys[i].value) : Int64GetDatum(keys[i].value));
+	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, nkeys);
+	index_rescan(scan->scan, scankeys, nkeys, NULL, 0);
+}
+
+bool
+storage_scan_next(StorageScan *scan, ScanDirection direction)
+{
+	CHECK_FOR_INTERRUPTS();
+	return index_getnext_slot(scan->scan, direction, scan->slot);
+}
+
+void
+storage_scan_end(StorageScan *scan)
+{
+	index_endscan(scan->scan);
+	ExecDropSingleTupleTableSlot(scan->slot);
+	index_close(scan->index, NoLock);
+	table_close(scan->rel, NoLock);
+}
+
+static Datum
+storage_datum(StorageScan *scan, int column)
+{
+	bool isnull;
+	Datum datum = slot_getattr(scan->slot, column, &isnull);
+
+	if (isnull)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("column %d of table \"sheet.%s\" is null", column, RelationGetRelationName(scan->rel))));
+	return datum;
+}
+
+int64
+storage_int64(StorageScan *scan, int column)
+{
+	return DatumGetInt64(storage_datum(scan, column));
+}
+
+int32
+storage_int32(StorageScan *scan, int column)
+{
+	return DatumGetInt32(storage_datum(scan, column));
+}
+
+struct varlena *
+storage_bytes(StorageScan *scan, int column, bool *copy)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(storage_datum(scan, column));
+	struct varlena *bytes = pg_detoast_datum_packed(stored);
+
+	*copy = bytes != stored;
+	return bytes;
+}
+
+uint64
+storage_writer_fxid(StorageScan *scan)
+{
+	bool isnull;
+	Datum xmin = slot_getsysattr(scan->slot, MinTransactionIdAttributeNumber, &isnull);
+
+	return isnull ? 0 : cache_full_xid(DatumGetTransactionId(xmin));
+}

@@ -1,0 +1,126 @@
+/*
+ * storage.h - the journal's relations: opening, inserting, scanning; see storage.c.
+ */
+#ifndef STORAGE_H
+#define STORAGE_H
+
+#include "postgres.h"
+#include "access/genam.h"
+#include "access/sdir.h"
+#include "executor/tuptable.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+typedef enum StorageTable
+{
+	STORAGE_LOG_BATCH,
+	STORAGE_LOG_HEAD,
+	STORAGE_CHECKPOINT,
+	STORAGE_CHECKPOINT_TILE,
+	STORAGE_OWNER,
+	STORAGE_SHEET,
+	STORAGE_ACCOUNT,
+	STORAGE_TABLES
+} StorageTable;
+
+/* Columns, in the order of 30-journal.sql. */
+typedef enum LogBatchColumn
+{
+	LOG_BATCH_SHEET_ID = 1,
+	LOG_BATCH_FIRST_SEQ,
+	LOG_BATCH_LAST_SEQ,
+	LOG_BATCH_LID,
+	LOG_BATCH_AT,
+	LOG_BATCH_EPOCH,
+	LOG_BATCH_ORIGIN,
+	LOG_BATCH_BATCH_NO,
+	LOG_BATCH_DATA,
+	LOG_BATCH_COLUMNS = LOG_BATCH_DATA
+} LogBatchColumn;
+
+typedef enum LogHeadColumn
+{
+	LOG_HEAD_SHEET_ID = 1,
+	LOG_HEAD_LID,
+	LOG_HEAD_FIRST_SEQ,
+	LOG_HEAD_AT,
+	LOG_HEAD_COLUMNS = LOG_HEAD_AT
+} LogHeadColumn;
+
+typedef enum CheckpointColumn
+{
+	CHECKPOINT_SHEET_ID = 1,
+	CHECKPOINT_CID,
+	CHECKPOINT_SEQ,
+	CHECKPOINT_AT,
+	CHECKPOINT_UID,
+	CHECKPOINT_LABEL,
+	CHECKPOINT_ROWS,
+	CHECKPOINT_COLS,
+	CHECKPOINT_TILES,
+	CHECKPOINT_DIGEST,
+	CHECKPOINT_COLUMNS = CHECKPOINT_DIGEST
+} CheckpointColumn;
+
+typedef enum CheckpointTileColumn
+{
+	CHECKPOINT_TILE_SHEET_ID = 1,
+	CHECKPOINT_TILE_ROW,
+	CHECKPOINT_TILE_COL,
+	CHECKPOINT_TILE_CID,
+	CHECKPOINT_TILE_DATA,
+	CHECKPOINT_TILE_COLUMNS = CHECKPOINT_TILE_DATA
+} CheckpointTileColumn;
+
+typedef enum OwnerColumn
+{
+	OWNER_SHEET_ID = 1,
+	OWNER_EPOCH,
+	OWNER_HOLDER,
+	OWNER_COLUMNS = OWNER_HOLDER
+} OwnerColumn;
+
+#define STORAGE_MAX_COLUMNS 10
+
+/* Registers the callback that forgets what a session knows of the relations. From _PG_init. */
+extern void storage_init(void);
+/* The lock is kept to the end of the transaction: close with table_close(rel, NoLock). */
+extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
+extern AttrNumber storage_column(StorageTable table, const char *name); /* of an open relation */
+
+/* Appends one row and its index entries. */
+extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);
+extern void storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls);
+
+/* A scan over the primary key. */
+typedef struct StorageScan
+{
+	Relation rel;
+	Relation index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot; /* the current row */
+} StorageScan;
+
+typedef struct StorageKey
+{
+	int column;	  /* of the primary key, from 1, all of them bigint or integer */
+	int strategy; /* BTEqualStrategyNumber ... */
+	bool is_int4;
+	int64 value;
+} StorageKey;
+
+extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys,
+							   int nkeys);
+extern bool storage_scan_next(StorageScan *scan, ScanDirection direction);
+extern void storage_scan_end(StorageScan *scan);
+
+/* Of the current row. */
+extern int64 storage_int64(StorageScan *scan, int column);
+extern int32 storage_int32(StorageScan *scan, int column);
+/* Detoasted; *copy tells whether to pfree it. Valid until the next row otherwise. */
+extern struct varlena *storage_bytes(StorageScan *scan, int column, bool *copy);
+/* The full id of the transaction that wrote the current row. */
+extern uint64 storage_writer_fxid(StorageScan *scan);
+
+#endif

@@ -1,0 +1,712 @@
+/*
+ * writer.c - what the current transaction has done to sheets, and its publication at commit.
+ *
+ * One WriterSheet for each sheet that the transaction has locked. While it exists the sheet's entry in shared memory is
+ * pinned, and once something was changed the entry names the transaction (writer_fxid). The changes are stacked:
+ * ROLLBACK TO takes off those of its subtransaction, with the seqs that they had taken.
+ *
+ * At commit the changes are set in the shared grid. That happens in XACT_EVENT_COMMIT, after the transaction has become
+ * visible and before its locks go: an error there would be a PANIC, so nothing here allocates, raises or waits for
+ * anything but an entry's lock, whose holders never wait for us. All room was reserved when the edits were appended.
+ *
+ * While we hold the sheet lock and a pin, nobody but us changes the entry's grid or takes it away: it is read without
+ * the entry's lock (writer_base). Readers share it with us under the lock; changing it needs the lock exclusively.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "compat.h"
+#include "follow.h"
+#include "journal.h"
+#include "miscadmin.h"
+#include "replay.h"
+#include "sheetmeta.h"
+#include "storage.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "writer.h"
+
+#define WRITER_LOCK_CLASS 0x5348
+
+/* Cells of own changes: what each holds, NULL where the base's is kept. */
+typedef struct PendingCell
+{
+	uint64 key;
+	EditText content;
+	EditText style;
+	char status;
+} PendingCell;
+
+/* The finalizer of MurmurHash3. */
+static inline uint32
+writer_hash_cell(uint64 key)
+{
+	key ^= key >> 33;
+	key *= UINT64CONST(0xff51afd7ed558ccd);
+	key ^= key >> 33;
+	key *= UINT64CONST(0xc4ceb9fe1a85ec53);
+	return (uint32) (key ^ (key >> 33));
+}
+
+#define SH_PREFIX				pending
+#define SH_ELEMENT_TYPE			PendingCell
+#define SH_KEY_TYPE				uint64
+#define SH_KEY					key
+#define SH_HASH_KEY(table, key) writer_hash_cell(key)
+#define SH_EQUAL(table, a, b)	((a) == (b))
+#define SH_SCOPE				static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+static dlist_head writer_sheets = DLIST_STATIC_INIT(writer_sheets);
+static MemoryContext writer_context = NULL;
+
+/* ---- the sheet lock ---- */
+
+void
+writer_require_writable(const char *function)
+{
+	PreventCommandDuringRecovery(function);
+	PreventCommandIfReadOnly(function);
+	PreventCommandIfParallelMode(function);
+}
+
+void
+writer_lock_sheet(int64 sheet_id)
+{
+	LOCKTAG tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((uint64) sheet_id >> 32), (uint32) sheet_id, WRITER_LOCK_CLASS);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/* ---- finding out the present ---- */
+
+Snapshot
+writer_snapshot(void)
+{
+	return GetLatestSnapshot();
+}
+
+static WriterSheet *
+writer_find(int64 sheet_id)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (ws->sheet_id == sheet_id)
+			return ws;
+	}
+	return NULL;
+}
+
+bool
+writer_has_changes(const WriterSheet *ws)
+{
+	return !dlist_is_empty(unconstify(dlist_head *, &ws->changes));
+}
+
+WriterSheet *
+writer_find_changed(int64 sheet_id)
+{
+	WriterSheet *ws = writer_find(sheet_id);
+
+	return ws != NULL && writer_has_changes(ws) ? ws : NULL;
+}
+
+static CacheEntry *
+writer_pin(int64 sheet_id)
+{
+	CacheKey key;
+	CacheEntry *entry;
+
+	if (!cache_enabled())
+		return NULL;
+	sheetmeta_cache_key(sheet_id, &key);
+	entry = cache_pin(&key);
+	if (entry == NULL)
+		ereport(ERROR,
+				(errcode(MAKE_SQLSTATE('S', 'B', '0', '0', '1')), errmsg("too many sheets are being edited at once"),
+				 errdetail("All %d entries of the sheet cache are in use.", cache_max_sheets),
+				 errhint("Try again, or raise pg_sheet.max_cached_sheets.")));
+	return entry;
+}
+
+/* From the entry when it knows, else from storage. Exact, since we hold the sheet lock. */
+static void
+writer_learn(WriterSheet *ws)
+{
+	bool known = false;
+
+	if (ws->entry != NULL)
+	{
+		LWLockAcquire(&ws->entry->lock, LW_SHARED);
+		known = ws->entry->meta_valid;
+		ws->meta = ws->entry->meta;
+		LWLockRelease(&ws->entry->lock);
+	}
+	if (!known)
+		sheetmeta_load(ws->sheet_id, &ws->meta);
+	ws->learned = true;
+}
+
+static void
+writer_make_context(void)
+{
+	if (writer_context == NULL)
+		writer_context = AllocSetContextCreate(TopTransactionContext, "pg_sheet edits", ALLOCSET_DEFAULT_SIZES);
+}
+
+static WriterSheet *
+writer_new(int64 sheet_id)
+{
+	MemoryContext context;
+	WriterSheet *ws;
+
+	writer_make_context();
+	context = AllocSetContextCreate(writer_context, "pg_sheet sheet", ALLOCSET_SMALL_SIZES);
+	ws = MemoryContextAllocZero(context, sizeof(WriterSheet));
+	ws->context = context;
+	ws->sheet_id = sheet_id;
+	ws->locked_in = GetCurrentSubTransactionId();
+	dlist_init(&ws->changes);
+	/* Pinned and linked with nothing in between that can fail, so that the pin is always given back. */
+	ws->entry = writer_pin(sheet_id);
+	dlist_push_head(&writer_sheets, &ws->link);
+	return ws;
+}
+
+WriterSheet *
+writer_open(int64 sheet_id)
+{
+	WriterSheet *ws;
+
+	writer_lock_sheet(sheet_id);
+	ws = writer_find(sheet_id);
+	if (ws == NULL)
+		ws = writer_new(sheet_id);
+	if (writer_has_changes(ws))
+	{
+		if (ws->forget)
+			sheetmeta_load_status(sheet_id, &ws->meta);
+		return ws;
+	}
+	/* Nothing is known, or the last time we looked was before an error that a subtransaction caught. */
+	writer_learn(ws);
+	if (ws->forget)
+		sheetmeta_load_status(sheet_id, &ws->meta);
+	if (IsolationUsesXactSnapshot() && !cache_snapshot_sees(GetTransactionSnapshot(), ws->meta.last_fxid))
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						errmsg("could not serialize access due to concurrent update of sheet " INT64_FORMAT, sheet_id),
+						errhint("The transaction might succeed if retried.")));
+	return ws;
+}
+
+void
+writer_require_live(WriterSheet *ws)
+{
+	if (!ws->meta.exists)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", ws->sheet_id)));
+	if (ws->meta.trashed)
+		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'T', '0', '0', '1')),
+						errmsg("sheet " INT64_FORMAT " is in the trash", ws->sheet_id),
+						errhint("Recover it with sheet.recover(" INT64_FORMAT ").", ws->sheet_id)));
+	if (ws->meta.lid == 0)
+		replay_corrupted(ws->sheet_id, "it has no log", 1, EDIT_OK);
+}
+
+void
+writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
+{
+	if (epoch == 0 || (epoch == ws->meta.epoch && holder == NULL))
+		return;
+	if (epoch < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an epoch must not be negative")));
+	if (epoch < ws->meta.epoch)
+	{
+		char *current = sheetmeta_holder(ws->sheet_id);
+
+		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'F', '0', '0', '1')),
+						errmsg("epoch " INT64_FORMAT " of sheet " INT64_FORMAT " is over", epoch, ws->sheet_id),
+						errdetail("The owner is \"%s\" with epoch " INT64_FORMAT ".", current, ws->meta.epoch),
+						errhint("Give the sheet up, and send its editors to the owner.")));
+	}
+	(void) writer_base(ws); /* a claim loads the sheet, while it still can be */
+	(void) writer_begin_change(ws, ws->origin);
+	sheetmeta_store_epoch(ws->sheet_id, epoch, holder);
+	ws->meta.epoch = epoch;
+	CommandCounterIncrement();
+}
+
+void
+writer_forget(WriterSheet *ws)
+{
+	ws->forget = true;
+}
+
+/* ---- cells ---- */
+
+/* Fills the entry's grid. False when it does not fit. */
+static bool
+writer_load_shared(WriterSheet *ws)
+{
+	GridAllocator allocator = cache_allocator(ws->entry);
+	Snapshot snapshot;
+	int64 seq;
+	bool ok;
+
+	/* After cache_begin_load: see "How an edit commits", 3. */
+	snapshot = RegisterSnapshot(writer_snapshot());
+	ok = replay_sheet(ws->sheet_id, snapshot, &allocator, &ws->entry->loading_grid, &seq);
+	UnregisterSnapshot(snapshot);
+	pg_atomic_fetch_add_u64(ok ? &CacheState->loads : &CacheState->load_failures, 1);
+	cache_end_load(ws->entry, ok, seq, ws->meta.last_fxid);
+	return ok;
+}
+
+static bool
+writer_has_shared_grid(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+	bool there;
+
+	LWLockAcquire(&entry->lock, LW_SHARED);
+	there = entry->grid != NULL;
+	LWLockRelease(&entry->lock);
+	return there;
+}
+
+static void
+writer_load_base(WriterSheet *ws)
+{
+	MemoryContext old = MemoryContextSwitchTo(ws->context);
+	GridAllocator allocator = journal_context_allocator();
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	Grid *grid = NULL;
+	int64 seq;
+
+	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
+		elog(ERROR, "out of memory"); /* the allocator raises by itself */
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	ws->base = grid;
+}
+
+/* The entry's grid, loaded when it is not there; NULL when it cannot be. A load that is under way is waited for; it
+ * ends, since readers wait for nobody in it. */
+static const Grid *
+writer_shared_grid(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	while (!writer_has_shared_grid(ws))
+	{
+		if (cache_begin_load(entry, false))
+		{
+			if (!writer_load_shared(ws))
+				return NULL;
+		}
+		else if (!cache_wait_load(entry) && !writer_has_shared_grid(ws))
+			return NULL;
+	}
+	return entry->grid;
+}
+
+/*
+ * Asked for before the first edit is appended: later the storage would show own edits too, also those that ROLLBACK TO
+ * takes back.
+ */
+const Grid *
+writer_base(WriterSheet *ws)
+{
+	const Grid *grid = NULL;
+
+	if (ws->base != NULL)
+		return ws->base;
+	if (ws->entry != NULL)
+		grid = writer_shared_grid(ws);
+	if (grid == NULL)
+	{
+		writer_load_base(ws);
+		grid = ws->base;
+	}
+	if (ws->meta.rows == 0)
+	{
+		ws->meta.rows = grid_rows(grid);
+		ws->meta.cols = grid_cols(grid);
+	}
+	return grid;
+}
+
+void
+writer_note_pending(WriterSheet *ws, const StagedEdit *edit)
+{
+	PendingCell *cell;
+	bool found;
+
+	if (edit->resize)
+		return;
+	if (ws->pending == NULL)
+		ws->pending = pending_create(ws->context, 64, NULL);
+	cell = pending_insert(ws->pending, (uint64) edit->row << 32 | edit->col, &found);
+	if (!found)
+		cell->content = cell->style = (EditText){NULL, 0};
+	if (edit->content.data != NULL)
+		cell->content = edit->content;
+	if (edit->style.data != NULL)
+		cell->style = edit->style;
+}
+
+/* Own changes of earlier calls, when this call is the first to ask. */
+static void
+writer_build_pending(WriterSheet *ws)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &ws->changes)
+	{
+		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+
+		for (uint32 i = 0; i < change->nedits; i++)
+			writer_note_pending(ws, &change->edits[i]);
+	}
+}
+
+void
+writer_lookup(WriterSheet *ws, uint32 row, uint32 col, EditText *content, EditText *style)
+{
+	PendingCell *cell = NULL;
+	GridCell held;
+
+	if (ws->pending == NULL && writer_has_changes(ws))
+		writer_build_pending(ws);
+	if (ws->pending != NULL)
+		cell = pending_lookup(ws->pending, (uint64) row << 32 | col);
+	if (cell != NULL && cell->content.data != NULL && cell->style.data != NULL)
+	{
+		*content = cell->content;
+		*style = cell->style;
+		return;
+	}
+	if (!grid_get(writer_base(ws), row, col, &held))
+		held.content = held.style = "", held.content_len = held.style_len = 0;
+	*content = cell != NULL && cell->content.data != NULL ? cell->content : (EditText){held.content, held.content_len};
+	*style = cell != NULL && cell->style.data != NULL ? cell->style : (EditText){held.style, held.style_len};
+}
+
+/* ---- changes ---- */
+
+/* The entry names us. Not while somebody loads: the load's snapshot would miss us. */
+static void
+writer_enter(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	for (;;)
+	{
+		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+		if (!entry->loading)
+			break;
+		LWLockRelease(&entry->lock);
+		(void) cache_wait_load(entry);
+	}
+	Assert(entry->writer_fxid == 0 || entry->writer_fxid == ws->fxid);
+	entry->writer_fxid = ws->fxid;
+	LWLockRelease(&entry->lock);
+}
+
+WriterChange *
+writer_begin_change(WriterSheet *ws, int64 origin)
+{
+	WriterChange *change = MemoryContextAllocZero(ws->context, sizeof(WriterChange));
+
+	if (!writer_has_changes(ws))
+	{
+		ws->fxid = U64FromFullTransactionId(GetTopFullTransactionId());
+		ws->origin = origin;
+		if (ws->entry != NULL)
+			writer_enter(ws);
+	}
+	else if (ws->origin != origin)
+		ws->origin = 0;
+	change->subid = GetCurrentSubTransactionId();
+	change->before = ws->meta;
+	ws->meta.last_fxid = ws->fxid;
+	dlist_push_tail(&ws->changes, &change->link);
+	return change;
+}
+
+void
+writer_stage(WriterSheet *ws, WriterChange *change, StagedEdit *edits, uint32 nedits)
+{
+	CacheEntry *entry = ws->entry;
+
+	if (entry != NULL && !ws->drop_grid)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+		for (uint32 i = 0; entry->grid != NULL && i < nedits && !ws->drop_grid; i++)
+			if (!edits[i].resize && !grid_reserve(&allocator, entry->grid, edits[i].row, edits[i].col,
+												  edits[i].content.len, edits[i].style.len))
+				ws->drop_grid = true;
+		LWLockRelease(&entry->lock);
+	}
+	change->edits = edits;
+	change->nedits = nedits;
+}
+
+/* ---- the end of the transaction: nothing below may fail ---- */
+
+static void
+writer_apply_changes(WriterSheet *ws, Grid *grid)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &ws->changes)
+	{
+		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+
+		for (uint32 i = 0; i < change->nedits; i++)
+		{
+			StagedEdit *edit = &change->edits[i];
+
+			if (edit->resize)
+				grid_resize(grid, edit->row + 1, edit->col + 1);
+			else
+				grid_set(grid, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
+						 edit->style.len);
+		}
+	}
+}
+
+static void
+writer_publish(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+	Grid *dropped = NULL;
+
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (entry->grid != NULL && (ws->forget || ws->drop_grid))
+		dropped = cache_detach_grid(entry);
+	if (entry->grid != NULL)
+	{
+		writer_apply_changes(ws, entry->grid);
+		if (ws->release)
+		{
+			GridAllocator allocator = cache_allocator(entry);
+
+			grid_release(&allocator, entry->grid);
+		}
+	}
+	entry->seq = ws->meta.last_seq;
+	entry->last_fxid = ws->meta.last_fxid;
+	entry->meta = ws->meta;
+	entry->meta_valid = !ws->forget;
+	entry->writer_fxid = 0;
+	LWLockRelease(&entry->lock);
+	ConditionVariableBroadcast(&entry->changed);
+	cache_free_detached(dropped);
+}
+
+/* What was reserved goes back; the entry names us no more. */
+static void
+writer_withdraw(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	if (ws->fxid == 0)
+		return;
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (entry->grid != NULL)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		grid_release(&allocator, entry->grid);
+	}
+	entry->writer_fxid = 0;
+	LWLockRelease(&entry->lock);
+	ConditionVariableBroadcast(&entry->changed);
+	ws->fxid = 0;
+	ws->drop_grid = false;
+}
+
+/* Nothing was changed, but something was learned. */
+static void
+writer_remember(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (!entry->meta_valid && ws->learned)
+	{
+		entry->meta = ws->meta;
+		entry->meta_valid = true;
+	}
+	LWLockRelease(&entry->lock);
+}
+
+static void
+writer_close(WriterSheet *ws, bool commit)
+{
+	bool changed = writer_has_changes(ws);
+
+	if (ws->entry != NULL)
+	{
+		if (commit && (changed || ws->forget))
+			writer_publish(ws);
+		else if (commit)
+			writer_remember(ws);
+		else
+			writer_withdraw(ws);
+	}
+	if (commit && changed && !ws->forget)
+	{
+		WriterChange *first = dlist_head_element(WriterChange, link, &ws->changes);
+
+		if (first->before.last_seq != ws->meta.last_seq)
+			follow_publish(ws->sheet_id, ws->meta.last_seq, ws->origin);
+	}
+	if (ws->entry != NULL)
+		cache_unpin(ws->entry);
+	dlist_delete(&ws->link);
+}
+
+static void
+writer_close_all(bool commit)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
+	writer_context = NULL; /* it goes with the transaction's context */
+}
+
+static void
+writer_refuse_prepare(void)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (writer_has_changes(ws) || ws->forget)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot PREPARE a transaction that has edited sheets"),
+							errdetail("Nothing tells this extension when a prepared transaction is committed."),
+							errhint("Use COMMIT.")));
+	}
+}
+
+static void
+writer_xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+			writer_close_all(true);
+			break;
+		case XACT_EVENT_ABORT:
+			cache_release_at_abort();
+			writer_close_all(false);
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			writer_refuse_prepare();
+			break;
+		case XACT_EVENT_PREPARE:
+			writer_close_all(false);
+			break;
+		case XACT_EVENT_PARALLEL_ABORT:
+			cache_release_at_abort();
+			break;
+		default:
+			break;
+	}
+}
+
+/* ---- subtransactions ---- */
+
+static void
+writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
+{
+	while (writer_has_changes(ws))
+	{
+		WriterChange *change = dlist_tail_element(WriterChange, link, &ws->changes);
+
+		if (change->subid != subid)
+			break;
+		ws->meta = change->before;
+		ws->release = true;
+		dlist_delete(&change->link);
+	}
+	/* It may also hold edits of a batch that failed before it was a change. */
+	if (ws->pending != NULL)
+		pending_destroy(ws->pending);
+	ws->pending = NULL;
+}
+
+/* The lock goes when the subtransaction that took it is rolled back, and with it all that we know. */
+static void
+writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
+{
+	writer_abort_changes(ws, subid);
+	if (ws->locked_in == subid)
+		writer_close(ws, false);
+	else if (!writer_has_changes(ws))
+	{
+		if (ws->entry != NULL)
+			writer_withdraw(ws);
+		ws->release = false;
+	}
+}
+
+static void
+writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId parent)
+{
+	dlist_iter iter;
+
+	if (ws->locked_in == subid)
+		ws->locked_in = parent;
+	dlist_foreach(iter, &ws->changes)
+	{
+		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+
+		if (change->subid == subid)
+			change->subid = parent;
+	}
+}
+
+static void
+writer_subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
+{
+	dlist_mutable_iter iter;
+
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		cache_release_at_abort();
+	else if (event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	dlist_foreach_modify(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			writer_abort_sub(ws, subid);
+		else
+			writer_commit_sub(ws, subid, parent);
+	}
+}
+
+void
+writer_init(void)
+{
+	RegisterXactCallback(writer_xact_callback, NULL);
+	RegisterSubXactCallback(writer_subxact_callback, NULL);
+}

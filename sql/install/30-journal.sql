@@ -1,0 +1,163 @@
+-- The journal: the relations that hold all edits and versions, the functions that gateways call, and the cache's views.
+-- The C sources address columns by their place: storage.h lists them in this order.
+
+CREATE TABLE sheet.log_batch (
+	sheet_id bigint NOT NULL,
+	first_seq bigint NOT NULL,
+	last_seq bigint NOT NULL,
+	lid bigint NOT NULL,
+	at timestamptz NOT NULL,
+	epoch bigint NOT NULL,
+	origin bigint NOT NULL,
+	batch_no bigint NOT NULL,
+	data bytea NOT NULL,
+	PRIMARY KEY (sheet_id, first_seq)
+) USING sheetlog;
+COMMENT ON TABLE sheet.log_batch IS 'Every edit ever made, in packed batches; sheet.log shows them one by one.';
+COMMENT ON COLUMN sheet.log_batch.at IS 'time of the first edit; edit i happened i microseconds later';
+COMMENT ON COLUMN sheet.log_batch.epoch IS 'of the owner that wrote the batch; 0: SQL';
+COMMENT ON COLUMN sheet.log_batch.origin IS 'the gateway that wrote the batch; 0: SQL';
+COMMENT ON COLUMN sheet.log_batch.batch_no IS 'of the origin, to find a batch that was sent twice; 0: none';
+COMMENT ON COLUMN sheet.log_batch.data IS 'the edits in the format of common/edit_codec.h';
+
+CREATE TABLE sheet.log_head (
+	sheet_id bigint NOT NULL,
+	lid bigint NOT NULL,
+	first_seq bigint NOT NULL,
+	at timestamptz NOT NULL,
+	PRIMARY KEY (sheet_id, lid)
+) USING sheetlog;
+COMMENT ON TABLE sheet.log_head IS 'The logs of each sheet; the last one is open, the others end with a commit record.';
+
+CREATE TABLE sheet.checkpoint (
+	sheet_id bigint NOT NULL,
+	cid bigint NOT NULL,
+	seq bigint NOT NULL,
+	at timestamptz NOT NULL,
+	uid bigint NOT NULL,
+	label text,
+	rows integer NOT NULL,
+	cols integer NOT NULL,
+	tiles integer NOT NULL,
+	digest bigint NOT NULL,
+	PRIMARY KEY (sheet_id, cid)
+) USING sheetlog;
+COMMENT ON TABLE sheet.checkpoint IS 'The versions of each sheet.';
+COMMENT ON COLUMN sheet.checkpoint.seq IS 'of the commit record that ends log lid = cid';
+COMMENT ON COLUMN sheet.checkpoint.tiles IS 'tiles stored with this version';
+COMMENT ON COLUMN sheet.checkpoint.digest IS 'of all cells and the extent';
+
+CREATE TABLE sheet.checkpoint_tile (
+	sheet_id bigint NOT NULL,
+	tile_row integer NOT NULL,
+	tile_col integer NOT NULL,
+	cid bigint NOT NULL,
+	data bytea NOT NULL,
+	PRIMARY KEY (sheet_id, tile_row, tile_col, cid)
+) USING sheetlog;
+COMMENT ON TABLE sheet.checkpoint_tile IS
+	'Blocks of 64 x 16 cells that changed in a version; a version consists of the newest row of each tile up to it.';
+
+CREATE TABLE sheet.owner (
+	sheet_id bigint PRIMARY KEY,
+	epoch bigint NOT NULL,
+	holder text NOT NULL
+);
+COMMENT ON TABLE sheet.owner IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
+
+-- Large values are compressed; lz4 costs a tenth of pglz. A server built without it keeps its default.
+DO $$
+BEGIN
+	ALTER TABLE sheet.log_batch ALTER data SET COMPRESSION lz4;
+	ALTER TABLE sheet.checkpoint_tile ALTER data SET COMPRESSION lz4;
+EXCEPTION WHEN feature_not_supported THEN
+	NULL;
+END
+$$;
+
+REVOKE ALL ON sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile, sheet.owner FROM PUBLIC;
+SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.log_head', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint_tile', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.owner', '');
+
+CREATE FUNCTION sheet.apply(IN sheet_id bigint, IN edits bytea, IN known_seq bigint DEFAULT NULL,
+	IN epoch bigint DEFAULT NULL, IN origin bigint DEFAULT NULL, IN batch_no bigint DEFAULT NULL,
+	OUT first_seq bigint, OUT last_seq bigint, OUT at timestamptz, OUT duplicate boolean, OUT missed bytea)
+	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
+COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint) IS
+	'Appends a batch of edits (common/edit_codec.h) and answers with their seqs; edits that change nothing get none. '
+	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already.';
+
+CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_claim';
+COMMENT ON FUNCTION sheet.claim(bigint, bigint, text) IS
+	'Makes epoch the lowest that may write the sheet, and returns the last seq; SF001 when a higher one has been seen.';
+
+CREATE FUNCTION sheet.read_cells(IN sheet_id bigint, IN row0 integer DEFAULT NULL, IN col0 integer DEFAULT NULL,
+	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL,
+	OUT seq bigint, OUT rows integer, OUT cols integer, OUT cells bytea)
+	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_cells';
+COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer) IS
+	'The cells of a rectangle (NULL: no bound) as a stream of edits, the extent, and the seq at which they hold.';
+
+CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN cid bigint,
+	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
+	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
+COMMENT ON FUNCTION sheet.read_version(bigint, bigint) IS 'The cells of a version as a stream of edits.';
+
+CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN lid bigint,
+	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
+	OUT uid bigint, OUT username text)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
+COMMENT ON FUNCTION sheet.read_log(bigint, bigint) IS 'The edits of one log; a commit record has row and col -1.';
+
+CREATE FUNCTION sheet.tail(IN sheet_id bigint, IN since bigint, IN max_bytes integer DEFAULT 4194304,
+	OUT last_seq bigint, OUT batches bytea)
+	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tail';
+COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
+	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them.';
+
+REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
+	sheet.read_cells(bigint, integer, integer, integer, integer), sheet.read_version(bigint, bigint),
+	sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
+	sheet.read_cells(bigint, integer, integer, integer, integer), sheet.read_version(bigint, bigint),
+	sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
+
+CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
+	epoch bigint DEFAULT NULL) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_commit';
+COMMENT ON FUNCTION sheet.commit(bigint, text, bigint, bigint) IS
+	'Keeps the present state as a new version and returns its number; SN001 when nothing has changed since the last one.';
+
+CREATE FUNCTION sheet.rollback(sheet_id bigint, cid bigint, as_uid bigint DEFAULT NULL, epoch bigint DEFAULT NULL)
+	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rollback';
+COMMENT ON FUNCTION sheet.rollback(bigint, bigint, bigint, bigint) IS
+	'Brings the cells of a version back by edits of their own, as a new version whose number is returned. Nothing is lost.';
+
+CREATE FUNCTION sheet.versions(IN sheet_id bigint,
+	OUT cid bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
+	OUT rows integer, OUT cols integer)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
+COMMENT ON FUNCTION sheet.versions(bigint) IS 'The versions of a sheet, oldest first.';
+
+CREATE FUNCTION sheet.cache_stats_read(OUT bytes bigint, OUT budget bigint, OUT entries integer,
+	OUT max_entries integer, OUT hits bigint, OUT misses bigint, OUT loads bigint, OUT load_failures bigint,
+	OUT evictions bigint, OUT waits bigint, OUT private_old_snapshot bigint, OUT private_own_edits bigint,
+	OUT private_no_room bigint, OUT private_writer bigint, OUT private_serializable bigint, OUT private_empty bigint)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_cache_stats';
+COMMENT ON FUNCTION sheet.cache_stats_read() IS 'See the view sheet.cache_stats.';
+CREATE VIEW sheet.cache_stats AS SELECT * FROM sheet.cache_stats_read();
+COMMENT ON VIEW sheet.cache_stats IS
+	'The sheet cache of this server; no row without shared_preload_libraries. private_*: reads that were not served from it, by reason.';
+
+CREATE FUNCTION sheet.cache_entries_read(OUT place integer, OUT database oid, OUT sheet_id bigint, OUT cached boolean,
+	OUT bytes bigint, OUT seq bigint, OUT pins integer, OUT writing boolean, OUT loading boolean)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_cache_entries';
+COMMENT ON FUNCTION sheet.cache_entries_read() IS 'See the view sheet.cache_entries.';
+CREATE VIEW sheet.cache_entries AS SELECT * FROM sheet.cache_entries_read();
+COMMENT ON VIEW sheet.cache_entries IS
+	'Sheets that the cache of this server knows, most recently used first; cached: with its cells.';
+GRANT SELECT ON sheet.cache_stats TO PUBLIC;
