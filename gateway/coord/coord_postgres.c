@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "pgconn.h"
 #include "sheet_map.h"
 
@@ -139,7 +140,11 @@ static void
 lock_is_taken(PgCoord *self)
 {
 	if (self->taken_since == 0)
+	{
 		self->taken_since = uv_now(self->coord.loop);
+		log_event(LOG_WARN, "another session is the coordinator of this database; waiting for it to end",
+				  LOG_STR("member", self->coord.member));
+	}
 	self->asking =
 		pgconn_query(self->conn, "select sheet.coordinator_holder()", 0, NULL, 0, DEADLINE_MS, on_holder, self);
 	if (!self->asking)
@@ -207,7 +212,7 @@ on_heartbeat(void *arg, PGresult *res)
 
 	self->asking = false;
 	if (!self->coord.closing)
-		again_in(self, HEARTBEAT_MS);
+		again_in(self, self->epoch != 0 ? HEARTBEAT_MS : 0);
 }
 
 static void

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
+
 #define WATCHDOG_TURNS 4 /* quarters of the session time without a turn of the loop */
+#define WARN_MS		   10000
 #define REOPEN_MS	   1000
 
 typedef enum MessageKind
@@ -69,7 +72,8 @@ struct ZkClient
 	bool established; /* was up once */
 	unsigned session_ms;
 	int64_t session;
-	uint64_t contact;	/* ms: when the last answered heartbeat was sent */
+	uint64_t contact; /* ms: when the last answered heartbeat was sent */
+	uint64_t last_warning;
 	uint64_t last_beat; /* ms: when the last heartbeat was sent */
 
 	uv_thread_t watchdog;
@@ -329,6 +333,7 @@ go_over(ZkClient *client, const char *reason)
 	if (client->is_over || client->closing)
 		return;
 	client->is_over = true;
+	log_event(LOG_WARN, "zookeeper session over", LOG_STR("reason", reason));
 	client->events.over(client->events.arg, reason);
 }
 
@@ -356,6 +361,9 @@ go_up(ZkClient *client)
 	start_timer(client);
 	if (!client->has_watchdog)
 		client->has_watchdog = uv_thread_create(&client->watchdog, watchdog_run, client) == 0;
+	if (!client->established)
+		log_event(LOG_INFO, "zookeeper session", LOG_INT("id", client->session),
+				  LOG_INT("session_ms", client->session_ms));
 	client->up = true;
 	client->established = true;
 	client->events.up(client->events.arg);
@@ -481,6 +489,11 @@ on_timer(uv_timer_t *timer)
 	if (client->closing || client->is_over)
 		return;
 	now = now_ms();
+	if (!client->established && now - client->last_warning > WARN_MS)
+	{
+		client->last_warning = now;
+		log_event(LOG_WARN, "zookeeper is not reachable; trying on", LOG_STR("hosts", client->hosts));
+	}
 	if (client->established && now - client->contact > client->session_ms * 2 / 3)
 	{
 		go_over(client, "there was no contact with ZooKeeper for two thirds of the session time");
@@ -535,11 +548,15 @@ on_opened(uv_work_t *work, int status)
 	uv_mutex_unlock(&client->handle_lock);
 	if (client->closing)
 		start_close(client);
-	else if (!client->opened) /* a name that cannot be looked up now */
+	else if (!client->opened)
+	{
+		log_event(LOG_WARN, "a name among the zookeeper hosts cannot be looked up; trying again",
+				  LOG_STR("hosts", client->hosts));
 		uv_timer_start(&client->timer, on_reopen, REOPEN_MS, 0);
+	}
 	else
 	{
-		client->contact = now_ms();
+		client->contact = client->last_warning = now_ms();
 		start_timer(client);
 		uv_async_send(&client->wake);
 	}

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
+
 typedef struct MemberRead
 {
 	ZkCoord *self;
@@ -91,7 +93,11 @@ name_is_taken(ZkCoord *self)
 	char reason[512];
 
 	if (self->members.taken_since == 0)
+	{
 		self->members.taken_since = now;
+		log_event(LOG_WARN, "the member name is in use; waiting for the other session to end",
+				  LOG_STR("member", self->coord.member));
+	}
 	if (now - self->members.taken_since <= zk_session_ms(self->client) + ZK_GRACE_MS)
 	{
 		zk_coord_retry_later(self);
