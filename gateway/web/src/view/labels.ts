@@ -4,8 +4,8 @@ import { t, tOr } from '../i18n';
 
 function nameOf(element: HTMLElement): string {
 	const command = element.closest<HTMLElement>('[data-u-command]')?.dataset.uCommand ?? '';
-	const last = command.split('.').at(-1) ?? '';
-	return tOr(`tool.${last}`, 'tool.other', { command: last.replace(/-/g, ' ') });
+	const last = command.replace(/^[\w-]+\.(command|operation)\.(numfmt\.)?(set\.)?/, '');
+	return tOr(`tool.${last}`, 'tool.other', { command: last.replace(/[-.]/g, ' ') });
 }
 
 function nameAll(root: HTMLElement): void {

@@ -5,7 +5,7 @@
 // fromCollab, so that they do not come back as own ones; where no formula is involved they are marked onlyLocal too,
 // which saves Univer a scan of all cells, and the recalculation is then started here.
 import { ICommandService, IUniverInstanceService, LocaleType, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
-import type { ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
+import type { ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IRange, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import { FUniver } from '@univerjs/core/lib/facade';
 import { FormulaDataModel, UniverSheetsCorePreset } from '@univerjs/preset-sheets-core';
 import '@univerjs/preset-sheets-core/lib/index.css';
@@ -38,6 +38,7 @@ export async function createUniverView(container: HTMLElement, language: string,
 }
 
 export class UniverView implements SheetView {
+	private readonly host: HTMLElement;
 	private readonly univer: Univer;
 	private readonly api: FUniver;
 	private readonly commands: ICommandService;
@@ -46,17 +47,22 @@ export class UniverView implements SheetView {
 	private sheet!: Worksheet;
 	private hasFormulas = false;
 	private readOnly = false;
+	private changed = new Map<string, { row: number; col: number; withStyle: boolean }>();
 	private cleanUps: (() => void)[] = [];
 
 	constructor(
-		private readonly container: HTMLElement,
+		container: HTMLElement,
 		locale: LocaleType,
 		texts: object,
 		private readonly events: SheetViewEvents,
 	) {
+		// Univer's own rendering empties the element that it is given.
+		this.host = document.createElement('div');
+		this.host.className = 'grid-host';
+		container.append(this.host);
 		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
 		const { plugins } = UniverSheetsCorePreset({
-			container,
+			container: this.host,
 			header: true,
 			footer: false,
 			menu: hiddenMenus(),
@@ -221,8 +227,21 @@ export class UniverView implements SheetView {
 	private listen(): void {
 		const executed = this.commands.onCommandExecuted((command, options) => {
 			if (options?.fromCollab || options?.onlyLocal || options?.fromFormula || options?.applyFormulaCalculationResult) return;
-			if (command.id === setValues) this.sendValues(command.params as { subUnitId: string; cellValue?: Matrix });
-			else if (command.id === 'sheet.mutation.move-range') this.sendMove(command.params as { from: { value: Matrix }; to: { value: Matrix } });
+			const parameters = command.params as never;
+			switch (command.id) {
+				case setValues:
+					this.noteValues(parameters);
+					break;
+				case 'sheet.mutation.move-range':
+					this.noteMove(parameters);
+					break;
+				case 'sheet.mutation.set.numfmt':
+					for (const { ranges } of Object.values((parameters as { values: Record<string, { ranges: IRange[] }> }).values)) this.noteRanges(ranges);
+					break;
+				case 'sheet.mutation.remove.numfmt':
+					this.noteRanges((parameters as { ranges: IRange[] }).ranges);
+					break;
+			}
 		});
 		this.cleanUps.push(() => executed.dispose());
 		const { Event } = this.api;
@@ -253,32 +272,41 @@ export class UniverView implements SheetView {
 		this.cleanUps.push(() => registered.dispose());
 	}
 
-	private sendValues({ subUnitId, cellValue }: { subUnitId: string; cellValue?: Matrix }): void {
+	private noteValues({ subUnitId, cellValue }: { subUnitId: string; cellValue?: Matrix }): void {
 		if (subUnitId !== sheetId || !cellValue) return;
-		const edits: CellEdit[] = [];
 		forCells(cellValue, (row, col, patch) => {
 			const touchesContent = !patch || 'v' in patch || 'f' in patch || 'p' in patch || 'si' in patch;
 			const touchesStyle = !!patch && 's' in patch;
-			if (touchesContent || touchesStyle) edits.push(this.editOf(row, col, touchesStyle));
+			if (touchesContent || touchesStyle) this.note(row, col, touchesStyle);
 		});
-		this.send(edits);
 	}
 
-	/** Cut and paste, or a dragged selection: both places as they are now. */
-	private sendMove({ from, to }: { from: { value: Matrix }; to: { value: Matrix } }): void {
+	/** Cut and paste, or a dragged selection: both places as they are after it. */
+	private noteMove({ from, to }: { from: { value: Matrix }; to: { value: Matrix } }): void {
+		for (const matrix of [from.value, to.value]) forCells(matrix, (row, col) => this.note(row, col, true));
+	}
+
+	private noteRanges(ranges: IRange[]): void {
+		for (const { startRow, endRow, startColumn, endColumn } of ranges) {
+			for (let row = startRow; row <= endRow; row++) for (let col = startColumn; col <= endColumn; col++) this.note(row, col, true);
+		}
+	}
+
+	/** A cell was changed here. One action may take several mutations (a value, then its format): they go out as one edit. */
+	private note(row: number, col: number, withStyle: boolean): void {
+		if (this.changed.size === 0) queueMicrotask(() => this.sendChanged());
+		const key = `${row},${col}`;
+		this.changed.set(key, { row, col, withStyle: withStyle || this.changed.get(key)?.withStyle === true });
+	}
+
+	private sendChanged(): void {
 		const edits: CellEdit[] = [];
-		for (const matrix of [from.value, to.value]) forCells(matrix, (row, col) => edits.push(this.editOf(row, col, true)));
-		this.send(edits);
-	}
-
-	private editOf(row: number, col: number, withStyle: boolean): CellEdit {
-		const content = this.contentAt(row, col);
-		return withStyle ? { row, col, content, info: this.styleOf(this.sheet.getCellRaw(row, col)) ?? {} } : { row, col, content };
-	}
-
-	private send(edits: CellEdit[]): void {
-		if (edits.length === 0) return;
-		if (edits.some(({ content }) => content.startsWith('='))) this.hasFormulas = true;
+		for (const { row, col, withStyle } of this.changed.values()) {
+			const content = this.contentAt(row, col);
+			if (content.startsWith('=')) this.hasFormulas = true;
+			edits.push(withStyle ? { row, col, content, info: this.styleOf(this.sheet.getCellRaw(row, col)) ?? {} } : { row, col, content });
+		}
+		this.changed.clear();
 		this.events.onLocalEdits(edits);
 	}
 
@@ -299,16 +327,17 @@ export class UniverView implements SheetView {
 
 	focus(): void {
 		this.univer.__getInjector().get(IUniverInstanceService).focusUnit(unitId);
-		this.container.querySelector<HTMLElement>('canvas')?.focus();
+		this.host.querySelector<HTMLElement>('canvas')?.focus();
 	}
 
 	dispose(): void {
 		for (const cleanUp of this.cleanUps) cleanUp();
 		this.locks.dispose();
 		this.univer.dispose();
+		this.host.remove();
 	}
 
-	/** For tests in a browser: what a cell shows, by its name. */
+	/** What to read out for a cell. */
 	describe(row: number, col: number): string {
 		const { content, shown } = this.contentOf({ row, col });
 		return content.startsWith('=') ? `${cellName(row, col)}, ${shown}, ${content}` : `${cellName(row, col)}, ${shown}`;
