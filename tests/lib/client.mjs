@@ -60,6 +60,26 @@ export async function call(gateway, path, body, msg) {
 	return answer.json.data;
 }
 
+/** The route answers this body with a refusal: 200, success false, this msg. */
+export async function refused(gateway, path, body, msg) {
+	const answer = await post(gateway, path, body);
+	assert.equal(answer.status, 200, `${path}: ${answer.status} ${answer.text}`);
+	assert.deepEqual(
+		{ success: answer.json.success, msg: answer.json.msg },
+		{ success: false, msg },
+		`${path} ${JSON.stringify(body)}: ${answer.text}`,
+	);
+}
+
+/** The route finds this body malformed: 400, msg 0. */
+export async function malformed(gateway, path, body, headers) {
+	const answer = await post(gateway, path, body, { headers });
+	const shown = String(typeof body === 'string' ? body : JSON.stringify(body)).slice(0, 80);
+	assert.equal(answer.status, 400, `${path} ${shown}: ${answer.status} ${answer.text}`);
+	assert.equal(answer.json?.success, false, `${path} ${shown}: ${answer.text}`);
+	assert.equal(answer.json.msg, 0, `${path} ${shown}: ${answer.text}`);
+}
+
 let names = 0;
 export function uniqueName(prefix = 'user') {
 	return `${prefix}-${process.pid}-${++names}`;
