@@ -8,7 +8,7 @@ const roles = ['editor', 'commenter', 'viewer', 'owner'];
 
 function roleChoice(label: string, choices: string[]): { row: HTMLElement; select: HTMLSelectElement } {
 	const id = `role-${label.length}-${choices.length}`;
-	const select = h('select', { id }, ...choices.map((role) => h('option', { value: role }, t(`role.${role}`))));
+	const select = h('select', { id }, ...choices.map((role) => h('option', { value: role }, role === '' ? t('share.choose') : t(`role.${role}`))));
 	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), select), select };
 }
 
@@ -16,7 +16,7 @@ export function openShare({ sheetApi }: EditorContext): void {
 	const name = field(t('signin.username'), { name: 'share-name', required: true, autocomplete: 'off' });
 	const role = roleChoice(t('share.role'), roles);
 	const problem = h('p', { class: 'problem', role: 'alert' });
-	const linkRole = roleChoice(t('share.linkRole'), ['off', 'viewer', 'commenter', 'editor']);
+	const linkRole = roleChoice(t('share.linkRole'), ['', 'off', 'viewer', 'commenter', 'editor']);
 	const address = `${location.origin}/?id=${sheetApi.fid}`;
 	const link = field(t('share.link'), { value: address, readonly: true });
 
@@ -39,6 +39,10 @@ export function openShare({ sheetApi }: EditorContext): void {
 		}, t('share.done', { name: username, role: t(`role.${chosen}`) }));
 	};
 	const setLink = () => {
+		if (linkRole.select.value === '') {
+			linkRole.select.focus();
+			return;
+		}
 		const chosen = linkRole.select.value === 'off' ? null : linkRole.select.value;
 		void run(() => sheetApi.shareLink(chosen), t(chosen ? 'share.linkOn' : 'share.linkOff'));
 	};
