@@ -54,6 +54,9 @@ function entry(log: LogEntry): HTMLElement {
 	const time = h('time', { datetime: log.timestamp }, formatTime(log.timestamp));
 	const who = h('span', { class: 'who' }, log.username || t('history.nobody'));
 	if (log.row < 0) return h('li', { class: 'commit' }, h('strong', {}, t('history.commit', { cid: log.lid })), who, time);
-	const change = h('span', { class: 'change' }, h('del', {}, log.old || ' '), h('span', { 'aria-hidden': 'true' }, ' → '), h('ins', {}, log.new || ' '));
+	const empty = () => h('span', { class: 'nothing' }, t('history.empty'));
+	const before = log.old === '' ? empty() : h('del', {}, log.old);
+	const after = log.new === '' ? empty() : h('ins', {}, log.new);
+	const change = h('span', { class: 'change' }, before, h('span', { 'aria-hidden': 'true' }, ' → '), after);
 	return h('li', {}, h('strong', {}, cellName(log.row, log.col)), who, time, change);
 }

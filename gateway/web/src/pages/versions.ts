@@ -74,8 +74,7 @@ async function restoreVersion({ sheetApi }: EditorContext, cid: number): Promise
 async function preview(context: EditorContext, cid: number): Promise<void> {
 	await attempt(async () => {
 		const { columns, content } = await context.sheetApi.version(cid);
-		const rows = columns ? Math.ceil(content.length / columns) : 0;
-		const used = usedColumns(content, columns);
+		const { rows, columns: used } = usedPart(content, columns);
 		const body = h('tbody', {});
 		const more = button(t('versions.more'), () => addRows());
 		let shown = 0;
@@ -104,11 +103,14 @@ async function preview(context: EditorContext, cid: number): Promise<void> {
 	});
 }
 
-/** Columns up to the last one that holds something; not more than a page can show. */
-function usedColumns(content: string[], columns: number): number {
-	let used = 1;
+/** Rows and columns up to the last ones that hold something; not more columns than a page can show. */
+function usedPart(content: string[], columns: number): { rows: number; columns: number } {
+	let lastRow = 0;
+	let lastColumn = 0;
 	content.forEach((text, i) => {
-		if (text !== '') used = Math.max(used, (i % columns) + 1);
+		if (text === '') return;
+		lastRow = Math.floor(i / columns);
+		lastColumn = Math.max(lastColumn, i % columns);
 	});
-	return Math.min(used, mostColumns, Math.max(columns, 1));
+	return { rows: lastRow + 1, columns: Math.min(lastColumn + 1, mostColumns) };
 }

@@ -1,0 +1,151 @@
+/*
+ * page.mjs - people at the page, for the tests: Debian's Chromium through playwright-core, and what a person does there.
+ */
+import { chromium } from 'playwright-core';
+import { waitUntil } from '../lib/processes.mjs';
+
+const flags = [
+	'--no-sandbox',
+	'--disable-gpu',
+	'--disable-quic',
+	'--no-first-run',
+	'--disable-background-networking',
+	'--disable-component-update',
+	'--disable-sync',
+];
+
+export function startBrowser() {
+	return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, headless: true });
+}
+
+/** One person with a browser window of their own. */
+export class Person {
+	/** Errors that the page reported: a test ends with none. */
+	problems = [];
+
+	static async arrive(browser, gateway, name) {
+		const person = new Person();
+		person.name = name;
+		person.password = `password of ${name}`;
+		person.gateway = gateway;
+		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US' });
+		await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
+		person.page = await person.context.newPage();
+		person.page.on('pageerror', (error) => person.problems.push(error.stack));
+		person.page.on('console', (message) => {
+			// A gateway that is down is what some tests are about.
+			const offline = /net::ERR_|Failed to load resource|WebSocket connection to/.test(message.text());
+			if (message.type() === 'error' && !offline) person.problems.push(message.text());
+		});
+		return person;
+	}
+
+	async register() {
+		const { page, name, password } = this;
+		await page.goto(`${this.gateway.url}/`);
+		await page.getByRole('button', { name: 'Register' }).click();
+		await page.getByLabel('User name').fill(name);
+		await page.getByLabel('E-mail').fill(`${name}@example.org`);
+		await page.getByLabel('Password').fill(password);
+		await page.locator('form button[type=submit]').click();
+		await page.getByRole('heading', { name: 'Sheets' }).waitFor();
+	}
+
+	/** Makes a sheet and stays in it; resolves to its id. */
+	async newSheet(name) {
+		const { page } = this;
+		await page.getByRole('button', { name: 'New sheet' }).click();
+		await page.getByLabel('Name of the sheet').fill(name);
+		await page.getByRole('button', { name: 'Create' }).click();
+		await this.untilOpen();
+		return Number(new URL(page.url()).searchParams.get('id'));
+	}
+
+	async open(id) {
+		await this.page.goto(`${this.gateway.url}/?id=${id}`);
+		await this.untilOpen();
+	}
+
+	async untilOpen() {
+		await this.untilSaved();
+		await this.grid.waitFor();
+		await waitUntil(() => this.cell('A1'), `${this.name}'s grid to be filled`);
+		// Univer takes keys some frames after it has drawn.
+		await this.page.waitForTimeout(500);
+	}
+
+	get grid() {
+		return this.page.locator('canvas[id^="univer-sheet-main-canvas"]');
+	}
+
+	status() {
+		return this.page.locator('.status').textContent();
+	}
+
+	untilSaved(timeoutMs = 30000) {
+		return waitUntil(async () => (await this.status()) === 'Saved', `${this.name}'s page to say Saved`, timeoutMs);
+	}
+
+	/** What a cell holds and shows: {content, shown}; null while there is no grid. */
+	cell(name) {
+		const [row, col] = place(name);
+		return this.page.evaluate(([r, c]) => window.pgSheet?.contentOf(r, c) ?? null, [row, col]);
+	}
+
+	async cells(...names) {
+		return Promise.all(names.map(async (name) => (await this.cell(name)).content));
+	}
+
+	untilShows(name, shown, timeoutMs = 10000) {
+		let last;
+		return waitUntil(
+			async () => (last = await this.cell(name))?.shown === shown,
+			() => `${this.name}'s ${name} to show ${shown}; it shows ${JSON.stringify(last)}`,
+			timeoutMs,
+		);
+	}
+
+	/** Selects a cell of the visible part. */
+	async goTo(name) {
+		const [row, col] = place(name);
+		// Columns are 96 wide and rows 24 high, behind headers of 46 and 20.
+		await this.grid.click({ position: { x: 46 + col * 96 + 40, y: 20 + row * 24 + 12 } });
+	}
+
+	async type(name, ...texts) {
+		await this.goTo(name);
+		for (const text of texts) {
+			await this.page.keyboard.type(text);
+			await this.page.keyboard.press('Enter');
+		}
+	}
+
+	async paste(name, text) {
+		await this.page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
+		await this.goTo(name);
+		await this.page.keyboard.press('Control+v');
+	}
+
+	async share(name, role) {
+		const { page } = this;
+		await page.getByRole('button', { name: 'Share', exact: true }).click();
+		await page.getByLabel('User name').fill(name);
+		await page.getByLabel('Role', { exact: true }).selectOption(role);
+		await page.locator('dialog button[type=submit]').click();
+		await page.getByText(`${name} is now ${role} of this sheet.`).waitFor();
+		await page.getByRole('button', { name: 'Close' }).click();
+	}
+
+	/** The cells that are shown as being edited by others: {A1: name}. */
+	locks() {
+		return this.page
+			.locator('.cell-lock')
+			.evaluateAll((frames) => Object.fromEntries(frames.filter((frame) => !frame.hidden).map((frame) => [frame.dataset.cell, frame.dataset.user])));
+	}
+}
+
+/** "B3" as [2, 1]. */
+export function place(name) {
+	const [, letter, number] = /^([A-Z])([0-9]+)$/.exec(name);
+	return [Number(number) - 1, letter.charCodeAt(0) - 65];
+}
