@@ -30,12 +30,20 @@ export interface CollabListener {
 
 export type StopReason = 'token' | 'permission' | 'missing' | 'trash' | 'duplicate' | 'protocol';
 
+/** Codes with which a gateway closes a connection that need not be tried again. */
+const stopCodes = new Map<number, StopReason>([
+	[4401, 'token'],
+	[4403, 'permission'],
+	[4404, 'missing'],
+	[4410, 'trash'],
+]);
+
 /** Where to connect; or a reason never to try again. Throws when no gateway answers. */
 export type FindGateway = () => Promise<{ url: string } | { stop: StopReason }>;
 
 export interface SocketLike {
 	onmessage: ((event: { data: unknown }) => void) | null;
-	onclose: (() => void) | null;
+	onclose: ((event: { code: number }) => void) | null;
 	send(text: string): void;
 	close(code?: number): void;
 }
@@ -151,8 +159,11 @@ export class Collab {
 		socket.onmessage = (event) => {
 			if (socket === this.socket && typeof event.data === 'string') this.receive(event.data);
 		};
-		socket.onclose = () => {
-			if (socket === this.socket) this.lost();
+		socket.onclose = ({ code }) => {
+			if (socket !== this.socket) return;
+			const stop = stopCodes.get(code);
+			if (stop) this.end(stop);
+			else this.lost();
 		};
 		this.cancelTimers.push(
 			this.surroundings.setTimer(() => {

@@ -148,6 +148,14 @@ describe('a lost connection', () => {
 		expect(world.sockets.length).toBe(1);
 	});
 
+	it.each([[4401, 'token'], [4403, 'permission'], [4404, 'missing'], [4410, 'trash']])('closed with %i is not tried again: %s', async (code, reason) => {
+		const { world } = await connected();
+		world.socket.drop(code);
+		await world.pass(60000);
+		expect(world.stopped).toBe(reason);
+		expect(world.sockets.length).toBe(1);
+	});
+
 	it('is tried at once when the network is back', async () => {
 		const { world, collab } = await connected();
 		world.socket.drop();

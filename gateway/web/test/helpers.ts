@@ -4,7 +4,7 @@ import type { CellEdit, CellLock, CellPlace, Snapshot } from '../src/protocol';
 
 export class HandSocket implements SocketLike {
 	onmessage: ((event: { data: unknown }) => void) | null = null;
-	onclose: (() => void) | null = null;
+	onclose: ((event: { code: number }) => void) | null = null;
 	sent: { msgType: string; body: Record<string, unknown> }[] = [];
 	closed = false;
 
@@ -23,8 +23,8 @@ export class HandSocket implements SocketLike {
 	welcome(content: string[] = [], columns = 10, cellLocks: unknown[] = []): void {
 		this.deliver('onConn', { name: 'sheet', columns, content, cellLocks });
 	}
-	drop(): void {
-		this.onclose?.();
+	drop(code = 1006): void {
+		this.onclose?.({ code });
 	}
 	edits(): Record<string, unknown>[] {
 		return this.sent.filter(({ msgType }) => msgType === 'modify').map(({ body }) => body);
