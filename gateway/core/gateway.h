@@ -1,0 +1,41 @@
+/*
+ * gateway.h - the one gateway of this process: what its parts share. Everything runs on the loop.
+ */
+#ifndef GATEWAY_H
+#define GATEWAY_H
+
+#include "config.h"
+#include "coord.h"
+#include "jwt.h"
+#include "pgconn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct lws_context;
+
+typedef struct Gateway
+{
+	Config config;
+	JwtKeys keys;
+	uv_loop_t loop;
+	struct lws_context *lws;
+	Coord *coord;
+	PgConn *edits;	/* sheet.apply and what must keep its order; one batch in flight per sheet */
+	PgConn *reads;	/* everything else */
+	PgConn *follow; /* waits in sheet.follow */
+	int64_t origin; /* names this process to sheet.apply and sheet.follow; random */
+	bool ready;		/* the ring is there */
+	bool suspended; /* contact with the coordinator is lost: nothing is acknowledged */
+	bool draining;
+	int connections;
+	uint64_t loop_lag_us; /* the longest turn of late */
+} Gateway;
+
+extern Gateway gateway;
+
+/* Seconds since the Unix epoch. */
+extern int64_t gateway_now(void);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * metrics.h - counters of this process, shown by GET /metrics in Prometheus' text format.
+ */
+#ifndef METRICS_H
+#define METRICS_H
+
+#include "buf.h"
+
+#include <stdint.h>
+
+#define METRICS_BUCKETS 20 /* upper bounds 1, 2, 4, ... */
+
+typedef struct Histogram
+{
+	uint64_t buckets[METRICS_BUCKETS + 1];
+	uint64_t count;
+	uint64_t sum;
+} Histogram;
+
+typedef struct Metrics
+{
+	uint64_t edits_received;  /* accepted from sockets */
+	uint64_t edits_committed; /* of this gateway */
+	uint64_t edits_foreign;	  /* made elsewhere, passed on */
+	uint64_t batches;
+	uint64_t batches_resent;
+	uint64_t duplicates;
+	uint64_t refused_locked;
+	uint64_t refused_range;
+	uint64_t refused_malformed;
+	uint64_t refused_role;
+	uint64_t sessions_opened;
+	uint64_t sessions_slow; /* closed because they did not read */
+	uint64_t sender_pauses;
+	uint64_t bytes_sent;
+	uint64_t http_requests;
+	uint64_t http_errors; /* 5xx */
+	uint64_t redirects;
+	Histogram commit_us;
+	Histogram batch_edits;
+} Metrics;
+
+extern Metrics metrics;
+
+extern void metrics_observe(Histogram *histogram, uint64_t value);
+extern void metrics_print(Buf *buf);
+
+#endif

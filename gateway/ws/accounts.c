@@ -1,0 +1,52 @@
+/*
+ * accounts.c - names and token generations of accounts: a table with one place per hash; a newcomer takes the place.
+ */
+#include "accounts.h"
+
+#include "gateway.h"
+
+#include <stdio.h>
+
+#define ACCOUNTS_PLACES 4096 /* a power of two; uids are dense */
+
+static Account accounts[ACCOUNTS_PLACES];
+
+static Account *
+accounts_place(int64_t uid)
+{
+	return &accounts[(uint64_t) uid & (ACCOUNTS_PLACES - 1)];
+}
+
+const Account *
+accounts_find(int64_t uid)
+{
+	Account *account = accounts_place(uid);
+
+	return account->fetched != 0 && account->uid == uid ? account : NULL;
+}
+
+bool
+accounts_is_fresh(const Account *account)
+{
+	return account != NULL && uv_now(&gateway.loop) - account->fetched < ACCOUNTS_FRESH_MS;
+}
+
+void
+accounts_put(int64_t uid, const char *name, int64_t generation)
+{
+	Account *account = accounts_place(uid);
+
+	account->uid = uid;
+	snprintf(account->name, sizeof(account->name), "%s", name);
+	account->generation = generation;
+	account->fetched = uv_now(&gateway.loop) + (uv_now(&gateway.loop) == 0);
+}
+
+void
+accounts_forget(int64_t uid)
+{
+	Account *account = accounts_place(uid);
+
+	if (account->uid == uid)
+		account->fetched = 0;
+}

@@ -1,0 +1,26 @@
+/*
+ * accounts.h - names and token generations of accounts, remembered for a short time.
+ */
+#ifndef ACCOUNTS_H
+#define ACCOUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ACCOUNTS_FRESH_MS 5000 /* a password change revokes older tokens everywhere within this time */
+
+typedef struct Account
+{
+	int64_t uid;
+	char name[404]; /* at most 100 characters */
+	int64_t generation;
+	uint64_t fetched; /* ms of the loop's clock; 0: free */
+} Account;
+
+/* What is known of an account, however old; NULL when nothing is. */
+extern const Account *accounts_find(int64_t uid);
+extern bool accounts_is_fresh(const Account *account);
+extern void accounts_put(int64_t uid, const char *name, int64_t generation);
+extern void accounts_forget(int64_t uid);
+
+#endif

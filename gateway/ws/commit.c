@@ -1,0 +1,582 @@
+/*
+ * commit.c - pending edits become a batch, the batch a commit, the commit frames for all; and edits that were made
+ * elsewhere.
+ *
+ * A room has one place on the edit connection. While it is taken, edits and frames collect in `pending`; when it is
+ * free, what has collected is the next batch: large under load, one edit at low load, no timer. Frames are published
+ * only after the commit, in the order of seqs: first what others committed in between (`missed`, told by sheet.apply
+ * itself), then the own ones.
+ *
+ * When the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
+ * number, and the database says whether they had arrived. When the database refuses the batch for good, the members are
+ * closed: they come again and get the truth.
+ */
+#include "accounts.h"
+#include "gateway.h"
+#include "log.h"
+#include "metrics.h"
+#include "room.h"
+#include "session.h"
+#include "v1_encode.h"
+
+#include <endian.h>
+#include <libwebsockets.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_EDITS_MAX 60000			   /* a new batch is begun; below SHEET_MAX_BATCH_EDITS */
+#define BATCH_BYTES_MAX (12 * 1024 * 1024) /* below SHEET_MAX_BATCH_BYTES with one more edit */
+#define RETRY_MS		200
+#define SLOW_CLOSE_MS	1500 /* a receiver that holds the senders up so long is closed */
+
+static const char apply_sql[] =
+	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6)";
+static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
+static const char name_sql[] = "SELECT uid, name, token_generation FROM sheet.account_get($1)";
+
+static Room *dirty_rooms;
+
+static void room_send(Room *room);
+
+/* ---- collecting ---- */
+
+RoomBatch *
+room_pending(Room *room)
+{
+	RoomBatch *batch = room->pending_last;
+
+	if (batch != NULL && batch->count < BATCH_EDITS_MAX && batch->edits.len < BATCH_BYTES_MAX)
+		return batch;
+	batch = calloc(1, sizeof(RoomBatch));
+	if (batch == NULL)
+		abort();
+	batch->writer.first = true;
+	if (room->pending_last != NULL)
+		room->pending_last->next = batch;
+	else
+		room->pending = batch;
+	room->pending_last = batch;
+	return batch;
+}
+
+void
+room_mark_dirty(Room *room)
+{
+	if (room->dirty)
+		return;
+	room->dirty = true;
+	room->next_dirty = dirty_rooms;
+	dirty_rooms = room;
+}
+
+void
+room_add_edit(Room *room, const Edit *edit)
+{
+	RoomBatch *batch = room_pending(room);
+
+	buf_reserve(&batch->edits, edit_size_bound(edit));
+	batch->writer.pos = (uint8_t *) batch->edits.data + batch->edits.len;
+	edit_write(&batch->writer, edit);
+	batch->edits.len = (size_t) ((char *) batch->writer.pos - batch->edits.data);
+	batch->count++;
+	room->pending_edits++;
+	if (edit->row >= room->rows)
+		room->rows = edit->row + 1;
+	if (edit->col >= room->cols)
+		room->cols = edit->col + 1;
+	room_mark_dirty(room);
+}
+
+static void
+frames_put(Buf *frames, const Buf *payload)
+{
+	unsigned char header[10];
+	size_t header_len = fanout_frame_header(header, payload->len);
+
+	buf_put(frames, header, header_len);
+	buf_put(frames, payload->data, payload->len);
+}
+
+void
+room_add_frame(Room *room, const Buf *payload)
+{
+	frames_put(&room_pending(room)->frames, payload);
+	room_mark_dirty(room);
+}
+
+/* ---- publishing ---- */
+
+static void
+room_wake_members(Room *room)
+{
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state == SESSION_LIVE)
+			session_want_write(session);
+	}
+}
+
+static void
+batch_free(RoomBatch *batch)
+{
+	buf_free(&batch->edits);
+	buf_free(&batch->frames);
+	free(batch);
+}
+
+/* Names of all who made these batches; 0 when all are known, else the first that is not. */
+static int64_t
+missed_unknown_uid(const char *data, size_t len, int64_t own_first, int64_t own_last)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		bool own = (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
+
+		while (edit_read(&reader, &edit) == EDIT_OK)
+		{
+			if (!own && edit.uid != 0 && accounts_find((int64_t) edit.uid) == NULL)
+				return (int64_t) edit.uid;
+		}
+	}
+	return 0;
+}
+
+/* One edit made elsewhere, as the frame that its gateway would have sent. */
+static void
+room_publish_foreign(Room *room, const Edit *edit)
+{
+	const Account *account = accounts_find((int64_t) edit->uid);
+	Buf name = {NULL, 0, 0};
+	Buf payload = {NULL, 0, 0};
+
+	if (edit->row >= room->rows)
+		room->rows = edit->row + 1;
+	if (edit->col >= room->cols)
+		room->cols = edit->col + 1;
+	if (edit->kind != EDIT_SET)
+		return;
+	buf_puts_json(&name, account != NULL ? account->name : "");
+	v1_put_modify(&payload, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
+				  edit->style.len, &name);
+	fanout_append_frame(&room->stream, payload.data, payload.len);
+	metrics.edits_foreign++;
+	buf_free(&payload);
+	buf_free(&name);
+}
+
+static void
+room_publish_own(Room *room, RoomBatch *batch)
+{
+	if (batch->frames.len > 0)
+		fanout_append(&room->stream, batch->frames.data, batch->frames.len);
+	metrics.edits_committed += batch->count;
+}
+
+/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at its place. */
+static void
+room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		bool is_own = own != NULL && (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
+		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
+
+		if (is_own && (int64_t) batch.first_seq == own_first)
+			room_publish_own(room, own);
+		while (edit_read(&reader, &edit) == EDIT_OK)
+		{
+			if (!is_own && last > room->published_seq)
+				room_publish_foreign(room, &edit);
+		}
+		if (last > room->published_seq)
+			room->published_seq = last;
+		room_note_mark(room);
+	}
+}
+
+static void
+room_published(Room *room)
+{
+	room_note_mark(room);
+	room_wake_members(room);
+	room_try_join(room);
+}
+
+/* ---- names ---- */
+
+static void room_applied(Room *room, PGresult *res);
+static void room_tailed(Room *room, PGresult *res);
+
+static void
+room_name_answered(void *arg, PGresult *res)
+{
+	Room *room = arg;
+	PGresult *answer = room->answer;
+
+	room->answer = NULL;
+	if (room->state == ROOM_SERVING && answer != NULL)
+	{
+		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+			accounts_put(atoll(PQgetvalue(res, 0, 0)), PQgetvalue(res, 0, 1), atoll(PQgetvalue(res, 0, 2)));
+		if (room->sent != NULL)
+			room_applied(room, answer);
+		else
+			room_tailed(room, answer);
+	}
+	PQclear(answer);
+	room_query_done(room);
+}
+
+/* Asks for a name and keeps the answer until it is there. False when it cannot be asked: go on without. */
+static bool
+room_resolve(Room *room, const PGresult *answer, int64_t uid)
+{
+	char text[24];
+	PgParam param = pgparam_int64(text, uid);
+
+	accounts_put(uid, "", -1); /* if nothing is found: no second question */
+	room->answer = PQcopyResult(answer, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+	if (room->answer == NULL)
+		return false;
+	room->queries++;
+	if (pgconn_query(gateway.reads, name_sql, 1, &param, 0, (unsigned) gateway.config.database_deadline_ms,
+					 room_name_answered, room))
+	{
+		room->busy = ROOM_RESOLVING;
+		return true;
+	}
+	room->queries--;
+	PQclear(room->answer);
+	room->answer = NULL;
+	return false;
+}
+
+/* ---- own batches ---- */
+
+static int64_t
+answer_int64(const PGresult *res, int column)
+{
+	uint64_t value;
+
+	if (PQgetisnull(res, 0, column))
+		return 0;
+	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
+	return (int64_t) be64toh(value);
+}
+
+/* The batch is committed. */
+static void
+room_applied(Room *room, PGresult *res)
+{
+	RoomBatch *batch = room->sent;
+	int64_t first = answer_int64(res, 0);
+	int64_t last = answer_int64(res, 1);
+	bool duplicate = PQgetvalue(res, 0, 2)[0] != 0;
+	const char *missed = PQgetvalue(res, 0, 3);
+	size_t missed_len = PQgetisnull(res, 0, 3) ? 0 : (size_t) PQgetlength(res, 0, 3);
+	int64_t uid = missed_unknown_uid(missed, missed_len, first, duplicate ? last : -1);
+
+	if (uid != 0 && room_resolve(room, res, uid))
+		return;
+	room->sent = NULL;
+	room->busy = ROOM_IDLE;
+	room_publish_missed(room, missed, missed_len, duplicate ? batch : NULL, first, last);
+	if (!duplicate)
+		room_publish_own(room, batch);
+	else
+		metrics.duplicates++;
+	if (last > room->published_seq)
+		room->published_seq = last;
+	metrics.batches++;
+	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
+	metrics_observe(&metrics.batch_edits, batch->count);
+	batch_free(batch);
+	room_published(room);
+	room_mark_dirty(room);
+}
+
+/* Errors after which the same batch may succeed. */
+static bool
+sqlstate_is_passing(const char *state)
+{
+	static const char *const passing[] = {"40", "53", "57", "08", "55P03", "SB001", "25006"};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+	{
+		if (strncmp(state, passing[i], strlen(passing[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+room_refused(Room *room, const PGresult *res)
+{
+	const char *state = pgresult_sqlstate(res);
+	const char *reason = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+
+	log_event(LOG_WARN, "batch refused", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("sqlstate", state),
+			  LOG_STR("reason", reason));
+	if (sqlstate_is_passing(state))
+	{
+		room->busy = ROOM_RETRYING;
+		room->sent_at = uv_hrtime() + (uint64_t) RETRY_MS * 1000000;
+		return;
+	}
+	room->busy = ROOM_IDLE;
+	if (strcmp(state, "SF001") == 0)
+		room_fail(room, CLOSE_RESTART, "another gateway has the sheet");
+	else if (strcmp(state, "ST001") == 0)
+		room_fail(room, CLOSE_GONE, "the sheet is in the trash");
+	else if (strcmp(state, "42704") == 0)
+		room_fail(room, CLOSE_NOT_FOUND, "no such sheet");
+	else
+		room_fail(room, CLOSE_ERROR, "the edits cannot be stored");
+}
+
+static void
+room_apply_answered(void *arg, PGresult *res)
+{
+	Room *room = arg;
+
+	if (room->state != ROOM_SERVING)
+		;
+	else if (res == NULL)
+	{
+		/* Unknown: perhaps committed. The number tells the database, when it comes again. */
+		room->busy = ROOM_RETRYING;
+		room->sent_at = uv_hrtime();
+		metrics.batches_resent++;
+	}
+	else if (PQresultStatus(res) == PGRES_TUPLES_OK)
+		room_applied(room, res);
+	else
+		room_refused(room, res);
+	room_mark_dirty(room);
+	room_query_done(room);
+}
+
+/* Sends room->sent. */
+static void
+room_send(Room *room)
+{
+	RoomBatch *batch = room->sent;
+	char sheet[24], known[24], epoch[24], origin[24], number[24];
+	EditBatch head = {0, 0, batch->count};
+	EditWriter writer;
+	Buf edits = {NULL, 0, 0};
+
+	buf_reserve(&edits, EDIT_BATCH_HEAD_MAX + batch->edits.len);
+	edit_write_batch(&writer, (uint8_t *) edits.data, &head);
+	edits.len = (size_t) ((char *) writer.pos - edits.data);
+	buf_put(&edits, batch->edits.data, batch->edits.len);
+	{
+		PgParam params[] = {
+			pgparam_int64(sheet, room_sheet_id(room)), pgparam_bytes(edits.data, (int) edits.len),
+			pgparam_int64(known, room->published_seq), pgparam_int64(epoch, room->epoch),
+			pgparam_int64(origin, gateway.origin),	   pgparam_int64(number, room->batch_no),
+		};
+
+		room->busy = ROOM_APPLYING;
+		room->sent_at = uv_hrtime();
+		room->queries++;
+		if (!pgconn_query(gateway.edits, apply_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
+						  room_apply_answered, room))
+		{
+			room->queries--;
+			room->busy = ROOM_RETRYING;
+			room->sent_at = uv_hrtime() + (uint64_t) RETRY_MS * 1000000;
+		}
+	}
+	buf_free(&edits);
+}
+
+/* ---- edits made elsewhere ---- */
+
+static void
+room_tailed(Room *room, PGresult *res)
+{
+	const char *batches = PQgetvalue(res, 0, 1);
+	size_t len = PQgetisnull(res, 0, 1) ? 0 : (size_t) PQgetlength(res, 0, 1);
+	int64_t uid = missed_unknown_uid(batches, len, -1, -2);
+
+	if (uid != 0 && room_resolve(room, res, uid))
+		return;
+	room->busy = ROOM_IDLE;
+	if (len == 0)
+		room->wanted_seq = 0; /* somebody was wrong */
+	room_publish_missed(room, batches, len, NULL, -1, -2);
+	room_published(room);
+}
+
+static void
+room_tail_answered(void *arg, PGresult *res)
+{
+	Room *room = arg;
+
+	if (room->state == ROOM_SERVING)
+	{
+		room->busy = ROOM_IDLE;
+		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+			room_tailed(room, res);
+		else if (res != NULL)
+		{
+			log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
+					  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
+			room->wanted_seq = 0;
+		}
+	}
+	room_mark_dirty(room);
+	room_query_done(room);
+}
+
+static void
+room_fetch_tail(Room *room)
+{
+	char sheet[24], since[24];
+	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(since, room->published_seq)};
+
+	room->queries++;
+	if (pgconn_query(gateway.edits, tail_sql, 2, params, 1, (unsigned) gateway.config.database_deadline_ms,
+					 room_tail_answered, room))
+		room->busy = ROOM_TAILING;
+	else
+		room->queries--;
+}
+
+void
+room_catch_up(Room *room, int64_t seq)
+{
+	if (seq > room->wanted_seq)
+		room->wanted_seq = seq;
+	if (room->wanted_seq > room->published_seq)
+		room_mark_dirty(room);
+}
+
+/* ---- senders and receivers ---- */
+
+/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed. */
+static bool
+room_has_backlog(Room *room, uint64_t now)
+{
+	uint64_t limit = (uint64_t) gateway.config.send_queue_bytes / 2;
+	bool backlog = false;
+
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state != SESSION_LIVE || session->cursor.block == NULL)
+			continue;
+		if (room->stream.end - fanout_position(&session->cursor) <= limit)
+		{
+			session->behind_since = 0;
+			continue;
+		}
+		if (session->behind_since == 0)
+			session->behind_since = now;
+		if (now - session->behind_since > SLOW_CLOSE_MS)
+		{
+			metrics.sessions_slow++;
+			session_close(session, CLOSE_SLOW, "too far behind: come again");
+			fanout_detach(&session->cursor);
+			continue;
+		}
+		backlog = true;
+	}
+	return backlog;
+}
+
+/* Stops and starts reading from the members. */
+static void
+room_control_senders(Room *room)
+{
+	uint32_t limit = (uint32_t) gateway.config.batch_edits;
+	bool backlog = room_has_backlog(room, uv_now(&gateway.loop));
+	bool pause = backlog || room->pending_edits > (room->paused ? limit / 2 : limit);
+
+	if (pause && !room->paused)
+		metrics.sender_pauses++;
+	room->paused = pause;
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->wsi != NULL && session->paused != pause)
+		{
+			lws_rx_flow_control(session->wsi, pause ? 0 : 1);
+			session->paused = pause;
+		}
+	}
+	if (pause)
+		room_mark_dirty(room); /* look again in the next turn */
+}
+
+/* ---- the turn ---- */
+
+/* Frames without edits need no commit; they go out when nothing is before them. */
+static void
+room_flush(Room *room)
+{
+	if (room->state != ROOM_SERVING)
+		return;
+	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && pgconn_is_up(gateway.edits) &&
+		!gateway.suspended)
+		room_send(room);
+	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0)
+	{
+		RoomBatch *batch = room->pending;
+
+		room->pending = batch->next;
+		if (room->pending == NULL)
+			room->pending_last = NULL;
+		room_publish_own(room, batch);
+		batch_free(batch);
+		room_published(room);
+	}
+	if (room->busy == ROOM_IDLE && room->pending != NULL && !gateway.suspended)
+	{
+		room->sent = room->pending;
+		room->pending = room->sent->next;
+		room->sent->next = NULL;
+		if (room->pending == NULL)
+			room->pending_last = NULL;
+		room->pending_edits -= room->sent->count;
+		room->batch_no++;
+		room_send(room);
+	}
+	if (room->busy == ROOM_IDLE && room->wanted_seq > room->published_seq)
+		room_fetch_tail(room);
+	room_control_senders(room);
+	if (room->busy == ROOM_RETRYING || (room->pending != NULL && gateway.suspended))
+		room_mark_dirty(room);
+}
+
+void
+room_flush_all(void)
+{
+	Room *room = dirty_rooms;
+
+	dirty_rooms = NULL;
+	while (room != NULL)
+	{
+		Room *next = room->next_dirty;
+
+		room->dirty = false;
+		room_flush(room);
+		room_check_end(room);
+		room = next;
+	}
+}
+
+bool
+room_any_dirty(void)
+{
+	return dirty_rooms != NULL;
+}

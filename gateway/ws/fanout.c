@@ -1,0 +1,229 @@
+/*
+ * fanout.c - one stream of frames that many receivers read.
+ *
+ * Server frames are not masked, so the same bytes go to every receiver: a frame is encoded once, into a list of blocks,
+ * and each receiver has a cursor. A receiver is given the rest of its block in one write: many frames a system call, no
+ * copy. A block holds whole frames only, so every write ends where a frame ends, and the library may put a PING or
+ * CLOSE between two writes.
+ *
+ * A block lives as long as someone holds it: the stream its tail, a cursor its block, a block its successor. A receiver
+ * that lags keeps the blocks from its place on alive; the room bounds how far that may go.
+ */
+#include "fanout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FANOUT_BLOCK_BYTES 65536
+
+struct FanoutBlock
+{
+	FanoutBlock *next;
+	uint64_t start; /* position of data[0] in the stream */
+	size_t used;
+	size_t size;
+	int holders;
+	char data[];
+};
+
+static void
+block_release(FanoutBlock *block)
+{
+	while (block != NULL && --block->holders == 0)
+	{
+		FanoutBlock *next = block->next;
+
+		free(block);
+		block = next;
+	}
+}
+
+size_t
+fanout_frame_header(unsigned char header[10], size_t len)
+{
+	header[0] = 0x81; /* FIN, text */
+	if (len < 126)
+	{
+		header[1] = (unsigned char) len;
+		return 2;
+	}
+	if (len < 65536)
+	{
+		header[1] = 126;
+		header[2] = (unsigned char) (len >> 8);
+		header[3] = (unsigned char) len;
+		return 4;
+	}
+	header[1] = 127;
+	for (int i = 0; i < 8; i++)
+		header[2 + i] = (unsigned char) ((uint64_t) len >> (56 - 8 * i));
+	return 10;
+}
+
+/* A place for `len` bytes that belong together. */
+static char *
+fanout_room(Fanout *fanout, size_t len)
+{
+	FanoutBlock *block = fanout->tail;
+	char *to;
+
+	if (block == NULL || block->size - block->used < len)
+	{
+		size_t size = len > FANOUT_BLOCK_BYTES ? len : FANOUT_BLOCK_BYTES;
+
+		block = malloc(sizeof(FanoutBlock) + size);
+		if (block == NULL)
+			abort();
+		*block = (FanoutBlock){.start = fanout->end, .size = size, .holders = 1};
+		if (fanout->tail != NULL)
+		{
+			fanout->tail->next = block;
+			block->holders++;
+			block_release(fanout->tail);
+		}
+		fanout->tail = block;
+	}
+	to = block->data + block->used;
+	block->used += len;
+	fanout->end += len;
+	return to;
+}
+
+void
+fanout_append_frame(Fanout *fanout, const void *payload, size_t len)
+{
+	unsigned char header[10];
+	size_t header_len = fanout_frame_header(header, len);
+	char *to = fanout_room(fanout, header_len + len);
+
+	memcpy(to, header, header_len);
+	memcpy(to + header_len, payload, len);
+}
+
+/* Bytes of the first frame at data. */
+static size_t
+fanout_frame_size(const char *data)
+{
+	const unsigned char *p = (const unsigned char *) data;
+	uint64_t len = p[1];
+
+	if (len < 126)
+		return 2 + (size_t) len;
+	if (len == 126)
+		return 4 + ((size_t) p[2] << 8 | p[3]);
+	len = 0;
+	for (int i = 0; i < 8; i++)
+		len = len << 8 | p[2 + i];
+	return 10 + (size_t) len;
+}
+
+void
+fanout_append(Fanout *fanout, const char *frames, size_t len)
+{
+	while (len > 0)
+	{
+		size_t room = fanout->tail != NULL ? fanout->tail->size - fanout->tail->used : 0;
+		size_t take = fanout_frame_size(frames);
+
+		/* As many whole frames as fit into the block, at least one. */
+		if (len <= room)
+			take = len;
+		else
+		{
+			if (take > room)
+				room = take > FANOUT_BLOCK_BYTES ? take : FANOUT_BLOCK_BYTES;
+			while (take < len)
+			{
+				size_t next = fanout_frame_size(frames + take);
+
+				if (take + next > room)
+					break;
+				take += next;
+			}
+		}
+		memcpy(fanout_room(fanout, take), frames, take);
+		frames += take;
+		len -= take;
+	}
+}
+
+void
+fanout_free(Fanout *fanout)
+{
+	block_release(fanout->tail);
+	fanout->tail = NULL;
+}
+
+void
+fanout_attach(Fanout *fanout, FanoutCursor *cursor)
+{
+	if (fanout->tail == NULL)
+		(void) fanout_room(fanout, 0);
+	cursor->block = fanout->tail;
+	cursor->block->holders++;
+	cursor->offset = cursor->block->used;
+}
+
+void
+fanout_copy(FanoutCursor *to, const FanoutCursor *from)
+{
+	*to = *from;
+	to->block->holders++;
+}
+
+void
+fanout_detach(FanoutCursor *cursor)
+{
+	if (cursor->block != NULL)
+		block_release(cursor->block);
+	cursor->block = NULL;
+}
+
+/* To the next block when this one is used up. */
+static bool
+fanout_step(FanoutCursor *cursor)
+{
+	FanoutBlock *block = cursor->block;
+
+	if (cursor->offset < block->used || block->next == NULL)
+		return cursor->offset < block->used;
+	block->next->holders++;
+	cursor->block = block->next;
+	cursor->offset = 0;
+	block_release(block);
+	return fanout_step(cursor);
+}
+
+void
+fanout_seek(FanoutCursor *cursor, uint64_t position)
+{
+	while (position > cursor->block->start + cursor->block->used && cursor->block->next != NULL)
+	{
+		cursor->offset = cursor->block->used;
+		(void) fanout_step(cursor);
+	}
+	if (position > cursor->block->start + cursor->offset)
+		cursor->offset = (size_t) (position - cursor->block->start);
+}
+
+uint64_t
+fanout_position(const FanoutCursor *cursor)
+{
+	return cursor->block->start + cursor->offset;
+}
+
+bool
+fanout_peek(FanoutCursor *cursor, const char **data, size_t *len)
+{
+	if (!fanout_step(cursor))
+		return false;
+	*data = cursor->block->data + cursor->offset;
+	*len = cursor->block->used - cursor->offset;
+	return true;
+}
+
+void
+fanout_advance(FanoutCursor *cursor, size_t len)
+{
+	cursor->offset += len;
+}

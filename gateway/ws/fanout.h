@@ -1,0 +1,45 @@
+/*
+ * fanout.h - one stream of frames that many receivers read; see fanout.c.
+ */
+#ifndef FANOUT_H
+#define FANOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct FanoutBlock FanoutBlock;
+
+typedef struct Fanout
+{
+	FanoutBlock *tail; /* where frames are appended; NULL before the first */
+	uint64_t end;	   /* bytes ever appended */
+} Fanout;
+
+/* A receiver's place in the stream. It holds its block and, through it, all later ones. */
+typedef struct FanoutCursor
+{
+	FanoutBlock *block; /* NULL: not attached */
+	size_t offset;		/* in the block */
+} FanoutCursor;
+
+/* Appends one text frame (RFC 6455: FIN, unmasked) with this payload. */
+extern void fanout_append_frame(Fanout *fanout, const void *payload, size_t len);
+/* Appends whole frames, headers included. */
+extern void fanout_append(Fanout *fanout, const char *frames, size_t len);
+extern void fanout_free(Fanout *fanout);
+
+/* Header of a text frame of len bytes; returns its size (2, 4 or 10). */
+extern size_t fanout_frame_header(unsigned char header[10], size_t len);
+
+extern void fanout_attach(Fanout *fanout, FanoutCursor *cursor); /* at the end of the stream */
+extern void fanout_copy(FanoutCursor *to, const FanoutCursor *from);
+extern void fanout_detach(FanoutCursor *cursor);
+/* Moves on to an absolute position at or after the cursor's; it must be where a frame ends. */
+extern void fanout_seek(FanoutCursor *cursor, uint64_t position);
+extern uint64_t fanout_position(const FanoutCursor *cursor);
+/* What can be written now: whole frames, in memory that stays until the cursor moves past it. False at the end. */
+extern bool fanout_peek(FanoutCursor *cursor, const char **data, size_t *len);
+extern void fanout_advance(FanoutCursor *cursor, size_t len);
+
+#endif

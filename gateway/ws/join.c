@@ -1,0 +1,290 @@
+/*
+ * join.c - snapshots for those who come, joined with the stream without a gap or a repetition.
+ *
+ * A snapshot is read on another connection than edits, so it holds at some seq S that may be before or after what the
+ * stream has told so far. While somebody joins, the room keeps the stream from the first joiner's time on (join_start),
+ * and marks where in it the frames up to each seq end. When the stream has reached S, the joiners begin behind the
+ * first mark at or after S. A snapshot always holds between two transactions, and a transaction's frames are published
+ * together, so S is never inside a mark.
+ *
+ * Joiners that come while a snapshot is under way share it.
+ */
+#include "gateway.h"
+#include "log.h"
+#include "room.h"
+#include "session.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char snapshot_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1)";
+
+static int64_t
+result_int64(const PGresult *res, int column)
+{
+	uint64_t value;
+
+	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
+	return (int64_t) be64toh(value);
+}
+
+static uint32_t
+result_int32(const PGresult *res, int column)
+{
+	uint32_t value;
+
+	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
+	return be32toh(value);
+}
+
+/* Ends what joining needs when nobody joins any more. */
+static void
+join_cleanup(Room *room)
+{
+	if (room->joining > 0)
+		return;
+	fanout_detach(&room->join_start);
+	room->mark_count = 0;
+	room->snapshot_ready = false;
+	buf_free(&room->snapshot);
+}
+
+void
+room_note_mark(Room *room)
+{
+	if (room->joining == 0)
+		return;
+	if (room->mark_count == room->mark_size)
+	{
+		room->mark_size = room->mark_size > 0 ? room->mark_size * 2 : 64;
+		room->marks = realloc(room->marks, room->mark_size * sizeof(RoomMark));
+		if (room->marks == NULL)
+			abort();
+	}
+	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
+}
+
+/* The cells as v1 tells them: every cell of the rectangle, row by row. False when the bytes do not decode. */
+static bool
+snapshot_put_content(Buf *to, uint32_t rows, uint32_t cols, const char *cells, size_t len)
+{
+	uint64_t total = (uint64_t) rows * cols;
+	uint64_t next = 0;
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+	EditError error;
+
+	buf_puts(to, "\"content\":[");
+	edit_reader_init(&reader, cells, len);
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+		{
+			uint64_t at = (uint64_t) edit.row * cols + edit.col;
+
+			if (edit.col >= cols || at < next || at >= total)
+				return false;
+			for (; next < at; next++)
+				buf_put(to, next > 0 ? ",\"\"" : "\"\"", next > 0 ? 3 : 2);
+			if (next++ > 0)
+				buf_put(to, ",", 1);
+			buf_put_json(to, edit.content.data, edit.content.len);
+		}
+		if (error != EDIT_END)
+			return false;
+	}
+	for (; next < total; next++)
+		buf_put(to, next > 0 ? ",\"\"" : "\"\"", next > 0 ? 3 : 2);
+	buf_puts(to, "]");
+	return error == EDIT_END;
+}
+
+/* Usernames of locks: the holder is in the room, or was a moment ago. */
+static const Buf *
+join_lock_name(const Room *room, int64_t uid)
+{
+	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->uid == uid && session->name_json.len > 0)
+			return &session->name_json;
+	}
+	return NULL;
+}
+
+static void
+join_put_locks(Buf *to, const Room *room)
+{
+	bool first = true;
+
+	buf_puts(to, "\"cellLocks\":[");
+	for (size_t i = 0; i < room->locks.bucket_count; i++)
+	{
+		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
+		{
+			const Buf *name = join_lock_name(room, lock->uid);
+
+			if (name == NULL)
+				continue;
+			buf_printf(to, "%s{\"Row\":%u,\"Col\":%u,\"Username\":", first ? "" : ",", lock->row, lock->col);
+			buf_put(to, name->data, name->len);
+			buf_puts(to, "}");
+			first = false;
+		}
+	}
+	buf_puts(to, "]");
+}
+
+/* Where the stream continues the snapshot. */
+static uint64_t
+join_position(const Room *room)
+{
+	for (size_t i = 0; i < room->mark_count; i++)
+	{
+		if (room->marks[i].seq >= room->snapshot_seq)
+			return room->marks[i].position;
+	}
+	return room->stream.end;
+}
+
+static void
+join_admit(Room *room, Session *session, uint64_t position)
+{
+	Buf payload = {NULL, 0, 0};
+
+	buf_puts(&payload, "{\"msgType\":\"onConn\",\"body\":{\"name\":");
+	buf_puts_json(&payload, session->sheet_name);
+	buf_puts(&payload, ",");
+	buf_put(&payload, room->snapshot.data, room->snapshot.len);
+	buf_puts(&payload, ",");
+	join_put_locks(&payload, room);
+	buf_puts(&payload, "}}");
+	session_send(session, payload.data, payload.len);
+	buf_free(&payload);
+	fanout_copy(&session->cursor, &room->join_start);
+	fanout_seek(&session->cursor, position);
+	session->state = SESSION_LIVE;
+	session->behind_since = 0;
+	room->joining--;
+	log_event(LOG_INFO, "session joined", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
+			  LOG_INT("sheet", room_sheet_id(room)), LOG_INT("seq", room->snapshot_seq));
+}
+
+void
+room_try_join(Room *room)
+{
+	uint64_t position;
+
+	if (!room->snapshot_ready || room->published_seq < room->snapshot_seq)
+		return;
+	position = join_position(room);
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state == SESSION_JOINING)
+			join_admit(room, session, position);
+	}
+	join_cleanup(room);
+}
+
+static void join_ask(Room *room);
+
+static void
+join_close_all(Room *room, int code, const char *reason)
+{
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state != SESSION_JOINING)
+			continue;
+		room_stop_join(room, session);
+		session_close(session, code, reason);
+	}
+	join_cleanup(room);
+}
+
+/* The snapshot is here. */
+static void
+join_take(Room *room, const PGresult *res)
+{
+	uint32_t rows = result_int32(res, 1);
+	uint32_t cols = result_int32(res, 2);
+
+	room->rows = rows > room->rows ? rows : room->rows;
+	room->cols = cols > room->cols ? cols : room->cols;
+	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
+	{
+		join_close_all(room, CLOSE_TOO_BIG, "the sheet is too large for protocol v1");
+		return;
+	}
+	room->snapshot_seq = result_int64(res, 0);
+	room->snapshot.len = 0;
+	buf_printf(&room->snapshot, "\"columns\":%u,", cols);
+	if (!snapshot_put_content(&room->snapshot, rows, cols, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
+	{
+		join_close_all(room, CLOSE_ERROR, "the sheet's cells cannot be read");
+		return;
+	}
+	room->snapshot_ready = true;
+	room_catch_up(room, room->snapshot_seq);
+	room_try_join(room);
+}
+
+static void
+join_answered(void *arg, PGresult *res)
+{
+	Room *room = arg;
+
+	room->snapshot_under_way = false;
+	if (room->joining > 0 && room->state == ROOM_SERVING)
+	{
+		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+			join_take(room, res);
+		else if (res == NULL)
+			join_ask(room);
+		else
+			join_close_all(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+	}
+	room_query_done(room);
+}
+
+static void
+join_ask(Room *room)
+{
+	char sheet[24];
+	PgParam param = pgparam_int64(sheet, room_sheet_id(room));
+
+	room->snapshot_under_way = true;
+	room->queries++;
+	if (!pgconn_query(gateway.reads, snapshot_sql, 1, &param, 1, (unsigned) gateway.config.database_deadline_ms,
+					  join_answered, room))
+	{
+		room->queries--;
+		room->snapshot_under_way = false;
+		join_close_all(room, CLOSE_RESTART, "the gateway is busy");
+	}
+}
+
+void
+room_start_join(Room *room, Session *session)
+{
+	if (session->state != SESSION_WAITING)
+		return;
+	session->state = SESSION_JOINING;
+	if (room->joining++ == 0)
+	{
+		fanout_attach(&room->stream, &room->join_start);
+		room_note_mark(room);
+	}
+	if (!room->snapshot_under_way && !room->snapshot_ready)
+		join_ask(room);
+}
+
+void
+room_stop_join(Room *room, Session *session)
+{
+	if (session->state != SESSION_JOINING)
+		return;
+	session->state = SESSION_WAITING;
+	room->joining--;
+	join_cleanup(room);
+}

@@ -1,0 +1,280 @@
+/*
+ * room.c - the life of a sheet that is open here: its lock, its claim, its members, its end.
+ *
+ * LOCKING   coord_acquire() was called; members wait (another gateway's editors may have to leave first)
+ * CLAIMING  the lock is ours; sheet.claim makes the database refuse whoever had it before
+ * SERVING   edits flow
+ * LOST      members are being closed; whoever comes finds a new room after the last has gone
+ *
+ * A room ends when nobody is in it, nothing is pending and no query knows it. Only then is the lock given back.
+ */
+#include "room.h"
+
+#include "gateway.h"
+#include "log.h"
+#include "session.h"
+#include "v1_encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static SheetMap rooms;
+static size_t sessions_total;
+
+size_t
+room_count(void)
+{
+	return rooms.count;
+}
+
+size_t
+room_session_count(void)
+{
+	return sessions_total;
+}
+
+Room *
+room_find(int64_t sheet_id)
+{
+	return sheet_map_find(&rooms, sheet_id);
+}
+
+void
+room_for_each(void (*fn)(Room *room, void *arg), void *arg)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&rooms, &count);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		Room *room = room_find(ids[i]);
+
+		if (room != NULL)
+			fn(room, arg);
+	}
+	free(ids);
+}
+
+/* ---- beginning ---- */
+
+static Room *
+room_open(int64_t sheet_id)
+{
+	Room *room = calloc(1, sizeof(Room));
+
+	if (room == NULL)
+		abort();
+	room->entry.sheet_id = sheet_id;
+	room->state = ROOM_LOCKING;
+	sheet_map_add(&rooms, &room->entry);
+	coord_acquire(gateway.coord, sheet_id);
+	return room;
+}
+
+void
+room_waiting(int64_t sheet_id, const char *holder)
+{
+	Room *room = room_find(sheet_id);
+
+	if (room == NULL)
+		return;
+	room->waiting = true;
+	log_event(LOG_INFO, "waiting for sheet", LOG_INT("sheet", sheet_id), LOG_STR("holder", holder));
+}
+
+static void room_claim(Room *room);
+
+static void
+room_claimed(void *arg, PGresult *res)
+{
+	Room *room = arg;
+
+	if (room->state == ROOM_CLAIMING)
+	{
+		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
+		{
+			room->state = ROOM_SERVING;
+			room->published_seq = atoll(PQgetvalue(res, 0, 0));
+			for (Session *session = room->sessions; session != NULL; session = session->next)
+				room_start_join(room, session);
+		}
+		else if (res == NULL)
+			room_claim(room); /* no connection: it waits for the next one */
+		else if (strcmp(pgresult_sqlstate(res), "SF001") == 0)
+			room_fail(room, CLOSE_RESTART, "another gateway has the sheet");
+		else
+			room_fail(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+	}
+	room_query_done(room);
+}
+
+static const char room_claim_sql[] = "SELECT sheet.claim($1, $2, $3)";
+
+static void
+room_claim(Room *room)
+{
+	char sheet[24], epoch[24];
+	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(epoch, room->epoch),
+						pgparam_text(gateway.config.public_address)};
+
+	room->queries++;
+	if (!pgconn_query(gateway.edits, room_claim_sql, 3, params, 0, (unsigned) gateway.config.database_deadline_ms,
+					  room_claimed, room))
+	{
+		room_fail(room, CLOSE_RESTART, "the gateway is busy");
+		room_query_done(room);
+	}
+}
+
+void
+room_granted(int64_t sheet_id, int64_t epoch)
+{
+	Room *room = room_find(sheet_id);
+
+	if (room == NULL || room->state != ROOM_LOCKING)
+		return;
+	room->epoch = epoch;
+	room->waiting = false;
+	room->state = ROOM_CLAIMING;
+	room_claim(room);
+}
+
+/* ---- members ---- */
+
+void
+room_add_session(int64_t sheet_id, Session *session)
+{
+	Room *room = room_find(sheet_id);
+
+	if (room != NULL && room->state == ROOM_LOST)
+	{
+		session_close(session, CLOSE_RESTART, "the sheet is moving");
+		return;
+	}
+	if (!gateway.ready || gateway.draining)
+	{
+		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
+		return;
+	}
+	if (room == NULL)
+		room = room_open(sheet_id);
+	session->room = room;
+	session->prev = NULL;
+	session->next = room->sessions;
+	if (room->sessions != NULL)
+		room->sessions->prev = session;
+	room->sessions = session;
+	room->session_count++;
+	sessions_total++;
+	if (room->state == ROOM_SERVING)
+		room_start_join(room, session);
+}
+
+/* The user's last connection has gone: their cells are free again. */
+static void
+room_release_user(Room *room, Session *leaving)
+{
+	CellLock *lock;
+
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->uid == leaving->uid)
+			return;
+	}
+	while ((lock = locks_find_of(&room->locks, leaving->uid, UINT64_MAX)) != NULL)
+	{
+		Buf payload = {NULL, 0, 0};
+
+		v1_put_lock(&payload, "release", lock->row, lock->col, &leaving->name_json);
+		room_add_frame(room, &payload);
+		buf_free(&payload);
+		locks_remove(&room->locks, lock);
+	}
+}
+
+void
+room_remove_session(Room *room, Session *session)
+{
+	room_stop_join(room, session);
+	if (session->prev != NULL)
+		session->prev->next = session->next;
+	else
+		room->sessions = session->next;
+	if (session->next != NULL)
+		session->next->prev = session->prev;
+	room->session_count--;
+	sessions_total--;
+	room_release_user(room, session);
+	room_check_end(room);
+}
+
+/* ---- the end ---- */
+
+static void
+batch_free_all(RoomBatch *batch)
+{
+	RoomBatch *next;
+
+	for (; batch != NULL; batch = next)
+	{
+		next = batch->next;
+		buf_free(&batch->edits);
+		buf_free(&batch->frames);
+		free(batch);
+	}
+}
+
+static void
+room_free(Room *room)
+{
+	sheet_map_remove(&rooms, &room->entry);
+	if (room->state != ROOM_LOST || room->epoch != 0)
+		coord_release(gateway.coord, room_sheet_id(room));
+	batch_free_all(room->pending);
+	batch_free_all(room->sent);
+	PQclear(room->answer);
+	fanout_detach(&room->join_start);
+	fanout_free(&room->stream);
+	buf_free(&room->snapshot);
+	locks_free(&room->locks);
+	free(room->marks);
+	free(room);
+}
+
+void
+room_check_end(Room *room)
+{
+	if (room->session_count > 0 || room->queries > 0 || room->dirty)
+		return;
+	if (room->state == ROOM_SERVING && (room->pending_edits > 0 || room->busy != ROOM_IDLE))
+		return;
+	room_free(room);
+}
+
+void
+room_query_done(Room *room)
+{
+	room->queries--;
+	room_check_end(room);
+}
+
+void
+room_fail(Room *room, int code, const char *reason)
+{
+	log_event(LOG_WARN, "sheet given up", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("reason", reason));
+	room->state = ROOM_LOST;
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+		session_close(session, code, reason);
+}
+
+void
+room_lost(int64_t sheet_id, const char *reason)
+{
+	Room *room = room_find(sheet_id);
+
+	if (room == NULL)
+		return;
+	room->epoch = 0; /* the lock is gone: nothing to release */
+	room_fail(room, CLOSE_RESTART, reason);
+	room_check_end(room);
+}

@@ -1,0 +1,138 @@
+/*
+ * room.h - a sheet that is open at this gateway: its editors, its pending edits, its stream of frames.
+ *
+ *   room.c     life: the sheet's lock, the claim, members, the end
+ *   commit.c   pending edits -> sheet.apply -> frames to all; edits made elsewhere
+ *   join.c     snapshots for those who come
+ *   session.c  one WebSocket
+ */
+#ifndef ROOM_H
+#define ROOM_H
+
+#include "buf.h"
+#include "edit_codec.h"
+#include "fanout.h"
+#include "locks.h"
+#include "sheet_map.h"
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A v1 sheet is told whole: rows * columns may not exceed this. */
+#define ROOM_MAX_RECTANGLE 4194304
+
+struct Session;
+
+typedef enum RoomState
+{
+	ROOM_LOCKING,  /* waiting for the sheet's lock */
+	ROOM_CLAIMING, /* the lock is ours; telling the database */
+	ROOM_SERVING,
+	ROOM_LOST /* another gateway has the sheet, or it cannot be written: members are being closed */
+} RoomState;
+
+/* What the room's one place on the edit connection is used for. */
+typedef enum RoomBusy
+{
+	ROOM_IDLE,
+	ROOM_APPLYING, /* a batch is under way */
+	ROOM_RETRYING, /* its outcome is unknown or it must wait: it will be sent again */
+	ROOM_TAILING,  /* fetching edits made elsewhere */
+	ROOM_RESOLVING /* fetching the name of somebody who made them */
+} RoomBusy;
+
+/* Edits and the frames that tell of them, in one order. */
+typedef struct RoomBatch
+{
+	struct RoomBatch *next;
+	Buf edits; /* edit codec, without the batch's header */
+	EditWriter writer;
+	uint32_t count;
+	Buf frames; /* complete frames */
+} RoomBatch;
+
+/* Where in the stream the frames up to a seq end. */
+typedef struct RoomMark
+{
+	int64_t seq;
+	uint64_t position;
+} RoomMark;
+
+typedef struct Room
+{
+	SheetEntry entry; /* by sheet id; must be first */
+	RoomState state;
+	RoomBusy busy;
+	int64_t epoch;
+	bool waiting; /* another gateway holds the lock */
+	bool dirty;	  /* on the list of rooms to look at */
+	bool paused;  /* its senders are not read */
+	struct Room *next_dirty;
+	int queries; /* under way: the room must stay */
+
+	struct Session *sessions;
+	int session_count;
+	CellLocks locks;
+
+	Fanout stream;
+	RoomBatch *pending; /* oldest first; the last one takes new edits */
+	RoomBatch *pending_last;
+	uint32_t pending_edits;
+	RoomBatch *sent; /* under way */
+	int64_t batch_no;
+	uint64_t sent_at; /* ns */
+	PGresult *answer; /* of the batch, kept while names are being resolved */
+
+	int64_t published_seq; /* of the last edit in the stream (or known before the first) */
+	int64_t wanted_seq;	   /* edits up to here exist: fetch them */
+	uint32_t rows, cols;   /* extent, as far as known */
+
+	int joining;			 /* sessions that wait for a snapshot */
+	bool snapshot_under_way; /* asked for */
+	bool snapshot_ready;	 /* content is there, and waits for the stream to reach its seq */
+	int64_t snapshot_seq;
+	Buf snapshot;			 /* `"columns":n,"content":[...]` */
+	FanoutCursor join_start; /* keeps the stream from the first joiner's time on */
+	RoomMark *marks;
+	size_t mark_count, mark_size;
+} Room;
+
+#define room_sheet_id(room) ((room)->entry.sheet_id)
+
+extern size_t room_count(void);
+extern size_t room_session_count(void);
+extern Room *room_find(int64_t sheet_id);
+
+/* room.c */
+extern void room_add_session(int64_t sheet_id, struct Session *session); /* opens the room when it is not open */
+extern void room_remove_session(Room *room, struct Session *session);
+extern void room_granted(int64_t sheet_id, int64_t epoch);
+extern void room_waiting(int64_t sheet_id, const char *holder);
+extern void room_lost(int64_t sheet_id, const char *reason);
+/* Closes all members; nothing more is written. */
+extern void room_fail(Room *room, int code, const char *reason);
+/* Frees the room when nobody and nothing is left. */
+extern void room_check_end(Room *room);
+extern void room_for_each(void (*fn)(Room *room, void *arg), void *arg);
+extern void room_query_done(Room *room); /* a query that kept the room is answered */
+
+/* commit.c */
+/* The batch that takes new edits and frames. */
+extern RoomBatch *room_pending(Room *room);
+extern void room_add_edit(Room *room, const Edit *edit);
+/* A frame in the order of the edits: v1 JSON. */
+extern void room_add_frame(Room *room, const Buf *payload);
+extern void room_mark_dirty(Room *room);
+/* Once a turn of the loop: sends batches, publishes, pauses and resumes senders. */
+extern void room_flush_all(void);
+extern bool room_any_dirty(void);					/* something waits for its time: flush again soon */
+extern void room_catch_up(Room *room, int64_t seq); /* edits up to seq were committed, perhaps elsewhere */
+
+/* join.c */
+extern void room_start_join(Room *room, struct Session *session);
+extern void room_stop_join(Room *room, struct Session *session);
+extern void room_note_mark(Room *room);
+extern void room_try_join(Room *room); /* after publishing */
+
+#endif

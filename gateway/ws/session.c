@@ -1,0 +1,535 @@
+/*
+ * session.c - one WebSocket of protocol v1.
+ *
+ * CHECKING   the token's signature is good; the database is asked about the account, the sheet and the role
+ * WAITING    for the room: its lock may be another gateway's
+ * JOINING    for the snapshot
+ * LIVE       onConn is queued; frames of the room follow it
+ * CLOSING    what is queued is sent, then the close frame; a timeout ends what does not read
+ *
+ * A session outlives its connection while queries that know it are under way.
+ */
+#include "session.h"
+
+#include "accounts.h"
+#include "gateway.h"
+#include "log.h"
+#include "metrics.h"
+#include "utf8.h"
+#include "v1_encode.h"
+#include "v1_scan.h"
+
+#include <libwebsockets.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SESSION_CLOSE_SECONDS 5
+
+/* ---- life ---- */
+
+Session *
+session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack)
+{
+	Session *session = calloc(1, sizeof(Session));
+
+	if (session == NULL)
+		return NULL;
+	session->wsi = wsi;
+	session->sheet_id = sheet_id;
+	session->uid = claims->uid;
+	session->generation = claims->generation;
+	session->expires = claims->expires_at;
+	session->nack = nack;
+	session->out_last = &session->out;
+	lws_get_peer_simple(wsi, session->peer, sizeof(session->peer));
+	metrics.sessions_opened++;
+	session_check(session);
+	return session;
+}
+
+static void
+session_free(Session *session)
+{
+	PrivateFrame *next;
+
+	for (PrivateFrame *frame = session->out; frame != NULL; frame = next)
+	{
+		next = frame->next;
+		free(frame);
+	}
+	free(session->name);
+	free(session->sheet_name);
+	buf_free(&session->name_json);
+	buf_free(&session->rx);
+	buf_free(&session->scratch);
+	free(session);
+}
+
+void
+session_query_done(Session *session)
+{
+	if (--session->queries == 0 && session->wsi == NULL)
+		session_free(session);
+}
+
+static void
+session_leave_room(Session *session)
+{
+	if (session->room == NULL)
+		return;
+	fanout_detach(&session->cursor);
+	room_remove_session(session->room, session);
+	session->room = NULL;
+}
+
+void
+session_gone(Session *session)
+{
+	session->wsi = NULL;
+	session_leave_room(session);
+	log_event(LOG_INFO, "session closed", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
+			  LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
+			  LOG_STR("reason", session->close_reason));
+	session->queries++;
+	session_query_done(session);
+}
+
+void
+session_want_write(Session *session)
+{
+	if (session->wsi != NULL)
+		lws_callback_on_writable(session->wsi);
+}
+
+void
+session_close(Session *session, int code, const char *reason)
+{
+	if (session->state == SESSION_CLOSING || session->wsi == NULL)
+		return;
+	session->state = SESSION_CLOSING;
+	session->close_code = code;
+	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
+	lws_set_timeout(session->wsi, PENDING_TIMEOUT_USER_OK, SESSION_CLOSE_SECONDS);
+	session_want_write(session);
+}
+
+/* ---- who and where ---- */
+
+static const char session_check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role "
+										"FROM sheet.account_get($2) a LEFT JOIN LATERAL sheet.info($1, $2) i ON true";
+
+static bool
+role_may_edit(const char *role)
+{
+	return strcmp(role, "editor") == 0 || strcmp(role, "owner") == 0;
+}
+
+/* The answer says who it is and what they may do; true when they may be here. */
+static bool
+session_admit(Session *session, const PGresult *res)
+{
+	if (PQntuples(res) == 0 || atoll(PQgetvalue(res, 0, 1)) != session->generation)
+		session_close(session, CLOSE_UNAUTHORIZED, "the token has been revoked");
+	else if (PQgetisnull(res, 0, 2))
+		session_close(session, CLOSE_NOT_FOUND, "no such sheet");
+	else if (PQgetisnull(res, 0, 5))
+		session_close(session, CLOSE_FORBIDDEN, "the sheet is not shared with you");
+	else if (PQgetvalue(res, 0, 4)[0] == 't')
+		session_close(session, CLOSE_GONE, "the sheet is in the trash");
+	else
+		return true;
+	return false;
+}
+
+static void
+session_checked(void *arg, PGresult *res)
+{
+	Session *session = arg;
+	bool first = session->state == SESSION_CHECKING;
+
+	if (session->wsi == NULL || session->state == SESSION_CLOSING)
+		;
+	else if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
+	{
+		if (first)
+			session_close(session, CLOSE_RESTART, "the database does not answer");
+	}
+	else if (session_admit(session, res))
+	{
+		accounts_put(session->uid, PQgetvalue(res, 0, 0), session->generation);
+		session->may_edit = role_may_edit(PQgetvalue(res, 0, 5));
+		if (first)
+		{
+			session->name = strdup(PQgetvalue(res, 0, 0));
+			session->sheet_name = strdup(PQgetvalue(res, 0, 3));
+			buf_puts_json(&session->name_json, session->name);
+			session->state = SESSION_WAITING;
+			room_add_session(session->sheet_id, session);
+		}
+	}
+	session_query_done(session);
+}
+
+void
+session_check(Session *session)
+{
+	char sheet[24], uid[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid)};
+
+	session->queries++;
+	if (!pgconn_query(gateway.reads, session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
+					  session_checked, session))
+	{
+		session->queries--;
+		session_close(session, CLOSE_RESTART, "the gateway is busy");
+	}
+}
+
+void
+session_tick(Session *session, int64_t now)
+{
+	if (session->expires <= now)
+		session_close(session, CLOSE_UNAUTHORIZED, "the token has expired");
+}
+
+void
+session_pong(Session *session)
+{
+	if (session->room != NULL)
+		locks_renew(&session->room->locks, session->uid,
+					uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000);
+}
+
+/* ---- out ---- */
+
+void
+session_send(Session *session, const char *payload, size_t len)
+{
+	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + LWS_PRE + len);
+
+	if (frame == NULL)
+		abort();
+	frame->next = NULL;
+	frame->len = len;
+	memcpy(frame->data + LWS_PRE, payload, len);
+	*session->out_last = frame;
+	session->out_last = &frame->next;
+	session_want_write(session);
+}
+
+/* The first frame that is for this receiver only. */
+static bool
+session_write_private(Session *session)
+{
+	PrivateFrame *frame = session->out;
+	int written = lws_write(session->wsi, frame->data + LWS_PRE, frame->len, LWS_WRITE_TEXT);
+
+	metrics.bytes_sent += frame->len;
+	session->out = frame->next;
+	if (session->out == NULL)
+		session->out_last = &session->out;
+	free(frame);
+	return written >= 0;
+}
+
+/*
+ * Frames of the room, as they lie there: on an established WebSocket LWS_WRITE_HTTP sends the bytes raw. They end with
+ * a frame, so that the library may put its own PING or CLOSE behind them.
+ */
+static bool
+session_write_stream(Session *session, bool *more)
+{
+	const char *data;
+	size_t len;
+
+	*more = false;
+	if (session->cursor.block == NULL || !fanout_peek(&session->cursor, &data, &len))
+		return true;
+	if (lws_write(session->wsi, (unsigned char *) data, len, LWS_WRITE_HTTP) < 0)
+		return false;
+	metrics.bytes_sent += len;
+	fanout_advance(&session->cursor, len);
+	*more = fanout_peek(&session->cursor, &data, &len);
+	return true;
+}
+
+static bool
+session_finish(Session *session)
+{
+	lws_close_reason(session->wsi, (enum lws_close_status) session->close_code, (unsigned char *) session->close_reason,
+					 strlen(session->close_reason));
+	return false;
+}
+
+bool
+session_writable(Session *session)
+{
+	bool more = false;
+
+	if (session->out != NULL)
+	{
+		if (!session_write_private(session))
+			return false;
+		more = true;
+	}
+	else if (session->state == SESSION_LIVE || (session->state == SESSION_CLOSING && session->close_code != CLOSE_SLOW))
+	{
+		if (!session_write_stream(session, &more))
+			return false;
+	}
+	if (!more && session->state == SESSION_CLOSING)
+		return session_finish(session);
+	if (more)
+		session_want_write(session);
+	return true;
+}
+
+/* ---- in ---- */
+
+/* A refusal, with what the cell holds: only for those who asked for it. */
+typedef struct Refusal
+{
+	Session *session;
+	uint32_t row, col;
+	char reason[64];
+} Refusal;
+
+static const char refusal_sql[] = "SELECT cells FROM sheet.read_cells($1, $2, $3, $2, $3)";
+
+static void
+refusal_answered(void *arg, PGresult *res)
+{
+	Refusal *refusal = arg;
+	Session *session = refusal->session;
+	Edit edit = {.content = {"", 0}};
+
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+	{
+		EditReader reader;
+		EditBatch batch;
+		Edit cell;
+
+		edit_reader_init(&reader, PQgetvalue(res, 0, 0), (size_t) PQgetlength(res, 0, 0));
+		if (edit_read_batch(&reader, &batch) == EDIT_OK && edit_read(&reader, &cell) == EDIT_OK)
+			edit = cell;
+	}
+	if (session->wsi != NULL && session->state == SESSION_LIVE)
+	{
+		Buf payload = {NULL, 0, 0};
+
+		v1_put_refused(&payload, refusal->row, refusal->col, refusal->reason, edit.content.data, edit.content.len);
+		session_send(session, payload.data, payload.len);
+		buf_free(&payload);
+	}
+	free(refusal);
+	session_query_done(session);
+}
+
+static void
+session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
+{
+	char sheet[24], row_text[24], col_text[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(row_text, row),
+						pgparam_int64(col_text, col)};
+	Refusal *refusal;
+
+	if (!session->nack)
+		return;
+	refusal = calloc(1, sizeof(Refusal));
+	if (refusal == NULL)
+		abort();
+	refusal->session = session;
+	refusal->row = row;
+	refusal->col = col;
+	snprintf(refusal->reason, sizeof(refusal->reason), "%s", reason);
+	session->queries++;
+	if (!pgconn_query(gateway.reads, refusal_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
+					  refusal_answered, refusal))
+		refusal_answered(refusal, NULL);
+}
+
+static uint64_t
+session_lease_end(void)
+{
+	return uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000;
+}
+
+static void
+session_tell_lock(Session *session, const char *type, uint32_t row, uint32_t col)
+{
+	Buf payload = {NULL, 0, 0};
+
+	v1_put_lock(&payload, type, row, col, &session->name_json);
+	room_add_frame(session->room, &payload);
+	buf_free(&payload);
+}
+
+/* The reason why the cell may not be changed by this user now; NULL when it may. */
+static const char *
+session_cell_barrier(Session *session, uint32_t row, uint32_t col, CellLock **lock)
+{
+	*lock = locks_find(&session->room->locks, row, col);
+	if (!session->may_edit)
+	{
+		metrics.refused_role++;
+		return "role";
+	}
+	if (*lock != NULL && (*lock)->uid != session->uid)
+	{
+		metrics.refused_locked++;
+		return "locked";
+	}
+	return NULL;
+}
+
+static void
+session_acquire(Session *session, const V1Message *message)
+{
+	CellLock *lock;
+	const char *barrier = session_cell_barrier(session, message->row, message->col, &lock);
+
+	if (barrier == NULL && lock == NULL)
+	{
+		lock = locks_add(&session->room->locks, message->row, message->col, session->uid, session_lease_end());
+		if (lock == NULL)
+			barrier = "busy";
+	}
+	if (barrier != NULL)
+	{
+		session_refuse(session, message->row, message->col, barrier);
+		return;
+	}
+	lock->expires = session_lease_end();
+	session_tell_lock(session, "acquire", message->row, message->col);
+}
+
+static void
+session_release(Session *session, const V1Message *message)
+{
+	CellLock *lock = locks_find(&session->room->locks, message->row, message->col);
+
+	if (lock == NULL)
+		return;
+	if (lock->uid != session->uid)
+	{
+		session_refuse(session, message->row, message->col, "locked");
+		return;
+	}
+	locks_remove(&session->room->locks, lock);
+	session_tell_lock(session, "release", message->row, message->col);
+}
+
+/* Why the edit may not be logged; NULL when it may. */
+static const char *
+session_edit_barrier(Session *session, const V1Message *message)
+{
+	const Room *room = session->room;
+	uint64_t rows = message->row + 1 > room->rows ? message->row + 1 : room->rows;
+	uint64_t cols = message->col + 1 > room->cols ? message->col + 1 : room->cols;
+	size_t chars;
+
+	if (!utf8_check(message->content, message->content_len, &chars))
+		return "malformed";
+	if (chars > SHEET_MAX_CHARS)
+		return "size";
+	if (rows * cols > ROOM_MAX_RECTANGLE && (rows > room->rows || cols > room->cols))
+		return "range";
+	return NULL;
+}
+
+static void
+session_modify(Session *session, const V1Message *message)
+{
+	CellLock *lock;
+	const char *barrier = session_cell_barrier(session, message->row, message->col, &lock);
+	bool styled = message->info_len > 0 && message->info[0] == '{' && message->info_len <= SHEET_MAX_STYLE_BYTES;
+	RoomBatch *batch;
+	Edit edit;
+	unsigned char header[10];
+	size_t header_len, start;
+
+	if (barrier == NULL && (barrier = session_edit_barrier(session, message)) != NULL)
+		metrics.refused_range++;
+	if (barrier != NULL)
+	{
+		session_refuse(session, message->row, message->col, barrier);
+		return;
+	}
+	if (lock != NULL)
+		lock->expires = session_lease_end();
+	edit = (Edit){.kind = EDIT_SET,
+				  .uid = (uint64_t) session->uid,
+				  .row = message->row,
+				  .col = message->col,
+				  .content = {message->content, (uint32_t) message->content_len},
+				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
+	room_add_edit(session->room, &edit);
+	metrics.edits_received++;
+
+	/* The frame goes straight behind the edit's; its header is known when its length is. */
+	batch = session->room->pending_last;
+	buf_reserve(&batch->frames, 10);
+	start = batch->frames.len;
+	batch->frames.len += 4;
+	v1_put_modify(&batch->frames, message->row, message->col, message->content, message->content_len, message->info,
+				  message->info_len, &session->name_json);
+	header_len = fanout_frame_header(header, batch->frames.len - start - 4);
+	if (header_len != 4)
+	{
+		size_t len = batch->frames.len - start - 4;
+
+		buf_reserve(&batch->frames, 10);
+		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);
+		batch->frames.len = start + header_len + len;
+	}
+	memcpy(batch->frames.data + start, header, header_len);
+}
+
+static void
+session_handle(Session *session, const char *text, size_t len)
+{
+	V1Message message;
+	V1Status status;
+
+	buf_reserve(&session->scratch, V1_SCRATCH(len));
+	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
+	if (status != V1_OK)
+	{
+		if (status == V1_RANGE)
+			metrics.refused_range++;
+		else
+			metrics.refused_malformed++;
+		session_refuse(session, 0, 0, status == V1_RANGE ? "range" : "malformed");
+		return;
+	}
+	if (message.type == V1_MODIFY)
+		session_modify(session, &message);
+	else if (message.type == V1_ACQUIRE)
+		session_acquire(session, &message);
+	else
+		session_release(session, &message);
+}
+
+void
+session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary)
+{
+	if (session->state != SESSION_LIVE)
+		return; /* nothing can be meant before onConn, nothing is wanted after the end */
+	if (session->rx.len + len > (size_t) gateway.config.max_frame_bytes)
+	{
+		session_close(session, CLOSE_TOO_BIG, "the message is too large");
+		return;
+	}
+	if (first && last)
+	{
+		session_handle(session, data, len);
+		return;
+	}
+	buf_put(&session->rx, data, len);
+	if (last)
+	{
+		session_handle(session, session->rx.data, session->rx.len);
+		session->rx.len = 0;
+	}
+}

@@ -1,0 +1,93 @@
+/*
+ * session.h - one WebSocket of protocol v1; see session.c.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "buf.h"
+#include "fanout.h"
+#include "jwt.h"
+#include "room.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lws;
+
+/* Close codes: RFC 6455's, and ours from 4000 on (HTTP's number with 4 in front). */
+#define CLOSE_NORMAL	   1000
+#define CLOSE_TOO_BIG	   1009
+#define CLOSE_ERROR		   1011
+#define CLOSE_RESTART	   1012 /* come again: this gateway stops or has lost the sheet */
+#define CLOSE_SLOW		   1013
+#define CLOSE_UNAUTHORIZED 4401
+#define CLOSE_FORBIDDEN	   4403
+#define CLOSE_NOT_FOUND	   4404
+#define CLOSE_GONE		   4410 /* the sheet is in the trash */
+
+typedef enum SessionState
+{
+	SESSION_CHECKING, /* asking the database about user and sheet */
+	SESSION_WAITING,  /* for the room */
+	SESSION_JOINING,  /* for the snapshot */
+	SESSION_LIVE,
+	SESSION_CLOSING
+} SessionState;
+
+/* A frame for one receiver only. */
+typedef struct PrivateFrame
+{
+	struct PrivateFrame *next;
+	size_t len;
+	unsigned char data[]; /* LWS_PRE bytes, then the payload */
+} PrivateFrame;
+
+typedef struct Session
+{
+	struct Session *next, *prev; /* of the room */
+	struct lws *wsi;			 /* NULL when the connection is gone */
+	Room *room;
+	SessionState state;
+	int queries; /* under way: the session must stay */
+	int64_t sheet_id;
+	int64_t uid;
+	int64_t generation;
+	int64_t expires; /* of the token, seconds */
+	char *name;		 /* of the user */
+	Buf name_json;
+	char *sheet_name;
+	char peer[48];
+	bool may_edit;
+	bool nack;
+	bool paused; /* not read */
+	int close_code;
+	char close_reason[124];
+
+	FanoutCursor cursor;
+	PrivateFrame *out;
+	PrivateFrame **out_last;
+	uint64_t behind_since; /* ms; 0: not too far behind */
+
+	Buf rx;
+	Buf scratch;
+} Session;
+
+extern Session *session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack);
+/* The connection is gone. */
+extern void session_gone(Session *session);
+/* Ends the session: every end goes through here. What is queued before is still sent. */
+extern void session_close(Session *session, int code, const char *reason);
+/* A piece of a message; false: give the connection up. */
+extern void session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary);
+/* The socket takes more. False: end the connection. */
+extern bool session_writable(Session *session);
+extern void session_pong(Session *session);
+extern void session_send(Session *session, const char *payload, size_t len);
+extern void session_want_write(Session *session);
+extern void session_query_done(Session *session);
+/* Asks the database again whether the user may (still) be here. */
+extern void session_check(Session *session);
+/* Once a second: token, leases are the room's. */
+extern void session_tick(Session *session, int64_t now);
+
+#endif

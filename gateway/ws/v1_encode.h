@@ -1,0 +1,20 @@
+/*
+ * v1_encode.h - messages of protocol v1 from the gateway to clients.
+ */
+#ifndef V1_ENCODE_H
+#define V1_ENCODE_H
+
+#include "buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* name_json: the user's name as a JSON string. */
+extern void v1_put_modify(Buf *to, uint32_t row, uint32_t col, const char *content, size_t content_len,
+						  const char *info, size_t info_len, const Buf *name_json);
+/* type: "acquire" or "release". */
+extern void v1_put_lock(Buf *to, const char *type, uint32_t row, uint32_t col, const Buf *name_json);
+extern void v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const char *content,
+						   size_t content_len);
+
+#endif

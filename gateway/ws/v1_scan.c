@@ -1,0 +1,329 @@
+/*
+ * v1_scan.c - reads one message of protocol v1.
+ *
+ * Two ways: a scanner for the order of keys in which clients write (msgType, body, row, col, content, info; no blanks),
+ * which builds no tree and costs some tens of nanoseconds, and cJSON for everything else. The scanner gives up at the
+ * first byte that it does not expect, so that both agree on every message that it accepts.
+ */
+#include "v1_scan.h"
+
+#include "edit_codec.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#define SCAN_DEPTH_MAX 32
+
+typedef struct Scan
+{
+	const char *pos;
+	const char *end;
+} Scan;
+
+static inline bool
+scan_literal(Scan *scan, const char *literal, size_t len)
+{
+	if ((size_t) (scan->end - scan->pos) < len || memcmp(scan->pos, literal, len) != 0)
+		return false;
+	scan->pos += len;
+	return true;
+}
+
+#define SCAN(scan, literal) scan_literal(scan, literal, sizeof(literal) - 1)
+
+/* A whole number of at most 9 digits without leading zeros. */
+static inline bool
+scan_index(Scan *scan, uint32_t *value)
+{
+	const char *from = scan->pos;
+	uint32_t result = 0;
+
+	while (scan->pos < scan->end && *scan->pos >= '0' && *scan->pos <= '9' && scan->pos - from < 9)
+		result = result * 10 + (uint32_t) (*scan->pos++ - '0');
+	*value = result;
+	return scan->pos > from && scan->pos < scan->end && (*scan->pos == ',' || *scan->pos == '}') &&
+		   (*from != '0' || scan->pos - from == 1);
+}
+
+/* The character behind a backslash; -1: leave it to cJSON (\u, and errors). */
+static inline int
+scan_unescape(char escape)
+{
+	switch (escape)
+	{
+		case '"':
+		case '\\':
+		case '/':
+			return escape;
+		case 'n':
+			return '\n';
+		case 't':
+			return '\t';
+		case 'r':
+			return '\r';
+		case 'b':
+			return '\b';
+		case 'f':
+			return '\f';
+		default:
+			return -1;
+	}
+}
+
+/* A string, unescaped into `to` (NULL: skipped). */
+static inline bool
+scan_string(Scan *scan, char *to, size_t *len)
+{
+	size_t written = 0;
+
+	if (scan->pos == scan->end || *scan->pos != '"')
+		return false;
+	for (scan->pos++; scan->pos < scan->end; scan->pos++)
+	{
+		unsigned char byte = (unsigned char) *scan->pos;
+		int plain = byte;
+
+		if (byte == '"')
+		{
+			scan->pos++;
+			if (to != NULL)
+				to[written] = '\0';
+			*len = written;
+			return true;
+		}
+		if (byte < 0x20)
+			return false;
+		if (byte == '\\' && (++scan->pos == scan->end || (plain = scan_unescape(*scan->pos)) < 0))
+			return false;
+		if (to != NULL)
+			to[written] = (char) plain;
+		written++;
+	}
+	return false;
+}
+
+/* A number as JSON writes it, without exponents: those are left to cJSON. */
+static bool
+scan_number(Scan *scan)
+{
+	const char *from;
+
+	(void) SCAN(scan, "-");
+	from = scan->pos;
+	while (scan->pos < scan->end && *scan->pos >= '0' && *scan->pos <= '9')
+		scan->pos++;
+	if (scan->pos == from || (*from == '0' && scan->pos - from > 1))
+		return false;
+	if (!SCAN(scan, "."))
+		return true;
+	from = scan->pos;
+	while (scan->pos < scan->end && *scan->pos >= '0' && *scan->pos <= '9')
+		scan->pos++;
+	return scan->pos > from;
+}
+
+static bool scan_value(Scan *scan, int depth);
+
+/* Members up to the closing bracket; the opening one has been read. */
+static bool
+scan_members(Scan *scan, int depth, bool object)
+{
+	size_t len;
+
+	if (scan->pos < scan->end && *scan->pos == (object ? '}' : ']'))
+	{
+		scan->pos++;
+		return true;
+	}
+	do
+	{
+		if (object && (!scan_string(scan, NULL, &len) || !SCAN(scan, ":")))
+			return false;
+		if (!scan_value(scan, depth + 1))
+			return false;
+	} while (SCAN(scan, ","));
+	return scan_literal(scan, object ? "}" : "]", 1);
+}
+
+/* Any JSON value without blanks; what is unusual is left to cJSON. */
+static bool
+scan_value(Scan *scan, int depth)
+{
+	size_t len;
+
+	if (scan->pos == scan->end || depth > SCAN_DEPTH_MAX)
+		return false;
+	switch (*scan->pos)
+	{
+		case '"':
+			return scan_string(scan, NULL, &len);
+		case '{':
+			scan->pos++;
+			return scan_members(scan, depth, true);
+		case '[':
+			scan->pos++;
+			return scan_members(scan, depth, false);
+		case 'n':
+			return SCAN(scan, "null");
+		case 't':
+			return SCAN(scan, "true");
+		case 'f':
+			return SCAN(scan, "false");
+		default:
+			return scan_number(scan);
+	}
+}
+
+static bool
+v1_scan_fast(const char *text, size_t len, char *scratch, V1Message *message)
+{
+	Scan scan = {text, text + len};
+
+	if (!SCAN(&scan, "{\"msgType\":\""))
+		return false;
+	if (SCAN(&scan, "modify\""))
+		message->type = V1_MODIFY;
+	else if (SCAN(&scan, "acquire\""))
+		message->type = V1_ACQUIRE;
+	else if (SCAN(&scan, "release\""))
+		message->type = V1_RELEASE;
+	else
+		return false;
+	if (!SCAN(&scan, ",\"body\":{\"row\":") || !scan_index(&scan, &message->row) || !SCAN(&scan, ",\"col\":") ||
+		!scan_index(&scan, &message->col))
+		return false;
+	if (SCAN(&scan, ",\"content\":"))
+	{
+		if (!scan_string(&scan, scratch, &message->content_len))
+			return false;
+		if (SCAN(&scan, ",\"info\":"))
+		{
+			message->info = scan.pos;
+			if (!scan_value(&scan, 0))
+				return false;
+			message->info_len = (size_t) (scan.pos - message->info);
+		}
+	}
+	return SCAN(&scan, "}}") && scan.pos == scan.end && message->row < SHEET_MAX_ROWS && message->col < SHEET_MAX_COLS;
+}
+
+/* ---- everything else: cJSON ---- */
+
+/* A row or column: absent means 0. */
+static V1Status
+v1_index(const cJSON *body, const char *key, double limit, uint32_t *value)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, key);
+
+	*value = 0;
+	if (item == NULL)
+		return V1_OK;
+	if (!cJSON_IsNumber(item))
+		return V1_MALFORMED;
+	if (!(item->valuedouble >= 0 && item->valuedouble < limit) || item->valuedouble != floor(item->valuedouble))
+		return V1_RANGE;
+	*value = (uint32_t) item->valuedouble;
+	return V1_OK;
+}
+
+static V1Status
+v1_read_body(const cJSON *body, char *scratch, size_t room, V1Message *message)
+{
+	const cJSON *content = cJSON_GetObjectItemCaseSensitive(body, "content");
+	const cJSON *info = cJSON_GetObjectItemCaseSensitive(body, "info");
+	V1Status row = v1_index(body, "row", SHEET_MAX_ROWS, &message->row);
+	V1Status col = v1_index(body, "col", SHEET_MAX_COLS, &message->col);
+
+	if (row == V1_MALFORMED || col == V1_MALFORMED || (content != NULL && !cJSON_IsString(content)))
+		return V1_MALFORMED;
+	if (row == V1_RANGE || col == V1_RANGE)
+	{
+		message->row = message->col = 0;
+		return V1_RANGE;
+	}
+	if (content != NULL)
+	{
+		message->content_len = strlen(content->valuestring);
+		memcpy(scratch, content->valuestring, message->content_len + 1);
+	}
+	if (info != NULL)
+	{
+		/* The tree does not keep the text: print it behind the content. */
+		char *to = scratch + message->content_len + 1;
+
+		if (!cJSON_PrintPreallocated((cJSON *) info, to, (int) (room - message->content_len - 1), 0))
+			return V1_MALFORMED;
+		message->info = to;
+		message->info_len = strlen(to);
+	}
+	return V1_OK;
+}
+
+/* \u0000 would end cJSON's strings early. Escaped backslashes are stepped over. */
+static bool
+v1_has_nul(const char *text, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i++)
+	{
+		if (text[i] != '\\')
+			continue;
+		if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
+			return true;
+		i++;
+	}
+	return false;
+}
+
+static bool
+v1_read_type(const cJSON *type, V1Type *to)
+{
+	static const char *const names[] = {[V1_ACQUIRE] = "acquire", [V1_RELEASE] = "release", [V1_MODIFY] = "modify"};
+
+	if (!cJSON_IsString(type))
+		return false;
+	for (int i = V1_ACQUIRE; i <= V1_MODIFY; i++)
+	{
+		if (strcmp(type->valuestring, names[i]) == 0)
+		{
+			*to = (V1Type) i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static V1Status
+v1_scan_tree(const char *text, size_t len, char *scratch, V1Message *message)
+{
+	const char *parsed_to = NULL;
+	V1Status status = V1_MALFORMED;
+	const cJSON *body;
+	cJSON *root;
+
+	if (v1_has_nul(text, len))
+		return V1_MALFORMED;
+	root = cJSON_ParseWithLengthOpts(text, len, &parsed_to, 0);
+	if (root == NULL)
+		return V1_MALFORMED;
+	while (parsed_to < text + len && strchr(" \t\r\n", *parsed_to) != NULL && *parsed_to != '\0')
+		parsed_to++;
+	body = cJSON_GetObjectItemCaseSensitive(root, "body");
+	if (parsed_to == text + len && cJSON_IsObject(body) &&
+		v1_read_type(cJSON_GetObjectItemCaseSensitive(root, "msgType"), &message->type))
+		status = v1_read_body(body, scratch, V1_SCRATCH(len), message);
+	cJSON_Delete(root);
+	return status;
+}
+
+V1Status
+v1_scan(const char *text, size_t len, char *scratch, V1Message *message)
+{
+	*message = (V1Message){.content = scratch};
+	scratch[0] = '\0';
+	if (v1_scan_fast(text, len, scratch, message))
+		return V1_OK;
+	*message = (V1Message){.content = scratch};
+	scratch[0] = '\0';
+	return v1_scan_tree(text, len, scratch, message);
+}
