@@ -28,10 +28,11 @@ export interface CollabListener {
 	onStopped(reason: StopReason): void;
 }
 
-export type StopReason = 'token' | 'permission' | 'missing' | 'trash' | 'duplicate' | 'protocol';
+export type StopReason = 'token' | 'permission' | 'missing' | 'trash' | 'duplicate' | 'large' | 'protocol';
 
 /** Codes with which a gateway closes a connection that need not be tried again. */
 const stopCodes = new Map<number, StopReason>([
+	[1009, 'large'],
 	[4401, 'token'],
 	[4403, 'permission'],
 	[4404, 'missing'],
@@ -59,6 +60,7 @@ const firstRetryMs = 250;
 const lastRetryMs = 8000;
 /** A connection that brings no content in this time is given up. */
 const snapshotDeadlineMs = 15000;
+const longestSent = 40000;
 /** A held lock is renewed well within its lease of 30 s. */
 const renewLockMs = 10000;
 
@@ -262,15 +264,20 @@ export class Collab {
 	}
 
 	private refused(place: CellPlace, reason: string, content: string | null): void {
-		const { wasEdit, showContent } = this.queue.refuse(place);
-		if (showContent && content !== null) this.listener.onEdits([{ ...place, content }]);
+		const { wasEdit, show } = this.queue.refuse(place, content);
+		if (show) this.listener.onEdits([show]);
 		this.listener.onRefused(place, reason, wasEdit);
 		this.tell();
 	}
 
 	private flush(): void {
 		if (this.state !== 'connected' || !this.socket) return;
-		for (const edit of this.queue.takeUnsent()) this.socket.send(encodeEdit(edit));
+		for (const edit of this.queue.takeUnsent()) {
+			// A cell holds 32,767 characters. Of a longer text enough goes out to be refused, and not so much that the
+			// gateway has to close the connection.
+			const content = edit.content.slice(0, longestSent);
+			this.socket.send(encodeEdit({ ...edit, content }));
+		}
 	}
 
 	private sendLock(kind: 'acquire' | 'release', place: CellPlace): void {

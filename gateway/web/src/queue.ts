@@ -1,12 +1,19 @@
 // queue.ts - own edits that the gateway has not confirmed yet. No socket, no clock, no grid.
 //
-// In v1 the confirmation of an edit is its own echo, and the gateway answers the edits of a connection in their order,
-// with an echo or a refusal each. While a cell has edits here, what others write into it is not shown: ours comes later
-// in the one order of the sheet and will be what remains.
+// In v1 the confirmation of an edit is its own echo, and echoes come in the order of the edits. Refusals come on their own
+// time, with the content that the cell had when the gateway looked. While a cell has edits here, what others write into it
+// is not shown: ours comes later in the one order of the sheet and will be what remains. It is remembered, for when ours
+// is refused: it is at least as new as the refusal's content, or something newer is still to come.
 import type { CellEdit, CellPlace } from './protocol';
 
 interface Pending extends CellEdit {
 	sent: boolean;
+}
+
+interface Cell {
+	list: Pending[];
+	/** The newest edit of the cell in the order of the sheet that came since the list was begun. */
+	hidden: CellEdit | null;
 }
 
 /** What to do with a `modify` that came in. */
@@ -21,7 +28,7 @@ export type Incoming =
 const keyOf = (place: CellPlace) => `${place.row},${place.col}`;
 
 export class EditQueue {
-	private cells = new Map<string, Pending[]>();
+	private cells = new Map<string, Cell>();
 	private total = 0;
 
 	/** Number of edits that are not confirmed. */
@@ -33,29 +40,24 @@ export class EditQueue {
 		return this.cells.has(keyOf(place));
 	}
 
-	/** The newest own content of a cell, undefined when nothing is pending. */
-	newest(place: CellPlace): CellEdit | undefined {
-		return this.cells.get(keyOf(place))?.at(-1);
-	}
-
 	/** An own edit; it replaces an older one of the cell that was not sent yet. */
 	add(edit: CellEdit): void {
 		const key = keyOf(edit);
-		const list = this.cells.get(key) ?? [];
-		const last = list.at(-1);
+		const cell = this.cells.get(key) ?? { list: [], hidden: null };
+		const last = cell.list.at(-1);
 		if (last && !last.sent) {
-			list[list.length - 1] = { ...edit, info: edit.info === undefined ? last.info : edit.info, sent: false };
+			cell.list[cell.list.length - 1] = { ...edit, info: edit.info === undefined ? last.info : edit.info, sent: false };
 			return;
 		}
-		list.push({ ...edit, sent: false });
-		this.cells.set(key, list);
+		cell.list.push({ ...edit, sent: false });
+		this.cells.set(key, cell);
 		this.total++;
 	}
 
 	/** The edits that have to go out now; they count as sent from here on. */
 	takeUnsent(): CellEdit[] {
 		const result: CellEdit[] = [];
-		for (const list of this.cells.values()) {
+		for (const { list } of this.cells.values()) {
 			for (const edit of list) {
 				if (edit.sent) continue;
 				edit.sent = true;
@@ -67,21 +69,23 @@ export class EditQueue {
 
 	/** A `modify` came from the gateway. */
 	receive(edit: CellEdit, own: boolean): Incoming {
-		const list = this.cells.get(keyOf(edit));
-		if (!list) return 'show';
-		if (own && list[0].sent && list[0].content === edit.content) {
-			this.drop(edit);
-			return 'confirmed';
-		}
-		return 'hidden';
+		const cell = this.cells.get(keyOf(edit));
+		if (!cell) return 'show';
+		cell.hidden = edit;
+		const found = own ? cell.list.findIndex((pending) => pending.sent && pending.content === edit.content) : -1;
+		if (found < 0) return 'hidden';
+		// Those before it have no echo, so they were refused; their refusals are still on the way.
+		this.drop(edit, found + 1);
+		return 'confirmed';
 	}
 
-	/** The gateway refused something about a cell: true when it was an edit and no other of the cell is pending. */
-	refuse(place: CellPlace): { wasEdit: boolean; showContent: boolean } {
-		const list = this.cells.get(keyOf(place));
-		if (!list || !list[0].sent) return { wasEdit: false, showContent: false };
-		this.drop(place);
-		return { wasEdit: true, showContent: !this.has(place) };
+	/** The gateway refused something about a cell; `content` is what the cell held. `show`: what to show there now. */
+	refuse(place: CellPlace, content: string | null): { wasEdit: boolean; show: CellEdit | null } {
+		const cell = this.cells.get(keyOf(place));
+		if (!cell || !cell.list[0].sent) return { wasEdit: false, show: null };
+		this.drop(place, 1);
+		if (this.has(place)) return { wasEdit: true, show: null };
+		return { wasEdit: true, show: cell.hidden ?? (content === null ? null : { ...place, content }) };
 	}
 
 	/**
@@ -91,7 +95,7 @@ export class EditQueue {
 	 */
 	resume(contentOf: (place: CellPlace) => string): void {
 		this.total = 0;
-		for (const [key, list] of this.cells) {
+		for (const [key, { list }] of this.cells) {
 			const last = list[list.length - 1];
 			const arrived = last.sent && last.info === undefined && contentOf(last) === last.content;
 			if (arrived) {
@@ -99,23 +103,22 @@ export class EditQueue {
 				continue;
 			}
 			const style = list.map((edit) => edit.info).filter((info) => info !== undefined).at(-1);
-			this.cells.set(key, [{ ...last, ...(style === undefined ? {} : { info: style }), sent: false }]);
+			this.cells.set(key, { list: [{ ...last, ...(style === undefined ? {} : { info: style }), sent: false }], hidden: null });
 			this.total++;
 		}
 	}
 
 	/** All that is not confirmed, the newest of each cell: what the grid has to show on top of a snapshot. */
 	overlay(): CellEdit[] {
-		return [...this.cells.values()].map((list) => toEdit(list[list.length - 1]));
+		return [...this.cells.values()].map(({ list }) => toEdit(list[list.length - 1]));
 	}
 
-	private drop(place: CellPlace): void {
+	private drop(place: CellPlace, count: number): void {
 		const key = keyOf(place);
-		const list = this.cells.get(key);
-		if (!list) return;
-		list.shift();
-		this.total--;
-		if (list.length === 0) this.cells.delete(key);
+		const cell = this.cells.get(key);
+		if (!cell) return;
+		this.total -= cell.list.splice(0, count).length;
+		if (cell.list.length === 0) this.cells.delete(key);
 	}
 }
 

@@ -66,6 +66,34 @@ describe('own edits', () => {
 	});
 });
 
+describe('a refusal that comes late', () => {
+	it('does not bring back what somebody else has overwritten meanwhile', async () => {
+		const { world, collab } = await connected();
+		collab.edit([{ row: 0, col: 0, content: 'mine' }]);
+		world.socket.deliver('modify', echo(0, 0, 'newer', 'bob'));
+		world.socket.deliver('refused', { row: 0, col: 0, reason: 'locked', content: 'older' });
+		expect(world.edits.map(({ content }) => content)).toEqual(['newer']);
+	});
+
+	it('does not undo a later edit of the cell that was accepted', async () => {
+		const { world, collab } = await connected();
+		collab.edit([{ row: 0, col: 0, content: 'refused' }]);
+		collab.edit([{ row: 0, col: 0, content: 'accepted' }]);
+		world.socket.deliver('modify', echo(0, 0, 'accepted'));
+		expect(world.status.unsaved).toBe(0);
+		world.socket.deliver('refused', { row: 0, col: 0, reason: 'locked', content: 'old' });
+		expect(world.edits).toEqual([]);
+	});
+});
+
+it('sends of a text that no cell can hold only enough to be refused', async () => {
+	const { world, collab } = await connected();
+	collab.edit([{ row: 0, col: 0, content: 'x'.repeat(5_000_000) }]);
+	expect((world.socket.edits()[0].content as string).length).toBe(40000);
+	world.socket.deliver('refused', { row: 0, col: 0, reason: 'size', content: 'before' });
+	expect(world.edits).toEqual([{ row: 0, col: 0, content: 'before' }]);
+});
+
 describe('a lost connection', () => {
 	it('is tried again with growing pauses, and asks each time where the sheet is', async () => {
 		const { world } = await connected();
@@ -148,7 +176,7 @@ describe('a lost connection', () => {
 		expect(world.sockets.length).toBe(1);
 	});
 
-	it.each([[4401, 'token'], [4403, 'permission'], [4404, 'missing'], [4410, 'trash']])('closed with %i is not tried again: %s', async (code, reason) => {
+	it.each([[1009, 'large'], [4401, 'token'], [4403, 'permission'], [4404, 'missing'], [4410, 'trash']])('closed with %i is not tried again: %s', async (code, reason) => {
 		const { world } = await connected();
 		world.socket.drop(code);
 		await world.pass(60000);

@@ -85,6 +85,7 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 			const holder = collab.holderOf(place);
 			const values = { cell: cellName(place.row, place.col), reason, name: holder ?? '' };
 			if (!wasEdit) view?.cancelEditing();
+			if (reason === 'role') view?.setReadOnly(true);
 			notify(holder ? t('lock.held', values) : tOr(`refused.${reason}`, 'refused.other', values), 'problem');
 		},
 		onStatus(next) {

@@ -218,6 +218,7 @@ export class UniverView implements SheetView {
 	}
 
 	contentOf({ row, col }: CellPlace): { content: string; shown: string } {
+		if (row >= this.sheet.getRowCount() || col >= this.sheet.getColumnCount()) return { content: '', shown: '' };
 		const shown = this.api.getActiveWorkbook()?.getSheetBySheetId(sheetId)?.getRange(row, col).getDisplayValue() ?? '';
 		return { content: this.contentAt(row, col), shown: String(shown ?? '') };
 	}
