@@ -29,6 +29,7 @@ PG_FUNCTION_INFO_V1(sheet_tail);
 PG_FUNCTION_INFO_V1(sheet_commit);
 PG_FUNCTION_INFO_V1(sheet_rollback);
 PG_FUNCTION_INFO_V1(sheet_versions);
+PG_FUNCTION_INFO_V1(sheet_reset_epochs);
 
 #define TAIL_MAX_BYTES (512 * 1024 * 1024)
 
@@ -122,6 +123,16 @@ sheet_claim(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
 	PG_RETURN_INT64(journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2))));
+}
+
+/* reset_epochs() */
+Datum
+sheet_reset_epochs(PG_FUNCTION_ARGS)
+{
+	if (!superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only a superuser may reset epochs")));
+	journal_reset_epochs();
+	PG_RETURN_VOID();
 }
 
 /* commit(sheet_id, label, as_uid, epoch) */

@@ -90,6 +90,7 @@ cache_create_state(void)
 	CacheState->budget = (uint64) cache_size_kb * 1024;
 	dlist_init(&CacheState->lru);
 	dlist_init(&CacheState->free);
+	pg_atomic_init_u64(&CacheState->epoch_round, 0);
 	pg_atomic_init_u64(&CacheState->used, 0);
 	pg_atomic_init_u64(&CacheState->hits, 0);
 	pg_atomic_init_u64(&CacheState->misses, 0);
@@ -372,7 +373,7 @@ void
 cache_release_at_abort(void)
 {
 	if (loading_entry != NULL)
-		cache_end_load(loading_entry, false, 0, 0);
+		cache_end_load(loading_entry, CACHE_LOAD_FAILED, 0, 0);
 	if (reader_entry != NULL)
 		cache_unpin_reader(reader_entry);
 }
@@ -402,13 +403,13 @@ cache_begin_load(CacheEntry *entry, bool insist)
 }
 
 void
-cache_end_load(CacheEntry *entry, bool ok, int64 seq, uint64 last_fxid)
+cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxid)
 {
 	Grid *failed = NULL;
 
 	Assert(loading_entry == entry);
 	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	if (ok)
+	if (loaded == CACHE_LOADED)
 	{
 		entry->grid = entry->loading_grid;
 		entry->seq = seq;
@@ -418,13 +419,15 @@ cache_end_load(CacheEntry *entry, bool ok, int64 seq, uint64 last_fxid)
 	else
 	{
 		failed = entry->loading_grid;
-		entry->skip_loads = CACHE_SKIP_LOADS;
+		entry->skip_loads = loaded == CACHE_LOAD_NO_ROOM ? CACHE_SKIP_LOADS : 0;
 		pg_atomic_write_u64(&entry->bytes, 0);
 	}
 	entry->loading_grid = NULL;
 	entry->loading = false;
 	loading_entry = NULL;
 	LWLockRelease(&entry->lock);
+	if (loaded == CACHE_LOADED || loaded == CACHE_LOAD_NO_ROOM)
+		pg_atomic_fetch_add_u64(loaded == CACHE_LOADED ? &CacheState->loads : &CacheState->load_failures, 1);
 	ConditionVariableBroadcast(&entry->changed);
 	cache_free_detached(failed);
 }

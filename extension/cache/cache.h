@@ -33,7 +33,8 @@ typedef struct CacheMeta
 	int64 last_at;		 /* time of that edit, microseconds since the Unix epoch */
 	int64 lid;			 /* the open log */
 	int64 log_first_seq; /* first seq of the open log (of an edit, or of the one to come) */
-	int64 epoch;		 /* the highest that ever wrote or claimed */
+	int64 epoch;		 /* the highest that ever wrote or claimed ... */
+	uint64 epoch_round;	 /* ... since this many resets of all epochs */
 	uint32 rows, cols;	 /* extent; 0 x 0: not known */
 	uint64 last_fxid;	 /* full transaction id of the last edit's writer; 0: visible to all */
 	bool exists;		 /* the sheet has a row in sheet.sheet ... */
@@ -83,9 +84,10 @@ typedef struct CacheShared
 	LWLock directory;
 	int entry_tranche;
 	int dsa_tranche;
-	dlist_head lru;	 /* most recently used first */
-	dlist_head free; /* entries without a key */
-	uint64 budget;	 /* bytes of grids that may be held */
+	dlist_head lru;				  /* most recently used first */
+	dlist_head free;			  /* entries without a key */
+	uint64 budget;				  /* bytes of grids that may be held */
+	pg_atomic_uint64 epoch_round; /* how often all epochs have been forgotten */
 	pg_atomic_uint64 used;
 	pg_atomic_uint64 hits;
 	pg_atomic_uint64 misses;
@@ -125,8 +127,15 @@ extern void cache_release_at_abort(void);
 extern GridAllocator cache_allocator(CacheEntry *entry);
 /* Starts a load unless somebody else loads, the grid is there, or a writer has appended. */
 extern bool cache_begin_load(CacheEntry *entry, bool insist);
-/* Ends it. ok: entry->loading_grid becomes the grid. */
-extern void cache_end_load(CacheEntry *entry, bool ok, int64 seq, uint64 last_fxid);
+typedef enum CacheLoaded
+{
+	CACHE_LOADED,		/* entry->loading_grid becomes the grid */
+	CACHE_LOAD_NO_ROOM, /* do not try again with every read */
+	CACHE_LOAD_EMPTY,	/* the sheet has no log */
+	CACHE_LOAD_FAILED	/* an error ended it */
+} CacheLoaded;
+/* Ends it. seq and last_fxid are those of the grid. */
+extern void cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxid);
 /* Waits until no load is under way; false when there was none. */
 extern bool cache_wait_load(CacheEntry *entry);
 /* Waits until the entry's writer is another than this. */

@@ -11,6 +11,7 @@
 #include "append.h"
 #include "journal.h"
 #include "replay.h"
+#include "sheetmeta.h"
 #include "timeconv.h"
 #include "utf8.h"
 #include "utils/memutils.h"
@@ -127,7 +128,13 @@ apply_look_back(const JournalApply *call, WriterSheet *ws, JournalApplied *resul
 	bool duplicate = false;
 	int64 last_seq;
 
-	if (call->known_seq < 0 || call->known_seq >= ws->meta.last_seq)
+	if (call->known_seq > ws->meta.last_seq)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("seq " INT64_FORMAT " of sheet " INT64_FORMAT " is not known here", call->known_seq,
+							   call->sheet_id),
+						errdetail("The last one is " INT64_FORMAT ".", ws->meta.last_seq),
+						errhint("Read the sheet again: the caller has seen what was lost with another server.")));
+	if (call->known_seq < 0 || call->known_seq == ws->meta.last_seq)
 		return false;
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (call->origin != 0 && call->batch_no != 0)
@@ -195,4 +202,12 @@ journal_claim(int64 sheet_id, int64 epoch, const char *holder)
 	writer_require_live(ws);
 	writer_check_epoch(ws, epoch, holder != NULL ? holder : "");
 	return ws->meta.last_seq;
+}
+
+void
+journal_reset_epochs(void)
+{
+	writer_require_writable("sheet.reset_epochs()");
+	sheetmeta_delete_epochs();
+	writer_reset_epochs();
 }

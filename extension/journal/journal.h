@@ -18,7 +18,7 @@ typedef struct JournalApply
 	int64 sheet_id;
 	const void *edits; /* a stream of one or more batches (edit_codec.h), headers' seq and at ignored */
 	Size edits_len;
-	int64 known_seq; /* last seq that the caller has; -1: does not care */
+	int64 known_seq; /* last seq that the caller has; -1: does not care, and duplicates are not looked for */
 	int64 epoch;	 /* 0: none (SQL) */
 	int64 origin;	 /* 0: none (SQL) */
 	int64 batch_no;	 /* 0: none */
@@ -26,7 +26,7 @@ typedef struct JournalApply
 
 typedef struct JournalApplied
 {
-	int64 first_seq; /* 0 and 0 when every edit was a no-op */
+	int64 first_seq; /* 0 when every edit was a no-op */
 	int64 last_seq;	 /* with no-ops only: the sheet's last seq */
 	TimestampTz at;
 	bool duplicate; /* (origin, batch_no) was there already: nothing appended */
@@ -37,6 +37,8 @@ typedef struct JournalApplied
 extern void journal_apply(const JournalApply *call, JournalApplied *result);
 /* The new owner's claim: later applies with a lower epoch are refused (SF001). Returns the last seq. */
 extern int64 journal_claim(int64 sheet_id, int64 epoch, const char *holder);
+/* Forgets the epochs of all sheets, after the coordinator has begun anew with low ones. No gateway may be running. */
+extern void journal_reset_epochs(void);
 /* Opens log 1 of a new sheet and appends its EDIT_RESIZE record. */
 extern void journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols);
 /* Removes every stored trace of the sheet; readers and followers see an empty, unknown sheet. */

@@ -13,6 +13,7 @@
 #include "journal.h"
 #include "replay.h"
 #include "sheetmeta.h"
+#include "storage.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "writer.h"
@@ -94,25 +95,23 @@ read_privately(const ReadCall *call)
 	MemoryContextDelete(context);
 }
 
-/* Fills the entry's grid. False when that cannot be. The snapshot is taken after cache_begin_load: see "How an edit
- * commits", 3. */
-static bool
+/* Fills the entry's grid. The snapshot is taken after cache_begin_load: see "How an edit commits", 3. */
+static CacheLoaded
 read_load(int64 sheet_id, CacheEntry *entry)
 {
 	GridAllocator allocator = cache_allocator(entry);
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	CacheLoaded loaded = CACHE_LOAD_EMPTY;
 	ReplayLast last;
 	int64 seq = 0;
-	bool ok = false;
 
 	replay_last(sheet_id, snapshot, &last);
 	if (last.found)
-		ok = replay_sheet(sheet_id, snapshot, &allocator, &entry->loading_grid, &seq);
+		loaded = replay_sheet(sheet_id, snapshot, &allocator, &entry->loading_grid, &seq) ? CACHE_LOADED
+																						  : CACHE_LOAD_NO_ROOM;
 	UnregisterSnapshot(snapshot);
-	if (last.found)
-		pg_atomic_fetch_add_u64(ok ? &CacheState->loads : &CacheState->load_failures, 1);
-	cache_end_load(entry, ok, seq, last.writer_fxid);
-	return ok;
+	cache_end_load(entry, loaded, seq, last.writer_fxid);
+	return loaded;
 }
 
 typedef enum ReadStep
@@ -176,15 +175,22 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 				pg_atomic_fetch_add_u64(loaded ? &CacheState->misses : &CacheState->hits, 1);
 				return true;
 			case READ_LOAD:
+				/* While we load, others wait without the deadlock detector's eye on it: so we must not wait for locks.
+				 */
+				storage_lock_for_replay();
+				reason = CACHE_PRIVATE_NO_ROOM;
 				if (!IsInParallelMode() && cache_begin_load(entry, false))
 				{
+					CacheLoaded result = read_load(call->sheet_id, entry);
+
 					loaded = true;
-					if (read_load(call->sheet_id, entry))
+					if (result == CACHE_LOADED)
 						continue;
+					if (result == CACHE_LOAD_EMPTY)
+						reason = CACHE_PRIVATE_EMPTY;
 				}
 				else if (cache_wait_load(entry))
 					continue;
-				reason = CACHE_PRIVATE_NO_ROOM;
 				break;
 			case READ_WAIT_LOAD:
 				loaded = true;

@@ -7,6 +7,7 @@
 
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "replay.h"
@@ -51,6 +52,7 @@ sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 	StorageKey key = sheetmeta_key(sheet_id);
 
 	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	meta->epoch_round = cache_enabled() ? pg_atomic_read_u64(&CacheState->epoch_round) : 0;
 	meta->epoch = storage_scan_next(&scan, ForwardScanDirection) ? storage_int64(&scan, OWNER_EPOCH) : 0;
 	storage_scan_end(&scan);
 }
@@ -69,6 +71,15 @@ sheetmeta_load(int64 sheet_id, CacheMeta *meta)
 	(void) replay_open_log(sheet_id, snapshot, &meta->lid, &meta->log_first_seq);
 	sheetmeta_read_epoch(sheet_id, snapshot, meta);
 	sheetmeta_read_status(sheet_id, snapshot, meta);
+	UnregisterSnapshot(snapshot);
+}
+
+void
+sheetmeta_load_epoch(int64 sheet_id, CacheMeta *meta)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	sheetmeta_read_epoch(sheet_id, snapshot, meta);
 	UnregisterSnapshot(snapshot);
 }
 
@@ -126,6 +137,22 @@ sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
 		storage_update(STORAGE_OWNER, rel, &tid, values, nulls);
 	else
 		storage_insert(STORAGE_OWNER, rel, values, nulls);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+}
+
+void
+sheetmeta_delete_epochs(void)
+{
+	Relation rel = storage_open(STORAGE_OWNER, ShareRowExclusiveLock);
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		simple_table_tuple_delete(rel, &slot->tts_tid, snapshot);
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
 	table_close(rel, NoLock);
 }

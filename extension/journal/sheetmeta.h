@@ -11,6 +11,8 @@
 extern void sheetmeta_cache_key(int64 sheet_id, CacheKey *key);
 /* All of it, as of now. For holders of the sheet lock. */
 extern void sheetmeta_load(int64 sheet_id, CacheMeta *meta);
+/* Only the epoch. */
+extern void sheetmeta_load_epoch(int64 sheet_id, CacheMeta *meta);
 /* Only exists and trashed. */
 extern void sheetmeta_load_status(int64 sheet_id, CacheMeta *meta);
 
@@ -18,5 +20,7 @@ extern void sheetmeta_load_status(int64 sheet_id, CacheMeta *meta);
 extern char *sheetmeta_holder(int64 sheet_id);
 /* Stores an epoch, in the caller's transaction. holder NULL: not known. */
 extern void sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder);
+/* Forgets all epochs, in the caller's transaction. */
+extern void sheetmeta_delete_epochs(void);
 
 #endif

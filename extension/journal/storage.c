@@ -102,6 +102,14 @@ storage_open(StorageTable table, LOCKMODE lockmode)
 	return rel;
 }
 
+void
+storage_lock_for_replay(void)
+{
+	table_close(storage_open(STORAGE_LOG_BATCH, AccessShareLock), NoLock);
+	table_close(storage_open(STORAGE_CHECKPOINT, AccessShareLock), NoLock);
+	table_close(storage_open(STORAGE_CHECKPOINT_TILE, AccessShareLock), NoLock);
+}
+
 AttrNumber
 storage_column(StorageTable table, const char *name)
 {

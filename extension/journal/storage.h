@@ -87,6 +87,8 @@ typedef enum OwnerColumn
 extern void storage_init(void);
 /* The lock is kept to the end of the transaction: close with table_close(rel, NoLock). */
 extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
+/* Takes the locks that a replay needs, so that it waits for nobody later. */
+extern void storage_lock_for_replay(void);
 extern AttrNumber storage_column(StorageTable table, const char *name); /* of an open relation */
 
 /* Appends one row and its index entries. */

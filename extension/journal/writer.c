@@ -1,13 +1,9 @@
 /*
- * writer.c - what the current transaction has done to sheets, and its publication at commit.
+ * writer.c - what the current transaction does to sheets. Its end is in writer_end.c.
  *
  * One WriterSheet for each sheet that the transaction has locked. While it exists the sheet's entry in shared memory is
  * pinned, and once something was changed the entry names the transaction (writer_fxid). The changes are stacked:
  * ROLLBACK TO takes off those of its subtransaction, with the seqs that they had taken.
- *
- * At commit the changes are set in the shared grid. That happens in XACT_EVENT_COMMIT, after the transaction has become
- * visible and before its locks go: an error there would be a PANIC, so nothing here allocates, raises or waits for
- * anything but an entry's lock, whose holders never wait for us. All room was reserved when the edits were appended.
  *
  * While we hold the sheet lock and a pin, nobody but us changes the entry's grid or takes it away: it is read without
  * the entry's lock (writer_base). Readers share it with us under the lock; changing it needs the lock exclusively.
@@ -18,9 +14,9 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "compat.h"
-#include "follow.h"
 #include "journal.h"
 #include "miscadmin.h"
+#include "pending.h"
 #include "replay.h"
 #include "sheetmeta.h"
 #include "storage.h"
@@ -31,39 +27,8 @@
 
 #define WRITER_LOCK_CLASS 0x5348
 
-/* Cells of own changes: what each holds, NULL where the base's is kept. */
-typedef struct PendingCell
-{
-	uint64 key;
-	EditText content;
-	EditText style;
-	char status;
-} PendingCell;
-
-/* The finalizer of MurmurHash3. */
-static inline uint32
-writer_hash_cell(uint64 key)
-{
-	key ^= key >> 33;
-	key *= UINT64CONST(0xff51afd7ed558ccd);
-	key ^= key >> 33;
-	key *= UINT64CONST(0xc4ceb9fe1a85ec53);
-	return (uint32) (key ^ (key >> 33));
-}
-
-#define SH_PREFIX				pending
-#define SH_ELEMENT_TYPE			PendingCell
-#define SH_KEY_TYPE				uint64
-#define SH_KEY					key
-#define SH_HASH_KEY(table, key) writer_hash_cell(key)
-#define SH_EQUAL(table, a, b)	((a) == (b))
-#define SH_SCOPE				static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-static dlist_head writer_sheets = DLIST_STATIC_INIT(writer_sheets);
-static MemoryContext writer_context = NULL;
+dlist_head writer_sheets = DLIST_STATIC_INIT(writer_sheets);
+MemoryContext writer_context = NULL;
 
 /* ---- the sheet lock ---- */
 
@@ -154,6 +119,8 @@ writer_learn(WriterSheet *ws)
 	}
 	if (!known)
 		sheetmeta_load(ws->sheet_id, &ws->meta);
+	else if (ws->meta.epoch_round != pg_atomic_read_u64(&CacheState->epoch_round))
+		sheetmeta_load_epoch(ws->sheet_id, &ws->meta);
 	ws->learned = true;
 }
 
@@ -204,7 +171,8 @@ writer_open(int64 sheet_id)
 		sheetmeta_load_status(sheet_id, &ws->meta);
 	if (IsolationUsesXactSnapshot() && !cache_snapshot_sees(GetTransactionSnapshot(), ws->meta.last_fxid))
 		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-						errmsg("could not serialize access due to concurrent update of sheet " INT64_FORMAT, sheet_id),
+						errmsg("could not serialize access due to concurrent update"),
+						errdetail("Sheet " INT64_FORMAT " has changed since this transaction's snapshot.", sheet_id),
 						errhint("The transaction might succeed if retried.")));
 	return ws;
 }
@@ -267,8 +235,7 @@ writer_load_shared(WriterSheet *ws)
 	snapshot = RegisterSnapshot(writer_snapshot());
 	ok = replay_sheet(ws->sheet_id, snapshot, &allocator, &ws->entry->loading_grid, &seq);
 	UnregisterSnapshot(snapshot);
-	pg_atomic_fetch_add_u64(ok ? &CacheState->loads : &CacheState->load_failures, 1);
-	cache_end_load(ws->entry, ok, seq, ws->meta.last_fxid);
+	cache_end_load(ws->entry, ok ? CACHE_LOADED : CACHE_LOAD_NO_ROOM, seq, ws->meta.last_fxid);
 	return ok;
 }
 
@@ -309,6 +276,8 @@ writer_shared_grid(WriterSheet *ws)
 
 	while (!writer_has_shared_grid(ws))
 	{
+		/* While we load, others wait without the deadlock detector's eye on it: so we must not wait for locks. */
+		storage_lock_for_replay();
 		if (cache_begin_load(entry, false))
 		{
 			if (!writer_load_shared(ws))
@@ -356,7 +325,7 @@ writer_note_pending(WriterSheet *ws, const StagedEdit *edit)
 		return;
 	if (ws->pending == NULL)
 		ws->pending = pending_create(ws->context, 64, NULL);
-	cell = pending_insert(ws->pending, (uint64) edit->row << 32 | edit->col, &found);
+	cell = pending_insert(ws->pending, pending_key(edit->row, edit->col), &found);
 	if (!found)
 		cell->content = cell->style = (EditText){NULL, 0};
 	if (edit->content.data != NULL)
@@ -389,7 +358,7 @@ writer_lookup(WriterSheet *ws, uint32 row, uint32 col, EditText *content, EditTe
 	if (ws->pending == NULL && writer_has_changes(ws))
 		writer_build_pending(ws);
 	if (ws->pending != NULL)
-		cell = pending_lookup(ws->pending, (uint64) row << 32 | col);
+		cell = pending_lookup(ws->pending, pending_key(row, col));
 	if (cell != NULL && cell->content.data != NULL && cell->style.data != NULL)
 	{
 		*content = cell->content;
@@ -462,251 +431,4 @@ writer_stage(WriterSheet *ws, WriterChange *change, StagedEdit *edits, uint32 ne
 	}
 	change->edits = edits;
 	change->nedits = nedits;
-}
-
-/* ---- the end of the transaction: nothing below may fail ---- */
-
-static void
-writer_apply_changes(WriterSheet *ws, Grid *grid)
-{
-	dlist_iter iter;
-
-	dlist_foreach(iter, &ws->changes)
-	{
-		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
-
-		for (uint32 i = 0; i < change->nedits; i++)
-		{
-			StagedEdit *edit = &change->edits[i];
-
-			if (edit->resize)
-				grid_resize(grid, edit->row + 1, edit->col + 1);
-			else
-				grid_set(grid, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
-						 edit->style.len);
-		}
-	}
-}
-
-static void
-writer_publish(WriterSheet *ws)
-{
-	CacheEntry *entry = ws->entry;
-	Grid *dropped = NULL;
-
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	if (entry->grid != NULL && (ws->forget || ws->drop_grid))
-		dropped = cache_detach_grid(entry);
-	if (entry->grid != NULL)
-	{
-		writer_apply_changes(ws, entry->grid);
-		if (ws->release)
-		{
-			GridAllocator allocator = cache_allocator(entry);
-
-			grid_release(&allocator, entry->grid);
-		}
-	}
-	entry->seq = ws->meta.last_seq;
-	entry->last_fxid = ws->meta.last_fxid;
-	entry->meta = ws->meta;
-	entry->meta_valid = !ws->forget;
-	entry->writer_fxid = 0;
-	LWLockRelease(&entry->lock);
-	ConditionVariableBroadcast(&entry->changed);
-	cache_free_detached(dropped);
-}
-
-/* What was reserved goes back; the entry names us no more. */
-static void
-writer_withdraw(WriterSheet *ws)
-{
-	CacheEntry *entry = ws->entry;
-
-	if (ws->fxid == 0)
-		return;
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	if (entry->grid != NULL)
-	{
-		GridAllocator allocator = cache_allocator(entry);
-
-		grid_release(&allocator, entry->grid);
-	}
-	entry->writer_fxid = 0;
-	LWLockRelease(&entry->lock);
-	ConditionVariableBroadcast(&entry->changed);
-	ws->fxid = 0;
-	ws->drop_grid = false;
-}
-
-/* Nothing was changed, but something was learned. */
-static void
-writer_remember(WriterSheet *ws)
-{
-	CacheEntry *entry = ws->entry;
-
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	if (!entry->meta_valid && ws->learned)
-	{
-		entry->meta = ws->meta;
-		entry->meta_valid = true;
-	}
-	LWLockRelease(&entry->lock);
-}
-
-static void
-writer_close(WriterSheet *ws, bool commit)
-{
-	bool changed = writer_has_changes(ws);
-
-	if (ws->entry != NULL)
-	{
-		if (commit && (changed || ws->forget))
-			writer_publish(ws);
-		else if (commit)
-			writer_remember(ws);
-		else
-			writer_withdraw(ws);
-	}
-	if (commit && changed && !ws->forget)
-	{
-		WriterChange *first = dlist_head_element(WriterChange, link, &ws->changes);
-
-		if (first->before.last_seq != ws->meta.last_seq)
-			follow_publish(ws->sheet_id, ws->meta.last_seq, ws->origin);
-	}
-	if (ws->entry != NULL)
-		cache_unpin(ws->entry);
-	dlist_delete(&ws->link);
-}
-
-static void
-writer_close_all(bool commit)
-{
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
-	writer_context = NULL; /* it goes with the transaction's context */
-}
-
-static void
-writer_refuse_prepare(void)
-{
-	dlist_iter iter;
-
-	dlist_foreach(iter, &writer_sheets)
-	{
-		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
-
-		if (writer_has_changes(ws) || ws->forget)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("cannot PREPARE a transaction that has edited sheets"),
-							errdetail("Nothing tells this extension when a prepared transaction is committed."),
-							errhint("Use COMMIT.")));
-	}
-}
-
-static void
-writer_xact_callback(XactEvent event, void *arg)
-{
-	switch (event)
-	{
-		case XACT_EVENT_COMMIT:
-			writer_close_all(true);
-			break;
-		case XACT_EVENT_ABORT:
-			cache_release_at_abort();
-			writer_close_all(false);
-			break;
-		case XACT_EVENT_PRE_PREPARE:
-			writer_refuse_prepare();
-			break;
-		case XACT_EVENT_PREPARE:
-			writer_close_all(false);
-			break;
-		case XACT_EVENT_PARALLEL_ABORT:
-			cache_release_at_abort();
-			break;
-		default:
-			break;
-	}
-}
-
-/* ---- subtransactions ---- */
-
-static void
-writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
-{
-	while (writer_has_changes(ws))
-	{
-		WriterChange *change = dlist_tail_element(WriterChange, link, &ws->changes);
-
-		if (change->subid != subid)
-			break;
-		ws->meta = change->before;
-		ws->release = true;
-		dlist_delete(&change->link);
-	}
-	/* It may also hold edits of a batch that failed before it was a change. */
-	if (ws->pending != NULL)
-		pending_destroy(ws->pending);
-	ws->pending = NULL;
-}
-
-/* The lock goes when the subtransaction that took it is rolled back, and with it all that we know. */
-static void
-writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
-{
-	writer_abort_changes(ws, subid);
-	if (ws->locked_in == subid)
-		writer_close(ws, false);
-	else if (!writer_has_changes(ws))
-	{
-		if (ws->entry != NULL)
-			writer_withdraw(ws);
-		ws->release = false;
-	}
-}
-
-static void
-writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId parent)
-{
-	dlist_iter iter;
-
-	if (ws->locked_in == subid)
-		ws->locked_in = parent;
-	dlist_foreach(iter, &ws->changes)
-	{
-		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
-
-		if (change->subid == subid)
-			change->subid = parent;
-	}
-}
-
-static void
-writer_subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
-{
-	dlist_mutable_iter iter;
-
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		cache_release_at_abort();
-	else if (event != SUBXACT_EVENT_COMMIT_SUB)
-		return;
-	dlist_foreach_modify(iter, &writer_sheets)
-	{
-		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
-
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-			writer_abort_sub(ws, subid);
-		else
-			writer_commit_sub(ws, subid, parent);
-	}
-}
-
-void
-writer_init(void)
-{
-	RegisterXactCallback(writer_xact_callback, NULL);
-	RegisterSubXactCallback(writer_subxact_callback, NULL);
 }

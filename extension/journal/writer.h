@@ -1,5 +1,5 @@
 /*
- * writer.h - what the current transaction has done to sheets, and its publication at commit; see writer.c.
+ * writer.h - what the current transaction does to sheets (writer.c), and its publication at commit (writer_end.c).
  */
 #ifndef WRITER_H
 #define WRITER_H
@@ -48,6 +48,10 @@ typedef struct WriterSheet
 	MemoryContext context;
 } WriterSheet;
 
+extern dlist_head writer_sheets; /* of this transaction */
+extern MemoryContext writer_context;
+
+/* Registers the callbacks of writer_end.c. */
 extern void writer_init(void);
 
 /* Refuses where nothing may be written. The name is that of the SQL function. */
@@ -66,6 +70,8 @@ extern void writer_require_live(WriterSheet *ws);
 /* SF001 for an epoch lower than the highest known; a higher one is stored. 0: none. */
 extern void writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder);
 
+/* At commit, lets every writer look up its sheet's epoch anew. */
+extern void writer_reset_epochs(void);
 /* At commit, drops what shared memory knows of the sheet. */
 extern void writer_forget(WriterSheet *ws);
 /* The grid as it was before own changes; NULL never. Ask before the first edit is appended. */

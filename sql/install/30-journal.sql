@@ -95,6 +95,11 @@ CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text) RETURNS 
 COMMENT ON FUNCTION sheet.claim(bigint, bigint, text) IS
 	'Makes epoch the lowest that may write the sheet, and returns the last seq; SF001 when a higher one has been seen.';
 
+CREATE FUNCTION sheet.reset_epochs() RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_reset_epochs';
+COMMENT ON FUNCTION sheet.reset_epochs() IS
+	'Forgets the epochs of all sheets, after ZooKeeper was wiped or the coordinator changed. No gateway may be running.';
+
 CREATE FUNCTION sheet.read_cells(IN sheet_id bigint, IN row0 integer DEFAULT NULL, IN col0 integer DEFAULT NULL,
 	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT cells bytea)
@@ -120,8 +125,8 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them.';
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
-	sheet.read_cells(bigint, integer, integer, integer, integer), sheet.read_version(bigint, bigint),
-	sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) FROM PUBLIC;
+	sheet.reset_epochs(), sheet.read_cells(bigint, integer, integer, integer, integer),
+	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
 	sheet.read_cells(bigint, integer, integer, integer, integer), sheet.read_version(bigint, bigint),
 	sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) TO sheet_gateway;

@@ -1,0 +1,276 @@
+/*
+ * writer_end.c - the end of a transaction, or of a subtransaction, that has edited sheets.
+ *
+ * At commit the changes are set in the shared grid. That happens in XACT_EVENT_COMMIT, after the transaction has become
+ * visible and before its locks go: an error there would be a PANIC, so nothing here allocates, raises or waits for
+ * anything but an entry's lock, whose holders never wait for us. All room was reserved when the edits were appended.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "follow.h"
+#include "pending.h"
+#include "writer.h"
+
+/* ---- the end of the transaction: nothing below may fail ---- */
+
+static void
+writer_apply_changes(WriterSheet *ws, Grid *grid)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &ws->changes)
+	{
+		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+
+		for (uint32 i = 0; i < change->nedits; i++)
+		{
+			StagedEdit *edit = &change->edits[i];
+
+			if (edit->resize)
+				grid_resize(grid, edit->row + 1, edit->col + 1);
+			else
+				grid_set(grid, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
+						 edit->style.len);
+		}
+	}
+}
+
+static void
+writer_publish(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+	Grid *dropped = NULL;
+
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (entry->grid != NULL && (ws->forget || ws->drop_grid))
+		dropped = cache_detach_grid(entry);
+	if (entry->grid != NULL)
+	{
+		writer_apply_changes(ws, entry->grid);
+		if (ws->release)
+		{
+			GridAllocator allocator = cache_allocator(entry);
+
+			grid_release(&allocator, entry->grid);
+		}
+	}
+	entry->seq = ws->meta.last_seq;
+	entry->last_fxid = ws->meta.last_fxid;
+	entry->meta = ws->meta;
+	entry->meta_valid = !ws->forget;
+	entry->writer_fxid = 0;
+	LWLockRelease(&entry->lock);
+	ConditionVariableBroadcast(&entry->changed);
+	cache_free_detached(dropped);
+}
+
+/* What was reserved goes back; the entry names us no more. */
+static void
+writer_withdraw(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	if (ws->fxid == 0)
+		return;
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (entry->grid != NULL)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		grid_release(&allocator, entry->grid);
+	}
+	entry->writer_fxid = 0;
+	LWLockRelease(&entry->lock);
+	ConditionVariableBroadcast(&entry->changed);
+	ws->fxid = 0;
+	ws->drop_grid = false;
+}
+
+/* Nothing was changed, but something was learned. */
+static void
+writer_remember(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (!entry->meta_valid && ws->learned)
+	{
+		entry->meta = ws->meta;
+		entry->meta_valid = true;
+	}
+	LWLockRelease(&entry->lock);
+}
+
+static void
+writer_close(WriterSheet *ws, bool commit)
+{
+	bool changed = writer_has_changes(ws);
+
+	if (ws->entry != NULL)
+	{
+		if (commit && (changed || ws->forget))
+			writer_publish(ws);
+		else if (commit)
+			writer_remember(ws);
+		else
+			writer_withdraw(ws);
+	}
+	if (commit && changed && !ws->forget)
+	{
+		WriterChange *first = dlist_head_element(WriterChange, link, &ws->changes);
+
+		if (first->before.last_seq != ws->meta.last_seq)
+			follow_publish(ws->sheet_id, ws->meta.last_seq, ws->origin);
+	}
+	if (ws->entry != NULL)
+		cache_unpin(ws->entry);
+	dlist_delete(&ws->link);
+}
+
+static bool writer_epochs_reset = false;
+
+void
+writer_reset_epochs(void)
+{
+	writer_epochs_reset = true;
+}
+
+static void
+writer_close_all(bool commit)
+{
+	dlist_mutable_iter iter;
+
+	if (writer_epochs_reset && commit && cache_enabled())
+		pg_atomic_fetch_add_u64(&CacheState->epoch_round, 1);
+	writer_epochs_reset = false;
+
+	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
+	writer_context = NULL; /* it goes with the transaction's own */
+}
+
+static void
+writer_refuse_prepare(void)
+{
+	dlist_iter iter;
+
+	if (writer_epochs_reset)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot PREPARE a transaction that has reset the epochs of sheets")));
+
+	dlist_foreach(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (writer_has_changes(ws) || ws->forget)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot PREPARE a transaction that has edited sheets"),
+							errdetail("Nothing tells this extension when a prepared transaction is committed."),
+							errhint("Use COMMIT.")));
+	}
+}
+
+static void
+writer_xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+			writer_close_all(true);
+			break;
+		case XACT_EVENT_ABORT:
+			cache_release_at_abort();
+			writer_close_all(false);
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			writer_refuse_prepare();
+			break;
+		case XACT_EVENT_PREPARE:
+			writer_close_all(false);
+			break;
+		case XACT_EVENT_PARALLEL_ABORT:
+			cache_release_at_abort();
+			break;
+		default:
+			break;
+	}
+}
+
+/* ---- subtransactions ---- */
+
+static void
+writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
+{
+	while (writer_has_changes(ws))
+	{
+		WriterChange *change = dlist_tail_element(WriterChange, link, &ws->changes);
+
+		if (change->subid != subid)
+			break;
+		ws->meta = change->before;
+		ws->release = true;
+		dlist_delete(&change->link);
+	}
+	/* It may also hold edits of a batch that failed before it was a change. */
+	if (ws->pending != NULL)
+		pending_destroy(ws->pending);
+	ws->pending = NULL;
+}
+
+/* The lock goes when the subtransaction that took it is rolled back, and with it all that we know. */
+static void
+writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
+{
+	writer_abort_changes(ws, subid);
+	if (ws->locked_in == subid)
+		writer_close(ws, false);
+	else if (!writer_has_changes(ws))
+	{
+		if (ws->entry != NULL)
+			writer_withdraw(ws);
+		ws->release = false;
+	}
+}
+
+static void
+writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId parent)
+{
+	dlist_iter iter;
+
+	if (ws->locked_in == subid)
+		ws->locked_in = parent;
+	dlist_foreach(iter, &ws->changes)
+	{
+		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+
+		if (change->subid == subid)
+			change->subid = parent;
+	}
+}
+
+static void
+writer_subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
+{
+	dlist_mutable_iter iter;
+
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		cache_release_at_abort();
+	else if (event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	dlist_foreach_modify(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			writer_abort_sub(ws, subid);
+		else
+			writer_commit_sub(ws, subid, parent);
+	}
+}
+
+void
+writer_init(void)
+{
+	RegisterXactCallback(writer_xact_callback, NULL);
+	RegisterSubXactCallback(writer_subxact_callback, NULL);
+}

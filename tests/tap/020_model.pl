@@ -1,0 +1,408 @@
+# Random edits, savepoints, aborts, commits, versions and reads in several sessions, on a cache that is too small for all
+# sheets, compared step by step with a model in Perl. Then the same kinds of things at once, compared with the log.
+use strict;
+use warnings;
+use FindBin;
+use IPC::Run qw(start pump finish timeout);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $seed = $ENV{PG_SHEET_SEED} // int(time * 1000) % 1_000_000;
+my $seconds = $ENV{PG_SHEET_MODEL_SECONDS} // 7;
+note "PG_SHEET_SEED=$seed";
+srand($seed);
+
+my $node = PostgreSQL::Test::Cluster->new('model');
+$node->init;
+$node->append_conf('postgresql.conf', <<'CONF');
+shared_preload_libraries = 'pg_sheet'
+pg_sheet.cache_size = '2MB'
+pg_sheet.max_cached_sheets = 16
+max_connections = 30
+fsync = off
+CONF
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_sheet');
+$node->command_ok([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', "$FindBin::Bin/../regress/data/journal_helpers.sql", $node->connstr('postgres') ], 'helpers');
+
+# ---- sessions: a psql each, asked one thing at a time -------------------------------------------------------------------
+
+package Session;
+
+sub new
+{
+	my ($class, $name) = @_;
+	my $self = bless { name => $name, in => '', out => '', err => '' }, $class;
+	$self->{psql} = IPC::Run::start(
+		[ 'psql', '-XqAt', '-F', '|', '-v', 'ON_ERROR_STOP=0', '-v', 'VERBOSITY=sqlstate', '-d', $node->connstr('postgres') ],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(120));
+	$self->{stack} = [];      # overlays of the open transaction, one for each savepoint
+	$self->{isolation} = undef;
+	$self->{snapshot} = undef;
+	return $self;
+}
+
+# The rows, or "ERROR ..."
+sub ask
+{
+	my ($self, $sql) = @_;
+	$self->{out} = $self->{err} = '';
+	$self->{in} .= "$sql;\n\\echo END\n\\warn END\n";
+	$self->{psql}->pump until $self->{out} =~ /^END$/m && $self->{err} =~ /^END$/m;
+	return "ERROR $1" if $self->{err} =~ /ERROR:\s+(\S+)/;
+	(my $rows = $self->{out}) =~ s/^END\n//m;
+	chomp $rows;
+	return $rows;
+}
+
+sub end
+{
+	my ($self) = @_;
+	$self->{in} .= "\\q\n";
+	$self->{psql}->finish;
+}
+
+package main;
+
+# ---- the model ------------------------------------------------------------------------------------------------------------
+
+my $sheets = 12;
+my ($rows, $cols) = (60, 20);
+my %id;          # number of the sheet -> its id
+my %state;       # number -> { seq, cells => { "r,c" => text }, version => [ copies of cells ], dirty }
+my %writer;      # number -> the session that has edited it
+my @sessions = map { Session->new("s$_") } 1 .. 5;
+
+for my $n (1 .. $sheets)
+{
+	$id{$n} = $sessions[0]->ask("SELECT sheet.create('model $n', $rows, $cols)");
+	$state{$n} = { seq => 1, cells => {}, versions => [], changed => 1 };
+}
+
+sub copy_state
+{
+	my ($s) = @_;
+	return { seq => $s->{seq}, cells => { %{ $s->{cells} } }, versions => [ @{ $s->{versions} } ], changed => $s->{changed} };
+}
+
+# What the session sees of sheet n, to be altered: the newest overlay gets a copy.
+sub overlay
+{
+	my ($session, $n) = @_;
+	my $top = $session->{stack}[-1];
+	return $top->{$n} //= copy_state(visible($session, $n));
+}
+
+# Its own edits, else what its snapshot or everybody sees.
+sub visible
+{
+	my ($session, $n) = @_;
+	for my $level (reverse @{ $session->{stack} })
+	{
+		return $level->{$n} if $level->{$n};
+	}
+	return $session->{snapshot}{$n} if $session->{snapshot};
+	return $state{$n};
+}
+
+sub as_text
+{
+	my ($s) = @_;
+	my @cells = sort grep { $s->{cells}{$_} ne '' } keys %{ $s->{cells} };
+	return join("\n", $s->{seq}, map { "$_=$s->{cells}{$_}" } @cells);
+}
+
+sub read_sheet
+{
+	my ($session, $n) = @_;
+	my $got = $session->ask(qq{SELECT r.seq || coalesce(E'\\n' || string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY (d."row" || ',' || d.col) COLLATE "C"), '')
+		FROM sheet.read_cells($id{$n}) r LEFT JOIN j_decode(r.cells) d ON true GROUP BY r.seq});
+	return $got;
+}
+
+my @log; # what was done, for the failure's report
+my $failed = 0;
+
+sub check
+{
+	my ($session, $n, $what) = @_;
+	my $want = as_text(visible($session, $n));
+	my $got = read_sheet($session, $n);
+	return if $got eq $want;
+	$failed = 1;
+	diag "seed $seed: $session->{name} sees sheet $n otherwise ($what)\nwant: " . substr($want, 0, 800) . "\ngot: " . substr($got, 0, 800);
+	diag join("\n", 'last steps:', @log > 40 ? @log[ -40 .. -1 ] : @log);
+}
+
+sub random_text
+{
+	my $kind = rand;
+	return '' if $kind < 0.15;
+	return join('', map { chr(97 + rand 26) } 1 .. rand 8) if $kind < 0.9;
+	return chr(97 + rand 26) x (200 + rand 3000);
+}
+
+sub in_transaction { return scalar @{ $_[0]->{stack} } }
+
+# An edit needs a sheet that no other session is editing (it would wait).
+sub free_sheet
+{
+	my ($session) = @_;
+	my @free = grep { !$writer{$_} || $writer{$_} == $session } 1 .. $sheets;
+	return @free ? $free[ rand @free ] : undef;
+}
+
+# In REPEATABLE READ an edit of what has changed since the snapshot fails.
+sub outdated
+{
+	my ($session, $n) = @_;
+	return 0 if !$session->{snapshot} || ($writer{$n} // 0) == $session;
+	return $session->{snapshot}{$n}{seq} != $state{$n}{seq};
+}
+
+sub fail_transaction
+{
+	my ($session) = @_;
+	$session->ask('ROLLBACK');
+	finish_transaction($session, 0);
+}
+
+sub finish_transaction
+{
+	my ($session, $commit) = @_;
+	if ($commit)
+	{
+		my %all = map { %$_ } @{ $session->{stack} };
+		$state{$_} = $all{$_} for keys %all;
+	}
+	$session->{stack} = [];
+	$session->{snapshot} = undef;
+	for my $n (keys %writer)
+	{
+		delete $writer{$n} if $writer{$n} == $session;
+	}
+}
+
+sub step_apply
+{
+	my ($session) = @_;
+	my $n = free_sheet($session) // return;
+	my $alone = !in_transaction($session);
+	my (@sql, %cells);
+	my $view = visible($session, $n);
+	my ($seq, %now) = ($view->{seq}, %{ $view->{cells} });
+	for (1 .. 1 + rand(rand() < 0.2 ? 60 : 3))
+	{
+		my ($r, $c, $text) = (int rand $rows, int rand $cols, random_text());
+		push @sql, "j_set($r, $c, '$text')";
+		next if ($now{"$r,$c"} // '') eq $text;
+		$seq++;
+		$now{"$r,$c"} = $text;
+	}
+	my $got = $session->ask("SELECT last_seq FROM sheet.apply($id{$n}, j_batch(" . join(', ', @sql) . '))');
+	if (outdated($session, $n))
+	{
+		$failed = 1, diag "expected 40001, got $got" if $got ne 'ERROR 40001';
+		return fail_transaction($session);
+	}
+	$failed = 1, diag "apply to $n: want $seq, got $got" if $got ne $seq;
+	$session->{stack} = [ {} ] if $alone;
+	my $new = overlay($session, $n);
+	$new->{changed} = 1 if $seq != $new->{seq};
+	@$new{qw(seq cells)} = ($seq, \%now);
+	$writer{$n} = $session;
+	finish_transaction($session, 1) if $alone;
+	push @log, "$session->{name} apply $n -> $seq";
+}
+
+sub step_version
+{
+	my ($session) = @_;
+	my $n = free_sheet($session) // return;
+	return if outdated($session, $n);
+	my $alone = !in_transaction($session);
+	my $view = copy_state(visible($session, $n));
+	my $back = @{ $view->{versions} } && rand() < 0.4 ? 1 + int rand @{ $view->{versions} } : 0;
+	my $got = $session->ask($back ? "SELECT sheet.rollback($id{$n}, $back)" : "SELECT sheet.commit($id{$n})");
+	if (!$back && !$view->{changed})
+	{
+		$failed = 1, diag "expected SN001, got $got" if $got ne 'ERROR SN001';
+		return $alone ? undef : fail_transaction($session);
+	}
+	my $cid = @{ $view->{versions} } + 1;
+	$failed = 1, diag "version of $n: want $cid, got $got" if $got ne $cid;
+	$view->{seq}++;
+	if ($back)
+	{
+		my ($then, $now) = ($view->{versions}[ $back - 1 ], $view->{cells});
+		my %keys = (%$then, %$now);
+		$view->{seq} += 1 + grep { ($then->{$_} // '') ne ($now->{$_} // '') } keys %keys;
+		$view->{cells} = {%$then};
+	}
+	push @{ $view->{versions} }, { %{ $view->{cells} } };
+	$view->{changed} = 0;
+	$session->{stack} = [ {} ] if $alone;
+	$session->{stack}[-1]{$n} = $view;
+	$writer{$n} = $session;
+	finish_transaction($session, 1) if $alone;
+	push @log, "$session->{name} version $n" . ($back ? " back to $back" : '');
+}
+
+sub step_transaction
+{
+	my ($session) = @_;
+	my $depth = in_transaction($session);
+	my $what = rand;
+	if (!$depth)
+	{
+		my $repeatable = rand() < 0.3;
+		$session->ask($repeatable ? 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1' : 'BEGIN');
+		$session->{stack} = [ {} ];
+		$session->{snapshot} = { map { $_ => copy_state($state{$_}) } keys %state } if $repeatable;
+	}
+	elsif ($what < 0.3 && $depth < 5)
+	{
+		$session->ask("SAVEPOINT s$depth");
+		push @{ $session->{stack} }, {};
+	}
+	elsif ($what < 0.5 && $depth > 1)
+	{
+		# Sheets locked in there are free again; those that were edited before stay ours.
+		my $to = 1 + int rand($depth - 1);
+		$session->ask("ROLLBACK TO s$to; RELEASE s$to");
+		$#{ $session->{stack} } = $to - 1;
+		for my $n (keys %writer)
+		{
+			delete $writer{$n} if $writer{$n} == $session && !grep { $_->{$n} } @{ $session->{stack} };
+		}
+	}
+	elsif ($what < 0.65 && $depth > 1)
+	{
+		my $to = $depth - 1;
+		$session->ask("RELEASE s$to");
+		my $top = pop @{ $session->{stack} };
+		$session->{stack}[-1]{$_} = $top->{$_} for keys %$top;
+	}
+	else
+	{
+		my $commit = rand() < 0.7;
+		my $got = $session->ask($commit ? 'COMMIT' : 'ROLLBACK');
+		$failed = 1, diag "commit: $got" if $got ne '';
+		finish_transaction($session, $commit);
+	}
+	push @log, "$session->{name} transaction, depth $depth -> " . in_transaction($session);
+}
+
+sub step_error
+{
+	my ($session) = @_;
+	return if in_transaction($session) < 2;
+	$session->ask('SELECT 1/0');
+	my $to = in_transaction($session) - 1;
+	$session->ask("ROLLBACK TO s$to; RELEASE s$to");
+	pop @{ $session->{stack} };
+	for my $n (keys %writer)
+	{
+		delete $writer{$n} if $writer{$n} == $session && !grep { $_->{$n} } @{ $session->{stack} };
+	}
+	push @log, "$session->{name} error";
+}
+
+my ($steps, $reads, $end) = (0, 0, time + $seconds);
+while (time < $end && !$failed)
+{
+	my $session = $sessions[ rand @sessions ];
+	my $kind = rand;
+	if ($kind < 0.40) { step_apply($session) }
+	elsif ($kind < 0.45) { step_version($session) }
+	elsif ($kind < 0.65) { step_transaction($session) }
+	elsif ($kind < 0.67) { step_error($session) }
+	else { $reads++; check($session, 1 + int rand $sheets, 'at random') }
+	$steps++;
+}
+note "$steps steps, $reads reads";
+ok(!$failed, 'every session saw what the model says');
+cmp_ok($reads, '>', 100, 'enough was read to mean something');
+
+for my $session (@sessions)
+{
+	fail_transaction($session) if in_transaction($session);
+}
+$failed = 0;
+check($sessions[0], $_, 'at the end') for 1 .. $sheets;
+ok(!$failed, 'the end is the model\'s');
+my $wrong = 0;
+for my $n (1 .. $sheets)
+{
+	my $cid = 0;
+	for my $cells (@{ $state{$n}{versions} })
+	{
+		$cid++;
+		my $want = join("\n", map { "$_=$cells->{$_}" } sort grep { $cells->{$_} ne '' } keys %$cells);
+		my $got = $sessions[0]->ask(qq{SELECT string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY (d."row" || ',' || d.col) COLLATE "C")
+			FROM sheet.read_version($id{$n}, $cid) r, j_decode(r.cells) d});
+		$wrong++ if $got ne $want;
+	}
+}
+is($wrong, 0, 'every version is the model\'s');
+
+my $stats = $node->safe_psql('postgres', 'SELECT hits > 0 AND loads > 0 AND evictions > 0, bytes <= budget, private_own_edits > 0, private_old_snapshot > 0 FROM sheet.cache_stats');
+is($stats, 't|t|t|t', 'the cache was used, was too small, kept to its budget, and was passed by');
+note $node->safe_psql('postgres', 'SELECT * FROM sheet.cache_stats');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM sheet.cache_entries WHERE pins > 0 OR writing OR loading'), '0', 'nothing stays pinned');
+$_->end for @sessions;
+
+# ---- all at once ------------------------------------------------------------------------------------------------------------
+
+# Every read must show exactly what the log says for its seq: the log is compared afterwards.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE seen (sheet_id bigint, seq bigint, cells bytea);
+CREATE TABLE ids AS SELECT row_number() OVER () AS n, sheet.create('storm ' || n, 60, 20) AS sheet_id FROM generate_series(1, 6) n;
+CREATE FUNCTION storm_write(n bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE id bigint := (SELECT sheet_id FROM ids WHERE ids.n = storm_write.n);
+BEGIN
+	FOR i IN 1 .. 1 + random() * 2 LOOP
+		BEGIN
+			PERFORM sheet.apply(id, j_batch(j_set((random() * 59)::int, (random() * 19)::int, repeat(chr(97 + (random() * 25)::int), (random() * 300)::int)),
+				j_set((random() * 59)::int, (random() * 19)::int, (random() * 1000)::int::text)));
+			IF random() < 0.2 THEN
+				RAISE EXCEPTION 'undo';
+			END IF;
+		EXCEPTION WHEN raise_exception THEN
+			NULL;
+		END;
+	END LOOP;
+	IF random() < 0.03 THEN
+		PERFORM sheet.commit(id);
+	END IF;
+	IF random() < 0.1 THEN
+		RAISE EXCEPTION 'abort';
+	END IF;
+EXCEPTION WHEN raise_exception OR SQLSTATE 'SN001' THEN
+	NULL;
+END $$;
+SQL
+my $dir = PostgreSQL::Test::Utils::tempdir();
+PostgreSQL::Test::Utils::append_to_file("$dir/write.sql", "\\set n random(1, 6)\nSELECT storm_write(:n);\n");
+PostgreSQL::Test::Utils::append_to_file("$dir/read.sql", "\\set n random(1, 6)\nINSERT INTO seen SELECT i.sheet_id, r.seq, r.cells FROM ids i, sheet.read_cells(i.sheet_id) r WHERE i.n = :n;\n");
+$node->command_ok([ 'pgbench', '-n', '-c', '6', '-T', '4', '-f', "$dir/write.sql\@3", '-f', "$dir/read.sql\@2", $node->connstr('postgres') ], 'writers and readers at once');
+is($node->safe_psql('postgres', <<'SQL'), 't|t', 'the log has no gap, and each old content is the one before');
+CREATE TABLE l AS SELECT i.sheet_id, r.* FROM ids i, sheet.log_head h, sheet.read_log(i.sheet_id, h.lid) r WHERE h.sheet_id = i.sheet_id;
+CREATE INDEX ON l (sheet_id, "row", col, seq DESC);
+SELECT (SELECT bool_and(n = last) FROM (SELECT count(DISTINCT seq) n, max(seq) last FROM l GROUP BY sheet_id) g),
+	(SELECT bool_and(old = coalesce(before, '')) FROM (SELECT old, lag(new) OVER (PARTITION BY sheet_id, "row", col ORDER BY seq) before FROM l WHERE kind = 'set') o);
+SQL
+is($node->safe_psql('postgres', <<'SQL'), '0', 'every read showed the log up to its seq');
+WITH one AS (SELECT DISTINCT ON (sheet_id, seq) * FROM seen ORDER BY sheet_id, seq),
+	few AS (SELECT row_number() OVER () AS no, * FROM (SELECT * FROM one ORDER BY random() LIMIT 150) s),
+	got AS (SELECT few.no, d."row", d.col, d.content FROM few, j_decode(few.cells) d),
+	want AS (SELECT few.no, c."row", c.col, v.new FROM few, (SELECT DISTINCT sheet_id, "row", col FROM l WHERE kind = 'set') c,
+		LATERAL (SELECT new FROM l WHERE l.sheet_id = c.sheet_id AND l."row" = c."row" AND l.col = c.col AND l.seq <= few.seq AND kind = 'set' ORDER BY l.seq DESC LIMIT 1) v
+		WHERE c.sheet_id = few.sheet_id AND v.new <> '')
+SELECT (SELECT count(*) FROM (SELECT * FROM got EXCEPT SELECT * FROM want) x) + (SELECT count(*) FROM (SELECT * FROM want EXCEPT SELECT * FROM got) y);
+SQL
+is($node->safe_psql('postgres', 'SELECT count(*) FROM sheet.cache_entries WHERE pins > 0 OR writing OR loading'), '0', 'nothing stays pinned after the storm');
+$node->stop;
+done_testing();
