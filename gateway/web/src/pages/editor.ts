@@ -165,6 +165,15 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 		batch.flush();
 		collab.retryNow();
 	};
+	// Tab moves between cells, so that another key has to lead out of the grid and back.
+	const leaveGrid = (event: KeyboardEvent) => {
+		if (event.key !== 'F6' || root.querySelector('dialog[open]')) return;
+		event.preventDefault();
+		event.stopPropagation();
+		if (grid.contains(document.activeElement) || document.activeElement === document.body) root.querySelector<HTMLElement>('.bar a')?.focus();
+		else view?.focus();
+	};
+	document.addEventListener('keydown', leaveGrid, true);
 	window.addEventListener('beforeunload', askBeforeLeaving);
 	window.addEventListener('online', online);
 	document.addEventListener('visibilitychange', visible);
@@ -206,6 +215,7 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 
 	return () => {
 		gone = true;
+		document.removeEventListener('keydown', leaveGrid, true);
 		window.removeEventListener('beforeunload', askBeforeLeaving);
 		window.removeEventListener('online', online);
 		document.removeEventListener('visibilitychange', visible);

@@ -16,6 +16,11 @@ function nameAll(root: HTMLElement): void {
 	}
 }
 
+/** Names that Univer forgot to translate. */
+function nameRest(root: HTMLElement): void {
+	for (const element of root.querySelectorAll<HTMLElement>('[aria-label^="ui."]')) element.setAttribute('aria-label', t('tool.toolbar'));
+}
+
 /** Names what is there and what comes; returns how to end it. */
 export function nameToolbarButtons(root: HTMLElement): () => void {
 	let waiting = false;
@@ -25,9 +30,11 @@ export function nameToolbarButtons(root: HTMLElement): () => void {
 		requestAnimationFrame(() => {
 			waiting = false;
 			nameAll(root);
+			nameRest(root);
 		});
 	});
 	observer.observe(root, { childList: true, subtree: true });
 	nameAll(root);
+	nameRest(root);
 	return () => observer.disconnect();
 }

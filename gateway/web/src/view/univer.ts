@@ -230,6 +230,9 @@ export class UniverView implements SheetView {
 			if (options?.fromCollab || options?.onlyLocal || options?.fromFormula || options?.applyFormulaCalculationResult) return;
 			const parameters = command.params as never;
 			switch (command.id) {
+				case 'sheet.operation.set-selections':
+					this.noteSelection(parameters);
+					break;
 				case setValues:
 					this.noteValues(parameters);
 					break;
@@ -262,15 +265,18 @@ export class UniverView implements SheetView {
 				if (!this.api.getActiveWorkbook()?.isCellEditing()) this.events.onEditing(null);
 			}, 0),
 		);
-		this.on(Event.SelectionChanged, (event) => {
-			const range = event.selections?.[0];
-			if (range) this.events.onSelection({ row: range.startRow, col: range.startColumn });
-		});
 	}
 
 	private on<Name extends string>(name: Name, run: (event: any) => void): void {
 		const registered = this.api.addEvent(name as never, run as never);
 		this.cleanUps.push(() => registered.dispose());
+	}
+
+	private noteSelection({ selections }: { selections?: { range: IRange; primary?: { actualRow: number; actualColumn: number } | null }[] }): void {
+		const last = selections?.at(-1);
+		if (!last) return;
+		const { range, primary } = last;
+		this.events.onSelection({ row: primary?.actualRow ?? range.startRow, col: primary?.actualColumn ?? range.startColumn });
 	}
 
 	private noteValues({ subUnitId, cellValue }: { subUnitId: string; cellValue?: Matrix }): void {
