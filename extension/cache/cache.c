@@ -24,7 +24,9 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
-#define CACHE_SKIP_LOADS 32
+/* A load that finds no room has put all others out of the cache: it is tried again ever more rarely. */
+#define CACHE_SKIP_FIRST 32
+#define CACHE_SKIP_MOST	 16384
 
 typedef struct CacheSlot
 {
@@ -309,6 +311,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->used = true;
 	entry->pins = 0;
 	entry->skip_loads = 0;
+	entry->next_skip = CACHE_SKIP_FIRST;
 	entry->seq = 0;
 	entry->last_fxid = 0;
 	entry->meta_valid = false;
@@ -415,11 +418,16 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 		entry->seq = seq;
 		entry->last_fxid = last_fxid;
 		entry->skip_loads = 0;
+		entry->next_skip = CACHE_SKIP_FIRST;
 	}
 	else
 	{
 		failed = entry->loading_grid;
-		entry->skip_loads = loaded == CACHE_LOAD_NO_ROOM ? CACHE_SKIP_LOADS : 0;
+		if (loaded == CACHE_LOAD_NO_ROOM)
+		{
+			entry->skip_loads = entry->next_skip;
+			entry->next_skip = Min(entry->next_skip * 2, CACHE_SKIP_MOST);
+		}
 		pg_atomic_write_u64(&entry->bytes, 0);
 	}
 	entry->loading_grid = NULL;

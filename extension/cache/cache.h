@@ -57,7 +57,8 @@ typedef struct CacheEntry
 
 	/* under the entry's lock */
 	bool loading;		/* somebody fills a grid; nobody else loads or writes meanwhile */
-	uint32 skip_loads;	/* after a load that found no room: so many reads do not try again */
+	uint32 skip_loads;	/* after a load that found no room: so many reads do not try again ... */
+	uint32 next_skip;	/* ... and so many after the next one */
 	Grid *grid;			/* NULL: a stub. Stays where it is while a writer pins the entry and holds the sheet lock */
 	Grid *loading_grid; /* the loader's alone, while `loading` */
 	int64 seq;			/* the state of the grid */

@@ -102,6 +102,34 @@ is($standby->safe_psql('postgres', "SELECT (sheet.apply(id, j_batch(j_set(7, 4, 
 is($standby->safe_psql('postgres', $read) =~ /7,3=standby 3 7,4=promoted/ ? 1 : 0, 1, 'and shows old and new edits');
 $standby->stop;
 
+# ---- loads that are canceled leave no trace -----------------------------------------------------------------------------------
+$cached->safe_psql('postgres', q{
+	CREATE TABLE big AS SELECT sheet.create('big', 60000, 10) AS id;
+	CREATE TABLE parts AS SELECT g, (SELECT j_batch(VARIADIC array_agg(j_set(g * 1000 + i / 10, i % 10, 'value ' || i))) FROM generate_series(0, 9999) i) AS edits
+		FROM generate_series(0, 0) g;
+	SELECT sheet.apply(id, edits) FROM big, parts;});
+# The log grows by the same cells with other contents, so that a load takes some milliseconds.
+$cached->safe_psql('postgres', q{
+	DO $$
+	BEGIN
+		FOR i IN 1 .. 12 LOOP
+			PERFORM sheet.apply(id, CASE WHEN i % 2 = 1 THEN other ELSE edits END) FROM big, parts,
+				(SELECT j_batch(VARIADIC array_agg(j_set(k / 10, k % 10, 'other ' || k))) AS other FROM generate_series(0, 9999) k) o;
+		END LOOP;
+	END $$});
+my $canceled = 0;
+for my $i (0 .. 11)
+{
+	my $call = $i % 2 ? 'sheet.read_cells(id)' : q{sheet.apply(id, j_batch(j_set(0, 0, clock_timestamp()::text)))};
+	my ($code, $out, $err) = $cached->psql('postgres', "SELECT sheet.trash(id) FROM big; SELECT sheet.recover(id) FROM big; SET statement_timeout = "
+		. (1 + $i / 3) . "; SELECT $call FROM big");
+	$canceled++ if $err =~ /statement timeout/;
+}
+note "$canceled of 12 canceled";
+is($cached->safe_psql('postgres', 'SELECT count(*) FROM sheet.cache_entries WHERE writing OR loading OR pins > 0'), '0', 'canceled loads: nothing stays held');
+is($cached->safe_psql('postgres', 'SELECT sum(bytes) = (SELECT bytes FROM sheet.cache_stats) FROM sheet.cache_entries'), 't', 'and the bytes add up');
+is($cached->safe_psql('postgres', q{SELECT count(*) FROM big, sheet.read_cells(id) r, j_decode(r.cells) d}), '10000', 'and the sheet is whole');
+
 # ---- crashes ----------------------------------------------------------------------------------------------------------------
 my $before = $cached->safe_psql('postgres', $read);
 my $edit = "BEGIN; SELECT (sheet.apply(id, j_batch(j_set(8, 0, 'never')))).last_seq > 0 FROM s";
