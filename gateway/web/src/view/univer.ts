@@ -25,6 +25,11 @@ const spareColumns = 6;
 const leastRows = 200;
 const leastColumns = 26;
 
+/** Pixels; a column starts as wide as what its first rows hold, within these. */
+const leastWidth = 96;
+const mostWidth = 200;
+const measuredRows = 200;
+
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
 
 async function localeOf(language: string): Promise<{ locale: LocaleType; texts: object }> {
@@ -114,7 +119,8 @@ export class UniverView implements SheetView {
 					cellData,
 					rowCount: Math.max(leastRows, rows + spareRows),
 					columnCount: Math.max(leastColumns, columns + spareColumns),
-					defaultColumnWidth: 96,
+					columnData: columnWidths(content.content, columns),
+					defaultColumnWidth: leastWidth,
 					defaultRowHeight: 24,
 				},
 			},
@@ -356,3 +362,19 @@ function forCells(matrix: Matrix, visit: (row: number, col: number, cell: Nullab
 		for (const [col, cell] of Object.entries(cells ?? {})) visit(Number(row), Number(col), cell as Nullable<ICellData>);
 	}
 }
+
+function columnWidths(content: string[], columns: number): Record<number, { w: number }> {
+	const widths: Record<number, { w: number }> = {};
+	content.slice(0, measuredRows * columns).forEach((text, i) => {
+		if (text.length * 8 <= leastWidth && !wideLetters.test(text)) return;
+		if (text.startsWith('=')) return;
+		let width = 16;
+		for (const letter of text) width += wideLetters.test(letter) ? 15 : 8;
+		const col = i % columns;
+		widths[col] = { w: Math.min(mostWidth, Math.max(leastWidth, width, widths[col]?.w ?? 0)) };
+	});
+	return widths;
+}
+
+/** Chinese, Japanese and Korean letters take about twice the room. */
+const wideLetters = /[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uff60]/;
