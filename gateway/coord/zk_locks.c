@@ -38,7 +38,7 @@ typedef struct ZkLock
 	char id[33];	   /* of the node to be made or made */
 	char node[80];	   /* its name; "" while there is none, or we do not know */
 	char *first;	   /* the holder's node, when that is not the predecessor */
-	int64_t epoch;
+	int64_t epoch;	   /* of the node; 0: not known yet */
 } ZkLock;
 
 static void lock_step(ZkLock *lock);
@@ -140,6 +140,7 @@ make_node(ZkLock *lock)
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(lock->id + 2 * i, 3, "%02x", random[i]);
 	snprintf(child, sizeof(child), "%s__lock__", lock->id);
+	lock->epoch = 0;
 	child_path(lock, child, path);
 	lock->busy = true;
 	zk_create(lock->self->client, path, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made, lock);
@@ -319,9 +320,10 @@ on_found(void *arg, const ZkReply *reply)
 
 	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
 		return;
-	if (reply->rc == ZNONODE)
+	if (reply->rc == ZOK)
+		lock->epoch = reply->czxid;
+	else
 		lock->node[0] = '\0';
-	lock->epoch = reply->czxid;
 	lock_step(lock);
 }
 
@@ -338,9 +340,10 @@ on_listed(void *arg, const ZkReply *reply)
 	look = look_at_queue(lock, reply);
 	if (!look.own)
 		lock->node[0] = '\0'; /* never made, or removed by somebody */
-	else if (!lock->node[0])
-	{
+	else
 		snprintf(lock->node, sizeof(lock->node), "%s", look.own);
+	if (look.own && lock->epoch == 0 && lock->wanted && !lock->drop)
+	{
 		child_path(lock, lock->node, path);
 		lock->busy = true;
 		zk_get(lock->self->client, path, false, on_found, lock);

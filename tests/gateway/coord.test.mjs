@@ -1,0 +1,573 @@
+/*
+ * Coordination on its own: members, the ring, and sheet locks against a real ZooKeeper and a real PostgreSQL.
+ *
+ * tests/unit/coord_probe.c is a gateway's coordination without the gateway: it prints events and takes commands. A TCP
+ * proxy in front of ZooKeeper cuts connections at the worst moment: after a request has arrived and before its answer.
+ */
+import { after, afterEach, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { Cluster, repository, sleep, waitUntil } from '../lib/cluster.mjs';
+import { giveToService, makeDirectory, removeDirectory } from '../lib/processes.mjs';
+
+const sessionMs = 3000;
+/* A session ends at most a tick (500 ms) late; the rest is for a busy machine. */
+const takeoverMs = sessionMs + 500 + 3000;
+const zookeeper = new Cluster();
+let binary;
+let nextSheet = 1000;
+let nextPort = 10000;
+const probes = new Set();
+
+class Probe {
+	constructor(kind, member, { weight = 1, target, root = '/pg_sheet', session = sessionMs } = {}) {
+		this.member = member;
+		this.events = [];
+		this.seen = 0;
+		this.child = spawn(binary, [kind, member, String(weight), target ?? `127.0.0.1:${zookeeper.zookeeperPort}`, root, String(session)], {
+			stdio: ['pipe', 'pipe', 'pipe'],
+		});
+		this.partial = '';
+		this.stderr = '';
+		this.child.stdout.on('data', (data) => {
+			const lines = (this.partial + data).split('\n');
+			this.partial = lines.pop();
+			for (const text of lines) this.events.push({ text, at: performance.now() });
+		});
+		this.child.stderr.on('data', (data) => (this.stderr += data));
+		this.child.stdin.on('error', () => {});
+		this.ended = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve(code ?? signal)));
+		probes.add(this);
+	}
+
+	get texts() {
+		return this.events.map((event) => event.text);
+	}
+
+	tell(command) {
+		this.child.stdin.write(`${command}\n`);
+	}
+
+	/** The next event, after those that were already waited for, that begins with the words; what came between is skipped. */
+	async next(words, timeoutMs = 10000) {
+		let found;
+		await waitUntil(
+			() => {
+				for (; this.seen < this.events.length; this.seen++) {
+					const event = this.events[this.seen];
+					if (event.text === words || event.text.startsWith(`${words} `)) {
+						found = event;
+						this.seen++;
+						return true;
+					}
+				}
+				return false;
+			},
+			() => `"${words}" from ${this.member}; it said:\n${this.texts.join('\n')}\n${this.stderr}`,
+			timeoutMs,
+			5,
+		);
+		return found;
+	}
+
+	/** Everything told from now on, for the absence of something. */
+	mark() {
+		this.seen = this.events.length;
+		return this.seen;
+	}
+
+	since(mark) {
+		return this.texts.slice(mark);
+	}
+
+	async acquire(sheet, timeoutMs) {
+		this.tell(`acquire ${sheet}`);
+		return this.granted(sheet, timeoutMs);
+	}
+
+	/** The epoch of the grant. */
+	async granted(sheet, timeoutMs) {
+		return Number((await this.next(`granted ${sheet}`, timeoutMs)).text.split(' ')[2]);
+	}
+
+	async owners(count) {
+		this.tell(`owners ${count}`);
+		return (await this.next('owners')).text.split(' ').slice(1);
+	}
+
+	members() {
+		return this.texts.findLast((text) => text.startsWith('members'))?.split(' ').slice(1) ?? [];
+	}
+
+	/** Ends it in the ordinary way; it must leave nothing on its loop and no leak. */
+	async close() {
+		if (this.child.exitCode === null && this.child.signalCode === null) this.child.stdin.end('close\n');
+		const code = await this.ended;
+		probes.delete(this);
+		assert.equal(code, 0, `${this.member} ended with ${code}\n${this.texts.join('\n')}\n${this.stderr}`);
+	}
+
+	async kill() {
+		this.child.kill('SIGKILL');
+		await this.ended;
+		probes.delete(this);
+	}
+}
+
+/** Probes that are ready and know one another. */
+async function start(count, options = {}) {
+	const group = Array.from({ length: count }, () => new Probe('zookeeper', newName(), options));
+	for (const probe of group) await probe.next('ready');
+	await waitUntil(() => group.every((probe) => probe.members().length === count), 'all members');
+	return group;
+}
+
+/** Ends probes. */
+const stop = (...group) => Promise.all(group.map((probe) => probe.close()));
+
+const newSheet = () => ++nextSheet;
+/* Nobody listens there: a name is all that coordination needs. */
+const newName = () => `127.0.0.1:${++nextPort}`;
+const nodeCount = async () => Number(/zk_znode_count\s+(\d+)/.exec(await zookeeper.zookeeperCommand('mntr'))[1]);
+
+/** What an administrator does with zkCli.sh: deletes a node. By hand, since there is no client in JavaScript here. */
+function removeNode(path) {
+	const packet = (...parts) => {
+		const body = Buffer.concat(parts);
+		const length = Buffer.alloc(4);
+		length.writeInt32BE(body.length);
+		return Buffer.concat([length, body]);
+	};
+	const int = (value) => {
+		const bytes = Buffer.alloc(4);
+		bytes.writeInt32BE(value);
+		return bytes;
+	};
+	const [connectType, xid, deleteType, anyVersion] = [0, 1, 2, -1];
+	return new Promise((resolve, reject) => {
+		const socket = net.connect(zookeeper.zookeeperPort, '127.0.0.1');
+		let answers = Buffer.alloc(0);
+		socket.write(packet(int(connectType), Buffer.alloc(8), int(5000), Buffer.alloc(8), int(16), Buffer.alloc(16)));
+		socket.write(packet(int(xid), int(deleteType), int(path.length), Buffer.from(path), int(anyVersion)));
+		socket.on('error', reject);
+		socket.on('data', (data) => {
+			answers = Buffer.concat([answers, data]);
+			const second = answers.length >= 4 ? 4 + answers.readInt32BE(0) : Infinity;
+			if (answers.length < second + 20) return;
+			const error = answers.readInt32BE(second + 16);
+			socket.destroy();
+			if (error) reject(new Error(`delete of ${path}: error ${error}`));
+			else resolve();
+		});
+	});
+}
+
+/** Between a probe and ZooKeeper. */
+class Proxy {
+	static async start() {
+		const proxy = new Proxy();
+		proxy.links = new Set();
+		proxy.mode = 'pass';
+		proxy.cuts = 0;
+		proxy.server = net.createServer((client) => proxy.link(client));
+		await new Promise((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
+		proxy.address = `127.0.0.1:${proxy.server.address().port}`;
+		return proxy;
+	}
+
+	link(client) {
+		if (this.mode === 'refuse') return client.destroy();
+		const server = net.connect(zookeeper.zookeeperPort, '127.0.0.1');
+		const link = { client, server, deaf: false };
+		const end = () => {
+			client.destroy();
+			server.destroy();
+			this.links.delete(link);
+		};
+		this.links.add(link);
+		for (const socket of [client, server]) socket.on('error', end).on('close', end);
+		client.on('data', (data) => {
+			if (this.mode === 'hole') return;
+			server.write(data);
+			/* a request other than a heartbeat's and a ping's short ones: it arrives, its answer does not */
+			if (this.cutNext && data.length > 40) {
+				this.cutNext = false;
+				this.cuts++;
+				link.deaf = true;
+				setTimeout(end, 30);
+			}
+		});
+		server.on('data', (data) => {
+			if (this.mode !== 'hole' && !link.deaf) client.write(data);
+		});
+	}
+
+	cutAll() {
+		for (const link of [...this.links]) link.client.destroy();
+	}
+
+	async stop() {
+		this.cutAll();
+		await new Promise((resolve) => this.server.close(resolve));
+	}
+}
+
+before(async () => {
+	zookeeper.directory = makeDirectory(path.join(os.tmpdir(), 'coord-'));
+	fs.mkdirSync(path.join(zookeeper.directory, 'log'));
+	giveToService(path.join(zookeeper.directory, 'log'));
+	const build = path.join(zookeeper.directory, 'build');
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'unit'), `BUILD=${build}`, 'coord_probe'], { stdio: ['ignore', 'inherit', 'inherit'] });
+	binary = path.join(build, 'coord_probe');
+	await zookeeper.startZookeeper();
+});
+
+/* What a failed test left. */
+afterEach(() => Promise.all([...probes].map((probe) => probe.kill())));
+
+after(async () => {
+	await zookeeper.zookeeper?.stop('SIGKILL');
+	removeDirectory(zookeeper.directory);
+});
+
+test('members see each other, agree on the owner of every sheet, and see one leave', async () => {
+	const [a, b, c] = await start(3);
+	const answers = await Promise.all([a, b, c].map((probe) => probe.owners(2000)));
+	assert.deepEqual(answers[0], answers[1]);
+	assert.deepEqual(answers[0], answers[2]);
+	const shares = [a, b, c].map((probe) => answers[0].filter((owner) => owner === probe.member).length / 2000);
+	for (const share of shares) assert.ok(share > 0.2 && share < 0.47, `shares ${shares}`);
+	await c.close();
+	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'two members', 2000);
+	const left = await a.owners(2000);
+	answers[0].forEach((owner, i) => owner === c.member || assert.equal(left[i], owner, 'a sheet of a member that stays does not move'));
+	await stop(a, b);
+});
+
+test('a member of weight 2 owns twice the sheets', async () => {
+	const [a] = await start(1);
+	const b = new Probe('zookeeper', newName(), { weight: 2 });
+	await b.next('ready');
+	const owners = await b.owners(3000);
+	const ratio = owners.filter((owner) => owner === b.member).length / owners.filter((owner) => owner === a.member).length;
+	assert.ok(ratio > 1.6 && ratio < 2.4, `ratio ${ratio}`);
+	await stop(a, b);
+});
+
+test('bursts of joins and leaves end in the right set everywhere', async () => {
+	const [a, b] = await start(2);
+	for (let round = 0; round < 3; round++) {
+		const burst = Array.from({ length: 4 }, () => new Probe('zookeeper', newName()));
+		await Promise.all(burst.map((probe) => probe.next('ready')));
+		const [stays, ...others] = burst;
+		await stop(...others);
+		await waitUntil(() => a.members().length === 3 && b.members().length === 3 && a.members().includes(stays.member), 'the one that stays', 3000);
+		assert.deepEqual(a.members(), b.members());
+		await stays.close();
+	}
+	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'the first two', 3000);
+	await stop(a, b);
+});
+
+test('one holds a lock, the next is told who, and gets it with a higher epoch as soon as it is released', async () => {
+	const [a, b, c] = await start(3);
+	const before = await nodeCount();
+	const sheet = newSheet();
+	const first = await a.acquire(sheet);
+	assert.ok(first > 0);
+	b.tell(`acquire ${sheet}`);
+	assert.equal((await b.next(`waiting ${sheet}`)).text, `waiting ${sheet} ${a.member}`);
+	c.tell(`acquire ${sheet}`);
+	assert.equal((await c.next(`waiting ${sheet}`)).text, `waiting ${sheet} ${a.member}`, 'the holder, not the one before in the queue');
+	const released = performance.now();
+	a.tell(`release ${sheet}`);
+	const second = await b.granted(sheet);
+	assert.ok(performance.now() - released < 1000);
+	assert.ok(second > first);
+	assert.ok(!c.texts.some((text) => text.startsWith('granted')), 'first come, first served');
+	c.tell(`release ${sheet}`);
+	b.tell(`release ${sheet}`);
+	const again = await a.acquire(sheet);
+	assert.ok(again > second, 'epochs grow also when the node above was made anew');
+	a.tell(`release ${sheet}`);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await stop(a, b, c);
+});
+
+test('releasing while waiting, and asking again at once, leave nothing behind', async () => {
+	const [a, b] = await start(2);
+	const before = await nodeCount();
+	const sheet = newSheet();
+	await a.acquire(sheet);
+	for (let i = 0; i < 20; i++) {
+		b.tell(`acquire ${sheet}`);
+		if (i % 3) await sleep(i % 3);
+		b.tell(`release ${sheet}`);
+	}
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	const mark = b.mark();
+	a.tell(`release ${sheet}`);
+	await b.granted(sheet);
+	assert.equal(b.since(mark).filter((text) => text.startsWith('granted')).length, 1);
+	b.tell(`release ${sheet}`);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await stop(a, b);
+});
+
+test('three contend for ten sheets: never two holders, epochs only grow', async () => {
+	const group = await start(3);
+	const before = await nodeCount();
+	const sheets = Array.from({ length: 10 }, newSheet);
+	const grants = new Map(sheets.map((sheet) => [sheet, []]));
+	const holders = new Map();
+	await Promise.all(
+		group.flatMap((probe) =>
+			sheets.map(async (sheet) => {
+				for (let i = 0; i < 8; i++) {
+					probe.tell(`acquire ${sheet}`);
+					const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
+					const epoch = await waitUntil(() => {
+						const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
+						return all.length > i && Number(all[i][1]);
+					}, () => `grant ${i} of sheet ${sheet} to ${probe.member}`, 20000, 2);
+					assert.equal(holders.get(sheet), undefined, 'two holders');
+					holders.set(sheet, probe);
+					grants.get(sheet).push(epoch);
+					await sleep(1);
+					holders.delete(sheet);
+					probe.tell(`release ${sheet}`);
+				}
+			}),
+		),
+	);
+	for (const epochs of grants.values()) {
+		assert.equal(epochs.length, 24);
+		epochs.reduce((last, epoch) => (assert.ok(epoch > last, `${epochs}`), epoch), 0);
+	}
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await stop(...group);
+});
+
+test('the lock of a killed gateway moves when its session ends', async () => {
+	const [a, b] = await start(2);
+	const sheet = newSheet();
+	const first = await a.acquire(sheet);
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	await a.kill();
+	assert.ok((await b.granted(sheet, takeoverMs)) > first);
+	await waitUntil(() => b.members().length === 1, 'the dead member to leave', takeoverMs);
+	await b.close();
+});
+
+test('a gateway that is started again at once waits for its dead predecessor; a living one keeps its name', async () => {
+	const [a] = await start(1);
+	await a.kill();
+	const again = new Probe('zookeeper', a.member);
+	await again.next('ready', takeoverMs);
+	const thief = new Probe('zookeeper', a.member);
+	assert.match((await thief.next('fatal', sessionMs + 2000 + 4000)).text, new RegExp(`the member name ${a.member} is in use`));
+	await thief.close();
+	assert.deepEqual(again.members(), [a.member]);
+	await again.close();
+});
+
+test('contact lost for less than the session: suspended, then resumed with every lock', async () => {
+	const [a] = await start(1);
+	const sheets = [newSheet(), newSheet()];
+	for (const sheet of sheets) await a.acquire(sheet);
+	const mark = a.mark();
+	await zookeeper.zookeeper.kill();
+	const cut = performance.now();
+	const told = (await a.next('suspended')).at - cut;
+	assert.ok(told < 500, `told after ${told} ms`);
+	await zookeeper.startZookeeper();
+	await a.next('resumed', sessionMs);
+	assert.deepEqual(a.since(mark), ['suspended', 'resumed']);
+	assert.ok((await a.acquire(newSheet())) > 0);
+	await a.close();
+});
+
+test('no contact for two thirds of the session: every held sheet is lost, in time and once; then it serves again', async () => {
+	const proxy = await Proxy.start();
+	const [a] = await start(1, { target: proxy.address });
+	const b = new Probe('zookeeper', newName());
+	await b.next('ready');
+	const sheets = [newSheet(), newSheet(), newSheet()];
+	const epochs = [];
+	for (const sheet of sheets) epochs.push(await a.acquire(sheet));
+	for (const sheet of sheets) b.tell(`acquire ${sheet}`);
+	await waitUntil(() => b.texts.filter((text) => text.startsWith('waiting')).length === 3, 'b to wait for all');
+	const mark = a.mark();
+	proxy.mode = 'hole';
+	const cut = performance.now();
+	const suspended = (await a.next('suspended')).at - cut;
+	assert.ok(suspended < sessionMs / 3 + 600, `suspended after ${suspended} ms`);
+	const lost = (await a.next('lost')).at - cut;
+	assert.ok(lost < (sessionMs * 2) / 3 + 600, `lost after ${lost} ms`);
+	const grants = () => b.events.filter((event) => event.text.startsWith('granted '));
+	await waitUntil(() => grants().length === 3, 'three grants', takeoverMs);
+	for (const { text } of grants()) {
+		const [, sheet, epoch] = text.split(' ').map(Number);
+		assert.ok(epoch > epochs[sheets.indexOf(sheet)], text);
+	}
+	const firstLost = a.events.find((event) => event.text.startsWith('lost')).at;
+	assert.ok(grants()[0].at > firstLost, 'the next owner comes after the former one has given up');
+	proxy.mode = 'pass';
+	proxy.cutAll();
+	await a.next('ready', takeoverMs);
+	assert.equal(a.since(mark).filter((text) => text.startsWith('lost')).length, 3);
+	assert.ok(!a.since(mark).includes('resumed'));
+	for (const sheet of sheets) b.tell(`release ${sheet}`);
+	assert.ok((await a.acquire(sheets[0])) > epochs[0]);
+	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'both members again', takeoverMs);
+	await stop(a, b);
+	await proxy.stop();
+});
+
+test('a paused gateway has lost its sheets when it wakes', async () => {
+	const [a, b] = await start(2);
+	const sheet = newSheet();
+	const first = await a.acquire(sheet);
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	const mark = a.mark();
+	a.child.kill('SIGSTOP');
+	const second = await b.granted(sheet, takeoverMs);
+	assert.ok(second > first);
+	a.child.kill('SIGCONT');
+	await a.next(`lost ${sheet}`, 2000);
+	await a.next('ready', takeoverMs);
+	assert.deepEqual(a.since(mark).filter((text) => !text.startsWith('members')).map((text) => text.split(' ')[0]), ['suspended', 'lost', 'ready']);
+	await stop(a, b);
+});
+
+test('a gateway whose loop hangs gives its sheets up although its session is kept alive by another thread', async () => {
+	const [a, b] = await start(2);
+	const sheet = newSheet();
+	await a.acquire(sheet);
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	a.tell(`hang ${3 * sessionMs}`);
+	await b.granted(sheet, 2 * sessionMs);
+	await a.next(`lost ${sheet}`, 4 * sessionMs);
+	await a.next('ready', takeoverMs);
+	await stop(a, b);
+});
+
+test('a lock node that an administrator removes is lost at once', async () => {
+	const [a] = await start(1);
+	const sheet = newSheet();
+	const first = await a.acquire(sheet);
+	const dump = await zookeeper.zookeeperCommand('dump');
+	await removeNode(new RegExp(`/pg_sheet/locks/sheet${sheet}/\\S+`).exec(dump)[0]);
+	assert.match((await a.next(`lost ${sheet}`, 2000)).text, /removed/);
+	assert.ok((await a.acquire(sheet)) > first);
+	await a.close();
+});
+
+test('leaving the ring keeps the locks until they are released', async () => {
+	const [a, b] = await start(2);
+	const sheet = newSheet();
+	await a.acquire(sheet);
+	a.tell('leave');
+	await waitUntil(() => b.members().length === 1 && a.members().length === 1, 'the ring without it', 2000);
+	assert.deepEqual(new Set(await a.owners(200)), new Set([b.member]));
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	await sleep(300);
+	assert.ok(!b.texts.some((text) => text.startsWith('granted')));
+	a.tell(`release ${sheet}`);
+	await b.granted(sheet, 1000);
+	await stop(a, b);
+});
+
+test('a create whose answer is lost is found again, not made twice', async () => {
+	const proxy = await Proxy.start();
+	const [a] = await start(1, { target: proxy.address });
+	const b = new Probe('zookeeper', newName());
+	await b.next('ready');
+	await sleep(200);
+	const before = await nodeCount();
+	for (let i = 0; i < 5; i++) {
+		const sheet = newSheet();
+		/* the parent exists, so that the one request is the lock's own node */
+		await b.acquire(sheet);
+		proxy.cutNext = true;
+		a.tell(`acquire ${sheet}`);
+		await a.next('suspended');
+		await a.next('resumed', sessionMs);
+		b.tell(`release ${sheet}`);
+		const epoch = await a.granted(sheet);
+		proxy.cutNext = true;
+		a.tell(`release ${sheet}`);
+		await a.next('resumed', sessionMs);
+		assert.ok((await b.acquire(sheet, 2000)) > epoch, 'no orphan blocks the sheet');
+		b.tell(`release ${sheet}`);
+	}
+	assert.equal(proxy.cuts, 10);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await stop(a, b);
+	await proxy.stop();
+});
+
+test('random cuts under load: never two holders, nothing left behind, no sheet stuck', async () => {
+	const proxy = await Proxy.start();
+	const [a] = await start(1, { target: proxy.address, session: 6000 });
+	const b = new Probe('zookeeper', newName());
+	await b.next('ready');
+	await waitUntil(() => a.members().length === 2, 'both members');
+	const before = await nodeCount();
+	const sheets = Array.from({ length: 6 }, newSheet);
+	const epochs = new Map(sheets.map((sheet) => [sheet, 0]));
+	let running = true;
+	const cutter = (async () => {
+		while (running) {
+			await sleep(30 + Math.random() * 150);
+			if (Math.random() < 0.5) proxy.cutAll();
+			else proxy.cutNext = true;
+		}
+	})();
+	await Promise.all(
+		[a, b].flatMap((probe) =>
+			sheets.map(async (sheet) => {
+				for (let i = 0; i < 12; i++) {
+					probe.tell(`acquire ${sheet}`);
+					const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
+					const epoch = await waitUntil(() => {
+						const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
+						return all.length > i && Number(all[i][1]);
+					}, () => `grant ${i} of sheet ${sheet} to ${probe.member}\n${probe.texts.slice(-20).join('\n')}`, 30000, 5);
+					assert.ok(epoch > epochs.get(sheet), `sheet ${sheet}: ${epoch} after ${epochs.get(sheet)}`);
+					epochs.set(sheet, epoch);
+					probe.tell(`release ${sheet}`);
+				}
+			}),
+		),
+	);
+	running = false;
+	proxy.cutNext = false;
+	await cutter;
+	assert.ok(!a.texts.some((text) => text.startsWith('lost')), 'the session outlives every cut');
+	await waitUntil(async () => (await nodeCount()) === before, async () => `no node left behind: ${before}, now ${await nodeCount()}`, 8000);
+	await stop(a, b);
+	await proxy.stop();
+});
+
+test('gateways wait for a ZooKeeper that is not there yet', async () => {
+	await zookeeper.zookeeper.kill();
+	const early = new Probe('zookeeper', newName(), { root: '/another/root' });
+	await sleep(500);
+	assert.deepEqual(early.texts, []);
+	await zookeeper.startZookeeper();
+	await early.next('ready', 10000);
+	await early.close();
+	const never = new Probe('zookeeper', newName(), { target: '127.0.0.1:1' });
+	await sleep(100);
+	await never.close();
+});
