@@ -139,7 +139,7 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	uint32 kept, nstaged;
 	bytea *data;
 
-	(void) writer_base(ws);
+	writer_prepare(ws, call->edits, call->nedits);
 	staged = MemoryContextAllocHuge(ws->context, sizeof(StagedEdit) * Max(call->nedits, 1));
 	meta = ws->meta;
 	kept = append_select(ws, call, &meta, staged, &nstaged);

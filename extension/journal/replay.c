@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "replay.h"
 #include "storage.h"
+#include "utils/hsearch.h"
 #include "timeconv.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -224,6 +225,85 @@ replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, 
 	else if ((*grid = grid_create(allocator, 1, 1)) == NULL)
 		return false;
 	return replay_batches_into(sheet_id, seq, snapshot, allocator, *grid);
+}
+
+/* ---- some tiles only ---- */
+
+/* The newest version with seq <= until. */
+static bool
+replay_find_version_at(int64 sheet_id, int64 until, Snapshot snapshot, ReplayVersion *version)
+{
+	bool found = replay_find_version(sheet_id, REPLAY_NEWEST, snapshot, version);
+
+	while (found && version->seq > until)
+		found = replay_find_version(sheet_id, version->cid - 1, snapshot, version);
+	return found;
+}
+
+static void
+replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapshot snapshot,
+					   const GridAllocator *allocator, Grid *grid)
+{
+	StorageScan scan;
+	StorageKey keys[4] = {replay_key(1, BTEqualStrategyNumber, sheet_id),
+						  {2, BTEqualStrategyNumber, true, tile->row},
+						  {3, BTEqualStrategyNumber, true, tile->col},
+						  replay_key(4, BTLessEqualStrategyNumber, cid)};
+
+	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, keys, 4);
+	if (storage_scan_next(&scan, BackwardScanDirection))
+	{
+		bool copy;
+		struct varlena *bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
+
+		(void) replay_bytes_into(grid, allocator, bytes, sheet_id, "a tile of version", cid);
+		if (copy)
+			pfree(bytes);
+	}
+	storage_scan_end(&scan);
+}
+
+typedef struct TileFilter
+{
+	HTAB *tiles;
+	const GridAllocator *allocator;
+	Grid *grid;
+} TileFilter;
+
+static void
+replay_filter_edit(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	TileFilter *filter = arg;
+	ReplayTile tile = replay_tile_of(edit->row, edit->col);
+
+	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE && edit->kind != EDIT_RESIZE)
+		return;
+	if (edit->kind != EDIT_RESIZE && hash_search(filter->tiles, &tile, HASH_FIND, NULL) != NULL)
+		(void) replay_edit_into(filter->grid, filter->allocator, edit);
+	else
+		grid_resize(filter->grid, edit->row + 1, edit->col + 1);
+}
+
+void
+replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
+				 HTAB *tiles)
+{
+	TileFilter filter = {tiles, allocator, grid};
+	ReplayVersion version = {0};
+
+	if (replay_find_version_at(sheet_id, until, snapshot, &version))
+	{
+		HASH_SEQ_STATUS status;
+		ReplayTile *tile;
+
+		grid_resize(grid, version.rows, version.cols);
+		hash_seq_init(&status, tiles);
+		while ((tile = hash_seq_search(&status)) != NULL)
+			replay_add_stored_tile(sheet_id, version.cid, tile, snapshot, allocator, grid);
+	}
+	else
+		version.seq = 0;
+	replay_edits(sheet_id, version.seq, until, snapshot, replay_filter_edit, &filter);
 }
 
 /* ---- the log ---- */

@@ -46,6 +46,24 @@ extern bool replay_version(int64 sheet_id, const ReplayVersion *version, Snapsho
 /* The cells that the snapshot sees: newest version plus the batches after it. */
 extern bool replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq);
 
+/* A set of tiles, for HTABs. */
+typedef struct ReplayTile
+{
+	uint32 row, col; /* numbers of tiles */
+} ReplayTile;
+static inline ReplayTile
+replay_tile_of(uint32 row, uint32 col)
+{
+	return (ReplayTile){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
+}
+/*
+ * Adds tiles (an HTAB of ReplayTile) as they were at seq `until` to a grid that does not hold them yet; its extent
+ * becomes the whole sheet's. The allocator must not fail.
+ */
+struct HTAB;
+extern void replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
+							 struct HTAB *tiles);
+
 /* Calls fn for each edit stored in batches with seq after `since` and up to `until`, in their order. */
 typedef void (*ReplayEditFn)(void *arg, int64 seq, int64 at /* Unix microseconds */, const Edit *edit);
 extern void replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, ReplayEditFn fn, void *arg);

@@ -63,7 +63,7 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	if (ws->meta.lid != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
-	(void) writer_base(ws);
+	writer_prepare(ws, NULL, 0);
 	(void) writer_begin_change(ws, 0);
 	ws->meta.lid = 1;
 	ws->meta.log_first_seq = 1;
@@ -202,13 +202,12 @@ static const Grid *
 version_present(WriterSheet *ws)
 {
 	GridAllocator allocator = journal_context_allocator();
-	const Grid *base = writer_base(ws);
 	Snapshot snapshot;
 	Grid *grid = NULL;
 	int64 seq;
 
 	if (!version_has_staged(ws))
-		return base;
+		return writer_base(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
 		elog(ERROR, "out of memory");
@@ -225,7 +224,6 @@ version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
 	AppendResult result;
 	HTAB *tiles;
 	Snapshot snapshot;
-	WriterChange *change;
 	int32 ntiles;
 
 	grid = version_present(ws);
@@ -236,13 +234,12 @@ version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
 		record.content = (EditText){label, strlen(label)};
 	version_append_one(ws, &record, epoch, &result);
 
-	change = writer_begin_change(ws, 0);
+	(void) writer_begin_change(ws, 0);
 	version_open_log(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
 	ntiles = version_store_tiles(ws, grid, tiles, cid);
 	version_store_checkpoint(ws, grid, cid, ntiles, uid, label);
 	ws->meta.lid = cid + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
-	(void) change;
 	hash_destroy(tiles);
 	CommandCounterIncrement();
 	return cid;

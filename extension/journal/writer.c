@@ -21,6 +21,7 @@
 #include "sheetmeta.h"
 #include "storage.h"
 #include "storage/lock.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "writer.h"
@@ -122,6 +123,7 @@ writer_learn(WriterSheet *ws)
 	else if (ws->meta.epoch_round != pg_atomic_read_u64(&CacheState->epoch_round))
 		sheetmeta_load_epoch(ws->sheet_id, &ws->meta);
 	ws->learned = true;
+	ws->base_seq = ws->meta.last_seq;
 }
 
 static void
@@ -191,6 +193,8 @@ writer_require_live(WriterSheet *ws)
 		replay_corrupted(ws->sheet_id, "it has no log", 1, EDIT_OK);
 }
 
+static const Grid *writer_shared_grid(WriterSheet *ws);
+
 void
 writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 {
@@ -207,7 +211,8 @@ writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 						errdetail("The owner is \"%s\" with epoch " INT64_FORMAT ".", current, ws->meta.epoch),
 						errhint("Give the sheet up, and send its editors to the owner.")));
 	}
-	(void) writer_base(ws); /* a claim loads the sheet, while it still can be */
+	if (ws->entry != NULL && ws->base == NULL)
+		(void) writer_shared_grid(ws); /* while it still can be loaded */
 	(void) writer_begin_change(ws, ws->origin);
 	sheetmeta_store_epoch(ws->sheet_id, epoch, holder);
 	ws->meta.epoch = epoch;
@@ -251,22 +256,6 @@ writer_has_shared_grid(WriterSheet *ws)
 	return there;
 }
 
-static void
-writer_load_base(WriterSheet *ws)
-{
-	MemoryContext old = MemoryContextSwitchTo(ws->context);
-	GridAllocator allocator = journal_context_allocator();
-	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	Grid *grid = NULL;
-	int64 seq;
-
-	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
-		elog(ERROR, "out of memory"); /* the allocator raises by itself */
-	UnregisterSnapshot(snapshot);
-	MemoryContextSwitchTo(old);
-	ws->base = grid;
-}
-
 /* The entry's grid, loaded when it is not there; NULL when it cannot be. A load that is under way is waited for; it
  * ends, since readers wait for nobody in it. */
 static const Grid *
@@ -289,29 +278,117 @@ writer_shared_grid(WriterSheet *ws)
 	return entry->grid;
 }
 
+static void
+writer_learn_extent(WriterSheet *ws, const Grid *grid)
+{
+	if (ws->meta.rows != 0)
+		return;
+	ws->meta.rows = grid_rows(grid);
+	ws->meta.cols = grid_cols(grid);
+}
+
+static HTAB *
+writer_make_tiles(MemoryContext context)
+{
+	HASHCTL info = {.keysize = sizeof(ReplayTile), .entrysize = sizeof(ReplayTile), .hcxt = context};
+
+	return hash_create("pg_sheet tiles", 32, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
 /*
- * Asked for before the first edit is appended: later the storage would show own edits too, also those that ROLLBACK TO
- * takes back.
+ * Tiles of the state before own changes, into our own memory: for a sheet that the cache has no room for, an edit reads
+ * the tiles that it touches, and the log since the last version. Own edits and those that ROLLBACK TO took back have
+ * higher seqs, so this can be done at any time.
  */
+static void
+writer_load_tiles(WriterSheet *ws, HTAB *tiles)
+{
+	MemoryContext old = MemoryContextSwitchTo(ws->context);
+	GridAllocator allocator = journal_context_allocator();
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+
+	if (ws->base == NULL)
+	{
+		ws->base_tiles = writer_make_tiles(ws->context);
+		ws->base = grid_create(&allocator, 1, 1);
+	}
+	replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles);
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+writer_load_base(WriterSheet *ws)
+{
+	MemoryContext old = MemoryContextSwitchTo(ws->context);
+	GridAllocator allocator = journal_context_allocator();
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	Grid *grid = NULL;
+	int64 seq;
+
+	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
+		elog(ERROR, "out of memory"); /* the allocator raises by itself */
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	ws->base = grid;
+	ws->base_tiles = NULL;
+}
+
+/* After an error in between, the next attempt loads the same tiles again, over what is there. */
+static void
+writer_add_tiles(WriterSheet *ws, HTAB *missing)
+{
+	HASH_SEQ_STATUS status;
+	ReplayTile *tile;
+
+	if (ws->base != NULL && hash_get_num_entries(missing) == 0)
+		return;
+	writer_load_tiles(ws, missing);
+	hash_seq_init(&status, missing);
+	while ((tile = hash_seq_search(&status)) != NULL)
+		(void) hash_search(ws->base_tiles, tile, HASH_ENTER, NULL);
+	writer_learn_extent(ws, ws->base);
+}
+
+void
+writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits)
+{
+	const Grid *shared = NULL;
+	HTAB *missing;
+
+	if (ws->base == NULL && ws->entry != NULL)
+		shared = writer_shared_grid(ws);
+	if (shared != NULL || (ws->base != NULL && ws->base_tiles == NULL))
+	{
+		writer_learn_extent(ws, shared != NULL ? shared : ws->base);
+		return;
+	}
+	missing = writer_make_tiles(CurrentMemoryContext);
+	for (uint32 i = 0; i < nedits; i++)
+	{
+		ReplayTile tile = replay_tile_of(edits[i].row, edits[i].col);
+
+		if ((edits[i].kind == EDIT_SET || edits[i].kind == EDIT_STYLE) &&
+			(ws->base_tiles == NULL || hash_search(ws->base_tiles, &tile, HASH_FIND, NULL) == NULL))
+			(void) hash_search(missing, &tile, HASH_ENTER, NULL);
+	}
+	writer_add_tiles(ws, missing);
+	hash_destroy(missing);
+}
+
+/* The whole of it, for versions. */
 const Grid *
 writer_base(WriterSheet *ws)
 {
 	const Grid *grid = NULL;
 
-	if (ws->base != NULL)
-		return ws->base;
-	if (ws->entry != NULL)
+	if (ws->base == NULL && ws->entry != NULL)
 		grid = writer_shared_grid(ws);
-	if (grid == NULL)
-	{
+	if (grid == NULL && (ws->base == NULL || ws->base_tiles != NULL))
 		writer_load_base(ws);
+	if (grid == NULL)
 		grid = ws->base;
-	}
-	if (ws->meta.rows == 0)
-	{
-		ws->meta.rows = grid_rows(grid);
-		ws->meta.cols = grid_cols(grid);
-	}
+	writer_learn_extent(ws, grid);
 	return grid;
 }
 
@@ -365,7 +442,7 @@ writer_lookup(WriterSheet *ws, uint32 row, uint32 col, EditText *content, EditTe
 		*style = cell->style;
 		return;
 	}
-	if (!grid_get(writer_base(ws), row, col, &held))
+	if (!grid_get(ws->base != NULL ? ws->base : ws->entry->grid, row, col, &held))
 		held.content = held.style = "", held.content_len = held.style_len = 0;
 	*content = cell != NULL && cell->content.data != NULL ? cell->content : (EditText){held.content, held.content_len};
 	*style = cell != NULL && cell->style.data != NULL ? cell->style : (EditText){held.style, held.style_len};

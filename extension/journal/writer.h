@@ -38,7 +38,9 @@ typedef struct WriterSheet
 	uint64 fxid;				  /* 0 until the first change */
 	CacheMeta meta;				  /* the present, own changes included */
 	dlist_head changes;			  /* oldest first */
-	Grid *base;					  /* own copy of the state before own changes, when the entry has no grid */
+	int64 base_seq;				  /* the state before own changes */
+	Grid *base;					  /* own copy of it, when the entry has no grid ... */
+	struct HTAB *base_tiles;	  /* ... of these tiles (ReplayTile) only, unless NULL */
 	struct pending_hash *pending; /* cells changed by own changes; NULL: not built */
 	bool learned;				  /* meta was found out by a look that no error ended */
 	bool forget;				  /* drop the entry's knowledge at commit */
@@ -74,8 +76,10 @@ extern void writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 extern void writer_reset_epochs(void);
 /* At commit, drops what shared memory knows of the sheet. */
 extern void writer_forget(WriterSheet *ws);
-/* The grid as it was before own changes; NULL never. Ask before the first edit is appended. */
+/* The whole grid as it was before own changes; NULL never. */
 extern const Grid *writer_base(WriterSheet *ws);
+/* Makes sure that the cells of these edits can be looked up, and that meta knows the extent. */
+extern void writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits);
 /* What a cell holds now, own changes included. */
 extern void writer_lookup(WriterSheet *ws, uint32 row, uint32 col, EditText *content, EditText *style);
 /* Remembers an edit that is about to be staged, for lookups of later edits. */
