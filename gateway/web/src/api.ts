@@ -33,9 +33,18 @@ function noteGateways(urls: string[]): void {
 	sessionStorage.setItem(membersKey, JSON.stringify(all));
 }
 
+const refusals = new Map<number, number>([
+	[401, Msg.InvalidToken],
+	[403, Msg.NoPermission],
+	[404, Msg.NoSheet],
+]);
+
 async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
 	const response = await fetch(base + path, { ...init, signal: AbortSignal.timeout(timeoutMs), credentials: 'omit', cache: 'no-store' });
 	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
+	// v1 answers refusals with 200; the routes of v2 with HTTP's codes.
+	const refusal = refusals.get(response.status);
+	if (refusal !== undefined) throw new ApiError(refusal);
 	return (await response.json()) as unknown;
 }
 
@@ -47,6 +56,7 @@ async function tryGateways(bases: string[], path: string, init: RequestInit, aga
 			return await request(base, path, init);
 		} catch (error) {
 			problem = error;
+			if (error instanceof ApiError && error.msg !== null) break;
 			const mayHaveArrived = !(error instanceof TypeError);
 			if (mayHaveArrived && !again) break;
 		}
@@ -114,8 +124,22 @@ export async function findSheet(token: string, fid: number): Promise<Route> {
 	const bean = value as { success?: unknown; msg?: unknown };
 	if (bean && bean.success === false && typeof bean.msg === 'number') throw new ApiError(bean.msg);
 	const route = parseRoute(value);
-	noteGateways([route.http, ...route.members]);
-	return route;
+	const http = reachable(route.http);
+	noteGateways([http, ...route.members]);
+	return { ...route, http, ws: reachable(route.ws) };
+}
+
+const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+
+/**
+ * The address of a gateway as this page can use it: encrypted when the page is, and with the page's own name of the
+ * machine when both are the same machine (to a browser, localhost and 127.0.0.1 are strangers).
+ */
+function reachable(address: string): string {
+	const url = new URL(address);
+	if (location.protocol === 'https:') url.protocol = url.protocol.startsWith('ws') ? 'wss:' : 'https:';
+	if (loopback.test(url.hostname) && loopback.test(location.hostname)) url.hostname = location.hostname;
+	return url.href.replace(/\/$/, '');
 }
 
 /** Where the socket of a sheet is: the gateway's own word, asked by v1's `query=1`; a refusal is an ApiError. */
@@ -125,7 +149,7 @@ export async function findSocket(token: string, fid: number): Promise<string> {
 	const answer = parseAnswer(await request(http, `/sheetws?${query}&query=1`, {}));
 	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
 	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
-	const url = new URL(elsewhere ?? ws);
+	const url = new URL(elsewhere ? reachable(elsewhere) : ws);
 	return `${url.protocol}//${url.host}/sheetws?${query}&nack=1&styles=1`;
 }
 
