@@ -62,6 +62,12 @@ coord_is_member(const Coord *coord, const char *name)
 	return false;
 }
 
+const char *
+coord_member_name(const Coord *coord, int index)
+{
+	return index >= 0 && index < coord->member_count ? coord->members[index].name : NULL;
+}
+
 static void
 free_members(RingMember *members, int count)
 {

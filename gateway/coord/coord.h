@@ -64,6 +64,8 @@ extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
 /* Is this "host:port" a member now? For the Origin allow-list. */
 extern bool coord_is_member(const Coord *coord, const char *name);
+/* The members by name, from 0; NULL past the last. Valid until the next turn of the loop. */
+extern const char *coord_member_name(const Coord *coord, int index);
 
 /* Ask for the sheet's lock; answered by granted, perhaps after waiting. Asking for a held lock again is an error of the
  * caller. */

@@ -48,6 +48,7 @@ join_cleanup(Room *room)
 	room->mark_count = 0;
 	room->snapshot_ready = false;
 	buf_free(&room->snapshot);
+	buf_free(&room->snapshot_styles);
 }
 
 void
@@ -65,9 +66,23 @@ room_note_mark(Room *room)
 	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
 }
 
-/* The cells as v1 tells them: every cell of the rectangle, row by row. False when the bytes do not decode. */
+/* A cell's style, for clients that ask for more than v1 has. */
+static void
+snapshot_put_style(Buf *to, const Edit *edit)
+{
+	if (edit->style.len == 0 || edit->style.data[0] != '{')
+		return;
+	buf_printf(to, "%s{\"row\":%u,\"col\":%u,\"info\":", to->len > 0 ? "," : "", edit->row, edit->col);
+	buf_put(to, edit->style.data, edit->style.len);
+	buf_puts(to, "}");
+}
+
+/*
+ * The cells as v1 tells them: every cell of the rectangle, row by row; beside them the styles of those that have one.
+ * False when the bytes do not decode.
+ */
 static bool
-snapshot_put_content(Buf *to, uint32_t rows, uint32_t cols, const char *cells, size_t len)
+snapshot_put_content(Buf *to, Buf *styles, uint32_t rows, uint32_t cols, const char *cells, size_t len)
 {
 	uint64_t total = (uint64_t) rows * cols;
 	uint64_t next = 0;
@@ -91,6 +106,7 @@ snapshot_put_content(Buf *to, uint32_t rows, uint32_t cols, const char *cells, s
 			if (next++ > 0)
 				buf_put(to, ",", 1);
 			buf_put_json(to, edit.content.data, edit.content.len);
+			snapshot_put_style(styles, &edit);
 		}
 		if (error != EDIT_END)
 			return false;
@@ -159,6 +175,13 @@ join_admit(Room *room, Session *session, uint64_t position)
 	buf_put(&payload, room->snapshot.data, room->snapshot.len);
 	buf_puts(&payload, ",");
 	join_put_locks(&payload, room);
+	if (session->nack)
+	{
+		buf_puts(&payload, ",\"styles\":[");
+		if (room->snapshot_styles.len > 0)
+			buf_put(&payload, room->snapshot_styles.data, room->snapshot_styles.len);
+		buf_puts(&payload, "]");
+	}
 	buf_puts(&payload, "}}");
 	session_send(session, payload.data, payload.len);
 	buf_free(&payload);
@@ -218,8 +241,10 @@ join_take(Room *room, const PGresult *res)
 	}
 	room->snapshot_seq = result_int64(res, 0);
 	room->snapshot.len = 0;
+	room->snapshot_styles.len = 0;
 	buf_printf(&room->snapshot, "\"columns\":%u,", cols);
-	if (!snapshot_put_content(&room->snapshot, rows, cols, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
+	if (!snapshot_put_content(&room->snapshot, &room->snapshot_styles, rows, cols, PQgetvalue(res, 0, 3),
+							  (size_t) PQgetlength(res, 0, 3)))
 	{
 		join_close_all(room, CLOSE_ERROR, "the sheet's cells cannot be read");
 		return;

@@ -93,6 +93,7 @@ typedef struct Room
 	bool snapshot_ready;	 /* content is there, and waits for the stream to reach its seq */
 	int64_t snapshot_seq;
 	Buf snapshot;			 /* `"columns":n,"content":[...]` */
+	Buf snapshot_styles;	 /* `{"row":r,"col":c,"info":{...}},...` */
 	FanoutCursor join_start; /* keeps the stream from the first joiner's time on */
 	RoomMark *marks;
 	size_t mark_count, mark_size;

@@ -142,7 +142,10 @@ function reachable(address: string): string {
 	return url.href.replace(/\/$/, '');
 }
 
-/** Where the socket of a sheet is: the gateway's own word, asked by v1's `query=1`; a refusal is an ApiError. */
+/**
+ * Where the socket of a sheet is: the gateway's own word, asked by v1's `query=1`; a refusal is an ApiError. `nack=1` asks for
+ * refusals of edits and for the styles of cells, which v1 has not.
+ */
 export async function findSocket(token: string, fid: number): Promise<string> {
 	const { http, ws } = await findSheet(token, fid);
 	const query = `token=${encodeURIComponent(token)}&fid=${fid}`;
@@ -150,7 +153,7 @@ export async function findSocket(token: string, fid: number): Promise<string> {
 	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
 	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
 	const url = new URL(elsewhere ? reachable(elsewhere) : ws);
-	return `${url.protocol}//${url.host}/sheetws?${query}&nack=1&styles=1`;
+	return `${url.protocol}//${url.host}/sheetws?${query}&nack=1`;
 }
 
 /** The routes of one sheet, sent to the gateway that has it. */

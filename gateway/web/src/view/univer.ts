@@ -147,10 +147,13 @@ export class UniverView implements SheetView {
 		this.sheet.getCellMatrix().forValue((row, col) => {
 			if (at(row, col) === '') compare(row, col);
 		});
-		const styles = new Map(content.styles.map((style) => [`${style.row},${style.col}`, style.info]));
-		for (const edit of edits) {
-			const info = styles.get(`${edit.row},${edit.col}`);
-			if (info !== undefined) edit.info = info;
+		const byPlace = new Map(edits.map((edit) => [`${edit.row},${edit.col}`, edit]));
+		for (const { row, col, info } of content.styles) {
+			const edit = byPlace.get(`${row},${col}`);
+			if (edit) edit.info = info;
+			else if (!own.has(`${row},${col}`) && JSON.stringify(this.styleOf(this.sheet.getCellRaw(row, col)) ?? {}) !== JSON.stringify(info)) {
+				edits.push({ row, col, content: at(row, col), info });
+			}
 		}
 		this.apply([...edits, ...overlay]);
 	}
