@@ -1,0 +1,279 @@
+/*
+ * test_codec.c - the edit codec: what is written is read, every truncation is told, and no bytes whatever make the
+ * reader look beyond them (each attempt reads a heap block of exactly its size, under AddressSanitizer).
+ */
+#include "edit_codec.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t random_state = 2463534242ULL;
+
+static uint64_t
+random_next(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 2685821657736338717ULL;
+}
+
+/* Small and large numbers alike: a random number of low bits. */
+static uint64_t
+random_number(int bits)
+{
+	return random_next() >> (63 - (random_next() >> 32) % (uint64_t) bits);
+}
+
+static bool
+texts_equal(EditText a, EditText b)
+{
+	return (a.data == NULL) == (b.data == NULL) && a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static bool
+edits_equal(const Edit *a, const Edit *b)
+{
+	return a->kind == b->kind && a->uid == b->uid && a->row == b->row && a->col == b->col &&
+		   texts_equal(a->content, b->content) && texts_equal(a->style, b->style) && texts_equal(a->old, b->old);
+}
+
+/* Reads everything; how the stream ended. Touches every byte that an edit points to. */
+static EditError
+stream_read(const void *data, size_t len, uint32_t *edits)
+{
+	volatile uint8_t sink = 0;
+	EditReader reader;
+	EditBatch batch;
+	EditError error;
+	Edit edit;
+
+	*edits = 0;
+	edit_reader_init(&reader, data, len);
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+		{
+			EditText texts[] = {edit.content, edit.style, edit.old};
+
+			for (int t = 0; t < 3; t++)
+			{
+				for (uint32_t i = 0; i < texts[t].len; i++)
+					sink ^= (uint8_t) texts[t].data[i];
+			}
+			++*edits;
+		}
+		if (error != EDIT_END)
+			return error;
+	}
+	return error;
+}
+
+/* The same from a heap block without a byte to spare. */
+static EditError
+stream_read_tight(const uint8_t *data, size_t len, uint32_t *edits)
+{
+	uint8_t *copy = malloc(len > 0 ? len : 1);
+	EditError error;
+
+	if (len > 0)
+		memcpy(copy, data, len);
+	error = stream_read(copy, len, edits);
+	free(copy);
+	return error;
+}
+
+#define EDITS 40
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+static EditText
+random_text(bool may_lack)
+{
+	if (may_lack && random_next() % 2 == 0)
+		return (EditText){NULL, 0};
+	return (EditText){letters, (uint32_t) (random_next() >> 40) % sizeof(letters)};
+}
+
+static Edit
+random_edit(const Edit *before)
+{
+	Edit edit = {.kind = (EditKind) (1 + (random_next() >> 40) % 5),
+				 .uid = random_number(64),
+				 .row = (uint32_t) random_number(32),
+				 .col = (uint32_t) random_number(32)};
+
+	if (random_next() % 2 == 0)
+		edit.uid = before->uid;
+	if (random_next() % 2 == 0)
+		edit.row = before->row;
+	edit.content = random_text(false);
+	edit.style = random_text(true);
+	edit.old = random_text(true);
+	return edit;
+}
+
+/* Two batches of random edits into buf; the bytes used. */
+static size_t
+stream_write(uint8_t *buf, EditBatch batches[2], Edit edits[2][EDITS], bool *sizes_right)
+{
+	uint8_t *to = buf;
+
+	for (int b = 0; b < 2; b++)
+	{
+		EditWriter writer;
+		Edit before = {.uid = 0, .row = 0};
+
+		batches[b] = (EditBatch){random_number(64), random_number(64), (uint32_t) (random_next() >> 40) % (EDITS + 1)};
+		edit_write_batch(&writer, to, &batches[b]);
+		*sizes_right &= (size_t) (writer.pos - to) == edit_batch_head_size(&batches[b]);
+		*sizes_right &= edit_batch_head_size(&batches[b]) <= EDIT_BATCH_HEAD_MAX;
+		for (uint32_t i = 0; i < batches[b].count; i++)
+		{
+			uint8_t *start = writer.pos;
+
+			before = edits[b][i] = random_edit(&before);
+			edit_write(&writer, &edits[b][i]);
+			*sizes_right &= (size_t) (writer.pos - start) <= edit_size_bound(&edits[b][i]);
+		}
+		to = writer.pos;
+	}
+	return (size_t) (to - buf);
+}
+
+static bool
+stream_equals(const uint8_t *data, size_t len, const EditBatch batches[2], Edit edits[2][EDITS])
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	for (int b = 0; b < 2; b++)
+	{
+		if (edit_read_batch(&reader, &batch) != EDIT_OK || batch.first_seq != batches[b].first_seq ||
+			batch.at != batches[b].at || batch.count != batches[b].count)
+			return false;
+		for (uint32_t i = 0; i < batch.count; i++)
+		{
+			if (edit_read(&reader, &edit) != EDIT_OK || !edits_equal(&edit, &edits[b][i]))
+				return false;
+		}
+		if (edit_read(&reader, &edit) != EDIT_END)
+			return false;
+	}
+	return edit_read_batch(&reader, &batch) == EDIT_END;
+}
+
+static void
+test_round_trip(void)
+{
+	static uint8_t buf[1 << 16];
+	EditBatch batches[2];
+	Edit edits[2][EDITS];
+	bool equal = true, sizes = true, told = true;
+
+	for (int round = 0; round < 300; round++)
+	{
+		size_t len = stream_write(buf, batches, edits, &sizes);
+		uint32_t all = batches[0].count + batches[1].count;
+		size_t first_ends = 0;
+
+		equal &= stream_equals(buf, len, batches, edits);
+		if (round >= 20)
+			continue;
+		/* A cut is legal only between the batches. */
+		for (size_t cut = 1; cut < len; cut++)
+		{
+			uint32_t seen;
+			EditError error = stream_read_tight(buf, cut, &seen);
+
+			if (error == EDIT_END && first_ends == 0 && seen == batches[0].count)
+				first_ends = cut;
+			else
+				told &= error == EDIT_TRUNCATED && seen <= all;
+		}
+		told &= first_ends > 0;
+	}
+	TAP_OK(equal, "300 random streams are read as they were written");
+	TAP_OK(sizes, "no edit and no head takes more bytes than its bound");
+	TAP_OK(told, "every truncation inside a batch is told as one");
+}
+
+static void
+test_random_bytes(void)
+{
+	static uint8_t buf[1 << 16];
+	EditBatch batches[2];
+	Edit edits[2][EDITS];
+	bool sizes = true, known = true;
+	uint32_t seen;
+
+	for (int round = 0; round < 100000; round++)
+	{
+		size_t len = (size_t) (random_next() >> 40) % 64;
+
+		for (size_t i = 0; i < len; i++)
+			buf[i] = (uint8_t) (random_next() >> 33);
+		if (len > 0 && round % 4 > 0)
+			buf[0] = EDIT_CODEC_VERSION;
+		known &= stream_read_tight(buf, len, &seen) <= EDIT_TOO_MANY;
+	}
+	TAP_OK(known, "100000 random byte strings are read or refused within their bounds");
+	for (int round = 0; round < 20000; round++)
+	{
+		size_t len = stream_write(buf, batches, edits, &sizes);
+
+		for (int i = 0; i < 3; i++)
+			buf[(random_next() >> 33) % len] ^= (uint8_t) (1 << (random_next() >> 33) % 8);
+		known &= stream_read_tight(buf, len, &seen) <= EDIT_TOO_MANY;
+	}
+	TAP_OK(known, "20000 streams with flipped bits as well");
+}
+
+static EditError
+read_bytes(const char *bytes, size_t len)
+{
+	uint32_t seen;
+
+	return stream_read_tight((const uint8_t *) bytes, len, &seen);
+}
+
+#define READ(literal) read_bytes(literal, sizeof(literal) - 1)
+
+static void
+test_refusals(void)
+{
+	bool words = true;
+
+	TAP_OK(READ("") == EDIT_END, "nothing is an empty stream");
+	TAP_OK(READ("\x02\0\0\0") == EDIT_BAD_VERSION, "another version");
+	TAP_OK(READ("\x01\0\0\x01\x00\0\0\0\0") == EDIT_BAD_KIND, "kind 0");
+	TAP_OK(READ("\x01\0\0\x01\x06\0\0\0\0") == EDIT_BAD_KIND, "kind 6");
+	TAP_OK(READ("\x01\0\0\x01\x01\0\x80\x80\x80\x80\x10\0\0") == EDIT_BAD_NUMBER, "a row of 2^32");
+	TAP_OK(READ("\x01\0\0\x01\x01\0\xff\xff\xff\xff\x0f\0\0") == EDIT_END, "a row of 2^32 - 1 is a number");
+	TAP_OK(READ("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0") == EDIT_END, "2^64 - 1 is a number");
+	TAP_OK(READ("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\0\0") == EDIT_BAD_NUMBER, "2^64 is not");
+	TAP_OK(READ("\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00\0\0") == EDIT_BAD_NUMBER, "a number of 11 bytes");
+	TAP_OK(READ("\x01\0\0\x80\x80\x04") == EDIT_TRUNCATED, "65536 edits are announced and missing");
+	TAP_OK(READ("\x01\0\0\x81\x80\x04") == EDIT_TOO_MANY, "65537 edits are too many");
+	TAP_OK(READ("\x01\0\0\x01\x01\0\0\0\xff\xff\xff\xff\x0f"
+				"abc") == EDIT_TRUNCATED,
+		   "a length of 4 GB with three bytes behind");
+	for (int error = EDIT_OK; error <= EDIT_TOO_MANY; error++)
+	{
+		for (int other = EDIT_OK; other < error; other++)
+			words &= strcmp(edit_error_text((EditError) error), edit_error_text((EditError) other)) != 0;
+	}
+	TAP_OK(words, "each error has words of its own");
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_random_bytes();
+	test_refusals();
+	return tap_done();
+}

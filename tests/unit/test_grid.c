@@ -1,0 +1,483 @@
+/*
+ * test_grid.c - the cell grid against a plain array of all cells, with an allocator that counts every byte and fails
+ * at random: whatever fails, readers see what they saw, and reserved edits always fit.
+ */
+#include "edit_codec.h"
+#include "grid.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- an allocator that counts and fails ---- */
+
+typedef struct Meter
+{
+	size_t bytes;
+	uint64_t calls;
+	int fail_percent;
+	bool frozen; /* nothing may be asked of it */
+	bool touched;
+} Meter;
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint32_t
+random_below(uint32_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t) (random_state >> 20) % limit;
+}
+
+static void *
+meter_alloc(void *ctx, size_t size)
+{
+	Meter *meter = ctx;
+	void *memory;
+
+	meter->touched |= meter->frozen;
+	if (meter->fail_percent > 0 && random_below(100) < (uint32_t) meter->fail_percent)
+		return NULL;
+	memory = malloc(size);
+	memset(memory, 0xA5, size); /* nothing may rely on zeroes */
+	meter->bytes += size;
+	meter->calls++;
+	return memory;
+}
+
+static void
+meter_free(void *ctx, void *memory, size_t size)
+{
+	Meter *meter = ctx;
+
+	meter->touched |= meter->frozen;
+	memset(memory, 0x5A, size); /* a wrong size or a late read is seen by the sanitizer or the comparison */
+	meter->bytes -= size;
+	free(memory);
+}
+
+static Meter meter;
+static const GridAllocator allocator = {meter_alloc, meter_free, &meter};
+
+/* ---- the oracle: every cell of a small window, with texts of its own ---- */
+
+#define ORACLE_ROWS 150
+#define ORACLE_COLS 40
+#define ORACLE_TEXT 6000
+
+typedef struct Text
+{
+	char *data;
+	uint32_t len;
+} Text;
+
+typedef struct Oracle
+{
+	Text content[ORACLE_ROWS][ORACLE_COLS];
+	Text style[ORACLE_ROWS][ORACLE_COLS];
+	uint32_t rows, cols;
+} Oracle;
+
+static Oracle oracle;
+
+static void
+text_set(Text *text, const char *data, uint32_t len)
+{
+	text->data = realloc(text->data, len + 1);
+	if (len > 0)
+		memcpy(text->data, data, len);
+	text->len = len;
+}
+
+static bool
+text_equals(const Text *text, const char *data, uint32_t len)
+{
+	return text->len == len && (len == 0 || memcmp(text->data, data, len) == 0);
+}
+
+static void
+oracle_clear(void)
+{
+	for (int r = 0; r < ORACLE_ROWS; r++)
+	{
+		for (int c = 0; c < ORACLE_COLS; c++)
+		{
+			free(oracle.content[r][c].data);
+			free(oracle.style[r][c].data);
+		}
+	}
+	memset(&oracle, 0, sizeof(oracle));
+	oracle.rows = oracle.cols = 1;
+}
+
+/* One edit, as it is reserved and later set. */
+typedef struct Change
+{
+	uint32_t row, col;
+	char *content, *style; /* NULL: kept */
+	uint32_t content_len, style_len;
+} Change;
+
+static char *
+random_text(uint32_t len)
+{
+	char *text = malloc(len + 1);
+
+	for (uint32_t i = 0; i < len; i++)
+		text[i] = (char) ('a' + random_below(26));
+	return text;
+}
+
+/* The window hot: few cells, so that a cell is written again and again. */
+static Change
+random_change(bool hot)
+{
+	Change change = {random_below(hot ? 3 : ORACLE_ROWS), random_below(hot ? 3 : ORACLE_COLS), NULL, NULL, 0, 0};
+	uint32_t kind = random_below(10);
+
+	if (kind < 8)
+	{
+		change.content_len = random_below(12) == 0	? random_below(ORACLE_TEXT)
+							 : random_below(4) == 0 ? 0
+													: random_below(20);
+		change.content = random_text(change.content_len);
+	}
+	if (kind >= 6)
+	{
+		/* Few different styles, and now and then one of its own. */
+		change.style_len = random_below(4) == 0 ? 0 : random_below(5) == 0 ? random_below(300) : 1;
+		change.style = random_text(change.style_len);
+		if (change.style_len == 1)
+			change.style[0] = (char) ('A' + random_below(3));
+	}
+	return change;
+}
+
+static void
+change_free(Change *change)
+{
+	free(change->content);
+	free(change->style);
+}
+
+static void
+oracle_set(const Change *change)
+{
+	if (change->content != NULL)
+		text_set(&oracle.content[change->row][change->col], change->content, change->content_len);
+	if (change->style != NULL)
+		text_set(&oracle.style[change->row][change->col], change->style, change->style_len);
+	if (oracle.rows <= change->row)
+		oracle.rows = change->row + 1;
+	if (oracle.cols <= change->col)
+		oracle.cols = change->col + 1;
+}
+
+static bool
+oracle_present(uint32_t row, uint32_t col)
+{
+	return oracle.content[row][col].len > 0 || oracle.style[row][col].len > 0;
+}
+
+static bool
+cell_is_right(const GridCell *cell, uint32_t row, uint32_t col)
+{
+	return cell->row == row && cell->col == col &&
+		   text_equals(&oracle.content[row][col], cell->content, cell->content_len) &&
+		   text_equals(&oracle.style[row][col], cell->style, cell->style_len);
+}
+
+/* A scan of the rectangle gives exactly the oracle's cells, in order. */
+static bool
+scan_is_right(const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
+{
+	GridScan scan;
+	GridCell cell;
+
+	grid_scan_init(&scan, grid, row0, col0, row1, col1);
+	for (uint32_t row = row0; row <= row1 && row < ORACLE_ROWS; row++)
+	{
+		for (uint32_t col = col0; col <= col1 && col < ORACLE_COLS; col++)
+		{
+			if (oracle_present(row, col) && (!grid_scan_next(&scan, &cell) || !cell_is_right(&cell, row, col)))
+				return false;
+		}
+	}
+	return !grid_scan_next(&scan, &cell) && !grid_scan_next(&scan, &cell);
+}
+
+static bool
+grid_is_right(const Grid *grid)
+{
+	uint64_t cells = 0;
+	uint64_t in_tile[ORACLE_ROWS / GRID_TILE_ROWS + 1][ORACLE_COLS / GRID_TILE_COLS + 1] = {0};
+
+	for (uint32_t row = 0; row < ORACLE_ROWS; row++)
+	{
+		for (uint32_t col = 0; col < ORACLE_COLS; col++)
+		{
+			GridCell cell;
+			bool present = oracle_present(row, col);
+
+			if (grid_get(grid, row, col, &cell) != present || !cell_is_right(&cell, row, col))
+				return false;
+			cells += present;
+			in_tile[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] += present;
+		}
+	}
+	for (uint32_t row = 0; row <= ORACLE_ROWS / GRID_TILE_ROWS; row++)
+	{
+		for (uint32_t col = 0; col <= ORACLE_COLS / GRID_TILE_COLS; col++)
+		{
+			if (grid_tile_exists(grid, row, col) != (in_tile[row][col] > 0))
+				return false;
+		}
+	}
+	return cells == grid_cells(grid) && grid_rows(grid) == oracle.rows && grid_cols(grid) == oracle.cols &&
+		   grid_bytes(grid) == meter.bytes && scan_is_right(grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
+}
+
+/* ---- the tests ---- */
+
+#define BATCH_MAX 400
+
+/*
+ * Batches: n reserves, some of which fail, then all or a part of the sets in their order, or none, then the release.
+ * Between them the grid must equal the oracle, and no set may ask the allocator for anything.
+ */
+static void
+test_batches(int fail_percent, bool hot, int rounds)
+{
+	static Change changes[BATCH_MAX];
+	bool right = true;
+	bool unchanged = true;
+	uint64_t failures = 0;
+	Grid *grid;
+
+	oracle_clear();
+	meter.fail_percent = 0;
+	grid = grid_create(&allocator, 1, 1);
+	for (int round = 0; round < rounds && right && unchanged; round++)
+	{
+		uint32_t asked = 1 + random_below(random_below(4) == 0 ? BATCH_MAX : 10);
+		uint32_t count = 0;
+		uint32_t used;
+
+		meter.fail_percent = fail_percent;
+		for (uint32_t i = 0; i < asked; i++)
+		{
+			Change change = random_change(hot);
+
+			if (grid_reserve(&allocator, grid, change.row, change.col, change.content_len, change.style_len))
+				changes[count++] = change;
+			else
+			{
+				failures++;
+				change_free(&change);
+			}
+		}
+		meter.fail_percent = 0;
+		if (round % 8 == 0)
+			unchanged = grid_is_right(grid);
+		used = random_below(4) == 0 ? random_below(count + 1) : count;
+		meter.frozen = true;
+		for (uint32_t i = 0; i < used; i++)
+		{
+			const Change *change = &changes[i];
+
+			grid_set(grid, change->row, change->col, change->content, change->content_len, change->style,
+					 change->style_len);
+			oracle_set(change);
+		}
+		meter.frozen = false;
+		for (uint32_t i = 0; i < count; i++)
+			change_free(&changes[i]);
+		if (random_below(3) > 0 || used < count)
+			grid_release(&allocator, grid);
+		if (round % 8 == 0 || used < count)
+			right = grid_is_right(grid);
+	}
+	right = right && grid_is_right(grid);
+	TAP_OK(unchanged, "%s cells, %d %% failing: a reservation changes nothing that can be read", hot ? "hot" : "all",
+		   fail_percent);
+	TAP_OK(right, "%s cells, %d %% failing: the grid equals the oracle", hot ? "hot" : "all", fail_percent);
+	TAP_OK(!meter.touched, "%s cells, %d %% failing: no set asks the allocator", hot ? "hot" : "all", fail_percent);
+	TAP_OK((failures > 0) == (fail_percent > 0), "%llu reservations failed", (unsigned long long) failures);
+	grid_free(&allocator, grid);
+	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
+}
+
+static void
+test_scans(void)
+{
+	bool right = true;
+	Grid *grid = grid_create(&allocator, 1, 1);
+
+	oracle_clear();
+	for (int i = 0; i < 1500; i++)
+	{
+		Change change = random_change(false);
+
+		right &= grid_put(&allocator, grid, change.row, change.col, change.content, change.content_len, change.style,
+						  change.style_len);
+		oracle_set(&change);
+		change_free(&change);
+	}
+	for (int i = 0; i < 2000 && right; i++)
+	{
+		uint32_t row0 = random_below(ORACLE_ROWS + 10);
+		uint32_t col0 = random_below(ORACLE_COLS + 10);
+
+		right = scan_is_right(grid, row0, col0, row0 + random_below(ORACLE_ROWS), col0 + random_below(ORACLE_COLS));
+	}
+	TAP_OK(right, "2000 random rectangles are scanned as the oracle says");
+	grid_free(&allocator, grid);
+	oracle_clear();
+}
+
+static void
+test_extremes(void)
+{
+	static char big[SHEET_MAX_CONTENT_BYTES];
+	Grid *grid = grid_create(&allocator, 0, 0);
+	uint32_t rows[] = {0, 63, 64, 1000000, SHEET_MAX_ROWS - 1};
+	uint32_t cols[] = {0, 15, 16, SHEET_MAX_COLS - 1};
+	GridScan scan;
+	GridCell cell;
+	int seen = 0;
+	bool right = true;
+	size_t before;
+
+	TAP_OK(grid_rows(grid) == 1 && grid_cols(grid) == 1, "a grid has at least one cell");
+	for (int r = 4; r >= 0; r--)
+	{
+		for (int c = 3; c >= 0; c--)
+			right &= grid_put(&allocator, grid, rows[r], cols[c], "x", 1, NULL, 0);
+	}
+	TAP_OK(right && grid_cells(grid) == 20 && grid_rows(grid) == SHEET_MAX_ROWS && grid_cols(grid) == SHEET_MAX_COLS,
+		   "cells at the corners of the largest sheet");
+	TAP_OK(grid_bytes(grid) < 8192, "20 cells far apart take %zu bytes", grid_bytes(grid));
+	grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	for (; grid_scan_next(&scan, &cell); seen++)
+		right &= seen < 20 && cell.row == rows[seen / 4] && cell.col == cols[seen % 4];
+	TAP_OK(right && seen == 20, "they are scanned row by row");
+	grid_scan_init(&scan, grid, 65, 17, SHEET_MAX_ROWS - 2, SHEET_MAX_COLS - 2);
+	TAP_OK(!grid_scan_next(&scan, &cell), "a rectangle between them is empty");
+
+	memset(big, 'b', sizeof(big));
+	TAP_OK(grid_put(&allocator, grid, 5, 5, big, sizeof(big), NULL, 0) && grid_get(grid, 5, 5, &cell) &&
+			   cell.content_len == sizeof(big) && memcmp(cell.content, big, sizeof(big)) == 0,
+		   "the longest content of a cell fits");
+	before = grid_bytes(grid);
+	for (int i = 0; i < 200; i++)
+		right &= grid_put(&allocator, grid, 5, 5, "", 0, NULL, 0) &&
+				 grid_put(&allocator, grid, 5, 5, big, sizeof(big), NULL, 0);
+	TAP_OK(right && grid_bytes(grid) < 6 * before, "garbage of replaced contents is used again: %zu bytes, before %zu",
+		   grid_bytes(grid), before);
+	grid_free(&allocator, grid);
+}
+
+/* Every cell of a tile gets a style of its own, many times over: numbers of styles must not run out. */
+static void
+test_many_styles(void)
+{
+	Grid *grid = grid_create(&allocator, 1, 1);
+	bool right = true;
+	GridCell cell;
+	char style[32];
+
+	for (uint32_t i = 0; i < 60 * 1024 && right; i++)
+	{
+		int len = snprintf(style, sizeof(style), "{\"n\":%u}", i);
+
+		right = grid_put(&allocator, grid, i / 16 % 64, i % 16, NULL, 0, style, (uint32_t) len);
+	}
+	TAP_OK(right, "61440 different styles, one after another, in one tile");
+	for (uint32_t i = 59 * 1024; i < 60 * 1024 && right; i++)
+	{
+		int len = snprintf(style, sizeof(style), "{\"n\":%u}", i);
+
+		right = grid_get(grid, i / 16 % 64, i % 16, &cell) && cell.style_len == (uint32_t) len &&
+				memcmp(cell.style, style, (size_t) len) == 0;
+	}
+	TAP_OK(right, "each cell has its last one");
+	TAP_OK(grid_bytes(grid) < 2 * 1024 * 1024 && grid_bytes(grid) == meter.bytes, "they take %zu bytes",
+		   grid_bytes(grid));
+	grid_free(&allocator, grid);
+}
+
+/* The same cells by other ways have the same digest; any difference another one. */
+static void
+test_digest(void)
+{
+	Grid *one = grid_create(&allocator, 10, 5);
+	Grid *two = grid_create(&allocator, 10, 5);
+	uint64_t digest;
+
+	for (uint32_t i = 0; i < 3000; i++)
+	{
+		char text[16];
+		uint32_t len = (uint32_t) snprintf(text, sizeof(text), "%u", i);
+		uint32_t back = 2999 - i;
+		char other[16];
+		uint32_t other_len = (uint32_t) snprintf(other, sizeof(other), "%u", back);
+
+		grid_put(&allocator, one, i / 30, i % 30, text, len, i % 7 == 0 ? "s" : NULL, 1);
+		grid_put(&allocator, two, back / 30, back % 30, "wrong", 5, "t", 1);
+		grid_put(&allocator, two, back / 30, back % 30, other, other_len, back % 7 == 0 ? "s" : "", back % 7 == 0);
+	}
+	digest = grid_digest(one);
+	TAP_OK(digest == grid_digest(two), "equal sheets made in another order have equal digests");
+	grid_put(&allocator, two, 3, 3, "93 ", 3, NULL, 0);
+	TAP_OK(digest != grid_digest(two), "another content, another digest");
+	grid_put(&allocator, two, 3, 3, "93", 2, NULL, 0);
+	TAP_OK(digest == grid_digest(two), "changed back, the same digest");
+	grid_put(&allocator, two, 3, 3, "93", 2, "u", 1);
+	TAP_OK(digest != grid_digest(two), "another style, another digest");
+	grid_put(&allocator, two, 3, 3, NULL, 0, "", 0);
+	grid_resize(two, 500, 1);
+	TAP_OK(digest != grid_digest(two), "another extent, another digest");
+	TAP_OK(grid_rows(two) == 500 && grid_cols(two) == 30, "a resize only grows");
+	grid_free(&allocator, one);
+	grid_free(&allocator, two);
+	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
+}
+
+static void
+test_no_room(void)
+{
+	GridCell cell;
+	Grid *grid;
+
+	meter.fail_percent = 100;
+	TAP_OK(grid_create(&allocator, 1, 1) == NULL, "no grid without room");
+	meter.fail_percent = 0;
+	grid = grid_create(&allocator, 1, 1);
+	grid_put(&allocator, grid, 0, 0, "kept", 4, NULL, 0);
+	meter.fail_percent = 100;
+	TAP_OK(!grid_put(&allocator, grid, 100, 100, "x", 1, NULL, 0) && !grid_get(grid, 100, 100, &cell) &&
+			   grid_rows(grid) == 1,
+		   "a cell without room is not there");
+	meter.fail_percent = 0;
+	TAP_OK(grid_get(grid, 0, 0, &cell) && cell.content_len == 4 && memcmp(cell.content, "kept", 4) == 0,
+		   "the others are");
+	grid_free(&allocator, grid);
+}
+
+int
+main(void)
+{
+	test_batches(0, false, 600);
+	test_batches(0, true, 1500);
+	test_batches(30, false, 600);
+	test_batches(30, true, 1500);
+	test_scans();
+	test_extremes();
+	test_many_styles();
+	test_digest();
+	test_no_room();
+	oracle_clear();
+	return tap_done();
+}
