@@ -4,7 +4,7 @@
  * tests/unit/coord_probe.c is a gateway's coordination without the gateway: it prints events and takes commands. A TCP
  * proxy in front of ZooKeeper cuts connections at the worst moment: after a request has arrived and before its answer.
  */
-import { after, afterEach, before, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -28,9 +28,13 @@ class Probe {
 		this.member = member;
 		this.events = [];
 		this.seen = 0;
-		this.child = spawn(binary, [kind, member, String(weight), target ?? `127.0.0.1:${zookeeper.zookeeperPort}`, root, String(session)], {
-			stdio: ['pipe', 'pipe', 'pipe'],
-		});
+		this.child = spawn(
+			binary,
+			[kind, member, String(weight), target ?? `127.0.0.1:${zookeeper.zookeeperPort}`, root, String(session)],
+			{
+				stdio: ['pipe', 'pipe', 'pipe'],
+			},
+		);
 		this.partial = '';
 		this.stderr = '';
 		this.child.stdout.on('data', (data) => {
@@ -100,7 +104,12 @@ class Probe {
 	}
 
 	members() {
-		return this.texts.findLast((text) => text.startsWith('members'))?.split(' ').slice(1) ?? [];
+		return (
+			this.texts
+				.findLast((text) => text.startsWith('members'))
+				?.split(' ')
+				.slice(1) ?? []
+		);
 	}
 
 	/** Ends it in the ordinary way; it must leave nothing on its loop and no leak. */
@@ -221,7 +230,9 @@ before(async () => {
 	fs.mkdirSync(path.join(zookeeper.directory, 'log'));
 	giveToService(path.join(zookeeper.directory, 'log'));
 	const build = path.join(zookeeper.directory, 'build');
-	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'unit'), `BUILD=${build}`, 'coord_probe'], { stdio: ['ignore', 'inherit', 'inherit'] });
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'unit'), `BUILD=${build}`, 'coord_probe'], {
+		stdio: ['ignore', 'inherit', 'inherit'],
+	});
 	binary = path.join(build, 'coord_probe');
 	await zookeeper.startZookeeper();
 });
@@ -244,7 +255,9 @@ test('members see each other, agree on the owner of every sheet, and see one lea
 	await c.close();
 	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'two members', 2000);
 	const left = await a.owners(2000);
-	answers[0].forEach((owner, i) => owner === c.member || assert.equal(left[i], owner, 'a sheet of a member that stays does not move'));
+	answers[0].forEach(
+		(owner, i) => owner === c.member || assert.equal(left[i], owner, 'a sheet of a member that stays does not move'),
+	);
 	await stop(a, b);
 });
 
@@ -253,7 +266,8 @@ test('a member of weight 2 owns twice the sheets', async () => {
 	const b = new Probe('zookeeper', newName(), { weight: 2 });
 	await b.next('ready');
 	const owners = await b.owners(3000);
-	const ratio = owners.filter((owner) => owner === b.member).length / owners.filter((owner) => owner === a.member).length;
+	const ratio =
+		owners.filter((owner) => owner === b.member).length / owners.filter((owner) => owner === a.member).length;
 	assert.ok(ratio > 1.6 && ratio < 2.4, `ratio ${ratio}`);
 	await stop(a, b);
 });
@@ -265,7 +279,11 @@ test('bursts of joins and leaves end in the right set everywhere', async () => {
 		await Promise.all(burst.map((probe) => probe.next('ready')));
 		const [stays, ...others] = burst;
 		await stop(...others);
-		await waitUntil(() => a.members().length === 3 && b.members().length === 3 && a.members().includes(stays.member), 'the one that stays', 3000);
+		await waitUntil(
+			() => a.members().length === 3 && b.members().length === 3 && a.members().includes(stays.member),
+			'the one that stays',
+			3000,
+		);
 		assert.deepEqual(a.members(), b.members());
 		await stays.close();
 	}
@@ -282,7 +300,11 @@ test('one holds a lock, the next is told who, and gets it with a higher epoch as
 	b.tell(`acquire ${sheet}`);
 	assert.equal((await b.next(`waiting ${sheet}`)).text, `waiting ${sheet} ${a.member}`);
 	c.tell(`acquire ${sheet}`);
-	assert.equal((await c.next(`waiting ${sheet}`)).text, `waiting ${sheet} ${a.member}`, 'the holder, not the one before in the queue');
+	assert.equal(
+		(await c.next(`waiting ${sheet}`)).text,
+		`waiting ${sheet} ${a.member}`,
+		'the holder, not the one before in the queue',
+	);
 	const released = performance.now();
 	a.tell(`release ${sheet}`);
 	const second = await b.granted(sheet);
@@ -331,10 +353,15 @@ test('three contend for ten sheets: never two holders, epochs only grow', async 
 				for (let i = 0; i < 8; i++) {
 					probe.tell(`acquire ${sheet}`);
 					const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
-					const epoch = await waitUntil(() => {
-						const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
-						return all.length > i && Number(all[i][1]);
-					}, () => `grant ${i} of sheet ${sheet} to ${probe.member}`, 20000, 2);
+					const epoch = await waitUntil(
+						() => {
+							const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
+							return all.length > i && Number(all[i][1]);
+						},
+						() => `grant ${i} of sheet ${sheet} to ${probe.member}`,
+						20000,
+						2,
+					);
 					assert.equal(holders.get(sheet), undefined, 'two holders');
 					holders.set(sheet, probe);
 					grants.get(sheet).push(epoch);
@@ -371,7 +398,10 @@ test('a gateway that is started again at once waits for its dead predecessor; a 
 	const again = new Probe('zookeeper', a.member);
 	await again.next('ready', takeoverMs);
 	const thief = new Probe('zookeeper', a.member);
-	assert.match((await thief.next('fatal', sessionMs + 2000 + 4000)).text, new RegExp(`the member name ${a.member} is in use`));
+	assert.match(
+		(await thief.next('fatal', sessionMs + 2000 + 4000)).text,
+		new RegExp(`the member name ${a.member} is in use`),
+	);
 	await thief.close();
 	assert.deepEqual(again.members(), [a.member]);
 	await again.close();
@@ -443,7 +473,13 @@ test('a paused gateway has lost its sheets when it wakes', async () => {
 	a.child.kill('SIGCONT');
 	await a.next(`lost ${sheet}`, 2000);
 	await a.next('ready', takeoverMs);
-	assert.deepEqual(a.since(mark).filter((text) => !text.startsWith('members')).map((text) => text.split(' ')[0]), ['suspended', 'lost', 'ready']);
+	assert.deepEqual(
+		a
+			.since(mark)
+			.filter((text) => !text.startsWith('members'))
+			.map((text) => text.split(' ')[0]),
+		['suspended', 'lost', 'ready'],
+	);
 	await stop(a, b);
 });
 
@@ -539,10 +575,15 @@ test('random cuts under load: never two holders, nothing left behind, no sheet s
 				for (let i = 0; i < 12; i++) {
 					probe.tell(`acquire ${sheet}`);
 					const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
-					const epoch = await waitUntil(() => {
-						const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
-						return all.length > i && Number(all[i][1]);
-					}, () => `grant ${i} of sheet ${sheet} to ${probe.member}\n${probe.texts.slice(-20).join('\n')}`, 30000, 5);
+					const epoch = await waitUntil(
+						() => {
+							const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
+							return all.length > i && Number(all[i][1]);
+						},
+						() => `grant ${i} of sheet ${sheet} to ${probe.member}\n${probe.texts.slice(-20).join('\n')}`,
+						30000,
+						5,
+					);
 					assert.ok(epoch > epochs.get(sheet), `sheet ${sheet}: ${epoch} after ${epochs.get(sheet)}`);
 					epochs.set(sheet, epoch);
 					probe.tell(`release ${sheet}`);
@@ -554,7 +595,11 @@ test('random cuts under load: never two holders, nothing left behind, no sheet s
 	proxy.cutNext = false;
 	await cutter;
 	assert.ok(!a.texts.some((text) => text.startsWith('lost')), 'the session outlives every cut');
-	await waitUntil(async () => (await nodeCount()) === before, async () => `no node left behind: ${before}, now ${await nodeCount()}`, 8000);
+	await waitUntil(
+		async () => (await nodeCount()) === before,
+		async () => `no node left behind: ${before}, now ${await nodeCount()}`,
+		8000,
+	);
 	await stop(a, b);
 	await proxy.stop();
 });
@@ -570,4 +615,99 @@ test('gateways wait for a ZooKeeper that is not there yet', async () => {
 	const never = new Probe('zookeeper', newName(), { target: '127.0.0.1:1' });
 	await sleep(100);
 	await never.close();
+});
+
+describe('one gateway, by PostgreSQL', () => {
+	let cluster;
+	const single = (member = newName(), name) =>
+		new Probe('postgres', member, { target: cluster.conninfo('gateway', name) });
+
+	before(async () => {
+		cluster = await Cluster.start({ gateways: 0 });
+	});
+	after(() => cluster?.stop());
+
+	test('it is the only member, and every lock is granted with its epoch', async () => {
+		const a = single();
+		await a.next('ready');
+		assert.deepEqual(a.members(), [a.member]);
+		assert.deepEqual(new Set(await a.owners(50)), new Set([a.member]));
+		const epoch = await a.acquire(1);
+		assert.equal(await a.acquire(2), epoch);
+		a.tell('release 1');
+		assert.equal(await a.acquire(1), epoch);
+		await a.close();
+		const b = single(a.member);
+		await b.next('ready');
+		assert.ok((await b.acquire(1)) > epoch, 'the next one has a higher epoch');
+		await b.close();
+	});
+
+	test('a second gateway is refused with the name of the first', async () => {
+		const a = single();
+		await a.next('ready');
+		const b = single();
+		const started = performance.now();
+		const { text } = await b.next('fatal', 20000);
+		assert.ok(text.includes(a.member) && text.includes('--coordinator=zookeeper'), text);
+		assert.ok(performance.now() - started > 9000, 'after a while in which the first might have died');
+		await b.close();
+		assert.ok(!a.texts.includes('suspended'));
+		await a.close();
+	});
+
+	test('the successor of a killed gateway needs no help', async () => {
+		const a = single();
+		await a.next('ready');
+		const epoch = await a.acquire(1);
+		const b = single(a.member);
+		await sleep(1000);
+		assert.deepEqual(b.texts, []);
+		await a.kill();
+		await b.next('ready', 5000);
+		assert.ok((await b.acquire(1)) > epoch);
+		await b.close();
+	});
+
+	test('a broken session: suspended, every held sheet lost, and ready with a higher epoch', async () => {
+		const a = single();
+		await a.next('ready');
+		const epoch = await a.acquire(1);
+		await a.acquire(2);
+		const mark = a.mark();
+		await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'coordinator'");
+		await a.next('suspended', 2000);
+		a.tell('acquire 3');
+		assert.ok((await a.granted(3, 5000)) > epoch, 'what was asked for in between is granted then');
+		const told = a.since(mark);
+		assert.deepEqual(
+			told
+				.filter((text) => text.startsWith('lost'))
+				.map((text) => text.split(' ')[1])
+				.sort(),
+			['1', '2'],
+		);
+		assert.deepEqual(
+			told.map((text) => text.split(' ')[0]),
+			['suspended', 'lost', 'lost', 'ready', 'granted'],
+		);
+		await a.close();
+	});
+
+	test('a database without the extension is refused at once', async () => {
+		await cluster.psql('CREATE DATABASE bare');
+		const a = single(newName(), 'bare');
+		assert.match((await a.next('fatal', 3000)).text, /pg_sheet/);
+		await a.close();
+	});
+
+	test('a server that is not there is waited for', async () => {
+		await cluster.stopPostgres('fast');
+		const a = single();
+		await sleep(1000);
+		assert.deepEqual(a.texts, []);
+		await cluster.startPostgres();
+		await a.next('ready', 10000);
+		await a.close();
+	});
 });
