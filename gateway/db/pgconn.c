@@ -87,6 +87,7 @@ struct PgConn
 	ItemQueue open;	   /* the group that is not closed yet */
 	ItemQueue waiting; /* closed groups, not sent */
 	ItemQueue sent;
+	ItemQueue done; /* answered, but their group's Sync is not: not committed yet */
 	int pending;
 	bool reading; /* in the result loop: callbacks may send */
 	bool broken;  /* give the session up at the next safe point */
@@ -369,6 +370,7 @@ pgconn_drop(PgConn *conn, const char *reason)
 		PQclear(conn->statements[i].failure);
 		conn->statements[i].failure = NULL;
 	}
+	queue_move_all(&lost, &conn->done);
 	queue_move_all(&lost, &conn->sent);
 	uv_timer_start(&conn->retry, pgconn_on_retry, conn->retry_ms, 0);
 	conn->retry_ms = conn->retry_ms * 2 > PGCONN_RETRY_MAX_MS ? PGCONN_RETRY_MAX_MS : conn->retry_ms * 2;
@@ -571,9 +573,26 @@ pgconn_item_done(PgConn *conn)
 	if (item->kind == ITEM_PREPARE)
 		pgconn_prepared(conn, item);
 	if (item->kind == ITEM_QUERY && failure != NULL && PQresultStatus(item->result) == PGRES_FATAL_ERROR)
-		item_finish(conn, item, failure);
+	{
+		PQclear(item->result);
+		item->result = PQcopyResult(failure, 0);
+	}
+	if (item->kind == ITEM_QUERY)
+		queue_push(&conn->done, item);
 	else
 		item_finish(conn, item, item->result);
+}
+
+/* The group is committed, or its commit failed: only now its queries are answered. */
+static void
+pgconn_group_done(PgConn *conn, Item *sync)
+{
+	Item *item;
+	bool failed = sync->result != NULL && PQresultStatus(sync->result) == PGRES_FATAL_ERROR;
+
+	while ((item = queue_pop(&conn->done)) != NULL)
+		item_finish(conn, item, failed ? sync->result : item->result);
+	item_finish(conn, sync, NULL);
 }
 
 /* Takes one result; false when there is none without waiting. */
@@ -588,7 +607,9 @@ pgconn_take_result(PgConn *conn)
 	result = PQgetResult(conn->pg);
 	if (result == NULL)
 	{
-		if (item->kind == ITEM_SYNC || item->result == NULL)
+		if (item->kind == ITEM_SYNC)
+			return item->result != NULL; /* the error of a commit, before its Sync */
+		if (item->result == NULL)
 			return false;
 		pgconn_item_done(conn);
 	}
@@ -600,7 +621,7 @@ pgconn_take_result(PgConn *conn)
 			conn->broken = true; /* answers out of step: cannot happen, and must not go on */
 			return false;
 		}
-		item_finish(conn, queue_pop(&conn->sent), NULL);
+		pgconn_group_done(conn, queue_pop(&conn->sent));
 	}
 	else
 	{
@@ -711,6 +732,7 @@ pgconn_open(uv_loop_t *loop, const char *conninfo, const char *name, PgStateFn s
 	queue_init(&conn->open);
 	queue_init(&conn->waiting);
 	queue_init(&conn->sent);
+	queue_init(&conn->done);
 	uv_timer_init(loop, &conn->retry);
 	uv_timer_init(loop, &conn->tick);
 	conn->retry.data = conn->tick.data = conn;
@@ -732,6 +754,7 @@ pgconn_close(PgConn *conn)
 	conn->pg = NULL;
 	for (int i = 0; i < conn->nstatements; i++)
 		PQclear(conn->statements[i].failure);
+	queue_move_all(&lost, &conn->done);
 	queue_move_all(&lost, &conn->sent);
 	queue_move_all(&lost, &conn->waiting);
 	queue_move_all(&lost, &conn->open);

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "room.h"
 #include "session.h"
+#include "v1_encode.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -64,57 +65,6 @@ room_note_mark(Room *room)
 			abort();
 	}
 	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
-}
-
-/* A cell's style, for clients that ask for more than v1 has. */
-static void
-snapshot_put_style(Buf *to, const Edit *edit)
-{
-	if (edit->style.len == 0 || edit->style.data[0] != '{')
-		return;
-	buf_printf(to, "%s{\"row\":%u,\"col\":%u,\"info\":", to->len > 0 ? "," : "", edit->row, edit->col);
-	buf_put(to, edit->style.data, edit->style.len);
-	buf_puts(to, "}");
-}
-
-/*
- * The cells as v1 tells them: every cell of the rectangle, row by row; beside them the styles of those that have one.
- * False when the bytes do not decode.
- */
-static bool
-snapshot_put_content(Buf *to, Buf *styles, uint32_t rows, uint32_t cols, const char *cells, size_t len)
-{
-	uint64_t total = (uint64_t) rows * cols;
-	uint64_t next = 0;
-	EditReader reader;
-	EditBatch batch;
-	Edit edit;
-	EditError error;
-
-	buf_puts(to, "\"content\":[");
-	edit_reader_init(&reader, cells, len);
-	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
-	{
-		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-		{
-			uint64_t at = (uint64_t) edit.row * cols + edit.col;
-
-			if (edit.col >= cols || at < next || at >= total)
-				return false;
-			for (; next < at; next++)
-				buf_put(to, next > 0 ? ",\"\"" : "\"\"", next > 0 ? 3 : 2);
-			if (next++ > 0)
-				buf_put(to, ",", 1);
-			buf_put_json(to, edit.content.data, edit.content.len);
-			snapshot_put_style(styles, &edit);
-		}
-		if (error != EDIT_END)
-			return false;
-	}
-	for (; next < total; next++)
-		buf_put(to, next > 0 ? ",\"\"" : "\"\"", next > 0 ? 3 : 2);
-	buf_puts(to, "]");
-	return error == EDIT_END;
 }
 
 /* Usernames of locks: the holder is in the room, or was a moment ago. */
@@ -243,8 +193,8 @@ join_take(Room *room, const PGresult *res)
 	room->snapshot.len = 0;
 	room->snapshot_styles.len = 0;
 	buf_printf(&room->snapshot, "\"columns\":%u,", cols);
-	if (!snapshot_put_content(&room->snapshot, &room->snapshot_styles, rows, cols, PQgetvalue(res, 0, 3),
-							  (size_t) PQgetlength(res, 0, 3)))
+	if (!v1_put_content(&room->snapshot, &room->snapshot_styles, rows, cols, PQgetvalue(res, 0, 3),
+						(size_t) PQgetlength(res, 0, 3)))
 	{
 		join_close_all(room, CLOSE_ERROR, "the sheet's cells cannot be read");
 		return;

@@ -170,6 +170,18 @@ room_add_session(int64_t sheet_id, Session *session)
 		room_start_join(room, session);
 }
 
+/* Frees a cell, and tells it under the name of whoever held it. */
+static void
+room_release_lock(Room *room, CellLock *lock, const Buf *name_json)
+{
+	Buf payload = {NULL, 0, 0};
+
+	v1_put_lock(&payload, "release", lock->row, lock->col, name_json);
+	room_add_frame(room, &payload);
+	buf_free(&payload);
+	locks_remove(&room->locks, lock);
+}
+
 /* The user's last connection has gone: their cells are free again. */
 static void
 room_release_user(Room *room, Session *leaving)
@@ -182,13 +194,27 @@ room_release_user(Room *room, Session *leaving)
 			return;
 	}
 	while ((lock = locks_find_of(&room->locks, leaving->uid, UINT64_MAX)) != NULL)
-	{
-		Buf payload = {NULL, 0, 0};
+		room_release_lock(room, lock, &leaving->name_json);
+}
 
-		v1_put_lock(&payload, "release", lock->row, lock->col, &leaving->name_json);
-		room_add_frame(room, &payload);
-		buf_free(&payload);
-		locks_remove(&room->locks, lock);
+void
+room_expire_locks(Room *room)
+{
+	CellLock *lock;
+
+	while ((lock = locks_find_of(&room->locks, 0, uv_now(&gateway.loop))) != NULL)
+	{
+		const Buf *name = NULL;
+
+		for (Session *session = room->sessions; session != NULL && name == NULL; session = session->next)
+		{
+			if (session->uid == lock->uid)
+				name = &session->name_json;
+		}
+		if (name != NULL)
+			room_release_lock(room, lock, name);
+		else
+			locks_remove(&room->locks, lock);
 	}
 }
 
@@ -236,6 +262,7 @@ room_free(Room *room)
 	fanout_detach(&room->join_start);
 	fanout_free(&room->stream);
 	buf_free(&room->snapshot);
+	buf_free(&room->snapshot_styles);
 	locks_free(&room->locks);
 	free(room->marks);
 	free(room);

@@ -111,6 +111,7 @@ extern void room_remove_session(Room *room, struct Session *session);
 extern void room_granted(int64_t sheet_id, int64_t epoch);
 extern void room_waiting(int64_t sheet_id, const char *holder);
 extern void room_lost(int64_t sheet_id, const char *reason);
+extern void room_expire_locks(Room *room);
 /* Closes all members; nothing more is written. */
 extern void room_fail(Room *room, int code, const char *reason);
 /* Frees the room when nobody and nothing is left. */

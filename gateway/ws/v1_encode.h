@@ -6,6 +6,7 @@
 
 #include "buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +17,11 @@ extern void v1_put_modify(Buf *to, uint32_t row, uint32_t col, const char *conte
 extern void v1_put_lock(Buf *to, const char *type, uint32_t row, uint32_t col, const Buf *name_json);
 extern void v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const char *content,
 						   size_t content_len);
+
+/*
+ * `"content":[...]`: every cell of the rectangle, row by row, from sheet.read_cells' bytes; the styles of those that
+ * have one go to styles (may be NULL). False: the bytes do not decode.
+ */
+extern bool v1_put_content(Buf *to, Buf *styles, uint32_t rows, uint32_t cols, const char *cells, size_t len);
 
 #endif

@@ -1,0 +1,353 @@
+/*
+ * main.c - start, the loop's turns, and the end.
+ *
+ * Start: settings, keys, database connections, coordination, then the socket. The gateway answers from the first
+ * moment; /healthz says when it serves. SIGTERM or SIGINT drains: out of the ring, no new editors, what is pending is
+ * committed, everybody is told to come again (1012), locks are released, exit 0.
+ */
+#include "config.h"
+#include "follow.h"
+#include "gateway.h"
+#include "log.h"
+#include "room.h"
+#include "server.h"
+#include "session.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define KEY_FILE_MAX  65536
+#define AGAIN_MS	  20 /* rooms that wait for their time are looked at so often */
+#define DRAIN_STEP_MS 50
+
+Gateway gateway;
+
+static uv_check_t loop_check;
+static uv_prepare_t loop_prepare;
+static uv_timer_t loop_second;
+static uv_timer_t loop_again;
+static uv_timer_t loop_drain;
+static uv_signal_t signals[2];
+static uint64_t drain_until;
+static int exit_status;
+static bool ending;
+
+int64_t
+gateway_now(void)
+{
+	return (int64_t) time(NULL);
+}
+
+/* ---- the turns ---- */
+
+static void
+main_on_again(uv_timer_t *timer)
+{
+	/* Waking up is all: the check hook flushes. */
+}
+
+static void
+main_flush(void)
+{
+	room_flush_all();
+	if (room_any_dirty() && !uv_is_active((uv_handle_t *) &loop_again))
+		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
+}
+
+static void
+main_on_check(uv_check_t *handle)
+{
+	main_flush();
+}
+
+static void
+main_on_prepare(uv_prepare_t *handle)
+{
+	main_flush();
+}
+
+/* Leases that nobody renewed end, and are told. */
+static void
+main_tick_room(Room *room, void *arg)
+{
+	int64_t now = *(int64_t *) arg;
+
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+		session_tick(session, now);
+	room_expire_locks(room);
+}
+
+static void
+main_on_second(uv_timer_t *timer)
+{
+	static uint64_t due;
+	uint64_t ms = uv_hrtime() / 1000000;
+	int64_t now = gateway_now();
+
+	gateway.loop_lag_us = due != 0 && ms > due ? (ms - due) * 1000 : 0;
+	due = ms + 1000;
+	room_for_each(main_tick_room, &now);
+}
+
+/* ---- the end ---- */
+
+static void
+main_close_own(void)
+{
+	uv_handle_t *own[] = {(uv_handle_t *) &loop_check, (uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_second,
+						  (uv_handle_t *) &loop_again, (uv_handle_t *) &loop_drain,	  (uv_handle_t *) &signals[0],
+						  (uv_handle_t *) &signals[1]};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	{
+		if (!uv_is_closing(own[i]))
+			uv_close(own[i], NULL);
+	}
+}
+
+static void
+main_coord_closed(void *arg)
+{
+	gateway.coord = NULL;
+	uv_stop(&gateway.loop);
+}
+
+static void
+main_finish(void)
+{
+	if (ending)
+		return;
+	ending = true;
+	log_event(LOG_INFO, "stopped", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()));
+	if (gateway.coord != NULL)
+		coord_close(gateway.coord, main_coord_closed, NULL);
+	else
+		uv_stop(&gateway.loop);
+}
+
+static void
+main_drain_room(Room *room, void *arg)
+{
+	bool quiet = room->pending_edits == 0 && room->busy == ROOM_IDLE;
+
+	if (quiet || room->state != ROOM_SERVING)
+	{
+		for (Session *session = room->sessions; session != NULL; session = session->next)
+			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
+	}
+}
+
+static void
+main_on_drain(uv_timer_t *timer)
+{
+	room_for_each(main_drain_room, NULL);
+	if ((room_session_count() == 0 && room_count() == 0) || uv_now(&gateway.loop) >= drain_until)
+		main_finish();
+}
+
+static void
+main_on_signal(uv_signal_t *handle, int number)
+{
+	if (gateway.draining)
+		return;
+	log_event(LOG_INFO, "draining", LOG_INT("signal", number), LOG_INT("sessions", room_session_count()));
+	gateway.draining = true;
+	drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
+	if (gateway.coord != NULL)
+		coord_leave(gateway.coord);
+	uv_timer_start(&loop_drain, main_on_drain, 0, DRAIN_STEP_MS);
+}
+
+/* ---- coordination ---- */
+
+static void
+main_on_ready(void *arg)
+{
+	log_event(LOG_INFO, "serving", LOG_STR("address", gateway.config.public_address));
+	gateway.ready = true;
+	gateway.suspended = false;
+}
+
+static void
+main_on_members(void *arg, const char *const *names, int count)
+{
+	log_event(LOG_INFO, "members changed", LOG_INT("members", count));
+}
+
+static void
+main_on_suspended(void *arg)
+{
+	log_event(LOG_WARN, "contact with the coordinator is lost: edits are kept, not acknowledged");
+	gateway.suspended = true;
+}
+
+static void
+main_on_resumed(void *arg)
+{
+	log_event(LOG_INFO, "contact with the coordinator is back");
+	gateway.suspended = false;
+}
+
+static void
+main_on_granted(void *arg, int64_t sheet_id, int64_t epoch)
+{
+	room_granted(sheet_id, epoch);
+}
+
+static void
+main_on_waiting(void *arg, int64_t sheet_id, const char *holder)
+{
+	room_waiting(sheet_id, holder);
+}
+
+static void
+main_on_lost(void *arg, int64_t sheet_id, const char *reason)
+{
+	room_lost(sheet_id, reason);
+}
+
+static void
+main_on_fatal(void *arg, const char *reason)
+{
+	fprintf(stderr, "pg_sheet_gateway: %s\n", reason);
+	exit_status = 1;
+	main_finish();
+}
+
+static const CoordEvents main_events = {
+	.ready = main_on_ready,
+	.members = main_on_members,
+	.suspended = main_on_suspended,
+	.resumed = main_on_resumed,
+	.granted = main_on_granted,
+	.waiting = main_on_waiting,
+	.lost = main_on_lost,
+	.fatal = main_on_fatal,
+};
+
+/* ---- start ---- */
+
+static bool
+main_read_keys(void)
+{
+	char text[KEY_FILE_MAX];
+	char reason[256];
+	FILE *file = fopen(gateway.config.jwt_key_file, "rb");
+	size_t len;
+
+	if (file == NULL)
+	{
+		fprintf(stderr, "pg_sheet_gateway: cannot read jwt-key-file \"%s\"\n", gateway.config.jwt_key_file);
+		return false;
+	}
+	len = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[len] = '\0';
+	if (jwt_keys_parse(&gateway.keys, text, reason, sizeof(reason)))
+		return true;
+	fprintf(stderr, "pg_sheet_gateway: jwt-key-file \"%s\": %s\nMake one with: openssl rand -hex 32\n",
+			gateway.config.jwt_key_file, reason);
+	return false;
+}
+
+/* As many descriptors as connections, and some. */
+static void
+main_raise_limits(void)
+{
+	struct rlimit limit;
+	rlim_t wanted = (rlim_t) gateway.config.max_connections + 256;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	(void) setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void
+main_start_loop(void)
+{
+	uv_loop_init(&gateway.loop);
+	uv_check_init(&gateway.loop, &loop_check);
+	uv_check_start(&loop_check, main_on_check);
+	uv_prepare_init(&gateway.loop, &loop_prepare);
+	uv_prepare_start(&loop_prepare, main_on_prepare);
+	uv_timer_init(&gateway.loop, &loop_second);
+	uv_timer_start(&loop_second, main_on_second, 1000, 1000);
+	uv_timer_init(&gateway.loop, &loop_again);
+	uv_timer_init(&gateway.loop, &loop_drain);
+	for (int i = 0; i < 2; i++)
+		uv_signal_init(&gateway.loop, &signals[i]);
+	uv_signal_start(&signals[0], main_on_signal, SIGTERM);
+	uv_signal_start(&signals[1], main_on_signal, SIGINT);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static bool
+main_start_services(void)
+{
+	CoordConfig coordination = {.kind = gateway.config.coordinator,
+								.member = gateway.config.public_address,
+								.weight = (unsigned) gateway.config.weight,
+								.conninfo = gateway.config.database,
+								.zk_hosts = gateway.config.zookeeper_hosts,
+								.zk_root = gateway.config.zookeeper_root,
+								.zk_session_ms = (unsigned) gateway.config.zookeeper_session_ms};
+
+	if (getrandom(&gateway.origin, sizeof(gateway.origin), 0) != sizeof(gateway.origin))
+		return false;
+	gateway.origin &= INT64_MAX;
+	gateway.edits = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits", NULL, NULL);
+	gateway.reads = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
+	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
+	if (!server_start())
+		return false;
+	gateway.coord = coord_open(&gateway.loop, &coordination, &main_events);
+	if (gateway.coord == NULL)
+		return false;
+	follow_start();
+	return true;
+}
+
+static void
+main_stop_services(void)
+{
+	if (gateway.lws != NULL)
+		server_stop();
+	pgconn_close(gateway.edits);
+	pgconn_close(gateway.reads);
+	pgconn_close(gateway.follow);
+	main_close_own();
+	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
+		;
+}
+
+int
+main(int argc, char **argv)
+{
+	switch (config_load(&gateway.config, argc, argv))
+	{
+		case CONFIG_OK:
+			break;
+		case CONFIG_HELP:
+			return 0;
+		case CONFIG_INVALID:
+			return 2;
+	}
+	log_setup(gateway.config.log_level, gateway.config.log_format);
+	if (!main_read_keys())
+		return 2;
+	main_raise_limits();
+	main_start_loop();
+	if (main_start_services())
+		uv_run(&gateway.loop, UV_RUN_DEFAULT);
+	else
+		exit_status = 1;
+	main_stop_services();
+	config_free(&gateway.config);
+	return exit_status;
+}

@@ -1,0 +1,273 @@
+/*
+ * download.c - GET /getchunk: a file out of the database, part by part, with Range and ETag.
+ *
+ * Only pictures whose first bytes say so are shown in place; everything else is an attachment, so that no uploaded
+ * page or script runs in the gateway's origin.
+ */
+#include "download.h"
+
+#include "gateway.h"
+#include "request.h"
+
+#include <endian.h>
+#include <libwebsockets.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOWNLOAD_PART_BYTES 262144
+
+struct Download
+{
+	int64_t upload_id;
+	int64_t size;
+	int64_t from, to; /* bytes asked for, inclusive */
+	int64_t sent;
+	Buf part;
+	size_t part_written;
+	int part_number; /* next to fetch */
+	bool fetching;
+	char name[1024];
+};
+
+static const char download_info_sql[] =
+	"SELECT c.upload_id, c.size, c.etag, sheet.chunk_get(c.upload_id, 0), sheet.role_of($1, $3) "
+	"FROM sheet.chunk_info($1, $2) c";
+static const char download_part_sql[] = "SELECT sheet.chunk_get($1, $2)";
+
+void
+download_free(Download *download)
+{
+	if (download == NULL)
+		return;
+	buf_free(&download->part);
+	free(download);
+}
+
+/* The type of a picture by its first bytes; NULL for everything else. */
+static const char *
+picture_type(const unsigned char *bytes, size_t len)
+{
+	if (len >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
+		return "image/png";
+	if (len >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0)
+		return "image/jpeg";
+	if (len >= 6 && (memcmp(bytes, "GIF87a", 6) == 0 || memcmp(bytes, "GIF89a", 6) == 0))
+		return "image/gif";
+	if (len >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
+		return "image/webp";
+	return NULL;
+}
+
+/* RFC 9110 14.2, a single range. False: it cannot be satisfied. Anything unusual is ignored, as the RFC allows. */
+static bool
+download_range(const Request *request, Download *download, bool *partial)
+{
+	char header[128];
+	char *end;
+	long long from, to = download->size - 1;
+
+	*partial = false;
+	if (!request_header(request, WSI_TOKEN_HTTP_RANGE, header, sizeof(header)) || strncmp(header, "bytes=", 6) != 0 ||
+		strchr(header, ',') != NULL)
+		return true;
+	if (header[6] == '-')
+	{
+		from = strtoll(header + 7, &end, 10);
+		if (end == header + 7 || *end != '\0')
+			return true;
+		if (from <= 0 || download->size == 0)
+			return false;
+		from = from > download->size ? 0 : download->size - from;
+	}
+	else
+	{
+		from = strtoll(header + 6, &end, 10);
+		if (end == header + 6 || *end != '-' || from < 0)
+			return true;
+		if (end[1] != '\0')
+		{
+			char *last;
+
+			to = strtoll(end + 1, &last, 10);
+			if (*last != '\0' || to < from)
+				return true;
+		}
+		if (from >= download->size)
+			return false;
+	}
+	download->from = from;
+	download->to = to >= download->size ? download->size - 1 : to;
+	*partial = true;
+	return true;
+}
+
+static void
+download_part_answered(Request *request, PGresult *res)
+{
+	Download *download = request->download;
+	size_t len = (size_t) PQgetlength(res, 0, 0);
+	int64_t start = (int64_t) (download->part_number - 1) * DOWNLOAD_PART_BYTES;
+	int64_t skip = download->from > start ? download->from - start : 0;
+	int64_t keep = download->to - start + 1;
+
+	download->fetching = false;
+	if (keep > (int64_t) len)
+		keep = (int64_t) len;
+	download->part.len = 0;
+	download->part_written = 0;
+	if (PQgetisnull(res, 0, 0) || keep <= skip)
+	{
+		/* The file is gone while it was being sent: the connection must end short of the promised length. */
+		lws_set_timeout(request->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+		return;
+	}
+	buf_put(&download->part, PQgetvalue(res, 0, 0) + skip, (size_t) (keep - skip));
+	lws_callback_on_writable(request->wsi);
+}
+
+static void
+download_part_raw(Request *request, PGresult *res)
+{
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+		download_part_answered(request, res);
+	else
+		lws_set_timeout(request->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+bool
+download_fill(Request *request)
+{
+	Download *download = request->download;
+	char id[24], number[24];
+	PgParam params[2];
+
+	if (download->part_written < download->part.len)
+		return true;
+	if (download->fetching)
+		return false;
+	params[0] = pgparam_int64(id, download->upload_id);
+	params[1] = pgparam_int64(number, download->part_number++);
+	download->fetching = true;
+	request_query(request, download_part_sql, 2, params, REQUEST_RAW, download_part_raw);
+	return false;
+}
+
+int
+download_write(Request *request)
+{
+	Download *download = request->download;
+	size_t piece = download->part.len - download->part_written;
+	bool last = download->sent + (int64_t) piece == (int64_t) request->length;
+
+	if (lws_write(request->wsi, (unsigned char *) download->part.data + download->part_written, piece,
+				  last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
+		return -1;
+	download->part_written += piece;
+	download->sent += (int64_t) piece;
+	if (last)
+	{
+		request->written = request->length;
+		return request_complete(request);
+	}
+	lws_callback_on_writable(request->wsi);
+	return 0;
+}
+
+static void
+download_put_disposition(Request *request, const char *name)
+{
+	char value[sizeof(request->headers)];
+	size_t used = (size_t) snprintf(value, sizeof(value), "attachment; filename*=UTF-8''");
+
+	for (const unsigned char *p = (const unsigned char *) name; *p != '\0' && used < 700; p++)
+	{
+		bool plain = (*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
+					 strchr("-._~", *p) != NULL;
+
+		used += (size_t) snprintf(value + used, sizeof(value) - used, plain ? "%c" : "%%%02X", *p);
+	}
+	request_add_header(request, "Content-Disposition", value);
+}
+
+static void
+download_found(Request *request, PGresult *res)
+{
+	Download *download = request->download;
+	char etag[96], match[256], text[96];
+	const char *type;
+	bool partial;
+
+	if (PQntuples(res) == 0 || PQgetisnull(res, 0, 4) || PQgetlength(res, 0, 4) == 0)
+	{
+		request_error(request, 404, "no such file");
+		return;
+	}
+	memcpy(&download->upload_id, PQgetvalue(res, 0, 0), 8);
+	download->upload_id = (int64_t) be64toh((uint64_t) download->upload_id);
+	memcpy(&download->size, PQgetvalue(res, 0, 1), 8);
+	download->size = (int64_t) be64toh((uint64_t) download->size);
+	snprintf(etag, sizeof(etag), "\"%.64s\"", PQgetvalue(res, 0, 2));
+	request_add_header(request, "ETag", etag);
+	request_add_header(request, "Accept-Ranges", "bytes");
+	request_add_header(request, "Cache-Control", "private, max-age=31536000, immutable");
+	if (request_header(request, WSI_TOKEN_HTTP_IF_NONE_MATCH, match, sizeof(match)) && strstr(match, etag) != NULL)
+	{
+		request_answer(request, 304, NULL, NULL);
+		return;
+	}
+	download->to = download->size - 1;
+	if (!download_range(request, download, &partial))
+	{
+		snprintf(text, sizeof(text), "bytes */%lld", (long long) download->size);
+		request_add_header(request, "Content-Range", text);
+		request_error(request, 416, "the range is not in the file");
+		return;
+	}
+	type = picture_type((const unsigned char *) PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3));
+	if (type == NULL)
+	{
+		type = "application/octet-stream";
+		download_put_disposition(request, download->name);
+	}
+	if (partial)
+	{
+		snprintf(text, sizeof(text), "bytes %lld-%lld/%lld", (long long) download->from, (long long) download->to,
+				 (long long) download->size);
+		request_add_header(request, "Content-Range", text);
+	}
+	request->length = (size_t) (download->to - download->from + 1);
+	request->constant = "";
+	request->streamed = true;
+	download->part_number = (int) (download->from / DOWNLOAD_PART_BYTES);
+	request_answer(request, partial ? 206 : 200, type, NULL);
+}
+
+static void
+download_authenticated(Request *request)
+{
+	char sheet[24], uid[24];
+	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_text(request->download->name),
+						pgparam_int64(uid, request->claims.uid)};
+
+	request_query(request, download_info_sql, 3, params, 1, download_found);
+}
+
+void
+route_get_file(Request *request)
+{
+	char fid[24];
+
+	request->download = calloc(1, sizeof(Download));
+	if (request->download == NULL)
+		abort();
+	if (!request_arg(request, "fid", fid, sizeof(fid)) || !request_parse_id(fid, &request->sheet_id) ||
+		!request_arg(request, "chunk", request->download->name, sizeof(request->download->name)))
+	{
+		download_free(request->download);
+		request->download = NULL;
+		request_error(request, 400, "fid and chunk are needed");
+		return;
+	}
+	request_authenticate(request, download_authenticated);
+}

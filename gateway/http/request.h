@@ -1,0 +1,154 @@
+/*
+ * request.h - one HTTP request: what came, what is answered, and the steps in between; see request.c.
+ *
+ * A route is a chain of steps: each asks the database (request_query) and names the step that takes the answer. The
+ * request stays as long as a step is under way, also when its connection has gone: then the chain ends with the next
+ * answer.
+ */
+#ifndef REQUEST_H
+#define REQUEST_H
+
+#include "buf.h"
+#include "jwt.h"
+#include "multipart.h"
+#include "pgconn.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lws;
+
+/* Codes of protocol v1; shared/PROTOCOL: the front-ends index a table by them. */
+typedef enum Msg
+{
+	MSG_INVALID_FORMAT = 0,
+	MSG_INVALID_TOKEN = 1,
+	MSG_LOGIN_WRONG = 3,
+	MSG_LOGIN = 4,
+	MSG_REGISTERED = 5,
+	MSG_USER_EXISTS = 6,
+	MSG_USER_MODIFIED = 7,
+	MSG_PASSWORD_MODIFIED = 8,
+	MSG_DUPLICATE_NAME = 9,
+	MSG_USER = 10,
+	MSG_SHEET_NEW = 11,
+	MSG_SHEET = 12,
+	MSG_NO_PERMISSION = 13,
+	MSG_NO_SHEET = 14,
+	MSG_SHEET_DELETED = 16,
+	MSG_IN_TRASH = 18,
+	MSG_REDIRECT = 19,
+	MSG_DESTINATION = 20,
+	MSG_VERSION = 21,
+	MSG_NO_VERSION = 22,
+	MSG_LOG = 23,
+	MSG_NO_LOG = 24,
+	MSG_RECOVERED = 25,
+	MSG_NOT_IN_TRASH = 26,
+	MSG_COMMITTED = 28,
+	MSG_NOTHING_TO_COMMIT = 29,
+	MSG_ROLLED_BACK = 30,
+	MSG_NO_FILE = 31,
+	MSG_BAD_FORM = 32,
+	MSG_UPLOADED = 33,
+	MSG_FILES = 34
+} Msg;
+
+typedef enum Method
+{
+	METHOD_GET,
+	METHOD_HEAD,
+	METHOD_POST,
+	METHOD_OPTIONS,
+	METHOD_OTHER
+} Method;
+
+struct Request;
+typedef void (*RequestStep)(struct Request *request, PGresult *res);
+typedef void (*RequestNext)(struct Request *request);
+
+typedef struct Request
+{
+	struct lws *wsi; /* NULL when the connection has gone */
+	int steps;		 /* under way */
+	Method method;
+	char path[1024];
+	char peer[48];
+	int64_t content_length; /* -1: none */
+	int64_t received;
+
+	/* what came */
+	Buf body;
+	cJSON *json;
+	JwtClaims claims;
+	const char *user_name; /* of the account; valid until the next step */
+	int64_t sheet_id;
+	RequestStep step;
+	RequestNext next;
+
+	/* what is answered */
+	int status;			  /* 0: not yet */
+	const char *type;	  /* content type; a constant */
+	char headers[1024];	  /* further lines, "Name: value\r\n" */
+	Buf answer;			  /* own bytes ... */
+	const char *constant; /* ... or somebody's that stay */
+	size_t length;
+	size_t written;
+	bool head_written;
+	bool close; /* end the connection behind the answer */
+
+	/* of single routes */
+	struct Upload *upload;
+	struct Download *download;
+	bool streamed; /* the body is the download's */
+	char *secret;  /* a password hash; freed with the request */
+	int64_t number;
+	Buf data; /* an answer being built */
+} Request;
+
+extern Request *request_create(struct lws *wsi, Method method, const char *path);
+extern void request_gone(Request *request); /* the connection has gone or goes on with the next request */
+extern void request_begin_step(Request *request);
+extern void request_end_step(Request *request);
+
+/* ---- steps ---- */
+/* Asks on the reading connection; step gets an answer with status PGRES_TUPLES_OK. Errors are answered
+ * (request_sql_error). */
+/* REQUEST_RAW instead of a format: text becomes binary, and the step looks at errors itself (res may be NULL). */
+#define REQUEST_RAW		 (-1)
+#define REQUEST_RAW_TEXT (-2)
+extern void request_query(Request *request, const char *sql, int nparams, const PgParam *params, int format,
+						  RequestStep step);
+/* Checks the token (JSON body, query or Authorization), then goes on; otherwise answers msg 1. */
+extern void request_authenticate(Request *request, RequestNext next);
+/* Answers an error of the database in the way of v1. */
+extern void request_sql_error(Request *request, const PGresult *res);
+
+/* ---- what came ---- */
+/* A query argument, copied; false when it is absent or too long. */
+extern bool request_arg(const Request *request, const char *name, char *to, size_t size);
+extern bool request_header(const Request *request, int token, char *to, size_t size);
+/* Members of the JSON body: false when absent or of another type. */
+extern bool request_string(const Request *request, const char *name, const char **value);
+extern bool request_number(const Request *request, const char *name, int64_t min, int64_t max, int64_t *value);
+/* Parses digits; false for anything else, or outside [1, 2^53). */
+extern bool request_parse_id(const char *text, int64_t *value);
+
+/* ---- answers: each ends the request ---- */
+extern void request_answer(Request *request, int status, const char *type, Buf *body);
+extern void request_msg(Request *request, Msg msg); /* data null */
+/* data: JSON, taken over. */
+extern void request_data(Request *request, Msg msg, Buf *data);
+/* 4xx and 5xx: {"success":false,"msg":0,"data":reason}. */
+extern void request_error(Request *request, int status, const char *reason);
+extern void request_add_header(Request *request, const char *name, const char *value);
+/* Answers 307 when another gateway owns the sheet; true then. */
+extern bool request_redirect(Request *request, int64_t sheet_id);
+
+/* server.c: the socket takes more. */
+extern int request_write(Request *request);
+/* The end of the exchange, for those who write the body themselves; 0: the connection goes on. */
+extern int request_complete(Request *request);
+
+#endif

@@ -1,0 +1,50 @@
+/* routes.h - what each address does; the table is in router.c. */
+#ifndef ROUTES_H
+#define ROUTES_H
+
+#include "request.h"
+
+/* Finds the route and begins it. For POST the body is complete. */
+extern void router_dispatch(Request *request);
+/* Does a POST to this path carry a form that is read as it comes? */
+extern bool router_is_upload(const char *path);
+/* Bytes of body that the path takes. */
+extern int64_t router_body_limit(const char *path);
+
+/* routes_account.c */
+extern void route_login(Request *request);
+extern void route_register(Request *request);
+extern void route_get_user(Request *request);
+extern void route_modify_user(Request *request);
+extern void route_modify_password(Request *request);
+
+/* routes_sheet.c */
+extern void route_new_sheet(Request *request);
+extern void route_get_sheet(Request *request);
+extern void route_delete_sheet(Request *request);
+extern void route_recover_sheet(Request *request);
+extern void route_share_sheet(Request *request);
+extern void route_share_link(Request *request);
+extern void route_sheet_ws(Request *request); /* GET /sheetws without an upgrade: where to connect */
+extern void route_sheet_route(Request *request);
+extern void route_get_files(Request *request);
+
+/* routes_version.c */
+extern void route_commit(Request *request);
+extern void route_get_version(Request *request);
+extern void route_get_log(Request *request);
+extern void route_rollback(Request *request);
+
+/* routes_service.c */
+extern void route_health(Request *request);
+extern void route_metrics(Request *request);
+
+/* static.c */
+extern void route_static(Request *request);
+
+/* Appends the sheets of an account as a JSON array; res: rows of sheet.account_sheets. */
+extern void routes_put_sheets(Buf *to, const PGresult *res);
+/* A timestamp of PostgreSQL as RFC 3339, quoted. */
+extern void routes_put_time(Buf *to, const char *text);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * routes_version.c - versions and logs: commit, read, roll back.
+ */
+#include "gateway.h"
+#include "room.h"
+#include "routes.h"
+#include "v1_encode.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERSION_MAX 9007199254740991
+
+static const char version_commit_sql[] = "SELECT sheet.commit($1, NULL, $2, $3)";
+static const char version_rollback_sql[] = "SELECT sheet.rollback($1, $2, $3, $4)";
+static const char version_read_sql[] =
+	"SELECT v.at::text, v.rows, v.cols, v.cells FROM sheet.check_role($1, $3, 'viewer', true) c, "
+	"LATERAL sheet.read_version($1, $2) v";
+static const char version_log_sql[] =
+	"SELECT l.at, l.\"row\", l.col, l.old, l.new, l.uid, l.username, l.kind "
+	"FROM sheet.check_role($1, $3, 'viewer', true) c, LATERAL sheet.read_log($1, $2) l ORDER BY l.seq";
+
+/* The epoch under which this gateway has the sheet open; NULL when it has not. */
+static PgParam
+version_epoch(char buffer[24], int64_t sheet_id)
+{
+	const Room *room = room_find(sheet_id);
+
+	return room != NULL && room->state == ROOM_SERVING ? pgparam_int64(buffer, room->epoch) : pgparam_null();
+}
+
+/* fid, and a second number when it is named; answered when one is missing. */
+static bool
+version_numbers(Request *request, const char *name)
+{
+	if (request_number(request, "fid", 1, VERSION_MAX, &request->sheet_id) &&
+		(name == NULL || request_number(request, name, 0, VERSION_MAX, &request->number)))
+		return true;
+	request_error(request, 400, "fid, cid and lid are numbers");
+	return false;
+}
+
+/* 42704 may mean the sheet or the version: the message tells. */
+static void
+version_error(Request *request, const PGresult *res, Msg missing)
+{
+	const char *text = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	if (strcmp(pgresult_sqlstate(res), "SN001") == 0)
+		request_msg(request, MSG_NOTHING_TO_COMMIT);
+	else if (strcmp(pgresult_sqlstate(res), "42704") == 0 && text != NULL &&
+			 (strstr(text, "version") != NULL || strstr(text, "log") != NULL))
+		request_msg(request, missing);
+	else
+		request_sql_error(request, res);
+}
+
+static bool
+version_succeeded(const PGresult *res)
+{
+	return res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK;
+}
+
+/* ---- /commitsheet ---- */
+
+static void
+committed(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+
+	if (!version_succeeded(res))
+	{
+		version_error(request, res, MSG_NO_VERSION);
+		return;
+	}
+	buf_puts(&data, PQgetvalue(res, 0, 0));
+	request_data(request, MSG_COMMITTED, &data);
+}
+
+static void
+commit_authenticated(Request *request)
+{
+	char sheet[24], uid[24], epoch[24];
+	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid),
+						version_epoch(epoch, request->sheet_id)};
+
+	if (!request_redirect(request, request->sheet_id))
+		request_query(request, version_commit_sql, 3, params, REQUEST_RAW_TEXT, committed);
+}
+
+void
+route_commit(Request *request)
+{
+	if (version_numbers(request, NULL))
+		request_authenticate(request, commit_authenticated);
+}
+
+/* ---- /rollbacksheet ---- */
+
+static void
+rolled_back(Request *request, PGresult *res)
+{
+	if (version_succeeded(res))
+		request_msg(request, MSG_ROLLED_BACK);
+	else
+		version_error(request, res, MSG_NO_VERSION);
+}
+
+static void
+rollback_authenticated(Request *request)
+{
+	char sheet[24], cid[24], uid[24], epoch[24];
+	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(cid, request->number),
+						pgparam_int64(uid, request->claims.uid), version_epoch(epoch, request->sheet_id)};
+
+	if (!request_redirect(request, request->sheet_id))
+		request_query(request, version_rollback_sql, 4, params, REQUEST_RAW_TEXT, rolled_back);
+}
+
+void
+route_rollback(Request *request)
+{
+	if (version_numbers(request, "cid"))
+		request_authenticate(request, rollback_authenticated);
+}
+
+/* ---- /getsheetchkp ---- */
+
+static void
+version_read(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+	uint32_t rows, cols;
+
+	if (!version_succeeded(res) || PQntuples(res) == 0)
+	{
+		if (version_succeeded(res))
+			request_msg(request, MSG_NO_VERSION);
+		else
+			version_error(request, res, MSG_NO_VERSION);
+		return;
+	}
+	memcpy(&rows, PQgetvalue(res, 0, 1), 4);
+	memcpy(&cols, PQgetvalue(res, 0, 2), 4);
+	rows = be32toh(rows);
+	cols = be32toh(cols);
+	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
+	{
+		request_error(request, 413, "the sheet is too large for protocol v1");
+		return;
+	}
+	buf_printf(&data, "{\"cid\":%lld,\"timestamp\":", (long long) request->number);
+	routes_put_time(&data, PQgetvalue(res, 0, 0));
+	buf_printf(&data, ",\"rows\":%u,\"columns\":%u,", rows, cols);
+	if (!v1_put_content(&data, NULL, rows, cols, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
+	{
+		buf_free(&data);
+		request_error(request, 500, "the version's cells cannot be read");
+		return;
+	}
+	buf_puts(&data, "}");
+	request_data(request, MSG_VERSION, &data);
+}
+
+static void
+version_authenticated(Request *request)
+{
+	char sheet[24], cid[24], uid[24];
+	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(cid, request->number),
+						pgparam_int64(uid, request->claims.uid)};
+
+	request_query(request, version_read_sql, 3, params, REQUEST_RAW, version_read);
+}
+
+void
+route_get_version(Request *request)
+{
+	if (version_numbers(request, "cid"))
+		request_authenticate(request, version_authenticated);
+}
+
+/* ---- /getsheetlog ---- */
+
+static void
+log_read(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+
+	if (!version_succeeded(res))
+	{
+		version_error(request, res, MSG_NO_LOG);
+		return;
+	}
+	buf_puts(&data, "[");
+	for (int i = 0; i < PQntuples(res); i++)
+	{
+		bool commit = strcmp(PQgetvalue(res, i, 7), "commit") == 0;
+
+		buf_printf(&data, "%s{\"lid\":%lld,\"timestamp\":", i > 0 ? "," : "", (long long) request->number);
+		routes_put_time(&data, PQgetvalue(res, i, 0));
+		buf_printf(&data, ",\"row\":%s,\"col\":%s,\"old\":", commit ? "-1" : PQgetvalue(res, i, 1),
+				   commit ? "-1" : PQgetvalue(res, i, 2));
+		buf_puts_json(&data, PQgetvalue(res, i, 3));
+		buf_puts(&data, ",\"new\":");
+		buf_puts_json(&data, PQgetvalue(res, i, 4));
+		buf_printf(&data, ",\"uid\":%s,\"username\":", PQgetisnull(res, i, 5) ? "0" : PQgetvalue(res, i, 5));
+		buf_puts_json(&data, PQgetvalue(res, i, 6));
+		buf_puts(&data, "}");
+	}
+	buf_puts(&data, "]");
+	request_data(request, MSG_LOG, &data);
+}
+
+static void
+log_authenticated(Request *request)
+{
+	char sheet[24], lid[24], uid[24];
+	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(lid, request->number),
+						pgparam_int64(uid, request->claims.uid)};
+
+	request_query(request, version_log_sql, 3, params, REQUEST_RAW_TEXT, log_read);
+}
+
+void
+route_get_log(Request *request)
+{
+	if (version_numbers(request, "lid"))
+		request_authenticate(request, log_authenticated);
+}

@@ -1,0 +1,11 @@
+/* server.h - libwebsockets and what hangs on it; see server.c. */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include <stdbool.h>
+
+/* Listens; a message is logged and false returned when the address is not to be had. */
+extern bool server_start(void);
+extern void server_stop(void); /* frees the context; its handles close in the loop's next turns */
+
+#endif
