@@ -62,6 +62,27 @@ coord_is_member(const Coord *coord, const char *name)
 	return false;
 }
 
+bool
+coord_was_member(const Coord *coord, const char *name)
+{
+	for (int i = 0; i < COORD_FORMER; i++)
+		if (coord->former[i] && strcmp(coord->former[i], name) == 0)
+			return true;
+	return coord_is_member(coord, name);
+}
+
+/* Remembers a name that is not in the ring any more, in place of the one that left longest ago. */
+static void
+remember_former(Coord *coord, const char *name)
+{
+	char **place = &coord->former[coord->former_next++ % COORD_FORMER];
+
+	free(*place);
+	*place = strdup(name);
+	if (!*place)
+		abort();
+}
+
 const char *
 coord_member_name(const Coord *coord, int index)
 {
@@ -93,6 +114,8 @@ coord_free(Coord *coord)
 {
 	ring_free(coord->ring);
 	free_members(coord->members, coord->member_count);
+	for (int i = 0; i < COORD_FORMER; i++)
+		free(coord->former[i]);
 	free(coord->member);
 	free(coord);
 }
@@ -112,6 +135,15 @@ same_members(const Coord *coord, const RingMember *members, int count)
 		if (strcmp(coord->members[i].name, members[i].name) != 0 || coord->members[i].weight != members[i].weight)
 			return false;
 	return true;
+}
+
+static bool
+is_among(const RingMember *members, int count, const char *name)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(members[i].name, name) == 0)
+			return true;
+	return false;
 }
 
 void
@@ -137,6 +169,9 @@ coord_set_members(Coord *coord, const RingMember *members, int count)
 		return;
 	}
 	ring_free(coord->ring);
+	for (int i = 0; i < coord->member_count; i++)
+		if (!is_among(copy, count, coord->members[i].name))
+			remember_former(coord, coord->members[i].name);
 	free_members(coord->members, coord->member_count);
 	coord->ring = ring_build(copy, (size_t) count);
 	coord->members = copy;

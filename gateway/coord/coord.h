@@ -62,8 +62,11 @@ extern void coord_close(Coord *coord, void (*done)(void *arg), void *arg);
  * loop. */
 extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
-/* Is this "host:port" a member now? For the Origin allow-list. */
+/* Is this "host:port" a member now? */
 extern bool coord_is_member(const Coord *coord, const char *name);
+/* Is it one, or was it since we started? For the Origin allow-list: open pages outlive the gateway that they came from.
+ */
+extern bool coord_was_member(const Coord *coord, const char *name);
 /* The members by name, from 0; NULL past the last. Valid until the next turn of the loop. */
 extern const char *coord_member_name(const Coord *coord, int index);
 

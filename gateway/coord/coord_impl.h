@@ -19,6 +19,8 @@ typedef struct CoordOps
 	void (*release)(Coord *coord, int64_t sheet_id);
 } CoordOps;
 
+#define COORD_FORMER 64 /* names of former members that are remembered */
+
 struct Coord
 {
 	const CoordOps *ops;
@@ -29,6 +31,8 @@ struct Coord
 	Ring *ring;			 /* NULL before the first one */
 	RingMember *members; /* what the ring was built from, by name */
 	int member_count;
+	char *former[COORD_FORMER]; /* names that left the ring, NULL where none */
+	unsigned former_next;
 	bool closing; /* nothing is told any more */
 };
 
