@@ -78,8 +78,8 @@ static const Setting settings[] = {
 	 "postgres: this is the only gateway of its database; zookeeper: one of several."},
 	{"Coordination", "zookeeper-hosts", SETTING_TEXT, FIELD(zookeeper_hosts), "127.0.0.1:2181", 0, 0, "",
 	 "host:port between commas",
-	 "The ZooKeeper ensemble. IP addresses are better than names: names are looked up "
-	 "synchronously."},
+	 "The ZooKeeper ensemble. IP addresses are better than names: one name that cannot be looked up keeps the gateway "
+	 "waiting."},
 	{"Coordination", "zookeeper-root", SETTING_TEXT, FIELD(zookeeper_root), "/pg_sheet", 0, 0, "", "a path, /name",
 	 "Node under which the gateways of one database meet; gateways of another database need another."},
 	{"Coordination", "zookeeper-session-ms", SETTING_INT, FIELD(zookeeper_session_ms), "7000", 1000, 120000, "ms", "",
