@@ -62,13 +62,19 @@ coord_is_member(const Coord *coord, const char *name)
 	return false;
 }
 
-bool
-coord_was_member(const Coord *coord, const char *name)
+static bool
+is_former(const Coord *coord, const char *name)
 {
 	for (int i = 0; i < COORD_FORMER; i++)
 		if (coord->former[i] && strcmp(coord->former[i], name) == 0)
 			return true;
-	return coord_is_member(coord, name);
+	return false;
+}
+
+bool
+coord_was_member(const Coord *coord, const char *name)
+{
+	return is_former(coord, name) || coord_is_member(coord, name);
 }
 
 /* Remembers a name that is not in the ring any more, in place of the one that left longest ago. */
@@ -170,7 +176,7 @@ coord_set_members(Coord *coord, const RingMember *members, int count)
 	}
 	ring_free(coord->ring);
 	for (int i = 0; i < coord->member_count; i++)
-		if (!is_among(copy, count, coord->members[i].name))
+		if (!is_among(copy, count, coord->members[i].name) && !is_former(coord, coord->members[i].name))
 			remember_former(coord, coord->members[i].name);
 	free_members(coord->members, coord->member_count);
 	coord->ring = ring_build(copy, (size_t) count);

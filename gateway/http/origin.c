@@ -1,7 +1,7 @@
 /*
- * origin.c - which web pages may talk to this gateway: those that it serves itself, those of other members, and those
- * in the setting allowed-origins. A browser sends Origin with every WebSocket and every cross-origin request, and does
- * not let a page forge it.
+ * origin.c - which web pages may talk to this gateway: those that it serves itself, those of other members
+ * (also of members that are gone: their open pages need another gateway), and those in the setting allowed-origins. A
+ * browser sends Origin with every WebSocket and every cross-origin request, and does not let a page forge it.
  */
 #include "origin.h"
 
@@ -38,5 +38,5 @@ origin_is_allowed(const char *origin, const char *host)
 	if (address == NULL || *address == '\0')
 		return false;
 	return strcmp(address, host) == 0 || strcmp(address, gateway.config.public_address) == 0 ||
-		   (gateway.coord != NULL && coord_is_member(gateway.coord, address)) || origin_is_configured(origin);
+		   (gateway.coord != NULL && coord_was_member(gateway.coord, address)) || origin_is_configured(origin);
 }

@@ -434,8 +434,11 @@ sheet_route_info(Request *request, PGresult *res)
 		request_error(request, 503, "the gateways have not found each other yet");
 	else
 	{
-		buf_printf(&body, "{\"http\":\"http://%s\",\"ws\":\"ws://%s/sheetws\",\"epoch\":%lld}", owner, owner,
-				   room != NULL ? (long long) room->epoch : 0LL);
+		buf_printf(&body, "{\"http\":\"http://%s\",\"ws\":\"ws://%s/sheetws\",\"epoch\":%lld,\"members\":[", owner,
+				   owner, room != NULL ? (long long) room->epoch : 0LL);
+		for (int i = 0; coord_member_name(gateway.coord, i) != NULL; i++)
+			buf_printf(&body, "%s\"http://%s\"", i > 0 ? "," : "", coord_member_name(gateway.coord, i));
+		buf_puts(&body, "]}");
 		request_answer(request, 200, "application/json", &body);
 	}
 }
