@@ -452,8 +452,15 @@ journal_lock_sheet(int64 sheet_id)
 	writer_lock_sheet(sheet_id);
 }
 
+/*
+ * From here on the transaction counts as the sheet's writer, so that what it does to the relations is not loaded by
+ * itself into the shared grid before it has committed.
+ */
 void
 journal_forget(int64 sheet_id)
 {
-	writer_forget(writer_open(sheet_id));
+	WriterSheet *ws = writer_open(sheet_id);
+
+	(void) writer_begin_change(ws, 0);
+	writer_forget(ws);
 }

@@ -79,14 +79,6 @@ writer_has_changes(const WriterSheet *ws)
 	return !dlist_is_empty(unconstify(dlist_head *, &ws->changes));
 }
 
-WriterSheet *
-writer_find_changed(int64 sheet_id)
-{
-	WriterSheet *ws = writer_find(sheet_id);
-
-	return ws != NULL && writer_has_changes(ws) ? ws : NULL;
-}
-
 static CacheEntry *
 writer_pin(int64 sheet_id)
 {

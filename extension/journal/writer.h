@@ -65,8 +65,6 @@ extern void writer_lock_sheet(int64 sheet_id);
  * see it.
  */
 extern WriterSheet *writer_open(int64 sheet_id);
-/* The transaction's state of the sheet if it has changed it, else NULL. */
-extern WriterSheet *writer_find_changed(int64 sheet_id);
 /* 42704 when there is no such sheet, ST001 when it is in the trash. */
 extern void writer_require_live(WriterSheet *ws);
 /* SF001 for an epoch lower than the highest known; a higher one is stored. 0: none. */

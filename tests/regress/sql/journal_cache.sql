@@ -1,0 +1,50 @@
+-- What the cache knows of a sheet through its life, as its views tell it.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set helpers :abs_srcdir '/data/journal_helpers.sql'
+\set ECHO none
+\i :helpers
+\set ECHO all
+CREATE EXTENSION IF NOT EXISTS pg_sheet;
+SELECT sheet.create('journal cache', 20, 10) AS id \gset
+SELECT count(*), sum(budget) FROM sheet.cache_stats;
+-- a new sheet is there, last used first, and nobody holds it
+SELECT place, cached, bytes > 0 AS bytes, seq, pins, writing, loading FROM sheet.cache_entries WHERE sheet_id = :id;
+-- a read is served from it
+SELECT hits, misses, loads FROM sheet.cache_stats \gset before_
+SELECT seq FROM sheet.read_cells(:id);
+SELECT hits - :before_hits AS hits, misses - :before_misses AS misses, loads - :before_loads AS loads FROM sheet.cache_stats;
+-- an editing transaction holds it, and reads its own edits past it
+BEGIN;
+SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(1, 1, 'own')));
+SELECT seq, pins, writing FROM sheet.cache_entries WHERE sheet_id = :id;
+SELECT private_own_edits AS own FROM sheet.cache_stats \gset before_
+SELECT seq FROM sheet.read_cells(:id);
+SELECT private_own_edits - :before_own AS own FROM sheet.cache_stats;
+COMMIT;
+SELECT seq, pins, writing FROM sheet.cache_entries WHERE sheet_id = :id;
+-- an edit that changes nothing, and one that fails, hold nothing afterwards
+SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(1, 1, 'own')));
+SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(1, 1, ''x'')), 99)', :id));
+SELECT seq, pins, writing FROM sheet.cache_entries WHERE sheet_id = :id;
+-- to the trash and back: forgotten, then loaded by the next reader, with the same cells
+SELECT sheet.trash(:id);
+SELECT sheet.recover(:id);
+SELECT cached, bytes, pins FROM sheet.cache_entries WHERE sheet_id = :id;
+SELECT hits, misses, loads FROM sheet.cache_stats \gset before_
+SELECT * FROM j_cells(:id);
+SELECT hits - :before_hits AS hits, misses - :before_misses AS misses, loads - :before_loads AS loads FROM sheet.cache_stats;
+SELECT place, cached, seq, pins FROM sheet.cache_entries WHERE sheet_id = :id;
+-- the bytes are those of the entries
+SELECT sum(e.bytes) = max(s.bytes) AS exact FROM sheet.cache_entries e, sheet.cache_stats s;
+-- SERIALIZABLE reads do not use it
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT private_serializable AS serializable FROM sheet.cache_stats \gset before_
+SELECT seq FROM sheet.read_cells(:id);
+SELECT private_serializable - :before_serializable AS serializable FROM sheet.cache_stats;
+COMMIT;
+-- TRUNCATE needs no telling: another file, another key (undone here)
+BEGIN;
+TRUNCATE sheet.log_batch;
+SELECT seq FROM sheet.read_cells(:id);
+ROLLBACK;
+SELECT seq FROM sheet.read_cells(:id);
