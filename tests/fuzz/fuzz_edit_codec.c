@@ -1,9 +1,8 @@
 /*
- * fuzz_edit_codec.c - libFuzzer target: whatever the bytes, the reader stays within them, and what it accepts is
- * written and read back the same. Build and run for a minute:
+ * fuzz_edit_codec.c - whatever the bytes, the reader stays within them, and what it accepts is written and read back
+ * the same.
  *
- *   clang-14 -g -O1 -fsanitize=fuzzer,address,undefined -Icommon tests/fuzz/fuzz_edit_codec.c common/edit_codec.c \
- *     common/utf8.c -o /tmp/fuzz_edit_codec && /tmp/fuzz_edit_codec -max_total_time=60
+ * See fuzz.h for how it is run.
  */
 #include "edit_codec.h"
 #include "utf8.h"
@@ -11,7 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
+
+/* A batch head of 1 edit, edits of each kind, long and overlong numbers. */
+static const char *const fuzz_words[] = {"\x01\x01\x01\x01",
+										 "\x01\x01\x01\x03",
+										 "\x01\x07\x02\x03\x03"
+										 "abc",
+										 "\xd1\x02\x01"
+										 "x"
+										 "\x02{}",
+										 "\xe1\x02\x01"
+										 "x"
+										 "\x01"
+										 "o",
+										 "\x04\x01\x01\x01\x05"
+										 "label",
+										 "\x80\x80\x04",
+										 "\xff\xff\xff\xff\x0f",
+										 "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+										 "\xf0\x9f\x98\x80",
+										 NULL};
 
 static int
 fuzz_same_text(EditText a, EditText b)
