@@ -65,7 +65,6 @@ typedef struct Statement
 {
 	const char *sql;
 	bool prepared;
-	PGresult *failure; /* why it could not be prepared */
 } Statement;
 
 struct PgConn
@@ -365,11 +364,7 @@ pgconn_drop(PgConn *conn, const char *reason)
 	conn->pg = NULL;
 	conn->broken = false;
 	for (int i = 0; i < conn->nstatements; i++)
-	{
 		conn->statements[i].prepared = false;
-		PQclear(conn->statements[i].failure);
-		conn->statements[i].failure = NULL;
-	}
 	queue_move_all(&lost, &conn->done);
 	queue_move_all(&lost, &conn->sent);
 	uv_timer_start(&conn->retry, pgconn_on_retry, conn->retry_ms, 0);
@@ -393,7 +388,7 @@ pgconn_statement(PgConn *conn, const char *sql)
 	}
 	if (conn->nstatements == PGCONN_MAX_STATEMENTS)
 		return -1;
-	conn->statements[conn->nstatements] = (Statement){sql, false, NULL};
+	conn->statements[conn->nstatements] = (Statement){sql, false};
 	return conn->nstatements++;
 }
 
@@ -547,7 +542,8 @@ pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, 
 
 /* ---- receiving ---- */
 
-/* A prepare was answered: its failure is kept for the queries that need it, which will be told about it. */
+/* A prepare was answered. When it failed, the queries that need it fail by themselves (26000), and the next one tries
+ * again. */
 static void
 pgconn_prepared(PgConn *conn, Item *item)
 {
@@ -556,11 +552,8 @@ pgconn_prepared(PgConn *conn, Item *item)
 	if (item->result != NULL && PQresultStatus(item->result) == PGRES_COMMAND_OK)
 		return;
 	statement->prepared = false;
-	PQclear(statement->failure);
-	statement->failure = item->result;
-	item->result = NULL;
 	log_event(LOG_ERROR, "statement not prepared", LOG_STR("connection", conn->name), LOG_STR("sql", statement->sql),
-			  LOG_STR("reason", PQresultErrorMessage(statement->failure)));
+			  LOG_STR("reason", PQresultErrorMessage(item->result)));
 }
 
 /* The results of the first item sent are complete. */
@@ -568,15 +561,9 @@ static void
 pgconn_item_done(PgConn *conn)
 {
 	Item *item = queue_pop(&conn->sent);
-	PGresult *failure = conn->statements[item->statement].failure;
 
 	if (item->kind == ITEM_PREPARE)
 		pgconn_prepared(conn, item);
-	if (item->kind == ITEM_QUERY && failure != NULL && PQresultStatus(item->result) == PGRES_FATAL_ERROR)
-	{
-		PQclear(item->result);
-		item->result = PQcopyResult(failure, 0);
-	}
 	if (item->kind == ITEM_QUERY)
 		queue_push(&conn->done, item);
 	else
@@ -752,8 +739,6 @@ pgconn_close(PgConn *conn)
 	pgconn_unwatch(conn);
 	PQfinish(conn->pg);
 	conn->pg = NULL;
-	for (int i = 0; i < conn->nstatements; i++)
-		PQclear(conn->statements[i].failure);
 	queue_move_all(&lost, &conn->done);
 	queue_move_all(&lost, &conn->sent);
 	queue_move_all(&lost, &conn->waiting);

@@ -317,8 +317,14 @@ request_authenticate(Request *request, RequestNext next)
 	char token[JWT_MAX];
 	char uid[24];
 	PgParam param;
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(request->json, "token");
 
 	request->next = next;
+	if (item != NULL && !cJSON_IsString(item))
+	{
+		request_error(request, 400, "token is needed, as a string");
+		return;
+	}
 	if (!request_token(request, token, sizeof(token)) ||
 		jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 	{

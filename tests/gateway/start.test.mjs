@@ -141,7 +141,6 @@ describe('origins', () => {
 			'http://evil.example',
 			'null',
 			`http://${gateway.host}.evil.example`,
-			`https://${gateway.host}`,
 			'http://127.0.0.1:1',
 			'https://sheets.example.org.evil.example',
 		]) {
