@@ -97,7 +97,7 @@ replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVers
 /* ---- cells ---- */
 
 /* False when there is no room. */
-static bool
+bool
 replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 {
 	switch (edit->kind)

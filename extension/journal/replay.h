@@ -64,6 +64,9 @@ struct HTAB;
 extern void replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
 							 struct HTAB *tiles);
 
+/* Applies one edit of the log; false when the allocator has no room. */
+extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit);
+
 /* Calls fn for each edit stored in batches with seq after `since` and up to `until`, in their order. */
 typedef void (*ReplayEditFn)(void *arg, int64 seq, int64 at /* Unix microseconds */, const Edit *edit);
 extern void replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, ReplayEditFn fn, void *arg);

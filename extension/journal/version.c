@@ -11,6 +11,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "append.h"
+#include "checkpoint.h"
 #include "journal.h"
 #include "replay.h"
 #include "sheetlog.h"
@@ -74,114 +75,19 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 
 /* ---- committing a version ---- */
 
-typedef struct TileKey
-{
-	uint32 row, col; /* numbers of tiles */
-} TileKey;
-
 static void
 version_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
 {
-	TileKey key = {edit->row / GRID_TILE_ROWS, edit->col / GRID_TILE_COLS};
-
-	if (edit->kind == EDIT_SET || edit->kind == EDIT_STYLE)
-		(void) hash_search((HTAB *) arg, &key, HASH_ENTER, NULL);
+	tileset_add_edit(arg, edit);
 }
 
-static HTAB *
+static TileSet *
 version_changed_tiles(WriterSheet *ws, Snapshot snapshot)
 {
-	HASHCTL info = {.keysize = sizeof(TileKey), .entrysize = sizeof(TileKey), .hcxt = CurrentMemoryContext};
-	HTAB *tiles = hash_create("pg_sheet tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	TileSet *tiles = tileset_create();
 
 	replay_edits(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot, version_note_tile, tiles);
 	return tiles;
-}
-
-/* The tile's cells as one batch; empty when it holds nothing. */
-static bytea *
-version_encode_tile(const Grid *grid, const TileKey *key, int64 seq, int64 at)
-{
-	uint32 row0 = key->row * GRID_TILE_ROWS, col0 = key->col * GRID_TILE_COLS;
-	EditBatch batch = {seq, at, 0};
-	Size bound = VARHDRSZ + EDIT_BATCH_HEAD_MAX;
-	EditWriter writer;
-	GridScan scan;
-	GridCell cell;
-	bytea *data;
-
-	grid_scan_init(&scan, grid, row0, col0, row0 + GRID_TILE_ROWS - 1, col0 + GRID_TILE_COLS - 1);
-	for (; grid_scan_next(&scan, &cell); batch.count++)
-		bound += 64 + cell.content_len + cell.style_len;
-	data = palloc(bound);
-	if (batch.count == 0)
-	{
-		SET_VARSIZE(data, VARHDRSZ);
-		return data;
-	}
-	edit_write_batch(&writer, (uint8_t *) VARDATA(data), &batch);
-	grid_scan_init(&scan, grid, row0, col0, row0 + GRID_TILE_ROWS - 1, col0 + GRID_TILE_COLS - 1);
-	while (grid_scan_next(&scan, &cell))
-	{
-		Edit edit = {.kind = EDIT_SET, .row = cell.row, .col = cell.col, .content = {cell.content, cell.content_len}};
-
-		if (cell.style_len > 0)
-			edit.style = (EditText){cell.style, cell.style_len};
-		edit_write(&writer, &edit);
-	}
-	SET_VARSIZE(data, (char *) writer.pos - (char *) data);
-	return data;
-}
-
-/* Returns the number of tiles. */
-static int32
-version_store_tiles(WriterSheet *ws, const Grid *grid, HTAB *tiles, int64 cid)
-{
-	Relation rel = storage_open(STORAGE_CHECKPOINT_TILE, RowExclusiveLock);
-	HASH_SEQ_STATUS status;
-	TileKey *key;
-	int32 count = 0;
-
-	hash_seq_init(&status, tiles);
-	while ((key = hash_seq_search(&status)) != NULL)
-	{
-		Datum values[STORAGE_MAX_COLUMNS] = {0};
-		bool nulls[STORAGE_MAX_COLUMNS] = {0};
-		bytea *data = version_encode_tile(grid, key, ws->meta.last_seq, ws->meta.last_at);
-
-		values[CHECKPOINT_TILE_SHEET_ID - 1] = Int64GetDatum(ws->sheet_id);
-		values[CHECKPOINT_TILE_ROW - 1] = Int32GetDatum((int32) key->row);
-		values[CHECKPOINT_TILE_COL - 1] = Int32GetDatum((int32) key->col);
-		values[CHECKPOINT_TILE_CID - 1] = Int64GetDatum(cid);
-		values[CHECKPOINT_TILE_DATA - 1] = PointerGetDatum(data);
-		storage_insert(STORAGE_CHECKPOINT_TILE, rel, values, nulls);
-		pfree(data);
-		count++;
-	}
-	table_close(rel, NoLock);
-	return count;
-}
-
-static void
-version_store_checkpoint(WriterSheet *ws, const Grid *grid, int64 cid, int32 tiles, uint64 uid, const char *label)
-{
-	Relation rel = storage_open(STORAGE_CHECKPOINT, RowExclusiveLock);
-	Datum values[STORAGE_MAX_COLUMNS] = {0};
-	bool nulls[STORAGE_MAX_COLUMNS] = {0};
-
-	values[CHECKPOINT_SHEET_ID - 1] = Int64GetDatum(ws->sheet_id);
-	values[CHECKPOINT_CID - 1] = Int64GetDatum(cid);
-	values[CHECKPOINT_SEQ - 1] = Int64GetDatum(ws->meta.last_seq);
-	values[CHECKPOINT_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(ws->meta.last_at));
-	values[CHECKPOINT_UID - 1] = Int64GetDatum((int64) uid);
-	values[CHECKPOINT_LABEL - 1] = label != NULL ? CStringGetTextDatum(label) : (Datum) 0;
-	nulls[CHECKPOINT_LABEL - 1] = label == NULL;
-	values[CHECKPOINT_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid));
-	values[CHECKPOINT_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
-	values[CHECKPOINT_TILES - 1] = Int32GetDatum(tiles);
-	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) grid_digest(grid));
-	storage_insert(STORAGE_CHECKPOINT, rel, values, nulls);
-	table_close(rel, NoLock);
 }
 
 static bool
@@ -222,9 +128,9 @@ version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
 	int64 cid = ws->meta.lid;
 	const Grid *grid;
 	AppendResult result;
-	HTAB *tiles;
+	TileSet *tiles;
 	Snapshot snapshot;
-	int32 ntiles;
+	CheckpointHead head;
 
 	grid = version_present(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
@@ -236,11 +142,11 @@ version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
 
 	(void) writer_begin_change(ws, 0);
 	version_open_log(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
-	ntiles = version_store_tiles(ws, grid, tiles, cid);
-	version_store_checkpoint(ws, grid, cid, ntiles, uid, label);
+	head = (CheckpointHead){ws->sheet_id, cid, ws->meta.last_seq, ws->meta.last_at, uid, record.content};
+	checkpoint_write(&head, grid, tiles);
 	ws->meta.lid = cid + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
-	hash_destroy(tiles);
+	tileset_free(tiles);
 	CommandCounterIncrement();
 	return cid;
 }
