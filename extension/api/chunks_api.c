@@ -1,0 +1,294 @@
+/* chunks_api.c - SQL functions for files attached to sheets, in parts; and the one coordinator without ZooKeeper. */
+#include "postgres.h"
+
+#include "catalog.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "permission.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(sheet_chunk_begin);
+PG_FUNCTION_INFO_V1(sheet_chunk_put);
+PG_FUNCTION_INFO_V1(sheet_chunk_end);
+PG_FUNCTION_INFO_V1(sheet_chunk_abort);
+PG_FUNCTION_INFO_V1(sheet_chunk_info);
+PG_FUNCTION_INFO_V1(sheet_chunk_get);
+PG_FUNCTION_INFO_V1(sheet_chunk_list);
+PG_FUNCTION_INFO_V1(sheet_coordinator_acquire);
+PG_FUNCTION_INFO_V1(sheet_coordinator_holder);
+
+#define CHUNK_PART_BYTES 262144
+#define CHUNK_NAME_BYTES 255
+#define CHUNK_NAME_TRIES 10000
+#define COORDINATOR_LOCK 0x5345 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348 */
+
+static CatalogQuery chunk_expire = {
+	"DELETE FROM sheet.chunk WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 day'",
+	1,
+	{INT8OID}};
+static CatalogQuery chunk_insert = {
+	"INSERT INTO sheet.chunk (sheet_id, name, content_type, uid) VALUES ($1, $2, $3, $4) "
+	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
+	4,
+	{INT8OID, TEXTOID, TEXTOID, INT8OID}};
+static CatalogQuery chunk_row = {"SELECT $1::text, $2::int8", 2, {TEXTOID, INT8OID}};
+static CatalogQuery chunk_open = {
+	"SELECT 1 FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL FOR UPDATE", 1, {INT8OID}};
+static CatalogQuery chunk_put = {
+	"INSERT INTO sheet.chunk_part (upload_id, part, data) VALUES ($1, $2, $3)", 3, {INT8OID, INT4OID, BYTEAOID}};
+/* Whole: parts are numbered from 0 without a gap, and all but the last are full. */
+static CatalogQuery chunk_whole = {
+	"SELECT coalesce(sum(length(data)), 0)::int8, (count(*) = coalesce(max(part) + 1, 0) AND "
+	"count(*) FILTER (WHERE length(data) < 262144) <= 1 AND "
+	"coalesce(max(part) FILTER (WHERE length(data) < 262144) = max(part), true))::int::int8 "
+	"FROM sheet.chunk_part WHERE upload_id = $1",
+	1,
+	{INT8OID}};
+static CatalogQuery chunk_end = {"UPDATE sheet.chunk SET size = $2, etag = $3, created_at = now() WHERE upload_id = $1",
+								 3,
+								 {INT8OID, INT8OID, TEXTOID}};
+static CatalogQuery chunk_abort = {"DELETE FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL", 1, {INT8OID}};
+static CatalogQuery chunk_info = {"SELECT upload_id, size, content_type, etag, created_at FROM sheet.chunk "
+								  "WHERE sheet_id = $1 AND name = $2 AND size IS NOT NULL",
+								  2,
+								  {INT8OID, TEXTOID}};
+static CatalogQuery chunk_get = {"SELECT p.data FROM sheet.chunk_part p JOIN sheet.chunk c USING (upload_id) "
+								 "WHERE p.upload_id = $1 AND p.part = $2 AND c.size IS NOT NULL",
+								 2,
+								 {INT8OID, INT4OID}};
+static CatalogQuery chunk_list = {
+	"SELECT name COLLATE \"default\" FROM sheet.chunk WHERE sheet_id = $1 AND size IS NOT NULL ORDER BY upload_id",
+	1,
+	{INT8OID}};
+
+/* Names go into paths and headers: no separators, no control characters, no "." and "..". */
+static void
+chunk_check_name(const char *name)
+{
+	catalog_check_name("file name", name, CHUNK_NAME_BYTES);
+	if (strlen(name) > CHUNK_NAME_BYTES || strchr(name, '/') != NULL || strchr(name, '\\') != NULL ||
+		strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not a name for a file", name),
+						errdetail("File names have 1 to %d bytes, no slash and no backslash.", CHUNK_NAME_BYTES)));
+}
+
+/* "a.b.txt", 2: "a.b (2).txt"; shortened before the number when it would get too long, never inside a character. */
+static char *
+chunk_numbered_name(const char *name, int number)
+{
+	const char *dot = strrchr(name, '.');
+	const char *suffix = dot != NULL && dot != name && strlen(dot) <= 32 ? dot : name + strlen(name);
+	char *tail = psprintf(" (%d)%s", number, suffix);
+	int stem = Min((int) (suffix - name), CHUNK_NAME_BYTES - (int) strlen(tail));
+
+	while (stem > 0 && ((unsigned char) name[stem] & 0xC0) == 0x80)
+		stem--;
+	return psprintf("%.*s%s", stem, name, tail);
+}
+
+static void
+chunk_require_open(int64 upload_id)
+{
+	Datum value = Int64GetDatum(upload_id);
+
+	if (catalog_run(&chunk_open, &value, NULL, false) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no upload " INT64_FORMAT " is under way", upload_id)));
+}
+
+/* chunk_begin(sheet_id, name, content_type, as_uid) */
+Datum
+sheet_chunk_begin(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+	char *wanted = catalog_arg_string(fcinfo, 1, "file name");
+	char *name = wanted;
+	Datum values[4] = {Int64GetDatum(sheet_id), (Datum) 0, PG_GETARG_DATUM(2), (Datum) 0};
+	bool nulls[4] = {false, false, PG_ARGISNULL(2), false};
+	Datum row[2];
+	CatalogScope scope;
+	bool isnull;
+
+	permission_require_gateway();
+	chunk_check_name(wanted);
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	values[3] = Int64GetDatum(permission_uid(as_uid));
+	catalog_begin(&scope);
+	catalog_run(&chunk_expire, values, NULL, false);
+	for (int number = 2;; number++)
+	{
+		values[1] = CStringGetTextDatum(name);
+		if (catalog_run(&chunk_insert, values, nulls, false) > 0)
+			break;
+		if (number > CHUNK_NAME_TRIES)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many files are named \"%s\"", wanted)));
+		name = chunk_numbered_name(wanted, number);
+	}
+	row[1] = Int64GetDatum(catalog_int64(1, &isnull));
+	name = MemoryContextStrdup(scope.caller, name);
+	catalog_end(&scope);
+	row[0] = CStringGetTextDatum(name);
+	return catalog_return_rows(fcinfo, &chunk_row, row, NULL, true);
+}
+
+/* chunk_put(upload_id, part, data) */
+Datum
+sheet_chunk_put(PG_FUNCTION_ARGS)
+{
+	bytea *data = PG_GETARG_BYTEA_PP(2);
+	Datum values[3] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PointerGetDatum(data)};
+	CatalogScope scope;
+
+	permission_require_gateway();
+	if (PG_GETARG_INT32(1) < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("parts are numbered from 0")));
+	if (VARSIZE_ANY_EXHDR(data) < 1 || VARSIZE_ANY_EXHDR(data) > CHUNK_PART_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a part has 1 to %d bytes, this one has %zu",
+																  CHUNK_PART_BYTES, (size_t) VARSIZE_ANY_EXHDR(data))));
+	catalog_begin(&scope);
+	chunk_require_open(PG_GETARG_INT64(0));
+	catalog_run(&chunk_put, values, NULL, false);
+	catalog_end(&scope);
+	PG_RETURN_VOID();
+}
+
+/* chunk_end(upload_id, sha256) */
+Datum
+sheet_chunk_end(PG_FUNCTION_ARGS)
+{
+	Datum values[3] = {PG_GETARG_DATUM(0), (Datum) 0, PG_GETARG_DATUM(1)};
+	CatalogScope scope;
+	bool isnull;
+
+	permission_require_gateway();
+	catalog_begin(&scope);
+	chunk_require_open(PG_GETARG_INT64(0));
+	catalog_run(&chunk_whole, values, NULL, false);
+	if (catalog_int64(2, &isnull) != 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the upload is not complete"),
+						errdetail("All parts but the last have %d bytes, and none is missing.", CHUNK_PART_BYTES)));
+	values[1] = Int64GetDatum(catalog_int64(1, &isnull));
+	catalog_run(&chunk_end, values, NULL, false);
+	catalog_end(&scope);
+	PG_RETURN_VOID();
+}
+
+/* chunk_abort(upload_id) */
+Datum
+sheet_chunk_abort(PG_FUNCTION_ARGS)
+{
+	Datum value = PG_GETARG_DATUM(0);
+
+	permission_require_gateway();
+	catalog_execute(&chunk_abort, &value, NULL);
+	PG_RETURN_VOID();
+}
+
+/* chunk_info(sheet_id, name) */
+Datum
+sheet_chunk_info(PG_FUNCTION_ARGS)
+{
+	Datum values[2] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)};
+
+	permission_require_gateway();
+	return catalog_return_rows(fcinfo, &chunk_info, values, NULL, true);
+}
+
+/* chunk_get(upload_id, part) */
+Datum
+sheet_chunk_get(PG_FUNCTION_ARGS)
+{
+	Datum values[2] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)};
+	CatalogScope scope;
+	bytea *data = NULL;
+	bool isnull;
+
+	permission_require_gateway();
+	catalog_begin(&scope);
+	if (catalog_run(&chunk_get, values, NULL, true) > 0)
+	{
+		Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+		MemoryContext old = MemoryContextSwitchTo(scope.caller);
+
+		data = DatumGetByteaPCopy(value);
+		MemoryContextSwitchTo(old);
+	}
+	catalog_end(&scope);
+	if (data == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_BYTEA_P(data);
+}
+
+/* chunk_list(sheet_id) */
+Datum
+sheet_chunk_list(PG_FUNCTION_ARGS)
+{
+	Datum value = PG_GETARG_DATUM(0);
+
+	permission_require_gateway();
+	return catalog_return_rows(fcinfo, &chunk_list, &value, NULL, true);
+}
+
+/* ---- the coordinator ---- */
+
+static CatalogQuery coordinator_epoch = {
+	"SELECT setval('sheet.coordinator_epoch_seq', greatest(nextval('sheet.coordinator_epoch_seq'), "
+	"coalesce((SELECT max(epoch) FROM sheet.owner), 0) + 1))",
+	0};
+static CatalogQuery coordinator_store = {
+	"INSERT INTO sheet.coordinator (holder, epoch, pid) VALUES ($1, $2, pg_backend_pid()) "
+	"ON CONFLICT (one) DO UPDATE SET holder = excluded.holder, epoch = excluded.epoch, pid = excluded.pid",
+	2,
+	{TEXTOID, INT8OID}};
+static CatalogQuery coordinator_read = {"SELECT holder FROM sheet.coordinator", 0};
+
+/* coordinator_acquire(holder): the lock is the session's, so that it goes with the session */
+Datum
+sheet_coordinator_acquire(PG_FUNCTION_ARGS)
+{
+	LOCKTAG tag;
+	CatalogScope scope;
+	Datum values[2] = {PG_GETARG_DATUM(0), (Datum) 0};
+	int64 epoch;
+	bool isnull;
+
+	permission_require_gateway();
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, COORDINATOR_LOCK);
+	switch (LockAcquire(&tag, ExclusiveLock, true, true))
+	{
+		case LOCKACQUIRE_NOT_AVAIL:
+			PG_RETURN_NULL();
+		case LOCKACQUIRE_ALREADY_HELD: /* once is enough: the session's end releases it */
+			LockRelease(&tag, ExclusiveLock, true);
+			break;
+		default:
+			break;
+	}
+	catalog_begin(&scope);
+	catalog_run(&coordinator_epoch, NULL, NULL, false);
+	epoch = catalog_int64(1, &isnull);
+	values[1] = Int64GetDatum(epoch);
+	catalog_run(&coordinator_store, values, NULL, false);
+	catalog_end(&scope);
+	PG_RETURN_INT64(epoch);
+}
+
+Datum
+sheet_coordinator_holder(PG_FUNCTION_ARGS)
+{
+	CatalogScope scope;
+	char *holder = NULL;
+
+	permission_require_gateway();
+	catalog_begin(&scope);
+	if (catalog_run(&coordinator_read, NULL, NULL, true) > 0)
+		holder = catalog_string(&scope, 1);
+	catalog_end(&scope);
+	if (holder == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(holder));
+}

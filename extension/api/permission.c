@@ -1,0 +1,202 @@
+/*
+ * permission.c - who may do what to a sheet.
+ *
+ * The caller is GetUserId(): the role of the session, after SET ROLE, or the owner of the SECURITY DEFINER function
+ * that calls us. A superuser may do everything; any other role acts as the account that is linked to it.
+ */
+#include "permission.h"
+
+#include "catalog.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(sheet_check_role);
+PG_FUNCTION_INFO_V1(sheet_role_of);
+PG_FUNCTION_INFO_V1(sheet_current_uid);
+PG_FUNCTION_INFO_V1(sheet_sees_all);
+
+static const char *const permission_names[] = {"none", "viewer", "commenter", "editor", "owner"};
+
+static CatalogQuery permission_account = {
+	"SELECT uid FROM sheet.account WHERE db_role = $1::pg_catalog.regrole", 1, {OIDOID}};
+
+/* The caller's own role on a sheet; NULLs when there is none. */
+static CatalogQuery permission_sheet = {
+	"SELECT s.owner, m.role, s.link_role, (s.trashed_at IS NOT NULL)::int::int8 "
+	"FROM sheet.sheet s LEFT JOIN sheet.member m ON m.sheet_id = s.sheet_id AND m.uid = $2 WHERE s.sheet_id = $1",
+	2,
+	{INT8OID, INT8OID}};
+
+/* ---- who calls ---- */
+
+static Oid permission_gateway_role = InvalidOid;
+
+static void
+permission_forget_roles(Datum arg, int cacheid, uint32 hash)
+{
+	permission_gateway_role = InvalidOid;
+}
+
+static bool
+permission_is_gateway(void)
+{
+	static bool watching = false;
+
+	if (superuser())
+		return true;
+	if (!watching)
+	{
+		CacheRegisterSyscacheCallback(AUTHOID, permission_forget_roles, (Datum) 0);
+		watching = true;
+	}
+	if (!OidIsValid(permission_gateway_role))
+		permission_gateway_role = get_role_oid("sheet_gateway", true);
+	return OidIsValid(permission_gateway_role) && has_privs_of_role(GetUserId(), permission_gateway_role);
+}
+
+void
+permission_require_gateway(void)
+{
+	if (!permission_is_gateway())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only gateways may act for others"),
+						errdetail("The role \"%s\" is not a member of \"sheet_gateway\".",
+								  GetUserNameFromId(GetUserId(), false))));
+}
+
+int64
+permission_uid(int64 as_uid)
+{
+	CatalogScope scope;
+	Datum role = ObjectIdGetDatum(GetUserId());
+	int64 uid = 0;
+	bool isnull;
+
+	if (as_uid != 0)
+	{
+		permission_require_gateway();
+		return as_uid;
+	}
+	catalog_begin(&scope);
+	if (catalog_run(&permission_account, &role, NULL, true) > 0)
+		uid = catalog_int64(1, &isnull);
+	catalog_end(&scope);
+	return uid;
+}
+
+/* ---- what the caller may do ---- */
+
+static SheetRole
+permission_parse(const char *name)
+{
+	for (int role = ROLE_NONE; name != NULL && role <= ROLE_OWNER; role++)
+		if (strcmp(name, permission_names[role]) == 0)
+			return role;
+	return ROLE_NONE;
+}
+
+static SheetRole
+permission_look(int64 sheet_id, int64 uid, bool *exists, bool *trashed)
+{
+	CatalogScope scope;
+	Datum values[2] = {Int64GetDatum(sheet_id), Int64GetDatum(uid)};
+	SheetRole role = ROLE_NONE;
+	bool isnull;
+
+	*trashed = false;
+	catalog_begin(&scope);
+	*exists = catalog_run(&permission_sheet, values, NULL, true) > 0;
+	if (*exists)
+	{
+		*trashed = catalog_int64(4, &isnull) != 0;
+		if (uid != 0 && catalog_int64(1, &isnull) == uid)
+			role = ROLE_OWNER;
+		else if (uid != 0)
+			role = Max(permission_parse(catalog_string(&scope, 2)), permission_parse(catalog_string(&scope, 3)));
+	}
+	catalog_end(&scope);
+	return role;
+}
+
+/* Superusers who act for nobody else own everything. */
+static SheetRole
+permission_find(int64 sheet_id, int64 as_uid, bool *trashed)
+{
+	bool exists;
+	SheetRole role = permission_look(sheet_id, permission_uid(as_uid), &exists, trashed);
+
+	if (!exists)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
+	return as_uid == 0 && superuser() ? ROLE_OWNER : role;
+}
+
+SheetRole
+permission_role(int64 sheet_id, int64 as_uid)
+{
+	bool trashed;
+
+	return permission_find(sheet_id, as_uid, &trashed);
+}
+
+void
+permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed)
+{
+	bool trashed;
+	SheetRole role = permission_find(sheet_id, as_uid, &trashed);
+
+	if (role < needed)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for sheet " INT64_FORMAT, sheet_id),
+			 errdetail("It needs the role \"%s\"; yours is \"%s\".", permission_names[needed], permission_names[role]),
+			 errhint("The owner of the sheet can share it with sheet.share().")));
+	if (trashed && !allow_trashed)
+		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'T', '0', '0', '1')),
+						errmsg("sheet " INT64_FORMAT " is in the trash", sheet_id),
+						errhint("Its owner can bring it back with sheet.recover().")));
+}
+
+/* ---- for SQL ---- */
+
+/* check_role(sheet_id, as_uid, role, allow_trashed) */
+Datum
+sheet_check_role(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	char *name = catalog_arg_string(fcinfo, 2, "role");
+	SheetRole needed = permission_parse(name);
+
+	if (needed == ROLE_NONE)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not a role of sheets", name),
+						errhint("The roles are viewer, commenter, editor and owner.")));
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), needed, !PG_ARGISNULL(3) && PG_GETARG_BOOL(3));
+	PG_RETURN_VOID();
+}
+
+/* role_of(sheet_id, as_uid): NULL when there is none */
+Datum
+sheet_role_of(PG_FUNCTION_ARGS)
+{
+	SheetRole role = permission_role(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0));
+
+	if (role == ROLE_NONE)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(permission_names[role]));
+}
+
+/* current_uid(): the account of the current role, 0 when there is none */
+Datum
+sheet_current_uid(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(permission_uid(0));
+}
+
+Datum
+sheet_sees_all(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(superuser());
+}

@@ -1,0 +1,311 @@
+/* sheets_api.c - SQL functions that make, describe, share, trash and purge sheets. */
+#include "postgres.h"
+
+#include "catalog.h"
+#include "catalog/pg_type.h"
+#include "follow.h"
+#include "journal.h"
+#include "miscadmin.h"
+#include "permission.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(sheet_create);
+PG_FUNCTION_INFO_V1(sheet_info);
+PG_FUNCTION_INFO_V1(sheet_rename);
+PG_FUNCTION_INFO_V1(sheet_trash);
+PG_FUNCTION_INFO_V1(sheet_recover);
+PG_FUNCTION_INFO_V1(sheet_purge);
+PG_FUNCTION_INFO_V1(sheet_share);
+PG_FUNCTION_INFO_V1(sheet_unshare);
+PG_FUNCTION_INFO_V1(sheet_share_link);
+PG_FUNCTION_INFO_V1(sheet_members);
+PG_FUNCTION_INFO_V1(sheet_extent_cols);
+
+#define SHEET_NAME_MAX 255
+
+static CatalogQuery sheets_insert = {"INSERT INTO sheet.sheet (sheet_id, name, owner, link_role, init_rows, init_cols) "
+									 "VALUES (sheet.next_sheet_id(), $1, $2, $3, $4, $5) RETURNING sheet_id",
+									 5,
+									 {TEXTOID, INT8OID, TEXTOID, INT4OID, INT4OID}};
+static CatalogQuery sheets_account = {"SELECT 1 FROM sheet.account WHERE uid = $1", 1, {INT8OID}};
+static CatalogQuery sheets_info = {
+	"SELECT s.sheet_id, s.name, s.owner, o.name, s.trashed_at IS NOT NULL, s.link_role, $2::text, s.created_at, "
+	"sheet.last_edit(s.sheet_id, s.created_at) "
+	"FROM sheet.sheet s LEFT JOIN sheet.account o ON o.uid = s.owner WHERE s.sheet_id = $1",
+	2,
+	{INT8OID, TEXTOID}};
+static CatalogQuery sheets_exists = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1", 1, {INT8OID}};
+static CatalogQuery sheets_rename = {"UPDATE sheet.sheet SET name = $2 WHERE sheet_id = $1", 2, {INT8OID, TEXTOID}};
+static CatalogQuery sheets_trash = {
+	"UPDATE sheet.sheet SET trashed_at = coalesce(trashed_at, now()) WHERE sheet_id = $1", 1, {INT8OID}};
+static CatalogQuery sheets_recover = {"UPDATE sheet.sheet SET trashed_at = NULL WHERE sheet_id = $1", 1, {INT8OID}};
+static CatalogQuery sheets_delete = {"DELETE FROM sheet.sheet WHERE sheet_id = $1", 1, {INT8OID}};
+static CatalogQuery sheets_link = {"UPDATE sheet.sheet SET link_role = $2 WHERE sheet_id = $1", 2, {INT8OID, TEXTOID}};
+static CatalogQuery sheets_share = {"INSERT INTO sheet.member (sheet_id, uid, role) VALUES ($1, $2, $3) "
+									"ON CONFLICT (sheet_id, uid) DO UPDATE SET role = excluded.role",
+									3,
+									{INT8OID, INT8OID, TEXTOID}};
+static CatalogQuery sheets_unshare = {
+	"DELETE FROM sheet.member WHERE sheet_id = $1 AND uid = $2", 2, {INT8OID, INT8OID}};
+static CatalogQuery sheets_find_account = {"SELECT a.uid, coalesce(s.owner = a.uid, false)::int::int8 FROM "
+										   "sheet.account a, sheet.sheet s WHERE a.name = $2 AND s.sheet_id = $1",
+										   2,
+										   {INT8OID, TEXTOID}};
+static CatalogQuery sheets_members = {
+	"SELECT a.uid, a.name, 'owner'::text FROM sheet.sheet s JOIN sheet.account a ON a.uid = s.owner "
+	"WHERE s.sheet_id = $1 UNION ALL SELECT a.uid, a.name, m.role FROM sheet.member m JOIN sheet.account a USING (uid) "
+	"WHERE m.sheet_id = $1 ORDER BY 2",
+	1,
+	{INT8OID}};
+
+static void
+sheets_check_shared_role(const char *role)
+{
+	if (strcmp(role, "viewer") != 0 && strcmp(role, "commenter") != 0 && strcmp(role, "editor") != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be shared", role),
+						errhint("The roles are viewer, commenter and editor.")));
+}
+
+static int32
+sheets_size(FunctionCallInfo fcinfo, int arg, const char *what, int32 otherwise, int32 max)
+{
+	int32 size = PG_ARGISNULL(arg) ? otherwise : PG_GETARG_INT32(arg);
+
+	if (size < 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a sheet has at least one %s", what)));
+	if (size > max)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a sheet has at most %d %ss", max, what)));
+	return size;
+}
+
+/* Only superusers make sheets that belong to nobody: others could not open what they have made. */
+static int64
+sheets_new_owner(int64 as_uid)
+{
+	int64 uid = permission_uid(as_uid);
+	Datum value = Int64GetDatum(uid);
+
+	if (uid == 0 && !superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("the role \"%s\" has no account to own a sheet", GetUserNameFromId(GetUserId(), false)),
+						errhint("A superuser can link it to one with sheet.link_account().")));
+	if (uid != 0 && catalog_execute(&sheets_account, &value, NULL) == 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("account " INT64_FORMAT " does not exist", uid)));
+	return uid;
+}
+
+/* create(name, rows, cols, link_role, as_uid) */
+Datum
+sheet_create(PG_FUNCTION_ARGS)
+{
+	CatalogScope scope;
+	char *name = catalog_arg_string(fcinfo, 0, "sheet name");
+	int32 rows = sheets_size(fcinfo, 1, "row", 100, SHEET_MAX_ROWS);
+	int32 cols = sheets_size(fcinfo, 2, "column", 26, SHEET_MAX_COLS);
+	int64 uid = sheets_new_owner(catalog_arg_int64(fcinfo, 4, 0));
+	Datum values[5] = {CStringGetTextDatum(name), Int64GetDatum(uid), (Datum) 0, Int32GetDatum(rows),
+					   Int32GetDatum(cols)};
+	bool nulls[5] = {false, uid == 0, PG_ARGISNULL(3), false, false};
+	int64 sheet_id;
+	bool isnull;
+
+	catalog_check_name("sheet name", name, SHEET_NAME_MAX);
+	if (!nulls[2])
+	{
+		values[2] = PG_GETARG_DATUM(3);
+		sheets_check_shared_role(text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	}
+	catalog_begin(&scope);
+	catalog_run(&sheets_insert, values, nulls, false);
+	sheet_id = catalog_int64(1, &isnull);
+	catalog_end(&scope);
+	journal_create(sheet_id, (uint64) uid, (uint32) rows, (uint32) cols);
+	PG_RETURN_INT64(sheet_id);
+}
+
+/* info(sheet_id, as_uid): gateways learn of sheets that the account may not see, with a null role; others do not */
+Datum
+sheet_info(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 1, 0);
+	Datum values[2] = {Int64GetDatum(sheet_id), (Datum) 0};
+	bool nulls[2] = {false, true};
+
+	if (catalog_execute(&sheets_exists, values, NULL) > 0)
+	{
+		SheetRole role = permission_role(sheet_id, as_uid);
+		static const char *const names[] = {NULL, "viewer", "commenter", "editor", "owner"};
+
+		if (role == ROLE_NONE && as_uid == 0)
+			permission_require_gateway();
+		nulls[1] = role == ROLE_NONE;
+		if (!nulls[1])
+			values[1] = CStringGetTextDatum(names[role]);
+	}
+	return catalog_return_rows(fcinfo, &sheets_info, values, nulls, false);
+}
+
+/* ---- changes of the sheet's own row ---- */
+
+/* Runs the change under the sheet lock when it decides whether the sheet can be edited. Somebody else may have purged
+ * the sheet since permission was checked. */
+static void
+sheets_change(int64 sheet_id, CatalogQuery *query, const Datum *values, const bool *nulls, bool lock)
+{
+	if (lock)
+		journal_lock_sheet(sheet_id);
+	if (catalog_execute(query, values, nulls) == 0 && query != &sheets_unshare)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
+	if (lock)
+		journal_forget(sheet_id);
+	follow_note_status(sheet_id);
+}
+
+/* rename(sheet_id, name, as_uid) */
+Datum
+sheet_rename(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	char *name = catalog_arg_string(fcinfo, 1, "sheet name");
+	Datum values[2] = {Int64GetDatum(sheet_id), CStringGetTextDatum(name)};
+
+	catalog_check_name("sheet name", name, SHEET_NAME_MAX);
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_EDITOR, false);
+	sheets_change(sheet_id, &sheets_rename, values, NULL, false);
+	PG_RETURN_VOID();
+}
+
+static Datum
+sheets_owner_change(FunctionCallInfo fcinfo, CatalogQuery *query)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	Datum value = Int64GetDatum(sheet_id);
+
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
+	sheets_change(sheet_id, query, &value, NULL, true);
+	PG_RETURN_VOID();
+}
+
+/* trash(sheet_id, as_uid) */
+Datum
+sheet_trash(PG_FUNCTION_ARGS)
+{
+	return sheets_owner_change(fcinfo, &sheets_trash);
+}
+
+/* recover(sheet_id, as_uid) */
+Datum
+sheet_recover(PG_FUNCTION_ARGS)
+{
+	return sheets_owner_change(fcinfo, &sheets_recover);
+}
+
+/* purge(sheet_id, as_uid): members and files go by their foreign keys */
+Datum
+sheet_purge(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	Datum value = Int64GetDatum(sheet_id);
+
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
+	journal_lock_sheet(sheet_id);
+	journal_purge(sheet_id);
+	sheets_change(sheet_id, &sheets_delete, &value, NULL, true);
+	PG_RETURN_VOID();
+}
+
+/* ---- sharing ---- */
+
+static int64
+sheets_account_uid(int64 sheet_id, const char *account)
+{
+	CatalogScope scope;
+	Datum values[2] = {Int64GetDatum(sheet_id), CStringGetTextDatum(account)};
+	int64 uid;
+	bool isnull;
+
+	catalog_begin(&scope);
+	if (catalog_run(&sheets_find_account, values, NULL, false) == 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("account \"%s\" does not exist", account)));
+	uid = catalog_int64(1, &isnull);
+	if (catalog_int64(2, &isnull) == 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is the owner of the sheet", account),
+						errdetail("An owner's role cannot be changed or taken away.")));
+	catalog_end(&scope);
+	return uid;
+}
+
+/* share(sheet_id, account, role, as_uid) */
+Datum
+sheet_share(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	char *account = catalog_arg_string(fcinfo, 1, "account name");
+	char *role = catalog_arg_string(fcinfo, 2, "role");
+	Datum values[3] = {Int64GetDatum(sheet_id), (Datum) 0, CStringGetTextDatum(role)};
+
+	sheets_check_shared_role(role);
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 3, 0), ROLE_OWNER, false);
+	values[1] = Int64GetDatum(sheets_account_uid(sheet_id, account));
+	sheets_change(sheet_id, &sheets_share, values, NULL, false);
+	PG_RETURN_VOID();
+}
+
+/* unshare(sheet_id, account, as_uid) */
+Datum
+sheet_unshare(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	char *account = catalog_arg_string(fcinfo, 1, "account name");
+	Datum values[2] = {Int64GetDatum(sheet_id), (Datum) 0};
+
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, false);
+	values[1] = Int64GetDatum(sheets_account_uid(sheet_id, account));
+	sheets_change(sheet_id, &sheets_unshare, values, NULL, false);
+	PG_RETURN_VOID();
+}
+
+/* share_link(sheet_id, role, as_uid): NULL turns the link off */
+Datum
+sheet_share_link(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	Datum values[2] = {Int64GetDatum(sheet_id), PG_GETARG_DATUM(1)};
+	bool nulls[2] = {false, PG_ARGISNULL(1)};
+
+	if (!nulls[1])
+		sheets_check_shared_role(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, false);
+	sheets_change(sheet_id, &sheets_link, values, nulls, false);
+	PG_RETURN_VOID();
+}
+
+/* members(sheet_id, as_uid) */
+Datum
+sheet_members(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	Datum value = Int64GetDatum(sheet_id);
+
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, true);
+	return catalog_return_rows(fcinfo, &sheets_members, &value, NULL, true);
+}
+
+/* ---- for the list of sheets ---- */
+
+static void
+sheets_ignore_cell(void *arg, const GridCell *cell)
+{
+}
+
+/* extent_cols(sheet_id): internal, not granted to anybody */
+Datum
+sheet_extent_cols(PG_FUNCTION_ARGS)
+{
+	static const uint32 corner[4] = {0, 0, 0, 0};
+	JournalView view;
+
+	journal_read(PG_GETARG_INT64(0), corner, true, &view, sheets_ignore_cell, NULL);
+	PG_RETURN_INT32((int32) view.cols);
+}

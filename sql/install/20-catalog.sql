@@ -1,0 +1,304 @@
+-- The catalog: accounts, sheets, members, files, and the functions on them.
+
+DO $$
+BEGIN
+	CREATE ROLE sheet_gateway NOLOGIN;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN
+	NULL; -- roles belong to the cluster: another database has made it
+END
+$$;
+GRANT USAGE ON SCHEMA sheet TO PUBLIC;
+
+CREATE SEQUENCE sheet.account_uid_seq;
+CREATE TABLE sheet.account (
+	uid bigint PRIMARY KEY DEFAULT nextval('sheet.account_uid_seq'),
+	name text COLLATE "C" NOT NULL CONSTRAINT account_name_key UNIQUE,
+	email text,
+	password_hash text,
+	token_generation integer NOT NULL DEFAULT 0,
+	db_role regrole CONSTRAINT account_db_role_key UNIQUE,
+	created_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE sheet.account IS 'People who sign in at gateways, and the SQL roles that act as them.';
+COMMENT ON COLUMN sheet.account.uid IS 'number of the account; 0 is nobody';
+COMMENT ON COLUMN sheet.account.name IS 'unique, case-sensitive, 1 to 100 characters';
+COMMENT ON COLUMN sheet.account.password_hash IS 'as the gateway has made it';
+COMMENT ON COLUMN sheet.account.token_generation IS 'tokens of an older generation are revoked';
+COMMENT ON COLUMN sheet.account.db_role IS 'the SQL role that acts as this account';
+
+CREATE SEQUENCE sheet.sheet_number_seq MINVALUE 0 START 0;
+CREATE TABLE sheet.id_range (
+	start bigint NOT NULL CHECK (start BETWEEN 1 AND 9007199254740991),
+	stride bigint NOT NULL CHECK (stride BETWEEN 1 AND 1000000)
+);
+COMMENT ON TABLE sheet.id_range IS 'Which sheet ids this database gives out: start + n * stride. Without a row: 1, 2, 3, …';
+
+CREATE TABLE sheet.sheet (
+	sheet_id bigint PRIMARY KEY CHECK (sheet_id BETWEEN 1 AND 9007199254740991),
+	name text NOT NULL,
+	owner bigint REFERENCES sheet.account,
+	created_at timestamptz NOT NULL DEFAULT now(),
+	trashed_at timestamptz,
+	link_role text CHECK (link_role IN ('viewer', 'commenter', 'editor')),
+	init_rows integer NOT NULL,
+	init_cols integer NOT NULL
+);
+CREATE INDEX sheet_owner_idx ON sheet.sheet (owner);
+COMMENT ON TABLE sheet.sheet IS 'The sheets.';
+COMMENT ON COLUMN sheet.sheet.sheet_id IS 'below 2^53, so that browsers can hold it';
+COMMENT ON COLUMN sheet.sheet.owner IS 'uid; null for a sheet that a superuser without account has made';
+COMMENT ON COLUMN sheet.sheet.trashed_at IS 'when it was moved to the trash; null: it is not there';
+COMMENT ON COLUMN sheet.sheet.link_role IS 'the role of everyone signed in who knows the id; null: none';
+
+CREATE TABLE sheet.member (
+	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
+	uid bigint NOT NULL REFERENCES sheet.account,
+	role text NOT NULL CHECK (role IN ('viewer', 'commenter', 'editor')),
+	PRIMARY KEY (sheet_id, uid)
+);
+CREATE INDEX member_uid_idx ON sheet.member (uid);
+COMMENT ON TABLE sheet.member IS 'Accounts with whom a sheet is shared.';
+
+CREATE SEQUENCE sheet.chunk_upload_id_seq;
+CREATE TABLE sheet.chunk (
+	upload_id bigint PRIMARY KEY DEFAULT nextval('sheet.chunk_upload_id_seq'),
+	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
+	name text COLLATE "C" NOT NULL,
+	content_type text,
+	uid bigint,
+	size bigint,
+	etag text,
+	created_at timestamptz NOT NULL DEFAULT now(),
+	CONSTRAINT chunk_name_key UNIQUE (sheet_id, name)
+);
+COMMENT ON TABLE sheet.chunk IS 'Files attached to sheets.';
+COMMENT ON COLUMN sheet.chunk.size IS 'bytes; null while the upload is not finished';
+COMMENT ON COLUMN sheet.chunk.etag IS 'SHA-256 of the content';
+
+CREATE TABLE sheet.chunk_part (
+	upload_id bigint NOT NULL REFERENCES sheet.chunk ON DELETE CASCADE,
+	part integer NOT NULL CHECK (part >= 0),
+	data bytea NOT NULL,
+	PRIMARY KEY (upload_id, part)
+);
+ALTER TABLE sheet.chunk_part ALTER data SET STORAGE EXTERNAL;
+COMMENT ON TABLE sheet.chunk_part IS 'The bytes of files, in parts of 262144; the last one may be shorter.';
+
+REVOKE ALL ON sheet.account, sheet.id_range, sheet.sheet, sheet.member, sheet.chunk, sheet.chunk_part FROM PUBLIC;
+SELECT pg_catalog.pg_extension_config_dump('sheet.account', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.account_uid_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.id_range', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.sheet_number_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.sheet', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.member', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.chunk', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.chunk_upload_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.chunk_part', '');
+
+-- ---- who calls, and what he may do ----
+
+CREATE FUNCTION sheet.check_role(sheet_id bigint, as_uid bigint, role text, allow_trashed boolean DEFAULT false)
+	RETURNS void LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_check_role';
+COMMENT ON FUNCTION sheet.check_role(bigint, bigint, text, boolean) IS
+	'Fails with 42501 unless the account (null: of the current role) has at least this role on the sheet; ST001 in the trash.';
+
+CREATE FUNCTION sheet.role_of(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS text
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_role_of';
+COMMENT ON FUNCTION sheet.role_of(bigint, bigint) IS
+	'The role of the account (null: of the current role) on the sheet; null when it has none.';
+
+CREATE FUNCTION sheet.current_uid() RETURNS bigint
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_current_uid';
+COMMENT ON FUNCTION sheet.current_uid() IS 'The account as which the current SQL role acts; 0: none.';
+
+CREATE FUNCTION sheet.sees_all() RETURNS boolean
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_sees_all';
+COMMENT ON FUNCTION sheet.sees_all() IS 'Whether the current role may see every sheet: superusers may.';
+
+-- ---- accounts ----
+
+CREATE FUNCTION sheet.account_create(name text, email text, password_hash text) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_create';
+COMMENT ON FUNCTION sheet.account_create(text, text, text) IS 'Makes an account and returns its uid; 23505 when the name is taken.';
+
+CREATE FUNCTION sheet.account_find(text)
+	RETURNS TABLE (uid bigint, name text, password_hash text, token_generation integer)
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_find';
+COMMENT ON FUNCTION sheet.account_find(text) IS 'The account of that name: no or one row. For gateways.';
+
+CREATE FUNCTION sheet.account_get(bigint)
+	RETURNS TABLE (uid bigint, name text, token_generation integer)
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_get';
+COMMENT ON FUNCTION sheet.account_get(bigint) IS 'The account of that uid: no or one row. For gateways.';
+
+CREATE FUNCTION sheet.account_rename(uid bigint, name text) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_rename';
+COMMENT ON FUNCTION sheet.account_rename(bigint, text) IS 'Gives the account another name; 23505 when it is taken.';
+
+CREATE FUNCTION sheet.account_set_password(uid bigint, password_hash text) RETURNS integer
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_set_password';
+COMMENT ON FUNCTION sheet.account_set_password(bigint, text) IS
+	'Changes the password and returns the new token generation: tokens of older ones are revoked.';
+
+CREATE FUNCTION sheet.account_sheets(uid bigint)
+	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions integer, cols integer,
+		created_at timestamptz, updated_at timestamptz)
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
+COMMENT ON FUNCTION sheet.account_sheets(bigint) IS
+	'The sheets that the account owns or that are shared with it, last edited first. For gateways, and for the own account.';
+
+CREATE FUNCTION sheet.link_account(name text, db_role name) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_account';
+COMMENT ON FUNCTION sheet.link_account(text, name) IS
+	'The SQL role acts as the account from now on (null: no role does). Superusers only.';
+
+-- ---- sheets ----
+
+CREATE FUNCTION sheet.next_sheet_id() RETURNS bigint
+	LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+	SELECT coalesce(max(start), 1) + nextval('sheet.sheet_number_seq') * coalesce(max(stride), 1) FROM sheet.id_range;
+END;
+COMMENT ON FUNCTION sheet.next_sheet_id() IS 'Internal: the id of a new sheet.';
+
+CREATE FUNCTION sheet.set_id_range(start bigint, stride bigint) RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	used bigint;
+BEGIN
+	LOCK TABLE sheet.id_range IN EXCLUSIVE MODE;
+	SELECT coalesce(max(r.start), 1) + (s.last_value - CASE WHEN s.is_called THEN 0 ELSE 1 END) * coalesce(max(r.stride), 1)
+		INTO used FROM sheet.sheet_number_seq s LEFT JOIN sheet.id_range r ON true GROUP BY s.last_value, s.is_called;
+	DELETE FROM sheet.id_range;
+	INSERT INTO sheet.id_range VALUES (set_id_range.start, set_id_range.stride);
+	-- go on above every id that was ever given out
+	PERFORM setval('sheet.sheet_number_seq',
+		greatest(0, (used - set_id_range.start + set_id_range.stride) / set_id_range.stride), false);
+END
+$$;
+COMMENT ON FUNCTION sheet.set_id_range(bigint, bigint) IS
+	'New sheets get the ids start, start + stride, …: with one stride and different starts, several databases never give out the same id. Superusers only.';
+
+CREATE FUNCTION sheet.last_edit(sheet_id bigint, otherwise timestamptz) RETURNS timestamptz
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN coalesce((SELECT b.at FROM sheet.log_batch b WHERE b.sheet_id = last_edit.sheet_id
+		ORDER BY b.first_seq DESC LIMIT 1), otherwise);
+END
+$$;
+COMMENT ON FUNCTION sheet.last_edit(bigint, timestamptz) IS 'Internal: when the sheet was edited last.';
+
+CREATE FUNCTION sheet.extent_cols(sheet_id bigint) RETURNS integer
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_extent_cols';
+COMMENT ON FUNCTION sheet.extent_cols(bigint) IS 'Internal: columns of the sheet.';
+REVOKE ALL ON FUNCTION sheet.next_sheet_id(), sheet.set_id_range(bigint, bigint),
+	sheet.last_edit(bigint, timestamptz), sheet.extent_cols(bigint) FROM PUBLIC;
+
+CREATE FUNCTION sheet.create(name text, rows integer DEFAULT 100, cols integer DEFAULT 26, link_role text DEFAULT NULL,
+	as_uid bigint DEFAULT NULL) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_create';
+COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS 'Makes a sheet and returns its id.';
+
+CREATE FUNCTION sheet.info(bigint, as_uid bigint DEFAULT NULL)
+	RETURNS TABLE (sheet_id bigint, name text, owner_uid bigint, owner text, trashed boolean, link_role text, role text,
+		created_at timestamptz, updated_at timestamptz)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_info';
+COMMENT ON FUNCTION sheet.info(bigint, bigint) IS
+	'What is known of a sheet: no or one row; for gateways, role is null when the account may not see it.';
+
+CREATE FUNCTION sheet.rename(sheet_id bigint, name text, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rename';
+COMMENT ON FUNCTION sheet.rename(bigint, text, bigint) IS 'Gives the sheet another name. Editors and owners.';
+
+CREATE FUNCTION sheet.trash(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_trash';
+COMMENT ON FUNCTION sheet.trash(bigint, bigint) IS 'Moves the sheet to the trash, where nobody can edit it. Owners.';
+
+CREATE FUNCTION sheet.recover(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_recover';
+COMMENT ON FUNCTION sheet.recover(bigint, bigint) IS 'Brings the sheet back from the trash. Owners.';
+
+CREATE FUNCTION sheet.purge(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_purge';
+COMMENT ON FUNCTION sheet.purge(bigint, bigint) IS
+	'Deletes the sheet for good, with its log, versions, files and members. Owners.';
+
+CREATE FUNCTION sheet.share(sheet_id bigint, account text, role text, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_share';
+COMMENT ON FUNCTION sheet.share(bigint, text, text, bigint) IS
+	'Gives the account the role viewer, commenter or editor on the sheet. Owners.';
+
+CREATE FUNCTION sheet.unshare(sheet_id bigint, account text, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_unshare';
+COMMENT ON FUNCTION sheet.unshare(bigint, text, bigint) IS 'Takes the account''s role away. Owners.';
+
+CREATE FUNCTION sheet.share_link(sheet_id bigint, role text, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_share_link';
+COMMENT ON FUNCTION sheet.share_link(bigint, text, bigint) IS
+	'Gives everyone signed in who knows the id this role (null: none). Owners.';
+
+CREATE FUNCTION sheet.members(sheet_id bigint, as_uid bigint DEFAULT NULL)
+	RETURNS TABLE (uid bigint, name text, role text)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_members';
+COMMENT ON FUNCTION sheet.members(bigint, bigint) IS 'The owner and the accounts with whom the sheet is shared.';
+
+-- ---- files, for gateways ----
+
+CREATE FUNCTION sheet.chunk_begin(sheet_id bigint, text, content_type text, as_uid bigint DEFAULT NULL)
+	RETURNS TABLE (name text, upload_id bigint)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_chunk_begin';
+COMMENT ON FUNCTION sheet.chunk_begin(bigint, text, text, bigint) IS
+	'Starts an upload; the name is made unique by " (2)" before the extension. For gateways.';
+CREATE FUNCTION sheet.chunk_put(upload_id bigint, part integer, data bytea) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_put';
+COMMENT ON FUNCTION sheet.chunk_put(bigint, integer, bytea) IS
+	'Stores part 0, 1, … of an upload: 262144 bytes each, the last one may be shorter. For gateways.';
+CREATE FUNCTION sheet.chunk_end(upload_id bigint, sha256 text) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_end';
+COMMENT ON FUNCTION sheet.chunk_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. For gateways.';
+CREATE FUNCTION sheet.chunk_abort(upload_id bigint) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_abort';
+COMMENT ON FUNCTION sheet.chunk_abort(bigint) IS 'Forgets an upload that has not ended. For gateways.';
+CREATE FUNCTION sheet.chunk_info(sheet_id bigint, name text)
+	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz)
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_chunk_info';
+COMMENT ON FUNCTION sheet.chunk_info(bigint, text) IS 'The file of that name: no or one row. For gateways.';
+CREATE FUNCTION sheet.chunk_get(upload_id bigint, part integer) RETURNS bytea
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_get';
+COMMENT ON FUNCTION sheet.chunk_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
+CREATE FUNCTION sheet.chunk_list(sheet_id bigint) RETURNS SETOF text
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_list';
+COMMENT ON FUNCTION sheet.chunk_list(bigint) IS 'The names of a sheet''s files. For gateways.';
+
+-- ---- one gateway without ZooKeeper ----
+
+CREATE SEQUENCE sheet.coordinator_epoch_seq;
+SELECT pg_catalog.pg_extension_config_dump('sheet.coordinator_epoch_seq', '');
+CREATE TABLE sheet.coordinator (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	holder text NOT NULL,
+	epoch bigint NOT NULL,
+	pid integer NOT NULL
+);
+COMMENT ON TABLE sheet.coordinator IS 'Who was the last coordinator; it is one as long as its session holds the lock.';
+REVOKE ALL ON sheet.coordinator FROM PUBLIC;
+CREATE FUNCTION sheet.coordinator_acquire(holder text) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_acquire';
+COMMENT ON FUNCTION sheet.coordinator_acquire(text) IS
+	'Makes this session the coordinator until it ends, and returns a new epoch above all earlier ones; null when another session is. For gateways.';
+CREATE FUNCTION sheet.coordinator_holder() RETURNS text
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_holder';
+COMMENT ON FUNCTION sheet.coordinator_holder() IS 'The name that the last coordinator gave itself. For gateways.';
+
+DO $$
+DECLARE
+	f regprocedure;
+BEGIN
+	FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
+		AND (p.proname LIKE 'chunk\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
+			'account_find', 'account_get', 'account_rename', 'account_set_password')) LOOP
+		EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
+		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO sheet_gateway', f);
+	END LOOP;
+END
+$$;
