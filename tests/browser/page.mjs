@@ -31,6 +31,7 @@ export class Person {
 		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US' });
 		await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
 		person.page = await person.context.newPage();
+		person.page.setDefaultTimeout(15000);
 		person.page.on('pageerror', (error) => person.problems.push(error.stack));
 		person.page.on('console', (message) => {
 			// A gateway that is down is what some tests are about.
@@ -133,7 +134,7 @@ export class Person {
 		await page.getByLabel('Role', { exact: true }).selectOption(role);
 		await page.locator('dialog button[type=submit]').click();
 		await page.getByText(`${name} is now ${role} of this sheet.`).waitFor();
-		await page.getByRole('button', { name: 'Close' }).click();
+		await page.getByRole('button', { name: 'Close', exact: true }).click();
 	}
 
 	/** The cells that are shown as being edited by others: {A1: name}. */
