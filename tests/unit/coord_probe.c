@@ -15,6 +15,17 @@
 
 #include "coord.h"
 
+/*
+ * libzookeeper 3.8.0 forgets requests that are unanswered when a session that lost contact is closed: some hundred
+ * bytes each time. Leaks of our own are still reported.
+ */
+extern const char *__lsan_default_suppressions(void);
+const char *
+__lsan_default_suppressions(void)
+{
+	return "leak:libzookeeper_mt.so\n";
+}
+
 static Coord *coord;
 static uv_pipe_t input;
 static char line[256];
