@@ -1,0 +1,59 @@
+# A streaming standby shows the same cells and versions, refuses to write, and goes on without a gap when it is promoted
+# after the primary has died in the middle of edits.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SheetTest;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+seed_random();
+my $primary = new_server('primary', streaming => 1);
+my @sheets = map { $primary->safe_psql('postgres', "SELECT sheet.create('standby $_', 100, 26)") } 1 .. 2;
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+for my $round (1 .. 4)
+{
+	for my $sheet (@sheets)
+	{
+		my @edits = map { [ int rand 80, int rand 20, "round $round edit $_" ] } 1 .. 50;
+		$primary->safe_psql('postgres', "SELECT sheet.apply($sheet, " . batch(@edits) . "); SELECT sheet.commit($sheet, 'round $round')");
+	}
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	is(sheet_state($standby, $_), sheet_state($primary, $_), "round $round: the standby shows the same cells of sheet $_") for @sheets;
+}
+my $version = "SELECT seq, rows, cols, md5(cells) FROM sheet.read_version($sheets[0], 2)";
+is($standby->safe_psql('postgres', $version), $primary->safe_psql('postgres', $version), 'and the same versions');
+my $log = "SELECT md5(string_agg(r::text, ',' ORDER BY seq)) FROM sheet.log_head h, sheet.read_log(h.sheet_id, h.lid) r WHERE h.sheet_id = $sheets[0]";
+is($standby->safe_psql('postgres', $log), $primary->safe_psql('postgres', $log), 'and the same log');
+for my $call ("sheet.apply($sheets[0], " . batch([ 0, 0, 'no' ]) . ')', "sheet.commit($sheets[0])", "sheet.rollback($sheets[0], 1)", "sheet.claim($sheets[0], 1, 'x')")
+{
+	my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
+	like($err, qr/ERROR:\s+25006: cannot execute .* (during recovery|in a read-only transaction)/, "refused: $call");
+}
+
+# The primary dies while it is written to. What is acknowledged waits for the standby.
+$primary->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = '*'});
+$primary->reload;
+$primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'}) or die;
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my @own = map { $primary->safe_psql('postgres', "SELECT sheet.create('sync $_', 100, 26)") } 1 .. 2;
+my @writers = start_writers($primary, $dir, 3, @own);
+sleep 1;
+$primary->stop('immediate');
+end_writers(@writers);
+$standby->promote;
+cmp_ok(check_sheets($standby, 'promoted', $dir, @own), '>', 20, 'enough was written to mean something');
+for my $sheet (@sheets, @own)
+{
+	my $seq = $standby->safe_psql('postgres', "SELECT seq FROM sheet.read_cells($sheet)");
+	is($standby->safe_psql('postgres', "SELECT first_seq FROM sheet.apply($sheet, " . batch([ 90, 3, 'after' ]) . ')'), $seq + 1, "sheet $sheet goes on without a gap");
+}
+$standby->stop;
+done_testing();

@@ -1,0 +1,231 @@
+# What the tests of crashes, standbys and dumps share: a server with the extension, batches for sheet.apply, writers that
+# note what was acknowledged, and the comparison of a sheet with its log and with those notes.
+package SheetTest;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use FindBin;
+use IPC::Open2;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state);
+
+sub seed_random
+{
+	my $seed = $ENV{PG_SHEET_SEED} // int(time * 1000) % 1_000_000;
+	note "PG_SHEET_SEED=$seed";
+	srand($seed);
+}
+
+# A running server with the extension in its database postgres, durable as in production.
+sub new_server
+{
+	my ($name, %options) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(allows_streaming => $options{streaming} // 0);
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_sheet'\nfsync = on\nrestart_after_crash = on\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sheet');
+	load_helpers($node, 'postgres');
+	return $node;
+}
+
+# j_decode() and others.
+sub load_helpers
+{
+	my ($node, $database) = @_;
+	$node->safe_psql($database, "\\i $FindBin::Bin/../regress/data/journal_helpers.sql");
+}
+
+sub varint
+{
+	my ($number) = @_;
+	my $bytes = '';
+	while ($number >= 128)
+	{
+		$bytes .= chr($number % 128 + 128);
+		$number = int($number / 128);
+	}
+	return $bytes . chr($number);
+}
+
+# A batch of sets, each [row, col, text] of ASCII; as an SQL literal.
+sub batch
+{
+	my (@edits) = @_;
+	my $bytes = "\x01\0\0" . varint(scalar @edits);
+	for my $edit (@edits)
+	{
+		my ($row, $col, $text) = @$edit;
+		$bytes .= "\x01" . varint(7) . varint($row) . varint($col) . varint(length $text) . $text;
+	}
+	return "'\\x" . unpack('H*', $bytes) . "'";
+}
+
+# ---- writers ----------------------------------------------------------------------------------------------------------------
+
+my $text_no = 0;
+
+# One edit after another through one connection, until it breaks. Each edit is noted in NAME.sent before it is sent and,
+# with its seqs, in NAME.acked when it was answered.
+sub write_until_broken
+{
+	my ($connstr, $name, $sheets) = @_;
+	my $pid = open2(my $from, my $to, 'psql', '-XqAt', '-d', $connstr, '-v', 'ON_ERROR_STOP=1');
+	open my $sent, '>>', "$name.sent" or die;
+	open my $acked, '>>', "$name.acked" or die;
+	$_->autoflush(1) for $to, $sent, $acked;
+	$SIG{PIPE} = 'IGNORE';
+	while (1)
+	{
+		my $sheet = $sheets->[ rand @$sheets ];
+		my @edits;
+		for (0 .. rand 4)
+		{
+			# Texts of their own, so that no edit is without effect and each can be told from all others.
+			push @edits, [ int rand 80, int rand 20, join('-', $$, time, ++$text_no, 'x' x rand(rand() < 0.05 ? 3000 : 20)) ];
+		}
+		print $sent map { "$sheet|$_->[0]|$_->[1]|$_->[2]\n" } @edits;
+		print $to "SELECT first_seq, last_seq FROM sheet.apply($sheet, ", batch(@edits), ");\n" or last;
+		my $answer = <$from> // last;
+		my ($first, $last) = $answer =~ /^(\d+)\|(\d+)$/ or last;
+		print $acked join("\n", map { my $e = $edits[$_]; $first + $_ . "|$sheet|$e->[0]|$e->[1]|$e->[2]" } 0 .. $#edits) . "\n";
+		if ($last - $first != $#edits)
+		{
+			print $acked "wrong: $first to $last for " . scalar(@edits) . " edits\n";
+		}
+		if (rand() < 0.02)
+		{
+			# Another writer may have committed a version just now.
+			print $to "DO \$\$ BEGIN PERFORM sheet.commit($sheet); EXCEPTION WHEN SQLSTATE 'SN001' THEN NULL; END \$\$;\nSELECT 1;\n" or last;
+			$answer = <$from> // last;
+		}
+	}
+	close $to;
+	close $from;
+	waitpid $pid, 0;
+}
+
+# Processes that write at once; their notes are $dir/1.sent and so on.
+sub start_writers
+{
+	my ($node, $dir, $count, @sheets) = @_;
+	my $connstr = $node->connstr('postgres') . ' application_name=writer';
+	my @pids;
+	for my $n (1 .. $count)
+	{
+		my $pid = fork // die;
+		if ($pid == 0)
+		{
+			srand($$ ^ int(time * 1000));
+			open STDERR, '>', '/dev/null';
+			eval { write_until_broken($connstr, "$dir/$n", \@sheets) };
+			require POSIX;
+			POSIX::_exit(0);
+		}
+		push @pids, $pid;
+	}
+	return @pids;
+}
+
+sub end_writers
+{
+	waitpid $_, 0 for @_;
+}
+
+# ---- comparing ----------------------------------------------------------------------------------------------------------------
+
+# The log of a sheet: seq -> [kind, row, col, new].
+sub read_log
+{
+	my ($node, $database, $sheet) = @_;
+	my %log;
+	my $rows = $node->safe_psql($database, qq{SELECT r.seq, r.kind, r."row", r.col, r.new FROM sheet.log_head h, sheet.read_log(h.sheet_id, h.lid) r
+		WHERE h.sheet_id = $sheet ORDER BY r.seq});
+	for my $line (split /\n/, $rows)
+	{
+		my ($seq, @edit) = split /\|/, $line, -1;
+		die "seq $seq twice in sheet $sheet" if $log{$seq};
+		$log{$seq} = \@edit;
+	}
+	return \%log;
+}
+
+# The cells as the server shows them, one "row,col=text" a line, behind the seq.
+sub sheet_state
+{
+	my ($node, $sheet, $database) = @_;
+	return $node->safe_psql($database // 'postgres', qq{SELECT r.seq || coalesce(E'\\n' || string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY d."row", d.col), '')
+		FROM sheet.read_cells($sheet) r LEFT JOIN j_decode(r.cells) d ON true GROUP BY r.seq});
+}
+
+# The same, replayed from the log.
+sub replay
+{
+	my ($log) = @_;
+	my %cells;
+	my $last = 0;
+	for my $seq (sort { $a <=> $b } keys %$log)
+	{
+		my ($kind, $row, $col, $new) = @{ $log->{$seq} };
+		$last = $seq;
+		$cells{$row}{$col} = $new if $kind eq 'set';
+	}
+	my @lines = ($last);
+	for my $row (sort { $a <=> $b } keys %cells)
+	{
+		push @lines, map { "$row,$_=$cells{$row}{$_}" } grep { $cells{$row}{$_} ne '' } sort { $a <=> $b } keys %{ $cells{$row} };
+	}
+	return join("\n", @lines);
+}
+
+sub read_notes
+{
+	my ($glob) = @_;
+	my @lines;
+	for my $file (glob $glob)
+	{
+		open my $notes, '<', $file or die;
+		push @lines, grep { /\n\z/ } <$notes>;
+	}
+	chomp @lines;
+	return @lines;
+}
+
+# The logs have no gaps, hold every acknowledged edit at its seq and nothing that was not sent, and the cells are their
+# replay. Returns the number of acknowledged edits.
+sub check_sheets
+{
+	my ($node, $what, $dir, @sheets) = @_;
+	my %log = map { $_ => read_log($node, 'postgres', $_) } @sheets;
+	my @acked = read_notes("$dir/*.acked");
+	my (@lost, @strange, @gaps, @other);
+	my %sent = map { $_ => 1 } read_notes("$dir/*.sent");
+	for my $line (@acked)
+	{
+		my ($seq, $sheet, @edit) = split /\|/, $line, -1;
+		my $found = defined $sheet ? $log{$sheet}{$seq} : undef;
+		push @lost, $line if !$found || join('|', @$found) ne join('|', 'set', @edit);
+	}
+	for my $sheet (@sheets)
+	{
+		my $log = $log{$sheet};
+		push @gaps, grep { !$log->{$_} } 1 .. keys %$log;
+		for my $edit (values %$log)
+		{
+			push @strange, join('|', $sheet, @$edit) if $edit->[0] eq 'set' && !$sent{ join('|', $sheet, @$edit[ 1 .. 3 ]) };
+		}
+		push @other, $sheet if sheet_state($node, $sheet) ne replay($log);
+	}
+	is(scalar @lost, 0, "$what: every acknowledged edit (" . scalar(@acked) . ') is in the log') or diag join("\n", @lost[ 0 .. ($#lost < 5 ? $#lost : 5) ]);
+	is(scalar @gaps, 0, "$what: no gap in any log");
+	is(scalar @strange, 0, "$what: nothing in the log that was not sent") or diag $strange[0];
+	is("@other", '', "$what: the cells are the replay of the log");
+	return scalar @acked;
+}
+
+1;
