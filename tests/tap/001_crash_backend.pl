@@ -22,7 +22,7 @@ for my $round (1 .. 6)
 	kill 9, $backends[ rand @backends ] if @backends;
 	end_writers(@writers);
 	is(scalar @backends, 4, "round $round: four writers were at it");
-	$node->poll_query_until('postgres', 'SELECT true') or die;
+	wait_until_up($node);
 	$acked = check_sheets($node, "round $round", $dir, @sheets);
 }
 cmp_ok($acked, '>', 300, 'enough was written to mean something');

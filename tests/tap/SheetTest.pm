@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state);
+our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up);
 
 sub seed_random
 {
@@ -32,6 +32,18 @@ sub new_server
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sheet');
 	load_helpers($node, 'postgres');
 	return $node;
+}
+
+# After a crash: until the server takes connections again. (poll_query_until feeds a psql that may be gone.)
+sub wait_until_up
+{
+	my ($node) = @_;
+	for (1 .. 600)
+	{
+		return if system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
+		sleep 0.1;
+	}
+	die 'the server does not come back';
 }
 
 # j_decode() and others.
