@@ -16,8 +16,8 @@
 #include <string.h>
 
 static const char account_find_sql[] = "SELECT uid, name, password_hash, token_generation FROM sheet.account_find($1)";
-static const char account_create_sql[] =
-	"SELECT a.uid, g.token_generation FROM sheet.account_create($1, $2, $3) a(uid), sheet.account_get(a.uid) g";
+/* A new account's token generation is 0. (A look at it in the same statement would not see the account yet.) */
+static const char account_create_sql[] = "SELECT sheet.account_create($1, $2, $3), 0";
 static const char account_sheets_sql[] =
 	"SELECT sheet_id, trashed, name, versions, cols, owner, created_at, updated_at FROM sheet.account_sheets($1)";
 static const char account_rename_sql[] = "SELECT sheet.account_rename($1, $2)";
@@ -188,7 +188,7 @@ register_created(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
-	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
 	{
 		if (strcmp(pgresult_sqlstate(res), "23505") == 0)
 			request_msg(request, MSG_USER_EXISTS);
