@@ -42,6 +42,7 @@ typedef struct PgCoord
 	bool left;			  /* coord_leave(): out of the ring for good */
 	bool asking;		  /* a question is under way */
 	uint64_t taken_since; /* uv_now() when we first found the lock taken, or 0 */
+	int unprepared;		  /* times that the question could not even be prepared */
 	int handles;		  /* not yet closed */
 	void (*done)(void *arg);
 	void *done_arg;
@@ -105,6 +106,7 @@ become_coordinator(PgCoord *self, int64_t epoch)
 	self->epoch = epoch;
 	self->was_ready = true;
 	self->taken_since = 0;
+	self->unprepared = 0;
 	again_in(self, HEARTBEAT_MS);
 	uv_timer_start(&self->turn, on_turn, 0, 0);
 	coord_set_members(&self->coord, &own, self->left ? 0 : 1);
@@ -151,16 +153,19 @@ lock_is_taken(PgCoord *self)
 		again_in(self, RETRY_MS);
 }
 
-/* Errors that no waiting heals: the extension is missing, or too old, or we may not. */
+/*
+ * Errors that no waiting heals: the extension is missing, or too old, or we may not. What keeps the statement from
+ * being prepared is in the log; here it shows as 26000, and is believed the second time.
+ */
 static bool
-is_final_error(const char *sqlstate)
+is_final_error(PgCoord *self, const char *sqlstate)
 {
 	static const char *const final[] = {"42883", "3F000", "42501"};
 
 	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++)
 		if (strcmp(sqlstate, final[i]) == 0)
 			return true;
-	return false;
+	return strcmp(sqlstate, "26000") == 0 && ++self->unprepared > 1;
 }
 
 static void
@@ -173,7 +178,7 @@ on_acquired(void *arg, PGresult *res)
 		return;
 	if (!res || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
 	{
-		if (res && is_final_error(pgresult_sqlstate(res)))
+		if (res && is_final_error(self, pgresult_sqlstate(res)))
 		{
 			char reason[512];
 
