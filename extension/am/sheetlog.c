@@ -16,11 +16,13 @@
 #include "access/heapam.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "sheetlog.h"
 #include "sheetlog_private.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 PG_FUNCTION_INFO_V1(sheetlog_handler);
@@ -128,6 +130,17 @@ bool
 sheetlog_is(Relation rel)
 {
 	return rel->rd_tableam == &sheetlog_routine;
+}
+
+bool
+sheetlog_is_handler(Oid function)
+{
+	FmgrInfo info;
+
+	if (!OidIsValid(function) || get_func_rettype(function) != TABLE_AM_HANDLEROID)
+		return false;
+	fmgr_info(function, &info);
+	return info.fn_addr == sheetlog_handler;
 }
 
 void

@@ -3,7 +3,8 @@
  *
  * A foreign key that references a log would fail at every insert into the referencing table (it locks the referenced
  * row), and a publication of a log is not promised to see its rows. Both are refused when they are made, whatever the
- * statement was, by looking at the catalog row from the object-access hook.
+ * statement was, by looking at the catalog row from the object-access hook; and a table that has one of them is refused
+ * when it is about to become a log.
  */
 #include "postgres.h"
 
@@ -11,6 +12,8 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/objectaccess.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_publication_rel.h"
@@ -20,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 static object_access_hook_type sheetlog_next_hook = NULL;
 
@@ -95,11 +99,77 @@ sheetlog_check_publication(Oid publication)
 	table_close(rel, AccessShareLock);
 }
 
+/* Does the relation's new pg_class row, not yet visible to the caches, name our access method? */
+static bool
+sheetlog_becomes_log(Oid relation)
+{
+	Relation rel = table_open(RelationRelationId, AccessShareLock);
+	bool becomes = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, ClassOidIndexId, true, SnapshotSelf, 1, &key);
+	row = systable_getnext(scan);
+	if (HeapTupleIsValid(row) && ((Form_pg_class) GETSTRUCT(row))->relkind == RELKIND_RELATION)
+	{
+		HeapTuple am = SearchSysCache1(AMOID, ObjectIdGetDatum(((Form_pg_class) GETSTRUCT(row))->relam));
+
+		if (HeapTupleIsValid(am))
+		{
+			becomes = sheetlog_is_handler(((Form_pg_am) GETSTRUCT(am))->amhandler);
+			ReleaseSysCache(am);
+		}
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return becomes;
+}
+
+/* Does a row of the catalog have the relation in this column? No index is needed: only ALTER TABLE asks. */
+static bool
+sheetlog_is_named_in(Oid catalog, AttrNumber column, Oid relation)
+{
+	Relation rel = table_open(catalog, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool found;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* ALTER TABLE ... SET ACCESS METHOD, which tells of the table when its files are swapped. */
+static void
+sheetlog_check_altered(Oid relation)
+{
+	bool referenced;
+
+	if (!sheetlog_becomes_log(relation))
+		return;
+	referenced = sheetlog_is_named_in(ConstraintRelationId, Anum_pg_constraint_confrelid, relation);
+	if (!referenced && !sheetlog_is_named_in(PublicationRelRelationId, Anum_pg_publication_rel_prrelid, relation))
+		return;
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("table \"%s\" cannot use access method \"sheetlog\"", get_rel_name(relation)),
+					referenced ? errdetail("It is referenced by a foreign key, and rows of a log cannot be locked.")
+							   : errdetail("It is in a publication, and logs are not decoded logically."),
+					referenced ? errhint("Drop the foreign key first.")
+							   : errhint("Take the table out of the publication first.")));
+}
+
 static void
 sheetlog_object_access(ObjectAccessType access, Oid catalog, Oid object, int sub_object, void *arg)
 {
 	if (sheetlog_next_hook != NULL)
 		sheetlog_next_hook(access, catalog, object, sub_object, arg);
+	if (access == OAT_POST_ALTER && catalog == RelationRelationId && sub_object == 0)
+		sheetlog_check_altered(object);
 	if (access != OAT_POST_CREATE)
 		return;
 	if (catalog == PublicationRelationId)

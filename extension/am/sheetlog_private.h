@@ -14,6 +14,9 @@ extern double sheetlog_index_build_range_scan(Relation table, Relation index, In
 extern void sheetlog_index_validate_scan(Relation table, Relation index, IndexInfo *index_info, Snapshot snapshot,
 										 struct ValidateIndexState *state);
 
+/* sheetlog.c: is this the handler function of our access method? */
+extern bool sheetlog_is_handler(Oid function);
+
 /* sheetlog_ddl.c: refuses what cannot work when it is configured. */
 extern void sheetlog_ddl_init(void);
 

@@ -90,6 +90,21 @@ ROLLBACK;
 ALTER TABLE log SET ACCESS METHOD sheetlog;
 SELECT same(), method('log');
 DELETE FROM log WHERE id = 2;
+-- a table that is referenced or published stays what it is
+CREATE TABLE parent (id int PRIMARY KEY);
+CREATE TABLE child (id int REFERENCES parent);
+ALTER TABLE parent SET ACCESS METHOD sheetlog;
+ALTER TABLE child SET ACCESS METHOD sheetlog;
+ALTER TABLE child SET ACCESS METHOD heap;
+DROP TABLE child;
+SET client_min_messages = error; -- wal_level
+CREATE PUBLICATION p FOR TABLE parent;
+SET client_min_messages = warning;
+ALTER TABLE parent SET ACCESS METHOD sheetlog;
+DROP PUBLICATION p;
+ALTER TABLE parent SET ACCESS METHOD sheetlog;
+SELECT method('parent');
+DROP TABLE parent;
 -- truncation, dropping, default access method
 BEGIN;
 TRUNCATE log;
