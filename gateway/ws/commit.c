@@ -508,7 +508,7 @@ room_control_senders(Room *room)
 	room->paused = pause;
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->wsi != NULL && session->paused != pause)
+		if (session->wsi != NULL && session->state != SESSION_CLOSING && session->paused != pause)
 		{
 			lws_rx_flow_control(session->wsi, pause ? 0 : 1);
 			session->paused = pause;

@@ -111,6 +111,9 @@ session_close(Session *session, int code, const char *reason)
 	session->close_code = code;
 	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
 	lws_set_timeout(session->wsi, PENDING_TIMEOUT_USER_OK, SESSION_CLOSE_SECONDS);
+	if (session->paused)
+		lws_rx_flow_control(session->wsi, 1); /* for the peer's answer */
+	session->paused = false;
 	session_want_write(session);
 }
 
@@ -254,12 +257,25 @@ session_write_stream(Session *session, bool *more)
 	return true;
 }
 
+/*
+ * The close frame, by hand: Debian's libwebsockets 4.1.6 is built with _DEBUG, and then it closes twice under libuv (a
+ * test of its own), so that lws_close_reason() and -1 end the connection before the close frame is sent. The connection
+ * ends when the peer answers, or by the timeout of session_close().
+ */
 static bool
 session_finish(Session *session)
 {
-	lws_close_reason(session->wsi, (enum lws_close_status) session->close_code, (unsigned char *) session->close_reason,
-					 strlen(session->close_reason));
-	return false;
+	unsigned char frame[LWS_PRE + 2 + 2 + sizeof(session->close_reason)];
+	unsigned char *at = frame + LWS_PRE;
+	size_t reason_len = strlen(session->close_reason);
+
+	session->close_sent = true;
+	at[0] = 0x88; /* FIN, close */
+	at[1] = (unsigned char) (2 + reason_len);
+	at[2] = (unsigned char) (session->close_code >> 8);
+	at[3] = (unsigned char) session->close_code;
+	memcpy(at + 4, session->close_reason, reason_len);
+	return lws_write(session->wsi, at, 4 + reason_len, LWS_WRITE_HTTP) >= 0;
 }
 
 bool
@@ -267,6 +283,8 @@ session_writable(Session *session)
 {
 	bool more = false;
 
+	if (session->close_sent)
+		return true;
 	if (session->out != NULL)
 	{
 		if (!session_write_private(session))

@@ -59,7 +59,8 @@ typedef struct Session
 	char peer[48];
 	bool may_edit;
 	bool nack;
-	bool paused; /* not read */
+	bool paused;	 /* not read */
+	bool close_sent; /* the close frame has gone out; the peer's is awaited */
 	int close_code;
 	char close_reason[124];
 
