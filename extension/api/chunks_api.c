@@ -285,7 +285,7 @@ sheet_coordinator_holder(PG_FUNCTION_ARGS)
 
 	permission_require_gateway();
 	catalog_begin(&scope);
-	if (catalog_run(&coordinator_read, NULL, NULL, true) > 0)
+	if (catalog_run(&coordinator_read, NULL, NULL, false) > 0)
 		holder = catalog_string(&scope, 1);
 	catalog_end(&scope);
 	if (holder == NULL)

@@ -137,8 +137,8 @@ sheet_info(PG_FUNCTION_ARGS)
 		SheetRole role = permission_role(sheet_id, as_uid);
 		static const char *const names[] = {NULL, "viewer", "commenter", "editor", "owner"};
 
-		if (role == ROLE_NONE && as_uid == 0)
-			permission_require_gateway();
+		if (as_uid == 0)
+			permission_require(sheet_id, 0, ROLE_VIEWER, true);
 		nulls[1] = role == ROLE_NONE;
 		if (!nulls[1])
 			values[1] = CStringGetTextDatum(names[role]);
