@@ -1,0 +1,164 @@
+/* cells.c - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
+#include "cells.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+/* ---- reading ---- */
+
+static void
+cells_collect(void *arg, const GridCell *cell)
+{
+	CellList *list = arg;
+	Cell *copy;
+	char *bytes;
+
+	if (list->count == list->room)
+	{
+		list->room = list->room == 0 ? 64 : list->room * 2;
+		list->cells = list->cells == NULL ? MemoryContextAllocHuge(CurrentMemoryContext, list->room * sizeof(Cell))
+										  : repalloc_huge(list->cells, list->room * sizeof(Cell));
+	}
+	copy = &list->cells[list->count];
+	bytes = palloc((Size) cell->content_len + cell->style_len + 1);
+	if (cell->content_len > 0)
+		memcpy(bytes, cell->content, cell->content_len);
+	if (cell->style_len > 0)
+		memcpy(bytes + cell->content_len, cell->style, cell->style_len);
+	*copy = (Cell){cell->row, cell->col, bytes, cell->content_len, bytes + cell->content_len, cell->style_len};
+	list->count++;
+}
+
+/* Memory can run out while the entry's lock is held: that is an error like any other, the lock is shared and goes with
+ * the transaction, and readers change nothing. */
+CellList *
+cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
+{
+	CellList *list = palloc0(sizeof(CellList));
+
+	journal_read(sheet_id, rect, fresh, &list->view, cells_collect, list);
+	return list;
+}
+
+CellList *
+cells_read_version(int64 sheet_id, int64 cid)
+{
+	CellList *list = palloc0(sizeof(CellList));
+	Grid *grid = journal_read_version(sheet_id, cid, &list->view);
+	GridScan scan;
+	GridCell cell;
+
+	grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	while (grid_scan_next(&scan, &cell))
+		cells_collect(list, &cell);
+	return list;
+}
+
+/* ---- references ---- */
+
+static void
+cells_bad_ref(const char *ref, const char *expected)
+{
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not %s", ref, expected),
+					errhint("Columns are A to XFD, rows 1 to %d.", SHEET_MAX_ROWS)));
+}
+
+void
+cells_parse_ref(const char *ref, uint32 *row, uint32 *col)
+{
+	if (!a1_parse_cell(ref, strlen(ref), row, col))
+		cells_bad_ref(ref, "a cell such as B7");
+}
+
+bool
+cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4])
+{
+	A1Range range;
+	char *ref;
+
+	if (PG_ARGISNULL(arg))
+		return false;
+	ref = text_to_cstring(PG_GETARG_TEXT_PP(arg));
+	if (!a1_parse_range(ref, strlen(ref), &range))
+		cells_bad_ref(ref, "a range such as B7, A1:C10, B:D or 3:5");
+	rect[0] = range.row0;
+	rect[1] = range.col0;
+	rect[2] = range.row1;
+	rect[3] = range.col1;
+	return true;
+}
+
+void
+cells_check_place(int64 row, int64 col)
+{
+	if (row < 0 || col < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("rows and columns start at 0")));
+	if (row >= SHEET_MAX_ROWS || col >= SHEET_MAX_COLS)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("row " INT64_FORMAT ", column " INT64_FORMAT " lies outside of sheets", row, col),
+						errdetail("A sheet has at most %d rows and %d columns.", SHEET_MAX_ROWS, SHEET_MAX_COLS)));
+}
+
+/* ---- writing ---- */
+
+void
+cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->sheet_id = sheet_id;
+	writer->uid = uid;
+	initStringInfo(&writer->body);
+}
+
+static void
+cells_write_flush(CellWriter *writer)
+{
+	EditBatch batch = {0, 0, writer->count};
+	JournalApply call = {.sheet_id = writer->sheet_id, .known_seq = -1};
+	JournalApplied result;
+	EditWriter head;
+	char *bytes;
+
+	if (writer->count == 0)
+		return;
+	bytes = palloc(EDIT_BATCH_HEAD_MAX + writer->body.len);
+	edit_write_batch(&head, (uint8_t *) bytes, &batch);
+	memcpy(head.pos, writer->body.data, writer->body.len);
+	call.edits = bytes;
+	call.edits_len = (char *) head.pos + writer->body.len - bytes;
+	journal_apply(&call, &result);
+	writer->last_seq = result.last_seq;
+	writer->count = 0;
+	resetStringInfo(&writer->body);
+	pfree(bytes);
+}
+
+void
+cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len)
+{
+	Edit edit = {.kind = kind, .uid = writer->uid, .row = row, .col = col, .content = {content, (uint32) len}};
+	EditBatch unused = {0, 0, 0};
+
+	if (len > SHEET_MAX_CONTENT_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("the content of a cell is too long (row %u, column %u)", row, col),
+						errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS)));
+	/* half of the limit: the stored batch also carries the old contents */
+	if (writer->count == SHEET_MAX_BATCH_EDITS || writer->body.len + edit_size_bound(&edit) > SHEET_MAX_BATCH_BYTES / 2)
+		cells_write_flush(writer);
+	enlargeStringInfo(&writer->body, EDIT_BATCH_HEAD_MAX + (int) edit_size_bound(&edit));
+	if (writer->count == 0) /* a header only to set the writer up */
+		edit_write_batch(&writer->writer, (uint8_t *) writer->body.data, &unused);
+	writer->writer.pos = (uint8_t *) writer->body.data + writer->body.len;
+	edit_write(&writer->writer, &edit);
+	writer->body.len = (int) ((char *) writer->writer.pos - writer->body.data);
+	writer->count++;
+}
+
+int64
+cells_write_end(CellWriter *writer)
+{
+	cells_write_flush(writer);
+	return writer->last_seq;
+}

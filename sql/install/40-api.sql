@@ -1,0 +1,80 @@
+-- Cells: setting and reading them, as they are and as they were.
+
+CREATE FUNCTION sheet.set(sheet_id bigint, ref text, content text) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_ref';
+COMMENT ON FUNCTION sheet.set(bigint, text, text) IS
+	'Sets a cell, for example ''B7'' (null or empty: clears it), and returns the seq of the edit. Editors.';
+CREATE FUNCTION sheet.set(sheet_id bigint, "row" integer, col integer, content text) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_place';
+COMMENT ON FUNCTION sheet.set(bigint, integer, integer, text) IS
+	'Sets the cell at row and column, both from 0 (null or empty: clears it), and returns the seq of the edit. Editors.';
+CREATE FUNCTION sheet.set_range(sheet_id bigint, ref text, content text[]) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_range';
+COMMENT ON FUNCTION sheet.set_range(bigint, text, text[]) IS
+	'Sets the cells of a rectangle whose upper left corner is ref, from an array of rows (nulls clear), and returns the last seq. Editors.';
+
+CREATE FUNCTION sheet.get(sheet_id bigint, ref text) RETURNS text
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_get';
+COMMENT ON FUNCTION sheet.get(bigint, text) IS 'The content of a cell; null when it is empty.';
+
+CREATE FUNCTION sheet.range(sheet_id bigint, ref text DEFAULT NULL)
+	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_range';
+COMMENT ON FUNCTION sheet.range(bigint, text) IS
+	'The cells of a range such as A1:C10, B:D or 3:5 (null: of the sheet) that hold something, in reading order.';
+
+CREATE FUNCTION sheet.at(sheet_id bigint, cid bigint)
+	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at';
+COMMENT ON FUNCTION sheet.at(bigint, bigint) IS 'The cells of a version; 42704 when there is none of that number.';
+
+CREATE FUNCTION sheet.diff(sheet_id bigint, cid_a bigint, cid_b bigint DEFAULT NULL)
+	RETURNS TABLE ("row" integer, col integer, a1 text, old text, new text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_diff';
+COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
+	'The cells whose content differs between two versions; cid_b null: between the version and now.';
+
+CREATE FUNCTION sheet.log_unpack(first_seq bigint, at timestamptz, data bytea, OUT seq bigint, OUT edit_at timestamptz,
+	OUT uid bigint, OUT kind text, OUT "row" integer, OUT col integer, OUT a1 text, OUT old text, OUT new text, OUT style text)
+	RETURNS SETOF record LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE ROWS 10 AS 'MODULE_PATHNAME', 'sheet_log_unpack';
+COMMENT ON FUNCTION sheet.log_unpack(bigint, timestamptz, bytea) IS 'The edits of a stored batch; see the view sheet.log.';
+
+-- ---- tables and CSV ----
+
+CREATE FUNCTION sheet.as_table(sheet_id bigint, header boolean DEFAULT true) RETURNS SETOF record
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_as_table';
+COMMENT ON FUNCTION sheet.as_table(bigint, boolean) IS
+	'The sheet as a table with the columns that the caller lists: AS t(name text, height numeric). With header, the first row is left out.';
+
+CREATE FUNCTION sheet.column_names(sheet_id bigint, header boolean) RETURNS text[]
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_column_names';
+COMMENT ON FUNCTION sheet.column_names(bigint, boolean) IS
+	'Distinct names for the columns that are used: from the first row with header, else and where that is empty A, B, C, …';
+
+CREATE FUNCTION sheet.create_view(sheet_id bigint, view name, header boolean DEFAULT true) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+DECLARE
+	columns text;
+BEGIN
+	SELECT pg_catalog.string_agg(pg_catalog.quote_ident(n) OPERATOR(pg_catalog.||) ' text', ', ' ORDER BY i)
+		INTO columns FROM pg_catalog.unnest(sheet.column_names(sheet_id, header)) WITH ORDINALITY c(n, i);
+	IF columns IS NULL THEN
+		RAISE EXCEPTION 'sheet % is empty', sheet_id USING ERRCODE = '22023', DETAIL = 'A view needs at least one column.';
+	END IF;
+	EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT * FROM sheet.as_table(%L::pg_catalog.int8, %L::pg_catalog.bool) AS t(%s)',
+		view, sheet_id, header, columns);
+END
+$$;
+COMMENT ON FUNCTION sheet.create_view(bigint, name, boolean) IS
+	'Makes a view of the sheet in the current schema, with the first row''s contents as names of its columns, all of type text.';
+
+CREATE FUNCTION sheet.import_csv(name text, csv text, as_uid bigint DEFAULT NULL) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv';
+COMMENT ON FUNCTION sheet.import_csv(text, text, bigint) IS 'Makes a sheet from CSV (RFC 4180) and returns its id.';
+CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, as_uid bigint DEFAULT NULL) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
+COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, bigint) IS
+	'Sets cells from CSV, with ref as the upper left corner, and returns the last seq. Editors.';
+CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL) RETURNS text
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
+COMMENT ON FUNCTION sheet.export_csv(bigint, text) IS 'The range (null: the sheet) as CSV (RFC 4180), lines ending with CRLF.';
