@@ -15,6 +15,8 @@
 
 struct lws_context;
 
+#define EDIT_CONNECTIONS 4
+
 typedef struct Gateway
 {
 	Config config;
@@ -22,7 +24,11 @@ typedef struct Gateway
 	uv_loop_t loop;
 	struct lws_context *lws;
 	Coord *coord;
-	PgConn *edits;	/* sheet.apply and what must keep its order; one batch in flight per sheet */
+	/*
+	 * sheet.apply and what must keep its order; one batch in flight per sheet. Several, so that a sheet which an SQL
+	 * transaction holds does not hold up the others.
+	 */
+	PgConn *edits[EDIT_CONNECTIONS];
 	PgConn *reads;	/* everything else */
 	PgConn *follow; /* waits in sheet.follow */
 	int64_t origin; /* names this process to sheet.apply and sheet.follow; random */

@@ -301,7 +301,8 @@ main_start_services(void)
 	if (getrandom(&gateway.origin, sizeof(gateway.origin), 0) != sizeof(gateway.origin))
 		return false;
 	gateway.origin &= INT64_MAX;
-	gateway.edits = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits", NULL, NULL);
+	for (int i = 0; i < EDIT_CONNECTIONS; i++)
+		gateway.edits[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits", NULL, NULL);
 	gateway.reads = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
 	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
 	if (!server_start())
@@ -318,7 +319,8 @@ main_stop_services(void)
 {
 	if (gateway.lws != NULL)
 		server_stop();
-	pgconn_close(gateway.edits);
+	for (int i = 0; i < EDIT_CONNECTIONS; i++)
+		pgconn_close(gateway.edits[i]);
 	pgconn_close(gateway.reads);
 	pgconn_close(gateway.follow);
 	main_close_own();

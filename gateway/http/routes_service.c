@@ -8,7 +8,7 @@
 void
 route_health(Request *request)
 {
-	bool database = pgconn_is_up(gateway.edits) && pgconn_is_up(gateway.reads);
+	bool database = pgconn_is_up(gateway.edits[0]) && pgconn_is_up(gateway.reads);
 	bool well = database && gateway.ready && !gateway.suspended && !gateway.draining;
 	Buf body = {NULL, 0, 0};
 

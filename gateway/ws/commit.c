@@ -2,7 +2,7 @@
  * commit.c - pending edits become a batch, the batch a commit, the commit frames for all; and edits that were made
  * elsewhere.
  *
- * A room has one place on the edit connection. While it is taken, edits and frames collect in `pending`; when it is
+ * A room has one place on the edit connections. While it is taken, edits and frames collect in `pending`; when it is
  * free, what has collected is the next batch: large under load, one edit at low load, no timer. Frames are published
  * only after the commit, in the order of seqs: first what others committed in between (`missed`, told by sheet.apply
  * itself), then the own ones.
@@ -366,6 +366,28 @@ room_apply_answered(void *arg, PGresult *res)
 	room_query_done(room);
 }
 
+/*
+ * Where the next statement of a room goes. A room has one under way at most, so its order does not depend on the
+ * connection. The first idle one: at low load always the same, and never behind a statement that waits for a lock
+ * unless all are busy.
+ */
+PgConn *
+room_connection(void)
+{
+	PgConn *best = gateway.edits[0];
+
+	for (int i = 1; i < EDIT_CONNECTIONS; i++)
+	{
+		PgConn *other = gateway.edits[i];
+
+		if (!pgconn_is_up(other))
+			continue;
+		if (!pgconn_is_up(best) || pgconn_pending(other) < pgconn_pending(best))
+			best = other;
+	}
+	return best;
+}
+
 /* Sends room->sent. */
 static void
 room_send(Room *room)
@@ -390,7 +412,7 @@ room_send(Room *room)
 		room->busy = ROOM_APPLYING;
 		room->sent_at = uv_hrtime();
 		room->queries++;
-		if (!pgconn_query(gateway.edits, apply_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
+		if (!pgconn_query(room_connection(), apply_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
 						  room_apply_answered, room))
 		{
 			room->queries--;
@@ -447,7 +469,7 @@ room_fetch_tail(Room *room)
 	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(since, room->published_seq)};
 
 	room->queries++;
-	if (pgconn_query(gateway.edits, tail_sql, 2, params, 1, (unsigned) gateway.config.database_deadline_ms,
+	if (pgconn_query(room_connection(), tail_sql, 2, params, 1, (unsigned) gateway.config.database_deadline_ms,
 					 room_tail_answered, room))
 		room->busy = ROOM_TAILING;
 	else
@@ -526,7 +548,7 @@ room_flush(Room *room)
 {
 	if (room->state != ROOM_SERVING)
 		return;
-	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && pgconn_is_up(gateway.edits) &&
+	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && pgconn_is_up(room_connection()) &&
 		!gateway.suspended)
 		room_send(room);
 	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0)

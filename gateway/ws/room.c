@@ -118,7 +118,7 @@ room_claim(Room *room)
 						pgparam_text(gateway.config.public_address)};
 
 	room->queries++;
-	if (!pgconn_query(gateway.edits, room_claim_sql, 3, params, 0, (unsigned) gateway.config.database_deadline_ms,
+	if (!pgconn_query(room_connection(), room_claim_sql, 3, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  room_claimed, room))
 	{
 		room_fail(room, CLOSE_RESTART, "the gateway is busy");

@@ -9,6 +9,7 @@
 #ifndef ROOM_H
 #define ROOM_H
 
+#include "pgconn.h"
 #include "buf.h"
 #include "edit_codec.h"
 #include "fanout.h"
@@ -122,6 +123,8 @@ extern void room_query_done(Room *room); /* a query that kept the room is answer
 /* commit.c */
 /* The batch that takes new edits and frames. */
 extern RoomBatch *room_pending(Room *room);
+/* The connection for edits that has the least to do. */
+extern PgConn *room_connection(void);
 extern void room_add_edit(Room *room, const Edit *edit);
 /* A frame in the order of the edits: v1 JSON. */
 extern void room_add_frame(Room *room, const Buf *payload);
