@@ -1,0 +1,55 @@
+-- Cells, tables, CSV, log and versions by SQL. Errors are shown by their SQLSTATE: the texts name sheet ids.
+SELECT sheet.create('api cells') AS id \gset
+SELECT sheet.set(:id, 'A1', 'name'), sheet.set(:id, 0, 1, 'height'), sheet.set(:id, 'A2', 'tree'), sheet.set(:id, 'B2', '12.5'), sheet.set(:id, 'B4', 'x');
+SELECT sheet.set(:id, 'A1', 'name') AS unchanged;
+SELECT sheet.get(:id, 'b2'), sheet.get(:id, '$A$1'), sheet.get(:id, 'C9') IS NULL AS empty;
+SELECT * FROM sheet.range(:id);
+SELECT a1 FROM sheet.range(:id, 'B2:A4');
+SELECT * FROM sheet.as_table(:id) AS t(name text, height text);
+SELECT * FROM sheet.as_table(:id, false) AS t(name varchar);
+\set VERBOSITY terse
+SELECT * FROM sheet.as_table(:id) AS t(name text, height numeric);
+SELECT sheet.set(:id, 'D1', 'name'), sheet.set(:id, 'E1', 'an "odd" one');
+SELECT sheet.create_view(:id, 'api trees');
+SELECT * FROM "api trees";
+SELECT sheet.commit(:id, 'first');
+SELECT sheet.set_range(:id, 'A3', ARRAY[['p', '1'], ['q', NULL]]);
+SELECT count(*) FROM sheet.at(:id, 1);
+SELECT * FROM sheet.diff(:id, 1);
+SELECT * FROM sheet.diff(:id, 1, 1);
+SELECT seq, lid, uid, username, origin, kind, "row", col, a1, old, new, style FROM sheet.log WHERE sheet_id = :id ORDER BY seq;
+SELECT seq, kind, old, new FROM sheet.history(:id, 'b4');
+SELECT count(*) FROM sheet.cells WHERE sheet_id = :id;
+SELECT sheet.set(:id, 'B4', NULL) AS cleared_already;
+
+-- CSV
+SELECT sheet.import_csv('api csv', E'\uFEFFa,"b ""x"", y"\r\n1,"li\nne"\n,,=A1+1') AS csv \gset
+SELECT a1, content FROM sheet.range(:csv);
+SELECT sheet.export_csv(:csv) = E'a,"b ""x"", y",\r\n1,"li\nne",\r\n,,=A1+1\r\n' AS exported;
+SELECT sheet.import_csv('api csv 2', sheet.export_csv(:csv)) AS csv2 \gset
+SELECT sheet.export_csv(:csv) = sheet.export_csv(:csv2) AS round_trip;
+SELECT sheet.import_csv_into(:csv, 'B2', 'z,w') IS NOT NULL AS imported;
+SELECT sheet.export_csv(:csv, 'B2:C2') = E'z,w\r\n' AS part;
+SELECT sheet.import_csv('bad', E'a,"b');
+SELECT sheet.import_csv('bad', E'a\nb"c');
+
+-- errors
+\set VERBOSITY sqlstate
+SELECT sheet.set(:id, '1A', 'x');
+SELECT sheet.set(:id, NULL, 'x');
+SELECT sheet.set(:id, 16777216, 0, 'x');
+SELECT sheet.set(:id, 0, 16384, 'x');
+SELECT sheet.set(:id, -1, 0, 'x');
+SELECT sheet.set(:id, 'A1', repeat('x', 32768));
+SELECT sheet.set(-1, 'A1', 'x');
+SELECT sheet.range(:id, 'A0');
+SELECT sheet.at(:id, 99);
+SELECT sheet.diff(:id, NULL);
+SELECT sheet.set_range(:id, 'XFD1', ARRAY['a', 'b']);
+SELECT sheet.history(:id, 'A1:B2');
+
+-- everything that users see is described
+SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'sheet'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL;
+SELECT c.oid::regclass FROM pg_class c WHERE relnamespace = 'sheet'::regnamespace AND relkind IN ('r', 'v') AND obj_description(oid, 'pg_class') IS NULL;
+DROP VIEW "api trees";
+SELECT sheet.purge(:id), sheet.purge(:csv), sheet.purge(:csv2);

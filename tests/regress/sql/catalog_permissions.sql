@@ -1,0 +1,133 @@
+-- Accounts, roles, sharing, trash, files: who may do what. Errors are shown by their SQLSTATE.
+\set VERBOSITY sqlstate
+SELECT sheet.account_create('perm ann', 'ann@example.com', 'hash') AS ann, sheet.account_create('perm bob', NULL, 'hash') AS bob \gset
+SELECT sheet.account_create('perm ann', NULL, 'hash');
+SELECT sheet.account_create('', NULL, 'hash');
+SELECT sheet.account_create(repeat('é', 101), NULL, 'hash');
+SELECT sheet.account_create(E'a\tb', NULL, 'hash');
+SELECT sheet.account_rename(:bob, 'perm ann');
+SELECT sheet.account_set_password(:bob, 'other');
+SELECT name, password_hash, token_generation FROM sheet.account_find('perm bob');
+SELECT name, token_generation FROM sheet.account_get(:ann);
+CREATE ROLE perm_ann;
+CREATE ROLE perm_bob;
+CREATE ROLE perm_eve;
+CREATE ROLE perm_gateway IN ROLE sheet_gateway;
+SELECT sheet.link_account('perm ann', 'perm_ann'), sheet.link_account('perm bob', 'perm_bob');
+
+-- the owner
+SET ROLE perm_ann;
+SELECT sheet.create('perm sheet') AS id \gset
+SELECT sheet.role_of(:id), sheet.set(:id, 'A1', 'mine') > 0 AS set;
+SELECT name, owner, role, trashed FROM sheet.list;
+
+-- a stranger, with and without an account
+SET ROLE perm_bob;
+SELECT sheet.get(:id, 'A1');
+SELECT sheet.set(:id, 'A1', 'x');
+SELECT sheet.share(:id, 'perm bob', 'editor');
+SELECT sheet.info(:id);
+SELECT count(*) FROM sheet.list;
+SELECT count(*) FROM sheet.cells;
+SELECT count(*) FROM sheet.log;
+SET ROLE perm_eve;
+SELECT sheet.create('no account');
+SELECT sheet.get(:id, 'A1');
+SELECT count(*) FROM sheet.cells;
+SELECT * FROM sheet.sheet;
+SELECT * FROM sheet.account;
+SELECT * FROM sheet.log_batch;
+SELECT sheet.account_create('perm eve', NULL, NULL);
+SELECT sheet.role_of(:id, :ann);
+SELECT sheet.link_account('perm ann', 'perm_eve');
+SELECT sheet.set_id_range(1, 1);
+SELECT sheet.apply(:id, '');
+SELECT sheet.coordinator_acquire('eve');
+SELECT sheet.chunk_list(:id);
+
+-- a viewer
+SET ROLE perm_ann;
+SELECT sheet.share(:id, 'perm bob', 'viewer');
+SELECT sheet.share(:id, 'nobody there', 'viewer');
+SELECT sheet.share(:id, 'perm ann', 'viewer');
+SELECT sheet.share(:id, 'perm bob', 'owner');
+SELECT name, role FROM sheet.members(:id);
+SET ROLE perm_bob;
+SELECT sheet.get(:id, 'A1'), sheet.role_of(:id);
+SELECT content FROM sheet.cells WHERE sheet_id = :id;
+SELECT username, new FROM sheet.log WHERE sheet_id = :id AND kind = 'set';
+SELECT sheet.set(:id, 'A1', 'x');
+SELECT sheet.rename(:id, 'x');
+SELECT sheet.commit(:id);
+
+-- an editor
+SET ROLE perm_ann;
+SELECT sheet.share(:id, 'perm bob', 'editor');
+SET ROLE perm_bob;
+SELECT sheet.set(:id, 'A1', 'bob') > 0 AS set;
+SELECT sheet.rename(:id, 'renamed');
+SELECT sheet.trash(:id);
+SELECT sheet.purge(:id);
+SELECT sheet.share_link(:id, 'viewer');
+
+-- everyone with the link
+SET ROLE perm_ann;
+SELECT sheet.unshare(:id, 'perm bob');
+SELECT sheet.share_link(:id, 'viewer');
+SET ROLE perm_bob;
+SELECT sheet.get(:id, 'A1'), sheet.role_of(:id);
+SELECT count(*) FROM sheet.list;
+SET ROLE perm_eve;
+SELECT sheet.get(:id, 'A1');
+
+-- the trash
+SET ROLE perm_ann;
+SELECT sheet.trash(:id);
+SELECT sheet.set(:id, 'A1', 'x');
+SELECT sheet.get(:id, 'A1');
+SELECT trashed FROM sheet.list;
+SELECT count(*) FROM sheet.cells;
+SELECT sheet.recover(:id);
+SELECT sheet.get(:id, 'A1');
+
+-- a gateway acts for accounts, not for itself
+SET ROLE perm_gateway;
+SELECT sheet.role_of(:id, :bob), sheet.role_of(:id, :ann), sheet.role_of(:id);
+SELECT name, owner, role FROM sheet.info(:id, :bob);
+SELECT sheet.check_role(:id, :bob, 'editor');
+SELECT sheet.check_role(:id, :bob, 'king');
+SELECT sheet.set(:id, 'A1', 'x');
+SELECT name, role, trashed, versions, cols FROM sheet.account_sheets(:ann);
+SELECT upload_id AS up, name FROM sheet.chunk_begin(:id, 'a.b.txt', 'text/plain', :ann) \gset
+SELECT name FROM sheet.chunk_begin(:id, 'a.b.txt', 'text/plain', :ann);
+SELECT count(*) FROM sheet.chunk_list(:id);
+SELECT sheet.chunk_put(:up, 0, 'abc');
+SELECT sheet.chunk_put(:up, 0, 'abc');
+SELECT sheet.chunk_put(:up, 2, 'abc');
+SELECT sheet.chunk_end(:up, 'ff');
+SELECT upload_id AS up2 FROM sheet.chunk_begin(:id, 'whole', NULL, :ann) \gset
+SELECT sheet.chunk_put(:up2, 0, 'abc');
+SELECT sheet.chunk_end(:up2, 'ff');
+SELECT size, etag FROM sheet.chunk_info(:id, 'whole');
+SELECT sheet.chunk_get(:up2, 0), sheet.chunk_get(:up2, 1) IS NULL AS past_the_end;
+SELECT sheet.chunk_put(:up2, 1, 'abc');
+SELECT sheet.chunk_abort(:up);
+SELECT * FROM sheet.chunk_list(:id);
+SELECT sheet.chunk_begin(:id, 'a/b', NULL, :ann);
+SELECT sheet.chunk_begin(:id, '..', NULL, :ann);
+SELECT sheet.chunk_begin(:id, 'x', NULL, :bob);
+SELECT sheet.coordinator_acquire('me') > 0 AS acquired;
+SELECT sheet.coordinator_holder();
+
+SET ROLE perm_ann;
+SELECT sheet.purge(:id);
+SELECT sheet.get(:id, 'A1');
+RESET ROLE;
+SELECT sheet.create('x', 0), 1;
+SELECT sheet.create('x', 16777217);
+SELECT sheet.create('x', 1, 16385);
+SELECT sheet.create('');
+SELECT sheet.create('x', link_role => 'owner');
+SELECT sheet.create('x', as_uid => 999999);
+SELECT sheet.link_account('perm ann', NULL), sheet.link_account('perm bob', NULL);
+DROP ROLE perm_ann, perm_bob, perm_eve, perm_gateway;
