@@ -76,9 +76,9 @@ routes_put_sheets(Buf *to, const PGresult *res)
 static bool
 sheet_id_of(Request *request)
 {
-	if (request_number(request, "fid", 1, SHEET_ID_MAX, &request->sheet_id))
+	if (request_number(request, "fid", 0, SHEET_ID_MAX, &request->sheet_id))
 		return true;
-	request_error(request, 400, "fid is needed, as a positive number");
+	request_error(request, 400, "fid is needed, as a number");
 	return false;
 }
 

@@ -34,7 +34,7 @@ version_epoch(char buffer[24], int64_t sheet_id)
 static bool
 version_numbers(Request *request, const char *name)
 {
-	if (request_number(request, "fid", 1, VERSION_MAX, &request->sheet_id) &&
+	if (request_number(request, "fid", 0, VERSION_MAX, &request->sheet_id) &&
 		(name == NULL || request_number(request, name, 0, VERSION_MAX, &request->number)))
 		return true;
 	request_error(request, 400, "fid, cid and lid are numbers");
