@@ -217,7 +217,10 @@ download_found(Request *request, PGresult *res)
 		return;
 	}
 	download->to = download->size - 1;
-	if (!download_range(request, download, &partial))
+	/* A range of another file than the client knows would be glued to the wrong bytes: it gets the whole one. */
+	if (request_header(request, WSI_TOKEN_HTTP_IF_RANGE, match, sizeof(match)) && strcmp(match, etag) != 0)
+		partial = false;
+	else if (!download_range(request, download, &partial))
 	{
 		snprintf(text, sizeof(text), "bytes */%lld", (long long) download->size);
 		request_add_header(request, "Content-Range", text);
