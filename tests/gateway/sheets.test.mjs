@@ -127,7 +127,7 @@ describe('sheets', () => {
 	});
 
 	test('unknown sheets are msg 14', async () => {
-		for (const fid of [999999999, Number.MAX_SAFE_INTEGER]) {
+		for (const fid of [0, 999999999, Number.MAX_SAFE_INTEGER]) {
 			await refused('/getsheet', { token: anna.token, fid }, 14);
 			await refused('/deletesheet', { token: anna.token, fid }, 14);
 		}
