@@ -182,7 +182,7 @@ class Proxy {
 		proxy.links = new Set();
 		proxy.mode = 'pass';
 		proxy.cuts = 0;
-		proxy.server = net.createServer((client) => proxy.link(client));
+		proxy.server = net.createServer((client) => proxy.link(client)).unref(); // a forgotten one must not hold the run up
 		await new Promise((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
 		proxy.address = `127.0.0.1:${proxy.server.address().port}`;
 		return proxy;
