@@ -68,8 +68,8 @@ extern int64 journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch
 /* ---- for functions that change the sheet's own row ---- */
 /* Takes the sheet lock until the end of the transaction: no edit of the sheet can be under way in another one. */
 extern void journal_lock_sheet(int64 sheet_id);
-/* At commit, drops what shared memory knows of the sheet (its row's state included). Takes the sheet lock. Call it before
- * changing the sheet's rows. */
+/* At commit, drops what shared memory knows of the sheet (its row's state included). Takes the sheet lock. Call it
+ * before changing the sheet's rows. */
 extern void journal_forget(int64 sheet_id);
 
 /* The allocator of the current memory context, for private grids. */
