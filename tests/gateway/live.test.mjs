@@ -237,6 +237,8 @@ describe('a flood', () => {
 		}
 		joining = false;
 		await flood;
+		// One more, so that there is something after the last snapshot, too.
+		writers[0].modify(sent[0] % 7, (sent[0] * 3) % 10, contentOf(0, sent[0]++));
 		const total = sent.reduce((sum, count) => sum + count);
 		const have = () => writers.map((writer) => writer.modifies().length);
 		await waitUntil(
