@@ -37,6 +37,7 @@ typedef struct ZkLock
 	bool told_waiting; /* for this coord_acquire() */
 	char id[33];	   /* of the node to be made or made */
 	char node[80];	   /* its name; "" while there is none, or we do not know */
+	char before[80];   /* the predecessor's node */
 	char *first;	   /* the holder's node, when that is not the predecessor */
 	int64_t epoch;	   /* of the node; 0: not known yet */
 } ZkLock;
@@ -233,11 +234,30 @@ look_at_queue(const ZkLock *lock, const ZkReply *reply)
 }
 
 static void
+on_orphan_deleted(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+
+	if (take_reply(lock, reply->rc, reply->rc == ZNONODE))
+		lock_step(lock);
+}
+
+static void
 on_predecessor(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
 	char path[ZK_PATH_MAX];
 
+	/*
+	 * Ours, and not the node that we know: a server may execute a create of a cut connection after it has answered
+	 * the list by which we looked for it. Nobody else would ever remove it while our session lives.
+	 */
+	if (reply->rc == ZOK && reply->session == zk_session(lock->self->client))
+	{
+		child_path(lock, lock->before, path);
+		zk_delete(lock->self->client, path, on_orphan_deleted, lock);
+		return;
+	}
 	/* the watch is set when the node was there */
 	lock->watching = reply->rc == ZOK && !lock->again;
 	if (reply->rc == ZOK && lock->first && !lock->told_waiting)
@@ -256,6 +276,7 @@ watch_predecessor(ZkLock *lock, const QueueLook *look)
 
 	free(lock->first);
 	lock->first = look->predecessor == look->first ? NULL : strdup(look->first);
+	snprintf(lock->before, sizeof(lock->before), "%s", look->predecessor);
 	child_path(lock, look->predecessor, path);
 	lock->busy = true;
 	lock->again = false;
