@@ -21,13 +21,14 @@ PG_CONFIG ?= pg_config
 install: all
 	$(SUBMAKE) -C extension PG_CONFIG=$(PG_CONFIG) install
 	install -D -m 0755 build/gateway/pg_sheet_gateway $(DESTDIR)$(PREFIX)/bin/pg_sheet_gateway
+	rm -rf $(DESTDIR)$(PREFIX)/share/pg_sheet/web
 	mkdir -p $(DESTDIR)$(PREFIX)/share/pg_sheet
 	cp -r gateway/web/dist $(DESTDIR)$(PREFIX)/share/pg_sheet/web
 
 # Everything that was built; the data of `make run` stays.
 clean:
 	$(SUBMAKE) -C extension clean
-	rm -rf build gateway/web/dist gateway/web/node_modules .run/app .run/pg .run/check
+	rm -rf build gateway/web/dist gateway/web/node_modules tests/node_modules .run/app .run/pg .run/check
 
 help:
 	@cat scripts/help.txt
