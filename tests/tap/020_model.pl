@@ -125,6 +125,19 @@ sub read_sheet
 my @log; # what was done, for the failure's report
 my $failed = 0;
 
+# The seqs, and the cells that differ, shortened.
+sub differences
+{
+	my ($want, $got) = @_;
+	my ($want_seq, @want) = split /\n/, $want;
+	my ($got_seq, @got) = split /\n/, $got;
+	my %want = map { $_ => 1 } @want;
+	my %got = map { $_ => 1 } @got;
+	my @lines = map { "< $_" } grep { !$got{$_} } @want;
+	push @lines, map { "> $_" } grep { !$want{$_} } @got;
+	return join("\n", "seq $want_seq, $got_seq", map { substr($_, 0, 60) . (length > 60 ? '... ' . length : '') } @lines);
+}
+
 sub check
 {
 	my ($session, $n, $what) = @_;
@@ -132,7 +145,9 @@ sub check
 	my $got = read_sheet($session, $n);
 	return if $got eq $want;
 	$failed = 1;
-	diag "seed $seed: $session->{name} sees sheet $n otherwise ($what)\nwant: " . substr($want, 0, 800) . "\ngot: " . substr($got, 0, 800);
+	diag "seed $seed: $session->{name} sees sheet $n otherwise ($what), < is the model, > the database:";
+	diag differences($want, $got);
+	diag "read again, it sees " . (read_sheet($session, $n) eq $want ? 'what it should' : 'the same or something else that is wrong');
 	diag join("\n", 'last steps:', @log > 40 ? @log[ -40 .. -1 ] : @log);
 }
 
