@@ -30,6 +30,8 @@
 #define SERVER_READ_BYTES	65536
 #define SERVER_WRITE_BYTES	(1 << 20)
 #define SERVER_HEADER_BYTES 16384
+/* What an editor's socket may hold unread: what waits there is latency, and a flood must be pushed back early. */
+#define SERVER_EDITOR_BUFFER 131072
 
 /* What a connection is just now; libwebsockets keeps it, zeroed at first. */
 typedef struct Connection
@@ -286,6 +288,7 @@ server_on_message(Connection *connection, struct lws *wsi, const char *data, siz
 static int
 server_on_websocket(struct lws *wsi, enum lws_callback_reasons reason, Connection *connection, void *in, size_t len)
 {
+	static const int editor_buffer = SERVER_EDITOR_BUFFER;
 	UpgradeQuery query = {.nack = false};
 
 	switch (reason)
@@ -294,6 +297,7 @@ server_on_websocket(struct lws *wsi, enum lws_callback_reasons reason, Connectio
 			connection->request = NULL;
 			if (server_check_upgrade(wsi, &query) != 0)
 				return -1;
+			(void) setsockopt(lws_get_socket_fd(wsi), SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
 			connection->session = session_open(wsi, &query.claims, query.sheet_id, query.nack);
 			return connection->session != NULL ? 0 : -1;
 		case LWS_CALLBACK_RECEIVE:
