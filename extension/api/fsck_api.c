@@ -5,7 +5,7 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_authid.h"
+#include "catalog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fsck.h"
@@ -58,13 +58,11 @@ sheet_fsck(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	bool full = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
 	bool repair = PG_ARGISNULL(2) || PG_GETARG_BOOL(2);
-	MemoryContext caller = CurrentMemoryContext;
+	CatalogScope scope;
 	int64 one = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
 	int64 *sheets = &one;
 	uint64 count = 1;
 	int findings = 0;
-	Oid save_user;
-	int save_context;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (!PG_ARGISNULL(0))
@@ -73,16 +71,13 @@ sheet_fsck(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only superusers may check all sheets"),
 						errhint("Give the id of a sheet that you own: sheet.fsck(42).")));
 
-	/* The tables belong to the extension's owner; permission has been checked above. */
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, save_context | SECURITY_LOCAL_USERID_CHANGE);
-	SPI_connect();
+	/* Permission has been checked; the queries must find no operator or function that the caller has made. */
+	catalog_begin(&scope);
 	if (PG_ARGISNULL(0))
-		sheets = fsck_all_sheets(caller, &count);
+		sheets = fsck_all_sheets(scope.caller, &count);
 	for (uint64 i = 0; i < count; i++)
 		findings += fsck_sheet(sheets[i], full, repair, fsck_put_row, result);
-	SPI_finish();
-	SetUserIdAndSecContext(save_user, save_context);
+	catalog_end(&scope);
 
 	if (findings == 0)
 		fsck_put_row(result, one, FSCK_INFO, "clean", "", false);

@@ -119,6 +119,21 @@ SELECT sheet.chunk_begin(:id, 'x', NULL, :bob);
 SELECT sheet.coordinator_acquire('me') > 0 AS acquired;
 SELECT sheet.coordinator_holder();
 
+-- an operator of the caller's never runs with the rights of the tables' owner
+RESET ROLE;
+CREATE SCHEMA perm_own AUTHORIZATION perm_ann;
+SET ROLE perm_ann;
+CREATE FUNCTION perm_own.differ(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS
+	$$ BEGIN RAISE NOTICE 'called'; RETURN false; END $$;
+CREATE OPERATOR perm_own.<> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = perm_own.differ);
+SET search_path = perm_own, pg_catalog;
+SELECT severity, what FROM sheet.fsck(:id, true);
+RESET search_path;
+RESET ROLE;
+SET client_min_messages = warning;
+DROP SCHEMA perm_own CASCADE;
+RESET client_min_messages;
+
 SET ROLE perm_ann;
 SELECT sheet.purge(:id);
 SELECT sheet.get(:id, 'A1');
