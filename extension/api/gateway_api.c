@@ -360,7 +360,7 @@ gateway_username(UserNames *names, int64 uid)
 	if (storage_scan_next(&scan, ForwardScanDirection))
 	{
 		bool isnull;
-		Datum name = slot_getattr(scan.slot, storage_column(STORAGE_ACCOUNT, "name"), &isnull);
+		Datum name = slot_getattr(scan.slot, storage_column(&scan, "name"), &isnull);
 
 		if (!isnull)
 			names->name = (text *) DatumGetPointer(PG_DETOAST_DATUM_COPY(name));

@@ -41,7 +41,7 @@ sheetmeta_read_status(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 
 	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
 	meta->exists = storage_scan_next(&scan, ForwardScanDirection);
-	meta->trashed = meta->exists && !slot_attisnull(scan.slot, storage_column(STORAGE_SHEET, "trashed_at"));
+	meta->trashed = meta->exists && !slot_attisnull(scan.slot, storage_column(&scan, "trashed_at"));
 	storage_scan_end(&scan);
 }
 

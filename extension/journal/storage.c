@@ -110,17 +110,6 @@ storage_lock_for_replay(void)
 	table_close(storage_open(STORAGE_CHECKPOINT_TILE, AccessShareLock), NoLock);
 }
 
-AttrNumber
-storage_column(StorageTable table, const char *name)
-{
-	AttrNumber number = get_attnum(storage_infos[table].relid, name);
-
-	if (number == InvalidAttrNumber)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-						errmsg("table \"sheet.%s\" has no column \"%s\"", storage_names[table], name)));
-	return number;
-}
-
 /* ---- writing ---- */
 
 /*
@@ -290,6 +279,17 @@ storage_scan_end(StorageScan *scan)
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_close(scan->index, NoLock);
 	table_close(scan->rel, NoLock);
+}
+
+AttrNumber
+storage_column(StorageScan *scan, const char *name)
+{
+	AttrNumber number = get_attnum(RelationGetRelid(scan->rel), name);
+
+	if (number == InvalidAttrNumber)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("table \"sheet.%s\" has no column \"%s\"", RelationGetRelationName(scan->rel), name)));
+	return number;
 }
 
 static Datum

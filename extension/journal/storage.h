@@ -89,7 +89,6 @@ extern void storage_init(void);
 extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
 /* Takes the locks that a replay needs, so that it waits for nobody later. */
 extern void storage_lock_for_replay(void);
-extern AttrNumber storage_column(StorageTable table, const char *name); /* of an open relation */
 
 /* Appends one row and its index entries. */
 extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);
@@ -117,6 +116,8 @@ extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot s
 extern bool storage_scan_next(StorageScan *scan, ScanDirection direction);
 extern void storage_scan_end(StorageScan *scan);
 
+/* The number of a column of the scanned table. */
+extern AttrNumber storage_column(StorageScan *scan, const char *name);
 /* Of the current row. */
 extern int64 storage_int64(StorageScan *scan, int column);
 extern int32 storage_int32(StorageScan *scan, int column);
