@@ -19,6 +19,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -102,12 +103,40 @@ storage_open(StorageTable table, LOCKMODE lockmode)
 	return rel;
 }
 
+static void
+storage_lock_indexes(Relation rel)
+{
+	List *list = RelationGetIndexList(rel);
+	ListCell *cell;
+
+	foreach (cell, list)
+		LockRelationOid(lfirst_oid(cell), AccessShareLock);
+	list_free(list);
+}
+
+/* The table, its indexes, and where its long values are. */
+static void
+storage_lock_table(StorageTable table)
+{
+	Relation rel = storage_open(table, AccessShareLock);
+
+	storage_lock_indexes(rel);
+	if (OidIsValid(rel->rd_rel->reltoastrelid))
+	{
+		Relation toast = table_open(rel->rd_rel->reltoastrelid, AccessShareLock);
+
+		storage_lock_indexes(toast);
+		table_close(toast, NoLock);
+	}
+	table_close(rel, NoLock);
+}
+
 void
 storage_lock_for_replay(void)
 {
-	table_close(storage_open(STORAGE_LOG_BATCH, AccessShareLock), NoLock);
-	table_close(storage_open(STORAGE_CHECKPOINT, AccessShareLock), NoLock);
-	table_close(storage_open(STORAGE_CHECKPOINT_TILE, AccessShareLock), NoLock);
+	storage_lock_table(STORAGE_LOG_BATCH);
+	storage_lock_table(STORAGE_CHECKPOINT);
+	storage_lock_table(STORAGE_CHECKPOINT_TILE);
 }
 
 /* ---- writing ---- */
