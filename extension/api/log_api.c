@@ -5,6 +5,7 @@
 #include "edit_codec.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -23,6 +24,9 @@ static Datum
 log_text(EditText text, bool *isnull)
 {
 	*isnull = text.data == NULL;
+	/* Anybody can call log_unpack with bytes of his own. */
+	if (!*isnull)
+		(void) pg_verifymbstr(text.data, (int) text.len, false);
 	return *isnull ? (Datum) 0 : PointerGetDatum(cstring_to_text_with_len(text.data, (int) text.len));
 }
 
