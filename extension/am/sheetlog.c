@@ -31,6 +31,7 @@ static TableAmRoutine sheetlog_routine;
 static const TableAmRoutine *heap_routine = NULL;
 static bool sheetlog_allow_delete = false; /* setting pg_sheet.allow_log_delete */
 static int sheetlog_purges = 0;			   /* open purge brackets of this transaction */
+static bool sheetlog_deleted = false;	   /* this transaction has deleted rows by that setting */
 
 void
 sheetlog_begin_purge(void)
@@ -45,11 +46,20 @@ sheetlog_end_purge(void)
 	sheetlog_purges--;
 }
 
+bool
+sheetlog_has_deleted(void)
+{
+	return sheetlog_deleted;
+}
+
 static void
 sheetlog_xact_callback(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT)
+	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
+	{
 		sheetlog_purges = 0;
+		sheetlog_deleted = false;
+	}
 }
 
 static void
@@ -84,8 +94,12 @@ static TM_Result
 sheetlog_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait,
 					  TM_FailureData *tmfd, bool changing_partition)
 {
-	if (sheetlog_purges == 0 && !(sheetlog_allow_delete && superuser()))
-		sheetlog_refuse(rel, "delete from");
+	if (sheetlog_purges == 0)
+	{
+		if (!sheetlog_allow_delete || !superuser())
+			sheetlog_refuse(rel, "delete from");
+		sheetlog_deleted = true;
+	}
 	return heap_routine->tuple_delete(rel, tid, cid, snapshot, crosscheck, wait, tmfd, changing_partition);
 }
 

@@ -12,6 +12,8 @@ extern bool sheetlog_is(Relation rel); /* does the table use the access method? 
 /* Deletes are refused except inside this bracket, which sheet.purge uses, and with pg_sheet.allow_log_delete
  * (superusers). */
 extern void sheetlog_begin_purge(void);
-extern void sheetlog_end_purge(void); /* also ended by abort of the transaction */
+extern void sheetlog_end_purge(void);
+/* Has this transaction deleted rows by the setting for drills? What it sees must not be shown to others. */
+extern bool sheetlog_has_deleted(void); /* also ended by abort of the transaction */
 
 #endif

@@ -12,6 +12,7 @@
 #include "cache.h"
 #include "journal.h"
 #include "replay.h"
+#include "sheetlog.h"
 #include "sheetmeta.h"
 #include "storage.h"
 #include "utils/memutils.h"
@@ -106,7 +107,8 @@ read_load(int64 sheet_id, CacheEntry *entry)
 	int64 seq = 0;
 
 	replay_last(sheet_id, snapshot, &last);
-	if (last.found)
+	/* Rows that a superuser has just put in may yet be rolled back. */
+	if (last.found && !TransactionIdIsCurrentTransactionId((TransactionId) last.writer_fxid))
 		loaded = replay_sheet(sheet_id, snapshot, &allocator, &entry->loading_grid, &seq) ? CACHE_LOADED
 																						  : CACHE_LOAD_NO_ROOM;
 	UnregisterSnapshot(snapshot);
@@ -179,7 +181,7 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 				 */
 				storage_lock_for_replay();
 				reason = CACHE_PRIVATE_NO_ROOM;
-				if (!IsInParallelMode() && cache_begin_load(entry, false))
+				if (!IsInParallelMode() && !sheetlog_has_deleted() && cache_begin_load(entry, false))
 				{
 					CacheLoaded result = read_load(call->sheet_id, entry);
 

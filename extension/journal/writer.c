@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "pending.h"
 #include "replay.h"
+#include "sheetlog.h"
 #include "sheetmeta.h"
 #include "storage.h"
 #include "storage/lock.h"
@@ -248,6 +249,14 @@ writer_has_shared_grid(WriterSheet *ws)
 	return there;
 }
 
+/* Rows that this transaction has put in or deleted past the journal may be rolled back: others are not shown them. */
+static bool
+writer_may_load(WriterSheet *ws)
+{
+	return !sheetlog_has_deleted() &&
+		   (writer_has_changes(ws) || !TransactionIdIsCurrentTransactionId((TransactionId) ws->meta.last_fxid));
+}
+
 /* The entry's grid, loaded when it is not there; NULL when it cannot be. A load that is under way is waited for; it
  * ends, since readers wait for nobody in it. */
 static const Grid *
@@ -259,7 +268,7 @@ writer_shared_grid(WriterSheet *ws)
 	{
 		/* While we load, others wait without the deadlock detector's eye on it: so we must not wait for locks. */
 		storage_lock_for_replay();
-		if (cache_begin_load(entry, false))
+		if (writer_may_load(ws) && cache_begin_load(entry, false))
 		{
 			if (!writer_load_shared(ws))
 				return NULL;

@@ -48,3 +48,19 @@ TRUNCATE sheet.log_batch;
 SELECT seq FROM sheet.read_cells(:id);
 ROLLBACK;
 SELECT seq FROM sheet.read_cells(:id);
+-- what a superuser deletes or puts in past the journal, and takes back, nobody else gets to see
+SELECT sheet.create('drill') AS drill, sheet.create('put in') AS put_in \gset
+SELECT sheet.set(:drill, 'A1', 'kept') AS seq, sheet.commit(:drill) AS version;
+VACUUM FULL sheet.log_batch;
+BEGIN;
+SET LOCAL pg_sheet.allow_log_delete = on;
+DELETE FROM sheet.checkpoint_tile WHERE sheet_id = :drill;
+SELECT content FROM sheet.range(:drill);
+ROLLBACK;
+SELECT content FROM sheet.range(:drill);
+BEGIN;
+INSERT INTO sheet.log_batch SELECT :put_in, first_seq, last_seq, lid, at, epoch, origin, batch_no, data
+	FROM sheet.log_batch WHERE sheet_id = :drill AND first_seq = 2;
+SELECT content FROM sheet.range(:put_in);
+ROLLBACK;
+SELECT content FROM sheet.range(:put_in);
