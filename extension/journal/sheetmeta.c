@@ -45,6 +45,15 @@ sheetmeta_read_status(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 	storage_scan_end(&scan);
 }
 
+/*
+ * Before the snapshot is taken: a reset that commits in between must not be taken for one whose effect was read.
+ */
+static uint64
+sheetmeta_epoch_round(void)
+{
+	return cache_enabled() ? pg_atomic_read_u64(&CacheState->epoch_round) : 0;
+}
+
 static void
 sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 {
@@ -52,7 +61,6 @@ sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 	StorageKey key = sheetmeta_key(sheet_id);
 
 	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
-	meta->epoch_round = cache_enabled() ? pg_atomic_read_u64(&CacheState->epoch_round) : 0;
 	meta->epoch = storage_scan_next(&scan, ForwardScanDirection) ? storage_int64(&scan, OWNER_EPOCH) : 0;
 	storage_scan_end(&scan);
 }
@@ -60,10 +68,12 @@ sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 void
 sheetmeta_load(int64 sheet_id, CacheMeta *meta)
 {
+	uint64 round = sheetmeta_epoch_round();
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	ReplayLast last;
 
 	memset(meta, 0, sizeof(*meta));
+	meta->epoch_round = round;
 	replay_last(sheet_id, snapshot, &last);
 	meta->last_seq = last.last_seq;
 	meta->last_at = last.last_at;
@@ -77,8 +87,10 @@ sheetmeta_load(int64 sheet_id, CacheMeta *meta)
 void
 sheetmeta_load_epoch(int64 sheet_id, CacheMeta *meta)
 {
+	uint64 round = sheetmeta_epoch_round();
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 
+	meta->epoch_round = round;
 	sheetmeta_read_epoch(sheet_id, snapshot, meta);
 	UnregisterSnapshot(snapshot);
 }
