@@ -26,6 +26,7 @@
 #include "executor/spi.h"
 #include "fsck.h"
 #include "journal.h"
+#include "miscadmin.h"
 #include "replay.h"
 #include "sheetlog.h"
 #include "utils/builtins.h"
@@ -243,6 +244,7 @@ fsck_check_version(Fsck *fsck, const CheckpointHead *head, const Grid *grid, Til
 		return;
 	if (fsck->repair)
 	{
+		PreventCommandIfReadOnly("sheet.fsck() with repair");
 		checkpoint_delete(head->sheet_id, head->cid);
 		checkpoint_write(head, grid, tiles);
 		CommandCounterIncrement();

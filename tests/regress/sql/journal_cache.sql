@@ -64,3 +64,11 @@ INSERT INTO sheet.log_batch SELECT :put_in, first_seq, last_seq, lid, at, epoch,
 SELECT content FROM sheet.range(:put_in);
 ROLLBACK;
 SELECT content FROM sheet.range(:put_in);
+-- fsck repairs nothing in a read-only transaction
+SET pg_sheet.allow_log_delete = on;
+DELETE FROM sheet.checkpoint WHERE sheet_id = :drill;
+RESET pg_sheet.allow_log_delete;
+BEGIN READ ONLY;
+SELECT severity, what, repaired FROM sheet.fsck(:drill, true);
+ROLLBACK;
+SELECT severity, what, repaired FROM sheet.fsck(:drill, true);
