@@ -348,8 +348,8 @@ journal_purge(int64 sheet_id)
 	sheetlog_end_purge();
 	purge_table(STORAGE_OWNER, sheet_id, snapshot);
 	UnregisterSnapshot(snapshot);
-	writer_forget(ws);
 	CommandCounterIncrement();
+	writer_forget(ws);
 }
 
 void

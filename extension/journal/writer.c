@@ -215,6 +215,13 @@ writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 void
 writer_forget(WriterSheet *ws)
 {
+	CacheMeta known = ws->meta;
+
+	/* What this transaction has done to the sheet's rows past the journal counts from now on. */
+	sheetmeta_load(ws->sheet_id, &ws->meta);
+	ws->meta.last_fxid = known.last_fxid;
+	ws->meta.rows = known.rows;
+	ws->meta.cols = known.cols;
 	ws->forget = true;
 }
 

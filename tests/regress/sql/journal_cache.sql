@@ -72,3 +72,14 @@ BEGIN READ ONLY;
 SELECT severity, what, repaired FROM sheet.fsck(:drill, true);
 ROLLBACK;
 SELECT severity, what, repaired FROM sheet.fsck(:drill, true);
+-- an edit after a repair, in its transaction, goes into the log that was opened
+SET pg_sheet.allow_log_delete = on;
+DELETE FROM sheet.log_head WHERE sheet_id = :drill AND lid = 2;
+RESET pg_sheet.allow_log_delete;
+VACUUM FULL sheet.log_batch;
+SELECT sheet.set(:drill, 'A1', 'kept') AS nothing_new;
+BEGIN;
+SELECT severity, what, repaired FROM sheet.fsck(:drill);
+SELECT sheet.set(:drill, 'A1', 'after') AS seq;
+COMMIT;
+SELECT severity, what FROM sheet.fsck(:drill, true, false);
