@@ -50,7 +50,7 @@ sub ask
 	my ($self, $sql) = @_;
 	$self->{out} = $self->{err} = '';
 	$self->{in} .= "$sql;\n\\echo END\n\\warn END\n";
-	$self->{psql}->pump until $self->{out} =~ /^END$/m && $self->{err} =~ /^END$/m;
+	$self->{psql}->pump until $self->{out} =~ /^END\n/m && $self->{err} =~ /^END\n/m;
 	return "ERROR $1" if $self->{err} =~ /ERROR:\s+(\S+)/;
 	(my $rows = $self->{out}) =~ s/^END\n//m;
 	chomp $rows;
