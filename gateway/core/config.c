@@ -71,7 +71,8 @@ static const Setting settings[] = {
 	{"Database", "database-deadline-ms", SETTING_INT, FIELD(database_deadline_ms), "10000", 100, 600000, "ms", "",
 	 "A query that takes longer is given up, its outcome unknown, and the connection is made anew."},
 	{"Database", "durable", SETTING_BOOL, FIELD(durable), "true", 0, 1, "", "",
-	 "Acknowledge and show an edit only after PostgreSQL has committed it; false trades that for latency."},
+	 "Acknowledge and show an edit only after its commit is on disk; false: after the commit, which a crash of the "
+	 "server may lose for a moment (synchronous_commit off)."},
 	{"Database", "batch-edits", SETTING_INT, FIELD(batch_edits), "5000", 1, 65536, "edits", "",
 	 "Most edits of one transaction; more wait for the next."},
 	{"Coordination", "coordinator", SETTING_CHOICE, FIELD(coordinator), "postgres", 0, 0, "", "postgres zookeeper",

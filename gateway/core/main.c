@@ -287,6 +287,17 @@ main_start_loop(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* The relaxed level: commits of edits are answered before they are flushed. */
+static void
+main_on_edit_connection(void *arg, bool up)
+{
+	static const char relax_sql[] = "SET synchronous_commit TO off";
+	PgConn *conn = *(PgConn **) arg;
+
+	if (up && !gateway.config.durable)
+		(void) pgconn_query(conn, relax_sql, 0, NULL, 0, (unsigned) gateway.config.database_deadline_ms, NULL, NULL);
+}
+
 static bool
 main_start_services(void)
 {
@@ -302,7 +313,8 @@ main_start_services(void)
 		return false;
 	gateway.origin &= INT64_MAX;
 	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		gateway.edits[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits", NULL, NULL);
+		gateway.edits[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits",
+									   main_on_edit_connection, &gateway.edits[i]);
 	gateway.reads = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
 	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
 	if (!server_start())

@@ -12,9 +12,10 @@ route_health(Request *request)
 	bool well = database && gateway.ready && !gateway.suspended && !gateway.draining;
 	Buf body = {NULL, 0, 0};
 
-	buf_printf(&body, "{\"status\":\"%s\",\"database\":%s,\"coordination\":%s,\"draining\":%s}",
+	buf_printf(&body, "{\"status\":\"%s\",\"database\":%s,\"coordination\":%s,\"draining\":%s,\"durable\":%s}",
 			   well ? "ok" : "unavailable", database ? "true" : "false",
-			   gateway.ready && !gateway.suspended ? "true" : "false", gateway.draining ? "true" : "false");
+			   gateway.ready && !gateway.suspended ? "true" : "false", gateway.draining ? "true" : "false",
+			   gateway.config.durable ? "true" : "false");
 	request_answer(request, well ? 200 : 503, "application/json", &body);
 }
 
