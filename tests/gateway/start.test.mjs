@@ -159,3 +159,14 @@ test('nothing above has killed or restarted the gateway', async () => {
 	assert.ok(gateway.service.alive);
 	assert.equal((await request(gateway, 'GET', '/healthz')).status, 200);
 });
+
+test('durable=false commits edits without waiting for the disk, and says so', async () => {
+	assert.equal((await request(gateway, 'GET', '/healthz')).json.durable, true);
+	await gateway.stop();
+	gateway = await cluster.addGateway({ durable: 'false' });
+	assert.equal((await request(gateway, 'GET', '/healthz')).json.durable, false);
+	const sessions = await cluster.rows(
+		`SELECT query FROM pg_stat_activity WHERE application_name = 'pg_sheet edits' AND query LIKE 'SET synchronous_commit TO off%'`,
+	);
+	assert.ok(sessions.length > 0, 'the sessions that write edits are relaxed');
+});
