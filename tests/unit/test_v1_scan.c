@@ -1,0 +1,176 @@
+/*
+ * test_v1_scan.c - messages of protocol v1: what is understood, what is refused, and that the scanner and cJSON agree.
+ * The source is included, so that both ways can be asked for the same message.
+ */
+#include "../../gateway/ws/v1_scan.c"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tap.h"
+
+#define MUTATIONS 200000
+
+typedef struct Case
+{
+	const char *text;
+	V1Status status;
+	V1Type type;
+	uint32_t row, col;
+	const char *content;
+	const char *info; /* NULL: absent */
+} Case;
+
+static const Case cases[] = {
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":2,\"content\":\"x\"}}", V1_OK, V1_MODIFY, 1, 2, "x", NULL},
+	{"{\"msgType\":\"acquire\",\"body\":{\"row\":0,\"col\":0}}", V1_OK, V1_ACQUIRE, 0, 0, "", NULL},
+	{"{\"msgType\":\"release\",\"body\":{\"row\":16777215,\"col\":16383}}", V1_OK, V1_RELEASE, 16777215, 16383, "",
+	 NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":2,\"content\":\"a\\n\\\"\\\\\\/\\t\",\"info\":null}}", V1_OK,
+	 V1_MODIFY, 1, 2, "a\n\"\\/\t", "null"},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":2,\"content\":\"\\u00e9\\ud83d\\ude00\"}}", V1_OK, V1_MODIFY,
+	 1, 2, "\xc3\xa9\xf0\x9f\x98\x80", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":2,\"content\":\"\\\\u0000\"}}", V1_OK, V1_MODIFY, 1, 2,
+	 "\\u0000", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":3,\"col\":4,\"content\":\"\",\"info\":{\"a\":[1,-2.5,\"}}\"],\"b\":{}}}"
+	 "}",
+	 V1_OK, V1_MODIFY, 3, 4, "", "{\"a\":[1,-2.5,\"}}\"],\"b\":{}}"},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":3,\"col\":4,\"content\":\"\",\"info\":\"text\"}}", V1_OK, V1_MODIFY, 3,
+	 4, "", "\"text\""},
+	{" { \"body\" : { \"content\" : \"y\" , \"col\" : 5 } , \"msgType\" : \"modify\" } ", V1_OK, V1_MODIFY, 0, 5, "y",
+	 NULL},
+	{"{\"msgType\":\"modify\",\"body\":{}}", V1_OK, V1_MODIFY, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1e2,\"col\":2.0}}", V1_OK, V1_MODIFY, 100, 2, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":-1,\"col\":0}}", V1_RANGE, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":0,\"col\":16384}}", V1_RANGE, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":16777216,\"col\":0}}", V1_RANGE, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":2147483648,\"col\":0}}", V1_RANGE, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1e99,\"col\":0}}", V1_RANGE, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1.5,\"col\":0}}", V1_RANGE, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":\"1\",\"col\":0}}", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":7}}", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":\"\\u0000\"}}", V1_MALFORMED, 0, 0, 0, "",
+	 NULL},
+	{"{\"msgType\":\"modify\",\"body\":[]}", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"erase\",\"body\":{\"row\":1,\"col\":0}}", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"{\"msgType\":7,\"body\":{\"row\":1,\"col\":0}}", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0}}x", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"[]", V1_MALFORMED, 0, 0, 0, "", NULL},
+	{"", V1_MALFORMED, 0, 0, 0, "", NULL},
+};
+
+/* Exact allocations, so that the sanitizer sees a byte too far. */
+static V1Status
+scan_exact(const char *text, size_t len, char **scratch, char **copy, V1Message *message)
+{
+	*copy = malloc(len > 0 ? len : 1);
+	memcpy(*copy, text, len);
+	*scratch = malloc(V1_SCRATCH(len));
+	return v1_scan(*copy, len, *scratch, message);
+}
+
+static void
+test_cases(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		const Case *c = &cases[i];
+		V1Message message;
+		char *scratch, *copy;
+		V1Status status = scan_exact(c->text, strlen(c->text), &scratch, &copy, &message);
+		bool good = status == c->status;
+
+		if (good && status == V1_OK)
+			good = message.type == c->type && message.row == c->row && message.col == c->col &&
+				   message.content_len == strlen(c->content) && strcmp(message.content, c->content) == 0 &&
+				   (c->info == NULL
+						? message.info == NULL
+						: message.info_len == strlen(c->info) && memcmp(message.info, c->info, message.info_len) == 0);
+		TAP_OK(good, "%s", c->text);
+		free(scratch);
+		free(copy);
+	}
+}
+
+static void
+test_truncations(void)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		for (size_t len = 0; len + 1 < strlen(cases[i].text); len++)
+		{
+			V1Message message;
+			char *scratch, *copy;
+
+			if (cases[i].status == V1_OK && cases[i].text[0] == '{' &&
+				scan_exact(cases[i].text, len, &scratch, &copy, &message) == V1_OK)
+				good = false;
+			else if (cases[i].status != V1_OK || cases[i].text[0] != '{')
+				continue;
+			free(scratch);
+			free(copy);
+		}
+	}
+	TAP_OK(good, "no message is understood before it is whole");
+}
+
+/* What the scanner accepts, the tree reads in the same way. */
+static bool
+both_agree(const char *text, size_t len)
+{
+	char *fast_scratch = malloc(V1_SCRATCH(len));
+	char *tree_scratch = malloc(V1_SCRATCH(len));
+	V1Message fast = {.content = fast_scratch};
+	V1Message tree = {.content = tree_scratch};
+	bool good = true;
+
+	fast_scratch[0] = tree_scratch[0] = '\0';
+	if (v1_scan_fast(text, len, fast_scratch, &fast))
+		good = v1_scan_tree(text, len, tree_scratch, &tree) == V1_OK && fast.type == tree.type &&
+			   fast.row == tree.row && fast.col == tree.col && fast.content_len == tree.content_len &&
+			   memcmp(fast.content, tree.content, fast.content_len) == 0 && (fast.info == NULL) == (tree.info == NULL);
+	free(fast_scratch);
+	free(tree_scratch);
+	return good;
+}
+
+static void
+test_mutations(void)
+{
+	static const char alphabet[] = "{}[]\",:\\0123456789.-+eEnulltrueabmsgType\x7f\xc3\xa9 ";
+	char text[512];
+	bool good = true;
+
+	srand(4711);
+	for (int i = 0; i < MUTATIONS && good; i++)
+	{
+		const Case *c = &cases[rand() % (sizeof(cases) / sizeof(cases[0]))];
+		size_t len = strlen(c->text);
+
+		memcpy(text, c->text, len);
+		for (int changes = rand() % 4; changes > 0 && len > 0; changes--)
+		{
+			size_t at = (size_t) rand() % len;
+
+			if (rand() % 3 == 0)
+				memmove(text + at, text + at + 1, --len - at);
+			else
+				text[at] = alphabet[(size_t) rand() % (sizeof(alphabet) - 1)];
+		}
+		good = both_agree(text, len);
+		if (!good)
+			printf("# %.*s\n", (int) len, text);
+	}
+	TAP_OK(good, "%d mutated messages: the scanner and cJSON agree", MUTATIONS);
+}
+
+int
+main(void)
+{
+	test_cases();
+	test_truncations();
+	test_mutations();
+	return tap_done();
+}
