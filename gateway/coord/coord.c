@@ -42,7 +42,7 @@ coord_release(Coord *coord, int64_t sheet_id)
 const char *
 coord_owner_of(const Coord *coord, int64_t sheet_id)
 {
-	return coord->ring ? ring_owner_of(coord->ring, sheet_id) : NULL;
+	return coord && coord->ring ? ring_owner_of(coord->ring, sheet_id) : NULL;
 }
 
 bool
@@ -56,7 +56,7 @@ coord_is_mine(const Coord *coord, int64_t sheet_id)
 bool
 coord_is_member(const Coord *coord, const char *name)
 {
-	for (int i = 0; i < coord->member_count; i++)
+	for (int i = 0; coord && i < coord->member_count; i++)
 		if (strcmp(coord->members[i].name, name) == 0)
 			return true;
 	return false;

@@ -78,6 +78,11 @@ request_add_header(Request *request, const char *name, const char *value)
 {
 	size_t used = strlen(request->headers);
 
+	for (const char *p = value; *p != '\0'; p++)
+	{
+		if ((unsigned char) *p < 0x20 || *p == 0x7F)
+			return; /* would end the line, and begin one of the client's choice */
+	}
 	snprintf(request->headers + used, sizeof(request->headers) - used, "%s: %s\r\n", name, value);
 }
 
@@ -90,6 +95,8 @@ request_answer(Request *request, int status, const char *type, Buf *body)
 			buf_free(body);
 		return;
 	}
+	if (request->received < request->content_length)
+		request->close = true; /* the rest of the body must not be read as a request */
 	request->status = status;
 	request->type = type;
 	if (body != NULL)

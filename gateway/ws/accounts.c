@@ -28,7 +28,7 @@ accounts_find(int64_t uid)
 bool
 accounts_is_fresh(const Account *account)
 {
-	return account != NULL && uv_now(&gateway.loop) - account->fetched < ACCOUNTS_FRESH_MS;
+	return account != NULL && account->generation >= 0 && uv_now(&gateway.loop) - account->fetched < ACCOUNTS_FRESH_MS;
 }
 
 void

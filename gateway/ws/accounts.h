@@ -12,9 +12,9 @@
 typedef struct Account
 {
 	int64_t uid;
-	char name[404]; /* at most 100 characters */
-	int64_t generation;
-	uint64_t fetched; /* ms of the loop's clock; 0: free */
+	char name[404];		/* at most 100 characters */
+	int64_t generation; /* -1: not known */
+	uint64_t fetched;	/* ms of the loop's clock; 0: free */
 } Account;
 
 /* What is known of an account, however old; NULL when nothing is. */

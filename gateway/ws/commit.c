@@ -26,6 +26,7 @@
 
 #define BATCH_EDITS_MAX 60000			   /* a new batch is begun; below SHEET_MAX_BATCH_EDITS */
 #define BATCH_BYTES_MAX (12 * 1024 * 1024) /* below SHEET_MAX_BATCH_BYTES with one more edit */
+#define RESOLVE_MAX		256				   /* names asked for in a row */
 #define RETRY_MS		200
 #define SLOW_CLOSE_MS	1500 /* a receiver that holds the senders up so long is closed */
 
@@ -207,6 +208,7 @@ room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, in
 static void
 room_published(Room *room)
 {
+	room->resolved = 0;
 	room_note_mark(room);
 	room_wake_members(room);
 	room_try_join(room);
@@ -234,6 +236,7 @@ room_name_answered(void *arg, PGresult *res)
 			room_tailed(room, answer);
 	}
 	PQclear(answer);
+	room_mark_dirty(room); /* edits may have come meanwhile */
 	room_query_done(room);
 }
 
@@ -244,6 +247,8 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 	char text[24];
 	PgParam param = pgparam_int64(text, uid);
 
+	if (room->resolved++ >= RESOLVE_MAX)
+		return false;		   /* more people than the table remembers at once: some names stay empty */
 	accounts_put(uid, "", -1); /* if nothing is found: no second question */
 	room->answer = PQcopyResult(answer, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 	if (room->answer == NULL)
@@ -455,7 +460,8 @@ room_tail_answered(void *arg, PGresult *res)
 		{
 			log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
 					  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
-			room->wanted_seq = 0;
+			if (!sqlstate_is_passing(pgresult_sqlstate(res)))
+				room->wanted_seq = 0;
 		}
 	}
 	room_mark_dirty(room);
@@ -473,7 +479,10 @@ room_fetch_tail(Room *room)
 					 room_tail_answered, room))
 		room->busy = ROOM_TAILING;
 	else
+	{
 		room->queries--;
+		room_mark_dirty(room); /* too much is waiting: later */
+	}
 }
 
 void
@@ -517,13 +526,26 @@ room_has_backlog(Room *room, uint64_t now)
 	return backlog;
 }
 
+/* What waits to be committed or told. */
+static size_t
+room_pending_bytes(const Room *room)
+{
+	size_t bytes = 0;
+
+	for (const RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
+		bytes += batch->edits.len + batch->frames.len;
+	return bytes;
+}
+
 /* Stops and starts reading from the members. */
 static void
 room_control_senders(Room *room)
 {
 	uint32_t limit = (uint32_t) gateway.config.batch_edits;
 	bool backlog = room_has_backlog(room, uv_now(&gateway.loop));
-	bool pause = backlog || room->pending_edits > (room->paused ? limit / 2 : limit);
+	bool full = room->pending_edits > (room->paused ? limit / 2 : limit) ||
+				room_pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
+	bool pause = backlog || full || gateway.draining;
 
 	if (pause && !room->paused)
 		metrics.sender_pauses++;

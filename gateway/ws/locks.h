@@ -24,7 +24,7 @@ typedef struct CellLocks
 	size_t count;
 } CellLocks;
 
-#define LOCKS_MAX 65536 /* of one sheet */
+#define LOCKS_MAX 4096 /* of one sheet */
 
 /* The lock of a cell, NULL when it is free. */
 extern CellLock *locks_find(const CellLocks *locks, uint32_t row, uint32_t col);

@@ -254,7 +254,7 @@ static void
 room_free(Room *room)
 {
 	sheet_map_remove(&rooms, &room->entry);
-	if (room->state != ROOM_LOST || room->epoch != 0)
+	if (gateway.coord != NULL && (room->state != ROOM_LOST || room->epoch != 0))
 		coord_release(gateway.coord, room_sheet_id(room));
 	batch_free_all(room->pending);
 	batch_free_all(room->sent);

@@ -86,6 +86,7 @@ typedef struct Room
 	PGresult *answer; /* of the batch, kept while names are being resolved */
 
 	int64_t published_seq; /* of the last edit in the stream (or known before the first) */
+	int resolved;		   /* names asked for since something was published */
 	int64_t wanted_seq;	   /* edits up to here exist: fetch them */
 	uint32_t rows, cols;   /* extent, as far as known */
 

@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SESSION_REFUSALS_MAX  256	 /* refusals being answered at once */
+#define SESSION_KEEP_BYTES	  262144 /* of buffers between messages */
 #define SESSION_CLOSE_SECONDS 5
 
 /* ---- life ---- */
@@ -107,6 +109,8 @@ session_close(Session *session, int code, const char *reason)
 {
 	if (session->state == SESSION_CLOSING || session->wsi == NULL)
 		return;
+	if (session->room != NULL)
+		room_stop_join(session->room, session);
 	session->state = SESSION_CLOSING;
 	session->close_code = code;
 	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
@@ -199,9 +203,13 @@ session_tick(Session *session, int64_t now)
 void
 session_pong(Session *session)
 {
-	if (session->room != NULL)
-		locks_renew(&session->room->locks, session->uid,
-					uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000);
+	uint64_t now = uv_now(&gateway.loop);
+
+	/* A client may send pongs as it likes: looking through the locks once a second is enough. */
+	if (session->room == NULL || now - session->renewed < 1000)
+		return;
+	session->renewed = now;
+	locks_renew(&session->room->locks, session->uid, now + (uint64_t) gateway.config.lease_seconds * 1000);
 }
 
 /* ---- out ---- */
@@ -332,7 +340,10 @@ refusal_answered(void *arg, PGresult *res)
 		if (edit_read_batch(&reader, &batch) == EDIT_OK && edit_read(&reader, &cell) == EDIT_OK)
 			edit = cell;
 	}
-	if (session->wsi != NULL && session->state == SESSION_LIVE)
+	session->refusals--;
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
+		session_close(session, CLOSE_RESTART, "the database does not answer"); /* what the cell holds is not known */
+	else if (session->wsi != NULL && session->state == SESSION_LIVE)
 	{
 		Buf payload = {NULL, 0, 0};
 
@@ -352,8 +363,14 @@ session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 						pgparam_int64(col_text, col)};
 	Refusal *refusal;
 
-	if (!session->nack)
+	if (!session->nack || session->state != SESSION_LIVE)
 		return;
+	if (session->refusals >= SESSION_REFUSALS_MAX)
+	{
+		session_close(session, CLOSE_SLOW, "too many refused messages at once");
+		return;
+	}
+	session->refusals++;
 	refusal = calloc(1, sizeof(Refusal));
 	if (refusal == NULL)
 		abort();
@@ -529,6 +546,16 @@ session_handle(Session *session, const char *text, size_t len)
 		session_release(session, &message);
 }
 
+/* A rare large message does not keep its room for the session's life. */
+static void
+session_shrink(Session *session)
+{
+	if (session->scratch.size > SESSION_KEEP_BYTES)
+		buf_free(&session->scratch);
+	if (session->rx.len == 0 && session->rx.size > SESSION_KEEP_BYTES)
+		buf_free(&session->rx);
+}
+
 void
 session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary)
 {
@@ -542,6 +569,7 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 	if (first && last)
 	{
 		session_handle(session, data, len);
+		session_shrink(session);
 		return;
 	}
 	buf_put(&session->rx, data, len);
@@ -549,5 +577,6 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 	{
 		session_handle(session, session->rx.data, session->rx.len);
 		session->rx.len = 0;
+		session_shrink(session);
 	}
 }

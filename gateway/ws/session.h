@@ -67,6 +67,8 @@ typedef struct Session
 	FanoutCursor cursor;
 	PrivateFrame *out;
 	PrivateFrame **out_last;
+	int refusals;		   /* being answered */
+	uint64_t renewed;	   /* ms: when its locks were last renewed by a pong */
 	uint64_t behind_since; /* ms; 0: not too far behind */
 
 	Buf rx;
