@@ -4,7 +4,6 @@
 #include "metrics.h"
 
 #include "gateway.h"
-#include "room.h"
 
 Metrics metrics;
 
@@ -73,11 +72,15 @@ metrics_print(Buf *buf)
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		metrics_print_value(buf, counters[i].name, "counter", counters[i].help, *counters[i].value);
-	metrics_print_value(buf, "rooms", "gauge", "Sheets that are open.", (uint64_t) room_count());
-	metrics_print_value(buf, "sessions", "gauge", "WebSockets that are open.", (uint64_t) room_session_count());
 	metrics_print_value(buf, "connections", "gauge", "HTTP and WebSocket connections.", (uint64_t) gateway.connections);
 	metrics_print_value(buf, "loop_lag_microseconds", "gauge", "Longest turn of the event loop in the last second.",
 						gateway.loop_lag_us);
 	metrics_print_histogram(buf, "commit_microseconds", "From sending a batch to its commit.", &metrics.commit_us);
 	metrics_print_histogram(buf, "batch_edits", "Edits of a batch.", &metrics.batch_edits);
+}
+
+void
+metrics_print_gauge(Buf *buf, const char *name, const char *help, uint64_t value)
+{
+	metrics_print_value(buf, name, "gauge", help, value);
 }

@@ -43,6 +43,8 @@ typedef struct Metrics
 extern Metrics metrics;
 
 extern void metrics_observe(Histogram *histogram, uint64_t value);
+/* Everything counted here, and a value that somebody else knows. */
 extern void metrics_print(Buf *buf);
+extern void metrics_print_gauge(Buf *buf, const char *name, const char *help, uint64_t value);
 
 #endif

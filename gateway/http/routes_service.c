@@ -3,6 +3,7 @@
  */
 #include "gateway.h"
 #include "metrics.h"
+#include "room.h"
 #include "routes.h"
 
 void
@@ -25,5 +26,7 @@ route_metrics(Request *request)
 	Buf body = {NULL, 0, 0};
 
 	metrics_print(&body);
+	metrics_print_gauge(&body, "rooms", "Sheets that are open.", (uint64_t) room_count());
+	metrics_print_gauge(&body, "sessions", "WebSockets that are open.", (uint64_t) room_session_count());
 	request_answer(request, 200, "text/plain; version=0.0.4", &body);
 }
