@@ -107,7 +107,7 @@ static const Setting settings[] = {
 	{"Limits", "max-upload-bytes", SETTING_BYTES, FIELD(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
 	 "Longest upload of a file; a longer one gets 413."},
 	{"Limits", "send-queue-bytes", SETTING_BYTES, FIELD(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
-	 "How far a slow receiver may lag behind before it is resynchronised or dropped."},
+	 "How far a slow receiver may lag behind: from half of it on senders wait, and after 1.5 s it is closed (1013)."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",
 	 "A cell lock without a sign of life from its user ends after this long."},
 	{"Limits", "drain-seconds", SETTING_INT, FIELD(drain_seconds), "10", 0, 3600, "s", "",
