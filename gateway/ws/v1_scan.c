@@ -227,11 +227,95 @@ v1_index(const cJSON *body, const char *key, double limit, uint32_t *value)
 	return V1_OK;
 }
 
+static const char *
+raw_skip_blanks(const char *pos, const char *end)
+{
+	while (pos < end && (*pos == ' ' || *pos == '\t' || *pos == '\r' || *pos == '\n'))
+		pos++;
+	return pos;
+}
+
+/* Behind the string that begins at pos. */
+static const char *
+raw_skip_string(const char *pos, const char *end)
+{
+	for (pos++; pos < end && *pos != '"'; pos++)
+		pos += *pos == '\\';
+	return pos < end ? pos + 1 : end;
+}
+
+/* Behind the value that begins at pos. */
+static const char *
+raw_skip_value(const char *pos, const char *end)
+{
+	int depth = 0;
+
+	do
+	{
+		if (pos >= end)
+			return end;
+		if (*pos == '"')
+			pos = raw_skip_string(pos, end);
+		else if (depth == 0 && *pos != '{' && *pos != '[')
+		{
+			while (pos < end && memchr(",]} \t\r\n", *pos, 7) == NULL)
+				pos++;
+		}
+		else
+		{
+			depth += (*pos == '{' || *pos == '[') - (*pos == '}' || *pos == ']');
+			pos++;
+		}
+	} while (depth > 0);
+	return pos;
+}
+
+/*
+ * The text of a member's value. The object has been accepted by cJSON, whose tree does not keep the text; false when
+ * the name is not found as it is written here (it may have been escaped).
+ */
+static bool
+raw_member(const char *pos, const char *end, const char *name, const char **value, size_t *len)
+{
+	pos = raw_skip_blanks(pos, end);
+	while (pos < end && (*pos == '{' || *pos == ','))
+	{
+		const char *key = raw_skip_blanks(pos + 1, end);
+		const char *key_end;
+		bool found;
+
+		if (key >= end || *key != '"')
+			return false;
+		key_end = raw_skip_string(key, end);
+		found = (size_t) (key_end - key) == strlen(name) + 2 && memcmp(key + 1, name, strlen(name)) == 0;
+		pos = raw_skip_blanks(key_end, end);
+		if (pos >= end || *pos != ':')
+			return false;
+		*value = raw_skip_blanks(pos + 1, end);
+		pos = raw_skip_value(*value, end);
+		*len = (size_t) (pos - *value);
+		if (found)
+			return true;
+		pos = raw_skip_blanks(pos, end);
+	}
+	return false;
+}
+
+/* info as it was sent. */
+static bool
+v1_raw_info(const char *text, size_t len, V1Message *message)
+{
+	const char *body;
+	size_t body_len;
+
+	return raw_member(text, text + len, "body", &body, &body_len) &&
+		   raw_member(body, body + body_len, "info", &message->info, &message->info_len);
+}
+
 static V1Status
-v1_read_body(const cJSON *body, char *scratch, size_t room, V1Message *message)
+v1_read_body(const cJSON *body, char *scratch, V1Message *message)
 {
 	const cJSON *content = cJSON_GetObjectItemCaseSensitive(body, "content");
-	const cJSON *info = cJSON_GetObjectItemCaseSensitive(body, "info");
 	V1Status row = v1_index(body, "row", SHEET_MAX_ROWS, &message->row);
 	V1Status col = v1_index(body, "col", SHEET_MAX_COLS, &message->col);
 
@@ -246,16 +330,6 @@ v1_read_body(const cJSON *body, char *scratch, size_t room, V1Message *message)
 	{
 		message->content_len = strlen(content->valuestring);
 		memcpy(scratch, content->valuestring, message->content_len + 1);
-	}
-	if (info != NULL)
-	{
-		/* The tree does not keep the text: print it behind the content. */
-		char *to = scratch + message->content_len + 1;
-
-		if (!cJSON_PrintPreallocated((cJSON *) info, to, (int) (room - message->content_len - 1), 0))
-			return V1_MALFORMED;
-		message->info = to;
-		message->info_len = strlen(to);
 	}
 	return V1_OK;
 }
@@ -311,7 +385,9 @@ v1_scan_tree(const char *text, size_t len, char *scratch, V1Message *message)
 	body = cJSON_GetObjectItemCaseSensitive(root, "body");
 	if (parsed_to == text + len && cJSON_IsObject(body) &&
 		v1_read_type(cJSON_GetObjectItemCaseSensitive(root, "msgType"), &message->type))
-		status = v1_read_body(body, scratch, V1_SCRATCH(len), message);
+		status = v1_read_body(body, scratch, message);
+	if (status == V1_OK && cJSON_GetObjectItemCaseSensitive(body, "info") != NULL && !v1_raw_info(text, len, message))
+		status = V1_MALFORMED;
 	cJSON_Delete(root);
 	return status;
 }

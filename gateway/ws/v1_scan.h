@@ -31,7 +31,7 @@ typedef struct V1Message
 	uint32_t col;
 	char *content; /* unescaped UTF-8, in scratch; never NULL */
 	size_t content_len;
-	const char *info; /* JSON text of info; NULL when absent */
+	const char *info; /* its JSON text as it was sent; NULL when absent */
 	size_t info_len;
 } V1Message;
 

@@ -39,6 +39,9 @@ static const Case cases[] = {
 	 4, "", "\"text\""},
 	{" { \"body\" : { \"content\" : \"y\" , \"col\" : 5 } , \"msgType\" : \"modify\" } ", V1_OK, V1_MODIFY, 0, 5, "y",
 	 NULL},
+	{" {\"msgType\":\"modify\",\"body\":{\"info\": [ 9007199254740993, 1e14, {\"x\" : \"}\\\"\"} ] ,\"row\":1}}", V1_OK,
+	 V1_MODIFY, 1, 0, "", "[ 9007199254740993, 1e14, {\"x\" : \"}\\\"\"} ]"},
+	{" {\"msgType\":\"modify\",\"body\":{\"info\":-0.10e+2 }}", V1_OK, V1_MODIFY, 0, 0, "", "-0.10e+2"},
 	{"{\"msgType\":\"modify\",\"body\":{}}", V1_OK, V1_MODIFY, 0, 0, "", NULL},
 	{"{\"msgType\":\"modify\",\"body\":{\"row\":1e2,\"col\":2.0}}", V1_OK, V1_MODIFY, 100, 2, "", NULL},
 	{"{\"msgType\":\"modify\",\"body\":{\"row\":-1,\"col\":0}}", V1_RANGE, 0, 0, 0, "", NULL},
@@ -130,7 +133,9 @@ both_agree(const char *text, size_t len)
 	if (v1_scan_fast(text, len, fast_scratch, &fast))
 		good = v1_scan_tree(text, len, tree_scratch, &tree) == V1_OK && fast.type == tree.type &&
 			   fast.row == tree.row && fast.col == tree.col && fast.content_len == tree.content_len &&
-			   memcmp(fast.content, tree.content, fast.content_len) == 0 && (fast.info == NULL) == (tree.info == NULL);
+			   memcmp(fast.content, tree.content, fast.content_len) == 0 &&
+			   (fast.info == NULL) == (tree.info == NULL) && fast.info_len == tree.info_len &&
+			   (fast.info == NULL || memcmp(fast.info, tree.info, fast.info_len) == 0);
 	free(fast_scratch);
 	free(tree_scratch);
 	return good;
