@@ -12,12 +12,13 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/heapam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
+#include "log_scan.h"
+#include "log_visibility.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "sheetlog_private.h"
@@ -66,48 +67,38 @@ typedef enum RowVerdict
 	ROW_WAIT,  /* wait for *wait_for and look again */
 } RowVerdict;
 
-/* What to do with a row of a SnapshotAny scan. The buffer is locked by the caller. */
+/* What to do with a row of a SnapshotAny scan. */
 static RowVerdict
-sheetlog_judge_row(HeapTuple tuple, Buffer buffer, TransactionId oldest_xmin, bool unique, bool anyvisible,
-				   TransactionId *wait_for)
+sheetlog_judge_row(const LogSlot *row, TransactionId oldest_xmin, bool unique, bool anyvisible, TransactionId *wait_for)
 {
-	switch (HeapTupleSatisfiesVacuum(tuple, oldest_xmin, buffer))
+	bool wait;
+	LogFate fate = log_fate(row->xmin, row->xmax, oldest_xmin, wait_for);
+
+	wait = unique && !anyvisible && !TransactionIdIsCurrentTransactionId(*wait_for);
+	switch (fate)
 	{
-		case HEAPTUPLE_DEAD:
+		case LOG_FATE_DEAD:
 			return ROW_SKIP;
-		case HEAPTUPLE_LIVE:
-			return ROW_ALIVE;
-		case HEAPTUPLE_RECENTLY_DEAD:
+		case LOG_FATE_RECENTLY_DEAD:
 			return ROW_DYING;
-		case HEAPTUPLE_INSERT_IN_PROGRESS:
-			*wait_for = HeapTupleHeaderGetXmin(tuple->t_data);
-			if (anyvisible || !unique || TransactionIdIsCurrentTransactionId(*wait_for))
-				return ROW_ALIVE;
-			return ROW_WAIT;
-		case HEAPTUPLE_DELETE_IN_PROGRESS:
-			*wait_for = HeapTupleHeaderGetUpdateXid(tuple->t_data);
-			if (anyvisible || !unique || TransactionIdIsCurrentTransactionId(*wait_for))
-				return ROW_DYING;
-			return ROW_WAIT;
+		case LOG_FATE_INSERTING:
+			return wait ? ROW_WAIT : ROW_ALIVE;
+		case LOG_FATE_DELETING:
+			return wait ? ROW_WAIT : ROW_DYING;
+		default:
+			return ROW_ALIVE;
 	}
-	elog(ERROR, "unexpected HeapTupleSatisfiesVacuum result");
 }
 
 /* Judges the slot's row, waiting for other transactions where uniqueness depends on them. */
 static RowVerdict
 sheetlog_settle_row(Relation table, TupleTableSlot *slot, TransactionId oldest_xmin, bool unique, bool anyvisible)
 {
-	HeapTuple tuple = ((HeapTupleTableSlot *) slot)->tuple;
-	Buffer buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
-
 	for (;;)
 	{
 		TransactionId wait_for = InvalidTransactionId;
-		RowVerdict verdict;
+		RowVerdict verdict = sheetlog_judge_row((LogSlot *) slot, oldest_xmin, unique, anyvisible, &wait_for);
 
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		verdict = sheetlog_judge_row(tuple, buffer, oldest_xmin, unique, anyvisible, &wait_for);
-		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		if (verdict != ROW_WAIT)
 			return verdict;
 		XactLockTableWait(wait_for, table, &slot->tts_tid, XLTW_InsertIndexUnique);
@@ -116,9 +107,9 @@ sheetlog_settle_row(Relation table, TupleTableSlot *slot, TransactionId oldest_x
 }
 
 static void
-sheetlog_report_blocks(HeapScanDesc scan, BlockNumber *reported, bool done)
+sheetlog_report_blocks(const LogScan *scan, BlockNumber *reported, bool done)
 {
-	BlockNumber block = done ? scan->rs_nblocks : scan->rs_cblock;
+	BlockNumber block = done ? scan->nblocks : scan->block;
 
 	if (block == *reported || block == InvalidBlockNumber)
 		return;
@@ -149,11 +140,11 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 			snapshot = registered = RegisterSnapshot(GetTransactionSnapshot());
 		scan = table_beginscan_strat(table, snapshot, 0, NULL, true, allow_sync);
 		if (!allow_sync)
-			heap_setscanlimits(scan, start_block, blocks);
+			log_scan_set_limits((LogScan *) scan, start_block, blocks);
 	}
 	/* A worker of a parallel build gets its scan, and with it the snapshot. */
 	if (progress)
-		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((HeapScanDesc) scan)->rs_nblocks);
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((LogScan *) scan)->nblocks);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, eval.slot))
 	{
@@ -163,7 +154,7 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 
 		CHECK_FOR_INTERRUPTS();
 		if (progress)
-			sheetlog_report_blocks((HeapScanDesc) scan, &reported, false);
+			sheetlog_report_blocks((LogScan *) scan, &reported, false);
 		if (scan->rs_snapshot == SnapshotAny)
 			verdict = sheetlog_settle_row(table, eval.slot, oldest_xmin, unique, anyvisible);
 		if (verdict == ROW_SKIP)
@@ -176,7 +167,7 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 		callback(index, &eval.slot->tts_tid, values, nulls, verdict == ROW_ALIVE, callback_state);
 	}
 	if (progress)
-		sheetlog_report_blocks((HeapScanDesc) scan, &reported, true);
+		sheetlog_report_blocks((LogScan *) scan, &reported, true);
 
 	table_endscan(scan);
 	if (registered != NULL)
@@ -214,7 +205,7 @@ sheetlog_index_validate_scan(Relation table, Relation index, IndexInfo *index_in
 	IndexEval eval;
 
 	sheetlog_eval_begin(&eval, table, index_info);
-	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((HeapScanDesc) scan)->rs_nblocks);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((LogScan *) scan)->nblocks);
 	more = sheetlog_next_indexed(state, &indexed);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, eval.slot))
 	{

@@ -1,0 +1,20 @@
+/* log_fetch.h - single rows by their TIDs, and the end of a row's life as indexes ask for it; see log_fetch.c. */
+#ifndef LOG_FETCH_H
+#define LOG_FETCH_H
+
+#include "postgres.h"
+#include "access/tableam.h"
+
+extern IndexFetchTableData *log_fetch_begin(Relation rel);
+extern void log_fetch_reset(IndexFetchTableData *data);
+extern void log_fetch_end(IndexFetchTableData *data);
+extern bool log_fetch_tuple(IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot,
+							bool *call_again, bool *all_dead);
+
+extern bool log_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
+extern bool log_fetch_tid_valid(TableScanDesc sscan, ItemPointer tid);
+extern void log_fetch_latest_tid(TableScanDesc sscan, ItemPointer tid);
+extern bool log_fetch_satisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
+extern TransactionId log_fetch_index_delete(Relation rel, TM_IndexDeleteOp *delstate);
+
+#endif

@@ -1,0 +1,318 @@
+/*
+ * log_page.h - what a page of a table that uses the access method sheetlog holds.
+ *
+ *   | page header | record record ... | hole | LogSpecial |
+ *   0             24                  pd_lower          8152
+ *
+ * The page header is PostgreSQL's own, so checksums, base backups, full-page images and pageinspect's page_header hold.
+ * A data page is itself a small log: a stream of records, one after the other, without line pointers.
+ *
+ *   record := BASE | RUN | ROW | DEAD         one tag byte: the kind in the upper 2 bits, flags in the lower 6
+ *   BASE   := tag u32(xid) varint(n) svarint{n}          first on its page, and the only one
+ *   RUN    := tag svarint(xid - xid of BASE) varint(cid) [u32(token), when LOG_RUN_SPECULATIVE: 0 when it is settled]
+ *   ROW    := tag varint(length) u16(check) body         log_row.h describes the body
+ *   DEAD   := tag varint(n)                              n rows were here; their numbers may not be used again yet
+ *
+ * A run is what one command of one transaction has put side by side: xmin and cmin are stored once for all its rows. A
+ * row's TID is the block and the row's number among the ROWs (and DEADs) of its page, from 1, at most
+ * LOG_MAX_ROWS: what bitmap scans and GIN can hold. BASE keeps the integers of the row that came first, by column: the
+ * others store their difference, which is small for ids, times and sequence numbers.
+ *
+ * Nothing on a page is changed once it is there, but for these, which are all WAL-logged:
+ *   - a row's deleter (LOG_ROW_DELETER): a slot in LogSpecial, or LOG_DEAD, when nobody can see it any more;
+ *   - the mark of a speculative run;
+ *   - frozen_end: all runs before it are visible to everybody, whatever their xid says;
+ *   - VACUUM, with the cleanup lock, takes the bytes of dead rows out, and frees pages that hold no row.
+ *
+ * Numbers are stored little-endian. varint is a prefix code of 1 to 9 bytes: the trailing zeros of the first byte are
+ * the number of bytes that follow. svarint is the varint of the zigzag encoding. Readers may look at up to 8 bytes past
+ * a number, which on a page is never past its end. Pure functions on a page in memory: no locks, no buffers.
+ */
+#ifndef LOG_PAGE_H
+#define LOG_PAGE_H
+
+#include "postgres.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "port/pg_bitutils.h"
+#include "port/pg_bswap.h"
+#include "storage/bufpage.h"
+#include "storage/off.h"
+
+#define LOG_MAGIC	0x4C53 /* "SL" */
+#define LOG_VERSION 1
+
+typedef enum LogPageKind
+{
+	LOG_PAGE_META = 1, /* block 0 */
+	LOG_PAGE_DATA = 2,
+	LOG_PAGE_OVERFLOW = 3, /* a part of a row that is longer than a page */
+	LOG_PAGE_FREE = 4	   /* holds nothing, no index entry points at it */
+} LogPageKind;
+
+#define LOG_DELETERS 4
+
+typedef struct LogDeleter
+{
+	TransactionId xid; /* InvalidTransactionId: the slot is free */
+	CommandId cid;
+} LogDeleter;
+
+typedef struct LogSpecial
+{
+	uint16 magic;
+	uint8 version;
+	uint8 kind;
+	uint16 frozen_end; /* DATA: runs that begin before this byte are frozen; OVERFLOW: 1 when writer is */
+	uint16 closed;	   /* DATA: all rows are dead and VACUUM is about to free the page: takes no more rows */
+	union
+	{
+		LogDeleter deleters[LOG_DELETERS]; /* DATA */
+		struct
+		{
+			TransactionId writer;
+			BlockNumber next; /* of the same row; InvalidBlockNumber after the last */
+		} overflow;
+	};
+} LogSpecial;
+
+/* The contents of block 0. */
+typedef struct LogMeta
+{
+	uint32 magic;
+	uint32 version;
+	BlockNumber tail;		  /* the page that takes new rows; InvalidBlockNumber: none yet */
+	BlockNumber used;		  /* blocks from here on have never been used, even when the file has them */
+	BlockNumber work_from;	  /* before it, VACUUM finds nothing to do */
+	BlockNumber deleted_from; /* the same for what was deleted since the last VACUUM has begun */
+	BlockNumber settled_end;  /* the blocks before it had `settled_rows` rows, as long as work_from is not less */
+	uint64 settled_rows;
+} LogMeta;
+
+#define LOG_META_MAGIC 0x53484C47
+
+#define LOG_MAX_ROWS	   (MaxHeapTuplesPerPage - 1)
+#define LOG_PAGE_OFFSET	   MaxHeapTuplesPerPage /* in a directory's TIDs: the page as a whole */
+#define LOG_BASE_COLUMNS   32					/* columns that BASE has at most */
+#define LOG_PAGE_BYTES	   (BLCKSZ - SizeOfPageHeaderData - MAXALIGN(sizeof(LogSpecial)))
+#define LOG_OVERFLOW_BYTES LOG_PAGE_BYTES
+#define LOG_BASE_BOUND	   (1 + 4 + 9 + 9 * LOG_BASE_COLUMNS)
+#define LOG_RUN_BOUND	   (1 + 9 + 9 + 4)
+#define LOG_ROW_HEAD_BOUND (1 + 9 + 2)
+/* Longer bodies go to overflow pages, but for their beginning. */
+#define LOG_MAX_INLINE (LOG_PAGE_BYTES - LOG_BASE_BOUND - LOG_RUN_BOUND - LOG_ROW_HEAD_BOUND)
+#define LOG_MIN_FRONT  64
+
+typedef enum LogRecordKind
+{
+	LOG_BASE = 0x00,
+	LOG_RUN = 0x40,
+	LOG_ROW = 0x80,
+	LOG_GONE = 0xC0 /* DEAD */
+} LogRecordKind;
+
+#define LOG_KIND_MASK		0xC0
+#define LOG_RUN_SPECULATIVE 0x01
+#define LOG_ROW_NULLS		0x01 /* body has a null bitmap */
+#define LOG_ROW_OVERFLOW                                                                                               \
+	0x02 /* body := u32(first overflow block) varint(length) bytes..., the rest being in overflow pages;               \
+		  * not relative to BASE */
+#define LOG_ROW_NATTS		0x04 /* body begins with its number of columns; else it is that of BASE */
+#define LOG_ROW_DELETER		0x38 /* 0: none; 1 to LOG_DELETERS: a slot; LOG_DEAD */
+#define LOG_ROW_DELETER_POS 3
+#define LOG_DEAD			7
+
+static inline LogSpecial *
+log_special(Page page)
+{
+	return (LogSpecial *) PageGetSpecialPointer(page);
+}
+
+static inline LogMeta *
+log_meta(Page page)
+{
+	return (LogMeta *) PageGetContents(page);
+}
+
+/* ---- numbers ---- */
+
+static inline uint64
+log_load64(const uint8 *from)
+{
+	uint64 value;
+
+	memcpy(&value, from, sizeof(value));
+#ifdef WORDS_BIGENDIAN
+	value = pg_bswap64(value);
+#endif
+	return value;
+}
+
+static inline uint32
+log_load32(const uint8 *from)
+{
+	return (uint32) from[0] | (uint32) from[1] << 8 | (uint32) from[2] << 16 | (uint32) from[3] << 24;
+}
+
+static inline uint16
+log_load16(const uint8 *from)
+{
+	return (uint16) (from[0] | from[1] << 8);
+}
+
+static inline uint8 *
+log_store(uint8 *to, uint64 value, int nbytes)
+{
+	for (int i = 0; i < nbytes; i++, value >>= 8)
+		*to++ = (uint8) value;
+	return to;
+}
+
+/* Reads up to 8 bytes past the first. */
+static inline const uint8 *
+log_read_varint(const uint8 *from, uint64 *value)
+{
+	uint64 bytes;
+	int n;
+
+	if (likely(*from & 1))
+	{
+		*value = *from >> 1;
+		return from + 1;
+	}
+	if (*from == 0)
+	{
+		*value = log_load64(from + 1);
+		return from + 9;
+	}
+	n = pg_rightmost_one_pos32(*from) + 1;
+	bytes = log_load64(from);
+	if (n < 8)
+		bytes &= (UINT64CONST(1) << (8 * n)) - 1;
+	*value = bytes >> n;
+	return from + n;
+}
+
+static inline uint8 *
+log_write_varint(uint8 *to, uint64 value)
+{
+	int n = value == 0 ? 1 : pg_leftmost_one_pos64(value) / 7 + 1;
+
+	if (n > 8)
+	{
+		*to = 0;
+		return log_store(to + 1, value, 8);
+	}
+	return log_store(to, ((value << 1) | 1) << (n - 1), n);
+}
+
+static inline uint64
+log_zigzag(int64 value)
+{
+	return ((uint64) value << 1) ^ (uint64) (value >> 63);
+}
+
+static inline int64
+log_unzigzag(uint64 value)
+{
+	return (int64) (value >> 1) ^ -(int64) (value & 1);
+}
+
+/* ---- walking over the rows of a page ---- */
+
+typedef struct LogRun
+{
+	TransactionId xid; /* as stored, also when frozen */
+	CommandId cid;
+	bool frozen;
+	bool speculative;
+	uint32 token;
+	uint16 pos; /* of its tag */
+} LogRun;
+
+typedef struct LogRow
+{
+	OffsetNumber offset;
+	uint8 tag;
+	uint16 pos;		   /* of the tag */
+	uint16 check;	   /* of the body, and of what it has in overflow pages */
+	const uint8 *body; /* on the page */
+	uint16 length;
+} LogRow;
+
+typedef struct LogWalk
+{
+	Page page;
+	const uint8 *next;
+	const uint8 *end;
+	TransactionId base_xid;
+	const uint8 *base; /* of its numbers; NULL when the page is empty */
+	LogRun run;		   /* of the current row */
+	LogRow row;
+	OffsetNumber offset; /* of the last row or gone row */
+	const char *damage;	 /* what is wrong, and the walk has ended because of it */
+} LogWalk;
+
+extern void log_walk_begin(LogWalk *walk, Page page);
+/* The next row that has not been taken out; false at the end. Raises no errors: see walk->damage. */
+extern bool log_walk_next(LogWalk *walk);
+/* Moves to the row of this number; from where the walk is, so that ascending numbers cost one walk. */
+extern bool log_walk_to(LogWalk *walk, OffsetNumber offset);
+
+/* The same from any number, on a page that has been locked anew but was pinned all the time. */
+extern bool log_walk_seek(LogWalk *walk, OffsetNumber offset);
+
+static inline int
+log_row_deleter(uint8 tag)
+{
+	return (tag & LOG_ROW_DELETER) >> LOG_ROW_DELETER_POS;
+}
+
+/* The integers of BASE; returns their number, at most LOG_BASE_COLUMNS. */
+extern int log_read_base(const LogWalk *walk, int *natts, int64 *values);
+
+/* ---- building pages (on images that will be WAL-logged) ---- */
+
+extern void log_page_init(Page page, LogPageKind kind);
+/* NULL when the page is what its kind says, else what is wrong. */
+extern const char *log_page_damage(Page page, BlockNumber block);
+
+static inline Size
+log_page_room(Page page)
+{
+	PageHeader header = (PageHeader) page;
+
+	return header->pd_upper - header->pd_lower;
+}
+
+/* The state of a page that rows are added to. */
+typedef struct LogAppend
+{
+	Page page;
+	uint8 *next;
+	OffsetNumber rows;
+	bool empty; /* no BASE yet */
+	TransactionId base_xid;
+	TransactionId run_xid; /* of the last run, InvalidTransactionId: begin a new one */
+	CommandId run_cid;
+	int natts;
+	int nbase;
+	int64 base[LOG_BASE_COLUMNS];
+} LogAppend;
+
+/* False when the page is damaged. */
+extern bool log_append_begin(LogAppend *append, Page page);
+extern void log_append_base(LogAppend *append, TransactionId xid, int natts, const int64 *values, int n);
+extern void log_append_run(LogAppend *append, TransactionId xid, CommandId cid, uint32 token);
+/* Returns the row's number. */
+extern OffsetNumber log_append_row(LogAppend *append, uint8 flags, const uint8 *body, uint32 length, uint16 check);
+extern void log_append_end(LogAppend *append);
+
+/* Takes out the bytes of dead rows; their numbers, too, when nothing can point at them. For VACUUM. */
+extern void log_page_compact(Page page);
+
+/* The check of a row: CRC-32C of its body folded to 16 bits. */
+extern uint16 log_check(const void *body, Size length);
+extern uint16 log_check_fold(uint32 crc);
+
+#endif

@@ -1,0 +1,366 @@
+/*
+ * log_space.c - see log_space.h.
+ *
+ * All writers of a relation append to one page, its tail, so that the log lies in the order in which it was written.
+ * Whoever finds it full opens the next one under the lock of the metapage: a page that VACUUM has given back, else the
+ * first that was never used. The file grows by several pages at a time.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "log_space.h"
+#include "miscadmin.h"
+#include "storage/freespace.h"
+#include "storage/lmgr.h"
+
+#define LOG_MAX_EXTENSION 64 /* pages by which the file grows at most at once */
+
+void
+log_space_damaged(Relation rel, BlockNumber block, const char *what)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("block %u of table \"%s\" is damaged", block, RelationGetRelationName(rel)),
+					errdetail("%s.", what), errhint("Check the table with sheet.am_check().")));
+}
+
+/* ---- reading ---- */
+
+Buffer
+log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
+{
+	Buffer buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+	Page page = BufferGetPage(buffer);
+	const char *damage;
+
+	/* The fields that are looked at do not change while the page is in use; pd_lower is looked at under the lock. */
+	if (PageIsNew(page))
+		return buffer;
+	if (((PageHeader) page)->pd_special != BLCKSZ - MAXALIGN(sizeof(LogSpecial)) ||
+		log_special(page)->magic != LOG_MAGIC || log_special(page)->version != LOG_VERSION)
+	{
+		damage = log_page_damage(page, block);
+		log_space_damaged(rel, block, damage != NULL ? damage : "the page has changed while it was read");
+	}
+	return buffer;
+}
+
+bool
+log_space_meta(Relation rel, LogMeta *meta)
+{
+	Buffer buffer;
+	bool found;
+
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return false;
+	buffer = log_space_read(rel, 0, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	found = log_space_is(buffer, LOG_PAGE_META);
+	if (found)
+		*meta = *log_meta(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+	return found;
+}
+
+/* ---- growing ---- */
+
+/* Pages behind the used ones are new: all zeros. Returns the number of blocks. */
+static BlockNumber
+log_space_extend(Relation rel, BlockNumber wanted)
+{
+	BlockNumber blocks;
+
+	LockRelationForExtension(rel, ExclusiveLock);
+	blocks = RelationGetNumberOfBlocks(rel);
+	for (; blocks < wanted; blocks++)
+	{
+		Buffer buffer = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_NORMAL, NULL);
+
+		Assert(BufferGetBlockNumber(buffer) == blocks);
+		ReleaseBuffer(buffer);
+	}
+	UnlockRelationForExtension(rel, ExclusiveLock);
+	return blocks;
+}
+
+/* Makes sure that blocks before `end` are there; a large relation grows ahead of its need. */
+static void
+log_space_grow(Relation rel, BlockNumber end)
+{
+	BlockNumber ahead = Min(end / 16, LOG_MAX_EXTENSION - 1);
+
+	if (end <= RelationGetNumberOfBlocks(rel))
+		return;
+	if (end > MaxBlockNumber - LOG_MAX_EXTENSION)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("table \"%s\" has reached its largest size", RelationGetRelationName(rel))));
+	(void) log_space_extend(rel, end + ahead);
+}
+
+Buffer
+log_space_lock_meta(Relation rel)
+{
+	Buffer buffer;
+
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		(void) log_space_extend(rel, 1);
+	buffer = log_space_read(rel, 0, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (PageIsNew(BufferGetPage(buffer)))
+	{
+		GenericXLogState *state = GenericXLogStart(rel);
+
+		log_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), LOG_PAGE_META);
+		GenericXLogFinish(state);
+	}
+	else if (log_special(BufferGetPage(buffer))->kind != LOG_PAGE_META)
+		log_space_damaged(rel, 0, "it is not a metapage");
+	return buffer;
+}
+
+/* ---- the tail ---- */
+
+static bool
+log_tail_has_room(Page page, Size need)
+{
+	LogWalk walk;
+
+	if (PageIsNew(page) || log_special(page)->kind != LOG_PAGE_DATA || log_special(page)->closed ||
+		log_page_room(page) < need)
+		return false;
+	log_walk_begin(&walk, page);
+	while (log_walk_next(&walk))
+		;
+	return walk.offset < LOG_MAX_ROWS;
+}
+
+/* A page that VACUUM has given back, locked; InvalidBuffer when there is none. */
+static Buffer
+log_tail_recycled(Relation rel, BlockNumber used, Size need)
+{
+	BlockNumber block = GetPageWithFreeSpace(rel, Max(need, LOG_RECYCLE_BYTES));
+
+	while (block != InvalidBlockNumber)
+	{
+		Buffer buffer;
+		Page page;
+
+		if (block > 0 && block < used)
+		{
+			buffer = log_space_read(rel, block, NULL);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			page = BufferGetPage(buffer);
+			if (log_space_is(buffer, LOG_PAGE_FREE) || log_tail_has_room(page, Max(need, LOG_RECYCLE_BYTES)))
+			{
+				RecordPageWithFreeSpace(rel, block, 0);
+				return buffer;
+			}
+			UnlockReleaseBuffer(buffer);
+		}
+		block = RecordAndGetPageWithFreeSpace(rel, block, 0, Max(need, LOG_RECYCLE_BYTES));
+	}
+	return InvalidBuffer;
+}
+
+/* Makes another page the tail; the metapage is locked. Returns the page, locked. */
+static Buffer
+log_tail_open(Relation rel, Buffer metabuffer, Size need)
+{
+	LogMeta *old = log_meta(BufferGetPage(metabuffer));
+	Buffer buffer = log_tail_recycled(rel, old->used, need);
+	GenericXLogState *state;
+	LogMeta *meta;
+	BlockNumber block;
+
+	if (BufferIsInvalid(buffer))
+	{
+		log_space_grow(rel, old->used + 1);
+		buffer = log_space_read(rel, old->used, NULL);
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	}
+	block = BufferGetBlockNumber(buffer);
+	state = GenericXLogStart(rel);
+	meta = log_meta(GenericXLogRegisterBuffer(state, metabuffer, 0));
+	meta->tail = block;
+	meta->used = Max(meta->used, block + 1);
+	if (!log_space_is(buffer, LOG_PAGE_DATA))
+		log_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), LOG_PAGE_DATA);
+	GenericXLogFinish(state);
+	return buffer;
+}
+
+/* The tail as this backend knows it, or as the metapage says. */
+static BlockNumber
+log_tail_block(Relation rel, BlockNumber full)
+{
+	BlockNumber block = RelationGetTargetBlock(rel);
+	LogMeta meta;
+
+	if (block != InvalidBlockNumber && block != full)
+		return block;
+	return log_space_meta(rel, &meta) && meta.tail != full ? meta.tail : InvalidBlockNumber;
+}
+
+Buffer
+log_space_tail(Relation rel, BlockNumber full, Size need)
+{
+	for (;;)
+	{
+		BlockNumber block = log_tail_block(rel, full);
+		Buffer meta, buffer;
+
+		if (block != InvalidBlockNumber)
+		{
+			buffer = log_space_read(rel, block, NULL);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			RelationSetTargetBlock(rel, block);
+			if (log_tail_has_room(BufferGetPage(buffer), need))
+				return buffer;
+			UnlockReleaseBuffer(buffer);
+			full = block;
+		}
+		meta = log_space_lock_meta(rel);
+		block = log_meta(BufferGetPage(meta))->tail;
+		if (block == InvalidBlockNumber || block == full)
+		{
+			buffer = log_tail_open(rel, meta, need);
+			RelationSetTargetBlock(rel, BufferGetBlockNumber(buffer));
+			UnlockReleaseBuffer(meta);
+			return buffer;
+		}
+		UnlockReleaseBuffer(meta);
+		RelationSetTargetBlock(rel, block);
+	}
+}
+
+Buffer
+log_space_lock_work_from(Relation rel, BlockNumber block)
+{
+	Buffer buffer = log_space_lock_meta(rel);
+	LogMeta *meta = log_meta(BufferGetPage(buffer));
+
+	if (block >= meta->work_from && block >= meta->deleted_from)
+	{
+		UnlockReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	return buffer;
+}
+
+/* ---- overflow pages ---- */
+
+/* A free page for a part of a row, locked; InvalidBuffer when there is none. */
+static Buffer
+log_overflow_recycled(Relation rel)
+{
+	BlockNumber block = GetPageWithFreeSpace(rel, LOG_PAGE_BYTES);
+
+	while (block != InvalidBlockNumber)
+	{
+		if (block < RelationGetNumberOfBlocks(rel))
+		{
+			Buffer buffer = log_space_read(rel, block, NULL);
+
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			if (log_space_is(buffer, LOG_PAGE_FREE))
+			{
+				RecordPageWithFreeSpace(rel, block, 0);
+				return buffer;
+			}
+			UnlockReleaseBuffer(buffer);
+		}
+		block = RecordAndGetPageWithFreeSpace(rel, block, 0, LOG_PAGE_BYTES);
+	}
+	return InvalidBuffer;
+}
+
+/* The first of n blocks that nobody has used, and nobody else will. */
+static BlockNumber
+log_overflow_reserve(Relation rel, uint32 n)
+{
+	Buffer buffer = log_space_lock_meta(rel);
+	BlockNumber first = log_meta(BufferGetPage(buffer))->used;
+	GenericXLogState *state;
+
+	log_space_grow(rel, first + n);
+	state = GenericXLogStart(rel);
+	log_meta(GenericXLogRegisterBuffer(state, buffer, 0))->used = first + n;
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return first;
+}
+
+static void
+log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
+{
+	GenericXLogState *state = GenericXLogStart(rel);
+	Page page = GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE);
+
+	log_page_init(page, LOG_PAGE_OVERFLOW);
+	memcpy(PageGetContents(page), bytes, size);
+	((PageHeader) page)->pd_lower = SizeOfPageHeaderData + size;
+	log_special(page)->overflow.writer = xid;
+	log_special(page)->overflow.next = next;
+	GenericXLogFinish(state);
+}
+
+/*
+ * The pages are written from the last to the first, each naming the next. Free pages are used first. New ones are
+ * reserved at once and written afterwards: until then they look unused, so VACUUM is kept from them by a lock on block
+ * 0.
+ */
+BlockNumber
+log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Size size)
+{
+	uint32 left = (size + LOG_OVERFLOW_BYTES - 1) / LOG_OVERFLOW_BYTES;
+	BlockNumber next = InvalidBlockNumber, reserved = InvalidBlockNumber;
+
+	LockPage(rel, 0, ShareLock);
+	while (left > 0)
+	{
+		Size from = (Size) (left - 1) * LOG_OVERFLOW_BYTES;
+		Buffer buffer = reserved == InvalidBlockNumber ? log_overflow_recycled(rel) : InvalidBuffer;
+
+		CHECK_FOR_INTERRUPTS();
+		if (BufferIsInvalid(buffer))
+		{
+			if (reserved == InvalidBlockNumber)
+				reserved = log_overflow_reserve(rel, left);
+			buffer = log_space_read(rel, reserved + left - 1, NULL);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		}
+		log_overflow_write(rel, buffer, xid, bytes + from, Min(size - from, LOG_OVERFLOW_BYTES), next);
+		next = BufferGetBlockNumber(buffer);
+		UnlockReleaseBuffer(buffer);
+		left--;
+	}
+	UnlockPage(rel, 0, ShareLock);
+	return next;
+}
+
+void
+log_space_read_overflow(Relation rel, BlockNumber block, uint8 *bytes, Size size)
+{
+	while (size > 0)
+	{
+		Buffer buffer;
+		Page page;
+		Size part;
+
+		if (block == InvalidBlockNumber)
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
+							errhint("Check the table with sheet.am_check().")));
+		CHECK_FOR_INTERRUPTS();
+		buffer = log_space_read(rel, block, NULL);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buffer);
+		part = ((PageHeader) page)->pd_lower - SizeOfPageHeaderData;
+		if (!log_space_is(buffer, LOG_PAGE_OVERFLOW) || part > size || part == 0)
+			log_space_damaged(rel, block, "it is not the page of a long row that it should be");
+		memcpy(bytes, PageGetContents(page), part);
+		block = log_special(page)->overflow.next;
+		UnlockReleaseBuffer(buffer);
+		bytes += part;
+		size -= part;
+	}
+}

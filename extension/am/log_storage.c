@@ -1,0 +1,234 @@
+/*
+ * log_storage.c - files of a table.
+ *
+ * An empty table is an empty file: the metapage comes with the first row. So TRUNCATE and the init fork of an unlogged
+ * table need nothing of their own.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/multixact.h"
+#include "access/xact.h"
+#include "catalog/storage.h"
+#include "catalog/storage_xlog.h"
+#include "commands/progress.h"
+#include "log_row.h"
+#include "log_storage.h"
+#include "log_visibility.h"
+#include "log_write.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+void
+log_storage_new(Relation rel, const RelFileNode *newrnode, char persistence, TransactionId *freeze_xid,
+				MultiXactId *minmulti)
+{
+	SMgrRelation smgr;
+
+	*freeze_xid = RecentXmin;
+	*minmulti = GetOldestMultiXactId();
+	smgr = RelationCreateStorage(*newrnode, persistence, true);
+	if (persistence == RELPERSISTENCE_UNLOGGED)
+	{
+		/* Written past shared buffers: synced here, and logged even when the table is not. */
+		smgrcreate(smgr, INIT_FORKNUM, false);
+		log_smgrcreate(newrnode, INIT_FORKNUM);
+		smgrimmedsync(smgr, INIT_FORKNUM);
+	}
+	smgrclose(smgr);
+}
+
+void
+log_storage_truncate(Relation rel)
+{
+	RelationTruncate(rel, 0);
+}
+
+static void
+log_copy_fork(Relation rel, SMgrRelation to, const RelFileNode *newrnode, ForkNumber fork)
+{
+	char persistence = rel->rd_rel->relpersistence;
+
+	if (!smgrexists(RelationGetSmgr(rel), fork))
+		return;
+	smgrcreate(to, fork, false);
+	if (RelationIsPermanent(rel) || (persistence == RELPERSISTENCE_UNLOGGED && fork == INIT_FORKNUM))
+		log_smgrcreate(newrnode, fork);
+	RelationCopyStorage(RelationGetSmgr(rel), to, fork, persistence);
+}
+
+/* SET TABLESPACE. */
+void
+log_storage_copy(Relation rel, const RelFileNode *newrnode)
+{
+	SMgrRelation to = smgropen(*newrnode, rel->rd_backend);
+
+	FlushRelationBuffers(rel);
+	RelationCreateStorage(*newrnode, rel->rd_rel->relpersistence, true);
+	RelationCopyStorage(RelationGetSmgr(rel), to, MAIN_FORKNUM, rel->rd_rel->relpersistence);
+	for (ForkNumber fork = MAIN_FORKNUM + 1; fork <= MAX_FORKNUM; fork++)
+		log_copy_fork(rel, to, newrnode, fork);
+	RelationDropStorage(rel);
+	smgrclose(to);
+}
+
+void
+log_storage_estimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac)
+{
+	table_block_relation_estimate_size(rel, attr_widths, pages, tuples, allvisfrac, LOG_ROW_HEAD_BOUND, LOG_PAGE_BYTES);
+}
+
+/* ---- CLUSTER and VACUUM FULL ---- */
+
+typedef struct LogRewrite
+{
+	Relation from, to;
+	TransactionId oldest_xmin;
+	TupleTableSlot *slot;
+	Tuplesortstate *sort;
+	double live, removed, recently_dead;
+	double written;
+	MemoryContext row_context;
+} LogRewrite;
+
+/* Who wrote and deleted a row, in the header of a heap tuple: a sort carries those. */
+static void
+log_tuple_set_life(HeapTuple tuple, const LogSlot *row)
+{
+	HeapTupleHeaderSetXmin(tuple->t_data, row->xmin);
+	HeapTupleHeaderSetXmax(tuple->t_data, row->xmax);
+	HeapTupleHeaderSetCmin(tuple->t_data, row->cmin);
+}
+
+static void
+log_rewrite_row(LogRewrite *rewrite, TupleTableSlot *slot, TransactionId xmin, CommandId cmin, LogDeleter deleter)
+{
+	MemoryContext old = MemoryContextSwitchTo(rewrite->row_context);
+	LogWriter writer = {rewrite->to, xmin, cmin, 0, deleter};
+	ItemPointerData tid;
+	LogPrepared row;
+
+	/* What every transaction sees is not written with an old transaction's id. */
+	if (TransactionIdIsNormal(xmin) && TransactionIdPrecedes(xmin, rewrite->oldest_xmin))
+		writer.xid = FrozenTransactionId;
+	log_prepare_row(rewrite->to, slot, &row);
+	log_write_rows(&writer, &row, 1, &tid);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(rewrite->row_context);
+	pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, (int64) ++rewrite->written);
+}
+
+/* Takes a row of the old table over, or gives it to the sort. */
+static void
+log_rewrite_take(LogRewrite *rewrite)
+{
+	LogSlot *row = (LogSlot *) rewrite->slot;
+	LogDeleter deleter = {row->xmax, row->cmax};
+	TransactionId xid;
+
+	CHECK_FOR_INTERRUPTS();
+	switch (log_fate(row->xmin, row->xmax, rewrite->oldest_xmin, &xid))
+	{
+		case LOG_FATE_DEAD:
+			rewrite->removed += 1;
+			return;
+		case LOG_FATE_RECENTLY_DEAD:
+			rewrite->recently_dead += 1;
+			break;
+		case LOG_FATE_LIVE:
+			deleter.xid = InvalidTransactionId;
+			rewrite->live += 1;
+			break;
+		default:
+			/* Own changes: the table is locked exclusively. */
+			rewrite->live += 1;
+			break;
+	}
+	if (rewrite->sort == NULL)
+		log_rewrite_row(rewrite, rewrite->slot, row->xmin, row->cmin, deleter);
+	else
+	{
+		HeapTuple tuple = ExecCopySlotHeapTuple(rewrite->slot);
+
+		log_tuple_set_life(tuple, row);
+		HeapTupleHeaderSetXmax(tuple->t_data, deleter.xid);
+		tuplesort_putheaptuple(rewrite->sort, tuple);
+		heap_freetuple(tuple);
+	}
+}
+
+static void
+log_rewrite_by_index(LogRewrite *rewrite, Relation index)
+{
+	IndexScanDesc scan = index_beginscan(rewrite->from, index, SnapshotAny, 0, 0);
+
+	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_INDEX_SCAN_HEAP);
+	index_rescan(scan, NULL, 0, NULL, 0);
+	while (index_getnext_slot(scan, ForwardScanDirection, rewrite->slot))
+		log_rewrite_take(rewrite);
+	index_endscan(scan);
+}
+
+static void
+log_rewrite_by_scan(LogRewrite *rewrite)
+{
+	TableScanDesc scan = table_beginscan(rewrite->from, SnapshotAny, 0, NULL);
+
+	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, rewrite->slot))
+		log_rewrite_take(rewrite);
+	table_endscan(scan);
+}
+
+static void
+log_rewrite_sorted(LogRewrite *rewrite)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(rewrite->from), &TTSOpsHeapTuple);
+	HeapTuple tuple;
+
+	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SORT_TUPLES);
+	tuplesort_performsort(rewrite->sort);
+	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP);
+	while ((tuple = tuplesort_getheaptuple(rewrite->sort, true)) != NULL)
+	{
+		LogDeleter deleter = {HeapTupleHeaderGetRawXmax(tuple->t_data), FirstCommandId};
+
+		CHECK_FOR_INTERRUPTS();
+		ExecStoreHeapTuple(tuple, slot, false);
+		log_rewrite_row(rewrite, slot, HeapTupleHeaderGetRawXmin(tuple->t_data),
+						HeapTupleHeaderGetRawCommandId(tuple->t_data), deleter);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplesort_end(rewrite->sort);
+}
+
+void
+log_storage_rewrite(Relation from, Relation to, Relation index, bool use_sort, TransactionId oldest_xmin,
+					TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *live, double *removed,
+					double *recently_dead)
+{
+	LogRewrite rewrite = {.from = from, .to = to, .oldest_xmin = oldest_xmin};
+
+	rewrite.slot = table_slot_create(from, NULL);
+	rewrite.row_context = AllocSetContextCreate(CurrentMemoryContext, "sheetlog rewrite", ALLOCSET_DEFAULT_SIZES);
+	if (use_sort)
+		rewrite.sort =
+			tuplesort_begin_cluster(RelationGetDescr(from), index, maintenance_work_mem, NULL, TUPLESORT_NONE);
+	if (index != NULL && !use_sort)
+		log_rewrite_by_index(&rewrite, index);
+	else
+		log_rewrite_by_scan(&rewrite);
+	if (use_sort)
+		log_rewrite_sorted(&rewrite);
+	ExecDropSingleTupleTableSlot(rewrite.slot);
+	MemoryContextDelete(rewrite.row_context);
+	*live = rewrite.live;
+	*removed = rewrite.removed;
+	*recently_dead = rewrite.recently_dead;
+}

@@ -1,0 +1,22 @@
+/* log_storage.h - files of a table: new, truncated, copied, rewritten; its size; see log_storage.c. */
+#ifndef LOG_STORAGE_H
+#define LOG_STORAGE_H
+
+#include "postgres.h"
+#include "access/tableam.h"
+
+extern void log_storage_new(Relation rel, const RelFileNode *newrnode, char persistence, TransactionId *freeze_xid,
+							MultiXactId *minmulti);
+extern void log_storage_truncate(Relation rel);
+extern void log_storage_copy(Relation rel, const RelFileNode *newrnode);
+extern void log_storage_rewrite(Relation from, Relation to, Relation index, bool use_sort, TransactionId oldest_xmin,
+								TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *live, double *removed,
+								double *recently_dead);
+extern void log_storage_estimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,
+								 double *allvisfrac);
+
+/* VACUUM; see log_vacuum.c. */
+struct VacuumParams;
+extern void log_vacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy);
+
+#endif
