@@ -18,6 +18,7 @@
 #include "compat.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "sheetlog.h"
 #include "storage.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -36,7 +37,7 @@ static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "log_head
 typedef struct StorageInfo
 {
 	Oid relid;
-	Oid primary;  /* its primary key */
+	Oid primary;  /* its primary key; of log_batch, its directory */
 	int nindexes; /* -1: the arrays are not there */
 	Oid *indexes;
 	IndexInfo **infos;
@@ -85,6 +86,46 @@ storage_find(StorageTable table)
 	return relid;
 }
 
+/* The directory of log_batch. */
+static Oid
+storage_find_directory(Relation rel)
+{
+	List *list = RelationGetIndexList(rel);
+	Oid found = InvalidOid;
+	ListCell *cell;
+
+	foreach (cell, list)
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (log_directory_is(index) && index->rd_index->indisvalid && index->rd_index->indnkeyatts == 2)
+			found = lfirst_oid(cell);
+		index_close(index, NoLock);
+	}
+	list_free(list);
+	return found;
+}
+
+static Oid
+storage_find_primary(StorageTable table, Relation rel)
+{
+	Oid primary = table == STORAGE_LOG_BATCH ? storage_find_directory(rel) : RelationGetPrimaryKeyIndex(rel);
+
+	if (table == STORAGE_LOG_BATCH && !sheetlog_is(rel))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table \"sheet.log_batch\" does not use access method \"sheetlog\""),
+						errhint("Use ALTER TABLE sheet.log_batch SET ACCESS METHOD sheetlog.")));
+	if (!OidIsValid(primary))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"sheet.%s\" has lost its %s", storage_names[table],
+						table == STORAGE_LOG_BATCH ? "directory" : "primary key"),
+				 table == STORAGE_LOG_BATCH
+					 ? errhint("Use CREATE INDEX ON sheet.log_batch USING sheetlog_directory (sheet_id, first_seq).")
+					 : 0));
+	return primary;
+}
+
 Relation
 storage_open(StorageTable table, LOCKMODE lockmode)
 {
@@ -95,10 +136,10 @@ storage_open(StorageTable table, LOCKMODE lockmode)
 	info->relid = relid;
 	if (!OidIsValid(info->primary))
 	{
-		info->primary = RelationGetPrimaryKeyIndex(rel);
-		if (!OidIsValid(info->primary))
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-							errmsg("table \"sheet.%s\" has lost its primary key", storage_names[table])));
+		Oid primary = storage_find_primary(table, rel); /* may run it, too */
+
+		info->relid = relid;
+		info->primary = primary;
 	}
 	return rel;
 }
@@ -149,6 +190,7 @@ static void
 storage_learn_indexes(StorageTable table, Relation rel)
 {
 	StorageInfo *info = &storage_infos[table];
+	Oid primary = storage_find_primary(table, rel);
 	List *list = RelationGetIndexList(rel);
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "pg_sheet relation", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
@@ -177,7 +219,7 @@ storage_learn_indexes(StorageTable table, Relation rel)
 	MemoryContextSwitchTo(old);
 	storage_forget(info);
 	info->relid = RelationGetRelid(rel);
-	info->primary = RelationGetPrimaryKeyIndex(rel);
+	info->primary = primary;
 	info->nindexes = n;
 	info->indexes = oids;
 	info->infos = infos;
@@ -277,6 +319,50 @@ storage_key_procedure(int strategy, bool is_int4)
 	}
 }
 
+/* Turns the conditions on sheet and first_seq into bounds. */
+static void
+storage_scan_bounds(StorageScan *scan, const StorageKey *keys, int nkeys)
+{
+	scan->least = PG_INT64_MIN;
+	scan->most = PG_INT64_MAX;
+	for (int i = 0; i < nkeys; i++)
+	{
+		const StorageKey *key = &keys[i];
+
+		if (key->column == LOG_BATCH_SHEET_ID)
+		{
+			scan->key = key->value;
+			continue;
+		}
+		if (key->strategy >= BTEqualStrategyNumber)
+			scan->least = key->value + (key->strategy == BTGreaterStrategyNumber);
+		if (key->strategy <= BTEqualStrategyNumber)
+			scan->most = key->value - (key->strategy == BTLessStrategyNumber);
+	}
+}
+
+/* The next row of log_batch within the bounds. */
+static bool
+storage_scan_directory(StorageScan *scan, ScanDirection direction)
+{
+	bool backward = ScanDirectionIsBackward(direction);
+
+	if (!scan->opened)
+		log_lookup_begin(&scan->lookup, scan->rel, scan->index, scan->snapshot, scan->key,
+						 backward ? scan->most : scan->least, direction);
+	scan->opened = true;
+	while (log_lookup_next(&scan->lookup, scan->slot))
+	{
+		int64 position = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
+
+		if (backward ? position < scan->least : position > scan->most)
+			return false;
+		if (position >= scan->least && position <= scan->most)
+			return true;
+	}
+	return false;
+}
+
 void
 storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
 {
@@ -286,6 +372,14 @@ storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, con
 	scan->rel = storage_open(table, AccessShareLock);
 	scan->index = index_open(storage_infos[table].primary, AccessShareLock);
 	scan->slot = table_slot_create(scan->rel, NULL);
+	scan->scan = NULL;
+	scan->opened = false;
+	scan->snapshot = snapshot;
+	if (table == STORAGE_LOG_BATCH)
+	{
+		storage_scan_bounds(scan, keys, nkeys);
+		return;
+	}
 	for (int i = 0; i < nkeys; i++)
 		ScanKeyInit(&scankeys[i], keys[i].column, keys[i].strategy,
 					storage_key_procedure(keys[i].strategy, keys[i].is_int4),
@@ -298,13 +392,18 @@ bool
 storage_scan_next(StorageScan *scan, ScanDirection direction)
 {
 	CHECK_FOR_INTERRUPTS();
+	if (scan->scan == NULL)
+		return storage_scan_directory(scan, direction);
 	return index_getnext_slot(scan->scan, direction, scan->slot);
 }
 
 void
 storage_scan_end(StorageScan *scan)
 {
-	index_endscan(scan->scan);
+	if (scan->scan != NULL)
+		index_endscan(scan->scan);
+	else if (scan->opened)
+		log_lookup_end(&scan->lookup);
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_close(scan->index, NoLock);
 	table_close(scan->rel, NoLock);

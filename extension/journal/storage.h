@@ -8,6 +8,7 @@
 #include "access/genam.h"
 #include "access/sdir.h"
 #include "executor/tuptable.h"
+#include "log_lookup.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -94,13 +95,19 @@ extern void storage_lock_for_replay(void);
 extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);
 extern void storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls);
 
-/* A scan over the primary key. */
+/* A scan over the primary key; of log_batch, over its directory, in the order of first_seq. */
 typedef struct StorageScan
 {
 	Relation rel;
 	Relation index;
-	IndexScanDesc scan;
+	IndexScanDesc scan;	  /* of a primary key */
 	TupleTableSlot *slot; /* the current row */
+	/* of a directory, which is opened when the direction is known */
+	LogLookup lookup;
+	Snapshot snapshot;
+	bool opened;
+	int64 key;
+	int64 least, most; /* inclusive bounds of the position */
 } StorageScan;
 
 typedef struct StorageKey

@@ -8,3 +8,20 @@ COMMENT ON FUNCTION sheet.sheetlog_handler(internal) IS 'Handler of the table ac
 CREATE ACCESS METHOD sheetlog TYPE TABLE HANDLER sheet.sheetlog_handler;
 COMMENT ON ACCESS METHOD sheetlog IS
 	'append-only tables: UPDATE, DELETE and row locks are refused, everything else works as with heap';
+
+CREATE FUNCTION sheet.sheetlog_directory_handler(internal) RETURNS index_am_handler
+	LANGUAGE c STRICT
+	AS 'MODULE_PATHNAME', 'sheetlog_directory_handler';
+COMMENT ON FUNCTION sheet.sheetlog_directory_handler(internal) IS 'Handler of the index access method sheetlog_directory.';
+
+CREATE ACCESS METHOD sheetlog_directory TYPE INDEX HANDLER sheet.sheetlog_directory_handler;
+COMMENT ON ACCESS METHOD sheetlog_directory IS
+	'which pages hold rows of a key: one entry for each page and key, on two bigint columns (key, growing position)';
+
+CREATE OPERATOR CLASS sheet.directory_int8_ops DEFAULT FOR TYPE bigint USING sheetlog_directory AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 btint8cmp(bigint, bigint);

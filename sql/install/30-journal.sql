@@ -10,9 +10,9 @@ CREATE TABLE sheet.log_batch (
 	epoch bigint NOT NULL,
 	origin bigint NOT NULL,
 	batch_no bigint NOT NULL,
-	data bytea NOT NULL,
-	PRIMARY KEY (sheet_id, first_seq)
+	data bytea NOT NULL
 ) USING sheetlog;
+CREATE INDEX log_batch_directory ON sheet.log_batch USING sheetlog_directory (sheet_id, first_seq);
 COMMENT ON TABLE sheet.log_batch IS 'Every edit ever made, in packed batches; sheet.log shows them one by one.';
 COMMENT ON COLUMN sheet.log_batch.at IS 'time of the first edit; edit i happened i microseconds later';
 COMMENT ON COLUMN sheet.log_batch.epoch IS 'of the owner that wrote the batch; 0: SQL';

@@ -1,0 +1,377 @@
+/* log_directory.c - see log_directory.h. The B-tree under it is PostgreSQL's, called through its public functions. */
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/nbtree.h"
+#include "access/reloptions.h"
+#include "access/tableam.h"
+#include "access/xloginsert.h"
+#include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "log_directory.h"
+#include "log_page.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+PG_FUNCTION_INFO_V1(sheetlog_directory_handler);
+
+#define DIRECTORY_KEY	   1
+#define DIRECTORY_POSITION 2
+
+/* ---- reading entries ---- */
+
+static void
+log_directory_rescan(IndexScanDesc scan, int64 key, StrategyNumber strategy, int64 position)
+{
+	RegProcedure compare = strategy == BTLessEqualStrategyNumber ? F_INT8LE : F_INT8GE;
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], DIRECTORY_KEY, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(key));
+	ScanKeyInit(&keys[1], DIRECTORY_POSITION, strategy, compare, Int64GetDatum(position));
+	btrescan(scan, keys, 2, NULL, 0);
+}
+
+static bool
+log_directory_step(IndexScanDesc scan, ScanDirection direction, int64 *position, BlockNumber *block)
+{
+	bool isnull;
+
+	scan->kill_prior_tuple = false;
+	if (!btgettuple(scan, direction))
+		return false;
+	*position = DatumGetInt64(index_getattr(scan->xs_itup, DIRECTORY_POSITION, scan->xs_itupdesc, &isnull));
+	*block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
+	return true;
+}
+
+static IndexScanDesc
+log_directory_open(Relation index, Snapshot snapshot)
+{
+	IndexScanDesc scan = btbeginscan(index, 2, 0);
+
+	scan->heapRelation = NULL;
+	scan->parallel_scan = NULL;
+	scan->xs_temp_snap = false;
+	scan->xs_snapshot = snapshot;
+	scan->xs_want_itup = true;
+	return scan;
+}
+
+void
+log_directory_begin(LogDirectoryScan *scan, Relation index, Snapshot snapshot, int64 key, int64 from,
+					ScanDirection direction)
+{
+	int64 position;
+	BlockNumber block;
+
+	scan->scan = log_directory_open(index, snapshot);
+	scan->direction = direction;
+	log_directory_rescan(scan->scan, key, BTLessEqualStrategyNumber, from);
+	if (ScanDirectionIsBackward(direction))
+		return;
+	/* The row at `from` may be behind the entry before it. */
+	if (log_directory_step(scan->scan, BackwardScanDirection, &position, &block))
+		from = position;
+	log_directory_rescan(scan->scan, key, BTGreaterEqualStrategyNumber, from);
+}
+
+bool
+log_directory_next(LogDirectoryScan *scan, int64 *position, BlockNumber *block)
+{
+	return log_directory_step(scan->scan, scan->direction, position, block);
+}
+
+static void
+log_directory_close(IndexScanDesc scan)
+{
+	btendscan(scan);
+	IndexScanEnd(scan);
+}
+
+void
+log_directory_end(LogDirectoryScan *scan)
+{
+	log_directory_close(scan->scan);
+}
+
+/* ---- adding entries ---- */
+
+static void
+log_directory_add(Relation index, Relation table, int64 key, int64 position, BlockNumber block, IndexInfo *info)
+{
+	Datum values[2] = {Int64GetDatum(key), Int64GetDatum(position)};
+	bool isnull[2] = {false, false};
+	ItemPointerData tid;
+
+	ItemPointerSet(&tid, block, LOG_PAGE_OFFSET);
+	(void) btinsert(index, values, isnull, &tid, table, UNIQUE_CHECK_NO, false, info);
+}
+
+/* The blocks that are looked into for the position: those of the last entry that is not behind it. */
+typedef struct DirectoryBlocks
+{
+	int64 position; /* of the entries */
+	int n;
+	int room;
+	BlockNumber *blocks;
+} DirectoryBlocks;
+
+static bool
+log_directory_covers(IndexScanDesc scan, int64 key, int64 position, BlockNumber block, DirectoryBlocks *before)
+{
+	int64 at;
+	BlockNumber entry;
+
+	before->n = 0;
+	log_directory_rescan(scan, key, BTLessEqualStrategyNumber, position);
+	while (log_directory_step(scan, BackwardScanDirection, &at, &entry))
+	{
+		if (before->n > 0 && at != before->position)
+			break;
+		if (entry == block)
+			return true;
+		if (before->n == before->room)
+		{
+			before->room = Max(8, before->room * 2);
+			before->blocks = before->blocks == NULL ? palloc(before->room * sizeof(BlockNumber))
+													: repalloc(before->blocks, before->room * sizeof(BlockNumber));
+		}
+		before->position = at;
+		before->blocks[before->n++] = entry;
+	}
+	return false;
+}
+
+/*
+ * Adds what the row needs. Rows mostly come in the order of their positions; one that does not splits the range of the
+ * entry before it, whose blocks are then named at the row's position, too.
+ */
+static bool
+log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation table,
+					 IndexUniqueCheck check_unique, bool unchanged, IndexInfo *info)
+{
+	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]), at;
+	BlockNumber block = ItemPointerGetBlockNumber(tid), entry;
+	DirectoryBlocks before = {0};
+	IndexScanDesc scan;
+
+	if (isnull[0] || isnull[1])
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("index \"%s\" cannot hold null values", RelationGetRelationName(index))));
+	/* One at a time looks and adds. */
+	LockPage(index, BTREE_METAPAGE, ExclusiveLock);
+	scan = log_directory_open(index, SnapshotAny);
+	if (!log_directory_covers(scan, key, position, block, &before))
+	{
+		log_directory_rescan(scan, key, BTGreaterEqualStrategyNumber, position);
+		if (before.n > 0 && before.position < position && log_directory_step(scan, ForwardScanDirection, &at, &entry))
+			for (int i = 0; i < before.n; i++)
+				log_directory_add(index, table, key, position, before.blocks[i], info);
+		log_directory_add(index, table, key, position, block, info);
+	}
+	log_directory_close(scan);
+	UnlockPage(index, BTREE_METAPAGE, ExclusiveLock);
+	return false;
+}
+
+/* ---- building ---- */
+
+typedef struct DirectoryBuild
+{
+	Tuplesortstate *sort;
+	TupleTableSlot *slot;
+	double rows;
+	/* where the rows of the last key were seen last: most rows need not be sorted */
+	int64 key;
+	BlockNumber block;
+	int64 position;
+	bool seen;
+} DirectoryBuild;
+
+static TupleDesc
+log_directory_row_type(void)
+{
+	TupleDesc desc = CreateTemplateTupleDesc(3);
+
+	TupleDescInitEntry(desc, 1, "key", INT8OID, -1, 0);
+	TupleDescInitEntry(desc, 2, "position", INT8OID, -1, 0);
+	TupleDescInitEntry(desc, 3, "block", INT8OID, -1, 0);
+	return desc;
+}
+
+static void
+log_directory_collect(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
+{
+	DirectoryBuild *build = state;
+
+	if (isnull[0] || isnull[1])
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("index \"%s\" cannot hold null values", RelationGetRelationName(index))));
+	ExecClearTuple(build->slot);
+	build->slot->tts_values[0] = values[0];
+	build->slot->tts_values[1] = values[1];
+	build->slot->tts_values[2] = Int64GetDatum(ItemPointerGetBlockNumber(tid));
+	memset(build->slot->tts_isnull, 0, 3 * sizeof(bool));
+	ExecStoreVirtualTuple(build->slot);
+	tuplesort_puttupleslot(build->sort, build->slot);
+	build->rows += 1;
+}
+
+/* An empty B-tree. */
+static void
+log_directory_make_empty(Relation index)
+{
+	Buffer buffer = ReadBuffer(index, P_NEW);
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	Assert(BufferGetBlockNumber(buffer) == BTREE_METAPAGE);
+	START_CRIT_SECTION();
+	_bt_initmetapage(BufferGetPage(buffer), P_NONE, 0, _bt_allequalimage(index, false));
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+}
+
+/* The sorted rows become entries wherever a key's page changes; rows of one position all do. */
+static double
+log_directory_load(Relation index, Relation table, DirectoryBuild *build, IndexInfo *info)
+{
+	double entries = 0;
+
+	while (tuplesort_gettupleslot(build->sort, true, false, build->slot, NULL))
+	{
+		int64 key, position;
+		BlockNumber block;
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(build->slot);
+		key = DatumGetInt64(build->slot->tts_values[0]);
+		position = DatumGetInt64(build->slot->tts_values[1]);
+		block = (BlockNumber) DatumGetInt64(build->slot->tts_values[2]);
+		if (build->seen && build->key == key && build->block == block)
+			continue;
+		log_directory_add(index, table, key, position, block, info);
+		build->key = key;
+		build->block = block;
+		build->seen = true;
+		entries += 1;
+	}
+	return entries;
+}
+
+static IndexBuildResult *
+log_directory_build(Relation table, Relation index, IndexInfo *info)
+{
+	AttrNumber columns[3] = {1, 2, 3};
+	Oid operators[3] = {Int8LessOperator, Int8LessOperator, Int8LessOperator};
+	Oid collations[3] = {InvalidOid, InvalidOid, InvalidOid};
+	bool nulls_first[3] = {false, false, false};
+	TupleDesc desc = log_directory_row_type();
+	DirectoryBuild build = {0};
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+
+	log_directory_make_empty(index);
+	build.slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	build.sort = tuplesort_begin_heap(desc, 3, columns, operators, collations, nulls_first, maintenance_work_mem, NULL,
+									  TUPLESORT_NONE);
+	result->heap_tuples = table_index_build_scan(table, index, info, true, true, log_directory_collect, &build, NULL);
+	tuplesort_performsort(build.sort);
+	ExecDropSingleTupleTableSlot(build.slot);
+	build.slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	result->index_tuples = log_directory_load(index, table, &build, info);
+	ExecDropSingleTupleTableSlot(build.slot);
+	tuplesort_end(build.sort);
+	return result;
+}
+
+/* ---- scans of SQL ---- */
+
+/* Only conditions on the key count: where a position is, the entry before it decides. */
+static void
+log_directory_rescan_keys(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	ScanKeyData kept[INDEX_MAX_KEYS];
+	int n = 0;
+
+	for (int i = 0; i < nkeys && keys != NULL; i++)
+		if (keys[i].sk_attno == DIRECTORY_KEY && !(keys[i].sk_flags & SK_ROW_HEADER))
+			kept[n++] = keys[i];
+	scan->numberOfKeys = n;
+	btrescan(scan, kept, n, NULL, 0);
+}
+
+static int64
+log_directory_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	BlockNumber last = InvalidBlockNumber;
+	int64 pages = 0;
+
+	while (btgettuple(scan, ForwardScanDirection))
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
+
+		CHECK_FOR_INTERRUPTS();
+		if (block == last)
+			continue;
+		tbm_add_page(tbm, block);
+		last = block;
+		pages++;
+	}
+	return pages;
+}
+
+static bool
+log_directory_validate(Oid opclass)
+{
+	return true;
+}
+
+/* ---- the handler ---- */
+
+Datum
+sheetlog_directory_handler(PG_FUNCTION_ARGS)
+{
+	IndexAmRoutine *am = GetIndexAmRoutine(F_BTHANDLER);
+
+	am->amcanorder = false;
+	am->amcanbackward = false;
+	am->amcanunique = false;
+	am->amoptionalkey = false;
+	am->amsearcharray = false;
+	am->amsearchnulls = false;
+	am->amclusterable = false;
+	am->amcanparallel = false;
+	am->amcaninclude = false;
+	am->ambuild = log_directory_build;
+	am->aminsert = log_directory_insert;
+	am->amrescan = log_directory_rescan_keys;
+	am->amgettuple = NULL;
+	am->amgetbitmap = log_directory_getbitmap;
+	am->ammarkpos = NULL;
+	am->amrestrpos = NULL;
+	am->amcanreturn = NULL;
+	am->amproperty = NULL;
+	am->amvalidate = log_directory_validate;
+	am->amadjustmembers = NULL;
+	am->amestimateparallelscan = NULL;
+	am->aminitparallelscan = NULL;
+	am->amparallelrescan = NULL;
+	PG_RETURN_POINTER(am);
+}
+
+bool
+log_directory_is(Relation index)
+{
+	return index->rd_indam != NULL && index->rd_indam->aminsert == log_directory_insert;
+}

@@ -1,0 +1,184 @@
+/*
+ * log_lookup.c - see log_lookup.h.
+ *
+ * The entries of a key cut its positions into ranges, each with the blocks to look into: nearly always one. The rows of
+ * a range are found, sorted when they have to be, and given out.
+ */
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "log_lookup.h"
+#include "log_space.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
+#include "access/tableam.h"
+
+static void
+log_lookup_release(LogLookup *lookup)
+{
+	for (int i = 0; i < lookup->nfound; i++)
+		ReleaseBuffer(lookup->found[i].buffer);
+	lookup->nfound = 0;
+	lookup->current = -1;
+}
+
+static void
+log_lookup_remember(LogLookup *lookup, int64 position, Buffer buffer, const LogPlace *place)
+{
+	if (lookup->nfound == lookup->room)
+	{
+		lookup->room = Max(64, lookup->room * 2);
+		lookup->found = lookup->found == NULL ? palloc(lookup->room * sizeof(LogFound))
+											  : repalloc(lookup->found, lookup->room * sizeof(LogFound));
+	}
+	IncrBufferRefCount(buffer);
+	lookup->found[lookup->nfound++] = (LogFound){position, buffer, *place};
+}
+
+static bool
+log_lookup_matches(LogLookup *lookup, Buffer buffer, const LogPlace *place, int64 *position)
+{
+	log_slot_store_at(lookup->probe, lookup->rel, buffer, place);
+	slot_getsomeattrs(lookup->probe, 2);
+	*position = DatumGetInt64(lookup->probe->tts_values[1]);
+	return DatumGetInt64(lookup->probe->tts_values[0]) == lookup->key && *position >= lookup->range_begin &&
+		   *position < lookup->range_end;
+}
+
+/* Rows of the key in the block, within the range. */
+static void
+log_lookup_read_block(LogLookup *lookup, BlockNumber block)
+{
+	Buffer buffer = log_space_read(lookup->rel, block, NULL);
+	LogPlace places[LOG_MAX_ROWS];
+	int n = 0;
+	LogWalk walk;
+
+	CHECK_FOR_INTERRUPTS();
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (log_space_is(buffer, LOG_PAGE_DATA))
+	{
+		log_walk_begin(&walk, BufferGetPage(buffer));
+		log_judge_page(&lookup->judge);
+		while (log_walk_next(&walk))
+			if (log_judge_row(&lookup->judge, &walk))
+				places[n++] = (LogPlace){walk.row.pos, walk.row.offset,
+										 walk.run.frozen ? FrozenTransactionId : walk.run.xid, walk.run.cid};
+		if (walk.damage != NULL)
+			log_space_damaged(lookup->rel, block, walk.damage);
+	}
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	/* New rows of the page are noticed by its lock, those of new pages by the directory's. */
+	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
+	for (int i = 0; i < n; i++)
+	{
+		int64 position;
+
+		if (log_lookup_matches(lookup, buffer, &places[i], &position))
+			log_lookup_remember(lookup, position, buffer, &places[i]);
+	}
+	ExecClearTuple(lookup->probe);
+	ReleaseBuffer(buffer);
+}
+
+static int
+log_lookup_compare(const void *a, const void *b)
+{
+	int64 left = ((const LogFound *) a)->position, right = ((const LogFound *) b)->position;
+
+	return left < right ? -1 : left > right;
+}
+
+static void
+log_lookup_sort(LogLookup *lookup)
+{
+	for (int i = 1; i < lookup->nfound; i++)
+		if (lookup->found[i].position < lookup->found[i - 1].position)
+		{
+			qsort(lookup->found, lookup->nfound, sizeof(LogFound), log_lookup_compare);
+			return;
+		}
+}
+
+/* The rows of the next range; false when there are no more. */
+static bool
+log_lookup_next_range(LogLookup *lookup)
+{
+	bool backward = ScanDirectionIsBackward(lookup->direction);
+	BlockNumber blocks[64];
+	int n = 0;
+
+	log_lookup_release(lookup);
+	if (!lookup->more)
+		return false;
+	lookup->range_begin = lookup->next_position;
+	do
+	{
+		/* One position names more blocks than pages can be open only after many aborted transactions. */
+		if (n < lengthof(blocks))
+			blocks[n++] = lookup->next_block;
+		else
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("position " INT64_FORMAT " is in too many pages", lookup->next_position),
+							errhint("REINDEX the directory.")));
+		lookup->more = log_directory_next(&lookup->entries, &lookup->next_position, &lookup->next_block);
+	} while (lookup->more && lookup->next_position == lookup->range_begin);
+	if (!backward)
+		lookup->range_end = lookup->more ? lookup->next_position : PG_INT64_MAX;
+	for (int i = 0; i < n; i++)
+		log_lookup_read_block(lookup, blocks[i]);
+	if (backward)
+		lookup->range_end = lookup->range_begin;
+	log_lookup_sort(lookup);
+	lookup->current = backward ? lookup->nfound : -1;
+	return true;
+}
+
+void
+log_lookup_begin(LogLookup *lookup, Relation rel, Relation directory, Snapshot snapshot, int64 key, int64 from,
+				 ScanDirection direction)
+{
+	memset(lookup, 0, sizeof(*lookup));
+	lookup->rel = rel;
+	lookup->key = key;
+	lookup->direction = direction;
+	lookup->probe = table_slot_create(rel, NULL);
+	lookup->current = -1;
+	lookup->range_end = from == PG_INT64_MAX ? from : from + 1; /* backward: the first range ends there */
+	log_judge_begin(&lookup->judge, rel, snapshot);
+	log_directory_begin(&lookup->entries, directory, snapshot, key, from, direction);
+	lookup->more = log_directory_next(&lookup->entries, &lookup->next_position, &lookup->next_block);
+}
+
+bool
+log_lookup_next(LogLookup *lookup, TupleTableSlot *slot)
+{
+	int step = ScanDirectionIsBackward(lookup->direction) ? -1 : 1;
+
+	for (;;)
+	{
+		lookup->current += step;
+		if (lookup->current >= 0 && lookup->current < lookup->nfound)
+		{
+			LogFound *found = &lookup->found[lookup->current];
+
+			log_slot_store_at(slot, lookup->rel, found->buffer, &found->place);
+			return true;
+		}
+		if (!log_lookup_next_range(lookup))
+		{
+			ExecClearTuple(slot);
+			return false;
+		}
+	}
+}
+
+void
+log_lookup_end(LogLookup *lookup)
+{
+	log_lookup_release(lookup);
+	log_directory_end(&lookup->entries);
+	ExecDropSingleTupleTableSlot(lookup->probe);
+	if (lookup->found != NULL)
+		pfree(lookup->found);
+}
