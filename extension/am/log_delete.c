@@ -11,6 +11,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "log_space.h"
+#include "log_standby.h"
 #include "log_visibility.h"
 #include "log_write.h"
 #include "pgstat.h"
@@ -39,7 +40,7 @@ log_remark_rows(Page page, int slot, uint8 mark)
 
 /* Frees the slot if nobody needs to know of it. */
 static bool
-log_give_up_slot(Page page, int slot, TransactionId oldest_xmin)
+log_give_up_slot(Relation rel, Page page, int slot, TransactionId oldest_xmin)
 {
 	LogDeleter *by = &log_special(page)->deleters[slot];
 
@@ -49,6 +50,7 @@ log_give_up_slot(Page page, int slot, TransactionId oldest_xmin)
 	{
 		if (!TransactionIdIsValid(oldest_xmin) || !TransactionIdPrecedes(by->xid, oldest_xmin))
 			return false;
+		log_standby_tell(rel, by->xid);
 		log_remark_rows(page, slot, LOG_DEAD);
 	}
 	else
@@ -58,7 +60,7 @@ log_give_up_slot(Page page, int slot, TransactionId oldest_xmin)
 }
 
 int
-log_deleter_slot(Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin)
+log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin)
 {
 	LogDeleter *deleters = log_special(page)->deleters;
 
@@ -66,11 +68,15 @@ log_deleter_slot(Page page, TransactionId xid, CommandId cid, TransactionId olde
 		if (deleters[i].xid == xid && deleters[i].cid == cid)
 			return i;
 	for (int i = 0; i < LOG_DELETERS; i++)
-		if (!TransactionIdIsValid(deleters[i].xid) || log_give_up_slot(page, i, oldest_xmin))
+		if (!TransactionIdIsValid(deleters[i].xid) || log_give_up_slot(rel, page, i, oldest_xmin))
 		{
 			deleters[i] = (LogDeleter){xid, cid};
 			return i;
 		}
+	/* Older commands of the transaction share their slot: only its own older cursors could tell the difference. */
+	for (int i = 0; i < LOG_DELETERS; i++)
+		if (deleters[i].xid == xid)
+			return i;
 	return -1;
 }
 
@@ -122,7 +128,7 @@ log_mark_deleted(Relation rel, Buffer meta, Buffer buffer, OffsetNumber offset, 
 {
 	GenericXLogState *state = GenericXLogStart(rel);
 	Page page = GenericXLogRegisterBuffer(state, buffer, 0);
-	int slot = log_deleter_slot(page, by.xid, by.cid, GetOldestNonRemovableTransactionId(rel));
+	int slot = log_deleter_slot(rel, page, by.xid, by.cid, GetOldestNonRemovableTransactionId(rel));
 	LogWalk walk;
 	uint8 *tag;
 

@@ -151,6 +151,19 @@ log_directory_covers(IndexScanDesc scan, int64 key, int64 position, BlockNumber 
 	return false;
 }
 
+bool
+log_directory_has(Relation index, int64 key, int64 position, BlockNumber block)
+{
+	IndexScanDesc scan = log_directory_open(index, SnapshotAny);
+	DirectoryBlocks before = {0};
+	bool has = log_directory_covers(scan, key, position, block, &before);
+
+	log_directory_close(scan);
+	if (before.blocks != NULL)
+		pfree(before.blocks);
+	return has;
+}
+
 /*
  * Adds what the row needs. Rows mostly come in the order of their positions; one that does not splits the range of the
  * entry before it, whose blocks are then named at the row's position, too.

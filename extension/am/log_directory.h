@@ -39,4 +39,7 @@ extern void log_directory_begin(LogDirectoryScan *scan, Relation index, Snapshot
 extern bool log_directory_next(LogDirectoryScan *scan, int64 *position, BlockNumber *block);
 extern void log_directory_end(LogDirectoryScan *scan);
 
+/* Would a row of this key and position be found in the block? */
+extern bool log_directory_has(Relation index, int64 key, int64 position, BlockNumber block);
+
 #endif

@@ -1,6 +1,7 @@
 /* log_fetch.c - single rows by their TIDs. */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "log_fetch.h"
 #include "log_row.h"
 #include "log_scan.h"
@@ -54,6 +55,14 @@ log_fetch_turn_to(LogFetch *fetch, BlockNumber block)
 	fetch->walk.page = BufferGetPage(fetch->buffer);
 }
 
+/* What a slot is filled from while the page is locked. */
+static LogSource
+log_fetch_source(Buffer buffer)
+{
+	return (LogSource){BufferGetPage(buffer), BufferGetBlockNumber(buffer),
+					   RecoveryInProgress() ? InvalidBuffer : buffer};
+}
+
 /* Finds the row on the locked page and asks whether the snapshot sees it. */
 static bool
 log_fetch_find(Relation rel, Buffer buffer, LogWalk *walk, OffsetNumber offset, Snapshot snapshot)
@@ -82,10 +91,14 @@ log_fetch_tuple(IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot, T
 		*all_dead = false;
 	log_fetch_turn_to(fetch, ItemPointerGetBlockNumber(tid));
 	LockBuffer(fetch->buffer, BUFFER_LOCK_SHARE);
+	if (unlikely(RecoveryInProgress()))
+		fetch->walk.row.offset = 0; /* where it stands may have moved */
 	found = log_fetch_find(data->rel, fetch->buffer, &fetch->walk, ItemPointerGetOffsetNumber(tid), snapshot);
 	if (found)
 	{
-		log_slot_store(slot, data->rel, fetch->buffer, &fetch->walk);
+		LogSource source = log_fetch_source(fetch->buffer);
+
+		log_slot_store(slot, data->rel, &source, &fetch->walk);
 		PredicateLockTID(data->rel, tid, snapshot, fetch->walk.run.xid);
 	}
 	LockBuffer(fetch->buffer, BUFFER_LOCK_UNLOCK);
@@ -103,7 +116,9 @@ log_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTab
 	found = log_fetch_find(rel, buffer, &walk, ItemPointerGetOffsetNumber(tid), snapshot);
 	if (found)
 	{
-		log_slot_store(slot, rel, buffer, &walk);
+		LogSource source = log_fetch_source(buffer);
+
+		log_slot_store(slot, rel, &source, &walk);
 		PredicateLockTID(rel, tid, snapshot, walk.run.xid);
 	}
 	UnlockReleaseBuffer(buffer);

@@ -6,24 +6,30 @@
  */
 #include "postgres.h"
 
+#include "access/tableam.h"
+#include "access/xlog.h"
 #include "executor/tuptable.h"
 #include "log_lookup.h"
 #include "log_space.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
-#include "access/tableam.h"
 
 static void
 log_lookup_release(LogLookup *lookup)
 {
-	for (int i = 0; i < lookup->nfound; i++)
-		ReleaseBuffer(lookup->found[i].buffer);
-	lookup->nfound = 0;
+	for (int i = 0; i < lookup->nsources; i++)
+	{
+		if (BufferIsValid(lookup->sources[i].buffer))
+			ReleaseBuffer(lookup->sources[i].buffer);
+		else
+			pfree(lookup->sources[i].page);
+	}
+	lookup->nsources = lookup->nfound = 0;
 	lookup->current = -1;
 }
 
 static void
-log_lookup_remember(LogLookup *lookup, int64 position, Buffer buffer, const LogPlace *place)
+log_lookup_remember(LogLookup *lookup, int64 position, LogSource *source, const LogPlace *place)
 {
 	if (lookup->nfound == lookup->room)
 	{
@@ -31,18 +37,56 @@ log_lookup_remember(LogLookup *lookup, int64 position, Buffer buffer, const LogP
 		lookup->found = lookup->found == NULL ? palloc(lookup->room * sizeof(LogFound))
 											  : repalloc(lookup->found, lookup->room * sizeof(LogFound));
 	}
-	IncrBufferRefCount(buffer);
-	lookup->found[lookup->nfound++] = (LogFound){position, buffer, *place};
+	lookup->found[lookup->nfound++] = (LogFound){position, source, *place};
 }
 
 static bool
-log_lookup_matches(LogLookup *lookup, Buffer buffer, const LogPlace *place, int64 *position)
+log_lookup_matches(LogLookup *lookup, const LogSource *source, const LogPlace *place, int64 *position)
 {
-	log_slot_store_at(lookup->probe, lookup->rel, buffer, place);
+	log_slot_store_at(lookup->probe, lookup->rel, source, place);
 	slot_getsomeattrs(lookup->probe, 2);
 	*position = DatumGetInt64(lookup->probe->tts_values[1]);
 	return DatumGetInt64(lookup->probe->tts_values[0]) == lookup->key && *position >= lookup->range_begin &&
 		   *position < lookup->range_end;
+}
+
+/* The rows of the locked page that the snapshot sees. */
+static int
+log_lookup_visible(LogLookup *lookup, Buffer buffer, LogPlace *places)
+{
+	int n = 0;
+	LogWalk walk;
+
+	if (!log_space_is(buffer, LOG_PAGE_DATA))
+		return 0;
+	log_walk_begin(&walk, BufferGetPage(buffer));
+	log_judge_page(&lookup->judge);
+	while (log_walk_next(&walk))
+		if (log_judge_row(&lookup->judge, &walk))
+			places[n++] = log_place_of(&walk);
+	if (walk.damage != NULL)
+		log_space_damaged(lookup->rel, BufferGetBlockNumber(buffer), walk.damage);
+	return n;
+}
+
+/* Keeps the locked page, pinned or copied, and unlocks it. */
+static LogSource *
+log_lookup_keep(LogLookup *lookup, Buffer buffer)
+{
+	LogSource *source = &lookup->sources[lookup->nsources];
+
+	*source = (LogSource){BufferGetPage(buffer), BufferGetBlockNumber(buffer), buffer};
+	if (unlikely(RecoveryInProgress()))
+	{
+		source->page = palloc(BLCKSZ);
+		memcpy(source->page, BufferGetPage(buffer), BLCKSZ);
+		source->buffer = InvalidBuffer;
+		UnlockReleaseBuffer(buffer);
+	}
+	else
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	lookup->nsources++;
+	return source;
 }
 
 /* Rows of the key in the block, within the range. */
@@ -51,34 +95,23 @@ log_lookup_read_block(LogLookup *lookup, BlockNumber block)
 {
 	Buffer buffer = log_space_read(lookup->rel, block, NULL);
 	LogPlace places[LOG_MAX_ROWS];
-	int n = 0;
-	LogWalk walk;
+	LogSource *source;
+	int n;
 
 	CHECK_FOR_INTERRUPTS();
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (log_space_is(buffer, LOG_PAGE_DATA))
-	{
-		log_walk_begin(&walk, BufferGetPage(buffer));
-		log_judge_page(&lookup->judge);
-		while (log_walk_next(&walk))
-			if (log_judge_row(&lookup->judge, &walk))
-				places[n++] = (LogPlace){walk.row.pos, walk.row.offset,
-										 walk.run.frozen ? FrozenTransactionId : walk.run.xid, walk.run.cid};
-		if (walk.damage != NULL)
-			log_space_damaged(lookup->rel, block, walk.damage);
-	}
-	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	n = log_lookup_visible(lookup, buffer, places);
+	source = log_lookup_keep(lookup, buffer);
 	/* New rows of the page are noticed by its lock, those of new pages by the directory's. */
 	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
 	for (int i = 0; i < n; i++)
 	{
 		int64 position;
 
-		if (log_lookup_matches(lookup, buffer, &places[i], &position))
-			log_lookup_remember(lookup, position, buffer, &places[i]);
+		if (log_lookup_matches(lookup, source, &places[i], &position))
+			log_lookup_remember(lookup, position, source, &places[i]);
 	}
 	ExecClearTuple(lookup->probe);
-	ReleaseBuffer(buffer);
 }
 
 static int
@@ -105,7 +138,7 @@ static bool
 log_lookup_next_range(LogLookup *lookup)
 {
 	bool backward = ScanDirectionIsBackward(lookup->direction);
-	BlockNumber blocks[64];
+	BlockNumber blocks[LOG_LOOKUP_PAGES];
 	int n = 0;
 
 	log_lookup_release(lookup);
@@ -162,7 +195,7 @@ log_lookup_next(LogLookup *lookup, TupleTableSlot *slot)
 		{
 			LogFound *found = &lookup->found[lookup->current];
 
-			log_slot_store_at(slot, lookup->rel, found->buffer, &found->place);
+			log_slot_store_at(slot, lookup->rel, found->source, &found->place);
 			return true;
 		}
 		if (!log_lookup_next_range(lookup))

@@ -9,11 +9,13 @@
 #include "log_visibility.h"
 #include "utils/snapshot.h"
 
+#define LOG_LOOKUP_PAGES 64
+
 /* A row that was found. */
 typedef struct LogFound
 {
 	int64 position;
-	Buffer buffer; /* pinned; each buffer as often as there are rows in it */
+	LogSource *source;
 	LogPlace place;
 } LogFound;
 
@@ -33,6 +35,8 @@ typedef struct LogLookup
 	int64 range_begin, range_end; /* [begin, end) */
 	LogFound *found;
 	int nfound, room, current;
+	LogSource sources[LOG_LOOKUP_PAGES]; /* pages of the current range: pinned, or copied in recovery */
+	int nsources;
 } LogLookup;
 
 /*

@@ -70,7 +70,6 @@ typedef struct LogSlot
 	int nbase;
 	int base_natts;
 	int64 base[LOG_BASE_COLUMNS];
-	BlockNumber base_block; /* whose BASE is known, while buffer is pinned */
 	MemoryContext arena;	/* copies of values that the page does not hold aligned */
 	bool arena_used;
 	Relation rel; /* for overflow pages; valid while the row is not materialised */
@@ -78,8 +77,19 @@ typedef struct LogSlot
 
 extern const TupleTableSlotOps LogSlotOps;
 
-/* Puts a row of a pinned page into the slot, which takes a pin of its own. */
-extern void log_slot_store(TupleTableSlot *slot, Relation rel, Buffer buffer, const LogWalk *walk);
+/*
+ * A page whose rows are stored in slots. In recovery the bytes of a page move without waiting for pins (generic WAL records are replayed
+ * with a plain lock), so rows are copied there, from a copy of the page or while it is locked.
+ */
+typedef struct LogSource
+{
+	Page page;
+	BlockNumber block;
+	Buffer buffer; /* pinned; InvalidBuffer: rows have to be copied */
+} LogSource;
+
+/* Puts the walk's row into the slot, which takes a pin of its own. */
+extern void log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogWalk *walk);
 /* The same for a row at a known place of the page. */
 typedef struct LogPlace
 {
@@ -88,7 +98,14 @@ typedef struct LogPlace
 	TransactionId xmin; /* FrozenTransactionId when frozen */
 	CommandId cmin;
 } LogPlace;
-extern void log_slot_store_at(TupleTableSlot *slot, Relation rel, Buffer buffer, const LogPlace *place);
+extern void log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogPlace *place);
+
+static inline LogPlace
+log_place_of(const LogWalk *walk)
+{
+	return (LogPlace){walk->row.pos, walk->row.offset, walk->run.frozen ? FrozenTransactionId : walk->run.xid,
+					  walk->run.cid};
+}
 
 static inline bool
 log_slot_is(const TupleTableSlot *slot)

@@ -9,6 +9,7 @@
 #include "access/skey.h"
 #include "access/syncscan.h"
 #include "access/tsmapi.h"
+#include "access/xlog.h"
 #include "log_scan.h"
 #include "log_space.h"
 #include "miscadmin.h"
@@ -16,50 +17,68 @@
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
+#include "utils/memutils.h"
 
 /* ---- one page ---- */
 
 static void
 log_scan_release_page(LogScan *scan)
 {
-	if (BufferIsValid(scan->buffer))
-		ReleaseBuffer(scan->buffer);
-	scan->buffer = InvalidBuffer;
+	if (BufferIsValid(scan->source.buffer))
+		ReleaseBuffer(scan->source.buffer);
+	scan->source.buffer = InvalidBuffer;
 	scan->nplaces = 0;
 }
 
-static LogPlace
-log_place_of(const LogWalk *walk)
+/* Reads and locks the page. */
+static void
+log_scan_lock_page(LogScan *scan, BlockNumber block)
 {
-	return (LogPlace){walk->row.pos, walk->row.offset, walk->run.frozen ? FrozenTransactionId : walk->run.xid,
-					  walk->run.cid};
+	log_scan_release_page(scan);
+	CHECK_FOR_INTERRUPTS();
+	scan->source.block = block;
+	scan->source.buffer = log_space_read(scan->base.rs_rd, block, scan->strategy);
+	scan->source.page = BufferGetPage(scan->source.buffer);
+	LockBuffer(scan->source.buffer, BUFFER_LOCK_SHARE);
+}
+
+/* Drops the lock, and keeps the page or a copy of it. */
+static void
+log_scan_unlock_page(LogScan *scan)
+{
+	if (likely(!RecoveryInProgress()))
+	{
+		LockBuffer(scan->source.buffer, BUFFER_LOCK_UNLOCK);
+		return;
+	}
+	if (scan->copy == NULL)
+		scan->copy = MemoryContextAlloc(GetMemoryChunkContext(scan), sizeof(PGAlignedBlock));
+	memcpy(scan->copy->data, scan->source.page, BLCKSZ);
+	UnlockReleaseBuffer(scan->source.buffer);
+	scan->source.buffer = InvalidBuffer;
+	scan->source.page = scan->copy->data;
 }
 
 /* Notes the rows that the snapshot sees. */
 static void
 log_scan_read_page(LogScan *scan, BlockNumber block)
 {
-	Relation rel = scan->base.rs_rd;
 	LogWalk walk;
 
-	log_scan_release_page(scan);
-	CHECK_FOR_INTERRUPTS();
-	scan->block = block;
-	scan->buffer = log_space_read(rel, block, scan->strategy);
+	log_scan_lock_page(scan, block);
 	scan->max_offset = 0;
-	LockBuffer(scan->buffer, BUFFER_LOCK_SHARE);
-	if (log_space_is(scan->buffer, LOG_PAGE_DATA))
+	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
 	{
-		log_walk_begin(&walk, BufferGetPage(scan->buffer));
+		log_walk_begin(&walk, scan->source.page);
 		log_judge_page(&scan->judge);
 		while (log_walk_next(&walk))
 			if (log_judge_row(&scan->judge, &walk))
 				scan->places[scan->nplaces++] = log_place_of(&walk);
 		if (walk.damage != NULL)
-			log_space_damaged(rel, block, walk.damage);
+			log_space_damaged(scan->base.rs_rd, block, walk.damage);
 		scan->max_offset = walk.offset;
 	}
-	LockBuffer(scan->buffer, BUFFER_LOCK_UNLOCK);
+	log_scan_unlock_page(scan);
 }
 
 /* ---- the order of pages ---- */
@@ -184,7 +203,8 @@ log_scan_begin(Relation rel, Snapshot snapshot, int nkeys, ScanKey key, Parallel
 	scan->base.rs_flags = flags;
 	scan->base.rs_parallel = parallel;
 	scan->base.rs_key = nkeys > 0 ? palloc(sizeof(ScanKeyData) * nkeys) : NULL;
-	scan->buffer = InvalidBuffer;
+	scan->source.buffer = InvalidBuffer;
+	scan->source.block = InvalidBlockNumber;
 	if (parallel != NULL)
 		scan->worker = palloc0(sizeof(ParallelBlockTableScanWorkerData));
 	if (flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN))
@@ -203,8 +223,10 @@ log_scan_end(TableScanDesc sscan)
 	RelationDecrementReferenceCount(sscan->rs_rd);
 	if (sscan->rs_key != NULL)
 		pfree(sscan->rs_key);
-	if (scan->strategy != NULL)
+	if (scan->strategy != NULL && !(sscan->rs_flags & SO_TYPE_ANALYZE))
 		FreeAccessStrategy(scan->strategy);
+	if (scan->copy != NULL)
+		pfree(scan->copy);
 	if (scan->worker != NULL)
 		pfree(scan->worker);
 	if (sscan->rs_flags & SO_TEMP_SNAPSHOT)
@@ -259,7 +281,7 @@ log_scan_keys_hold(LogScan *scan, TupleTableSlot *slot)
 static void
 log_scan_store_place(LogScan *scan, TupleTableSlot *slot, int place)
 {
-	log_slot_store_at(slot, scan->base.rs_rd, scan->buffer, &scan->places[place]);
+	log_slot_store_at(slot, scan->base.rs_rd, &scan->source, &scan->places[place]);
 }
 
 bool
@@ -347,7 +369,7 @@ log_scan_bitmap_next_block(TableScanDesc sscan, TBMIterateResult *tbmres)
 		log_scan_keep_offsets(scan, tbmres);
 	for (int i = 0; i < scan->nplaces; i++)
 	{
-		ItemPointerSet(&tid, scan->block, scan->places[i].offset);
+		ItemPointerSet(&tid, scan->source.block, scan->places[i].offset);
 		PredicateLockTID(sscan->rs_rd, &tid, sscan->rs_snapshot, scan->places[i].xmin);
 	}
 	scan->place = -1;
@@ -373,19 +395,20 @@ log_scan_sample_next_block(TableScanDesc sscan, SampleScanState *state)
 {
 	LogScan *scan = (LogScan *) sscan;
 	TsmRoutine *tsm = state->tsmroutine;
+	BlockNumber block;
 
 	if (scan->nblocks == 0)
 		return false;
 	if (tsm->NextSampleBlock == NULL)
 		return log_scan_advance(scan, ForwardScanDirection);
-	scan->block = tsm->NextSampleBlock(state, scan->nblocks);
-	scan->begun = BlockNumberIsValid(scan->block);
+	block = tsm->NextSampleBlock(state, scan->nblocks);
+	scan->begun = BlockNumberIsValid(block);
 	if (!scan->begun)
 	{
 		log_scan_release_page(scan);
 		return false;
 	}
-	log_scan_read_page(scan, scan->block);
+	log_scan_read_page(scan, block);
 	return true;
 }
 
@@ -395,7 +418,7 @@ log_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, TupleTab
 	LogScan *scan = (LogScan *) sscan;
 	OffsetNumber offset;
 
-	while ((offset = state->tsmroutine->NextSampleTuple(state, scan->block, scan->max_offset)) != InvalidOffsetNumber)
+	while ((offset = state->tsmroutine->NextSampleTuple(state, scan->source.block, scan->max_offset)) != InvalidOffsetNumber)
 		for (int i = 0; i < scan->nplaces && scan->places[i].offset <= offset; i++)
 			if (scan->places[i].offset == offset)
 			{
@@ -415,8 +438,8 @@ log_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccess
 	LogScan *scan = (LogScan *) sscan;
 
 	log_scan_release_page(scan);
-	scan->block = block;
-	scan->buffer = log_space_read(sscan->rs_rd, block, strategy);
+	scan->source.block = block;
+	scan->strategy = strategy;
 	scan->nplaces = -1; /* not looked at yet */
 	return true;
 }
@@ -427,13 +450,12 @@ log_scan_analyze_page(LogScan *scan, TransactionId oldest_xmin)
 {
 	LogWalk walk;
 
-	scan->nplaces = 0;
+	log_scan_lock_page(scan, scan->source.block);
 	scan->place = -1;
 	scan->live = scan->dead = 0;
-	LockBuffer(scan->buffer, BUFFER_LOCK_SHARE);
-	if (log_space_is(scan->buffer, LOG_PAGE_DATA))
+	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
 	{
-		log_walk_begin(&walk, BufferGetPage(scan->buffer));
+		log_walk_begin(&walk, scan->source.page);
 		while (log_walk_next(&walk))
 		{
 			TransactionId xid;
@@ -449,7 +471,7 @@ log_scan_analyze_page(LogScan *scan, TransactionId oldest_xmin)
 				scan->dead += 1;
 		}
 	}
-	LockBuffer(scan->buffer, BUFFER_LOCK_UNLOCK);
+	log_scan_unlock_page(scan);
 }
 
 bool

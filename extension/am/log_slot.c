@@ -19,7 +19,6 @@ log_slot_forget_page(LogSlot *slot)
 	if (BufferIsValid(slot->buffer))
 		ReleaseBuffer(slot->buffer);
 	slot->buffer = InvalidBuffer;
-	slot->base_block = InvalidBlockNumber;
 }
 
 static void
@@ -45,7 +44,6 @@ log_slot_init(TupleTableSlot *slot)
 	LogSlot *ls = (LogSlot *) slot;
 
 	ls->buffer = InvalidBuffer;
-	ls->base_block = InvalidBlockNumber;
 }
 
 static void
@@ -89,27 +87,25 @@ log_slot_clear(TupleTableSlot *slot)
 /* ---- storing ---- */
 
 static void
-log_slot_read_base(LogSlot *slot, Buffer buffer)
+log_slot_read_base(LogSlot *slot, const LogSource *source)
 {
 	LogWalk walk;
 
-	log_walk_begin(&walk, BufferGetPage(buffer));
+	log_walk_begin(&walk, source->page);
 	slot->nbase = log_read_base(&walk, &slot->base_natts, slot->base);
-	slot->base_block = BufferGetBlockNumber(buffer);
 }
 
-/* Takes the page: pins it once for all its rows. */
+/* Takes the page: pins it once, and reads its BASE once, for all its rows. */
 static void
-log_slot_take_page(LogSlot *slot, Buffer buffer)
+log_slot_take_page(LogSlot *slot, const LogSource *source)
 {
-	if (slot->buffer != buffer)
-	{
-		log_slot_forget_page(slot);
-		IncrBufferRefCount(buffer);
-		slot->buffer = buffer;
-	}
-	if (slot->base_block == InvalidBlockNumber)
-		log_slot_read_base(slot, buffer);
+	if (BufferIsValid(source->buffer) && slot->buffer == source->buffer)
+		return;
+	log_slot_forget_page(slot);
+	if (BufferIsValid(source->buffer))
+		IncrBufferRefCount(source->buffer);
+	slot->buffer = source->buffer;
+	log_slot_read_base(slot, source);
 }
 
 /* Numbers at the beginning of the body. */
@@ -141,47 +137,63 @@ log_slot_open_body(LogSlot *slot)
 	}
 }
 
+static void
+log_slot_read_deleter(LogSlot *slot, Page page)
+{
+	int deleter = log_row_deleter(slot->tag);
+
+	slot->xmax = InvalidTransactionId;
+	slot->cmax = 0;
+	if (deleter > 0 && deleter <= LOG_DELETERS)
+	{
+		slot->xmax = log_special(page)->deleters[deleter - 1].xid;
+		slot->cmax = log_special(page)->deleters[deleter - 1].cid;
+	}
+}
+
+static void
+log_slot_copy_body(LogSlot *slot)
+{
+	Size size = slot->end - slot->next;
+	uint8 *copy = log_slot_alloc(slot, size + sizeof(uint64));
+
+	memcpy(copy, slot->next, size);
+	slot->next = copy;
+	slot->end = copy + size;
+}
+
 void
-log_slot_store_at(TupleTableSlot *slot, Relation rel, Buffer buffer, const LogPlace *place)
+log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogPlace *place)
 {
 	LogSlot *ls = (LogSlot *) slot;
-	const uint8 *row = (const uint8 *) BufferGetPage(buffer) + place->pos;
+	const uint8 *row = (const uint8 *) source->page + place->pos;
 	uint64 length;
-	int deleter;
 
 	Assert(log_slot_is(slot));
 	log_slot_empty(slot);
-	log_slot_take_page(ls, buffer);
+	log_slot_take_page(ls, source);
 	ls->rel = rel;
 	ls->tag = *row;
 	ls->next = log_read_varint(row + 1, &length) + 2;
 	ls->end = ls->next + length;
 	ls->xmin = place->xmin;
 	ls->cmin = place->cmin;
-	deleter = log_row_deleter(ls->tag);
-	ls->xmax = InvalidTransactionId;
-	ls->cmax = 0;
-	if (deleter > 0 && deleter <= LOG_DELETERS)
-	{
-		const LogDeleter *by = &log_special(BufferGetPage(buffer))->deleters[deleter - 1];
-
-		ls->xmax = by->xid;
-		ls->cmax = by->cid;
-	}
+	log_slot_read_deleter(ls, source->page);
+	if (BufferIsInvalid(source->buffer))
+		log_slot_copy_body(ls);
 	ls->stored = true;
 	log_slot_open_body(ls);
 	slot->tts_flags &= ~TTS_FLAG_EMPTY;
 	slot->tts_tableOid = RelationGetRelid(rel);
-	ItemPointerSet(&slot->tts_tid, ls->base_block, place->offset);
+	ItemPointerSet(&slot->tts_tid, source->block, place->offset);
 }
 
 void
-log_slot_store(TupleTableSlot *slot, Relation rel, Buffer buffer, const LogWalk *walk)
+log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogWalk *walk)
 {
-	LogPlace place = {walk->row.pos, walk->row.offset, walk->run.frozen ? FrozenTransactionId : walk->run.xid,
-					  walk->run.cid};
+	LogPlace place = log_place_of(walk);
 
-	log_slot_store_at(slot, rel, buffer, &place);
+	log_slot_store_at(slot, rel, source, &place);
 }
 
 /* ---- decoding ---- */

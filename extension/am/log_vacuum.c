@@ -27,6 +27,7 @@
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "log_space.h"
+#include "log_standby.h"
 #include "log_storage.h"
 #include "log_visibility.h"
 #include "miscadmin.h"
@@ -42,6 +43,8 @@
 #define LOG_TRUNCATE_PAGES	  1000
 #define LOG_TRUNCATE_FRACTION 16
 #define LOG_RECOUNT_PAGES	  1024
+/* Transactions that must have begun since for a row to be frozen by a VACUUM without FREEZE. */
+#define LOG_FREEZE_LAG 10000
 
 typedef struct LogVacuum
 {
@@ -49,6 +52,8 @@ typedef struct LogVacuum
 	VacuumParams *params;
 	BufferAccessStrategy strategy;
 	TransactionId oldest_xmin;
+	TransactionId freeze_before;  /* rows of older transactions are frozen */
+	TransactionId told_standby;	  /* readers of standbys that do not see this transaction have been told to go */
 	TransactionId new_frozen_xid; /* oldest xid that stays in the table */
 	MultiXactId new_min_multi;
 	int nindexes;
@@ -130,7 +135,7 @@ log_vacuum_overflow_page(LogVacuum *vacuum, Buffer buffer)
 	if (special->frozen_end != 0)
 		return;
 	if (TransactionIdIsNormal(writer) &&
-		(TransactionIdIsInProgress(writer) || !TransactionIdPrecedes(writer, vacuum->oldest_xmin)))
+		(TransactionIdIsInProgress(writer) || !TransactionIdPrecedes(writer, vacuum->freeze_before)))
 	{
 		log_vacuum_keep_xid(vacuum, writer);
 		log_vacuum_leave(vacuum, BufferGetBlockNumber(buffer));
@@ -158,6 +163,7 @@ typedef struct LogPageFindings
 	uint16 forsaken[LOG_MAX_ROWS]; /* of dead rows whose overflow pages are freed by themselves */
 	uint16 freezable_end;		   /* runs before it may be frozen */
 	TransactionId oldest;		   /* of the xids that stay */
+	TransactionId newest;		   /* of the transactions that are frozen, or whose deletions are carried out */
 	bool deleter_needed[LOG_DELETERS];
 } LogPageFindings;
 
@@ -167,6 +173,14 @@ log_find_keep(LogPageFindings *found, TransactionId xid)
 	if (TransactionIdIsNormal(xid) &&
 		(!TransactionIdIsValid(found->oldest) || TransactionIdPrecedes(xid, found->oldest)))
 		found->oldest = xid;
+}
+
+static void
+log_find_settle(LogPageFindings *found, TransactionId xid)
+{
+	if (TransactionIdIsNormal(xid) &&
+		(!TransactionIdIsValid(found->newest) || TransactionIdFollows(xid, found->newest)))
+		found->newest = xid;
 }
 
 static bool
@@ -187,6 +201,8 @@ log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, boo
 	{
 		if (deleter != LOG_DEAD)
 			found->mark[found->nmark++] = walk->row.pos;
+		if (deleter != 0 && deleter != LOG_DEAD)
+			log_find_settle(found, log_row_deleted_by(walk).xid);
 		if ((walk->row.tag & LOG_ROW_OVERFLOW) && log_find_is_aborted(&walk->run))
 			found->forsaken[found->nforsaken++] = walk->row.pos;
 		found->dead[found->ndead++] = walk->row.offset;
@@ -194,12 +210,14 @@ log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, boo
 	}
 	found->nlive++;
 	if (!walk->run.frozen && (fate == LOG_FATE_INSERTING || walk->run.speculative ||
-							  !TransactionIdPrecedes(walk->run.xid, vacuum->oldest_xmin)))
+							  !TransactionIdPrecedes(walk->run.xid, vacuum->freeze_before)))
 	{
 		if (*may_freeze)
 			found->freezable_end = walk->run.pos;
 		*may_freeze = false;
 	}
+	if (*may_freeze && !walk->run.frozen)
+		log_find_settle(found, walk->run.xid);
 	if (!*may_freeze && !walk->run.frozen)
 		log_find_keep(found, walk->run.xid);
 	if (deleter != 0 && fate != LOG_FATE_LIVE)
@@ -256,10 +274,18 @@ log_vacuum_deleters(Page page, const LogPageFindings *found)
 static void
 log_vacuum_change_page(LogVacuum *vacuum, Buffer buffer, const LogPageFindings *found, bool close)
 {
-	GenericXLogState *state = GenericXLogStart(vacuum->rel);
-	Page page = GenericXLogRegisterBuffer(state, buffer, 0);
 	bool changed = found->nmark > 0 || found->nforsaken > 0;
+	GenericXLogState *state;
+	Page page;
 
+	if (!TransactionIdIsValid(vacuum->told_standby) ||
+		(TransactionIdIsValid(found->newest) && TransactionIdFollows(found->newest, vacuum->told_standby)))
+	{
+		log_standby_tell(vacuum->rel, found->newest);
+		vacuum->told_standby = found->newest;
+	}
+	state = GenericXLogStart(vacuum->rel);
+	page = GenericXLogRegisterBuffer(state, buffer, 0);
 	for (int i = 0; i < found->nmark; i++)
 		*((uint8 *) page + found->mark[i]) |= LOG_ROW_DELETER;
 	for (int i = 0; i < found->nforsaken; i++)
@@ -689,6 +715,16 @@ log_vacuum_limits(LogVacuum *vacuum)
 								 vacuum->params->multixact_freeze_min_age, vacuum->params->multixact_freeze_table_age,
 								 &vacuum->oldest_xmin, &vacuum->new_min_multi, &freeze_limit, &multi_cutoff);
 	vacuum->new_frozen_xid = vacuum->oldest_xmin;
+	vacuum->freeze_before = vacuum->oldest_xmin;
+	if (vacuum->params->freeze_min_age == 0)
+		return;
+	/* Early, so that pages are done with, but not so early that standbys have readers that would have to go. */
+	vacuum->freeze_before -= LOG_FREEZE_LAG;
+	if (!TransactionIdIsNormal(vacuum->freeze_before) ||
+		TransactionIdPrecedes(vacuum->oldest_xmin, vacuum->freeze_before))
+		vacuum->freeze_before = FirstNormalTransactionId;
+	if (TransactionIdPrecedes(vacuum->freeze_before, freeze_limit))
+		vacuum->freeze_before = freeze_limit;
 }
 
 static void

@@ -76,7 +76,7 @@ log_copy_deleter(const LogWriter *writer, Page page)
 
 	if (!TransactionIdIsValid(writer->deleter.xid))
 		return 0;
-	slot = log_deleter_slot(page, writer->deleter.xid, writer->deleter.cid, InvalidTransactionId);
+	slot = log_deleter_slot(writer->rel, page, writer->deleter.xid, writer->deleter.cid, InvalidTransactionId);
 	return slot < 0 ? LOG_DEAD : slot + 1;
 }
 

@@ -27,6 +27,6 @@ extern void log_settle_speculative(Relation rel, ItemPointer tid, bool stands);
 extern TM_Result log_delete_row(Relation rel, ItemPointer tid, CommandId cid, Snapshot crosscheck, bool wait,
 								TM_FailureData *failure);
 /* Finds a slot for the deleter on the page image, giving up those that nobody needs; -1 when all are in use. */
-extern int log_deleter_slot(Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin);
+extern int log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin);
 
 #endif

@@ -109,7 +109,7 @@ sheetlog_settle_row(Relation table, TupleTableSlot *slot, TransactionId oldest_x
 static void
 sheetlog_report_blocks(const LogScan *scan, BlockNumber *reported, bool done)
 {
-	BlockNumber block = done ? scan->nblocks : scan->block;
+	BlockNumber block = done ? scan->nblocks : scan->source.block;
 
 	if (block == *reported || block == InvalidBlockNumber)
 		return;

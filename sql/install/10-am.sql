@@ -25,3 +25,9 @@ CREATE OPERATOR CLASS sheet.directory_int8_ops DEFAULT FOR TYPE bigint USING she
 	OPERATOR 4 >=,
 	OPERATOR 5 >,
 	FUNCTION 1 btint8cmp(bigint, bigint);
+
+CREATE FUNCTION sheet.am_check(IN relation regclass, OUT block bigint, OUT "offset" integer, OUT what text)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_am_check';
+COMMENT ON FUNCTION sheet.am_check(regclass) IS
+	'Verifies every page and row of a table that uses sheetlog, and returns what is damaged: block, number of the row in it (null: '
+	'the page as a whole) and what is wrong. No rows: it is sound. Table owners only; writers go on meanwhile.';

@@ -1,0 +1,104 @@
+# sheet.am_check: nothing to report on sound tables, whatever has been done to them; a byte flipped anywhere in a row, and most
+# anywhere else, is reported with its block, without checksums of the cluster; with them, every one is.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use SheetTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $seed = $ENV{SEED} // time;
+note "SEED=$seed";
+srand $seed;
+
+sub make_node
+{
+	my ($name, @initdb) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(extra => \@initdb);
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_sheet'\nautovacuum = off\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sheet');
+	$node->safe_psql('postgres', <<~'SQL');
+		CREATE TABLE t (id bigint, at timestamptz, body text, more numeric) USING sheetlog;
+		CREATE INDEX ON t (id);
+		CREATE INDEX ON t USING sheetlog_directory (id, id);
+		INSERT INTO t SELECT i, now(), repeat(md5(i::text), 1 + i % 9), i FROM generate_series(1, 3000) i;
+		INSERT INTO t SELECT i, now(), (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 2000) j), NULL FROM generate_series(1, 5) i;
+		BEGIN; INSERT INTO t SELECT i, now(), 'aborted' FROM generate_series(1, 500) i; ROLLBACK;
+		SQL
+	return $node;
+}
+
+sub check { return $_[0]->safe_psql('postgres', q{SELECT * FROM sheet.am_check('t')}) }
+
+my $node = make_node('plain');
+is(check($node), '', 'a sound table');
+$node->safe_psql('postgres', q{SET pg_sheet.allow_log_delete = on; DELETE FROM t WHERE id % 7 = 0 OR id = 3});
+is(check($node), '', 'with deleted rows');
+$node->safe_psql('postgres', 'VACUUM t');
+is(check($node), '', 'after VACUUM');
+$node->safe_psql('postgres', q{INSERT INTO t SELECT i, now(), repeat('x', i) FROM generate_series(4000, 5000) i});
+is(check($node), '', 'with space used again');
+$node->safe_psql('postgres', 'VACUUM FREEZE t');
+is(check($node), '', 'frozen');
+my ($code, $out, $err) = $node->psql('postgres', q{SELECT * FROM sheet.am_check('pg_class')});
+like($err, qr/does not use access method "sheetlog"/, 'another access method is refused');
+($code, $out, $err) = $node->psql('postgres', q{CREATE ROLE reader; GRANT SELECT ON t TO reader; GRANT USAGE ON SCHEMA sheet TO reader; SET ROLE reader; SELECT * FROM sheet.am_check('t')});
+like($err, qr/must be owner of table t/, 'for owners only');
+
+# flip($node, $block, $byte): the server is stopped meanwhile.
+sub flip
+{
+	my ($node, @places) = @_;
+	my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('t')});
+	$node->stop;
+	open my $fh, '+<:raw', $file or die "$file: $!";
+	for my $place (@places)
+	{
+		seek $fh, $place, 0;
+		read $fh, my $byte, 1;
+		seek $fh, $place, 0;
+		print $fh chr(ord($byte) ^ (1 << int rand 8));
+	}
+	close $fh;
+	$node->start;
+}
+
+sub used_bytes
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS pageinspect');
+	return map { [split /\|/] } split /\n/,
+	  $node->safe_psql('postgres', q{SELECT b, lower FROM generate_series(1, pg_relation_size('t') / 8192 - 1) b, page_header(get_raw_page('t', b::int)) WHERE lower > 24});
+}
+
+# Without checksums: a byte of the records of each of some pages.
+my @pages = used_bytes($node);
+my @chosen = map { $pages[ rand @pages ] } 1 .. 25;
+my %expected = map { $_->[0] => 1 } @chosen;
+my @flipped = map { $_->[0] * 8192 + 24 + int rand($_->[1] - 24) } values %{ { map { $_->[0] => $_ } @chosen } };
+flip($node, @flipped);
+my %reported = map { (split /\|/)[0] => 1 } split /\n/, check($node);
+# A damaged page of a long row is reported with the block and number of the row.
+my $missed = grep { !$reported{$_} } keys %expected;
+my $long = $node->safe_psql('postgres', q{SELECT count(*) FROM sheet.am_check('t') WHERE what LIKE '%bytes of the row%' OR what LIKE '%goes on%' OR what LIKE '%belongs to no row%'});
+ok(scalar(keys %reported) > 0, 'flipped bytes are reported') or diag check($node);
+cmp_ok($missed, '<=', $long, 'each is reported, in its block or in that of its row');
+note "$missed of " . keys(%expected) . ' pages are reported by the block of their row';
+$node->stop;
+
+# With checksums: every byte, and the block.
+my $summed = make_node('summed', '--data-checksums');
+@pages = used_bytes($summed);
+@chosen = values %{ { map { $_->[0] => $_ } map { $pages[ rand @pages ] } 1 .. 25 } };
+flip($summed, map { $_->[0] * 8192 + int rand 8192 } @chosen);
+%reported = map { (split /\|/)[0] => 1 } split /\n/, check($summed);
+is(join(' ', sort grep { !$reported{$_} } map { $_->[0] } @chosen), '', 'with checksums every flipped byte is reported with its block');
+my $bad = $chosen[0][0];
+($code, $out, $err) = $summed->psql('postgres', "SELECT * FROM t");
+like($err, qr/invalid page|damaged/, 'and reading the table fails');
+$summed->stop;
+done_testing();
