@@ -1,10 +1,10 @@
 /*
  * log_check.c - verifies every page and record of a table.
  *
- * Each page is read once: header, special space, the stream of records, the check of each row with its overflow pages, ids of
- * transactions, and that the row decodes to as many columns as it says. Rows of a directory's table are looked up in it. In the end
- * pages of long rows must all have been met. A page that cannot be read (its checksum is wrong) is reported as well, which
- * takes a subtransaction to survive.
+ * Each page is read once: header, special space, the stream of records, the check of each row with its overflow pages,
+ * ids of transactions, and that the row decodes to as many columns as it says. Rows of a directory's table are looked
+ * up in it. In the end pages of long rows must all have been met. A page that cannot be read (its checksum is wrong) is
+ * reported as well, which takes a subtransaction to survive.
  */
 #include "postgres.h"
 
@@ -104,7 +104,8 @@ log_check_xid(LogCheck *check, TransactionId xid)
 		return NULL;
 	if (!TransactionIdIsNormal(xid))
 		return "a transaction id is not valid";
-	if (TransactionIdFollowsOrEquals(xid, check->next_xid) && TransactionIdFollowsOrEquals(xid, ReadNextTransactionId()))
+	if (TransactionIdFollowsOrEquals(xid, check->next_xid) &&
+		TransactionIdFollowsOrEquals(xid, ReadNextTransactionId()))
 		return "a transaction id is in the future";
 	if (TransactionIdIsNormal(check->rel->rd_rel->relfrozenxid) &&
 		TransactionIdPrecedes(xid, check->rel->rd_rel->relfrozenxid))
@@ -135,7 +136,8 @@ log_check_overflow(LogCheck *check, OffsetNumber offset, BlockNumber block, Size
 		if (!log_check_read(check, block, part.data, &why) || PageIsNew(part.data) ||
 			log_page_damage(part.data, block) != NULL || log_special(part.data)->kind != LOG_PAGE_OVERFLOW)
 		{
-			log_check_tell(check, offset, psprintf("the row goes on in block %u, which is not a page of a long row", block));
+			log_check_tell(check, offset,
+						   psprintf("the row goes on in block %u, which is not a page of a long row", block));
 			return false;
 		}
 		bytes = header->pd_lower - SizeOfPageHeaderData;

@@ -70,7 +70,7 @@ typedef struct LogSlot
 	int nbase;
 	int base_natts;
 	int64 base[LOG_BASE_COLUMNS];
-	MemoryContext arena;	/* copies of values that the page does not hold aligned */
+	MemoryContext arena; /* copies of values that the page does not hold aligned */
 	bool arena_used;
 	Relation rel; /* for overflow pages; valid while the row is not materialised */
 } LogSlot;
@@ -78,8 +78,8 @@ typedef struct LogSlot
 extern const TupleTableSlotOps LogSlotOps;
 
 /*
- * A page whose rows are stored in slots. In recovery the bytes of a page move without waiting for pins (generic WAL records are replayed
- * with a plain lock), so rows are copied there, from a copy of the page or while it is locked.
+ * A page whose rows are stored in slots. In recovery the bytes of a page move without waiting for pins (generic WAL
+ * records are replayed with a plain lock), so rows are copied there, from a copy of the page or while it is locked.
  */
 typedef struct LogSource
 {

@@ -418,7 +418,8 @@ log_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, TupleTab
 	LogScan *scan = (LogScan *) sscan;
 	OffsetNumber offset;
 
-	while ((offset = state->tsmroutine->NextSampleTuple(state, scan->source.block, scan->max_offset)) != InvalidOffsetNumber)
+	while ((offset = state->tsmroutine->NextSampleTuple(state, scan->source.block, scan->max_offset)) !=
+		   InvalidOffsetNumber)
 		for (int i = 0; i < scan->nplaces && scan->places[i].offset <= offset; i++)
 			if (scan->places[i].offset == offset)
 			{

@@ -18,7 +18,7 @@ typedef struct LogScan
 	BlockNumber limit;		/* number of blocks of a range; InvalidBlockNumber: all */
 	BlockNumber done;		/* blocks begun so far, of a scan that is not parallel */
 	bool begun;
-	LogSource source; /* the page that places are of */
+	LogSource source;	  /* the page that places are of */
 	PGAlignedBlock *copy; /* of it, in recovery */
 	BufferAccessStrategy strategy;
 	ParallelBlockTableScanWorkerData *worker;

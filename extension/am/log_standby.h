@@ -1,8 +1,8 @@
 /*
  * log_standby.h - readers of standbys.
  *
- * Before pages are frozen or lose rows, readers of standbys whose snapshots are older than that must have gone. Generic WAL records
- * do not say so; B-trees have a record that does nothing else.
+ * Before pages are frozen or lose rows, readers of standbys whose snapshots are older than that must have gone. Generic
+ * WAL records do not say so; B-trees have a record that does nothing else.
  */
 #ifndef LOG_STANDBY_H
 #define LOG_STANDBY_H

@@ -134,16 +134,15 @@ log_vacuum_overflow_page(LogVacuum *vacuum, Buffer buffer)
 
 	if (special->frozen_end != 0)
 		return;
-	if (TransactionIdIsNormal(writer) &&
-		(TransactionIdIsInProgress(writer) || !TransactionIdPrecedes(writer, vacuum->freeze_before)))
+	if (TransactionIdIsNormal(writer) && !TransactionIdIsInProgress(writer) && !TransactionIdDidCommit(writer))
+	{
+		log_vacuum_free_page(vacuum, buffer);
+		return;
+	}
+	if (TransactionIdIsNormal(writer) && !TransactionIdPrecedes(writer, vacuum->freeze_before))
 	{
 		log_vacuum_keep_xid(vacuum, writer);
 		log_vacuum_leave(vacuum, BufferGetBlockNumber(buffer));
-		return;
-	}
-	if (TransactionIdIsNormal(writer) && !TransactionIdDidCommit(writer))
-	{
-		log_vacuum_free_page(vacuum, buffer);
 		return;
 	}
 	state = GenericXLogStart(vacuum->rel);
