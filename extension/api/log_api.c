@@ -1,86 +1,52 @@
-/* log_api.c - a stored batch as rows: what the view sheet.log is made of. */
+/* log_api.c - sheet.log_edits: the edits of the log by a plain call. Queries mostly get the scan of edits_plan.c
+ * instead. */
 #include "postgres.h"
 
-#include "a1.h"
-#include "edit_codec.h"
+#include "edits_read.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/timestamp.h"
+#include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(sheet_log_unpack);
+PG_FUNCTION_INFO_V1(sheet_log_edits);
 
-static const char *
-log_kind_name(EditKind kind)
-{
-	static const char *const names[] = {"unknown", "set", "style", "resize", "commit", "rollback"};
-
-	return kind >= EDIT_SET && kind <= EDIT_ROLLBACK ? names[kind] : names[0];
-}
-
-static Datum
-log_text(EditText text, bool *isnull)
-{
-	*isnull = text.data == NULL;
-	/* Anybody can call log_unpack with bytes of his own. */
-	if (!*isnull)
-		(void) pg_verifymbstr(text.data, (int) text.len, false);
-	return *isnull ? (Datum) 0 : PointerGetDatum(cstring_to_text_with_len(text.data, (int) text.len));
-}
-
-/* Rows (seq, at, uid, kind, row, col, a1, old, new, style). */
 static void
-log_put_edit(ReturnSetInfo *rsinfo, int64 seq, TimestampTz at, const Edit *edit)
+log_put_edit(ReturnSetInfo *rsinfo, EditsReader *reader)
 {
-	bool place = edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK;
-	bool cell = edit->kind == EDIT_SET || edit->kind == EDIT_STYLE;
-	char a1[A1_MAX];
-	Datum values[10] = {0};
-	bool nulls[10] = {0};
+	Datum values[EDITS_COLUMNS];
+	bool nulls[EDITS_COLUMNS];
 
-	values[0] = Int64GetDatum(seq);
-	values[1] = TimestampTzGetDatum(at);
-	values[2] = Int64GetDatum((int64) edit->uid);
-	values[3] = CStringGetTextDatum(log_kind_name(edit->kind));
-	values[4] = Int32GetDatum(place ? (int32) edit->row : -1);
-	values[5] = Int32GetDatum(place ? (int32) edit->col : -1);
-	nulls[6] = !cell;
-	if (cell)
-	{
-		a1_format_cell(a1, edit->row, edit->col);
-		values[6] = CStringGetTextDatum(a1);
-	}
-	values[7] = log_text(edit->old, &nulls[7]);
-	values[8] = log_text(edit->content, &nulls[8]);
-	values[9] = log_text(edit->style, &nulls[9]);
+	for (int i = 0; i < EDITS_COLUMNS; i++)
+		values[i] = edits_value(reader, i + 1, &nulls[i]);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* log_unpack(first_seq, at, data) */
+/* log_edits(sheet_id), or log_edits() of all sheets that are listed */
 Datum
-sheet_log_unpack(PG_FUNCTION_ARGS)
+sheet_log_edits(PG_FUNCTION_ARGS)
 {
-	int64 seq = PG_GETARG_INT64(0);
-	TimestampTz at = PG_GETARG_TIMESTAMPTZ(1);
-	bytea *data = PG_GETARG_BYTEA_PP(2);
-	EditReader reader;
-	EditBatch batch;
-	EditError error;
-	Edit edit;
+	EditsQuery query;
+	EditsCounters counters = {0};
+	EditsReader *reader;
+	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet edit", ALLOCSET_DEFAULT_SIZES);
 
+	edits_query_init(&query);
+	query.listed = PG_NARGS() == 0;
+	if (!query.listed)
+		query.sheet_id = PG_GETARG_INT64(0);
+	query.contents = true;
+	query.snapshot = GetActiveSnapshot();
 	InitMaterializedSRF(fcinfo, 0);
-	edit_reader_init(&reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
-	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
-		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-		{
-			CHECK_FOR_INTERRUPTS();
-			log_put_edit((ReturnSetInfo *) fcinfo->resultinfo, seq++, at++, &edit);
-		}
-	if (error != EDIT_END)
-		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("a batch of the log is damaged after seq " INT64_FORMAT, seq - 1),
-						errdetail("%s", edit_error_text(error)), errhint("Check the sheet with sheet.fsck().")));
+	reader = edits_begin(&query, &counters);
+	while (edits_next(reader))
+	{
+		MemoryContext old = MemoryContextSwitchTo(row);
+
+		log_put_edit((ReturnSetInfo *) fcinfo->resultinfo, reader);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row);
+	}
+	edits_end(reader);
+	MemoryContextDelete(row);
 	return (Datum) 0;
 }

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "cache.h"
+#include "edits_plan.h"
 #include "fmgr.h"
 #include "follow.h"
 #include "miscadmin.h"
@@ -69,5 +70,6 @@ _PG_init(void)
 	storage_init();
 	follow_init();
 	writer_init();
+	edits_plan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

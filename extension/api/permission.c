@@ -32,6 +32,14 @@ static CatalogQuery permission_sheet = {
 	2,
 	{INT8OID, INT8OID}};
 
+/* The rule of the view sheet.list: $1 is the account, $2 whether it sees all. */
+static CatalogQuery permission_list = {
+	"SELECT s.sheet_id FROM sheet.sheet s LEFT JOIN sheet.member m ON m.sheet_id = s.sheet_id AND m.uid = $1 "
+	"WHERE s.sheet_id BETWEEN $3 AND $4 "
+	"AND ($2 OR s.owner = $1 OR (m.role IS NOT NULL AND s.trashed_at IS NULL)) ORDER BY 1",
+	4,
+	{INT8OID, BOOLOID, INT8OID, INT8OID}};
+
 /* ---- who calls ---- */
 
 static Oid permission_gateway_role = InvalidOid;
@@ -142,22 +150,55 @@ permission_role(int64 sheet_id, int64 as_uid)
 	return permission_find(sheet_id, as_uid, &trashed);
 }
 
-void
-permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed)
+static void
+permission_check(int64 sheet_id, SheetRole role, SheetRole needed, bool trashed)
 {
-	bool trashed;
-	SheetRole role = permission_find(sheet_id, as_uid, &trashed);
-
 	if (role < needed)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for sheet " INT64_FORMAT, sheet_id),
 			 errdetail("It needs the role \"%s\"; yours is \"%s\".", permission_names[needed], permission_names[role]),
 			 errhint("The owner of the sheet can share it with sheet.share().")));
-	if (trashed && !allow_trashed)
+	if (trashed)
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'T', '0', '0', '1')),
 						errmsg("sheet " INT64_FORMAT " is in the trash", sheet_id),
 						errhint("Its owner can bring it back with sheet.recover().")));
+}
+
+void
+permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed)
+{
+	bool trashed;
+	SheetRole role = permission_find(sheet_id, as_uid, &trashed);
+
+	permission_check(sheet_id, role, needed, trashed && !allow_trashed);
+}
+
+void
+permission_require_log(int64 sheet_id)
+{
+	bool trashed;
+	SheetRole role = permission_find(sheet_id, 0, &trashed);
+
+	permission_check(sheet_id, role, ROLE_VIEWER, trashed && role < ROLE_OWNER);
+}
+
+int64 *
+permission_listed(int64 low, int64 high, int *count)
+{
+	CatalogScope scope;
+	Datum values[4] = {Int64GetDatum(superuser() ? 0 : permission_uid(0)), BoolGetDatum(superuser()),
+					   Int64GetDatum(low), Int64GetDatum(high)};
+	int64 *ids;
+	bool isnull;
+
+	catalog_begin(&scope);
+	*count = (int) Min(catalog_run(&permission_list, values, NULL, true), PG_INT32_MAX);
+	ids = MemoryContextAllocHuge(scope.caller, sizeof(int64) * Max(*count, 1));
+	for (int i = 0; i < *count; i++)
+		ids[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
+	catalog_end(&scope);
+	return ids;
 }
 
 /* ---- for SQL ---- */

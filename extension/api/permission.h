@@ -25,6 +25,11 @@ extern int64 permission_uid(int64 as_uid);
 extern SheetRole permission_role(int64 sheet_id, int64 as_uid);
 /* permission_role() must be at least `needed`, else 42501; a sheet in the trash gives ST001 unless allow_trashed. */
 extern void permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
+/* What reading a sheet's log takes: the role viewer, in the trash owner. */
+extern void permission_require_log(int64 sheet_id);
+/* The sheets with ids from low to high that sheet.list shows to the caller, ascending; those in the trash to owners
+ * only. */
+extern int64 *permission_listed(int64 low, int64 high, int *count);
 /* The session may act for others: superuser or member of sheet_gateway; else 42501. Cheap: no table is read. */
 extern void permission_require_gateway(void);
 

@@ -71,6 +71,35 @@ extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const E
 typedef void (*ReplayEditFn)(void *arg, int64 seq, int64 at /* Unix microseconds */, const Edit *edit);
 extern void replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, ReplayEditFn fn, void *arg);
 
+/* ---- one batch at a time ---- */
+typedef struct ReplayBatch
+{
+	int64 first_seq, last_seq;
+	int64 lid;
+	int64 at; /* TimestampTz of the first edit; the others follow by one microsecond each */
+	int64 epoch, origin, batch_no;
+} ReplayBatch;
+typedef struct ReplayBatches ReplayBatches;
+
+/* The batches that hold any seq from low to high, oldest or newest first. Begin keeps the snapshot, which must outlive
+ * the iterator; everything is in the current memory context. */
+extern ReplayBatches *replay_batches_begin(int64 sheet_id, int64 low, int64 high, bool backward, Snapshot snapshot);
+extern bool replay_batches_next(ReplayBatches *batches, ReplayBatch *batch);
+/* Sets the reader on the first of the current batch's edits; its texts are valid until the next batch. */
+extern void replay_batches_edits(ReplayBatches *batches, EditReader *reader);
+extern void replay_batches_end(ReplayBatches *batches);
+
+/* What grows from batch to batch. */
+typedef enum ReplayField
+{
+	REPLAY_LID,
+	REPLAY_AT,		/* of the first edit */
+	REPLAY_LAST_AT, /* of the last edit */
+} ReplayField;
+/* first_seq of the first batch whose field is at least value, PG_INT64_MAX when there is none. Bisects; the number of
+ * batches that were looked at is added to *probes. */
+extern int64 replay_seek(int64 sheet_id, ReplayField field, int64 value, Snapshot snapshot, int64 *probes);
+
 /* Stored batches with last_seq > since, oldest first; stops before max_bytes would be exceeded, after one at least.
  * NULL when there are none. *last_seq: of the last that is in. */
 extern bytea *replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq);

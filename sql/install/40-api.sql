@@ -34,10 +34,22 @@ CREATE FUNCTION sheet.diff(sheet_id bigint, cid_a bigint, cid_b bigint DEFAULT N
 COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
 	'The cells whose content differs between two versions; cid_b null: between the version and now.';
 
-CREATE FUNCTION sheet.log_unpack(first_seq bigint, at timestamptz, data bytea, OUT seq bigint, OUT edit_at timestamptz,
-	OUT uid bigint, OUT kind text, OUT "row" integer, OUT col integer, OUT a1 text, OUT old text, OUT new text, OUT style text)
-	RETURNS SETOF record LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE ROWS 10 AS 'MODULE_PATHNAME', 'sheet_log_unpack';
-COMMENT ON FUNCTION sheet.log_unpack(bigint, timestamptz, bytea) IS 'The edits of a stored batch; see the view sheet.log.';
+-- Tells the planner how many rows to expect, and has the library loaded before it plans.
+CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
+	LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_log_edits_support';
+COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the planner.';
+REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
+CREATE FUNCTION sheet.log_edits(bigint)
+	RETURNS TABLE (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint, origin bigint, kind text,
+		"row" integer, col integer, a1 text, old text, new text, style text)
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
+COMMENT ON FUNCTION sheet.log_edits(bigint) IS
+	'Every edit of the sheet ever made. Conditions on its columns are used while the log is read. Viewers; in the trash owners.';
+CREATE FUNCTION sheet.log_edits()
+	RETURNS TABLE (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint, origin bigint, kind text,
+		"row" integer, col integer, a1 text, old text, new text, style text)
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
+COMMENT ON FUNCTION sheet.log_edits() IS 'Every edit ever made, of every sheet in sheet.list; see the view sheet.log.';
 
 -- ---- tables and CSV ----
 

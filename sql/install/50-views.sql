@@ -24,14 +24,11 @@ COMMENT ON COLUMN sheet.cells.a1 IS 'the place in A1 notation';
 COMMENT ON COLUMN sheet.cells.content IS 'what was typed: a value, or a formula when it starts with =';
 COMMENT ON COLUMN sheet.cells.style IS 'JSON; null: none';
 
+-- log_edits() has only the sheets of sheet.list, those in the trash for owners.
 CREATE VIEW sheet.log WITH (security_barrier) AS
-	SELECT b.sheet_id, e.seq, b.lid, e.edit_at AS at, e.uid, a.name AS username, b.origin, e.kind, e."row", e.col, e.a1,
+	SELECT e.sheet_id, e.seq, e.lid, e.at, e.uid, a.name AS username, e.origin, e.kind, e."row", e.col, e.a1,
 		e.old, e.new, e.style
-	FROM sheet.list l
-		JOIN sheet.log_batch b ON b.sheet_id = l.sheet_id
-		CROSS JOIN LATERAL sheet.log_unpack(b.first_seq, b.at, b.data) e
-		LEFT JOIN sheet.account a ON a.uid = e.uid
-	WHERE NOT l.trashed OR l.role = 'owner';
+	FROM sheet.log_edits() e LEFT JOIN sheet.account a ON a.uid = e.uid;
 COMMENT ON VIEW sheet.log IS 'Every edit ever made, of every sheet in sheet.list.';
 COMMENT ON COLUMN sheet.log.seq IS 'number of the edit in its sheet: from 1, without gaps';
 COMMENT ON COLUMN sheet.log.lid IS 'number of the log; log n ends with the commit of version n';

@@ -53,5 +53,3 @@ SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'sheet'::regnames
 SELECT c.oid::regclass FROM pg_class c WHERE relnamespace = 'sheet'::regnamespace AND relkind IN ('r', 'v') AND obj_description(oid, 'pg_class') IS NULL;
 DROP VIEW "api trees";
 SELECT sheet.purge(:id), sheet.purge(:csv), sheet.purge(:csv2);
--- bytes that are no text are not made into one
-SELECT sheet.log_unpack(1, now(), '\x010000010107000003e282ff');

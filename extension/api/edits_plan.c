@@ -1,0 +1,289 @@
+/*
+ * edits_plan.c - scans of edits in plans of queries.
+ *
+ * Where a query selects from sheet.log_edits(), the planner gets scans of the log in place of calls of the function.
+ * They take the conditions on the log's columns that are known before the scan begins: constants, parameters, and
+ * columns of other relations that the log is joined with. What a scan cannot use, the executor checks as always.
+ */
+#include "postgres.h"
+
+#include "edits_cond.h"
+#include "edits_plan.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "access/stratnum.h"
+#include "access/sysattr.h"
+#include "nodes/nodeFuncs.h"
+
+static set_rel_pathlist_hook_type plan_next_hook = NULL;
+
+/* ---- from path to plan ---- */
+
+/* Takes the conditions out that the scan checks by itself. */
+static List *
+plan_take_conds(PlannerInfo *root, Index rti, List *clauses, List **values, List **conds)
+{
+	List *rest = NIL;
+	ListCell *cell;
+
+	foreach (cell, clauses)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+		EditsCond cond;
+
+		if (rinfo->pseudoconstant)
+			continue;
+		if (edits_cond_match(root, rti, rinfo->clause, &cond))
+		{
+			*values = lappend(*values, cond.value);
+			*conds = lappend_int(lappend_int(*conds, cond.column), cond.strategy);
+			if (cond.exact)
+				continue;
+		}
+		rest = lappend(rest, rinfo->clause);
+	}
+	return rest;
+}
+
+/* The columns that the scan has to form: those of the target list first, so that no projection is needed. */
+static List *
+plan_columns(Index rti, List *tlist, List *quals)
+{
+	int flags = PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS;
+	List *vars = list_concat(pull_var_clause((Node *) tlist, flags), pull_var_clause((Node *) quals, flags));
+	List *columns = NIL;
+	ListCell *cell;
+
+	foreach (cell, vars)
+	{
+		Var *var = lfirst(cell);
+
+		if (var->varno == rti && tlist_member((Expr *) var, columns) == NULL)
+			columns =
+				lappend(columns, makeTargetEntry((Expr *) copyObject(var), list_length(columns) + 1, NULL, false));
+	}
+	return columns;
+}
+
+static Plan *
+plan_create(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	FuncExpr *call = edits_size_call(planner_rt_fetch(rel->relid, root));
+	List *conds = NIL;
+
+	scan->custom_exprs = list_copy(call->args);
+	scan->scan.plan.qual = plan_take_conds(root, rel->relid, clauses, &scan->custom_exprs, &conds);
+	scan->scan.plan.targetlist = tlist;
+	scan->custom_scan_tlist = plan_columns(rel->relid, tlist, scan->scan.plan.qual);
+	scan->flags = path->flags;
+	scan->custom_private = list_concat(list_copy(path->custom_private), conds);
+	scan->methods = &edits_scan_methods;
+	record_plan_function_dependency(root, call->funcid);
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods plan_path_methods = {.CustomName = "SheetLog", .PlanCustomPath = plan_create};
+
+/* ---- paths ---- */
+
+static void
+plan_set_cost(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, const EditsSize *size, List *clauses)
+{
+	QualCost qual;
+	Cost per_row;
+
+	cost_qual_eval(&qual, clauses, root);
+	per_row = cpu_tuple_cost + qual.per_tuple + path->path.pathtarget->cost.per_tuple;
+	path->path.startup_cost = random_page_cost + qual.startup + path->path.pathtarget->cost.startup;
+	path->path.total_cost = path->path.startup_cost + size->scanned * cpu_operator_cost / 2 + path->path.rows * per_row;
+}
+
+static void
+plan_add_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, ParamPathInfo *param, const EditsSize *size,
+			  bool backward, List *pathkeys)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.param_info = param;
+	path->path.rows = param != NULL ? Min(param->ppi_rows, size->rows) : size->rows;
+	path->path.pathkeys = pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_private = list_make2_int(call->args == NIL, backward);
+	path->methods = &plan_path_methods;
+	plan_set_cost(root, rel, path, size, param != NULL ? param->ppi_clauses : NIL);
+	add_path(rel, &path->path);
+}
+
+/* Both directions, when the query asks for the backward one. */
+static void
+plan_add_paths(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Relids outer, const EditsSize *size,
+			   const EditsOrder *order)
+{
+	ParamPathInfo *param = get_baserel_parampathinfo(root, rel, outer);
+	bool listed = call->args == NIL;
+	EditsOrder forward = {.column = order->column, .with_sheet = order->with_sheet};
+
+	plan_add_path(root, rel, call, param, size, false, edits_order_pathkeys(root, rel->relid, &forward, listed));
+	if (order->backward)
+		plan_add_path(root, rel, call, param, size, true, edits_order_pathkeys(root, rel->relid, order, listed));
+}
+
+/* ---- joins: conditions with columns of other relations ---- */
+
+static bool
+plan_is_ordered_column(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+{
+	Var *var = (Var *) em->em_expr;
+
+	return IsA(var, Var) && var->varno == rel->relid && var->varattno == *(int *) arg;
+}
+
+/* The sets of relations whose columns make the scan shorter. */
+static List *
+plan_add_outer(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, List *outers)
+{
+	Relids outer;
+	EditsCond cond;
+	ListCell *cell;
+
+	if (!join_clause_is_movable_to(rinfo, rel) || !edits_cond_match(root, rel->relid, rinfo->clause, &cond))
+		return outers;
+	outer = bms_difference(bms_union(rinfo->clause_relids, rel->lateral_relids), rel->relids);
+	foreach (cell, outers)
+		if (bms_equal(lfirst(cell), outer))
+			return outers;
+	return lappend(outers, outer);
+}
+
+static List *
+plan_find_outers(PlannerInfo *root, RelOptInfo *rel)
+{
+	List *outers = NIL;
+	ListCell *cell;
+
+	foreach (cell, rel->joininfo)
+		outers = plan_add_outer(root, rel, lfirst(cell), outers);
+	for (int column = EDITS_SHEET_ID; rel->has_eclass_joins && column <= EDITS_A1; column++)
+	{
+		List *clauses = generate_implied_equalities_for_column(root, rel, plan_is_ordered_column, &column,
+															   rel->lateral_referencers);
+
+		foreach (cell, clauses)
+			outers = plan_add_outer(root, rel, lfirst(cell), outers);
+	}
+	return outers;
+}
+
+/* What remains to be looked at when the outer relation's columns are known. */
+static EditsSize
+plan_outer_size(PlannerInfo *root, RelOptInfo *rel, Relids outer, const EditsSize *size)
+{
+	ParamPathInfo *param = get_baserel_parampathinfo(root, rel, outer);
+	EditsSize inner = *size;
+	ListCell *cell;
+
+	foreach (cell, param->ppi_clauses)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+		EditsCond cond;
+
+		if (!edits_cond_match(root, rel->relid, rinfo->clause, &cond))
+			continue;
+		if (cond.column == EDITS_SEQ && cond.strategy == BTEqualStrategyNumber)
+			inner.scanned = inner.rows = 1;
+		else if (cond.column <= EDITS_AT)
+			inner.scanned *= clause_selectivity(root, (Node *) rinfo, rel->relid, JOIN_INNER, NULL);
+	}
+	inner.scanned = clamp_row_est(inner.scanned);
+	param->ppi_rows = Min(param->ppi_rows, inner.rows);
+	return inner;
+}
+
+/* ---- the hook ---- */
+
+/* The sheet, when it is one: the function's argument, or what its column must be equal to. */
+static Expr *
+plan_find_sheet(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call)
+{
+	ListCell *cell;
+
+	if (call->args != NIL)
+		return linitial(call->args);
+	foreach (cell, rel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+		EditsCond cond;
+
+		if (edits_cond_match(root, rel->relid, rinfo->clause, &cond) && cond.column == EDITS_SHEET_ID &&
+			cond.strategy == BTEqualStrategyNumber)
+			return cond.value;
+	}
+	return NULL;
+}
+
+/* Rows as a whole are left to the function. */
+static bool
+plan_needs_rows(RelOptInfo *rel)
+{
+	Bitmapset *columns = NULL;
+	ListCell *cell;
+
+	foreach (cell, rel->baserestrictinfo)
+		pull_varattnos((Node *) lfirst_node(RestrictInfo, cell)->clause, rel->relid, &columns);
+	return !bms_is_empty(rel->attr_needed[-rel->min_attr]) ||
+		   bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+static void
+plan_replace_paths(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call)
+{
+	EditsOrder order = edits_order_wanted(root, rel->relid);
+	EditsSize size = edits_size_scan(root, rel, plan_find_sheet(root, rel, call));
+	List *outers = plan_find_outers(root, rel);
+	ListCell *cell;
+
+	if (order.inherited)
+		edits_order_keep(root, &order, edits_order_pathkeys(root, rel->relid, &order, call->args == NIL));
+	rel->rows = size.rows;
+	rel->pathlist = NIL;
+	plan_add_paths(root, rel, call, rel->lateral_relids, &size, &order);
+	foreach (cell, outers)
+	{
+		EditsSize inner = plan_outer_size(root, rel, lfirst(cell), &size);
+
+		plan_add_paths(root, rel, call, lfirst(cell), &inner, &order);
+	}
+}
+
+static void
+plan_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	FuncExpr *call;
+
+	if (plan_next_hook != NULL)
+		plan_next_hook(root, rel, rti, rte);
+	if (rel->reloptkind != RELOPT_BASEREL || rte->rtekind != RTE_FUNCTION || rte->funcordinality || IS_DUMMY_REL(rel))
+		return;
+	call = edits_size_call(rte);
+	if (call != NULL && !plan_needs_rows(rel))
+		plan_replace_paths(root, rel, call);
+}
+
+void
+edits_plan_init(void)
+{
+	RegisterCustomScanMethods(&edits_scan_methods);
+	plan_next_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = plan_hook;
+}

@@ -1,0 +1,51 @@
+/*
+ * edits_plan.h - scans of edits in plans of queries.
+ */
+#ifndef EDITS_PLAN_H
+#define EDITS_PLAN_H
+
+#include "postgres.h"
+#include "edits_read.h"
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+/* From _PG_init. */
+extern void edits_plan_init(void);
+
+/* ---- edits_order.c ---- */
+typedef struct EditsOrder
+{
+	EditsColumn column; /* EDITS_SEQ or EDITS_AT */
+	bool with_sheet;	/* of equal rank, the sheet comes first */
+	bool backward;
+	bool inherited; /* it is the query around ours that asks */
+} EditsOrder;
+/* The order that the query asks of relation rti; without one, seq from the first on. */
+extern EditsOrder edits_order_wanted(PlannerInfo *root, Index rti);
+extern List *edits_order_pathkeys(PlannerInfo *root, Index rti, const EditsOrder *order, bool listed);
+/* Joins keep an order only if their query wants it: makes it want the one that the query around it wants. */
+extern void edits_order_keep(PlannerInfo *root, const EditsOrder *order, List *pathkeys);
+
+/* ---- edits_size.c ---- */
+typedef struct EditsSize
+{
+	double scanned; /* edits that are looked at */
+	double rows;
+} EditsSize;
+extern double edits_size_sheet(Node *sheet); /* sheet: an expression */
+extern double edits_size_listed(void);
+extern EditsSize edits_size_scan(PlannerInfo *root, RelOptInfo *rel, Expr *sheet);
+/* The call of sheet.log_edits, when the relation is one. */
+extern FuncExpr *edits_size_call(RangeTblEntry *rte);
+
+/* ---- edits_scan.c ---- */
+extern const CustomScanMethods edits_scan_methods;
+/* A scan's private list: these, then column and strategy of each condition. */
+enum
+{
+	EDITS_PRIVATE_LISTED,
+	EDITS_PRIVATE_BACKWARD,
+	EDITS_PRIVATE_CONDS
+};
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * edits_read.h - edits of the log, as rows: which ones, in which order; see edits_read.c.
+ */
+#ifndef EDITS_READ_H
+#define EDITS_READ_H
+
+#include "postgres.h"
+#include "edit_codec.h"
+#include "replay.h"
+#include "utils/snapshot.h"
+
+/* The columns of sheet.log_edits, in their order. */
+typedef enum EditsColumn
+{
+	EDITS_SHEET_ID = 1,
+	EDITS_SEQ,
+	EDITS_LID,
+	EDITS_AT,
+	EDITS_UID,
+	EDITS_ORIGIN,
+	EDITS_KIND, /* in ranges: the number of the kind */
+	EDITS_ROW,
+	EDITS_COL,
+	EDITS_RANGES, /* the columns before this one can be looked for by range */
+	EDITS_A1 = EDITS_RANGES,
+	EDITS_OLD,
+	EDITS_NEW,
+	EDITS_STYLE,
+	EDITS_COLUMNS = EDITS_STYLE
+} EditsColumn;
+
+typedef struct EditsRange
+{
+	int64 low, high; /* inclusive */
+} EditsRange;
+
+typedef struct EditsQuery
+{
+	bool listed;	/* of all sheets in sheet.list, whose ids are in the range; else of one, which must be permitted */
+	int64 sheet_id; /* that one */
+	EditsRange range[EDITS_RANGES]; /* indexed by column */
+	bool contents;					/* more is wanted of an edit than its sheet, log, origin, seq and time */
+	bool backward;					/* from the last edit of the last sheet to the first of the first */
+	Snapshot snapshot;
+} EditsQuery;
+
+/* What a scan has cost, over all its queries. */
+typedef struct EditsCounters
+{
+	int64 batches_read;	   /* whose edits were returned or looked at */
+	int64 batches_skipped; /* of which only seq, log, time and origin were looked at */
+	int64 edits_skipped;   /* in batches that were read */
+} EditsCounters;
+
+typedef struct EditsReader EditsReader;
+
+extern void edits_query_init(EditsQuery *query);
+extern void edits_range_limit(EditsRange *range, int strategy, int64 value);
+extern void edits_range_clear(EditsRange *range);
+
+/* Checks that the caller may read the sheet, or finds out which are listed. Lives in the current memory context. */
+extern EditsReader *edits_begin(const EditsQuery *query, EditsCounters *counters);
+extern bool edits_next(EditsReader *reader);
+/* A column of the current edit, in the current memory context. */
+extern Datum edits_value(EditsReader *reader, EditsColumn column, bool *isnull);
+extern void edits_end(EditsReader *reader);
+
+/* The number of a kind's name, 0 when it is none. */
+extern int64 edits_kind_number(const char *name, size_t len);
+
+#endif

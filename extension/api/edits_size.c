@@ -1,0 +1,162 @@
+/*
+ * edits_size.c - how many edits a scan will look at and return, for the planner.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "edits_cond.h"
+#include "edits_plan.h"
+#include "fmgr.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "permission.h"
+#include "storage.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(sheet_log_edits_support);
+
+#define SIZE_UNKNOWN_SHEET 1000.0 /* edits of a sheet of which nothing is known */
+#define SIZE_EDIT_BYTES	   64	  /* that an edit takes, about */
+#define SIZE_UNKNOWN_RANGE 0.3333
+
+FuncExpr *
+edits_size_call(RangeTblEntry *rte)
+{
+	RangeTblFunction *function;
+	FuncExpr *call;
+	HeapTuple tuple;
+	bool ours = false;
+
+	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1)
+		return NULL;
+	function = linitial(rte->functions);
+	call = (FuncExpr *) function->funcexpr;
+	if (!IsA(call, FuncExpr))
+		return NULL;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
+	if (HeapTupleIsValid(tuple))
+	{
+		bool isnull;
+		Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+
+		ours = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId && !isnull &&
+			   strcmp(TextDatumGetCString(source), "sheet_log_edits") == 0;
+		ReleaseSysCache(tuple);
+	}
+	return ours ? call : NULL;
+}
+
+/* Only to whom the sheet is listed, since everybody can see estimates. */
+double
+edits_size_sheet(Node *sheet)
+{
+	Const *known = (Const *) sheet;
+	ReplayLast last = {0};
+	int count;
+
+	if (!IsA(known, Const) || known->constisnull || !ActiveSnapshotSet())
+		return SIZE_UNKNOWN_SHEET;
+	pfree(permission_listed(DatumGetInt64(known->constvalue), DatumGetInt64(known->constvalue), &count));
+	if (count == 0)
+		return SIZE_UNKNOWN_SHEET;
+	replay_last(DatumGetInt64(known->constvalue), GetActiveSnapshot(), &last);
+	return Max(last.last_seq, 1);
+}
+
+double
+edits_size_listed(void)
+{
+	Relation rel = storage_open(STORAGE_LOG_BATCH, AccessShareLock);
+	int64 bytes = DatumGetInt64(DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(RelationGetRelid(rel))));
+
+	table_close(rel, NoLock);
+	return Max(bytes / SIZE_EDIT_BYTES, SIZE_UNKNOWN_SHEET);
+}
+
+/* The part of all seqs that is in the range; values that become known later leave a third. */
+static double
+size_seq_fraction(const EditsQuery *query, double last_seq, bool unknown)
+{
+	const EditsRange *range = &query->range[EDITS_SEQ];
+	double low = Max(range->low, 1), high = Min(range->high, last_seq);
+	double fraction = range->low > range->high ? 0 : (high - low + 1) / last_seq;
+
+	return Min(Max(fraction, 1 / last_seq), 1) * (unknown ? SIZE_UNKNOWN_RANGE : 1);
+}
+
+typedef struct SizeSums
+{
+	EditsQuery query; /* with the seqs that are known */
+	bool unknown_seq;
+	double scanned;	 /* part of the edits, by log and time */
+	double returned; /* part of what is scanned */
+} SizeSums;
+
+static void
+size_add_clause(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, bool one_sheet, SizeSums *sums)
+{
+	EditsCond cond = {0};
+	bool usable = edits_cond_match(root, rel->relid, rinfo->clause, &cond);
+	Node *value = usable ? estimate_expression_value(root, (Node *) cond.value) : NULL;
+	bool known = usable && IsA(value, Const);
+	double selectivity;
+
+	if (cond.column == EDITS_SHEET_ID && usable && one_sheet)
+		return;
+	if (cond.column == EDITS_SEQ && known)
+		edits_cond_apply(&sums->query, cond.column, cond.strategy, exprType(value), ((Const *) value)->constvalue,
+						 ((Const *) value)->constisnull);
+	else if (cond.column == EDITS_SEQ && usable)
+		sums->unknown_seq = true;
+	else
+	{
+		selectivity = clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, NULL);
+		if (usable && (cond.column == EDITS_LID || cond.column == EDITS_AT || cond.column == EDITS_SHEET_ID))
+			sums->scanned *= selectivity;
+		else
+			sums->returned *= selectivity;
+	}
+}
+
+/* rel->tuples becomes what the sheet holds, when it is one. */
+EditsSize
+edits_size_scan(PlannerInfo *root, RelOptInfo *rel, Expr *sheet)
+{
+	SizeSums sums = {.scanned = 1, .returned = 1};
+	EditsSize size;
+	ListCell *cell;
+
+	if (sheet != NULL)
+		rel->tuples = edits_size_sheet(estimate_expression_value(root, (Node *) sheet));
+	edits_query_init(&sums.query);
+	foreach (cell, rel->baserestrictinfo)
+		size_add_clause(root, rel, lfirst(cell), sheet != NULL, &sums);
+	sums.scanned *= size_seq_fraction(&sums.query, Max(rel->tuples, 1), sums.unknown_seq);
+	size.scanned = clamp_row_est(rel->tuples * sums.scanned);
+	size.rows = clamp_row_est(size.scanned * sums.returned);
+	return size;
+}
+
+/* The planner asks how many rows sheet.log_edits returns. Calling this function loads the library, and so its hooks. */
+Datum
+sheet_log_edits_support(PG_FUNCTION_ARGS)
+{
+	SupportRequestRows *request = (SupportRequestRows *) PG_GETARG_POINTER(0);
+	FuncExpr *call;
+
+	if (!IsA(request, SupportRequestRows) || !IsA(request->node, FuncExpr))
+		PG_RETURN_POINTER(NULL);
+	call = (FuncExpr *) request->node;
+	if (call->args == NIL)
+		request->rows = edits_size_listed();
+	else
+		request->rows = edits_size_sheet(estimate_expression_value(request->root, linitial(call->args)));
+	PG_RETURN_POINTER(request);
+}
