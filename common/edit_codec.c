@@ -27,6 +27,13 @@ codec_get_number(EditReader *reader, uint64_t *value)
 	const uint8_t *pos = reader->pos;
 	uint64_t result = 0;
 
+	/* Nearly all numbers are small. */
+	if (pos != reader->end && *pos < 0x80)
+	{
+		*value = *pos;
+		reader->pos = pos + 1;
+		return EDIT_OK;
+	}
 	for (int shift = 0; shift < 64; shift += 7)
 	{
 		uint8_t byte;

@@ -20,6 +20,13 @@
 #define compat_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
 #endif
 
+/* May the role execute the function? */
+#if PG_VERSION_NUM >= 160000
+#define compat_function_aclcheck(function, role) object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
+#else
+#define compat_function_aclcheck(function, role) pg_proc_aclcheck(function, role, ACL_EXECUTE)
+#endif
+
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatUpdateIndexes;
 #define compat_must_update_indexes(update) ((update) != TU_None)

@@ -123,8 +123,8 @@ edits_cond_match(PlannerInfo *root, Index rti, Expr *clause, EditsCond *cond)
 
 /* ---- applying ---- */
 
-static int64
-cond_int64(Oid type, Datum value)
+int64
+edits_cond_int64(Oid type, Datum value)
 {
 	switch (type)
 	{
@@ -188,8 +188,8 @@ cond_apply_array(EditsRange *range, ArrayType *array)
 	for (int i = 0; i < count; i++)
 		if (!nulls[i])
 		{
-			all.low = Min(all.low, cond_int64(type, values[i]));
-			all.high = Max(all.high, cond_int64(type, values[i]));
+			all.low = Min(all.low, edits_cond_int64(type, values[i]));
+			all.high = Max(all.high, edits_cond_int64(type, values[i]));
 		}
 	range->low = Max(range->low, all.low);
 	range->high = Min(range->high, all.high);
@@ -205,7 +205,7 @@ edits_cond_apply(EditsQuery *query, EditsColumn column, int strategy, Oid type, 
 	else if (type == TEXTOID)
 		cond_apply_text(query, column, DatumGetTextPP(value));
 	else
-		edits_range_limit(&query->range[column], strategy, cond_int64(type, value));
+		edits_range_limit(&query->range[column], strategy, edits_cond_int64(type, value));
 }
 
 /* ---- showing ---- */

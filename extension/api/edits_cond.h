@@ -22,6 +22,8 @@ typedef struct EditsCond
 extern bool edits_cond_match(PlannerInfo *root, Index rti, Expr *clause, EditsCond *cond);
 /* Makes the query's ranges as narrow as the condition with this value says. */
 extern void edits_cond_apply(EditsQuery *query, EditsColumn column, int strategy, Oid type, Datum value, bool isnull);
+/* Of the integer types, and times. */
+extern int64 edits_cond_int64(Oid type, Datum value);
 /* For EXPLAIN. */
 extern const char *edits_cond_label(EditsColumn column);
 extern const char *edits_cond_operator(int strategy);

@@ -52,16 +52,13 @@ plan_take_conds(PlannerInfo *root, Index rti, List *clauses, List **values, List
 	return rest;
 }
 
-/* The columns that the scan has to form: those of the target list first, so that no projection is needed. */
 static List *
-plan_columns(Index rti, List *tlist, List *quals)
+plan_add_columns(List *columns, Index rti, List *exprs)
 {
-	int flags = PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS;
-	List *vars = list_concat(pull_var_clause((Node *) tlist, flags), pull_var_clause((Node *) quals, flags));
-	List *columns = NIL;
 	ListCell *cell;
 
-	foreach (cell, vars)
+	foreach (cell, pull_var_clause((Node *) exprs,
+								   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS))
 	{
 		Var *var = lfirst(cell);
 
@@ -70,6 +67,19 @@ plan_columns(Index rti, List *tlist, List *quals)
 				lappend(columns, makeTargetEntry((Expr *) copyObject(var), list_length(columns) + 1, NULL, false));
 	}
 	return columns;
+}
+
+/*
+ * The columns that the scan has to form: those of the target list first, so that it mostly needs no projection; the
+ * planner may yet put another target list in its place, with any columns of the relation's.
+ */
+static List *
+plan_columns(RelOptInfo *rel, List *tlist, List *quals)
+{
+	List *columns = plan_add_columns(NIL, rel->relid, tlist);
+
+	columns = plan_add_columns(columns, rel->relid, rel->reltarget->exprs);
+	return plan_add_columns(columns, rel->relid, quals);
 }
 
 static Plan *
@@ -82,7 +92,7 @@ plan_create(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, L
 	scan->custom_exprs = list_copy(call->args);
 	scan->scan.plan.qual = plan_take_conds(root, rel->relid, clauses, &scan->custom_exprs, &conds);
 	scan->scan.plan.targetlist = tlist;
-	scan->custom_scan_tlist = plan_columns(rel->relid, tlist, scan->scan.plan.qual);
+	scan->custom_scan_tlist = plan_columns(rel, tlist, scan->scan.plan.qual);
 	scan->flags = path->flags;
 	scan->custom_private = list_concat(list_copy(path->custom_private), conds);
 	scan->methods = &edits_scan_methods;
@@ -119,7 +129,7 @@ plan_add_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, ParamPathInfo 
 	path->path.rows = param != NULL ? Min(param->ppi_rows, size->rows) : size->rows;
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_private = list_make2_int(call->args == NIL, backward);
+	path->custom_private = list_make3_int((int) call->funcid, call->args == NIL, backward);
 	path->methods = &plan_path_methods;
 	plan_set_cost(root, rel, path, size, param != NULL ? param->ppi_clauses : NIL);
 	add_path(rel, &path->path);

@@ -43,6 +43,7 @@ extern const CustomScanMethods edits_scan_methods;
 /* A scan's private list: these, then column and strategy of each condition. */
 enum
 {
+	EDITS_PRIVATE_FUNCTION,
 	EDITS_PRIVATE_LISTED,
 	EDITS_PRIVATE_BACKWARD,
 	EDITS_PRIVATE_CONDS

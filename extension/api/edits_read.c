@@ -36,7 +36,10 @@ struct EditsReader
 	Edit edit;
 	struct EditsFound *found; /* going backward: the batch's edits that match, oldest first */
 	uint32 nfound, room;
+
 	text *kinds[EDIT_ROLLBACK + 1];
+	char *row; /* room for the texts of one row */
+	Size row_room, row_used;
 };
 
 typedef struct EditsFound
@@ -380,11 +383,38 @@ edits_next(EditsReader *reader)
 
 /* ---- columns ---- */
 
+/* The texts of a row lie in one piece of memory that the next row uses again. */
+void
+edits_begin_row(EditsReader *reader)
+{
+	const Edit *edit = &reader->edit;
+	Size most = (Size) edit->content.len + edit->old.len + edit->style.len + A1_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
+
+	reader->row_used = 0;
+	if (!reader->query.contents || reader->row_room >= most)
+		return;
+	if (reader->row != NULL)
+		pfree(reader->row);
+	reader->row_room = Max(most, 1024);
+	reader->row = MemoryContextAllocHuge(reader->context, reader->row_room);
+}
+
 static Datum
-edits_text(EditText text, bool *isnull)
+edits_bytes(EditsReader *reader, const char *data, Size len)
+{
+	text *value = (text *) (reader->row + reader->row_used);
+
+	SET_VARSIZE(value, VARHDRSZ + len);
+	memcpy(VARDATA(value), data, len);
+	reader->row_used += MAXALIGN(VARHDRSZ + len);
+	return PointerGetDatum(value);
+}
+
+static Datum
+edits_text(EditsReader *reader, EditText text, bool *isnull)
 {
 	*isnull = text.data == NULL;
-	return *isnull ? (Datum) 0 : PointerGetDatum(cstring_to_text_with_len(text.data, (int) text.len));
+	return *isnull ? (Datum) 0 : edits_bytes(reader, text.data, text.len);
 }
 
 static Datum
@@ -403,15 +433,16 @@ edits_kind_text(EditsReader *reader)
 }
 
 static Datum
-edits_a1(const Edit *edit, bool *isnull)
+edits_a1(EditsReader *reader, bool *isnull)
 {
+	const Edit *edit = &reader->edit;
 	char a1[A1_MAX];
 
 	*isnull = edit->kind != EDIT_SET && edit->kind != EDIT_STYLE;
 	if (*isnull)
 		return (Datum) 0;
 	a1_format_cell(a1, edit->row, edit->col);
-	return CStringGetTextDatum(a1);
+	return edits_bytes(reader, a1, strlen(a1));
 }
 
 Datum
@@ -442,12 +473,12 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 		case EDITS_COL:
 			return Int32GetDatum(place ? (int32) edit->col : -1);
 		case EDITS_A1:
-			return edits_a1(edit, isnull);
+			return edits_a1(reader, isnull);
 		case EDITS_OLD:
-			return edits_text(edit->old, isnull);
+			return edits_text(reader, edit->old, isnull);
 		case EDITS_NEW:
-			return edits_text(edit->content, isnull);
+			return edits_text(reader, edit->content, isnull);
 		default:
-			return edits_text(edit->style, isnull);
+			return edits_text(reader, edit->style, isnull);
 	}
 }

@@ -61,7 +61,8 @@ extern void edits_range_clear(EditsRange *range);
 /* Checks that the caller may read the sheet, or finds out which are listed. Lives in the current memory context. */
 extern EditsReader *edits_begin(const EditsQuery *query, EditsCounters *counters);
 extern bool edits_next(EditsReader *reader);
-/* A column of the current edit, in the current memory context. */
+/* The columns of the current edit, each at most once; they are valid until the next edits_begin_row(). */
+extern void edits_begin_row(EditsReader *reader);
 extern Datum edits_value(EditsReader *reader, EditsColumn column, bool *isnull);
 extern void edits_end(EditsReader *reader);
 

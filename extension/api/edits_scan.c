@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
 typedef struct ScanCond
@@ -22,6 +23,12 @@ typedef struct ScanCond
 	ExprState *value;
 } ScanCond;
 
+typedef struct ScanColumn
+{
+	int place; /* in the slot */
+	EditsColumn column;
+} ScanColumn;
+
 typedef struct EditsScanState
 {
 	CustomScanState css;
@@ -29,7 +36,9 @@ typedef struct EditsScanState
 	ExprState *sheet; /* NULL: all that are listed */
 	ScanCond *conds;
 	int nconds;
-	EditsColumn *columns; /* of the scan's rows */
+	TupleTableSlot *slot; /* for rows: the result's, when they need no more work, else that of the scan */
+	bool direct;		  /* it is the result's */
+	ScanColumn *columns;
 	int ncolumns;
 	EditsReader *reader; /* NULL: it has not begun */
 	EditsCounters counters;
@@ -59,19 +68,89 @@ scan_begin_conds(EditsScanState *state, CustomScan *plan)
 	}
 }
 
+/* Nothing is left to do with the scan's rows: they consist of columns, each of them once, and constants. */
+static bool
+scan_is_direct(CustomScan *plan)
+{
+	Bitmapset *seen = NULL;
+	ListCell *cell;
+
+	foreach (cell, plan->scan.plan.targetlist)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		if (!IsA(var, Const) && (!IsA(var, Var) || bms_is_member(var->varattno, seen)))
+			return false;
+		if (IsA(var, Var))
+			seen = bms_add_member(seen, var->varattno);
+	}
+	return plan->scan.plan.qual == NIL;
+}
+
+static EditsColumn
+scan_column(CustomScan *plan, Var *var)
+{
+	TargetEntry *entry = list_nth_node(TargetEntry, plan->custom_scan_tlist, var->varattno - 1);
+
+	return castNode(Var, entry->expr)->varattno;
+}
+
+static void
+scan_add_column(EditsScanState *state, int place, EditsColumn column)
+{
+	state->columns[state->ncolumns++] = (ScanColumn){place, column};
+	state->query.contents |= column == EDITS_UID || column == EDITS_KIND || column >= EDITS_ROW;
+}
+
+/* Columns of the result, which the scan forms itself; its constants are the same in all rows. */
+static void
+scan_begin_direct(EditsScanState *state, CustomScan *plan)
+{
+	ListCell *cell;
+
+	state->slot = state->css.ss.ps.ps_ResultTupleSlot;
+	foreach (cell, plan->scan.plan.targetlist)
+	{
+		Expr *expr = lfirst_node(TargetEntry, cell)->expr;
+		int place = foreach_current_index(cell);
+
+		if (IsA(expr, Var))
+			scan_add_column(state, place, scan_column(plan, (Var *) expr));
+		else
+		{
+			state->slot->tts_values[place] = ((Const *) expr)->constvalue;
+			state->slot->tts_isnull[place] = ((Const *) expr)->constisnull;
+		}
+	}
+}
+
 static void
 scan_begin_columns(EditsScanState *state, CustomScan *plan)
 {
 	ListCell *cell;
 
-	state->columns = palloc(sizeof(EditsColumn) * Max(list_length(plan->custom_scan_tlist), 1));
-	foreach (cell, plan->custom_scan_tlist)
+	state->columns = palloc(sizeof(ScanColumn) *
+							(list_length(plan->custom_scan_tlist) + list_length(plan->scan.plan.targetlist) + 1));
+	state->direct = scan_is_direct(plan);
+	if (state->direct)
 	{
-		EditsColumn column = ((Var *) lfirst_node(TargetEntry, cell)->expr)->varattno;
-
-		state->columns[state->ncolumns++] = column;
-		state->query.contents |= column == EDITS_UID || column == EDITS_KIND || column >= EDITS_ROW;
+		scan_begin_direct(state, plan);
+		return;
 	}
+	state->slot = state->css.ss.ss_ScanTupleSlot;
+	foreach (cell, plan->custom_scan_tlist)
+		scan_add_column(state, foreach_current_index(cell),
+						castNode(Var, lfirst_node(TargetEntry, cell)->expr)->varattno);
+}
+
+/* As the executor checks it of functions that it calls. */
+static void
+scan_check_function(Oid function)
+{
+	AclResult result = compat_function_aclcheck(function, GetUserId());
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
 }
 
 static void
@@ -80,6 +159,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	EditsScanState *state = (EditsScanState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 
+	scan_check_function((Oid) list_nth_int(plan->custom_private, EDITS_PRIVATE_FUNCTION));
 	edits_query_init(&state->query);
 	state->query.listed = list_nth_int(plan->custom_private, EDITS_PRIVATE_LISTED);
 	state->query.backward = list_nth_int(plan->custom_private, EDITS_PRIVATE_BACKWARD);
@@ -140,18 +220,20 @@ static TupleTableSlot *
 scan_next(ScanState *node)
 {
 	EditsScanState *state = (EditsScanState *) node;
-	TupleTableSlot *slot = node->ss_ScanTupleSlot;
-	MemoryContext old;
+	TupleTableSlot *slot = state->slot;
 
 	ExecClearTuple(slot);
 	if (state->reader == NULL)
 		scan_open(state);
 	if (!edits_next(state->reader))
 		return slot;
-	old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
+	edits_begin_row(state->reader);
 	for (int i = 0; i < state->ncolumns; i++)
-		slot->tts_values[i] = edits_value(state->reader, state->columns[i], &slot->tts_isnull[i]);
-	MemoryContextSwitchTo(old);
+	{
+		const ScanColumn *column = &state->columns[i];
+
+		slot->tts_values[column->place] = edits_value(state->reader, column->column, &slot->tts_isnull[column->place]);
+	}
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -164,6 +246,8 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 static TupleTableSlot *
 scan_exec(CustomScanState *node)
 {
+	if (((EditsScanState *) node)->direct)
+		return scan_next(&node->ss);
 	return ExecScan(&node->ss, scan_next, scan_recheck);
 }
 

@@ -9,14 +9,15 @@
 #include "edits_cond.h"
 #include "edits_plan.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "permission.h"
 #include "storage.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -53,20 +54,28 @@ edits_size_call(RangeTblEntry *rte)
 	return ours ? call : NULL;
 }
 
-/* Only to whom the sheet is listed, since everybody can see estimates. */
+/* Everybody can see estimates: a sheet's size is only for those to whom it is listed. */
+static bool
+size_may_tell(int64 sheet_id)
+{
+	int count;
+
+	if (superuser())
+		return true;
+	pfree(permission_listed(sheet_id, sheet_id, &count));
+	return count > 0;
+}
+
 double
 edits_size_sheet(Node *sheet)
 {
 	Const *known = (Const *) sheet;
-	ReplayLast last = {0};
-	int count;
+	ReplayLast last;
 
-	if (!IsA(known, Const) || known->constisnull || !ActiveSnapshotSet())
+	if (!IsA(known, Const) || known->constisnull || !ActiveSnapshotSet() ||
+		!size_may_tell(edits_cond_int64(known->consttype, known->constvalue)))
 		return SIZE_UNKNOWN_SHEET;
-	pfree(permission_listed(DatumGetInt64(known->constvalue), DatumGetInt64(known->constvalue), &count));
-	if (count == 0)
-		return SIZE_UNKNOWN_SHEET;
-	replay_last(DatumGetInt64(known->constvalue), GetActiveSnapshot(), &last);
+	replay_last(edits_cond_int64(known->consttype, known->constvalue), GetActiveSnapshot(), &last);
 	return Max(last.last_seq, 1);
 }
 
@@ -74,10 +83,17 @@ double
 edits_size_listed(void)
 {
 	Relation rel = storage_open(STORAGE_LOG_BATCH, AccessShareLock);
-	int64 bytes = DatumGetInt64(DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(RelationGetRelid(rel))));
+	double blocks = RelationGetNumberOfBlocks(rel);
 
+	if (OidIsValid(rel->rd_rel->reltoastrelid))
+	{
+		Relation toast = table_open(rel->rd_rel->reltoastrelid, AccessShareLock);
+
+		blocks += RelationGetNumberOfBlocks(toast);
+		table_close(toast, NoLock);
+	}
 	table_close(rel, NoLock);
-	return Max(bytes / SIZE_EDIT_BYTES, SIZE_UNKNOWN_SHEET);
+	return Max(blocks * BLCKSZ / SIZE_EDIT_BYTES, SIZE_UNKNOWN_SHEET);
 }
 
 /* The part of all seqs that is in the range; values that become known later leave a third. */

@@ -16,6 +16,7 @@ log_put_edit(ReturnSetInfo *rsinfo, EditsReader *reader)
 	Datum values[EDITS_COLUMNS];
 	bool nulls[EDITS_COLUMNS];
 
+	edits_begin_row(reader);
 	for (int i = 0; i < EDITS_COLUMNS; i++)
 		values[i] = edits_value(reader, i + 1, &nulls[i]);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -28,7 +29,6 @@ sheet_log_edits(PG_FUNCTION_ARGS)
 	EditsQuery query;
 	EditsCounters counters = {0};
 	EditsReader *reader;
-	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet edit", ALLOCSET_DEFAULT_SIZES);
 
 	edits_query_init(&query);
 	query.listed = PG_NARGS() == 0;
@@ -39,14 +39,7 @@ sheet_log_edits(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	reader = edits_begin(&query, &counters);
 	while (edits_next(reader))
-	{
-		MemoryContext old = MemoryContextSwitchTo(row);
-
 		log_put_edit((ReturnSetInfo *) fcinfo->resultinfo, reader);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(row);
-	}
 	edits_end(reader);
-	MemoryContextDelete(row);
 	return (Datum) 0;
 }
