@@ -9,7 +9,7 @@ DECLARE
 	line text;
 BEGIN
 	FOR line IN EXECUTE format('EXPLAIN (%s) %s', options, query) LOOP
-		RETURN NEXT regexp_replace(line, '(Sheet: (?:= )?''?)' || id || '\M', '\1N');
+		RETURN NEXT regexp_replace(line, '((?:Sheet:|sheet_id =) (?:= )?''?)' || id || '\M', '\1N');
 	END LOOP;
 END $$;
 CREATE FUNCTION log_work(query text, id bigint) RETURNS SETOF text LANGUAGE sql AS $$
