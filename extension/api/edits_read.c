@@ -407,6 +407,7 @@ edits_bytes(EditsReader *reader, const char *data, Size len)
 	SET_VARSIZE(value, VARHDRSZ + len);
 	memcpy(VARDATA(value), data, len);
 	reader->row_used += MAXALIGN(VARHDRSZ + len);
+	Assert(reader->row_used <= reader->row_room);
 	return PointerGetDatum(value);
 }
 
