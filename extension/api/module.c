@@ -12,6 +12,7 @@
 #include "follow.h"
 #include "miscadmin.h"
 #include "sheetlog.h"
+#include "stoppoint.h"
 #include "storage.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -66,6 +67,7 @@ _PG_init(void)
 		module_next_shmem_startup = shmem_startup_hook;
 		shmem_startup_hook = module_shmem_startup;
 	}
+	stop_point_init();
 	sheetlog_init();
 	storage_init();
 	follow_init();

@@ -9,6 +9,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "append.h"
+#include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/memutils.h"
@@ -159,8 +160,11 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	ws->meta.cols = meta.cols;
 	ws->meta.last_seq = result->last_seq;
 	ws->meta.last_at = result->at + kept - 1;
+	STOP_POINT("append-store");
 	append_store(ws, call, result, data);
+	STOP_POINT("append-stage");
 	writer_stage(ws, change, staged, nstaged);
+	STOP_POINT("append-staged");
 	pfree(data);
 	CommandCounterIncrement();
 }

@@ -13,6 +13,7 @@
 #include "access/xact.h"
 #include "checkpoint.h"
 #include "sheetlog.h"
+#include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/builtins.h"
@@ -107,6 +108,7 @@ checkpoint_store_tiles(const CheckpointHead *head, const Grid *grid, TileSet *ti
 		storage_insert(STORAGE_CHECKPOINT_TILE, rel, values, nulls);
 		pfree(data);
 		count++;
+		STOP_POINT("checkpoint-tile");
 	}
 	table_close(rel, NoLock);
 	return count;
@@ -132,6 +134,7 @@ checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 	values[CHECKPOINT_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
 	values[CHECKPOINT_TILES - 1] = Int32GetDatum(count);
 	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) grid_digest(grid));
+	STOP_POINT("checkpoint-row");
 	storage_insert(STORAGE_CHECKPOINT, rel, values, nulls);
 	table_close(rel, NoLock);
 }

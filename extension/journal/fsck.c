@@ -29,6 +29,7 @@
 #include "miscadmin.h"
 #include "replay.h"
 #include "sheetlog.h"
+#include "stoppoint.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -85,6 +86,7 @@ fsck_write_head(Fsck *fsck, int64 lid)
 			   "SELECT $1, $2, coalesce(max(last_seq), 0) + 1, coalesce(max(at), clock_timestamp()) "
 			   "FROM sheet.log_batch WHERE sheet_id = $1 AND lid < $2",
 			   2, lid, 0, 0);
+	STOP_POINT("fsck-head");
 }
 
 /* Every log from 1 to the newest one that has edits needs a head. */
@@ -246,8 +248,10 @@ fsck_check_version(Fsck *fsck, const CheckpointHead *head, const Grid *grid, Til
 	{
 		PreventCommandIfReadOnly("sheet.fsck() with repair");
 		checkpoint_delete(head->sheet_id, head->cid);
+		STOP_POINT("fsck-deleted");
 		checkpoint_write(head, grid, tiles);
 		CommandCounterIncrement();
+		STOP_POINT("fsck-version");
 	}
 	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, fsck->repair,
 				psprintf("version " INT64_FORMAT, head->cid), words[diff]);
@@ -400,5 +404,6 @@ fsck_sheet(int64 sheet_id, bool full, bool repair, FsckReportFn report, void *ar
 	/* Heads of logs may have been written: what shared memory knows of the sheet's open log is old. */
 	if (repair && fsck.findings > 0)
 		journal_forget(sheet_id);
+	STOP_POINT("fsck-end");
 	return fsck.findings;
 }

@@ -15,6 +15,7 @@
 #include "journal.h"
 #include "replay.h"
 #include "sheetlog.h"
+#include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/builtins.h"
@@ -70,6 +71,7 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	ws->meta.log_first_seq = 1;
 	ws->meta.rows = ws->meta.cols = 0; /* 1 x 1 is a size that is logged, too */
 	version_open_log(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
+	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);
 }
 
@@ -139,11 +141,14 @@ version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
 	if (label != NULL)
 		record.content = (EditText){label, strlen(label)};
 	version_append_one(ws, &record, epoch, &result);
+	STOP_POINT("commit-record");
 
 	(void) writer_begin_change(ws, 0);
 	version_open_log(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
+	STOP_POINT("commit-head");
 	head = (CheckpointHead){ws->sheet_id, cid, ws->meta.last_seq, ws->meta.last_at, uid, record.content};
 	checkpoint_write(&head, grid, tiles);
+	STOP_POINT("commit-checkpoint");
 	ws->meta.lid = cid + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
 	tileset_free(tiles);
@@ -284,6 +289,7 @@ version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int6
 	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->cid, 0, (EditText){"", 0}, (EditText){NULL, 0});
 	rollback_compare(grid, version_present(ws), &list);
 	rollback_append(ws, &list, epoch);
+	STOP_POINT("rollback-edits");
 	return version_commit(ws, uid, psprintf("rollback to version " INT64_FORMAT, version->cid), epoch);
 }
 
@@ -327,6 +333,7 @@ purge_table(StorageTable table, int64 sheet_id, Snapshot snapshot)
 		simple_table_tuple_delete(rel, &scan.slot->tts_tid, snapshot);
 	storage_scan_end(&scan);
 	table_close(rel, NoLock);
+	STOP_POINT("purge-table");
 }
 
 void

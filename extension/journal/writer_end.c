@@ -10,6 +10,7 @@
 #include "access/xact.h"
 #include "follow.h"
 #include "pending.h"
+#include "stoppoint.h"
 #include "writer.h"
 
 /* ---- the end of the transaction: nothing below may fail ---- */
@@ -42,12 +43,14 @@ writer_publish(WriterSheet *ws)
 	CacheEntry *entry = ws->entry;
 	Grid *dropped = NULL;
 
+	STOP_POINT_NO_FAIL("publish");
 	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
 	if (entry->grid != NULL && (ws->forget || ws->drop_grid))
 		dropped = cache_detach_grid(entry);
 	if (entry->grid != NULL)
 	{
 		writer_apply_changes(ws, entry->grid);
+		STOP_POINT_NO_FAIL("publish-locked");
 		if (ws->release)
 		{
 			GridAllocator allocator = cache_allocator(entry);
@@ -63,6 +66,7 @@ writer_publish(WriterSheet *ws)
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
 	cache_free_detached(dropped);
+	STOP_POINT_NO_FAIL("publish-done");
 }
 
 /* What was reserved goes back; the entry names us no more. */
