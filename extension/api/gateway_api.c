@@ -1,6 +1,6 @@
 /*
  * gateway_api.c - the journal's SQL functions: apply, claim, read_cells, read_version, read_log, tail, commit,
- * rollback, versions. They read their arguments, check permission, and call journal.h.
+ * rollback, trim, versions. They read their arguments, check permission, and call journal.h.
  */
 #include "postgres.h"
 
@@ -15,6 +15,7 @@
 #include "replay.h"
 #include "storage.h"
 #include "timeconv.h"
+#include "trim.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -28,6 +29,7 @@ PG_FUNCTION_INFO_V1(sheet_read_log);
 PG_FUNCTION_INFO_V1(sheet_tail);
 PG_FUNCTION_INFO_V1(sheet_commit);
 PG_FUNCTION_INFO_V1(sheet_rollback);
+PG_FUNCTION_INFO_V1(sheet_trim);
 PG_FUNCTION_INFO_V1(sheet_versions);
 PG_FUNCTION_INFO_V1(sheet_reset_epochs);
 
@@ -161,6 +163,19 @@ sheet_rollback(PG_FUNCTION_ARGS)
 									 gateway_optional(fcinfo, 3, 0)));
 }
 
+/* trim(sheet_id, cid, as_uid) */
+Datum
+sheet_trim(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = gateway_sheet_id(fcinfo);
+	int64 as_uid = gateway_optional(fcinfo, 2, 0);
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
+	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
+	PG_RETURN_INT64(journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid)));
+}
+
 /* ---- cells as a stream of edits ---- */
 
 /* Cells are written into `body`; when a batch is full, or at the end, it gets its header and goes to `out`. */
@@ -276,17 +291,6 @@ sheet_read_cells(PG_FUNCTION_ARGS)
 	return gateway_row(fcinfo, values, nulls);
 }
 
-static TimestampTz
-gateway_version_time(int64 sheet_id, int64 cid)
-{
-	Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	ReplayVersion version = {0};
-
-	(void) replay_find_version(sheet_id, cid, snapshot, &version);
-	UnregisterSnapshot(snapshot);
-	return version.at;
-}
-
 /* read_version(sheet_id, cid) */
 Datum
 sheet_read_version(PG_FUNCTION_ARGS)
@@ -306,7 +310,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	while (grid_scan_next(&scan, &cell))
 		stream_cell(&collector, &cell);
 	values[0] = Int64GetDatum(collector.view.seq);
-	values[1] = TimestampTzGetDatum(gateway_version_time(sheet_id, cid));
+	values[1] = TimestampTzGetDatum(collector.view.at);
 	values[2] = Int32GetDatum((int32) collector.view.rows);
 	values[3] = Int32GetDatum((int32) collector.view.cols);
 	values[4] = PointerGetDatum(stream_finish(&collector.stream, collector.view.seq));
@@ -450,8 +454,7 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	if (!gateway_log_bounds(sheet_id, lid, snapshot, &first, &last))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("sheet " INT64_FORMAT " has no log " INT64_FORMAT, sheet_id, lid)));
+		trim_no_log(sheet_id, lid, snapshot);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows.names.snapshot = snapshot;
 	replay_edits(sheet_id, first - 1, last, snapshot, gateway_put_log_row, &rows);

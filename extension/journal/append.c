@@ -111,24 +111,41 @@ append_encode(const Edit *edits, uint32 nedits, int64 first_seq, int64 at)
 	return data;
 }
 
+/* A row of log_batch, but for its data. */
+typedef struct AppendRow
+{
+	int64 sheet_id;
+	int64 lid;
+	int64 first_seq, last_seq;
+	int64 at; /* Unix microseconds */
+	int64 epoch, origin, batch_no;
+} AppendRow;
+
 static void
-append_store(WriterSheet *ws, const AppendCall *call, const AppendResult *result, bytea *data)
+append_store(const AppendRow *row, bytea *data)
 {
 	Relation rel = storage_open(STORAGE_LOG_BATCH, RowExclusiveLock);
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
 
-	values[LOG_BATCH_SHEET_ID - 1] = Int64GetDatum(ws->sheet_id);
-	values[LOG_BATCH_FIRST_SEQ - 1] = Int64GetDatum(result->first_seq);
-	values[LOG_BATCH_LAST_SEQ - 1] = Int64GetDatum(result->last_seq);
-	values[LOG_BATCH_LID - 1] = Int64GetDatum(ws->meta.lid);
-	values[LOG_BATCH_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(result->at));
-	values[LOG_BATCH_EPOCH - 1] = Int64GetDatum(call->epoch);
-	values[LOG_BATCH_ORIGIN - 1] = Int64GetDatum(call->origin);
-	values[LOG_BATCH_BATCH_NO - 1] = Int64GetDatum(call->batch_no);
+	values[LOG_BATCH_SHEET_ID - 1] = Int64GetDatum(row->sheet_id);
+	values[LOG_BATCH_FIRST_SEQ - 1] = Int64GetDatum(row->first_seq);
+	values[LOG_BATCH_LAST_SEQ - 1] = Int64GetDatum(row->last_seq);
+	values[LOG_BATCH_LID - 1] = Int64GetDatum(row->lid);
+	values[LOG_BATCH_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(row->at));
+	values[LOG_BATCH_EPOCH - 1] = Int64GetDatum(row->epoch);
+	values[LOG_BATCH_ORIGIN - 1] = Int64GetDatum(row->origin);
+	values[LOG_BATCH_BATCH_NO - 1] = Int64GetDatum(row->batch_no);
 	values[LOG_BATCH_DATA - 1] = PointerGetDatum(data);
 	storage_insert(STORAGE_LOG_BATCH, rel, values, nulls);
 	table_close(rel, NoLock);
+}
+
+static AppendRow
+append_row(const WriterSheet *ws, const AppendCall *call, const AppendResult *result)
+{
+	return (AppendRow){ws->sheet_id, ws->meta.lid, result->first_seq, result->last_seq,
+					   result->at,	 call->epoch,  call->origin,	  call->batch_no};
 }
 
 void
@@ -138,6 +155,7 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	StagedEdit *staged;
 	WriterChange *change;
 	uint32 kept, nstaged;
+	AppendRow row;
 	bytea *data;
 
 	writer_prepare(ws, call->edits, call->nedits);
@@ -161,10 +179,23 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	ws->meta.last_seq = result->last_seq;
 	ws->meta.last_at = result->at + kept - 1;
 	STOP_POINT("append-store");
-	append_store(ws, call, result, data);
+	row = append_row(ws, call, result);
+	append_store(&row, data);
 	STOP_POINT("append-stage");
 	writer_stage(ws, change, staged, nstaged);
 	STOP_POINT("append-staged");
 	pfree(data);
 	CommandCounterIncrement();
+}
+
+void
+append_commit_record(const CheckpointHead *head)
+{
+	Edit record = {.kind = EDIT_COMMIT, .uid = head->uid, .content = head->label};
+	AppendRow row = {
+		.sheet_id = head->sheet_id, .lid = head->cid, .first_seq = head->seq, .last_seq = head->seq, .at = head->at};
+	bytea *data = append_encode(&record, 1, head->seq, head->at);
+
+	append_store(&row, data);
+	pfree(data);
 }

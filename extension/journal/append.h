@@ -5,6 +5,7 @@
 #define APPEND_H
 
 #include "postgres.h"
+#include "checkpoint.h"
 #include "edit_codec.h"
 #include "writer.h"
 
@@ -26,5 +27,7 @@ typedef struct AppendResult
 
 /* One batch, at most SHEET_MAX_BATCH_EDITS. The edits have been checked. */
 extern void append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result);
+/* Stores a version's commit record that was lost, past the writer: for repair. */
+extern void append_commit_record(const CheckpointHead *head);
 
 #endif

@@ -13,6 +13,7 @@
 #include "replay.h"
 #include "sheetmeta.h"
 #include "timeconv.h"
+#include "trim.h"
 #include "utf8.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -137,6 +138,7 @@ apply_look_back(const JournalApply *call, WriterSheet *ws, JournalApplied *resul
 	if (call->known_seq < 0 || call->known_seq == ws->meta.last_seq)
 		return false;
 	snapshot = RegisterSnapshot(writer_snapshot());
+	trim_check_since(call->sheet_id, call->known_seq, snapshot);
 	if (call->origin != 0 && call->batch_no != 0)
 		duplicate = replay_find_batch(call->sheet_id, call->known_seq, call->origin, call->batch_no, snapshot,
 									  &result->first_seq, &result->last_seq, &result->at);

@@ -9,10 +9,9 @@
 
 #include "access/stratnum.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "checkpoint.h"
-#include "sheetlog.h"
+#include "remove.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
@@ -141,47 +140,82 @@ checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 
 /* ---- comparing ---- */
 
+static void
+checkpoint_scan(StorageScan *scan, const CheckpointHead *head, Snapshot snapshot)
+{
+	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
+						 {2, BTEqualStrategyNumber, false, head->cid}};
+
+	storage_scan_begin(scan, STORAGE_CHECKPOINT, snapshot, keys, 2);
+}
+
+static EditText
+checkpoint_label(StorageScan *scan)
+{
+	bool isnull, copy;
+	struct varlena *label;
+
+	(void) slot_getattr(scan->slot, CHECKPOINT_LABEL, &isnull);
+	if (isnull)
+		return (EditText){"", 0};
+	label = storage_bytes(scan, CHECKPOINT_LABEL, &copy);
+	return (EditText){text_to_cstring((text *) label), VARSIZE_ANY_EXHDR(label)};
+}
+
 static bool
 checkpoint_row_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 {
+	EditText label = checkpoint_label(scan);
+
 	return storage_int64(scan, CHECKPOINT_SEQ) == head->seq &&
+		   timeconv_to_unix(storage_int64(scan, CHECKPOINT_AT)) == head->at &&
+		   storage_int64(scan, CHECKPOINT_UID) == (int64) head->uid && label.len == head->label.len &&
+		   memcmp(label.data, head->label.data, label.len) == 0 &&
 		   storage_int32(scan, CHECKPOINT_ROWS) == (int32) grid_rows(grid) &&
 		   storage_int32(scan, CHECKPOINT_COLS) == (int32) grid_cols(grid) &&
 		   storage_int32(scan, CHECKPOINT_TILES) == (int32) hash_get_num_entries(tiles) &&
 		   storage_int64(scan, CHECKPOINT_DIGEST) == (int64) grid_digest(grid);
 }
 
+/* Is the scan's current tile what the version should have? */
+static bool
+checkpoint_data_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, const TileKey *tile)
+{
+	bool copy;
+	struct varlena *stored = storage_bytes(scan, CHECKPOINT_TILE_DATA, &copy);
+	bytea *wanted = checkpoint_encode_tile(grid, tile, head->seq, head->at);
+	bool same = VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
+				memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
+
+	if (copy)
+		pfree(stored);
+	pfree(wanted);
+	return same;
+}
+
 /* Is the tile stored with this version, as it should be? */
 static bool
-checkpoint_tile_matches(const CheckpointHead *head, const Grid *grid, const TileKey *tile, Snapshot snapshot)
+checkpoint_tile_matches(const CheckpointHead *head, const Grid *grid, const TileKey *tile, Snapshot snapshot,
+						CheckpointFault *fault)
 {
 	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
 						 {2, BTEqualStrategyNumber, true, tile->row},
 						 {3, BTEqualStrategyNumber, true, tile->col},
 						 {4, BTEqualStrategyNumber, false, head->cid}};
-	bytea *wanted = checkpoint_encode_tile(grid, tile, head->seq, head->at);
 	StorageScan scan;
 	bool same;
 
+	*fault = (CheckpointFault){tile->row, tile->col, false};
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, keys, 4);
-	same = storage_scan_next(&scan, ForwardScanDirection);
-	if (same)
-	{
-		bool copy;
-		struct varlena *stored = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
-
-		same = VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
-			   memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
-		if (copy)
-			pfree(stored);
-	}
+	fault->missing = !storage_scan_next(&scan, ForwardScanDirection);
+	same = !fault->missing && checkpoint_data_matches(&scan, head, grid, tile);
 	storage_scan_end(&scan);
-	pfree(wanted);
 	return same;
 }
 
 static bool
-checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot)
+checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
+					   CheckpointFault *fault)
 {
 	HASH_SEQ_STATUS status;
 	TileKey *tile;
@@ -189,7 +223,7 @@ checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *ti
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		if (!checkpoint_tile_matches(head, grid, tile, snapshot))
+		if (!checkpoint_tile_matches(head, grid, tile, snapshot, fault))
 		{
 			hash_seq_term(&status);
 			return false;
@@ -199,52 +233,57 @@ checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *ti
 }
 
 CheckpointDiff
-checkpoint_compare(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
+checkpoint_compare(const CheckpointHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
+				   CheckpointFault *fault)
 {
-	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
-						 {2, BTEqualStrategyNumber, false, head->cid}};
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	CheckpointDiff diff = CHECKPOINT_MISSING;
 	StorageScan scan;
 
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, keys, 2);
+	checkpoint_scan(&scan, head, snapshot);
 	if (storage_scan_next(&scan, ForwardScanDirection))
 		diff = checkpoint_row_matches(&scan, head, grid, tiles) ? CHECKPOINT_SAME : CHECKPOINT_ROW_DIFFERS;
 	storage_scan_end(&scan);
-	if (diff == CHECKPOINT_SAME && !checkpoint_tiles_match(head, grid, tiles, snapshot))
+	if (diff == CHECKPOINT_SAME && !checkpoint_tiles_match(head, grid, tiles, snapshot, fault))
 		diff = CHECKPOINT_TILE_DIFFERS;
-	UnregisterSnapshot(snapshot);
 	return diff;
+}
+
+bool
+checkpoint_read_head(CheckpointHead *head, Snapshot snapshot)
+{
+	StorageScan scan;
+	bool found;
+
+	checkpoint_scan(&scan, head, snapshot);
+	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, CHECKPOINT_SEQ) == head->seq;
+	if (found)
+	{
+		head->at = timeconv_to_unix(storage_int64(&scan, CHECKPOINT_AT));
+		head->uid = (uint64) storage_int64(&scan, CHECKPOINT_UID);
+		head->label = checkpoint_label(&scan);
+	}
+	storage_scan_end(&scan);
+	return found;
 }
 
 /* ---- removing ---- */
 
-/* Deletes the rows of a table that belong to the version; tiles are found by a scan over the sheet. */
-static void
-checkpoint_delete_rows(StorageTable table, int cid_column, int64 sheet_id, int64 cid)
+static bool
+checkpoint_row_is(StorageScan *scan, const void *cid)
 {
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	Relation rel = storage_open(table, RowExclusiveLock);
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	StorageScan scan;
+	return storage_int64(scan, CHECKPOINT_CID) == *(const int64 *) cid;
+}
 
-	sheetlog_begin_purge();
-	storage_scan_begin(&scan, table, snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
-	{
-		if (storage_int64(&scan, cid_column) == cid)
-			simple_table_tuple_delete(rel, &scan.slot->tts_tid, snapshot);
-	}
-	storage_scan_end(&scan);
-	sheetlog_end_purge();
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
+static bool
+checkpoint_tile_is(StorageScan *scan, const void *cid)
+{
+	return storage_int64(scan, CHECKPOINT_TILE_CID) == *(const int64 *) cid;
 }
 
 void
 checkpoint_delete(int64 sheet_id, int64 cid)
 {
-	checkpoint_delete_rows(STORAGE_CHECKPOINT, CHECKPOINT_CID, sheet_id, cid);
-	checkpoint_delete_rows(STORAGE_CHECKPOINT_TILE, CHECKPOINT_TILE_CID, sheet_id, cid);
+	(void) remove_rows(STORAGE_CHECKPOINT, sheet_id, checkpoint_row_is, &cid);
+	(void) remove_rows(STORAGE_CHECKPOINT_TILE, sheet_id, checkpoint_tile_is, &cid);
 	CommandCounterIncrement();
 }

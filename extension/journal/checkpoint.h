@@ -8,6 +8,7 @@
 #include "edit_codec.h"
 #include "grid.h"
 #include "utils/hsearch.h"
+#include "utils/snapshot.h"
 
 /* The tiles that edits have touched; of the memory context in which it was made. */
 typedef HTAB TileSet;
@@ -34,11 +35,22 @@ typedef enum CheckpointDiff
 	CHECKPOINT_SAME,
 	CHECKPOINT_MISSING,
 	CHECKPOINT_ROW_DIFFERS,
-	CHECKPOINT_TILE_DIFFERS
+	CHECKPOINT_TILE_DIFFERS,
+	CHECKPOINT_TILES_STRAY /* more tiles than there should be */
 } CheckpointDiff;
 
-/* Is this what is stored, byte for byte? */
-extern CheckpointDiff checkpoint_compare(const CheckpointHead *head, const Grid *grid, TileSet *tiles);
+/* The first tile that differs. */
+typedef struct CheckpointFault
+{
+	uint32 row, col; /* numbers of the tile */
+	bool missing;
+} CheckpointFault;
+
+/* Is this what is stored, byte for byte? Tiles that should not be there are not looked for. */
+extern CheckpointDiff checkpoint_compare(const CheckpointHead *head, const Grid *grid, TileSet *tiles,
+										 Snapshot snapshot, CheckpointFault *fault);
+/* Fills in time, account and label of the version's row; false when there is none with the head's seq. */
+extern bool checkpoint_read_head(CheckpointHead *head, Snapshot snapshot);
 /* Removes what is stored of the version. */
 extern void checkpoint_delete(int64 sheet_id, int64 cid);
 

@@ -41,6 +41,8 @@ extern int64 journal_claim(int64 sheet_id, int64 epoch, const char *holder);
 extern void journal_reset_epochs(void);
 /* Opens log 1 of a new sheet and appends its EDIT_RESIZE record. */
 extern void journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols);
+/* Removes the edits and versions before a version, which is the oldest from then on; returns the number of edits. */
+extern int64 journal_trim(int64 sheet_id, int64 cid, uint64 uid);
 /* Removes every stored trace of the sheet; readers and followers see an empty, unknown sheet. */
 extern void journal_purge(int64 sheet_id);
 
@@ -49,6 +51,7 @@ typedef struct JournalView
 {
 	int64 seq; /* of the last edit that is seen */
 	uint32 rows, cols;
+	TimestampTz at; /* of a version */
 } JournalView;
 /* Calls fn for each cell of the inclusive rectangle, row by row. The texts are valid during the call; fn must not raise
  * errors and must not call back into the journal (it may run under the entry's lock). fresh: the function is volatile,
@@ -56,9 +59,10 @@ typedef struct JournalView
 typedef void (*JournalCellFn)(void *arg, const GridCell *cell);
 extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 col1, or NULL for all */, bool fresh,
 						 JournalView *view, JournalCellFn fn, void *arg);
-/* The cells of a version, in a grid of the current memory context. Raises 42704 for an unknown version. */
+/* The cells of a version, in a grid of the current memory context. Raises 42704 for one that is not there. */
 extern Grid *journal_read_version(int64 sheet_id, int64 cid, JournalView *view);
-/* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none. */
+/* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none.
+ * 22023 when edits after since have been trimmed. */
 extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq);
 
 /* ---- versions ---- */

@@ -15,6 +15,7 @@
 #include "sheetlog.h"
 #include "sheetmeta.h"
 #include "storage.h"
+#include "trim.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "writer.h"
@@ -245,6 +246,7 @@ journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq)
 	bytea *tail;
 
 	snapshot = RegisterSnapshot(read_snapshot(&call));
+	trim_check_since(sheet_id, since, snapshot);
 	tail = replay_tail(sheet_id, since, max_bytes, snapshot, last_seq);
 	UnregisterSnapshot(snapshot);
 	return tail;
@@ -260,12 +262,12 @@ journal_read_version(int64 sheet_id, int64 cid, JournalView *view)
 	Grid *grid = NULL;
 
 	if (!replay_find_version(sheet_id, cid, snapshot, &version) || version.cid != cid)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("sheet " INT64_FORMAT " has no version " INT64_FORMAT, sheet_id, cid)));
+		trim_no_version(sheet_id, cid, snapshot);
 	if (!replay_version(sheet_id, &version, snapshot, &allocator, &grid))
 		elog(ERROR, "out of memory");
 	UnregisterSnapshot(snapshot);
 	view->seq = version.seq;
+	view->at = version.at;
 	view->rows = version.rows;
 	view->cols = version.cols;
 	return grid;

@@ -32,6 +32,24 @@ replay_key(int column, int strategy, int64 value)
 	return (StorageKey){column, strategy, false, value};
 }
 
+/* A sheet that was trimmed to its newest version has no batch: the version tells of its commit record. */
+static void
+replay_last_of_version(int64 sheet_id, Snapshot snapshot, ReplayLast *last)
+{
+	StorageScan scan;
+	StorageKey key = replay_key(1, BTEqualStrategyNumber, sheet_id);
+
+	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, &key, 1);
+	if (storage_scan_next(&scan, BackwardScanDirection))
+	{
+		last->found = true;
+		last->last_seq = storage_int64(&scan, CHECKPOINT_SEQ);
+		last->last_at = timeconv_to_unix(storage_int64(&scan, CHECKPOINT_AT));
+		last->writer_fxid = storage_writer_fxid(&scan);
+	}
+	storage_scan_end(&scan);
+}
+
 void
 replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last)
 {
@@ -50,6 +68,8 @@ replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last)
 		last->writer_fxid = storage_writer_fxid(&scan);
 	}
 	storage_scan_end(&scan);
+	if (!last->found)
+		replay_last_of_version(sheet_id, snapshot, last);
 }
 
 bool
@@ -115,48 +135,61 @@ replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 	}
 }
 
-/* All edits of stored bytes into the grid. */
-static bool
-replay_bytes_into(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, int64 sheet_id,
-				  const char *what, int64 place)
+/* All edits of stored bytes into the grid; *room is false when the allocator has no more. */
+static EditError
+replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, bool *room)
 {
 	EditReader reader;
 	EditBatch batch;
 	EditError error;
 	Edit edit;
 
+	*room = true;
 	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
 		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 		{
 			if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
-				replay_corrupted(sheet_id, what, place, EDIT_BAD_NUMBER);
-			if (!replay_edit_into(grid, allocator, &edit))
-				return false;
+				return EDIT_BAD_NUMBER;
+			*room = replay_edit_into(grid, allocator, &edit);
+			if (!*room)
+				return EDIT_END;
 		}
 		if (error != EDIT_END)
 			break;
 	}
+	return error;
+}
+
+static bool
+replay_bytes_into(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, int64 sheet_id,
+				  const char *what, int64 place)
+{
+	bool room;
+	EditError error = replay_decode(grid, allocator, bytes, &room);
+
 	if (error != EDIT_END)
 		replay_corrupted(sheet_id, what, place, error);
-	return true;
+	return room;
 }
 
 /*
  * The newest row of each tile up to the version. The scan runs backward, so the first row of a tile that is not younger
- * than the version is the one; the tile's older rows are passed without looking at their data.
+ * than the version is the one; the tile's older rows are passed without looking at their data. Ends at damage.
  */
 static bool
-replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAllocator *allocator, Grid *grid)
+replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
+				  ReplayFault *fault)
 {
 	StorageScan scan;
 	StorageKey key = replay_key(1, BTEqualStrategyNumber, sheet_id);
 	int64 done_row = -1, done_col = -1;
 	bool room = true;
 
+	*fault = (ReplayFault){EDIT_END, 0, 0};
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, &key, 1);
-	while (room && storage_scan_next(&scan, BackwardScanDirection))
+	while (room && fault->error == EDIT_END && storage_scan_next(&scan, BackwardScanDirection))
 	{
 		int64 row = storage_int32(&scan, CHECKPOINT_TILE_ROW);
 		int64 col = storage_int32(&scan, CHECKPOINT_TILE_COL);
@@ -168,7 +201,7 @@ replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAlloca
 		done_row = row;
 		done_col = col;
 		bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
-		room = replay_bytes_into(grid, allocator, bytes, sheet_id, "a tile of version", cid);
+		*fault = (ReplayFault){replay_decode(grid, allocator, bytes, &room), (uint32) row, (uint32) col};
 		if (copy)
 			pfree(bytes);
 	}
@@ -177,11 +210,23 @@ replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAlloca
 }
 
 bool
+replay_version_try(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, const GridAllocator *allocator,
+				   Grid **grid, ReplayFault *fault)
+{
+	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
+	return *grid != NULL && replay_tiles_into(sheet_id, version->cid, snapshot, allocator, *grid, fault);
+}
+
+bool
 replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, const GridAllocator *allocator,
 			   Grid **grid)
 {
-	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
-	return *grid != NULL && replay_tiles_into(sheet_id, version->cid, snapshot, allocator, *grid);
+	ReplayFault fault = {EDIT_END, 0, 0};
+	bool room = replay_version_try(sheet_id, version, snapshot, allocator, grid, &fault);
+
+	if (fault.error != EDIT_END)
+		replay_corrupted(sheet_id, "a tile of version", version->cid, fault.error);
+	return room;
 }
 
 static bool

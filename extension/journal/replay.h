@@ -11,7 +11,7 @@
 
 #define REPLAY_NEWEST PG_INT64_MAX
 
-/* The newest batch of a sheet. */
+/* The newest edit of a sheet: of its newest batch, or when all batches are trimmed, of its newest version. */
 typedef struct ReplayLast
 {
 	bool found;
@@ -43,6 +43,14 @@ extern bool replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot
  */
 extern bool replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot,
 						   const GridAllocator *allocator, Grid **grid);
+/* The same, but damage is told and not raised: the first tile that does not decode, or error EDIT_END. */
+typedef struct ReplayFault
+{
+	EditError error;
+	uint32 row, col; /* numbers of the tile */
+} ReplayFault;
+extern bool replay_version_try(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot,
+							   const GridAllocator *allocator, Grid **grid, ReplayFault *fault);
 /* The cells that the snapshot sees: newest version plus the batches after it. */
 extern bool replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq);
 

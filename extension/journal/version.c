@@ -6,18 +6,17 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "append.h"
 #include "checkpoint.h"
 #include "journal.h"
+#include "loghead.h"
+#include "remove.h"
 #include "replay.h"
-#include "sheetlog.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
+#include "trim.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -25,21 +24,6 @@
 #include "writer.h"
 
 /* ---- birth ---- */
-
-static void
-version_open_log(int64 sheet_id, int64 lid, int64 first_seq, int64 at)
-{
-	Relation rel = storage_open(STORAGE_LOG_HEAD, RowExclusiveLock);
-	Datum values[STORAGE_MAX_COLUMNS] = {0};
-	bool nulls[STORAGE_MAX_COLUMNS] = {0};
-
-	values[LOG_HEAD_SHEET_ID - 1] = Int64GetDatum(sheet_id);
-	values[LOG_HEAD_LID - 1] = Int64GetDatum(lid);
-	values[LOG_HEAD_FIRST_SEQ - 1] = Int64GetDatum(first_seq);
-	values[LOG_HEAD_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(at));
-	storage_insert(STORAGE_LOG_HEAD, rel, values, nulls);
-	table_close(rel, NoLock);
-}
 
 /* One edit that the journal makes itself. */
 static void
@@ -70,7 +54,7 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	ws->meta.lid = 1;
 	ws->meta.log_first_seq = 1;
 	ws->meta.rows = ws->meta.cols = 0; /* 1 x 1 is a size that is logged, too */
-	version_open_log(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
+	loghead_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);
 }
@@ -144,7 +128,7 @@ version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
 	STOP_POINT("commit-record");
 
 	(void) writer_begin_change(ws, 0);
-	version_open_log(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
+	loghead_write(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
 	STOP_POINT("commit-head");
 	head = (CheckpointHead){ws->sheet_id, cid, ws->meta.last_seq, ws->meta.last_at, uid, record.content};
 	checkpoint_write(&head, grid, tiles);
@@ -307,10 +291,9 @@ journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch)
 	ws = version_open(sheet_id, epoch);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	found = replay_find_version(sheet_id, cid, snapshot, &version) && version.cid == cid;
-	UnregisterSnapshot(snapshot);
 	if (!found)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("sheet " INT64_FORMAT " has no version " INT64_FORMAT, sheet_id, cid)));
+		trim_no_version(sheet_id, cid, snapshot);
+	UnregisterSnapshot(snapshot);
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet rollback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	new_cid = version_rollback(ws, &version, uid, epoch);
@@ -321,40 +304,20 @@ journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch)
 
 /* ---- the end of a sheet ---- */
 
-static void
-purge_table(StorageTable table, int64 sheet_id, Snapshot snapshot)
-{
-	Relation rel = storage_open(table, RowExclusiveLock);
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	StorageScan scan;
-
-	storage_scan_begin(&scan, table, snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
-		simple_table_tuple_delete(rel, &scan.slot->tts_tid, snapshot);
-	storage_scan_end(&scan);
-	table_close(rel, NoLock);
-	STOP_POINT("purge-table");
-}
-
 void
 journal_purge(int64 sheet_id)
 {
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_LOG_HEAD, STORAGE_CHECKPOINT,
+										  STORAGE_CHECKPOINT_TILE, STORAGE_OWNER};
 	WriterSheet *ws;
-	Snapshot snapshot;
 
 	writer_require_writable("sheet.purge()");
 	ws = writer_open(sheet_id);
 	/* Readers must not take the cached cells for present between our commit and its publication. */
 	(void) writer_begin_change(ws, 0);
-	snapshot = RegisterSnapshot(writer_snapshot());
-	sheetlog_begin_purge();
-	purge_table(STORAGE_LOG_BATCH, sheet_id, snapshot);
-	purge_table(STORAGE_LOG_HEAD, sheet_id, snapshot);
-	purge_table(STORAGE_CHECKPOINT, sheet_id, snapshot);
-	purge_table(STORAGE_CHECKPOINT_TILE, sheet_id, snapshot);
-	sheetlog_end_purge();
-	purge_table(STORAGE_OWNER, sheet_id, snapshot);
-	UnregisterSnapshot(snapshot);
+	for (int i = 0; i < lengthof(tables); i++)
+		(void) remove_rows(tables[i], sheet_id, NULL, NULL);
+	trim_forget(sheet_id);
 	CommandCounterIncrement();
 	writer_forget(ws);
 }

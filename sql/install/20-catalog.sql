@@ -183,7 +183,8 @@ CREATE FUNCTION sheet.last_edit(sheet_id bigint, otherwise timestamptz) RETURNS 
 	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	RETURN coalesce((SELECT b.at FROM sheet.log_batch b WHERE b.sheet_id = last_edit.sheet_id
-		ORDER BY b.first_seq DESC LIMIT 1), otherwise);
+		ORDER BY b.first_seq DESC LIMIT 1),
+		(SELECT c.at FROM sheet.checkpoint c WHERE c.sheet_id = last_edit.sheet_id ORDER BY c.cid DESC LIMIT 1), otherwise);
 END
 $$;
 COMMENT ON FUNCTION sheet.last_edit(bigint, timestamptz) IS 'Internal: when the sheet was edited last.';

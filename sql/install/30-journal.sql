@@ -65,6 +65,19 @@ CREATE TABLE sheet.owner (
 );
 COMMENT ON TABLE sheet.owner IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
 
+CREATE TABLE sheet.log_trim (
+	sheet_id bigint NOT NULL,
+	cid bigint NOT NULL,
+	seq bigint NOT NULL,
+	at timestamptz NOT NULL,
+	uid bigint NOT NULL,
+	PRIMARY KEY (sheet_id, cid)
+);
+COMMENT ON TABLE sheet.log_trim IS 'Where the history of a trimmed sheet begins: with the version of its last row here.';
+COMMENT ON COLUMN sheet.log_trim.seq IS 'of the version; edits up to it have been removed';
+COMMENT ON COLUMN sheet.log_trim.at IS 'when it was trimmed';
+COMMENT ON COLUMN sheet.log_trim.uid IS 'by whom; 0: a superuser without an account';
+
 -- Large values are compressed; lz4 costs a tenth of pglz. A server built without it keeps its default.
 DO $$
 BEGIN
@@ -75,12 +88,14 @@ EXCEPTION WHEN feature_not_supported THEN
 END
 $$;
 
-REVOKE ALL ON sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile, sheet.owner FROM PUBLIC;
+REVOKE ALL ON sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile, sheet.owner, sheet.log_trim
+	FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_head', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint_tile', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.owner', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
 
 CREATE FUNCTION sheet.apply(IN sheet_id bigint, IN edits bytea, IN known_seq bigint DEFAULT NULL,
 	IN epoch bigint DEFAULT NULL, IN origin bigint DEFAULT NULL, IN batch_no bigint DEFAULT NULL,
@@ -122,7 +137,8 @@ CREATE FUNCTION sheet.tail(IN sheet_id bigint, IN since bigint, IN max_bytes int
 	OUT last_seq bigint, OUT batches bytea)
 	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tail';
 COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
-	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them.';
+	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them. '
+	'22023 when some of them have been trimmed: the cells must be read again.';
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
 	sheet.reset_epochs(), sheet.read_cells(bigint, integer, integer, integer, integer),
@@ -142,11 +158,17 @@ CREATE FUNCTION sheet.rollback(sheet_id bigint, cid bigint, as_uid bigint DEFAUL
 COMMENT ON FUNCTION sheet.rollback(bigint, bigint, bigint, bigint) IS
 	'Brings the cells of a version back by edits of their own, as a new version whose number is returned. Nothing is lost.';
 
+CREATE FUNCTION sheet.trim(sheet_id bigint, cid bigint, as_uid bigint DEFAULT NULL) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_trim';
+COMMENT ON FUNCTION sheet.trim(bigint, bigint, bigint) IS
+	'Removes the edits up to a version and the versions before it for good, and returns the number of edits; that version is the oldest from then on. '
+	'The sheet is checked first, and nothing is removed unless all of it is sound. Owners.';
+
 CREATE FUNCTION sheet.versions(IN sheet_id bigint,
 	OUT cid bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
 	OUT rows integer, OUT cols integer)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
-COMMENT ON FUNCTION sheet.versions(bigint) IS 'The versions of a sheet, oldest first.';
+COMMENT ON FUNCTION sheet.versions(bigint) IS 'The versions of a sheet that are kept, oldest first.';
 
 CREATE FUNCTION sheet.cache_stats_read(OUT bytes bigint, OUT budget bigint, OUT entries integer,
 	OUT max_entries integer, OUT hits bigint, OUT misses bigint, OUT loads bigint, OUT load_failures bigint,

@@ -29,7 +29,7 @@ CREATE VIEW sheet.log WITH (security_barrier) AS
 	SELECT e.sheet_id, e.seq, e.lid, e.at, e.uid, a.name AS username, e.origin, e.kind, e."row", e.col, e.a1,
 		e.old, e.new, e.style
 	FROM sheet.log_edits() e LEFT JOIN sheet.account a ON a.uid = e.uid;
-COMMENT ON VIEW sheet.log IS 'Every edit ever made, of every sheet in sheet.list.';
+COMMENT ON VIEW sheet.log IS 'Every edit ever made and not trimmed, of every sheet in sheet.list.';
 COMMENT ON COLUMN sheet.log.seq IS 'number of the edit in its sheet: from 1, without gaps';
 COMMENT ON COLUMN sheet.log.lid IS 'number of the log; log n ends with the commit of version n';
 COMMENT ON COLUMN sheet.log.uid IS 'account; 0: a superuser without one';

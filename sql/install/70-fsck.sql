@@ -10,4 +10,5 @@ COMMENT ON FUNCTION sheet.fsck(bigint, boolean, boolean) IS
 	'Brief: logs and versions are complete (lid = cid + 1), seq is gapless, sealed logs end in a commit record. '
 	'Full: also every record decodes, every old content is what the log has before it, every version equals the replay of the log. '
 	'With repair, what follows from the log is written again: heads of logs and versions, one or all. Damage that cannot be repaired is '
-	'reported with its place, and nothing is overwritten. A second run after a repair is clean.';
+	'reported with its place, and nothing is overwritten. A second run after a repair is clean. '
+	'The state in which a commit was interrupted is named: C2 after its commit record, C3 after the next log was opened.';

@@ -1,0 +1,56 @@
+/* fsck_private.h - between the files of sheet.fsck: fsck.c, fsck_logs.c, fsck_replay.c. */
+#ifndef FSCK_PRIVATE_H
+#define FSCK_PRIVATE_H
+
+#include "postgres.h"
+#include "checkpoint.h"
+#include "fsck.h"
+#include "grid.h"
+#include "trim.h"
+#include "utils/snapshot.h"
+
+/* What storage holds of one log and of the version that its commit record makes. */
+typedef struct FsckLog
+{
+	int64 lid;
+	bool has_head, has_edits, has_version;
+	bool sealed;		 /* ends in a commit record */
+	bool broken;		 /* edits are missing or damaged */
+	bool unopened;		 /* its commit did not open the next log (C2) */
+	int64 head_seq;		 /* where its head says it begins */
+	int64 first_seq;	 /* of its first batch */
+	int64 last_seq;		 /* of its last batch */
+	int64 last_batch;	 /* first_seq of its last batch */
+	int64 last_at;		 /* of its last edit, microseconds since the Unix epoch */
+	int64 version_seq;	 /* of the version's row */
+	int32 version_tiles; /* that the version's row tells */
+	int32 tiles;		 /* that are stored with it */
+} FsckLog;
+
+typedef struct Fsck
+{
+	int64 sheet_id;
+	bool full;
+	bool repair;
+	FsckReportFn report;
+	void *report_arg;
+	int findings;
+	Snapshot snapshot;
+	TrimMark start; /* the history begins after this version */
+	FsckLog *logs;	/* from lid start.cid + 1 on */
+	int nlogs, room;
+	bool want_replay; /* a version is missing, or not what it should be */
+} Fsck;
+
+extern void fsck_report(Fsck *fsck, FsckSeverity severity, bool repaired, const char *place, const char *what);
+/* Something is about to be written: not where nothing may be. */
+extern void fsck_before_write(Fsck *fsck);
+/* Something was written: from here on it is seen. */
+extern void fsck_written(Fsck *fsck);
+
+/* fsck_logs.c: reads heads, batches and versions of all logs, and mends what follows from them. */
+extern void fsck_check_logs(Fsck *fsck);
+/* fsck_replay.c: replays the logs, and compares each version with them. */
+extern void fsck_replay(Fsck *fsck);
+
+#endif

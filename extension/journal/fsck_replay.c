@@ -1,0 +1,354 @@
+/*
+ * fsck_replay.c - replays a sheet's logs in order, and compares each version with what comes out.
+ *
+ * A version that is missing is written. One that differs is replaced only when its row or its tiles, each for itself,
+ * agree with the replay: then the other one is what is damaged. When row and tiles agree with each other against the
+ * replay, the log may be what is wrong, and everything is left as it is.
+ */
+#include "postgres.h"
+
+#include "a1.h"
+#include "access/stratnum.h"
+#include "fsck_private.h"
+#include "journal.h"
+#include "replay.h"
+#include "stoppoint.h"
+#include "storage.h"
+#include "timeconv.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+typedef struct Replay
+{
+	Fsck *fsck;
+	GridAllocator allocator;
+	Grid *grid;		/* the state so far; NULL after damage, until a version gives it again */
+	TileSet *tiles; /* touched by the log that is being replayed */
+	MemoryContext batch;
+	int64 last_at;		   /* of the last edit that was seen */
+	CheckpointHead commit; /* of the log's commit record; seq 0: none yet. Its label is in the context of the log */
+	MemoryContext log_context;
+} Replay;
+
+static char *
+replay_place(int64 lid, int64 seq)
+{
+	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, lid, seq);
+}
+
+static char *
+replay_version_place(int64 cid)
+{
+	return psprintf("version " INT64_FORMAT, cid);
+}
+
+/* ---- versions as they are stored ---- */
+
+static const char *
+replay_tile_name(uint32 row, uint32 col)
+{
+	char cell[A1_MAX];
+
+	a1_format_cell(cell, row * GRID_TILE_ROWS, col * GRID_TILE_COLS);
+	return psprintf("the tile at %s", cell);
+}
+
+/* Reads a version from its tiles; NULL when a tile does not decode, or they are not the cells of the digest. */
+static Grid *
+replay_read_version(Fsck *fsck, const ReplayVersion *version, const char **why)
+{
+	GridAllocator allocator = journal_context_allocator();
+	ReplayFault fault = {EDIT_END, 0, 0};
+	Grid *grid = NULL;
+
+	if (!replay_version_try(fsck->sheet_id, version, fsck->snapshot, &allocator, &grid, &fault))
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (fault.error == EDIT_END && (int64) grid_digest(grid) == version->digest)
+		return grid;
+	*why = fault.error == EDIT_END ? "its tiles do not hold the cells of its digest"
+								   : psprintf("%s does not decode: %s", replay_tile_name(fault.row, fault.col),
+											  edit_error_text(fault.error));
+	grid_free(&allocator, grid);
+	return NULL;
+}
+
+static bool
+replay_stored_version(Fsck *fsck, int64 cid, ReplayVersion *version)
+{
+	return replay_find_version(fsck->sheet_id, cid, fsck->snapshot, version) && version->cid == cid;
+}
+
+/* Takes a version's own tiles for the state, when they are sound. */
+static bool
+replay_resume(Replay *replay, int64 cid)
+{
+	ReplayVersion version;
+	const char *why;
+
+	if (!replay_stored_version(replay->fsck, cid, &version))
+		return false;
+	replay->grid = replay_read_version(replay->fsck, &version, &why);
+	return replay->grid != NULL;
+}
+
+static void
+replay_drop_grid(Replay *replay)
+{
+	if (replay->grid != NULL)
+		grid_free(&replay->allocator, replay->grid);
+	replay->grid = NULL;
+}
+
+/* ---- comparing ---- */
+
+/* May what is stored be replaced by the replay? */
+static bool
+replay_may_replace(Fsck *fsck, const CheckpointHead *head, const Grid *grid, CheckpointDiff diff)
+{
+	ReplayVersion stored;
+	const char *why;
+	Grid *cells;
+
+	if (diff == CHECKPOINT_MISSING || !replay_stored_version(fsck, head->cid, &stored))
+		return true;
+	if (stored.digest == (int64) grid_digest(grid))
+		return true;
+	/* The row is what differs: do the tiles hold what the replay has? */
+	stored.digest = (int64) grid_digest(grid);
+	stored.rows = grid_rows(grid);
+	stored.cols = grid_cols(grid);
+	cells = replay_read_version(fsck, &stored, &why);
+	return cells != NULL;
+}
+
+/* Is this the newest version that is stored, or is none after it? */
+static bool
+replay_is_interrupted(const Fsck *fsck, int64 cid)
+{
+	for (int64 i = cid - fsck->start.cid; i < fsck->nlogs; i++)
+		if (fsck->logs[i].has_version)
+			return false;
+	return true;
+}
+
+static const char *
+replay_describe(const Fsck *fsck, int64 cid, CheckpointDiff diff, const CheckpointFault *fault)
+{
+	switch (diff)
+	{
+		case CHECKPOINT_MISSING:
+			if (!replay_is_interrupted(fsck, cid))
+				return "the checkpoint is missing";
+			return psprintf("the commit of version " INT64_FORMAT " was interrupted %s: its checkpoint is missing", cid,
+							fsck->logs[cid - fsck->start.cid - 1].unopened ? "after its commit record (C2)"
+																		   : "after the next log was opened (C3)");
+		case CHECKPOINT_ROW_DIFFERS:
+			return "the checkpoint's row differs from the log";
+		case CHECKPOINT_TILE_DIFFERS:
+			return psprintf("%s %s", replay_tile_name(fault->row, fault->col),
+							fault->missing ? "is missing" : "differs from the log");
+		default:
+			return "tiles are stored that the log has not touched";
+	}
+}
+
+static void
+replay_write_version(Fsck *fsck, const CheckpointHead *head, const Grid *grid, TileSet *tiles)
+{
+	fsck_before_write(fsck);
+	checkpoint_delete(head->sheet_id, head->cid);
+	STOP_POINT("fsck-deleted");
+	checkpoint_write(head, grid, tiles);
+	STOP_POINT("fsck-version");
+	fsck_written(fsck);
+}
+
+static void
+replay_check_version(Replay *replay, FsckLog *log)
+{
+	Fsck *fsck = replay->fsck;
+	CheckpointFault fault = {0};
+	CheckpointDiff diff = checkpoint_compare(&replay->commit, replay->grid, replay->tiles, fsck->snapshot, &fault);
+	bool replace;
+
+	if (diff == CHECKPOINT_SAME && log->tiles != (int32) hash_get_num_entries(replay->tiles))
+		diff = CHECKPOINT_TILES_STRAY;
+	if (diff == CHECKPOINT_SAME)
+		return;
+	replace = replay_may_replace(fsck, &replay->commit, replay->grid, diff);
+	if (fsck->repair && replace)
+		replay_write_version(fsck, &replay->commit, replay->grid, replay->tiles);
+	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, fsck->repair && replace,
+				replay_version_place(log->lid),
+				replace ? replay_describe(fsck, log->lid, diff, &fault)
+						: "the version and the log disagree, each sound in itself: both are left as they are");
+}
+
+/* ---- the log ---- */
+
+/* The edit's old content must be what the log says; then it is applied. */
+static void
+replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
+{
+	if (edit->kind == EDIT_SET && edit->old.data != NULL)
+	{
+		GridCell cell;
+
+		(void) grid_get(replay->grid, edit->row, edit->col, &cell);
+		if (cell.content_len != edit->old.len || memcmp(cell.content, edit->old.data, edit->old.len) != 0)
+			fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, seq),
+						psprintf("the old content of row %u, column %u is not what the log has before it", edit->row,
+								 edit->col));
+	}
+	if (!replay_edit_into(replay->grid, &replay->allocator, edit))
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	tileset_add_edit(replay->tiles, edit);
+}
+
+static void
+replay_note_commit(Replay *replay, const Edit *edit, int64 lid, int64 seq, int64 at)
+{
+	replay->commit = (CheckpointHead){replay->fsck->sheet_id, lid, seq, at, edit->uid, edit->content};
+	replay->commit.label.data = MemoryContextAlloc(replay->log_context, edit->content.len + 1);
+	memcpy(unconstify(char *, replay->commit.label.data), edit->content.data, edit->content.len);
+}
+
+/* The edits of a stored batch. Returns what is wrong with it, NULL when nothing is. */
+static const char *
+replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 lid, const struct varlena *data)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+	EditError error;
+	int64 seq = first_seq;
+
+	edit_reader_init(&reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		if ((int64) batch.first_seq != seq)
+			break;
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+		{
+			if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+				break;
+			if (replay->commit.seq != 0)
+				return "the log goes on after its commit record";
+			replay_edit(replay, &edit, lid, seq);
+			if (edit.kind == EDIT_COMMIT)
+				replay_note_commit(replay, &edit, lid, seq, at + (seq - first_seq));
+			seq++;
+		}
+		if (error != EDIT_END)
+			break;
+	}
+	if (error == EDIT_END && seq == last_seq + 1)
+		return NULL;
+	return error == EDIT_END || error == EDIT_OK ? "the batch does not hold the edits that its row says"
+												 : psprintf("the batch does not decode: %s", edit_error_text(error));
+}
+
+static void
+replay_check_time(Replay *replay, int64 at, int64 last_at, int64 lid, int64 seq)
+{
+	if (at <= replay->last_at)
+		fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, seq),
+					"the time is not after that of the edit before");
+	replay->last_at = last_at;
+}
+
+/* The scan's current batch. False when the log cannot be followed further. */
+static bool
+replay_row(Replay *replay, StorageScan *scan, int64 lid)
+{
+	MemoryContext old = MemoryContextSwitchTo(replay->batch);
+	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
+	int64 last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
+	int64 at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT));
+	bool copy;
+	const char *wrong = replay_batch(replay, first_seq, last_seq, at, lid, storage_bytes(scan, LOG_BATCH_DATA, &copy));
+
+	replay_check_time(replay, at, at + (last_seq - first_seq), lid, first_seq);
+	if (wrong != NULL)
+		fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, first_seq), wrong);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(replay->batch);
+	return wrong == NULL;
+}
+
+static bool
+replay_batches(Replay *replay, const FsckLog *log)
+{
+	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, replay->fsck->sheet_id},
+						 {2, BTGreaterEqualStrategyNumber, false, log->first_seq},
+						 {2, BTLessEqualStrategyNumber, false, log->last_seq}};
+	StorageScan scan;
+	bool good = true;
+
+	if (!log->has_edits)
+		return true;
+	storage_scan_begin(&scan, STORAGE_LOG_BATCH, replay->fsck->snapshot, keys, 3);
+	while (good && storage_scan_next(&scan, ForwardScanDirection))
+		good = replay_row(replay, &scan, log->lid);
+	storage_scan_end(&scan);
+	return good;
+}
+
+/* A log after damage: its version gives the state again, or nothing can be said of it. */
+static void
+replay_after_damage(Replay *replay, const FsckLog *log)
+{
+	if (log->has_version ? replay_resume(replay, log->lid) : !log->sealed)
+		return;
+	fsck_report(replay->fsck, FSCK_ERROR, false, replay_version_place(log->lid),
+				log->has_version
+					? "the version is damaged, and cannot be rebuilt since edits before it are"
+					: "the checkpoint is missing, and cannot be rebuilt since edits before it are damaged");
+}
+
+static void
+replay_log(Replay *replay, FsckLog *log)
+{
+	MemoryContext old = MemoryContextSwitchTo(replay->log_context);
+
+	memset(&replay->commit, 0, sizeof(replay->commit));
+	replay->tiles = tileset_create();
+	MemoryContextSwitchTo(old);
+	if (log->broken || (replay->grid != NULL && !replay_batches(replay, log)))
+		replay_drop_grid(replay);
+	if (replay->grid == NULL)
+		replay_after_damage(replay, log);
+	else if (replay->commit.seq != 0)
+		replay_check_version(replay, log);
+	MemoryContextReset(replay->log_context);
+}
+
+/* The state in which the history begins. */
+static void
+replay_begin(Replay *replay)
+{
+	Fsck *fsck = replay->fsck;
+	ReplayVersion version;
+	const char *why = "its row is missing";
+
+	if (fsck->start.cid == 0)
+		replay->grid = grid_create(&replay->allocator, 1, 1);
+	else if (replay_stored_version(fsck, fsck->start.cid, &version))
+		replay->grid = replay_read_version(fsck, &version, &why);
+	if (replay->grid == NULL)
+		fsck_report(fsck, FSCK_ERROR, false, replay_version_place(fsck->start.cid),
+					psprintf("the oldest version cannot be read, and what it was made of has been trimmed: %s", why));
+}
+
+void
+fsck_replay(Fsck *fsck)
+{
+	Replay replay = {.fsck = fsck, .allocator = journal_context_allocator()};
+
+	replay.batch = AllocSetContextCreate(CurrentMemoryContext, "fsck batch", ALLOCSET_DEFAULT_SIZES);
+	replay.log_context = AllocSetContextCreate(CurrentMemoryContext, "fsck log", ALLOCSET_DEFAULT_SIZES);
+	replay_begin(&replay);
+	for (int i = 0; i < fsck->nlogs; i++)
+		replay_log(&replay, &fsck->logs[i]);
+}
