@@ -19,6 +19,14 @@
 
 #define FSCK_MAX_LOGS 10000000 /* a higher number is damage */
 
+static FsckLog *
+logs_find(const Fsck *fsck, int64 lid)
+{
+	int64 index = lid - fsck->start.cid - 1;
+
+	return index >= 0 && index < fsck->nlogs ? &fsck->logs[index] : NULL;
+}
+
 /* The log of that number, made when it is not there yet; NULL when it cannot be one. */
 static FsckLog *
 logs_get(Fsck *fsck, int64 lid)
@@ -89,7 +97,7 @@ logs_read_heads(Fsck *fsck)
 static void
 logs_note_hole(Fsck *fsck, int64 before_lid, FsckLog *log, int64 expected, int64 first_seq)
 {
-	FsckLog *before = logs_get(fsck, before_lid);
+	FsckLog *before = logs_find(fsck, before_lid);
 
 	if (before != NULL && before->lid < log->lid && log->has_head && log->head_seq == first_seq)
 	{
@@ -114,8 +122,24 @@ logs_note_batch(FsckLog *log, StorageScan *scan, int64 first_seq, int64 last_seq
 	log->last_at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT)) + (last_seq - first_seq);
 }
 
-/* seq must be gapless over batches, a batch must not be empty, and logs follow each other. */
-static void
+/* Logs follow each other. The log that a batch is counted to when it names one that cannot be is the one before it. */
+static FsckLog *
+logs_of_batch(Fsck *fsck, StorageScan *scan, int64 before_lid, int64 first_seq)
+{
+	int64 lid = storage_int64(scan, LOG_BATCH_LID);
+	FsckLog *log;
+
+	if (lid > fsck->start.cid && lid >= before_lid && lid <= Max(before_lid + 1, fsck->start.cid + fsck->nlogs))
+		return logs_get(fsck, lid);
+	log = logs_get(fsck, Max(before_lid, fsck->start.cid + 1));
+	log->broken = true;
+	fsck_report(fsck, FSCK_ERROR, false, psprintf("seq " INT64_FORMAT, first_seq),
+				psprintf("the batch cannot belong to log " INT64_FORMAT, lid));
+	return log;
+}
+
+/* seq must be gapless over batches, and a batch must not be empty. Returns the newest log that has one. */
+static int64
 logs_read_batches(Fsck *fsck)
 {
 	int64 lid = fsck->start.cid, expected = fsck->start.seq + 1;
@@ -126,15 +150,8 @@ logs_read_batches(Fsck *fsck)
 	{
 		int64 first_seq = storage_int64(&scan, LOG_BATCH_FIRST_SEQ);
 		int64 last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
-		FsckLog *log = logs_get(fsck, storage_int64(&scan, LOG_BATCH_LID));
+		FsckLog *log = logs_of_batch(fsck, &scan, lid, first_seq);
 
-		if (log == NULL || log->lid < lid)
-		{
-			fsck_report(fsck, FSCK_ERROR, false, psprintf("seq " INT64_FORMAT, first_seq),
-						"the batch belongs to a log that has ended before it");
-			log = logs_get(fsck, Max(lid, fsck->start.cid + 1));
-			log->broken = true;
-		}
 		if (first_seq != expected || last_seq < first_seq)
 			logs_note_hole(fsck, lid, log, expected, first_seq);
 		logs_note_batch(log, &scan, first_seq, last_seq);
@@ -142,6 +159,20 @@ logs_read_batches(Fsck *fsck)
 		expected = last_seq + 1;
 	}
 	storage_scan_end(&scan);
+	return lid;
+}
+
+/* One log at most is empty: the open one. What is said of others is not believed. */
+static void
+logs_cut_empty(Fsck *fsck, int64 newest)
+{
+	int64 kept = Min(newest + 1 - fsck->start.cid, fsck->nlogs);
+
+	for (int64 i = kept; i < fsck->nlogs; i++)
+		if (fsck->logs[i].has_head)
+			fsck_report(fsck, FSCK_ERROR, false, logs_place(fsck->logs[i].lid),
+						"the log has a head, but the one before it holds no edits");
+	fsck->nlogs = (int) kept;
 }
 
 static void
@@ -153,7 +184,7 @@ logs_read_versions(Fsck *fsck)
 	while (storage_scan_next(&scan, ForwardScanDirection))
 	{
 		int64 cid = storage_int64(&scan, CHECKPOINT_CID);
-		FsckLog *log = logs_get(fsck, cid);
+		FsckLog *log = logs_find(fsck, cid);
 
 		if (log != NULL)
 		{
@@ -172,16 +203,23 @@ static void
 logs_count_tiles(Fsck *fsck)
 {
 	StorageScan scan;
+	int64 stray = 0;
 
 	logs_scan(fsck, &scan, STORAGE_CHECKPOINT_TILE);
 	while (storage_scan_next(&scan, ForwardScanDirection))
 	{
-		FsckLog *log = logs_get(fsck, storage_int64(&scan, CHECKPOINT_TILE_CID));
+		int64 cid = storage_int64(&scan, CHECKPOINT_TILE_CID);
+		FsckLog *log = logs_find(fsck, cid);
 
 		if (log != NULL)
 			log->tiles++;
+		else if (cid > fsck->start.cid)
+			stray = cid;
 	}
 	storage_scan_end(&scan);
+	if (stray != 0)
+		fsck_report(fsck, FSCK_ERROR, false, logs_version_place(stray),
+					"tiles are stored of a version that has no log");
 }
 
 /* ---- commit records ---- */
@@ -265,6 +303,8 @@ logs_restore_record(Fsck *fsck, FsckLog *log, int64 seq)
 		log->last_batch = log->last_seq = seq;
 		log->last_at = head.at;
 	}
+	else
+		log->unrecorded = true;
 	fsck_report(fsck, known ? FSCK_WARNING : FSCK_ERROR, fsck->repair, logs_place(log->lid),
 				psprintf("the commit of version " INT64_FORMAT " has lost its commit record (C1)%s", log->lid,
 						 known ? "" : ", and with it who made it and its label"));
@@ -368,7 +408,7 @@ logs_check_versions(Fsck *fsck)
 			if (!log->has_version || log->version_seq != log->last_seq || log->version_tiles != log->tiles)
 				fsck->want_replay = true;
 		}
-		else if (!log->broken && (log->has_version || log->tiles > 0))
+		else if (!log->broken && !log->unrecorded && (log->has_version || log->tiles > 0))
 			fsck_report(fsck, FSCK_ERROR, false, logs_version_place(log->lid),
 						log->has_version ? "the checkpoint belongs to no sealed log"
 										 : "tiles are stored of a version that does not exist");
@@ -379,7 +419,7 @@ void
 fsck_check_logs(Fsck *fsck)
 {
 	logs_read_heads(fsck);
-	logs_read_batches(fsck);
+	logs_cut_empty(fsck, logs_read_batches(fsck));
 	logs_read_versions(fsck);
 	logs_count_tiles(fsck);
 	logs_check_records(fsck);

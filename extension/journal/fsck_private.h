@@ -16,6 +16,7 @@ typedef struct FsckLog
 	bool has_head, has_edits, has_version;
 	bool sealed;		 /* ends in a commit record */
 	bool broken;		 /* edits are missing or damaged */
+	bool unrecorded;	 /* its commit record is lost (C1) */
 	bool unopened;		 /* its commit did not open the next log (C2) */
 	int64 head_seq;		 /* where its head says it begins */
 	int64 first_seq;	 /* of its first batch */

@@ -86,6 +86,7 @@ replay_resume(Replay *replay, int64 cid)
 	ReplayVersion version;
 	const char *why;
 
+	replay->grid = NULL;
 	if (!replay_stored_version(replay->fsck, cid, &version))
 		return false;
 	replay->grid = replay_read_version(replay->fsck, &version, &why);
@@ -164,6 +165,21 @@ replay_write_version(Fsck *fsck, const CheckpointHead *head, const Grid *grid, T
 	fsck_written(fsck);
 }
 
+/* Row and tiles agree with each other, and not with the log: from here on the version is followed. */
+static const char *
+replay_disagrees(Replay *replay, int64 cid)
+{
+	Grid *replayed = replay->grid;
+
+	if (!replay_resume(replay, cid))
+	{
+		replay->grid = replayed;
+		return "the version is damaged, and not what the log has either: it is left as it is";
+	}
+	grid_free(&replay->allocator, replayed);
+	return "the version and the log disagree, each sound in itself: both are left as they are";
+}
+
 static void
 replay_check_version(Replay *replay, FsckLog *log)
 {
@@ -181,8 +197,7 @@ replay_check_version(Replay *replay, FsckLog *log)
 		replay_write_version(fsck, &replay->commit, replay->grid, replay->tiles);
 	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, fsck->repair && replace,
 				replay_version_place(log->lid),
-				replace ? replay_describe(fsck, log->lid, diff, &fault)
-						: "the version and the log disagree, each sound in itself: both are left as they are");
+				replace ? replay_describe(fsck, log->lid, diff, &fault) : replay_disagrees(replay, log->lid));
 }
 
 /* ---- the log ---- */
