@@ -178,6 +178,7 @@ logs_cut_empty(Fsck *fsck, int64 newest)
 static void
 logs_read_versions(Fsck *fsck)
 {
+	bool start_found = fsck->start.cid == 0;
 	StorageScan scan;
 
 	logs_scan(fsck, &scan, STORAGE_CHECKPOINT);
@@ -192,10 +193,14 @@ logs_read_versions(Fsck *fsck)
 			log->version_seq = storage_int64(&scan, CHECKPOINT_SEQ);
 			log->version_tiles = storage_int32(&scan, CHECKPOINT_TILES);
 		}
-		else if (cid != fsck->start.cid)
+		else if (cid == fsck->start.cid)
+			start_found = true;
+		else
 			fsck_report(fsck, FSCK_ERROR, false, logs_version_place(cid), "the checkpoint belongs to no log");
 	}
 	storage_scan_end(&scan);
+	if (!start_found)
+		fsck->want_replay = true; /* which begins with it */
 }
 
 /* Tiles of versions before the start are those that it consists of. */

@@ -318,8 +318,8 @@ replay_after_damage(Replay *replay, const FsckLog *log)
 		return;
 	fsck_report(replay->fsck, FSCK_ERROR, false, replay_version_place(log->lid),
 				log->has_version
-					? "the version is damaged, and cannot be rebuilt since edits before it are"
-					: "the checkpoint is missing, and cannot be rebuilt since edits before it are damaged");
+					? "the version is damaged, and cannot be rebuilt since what comes before it is, too"
+					: "the checkpoint is missing, and cannot be rebuilt since what comes before it is damaged");
 }
 
 static void
