@@ -424,6 +424,7 @@ void
 fsck_check_logs(Fsck *fsck)
 {
 	logs_read_heads(fsck);
+	STOP_POINT("fsck-look");
 	logs_cut_empty(fsck, logs_read_batches(fsck));
 	logs_read_versions(fsck);
 	logs_count_tiles(fsck);

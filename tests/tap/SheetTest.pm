@@ -167,12 +167,18 @@ sub read_log
 	return \%log;
 }
 
+sub state_query
+{
+	my ($sheet) = @_;
+	return qq{SELECT r.seq || coalesce(E'\\n' || string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY d."row", d.col), '')
+		FROM sheet.read_cells($sheet) r LEFT JOIN j_decode(r.cells) d ON true GROUP BY r.seq};
+}
+
 # The cells as the server shows them, one "row,col=text" a line, behind the seq.
 sub sheet_state
 {
 	my ($node, $sheet, $database) = @_;
-	return $node->safe_psql($database // 'postgres', qq{SELECT r.seq || coalesce(E'\\n' || string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY d."row", d.col), '')
-		FROM sheet.read_cells($sheet) r LEFT JOIN j_decode(r.cells) d ON true GROUP BY r.seq});
+	return $node->safe_psql($database // 'postgres', state_query($sheet));
 }
 
 # The same, replayed from the log.
