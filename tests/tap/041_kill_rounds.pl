@@ -96,7 +96,7 @@ sub write_until_broken
 		1 while defined($answer = <$from>) && $answer !~ /^END/;
 		last if !defined $answer;
 		print $acked "$note\n" if $note && $answer eq "END 00000\n";
-		print $acked "error|$answer" if $answer !~ /^END (00000|40P01|40001)$/;
+		print $acked "error|$answer" if $answer !~ /^END (|00000|40P01|40001|57P0\d|08\d+)$/; # the end of the connection is no answer
 	}
 	close $to;
 	waitpid $pid, 0;
