@@ -345,6 +345,8 @@ room_refused(Room *room, const PGresult *res)
 		room_fail(room, CLOSE_GONE, "the sheet is in the trash");
 	else if (strcmp(state, "42704") == 0)
 		room_fail(room, CLOSE_NOT_FOUND, "no such sheet");
+	else if (strcmp(state, "22023") == 0) /* what came before them is not there any more */
+		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
 	else
 		room_fail(room, CLOSE_ERROR, "the edits cannot be stored");
 }
@@ -460,7 +462,9 @@ room_tail_answered(void *arg, PGresult *res)
 		{
 			log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
 					  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
-			if (!sqlstate_is_passing(pgresult_sqlstate(res)))
+			if (strcmp(pgresult_sqlstate(res), "22023") == 0)
+				room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
+			else if (!sqlstate_is_passing(pgresult_sqlstate(res)))
 				room->wanted_seq = 0;
 		}
 	}

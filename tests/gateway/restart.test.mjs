@@ -96,6 +96,32 @@ for (const mode of ['fast', 'immediate']) {
 		}));
 }
 
+for (const busy of [false, true]) {
+	test(`edits are trimmed before the gateway has read them: its editors come again (${busy ? 'editing' : 'idle'})`, async () => {
+		const editor = await Editor.open(gateway, users[0], fid);
+		editor.modify(0, 0, 'before');
+		await editor.settle(9, 9);
+		gateway.service.signal('SIGSTOP');
+		try {
+			if (busy) editor.modify(1, 1, 'meanwhile');
+			await cluster.psql(`SELECT sheet.set(${fid}, 'C1', 'by SQL')`);
+			const version = await cluster.psql(`SELECT sheet.commit(${fid})`);
+			await cluster.psql(`SELECT sheet.trim(${fid}, ${version})`);
+		} finally {
+			gateway.service.signal('SIGCONT');
+		}
+		assert.equal((await editor.waitClosed()).code, 1012);
+		const again = await Editor.open(gateway, users[0], fid);
+		assert.equal(again.cells.get('0,0'), 'before');
+		assert.equal(again.cells.get('0,2'), 'by SQL');
+		again.modify(2, 2, 'after');
+		await again.settle(9, 9);
+		assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'C3')`), 'after');
+		assert.equal(await cluster.psql(`SELECT string_agg(what, '; ') FROM sheet.fsck(${fid}, true, false)`), 'clean');
+		await again.close();
+	});
+}
+
 test('while PostgreSQL is paused nothing is acknowledged, and everything is afterwards', async () => {
 	const editor = await Editor.open(gateway, users[0], fid);
 	await editor.settle(9, 9);
