@@ -42,6 +42,18 @@ fsck_report(Fsck *fsck, FsckSeverity severity, bool repaired, const char *place,
 	fsck->report(fsck->report_arg, fsck->sheet_id, severity, what, place, repaired);
 }
 
+char *
+fsck_log_place(int64 lid)
+{
+	return psprintf("log " INT64_FORMAT, lid);
+}
+
+char *
+fsck_version_place(int64 cid)
+{
+	return psprintf("version " INT64_FORMAT, cid);
+}
+
 void
 fsck_before_write(Fsck *fsck)
 {
@@ -94,6 +106,7 @@ fsck_sheet(int64 sheet_id, bool full, bool repair, FsckReportFn report, void *ar
 	MemoryContext old = MemoryContextSwitchTo(context);
 
 	fsck_begin(&fsck);
+	fsck_read_logs(&fsck);
 	fsck_check_logs(&fsck);
 	if (fsck.want_replay || full)
 		fsck_replay(&fsck);

@@ -1,4 +1,4 @@
-/* fsck_private.h - between the files of sheet.fsck: fsck.c, fsck_logs.c, fsck_replay.c. */
+/* fsck_private.h - between the files of sheet.fsck: fsck.c, fsck_read.c, fsck_logs.c, fsck_replay.c. */
 #ifndef FSCK_PRIVATE_H
 #define FSCK_PRIVATE_H
 
@@ -49,7 +49,14 @@ extern void fsck_before_write(Fsck *fsck);
 /* Something was written: from here on it is seen. */
 extern void fsck_written(Fsck *fsck);
 
-/* fsck_logs.c: reads heads, batches and versions of all logs, and mends what follows from them. */
+/* Where something was found. */
+extern char *fsck_log_place(int64 lid);
+extern char *fsck_version_place(int64 cid);
+/* The log of that number, made when it is not there yet; NULL when it cannot be one. */
+extern FsckLog *fsck_get_log(Fsck *fsck, int64 lid);
+/* fsck_read.c: what is stored of each log. */
+extern void fsck_read_logs(Fsck *fsck);
+/* fsck_logs.c: commit records, heads and versions of all logs; mends what follows from them. */
 extern void fsck_check_logs(Fsck *fsck);
 /* fsck_replay.c: replays the logs, and compares each version with them. */
 extern void fsck_replay(Fsck *fsck);

@@ -37,12 +37,6 @@ replay_place(int64 lid, int64 seq)
 	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, lid, seq);
 }
 
-static char *
-replay_version_place(int64 cid)
-{
-	return psprintf("version " INT64_FORMAT, cid);
-}
-
 /* ---- versions as they are stored ---- */
 
 static const char *
@@ -196,7 +190,7 @@ replay_check_version(Replay *replay, FsckLog *log)
 	if (fsck->repair && replace)
 		replay_write_version(fsck, &replay->commit, replay->grid, replay->tiles);
 	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, fsck->repair && replace,
-				replay_version_place(log->lid),
+				fsck_version_place(log->lid),
 				replace ? replay_describe(fsck, log->lid, diff, &fault) : replay_disagrees(replay, log->lid));
 }
 
@@ -296,15 +290,15 @@ static bool
 replay_batches(Replay *replay, const FsckLog *log)
 {
 	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, replay->fsck->sheet_id},
-						 {2, BTGreaterEqualStrategyNumber, false, log->first_seq},
-						 {2, BTLessEqualStrategyNumber, false, log->last_seq}};
+						 {2, BTGreaterEqualStrategyNumber, false, log->first_seq}};
 	StorageScan scan;
 	bool good = true;
 
 	if (!log->has_edits)
 		return true;
-	storage_scan_begin(&scan, STORAGE_LOG_BATCH, replay->fsck->snapshot, keys, 3);
-	while (good && storage_scan_next(&scan, ForwardScanDirection))
+	storage_scan_begin(&scan, STORAGE_LOG_BATCH, replay->fsck->snapshot, keys, 2);
+	while (good && storage_scan_next(&scan, ForwardScanDirection) &&
+		   storage_int64(&scan, LOG_BATCH_FIRST_SEQ) <= log->last_seq)
 		good = replay_row(replay, &scan, log->lid);
 	storage_scan_end(&scan);
 	return good;
@@ -316,7 +310,7 @@ replay_after_damage(Replay *replay, const FsckLog *log)
 {
 	if (log->has_version ? replay_resume(replay, log->lid) : !log->sealed)
 		return;
-	fsck_report(replay->fsck, FSCK_ERROR, false, replay_version_place(log->lid),
+	fsck_report(replay->fsck, FSCK_ERROR, false, fsck_version_place(log->lid),
 				log->has_version
 					? "the version is damaged, and cannot be rebuilt since what comes before it is, too"
 					: "the checkpoint is missing, and cannot be rebuilt since what comes before it is damaged");
@@ -352,7 +346,7 @@ replay_begin(Replay *replay)
 	else if (replay_stored_version(fsck, fsck->start.cid, &version))
 		replay->grid = replay_read_version(fsck, &version, &why);
 	if (replay->grid == NULL)
-		fsck_report(fsck, FSCK_ERROR, false, replay_version_place(fsck->start.cid),
+		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(fsck->start.cid),
 					psprintf("the oldest version cannot be read, and what it was made of has been trimmed: %s", why));
 }
 

@@ -1,5 +1,5 @@
 /*
- * trim.h - sheets whose oldest edits and versions have been removed; see trim.c.
+ * trim.h - sheets whose oldest edits and versions have been removed; see trimmark.c, and trim.c for the removal.
  */
 #ifndef TRIM_H
 #define TRIM_H
@@ -22,6 +22,7 @@ extern void trim_no_version(int64 sheet_id, int64 cid, Snapshot snapshot) pg_att
 extern void trim_no_log(int64 sheet_id, int64 lid, Snapshot snapshot) pg_attribute_noreturn();
 /* 22023 when edits after since are not there any more: whoever asks needs the cells. */
 extern void trim_check_since(int64 sheet_id, int64 since, Snapshot snapshot);
+extern void trim_store(int64 sheet_id, int64 cid, int64 seq, uint64 uid);
 /* For the purge of a sheet. */
 extern void trim_forget(int64 sheet_id);
 
