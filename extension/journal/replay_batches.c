@@ -28,16 +28,17 @@ batches_open(StorageScan *scan, int64 sheet_id, int strategy, int64 seq, Snapsho
 	storage_scan_begin(scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
 }
 
+/* The last column first: the slot then unpacks all of them at once. */
 static void
 batches_describe(StorageScan *scan, ReplayBatch *batch)
 {
-	batch->first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
-	batch->last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
-	batch->lid = storage_int64(scan, LOG_BATCH_LID);
-	batch->at = storage_int64(scan, LOG_BATCH_AT);
-	batch->epoch = storage_int64(scan, LOG_BATCH_EPOCH);
-	batch->origin = storage_int64(scan, LOG_BATCH_ORIGIN);
 	batch->batch_no = storage_int64(scan, LOG_BATCH_BATCH_NO);
+	batch->origin = storage_int64(scan, LOG_BATCH_ORIGIN);
+	batch->epoch = storage_int64(scan, LOG_BATCH_EPOCH);
+	batch->at = storage_int64(scan, LOG_BATCH_AT);
+	batch->lid = storage_int64(scan, LOG_BATCH_LID);
+	batch->last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
+	batch->first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
 }
 
 /* The batch that holds seq, or the last one before it. */
