@@ -233,6 +233,21 @@ BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY;
 SELECT count(*) > 400 AS some FROM sheet.log WHERE sheet_id = :one;
 COMMIT;
 
+-- A trimmed log begins later.
+DELETE FROM log_copy;
+INSERT INTO log_copy SELECT e.*, a.name FROM sheet.log_edits(:one) WITH ORDINALITY e LEFT JOIN sheet.account a USING (uid)
+	WHERE e.seq > (SELECT seq FROM sheet.versions(:one) WHERE cid = 1);
+SELECT sheet.trim(:one, 1) > 300 AS trimmed;
+SELECT min(c.seq) = min(l.seq) AS same, count(l.seq) > 100 AS some, min(l.seq) > 300 AS later
+	FROM log_copy c LEFT JOIN LATERAL (SELECT * FROM sheet.log l WHERE l.sheet_id = c.sheet_id AND l.seq = c.seq) l ON true WHERE c.sheet_id = :one;
+SELECT predicate AS differs, tail
+	FROM (SELECT * FROM log_predicate UNION ALL SELECT 'seq ' || op || ' ' || s FROM (VALUES ('<'), ('<='), ('='), ('>='), ('>')) o(op), generate_series(398, 406, 2) s
+			UNION ALL SELECT 'at ' || op || ' (SELECT at FROM log_copy WHERE sheet_id = # AND seq = ' || s || ')' FROM (VALUES ('<'), ('<='), ('='), ('>='), ('>')) o(op),
+				(SELECT min(seq) + 41 * i AS s FROM log_copy, generate_series(0, 4) i WHERE sheet_id = :one GROUP BY i) s) p(predicate),
+		(VALUES (' ORDER BY seq'), (' ORDER BY at DESC')) o(tail)
+	WHERE log_digest('sheet.log', 'sheet_id = # AND (' || predicate || ')', :one, tail)
+			<> log_digest('log_copy', 'sheet_id = # AND (' || predicate || ')', :one, tail);
+
 SELECT sheet.purge(s) FROM unnest(ARRAY[:one, :two]) s;
 SELECT count(*) FROM sheet.log WHERE sheet_id IN (:one, :two);
 SELECT sheet.purge(mine) FROM log_ids;
