@@ -103,6 +103,13 @@ edit_reader_init(EditReader *reader, const void *data, size_t len)
 	reader->row = 0;
 }
 
+void
+edit_reader_init_edits(EditReader *reader, const void *data, size_t len, uint32_t count)
+{
+	edit_reader_init(reader, data, len);
+	reader->left = count;
+}
+
 EditError
 edit_read_batch(EditReader *reader, EditBatch *batch)
 {
@@ -181,6 +188,12 @@ edit_error_text(EditError error)
 }
 
 /* ---- writing ---- */
+
+void
+edit_write_edits(EditWriter *writer, uint8_t *to)
+{
+	*writer = (EditWriter){.pos = to, .first = true};
+}
 
 void
 edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *batch)

@@ -2,7 +2,7 @@
  * edit_codec.h - the bytes in which edits travel and rest.
  *
  * One format for three places: the parameter of sheet.apply, the data of a stored
- * batch, and what sheet.tail and sheet.read_cells return. Pure C, no allocation,
+ * batch (its edits only: its row has the rest), and what sheet.tail and sheet.read_cells return. Pure C, no allocation,
  * no PostgreSQL: both programs, the unit tests and the fuzzer link it.
  *
  *   stream := batch*
@@ -101,6 +101,8 @@ typedef struct EditReader
 } EditReader;
 
 extern void edit_reader_init(EditReader *reader, const void *data, size_t len);
+/* To read the edits of a batch that is stored without its header. */
+extern void edit_reader_init_edits(EditReader *reader, const void *data, size_t len, uint32_t count);
 /* The next batch's header. Call it when the batch before is used up; EDIT_END at the end of the stream. */
 extern EditError edit_read_batch(EditReader *reader, EditBatch *batch);
 /* The next edit of the current batch; EDIT_END after its last. */
@@ -125,6 +127,8 @@ edit_size_bound(const Edit *edit)
 }
 /* Write a batch's header / an edit at writer->pos, which must have room (EDIT_BATCH_HEAD_MAX, edit_size_bound). */
 extern void edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *batch);
+/* Begins a batch that is stored without its header. */
+extern void edit_write_edits(EditWriter *writer, uint8_t *to);
 extern void edit_write(EditWriter *writer, const Edit *edit);
 /* Bytes of a batch header; to prepend one when the edits were written before their count was known. */
 extern size_t edit_batch_head_size(const EditBatch *batch);

@@ -89,12 +89,12 @@ append_select(WriterSheet *ws, const AppendCall *call, CacheMeta *meta, StagedEd
 	return kept;
 }
 
+/* The edits without the batch's header, which the row has. */
 static bytea *
-append_encode(const Edit *edits, uint32 nedits, int64 first_seq, int64 at)
+append_encode(const Edit *edits, uint32 nedits)
 {
-	EditBatch batch = {first_seq, at, nedits};
 	EditWriter writer;
-	Size bound = VARHDRSZ + EDIT_BATCH_HEAD_MAX;
+	Size bound = VARHDRSZ;
 	bytea *data;
 
 	for (uint32 i = 0; i < nedits; i++)
@@ -104,7 +104,7 @@ append_encode(const Edit *edits, uint32 nedits, int64 first_seq, int64 at)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batch is too large to be stored"),
 				 errdetail("It replaces contents of altogether %zu bytes.", bound), errhint("Send it in parts.")));
 	data = palloc(bound);
-	edit_write_batch(&writer, (uint8_t *) VARDATA(data), &batch);
+	edit_write_edits(&writer, (uint8_t *) VARDATA(data));
 	for (uint32 i = 0; i < nedits; i++)
 		edit_write(&writer, &edits[i]);
 	SET_VARSIZE(data, (char *) writer.pos - (char *) data);
@@ -171,7 +171,7 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	result->last_seq = meta.last_seq + kept;
 	result->at = Max(timeconv_to_unix(GetCurrentTimestamp()), meta.last_at + 1);
 	/* Encoded before anything is reserved: reserving may move the old contents. */
-	data = append_encode(call->edits, kept, result->first_seq, result->at);
+	data = append_encode(call->edits, kept);
 
 	change = writer_begin_change(ws, call->origin);
 	ws->meta.rows = meta.rows;
@@ -194,7 +194,7 @@ append_commit_record(const CheckpointHead *head)
 	Edit record = {.kind = EDIT_COMMIT, .uid = head->uid, .content = head->label};
 	AppendRow row = {
 		.sheet_id = head->sheet_id, .lid = head->cid, .first_seq = head->seq, .last_seq = head->seq, .at = head->at};
-	bytea *data = append_encode(&record, 1, head->seq, head->at);
+	bytea *data = append_encode(&record, 1);
 
 	append_store(&row, data);
 	pfree(data);

@@ -10,6 +10,7 @@
 #include "fsck_private.h"
 #include "loghead.h"
 #include "stoppoint.h"
+#include "replay.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/builtins.h"
@@ -19,23 +20,17 @@
 
 /* Does the stored batch end in a commit record? False also when it does not decode. */
 static bool
-logs_ends_in_commit(const struct varlena *data)
+logs_ends_in_commit(const struct varlena *data, int64 first_seq, int64 last_seq)
 {
 	EditReader reader;
-	EditBatch batch;
 	Edit edit;
 	EditKind last = 0;
 	EditError error;
 
-	edit_reader_init(&reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
-	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
-	{
-		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-			last = edit.kind;
-		if (error != EDIT_END)
-			return false;
-	}
-	return error == EDIT_END && last == EDIT_COMMIT;
+	replay_stored_edits(&reader, data, first_seq, last_seq);
+	while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+		last = edit.kind;
+	return replay_stored_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
 }
 
 static bool
@@ -54,7 +49,8 @@ logs_is_sealed(Fsck *fsck, const FsckLog *log)
 		bool copy;
 		struct varlena *data = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
 
-		sealed = logs_ends_in_commit(data);
+		sealed = logs_ends_in_commit(data, storage_int64(&scan, LOG_BATCH_FIRST_SEQ),
+									 storage_int64(&scan, LOG_BATCH_LAST_SEQ));
 		if (copy)
 			pfree(data);
 	}

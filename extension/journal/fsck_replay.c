@@ -228,30 +228,23 @@ static const char *
 replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 lid, const struct varlena *data)
 {
 	EditReader reader;
-	EditBatch batch;
 	Edit edit;
 	EditError error;
 	int64 seq = first_seq;
 
-	edit_reader_init(&reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
-	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	replay_stored_edits(&reader, data, first_seq, last_seq);
+	while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 	{
-		if ((int64) batch.first_seq != seq)
+		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
 			break;
-		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-		{
-			if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
-				break;
-			if (replay->commit.seq != 0)
-				return "the log goes on after its commit record";
-			replay_edit(replay, &edit, lid, seq);
-			if (edit.kind == EDIT_COMMIT)
-				replay_note_commit(replay, &edit, lid, seq, at + (seq - first_seq));
-			seq++;
-		}
-		if (error != EDIT_END)
-			break;
+		if (replay->commit.seq != 0)
+			return "the log goes on after its commit record";
+		replay_edit(replay, &edit, lid, seq);
+		if (edit.kind == EDIT_COMMIT)
+			replay_note_commit(replay, &edit, lid, seq, at + (seq - first_seq));
+		seq++;
 	}
+	error = replay_stored_end(&reader, error);
 	if (error == EDIT_END && seq == last_seq + 1)
 		return NULL;
 	return error == EDIT_END || error == EDIT_OK ? "the batch does not hold the edits that its row says"

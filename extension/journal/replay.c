@@ -135,42 +135,51 @@ replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 	}
 }
 
-/* All edits of stored bytes into the grid; *room is false when the allocator has no more. */
+/* The edits of the reader's batch into the grid; *room is false when the allocator has no more. */
+static EditError
+replay_reader_into(Grid *grid, const GridAllocator *allocator, EditReader *reader, bool *room)
+{
+	EditError error;
+	Edit edit;
+
+	while ((error = edit_read(reader, &edit)) == EDIT_OK)
+	{
+		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+			return EDIT_BAD_NUMBER;
+		*room = replay_edit_into(grid, allocator, &edit);
+		if (!*room)
+			return EDIT_END;
+	}
+	return error;
+}
+
+/* All batches of a stored tile. */
 static EditError
 replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, bool *room)
 {
 	EditReader reader;
 	EditBatch batch;
 	EditError error;
-	Edit edit;
 
 	*room = true;
 	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
-		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-		{
-			if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
-				return EDIT_BAD_NUMBER;
-			*room = replay_edit_into(grid, allocator, &edit);
-			if (!*room)
-				return EDIT_END;
-		}
-		if (error != EDIT_END)
+		error = replay_reader_into(grid, allocator, &reader, room);
+		if (error != EDIT_END || !*room)
 			break;
 	}
 	return error;
 }
 
 static bool
-replay_bytes_into(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, int64 sheet_id,
-				  const char *what, int64 place)
+replay_tile_into(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, int64 sheet_id, int64 cid)
 {
 	bool room;
 	EditError error = replay_decode(grid, allocator, bytes, &room);
 
 	if (error != EDIT_END)
-		replay_corrupted(sheet_id, what, place, error);
+		replay_corrupted(sheet_id, "a tile of version", cid, error);
 	return room;
 }
 
@@ -229,6 +238,25 @@ replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, 
 	return room;
 }
 
+/* The current batch of the scan. */
+static bool
+replay_batch_into(StorageScan *scan, int64 sheet_id, const GridAllocator *allocator, Grid *grid)
+{
+	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
+	bool copy, room = true;
+	struct varlena *bytes = storage_bytes(scan, LOG_BATCH_DATA, &copy);
+	EditReader reader;
+	EditError error;
+
+	replay_stored_edits(&reader, bytes, first_seq, storage_int64(scan, LOG_BATCH_LAST_SEQ));
+	error = replay_reader_into(grid, allocator, &reader, &room);
+	if (room && replay_stored_end(&reader, error) != EDIT_END)
+		replay_corrupted(sheet_id, "the batch at seq", first_seq, replay_stored_end(&reader, error));
+	if (copy)
+		pfree(bytes);
+	return room;
+}
+
 static bool
 replay_batches_into(int64 sheet_id, int64 *seq, Snapshot snapshot, const GridAllocator *allocator, Grid *grid)
 {
@@ -239,16 +267,9 @@ replay_batches_into(int64 sheet_id, int64 *seq, Snapshot snapshot, const GridAll
 	storage_scan_begin(&scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
 	while (room && storage_scan_next(&scan, ForwardScanDirection))
 	{
-		int64 first_seq = storage_int64(&scan, LOG_BATCH_FIRST_SEQ);
-		struct varlena *bytes;
-		bool copy;
-
-		if (first_seq != *seq + 1)
+		if (storage_int64(&scan, LOG_BATCH_FIRST_SEQ) != *seq + 1)
 			replay_corrupted(sheet_id, "the log lacks seq", *seq + 1, EDIT_OK);
-		bytes = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
-		room = replay_bytes_into(grid, allocator, bytes, sheet_id, "the batch at seq", first_seq);
-		if (copy)
-			pfree(bytes);
+		room = replay_batch_into(&scan, sheet_id, allocator, grid);
 		*seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
 	}
 	storage_scan_end(&scan);
@@ -301,7 +322,7 @@ replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapsh
 		bool copy;
 		struct varlena *bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
 
-		(void) replay_bytes_into(grid, allocator, bytes, sheet_id, "a tile of version", cid);
+		(void) replay_tile_into(grid, allocator, bytes, sheet_id, cid);
 		if (copy)
 			pfree(bytes);
 	}
@@ -380,6 +401,15 @@ replay_scan_batches(StorageScan *scan, int64 sheet_id, int64 since, Snapshot sna
 	storage_scan_begin(scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
 }
 
+void
+replay_stored_edits(EditReader *reader, const struct varlena *data, int64 first_seq, int64 last_seq)
+{
+	int64 count = last_seq - first_seq + 1;
+
+	edit_reader_init_edits(reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data),
+						   (uint32) Min(Max(count, 0), SHEET_MAX_BATCH_EDITS));
+}
+
 static void
 replay_batch_edits(StorageScan *scan, int64 sheet_id, int64 since, int64 until, ReplayEditFn fn, void *arg)
 {
@@ -388,19 +418,14 @@ replay_batch_edits(StorageScan *scan, int64 sheet_id, int64 since, int64 until, 
 	bool copy;
 	struct varlena *bytes = storage_bytes(scan, LOG_BATCH_DATA, &copy);
 	EditReader reader;
-	EditBatch batch;
 	EditError error;
 	Edit edit;
 
-	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
-	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
-	{
-		for (; (error = edit_read(&reader, &edit)) == EDIT_OK; seq++, at++)
-			if (seq > since && seq <= until)
-				fn(arg, seq, at, &edit);
-		if (error != EDIT_END)
-			break;
-	}
+	replay_stored_edits(&reader, bytes, seq, storage_int64(scan, LOG_BATCH_LAST_SEQ));
+	for (; (error = edit_read(&reader, &edit)) == EDIT_OK; seq++, at++)
+		if (seq > since && seq <= until)
+			fn(arg, seq, at, &edit);
+	error = replay_stored_end(&reader, error);
 	if (error != EDIT_END)
 		replay_corrupted(sheet_id, "the batch before seq", seq, error);
 	if (copy)
@@ -418,12 +443,37 @@ replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, Replay
 	storage_scan_end(&scan);
 }
 
+/* A buffer that grows. */
+typedef struct TailBuffer
+{
+	char *bytes;
+	Size used, room;
+} TailBuffer;
+
+/* Adds the current batch with its header. */
+static void
+replay_add_batch(TailBuffer *tail, StorageScan *scan, const struct varlena *data)
+{
+	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ), last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
+	EditBatch batch = {first_seq, timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT)), last_seq - first_seq + 1};
+	Size len = VARSIZE_ANY_EXHDR(data);
+	EditWriter writer;
+
+	if (tail->used + EDIT_BATCH_HEAD_MAX + len > tail->room)
+	{
+		tail->room = Max(tail->room * 2, tail->used + EDIT_BATCH_HEAD_MAX + len);
+		tail->bytes = repalloc_huge(tail->bytes, tail->room);
+	}
+	edit_write_batch(&writer, (uint8_t *) tail->bytes + tail->used, &batch);
+	memcpy(writer.pos, VARDATA_ANY(data), len);
+	tail->used = (char *) writer.pos + len - tail->bytes;
+}
+
 bytea *
 replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq)
 {
+	TailBuffer tail = {palloc(8192), VARHDRSZ, 8192};
 	StorageScan scan;
-	Size used = 0, room = 8192;
-	char *tail = palloc(room);
 
 	*last_seq = since;
 	replay_scan_batches(&scan, sheet_id, since, snapshot);
@@ -431,28 +481,21 @@ replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int6
 	{
 		bool copy;
 		struct varlena *bytes = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
-		Size len = VARSIZE_ANY_EXHDR(bytes);
 
-		if (used > 0 && used + len > max_bytes)
+		if (tail.used > VARHDRSZ && tail.used + VARSIZE_ANY_EXHDR(bytes) > max_bytes)
 			break;
-		if (VARHDRSZ + used + len > room)
-		{
-			room = Max(room * 2, VARHDRSZ + used + len);
-			tail = repalloc_huge(tail, room);
-		}
-		memcpy(tail + VARHDRSZ + used, VARDATA_ANY(bytes), len);
-		used += len;
+		replay_add_batch(&tail, &scan, bytes);
 		if (copy)
 			pfree(bytes);
 		*last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
 	}
 	storage_scan_end(&scan);
-	if (used == 0)
+	if (tail.used == VARHDRSZ)
 		return NULL;
-	if (VARHDRSZ + used > MaxAllocSize)
+	if (tail.used > MaxAllocSize)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batches are too large for one result")));
-	SET_VARSIZE(tail, VARHDRSZ + used);
-	return (bytea *) tail;
+	SET_VARSIZE(tail.bytes, tail.used);
+	return (bytea *) tail.bytes;
 }
 
 bool

@@ -75,6 +75,15 @@ extern void replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, con
 /* Applies one edit of the log; false when the allocator has no room. */
 extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit);
 
+/* The edits of a stored batch: of the row's `data`, whose bytes must outlive the reader. */
+extern void replay_stored_edits(EditReader *reader, const struct varlena *data, int64 first_seq, int64 last_seq);
+/* After a read that gave `error`: EDIT_END when the edits are as many as the row says, and nothing is left of them. */
+static inline EditError
+replay_stored_end(const EditReader *reader, EditError error)
+{
+	return error == EDIT_END && reader->pos != reader->end ? EDIT_TRUNCATED : error;
+}
+
 /* Calls fn for each edit stored in batches with seq after `since` and up to `until`, in their order. */
 typedef void (*ReplayEditFn)(void *arg, int64 seq, int64 at /* Unix microseconds */, const Edit *edit);
 extern void replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, ReplayEditFn fn, void *arg);

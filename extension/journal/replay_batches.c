@@ -102,15 +102,10 @@ replay_batches_edits(ReplayBatches *batches, EditReader *reader)
 {
 	bool copy;
 	struct varlena *bytes = storage_bytes(&batches->scan, LOG_BATCH_DATA, &copy);
-	EditBatch head = {0};
-	EditError error;
 
 	if (copy)
 		batches->bytes = bytes;
-	edit_reader_init(reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
-	error = edit_read_batch(reader, &head);
-	if (error != EDIT_OK || head.count != batches->batch.last_seq - batches->batch.first_seq + 1)
-		replay_corrupted(batches->sheet_id, "the batch at seq", batches->batch.first_seq, error);
+	replay_stored_edits(reader, bytes, batches->batch.first_seq, batches->batch.last_seq);
 }
 
 void

@@ -18,7 +18,7 @@ COMMENT ON COLUMN sheet.log_batch.at IS 'time of the first edit; edit i happened
 COMMENT ON COLUMN sheet.log_batch.epoch IS 'of the owner that wrote the batch; 0: SQL';
 COMMENT ON COLUMN sheet.log_batch.origin IS 'the gateway that wrote the batch; 0: SQL';
 COMMENT ON COLUMN sheet.log_batch.batch_no IS 'of the origin, to find a batch that was sent twice; 0: none';
-COMMENT ON COLUMN sheet.log_batch.data IS 'the edits in the format of common/edit_codec.h';
+COMMENT ON COLUMN sheet.log_batch.data IS 'the edits in the format of common/edit_codec.h, without the header of their batch';
 
 CREATE TABLE sheet.log_head (
 	sheet_id bigint NOT NULL,
