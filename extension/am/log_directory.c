@@ -15,6 +15,7 @@
 #include "log_page.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
+#include "stoppoint.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
@@ -189,6 +190,7 @@ log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer ti
 		if (before.n > 0 && before.position < position && log_directory_step(scan, ForwardScanDirection, &at, &entry))
 			for (int i = 0; i < before.n; i++)
 				log_directory_add(index, table, key, position, before.blocks[i], info);
+		STOP_POINT("am-directory");
 		log_directory_add(index, table, key, position, block, info);
 	}
 	log_directory_close(scan);

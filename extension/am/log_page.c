@@ -204,6 +204,8 @@ log_page_damage(Page page, BlockNumber block)
 	PageHeader header = (PageHeader) page;
 	LogSpecial *special;
 
+	if (header->pd_special == BLCKSZ)
+		return "the page has heap's format, which pg_sheet 0.1 used";
 	if (header->pd_special != BLCKSZ - MAXALIGN(sizeof(LogSpecial)) || header->pd_upper != header->pd_special ||
 		header->pd_lower < SizeOfPageHeaderData || header->pd_lower > header->pd_upper ||
 		PageGetPageSize(page) != BLCKSZ)

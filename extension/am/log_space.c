@@ -8,8 +8,10 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "access/xloginsert.h"
 #include "log_space.h"
 #include "miscadmin.h"
+#include "stoppoint.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
 
@@ -25,22 +27,30 @@ log_space_damaged(Relation rel, BlockNumber block, const char *what)
 
 /* ---- reading ---- */
 
+/* A look without the lock may meet the page half initialised: only what the lock shows counts. */
+static void
+log_space_check(Relation rel, Buffer buffer)
+{
+	const char *damage = NULL;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (!PageIsNew(BufferGetPage(buffer)))
+		damage = log_page_damage(BufferGetPage(buffer), BufferGetBlockNumber(buffer));
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	if (damage != NULL)
+		log_space_damaged(rel, BufferGetBlockNumber(buffer), damage);
+}
+
 Buffer
 log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
 {
 	Buffer buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 	Page page = BufferGetPage(buffer);
-	const char *damage;
 
-	/* The fields that are looked at do not change while the page is in use; pd_lower is looked at under the lock. */
-	if (PageIsNew(page))
+	if (likely(((PageHeader) page)->pd_special == BLCKSZ - MAXALIGN(sizeof(LogSpecial)) &&
+			   log_special(page)->magic == LOG_MAGIC && log_special(page)->version == LOG_VERSION))
 		return buffer;
-	if (((PageHeader) page)->pd_special != BLCKSZ - MAXALIGN(sizeof(LogSpecial)) ||
-		log_special(page)->magic != LOG_MAGIC || log_special(page)->version != LOG_VERSION)
-	{
-		damage = log_page_damage(page, block);
-		log_space_damaged(rel, block, damage != NULL ? damage : "the page has changed while it was read");
-	}
+	log_space_check(rel, buffer);
 	return buffer;
 }
 
@@ -178,6 +188,7 @@ log_tail_open(Relation rel, Buffer metabuffer, Size need)
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	}
 	block = BufferGetBlockNumber(buffer);
+	STOP_POINT_NO_FAIL("am-tail");
 	state = GenericXLogStart(rel);
 	meta = log_meta(GenericXLogRegisterBuffer(state, metabuffer, 0));
 	meta->tail = block;
@@ -289,18 +300,22 @@ log_overflow_reserve(Relation rel, uint32 n)
 	return first;
 }
 
+/* Logged as a whole by PostgreSQL's record for new pages, which copies less than a generic one. */
 static void
 log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
 {
-	GenericXLogState *state = GenericXLogStart(rel);
-	Page page = GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE);
+	Page page = BufferGetPage(buffer);
 
+	START_CRIT_SECTION();
 	log_page_init(page, LOG_PAGE_OVERFLOW);
 	memcpy(PageGetContents(page), bytes, size);
 	((PageHeader) page)->pd_lower = SizeOfPageHeaderData + size;
 	log_special(page)->overflow.writer = xid;
 	log_special(page)->overflow.next = next;
-	GenericXLogFinish(state);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(rel))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
 }
 
 /*
@@ -324,7 +339,10 @@ log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Si
 		if (BufferIsInvalid(buffer))
 		{
 			if (reserved == InvalidBlockNumber)
+			{
 				reserved = log_overflow_reserve(rel, left);
+				STOP_POINT("am-reserved");
+			}
 			buffer = log_space_read(rel, reserved + left - 1, NULL);
 			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 		}

@@ -33,6 +33,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/autovacuum.h"
+#include "stoppoint.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
@@ -335,6 +336,7 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 	}
 	close = found.nlive == 0;
 	log_vacuum_change_page(vacuum, buffer, &found, close);
+	STOP_POINT("vacuum-mark");
 	vacuum->live += found.nlive;
 	vacuum->page_rows = found.nlive;
 	log_vacuum_keep_xid(vacuum, found.oldest);
@@ -371,6 +373,7 @@ log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block)
 			log_vacuum_free_page(vacuum, buffer);
 		}
 		UnlockReleaseBuffer(buffer);
+		STOP_POINT("vacuum-overflow");
 		block = next;
 	}
 }
@@ -426,6 +429,7 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 	UnlockReleaseBuffer(buffer);
 	vacuum->removed += ndead;
 	/* The row is gone first: a crash in between loses pages until the next rewrite, and never takes others'. */
+	STOP_POINT("vacuum-clean");
 	for (int i = 0; i < noverflow; i++)
 		log_vacuum_free_overflow(vacuum, overflow[i]);
 }
@@ -467,6 +471,7 @@ log_vacuum_dead(LogVacuum *vacuum)
 
 		vacuum->results[index] = vac_bulkdel_one_index(&info, vacuum->results[index], dead);
 	}
+	STOP_POINT("vacuum-index");
 	pgstat_progress_update_param(PROGRESS_VACUUM_PHASE, PROGRESS_VACUUM_PHASE_VACUUM_HEAP);
 	while (i < dead->num_items)
 	{
@@ -681,6 +686,7 @@ log_vacuum_cut_locked(LogVacuum *vacuum)
 	meta->deleted_from = Min(meta->deleted_from, end);
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
+	STOP_POINT("vacuum-cut");
 	RelationTruncate(vacuum->rel, end);
 	vacuum->used = end;
 }
@@ -729,10 +735,11 @@ log_vacuum_limits(LogVacuum *vacuum)
 static void
 log_vacuum_make_dead(LogVacuum *vacuum)
 {
-	Size bytes = (Size) maintenance_work_mem * 1024;
-	int max_items = (int) Min(bytes / sizeof(ItemPointerData), (Size) vacuum->used * (LOG_MAX_ROWS + 1));
+	Size items = (Size) maintenance_work_mem * 1024 / sizeof(ItemPointerData);
+	int max_items;
 
-	max_items = Max(Min(max_items, MaxAllocSize / sizeof(ItemPointerData) / 2), 2 * (LOG_MAX_ROWS + 1));
+	items = Min(items, (Size) vacuum->used * (LOG_MAX_ROWS + 1));
+	max_items = (int) Max(Min(items, MaxAllocSize / sizeof(ItemPointerData) / 2), 2 * (LOG_MAX_ROWS + 1));
 	vacuum->dead = palloc(sizeof(VacDeadItems) + sizeof(ItemPointerData) * max_items);
 	vacuum->dead->max_items = max_items;
 	vacuum->dead->num_items = 0;
@@ -795,6 +802,7 @@ log_vacuum(Relation rel, VacuumParams *params, BufferAccessStrategy strategy)
 	log_vacuum_unsettle(&vacuum);
 	log_vacuum_finish_indexes(&vacuum, tuples);
 	FreeSpaceMapVacuum(rel);
+	STOP_POINT("vacuum-end");
 	log_vacuum_end_meta(&vacuum);
 	log_vacuum_truncate(&vacuum);
 

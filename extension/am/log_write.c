@@ -13,6 +13,7 @@
 #include "log_write.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
+#include "stoppoint.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -54,7 +55,10 @@ log_encode_long(const LogWriter *writer, LogPrepared *row)
 	uint8 *pos;
 
 	if (front < size)
+	{
 		block = log_space_write_overflow(writer->rel, writer->xid, whole + front, size - front);
+		STOP_POINT("am-overflow");
+	}
 	row->encoded = palloc(4 + 9 + front);
 	pos = log_store(row->encoded, block, 4);
 	pos = log_write_varint(pos, size);
@@ -142,6 +146,7 @@ log_fill_page(const LogWriter *writer, Buffer buffer, const LogPrepared *rows, i
 	}
 	log_append_end(&append);
 	CheckForSerializableConflictIn(writer->rel, NULL, block);
+	STOP_POINT_NO_FAIL("am-row");
 	GenericXLogFinish(state);
 	return done;
 }
