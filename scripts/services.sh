@@ -53,11 +53,12 @@ cluster_init() {
 	mv "$data/postgres.new" "$data/postgres"
 }
 
-# The settings that pg_sheet needs are given on the command line: postgresql.conf stays the user's own.
+# cluster_start [OPTION...]: the settings that pg_sheet needs are given on the command line: postgresql.conf stays the
+# user's own. Further options of postgres may follow.
 cluster_start() {
 	service_spawn postgres "$bindir/postgres" -D "$data/postgres" -p "$pgport" -k "$socket_dir" \
 		-c listen_addresses=127.0.0.1 -c unix_socket_permissions=0700 -c shared_preload_libraries=pg_sheet \
-		-c "cluster_name=pg_sheet"
+		-c "cluster_name=pg_sheet" "$@"
 	service_wait postgres 60 as_service "$bindir/pg_isready" -q -h "$socket_dir" -p "$pgport" ||
 		die "PostgreSQL did not start"
 }
