@@ -60,11 +60,13 @@ my %way = (
 	fsck => [],
 );
 
-# Runs it with the point set; true when it succeeded.
+# Runs it with the point set; true when it succeeded. After a crash, the server is back.
 sub run_to
 {
 	my ($point, $sql) = @_;
+	my $life = server_life($node);
 	my ($code) = $node->psql('postgres', "SET pg_sheet.stop_point = '$point';\n$sql", on_error_die => 0, on_error_stop => 1);
+	wait_until_next_life($node, $life) if $point =~ /:(kill|panic)/;
 	return $code == 0;
 }
 
@@ -84,7 +86,6 @@ sub crash_at
 	my $done = $point =~ /^publish/; # it is committed then
 	(my $sql = $way) =~ s/\bS\b/$sheet/;
 	ok(!run_to("$point:$action:$number", $sql), "$what: does not come to its end") or return;
-	wait_until_up($node);
 	is(rows_of($sheet) eq $before ? 'as before' : 'changed', $done ? 'changed' : 'as before', "$what: all of it or nothing");
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM sheet.sheet'), $sheets, "$what: no sheet more, none less");
 	is(fsck($sheet, 'true, false'), 'info|clean||f', "$what: clean");
@@ -144,7 +145,6 @@ for my $damage (@damages)
 		my $damaged = rows_of($sheet);
 		like(fsck($sheet, 'true, false'), $says, "$what: a look tells");
 		ok(!run_to($point =~ /:/ ? $point : "$point:kill", "SELECT * FROM sheet.fsck($sheet, true)"), "$what: does not come to its end");
-		wait_until_up($node);
 		ok(rows_of($sheet) eq $damaged, "$what: nothing of it is there");
 		like(fsck($sheet, 'true'), $says, "$what: the second repair says the same");
 		is(fsck($sheet, 'true'), 'info|clean||f', "$what: after that it is clean");

@@ -12,7 +12,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up);
+our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up
+  server_life wait_until_next_life);
 
 sub seed_random
 {
@@ -44,6 +45,27 @@ sub wait_until_up
 		sleep 0.1;
 	}
 	die 'the server does not come back';
+}
+
+# The checkpointer's pid, which is another one after a crash; undef while nobody can connect.
+sub server_life
+{
+	my ($node) = @_;
+	my ($code, $pid) = $node->psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
+	return $code == 0 && $pid =~ /^\d+$/ ? $pid : undef;
+}
+
+# After a crash that the postmaster may not have noticed yet: until there are connections again in a life other than `before`.
+sub wait_until_next_life
+{
+	my ($node, $before) = @_;
+	for (1 .. 600)
+	{
+		my $life = server_life($node);
+		return if defined $life && $life != $before;
+		sleep 0.05;
+	}
+	die 'the server does not come back from a crash';
 }
 
 # j_decode() and others.
