@@ -1,8 +1,8 @@
 # Rounds of kills against a model. In each, sessions write sheets and a table of their own, in transactions over both, and
-# commit, roll back and trim versions, until SIGKILL hits a backend, another process, the whole server, or a session at a stop
+# commit, roll back and trim versions, and vacuum, until SIGKILL hits a backend, another process, the whole server, or a session at a stop
 # point; or the server stops at once. After it has recovered: every acknowledged transaction is there, each other one as a
-# whole or not at all, seqs have no gaps, sheet.fsck finds nothing, the cells are the replay of the log, and indexes
-# give the rows that scans give. ROUNDS=300 makes that many rounds; by default they end after about a minute.
+# whole or not at all, seqs have no gaps, sheet.fsck and sheet.am_check find nothing, the cells are the replay of the log, and
+# indexes give the rows that scans give. ROUNDS=300 makes that many rounds; by default they end after about a minute.
 use strict;
 use warnings;
 use FindBin;
@@ -68,6 +68,7 @@ sub next_work
 	return ["SELECT kill_version($all[rand @all], 'commit')"] if $dice < 0.05;
 	return ["SELECT kill_version($all[rand @all], 'rollback')"] if $dice < 0.07;
 	return ["SELECT kill_version($trimmed, 'trim')"] if $dice < 0.09;
+	return ['VACUUM plain, sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile'] if $dice < 0.1;
 	# Sheets in the order of their ids, so that sessions wait for each other and nobody for himself.
 	my @some = grep { rand() < 0.4 } @all;
 	my ($edits, $rows) = (1 + int rand 8, int rand 6);
@@ -261,7 +262,7 @@ sub check_transactions
 	return ($acknowledged, $others, @wrong);
 }
 
-# No gaps, fsck, the cells in three ways, indexes and scans.
+# No gaps, fsck, the cells in three ways, indexes and scans, pages.
 sub check_storage
 {
 	my (@sheets) = @_;
@@ -293,6 +294,7 @@ sub check_indexes
 		my @sums = split /\n/, $node->safe_psql('postgres', "SET enable_seqscan = off; $sum; RESET enable_seqscan; SET enable_indexscan = off; SET enable_bitmapscan = off; $sum");
 		push @wrong, "$table: by index $sums[0], by scan $sums[1]" if $sums[0] ne $sums[1];
 	}
+	push @wrong, map { "am_check: @$_" } query(q{SELECT r, c.* FROM unnest('{plain,sheet.log_batch,sheet.log_head,sheet.checkpoint,sheet.checkpoint_tile}'::regclass[]) r, sheet.am_check(r) c});
 	my ($rows, $never) = @{ (query("SELECT count(*), count(*) FILTER (WHERE txn = 'never') FROM plain"))[0] };
 	push @wrong, "plain has $rows rows, not $expected_rows{total}" if $rows != $expected_rows{total};
 	push @wrong, 'what was taken back is there' if $never > 0;
