@@ -50,7 +50,7 @@ typedef enum LogPageKind
 	LOG_PAGE_FREE = 4	   /* holds nothing, no index entry points at it */
 } LogPageKind;
 
-#define LOG_DELETERS 4
+#define LOG_DELETERS 6
 
 typedef struct LogDeleter
 {
@@ -64,7 +64,7 @@ typedef struct LogSpecial
 	uint8 version;
 	uint8 kind;
 	uint16 frozen_end; /* DATA: runs that begin before this byte are frozen; OVERFLOW: 1 when writer is */
-	uint16 closed;	   /* DATA: all rows are dead and VACUUM is about to free the page: takes no more rows */
+	uint16 closed;	   /* DATA: takes no more rows: VACUUM is done with it, or is about to free it */
 	union
 	{
 		LogDeleter deleters[LOG_DELETERS]; /* DATA */

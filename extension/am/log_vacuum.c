@@ -7,7 +7,8 @@
  *   - rows that nobody can see any more (aborted, or deleted before the oldest snapshot) are marked dead, and their
  * TIDs remembered;
  *   - the runs at the beginning of the page that everybody sees are frozen, by moving frozen_end;
- *   - a page with dead rows only is closed: it takes no more rows.
+ *   - a page with dead rows only is closed, and so is one that is done with and full: they take no more rows, also from backends that
+ *     still have it for the tail. A page that is done with and has room is offered again, and looked at again.
  *
  * Then the index entries of the remembered TIDs are deleted, and after that, with the cleanup lock, the bytes of those
  * rows: only now can their numbers, or the whole page, be used again. Each page is changed by one WAL record, so that
@@ -317,12 +318,19 @@ log_vacuum_remember(LogVacuum *vacuum, BlockNumber block, OffsetNumber offset)
 	dead->num_items++;
 }
 
+static bool
+log_vacuum_all_frozen(Page page, const LogPageFindings *found)
+{
+	return Max(found->freezable_end, log_special(page)->frozen_end) >= ((PageHeader) page)->pd_lower;
+}
+
 static void
 log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 {
 	BlockNumber block = BufferGetBlockNumber(buffer);
+	Page page = BufferGetPage(buffer);
 	LogPageFindings found;
-	bool close;
+	bool settled, roomy, close;
 
 	if (!log_find_in_page(vacuum, buffer, &found))
 	{
@@ -334,14 +342,18 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 		vacuum->new_frozen_xid = InvalidTransactionId;
 		return;
 	}
-	close = found.nlive == 0;
+	settled = found.ndead == 0 && !TransactionIdIsValid(found.oldest) && log_vacuum_all_frozen(page, &found);
+	roomy = block == vacuum->tail || log_page_room(page) >= LOG_RECYCLE_BYTES;
+	close = found.nlive == 0 || (settled && !roomy);
 	log_vacuum_change_page(vacuum, buffer, &found, close);
 	STOP_POINT("vacuum-mark");
 	vacuum->live += found.nlive;
 	vacuum->page_rows = found.nlive;
 	log_vacuum_keep_xid(vacuum, found.oldest);
-	if (TransactionIdIsValid(found.oldest) || found.freezable_end < ((PageHeader) BufferGetPage(buffer))->pd_lower)
+	if (!settled || block == vacuum->tail)
 		log_vacuum_leave(vacuum, block);
+	else if (roomy)
+		log_vacuum_record_free(vacuum, block, log_page_room(page));
 	if (!vacuum->clean_indexes)
 	{
 		if (found.ndead > 0)
@@ -350,7 +362,7 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 	}
 	for (int i = 0; i < found.ndead; i++)
 		log_vacuum_remember(vacuum, block, found.dead[i]);
-	if (close)
+	if (found.nlive == 0)
 		log_vacuum_remember(vacuum, block, LOG_PAGE_OFFSET);
 }
 
@@ -425,6 +437,8 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 		page = BufferGetPage(buffer);
 		if (block != vacuum->tail && log_page_room(page) >= LOG_RECYCLE_BYTES)
 			log_vacuum_record_free(vacuum, block, log_page_room(page));
+		else
+			log_vacuum_leave(vacuum, block);
 	}
 	UnlockReleaseBuffer(buffer);
 	vacuum->removed += ndead;
