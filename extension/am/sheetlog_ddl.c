@@ -2,9 +2,9 @@
  * sheetlog_ddl.c - refuses at DDL what could only fail at each later use.
  *
  * A foreign key that references a log would fail at every insert into the referencing table (it locks the referenced
- * row), and a publication of a log is not promised to see its rows. Both are refused when they are made, whatever the
- * statement was, by looking at the catalog row from the object-access hook; and a table that has one of them is refused
- * when it is about to become a log.
+ * row), and a publication of a log would never tell of its rows. Both are refused when they are made, whatever the
+ * statement was, by looking at the catalog row from the object-access hook; and a table that has one of them, or would
+ * be in a publication of its schema or of all tables, is refused when it is about to become a log.
  */
 #include "postgres.h"
 
@@ -16,6 +16,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_publication.h"
+#include "catalog/pg_publication_namespace.h"
 #include "catalog/pg_publication_rel.h"
 #include "sheetlog.h"
 #include "sheetlog_private.h"
@@ -26,6 +27,20 @@
 #include "utils/syscache.h"
 
 static object_access_hook_type sheetlog_next_hook = NULL;
+
+static bool
+sheetlog_is_access_method(Oid am)
+{
+	HeapTuple row = SearchSysCache1(AMOID, ObjectIdGetDatum(am));
+	bool is = false;
+
+	if (HeapTupleIsValid(row))
+	{
+		is = sheetlog_is_handler(((Form_pg_am) GETSTRUCT(row))->amhandler);
+		ReleaseSysCache(row);
+	}
+	return is;
+}
 
 /* The relation that a new catalog row is about: the referenced table, or the published one; 0 when none. */
 static Oid
@@ -82,26 +97,104 @@ sheetlog_check_target(Oid catalog, Oid target)
 					errhint("Replicate the cluster by streaming, or read the log by SQL.")));
 }
 
-/* CREATE PUBLICATION tells of itself only, when its tables are in. */
-static void
-sheetlog_check_publication(Oid publication)
+/* Logs of the schema; InvalidOid: of any. */
+static Oid
+sheetlog_find_log(Oid schema)
 {
-	Relation rel = table_open(PublicationRelRelationId, AccessShareLock);
+	Relation rel = table_open(RelationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	Oid found = InvalidOid;
+	HeapTuple row;
+
+	while (!OidIsValid(found) && HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_class class = (Form_pg_class) GETSTRUCT(row);
+
+		if (class->relkind == RELKIND_RELATION && class->relpersistence == RELPERSISTENCE_PERMANENT &&
+			(!OidIsValid(schema) || class->relnamespace == schema) && sheetlog_is_access_method(class->relam))
+			found = class->oid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+static void
+sheetlog_refuse_published(Oid log, Oid schema)
+{
+	if (!OidIsValid(log))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 OidIsValid(schema) ? errmsg("cannot publish the tables of schema \"%s\"", get_namespace_name(schema))
+								: errmsg("cannot publish all tables"),
+			 errdetail("Table \"%s\" uses access method \"sheetlog\", whose rows are not decoded logically.",
+					   get_rel_name(log)),
+			 errhint("Name the other tables in the publication.")));
+}
+
+/* Calls fn for the oids in a column of the rows of a publication, which may have been made by this command. */
+static void
+sheetlog_for_published(Oid catalog, AttrNumber publication_column, AttrNumber column, Oid publication,
+					   void (*fn)(Oid target))
+{
+	Relation rel = table_open(catalog, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple row;
+	bool isnull;
 
-	ScanKeyInit(&key, Anum_pg_publication_rel_prpubid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(publication));
-	scan = systable_beginscan(rel, PublicationRelPrpubidIndexId, true, SnapshotSelf, 1, &key);
+	ScanKeyInit(&key, publication_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(publication));
+	scan = systable_beginscan(rel, InvalidOid, false, SnapshotSelf, 1, &key);
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
-		sheetlog_check_target(PublicationRelRelationId, ((Form_pg_publication_rel) GETSTRUCT(row))->prrelid);
+		fn(DatumGetObjectId(heap_getattr(row, column, RelationGetDescr(rel), &isnull)));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 }
 
+static void
+sheetlog_check_published_table(Oid table)
+{
+	sheetlog_check_target(PublicationRelRelationId, table);
+}
+
+static void
+sheetlog_check_published_schema(Oid schema)
+{
+	sheetlog_refuse_published(sheetlog_find_log(schema), schema);
+}
+
+/* CREATE PUBLICATION tells of itself only, when its tables and schemas are in. */
+static void
+sheetlog_check_publication(Oid publication)
+{
+	if (GetPublication(publication)->alltables)
+		sheetlog_refuse_published(sheetlog_find_log(InvalidOid), InvalidOid);
+	sheetlog_for_published(PublicationRelRelationId, Anum_pg_publication_rel_prpubid, Anum_pg_publication_rel_prrelid,
+						   publication, sheetlog_check_published_table);
+	sheetlog_for_published(PublicationNamespaceRelationId, Anum_pg_publication_namespace_pnpubid,
+						   Anum_pg_publication_namespace_pnnspid, publication, sheetlog_check_published_schema);
+}
+
+/* ALTER PUBLICATION ... ADD TABLES IN SCHEMA. */
+static void
+sheetlog_check_schema(Oid object)
+{
+	sheetlog_for_published(PublicationNamespaceRelationId, Anum_pg_publication_namespace_oid,
+						   Anum_pg_publication_namespace_pnnspid, object, sheetlog_check_published_schema);
+}
+
+/* What a table that is being made or changed is, by its row, which the caches do not have yet. */
+typedef struct SheetlogTable
+{
+	Oid schema;
+	bool permanent;
+	NameData name;
+} SheetlogTable;
+
 /* Does the relation's new pg_class row, not yet visible to the caches, name our access method? */
 static bool
-sheetlog_becomes_log(Oid relation)
+sheetlog_becomes_log(Oid relation, SheetlogTable *table)
 {
 	Relation rel = table_open(RelationRelationId, AccessShareLock);
 	bool becomes = false;
@@ -114,13 +207,11 @@ sheetlog_becomes_log(Oid relation)
 	row = systable_getnext(scan);
 	if (HeapTupleIsValid(row) && ((Form_pg_class) GETSTRUCT(row))->relkind == RELKIND_RELATION)
 	{
-		HeapTuple am = SearchSysCache1(AMOID, ObjectIdGetDatum(((Form_pg_class) GETSTRUCT(row))->relam));
+		Form_pg_class class = (Form_pg_class) GETSTRUCT(row);
 
-		if (HeapTupleIsValid(am))
-		{
-			becomes = sheetlog_is_handler(((Form_pg_am) GETSTRUCT(am))->amhandler);
-			ReleaseSysCache(am);
-		}
+		becomes = sheetlog_is_access_method(class->relam);
+		*table =
+			(SheetlogTable){class->relnamespace, class->relpersistence == RELPERSISTENCE_PERMANENT, class->relname};
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -144,23 +235,25 @@ sheetlog_is_named_in(Oid catalog, AttrNumber column, Oid relation)
 	return found;
 }
 
-/* ALTER TABLE ... SET ACCESS METHOD, which tells of the table when its files are swapped. */
+/* CREATE TABLE, SET SCHEMA, and SET ACCESS METHOD, which tells of the table when its files are swapped. */
 static void
-sheetlog_check_altered(Oid relation)
+sheetlog_check_table(Oid relation)
 {
+	SheetlogTable table;
 	bool referenced;
 
-	if (!sheetlog_becomes_log(relation))
+	if (!sheetlog_becomes_log(relation, &table))
 		return;
 	referenced = sheetlog_is_named_in(ConstraintRelationId, Anum_pg_constraint_confrelid, relation);
-	if (!referenced && !sheetlog_is_named_in(PublicationRelRelationId, Anum_pg_publication_rel_prrelid, relation))
+	if (!referenced && !sheetlog_is_named_in(PublicationRelRelationId, Anum_pg_publication_rel_prrelid, relation) &&
+		(!table.permanent || (GetAllTablesPublications() == NIL && GetSchemaPublications(table.schema) == NIL)))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("table \"%s\" cannot use access method \"sheetlog\"", get_rel_name(relation)),
+					errmsg("table \"%s\" cannot use access method \"sheetlog\"", NameStr(table.name)),
 					referenced ? errdetail("It is referenced by a foreign key, and rows of a log cannot be locked.")
 							   : errdetail("It is in a publication, and logs are not decoded logically."),
 					referenced ? errhint("Drop the foreign key first.")
-							   : errhint("Take the table out of the publication first.")));
+							   : errhint("Take the table, its schema or all tables out of the publication first.")));
 }
 
 static void
@@ -168,12 +261,14 @@ sheetlog_object_access(ObjectAccessType access, Oid catalog, Oid object, int sub
 {
 	if (sheetlog_next_hook != NULL)
 		sheetlog_next_hook(access, catalog, object, sub_object, arg);
-	if (access == OAT_POST_ALTER && catalog == RelationRelationId && sub_object == 0)
-		sheetlog_check_altered(object);
+	if ((access == OAT_POST_ALTER || access == OAT_POST_CREATE) && catalog == RelationRelationId && sub_object == 0)
+		sheetlog_check_table(object);
 	if (access != OAT_POST_CREATE)
 		return;
 	if (catalog == PublicationRelationId)
 		sheetlog_check_publication(object);
+	else if (catalog == PublicationNamespaceRelationId)
+		sheetlog_check_schema(object);
 	else if (catalog == ConstraintRelationId || catalog == PublicationRelRelationId)
 	{
 		Oid target = sheetlog_new_row_target(catalog, object);

@@ -143,4 +143,24 @@ SELECT count(*) FROM parted;
 CREATE TABLE inherited () INHERITS (log) USING sheetlog;
 INSERT INTO inherited VALUES (5, 'child');
 SELECT count(*) FROM log;
+
+-- publications of a schema or of all tables, in either order
+SET client_min_messages = error;
+\set VERBOSITY terse
+CREATE PUBLICATION every FOR ALL TABLES;
+CREATE SCHEMA published;
+CREATE TABLE published.plain (a int);
+CREATE PUBLICATION some FOR TABLES IN SCHEMA published;
+CREATE TABLE published.made (a int) USING sheetlog;
+ALTER TABLE published.plain SET ACCESS METHOD sheetlog;
+ALTER TABLE by_default SET SCHEMA published;
+ALTER PUBLICATION some ADD TABLES IN SCHEMA am_ddl;
+CREATE UNLOGGED TABLE published.unlogged (a int) USING sheetlog;
+DROP SCHEMA published CASCADE;
+DROP PUBLICATION some;
+CREATE SCHEMA published;
+CREATE TABLE published.made (a int) USING sheetlog;
+CREATE PUBLICATION some FOR TABLES IN SCHEMA published;
+CREATE PUBLICATION some FOR TABLES IN SCHEMA am_ddl;
+DROP SCHEMA published CASCADE;
 DROP SCHEMA am_ddl CASCADE;
