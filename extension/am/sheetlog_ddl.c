@@ -235,6 +235,23 @@ sheetlog_is_named_in(Oid catalog, AttrNumber column, Oid relation)
 	return found;
 }
 
+/* The name that the user knows: a rewrite is made in a table that is called pg_temp_ and the number of the one it is
+ * for. */
+static const char *
+sheetlog_table_name(const SheetlogTable *table)
+{
+	char *end;
+	Oid rewritten;
+	char *name = NULL;
+
+	if (strncmp(NameStr(table->name), "pg_temp_", 8) == 0)
+	{
+		rewritten = (Oid) strtoul(NameStr(table->name) + 8, &end, 10);
+		name = *end == '\0' ? get_rel_name(rewritten) : NULL;
+	}
+	return name != NULL ? name : pstrdup(NameStr(table->name));
+}
+
 /* CREATE TABLE, SET SCHEMA, and SET ACCESS METHOD, which tells of the table when its files are swapped. */
 static void
 sheetlog_check_table(Oid relation)
@@ -249,7 +266,7 @@ sheetlog_check_table(Oid relation)
 		(!table.permanent || (GetAllTablesPublications() == NIL && GetSchemaPublications(table.schema) == NIL)))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("table \"%s\" cannot use access method \"sheetlog\"", NameStr(table.name)),
+					errmsg("table \"%s\" cannot use access method \"sheetlog\"", sheetlog_table_name(&table)),
 					referenced ? errdetail("It is referenced by a foreign key, and rows of a log cannot be locked.")
 							   : errdetail("It is in a publication, and logs are not decoded logically."),
 					referenced ? errhint("Drop the foreign key first.")
