@@ -263,7 +263,7 @@ log_space_lock_work_from(Relation rel, BlockNumber block)
 static Buffer
 log_overflow_recycled(Relation rel)
 {
-	BlockNumber block = GetPageWithFreeSpace(rel, LOG_PAGE_BYTES);
+	BlockNumber block = GetPageWithFreeSpace(rel, LOG_FREE_BYTES);
 
 	while (block != InvalidBlockNumber)
 	{
@@ -279,7 +279,7 @@ log_overflow_recycled(Relation rel)
 			}
 			UnlockReleaseBuffer(buffer);
 		}
-		block = RecordAndGetPageWithFreeSpace(rel, block, 0, LOG_PAGE_BYTES);
+		block = RecordAndGetPageWithFreeSpace(rel, block, 0, LOG_FREE_BYTES);
 	}
 	return InvalidBuffer;
 }

@@ -13,6 +13,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+/* What the free space map is told of a free page, and asked for it: its highest category. */
+#define LOG_FREE_BYTES	  MaxHeapTupleSize
 #define LOG_RECYCLE_BYTES (LOG_PAGE_BYTES / 4) /* room that makes a page worth going back to */
 
 /* Reads a page and checks that it is one of ours; a page that was never written comes back as it is. Not locked. */

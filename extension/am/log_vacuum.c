@@ -7,8 +7,9 @@
  *   - rows that nobody can see any more (aborted, or deleted before the oldest snapshot) are marked dead, and their
  * TIDs remembered;
  *   - the runs at the beginning of the page that everybody sees are frozen, by moving frozen_end;
- *   - a page with dead rows only is closed, and so is one that is done with and full: they take no more rows, also from backends that
- *     still have it for the tail. A page that is done with and has room is offered again, and looked at again.
+ *   - a page with dead rows only is closed, and so is one that is done with and full: they take no more rows, also from
+ * backends that still have it for the tail. A page that is done with and has room is offered again, and looked at
+ * again.
  *
  * Then the index entries of the remembered TIDs are deleted, and after that, with the cleanup lock, the bytes of those
  * rows: only now can their numbers, or the whole page, be used again. Each page is changed by one WAL record, so that
@@ -105,7 +106,7 @@ log_vacuum_free_page(LogVacuum *vacuum, Buffer buffer)
 
 	log_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), LOG_PAGE_FREE);
 	GenericXLogFinish(state);
-	log_vacuum_record_free(vacuum, BufferGetBlockNumber(buffer), LOG_PAGE_BYTES);
+	log_vacuum_record_free(vacuum, BufferGetBlockNumber(buffer), LOG_FREE_BYTES);
 	vacuum->freed++;
 }
 
@@ -528,7 +529,7 @@ log_vacuum_page(LogVacuum *vacuum, BlockNumber block)
 				log_vacuum_overflow_page(vacuum, buffer);
 				break;
 			case LOG_PAGE_FREE:
-				log_vacuum_record_free(vacuum, block, LOG_PAGE_BYTES);
+				log_vacuum_record_free(vacuum, block, LOG_FREE_BYTES);
 				break;
 			default:
 				log_space_damaged(vacuum->rel, block, "it is of the wrong kind");

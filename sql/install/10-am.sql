@@ -25,6 +25,20 @@ CREATE OPERATOR CLASS sheet.directory_int8_ops DEFAULT FOR TYPE bigint USING she
 	OPERATOR 4 >=,
 	OPERATOR 5 >,
 	FUNCTION 1 btint8cmp(bigint, bigint);
+-- Keys are compared with smaller integers, too: literals are such.
+ALTER OPERATOR FAMILY sheet.directory_int8_ops USING sheetlog_directory ADD
+	OPERATOR 1 < (bigint, integer),
+	OPERATOR 2 <= (bigint, integer),
+	OPERATOR 3 = (bigint, integer),
+	OPERATOR 4 >= (bigint, integer),
+	OPERATOR 5 > (bigint, integer),
+	FUNCTION 1 (bigint, integer) btint84cmp(bigint, integer),
+	OPERATOR 1 < (bigint, smallint),
+	OPERATOR 2 <= (bigint, smallint),
+	OPERATOR 3 = (bigint, smallint),
+	OPERATOR 4 >= (bigint, smallint),
+	OPERATOR 5 > (bigint, smallint),
+	FUNCTION 1 (bigint, smallint) btint82cmp(bigint, smallint);
 
 CREATE FUNCTION sheet.am_check(IN relation regclass, OUT block bigint, OUT "offset" integer, OUT what text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_am_check';
