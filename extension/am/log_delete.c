@@ -151,7 +151,7 @@ log_mark_deleted(Relation rel, Buffer meta, Buffer buffer, OffsetNumber offset, 
 TM_Result
 log_delete_row(Relation rel, ItemPointer tid, CommandId cid, Snapshot crosscheck, bool wait, TM_FailureData *failure)
 {
-	LogDeleter me = {GetCurrentTransactionId(), cid}, by;
+	LogDeleter me = {GetCurrentTransactionId(), cid}, by = {InvalidTransactionId, 0};
 	Buffer buffer = log_space_read(rel, ItemPointerGetBlockNumber(tid), NULL), meta;
 	TM_Result result;
 	LogWalk walk;

@@ -245,12 +245,13 @@ log_directory_collect(Relation index, ItemPointer tid, Datum *values, bool *isnu
 static void
 log_directory_make_empty(Relation index)
 {
+	bool equal_image = _bt_allequalimage(index, false);
 	Buffer buffer = ReadBuffer(index, P_NEW);
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	Assert(BufferGetBlockNumber(buffer) == BTREE_METAPAGE);
 	START_CRIT_SECTION();
-	_bt_initmetapage(BufferGetPage(buffer), P_NONE, 0, _bt_allequalimage(index, false));
+	_bt_initmetapage(BufferGetPage(buffer), P_NONE, 0, equal_image);
 	MarkBufferDirty(buffer);
 	if (RelationNeedsWAL(index))
 		log_newpage_buffer(buffer, true);
