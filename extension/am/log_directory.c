@@ -7,6 +7,7 @@
 #include "access/tableam.h"
 #include "access/xloginsert.h"
 #include "catalog/index.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
@@ -106,15 +107,29 @@ log_directory_end(LogDirectoryScan *scan)
 
 /* ---- adding entries ---- */
 
+/*
+ * The B-tree's code asserts, where it splits a page, that the index is one of access method btree. So it is for it, in
+ * this backend's copy of the index's description, as long as it inserts.
+ */
 static void
 log_directory_add(Relation index, Relation table, int64 key, int64 position, BlockNumber block, IndexInfo *info)
 {
 	Datum values[2] = {Int64GetDatum(key), Int64GetDatum(position)};
 	bool isnull[2] = {false, false};
 	ItemPointerData tid;
+	Oid am = index->rd_rel->relam;
 
 	ItemPointerSet(&tid, block, LOG_PAGE_OFFSET);
-	(void) btinsert(index, values, isnull, &tid, table, UNIQUE_CHECK_NO, false, info);
+	index->rd_rel->relam = BTREE_AM_OID;
+	PG_TRY();
+	{
+		(void) btinsert(index, values, isnull, &tid, table, UNIQUE_CHECK_NO, false, info);
+	}
+	PG_FINALLY();
+	{
+		index->rd_rel->relam = am;
+	}
+	PG_END_TRY();
 }
 
 /* The blocks that are looked into for the position: those of the last entry that is not behind it. */

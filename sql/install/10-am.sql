@@ -1,3 +1,6 @@
+-- Tables here say what they are; whoever prefers sheetlog for new tables does not mean these.
+SET LOCAL default_table_access_method = heap;
+
 -- The access method.
 
 CREATE FUNCTION sheet.sheetlog_handler(internal) RETURNS table_am_handler
