@@ -129,18 +129,12 @@ log_space_lock_meta(Relation rel)
 
 /* ---- the tail ---- */
 
+/* Whether a row number is free as well shows when a row is put in. */
 static bool
 log_tail_has_room(Page page, Size need)
 {
-	LogWalk walk;
-
-	if (PageIsNew(page) || log_special(page)->kind != LOG_PAGE_DATA || log_special(page)->closed ||
-		log_page_room(page) < need)
-		return false;
-	log_walk_begin(&walk, page);
-	while (log_walk_next(&walk))
-		;
-	return walk.offset < LOG_MAX_ROWS;
+	return !(PageIsNew(page) || log_special(page)->kind != LOG_PAGE_DATA || log_special(page)->closed ||
+			 log_page_room(page) < need);
 }
 
 /* A page that VACUUM has given back, locked; InvalidBuffer when there is none. */

@@ -35,7 +35,7 @@ extern bool log_space_meta(Relation rel, LogMeta *meta);
 extern Buffer log_space_lock_meta(Relation rel);
 
 /* The page that takes new rows, exclusively locked. full: a page that turned out to have no room; need: bytes of a row
- * with everything around it, and at least one free row number. */
+ * with everything around it. */
 extern Buffer log_space_tail(Relation rel, BlockNumber full, Size need);
 
 /* Writes bytes to overflow pages; returns the first. The transaction's id is the pages' writer. */

@@ -9,6 +9,7 @@
 
 #include "access/generic_xlog.h"
 #include "access/xact.h"
+#include "access/xloginsert.h"
 #include "log_space.h"
 #include "log_write.h"
 #include "miscadmin.h"
@@ -86,7 +87,7 @@ log_copy_deleter(const LogWriter *writer, Page page)
 
 /* False when the page has no room for the row. */
 static bool
-log_put_row(const LogWriter *writer, LogAppend *append, const LogPrepared *row, ItemPointerData *tid, BlockNumber block)
+log_put_row(const LogWriter *writer, LogAppend *append, LogPrepared *row, ItemPointerData *tid, BlockNumber block)
 {
 	TupleDesc desc = RelationGetDescr(writer->rel);
 	uint8 scratch[LOG_MAX_INLINE + sizeof(uint64)];
@@ -120,34 +121,73 @@ log_put_row(const LogWriter *writer, LogAppend *append, const LogPrepared *row, 
 		return false;
 	if (begin_run)
 		log_append_run(append, writer->xid, writer->cid, writer->token);
+	row->page_xid = append->base_xid;
 	ItemPointerSet(tid, block, InvalidOffsetNumber);
 	tid->ip_posid = log_append_row(append, flags | deleter << LOG_ROW_DELETER_POS, body, length, check);
 	return true;
 }
 
-/* As many of the rows as the page takes; returns how many. */
-static int
-log_fill_page(const LogWriter *writer, Buffer buffer, const LogPrepared *rows, int n, ItemPointerData *tids)
+/* A part of a page in a generic WAL record: offset, length, bytes (see access/transam/generic_xlog.c). */
+typedef struct LogFragment
 {
-	GenericXLogState *state = GenericXLogStart(writer->rel);
-	Page page = GenericXLogRegisterBuffer(state, buffer, 0);
+	OffsetNumber head[2];
+} LogFragment;
+
+static void
+log_register_fragment(LogFragment *fragment, Page page, uint16 offset, uint16 length)
+{
+	fragment->head[0] = offset;
+	fragment->head[1] = length;
+	XLogRegisterBufData(0, (char *) fragment->head, sizeof(fragment->head));
+	XLogRegisterBufData(0, (char *) page + offset, length);
+}
+
+/*
+ * A generic WAL record, made by hand: what is new on the page is known, so that it need not be copied and compared byte
+ * by byte, which GenericXLogFinish() does. Redo is the same.
+ */
+static void
+log_appended(const LogWriter *writer, Buffer buffer, LogAppend *append)
+{
+	Page page = BufferGetPage(buffer);
+	uint16 lower = ((PageHeader) page)->pd_lower;
+	LogFragment fragments[3];
+	XLogRecPtr lsn;
+
+	START_CRIT_SECTION();
+	log_append_end(append);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(writer->rel))
+	{
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		log_register_fragment(&fragments[0], page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
+		log_register_fragment(&fragments[1], page, lower, ((PageHeader) page)->pd_lower - lower);
+		if (TransactionIdIsValid(writer->deleter.xid))
+			log_register_fragment(&fragments[2], page, ((PageHeader) page)->pd_special, sizeof(LogSpecial));
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, lsn);
+	}
+	END_CRIT_SECTION();
+}
+
+/* As many of the rows as the page takes; returns how many. They are written where nobody looks before pd_lower is
+ * moved. */
+static int
+log_fill_page(const LogWriter *writer, Buffer buffer, LogPrepared *rows, int n, ItemPointerData *tids)
+{
 	BlockNumber block = BufferGetBlockNumber(buffer);
 	LogAppend append;
 	int done = 0;
 
-	if (!log_append_begin(&append, page))
+	if (!log_append_begin(&append, BufferGetPage(buffer)))
 		log_space_damaged(writer->rel, block, "its records cannot be read");
+	CheckForSerializableConflictIn(writer->rel, NULL, block);
 	while (done < n && log_put_row(writer, &append, &rows[done], &tids[done], block))
 		done++;
-	if (done == 0)
-	{
-		GenericXLogAbort(state);
-		return 0;
-	}
-	log_append_end(&append);
-	CheckForSerializableConflictIn(writer->rel, NULL, block);
 	STOP_POINT_NO_FAIL("am-row");
-	GenericXLogFinish(state);
+	if (done > 0)
+		log_appended(writer, buffer, &append);
 	return done;
 }
 
