@@ -138,8 +138,9 @@ log_base_of(TupleDesc desc, const LogPrepared *row, int64 *base)
 	return n;
 }
 
+/* Types that are stored plain are read without a look at their header: it stays a long one. */
 static uint8 *
-log_encode_varlena(uint8 *to, Datum value)
+log_encode_varlena(Form_pg_attribute att, uint8 *to, Datum value)
 {
 	struct varlena *data = (struct varlena *) DatumGetPointer(value);
 	Size size = VARSIZE_ANY(data);
@@ -149,7 +150,7 @@ log_encode_varlena(uint8 *to, Datum value)
 		memcpy(to, data, size);
 		return to + size;
 	}
-	if (VARATT_CAN_MAKE_SHORT(data))
+	if (att->attstorage != TYPSTORAGE_PLAIN && VARATT_CAN_MAKE_SHORT(data))
 	{
 		size = VARATT_CONVERTED_SHORT_SIZE(data);
 		SET_VARSIZE_SHORT(to, size);
@@ -172,7 +173,7 @@ log_encode_column(Form_pg_attribute att, Datum value, int64 base, uint8 *to)
 		return to + 1;
 	}
 	if (att->attlen == -1)
-		return log_encode_varlena(to, value);
+		return log_encode_varlena(att, to, value);
 	if (att->attlen == -2)
 	{
 		strcpy((char *) to, DatumGetCString(value));

@@ -255,7 +255,7 @@ log_decode_varlena(LogSlot *slot)
 	data = slot->next;
 	slot->next += size;
 	log_slot_check(slot);
-	if (((uintptr_t) data & (sizeof(int32) - 1)) == 0)
+	if (((uintptr_t) data & (MAXIMUM_ALIGNOF - 1)) == 0)
 		return PointerGetDatum(data);
 	copy = log_slot_alloc(slot, size);
 	memcpy(copy, data, size);

@@ -12,6 +12,7 @@
 #include "catalog/storage.h"
 #include "catalog/storage_xlog.h"
 #include "commands/progress.h"
+#include "log_fetch.h"
 #include "log_row.h"
 #include "log_storage.h"
 #include "log_visibility.h"
@@ -97,15 +98,6 @@ typedef struct LogRewrite
 	MemoryContext row_context;
 } LogRewrite;
 
-/* Who wrote and deleted a row, in the header of a heap tuple: a sort carries those. */
-static void
-log_tuple_set_life(HeapTuple tuple, const LogSlot *row)
-{
-	HeapTupleHeaderSetXmin(tuple->t_data, row->xmin);
-	HeapTupleHeaderSetXmax(tuple->t_data, row->xmax);
-	HeapTupleHeaderSetCmin(tuple->t_data, row->cmin);
-}
-
 static void
 log_rewrite_row(LogRewrite *rewrite, TupleTableSlot *slot, TransactionId xmin, CommandId cmin, LogDeleter deleter)
 {
@@ -156,8 +148,6 @@ log_rewrite_take(LogRewrite *rewrite)
 	{
 		HeapTuple tuple = ExecCopySlotHeapTuple(rewrite->slot);
 
-		log_tuple_set_life(tuple, row);
-		HeapTupleHeaderSetXmax(tuple->t_data, deleter.xid);
 		tuplesort_putheaptuple(rewrite->sort, tuple);
 		heap_freetuple(tuple);
 	}
@@ -186,26 +176,26 @@ log_rewrite_by_scan(LogRewrite *rewrite)
 	table_endscan(scan);
 }
 
+/* The sort says in which order the rows come; each is read again, with who has written and deleted it. */
 static void
 log_rewrite_sorted(LogRewrite *rewrite)
 {
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(rewrite->from), &TTSOpsHeapTuple);
+	Tuplesortstate *sort = rewrite->sort;
 	HeapTuple tuple;
 
 	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SORT_TUPLES);
-	tuplesort_performsort(rewrite->sort);
+	tuplesort_performsort(sort);
 	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP);
-	while ((tuple = tuplesort_getheaptuple(rewrite->sort, true)) != NULL)
+	rewrite->sort = NULL;
+	rewrite->live = rewrite->recently_dead = 0;
+	while ((tuple = tuplesort_getheaptuple(sort, true)) != NULL)
 	{
-		LogDeleter deleter = {HeapTupleHeaderGetRawXmax(tuple->t_data), FirstCommandId};
-
-		CHECK_FOR_INTERRUPTS();
-		ExecStoreHeapTuple(tuple, slot, false);
-		log_rewrite_row(rewrite, slot, HeapTupleHeaderGetRawXmin(tuple->t_data),
-						HeapTupleHeaderGetRawCommandId(tuple->t_data), deleter);
+		if (!log_fetch_row_version(rewrite->from, &tuple->t_self, SnapshotAny, rewrite->slot))
+			elog(ERROR, "row (%u,%u) is gone", ItemPointerGetBlockNumber(&tuple->t_self),
+				 ItemPointerGetOffsetNumber(&tuple->t_self));
+		log_rewrite_take(rewrite);
 	}
-	ExecDropSingleTupleTableSlot(slot);
-	tuplesort_end(rewrite->sort);
+	tuplesort_end(sort);
 }
 
 void
