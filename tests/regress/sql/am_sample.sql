@@ -28,7 +28,7 @@ SELECT count(*) > 0 FROM ((SELECT id FROM l TABLESAMPLE BERNOULLI (30) REPEATABL
 -- long values in the sample are whole
 SELECT count(*), bool_and(body = repeat(md5(id::text), 300)) FROM l TABLESAMPLE BERNOULLI (100) WHERE id > 20000;
 -- rescanned with another share
-SELECT g, n BETWEEN g * 40 AND g * 60 OR g = 2 AND n = 100 FROM generate_series(0, 2) g, LATERAL (SELECT count(*) AS n FROM l TABLESAMPLE BERNOULLI (g * 50) REPEATABLE (1) WHERE id <= 100) x;
+SELECT g, n BETWEEN g * 25 AND g * 75 OR g = 2 AND n = 100 FROM generate_series(0, 2) g, LATERAL (SELECT count(*) AS n FROM l TABLESAMPLE BERNOULLI (g * 50) REPEATABLE (1) WHERE id <= 100) x;
 -- rows of this transaction
 BEGIN;
 INSERT INTO l SELECT g, 'own' FROM generate_series(30001, 30100) g;

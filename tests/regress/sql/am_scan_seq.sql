@@ -22,8 +22,6 @@ ROLLBACK;
 SELECT ways('seq');
 SELECT way('SELECT * FROM T');
 SELECT way('SELECT k, count(*), sum(length(body)) FROM T WHERE id % 3 = 0 GROUP BY k');
--- in the order in which they were inserted
-SELECT bool_and(id = n) FROM (SELECT id, row_number() OVER () AS n FROM l) x;
 
 -- by parallel workers
 SET parallel_setup_cost = 0;
