@@ -59,10 +59,38 @@ log_give_up_slot(Relation rel, Page page, int slot, TransactionId oldest_xmin)
 	return true;
 }
 
+/*
+ * Makes one slot of two that older commands of the transaction have: the rows of the earlier one count as deleted by
+ * the later. Only the transaction's own cursors from in between could tell the difference. -1: there are no two.
+ */
+static int
+log_merge_slots(Page page, TransactionId xid)
+{
+	LogDeleter *deleters = log_special(page)->deleters;
+	int first = -1, second = -1;
+
+	for (int i = 0; i < LOG_DELETERS; i++)
+	{
+		if (deleters[i].xid != xid)
+			continue;
+		if (first < 0 || deleters[i].cid < deleters[first].cid)
+		{
+			second = first;
+			first = i;
+		}
+		else if (second < 0 || deleters[i].cid < deleters[second].cid)
+			second = i;
+	}
+	if (second >= 0)
+		log_remark_rows(page, first, second + 1);
+	return second < 0 ? -1 : first;
+}
+
 int
 log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin)
 {
 	LogDeleter *deleters = log_special(page)->deleters;
+	int slot;
 
 	for (int i = 0; i < LOG_DELETERS; i++)
 		if (deleters[i].xid == xid && deleters[i].cid == cid)
@@ -73,11 +101,10 @@ log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, Tran
 			deleters[i] = (LogDeleter){xid, cid};
 			return i;
 		}
-	/* Older commands of the transaction share their slot: only its own older cursors could tell the difference. */
-	for (int i = 0; i < LOG_DELETERS; i++)
-		if (deleters[i].xid == xid)
-			return i;
-	return -1;
+	slot = log_merge_slots(page, xid);
+	if (slot >= 0)
+		deleters[slot] = (LogDeleter){xid, cid};
+	return slot;
 }
 
 /* ---- deleting ---- */
@@ -158,8 +185,7 @@ log_delete_row(Relation rel, ItemPointer tid, CommandId cid, Snapshot crosscheck
 
 	for (;;)
 	{
-		meta = log_space_lock_work_from(rel, ItemPointerGetBlockNumber(tid));
-		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		meta = log_space_lock_for_work(rel, buffer);
 		result = TM_Invisible;
 		if (log_space_is(buffer, LOG_PAGE_DATA))
 		{

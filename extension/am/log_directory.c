@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "log_directory.h"
+#include "log_fetch.h"
 #include "log_page.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
@@ -181,8 +182,21 @@ log_directory_has(Relation index, int64 key, int64 position, BlockNumber block)
 }
 
 /*
+ * Has the block a row of the key at or behind the position? Behind the last entry of a key there is nothing but its
+ * rows to ask. Of indexes on expressions it is taken for granted: an entry too many does no harm.
+ */
+static bool
+log_directory_reaches(Relation table, BlockNumber block, int64 key, int64 position, IndexInfo *info)
+{
+	AttrNumber columns[2] = {info->ii_IndexAttrNumbers[0], info->ii_IndexAttrNumbers[1]};
+
+	return columns[0] <= 0 || columns[1] <= 0 || log_fetch_reaches(table, block, columns, key, position);
+}
+
+/*
  * Adds what the row needs. Rows mostly come in the order of their positions; one that does not splits the range of the
- * entry before it, whose blocks are then named at the row's position, too.
+ * entry before it, whose blocks are then named at the row's position, too. Behind the last entry that is only necessary
+ * when one of those blocks has rows of the key at or behind the position.
  */
 static bool
 log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation table,
@@ -192,6 +206,7 @@ log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer ti
 	BlockNumber block = ItemPointerGetBlockNumber(tid), entry;
 	DirectoryBlocks before = {0};
 	IndexScanDesc scan;
+	bool split;
 
 	if (isnull[0] || isnull[1])
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
@@ -202,8 +217,10 @@ log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer ti
 	if (!log_directory_covers(scan, key, position, block, &before))
 	{
 		log_directory_rescan(scan, key, BTGreaterEqualStrategyNumber, position);
-		if (before.n > 0 && before.position < position && log_directory_step(scan, ForwardScanDirection, &at, &entry))
-			for (int i = 0; i < before.n; i++)
+		split =
+			before.n > 0 && before.position < position && log_directory_step(scan, ForwardScanDirection, &at, &entry);
+		for (int i = 0; i < before.n && before.position < position; i++)
+			if (split || log_directory_reaches(table, before.blocks[i], key, position, info))
 				log_directory_add(index, table, key, position, before.blocks[i], info);
 		STOP_POINT("am-directory");
 		log_directory_add(index, table, key, position, block, info);
@@ -223,7 +240,8 @@ typedef struct DirectoryBuild
 	/* where the rows of the last key were seen last: most rows need not be sorted */
 	int64 key;
 	BlockNumber block;
-	int64 position;
+	int64 position; /* of the last row */
+	int64 entry;	/* of the last entry */
 	bool seen;
 } DirectoryBuild;
 
@@ -274,7 +292,18 @@ log_directory_make_empty(Relation index)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* The sorted rows become entries wherever a key's page changes; rows of one position all do. */
+/* Is the row found through the entry of the one before? */
+static bool
+log_directory_is_covered(DirectoryBuild *build, int64 key, int64 position, BlockNumber block)
+{
+	if (!build->seen || build->key != key || build->block != block)
+		return false;
+	build->position = position;
+	return true;
+}
+
+/* The sorted rows become entries wherever a key's page changes; when one position is in several pages, for all of them.
+ */
 static double
 log_directory_load(Relation index, Relation table, DirectoryBuild *build, IndexInfo *info)
 {
@@ -290,11 +319,17 @@ log_directory_load(Relation index, Relation table, DirectoryBuild *build, IndexI
 		key = DatumGetInt64(build->slot->tts_values[0]);
 		position = DatumGetInt64(build->slot->tts_values[1]);
 		block = (BlockNumber) DatumGetInt64(build->slot->tts_values[2]);
-		if (build->seen && build->key == key && build->block == block)
+		if (log_directory_is_covered(build, key, position, block))
 			continue;
+		if (build->seen && build->key == key && build->position == position && build->entry < position)
+		{
+			log_directory_add(index, table, key, position, build->block, info);
+			entries += 1;
+		}
 		log_directory_add(index, table, key, position, block, info);
 		build->key = key;
 		build->block = block;
+		build->position = build->entry = position;
 		build->seen = true;
 		entries += 1;
 	}

@@ -152,6 +152,35 @@ log_fetch_satisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 	return seen;
 }
 
+/* Rows are looked at while the page is locked: nobody has to be able to see them. */
+bool
+log_fetch_reaches(Relation rel, BlockNumber block, const AttrNumber *columns, int64 key, int64 position)
+{
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	Buffer buffer = log_space_read(rel, block, NULL);
+	LogSource source = log_fetch_source(buffer);
+	bool found = false, isnull;
+	TransactionId xid;
+	LogWalk walk;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (log_space_is(buffer, LOG_PAGE_DATA))
+	{
+		log_walk_begin(&walk, source.page);
+		while (!found && log_walk_next(&walk))
+		{
+			if (log_row_fate(&walk, InvalidTransactionId, &xid) == LOG_FATE_DEAD)
+				continue;
+			log_slot_store(slot, rel, &source, &walk);
+			found = DatumGetInt64(slot_getattr(slot, columns[0], &isnull)) == key &&
+					DatumGetInt64(slot_getattr(slot, columns[1], &isnull)) >= position;
+		}
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	UnlockReleaseBuffer(buffer);
+	return found;
+}
+
 /*
  * Index entries go with VACUUM only. Saying so must not be an error: B-trees ask when a key is inserted again after an
  * abort.

@@ -14,6 +14,8 @@ extern bool log_fetch_tuple(IndexFetchTableData *data, ItemPointer tid, Snapshot
 extern bool log_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
 extern bool log_fetch_tid_valid(TableScanDesc sscan, ItemPointer tid);
 extern void log_fetch_latest_tid(TableScanDesc sscan, ItemPointer tid);
+/* Has the block a row that is not dead with columns[0] = key and columns[1] >= position? */
+extern bool log_fetch_reaches(Relation rel, BlockNumber block, const AttrNumber *columns, int64 key, int64 position);
 extern bool log_fetch_satisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
 extern TransactionId log_fetch_index_delete(Relation rel, TM_IndexDeleteOp *delstate);
 

@@ -99,11 +99,12 @@ log_lookup_read_block(LogLookup *lookup, BlockNumber block)
 	int n;
 
 	CHECK_FOR_INTERRUPTS();
+	/* New rows of the page are noticed by its lock, those of new pages by the directory's. Before it is read, so that
+	 * no writer comes in between. */
+	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	n = log_lookup_visible(lookup, buffer, places);
 	source = log_lookup_keep(lookup, buffer);
-	/* New rows of the page are noticed by its lock, those of new pages by the directory's. */
-	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
 	for (int i = 0; i < n; i++)
 	{
 		int64 position;

@@ -364,14 +364,17 @@ log_scan_bitmap_next_block(TableScanDesc sscan, TBMIterateResult *tbmres)
 
 	if (tbmres->blockno >= scan->nblocks)
 		return false;
+	/* Before it is read, so that no writer comes in between. A directory has no entry for a new row of the page. */
+	if (tbmres->ntuples < 0)
+		PredicateLockPage(sscan->rs_rd, tbmres->blockno, sscan->rs_snapshot);
+	for (int i = 0; i < tbmres->ntuples; i++)
+	{
+		ItemPointerSet(&tid, tbmres->blockno, tbmres->offsets[i]);
+		PredicateLockTID(sscan->rs_rd, &tid, sscan->rs_snapshot, InvalidTransactionId);
+	}
 	log_scan_read_page(scan, tbmres->blockno);
 	if (tbmres->ntuples >= 0)
 		log_scan_keep_offsets(scan, tbmres);
-	for (int i = 0; i < scan->nplaces; i++)
-	{
-		ItemPointerSet(&tid, scan->source.block, scan->places[i].offset);
-		PredicateLockTID(sscan->rs_rd, &tid, sscan->rs_snapshot, scan->places[i].xmin);
-	}
 	scan->place = -1;
 	return scan->nplaces > 0;
 }

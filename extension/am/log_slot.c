@@ -108,6 +108,18 @@ log_slot_take_page(LogSlot *slot, const LogSource *source)
 	log_slot_read_base(slot, source);
 }
 
+static void
+log_slot_check(LogSlot *slot)
+{
+	if (unlikely(slot->next > slot->end))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("row (%u,%u) of table \"%s\" is damaged", ItemPointerGetBlockNumber(&slot->virtual.base.tts_tid),
+					ItemPointerGetOffsetNumber(&slot->virtual.base.tts_tid), RelationGetRelationName(slot->rel)),
+			 errhint("Check the table with sheet.am_check().")));
+}
+
 /* Numbers at the beginning of the body. */
 static void
 log_slot_open_body(LogSlot *slot)
@@ -127,7 +139,7 @@ log_slot_open_body(LogSlot *slot)
 	if (unlikely(slot->tag & (LOG_ROW_NATTS | LOG_ROW_OVERFLOW)))
 	{
 		slot->next = log_read_varint(slot->next, &value);
-		slot->natts = (int) value;
+		slot->natts = (int) Min(value, MaxHeapAttributeNumber + 1);
 	}
 	slot->nullmap = NULL;
 	if (slot->tag & LOG_ROW_NULLS)
@@ -135,6 +147,8 @@ log_slot_open_body(LogSlot *slot)
 		slot->nullmap = slot->next;
 		slot->next += (slot->natts + 7) / 8;
 	}
+	if (unlikely(slot->natts > MaxHeapAttributeNumber))
+		slot->next = slot->end + 1;
 }
 
 static void
@@ -220,21 +234,10 @@ log_slot_need(LogSlot *slot, Size bytes)
 		log_slot_assemble(slot);
 }
 
-static void
-log_slot_check(LogSlot *slot)
-{
-	if (unlikely(slot->next > slot->end))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("row (%u,%u) of table \"%s\" is damaged", ItemPointerGetBlockNumber(&slot->virtual.base.tts_tid),
-					ItemPointerGetOffsetNumber(&slot->virtual.base.tts_tid), RelationGetRelationName(slot->rel)),
-			 errhint("Check the table with sheet.am_check().")));
-}
-
 static Datum
-log_decode_varlena(LogSlot *slot)
+log_decode_varlena(LogSlot *slot, Form_pg_attribute att)
 {
+	uintptr_t alignment = att->attalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE : ALIGNOF_INT;
 	const uint8 *data;
 	uint32 header;
 	Size size;
@@ -255,7 +258,7 @@ log_decode_varlena(LogSlot *slot)
 	data = slot->next;
 	slot->next += size;
 	log_slot_check(slot);
-	if (((uintptr_t) data & (MAXIMUM_ALIGNOF - 1)) == 0)
+	if (((uintptr_t) data & (alignment - 1)) == 0)
 		return PointerGetDatum(data);
 	copy = log_slot_alloc(slot, size);
 	memcpy(copy, data, size);
@@ -303,7 +306,7 @@ log_decode_column(LogSlot *slot, int column, Form_pg_attribute att)
 	if (att->attbyval && att->attlen > 1)
 		return log_decode_integer(slot, column, att);
 	if (att->attlen == -1)
-		return log_decode_varlena(slot);
+		return log_decode_varlena(slot, att);
 	if (!att->attbyval && att->attlen > 0)
 		return log_decode_fixed(slot, att);
 	log_slot_need(slot, 1);
@@ -330,8 +333,8 @@ log_slot_getsomeattrs(TupleTableSlot *slot, int natts)
 
 		slot->tts_isnull[i] = isnull;
 		slot->tts_values[i] = isnull ? (Datum) 0 : log_decode_column(ls, i, TupleDescAttr(desc, i));
+		log_slot_check(ls);
 	}
-	log_slot_check(ls);
 	if (stored < natts)
 		slot_getmissingattrs(slot, Max(stored, slot->tts_nvalid), natts);
 	slot->tts_nvalid = natts;

@@ -48,6 +48,7 @@ log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
 	Page page = BufferGetPage(buffer);
 
 	if (likely(((PageHeader) page)->pd_special == BLCKSZ - MAXALIGN(sizeof(LogSpecial)) &&
+			   ((PageHeader) page)->pd_lower <= ((PageHeader) page)->pd_special &&
 			   log_special(page)->magic == LOG_MAGIC && log_special(page)->version == LOG_VERSION))
 		return buffer;
 	log_space_check(rel, buffer);
@@ -238,30 +239,30 @@ log_space_tail(Relation rel, BlockNumber full, Size need)
 }
 
 Buffer
-log_space_lock_work_from(Relation rel, BlockNumber block)
+log_space_lock_for_work(Relation rel, Buffer buffer)
 {
-	Buffer buffer = log_space_lock_meta(rel);
-	LogMeta *meta = log_meta(BufferGetPage(buffer));
+	Buffer metabuffer = log_space_lock_meta(rel);
+	LogMeta *meta = log_meta(BufferGetPage(metabuffer));
+	BlockNumber block = BufferGetBlockNumber(buffer);
 
-	if (block >= meta->work_from && block >= meta->deleted_from)
-	{
-		UnlockReleaseBuffer(buffer);
-		return InvalidBuffer;
-	}
-	return buffer;
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (block < meta->work_from || block < meta->deleted_from)
+		return metabuffer;
+	UnlockReleaseBuffer(metabuffer);
+	return InvalidBuffer;
 }
 
 /* ---- overflow pages ---- */
 
 /* A free page for a part of a row, locked; InvalidBuffer when there is none. */
 static Buffer
-log_overflow_recycled(Relation rel)
+log_overflow_recycled(Relation rel, BlockNumber used)
 {
 	BlockNumber block = GetPageWithFreeSpace(rel, LOG_FREE_BYTES);
 
 	while (block != InvalidBlockNumber)
 	{
-		if (block < RelationGetNumberOfBlocks(rel))
+		if (block < used)
 		{
 			Buffer buffer = log_space_read(rel, block, NULL);
 
@@ -321,13 +322,16 @@ BlockNumber
 log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Size size)
 {
 	uint32 left = (size + LOG_OVERFLOW_BYTES - 1) / LOG_OVERFLOW_BYTES;
-	BlockNumber next = InvalidBlockNumber, reserved = InvalidBlockNumber;
+	BlockNumber next = InvalidBlockNumber, reserved = InvalidBlockNumber, used;
+	LogMeta meta;
 
 	LockPage(rel, 0, ShareLock);
+	/* A file that was about to be cut when the server crashed has free pages behind the used ones. */
+	used = log_space_meta(rel, &meta) ? meta.used : 0;
 	while (left > 0)
 	{
 		Size from = (Size) (left - 1) * LOG_OVERFLOW_BYTES;
-		Buffer buffer = reserved == InvalidBlockNumber ? log_overflow_recycled(rel) : InvalidBuffer;
+		Buffer buffer = reserved == InvalidBlockNumber ? log_overflow_recycled(rel, used) : InvalidBuffer;
 
 		CHECK_FOR_INTERRUPTS();
 		if (BufferIsInvalid(buffer))

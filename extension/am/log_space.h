@@ -42,9 +42,9 @@ extern Buffer log_space_tail(Relation rel, BlockNumber full, Size need);
 extern BlockNumber log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Size size);
 extern void log_space_read_overflow(Relation rel, BlockNumber block, uint8 *bytes, Size size);
 
-/* The metapage, locked, when it has to be changed so that VACUUM comes to the block (log_space_note_work);
- * InvalidBuffer when VACUUM will. */
-extern Buffer log_space_lock_work_from(Relation rel, BlockNumber block);
+/* Locks the page exclusively. Returns the metapage, locked as well, when it has to be changed so that VACUUM comes to
+ * the page (log_space_note_work); InvalidBuffer when VACUUM will: it cannot have passed the page since. */
+extern Buffer log_space_lock_for_work(Relation rel, Buffer buffer);
 /* On the metapage's image. */
 static inline void
 log_space_note_work(Page meta, BlockNumber block)

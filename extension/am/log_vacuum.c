@@ -369,8 +369,21 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 
 /* ---- the second look: taking out what indexes have forgotten ---- */
 
+/* A page before `from` is about to be free: the next VACUUM has to come to it even when this one does not end. */
 static void
-log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block)
+log_vacuum_come_back(LogVacuum *vacuum, BlockNumber block)
+{
+	Buffer meta = log_space_lock_meta(vacuum->rel);
+	GenericXLogState *state = GenericXLogStart(vacuum->rel);
+
+	log_space_note_work(GenericXLogRegisterBuffer(state, meta, 0), block);
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(meta);
+	vacuum->from = block;
+}
+
+static void
+log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block, TransactionId writer)
 {
 	while (block != InvalidBlockNumber)
 	{
@@ -378,9 +391,12 @@ log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block)
 		BlockNumber next = InvalidBlockNumber;
 
 		vacuum_delay_point();
+		if (block < vacuum->from)
+			log_vacuum_come_back(vacuum, block);
 		buffer = log_space_read(vacuum->rel, block, vacuum->strategy);
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-		if (log_space_is(buffer, LOG_PAGE_OVERFLOW))
+		/* Of a writer who has failed since the page may be another row's by now. */
+		if (log_space_is(buffer, LOG_PAGE_OVERFLOW) && log_special(BufferGetPage(buffer))->overflow.writer == writer)
 		{
 			next = log_special(BufferGetPage(buffer))->overflow.next;
 			log_vacuum_free_page(vacuum, buffer);
@@ -393,7 +409,7 @@ log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block)
 
 /* The dead rows of the page, as long as they are the ones that were remembered: ndead of them. */
 static int
-log_vacuum_dead_rows(Page page, BlockNumber *overflow, int *noverflow)
+log_vacuum_dead_rows(Page page, BlockNumber *overflow, TransactionId *writers, int *noverflow)
 {
 	int ndead = 0;
 	LogWalk walk;
@@ -406,7 +422,10 @@ log_vacuum_dead_rows(Page page, BlockNumber *overflow, int *noverflow)
 			continue;
 		ndead++;
 		if ((walk.row.tag & LOG_ROW_OVERFLOW) && log_load32(walk.row.body) != InvalidBlockNumber)
+		{
+			writers[*noverflow] = walk.run.xid;
 			overflow[(*noverflow)++] = log_load32(walk.row.body);
+		}
 	}
 	return ndead;
 }
@@ -415,12 +434,13 @@ static void
 log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 {
 	BlockNumber block = BufferGetBlockNumber(buffer), overflow[LOG_MAX_ROWS];
+	TransactionId writers[LOG_MAX_ROWS];
 	int noverflow;
 	Page page;
 
 	/* Rows may have been marked dead since, whose index entries are there. */
 	if (!log_space_is(buffer, LOG_PAGE_DATA) ||
-		log_vacuum_dead_rows(BufferGetPage(buffer), overflow, &noverflow) != ndead)
+		log_vacuum_dead_rows(BufferGetPage(buffer), overflow, writers, &noverflow) != ndead)
 	{
 		log_vacuum_leave(vacuum, block);
 		UnlockReleaseBuffer(buffer);
@@ -434,6 +454,7 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 
 		page = GenericXLogRegisterBuffer(state, buffer, 0);
 		log_page_compact(page);
+		log_special(page)->closed = 0;
 		GenericXLogFinish(state);
 		page = BufferGetPage(buffer);
 		if (block != vacuum->tail && log_page_room(page) >= LOG_RECYCLE_BYTES)
@@ -446,7 +467,7 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 	/* The row is gone first: a crash in between loses pages until the next rewrite, and never takes others'. */
 	STOP_POINT("vacuum-clean");
 	for (int i = 0; i < noverflow; i++)
-		log_vacuum_free_overflow(vacuum, overflow[i]);
+		log_vacuum_free_overflow(vacuum, overflow[i], writers[i]);
 }
 
 static void
@@ -688,7 +709,7 @@ log_vacuum_cut_locked(LogVacuum *vacuum)
 	BlockNumber end;
 	LogMeta *meta;
 
-	vacuum->used = log_meta(BufferGetPage(buffer))->used;
+	vacuum->used = Min(log_meta(BufferGetPage(buffer))->used, RelationGetNumberOfBlocks(vacuum->rel));
 	UnlockReleaseBuffer(buffer);
 	end = log_vacuum_used_end(vacuum);
 	buffer = log_space_lock_meta(vacuum->rel);
