@@ -732,7 +732,7 @@ log_vacuum_truncate(LogVacuum *vacuum)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(vacuum->rel), free;
 
-	if (vacuum->params->truncate == VACOPTVALUE_DISABLED || vacuum->freed == 0 || vacuum->used == 0)
+	if (vacuum->params->truncate == VACOPTVALUE_DISABLED || vacuum->used == 0)
 		return;
 	free = blocks - log_vacuum_used_end(vacuum);
 	if (free == 0 || (free < LOG_TRUNCATE_PAGES && free < blocks / LOG_TRUNCATE_FRACTION))
