@@ -38,8 +38,6 @@ typedef struct LogPrepared
 	uint32 length;
 	uint8 flags;
 	uint16 check;
-	/* set when it is written: the first transaction of its page, which tells uses of the block apart */
-	TransactionId page_xid;
 } LogPrepared;
 
 /* May raise errors, read other tables and compress. The result is of the current memory context. */
@@ -61,7 +59,6 @@ typedef struct LogSlot
 	CommandId cmin;
 	TransactionId xmax; /* of a deleter, committed or not */
 	CommandId cmax;
-	TransactionId page_xid; /* of a row that was just inserted: see LogPrepared */
 	/* decoding */
 	const uint8 *next; /* of column tts_nvalid */
 	const uint8 *end;

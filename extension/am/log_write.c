@@ -121,7 +121,6 @@ log_put_row(const LogWriter *writer, LogAppend *append, LogPrepared *row, ItemPo
 		return false;
 	if (begin_run)
 		log_append_run(append, writer->xid, writer->cid, writer->token);
-	row->page_xid = append->base_xid;
 	ItemPointerSet(tid, block, InvalidOffsetNumber);
 	tid->ip_posid = log_append_row(append, flags | deleter << LOG_ROW_DELETER_POS, body, length, check);
 	return true;

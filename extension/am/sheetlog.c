@@ -140,7 +140,7 @@ sheetlog_writer(Relation rel, CommandId cid, int options, uint32 token)
 
 /* What the slot tells of the row that was made of it. */
 static void
-sheetlog_name_row(const LogWriter *writer, TupleTableSlot *slot, ItemPointer tid, const LogPrepared *prepared)
+sheetlog_name_row(const LogWriter *writer, TupleTableSlot *slot, ItemPointer tid)
 {
 	slot->tts_tid = *tid;
 	slot->tts_tableOid = RelationGetRelid(writer->rel);
@@ -153,7 +153,6 @@ sheetlog_name_row(const LogWriter *writer, TupleTableSlot *slot, ItemPointer tid
 		row->cmin = writer->cid;
 		row->xmax = InvalidTransactionId;
 		row->cmax = 0;
-		row->page_xid = prepared->page_xid;
 	}
 }
 
@@ -169,7 +168,7 @@ sheetlog_insert_slots(const LogWriter *writer, TupleTableSlot **slots, int n)
 		log_prepare_row(writer->rel, slots[i], &rows[i]);
 	log_write_rows(writer, rows, n, tids);
 	for (int i = 0; i < n; i++)
-		sheetlog_name_row(writer, slots[i], &tids[i], &rows[i]);
+		sheetlog_name_row(writer, slots[i], &tids[i]);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	pgstat_count_heap_insert(writer->rel, n);

@@ -315,7 +315,6 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->seq = 0;
 	entry->last_fxid = 0;
 	entry->meta_valid = false;
-	entry->directory.file = InvalidOid;
 	dlist_push_head(&CacheState->lru, &entry->link);
 	return entry;
 }

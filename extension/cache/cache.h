@@ -41,15 +41,6 @@ typedef struct CacheMeta
 	bool trashed;		 /* ... which is in the trash */
 } CacheMeta;
 
-/* The page to which the index of the log led for the sheet's last batch; kept by those who hold the sheet lock. What
- * has been put into an index is not rolled back, and neither is this. */
-typedef struct CacheDirectory
-{
-	Oid file;		/* of the index; InvalidOid: not known */
-	uint32 block;	/* of the log */
-	uint32 page_id; /* another one when the block was freed and used again */
-} CacheDirectory;
-
 typedef struct CacheEntry
 {
 	CacheKey key;
@@ -75,8 +66,6 @@ typedef struct CacheEntry
 	uint64 writer_fxid; /* the transaction that has appended and has not ended; 0: none */
 	bool meta_valid;
 	CacheMeta meta;
-
-	CacheDirectory directory; /* under the sheet lock */
 } CacheEntry;
 
 /* Why a reader did not use the cache. */

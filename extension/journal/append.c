@@ -122,7 +122,7 @@ typedef struct AppendRow
 } AppendRow;
 
 static void
-append_store(const AppendRow *row, bytea *data, CacheDirectory *directory)
+append_store(const AppendRow *row, bytea *data)
 {
 	Relation rel = storage_open(STORAGE_LOG_BATCH, RowExclusiveLock);
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
@@ -137,7 +137,7 @@ append_store(const AppendRow *row, bytea *data, CacheDirectory *directory)
 	values[LOG_BATCH_ORIGIN - 1] = Int64GetDatum(row->origin);
 	values[LOG_BATCH_BATCH_NO - 1] = Int64GetDatum(row->batch_no);
 	values[LOG_BATCH_DATA - 1] = PointerGetDatum(data);
-	storage_insert_batch(rel, values, nulls, directory);
+	storage_insert(STORAGE_LOG_BATCH, rel, values, nulls);
 	table_close(rel, NoLock);
 }
 
@@ -180,7 +180,7 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	ws->meta.last_at = result->at + kept - 1;
 	STOP_POINT("append-store");
 	row = append_row(ws, call, result);
-	append_store(&row, data, ws->entry != NULL ? &ws->entry->directory : NULL);
+	append_store(&row, data);
 	STOP_POINT("append-stage");
 	writer_stage(ws, change, staged, nstaged);
 	STOP_POINT("append-staged");
@@ -196,6 +196,6 @@ append_commit_record(const CheckpointHead *head)
 		.sheet_id = head->sheet_id, .lid = head->cid, .first_seq = head->seq, .last_seq = head->seq, .at = head->at};
 	bytea *data = append_encode(&record, 1);
 
-	append_store(&row, data, NULL);
+	append_store(&row, data);
 	pfree(data);
 }

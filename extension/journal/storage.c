@@ -226,25 +226,8 @@ storage_learn_indexes(StorageTable table, Relation rel)
 	info->context = context;
 }
 
-/* Does the directory lead to the row's page already? */
-static bool
-storage_directory_leads(Relation index, const TupleTableSlot *slot, const CacheDirectory *directory)
-{
-	return directory != NULL && directory->file == compat_relfilenode(index) &&
-		   directory->block == ItemPointerGetBlockNumber(&slot->tts_tid) &&
-		   directory->page_id == ((const LogSlot *) slot)->page_xid;
-}
-
 static void
-storage_note_directory(Relation index, const TupleTableSlot *slot, CacheDirectory *directory)
-{
-	if (directory != NULL)
-		*directory = (CacheDirectory){compat_relfilenode(index), ItemPointerGetBlockNumber(&slot->tts_tid),
-									  ((const LogSlot *) slot)->page_xid};
-}
-
-static void
-storage_insert_index_entries(StorageTable table, Relation rel, TupleTableSlot *slot, CacheDirectory *directory)
+storage_insert_index_entries(StorageTable table, Relation rel, TupleTableSlot *slot)
 {
 	StorageInfo *info = &storage_infos[table];
 	Relation index[STORAGE_MAX_INDEXES];
@@ -268,15 +251,11 @@ storage_insert_index_entries(StorageTable table, Relation rel, TupleTableSlot *s
 		bool nulls[INDEX_MAX_KEYS];
 		IndexInfo *ii = info->infos[i];
 
-		bool is_primary = info->indexes[i] == info->primary;
-
-		if (!ii->ii_ReadyForInserts || (is_primary && storage_directory_leads(index[i], slot, directory)))
+		if (!ii->ii_ReadyForInserts)
 			continue;
 		FormIndexDatum(ii, slot, NULL, values, nulls);
 		index_insert(index[i], values, nulls, &slot->tts_tid, rel, ii->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
 					 false, ii);
-		if (is_primary)
-			storage_note_directory(index[i], slot, directory);
 	}
 	for (int i = 0; i < n; i++)
 		index_close(index[i], NoLock);
@@ -297,26 +276,14 @@ storage_make_slot(Relation rel, Datum *values, bool *nulls)
 	return slot;
 }
 
-static void
-storage_insert_row(StorageTable table, Relation rel, Datum *values, bool *nulls, CacheDirectory *directory)
+void
+storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls)
 {
 	TupleTableSlot *slot = storage_make_slot(rel, values, nulls);
 
 	table_tuple_insert(rel, slot, GetCurrentCommandId(true), 0, NULL);
-	storage_insert_index_entries(table, rel, slot, directory);
+	storage_insert_index_entries(table, rel, slot);
 	ExecDropSingleTupleTableSlot(slot);
-}
-
-void
-storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls)
-{
-	storage_insert_row(table, rel, values, nulls, NULL);
-}
-
-void
-storage_insert_batch(Relation rel, Datum *values, bool *nulls, CacheDirectory *directory)
-{
-	storage_insert_row(STORAGE_LOG_BATCH, rel, values, nulls, directory);
 }
 
 /* For heap tables only; the caller holds the sheet lock, so that nobody else changes the row. */
@@ -328,7 +295,7 @@ storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values,
 
 	simple_table_tuple_update(rel, tid, slot, GetLatestSnapshot(), &update);
 	if (compat_must_update_indexes(update))
-		storage_insert_index_entries(table, rel, slot, NULL);
+		storage_insert_index_entries(table, rel, slot);
 	ExecDropSingleTupleTableSlot(slot);
 }
 

@@ -7,7 +7,6 @@
 #include "postgres.h"
 #include "access/genam.h"
 #include "access/sdir.h"
-#include "cache.h"
 #include "executor/tuptable.h"
 #include "log_lookup.h"
 #include "storage/lockdefs.h"
@@ -94,9 +93,6 @@ extern void storage_lock_for_replay(void);
 
 /* Appends one row and its index entries. */
 extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);
-/* The same for log_batch; directory (NULL: not known) says where the sheet's last batch went, and is brought up to
- * date. */
-extern void storage_insert_batch(Relation rel, Datum *values, bool *nulls, CacheDirectory *directory);
 extern void storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls);
 
 /* A scan over the primary key; of log_batch, over its directory, in the order of first_seq. */

@@ -217,9 +217,6 @@ writer_forget(WriterSheet *ws)
 {
 	CacheMeta known = ws->meta;
 
-	/* What is about to be put into the log past append_edits() stays in its index even when it is rolled back. */
-	if (ws->entry != NULL)
-		ws->entry->directory.file = InvalidOid;
 	/* What this transaction has done to the sheet's rows past the journal counts from now on. */
 	sheetmeta_load(ws->sheet_id, &ws->meta);
 	ws->meta.last_fxid = known.last_fxid;
