@@ -208,6 +208,9 @@ log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, boo
 		if ((walk->row.tag & LOG_ROW_OVERFLOW) && log_find_is_aborted(&walk->run))
 			found->forsaken[found->nforsaken++] = walk->row.pos;
 		found->dead[found->ndead++] = walk->row.offset;
+		/* It may stay for a while: until then, the table has its xid. */
+		if (!*may_freeze && !walk->run.frozen)
+			log_find_keep(found, walk->run.xid);
 		return;
 	}
 	found->nlive++;
@@ -464,10 +467,13 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 	}
 	UnlockReleaseBuffer(buffer);
 	vacuum->removed += ndead;
-	/* The row is gone first: a crash in between loses pages until the next rewrite, and never takes others'. */
+	/* The row is gone first: a crash in between loses pages until the next rewrite, and never takes others'. Whoever
+	 * cancels VACUUM has to wait. */
 	STOP_POINT("vacuum-clean");
+	HOLD_INTERRUPTS();
 	for (int i = 0; i < noverflow; i++)
 		log_vacuum_free_overflow(vacuum, overflow[i], writers[i]);
+	RESUME_INTERRUPTS();
 }
 
 static void
