@@ -5,6 +5,8 @@
  */
 #include "edit_codec.h"
 
+#include "edit_read.h"
+
 #include <string.h>
 
 /* ---- numbers ---- */
@@ -21,65 +23,25 @@ codec_put_number(uint8_t *to, uint64_t value)
 	return to;
 }
 
-static inline EditError
-codec_get_number(EditReader *reader, uint64_t *value)
+CodecNumber
+codec_long_number(const uint8_t *pos, const uint8_t *end)
 {
-	const uint8_t *pos = reader->pos;
-	uint64_t result = 0;
+	uint64_t value = 0;
 
-	/* Nearly all numbers are small. */
-	if (pos != reader->end && *pos < 0x80)
-	{
-		*value = *pos;
-		reader->pos = pos + 1;
-		return EDIT_OK;
-	}
-	for (int shift = 0; shift < 64; shift += 7)
+	for (int shift = 0; shift < 7 * CODEC_NUMBER_MAX; shift += 7)
 	{
 		uint8_t byte;
 
-		if (pos == reader->end)
-			return EDIT_TRUNCATED;
+		if (pos == end)
+			return (CodecNumber){NULL, EDIT_TRUNCATED};
 		byte = *pos++;
 		if (shift == 63 && byte > 1)
-			return EDIT_BAD_NUMBER;
-		result |= (uint64_t) (byte & 0x7F) << shift;
+			break;
+		value |= (uint64_t) (byte & 0x7F) << shift;
 		if (byte < 0x80)
-		{
-			reader->pos = pos;
-			*value = result;
-			return EDIT_OK;
-		}
+			return (CodecNumber){pos, value};
 	}
-	return EDIT_BAD_NUMBER;
-}
-
-static inline EditError
-codec_get_u32(EditReader *reader, uint32_t *value)
-{
-	uint64_t wide;
-	EditError error = codec_get_number(reader, &wide);
-
-	if (error != EDIT_OK)
-		return error;
-	if (wide > UINT32_MAX)
-		return EDIT_BAD_NUMBER;
-	*value = (uint32_t) wide;
-	return EDIT_OK;
-}
-
-static inline EditError
-codec_get_text(EditReader *reader, EditText *text)
-{
-	EditError error = codec_get_u32(reader, &text->len);
-
-	if (error != EDIT_OK)
-		return error;
-	if (text->len > (size_t) (reader->end - reader->pos))
-		return EDIT_TRUNCATED;
-	text->data = (const char *) reader->pos;
-	reader->pos += text->len;
-	return EDIT_OK;
+	return (CodecNumber){NULL, EDIT_BAD_NUMBER};
 }
 
 static inline uint8_t *
@@ -113,19 +75,21 @@ edit_reader_init_edits(EditReader *reader, const void *data, size_t len, uint32_
 EditError
 edit_read_batch(EditReader *reader, EditBatch *batch)
 {
+	CodecInput input = {reader->pos, reader->end};
 	EditError error;
 
-	if (reader->pos == reader->end)
+	if (input.pos == input.end)
 		return EDIT_END;
-	if (*reader->pos != EDIT_CODEC_VERSION)
+	if (*input.pos != EDIT_CODEC_VERSION)
 		return EDIT_BAD_VERSION;
-	reader->pos++;
-	if ((error = codec_get_number(reader, &batch->first_seq)) != EDIT_OK ||
-		(error = codec_get_number(reader, &batch->at)) != EDIT_OK ||
-		(error = codec_get_u32(reader, &batch->count)) != EDIT_OK)
+	input.pos++;
+	if ((error = codec_get_number(&input, false, &batch->first_seq)) != EDIT_OK ||
+		(error = codec_get_number(&input, false, &batch->at)) != EDIT_OK ||
+		(error = codec_get_u32(&input, false, &batch->count)) != EDIT_OK)
 		return error;
 	if (batch->count > SHEET_MAX_BATCH_EDITS)
 		return EDIT_TOO_MANY;
+	reader->pos = input.pos;
 	reader->left = batch->count;
 	reader->uid = 0;
 	reader->row = 0;
@@ -135,33 +99,7 @@ edit_read_batch(EditReader *reader, EditBatch *batch)
 EditError
 edit_read(EditReader *reader, Edit *edit)
 {
-	EditError error;
-	uint8_t head;
-
-	if (reader->left == 0)
-		return EDIT_END;
-	if (reader->pos == reader->end)
-		return EDIT_TRUNCATED;
-	head = *reader->pos++;
-	edit->kind = head & EDIT_KIND_MASK;
-	if (edit->kind < EDIT_SET || edit->kind > EDIT_ROLLBACK)
-		return EDIT_BAD_KIND;
-	if (!(head & EDIT_SAME_UID) && (error = codec_get_number(reader, &reader->uid)) != EDIT_OK)
-		return error;
-	if (!(head & EDIT_SAME_ROW) && (error = codec_get_u32(reader, &reader->row)) != EDIT_OK)
-		return error;
-	edit->uid = reader->uid;
-	edit->row = reader->row;
-	edit->style = edit->old = (EditText){NULL, 0};
-	if ((error = codec_get_u32(reader, &edit->col)) != EDIT_OK ||
-		(error = codec_get_text(reader, &edit->content)) != EDIT_OK)
-		return error;
-	if ((head & EDIT_HAS_STYLE) && (error = codec_get_text(reader, &edit->style)) != EDIT_OK)
-		return error;
-	if ((head & EDIT_HAS_OLD) && (error = codec_get_text(reader, &edit->old)) != EDIT_OK)
-		return error;
-	reader->left--;
-	return EDIT_OK;
+	return edit_read_inline(reader, edit);
 }
 
 const char *

@@ -43,6 +43,27 @@ utf8_sequence(const uint8_t *p, size_t left)
 	return len;
 }
 
+/* Whether the bytes of a word are ASCII, and none is NUL. */
+static inline bool
+utf8_word_is_plain(uint64_t word)
+{
+	return (word & UTF8_HIGH_BITS) == 0 && ((word - UTF8_LOW_BITS) & ~word & UTF8_HIGH_BITS) == 0;
+}
+
+/* Fewer than eight bytes, but one at least, as a word in which some of them stand more than once. */
+static inline uint64_t
+utf8_short_word(const uint8_t *p, size_t len)
+{
+	uint32_t first;
+	uint32_t last;
+
+	if (len < 4)
+		return UTF8_LOW_BITS << 24 | (uint64_t) p[0] << 16 | (uint64_t) p[len / 2] << 8 | p[len - 1];
+	memcpy(&first, p, 4);
+	memcpy(&last, p + len - 4, 4);
+	return (uint64_t) first << 32 | last;
+}
+
 bool
 utf8_check(const char *data, size_t len, size_t *chars)
 {
@@ -52,21 +73,22 @@ utf8_check(const char *data, size_t len, size_t *chars)
 
 	while (p < end)
 	{
+		size_t left = (size_t) (end - p);
+		size_t step = left < 8 ? left : 8;
 		uint64_t word;
-		size_t step;
 
-		/* Eight bytes at a time while they are ASCII and none is NUL. */
-		if (end - p >= 8)
-		{
+		/* Eight bytes at a time, and what is left at the end, while they are plain. */
+		if (left >= 8)
 			memcpy(&word, p, 8);
-			if ((word & UTF8_HIGH_BITS) == 0 && ((word - UTF8_LOW_BITS) & ~word & UTF8_HIGH_BITS) == 0)
-			{
-				p += 8;
-				count += 8;
-				continue;
-			}
+		else
+			word = utf8_short_word(p, left);
+		if (utf8_word_is_plain(word))
+		{
+			p += step;
+			count += step;
+			continue;
 		}
-		step = utf8_sequence(p, (size_t) (end - p));
+		step = utf8_sequence(p, left);
 		if (step == 0)
 			return false;
 		p += step;

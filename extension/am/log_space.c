@@ -41,10 +41,9 @@ log_space_check(Relation rel, Buffer buffer)
 		log_space_damaged(rel, BufferGetBlockNumber(buffer), damage);
 }
 
-Buffer
-log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
+static Buffer
+log_space_verified(Relation rel, Buffer buffer)
 {
-	Buffer buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 	Page page = BufferGetPage(buffer);
 
 	if (likely(((PageHeader) page)->pd_special == BLCKSZ - MAXALIGN(sizeof(LogSpecial)) &&
@@ -53,6 +52,12 @@ log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
 		return buffer;
 	log_space_check(rel, buffer);
 	return buffer;
+}
+
+Buffer
+log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
+{
+	return log_space_verified(rel, ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy));
 }
 
 bool
@@ -353,28 +358,56 @@ log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Si
 	return next;
 }
 
+/* Copies what a locked page has of a row. */
+static Size
+log_overflow_part(Relation rel, Buffer buffer, uint8 *bytes, Size size)
+{
+	Page page = BufferGetPage(buffer);
+	Size part = ((PageHeader) page)->pd_lower - SizeOfPageHeaderData;
+
+	if (!log_space_is(buffer, LOG_PAGE_OVERFLOW) || part > size || part == 0)
+		log_space_damaged(rel, BufferGetBlockNumber(buffer), "it is not the page of a long row that it should be");
+	memcpy(bytes, PageGetContents(page), part);
+	return part;
+}
+
+/* A buffer whose page will be looked at soon. */
+static Buffer
+log_overflow_ahead(Relation rel, BlockNumber block)
+{
+	Buffer buffer = ReadBuffer(rel, block);
+	Page page = BufferGetPage(buffer);
+
+	__builtin_prefetch(page);
+	__builtin_prefetch(page + BLCKSZ - MAXALIGN(sizeof(LogSpecial)));
+	return buffer;
+}
+
+/* The next page is found while the processor still waits for the bytes of the one before. */
 void
 log_space_read_overflow(Relation rel, BlockNumber block, uint8 *bytes, Size size)
 {
+	Buffer next = InvalidBuffer;
+
 	while (size > 0)
 	{
-		Buffer buffer;
-		Page page;
+		Buffer buffer = next;
 		Size part;
 
-		if (block == InvalidBlockNumber)
-			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-							errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
-							errhint("Check the table with sheet.am_check().")));
 		CHECK_FOR_INTERRUPTS();
-		buffer = log_space_read(rel, block, NULL);
+		if (BufferIsInvalid(buffer))
+		{
+			if (block == InvalidBlockNumber)
+				ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+								errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
+								errhint("Check the table with sheet.am_check().")));
+			buffer = ReadBuffer(rel, block);
+		}
+		(void) log_space_verified(rel, buffer);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		page = BufferGetPage(buffer);
-		part = ((PageHeader) page)->pd_lower - SizeOfPageHeaderData;
-		if (!log_space_is(buffer, LOG_PAGE_OVERFLOW) || part > size || part == 0)
-			log_space_damaged(rel, block, "it is not the page of a long row that it should be");
-		memcpy(bytes, PageGetContents(page), part);
-		block = log_special(page)->overflow.next;
+		part = log_overflow_part(rel, buffer, bytes, size);
+		block = log_special(BufferGetPage(buffer))->overflow.next;
+		next = part < size && block != InvalidBlockNumber ? log_overflow_ahead(rel, block) : InvalidBuffer;
 		UnlockReleaseBuffer(buffer);
 		bytes += part;
 		size -= part;

@@ -2,8 +2,9 @@
  * grid.c - a sheet's cells: tiles in an array sorted by (tile row, tile column).
  *
  * A sorted array keeps a sheet of a few cells small, one cell in row 16,000,000 cheap, and makes a scan row by row a
- * walk over neighbours. Finding a tile is a binary search; sheets are filled from top to bottom, so a new tile mostly
- * comes last.
+ * walk over neighbours. In a sheet that is filled without gaps a tile's place follows from its row and column, which is
+ * tried first; otherwise a binary search finds it. Sheets are filled from top to bottom, so a new tile mostly comes
+ * last.
  */
 #include "grid.h"
 
@@ -13,13 +14,19 @@
 
 #define GRID_TILES_MIN 4
 
+typedef struct GridPlace
+{
+	uint64_t order; /* grid_order() of the tile: found without looking at tiles */
+	Tile *tile;
+} GridPlace;
+
 struct Grid
 {
 	uint32_t rows;
 	uint32_t cols;
 	uint64_t cells;
 	size_t bytes;
-	Tile **tiles;
+	GridPlace *places;
 	uint32_t tile_count;
 	uint32_t tile_capacity;
 	Tile *reserved; /* tiles with reservations */
@@ -31,35 +38,36 @@ grid_order(uint32_t tile_row, uint32_t tile_col)
 	return (uint64_t) tile_row << 32 | tile_col;
 }
 
-/* Position of the first tile at or after (tile_row, tile_col). */
+/* Position of the first tile at or after (tile_row, tile_col). The comparison's result is added, not branched on: half
+ * of the branches would be mispredicted. */
 static inline uint32_t
 grid_lower_bound(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
 {
 	uint64_t order = grid_order(tile_row, tile_col);
 	uint32_t low = 0;
-	uint32_t high = grid->tile_count;
+	uint32_t count = grid->tile_count;
 
-	while (low < high)
+	if (count == 0)
+		return 0;
+	while (count > 1)
 	{
-		uint32_t middle = low + (high - low) / 2;
-		const Tile *tile = grid->tiles[middle];
+		uint32_t half = count / 2;
 
-		if (grid_order(tile->tile_row, tile->tile_col) < order)
-			low = middle + 1;
-		else
-			high = middle;
+		low += (grid->places[low + half - 1].order < order) * half;
+		count -= half;
 	}
-	return low;
+	return low + (grid->places[low].order < order);
 }
 
 static inline Tile *
-grid_find_tile(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+grid_tile_at(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
 {
-	uint32_t at = grid_lower_bound(grid, tile_row, tile_col);
+	uint64_t order = grid_order(tile_row, tile_col);
+	uint64_t at = (uint64_t) tile_row * ((grid->cols - 1) / GRID_TILE_COLS + 1) + tile_col;
 
-	if (at < grid->tile_count && grid->tiles[at]->tile_row == tile_row && grid->tiles[at]->tile_col == tile_col)
-		return grid->tiles[at];
-	return NULL;
+	if (at >= grid->tile_count || grid->places[at].order != order)
+		at = grid_lower_bound(grid, tile_row, tile_col);
+	return at < grid->tile_count && grid->places[at].order == order ? grid->places[at].tile : NULL;
 }
 
 static inline uint16_t
@@ -86,9 +94,9 @@ void
 grid_free(const GridAllocator *allocator, Grid *grid)
 {
 	for (uint32_t i = 0; i < grid->tile_count; i++)
-		tile_free(allocator, &grid->bytes, grid->tiles[i]);
-	if (grid->tiles != NULL)
-		allocator->free(allocator->ctx, grid->tiles, grid->tile_capacity * sizeof(Tile *));
+		tile_free(allocator, &grid->bytes, grid->places[i].tile);
+	if (grid->places != NULL)
+		allocator->free(allocator->ctx, grid->places, grid->tile_capacity * sizeof(GridPlace));
 	allocator->free(allocator->ctx, grid, sizeof(Grid));
 }
 
@@ -121,19 +129,19 @@ static bool
 grid_grow_tiles(const GridAllocator *allocator, Grid *grid)
 {
 	uint32_t capacity = grid->tile_capacity > 0 ? grid->tile_capacity * 2 : GRID_TILES_MIN;
-	Tile **tiles;
+	GridPlace *places;
 
 	if (grid->tile_count < grid->tile_capacity)
 		return true;
-	tiles = allocator->alloc(allocator->ctx, capacity * sizeof(Tile *));
-	if (tiles == NULL)
+	places = allocator->alloc(allocator->ctx, capacity * sizeof(GridPlace));
+	if (places == NULL)
 		return false;
 	if (grid->tile_count > 0)
-		memcpy(tiles, grid->tiles, grid->tile_count * sizeof(Tile *));
-	if (grid->tiles != NULL)
-		allocator->free(allocator->ctx, grid->tiles, grid->tile_capacity * sizeof(Tile *));
-	grid->bytes += (capacity - grid->tile_capacity) * sizeof(Tile *);
-	grid->tiles = tiles;
+		memcpy(places, grid->places, grid->tile_count * sizeof(GridPlace));
+	if (grid->places != NULL)
+		allocator->free(allocator->ctx, grid->places, grid->tile_capacity * sizeof(GridPlace));
+	grid->bytes += (capacity - grid->tile_capacity) * sizeof(GridPlace);
+	grid->places = places;
 	grid->tile_capacity = capacity;
 	return true;
 }
@@ -142,36 +150,51 @@ grid_grow_tiles(const GridAllocator *allocator, Grid *grid)
 static Tile *
 grid_make_tile(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col)
 {
-	uint32_t at = grid_lower_bound(grid, tile_row, tile_col);
-	Tile *tile;
+	Tile *tile = grid_tile_at(grid, tile_row, tile_col);
+	uint32_t at;
 
-	if (at < grid->tile_count && grid->tiles[at]->tile_row == tile_row && grid->tiles[at]->tile_col == tile_col)
-		return grid->tiles[at];
+	if (tile != NULL)
+		return tile;
 	if (!grid_grow_tiles(allocator, grid))
 		return NULL;
 	tile = tile_create(allocator, &grid->bytes, tile_row, tile_col);
 	if (tile == NULL)
 		return NULL;
-	memmove(&grid->tiles[at + 1], &grid->tiles[at], (grid->tile_count - at) * sizeof(Tile *));
-	grid->tiles[at] = tile;
+	at = grid_lower_bound(grid, tile_row, tile_col);
+	memmove(&grid->places[at + 1], &grid->places[at], (grid->tile_count - at) * sizeof(GridPlace));
+	grid->places[at] = (GridPlace){grid_order(tile_row, tile_col), tile};
 	grid->tile_count++;
 	return tile;
 }
 
-bool
+static inline void
+grid_note_reserved(Grid *grid, Tile *tile)
+{
+	if (tile->on_reserved_list)
+		return;
+	tile->on_reserved_list = true;
+	tile->next_reserved = grid->reserved;
+	grid->reserved = tile;
+}
+
+GridTile *
 grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, uint32_t content_len,
 			 uint32_t style_len)
 {
 	Tile *tile = grid_make_tile(allocator, grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
 
 	if (tile == NULL || !tile_reserve(allocator, &grid->bytes, tile, content_len, style_len))
+		return NULL;
+	grid_note_reserved(grid, tile);
+	return tile;
+}
+
+bool
+grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len)
+{
+	if (!tile_reserve_there(tile, content_len, style_len))
 		return false;
-	if (!tile->on_reserved_list)
-	{
-		tile->on_reserved_list = true;
-		tile->next_reserved = grid->reserved;
-		grid->reserved = tile;
-	}
+	grid_note_reserved(grid, tile);
 	return true;
 }
 
@@ -185,13 +208,18 @@ grid_resize(Grid *grid, uint32_t rows, uint32_t cols)
 }
 
 void
+grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
+			   const char *style, uint32_t style_len)
+{
+	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
+	grid_resize(grid, row + 1, col + 1);
+}
+
+void
 grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len, const char *style,
 		 uint32_t style_len)
 {
-	Tile *tile = grid_find_tile(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
-
-	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
-	grid_resize(grid, row + 1, col + 1);
+	grid_set_there(grid, grid_find_tile(grid, row, col), row, col, content, content_len, style, style_len);
 }
 
 void
@@ -215,16 +243,26 @@ bool
 grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
 		 uint32_t content_len, const char *style, uint32_t style_len)
 {
-	if (!grid_reserve(allocator, grid, row, col, content != NULL ? content_len : 0, style != NULL ? style_len : 0))
+	Tile *tile =
+		grid_reserve(allocator, grid, row, col, content != NULL ? content_len : 0, style != NULL ? style_len : 0);
+
+	if (tile == NULL)
 		return false;
-	grid_set(grid, row, col, content, content_len, style, style_len);
+	grid_set_there(grid, tile, row, col, content, content_len, style, style_len);
 	return true;
 }
 
-bool
-grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
+/* ---- reading ---- */
+
+GridTile *
+grid_find_tile(const Grid *grid, uint32_t row, uint32_t col)
 {
-	const Tile *tile = grid_find_tile(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+	return grid_tile_at(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+}
+
+bool
+grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell)
+{
 	const TileSlot *slot = tile != NULL && tile->capacity > 0 ? tile_find(tile, grid_key(row, col)) : NULL;
 
 	if (slot == NULL)
@@ -237,9 +275,38 @@ grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
 }
 
 bool
+grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
+{
+	return grid_get_there(grid_find_tile(grid, row, col), row, col, cell);
+}
+
+void
+grid_prefetch_cell(const GridTile *tile, uint32_t row, uint32_t col)
+{
+	if (tile != NULL && tile->capacity == TILE_CELLS)
+		__builtin_prefetch(&tile->slots[grid_key(row, col)]);
+}
+
+void
+grid_prefetch_content(const GridTile *tile, uint32_t row, uint32_t col)
+{
+	if (tile != NULL && tile->capacity == TILE_CELLS)
+		__builtin_prefetch(tile->arena + tile->slots[grid_key(row, col)].offset);
+}
+
+void
+grid_prefetch_set(const GridTile *tile, uint32_t row, uint32_t col)
+{
+	if (tile == NULL || tile->capacity != TILE_CELLS)
+		return;
+	__builtin_prefetch(&tile->slots[grid_key(row, col)], 1);
+	__builtin_prefetch(tile->arena + tile->arena_used, 1);
+}
+
+bool
 grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
 {
-	const Tile *tile = grid_find_tile(grid, tile_row, tile_col);
+	const Tile *tile = grid_tile_at(grid, tile_row, tile_col);
 
 	return tile != NULL && tile->cells > 0;
 }
@@ -283,16 +350,17 @@ grid_scan_band(GridScan *scan)
 
 		if (from == grid->tile_count)
 			return false;
-		if (grid->tiles[from]->tile_row > tile_row)
+		if (grid->places[from].order >> 32 > tile_row)
 		{
 			/* Nothing of this row: go on with the row of the tile found. */
-			tile_row = grid->tiles[from]->tile_row;
+			tile_row = (uint32_t) (grid->places[from].order >> 32);
 			from = grid_lower_bound(grid, tile_row, first_col);
 		}
 		if (tile_row > scan->row1 / GRID_TILE_ROWS)
 			return false;
-		for (to = from;
-			 to < grid->tile_count && grid->tiles[to]->tile_row == tile_row && grid->tiles[to]->tile_col <= last_col;)
+		to = from;
+		while (to < grid->tile_count && grid->places[to].order >> 32 == tile_row &&
+			   (uint32_t) grid->places[to].order <= last_col)
 			to++;
 		if (to > from)
 		{
@@ -313,7 +381,7 @@ grid_scan_row(GridScan *scan, GridCell *cell)
 {
 	for (; scan->state[SCAN_TILE] < scan->state[SCAN_TO]; scan->state[SCAN_TILE]++)
 	{
-		const Tile *tile = scan->grid->tiles[scan->state[SCAN_TILE]];
+		const Tile *tile = scan->grid->places[scan->state[SCAN_TILE]].tile;
 		uint32_t left = tile->tile_col * GRID_TILE_COLS;
 		uint32_t first = scan->col > left ? scan->col - left : 0;
 		uint32_t last = scan->col1 - left < GRID_TILE_COLS ? scan->col1 - left : GRID_TILE_COLS - 1;

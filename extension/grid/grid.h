@@ -24,6 +24,9 @@
 #define GRID_TILE_COLS 16
 
 typedef struct Grid Grid;
+/* One block of a grid's cells, for callers that come back to a cell: it is found once and stays where it is until the
+ * grid is freed. */
+typedef struct Tile GridTile;
 
 typedef struct GridAllocator
 {
@@ -54,17 +57,23 @@ extern uint32_t grid_cols(const Grid *grid);
 extern uint64_t grid_cells(const Grid *grid);
 
 /*
- * Room for setting (row, col). style_len is 0 when the style is not set or empty.
- * False when the allocator had no room: the grid is unchanged to readers, and earlier reservations hold.
+ * Room for setting (row, col), in the tile that is returned. style_len is 0 when the style is not set or empty.
+ * NULL when the allocator had no room: the grid is unchanged to readers, and earlier reservations hold.
  */
-extern bool grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, uint32_t content_len,
-						 uint32_t style_len);
+extern GridTile *grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col,
+							  uint32_t content_len, uint32_t style_len);
+/* The same where the tile has the room: touches nothing that a reader looks at, so readers need not be shut out. False:
+ * the tile must grow. */
+extern bool grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len);
 /*
  * Sets a cell in reserved room. content NULL keeps the content; style NULL keeps the style; length 0 clears.
  * A cell with neither is absent afterwards. Extends rows and cols.
  */
 extern void grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
 					 const char *style, uint32_t style_len);
+/* The same in the tile that has the cell. */
+extern void grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content,
+						   uint32_t content_len, const char *style, uint32_t style_len);
 /* Extends the extent only; never allocates. */
 extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
 /* Ends the reservations that were not used, and may give their memory back. */
@@ -75,6 +84,14 @@ extern bool grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, u
 
 /* False and an empty cell when (row, col) holds nothing. */
 extern bool grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell);
+/* The tile that has (row, col), NULL when none of its cells was ever reserved; and the same as grid_get() from it. */
+extern GridTile *grid_find_tile(const Grid *grid, uint32_t row, uint32_t col);
+extern bool grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell);
+/* For many cells in no order: asks the processor for what leads to a cell, and some cells later for its content. */
+extern void grid_prefetch_cell(const GridTile *tile, uint32_t row, uint32_t col);
+extern void grid_prefetch_content(const GridTile *tile, uint32_t row, uint32_t col);
+/* The same for cells that will be set and were looked at not long ago. */
+extern void grid_prefetch_set(const GridTile *tile, uint32_t row, uint32_t col);
 
 /* Cells with content or style of an inclusive rectangle, row by row, each row from left to right. */
 typedef struct GridScan

@@ -206,6 +206,17 @@ tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint3
 
 /* ---- arena and styles ---- */
 
+/* Copies a text from arena to arena; `room` bytes may be read and written. A short one goes with one move, without
+ * asking how short it is. */
+static inline void
+tile_copy(char *to, const char *from, uint32_t len, uint64_t room)
+{
+	if (len <= 16 && room >= 16)
+		memcpy(to, from, 16);
+	else
+		memcpy(to, from, len);
+}
+
 /* The next slot in use at or after *at; for walking all of them. */
 static TileSlot *
 tile_walk(Tile *tile, uint32_t *at)
@@ -224,17 +235,16 @@ tile_walk(Tile *tile, uint32_t *at)
 static uint64_t
 tile_live_bytes(Tile *tile, uint8_t used[TILE_STYLES_MAX / 8 + 1])
 {
-	uint64_t live = 0;
+	uint64_t live = tile->content_bytes;
 	uint32_t at = 0;
 	TileSlot *slot;
 
+	if (tile->styles_used == 0)
+		return live;
 	memset(used, 0, tile->styles_used / 8 + 1);
 	while ((slot = tile_walk(tile, &at)) != NULL)
-	{
-		live += slot->len;
 		if (slot->style > 0)
 			used[slot->style / 8] |= (uint8_t) (1 << (slot->style % 8));
-	}
 	for (uint32_t style = 1; style <= tile->styles_used; style++)
 	{
 		if (used[style / 8] & (1 << (style % 8)))
@@ -284,7 +294,9 @@ tile_compact(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 	while ((slot = tile_walk(tile, &at)) != NULL)
 	{
 		if (slot->len > 0)
-			memcpy(arena + filled, tile->arena + slot->offset, slot->len);
+			tile_copy(arena + filled, tile->arena + slot->offset, slot->len,
+					  size - filled < tile->arena_size - slot->offset ? size - filled
+																	  : tile->arena_size - slot->offset);
 		slot->offset = filled;
 		filled += slot->len;
 		if (slot->style > 0)
@@ -334,21 +346,44 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 	return tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
 }
 
+/* Whether so many slots are there when the reserved ones and one more are in use. */
+static inline bool
+tile_has_slots(const Tile *tile)
+{
+	return tile_is_dense(tile) || tile->cells + tile->reserved_cells < tile->capacity;
+}
+
+static inline void
+tile_note_reserved(Tile *tile, uint32_t content_len, uint32_t style_len)
+{
+	tile->reserved_cells++;
+	tile->reserved_styles += style_len > 0;
+	tile->reserved_bytes += (uint64_t) content_len + style_len;
+}
+
+bool
+tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len)
+{
+	uint64_t bytes = tile->arena_used + tile->reserved_bytes + content_len + style_len;
+
+	if (!tile_has_slots(tile) || bytes > tile->arena_size ||
+		(style_len > 0 && tile->styles_used + tile->reserved_styles >= tile->styles_capacity))
+		return false;
+	tile_note_reserved(tile, content_len, style_len);
+	return true;
+}
+
 bool
 tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len, uint32_t style_len)
 {
-	uint64_t more_bytes = (uint64_t) content_len + style_len;
-	uint32_t more_styles = style_len > 0;
 	uint32_t wanted = tile->cells + tile->reserved_cells + 1;
 
 	if (wanted > TILE_CELLS)
 		wanted = TILE_CELLS;
 	if (!tile_grow_slots(allocator, bytes, tile, wanted) ||
-		!tile_grow_arena(allocator, bytes, tile, more_bytes, more_styles))
+		!tile_grow_arena(allocator, bytes, tile, (uint64_t) content_len + style_len, style_len > 0))
 		return false;
-	tile->reserved_cells++;
-	tile->reserved_styles += more_styles;
-	tile->reserved_bytes += more_bytes;
+	tile_note_reserved(tile, content_len, style_len);
 	return true;
 }
 
@@ -420,6 +455,7 @@ tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, co
 		}
 		if (content_len > 0)
 			memcpy(tile->arena + slot->offset, content, content_len);
+		tile->content_bytes += content_len - slot->len;
 		slot->len = content_len & 0x1FFFF;
 		tile->reserved_bytes -= content_len;
 	}

@@ -22,25 +22,27 @@ typedef struct TileStyle
 	uint32_t len;
 } TileStyle;
 
+/* What an edit of content looks at comes first. */
 typedef struct Tile
 {
-	uint32_t tile_row;
-	uint32_t tile_col;
-	uint16_t cells;	   /* present */
-	uint16_t capacity; /* of slots; TILE_CELLS: dense, slots[key]; less: sorted by keys */
-	uint16_t styles_used;
-	uint16_t styles_capacity;
-	uint16_t *keys; /* NULL when dense */
 	TileSlot *slots;
-	TileStyle *styles; /* style number n is styles[n - 1] */
 	char *arena;
 	uint32_t arena_used;
 	uint32_t arena_size;
-	uint32_t reserved_cells;
-	uint32_t reserved_styles;
 	uint64_t reserved_bytes;
-	struct Tile *next_reserved; /* of the grid's list of tiles with reservations */
+	uint32_t content_bytes; /* in use in the arena, without styles */
+	uint32_t reserved_cells;
+	uint16_t cells;	   /* present */
+	uint16_t capacity; /* of slots; TILE_CELLS: dense, slots[key]; less: sorted by keys */
 	bool on_reserved_list;
+	uint16_t styles_used;
+	uint16_t styles_capacity;
+	uint32_t reserved_styles;
+	uint16_t *keys;				/* NULL when dense */
+	TileStyle *styles;			/* style number n is styles[n - 1] */
+	struct Tile *next_reserved; /* of the grid's list of tiles with reservations */
+	uint32_t tile_row;
+	uint32_t tile_col;
 } Tile;
 
 /* Every function that allocates adds to *bytes what it took and subtracts what it gave back. */
@@ -48,6 +50,8 @@ extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,
 						 uint32_t style_len);
+/* The same where there is room already; false when there is not. */
+extern bool tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len);
 /* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
 extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
 					uint32_t style_len);

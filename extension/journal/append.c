@@ -15,100 +15,142 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+/* So many edits before a cell is looked up the processor is asked for its place, and for its content half as many. */
+#define APPEND_AHEAD 16
+
+/* A batch on its way. */
+typedef struct Append
+{
+	WriterSheet *ws;
+	const AppendCall *call;
+	bool note;		/* own edits are noted for lookups */
+	bool changed;	/* a change has been begun */
+	CacheMeta meta; /* as it will be */
+	uint32 kept;	/* edits that change something */
+	bytea *data;	/* these, encoded, without the batch's header, which the row has */
+	Size room;
+	EditWriter writer;
+} Append;
+
 static bool
 append_same(EditText a, EditText b)
 {
 	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
-/* Fills in the old content. False when the edit changes nothing; meta has the extent up to here. */
+/* Whether the edit of a cell would change it. */
 static bool
-append_is_change(WriterSheet *ws, const CacheMeta *meta, Edit *edit)
+append_changes_cell(const Edit *edit, const WriterCell *cell)
 {
-	EditText content, style;
-
-	edit->old = (EditText){NULL, 0};
-	switch (edit->kind)
-	{
-		case EDIT_SET:
-			writer_lookup(ws, edit->row, edit->col, &content, &style);
-			if (append_same(edit->content, content) && (edit->style.data == NULL || append_same(edit->style, style)))
-				return false;
-			edit->old = content;
-			return true;
-		case EDIT_STYLE:
-			writer_lookup(ws, edit->row, edit->col, &content, &style);
-			return !append_same(edit->style, style);
-		case EDIT_RESIZE:
-			return edit->row >= meta->rows || edit->col >= meta->cols;
-		default:
-			return true;
-	}
-}
-
-static StagedEdit
-append_staged(const Edit *edit)
-{
-	StagedEdit staged = {edit->row, edit->col, edit->kind == EDIT_RESIZE, edit->content, edit->style};
-
 	if (edit->kind == EDIT_STYLE)
-		staged.content = (EditText){NULL, 0};
-	return staged;
+		return !append_same(edit->style, cell->style);
+	return !append_same(edit->content, cell->content) ||
+		   (edit->style.data != NULL && !append_same(edit->style, cell->style));
 }
 
-/*
- * Takes the edits out that change nothing, and stages the others. An edit sees those before it in the same batch. The
- * last edit of a call is not noted for lookups when nothing else is: the next call builds what it needs, and mostly
- * there is none.
- */
-static uint32
-append_select(WriterSheet *ws, const AppendCall *call, CacheMeta *meta, StagedEdit *staged, uint32 *nstaged)
+/* ---- encoding ---- */
+
+static void
+append_encode_init(Append *append, Size expected)
 {
-	bool note = call->nedits > 1 || writer_has_changes(ws);
-	uint32 kept = 0;
-
-	*nstaged = 0;
-	for (uint32 i = 0; i < call->nedits; i++)
-	{
-		Edit *edit = &call->edits[i];
-
-		if (!append_is_change(ws, meta, edit))
-			continue;
-		if (edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK)
-		{
-			StagedEdit *to = &staged[(*nstaged)++];
-
-			*to = append_staged(edit);
-			meta->rows = Max(meta->rows, edit->row + 1);
-			meta->cols = Max(meta->cols, edit->col + 1);
-			if (note)
-				writer_note_pending(ws, to);
-		}
-		call->edits[kept++] = *edit;
-	}
-	return kept;
+	append->room = VARHDRSZ + expected;
+	append->data = MemoryContextAllocHuge(writer_scratch, append->room);
+	edit_write_edits(&append->writer, (uint8_t *) VARDATA(append->data));
 }
 
-/* The edits without the batch's header, which the row has. */
+static void
+append_encode_grow(Append *append, Size used, Size more)
+{
+	if (used + more > MaxAllocSize)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batch is too large to be stored"),
+						errdetail("It replaces contents of more than %zu bytes.", used), errhint("Send it in parts.")));
+	append->room = Min(Max(append->room * 2, used + more), MaxAllocSize);
+	append->data = repalloc_huge(append->data, append->room);
+	append->writer.pos = (uint8_t *) append->data + used;
+}
+
+static void
+append_encode(Append *append, const Edit *edit)
+{
+	Size used = append->writer.pos - (uint8_t *) append->data;
+	Size more = edit_size_bound(edit);
+
+	if (used + more > append->room)
+		append_encode_grow(append, used, more);
+	edit_write(&append->writer, edit);
+}
+
 static bytea *
-append_encode(const Edit *edits, uint32 nedits)
+append_encoded(Append *append)
 {
-	EditWriter writer;
-	Size bound = VARHDRSZ;
-	bytea *data;
+	SET_VARSIZE(append->data, (char *) append->writer.pos - (char *) append->data);
+	return append->data;
+}
 
-	for (uint32 i = 0; i < nedits; i++)
-		bound += edit_size_bound(&edits[i]);
-	if (bound > MaxAllocSize)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batch is too large to be stored"),
-				 errdetail("It replaces contents of altogether %zu bytes.", bound), errhint("Send it in parts.")));
-	data = palloc(bound);
-	edit_write_edits(&writer, (uint8_t *) VARDATA(data));
-	for (uint32 i = 0; i < nedits; i++)
-		edit_write(&writer, &edits[i]);
-	SET_VARSIZE(data, (char *) writer.pos - (char *) data);
-	return data;
+/* ---- one edit ---- */
+
+/* Encoded before room is reserved for it, since reserving may move the old content. */
+static void
+append_keep(Append *append, const Edit *edit, const WriterCell *cell)
+{
+	if (!append->changed)
+		(void) writer_begin_change(append->ws, append->call->origin);
+	append->changed = true;
+	append->kept++;
+	append_encode(append, edit);
+	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
+		return;
+	append->meta.rows = Max(append->meta.rows, edit->row + 1);
+	append->meta.cols = Max(append->meta.cols, edit->col + 1);
+	writer_stage(append->ws, edit, cell);
+}
+
+/* Keeps the edit, with the cell's old content, unless it changes nothing. It sees those before it in the same batch. */
+static void
+append_edit(Append *append, Edit *edit, GridTile *tile)
+{
+	WriterCell cell;
+
+	edit->old.data = NULL;
+	edit->old.len = 0;
+	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
+	{
+		if (edit->kind != EDIT_RESIZE || edit->row >= append->meta.rows || edit->col >= append->meta.cols)
+			append_keep(append, edit, NULL);
+		return;
+	}
+	writer_lookup(append->ws, edit, tile, append->note, &cell);
+	if (!append_changes_cell(edit, &cell))
+		return;
+	if (edit->kind == EDIT_SET)
+	{
+		/* Not as a struct, which has just been written in parts. */
+		edit->old.data = cell.content.data;
+		edit->old.len = cell.content.len;
+	}
+	append_keep(append, edit, &cell);
+}
+
+static void
+append_all(Append *append)
+{
+	Edit *edits = append->call->edits;
+	uint32 n = append->call->nedits;
+	GridTile *tiles[APPEND_AHEAD];
+
+	writer_expect(append->ws, n);
+	for (uint32 i = 0; i < n + APPEND_AHEAD; i++)
+	{
+		uint32 content = i - APPEND_AHEAD / 2, now = i - APPEND_AHEAD;
+		GridTile *tile = tiles[i % APPEND_AHEAD];
+
+		if (i < n)
+			tiles[i % APPEND_AHEAD] = writer_find_tile(append->ws, &edits[i]);
+		if (i >= APPEND_AHEAD / 2 && content < n)
+			grid_prefetch_content(tiles[content % APPEND_AHEAD], edits[content].row, edits[content].col);
+		if (i >= APPEND_AHEAD)
+			append_edit(append, &edits[now], tile);
+	}
 }
 
 /* A row of log_batch, but for its data. */
@@ -148,54 +190,53 @@ append_row(const WriterSheet *ws, const AppendCall *call, const AppendResult *re
 					   result->at,	 call->epoch,  call->origin,	  call->batch_no};
 }
 
+/* The single edit of a transaction is not noted: a second call builds what it needs, and mostly there is none. */
 void
 append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
-	CacheMeta meta;
-	StagedEdit *staged;
-	WriterChange *change;
-	uint32 kept, nstaged;
+	Append append = {.ws = ws, .call = call, .note = call->nedits > 1 || writer_has_changes(ws)};
 	AppendRow row;
-	bytea *data;
 
 	writer_prepare(ws, call->edits, call->nedits);
-	staged = MemoryContextAllocHuge(ws->context, sizeof(StagedEdit) * Max(call->nedits, 1));
-	meta = ws->meta;
-	kept = append_select(ws, call, &meta, staged, &nstaged);
+	append.meta = ws->meta;
+	append_encode_init(&append, (Size) call->nedits * 64 + 64);
+	STOP_POINT("append-stage");
+	append_all(&append);
 	result->first_seq = 0;
-	result->last_seq = meta.last_seq;
-	result->at = meta.last_at;
-	if (kept == 0)
+	result->last_seq = ws->meta.last_seq;
+	result->at = ws->meta.last_at;
+	if (append.kept == 0)
+	{
+		pfree(append.data);
 		return;
-	result->first_seq = meta.last_seq + 1;
-	result->last_seq = meta.last_seq + kept;
-	result->at = Max(timeconv_to_unix(GetCurrentTimestamp()), meta.last_at + 1);
-	/* Encoded before anything is reserved: reserving may move the old contents. */
-	data = append_encode(call->edits, kept);
+	}
+	result->first_seq = ws->meta.last_seq + 1;
+	result->last_seq = ws->meta.last_seq + append.kept;
+	result->at = Max(timeconv_to_unix(GetCurrentTimestamp()), ws->meta.last_at + 1);
 
-	change = writer_begin_change(ws, call->origin);
-	ws->meta.rows = meta.rows;
-	ws->meta.cols = meta.cols;
+	ws->meta.rows = append.meta.rows;
+	ws->meta.cols = append.meta.cols;
 	ws->meta.last_seq = result->last_seq;
-	ws->meta.last_at = result->at + kept - 1;
+	ws->meta.last_at = result->at + append.kept - 1;
 	STOP_POINT("append-store");
 	row = append_row(ws, call, result);
-	append_store(&row, data);
-	STOP_POINT("append-stage");
-	writer_stage(ws, change, staged, nstaged);
+	append_store(&row, append_encoded(&append));
 	STOP_POINT("append-staged");
-	pfree(data);
+	pfree(append.data);
 	CommandCounterIncrement();
 }
 
 void
 append_commit_record(const CheckpointHead *head)
 {
+	Append append = {0};
 	Edit record = {.kind = EDIT_COMMIT, .uid = head->uid, .content = head->label};
 	AppendRow row = {
 		.sheet_id = head->sheet_id, .lid = head->cid, .first_seq = head->seq, .last_seq = head->seq, .at = head->at};
-	bytea *data = append_encode(&record, 1);
 
-	append_store(&row, data);
-	pfree(data);
+	writer_begin();
+	append_encode_init(&append, edit_size_bound(&record));
+	append_encode(&append, &record);
+	append_store(&row, append_encoded(&append));
+	pfree(append.data);
 }

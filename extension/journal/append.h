@@ -11,7 +11,7 @@
 
 typedef struct AppendCall
 {
-	Edit *edits; /* texts live as long as ws->context; changed in place: unchanged edits are taken out */
+	Edit *edits; /* texts live as long as the transaction; changed in place: unchanged edits are taken out */
 	uint32 nedits;
 	int64 epoch;
 	int64 origin;

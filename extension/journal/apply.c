@@ -9,6 +9,7 @@
 
 #include "access/htup_details.h"
 #include "append.h"
+#include "edit_read.h"
 #include "journal.h"
 #include "replay.h"
 #include "sheetmeta.h"
@@ -70,7 +71,6 @@ apply_malformed(EditError error, uint32 index)
 static void
 apply_normalize(Edit *edit)
 {
-	edit->old = (EditText){NULL, 0};
 	if (edit->content.data == NULL || edit->kind != EDIT_SET)
 		edit->content = (EditText){"", 0};
 	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
@@ -99,8 +99,9 @@ apply_decode(const void *bytes, Size len, uint32 *nedits)
 		room = n + Min(batch.count, len / 3 + 1);
 		if ((uint64) n + batch.count > SHEET_MAX_BATCH_EDITS)
 			apply_malformed(EDIT_TOO_MANY, n);
-		edits = edits == NULL ? palloc(sizeof(Edit) * Max(room, 1)) : repalloc(edits, sizeof(Edit) * Max(room, 1));
-		while (n < room && (error = edit_read(&reader, &edits[n])) == EDIT_OK)
+		edits = edits == NULL ? MemoryContextAlloc(writer_scratch, sizeof(Edit) * Max(room, 1))
+							  : repalloc(edits, sizeof(Edit) * Max(room, 1));
+		while (n < room && (error = edit_read_inline(&reader, &edits[n])) == EDIT_OK)
 		{
 			apply_check_edit(&edits[n], n);
 			apply_normalize(&edits[n]);
@@ -157,39 +158,31 @@ void
 journal_apply(const JournalApply *call, JournalApplied *result)
 {
 	WriterSheet *ws;
-	AppendCall append = {0};
-	AppendResult appended;
+	AppendCall append = {.epoch = call->epoch, .origin = call->origin, .batch_no = call->batch_no};
+	AppendResult appended = {0};
 	uint8_t *bytes;
 
 	writer_require_writable("sheet.apply()");
 	memset(result, 0, sizeof(*result));
-	append.edits = apply_decode(call->edits, call->edits_len, &append.nedits);
+	writer_begin();
+	/* The texts must live to the end of the transaction. */
+	bytes = MemoryContextAlloc(writer_context, Max(call->edits_len, 1));
+	memcpy(bytes, call->edits, call->edits_len);
+	append.edits = apply_decode(bytes, call->edits_len, &append.nedits);
 	ws = writer_open(call->sheet_id);
 	writer_require_live(ws);
 	writer_check_epoch(ws, call->epoch, NULL);
-	if (apply_look_back(call, ws, result))
-		return;
-
-	/* The texts must live to the end of the transaction. */
-	bytes = MemoryContextAlloc(ws->context, Max(call->edits_len, 1));
-	memcpy(bytes, call->edits, call->edits_len);
-	for (uint32 i = 0; i < append.nedits; i++)
+	if (!apply_look_back(call, ws, result))
 	{
-		EditText *texts[2] = {&append.edits[i].content, &append.edits[i].style};
-
-		for (int j = 0; j < 2; j++)
-			if (texts[j]->len > 0)
-				texts[j]->data = (const char *) bytes + (texts[j]->data - (const char *) call->edits);
-			else if (texts[j]->data != NULL)
-				texts[j]->data = "";
+		append_edits(ws, &append, &appended);
+		result->first_seq = appended.first_seq;
+		result->last_seq = appended.last_seq;
+		result->at = timeconv_from_unix(appended.at);
 	}
-	append.epoch = call->epoch;
-	append.origin = call->origin;
-	append.batch_no = call->batch_no;
-	append_edits(ws, &append, &appended);
-	result->first_seq = appended.first_seq;
-	result->last_seq = appended.last_seq;
-	result->at = timeconv_from_unix(appended.at);
+	if (append.edits != NULL)
+		pfree(append.edits);
+	if (appended.first_seq == 0)
+		pfree(bytes);
 }
 
 int64

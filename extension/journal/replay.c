@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "edit_read.h"
 #include "journal.h"
 #include "miscadmin.h"
 #include "replay.h"
@@ -417,12 +418,13 @@ replay_batch_edits(StorageScan *scan, int64 sheet_id, int64 since, int64 until, 
 	int64 at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT));
 	bool copy;
 	struct varlena *bytes = storage_bytes(scan, LOG_BATCH_DATA, &copy);
-	EditReader reader;
+	EditReader start, reader;
 	EditError error;
 	Edit edit;
 
-	replay_stored_edits(&reader, bytes, seq, storage_int64(scan, LOG_BATCH_LAST_SEQ));
-	for (; (error = edit_read(&reader, &edit)) == EDIT_OK; seq++, at++)
+	replay_stored_edits(&start, bytes, seq, storage_int64(scan, LOG_BATCH_LAST_SEQ));
+	reader = start; /* of which nobody has the address */
+	for (; (error = edit_read_inline(&reader, &edit)) == EDIT_OK; seq++, at++)
 		if (seq > since && seq <= until)
 			fn(arg, seq, at, &edit);
 	error = replay_stored_end(&reader, error);

@@ -76,19 +76,6 @@ version_changed_tiles(WriterSheet *ws, Snapshot snapshot)
 	return tiles;
 }
 
-static bool
-version_has_staged(WriterSheet *ws)
-{
-	dlist_iter iter;
-
-	dlist_foreach(iter, &ws->changes)
-	{
-		if (dlist_container(WriterChange, link, iter.cur)->nedits > 0)
-			return true;
-	}
-	return false;
-}
-
 /* The sheet's present state. Without own edits it is the grid before them; with them it is built from storage. */
 static const Grid *
 version_present(WriterSheet *ws)
@@ -98,7 +85,7 @@ version_present(WriterSheet *ws)
 	Grid *grid = NULL;
 	int64 seq;
 
-	if (!version_has_staged(ws))
+	if (ws->nstaged == 0)
 		return writer_base(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
@@ -256,11 +243,11 @@ rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
 	}
 }
 
-/* The version's grid lives in ws->context: the staged edits point into it. */
+/* The version's grid lives as long as the transaction: the staged edits point into it. */
 static int64
 version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int64 epoch)
 {
-	MemoryContext old = MemoryContextSwitchTo(ws->context);
+	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	RollbackEdits list = {.uid = uid};

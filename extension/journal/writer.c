@@ -1,5 +1,5 @@
 /*
- * writer.c - what the current transaction does to sheets. Its end is in writer_end.c.
+ * writer.c - what the current transaction does to sheets. Its cells are in writer_cells.c, its end in writer_end.c.
  *
  * One WriterSheet for each sheet that the transaction has locked. While it exists the sheet's entry in shared memory is
  * pinned, and once something was changed the entry names the transaction (writer_fxid). The changes are stacked:
@@ -16,7 +16,6 @@
 #include "compat.h"
 #include "journal.h"
 #include "miscadmin.h"
-#include "pending.h"
 #include "replay.h"
 #include "sheetlog.h"
 #include "sheetmeta.h"
@@ -28,9 +27,14 @@
 #include "writer.h"
 
 #define WRITER_LOCK_CLASS 0x5348
+/* What a session that edits keeps from transaction to transaction: batches of a thousand edits fit. */
+#define WRITER_KEPT_EDITS	(256 * 1024)
+#define WRITER_KEPT_SCRATCH (192 * 1024)
+#define WRITER_BLOCK		(2 * 1024 * 1024)
 
 dlist_head writer_sheets = DLIST_STATIC_INIT(writer_sheets);
 MemoryContext writer_context = NULL;
+MemoryContext writer_scratch = NULL;
 
 /* ---- the sheet lock ---- */
 
@@ -119,23 +123,24 @@ writer_learn(WriterSheet *ws)
 	ws->base_seq = ws->meta.last_seq;
 }
 
-static void
-writer_make_context(void)
+void
+writer_begin(void)
 {
-	if (writer_context == NULL)
-		writer_context = AllocSetContextCreate(TopTransactionContext, "pg_sheet edits", ALLOCSET_DEFAULT_SIZES);
+	if (writer_context != NULL)
+		return;
+	writer_scratch = GenerationContextCreate(TopMemoryContext, "pg_sheet call", WRITER_KEPT_SCRATCH,
+											 WRITER_KEPT_SCRATCH, WRITER_BLOCK);
+	writer_context =
+		GenerationContextCreate(TopMemoryContext, "pg_sheet edits", WRITER_KEPT_EDITS, WRITER_KEPT_EDITS, WRITER_BLOCK);
 }
 
 static WriterSheet *
 writer_new(int64 sheet_id)
 {
-	MemoryContext context;
 	WriterSheet *ws;
 
-	writer_make_context();
-	context = AllocSetContextCreate(writer_context, "pg_sheet sheet", ALLOCSET_SMALL_SIZES);
-	ws = MemoryContextAllocZero(context, sizeof(WriterSheet));
-	ws->context = context;
+	writer_begin();
+	ws = MemoryContextAllocZero(writer_context, sizeof(WriterSheet));
 	ws->sheet_id = sheet_id;
 	ws->locked_in = GetCurrentSubTransactionId();
 	dlist_init(&ws->changes);
@@ -295,6 +300,14 @@ writer_learn_extent(WriterSheet *ws, const Grid *grid)
 	ws->meta.cols = grid_cols(grid);
 }
 
+MemoryContext
+writer_grid_context(WriterSheet *ws)
+{
+	if (ws->grid_context == NULL)
+		ws->grid_context = AllocSetContextCreate(writer_context, "pg_sheet grids", ALLOCSET_DEFAULT_SIZES);
+	return ws->grid_context;
+}
+
 static HTAB *
 writer_make_tiles(MemoryContext context)
 {
@@ -311,13 +324,13 @@ writer_make_tiles(MemoryContext context)
 static void
 writer_load_tiles(WriterSheet *ws, HTAB *tiles)
 {
-	MemoryContext old = MemoryContextSwitchTo(ws->context);
+	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 
 	if (ws->base == NULL)
 	{
-		ws->base_tiles = writer_make_tiles(ws->context);
+		ws->base_tiles = writer_make_tiles(writer_grid_context(ws));
 		ws->base = grid_create(&allocator, 1, 1);
 	}
 	replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles);
@@ -328,7 +341,7 @@ writer_load_tiles(WriterSheet *ws, HTAB *tiles)
 static void
 writer_load_base(WriterSheet *ws)
 {
-	MemoryContext old = MemoryContextSwitchTo(ws->context);
+	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	Grid *grid = NULL;
@@ -400,62 +413,6 @@ writer_base(WriterSheet *ws)
 	return grid;
 }
 
-void
-writer_note_pending(WriterSheet *ws, const StagedEdit *edit)
-{
-	PendingCell *cell;
-	bool found;
-
-	if (edit->resize)
-		return;
-	if (ws->pending == NULL)
-		ws->pending = pending_create(ws->context, 64, NULL);
-	cell = pending_insert(ws->pending, pending_key(edit->row, edit->col), &found);
-	if (!found)
-		cell->content = cell->style = (EditText){NULL, 0};
-	if (edit->content.data != NULL)
-		cell->content = edit->content;
-	if (edit->style.data != NULL)
-		cell->style = edit->style;
-}
-
-/* Own changes of earlier calls, when this call is the first to ask. */
-static void
-writer_build_pending(WriterSheet *ws)
-{
-	dlist_iter iter;
-
-	dlist_foreach(iter, &ws->changes)
-	{
-		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
-
-		for (uint32 i = 0; i < change->nedits; i++)
-			writer_note_pending(ws, &change->edits[i]);
-	}
-}
-
-void
-writer_lookup(WriterSheet *ws, uint32 row, uint32 col, EditText *content, EditText *style)
-{
-	PendingCell *cell = NULL;
-	GridCell held;
-
-	if (ws->pending == NULL && writer_has_changes(ws))
-		writer_build_pending(ws);
-	if (ws->pending != NULL)
-		cell = pending_lookup(ws->pending, pending_key(row, col));
-	if (cell != NULL && cell->content.data != NULL && cell->style.data != NULL)
-	{
-		*content = cell->content;
-		*style = cell->style;
-		return;
-	}
-	if (!grid_get(ws->base != NULL ? ws->base : ws->entry->grid, row, col, &held))
-		held.content = held.style = "", held.content_len = held.style_len = 0;
-	*content = cell != NULL && cell->content.data != NULL ? cell->content : (EditText){held.content, held.content_len};
-	*style = cell != NULL && cell->style.data != NULL ? cell->style : (EditText){held.style, held.style_len};
-}
-
 /* ---- changes ---- */
 
 /* The entry names us. Not while somebody loads: the load's snapshot would miss us. */
@@ -480,7 +437,7 @@ writer_enter(WriterSheet *ws)
 WriterChange *
 writer_begin_change(WriterSheet *ws, int64 origin)
 {
-	WriterChange *change = MemoryContextAllocZero(ws->context, sizeof(WriterChange));
+	WriterChange *change = MemoryContextAllocZero(writer_context, sizeof(WriterChange));
 
 	if (!writer_has_changes(ws))
 	{
@@ -493,27 +450,8 @@ writer_begin_change(WriterSheet *ws, int64 origin)
 		ws->origin = 0;
 	change->subid = GetCurrentSubTransactionId();
 	change->before = ws->meta;
+	change->from = ws->nstaged;
 	ws->meta.last_fxid = ws->fxid;
 	dlist_push_tail(&ws->changes, &change->link);
 	return change;
-}
-
-void
-writer_stage(WriterSheet *ws, WriterChange *change, StagedEdit *edits, uint32 nedits)
-{
-	CacheEntry *entry = ws->entry;
-
-	if (entry != NULL && !ws->drop_grid)
-	{
-		GridAllocator allocator = cache_allocator(entry);
-
-		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-		for (uint32 i = 0; entry->grid != NULL && i < nedits && !ws->drop_grid; i++)
-			if (!edits[i].resize && !grid_reserve(&allocator, entry->grid, edits[i].row, edits[i].col,
-												  edits[i].content.len, edits[i].style.len))
-				ws->drop_grid = true;
-		LWLockRelease(&entry->lock);
-	}
-	change->edits = edits;
-	change->nedits = nedits;
 }

@@ -10,10 +10,14 @@
 #include "edit_codec.h"
 #include "lib/ilist.h"
 
+#define WRITER_NONE PG_UINT32_MAX
+
 /* An edit that will be set in the shared grid at commit. The texts live as long as the transaction. */
 typedef struct StagedEdit
 {
+	GridTile *tile; /* of the shared grid, where room is reserved; NULL: there is none, or nothing to set */
 	uint32 row, col;
+	uint32 before; /* the edit before this one of cells with the same hash, WRITER_NONE: none */
 	bool resize;
 	EditText content; /* data NULL: kept */
 	EditText style;	  /* data NULL: kept */
@@ -25,33 +29,44 @@ typedef struct WriterChange
 	dlist_node link;
 	SubTransactionId subid;
 	CacheMeta before;
-	uint32 nedits;
-	StagedEdit *edits;
+	uint32 from; /* its first edit in ws->staged; they go on to the next change's */
 } WriterChange;
 
 typedef struct WriterSheet
 {
 	dlist_node link;
 	int64 sheet_id;
-	SubTransactionId locked_in;	  /* the subtransaction that holds the sheet lock */
-	CacheEntry *entry;			  /* pinned; NULL without shared memory */
-	uint64 fxid;				  /* 0 until the first change */
-	CacheMeta meta;				  /* the present, own changes included */
-	dlist_head changes;			  /* oldest first */
-	int64 base_seq;				  /* the state before own changes */
-	Grid *base;					  /* own copy of it, when the entry has no grid ... */
-	struct HTAB *base_tiles;	  /* ... of these tiles (ReplayTile) only, unless NULL */
-	struct pending_hash *pending; /* cells changed by own changes; NULL: not built */
-	bool learned;				  /* meta was found out by a look that no error ended */
-	bool forget;				  /* drop the entry's knowledge at commit */
-	bool drop_grid;				  /* a reservation failed: the next reader loads again */
-	bool release;				  /* some reserved room will not be used */
-	int64 origin;				  /* of all changes; 0 when they differ */
-	MemoryContext context;
+	SubTransactionId locked_in; /* the subtransaction that holds the sheet lock */
+	CacheEntry *entry;			/* pinned; NULL without shared memory */
+	uint64 fxid;				/* 0 until the first change */
+	CacheMeta meta;				/* the present, own changes included */
+	dlist_head changes;			/* oldest first */
+	int64 base_seq;				/* the state before own changes */
+	Grid *base;					/* own copy of it, when the entry has no grid ... */
+	struct HTAB *base_tiles;	/* ... of these tiles (ReplayTile) only, unless NULL */
+	StagedEdit *staged;			/* of all changes */
+	uint32 nstaged, staged_room;
+	uint32 *newest;				/* by the hash of a cell the newest of its staged edits; NULL: not built ... */
+	uint32 newest_size;			/* ... a power of two */
+	bool learned;				/* meta was found out by a look that no error ended */
+	bool forget;				/* drop the entry's knowledge at commit */
+	bool drop_grid;				/* a reservation failed: the next reader loads again */
+	bool release;				/* some reserved room will not be used */
+	int64 origin;				/* of all changes; 0 when they differ */
+	MemoryContext grid_context; /* of the base and of versions; NULL: not needed yet */
 } WriterSheet;
 
 extern dlist_head writer_sheets; /* of this transaction */
+/*
+ * Memory of a session that edits, kept for the next transaction so that its pages are not given to the system and taken
+ * again: what lives as long as the transaction, and what a call takes and frees with pfree(). Both are emptied at the
+ * transaction's end; they are there after writer_begin().
+ */
 extern MemoryContext writer_context;
+extern MemoryContext writer_scratch;
+extern void writer_begin(void);
+/* For whole grids of the sheet, as long as the transaction: there memory that is freed is used again. */
+extern MemoryContext writer_grid_context(WriterSheet *ws);
 
 /* Registers the callbacks of writer_end.c. */
 extern void writer_init(void);
@@ -78,16 +93,30 @@ extern void writer_forget(WriterSheet *ws);
 extern const Grid *writer_base(WriterSheet *ws);
 /* Makes sure that the cells of these edits can be looked up, and that meta knows the extent. */
 extern void writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits);
-/* What a cell holds now, own changes included. */
-extern void writer_lookup(WriterSheet *ws, uint32 row, uint32 col, EditText *content, EditText *style);
-/* Remembers an edit that is about to be staged, for lookups of later edits. */
-extern void writer_note_pending(WriterSheet *ws, const StagedEdit *edit);
+
+/* A cell on its way through an append: looked up, then staged. */
+typedef struct WriterCell
+{
+	GridTile *tile;			 /* of the state before own changes */
+	uint32 *newest;			 /* where staged edits of it are noted; NULL: not noted */
+	EditText content, style; /* what it holds now, own changes included; valid until the next edit is staged */
+} WriterCell;
+
+/* The tile of a cell that will be looked up soon; the processor fetches what it holds. */
+extern GridTile *writer_find_tile(const WriterSheet *ws, const Edit *edit);
+/* note: the edit, when it is staged, will be seen by later lookups. */
+extern void writer_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool note, WriterCell *cell);
 extern bool writer_has_changes(const WriterSheet *ws);
 
 /* Starts a change: from here on readers know that the transaction writes. meta may be altered after it. */
 extern WriterChange *writer_begin_change(WriterSheet *ws, int64 origin);
-/* Makes room in the shared grid and stages the edits (in ws->context) for commit. */
-extern void writer_stage(WriterSheet *ws, WriterChange *change, StagedEdit *edits, uint32 nedits);
+/* Some staged edits have gone: the next lookup notes the others anew. */
+extern void writer_forget_staged(WriterSheet *ws);
+/* Makes room for n edits more in ws->staged. */
+extern void writer_expect(WriterSheet *ws, uint32 n);
+/* Stages an edit of the present change for commit, with room for it in the shared grid. The cell was just looked up;
+ * NULL when the edit has none. */
+extern void writer_stage(WriterSheet *ws, const Edit *edit, const WriterCell *cell);
 /* A snapshot that sees everything that is committed, and the own changes. For writers, who hold the sheet lock. */
 extern Snapshot writer_snapshot(void);
 

@@ -9,31 +9,28 @@
 
 #include "access/xact.h"
 #include "follow.h"
-#include "pending.h"
 #include "stoppoint.h"
+#include "utils/memutils.h"
 #include "writer.h"
 
 /* ---- the end of the transaction: nothing below may fail ---- */
 
+#define WRITER_AHEAD 8 /* edits whose cells the processor fetches meanwhile */
+
 static void
 writer_apply_changes(WriterSheet *ws, Grid *grid)
 {
-	dlist_iter iter;
-
-	dlist_foreach(iter, &ws->changes)
+	for (uint32 i = 0; i < ws->nstaged; i++)
 	{
-		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+		const StagedEdit *edit = &ws->staged[i];
 
-		for (uint32 i = 0; i < change->nedits; i++)
-		{
-			StagedEdit *edit = &change->edits[i];
-
-			if (edit->resize)
-				grid_resize(grid, edit->row + 1, edit->col + 1);
-			else
-				grid_set(grid, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
-						 edit->style.len);
-		}
+		if (i + WRITER_AHEAD < ws->nstaged)
+			grid_prefetch_set(edit[WRITER_AHEAD].tile, edit[WRITER_AHEAD].row, edit[WRITER_AHEAD].col);
+		if (edit->resize)
+			grid_resize(grid, edit->row + 1, edit->col + 1);
+		else
+			grid_set_there(grid, edit->tile, edit->row, edit->col, edit->content.data, edit->content.len,
+						   edit->style.data, edit->style.len);
 	}
 }
 
@@ -150,7 +147,10 @@ writer_close_all(bool commit)
 	writer_epochs_reset = false;
 
 	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
-	writer_context = NULL; /* it goes with the transaction's own */
+	if (writer_context == NULL)
+		return;
+	MemoryContextReset(writer_context);
+	MemoryContextReset(writer_scratch);
 }
 
 static void
@@ -212,13 +212,11 @@ writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
 		if (change->subid != subid)
 			break;
 		ws->meta = change->before;
+		ws->nstaged = change->from;
 		ws->release = true;
 		dlist_delete(&change->link);
 	}
-	/* It may also hold edits of a batch that failed before it was a change. */
-	if (ws->pending != NULL)
-		pending_destroy(ws->pending);
-	ws->pending = NULL;
+	writer_forget_staged(ws);
 }
 
 /* The lock goes when the subtransaction that took it is rolled back, and with it all that we know. */

@@ -108,6 +108,33 @@ test_utf8_pairs(void)
 	TAP_OK(utf8_check("", 0, NULL), "nothing is text");
 }
 
+/* Every length up to three words with a byte of every kind at every place: NUL, and the first byte of a sequence, which
+ * what follows does not continue. */
+static void
+test_utf8_places(void)
+{
+	bool plain = true, odd = true;
+
+	for (size_t len = 1; len <= 24; len++)
+	{
+		char text[24];
+		size_t chars = 0;
+
+		memset(text, 'x', sizeof(text));
+		plain &= check_tight(text, len, &chars) && chars == len;
+		for (size_t at = 0; at < len; at++)
+		{
+			text[at] = 0;
+			odd &= !check_tight(text, len, NULL);
+			text[at] = '\xC3';
+			odd &= !check_tight(text, len, NULL);
+			text[at] = 'x';
+		}
+	}
+	TAP_OK(plain, "plain text of every length is text");
+	TAP_OK(odd, "a byte that does not belong is found at every place");
+}
+
 static bool
 parse(const char *text, uint32_t *row, uint32_t *col)
 {
@@ -194,6 +221,7 @@ main(void)
 {
 	test_utf8_code_points();
 	test_utf8_pairs();
+	test_utf8_places();
 	test_a1_cells();
 	test_a1_ranges();
 	return tap_done();

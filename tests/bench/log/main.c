@@ -7,7 +7,8 @@
  * that of PG_SHEET_DATABASE (a conninfo of a superuser on this machine, in a cluster of its own: `make bench` makes
  * one with the settings of bench.conf). MODULE is replay_module.so.
  *
- * Settings from the environment: EDITS=2000000 (of each side, over two sheets), SECONDS=2 (of a block of single edits).
+ * Settings from the environment: EDITS=2000000 (of each side, over two sheets), SECONDS=2 (of a block of single edits),
+ * PHASES="replay queries single" (which of these to measure after the appends).
  * Both sides make the same edits from the same seeds, take turns in short blocks, and the medians of the blocks are
  * what is reported: what else happens on the machine meets both.
  */
@@ -16,6 +17,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double
 setting(const char *name, double otherwise, double low, double high)
@@ -134,6 +136,15 @@ bench_check(Bench *bench)
 	return lost[HEAP] + lost[SHEET];
 }
 
+/* Whether the setting PHASES names the phase. */
+static bool
+phase_wanted(const char *name)
+{
+	const char *phases = getenv("PHASES");
+
+	return phases == NULL || *phases == '\0' || strstr(phases, name) != NULL;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -144,9 +155,12 @@ main(int argc, char **argv)
 		fail("usage: log_bench MODULE");
 	bench = bench_make(argv[1]);
 	append_run(bench);
-	replay_run(bench);
-	queries_run(bench);
-	single_run(bench);
+	if (phase_wanted("replay"))
+		replay_run(bench);
+	if (phase_wanted("queries"))
+		queries_run(bench);
+	if (phase_wanted("single"))
+		single_run(bench);
 	lost = bench_check(bench);
 	printf("%ld edits in 2 sheets of %d x %d cells, blocks of %g s, %.0f s in all\n", (long) bench->edits,
 		   WORKLOAD_ROWS, WORKLOAD_COLS, bench->seconds, (now_ns() - start) / 1e9);

@@ -48,12 +48,14 @@ static inline void
 sum_add(Sum *sum, int64 seq, int64 uid, int64 row, int64 col, const char *old, int64 old_len, const char *new,
 		int64 new_len)
 {
-	sum->edits++;
-	sum->fields += seq * 7 + uid * 5 + row * 3 + col + old_len * 11 + new_len * 13;
+	int64 fields = seq * 7 + uid * 5 + row * 3 + col + old_len * 11 + new_len * 13;
+
 	if (old_len > 0)
-		sum->fields += old[0];
+		fields += old[0];
 	if (new_len > 0)
-		sum->fields += new[0] * 17;
+		fields += new[0] * 17;
+	sum->edits++;
+	sum->fields += fields;
 }
 
 static Datum
