@@ -19,5 +19,29 @@ extern bool sheetlog_is_handler(Oid function);
 
 /* sheetlog_ddl.c: refuses what cannot work when it is configured. */
 extern void sheetlog_ddl_init(void);
+extern bool sheetlog_is_access_method(Oid am);
+
+/* A table that is being made or changed, by its row of pg_class, which the caches do not have yet. */
+typedef struct SheetlogTable
+{
+	Oid oid;
+	Oid schema;
+	Oid am;
+	NameData name;
+	char kind; /* relkind */
+	bool permanent;
+	bool partition;
+} SheetlogTable;
+
+/* sheetlog_published.c: the first three are about the rows of the publication that have just been made. */
+extern void sheetlog_check_publication(Oid publication);
+extern void sheetlog_check_publication_table(Oid object);
+extern void sheetlog_check_publication_schema(Oid object);
+/* The parent has just got, or lost, the child. */
+extern void sheetlog_check_inheritance(Oid child, Oid parent);
+/* The partitioned table is being made or changed. */
+extern void sheetlog_check_partitioned(const SheetlogTable *table);
+/* What is in a publication, so that the table is: itself or a table that it is a partition of; InvalidOid: none. */
+extern Oid sheetlog_published_by(const SheetlogTable *table);
 
 #endif
