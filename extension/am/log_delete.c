@@ -2,12 +2,15 @@
  * log_delete.c - DELETE, which only the purge of sheets and repair drills are allowed.
  *
  * Rows have no xmax. A deletion writes the number of one of the page's few slots for deleters into the row's tag; rows
- * that one command deletes share a slot. A slot whose transaction has failed, or whose deletions everybody sees, is
- * given up when another one is needed.
+ * that one command deletes share a slot. When another one is needed, a slot is given up whose transaction has failed,
+ * or whose deletions everybody sees; else two are made one that nobody has to tell apart, such as those of
+ * subtransactions that were released into the same one. So a transaction needs more than one only while savepoints are
+ * open.
  */
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
+#include "access/subtrans.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "log_space.h"
@@ -60,30 +63,74 @@ log_give_up_slot(Relation rel, Page page, int slot, TransactionId oldest_xmin)
 }
 
 /*
- * Makes one slot of two that older commands of the transaction have: the rows of the earlier one count as deleted by
- * the later. Only the transaction's own cursors from in between could tell the difference. -1: there are no two.
+ * The subtransaction, of those that are open, on whose end a subtransaction of our own depends: what was released into
+ * it, at any depth, stands and falls with it. All that are open have xids, since the innermost one has.
  */
-static int
-log_merge_slots(Page page, TransactionId xid)
+static TransactionId
+log_open_owner(TransactionId xid)
+{
+	TransactionId innermost = GetCurrentTransactionId();
+
+	for (; TransactionIdIsValid(xid); xid = SubTransGetParent(xid))
+		for (TransactionId open = innermost; TransactionIdIsValid(open); open = SubTransGetParent(open))
+			if (open == xid)
+				return xid;
+	return InvalidTransactionId;
+}
+
+/* Names each of our own deleters by its owner, so that what we leave behind needs few slots when we have ended. */
+static void
+log_name_owners(Page page)
 {
 	LogDeleter *deleters = log_special(page)->deleters;
-	int first = -1, second = -1;
 
 	for (int i = 0; i < LOG_DELETERS; i++)
-	{
-		if (deleters[i].xid != xid)
-			continue;
-		if (first < 0 || deleters[i].cid < deleters[first].cid)
-		{
-			second = first;
-			first = i;
-		}
-		else if (second < 0 || deleters[i].cid < deleters[second].cid)
-			second = i;
-	}
-	if (second >= 0)
-		log_remark_rows(page, first, second + 1);
-	return second < 0 ? -1 : first;
+		if (TransactionIdIsCurrentTransactionId(deleters[i].xid))
+			deleters[i].xid = log_open_owner(deleters[i].xid);
+}
+
+/*
+ * Deleters of one family stand and fall together: nobody can see the rows of one as deleted, and those of another not.
+ * Which subtransactions of others are open is not known: each is alone, and so is one that has failed meanwhile. Of
+ * those that ended before our snapshot was taken only the names can be compared.
+ */
+static TransactionId
+log_family(TransactionId xid)
+{
+	if (TransactionIdIsCurrentTransactionId(xid))
+		return xid;
+	if (TransactionIdIsInProgress(xid) || !TransactionIdDidCommit(xid))
+		return InvalidTransactionId;
+	return TransactionIdPrecedes(xid, TransactionXmin) ? xid : SubTransGetTopmostTransaction(xid);
+}
+
+/*
+ * Makes one slot of two of a family; the one that became free, or -1 when there are no two. Rows of the earlier command
+ * count as deleted by the later: of these two, only cursors and outer statements of our own transaction from in between
+ * could tell the difference, so our own are taken when there are no others, and the oldest ones of them.
+ */
+static int
+log_merge_slots(Page page)
+{
+	LogDeleter *deleters = log_special(page)->deleters;
+	TransactionId families[LOG_DELETERS];
+	int earlier = -1, later = -1;
+
+	for (int i = 0; i < LOG_DELETERS; i++)
+		families[i] = log_family(deleters[i].xid);
+	for (int own = 0; own <= 1 && later < 0; own++)
+		for (int i = 0; i < LOG_DELETERS; i++)
+			for (int j = 0; j < LOG_DELETERS; j++)
+				if (i != j && TransactionIdIsValid(families[i]) && families[i] == families[j] &&
+					deleters[i].cid <= deleters[j].cid && TransactionIdIsCurrentTransactionId(families[i]) == own &&
+					(later < 0 || deleters[j].cid < deleters[later].cid))
+				{
+					earlier = i;
+					later = j;
+				}
+	if (later >= 0)
+		log_remark_rows(page, earlier, later + 1);
+	return earlier;
 }
 
 int
@@ -95,13 +142,14 @@ log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, Tran
 	for (int i = 0; i < LOG_DELETERS; i++)
 		if (deleters[i].xid == xid && deleters[i].cid == cid)
 			return i;
+	log_name_owners(page);
 	for (int i = 0; i < LOG_DELETERS; i++)
 		if (!TransactionIdIsValid(deleters[i].xid) || log_give_up_slot(rel, page, i, oldest_xmin))
 		{
 			deleters[i] = (LogDeleter){xid, cid};
 			return i;
 		}
-	slot = log_merge_slots(page, xid);
+	slot = log_merge_slots(page);
 	if (slot >= 0)
 		deleters[slot] = (LogDeleter){xid, cid};
 	return slot;
@@ -150,6 +198,30 @@ log_may_delete(const LogWalk *walk, Snapshot crosscheck, LogDeleter *by)
 	return TM_Ok;
 }
 
+/* All slots are taken by deleters that have to be told apart. */
+static void
+log_refuse_deleter(Relation rel, Buffer buffer)
+{
+	const LogDeleter *deleters = log_special(BufferGetPage(buffer))->deleters;
+	int own = 0, in_progress = 0;
+
+	for (int i = 0; i < LOG_DELETERS; i++)
+		if (TransactionIdIsCurrentTransactionId(deleters[i].xid))
+			own++;
+		else if (TransactionIdIsInProgress(deleters[i].xid))
+			in_progress++;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("too many transactions delete from block %u of table \"%s\"", BufferGetBlockNumber(buffer),
+					RelationGetRelationName(rel)),
+			 errdetail("Rows of the block were deleted by %d open subtransactions of this transaction, %d other "
+					   "transactions in progress and %d that have ended, but not for all snapshots.",
+					   own, in_progress, LOG_DELETERS - own - in_progress),
+			 own > 1 ? errhint("Release savepoints before deleting more rows.")
+					 : errhint("Try again in a new transaction when those in progress, and those with older snapshots, "
+							   "have ended.")));
+}
+
 static void
 log_mark_deleted(Relation rel, Buffer meta, Buffer buffer, OffsetNumber offset, LogDeleter by)
 {
@@ -160,12 +232,7 @@ log_mark_deleted(Relation rel, Buffer meta, Buffer buffer, OffsetNumber offset, 
 	uint8 *tag;
 
 	if (slot < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("too many transactions delete from block %u of table \"%s\"", BufferGetBlockNumber(buffer),
-						RelationGetRelationName(rel)),
-				 errdetail("Older transactions can still see what the last %d of them have deleted.", LOG_DELETERS),
-				 errhint("Try again when those transactions have ended.")));
+		log_refuse_deleter(rel, buffer);
 	log_walk_begin(&walk, page);
 	(void) log_walk_to(&walk, offset);
 	tag = (uint8 *) page + walk.row.pos;

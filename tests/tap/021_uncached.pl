@@ -3,6 +3,8 @@
 use strict;
 use warnings;
 use FindBin;
+use lib $FindBin::RealBin;
+use SheetTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -146,9 +148,10 @@ $open->{run}->kill_kill;
 $open = $cached->background_psql('postgres', on_error_stop => 0);
 $pid = $open->query('SELECT pg_backend_pid()');
 $open->query($edit);
+my $life = server_life($cached);
 kill 9, $pid;
 $open->{run}->kill_kill;
-$cached->poll_query_until('postgres', 'SELECT true');
+wait_until_next_life($cached, $life);
 is($cached->safe_psql('postgres', $read), $before, 'killed: the server starts again, the edits are gone');
 is($cached->safe_psql('postgres', "SELECT (sheet.apply(id, j_batch(j_set(8, 0, 'after')))).last_seq - seq FROM s, sheet.read_cells(id)"), '1',
 	'the next edit has the next seq');

@@ -47,12 +47,13 @@ sub wait_until_up
 	die 'the server does not come back';
 }
 
-# The checkpointer's pid, which is another one after a crash; undef while nobody can connect.
+# The checkpointer's pid, which is another one after a crash; undef while nobody can connect. (The node's psql is fed the query, and
+# may be gone by then.)
 sub server_life
 {
 	my ($node) = @_;
-	my ($code, $pid) = $node->psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
-	return $code == 0 && $pid =~ /^\d+$/ ? $pid : undef;
+	my ($pid) = run_command([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'} ]);
+	return $pid =~ /^\d+$/ ? $pid : undef;
 }
 
 # After a crash that the postmaster may not have noticed yet: until there are connections again in a life other than `before`.
