@@ -204,7 +204,8 @@ stream_flush(CellStream *stream, int64 seq)
 
 	stream_room(&stream->out, &stream->out_room, stream->out_len + EDIT_BATCH_HEAD_MAX + stream->body_len);
 	edit_write_batch(&head, (uint8_t *) stream->out + stream->out_len, &batch);
-	memcpy(head.pos, stream->body, stream->body_len);
+	if (stream->body_len > 0)
+		memcpy(head.pos, stream->body, stream->body_len);
 	stream->out_len = (char *) head.pos + stream->body_len - stream->out;
 	stream->body_len = 0;
 	stream->count = 0;
