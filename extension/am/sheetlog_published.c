@@ -76,7 +76,7 @@ sheetlog_find_log_in_schema(Oid schema)
 			continue;
 		if (sheetlog_is_permanent_log(class))
 			found = class->oid;
-		else if (class->relkind == RELKIND_PARTITIONED_TABLE)
+		else if (OidIsValid(schema) && class->relkind == RELKIND_PARTITIONED_TABLE)
 			found = sheetlog_find_log_in_table(class->oid);
 	}
 	systable_endscan(scan);
