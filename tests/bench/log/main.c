@@ -14,25 +14,11 @@
  */
 #include "phases.h"
 #include "report.h"
+#include "setting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static double
-setting(const char *name, double otherwise, double low, double high)
-{
-	const char *text = getenv(name);
-	char *end;
-	double value;
-
-	if (text == NULL || *text == '\0')
-		return otherwise;
-	value = strtod(text, &end);
-	if (*end != '\0' || !(value >= low && value <= high))
-		fail("%s=%s: must be a number from %g to %g", name, text, low, high);
-	return value;
-}
 
 static int64_t
 sheet_make(Bench *bench, const char *kind, int number)

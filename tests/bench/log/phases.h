@@ -30,11 +30,4 @@ extern void single_run(Bench *bench);
 extern int64_t stored_bytes(Bench *bench, SideName side);
 extern void vacuum(Bench *bench);
 
-/* In odd rounds the other side goes first. */
-static inline SideName
-side_of(int round, int turn)
-{
-	return (SideName) ((round + turn) % SIDES);
-}
-
 #endif

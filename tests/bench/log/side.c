@@ -2,16 +2,11 @@
 #include "side.h"
 
 #include "edit_codec.h"
+#include "params.h"
 
-#include <endian.h>
 #include <string.h>
 
-#define BYTEAOID	 17
-#define INT8OID		 20
-#define INT4OID		 23
-#define TEXTOID		 25
-#define MAX_EDIT	 (64 + 2 * WORKLOAD_MAX_TEXT)
-#define ARRAY_HEADER 20
+#define MAX_EDIT (64 + 2 * TEXT_MAX)
 
 void
 feed_init(Feed *feed, SideName side, int64_t sheet_id, uint64_t seed)
@@ -47,88 +42,7 @@ side_prepare(Session *session)
 	};
 
 	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
-		PQclear(session_check(session, PQprepare(session->conn, statements[i][0], statements[i][1], 0, NULL)));
-}
-
-/* ---- binary parameters ---- */
-
-typedef struct Params
-{
-	int count;
-	const char *values[8];
-	int lens[8];
-	int64_t numbers[8];
-} Params;
-
-static void
-param_bytes(Params *params, const void *data, int len)
-{
-	params->values[params->count] = data;
-	params->lens[params->count++] = len;
-}
-
-static void
-param_int8(Params *params, int64_t value)
-{
-	int64_t *number = &params->numbers[params->count];
-
-	*number = htobe64(value);
-	param_bytes(params, number, sizeof(*number));
-}
-
-static void
-param_int4(Params *params, int32_t value)
-{
-	int32_t *number = (int32_t *) &params->numbers[params->count];
-
-	*number = htobe32(value);
-	param_bytes(params, number, sizeof(*number));
-}
-
-static char *
-put_int4(char *to, int32_t value)
-{
-	value = htobe32(value);
-	return mempcpy(to, &value, sizeof(value));
-}
-
-/* An array's elements follow, each with its length before it. */
-static char *
-put_array(char *to, int32_t type, int count)
-{
-	to = put_int4(to, 1); /* dimensions */
-	to = put_int4(to, 0); /* no nulls */
-	to = put_int4(to, type);
-	to = put_int4(to, count);
-	return put_int4(to, 1); /* lower bound */
-}
-
-static char *
-put_text(char *to, const WorkloadText *text)
-{
-	return mempcpy(put_int4(to, text->len), text->data, text->len);
-}
-
-static char *
-put_number(char *to, int32_t value)
-{
-	return put_int4(put_int4(to, sizeof(value)), value);
-}
-
-static char *
-put_uid(char *to, int64_t uid)
-{
-	uid = htobe64(uid);
-	return mempcpy(put_int4(to, sizeof(uid)), &uid, sizeof(uid));
-}
-
-static PGresult *
-side_execute(Session *session, const char *name, const Params *params)
-{
-	static const int binary[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-
-	return session_check(session,
-						 PQexecPrepared(session->conn, name, params->count, params->values, params->lens, binary, 1));
+		session_prepare(session, statements[i][0], statements[i][1]);
 }
 
 /* ---- heap ---- */
@@ -145,32 +59,32 @@ heap_append_one(Session *session, const Feed *feed, const WorkloadEdit *edit)
 	param_int4(&params, edit->col);
 	param_bytes(&params, edit->old.data, edit->old.len);
 	param_bytes(&params, edit->new.data, edit->new.len);
-	PQclear(side_execute(session, "heap_one", &params));
+	PQclear(params_execute(session, "heap_one", &params));
 }
 
 static void
 heap_append(Session *session, const Feed *feed, const WorkloadEdit *edits, int count)
 {
 	static const int32_t types[5] = {INT8OID, INT4OID, INT4OID, TEXTOID, TEXTOID};
-	char arrays[5][ARRAY_HEADER + SIDE_MAX_EDITS * (4 + WORKLOAD_MAX_TEXT)];
+	char arrays[5][ARRAY_HEAD + SIDE_MAX_EDITS * (4 + TEXT_MAX)];
 	char *ends[5];
 	Params params = {0};
 
 	for (int i = 0; i < 5; i++)
-		ends[i] = put_array(arrays[i], types[i], count);
+		ends[i] = array_begin(arrays[i], types[i], count);
 	for (const WorkloadEdit *edit = edits; edit < edits + count; edit++)
 	{
-		ends[0] = put_uid(ends[0], edit->uid);
-		ends[1] = put_number(ends[1], edit->row);
-		ends[2] = put_number(ends[2], edit->col);
-		ends[3] = put_text(ends[3], &edit->old);
-		ends[4] = put_text(ends[4], &edit->new);
+		ends[0] = array_put_int8(ends[0], edit->uid);
+		ends[1] = array_put_int4(ends[1], edit->row);
+		ends[2] = array_put_int4(ends[2], edit->col);
+		ends[3] = array_put_bytes(ends[3], edit->old.data, edit->old.len);
+		ends[4] = array_put_bytes(ends[4], edit->new.data, edit->new.len);
 	}
 	param_int8(&params, feed->sheet_id);
 	param_int8(&params, feed->next_seq - 1); /* ordinality counts from 1 */
 	for (int i = 0; i < 5; i++)
 		param_bytes(&params, arrays[i], (int) (ends[i] - arrays[i]));
-	PQclear(side_execute(session, "heap_batch", &params));
+	PQclear(params_execute(session, "heap_batch", &params));
 }
 
 /* ---- sheet ---- */
@@ -203,10 +117,9 @@ sheet_append(Session *session, const Feed *feed, const WorkloadEdit *edits, int 
 
 	param_int8(&params, feed->sheet_id);
 	param_bytes(&params, bytes, (int) sheet_encode(bytes, edits, count));
-	result = side_execute(session, "sheet_batch", &params);
-	memcpy(&last_seq, PQgetvalue(result, 0, 0), sizeof(last_seq));
+	result = params_execute(session, "sheet_batch", &params);
+	last_seq = answer_int8(result, 0, 0);
 	PQclear(result);
-	last_seq = be64toh(last_seq);
 	if (last_seq != feed->next_seq + count - 1)
 		fail("sheet.apply() came to seq %ld of sheet %ld instead of %ld", (long) last_seq, (long) feed->sheet_id,
 			 (long) (feed->next_seq + count - 1));

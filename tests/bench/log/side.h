@@ -6,15 +6,9 @@
 #ifndef SIDE_H
 #define SIDE_H
 
+#include "report.h"
 #include "session.h"
 #include "workload.h"
-
-typedef enum SideName
-{
-	HEAP,
-	SHEET,
-	SIDES
-} SideName;
 
 #define SIDE_MAX_EDITS 1000
 

@@ -8,31 +8,24 @@
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
 
-#include <stdint.h>
+#include "text.h"
 
-#define WORKLOAD_ROWS	  1000
-#define WORKLOAD_COLS	  100
-#define WORKLOAD_USERS	  10
-#define WORKLOAD_MAX_TEXT 15
-
-typedef struct WorkloadText
-{
-	uint8_t len;
-	char data[WORKLOAD_MAX_TEXT];
-} WorkloadText;
+#define WORKLOAD_ROWS  1000
+#define WORKLOAD_COLS  100
+#define WORKLOAD_USERS 10
 
 typedef struct WorkloadEdit
 {
 	int64_t uid; /* 1 to WORKLOAD_USERS */
 	int32_t row, col;
-	WorkloadText old, new;
+	Text old, new;
 } WorkloadEdit;
 
 /* A sheet as its edits so far have made it. */
 typedef struct WorkloadSheet
 {
 	uint64_t random;
-	WorkloadText cells[WORKLOAD_ROWS][WORKLOAD_COLS];
+	Text cells[WORKLOAD_ROWS][WORKLOAD_COLS];
 } WorkloadSheet;
 
 extern WorkloadSheet *workload_create(uint64_t seed);

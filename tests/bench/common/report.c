@@ -1,11 +1,13 @@
 /* report.c - see report.h. */
 #include "report.h"
 
+#include "session.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FIGURES 64
+#define MAX_FIGURES 128
 
 static Figure figures[MAX_FIGURES];
 static int figure_count;
@@ -24,7 +26,13 @@ report_section(const char *title)
 	report_add((Figure){.what = title});
 }
 
-/* Above 1: the sheet's log is better. 0: not known. */
+void
+report_headline(const char *key, const char *what, double value)
+{
+	report_add((Figure){.ratio = key, .what = what, .values = {-1, value}});
+}
+
+/* Above 1: the sheet is better. 0: not known. */
 static double
 figure_ratio(const Figure *figure)
 {
@@ -60,9 +68,9 @@ print_row(const Figure *figure)
 static void
 print_table(void)
 {
-	printf("%-58s %12s %12s %8s\n", "(ratio above 1: the sheet's log is better)", "heap", "sheet", "ratio");
+	printf("%-58s %12s %12s %8s\n", "(ratio above 1: the sheet is better)", "heap", "sheet", "ratio");
 	for (Figure *figure = figures; figure < figures + figure_count; figure++)
-		if (figure->key == NULL)
+		if (figure->key == NULL && figure->ratio == NULL)
 			printf("%s\n", figure->what);
 		else
 			print_row(figure);
@@ -94,7 +102,7 @@ print_json(void)
 	{
 		if (figure->ratio == NULL)
 			continue;
-		printf("%s\"%s\":%.3g", comma, figure->ratio, figure_ratio(figure));
+		printf("%s\"%s\":%.4g", comma, figure->ratio, figure->key ? figure_ratio(figure) : figure->values[SHEET]);
 		comma = ",";
 	}
 	print_side("heap", HEAP);

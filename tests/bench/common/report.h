@@ -1,10 +1,22 @@
-/* report.h - figures of both sides: a table, and one line of JSON. */
+/* report.h - the two sides of a comparison, and their figures: a table, and one line of JSON. */
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "side.h"
-
 #include <stdbool.h>
+
+typedef enum SideName
+{
+	HEAP,
+	SHEET,
+	SIDES
+} SideName;
+
+/* Who has the turn: in odd rounds the other side goes first. */
+static inline SideName
+side_of(int round, int turn)
+{
+	return (SideName) ((round + turn) % SIDES);
+}
 
 typedef struct Figure
 {
@@ -18,6 +30,8 @@ typedef struct Figure
 extern void report_add(Figure figure);
 /* A line of the table before the next figure. */
 extern void report_section(const char *title);
+/* A number that has no counterpart on the heap: in the table, and at the top of the JSON. */
+extern void report_headline(const char *key, const char *what, double value);
 extern void report_print(void);
 
 extern double median(double *values, int count);

@@ -1,4 +1,4 @@
-/* session.h - a connection, what its backend has cost, and what every part of the benchmark needs. */
+/* session.h - a connection, what its backend has cost, and what every part of a benchmark needs. */
 #ifndef SESSION_H
 #define SESSION_H
 

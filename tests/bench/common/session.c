@@ -1,6 +1,7 @@
 /* session.c - see session.h. */
 #include "session.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ fail(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fputs("bench log: ", stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 	va_end(args);
