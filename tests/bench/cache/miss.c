@@ -173,7 +173,7 @@ measured_access(void *arg, int64_t sheet, bool counts)
 }
 
 static double
-misses_measured(const Misses *misses, int64_t capacity, double *us)
+misses_measured(const Misses *misses, int64_t capacity, double *us, double *held)
 {
 	Measured measured = {.misses = misses};
 
@@ -182,6 +182,7 @@ misses_measured(const Misses *misses, int64_t capacity, double *us)
 	reader_prepare(measured.session, false);
 	misses_play(misses, measured_access, &measured);
 	measured.hits += measured_hits(misses);
+	*held = session_number(misses->bench->monitor, "SELECT bytes FROM sheet.cache_stats") / (double) capacity;
 	session_close(measured.session);
 	*us = measured.ns / 1e3 / misses->bench->accesses;
 	return 1 - (double) measured.hits / misses->bench->accesses;
@@ -197,19 +198,20 @@ misses_measure(const Misses *misses)
 
 	printf("%ld sheets of %.1f MB in the cache; 80 %% of %ld accesses go to 20 %% of the sheets\n",
 		   (long) misses->bench->miss_sheets, misses->total / 1e6, (long) misses->bench->accesses);
-	printf("%10s %12s %16s %16s %16s\n", "cache", "MB", "misses", "of an exact LRU", "us an access");
+	printf("%10s %10s %14s %18s %14s %14s\n", "cache", "MB", "misses", "of an exact LRU", "us an access",
+		   "held at end");
 	for (int i = 0; i < SIZES; i++)
 	{
 		int64_t capacity = (int64_t) (misses->total * sizes[i].size) / 1024 * 1024;
-		double us;
+		double us, held;
 
 		points[i].size = sizes[i].size;
 		points[i].exact = misses_exact(misses, capacity);
-		points[i].measured = misses_measured(misses, capacity, &us);
+		points[i].measured = misses_measured(misses, capacity, &us, &held);
 		if (most < points[i].measured - points[i].exact)
 			most = points[i].measured - points[i].exact;
-		printf("%10s %12.2f %14.2f %% %14.2f %% %16.1f\n", sizes[i].name, capacity / 1e6, points[i].measured * 100,
-			   points[i].exact * 100, us);
+		printf("%10s %10.2f %12.2f %% %16.2f %% %14.1f %12.1f %%\n", sizes[i].name, capacity / 1e6,
+			   points[i].measured * 100, points[i].exact * 100, us, held * 100);
 	}
 	putchar('\n');
 	report_section("80 % of the accesses on 20 % of the sheets");

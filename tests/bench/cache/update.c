@@ -10,9 +10,10 @@
 #include "server.h"
 #include "writer.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define SHEET_ROWS 200
 #define SHEET_COLS 50
 #define BATCH	   MODEL_MAX_EDITS
 #define SIZES	   3
@@ -24,105 +25,148 @@ typedef struct Size
 	double edits, seconds, cpu_us;
 } Size;
 
-static int64_t
-update_bytes(Bench *bench, Model **models)
+/* A working set. */
+typedef struct Set
 {
-	Session *session;
+	const char *key, *title;
+	int64_t sheets, batches; /* batches: of a block */
+	int32_t rows;
+	Model **models;
+	int64_t bytes; /* in the cache */
+	uint64_t random;
+	Size sizes[SIZES];
+} Set;
 
-	server_restart(bench, SERVER_AMPLE, false);
-	session = server_connect();
-	reader_prepare(session, false);
-	for (int64_t i = 0; i < bench->update_sheets; i++)
-		reader_whole(session, WAY_STREAM, models[i], NULL);
+static void
+set_make(Set *set)
+{
+	Session *session = writer_open(false);
+
+	set->models = allocate(set->sheets * sizeof(Model *));
+	for (int64_t i = 0; i < set->sheets; i++)
+		set->models[i] = writer_make(session, "update", set->rows, SHEET_COLS, 1000 + i);
 	session_close(session);
-	if (session_number(bench->monitor,
-					   "SELECT count(*) FROM sheet.cache_entries WHERE cached AND sheet_id BETWEEN %ld "
-					   "AND %ld",
-					   (long) models[0]->sheet_id,
-					   (long) models[bench->update_sheets - 1]->sheet_id) != bench->update_sheets)
+}
+
+/* Reads all sheets, and so checks every cell. */
+static void
+set_read(Bench *bench, const Set *set)
+{
+	server_restart(bench, SERVER_AMPLE, false);
+	reader_prepare(bench->monitor, false);
+	for (int64_t i = 0; i < set->sheets; i++)
+		reader_whole(bench->monitor, WAY_STREAM, set->models[i], NULL);
+}
+
+static void
+set_weigh(Bench *bench, Set *set)
+{
+	char sheets[128];
+
+	set_read(bench, set);
+	snprintf(sheets, sizeof(sheets), "FROM sheet.cache_entries WHERE cached AND sheet_id BETWEEN %ld AND %ld",
+			 (long) set->models[0]->sheet_id, (long) set->models[set->sheets - 1]->sheet_id);
+	if (session_number(bench->monitor, "SELECT count(*) %s", sheets) != set->sheets)
 		fail("the working set of the updates does not fit into the cache of bench.conf");
-	return session_number(bench->monitor,
-						  "SELECT sum(bytes)::bigint FROM sheet.cache_entries WHERE cached AND sheet_id BETWEEN %ld "
-						  "AND %ld",
-						  (long) models[0]->sheet_id, (long) models[bench->update_sheets - 1]->sheet_id);
+	set->bytes = session_number(bench->monitor, "SELECT sum(bytes)::bigint %s", sheets);
+	set->sizes[1].kb = set->bytes / 10 / 1024;
 }
 
 /* Batches in random sheets, from the state that a version of each has left in the cache. */
 static void
-update_block(Bench *bench, Model **models, Size *size, uint64_t *random)
+set_block(Bench *bench, Set *set, Size *size)
 {
 	Session *session;
 	int64_t cpu, start;
 
 	server_restart(bench, size->kb, false);
 	session = writer_open(true);
-	for (int64_t i = 0; i < bench->update_sheets; i++)
+	for (int64_t i = 0; i < set->sheets; i++)
 	{
-		writer_edit(session, models[i], 1); /* a version needs one */
-		writer_commit(session, models[i]);
+		writer_edit(session, set->models[i], 1); /* a version needs one */
+		writer_commit(session, set->models[i]);
 	}
 	session_run(bench->monitor, "CHECKPOINT");
 	cpu = session_cpu_ns(session);
 	start = now_ns();
-	for (int64_t i = 0; i < bench->update_batches; i++)
-		writer_edit(session, models[random_next(random) % bench->update_sheets], BATCH);
+	for (int64_t i = 0; i < set->batches; i++)
+		writer_edit(session, set->models[random_next(&set->random) % set->sheets], BATCH);
 	size->seconds += (now_ns() - start) / 1e9;
 	size->cpu_us += (session_cpu_ns(session) - cpu) / 1e3;
-	size->edits += (double) bench->update_batches * BATCH;
+	size->edits += (double) set->batches * BATCH;
 	session_close(session);
 }
 
-static void
-update_check(Bench *bench, Model **models)
+static void __attribute__((format(printf, 4, 5)))
+set_headline(const Set *set, const char *key, double value, const char *format, ...)
 {
-	server_restart(bench, SERVER_AMPLE, false);
-	reader_prepare(bench->monitor, false);
-	for (int64_t i = 0; i < bench->update_sheets; i++)
-		reader_whole(bench->monitor, WAY_STREAM, models[i], NULL);
+	char *name = allocate(64), *text = allocate(96);
+	va_list args;
+
+	snprintf(name, 64, "%s%s", key, set->key);
+	va_start(args, format);
+	vsnprintf(text, 96, format, args);
+	va_end(args);
+	report_headline(name, text, value);
 }
 
 static void
-update_report(const Size sizes[SIZES], int64_t bytes)
+set_report(const Set *set)
 {
-	static char texts[SIZES][2][80], keys[SIZES][2][32];
+	const Size *ample = &set->sizes[0], *tenth = &set->sizes[1], *none = &set->sizes[2];
 
-	report_section("1000 random edits a transaction, each in a random sheet of a working set, 1 client");
-	report_headline("update_set_mb", "  the working set, MB", bytes / 1e6);
-	for (int i = 0; i < SIZES; i++)
+	report_section(set->title);
+	set_headline(set, "update_set_mb", set->bytes / 1e6, "  the working set, MB");
+	for (const Size *size = set->sizes; size < set->sizes + SIZES; size++)
 	{
-		snprintf(keys[i][0], sizeof(keys[i][0]), "update_%s", sizes[i].key);
-		snprintf(keys[i][1], sizeof(keys[i][1]), "update_%s_cpu_us", sizes[i].key);
-		snprintf(texts[i][0], sizeof(texts[i][0]), "  %s: edits a second", sizes[i].name);
-		snprintf(texts[i][1], sizeof(texts[i][1]), "  %s: CPU of the backend, us an edit", sizes[i].name);
-		report_headline(keys[i][0], texts[i][0], sizes[i].edits / sizes[i].seconds);
-		report_headline(keys[i][1], texts[i][1], sizes[i].cpu_us / sizes[i].edits);
+		char key[64];
+
+		snprintf(key, sizeof(key), "update_%s", size->key);
+		set_headline(set, key, size->edits / size->seconds, "  %s: edits a second", size->name);
+		snprintf(key, sizeof(key), "update_%s_cpu_us", size->key);
+		set_headline(set, key, size->cpu_us / size->edits, "  %s: CPU of the backend, us an edit", size->name);
 	}
-	report_headline("tenth_ratio", "  a tenth / ample: edits a second", sizes[0].seconds / sizes[1].seconds);
-	report_headline("nocache_ratio", "  no cache / ample: edits a second", sizes[0].seconds / sizes[2].seconds);
-	report_headline("nocache_cpu_ratio", "  ample / no cache: CPU an edit", sizes[0].cpu_us / sizes[2].cpu_us);
+	set_headline(set, "tenth_ratio", ample->seconds / tenth->seconds, "  a tenth / ample: edits a second");
+	set_headline(set, "nocache_ratio", ample->seconds / none->seconds, "  no cache / ample: edits a second");
+	set_headline(set, "nocache_cpu_ratio", ample->cpu_us / none->cpu_us, "  ample / no cache: CPU an edit");
 }
+
+static void
+set_run(Bench *bench, Set *set)
+{
+	set_make(set);
+	set_weigh(bench, set);
+	for (int i = 0; i < 2 * SIZES; i++)
+		set_block(bench, set, &set->sizes[i < SIZES ? i : 2 * SIZES - 1 - i]);
+	set_read(bench, set);
+	set_report(set);
+	for (int64_t i = 0; i < set->sheets; i++)
+		model_free(set->models[i]);
+	free(set->models);
+}
+
+#define SET_SIZES                                                                                                      \
+	{                                                                                                                  \
+		{.name = "ample cache", .key = "ample", .kb = SERVER_AMPLE}, {.name = "cache of a tenth", .key = "tenth"},     \
+			{.name = "no cache", .key = "nocache"},                                                                    \
+	}
 
 void
 update_run(Bench *bench)
 {
-	Size sizes[SIZES] = {{.name = "ample cache", .key = "ample", .kb = SERVER_AMPLE},
-						 {.name = "cache of a tenth", .key = "tenth"},
-						 {.name = "no cache", .key = "nocache"}};
-	Model **models = allocate(bench->update_sheets * sizeof(*models));
-	uint64_t random = 80;
-	Session *session;
-	int64_t bytes;
+	Set sets[] = {{.key = "",
+				   .title = "batches of 1000 random edits, each in one of many sheets of 10,000 cells, 1 client",
+				   .sheets = bench->update_sheets,
+				   .batches = bench->update_batches,
+				   .rows = 200,
+				   .sizes = SET_SIZES},
+				  {.key = "_large",
+				   .title = "the same in sheets of 100,000 cells",
+				   .sheets = bench->update_sheets / 8,
+				   .batches = bench->update_batches / 2,
+				   .rows = 2000,
+				   .sizes = SET_SIZES}};
 
-	session = writer_open(false);
-	for (int64_t i = 0; i < bench->update_sheets; i++)
-		models[i] = writer_make(session, "update", SHEET_ROWS, SHEET_COLS, 1000 + i);
-	session_close(session);
-	bytes = update_bytes(bench, models);
-	sizes[1].kb = bytes / 10 / 1024;
-	for (int i = 0; i < 2 * SIZES; i++)
-		update_block(bench, models, &sizes[i < SIZES ? i : 2 * SIZES - 1 - i], &random);
-	update_check(bench, models);
-	update_report(sizes, bytes);
-	for (int64_t i = 0; i < bench->update_sheets; i++)
-		model_free(models[i]);
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		set_run(bench, &sets[i]);
 }
