@@ -87,7 +87,7 @@ bench_make(void)
 	bench->cells = (int64_t) setting("CELLS", 1e6, 1e4, 1e7) / LARGE_COLS * LARGE_COLS;
 	bench->seconds = setting("SECONDS", 2, 0.1, 600);
 	bench->update_sheets = (int64_t) setting("UPDATE_SHEETS", 400, 40, 8000);
-	bench->update_batches = (int64_t) setting("UPDATE_BATCHES", 600, 10, 1e6);
+	bench->update_batches = (int64_t) setting("UPDATE_BATCHES", 600, 20, 1e6);
 	bench->miss_sheets = (int64_t) setting("MISS_SHEETS", 2000, 100, 8000);
 	bench->accesses = (int64_t) setting("ACCESSES", 20000, 1000, 1e8);
 	bench->plot = getenv("PLOT") && *getenv("PLOT") ? getenv("PLOT") : NULL;
