@@ -8,7 +8,7 @@
  * Settings from the environment:
  *     SHEETS=1000000       small sheets, among which some are opened
  *     CELLS=1000000        of the large sheet, which has 100 columns
- *     SECONDS=2            of a block of reads
+ *     SECONDS=1            of a block of reads
  *     UPDATE_SHEETS=400    of the working set of the updates, 10,000 cells each; an eighth of them with ten times the
  * cells UPDATE_BATCHES=600   of 1000 edits, in a block of updates MISS_SHEETS=2000     of the 80/20 experiment
  *     ACCESSES=20000       of the 80/20 experiment, for each size of the cache
@@ -85,7 +85,7 @@ bench_make(void)
 		fail("PG_SHEET_DATABASE or PG_SHEET_BENCH_RESTART is not set: start it with make bench BENCH=cache");
 	bench->sheets = (int64_t) setting("SHEETS", 1e6, 1000, 1e8);
 	bench->cells = (int64_t) setting("CELLS", 1e6, 1e4, 1e7) / LARGE_COLS * LARGE_COLS;
-	bench->seconds = setting("SECONDS", 2, 0.1, 600);
+	bench->seconds = setting("SECONDS", 1, 0.1, 600);
 	bench->update_sheets = (int64_t) setting("UPDATE_SHEETS", 400, 40, 8000);
 	bench->update_batches = (int64_t) setting("UPDATE_BATCHES", 600, 20, 1e6);
 	bench->miss_sheets = (int64_t) setting("MISS_SHEETS", 2000, 100, 8000);
