@@ -44,7 +44,7 @@ typedef enum EditKind
 	EDIT_SET = 1,	   /* content of a cell, and its style when present */
 	EDIT_STYLE = 2,	   /* style only; content is empty and ignored */
 	EDIT_RESIZE = 3,   /* the sheet has at least row + 1 rows and col + 1 columns */
-	EDIT_COMMIT = 4,   /* end of a sealed log; row and col are 0, shown as -1; content is the label */
+	EDIT_COMMIT = 4,   /* end of a sealed log; row is why (ckptqueue.h), col 0, shown as -1; content is the label */
 	EDIT_ROLLBACK = 5, /* marker before the edits that bring version `row` back */
 } EditKind;
 

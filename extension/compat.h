@@ -6,6 +6,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "utils/rel.h"
+#include "utils/wait_event.h"
 
 /* The number of a relation's file: a new one after TRUNCATE or a rewrite. */
 #if PG_VERSION_NUM >= 160000
@@ -25,6 +26,13 @@
 #define compat_function_aclcheck(function, role) object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
 #else
 #define compat_function_aclcheck(function, role) pg_proc_aclcheck(function, role, ACL_EXECUTE)
+#endif
+
+/* What pg_stat_activity says of a process that waits; 15 and 16 have one name for all extensions. */
+#if PG_VERSION_NUM >= 170000
+#define compat_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define compat_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
 #if PG_VERSION_NUM >= 160000

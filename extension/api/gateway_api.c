@@ -7,6 +7,7 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
+#include "ckptqueue.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "journal.h"
@@ -468,8 +469,8 @@ gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, UserNames *nam
 {
 	int64 uid = storage_int64(scan, CHECKPOINT_UID);
 	text *name = gateway_username(names, uid);
-	Datum values[8];
-	bool nulls[8] = {0};
+	Datum values[9];
+	bool nulls[9] = {0};
 
 	values[0] = Int64GetDatum(storage_int64(scan, CHECKPOINT_CID));
 	values[1] = Int64GetDatum(storage_int64(scan, CHECKPOINT_SEQ));
@@ -480,6 +481,7 @@ gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, UserNames *nam
 	values[5] = slot_getattr(scan->slot, CHECKPOINT_LABEL, &nulls[5]);
 	values[6] = Int32GetDatum(storage_int32(scan, CHECKPOINT_ROWS));
 	values[7] = Int32GetDatum(storage_int32(scan, CHECKPOINT_COLS));
+	values[8] = CStringGetTextDatum(ckpt_cause_name((CkptCause) storage_int32(scan, CHECKPOINT_CAUSE)));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

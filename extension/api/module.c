@@ -1,12 +1,13 @@
 /*
  * module.c - loading: settings, shared memory, callbacks.
  *
- * With shared_preload_libraries = 'pg_sheet' the cache and the followers' ring are there. Without it every function
- * works, uncached, and nobody is woken.
+ * With shared_preload_libraries = 'pg_sheet' the cache, the followers' ring and the background workers are there.
+ * Without it every function works, uncached, nobody is woken, and versions are made by people only.
  */
 #include "postgres.h"
 
 #include "cache.h"
+#include "ckptqueue.h"
 #include "edits_plan.h"
 #include "fmgr.h"
 #include "follow.h"
@@ -18,6 +19,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
+#include "worker.h"
 #include "writer.h"
 
 PG_MODULE_MAGIC;
@@ -32,7 +34,7 @@ module_shmem_request(void)
 {
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
-	RequestAddinShmemSpace(add_size(cache_shmem_size(), follow_shmem_size()));
+	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
 }
 
 static void
@@ -43,6 +45,7 @@ module_shmem_startup(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	cache_shmem_startup();
 	follow_shmem_startup(true);
+	ckptqueue_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -54,6 +57,7 @@ module_define_settings(void)
 	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "How many sheets the cache can know at once.",
 							"A sheet that is being edited needs an entry until its transaction ends.",
 							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	ckptqueue_define_settings();
 }
 
 void
@@ -66,6 +70,7 @@ _PG_init(void)
 		shmem_request_hook = module_shmem_request;
 		module_next_shmem_startup = shmem_startup_hook;
 		shmem_startup_hook = module_shmem_startup;
+		worker_register();
 	}
 	stop_point_init();
 	sheetlog_init();

@@ -183,6 +183,9 @@ cache_unlink(CacheEntry *entry)
 	Grid *grid = entry->grid;
 
 	Assert(entry->pins == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
+	if (entry->meta_valid)
+		ckptqueue_note_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
+								cache_tail(&entry->meta));
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
 	entry->used = false;

@@ -11,6 +11,7 @@
 #define CACHE_H
 
 #include "postgres.h"
+#include "ckptqueue.h"
 #include "grid.h"
 #include "lib/ilist.h"
 #include "port/atomics.h"
@@ -33,6 +34,7 @@ typedef struct CacheMeta
 	int64 last_at;		 /* time of that edit, microseconds since the Unix epoch */
 	int64 lid;			 /* the open log */
 	int64 log_first_seq; /* first seq of the open log (of an edit, or of the one to come) */
+	int64 log_bytes;	 /* of its edits that were appended since this was learned, before compression */
 	int64 epoch;		 /* the highest that ever wrote or claimed ... */
 	uint64 epoch_round;	 /* ... since this many resets of all epochs */
 	uint32 rows, cols;	 /* extent; 0 x 0: not known */
@@ -98,6 +100,13 @@ typedef struct CacheShared
 	pg_atomic_uint64 waits; /* for a publication or somebody else's load */
 	pg_atomic_uint64 private_reads[CACHE_PRIVATE_REASONS];
 } CacheShared;
+
+/* The length of the open log. */
+static inline CkptTail
+cache_tail(const CacheMeta *meta)
+{
+	return (CkptTail){meta->last_seq - meta->log_first_seq + 1, meta->log_bytes};
+}
 
 extern CacheShared *CacheState; /* NULL without shared memory */
 extern int cache_size_kb;		/* GUC */

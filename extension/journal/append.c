@@ -196,12 +196,19 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
 	Append append = {.ws = ws, .call = call, .note = call->nedits > 1 || writer_has_changes(ws)};
 	AppendRow row;
+	bool record;
 
-	writer_prepare(ws, call->edits, call->nedits);
+	/* A commit record touches no cell: nobody need load a sheet for it that may have been evicted. */
+	record = call->nedits == 1 && call->edits[0].kind == EDIT_COMMIT;
+	if (!record)
+		writer_prepare(ws, call->edits, call->nedits);
 	append.meta = ws->meta;
 	append_encode_init(&append, (Size) call->nedits * 64 + 64);
 	STOP_POINT("append-stage");
-	append_all(&append);
+	if (record)
+		append_edit(&append, &call->edits[0], NULL);
+	else
+		append_all(&append);
 	result->first_seq = 0;
 	result->last_seq = ws->meta.last_seq;
 	result->at = ws->meta.last_at;
@@ -221,6 +228,7 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	STOP_POINT("append-store");
 	row = append_row(ws, call, result);
 	append_store(&row, append_encoded(&append));
+	ws->meta.log_bytes += VARSIZE(append.data);
 	STOP_POINT("append-staged");
 	pfree(append.data);
 	CommandCounterIncrement();
@@ -230,7 +238,7 @@ void
 append_commit_record(const CheckpointHead *head)
 {
 	Append append = {0};
-	Edit record = {.kind = EDIT_COMMIT, .uid = head->uid, .content = head->label};
+	Edit record = {.kind = EDIT_COMMIT, .uid = head->uid, .row = head->cause, .content = head->label};
 	AppendRow row = {
 		.sheet_id = head->sheet_id, .lid = head->cid, .first_seq = head->seq, .last_seq = head->seq, .at = head->at};
 

@@ -11,6 +11,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "checkpoint.h"
+#include "miscadmin.h"
 #include "remove.h"
 #include "stoppoint.h"
 #include "storage.h"
@@ -25,21 +26,44 @@ typedef struct TileKey
 	uint32 row, col; /* numbers of tiles */
 } TileKey;
 
+/* An entry of a TileSet. */
+typedef struct TileEntry
+{
+	TileKey key;
+	uint32 count;	/* cells */
+	Size len;		/* of the cells' bytes */
+	uint8_t *bytes; /* NULL: not encoded */
+} TileEntry;
+
 TileSet *
 tileset_create(void)
 {
-	HASHCTL info = {.keysize = sizeof(TileKey), .entrysize = sizeof(TileKey), .hcxt = CurrentMemoryContext};
+	HASHCTL info = {.keysize = sizeof(TileKey), .entrysize = sizeof(TileEntry), .hcxt = CurrentMemoryContext};
 
 	return hash_create("pg_sheet tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+static void
+tileset_forget_bytes(TileEntry *entry)
+{
+	if (entry->bytes != NULL)
+		pfree(entry->bytes);
+	entry->bytes = NULL;
 }
 
 void
 tileset_add_edit(TileSet *tiles, const Edit *edit)
 {
 	TileKey key = {edit->row / GRID_TILE_ROWS, edit->col / GRID_TILE_COLS};
+	TileEntry *entry;
+	bool found;
 
-	if (edit->kind == EDIT_SET || edit->kind == EDIT_STYLE)
-		(void) hash_search(tiles, &key, HASH_ENTER, NULL);
+	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
+		return;
+	entry = hash_search(tiles, &key, HASH_ENTER, &found);
+	if (found)
+		tileset_forget_bytes(entry);
+	entry->bytes = NULL;
 }
 
 void
@@ -48,28 +72,22 @@ tileset_free(TileSet *tiles)
 	hash_destroy(tiles);
 }
 
-/* The tile's cells as one batch; empty when it holds nothing. */
-static bytea *
-checkpoint_encode_tile(const Grid *grid, const TileKey *key, int64 seq, int64 at)
+/* The tile's cells as edits. */
+static void
+checkpoint_encode_cells(const Grid *grid, TileEntry *entry)
 {
-	uint32 row0 = key->row * GRID_TILE_ROWS, col0 = key->col * GRID_TILE_COLS;
-	EditBatch batch = {seq, at, 0};
-	Size bound = VARHDRSZ + EDIT_BATCH_HEAD_MAX;
+	uint32 row0 = entry->key.row * GRID_TILE_ROWS, col0 = entry->key.col * GRID_TILE_COLS;
+	Size bound = 1;
 	EditWriter writer;
 	GridScan scan;
 	GridCell cell;
-	bytea *data;
 
+	entry->count = 0;
 	grid_scan_init(&scan, grid, row0, col0, row0 + GRID_TILE_ROWS - 1, col0 + GRID_TILE_COLS - 1);
-	for (; grid_scan_next(&scan, &cell); batch.count++)
+	for (; grid_scan_next(&scan, &cell); entry->count++)
 		bound += 64 + cell.content_len + cell.style_len;
-	data = palloc(bound);
-	if (batch.count == 0)
-	{
-		SET_VARSIZE(data, VARHDRSZ);
-		return data;
-	}
-	edit_write_batch(&writer, (uint8_t *) VARDATA(data), &batch);
+	entry->bytes = palloc(bound);
+	edit_write_edits(&writer, entry->bytes);
 	grid_scan_init(&scan, grid, row0, col0, row0 + GRID_TILE_ROWS - 1, col0 + GRID_TILE_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
 	{
@@ -79,7 +97,50 @@ checkpoint_encode_tile(const Grid *grid, const TileKey *key, int64 seq, int64 at
 			edit.style = (EditText){cell.style, cell.style_len};
 		edit_write(&writer, &edit);
 	}
+	entry->len = writer.pos - entry->bytes;
+	entry->bytes = repalloc(entry->bytes, entry->len + 1);
+}
+
+void
+tileset_encode(TileSet *tiles, const Grid *grid)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(tiles));
+	HASH_SEQ_STATUS status;
+	TileEntry *entry;
+
+	hash_seq_init(&status, tiles);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->bytes == NULL)
+			checkpoint_encode_cells(grid, entry);
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* The tile as it is stored: one batch, empty when it holds nothing. */
+static bytea *
+checkpoint_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, int64 at)
+{
+	TileEntry entry = *tile;
+	EditBatch batch;
+	EditWriter writer;
+	bytea *data;
+
+	if (entry.bytes == NULL)
+		checkpoint_encode_cells(grid, &entry);
+	batch = (EditBatch){seq, at, entry.count};
+	data = palloc(VARHDRSZ + EDIT_BATCH_HEAD_MAX + entry.len);
+	writer.pos = (uint8_t *) VARDATA(data);
+	if (entry.count > 0)
+	{
+		edit_write_batch(&writer, (uint8_t *) VARDATA(data), &batch);
+		memcpy(writer.pos, entry.bytes, entry.len);
+		writer.pos += entry.len;
+	}
 	SET_VARSIZE(data, (char *) writer.pos - (char *) data);
+	if (tile->bytes == NULL)
+		pfree(entry.bytes);
 	return data;
 }
 
@@ -89,19 +150,19 @@ checkpoint_store_tiles(const CheckpointHead *head, const Grid *grid, TileSet *ti
 {
 	Relation rel = storage_open(STORAGE_CHECKPOINT_TILE, RowExclusiveLock);
 	HASH_SEQ_STATUS status;
-	TileKey *key;
+	TileEntry *tile;
 	int32 count = 0;
 
 	hash_seq_init(&status, tiles);
-	while ((key = hash_seq_search(&status)) != NULL)
+	while ((tile = hash_seq_search(&status)) != NULL)
 	{
 		Datum values[STORAGE_MAX_COLUMNS] = {0};
 		bool nulls[STORAGE_MAX_COLUMNS] = {0};
-		bytea *data = checkpoint_encode_tile(grid, key, head->seq, head->at);
+		bytea *data = checkpoint_encode_tile(grid, tile, head->seq, head->at);
 
 		values[CHECKPOINT_TILE_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
-		values[CHECKPOINT_TILE_ROW - 1] = Int32GetDatum((int32) key->row);
-		values[CHECKPOINT_TILE_COL - 1] = Int32GetDatum((int32) key->col);
+		values[CHECKPOINT_TILE_ROW - 1] = Int32GetDatum((int32) tile->key.row);
+		values[CHECKPOINT_TILE_COL - 1] = Int32GetDatum((int32) tile->key.col);
 		values[CHECKPOINT_TILE_CID - 1] = Int64GetDatum(head->cid);
 		values[CHECKPOINT_TILE_DATA - 1] = PointerGetDatum(data);
 		storage_insert(STORAGE_CHECKPOINT_TILE, rel, values, nulls);
@@ -133,6 +194,7 @@ checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 	values[CHECKPOINT_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
 	values[CHECKPOINT_TILES - 1] = Int32GetDatum(count);
 	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) grid_digest(grid));
+	values[CHECKPOINT_CAUSE - 1] = Int32GetDatum((int32) head->cause);
 	STOP_POINT("checkpoint-row");
 	storage_insert(STORAGE_CHECKPOINT, rel, values, nulls);
 	table_close(rel, NoLock);
@@ -174,12 +236,13 @@ checkpoint_row_matches(StorageScan *scan, const CheckpointHead *head, const Grid
 		   storage_int32(scan, CHECKPOINT_ROWS) == (int32) grid_rows(grid) &&
 		   storage_int32(scan, CHECKPOINT_COLS) == (int32) grid_cols(grid) &&
 		   storage_int32(scan, CHECKPOINT_TILES) == (int32) hash_get_num_entries(tiles) &&
-		   storage_int64(scan, CHECKPOINT_DIGEST) == (int64) grid_digest(grid);
+		   storage_int64(scan, CHECKPOINT_DIGEST) == (int64) grid_digest(grid) &&
+		   storage_int32(scan, CHECKPOINT_CAUSE) == (int32) head->cause;
 }
 
 /* Is the scan's current tile what the version should have? */
 static bool
-checkpoint_data_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, const TileKey *tile)
+checkpoint_data_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, const TileEntry *tile)
 {
 	bool copy;
 	struct varlena *stored = storage_bytes(scan, CHECKPOINT_TILE_DATA, &copy);
@@ -195,17 +258,17 @@ checkpoint_data_matches(StorageScan *scan, const CheckpointHead *head, const Gri
 
 /* Is the tile stored with this version, as it should be? */
 static bool
-checkpoint_tile_matches(const CheckpointHead *head, const Grid *grid, const TileKey *tile, Snapshot snapshot,
+checkpoint_tile_matches(const CheckpointHead *head, const Grid *grid, const TileEntry *tile, Snapshot snapshot,
 						CheckpointFault *fault)
 {
 	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
-						 {2, BTEqualStrategyNumber, true, tile->row},
-						 {3, BTEqualStrategyNumber, true, tile->col},
+						 {2, BTEqualStrategyNumber, true, tile->key.row},
+						 {3, BTEqualStrategyNumber, true, tile->key.col},
 						 {4, BTEqualStrategyNumber, false, head->cid}};
 	StorageScan scan;
 	bool same;
 
-	*fault = (CheckpointFault){tile->row, tile->col, false};
+	*fault = (CheckpointFault){tile->key.row, tile->key.col, false};
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, keys, 4);
 	fault->missing = !storage_scan_next(&scan, ForwardScanDirection);
 	same = !fault->missing && checkpoint_data_matches(&scan, head, grid, tile);
@@ -218,7 +281,7 @@ checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *ti
 					   CheckpointFault *fault)
 {
 	HASH_SEQ_STATUS status;
-	TileKey *tile;
+	TileEntry *tile;
 
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)
@@ -261,6 +324,7 @@ checkpoint_read_head(CheckpointHead *head, Snapshot snapshot)
 		head->at = timeconv_to_unix(storage_int64(&scan, CHECKPOINT_AT));
 		head->uid = (uint64) storage_int64(&scan, CHECKPOINT_UID);
 		head->label = checkpoint_label(&scan);
+		head->cause = (uint32) storage_int32(&scan, CHECKPOINT_CAUSE);
 	}
 	storage_scan_end(&scan);
 	return found;

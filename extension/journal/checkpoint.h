@@ -14,7 +14,10 @@
 typedef HTAB TileSet;
 
 extern TileSet *tileset_create(void);
+/* What was encoded of the edit's tile is forgotten. */
 extern void tileset_add_edit(TileSet *tiles, const Edit *edit);
+/* Encodes the tiles as they are in grid, so that checkpoint_write has less to do. */
+extern void tileset_encode(TileSet *tiles, const Grid *grid);
 extern void tileset_free(TileSet *tiles);
 
 typedef struct CheckpointHead
@@ -25,6 +28,7 @@ typedef struct CheckpointHead
 	int64 at;  /* of the commit record, microseconds since the Unix epoch */
 	uint64 uid;
 	EditText label; /* len 0: none */
+	uint32 cause;	/* CkptCause */
 } CheckpointHead;
 
 /* Stores the version: its row, and the tiles of `tiles` as they are in grid. */
@@ -49,7 +53,7 @@ typedef struct CheckpointFault
 /* Is this what is stored, byte for byte? Tiles that should not be there are not looked for. */
 extern CheckpointDiff checkpoint_compare(const CheckpointHead *head, const Grid *grid, TileSet *tiles,
 										 Snapshot snapshot, CheckpointFault *fault);
-/* Fills in time, account and label of the version's row; false when there is none with the head's seq. */
+/* Fills in time, account, label and cause of the version's row; false when there is none with the head's seq. */
 extern bool checkpoint_read_head(CheckpointHead *head, Snapshot snapshot);
 /* Removes what is stored of the version. */
 extern void checkpoint_delete(int64 sheet_id, int64 cid);

@@ -218,7 +218,7 @@ replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
 static void
 replay_note_commit(Replay *replay, const Edit *edit, int64 lid, int64 seq, int64 at)
 {
-	replay->commit = (CheckpointHead){replay->fsck->sheet_id, lid, seq, at, edit->uid, edit->content};
+	replay->commit = (CheckpointHead){replay->fsck->sheet_id, lid, seq, at, edit->uid, edit->content, edit->row};
 	replay->commit.label.data = MemoryContextAlloc(replay->log_context, edit->content.len + 1);
 	memcpy(unconstify(char *, replay->commit.label.data), edit->content.data, edit->content.len);
 }

@@ -8,6 +8,7 @@
 #define JOURNAL_H
 
 #include "postgres.h"
+#include "ckptqueue.h"
 #include "edit_codec.h"
 #include "grid.h"
 #include "utils/timestamp.h"
@@ -68,6 +69,31 @@ extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *l
 /* ---- versions ---- */
 extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch); /* SN001: nothing to commit */
 extern int64 journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch);		 /* returns the new version */
+
+/* ---- versions that the background worker makes (autoversion.c) ---- */
+typedef struct JournalCheckpointCall
+{
+	int64 sheet_id;
+	int64 seq; /* a version from this one on is all that is asked for */
+	CkptCause cause;
+	int interval_ms; /* between the sheet's last version and this one, at least */
+} JournalCheckpointCall;
+
+typedef enum JournalCheckpoint
+{
+	JOURNAL_CHECKPOINT_MADE,
+	JOURNAL_CHECKPOINT_NEEDLESS, /* there is a version already, or no sheet */
+	JOURNAL_CHECKPOINT_EARLY	 /* not before *due */
+} JournalCheckpoint;
+
+/* Makes a version of what is committed. The caller's transaction must do nothing else, and commit at once: from
+ * *locked_at until then writers of the sheet wait. */
+extern JournalCheckpoint journal_checkpoint(const JournalCheckpointCall *call, TimestampTz *due,
+											TimestampTz *locked_at);
+/* Ids of sheets greater than `after`, in their order. */
+extern int64 *journal_list_sheets(int64 after, int limit, int *count);
+/* Edits since the sheet's last version. */
+extern int64 journal_open_log_length(int64 sheet_id, int64 *last_seq);
 
 /* ---- for functions that change the sheet's own row ---- */
 /* Takes the sheet lock until the end of the transaction: no edit of the sheet can be under way in another one. */

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "ckptqueue.h"
 #include "edit_read.h"
 #include "journal.h"
 #include "miscadmin.h"
@@ -110,6 +111,7 @@ replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVers
 		version->cols = (uint32) storage_int32(&scan, CHECKPOINT_COLS);
 		version->tiles = storage_int32(&scan, CHECKPOINT_TILES);
 		version->digest = storage_int64(&scan, CHECKPOINT_DIGEST);
+		version->cause = (uint32) storage_int32(&scan, CHECKPOINT_CAUSE);
 	}
 	storage_scan_end(&scan);
 	return found;
@@ -281,6 +283,8 @@ bool
 replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
 {
 	ReplayVersion version;
+	int64 from;
+	bool room;
 
 	*seq = 0;
 	if (replay_find_version(sheet_id, REPLAY_NEWEST, snapshot, &version))
@@ -291,7 +295,10 @@ replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, 
 	}
 	else if ((*grid = grid_create(allocator, 1, 1)) == NULL)
 		return false;
-	return replay_batches_into(sheet_id, seq, snapshot, allocator, *grid);
+	from = *seq;
+	room = replay_batches_into(sheet_id, seq, snapshot, allocator, *grid);
+	ckptqueue_count_replay(*seq - from);
+	return room;
 }
 
 /* ---- some tiles only ---- */

@@ -29,6 +29,7 @@ typedef struct ReplayVersion
 	uint32 rows, cols;
 	int32 tiles;
 	int64 digest;
+	uint32 cause; /* CkptCause */
 } ReplayVersion;
 
 extern void replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last);

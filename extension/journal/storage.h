@@ -61,7 +61,8 @@ typedef enum CheckpointColumn
 	CHECKPOINT_COLS,
 	CHECKPOINT_TILES,
 	CHECKPOINT_DIGEST,
-	CHECKPOINT_COLUMNS = CHECKPOINT_DIGEST
+	CHECKPOINT_CAUSE,
+	CHECKPOINT_COLUMNS = CHECKPOINT_CAUSE
 } CheckpointColumn;
 
 typedef enum CheckpointTileColumn
@@ -82,7 +83,7 @@ typedef enum OwnerColumn
 	OWNER_COLUMNS = OWNER_HOLDER
 } OwnerColumn;
 
-#define STORAGE_MAX_COLUMNS 10
+#define STORAGE_MAX_COLUMNS 11
 
 /* Registers the callback that forgets what a session knows of the relations. From _PG_init. */
 extern void storage_init(void);

@@ -21,6 +21,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "version.h"
 #include "writer.h"
 
 /* ---- birth ---- */
@@ -94,37 +95,62 @@ version_present(WriterSheet *ws)
 	return grid;
 }
 
-static int64
-version_commit(WriterSheet *ws, uint64 uid, const char *label, int64 epoch)
+int64
+version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, TileSet *tiles)
 {
-	Edit record = {.kind = EDIT_COMMIT, .uid = uid, .content = {"", 0}};
+	Edit record = {.kind = EDIT_COMMIT, .uid = note->uid, .row = note->cause, .content = {"", 0}};
 	int64 cid = ws->meta.lid;
-	const Grid *grid;
 	AppendResult result;
-	TileSet *tiles;
-	Snapshot snapshot;
 	CheckpointHead head;
 
-	grid = version_present(ws);
-	snapshot = RegisterSnapshot(writer_snapshot());
-	tiles = version_changed_tiles(ws, snapshot);
-	UnregisterSnapshot(snapshot);
-	if (label != NULL)
-		record.content = (EditText){label, strlen(label)};
-	version_append_one(ws, &record, epoch, &result);
+	if (note->label != NULL)
+		record.content = (EditText){note->label, strlen(note->label)};
+	version_append_one(ws, &record, note->epoch, &result);
 	STOP_POINT("commit-record");
 
 	(void) writer_begin_change(ws, 0);
 	loghead_write(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
 	STOP_POINT("commit-head");
-	head = (CheckpointHead){ws->sheet_id, cid, ws->meta.last_seq, ws->meta.last_at, uid, record.content};
+	head = (CheckpointHead){ws->sheet_id,	cid,		ws->meta.last_seq, ws->meta.last_at, note->uid,
+							record.content, note->cause};
 	checkpoint_write(&head, grid, tiles);
 	STOP_POINT("commit-checkpoint");
 	ws->meta.lid = cid + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
-	tileset_free(tiles);
+	ws->meta.log_bytes = 0;
+	ws->cause = note->cause;
 	CommandCounterIncrement();
 	return cid;
+}
+
+static int64
+version_commit(WriterSheet *ws, const VersionNote *note)
+{
+	const Grid *grid = version_present(ws);
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	TileSet *tiles = version_changed_tiles(ws, snapshot);
+	int64 cid;
+
+	UnregisterSnapshot(snapshot);
+	cid = version_seal(ws, note, grid, tiles);
+	tileset_free(tiles);
+	return cid;
+}
+
+/* Is there nothing to keep? A version that was made by itself does not keep people from making theirs. */
+static bool
+version_is_settled(WriterSheet *ws)
+{
+	Snapshot snapshot;
+	ReplayVersion version;
+	bool found;
+
+	if (ws->meta.last_seq >= ws->meta.log_first_seq)
+		return false;
+	snapshot = RegisterSnapshot(writer_snapshot());
+	found = replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &version);
+	UnregisterSnapshot(snapshot);
+	return !found || !ckpt_is_automatic(version.cause);
 }
 
 static void
@@ -148,6 +174,7 @@ version_open(int64 sheet_id, int64 epoch)
 int64
 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 {
+	VersionNote note = {.uid = uid, .label = label, .epoch = epoch, .cause = CKPT_BY_COMMIT};
 	WriterSheet *ws;
 	MemoryContext context, old;
 	int64 cid;
@@ -155,13 +182,13 @@ journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 	writer_require_writable("sheet.commit()");
 	version_check_label(label);
 	ws = version_open(sheet_id, epoch);
-	if (ws->meta.last_seq < ws->meta.log_first_seq)
+	if (version_is_settled(ws))
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'N', '0', '0', '1')),
 						errmsg("nothing has changed in sheet " INT64_FORMAT " since version " INT64_FORMAT, sheet_id,
 							   ws->meta.lid - 1)));
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet commit", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	cid = version_commit(ws, uid, label, epoch);
+	cid = version_commit(ws, &note);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return cid;
@@ -250,6 +277,7 @@ version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int6
 	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	VersionNote note = {.uid = uid, .epoch = epoch, .cause = CKPT_BY_ROLLBACK};
 	RollbackEdits list = {.uid = uid};
 	Grid *grid = NULL;
 
@@ -261,7 +289,8 @@ version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int6
 	rollback_compare(grid, version_present(ws), &list);
 	rollback_append(ws, &list, epoch);
 	STOP_POINT("rollback-edits");
-	return version_commit(ws, uid, psprintf("rollback to version " INT64_FORMAT, version->cid), epoch);
+	note.label = psprintf("rollback to version " INT64_FORMAT, version->cid);
+	return version_commit(ws, &note);
 }
 
 int64

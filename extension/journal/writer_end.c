@@ -103,6 +103,18 @@ writer_remember(WriterSheet *ws)
 	LWLockRelease(&entry->lock);
 }
 
+/* Counts a version, and notes a log that has become long. */
+static void
+writer_note_tail(const WriterSheet *ws, const CacheMeta *before)
+{
+	bool sealed = before->lid != ws->meta.lid;
+
+	if (sealed && before->lid != 0)
+		ckptqueue_count(ws->cause);
+	ckptqueue_note_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (CkptTail){0, 0} : cache_tail(before),
+						  cache_tail(&ws->meta));
+}
+
 static void
 writer_close(WriterSheet *ws, bool commit)
 {
@@ -122,7 +134,10 @@ writer_close(WriterSheet *ws, bool commit)
 		WriterChange *first = dlist_head_element(WriterChange, link, &ws->changes);
 
 		if (first->before.last_seq != ws->meta.last_seq)
+		{
 			follow_publish(ws->sheet_id, ws->meta.last_seq, ws->origin);
+			writer_note_tail(ws, &first->before);
+		}
 	}
 	if (ws->entry != NULL)
 		cache_unpin(ws->entry);

@@ -14,6 +14,7 @@
 #include "stoppoint.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
@@ -115,7 +116,21 @@ stop_point_wait(const char *name, bool may_fail)
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((uint64) key >> 32), (uint32) key, 1);
 	if (may_fail)
-		(void) LockAcquire(&tag, ShareLock, true, false);
+	{
+		int timeout = LockTimeout;
+
+		/* What bounds the session's waits for locks is not meant for this one. */
+		LockTimeout = 0;
+		PG_TRY();
+		{
+			(void) LockAcquire(&tag, ShareLock, true, false);
+		}
+		PG_FINALLY();
+		{
+			LockTimeout = timeout;
+		}
+		PG_END_TRY();
+	}
 	else
 	{
 		while (LockAcquire(&tag, ShareLock, true, true) == LOCKACQUIRE_NOT_AVAIL)

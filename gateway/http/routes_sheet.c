@@ -19,7 +19,8 @@
 static const char sheet_create_sql[] = "SELECT sheet.create($1, $2, $3, 'editor', $4)";
 static const char sheet_info_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.owner_uid FROM sheet.info($1, $2) i";
-static const char sheet_versions_sql[] = "SELECT cid, at FROM sheet.versions($1) ORDER BY cid";
+static const char sheet_versions_sql[] =
+	"SELECT cid, at, cause IN ('commit', 'rollback') FROM sheet.versions($1) ORDER BY cid";
 static const char sheet_cells_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1)";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
@@ -178,17 +179,21 @@ get_sheet_cells(Request *request, PGresult *res)
 	request_data(request, MSG_SHEET, data);
 }
 
+/* The newest version's number, which tells the open log's; and the versions that people have made. */
 static void
 get_sheet_versions(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
 	char sheet[24];
 	PgParam param = pgparam_int64(sheet, request->sheet_id);
+	int n = PQntuples(res), listed = 0;
 
-	buf_printf(data, ",\"checkpoint_num\":%d,\"checkPointBrief\":[", PQntuples(res));
-	for (int i = 0; i < PQntuples(res); i++)
+	buf_printf(data, ",\"checkpoint_num\":%s,\"checkPointBrief\":[", n > 0 ? PQgetvalue(res, n - 1, 0) : "0");
+	for (int i = 0; i < n; i++)
 	{
-		buf_printf(data, "%s{\"cid\":%s,\"timestamp\":", i > 0 ? "," : "", PQgetvalue(res, i, 0));
+		if (PQgetvalue(res, i, 2)[0] != 't')
+			continue;
+		buf_printf(data, "%s{\"cid\":%s,\"timestamp\":", listed++ > 0 ? "," : "", PQgetvalue(res, i, 0));
 		routes_put_time(data, PQgetvalue(res, i, 1));
 		buf_puts(data, "}");
 	}

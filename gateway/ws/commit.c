@@ -155,6 +155,8 @@ room_publish_foreign(Room *room, const Edit *edit)
 	Buf name = {NULL, 0, 0};
 	Buf payload = {NULL, 0, 0};
 
+	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
+		return; /* what they have as row is no place */
 	if (edit->row >= room->rows)
 		room->rows = edit->row + 1;
 	if (edit->col >= room->cols)

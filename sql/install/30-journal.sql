@@ -40,12 +40,15 @@ CREATE TABLE sheet.checkpoint (
 	cols integer NOT NULL,
 	tiles integer NOT NULL,
 	digest bigint NOT NULL,
+	cause integer NOT NULL DEFAULT 0,
 	PRIMARY KEY (sheet_id, cid)
 ) USING sheetlog;
 COMMENT ON TABLE sheet.checkpoint IS 'The versions of each sheet.';
 COMMENT ON COLUMN sheet.checkpoint.seq IS 'of the commit record that ends log lid = cid';
 COMMENT ON COLUMN sheet.checkpoint.tiles IS 'tiles stored with this version';
 COMMENT ON COLUMN sheet.checkpoint.digest IS 'of all cells and the extent';
+COMMENT ON COLUMN sheet.checkpoint.cause IS
+	'why it was made: 0 sheet.commit, 1 sheet.rollback, by itself 2 since the log was long, 3 since the cache gave the sheet up';
 
 CREATE TABLE sheet.checkpoint_tile (
 	sheet_id bigint NOT NULL,
@@ -166,9 +169,10 @@ COMMENT ON FUNCTION sheet.trim(bigint, bigint, bigint) IS
 
 CREATE FUNCTION sheet.versions(IN sheet_id bigint,
 	OUT cid bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
-	OUT rows integer, OUT cols integer)
+	OUT rows integer, OUT cols integer, OUT cause text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
-COMMENT ON FUNCTION sheet.versions(bigint) IS 'The versions of a sheet that are kept, oldest first.';
+COMMENT ON FUNCTION sheet.versions(bigint) IS
+	'The versions of a sheet that are kept, oldest first. cause: commit or rollback; log or eviction when it was made by itself.';
 
 CREATE FUNCTION sheet.cache_stats_read(OUT bytes bigint, OUT budget bigint, OUT entries integer,
 	OUT max_entries integer, OUT hits bigint, OUT misses bigint, OUT loads bigint, OUT load_failures bigint,
@@ -188,3 +192,21 @@ CREATE VIEW sheet.cache_entries AS SELECT * FROM sheet.cache_entries_read();
 COMMENT ON VIEW sheet.cache_entries IS
 	'Sheets that the cache of this server knows, most recently used first; cached: with its cells.';
 GRANT SELECT ON sheet.cache_stats TO PUBLIC;
+
+CREATE FUNCTION sheet.checkpoint_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,
+	OUT by_eviction bigint, OUT failures bigint, OUT rescans bigint, OUT replayed_edits bigint,
+	OUT longest_lock_ms double precision, OUT queued integer, OUT workers integer)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_checkpoint_stats';
+COMMENT ON FUNCTION sheet.checkpoint_stats_read() IS 'See the view sheet.checkpoint_stats.';
+CREATE VIEW sheet.checkpoint_stats AS SELECT * FROM sheet.checkpoint_stats_read();
+COMMENT ON VIEW sheet.checkpoint_stats IS
+	'Versions made since this server was started, by cause, and what waits to be made; no row without shared_preload_libraries.';
+COMMENT ON COLUMN sheet.checkpoint_stats.by_log IS 'made by itself: the log had become long';
+COMMENT ON COLUMN sheet.checkpoint_stats.by_eviction IS 'made by itself: the cache gave the sheet up';
+COMMENT ON COLUMN sheet.checkpoint_stats.failures IS 'attempts that failed and are repeated';
+COMMENT ON COLUMN sheet.checkpoint_stats.rescans IS 'how often all databases were searched for long logs';
+COMMENT ON COLUMN sheet.checkpoint_stats.replayed_edits IS 'edits that were read to rebuild cells: what follows the newest version';
+COMMENT ON COLUMN sheet.checkpoint_stats.longest_lock_ms IS 'the longest time for which a background worker kept writers of a sheet waiting';
+COMMENT ON COLUMN sheet.checkpoint_stats.queued IS 'sheets that wait for a version';
+COMMENT ON COLUMN sheet.checkpoint_stats.workers IS 'background workers at work';
+GRANT SELECT ON sheet.checkpoint_stats TO PUBLIC;

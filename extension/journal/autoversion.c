@@ -1,0 +1,219 @@
+/*
+ * autoversion.c - versions that the background worker makes.
+ *
+ * A version like any other: the same commit record, next log and tiles (version_seal). What differs is who waits. A
+ * person's commit does everything under the sheet lock; here writers are kept out only while rows are stored:
+ *
+ *   1. without the lock, with a snapshot of our own: the cells are built from storage in our memory, past the cache
+ *      (which may have evicted the sheet just now), and the tiles that the open log has touched are encoded;
+ *   2. still without it: what was committed meanwhile is applied to the cells, and its tiles are encoded again, until
+ *      that is little;
+ *   3. under the lock: the same for the last few edits; then the log is sealed and the tiles are stored.
+ *
+ * Seqs have no gaps and become visible in their order, so "what was committed meanwhile" is what follows the last seq
+ * that we have. Somebody else may seal the log between 1 and 3: then there is nothing left to do.
+ */
+#include "postgres.h"
+
+#include "journal.h"
+#include "replay.h"
+#include "sheetmeta.h"
+#include "stoppoint.h"
+#include "storage.h"
+#include "timeconv.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "version.h"
+
+#define AUTOVERSION_ROUNDS 3
+#define AUTOVERSION_LITTLE 1000 /* edits that are left for the time under the lock */
+
+typedef struct AutoVersion
+{
+	int64 sheet_id;
+	int64 lid;		 /* the log that is to be sealed */
+	int64 first_seq; /* its first */
+	int64 seq;		 /* of the last edit in the grid */
+	GridAllocator allocator;
+	Grid *grid;
+	TileSet *tiles;
+} AutoVersion;
+
+static Snapshot
+autoversion_snapshot(void)
+{
+	return RegisterSnapshot(GetLatestSnapshot());
+}
+
+/* ---- looking ---- */
+
+/* The version before the open log, which the new one builds on. False for a sheet's first. */
+static bool
+autoversion_before(const AutoVersion *av, Snapshot snapshot, ReplayVersion *version)
+{
+	bool found = replay_find_version(av->sheet_id, REPLAY_NEWEST, snapshot, version);
+	int64 cid = found ? version->cid : 0;
+
+	/* Tiles that only a lost version has would be missing from ours, too. */
+	if (cid != av->lid - 1)
+		replay_corrupted(av->sheet_id, "the newest version is not the one before log", av->lid, EDIT_OK);
+	return found;
+}
+
+/* Is there a log that should be sealed now? */
+static JournalCheckpoint
+autoversion_look(AutoVersion *av, const JournalCheckpointCall *call, Snapshot snapshot, TimestampTz *due)
+{
+	ReplayVersion before;
+	ReplayLast last;
+
+	replay_last(av->sheet_id, snapshot, &last);
+	if (!replay_open_log(av->sheet_id, snapshot, &av->lid, &av->first_seq) || last.last_seq < av->first_seq)
+		return JOURNAL_CHECKPOINT_NEEDLESS;
+	if (call->seq < av->first_seq)
+		return JOURNAL_CHECKPOINT_NEEDLESS; /* a version has been made since it was asked for */
+	if (autoversion_before(av, snapshot, &before))
+	{
+		*due = TimestampTzPlusMilliseconds(before.at, call->interval_ms);
+		if (*due > GetCurrentTimestamp())
+			return JOURNAL_CHECKPOINT_EARLY;
+	}
+	return JOURNAL_CHECKPOINT_MADE;
+}
+
+/* ---- building ---- */
+
+static void
+autoversion_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	AutoVersion *av = arg;
+
+	tileset_add_edit(av->tiles, edit);
+}
+
+static void
+autoversion_apply(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	AutoVersion *av = arg;
+
+	if (seq != av->seq + 1)
+		replay_corrupted(av->sheet_id, "the log lacks seq", av->seq + 1, EDIT_OK);
+	(void) replay_edit_into(av->grid, &av->allocator, edit); /* the allocator raises by itself */
+	tileset_add_edit(av->tiles, edit);
+	av->seq = seq;
+}
+
+static void
+autoversion_build(AutoVersion *av, Snapshot snapshot)
+{
+	av->allocator = journal_context_allocator();
+	av->tiles = tileset_create();
+	(void) replay_sheet(av->sheet_id, snapshot, &av->allocator, &av->grid, &av->seq);
+	replay_edits(av->sheet_id, av->first_seq - 1, av->seq, snapshot, autoversion_note_tile, av);
+	tileset_encode(av->tiles, av->grid);
+}
+
+/* What the snapshot sees beyond our last seq. Returns the number of edits. */
+static int64
+autoversion_catch_up(AutoVersion *av, Snapshot snapshot)
+{
+	int64 from = av->seq;
+
+	replay_edits(av->sheet_id, av->seq, PG_INT64_MAX, snapshot, autoversion_apply, av);
+	tileset_encode(av->tiles, av->grid);
+	return av->seq - from;
+}
+
+static void
+autoversion_prepare(AutoVersion *av)
+{
+	for (int i = 0; i < AUTOVERSION_ROUNDS; i++)
+	{
+		Snapshot snapshot = autoversion_snapshot();
+		int64 edits = autoversion_catch_up(av, snapshot);
+
+		UnregisterSnapshot(snapshot);
+		if (edits < AUTOVERSION_LITTLE)
+			break;
+	}
+}
+
+/* ---- sealing ---- */
+
+/* Under the sheet lock: is the log still the open one, of a sheet that people can have? */
+static bool
+autoversion_is_open(const AutoVersion *av, const WriterSheet *ws)
+{
+	return ws->meta.exists && !ws->meta.trashed && ws->meta.lid == av->lid && ws->meta.log_first_seq == av->first_seq;
+}
+
+static bool
+autoversion_seal(AutoVersion *av, CkptCause cause, TimestampTz *locked_at)
+{
+	VersionNote note = {.cause = cause};
+	WriterSheet *ws = writer_open(av->sheet_id);
+	Snapshot snapshot;
+
+	*locked_at = GetCurrentTimestamp();
+	if (!autoversion_is_open(av, ws))
+		return false;
+	snapshot = autoversion_snapshot();
+	(void) autoversion_catch_up(av, snapshot);
+	UnregisterSnapshot(snapshot);
+	if (av->seq != ws->meta.last_seq)
+		replay_corrupted(av->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
+	STOP_POINT("autoversion-locked");
+	(void) version_seal(ws, &note, av->grid, av->tiles);
+	return true;
+}
+
+JournalCheckpoint
+journal_checkpoint(const JournalCheckpointCall *call, TimestampTz *due, TimestampTz *locked_at)
+{
+	AutoVersion av = {.sheet_id = call->sheet_id};
+	Snapshot snapshot = autoversion_snapshot();
+	JournalCheckpoint result = autoversion_look(&av, call, snapshot, due);
+
+	if (result == JOURNAL_CHECKPOINT_MADE)
+		autoversion_build(&av, snapshot);
+	UnregisterSnapshot(snapshot);
+	if (result != JOURNAL_CHECKPOINT_MADE)
+		return result;
+	STOP_POINT("autoversion-built");
+	autoversion_prepare(&av);
+	return autoversion_seal(&av, call->cause, locked_at) ? JOURNAL_CHECKPOINT_MADE : JOURNAL_CHECKPOINT_NEEDLESS;
+}
+
+/* ---- searching ---- */
+
+int64 *
+journal_list_sheets(int64 after, int limit, int *count)
+{
+	int64 *ids = palloc(sizeof(int64) * limit);
+	StorageKey key = {1, BTGreaterStrategyNumber, false, after};
+	Snapshot snapshot = autoversion_snapshot();
+	StorageScan scan;
+
+	*count = 0;
+	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
+	while (*count < limit && storage_scan_next(&scan, ForwardScanDirection))
+		ids[(*count)++] = storage_int64(&scan, 1);
+	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	return ids;
+}
+
+int64
+journal_open_log_length(int64 sheet_id, int64 *last_seq)
+{
+	Snapshot snapshot = autoversion_snapshot();
+	ReplayLast last;
+	int64 lid, first_seq;
+	bool found = replay_open_log(sheet_id, snapshot, &lid, &first_seq);
+
+	replay_last(sheet_id, snapshot, &last);
+	UnregisterSnapshot(snapshot);
+	*last_seq = last.last_seq;
+	return found ? last.last_seq - first_seq + 1 : 0;
+}
