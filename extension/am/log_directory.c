@@ -10,11 +10,13 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "log_directory.h"
 #include "log_fetch.h"
 #include "log_page.h"
+#include "log_tip.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
 #include "stoppoint.h"
@@ -133,27 +135,44 @@ log_directory_add(Relation index, Relation table, int64 key, int64 position, Blo
 	PG_END_TRY();
 }
 
-/* The blocks that are looked into for the position: those of the last entry that is not behind it. */
+/* The blocks that are looked into for a position: those of the last entry that is not behind it. */
 typedef struct DirectoryBlocks
 {
 	int64 position; /* of the entries */
+	bool last;		/* there are no entries behind the position that was looked for */
 	int n;
 	int room;
 	BlockNumber *blocks;
 } DirectoryBlocks;
+
+/* The last entry up to the position. The key's last one mostly is it. */
+static bool
+log_directory_seek(IndexScanDesc scan, int64 key, int64 position, bool *last, int64 *at, BlockNumber *entry)
+{
+	*last = true;
+	log_directory_rescan(scan, key, BTLessEqualStrategyNumber, PG_INT64_MAX);
+	if (!log_directory_step(scan, BackwardScanDirection, at, entry))
+		return false;
+	if (*at <= position)
+		return true;
+	*last = false;
+	log_directory_rescan(scan, key, BTLessEqualStrategyNumber, position);
+	return log_directory_step(scan, BackwardScanDirection, at, entry);
+}
 
 static bool
 log_directory_covers(IndexScanDesc scan, int64 key, int64 position, BlockNumber block, DirectoryBlocks *before)
 {
 	int64 at;
 	BlockNumber entry;
+	bool more = log_directory_seek(scan, key, position, &before->last, &at, &entry);
 
 	before->n = 0;
-	log_directory_rescan(scan, key, BTLessEqualStrategyNumber, position);
-	while (log_directory_step(scan, BackwardScanDirection, &at, &entry))
+	for (; more; more = log_directory_step(scan, BackwardScanDirection, &at, &entry))
 	{
 		if (before->n > 0 && at != before->position)
 			break;
+		before->position = at;
 		if (entry == block)
 			return true;
 		if (before->n == before->room)
@@ -162,7 +181,6 @@ log_directory_covers(IndexScanDesc scan, int64 key, int64 position, BlockNumber 
 			before->blocks = before->blocks == NULL ? palloc(before->room * sizeof(BlockNumber))
 													: repalloc(before->blocks, before->room * sizeof(BlockNumber));
 		}
-		before->position = at;
 		before->blocks[before->n++] = entry;
 	}
 	return false;
@@ -198,35 +216,49 @@ log_directory_reaches(Relation table, BlockNumber block, int64 key, int64 positi
  * entry before it, whose blocks are then named at the row's position, too. Behind the last entry that is only necessary
  * when one of those blocks has rows of the key at or behind the position.
  */
+static void
+log_directory_add_row(Relation index, Relation table, int64 key, int64 position, BlockNumber block,
+					  const DirectoryBlocks *before, IndexInfo *info)
+{
+	for (int i = 0; i < before->n && before->position < position; i++)
+		if (!before->last || log_directory_reaches(table, before->blocks[i], key, position, info))
+			log_directory_add(index, table, key, position, before->blocks[i], info);
+	STOP_POINT("am-directory");
+	log_directory_add(index, table, key, position, block, info);
+}
+
+/*
+ * Of each key, one at a time looks and adds. Whoever finds his row covered by the key's tip need not wait for him: the
+ * tip was known when the row was on its page, so that who comes to look and add after that meets the row there.
+ */
 static bool
 log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation table,
 					 IndexUniqueCheck check_unique, bool unchanged, IndexInfo *info)
 {
-	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]), at;
-	BlockNumber block = ItemPointerGetBlockNumber(tid), entry;
+	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]);
+	BlockNumber block = ItemPointerGetBlockNumber(tid), lock;
 	DirectoryBlocks before = {0};
 	IndexScanDesc scan;
-	bool split;
+	bool covered;
 
 	if (isnull[0] || isnull[1])
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
 						errmsg("index \"%s\" cannot hold null values", RelationGetRelationName(index))));
-	/* One at a time looks and adds. */
-	LockPage(index, BTREE_METAPAGE, ExclusiveLock);
+	if (log_tip_covers(index, key, position, block))
+		return false;
+	lock = hash_bytes((const unsigned char *) &key, sizeof(key));
+	LockPage(index, lock, ExclusiveLock);
+	log_tip_forget(index, key);
 	scan = log_directory_open(index, SnapshotAny);
-	if (!log_directory_covers(scan, key, position, block, &before))
-	{
-		log_directory_rescan(scan, key, BTGreaterEqualStrategyNumber, position);
-		split =
-			before.n > 0 && before.position < position && log_directory_step(scan, ForwardScanDirection, &at, &entry);
-		for (int i = 0; i < before.n && before.position < position; i++)
-			if (split || log_directory_reaches(table, before.blocks[i], key, position, info))
-				log_directory_add(index, table, key, position, before.blocks[i], info);
-		STOP_POINT("am-directory");
-		log_directory_add(index, table, key, position, block, info);
-	}
+	covered = log_directory_covers(scan, key, position, block, &before);
 	log_directory_close(scan);
-	UnlockPage(index, BTREE_METAPAGE, ExclusiveLock);
+	if (!covered)
+		log_directory_add_row(index, table, key, position, block, &before, info);
+	if (before.last)
+		log_tip_set(index, key, covered ? before.position : position, block);
+	if (before.blocks != NULL)
+		pfree(before.blocks);
+	UnlockPage(index, lock, ExclusiveLock);
 	return false;
 }
 
@@ -347,6 +379,7 @@ log_directory_build(Relation table, Relation index, IndexInfo *info)
 	DirectoryBuild build = {0};
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
 
+	log_tip_forget_index(index); /* of a file that had this number before */
 	log_directory_make_empty(index);
 	build.slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	build.sort = tuplesort_begin_heap(desc, 3, columns, operators, collations, nulls_first, maintenance_work_mem, NULL,
@@ -359,6 +392,20 @@ log_directory_build(Relation table, Relation index, IndexInfo *info)
 	ExecDropSingleTupleTableSlot(build.slot);
 	tuplesort_end(build.sort);
 	return result;
+}
+
+/* ---- VACUUM ---- */
+
+/*
+ * A page whose entries go has been closed before, so that no row can come to it: nobody makes such an entry a tip
+ * again.
+ */
+static IndexBulkDeleteResult *
+log_directory_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
+						  void *callback_state)
+{
+	log_tip_forget_index(info->index);
+	return btbulkdelete(info, stats, callback, callback_state);
 }
 
 /* ---- scans of SQL ---- */
@@ -421,6 +468,7 @@ sheetlog_directory_handler(PG_FUNCTION_ARGS)
 	am->amcaninclude = false;
 	am->ambuild = log_directory_build;
 	am->aminsert = log_directory_insert;
+	am->ambulkdelete = log_directory_bulk_delete;
 	am->amrescan = log_directory_rescan_keys;
 	am->amgettuple = NULL;
 	am->amgetbitmap = log_directory_getbitmap;

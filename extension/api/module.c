@@ -11,6 +11,7 @@
 #include "edits_plan.h"
 #include "fmgr.h"
 #include "follow.h"
+#include "log_tip.h"
 #include "miscadmin.h"
 #include "sheetlog.h"
 #include "stoppoint.h"
@@ -34,6 +35,7 @@ module_shmem_request(void)
 {
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
+	RequestAddinShmemSpace(log_tip_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
 }
 
@@ -43,6 +45,7 @@ module_shmem_startup(void)
 	if (module_next_shmem_startup != NULL)
 		module_next_shmem_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	log_tip_shmem_startup();
 	cache_shmem_startup();
 	follow_shmem_startup(true);
 	ckptqueue_shmem_startup();
