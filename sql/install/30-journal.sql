@@ -100,10 +100,13 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint_tile', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.owner', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
 
-CREATE FUNCTION sheet.apply(IN sheet_id bigint, IN edits bytea, IN known_seq bigint DEFAULT NULL,
-	IN epoch bigint DEFAULT NULL, IN origin bigint DEFAULT NULL, IN batch_no bigint DEFAULT NULL,
-	OUT first_seq bigint, OUT last_seq bigint, OUT at timestamptz, OUT duplicate boolean, OUT missed bytea)
-	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
+-- A type with a name: what OUT parameters make up is built from the catalog twice in each call, a fifth of what it costs.
+CREATE TYPE sheet.applied AS (first_seq bigint, last_seq bigint, at timestamptz, duplicate boolean, missed bytea);
+COMMENT ON TYPE sheet.applied IS 'What sheet.apply() answers.';
+
+CREATE FUNCTION sheet.apply(sheet_id bigint, edits bytea, known_seq bigint DEFAULT NULL, epoch bigint DEFAULT NULL,
+	origin bigint DEFAULT NULL, batch_no bigint DEFAULT NULL)
+	RETURNS sheet.applied LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
 COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint) IS
 	'Appends a batch of edits (common/edit_codec.h) and answers with their seqs; edits that change nothing get none. '
 	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already.';
