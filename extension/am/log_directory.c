@@ -227,19 +227,48 @@ log_directory_add_row(Relation index, Relation table, int64 key, int64 position,
 	log_directory_add(index, table, key, position, block, info);
 }
 
+/* Makes the key's last entry its tip: `position`, in `block`, or the one before it that covers it. */
+static void
+log_directory_set_tip(Relation index, Relation table, int64 key, int64 position, BlockNumber block,
+					  const DirectoryBlocks *before, bool covered, IndexInfo *info)
+{
+	bool topped = position == PG_INT64_MAX || log_directory_reaches(table, block, key, position + 1, info);
+
+	for (int i = 0; i < before->n && !topped; i++)
+		topped = log_directory_reaches(table, before->blocks[i], key, position + 1, info);
+	log_tip_set(index, key, covered ? before->position : position, block, topped ? PG_INT64_MAX : position);
+}
+
+/* With the key locked, and its tip not known. */
+static void
+log_directory_look_and_add(Relation index, Relation table, int64 key, int64 position, BlockNumber block,
+						   IndexInfo *info)
+{
+	DirectoryBlocks before = {0};
+	IndexScanDesc scan = log_directory_open(index, SnapshotAny);
+	bool covered = log_directory_covers(scan, key, position, block, &before);
+
+	log_directory_close(scan);
+	if (!covered)
+		log_directory_add_row(index, table, key, position, block, &before, info);
+	if (before.last)
+		log_directory_set_tip(index, table, key, position, block, &before, covered, info);
+	if (before.blocks != NULL)
+		pfree(before.blocks);
+}
+
 /*
  * Of each key, one at a time looks and adds. Whoever finds his row covered by the key's tip need not wait for him: the
- * tip was known when the row was on its page, so that who comes to look and add after that meets the row there.
+ * tip was known when the row was on its page, so that who takes the tip after that meets the row there. A row behind
+ * all others of its key, for which the directory was asked before, only needs its entry: rows that are on their pages
+ * and have not come here yet will see to themselves.
  */
 static bool
 log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation table,
 					 IndexUniqueCheck check_unique, bool unchanged, IndexInfo *info)
 {
-	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]);
+	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]), top;
 	BlockNumber block = ItemPointerGetBlockNumber(tid), lock;
-	DirectoryBlocks before = {0};
-	IndexScanDesc scan;
-	bool covered;
 
 	if (isnull[0] || isnull[1])
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
@@ -248,16 +277,14 @@ log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer ti
 		return false;
 	lock = hash_bytes((const unsigned char *) &key, sizeof(key));
 	LockPage(index, lock, ExclusiveLock);
-	log_tip_forget(index, key);
-	scan = log_directory_open(index, SnapshotAny);
-	covered = log_directory_covers(scan, key, position, block, &before);
-	log_directory_close(scan);
-	if (!covered)
-		log_directory_add_row(index, table, key, position, block, &before, info);
-	if (before.last)
-		log_tip_set(index, key, covered ? before.position : position, block);
-	if (before.blocks != NULL)
-		pfree(before.blocks);
+	if (log_tip_take(index, key, &top) && position > top)
+	{
+		STOP_POINT("am-directory");
+		log_directory_add(index, table, key, position, block, info);
+		log_tip_set(index, key, position, block, position);
+	}
+	else
+		log_directory_look_and_add(index, table, key, position, block, info);
 	UnlockPage(index, lock, ExclusiveLock);
 	return false;
 }

@@ -26,6 +26,7 @@ typedef struct LogTip
 	BlockNumber block;
 	LogTipKey key;
 	int64 position;
+	int64 top; /* the highest position of a row */
 } LogTip;
 
 static LogTip *log_tips = NULL;
@@ -79,25 +80,33 @@ log_tip_covers(Relation index, int64 key, int64 position, BlockNumber block)
 	if (tip == NULL)
 		return false;
 	covers = log_tip_is(tip, &tip_key) && tip->block == block && tip->position <= position;
+	if (covers)
+		tip->top = Max(tip->top, position);
 	SpinLockRelease(&tip->lock);
 	return covers;
 }
 
-void
-log_tip_forget(Relation index, int64 key)
+bool
+log_tip_take(Relation index, int64 key, int64 *top)
 {
 	LogTipKey tip_key;
 	LogTip *tip = log_tip_lock(index, key, &tip_key);
+	bool known;
 
 	if (tip == NULL)
-		return;
-	if (log_tip_is(tip, &tip_key))
+		return false;
+	known = log_tip_is(tip, &tip_key);
+	if (known)
+	{
+		*top = tip->top;
 		tip->key.relfilenode = InvalidOid;
+	}
 	SpinLockRelease(&tip->lock);
+	return known;
 }
 
 void
-log_tip_set(Relation index, int64 key, int64 position, BlockNumber block)
+log_tip_set(Relation index, int64 key, int64 position, BlockNumber block, int64 top)
 {
 	LogTipKey tip_key;
 	LogTip *tip = log_tip_lock(index, key, &tip_key);
@@ -107,6 +116,7 @@ log_tip_set(Relation index, int64 key, int64 position, BlockNumber block)
 	tip->key = tip_key;
 	tip->position = position;
 	tip->block = block;
+	tip->top = top;
 	SpinLockRelease(&tip->lock);
 }
 
