@@ -7,6 +7,7 @@
 
 #include "edit_read.h"
 
+#include <endian.h>
 #include <string.h>
 
 /* ---- numbers ---- */
@@ -100,6 +101,77 @@ EditError
 edit_read(EditReader *reader, Edit *edit)
 {
 	return edit_read_inline(reader, edit);
+}
+
+/* Bytes of the number at pos, of which 8 can be read; 0: more than that. */
+static inline size_t
+codec_number_length(const uint8_t *pos)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, pos, sizeof(bytes));
+	bytes = ~le64toh(bytes) & UINT64_C(0x8080808080808080);
+	return bytes == 0 ? 0 : (size_t) __builtin_ctzll(bytes) / 8 + 1;
+}
+
+/* Behind the text at pos; NULL when it is long, or does not end before `end`. */
+static inline const uint8_t *
+codec_skip_text(const uint8_t *pos, const uint8_t *end)
+{
+	if (pos >= end || *pos >= 0x80 || *pos >= end - pos)
+		return NULL;
+	return pos + 1 + *pos;
+}
+
+/* uid, row and column, 8 bytes each at most; whether they are there at all is nothing that a branch could predict. */
+#define CODEC_NUMBERS_ROOM (1 + 3 * 8)
+
+/* Behind the edit at pos; NULL when something about it is unusual. */
+static inline const uint8_t *
+codec_skip_edit(const uint8_t *pos, const uint8_t *end)
+{
+	uint8_t head = *pos++;
+	size_t uid, row, col;
+
+	if (end - pos < CODEC_NUMBERS_ROOM)
+		return NULL;
+	uid = codec_number_length(pos);
+	pos += uid & -(size_t) !(head & EDIT_SAME_UID);
+	row = codec_number_length(pos);
+	pos += row & -(size_t) !(head & EDIT_SAME_ROW);
+	col = codec_number_length(pos);
+	if (uid == 0 || row == 0 || col == 0)
+		return NULL;
+	pos = codec_skip_text(pos + col, end);
+	if (pos != NULL && (head & EDIT_HAS_STYLE))
+		pos = codec_skip_text(pos, end);
+	if (pos != NULL && (head & EDIT_HAS_OLD))
+		pos = codec_skip_text(pos, end);
+	return pos;
+}
+
+EditError
+edit_read_kind(EditReader *reader, EditKind *kind)
+{
+	const uint8_t *next;
+	EditError error;
+	Edit edit;
+
+	if (reader->left > 0 && reader->pos != reader->end)
+	{
+		*kind = *reader->pos & EDIT_KIND_MASK;
+		next = codec_skip_edit(reader->pos, reader->end);
+		if (next != NULL && *kind >= EDIT_SET && *kind <= EDIT_ROLLBACK)
+		{
+			reader->pos = next;
+			reader->left--;
+			return EDIT_OK;
+		}
+	}
+	error = edit_read(reader, &edit);
+	if (error == EDIT_OK)
+		*kind = edit.kind;
+	return error;
 }
 
 const char *

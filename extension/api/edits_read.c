@@ -52,6 +52,14 @@ static const char *const edits_kinds[] = {"unknown", "set", "style", "resize", "
 
 /* ---- queries ---- */
 
+EditsNeed
+edits_need_of(EditsColumn column)
+{
+	if (column == EDITS_KIND)
+		return EDITS_NEED_KIND;
+	return column == EDITS_UID || column >= EDITS_ROW ? EDITS_NEED_CONTENTS : EDITS_NEED_BATCH;
+}
+
 void
 edits_query_init(EditsQuery *query)
 {
@@ -144,17 +152,17 @@ edits_begin(const EditsQuery *query, EditsCounters *counters)
 		AllocSetContextCreate(CurrentMemoryContext, "pg_sheet edits of the log", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	EditsReader *reader = palloc0(sizeof(EditsReader));
-	static const EditsColumn looked_at[] = {EDITS_UID, EDITS_KIND, EDITS_ROW, EDITS_COL};
 
 	reader->query = *query;
 	reader->counters = counters;
 	reader->context = context;
 	reader->from = 1;
-	for (int i = 0; i < lengthof(looked_at); i++)
+	for (int column = EDITS_SHEET_ID; column < EDITS_RANGES; column++)
 	{
-		const EditsRange *range = &query->range[looked_at[i]];
+		const EditsRange *range = &query->range[column];
 
-		reader->query.contents |= range->low != PG_INT64_MIN || range->high != PG_INT64_MAX;
+		if (range->low != PG_INT64_MIN || range->high != PG_INT64_MAX)
+			reader->query.need = Max(reader->query.need, edits_need_of(column));
 	}
 	edits_find_sheets(reader);
 	MemoryContextSwitchTo(old);
@@ -257,6 +265,8 @@ edits_matches(const EditsQuery *query, const Edit *edit)
 {
 	bool place = edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK;
 
+	if (query->need == EDITS_NEED_KIND)
+		return edits_in_range(&query->range[EDITS_KIND], edit->kind);
 	return edits_in_range(&query->range[EDITS_ROW], place ? (int64) edit->row : -1) &&
 		   edits_in_range(&query->range[EDITS_COL], place ? (int64) edit->col : -1) &&
 		   edits_in_range(&query->range[EDITS_UID], (int64) edit->uid) &&
@@ -269,7 +279,8 @@ edits_decode(EditsReader *reader)
 {
 	while (reader->seq < reader->to)
 	{
-		EditError error = edit_read(&reader->codec, &reader->edit);
+		EditError error = reader->query.need == EDITS_NEED_KIND ? edit_read_kind(&reader->codec, &reader->edit.kind)
+																: edit_read(&reader->codec, &reader->edit);
 
 		if (error != EDIT_OK)
 			replay_corrupted(reader->sheet_id, "the batch at seq", reader->batch.first_seq, error);
@@ -319,7 +330,7 @@ edits_open_batch(EditsReader *reader)
 		if (reader->from <= reader->to)
 		{
 			reader->counters->batches_read++;
-			if (reader->query.contents)
+			if (reader->query.need > EDITS_NEED_BATCH)
 				edits_open_contents(reader);
 			else
 			{
@@ -341,7 +352,7 @@ edits_open_batch(EditsReader *reader)
 static bool
 edits_next_in_batch(EditsReader *reader)
 {
-	if (reader->query.contents && reader->query.backward)
+	if (reader->query.need > EDITS_NEED_BATCH && reader->query.backward)
 	{
 		if (reader->nfound == 0)
 			return false;
@@ -350,7 +361,7 @@ edits_next_in_batch(EditsReader *reader)
 		reader->edit = reader->found[reader->nfound].edit;
 		return true;
 	}
-	if (reader->query.contents)
+	if (reader->query.need > EDITS_NEED_BATCH)
 		return edits_decode(reader);
 	if (reader->query.backward)
 		return --reader->seq >= reader->from;
@@ -391,7 +402,7 @@ edits_begin_row(EditsReader *reader)
 	Size most = (Size) edit->content.len + edit->old.len + edit->style.len + A1_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
 
 	reader->row_used = 0;
-	if (!reader->query.contents || reader->row_room >= most)
+	if (reader->query.need < EDITS_NEED_CONTENTS || reader->row_room >= most)
 		return;
 	if (reader->row != NULL)
 		pfree(reader->row);

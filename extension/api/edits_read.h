@@ -34,12 +34,20 @@ typedef struct EditsRange
 	int64 low, high; /* inclusive */
 } EditsRange;
 
+/* What is wanted of each edit, besides its sheet, log, origin, seq and time, which the batch tells. */
+typedef enum EditsNeed
+{
+	EDITS_NEED_BATCH, /* nothing */
+	EDITS_NEED_KIND,
+	EDITS_NEED_CONTENTS
+} EditsNeed;
+
 typedef struct EditsQuery
 {
 	bool listed;	/* of all sheets in sheet.list, whose ids are in the range; else of one, which must be permitted */
 	int64 sheet_id; /* that one */
 	EditsRange range[EDITS_RANGES]; /* indexed by column */
-	bool contents;					/* more is wanted of an edit than its sheet, log, origin, seq and time */
+	EditsNeed need;					/* of what is returned; that of the ranges comes to it by itself */
 	bool backward;					/* from the last edit of the last sheet to the first of the first */
 	Snapshot snapshot;
 } EditsQuery;
@@ -54,6 +62,7 @@ typedef struct EditsCounters
 
 typedef struct EditsReader EditsReader;
 
+extern EditsNeed edits_need_of(EditsColumn column);
 extern void edits_query_init(EditsQuery *query);
 extern void edits_range_limit(EditsRange *range, int strategy, int64 value);
 extern void edits_range_clear(EditsRange *range);

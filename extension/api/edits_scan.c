@@ -99,7 +99,7 @@ static void
 scan_add_column(EditsScanState *state, int place, EditsColumn column)
 {
 	state->columns[state->ncolumns++] = (ScanColumn){place, column};
-	state->query.contents |= column == EDITS_UID || column == EDITS_KIND || column >= EDITS_ROW;
+	state->query.need = Max(state->query.need, edits_need_of(column));
 }
 
 /* Columns of the result, which the scan forms itself; its constants are the same in all rows. */
@@ -227,7 +227,8 @@ scan_next(ScanState *node)
 		scan_open(state);
 	if (!edits_next(state->reader))
 		return slot;
-	edits_begin_row(state->reader);
+	if (state->ncolumns > 0)
+		edits_begin_row(state->reader);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		const ScanColumn *column = &state->columns[i];

@@ -34,7 +34,7 @@ sheet_log_edits(PG_FUNCTION_ARGS)
 	query.listed = PG_NARGS() == 0;
 	if (!query.listed)
 		query.sheet_id = PG_GETARG_INT64(0);
-	query.contents = true;
+	query.need = EDITS_NEED_CONTENTS;
 	query.snapshot = GetActiveSnapshot();
 	InitMaterializedSRF(fcinfo, 0);
 	reader = edits_begin(&query, &counters);

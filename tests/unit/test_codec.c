@@ -70,6 +70,32 @@ stream_read(const void *data, size_t len, uint32_t *edits)
 	return error;
 }
 
+/* Whoever asks for kinds only meets the same edits at the same places, and the same errors, but for uids, rows and
+ * columns that are too large. */
+static bool
+stream_kinds_agree(const void *data, size_t len)
+{
+	EditReader reader, kinds;
+	EditBatch batch;
+	EditError error = EDIT_END;
+	EditKind kind;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	while (error == EDIT_END && edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		kinds = reader;
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+			if (edit_read_kind(&kinds, &kind) != EDIT_OK || kind != edit.kind || kinds.pos != reader.pos)
+				return false;
+		if (error != EDIT_BAD_NUMBER && edit_read_kind(&kinds, &kind) != error)
+			return false;
+	}
+	return true;
+}
+
+static bool kinds_agree = true;
+
 /* The same from a heap block without a byte to spare. */
 static EditError
 stream_read_tight(const uint8_t *data, size_t len, uint32_t *edits)
@@ -80,6 +106,7 @@ stream_read_tight(const uint8_t *data, size_t len, uint32_t *edits)
 	if (len > 0)
 		memcpy(copy, data, len);
 	error = stream_read(copy, len, edits);
+	kinds_agree &= stream_kinds_agree(copy, len);
 	free(copy);
 	return error;
 }
@@ -181,6 +208,7 @@ test_round_trip(void)
 		size_t first_ends = 0;
 
 		equal &= stream_equals(buf, len, batches, edits);
+		kinds_agree &= stream_kinds_agree(buf, len);
 		if (round >= 20)
 			continue;
 		/* A cut is legal only between the batches. */
@@ -198,6 +226,7 @@ test_round_trip(void)
 	}
 	TAP_OK(equal, "300 random streams are read as they were written");
 	TAP_OK(sizes, "no edit and no head takes more bytes than its bound");
+	TAP_OK(kinds_agree, "their kinds are read alone as with everything else");
 	TAP_OK(told, "every truncation inside a batch is told as one");
 }
 
@@ -230,6 +259,7 @@ test_random_bytes(void)
 		known &= stream_read_tight(buf, len, &seen) <= EDIT_TOO_MANY;
 	}
 	TAP_OK(known, "20000 streams with flipped bits as well");
+	TAP_OK(kinds_agree, "kinds are read or refused alone as with everything else");
 }
 
 static EditError
