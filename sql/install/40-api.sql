@@ -39,15 +39,17 @@ CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
 	LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_log_edits_support';
 COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the planner.';
 REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
+-- A type with a name: the columns of RETURNS TABLE are made up anew for each column of the view in each query.
+CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint, origin bigint,
+	kind text, "row" integer, col integer, a1 text, old text, new text, style text);
+COMMENT ON TYPE sheet.logged_edit IS 'A row of sheet.log_edits().';
 CREATE FUNCTION sheet.log_edits(bigint)
-	RETURNS TABLE (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint, origin bigint, kind text,
-		"row" integer, col integer, a1 text, old text, new text, style text)
+	RETURNS SETOF sheet.logged_edit
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
 COMMENT ON FUNCTION sheet.log_edits(bigint) IS
 	'Every edit of the sheet ever made. Conditions on its columns are used while the log is read. Viewers; in the trash owners.';
 CREATE FUNCTION sheet.log_edits()
-	RETURNS TABLE (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint, origin bigint, kind text,
-		"row" integer, col integer, a1 text, old text, new text, style text)
+	RETURNS SETOF sheet.logged_edit
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
 COMMENT ON FUNCTION sheet.log_edits() IS 'Every edit ever made, of every sheet in sheet.list; see the view sheet.log.';
 
