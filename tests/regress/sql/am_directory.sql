@@ -4,8 +4,11 @@ SET search_path = am_directory;
 SET client_min_messages = warning;
 CREATE TABLE log (key bigint, position bigint, body text) USING sheetlog;
 CREATE INDEX log_directory ON log USING sheetlog_directory (key, position);
+-- 960 bytes that cannot be compressed
+CREATE FUNCTION noise(g integer) RETURNS text LANGUAGE sql AS
+	$$ SELECT string_agg(md5(g || ' ' || i), '') FROM generate_series(1, 30) i $$;
 CREATE FUNCTION next_page() RETURNS void LANGUAGE sql AS
-	$$ INSERT INTO log SELECT 99, g, repeat(md5(g::text), 30) FROM generate_series(1, 10) g $$;
+	$$ INSERT INTO log SELECT 99, g, noise(g) FROM generate_series(1, 10) g $$;
 -- behind the last entry of the key, whose page has rows before and behind the new one
 INSERT INTO log SELECT 1, g FROM generate_series(1, 10) g;
 SELECT next_page();
@@ -38,4 +41,48 @@ DELETE FROM log WHERE ctid < '(8,0)' AND key > 3;
 VACUUM FREEZE log;
 INSERT INTO log SELECT 3 + g % 3, g * 7919 % 1009, repeat('x', 50) FROM generate_series(1, 2000) g;
 SELECT * FROM sheet.am_check('log');
+-- what is remembered of a key's last entry: those of aborted rows count
+INSERT INTO log VALUES (6, 1);
+BEGIN;
+SELECT next_page();
+INSERT INTO log VALUES (6, 10);
+ROLLBACK;
+INSERT INTO log VALUES (6, 2), (6, 3);
+SELECT next_page();
+INSERT INTO log VALUES (6, 4), (6, 11);
+SELECT * FROM sheet.am_check('log');
+-- rows behind the new one, on the page of the last entry, and on others
+INSERT INTO log VALUES (7, 1), (7, 100);
+SELECT next_page();
+INSERT INTO log VALUES (7, 50), (7, 120);
+SELECT next_page();
+INSERT INTO log VALUES (7, 110);
+REINDEX INDEX log_directory;
+INSERT INTO log VALUES (7, 55);
+SELECT next_page();
+INSERT INTO log VALUES (8, 1), (8, 100);
+SELECT next_page();
+REINDEX INDEX log_directory;
+INSERT INTO log VALUES (8, 50);
+SELECT next_page();
+INSERT INTO log VALUES (8, 70);
+SELECT * FROM sheet.am_check('log');
+-- the page of the last entry is given back, and used again
+CREATE TABLE reused (key bigint, position bigint, body text) USING sheetlog;
+CREATE INDEX reused_directory ON reused USING sheetlog_directory (key, position);
+BEGIN;
+INSERT INTO reused VALUES (1, 1);
+ROLLBACK;
+VACUUM reused;
+INSERT INTO reused SELECT 1, g FROM generate_series(2, 10) g;
+SELECT * FROM sheet.am_check('reused');
+-- and so is the index's file
+BEGIN;
+CREATE TABLE emptied (key bigint, position bigint) USING sheetlog;
+CREATE INDEX emptied_directory ON emptied USING sheetlog_directory (key, position);
+INSERT INTO emptied VALUES (1, 1);
+TRUNCATE emptied;
+INSERT INTO emptied VALUES (1, 2);
+COMMIT;
+SELECT * FROM sheet.am_check('emptied');
 DROP SCHEMA am_directory CASCADE;
