@@ -6,27 +6,20 @@
  * containers, is never touched. The main segment has the same address in all processes, and the area is its own segment
  * 0: an address and a dsa_pointer differ by a constant, so grids hold plain pointers.
  *
- * Eviction takes the least recently used entry that nobody pins, out of the directory and under its lock only; whoever
- * holds an entry's address has it pinned, so the entry's own lock is not needed for that. Nothing is written: the log
- * is durable already.
+ * An entry that nobody pins is used for another sheet when all are in use; the least recently used goes first. The
+ * memory of grids is given back tile by tile (cache_evict.c). Nothing is written: the log is durable already.
  */
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "cache.h"
+#include "cache_private.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/dsa.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
-
-/* A load that finds no room has put all others out of the cache: it is tried again ever more rarely. */
-#define CACHE_SKIP_FIRST 32
-#define CACHE_SKIP_MOST	 16384
 
 typedef struct CacheSlot
 {
@@ -40,10 +33,7 @@ int cache_max_sheets = 8192;
 
 static HTAB *cache_directory = NULL;
 static CacheEntry *cache_entries = NULL;
-static char *cache_area_place = NULL;
-static dsa_area *cache_area = NULL;		 /* this process's handle */
-static CacheEntry *reader_entry = NULL;	 /* pinned by cache_pin_reader */
-static CacheEntry *loading_entry = NULL; /* of this process's load */
+static CacheEntry *reader_entry = NULL; /* pinned by cache_pin_reader */
 
 /* ---- start-up ---- */
 
@@ -99,6 +89,8 @@ cache_create_state(void)
 	pg_atomic_init_u64(&CacheState->loads, 0);
 	pg_atomic_init_u64(&CacheState->load_failures, 0);
 	pg_atomic_init_u64(&CacheState->evictions, 0);
+	pg_atomic_init_u64(&CacheState->tile_loads, 0);
+	pg_atomic_init_u64(&CacheState->clock, 0);
 	pg_atomic_init_u64(&CacheState->waits, 0);
 	for (int i = 0; i < CACHE_PRIVATE_REASONS; i++)
 		pg_atomic_init_u64(&CacheState->private_reads[i], 0);
@@ -122,7 +114,8 @@ cache_shmem_startup(void)
 
 	/* The hook runs again after a crash: nothing of before may survive in this process. */
 	cache_area = NULL;
-	reader_entry = loading_entry = NULL;
+	reader_entry = NULL;
+	cache_forget_load();
 
 	CacheState = ShmemInitStruct("pg_sheet cache", sizeof(CacheShared), &found_state);
 	cache_entries = ShmemInitStruct("pg_sheet cache entries", sizeof(CacheEntry) * cache_max_sheets, &found_entries);
@@ -143,7 +136,7 @@ cache_shmem_startup(void)
 }
 
 /* May raise errors: called before anything is held. */
-static void
+void
 cache_attach_area(void)
 {
 	MemoryContext old;
@@ -157,24 +150,7 @@ cache_attach_area(void)
 	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(cache_area_place));
 }
 
-/* ---- memory ---- */
-
-static void
-cache_free(void *ctx, void *ptr, size_t size)
-{
-	CacheEntry *entry = ctx;
-
-	dsa_free(cache_area, (dsa_pointer) ((char *) ptr - cache_area_place));
-	pg_atomic_fetch_sub_u64(&CacheState->used, size);
-	if (entry != NULL)
-		pg_atomic_fetch_sub_u64(&entry->bytes, size);
-}
-
-static GridAllocator
-cache_detached_allocator(void)
-{
-	return (GridAllocator){NULL, cache_free, NULL};
-}
+/* ---- entries ---- */
 
 /* Takes an entry that nobody pins out of the directory (which is locked), and gives its grid to be freed later. */
 static Grid *
@@ -188,15 +164,16 @@ cache_unlink(CacheEntry *entry)
 								cache_tail(&entry->meta));
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
+	cache_unqueue(entry);
 	entry->used = false;
 	entry->grid = NULL;
 	pg_atomic_write_u64(&entry->bytes, 0);
 	return grid;
 }
 
-/* The least recently used entry without a pin; with_grid: one that has a grid. Directory locked. */
+/* The least recently used entry without a pin. Directory locked. */
 static CacheEntry *
-cache_find_victim(bool with_grid)
+cache_find_victim(void)
 {
 	dlist_iter iter;
 
@@ -204,85 +181,10 @@ cache_find_victim(bool with_grid)
 	{
 		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
 
-		if (entry->pins == 0 && (!with_grid || entry->grid != NULL))
+		if (entry->pins == 0)
 			return entry;
 	}
 	return NULL;
-}
-
-void
-cache_free_detached(Grid *grid)
-{
-	GridAllocator allocator = cache_detached_allocator();
-
-	if (grid != NULL)
-		grid_free(&allocator, grid);
-}
-
-/* Gives the memory of one sheet back. */
-static bool
-cache_evict_one(void)
-{
-	CacheEntry *victim;
-	Grid *grid = NULL;
-
-	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	victim = cache_find_victim(true);
-	if (victim != NULL)
-	{
-		grid = cache_unlink(victim);
-		dlist_push_head(&CacheState->free, &victim->link);
-	}
-	LWLockRelease(&CacheState->directory);
-	if (victim == NULL)
-		return false;
-	pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
-	cache_free_detached(grid);
-	return true;
-}
-
-static void *
-cache_try_alloc(size_t size)
-{
-	dsa_pointer pointer = InvalidDsaPointer;
-
-	if (pg_atomic_add_fetch_u64(&CacheState->used, size) <= CacheState->budget)
-		pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
-	if (DsaPointerIsValid(pointer))
-		return cache_area_place + pointer;
-	pg_atomic_fetch_sub_u64(&CacheState->used, size);
-	return NULL;
-}
-
-static void *
-cache_alloc(void *ctx, size_t size)
-{
-	CacheEntry *entry = ctx;
-	void *memory;
-
-	if (size > CacheState->budget)
-		return NULL;
-	while ((memory = cache_try_alloc(size)) == NULL)
-		if (!cache_evict_one())
-			return NULL;
-	pg_atomic_fetch_add_u64(&entry->bytes, size);
-	return memory;
-}
-
-GridAllocator
-cache_allocator(CacheEntry *entry)
-{
-	return (GridAllocator){cache_alloc, cache_free, entry};
-}
-
-Grid *
-cache_detach_grid(CacheEntry *entry)
-{
-	Grid *grid = entry->grid;
-
-	entry->grid = NULL;
-	pg_atomic_write_u64(&entry->bytes, 0);
-	return grid;
 }
 
 /* ---- pins ---- */
@@ -296,7 +198,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 
 	if (!dlist_is_empty(&CacheState->free))
 		entry = dlist_container(CacheEntry, link, dlist_pop_head_node(&CacheState->free));
-	else if ((entry = cache_find_victim(false)) != NULL)
+	else if ((entry = cache_find_victim()) != NULL)
 	{
 		*evicted = cache_unlink(entry);
 		pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
@@ -314,7 +216,9 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->used = true;
 	entry->pins = 0;
 	entry->skip_loads = 0;
-	entry->next_skip = CACHE_SKIP_FIRST;
+	entry->next_skip = 0;
+	entry->kept = false;
+	entry->missed = 0;
 	entry->seq = 0;
 	entry->last_fxid = 0;
 	entry->meta_valid = false;
@@ -378,114 +282,9 @@ cache_unpin_reader(CacheEntry *entry)
 void
 cache_release_at_abort(void)
 {
-	if (loading_entry != NULL)
-		cache_end_load(loading_entry, CACHE_LOAD_FAILED, 0, 0);
+	cache_abort_load();
 	if (reader_entry != NULL)
 		cache_unpin_reader(reader_entry);
-}
-
-/* ---- loads ---- */
-
-bool
-cache_begin_load(CacheEntry *entry, bool insist)
-{
-	bool begun;
-
-	Assert(loading_entry == NULL);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	begun = !entry->loading && entry->grid == NULL && entry->writer_fxid == 0 && CacheState->budget > 0;
-	if (begun && entry->skip_loads > 0 && !insist)
-	{
-		entry->skip_loads--;
-		begun = false;
-	}
-	if (begun)
-	{
-		entry->loading = true;
-		loading_entry = entry;
-	}
-	LWLockRelease(&entry->lock);
-	return begun;
-}
-
-void
-cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxid)
-{
-	Grid *failed = NULL;
-
-	Assert(loading_entry == entry);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	if (loaded == CACHE_LOADED)
-	{
-		entry->grid = entry->loading_grid;
-		entry->seq = seq;
-		entry->last_fxid = last_fxid;
-		entry->skip_loads = 0;
-		entry->next_skip = CACHE_SKIP_FIRST;
-	}
-	else
-	{
-		failed = entry->loading_grid;
-		if (loaded == CACHE_LOAD_NO_ROOM)
-		{
-			entry->skip_loads = entry->next_skip;
-			entry->next_skip = Min(entry->next_skip * 2, CACHE_SKIP_MOST);
-		}
-		pg_atomic_write_u64(&entry->bytes, 0);
-	}
-	entry->loading_grid = NULL;
-	entry->loading = false;
-	loading_entry = NULL;
-	LWLockRelease(&entry->lock);
-	if (loaded == CACHE_LOADED || loaded == CACHE_LOAD_NO_ROOM)
-		pg_atomic_fetch_add_u64(loaded == CACHE_LOADED ? &CacheState->loads : &CacheState->load_failures, 1);
-	ConditionVariableBroadcast(&entry->changed);
-	cache_free_detached(failed);
-}
-
-static bool
-cache_is_loading(CacheEntry *entry)
-{
-	bool loading;
-
-	LWLockAcquire(&entry->lock, LW_SHARED);
-	loading = entry->loading;
-	LWLockRelease(&entry->lock);
-	return loading;
-}
-
-bool
-cache_wait_load(CacheEntry *entry)
-{
-	if (!cache_is_loading(entry))
-		return false;
-	pg_atomic_fetch_add_u64(&CacheState->waits, 1);
-	ConditionVariablePrepareToSleep(&entry->changed);
-	while (cache_is_loading(entry))
-		ConditionVariableSleep(&entry->changed, PG_WAIT_EXTENSION);
-	ConditionVariableCancelSleep();
-	return true;
-}
-
-static uint64
-cache_writer(CacheEntry *entry)
-{
-	uint64 fxid;
-
-	LWLockAcquire(&entry->lock, LW_SHARED);
-	fxid = entry->writer_fxid;
-	LWLockRelease(&entry->lock);
-	return fxid;
-}
-
-void
-cache_wait_writer(CacheEntry *entry, uint64 writer_fxid)
-{
-	pg_atomic_fetch_add_u64(&CacheState->waits, 1);
-	ConditionVariablePrepareToSleep(&entry->changed);
-	while (cache_writer(entry) == writer_fxid)
-		ConditionVariableSleep(&entry->changed, PG_WAIT_EXTENSION);
-	ConditionVariableCancelSleep();
 }
 
 /* ---- visibility ---- */

@@ -14,6 +14,7 @@
 #include "ckptqueue.h"
 #include "grid.h"
 #include "lib/ilist.h"
+#include "lib/pairingheap.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
@@ -53,16 +54,21 @@ typedef struct CacheEntry
 	dlist_node link; /* in the LRU list, or in the free list */
 	uint32 pins;
 	bool used;
+	bool queued;   /* for eviction, by ... */
+	uint64 oldest; /* ... a stamp that none of its tiles' is below */
+	pairingheap_node queue_node;
 
 	/* what the grid (or the one being loaded) has taken from the budget */
 	pg_atomic_uint64 bytes;
 
 	/* under the entry's lock */
-	bool loading;		/* somebody fills a grid; nobody else loads or writes meanwhile */
-	uint32 skip_loads;	/* after a load that found no room: so many reads do not try again ... */
+	bool loading;		/* somebody loads; nobody else does. Without a grid nobody writes meanwhile */
+	bool kept;			/* a writer reads all of the grid without the lock: no tile is taken out */
+	uint32 skip_loads;	/* after a large load that found no room: so many do not try again ... */
 	uint32 next_skip;	/* ... and so many after the next one */
-	Grid *grid;			/* NULL: a stub. Stays where it is while a writer pins the entry and holds the sheet lock */
+	Grid *grid;			/* NULL: a stub. Tiles may be missing; those that a writer holds are not taken out */
 	Grid *loading_grid; /* the loader's alone, while `loading` */
+	uint64 missed;		/* edits published of tiles that are missing: a load of tiles that this overtakes is void */
 	int64 seq;			/* the state of the grid */
 	uint64 last_fxid;	/* the last transaction in the grid */
 	uint64 writer_fxid; /* the transaction that has appended and has not ended; 0: none */
@@ -89,6 +95,7 @@ typedef struct CacheShared
 	int dsa_tranche;
 	dlist_head lru;				  /* most recently used first */
 	dlist_head free;			  /* entries without a key */
+	pairingheap_node *queue;	  /* entries with tiles, the one with the oldest first */
 	uint64 budget;				  /* bytes of grids that may be held */
 	pg_atomic_uint64 epoch_round; /* how often all epochs have been forgotten */
 	pg_atomic_uint64 used;
@@ -96,7 +103,9 @@ typedef struct CacheShared
 	pg_atomic_uint64 misses;
 	pg_atomic_uint64 loads;
 	pg_atomic_uint64 load_failures; /* no room */
-	pg_atomic_uint64 evictions;
+	pg_atomic_uint64 evictions;		/* tiles */
+	pg_atomic_uint64 tile_loads;
+	pg_atomic_uint64 clock; /* stamps of uses */
 	pg_atomic_uint64 waits; /* for a publication or somebody else's load */
 	pg_atomic_uint64 private_reads[CACHE_PRIVATE_REASONS];
 } CacheShared;
@@ -133,10 +142,18 @@ extern void cache_unpin_reader(CacheEntry *entry);
 extern void cache_release_at_abort(void);
 
 /* ---- grids ---- */
-/* Allocator for the entry's grid; evicts others when there is no room. Callable under the entry's lock. */
+/* Allocator for the entry's grid; takes out the tiles that were not used for longest, of any sheet, when there is no
+ * room. Callable under the entry's lock (exclusive): then tiles that must stay are held. */
 extern GridAllocator cache_allocator(CacheEntry *entry);
-/* Starts a load unless somebody else loads, the grid is there, or a writer has appended. */
-extern bool cache_begin_load(CacheEntry *entry, bool insist);
+/* A stamp for grid_touch(). */
+static inline uint64
+cache_stamp(void)
+{
+	return pg_atomic_add_fetch_u64(&CacheState->clock, 1);
+}
+/* Starts the first load, unless somebody else loads, the grid is there, or a writer has appended. A large one is not
+ * tried each time when there was no room. */
+extern bool cache_begin_load(CacheEntry *entry, bool large);
 typedef enum CacheLoaded
 {
 	CACHE_LOADED,		/* entry->loading_grid becomes the grid */
@@ -146,6 +163,18 @@ typedef enum CacheLoaded
 } CacheLoaded;
 /* Ends it. seq and last_fxid are those of the grid. */
 extern void cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxid);
+
+/* A load of tiles that the entry's grid misses. */
+typedef struct CachePart
+{
+	int64 seq;	   /* as of which they are wanted */
+	uint64 missed; /* entry->missed then */
+} CachePart;
+/* False when somebody else loads, or there is no grid, or (for a large one) there was no room lately. */
+extern bool cache_begin_part(CacheEntry *entry, bool large, CachePart *part);
+/* Merges the tiles of entry->loading_grid; false when what was loaded was no longer right. */
+extern bool cache_end_part(CacheEntry *entry, const CachePart *part, CacheLoaded loaded, const GridTileNo *wanted,
+						   uint32 count);
 /* Waits until no load is under way; false when there was none. */
 extern bool cache_wait_load(CacheEntry *entry);
 /* Waits until the entry's writer is another than this. */

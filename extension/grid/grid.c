@@ -8,73 +8,11 @@
  */
 #include "grid.h"
 
-#include "tile.h"
+#include "grid_private.h"
 
 #include <string.h>
 
 #define GRID_TILES_MIN 4
-
-typedef struct GridPlace
-{
-	uint64_t order; /* grid_order() of the tile: found without looking at tiles */
-	Tile *tile;
-} GridPlace;
-
-struct Grid
-{
-	uint32_t rows;
-	uint32_t cols;
-	uint64_t cells;
-	size_t bytes;
-	GridPlace *places;
-	uint32_t tile_count;
-	uint32_t tile_capacity;
-	Tile *reserved; /* tiles with reservations */
-};
-
-static inline uint64_t
-grid_order(uint32_t tile_row, uint32_t tile_col)
-{
-	return (uint64_t) tile_row << 32 | tile_col;
-}
-
-/* Position of the first tile at or after (tile_row, tile_col). The comparison's result is added, not branched on: half
- * of the branches would be mispredicted. */
-static inline uint32_t
-grid_lower_bound(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
-{
-	uint64_t order = grid_order(tile_row, tile_col);
-	uint32_t low = 0;
-	uint32_t count = grid->tile_count;
-
-	if (count == 0)
-		return 0;
-	while (count > 1)
-	{
-		uint32_t half = count / 2;
-
-		low += (grid->places[low + half - 1].order < order) * half;
-		count -= half;
-	}
-	return low + (grid->places[low].order < order);
-}
-
-static inline Tile *
-grid_tile_at(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
-{
-	uint64_t order = grid_order(tile_row, tile_col);
-	uint64_t at = (uint64_t) tile_row * ((grid->cols - 1) / GRID_TILE_COLS + 1) + tile_col;
-
-	if (at >= grid->tile_count || grid->places[at].order != order)
-		at = grid_lower_bound(grid, tile_row, tile_col);
-	return at < grid->tile_count && grid->places[at].order == order ? grid->places[at].tile : NULL;
-}
-
-static inline uint16_t
-grid_key(uint32_t row, uint32_t col)
-{
-	return (uint16_t) (row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS);
-}
 
 Grid *
 grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols)
@@ -94,7 +32,8 @@ void
 grid_free(const GridAllocator *allocator, Grid *grid)
 {
 	for (uint32_t i = 0; i < grid->tile_count; i++)
-		tile_free(allocator, &grid->bytes, grid->places[i].tile);
+		if (grid->places[i].tile != NULL)
+			tile_free(allocator, &grid->bytes, grid->places[i].tile);
 	if (grid->places != NULL)
 		allocator->free(allocator->ctx, grid->places, grid->tile_capacity * sizeof(GridPlace));
 	allocator->free(allocator->ctx, grid, sizeof(Grid));
@@ -124,9 +63,8 @@ grid_cells(const Grid *grid)
 	return grid->cells;
 }
 
-/* Room for one more tile in the array. */
-static bool
-grid_grow_tiles(const GridAllocator *allocator, Grid *grid)
+bool
+grid_grow_places(const GridAllocator *allocator, Grid *grid)
 {
 	uint32_t capacity = grid->tile_capacity > 0 ? grid->tile_capacity * 2 : GRID_TILES_MIN;
 	GridPlace *places;
@@ -146,35 +84,31 @@ grid_grow_tiles(const GridAllocator *allocator, Grid *grid)
 	return true;
 }
 
-/* The tile, made when it is not there; NULL when there is no room. */
+/* The tile, made when it is not there; NULL when there is no room, or when it is missing. */
 static Tile *
 grid_make_tile(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col)
 {
-	Tile *tile = grid_tile_at(grid, tile_row, tile_col);
-	uint32_t at;
+	const GridPlace *place = grid_place_at(grid, tile_row, tile_col);
+	Tile *tile;
 
-	if (tile != NULL)
-		return tile;
-	if (!grid_grow_tiles(allocator, grid))
+	if (place != NULL)
+		return place->tile;
+	if (!grid_grow_places(allocator, grid))
 		return NULL;
 	tile = tile_create(allocator, &grid->bytes, tile_row, tile_col);
-	if (tile == NULL)
-		return NULL;
-	at = grid_lower_bound(grid, tile_row, tile_col);
-	memmove(&grid->places[at + 1], &grid->places[at], (grid->tile_count - at) * sizeof(GridPlace));
-	grid->places[at] = (GridPlace){grid_order(tile_row, tile_col), tile};
-	grid->tile_count++;
+	if (tile != NULL)
+		grid_insert_place(grid, tile_row, tile_col, tile);
 	return tile;
 }
 
-static inline void
-grid_note_reserved(Grid *grid, Tile *tile)
+void
+grid_hold(Grid *grid, GridTile *tile)
 {
-	if (tile->on_reserved_list)
+	if (tile->held)
 		return;
-	tile->on_reserved_list = true;
-	tile->next_reserved = grid->reserved;
-	grid->reserved = tile;
+	tile->held = true;
+	tile->next_held = grid->held;
+	grid->held = tile;
 }
 
 GridTile *
@@ -183,10 +117,10 @@ grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t 
 {
 	Tile *tile = grid_make_tile(allocator, grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
 
-	if (tile == NULL || !tile_reserve(allocator, &grid->bytes, tile, content_len, style_len))
+	if (tile == NULL)
 		return NULL;
-	grid_note_reserved(grid, tile);
-	return tile;
+	grid_hold(grid, tile); /* first: the allocator may make room by taking tiles out */
+	return tile_reserve(allocator, &grid->bytes, tile, content_len, style_len) ? tile : NULL;
 }
 
 bool
@@ -194,7 +128,7 @@ grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t st
 {
 	if (!tile_reserve_there(tile, content_len, style_len))
 		return false;
-	grid_note_reserved(grid, tile);
+	grid_hold(grid, tile);
 	return true;
 }
 
@@ -226,13 +160,13 @@ void
 grid_release(const GridAllocator *allocator, Grid *grid)
 {
 	(void) allocator; /* tiles keep their room: the next batch mostly wants the same */
-	while (grid->reserved != NULL)
+	while (grid->held != NULL)
 	{
-		Tile *tile = grid->reserved;
+		Tile *tile = grid->held;
 
-		grid->reserved = tile->next_reserved;
-		tile->next_reserved = NULL;
-		tile->on_reserved_list = false;
+		grid->held = tile->next_held;
+		tile->next_held = NULL;
+		tile->held = false;
 		tile->reserved_cells = 0;
 		tile->reserved_styles = 0;
 		tile->reserved_bytes = 0;
@@ -257,7 +191,9 @@ grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col,
 GridTile *
 grid_find_tile(const Grid *grid, uint32_t row, uint32_t col)
 {
-	return grid_tile_at(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+	const GridPlace *place = grid_place_at(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+
+	return place != NULL ? place->tile : NULL;
 }
 
 bool
@@ -306,9 +242,9 @@ grid_prefetch_set(const GridTile *tile, uint32_t row, uint32_t col)
 bool
 grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
 {
-	const Tile *tile = grid_tile_at(grid, tile_row, tile_col);
+	const GridPlace *place = grid_place_at(grid, tile_row, tile_col);
 
-	return tile != NULL && tile->cells > 0;
+	return place != NULL && place->tile != NULL && place->tile->cells > 0;
 }
 
 /* ---- scanning: band (the tiles of one tile row) by band, in it row by row, in it tile by tile ---- */
@@ -381,14 +317,15 @@ grid_scan_row(GridScan *scan, GridCell *cell)
 {
 	for (; scan->state[SCAN_TILE] < scan->state[SCAN_TO]; scan->state[SCAN_TILE]++)
 	{
-		const Tile *tile = scan->grid->places[scan->state[SCAN_TILE]].tile;
-		uint32_t left = tile->tile_col * GRID_TILE_COLS;
+		const GridPlace *place = &scan->grid->places[scan->state[SCAN_TILE]];
+		const Tile *tile = place->tile;
+		uint32_t left = (uint32_t) place->order * GRID_TILE_COLS;
 		uint32_t first = scan->col > left ? scan->col - left : 0;
 		uint32_t last = scan->col1 - left < GRID_TILE_COLS ? scan->col1 - left : GRID_TILE_COLS - 1;
 		const TileSlot *slot;
 		uint16_t key;
 
-		if (first > last || tile->cells == 0)
+		if (first > last || tile == NULL || tile->cells == 0)
 			continue;
 		slot = tile_next_in_row(tile, scan->row % GRID_TILE_ROWS, first, last, &key);
 		if (slot != NULL)

@@ -58,7 +58,8 @@ extern uint64_t grid_cells(const Grid *grid);
 
 /*
  * Room for setting (row, col), in the tile that is returned. style_len is 0 when the style is not set or empty.
- * NULL when the allocator had no room: the grid is unchanged to readers, and earlier reservations hold.
+ * NULL when the allocator had no room, or the tile is missing: the grid is unchanged to readers, and earlier
+ * reservations hold.
  */
 extern GridTile *grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col,
 							  uint32_t content_len, uint32_t style_len);
@@ -104,6 +105,43 @@ typedef struct GridScan
 extern void grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1,
 						   uint32_t col1);
 extern bool grid_scan_next(GridScan *scan, GridCell *cell);
+
+/*
+ * Tiles that are not in memory: a grid may know of tiles that are on storage only. Reading finds nothing in them and
+ * reserving in them fails, so the caller asks first, loads them into a grid of their own, and merges. A tile that was
+ * reserved in, or is held, stays until grid_release().
+ */
+typedef struct GridRect
+{
+	uint32_t row0, col0, row1, col1; /* cells, inclusive */
+} GridRect;
+typedef struct GridTileNo
+{
+	uint32_t row, col; /* numbers of the tile */
+} GridTileNo;
+
+/* Notes a tile that is on storage; nothing when the grid knows it. False when there is no room. */
+extern bool grid_add_missing(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col);
+extern uint32_t grid_tiles_here(const Grid *grid);
+extern uint32_t grid_tiles_missing(const Grid *grid);
+/* Whether the tile of the cell is known and not here. */
+extern bool grid_is_missing(const Grid *grid, uint32_t row, uint32_t col);
+/* The number of missing tiles that the rectangle touches; the first of them into list. */
+extern uint32_t grid_list_missing(const Grid *grid, const GridRect *rect, GridTileNo *list, uint32_t room);
+/* Notes a use of tiles. Stamps grow with time. Several readers may do this at a time. */
+extern void grid_touch(Grid *grid, const GridRect *rect, uint64_t stamp);
+/* Keeps a tile from being taken out until grid_release(). */
+extern void grid_hold(Grid *grid, GridTile *tile);
+/* Finds the cell's tile (NULL: no cells), notes its use and holds it; false when it is missing. */
+extern bool grid_hold_at(Grid *grid, uint32_t row, uint32_t col, uint64_t stamp, GridTile **tile);
+/* Moves the wanted tiles out of `part`, where all of them have been loaded; one that has no cells there is forgotten.
+ * Never allocates. Both grids have the same allocator. */
+extern void grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count, uint64_t stamp);
+/* The tile with the lowest stamp of those that may go; false when there is none. */
+extern bool grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at);
+/* Takes it out, to be freed by grid_free_tile(). */
+extern GridTile *grid_detach(Grid *grid, uint32_t at);
+extern void grid_free_tile(const GridAllocator *allocator, GridTile *tile);
 
 /* Tiles, for checkpoints: number tile (tile_row, tile_col) covers rows tile_row * GRID_TILE_ROWS and on. */
 extern bool grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col);

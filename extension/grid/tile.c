@@ -53,6 +53,13 @@ tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t tile_row, ui
 	return tile;
 }
 
+size_t
+tile_bytes(const Tile *tile)
+{
+	return sizeof(Tile) + tile->capacity * ((tile->keys != NULL ? sizeof(uint16_t) : 0) + sizeof(TileSlot)) +
+		   tile->styles_capacity * sizeof(TileStyle) + tile->arena_size;
+}
+
 void
 tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 {

@@ -34,19 +34,21 @@ typedef struct Tile
 	uint32_t reserved_cells;
 	uint16_t cells;	   /* present */
 	uint16_t capacity; /* of slots; TILE_CELLS: dense, slots[key]; less: sorted by keys */
-	bool on_reserved_list;
+	bool held;
 	uint16_t styles_used;
 	uint16_t styles_capacity;
 	uint32_t reserved_styles;
-	uint16_t *keys;				/* NULL when dense */
-	TileStyle *styles;			/* style number n is styles[n - 1] */
-	struct Tile *next_reserved; /* of the grid's list of tiles with reservations */
+	uint16_t *keys;			/* NULL when dense */
+	TileStyle *styles;		/* style number n is styles[n - 1] */
+	struct Tile *next_held; /* of the grid's list */
 	uint32_t tile_row;
 	uint32_t tile_col;
 } Tile;
 
 /* Every function that allocates adds to *bytes what it took and subtracts what it gave back. */
 extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t tile_row, uint32_t tile_col);
+/* What it has taken. */
+extern size_t tile_bytes(const Tile *tile);
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,
 						 uint32_t style_len);

@@ -132,24 +132,22 @@ append_edit(Append *append, Edit *edit, GridTile *tile)
 }
 
 static void
-append_all(Append *append)
+append_all(Append *append, GridTile *const *tiles)
 {
 	Edit *edits = append->call->edits;
 	uint32 n = append->call->nedits;
-	GridTile *tiles[APPEND_AHEAD];
 
 	writer_expect(append->ws, n);
 	for (uint32 i = 0; i < n + APPEND_AHEAD; i++)
 	{
 		uint32 content = i - APPEND_AHEAD / 2, now = i - APPEND_AHEAD;
-		GridTile *tile = tiles[i % APPEND_AHEAD];
 
 		if (i < n)
-			tiles[i % APPEND_AHEAD] = writer_find_tile(append->ws, &edits[i]);
+			grid_prefetch_cell(tiles[i], edits[i].row, edits[i].col);
 		if (i >= APPEND_AHEAD / 2 && content < n)
-			grid_prefetch_content(tiles[content % APPEND_AHEAD], edits[content].row, edits[content].col);
+			grid_prefetch_content(tiles[content], edits[content].row, edits[content].col);
 		if (i >= APPEND_AHEAD)
-			append_edit(append, &edits[now], tile);
+			append_edit(append, &edits[now], tiles[now]);
 	}
 }
 
@@ -195,20 +193,22 @@ void
 append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
 	Append append = {.ws = ws, .call = call, .note = call->nedits > 1 || writer_has_changes(ws)};
+	GridTile **tiles = MemoryContextAlloc(writer_scratch, sizeof(GridTile *) * Max(call->nedits, 1));
 	AppendRow row;
 	bool record;
 
 	/* A commit record touches no cell: nobody need load a sheet for it that may have been evicted. */
 	record = call->nedits == 1 && call->edits[0].kind == EDIT_COMMIT;
 	if (!record)
-		writer_prepare(ws, call->edits, call->nedits);
+		writer_prepare(ws, call->edits, call->nedits, tiles);
 	append.meta = ws->meta;
 	append_encode_init(&append, (Size) call->nedits * 64 + 64);
 	STOP_POINT("append-stage");
 	if (record)
 		append_edit(&append, &call->edits[0], NULL);
 	else
-		append_all(&append);
+		append_all(&append, tiles);
+	pfree(tiles);
 	result->first_seq = 0;
 	result->last_seq = ws->meta.last_seq;
 	result->at = ws->meta.last_at;

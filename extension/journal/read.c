@@ -11,10 +11,9 @@
 #include "access/xlog.h"
 #include "cache.h"
 #include "journal.h"
-#include "replay.h"
+#include "load.h"
 #include "sheetlog.h"
 #include "sheetmeta.h"
-#include "storage.h"
 #include "trim.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -42,21 +41,30 @@ journal_context_allocator(void)
 
 /* ---- reading ---- */
 
+#define READ_TILES 64 /* missing tiles, without asking for memory */
+
 typedef struct ReadCall
 {
 	int64 sheet_id;
-	const uint32 *rect;
+	GridRect rect;
 	bool fresh;
 	JournalView *view;
 	JournalCellFn fn;
 	void *arg;
 } ReadCall;
 
+/* Tiles of the rectangle that the cache does not hold. */
+typedef struct ReadMissing
+{
+	uint32 count, room;
+	GridTileNo *tiles;
+	GridTileNo few[READ_TILES];
+} ReadMissing;
+
 static void
 read_grid(const ReadCall *call, const Grid *grid, int64 seq)
 {
-	static const uint32 all[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
-	const uint32 *rect = call->rect != NULL ? call->rect : all;
+	const GridRect *rect = &call->rect;
 	GridScan scan;
 	GridCell cell;
 
@@ -65,7 +73,7 @@ read_grid(const ReadCall *call, const Grid *grid, int64 seq)
 	call->view->cols = grid_cols(grid);
 	if (call->fn == NULL)
 		return;
-	grid_scan_init(&scan, grid, rect[0], rect[1], rect[2], rect[3]);
+	grid_scan_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 		call->fn(call->arg, &cell);
 }
@@ -78,57 +86,86 @@ read_snapshot(const ReadCall *call)
 	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot();
 }
 
+/* The tiles of the rectangle, and the extent of all; returns the sheet's last seq. */
+static int64
+read_add_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *allocator, Grid **grid)
+{
+	struct HTAB *set = replay_make_set();
+	ReplayLast last;
+
+	for (uint32 row = call->rect.row0 / GRID_TILE_ROWS; row <= call->rect.row1 / GRID_TILE_ROWS; row++)
+		for (uint32 col = call->rect.col0 / GRID_TILE_COLS; col <= call->rect.col1 / GRID_TILE_COLS; col++)
+			replay_add_to_set(set, (GridTileNo){row, col});
+	*grid = grid_create(allocator, 1, 1);
+	(void) replay_add_tiles(call->sheet_id, PG_INT64_MAX, snapshot, allocator, *grid, set);
+	replay_last(call->sheet_id, snapshot, &last);
+	return last.found ? last.last_seq : 0;
+}
+
+/* The tiles of the rectangle only, when these are few. */
+static Grid *
+read_rebuild(const ReadCall *call, Snapshot snapshot, int64 *seq)
+{
+	GridAllocator allocator = journal_context_allocator();
+	ReplayTiles wanted = {.rect = &call->rect};
+	Grid *grid = NULL;
+
+	if (!load_is_large(&wanted))
+		*seq = read_add_tiles(call, snapshot, &allocator, &grid);
+	else if (!replay_sheet(call->sheet_id, snapshot, &allocator, &grid, seq))
+		elog(ERROR, "out of memory"); /* the allocator raises by itself */
+	return grid;
+}
+
 static void
 read_privately(const ReadCall *call)
 {
 	MemoryContext context =
 		AllocSetContextCreate(CurrentMemoryContext, "pg_sheet private grid", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(read_snapshot(call));
-	Grid *grid = NULL;
+	Grid *grid;
 	int64 seq;
 
-	if (!replay_sheet(call->sheet_id, snapshot, &allocator, &grid, &seq))
-		elog(ERROR, "out of memory"); /* the allocator raises by itself */
+	grid = read_rebuild(call, snapshot, &seq);
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
 	read_grid(call, grid, seq);
 	MemoryContextDelete(context);
 }
 
-/* Fills the entry's grid. The snapshot is taken after cache_begin_load: see "How an edit commits", 3. */
-static CacheLoaded
-read_load(int64 sheet_id, CacheEntry *entry)
-{
-	GridAllocator allocator = cache_allocator(entry);
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	CacheLoaded loaded = CACHE_LOAD_EMPTY;
-	ReplayLast last;
-	int64 seq = 0;
-
-	replay_last(sheet_id, snapshot, &last);
-	/* Rows that a superuser has just put in may yet be rolled back. */
-	if (last.found && !TransactionIdIsCurrentTransactionId((TransactionId) last.writer_fxid))
-		loaded = replay_sheet(sheet_id, snapshot, &allocator, &entry->loading_grid, &seq) ? CACHE_LOADED
-																						  : CACHE_LOAD_NO_ROOM;
-	UnregisterSnapshot(snapshot);
-	cache_end_load(entry, loaded, seq, last.writer_fxid);
-	return loaded;
-}
-
 typedef enum ReadStep
 {
 	READ_DONE,
-	READ_LOAD,		/* a stub */
-	READ_WAIT_LOAD, /* somebody else loads */
+	READ_LOAD,		 /* a stub */
+	READ_LOAD_TILES, /* some of what is wanted is missing */
+	READ_WAIT_LOAD,	 /* somebody else loads what is wanted */
 	READ_WAIT_WRITER,
 	READ_PRIVATE
 } ReadStep;
 
+/* The grid is there; the entry's lock is held. */
+static ReadStep
+read_try_grid(const ReadCall *call, CacheEntry *entry, ReadMissing *missing, CachePrivate *reason)
+{
+	Snapshot snapshot = read_snapshot(call);
+
+	*reason = CACHE_PRIVATE_OLD_SNAPSHOT;
+	if (!cache_snapshot_sees(snapshot, entry->last_fxid))
+		return READ_PRIVATE;
+	if (entry->writer_fxid != 0 && cache_snapshot_sees(snapshot, entry->writer_fxid))
+		return READ_WAIT_WRITER; /* committed (or aborted), and about to say so here */
+	missing->count = grid_list_missing(entry->grid, &call->rect, missing->tiles, missing->room);
+	if (missing->count > 0)
+		return entry->loading ? READ_WAIT_LOAD : READ_LOAD_TILES;
+	grid_touch(entry->grid, &call->rect, cache_stamp());
+	read_grid(call, entry->grid, entry->seq);
+	return READ_DONE;
+}
+
 /* One look at the entry under its lock. */
 static ReadStep
-read_try(const ReadCall *call, CacheEntry *entry, uint64 *writer, CachePrivate *reason)
+read_try(const ReadCall *call, CacheEntry *entry, uint64 *writer, ReadMissing *missing, CachePrivate *reason)
 {
 	ReadStep step = READ_PRIVATE;
 
@@ -136,67 +173,72 @@ read_try(const ReadCall *call, CacheEntry *entry, uint64 *writer, CachePrivate *
 	*writer = entry->writer_fxid;
 	if (*writer != 0 && TransactionIdIsCurrentTransactionId((TransactionId) *writer))
 		*reason = CACHE_PRIVATE_OWN_EDITS;
+	else if (entry->grid != NULL)
+		step = read_try_grid(call, entry, missing, reason);
 	else if (entry->loading)
 		step = READ_WAIT_LOAD;
-	else if (entry->grid == NULL)
+	else
 	{
 		*reason = CACHE_PRIVATE_WRITER;
 		step = *writer != 0 ? READ_PRIVATE : READ_LOAD;
-	}
-	else
-	{
-		Snapshot snapshot = read_snapshot(call);
-
-		*reason = CACHE_PRIVATE_OLD_SNAPSHOT;
-		if (!cache_snapshot_sees(snapshot, entry->last_fxid))
-			step = READ_PRIVATE;
-		else if (*writer != 0 && cache_snapshot_sees(snapshot, *writer))
-			step = READ_WAIT_WRITER; /* committed (or aborted), and about to say so here */
-		else
-		{
-			read_grid(call, entry->grid, entry->seq);
-			step = READ_DONE;
-		}
 	}
 	LWLockRelease(&entry->lock);
 	return step;
 }
 
+/* Loads what the look has found missing. False, and the reason, when it cannot be. */
+static bool
+read_load(const ReadCall *call, CacheEntry *entry, ReadStep step, ReadMissing *missing, CachePrivate *reason)
+{
+	ReplayTiles wanted = {.rect = &call->rect};
+	LoadResult result;
+
+	*reason = CACHE_PRIVATE_NO_ROOM;
+	if (IsInParallelMode() || sheetlog_has_deleted())
+		return false;
+	if (step == READ_LOAD)
+		result = load_sheet(call->sheet_id, entry, &wanted, false);
+	else if (missing->count > missing->room)
+	{
+		missing->room = missing->count * 2;
+		missing->tiles = palloc(sizeof(GridTileNo) * missing->room);
+		return true;
+	}
+	else
+		result = load_tiles(call->sheet_id, entry, missing->tiles, missing->count);
+	if (result == LOAD_EMPTY)
+		*reason = CACHE_PRIVATE_EMPTY;
+	return result == LOAD_DONE || result == LOAD_BUSY;
+}
+
+/* So often what was loaded may have gone again before it was read. */
+#define READ_LOADS_MAX 10
+
 /* False: the caller must rebuild privately. */
 static bool
 read_through_cache(const ReadCall *call, CacheEntry *entry)
 {
-	bool loaded = false;
+	ReadMissing missing = {.room = READ_TILES, .tiles = missing.few};
+	CachePrivate reason = CACHE_PRIVATE_NO_ROOM;
 	uint64 writer;
-	CachePrivate reason;
 
-	for (;;)
+	for (int loads = 0; loads < READ_LOADS_MAX;)
 	{
-		switch (read_try(call, entry, &writer, &reason))
+		ReadStep step = read_try(call, entry, &writer, &missing, &reason);
+
+		switch (step)
 		{
 			case READ_DONE:
-				pg_atomic_fetch_add_u64(loaded ? &CacheState->misses : &CacheState->hits, 1);
+				pg_atomic_fetch_add_u64(loads > 0 ? &CacheState->misses : &CacheState->hits, 1);
 				return true;
 			case READ_LOAD:
-				/* While we load, others wait without the deadlock detector's eye on it: so we must not wait for locks.
-				 */
-				storage_lock_for_replay();
-				reason = CACHE_PRIVATE_NO_ROOM;
-				if (!IsInParallelMode() && !sheetlog_has_deleted() && cache_begin_load(entry, false))
-				{
-					CacheLoaded result = read_load(call->sheet_id, entry);
-
-					loaded = true;
-					if (result == CACHE_LOADED)
-						continue;
-					if (result == CACHE_LOAD_EMPTY)
-						reason = CACHE_PRIVATE_EMPTY;
-				}
-				else if (cache_wait_load(entry))
+			case READ_LOAD_TILES:
+				loads++;
+				if (read_load(call, entry, step, &missing, &reason))
 					continue;
 				break;
 			case READ_WAIT_LOAD:
-				loaded = true;
+				loads++;
 				(void) cache_wait_load(entry);
 				continue;
 			case READ_WAIT_WRITER:
@@ -205,16 +247,20 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 			case READ_PRIVATE:
 				break;
 		}
-		cache_count_private(reason);
-		return false;
+		break;
 	}
+	cache_count_private(reason);
+	return false;
 }
 
 void
 journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view, JournalCellFn fn, void *arg)
 {
-	ReadCall call = {sheet_id, rect, fresh, view, fn, arg};
+	ReadCall call = {sheet_id, {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1}, fresh, view, fn, arg};
 	bool done = false;
+
+	if (rect != NULL)
+		call.rect = (GridRect){rect[0], rect[1], rect[2], rect[3]};
 
 	/* A standby hears nothing of commits; SERIALIZABLE must see the rows that it reads. */
 	if (cache_enabled() && !RecoveryInProgress() && IsolationIsSerializable())

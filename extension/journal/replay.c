@@ -138,18 +138,58 @@ replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 	}
 }
 
+/* ---- which tiles ---- */
+
+struct HTAB *
+replay_make_set(void)
+{
+	HASHCTL info = {.keysize = sizeof(GridTileNo), .entrysize = sizeof(GridTileNo), .hcxt = CurrentMemoryContext};
+
+	return hash_create("pg_sheet tiles", 32, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+void
+replay_add_to_set(struct HTAB *set, GridTileNo tile)
+{
+	(void) hash_search(set, &tile, HASH_ENTER, NULL);
+}
+
+static inline bool
+replay_wants(const ReplayTiles *wanted, GridTileNo tile)
+{
+	const GridRect *rect = wanted->rect;
+
+	if (rect != NULL)
+		return tile.row >= rect->row0 / GRID_TILE_ROWS && tile.row <= rect->row1 / GRID_TILE_ROWS &&
+			   tile.col >= rect->col0 / GRID_TILE_COLS && tile.col <= rect->col1 / GRID_TILE_COLS;
+	return wanted->set == NULL || hash_search(wanted->set, &tile, HASH_FIND, NULL) != NULL;
+}
+
+/* Applies an edit if its tile is wanted, else notes the tile. */
+static bool
+replay_wanted_edit(Grid *grid, const GridAllocator *allocator, const ReplayTiles *wanted, const Edit *edit)
+{
+	GridTileNo tile = replay_tile_of(edit->row, edit->col);
+
+	if ((edit->kind != EDIT_SET && edit->kind != EDIT_STYLE) || replay_wants(wanted, tile))
+		return replay_edit_into(grid, allocator, edit);
+	grid_resize(grid, edit->row + 1, edit->col + 1);
+	return grid_add_missing(allocator, grid, tile.row, tile.col);
+}
+
 /* The edits of the reader's batch into the grid; *room is false when the allocator has no more. */
 static EditError
-replay_reader_into(Grid *grid, const GridAllocator *allocator, EditReader *reader, bool *room)
+replay_reader_into(Grid *grid, const GridAllocator *allocator, const ReplayTiles *wanted, EditReader *reader,
+				   bool *room)
 {
 	EditError error;
 	Edit edit;
 
-	while ((error = edit_read(reader, &edit)) == EDIT_OK)
+	while ((error = edit_read_inline(reader, &edit)) == EDIT_OK)
 	{
 		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
 			return EDIT_BAD_NUMBER;
-		*room = replay_edit_into(grid, allocator, &edit);
+		*room = replay_wanted_edit(grid, allocator, wanted, &edit);
 		if (!*room)
 			return EDIT_END;
 	}
@@ -157,6 +197,8 @@ replay_reader_into(Grid *grid, const GridAllocator *allocator, EditReader *reade
 }
 
 /* All batches of a stored tile. */
+static const ReplayTiles replay_all_tiles = {NULL, NULL};
+
 static EditError
 replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, bool *room)
 {
@@ -168,7 +210,7 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *
 	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
-		error = replay_reader_into(grid, allocator, &reader, room);
+		error = replay_reader_into(grid, allocator, &replay_all_tiles, &reader, room);
 		if (error != EDIT_END || !*room)
 			break;
 	}
@@ -191,8 +233,8 @@ replay_tile_into(Grid *grid, const GridAllocator *allocator, const struct varlen
  * than the version is the one; the tile's older rows are passed without looking at their data. Ends at damage.
  */
 static bool
-replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
-				  ReplayFault *fault)
+replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot snapshot,
+				  const GridAllocator *allocator, Grid *grid, ReplayFault *fault)
 {
 	StorageScan scan;
 	StorageKey key = replay_key(1, BTEqualStrategyNumber, sheet_id);
@@ -212,6 +254,11 @@ replay_tiles_into(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAlloca
 			continue;
 		done_row = row;
 		done_col = col;
+		if (!replay_wants(wanted, (GridTileNo){(uint32) row, (uint32) col}))
+		{
+			room = grid_add_missing(allocator, grid, (uint32) row, (uint32) col);
+			continue;
+		}
 		bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
 		*fault = (ReplayFault){replay_decode(grid, allocator, bytes, &room), (uint32) row, (uint32) col};
 		if (copy)
@@ -226,24 +273,36 @@ replay_version_try(int64 sheet_id, const ReplayVersion *version, Snapshot snapsh
 				   Grid **grid, ReplayFault *fault)
 {
 	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
-	return *grid != NULL && replay_tiles_into(sheet_id, version->cid, snapshot, allocator, *grid, fault);
+	return *grid != NULL &&
+		   replay_tiles_into(sheet_id, version->cid, &replay_all_tiles, snapshot, allocator, *grid, fault);
+}
+
+/* Some of its tiles; damage is raised. */
+static bool
+replay_version_tiles(int64 sheet_id, const ReplayVersion *version, const ReplayTiles *wanted, Snapshot snapshot,
+					 const GridAllocator *allocator, Grid **grid)
+{
+	ReplayFault fault = {EDIT_END, 0, 0};
+	bool room;
+
+	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
+	room = *grid != NULL && replay_tiles_into(sheet_id, version->cid, wanted, snapshot, allocator, *grid, &fault);
+	if (fault.error != EDIT_END)
+		replay_corrupted(sheet_id, "a tile of version", version->cid, fault.error);
+	return room;
 }
 
 bool
 replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, const GridAllocator *allocator,
 			   Grid **grid)
 {
-	ReplayFault fault = {EDIT_END, 0, 0};
-	bool room = replay_version_try(sheet_id, version, snapshot, allocator, grid, &fault);
-
-	if (fault.error != EDIT_END)
-		replay_corrupted(sheet_id, "a tile of version", version->cid, fault.error);
-	return room;
+	return replay_version_tiles(sheet_id, version, &replay_all_tiles, snapshot, allocator, grid);
 }
 
 /* The current batch of the scan. */
 static bool
-replay_batch_into(StorageScan *scan, int64 sheet_id, const GridAllocator *allocator, Grid *grid)
+replay_batch_into(StorageScan *scan, int64 sheet_id, const ReplayTiles *wanted, const GridAllocator *allocator,
+				  Grid *grid)
 {
 	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
 	bool copy, room = true;
@@ -252,7 +311,7 @@ replay_batch_into(StorageScan *scan, int64 sheet_id, const GridAllocator *alloca
 	EditError error;
 
 	replay_stored_edits(&reader, bytes, first_seq, storage_int64(scan, LOG_BATCH_LAST_SEQ));
-	error = replay_reader_into(grid, allocator, &reader, &room);
+	error = replay_reader_into(grid, allocator, wanted, &reader, &room);
 	if (room && replay_stored_end(&reader, error) != EDIT_END)
 		replay_corrupted(sheet_id, "the batch at seq", first_seq, replay_stored_end(&reader, error));
 	if (copy)
@@ -261,7 +320,8 @@ replay_batch_into(StorageScan *scan, int64 sheet_id, const GridAllocator *alloca
 }
 
 static bool
-replay_batches_into(int64 sheet_id, int64 *seq, Snapshot snapshot, const GridAllocator *allocator, Grid *grid)
+replay_batches_into(int64 sheet_id, int64 *seq, const ReplayTiles *wanted, Snapshot snapshot,
+					const GridAllocator *allocator, Grid *grid)
 {
 	StorageScan scan;
 	StorageKey keys[2] = {replay_key(1, BTEqualStrategyNumber, sheet_id), replay_key(2, BTGreaterStrategyNumber, *seq)};
@@ -272,7 +332,7 @@ replay_batches_into(int64 sheet_id, int64 *seq, Snapshot snapshot, const GridAll
 	{
 		if (storage_int64(&scan, LOG_BATCH_FIRST_SEQ) != *seq + 1)
 			replay_corrupted(sheet_id, "the log lacks seq", *seq + 1, EDIT_OK);
-		room = replay_batch_into(&scan, sheet_id, allocator, grid);
+		room = replay_batch_into(&scan, sheet_id, wanted, allocator, grid);
 		*seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
 	}
 	storage_scan_end(&scan);
@@ -280,7 +340,8 @@ replay_batches_into(int64 sheet_id, int64 *seq, Snapshot snapshot, const GridAll
 }
 
 bool
-replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
+replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapshot snapshot, const GridAllocator *allocator,
+				   Grid **grid, int64 *seq)
 {
 	ReplayVersion version;
 	int64 from;
@@ -290,15 +351,21 @@ replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, 
 	if (replay_find_version(sheet_id, REPLAY_NEWEST, snapshot, &version))
 	{
 		*seq = version.seq;
-		if (!replay_version(sheet_id, &version, snapshot, allocator, grid))
+		if (!replay_version_tiles(sheet_id, &version, wanted, snapshot, allocator, grid))
 			return false;
 	}
 	else if ((*grid = grid_create(allocator, 1, 1)) == NULL)
 		return false;
 	from = *seq;
-	room = replay_batches_into(sheet_id, seq, snapshot, allocator, *grid);
+	room = replay_batches_into(sheet_id, seq, wanted, snapshot, allocator, *grid);
 	ckptqueue_count_replay(*seq - from);
 	return room;
+}
+
+bool
+replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
+{
+	return replay_sheet_tiles(sheet_id, &replay_all_tiles, snapshot, allocator, grid, seq);
 }
 
 /* ---- some tiles only ---- */
@@ -314,8 +381,8 @@ replay_find_version_at(int64 sheet_id, int64 until, Snapshot snapshot, ReplayVer
 	return found;
 }
 
-static void
-replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapshot snapshot,
+static bool
+replay_add_stored_tile(int64 sheet_id, int64 cid, const GridTileNo *tile, Snapshot snapshot,
 					   const GridAllocator *allocator, Grid *grid)
 {
 	StorageScan scan;
@@ -323,6 +390,7 @@ replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapsh
 						  {2, BTEqualStrategyNumber, true, tile->row},
 						  {3, BTEqualStrategyNumber, true, tile->col},
 						  replay_key(4, BTLessEqualStrategyNumber, cid)};
+	bool room = true;
 
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, keys, 4);
 	if (storage_scan_next(&scan, BackwardScanDirection))
@@ -330,54 +398,97 @@ replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapsh
 		bool copy;
 		struct varlena *bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
 
-		(void) replay_tile_into(grid, allocator, bytes, sheet_id, cid);
+		room = replay_tile_into(grid, allocator, bytes, sheet_id, cid);
 		if (copy)
 			pfree(bytes);
 	}
 	storage_scan_end(&scan);
+	return room;
 }
 
 typedef struct TileFilter
 {
 	HTAB *tiles;
+	GridRect around; /* all of them */
 	const GridAllocator *allocator;
 	Grid *grid;
+	bool room;
 } TileFilter;
 
 static void
 replay_filter_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	TileFilter *filter = arg;
-	ReplayTile tile = replay_tile_of(edit->row, edit->col);
+	const GridRect *around = &filter->around;
 
 	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE && edit->kind != EDIT_RESIZE)
 		return;
-	if (edit->kind != EDIT_RESIZE && hash_search(filter->tiles, &tile, HASH_FIND, NULL) != NULL)
-		(void) replay_edit_into(filter->grid, filter->allocator, edit);
-	else
-		grid_resize(filter->grid, edit->row + 1, edit->col + 1);
+	if (edit->kind != EDIT_RESIZE && edit->row >= around->row0 && edit->row <= around->row1 &&
+		edit->col >= around->col0 && edit->col <= around->col1 && filter->room)
+	{
+		GridTileNo tile = replay_tile_of(edit->row, edit->col);
+
+		if (hash_search(filter->tiles, &tile, HASH_FIND, NULL) != NULL)
+			filter->room = replay_edit_into(filter->grid, filter->allocator, edit);
+	}
+	grid_resize(filter->grid, edit->row + 1, edit->col + 1);
 }
 
-void
+/* The cells of the rectangle of tiles that has all tiles of the set. */
+static GridRect
+replay_around(HTAB *tiles)
+{
+	GridRect around = {PG_UINT32_MAX, PG_UINT32_MAX, 0, 0};
+	HASH_SEQ_STATUS status;
+	GridTileNo *tile;
+
+	hash_seq_init(&status, tiles);
+	while ((tile = hash_seq_search(&status)) != NULL)
+	{
+		around.row0 = Min(around.row0, tile->row * GRID_TILE_ROWS);
+		around.col0 = Min(around.col0, tile->col * GRID_TILE_COLS);
+		around.row1 = Max(around.row1, tile->row * GRID_TILE_ROWS + GRID_TILE_ROWS - 1);
+		around.col1 = Max(around.col1, tile->col * GRID_TILE_COLS + GRID_TILE_COLS - 1);
+	}
+	return around;
+}
+
+/* The tiles as the version has them. */
+static bool
+replay_add_stored_tiles(int64 sheet_id, int64 cid, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
+						HTAB *tiles)
+{
+	HASH_SEQ_STATUS status;
+	GridTileNo *tile;
+
+	hash_seq_init(&status, tiles);
+	while ((tile = hash_seq_search(&status)) != NULL)
+	{
+		if (replay_add_stored_tile(sheet_id, cid, tile, snapshot, allocator, grid))
+			continue;
+		hash_seq_term(&status);
+		return false;
+	}
+	return true;
+}
+
+bool
 replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
 				 HTAB *tiles)
 {
-	TileFilter filter = {tiles, allocator, grid};
+	TileFilter filter = {tiles, replay_around(tiles), allocator, grid, true};
 	ReplayVersion version = {0};
 
 	if (replay_find_version_at(sheet_id, until, snapshot, &version))
 	{
-		HASH_SEQ_STATUS status;
-		ReplayTile *tile;
-
 		grid_resize(grid, version.rows, version.cols);
-		hash_seq_init(&status, tiles);
-		while ((tile = hash_seq_search(&status)) != NULL)
-			replay_add_stored_tile(sheet_id, version.cid, tile, snapshot, allocator, grid);
+		if (!replay_add_stored_tiles(sheet_id, version.cid, snapshot, allocator, grid, tiles))
+			return false;
 	}
 	else
 		version.seq = 0;
 	replay_edits(sheet_id, version.seq, until, snapshot, replay_filter_edit, &filter);
+	return filter.room;
 }
 
 /* ---- the log ---- */

@@ -55,22 +55,30 @@ extern bool replay_version_try(int64 sheet_id, const ReplayVersion *version, Sna
 /* The cells that the snapshot sees: newest version plus the batches after it. */
 extern bool replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq);
 
-/* A set of tiles, for HTABs. */
-typedef struct ReplayTile
+/* Some of a sheet's tiles: those that a rectangle of cells touches, or those of a set (an HTAB of GridTileNo). Neither:
+ * all. */
+struct HTAB;
+typedef struct ReplayTiles
 {
-	uint32 row, col; /* numbers of tiles */
-} ReplayTile;
-static inline ReplayTile
+	const GridRect *rect;
+	struct HTAB *set;
+} ReplayTiles;
+static inline GridTileNo
 replay_tile_of(uint32 row, uint32 col)
 {
-	return (ReplayTile){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
+	return (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
 }
+extern struct HTAB *replay_make_set(void); /* in the current memory context */
+extern void replay_add_to_set(struct HTAB *set, GridTileNo tile);
+
+/* The same as replay_sheet(), but only the tiles that are wanted; the grid notes the others as missing. */
+extern bool replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapshot snapshot,
+							   const GridAllocator *allocator, Grid **grid, int64 *seq);
 /*
- * Adds tiles (an HTAB of ReplayTile) as they were at seq `until` to a grid that does not hold them yet; its extent
- * becomes the whole sheet's. The allocator must not fail.
+ * Adds tiles (an HTAB of GridTileNo) as they were at seq `until` to a grid that does not hold them yet; its extent
+ * becomes the whole sheet's. False when the allocator has no room.
  */
-struct HTAB;
-extern void replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
+extern bool replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
 							 struct HTAB *tiles);
 
 /* Applies one edit of the log; false when the allocator has no room. */

@@ -50,7 +50,7 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	if (ws->meta.lid != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
-	writer_prepare(ws, NULL, 0);
+	writer_prepare(ws, NULL, 0, NULL);
 	(void) writer_begin_change(ws, 0);
 	ws->meta.lid = 1;
 	ws->meta.log_first_seq = 1;

@@ -1,12 +1,14 @@
 /*
- * writer.c - what the current transaction does to sheets. Its cells are in writer_cells.c, its end in writer_end.c.
+ * writer.c - what the current transaction does to sheets. The cells before it are in writer_base.c, its
+ * edits in writer_cells.c, its end in writer_end.c.
  *
  * One WriterSheet for each sheet that the transaction has locked. While it exists the sheet's entry in shared memory is
  * pinned, and once something was changed the entry names the transaction (writer_fxid). The changes are stacked:
  * ROLLBACK TO takes off those of its subtransaction, with the seqs that they had taken.
  *
- * While we hold the sheet lock and a pin, nobody but us changes the entry's grid or takes it away: it is read without
- * the entry's lock (writer_base). Readers share it with us under the lock; changing it needs the lock exclusively.
+ * While we hold the sheet lock and a pin, nobody but us changes what the entry's grid says. Tiles may be taken out and
+ * loaded again by others, but not those that we hold: these we read without the entry's lock. Readers share them with
+ * us under the lock; changing them needs the lock exclusively.
  */
 #include "postgres.h"
 
@@ -191,8 +193,6 @@ writer_require_live(WriterSheet *ws)
 		replay_corrupted(ws->sheet_id, "it has no log", 1, EDIT_OK);
 }
 
-static const Grid *writer_shared_grid(WriterSheet *ws);
-
 void
 writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 {
@@ -209,8 +209,7 @@ writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 						errdetail("The owner is \"%s\" with epoch " INT64_FORMAT ".", current, ws->meta.epoch),
 						errhint("Give the sheet up, and send its editors to the owner.")));
 	}
-	if (ws->entry != NULL && ws->base == NULL)
-		(void) writer_shared_grid(ws); /* while it still can be loaded */
+	writer_meet_grid(ws); /* while it still can be loaded */
 	(void) writer_begin_change(ws, ws->origin);
 	sheetmeta_store_epoch(ws->sheet_id, epoch, holder);
 	ws->meta.epoch = epoch;
@@ -230,192 +229,9 @@ writer_forget(WriterSheet *ws)
 	ws->forget = true;
 }
 
-/* ---- cells ---- */
-
-/* Fills the entry's grid. False when it does not fit. */
-static bool
-writer_load_shared(WriterSheet *ws)
-{
-	GridAllocator allocator = cache_allocator(ws->entry);
-	Snapshot snapshot;
-	int64 seq;
-	bool ok;
-
-	/* After cache_begin_load: see "How an edit commits", 3. */
-	snapshot = RegisterSnapshot(writer_snapshot());
-	ok = replay_sheet(ws->sheet_id, snapshot, &allocator, &ws->entry->loading_grid, &seq);
-	UnregisterSnapshot(snapshot);
-	cache_end_load(ws->entry, ok ? CACHE_LOADED : CACHE_LOAD_NO_ROOM, seq, ws->meta.last_fxid);
-	return ok;
-}
-
-static bool
-writer_has_shared_grid(WriterSheet *ws)
-{
-	CacheEntry *entry = ws->entry;
-	bool there;
-
-	LWLockAcquire(&entry->lock, LW_SHARED);
-	there = entry->grid != NULL;
-	LWLockRelease(&entry->lock);
-	return there;
-}
-
-/* Rows that this transaction has put in or deleted past the journal may be rolled back: others are not shown them. */
-static bool
-writer_may_load(WriterSheet *ws)
-{
-	return !sheetlog_has_deleted() &&
-		   (writer_has_changes(ws) || !TransactionIdIsCurrentTransactionId((TransactionId) ws->meta.last_fxid));
-}
-
-/* The entry's grid, loaded when it is not there; NULL when it cannot be. A load that is under way is waited for; it
- * ends, since readers wait for nobody in it. */
-static const Grid *
-writer_shared_grid(WriterSheet *ws)
-{
-	CacheEntry *entry = ws->entry;
-
-	while (!writer_has_shared_grid(ws))
-	{
-		/* While we load, others wait without the deadlock detector's eye on it: so we must not wait for locks. */
-		storage_lock_for_replay();
-		if (writer_may_load(ws) && cache_begin_load(entry, false))
-		{
-			if (!writer_load_shared(ws))
-				return NULL;
-		}
-		else if (!cache_wait_load(entry) && !writer_has_shared_grid(ws))
-			return NULL;
-	}
-	return entry->grid;
-}
-
-static void
-writer_learn_extent(WriterSheet *ws, const Grid *grid)
-{
-	if (ws->meta.rows != 0)
-		return;
-	ws->meta.rows = grid_rows(grid);
-	ws->meta.cols = grid_cols(grid);
-}
-
-MemoryContext
-writer_grid_context(WriterSheet *ws)
-{
-	if (ws->grid_context == NULL)
-		ws->grid_context = AllocSetContextCreate(writer_context, "pg_sheet grids", ALLOCSET_DEFAULT_SIZES);
-	return ws->grid_context;
-}
-
-static HTAB *
-writer_make_tiles(MemoryContext context)
-{
-	HASHCTL info = {.keysize = sizeof(ReplayTile), .entrysize = sizeof(ReplayTile), .hcxt = context};
-
-	return hash_create("pg_sheet tiles", 32, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-}
-
-/*
- * Tiles of the state before own changes, into our own memory: for a sheet that the cache has no room for, an edit reads
- * the tiles that it touches, and the log since the last version. Own edits and those that ROLLBACK TO took back have
- * higher seqs, so this can be done at any time.
- */
-static void
-writer_load_tiles(WriterSheet *ws, HTAB *tiles)
-{
-	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
-	GridAllocator allocator = journal_context_allocator();
-	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-
-	if (ws->base == NULL)
-	{
-		ws->base_tiles = writer_make_tiles(writer_grid_context(ws));
-		ws->base = grid_create(&allocator, 1, 1);
-	}
-	replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles);
-	UnregisterSnapshot(snapshot);
-	MemoryContextSwitchTo(old);
-}
-
-static void
-writer_load_base(WriterSheet *ws)
-{
-	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
-	GridAllocator allocator = journal_context_allocator();
-	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	Grid *grid = NULL;
-	int64 seq;
-
-	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
-		elog(ERROR, "out of memory"); /* the allocator raises by itself */
-	UnregisterSnapshot(snapshot);
-	MemoryContextSwitchTo(old);
-	ws->base = grid;
-	ws->base_tiles = NULL;
-}
-
-/* After an error in between, the next attempt loads the same tiles again, over what is there. */
-static void
-writer_add_tiles(WriterSheet *ws, HTAB *missing)
-{
-	HASH_SEQ_STATUS status;
-	ReplayTile *tile;
-
-	if (ws->base != NULL && hash_get_num_entries(missing) == 0)
-		return;
-	writer_load_tiles(ws, missing);
-	hash_seq_init(&status, missing);
-	while ((tile = hash_seq_search(&status)) != NULL)
-		(void) hash_search(ws->base_tiles, tile, HASH_ENTER, NULL);
-	writer_learn_extent(ws, ws->base);
-}
-
-void
-writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits)
-{
-	const Grid *shared = NULL;
-	HTAB *missing;
-
-	if (ws->base == NULL && ws->entry != NULL)
-		shared = writer_shared_grid(ws);
-	if (shared != NULL || (ws->base != NULL && ws->base_tiles == NULL))
-	{
-		writer_learn_extent(ws, shared != NULL ? shared : ws->base);
-		return;
-	}
-	missing = writer_make_tiles(CurrentMemoryContext);
-	for (uint32 i = 0; i < nedits; i++)
-	{
-		ReplayTile tile = replay_tile_of(edits[i].row, edits[i].col);
-
-		if ((edits[i].kind == EDIT_SET || edits[i].kind == EDIT_STYLE) &&
-			(ws->base_tiles == NULL || hash_search(ws->base_tiles, &tile, HASH_FIND, NULL) == NULL))
-			(void) hash_search(missing, &tile, HASH_ENTER, NULL);
-	}
-	writer_add_tiles(ws, missing);
-	hash_destroy(missing);
-}
-
-/* The whole of it, for versions. */
-const Grid *
-writer_base(WriterSheet *ws)
-{
-	const Grid *grid = NULL;
-
-	if (ws->base == NULL && ws->entry != NULL)
-		grid = writer_shared_grid(ws);
-	if (grid == NULL && (ws->base == NULL || ws->base_tiles != NULL))
-		writer_load_base(ws);
-	if (grid == NULL)
-		grid = ws->base;
-	writer_learn_extent(ws, grid);
-	return grid;
-}
-
 /* ---- changes ---- */
 
-/* The entry names us. Not while somebody loads: the load's snapshot would miss us. */
+/* The entry names us. Not during its first load, whose snapshot would miss us. */
 static void
 writer_enter(WriterSheet *ws)
 {
@@ -424,7 +240,7 @@ writer_enter(WriterSheet *ws)
 	for (;;)
 	{
 		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-		if (!entry->loading)
+		if (!entry->loading || entry->grid != NULL)
 			break;
 		LWLockRelease(&entry->lock);
 		(void) cache_wait_load(entry);

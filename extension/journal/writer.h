@@ -43,7 +43,8 @@ typedef struct WriterSheet
 	dlist_head changes;			/* oldest first */
 	int64 base_seq;				/* the state before own changes */
 	Grid *base;					/* own copy of it, when the entry has no grid ... */
-	struct HTAB *base_tiles;	/* ... of these tiles (ReplayTile) only, unless NULL */
+	struct HTAB *base_tiles;	/* ... of these tiles (GridTileNo) only, unless NULL */
+	bool holds;					/* tiles of the shared grid, or all of it */
 	StagedEdit *staged;			/* of all changes */
 	uint32 nstaged, staged_room;
 	uint32 *newest;				/* by the hash of a cell the newest of its staged edits; NULL: not built ... */
@@ -92,8 +93,10 @@ extern void writer_reset_epochs(void);
 extern void writer_forget(WriterSheet *ws);
 /* The whole grid as it was before own changes; NULL never. */
 extern const Grid *writer_base(WriterSheet *ws);
-/* Makes sure that the cells of these edits can be looked up, and that meta knows the extent. */
-extern void writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits);
+/* Tries to have the entry's grid loaded, without any tile. */
+extern void writer_meet_grid(WriterSheet *ws);
+/* Finds the tiles of the edits, NULL where a tile has no cells (or the edit none); meta knows the extent then. */
+extern void writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles);
 
 /* A cell on its way through an append: looked up, then staged. */
 typedef struct WriterCell
@@ -103,8 +106,6 @@ typedef struct WriterCell
 	EditText content, style; /* what it holds now, own changes included; valid until the next edit is staged */
 } WriterCell;
 
-/* The tile of a cell that will be looked up soon; the processor fetches what it holds. */
-extern GridTile *writer_find_tile(const WriterSheet *ws, const Edit *edit);
 /* note: the edit, when it is staged, will be seen by later lookups. */
 extern void writer_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool note, WriterCell *cell);
 extern bool writer_has_changes(const WriterSheet *ws);

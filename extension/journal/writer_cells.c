@@ -13,21 +13,6 @@
 
 /* ---- looking up ---- */
 
-static inline const Grid *
-writer_grid_before(const WriterSheet *ws)
-{
-	return ws->base != NULL ? ws->base : ws->entry->grid;
-}
-
-GridTile *
-writer_find_tile(const WriterSheet *ws, const Edit *edit)
-{
-	GridTile *tile = grid_find_tile(writer_grid_before(ws), edit->row, edit->col);
-
-	grid_prefetch_cell(tile, edit->row, edit->col);
-	return tile;
-}
-
 /* The finalizer of MurmurHash3 (public domain, Austin Appleby). */
 static inline uint32 *
 writer_newest_of(WriterSheet *ws, uint32 row, uint32 col)
@@ -147,8 +132,9 @@ writer_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
 	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
 	staged->tile =
 		grid_reserve(&allocator, entry->grid, staged->row, staged->col, staged->content.len, staged->style.len);
+	/* What is missing need not be set: it is as it will be when it is loaded. */
+	ws->drop_grid = staged->tile == NULL && !grid_is_missing(entry->grid, staged->row, staged->col);
 	LWLockRelease(&entry->lock);
-	ws->drop_grid = staged->tile == NULL;
 }
 
 void

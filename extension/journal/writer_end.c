@@ -18,20 +18,41 @@
 #define WRITER_AHEAD 8 /* edits whose cells the processor fetches meanwhile */
 
 static void
-writer_apply_changes(WriterSheet *ws, Grid *grid)
+writer_apply_changes(WriterSheet *ws, CacheEntry *entry)
 {
+	Grid *grid = entry->grid;
+
 	for (uint32 i = 0; i < ws->nstaged; i++)
 	{
 		const StagedEdit *edit = &ws->staged[i];
 
 		if (i + WRITER_AHEAD < ws->nstaged)
 			grid_prefetch_set(edit[WRITER_AHEAD].tile, edit[WRITER_AHEAD].row, edit[WRITER_AHEAD].col);
-		if (edit->resize)
-			grid_resize(grid, edit->row + 1, edit->col + 1);
-		else
+		if (edit->tile != NULL)
 			grid_set_there(grid, edit->tile, edit->row, edit->col, edit->content.data, edit->content.len,
 						   edit->style.data, edit->style.len);
+		else
+		{
+			grid_resize(grid, edit->row + 1, edit->col + 1);
+			entry->missed++;
+		}
 	}
+}
+
+/* Under the lock: what was held or reserved is free again. */
+static void
+writer_release(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+
+	if (entry->grid != NULL)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		grid_release(&allocator, entry->grid);
+	}
+	entry->kept = false;
+	ws->holds = false;
 }
 
 static void
@@ -46,15 +67,10 @@ writer_publish(WriterSheet *ws)
 		dropped = cache_detach_grid(entry);
 	if (entry->grid != NULL)
 	{
-		writer_apply_changes(ws, entry->grid);
+		writer_apply_changes(ws, entry);
 		STOP_POINT_NO_FAIL("publish-locked");
-		if (ws->release)
-		{
-			GridAllocator allocator = cache_allocator(entry);
-
-			grid_release(&allocator, entry->grid);
-		}
 	}
+	writer_release(ws);
 	entry->seq = ws->meta.last_seq;
 	entry->last_fxid = ws->meta.last_fxid;
 	entry->meta = ws->meta;
@@ -66,22 +82,18 @@ writer_publish(WriterSheet *ws)
 	STOP_POINT_NO_FAIL("publish-done");
 }
 
-/* What was reserved goes back; the entry names us no more. */
+/* What was held or reserved goes back; the entry names us no more. */
 static void
 writer_withdraw(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
 
-	if (ws->fxid == 0)
+	if (ws->fxid == 0 && !ws->holds)
 		return;
 	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	if (entry->grid != NULL)
-	{
-		GridAllocator allocator = cache_allocator(entry);
-
-		grid_release(&allocator, entry->grid);
-	}
-	entry->writer_fxid = 0;
+	writer_release(ws);
+	if (ws->fxid != 0)
+		entry->writer_fxid = 0;
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
 	ws->fxid = 0;
@@ -124,10 +136,12 @@ writer_close(WriterSheet *ws, bool commit)
 	{
 		if (commit && (changed || ws->forget))
 			writer_publish(ws);
-		else if (commit)
-			writer_remember(ws);
 		else
+		{
+			if (commit)
+				writer_remember(ws);
 			writer_withdraw(ws);
+		}
 	}
 	if (commit && changed && !ws->forget)
 	{

@@ -1,0 +1,182 @@
+/*
+ * cache_evict.c - which tiles go when there is no room: those that were not used for longest, of all sheets.
+ *
+ * Every use of a tile gives it a new stamp, which costs a reader nothing but a store. Entries wait in a heap, ordered
+ * by a stamp that none of their tiles' is below: it was right once, and stamps only grow. So the first entry is asked
+ * for its oldest tile: when that is not newer than what the heap says of the next entry, it is the oldest of all, and
+ * goes; otherwise the entry is put back with what is true now. The order is exactly that of the last uses, but for
+ * tiles that are held and for entries that are locked at the moment: these are passed over.
+ *
+ * Lock order: the entry that memory is wanted for may be locked by the caller; the lock of any other is taken only if
+ * it is free; the directory's is taken in between, with nothing waited for under it.
+ */
+#include "postgres.h"
+
+#include "cache_private.h"
+#include "tile.h"
+
+/* ---- the queue, under the directory's lock ---- */
+
+static int
+cache_compare_queued(const pairingheap_node *a, const pairingheap_node *b, void *arg)
+{
+	uint64 x = pairingheap_const_container(CacheEntry, queue_node, a)->oldest;
+	uint64 y = pairingheap_const_container(CacheEntry, queue_node, b)->oldest;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The heap is in shared memory, its functions are this process's. */
+static pairingheap
+cache_queue_open(void)
+{
+	return (pairingheap){cache_compare_queued, NULL, CacheState->queue};
+}
+
+void
+cache_queue(CacheEntry *entry, uint64 oldest)
+{
+	pairingheap heap = cache_queue_open();
+
+	if (entry->queued)
+		return;
+	entry->queued = true;
+	entry->oldest = oldest;
+	pairingheap_add(&heap, &entry->queue_node);
+	CacheState->queue = heap.ph_root;
+}
+
+void
+cache_unqueue(CacheEntry *entry)
+{
+	pairingheap heap = cache_queue_open();
+
+	if (!entry->queued)
+		return;
+	entry->queued = false;
+	pairingheap_remove(&heap, &entry->queue_node);
+	CacheState->queue = heap.ph_root;
+}
+
+static CacheEntry *
+cache_queue_first(void)
+{
+	return CacheState->queue == NULL ? NULL : pairingheap_container(CacheEntry, queue_node, CacheState->queue);
+}
+
+/* ---- taking tiles out ---- */
+
+typedef struct Eviction
+{
+	size_t wanted;
+	uint64 started; /* what is newer was used meanwhile */
+	size_t freed;
+} Eviction;
+
+/* Frees tiles that are chained, and a grid of which nothing is left. Nothing is locked but, maybe, the caller's entry.
+ */
+static void
+cache_free_evicted(CacheEntry *entry, GridTile *tiles, Grid *grid)
+{
+	GridAllocator allocator = cache_allocator(entry);
+
+	while (tiles != NULL)
+	{
+		GridTile *next = tiles->next_held;
+
+		grid_free_tile(&allocator, tiles);
+		tiles = next;
+	}
+	if (grid != NULL)
+		grid_free(&allocator, grid);
+}
+
+/*
+ * Takes tiles with stamps up to `bound` out of a locked entry. Returns the stamp with which to queue the entry again,
+ * 0: not at all.
+ */
+static uint64
+cache_evict_tiles(CacheEntry *entry, uint64 bound, Eviction *eviction, GridTile **tiles)
+{
+	uint64 stamp;
+	uint32 at;
+
+	if (entry->grid == NULL)
+		return 0;
+	if (entry->kept)
+		return eviction->started + 1;
+	while (grid_oldest(entry->grid, &stamp, &at))
+	{
+		GridTile *tile;
+		size_t before = grid_bytes(entry->grid);
+
+		if (stamp > bound || eviction->freed >= eviction->wanted)
+			return Max(stamp, 1);
+		tile = grid_detach(entry->grid, at);
+		tile->next_held = *tiles;
+		*tiles = tile;
+		eviction->freed += before - grid_bytes(entry->grid);
+		pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
+	}
+	return grid_tiles_here(entry->grid) > 0 ? eviction->started + 1 : 0;
+}
+
+/* The entry is pinned and out of the queue. */
+static uint64
+cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
+{
+	bool own = LWLockHeldByMe(&entry->lock);
+	GridTile *tiles = NULL;
+	Grid *grid = NULL;
+	uint64 again;
+
+	if (!own && !LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
+		return eviction->started + 1;
+	again = cache_evict_tiles(entry, bound, eviction, &tiles);
+	/* What it knows of missing tiles goes with the last of those that were here. */
+	if (!own && entry->grid != NULL && grid_tiles_here(entry->grid) == 0 && !entry->loading && entry->writer_fxid == 0)
+	{
+		grid = entry->grid;
+		eviction->freed += grid_bytes(grid);
+		entry->grid = NULL;
+	}
+	if (!own)
+		LWLockRelease(&entry->lock);
+	cache_free_evicted(entry, tiles, grid);
+	return again;
+}
+
+bool
+cache_evict(size_t wanted)
+{
+	Eviction eviction = {.wanted = wanted, .started = cache_stamp()};
+
+	for (;;)
+	{
+		CacheEntry *entry, *next;
+		uint64 bound, again;
+
+		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+		entry = cache_queue_first();
+		if (entry == NULL || entry->oldest > eviction.started)
+		{
+			LWLockRelease(&CacheState->directory);
+			return false;
+		}
+		cache_unqueue(entry);
+		next = cache_queue_first();
+		bound = next != NULL ? Min(next->oldest, eviction.started) : eviction.started;
+		entry->pins++;
+		LWLockRelease(&CacheState->directory);
+
+		again = cache_evict_from(entry, bound, &eviction);
+
+		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+		entry->pins--;
+		if (again > 0)
+			cache_queue(entry, again);
+		LWLockRelease(&CacheState->directory);
+		if (eviction.freed > 0)
+			return true;
+	}
+}

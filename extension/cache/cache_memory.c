@@ -1,0 +1,81 @@
+/*
+ * cache_memory.c - the memory of grids, accounted to the byte: what is taken is never more than the budget.
+ */
+#include "postgres.h"
+
+#include "cache_private.h"
+#include "utils/dsa.h"
+
+char *cache_area_place = NULL;
+dsa_area *cache_area = NULL;
+
+static void
+cache_free(void *ctx, void *ptr, size_t size)
+{
+	CacheEntry *entry = ctx;
+
+	dsa_free(cache_area, (dsa_pointer) ((char *) ptr - cache_area_place));
+	pg_atomic_fetch_sub_u64(&CacheState->used, size);
+	if (entry != NULL)
+		pg_atomic_fetch_sub_u64(&entry->bytes, size);
+}
+
+static GridAllocator
+cache_detached_allocator(void)
+{
+	return (GridAllocator){NULL, cache_free, NULL};
+}
+
+void
+cache_free_detached(Grid *grid)
+{
+	GridAllocator allocator = cache_detached_allocator();
+
+	if (grid != NULL)
+		grid_free(&allocator, grid);
+}
+
+static void *
+cache_try_alloc(size_t size)
+{
+	dsa_pointer pointer = InvalidDsaPointer;
+
+	if (pg_atomic_add_fetch_u64(&CacheState->used, size) <= CacheState->budget)
+		pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
+	if (DsaPointerIsValid(pointer))
+		return cache_area_place + pointer;
+	pg_atomic_fetch_sub_u64(&CacheState->used, size);
+	return NULL;
+}
+
+static void *
+cache_alloc(void *ctx, size_t size)
+{
+	CacheEntry *entry = ctx;
+	void *memory;
+
+	if (size > CacheState->budget)
+		return NULL;
+	while ((memory = cache_try_alloc(size)) == NULL)
+		if (!cache_evict(size))
+			return NULL;
+	pg_atomic_fetch_add_u64(&entry->bytes, size);
+	return memory;
+}
+
+GridAllocator
+cache_allocator(CacheEntry *entry)
+{
+	return (GridAllocator){cache_alloc, cache_free, entry};
+}
+
+Grid *
+cache_detach_grid(CacheEntry *entry)
+{
+	Grid *grid = entry->grid;
+
+	entry->grid = NULL;
+	if (grid != NULL)
+		pg_atomic_fetch_sub_u64(&entry->bytes, grid_bytes(grid));
+	return grid;
+}

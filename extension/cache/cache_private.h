@@ -1,0 +1,29 @@
+/*
+ * cache_private.h - what the parts of the cache share.
+ */
+#ifndef CACHE_PRIVATE_H
+#define CACHE_PRIVATE_H
+
+#include "cache.h"
+
+/* cache.c */
+extern void cache_attach_area(void);
+
+/* cache_evict.c; the directory is locked */
+/* Queues an entry whose grid has tiles none of which was used before `oldest`; nothing when it is queued. */
+extern void cache_queue(CacheEntry *entry, uint64 oldest);
+extern void cache_unqueue(CacheEntry *entry);
+
+/* Takes out tiles that were not used for longest, until `wanted` bytes are free or they run out; false when there are
+ * none. Not under the directory's lock. */
+extern bool cache_evict(size_t wanted);
+
+/* cache_memory.c */
+extern char *cache_area_place;
+extern struct dsa_area *cache_area; /* this process's handle */
+
+/* cache_load.c */
+extern void cache_abort_load(void);	 /* ends this process's load, if there is one */
+extern void cache_forget_load(void); /* after a crash of another process */
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * grid_private.h - the inside of a grid, for grid.c and grid_missing.c.
+ */
+#ifndef GRID_PRIVATE_H
+#define GRID_PRIVATE_H
+
+#include "tile.h"
+
+#include <string.h>
+
+typedef struct GridPlace
+{
+	uint64_t order; /* grid_order() of the tile: found without looking at tiles */
+	uint64_t used;	/* the stamp of its last use */
+	Tile *tile;		/* NULL: missing */
+} GridPlace;
+
+struct Grid
+{
+	uint32_t rows;
+	uint32_t cols;
+	uint64_t cells; /* of the tiles that are here */
+	size_t bytes;
+	GridPlace *places;
+	uint32_t tile_count;
+	uint32_t tile_capacity;
+	uint32_t missing; /* of tile_count */
+	Tile *held;		  /* tiles that may not be taken out; those with reservations are among them */
+};
+
+static inline uint64_t
+grid_order(uint32_t tile_row, uint32_t tile_col)
+{
+	return (uint64_t) tile_row << 32 | tile_col;
+}
+
+static inline uint16_t
+grid_key(uint32_t row, uint32_t col)
+{
+	return (uint16_t) (row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS);
+}
+
+/* Position of the first tile at or after (tile_row, tile_col). The comparison's result is added, not branched on: half
+ * of the branches would be mispredicted. */
+static inline uint32_t
+grid_lower_bound(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+{
+	uint64_t order = grid_order(tile_row, tile_col);
+	uint32_t low = 0;
+	uint32_t count = grid->tile_count;
+
+	if (count == 0)
+		return 0;
+	while (count > 1)
+	{
+		uint32_t half = count / 2;
+
+		low += (grid->places[low + half - 1].order < order) * half;
+		count -= half;
+	}
+	return low + (grid->places[low].order < order);
+}
+
+static inline GridPlace *
+grid_place_at(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+{
+	uint64_t order = grid_order(tile_row, tile_col);
+	uint64_t at = (uint64_t) tile_row * ((grid->cols - 1) / GRID_TILE_COLS + 1) + tile_col;
+
+	if (at >= grid->tile_count || grid->places[at].order != order)
+		at = grid_lower_bound(grid, tile_row, tile_col);
+	return at < grid->tile_count && grid->places[at].order == order ? &grid->places[at] : NULL;
+}
+
+/* Room for one more place; false when there is none. */
+extern bool grid_grow_places(const GridAllocator *allocator, Grid *grid);
+
+static inline void
+grid_insert_place(Grid *grid, uint32_t tile_row, uint32_t tile_col, Tile *tile)
+{
+	uint32_t at = grid_lower_bound(grid, tile_row, tile_col);
+
+	memmove(&grid->places[at + 1], &grid->places[at], (grid->tile_count - at) * sizeof(GridPlace));
+	grid->places[at] = (GridPlace){grid_order(tile_row, tile_col), 0, tile};
+	grid->tile_count++;
+	grid->missing += tile == NULL;
+}
+
+static inline void
+grid_remove_place(Grid *grid, GridPlace *place)
+{
+	uint32_t at = (uint32_t) (place - grid->places);
+
+	grid->missing -= place->tile == NULL;
+	grid->tile_count--;
+	memmove(place, place + 1, (grid->tile_count - at) * sizeof(GridPlace));
+}
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * load.c - from storage into the shared cache.
+ *
+ * While a process loads, others wait for it without the deadlock detector's eye on it: so it takes the locks of the
+ * tables before, and waits for nothing in between. Snapshots are taken after the load has been announced: see
+ * docs/ARCHITECTURE.md, "How an edit commits".
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "load.h"
+#include "sheetlog.h"
+#include "storage.h"
+#include "utils/hsearch.h"
+#include "utils/snapmgr.h"
+
+/* Whether so many tiles may be wanted that they could put all others out. */
+bool
+load_is_large(const ReplayTiles *wanted)
+{
+	const GridRect *rect = wanted->rect;
+
+	if (rect == NULL)
+		return wanted->set == NULL || hash_get_num_entries(wanted->set) >= LOAD_LARGE;
+	return (uint64) (rect->row1 / GRID_TILE_ROWS - rect->row0 / GRID_TILE_ROWS + 1) *
+			   (rect->col1 / GRID_TILE_COLS - rect->col0 / GRID_TILE_COLS + 1) >=
+		   LOAD_LARGE;
+}
+
+LoadResult
+load_sheet(int64 sheet_id, CacheEntry *entry, const ReplayTiles *wanted, bool writer)
+{
+	CacheLoaded loaded = CACHE_LOAD_EMPTY;
+	GridAllocator allocator;
+	Snapshot snapshot;
+	ReplayLast last;
+	int64 seq = 0;
+
+	storage_lock_for_replay();
+	if (!cache_begin_load(entry, load_is_large(wanted)))
+		return cache_wait_load(entry) ? LOAD_BUSY : LOAD_NO_ROOM;
+	allocator = cache_allocator(entry);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	replay_last(sheet_id, snapshot, &last);
+	/* Rows that a superuser has just put in may yet be rolled back. */
+	if ((last.found || writer) && !TransactionIdIsCurrentTransactionId((TransactionId) last.writer_fxid))
+		loaded = replay_sheet_tiles(sheet_id, wanted, snapshot, &allocator, &entry->loading_grid, &seq)
+					 ? CACHE_LOADED
+					 : CACHE_LOAD_NO_ROOM;
+	UnregisterSnapshot(snapshot);
+	cache_end_load(entry, loaded, seq, last.writer_fxid);
+	return loaded == CACHE_LOADED ? LOAD_DONE : loaded == CACHE_LOAD_EMPTY ? LOAD_EMPTY : LOAD_NO_ROOM;
+}
+
+LoadResult
+load_tiles(int64 sheet_id, CacheEntry *entry, const GridTileNo *tiles, uint32 count)
+{
+	HTAB *set = replay_make_set();
+	GridAllocator allocator;
+	Snapshot snapshot;
+	CachePart part;
+	ReplayLast last;
+	bool room, there, right;
+
+	for (uint32 i = 0; i < count; i++)
+		replay_add_to_set(set, tiles[i]);
+	storage_lock_for_replay();
+	if (!cache_begin_part(entry, count >= LOAD_LARGE, &part))
+	{
+		hash_destroy(set);
+		return cache_wait_load(entry) ? LOAD_BUSY : LOAD_NO_ROOM;
+	}
+	allocator = cache_allocator(entry);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	entry->loading_grid = grid_create(&allocator, 1, 1);
+	room = entry->loading_grid != NULL &&
+		   replay_add_tiles(sheet_id, part.seq, snapshot, &allocator, entry->loading_grid, set);
+	/* Where the log has gone (purged, truncated), the entry is about to go, too. */
+	replay_last(sheet_id, snapshot, &last);
+	there = last.found && last.last_seq >= part.seq;
+	UnregisterSnapshot(snapshot);
+	right = cache_end_part(entry, &part,
+						   !room   ? CACHE_LOAD_NO_ROOM
+						   : there ? CACHE_LOADED
+								   : CACHE_LOAD_FAILED,
+						   tiles, count);
+	hash_destroy(set);
+	return !room || !there ? LOAD_NO_ROOM : right ? LOAD_DONE : LOAD_BUSY;
+}

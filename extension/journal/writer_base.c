@@ -1,0 +1,271 @@
+/*
+ * writer_base.c - the cells before the transaction's own changes: of the shared grid, or, when the cache has no room,
+ * of a grid of its own.
+ *
+ * Tiles that the transaction has looked at in the shared grid are held there to its end, so that their addresses can be
+ * kept. A sheet whose tiles are not to be had in the shared grid once is read privately for the rest of the
+ * transaction.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "journal.h"
+#include "load.h"
+#include "sheetlog.h"
+#include "storage.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "writer.h"
+
+/* Missing tiles that are loaded at once. */
+#define WRITER_MISSING_MAX 256
+
+static void
+writer_learn_extent(WriterSheet *ws, const Grid *grid)
+{
+	if (ws->meta.rows != 0)
+		return;
+	ws->meta.rows = grid_rows(grid);
+	ws->meta.cols = grid_cols(grid);
+}
+
+MemoryContext
+writer_grid_context(WriterSheet *ws)
+{
+	if (ws->grid_context == NULL)
+		ws->grid_context = AllocSetContextCreate(writer_context, "pg_sheet grids", ALLOCSET_DEFAULT_SIZES);
+	return ws->grid_context;
+}
+
+static inline bool
+writer_edits_cell(const Edit *edit)
+{
+	return edit->kind == EDIT_SET || edit->kind == EDIT_STYLE;
+}
+
+/* ---- the shared grid ---- */
+
+/* Rows that this transaction has put in or deleted past the journal may be rolled back: others are not shown them. */
+static bool
+writer_may_load(WriterSheet *ws)
+{
+	return !sheetlog_has_deleted() &&
+		   (writer_has_changes(ws) || !TransactionIdIsCurrentTransactionId((TransactionId) ws->meta.last_fxid));
+}
+
+typedef enum WriterMet
+{
+	WRITER_MET,
+	WRITER_NO_GRID,
+	WRITER_MISSING
+} WriterMet;
+
+/* What the shared grid lacks of what is wanted. */
+typedef struct WriterMissing
+{
+	uint32 count;
+	GridTileNo tiles[WRITER_MISSING_MAX];
+} WriterMissing;
+
+/* Looks for the tiles of the edits, and holds them. The lock may be shared: only we hold tiles of this grid. */
+static WriterMet
+writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles, WriterMissing *missing)
+{
+	CacheEntry *entry = ws->entry;
+	Grid *grid;
+
+	missing->count = 0;
+	LWLockAcquire(&entry->lock, LW_SHARED);
+	grid = entry->grid;
+	if (grid != NULL)
+	{
+		uint64 stamp = cache_stamp();
+
+		writer_learn_extent(ws, grid);
+		ws->holds = true;
+		for (uint32 i = 0; i < nedits && missing->count < WRITER_MISSING_MAX; i++)
+		{
+			tiles[i] = NULL;
+			if (writer_edits_cell(&edits[i]) && !grid_hold_at(grid, edits[i].row, edits[i].col, stamp, &tiles[i]))
+				missing->tiles[missing->count++] = replay_tile_of(edits[i].row, edits[i].col);
+		}
+	}
+	LWLockRelease(&entry->lock);
+	return grid == NULL ? WRITER_NO_GRID : missing->count > 0 ? WRITER_MISSING : WRITER_MET;
+}
+
+static LoadResult
+writer_first_load(WriterSheet *ws, const Edit *edits, uint32 nedits)
+{
+	ReplayTiles wanted = {.set = replay_make_set()};
+	LoadResult result;
+
+	for (uint32 i = 0; i < nedits; i++)
+		if (writer_edits_cell(&edits[i]))
+			replay_add_to_set(wanted.set, replay_tile_of(edits[i].row, edits[i].col));
+	result = load_sheet(ws->sheet_id, ws->entry, &wanted, true);
+	hash_destroy(wanted.set);
+	return result;
+}
+
+/* So often what was loaded may have gone again before it was held. */
+#define WRITER_LOADS_MAX 10
+
+/* Holds the tiles of the edits in the shared grid; false when they are not to be had there. */
+static bool
+writer_meet_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles)
+{
+	WriterMissing missing;
+
+	for (int loads = 0; loads < WRITER_LOADS_MAX; loads++)
+	{
+		WriterMet met = writer_hold_tiles(ws, edits, nedits, tiles, &missing);
+		LoadResult result;
+
+		if (met == WRITER_MET)
+			return true;
+		if (!writer_may_load(ws))
+			return false;
+		result = met == WRITER_NO_GRID ? writer_first_load(ws, edits, nedits)
+									   : load_tiles(ws->sheet_id, ws->entry, missing.tiles, missing.count);
+		if (result != LOAD_DONE && result != LOAD_BUSY)
+			return false;
+		if (met == WRITER_MISSING && result == LOAD_DONE)
+			loads--; /* it goes on with the next tiles, and holds them */
+	}
+	return false;
+}
+
+void
+writer_meet_grid(WriterSheet *ws)
+{
+	if (ws->entry != NULL && ws->base == NULL)
+		(void) writer_meet_tiles(ws, NULL, 0, NULL);
+}
+
+/* The shared grid if all of it is there; it stays so till the transaction ends. */
+static const Grid *
+writer_keep_grid(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+	const Grid *grid = NULL;
+
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	if (entry->grid != NULL && grid_tiles_missing(entry->grid) == 0)
+	{
+		grid = entry->grid;
+		entry->kept = ws->holds = true;
+	}
+	LWLockRelease(&entry->lock);
+	return grid;
+}
+
+/* ---- a grid of our own ---- */
+
+/*
+ * Tiles of the state before own changes, into our own memory: for a sheet that the cache has no room for, an edit reads
+ * the tiles that it touches, and the log since the last version. Own edits and those that ROLLBACK TO took back have
+ * higher seqs, so this can be done at any time.
+ */
+static void
+writer_load_tiles(WriterSheet *ws, HTAB *tiles)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
+	GridAllocator allocator = journal_context_allocator();
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+
+	if (ws->base == NULL)
+	{
+		ws->base_tiles = replay_make_set();
+		ws->base = grid_create(&allocator, 1, 1);
+	}
+	(void) replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles);
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+writer_load_base(WriterSheet *ws)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
+	GridAllocator allocator = journal_context_allocator();
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	Grid *grid = NULL;
+	int64 seq;
+
+	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
+		elog(ERROR, "out of memory"); /* the allocator raises by itself */
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	ws->base = grid;
+	ws->base_tiles = NULL;
+}
+
+/* After an error in between, the next attempt loads the same tiles again, over what is there. */
+static void
+writer_add_tiles(WriterSheet *ws, HTAB *missing)
+{
+	HASH_SEQ_STATUS status;
+	GridTileNo *tile;
+
+	if (ws->base != NULL && hash_get_num_entries(missing) == 0)
+		return;
+	writer_load_tiles(ws, missing);
+	hash_seq_init(&status, missing);
+	while ((tile = hash_seq_search(&status)) != NULL)
+		replay_add_to_set(ws->base_tiles, *tile);
+}
+
+static void
+writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
+{
+	HTAB *missing = replay_make_set();
+
+	for (uint32 i = 0; i < nedits; i++)
+	{
+		GridTileNo tile = replay_tile_of(edits[i].row, edits[i].col);
+
+		if (writer_edits_cell(&edits[i]) &&
+			(ws->base_tiles == NULL || hash_search(ws->base_tiles, &tile, HASH_FIND, NULL) == NULL))
+			replay_add_to_set(missing, tile);
+	}
+	writer_add_tiles(ws, missing);
+	hash_destroy(missing);
+}
+
+/* ---- either ---- */
+
+void
+writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles)
+{
+	if (ws->base == NULL && ws->entry != NULL && writer_meet_tiles(ws, edits, nedits, tiles))
+		return;
+	if (ws->base == NULL || ws->base_tiles != NULL)
+		writer_prepare_base(ws, edits, nedits);
+	writer_learn_extent(ws, ws->base);
+	for (uint32 i = 0; i < nedits; i++)
+		tiles[i] = grid_find_tile(ws->base, edits[i].row, edits[i].col);
+}
+
+/* The whole of it, for versions. */
+const Grid *
+writer_base(WriterSheet *ws)
+{
+	static const ReplayTiles all = {NULL, NULL};
+	const Grid *grid = NULL;
+
+	if (ws->base == NULL && ws->entry != NULL)
+	{
+		grid = writer_keep_grid(ws);
+		if (grid == NULL && writer_may_load(ws) && load_sheet(ws->sheet_id, ws->entry, &all, true) == LOAD_DONE)
+			grid = writer_keep_grid(ws);
+	}
+	if (grid == NULL && (ws->base == NULL || ws->base_tiles != NULL))
+		writer_load_base(ws);
+	if (grid == NULL)
+		grid = ws->base;
+	writer_learn_extent(ws, grid);
+	return grid;
+}
