@@ -17,10 +17,33 @@
 
 #define WRITER_AHEAD 8 /* edits whose cells the processor fetches meanwhile */
 
-static void
+/*
+ * An edit of a tile that was missing when room should have been reserved. Somebody may have loaded the tile meanwhile:
+ * it is taken out, and a load that is under way is void. False when the grid cannot say that it is missing.
+ */
+static bool
+writer_miss_change(CacheEntry *entry, const StagedEdit *edit)
+{
+	GridTile *tile;
+	bool known = grid_lose(entry->grid, edit->row, edit->col, &tile);
+
+	if (tile != NULL)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		grid_free_tile(&allocator, tile);
+	}
+	grid_resize(entry->grid, edit->row + 1, edit->col + 1);
+	entry->missed++;
+	return known;
+}
+
+/* False when the grid cannot be kept. */
+static bool
 writer_apply_changes(WriterSheet *ws, CacheEntry *entry)
 {
 	Grid *grid = entry->grid;
+	bool right = true;
 
 	for (uint32 i = 0; i < ws->nstaged; i++)
 	{
@@ -31,12 +54,12 @@ writer_apply_changes(WriterSheet *ws, CacheEntry *entry)
 		if (edit->tile != NULL)
 			grid_set_there(grid, edit->tile, edit->row, edit->col, edit->content.data, edit->content.len,
 						   edit->style.data, edit->style.len);
-		else
-		{
+		else if (edit->resize)
 			grid_resize(grid, edit->row + 1, edit->col + 1);
-			entry->missed++;
-		}
+		else
+			right &= writer_miss_change(entry, edit);
 	}
+	return right;
 }
 
 /* Under the lock: what was held or reserved is free again. */
@@ -67,7 +90,8 @@ writer_publish(WriterSheet *ws)
 		dropped = cache_detach_grid(entry);
 	if (entry->grid != NULL)
 	{
-		writer_apply_changes(ws, entry);
+		if (!writer_apply_changes(ws, entry))
+			dropped = cache_detach_grid(entry);
 		STOP_POINT_NO_FAIL("publish-locked");
 	}
 	writer_release(ws);
