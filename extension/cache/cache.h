@@ -145,6 +145,9 @@ extern void cache_release_at_abort(void);
 /* Allocator for the entry's grid; takes out the tiles that were not used for longest, of any sheet, when there is no
  * room. Callable under the entry's lock (exclusive): then tiles that must stay are held. */
 extern GridAllocator cache_allocator(CacheEntry *entry);
+/* The allocator's way to make room for an entry: takes tiles out until `wanted` bytes are free or nothing is left that
+ * may go. False when nothing went. When the entry's lock is not held, others that are locked are waited for. */
+extern bool cache_evict(CacheEntry *own, size_t wanted);
 /* A stamp for grid_touch(). */
 static inline uint64
 cache_stamp(void)

@@ -68,6 +68,7 @@ cache_queue_first(void)
 
 typedef struct Eviction
 {
+	bool wait; /* for entries that are locked */
 	size_t wanted;
 	uint64 started; /* what is newer was used meanwhile */
 	size_t freed;
@@ -130,7 +131,9 @@ cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
 	Grid *grid = NULL;
 	uint64 again;
 
-	if (!own && !LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
+	if (eviction->wait)
+		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	else if (!own && !LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
 		return eviction->started + 1;
 	again = cache_evict_tiles(entry, bound, eviction, &tiles);
 	/* What it knows of missing tiles goes with the last of those that were here. */
@@ -147,9 +150,9 @@ cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
 }
 
 bool
-cache_evict(size_t wanted)
+cache_evict(CacheEntry *own, size_t wanted)
 {
-	Eviction eviction = {.wanted = wanted, .started = cache_stamp()};
+	Eviction eviction = {!LWLockHeldByMe(&own->lock), wanted, cache_stamp(), 0};
 
 	for (;;)
 	{

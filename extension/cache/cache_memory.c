@@ -57,7 +57,7 @@ cache_alloc(void *ctx, size_t size)
 	if (size > CacheState->budget)
 		return NULL;
 	while ((memory = cache_try_alloc(size)) == NULL)
-		if (!cache_evict(size))
+		if (!cache_evict(entry, size))
 			return NULL;
 	pg_atomic_fetch_add_u64(&entry->bytes, size);
 	return memory;

@@ -14,10 +14,6 @@ extern void cache_attach_area(void);
 extern void cache_queue(CacheEntry *entry, uint64 oldest);
 extern void cache_unqueue(CacheEntry *entry);
 
-/* Takes out tiles that were not used for longest, until `wanted` bytes are free or they run out; false when there are
- * none. Not under the directory's lock. */
-extern bool cache_evict(size_t wanted);
-
 /* cache_memory.c */
 extern char *cache_area_place;
 extern struct dsa_area *cache_area; /* this process's handle */

@@ -142,9 +142,6 @@ extern bool grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at);
 /* Takes it out, to be freed by grid_free_tile(). */
 extern GridTile *grid_detach(Grid *grid, uint32_t at);
 extern void grid_free_tile(const GridAllocator *allocator, GridTile *tile);
-/* The tile of the cell is no longer right: it is missing from now on, and *tile (NULL when it was missing before) is to
- * be freed. False when the grid does not know it, and cannot note that it is missing. Never allocates. */
-extern bool grid_lose(Grid *grid, uint32_t row, uint32_t col, GridTile **tile);
 
 /* Tiles, for checkpoints: number tile (tile_row, tile_col) covers rows tile_row * GRID_TILE_ROWS and on. */
 extern bool grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col);

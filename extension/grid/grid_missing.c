@@ -169,37 +169,19 @@ grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at)
 	return found;
 }
 
-static GridTile *
-grid_take_out(Grid *grid, GridPlace *place)
+GridTile *
+grid_detach(Grid *grid, uint32_t at)
 {
+	GridPlace *place = &grid->places[at];
 	Tile *tile = place->tile;
 
 	grid->bytes -= tile_bytes(tile);
 	grid->cells -= tile->cells;
 	grid->missing++;
 	place->tile = NULL;
-	return tile;
-}
-
-GridTile *
-grid_detach(Grid *grid, uint32_t at)
-{
-	Tile *tile = grid_take_out(grid, &grid->places[at]);
-
 	if (tile->cells == 0)
-		grid_remove_place(grid, &grid->places[at]);
+		grid_remove_place(grid, place);
 	return tile;
-}
-
-bool
-grid_lose(Grid *grid, uint32_t row, uint32_t col, GridTile **tile)
-{
-	GridPlace *place = grid_place_at(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
-
-	*tile = NULL;
-	if (place != NULL && place->tile != NULL)
-		*tile = grid_take_out(grid, place);
-	return place != NULL;
 }
 
 void

@@ -112,6 +112,23 @@ writer_expect(WriterSheet *ws, uint32 n)
 	writer_forget_staged(ws); /* the table grows with it */
 }
 
+/* Room for the edit where the tile must grow; false when there is none. What is missing need not be set: it is as it
+ * will be when it is loaded. */
+static bool
+writer_grow(WriterSheet *ws, StagedEdit *staged)
+{
+	CacheEntry *entry = ws->entry;
+	GridAllocator allocator = cache_allocator(entry);
+	bool done;
+
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	staged->tile =
+		grid_reserve(&allocator, entry->grid, staged->row, staged->col, staged->content.len, staged->style.len);
+	done = staged->tile != NULL || grid_is_missing(entry->grid, staged->row, staged->col);
+	LWLockRelease(&entry->lock);
+	return done;
+}
+
 /*
  * Room for the edit in the shared grid, so that setting it cannot fail. Mostly the tile has the room: then readers are
  * not disturbed. `tile` is that of the state before own changes, which is mostly the shared grid.
@@ -120,7 +137,6 @@ static void
 writer_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
 {
 	CacheEntry *entry = ws->entry;
-	GridAllocator allocator;
 
 	if (entry == NULL || entry->grid == NULL || ws->drop_grid)
 		return;
@@ -128,13 +144,14 @@ writer_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
 	if (tile != NULL && ws->base == NULL &&
 		grid_reserve_there(entry->grid, tile, staged->content.len, staged->style.len))
 		return;
-	allocator = cache_allocator(entry);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	staged->tile =
-		grid_reserve(&allocator, entry->grid, staged->row, staged->col, staged->content.len, staged->style.len);
-	/* What is missing need not be set: it is as it will be when it is loaded. */
-	ws->drop_grid = staged->tile == NULL && !grid_is_missing(entry->grid, staged->row, staged->col);
-	LWLockRelease(&entry->lock);
+	while (!writer_grow(ws, staged))
+	{
+		/* Others' tiles may have been locked; now they can be waited for. */
+		if (cache_evict(entry, staged->content.len + staged->style.len))
+			continue;
+		ws->drop_grid = true;
+		return;
+	}
 }
 
 void

@@ -18,24 +18,15 @@
 #define WRITER_AHEAD 8 /* edits whose cells the processor fetches meanwhile */
 
 /*
- * An edit of a tile that was missing when room should have been reserved. Somebody may have loaded the tile meanwhile:
- * it is taken out, and a load that is under way is void. False when the grid cannot say that it is missing.
+ * An edit of a tile that was missing when room should have been reserved. It still is, mostly: then a load of it that
+ * is under way is void. False when somebody has loaded it meanwhile.
  */
 static bool
 writer_miss_change(CacheEntry *entry, const StagedEdit *edit)
 {
-	GridTile *tile;
-	bool known = grid_lose(entry->grid, edit->row, edit->col, &tile);
-
-	if (tile != NULL)
-	{
-		GridAllocator allocator = cache_allocator(entry);
-
-		grid_free_tile(&allocator, tile);
-	}
 	grid_resize(entry->grid, edit->row + 1, edit->col + 1);
 	entry->missed++;
-	return known;
+	return grid_is_missing(entry->grid, edit->row, edit->col);
 }
 
 /* False when the grid cannot be kept. */
