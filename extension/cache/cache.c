@@ -152,6 +152,15 @@ cache_attach_area(void)
 
 /* ---- entries ---- */
 
+/* Opening the sheet again should be cheap. */
+void
+cache_note_eviction(const CacheEntry *entry)
+{
+	if (entry->meta_valid)
+		ckptqueue_note_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
+								cache_tail(&entry->meta));
+}
+
 /* Takes an entry that nobody pins out of the directory (which is locked), and gives its grid to be freed later. */
 static Grid *
 cache_unlink(CacheEntry *entry)
@@ -159,9 +168,7 @@ cache_unlink(CacheEntry *entry)
 	Grid *grid = entry->grid;
 
 	Assert(entry->pins == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
-	if (entry->meta_valid)
-		ckptqueue_note_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
-								cache_tail(&entry->meta));
+	cache_note_eviction(entry);
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
 	cache_unqueue(entry);

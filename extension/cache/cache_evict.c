@@ -142,6 +142,7 @@ cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
 		grid = entry->grid;
 		eviction->freed += grid_bytes(grid);
 		entry->grid = NULL;
+		cache_note_eviction(entry);
 	}
 	if (!own)
 		LWLockRelease(&entry->lock);

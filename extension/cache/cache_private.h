@@ -8,6 +8,8 @@
 
 /* cache.c */
 extern void cache_attach_area(void);
+/* Tells the worker that the cells of a sheet have gone. The entry, or the directory, is locked. */
+extern void cache_note_eviction(const CacheEntry *entry);
 
 /* cache_evict.c; the directory is locked */
 /* Queues an entry whose grid has tiles none of which was used before `oldest`; nothing when it is queued. */
