@@ -174,6 +174,18 @@ grid_release(const GridAllocator *allocator, Grid *grid)
 }
 
 bool
+grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col, uint32_t cells,
+			uint32_t content_bytes)
+{
+	Tile *tile = grid_make_tile(allocator, grid, tile_row, tile_col);
+
+	if (tile == NULL)
+		return false;
+	grid_hold(grid, tile);
+	return tile_expect(allocator, &grid->bytes, tile, cells, content_bytes);
+}
+
+bool
 grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
 		 uint32_t content_len, const char *style, uint32_t style_len)
 {

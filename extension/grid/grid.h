@@ -79,6 +79,10 @@ extern void grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t co
 extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
 /* Ends the reservations that were not used, and may give their memory back. */
 extern void grid_release(const GridAllocator *allocator, Grid *grid);
+/* For loading: makes room in an empty tile for so many cells and bytes of content, exactly. False when there is none.
+ */
+extern bool grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col,
+						uint32_t cells, uint32_t content_bytes);
 /* reserve + set; for loading. */
 extern bool grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
 					 uint32_t content_len, const char *style, uint32_t style_len);

@@ -353,6 +353,17 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 	return tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
 }
 
+bool
+tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t cells, uint32_t content_bytes)
+{
+	if (tile->cells > 0 || tile->arena_size > 0)
+		return true;
+	if (!tile_grow_slots(allocator, bytes, tile, cells < TILE_CELLS ? cells : TILE_CELLS))
+		return false;
+	return content_bytes == 0 ||
+		   tile_compact(allocator, bytes, tile, (content_bytes + 7) & ~(uint32_t) 7, tile->styles_capacity, NULL);
+}
+
 /* Whether so many slots are there when the reserved ones and one more are in use. */
 static inline bool
 tile_has_slots(const Tile *tile)

@@ -52,7 +52,10 @@ extern size_t tile_bytes(const Tile *tile);
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,
 						 uint32_t style_len);
-/* The same where there is room already; false when there is not. */
+/* Room for so many cells and bytes of content at once, and no more, in an empty tile. */
+extern bool tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t cells,
+						uint32_t content_bytes);
+/* The same as tile_reserve() where there is room already; false when there is not. */
 extern bool tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len);
 /* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
 extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,

@@ -199,6 +199,25 @@ replay_reader_into(Grid *grid, const GridAllocator *allocator, const ReplayTiles
 /* All batches of a stored tile. */
 static const ReplayTiles replay_all_tiles = {NULL, NULL};
 
+/* Makes room for a batch of a stored tile, exactly: most tiles are not edited before they go again. A tile with styles
+ * grows as it is filled. */
+static bool
+replay_expect(Grid *grid, const GridAllocator *allocator, EditReader reader, uint32 count)
+{
+	GridTileNo tile = {0, 0};
+	uint32 bytes = 0;
+	Edit edit;
+
+	while (edit_read_inline(&reader, &edit) == EDIT_OK)
+	{
+		if (edit.style.data != NULL || edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+			return true;
+		tile = replay_tile_of(edit.row, edit.col);
+		bytes += edit.content.len;
+	}
+	return bytes == 0 || grid_expect(allocator, grid, tile.row, tile.col, count, bytes);
+}
+
 static EditError
 replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, bool *room)
 {
@@ -210,6 +229,9 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *
 	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
+		*room = replay_expect(grid, allocator, reader, batch.count);
+		if (!*room)
+			return EDIT_END;
 		error = replay_reader_into(grid, allocator, &replay_all_tiles, &reader, room);
 		if (error != EDIT_END || !*room)
 			break;
