@@ -143,15 +143,58 @@ replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 struct HTAB *
 replay_make_set(void)
 {
-	HASHCTL info = {.keysize = sizeof(GridTileNo), .entrysize = sizeof(GridTileNo), .hcxt = CurrentMemoryContext};
+	HASHCTL info = {.keysize = sizeof(GridTileNo), .entrysize = sizeof(ReplayTile), .hcxt = CurrentMemoryContext};
 
 	return hash_create("pg_sheet tiles", 32, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-void
-replay_add_to_set(struct HTAB *set, GridTileNo tile)
+static ReplayTile *
+replay_set_tile(struct HTAB *set, GridTileNo no)
 {
-	(void) hash_search(set, &tile, HASH_ENTER, NULL);
+	bool found;
+	ReplayTile *tile = hash_search(set, &no, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		tile->whole = false;
+		memset(tile->cells, 0, sizeof(tile->cells));
+	}
+	return tile;
+}
+
+void
+replay_add_to_set(struct HTAB *set, GridTileNo no)
+{
+	replay_set_tile(set, no)->whole = true;
+}
+
+static inline bool
+replay_tile_has(const ReplayTile *tile, uint32 row, uint32 col)
+{
+	uint32 cell = row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS;
+
+	return tile->whole || (tile->cells[cell / 64] >> (cell % 64) & 1) != 0;
+}
+
+bool
+replay_add_cell_to_set(struct HTAB *set, uint32 row, uint32 col)
+{
+	ReplayTile *tile = replay_set_tile(set, replay_tile_of(row, col));
+	uint32 cell = row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS;
+
+	if (replay_tile_has(tile, row, col))
+		return false;
+	tile->cells[cell / 64] |= UINT64CONST(1) << (cell % 64);
+	return true;
+}
+
+bool
+replay_set_has_cell(struct HTAB *set, uint32 row, uint32 col)
+{
+	GridTileNo no = replay_tile_of(row, col);
+	const ReplayTile *tile = hash_search(set, &no, HASH_FIND, NULL);
+
+	return tile != NULL && replay_tile_has(tile, row, col);
 }
 
 static inline bool
@@ -199,6 +242,28 @@ replay_reader_into(Grid *grid, const GridAllocator *allocator, const ReplayTiles
 /* All batches of a stored tile. */
 static const ReplayTiles replay_all_tiles = {NULL, NULL};
 
+/* The wanted cells of a stored tile. */
+static EditError
+replay_cells_into(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile, EditReader *reader, bool *room)
+{
+	EditReader local = *reader; /* of which nobody has the address */
+	EditError error;
+	Edit edit;
+
+	while ((error = edit_read_inline(&local, &edit)) == EDIT_OK)
+	{
+		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+			return EDIT_BAD_NUMBER;
+		if (!replay_tile_has(tile, edit.row, edit.col))
+			continue;
+		*room = replay_edit_into(grid, allocator, &edit);
+		if (!*room)
+			return EDIT_END;
+	}
+	*reader = local;
+	return error;
+}
+
 /* Makes room for a batch of a stored tile, exactly: most tiles are not edited before they go again. A tile with styles
  * grows as it is filled. */
 static bool
@@ -218,8 +283,10 @@ replay_expect(Grid *grid, const GridAllocator *allocator, EditReader reader, uin
 	return bytes == 0 || grid_expect(allocator, grid, tile.row, tile.col, count, bytes);
 }
 
+/* What is wanted of a stored tile; tile NULL: all. */
 static EditError
-replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, bool *room)
+replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile, const struct varlena *bytes,
+			  bool *room)
 {
 	EditReader reader;
 	EditBatch batch;
@@ -229,25 +296,16 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const struct varlena *
 	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
-		*room = replay_expect(grid, allocator, reader, batch.count);
+		if (tile != NULL && !tile->whole)
+			error = replay_cells_into(grid, allocator, tile, &reader, room);
+		else if ((*room = replay_expect(grid, allocator, reader, batch.count)))
+			error = replay_reader_into(grid, allocator, &replay_all_tiles, &reader, room);
 		if (!*room)
 			return EDIT_END;
-		error = replay_reader_into(grid, allocator, &replay_all_tiles, &reader, room);
-		if (error != EDIT_END || !*room)
+		if (error != EDIT_END)
 			break;
 	}
 	return error;
-}
-
-static bool
-replay_tile_into(Grid *grid, const GridAllocator *allocator, const struct varlena *bytes, int64 sheet_id, int64 cid)
-{
-	bool room;
-	EditError error = replay_decode(grid, allocator, bytes, &room);
-
-	if (error != EDIT_END)
-		replay_corrupted(sheet_id, "a tile of version", cid, error);
-	return room;
 }
 
 /*
@@ -282,7 +340,7 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 			continue;
 		}
 		bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
-		*fault = (ReplayFault){replay_decode(grid, allocator, bytes, &room), (uint32) row, (uint32) col};
+		*fault = (ReplayFault){replay_decode(grid, allocator, NULL, bytes, &room), (uint32) row, (uint32) col};
 		if (copy)
 			pfree(bytes);
 	}
@@ -404,13 +462,13 @@ replay_find_version_at(int64 sheet_id, int64 until, Snapshot snapshot, ReplayVer
 }
 
 static bool
-replay_add_stored_tile(int64 sheet_id, int64 cid, const GridTileNo *tile, Snapshot snapshot,
+replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapshot snapshot,
 					   const GridAllocator *allocator, Grid *grid)
 {
 	StorageScan scan;
 	StorageKey keys[4] = {replay_key(1, BTEqualStrategyNumber, sheet_id),
-						  {2, BTEqualStrategyNumber, true, tile->row},
-						  {3, BTEqualStrategyNumber, true, tile->col},
+						  {2, BTEqualStrategyNumber, true, tile->no.row},
+						  {3, BTEqualStrategyNumber, true, tile->no.col},
 						  replay_key(4, BTLessEqualStrategyNumber, cid)};
 	bool room = true;
 
@@ -420,7 +478,10 @@ replay_add_stored_tile(int64 sheet_id, int64 cid, const GridTileNo *tile, Snapsh
 		bool copy;
 		struct varlena *bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
 
-		room = replay_tile_into(grid, allocator, bytes, sheet_id, cid);
+		EditError error = replay_decode(grid, allocator, tile, bytes, &room);
+
+		if (error != EDIT_END)
+			replay_corrupted(sheet_id, "a tile of version", cid, error);
 		if (copy)
 			pfree(bytes);
 	}
@@ -448,9 +509,7 @@ replay_filter_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 	if (edit->kind != EDIT_RESIZE && edit->row >= around->row0 && edit->row <= around->row1 &&
 		edit->col >= around->col0 && edit->col <= around->col1 && filter->room)
 	{
-		GridTileNo tile = replay_tile_of(edit->row, edit->col);
-
-		if (hash_search(filter->tiles, &tile, HASH_FIND, NULL) != NULL)
+		if (replay_set_has_cell(filter->tiles, edit->row, edit->col))
 			filter->room = replay_edit_into(filter->grid, filter->allocator, edit);
 	}
 	grid_resize(filter->grid, edit->row + 1, edit->col + 1);
@@ -462,15 +521,17 @@ replay_around(HTAB *tiles)
 {
 	GridRect around = {PG_UINT32_MAX, PG_UINT32_MAX, 0, 0};
 	HASH_SEQ_STATUS status;
-	GridTileNo *tile;
+	const ReplayTile *tile;
 
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		around.row0 = Min(around.row0, tile->row * GRID_TILE_ROWS);
-		around.col0 = Min(around.col0, tile->col * GRID_TILE_COLS);
-		around.row1 = Max(around.row1, tile->row * GRID_TILE_ROWS + GRID_TILE_ROWS - 1);
-		around.col1 = Max(around.col1, tile->col * GRID_TILE_COLS + GRID_TILE_COLS - 1);
+		uint32 row = tile->no.row * GRID_TILE_ROWS, col = tile->no.col * GRID_TILE_COLS;
+
+		around.row0 = Min(around.row0, row);
+		around.col0 = Min(around.col0, col);
+		around.row1 = Max(around.row1, row + GRID_TILE_ROWS - 1);
+		around.col1 = Max(around.col1, col + GRID_TILE_COLS - 1);
 	}
 	return around;
 }
@@ -481,7 +542,7 @@ replay_add_stored_tiles(int64 sheet_id, int64 cid, Snapshot snapshot, const Grid
 						HTAB *tiles)
 {
 	HASH_SEQ_STATUS status;
-	GridTileNo *tile;
+	const ReplayTile *tile;
 
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)

@@ -55,8 +55,17 @@ extern bool replay_version_try(int64 sheet_id, const ReplayVersion *version, Sna
 /* The cells that the snapshot sees: newest version plus the batches after it. */
 extern bool replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq);
 
-/* Some of a sheet's tiles: those that a rectangle of cells touches, or those of a set (an HTAB of GridTileNo). Neither:
- * all. */
+/* An element of a set of tiles. */
+#define REPLAY_CELL_WORDS (GRID_TILE_ROWS * GRID_TILE_COLS / 64)
+typedef struct ReplayTile
+{
+	GridTileNo no;
+	bool whole;						 /* all of its cells, else ... */
+	uint64 cells[REPLAY_CELL_WORDS]; /* ... those with a bit here */
+} ReplayTile;
+
+/* Some of a sheet's tiles: those that a rectangle of cells touches, or those of a set (an HTAB of ReplayTile), whole.
+ * Neither: all. */
 struct HTAB;
 typedef struct ReplayTiles
 {
@@ -68,14 +77,17 @@ replay_tile_of(uint32 row, uint32 col)
 {
 	return (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
 }
-extern struct HTAB *replay_make_set(void); /* in the current memory context */
-extern void replay_add_to_set(struct HTAB *set, GridTileNo tile);
+extern struct HTAB *replay_make_set(void);						  /* in the current memory context */
+extern void replay_add_to_set(struct HTAB *set, GridTileNo tile); /* a whole tile */
+/* One cell; false when it is in the set already. */
+extern bool replay_add_cell_to_set(struct HTAB *set, uint32 row, uint32 col);
+extern bool replay_set_has_cell(struct HTAB *set, uint32 row, uint32 col);
 
 /* The same as replay_sheet(), but only the tiles that are wanted; the grid notes the others as missing. */
 extern bool replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapshot snapshot,
 							   const GridAllocator *allocator, Grid **grid, int64 *seq);
 /*
- * Adds tiles (an HTAB of GridTileNo) as they were at seq `until` to a grid that does not hold them yet; its extent
+ * Adds the tiles, or cells, of a set as they were at seq `until` to a grid that does not hold them yet; its extent
  * becomes the whole sheet's. False when the allocator has no room.
  */
 extern bool replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,

@@ -43,7 +43,7 @@ typedef struct WriterSheet
 	dlist_head changes;			/* oldest first */
 	int64 base_seq;				/* the state before own changes */
 	Grid *base;					/* own copy of it, when the entry has no grid ... */
-	struct HTAB *base_tiles;	/* ... of these tiles (GridTileNo) only, unless NULL */
+	struct HTAB *base_tiles;	/* ... of these cells (a set) only, unless NULL */
 	bool holds;					/* tiles of the shared grid, or all of it */
 	StagedEdit *staged;			/* of all changes */
 	uint32 nstaged, staged_room;

@@ -165,7 +165,7 @@ writer_keep_grid(WriterSheet *ws)
 /* ---- a grid of our own ---- */
 
 /*
- * Tiles of the state before own changes, into our own memory: for a sheet that the cache has no room for, an edit reads
+ * Cells of the state before own changes, into our own memory: for a sheet that the cache has no room for, an edit reads
  * the tiles that it touches, and the log since the last version. Own edits and those that ROLLBACK TO took back have
  * higher seqs, so this can be done at any time.
  */
@@ -203,36 +203,24 @@ writer_load_base(WriterSheet *ws)
 	ws->base_tiles = NULL;
 }
 
-/* After an error in between, the next attempt loads the same tiles again, over what is there. */
-static void
-writer_add_tiles(WriterSheet *ws, HTAB *missing)
-{
-	HASH_SEQ_STATUS status;
-	GridTileNo *tile;
-
-	if (ws->base != NULL && hash_get_num_entries(missing) == 0)
-		return;
-	writer_load_tiles(ws, missing);
-	hash_seq_init(&status, missing);
-	while ((tile = hash_seq_search(&status)) != NULL)
-		replay_add_to_set(ws->base_tiles, *tile);
-}
-
+/* Cells of the edits that are not in the grid yet: these alone are taken out of what is stored. After an error in
+ * between, the next attempt loads the same cells again, over what is there. */
 static void
 writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
 {
 	HTAB *missing = replay_make_set();
+	bool any = ws->base == NULL;
 
 	for (uint32 i = 0; i < nedits; i++)
-	{
-		GridTileNo tile = replay_tile_of(edits[i].row, edits[i].col);
-
 		if (writer_edits_cell(&edits[i]) &&
-			(ws->base_tiles == NULL || hash_search(ws->base_tiles, &tile, HASH_FIND, NULL) == NULL))
-			replay_add_to_set(missing, tile);
-	}
-	writer_add_tiles(ws, missing);
+			(ws->base_tiles == NULL || !replay_set_has_cell(ws->base_tiles, edits[i].row, edits[i].col)))
+			any |= replay_add_cell_to_set(missing, edits[i].row, edits[i].col);
+	if (any)
+		writer_load_tiles(ws, missing);
 	hash_destroy(missing);
+	for (uint32 i = 0; any && i < nedits; i++)
+		if (writer_edits_cell(&edits[i]))
+			(void) replay_add_cell_to_set(ws->base_tiles, edits[i].row, edits[i].col);
 }
 
 /* ---- either ---- */
