@@ -37,10 +37,14 @@ static CacheEntry *reader_entry = NULL; /* pinned by cache_pin_reader */
 
 /* ---- start-up ---- */
 
+/* More than the budget, since pieces of many sizes leave gaps: a quarter, and some for the allocator's own books and for a
+ * superblock (64 kB) of each of its size classes. */
 static Size
 cache_area_size(void)
 {
-	return Max((Size) cache_size_kb * 1024, MAXALIGN(dsa_minimum_size()));
+	Size budget = (Size) cache_size_kb * 1024;
+
+	return MAXALIGN(dsa_minimum_size()) + (budget > 0 ? MAXALIGN(budget + budget / 4) + 3 * 1024 * 1024 : 0);
 }
 
 Size

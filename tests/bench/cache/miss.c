@@ -1,7 +1,7 @@
 /*
  * miss.c - how many accesses find their sheet in the cache: 80 % of them go to 20 % of the sheets, by chance.
  *
- * The sheets are of many sizes. For each size of the cache the same accesses go to the server and to an exact LRU cache
+ * The sheets are of many sizes, up to a tile. For each size of the cache the same accesses go to the server and to an exact LRU cache
  * in this program, which counts the bytes that sheet.cache_entries has said. All sheets are read once before, and a
  * quarter of the accesses comes before the ones that count.
  */
@@ -15,9 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHEET_COLS	   20
-#define SHEET_MAX_ROWS 110
-#define SHEET_MIN_ROWS 10
+/* One tile each, which is what the cache takes in and out. */
+#define SHEET_COLS	   16
+#define SHEET_MAX_ROWS 64
+#define SHEET_MIN_ROWS 4
 #define SIZES		   7
 
 typedef struct Misses
