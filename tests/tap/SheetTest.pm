@@ -7,13 +7,14 @@ use warnings;
 use Exporter 'import';
 use FindBin;
 use IPC::Open2;
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life);
+  server_life wait_until_next_life new_session);
 
 sub seed_random
 {
@@ -99,6 +100,53 @@ sub batch
 		$bytes .= "\x01" . varint(7) . varint($row) . varint($col) . varint(length $text) . $text;
 	}
 	return "'\\x" . unpack('H*', $bytes) . "'";
+}
+
+# ---- sessions ---------------------------------------------------------------------------------------------------------------
+
+# A psql that is asked one thing at a time, and may be left alone with it. $session->ask(SQL) returns the rows, or "ERROR
+# sqlstate" with the message behind it. $session->send(SQL) returns at once, and $session->answer waits for that.
+sub new_session
+{
+	my ($node, %options) = @_;
+	my $self = bless { in => '', out => '', err => '' }, 'SheetTest::Session';
+	$self->{psql} = IPC::Run::start(
+		[ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=0', '-v', 'VERBOSITY=verbose', '-d', $node->connstr($options{database} // 'postgres') ],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(300));
+	$self->{pid} = $self->ask('SELECT pg_backend_pid()');
+	return $self;
+}
+
+sub SheetTest::Session::send
+{
+	my ($self, $sql) = @_;
+	$self->{out} = $self->{err} = '';
+	$self->{in} .= "$sql;\n\\echo END\n\\warn END\n";
+	$self->{psql}->pump_nb;
+}
+
+sub SheetTest::Session::answer
+{
+	my ($self) = @_;
+	$self->{psql}->pump until $self->{out} =~ /^END\n/m && $self->{err} =~ /^END\n/m;
+	return "ERROR $1" if $self->{err} =~ /ERROR:\s+(.*)/;
+	(my $rows = $self->{out}) =~ s/^END\n//m;
+	chomp $rows;
+	return $rows;
+}
+
+sub SheetTest::Session::ask
+{
+	my ($self, $sql) = @_;
+	$self->send($sql);
+	return $self->answer;
+}
+
+sub SheetTest::Session::end
+{
+	my ($self) = @_;
+	$self->{in} .= "\\q\n";
+	$self->{psql}->finish;
 }
 
 # ---- writers ----------------------------------------------------------------------------------------------------------------
