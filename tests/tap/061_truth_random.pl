@@ -49,7 +49,7 @@ SQL
 sub restart_with_cache
 {
 	my ($size) = @_;
-	$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '$size'");
+	$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '$size'\nfsync = off");
 	$node->restart;
 }
 
@@ -103,8 +103,8 @@ for my $round (1 .. $rounds)
 	if ($killer == 0)
 	{
 		sleep 0.3 + rand 1.2;
-		my ($code, $out) = $node->psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'truth' ORDER BY random() LIMIT 1});
-		kill 9, $out if $out =~ /^\d+$/;
+		my ($code, $out) = eval { $node->psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'truth' ORDER BY random() LIMIT 1}) };
+		kill 9, $out if ($out // '') =~ /^\d+$/;
 		require POSIX;
 		POSIX::_exit(0);
 	}
