@@ -37,8 +37,8 @@ static CacheEntry *reader_entry = NULL; /* pinned by cache_pin_reader */
 
 /* ---- start-up ---- */
 
-/* More than the budget, since pieces of many sizes leave gaps: a quarter, and some for the allocator's own books and for a
- * superblock (64 kB) of each of its size classes. */
+/* More than the budget, since pieces of many sizes leave gaps: a quarter, and some for the allocator's own books and
+ * for a superblock (64 kB) of each of its size classes. */
 static Size
 cache_area_size(void)
 {

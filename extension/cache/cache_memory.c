@@ -35,13 +35,28 @@ cache_free_detached(Grid *grid)
 		grid_free(&allocator, grid);
 }
 
+/* Takes bytes from the budget. More are never counted than there are, not even for a moment. */
+static bool
+cache_take(size_t size)
+{
+	uint64 used = pg_atomic_read_u64(&CacheState->used);
+
+	do
+	{
+		if (size > CacheState->budget - used)
+			return false;
+	} while (!pg_atomic_compare_exchange_u64(&CacheState->used, &used, used + size));
+	return true;
+}
+
 static void *
 cache_try_alloc(size_t size)
 {
-	dsa_pointer pointer = InvalidDsaPointer;
+	dsa_pointer pointer;
 
-	if (pg_atomic_add_fetch_u64(&CacheState->used, size) <= CacheState->budget)
-		pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
+	if (!cache_take(size))
+		return NULL;
+	pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
 	if (DsaPointerIsValid(pointer))
 		return cache_area_place + pointer;
 	pg_atomic_fetch_sub_u64(&CacheState->used, size);

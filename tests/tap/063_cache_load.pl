@@ -108,8 +108,7 @@ sub check_all
 	is(ask('SELECT sum(load_differences(sheet_id)) FROM load'), 0, "$what: the cells are the model's");
 	is(ask("BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT sum(load_differences(sheet_id)) FROM load;\nCOMMIT"), 0, "$what: and the log's");
 	is(ask(q{SELECT f.* FROM load, sheet.fsck(sheet_id, true, false) f WHERE severity <> 'info'}), '', "$what: fsck finds nothing");
-	is(ask('SELECT * FROM sheet.cache_entries WHERE pins > 0 OR writing OR loading'), '', "$what: nothing is held");
-	is(ask('SELECT coalesce(sum(bytes), 0) = (SELECT bytes FROM sheet.cache_stats) FROM sheet.cache_entries'), 't', "$what: the bytes are those of the entries");
+	cache_is_at_rest($node, $what);
 }
 
 # ---- a thousand writers of one cell ----

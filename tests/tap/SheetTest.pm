@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life new_session);
+  server_life wait_until_next_life new_session cache_is_at_rest);
 
 sub seed_random
 {
@@ -315,6 +315,15 @@ sub check_sheets
 	is(scalar @strange, 0, "$what: nothing in the log that was not sent") or diag $strange[0];
 	is("@other", '', "$what: the cells are the replay of the log");
 	return scalar @acked;
+}
+
+# Nobody uses a sheet: nothing is held (background workers may still be at it for a moment), and the cache's bytes are those of
+# its entries, within the budget.
+sub cache_is_at_rest
+{
+	my ($node, $what) = @_;
+	ok($node->poll_query_until('postgres', q{SELECT count(*) FILTER (WHERE pins > 0 OR writing OR loading) = 0 AND coalesce(sum(e.bytes), 0) = max(s.bytes) AND max(s.bytes) <= max(s.budget)
+		FROM sheet.cache_stats s LEFT JOIN sheet.cache_entries e ON true}), "$what: nothing is held, and the bytes are those of the entries and within the budget");
 }
 
 1;
