@@ -15,20 +15,15 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $node = new_server('load');
 $node->append_conf('postgresql.conf', "fsync = off\nmax_connections = 80\n");
 $node->restart;
+install_model($node);
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE load (n integer PRIMARY KEY, sheet_id bigint);
-CREATE TABLE model (sheet_id bigint, "row" integer, col integer, content text NOT NULL, PRIMARY KEY (sheet_id, "row", col));
 CREATE FUNCTION load_sheets(count integer) RETURNS void LANGUAGE sql AS $$
 	SELECT sheet.purge(sheet_id) FROM load;
 	DELETE FROM load;
 	DELETE FROM model;
 	INSERT INTO load SELECT n, sheet.create('load ' || n, 100, 26) FROM generate_series(1, count) n
 $$;
-CREATE FUNCTION load_write(sheet bigint, r integer, c integer, content text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM sheet.set(sheet, r, c, content);
-	INSERT INTO model VALUES (sheet, r, c, content) ON CONFLICT (sheet_id, "row", col) DO UPDATE SET content = excluded.content;
-END $$;
 -- A square of cells at once; some of these transactions are taken back.
 CREATE FUNCTION load_square(sheet bigint, r integer, c integer, size integer, content text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -40,14 +35,8 @@ BEGIN
 	END IF;
 EXCEPTION WHEN SQLSTATE 'ZZ001' THEN NULL;
 END $$;
--- In one snapshot, since the functions are STABLE.
-CREATE FUNCTION load_differences(sheet bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
-	SELECT count(*) FROM (SELECT "row", col, content FROM sheet.range(sheet)) g
-		FULL JOIN (SELECT "row", col, content FROM model WHERE sheet_id = sheet) m USING ("row", col)
-	WHERE g.content IS DISTINCT FROM m.content
-$$;
 CREATE FUNCTION load_check(sheet bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
-DECLARE n bigint := load_differences(sheet);
+DECLARE n bigint := model_differences(sheet);
 BEGIN
 	IF n > 0 THEN
 		RAISE EXCEPTION '% cells of sheet % are not the model''s', n, sheet;
@@ -105,8 +94,8 @@ sub load
 sub check_all
 {
 	my ($what) = @_;
-	is(ask('SELECT sum(load_differences(sheet_id)) FROM load'), 0, "$what: the cells are the model's");
-	is(ask("BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT sum(load_differences(sheet_id)) FROM load;\nCOMMIT"), 0, "$what: and the log's");
+	is(ask('SELECT sum(model_differences(sheet_id)) FROM load'), 0, "$what: the cells are the model's");
+	is(ask("BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT sum(model_differences(sheet_id)) FROM load;\nCOMMIT"), 0, "$what: and the log's");
 	is(ask(q{SELECT f.* FROM load, sheet.fsck(sheet_id, true, false) f WHERE severity <> 'info'}), '', "$what: fsck finds nothing");
 	cache_is_at_rest($node, $what);
 }
@@ -119,7 +108,7 @@ sub one_cell
 	ask('SELECT load_sheets(1)');
 	my $sheet = ask('SELECT sheet_id FROM load');
 	$node->command_ok([ 'pgbench', '-n', '-c', 50, '-j', 2, '-t', 20, '-D', "sheet=$sheet", '-f',
-		script('one', "SELECT load_write(:sheet, 3, 3, 'client ' || :client_id || ' ' || clock_timestamp());\n"), $node->connstr('postgres') ], "$what: a thousand edits of one cell by 50 sessions");
+		script('one', "SELECT model_write(:sheet, 3, 3, 'client ' || :client_id || ' ' || clock_timestamp());\n"), $node->connstr('postgres') ], "$what: a thousand edits of one cell by 50 sessions");
 	is(ask("SELECT count(*), count(DISTINCT new), max(seq) - min(seq) + 1 FROM sheet.log WHERE sheet_id = $sheet AND a1 = 'D4'"), '1000|1000|1000', "$what: each is in the log");
 	is(ask("SELECT count(*) FROM (SELECT old, lag(new, 1, '') OVER (ORDER BY seq) AS before FROM sheet.log WHERE sheet_id = $sheet AND a1 = 'D4') l WHERE old <> before"), 0,
 		"$what: each knows the one before");
@@ -128,7 +117,7 @@ sub one_cell
 	# Five texts, so that many edits change nothing.
 	my $last = ask("SELECT max(seq) FROM sheet.log WHERE sheet_id = $sheet");
 	$node->command_ok([ 'pgbench', '-n', '-c', 50, '-j', 2, '-t', 20, '-D', "sheet=$sheet", '-f',
-		script('five', "\\set n random(1, 5)\nSELECT load_write(:sheet, 3, 3, repeat('five', :n));\n"), $node->connstr('postgres') ], "$what: a thousand edits with five texts");
+		script('five', "\\set n random(1, 5)\nSELECT model_write(:sheet, 3, 3, repeat('five', :n));\n"), $node->connstr('postgres') ], "$what: a thousand edits with five texts");
 	is(ask("SELECT count(*) > 0 AND count(*) < 1000 AND count(*) FILTER (WHERE old = new) = 0 AND max(seq) - min(seq) + 1 = count(*) FROM sheet.log WHERE sheet_id = $sheet AND seq > $last"),
 		't', "$what: those that change something are in the log");
 	check_all($what);
@@ -138,11 +127,11 @@ sub one_cell
 
 my $read = script('read', "\\set n random(1, :sheets)\nSELECT load_check(sheet_id) FROM load WHERE n = :n;\n");
 my $write = script('write', "\\set n random(1, :sheets)\n\\set r random(0, 199)\n\\set c random(0, 15)\n\\set len random(0, 300)\n"
-	. "SELECT load_write(sheet_id, :r, :c, repeat(chr(97 + :len % 26), :len + 1)) FROM load WHERE n = :n;\n");
+	. "SELECT model_write(sheet_id, :r, :c, repeat(chr(97 + :len % 26), :len + 1)) FROM load WHERE n = :n;\n");
 my $square = script('square', "\\set n random(1, :sheets)\n\\set r random(0, 180)\n\\set c random(0, 8)\n\\set len random(1, 200)\n"
 	. "SELECT load_square(sheet_id, :r, :c, 8, repeat(chr(97 + :len % 26), :len)) FROM load WHERE n = :n;\n");
 # Each client's rows, beyond all others' and ever further down and to the right.
-my $grow = script('grow', "\\set n random(1, :sheets)\n\\set step random(1, 40)\nSELECT load_write(sheet_id, max_row + :step, (max_row + :step) % 60, 'grown by ' || :client_id)"
+my $grow = script('grow', "\\set n random(1, :sheets)\n\\set step random(1, 40)\nSELECT model_write(sheet_id, max_row + :step, (max_row + :step) % 60, 'grown by ' || :client_id)"
 	. " FROM load, LATERAL (SELECT coalesce(max(\"row\"), 0) AS max_row FROM model m WHERE m.sheet_id = load.sheet_id) x WHERE n = :n;\n");
 
 with_cache('16MB');

@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life new_session cache_is_at_rest);
+  server_life wait_until_next_life new_session cache_is_at_rest install_model);
 
 sub seed_random
 {
@@ -315,6 +315,26 @@ sub check_sheets
 	is(scalar @strange, 0, "$what: nothing in the log that was not sent") or diag $strange[0];
 	is("@other", '', "$what: the cells are the replay of the log");
 	return scalar @acked;
+}
+
+# A table that is changed in the transactions that change sheets, so that what a snapshot sees of it is what it must see of them.
+sub install_model
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE model (sheet_id bigint, "row" integer, col integer, content text NOT NULL, PRIMARY KEY (sheet_id, "row", col));
+CREATE FUNCTION model_write(sheet bigint, r integer, c integer, content text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM sheet.set(sheet, r, c, content);
+	INSERT INTO model VALUES (sheet, r, c, content) ON CONFLICT (sheet_id, "row", col) DO UPDATE SET content = excluded.content;
+END $$;
+-- Cells that differ, in one snapshot, since the functions are STABLE.
+CREATE FUNCTION model_differences(sheet bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+	SELECT count(*) FROM (SELECT "row", col, content FROM sheet.range(sheet)) g
+		FULL JOIN (SELECT "row", col, content FROM model WHERE sheet_id = sheet) m USING ("row", col)
+	WHERE g.content IS DISTINCT FROM m.content
+$$;
+SQL
 }
 
 # Nobody uses a sheet: nothing is held (background workers may still be at it for a moment), and the cache's bytes are those of
