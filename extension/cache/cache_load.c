@@ -17,6 +17,7 @@
 #define CACHE_SKIP_MOST	 16384
 
 static CacheEntry *loading_entry = NULL; /* of this process's load */
+static bool loading_large = false;
 
 /* The lock is held. */
 static bool
@@ -31,6 +32,7 @@ cache_begin(CacheEntry *entry, bool large)
 	}
 	entry->loading = true;
 	loading_entry = entry;
+	loading_large = large;
 	return true;
 }
 
@@ -40,9 +42,9 @@ cache_end(CacheEntry *entry, CacheLoaded loaded)
 {
 	Grid *rest = entry->loading_grid;
 
-	if (loaded == CACHE_LOADED)
+	if (loaded == CACHE_LOADED && loading_large)
 		entry->skip_loads = entry->next_skip = 0;
-	else if (loaded == CACHE_LOAD_NO_ROOM)
+	else if (loaded == CACHE_LOAD_NO_ROOM && loading_large)
 	{
 		entry->skip_loads = Max(entry->next_skip, CACHE_SKIP_FIRST);
 		entry->next_skip = Min(entry->skip_loads * 2, CACHE_SKIP_MOST);

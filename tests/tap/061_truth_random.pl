@@ -77,7 +77,7 @@ sub check_state
 	cache_is_at_rest($node, $what);
 }
 
-for my $size ('2MB', '16MB', '0')
+for my $size ('256kB', '16MB', '0')
 {
 	restart_with_cache($size);
 	my ($code, $counts) = drive($seconds, $seed++);
@@ -86,13 +86,13 @@ for my $size ('2MB', '16MB', '0')
 	cmp_ok($counts->{$_}, '>', 0, "cache of $size: $_") for qw(reads edits commits rollbacks_to versions sheets cursors);
 	note $node->safe_psql('postgres', 'SELECT * FROM sheet.cache_stats');
 	my $used = $node->safe_psql('postgres', 'SELECT hits > 0, evictions > 0, private_old_snapshot > 0, private_own_edits > 0 FROM sheet.cache_stats');
-	is($used, { '2MB' => 't|t|t|t', '16MB' => 't|f|t|t', '0' => 'f|f|f|t' }->{$size}, "cache of $size: the cache was used as it should");
+	is($used, { '256kB' => 't|t|t|t', '16MB' => 't|f|t|t', '0' => 'f|f|f|t' }->{$size}, "cache of $size: the cache was used as it should");
 	check_state("cache of $size");
 }
 
 # ---- kills ----
 
-restart_with_cache('2MB');
+restart_with_cache('256kB');
 my ($reads, $killed) = (0, 0);
 for my $round (1 .. $rounds)
 {
