@@ -172,9 +172,11 @@ typedef struct CachePart
 {
 	int64 seq;	   /* as of which they are wanted */
 	uint64 missed; /* entry->missed then */
+	bool changed;  /* some are not missing any more: nothing was begun */
 } CachePart;
-/* False when somebody else loads, or there is no grid, or (for a large one) there was no room lately. */
-extern bool cache_begin_part(CacheEntry *entry, bool large, CachePart *part);
+/* False when somebody else loads, or not all of the tiles are missing, or (for a large one) there was no room lately.
+ */
+extern bool cache_begin_part(CacheEntry *entry, bool large, const GridTileNo *wanted, uint32 count, CachePart *part);
 /* Merges the tiles of entry->loading_grid; false when what was loaded was no longer right. */
 extern bool cache_end_part(CacheEntry *entry, const CachePart *part, CacheLoaded loaded, const GridTileNo *wanted,
 						   uint32 count);

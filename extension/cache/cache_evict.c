@@ -137,13 +137,16 @@ cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
 		return eviction->started + 1;
 	again = cache_evict_tiles(entry, bound, eviction, &tiles);
 	/* What it knows of missing tiles goes with the last of those that were here. */
-	if (!own && entry->grid != NULL && grid_tiles_here(entry->grid) == 0 && !entry->loading && entry->writer_fxid == 0)
+	if (!own && entry->grid != NULL && grid_tiles_here(entry->grid) == 0 && !entry->kept && !entry->loading &&
+		entry->writer_fxid == 0)
 	{
 		grid = entry->grid;
 		eviction->freed += grid_bytes(grid);
 		entry->grid = NULL;
 		cache_note_eviction(entry);
 	}
+	else if (again == 0 && entry->grid != NULL)
+		again = eviction->started + 1; /* tiles may come, or it may go later */
 	if (!own)
 		LWLockRelease(&entry->lock);
 	cache_free_evicted(entry, tiles, grid);
@@ -155,6 +158,7 @@ cache_evict(CacheEntry *own, size_t wanted)
 {
 	Eviction eviction = {!LWLockHeldByMe(&own->lock), wanted, cache_stamp(), 0};
 
+	Assert(wanted > 0);
 	for (;;)
 	{
 		CacheEntry *entry, *next;

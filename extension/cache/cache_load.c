@@ -119,14 +119,25 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 	cache_ended(entry, loaded, rest);
 }
 
+/* A tile that is here could be edited and taken out while it is loaded, with nothing that voids the load. */
+static bool
+cache_all_missing(const Grid *grid, const GridTileNo *wanted, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+		if (!grid_is_missing(grid, wanted[i].row * GRID_TILE_ROWS, wanted[i].col * GRID_TILE_COLS))
+			return false;
+	return true;
+}
+
 bool
-cache_begin_part(CacheEntry *entry, bool large, CachePart *part)
+cache_begin_part(CacheEntry *entry, bool large, const GridTileNo *wanted, uint32 count, CachePart *part)
 {
 	bool begun;
 
 	Assert(loading_entry == NULL);
 	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	begun = entry->grid != NULL && cache_begin(entry, large);
+	part->changed = entry->grid == NULL || !cache_all_missing(entry->grid, wanted, count);
+	begun = !part->changed && cache_begin(entry, large);
 	part->seq = entry->seq;
 	part->missed = entry->missed;
 	LWLockRelease(&entry->lock);

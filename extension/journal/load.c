@@ -10,6 +10,7 @@
 #include "access/xact.h"
 #include "load.h"
 #include "sheetlog.h"
+#include "stoppoint.h"
 #include "storage.h"
 #include "utils/hsearch.h"
 #include "utils/snapmgr.h"
@@ -59,25 +60,26 @@ load_tiles(int64 sheet_id, CacheEntry *entry, const GridTileNo *tiles, uint32 co
 	GridAllocator allocator;
 	Snapshot snapshot;
 	CachePart part;
-	ReplayLast last;
+	int64 seq = 0;
 	bool room, there, right;
 
 	for (uint32 i = 0; i < count; i++)
 		replay_add_to_set(set, tiles[i]);
 	storage_lock_for_replay();
-	if (!cache_begin_part(entry, count >= LOAD_LARGE, &part))
+	if (!cache_begin_part(entry, count >= LOAD_LARGE, tiles, count, &part))
 	{
 		hash_destroy(set);
-		return cache_wait_load(entry) ? LOAD_BUSY : LOAD_NO_ROOM;
+		return cache_wait_load(entry) || part.changed ? LOAD_BUSY : LOAD_NO_ROOM;
 	}
 	allocator = cache_allocator(entry);
+	STOP_POINT("load-part");
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	STOP_POINT("load-part-snapshot");
 	entry->loading_grid = grid_create(&allocator, 1, 1);
 	room = entry->loading_grid != NULL &&
-		   replay_add_tiles(sheet_id, part.seq, snapshot, &allocator, entry->loading_grid, set);
-	/* Where the log has gone (purged, truncated), the entry is about to go, too. */
-	replay_last(sheet_id, snapshot, &last);
-	there = last.found && last.last_seq >= part.seq;
+		   replay_add_tiles(sheet_id, part.seq, snapshot, &allocator, entry->loading_grid, set, &seq);
+	/* What leads to this state may have gone: purged, or trimmed to a newer version. */
+	there = room && seq == part.seq;
 	UnregisterSnapshot(snapshot);
 	right = cache_end_part(entry, &part,
 						   !room   ? CACHE_LOAD_NO_ROOM

@@ -91,15 +91,14 @@ static int64
 read_add_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *allocator, Grid **grid)
 {
 	struct HTAB *set = replay_make_set();
-	ReplayLast last;
+	int64 seq;
 
 	for (uint32 row = call->rect.row0 / GRID_TILE_ROWS; row <= call->rect.row1 / GRID_TILE_ROWS; row++)
 		for (uint32 col = call->rect.col0 / GRID_TILE_COLS; col <= call->rect.col1 / GRID_TILE_COLS; col++)
 			replay_add_to_set(set, (GridTileNo){row, col});
 	*grid = grid_create(allocator, 1, 1);
-	(void) replay_add_tiles(call->sheet_id, PG_INT64_MAX, snapshot, allocator, *grid, set);
-	replay_last(call->sheet_id, snapshot, &last);
-	return last.found ? last.last_seq : 0;
+	(void) replay_add_tiles(call->sheet_id, PG_INT64_MAX, snapshot, allocator, *grid, set, &seq);
+	return seq;
 }
 
 /* The tiles of the rectangle only, when these are few. */

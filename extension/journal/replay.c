@@ -491,6 +491,8 @@ replay_add_stored_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapsh
 
 typedef struct TileFilter
 {
+	int64 sheet_id;
+	int64 seq; /* of the last edit */
 	HTAB *tiles;
 	GridRect around; /* all of them */
 	const GridAllocator *allocator;
@@ -504,6 +506,9 @@ replay_filter_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 	TileFilter *filter = arg;
 	const GridRect *around = &filter->around;
 
+	if (seq != filter->seq + 1)
+		replay_corrupted(filter->sheet_id, "the log lacks seq", filter->seq + 1, EDIT_OK);
+	filter->seq = seq;
 	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE && edit->kind != EDIT_RESIZE)
 		return;
 	if (edit->kind != EDIT_RESIZE && edit->row >= around->row0 && edit->row <= around->row1 &&
@@ -557,9 +562,9 @@ replay_add_stored_tiles(int64 sheet_id, int64 cid, Snapshot snapshot, const Grid
 
 bool
 replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
-				 HTAB *tiles)
+				 HTAB *tiles, int64 *seq)
 {
-	TileFilter filter = {tiles, replay_around(tiles), allocator, grid, true};
+	TileFilter filter = {sheet_id, 0, tiles, replay_around(tiles), allocator, grid, true};
 	ReplayVersion version = {0};
 
 	if (replay_find_version_at(sheet_id, until, snapshot, &version))
@@ -570,7 +575,9 @@ replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAlloc
 	}
 	else
 		version.seq = 0;
+	filter.seq = version.seq;
 	replay_edits(sheet_id, version.seq, until, snapshot, replay_filter_edit, &filter);
+	*seq = filter.seq;
 	return filter.room;
 }
 

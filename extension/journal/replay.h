@@ -88,10 +88,11 @@ extern bool replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapsh
 							   const GridAllocator *allocator, Grid **grid, int64 *seq);
 /*
  * Adds the tiles, or cells, of a set as they were at seq `until` to a grid that does not hold them yet; its extent
- * becomes the whole sheet's. False when the allocator has no room.
+ * becomes the whole sheet's. *seq is where the log ended, at `until` unless it is shorter. False when the allocator has
+ * no room.
  */
 extern bool replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
-							 struct HTAB *tiles);
+							 struct HTAB *tiles, int64 *seq);
 
 /* Applies one edit of the log; false when the allocator has no room. */
 extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit);

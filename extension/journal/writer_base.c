@@ -175,13 +175,14 @@ writer_load_tiles(WriterSheet *ws, HTAB *tiles)
 	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	int64 seq;
 
 	if (ws->base == NULL)
 	{
 		ws->base_tiles = replay_make_set();
 		ws->base = grid_create(&allocator, 1, 1);
 	}
-	(void) replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles);
+	(void) replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles, &seq);
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
 }

@@ -147,7 +147,7 @@ writer_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
 	while (!writer_grow(ws, staged))
 	{
 		/* Others' tiles may have been locked; now they can be waited for. */
-		if (cache_evict(entry, staged->content.len + staged->style.len))
+		if (cache_evict(entry, Max(staged->content.len + staged->style.len, 1)))
 			continue;
 		ws->drop_grid = true;
 		return;

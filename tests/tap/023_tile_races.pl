@@ -1,0 +1,149 @@
+# Races of tiles that leave the cache: each is brought about step by step with stop points in a cache of 2 MB.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use SheetTest;
+use Test::More;
+use Time::HiRes ();
+
+my $node = new_server('races');
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '2MB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.checkpoint_edits = 0\n");
+$node->restart;
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+# So many tiles of 1024 cells, one below the other, of about 40 kB each.
+sub sheet_of_tiles
+{
+	my ($name, $tiles) = @_;
+	my $last = $tiles * 64 - 1;
+	return $node->safe_psql('postgres', "SELECT sheet.import_csv('$name', string_agg(line, E'\\n' ORDER BY r) || E'\\n')
+		FROM (SELECT r, string_agg(md5(r || '-' || c), ',' ORDER BY c) AS line FROM generate_series(0, $last) r, generate_series(0, 15) c GROUP BY r) l");
+}
+
+# A session that does this beside the test.
+sub session
+{
+	my ($name, $sql) = @_;
+	my $out = '';
+	my $file = "$dir/$name.sql";
+	unlink $file;
+	append_to_file($file, $sql);
+	my $handle = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') . " application_name=$name", '-f', $file ], '<', '/dev/null', '>', \$out, '2>&1');
+	return { handle => $handle, out => \$out, name => $name };
+}
+
+sub finish
+{
+	my ($session) = @_;
+	for (1 .. 150)
+	{
+		my $there = $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session->{name}'");
+		if (!$there) { $session->{handle}->finish; return ${ $session->{out} }; }
+		Time::HiRes::sleep(0.1);
+	}
+	kill 'KILL', $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = '$session->{name}'");
+	return 'does not end';
+}
+
+sub wait_for
+{
+	my ($what, $condition) = @_;
+	$node->poll_query_until('postgres', "SELECT $condition") or die $what;
+}
+
+sub waits
+{
+	my ($name, $type) = @_;
+	wait_for("$name waits", "EXISTS (SELECT FROM pg_stat_activity WHERE application_name = '$name' AND wait_event_type = '$type')");
+}
+
+# Holds the point until it is let go.
+sub hold
+{
+	my ($point) = @_;
+	my $session = session("hold-$point", "SELECT pg_advisory_lock(hashtext('$point'));\nSELECT pg_advisory_lock(77);\n");
+	wait_for('the holder', "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = (hashtext('$point')::bigint & 4294967295)::oid)");
+	return $session;
+}
+
+my $gate = session('gate', "SELECT pg_advisory_lock(77);\nSELECT pg_sleep(600);\n");
+wait_for('the gate', "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 77)");
+
+sub let_go
+{
+	my ($session) = @_;
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '$session->{name}'");
+	eval { $session->{handle}->finish };
+}
+
+sub read_range
+{
+	my ($id, $range) = @_;
+	return $node->safe_psql('postgres', "SELECT count(*) || ' ' || coalesce(max(content) FILTER (WHERE \"row\" = 0 AND col = 0), '') FROM sheet.range($id, '$range')");
+}
+
+# ---- sheets that come into a full cache leave it again ----
+my @young = map { sheet_of_tiles("young $_", 8) } 1 .. 12;
+my $other = sheet_of_tiles('other', 60);
+sub push_all_out { read_range($other, 'A' . (1 + 640 * $_) . ':P' . (640 * $_ + 640)) for 0 .. 4, 0 .. 4 }
+push_all_out();
+is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries WHERE cached AND sheet_id IN (@{[join ',', @young]})"), 0, 'all of them');
+
+# ---- an empty grid that a version is made of stays ----
+my $empty = $node->safe_psql('postgres', "SELECT sheet.create('empty', 12, 7)");
+push_all_out();
+my $hold = hold('append-stage');
+my $commit = session('commit', "SET pg_sheet.stop_point = 'append-stage:wait';\nSELECT sheet.commit($empty, 'one');\n");
+waits('commit', 'Lock');
+push_all_out();
+$node->safe_psql('postgres', "SELECT sheet.create('filler ' || i, 4000 + i, 300) FROM generate_series(1, 40) i");
+push_all_out();
+is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries WHERE sheet_id = $empty AND cached"), 1, 'the grid of a writer that reads all of it stays');
+let_go($hold);
+finish($commit);
+is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT f.severity || ' ' || f.what, ', ') FROM sheet.fsck($empty, true) f"), 'info clean', 'and the version is right');
+
+# ---- a load that begins when the tile is here already ----
+my $stale = sheet_of_tiles('stale', 2);
+push_all_out();
+read_range($stale, 'A65:P65');
+$hold = hold('load-part-snapshot');
+my $gate2 = session('gate2', "SELECT pg_advisory_lock(78);\nSELECT pg_sleep(600);\n");
+wait_for('the second gate', "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 78)");
+my $first = session('first', "BEGIN;\nSELECT count(*) FROM sheet.range($other, 'A3521:P3521');\nSELECT pg_advisory_lock(78);\nSELECT count(*) FROM sheet.range($stale, 'A1:P1');\nCOMMIT;\n");
+waits('first', 'Lock');
+my $lock = session('lock', "BEGIN;\nLOCK TABLE sheet.checkpoint_tile IN ACCESS EXCLUSIVE MODE;\nCOMMIT;\n");
+waits('lock', 'Lock');
+my $second = session('second', "SET pg_sheet.stop_point = 'load-part-snapshot:wait';\nSELECT count(*) FROM sheet.range($stale, 'A1:P1');\n");
+waits('second', 'Lock');
+let_go($gate2);
+finish($first);
+finish($lock);
+Time::HiRes::sleep(0.5);
+$node->safe_psql('postgres', "SELECT sheet.apply($stale, " . batch([ 0, 0, 'edited' ]) . ')');
+push_all_out();
+let_go($hold);
+finish($second);
+is(read_range($stale, 'A1:P64'), '1024 edited', 'an edit beside a load of its tile is seen');
+
+# ---- a trim between a load's begin and its snapshot ----
+my $trimmed = sheet_of_tiles('trimmed', 2);
+push_all_out();
+read_range($trimmed, 'A65:P65');
+$hold = hold('load-part');
+$second = session('second', "SET pg_sheet.stop_point = 'load-part:wait';\nSELECT count(*) FROM sheet.range($trimmed, 'A1:P1');\n");
+waits('second', 'Lock');
+# In one transaction: a version of edits of its own is not made from the cached grid.
+my $cid = $node->safe_psql('postgres', "BEGIN; DO \$\$ BEGIN PERFORM sheet.apply($trimmed, " . batch([ 64, 0, 'edited' ]) . "); END \$\$; SELECT sheet.commit($trimmed, 'one'); COMMIT");
+$node->safe_psql('postgres', "SELECT sheet.trim($trimmed, $cid)");
+let_go($hold);
+like(finish($second), qr/^16\b/m, 'a load that a trim overtakes gives the cells');
+like(read_range($trimmed, 'A1:P64'), qr/^1024 /, 'and they are there afterwards');
+
+let_go($gate);
+$node->stop('immediate');
+done_testing();
