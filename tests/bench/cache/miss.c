@@ -1,9 +1,9 @@
 /*
  * miss.c - how many accesses find their sheet in the cache: 80 % of them go to 20 % of the sheets, by chance.
  *
- * The sheets are of many sizes, up to a tile. For each size of the cache the same accesses go to the server and to an exact LRU cache
- * in this program, which counts the bytes that sheet.cache_entries has said. All sheets are read once before, and a
- * quarter of the accesses comes before the ones that count.
+ * The sheets are of many sizes, up to a tile. For each size of the cache the same accesses go to the server and to an
+ * exact LRU cache in this program, which counts the bytes that sheet.cache_entries has said. All sheets are read once
+ * before, and a quarter of the accesses comes before the ones that count.
  */
 #include "bench.h"
 #include "lru.h"
