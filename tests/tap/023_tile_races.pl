@@ -86,17 +86,23 @@ sub read_range
 	return $node->safe_psql('postgres', "SELECT count(*) || ' ' || coalesce(max(content) FILTER (WHERE \"row\" = 0 AND col = 0), '') FROM sheet.range($id, '$range')");
 }
 
-# ---- sheets that come into a full cache leave it again ----
-my @young = map { sheet_of_tiles("young $_", 8) } 1 .. 12;
 my $other = sheet_of_tiles('other', 60);
 sub push_all_out { read_range($other, 'A' . (1 + 640 * $_) . ':P' . (640 * $_ + 640)) for 0 .. 4, 0 .. 4 }
+
+# ---- tiles that come into a grid that was empty when room was looked for leave it again ----
+my $hold = hold('empty-grid');
+my $young = session('young', "BEGIN;\nSELECT sheet.create('young', 64, 16) AS id \\gset\nSELECT pg_advisory_lock(hashtext('empty-grid'));\nSELECT sheet.apply(:id, " . batch([ 0, 0, 'x' x 2000 ]) . ");\nCOMMIT;\n");
+waits('young', 'Lock');
 push_all_out();
-is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries WHERE cached AND sheet_id IN (@{[join ',', @young]})"), 0, 'all of them');
+let_go($hold);
+finish($young);
+push_all_out();
+is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries e JOIN sheet.sheet s USING (sheet_id) WHERE s.name = 'young' AND cached"), 0, 'a tile of a young sheet goes');
 
 # ---- an empty grid that a version is made of stays ----
 my $empty = $node->safe_psql('postgres', "SELECT sheet.create('empty', 12, 7)");
 push_all_out();
-my $hold = hold('append-stage');
+$hold = hold('append-stage');
 my $commit = session('commit', "SET pg_sheet.stop_point = 'append-stage:wait';\nSELECT sheet.commit($empty, 'one');\n");
 waits('commit', 'Lock');
 push_all_out();
