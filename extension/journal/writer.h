@@ -52,7 +52,6 @@ typedef struct WriterSheet
 	bool learned;				/* meta was found out by a look that no error ended */
 	bool forget;				/* drop the entry's knowledge at commit */
 	bool drop_grid;				/* a reservation failed: the next reader loads again */
-	bool release;				/* some reserved room will not be used */
 	int64 origin;				/* of all changes; 0 when they differ */
 	CkptCause cause;			/* of the version that was made, when meta.lid tells that one was */
 	MemoryContext grid_context; /* of the base and of versions; NULL: not needed yet */

@@ -69,6 +69,15 @@ typedef struct WriterMissing
 	GridTileNo tiles[WRITER_MISSING_MAX];
 } WriterMissing;
 
+static void
+writer_note_missing(WriterMissing *missing, GridTileNo tile)
+{
+	for (uint32 i = 0; i < missing->count; i++)
+		if (missing->tiles[i].row == tile.row && missing->tiles[i].col == tile.col)
+			return;
+	missing->tiles[missing->count++] = tile;
+}
+
 /* Looks for the tiles of the edits, and holds them. The lock may be shared: only we hold tiles of this grid. */
 static WriterMet
 writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles, WriterMissing *missing)
@@ -89,7 +98,7 @@ writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 		{
 			tiles[i] = NULL;
 			if (writer_edits_cell(&edits[i]) && !grid_hold_at(grid, edits[i].row, edits[i].col, stamp, &tiles[i]))
-				missing->tiles[missing->count++] = replay_tile_of(edits[i].row, edits[i].col);
+				writer_note_missing(missing, replay_tile_of(edits[i].row, edits[i].col));
 		}
 	}
 	LWLockRelease(&entry->lock);

@@ -257,7 +257,6 @@ writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
 			break;
 		ws->meta = change->before;
 		ws->nstaged = change->from;
-		ws->release = true;
 		dlist_delete(&change->link);
 	}
 	writer_forget_staged(ws);
@@ -274,7 +273,6 @@ writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
 	{
 		if (ws->entry != NULL)
 			writer_withdraw(ws);
-		ws->release = false;
 	}
 }
 
