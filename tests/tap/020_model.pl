@@ -18,7 +18,7 @@ my $node = PostgreSQL::Test::Cluster->new('model');
 $node->init;
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'pg_sheet'
-pg_sheet.cache_size = '2MB'
+pg_sheet.cache_size = '512kB'
 pg_sheet.max_cached_sheets = 16
 max_connections = 30
 fsync = off

@@ -58,6 +58,8 @@ my %way = (
 	remove => [ 'SELECT sheet.trim(S, 2)', 'SELECT sheet.purge(S)' ],
 	trim => ['SELECT sheet.trim(S, 2)'],
 	fsck => [],
+	autoversion => [], # in a worker: 060_worker.pl
+	load => [],        # of tiles that have left the cache: 023_tile_races.pl
 );
 
 # Runs it with the point set; true when it succeeded. After a crash, the server is back.
