@@ -14,6 +14,8 @@
 #include "stoppoint.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
 
 #define LOG_MAX_EXTENSION 64 /* pages by which the file grows at most at once */
 
@@ -133,6 +135,29 @@ log_space_lock_meta(Relation rel)
 	return buffer;
 }
 
+/* ---- free pages ---- */
+
+#define LOG_MAP_PATIENCE 64
+
+/*
+ * Whether the relation has a free space map. While it has none PostgreSQL asks the file system each time, which costs a
+ * long row more than its own pages. So that is remembered till VACUUM tells the relation cache that there is a map; a
+ * VACUUM that was cancelled does not, so the question is asked again now and then.
+ */
+static bool
+log_space_has_map(Relation rel)
+{
+	int *asked = rel->rd_amcache;
+
+	if (asked != NULL && ++*asked % LOG_MAP_PATIENCE != 0)
+		return false;
+	if (smgrexists(RelationGetSmgr(rel), FSM_FORKNUM))
+		return true;
+	if (asked == NULL)
+		rel->rd_amcache = MemoryContextAllocZero(CacheMemoryContext, sizeof(int));
+	return false;
+}
+
 /* ---- the tail ---- */
 
 /* Whether a row number is free as well shows when a row is put in. */
@@ -147,8 +172,10 @@ log_tail_has_room(Page page, Size need)
 static Buffer
 log_tail_recycled(Relation rel, BlockNumber used, Size need)
 {
-	BlockNumber block = GetPageWithFreeSpace(rel, Max(need, LOG_RECYCLE_BYTES));
+	BlockNumber block = InvalidBlockNumber;
 
+	if (log_space_has_map(rel))
+		block = GetPageWithFreeSpace(rel, Max(need, LOG_RECYCLE_BYTES));
 	while (block != InvalidBlockNumber)
 	{
 		Buffer buffer;
@@ -263,8 +290,10 @@ log_space_lock_for_work(Relation rel, Buffer buffer)
 static Buffer
 log_overflow_recycled(Relation rel, BlockNumber used)
 {
-	BlockNumber block = GetPageWithFreeSpace(rel, LOG_FREE_BYTES);
+	BlockNumber block = InvalidBlockNumber;
 
+	if (log_space_has_map(rel))
+		block = GetPageWithFreeSpace(rel, LOG_FREE_BYTES);
 	while (block != InvalidBlockNumber)
 	{
 		if (block < used)

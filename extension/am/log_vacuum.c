@@ -39,6 +39,7 @@
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -844,6 +845,7 @@ log_vacuum(Relation rel, VacuumParams *params, BufferAccessStrategy strategy)
 	log_vacuum_unsettle(&vacuum);
 	log_vacuum_finish_indexes(&vacuum, tuples);
 	FreeSpaceMapVacuum(rel);
+	CacheInvalidateRelcache(rel); /* others may remember that there is no map: log_space.c */
 	STOP_POINT("vacuum-end");
 	log_vacuum_end_meta(&vacuum);
 	log_vacuum_truncate(&vacuum);
