@@ -332,7 +332,7 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 	if (tile->arena_used + wanted <= tile->arena_size && styles <= tile->styles_capacity)
 		return true;
 	size = tile_live_bytes(tile, used) + wanted;
-	size += size / 2;
+	size += size / 4 * 3;
 	if (size < TILE_ARENA_MIN)
 		size = TILE_ARENA_MIN;
 	size = (size + 7) & ~(uint64_t) 7;
