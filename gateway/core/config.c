@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,6 +52,14 @@ typedef struct Setting
 } Setting;
 
 #define FIELD(field) offsetof(Config, field)
+
+/* What SIGHUP changes; everything else is kept until a restart. */
+static const size_t reloadable[] = {
+	FIELD(allowed_origins),		 FIELD(jwt_key_file),	  FIELD(token_minutes),	 FIELD(log_level),
+	FIELD(log_format),			 FIELD(max_frame_bytes),  FIELD(max_body_bytes), FIELD(max_upload_bytes),
+	FIELD(batch_edits),			 FIELD(send_queue_bytes), FIELD(lease_seconds),	 FIELD(drain_seconds),
+	FIELD(database_deadline_ms),
+};
 
 static const Setting settings[] = {
 	{"Listening", "listen-address", SETTING_TEXT, FIELD(listen_address), "127.0.0.1", 0, 0, "", "an IP address",
@@ -116,6 +125,24 @@ static const Setting settings[] = {
 
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
+static ConfigSayFn config_say_fn;
+
+/* One line for people: to stderr, or to whoever loads the settings again. */
+static void
+config_say(const char *format, ...)
+{
+	char text[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (config_say_fn != NULL)
+		config_say_fn(text);
+	else
+		fprintf(stderr, "pg_sheet_gateway: %s\n", text);
+}
+
 /* Where each value came from, for messages: "default", "FILE:LINE", "environment ...", "flag --...". */
 typedef struct Loader
 {
@@ -150,6 +177,38 @@ setting_env_name(const Setting *setting, char *to, size_t size)
 
 	for (size_t i = strlen(ENV_PREFIX); i < len && i < size; i++)
 		to[i] = to[i] == '-' ? '_' : (char) toupper((unsigned char) to[i]);
+}
+
+static size_t
+setting_size(const Setting *setting)
+{
+	switch (setting->type)
+	{
+		case SETTING_TEXT:
+		case SETTING_CHOICE:
+			return sizeof(char *);
+		case SETTING_INT:
+		case SETTING_BYTES:
+			return sizeof(int);
+		case SETTING_BOOL:
+			break;
+	}
+	return sizeof(bool);
+}
+
+static bool
+setting_is_text(const Setting *setting)
+{
+	return setting->type == SETTING_TEXT || setting->type == SETTING_CHOICE;
+}
+
+static bool
+setting_is_reloadable(const Setting *setting)
+{
+	for (size_t i = 0; i < sizeof(reloadable) / sizeof(reloadable[0]); i++)
+		if (reloadable[i] == setting->offset)
+			return true;
+	return false;
 }
 
 static char **
@@ -189,8 +248,8 @@ setting_refuse(const Setting *setting, const char *value, const char *from, cons
 	/* a connection string may hold a password */
 	const char *shown = setting->offset == FIELD(database) ? "(not shown)" : value;
 
-	fprintf(stderr, "pg_sheet_gateway: setting \"%s\" = \"%s\" (%s): %s; legal: %s\n", setting->name, shown, from,
-			problem, setting_legal(setting, legal, sizeof(legal)));
+	config_say("setting \"%s\" = \"%s\" (%s): %s; legal: %s", setting->name, shown, from, problem,
+			   setting_legal(setting, legal, sizeof(legal)));
 	return false;
 }
 
@@ -338,7 +397,7 @@ loader_read_line(Loader *loader, const char *path, int number, char *line, int *
 	equals = strchr(line, '=');
 	if (!equals)
 	{
-		fprintf(stderr, "pg_sheet_gateway: %s: \"%s\" is not of the form name = value\n", from, line);
+		config_say("%s: \"%s\" is not of the form name = value", from, line);
 		return false;
 	}
 	*equals = '\0';
@@ -347,15 +406,14 @@ loader_read_line(Loader *loader, const char *path, int number, char *line, int *
 	setting = setting_find(name, strlen(name));
 	if (!setting)
 	{
-		fprintf(stderr, "pg_sheet_gateway: %s: there is no setting \"%s\" (see --help)\n", from, name);
+		config_say("%s: there is no setting \"%s\" (see --help)", from, name);
 		return false;
 	}
 	if (!value)
 		return setting_refuse(setting, trim(equals + 1), from, "the double quotes do not match");
 	if (seen[setting - settings])
 	{
-		fprintf(stderr, "pg_sheet_gateway: %s: \"%s\" is set a second time, first in line %d\n", from, name,
-				seen[setting - settings]);
+		config_say("%s: \"%s\" is set a second time, first in line %d", from, name, seen[setting - settings]);
 		return false;
 	}
 	seen[setting - settings] = number;
@@ -374,14 +432,14 @@ loader_read_file(Loader *loader, const char *path)
 
 	if (!file)
 	{
-		fprintf(stderr, "pg_sheet_gateway: cannot read the configuration file \"%s\": %s\n", path, strerror(errno));
+		config_say("cannot read the configuration file \"%s\": %s", path, strerror(errno));
 		return false;
 	}
 	while (good && getline(&line, &size, file) >= 0)
 		good = loader_read_line(loader, path, ++number, line, seen);
 	if (good && ferror(file))
 	{
-		fprintf(stderr, "pg_sheet_gateway: cannot read the configuration file \"%s\": %s\n", path, strerror(errno));
+		config_say("cannot read the configuration file \"%s\": %s", path, strerror(errno));
 		good = false;
 	}
 	free(line);
@@ -429,8 +487,7 @@ loader_read_environment(Loader *loader)
 	 */
 	for (char **entry = environ; *entry; entry++)
 		if (strncmp(*entry, ENV_PREFIX, strlen(ENV_PREFIX)) == 0 && !is_known_env(*entry))
-			fprintf(stderr, "pg_sheet_gateway: warning: the environment variable %.*s is not a setting\n",
-					(int) strcspn(*entry, "="), *entry);
+			config_say("warning: the environment variable %.*s is not a setting", (int) strcspn(*entry, "="), *entry);
 	return true;
 }
 
@@ -447,7 +504,7 @@ flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, co
 
 	if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0')
 	{
-		fprintf(stderr, "pg_sheet_gateway: \"%s\" is not a flag; flags look like --name=value (see --help)\n", arg);
+		config_say("\"%s\" is not a flag; flags look like --name=value (see --help)", arg);
 		return false;
 	}
 	*name = arg + 2;
@@ -503,7 +560,7 @@ find_config_file(int argc, char **argv, const char **path)
 	}
 	if (*path && **path == '\0')
 	{
-		fprintf(stderr, "pg_sheet_gateway: --config (or " ENV_PREFIX "CONFIG) needs the name of a file\n");
+		config_say("--config (or " ENV_PREFIX "CONFIG) needs the name of a file");
 		return false;
 	}
 	return true;
@@ -526,8 +583,7 @@ loader_read_flags(Loader *loader, int argc, char **argv)
 		setting = setting_find(name, len);
 		if (!setting)
 		{
-			fprintf(stderr, "pg_sheet_gateway: there is no setting \"%.*s\" (flag --%.*s; see --help)\n", (int) len,
-					name, (int) len, name);
+			config_say("there is no setting \"%.*s\" (flag --%.*s; see --help)", (int) len, name, (int) len, name);
 			return false;
 		}
 		snprintf(from, sizeof(from), "flag --%s", setting->name);
@@ -696,7 +752,8 @@ print_help(void)
 	printf("pg_sheet_gateway serves sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
 		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n\n"
 		   "A setting comes from its default, then the file (NAME = VALUE lines), then the environment\n"
-		   "(listen-port is PG_SHEET_LISTEN_PORT), then flags: the last one wins.\n\n"
+		   "(listen-port is PG_SHEET_LISTEN_PORT), then flags: the last one wins. SIGHUP reads them\n"
+		   "again, and changes those with a *.\n\n"
 		   "  --config=FILE   read this file (or the one that PG_SHEET_CONFIG names)\n"
 		   "  --help          print this\n"
 		   "  --version       print the version\n");
@@ -706,20 +763,35 @@ print_help(void)
 
 		if (strcmp(group, settings[i].group) != 0)
 			printf("\n%s\n", group = settings[i].group);
-		printf("  --%s=%s   (%s)\n", settings[i].name, settings[i].fallback,
-			   setting_legal(&settings[i], legal, sizeof(legal)));
+		printf("  --%s=%s   (%s)%s\n", settings[i].name, settings[i].fallback,
+			   setting_legal(&settings[i], legal, sizeof(legal)), setting_is_reloadable(&settings[i]) ? " *" : "");
 		print_wrapped(settings[i].help);
 	}
 }
 
-ConfigResult
-config_load(Config *config, int argc, char **argv)
+/* All sources into an empty Config; on failure it is empty again. */
+static bool
+config_read(Config *config, int argc, char **argv)
 {
 	Loader loader = {config, {NULL}};
 	const char *path;
 	bool good = true;
 
 	memset(config, 0, sizeof(*config));
+	for (size_t i = 0; i < SETTING_COUNT && good; i++)
+		good = loader_set(&loader, &settings[i], settings[i].fallback, "default");
+	good = good && find_config_file(argc, argv, &path) && (!path || loader_read_file(&loader, path)) &&
+		   loader_read_environment(&loader) && loader_read_flags(&loader, argc, argv) && loader_check(&loader);
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		free(loader.from[i]);
+	if (!good)
+		config_free(config);
+	return good;
+}
+
+ConfigResult
+config_load(Config *config, int argc, char **argv)
+{
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0)
 		{
@@ -729,22 +801,49 @@ config_load(Config *config, int argc, char **argv)
 				printf("pg_sheet_gateway %s\n", CONFIG_VERSION);
 			return CONFIG_HELP;
 		}
-	for (size_t i = 0; i < SETTING_COUNT && good; i++)
-		good = loader_set(&loader, &settings[i], settings[i].fallback, "default");
-	good = good && find_config_file(argc, argv, &path) && (!path || loader_read_file(&loader, path)) &&
-		   loader_read_environment(&loader) && loader_read_flags(&loader, argc, argv) && loader_check(&loader);
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		free(loader.from[i]);
-	if (!good)
-		config_free(config);
-	return good ? CONFIG_OK : CONFIG_INVALID;
+	return config_read(config, argc, argv) ? CONFIG_OK : CONFIG_INVALID;
+}
+
+bool
+config_reload(Config *config, int argc, char **argv, ConfigSayFn say)
+{
+	Config fresh;
+	bool good;
+
+	config_say_fn = say;
+	good = config_read(&fresh, argc, argv);
+	for (size_t i = 0; good && i < SETTING_COUNT; i++)
+	{
+		const Setting *setting = &settings[i];
+		char *old_place = (char *) config + setting->offset;
+		char *new_place = (char *) &fresh + setting->offset;
+		char swap[sizeof(char *)];
+		size_t size = setting_size(setting);
+
+		if (setting_is_text(setting) ? strcmp(*setting_text(setting, config), *setting_text(setting, &fresh)) == 0
+									 : memcmp(old_place, new_place, size) == 0)
+			continue;
+		if (!setting_is_reloadable(setting))
+		{
+			config_say("setting \"%s\" has changed: that needs a restart", setting->name);
+			continue;
+		}
+		memcpy(swap, old_place, size);
+		memcpy(old_place, new_place, size);
+		memcpy(new_place, swap, size);
+		config_say("setting \"%s\" has changed", setting->name);
+	}
+	if (good)
+		config_free(&fresh);
+	config_say_fn = NULL;
+	return good;
 }
 
 void
 config_free(Config *config)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (settings[i].type == SETTING_TEXT || settings[i].type == SETTING_CHOICE)
+		if (setting_is_text(&settings[i]))
 		{
 			free(*setting_text(&settings[i], config));
 			*setting_text(&settings[i], config) = NULL;

@@ -52,6 +52,12 @@ typedef enum ConfigResult
 } ConfigResult;
 
 extern ConfigResult config_load(Config *config, int argc, char **argv);
+/*
+ * Reads all sources again and changes the settings that can change while the gateway runs; say gets a line for each
+ * change, and for one that needs a restart. False, and nothing is changed, when something is wrong; say gets why.
+ */
+typedef void (*ConfigSayFn)(const char *line);
+extern bool config_reload(Config *config, int argc, char **argv, ConfigSayFn say);
 extern void config_free(Config *config);
 
 #endif

@@ -2,13 +2,15 @@
  * main.c - start, the loop's turns, and the end.
  *
  * Start: settings, keys, database connections, coordination, then the socket. The gateway answers from the first
- * moment; /healthz says when it serves. SIGTERM or SIGINT drains: out of the ring, no new editors, what is pending is
- * committed, everybody is told to come again (1012), locks are released, exit 0.
+ * moment; /healthz says when it serves. SIGHUP reads settings and keys again. SIGTERM or SIGINT drains: out of the
+ * ring, no new editors, what is pending is committed, everybody is told to come again (1012), locks are released, exit
+ * 0.
  */
 #include "config.h"
 #include "follow.h"
 #include "gateway.h"
 #include "log.h"
+#include "reload.h"
 #include "room.h"
 #include "server.h"
 #include "session.h"
@@ -21,7 +23,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define KEY_FILE_MAX  65536
 #define AGAIN_MS	  20 /* rooms that wait for their time are looked at so often */
 #define DRAIN_STEP_MS 50
 
@@ -32,7 +33,9 @@ static uv_prepare_t loop_prepare;
 static uv_timer_t loop_second;
 static uv_timer_t loop_again;
 static uv_timer_t loop_drain;
-static uv_signal_t signals[2];
+static uv_signal_t signals[3];
+static int main_argc; /* what SIGHUP reads again */
+static char **main_argv;
 static uint64_t drain_until;
 static int exit_status;
 static bool ending;
@@ -101,7 +104,7 @@ main_close_own(void)
 {
 	uv_handle_t *own[] = {(uv_handle_t *) &loop_check, (uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_second,
 						  (uv_handle_t *) &loop_again, (uv_handle_t *) &loop_drain,	  (uv_handle_t *) &signals[0],
-						  (uv_handle_t *) &signals[1]};
+						  (uv_handle_t *) &signals[1], (uv_handle_t *) &signals[2]};
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 	{
@@ -161,6 +164,12 @@ main_on_signal(uv_signal_t *handle, int number)
 	if (gateway.coord != NULL)
 		coord_leave(gateway.coord);
 	uv_timer_start(&loop_drain, main_on_drain, 0, DRAIN_STEP_MS);
+}
+
+static void
+main_on_hangup(uv_signal_t *handle, int number)
+{
+	reload_all(main_argc, main_argv);
 }
 
 /* ---- coordination ---- */
@@ -232,27 +241,10 @@ static const CoordEvents main_events = {
 
 /* ---- start ---- */
 
-static bool
-main_read_keys(void)
+static void
+main_say(const char *line)
 {
-	char text[KEY_FILE_MAX];
-	char reason[256];
-	FILE *file = fopen(gateway.config.jwt_key_file, "rb");
-	size_t len;
-
-	if (file == NULL)
-	{
-		fprintf(stderr, "pg_sheet_gateway: cannot read jwt-key-file \"%s\"\n", gateway.config.jwt_key_file);
-		return false;
-	}
-	len = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[len] = '\0';
-	if (jwt_keys_parse(&gateway.keys, text, reason, sizeof(reason)))
-		return true;
-	fprintf(stderr, "pg_sheet_gateway: jwt-key-file \"%s\": %s\nMake one with: openssl rand -hex 32\n",
-			gateway.config.jwt_key_file, reason);
-	return false;
+	fprintf(stderr, "pg_sheet_gateway: %s\n", line);
 }
 
 /* As many descriptors as connections, and some. */
@@ -280,8 +272,9 @@ main_start_loop(void)
 	uv_timer_start(&loop_second, main_on_second, 1000, 1000);
 	uv_timer_init(&gateway.loop, &loop_again);
 	uv_timer_init(&gateway.loop, &loop_drain);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		uv_signal_init(&gateway.loop, &signals[i]);
+	uv_signal_start(&signals[2], main_on_hangup, SIGHUP);
 	uv_signal_start(&signals[0], main_on_signal, SIGTERM);
 	uv_signal_start(&signals[1], main_on_signal, SIGINT);
 	signal(SIGPIPE, SIG_IGN);
@@ -343,6 +336,8 @@ main_stop_services(void)
 int
 main(int argc, char **argv)
 {
+	main_argc = argc;
+	main_argv = argv;
 	switch (config_load(&gateway.config, argc, argv))
 	{
 		case CONFIG_OK:
@@ -353,7 +348,7 @@ main(int argc, char **argv)
 			return 2;
 	}
 	log_setup(gateway.config.log_level, gateway.config.log_format);
-	if (!main_read_keys())
+	if (!reload_keys(main_say))
 		return 2;
 	main_raise_limits();
 	main_start_loop();

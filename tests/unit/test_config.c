@@ -250,6 +250,52 @@ test_help(void)
 		   "--version");
 }
 
+static char said[4096]; /* what config_reload told */
+
+static void
+say(const char *line)
+{
+	size_t used = strlen(said);
+
+	snprintf(said + used, sizeof(said) - used, "%s\n", line);
+}
+
+static bool
+reload(Config *config, const char *text)
+{
+	char *argv[] = {"pg_sheet_gateway", key_flag, file_flag, NULL};
+
+	said[0] = '\0';
+	write_file(file_path, text, 0600);
+	return config_reload(config, 3, argv, say);
+}
+
+static void
+test_reload(void)
+{
+	Config config;
+
+	write_file(file_path, "listen-port = 7000\nallowed-origins = https://a.example\ntoken-minutes = 5\n", 0600);
+	TAP_OK(load(&config, FLAGS(file_flag)) == CONFIG_OK, "a configuration to change");
+	TAP_OK(reload(&config, "listen-port = 7000\nallowed-origins = https://b.example\ntoken-minutes = 6\n") &&
+			   strcmp(config.allowed_origins, "https://b.example") == 0 && config.token_minutes == 6,
+		   "a reload changes texts and numbers");
+	TAP_OK(strstr(said, "\"allowed-origins\" has changed\n") && strstr(said, "\"token-minutes\" has changed\n") &&
+			   !strstr(said, "listen-port"),
+		   "and tells which");
+	TAP_OK(reload(&config, "listen-port = 7001\ndurable = off\ntoken-minutes = 6\n") && config.listen_port == 7000 &&
+			   strcmp(config.public_address, "127.0.0.1:7000") == 0 && config.durable &&
+			   config.allowed_origins[0] == '\0',
+		   "what needs a restart is kept, what is not set any more is its default");
+	TAP_OK(strstr(said, "\"listen-port\" has changed: that needs a restart") &&
+			   strstr(said, "\"durable\" has changed: that needs a restart"),
+		   "and told");
+	TAP_OK(!reload(&config, "token-minutes = 9\nlog-level = loud\n") && config.token_minutes == 6 &&
+			   strcmp(config.log_level, "info") == 0 && strstr(said, "log-level") && strstr(said, file_path),
+		   "one wrong value, and nothing is changed: %s", said);
+	config_free(&config);
+}
+
 int
 main(void)
 {
@@ -266,6 +312,7 @@ main(void)
 	test_values();
 	test_files();
 	test_help();
+	test_reload();
 	test_keys();
 	unlink(key_path);
 	unlink(file_path);
