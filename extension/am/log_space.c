@@ -9,6 +9,7 @@
 
 #include "access/xlog.h"
 #include "access/xloginsert.h"
+#include "log_extend.h"
 #include "log_space.h"
 #include "miscadmin.h"
 #include "stoppoint.h"
@@ -81,25 +82,6 @@ log_space_meta(Relation rel, LogMeta *meta)
 
 /* ---- growing ---- */
 
-/* Pages behind the used ones are new: all zeros. Returns the number of blocks. */
-static BlockNumber
-log_space_extend(Relation rel, BlockNumber wanted)
-{
-	BlockNumber blocks;
-
-	LockRelationForExtension(rel, ExclusiveLock);
-	blocks = RelationGetNumberOfBlocks(rel);
-	for (; blocks < wanted; blocks++)
-	{
-		Buffer buffer = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_NORMAL, NULL);
-
-		Assert(BufferGetBlockNumber(buffer) == blocks);
-		ReleaseBuffer(buffer);
-	}
-	UnlockRelationForExtension(rel, ExclusiveLock);
-	return blocks;
-}
-
 /* Makes sure that blocks before `end` are there; a large relation grows ahead of its need. */
 static void
 log_space_grow(Relation rel, BlockNumber end)
@@ -111,7 +93,14 @@ log_space_grow(Relation rel, BlockNumber end)
 	if (end > MaxBlockNumber - LOG_MAX_EXTENSION)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("table \"%s\" has reached its largest size", RelationGetRelationName(rel))));
-	(void) log_space_extend(rel, end + ahead);
+	log_extend(rel, end + ahead);
+}
+
+/* A page that nobody has used, locked, to be written as a whole: what the file has there is not read. */
+static Buffer
+log_space_unused(Relation rel, BlockNumber block)
+{
+	return ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, NULL);
 }
 
 Buffer
@@ -120,7 +109,7 @@ log_space_lock_meta(Relation rel)
 	Buffer buffer;
 
 	if (RelationGetNumberOfBlocks(rel) == 0)
-		(void) log_space_extend(rel, 1);
+		log_extend(rel, 1);
 	buffer = log_space_read(rel, 0, NULL);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	if (PageIsNew(BufferGetPage(buffer)))
@@ -211,8 +200,7 @@ log_tail_open(Relation rel, Buffer metabuffer, Size need)
 	if (BufferIsInvalid(buffer))
 	{
 		log_space_grow(rel, old->used + 1);
-		buffer = log_space_read(rel, old->used, NULL);
-		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		buffer = log_space_unused(rel, old->used);
 	}
 	block = BufferGetBlockNumber(buffer);
 	STOP_POINT_NO_FAIL("am-tail");
@@ -375,8 +363,7 @@ log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Si
 				reserved = log_overflow_reserve(rel, left);
 				STOP_POINT("am-reserved");
 			}
-			buffer = log_space_read(rel, reserved + left - 1, NULL);
-			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			buffer = log_space_unused(rel, reserved + left - 1);
 		}
 		log_overflow_write(rel, buffer, xid, bytes + from, Min(size - from, LOG_OVERFLOW_BYTES), next);
 		next = BufferGetBlockNumber(buffer);
