@@ -5,9 +5,23 @@
 
 #include "edit_codec.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+/* 1 for A to 26 for Z, in either case; 0 for anything else. Not by isalpha(), which a database's locale changes. */
+static uint32_t
+a1_letter(char letter)
+{
+	unsigned char upper = (unsigned char) letter & 0xDF;
+
+	return upper >= 'A' && upper <= 'Z' ? upper - 'A' + 1u : 0;
+}
+
+static bool
+a1_is_digit(char digit)
+{
+	return digit >= '0' && digit <= '9';
+}
 
 /* Letters of a column at *pos; false when there are none or it is past the limit. */
 static bool
@@ -18,11 +32,11 @@ a1_take_column(const char **pos, const char *end, uint32_t *col)
 
 	if (p < end && *p == '$')
 		p++;
-	if (p == end || !isalpha((unsigned char) *p))
+	if (p == end || a1_letter(*p) == 0)
 		return false;
-	for (; p < end && isalpha((unsigned char) *p); p++)
+	for (; p < end && a1_letter(*p) > 0; p++)
 	{
-		value = value * 26 + (uint32_t) (toupper((unsigned char) *p) - 'A') + 1;
+		value = value * 26 + a1_letter(*p);
 		if (value > SHEET_MAX_COLS)
 			return false;
 	}
@@ -40,9 +54,9 @@ a1_take_row(const char **pos, const char *end, uint32_t *row)
 
 	if (p < end && *p == '$')
 		p++;
-	if (p == end || !isdigit((unsigned char) *p))
+	if (p == end || !a1_is_digit(*p))
 		return false;
-	for (; p < end && isdigit((unsigned char) *p); p++)
+	for (; p < end && a1_is_digit(*p); p++)
 	{
 		value = value * 10 + (uint32_t) (*p - '0');
 		if (value > SHEET_MAX_ROWS)

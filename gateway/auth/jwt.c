@@ -370,8 +370,9 @@ jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtC
 		return JWT_MALFORMED;
 	payload++;
 	signature = memchr(payload, '.', len - (size_t) (payload - token));
-	if (!signature++)
+	if (!signature)
 		return JWT_MALFORMED;
+	signature++;
 	status = check_header(keys, token, (size_t) (payload - 1 - token), &key);
 	if (status != JWT_OK)
 		return status;

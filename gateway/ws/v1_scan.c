@@ -8,6 +8,7 @@
 #include "v1_scan.h"
 
 #include "edit_codec.h"
+#include "json_check.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -272,7 +273,7 @@ raw_skip_value(const char *pos, const char *end)
 
 /*
  * The text of a member's value. The object has been accepted by cJSON, whose tree does not keep the text; false when
- * the name is not found as it is written here (it may have been escaped).
+ * the name is not found as it is written here, or stands behind one with escapes, which may be the same name.
  */
 static bool
 raw_member(const char *pos, const char *end, const char *name, const char **value, size_t *len)
@@ -287,6 +288,8 @@ raw_member(const char *pos, const char *end, const char *name, const char **valu
 		if (key >= end || *key != '"')
 			return false;
 		key_end = raw_skip_string(key, end);
+		if (memchr(key, '\\', (size_t) (key_end - key)) != NULL)
+			return false;
 		found = (size_t) (key_end - key) == strlen(name) + 2 && memcmp(key + 1, name, strlen(name)) == 0;
 		pos = raw_skip_blanks(key_end, end);
 		if (pos >= end || *pos != ':')
@@ -370,21 +373,18 @@ v1_read_type(const cJSON *type, V1Type *to)
 static V1Status
 v1_scan_tree(const char *text, size_t len, char *scratch, V1Message *message)
 {
-	const char *parsed_to = NULL;
 	V1Status status = V1_MALFORMED;
 	const cJSON *body;
 	cJSON *root;
 
-	if (v1_has_nul(text, len))
+	/* info goes to other clients as it is: it must be JSON for them, too, and cJSON takes more than that. */
+	if (v1_has_nul(text, len) || !json_check(text, len))
 		return V1_MALFORMED;
-	root = cJSON_ParseWithLengthOpts(text, len, &parsed_to, 0);
+	root = cJSON_ParseWithLength(text, len);
 	if (root == NULL)
 		return V1_MALFORMED;
-	while (parsed_to < text + len && strchr(" \t\r\n", *parsed_to) != NULL && *parsed_to != '\0')
-		parsed_to++;
 	body = cJSON_GetObjectItemCaseSensitive(root, "body");
-	if (parsed_to == text + len && cJSON_IsObject(body) &&
-		v1_read_type(cJSON_GetObjectItemCaseSensitive(root, "msgType"), &message->type))
+	if (cJSON_IsObject(body) && v1_read_type(cJSON_GetObjectItemCaseSensitive(root, "msgType"), &message->type))
 		status = v1_read_body(body, scratch, message);
 	if (status == V1_OK && cJSON_GetObjectItemCaseSensitive(body, "info") != NULL && !v1_raw_info(text, len, message))
 		status = V1_MALFORMED;

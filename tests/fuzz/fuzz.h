@@ -1,6 +1,6 @@
 /*
- * fuzz.h - the driver of a fuzz target. With clang and -DLIBFUZZER it is libFuzzer's; otherwise main() below runs the
- * files it is given, or, for a number of seconds, inputs put together at random from the target's own words and bytes.
+ * fuzz.h - what the fuzz targets share. libFuzzer (clang -fsanitize=fuzzer) calls LLVMFuzzerTestOneInput() with one
+ * input after another; a promise that is broken ends the run, and libFuzzer keeps the input.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -10,82 +10,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 extern int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends with NULL; pieces that inputs are made of. */
-static const char *const fuzz_words[];
+#define FUZZ_CHECK(good)                                                                                               \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		if (!(good))                                                                                                   \
+		{                                                                                                              \
+			fprintf(stderr, "%s:%d: this does not hold: %s\n", __FILE__, __LINE__, #good);                             \
+			abort();                                                                                                   \
+		}                                                                                                              \
+	} while (0)
 
-#ifndef LIBFUZZER
-static uint64_t fuzz_state = 1;
-
-static inline unsigned
-fuzz_random(unsigned below)
+/* A heap block of exactly these bytes, so that the sanitizer sees a byte too far. */
+static inline char *
+fuzz_copy(const void *data, size_t size)
 {
-	/* xorshift64* (Vigna 2014) */
-	fuzz_state ^= fuzz_state >> 12;
-	fuzz_state ^= fuzz_state << 25;
-	fuzz_state ^= fuzz_state >> 27;
-	return (unsigned) (fuzz_state * 0x2545f4914f6cdd1du >> 33) % below;
+	char *copy = malloc(size > 0 ? size : 1);
+
+	FUZZ_CHECK(copy != NULL);
+	if (size > 0)
+		memcpy(copy, data, size);
+	return copy;
 }
 
-static inline size_t
-fuzz_make(uint8_t *to, size_t size, unsigned words)
+/* The same with a NUL behind them; shorter when there is a NUL among them. */
+static inline char *
+fuzz_text(const void *data, size_t size)
 {
-	size_t len = 0;
+	char *text = malloc(size + 1);
 
-	for (unsigned pieces = 1 + fuzz_random(24); pieces > 0; pieces--)
-	{
-		const char *word = fuzz_words[fuzz_random(words)];
-		size_t word_len = strlen(word);
-
-		if (fuzz_random(8) == 0)
-			to[len++] = (uint8_t) fuzz_random(256);
-		else if (len + word_len < size - 2)
-		{
-			memcpy(to + len, word, word_len);
-			len += word_len;
-		}
-		if (len > 0 && fuzz_random(16) == 0)
-			to[fuzz_random((unsigned) len)] ^= (uint8_t) (1 << fuzz_random(8));
-		if (len > 0 && fuzz_random(32) == 0)
-			len -= fuzz_random((unsigned) len);
-	}
-	return len;
+	FUZZ_CHECK(text != NULL);
+	if (size > 0)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	return text;
 }
-
-int
-main(int argc, char **argv)
-{
-	static uint8_t input[65536];
-	time_t end;
-	unsigned words = 0;
-	unsigned long long runs = 0;
-
-	if (argc == 3 && strcmp(argv[1], "--seconds") == 0)
-	{
-		while (fuzz_words[words])
-			words++;
-		fuzz_state = (uint64_t) time(NULL) << 20 | 1;
-		printf("# seed %llu\n", (unsigned long long) fuzz_state);
-		fflush(stdout);
-		for (end = time(NULL) + atoi(argv[2]); time(NULL) < end; runs++)
-			LLVMFuzzerTestOneInput(input, fuzz_make(input, sizeof(input), words));
-		printf("ok - %s: %llu inputs\n", argv[0], runs);
-		return 0;
-	}
-	for (int i = 1; i < argc; i++)
-	{
-		FILE *file = fopen(argv[i], "rb");
-
-		if (!file)
-			return 1;
-		LLVMFuzzerTestOneInput(input, fread(input, 1, sizeof(input), file));
-		fclose(file);
-	}
-	return 0;
-}
-#endif
 
 #endif

@@ -2,26 +2,10 @@
  * fuzz_grid.c - the bytes are operations on a grid: cells are set, read, scanned, tiles taken out and loaded again,
  * with an allocator that fails when it is told to. The grid must be what a plain list of cells says, and count every
  * byte.
- *
- * See fuzz.h for how it is run.
  */
 #include "grid.h"
 
 #include "fuzz.h"
-
-/* Set, read a window, take the oldest tile out, load a window, let go; near the corners of tiles and of the sheet. */
-static const char *const fuzz_words[] = {"\x10\x01\x01\x05",
-										 "\x10\x02\x03\x20",
-										 "\x10\x07\x07\x01",
-										 "\x18\x03\x02\x41",
-										 "\x20\x01\x07",
-										 "\x30",
-										 "\x30\x30\x30",
-										 "\x40\x01\x07",
-										 "\x50",
-										 "\x60",
-										 "\x11\x05\x05\x7f",
-										 NULL};
 
 #define FUZZ_CELLS 64
 

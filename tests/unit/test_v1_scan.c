@@ -54,6 +54,15 @@ static const Case cases[] = {
 	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":7}}", V1_MALFORMED, 0, 0, 0, "", NULL},
 	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":\"\\u0000\"}}", V1_MALFORMED, 0, 0, 0, "",
 	 NULL},
+	/* cJSON takes these; the clients that are told of info would not */
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":\"\",\"info\":01}}", V1_MALFORMED, 0, 0, 0, "",
+	 NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":\"\",\"info\":{\"a\":1.}}}", V1_MALFORMED, 0, 0,
+	 0, "", NULL},
+	{"{\"msgType\":\"modify\",\"body\":{\"row\":1,\"col\":0,\"content\":\"\",\"info\":\"a\nb\"}}", V1_MALFORMED, 0, 0,
+	 0, "", NULL},
+	/* two names that are the same, one of them in disguise: which info is meant cannot be told */
+	{"{\"msgType\":\"modify\",\"body\":{\"inf\\u006f\":1,\"row\":1,\"info\":2}}", V1_MALFORMED, 0, 0, 0, "", NULL},
 	{"{\"msgType\":\"modify\",\"body\":[]}", V1_MALFORMED, 0, 0, 0, "", NULL},
 	{"{\"msgType\":\"erase\",\"body\":{\"row\":1,\"col\":0}}", V1_MALFORMED, 0, 0, 0, "", NULL},
 	{"{\"msgType\":7,\"body\":{\"row\":1,\"col\":0}}", V1_MALFORMED, 0, 0, 0, "", NULL},
