@@ -5,6 +5,9 @@
  * these is looked at from both ends: when a publication gets a table or a schema, and when a log comes to be one of
  * what is published. The object-access hook of sheetlog_ddl.c calls it, with the rows that the command has just made:
  * those are read with SnapshotSelf. Unlogged logs are in no publication, as PostgreSQL has it.
+ *
+ * A lock lets one end look only when what the other one does has been committed or undone: publications are changed
+ * one by one, and not while logs are made.
  */
 #include "postgres.h"
 
@@ -18,11 +21,19 @@
 #include "catalog/pg_publication_namespace.h"
 #include "catalog/pg_publication_rel.h"
 #include "sheetlog_private.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+
+/* On no publication that there is, so that nobody else takes it. Held till the transaction ends. */
+static void
+sheetlog_lock_publications(LOCKMODE mode)
+{
+	LockDatabaseObject(PublicationRelationId, InvalidOid, 0, mode);
+}
 
 /* ---- logs among what is published ---- */
 
@@ -141,6 +152,7 @@ sheetlog_for_rows(Oid catalog, AttrNumber key_column, Oid oid, AttrNumber column
 void
 sheetlog_check_publication(Oid publication)
 {
+	sheetlog_lock_publications(ShareRowExclusiveLock);
 	if (GetPublication(publication)->alltables)
 		sheetlog_check_published_schema(InvalidOid);
 	sheetlog_for_rows(PublicationRelRelationId, Anum_pg_publication_rel_prpubid, publication,
@@ -153,6 +165,7 @@ sheetlog_check_publication(Oid publication)
 void
 sheetlog_check_publication_table(Oid object)
 {
+	sheetlog_lock_publications(ShareRowExclusiveLock);
 	sheetlog_for_rows(PublicationRelRelationId, Anum_pg_publication_rel_oid, object, Anum_pg_publication_rel_prrelid,
 					  sheetlog_check_published_table);
 }
@@ -161,6 +174,7 @@ sheetlog_check_publication_table(Oid object)
 void
 sheetlog_check_publication_schema(Oid object)
 {
+	sheetlog_lock_publications(ShareRowExclusiveLock);
 	sheetlog_for_rows(PublicationNamespaceRelationId, Anum_pg_publication_namespace_oid, object,
 					  Anum_pg_publication_namespace_pnnspid, sheetlog_check_published_schema);
 }
@@ -192,6 +206,8 @@ sheetlog_find_published(List *tables)
 Oid
 sheetlog_published_by(const SheetlogTable *table)
 {
+	if (table->permanent)
+		sheetlog_lock_publications(ShareLock);
 	if (GetRelationPublications(table->oid) != NIL || (table->permanent && sheetlog_schema_is_published(table->schema)))
 		return table->oid;
 	if (!table->permanent || !table->partition)
@@ -228,6 +244,7 @@ sheetlog_check_inheritance(Oid child, Oid parent)
 	log = sheetlog_find_log_in_table(child);
 	if (!OidIsValid(log))
 		return;
+	sheetlog_lock_publications(ShareLock);
 	published = sheetlog_find_published(lcons_oid(parent, get_partition_ancestors(parent)));
 	if (!OidIsValid(published))
 		return;
@@ -245,6 +262,9 @@ sheetlog_check_inheritance(Oid child, Oid parent)
 void
 sheetlog_check_partitioned(const SheetlogTable *table)
 {
-	if (table->permanent && sheetlog_schema_is_published(table->schema))
+	if (!table->permanent)
+		return;
+	sheetlog_lock_publications(ShareLock);
+	if (sheetlog_schema_is_published(table->schema))
 		sheetlog_check_published_table(table->oid);
 }
