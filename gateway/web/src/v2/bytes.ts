@@ -1,0 +1,85 @@
+// bytes.ts - numbers and texts of the binary form: LEB128, and UTF-8 behind its length.
+
+export class CodecError extends Error {}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+export class ByteWriter {
+	private bytes = new Uint8Array(256);
+	private used = 0;
+
+	private room(more: number): void {
+		if (this.used + more <= this.bytes.length) return;
+		const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.used + more));
+		grown.set(this.bytes.subarray(0, this.used));
+		this.bytes = grown;
+	}
+
+	byte(value: number): void {
+		this.room(1);
+		this.bytes[this.used++] = value;
+	}
+
+	number(value: number): void {
+		if (!Number.isSafeInteger(value) || value < 0) throw new CodecError(`${value} is not a number of this protocol`);
+		this.room(8);
+		for (; value >= 0x80; value = Math.floor(value / 128)) this.bytes[this.used++] = (value % 128) | 0x80;
+		this.bytes[this.used++] = value;
+	}
+
+	text(value: string): void {
+		const encoded = encoder.encode(value);
+		this.number(encoded.length);
+		this.room(encoded.length);
+		this.bytes.set(encoded, this.used);
+		this.used += encoded.length;
+	}
+
+	finish(): Uint8Array<ArrayBuffer> {
+		return this.bytes.slice(0, this.used);
+	}
+}
+
+export class ByteReader {
+	private at = 0;
+
+	constructor(private readonly bytes: Uint8Array) {}
+
+	get atEnd(): boolean {
+		return this.at === this.bytes.length;
+	}
+
+	get left(): number {
+		return this.bytes.length - this.at;
+	}
+
+	byte(): number {
+		const value = this.bytes[this.at++];
+		if (value === undefined) throw new CodecError('the message ends too early');
+		return value;
+	}
+
+	number(): number {
+		let value = 0;
+		for (let factor = 1, i = 0; i < 8; i++, factor *= 128) {
+			const byte = this.byte();
+			value += (byte & 0x7f) * factor;
+			if (byte < 0x80) {
+				if (!Number.isSafeInteger(value)) break;
+				return value;
+			}
+		}
+		throw new CodecError('a number is out of range');
+	}
+
+	text(): string {
+		const length = this.number();
+		if (length > this.left) throw new CodecError('the message ends too early');
+		try {
+			return decoder.decode(this.bytes.subarray(this.at, (this.at += length)));
+		} catch {
+			throw new CodecError('a text is not UTF-8');
+		}
+	}
+}

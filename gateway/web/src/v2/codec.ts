@@ -1,0 +1,166 @@
+// codec.ts - messages of protocol v2 to and from JSON texts and bytes. What does not have the right shape is refused
+// with a CodecError, so that nothing behind has to look again.
+
+import { ByteReader, ByteWriter, CodecError } from './bytes';
+import { editToTuple, readEdits, tupleToEdit, tupleToLogged, writeEdits } from './edits';
+import { type FieldKind, type Layout, clientLayouts, serverLayouts, tuples, words } from './layout';
+import type { ClientMessage, Edit, ServerMessage } from './messages';
+
+export { CodecError };
+
+type Fields = Record<string, unknown>;
+
+function layoutOf(t: string): Layout {
+	const layout = clientLayouts[t];
+	if (!layout) throw new CodecError(`unknown type ${t}`);
+	return layout;
+}
+
+// ---- from the client ----
+
+export function encodeJson(message: ClientMessage): string {
+	const fields: Fields = { t: message.t };
+	for (const [name, kind] of layoutOf(message.t).fields) {
+		const value = (message as unknown as Fields)[name];
+		fields[name] = kind === 'edits' ? (value as Edit[]).map(editToTuple) : value;
+	}
+	return JSON.stringify(fields);
+}
+
+export function encodeBinary(message: ClientMessage): Uint8Array<ArrayBuffer> {
+	const layout = layoutOf(message.t);
+	const to = new ByteWriter();
+	to.byte(layout.code);
+	for (const [name, kind] of layout.fields) {
+		const value = (message as unknown as Fields)[name];
+		if (kind === 'number') to.number(value as number);
+		else if (kind === 'text') to.text(value as string);
+		else writeEdits(to, value as Edit[]);
+	}
+	return to.finish();
+}
+
+// ---- from the gateway: binary ----
+
+function wordAt(kind: FieldKind, place: number): string {
+	const word = words[kind]?.[place];
+	if (word === undefined) throw new CodecError(`unknown ${kind} ${place}`);
+	return word;
+}
+
+function flagOf(value: number): boolean {
+	if (value > 1) throw new CodecError('neither true nor false');
+	return value === 1;
+}
+
+function readTuples(from: ByteReader, kind: FieldKind): Fields[] {
+	const tuple = tuples[kind]!;
+	const count = from.number();
+	if (count > from.left) throw new CodecError('the message ends too early');
+	return Array.from({ length: count }, () => {
+		const item: Fields = {};
+		for (const name of tuple.numbers) item[name] = from.number();
+		if (tuple.text) item[tuple.text] = from.text();
+		return item;
+	});
+}
+
+function readField(from: ByteReader, kind: FieldKind): unknown {
+	switch (kind) {
+		case 'number':
+			return from.number();
+		case 'text':
+			return from.text();
+		case 'bool':
+			return flagOf(from.number());
+		case 'reason':
+		case 'role':
+		case 'kind':
+			return wordAt(kind, from.number());
+		case 'logged':
+			return readEdits(from);
+		case 'cells':
+		case 'edits':
+			return readEdits(from).map(({ uid: _uid, ...edit }) => edit);
+		default:
+			return readTuples(from, kind);
+	}
+}
+
+const serverNames = new Map(Object.entries(serverLayouts).map(([name, layout]) => [layout.code, name]));
+
+export function decodeBinary(bytes: Uint8Array): ServerMessage {
+	const from = new ByteReader(bytes);
+	const name = serverNames.get(from.byte());
+	if (name === undefined) throw new CodecError('unknown type');
+	const message: Fields = { t: name };
+	for (const [field, kind] of serverLayouts[name]!.fields) message[field] = readField(from, kind);
+	if (!from.atEnd) throw new CodecError('the message goes on behind its end');
+	return message as unknown as ServerMessage;
+}
+
+// ---- from the gateway: JSON ----
+
+function listOf(value: unknown): unknown[] {
+	if (!Array.isArray(value)) throw new CodecError('not a list');
+	return value;
+}
+
+function numberOf(value: unknown): number {
+	if (!Number.isSafeInteger(value) || (value as number) < 0) throw new CodecError('a number is out of range');
+	return value as number;
+}
+
+function textOf(value: unknown): string {
+	if (typeof value !== 'string') throw new CodecError('not a text');
+	return value;
+}
+
+function tupleToItem(value: unknown, kind: FieldKind): Fields {
+	const { numbers, text } = tuples[kind]!;
+	const list = listOf(value);
+	const item: Fields = {};
+	if (list.length !== numbers.length + (text ? 1 : 0)) throw new CodecError('a list is too long or too short');
+	numbers.forEach((name, i) => (item[name] = numberOf(list[i])));
+	if (text) item[text] = textOf(list[numbers.length]);
+	return item;
+}
+
+function checkField(value: unknown, kind: FieldKind): unknown {
+	switch (kind) {
+		case 'number':
+			return numberOf(value);
+		case 'text':
+			return textOf(value);
+		case 'bool':
+			if (typeof value !== 'boolean') throw new CodecError('neither true nor false');
+			return value;
+		case 'reason':
+		case 'role':
+		case 'kind':
+			return wordAt(kind, words[kind]!.indexOf(textOf(value)));
+		case 'logged':
+			return listOf(value).map(tupleToLogged);
+		case 'cells':
+		case 'edits':
+			return listOf(value).map(tupleToEdit);
+		default:
+			return listOf(value).map((item) => tupleToItem(item, kind));
+	}
+}
+
+export function decodeJson(text: string): ServerMessage {
+	let value: unknown;
+	try {
+		value = JSON.parse(text);
+	} catch {
+		throw new CodecError('not JSON');
+	}
+	if (typeof value !== 'object' || value === null) throw new CodecError('not an object');
+	const fields = value as Fields;
+	if (!Object.hasOwn(serverLayouts, textOf(fields.t))) throw new CodecError('unknown type');
+	const layout = serverLayouts[fields.t as string]!;
+	const message: Fields = { t: fields.t };
+	for (const [name, kind] of layout.fields) message[name] = checkField(fields[name], kind);
+	return message as unknown as ServerMessage;
+}

@@ -1,0 +1,105 @@
+// messages.ts - protocol v2 (docs/PROTOCOL.md): the messages, as values. Their two written forms are codec.ts's.
+
+export type Role = 'viewer' | 'commenter' | 'editor' | 'owner';
+export type Reason = 'none' | 'role' | 'locked' | 'range' | 'size' | 'busy' | 'base';
+export type VersionKind = 'commit' | 'rollback';
+
+/** What a style is: an object of whatever the editors agree on; null takes it away. */
+export type Style = Record<string, unknown> | null;
+
+export interface Place {
+	row: number;
+	col: number;
+}
+
+export interface Range extends Place {
+	toRow: number;
+	toCol: number;
+}
+
+/**
+ * A change of one cell. content undefined: only the style changes; style undefined: it stays. Without both the sheet is
+ * made large enough to have the cell.
+ */
+export interface Edit extends Place {
+	content?: string;
+	style?: Style;
+}
+
+export interface LoggedEdit extends Edit {
+	uid: number;
+}
+
+export interface Peer {
+	session: number;
+	uid: number;
+	name: string;
+}
+
+/** session 0: a user of protocol v1, with any of their connections; uid 0 as well: the cell is free. */
+export interface HeldCell extends Place {
+	session: number;
+	uid: number;
+}
+
+export interface Cursor extends Range {
+	session: number;
+}
+
+export type ClientMessage =
+	| { t: 'hello'; v: 2; token: string; client: number; acked: number; since: number }
+	| { t: 'auth'; token: string }
+	| ({ t: 'get'; id: number } & Range)
+	| { t: 'op'; n: number; nacks: number; base: number; edits: Edit[] }
+	| ({ t: 'lock' } & Place)
+	| ({ t: 'unlock' } & Place)
+	| ({ t: 'cursor' } & Range)
+	| { t: 'who'; uid: number };
+
+export interface Hello {
+	t: 'hello';
+	v: number;
+	session: number;
+	uid: number;
+	name: string;
+	role: Role;
+	seq: number;
+	epoch: number;
+	rows: number;
+	cols: number;
+	landed: number;
+	resumed: boolean;
+	retention: number;
+	lease: number;
+	maxEdits: number;
+	maxBytes: number;
+	peers: Peer[];
+	locks: HeldCell[];
+}
+
+export type ServerMessage =
+	| Hello
+	| { t: 'edits'; seq: number; more: boolean; edits: LoggedEdit[] }
+	| ({ t: 'block'; id: number; seq: number; more: boolean; cells: Edit[] } & Range)
+	| { t: 'ack'; n: number; seq: number }
+	| ({ t: 'nack'; n: number; reason: Reason; block: boolean } & Place)
+	| ({ t: 'lock' } & HeldCell)
+	| ({ t: 'denied'; reason: Reason } & Place)
+	| ({ t: 'peer'; here: boolean } & Peer)
+	| { t: 'cursors'; cursors: Cursor[] }
+	| { t: 'user'; uid: number; name: string }
+	| { t: 'version'; seq: number; uid: number; kind: VersionKind; cid: number; label: string }
+	| { t: 'role'; role: Role }
+	| { t: 'authed'; expires: number };
+
+/** Close codes that tell a client what to do next. */
+export const closeCodes = {
+	malformed: 4400,
+	unauthorized: 4401,
+	forbidden: 4403,
+	notFound: 4404,
+	timeout: 4408,
+	replaced: 4409,
+	gone: 4410,
+	moved: 4307,
+} as const;

@@ -1,0 +1,71 @@
+/*
+ * fuzz_v2.c - whatever a client sends, the readers of protocol v2 stay within it; what they accept keeps its promises,
+ * and what they accept of an operation is written for others and read by them.
+ *
+ * The first byte says in which form the rest is: from '{' on JSON.
+ */
+#include "utf8.h"
+#include "v2.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+
+static void
+fuzz_check_edit(const V2Message *message, const Edit *edit)
+{
+	size_t chars = 0;
+
+	FUZZ_CHECK(edit->uid == 0 && edit->old.data == NULL && edit->kind >= EDIT_SET && edit->kind <= EDIT_RESIZE);
+	FUZZ_CHECK(edit->content.len == 0 || utf8_check(edit->content.data, edit->content.len, &chars));
+	FUZZ_CHECK(edit->style.len == 0 || v2_is_json_object(edit->style.data, edit->style.len));
+	if (message->reason != V2_REASON_NONE)
+		return;
+	FUZZ_CHECK(edit->row >= message->rect[0] && edit->row <= message->rect[2] && edit->col >= message->rect[1] &&
+			   edit->col <= message->rect[3] && edit->row < SHEET_MAX_ROWS && edit->col < SHEET_MAX_COLS);
+	FUZZ_CHECK(chars <= SHEET_MAX_CHARS && edit->style.len <= SHEET_MAX_STYLE_BYTES);
+}
+
+static void
+fuzz_check_operation(const V2Message *message)
+{
+	EditReader reader;
+	Edit edit;
+	uint32_t count = 0;
+	Buf json = {NULL, 0, 0};
+
+	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		fuzz_check_edit(message, &edit);
+		count++;
+	}
+	FUZZ_CHECK(count == message->count && reader.pos == message->edits + message->edits_len);
+	v2_put_edits(&json, V2_JSON, 1, false, message->edits, message->edits_len, message->count);
+	FUZZ_CHECK(utf8_check(json.data, json.len, NULL) && v2_is_json_object(json.data, json.len));
+	buf_free(&json);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	V2Message message;
+	char *scratch, *input;
+	const char *wrong;
+
+	if (size == 0)
+		return 0;
+	size--;
+	input = fuzz_copy(data + 1, size);
+	scratch = malloc(V2_SCRATCH(size));
+	if (data[0] >= '{')
+		wrong = v2_read_json(input, size, scratch, &message);
+	else
+		wrong = v2_read_binary(input, size, &message);
+	if (wrong == NULL && message.type == V2_OP)
+		fuzz_check_operation(&message);
+	free(scratch);
+	free(input);
+	return 0;
+}
