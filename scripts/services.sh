@@ -141,7 +141,7 @@ gateway_start() {
 	service_spawn "gateway-$1" "$run_dir/app/pg_sheet_gateway" --listen-address=127.0.0.1 --listen-port="$1" \
 		--database="$(cluster_conninfo gateway)" --coordinator="$coordinator" --zookeeper-hosts="127.0.0.1:$zkport" \
 		--web-root="$run_dir/app/web" --jwt-key-file="$data/jwt.key" \
-		--allowed-origins="$(IFS=,; echo "${others[*]}")"
+		--allowed-origins="$(IFS=,; echo "${others[*]}")" ${gateway_flags[@]+"${gateway_flags[@]}"}
 }
 
 gateways_start() {

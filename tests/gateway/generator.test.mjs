@@ -1,4 +1,4 @@
-/* The verifier of the benchmark `edit` notices what it must: run against a relay that damages the stream on purpose. */
+/* The verifiers of the benchmarks `edit` and `gateway` notice what they must: run against a relay that damages the stream on purpose. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -17,6 +17,8 @@ before(() => {
 	directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tests-generator-'));
 	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'edit'), `BUILD=${directory}`]);
 	generator = path.join(directory, 'edit_generator');
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'gateway'), `BUILD=${directory}`, `${directory}/crowd`]);
+	fs.writeFileSync(path.join(directory, 'members'), '1 token\n'.repeat(users));
 	fs.writeFileSync(path.join(directory, 'tokens'), 'token\n'.repeat(users));
 });
 after(() => fs.rmSync(directory, { recursive: true, force: true }));
@@ -71,14 +73,11 @@ function relay(fault) {
 	return { server, last };
 }
 
-async function generate(fault, rate = 1000) {
+/** Runs a program against a relay; its result, and the relay's cells. */
+async function run(fault, program, args) {
 	const { server, last } = relay(fault);
 	await new Promise((resolve) => server.once('listening', resolve));
-	const child = spawn(
-		generator,
-		[server.address().port, 1, path.join(directory, 'tokens'), 0.6, rate, path.join(directory, 'cells'), 2].map(String),
-		{ stdio: ['pipe', 'pipe', 'ignore'] },
-	);
+	const child = spawn(program, [server.address().port, ...args].map(String), { stdio: ['pipe', 'pipe', 'ignore'] });
 	let output = '';
 	child.stdin.write('go\n');
 	await new Promise((resolve, reject) => {
@@ -90,15 +89,27 @@ async function generate(fault, rate = 1000) {
 	await exit;
 	for (const client of server.clients) client.terminate();
 	server.close();
-	const cells = fs.readFileSync(path.join(directory, 'cells'), 'utf8').trim().split('\n').sort();
+	return { result: JSON.parse(output.split('\n')[1]), last };
+}
+
+async function generate(fault, rate = 1000) {
+	const files = ['tokens', 'cells'].map((name) => path.join(directory, name));
+	const { result, last } = await run(fault, generator, [1, files[0], 0.6, rate, files[1], 2]);
+	const cells = fs.readFileSync(files[1], 'utf8').trim().split('\n').sort();
 	return {
-		result: JSON.parse(output.split('\n')[1]),
+		result,
 		cells,
 		last: [...last]
 			.filter(([, repeats]) => repeats > 0)
 			.map(([cell, repeats]) => `${cell} ${repeats}`)
 			.sort(),
 	};
+}
+
+async function crowd(fault) {
+	const [members, order] = ['members', 'order'].map((name) => path.join(directory, name));
+	const { result } = await run(fault, path.join(directory, 'crowd'), [members, 4000, 0.5, users, order, 1]);
+	return { result, order: fs.readFileSync(order, 'utf8').trim().split('\n') };
 }
 
 for (const kind of ['none', 'pings']) {
@@ -138,5 +149,29 @@ for (const [fault, lost] of [
 	test(`a relay that ${fault} is noticed as loss`, async () => {
 		const { result } = await generate(fault);
 		assert.equal(result.lost, lost, JSON.stringify(result));
+	});
+}
+
+for (const kind of ['none', 'pings']) {
+	test(`crowd: an honest stream (${kind}) is found whole`, async () => {
+		const { result, order } = await crowd(kind);
+		assert.deepEqual([result.lost, result.reordered], [0, 0]);
+		assert.equal(result.received, result.sent * users);
+		assert.ok(result.sent >= 1500 && result.echo_p50_ms > 0 && result.echo_p50_ms <= result.last_max_ms);
+		assert.equal(order.length, result.sent);
+	});
+}
+
+for (const [fault, expected] of [
+	['drops one', 'lost'],
+	['leaves one user out', 'lost'],
+	['doubles one', 'reordered'],
+	['delays one', 'reordered'],
+	['changes a content', 'reordered'],
+	['shows another order to one user', 'reordered'],
+]) {
+	test(`crowd: a relay that ${fault} is noticed as ${expected}`, async () => {
+		const { result } = await crowd(fault);
+		assert.ok(result[expected] > 0, JSON.stringify(result));
 	});
 }

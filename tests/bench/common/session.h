@@ -2,6 +2,8 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "basics.h"
+
 #include <libpq-fe.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,11 +15,7 @@ typedef struct Session
 	clockid_t cpu; /* user and system time of the backend */
 } Session;
 
-/* All of them end the program when something is wrong: a benchmark has no use for half a run. */
-extern void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-extern void *allocate(size_t size);
-extern int64_t now_ns(void);
-
+/* All of them end the program when something is wrong, as fail() does. */
 extern Session *session_open(const char *conninfo);
 extern void session_close(Session *session);
 extern PGresult *session_query(Session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -12,142 +12,21 @@
  *   reordered       edits out of their sender's order, and receivers whose stream differs from the first one's
  *   p50_ms, p99_ms  from making an edit (RATE: from when it was due) to its sender's receiving it
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import readline from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { Cluster, repository } from '../../lib/cluster.mjs';
-import { runAs } from '../../lib/processes.mjs';
 import { newSheet, register } from '../../lib/client.mjs';
+import { cpuOfAll, peakMegabytes, place, setting, startGenerator } from '../common/site.mjs';
+import { compareWithModel } from './check.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const columns = 100;
 
-function setting(name, fallback, low, high) {
-	const value = Number(process.env[name] || fallback);
-	if (!(value >= low && value <= high)) {
-		process.stderr.write(`${name}=${process.env[name]}: must be a number from ${low} to ${high}\n`);
-		process.exit(2);
-	}
-	return value;
-}
-
-/** Where to run: {gateway, psql, gatewayPid, postgresPid, stop}. */
-async function place() {
-	const {
-		PG_SHEET_URL: url,
-		PG_SHEET_DATABASE: conninfo,
-		PG_SHEET_GATEWAY_PID: gatewayPid,
-		PG_SHEET_POSTGRES_PID: postgresPid,
-	} = process.env;
-	if (url && conninfo && gatewayPid && postgresPid) {
-		const psql = async (sql) => {
-			const { code, stdout, stderr } = await runAs('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', '-', conninfo], {
-				input: sql,
-				timeoutMs: 600000,
-			});
-			if (code !== 0) throw new Error(stderr);
-			return stdout.trimEnd();
-		};
-		const { port, host } = new URL(url);
-		return {
-			gateway: { port: Number(port), host, url },
-			psql,
-			gatewayPid: Number(gatewayPid),
-			postgresPid: Number(postgresPid),
-			stop: async () => {},
-		};
-	}
-	const cluster = await Cluster.start({ postgres: { shared_buffers: '128MB', 'pg_sheet.cache_size': '128MB' } });
-	const [gateway] = cluster.gateways;
-	return {
-		gateway,
-		psql: (sql) => cluster.psql(sql, { timeoutMs: 600000 }),
-		gatewayPid: gateway.service.pid,
-		postgresPid: cluster.postgres.pid,
-		stop: () => cluster.stop(),
-	};
-}
-
-const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK']));
-
-function cpuSeconds(pid) {
-	try {
-		const fields = fs
-			.readFileSync(`/proc/${pid}/stat`, 'utf8')
-			.replace(/^.*\) /s, '')
-			.split(' ');
-		return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-	} catch {
-		return 0;
-	}
-}
-
-function peakMegabytes(pid) {
-	return Math.round(Number(/^VmHWM:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024);
-}
-
-/** CPU seconds so far: of the gateway, the generator, and each of PostgreSQL's processes by what it is. */
-function cpuOfAll({ gatewayPid, postgresPid }, generatorPid) {
-	const usage = new Map([
-		['gateway', cpuSeconds(gatewayPid)],
-		['generator', cpuSeconds(generatorPid)],
-	]);
-	for (const name of fs.readdirSync('/proc')) {
-		if (!/^\d+$/.test(name)) continue;
-		try {
-			const parent = Number(
-				fs
-					.readFileSync(`/proc/${name}/stat`, 'utf8')
-					.replace(/^.*\) /s, '')
-					.split(' ')[1],
-			);
-			if (parent !== postgresPid) continue;
-			const title = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').replace(/\0/g, ' ').trim();
-			const what = /^postgres: (?:\S+: )?(.*?)(?: (?:\[local\]|127\.0\.0\.1).*)?$/.exec(title)?.[1] ?? title;
-			usage.set(`postgres: ${what} (${name})`, cpuSeconds(name));
-		} catch {
-			// It has ended.
-		}
-	}
-	return usage;
-}
-
-/** A running generator: its lines, and its input. */
-function startGenerator(args) {
-	const child = spawn(path.join(repository, 'build', 'bench', 'edit_generator'), args.map(String), {
-		stdio: ['pipe', 'pipe', 'inherit'],
-	});
-	const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-	const line = async () => {
-		const { value, done } = await lines.next();
-		if (done) throw new Error('the load generator ended early');
-		return value;
-	};
-	process.on('exit', () => child.kill('SIGKILL'));
-	return { child, line, go: () => child.stdin.write('go\n'), end: () => child.stdin.end() };
-}
-
 const snapshotSql = (fid) => `
 	SELECT json_build_object('batches', (SELECT count(*) FROM sheet.log_batch WHERE sheet_id = ${fid}),
 		'wal', pg_current_wal_insert_lsn() - '0/0'::pg_lsn)`;
-
-/** The log and the cells against what the generator says they must be; the differences. */
-async function compareWithModel(psql, fid, result, cellsFile) {
-	const problems = [];
-	const logged = Number(await psql(`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set'`));
-	if (logged !== result.changed) problems.push(`sheet.log has ${logged} edits, ${result.changed} changed a cell`);
-	const wanted = fs.readFileSync(cellsFile, 'utf8').trim().split('\n').filter(Boolean).sort();
-	const cells = await psql(
-		`SELECT "row", col, CASE WHEN content = repeat('test', length(content) / 4) THEN (length(content) / 4)::text ELSE content END FROM sheet.range(${fid}) WHERE content <> ''`,
-	);
-	const got = cells.replace(/\|/g, ' ').split('\n').filter(Boolean).sort();
-	if (JSON.stringify(got) !== JSON.stringify(wanted))
-		problems.push(`the cells differ: ${got.length} are filled, ${wanted.length} must be`);
-	return { logged, cells: got.length, problems };
-}
 
 function print(result, run, check) {
 	const number = (value, digits = 0) => value.toLocaleString('en-US', { maximumFractionDigits: digits });
@@ -212,7 +91,7 @@ async function main() {
 		const [tokens, cells] = [path.join(temporary, 'tokens'), path.join(temporary, 'cells')];
 		fs.writeFileSync(tokens, accounts.map(({ token }) => `${token}\n`).join(''), { mode: 0o600 });
 
-		const generator = startGenerator([site.gateway.port, fid, tokens, seconds, rate, cells]);
+		const generator = startGenerator('edit_generator', [site.gateway.port, fid, tokens, seconds, rate, cells]);
 		if ((await generator.line()) !== 'ready') throw new Error('the load generator is not ready');
 		const before = JSON.parse(await site.psql(snapshotSql(fid)));
 		const cpuBefore = cpuOfAll(site, generator.child.pid);

@@ -17,13 +17,15 @@
  * echo. Every SAMPLE_EVERYth edit is timed: user 0 finds its place in the common stream, and the sender's own reads say
  * when the sender had got that far.
  */
+#include "basics.h"
+#include "latencies.h"
 #include "workload.h"
+#include "ws_client.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,41 +90,8 @@ static double rate;
 static double give_up = 15; /* seconds without any message */
 static int64_t start, stop_at;
 static uint64_t other_messages;
-static double *latencies;
-static size_t latency_count, latency_room;
+static Latencies latencies;
 static int poller;
-
-static void
-fail(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("generator: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(1);
-}
-
-static void *
-allocate(size_t size)
-{
-	void *memory = calloc(1, size);
-
-	if (!memory)
-		fail("out of memory");
-	return memory;
-}
-
-static int64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 /* ---- hash ---- */
 
@@ -173,19 +142,6 @@ hash_value(const StreamHash *hash)
 
 /* ---- latency ---- */
 
-static void
-latency_add(int64_t from, int64_t to)
-{
-	if (latency_count == latency_room)
-	{
-		latency_room = latency_room ? latency_room * 2 : 65536;
-		latencies = realloc(latencies, latency_room * sizeof(double));
-		if (!latencies)
-			fail("out of memory");
-	}
-	latencies[latency_count++] = (to - from) / 1e6;
-}
-
 /* User 0 has met a timed edit of the user at this place: when did, or will, the user get there? */
 static void
 latency_sample(User *user, uint64_t offset, uint64_t index)
@@ -204,7 +160,7 @@ latency_sample(User *user, uint64_t offset, uint64_t index)
 
 		if (first)
 		{
-			latency_add(sent, user->marks[(i - 1) % READ_LOG].at);
+			latencies_add(&latencies, sent, user->marks[(i - 1) % READ_LOG].at);
 			return;
 		}
 	}
@@ -216,34 +172,10 @@ latency_note_read(User *user, int64_t at)
 	user->marks[user->mark_count++ % READ_LOG] = (ReadMark){user->hash.len, at};
 	while (user->pending_tail != user->pending_head &&
 		   user->pending[user->pending_tail % SENT_TIMES].offset <= user->hash.len)
-		latency_add(user->pending[user->pending_tail++ % SENT_TIMES].sent, at);
+		latencies_add(&latencies, user->pending[user->pending_tail++ % SENT_TIMES].sent, at);
 }
 
 /* ---- receiving ---- */
-
-/* The length of a server frame's header, and of its payload; 0 when more bytes are needed. */
-static size_t
-frame_measure(const unsigned char *frame, size_t len, uint64_t *payload)
-{
-	if (len < 2)
-		return 0;
-	*payload = frame[1] & 0x7F;
-	if (*payload < 126)
-		return 2;
-	if (*payload == 126)
-	{
-		if (len < 4)
-			return 0;
-		*payload = frame[2] << 8 | frame[3];
-		return 4;
-	}
-	if (len < 10)
-		return 0;
-	*payload = 0;
-	for (int i = 2; i < 10; i++)
-		*payload = *payload << 8 | frame[i];
-	return 10;
-}
 
 /* A ping is answered, a close ends the benchmark. */
 static void
@@ -251,20 +183,14 @@ control_frame(User *user, const unsigned char *frame, size_t header, size_t len)
 {
 	int opcode = frame[0] & 0x0F;
 
-	if (opcode == 8)
+	if (opcode == WS_CLOSE)
 		fail("user %d was closed with code %d", user->index, len >= 2 ? frame[header] << 8 | frame[header + 1] : 0);
-	if (opcode == 9)
+	if (opcode == WS_PING)
 	{
 		/* It goes between whole frames: the buffer holds nothing else, and this fits behind what is there. */
-		char *to = user->out + user->out_len;
-
 		if (user->out_len + 6 + len > SEND_BUFFER + 1024)
 			return; /* the next ping comes, and edits are a sign of life, too */
-		to[0] = (char) 0x8A;
-		to[1] = (char) (0x80 | len);
-		memset(to + 2, 0, 4);
-		memcpy(to + 6, frame + header, len);
-		user->out_len += 6 + len;
+		user->out_len += ws_write_short(user->out + user->out_len, WS_PONG, frame + header, len);
 	}
 }
 
@@ -296,7 +222,7 @@ frames_take(User *user, int64_t at)
 	while (pos < user->in_len)
 	{
 		const unsigned char *frame = (unsigned char *) user->in + pos;
-		size_t header = frame_measure(frame, user->in_len - pos, &payload);
+		size_t header = ws_measure_frame(frame, user->in_len - pos, &payload);
 
 		if (header == 0 || header + payload > user->in_len - pos)
 			break;
@@ -436,12 +362,8 @@ user_join(User *user, int index, int port, const char *sheet, const char *token)
 	if (user->fd < 0 || connect(user->fd, (struct sockaddr *) &address, sizeof(address)) != 0)
 		fail("cannot connect to port %d: %s", port, strerror(errno));
 	setsockopt(user->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	head = snprintf(
-		request, sizeof(request),
-		"GET /sheetws?token=%s&fid=%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-		token, sheet, port);
-	if (head >= sizeof(request) || send(user->fd, request, head, MSG_NOSIGNAL) != (ssize_t) head)
+	head = ws_write_upgrade(request, sizeof(request), port, sheet, token);
+	if (send(user->fd, request, head, MSG_NOSIGNAL) != (ssize_t) head)
 		fail("cannot send the upgrade");
 	for (;;)
 	{
@@ -457,12 +379,13 @@ user_join(User *user, int index, int port, const char *sheet, const char *token)
 		if (strncmp(user->in, "HTTP/1.1 101", 12) != 0)
 			fail("user %d: the upgrade was refused: %s", index, user->in);
 		body += 4;
-		header = frame_measure((unsigned char *) body, user->in_len - (body - user->in), &payload);
+		header = ws_measure_frame((unsigned char *) body, user->in_len - (body - user->in), &payload);
 		if (header > 0 && user->in_len - (body - user->in) >= header + payload)
 			break;
 	}
 	if (!memmem(body, header + payload, "onConn", 6) || user->in_len != (body - user->in) + header + payload)
-		fail("user %d: the first message is not onConn, or not the only one", index);
+		fail("user %d: the first message is not onConn, or not the only one: %.*s", index,
+			 (int) (user->in_len < 400 ? user->in_len : 400), user->in);
 	user->in_len = 0;
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
 	if (epoll_ctl(poller, EPOLL_CTL_ADD, user->fd, &event) != 0)
@@ -559,20 +482,6 @@ run(double seconds)
 
 /* ---- the result ---- */
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *) a, y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-percentile(double share)
-{
-	return latency_count ? latencies[(size_t) ((latency_count - 1) * share)] : -1;
-}
-
 static void
 result_print(void)
 {
@@ -594,7 +503,7 @@ result_print(void)
 		if (models[i].next != users[i].made && users[0].frames >= made)
 			reordered++;
 	}
-	qsort(latencies, latency_count, sizeof(double), compare_doubles);
+	latencies_sort(&latencies);
 	printf(
 		"{\"users\":%d,\"sent\":%llu,\"received\":%llu,\"lost\":%llu,\"reordered\":%llu,\"differing_users\":%llu,"
 		"\"other_messages\":%llu,"
@@ -603,8 +512,9 @@ result_print(void)
 		user_count, (unsigned long long) made, (unsigned long long) received, (unsigned long long) lost,
 		(unsigned long long) (reordered + differing), (unsigned long long) differing,
 		(unsigned long long) other_messages, (unsigned long long) changed, (stop_at - start) / 1e9, (end - start) / 1e9,
-		(unsigned long long) users[0].hash.len, latency_count, percentile(0.5), percentile(0.9), percentile(0.99),
-		percentile(1));
+		(unsigned long long) users[0].hash.len, latencies.count, latencies_percentile(&latencies, 0.5),
+		latencies_percentile(&latencies, 0.9), latencies_percentile(&latencies, 0.99),
+		latencies_percentile(&latencies, 1));
 	fflush(stdout);
 }
 

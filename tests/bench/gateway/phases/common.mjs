@@ -1,0 +1,78 @@
+/* common.mjs - what the phases do alike: a run of the generator of `edit`, a run of the crowd, the disk's fsync. */
+import { execFileSync } from 'node:child_process';
+import { newSheet } from '../../../lib/client.mjs';
+import { cpuOfAll, startGenerator } from '../../common/site.mjs';
+import { compareWithModel } from '../../edit/check.mjs';
+
+export const round = (value, digits = 3) => Number(value.toFixed(digits));
+
+/** Nanoseconds of CPU per edit by who spent them, from two looks at cpuOfAll. */
+function cpuPerEdit(before, after, edits) {
+	const spent = { gateway: 0, generator: 0, postgres: 0 };
+	for (const [name, seconds] of after)
+		spent[name.startsWith('postgres') ? 'postgres' : name] += seconds - (before.get(name) ?? 0);
+	return Object.fromEntries(Object.entries(spent).map(([name, seconds]) => [name, Math.round((seconds / edits) * 1e9)]));
+}
+
+/** Ten users write to one new sheet; rate is edits a second and user, 0 as fast as TCP takes them. */
+export async function writeOneSheet(bench, { seconds, rate }) {
+	const { site, users } = bench;
+	const fid = await newSheet(site.gateway, users[0], { name: 'benchmark', rows: 10, columns: 100 });
+	const tokens = bench.file(
+		'tokens',
+		users.map(({ token }) => token),
+	);
+	const cells = bench.file('cells');
+	const generator = startGenerator('edit_generator', [site.gateway.port, fid, tokens, seconds, rate, cells]);
+	if ((await generator.line()) !== 'ready') throw new Error('the load generator is not ready');
+	const before = cpuOfAll(site, generator.child.pid);
+	generator.go();
+	const result = JSON.parse(await generator.line());
+	const cpu = cpuPerEdit(before, cpuOfAll(site, generator.child.pid), result.sent);
+	generator.end();
+	const check = await compareWithModel(site.psql, fid, result, cells);
+	expectWhole(bench, result, `${rate || 'unlimited'} edits a second and user`);
+	for (const problem of check.problems) bench.expect(false, problem);
+	return { ...result, cpu, recv: Math.round(result.received / result.users / result.total_seconds) };
+}
+
+export function expectWhole(bench, { lost, reordered, other_messages: others = 0 }, what) {
+	bench.expect(lost === 0, `${what}: ${lost} edits were lost`);
+	bench.expect(reordered === 0, `${what}: ${reordered} edits or streams are out of order`);
+	bench.expect(others === 0, `${what}: ${others} other messages`);
+}
+
+/**
+ * Many WebSockets: members are [sheet, token], rate is of each sheet. between(): called when all have joined, before the
+ * first edit; while the sockets are open. Resolves to the generator's result, and the order of edits.
+ */
+export async function crowd(bench, members, { rate, seconds, writers }, between = async () => {}) {
+	const list = bench.file(
+		'members',
+		members.map(([sheet, token]) => `${sheet} ${token}`),
+	);
+	const order = bench.file('order');
+	const generator = startGenerator('crowd', [bench.site.gateway.port, list, rate, seconds, writers, order]);
+	if ((await generator.line()) !== 'ready') throw new Error('the crowd is not ready');
+	await between();
+	const before = cpuOfAll(bench.site, generator.child.pid);
+	generator.go();
+	const result = JSON.parse(await generator.line());
+	result.cpu = cpuPerEdit(before, cpuOfAll(bench.site, generator.child.pid), Math.max(result.sent, 1));
+	const ended = new Promise((resolve) => generator.child.once('exit', resolve));
+	generator.end();
+	await ended;
+	return { ...result, order };
+}
+
+/** Times of this disk: {p50_ms, p99_ms, count}. */
+export function measureFsync(bench, seconds) {
+	return JSON.parse(execFileSync(bench.program('fsync'), [bench.file('fsync'), seconds]).toString());
+}
+
+export async function newSheets(bench, count) {
+	const fids = [];
+	for (let i = 0; i < count; i++)
+		fids.push(await newSheet(bench.site.gateway, bench.users[i % bench.users.length], { name: `sheet ${i}` }));
+	return fids;
+}

@@ -1,0 +1,19 @@
+/* idle - IDLE=10000 WebSockets that do nothing, in 100 sheets: the gateway's memory for each. */
+import { memoryKilobytes, setting } from '../../common/site.mjs';
+import { crowd, newSheets } from './common.mjs';
+
+export async function idle(bench) {
+	const count = setting('IDLE', 10000, 100, 11000);
+	const fids = await newSheets(bench, 100);
+	const members = [];
+	for (let i = 0; i < count; i++)
+		members.push([fids[Math.floor((i * fids.length) / count)], bench.users[i % bench.users.length].token]);
+	const before = memoryKilobytes(bench.site.gatewayPid);
+	let after;
+	await crowd(bench, members, { rate: 0, seconds: 2, writers: 1 }, async () => {
+		after = memoryKilobytes(bench.site.gatewayPid);
+	});
+	const each = Number(((after - before) / count).toFixed(2));
+	bench.line(`${count} idle WebSockets: kB of the gateway for each`, each, '10', each <= 10);
+	return { idle_kb: each };
+}
