@@ -13,7 +13,7 @@ PG_FUNCTION_INFO_V1(sheet_cache_stats);
 PG_FUNCTION_INFO_V1(sheet_cache_entries);
 
 #define CACHE_STATS_COLUMNS	  16
-#define CACHE_ENTRIES_COLUMNS 9
+#define CACHE_ENTRIES_COLUMNS 11
 
 static Datum
 cache_stats_counter(pg_atomic_uint64 *counter)
@@ -66,9 +66,25 @@ typedef struct CacheListed
 	CacheKey key;
 	uint64 bytes;
 	uint32 pins;
-	bool cached, writing, loading;
+	bool cached, writing, loading, counted;
+	int32 tiles_cached, tiles;
 	int64 seq;
 } CacheListed;
+
+/* A grid is there as long as its entry is locked. Who changes it at the moment is not waited for. */
+static void
+cache_count_tiles(CacheEntry *entry, CacheListed *listed)
+{
+	listed->counted = LWLockConditionalAcquire(&entry->lock, LW_SHARED);
+	if (!listed->counted)
+		return;
+	if (entry->grid != NULL)
+	{
+		listed->tiles_cached = grid_tiles_here(entry->grid);
+		listed->tiles = listed->tiles_cached + grid_tiles_missing(entry->grid);
+	}
+	LWLockRelease(&entry->lock);
+}
 
 /*
  * Copies the entries, most recently used first. The fields under the entries' own locks are read without them: each is
@@ -93,6 +109,7 @@ cache_list(int *count)
 		list[n].writing = entry->writer_fxid != 0;
 		list[n].loading = entry->loading;
 		list[n].seq = entry->seq;
+		cache_count_tiles(entry, &list[n]);
 		n++;
 	}
 	LWLockRelease(&CacheState->directory);
@@ -121,8 +138,12 @@ sheet_cache_entries(PG_FUNCTION_ARGS)
 											   Int64GetDatum(list[i].seq),
 											   Int32GetDatum((int32) list[i].pins),
 											   BoolGetDatum(list[i].writing),
-											   BoolGetDatum(list[i].loading)};
+											   BoolGetDatum(list[i].loading),
+											   Int32GetDatum(list[i].tiles_cached),
+											   Int32GetDatum(list[i].tiles)};
 		bool nulls[CACHE_ENTRIES_COLUMNS] = {0};
+
+		nulls[CACHE_ENTRIES_COLUMNS - 2] = nulls[CACHE_ENTRIES_COLUMNS - 1] = !list[i].counted;
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}

@@ -188,12 +188,12 @@ COMMENT ON VIEW sheet.cache_stats IS
 	'The sheet cache of this server; no row without shared_preload_libraries. private_*: reads that were not served from it, by reason.';
 
 CREATE FUNCTION sheet.cache_entries_read(OUT place integer, OUT database oid, OUT sheet_id bigint, OUT cached boolean,
-	OUT bytes bigint, OUT seq bigint, OUT pins integer, OUT writing boolean, OUT loading boolean)
+	OUT bytes bigint, OUT seq bigint, OUT pins integer, OUT writing boolean, OUT loading boolean, OUT tiles_cached integer, OUT tiles integer)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_cache_entries';
 COMMENT ON FUNCTION sheet.cache_entries_read() IS 'See the view sheet.cache_entries.';
 CREATE VIEW sheet.cache_entries AS SELECT * FROM sheet.cache_entries_read();
 COMMENT ON VIEW sheet.cache_entries IS
-	'Sheets that the cache of this server knows, most recently used first; cached: with its cells.';
+	'Sheets that the cache of this server knows, most recently used first; cached: with cells, tiles_cached of the tiles that it has (NULL while it is being changed).';
 GRANT SELECT ON sheet.cache_stats TO PUBLIC;
 
 CREATE FUNCTION sheet.checkpoint_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,

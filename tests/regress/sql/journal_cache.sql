@@ -8,7 +8,7 @@ CREATE EXTENSION IF NOT EXISTS pg_sheet;
 SELECT sheet.create('journal cache', 20, 10) AS id \gset
 SELECT count(*), sum(budget) FROM sheet.cache_stats;
 -- a new sheet is there, last used first, and nobody holds it
-SELECT place, cached, bytes > 0 AS bytes, seq, pins, writing, loading FROM sheet.cache_entries WHERE sheet_id = :id;
+SELECT place, cached, bytes > 0 AS bytes, seq, pins, writing, loading, tiles_cached, tiles FROM sheet.cache_entries WHERE sheet_id = :id;
 -- a read is served from it
 SELECT hits, misses, loads FROM sheet.cache_stats \gset before_
 SELECT seq FROM sheet.read_cells(:id);
@@ -83,3 +83,12 @@ SELECT severity, what, repaired FROM sheet.fsck(:drill);
 SELECT sheet.set(:drill, 'A1', 'after') AS seq;
 COMMIT;
 SELECT severity, what FROM sheet.fsck(:drill, true, false);
+-- of a large sheet that nobody has read since, a window brings its tile
+SELECT sheet.create('journal cache, tiles', 1000, 100) AS wide \gset
+SELECT last_seq FROM sheet.apply(:wide, j_batch(VARIADIC ARRAY(SELECT j_set(64 * i, 16 * i, 'x') FROM generate_series(0, 4) i)));
+SELECT tiles_cached, tiles FROM sheet.cache_entries WHERE sheet_id = :wide;
+SELECT sheet.commit(:wide);
+SELECT sheet.trash(:wide);
+SELECT sheet.recover(:wide);
+SELECT content FROM sheet.range(:wide, 'A1:B2');
+SELECT tiles_cached, tiles FROM sheet.cache_entries WHERE sheet_id = :wide;
