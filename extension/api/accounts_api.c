@@ -3,8 +3,10 @@
 
 #include "catalog.h"
 #include "catalog/pg_type.h"
+#include "follow.h"
 #include "miscadmin.h"
 #include "permission.h"
+#include "person_name.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 
@@ -13,6 +15,7 @@ PG_FUNCTION_INFO_V1(sheet_account_find);
 PG_FUNCTION_INFO_V1(sheet_account_get);
 PG_FUNCTION_INFO_V1(sheet_account_rename);
 PG_FUNCTION_INFO_V1(sheet_account_set_password);
+PG_FUNCTION_INFO_V1(sheet_account_revoke_tokens);
 PG_FUNCTION_INFO_V1(sheet_account_sheets);
 PG_FUNCTION_INFO_V1(sheet_link_account);
 
@@ -35,6 +38,10 @@ static CatalogQuery account_update_password = {
 	"RETURNING token_generation::int8",
 	2,
 	{INT8OID, TEXTOID}};
+static CatalogQuery account_update_generation = {
+	"UPDATE sheet.account SET token_generation = token_generation + 1 WHERE uid = $1 RETURNING token_generation::int8",
+	1,
+	{INT8OID}};
 static CatalogQuery account_update_role = {
 	"UPDATE sheet.account SET db_role = $2::pg_catalog.regrole WHERE name = $1", 2, {TEXTOID, OIDOID}};
 /* What is in the trash is shown to its owner only. */
@@ -49,6 +56,27 @@ static CatalogQuery account_list_sheets = {
 	"ORDER BY updated DESC, s.sheet_id DESC",
 	1,
 	{INT8OID}};
+
+/* The name in the form in which names are stored and looked up. */
+static char *
+account_arg_name(FunctionCallInfo fcinfo, int arg)
+{
+	return catalog_normal_name(catalog_arg_string(fcinfo, arg, "account name"));
+}
+
+static void
+account_check_name(const char *name)
+{
+	uint32 character;
+	const char *problem;
+
+	catalog_check_name("account name", name, ACCOUNT_NAME_MAX);
+	problem = person_name_problem(name, strlen(name), &character);
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the account name must not contain %s", problem),
+				 errdetail("It contains U+%04X.", character)));
+}
 
 static void
 account_name_error(const char *name)
@@ -67,14 +95,14 @@ Datum
 sheet_account_create(PG_FUNCTION_ARGS)
 {
 	CatalogScope scope;
-	char *name = catalog_arg_string(fcinfo, 0, "account name");
+	char *name = account_arg_name(fcinfo, 0);
 	Datum values[3] = {CStringGetTextDatum(name), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
 	bool nulls[3] = {false, PG_ARGISNULL(1), PG_ARGISNULL(2)};
 	int64 uid;
 	bool isnull;
 
 	permission_require_gateway();
-	catalog_check_name("account name", name, ACCOUNT_NAME_MAX);
+	account_check_name(name);
 	catalog_begin(&scope);
 	if (catalog_run(&account_insert, values, nulls, false) == 0)
 		account_name_error(name);
@@ -86,7 +114,7 @@ sheet_account_create(PG_FUNCTION_ARGS)
 Datum
 sheet_account_find(PG_FUNCTION_ARGS)
 {
-	Datum name = PG_GETARG_DATUM(0);
+	Datum name = CStringGetTextDatum(account_arg_name(fcinfo, 0));
 
 	permission_require_gateway();
 	return catalog_return_rows(fcinfo, &account_by_name, &name, NULL, true);
@@ -106,34 +134,53 @@ Datum
 sheet_account_rename(PG_FUNCTION_ARGS)
 {
 	int64 uid = PG_GETARG_INT64(0);
-	char *name = catalog_arg_string(fcinfo, 1, "account name");
+	char *name = account_arg_name(fcinfo, 1);
 	Datum values[2] = {Int64GetDatum(uid), CStringGetTextDatum(name)};
 
 	permission_require_gateway();
-	catalog_check_name("account name", name, ACCOUNT_NAME_MAX);
+	account_check_name(name);
 	if (catalog_execute(&account_name_taken, values, NULL) > 0)
 		account_name_error(name);
 	if (catalog_execute(&account_update_name, values, NULL) == 0)
 		account_missing_error(uid);
+	follow_note_account(uid);
 	PG_RETURN_VOID();
+}
+
+/* Changes the account (values[0]: uid) by a query that returns the new token generation, of which gateways hear. */
+static Datum
+account_new_generation(CatalogQuery *query, Datum *values)
+{
+	CatalogScope scope;
+	int64 generation;
+	bool isnull;
+
+	permission_require_gateway();
+	catalog_begin(&scope);
+	if (catalog_run(query, values, NULL, false) == 0)
+		account_missing_error(DatumGetInt64(values[0]));
+	generation = catalog_int64(1, &isnull);
+	catalog_end(&scope);
+	follow_note_account(DatumGetInt64(values[0]));
+	return Int32GetDatum((int32) generation);
 }
 
 /* account_set_password(uid, password_hash) */
 Datum
 sheet_account_set_password(PG_FUNCTION_ARGS)
 {
-	CatalogScope scope;
 	Datum values[2] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)};
-	int64 generation;
-	bool isnull;
 
-	permission_require_gateway();
-	catalog_begin(&scope);
-	if (catalog_run(&account_update_password, values, NULL, false) == 0)
-		account_missing_error(PG_GETARG_INT64(0));
-	generation = catalog_int64(1, &isnull);
-	catalog_end(&scope);
-	PG_RETURN_INT32((int32) generation);
+	return account_new_generation(&account_update_password, values);
+}
+
+/* account_revoke_tokens(uid) */
+Datum
+sheet_account_revoke_tokens(PG_FUNCTION_ARGS)
+{
+	Datum uid = PG_GETARG_DATUM(0);
+
+	return account_new_generation(&account_update_generation, &uid);
 }
 
 /* account_sheets(uid): gateways, and everybody for the own account */
@@ -151,7 +198,7 @@ sheet_account_sheets(PG_FUNCTION_ARGS)
 Datum
 sheet_link_account(PG_FUNCTION_ARGS)
 {
-	char *name = catalog_arg_string(fcinfo, 0, "account name");
+	char *name = account_arg_name(fcinfo, 0);
 	Datum values[2] = {CStringGetTextDatum(name), (Datum) 0};
 	bool nulls[2] = {false, PG_ARGISNULL(1)};
 

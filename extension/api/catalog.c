@@ -10,7 +10,9 @@
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "common/string.h"
 #include "funcapi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utf8.h"
 #include "utils/builtins.h"
@@ -147,6 +149,17 @@ catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what)
 	if (PG_ARGISNULL(arg))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the %s must not be null", what)));
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+char *
+catalog_normal_name(char *name)
+{
+	Datum normal;
+
+	if (GetDatabaseEncoding() != PG_UTF8 || pg_is_ascii(name))
+		return name;
+	normal = DirectFunctionCall2(unicode_normalize_func, CStringGetTextDatum(name), CStringGetTextDatum("NFC"));
+	return TextDatumGetCString(normal);
 }
 
 /* C0, DEL, and C1 (in UTF-8: C2 80 to C2 9F). */

@@ -44,6 +44,8 @@ extern Datum catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, c
 extern int64 catalog_arg_sheet(FunctionCallInfo fcinfo, int arg); /* 22004 when null */
 extern int64 catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise);
 extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what); /* 22004 when null */
+/* Unicode's normal form C: names that look the same are the same. May return the argument. */
+extern char *catalog_normal_name(char *name);
 /* 22023 unless the name has 1 to max characters and no control characters. */
 extern void catalog_check_name(const char *what, const char *name, int max);
 

@@ -241,7 +241,7 @@ Datum
 sheet_share(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	char *account = catalog_arg_string(fcinfo, 1, "account name");
+	char *account = catalog_normal_name(catalog_arg_string(fcinfo, 1, "account name"));
 	char *role = catalog_arg_string(fcinfo, 2, "role");
 	Datum values[3] = {Int64GetDatum(sheet_id), (Datum) 0, CStringGetTextDatum(role)};
 
@@ -257,7 +257,7 @@ Datum
 sheet_unshare(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	char *account = catalog_arg_string(fcinfo, 1, "account name");
+	char *account = catalog_normal_name(catalog_arg_string(fcinfo, 1, "account name"));
 	Datum values[2] = {Int64GetDatum(sheet_id), (Datum) 0};
 
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, false);

@@ -66,7 +66,7 @@ typedef struct FollowShared
 	FollowEvent events[FOLLOW_EVENTS];
 } FollowShared;
 
-/* A change of a sheet's row, to be told when the transaction commits. */
+/* A change of a sheet's row (or of the account -sheet_id), to be told when the transaction commits. */
 typedef struct FollowNote
 {
 	struct FollowNote *next;
@@ -153,6 +153,12 @@ follow_note_status(int64 sheet_id)
 	note->subxact = GetCurrentSubTransactionId();
 	note->next = follow_notes;
 	follow_notes = note;
+}
+
+void
+follow_note_account(int64 uid)
+{
+	follow_note_status(-uid);
 }
 
 static void

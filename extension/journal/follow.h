@@ -22,5 +22,7 @@ extern void follow_init(void);
 extern void follow_publish(int64 sheet_id, int64 seq, int64 origin);
 /* Publishes FOLLOW_STATUS when the current transaction commits (nothing when it aborts or the subtransaction does). */
 extern void follow_note_status(int64 sheet_id);
+/* The same for an account whose name or tokens have changed: the event names the sheet -uid. */
+extern void follow_note_account(int64 uid);
 
 #endif

@@ -2,8 +2,8 @@
  * jwt.c - JSON Web Tokens, HS256 only (see jwt.h).
  *
  * A token is judged from outside to inside: its shape, the algorithm, the key, the signature, and only then what it
- * claims; nothing of an unsigned payload is parsed. Every text has exactly one meaning: strict base64url, no duplicate
- * names, integers only.
+ * claims; nothing of an unsigned payload is parsed. Every text has exactly one meaning: strict base64url and JSON, no
+ * duplicate names, integers only.
  */
 #include "jwt.h"
 
@@ -22,13 +22,15 @@
 #include <openssl/hmac.h>
 
 #include "base64.h"
+#include "json_check.h"
+#include "utf8.h"
 
 #define SIGNATURE_LEN	32
-#define JSON_DEPTH_MAX	8			/* our own tokens have depth 1 */
-#define INTEGER_MAX		(1LL << 53) /* what a JSON number holds exactly */
-#define CLOCK_SKEW		60			/* seconds that the clocks of gateways may differ */
-#define KEY_FILE_MAX	(16 * 1024) /* bytes */
-#define SECRET_VARIETY	8			/* different characters a secret must have */
+#define JSON_DEPTH_MAX	8				  /* our own tokens have depth 1 */
+#define INTEGER_MAX		((1LL << 53) - 1) /* beyond, several texts are one number */
+#define CLOCK_SKEW		60				  /* seconds that the clocks of gateways may differ */
+#define KEY_FILE_MAX	(16 * 1024)		  /* bytes */
+#define SECRET_VARIETY	8				  /* different characters a secret must have */
 #define HOW_TO_MAKE_ONE "make one with: openssl rand -hex 32"
 
 static bool
@@ -216,7 +218,7 @@ jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
 	return true;
 }
 
-/* Deep nesting is refused before the parser recurses into it. */
+/* Nothing of ours is nested deeply. */
 static bool
 is_shallow(const char *json, size_t len)
 {
@@ -255,24 +257,17 @@ static cJSON *
 decode_object(const char *part, size_t part_len)
 {
 	char json[JWT_MAX];
-	const char *end;
 	size_t len;
 	cJSON *object;
 
-	if (!base64_decode(BASE64_URL, part, part_len, json, sizeof(json), &len) || memchr(json, '\0', len) ||
-		!is_shallow(json, len))
+	if (!base64_decode(BASE64_URL, part, part_len, json, sizeof(json), &len) || !utf8_check(json, len, NULL) ||
+		!json_check(json, len) || json_has_nul(json, len) || !is_shallow(json, len))
 		return NULL;
-	object = cJSON_ParseWithLengthOpts(json, len, &end, false);
-	if (!object)
-		return NULL;
-	while (end < json + len && strchr(" \t\r\n", *end))
-		end++;
-	if (end != json + len || !cJSON_IsObject(object) || has_duplicates(object))
-	{
-		cJSON_Delete(object);
-		return NULL;
-	}
-	return object;
+	object = cJSON_ParseWithLength(json, len);
+	if (cJSON_IsObject(object) && !has_duplicates(object))
+		return object;
+	cJSON_Delete(object);
+	return NULL;
 }
 
 static bool

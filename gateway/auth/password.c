@@ -13,9 +13,9 @@
 
 #include "base64.h"
 
-/* What new passwords get: 128 * r * 2^ln = 32 MiB. */
-#define COST_LOG2  15
+/* What new passwords get: 128 * r * 2^ln bytes, 32 MiB unless it is set. */
 #define BLOCK_SIZE 8
+#define BLOCK_LOG2 10 /* of 128 * r */
 #define PARALLEL   1
 #define SALT_LEN   16
 #define HASH_LEN   32
@@ -26,6 +26,8 @@
 #define PARALLEL_MAX   16
 #define MEMORY_MAX	   (256u << 20)
 #define STORED_LEN_MAX 64 /* bytes of a salt or a hash */
+
+static unsigned password_cost_log2 = 15;
 
 typedef struct Stored
 {
@@ -45,10 +47,17 @@ derive(const Stored *stored, const char *password, size_t len, unsigned char *to
 						  memory, to, to_len) == 1;
 }
 
+void
+password_set_memory(int memory_log2)
+{
+	password_cost_log2 = (unsigned) memory_log2 - BLOCK_LOG2;
+}
+
 bool
 password_hash(const char *password, size_t len, char to[PASSWORD_HASH_MAX])
 {
-	Stored stored = {.cost_log2 = COST_LOG2, .block_size = BLOCK_SIZE, .parallel = PARALLEL, .salt_len = SALT_LEN};
+	Stored stored = {
+		.cost_log2 = password_cost_log2, .block_size = BLOCK_SIZE, .parallel = PARALLEL, .salt_len = SALT_LEN};
 	char salt[BASE64_LENGTH(SALT_LEN) + 1], hash[BASE64_LENGTH(HASH_LEN) + 1];
 
 	to[0] = '\0';
@@ -57,7 +66,8 @@ password_hash(const char *password, size_t len, char to[PASSWORD_HASH_MAX])
 		return false;
 	base64_encode(BASE64_STANDARD, stored.salt, SALT_LEN, salt, sizeof(salt));
 	base64_encode(BASE64_STANDARD, stored.hash, HASH_LEN, hash, sizeof(hash));
-	snprintf(to, PASSWORD_HASH_MAX, "$scrypt$ln=%d,r=%d,p=%d$%s$%s", COST_LOG2, BLOCK_SIZE, PARALLEL, salt, hash);
+	snprintf(to, PASSWORD_HASH_MAX, "$scrypt$ln=%u,r=%d,p=%d$%s$%s", password_cost_log2, BLOCK_SIZE, PARALLEL, salt,
+			 hash);
 	return true;
 }
 
@@ -99,7 +109,7 @@ parse_stored(const char *text, Stored *stored)
 bool
 password_verify(const char *password, size_t len, const char *stored_text)
 {
-	Stored stored = {.cost_log2 = COST_LOG2, .block_size = BLOCK_SIZE, .parallel = PARALLEL};
+	Stored stored = {.cost_log2 = password_cost_log2, .block_size = BLOCK_SIZE, .parallel = PARALLEL};
 	unsigned char computed[STORED_LEN_MAX];
 	bool usable = stored_text && parse_stored(stored_text, &stored), same;
 
@@ -109,7 +119,7 @@ password_verify(const char *password, size_t len, const char *stored_text)
 	{
 		/* the time of a real comparison, so that it does not tell which users exist */
 		memset(&stored, 0, sizeof(stored));
-		stored.cost_log2 = COST_LOG2;
+		stored.cost_log2 = password_cost_log2;
 		stored.block_size = BLOCK_SIZE;
 		stored.parallel = PARALLEL;
 		stored.salt_len = SALT_LEN;

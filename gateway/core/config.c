@@ -23,6 +23,7 @@
 #include <openssl/crypto.h>
 
 #include "jwt.h"
+#include "network.h"
 
 extern char **environ;
 
@@ -55,9 +56,10 @@ typedef struct Setting
 
 /* What SIGHUP changes; everything else is kept until a restart. */
 static const size_t reloadable[] = {
-	FIELD(allowed_origins),		 FIELD(jwt_key_file),	  FIELD(token_minutes),	 FIELD(log_level),
-	FIELD(log_format),			 FIELD(max_frame_bytes),  FIELD(max_body_bytes), FIELD(max_upload_bytes),
-	FIELD(batch_edits),			 FIELD(send_queue_bytes), FIELD(lease_seconds),	 FIELD(drain_seconds),
+	FIELD(allowed_origins),		 FIELD(jwt_key_file),	  FIELD(trusted_proxies), FIELD(attempts_per_address),
+	FIELD(attempts_per_account), FIELD(password_queue),	  FIELD(token_minutes),	  FIELD(log_level),
+	FIELD(log_format),			 FIELD(max_frame_bytes),  FIELD(max_body_bytes),  FIELD(max_upload_bytes),
+	FIELD(batch_edits),			 FIELD(send_queue_bytes), FIELD(lease_seconds),	  FIELD(drain_seconds),
 	FIELD(database_deadline_ms),
 };
 
@@ -71,6 +73,8 @@ static const Setting settings[] = {
 	{"Listening", "allowed-origins", SETTING_TEXT, FIELD(allowed_origins), "", 0, 0, "", "origins between commas",
 	 "Origins whose pages may use this gateway, besides those of the gateways themselves; for example "
 	 "https://sheets.example.org."},
+	{"Listening", "trusted-proxies", SETTING_TEXT, FIELD(trusted_proxies), "", 0, 0, "", "networks between commas",
+	 "Addresses of proxies whose X-Forwarded-For says from where a request comes; for example 127.0.0.1, 10.0.0.0/8."},
 	{"Listening", "web-root", SETTING_TEXT, FIELD(web_root), "", 0, 0, "", "a directory",
 	 "Directory of the built page; empty: no page is served."},
 	{"Database", "database", SETTING_TEXT, FIELD(database), "", 0, 0, "", "a libpq connection string",
@@ -103,6 +107,17 @@ static const Setting settings[] = {
 	 "Make one: (umask 077; echo \"k1:$(openssl rand -hex 32)\" > jwt.key)."},
 	{"Login", "token-minutes", SETTING_INT, FIELD(token_minutes), "720", 1, 525600, "minutes", "",
 	 "How long a login lasts."},
+	{"Login", "attempts-per-address", SETTING_INT, FIELD(attempts_per_address), "60", 0, 100000, "a minute", "",
+	 "Logins, registrations and password changes that an address may try; more get 429. As many at once, if there were "
+	 "none before. 0: any number. Loopback is not limited."},
+	{"Login", "attempts-per-account", SETTING_INT, FIELD(attempts_per_account), "10", 0, 100000, "a minute", "",
+	 "Wrong passwords that may be tried on an account, wherever they come from; more get 429. 0: any number."},
+	{"Login", "password-memory", SETTING_BYTES, FIELD(password_memory), "32MB", MEBIBYTE, 256 * MEBIBYTE, "bytes", "",
+	 "What hashing a new password takes, a power of two: the more, the harder to guess it is from a stolen table; at "
+	 "most "
+	 "three are hashed at a time. Accounts keep what they were made with until their password changes."},
+	{"Login", "password-queue", SETTING_INT, FIELD(password_queue), "256", 1, 100000, "passwords", "",
+	 "Passwords that may wait to be hashed, which takes a tenth of a second of a processor each; more get 503."},
 	{"Logging", "log-level", SETTING_CHOICE, FIELD(log_level), "info", 0, 0, "", "error warn info debug",
 	 "Least severe messages that are logged."},
 	{"Logging", "log-format", SETTING_CHOICE, FIELD(log_format), "text", 0, 0, "", "text json",
@@ -651,8 +666,14 @@ static bool
 loader_refuse(Loader *loader, const char *name, const char *problem)
 {
 	const Setting *setting = setting_find(name, strlen(name));
+	char number[24];
+	const char *value = number;
 
-	return setting_refuse(setting, *setting_text(setting, loader->config), loader->from[setting - settings], problem);
+	if (setting_is_text(setting))
+		value = *setting_text(setting, loader->config);
+	else
+		snprintf(number, sizeof(number), "%d", *(int *) ((char *) loader->config + setting->offset));
+	return setting_refuse(setting, value, loader->from[setting - settings], problem);
 }
 
 static bool
@@ -712,6 +733,10 @@ loader_check(Loader *loader)
 		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
 	if (config->web_root[0] && !is_directory(config->web_root))
 		return loader_refuse(loader, "web-root", "there is no such directory");
+	if ((config->password_memory & (config->password_memory - 1)) != 0)
+		return loader_refuse(loader, "password-memory", "it is not a power of two");
+	if (!network_list_is_valid(config->trusted_proxies))
+		return loader_refuse(loader, "trusted-proxies", "it is not a list of addresses and networks (10.0.0.0/8)");
 	if (!is_host_list(config->zookeeper_hosts))
 		return loader_refuse(loader, "zookeeper-hosts", "it is not a list of host:port");
 	if (!is_zookeeper_path(config->zookeeper_root))

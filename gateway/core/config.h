@@ -29,6 +29,11 @@ typedef struct Config
 	char *web_root;			  /* directory of the built page; "" none */
 	char *jwt_key_file;
 	int token_minutes;		  /* 720 */
+	int attempts_per_address; /* 60 a minute; 0: any number */
+	int attempts_per_account; /* 10 a minute */
+	int password_memory;	  /* 32 MiB, a power of two */
+	int password_queue;		  /* 256 */
+	char *trusted_proxies;	  /* networks; "" none */
 	char *allowed_origins;	  /* extra origins, comma-separated */
 	char *log_level;		  /* error | warn | info | debug */
 	char *log_format;		  /* text | json */

@@ -193,3 +193,18 @@ json_check(const char *text, size_t len)
 
 	return json_take_value(&all, 0) && all.pos == all.end;
 }
+
+/* Escaped backslashes are stepped over. */
+bool
+json_has_nul(const char *text, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i++)
+	{
+		if (text[i] != '\\')
+			continue;
+		if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
+			return true;
+		i++;
+	}
+	return false;
+}

@@ -12,5 +12,7 @@
 
 /* text[0..len) is one value, with blanks around it; whether it is UTF-8 is checked elsewhere. */
 extern bool json_check(const char *text, size_t len);
+/* Is a NUL escaped in it? cJSON would end a string there. */
+extern bool json_has_nul(const char *text, size_t len);
 
 #endif

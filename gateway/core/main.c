@@ -10,6 +10,7 @@
 #include "follow.h"
 #include "gateway.h"
 #include "log.h"
+#include "password.h"
 #include "reload.h"
 #include "room.h"
 #include "server.h"
@@ -350,6 +351,7 @@ main(int argc, char **argv)
 	log_setup(gateway.config.log_level, gateway.config.log_format);
 	if (!reload_keys(main_say))
 		return 2;
+	password_set_memory(__builtin_ctz((unsigned) gateway.config.password_memory));
 	main_raise_limits();
 	main_start_loop();
 	if (main_start_services())

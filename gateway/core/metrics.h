@@ -29,6 +29,9 @@ typedef struct Metrics
 	uint64_t refused_range;
 	uint64_t refused_malformed;
 	uint64_t refused_role;
+	uint64_t refused_attempts_address;
+	uint64_t refused_attempts_account;
+	uint64_t refused_password_queue;
 	uint64_t sessions_opened;
 	uint64_t sessions_slow; /* closed because they did not read */
 	uint64_t sender_pauses;

@@ -9,6 +9,7 @@
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
+#include "network.h"
 #include "upload.h"
 
 #include <libwebsockets.h>
@@ -18,6 +19,35 @@
 #include <string.h>
 
 #define REQUEST_WRITE_BYTES 65536
+
+/*
+ * Who asks: the other end of the connection or, when that is a proxy that we trust, the last address in X-Forwarded-For
+ * that is not one. What stands before it is the client's own invention.
+ */
+static void
+request_find_peer(Request *request)
+{
+	char forwarded[1024];
+	char *comma;
+
+	lws_get_peer_simple(request->wsi, request->peer, sizeof(request->peer));
+	if (!network_list_contains(gateway.config.trusted_proxies, request->peer) ||
+		!request_header(request, WSI_TOKEN_X_FORWARDED_FOR, forwarded, sizeof(forwarded)))
+		return;
+	do
+	{
+		const char *item;
+
+		comma = strrchr(forwarded, ',');
+		item = comma != NULL ? comma + 1 : forwarded;
+		item += strspn(item, " ");
+		if (!network_is_address(item))
+			return;
+		snprintf(request->peer, sizeof(request->peer), "%s", item);
+		if (comma != NULL)
+			*comma = '\0';
+	} while (comma != NULL && network_list_contains(gateway.config.trusted_proxies, request->peer));
+}
 
 Request *
 request_create(struct lws *wsi, Method method, const char *path)
@@ -30,7 +60,7 @@ request_create(struct lws *wsi, Method method, const char *path)
 	request->method = method;
 	request->content_length = -1;
 	snprintf(request->path, sizeof(request->path), "%s", path);
-	lws_get_peer_simple(wsi, request->peer, sizeof(request->peer));
+	request_find_peer(request);
 	metrics.http_requests++;
 	return request;
 }

@@ -3,10 +3,13 @@
  */
 #include "download.h"
 #include "gateway.h"
+#include "json_check.h"
 #include "routes.h"
 #include "utf8.h"
 
 #include <string.h>
+
+#define ROUTER_MEMBERS_MAX 100 /* of a body; our routes need 5 */
 
 typedef struct Route
 {
@@ -35,6 +38,8 @@ static const Route routes[] = {
 	{"/getchunk", METHOD_GET, route_get_file},
 	{"/uploadchunk", METHOD_POST, NULL}, /* read as it comes: upload.c */
 	{"/getallchunks", METHOD_POST, route_get_files},
+	{"/v2/account/password", METHOD_POST, route_modify_password},
+	{"/v2/account/revoke", METHOD_POST, route_revoke_tokens},
 	{"/v2/sheets/*", METHOD_GET, route_sheet_route},
 	{"/healthz", METHOD_GET, route_health},
 	{"/metrics", METHOD_GET, route_metrics},
@@ -76,24 +81,36 @@ router_body_limit(const char *path)
 	return gateway.config.max_body_bytes;
 }
 
+/* The members of the body have different names, so that there is no question whose value is meant. */
+static bool
+router_members_differ(const cJSON *object)
+{
+	int count = 0;
+
+	for (const cJSON *item = object->child; item != NULL; item = item->next)
+	{
+		if (++count > ROUTER_MEMBERS_MAX)
+			return false;
+		for (const cJSON *other = item->next; other != NULL; other = other->next)
+		{
+			if (strcmp(item->string, other->string) == 0)
+				return false;
+		}
+	}
+	return true;
+}
+
 /* The body of a POST is a JSON object; answered otherwise. */
 static bool
 router_parse_body(Request *request)
 {
-	static const char nul[] = "\\u0000"; /* would cut strings short */
+	const Buf *body = &request->body;
 
-	if (request->body.len > 0 && memmem(request->body.data, request->body.len, nul, sizeof(nul) - 1) == NULL)
-	{
-		const char *end = NULL;
-
-		if (utf8_check(request->body.data, request->body.len, NULL))
-			request->json = cJSON_ParseWithLengthOpts(request->body.data, request->body.len, &end, 0);
-		while (end != NULL && end < request->body.data + request->body.len && strchr(" \t\r\n", *end) != NULL)
-			end++;
-		if (cJSON_IsObject(request->json) && end == request->body.data + request->body.len)
-			return true;
-	}
-	request_error(request, 400, "the body must be a JSON object in UTF-8");
+	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len, ROUTER_DEPTH_MAX))
+		request->json = cJSON_ParseWithLength(body->data, body->len);
+	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
+		return true;
+	request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
 	return false;
 }
 

@@ -16,7 +16,10 @@ extern void route_login(Request *request);
 extern void route_register(Request *request);
 extern void route_get_user(Request *request);
 extern void route_modify_user(Request *request);
+
+/* routes_password.c */
 extern void route_modify_password(Request *request);
+extern void route_revoke_tokens(Request *request);
 
 /* routes_sheet.c */
 extern void route_new_sheet(Request *request);

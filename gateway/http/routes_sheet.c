@@ -315,7 +315,14 @@ route_recover_sheet(Request *request)
 static void
 sheet_shared(Request *request, PGresult *res)
 {
-	request_msg(request, MSG_SHEET);
+	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
+		request_msg(request, MSG_SHEET);
+	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
+		request_error(request, 404, reason); /* not the sheet is missing, but whom to share it with */
+	else
+		request_sql_error(request, res);
 }
 
 static void
@@ -332,9 +339,9 @@ share_sheet_authenticated(Request *request)
 	params[2] = role != NULL ? pgparam_text(role) : pgparam_int64(uid, request->claims.uid);
 	params[3] = pgparam_int64(uid, request->claims.uid);
 	if (role != NULL)
-		request_query(request, sheet_share_sql, 4, params, 0, sheet_shared);
+		request_query(request, sheet_share_sql, 4, params, REQUEST_RAW_TEXT, sheet_shared);
 	else
-		request_query(request, sheet_unshare_sql, 3, params, 0, sheet_shared);
+		request_query(request, sheet_unshare_sql, 3, params, REQUEST_RAW_TEXT, sheet_shared);
 }
 
 /* role: a string, or null or absent to take it back. */
@@ -367,7 +374,7 @@ share_link_authenticated(Request *request)
 	(void) request_string(request, "role", &role);
 	params[1] = pgparam_text(role);
 	params[2] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, sheet_share_link_sql, 3, params, 0, sheet_shared);
+	request_query(request, sheet_share_link_sql, 3, params, REQUEST_RAW_TEXT, sheet_shared);
 }
 
 void

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ACCOUNTS_FRESH_MS 5000 /* a password change revokes older tokens everywhere within this time */
+#define ACCOUNTS_FRESH_MS 5000 /* so long a change may go unnoticed if its event is lost (follow.c) */
 
 typedef struct Account
 {

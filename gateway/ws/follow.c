@@ -6,6 +6,7 @@
  */
 #include "follow.h"
 
+#include "accounts.h"
 #include "gateway.h"
 #include "log.h"
 #include "room.h"
@@ -18,7 +19,7 @@
 #define FOLLOW_WAIT_MS	   10000
 #define FOLLOW_DEADLINE_MS (FOLLOW_WAIT_MS + 10000)
 #define FOLLOW_RETRY_MS	   500
-#define FOLLOW_STATUS	   (-1) /* the sheet's own row or its members changed */
+#define FOLLOW_STATUS	   (-1) /* the sheet's own row or its members changed, or the account -sheet_id */
 
 static const char follow_sql[] =
 	"SELECT f.\"cursor\", f.lost, u.sheet_id, u.seq "
@@ -48,11 +49,32 @@ follow_refresh(Room *room, void *arg)
 	follow_check_members(room);
 }
 
+/* The account's editors are still who they say? */
+static void
+follow_check_account(Room *room, void *arg)
+{
+	int64_t uid = *(int64_t *) arg;
+
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->uid == uid && session->state != SESSION_CLOSING)
+			session_check(session);
+	}
+}
+
 static void
 follow_event(int64_t sheet_id, int64_t seq)
 {
 	Room *room = room_find(sheet_id);
 
+	if (sheet_id < 0)
+	{
+		int64_t uid = -sheet_id;
+
+		accounts_forget(uid);
+		room_for_each(follow_check_account, &uid);
+		return;
+	}
 	if (room == NULL)
 		return;
 	if (seq == FOLLOW_STATUS)

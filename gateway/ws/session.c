@@ -161,6 +161,7 @@ session_checked(void *arg, PGresult *res)
 	{
 		if (first)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
+		session->unchecked = true;
 	}
 	else if (session_admit(session, res))
 	{
@@ -184,6 +185,7 @@ session_check(Session *session)
 	char sheet[24], uid[24];
 	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid)};
 
+	session->unchecked = false;
 	session->queries++;
 	if (!pgconn_query(gateway.reads, session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  session_checked, session))
@@ -198,6 +200,8 @@ session_tick(Session *session, int64_t now)
 {
 	if (session->expires <= now)
 		session_close(session, CLOSE_UNAUTHORIZED, "the token has expired");
+	else if (session->unchecked && session->state != SESSION_CLOSING)
+		session_check(session);
 }
 
 void

@@ -58,6 +58,7 @@ typedef struct Session
 	char *sheet_name;
 	char peer[48];
 	bool may_edit;
+	bool unchecked; /* the database could not be asked whether the user may still be here: ask again */
 	bool nack;
 	bool paused;	 /* not read */
 	bool close_sent; /* the close frame has gone out; the peer's is awaited */

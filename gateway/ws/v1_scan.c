@@ -337,21 +337,6 @@ v1_read_body(const cJSON *body, char *scratch, V1Message *message)
 	return V1_OK;
 }
 
-/* \u0000 would end cJSON's strings early. Escaped backslashes are stepped over. */
-static bool
-v1_has_nul(const char *text, size_t len)
-{
-	for (size_t i = 0; i + 1 < len; i++)
-	{
-		if (text[i] != '\\')
-			continue;
-		if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
-			return true;
-		i++;
-	}
-	return false;
-}
-
 static bool
 v1_read_type(const cJSON *type, V1Type *to)
 {
@@ -378,7 +363,7 @@ v1_scan_tree(const char *text, size_t len, char *scratch, V1Message *message)
 	cJSON *root;
 
 	/* info goes to other clients as it is: it must be JSON for them, too, and cJSON takes more than that. */
-	if (v1_has_nul(text, len) || !json_check(text, len))
+	if (json_has_nul(text, len) || !json_check(text, len))
 		return V1_MALFORMED;
 	root = cJSON_ParseWithLength(text, len);
 	if (root == NULL)

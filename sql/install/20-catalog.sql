@@ -140,6 +140,11 @@ CREATE FUNCTION sheet.account_set_password(uid bigint, password_hash text) RETUR
 COMMENT ON FUNCTION sheet.account_set_password(bigint, text) IS
 	'Changes the password and returns the new token generation: tokens of older ones are revoked.';
 
+CREATE FUNCTION sheet.account_revoke_tokens(uid bigint) RETURNS integer
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_revoke_tokens';
+COMMENT ON FUNCTION sheet.account_revoke_tokens(bigint) IS
+	'Revokes the tokens that were given out for the account, and returns the new token generation. For gateways.';
+
 CREATE FUNCTION sheet.account_sheets(uid bigint)
 	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions integer, cols integer,
 		created_at timestamptz, updated_at timestamptz)
@@ -297,7 +302,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
 		AND (p.proname LIKE 'chunk\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
-			'account_find', 'account_get', 'account_rename', 'account_set_password')) LOOP
+			'account_find', 'account_get', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
 		EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO sheet_gateway', f);
 	END LOOP;

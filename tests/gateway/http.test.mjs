@@ -244,6 +244,14 @@ describe('malformed requests', () => {
 				'\u0000',
 				'{"token":"x"',
 				`${'['.repeat(100000)}`,
+				'{"token":"x","fid":01}',
+				'{"token":"x","fid":1.}',
+				'{"token":"line\nend"}',
+				'{"token":"x","token":"y"}',
+				'{"token":"x","t\\u006fken":"y"}',
+				'\ufeff{"token":"x"}',
+				'{"token":"\\ud800"}',
+				`{${Array.from({ length: 200 }, (_, i) => `"m${i}":0`)}}`,
 			])
 				await malformed(route, body);
 		}

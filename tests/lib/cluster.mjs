@@ -90,6 +90,7 @@ export class Gateway {
 			'web-root': path.join(cluster.directory, 'web'),
 			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
 			'log-level': process.env.LOG_LEVEL ?? 'info',
+			'password-memory': '1MB', // hundreds of accounts are made; accounts.test.mjs has the default
 			...cluster.gatewayFlags,
 			...this.flags,
 			...flags,

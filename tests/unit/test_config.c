@@ -175,6 +175,10 @@ test_values(void)
 	expect_refusal(FLAGS("--max-upload-bytes=9000000000GB"), "bytes that overflow", "max-upload-bytes", "not a number",
 				   "");
 	expect_refusal(FLAGS("--max-upload-bytes=1TB"), "an unknown unit", "max-upload-bytes", "not a number", "kB, MB");
+	expect_refusal(FLAGS("--password-memory=33MB"), "memory that is no power of two", "password-memory", "34603008",
+				   "power of two");
+	expect_refusal(FLAGS("--trusted-proxies=10.0.0.0/8,here"), "a network that is none", "trusted-proxies", "here",
+				   "networks");
 	expect_refusal(FLAGS("--durable=maybe"), "durable maybe", "durable", "maybe", "true or false");
 	expect_refusal(FLAGS("--coordinator=etcd"), "another coordinator", "etcd", "postgres zookeeper", "");
 	expect_refusal(FLAGS("--coordinator=postgres zookeeper"), "both coordinators", "not a legal value", "", "");

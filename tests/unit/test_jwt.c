@@ -162,8 +162,23 @@ test_shape(void)
 		}
 	TAP_OK(wrong == 0, "no other byte anywhere makes another good token");
 
+	/* the last character of 43 carries four bits: three others would decode to the same signature */
+	for (int spare = 1; spare < 4; spare++)
+	{
+		static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+		snprintf(copy, sizeof(copy), "%s", token);
+		copy[len - 1] = digits[(strchr(digits, token[len - 1]) - digits) | spare];
+		expect(copy, JWT_BAD_SIGNATURE, "the same signature in another spelling");
+	}
 	snprintf(copy, sizeof(copy), "%s=", token);
 	expect(copy, JWT_BAD_SIGNATURE, "padding");
+	snprintf(copy, sizeof(copy), "%s%%3D", token);
+	expect(copy, JWT_BAD_SIGNATURE, "padding of a URL");
+	for (char *c = strcpy(copy, token); *c; c++)
+		*c = *c == '-' ? '+' : *c == '_' ? '/' : *c;
+	if (strcmp(copy, token) != 0)
+		expect(copy, JWT_BAD_SIGNATURE, "the alphabet of plain base64");
 	snprintf(copy, sizeof(copy), "%sA", token);
 	expect(copy, JWT_BAD_SIGNATURE, "an extended signature");
 	snprintf(copy, sizeof(copy), "%s\n", token);
@@ -226,6 +241,15 @@ test_claims(void)
 		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"nbf\":{}}", JWT_BAD_CLAIMS, "nbf an object"},
 		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"role\":\"admin\"}", JWT_OK, "an unknown claim is ignored"},
 		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"x\":[[[[[[[[[]]]]]]]]]}", JWT_BAD_CLAIMS, "deep claims"},
+		{"{\"uid\":07,\"gen\":0,\"exp\":1800000000}", JWT_BAD_CLAIMS, "uid with a leading zero"},
+		{"{\"uid\":7.,\"gen\":0,\"exp\":1800000000}", JWT_BAD_CLAIMS, "uid with a bare point"},
+		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"x\":\"a\nb\"}", JWT_BAD_CLAIMS, "a raw line end in a text"},
+		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"x\":\"\\u0000\"}", JWT_BAD_CLAIMS, "an escaped NUL"},
+		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"x\":\"\xFF\"}", JWT_BAD_CLAIMS, "bytes that are not UTF-8"},
+		{"{\"uid\":7,\"u\\u0069d\":8,\"gen\":0,\"exp\":1800000000}", JWT_BAD_CLAIMS, "two uids, one escaped"},
+		{"{\"uid\":7.0,\"gen\":0,\"exp\":18e8}", JWT_OK, "whole numbers in another way"},
+		{"{\"uid\":9007199254740993,\"gen\":0,\"exp\":1800000000}", JWT_BAD_CLAIMS, "uid that a double rounds"},
+		{"{\"uid\":7,\"gen\":0,\"exp\":1800000000,\"iat\":1800000001}", JWT_NOT_YET_VALID, "iat behind exp"},
 		{"[7,0,1800000000]", JWT_BAD_CLAIMS, "claims in a list"},
 		{"", JWT_BAD_CLAIMS, "no claims"},
 		{"null", JWT_BAD_CLAIMS, "claims null"},

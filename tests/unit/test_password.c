@@ -110,9 +110,23 @@ test_malformed(void)
 	TAP_OK(unknown > known / 3 && unknown < known * 3, "and takes as long (%.3f s, %.3f s)", unknown, known);
 }
 
+static void
+test_memory(void)
+{
+	char dear[PASSWORD_HASH_MAX], cheap[PASSWORD_HASH_MAX];
+
+	TAP_OK(password_hash("horse", 5, dear), "a hash of 32 MiB");
+	password_set_memory(PASSWORD_MEMORY_MIN_LOG2);
+	TAP_OK(password_hash("horse", 5, cheap) && strncmp(cheap, "$scrypt$ln=10,r=8,p=1$", 22) == 0, "with a mebibyte: %s",
+		   cheap);
+	TAP_OK(password_verify("horse", 5, dear) && password_verify("horse", 5, cheap), "both are known afterwards");
+	password_set_memory(25);
+}
+
 int
 main(void)
 {
+	test_memory();
 	test_hash();
 	test_limits();
 	test_vector();

@@ -5,6 +5,13 @@ SELECT sheet.account_create('perm ann', NULL, 'hash');
 SELECT sheet.account_create('', NULL, 'hash');
 SELECT sheet.account_create(repeat('é', 101), NULL, 'hash');
 SELECT sheet.account_create(E'a\tb', NULL, 'hash');
+SELECT sheet.account_create(E'a\u202Eb', NULL, 'hash');
+SELECT sheet.account_create(E'a\u200Bb', NULL, 'hash');
+SELECT sheet.account_create(' a', NULL, 'hash');
+-- a name is the same however its accents were typed
+SELECT sheet.account_create(E'perm Zoe\u0308', NULL, 'hash') AS zoe \gset
+SELECT sheet.account_create(E'perm Zo\u00EB', NULL, 'hash');
+SELECT uid = :zoe AS found, name = E'perm Zo\u00EB' AS composed FROM sheet.account_find(E'perm Zoe\u0308');
 SELECT sheet.account_rename(:bob, 'perm ann');
 SELECT sheet.account_set_password(:bob, 'other');
 SELECT name, password_hash, token_generation FROM sheet.account_find('perm bob');

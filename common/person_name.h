@@ -1,0 +1,17 @@
+/*
+ * person_name.h - which characters the name of a person may have: all that can be seen, in any script. What cannot be
+ * seen, or changes how its neighbours are shown, would make two names look alike.
+ */
+#ifndef SHEET_PERSON_NAME_H
+#define SHEET_PERSON_NAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * NULL when nothing speaks against the name (which must be UTF-8), else what does, as in "must not contain ...".
+ * *character (may be NULL) gets the code point that is meant.
+ */
+extern const char *person_name_problem(const char *name, size_t len, uint32_t *character);
+
+#endif

@@ -1,0 +1,100 @@
+/* attempts.c - token buckets in a table of eight ways; see attempts.h. */
+#include "attempts.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+/* Keyed, so that nobody can choose names that share a place with somebody else's. */
+static uint64_t
+attempts_key(const char *name)
+{
+	static unsigned char secret[32];
+	static bool seeded;
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	unsigned len = 0;
+	uint64_t key;
+
+	if (!seeded && RAND_bytes(secret, sizeof(secret)) != 1)
+		abort();
+	seeded = true;
+	if (HMAC(EVP_sha256(), secret, sizeof(secret), (const unsigned char *) name, strlen(name), hash, &len) == NULL)
+		abort();
+	memcpy(&key, hash, sizeof(key));
+	return key != 0 ? key : 1;
+}
+
+/* Brings the bucket to the present. */
+static void
+attempts_fill(AttemptsBucket *bucket, int per_minute, uint64_t now)
+{
+	uint64_t full = (uint64_t) per_minute * ATTEMPTS_WHOLE;
+	uint64_t passed = now > bucket->at ? now - bucket->at : 0;
+
+	if (passed >= ATTEMPTS_WHOLE) /* a minute */
+		bucket->tokens = full;
+	bucket->tokens += passed * (uint64_t) per_minute;
+	if (bucket->tokens > full) /* or the limit was lowered */
+		bucket->tokens = full;
+	bucket->at += passed;
+}
+
+static AttemptsBucket *
+attempts_find(Attempts *attempts, const char *name, int per_minute, uint64_t now)
+{
+	uint64_t key = attempts_key(name);
+	AttemptsBucket *set = attempts->buckets[key % ATTEMPTS_SETS];
+	AttemptsBucket *place = &set[0];
+
+	for (int i = 0; i < ATTEMPTS_WAYS; i++)
+	{
+		AttemptsBucket *bucket = &set[i];
+
+		if (bucket->key == key)
+		{
+			attempts_fill(bucket, per_minute, now);
+			return bucket;
+		}
+		if (bucket->key == 0)
+		{
+			place = bucket;
+			continue;
+		}
+		attempts_fill(bucket, per_minute, now);
+		if (place->key != 0 && bucket->tokens > place->tokens)
+			place = bucket;
+	}
+	*place = (AttemptsBucket){.key = key, .at = now, .tokens = (uint64_t) per_minute * ATTEMPTS_WHOLE};
+	return place;
+}
+
+int
+attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms)
+{
+	AttemptsBucket *bucket;
+
+	if (per_minute == 0)
+		return 0;
+	bucket = attempts_find(attempts, name, per_minute, now_ms);
+	if (bucket->tokens < ATTEMPTS_WHOLE)
+		return (int) ((ATTEMPTS_WHOLE - bucket->tokens) / (uint64_t) per_minute / 1000) + 1;
+	bucket->tokens -= ATTEMPTS_WHOLE;
+	return 0;
+}
+
+void
+attempts_give_back(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms)
+{
+	AttemptsBucket *bucket;
+
+	if (per_minute == 0)
+		return;
+	bucket = attempts_find(attempts, name, per_minute, now_ms);
+	bucket->tokens += ATTEMPTS_WHOLE;
+	attempts_fill(bucket, per_minute, now_ms);
+}

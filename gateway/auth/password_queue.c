@@ -1,0 +1,125 @@
+/* password_queue.c - password hashes beside the loop, first come, first served; see password_queue.h. */
+#include "password_queue.h"
+
+#include "password.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNNING_MAX 3 /* of libuv's 4 threads; no more than there are processors */
+
+typedef struct PasswordJob
+{
+	struct PasswordJob *next;
+	uv_work_t work;
+	uv_loop_t *loop;
+	PasswordTask task;
+	char *password, *stored;
+	bool ok;
+	char hash[PASSWORD_HASH_MAX];
+} PasswordJob;
+
+static PasswordJob *waiting_first;
+static PasswordJob **waiting_last = &waiting_first;
+static int waiting;
+static int running;
+
+static void queue_run(void);
+
+static char *
+queue_copy(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		abort();
+	return copy;
+}
+
+static void
+job_end(PasswordJob *job)
+{
+	job->task.done(job->task.arg, job->ok, job->hash);
+	OPENSSL_cleanse(job->password, strlen(job->password));
+	free(job->password);
+	free(job->stored);
+	free(job);
+}
+
+/* On a thread. */
+static void
+job_work(uv_work_t *work)
+{
+	PasswordJob *job = work->data;
+
+	if (job->task.compare)
+		job->ok = password_verify(job->password, strlen(job->password), job->stored);
+	else
+		job->ok = password_hash(job->password, strlen(job->password), job->hash);
+}
+
+static void
+job_worked(uv_work_t *work, int status)
+{
+	PasswordJob *job = work->data;
+
+	running--;
+	job->ok = job->ok && status == 0;
+	job_end(job);
+	queue_run();
+}
+
+static int
+queue_running_max(void)
+{
+	unsigned processors = uv_available_parallelism();
+
+	return processors < RUNNING_MAX ? (int) processors : RUNNING_MAX;
+}
+
+static void
+queue_run(void)
+{
+	while (waiting_first != NULL && running < queue_running_max())
+	{
+		PasswordJob *job = waiting_first;
+
+		waiting_first = job->next;
+		if (waiting_first == NULL)
+			waiting_last = &waiting_first;
+		waiting--;
+		if (job->task.wanted(job->task.arg) && uv_queue_work(job->loop, &job->work, job_work, job_worked) == 0)
+			running++;
+		else
+			job_end(job);
+	}
+}
+
+bool
+password_queue_add(uv_loop_t *loop, const PasswordTask *task, int limit)
+{
+	PasswordJob *job;
+
+	if (waiting >= limit)
+		return false;
+	job = calloc(1, sizeof(PasswordJob));
+	if (job == NULL)
+		abort();
+	job->work.data = job;
+	job->loop = loop;
+	job->task = *task;
+	job->password = queue_copy(task->password);
+	job->stored = task->stored != NULL ? queue_copy(task->stored) : NULL;
+	*waiting_last = job;
+	waiting_last = &job->next;
+	waiting++;
+	queue_run();
+	return true;
+}
+
+int
+password_queue_waiting(void)
+{
+	return waiting;
+}

@@ -1,0 +1,117 @@
+/* network.c - lists of networks; see network.h. */
+#include "network.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAPPED_BITS 96 /* of ::ffff:0:0/96 */
+
+/* Every address as 128 bits; those of IPv4 behind ::ffff. */
+typedef struct Network
+{
+	unsigned char bytes[16];
+	int bits;
+} Network;
+
+static bool
+network_parse_address(const char *text, Network *to)
+{
+	static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+
+	if (inet_pton(AF_INET6, text, to->bytes) == 1)
+		return true;
+	memcpy(to->bytes, mapped, sizeof(mapped));
+	return inet_pton(AF_INET, text, to->bytes + sizeof(mapped)) == 1;
+}
+
+/* One item of a list, without its comma. */
+static bool
+network_parse(const char *item, size_t len, Network *to)
+{
+	char text[64];
+	char *slash, *end;
+	long bits;
+	bool ipv4;
+
+	while (len > 0 && *item == ' ')
+	{
+		item++;
+		len--;
+	}
+	while (len > 0 && item[len - 1] == ' ')
+		len--;
+	if (len == 0 || len >= sizeof(text))
+		return false;
+	memcpy(text, item, len);
+	text[len] = '\0';
+	ipv4 = strchr(text, ':') == NULL;
+	slash = strchr(text, '/');
+	to->bits = 128;
+	if (slash != NULL)
+	{
+		*slash = '\0';
+		bits = strtol(slash + 1, &end, 10);
+		if (slash[1] < '0' || slash[1] > '9' || *end != '\0' || bits < 0 || bits > (ipv4 ? 32 : 128))
+			return false;
+		to->bits = (int) bits + (ipv4 ? MAPPED_BITS : 0);
+	}
+	return network_parse_address(text, to);
+}
+
+static bool
+network_has(const Network *network, const Network *address)
+{
+	int whole = network->bits / 8, rest = network->bits % 8;
+
+	if (memcmp(network->bytes, address->bytes, (size_t) whole) != 0)
+		return false;
+	return rest == 0 || (network->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+}
+
+bool
+network_list_is_valid(const char *list)
+{
+	Network network;
+
+	if (*list == '\0')
+		return true;
+	for (;; list++)
+	{
+		size_t len = strcspn(list, ",");
+
+		if (!network_parse(list, len, &network))
+			return false;
+		list += len;
+		if (*list == '\0')
+			return true;
+	}
+}
+
+bool
+network_is_address(const char *text)
+{
+	Network address;
+
+	return network_parse_address(text, &address);
+}
+
+bool
+network_list_contains(const char *list, const char *address)
+{
+	Network network, one;
+
+	if (*list == '\0' || !network_parse(address, strlen(address), &one) || one.bits != 128)
+		return false;
+	for (;; list++)
+	{
+		size_t len = strcspn(list, ",");
+
+		if (network_parse(list, len, &network) && network_has(&network, &one))
+			return true;
+		list += len;
+		if (*list == '\0')
+			return false;
+	}
+}

@@ -1,0 +1,15 @@
+/* network.h - lists of networks such as "127.0.0.0/8, 10.1.2.3, ::1, fd00::/8", and whether an address is in one. */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include <stdbool.h>
+
+#define NETWORK_LOOPBACK "127.0.0.0/8,::1"
+
+/* Is every item an address, with or without a length in bits? The empty list is one. */
+extern bool network_list_is_valid(const char *list);
+extern bool network_is_address(const char *text);
+/* An address of IPv4 within IPv6 (::ffff:a.b.c.d) is taken as what it is. False for what is not an address. */
+extern bool network_list_contains(const char *list, const char *address);
+
+#endif

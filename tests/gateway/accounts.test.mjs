@@ -1,0 +1,345 @@
+/* Accounts under attack: guessing, floods of logins, names that deceive, revoked tokens; who may do what with a sheet. */
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Editor, call, login, newSheet, post, refused, register, tokenClaims, uniqueName } from '../lib/client.mjs';
+
+let cluster;
+let gateway;
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'trusted-proxies': '127.0.0.0/8,10.0.0.0/8' } });
+	[gateway] = cluster.gateways;
+});
+after(() => cluster?.stop());
+
+/** A request that a trusted proxy forwards from this address. */
+const from = (address, path, body) =>
+	post(gateway, path, body, { headers: { 'x-forwarded-for': address }, timeoutMs: 60000 });
+
+describe('registration', () => {
+	test('200 at once, some of them twice: each name once, each its own identity', async () => {
+		const unique = [...Array(160)].map(() => uniqueName('crowd'));
+		const names = [...unique, ...unique.slice(0, 40)];
+		const answers = await Promise.all(
+			names.map((username) =>
+				post(gateway, '/register', { username, password: `pw ${username}`, email: '' }, { timeoutMs: 60000 }),
+			),
+		);
+		const tokens = new Map();
+		let taken = 0;
+		answers.forEach(({ json, text }, i) => {
+			assert.ok(json?.msg === 5 || json?.msg === 6, text);
+			if (json.msg === 6) taken++;
+			else {
+				assert.ok(!tokens.has(names[i]), `${names[i]} was given out twice`);
+				tokens.set(names[i], json.data);
+			}
+		});
+		assert.equal(taken, 40);
+		assert.equal(tokens.size, 160);
+		await Promise.all(
+			[...tokens].map(async ([username, token]) => {
+				const user = await call(gateway, '/getuser', { token }, 10);
+				assert.deepEqual([user.username, user.uid], [username, tokenClaims(token).uid]);
+			}),
+		);
+		for (const username of unique.slice(30, 50)) {
+			const { token, info } = await login(gateway, { username, password: `pw ${username}` });
+			assert.equal(info.uid, tokenClaims(tokens.get(username)).uid);
+			assert.equal((await call(gateway, '/getuser', { token }, 10)).username, username);
+		}
+		assert.equal(await cluster.psql("SELECT count(*) FROM sheet.account WHERE name LIKE 'crowd-%'"), '160');
+	});
+
+	test('names are in any script; what cannot be seen is refused with a reason', async () => {
+		for (const username of ['Zoë Åström', '李小龍', 'محمد', 'נעמי', 'नमस्ते', "O'Brien #1 <x> \\ \"", '𝔘 😀', 'ns#1#2']) {
+			const user = await register(gateway, username);
+			assert.equal((await login(gateway, user)).info.username, username);
+		}
+		for (const [username, reason] of [
+			['a\u202eb', /direction.*U\+202E|direction/],
+			['a\u2066b', /direction/],
+			['a\u200bb', /width/],
+			['a\u200db', /width/],
+			['\ufeffa', /width/],
+			['a\u00adb', /format/],
+			['a\u0007b', /control/],
+			['a\u2028b', /separator/],
+			['a\ue000b', /private/],
+			[' a', /white space/],
+			['a ', /white space/],
+			['a\u3164', /blank/],
+			['', /1 to 100/],
+			['x'.repeat(101), /1 to 100/],
+		]) {
+			const body = { username, password: 'long enough', email: '' };
+			const answer = await post(gateway, '/register', body);
+			assert.equal(answer.status, 400, `${JSON.stringify(username)}: ${answer.text}`);
+			assert.match(answer.json.data, reason);
+			const user = await register(gateway);
+			assert.equal((await post(gateway, '/modifyuser', { token: user.token, username })).status, 400);
+		}
+	});
+
+	test('a name is one name however its accents are typed', async () => {
+		const composed = `${uniqueName('no')}\u00e9l`;
+		const decomposed = composed.normalize('NFD');
+		assert.notEqual(composed, decomposed);
+		const user = await register(gateway, decomposed);
+		await refused(gateway, '/register', { username: composed, password: 'other', email: '' }, 6);
+		for (const username of [composed, decomposed])
+			assert.equal((await login(gateway, { username, password: user.password })).info.username, composed);
+	});
+});
+
+describe('guessing', () => {
+	test('an unknown name takes as long as a wrong password', async () => {
+		await gateway.stop();
+		await gateway.start({ 'password-memory': '32MB' });
+		const user = await register(gateway);
+		const took = async (username) => {
+			const start = process.hrtime.bigint();
+			await refused(gateway, '/login', { username, password: 'wrong' }, 3);
+			return Number(process.hrtime.bigint() - start) / 1e6;
+		};
+		const times = { known: [], unknown: [] };
+		for (let i = 0; i < 7; i++) {
+			times.known.push(await took(user.username));
+			times.unknown.push(await took(uniqueName('nobody')));
+		}
+		const best = (list) => Math.min(...list);
+		const ratio = best(times.unknown) / best(times.known);
+		assert.ok(ratio > 0.6 && ratio < 1.7, `${JSON.stringify(times)} ms`);
+		await gateway.stop();
+		await gateway.start({ 'password-memory': '1MB' });
+	});
+
+	/** So many attempts at once; resolves to those that were answered, those that were refused, and how long it took. */
+	async function attempts(count, attempt) {
+		const start = Date.now();
+		const answers = await Promise.all([...Array(count)].map((_, i) => attempt(i)));
+		const limited = answers.filter(({ status }) => status === 429);
+		return { limited, let: answers.filter(({ status }) => status !== 429), seconds: (Date.now() - start) / 1000 };
+	}
+
+	for (const known of [true, false]) {
+		test(`ten wrong passwords a minute on ${known ? 'an' : 'an unknown'} account, from wherever they come`, async () => {
+			const username = known ? (await register(gateway)).username : uniqueName('nobody');
+			const other = await register(gateway);
+			const tried = await attempts(30, (i) => from(`192.0.2.${i}`, '/login', { username, password: `guess ${i}` }));
+			assert.ok(tried.let.every(({ json }) => json.msg === 3));
+			assert.ok(tried.let.length >= 10 && tried.let.length <= 10 + tried.seconds / 6 + 1, `${tried.let.length} of 30`);
+			for (const { json, headers } of tried.limited) {
+				assert.equal(json.success, false);
+				assert.match(json.data, /too many attempts: try again in \d s/);
+				assert.match(headers['retry-after'], /^[1-7]$/);
+			}
+			// The right password has to wait, too.
+			assert.equal((await from('192.0.2.99', '/login', { username, password: `pw of ${username}` })).status, 429);
+			await login(gateway, other);
+		});
+	}
+
+	test('right passwords are not counted', async () => {
+		const user = await register(gateway);
+		for (let i = 0; i < 15; i++) await login(gateway, user);
+	});
+
+	test('sixty passwords a minute from an address; others are not concerned', async () => {
+		const attempt = (address) => from(address, '/register', { username: '', password: 'x' });
+		const tried = await attempts(100, () => attempt('198.51.100.7'));
+		assert.ok(tried.let.every(({ status }) => status === 400));
+		assert.ok(tried.let.length >= 60 && tried.let.length <= 60 + tried.seconds + 1, `${tried.let.length} of 100`);
+		assert.ok(tried.limited.every(({ headers }) => headers['retry-after'] === '1'));
+		assert.equal((await attempt('198.51.100.8')).status, 400);
+		// What a client invents in front of its address does not help, nor does a chain of our own proxies.
+		for (const forwarded of ['203.0.113.5, 198.51.100.7', '198.51.100.7, 10.1.2.3', 'nonsense, 198.51.100.7'])
+			assert.ok((await attempts(10, () => attempt(forwarded))).limited.length >= 5, forwarded);
+		const metrics = await gateway.metrics();
+		assert.ok(metrics.pg_sheet_refused_attempts_address_total >= 3);
+		assert.ok(metrics.pg_sheet_refused_attempts_account_total >= 2);
+	});
+
+	test('when many passwords wait, more are refused and told when to come again', async () => {
+		await gateway.stop();
+		await gateway.start({ 'password-queue': 2, 'attempts-per-account': 0, 'password-memory': '32MB' });
+		const user = await register(gateway);
+		const answers = await Promise.all([...Array(30)].map(() => post(gateway, '/login', user, { timeoutMs: 60000 })));
+		const busy = answers.filter(({ status }) => status === 503);
+		assert.ok(busy.length >= 10, `${busy.length} of 30 were refused`);
+		assert.ok(busy.every(({ headers, json }) => headers['retry-after'] === '2' && /try again/.test(json.data)));
+		assert.ok(answers.filter(({ json }) => json.msg === 4).length >= 2, 'those who came first are served');
+		assert.ok(answers.every(({ status }) => status === 200 || status === 503));
+		await login(gateway, user);
+		await gateway.stop();
+		await gateway.start({ 'password-queue': 256, 'attempts-per-account': 10, 'password-memory': '1MB' });
+	});
+});
+
+describe('tokens are revoked', () => {
+	/** `change` revokes user's tokens; his live editor is closed with 4401, and nobody else's. */
+	async function revokes(change) {
+		const [user, other] = [await register(gateway), await register(gateway)];
+		const fid = await newSheet(gateway, user);
+		const [mine, second, theirs] = [
+			await Editor.open(gateway, user, fid),
+			await Editor.open(gateway, user, fid),
+			await Editor.open(gateway, other, fid),
+		];
+		await change(user);
+		for (const editor of [mine, second]) {
+			const { code, reason } = await editor.waitClosed(5000);
+			assert.equal(code, 4401);
+			assert.match(reason, /revoked/);
+		}
+		await refused(gateway, '/getuser', { token: user.token }, 1);
+		await theirs.settle();
+		await theirs.close();
+		return user;
+	}
+
+	test('by a changed password', () =>
+		revokes((user) => call(gateway, '/modifyuserauth', { token: user.token, password: 'another one' }, 8)));
+
+	test('by SQL', () =>
+		revokes((user) => cluster.psql(`SELECT sheet.account_set_password(${user.uid}, 'no hash at all')`)));
+
+	test('by a changed password in v2, which answers with a new token', async () => {
+		let token;
+		const user = await revokes(async ({ token: old, password }) => {
+			const answer = await post(gateway, '/v2/account/password', {
+				token: old,
+				oldPassword: password,
+				password: 'another one',
+			});
+			assert.equal(answer.status, 200, answer.text);
+			token = answer.json.token;
+		});
+		assert.equal((await call(gateway, '/getuser', { token }, 10)).uid, user.uid);
+	});
+
+	test('all of them, on demand', async () => {
+		let token;
+		await revokes(async ({ token: old }) => {
+			const answer = await post(gateway, '/v2/account/revoke', { token: old });
+			assert.equal(answer.status, 200, answer.text);
+			token = answer.json.token;
+		});
+		await call(gateway, '/getuser', { token }, 10);
+	});
+
+	test('when the gateway could not ask the database at first: as soon as it can', () =>
+		revokes(async (user) => {
+			const reads = "FROM pg_stat_activity WHERE application_name LIKE 'pg_sheet reads%'";
+			const [change, lock] = [cluster.psqlSession(), cluster.psqlSession()];
+			await change.query(`BEGIN; SELECT sheet.account_set_password(${user.uid}, 'x')`);
+			// Whoever locks the table behind the change is in front of the gateway's question, which the commit causes.
+			const locked = lock.query('BEGIN; LOCK TABLE sheet.account IN ACCESS EXCLUSIVE MODE');
+			await waitUntil(
+				() => cluster.psql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted"),
+				'the lock to be waited for',
+			);
+			await change.query('COMMIT');
+			await locked;
+			await waitUntil(() => cluster.psql(`SELECT 1 ${reads} AND wait_event_type = 'Lock'`), 'the question');
+			await cluster.psql(`SELECT pg_terminate_backend(pid) ${reads}`);
+			await lock.query('COMMIT');
+			await Promise.all([change.close(), lock.close()]);
+		}));
+});
+
+describe('a password is changed', () => {
+	test('only with the right old one, when it is given or v2 is spoken', async () => {
+		const user = await register(gateway);
+		const { token } = user;
+		await refused(gateway, '/modifyuserauth', { token, oldPassword: 'wrong', password: 'new' }, 3);
+		for (const [body, status] of [
+			[{ token, oldPassword: 'wrong', password: 'new' }, 403],
+			[{ token, password: 'new' }, 400],
+			[{ token, oldPassword: 5, password: 'new' }, 400],
+			[{ token, oldPassword: user.password, password: '' }, 400],
+			[{ token, oldPassword: user.password, password: 'x'.repeat(1025) }, 400],
+		])
+			assert.equal((await post(gateway, '/v2/account/password', body)).status, status, JSON.stringify(body));
+		assert.equal((await post(gateway, '/modifyuserauth', { token, password: '' })).status, 400);
+		await login(gateway, user);
+		await call(gateway, '/modifyuserauth', { token, oldPassword: user.password, password: 'new' }, 8);
+		await login(gateway, { username: user.username, password: 'new' });
+	});
+
+	test('guesses of the old one are limited like logins', async () => {
+		const { token } = await register(gateway);
+		const guesses = await Promise.all(
+			[...Array(30)].map(() =>
+				post(gateway, '/v2/account/password', { token, oldPassword: 'wrong', password: 'new' }),
+			),
+		);
+		const count = (status) => guesses.filter((answer) => answer.status === status).length;
+		assert.ok(count(403) >= 10 && count(429) >= 10 && count(403) + count(429) === 30);
+	});
+});
+
+describe('roles', () => {
+	let owner;
+	let guest;
+	let fid;
+	before(async () => {
+		[owner, guest] = [await register(gateway), await register(gateway)];
+		fid = await newSheet(gateway, owner);
+		await call(gateway, '/sharelink', { token: owner.token, fid, role: null }, 12);
+	});
+
+	const share = (role, user = guest) => post(gateway, '/sharesheet', { token: owner.token, fid, username: user.username, role });
+	const opens = () => post(gateway, '/getsheet', { token: guest.token, fid });
+
+	/** The live editor may (not) change a cell. */
+	async function edits() {
+		const editor = await Editor.open(gateway, guest, fid, { nack: true });
+		editor.modify(1, 1, uniqueName('cell'));
+		const { msgType } = await editor.next(({ msgType }) => msgType === 'modify' || msgType === 'refused');
+		await editor.close();
+		return msgType === 'modify';
+	}
+
+	test('by user: none, viewer, editor, none again', async () => {
+		assert.equal((await opens()).json.msg, 13);
+		assert.equal((await share('viewer')).json.success, true);
+		assert.equal((await opens()).json.msg, 12);
+		assert.equal(await edits(), false);
+		await refused(gateway, '/commitsheet', { token: guest.token, fid }, 13);
+		assert.equal((await share('editor')).json.success, true);
+		assert.equal(await edits(), true);
+		for (const route of ['/deletesheet', '/sharelink'])
+			await refused(gateway, route, { token: guest.token, fid, role: 'editor' }, 13);
+		await refused(gateway, '/sharesheet', { token: guest.token, fid, username: guest.username, role: 'editor' }, 13);
+		assert.equal((await share(null)).json.success, true);
+		assert.equal((await opens()).json.msg, 13);
+	});
+
+	test('by link: whoever is signed in has its role, at once and while it lasts', async () => {
+		const link = (role) => call(gateway, '/sharelink', { token: owner.token, fid, role }, 12);
+		await link('viewer');
+		assert.equal(await edits(), false);
+		await link('editor');
+		const editor = await Editor.open(gateway, guest, fid, { nack: true });
+		await editor.settle(2, 2);
+		await link('viewer');
+		const edited = async () => {
+			editor.modify(2, 2, uniqueName('late'));
+			return (await editor.next(({ msgType }) => msgType === 'modify' || msgType === 'refused')).msgType === 'modify';
+		};
+		await waitUntil(async () => !(await edited()), 'the editor to become a viewer');
+		await link(null);
+		assert.equal((await editor.waitClosed()).code, 4403);
+		assert.equal((await opens()).json.msg, 13);
+	});
+
+	test('a role that there is not, and an account that there is not, are told apart', async () => {
+		for (const role of ['owner', 'admin', '']) assert.equal((await share(role)).status, 400);
+		const answer = await share('viewer', { username: uniqueName('nobody') });
+		assert.equal(answer.status, 404, answer.text);
+		assert.match(answer.json.data, /account.*does not exist/);
+		await refused(gateway, '/sharesheet', { token: owner.token, fid: 999999, username: guest.username, role: 'viewer' }, 14);
+	});
+});
