@@ -379,8 +379,8 @@ describe('bad input', () => {
 	/** Each text is refused, the connection lives, and nothing is logged. */
 	async function isRefused(texts, { answered = true } = {}) {
 		const [a, b] = [await open(anna, { nack: true }), await open(ben)];
-		for (const text of texts) {
-			const before_ = a.messages.length;
+		const start = a.messages.length;
+		for (const [i, text] of texts.entries()) {
 			a.sendRaw(text);
 			if (answered) {
 				const { body } = await a
@@ -389,7 +389,8 @@ describe('bad input', () => {
 				assert.match(String(body.reason), /\w/);
 			}
 			await a.settle(9, 9);
-			assert.ok(a.messages.length <= before_ + 2, `${text.toString().slice(0, 90)}: more than a refusal came back`);
+			// A refusal asks the database first, and so may come behind the next message's answer.
+			assert.ok(a.messages.length <= start + 2 * (i + 1), `${text.toString().slice(0, 90)}: more than a refusal came back`);
 		}
 		assert.ok(
 			(await logged()).every((row) => row.row === 9 && row.col === 9),
