@@ -310,7 +310,8 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile
 
 /*
  * The newest row of each tile up to the version. The scan runs backward, so the first row of a tile that is not younger
- * than the version is the one; the tile's older rows are passed without looking at their data. Ends at damage.
+ * than the version is the one; the tile's older rows are passed in the index. So are tiles that are not wanted: whether
+ * the snapshot sees them is asked when they are loaded, and a tile that nobody sees is then empty. Ends at damage.
  */
 static bool
 replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot snapshot,
@@ -323,18 +324,20 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 
 	*fault = (ReplayFault){EDIT_END, 0, 0};
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, &key, 1);
-	while (room && fault->error == EDIT_END && storage_scan_next(&scan, BackwardScanDirection))
+	while (room && fault->error == EDIT_END && storage_scan_next_key(&scan, BackwardScanDirection))
 	{
-		int64 row = storage_int32(&scan, CHECKPOINT_TILE_ROW);
-		int64 col = storage_int32(&scan, CHECKPOINT_TILE_COL);
+		int64 row = storage_key(&scan, CHECKPOINT_TILE_ROW);
+		int64 col = storage_key(&scan, CHECKPOINT_TILE_COL);
+		bool wants = replay_wants(wanted, (GridTileNo){(uint32) row, (uint32) col});
 		struct varlena *bytes;
 		bool copy;
 
-		if ((row == done_row && col == done_col) || storage_int64(&scan, CHECKPOINT_TILE_CID) > cid)
+		if ((row == done_row && col == done_col) || storage_key(&scan, CHECKPOINT_TILE_CID) > cid ||
+			(wants && !storage_scan_fetch(&scan)))
 			continue;
 		done_row = row;
 		done_col = col;
-		if (!replay_wants(wanted, (GridTileNo){(uint32) row, (uint32) col}))
+		if (!wants)
 		{
 			room = grid_add_missing(allocator, grid, (uint32) row, (uint32) col);
 			continue;

@@ -385,6 +385,7 @@ storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, con
 					storage_key_procedure(keys[i].strategy, keys[i].is_int4),
 					keys[i].is_int4 ? Int32GetDatum((int32) keys[i].value) : Int64GetDatum(keys[i].value));
 	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, nkeys);
+	scan->scan->xs_want_itup = table == STORAGE_CHECKPOINT_TILE;
 	index_rescan(scan->scan, scankeys, nkeys, NULL, 0);
 }
 
@@ -395,6 +396,29 @@ storage_scan_next(StorageScan *scan, ScanDirection direction)
 	if (scan->scan == NULL)
 		return storage_scan_directory(scan, direction);
 	return index_getnext_slot(scan->scan, direction, scan->slot);
+}
+
+bool
+storage_scan_next_key(StorageScan *scan, ScanDirection direction)
+{
+	CHECK_FOR_INTERRUPTS();
+	return index_getnext_tid(scan->scan, direction) != NULL;
+}
+
+int64
+storage_key(StorageScan *scan, int column)
+{
+	TupleDesc desc = scan->scan->xs_itupdesc;
+	bool isnull;
+	Datum datum = index_getattr(scan->scan->xs_itup, column, desc, &isnull);
+
+	return TupleDescAttr(desc, column - 1)->attlen == sizeof(int32) ? DatumGetInt32(datum) : DatumGetInt64(datum);
+}
+
+bool
+storage_scan_fetch(StorageScan *scan)
+{
+	return index_fetch_heap(scan->scan, scan->slot);
 }
 
 void

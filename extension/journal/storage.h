@@ -124,6 +124,12 @@ extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot s
 extern bool storage_scan_next(StorageScan *scan, ScanDirection direction);
 extern void storage_scan_end(StorageScan *scan);
 
+/* The same over checkpoint_tile in two steps: the key, from the index alone, of a row that may be gone or not there
+ * yet; then the row, if the snapshot sees it. Who knows from the key that he does not want the row need not read it. */
+extern bool storage_scan_next_key(StorageScan *scan, ScanDirection direction);
+extern int64 storage_key(StorageScan *scan, int column);
+extern bool storage_scan_fetch(StorageScan *scan);
+
 /* The number of a column of the scanned table. */
 extern AttrNumber storage_column(StorageScan *scan, const char *name);
 /* Of the current row. */
