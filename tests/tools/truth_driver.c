@@ -165,6 +165,16 @@ sqlstate_is(const PGresult *result, const char *states)
 	return state != NULL && strstr(states, state) != NULL;
 }
 
+/* An error without a state is libpq's own: it may have failed to send, and learns of the end from the next answer. */
+static void
+session_end_if_unanswered(Session *s, const PGresult *result)
+{
+	if (PQresultErrorField(result, PG_DIAG_SQLSTATE) != NULL)
+		return;
+	PQclear(PQexec(s->conn, ""));
+	session_end_if_lost(s);
+}
+
 /*
  * What may go wrong: conflicts, too many purges of one page of the log, sheets that were trashed or purged, nothing new
  * for a version, no entry free. The end of the server is seen by the next statement at the latest.
@@ -185,6 +195,7 @@ session_run(Session *s, int nparams, const char *const *params, const char *sql)
 	status = PQresultStatus(result);
 	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
 		return result;
+	session_end_if_unanswered(s, result);
 	if (sqlstate_is(result, "40001"))
 		session_count(s, COUNT_SERIALIZATION);
 	if (sqlstate_is(result, "40P01"))
