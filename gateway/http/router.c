@@ -106,7 +106,8 @@ router_parse_body(Request *request)
 {
 	const Buf *body = &request->body;
 
-	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len, ROUTER_DEPTH_MAX))
+	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len) &&
+		!json_has_nul(body->data, body->len))
 		request->json = cJSON_ParseWithLength(body->data, body->len);
 	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
 		return true;
