@@ -44,7 +44,7 @@ settings_read() {
 
 # make, without what the make that started us would hand down: DATA, for one, has another meaning in PostgreSQL's makefiles.
 submake() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u DATA -u PORT -u PGPORT -u DESTDIR -u GATEWAYS -u ZKPORT -u SUITE -u BENCH \
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u DATA -u PORT -u PGPORT -u DESTDIR -u GATEWAYS -u ZKPORT -u SUITE -u SANITIZE -u BENCH \
 		make --no-print-directory -s -j"$(nproc)" "$@"
 }
 

@@ -332,6 +332,8 @@ main_stop_services(void)
 	main_close_own();
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
 		;
+	if (gateway.lws != NULL)
+		server_free();
 }
 
 int

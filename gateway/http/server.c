@@ -422,5 +422,11 @@ void
 server_stop(void)
 {
 	lws_context_destroy(gateway.lws);
+}
+
+void
+server_free(void)
+{
+	lws_context_destroy(gateway.lws);
 	gateway.lws = NULL;
 }

@@ -6,6 +6,8 @@
 
 /* Listens; a message is logged and false returned when the address is not to be had. */
 extern bool server_start(void);
-extern void server_stop(void); /* frees the context; its handles close in the loop's next turns */
+/* Ends every connection; the handles close in the loop's next turns, and then server_free() takes the rest. */
+extern void server_stop(void);
+extern void server_free(void);
 
 #endif

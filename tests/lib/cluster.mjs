@@ -364,7 +364,20 @@ export class Cluster {
 		await Promise.all(this.gateways.map((gateway) => gateway.service?.stop()));
 		await this.zookeeper?.stop('SIGKILL');
 		if (this.postgres?.alive) await this.stopPostgres('fast');
+		const findings = this.sanitizerFindings();
 		removeDirectory(this.directory);
+		if (findings) throw new Error(`a gateway's sanitizer found:\n${findings}`);
+	}
+
+	/** What the sanitizers of gateways built with SANITIZE=1 have written into the logs: wrong accesses, leaks. */
+	sanitizerFindings() {
+		const logs = path.join(this.directory, 'log');
+		return fs
+			.readdirSync(logs)
+			.filter((name) => name.startsWith('gateway-'))
+			.map((name) => /^.*(?:ERROR: \w+Sanitizer|: runtime error: )[^]*/m.exec(fs.readFileSync(path.join(logs, name), 'utf8')))
+			.map((found) => found?.[0].slice(0, 4000) ?? '')
+			.join('');
 	}
 }
 
