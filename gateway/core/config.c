@@ -132,6 +132,8 @@ static const Setting settings[] = {
 	 "Longest upload of a file; a longer one gets 413."},
 	{"Limits", "send-queue-bytes", SETTING_BYTES, FIELD(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
 	 "How far a slow receiver may lag behind: from half of it on senders wait, and after 1.5 s it is closed (1013)."},
+	{"Limits", "ping-seconds", SETTING_INT, FIELD(ping_seconds), "20", 1, 3600, "s", "",
+	 "A WebSocket that has been silent for this long is asked for a sign of life, and dropped after as long again."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",
 	 "A cell lock without a sign of life from its user ends after this long."},
 	{"Limits", "drain-seconds", SETTING_INT, FIELD(drain_seconds), "10", 0, 3600, "s", "",

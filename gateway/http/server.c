@@ -11,6 +11,7 @@
 #include "server.h"
 
 #include "gateway.h"
+#include "handshake.h"
 #include "log.h"
 #include "origin.h"
 #include "routes.h"
@@ -187,6 +188,8 @@ server_refuse_upgrade(struct lws *wsi, int status, const char *body)
 	size_t len = strlen(body);
 
 	if (lws_add_http_common_headers(wsi, (unsigned) status, "application/json", len, &p, end) != 0 ||
+		(status == 426 && lws_add_http_header_by_name(wsi, (const unsigned char *) "sec-websocket-version:",
+													  (const unsigned char *) "13", 2, &p, end) != 0) ||
 		lws_finalize_http_header(wsi, &p, end) != 0 || (size_t) (end - p) < len)
 		return -1;
 	memcpy(p, body, len);
@@ -210,12 +213,19 @@ static int
 server_check_upgrade(struct lws *wsi, UpgradeQuery *query)
 {
 	char path[64] = "", origin[512], host[512] = "", fid[24] = "", nack[8] = "", header[JWT_MAX + 16];
-	const char *owner;
+	const char *owner, *problem;
 	char body[JWT_MAX + 512];
+	int status;
 
 	(void) lws_hdr_copy(wsi, path, sizeof(path), WSI_TOKEN_GET_URI);
 	if (strcmp(path, "/sheetws") != 0)
 		return server_refuse_upgrade(wsi, 404, "{\"success\":false,\"msg\":0,\"data\":\"no such address\"}");
+	problem = handshake_problem(wsi, &status);
+	if (problem != NULL)
+	{
+		snprintf(body, sizeof(body), "{\"success\":false,\"msg\":0,\"data\":\"%s\"}", problem);
+		return server_refuse_upgrade(wsi, status, body);
+	}
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) > 0)
 	{
 		(void) lws_hdr_copy(wsi, host, sizeof(host), WSI_TOKEN_HOST);
@@ -308,6 +318,9 @@ server_on_websocket(struct lws *wsi, enum lws_callback_reasons reason, Connectio
 			if (connection->session != NULL)
 				session_pong(connection->session);
 			return 0;
+		case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+			/* 0: the library answers with a close frame. */
+			return connection->session == NULL || session_peer_closes(connection->session) ? 0 : -1;
 		case LWS_CALLBACK_CLOSED:
 			if (connection->session != NULL)
 				session_gone(connection->session);
@@ -336,6 +349,7 @@ server_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
 		case LWS_CALLBACK_RECEIVE:
 		case LWS_CALLBACK_SERVER_WRITEABLE:
 		case LWS_CALLBACK_RECEIVE_PONG:
+		case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
 		case LWS_CALLBACK_CLOSED:
 			return server_on_websocket(wsi, reason, user, in, len);
 		default:
@@ -350,7 +364,7 @@ static const struct lws_protocols server_protocols[] = {
 	{NULL, NULL, 0, 0, 0, NULL, 0},
 };
 
-static const lws_retry_bo_t server_pings = {.secs_since_valid_ping = 20, .secs_since_valid_hangup = 40};
+static lws_retry_bo_t server_pings; /* stays as long as the context */
 
 static void
 server_log(int level, const char *line)
@@ -408,6 +422,8 @@ server_start(void)
 	info.alpn = "http/1.1";
 	info.keepalive_timeout = 30;
 	info.timeout_secs = 20;
+	server_pings.secs_since_valid_ping = (uint16_t) gateway.config.ping_seconds;
+	server_pings.secs_since_valid_hangup = (uint16_t) (2 * gateway.config.ping_seconds);
 	info.retry_and_idle_policy = &server_pings;
 	info.fd_limit_per_thread = (unsigned) gateway.config.max_connections + 64;
 	gateway.lws = lws_create_context(&info);

@@ -291,6 +291,13 @@ session_finish(Session *session)
 }
 
 bool
+session_peer_closes(Session *session)
+{
+	session->peer_closed = true;
+	return !session->close_sent;
+}
+
+bool
 session_writable(Session *session)
 {
 	bool more = false;
@@ -526,13 +533,19 @@ session_modify(Session *session, const V1Message *message)
 }
 
 static void
-session_handle(Session *session, const char *text, size_t len)
+session_handle(Session *session, const char *text, size_t len, bool binary)
 {
 	V1Message message;
 	V1Status status;
 
 	buf_reserve(&session->scratch, V1_SCRATCH(len));
 	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
+	if (status == V1_MALFORMED && !binary && utf8_is_cut(text, len))
+	{
+		/* The library finds wrong bytes in text frames, but not missing ones at the end. */
+		session_close(session, CLOSE_NOT_UTF8, "the text ends inside a character");
+		return;
+	}
 	if (status != V1_OK)
 	{
 		if (status == V1_RANGE)
@@ -563,7 +576,7 @@ session_shrink(Session *session)
 void
 session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary)
 {
-	if (session->state != SESSION_LIVE)
+	if (session->state != SESSION_LIVE || session->peer_closed)
 		return; /* nothing can be meant before onConn, nothing is wanted after the end */
 	if (session->rx.len + len > (size_t) gateway.config.max_frame_bytes)
 	{
@@ -572,14 +585,14 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 	}
 	if (first && last)
 	{
-		session_handle(session, data, len);
+		session_handle(session, data, len, binary);
 		session_shrink(session);
 		return;
 	}
 	buf_put(&session->rx, data, len);
 	if (last)
 	{
-		session_handle(session, session->rx.data, session->rx.len);
+		session_handle(session, session->rx.data, session->rx.len, binary);
 		session->rx.len = 0;
 		session_shrink(session);
 	}

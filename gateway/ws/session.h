@@ -16,6 +16,7 @@ struct lws;
 
 /* Close codes: RFC 6455's, and ours from 4000 on (HTTP's number with 4 in front). */
 #define CLOSE_NORMAL	   1000
+#define CLOSE_NOT_UTF8	   1007
 #define CLOSE_TOO_BIG	   1009
 #define CLOSE_ERROR		   1011
 #define CLOSE_RESTART	   1012 /* come again: this gateway stops or has lost the sheet */
@@ -60,8 +61,9 @@ typedef struct Session
 	bool may_edit;
 	bool unchecked; /* the database could not be asked whether the user may still be here: ask again */
 	bool nack;
-	bool paused;	 /* not read */
-	bool close_sent; /* the close frame has gone out; the peer's is awaited */
+	bool paused;	  /* not read */
+	bool peer_closed; /* its close frame has come */
+	bool close_sent;  /* our close frame has gone out; the peer's is awaited */
 	int close_code;
 	char close_reason[124];
 
@@ -85,6 +87,8 @@ extern void session_close(Session *session, int code, const char *reason);
 extern void session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary);
 /* The socket takes more. False: end the connection. */
 extern bool session_writable(Session *session);
+/* The peer's close frame has come: nothing behind it counts. False: it answers ours, and wants no answer itself. */
+extern bool session_peer_closes(Session *session);
 extern void session_pong(Session *session);
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);

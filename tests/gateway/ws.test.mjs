@@ -1,10 +1,9 @@
 /* The WebSocket of v1: shapes, cell locks, refusals, and what must not get in. */
 import { after, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import crypto from 'node:crypto';
-import net from 'node:net';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, getSheet, newSheet, post, register, request, signToken, tokenParts } from '../lib/client.mjs';
+import { RawSocket, clientFrame } from '../lib/raw_socket.mjs';
 
 let cluster;
 let gateway;
@@ -490,9 +489,10 @@ describe('bad input', () => {
 	});
 
 	test('invalid UTF-8 in a text frame closes with 1007', async () => {
-		const { socket, ended } = await rawUpgrade();
-		socket.write(clientFrame(0x81, Buffer.from([0x7b, 0xff, 0xfe, 0x7d])));
-		assert.equal(closeCode(await ended), 1007);
+		const raw = await RawSocket.open(gateway, anna, fid);
+		raw.write(clientFrame(0x81, Buffer.from([0x7b, 0xff, 0xfe, 0x7d])));
+		assert.equal(await raw.waitCode(), 1007);
+		raw.destroy();
 	});
 
 	test('a frame over the limit closes with 1009, also when it comes in fragments', async () => {
@@ -509,64 +509,8 @@ describe('bad input', () => {
 		);
 	});
 
-	test('protocol errors close the connection with 1002, and only that', async () => {
-		const b = await open(ben);
-		for (const [name, bytes] of [
-			['a reserved opcode', clientFrame(0x83, Buffer.from('x'))],
-			['a reserved bit', clientFrame(0xc1, Buffer.from('{}'))],
-			['a continuation of nothing', clientFrame(0x80, Buffer.from('x'))],
-		]) {
-			const { socket, ended } = await rawUpgrade();
-			socket.write(bytes);
-			assert.equal(closeCode(await ended), 1002, name);
-		}
-		await b.settle(9, 9);
-	});
-
 	test('the gateway is still the same process', async () => {
 		assert.ok(gateway.service.alive);
 		await (await open(anna)).settle(0, 0);
 	});
 });
-
-/* A WebSocket by hand, for frames that a client library does not send. */
-function clientFrame(first, payload) {
-	const mask = crypto.randomBytes(4);
-	assert.ok(payload.length < 126);
-	return Buffer.concat([
-		Buffer.from([first, 0x80 | payload.length]),
-		mask,
-		Buffer.from(payload.map((byte, i) => byte ^ mask[i % 4])),
-	]);
-}
-
-async function rawUpgrade() {
-	const socket = net.connect(gateway.port, '127.0.0.1');
-	const received = [];
-	socket.on('data', (data) => received.push(data));
-	socket.on('error', () => {});
-	socket.write(
-		`GET /sheetws?token=${anna.token}&fid=${fid} HTTP/1.1\r\nHost: ${gateway.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
-			`Sec-WebSocket-Key: ${crypto.randomBytes(16).toString('base64')}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
-	);
-	await waitUntil(() => Buffer.concat(received).includes('onConn'), 'onConn on a raw socket');
-	const ended = new Promise((resolve) => {
-		socket.setTimeout(5000, () => socket.destroy());
-		socket.on('close', () => resolve(Buffer.concat(received)));
-	});
-	return { socket, ended };
-}
-
-/** The code of the close frame that ends these bytes, or null. */
-function closeCode(bytes) {
-	let at = bytes.indexOf('\r\n\r\n') + 4;
-	while (at + 2 <= bytes.length) {
-		let length = bytes[at + 1] & 0x7f;
-		let header = 2;
-		if (length === 126) [length, header] = [bytes.readUInt16BE(at + 2), 4];
-		else if (length === 127) [length, header] = [Number(bytes.readBigUInt64BE(at + 2)), 10];
-		if ((bytes[at] & 0x0f) === 8) return length >= 2 ? bytes.readUInt16BE(at + header) : null;
-		at += header + length;
-	}
-	return null;
-}
