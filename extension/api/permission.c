@@ -25,16 +25,6 @@ PG_FUNCTION_INFO_V1(sheet_sees_all);
 
 static const char *const permission_names[] = {"none", "viewer", "commenter", "editor", "owner"};
 
-static CatalogQuery permission_account = {
-	"SELECT uid FROM sheet.account WHERE db_role = $1::pg_catalog.regrole", 1, {OIDOID}};
-
-/* The caller's own role on a sheet; NULLs when there is none. */
-static CatalogQuery permission_sheet = {
-	"SELECT s.owner, m.role, s.link_role, (s.trashed_at IS NOT NULL)::int::int8 "
-	"FROM sheet.sheet s LEFT JOIN sheet.member m ON m.sheet_id = s.sheet_id AND m.uid = $2 WHERE s.sheet_id = $1",
-	2,
-	{INT8OID, INT8OID}};
-
 /*
  * The rule of the view sheet.list: $1 is the account, $2 whether it sees all. One sheet is a statement of its own,
  * since its plan fits all sheets and is kept; for a range the server had better plan anew.
@@ -82,11 +72,22 @@ permission_require_gateway(void)
 								  GetUserNameFromId(GetUserId(), false))));
 }
 
+/*
+ * The rows that say who may do what are asked for with every read and edit, so they are looked up in their indexes,
+ * past SQL. The caller needs no right on the tables for it.
+ */
+static bool
+permission_scan(StorageScan *scan, StorageTable table, const StorageKey *keys, int nkeys)
+{
+	storage_scan_begin(scan, table, GetActiveSnapshot(), keys, nkeys);
+	return storage_scan_next(scan, ForwardScanDirection);
+}
+
 int64
 permission_uid(int64 as_uid)
 {
-	CatalogScope scope;
-	Datum role = ObjectIdGetDatum(GetUserId());
+	StorageKey key = {1, BTEqualStrategyNumber, false, GetUserId()};
+	StorageScan scan;
 	int64 uid = 0;
 	bool isnull;
 
@@ -95,10 +96,9 @@ permission_uid(int64 as_uid)
 		permission_require_gateway();
 		return as_uid;
 	}
-	catalog_begin(&scope);
-	if (catalog_run(&permission_account, &role, NULL, true) > 0)
-		uid = catalog_int64(1, &isnull);
-	catalog_end(&scope);
+	if (permission_scan(&scan, STORAGE_ACCOUNT_OF_ROLE, &key, 1))
+		uid = DatumGetInt64(storage_value(&scan, "uid", &isnull));
+	storage_scan_end(&scan);
 	return uid;
 }
 
@@ -113,26 +113,51 @@ permission_parse(const char *name)
 	return ROLE_NONE;
 }
 
+/* The role that a column of the current row names. */
 static SheetRole
-permission_look(int64 sheet_id, int64 uid, bool *exists, bool *trashed)
+permission_role_in(StorageScan *scan, const char *column)
 {
-	CatalogScope scope;
-	Datum values[2] = {Int64GetDatum(sheet_id), Int64GetDatum(uid)};
-	SheetRole role = ROLE_NONE;
 	bool isnull;
+	Datum value = storage_value(scan, column, &isnull);
+
+	return isnull ? ROLE_NONE : permission_parse(TextDatumGetCString(value));
+}
+
+static SheetRole
+permission_of_member(int64 sheet_id, int64 uid)
+{
+	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTEqualStrategyNumber, false, uid}};
+	StorageScan scan;
+	SheetRole role = ROLE_NONE;
+
+	if (permission_scan(&scan, STORAGE_MEMBER, keys, 2))
+		role = permission_role_in(&scan, "role");
+	storage_scan_end(&scan);
+	return role;
+}
+
+/* What the sheet's own row says of the account. */
+static SheetRole
+permission_of_sheet(int64 sheet_id, int64 uid, bool *exists, bool *trashed)
+{
+	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
+	StorageScan scan;
+	SheetRole role = ROLE_NONE;
 
 	*trashed = false;
-	catalog_begin(&scope);
-	*exists = catalog_run(&permission_sheet, values, NULL, true) > 0;
+	*exists = permission_scan(&scan, STORAGE_SHEET, &key, 1);
 	if (*exists)
 	{
-		*trashed = catalog_int64(4, &isnull) != 0;
-		if (uid != 0 && catalog_int64(1, &isnull) == uid)
+		bool isnull;
+
+		(void) storage_value(&scan, "trashed_at", &isnull);
+		*trashed = !isnull;
+		if (uid != 0 && DatumGetInt64(storage_value(&scan, "owner", &isnull)) == uid && !isnull)
 			role = ROLE_OWNER;
 		else if (uid != 0)
-			role = Max(permission_parse(catalog_string(&scope, 2)), permission_parse(catalog_string(&scope, 3)));
+			role = permission_role_in(&scan, "link_role");
 	}
-	catalog_end(&scope);
+	storage_scan_end(&scan);
 	return role;
 }
 
@@ -140,12 +165,17 @@ permission_look(int64 sheet_id, int64 uid, bool *exists, bool *trashed)
 static SheetRole
 permission_find(int64 sheet_id, int64 as_uid, bool *trashed)
 {
-	bool exists;
-	SheetRole role = permission_look(sheet_id, permission_uid(as_uid), &exists, trashed);
+	bool sees_all = as_uid == 0 && superuser(), exists;
+	int64 uid = sees_all ? 0 : permission_uid(as_uid);
+	SheetRole role = permission_of_sheet(sheet_id, uid, &exists, trashed);
 
 	if (!exists)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
-	return as_uid == 0 && superuser() ? ROLE_OWNER : role;
+	if (sees_all)
+		return ROLE_OWNER;
+	if (uid != 0 && role < ROLE_EDITOR)
+		role = Max(role, permission_of_member(sheet_id, uid));
+	return role;
 }
 
 SheetRole
@@ -193,20 +223,10 @@ permission_require_log(int64 sheet_id)
 static bool
 permission_lists_own(int64 sheet_id, int64 uid, bool sees_all)
 {
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	StorageScan scan;
-	bool own = false;
+	bool exists, trashed;
+	SheetRole role = permission_of_sheet(sheet_id, uid, &exists, &trashed);
 
-	storage_scan_begin(&scan, STORAGE_SHEET, GetActiveSnapshot(), &key, 1);
-	if (storage_scan_next(&scan, ForwardScanDirection))
-	{
-		bool isnull;
-		Datum owner = slot_getattr(scan.slot, storage_column(&scan, "owner"), &isnull);
-
-		own = sees_all || (!isnull && DatumGetInt64(owner) == uid);
-	}
-	storage_scan_end(&scan);
-	return own;
+	return exists && (sees_all || role == ROLE_OWNER);
 }
 
 int64 *

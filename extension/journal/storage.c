@@ -31,13 +31,13 @@
 
 #define STORAGE_MAX_INDEXES 16
 
-static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "log_head", "checkpoint", "checkpoint_tile",
-														  "owner",	   "sheet",	   "account"};
+static const char *const storage_names[STORAGE_TABLES] = {
+	"log_batch", "log_head", "checkpoint", "checkpoint_tile", "owner", "sheet", "account", "account", "member"};
 
 typedef struct StorageInfo
 {
 	Oid relid;
-	Oid primary;  /* its primary key; of log_batch, its directory */
+	Oid primary;  /* the index that scans use: its primary key; of log_batch, its directory */
 	int nindexes; /* -1: the arrays are not there */
 	Oid *indexes;
 	IndexInfo **infos;
@@ -106,10 +106,49 @@ storage_find_directory(Relation rel)
 	return found;
 }
 
+/* The unique index of sheet.account on the role. */
+static Oid
+storage_find_role_index(Relation rel)
+{
+	AttrNumber role = get_attnum(RelationGetRelid(rel), "db_role");
+	List *list = RelationGetIndexList(rel);
+	Oid found = InvalidOid;
+	ListCell *cell;
+
+	foreach (cell, list)
+	{
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+		Form_pg_index form = index->rd_index;
+
+		if (form->indisunique && form->indisvalid && form->indnkeyatts == 1 && form->indkey.values[0] == role &&
+			RelationGetIndexPredicate(index) == NIL)
+			found = lfirst_oid(cell);
+		index_close(index, NoLock);
+	}
+	list_free(list);
+	return found;
+}
+
+static const char *
+storage_index_name(StorageTable table)
+{
+	switch (table)
+	{
+		case STORAGE_LOG_BATCH:
+			return "directory";
+		case STORAGE_ACCOUNT_OF_ROLE:
+			return "unique index on column \"db_role\"";
+		default:
+			return "primary key";
+	}
+}
+
 static Oid
 storage_find_primary(StorageTable table, Relation rel)
 {
-	Oid primary = table == STORAGE_LOG_BATCH ? storage_find_directory(rel) : RelationGetPrimaryKeyIndex(rel);
+	Oid primary = table == STORAGE_LOG_BATCH		 ? storage_find_directory(rel)
+				  : table == STORAGE_ACCOUNT_OF_ROLE ? storage_find_role_index(rel)
+													 : RelationGetPrimaryKeyIndex(rel);
 
 	if (table == STORAGE_LOG_BATCH && !sheetlog_is(rel))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -118,8 +157,7 @@ storage_find_primary(StorageTable table, Relation rel)
 	if (!OidIsValid(primary))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"sheet.%s\" has lost its %s", storage_names[table],
-						table == STORAGE_LOG_BATCH ? "directory" : "primary key"),
+				 errmsg("table \"sheet.%s\" has lost its %s", storage_names[table], storage_index_name(table)),
 				 table == STORAGE_LOG_BATCH
 					 ? errhint("Use CREATE INDEX ON sheet.log_batch USING sheetlog_directory (sheet_id, first_seq).")
 					 : 0));
@@ -319,6 +357,16 @@ storage_key_procedure(int strategy, bool is_int4)
 	}
 }
 
+static void
+storage_key_init(ScanKey to, StorageTable table, const StorageKey *key)
+{
+	if (table == STORAGE_ACCOUNT_OF_ROLE)
+		ScanKeyInit(to, key->column, key->strategy, F_OIDEQ, ObjectIdGetDatum((Oid) key->value));
+	else
+		ScanKeyInit(to, key->column, key->strategy, storage_key_procedure(key->strategy, key->is_int4),
+					key->is_int4 ? Int32GetDatum((int32) key->value) : Int64GetDatum(key->value));
+}
+
 /* Turns the conditions on sheet and first_seq into bounds. */
 static void
 storage_scan_bounds(StorageScan *scan, const StorageKey *keys, int nkeys)
@@ -381,9 +429,7 @@ storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, con
 		return;
 	}
 	for (int i = 0; i < nkeys; i++)
-		ScanKeyInit(&scankeys[i], keys[i].column, keys[i].strategy,
-					storage_key_procedure(keys[i].strategy, keys[i].is_int4),
-					keys[i].is_int4 ? Int32GetDatum((int32) keys[i].value) : Int64GetDatum(keys[i].value));
+		storage_key_init(&scankeys[i], table, &keys[i]);
 	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, nkeys);
 	scan->scan->xs_want_itup = table == STORAGE_CHECKPOINT_TILE;
 	index_rescan(scan->scan, scankeys, nkeys, NULL, 0);
@@ -442,6 +488,12 @@ storage_column(StorageScan *scan, const char *name)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
 						errmsg("table \"sheet.%s\" has no column \"%s\"", RelationGetRelationName(scan->rel), name)));
 	return number;
+}
+
+Datum
+storage_value(StorageScan *scan, const char *name, bool *isnull)
+{
+	return slot_getattr(scan->slot, storage_column(scan, name), isnull);
 }
 
 static Datum

@@ -22,6 +22,8 @@ typedef enum StorageTable
 	STORAGE_OWNER,
 	STORAGE_SHEET,
 	STORAGE_ACCOUNT,
+	STORAGE_ACCOUNT_OF_ROLE, /* the same table by its SQL role */
+	STORAGE_MEMBER,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -96,7 +98,8 @@ extern void storage_lock_for_replay(void);
 extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);
 extern void storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls);
 
-/* A scan over the primary key; of log_batch, over its directory, in the order of first_seq. */
+/* A scan over the primary key; of log_batch, over its directory, in the order of first_seq; of STORAGE_ACCOUNT_OF_ROLE,
+ * over the unique index on the role. */
 typedef struct StorageScan
 {
 	Relation rel;
@@ -113,7 +116,7 @@ typedef struct StorageScan
 
 typedef struct StorageKey
 {
-	int column;	  /* of the primary key, from 1, all of them bigint or integer */
+	int column;	  /* of the index, from 1: bigint or integer, or the role */
 	int strategy; /* BTEqualStrategyNumber ... */
 	bool is_int4;
 	int64 value;
@@ -132,6 +135,8 @@ extern bool storage_scan_fetch(StorageScan *scan);
 
 /* The number of a column of the scanned table. */
 extern AttrNumber storage_column(StorageScan *scan, const char *name);
+/* A column of the current row, by its name. */
+extern Datum storage_value(StorageScan *scan, const char *name, bool *isnull);
 /* Of the current row. */
 extern int64 storage_int64(StorageScan *scan, int column);
 extern int32 storage_int32(StorageScan *scan, int column);
