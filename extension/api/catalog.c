@@ -130,11 +130,17 @@ catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *v
 /* ---- arguments ---- */
 
 int64
+catalog_sheet(NullableDatum arg)
+{
+	if (arg.isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
+	return DatumGetInt64(arg.value);
+}
+
+int64
 catalog_arg_sheet(FunctionCallInfo fcinfo, int arg)
 {
-	if (PG_ARGISNULL(arg))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
-	return PG_GETARG_INT64(arg);
+	return catalog_sheet(fcinfo->args[arg]);
 }
 
 int64

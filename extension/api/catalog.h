@@ -41,7 +41,8 @@ extern Datum catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, c
 								 bool read_only);
 
 /* ---- arguments ---- */
-extern int64 catalog_arg_sheet(FunctionCallInfo fcinfo, int arg); /* 22004 when null */
+extern int64 catalog_sheet(NullableDatum arg); /* 22004 when null */
+extern int64 catalog_arg_sheet(FunctionCallInfo fcinfo, int arg);
 extern int64 catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise);
 extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what); /* 22004 when null */
 /* Unicode's normal form C: names that look the same are the same. May return the argument. */

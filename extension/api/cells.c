@@ -7,27 +7,85 @@
 
 /* ---- reading ---- */
 
+#define CELLS_ROOM_MIN	8 /* cells */
+#define CELLS_BLOCK_MIN 256
+#define CELLS_BLOCK_MAX (1024 * 1024)
+
+/* Room for so many bytes of texts, in blocks that grow with the list. */
+static char *
+cells_room(CellList *list, Size bytes)
+{
+	if (bytes > list->end - list->free)
+	{
+		Size size = Max(list->block, bytes);
+
+		list->free = MemoryContextAllocHuge(list->context, size);
+		list->end = list->free + size;
+		list->block = Min(list->block * 2, CELLS_BLOCK_MAX);
+	}
+	return list->free;
+}
+
+/* A text with its head, as short as PostgreSQL makes it in rows. */
+static char *
+cells_put_text(CellList *list, const char *bytes, uint32 len)
+{
+	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32));
+	char *text;
+
+	if (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
+	{
+		SET_VARSIZE_SHORT(at, len + VARHDRSZ_SHORT);
+		text = at + VARHDRSZ_SHORT;
+	}
+	else
+	{
+		at = (char *) INTALIGN(at);
+		SET_VARSIZE(at, len + VARHDRSZ);
+		text = at + VARHDRSZ;
+	}
+	memcpy(text, bytes, len);
+	list->free = text + len;
+	return text;
+}
+
+static void
+cells_grow(CellList *list)
+{
+	list->room = list->cells == NULL ? CELLS_ROOM_MIN : list->room * 2;
+	list->cells = list->cells == NULL ? MemoryContextAllocHuge(list->context, list->room * sizeof(Cell))
+									  : repalloc_huge(list->cells, list->room * sizeof(Cell));
+}
+
 static void
 cells_collect(void *arg, const GridCell *cell)
 {
 	CellList *list = arg;
 	Cell *copy;
-	char *bytes;
 
 	if (list->count == list->room)
-	{
-		list->room = list->room == 0 ? 64 : list->room * 2;
-		list->cells = list->cells == NULL ? MemoryContextAllocHuge(CurrentMemoryContext, list->room * sizeof(Cell))
-										  : repalloc_huge(list->cells, list->room * sizeof(Cell));
-	}
+		cells_grow(list);
 	copy = &list->cells[list->count];
-	bytes = palloc((Size) cell->content_len + cell->style_len + 1);
-	if (cell->content_len > 0)
-		memcpy(bytes, cell->content, cell->content_len);
-	if (cell->style_len > 0)
-		memcpy(bytes + cell->content_len, cell->style, cell->style_len);
-	*copy = (Cell){cell->row, cell->col, bytes, cell->content_len, bytes + cell->content_len, cell->style_len};
+	copy->row = cell->row;
+	copy->col = cell->col;
+	copy->content_len = copy->style_len = 0;
 	list->count++;
+	if (list->no_texts)
+		return;
+	copy->content_len = cell->content_len;
+	copy->content = cells_put_text(list, cell->content, cell->content_len);
+	copy->style_len = cell->style_len;
+	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len) : NULL;
+}
+
+CellList *
+cells_make_list(void)
+{
+	CellList *list = palloc0(sizeof(CellList));
+
+	list->context = CurrentMemoryContext;
+	list->block = CELLS_BLOCK_MIN;
+	return list;
 }
 
 /* Memory can run out while the entry's lock is held: that is an error like any other, the lock is shared and goes with
@@ -35,21 +93,34 @@ cells_collect(void *arg, const GridCell *cell)
 CellList *
 cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
 {
-	CellList *list = palloc0(sizeof(CellList));
+	CellList *list = cells_make_list();
 
 	journal_read(sheet_id, rect, fresh, &list->view, cells_collect, list);
 	return list;
 }
 
 CellList *
-cells_read_version(int64 sheet_id, int64 cid)
+cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts)
 {
-	CellList *list = palloc0(sizeof(CellList));
+	CellList *list = cells_make_list();
+
+	list->no_texts = !texts;
+	journal_read(sheet_id, rect, false, &list->view, cells_collect, list);
+	return list;
+}
+
+CellList *
+cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
+{
+	CellList *list = cells_make_list();
 	Grid *grid = journal_read_version(sheet_id, cid, &list->view);
 	GridScan scan;
 	GridCell cell;
 
-	grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	if (rect != NULL)
+		grid_scan_init(&scan, grid, rect[0], rect[1], rect[2], rect[3]);
+	else
+		grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
 		cells_collect(list, &cell);
 	return list;
@@ -71,22 +142,36 @@ cells_parse_ref(const char *ref, uint32 *row, uint32 *col)
 		cells_bad_ref(ref, "a cell such as B7");
 }
 
-bool
-cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4])
+void
+cells_parse_range(Datum ref, uint32 rect[4])
 {
+	text *name = DatumGetTextPP(ref);
 	A1Range range;
-	char *ref;
 
-	if (PG_ARGISNULL(arg))
-		return false;
-	ref = text_to_cstring(PG_GETARG_TEXT_PP(arg));
-	if (!a1_parse_range(ref, strlen(ref), &range))
-		cells_bad_ref(ref, "a range such as B7, A1:C10, B:D or 3:5");
+	if (!a1_parse_range(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &range))
+		cells_bad_ref(text_to_cstring(name), "a range such as B7, A1:C10, B:D or 3:5");
 	rect[0] = range.row0;
 	rect[1] = range.col0;
 	rect[2] = range.row1;
 	rect[3] = range.col1;
+}
+
+bool
+cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4])
+{
+	if (PG_ARGISNULL(arg))
+		return false;
+	cells_parse_range(PG_GETARG_DATUM(arg), rect);
 	return true;
+}
+
+Datum
+cells_a1(uint32 row, uint32 col)
+{
+	char name[A1_MAX];
+
+	a1_format_cell(name, row, col);
+	return CStringGetTextDatum(name);
 }
 
 void

@@ -11,10 +11,9 @@
 typedef struct Cell
 {
 	uint32 row, col;
-	char *content; /* not terminated */
-	uint32 content_len;
-	char *style;
-	uint32 style_len;
+	uint32 content_len, style_len;
+	char *content; /* not terminated; a value of type text, whose head lies before it */
+	char *style;   /* likewise */
 } Cell;
 
 /* Cells in reading order: by row, then by column. */
@@ -23,14 +22,31 @@ typedef struct CellList
 	Cell *cells;
 	Size count, room;
 	JournalView view;
+	bool no_texts;		   /* places alone are wanted */
+	MemoryContext context; /* of the cells */
+	char *free, *end;	   /* room for texts */
+	Size block;			   /* bytes of the next block of it */
 } CellList;
 
+/* A content or a style as a value of type text, without a copy. */
+static inline Datum
+cells_text(char *bytes, uint32 len)
+{
+	return PointerGetDatum(bytes - (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX ? VARHDRSZ_SHORT : VARHDRSZ));
+}
+
+/* An empty one. */
+extern CellList *cells_make_list(void);
 /* rect NULL: all. fresh as in journal_read(). */
 extern CellList *cells_read(int64 sheet_id, const uint32 rect[4], bool fresh);
-extern CellList *cells_read_version(int64 sheet_id, int64 cid);
+/* Not fresh; without texts, the cells' contents and styles are empty. */
+extern CellList *cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts);
+extern CellList *cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4]);
 
 /* References; 22023 for a bad one. */
 extern void cells_parse_ref(const char *ref, uint32 *row, uint32 *col);
+extern void cells_parse_range(Datum ref, uint32 rect[4]);					   /* of type text */
+extern Datum cells_a1(uint32 row, uint32 col);								   /* the name of a cell, of type text */
 extern bool cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4]); /* false: null, that is all */
 
 /* Edits that are gathered and applied, in batches within the limits. */

@@ -1,4 +1,4 @@
-/* cells_api.c - SQL functions that set and read cells by reference: set, set_range, get, range, at, diff. */
+/* cells_api.c - SQL functions that set and read cells by reference: set, set_range, get, diff. */
 #include "postgres.h"
 
 #include "catalog.h"
@@ -14,8 +14,6 @@ PG_FUNCTION_INFO_V1(sheet_set_ref);
 PG_FUNCTION_INFO_V1(sheet_set_place);
 PG_FUNCTION_INFO_V1(sheet_set_range);
 PG_FUNCTION_INFO_V1(sheet_get);
-PG_FUNCTION_INFO_V1(sheet_range);
-PG_FUNCTION_INFO_V1(sheet_at);
 PG_FUNCTION_INFO_V1(sheet_diff);
 
 /* ---- setting ---- */
@@ -109,73 +107,7 @@ sheet_get(PG_FUNCTION_ARGS)
 	list = cells_read(sheet_id, (uint32[4]){row, col, row, col}, false);
 	if (list->count == 0 || list->cells[0].content_len == 0)
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text_with_len(list->cells[0].content, (int) list->cells[0].content_len));
-}
-
-static Datum
-cells_text(const char *bytes, uint32 len)
-{
-	return PointerGetDatum(cstring_to_text_with_len(bytes, (int) len));
-}
-
-static Datum
-cells_a1(uint32 row, uint32 col)
-{
-	char name[A1_MAX];
-
-	a1_format_cell(name, row, col);
-	return CStringGetTextDatum(name);
-}
-
-/* Rows (row, col, a1, content, style). */
-static void
-cells_return(FunctionCallInfo fcinfo, const CellList *list)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	MemoryContext row_context, old;
-
-	InitMaterializedSRF(fcinfo, 0);
-	row_context = AllocSetContextCreate(CurrentMemoryContext, "cells", ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(row_context);
-	for (Size i = 0; i < list->count; i++)
-	{
-		const Cell *cell = &list->cells[i];
-		Datum values[5] = {Int32GetDatum((int32) cell->row), Int32GetDatum((int32) cell->col),
-						   cells_a1(cell->row, cell->col), cells_text(cell->content, cell->content_len),
-						   cells_text(cell->style, cell->style_len)};
-		bool nulls[5] = {false, false, false, false, cell->style_len == 0};
-
-		CHECK_FOR_INTERRUPTS();
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-		MemoryContextReset(row_context);
-	}
-	MemoryContextSwitchTo(old);
-}
-
-/* range(sheet_id, ref) */
-Datum
-sheet_range(PG_FUNCTION_ARGS)
-{
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	uint32 rect[4];
-	bool some = cells_arg_range(fcinfo, 1, rect);
-
-	permission_require(sheet_id, 0, ROLE_VIEWER, false);
-	cells_return(fcinfo, cells_read(sheet_id, some ? rect : NULL, false));
-	return (Datum) 0;
-}
-
-/* at(sheet_id, cid) */
-Datum
-sheet_at(PG_FUNCTION_ARGS)
-{
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
-	permission_require(sheet_id, 0, ROLE_VIEWER, false);
-	cells_return(fcinfo, cells_read_version(sheet_id, PG_GETARG_INT64(1)));
-	return (Datum) 0;
+	PG_RETURN_DATUM(cells_text(list->cells[0].content, list->cells[0].content_len));
 }
 
 /* ---- differences ---- */
@@ -226,8 +158,8 @@ sheet_diff(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	InitMaterializedSRF(fcinfo, 0);
-	a = cells_read_version(sheet_id, PG_GETARG_INT64(1));
-	b = PG_ARGISNULL(2) ? cells_read(sheet_id, NULL, false) : cells_read_version(sheet_id, PG_GETARG_INT64(2));
+	a = cells_read_version(sheet_id, PG_GETARG_INT64(1), NULL);
+	b = PG_ARGISNULL(2) ? cells_read(sheet_id, NULL, false) : cells_read_version(sheet_id, PG_GETARG_INT64(2), NULL);
 	for (Size i = 0, j = 0; i < a->count || j < b->count;)
 	{
 		int order = cells_compare(a, i, b, j);

@@ -9,10 +9,8 @@
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "edits_plan.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
-#include "utils/typcache.h"
 
 /* The column of the log that a variable shows: one of rti, or one of a subquery that selects from the log. */
 static EditsColumn
@@ -32,8 +30,7 @@ order_column(PlannerInfo *root, Index rti, Var *var)
 	if (entry == NULL || !IsA(entry->expr, Var))
 		return 0;
 	var = (Var *) entry->expr;
-	return var->varlevelsup == 0 && edits_size_call(rt_fetch(var->varno, rte->subquery->rtable)) != NULL ? var->varattno
-																										 : 0;
+	return var->varlevelsup == 0 && edits_call(rt_fetch(var->varno, rte->subquery->rtable)) != NULL ? var->varattno : 0;
 }
 
 static EditsColumn
@@ -94,33 +91,14 @@ edits_order_wanted(PlannerInfo *root, Index rti)
 	return (EditsOrder){.column = EDITS_SEQ};
 }
 
-static void
-order_add(List **clauses, List **entries, Index rti, EditsColumn column, bool backward)
-{
-	Oid type = column == EDITS_AT ? TIMESTAMPTZOID : INT8OID;
-	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	Var *var = makeVar(rti, column, type, -1, InvalidOid, 0);
-	TargetEntry *entry = makeTargetEntry((Expr *) var, list_length(*entries) + 1, NULL, false);
-	SortGroupClause *clause = makeNode(SortGroupClause);
-
-	entry->ressortgroupref = entry->resno;
-	clause->tleSortGroupRef = entry->resno;
-	clause->eqop = cache->eq_opr;
-	clause->sortop = backward ? cache->gt_opr : cache->lt_opr;
-	clause->nulls_first = backward;
-	*entries = lappend(*entries, entry);
-	*clauses = lappend(*clauses, clause);
-}
-
 List *
 edits_order_pathkeys(PlannerInfo *root, Index rti, const EditsOrder *order, bool listed)
 {
-	List *clauses = NIL, *entries = NIL;
+	int columns[2] = {EDITS_SHEET_ID, order->column};
+	Oid types[2] = {INT8OID, order->column == EDITS_AT ? TIMESTAMPTZOID : INT8OID};
+	int skip = listed || order->with_sheet ? 0 : 1;
 
-	if (listed || order->with_sheet)
-		order_add(&clauses, &entries, rti, EDITS_SHEET_ID, order->backward);
-	order_add(&clauses, &entries, rti, order->column, order->backward);
-	return make_pathkeys_for_sortclauses(root, clauses, entries);
+	return call_pathkeys(root, rti, columns + skip, types + skip, 2 - skip, order->backward);
 }
 
 void

@@ -9,90 +9,30 @@
 
 #include "edits_cond.h"
 #include "edits_plan.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "access/stratnum.h"
-#include "access/sysattr.h"
-#include "nodes/nodeFuncs.h"
 
 static set_rel_pathlist_hook_type plan_next_hook = NULL;
 
 /* ---- from path to plan ---- */
 
-/* Takes the conditions out that the scan checks by itself. */
-static List *
-plan_take_conds(PlannerInfo *root, Index rti, List *clauses, List **values, List **conds)
-{
-	List *rest = NIL;
-	ListCell *cell;
-
-	foreach (cell, clauses)
-	{
-		RestrictInfo *rinfo = lfirst(cell);
-		EditsCond cond;
-
-		if (rinfo->pseudoconstant)
-			continue;
-		if (edits_cond_match(root, rti, rinfo->clause, &cond))
-		{
-			*values = lappend(*values, cond.value);
-			*conds = lappend_int(lappend_int(*conds, cond.column), cond.strategy);
-			if (cond.exact)
-				continue;
-		}
-		rest = lappend(rest, rinfo->clause);
-	}
-	return rest;
-}
-
-static List *
-plan_add_columns(List *columns, Index rti, List *exprs)
-{
-	ListCell *cell;
-
-	foreach (cell, pull_var_clause((Node *) exprs,
-								   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS))
-	{
-		Var *var = lfirst(cell);
-
-		if (var->varno == rti && tlist_member((Expr *) var, columns) == NULL)
-			columns =
-				lappend(columns, makeTargetEntry((Expr *) copyObject(var), list_length(columns) + 1, NULL, false));
-	}
-	return columns;
-}
-
-/*
- * The columns that the scan has to form: those of the target list first, so that it mostly needs no projection; the
- * planner may yet put another target list in its place, with any columns of the relation's.
- */
-static List *
-plan_columns(RelOptInfo *rel, List *tlist, List *quals)
-{
-	List *columns = plan_add_columns(NIL, rel->relid, tlist);
-
-	columns = plan_add_columns(columns, rel->relid, rel->reltarget->exprs);
-	return plan_add_columns(columns, rel->relid, quals);
-}
-
 static Plan *
 plan_create(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	FuncExpr *call = edits_size_call(planner_rt_fetch(rel->relid, root));
+	FuncExpr *call = edits_call(planner_rt_fetch(rel->relid, root));
 	List *conds = NIL;
 
 	scan->custom_exprs = list_copy(call->args);
-	scan->scan.plan.qual = plan_take_conds(root, rel->relid, clauses, &scan->custom_exprs, &conds);
+	scan->scan.plan.qual = call_take_conds(root, rel->relid, edits_cond_type, clauses, &scan->custom_exprs, &conds);
 	scan->scan.plan.targetlist = tlist;
-	scan->custom_scan_tlist = plan_columns(rel, tlist, scan->scan.plan.qual);
+	scan->custom_scan_tlist = call_columns(rel, tlist, scan->scan.plan.qual);
 	scan->flags = path->flags;
 	scan->custom_private = list_concat(list_copy(path->custom_private), conds);
 	scan->methods = &edits_scan_methods;
@@ -164,7 +104,7 @@ static List *
 plan_add_outer(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, List *outers)
 {
 	Relids outer;
-	EditsCond cond;
+	CallCond cond;
 	ListCell *cell;
 
 	if (!join_clause_is_movable_to(rinfo, rel) || !edits_cond_match(root, rel->relid, rinfo->clause, &cond))
@@ -206,7 +146,7 @@ plan_outer_size(PlannerInfo *root, RelOptInfo *rel, Relids outer, const EditsSiz
 	foreach (cell, param->ppi_clauses)
 	{
 		RestrictInfo *rinfo = lfirst(cell);
-		EditsCond cond;
+		CallCond cond;
 
 		if (!edits_cond_match(root, rel->relid, rinfo->clause, &cond))
 			continue;
@@ -233,26 +173,13 @@ plan_find_sheet(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call)
 	foreach (cell, rel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst(cell);
-		EditsCond cond;
+		CallCond cond;
 
 		if (edits_cond_match(root, rel->relid, rinfo->clause, &cond) && cond.column == EDITS_SHEET_ID &&
 			cond.strategy == BTEqualStrategyNumber)
 			return cond.value;
 	}
 	return NULL;
-}
-
-/* Rows as a whole are left to the function. */
-static bool
-plan_needs_rows(RelOptInfo *rel)
-{
-	Bitmapset *columns = NULL;
-	ListCell *cell;
-
-	foreach (cell, rel->baserestrictinfo)
-		pull_varattnos((Node *) lfirst_node(RestrictInfo, cell)->clause, rel->relid, &columns);
-	return !bms_is_empty(rel->attr_needed[-rel->min_attr]) ||
-		   bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
 }
 
 static void
@@ -285,8 +212,8 @@ plan_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		plan_next_hook(root, rel, rti, rte);
 	if (rel->reloptkind != RELOPT_BASEREL || rte->rtekind != RTE_FUNCTION || rte->funcordinality || IS_DUMMY_REL(rel))
 		return;
-	call = edits_size_call(rte);
-	if (call != NULL && !plan_needs_rows(rel))
+	call = edits_call(rte);
+	if (call != NULL && !call_needs_rows(rel))
 		plan_replace_paths(root, rel, call);
 }
 

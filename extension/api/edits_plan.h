@@ -6,8 +6,13 @@
 
 #include "postgres.h"
 #include "edits_read.h"
-#include "nodes/extensible.h"
-#include "nodes/pathnodes.h"
+
+/* The call of sheet.log_edits, when the relation is one. */
+static inline FuncExpr *
+edits_call(const RangeTblEntry *rte)
+{
+	return call_find(rte, "sheet_log_edits");
+}
 
 /* From _PG_init. */
 extern void edits_plan_init(void);
@@ -35,8 +40,6 @@ typedef struct EditsSize
 extern double edits_size_sheet(Node *sheet); /* sheet: an expression */
 extern double edits_size_listed(void);
 extern EditsSize edits_size_scan(PlannerInfo *root, RelOptInfo *rel, Expr *sheet);
-/* The call of sheet.log_edits, when the relation is one. */
-extern FuncExpr *edits_size_call(RangeTblEntry *rte);
 
 /* ---- edits_scan.c ---- */
 extern const CustomScanMethods edits_scan_methods;

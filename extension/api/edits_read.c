@@ -65,45 +65,19 @@ edits_query_init(EditsQuery *query)
 {
 	memset(query, 0, sizeof(*query));
 	for (int column = 0; column < EDITS_RANGES; column++)
-		query->range[column] = (EditsRange){PG_INT64_MIN, PG_INT64_MAX};
-}
-
-void
-edits_range_clear(EditsRange *range)
-{
-	*range = (EditsRange){PG_INT64_MAX, PG_INT64_MIN};
+		query->range[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
 }
 
 static bool
-edits_range_empty(const EditsRange *range)
+edits_range_empty(const CallRange *range)
 {
 	return range->low > range->high;
 }
 
 static bool
-edits_in_range(const EditsRange *range, int64 value)
+edits_in_range(const CallRange *range, int64 value)
 {
 	return value >= range->low && value <= range->high;
-}
-
-/* Of btree strategies: < <= = >= > */
-void
-edits_range_limit(EditsRange *range, int strategy, int64 value)
-{
-	bool strict = strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber;
-
-	if ((strategy == BTLessStrategyNumber && value == PG_INT64_MIN) ||
-		(strategy == BTGreaterStrategyNumber && value == PG_INT64_MAX))
-		edits_range_clear(range);
-	else if (strategy <= BTLessEqualStrategyNumber)
-		range->high = Min(range->high, value - strict);
-	else if (strategy >= BTGreaterEqualStrategyNumber)
-		range->low = Max(range->low, value + strict);
-	else
-	{
-		range->low = Max(range->low, value);
-		range->high = Min(range->high, value);
-	}
 }
 
 int64
@@ -130,7 +104,7 @@ static void
 edits_find_sheets(EditsReader *reader)
 {
 	const EditsQuery *query = &reader->query;
-	const EditsRange *range = &query->range[EDITS_SHEET_ID];
+	const CallRange *range = &query->range[EDITS_SHEET_ID];
 
 	if (!query->listed)
 		permission_require_log(query->sheet_id);
@@ -159,7 +133,7 @@ edits_begin(const EditsQuery *query, EditsCounters *counters)
 	reader->from = 1;
 	for (int column = EDITS_SHEET_ID; column < EDITS_RANGES; column++)
 	{
-		const EditsRange *range = &query->range[column];
+		const CallRange *range = &query->range[column];
 
 		if (range->low != PG_INT64_MIN || range->high != PG_INT64_MAX)
 			reader->query.need = Max(reader->query.need, edits_need_of(column));
@@ -185,12 +159,12 @@ edits_end(EditsReader *reader)
 }
 
 /* Where a scan begins that is bounded by log or time. Where it ends, the batches say themselves. */
-static EditsRange
+static CallRange
 edits_seqs(EditsReader *reader)
 {
 	const EditsQuery *query = &reader->query;
-	const EditsRange *lid = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
-	EditsRange seqs = query->range[EDITS_SEQ];
+	const CallRange *lid = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
+	CallRange seqs = query->range[EDITS_SEQ];
 	int64 *probes = &reader->counters->batches_skipped;
 
 	seqs.low = Max(seqs.low, 1);
@@ -213,7 +187,7 @@ edits_open_sheet(EditsReader *reader)
 	while (reader->batches == NULL && reader->next_sheet < reader->nsheets)
 	{
 		int next = reader->next_sheet++;
-		EditsRange seqs;
+		CallRange seqs;
 
 		reader->sheet_id = reader->sheets[reader->query.backward ? reader->nsheets - 1 - next : next];
 		seqs = edits_seqs(reader);
@@ -231,7 +205,7 @@ static void
 edits_clip(EditsReader *reader)
 {
 	const ReplayBatch *batch = &reader->batch;
-	const EditsRange *seq = &reader->query.range[EDITS_SEQ], *at = &reader->query.range[EDITS_AT];
+	const CallRange *seq = &reader->query.range[EDITS_SEQ], *at = &reader->query.range[EDITS_AT];
 	int64 last_at = batch->at + (batch->last_seq - batch->first_seq);
 
 	reader->from = Max(batch->first_seq, seq->low);
@@ -253,7 +227,7 @@ static bool
 edits_is_beyond(const EditsReader *reader)
 {
 	const ReplayBatch *batch = &reader->batch;
-	const EditsRange *lid = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
+	const CallRange *lid = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
 
 	if (reader->query.backward)
 		return batch->lid < lid->low || batch->at + (batch->last_seq - batch->first_seq) < at->low;

@@ -5,6 +5,7 @@
 #define EDITS_READ_H
 
 #include "postgres.h"
+#include "call.h"
 #include "edit_codec.h"
 #include "replay.h"
 #include "utils/snapshot.h"
@@ -29,11 +30,6 @@ typedef enum EditsColumn
 	EDITS_COLUMNS = EDITS_STYLE
 } EditsColumn;
 
-typedef struct EditsRange
-{
-	int64 low, high; /* inclusive */
-} EditsRange;
-
 /* What is wanted of each edit, besides its sheet, log, origin, seq and time, which the batch tells. */
 typedef enum EditsNeed
 {
@@ -46,9 +42,9 @@ typedef struct EditsQuery
 {
 	bool listed;	/* of all sheets in sheet.list, whose ids are in the range; else of one, which must be permitted */
 	int64 sheet_id; /* that one */
-	EditsRange range[EDITS_RANGES]; /* indexed by column */
-	EditsNeed need;					/* of what is returned; that of the ranges comes to it by itself */
-	bool backward;					/* from the last edit of the last sheet to the first of the first */
+	CallRange range[EDITS_RANGES]; /* indexed by column */
+	EditsNeed need;				   /* of what is returned; that of the ranges comes to it by itself */
+	bool backward;				   /* from the last edit of the last sheet to the first of the first */
 	Snapshot snapshot;
 } EditsQuery;
 
@@ -64,8 +60,6 @@ typedef struct EditsReader EditsReader;
 
 extern EditsNeed edits_need_of(EditsColumn column);
 extern void edits_query_init(EditsQuery *query);
-extern void edits_range_limit(EditsRange *range, int strategy, int64 value);
-extern void edits_range_clear(EditsRange *range);
 
 /* Checks that the caller may read the sheet, or finds out which are listed. Lives in the current memory context. */
 extern EditsReader *edits_begin(const EditsQuery *query, EditsCounters *counters);

@@ -4,8 +4,6 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "edits_cond.h"
 #include "edits_plan.h"
 #include "fmgr.h"
@@ -17,42 +15,13 @@
 #include "permission.h"
 #include "storage.h"
 #include "storage/bufmgr.h"
-#include "utils/builtins.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(sheet_log_edits_support);
 
 #define SIZE_UNKNOWN_SHEET 1000.0 /* edits of a sheet of which nothing is known */
 #define SIZE_EDIT_BYTES	   64	  /* that an edit takes, about */
 #define SIZE_UNKNOWN_RANGE 0.3333
-
-FuncExpr *
-edits_size_call(RangeTblEntry *rte)
-{
-	RangeTblFunction *function;
-	FuncExpr *call;
-	HeapTuple tuple;
-	bool ours = false;
-
-	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1)
-		return NULL;
-	function = linitial(rte->functions);
-	call = (FuncExpr *) function->funcexpr;
-	if (!IsA(call, FuncExpr))
-		return NULL;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
-	if (HeapTupleIsValid(tuple))
-	{
-		bool isnull;
-		Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-
-		ours = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId && !isnull &&
-			   strcmp(TextDatumGetCString(source), "sheet_log_edits") == 0;
-		ReleaseSysCache(tuple);
-	}
-	return ours ? call : NULL;
-}
 
 /* Everybody can see estimates: a sheet's size is only for those to whom it is listed. */
 static bool
@@ -73,9 +42,9 @@ edits_size_sheet(Node *sheet)
 	ReplayLast last;
 
 	if (!IsA(known, Const) || known->constisnull || !ActiveSnapshotSet() ||
-		!size_may_tell(edits_cond_int64(known->consttype, known->constvalue)))
+		!size_may_tell(call_cond_int64(known->consttype, known->constvalue)))
 		return SIZE_UNKNOWN_SHEET;
-	replay_last(edits_cond_int64(known->consttype, known->constvalue), GetActiveSnapshot(), &last);
+	replay_last(call_cond_int64(known->consttype, known->constvalue), GetActiveSnapshot(), &last);
 	return Max(last.last_seq, 1);
 }
 
@@ -100,7 +69,7 @@ edits_size_listed(void)
 static double
 size_seq_fraction(const EditsQuery *query, double last_seq, bool unknown)
 {
-	const EditsRange *range = &query->range[EDITS_SEQ];
+	const CallRange *range = &query->range[EDITS_SEQ];
 	double low = Max(range->low, 1), high = Min(range->high, last_seq);
 	double fraction = range->low > range->high ? 0 : (high - low + 1) / last_seq;
 
@@ -118,7 +87,7 @@ typedef struct SizeSums
 static void
 size_add_clause(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, bool one_sheet, SizeSums *sums)
 {
-	EditsCond cond = {0};
+	CallCond cond = {0};
 	bool usable = edits_cond_match(root, rel->relid, rinfo->clause, &cond);
 	Node *value = usable ? estimate_expression_value(root, (Node *) cond.value) : NULL;
 	bool known = usable && IsA(value, Const);

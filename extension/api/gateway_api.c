@@ -1,12 +1,13 @@
 /*
- * gateway_api.c - the journal's SQL functions: apply, claim, read_cells, read_version, read_log, tail, commit,
- * rollback, trim, versions. They read their arguments, check permission, and call journal.h.
+ * gateway_api.c - the journal's SQL functions: apply, claim, read_version, read_log, tail, commit, rollback, trim,
+ * versions. They read their arguments, check permission, and call journal.h.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
+#include "cells_stream.h"
 #include "ckptqueue.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -24,7 +25,6 @@
 
 PG_FUNCTION_INFO_V1(sheet_apply);
 PG_FUNCTION_INFO_V1(sheet_claim);
-PG_FUNCTION_INFO_V1(sheet_read_cells);
 PG_FUNCTION_INFO_V1(sheet_read_version);
 PG_FUNCTION_INFO_V1(sheet_read_log);
 PG_FUNCTION_INFO_V1(sheet_tail);
@@ -71,19 +71,6 @@ gateway_sheet_id(FunctionCallInfo fcinfo)
 	if (PG_ARGISNULL(0))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
 	return PG_GETARG_INT64(0);
-}
-
-/* Gateways read for all their users; others need a role on the sheet. */
-static void
-gateway_require_reader(int64 sheet_id)
-{
-	Oid gateway;
-
-	if (superuser())
-		return;
-	gateway = get_role_oid("sheet_gateway", true);
-	if (!OidIsValid(gateway) || !has_privs_of_role(GetUserId(), gateway))
-		permission_require(sheet_id, 0, ROLE_VIEWER, false);
 }
 
 /* ---- writing ---- */
@@ -177,121 +164,7 @@ sheet_trim(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid)));
 }
 
-/* ---- cells as a stream of edits ---- */
-
-/* Cells are written into `body`; when a batch is full, or at the end, it gets its header and goes to `out`. */
-typedef struct CellStream
-{
-	char *out, *body;
-	Size out_len, out_room, body_len, body_room;
-	uint32 count;
-	EditWriter writer;
-} CellStream;
-
-static void
-stream_room(char **buffer, Size *room, Size needed)
-{
-	if (needed <= *room)
-		return;
-	*room = Max(needed, *room * 2);
-	*buffer = *buffer == NULL ? MemoryContextAllocHuge(CurrentMemoryContext, *room) : repalloc_huge(*buffer, *room);
-}
-
-static void
-stream_flush(CellStream *stream, int64 seq)
-{
-	EditBatch batch = {(uint64) seq, 0, stream->count};
-	EditWriter head;
-
-	stream_room(&stream->out, &stream->out_room, stream->out_len + EDIT_BATCH_HEAD_MAX + stream->body_len);
-	edit_write_batch(&head, (uint8_t *) stream->out + stream->out_len, &batch);
-	if (stream->body_len > 0)
-		memcpy(head.pos, stream->body, stream->body_len);
-	stream->out_len = (char *) head.pos + stream->body_len - stream->out;
-	stream->body_len = 0;
-	stream->count = 0;
-}
-
-typedef struct CellCollector
-{
-	CellStream stream;
-	JournalView view; /* its seq is set before the first cell comes */
-} CellCollector;
-
-static void
-stream_cell(void *arg, const GridCell *cell)
-{
-	CellCollector *collector = arg;
-	CellStream *stream = &collector->stream;
-	Edit edit = {.kind = EDIT_SET, .row = cell->row, .col = cell->col, .content = {cell->content, cell->content_len}};
-	EditBatch unused = {0, 0, 0};
-
-	if (cell->style_len > 0)
-		edit.style = (EditText){cell->style, cell->style_len};
-	if (stream->count == SHEET_MAX_BATCH_EDITS)
-		stream_flush(stream, collector->view.seq);
-	stream_room(&stream->body, &stream->body_room, stream->body_len + EDIT_BATCH_HEAD_MAX + edit_size_bound(&edit));
-	if (stream->count == 0) /* a header only for the writer's start; stream_flush() writes the real one */
-	{
-		edit_write_batch(&stream->writer, (uint8_t *) stream->body, &unused);
-	}
-	stream->writer.pos = (uint8_t *) stream->body + stream->body_len;
-	edit_write(&stream->writer, &edit);
-	stream->body_len = (char *) stream->writer.pos - stream->body;
-	stream->count++;
-}
-
-static bytea *
-stream_finish(CellStream *stream, int64 seq)
-{
-	bytea *result;
-
-	if (stream->count > 0 || stream->out_len == 0)
-		stream_flush(stream, seq);
-	if (stream->out_len + VARHDRSZ > MaxAllocSize)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the cells are too large for one result"),
-						errhint("Read the sheet in parts.")));
-	result = palloc(VARHDRSZ + stream->out_len);
-	SET_VARSIZE(result, VARHDRSZ + stream->out_len);
-	memcpy(VARDATA(result), stream->out, stream->out_len);
-	return result;
-}
-
-static uint32
-gateway_bound(FunctionCallInfo fcinfo, int arg, uint32 limit, uint32 otherwise)
-{
-	int32 bound;
-
-	if (PG_ARGISNULL(arg))
-		return otherwise;
-	bound = PG_GETARG_INT32(arg);
-	if (bound < 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("rows and columns start at 0")));
-	return Min((uint32) bound, limit - 1);
-}
-
-/* read_cells(sheet_id, row0, col0, row1, col1) */
-Datum
-sheet_read_cells(PG_FUNCTION_ARGS)
-{
-	int64 sheet_id = gateway_sheet_id(fcinfo);
-	CellCollector collector = {0};
-	uint32 rect[4];
-	Datum values[4];
-	bool nulls[4] = {0};
-
-	permission_require_gateway();
-	rect[0] = gateway_bound(fcinfo, 1, SHEET_MAX_ROWS, 0);
-	rect[1] = gateway_bound(fcinfo, 2, SHEET_MAX_COLS, 0);
-	rect[2] = gateway_bound(fcinfo, 3, SHEET_MAX_ROWS, SHEET_MAX_ROWS - 1);
-	rect[3] = gateway_bound(fcinfo, 4, SHEET_MAX_COLS, SHEET_MAX_COLS - 1);
-	journal_read(sheet_id, rect, true, &collector.view, stream_cell, &collector);
-	values[0] = Int64GetDatum(collector.view.seq);
-	values[1] = Int32GetDatum((int32) collector.view.rows);
-	values[2] = Int32GetDatum((int32) collector.view.cols);
-	values[3] = PointerGetDatum(stream_finish(&collector.stream, collector.view.seq));
-	return gateway_row(fcinfo, values, nulls);
-}
+/* ---- reading ---- */
 
 /* read_version(sheet_id, cid) */
 Datum
@@ -299,7 +172,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
 	int64 cid = PG_GETARG_INT64(1);
-	CellCollector collector = {0};
+	CellStream stream;
 	Grid *grid;
 	GridScan scan;
 	GridCell cell;
@@ -307,15 +180,17 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	bool nulls[5] = {0};
 
 	permission_require_gateway();
-	grid = journal_read_version(sheet_id, cid, &collector.view);
+	stream_begin(&stream, MaxAllocHugeSize / 2, 0);
+	grid = journal_read_version(sheet_id, cid, &stream.view);
 	grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
-		stream_cell(&collector, &cell);
-	values[0] = Int64GetDatum(collector.view.seq);
-	values[1] = TimestampTzGetDatum(collector.view.at);
-	values[2] = Int32GetDatum((int32) collector.view.rows);
-	values[3] = Int32GetDatum((int32) collector.view.cols);
-	values[4] = PointerGetDatum(stream_finish(&collector.stream, collector.view.seq));
+		stream_cell(&stream, &cell);
+	stream_end(&stream);
+	values[0] = Int64GetDatum(stream.view.seq);
+	values[1] = TimestampTzGetDatum(stream.view.at);
+	values[2] = Int32GetDatum((int32) stream.view.rows);
+	values[3] = Int32GetDatum((int32) stream.view.cols);
+	values[4] = PointerGetDatum(stream.values[0]);
 	return gateway_row(fcinfo, values, nulls);
 }
 
@@ -494,7 +369,7 @@ sheet_versions(PG_FUNCTION_ARGS)
 	UserNames names = {0};
 	StorageScan scan;
 
-	gateway_require_reader(sheet_id);
+	permission_require_reader(sheet_id);
 	InitMaterializedSRF(fcinfo, 0);
 	names.snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT, names.snapshot, &key, 1);

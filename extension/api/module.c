@@ -8,6 +8,7 @@
 
 #include "cache.h"
 #include "ckptqueue.h"
+#include "cells_rows.h"
 #include "edits_plan.h"
 #include "fmgr.h"
 #include "follow.h"
@@ -81,5 +82,6 @@ _PG_init(void)
 	follow_init();
 	writer_init();
 	edits_plan_init();
+	cells_plan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

@@ -211,6 +211,13 @@ permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_tr
 }
 
 void
+permission_require_reader(int64 sheet_id)
+{
+	if (!permission_is_gateway())
+		permission_require(sheet_id, 0, ROLE_VIEWER, false);
+}
+
+void
 permission_require_log(int64 sheet_id)
 {
 	bool trashed;

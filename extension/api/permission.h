@@ -25,6 +25,8 @@ extern int64 permission_uid(int64 as_uid);
 extern SheetRole permission_role(int64 sheet_id, int64 as_uid);
 /* permission_role() must be at least `needed`, else 42501; a sheet in the trash gives ST001 unless allow_trashed. */
 extern void permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
+/* What reading a sheet as gateways do takes: gateways read for all their users, others need the role viewer. */
+extern void permission_require_reader(int64 sheet_id);
 /* What reading a sheet's log takes: the role viewer, in the trash owner. */
 extern void permission_require_log(int64 sheet_id);
 /* The sheets with ids from low to high that sheet.list shows to the caller, ascending; those in the trash to owners

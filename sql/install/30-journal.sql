@@ -122,11 +122,12 @@ COMMENT ON FUNCTION sheet.reset_epochs() IS
 	'Forgets the epochs of all sheets, after ZooKeeper was wiped or the coordinator changed. No gateway may be running.';
 
 CREATE FUNCTION sheet.read_cells(IN sheet_id bigint, IN row0 integer DEFAULT NULL, IN col0 integer DEFAULT NULL,
-	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL,
+	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL, IN max_bytes integer DEFAULT NULL,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT cells bytea)
-	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_cells';
-COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer) IS
-	'The cells of a rectangle (NULL: no bound) as a stream of edits, the extent, and the seq at which they hold.';
+	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_read_cells';
+COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer, integer) IS
+	'The cells of a rectangle (NULL: no bound) as a stream of edits (common/edit_codec.h), the extent, and the seq at which they hold. '
+	'One row; with max_bytes as many as it takes, each a stream of about so many bytes, all of one state. Viewers; gateways.';
 
 CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN cid bigint,
 	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
@@ -147,11 +148,10 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'22023 when some of them have been trimmed: the cells must be read again.';
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
-	sheet.reset_epochs(), sheet.read_cells(bigint, integer, integer, integer, integer),
-	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) FROM PUBLIC;
+	sheet.reset_epochs(), sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint),
+	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
-	sheet.read_cells(bigint, integer, integer, integer, integer), sheet.read_version(bigint, bigint),
-	sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
+	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
 	epoch bigint DEFAULT NULL) RETURNS bigint

@@ -1,0 +1,163 @@
+/*
+ * call_scan.c - scans in place of calls: what they do in the executor.
+ */
+#include "postgres.h"
+
+#include "call.h"
+#include "compat.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+void
+call_check_function(Oid function)
+{
+	AclResult result = compat_function_aclcheck(function, GetUserId());
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
+}
+
+/* ---- rows ---- */
+
+/* Nothing is left to do with the scan's rows: they consist of columns, each of them once, and constants. */
+static bool
+scan_is_direct(CustomScan *plan)
+{
+	Bitmapset *seen = NULL;
+	ListCell *cell;
+
+	foreach (cell, plan->scan.plan.targetlist)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		if (!IsA(var, Const) && (!IsA(var, Var) || bms_is_member(var->varattno, seen)))
+			return false;
+		if (IsA(var, Var))
+			seen = bms_add_member(seen, var->varattno);
+	}
+	return plan->scan.plan.qual == NIL;
+}
+
+static int
+scan_column(CustomScan *plan, Var *var)
+{
+	TargetEntry *entry = list_nth_node(TargetEntry, plan->custom_scan_tlist, var->varattno - 1);
+
+	return castNode(Var, entry->expr)->varattno;
+}
+
+static void
+scan_add_column(CallOutput *output, int place, int column)
+{
+	output->columns[output->ncolumns++] = (CallColumn){place, column};
+}
+
+/* Columns of the result, which the scan forms itself; its constants are the same in all rows. */
+static void
+scan_begin_direct(CallOutput *output, CustomScanState *node, CustomScan *plan)
+{
+	ListCell *cell;
+
+	output->slot = node->ss.ps.ps_ResultTupleSlot;
+	foreach (cell, plan->scan.plan.targetlist)
+	{
+		Expr *expr = lfirst_node(TargetEntry, cell)->expr;
+		int place = foreach_current_index(cell);
+
+		if (IsA(expr, Var))
+			scan_add_column(output, place, scan_column(plan, (Var *) expr));
+		else
+		{
+			output->slot->tts_values[place] = ((Const *) expr)->constvalue;
+			output->slot->tts_isnull[place] = ((Const *) expr)->constisnull;
+		}
+	}
+}
+
+void
+call_output_begin(CallOutput *output, CustomScanState *node)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	ListCell *cell;
+
+	output->columns = palloc(sizeof(CallColumn) *
+							 (list_length(plan->custom_scan_tlist) + list_length(plan->scan.plan.targetlist) + 1));
+	output->ncolumns = 0;
+	output->direct = scan_is_direct(plan);
+	if (output->direct)
+	{
+		scan_begin_direct(output, node, plan);
+		return;
+	}
+	output->slot = node->ss.ss_ScanTupleSlot;
+	foreach (cell, plan->custom_scan_tlist)
+		scan_add_column(output, foreach_current_index(cell),
+						castNode(Var, lfirst_node(TargetEntry, cell)->expr)->varattno);
+}
+
+/* ---- conditions ---- */
+
+static int
+scan_cond_column(CustomScan *plan, int numbers, int i)
+{
+	return list_nth_int(plan->custom_private, numbers + 2 * i);
+}
+
+static int
+scan_cond_strategy(CustomScan *plan, int numbers, int i)
+{
+	return list_nth_int(plan->custom_private, numbers + 2 * i + 1);
+}
+
+CallCondState *
+call_conds_begin(CustomScanState *node, int nargs, int numbers, int *count)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	CallCondState *conds;
+
+	*count = list_length(plan->custom_exprs) - nargs;
+	conds = palloc(sizeof(CallCondState) * Max(*count, 1));
+	for (int i = 0; i < *count; i++)
+	{
+		Expr *value = list_nth(plan->custom_exprs, nargs + i);
+
+		conds[i].column = scan_cond_column(plan, numbers, i);
+		conds[i].strategy = scan_cond_strategy(plan, numbers, i);
+		conds[i].type = exprType((Node *) value);
+		conds[i].value = ExecInitExpr(value, &node->ss.ps);
+	}
+	return conds;
+}
+
+static const char *
+scan_operator(int strategy)
+{
+	static const char *const operators[] = {"", "<", "<=", "=", ">=", ">", "= ANY"};
+
+	return operators[strategy];
+}
+
+void
+call_explain_conds(CustomScanState *node, int nargs, int numbers, int column, const char *label, List *context,
+				   ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < list_length(plan->custom_exprs) - nargs; i++)
+	{
+		if (scan_cond_column(plan, numbers, i) != column)
+			continue;
+		appendStringInfo(&text, "%s%s %s", text.len > 0 ? " AND " : "",
+						 scan_operator(scan_cond_strategy(plan, numbers, i)),
+						 deparse_expression(list_nth(plan->custom_exprs, nargs + i), context, true, false));
+	}
+	if (text.len > 0)
+		ExplainPropertyText(label, text.data, es);
+}

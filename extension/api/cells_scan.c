@@ -1,0 +1,215 @@
+/*
+ * cells_scan.c - the scan of cells in the executor, shown by EXPLAIN as "Custom Scan (SheetCells)".
+ *
+ * The first row that is asked for has all of them read: they are of one state of the sheet, whatever happens to it
+ * while a cursor goes over them. They are kept for the scan's next turns with the same arguments, as the executor does
+ * with what functions have returned.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "cells_rows.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+
+typedef struct CellsScanState
+{
+	CustomScanState css;
+	const CellsFunction *function;
+	ExprState *args[CELLS_MAX_ARGS];
+	int nargs;
+	CallCondState *conds;
+	int nconds;
+	CallOutput output;
+	uint32 columns;		   /* that the output has */
+	MemoryContext context; /* of the rows */
+	void *rows;			   /* NULL: not read yet */
+	int64 count;
+	int64 at; /* the current row; -1: before the first one */
+} CellsScanState;
+
+/* ---- beginning and ending ---- */
+
+static void
+scan_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	CellsScanState *state = (CellsScanState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+
+	call_check_function((Oid) list_nth_int(plan->custom_private, CELLS_PRIVATE_OID));
+	state->function = &cells_functions[list_nth_int(plan->custom_private, CELLS_PRIVATE_FUNCTION)];
+	state->nargs = cells_function_nargs(state->function);
+	for (int i = 0; i < state->nargs; i++)
+		state->args[i] = ExecInitExpr(list_nth(plan->custom_exprs, i), &node->ss.ps);
+	state->conds = call_conds_begin(node, state->nargs, CELLS_PRIVATE_CONDS, &state->nconds);
+	call_output_begin(&state->output, node);
+	for (int i = 0; i < state->output.ncolumns; i++)
+		state->columns |= 1 << state->output.columns[i].column;
+	state->context = AllocSetContextCreate(estate->es_query_cxt, "pg_sheet cells", ALLOCSET_DEFAULT_SIZES);
+	state->at = -1;
+}
+
+static void
+scan_forget(CellsScanState *state)
+{
+	if (state->rows != NULL)
+		MemoryContextReset(state->context);
+	state->rows = NULL;
+}
+
+static void
+scan_end(CustomScanState *node)
+{
+	MemoryContextDelete(((CellsScanState *) node)->context);
+}
+
+static void
+scan_rescan(CustomScanState *node)
+{
+	CellsScanState *state = (CellsScanState *) node;
+
+	if (node->ss.ps.chgParam != NULL)
+		scan_forget(state);
+	state->at = -1;
+	ExecScanReScan(&node->ss);
+}
+
+/* ---- rows ---- */
+
+static void
+scan_want(CellsScanState *state, CellsWanted *wanted)
+{
+	cells_wanted_init(wanted);
+	wanted->columns = state->columns;
+	for (int i = 0; i < state->nconds; i++)
+	{
+		const CallCondState *cond = &state->conds[i];
+		CallRange *range = cond->column == CELLS_ROW ? &wanted->row : &wanted->col;
+		bool isnull;
+		Datum value = ExecEvalExprSwitchContext(cond->value, state->css.ss.ps.ps_ExprContext, &isnull);
+
+		if (isnull)
+			call_range_clear(range);
+		else if (cond->strategy == CALL_STRATEGY_ANY)
+			call_range_limit_any(range, DatumGetArrayTypeP(value));
+		else
+			call_range_limit(range, cond->strategy, call_cond_int64(cond->type, value));
+	}
+}
+
+static void
+scan_read(CellsScanState *state)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	NullableDatum args[CELLS_MAX_ARGS];
+	CellsWanted wanted;
+	MemoryContext old;
+
+	for (int i = 0; i < state->nargs; i++)
+		args[i].value = ExecEvalExprSwitchContext(state->args[i], econtext, &args[i].isnull);
+	scan_want(state, &wanted);
+	old = MemoryContextSwitchTo(state->context);
+	state->rows = state->function->read(args, &wanted);
+	MemoryContextSwitchTo(old);
+	state->count = (int64) state->function->count(state->rows);
+}
+
+/* Goes to the next row in the executor's direction; false when there is none. */
+static bool
+scan_step(CellsScanState *state)
+{
+	if (ScanDirectionIsBackward(state->css.ss.ps.state->es_direction))
+		state->at = Max(state->at - 1, -1);
+	else
+		state->at = Min(state->at + 1, state->count);
+	return state->at >= 0 && state->at < state->count;
+}
+
+/* The values that are made for a row live until the next one is asked for. */
+static TupleTableSlot *
+scan_next(ScanState *node)
+{
+	CellsScanState *state = (CellsScanState *) node;
+	const CallOutput *output = &state->output;
+	TupleTableSlot *slot = output->slot;
+	MemoryContext old;
+
+	ExecClearTuple(slot);
+	if (state->rows == NULL)
+		scan_read(state);
+	if (!scan_step(state))
+		return slot;
+	old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
+	for (int i = 0; i < output->ncolumns; i++)
+	{
+		int place = output->columns[i].place;
+
+		slot->tts_values[place] =
+			state->function->value(state->rows, (Size) state->at, output->columns[i].column, &slot->tts_isnull[place]);
+	}
+	MemoryContextSwitchTo(old);
+	return ExecStoreVirtualTuple(slot);
+}
+
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	return true; /* nobody updates these rows */
+}
+
+static TupleTableSlot *
+scan_exec(CustomScanState *node)
+{
+	if (!((CellsScanState *) node)->output.direct)
+		return ExecScan(&node->ss, scan_next, scan_recheck);
+	ResetExprContext(node->ss.ps.ps_ExprContext);
+	return scan_next(&node->ss);
+}
+
+/* ---- EXPLAIN ---- */
+
+static bool
+scan_is_null(const Expr *expr)
+{
+	return IsA(expr, Const) && ((const Const *) expr)->constisnull;
+}
+
+static void
+scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	CellsScanState *state = (CellsScanState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, ancestors);
+
+	for (int i = 0; i < state->nargs; i++)
+	{
+		Expr *arg = list_nth(plan->custom_exprs, i);
+
+		if (!scan_is_null(arg))
+			ExplainPropertyText(state->function->args[i], deparse_expression((Node *) arg, context, true, false), es);
+	}
+	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_ROW, "Row", context, es);
+	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_COL, "Col", context, es);
+}
+
+/* ---- methods ---- */
+
+static const CustomExecMethods scan_exec_methods = {.CustomName = "SheetCells",
+													.BeginCustomScan = scan_begin,
+													.ExecCustomScan = scan_exec,
+													.EndCustomScan = scan_end,
+													.ReScanCustomScan = scan_rescan,
+													.ExplainCustomScan = scan_explain};
+
+static Node *
+scan_create(CustomScan *plan)
+{
+	CellsScanState *state = (CellsScanState *) newNode(sizeof(CellsScanState), T_CustomScanState);
+
+	state->css.methods = &scan_exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods cells_scan_methods = {.CustomName = "SheetCells", .CreateCustomScanState = scan_create};
