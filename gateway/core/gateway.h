@@ -16,6 +16,7 @@
 struct lws_context;
 
 #define EDIT_CONNECTIONS 4
+#define GROUP_LOCK_MS	 50 /* a group waits so long for a sheet that somebody else holds */
 
 typedef struct Gateway
 {
@@ -29,6 +30,7 @@ typedef struct Gateway
 	 * transaction holds does not hold up the others.
 	 */
 	PgConn *edits[EDIT_CONNECTIONS];
+	PgConn *group;	/* batches of several sheets in one transaction (ws/group.c) */
 	PgConn *reads;	/* everything else */
 	PgConn *follow; /* waits in sheet.follow */
 	int64_t origin; /* names this process to sheet.apply and sheet.follow; random */

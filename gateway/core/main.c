@@ -292,6 +292,19 @@ main_on_edit_connection(void *arg, bool up)
 		(void) pgconn_query(conn, relax_sql, 0, NULL, 0, (unsigned) gateway.config.database_deadline_ms, NULL, NULL);
 }
 
+static void
+main_on_group_connection(void *arg, bool up)
+{
+	static const char limit_sql[] = "SELECT set_config('lock_timeout', $1, false)";
+	char text[24];
+	PgParam limit = pgparam_int64(text, GROUP_LOCK_MS);
+
+	if (up)
+		(void) pgconn_query(gateway.group, limit_sql, 1, &limit, 0, (unsigned) gateway.config.database_deadline_ms,
+							NULL, NULL);
+	main_on_edit_connection(arg, up);
+}
+
 static bool
 main_start_services(void)
 {
@@ -309,6 +322,8 @@ main_start_services(void)
 	for (int i = 0; i < EDIT_CONNECTIONS; i++)
 		gateway.edits[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits",
 									   main_on_edit_connection, &gateway.edits[i]);
+	gateway.group =
+		pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet group", main_on_group_connection, &gateway.group);
 	gateway.reads = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
 	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
 	if (!server_start())
@@ -327,6 +342,7 @@ main_stop_services(void)
 		server_stop();
 	for (int i = 0; i < EDIT_CONNECTIONS; i++)
 		pgconn_close(gateway.edits[i]);
+	pgconn_close(gateway.group);
 	pgconn_close(gateway.reads);
 	pgconn_close(gateway.follow);
 	main_close_own();

@@ -55,6 +55,8 @@ metrics_print(Buf *buf)
 		{"edits_committed_total", "Edits of this gateway that PostgreSQL has committed.", &metrics.edits_committed},
 		{"edits_foreign_total", "Edits made by SQL or another gateway and passed on.", &metrics.edits_foreign},
 		{"batches_total", "Batches committed.", &metrics.batches},
+		{"groups_total", "Transactions of which each carried the batches of all sheets that were ready.",
+		 &metrics.groups},
 		{"batches_resent_total", "Batches sent again after an unknown outcome.", &metrics.batches_resent},
 		{"batches_duplicate_total", "Resent batches that had been committed before.", &metrics.duplicates},
 		{"refused_locked_total", "Edits refused: the cell is locked by another user.", &metrics.refused_locked},

@@ -23,6 +23,7 @@ typedef struct Metrics
 	uint64_t edits_committed; /* of this gateway */
 	uint64_t edits_foreign;	  /* made elsewhere, passed on */
 	uint64_t batches;
+	uint64_t groups; /* transactions that may hold batches of several sheets */
 	uint64_t batches_resent;
 	uint64_t duplicates;
 	uint64_t refused_locked;

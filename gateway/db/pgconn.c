@@ -570,15 +570,36 @@ pgconn_item_done(PgConn *conn)
 		item_finish(conn, item, item->result);
 }
 
-/* The group is committed, or its commit failed: only now its queries are answered. */
+/* A query of the group failed: what the others say is not true, since nothing of the group is stored. */
+static PGresult *
+pgconn_group_aborted(PgConn *conn)
+{
+	for (const Item *item = conn->done.head; item != NULL; item = item->next)
+	{
+		if (item->result == NULL || PQresultStatus(item->result) == PGRES_FATAL_ERROR)
+			return PQmakeEmptyPGresult(conn->pg, PGRES_PIPELINE_ABORTED);
+	}
+	return NULL;
+}
+
+/* The group is committed, or it failed: only now its queries are answered. */
 static void
 pgconn_group_done(PgConn *conn, Item *sync)
 {
 	Item *item;
 	bool failed = sync->result != NULL && PQresultStatus(sync->result) == PGRES_FATAL_ERROR;
+	PGresult *aborted = pgconn_group_aborted(conn);
 
 	while ((item = queue_pop(&conn->done)) != NULL)
-		item_finish(conn, item, failed ? sync->result : item->result);
+	{
+		if (failed)
+			item_finish(conn, item, sync->result);
+		else if (aborted != NULL && item->result != NULL && PQresultStatus(item->result) != PGRES_FATAL_ERROR)
+			item_finish(conn, item, aborted);
+		else
+			item_finish(conn, item, item->result);
+	}
+	PQclear(aborted);
 	item_finish(conn, sync, NULL);
 }
 

@@ -2,11 +2,12 @@
  * pgconn.h - one PostgreSQL connection on the libuv loop: asynchronous, pipelined, reconnecting.
  *
  * Queries are sent in order and answered in order. Every query between two pgconn_sync() calls is
- * one transaction: the first failure aborts the rest of its group (they get PGRES_PIPELINE_ABORTED).
- * A query is answered when its whole group is committed (or has failed): a result that says yes is durable.
- * A statement is prepared once per connection, by its text. Every query has a deadline: when it
- * passes, the connection is given up and opened again, and whatever was under way is answered with
- * a NULL result: *outcome unknown*. While there is no connection, queries wait (bounded, see pgconn_send).
+ * one transaction: when one fails, it gets its error, and all others of the group get PGRES_PIPELINE_ABORTED: nothing
+ * of them is stored. When the commit fails, all get its error. A query is answered when its whole group is committed
+ * (or has failed): a result that says yes is durable. A statement is prepared once per connection, by its text. Every
+ * query has a deadline: when it passes, the connection is given up and opened again, and whatever was under way is
+ * answered with a NULL result: *outcome unknown*. While there is no connection, queries wait (bounded, see
+ * pgconn_send).
  */
 #ifndef PGCONN_H
 #define PGCONN_H

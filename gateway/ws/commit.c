@@ -8,11 +8,12 @@
  * itself), then the own ones.
  *
  * When the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
- * number, and the database says whether they had arrived. When the database refuses the batch for good, the members are
- * closed: they come again and get the truth.
+ * number, and the database says whether they had arrived. Batches of several rooms may share a transaction (group.c).
+ * When the database refuses the batch for good, the members are closed: they come again and get the truth.
  */
 #include "accounts.h"
 #include "gateway.h"
+#include "group.h"
 #include "log.h"
 #include "metrics.h"
 #include "room.h"
@@ -36,8 +37,6 @@ static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)
 static const char name_sql[] = "SELECT uid, name, token_generation FROM sheet.account_get($1)";
 
 static Room *dirty_rooms;
-
-static void room_send(Room *room);
 
 /* ---- collecting ---- */
 
@@ -108,12 +107,12 @@ room_add_frame(Room *room, const Buf *payload)
 /* ---- publishing ---- */
 
 static void
-room_wake_members(Room *room)
+room_deliver(Room *room)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
 		if (session->state == SESSION_LIVE)
-			session_want_write(session);
+			session_deliver(session);
 	}
 }
 
@@ -212,7 +211,7 @@ room_published(Room *room)
 {
 	room->resolved = 0;
 	room_note_mark(room);
-	room_wake_members(room);
+	room_deliver(room);
 	room_try_join(room);
 }
 
@@ -326,18 +325,33 @@ sqlstate_is_passing(const char *state)
 	return false;
 }
 
+/* The same batch goes again. */
+static void
+room_retry(Room *room, unsigned delay_ms)
+{
+	room->busy = ROOM_RETRYING;
+	room->sent_at = uv_hrtime() + (uint64_t) delay_ms * 1000000;
+}
+
 static void
 room_refused(Room *room, const PGresult *res)
 {
 	const char *state = pgresult_sqlstate(res);
 	const char *reason = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 
+	if (!room->alone && strcmp(state, "55P03") == 0)
+	{
+		/* An SQL transaction holds the sheet: the others of the group must not wait for it, this room does. */
+		room->alone = true;
+		room_retry(room, 0);
+		return;
+	}
+	room->alone = true;
 	log_event(LOG_WARN, "batch refused", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("sqlstate", state),
 			  LOG_STR("reason", reason));
 	if (sqlstate_is_passing(state))
 	{
-		room->busy = ROOM_RETRYING;
-		room->sent_at = uv_hrtime() + (uint64_t) RETRY_MS * 1000000;
+		room_retry(room, RETRY_MS);
 		return;
 	}
 	room->busy = ROOM_IDLE;
@@ -363,12 +377,16 @@ room_apply_answered(void *arg, PGresult *res)
 	else if (res == NULL)
 	{
 		/* Unknown: perhaps committed. The number tells the database, when it comes again. */
-		room->busy = ROOM_RETRYING;
-		room->sent_at = uv_hrtime();
+		room_retry(room, 0);
 		metrics.batches_resent++;
 	}
 	else if (PQresultStatus(res) == PGRES_TUPLES_OK)
+	{
+		room->alone = false;
 		room_applied(room, res);
+	}
+	else if (PQresultStatus(res) == PGRES_PIPELINE_ABORTED)
+		room_retry(room, 0); /* another sheet's batch failed: nothing of the group is stored */
 	else
 		room_refused(room, res);
 	room_mark_dirty(room);
@@ -397,9 +415,9 @@ room_connection(void)
 	return best;
 }
 
-/* Sends room->sent. */
+/* Sends room->sent; on the group's connection it goes with the others' at the end of the turn. */
 static void
-room_send(Room *room)
+room_send(Room *room, PgConn *conn)
 {
 	RoomBatch *batch = room->sent;
 	char sheet[24], known[24], epoch[24], origin[24], number[24];
@@ -421,13 +439,14 @@ room_send(Room *room)
 		room->busy = ROOM_APPLYING;
 		room->sent_at = uv_hrtime();
 		room->queries++;
-		if (!pgconn_query(room_connection(), apply_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
-						  room_apply_answered, room))
+		if (!pgconn_send(conn, apply_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
+						 room_apply_answered, room))
 		{
 			room->queries--;
-			room->busy = ROOM_RETRYING;
-			room->sent_at = uv_hrtime() + (uint64_t) RETRY_MS * 1000000;
+			room_retry(room, RETRY_MS);
 		}
+		else if (conn != gateway.group)
+			pgconn_sync(conn);
 	}
 	buf_free(&edits);
 }
@@ -574,11 +593,13 @@ room_control_senders(Room *room)
 static void
 room_flush(Room *room)
 {
+	PgConn *conn;
+
 	if (room->state != ROOM_SERVING)
 		return;
-	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && pgconn_is_up(room_connection()) &&
-		!gateway.suspended)
-		room_send(room);
+	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && !gateway.suspended &&
+		(conn = group_place(room, room->sent)) != NULL && pgconn_is_up(conn))
+		room_send(room, conn);
 	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0)
 	{
 		RoomBatch *batch = room->pending;
@@ -590,7 +611,8 @@ room_flush(Room *room)
 		batch_free(batch);
 		room_published(room);
 	}
-	if (room->busy == ROOM_IDLE && room->pending != NULL && !gateway.suspended)
+	if (room->busy == ROOM_IDLE && room->pending != NULL && !gateway.suspended &&
+		(conn = group_place(room, room->pending)) != NULL)
 	{
 		room->sent = room->pending;
 		room->pending = room->sent->next;
@@ -599,7 +621,7 @@ room_flush(Room *room)
 			room->pending_last = NULL;
 		room->pending_edits -= room->sent->count;
 		room->batch_no++;
-		room_send(room);
+		room_send(room, conn);
 	}
 	if (room->busy == ROOM_IDLE && room->wanted_seq > room->published_seq)
 		room_fetch_tail(room);
@@ -611,8 +633,10 @@ room_flush(Room *room)
 void
 room_flush_all(void)
 {
-	Room *room = dirty_rooms;
+	Room *room;
 
+	group_wake();
+	room = dirty_rooms;
 	dirty_rooms = NULL;
 	while (room != NULL)
 	{
@@ -623,6 +647,7 @@ room_flush_all(void)
 		room_check_end(room);
 		room = next;
 	}
+	group_commit();
 }
 
 bool

@@ -222,6 +222,19 @@ fanout_peek(FanoutCursor *cursor, const char **data, size_t *len)
 	return true;
 }
 
+size_t
+fanout_frame_end(const FanoutCursor *cursor, size_t sent)
+{
+	const FanoutBlock *block = cursor->block;
+	size_t end = 0;
+
+	if (cursor->offset + sent == block->used)
+		return sent;
+	while (end < sent)
+		end += fanout_frame_size(block->data + cursor->offset + end);
+	return end;
+}
+
 void
 fanout_advance(FanoutCursor *cursor, size_t len)
 {

@@ -40,6 +40,8 @@ extern void fanout_seek(FanoutCursor *cursor, uint64_t position);
 extern uint64_t fanout_position(const FanoutCursor *cursor);
 /* What can be written now: whole frames, in memory that stays until the cursor moves past it. False at the end. */
 extern bool fanout_peek(FanoutCursor *cursor, const char **data, size_t *len);
+/* How far the frame goes that byte `sent` from the cursor on is in; `sent` itself when a frame ends there. */
+extern size_t fanout_frame_end(const FanoutCursor *cursor, size_t sent);
 extern void fanout_advance(FanoutCursor *cursor, size_t len);
 
 #endif

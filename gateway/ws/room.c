@@ -271,7 +271,7 @@ room_free(Room *room)
 void
 room_check_end(Room *room)
 {
-	if (room->session_count > 0 || room->queries > 0 || room->dirty)
+	if (room->session_count > 0 || room->queries > 0 || room->dirty || room->queued)
 		return;
 	if (room->state == ROOM_SERVING && (room->pending_edits > 0 || room->busy != ROOM_IDLE))
 		return;

@@ -3,6 +3,7 @@
  *
  *   room.c     life: the sheet's lock, the claim, members, the end
  *   commit.c   pending edits -> sheet.apply -> frames to all; edits made elsewhere
+ *   group.c    which batches share a transaction
  *   join.c     snapshots for those who come
  *   session.c  one WebSocket
  */
@@ -69,6 +70,9 @@ typedef struct Room
 	bool waiting; /* another gateway holds the lock */
 	bool dirty;	  /* on the list of rooms to look at */
 	bool paused;  /* its senders are not read */
+	bool alone;	  /* its last batch failed: the next one shares no transaction */
+	bool queued;  /* waits for the group under way */
+	struct Room *next_queued;
 	struct Room *next_dirty;
 	int queries; /* under way: the room must stay */
 

@@ -12,6 +12,7 @@
 #include "session.h"
 
 #include "accounts.h"
+#include "deliver.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
@@ -248,25 +249,14 @@ session_write_private(Session *session)
 	return written >= 0;
 }
 
-/*
- * Frames of the room, as they lie there: on an established WebSocket LWS_WRITE_HTTP sends the bytes raw. They end with
- * a frame, so that the library may put its own PING or CLOSE behind them.
- */
-static bool
-session_write_stream(Session *session, bool *more)
+void
+session_deliver(Session *session)
 {
-	const char *data;
-	size_t len;
-
-	*more = false;
-	if (session->cursor.block == NULL || !fanout_peek(&session->cursor, &data, &len))
-		return true;
-	if (lws_write(session->wsi, (unsigned char *) data, len, LWS_WRITE_HTTP) < 0)
-		return false;
-	metrics.bytes_sent += len;
-	fanout_advance(&session->cursor, len);
-	*more = fanout_peek(&session->cursor, &data, &len);
-	return true;
+	if (session->blocked)
+		return;
+	session->blocked = session->out != NULL || deliver(session) != DELIVER_DONE;
+	if (session->blocked)
+		session_want_write(session); /* a broken connection is noticed there, too */
 }
 
 /*
@@ -304,6 +294,7 @@ session_writable(Session *session)
 
 	if (session->close_sent)
 		return true;
+	session->blocked = false;
 	if (session->out != NULL)
 	{
 		if (!session_write_private(session))
@@ -312,11 +303,15 @@ session_writable(Session *session)
 	}
 	else if (session->state == SESSION_LIVE || (session->state == SESSION_CLOSING && session->close_code != CLOSE_SLOW))
 	{
-		if (!session_write_stream(session, &more))
+		Delivery delivery = deliver(session);
+
+		if (delivery == DELIVER_FAILED)
 			return false;
+		more = delivery == DELIVER_BLOCKED;
 	}
 	if (!more && session->state == SESSION_CLOSING)
 		return session_finish(session);
+	session->blocked = more;
 	if (more)
 		session_want_write(session);
 	return true;

@@ -62,6 +62,7 @@ typedef struct Session
 	bool unchecked; /* the database could not be asked whether the user may still be here: ask again */
 	bool nack;
 	bool paused;	  /* not read */
+	bool blocked;	  /* POLLOUT has been asked for: nothing is written before */
 	bool peer_closed; /* its close frame has come */
 	bool close_sent;  /* our close frame has gone out; the peer's is awaited */
 	int close_code;
@@ -89,6 +90,8 @@ extern void session_receive(Session *session, const char *data, size_t len, bool
 extern bool session_writable(Session *session);
 /* The peer's close frame has come: nothing behind it counts. False: it answers ours, and wants no answer itself. */
 extern bool session_peer_closes(Session *session);
+/* The room's stream has grown: what the socket takes is written at once. */
+extern void session_deliver(Session *session);
 extern void session_pong(Session *session);
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);

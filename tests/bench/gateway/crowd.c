@@ -33,7 +33,6 @@
 #define READ_BUFFER (256 * 1024)
 #define JOINING_MAX 64 /* at once: the gateway's queue of new connections is finite */
 #define JOIN_NS		INT64_C(20000000000)
-#define CONTENT_MAX 24
 
 typedef struct SheetEdit
 {
@@ -92,19 +91,32 @@ member_send(Member *member, const char *data, size_t len)
 		fail("sheet %s: the gateway does not take a message of %zu bytes", sheets[member->sheet].id, len);
 }
 
+/* Behind the digits; NULL when there are none. */
+static const char *
+number_read(const char *at, const char *end, uint32_t *number)
+{
+	const char *from = at;
+
+	for (*number = 0; at < end && *at >= '0' && *at <= '9'; at++)
+		*number = *number * 10 + (uint32_t) (*at - '0');
+	return at > from ? at : NULL;
+}
+
 /* "WRITER:n" behind the key content. */
 static bool
 message_read(const char *text, size_t len, uint32_t *writer, uint32_t *number)
 {
 	static const char key[] = "\"content\":\"";
 	const char *at = memmem(text, len, key, sizeof(key) - 1);
-	char content[CONTENT_MAX], quote;
+	const char *end = text + len;
 
-	if (!at || (size_t) (text + len - at) < sizeof(key) + CONTENT_MAX)
+	if (!at)
 		return false;
-	memcpy(content, at + sizeof(key) - 1, CONTENT_MAX - 1);
-	content[CONTENT_MAX - 1] = '\0';
-	return sscanf(content, "%u:%u%c", writer, number, &quote) == 3 && quote == '"';
+	at = number_read(at + sizeof(key) - 1, end, writer);
+	if (!at || at == end || *at != ':')
+		return false;
+	at = number_read(at + 1, end, number);
+	return at && at < end && *at == '"';
 }
 
 static void

@@ -1,0 +1,131 @@
+/* Batches of several sheets in one transaction: they share commits, and one sheet's trouble is not the others'. */
+import { after, before, beforeEach, afterEach, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Editor, newSheet, register } from '../lib/client.mjs';
+
+const count = 20;
+let cluster;
+let gateway;
+let user;
+let editors;
+
+before(async () => {
+	cluster = await Cluster.start();
+	[gateway] = cluster.gateways;
+	user = await register(gateway);
+});
+after(() => cluster?.stop());
+beforeEach(async () => {
+	editors = [];
+	for (let i = 0; i < count; i++) {
+		const fid = await newSheet(gateway, user);
+		editors.push(Object.assign(await Editor.open(gateway, user, fid), { fid, sent: [] }));
+	}
+});
+afterEach(() => {
+	for (const editor of editors) editor.terminate();
+});
+
+function modify(editor, text) {
+	editor.sent.push(text);
+	editor.modify(editor.sent.length % 10, 0, text);
+}
+
+const logOf = async ({ fid }) =>
+	(await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`)).map(
+		(row) => row.new,
+	);
+
+/** Everything that was sent has come back, in its order, and stands in the log once. */
+async function assertWhole(some) {
+	for (const editor of some) {
+		await waitUntil(
+			() => editor.modifies().length >= editor.sent.length,
+			() => `sheet ${editor.fid}: ${editor.modifies().length} of ${editor.sent.length}`,
+			15000,
+		);
+		assert.deepEqual(
+			editor.modifies().map(({ content }) => content),
+			editor.sent,
+		);
+		assert.deepEqual(await logOf(editor), editor.sent);
+	}
+}
+
+test('many sheets that are edited at the same time share transactions', async () => {
+	const start = await gateway.metrics();
+	for (let i = 0; i < 10; i++) {
+		for (const editor of editors) modify(editor, `edit ${i}`);
+		await Promise.all(editors.map((editor) => editor.nextModify(editor.sent.length % 10, 0, `edit ${i}`)));
+	}
+	await assertWhole(editors);
+	const end = await gateway.metrics();
+	const batches = end.pg_sheet_batches_total - start.pg_sheet_batches_total;
+	const groups = end.pg_sheet_groups_total - start.pg_sheet_groups_total;
+	assert.ok(batches >= 10 * count, `${batches} batches`);
+	assert.ok(groups > 0 && groups * 3 < batches, `${groups} transactions for ${batches} batches`);
+});
+
+test('a sheet that SQL holds costs the others of its group one short wait, and loses nothing', async () => {
+	const [held, ...others] = editors;
+	const session = cluster.psqlSession();
+	try {
+		await session.query(`BEGIN; SELECT sheet.set(${held.fid}, 'J1', 'by SQL')`);
+		for (let i = 0; i < 5; i++) {
+			for (const editor of editors) modify(editor, `edit ${i}`);
+			await Promise.all(others.map((editor) => editor.nextModify(editor.sent.length % 10, 0, `edit ${i}`)));
+		}
+		assert.equal(held.modifies().length, 0);
+		await session.query('COMMIT');
+	} finally {
+		await session.close();
+	}
+	held.sent.unshift('by SQL');
+	await assertWhole(editors);
+	// It is back in the group of all.
+	const start = await gateway.metrics();
+	for (const editor of editors) modify(editor, 'together again');
+	await assertWhole(editors);
+	const end = await gateway.metrics();
+	assert.ok(end.pg_sheet_groups_total > start.pg_sheet_groups_total);
+});
+
+test('a batch that is refused takes no other one of its group with it', async () => {
+	const [refused, ...others] = editors;
+	const trash = cluster.psql(`SELECT sheet.trash(${refused.fid})`);
+	for (let i = 0; i < 40; i++) {
+		for (const editor of others) modify(editor, `edit ${i}`);
+		// Whether its editor is closed by the news or by a refusal of its batch depends on who comes first.
+		if (!refused.closed) refused.modify(i % 10, 0, `edit ${i}`);
+		await others[0].nextModify(others[0].sent.length % 10, 0, `edit ${i}`);
+	}
+	await trash;
+	assert.equal((await refused.waitClosed(8000)).code, 4410);
+	await assertWhole(others);
+	assert.deepEqual(await logOf(refused), refused.modifies().map(({ content }) => content));
+});
+
+test('when the connection of the groups is lost in the middle of one, every batch lands once', async () => {
+	for (let i = 0; i < 60; i++) {
+		for (const editor of editors) modify(editor, `edit ${i}`);
+		if (i % 20 === 10) {
+			await editors[0].nextModify(editors[0].sent.length % 10, 0);
+			await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pg_sheet group'");
+		}
+	}
+	await assertWhole(editors);
+});
+
+test('a gateway that is killed in the middle of groups: what came back is stored, in its order', async () => {
+	for (let i = 0; i < 30; i++) for (const editor of editors) modify(editor, `edit ${i}`);
+	await waitUntil(() => editors.some((editor) => editor.modifies().length > 0), 'the first edits', 10000, 1);
+	await gateway.kill();
+	for (const editor of editors) {
+		await editor.waitClosed(8000);
+		const log = await logOf(editor);
+		assert.deepEqual(log, editor.sent.slice(0, log.length), 'the log is a beginning of what was sent');
+		assert.ok(log.length >= editor.modifies().length, 'what came back is stored');
+	}
+	await gateway.start();
+});
