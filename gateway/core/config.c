@@ -56,11 +56,19 @@ typedef struct Setting
 
 /* What SIGHUP changes; everything else is kept until a restart. */
 static const size_t reloadable[] = {
-	FIELD(allowed_origins),		 FIELD(jwt_key_file),	  FIELD(trusted_proxies), FIELD(attempts_per_address),
-	FIELD(attempts_per_account), FIELD(password_queue),	  FIELD(token_minutes),	  FIELD(log_level),
-	FIELD(log_format),			 FIELD(max_frame_bytes),  FIELD(max_body_bytes),  FIELD(max_upload_bytes),
-	FIELD(batch_edits),			 FIELD(send_queue_bytes), FIELD(lease_seconds),	  FIELD(drain_seconds),
-	FIELD(database_deadline_ms),
+	FIELD(allowed_origins),		 FIELD(jwt_key_file),
+	FIELD(trusted_proxies),		 FIELD(attempts_per_address),
+	FIELD(attempts_per_account), FIELD(password_queue),
+	FIELD(token_minutes),		 FIELD(log_level),
+	FIELD(log_format),			 FIELD(max_frame_bytes),
+	FIELD(max_body_bytes),		 FIELD(max_upload_bytes),
+	FIELD(batch_edits),			 FIELD(send_queue_bytes),
+	FIELD(lease_seconds),		 FIELD(drain_seconds),
+	FIELD(database_deadline_ms), FIELD(max_connections_per_address),
+	FIELD(max_header_bytes),	 FIELD(max_url_bytes),
+	FIELD(head_seconds),		 FIELD(keepalive_seconds),
+	FIELD(stall_seconds),		 FIELD(min_rate_bytes),
+	FIELD(hsts_seconds),
 };
 
 static const Setting settings[] = {
@@ -77,6 +85,16 @@ static const Setting settings[] = {
 	 "Addresses of proxies whose X-Forwarded-For says from where a request comes; for example 127.0.0.1, 10.0.0.0/8."},
 	{"Listening", "web-root", SETTING_TEXT, FIELD(web_root), "", 0, 0, "", "a directory",
 	 "Directory of the built page; empty: no page is served."},
+	{"Listening", "public-scheme", SETTING_CHOICE, FIELD(public_scheme), "auto", 0, 0, "", "auto http https",
+	 "How browsers reach the gateways: in redirects and addresses of WebSockets. auto: https when tls-certificate is "
+	 "set; behind a proxy that speaks TLS: https."},
+	{"Listening", "tls-certificate", SETTING_TEXT, FIELD(tls_certificate), "", 0, 0, "", "a file in PEM format",
+	 "The certificate and those that lead to its root, for HTTPS; empty: plain HTTP. SIGHUP reads it and tls-key "
+	 "again."},
+	{"Listening", "tls-key", SETTING_TEXT, FIELD(tls_key), "", 0, 0, "", "a file in PEM format",
+	 "The certificate's private key, which only the gateway may read."},
+	{"Listening", "hsts-seconds", SETTING_INT, FIELD(hsts_seconds), "31536000", 0, 63072000, "s", "",
+	 "Over HTTPS, how long browsers shall refuse to come back by plain HTTP (Strict-Transport-Security); 0: not said."},
 	{"Database", "database", SETTING_TEXT, FIELD(database), "", 0, 0, "", "a libpq connection string",
 	 "PostgreSQL with pg_sheet, for example \"host=/run/postgresql dbname=sheets user=gateway\"; what it leaves out "
 	 "comes "
@@ -124,6 +142,23 @@ static const Setting settings[] = {
 	 "One line of text, or one JSON object, per message."},
 	{"Limits", "max-connections", SETTING_INT, FIELD(max_connections), "10000", 10, 1000000, "connections", "",
 	 "WebSockets and HTTP together; needs as many file descriptors (ulimit -n)."},
+	{"Limits", "max-connections-per-address", SETTING_INT, FIELD(max_connections_per_address), "1000", 0, 1000000,
+	 "connections", "",
+	 "Connections from one IPv4 address or IPv6 /64 network, unless it is one of trusted-proxies; more get 429. 0: any "
+	 "number."},
+	{"Limits", "max-header-bytes", SETTING_BYTES, FIELD(max_header_bytes), "16kB", 1024, 65536, "bytes", "",
+	 "Longest head of an HTTP request; a longer one gets 431."},
+	{"Limits", "max-url-bytes", SETTING_BYTES, FIELD(max_url_bytes), "8kB", 256, 65536, "bytes", "",
+	 "Longest address of an HTTP request; a longer one gets 414."},
+	{"Limits", "head-seconds", SETTING_INT, FIELD(head_seconds), "10", 1, 3600, "s", "",
+	 "The head of an HTTP request, and a TLS handshake, have to come within this time; else 408."},
+	{"Limits", "keepalive-seconds", SETTING_INT, FIELD(keepalive_seconds), "5", 1, 3600, "s", "",
+	 "How long an HTTP connection may wait for its next request."},
+	{"Limits", "stall-seconds", SETTING_INT, FIELD(stall_seconds), "20", 1, 3600, "s", "",
+	 "The time over which min-rate-bytes is averaged."},
+	{"Limits", "min-rate-bytes", SETTING_BYTES, FIELD(min_rate_bytes), "1kB", 1, MEBIBYTE, "bytes", "",
+	 "Bytes a second that an HTTP body has to come with (else 408), and an answer to be read with (else the connection "
+	 "ends)."},
 	{"Limits", "max-frame-bytes", SETTING_BYTES, FIELD(max_frame_bytes), "1MB", 65536, 64 * MEBIBYTE, "bytes", "",
 	 "Longest WebSocket message; a longer one closes the connection (1009)."},
 	{"Limits", "max-body-bytes", SETTING_BYTES, FIELD(max_body_bytes), "1MB", 1024, 64 * MEBIBYTE, "bytes", "",
@@ -664,6 +699,15 @@ is_directory(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Whoever is neither the file's owner nor in its group may do something with it. */
+static bool
+is_open_to_others(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && (status.st_mode & 07) != 0;
+}
+
 static bool
 loader_refuse(Loader *loader, const char *name, const char *problem)
 {
@@ -733,6 +777,10 @@ loader_check(Loader *loader)
 	if (strcmp(config->coordinator, "zookeeper") == 0 &&
 		(strncmp(config->public_address, "0.0.0.0:", 8) == 0 || strncmp(config->public_address, "[::]:", 5) == 0))
 		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
+	if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
+		return loader_refuse(loader, "tls-key", "tls-certificate and tls-key go together");
+	if (config->tls_key[0] && is_open_to_others(config->tls_key))
+		return loader_refuse(loader, "tls-key", "others may read it: chmod o-rwx");
 	if (config->web_root[0] && !is_directory(config->web_root))
 		return loader_refuse(loader, "web-root", "there is no such directory");
 	if ((config->password_memory & (config->password_memory - 1)) != 0)

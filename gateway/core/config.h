@@ -17,9 +17,13 @@
 
 typedef struct Config
 {
-	char *listen_address;	  /* 127.0.0.1 */
-	int listen_port;		  /* 8080 */
-	char *public_address;	  /* host:port that clients reach us at; default listen_address:listen_port */
+	char *listen_address;  /* 127.0.0.1 */
+	int listen_port;	   /* 8080 */
+	char *public_address;  /* host:port that clients reach us at; default listen_address:listen_port */
+	char *public_scheme;   /* auto | http | https: how clients reach us; auto: as we speak */
+	char *tls_certificate; /* PEM, with its chain; "": plain HTTP */
+	char *tls_key;
+	int hsts_seconds;		  /* 31536000 */
 	char *database;			  /* libpq conninfo */
 	char *coordinator;		  /* postgres | zookeeper */
 	char *zookeeper_hosts;	  /* 127.0.0.1:2181 */
@@ -28,26 +32,33 @@ typedef struct Config
 	int weight;				  /* 1 */
 	char *web_root;			  /* directory of the built page; "" none */
 	char *jwt_key_file;
-	int token_minutes;		  /* 720 */
-	int attempts_per_address; /* 60 a minute; 0: any number */
-	int attempts_per_account; /* 10 a minute */
-	int password_memory;	  /* 32 MiB, a power of two */
-	int password_queue;		  /* 256 */
-	char *trusted_proxies;	  /* networks; "" none */
-	char *allowed_origins;	  /* extra origins, comma-separated */
-	char *log_level;		  /* error | warn | info | debug */
-	char *log_format;		  /* text | json */
-	int max_connections;	  /* WebSockets and HTTP together: 10000 */
-	int max_frame_bytes;	  /* 1 MiB: a WebSocket message */
-	int max_body_bytes;		  /* 1 MiB: an HTTP body other than an upload */
-	int max_upload_bytes;	  /* 64 MiB */
-	int batch_edits;		  /* 5000: edits of one sheet.apply at most */
-	int send_queue_bytes;	  /* 8 MiB: what a slow receiver may lag behind */
-	int ping_seconds;		  /* 20: between signs of life that a WebSocket is asked for */
-	int lease_seconds;		  /* 30: a cell lock without sign of life */
-	int drain_seconds;		  /* 10: SIGTERM waits for commits and queues at most */
-	int database_deadline_ms; /* 10000 */
-	bool durable;			  /* true: acknowledge after commit */
+	int token_minutes;				 /* 720 */
+	int attempts_per_address;		 /* 60 a minute; 0: any number */
+	int attempts_per_account;		 /* 10 a minute */
+	int password_memory;			 /* 32 MiB, a power of two */
+	int password_queue;				 /* 256 */
+	char *trusted_proxies;			 /* networks; "" none */
+	char *allowed_origins;			 /* extra origins, comma-separated */
+	char *log_level;				 /* error | warn | info | debug */
+	char *log_format;				 /* text | json */
+	int max_connections;			 /* WebSockets and HTTP together: 10000 */
+	int max_connections_per_address; /* 1000; 0: as many as max_connections */
+	int max_header_bytes;			 /* 16 kB: the head of a request */
+	int max_url_bytes;				 /* 8 kB */
+	int head_seconds;				 /* 10: the head of a request has to come within */
+	int keepalive_seconds;			 /* 5: an idle HTTP connection */
+	int stall_seconds;				 /* 20: the time over which min_rate_bytes is averaged */
+	int min_rate_bytes;				 /* 1024: bytes a second of a body or an answer */
+	int max_frame_bytes;			 /* 1 MiB: a WebSocket message */
+	int max_body_bytes;				 /* 1 MiB: an HTTP body other than an upload */
+	int max_upload_bytes;			 /* 64 MiB */
+	int batch_edits;				 /* 5000: edits of one sheet.apply at most */
+	int send_queue_bytes;			 /* 8 MiB: what a slow receiver may lag behind */
+	int ping_seconds;				 /* 20: between signs of life that a WebSocket is asked for */
+	int lease_seconds;				 /* 30: a cell lock without sign of life */
+	int drain_seconds;				 /* 10: SIGTERM waits for commits and queues at most */
+	int database_deadline_ms;		 /* 10000 */
+	bool durable;					 /* true: acknowledge after commit */
 } Config;
 
 typedef enum ConfigResult

@@ -45,5 +45,8 @@ extern Gateway gateway;
 
 /* Seconds since the Unix epoch. */
 extern int64_t gateway_now(void);
+/* How clients reach the gateways: http or https, ws or wss. */
+extern const char *gateway_http_scheme(void);
+extern const char *gateway_ws_scheme(void);
 
 #endif

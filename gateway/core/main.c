@@ -47,6 +47,27 @@ gateway_now(void)
 	return (int64_t) time(NULL);
 }
 
+/* By default as this gateway itself speaks: all gateways of a database are set alike. */
+static bool
+main_public_tls(void)
+{
+	if (strcmp(gateway.config.public_scheme, "auto") == 0)
+		return gateway.config.tls_certificate[0] != '\0';
+	return strcmp(gateway.config.public_scheme, "https") == 0;
+}
+
+const char *
+gateway_http_scheme(void)
+{
+	return main_public_tls() ? "https" : "http";
+}
+
+const char *
+gateway_ws_scheme(void)
+{
+	return main_public_tls() ? "wss" : "ws";
+}
+
 /* ---- the turns ---- */
 
 static void
@@ -253,7 +274,9 @@ static void
 main_raise_limits(void)
 {
 	struct rlimit limit;
-	rlim_t wanted = (rlim_t) gateway.config.max_connections + 256;
+	/* A WebSocket over TLS has three: its socket, and the pair that leads to libwebsockets. */
+	rlim_t each = gateway.config.tls_certificate[0] != '\0' ? 3 : 1;
+	rlim_t wanted = each * (rlim_t) gateway.config.max_connections + 256;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
 		return;

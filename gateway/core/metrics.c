@@ -75,6 +75,8 @@ metrics_print(Buf *buf)
 		{"sent_bytes_total", "Bytes given to WebSockets.", &metrics.bytes_sent},
 		{"http_requests_total", "HTTP requests.", &metrics.http_requests},
 		{"http_errors_total", "HTTP answers 500 and above.", &metrics.http_errors},
+		{"http_timeouts_total", "HTTP connections ended because they were too slow.", &metrics.http_timeouts},
+		{"connections_refused_total", "Connections refused beyond a limit.", &metrics.connections_refused},
 		{"redirects_total", "Requests sent to another gateway.", &metrics.redirects},
 	};
 

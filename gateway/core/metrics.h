@@ -40,6 +40,8 @@ typedef struct Metrics
 	uint64_t http_requests;
 	uint64_t http_errors; /* 5xx */
 	uint64_t redirects;
+	uint64_t http_timeouts;		  /* connections that were too slow */
+	uint64_t connections_refused; /* beyond a limit of connections */
 	Histogram commit_us;
 	Histogram batch_edits;
 } Metrics;

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "room.h"
 #include "session.h"
+#include "tls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +75,7 @@ reload_all(int argc, char **argv)
 	if (good)
 	{
 		log_setup(gateway.config.log_level, gateway.config.log_format);
-		good = reload_keys(reload_log);
+		good = reload_keys(reload_log) && tls_reload(reload_log);
 	}
 	if (good)
 		log_event(LOG_INFO, "reloaded", LOG_INT("keys", gateway.keys.count),

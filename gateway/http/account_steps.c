@@ -110,7 +110,7 @@ account_is_waiting(const void *arg)
 {
 	const Request *request = arg;
 
-	return request->wsi != NULL;
+	return request->conn != NULL;
 }
 
 static void
@@ -121,7 +121,7 @@ account_password_done(void *arg, bool ok, const char *hash)
 	request->number = ok;
 	free(request->secret);
 	request->secret = hash[0] != '\0' ? strdup(hash) : NULL;
-	if (request->wsi != NULL)
+	if (request->conn != NULL)
 		request->next(request);
 	request_end_step(request);
 }

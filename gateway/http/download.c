@@ -6,23 +6,24 @@
  */
 #include "download.h"
 
+#include "conn.h"
 #include "gateway.h"
+#include "range.h"
 #include "request.h"
 
 #include <endian.h>
-#include <libwebsockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DOWNLOAD_PART_BYTES 262144
+#define DOWNLOAD_PART_BYTES	 262144
+#define DOWNLOAD_WRITE_BYTES 65536
 
 struct Download
 {
 	int64_t upload_id;
 	int64_t size;
-	int64_t from, to; /* bytes asked for, inclusive */
-	int64_t sent;
+	Range range;
 	Buf part;
 	size_t part_written;
 	int part_number; /* next to fetch */
@@ -59,57 +60,14 @@ picture_type(const unsigned char *bytes, size_t len)
 	return NULL;
 }
 
-/* RFC 9110 14.2, a single range. False: it cannot be satisfied. Anything unusual is ignored, as the RFC allows. */
-static bool
-download_range(const Request *request, Download *download, bool *partial)
-{
-	char header[128];
-	char *end;
-	long long from, to = download->size - 1;
-
-	*partial = false;
-	if (!request_header(request, WSI_TOKEN_HTTP_RANGE, header, sizeof(header)) || strncmp(header, "bytes=", 6) != 0 ||
-		strchr(header, ',') != NULL)
-		return true;
-	if (header[6] == '-')
-	{
-		from = strtoll(header + 7, &end, 10);
-		if (end == header + 7 || *end != '\0')
-			return true;
-		if (from <= 0 || download->size == 0)
-			return false;
-		from = from > download->size ? 0 : download->size - from;
-	}
-	else
-	{
-		from = strtoll(header + 6, &end, 10);
-		if (end == header + 6 || *end != '-' || from < 0)
-			return true;
-		if (end[1] != '\0')
-		{
-			char *last;
-
-			to = strtoll(end + 1, &last, 10);
-			if (*last != '\0' || to < from)
-				return true;
-		}
-		if (from >= download->size)
-			return false;
-	}
-	download->from = from;
-	download->to = to >= download->size ? download->size - 1 : to;
-	*partial = true;
-	return true;
-}
-
 static void
 download_part_answered(Request *request, PGresult *res)
 {
 	Download *download = request->download;
 	size_t len = (size_t) PQgetlength(res, 0, 0);
 	int64_t start = (int64_t) (download->part_number - 1) * DOWNLOAD_PART_BYTES;
-	int64_t skip = download->from > start ? download->from - start : 0;
-	int64_t keep = download->to - start + 1;
+	int64_t skip = download->range.from > start ? download->range.from - start : 0;
+	int64_t keep = download->range.to - start + 1;
 
 	download->fetching = false;
 	if (keep > (int64_t) len)
@@ -119,11 +77,11 @@ download_part_answered(Request *request, PGresult *res)
 	if (PQgetisnull(res, 0, 0) || keep <= skip)
 	{
 		/* The file is gone while it was being sent: the connection must end short of the promised length. */
-		lws_set_timeout(request->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+		conn_abort(request->conn);
 		return;
 	}
 	buf_put(&download->part, PQgetvalue(res, 0, 0) + skip, (size_t) (keep - skip));
-	lws_callback_on_writable(request->wsi);
+	conn_wake(request->conn);
 }
 
 static void
@@ -132,46 +90,38 @@ download_part_raw(Request *request, PGresult *res)
 	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
 		download_part_answered(request, res);
 	else
-		lws_set_timeout(request->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+		conn_abort(request->conn);
 }
 
-bool
-download_fill(Request *request)
+static void
+download_fetch(Request *request)
 {
 	Download *download = request->download;
 	char id[24], number[24];
 	PgParam params[2];
 
-	if (download->part_written < download->part.len)
-		return true;
-	if (download->fetching)
-		return false;
 	params[0] = pgparam_int64(id, download->upload_id);
 	params[1] = pgparam_int64(number, download->part_number++);
 	download->fetching = true;
 	request_query(request, download_part_sql, 2, params, REQUEST_RAW, download_part_raw);
-	return false;
 }
 
-int
-download_write(Request *request)
+bool
+download_fill(Request *request, Buf *to)
 {
 	Download *download = request->download;
 	size_t piece = download->part.len - download->part_written;
-	bool last = download->sent + (int64_t) piece == (int64_t) request->length;
 
-	if (lws_write(request->wsi, (unsigned char *) download->part.data + download->part_written, piece,
-				  last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
-		return -1;
+	if (piece > DOWNLOAD_WRITE_BYTES)
+		piece = DOWNLOAD_WRITE_BYTES;
+	buf_put(to, download->part.data + download->part_written, piece);
 	download->part_written += piece;
-	download->sent += (int64_t) piece;
-	if (last)
-	{
-		request->written = request->length;
-		return request_complete(request);
-	}
-	lws_callback_on_writable(request->wsi);
-	return 0;
+	request->written += piece;
+	if (request->written == request->length)
+		return true;
+	if (download->part_written == download->part.len && !download->fetching)
+		download_fetch(request); /* while this piece is on its way */
+	return false;
 }
 
 static void
@@ -194,9 +144,8 @@ static void
 download_found(Request *request, PGresult *res)
 {
 	Download *download = request->download;
-	char etag[96], match[256], text[96];
+	char etag[96];
 	const char *type;
-	bool partial;
 
 	if (PQntuples(res) == 0 || PQgetisnull(res, 0, 4) || PQgetlength(res, 0, 4) == 0)
 	{
@@ -211,39 +160,26 @@ download_found(Request *request, PGresult *res)
 	request_add_header(request, "ETag", etag);
 	request_add_header(request, "Accept-Ranges", "bytes");
 	request_add_header(request, "Cache-Control", "private, max-age=31536000, immutable");
-	if (request_header(request, WSI_TOKEN_HTTP_IF_NONE_MATCH, match, sizeof(match)) && strstr(match, etag) != NULL)
+	if (range_not_modified(request, etag))
 	{
 		request_answer(request, 304, NULL, NULL);
 		return;
 	}
-	download->to = download->size - 1;
-	/* A range of another file than the client knows would be glued to the wrong bytes: it gets the whole one. */
-	if (request_header(request, WSI_TOKEN_HTTP_IF_RANGE, match, sizeof(match)) && strcmp(match, etag) != 0)
-		partial = false;
-	else if (!download_range(request, download, &partial))
-	{
-		snprintf(text, sizeof(text), "bytes */%lld", (long long) download->size);
-		request_add_header(request, "Content-Range", text);
-		request_error(request, 416, "the range is not in the file");
+	if (!range_choose(request, etag, download->size, &download->range))
 		return;
-	}
 	type = picture_type((const unsigned char *) PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3));
 	if (type == NULL)
 	{
 		type = "application/octet-stream";
 		download_put_disposition(request, download->name);
 	}
-	if (partial)
-	{
-		snprintf(text, sizeof(text), "bytes %lld-%lld/%lld", (long long) download->from, (long long) download->to,
-				 (long long) download->size);
-		request_add_header(request, "Content-Range", text);
-	}
-	request->length = (size_t) (download->to - download->from + 1);
+	/* Whatever the browser makes of it: it runs nothing. */
+	request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox");
+	request->length = (size_t) (download->range.to - download->range.from + 1);
 	request->constant = "";
 	request->streamed = true;
-	download->part_number = (int) (download->from / DOWNLOAD_PART_BYTES);
-	request_answer(request, partial ? 206 : 200, type, NULL);
+	download->part_number = (int) (download->range.from / DOWNLOAD_PART_BYTES);
+	request_answer(request, download->range.partial ? 206 : 200, type, NULL);
 }
 
 static void

@@ -2,6 +2,8 @@
 #ifndef DOWNLOAD_H
 #define DOWNLOAD_H
 
+#include "buf.h"
+
 #include <stdbool.h>
 
 struct Request;
@@ -9,9 +11,9 @@ typedef struct Download Download;
 
 /* The route. */
 extern void route_get_file(struct Request *request);
-/* Is there something to write? Otherwise the next part is fetched, and the request woken when it is there. */
-extern bool download_fill(struct Request *request);
-extern int download_write(struct Request *request);
+/* Appends the next piece to what is sent, or fetches it, and wakes the connection when it is there. True: the last one.
+ */
+extern bool download_fill(struct Request *request, Buf *to);
 extern void download_free(Download *download);
 
 #endif

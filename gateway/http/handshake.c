@@ -5,100 +5,60 @@
 #include "handshake.h"
 
 #include "base64.h"
+#include "request.h"
+#include "server.h"
 
-#include <libwebsockets.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #define HANDSHAKE_KEY_LEN 24 /* 16 bytes in base64 */
 
 static bool
-handshake_header(struct lws *wsi, enum lws_token_indexes token, char *to, size_t size)
+handshake_key_is_good(const char *key)
 {
-	to[0] = '\0';
-	return lws_hdr_total_length(wsi, token) > 0 && lws_hdr_copy(wsi, to, (int) size, token) > 0;
-}
-
-/* The next word of a list between commas, cut out of it; NULL at its end. */
-static char *
-handshake_next_word(char **list)
-{
-	char *word;
-
-	while ((word = strsep(list, ", \t")) != NULL && *word == '\0')
-		;
-	return word;
-}
-
-static bool
-handshake_key_is_good(struct lws *wsi)
-{
-	char key[HANDSHAKE_KEY_LEN + 2];
 	unsigned char nonce[16];
 	size_t len;
 
-	return lws_hdr_total_length(wsi, WSI_TOKEN_KEY) == HANDSHAKE_KEY_LEN &&
-		   handshake_header(wsi, WSI_TOKEN_KEY, key, sizeof(key)) && strcmp(key + HANDSHAKE_KEY_LEN - 2, "==") == 0 &&
+	return key != NULL && strlen(key) == HANDSHAKE_KEY_LEN && strcmp(key + HANDSHAKE_KEY_LEN - 2, "==") == 0 &&
 		   base64_decode(BASE64_STANDARD, key, HANDSHAKE_KEY_LEN - 2, nonce, sizeof(nonce), &len);
-}
-
-static bool
-handshake_asks_to_upgrade(struct lws *wsi)
-{
-	char text[256], *list = text, *word;
-
-	if (handshake_header(wsi, WSI_TOKEN_CONNECTION, text, sizeof(text)))
-	{
-		while ((word = handshake_next_word(&list)) != NULL)
-		{
-			if (strcasecmp(word, "upgrade") == 0)
-				return true;
-		}
-	}
-	return false;
 }
 
 /* None asked for is fine; of those asked for one must be ours. */
 static bool
-handshake_protocol_is_spoken(struct lws *wsi)
+handshake_protocol_is_spoken(const char *asked)
 {
-	char text[256], *list = text, *word;
-
-	if (lws_hdr_total_length(wsi, WSI_TOKEN_PROTOCOL) == 0)
+	if (asked == NULL)
 		return true;
-	if (handshake_header(wsi, WSI_TOKEN_PROTOCOL, text, sizeof(text)))
+	for (int i = 0; server_protocol_name(i) != NULL; i++)
 	{
-		while ((word = handshake_next_word(&list)) != NULL)
-		{
-			if (lws_vhost_name_to_protocol(lws_get_vhost(wsi), word) != NULL)
-				return true;
-		}
+		if (head_list_has(asked, server_protocol_name(i)))
+			return true;
 	}
 	return false;
 }
 
 const char *
-handshake_problem(struct lws *wsi, int *status)
+handshake_problem(const Request *request, int *status)
 {
-	char text[32];
+	const Head *head = &request->head;
+	const char *version = head_field(head, "sec-websocket-version");
 
 	*status = 400;
-	if (!handshake_header(wsi, WSI_TOKEN_UPGRADE, text, sizeof(text)) || strcasecmp(text, "websocket") != 0)
+	if (strcasecmp(head_field(head, "upgrade"), "websocket") != 0)
 		return "the only upgrade is to websocket";
-	if (!handshake_header(wsi, WSI_TOKEN_HTTP, text, sizeof(text)) || strcasecmp(text, "HTTP/1.1") != 0)
+	if (head->minor == 0)
 		return "a WebSocket begins with HTTP/1.1";
-	if (lws_hdr_total_length(wsi, WSI_TOKEN_HOST) == 0)
-		return "Host is needed";
-	if (!handshake_asks_to_upgrade(wsi))
+	if (!head->upgrade)
 		return "Connection must name Upgrade";
-	if (!handshake_key_is_good(wsi))
+	if (request->content_length > 0 || head->chunked)
+		return "a WebSocket begins without a body";
+	if (!handshake_key_is_good(head_field(head, "sec-websocket-key")))
 		return "Sec-WebSocket-Key must be 16 bytes in base64";
-	if (!handshake_protocol_is_spoken(wsi))
+	if (!handshake_protocol_is_spoken(head_field(head, "sec-websocket-protocol")))
 		return "none of the subprotocols in Sec-WebSocket-Protocol is spoken here";
-	if (handshake_header(wsi, WSI_TOKEN_VERSION, text, sizeof(text)) && strcmp(text, "13") == 0)
+	if (version != NULL && strcmp(version, "13") == 0)
 		return NULL;
 	*status = 426;
 	return "Sec-WebSocket-Version must be 13";

@@ -2,9 +2,9 @@
 #ifndef HANDSHAKE_H
 #define HANDSHAKE_H
 
-struct lws;
+struct Request;
 
 /* NULL: it is. Otherwise what is wrong with it, and the HTTP status that says so. */
-extern const char *handshake_problem(struct lws *wsi, int *status);
+extern const char *handshake_problem(const struct Request *request, int *status);
 
 #endif

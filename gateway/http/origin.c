@@ -31,12 +31,13 @@ origin_is_allowed(const char *origin, const char *host)
 {
 	const char *address = NULL;
 
-	if (strncmp(origin, "http://", 7) == 0)
+	/* A page that came without TLS is anybody's who sits on the way. */
+	if (strncmp(origin, "http://", 7) == 0 && strcmp(gateway_http_scheme(), "http") == 0)
 		address = origin + 7;
 	else if (strncmp(origin, "https://", 8) == 0)
 		address = origin + 8;
 	if (address == NULL || *address == '\0')
-		return false;
+		return origin_is_configured(origin);
 	return strcmp(address, host) == 0 || strcmp(address, gateway.config.public_address) == 0 ||
 		   (gateway.coord != NULL && coord_was_member(gateway.coord, address)) || origin_is_configured(origin);
 }

@@ -4,19 +4,21 @@
 #include "request.h"
 
 #include "accounts.h"
+#include "conn.h"
 #include "coord.h"
 #include "download.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
 #include "network.h"
+#include "tls.h"
 #include "upload.h"
 
-#include <libwebsockets.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define REQUEST_WRITE_BYTES 65536
 
@@ -24,15 +26,14 @@
  * Who asks: the other end of the connection or, when that is a proxy that we trust, the last address in X-Forwarded-For
  * that is not one. What stands before it is the client's own invention.
  */
-static void
+void
 request_find_peer(Request *request)
 {
 	char forwarded[1024];
 	char *comma;
 
-	lws_get_peer_simple(request->wsi, request->peer, sizeof(request->peer));
 	if (!network_list_contains(gateway.config.trusted_proxies, request->peer) ||
-		!request_header(request, WSI_TOKEN_X_FORWARDED_FOR, forwarded, sizeof(forwarded)))
+		!request_header(request, "x-forwarded-for", forwarded, sizeof(forwarded)))
 		return;
 	do
 	{
@@ -50,17 +51,17 @@ request_find_peer(Request *request)
 }
 
 Request *
-request_create(struct lws *wsi, Method method, const char *path)
+request_create(struct Conn *conn)
 {
 	Request *request = calloc(1, sizeof(Request));
 
 	if (request == NULL)
-		return NULL;
-	request->wsi = wsi;
-	request->method = method;
+		abort();
+	request->conn = conn;
+	request->method = METHOD_GET;
+	request->path = "";
 	request->content_length = -1;
-	snprintf(request->path, sizeof(request->path), "%s", path);
-	request_find_peer(request);
+	snprintf(request->peer, sizeof(request->peer), "%s", conn_address(conn));
 	metrics.http_requests++;
 	return request;
 }
@@ -77,6 +78,7 @@ request_free(Request *request)
 	buf_free(&request->answer);
 	buf_free(&request->data);
 	free(request->secret);
+	free(request->head_bytes);
 	free(request);
 }
 
@@ -89,14 +91,14 @@ request_begin_step(Request *request)
 void
 request_end_step(Request *request)
 {
-	if (--request->steps == 0 && request->wsi == NULL)
+	if (--request->steps == 0 && request->conn == NULL)
 		request_free(request);
 }
 
 void
 request_gone(Request *request)
 {
-	request->wsi = NULL;
+	request->conn = NULL;
 	request->steps++;
 	request_end_step(request);
 }
@@ -119,7 +121,7 @@ request_add_header(Request *request, const char *name, const char *value)
 void
 request_answer(Request *request, int status, const char *type, Buf *body)
 {
-	if (request->wsi == NULL || request->status != 0)
+	if (request->conn == NULL || request->status != 0)
 	{
 		if (body != NULL)
 			buf_free(body);
@@ -140,7 +142,7 @@ request_answer(Request *request, int status, const char *type, Buf *body)
 		metrics.http_errors++;
 	if (status == 307)
 		metrics.redirects++;
-	lws_callback_on_writable(request->wsi);
+	conn_wake(request->conn);
 }
 
 static bool
@@ -207,8 +209,7 @@ bool
 request_redirect(Request *request, int64_t sheet_id)
 {
 	const char *owner = coord_owner_of(gateway.coord, sheet_id);
-	char location[2304];
-	char query[1024] = "";
+	Buf location = {NULL, 0, 0};
 
 	if (owner == NULL)
 	{
@@ -217,11 +218,9 @@ request_redirect(Request *request, int64_t sheet_id)
 	}
 	if (coord_is_mine(gateway.coord, sheet_id))
 		return false;
-	if (request->wsi != NULL)
-		(void) lws_hdr_copy(request->wsi, query, sizeof(query), WSI_TOKEN_HTTP_URI_ARGS);
-	snprintf(location, sizeof(location), "http://%s%s%s%s", owner, request->path, query[0] != '\0' ? "?" : "", query);
-	if (strlen(location) < sizeof(request->headers) - 256)
-		request_add_header(request, "Location", location);
+	buf_printf(&location, "%s://%s%s", gateway_http_scheme(), owner, request->head.target);
+	request_add_header(request, "Location", location.data);
+	buf_free(&location);
 	request_error(request, 307, "the sheet is served by another gateway");
 	return true;
 }
@@ -260,7 +259,7 @@ request_answered(void *arg, PGresult *res)
 	Request *request = arg;
 	RequestStep step = request->step;
 
-	if (request->wsi == NULL)
+	if (request->conn == NULL)
 		;
 	else if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 		request_sql_error(request, res);
@@ -275,7 +274,7 @@ request_answered_raw(void *arg, PGresult *res)
 {
 	Request *request = arg;
 
-	if (request->wsi != NULL)
+	if (request->conn != NULL)
 		request->step(request, res);
 	request_end_step(request);
 }
@@ -297,7 +296,7 @@ request_query(Request *request, const char *sql, int nparams, const PgParam *par
 
 /* ---- who asks ---- */
 
-static bool
+bool
 request_token(const Request *request, char *to, size_t size)
 {
 	const cJSON *token = cJSON_GetObjectItemCaseSensitive(request->json, "token");
@@ -315,8 +314,8 @@ request_token(const Request *request, char *to, size_t size)
 	}
 	if (request_arg(request, "token", to, size))
 		return true;
-	if (!request_header(request, WSI_TOKEN_HTTP_AUTHORIZATION, header, sizeof(header)) ||
-		strncasecmp(header, "Bearer ", 7) != 0 || strlen(header + 7) >= size)
+	if (!request_header(request, "authorization", header, sizeof(header)) || strncasecmp(header, "Bearer ", 7) != 0 ||
+		strlen(header + 7) >= size)
 		return false;
 	strcpy(to, header + 7);
 	return true;
@@ -382,29 +381,26 @@ request_authenticate(Request *request, RequestNext next)
 bool
 request_arg(const Request *request, const char *name, char *to, size_t size)
 {
-	char fragment[JWT_MAX + 64];
-	size_t name_len = strlen(name);
-
-	if (request->wsi == NULL)
-		return false;
-	for (int i = 0; lws_hdr_copy_fragment(request->wsi, fragment, sizeof(fragment), WSI_TOKEN_HTTP_URI_ARGS, i) >= 0;
-		 i++)
-	{
-		if (strncmp(fragment, name, name_len) != 0 || fragment[name_len] != '=')
-			continue;
-		if (strlen(fragment + name_len + 1) >= size)
-			return false;
-		strcpy(to, fragment + name_len + 1);
-		return true;
-	}
-	return false;
+	return request->head.query != NULL && head_query_arg(request->head.query, name, to, size);
 }
 
 bool
-request_header(const Request *request, int token, char *to, size_t size)
+request_header(const Request *request, const char *name, char *to, size_t size)
 {
-	return request->wsi != NULL && lws_hdr_total_length(request->wsi, (enum lws_token_indexes) token) > 0 &&
-		   lws_hdr_copy(request->wsi, to, (int) size, (enum lws_token_indexes) token) > 0;
+	size_t len = 0;
+
+	*to = '\0';
+	for (int i = 0; i < request->head.field_count; i++)
+	{
+		const HeadField *field = &request->head.fields[i];
+
+		if (strcmp(field->name, name) != 0)
+			continue;
+		len += (size_t) snprintf(to + len, size - len, "%s%s", len > 0 ? ", " : "", field->value);
+		if (len >= size)
+			return false;
+	}
+	return len > 0;
 }
 
 bool
@@ -449,101 +445,98 @@ request_parse_id(const char *text, int64_t *value)
 
 /* ---- writing ---- */
 
-static bool
-request_put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p, unsigned char *end)
+static const char *
+request_status_text(int status)
 {
-	return lws_add_http_header_by_name(wsi, (const unsigned char *) name, (const unsigned char *) value,
-									   (int) strlen(value), p, end) == 0;
-}
-
-/* The lines of request->headers. */
-static bool
-request_put_headers(Request *request, unsigned char **p, unsigned char *end)
-{
-	char *line = request->headers;
-	char *next;
-
-	for (; (next = strstr(line, "\r\n")) != NULL; line = next + 2)
+	static const struct
 	{
-		char name[64];
-		char *colon = strchr(line, ':');
+		int status;
+		const char *text;
+	} texts[] = {{200, "OK"},
+				 {204, "No Content"},
+				 {206, "Partial Content"},
+				 {304, "Not Modified"},
+				 {307, "Temporary Redirect"},
+				 {400, "Bad Request"},
+				 {403, "Forbidden"},
+				 {404, "Not Found"},
+				 {405, "Method Not Allowed"},
+				 {408, "Request Timeout"},
+				 {411, "Length Required"},
+				 {412, "Precondition Failed"},
+				 {413, "Content Too Large"},
+				 {414, "URI Too Long"},
+				 {416, "Range Not Satisfiable"},
+				 {417, "Expectation Failed"},
+				 {426, "Upgrade Required"},
+				 {429, "Too Many Requests"},
+				 {431, "Request Header Fields Too Large"},
+				 {500, "Internal Server Error"},
+				 {501, "Not Implemented"},
+				 {503, "Service Unavailable"},
+				 {505, "HTTP Version Not Supported"},
+				 {507, "Insufficient Storage"}};
 
-		if (colon == NULL || colon > next)
-			continue;
-		*next = '\0';
-		snprintf(name, sizeof(name), "%.*s", (int) (colon - line + 1), line);
-		if (!request_put_header(request->wsi, name, colon + 2, p, end))
-			return false;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	{
+		if (texts[i].status == status)
+			return texts[i].text;
 	}
-	return true;
+	return "";
 }
 
-static bool
-request_write_head(Request *request)
+/* RFC 9110 5.6.7; the same text for a second. */
+static const char *
+request_date(void)
 {
-	unsigned char buffer[LWS_PRE + 8192];
-	unsigned char *start = buffer + LWS_PRE;
-	unsigned char *p = start;
-	unsigned char *end = buffer + sizeof(buffer) - 1;
-	struct lws *wsi = request->wsi;
+	static time_t at;
+	static char text[64];
+	time_t now = time(NULL);
+	struct tm tm;
 
-	if (lws_add_http_header_status(wsi, (unsigned) request->status, &p, end) != 0)
-		return false;
-	if (request->type != NULL && !request_put_header(wsi, "content-type:", request->type, &p, end))
-		return false;
-	if (!request_put_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
-		(request->close && !request_put_header(wsi, "connection:", "close", &p, end)) ||
-		!request_put_headers(request, &p, end))
-		return false;
-	if (request->status != 204 && request->status != 304 &&
-		lws_add_http_header_content_length(wsi, request->length, &p, end) != 0)
-		return false;
-	request->head_written = true;
-	return lws_finalize_write_http_header(wsi, start, &p, end) == 0;
+	if (now != at && gmtime_r(&now, &tm) != NULL)
+		(void) strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	at = now;
+	return text;
 }
 
-/* The end of the exchange: the connection goes on with the next request, or closes. */
-int
-request_complete(Request *request)
+static void
+request_put_head(const Request *request, Buf *to)
 {
-	struct lws *wsi = request->wsi;
-	bool close = request->close;
-	void **user = lws_wsi_user(wsi);
-
-	*user = NULL;
-	request_gone(request);
-	if (lws_http_transaction_completed(wsi) != 0 || close)
-		return -1;
-	return 0;
+	buf_printf(to, "HTTP/1.1 %d %s\r\nDate: %s\r\n", request->status, request_status_text(request->status),
+			   request_date());
+	if (request->type != NULL)
+		buf_printf(to, "Content-Type: %s\r\n", request->type);
+	buf_puts(to, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
+	if (tls_is_on() && gateway.config.hsts_seconds > 0)
+		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
+	buf_puts(to, request->headers);
+	if (request->status != 204 && request->status != 304)
+		buf_printf(to, "Content-Length: %zu\r\n", request->length);
+	if (request->close)
+		buf_puts(to, "Connection: close\r\n");
+	else if (request->head.minor == 0)
+		buf_puts(to, "Connection: keep-alive\r\n");
+	buf_puts(to, "\r\n");
 }
 
-int
-request_write(Request *request)
+bool
+request_fill(Request *request, Buf *to)
 {
+	bool has_body = request->method != METHOD_HEAD && request->status != 204 && request->status != 304;
 	size_t piece;
 
-	if (request->status == 0)
-		return 0;
 	if (!request->head_written)
-	{
-		if (!request_write_head(request))
-			return -1;
-		if (request->method == METHOD_HEAD || request->length == 0)
-			return request_complete(request);
-		lws_callback_on_writable(request->wsi);
-		return 0;
-	}
+		request_put_head(request, to);
+	request->head_written = true;
+	if (!has_body)
+		return true;
 	if (request->streamed)
-		return download_fill(request) ? download_write(request) : 0; /* 0: the next part is being fetched */
+		return download_fill(request, to);
 	piece = request->length - request->written;
 	if (piece > REQUEST_WRITE_BYTES)
 		piece = REQUEST_WRITE_BYTES;
-	if (lws_write(request->wsi, (unsigned char *) request->constant + request->written, piece,
-				  request->written + piece == request->length ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
-		return -1;
+	buf_put(to, request->constant + request->written, piece);
 	request->written += piece;
-	if (request->written == request->length)
-		return request_complete(request);
-	lws_callback_on_writable(request->wsi);
-	return 0;
+	return request->written == request->length;
 }

@@ -9,6 +9,7 @@
 #define REQUEST_H
 
 #include "buf.h"
+#include "head.h"
 #include "jwt.h"
 #include "multipart.h"
 #include "pgconn.h"
@@ -17,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct lws;
+struct Conn;
 
 /* Codes of protocol v1; shared/PROTOCOL: the front-ends index a table by them. */
 typedef enum Msg
@@ -70,10 +71,12 @@ typedef void (*RequestNext)(struct Request *request);
 
 typedef struct Request
 {
-	struct lws *wsi; /* NULL when the connection has gone */
-	int steps;		 /* under way */
+	struct Conn *conn; /* NULL when the connection has gone */
+	int steps;		   /* under way */
+	Head head;
+	char *head_bytes; /* what head points into */
 	Method method;
-	char path[1024];
+	const char *path; /* decoded; "" when the head could not be read */
 	char peer[48];
 	int64_t content_length; /* -1: none */
 	int64_t received;
@@ -107,7 +110,9 @@ typedef struct Request
 	Buf data; /* an answer being built */
 } Request;
 
-extern Request *request_create(struct lws *wsi, Method method, const char *path);
+extern Request *request_create(struct Conn *conn);
+/* Sets peer, once the head is there. */
+extern void request_find_peer(Request *request);
 extern void request_gone(Request *request); /* the connection has gone or goes on with the next request */
 extern void request_begin_step(Request *request);
 extern void request_end_step(Request *request);
@@ -128,7 +133,11 @@ extern void request_sql_error(Request *request, const PGresult *res);
 /* ---- what came ---- */
 /* A query argument, copied; false when it is absent or too long. */
 extern bool request_arg(const Request *request, const char *name, char *to, size_t size);
-extern bool request_header(const Request *request, int token, char *to, size_t size);
+/* A header, by its name in lower case, copied; several of the name are one list. False when it is absent or too long.
+ */
+extern bool request_header(const Request *request, const char *name, char *to, size_t size);
+/* The token, wherever it is: JSON body, form, query or Authorization. */
+extern bool request_token(const Request *request, char *to, size_t size);
 /* Members of the JSON body: false when absent or of another type. */
 extern bool request_string(const Request *request, const char *name, const char **value);
 extern bool request_number(const Request *request, const char *name, int64_t min, int64_t max, int64_t *value);
@@ -146,9 +155,8 @@ extern void request_add_header(Request *request, const char *name, const char *v
 /* Answers 307 when another gateway owns the sheet; true then. */
 extern bool request_redirect(Request *request, int64_t sheet_id);
 
-/* server.c: the socket takes more. */
-extern int request_write(Request *request);
-/* The end of the exchange, for those who write the body themselves; 0: the connection goes on. */
-extern int request_complete(Request *request);
+/* conn.c: the socket takes more. Appends the next piece of the answer, or nothing when it has to be fetched. True: that
+ * was the last one. */
+extern bool request_fill(Request *request, Buf *to);
 
 #endif

@@ -115,13 +115,15 @@ router_parse_body(Request *request)
 	return false;
 }
 
-void
-router_dispatch(Request *request)
+bool
+router_check_method(Request *request)
 {
 	const Route *route = router_find(request->path);
+	const char *allow = route != NULL && route->method == METHOD_POST ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
 
 	if (request->method == METHOD_OPTIONS)
 	{
+		request_add_header(request, "Allow", allow);
 		request_add_header(request, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
 		request_add_header(request, "Access-Control-Allow-Headers", "authorization, content-type, range");
 		request_add_header(request, "Access-Control-Max-Age", "600");
@@ -131,9 +133,19 @@ router_dispatch(Request *request)
 		request_error(request, 404, "no such address");
 	else if (request->method != route->method && !(request->method == METHOD_HEAD && route->method == METHOD_GET))
 	{
-		request_add_header(request, "Allow", route->method == METHOD_POST ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
+		request_add_header(request, "Allow", allow);
 		request_error(request, 405, "the address does not take this method");
 	}
-	else if (route->method == METHOD_GET || router_parse_body(request))
+	else
+		return true;
+	return false;
+}
+
+void
+router_dispatch(Request *request)
+{
+	const Route *route = router_find(request->path);
+
+	if (route->method == METHOD_GET || router_parse_body(request))
 		route->begin(request);
 }

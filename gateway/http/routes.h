@@ -4,7 +4,9 @@
 
 #include "request.h"
 
-/* Finds the route and begins it. For POST the body is complete. */
+/* There is such an address, and it takes the method; answered otherwise. */
+extern bool router_check_method(Request *request);
+/* Begins the route, whose method was checked. For POST the body is complete. */
 extern void router_dispatch(Request *request);
 /* Does a POST to this path carry a form that is read as it comes? */
 extern bool router_is_upload(const char *path);

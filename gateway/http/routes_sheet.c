@@ -7,7 +7,6 @@
 #include "v1_encode.h"
 
 #include <endian.h>
-#include <libwebsockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,7 +405,8 @@ sheet_ws_info(Request *request, PGresult *res)
 	else
 	{
 		(void) request_arg(request, "token", token, sizeof(token));
-		buf_printf(&data, "\"ws://%s/sheetws?token=%s&fid=%lld\"", owner, token, (long long) request->sheet_id);
+		buf_printf(&data, "\"%s://%s/sheetws?token=%s&fid=%lld\"", gateway_ws_scheme(), owner, token,
+				   (long long) request->sheet_id);
 		request_data(request, MSG_REDIRECT, &data);
 	}
 }
@@ -446,10 +446,12 @@ sheet_route_info(Request *request, PGresult *res)
 		request_error(request, 503, "the gateways have not found each other yet");
 	else
 	{
-		buf_printf(&body, "{\"http\":\"http://%s\",\"ws\":\"ws://%s/sheetws\",\"epoch\":%lld,\"members\":[", owner,
-				   owner, room != NULL ? (long long) room->epoch : 0LL);
+		buf_printf(&body, "{\"http\":\"%s://%s\",\"ws\":\"%s://%s/sheetws\",\"epoch\":%lld,\"members\":[",
+				   gateway_http_scheme(), owner, gateway_ws_scheme(), owner,
+				   room != NULL ? (long long) room->epoch : 0LL);
 		for (int i = 0; coord_member_name(gateway.coord, i) != NULL; i++)
-			buf_printf(&body, "%s\"http://%s\"", i > 0 ? "," : "", coord_member_name(gateway.coord, i));
+			buf_printf(&body, "%s\"%s://%s\"", i > 0 ? "," : "", gateway_http_scheme(),
+					   coord_member_name(gateway.coord, i));
 		buf_puts(&body, "]}");
 		request_answer(request, 200, "application/json", &body);
 	}

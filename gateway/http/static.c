@@ -4,21 +4,17 @@
  * Names under /assets/ carry a hash of their content: they never change. Only plain names are looked up, so no address
  * leads out of web-root.
  */
+#include "encoding.h"
 #include "gateway.h"
+#include "range.h"
 #include "routes.h"
 
-#include <libwebsockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define STATIC_FILE_MAX (64 * 1024 * 1024)
-#define STATIC_CSP                                                                                                     \
-	"default-src 'self'; connect-src 'self' ws: wss: http: https:; style-src 'self' 'unsafe-inline'; "                 \
-	"img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; frame-ancestors 'none'; "             \
-	"base-uri 'none'; object-src 'none'"
-
 static const char static_missing_page[] =
 	"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>pg_sheet</title><h1>pg_sheet</h1>"
 	"<p>The gateway runs, but it has no page to show: build it with <code>make web</code> and give its directory with "
@@ -134,26 +130,56 @@ static_type(const char *name)
 	return "application/octet-stream";
 }
 
-/* The best form that the client takes. */
+/* The form that the client likes best; of those that it likes alike, the smallest. */
 static const StaticFile *
 static_find_form(Request *request, const char *name)
 {
 	static const char *const forms[][2] = {{"br", ".br"}, {"gzip", ".gz"}};
-	char accepted[512] = "";
-	char other[640];
+	const char *accepted = head_field(&request->head, "accept-encoding");
+	const StaticFile *best = NULL;
+	const char *coding = NULL;
+	int best_quality = 0;
 
-	(void) request_header(request, WSI_TOKEN_HTTP_ACCEPT_ENCODING, accepted, sizeof(accepted));
 	for (size_t i = 0; i < 2; i++)
 	{
+		int quality = encoding_quality(accepted, forms[i][0]);
+		char other[640];
 		const StaticFile *file;
 
 		snprintf(other, sizeof(other), "%s%s", name, forms[i][1]);
-		if (strstr(accepted, forms[i][0]) == NULL || (file = static_find(other)) == NULL)
+		if (quality <= best_quality || (file = static_find(other)) == NULL)
 			continue;
-		request_add_header(request, "Content-Encoding", forms[i][0]);
-		return file;
+		best = file;
+		best_quality = quality;
+		coding = forms[i][0];
 	}
-	return static_find(name);
+	if (best == NULL)
+		return static_find(name);
+	request_add_header(request, "Content-Encoding", coding);
+	return best;
+}
+
+/*
+ * What the page may do: its own scripts and nothing else (Univer sets styles inline, and draws from blobs). It connects
+ * to the gateway that serves the sheet, which with several gateways may be one that has not started yet.
+ */
+static void
+static_add_policy(Request *request)
+{
+	char policy[1024], connect[512];
+
+	if (strcmp(gateway.config.coordinator, "zookeeper") == 0)
+		snprintf(connect, sizeof(connect), "%s: %s:", gateway_http_scheme(), gateway_ws_scheme());
+	else
+		snprintf(connect, sizeof(connect), "%s://%s %s://%s", gateway_http_scheme(), gateway.config.public_address,
+				 gateway_ws_scheme(), gateway.config.public_address);
+	snprintf(policy, sizeof(policy),
+			 "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+			 "font-src 'self' data:; worker-src 'self' blob:; connect-src 'self' %s; base-uri 'none'; "
+			 "form-action 'self'; frame-ancestors 'none'",
+			 connect);
+	request_add_header(request, "Content-Security-Policy", policy);
+	request_add_header(request, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
 void
@@ -161,7 +187,7 @@ route_static(Request *request)
 {
 	const char *name = strcmp(request->path, "/") == 0 ? "/index.html" : request->path;
 	const StaticFile *file = NULL;
-	char match[128];
+	Range range;
 
 	if (gateway.config.web_root[0] != '\0' && static_name_is_plain(name))
 		file = static_find_form(request, name);
@@ -181,15 +207,16 @@ route_static(Request *request)
 	request_add_header(request, "Vary", "Accept-Encoding");
 	request_add_header(request, "Cache-Control",
 					   strncmp(name, "/assets/", 8) == 0 ? "public, max-age=31536000, immutable" : "no-cache");
-	request_add_header(request, "Content-Security-Policy", STATIC_CSP);
-	request_add_header(request, "Referrer-Policy", "no-referrer");
-	if (request_header(request, WSI_TOKEN_HTTP_IF_NONE_MATCH, match, sizeof(match)) &&
-		strstr(match, file->etag) != NULL)
+	request_add_header(request, "Accept-Ranges", "bytes");
+	static_add_policy(request);
+	if (range_not_modified(request, file->etag))
 	{
 		request_answer(request, 304, NULL, NULL);
 		return;
 	}
-	request->constant = file->data;
-	request->length = file->len;
-	request_answer(request, 200, static_type(name), NULL);
+	if (!range_choose(request, file->etag, (int64_t) file->len, &range))
+		return;
+	request->constant = file->data + range.from;
+	request->length = (size_t) (range.to - range.from + 1);
+	request_answer(request, range.partial ? 206 : 200, static_type(name), NULL);
 }

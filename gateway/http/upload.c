@@ -9,10 +9,10 @@
  */
 #include "upload.h"
 
+#include "conn.h"
 #include "gateway.h"
 #include "request.h"
 
-#include <libwebsockets.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +186,7 @@ upload_begin(Request *request)
 	if (upload == NULL)
 		abort();
 	request->upload = upload;
-	(void) request_header(request, WSI_TOKEN_HTTP_CONTENT_TYPE, type, sizeof(type));
+	(void) request_header(request, "content-type", type, sizeof(type));
 	upload->sha256 = EVP_MD_CTX_new();
 	upload->reader = multipart_open(type, &events);
 	if (upload->reader == NULL || upload->sha256 == NULL || EVP_DigestInit_ex(upload->sha256, EVP_sha256(), NULL) != 1)
@@ -202,10 +202,10 @@ upload_begin(Request *request)
 static void
 upload_pause(Request *request, bool pause)
 {
-	if (request->wsi == NULL || request->upload->paused == pause)
+	if (request->conn == NULL || request->upload->paused == pause)
 		return;
 	request->upload->paused = pause;
-	lws_rx_flow_control(request->wsi, pause ? 0 : 1);
+	conn_pause(request->conn, pause);
 }
 
 static void

@@ -47,7 +47,7 @@ const memory = (key) =>
 	Number(new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'max-frame-bytes': frameLimit, 'ping-seconds': 3, 'lease-seconds': 3600 } });
+	cluster = await Cluster.start({ gatewayFlags: { 'max-frame-bytes': frameLimit, 'ping-seconds': 3, 'lease-seconds': 3600, 'keepalive-seconds': 1 } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 	fid = await newSheet(gateway, anna);
@@ -308,7 +308,7 @@ describe('handshakes', () => {
 		['no Host', 400, { changes: { Host: null } }],
 		['a page of another origin', 403, { changes: { Origin: 'https://evil.example' } }],
 		['the origin of a sandbox', 403, { changes: { Origin: 'null' } }],
-		['POST', 404, { method: 'POST' }],
+		['POST', 405, { method: 'POST' }],
 	]) {
 		test(`${name}: ${status}`, async () => {
 			const raw = connect();

@@ -6,6 +6,7 @@
  * the next request for no reason of the product's.
  */
 import http from 'node:http';
+import https from 'node:https';
 import crypto from 'node:crypto';
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
@@ -14,8 +15,8 @@ import { waitUntil } from './processes.mjs';
 /** One request; resolves to {status, headers, body: Buffer, text, json}. json is undefined when the body is not JSON. */
 export function request(gateway, method, path, { headers = {}, body, timeoutMs = 20000 } = {}) {
 	return new Promise((resolve, reject) => {
-		const outgoing = http.request(
-			{ host: '127.0.0.1', port: gateway.port, method, path, headers, agent: false },
+		const outgoing = (gateway.tls ? https : http).request(
+			{ host: '127.0.0.1', port: gateway.port, method, path, headers, agent: false, ...gateway.tls },
 			(answer) => {
 				const parts = [];
 				answer.on('data', (part) => parts.push(part));
@@ -171,7 +172,8 @@ export class Editor {
 		this.frames = [];
 		this.position = 0;
 		this.closed = null;
-		this.socket = new WebSocket(`ws://${gateway.host}${query}`, protocols, {
+		this.socket = new WebSocket(`${gateway.tls ? 'wss' : 'ws'}://${gateway.host}${query}`, protocols, {
+			...gateway.tls,
 			perMessageDeflate: true,
 			headers,
 			maxPayload: 256 << 20,

@@ -71,7 +71,8 @@ export class Gateway {
 			index,
 			port,
 			host: `127.0.0.1:${port}`,
-			url: `http://127.0.0.1:${port}`,
+			url: `${cluster.certificate ? 'https' : 'http'}://127.0.0.1:${port}`,
+			tls: cluster.certificate ? { ca: cluster.certificate } : undefined, // for clients
 			flags: {},
 			service: null,
 		});
@@ -91,6 +92,9 @@ export class Gateway {
 			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
 			'log-level': process.env.LOG_LEVEL ?? 'info',
 			'password-memory': '1MB', // hundreds of accounts are made; accounts.test.mjs has the default
+			...(this.tls
+				? { 'tls-certificate': path.join(cluster.directory, 'tls.crt'), 'tls-key': path.join(cluster.directory, 'tls.key') }
+				: {}),
 			...cluster.gatewayFlags,
 			...this.flags,
 			...flags,
@@ -170,7 +174,7 @@ export class PsqlSession {
 export class Cluster {
 	/**
 	 * gateways: how many to start; coordinator: postgres | zookeeper; gatewayFlags: settings of all gateways;
-	 * postgres: settings of the server; sessionMs: the ZooKeeper session.
+	 * postgres: settings of the server; sessionMs: the ZooKeeper session; tls: the gateways speak HTTPS.
 	 */
 	static async start({
 		gateways = 1,
@@ -178,6 +182,7 @@ export class Cluster {
 		gatewayFlags = {},
 		postgres = {},
 		sessionMs = 2000,
+		tls = false,
 	} = {}) {
 		const cluster = new Cluster();
 		const { bin, gateway } = build();
@@ -197,6 +202,7 @@ export class Cluster {
 		cluster.directory = makeDirectory(path.join(os.tmpdir(), 'tests-'));
 		try {
 			cluster.prepareFiles(gateway);
+			if (tls) cluster.makeCertificate();
 			await cluster.initializePostgres();
 			if (coordinator === 'zookeeper') await cluster.startZookeeper();
 			for (let i = 0; i < gateways; i++) await cluster.addGateway();
@@ -222,6 +228,22 @@ export class Cluster {
 		else fs.writeFileSync(path.join(this.directory, 'web', 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
 		this.jwtKey = crypto.randomBytes(32).toString('hex');
 		writePrivateFile(path.join(this.directory, 'jwt.key'), `k1:${this.jwtKey}\n`);
+	}
+
+	/** A new key and a certificate for 127.0.0.1 that nobody else has signed; gateways read them when they start, or at SIGHUP. */
+	makeCertificate() {
+		const [certificate, key] = ['tls.crt', 'tls.key'].map((name) => path.join(this.directory, name));
+		execFileSync(
+			'openssl',
+			['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=gateway'].concat(
+				['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', `${key}.new`, '-out', certificate],
+			),
+			{ stdio: 'ignore' },
+		);
+		writePrivateFile(key, fs.readFileSync(`${key}.new`, 'utf8'));
+		fs.unlinkSync(`${key}.new`);
+		this.certificate = fs.readFileSync(certificate, 'utf8');
+		for (const gateway of this.gateways) gateway.tls = { ca: this.certificate };
 	}
 
 	conninfo(role = 'postgres', name = database) {

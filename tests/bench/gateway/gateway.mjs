@@ -69,7 +69,7 @@ async function main() {
 	});
 	const directory = fs.mkdtempSync(path.join(process.env.PG_SHEET_BENCH_DIR ?? os.tmpdir(), 'bench-gateway-'));
 	process.on('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
-	const site = await place({ 'max-connections': 12000 });
+	const site = await place({ 'max-connections': 12000, 'max-connections-per-address': 0 });
 	try {
 		const users = [];
 		for (let i = 0; i < accounts; i++) users.push(await register(site.gateway, `bench-${Date.now()}-${i}`));

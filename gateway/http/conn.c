@@ -1,0 +1,592 @@
+/*
+ * conn.c - a connection that speaks HTTP/1.1 (RFC 9112).
+ *
+ * Requests of one connection are handled one after the other, so that answers are in order; what is pipelined waits in
+ * `in`, which takes no more than a head's limit and one read. A request that asks to become a WebSocket is handed to
+ * libwebsockets, with its socket (server.c); over TLS, with one end of a tunnel.
+ *
+ * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and at the end LINGER: our side is closed, and what
+ * the client still sends is thrown away for a moment, because closing over unread bytes would reset the connection and
+ * take the answer with it. A connection is freed by conn_close() alone, at the end of a turn of its own.
+ *
+ * Nobody may hold a connection for ever: a head has to come within head-seconds, bodies and answers have to move
+ * min-rate-bytes a second on average over stall-seconds.
+ */
+#include "conn.h"
+
+#include "exchange.h"
+#include "gateway.h"
+#include "log.h"
+#include "metrics.h"
+#include "peers.h"
+#include "request.h"
+#include "server.h"
+#include "stream.h"
+#include "tls.h"
+#include "tunnel.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+#define CONN_READ_BYTES 65536
+#define CONN_TURNS		16	 /* reads and writes before the other connections have their turn */
+#define CONN_LINGER_MS	2000 /* for a client that is still sending to find our answer */
+#define CONN_TLS_RECORD 0x16 /* the first byte of a TLS handshake */
+
+typedef enum ConnState
+{
+	CONN_HANDSHAKE,
+	CONN_HEAD,
+	CONN_BODY,
+	CONN_ANSWER,
+	CONN_LINGER,
+	CONN_DEAD
+} ConnState;
+
+struct Conn
+{
+	uv_poll_t poll; /* must be first: conn_freed() */
+	Conn *next, *previous;
+	Stream stream;
+	Peer *peer;
+	char address[48];
+	ConnState state;
+	int events;	   /* that poll waits for */
+	bool woken;	   /* the next turn comes without an event of the socket */
+	bool paused;   /* the body is not wanted just now */
+	bool served;   /* a request has been answered */
+	bool answered; /* the answer is in `out` to its end */
+	bool first_byte_seen;
+	Buf in;
+	size_t seen; /* of a head that has not ended */
+	Buf out;
+	size_t out_written;
+	Request *request;
+	int64_t body_left;
+	uint64_t since;	 /* ms: the state's beginning, or that of the window in which bytes have to move */
+	int64_t read;	 /* bytes, ever */
+	int64_t written; /* bytes, ever */
+	int64_t moved;	 /* read or written, at `since` */
+};
+
+static Conn *conns;
+static char conn_bytes[CONN_READ_BYTES];
+
+static uint64_t
+conn_now(void)
+{
+	return uv_now(&gateway.loop);
+}
+
+static void conn_on_poll(uv_poll_t *poll, int status, int events);
+
+/* ---- life ---- */
+
+void
+conn_open(int fd, const struct sockaddr *from, bool tls)
+{
+	Conn *conn = calloc(1, sizeof(Conn));
+	int on = 1;
+
+	if (conn == NULL)
+		abort();
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	conn->stream.fd = fd;
+	conn->stream.ssl = tls ? tls_new(fd) : NULL;
+	conn->peer = peers_enter(from, conn->address);
+	conn->state = tls ? CONN_HANDSHAKE : CONN_HEAD;
+	conn->since = conn_now();
+	conn->next = conns;
+	if (conns != NULL)
+		conns->previous = conn;
+	conns = conn;
+	gateway.connections++;
+	uv_poll_init(&gateway.loop, &conn->poll, fd);
+	conn->events = UV_READABLE;
+	uv_poll_start(&conn->poll, conn->events, conn_on_poll);
+}
+
+static void
+conn_freed(uv_handle_t *handle)
+{
+	free((Conn *) handle);
+}
+
+/* Stops watching the socket, which is somebody else's from now on, and forgets the connection. */
+static void
+conn_forget(Conn *conn)
+{
+	if (conn->request != NULL)
+		request_gone(conn->request);
+	conn->request = NULL;
+	if (conn->next != NULL)
+		conn->next->previous = conn->previous;
+	if (conn->previous != NULL)
+		conn->previous->next = conn->next;
+	else
+		conns = conn->next;
+	buf_free(&conn->in);
+	buf_free(&conn->out);
+	uv_close((uv_handle_t *) &conn->poll, conn_freed);
+}
+
+static void
+conn_close(Conn *conn)
+{
+	Stream stream = conn->stream;
+
+	peers_leave(conn->peer);
+	gateway.connections--;
+	conn_forget(conn);
+	stream_close(&stream); /* after the poll handle has let go of the descriptor */
+}
+
+void
+conn_close_all(void)
+{
+	while (conns != NULL)
+		conn_close(conns);
+}
+
+static void
+conn_enter(Conn *conn, ConnState state)
+{
+	conn->state = state;
+	conn->since = conn_now();
+	conn->moved = state == CONN_ANSWER ? conn->written : conn->read;
+}
+
+/* ---- for requests ---- */
+
+const char *
+conn_address(const Conn *conn)
+{
+	return conn->address;
+}
+
+static void
+conn_watch(Conn *conn, int events)
+{
+	if (events == conn->events)
+		return;
+	conn->events = events;
+	if (events == 0)
+		uv_poll_stop(&conn->poll);
+	else
+		uv_poll_start(&conn->poll, events, conn_on_poll);
+}
+
+/* A socket that takes bytes, as nearly all do, gives the connection its turn. */
+void
+conn_wake(Conn *conn)
+{
+	conn->woken = true;
+	conn_watch(conn, conn->events | UV_WRITABLE);
+}
+
+void
+conn_pause(Conn *conn, bool pause)
+{
+	if (conn->paused == pause)
+		return;
+	conn->paused = pause;
+	conn_wake(conn);
+}
+
+void
+conn_abort(Conn *conn)
+{
+	conn->state = CONN_DEAD;
+	(void) shutdown(conn->stream.fd, SHUT_RDWR); /* wakes it, also when its socket is full */
+	conn_wake(conn);
+}
+
+/* ---- reading ---- */
+
+/* Answers what is no request, and ends the connection. */
+static void
+conn_refuse(Conn *conn, int status, const char *reason)
+{
+	if (conn->request == NULL)
+		conn->request = request_create(conn);
+	conn->in.len = 0;
+	conn->request->close = true;
+	conn_enter(conn, CONN_ANSWER);
+	request_error(conn->request, status, reason);
+}
+
+static void
+conn_take(Conn *conn, size_t len)
+{
+	conn->in.len -= len;
+	memmove(conn->in.data, conn->in.data + len, conn->in.len);
+	conn->seen = 0;
+}
+
+/* The socket goes to libwebsockets, with the request of len bytes; the connection here ends. */
+static void
+conn_hand_over(Conn *conn, Ticket *ticket, size_t len)
+{
+	Stream stream = conn->stream;
+	Buf in = buf_take(&conn->in);
+	int fd = stream.fd;
+
+	ticket->peer = conn->peer;
+	conn_forget(conn);
+	if (stream.ssl != NULL || in.len > len)
+		fd = tunnel_open(&stream, in.data + len, in.len - len);
+	server_adopt(fd, ticket, in.data, len);
+	buf_free(&in);
+}
+
+/* A request whose head is len bytes of `in`. False: there is no connection any more. */
+static bool
+conn_begin_request(Conn *conn, size_t len)
+{
+	Request *request = conn->request = request_create(conn);
+	Ticket *ticket = NULL;
+
+	conn_enter(conn, CONN_ANSWER);
+	if (exchange_begin(request, conn->in.data, len, &ticket) == EXCHANGE_UPGRADE)
+	{
+		conn_hand_over(conn, ticket, len);
+		return false;
+	}
+	conn_take(conn, len);
+	conn->body_left = request->status == 0 && request->content_length > 0 ? request->content_length : 0;
+	if (request->head.expect_continue && conn->body_left > 0 && conn->in.len == 0)
+		buf_puts(&conn->out, "HTTP/1.1 100 Continue\r\n\r\n");
+	if (conn->body_left > 0)
+		conn_enter(conn, CONN_BODY);
+	return true;
+}
+
+/* True: something was done; *alive tells whether there is a connection still. */
+static bool
+conn_read_head(Conn *conn, bool *alive)
+{
+	long len;
+
+	while (conn->in.len >= 2 && memcmp(conn->in.data, "\r\n", 2) == 0)
+		conn_take(conn, 2); /* an empty line before a request is to be ignored (RFC 9112 2.2) */
+	len = conn->in.len > 0 ? head_find_end(conn->in.data, conn->in.len, &conn->seen) : 0;
+	if (len < 0)
+		conn_refuse(conn, 400, "the head of the request holds a control character or a line without CRLF");
+	else if (len > gateway.config.max_header_bytes ||
+			 (len == 0 && conn->in.len > (size_t) gateway.config.max_header_bytes))
+	{
+		if (memchr(conn->in.data, '\n', conn->in.len) == NULL)
+			conn_refuse(conn, 414, "the address is too long");
+		else
+			conn_refuse(conn, 431, "the headers are too large");
+	}
+	else if (len == 0)
+		return false;
+	else
+		*alive = conn_begin_request(conn, (size_t) len);
+	return true;
+}
+
+static bool
+conn_read_body(Conn *conn)
+{
+	size_t len = conn->in.len < (uint64_t) conn->body_left ? conn->in.len : (size_t) conn->body_left;
+
+	if (conn->request->status != 0)
+		conn_enter(conn, CONN_ANSWER); /* answered early: the rest is not read, and the connection ends */
+	else if (len == 0 || conn->paused)
+		return false;
+	else
+	{
+		conn->body_left -= (int64_t) len;
+		exchange_body(conn->request, conn->in.data, len);
+		conn_take(conn, len);
+		if (conn->body_left == 0)
+		{
+			conn_enter(conn, CONN_ANSWER);
+			exchange_body_end(conn->request);
+		}
+	}
+	return true;
+}
+
+static bool
+conn_may_read(const Conn *conn)
+{
+	switch (conn->state)
+	{
+		case CONN_HEAD:
+			return conn->in.len <= (size_t) gateway.config.max_header_bytes;
+		case CONN_BODY:
+			return !conn->paused;
+		case CONN_HANDSHAKE:
+		case CONN_LINGER:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+conn_shake_hands(Conn *conn)
+{
+	char byte = 0;
+	ssize_t got;
+
+	if (!conn->first_byte_seen)
+	{
+		got = recv(conn->stream.fd, &byte, 1, MSG_PEEK);
+		if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return;
+		if (got <= 0)
+		{
+			conn->state = CONN_DEAD;
+			return;
+		}
+		conn->first_byte_seen = true;
+		if (byte != CONN_TLS_RECORD)
+		{
+			tls_free(&conn->stream);
+			conn_refuse(conn, 400, "this address speaks HTTPS");
+			return;
+		}
+	}
+	switch (stream_handshake(&conn->stream))
+	{
+		case 1:
+			conn_enter(conn, CONN_HEAD);
+			break;
+		case STREAM_BROKEN:
+			conn->state = CONN_DEAD;
+			break;
+		default:
+			break;
+	}
+}
+
+static bool
+conn_read(Conn *conn)
+{
+	ssize_t got;
+
+	if (!conn_may_read(conn))
+		return false;
+	if (conn->state == CONN_HANDSHAKE)
+	{
+		conn_shake_hands(conn);
+		return conn->state != CONN_HANDSHAKE;
+	}
+	got = stream_read(&conn->stream, conn_bytes, sizeof(conn_bytes));
+	if (got == STREAM_AGAIN)
+		return false;
+	if (got <= 0)
+	{
+		conn->state = CONN_DEAD; /* whatever was complete has been answered before */
+		return true;
+	}
+	conn->read += got;
+	if (conn->state == CONN_LINGER)
+		return true;
+	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
+		conn->since = conn_now();
+	buf_put(&conn->in, conn_bytes, (size_t) got);
+	return true;
+}
+
+/* ---- writing ---- */
+
+/* The answer is with the socket: on with the next request, or to the end. */
+static void
+conn_request_done(Conn *conn)
+{
+	bool close = conn->request->close;
+
+	request_gone(conn->request);
+	conn->request = NULL;
+	conn->answered = false;
+	conn->served = true;
+	conn->paused = false;
+	conn_enter(conn, close ? CONN_LINGER : CONN_HEAD);
+	if (close)
+	{
+		stream_end(&conn->stream);
+		buf_free(&conn->in);
+	}
+	buf_free(&conn->out);
+}
+
+static bool
+conn_write(Conn *conn)
+{
+	bool waiting = conn->request == NULL || conn->request->status == 0 || conn->answered;
+	ssize_t sent;
+
+	if (conn->out.len == 0 && !waiting)
+		conn->answered = request_fill(conn->request, &conn->out);
+	if (conn->out.len == 0)
+		return false;
+	sent = stream_write(&conn->stream, conn->out.data + conn->out_written, conn->out.len - conn->out_written);
+	if (sent == STREAM_AGAIN)
+		return false;
+	if (sent < 0)
+	{
+		conn->state = CONN_DEAD;
+		return true;
+	}
+	conn->written += sent;
+	conn->out_written += (size_t) sent;
+	if (conn->out_written < conn->out.len)
+		return true;
+	conn->out.len = conn->out_written = 0;
+	if (conn->answered)
+		conn_request_done(conn);
+	return true;
+}
+
+/* ---- turns ---- */
+
+static void
+conn_update(Conn *conn)
+{
+	int events = 0;
+
+	if (conn_may_read(conn) || conn->stream.wants_read)
+		events |= UV_READABLE;
+	if (conn->out.len > 0 || conn->woken || conn->stream.wants_write)
+		events |= UV_WRITABLE;
+	if (conn->state == CONN_HEAD && conn->in.len == 0)
+		buf_free(&conn->in); /* an idle connection holds no memory */
+	conn_watch(conn, events);
+}
+
+static void
+conn_on_poll(uv_poll_t *poll, int status, int events)
+{
+	Conn *conn = (Conn *) poll;
+	bool progress = true, alive = true;
+
+	conn->woken = false;
+	if (status < 0)
+		conn->state = CONN_DEAD;
+	for (int turn = 0; progress && alive && conn->state != CONN_DEAD; turn++)
+	{
+		if (turn == CONN_TURNS)
+		{
+			conn->woken = true;
+			break;
+		}
+		progress = conn_write(conn);
+		if (conn->state == CONN_HEAD)
+			progress |= conn_read_head(conn, &alive);
+		else if (conn->state == CONN_BODY)
+			progress |= conn_read_body(conn);
+		if (alive && !progress)
+			progress = conn_read(conn);
+	}
+	if (!alive)
+		return;
+	if (conn->state == CONN_DEAD)
+		conn_close(conn);
+	else
+		conn_update(conn);
+}
+
+/* ---- time ---- */
+
+/* Bytes that the peer's side has taken: what waits in the socket does not count. */
+static int64_t
+conn_delivered(const Conn *conn)
+{
+	int queued = 0;
+
+	if (ioctl(conn->stream.fd, SIOCOUTQ, &queued) != 0 || queued < 0)
+		queued = 0;
+	return conn->written - queued;
+}
+
+/* Too little has moved since the window began; a window that was good enough is followed by the next. */
+static bool
+conn_is_stalled(Conn *conn, int64_t total)
+{
+	uint64_t window_ms = (uint64_t) gateway.config.stall_seconds * 1000;
+
+	if (conn_now() - conn->since < window_ms)
+		return false;
+	if (total - conn->moved < (int64_t) gateway.config.stall_seconds * gateway.config.min_rate_bytes)
+		return true;
+	conn->since = conn_now();
+	conn->moved = total;
+	return false;
+}
+
+static void
+conn_time_out(Conn *conn, int status, const char *what)
+{
+	log_event(LOG_INFO, "connection timed out", LOG_STR("peer", conn->address), LOG_STR("reason", what));
+	metrics.http_timeouts++;
+	if (status == 0)
+		conn_abort(conn);
+	else
+		conn_refuse(conn, status, what);
+}
+
+static void
+conn_tick(Conn *conn)
+{
+	uint64_t waited = conn_now() - conn->since;
+	bool due = waited >= (uint64_t) gateway.config.head_seconds * 1000;
+
+	switch (conn->state)
+	{
+		case CONN_HANDSHAKE:
+			if (due)
+				conn_time_out(conn, 0, "the TLS handshake took too long");
+			break;
+		case CONN_HEAD:
+			if (conn->in.len > 0 && due)
+				conn_time_out(conn, 408, "the head of the request took too long");
+			else if (conn->in.len == 0 &&
+					 (conn->served ? waited >= (uint64_t) gateway.config.keepalive_seconds * 1000 : due))
+				conn_abort(conn);
+			break;
+		case CONN_BODY:
+			if (conn->paused)
+				conn_enter(conn, CONN_BODY);
+			else if (conn_is_stalled(conn, conn->read))
+				conn_time_out(conn, 408, "the body of the request came too slowly");
+			break;
+		case CONN_ANSWER:
+			if (conn->out.len == 0 && !conn->woken) /* it is the database that is slow */
+			{
+				conn->since = conn_now();
+				conn->moved = conn_delivered(conn);
+			}
+			else if (conn_is_stalled(conn, conn_delivered(conn)))
+				conn_time_out(conn, 0, "the answer was read too slowly");
+			break;
+		case CONN_LINGER:
+			if (waited >= CONN_LINGER_MS)
+				conn_abort(conn);
+			break;
+		case CONN_DEAD:
+			break;
+	}
+}
+
+void
+conn_tick_all(void)
+{
+	for (Conn *conn = conns, *next; conn != NULL; conn = next)
+	{
+		next = conn->next;
+		conn_tick(conn);
+	}
+}

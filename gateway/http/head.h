@@ -1,0 +1,60 @@
+/*
+ * head.h - the head of an HTTP/1.1 request (RFC 9112): request line and fields, read strictly.
+ *
+ * Strict because leniency is how requests are smuggled past a proxy that reads them otherwise: lines end in CRLF, no
+ * field is folded, no blank stands before a colon, and what frames the body is there at most once. Pure C; no memory of
+ * its own: the head's bytes are cut into strings in place.
+ */
+#ifndef HEAD_H
+#define HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HEAD_FIELDS_MAX 100
+
+typedef struct HeadField
+{
+	const char *name; /* lower case */
+	const char *value;
+} HeadField;
+
+typedef struct Head
+{
+	const char *method;
+	const char *target; /* path and query as they came, without scheme and host */
+	const char *path;	/* decoded */
+	const char *query;	/* behind the "?", as it came; "" when there is none */
+	int minor;			/* of HTTP/1.x */
+	HeadField fields[HEAD_FIELDS_MAX];
+	int field_count;
+	int64_t content_length; /* -1: not told */
+	bool chunked;
+	bool close; /* the client wants no further request on this connection */
+	bool upgrade;
+	bool expect_continue;
+} Head;
+
+typedef struct HeadError
+{
+	int status; /* 4xx or 5xx */
+	const char *reason;
+} HeadError;
+
+/*
+ * How many of the bytes are a head, with its empty line; 0: it has not ended. -1: no head begins like this, whatever
+ * follows (control characters, lines that end in a bare LF or CR). *seen keeps the place between calls; 0 at first.
+ */
+extern long head_find_end(const char *bytes, size_t len, size_t *seen);
+/* Reads a head of len bytes. The buffer has room for 2 * len + 2: the decoded path goes behind the head. False: *error
+ * tells the answer. */
+extern bool head_parse(Head *head, char *bytes, size_t len, size_t url_max, HeadError *error);
+/* NULL when the field is absent. name is lower case. */
+extern const char *head_field(const Head *head, const char *name);
+/* Is the word an element of the comma-separated list? Case does not matter. */
+extern bool head_list_has(const char *list, const char *word);
+/* An argument of the query, decoded ("+" is a blank); false when it is absent, malformed or longer than size - 1. */
+extern bool head_query_arg(const char *query, const char *name, char *to, size_t size);
+
+#endif
