@@ -82,6 +82,7 @@ _PG_init(void)
 	follow_init();
 	writer_init();
 	edits_plan_init();
+	edits_count_init();
 	cells_plan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }
