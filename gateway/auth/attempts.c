@@ -82,7 +82,11 @@ attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now
 		return 0;
 	bucket = attempts_find(attempts, name, per_minute, now_ms);
 	if (bucket->tokens < ATTEMPTS_WHOLE)
-		return (int) ((ATTEMPTS_WHOLE - bucket->tokens) / (uint64_t) per_minute / 1000) + 1;
+	{
+		uint64_t wait_ms = (ATTEMPTS_WHOLE - bucket->tokens + (uint64_t) per_minute - 1) / (uint64_t) per_minute;
+
+		return (int) ((wait_ms + 999) / 1000);
+	}
 	bucket->tokens -= ATTEMPTS_WHOLE;
 	return 0;
 }

@@ -68,7 +68,9 @@ static const size_t reloadable[] = {
 	FIELD(max_header_bytes),	 FIELD(max_url_bytes),
 	FIELD(head_seconds),		 FIELD(keepalive_seconds),
 	FIELD(stall_seconds),		 FIELD(min_rate_bytes),
-	FIELD(hsts_seconds),
+	FIELD(hsts_seconds),		 FIELD(drain_notice_seconds),
+	FIELD(admin_networks),		 FIELD(admin_token_file),
+	FIELD(log_requests),
 };
 
 static const Setting settings[] = {
@@ -140,6 +142,13 @@ static const Setting settings[] = {
 	 "Least severe messages that are logged."},
 	{"Logging", "log-format", SETTING_CHOICE, FIELD(log_format), "text", 0, 0, "", "text json",
 	 "One line of text, or one JSON object, per message."},
+	{"Logging", "log-requests", SETTING_BOOL, FIELD(log_requests), "false", 0, 1, "", "",
+	 "Log each HTTP request, without the query of its address; otherwise only at log-level debug."},
+	{"Operators", "admin-networks", SETTING_TEXT, FIELD(admin_networks), NETWORK_LOOPBACK, 0, 0, "",
+	 "networks between commas",
+	 "Addresses from which /metrics and /debug may be read. What a proxy that is not trusted forwards is from none."},
+	{"Operators", "admin-token-file", SETTING_TEXT, FIELD(admin_token_file), "", 0, 0, "", "a file with mode 0600",
+	 "Holds a token of 32 to 256 characters with which they may be read from anywhere (Authorization: Bearer TOKEN)."},
 	{"Limits", "max-connections", SETTING_INT, FIELD(max_connections), "10000", 10, 1000000, "connections", "",
 	 "WebSockets and HTTP together; needs as many file descriptors (ulimit -n)."},
 	{"Limits", "max-connections-per-address", SETTING_INT, FIELD(max_connections_per_address), "1000", 0, 1000000,
@@ -171,8 +180,10 @@ static const Setting settings[] = {
 	 "A WebSocket that has been silent for this long is asked for a sign of life, and dropped after as long again."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",
 	 "A cell lock without a sign of life from its user ends after this long."},
+	{"Limits", "drain-notice-seconds", SETTING_INT, FIELD(drain_notice_seconds), "0", 0, 3600, "s", "",
+	 "After SIGTERM everything is served so much longer while /readyz says 503, for balancers to notice."},
 	{"Limits", "drain-seconds", SETTING_INT, FIELD(drain_seconds), "10", 0, 3600, "s", "",
-	 "SIGTERM waits at most this long for commits and queues."},
+	 "Then at most this long for commits, queues and requests that are under way."},
 };
 
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
@@ -787,6 +798,8 @@ loader_check(Loader *loader)
 		return loader_refuse(loader, "password-memory", "it is not a power of two");
 	if (!network_list_is_valid(config->trusted_proxies))
 		return loader_refuse(loader, "trusted-proxies", "it is not a list of addresses and networks (10.0.0.0/8)");
+	if (!network_list_is_valid(config->admin_networks))
+		return loader_refuse(loader, "admin-networks", "it is not a list of addresses and networks (10.0.0.0/8)");
 	if (!is_host_list(config->zookeeper_hosts))
 		return loader_refuse(loader, "zookeeper-hosts", "it is not a list of host:port");
 	if (!is_zookeeper_path(config->zookeeper_root))

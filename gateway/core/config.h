@@ -39,6 +39,9 @@ typedef struct Config
 	int password_queue;				 /* 256 */
 	char *trusted_proxies;			 /* networks; "" none */
 	char *allowed_origins;			 /* extra origins, comma-separated */
+	char *admin_networks;			 /* 127.0.0.0/8,::1: who may read /metrics and /debug */
+	char *admin_token_file;			 /* "" none */
+	bool log_requests;				 /* false */
 	char *log_level;				 /* error | warn | info | debug */
 	char *log_format;				 /* text | json */
 	int max_connections;			 /* WebSockets and HTTP together: 10000 */
@@ -56,6 +59,7 @@ typedef struct Config
 	int send_queue_bytes;			 /* 8 MiB: what a slow receiver may lag behind */
 	int ping_seconds;				 /* 20: between signs of life that a WebSocket is asked for */
 	int lease_seconds;				 /* 30: a cell lock without sign of life */
+	int drain_notice_seconds;		 /* 0: from /readyz's first no to the end of service */
 	int drain_seconds;				 /* 10: SIGTERM waits for commits and queues at most */
 	int database_deadline_ms;		 /* 10000 */
 	bool durable;					 /* true: acknowledge after commit */

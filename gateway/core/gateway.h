@@ -17,11 +17,14 @@ struct lws_context;
 
 #define EDIT_CONNECTIONS 4
 #define GROUP_LOCK_MS	 50 /* a group waits so long for a sheet that somebody else holds */
+#define ADMIN_TOKEN_MAX	 256
 
 typedef struct Gateway
 {
 	Config config;
 	JwtKeys keys;
+	char admin_token[ADMIN_TOKEN_MAX + 1]; /* "": none */
+	int64_t started;					   /* seconds since the Unix epoch */
 	uv_loop_t loop;
 	struct lws_context *lws;
 	Coord *coord;
@@ -36,9 +39,10 @@ typedef struct Gateway
 	int64_t origin; /* names this process to sheet.apply and sheet.follow; random */
 	bool ready;		/* the ring is there */
 	bool suspended; /* contact with the coordinator is lost: nothing is acknowledged */
+	bool leaving;	/* told to stop, and still serving: balancers have time to notice (drain-notice-seconds) */
 	bool draining;
 	int connections;
-	uint64_t loop_lag_us; /* the longest turn of late */
+	uint64_t loop_lag_us; /* the longest turn of the last second */
 } Gateway;
 
 extern Gateway gateway;

@@ -9,12 +9,16 @@
 #include "config.h"
 #include "follow.h"
 #include "gateway.h"
+#include "health.h"
 #include "log.h"
+#include "metrics.h"
+#include "notify.h"
 #include "password.h"
 #include "reload.h"
 #include "room.h"
 #include "server.h"
 #include "session.h"
+#include "trace.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +42,7 @@ static uv_signal_t signals[3];
 static int main_argc; /* what SIGHUP reads again */
 static char **main_argv;
 static uint64_t drain_until;
+static uint64_t turn_longest_us; /* of this second */
 static int exit_status;
 static bool ending;
 
@@ -90,10 +95,30 @@ main_on_check(uv_check_t *handle)
 	main_flush();
 }
 
+/* How long the turn that ends now has taken, without its sleep: so long whatever came meanwhile has waited. */
+static void
+main_measure_turn(void)
+{
+	static uint64_t ended, idle;
+	uint64_t now = uv_hrtime();
+	uint64_t slept = uv_metrics_idle_time(&gateway.loop);
+	uint64_t us = (now - ended - (slept - idle)) / 1000;
+
+	if (ended != 0)
+	{
+		metrics_observe(&metrics.turn_us, us);
+		if (us > turn_longest_us)
+			turn_longest_us = us;
+	}
+	ended = now;
+	idle = slept;
+}
+
 static void
 main_on_prepare(uv_prepare_t *handle)
 {
 	main_flush();
+	main_measure_turn();
 }
 
 /* Leases that nobody renewed end, and are told. */
@@ -107,16 +132,29 @@ main_tick_room(Room *room, void *arg)
 	room_expire_locks(room);
 }
 
+/* What systemctl status shows. */
+static const char *
+main_status(void)
+{
+	static char text[128];
+
+	if (gateway.leaving || gateway.draining)
+		snprintf(text, sizeof(text), "draining: %zu sessions, %zu sheets", room_session_count(), room_count());
+	else
+		snprintf(text, sizeof(text), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
+	return text;
+}
+
 static void
 main_on_second(uv_timer_t *timer)
 {
-	static uint64_t due;
-	uint64_t ms = uv_hrtime() / 1000000;
 	int64_t now = gateway_now();
 
-	gateway.loop_lag_us = due != 0 && ms > due ? (ms - due) * 1000 : 0;
-	due = ms + 1000;
+	gateway.loop_lag_us = turn_longest_us;
+	turn_longest_us = 0;
 	room_for_each(main_tick_room, &now);
+	health_tick();
+	notify_tick(main_status());
 }
 
 /* ---- the end ---- */
@@ -148,7 +186,8 @@ main_finish(void)
 	if (ending)
 		return;
 	ending = true;
-	log_event(LOG_INFO, "stopped", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()));
+	log_event(LOG_INFO, "stopped", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()),
+			  LOG_INT("requests", trace_under_way()));
 	if (gateway.coord != NULL)
 		coord_close(gateway.coord, main_coord_closed, NULL);
 	else
@@ -167,31 +206,49 @@ main_drain_room(Room *room, void *arg)
 	}
 }
 
-static void
-main_on_drain(uv_timer_t *timer)
+/* Nothing is left that anybody waits for. */
+static bool
+main_is_drained(void)
 {
-	room_for_each(main_drain_room, NULL);
-	if ((room_session_count() == 0 && room_count() == 0) || uv_now(&gateway.loop) >= drain_until)
-		main_finish();
+	return room_session_count() == 0 && room_count() == 0 && trace_under_way() == 0;
 }
 
 static void
+main_on_drain(uv_timer_t *timer)
+{
+	if (!gateway.draining)
+	{
+		gateway.draining = true;
+		drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
+		log_event(LOG_INFO, "draining", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()));
+		if (gateway.coord != NULL)
+			coord_leave(gateway.coord);
+	}
+	room_for_each(main_drain_room, NULL);
+	if (main_is_drained() || uv_now(&gateway.loop) >= drain_until)
+		main_finish();
+}
+
+/* The first signal gives balancers time, the next one ends that, and one in the drain ends the gateway at once. */
+static void
 main_on_signal(uv_signal_t *handle, int number)
 {
+	uint64_t notice_ms = (uint64_t) gateway.config.drain_notice_seconds * 1000;
+
+	log_event(LOG_INFO, "told to stop", LOG_INT("signal", number));
 	if (gateway.draining)
-		return;
-	log_event(LOG_INFO, "draining", LOG_INT("signal", number), LOG_INT("sessions", room_session_count()));
-	gateway.draining = true;
-	drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
-	if (gateway.coord != NULL)
-		coord_leave(gateway.coord);
-	uv_timer_start(&loop_drain, main_on_drain, 0, DRAIN_STEP_MS);
+		drain_until = 0;
+	uv_timer_start(&loop_drain, main_on_drain, gateway.leaving ? 0 : notice_ms, DRAIN_STEP_MS);
+	gateway.leaving = true;
+	notify_send("STOPPING=1");
 }
 
 static void
 main_on_hangup(uv_signal_t *handle, int number)
 {
+	notify_send("RELOADING=1");
 	reload_all(main_argc, main_argv);
+	notify_send("READY=1");
 }
 
 /* ---- coordination ---- */
@@ -288,6 +345,7 @@ static void
 main_start_loop(void)
 {
 	uv_loop_init(&gateway.loop);
+	(void) uv_loop_configure(&gateway.loop, UV_METRICS_IDLE_TIME);
 	uv_check_init(&gateway.loop, &loop_check);
 	uv_check_start(&loop_check, main_on_check);
 	uv_prepare_init(&gateway.loop, &loop_prepare);
@@ -390,13 +448,17 @@ main(int argc, char **argv)
 			return 2;
 	}
 	log_setup(gateway.config.log_level, gateway.config.log_format);
-	if (!reload_keys(main_say))
+	if (!reload_keys(main_say) || !reload_admin_token(main_say))
 		return 2;
 	password_set_memory(__builtin_ctz((unsigned) gateway.config.password_memory));
 	main_raise_limits();
 	main_start_loop();
+	gateway.started = gateway_now();
 	if (main_start_services())
+	{
+		notify_send("READY=1");
 		uv_run(&gateway.loop, UV_RUN_DEFAULT);
+	}
 	else
 		exit_status = 1;
 	main_stop_services();

@@ -19,11 +19,17 @@ metrics_observe(Histogram *histogram, uint64_t value)
 	histogram->sum += value;
 }
 
+void
+metrics_print_head(Buf *buf, const char *name, const char *type, const char *help)
+{
+	buf_printf(buf, "# HELP pg_sheet_%s %s\n# TYPE pg_sheet_%s %s\n", name, help, name, type);
+}
+
 static void
 metrics_print_value(Buf *buf, const char *name, const char *type, const char *help, uint64_t value)
 {
-	buf_printf(buf, "# HELP pg_sheet_%s %s\n# TYPE pg_sheet_%s %s\npg_sheet_%s %llu\n", name, help, name, type, name,
-			   (unsigned long long) value);
+	metrics_print_head(buf, name, type, help);
+	buf_printf(buf, "pg_sheet_%s %llu\n", name, (unsigned long long) value);
 }
 
 static void
@@ -31,7 +37,7 @@ metrics_print_histogram(Buf *buf, const char *name, const char *help, const Hist
 {
 	uint64_t total = 0;
 
-	buf_printf(buf, "# HELP pg_sheet_%s %s\n# TYPE pg_sheet_%s histogram\n", name, help, name);
+	metrics_print_head(buf, name, "histogram", help);
 	for (int i = 0; i < METRICS_BUCKETS; i++)
 	{
 		total += histogram->buckets[i];
@@ -40,6 +46,52 @@ metrics_print_histogram(Buf *buf, const char *name, const char *help, const Hist
 	buf_printf(buf, "pg_sheet_%s_bucket{le=\"+Inf\"} %llu\npg_sheet_%s_sum %llu\npg_sheet_%s_count %llu\n", name,
 			   (unsigned long long) histogram->count, name, (unsigned long long) histogram->sum, name,
 			   (unsigned long long) histogram->count);
+}
+
+void
+metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histogram *histogram, int step)
+{
+	const char *comma = label[0] != '\0' ? "," : "";
+	uint64_t total = 0;
+
+	for (int i = 0; i < METRICS_BUCKETS; i++)
+	{
+		total += histogram->buckets[i];
+		if (i % step == 0)
+			buf_printf(buf, "pg_sheet_%s_bucket{%s%sle=\"%.9g\"} %llu\n", name, label, comma,
+					   (double) (1ULL << i) / 1e6, (unsigned long long) total);
+	}
+	buf_printf(buf, "pg_sheet_%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, label, comma,
+			   (unsigned long long) histogram->count);
+	buf_printf(buf, "pg_sheet_%s_sum{%s} %.9g\npg_sheet_%s_count{%s} %llu\n", name, label,
+			   (double) histogram->sum / 1e6, name, label, (unsigned long long) histogram->count);
+}
+
+/* Refusals, under one name. */
+static void
+metrics_print_refusals(Buf *buf)
+{
+	static const struct
+	{
+		const char *reason;
+		const uint64_t *value;
+	} refusals[] = {
+		{"locked", &metrics.refused_locked},
+		{"range", &metrics.refused_range},
+		{"malformed", &metrics.refused_malformed},
+		{"role", &metrics.refused_role},
+		{"attempts_address", &metrics.refused_attempts_address},
+		{"attempts_account", &metrics.refused_attempts_account},
+		{"password_queue", &metrics.refused_password_queue},
+		{"connections", &metrics.connections_refused},
+	};
+
+	metrics_print_head(buf, "refused_total", "counter",
+					   "What was refused: edits (locked by another, out of range, malformed, by role), passwords (too "
+					   "many attempts of an address or on an account, or waiting), connections (too many).");
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		buf_printf(buf, "pg_sheet_refused_total{reason=\"%s\"} %llu\n", refusals[i].reason,
+				   (unsigned long long) *refusals[i].value);
 }
 
 void
@@ -59,33 +111,29 @@ metrics_print(Buf *buf)
 		 &metrics.groups},
 		{"batches_resent_total", "Batches sent again after an unknown outcome.", &metrics.batches_resent},
 		{"batches_duplicate_total", "Resent batches that had been committed before.", &metrics.duplicates},
-		{"refused_locked_total", "Edits refused: the cell is locked by another user.", &metrics.refused_locked},
-		{"refused_range_total", "Edits refused: outside the limits.", &metrics.refused_range},
-		{"refused_malformed_total", "Messages refused: malformed.", &metrics.refused_malformed},
-		{"refused_role_total", "Edits refused: the user may not edit.", &metrics.refused_role},
-		{"refused_attempts_address_total", "Passwords not tried: too many attempts of the address.",
-		 &metrics.refused_attempts_address},
-		{"refused_attempts_account_total", "Passwords not tried: too many attempts on the account.",
-		 &metrics.refused_attempts_account},
-		{"refused_password_queue_total", "Passwords not tried: too many were waiting.",
-		 &metrics.refused_password_queue},
 		{"sessions_opened_total", "WebSockets opened.", &metrics.sessions_opened},
-		{"sessions_slow_total", "WebSockets closed because they did not read.", &metrics.sessions_slow},
+		{"sessions_slow_total",
+		 "WebSockets closed because they did not read, to get the whole sheet when they come again.",
+		 &metrics.sessions_slow},
 		{"sender_pauses_total", "Times that senders of a sheet were paused.", &metrics.sender_pauses},
 		{"sent_bytes_total", "Bytes given to WebSockets.", &metrics.bytes_sent},
 		{"http_requests_total", "HTTP requests.", &metrics.http_requests},
 		{"http_errors_total", "HTTP answers 500 and above.", &metrics.http_errors},
 		{"http_timeouts_total", "HTTP connections ended because they were too slow.", &metrics.http_timeouts},
-		{"connections_refused_total", "Connections refused beyond a limit.", &metrics.connections_refused},
 		{"redirects_total", "Requests sent to another gateway.", &metrics.redirects},
 	};
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		metrics_print_value(buf, counters[i].name, "counter", counters[i].help, *counters[i].value);
+	metrics_print_refusals(buf);
 	metrics_print_value(buf, "connections", "gauge", "HTTP and WebSocket connections.", (uint64_t) gateway.connections);
 	metrics_print_value(buf, "loop_lag_microseconds", "gauge", "Longest turn of the event loop in the last second.",
 						gateway.loop_lag_us);
-	metrics_print_histogram(buf, "commit_microseconds", "From sending a batch to its commit.", &metrics.commit_us);
+	metrics_print_head(buf, "commit_seconds", "histogram", "From sending a batch to its commit.");
+	metrics_print_seconds(buf, "commit_seconds", "", &metrics.commit_us, 1);
+	metrics_print_head(buf, "loop_turn_seconds", "histogram",
+					   "Turns of the event loop without its sleep: so long others have waited.");
+	metrics_print_seconds(buf, "loop_turn_seconds", "", &metrics.turn_us, 1);
 	metrics_print_histogram(buf, "batch_edits", "Edits of a batch.", &metrics.batch_edits);
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define METRICS_BUCKETS 20 /* upper bounds 1, 2, 4, ... */
+#define METRICS_BUCKETS 25 /* upper bounds 1, 2, 4, ...: 17 s in microseconds */
 
 typedef struct Histogram
 {
@@ -43,6 +43,7 @@ typedef struct Metrics
 	uint64_t http_timeouts;		  /* connections that were too slow */
 	uint64_t connections_refused; /* beyond a limit of connections */
 	Histogram commit_us;
+	Histogram turn_us; /* of the loop: how long others wait */
 	Histogram batch_edits;
 } Metrics;
 
@@ -51,6 +52,10 @@ extern Metrics metrics;
 extern void metrics_observe(Histogram *histogram, uint64_t value);
 /* Everything counted here, and a value that somebody else knows. */
 extern void metrics_print(Buf *buf);
+extern void metrics_print_head(Buf *buf, const char *name, const char *type, const char *help);
+/* A histogram of microseconds in seconds, behind its head. label: `name="value"`, or ""; step: every how many buckets.
+ */
+extern void metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histogram *histogram, int step);
 extern void metrics_print_gauge(Buf *buf, const char *name, const char *help, uint64_t value);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * reload.c - SIGHUP: settings and files are read again while the gateway serves.
  *
- * All or nothing: settings of which one is wrong change nothing, and so do keys of which one is. Connections stay. When
+ * Settings of which one is wrong change nothing, and so do keys of which one is. Connections stay. When
  * a key has gone, live editors are told to come again (1012): those whose token it had signed are refused then.
  */
 #include "reload.h"
@@ -12,10 +12,16 @@
 #include "session.h"
 #include "tls.h"
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
+
+#define ADMIN_TOKEN_MIN 32
 
 /* Whether every key of `before` is still there, with the same secret. */
 static bool
@@ -61,6 +67,60 @@ reload_keys(ConfigSayFn say)
 	return true;
 }
 
+/* The only line of the file; false with a reason. */
+static bool
+reload_read_token(int fd, char token[ADMIN_TOKEN_MAX + 1], const char **reason)
+{
+	char text[ADMIN_TOKEN_MAX + 3];
+	struct stat status;
+	ssize_t len;
+
+	*reason = "it cannot be read";
+	if (fd < 0 || fstat(fd, &status) != 0 || (len = read(fd, text, sizeof(text))) < 0)
+		return false;
+	*reason = "others may read or write it; chmod 600 it";
+	if (status.st_mode & 077)
+		return false;
+	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		len--;
+	*reason = "it must hold a token of 32 to 256 letters, digits or . _ ~ + / = -";
+	if (len < ADMIN_TOKEN_MIN || len > ADMIN_TOKEN_MAX)
+		return false;
+	for (ssize_t i = 0; i < len; i++)
+	{
+		if (!isalnum((unsigned char) text[i]) && memchr("._~+/=-", text[i], 7) == NULL)
+			return false;
+	}
+	memcpy(token, text, (size_t) len);
+	token[len] = '\0';
+	return true;
+}
+
+bool
+reload_admin_token(ConfigSayFn say)
+{
+	char token[ADMIN_TOKEN_MAX + 1] = "", line[1024];
+	const char *path = gateway.config.admin_token_file, *reason;
+	bool good = true;
+
+	if (path[0] != '\0')
+	{
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+		good = reload_read_token(fd, token, &reason);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (good)
+		memcpy(gateway.admin_token, token, sizeof(token));
+	else
+	{
+		snprintf(line, sizeof(line), "admin-token-file \"%.400s\": %s", path, reason);
+		say(line);
+	}
+	return good;
+}
+
 static void
 reload_log(const char *line)
 {
@@ -76,10 +136,11 @@ reload_all(int argc, char **argv)
 	{
 		log_setup(gateway.config.log_level, gateway.config.log_format);
 		good = reload_keys(reload_log) && tls_reload(reload_log);
+		good = reload_admin_token(reload_log) && good;
 	}
 	if (good)
 		log_event(LOG_INFO, "reloaded", LOG_INT("keys", gateway.keys.count),
 				  LOG_STR("signs", gateway.keys.keys[0].kid));
 	else
-		log_event(LOG_ERROR, "not reloaded: everything stays as it was");
+		log_event(LOG_ERROR, "not reloaded: what was wrong stays as it was");
 }

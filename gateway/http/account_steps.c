@@ -39,8 +39,8 @@ account_answer_attempts(Request *request, int seconds, const char *whose)
 
 	if (seconds == 0)
 		return true;
-	log_event(LOG_WARN, "too many attempts", LOG_STR("of", whose), LOG_STR("peer", request->peer),
-			  LOG_INT("uid", request->claims.uid));
+	log_event(LOG_WARN, "too many attempts", LOG_STR("request", request->trace.id), LOG_STR("of", whose),
+			  LOG_STR("peer", request->peer), LOG_INT("uid", request->claims.uid));
 	snprintf(reason, sizeof(reason), "too many attempts: try again in %d s", seconds);
 	account_answer_later(request, 429, seconds, reason);
 	return false;

@@ -216,7 +216,10 @@ static void
 conn_refuse(Conn *conn, int status, const char *reason)
 {
 	if (conn->request == NULL)
+	{
 		conn->request = request_create(conn);
+		trace_begin(conn->request, NULL);
+	}
 	conn->in.len = 0;
 	conn->request->close = true;
 	conn_enter(conn, CONN_ANSWER);

@@ -41,7 +41,8 @@ exchange_allow_origin(Request *request)
 		return;
 	request_add_header(request, "Access-Control-Allow-Origin", origin);
 	request_add_header(request, "Access-Control-Allow-Credentials", "true");
-	request_add_header(request, "Access-Control-Expose-Headers", "etag, content-range, location");
+	request_add_header(request, "Access-Control-Expose-Headers",
+					   "etag, content-range, location, retry-after, x-request-id");
 }
 
 /* The announced body is acceptable; answered otherwise, and the connection ends. */
@@ -74,6 +75,7 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 	if (!head_parse(&request->head, request->head_bytes, len, (size_t) gateway.config.max_url_bytes, &error))
 	{
 		request->close = true;
+		trace_begin(request, NULL);
 		request_error(request, error.status, error.reason);
 		return EXCHANGE_GOES_ON;
 	}
@@ -82,9 +84,13 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 	request->content_length = request->head.content_length;
 	request->close = request->head.close || request->head.chunked; /* such a body is not read */
 	request_find_peer(request);
+	trace_begin(request, head_field(&request->head, "x-request-id"));
 	exchange_allow_origin(request);
 	if (head_field(&request->head, "upgrade") != NULL && (*ticket = upgrade_check(request)) != NULL)
+	{
+		request->status = 101; /* which libwebsockets will answer */
 		return EXCHANGE_UPGRADE;
+	}
 	if (request->status != 0 || !router_check_method(request) || !exchange_check_length(request))
 		return EXCHANGE_GOES_ON;
 	if (request->method != METHOD_POST)

@@ -98,6 +98,7 @@ request_end_step(Request *request)
 void
 request_gone(Request *request)
 {
+	trace_end(request);
 	request->conn = NULL;
 	request->steps++;
 	request_end_step(request);
@@ -247,8 +248,8 @@ request_sql_error(Request *request, const PGresult *res)
 		request_error(request, 503, "the sheet is busy or moving: try again");
 	else
 	{
-		log_event(LOG_ERROR, "request failed", LOG_STR("path", request->path), LOG_STR("sqlstate", state),
-				  LOG_STR("reason", reason));
+		log_event(LOG_ERROR, "request failed", LOG_STR("request", request->trace.id), LOG_STR("path", request->path),
+				  LOG_STR("sqlstate", state), LOG_STR("reason", reason));
 		request_error(request, 500, "the request failed in the database");
 	}
 }

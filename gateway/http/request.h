@@ -13,6 +13,7 @@
 #include "jwt.h"
 #include "multipart.h"
 #include "pgconn.h"
+#include "trace.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -78,6 +79,7 @@ typedef struct Request
 	Method method;
 	const char *path; /* decoded; "" when the head could not be read */
 	char peer[48];
+	Trace trace;
 	int64_t content_length; /* -1: none */
 	int64_t received;
 

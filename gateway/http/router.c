@@ -41,8 +41,11 @@ static const Route routes[] = {
 	{"/v2/account/password", METHOD_POST, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, route_revoke_tokens},
 	{"/v2/sheets/*", METHOD_GET, route_sheet_route},
+	{"/livez", METHOD_GET, route_live},
+	{"/readyz", METHOD_GET, route_ready},
 	{"/healthz", METHOD_GET, route_health},
 	{"/metrics", METHOD_GET, route_metrics},
+	{"/debug", METHOD_GET, route_debug},
 	{"/*", METHOD_GET, route_static},
 };
 
@@ -65,6 +68,25 @@ router_find(const char *path)
 			return &routes[i];
 	}
 	return NULL;
+}
+
+#define ROUTE_COUNT ((int) (sizeof(routes) / sizeof(routes[0])))
+_Static_assert(sizeof(routes) / sizeof(routes[0]) < ROUTER_LABELS_MAX, "each route needs a label");
+
+int
+router_label(const char *path)
+{
+	const Route *route = router_find(path);
+
+	return route != NULL ? (int) (route - routes) : ROUTE_COUNT;
+}
+
+const char *
+router_label_name(int label)
+{
+	if (label < ROUTE_COUNT)
+		return routes[label].path;
+	return label == ROUTE_COUNT ? "none" : NULL;
 }
 
 bool
@@ -125,7 +147,7 @@ router_check_method(Request *request)
 	{
 		request_add_header(request, "Allow", allow);
 		request_add_header(request, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
-		request_add_header(request, "Access-Control-Allow-Headers", "authorization, content-type, range");
+		request_add_header(request, "Access-Control-Allow-Headers", "authorization, content-type, range, x-request-id");
 		request_add_header(request, "Access-Control-Max-Age", "600");
 		request_answer(request, 204, NULL, NULL);
 	}

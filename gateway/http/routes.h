@@ -10,6 +10,13 @@ extern bool router_check_method(Request *request);
 extern void router_dispatch(Request *request);
 /* Does a POST to this path carry a form that is read as it comes? */
 extern bool router_is_upload(const char *path);
+/*
+ * Which route a path belongs to, as a number below ROUTER_LABELS_MAX, and its name for people; NULL behind the last
+ * one. Addresses that there are not share one.
+ */
+#define ROUTER_LABELS_MAX 64
+extern int router_label(const char *path);
+extern const char *router_label_name(int label);
 /* Bytes of body that the path takes. */
 extern int64_t router_body_limit(const char *path);
 
@@ -41,8 +48,11 @@ extern void route_get_log(Request *request);
 extern void route_rollback(Request *request);
 
 /* routes_service.c */
+extern void route_live(Request *request);
+extern void route_ready(Request *request);
 extern void route_health(Request *request);
 extern void route_metrics(Request *request);
+extern void route_debug(Request *request);
 
 /* static.c */
 extern void route_static(Request *request);

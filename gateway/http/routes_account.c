@@ -38,7 +38,7 @@ login_verified(Request *request)
 
 	if (request->number == 0)
 	{
-		log_event(LOG_INFO, "login refused", LOG_STR("peer", request->peer));
+		log_event(LOG_INFO, "login refused", LOG_STR("request", request->trace.id), LOG_STR("peer", request->peer));
 		request_msg(request, MSG_LOGIN_WRONG);
 		return;
 	}

@@ -43,7 +43,8 @@ password_is_v2(const Request *request)
 static void
 password_stored(Request *request, PGresult *res)
 {
-	log_event(LOG_INFO, "password changed", LOG_INT("uid", request->claims.uid), LOG_STR("peer", request->peer));
+	log_event(LOG_INFO, "password changed", LOG_STR("request", request->trace.id), LOG_INT("uid", request->claims.uid),
+			  LOG_STR("peer", request->peer));
 	if (password_is_v2(request))
 	{
 		password_answer_token(request, res);
@@ -87,7 +88,8 @@ password_compared(Request *request)
 		password_hash_new(request);
 		return;
 	}
-	log_event(LOG_INFO, "password change refused", LOG_INT("uid", request->claims.uid), LOG_STR("peer", request->peer));
+	log_event(LOG_INFO, "password change refused", LOG_STR("request", request->trace.id),
+			  LOG_INT("uid", request->claims.uid), LOG_STR("peer", request->peer));
 	if (password_is_v2(request))
 		request_error(request, 403, "the old password is wrong");
 	else

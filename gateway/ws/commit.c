@@ -583,8 +583,8 @@ room_control_senders(Room *room)
 			session->paused = pause;
 		}
 	}
-	if (pause)
-		room_mark_dirty(room); /* look again in the next turn */
+	if (pause && room->session_count > 0)
+		room_mark_dirty(room); /* look again in the next turn; a room without members must be able to end */
 }
 
 /* ---- the turn ---- */

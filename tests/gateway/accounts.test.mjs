@@ -157,8 +157,8 @@ describe('guessing', () => {
 		for (const forwarded of ['203.0.113.5, 198.51.100.7', '198.51.100.7, 10.1.2.3', 'nonsense, 198.51.100.7'])
 			assert.ok((await attempts(10, () => attempt(forwarded))).limited.length >= 5, forwarded);
 		const metrics = await gateway.metrics();
-		assert.ok(metrics.pg_sheet_refused_attempts_address_total >= 3);
-		assert.ok(metrics.pg_sheet_refused_attempts_account_total >= 2);
+		assert.ok(metrics['pg_sheet_refused_total{reason="attempts_address"}'] >= 3);
+		assert.ok(metrics['pg_sheet_refused_total{reason="attempts_account"}'] >= 2);
 	});
 
 	test('when many passwords wait, more are refused and told when to come again', async () => {

@@ -74,6 +74,7 @@ export class Gateway {
 			url: `${cluster.certificate ? 'https' : 'http'}://127.0.0.1:${port}`,
 			tls: cluster.certificate ? { ca: cluster.certificate } : undefined, // for clients
 			flags: {},
+			env: {},
 			service: null,
 		});
 	}
@@ -107,6 +108,7 @@ export class Gateway {
 		this.service = Service.spawn(`gateway ${this.host}`, this.cluster.gatewayBinary, this.arguments(), {
 			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
 			cwd: this.cluster.directory,
+			env: this.env,
 		});
 		await this.service.waitReady(
 			async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200,

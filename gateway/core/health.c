@@ -1,0 +1,71 @@
+/*
+ * health.c - may this gateway get work? See health.h.
+ *
+ * A connection that is up says little: a server that is paused, or a network that drops everything, leaves it up. So a
+ * question is asked on the connection on which requests are asked, behind those that wait there.
+ */
+#include "health.h"
+
+#include "gateway.h"
+
+#define HEALTH_STALE_MS 3000
+#define HEALTH_PATIENCE 2 /* deadlines: ours must not be the one that gives a connection up */
+
+static uint64_t health_answered; /* ms of the loop's clock; 0: never */
+static bool health_asking;
+
+static void
+health_on_answer(void *arg, PGresult *res)
+{
+	health_asking = false;
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
+		health_answered = uv_now(&gateway.loop);
+}
+
+void
+health_tick(void)
+{
+	static const char sql[] = "SELECT 1";
+
+	if (!health_asking && pgconn_is_up(gateway.reads))
+		health_asking =
+			pgconn_query(gateway.reads, sql, 0, NULL, 0,
+						 (unsigned) gateway.config.database_deadline_ms * HEALTH_PATIENCE, health_on_answer, NULL);
+}
+
+bool
+health_database_answers(void)
+{
+	if (health_answered == 0)
+		health_tick(); /* at the start nobody waits for the next second */
+	return pgconn_is_up(gateway.edits[0]) && pgconn_is_up(gateway.reads) && health_answered != 0 &&
+		   uv_now(&gateway.loop) - health_answered <= HEALTH_STALE_MS;
+}
+
+bool
+health_is_ready(Buf *reasons)
+{
+	const struct
+	{
+		bool wrong;
+		const char *reason;
+	} table[] = {
+		{gateway.leaving || gateway.draining, "draining"},
+		{!health_database_answers(), "the database does not answer"},
+		{!gateway.ready, "the gateways have not found each other yet"},
+		{gateway.suspended, "contact with the coordinator is lost"},
+	};
+	bool ready = true;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	{
+		if (!table[i].wrong)
+			continue;
+		if (reasons != NULL && !ready)
+			buf_puts(reasons, ",");
+		if (reasons != NULL)
+			buf_puts_json(reasons, table[i].reason);
+		ready = false;
+	}
+	return ready;
+}

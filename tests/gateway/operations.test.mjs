@@ -1,0 +1,328 @@
+/* What an operator relies on: health and readiness, metrics, who may read them, logs with request ids, systemd, the drain. */
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import dgram from 'node:dgram';
+import fs from 'node:fs';
+import path from 'node:path';
+import { spawn } from 'node:child_process';
+import { Cluster, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
+import { Editor, call, newSheet, post, register, request, uniqueName } from '../lib/client.mjs';
+import { Writer, checkNothingLost } from '../lib/writer.mjs';
+
+let cluster;
+let gateway;
+let configFile;
+
+before(async () => {
+	cluster = await Cluster.start({ gateways: 0 });
+	configFile = path.join(cluster.directory, 'gateway.conf');
+	writePrivateFile(configFile, '');
+	gateway = await cluster.addGateway({ config: configFile, 'log-format': 'json' });
+});
+after(() => cluster?.stop());
+
+const get = (address, headers = {}) => request(gateway, 'GET', address, { headers });
+const logFile = () => fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8');
+
+/** New settings in the file, and SIGHUP. */
+async function configure(text) {
+	writePrivateFile(configFile, text);
+	const start = logFile().length;
+	gateway.service.signal('SIGHUP');
+	await waitUntil(() => /"event":"(not )?reloaded/.test(logFile().slice(start)), 'the reload');
+	return logFile().slice(start);
+}
+
+describe('health', () => {
+	test('/livez, /readyz and /healthz', async () => {
+		assert.ok((await get('/livez')).json.uptime_seconds >= 0);
+		assert.deepEqual((await get('/readyz')).json, { ready: true, reasons: [] });
+		assert.equal((await get('/healthz')).json.status, 'ok');
+	});
+
+	test('a database that does not answer: not ready, but alive; and ready again by itself', async () => {
+		const pids = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway'")).split('\n');
+		for (const pid of pids) process.kill(Number(pid), 'SIGSTOP');
+		try {
+			await waitUntil(async () => (await get('/readyz')).status === 503, 'the gateway not to be ready', 8000);
+			assert.deepEqual((await get('/readyz')).json.reasons, ['the database does not answer']);
+			assert.equal((await get('/healthz')).json.database, false);
+			assert.equal((await get('/livez')).status, 200);
+		} finally {
+			for (const pid of pids) process.kill(Number(pid), 'SIGCONT');
+		}
+		await waitUntil(async () => (await get('/readyz')).status === 200, 'the gateway to be ready again');
+	});
+});
+
+describe('metrics', () => {
+	test('are what Prometheus reads: each family once, with help and type, histograms that add up', async () => {
+		const user = await register(gateway);
+		const fid = await newSheet(gateway, user);
+		const editor = await Editor.open(gateway, user, fid);
+		await editor.settle();
+		await editor.close();
+		await get('/no/such/address');
+		const text = (await get('/metrics')).text;
+		const types = new Map();
+		const values = new Map();
+		for (const line of text.trimEnd().split('\n')) {
+			const type = /^# TYPE (\w+) (counter|gauge|histogram)$/.exec(line);
+			if (type) {
+				assert.ok(!types.has(type[1]), `${type[1]} is described twice`);
+				types.set(type[1], type[2]);
+				continue;
+			}
+			if (/^# HELP \w+ \S/.test(line)) continue;
+			const sample = /^(\w+)(\{(?:\w+="[^"\\\n]*"(?:,\w+="[^"\\\n]*")*)?\})? (-?[\d.]+(?:e[+-]\d+)?)$/.exec(line);
+			assert.ok(sample, `a line that nobody can read: ${line}`);
+			const family = types.has(sample[1]) ? sample[1] : sample[1].replace(/_(bucket|sum|count)$/, '');
+			assert.ok(types.has(family), `${line} has no type`);
+			const key = sample[1] + (sample[2] ?? '');
+			assert.ok(!values.has(key), `${key} is told twice`);
+			values.set(key, Number(sample[3]));
+		}
+		for (const [name, type] of Object.entries({
+			pg_sheet_edits_committed_total: 'counter',
+			pg_sheet_refused_total: 'counter',
+			pg_sheet_sessions_slow_total: 'counter',
+			pg_sheet_http_answers_total: 'counter',
+			pg_sheet_batch_edits: 'histogram',
+			pg_sheet_commit_seconds: 'histogram',
+			pg_sheet_http_duration_seconds: 'histogram',
+			pg_sheet_loop_turn_seconds: 'histogram',
+			pg_sheet_database_queue: 'gauge',
+			pg_sheet_password_queue: 'gauge',
+			pg_sheet_pending_edits: 'gauge',
+			process_resident_memory_bytes: 'gauge',
+		}))
+			assert.equal(types.get(name), type, name);
+		assert.ok(values.get('process_resident_memory_bytes') > 1e6);
+		assert.ok(values.get('pg_sheet_edits_committed_total') >= 1);
+		assert.ok(values.get('pg_sheet_http_answers_total{route="/register",status="2xx"}') >= 1);
+		assert.ok(values.get('pg_sheet_http_answers_total{route="/*",status="4xx"}') >= 1);
+		assert.equal(values.get('pg_sheet_http_under_way'), 1, 'this request alone');
+		// Buckets only grow, and the last one has all.
+		for (const family of [...types.keys()].filter((name) => types.get(name) === 'histogram')) {
+			const series = new Map();
+			for (const [key, value] of values) {
+				const bucket = new RegExp(`^${family}_bucket\\{(.*?),?le="([^"]+)"\\}$`).exec(key);
+				if (!bucket) continue;
+				const last = series.get(bucket[1]);
+				if (last) assert.ok(last.bound < Number(bucket[2].replace('+Inf', 'Infinity')) && last.value <= value, key);
+				series.set(bucket[1], { bound: Number(bucket[2].replace('+Inf', 'Infinity')), value });
+			}
+			assert.ok(series.size > 0, family);
+			for (const [label, { bound, value }] of series) {
+				const count = values.get(`${family}_count{${label}}`) ?? values.get(`${family}_count`);
+				assert.deepEqual([bound, value], [Infinity, count], `${family}{${label}}`);
+			}
+		}
+	});
+
+	test('whatever addresses strangers ask for, there is one series for each route', async () => {
+		const series = async () => Object.keys(await gateway.metrics()).length;
+		await get('/stranger');
+		await post(gateway, '/stranger', {});
+		const before_ = await series();
+		for (let i = 0; i < 50; i++) {
+			await get(`/stranger-${i}`);
+			await post(gateway, `/stranger-${i}`, {});
+		}
+		assert.equal(await series(), before_);
+	});
+
+	test('/debug tells of the sheets that are open', async () => {
+		const user = await register(gateway);
+		const fid = await newSheet(gateway, user);
+		const editor = await Editor.open(gateway, user, fid);
+		const { json } = await get('/debug');
+		const room = json.first_rooms.find(({ sheet }) => sheet === fid);
+		assert.equal(room.state, 'serving');
+		assert.equal(room.sessions, 1);
+		assert.equal(json.signing_key, 'k1');
+		assert.ok(!JSON.stringify(json).includes(cluster.jwtKey));
+		await editor.close();
+	});
+});
+
+describe('for operators only', () => {
+	const token = 'operator-0123456789-0123456789-0123456789';
+
+	/** The status of both addresses, which is the same. */
+	async function status(headers) {
+		const [metrics, debug] = [await get('/metrics', headers), await get('/debug', headers)];
+		assert.equal(metrics.status, debug.status);
+		if (metrics.status === 403) assert.match(metrics.json.data, /admin-networks.*admin-token-file/);
+		return metrics.status;
+	}
+
+	test('from loopback by default, but not through a proxy there', async () => {
+		assert.equal(await status({}), 200);
+		for (const headers of [{ 'x-forwarded-for': '127.0.0.1' }, { forwarded: 'for=127.0.0.1' }])
+			assert.equal(await status(headers), 403);
+		await configure('trusted-proxies = 127.0.0.1\n');
+		assert.equal(await status({ 'x-forwarded-for': '198.51.100.1' }), 403);
+		assert.equal(await status({ 'x-forwarded-for': '127.0.0.2' }), 200);
+	});
+
+	test('from the networks of the setting, or with the token', async () => {
+		const file = path.join(cluster.directory, 'operator');
+		writePrivateFile(file, `${token}\n`);
+		await configure(`admin-networks = 10.9.0.0/16\nadmin-token-file = ${file}\n`);
+		assert.equal(await status({}), 403);
+		assert.equal(await status({ authorization: `Bearer ${token}` }), 200);
+		for (const wrong of [`Bearer ${token}x`, `Bearer ${token.slice(1)}`, 'Bearer ', `Basic ${token}`, token])
+			assert.equal(await status({ authorization: wrong }), 403, wrong);
+		assert.equal((await get('/readyz')).status, 200, 'anybody may ask whether it is ready');
+		for (const bad of ['short', 'with blanks 0123456789 0123456789 0123456789', 'x'.repeat(300)]) {
+			writePrivateFile(file, bad);
+			assert.match(await configure(fs.readFileSync(configFile, 'utf8')), /32 to 256/);
+		}
+		assert.equal(await status({ authorization: `Bearer ${token}` }), 200, 'the former token stays');
+		assert.match(await configure('admin-networks = everywhere\n'), /admin-networks/);
+		await configure('');
+		assert.equal(await status({}), 200);
+		assert.equal(await status({ authorization: `Bearer ${token}`, 'x-forwarded-for': '1.2.3.4' }), 403);
+	});
+});
+
+describe('logs', () => {
+	test('are JSON, a line for each event, and carry the id of the request', async () => {
+		await configure('log-requests = on\n');
+		const answer = await post(gateway, '/login', { username: 'a"b\\c', password: 'x' }, { headers: { 'x-request-id': 'proxy-17:a' } });
+		assert.equal(answer.headers['x-request-id'], 'proxy-17:a');
+		await get('/readyz?token=not-for-the-log', { 'x-request-id': 'q-1' });
+		await waitUntil(() => logFile().includes('q-1'), 'the log');
+		const lines = logFile()
+			.trimEnd()
+			.split('\n')
+			.map((line) => JSON.parse(line));
+		assert.ok(lines.every(({ at, level, event }) => at && level && event));
+		const events = lines.filter((line) => line.request === 'proxy-17:a');
+		assert.deepEqual(
+			events.map(({ event }) => event),
+			['login refused', 'request'],
+		);
+		assert.deepEqual([events[1].method, events[1].path, events[1].status], ['POST', '/login', 200]);
+		assert.ok(!logFile().includes('not-for-the-log'));
+	});
+
+	test('ids that could do harm are replaced, and all are different', async () => {
+		const ids = new Set();
+		for (const id of [undefined, 'a b', '"', '<script>', 'x'.repeat(65), '$(reboot)', 'é', ''])
+			ids.add((await get('/livez', id === undefined ? {} : { 'x-request-id': Buffer.from(id).toString('latin1') })).headers['x-request-id']);
+		assert.equal(ids.size, 8);
+		for (const id of ids) assert.match(id, /^[0-9a-f]{16}-\d+$/);
+	});
+
+	test('requests are logged only when that is wanted', async () => {
+		await configure('');
+		await get('/livez', { 'x-request-id': 'unlogged' });
+		await call(gateway, '/getuser', { token: (await register(gateway)).token }, 10);
+		assert.ok(!logFile().includes('unlogged'));
+	});
+});
+
+describe('systemd', () => {
+	test('hears of ready, reload, watchdog and stop', async () => {
+		// Node has no datagram sockets of Unix; Perl has.
+		const socket = path.join(cluster.directory, 'socket', 'notify');
+		const listener = spawn('perl', [
+			'-MIO::Socket::UNIX',
+			'-e',
+			'$|=1; umask 0; my $s = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $ARGV[0]) or die; print "listening\n"; while (defined $s->recv(my $m, 4096)) { $m =~ s/\n/;/g; print "$m\n" }',
+			socket,
+		]);
+		let heard = '';
+		listener.stdout.on('data', (data) => (heard += data));
+		const hears = (word) => waitUntil(() => heard.includes(word), `${word} in ${heard}`);
+		try {
+			await hears('listening');
+			await gateway.stop();
+			gateway.env = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '5000000' };
+			await gateway.start();
+			await hears('READY=1');
+			await hears('STATUS=serving');
+			await hears('WATCHDOG=1');
+			await configure('');
+			await hears('RELOADING=1');
+			heard = '';
+			await gateway.stop();
+			await hears('STOPPING=1');
+		} finally {
+			gateway.env = {};
+			listener.kill();
+			if (!gateway.service.alive) await gateway.start();
+		}
+	});
+});
+
+describe('the drain', () => {
+	test('readiness goes first, service later; editors are told to come again, and nothing acknowledged is lost', async () => {
+		await configure('drain-notice-seconds = 2\n');
+		const users = [await register(gateway), await register(gateway)];
+		const fid = await newSheet(gateway, users[0]);
+		const writers = users.map((user, i) => new Writer(`d${i}`, i, user, fid, () => gateway));
+		const reader = await Editor.open(gateway, users[0], fid);
+		for (const writer of writers) await writer.progress(100);
+		const stopped = gateway.stop();
+		await waitUntil(async () => (await get('/readyz')).status === 503, '/readyz to say no');
+		assert.deepEqual((await get('/readyz')).json.reasons, ['draining']);
+		assert.equal(reader.closed, null, 'editors stay in the time of notice');
+		for (const writer of writers) await writer.progress(50);
+		await (await Editor.open(gateway, users[1], fid)).close();
+		assert.equal((await get('/livez')).status, 200);
+		const { code, reason } = await reader.waitClosed();
+		assert.equal(code, 1012);
+		assert.match(reason, /stops/);
+		assert.equal((await stopped).code, 0);
+		const last = JSON.parse(logFile().trimEnd().split('\n').at(-1));
+		assert.deepEqual([last.event, last.sessions, last.sheets, last.requests], ['stopped', 0, 0, 0], 'in order, not by time');
+		await gateway.start();
+		for (const writer of writers) await writer.progress(50, 30000);
+		await Promise.all(writers.map((writer) => writer.stop()));
+		await checkNothingLost(cluster, fid, writers);
+		await configure('');
+	});
+
+	test('requests that are under way are answered', async () => {
+		const user = await register(gateway);
+		const lock = cluster.psqlSession();
+		await lock.query('BEGIN; LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+		const answer = post(gateway, '/newsheet', { token: user.token, name: 'late', initRows: 10, initColumns: 10 });
+		await waitUntil(() => cluster.psql("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'sheet.sheet'::regclass"), 'the request');
+		const stopped = gateway.stop();
+		await waitUntil(async () => /"event":"draining"/.test(logFile().slice(-2000)), 'the drain');
+		await lock.query('COMMIT');
+		assert.equal((await answer).json.msg, 11, (await answer).text);
+		assert.equal((await stopped).code, 0);
+		await lock.close();
+		await gateway.start();
+	});
+
+	test('takes no longer than it may, and a second signal ends it at once', async () => {
+		const user = await register(gateway);
+		for (const [settings, signals, atMost] of [
+			['drain-seconds = 1\n', 1, 5000],
+			['drain-seconds = 600\n', 2, 5000],
+		]) {
+			await configure(settings);
+			const lock = cluster.psqlSession();
+			await lock.query('BEGIN; LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+			const answer = post(gateway, '/newsheet', { token: user.token, name: 'never', initRows: 10, initColumns: 10 }).catch((error) => error);
+			await waitUntil(() => cluster.psql("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'sheet.sheet'::regclass"), 'the request');
+			const start = Date.now();
+			const length = logFile().length;
+			const stopped = gateway.stop();
+			await waitUntil(() => /"event":"draining"/.test(logFile().slice(length)), 'the drain');
+			if (signals === 2) gateway.service.signal('SIGTERM');
+			assert.equal((await stopped).code, 0);
+			assert.ok(Date.now() - start < atMost, `${Date.now() - start} ms`);
+			assert.ok((await answer) instanceof Error, 'the connection ends without an answer');
+			await lock.query('ROLLBACK');
+			await lock.close();
+			await gateway.start();
+		}
+	});
+});
