@@ -2,14 +2,15 @@
 #include "reader.h"
 
 #include "a1.h"
+#include "bench.h"
 #include "edit_codec.h"
 #include "params.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const window_statements[WAYS] = {"heap_window", "range_window", "stream_window"};
-static const char *const whole_statements[WAYS] = {"heap_whole", "range_whole", "stream_whole"};
+static const char *const window_statements[WAYS] = {"heap_window", "range_window", "stream_window", "floor_window"};
+static const char *const whole_statements[WAYS] = {"heap_whole", "range_whole", "stream_whole", "floor_whole"};
 
 void
 reader_prepare(Session *session, bool heap)
@@ -24,13 +25,15 @@ reader_prepare(Session *session, bool heap)
 		session_prepare(
 			session, "heap_cell",
 			"SELECT content FROM bench.cell WHERE sheet_id = $1::int8 AND \"row\" = $2::int4 AND col = $3::int4");
+		session_prepare(session, "floor_window", "SELECT \"row\", col, content FROM bench.part");
+		session_prepare(session, "floor_whole", "SELECT \"row\", col, content FROM bench.whole");
 	}
 	session_prepare(session, "range_window", "SELECT \"row\", col, content FROM sheet.range($1::int8, $2::text)");
 	session_prepare(session, "range_whole", "SELECT \"row\", col, content FROM sheet.range($1::int8)");
 	session_prepare(session, "range_cell", "SELECT sheet.get($1::int8, $2::text)");
 	session_prepare(session, "stream_window",
 					"SELECT cells FROM sheet.read_cells($1::int8, $2::int4, $3::int4, $4::int4, $5::int4)");
-	session_prepare(session, "stream_whole", "SELECT cells FROM sheet.read_cells($1::int8, NULL, NULL, NULL, NULL)");
+	session_prepare(session, "stream_whole", "SELECT cells FROM sheet.read_cells($1::int8, max_bytes => 65536)");
 }
 
 /* ---- answers ---- */
@@ -47,20 +50,30 @@ answer_of_rows(const PGresult *result)
 	return answer;
 }
 
-static void
-stream_begin(const PGresult *result, EditReader *reader)
+/* The streams of an answer, one a row. */
+typedef struct Stream
 {
-	edit_reader_init(reader, PQgetvalue(result, 0, 0), PQgetlength(result, 0, 0));
-}
+	const PGresult *result;
+	int row; /* the next one */
+	EditReader reader;
+} Stream;
 
 static bool
-stream_next(EditReader *reader, Edit *edit)
+stream_next(Stream *stream, Edit *edit)
 {
 	EditBatch batch;
-	EditError error;
+	EditError error = EDIT_END;
 
-	while ((error = edit_read(reader, edit)) == EDIT_END && (error = edit_read_batch(reader, &batch)) == EDIT_OK)
-		continue;
+	while (stream->row == 0 || (error = edit_read(&stream->reader, edit)) == EDIT_END)
+	{
+		if (stream->row > 0 && (error = edit_read_batch(&stream->reader, &batch)) == EDIT_OK)
+			continue;
+		if (error != EDIT_END || stream->row == PQntuples(stream->result))
+			break;
+		edit_reader_init(&stream->reader, PQgetvalue(stream->result, stream->row, 0),
+						 PQgetlength(stream->result, stream->row, 0));
+		stream->row++;
+	}
 	if (error != EDIT_OK && error != EDIT_END)
 		fail("sheet.read_cells(): %s", edit_error_text(error));
 	return error == EDIT_OK;
@@ -70,11 +83,11 @@ stream_next(EditReader *reader, Edit *edit)
 static int64_t
 stream_decode(const PGresult *result)
 {
-	EditReader reader;
+	Stream stream = {.result = result};
 	int64_t bytes = 0;
 	Edit edit;
 
-	for (stream_begin(result, &reader); stream_next(&reader, &edit);)
+	while (stream_next(&stream, &edit))
 		bytes += edit.content.len;
 	return bytes;
 }
@@ -82,11 +95,11 @@ stream_decode(const PGresult *result)
 static Answer
 answer_of_stream(const PGresult *result)
 {
+	Stream stream = {.result = result};
 	Answer answer = {0};
-	EditReader reader;
 	Edit edit;
 
-	for (stream_begin(result, &reader); stream_next(&reader, &edit);)
+	while (stream_next(&stream, &edit))
 		answer_add(&answer, edit.row, edit.col, edit.content.data, edit.content.len);
 	return answer;
 }
@@ -116,6 +129,8 @@ answer_of(Way way, const PGresult *result)
 static void
 window_params(Params *params, Way way, const Model *model, Window window, char ref[2 * A1_MAX])
 {
+	if (way == WAY_FLOOR)
+		return;
 	param_int8(params, model->sheet_id);
 	if (way == WAY_RANGE)
 	{
@@ -141,7 +156,10 @@ reader_window(Session *session, Way way, const Model *model, Window window)
 
 	window_params(&params, way, model, window, ref);
 	result = reader_ask(session, way, window_statements[way], &params, &ns);
-	answer_check(answer_of(way, result), model_answer(model, window), window_statements[way], model->sheet_id);
+	if (way != WAY_FLOOR)
+		answer_check(answer_of(way, result), model_answer(model, window), window_statements[way], model->sheet_id);
+	else if (PQntuples(result) != WINDOW_ROWS * WINDOW_COLS)
+		fail("%d rows in place of a window's", PQntuples(result));
 	PQclear(result);
 	return ns;
 }
@@ -153,11 +171,16 @@ reader_whole(Session *session, Way way, const Model *model, int64_t *bytes)
 	PGresult *result;
 	int64_t ns;
 
-	param_int8(&params, model->sheet_id);
+	if (way != WAY_FLOOR)
+		param_int8(&params, model->sheet_id);
 	result = reader_ask(session, way, whole_statements[way], &params, &ns);
 	answer_check(answer_of(way, result), model->all, whole_statements[way], model->sheet_id);
 	if (way == WAY_STREAM && bytes != NULL)
-		*bytes = PQgetlength(result, 0, 0);
+	{
+		*bytes = 0;
+		for (int row = 0; row < PQntuples(result); row++)
+			*bytes += PQgetlength(result, row, 0);
+	}
 	PQclear(result);
 	return ns;
 }

@@ -1,5 +1,5 @@
 /*
- * reader.h - three ways to the cells of a sheet, all through prepared statements with binary parameters and answers.
+ * reader.h - ways to the cells of a sheet, all through prepared statements with binary parameters and answers.
  */
 #ifndef READER_H
 #define READER_H
@@ -13,10 +13,11 @@ typedef enum Way
 	WAY_HEAP,	/* rows of a plain table with a primary key */
 	WAY_RANGE,	/* rows of sheet.range(): SQL */
 	WAY_STREAM, /* bytes of sheet.read_cells(), decoded: what gateways do */
+	WAY_FLOOR,	/* as many rows of a table that has nothing else: what PostgreSQL takes to hand rows out */
 	WAYS
 } Way;
 
-/* heap: with statements on the heap table, which is there. */
+/* heap: with statements on the heap tables, which are there. */
 extern void reader_prepare(Session *session, bool heap);
 /* Nanoseconds until the client has the cells; every cell is checked after that. */
 extern int64_t reader_window(Session *session, Way way, const Model *model, Window window);
