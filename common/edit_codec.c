@@ -251,6 +251,40 @@ edit_write(EditWriter *writer, const Edit *edit)
 	writer->row = edit->row;
 }
 
+void
+edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, uint32_t readable, EditText style)
+{
+	uint8_t *head = writer->pos;
+	uint8_t *to = head + 1;
+
+	*head = EDIT_SET;
+	if (!writer->first && writer->uid == 0)
+		*head |= EDIT_SAME_UID;
+	else
+		*to++ = 0;
+	if (!writer->first && row == writer->row)
+		*head |= EDIT_SAME_ROW;
+	else
+		to = codec_put_number(to, row);
+	to = codec_put_number(to, col);
+	to = codec_put_number(to, content.len);
+	/* Of a short text 16 bytes are moved at once, whatever its length: asking for that would cost more. */
+	if (content.len <= 16 && readable >= 16)
+		memcpy(to, content.data, 16);
+	else if (content.len > 0)
+		memcpy(to, content.data, content.len);
+	to += content.len;
+	if (style.data != NULL)
+	{
+		*head |= EDIT_HAS_STYLE;
+		to = codec_put_text(to, style);
+	}
+	writer->pos = to;
+	writer->first = false;
+	writer->uid = 0;
+	writer->row = row;
+}
+
 static size_t
 codec_number_size(uint64_t value)
 {

@@ -26,11 +26,13 @@ cells_room(CellList *list, Size bytes)
 	return list->free;
 }
 
-/* A text with its head, as short as PostgreSQL makes it in rows. */
+#define CELLS_MOVE 16 /* bytes that are moved at once */
+
+/* A text with its head, as short as PostgreSQL makes it in rows. So many bytes may be read. */
 static char *
-cells_put_text(CellList *list, const char *bytes, uint32 len)
+cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
 {
-	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32));
+	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32) + CELLS_MOVE);
 	char *text;
 
 	if (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
@@ -44,7 +46,10 @@ cells_put_text(CellList *list, const char *bytes, uint32 len)
 		SET_VARSIZE(at, len + VARHDRSZ);
 		text = at + VARHDRSZ;
 	}
-	memcpy(text, bytes, len);
+	if (len <= CELLS_MOVE && readable >= CELLS_MOVE)
+		memcpy(text, bytes, CELLS_MOVE); /* without asking how short it is */
+	else
+		memcpy(text, bytes, len);
 	list->free = text + len;
 	return text;
 }
@@ -73,9 +78,9 @@ cells_collect(void *arg, const GridCell *cell)
 	if (list->no_texts)
 		return;
 	copy->content_len = cell->content_len;
-	copy->content = cells_put_text(list, cell->content, cell->content_len);
+	copy->content = cells_put_text(list, cell->content, cell->content_len, cell->readable);
 	copy->style_len = cell->style_len;
-	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len) : NULL;
+	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
 }
 
 CellList *

@@ -90,12 +90,10 @@ void
 stream_cell(void *arg, const GridCell *cell)
 {
 	CellStream *stream = arg;
-	Edit edit = {.kind = EDIT_SET, .row = cell->row, .col = cell->col, .content = {cell->content, cell->content_len}};
-	Size most;
+	EditText content = {cell->content, cell->content_len};
+	EditText style = {cell->style_len > 0 ? cell->style : NULL, cell->style_len};
+	Size most = edit_cell_size_bound(content.len, style.len);
 
-	if (cell->style_len > 0)
-		edit.style = (EditText){cell->style, cell->style_len};
-	most = edit_size_bound(&edit);
 	if (stream->bytes != NULL && stream->edits > 0 && stream->len + most > stream->max_bytes)
 		stream_end_value(stream);
 	if (stream->bytes == NULL)
@@ -108,7 +106,7 @@ stream_cell(void *arg, const GridCell *cell)
 	if (stream->len + most > stream->size)
 		stream_grow(stream, stream->len + most);
 	stream->writer.pos = (uint8_t *) stream->bytes + stream->len;
-	edit_write(&stream->writer, &edit);
+	edit_write_cell(&stream->writer, cell->row, cell->col, content, cell->readable, style);
 	stream->len = (char *) stream->writer.pos - stream->bytes;
 	stream->edits++;
 }

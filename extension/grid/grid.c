@@ -215,7 +215,7 @@ grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell)
 
 	if (slot == NULL)
 	{
-		*cell = (GridCell){row, col, "", 0, "", 0};
+		*cell = (GridCell){.row = row, .col = col, .content = "", .style = ""};
 		return false;
 	}
 	tile_cell(tile, slot, grid_key(row, col), cell);

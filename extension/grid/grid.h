@@ -40,8 +40,9 @@ typedef struct GridCell
 	uint32_t row, col;
 	const char *content; /* not terminated; valid until the next write */
 	uint32_t content_len;
-	const char *style; /* "" when none */
+	uint32_t readable; /* so many bytes may be read from where the content begins: its own, and what lies behind it */
 	uint32_t style_len;
+	const char *style; /* "" when none */
 } GridCell;
 
 /* An empty grid of rows x cols (at least 1 x 1); NULL when there is no room. */

@@ -72,37 +72,6 @@ tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 
 /* ---- slots ---- */
 
-static inline bool
-tile_is_dense(const Tile *tile)
-{
-	return tile->capacity == TILE_CELLS;
-}
-
-/* Position of the first key >= key in a sparse tile. */
-static inline uint32_t
-tile_lower_bound(const Tile *tile, uint16_t key)
-{
-	uint32_t low = 0;
-	uint32_t high = tile->cells;
-
-	while (low < high)
-	{
-		uint32_t middle = (low + high) / 2;
-
-		if (tile->keys[middle] < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static inline bool
-tile_slot_present(const TileSlot *slot)
-{
-	return slot->len > 0 || slot->style > 0;
-}
-
 const TileSlot *
 tile_find(const Tile *tile, uint16_t key)
 {
@@ -119,51 +88,6 @@ tile_find(const Tile *tile, uint16_t key)
 		slot = &tile->slots[at];
 	}
 	return tile_slot_present(slot) ? slot : NULL;
-}
-
-const TileSlot *
-tile_next_in_row(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, uint16_t *key)
-{
-	uint32_t from = row * GRID_TILE_COLS + col;
-	uint32_t to = row * GRID_TILE_COLS + last;
-
-	if (tile_is_dense(tile))
-	{
-		for (uint32_t k = from; k <= to; k++)
-		{
-			if (tile_slot_present(&tile->slots[k]))
-			{
-				*key = (uint16_t) k;
-				return &tile->slots[k];
-			}
-		}
-		return NULL;
-	}
-	for (uint32_t at = tile_lower_bound(tile, (uint16_t) from); at < tile->cells && tile->keys[at] <= to; at++)
-	{
-		if (tile_slot_present(&tile->slots[at]))
-		{
-			*key = tile->keys[at];
-			return &tile->slots[at];
-		}
-	}
-	return NULL;
-}
-
-void
-tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
-{
-	cell->row = tile->tile_row * GRID_TILE_ROWS + key / GRID_TILE_COLS;
-	cell->col = tile->tile_col * GRID_TILE_COLS + key % GRID_TILE_COLS;
-	cell->content = slot->len > 0 ? tile->arena + slot->offset : "";
-	cell->content_len = slot->len;
-	cell->style = "";
-	cell->style_len = 0;
-	if (slot->style > 0)
-	{
-		cell->style = tile->arena + tile->styles[slot->style - 1].offset;
-		cell->style_len = tile->styles[slot->style - 1].len;
-	}
 }
 
 /* Room for `wanted` cells. */

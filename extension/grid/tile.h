@@ -61,8 +61,85 @@ extern bool tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_
 extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
 					uint32_t style_len);
 extern const TileSlot *tile_find(const Tile *tile, uint16_t key); /* NULL when absent */
-extern void tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell);
+
+/* ---- what scans do for each cell ---- */
+
+static inline bool
+tile_is_dense(const Tile *tile)
+{
+	return tile->capacity == TILE_CELLS;
+}
+
+/* Position of the first key >= key in a sparse tile. */
+static inline uint32_t
+tile_lower_bound(const Tile *tile, uint16_t key)
+{
+	uint32_t low = 0;
+	uint32_t high = tile->cells;
+
+	while (low < high)
+	{
+		uint32_t middle = (low + high) / 2;
+
+		if (tile->keys[middle] < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline bool
+tile_slot_present(const TileSlot *slot)
+{
+	return slot->len > 0 || slot->style > 0;
+}
+
 /* The first present cell of the tile's row with a column in [col, last]; columns are the tile's own. */
-extern const TileSlot *tile_next_in_row(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, uint16_t *key);
+static inline const TileSlot *
+tile_next_in_row(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, uint16_t *key)
+{
+	uint32_t from = row * GRID_TILE_COLS + col;
+	uint32_t to = row * GRID_TILE_COLS + last;
+
+	if (tile_is_dense(tile))
+	{
+		for (uint32_t k = from; k <= to; k++)
+		{
+			if (tile_slot_present(&tile->slots[k]))
+			{
+				*key = (uint16_t) k;
+				return &tile->slots[k];
+			}
+		}
+		return NULL;
+	}
+	for (uint32_t at = tile_lower_bound(tile, (uint16_t) from); at < tile->cells && tile->keys[at] <= to; at++)
+	{
+		if (tile_slot_present(&tile->slots[at]))
+		{
+			*key = tile->keys[at];
+			return &tile->slots[at];
+		}
+	}
+	return NULL;
+}
+
+static inline void
+tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
+{
+	cell->row = tile->tile_row * GRID_TILE_ROWS + key / GRID_TILE_COLS;
+	cell->col = tile->tile_col * GRID_TILE_COLS + key % GRID_TILE_COLS;
+	cell->content = slot->len > 0 ? tile->arena + slot->offset : "";
+	cell->content_len = slot->len;
+	cell->readable = slot->len > 0 ? tile->arena_size - slot->offset : 0;
+	cell->style = "";
+	cell->style_len = 0;
+	if (slot->style > 0)
+	{
+		cell->style = tile->arena + tile->styles[slot->style - 1].offset;
+		cell->style_len = tile->styles[slot->style - 1].len;
+	}
+}
 
 #endif
