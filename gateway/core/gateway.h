@@ -16,6 +16,7 @@
 struct lws_context;
 
 #define EDIT_CONNECTIONS 4
+#define READ_CONNECTIONS 4
 #define GROUP_LOCK_MS	 50 /* a group waits so long for a sheet that somebody else holds */
 #define ADMIN_TOKEN_MAX	 256
 
@@ -33,19 +34,22 @@ typedef struct Gateway
 	 * transaction holds does not hold up the others.
 	 */
 	PgConn *edits[EDIT_CONNECTIONS];
-	PgConn *group;	/* batches of several sheets in one transaction (ws/group.c) */
-	PgConn *reads;	/* everything else */
-	PgConn *follow; /* waits in sheet.follow */
-	int64_t origin; /* names this process to sheet.apply and sheet.follow; random */
-	bool ready;		/* the ring is there */
-	bool suspended; /* contact with the coordinator is lost: nothing is acknowledged */
-	bool leaving;	/* told to stop, and still serving: balancers have time to notice (drain-notice-seconds) */
+	PgConn *group;					 /* batches of several sheets in one transaction (ws/group.c) */
+	PgConn *reads[READ_CONNECTIONS]; /* everything else: a slow read does not hold up the others */
+	PgConn *follow;					 /* waits in sheet.follow */
+	int64_t origin;					 /* names this process to sheet.apply and sheet.follow; random */
+	bool ready;						 /* the ring is there */
+	bool suspended;					 /* contact with the coordinator is lost: nothing is acknowledged */
+	bool leaving; /* told to stop, and still serving: balancers have time to notice (drain-notice-seconds) */
 	bool draining;
 	int connections;
 	uint64_t loop_lag_us; /* the longest turn of the last second */
 } Gateway;
 
 extern Gateway gateway;
+
+/* The connection for the next read. */
+extern PgConn *gateway_reads(void);
 
 /* Seconds since the Unix epoch. */
 extern int64_t gateway_now(void);

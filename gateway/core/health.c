@@ -27,9 +27,9 @@ health_tick(void)
 {
 	static const char sql[] = "SELECT 1";
 
-	if (!health_asking && pgconn_is_up(gateway.reads))
+	if (!health_asking && pgconn_is_up(gateway_reads()))
 		health_asking =
-			pgconn_query(gateway.reads, sql, 0, NULL, 0,
+			pgconn_query(gateway_reads(), sql, 0, NULL, 0,
 						 (unsigned) gateway.config.database_deadline_ms * HEALTH_PATIENCE, health_on_answer, NULL);
 }
 
@@ -38,7 +38,7 @@ health_database_answers(void)
 {
 	if (health_answered == 0)
 		health_tick(); /* at the start nobody waits for the next second */
-	return pgconn_is_up(gateway.edits[0]) && pgconn_is_up(gateway.reads) && health_answered != 0 &&
+	return pgconn_is_up(gateway.edits[0]) && pgconn_is_up(gateway_reads()) && health_answered != 0 &&
 		   uv_now(&gateway.loop) - health_answered <= HEALTH_STALE_MS;
 }
 

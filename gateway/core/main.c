@@ -73,6 +73,12 @@ gateway_ws_scheme(void)
 	return main_public_tls() ? "wss" : "ws";
 }
 
+PgConn *
+gateway_reads(void)
+{
+	return pgconn_choose(gateway.reads, READ_CONNECTIONS);
+}
+
 /* ---- the turns ---- */
 
 static void
@@ -405,7 +411,8 @@ main_start_services(void)
 									   main_on_edit_connection, &gateway.edits[i]);
 	gateway.group =
 		pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet group", main_on_group_connection, &gateway.group);
-	gateway.reads = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
+	for (int i = 0; i < READ_CONNECTIONS; i++)
+		gateway.reads[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
 	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
 	if (!server_start())
 		return false;
@@ -424,7 +431,8 @@ main_stop_services(void)
 	for (int i = 0; i < EDIT_CONNECTIONS; i++)
 		pgconn_close(gateway.edits[i]);
 	pgconn_close(gateway.group);
-	pgconn_close(gateway.reads);
+	for (int i = 0; i < READ_CONNECTIONS; i++)
+		pgconn_close(gateway.reads[i]);
 	pgconn_close(gateway.follow);
 	main_close_own();
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)

@@ -22,6 +22,7 @@
 #define PGCONN_RETRY_MIN_MS	  100
 #define PGCONN_RETRY_MAX_MS	  2000
 #define PGCONN_CONNECT_MS	  5000
+#define PGCONN_SLOW_MS		  100
 #define PGCONN_TICK_MS		  200 /* how often deadlines are looked at */
 #define PGCONN_MAX_STATEMENTS 128
 
@@ -40,7 +41,8 @@ typedef struct Item
 	int nparams;
 	PgParam *params; /* with their bytes in the same allocation */
 	int result_format;
-	uint64_t deadline; /* of the loop's clock, ms */
+	uint64_t since; /* of the loop's clock, ms: when it was queued */
+	uint64_t deadline;
 	PgResultFn fn;
 	void *arg;
 	PGresult *result; /* the last one that came */
@@ -502,7 +504,8 @@ pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, i
 	item->kind = ITEM_QUERY;
 	item->statement = statement;
 	item->result_format = result_format;
-	item->deadline = uv_now(conn->loop) + deadline_ms;
+	item->since = uv_now(conn->loop);
+	item->deadline = item->since + deadline_ms;
 	item->fn = fn;
 	item->arg = arg;
 	queue_push(&conn->open, item);
@@ -780,4 +783,38 @@ int
 pgconn_pending(const PgConn *conn)
 {
 	return conn->pending;
+}
+
+/* The oldest query under way takes long: what is sent now would wait behind it. */
+static bool
+pgconn_is_slow(const PgConn *conn)
+{
+	const Item *item = conn->done.head != NULL ? conn->done.head : conn->sent.head;
+
+	while (item != NULL && item->kind != ITEM_QUERY)
+		item = item->next;
+	return item != NULL && uv_now(conn->loop) - item->since > PGCONN_SLOW_MS;
+}
+
+static bool
+pgconn_is_better(const PgConn *conn, const PgConn *than)
+{
+	if (pgconn_is_up(conn) != pgconn_is_up(than))
+		return pgconn_is_up(conn);
+	if (pgconn_is_slow(conn) != pgconn_is_slow(than))
+		return !pgconn_is_slow(conn);
+	return conn->pending < than->pending;
+}
+
+PgConn *
+pgconn_choose(PgConn *const *conns, int count)
+{
+	PgConn *best = conns[0];
+
+	for (int i = 1; i < count; i++)
+	{
+		if (pgconn_is_better(conns[i], best))
+			best = conns[i];
+	}
+	return best;
 }

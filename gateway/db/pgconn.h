@@ -37,6 +37,11 @@ extern void pgconn_close(PgConn *conn); /* pending queries are answered with NUL
 extern bool pgconn_is_up(const PgConn *conn);
 /* Queries sent and not yet answered. */
 extern int pgconn_pending(const PgConn *conn);
+/*
+ * The one to send the next query on: one that is up, where nothing has been under way for long, with the least to do;
+ * the first of equals, so that at low load it is always the same.
+ */
+extern PgConn *pgconn_choose(PgConn *const *conns, int count);
 
 /*
  * Queues a query. sql must be a constant string (its address is the key of the prepared statement). Parameter bytes

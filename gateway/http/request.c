@@ -287,7 +287,7 @@ request_query(Request *request, const char *sql, int nparams, const PgParam *par
 
 	request->step = step;
 	request_begin_step(request);
-	if (!pgconn_query(gateway.reads, sql, nparams, params, format == 1 || format == REQUEST_RAW,
+	if (!pgconn_query(gateway_reads(), sql, nparams, params, format == 1 || format == REQUEST_RAW,
 					  (unsigned) gateway.config.database_deadline_ms, fn, request))
 	{
 		request_error(request, 503, "the gateway is busy");

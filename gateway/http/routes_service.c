@@ -102,13 +102,23 @@ service_add_room(Room *room, void *arg)
 }
 
 static int
-service_edits_waiting(void)
+service_waiting(PgConn *const *conns, int count)
 {
 	int waiting = 0;
 
-	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		waiting += pgconn_pending(gateway.edits[i]);
+	for (int i = 0; i < count; i++)
+		waiting += pgconn_pending(conns[i]);
 	return waiting;
+}
+
+static void
+service_put_connections(Buf *body, const char *key, PgConn *const *conns, int count)
+{
+	buf_printf(body, "\"%s\":[", key);
+	for (int i = 0; i < count; i++)
+		buf_printf(body, "%s{\"up\":%s,\"pending\":%d}", i > 0 ? "," : "", service_bool(pgconn_is_up(conns[i])),
+				   pgconn_pending(conns[i]));
+	buf_puts(body, "],");
 }
 
 static void
@@ -125,8 +135,10 @@ service_print_queues(Buf *body)
 	metrics_print_gauge(body, "http_under_way", "HTTP requests that are being answered.", (uint64_t) trace_under_way());
 	metrics_print_head(body, "database_queue", "gauge", "Queries sent to PostgreSQL and not answered, by connection.");
 	buf_printf(body,
-			   "pg_sheet_database_queue{connection=\"edits\"} %d\npg_sheet_database_queue{connection=\"reads\"} %d\n",
-			   service_edits_waiting(), pgconn_pending(gateway.reads));
+			   "pg_sheet_database_queue{connection=\"group\"} %d\npg_sheet_database_queue{connection=\"edits\"} %d\n"
+			   "pg_sheet_database_queue{connection=\"reads\"} %d\n",
+			   pgconn_pending(gateway.group), service_waiting(gateway.edits, EDIT_CONNECTIONS),
+			   service_waiting(gateway.reads, READ_CONNECTIONS));
 	metrics_print_gauge(body, "ready", "1: new editors may be sent here.", health_is_ready(NULL));
 }
 
@@ -162,15 +174,13 @@ route_debug(Request *request)
 	buf_put(&body, reasons.data, reasons.len);
 	buf_printf(&body,
 			   "],\"signing_key\":\"%s\",\"keys\":%d,\"loop_turn_us\":%llu,\"connections\":%d,\"http_under_way\":%d,"
-			   "\"password_queue\":%d,\"edits_connections\":[",
+			   "\"password_queue\":%d,",
 			   gateway.keys.keys[0].kid, gateway.keys.count, (unsigned long long) gateway.loop_lag_us,
 			   gateway.connections, trace_under_way(), password_queue_waiting());
-	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		buf_printf(&body, "%s{\"up\":%s,\"pending\":%d}", i > 0 ? "," : "",
-				   service_bool(pgconn_is_up(gateway.edits[i])), pgconn_pending(gateway.edits[i]));
-	buf_printf(
-		&body, "],\"reads_connection\":{\"up\":%s,\"pending\":%d},\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[",
-		service_bool(pgconn_is_up(gateway.reads)), pgconn_pending(gateway.reads), room_count(), room_session_count());
+	service_put_connections(&body, "group_connections", &gateway.group, 1);
+	service_put_connections(&body, "edits_connections", gateway.edits, EDIT_CONNECTIONS);
+	service_put_connections(&body, "reads_connections", gateway.reads, READ_CONNECTIONS);
+	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), room_session_count());
 	buf_put(&body, rooms.data, rooms.len);
 	buf_puts(&body, "]}");
 	buf_free(&rooms);

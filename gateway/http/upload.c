@@ -80,7 +80,7 @@ upload_abandon(Upload *upload)
 	PgParam param = pgparam_int64(id, upload->upload_id);
 
 	if (upload->upload_id != 0)
-		(void) pgconn_query(gateway.reads, upload_abort_sql, 1, &param, 0,
+		(void) pgconn_query(gateway_reads(), upload_abort_sql, 1, &param, 0,
 							(unsigned) gateway.config.database_deadline_ms, NULL, NULL);
 	upload->upload_id = 0;
 }

@@ -255,7 +255,7 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 	if (room->answer == NULL)
 		return false;
 	room->queries++;
-	if (pgconn_query(gateway.reads, name_sql, 1, &param, 0, (unsigned) gateway.config.database_deadline_ms,
+	if (pgconn_query(gateway_reads(), name_sql, 1, &param, 0, (unsigned) gateway.config.database_deadline_ms,
 					 room_name_answered, room))
 	{
 		room->busy = ROOM_RESOLVING;
@@ -325,6 +325,22 @@ sqlstate_is_passing(const char *state)
 	return false;
 }
 
+/* The same batch goes again, but first what others have committed: it is too much for one answer. */
+static void
+room_fall_back(Room *room)
+{
+	RoomBatch *batch = room->sent;
+
+	room->sent = NULL;
+	batch->next = room->pending;
+	room->pending = batch;
+	if (room->pending_last == NULL)
+		room->pending_last = batch;
+	room->pending_edits += batch->count;
+	room->behind = true;
+	room->busy = ROOM_IDLE;
+}
+
 /* The same batch goes again. */
 static void
 room_retry(Room *room, unsigned delay_ms)
@@ -354,6 +370,11 @@ room_refused(Room *room, const PGresult *res)
 		room_retry(room, RETRY_MS);
 		return;
 	}
+	if (strcmp(state, "54000") == 0 && !room->uncertain)
+	{
+		room_fall_back(room); /* a batch that may be stored must be looked for in all that came after it */
+		return;
+	}
 	room->busy = ROOM_IDLE;
 	if (strcmp(state, "SF001") == 0)
 		room_fail(room, CLOSE_RESTART, "another gateway has the sheet");
@@ -377,6 +398,7 @@ room_apply_answered(void *arg, PGresult *res)
 	else if (res == NULL)
 	{
 		/* Unknown: perhaps committed. The number tells the database, when it comes again. */
+		room->uncertain = true;
 		room_retry(room, 0);
 		metrics.batches_resent++;
 	}
@@ -401,18 +423,7 @@ room_apply_answered(void *arg, PGresult *res)
 PgConn *
 room_connection(void)
 {
-	PgConn *best = gateway.edits[0];
-
-	for (int i = 1; i < EDIT_CONNECTIONS; i++)
-	{
-		PgConn *other = gateway.edits[i];
-
-		if (!pgconn_is_up(other))
-			continue;
-		if (!pgconn_is_up(best) || pgconn_pending(other) < pgconn_pending(best))
-			best = other;
-	}
-	return best;
+	return pgconn_choose(gateway.edits, EDIT_CONNECTIONS);
 }
 
 /* Sends room->sent; on the group's connection it goes with the others' at the end of the turn. */
@@ -464,7 +475,10 @@ room_tailed(Room *room, PGresult *res)
 		return;
 	room->busy = ROOM_IDLE;
 	if (len == 0)
-		room->wanted_seq = 0; /* somebody was wrong */
+	{
+		room->wanted_seq = 0; /* that was all, or somebody was wrong */
+		room->behind = false;
+	}
 	room_publish_missed(room, batches, len, NULL, -1, -2);
 	room_published(room);
 }
@@ -567,11 +581,12 @@ static void
 room_control_senders(Room *room)
 {
 	uint32_t limit = (uint32_t) gateway.config.batch_edits;
-	bool backlog = room_has_backlog(room, uv_now(&gateway.loop));
 	bool full = room->pending_edits > (room->paused ? limit / 2 : limit) ||
 				room_pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
-	bool pause = backlog || full || gateway.draining;
+	bool pause;
 
+	room->backlog = room_has_backlog(room, uv_now(&gateway.loop));
+	pause = room->backlog || full || gateway.draining;
 	if (pause && !room->paused)
 		metrics.sender_pauses++;
 	room->paused = pause;
@@ -611,7 +626,7 @@ room_flush(Room *room)
 		batch_free(batch);
 		room_published(room);
 	}
-	if (room->busy == ROOM_IDLE && room->pending != NULL && !gateway.suspended &&
+	if (room->busy == ROOM_IDLE && room->pending != NULL && !room->behind && !gateway.suspended &&
 		(conn = group_place(room, room->pending)) != NULL)
 	{
 		room->sent = room->pending;
@@ -621,11 +636,13 @@ room_flush(Room *room)
 			room->pending_last = NULL;
 		room->pending_edits -= room->sent->count;
 		room->batch_no++;
+		room->uncertain = false;
 		room_send(room, conn);
 	}
-	if (room->busy == ROOM_IDLE && room->wanted_seq > room->published_seq)
-		room_fetch_tail(room);
 	room_control_senders(room);
+	/* Not while receivers are behind: what others commit may be any amount, and they are not held back. */
+	if (room->busy == ROOM_IDLE && !room->backlog && (room->behind || room->wanted_seq > room->published_seq))
+		room_fetch_tail(room);
 	if (room->busy == ROOM_RETRYING || (room->pending != NULL && gateway.suspended))
 		room_mark_dirty(room);
 }

@@ -230,7 +230,7 @@ join_ask(Room *room)
 
 	room->snapshot_under_way = true;
 	room->queries++;
-	if (!pgconn_query(gateway.reads, snapshot_sql, 1, &param, 1, (unsigned) gateway.config.database_deadline_ms,
+	if (!pgconn_query(gateway_reads(), snapshot_sql, 1, &param, 1, (unsigned) gateway.config.database_deadline_ms,
 					  join_answered, room))
 	{
 		room->queries--;

@@ -67,11 +67,14 @@ typedef struct Room
 	RoomState state;
 	RoomBusy busy;
 	int64_t epoch;
-	bool waiting; /* another gateway holds the lock */
-	bool dirty;	  /* on the list of rooms to look at */
-	bool paused;  /* its senders are not read */
-	bool alone;	  /* its last batch failed: the next one shares no transaction */
-	bool queued;  /* waits for the group under way */
+	bool waiting;	/* another gateway holds the lock */
+	bool dirty;		/* on the list of rooms to look at */
+	bool paused;	/* its senders are not read */
+	bool behind;	/* more has been committed elsewhere than sheet.apply tells: fetched before the next batch goes */
+	bool backlog;	/* a receiver is too far behind */
+	bool uncertain; /* the batch under way may have been stored */
+	bool alone;		/* its last batch failed: the next one shares no transaction */
+	bool queued;	/* waits for the group under way */
 	struct Room *next_queued;
 	struct Room *next_dirty;
 	int queries; /* under way: the room must stay */

@@ -188,7 +188,7 @@ session_check(Session *session)
 
 	session->unchecked = false;
 	session->queries++;
-	if (!pgconn_query(gateway.reads, session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
+	if (!pgconn_query(gateway_reads(), session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  session_checked, session))
 	{
 		session->queries--;
@@ -385,7 +385,7 @@ session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 	refusal->col = col;
 	snprintf(refusal->reason, sizeof(refusal->reason), "%s", reason);
 	session->queries++;
-	if (!pgconn_query(gateway.reads, refusal_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
+	if (!pgconn_query(gateway_reads(), refusal_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
 					  refusal_answered, refusal))
 		refusal_answered(refusal, NULL);
 }

@@ -120,6 +120,57 @@ describe('SQL and browsers', () => {
 		}
 	});
 
+	test('a change by SQL of more than one answer of the database holds reaches everybody, and the edit that waited comes after it', async () => {
+		const editors = [await open(anna), await open(ben)];
+		const cells = 2200; // of 32,000 bytes: 70 MB, and an answer holds 64 MB
+		const session = cluster.psqlSession();
+		try {
+			await session.query(
+				`BEGIN; DO $$ BEGIN FOR i IN 0..${cells - 1} LOOP PERFORM sheet.set(${fid}, i % 100, i / 100, i || repeat('x', 32000)); END LOOP; END $$`,
+				60000,
+			);
+			editors[0].modify(0, 50, 'waited');
+			await sleep(100);
+			await session.query('COMMIT');
+			for (const editor of editors) await editor.nextModify(0, 50, 'waited', 30000);
+		} finally {
+			await session.close();
+		}
+		for (const editor of editors) {
+			assert.equal(editor.closed, null);
+			const contents = editor.modifies().map(({ content }) => content);
+			assert.equal(contents.length, cells + 1);
+			assert.equal(contents.at(-1), 'waited');
+			assert.ok(contents.slice(0, cells).every((content, i) => content === `${i}${'x'.repeat(32000)}`));
+		}
+	});
+
+	test('a request that waits for an SQL transaction holds up no other one', async () => {
+		const a = await open(anna);
+		a.modify(0, 0, 'something to commit');
+		await a.nextModify(0, 0);
+		const session = cluster.psqlSession();
+		try {
+			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
+			const waiting = [1, 2].map(() => call(gateway, '/commitsheet', { token: anna.token, fid }, 28).catch(() => null));
+			await waitUntil(
+				async () =>
+					(await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")) === '2',
+				'both to wait',
+			);
+			for (let i = 0; i < 10; i++) {
+				const started = Date.now();
+				const other = await newSheet(gateway, ben);
+				opened.push(await Editor.open(gateway, ben, other));
+				assert.ok(Date.now() - started < 3000, 'a new sheet and its first editor');
+			}
+			await session.query('COMMIT');
+			await Promise.all(waiting);
+		} finally {
+			await session.close();
+		}
+	});
+
 	test('edits by SQL and by browsers at the same time have one order everywhere', async () => {
 		const editors = [await open(anna), await open(ben)];
 		const session = cluster.psqlSession();
