@@ -15,7 +15,7 @@ web:
 	@scripts/setup run
 	@scripts/build --page
 
-# Into the system's PostgreSQL, or the one of PG_CONFIG=; the gateway and the page below PREFIX.
+# Into the system's PostgreSQL, or the one of PG_CONFIG=; the gateway, its unit for systemd, and the page below PREFIX.
 PREFIX ?= /usr/local
 PG_CONFIG ?= pg_config
 install: all
@@ -24,6 +24,15 @@ install: all
 	rm -rf $(DESTDIR)$(PREFIX)/share/pg_sheet/web
 	mkdir -p $(DESTDIR)$(PREFIX)/share/pg_sheet
 	cp -r gateway/web/dist $(DESTDIR)$(PREFIX)/share/pg_sheet/web
+	$(MAKE) --no-print-directory install-service
+
+# The unit for systemd, the user as whom it runs, and an example of the configuration; none of them replaces what is in /etc.
+PLACED = sed 's|@PREFIX@|$(PREFIX)|g'
+install-service:
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/share/pg_sheet
+	$(PLACED) packaging/pg_sheet_gateway.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/pg_sheet_gateway.service
+	$(PLACED) packaging/gateway.conf >$(DESTDIR)$(PREFIX)/share/pg_sheet/gateway.conf.example
+	install -m 0644 packaging/pg_sheet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/pg_sheet.conf
 
 # Everything that was built; the data of `make run` stays.
 clean:
@@ -33,4 +42,4 @@ clean:
 help:
 	@cat scripts/help.txt
 
-.PHONY: all build run start stop check bench web install clean help
+.PHONY: install-service all build run start stop check bench web install clean help
