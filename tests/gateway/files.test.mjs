@@ -1,0 +1,147 @@
+/*
+ * files.test.mjs - large files: whatever their size, they cost the gateway a few megabytes, and nobody who edits meanwhile waits
+ * for them.
+ */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import http from 'node:http';
+import { Cluster } from '../lib/cluster.mjs';
+import { Editor, newSheet, register, request } from '../lib/client.mjs';
+
+const size = 256 << 20;
+const piece = crypto.randomBytes(1 << 20);
+let cluster;
+let gateway;
+let anna;
+let fid;
+
+before(async () => {
+	cluster = await Cluster.start({
+		gatewayFlags: { 'max-upload-bytes': '1GB' },
+		postgres: { max_wal_size: '4GB', fsync: 'off' }, // it is the gateway that is measured
+	});
+	[gateway] = cluster.gateways;
+	anna = await register(gateway);
+	fid = await newSheet(gateway, anna);
+});
+after(() => cluster?.stop());
+
+/** The most memory that the gateway's process has had, in MiB. */
+const peak = () => Number(/VmHWM:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+
+/** What an editor waits at most for an echo while this is done; ms. */
+async function longestEcho(work) {
+	const editor = await Editor.open(gateway, anna, fid);
+	let busy = true;
+	let longest = 0;
+	let beats = 0;
+	const beating = (async () => {
+		while (busy) {
+			const started = performance.now();
+			await editor.settle();
+			longest = Math.max(longest, performance.now() - started);
+			beats++;
+		}
+	})();
+	try {
+		await work();
+	} finally {
+		busy = false;
+		await beating;
+	}
+	await editor.close();
+	assert.ok(beats > 5);
+	return longest;
+}
+
+/** A form with a file of `size` bytes, which is never in memory as a whole. */
+function uploadLarge(name) {
+	const boundary = 'xxxxxxxxxxxxxxxx';
+	const field = (field_, value) => `--${boundary}\r\nContent-Disposition: form-data; name="${field_}"\r\n\r\n${value}\r\n`;
+	const head = Buffer.from(
+		`${field('fid', fid)}${field('token', anna.token)}--${boundary}\r\nContent-Disposition: form-data; name="uploadfile"; filename="${name}"\r\n\r\n`,
+	);
+	const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+	return new Promise((resolve, reject) => {
+		const outgoing = http.request(
+			{
+				port: gateway.port,
+				method: 'POST',
+				path: '/uploadchunk',
+				agent: false,
+				headers: {
+					'content-type': `multipart/form-data; boundary=${boundary}`,
+					'content-length': head.length + size + tail.length,
+				},
+			},
+			(answer) => {
+				let text = '';
+				answer.on('data', (data) => (text += data));
+				answer.on('end', () => resolve(JSON.parse(text)));
+			},
+		);
+		outgoing.on('error', reject);
+		outgoing.write(head);
+		let left = size / piece.length;
+		const more = () => {
+			while (left > 0) {
+				left--;
+				if (!outgoing.write(piece)) {
+					outgoing.once('drain', more);
+					return;
+				}
+			}
+			outgoing.end(tail);
+		};
+		more();
+	});
+}
+
+function downloadLarge(name, headers = {}) {
+	return new Promise((resolve, reject) => {
+		const hash = crypto.createHash('sha256');
+		let bytes = 0;
+		http
+			.get({ port: gateway.port, path: `/getchunk?fid=${fid}&chunk=${name}&token=${anna.token}`, agent: false, headers }, (answer) => {
+				answer.on('data', (data) => {
+					hash.update(data);
+					bytes += data.length;
+				});
+				answer.on('end', () => resolve({ bytes, sha256: hash.digest('hex') }));
+				answer.on('error', reject);
+			})
+			.on('error', reject);
+	});
+}
+
+test('a file of 256 MiB goes in and out within 16 MiB of memory, while somebody edits', async (context) => {
+	const sha256 = crypto.createHash('sha256');
+	for (let i = 0; i < size / piece.length; i++) sha256.update(piece);
+	const before_ = peak();
+	let started = Date.now();
+	const up = await longestEcho(async () => {
+		const answer = await uploadLarge('large.bin');
+		assert.equal(answer.msg, 33, JSON.stringify(answer));
+	});
+	context.diagnostic(`upload: ${Math.round(size / 1048.576 / (Date.now() - started))} MiB/s, an edit's echo took ${Math.round(up)} ms at most`);
+	started = Date.now();
+	const down = await longestEcho(async () => {
+		const got = await downloadLarge('large.bin');
+		assert.deepEqual(got, { bytes: size, sha256: sha256.digest('hex') });
+	});
+	context.diagnostic(`download: ${Math.round(size / 1048.576 / (Date.now() - started))} MiB/s, an edit's echo took ${Math.round(down)} ms at most`);
+	context.diagnostic(`peak memory of the gateway grew by ${(peak() - before_).toFixed(1)} MiB`);
+	assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
+	assert.ok(Math.max(up, down) < 1000, 'nobody waits');
+	const { headers } = await request(gateway, 'HEAD', `/getchunk?fid=${fid}&chunk=large.bin&token=${anna.token}`);
+	assert.equal(headers.etag, `"${(await cluster.psql(`SELECT etag FROM sheet.chunk`)).trim()}"`);
+});
+
+test('sixteen downloads at a time cost no more', async () => {
+	const before_ = peak();
+	const parts = [...Array(16)].map((_, i) => downloadLarge('large.bin', { range: `bytes=${i * 1000003}-${i * 1000003 + (8 << 20) - 1}` }));
+	for (const { bytes } of await Promise.all(parts)) assert.equal(bytes, 8 << 20);
+	assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
+});
