@@ -1,0 +1,102 @@
+/*
+ * bounds.test.mjs - what one client can make the gateway keep: pending edits, refusals that are being answered, and the stream
+ * of a sheet that somebody was about to join, all have their bounds.
+ */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster } from '../lib/cluster.mjs';
+import { Editor, newSheet, register } from '../lib/client.mjs';
+import { waitUntil } from '../lib/processes.mjs';
+
+let cluster;
+let gateway;
+let anna;
+let ben;
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'send-queue-bytes': '2MB' } });
+	[gateway] = cluster.gateways;
+	[anna, ben] = [await register(gateway), await register(gateway)];
+});
+after(() => cluster?.stop());
+
+/** Memory of the gateway's process, in MiB. */
+const memory = (key) =>
+	Number(new RegExp(`${key}:\\s+(\\d+) kB`).exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+
+const long = (text) => `${text} ${'x'.repeat(32000)}`;
+
+test('large edits that wait for the database stop their sender, and are all there in the end', async () => {
+	const fid = await newSheet(gateway, anna);
+	const editor = await Editor.open(gateway, anna, fid);
+	await editor.settle();
+	const before_ = memory('VmHWM');
+	const session = cluster.psqlSession();
+	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
+	const edits = 2000; // 64 MB
+	for (let i = 0; i < edits; i++) editor.modify(i % 10, 0, long(i));
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_sender_pauses_total > 0, 'the sender to be paused');
+	let unsent;
+	await waitUntil(async () => {
+		const last = unsent;
+		unsent = editor.socket.bufferedAmount;
+		await sleep(200);
+		return last === unsent;
+	}, 'the gateway to take no more');
+	assert.ok(unsent > 32 << 20, `${unsent} bytes wait with the sender`);
+	assert.ok(memory('VmHWM') - before_ < 24, `${before_} -> ${memory('VmHWM')} MiB`);
+	await session.query('COMMIT');
+	await session.close();
+	for (let i = 0; i < edits; i++) await editor.nextModify(i % 10, 0, long(i), 20000);
+	await editor.close();
+});
+
+test('a client that does not wait for the answers to its refused edits is closed', async () => {
+	const fid = await newSheet(gateway, anna);
+	await cluster.psql(`SELECT sheet.share_link(${fid}, 'viewer')`);
+	const viewer = await Editor.open(gateway, ben, fid, { nack: true });
+	viewer.modify(0, 0, 'x');
+	assert.equal((await viewer.nextOf('refused')).body.reason, 'role');
+	viewer.socket._socket.cork();
+	for (let i = 0; i < 3000; i++) viewer.modify(0, i % 10, 'x');
+	viewer.socket._socket.uncork();
+	const { code, reason } = await viewer.waitClosed();
+	assert.equal(code, 1013);
+	assert.match(reason, /too many refused messages/);
+	assert.ok(viewer.messages.length < 3000);
+});
+
+test('who leaves while joining does not keep the stream', async () => {
+	const fid = await newSheet(gateway, anna, { rows: 1000, columns: 100 });
+	await cluster.psql(
+		`SELECT count(sheet.set(${fid}, r, c, 'cell ' || r || ' ' || c)) FROM generate_series(0, 999) r, generate_series(0, 99) c`,
+	);
+	const editor = await Editor.open(gateway, anna, fid);
+	const flood = async (rounds) => {
+		for (let round = 0; round < rounds; round++) {
+			for (let i = 0; i < 100; i++) editor.modify(i, 0, long(`${round} ${i}`));
+			await editor.nextModify(99, 0, long(`${round} 99`), 20000);
+		}
+	};
+	await flood(2);
+	// A snapshot of 100,000 cells takes a while: who has not been told of the sheet is joining.
+	let left = 0;
+	const leaving = (async () => {
+		for (let i = 0; i < 40; i++) {
+			const joiner = new Editor(gateway, ben, fid, { nack: i % 2 === 0 });
+			await joiner.opened;
+			if (i % 4 === 0) await sleep(i);
+			if (joiner.messages.length === 0) left++;
+			joiner.terminate();
+		}
+	})();
+	await Promise.all([leaving, flood(5)]);
+	assert.ok(left > 20, `${left} of 40 left while joining`);
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_sessions <= 1, 'them to be gone');
+	const before_ = memory('VmHWM');
+	await flood(20); // 64 MB
+	assert.ok(memory('VmHWM') - before_ < 16, `${before_} -> ${memory('VmHWM')} MiB`);
+	await editor.close();
+});
