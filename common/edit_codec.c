@@ -161,7 +161,7 @@ edit_read_kind(EditReader *reader, EditKind *kind)
 	{
 		*kind = *reader->pos & EDIT_KIND_MASK;
 		next = codec_skip_edit(reader->pos, reader->end);
-		if (next != NULL && *kind >= EDIT_SET && *kind <= EDIT_ROLLBACK)
+		if (next != NULL && *kind >= EDIT_SET && *kind <= EDIT_KIND_LAST)
 		{
 			reader->pos = next;
 			reader->left--;
@@ -302,4 +302,37 @@ size_t
 edit_batch_head_size(const EditBatch *batch)
 {
 	return 1 + codec_number_size(batch->first_seq) + codec_number_size(batch->at) + codec_number_size(batch->count);
+}
+
+/* ---- structure edits ---- */
+
+bool
+edit_lines(const Edit *edit, uint32_t *n)
+{
+	bool rows = edit_is_of_rows(edit->kind);
+	uint32_t limit = rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
+	uint32_t at = rows ? edit->row : edit->col;
+	const char *digits = edit->content.data;
+
+	*n = 0;
+	if (edit->content.len == 0 || edit->content.len >= EDIT_LINES_MAX || digits[0] == '0')
+		return false;
+	for (uint32_t i = 0; i < edit->content.len; i++)
+	{
+		if (digits[i] < '0' || digits[i] > '9')
+			return false;
+		*n = *n * 10 + (uint32_t) (digits[i] - '0');
+	}
+	return at < limit && *n <= limit - at && (rows ? edit->col : edit->row) == 0;
+}
+
+EditText
+edit_lines_text(uint32_t n, char *text)
+{
+	char *to = text + EDIT_LINES_MAX;
+
+	do
+		*--to = (char) ('0' + n % 10);
+	while ((n /= 10) > 0 && to > text);
+	return (EditText){to, (uint32_t) (text + EDIT_LINES_MAX - to)};
 }

@@ -46,7 +46,16 @@ typedef enum EditKind
 	EDIT_RESIZE = 3,   /* the sheet has at least row + 1 rows and col + 1 columns */
 	EDIT_COMMIT = 4,   /* end of a sealed log; row is why (ckptqueue.h), col 0, shown as -1; content is the label */
 	EDIT_ROLLBACK = 5, /* marker before the edits that bring version `row` back */
+	/* Structure edits: `row` (`col`) is the first of the lines that come or go, the other one 0; content is how many,
+	 * in decimal. The cells of lines that go, and of those that an insert would push beyond the end, are empty before.
+	 */
+	EDIT_INSERT_ROWS = 6,
+	EDIT_DELETE_ROWS = 7,
+	EDIT_INSERT_COLUMNS = 8,
+	EDIT_DELETE_COLUMNS = 9,
 } EditKind;
+
+#define EDIT_KIND_LAST EDIT_DELETE_COLUMNS
 
 #define EDIT_KIND_MASK 0x0F
 #define EDIT_HAS_STYLE 0x10
@@ -70,6 +79,18 @@ typedef struct Edit
 	EditText style; /* data NULL: not part of the edit */
 	EditText old;	/* data NULL: not part of the edit */
 } Edit;
+
+static inline bool
+edit_is_structure(EditKind kind)
+{
+	return kind >= EDIT_INSERT_ROWS;
+}
+
+static inline bool
+edit_is_of_rows(EditKind kind)
+{
+	return kind == EDIT_INSERT_ROWS || kind == EDIT_DELETE_ROWS;
+}
 
 typedef struct EditBatch
 {
@@ -142,6 +163,12 @@ edit_cell_size_bound(uint32_t content_len, uint32_t style_len)
  * the content begins. */
 extern void edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, uint32_t readable,
 							EditText style);
+/* How many lines a structure edit is about, as its content has it; false when that is not a number from 1 on that fits
+ * the limits of sheets, or something else of the edit is not as it should be. */
+#define EDIT_LINES_MAX 9
+extern bool edit_lines(const Edit *edit, uint32_t *n);
+/* The content of a structure edit of so many lines, in text, which has room for EDIT_LINES_MAX bytes. */
+extern EditText edit_lines_text(uint32_t n, char *text);
 /* Bytes of a batch header; to prepend one when the edits were written before their count was known. */
 extern size_t edit_batch_head_size(const EditBatch *batch);
 

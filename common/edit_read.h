@@ -94,7 +94,7 @@ codec_get_edit(EditReader *reader, bool roomy, Edit *edit)
 	uint8_t head = *input.pos++;
 
 	edit->kind = head & EDIT_KIND_MASK;
-	if (edit->kind < EDIT_SET || edit->kind > EDIT_ROLLBACK)
+	if (edit->kind < EDIT_SET || edit->kind > EDIT_KIND_LAST)
 		return EDIT_BAD_KIND;
 	if (!(head & EDIT_SAME_UID) && (error = codec_get_number(&input, roomy, &reader->uid)) != EDIT_OK)
 		return error;

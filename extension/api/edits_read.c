@@ -37,7 +37,7 @@ struct EditsReader
 	struct EditsFound *found; /* going backward: the batch's edits that match, oldest first */
 	uint32 nfound, room;
 
-	text *kinds[EDIT_ROLLBACK + 1];
+	text *kinds[EDIT_KIND_LAST + 1];
 	char *row; /* room for the texts of one row */
 	Size row_room, row_used;
 };
@@ -48,7 +48,8 @@ typedef struct EditsFound
 	Edit edit;
 } EditsFound;
 
-static const char *const edits_kinds[] = {"unknown", "set", "style", "resize", "commit", "rollback"};
+static const char *const edits_kinds[] = {"unknown",  "set",		 "style",		"resize",		  "commit",
+										  "rollback", "insert_rows", "delete_rows", "insert_columns", "delete_columns"};
 
 /* ---- queries ---- */
 
@@ -83,10 +84,33 @@ edits_in_range(const CallRange *range, int64 value)
 int64
 edits_kind_number(const char *name, size_t len)
 {
-	for (int kind = EDIT_SET; kind <= EDIT_ROLLBACK; kind++)
+	for (int kind = EDIT_SET; kind <= EDIT_KIND_LAST; kind++)
 		if (strlen(edits_kinds[kind]) == len && memcmp(edits_kinds[kind], name, len) == 0)
 			return kind;
 	return 0;
+}
+
+const char *
+edits_kind_name(EditKind kind)
+{
+	return kind >= EDIT_SET && kind <= EDIT_KIND_LAST ? edits_kinds[kind] : edits_kinds[0];
+}
+
+int32
+edits_row(const Edit *edit)
+{
+	bool none = edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK ||
+				(edit_is_structure(edit->kind) && !edit_is_of_rows(edit->kind));
+
+	return none ? -1 : (int32) edit->row;
+}
+
+int32
+edits_col(const Edit *edit)
+{
+	bool none = edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK || edit_is_of_rows(edit->kind);
+
+	return none ? -1 : (int32) edit->col;
 }
 
 /* ---- sheets ---- */
@@ -237,12 +261,10 @@ edits_is_beyond(const EditsReader *reader)
 static bool
 edits_matches(const EditsQuery *query, const Edit *edit)
 {
-	bool place = edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK;
-
 	if (query->need == EDITS_NEED_KIND)
 		return edits_in_range(&query->range[EDITS_KIND], edit->kind);
-	return edits_in_range(&query->range[EDITS_ROW], place ? (int64) edit->row : -1) &&
-		   edits_in_range(&query->range[EDITS_COL], place ? (int64) edit->col : -1) &&
+	return edits_in_range(&query->range[EDITS_ROW], edits_row(edit)) &&
+		   edits_in_range(&query->range[EDITS_COL], edits_col(edit)) &&
 		   edits_in_range(&query->range[EDITS_UID], (int64) edit->uid) &&
 		   edits_in_range(&query->range[EDITS_KIND], edit->kind);
 }
@@ -454,7 +476,6 @@ Datum
 edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 {
 	const Edit *edit = &reader->edit;
-	bool place = edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK;
 
 	*isnull = false;
 	switch (column)
@@ -474,9 +495,9 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 		case EDITS_KIND:
 			return edits_kind_text(reader);
 		case EDITS_ROW:
-			return Int32GetDatum(place ? (int32) edit->row : -1);
+			return Int32GetDatum(edits_row(edit));
 		case EDITS_COL:
-			return Int32GetDatum(place ? (int32) edit->col : -1);
+			return Int32GetDatum(edits_col(edit));
 		case EDITS_A1:
 			return edits_a1(reader, isnull);
 		case EDITS_OLD:

@@ -71,6 +71,10 @@ extern void edits_begin_row(EditsReader *reader);
 extern Datum edits_value(EditsReader *reader, EditsColumn column, bool *isnull);
 extern void edits_end(EditsReader *reader);
 
+extern const char *edits_kind_name(EditKind kind);
+/* The place of an edit as people see it: -1 where it has none. */
+extern int32 edits_row(const Edit *edit);
+extern int32 edits_col(const Edit *edit);
 /* The number of a kind's name, 0 when it is none. */
 extern int64 edits_kind_number(const char *name, size_t len);
 

@@ -9,6 +9,7 @@
 #include "catalog/pg_type.h"
 #include "cells_stream.h"
 #include "ckptqueue.h"
+#include "edits_read.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "journal.h"
@@ -182,7 +183,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	permission_require_gateway();
 	stream_begin(&stream, MaxAllocHugeSize / 2, 0);
 	grid = journal_read_version(sheet_id, cid, &stream.view);
-	grid_scan_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
 		stream_cell(&stream, &cell);
 	stream_end(&stream);
@@ -256,39 +257,19 @@ typedef struct LogRows
 	UserNames names;
 } LogRows;
 
-static const char *
-gateway_kind_name(EditKind kind)
-{
-	switch (kind)
-	{
-		case EDIT_SET:
-			return "set";
-		case EDIT_STYLE:
-			return "style";
-		case EDIT_RESIZE:
-			return "resize";
-		case EDIT_COMMIT:
-			return "commit";
-		case EDIT_ROLLBACK:
-			return "rollback";
-	}
-	return "unknown";
-}
-
 static void
 gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	LogRows *rows = arg;
-	bool cell = edit->kind != EDIT_COMMIT && edit->kind != EDIT_ROLLBACK;
 	text *name = gateway_username(&rows->names, (int64) edit->uid);
 	Datum values[9];
 	bool nulls[9] = {0};
 
 	values[0] = Int64GetDatum(seq);
 	values[1] = TimestampTzGetDatum(timeconv_from_unix(at));
-	values[2] = CStringGetTextDatum(gateway_kind_name(edit->kind));
-	values[3] = Int32GetDatum(cell ? (int32) edit->row : -1);
-	values[4] = Int32GetDatum(cell ? (int32) edit->col : -1);
+	values[2] = CStringGetTextDatum(edits_kind_name(edit->kind));
+	values[3] = Int32GetDatum(edits_row(edit));
+	values[4] = Int32GetDatum(edits_col(edit));
 	values[5] = PointerGetDatum(cstring_to_text_with_len(edit->old.data != NULL ? edit->old.data : "", edit->old.len));
 	values[6] = PointerGetDatum(
 		cstring_to_text_with_len(edit->content.data != NULL ? edit->content.data : "", edit->content.len));

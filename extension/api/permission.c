@@ -77,10 +77,16 @@ permission_require_gateway(void)
  * past SQL. The caller needs no right on the tables for it.
  */
 static bool
+permission_scan_by(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+{
+	storage_scan_begin(scan, table, snapshot, keys, nkeys);
+	return storage_scan_next(scan, ForwardScanDirection);
+}
+
+static bool
 permission_scan(StorageScan *scan, StorageTable table, const StorageKey *keys, int nkeys)
 {
-	storage_scan_begin(scan, table, GetActiveSnapshot(), keys, nkeys);
-	return storage_scan_next(scan, ForwardScanDirection);
+	return permission_scan_by(scan, table, GetActiveSnapshot(), keys, nkeys);
 }
 
 int64
@@ -138,14 +144,14 @@ permission_of_member(int64 sheet_id, int64 uid)
 
 /* What the sheet's own row says of the account. */
 static SheetRole
-permission_of_sheet(int64 sheet_id, int64 uid, bool *exists, bool *trashed)
+permission_of_sheet(int64 sheet_id, int64 uid, Snapshot snapshot, bool *exists, bool *trashed)
 {
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	StorageScan scan;
 	SheetRole role = ROLE_NONE;
 
 	*trashed = false;
-	*exists = permission_scan(&scan, STORAGE_SHEET, &key, 1);
+	*exists = permission_scan_by(&scan, STORAGE_SHEET, snapshot, &key, 1);
 	if (*exists)
 	{
 		bool isnull;
@@ -161,14 +167,24 @@ permission_of_sheet(int64 sheet_id, int64 uid, bool *exists, bool *trashed)
 	return role;
 }
 
-/* Superusers who act for nobody else own everything. */
+/*
+ * Superusers who act for nobody else own everything. Who changes a sheet may have made it in the same statement, whose
+ * snapshot does not show it: before it is said not to be there, the rows are looked at anew.
+ */
 static SheetRole
-permission_find(int64 sheet_id, int64 as_uid, bool *trashed)
+permission_find(int64 sheet_id, int64 as_uid, bool changes, bool *trashed)
 {
 	bool sees_all = as_uid == 0 && superuser(), exists;
 	int64 uid = sees_all ? 0 : permission_uid(as_uid);
-	SheetRole role = permission_of_sheet(sheet_id, uid, &exists, trashed);
+	SheetRole role = permission_of_sheet(sheet_id, uid, GetActiveSnapshot(), &exists, trashed);
 
+	if (!exists && changes)
+	{
+		Snapshot latest = RegisterSnapshot(GetLatestSnapshot());
+
+		role = permission_of_sheet(sheet_id, uid, latest, &exists, trashed);
+		UnregisterSnapshot(latest);
+	}
 	if (!exists)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
 	if (sees_all)
@@ -183,7 +199,7 @@ permission_role(int64 sheet_id, int64 as_uid)
 {
 	bool trashed;
 
-	return permission_find(sheet_id, as_uid, &trashed);
+	return permission_find(sheet_id, as_uid, false, &trashed);
 }
 
 static void
@@ -205,7 +221,7 @@ void
 permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed)
 {
 	bool trashed;
-	SheetRole role = permission_find(sheet_id, as_uid, &trashed);
+	SheetRole role = permission_find(sheet_id, as_uid, needed >= ROLE_EDITOR, &trashed);
 
 	permission_check(sheet_id, role, needed, trashed && !allow_trashed);
 }
@@ -221,7 +237,7 @@ void
 permission_require_log(int64 sheet_id)
 {
 	bool trashed;
-	SheetRole role = permission_find(sheet_id, 0, &trashed);
+	SheetRole role = permission_find(sheet_id, 0, false, &trashed);
 
 	permission_check(sheet_id, role, ROLE_VIEWER, trashed && role < ROLE_OWNER);
 }
@@ -231,7 +247,7 @@ static bool
 permission_lists_own(int64 sheet_id, int64 uid, bool sees_all)
 {
 	bool exists, trashed;
-	SheetRole role = permission_of_sheet(sheet_id, uid, &exists, &trashed);
+	SheetRole role = permission_of_sheet(sheet_id, uid, GetActiveSnapshot(), &exists, &trashed);
 
 	return exists && (sees_all || role == ROLE_OWNER);
 }

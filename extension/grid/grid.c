@@ -36,6 +36,8 @@ grid_free(const GridAllocator *allocator, Grid *grid)
 			tile_free(allocator, &grid->bytes, grid->places[i].tile);
 	if (grid->places != NULL)
 		allocator->free(allocator->ctx, grid->places, grid->tile_capacity * sizeof(GridPlace));
+	axes_free(allocator, grid->axes);
+	axes_free(allocator, grid->spare);
 	allocator->free(allocator->ctx, grid, sizeof(Grid));
 }
 
@@ -142,11 +144,19 @@ grid_resize(Grid *grid, uint32_t rows, uint32_t cols)
 }
 
 void
+grid_set_extent(Grid *grid, uint32_t rows, uint32_t cols)
+{
+	grid->rows = rows;
+	grid->cols = cols;
+}
+
+void
 grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
 			   const char *style, uint32_t style_len)
 {
 	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
-	grid_resize(grid, row + 1, col + 1);
+	if (grid->axes == NULL)
+		grid_resize(grid, row + 1, col + 1);
 }
 
 void
@@ -159,7 +169,13 @@ grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t c
 void
 grid_release(const GridAllocator *allocator, Grid *grid)
 {
-	(void) allocator; /* tiles keep their room: the next batch mostly wants the same */
+	/* Tiles keep their room: the next batch mostly wants the same. */
+	if (grid->spare != NULL)
+	{
+		grid->bytes -= grid->spare->size;
+		axes_free(allocator, grid->spare);
+		grid->spare = NULL;
+	}
 	while (grid->held != NULL)
 	{
 		Tile *tile = grid->held;
@@ -270,16 +286,23 @@ enum
 };
 
 void
-grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
+grid_scan_begin(GridScan *scan, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
 {
-	memset(scan, 0, sizeof(*scan));
-	scan->grid = grid;
+	memset(scan->state, 0, sizeof(scan->state));
 	scan->row0 = row0;
 	scan->col0 = col0;
 	scan->row1 = row1;
 	scan->col1 = col1;
 	scan->row = row0;
 	scan->col = col0;
+}
+
+void
+grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
+{
+	scan->grid = grid;
+	scan->axes = NULL;
+	grid_scan_begin(scan, row0, col0, row1, col1);
 }
 
 /* Finds the next band that has tiles of the rectangle, from scan->row on. */
@@ -350,8 +373,8 @@ grid_scan_row(GridScan *scan, GridCell *cell)
 	return false;
 }
 
-bool
-grid_scan_next(GridScan *scan, GridCell *cell)
+static bool
+grid_scan_physical(GridScan *scan, GridCell *cell)
 {
 	for (;;)
 	{
@@ -367,6 +390,19 @@ grid_scan_next(GridScan *scan, GridCell *cell)
 			scan->state[SCAN_FROM] = scan->state[SCAN_TO] = 0;
 		scan->state[SCAN_TILE] = scan->state[SCAN_FROM];
 	}
+}
+
+bool
+grid_scan_next(GridScan *scan, GridCell *cell)
+{
+	if (scan->axes == NULL)
+		return grid_scan_physical(scan, cell);
+	while (!grid_scan_physical(scan, cell))
+		if (!grid_view_next_part(scan))
+			return false;
+	cell->row = scan->top + (cell->row - scan->row0);
+	cell->col = scan->left + (cell->col - scan->col0);
+	return true;
 }
 
 /* ---- digest ---- */
@@ -402,15 +438,29 @@ grid_mix_text(uint64_t h, const char *data, uint32_t len)
 	return h;
 }
 
+/* 0 for the identity, so that the digests of sheets whose rows and columns were never moved do not know of axes. */
+static uint64_t
+grid_axes_digest(const Axes *axes)
+{
+	uint64_t h;
+
+	if (axes == NULL)
+		return 0;
+	h = grid_mix((uint64_t) axes->counts[AXES_ROW] << 32 | axes->counts[AXES_COL]);
+	for (uint32_t i = 0; i < axes->counts[AXES_ROW] + axes->counts[AXES_COL]; i++)
+		h = grid_mix(h ^ ((uint64_t) axes->runs[i].start << 32 | axes->runs[i].place));
+	return h;
+}
+
 /* A sum over cells, so that the order in which they were written does not matter. */
 uint64_t
 grid_digest(const Grid *grid)
 {
-	uint64_t sum = grid_mix((uint64_t) grid->rows << 32 | grid->cols);
+	uint64_t sum = grid_mix((uint64_t) grid->rows << 32 | grid->cols) + grid_axes_digest(grid->axes);
 	GridScan scan;
 	GridCell cell;
 
-	grid_scan_init(&scan, grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
+	grid_view_init(&scan, grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
 	while (grid_scan_next(&scan, &cell))
 	{
 		uint64_t h = grid_mix((uint64_t) cell.row << 32 | cell.col);

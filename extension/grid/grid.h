@@ -12,6 +12,10 @@
  * grid_reserve() makes room for an edit and may fail; grid_set() uses reserved room and cannot.
  * Room adds up: after n successful reserves, the same n sets fit, in order. Reserving
  * changes nothing that a reader can see. grid_release() gives back room that was reserved and not used.
+ *
+ * Rows and columns are physical ones, under which a cell stays where it is when rows or columns before it are inserted
+ * or deleted. What people see, the logical ones, follow from the grid's axes (axes.h); only the functions that are
+ * called grid_view_... take and give those. Without axes both are the same.
  */
 #ifndef GRID_H
 #define GRID_H
@@ -24,6 +28,8 @@
 #define GRID_TILE_COLS 16
 
 typedef struct Grid Grid;
+typedef struct Axes Axes;
+struct AxesChange;
 /* One block of a grid's cells, for callers that come back to a cell: it is found once and stays where it is until the
  * grid is freed. */
 typedef struct Tile GridTile;
@@ -51,7 +57,8 @@ extern void grid_free(const GridAllocator *allocator, Grid *grid);
 
 /* Exactly what the grid has taken from its allocator and not given back, in bytes. */
 extern size_t grid_bytes(const Grid *grid);
-/* max(row) + 1 and max(col) + 1 of all cells ever written, at least the initial size. */
+/* max(row) + 1 and max(col) + 1, logical, of all cells ever written, at least the initial size; less what was deleted.
+ */
 extern uint32_t grid_rows(const Grid *grid);
 extern uint32_t grid_cols(const Grid *grid);
 /* Cells that have content or style. */
@@ -69,7 +76,7 @@ extern GridTile *grid_reserve(const GridAllocator *allocator, Grid *grid, uint32
 extern bool grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len);
 /*
  * Sets a cell in reserved room. content NULL keeps the content; style NULL keeps the style; length 0 clears.
- * A cell with neither is absent afterwards. Extends rows and cols.
+ * A cell with neither is absent afterwards. Extends rows and cols, unless the grid has axes: then grid_resize() has to.
  */
 extern void grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
 					 const char *style, uint32_t style_len);
@@ -78,6 +85,8 @@ extern void grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t co
 						   uint32_t content_len, const char *style, uint32_t style_len);
 /* Extends the extent only; never allocates. */
 extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
+/* Makes it what it is told, also smaller. */
+extern void grid_set_extent(Grid *grid, uint32_t rows, uint32_t cols);
 /* Ends the reservations that were not used, and may give their memory back. */
 extern void grid_release(const GridAllocator *allocator, Grid *grid);
 /* For loading: makes room in an empty tile for so many cells and bytes of content, exactly. False when there is none.
@@ -104,12 +113,39 @@ typedef struct GridScan
 {
 	const Grid *grid;
 	uint32_t row0, col0, row1, col1;
-	uint32_t row, col; /* where to go on */
-	uint64_t state[4]; /* private */
+	uint32_t row, col;	/* where to go on */
+	uint64_t state[4];	/* private */
+	const Axes *axes;	/* of a view: rows and columns above are of a part of it, which ... */
+	uint32_t left, top; /* ... begins at this logical column and row */
+	uint32_t view[4];	/* logical: row0, col0, row1, col1 */
 } GridScan;
 extern void grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1,
 						   uint32_t col1);
 extern bool grid_scan_next(GridScan *scan, GridCell *cell);
+
+/* ---- rows and columns as people see them (grid_view.c) ---- */
+
+/* NULL: the identity. The place of the field is known to the compiler so that the many who find NULL are quick. */
+static inline const Axes *
+grid_axes(const Grid *grid)
+{
+	return *(const Axes *const *) grid;
+}
+/* Takes the axes, which come from the grid's allocator; those before are freed. */
+extern void grid_give_axes(const GridAllocator *allocator, Grid *grid, Axes *axes);
+/* Inserts or deletes rows or columns: the extent changes, too. False when there is no room. */
+extern bool grid_change_axes(const GridAllocator *allocator, Grid *grid, const struct AxesChange *change);
+/* Room for a copy of the axes, besides those that the grid has, until grid_release(). */
+extern bool grid_reserve_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes);
+/* Puts a copy there and takes it for the grid's own; NULL needs no room. Cannot fail. */
+extern void grid_adopt_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes);
+
+extern bool grid_view_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell);
+/* A scan (grid_scan_next) of logical rows and columns, in their order; by the grid's axes, or by others. */
+extern void grid_view_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1,
+						   uint32_t col1);
+extern void grid_view_init_by(GridScan *scan, const Grid *grid, const Axes *axes, uint32_t row0, uint32_t col0,
+							  uint32_t row1, uint32_t col1);
 
 /*
  * Tiles that are not in memory: a grid may know of tiles that are on storage only. Reading finds nothing in them and
@@ -135,6 +171,10 @@ extern bool grid_is_missing(const Grid *grid, uint32_t row, uint32_t col);
 extern uint32_t grid_list_missing(const Grid *grid, const GridRect *rect, GridTileNo *list, uint32_t room);
 /* Notes a use of tiles. Stamps grow with time. Several readers may do this at a time. */
 extern void grid_touch(Grid *grid, const GridRect *rect, uint64_t stamp);
+/* The same two of a logical rectangle. A tile may be listed more than once. */
+extern uint32_t grid_view_missing(const Grid *grid, const Axes *axes, const GridRect *rect, GridTileNo *list,
+								  uint32_t room);
+extern void grid_view_touch(Grid *grid, const GridRect *rect, uint64_t stamp);
 /* Keeps a tile from being taken out until grid_release(). */
 extern void grid_hold(Grid *grid, GridTile *tile);
 /* Finds the cell's tile (NULL: no cells), notes its use and holds it; false when it is missing. */
@@ -150,8 +190,8 @@ extern void grid_free_tile(const GridAllocator *allocator, GridTile *tile);
 
 /* Tiles, for checkpoints: number tile (tile_row, tile_col) covers rows tile_row * GRID_TILE_ROWS and on. */
 extern bool grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col);
-/* A 64-bit digest of all cells (position, content, style) and the extent, the same for equal sheets however they came
- * about. */
+/* A 64-bit digest of all cells (position, content, style), the extent and the axes, the same for equal sheets however
+ * they came about. */
 extern uint64_t grid_digest(const Grid *grid);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef GRID_PRIVATE_H
 #define GRID_PRIVATE_H
 
+#include "axes.h"
 #include "tile.h"
 
 #include <string.h>
@@ -17,6 +18,8 @@ typedef struct GridPlace
 
 struct Grid
 {
+	Axes *axes;	 /* first: see grid_axes() */
+	Axes *spare; /* room for others */
 	uint32_t rows;
 	uint32_t cols;
 	uint64_t cells; /* of the tiles that are here */
@@ -71,6 +74,11 @@ grid_place_at(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
 		at = grid_lower_bound(grid, tile_row, tile_col);
 	return at < grid->tile_count && grid->places[at].order == order ? &grid->places[at] : NULL;
 }
+
+/* The scan of a view comes to its end in a part: on to the next one; false when there is none. */
+extern bool grid_view_next_part(GridScan *scan);
+/* Begins a physical scan. The view's fields are left alone. */
+extern void grid_scan_begin(GridScan *scan, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1);
 
 /* Room for one more place; false when there is none. */
 extern bool grid_grow_places(const GridAllocator *allocator, Grid *grid);

@@ -9,6 +9,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "append.h"
+#include "replay.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
@@ -89,9 +90,21 @@ append_encoded(Append *append)
 
 /* ---- one edit ---- */
 
-/* Encoded before room is reserved for it, since reserving may move the old content. */
 static void
-append_keep(Append *append, const Edit *edit, const WriterCell *cell)
+append_change_axes(Append *append, const Edit *edit)
+{
+	uint32 *extent = edit_is_of_rows(edit->kind) ? &append->meta.rows : &append->meta.cols;
+	AxesChange change;
+
+	if (!replay_change_of(edit, &change))
+		elog(ERROR, "a structure edit was not checked");
+	writer_change_axes(append->ws, &change, *extent);
+	*extent = axes_extent(&change, *extent);
+}
+
+/* Encoded before room is reserved for it, since reserving may move the old content. placed: with its physical place. */
+static void
+append_keep(Append *append, const Edit *edit, const Edit *placed, const WriterCell *cell)
 {
 	if (!append->changed)
 		(void) writer_begin_change(append->ws, append->call->origin);
@@ -100,14 +113,19 @@ append_keep(Append *append, const Edit *edit, const WriterCell *cell)
 	append_encode(append, edit);
 	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
 		return;
+	if (edit_is_structure(edit->kind))
+	{
+		append_change_axes(append, edit);
+		return;
+	}
 	append->meta.rows = Max(append->meta.rows, edit->row + 1);
 	append->meta.cols = Max(append->meta.cols, edit->col + 1);
-	writer_stage(append->ws, edit, cell);
+	writer_stage(append->ws, placed, cell);
 }
 
 /* Keeps the edit, with the cell's old content, unless it changes nothing. It sees those before it in the same batch. */
 static void
-append_edit(Append *append, Edit *edit, GridTile *tile)
+append_edit(Append *append, Edit *edit, const Edit *placed, GridTile *tile)
 {
 	WriterCell cell;
 
@@ -116,10 +134,10 @@ append_edit(Append *append, Edit *edit, GridTile *tile)
 	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
 	{
 		if (edit->kind != EDIT_RESIZE || edit->row >= append->meta.rows || edit->col >= append->meta.cols)
-			append_keep(append, edit, NULL);
+			append_keep(append, edit, placed, NULL);
 		return;
 	}
-	writer_lookup(append->ws, edit, tile, append->note, &cell);
+	writer_lookup(append->ws, placed, tile, append->note, &cell);
 	if (!append_changes_cell(edit, &cell))
 		return;
 	if (edit->kind == EDIT_SET)
@@ -128,11 +146,11 @@ append_edit(Append *append, Edit *edit, GridTile *tile)
 		edit->old.data = cell.content.data;
 		edit->old.len = cell.content.len;
 	}
-	append_keep(append, edit, &cell);
+	append_keep(append, edit, placed, &cell);
 }
 
 static void
-append_all(Append *append, GridTile *const *tiles)
+append_all(Append *append, const Edit *placed, GridTile *const *tiles)
 {
 	Edit *edits = append->call->edits;
 	uint32 n = append->call->nedits;
@@ -143,11 +161,11 @@ append_all(Append *append, GridTile *const *tiles)
 		uint32 content = i - APPEND_AHEAD / 2, now = i - APPEND_AHEAD;
 
 		if (i < n)
-			grid_prefetch_cell(tiles[i], edits[i].row, edits[i].col);
+			grid_prefetch_cell(tiles[i], placed[i].row, placed[i].col);
 		if (i >= APPEND_AHEAD / 2 && content < n)
-			grid_prefetch_content(tiles[content], edits[content].row, edits[content].col);
+			grid_prefetch_content(tiles[content], placed[content].row, placed[content].col);
 		if (i >= APPEND_AHEAD)
-			append_edit(append, &edits[now], tiles[now]);
+			append_edit(append, &edits[now], &placed[now], tiles[now]);
 	}
 }
 
@@ -194,20 +212,23 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
 	Append append = {.ws = ws, .call = call, .note = call->nedits > 1 || writer_has_changes(ws)};
 	GridTile **tiles = MemoryContextAlloc(writer_scratch, sizeof(GridTile *) * Max(call->nedits, 1));
+	Edit *placed = call->edits;
 	AppendRow row;
 	bool record;
 
 	/* A commit record touches no cell: nobody need load a sheet for it that may have been evicted. */
 	record = call->nedits == 1 && call->edits[0].kind == EDIT_COMMIT;
 	if (!record)
-		writer_prepare(ws, call->edits, call->nedits, tiles);
+		placed = writer_prepare(ws, call->edits, call->nedits, tiles);
 	append.meta = ws->meta;
 	append_encode_init(&append, (Size) call->nedits * 64 + 64);
 	STOP_POINT("append-stage");
 	if (record)
-		append_edit(&append, &call->edits[0], NULL);
+		append_edit(&append, &call->edits[0], placed, NULL);
 	else
-		append_all(&append, tiles);
+		append_all(&append, placed, tiles);
+	if (placed != call->edits)
+		pfree(placed);
 	pfree(tiles);
 	result->first_seq = 0;
 	result->last_seq = ws->meta.last_seq;
@@ -219,7 +240,9 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	}
 	result->first_seq = ws->meta.last_seq + 1;
 	result->last_seq = ws->meta.last_seq + append.kept;
-	result->at = Max(timeconv_to_unix(GetCurrentTimestamp()), ws->meta.last_at + 1);
+	result->at = ws->meta.last_at + 1;
+	if (!call->follows)
+		result->at = Max(result->at, timeconv_to_unix(GetCurrentTimestamp()));
 
 	ws->meta.rows = append.meta.rows;
 	ws->meta.cols = append.meta.cols;

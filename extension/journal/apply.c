@@ -13,6 +13,7 @@
 #include "journal.h"
 #include "replay.h"
 #include "sheetmeta.h"
+#include "structure.h"
 #include "timeconv.h"
 #include "trim.h"
 #include "utf8.h"
@@ -41,7 +42,14 @@ apply_check_edit(const Edit *edit, uint32 index)
 {
 	size_t chars = 0;
 
-	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE && edit->kind != EDIT_RESIZE)
+	uint32 lines;
+
+	if (edit_is_structure(edit->kind) && !edit_lines(edit, &lines))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("malformed insertion or deletion of rows or columns"),
+				 errdetail("In edit %u of the batch.", index + 1),
+				 errhint("The content is the number of lines, which lie within the limits of sheets.")));
+	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("kind %d is not for callers", edit->kind),
 						errdetail("In edit %u of the batch.", index + 1)));
 	if (edit->row >= SHEET_MAX_ROWS)
@@ -71,11 +79,11 @@ apply_malformed(EditError error, uint32 index)
 static void
 apply_normalize(Edit *edit)
 {
-	if (edit->content.data == NULL || edit->kind != EDIT_SET)
+	if (edit->content.data == NULL || (edit->kind != EDIT_SET && !edit_is_structure(edit->kind)))
 		edit->content = (EditText){"", 0};
 	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
 		edit->style = (EditText){"", 0};
-	if (edit->kind == EDIT_RESIZE)
+	if (edit->kind == EDIT_RESIZE || edit_is_structure(edit->kind))
 		edit->style = (EditText){NULL, 0};
 }
 
@@ -122,9 +130,32 @@ apply_decode(const void *bytes, Size len, uint32 *nedits)
 	return edits;
 }
 
+/*
+ * The caller has named the places of its edits by the rows and columns that it knew. Once they have moved, the edits
+ * would land elsewhere: it has to look again.
+ */
+static void
+apply_check_missed(const JournalApply *call, const bytea *missed)
+{
+	EditReader reader;
+	EditBatch batch;
+	EditKind kind;
+
+	edit_reader_init(&reader, VARDATA_ANY(missed), VARSIZE_ANY_EXHDR(missed));
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+		while (edit_read_kind(&reader, &kind) == EDIT_OK)
+			if (edit_is_structure(kind))
+				ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'R', '0', '0', '1')),
+								errmsg("rows or columns of sheet " INT64_FORMAT
+									   " have been inserted or deleted since seq " INT64_FORMAT,
+									   call->sheet_id, call->known_seq),
+								errhint("Catch up with sheet.tail, and send the edits again for the places that they "
+										"have now.")));
+}
+
 /* What the caller has not seen; true when this batch is in it. */
 static bool
-apply_look_back(const JournalApply *call, WriterSheet *ws, JournalApplied *result)
+apply_look_back(const JournalApply *call, WriterSheet *ws, uint32 nedits, JournalApplied *result)
 {
 	Snapshot snapshot;
 	bool duplicate = false;
@@ -150,8 +181,40 @@ apply_look_back(const JournalApply *call, WriterSheet *ws, JournalApplied *resul
 						errmsg("too much has happened since seq " INT64_FORMAT " of sheet " INT64_FORMAT,
 							   call->known_seq, call->sheet_id),
 						errhint("Catch up with sheet.tail first.")));
+	if (!duplicate && result->missed != NULL && nedits > 0)
+		apply_check_missed(call, result->missed);
 	result->duplicate = duplicate;
 	return duplicate;
+}
+
+/* A batch with structure edits goes in parts: these, and what lies between them, for which rows and columns have moved.
+ */
+static void
+apply_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
+{
+	AppendCall part = *call;
+	uint32 done = 0;
+
+	result->last_seq = ws->meta.last_seq;
+	while (done < call->nedits)
+	{
+		Edit *edit = &call->edits[done];
+
+		part.follows = result->first_seq != 0;
+		part.edits = edit;
+		part.nedits = 0;
+		while (done < call->nedits && !edit_is_structure(call->edits[done].kind))
+			part.nedits++, done++;
+		if (part.nedits > 0)
+		{
+			AppendResult next;
+
+			append_edits(ws, &part, &next);
+			structure_add_result(result, &next);
+		}
+		else
+			structure_append(ws, &call->edits[done++], &part, result);
+	}
 }
 
 void
@@ -172,9 +235,9 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	ws = writer_open(call->sheet_id);
 	writer_require_live(ws);
 	writer_check_epoch(ws, call->epoch, NULL);
-	if (!apply_look_back(call, ws, result))
+	if (!apply_look_back(call, ws, append.nedits, result))
 	{
-		append_edits(ws, &append, &appended);
+		apply_append(ws, &append, &appended);
 		result->first_seq = appended.first_seq;
 		result->last_seq = appended.last_seq;
 		result->at = timeconv_from_unix(appended.at);

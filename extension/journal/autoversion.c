@@ -85,22 +85,14 @@ autoversion_look(AutoVersion *av, const JournalCheckpointCall *call, Snapshot sn
 /* ---- building ---- */
 
 static void
-autoversion_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
-{
-	AutoVersion *av = arg;
-
-	tileset_add_edit(av->tiles, edit);
-}
-
-static void
 autoversion_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	AutoVersion *av = arg;
 
 	if (seq != av->seq + 1)
 		replay_corrupted(av->sheet_id, "the log lacks seq", av->seq + 1, EDIT_OK);
+	tileset_add_edit(av->tiles, edit, grid_axes(av->grid));
 	(void) replay_edit_into(av->grid, &av->allocator, edit); /* the allocator raises by itself */
-	tileset_add_edit(av->tiles, edit);
 	av->seq = seq;
 }
 
@@ -108,9 +100,8 @@ static void
 autoversion_build(AutoVersion *av, Snapshot snapshot)
 {
 	av->allocator = journal_context_allocator();
-	av->tiles = tileset_create();
 	(void) replay_sheet(av->sheet_id, snapshot, &av->allocator, &av->grid, &av->seq);
-	replay_edits(av->sheet_id, av->first_seq - 1, av->seq, snapshot, autoversion_note_tile, av);
+	av->tiles = version_touched_tiles(av->sheet_id, av->first_seq - 1, av->seq, snapshot);
 	tileset_encode(av->tiles, av->grid);
 }
 

@@ -2,8 +2,10 @@
  * checkpoint.c - storing versions as tiles.
  *
  * A version is a row of sheet.checkpoint and the tiles that its log has touched, each as one batch of the edit codec; a
- * tile that has become empty is stored as no bytes. The cells of a version are the newest row of each tile up to it.
- * The bytes follow from the cells alone, so what is stored can be compared with what a replay gives.
+ * tile that has become empty is stored as no bytes. Tiles and their cells are stored under their physical places, which
+ * inserting or deleting rows and columns does not change; the row has the axes that lead there. The cells of a version
+ * are the newest row of each tile up to it. The bytes follow from the cells alone, so what is stored can be compared
+ * with what a replay gives.
  */
 #include "postgres.h"
 
@@ -52,14 +54,17 @@ tileset_forget_bytes(TileEntry *entry)
 }
 
 void
-tileset_add_edit(TileSet *tiles, const Edit *edit)
+tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 {
-	TileKey key = {edit->row / GRID_TILE_ROWS, edit->col / GRID_TILE_COLS};
+	uint32 row = edit->row, col = edit->col;
 	TileEntry *entry;
+	TileKey key;
 	bool found;
 
 	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
 		return;
+	axes_locate(axes, &row, &col);
+	key = (TileKey){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
 	entry = hash_search(tiles, &key, HASH_ENTER, &found);
 	if (found)
 		tileset_forget_bytes(entry);
@@ -174,6 +179,18 @@ checkpoint_store_tiles(const CheckpointHead *head, const Grid *grid, TileSet *ti
 	return count;
 }
 
+bytea *
+checkpoint_axes(const Axes *axes)
+{
+	bytea *bytes;
+
+	if (axes == NULL)
+		return NULL;
+	bytes = palloc(VARHDRSZ + axes_encode_bound(axes));
+	SET_VARSIZE(bytes, VARHDRSZ + axes_encode(axes, (uint8_t *) VARDATA(bytes)));
+	return bytes;
+}
+
 void
 checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 {
@@ -181,6 +198,7 @@ checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 	Relation rel = storage_open(STORAGE_CHECKPOINT, RowExclusiveLock);
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
+	bytea *axes;
 
 	values[CHECKPOINT_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
 	values[CHECKPOINT_CID - 1] = Int64GetDatum(head->cid);
@@ -195,6 +213,9 @@ checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 	values[CHECKPOINT_TILES - 1] = Int32GetDatum(count);
 	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) grid_digest(grid));
 	values[CHECKPOINT_CAUSE - 1] = Int32GetDatum((int32) head->cause);
+	axes = checkpoint_axes(grid_axes(grid));
+	nulls[CHECKPOINT_AXES - 1] = axes == NULL;
+	values[CHECKPOINT_AXES - 1] = PointerGetDatum(axes);
 	STOP_POINT("checkpoint-row");
 	storage_insert(STORAGE_CHECKPOINT, rel, values, nulls);
 	table_close(rel, NoLock);
@@ -225,6 +246,21 @@ checkpoint_label(StorageScan *scan)
 }
 
 static bool
+checkpoint_axes_match(StorageScan *scan, const Axes *axes)
+{
+	bytea *wanted = checkpoint_axes(axes);
+	struct varlena *stored;
+	bool isnull, copy;
+
+	(void) slot_getattr(scan->slot, CHECKPOINT_AXES, &isnull);
+	if (isnull || wanted == NULL)
+		return isnull && wanted == NULL;
+	stored = storage_bytes(scan, CHECKPOINT_AXES, &copy);
+	return VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
+		   memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
+}
+
+static bool
 checkpoint_row_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 {
 	EditText label = checkpoint_label(scan);
@@ -237,7 +273,7 @@ checkpoint_row_matches(StorageScan *scan, const CheckpointHead *head, const Grid
 		   storage_int32(scan, CHECKPOINT_COLS) == (int32) grid_cols(grid) &&
 		   storage_int32(scan, CHECKPOINT_TILES) == (int32) hash_get_num_entries(tiles) &&
 		   storage_int64(scan, CHECKPOINT_DIGEST) == (int64) grid_digest(grid) &&
-		   storage_int32(scan, CHECKPOINT_CAUSE) == (int32) head->cause;
+		   storage_int32(scan, CHECKPOINT_CAUSE) == (int32) head->cause && checkpoint_axes_match(scan, grid_axes(grid));
 }
 
 /* Is the scan's current tile what the version should have? */

@@ -5,6 +5,7 @@
 #define CHECKPOINT_H
 
 #include "postgres.h"
+#include "axes.h"
 #include "edit_codec.h"
 #include "grid.h"
 #include "utils/hsearch.h"
@@ -14,8 +15,8 @@
 typedef HTAB TileSet;
 
 extern TileSet *tileset_create(void);
-/* What was encoded of the edit's tile is forgotten. */
-extern void tileset_add_edit(TileSet *tiles, const Edit *edit);
+/* The axes are those that the edit was made with. What was encoded of its tile is forgotten. */
+extern void tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes);
 /* Encodes the tiles as they are in grid, so that checkpoint_write has less to do. */
 extern void tileset_encode(TileSet *tiles, const Grid *grid);
 extern void tileset_free(TileSet *tiles);
@@ -31,6 +32,8 @@ typedef struct CheckpointHead
 	uint32 cause;	/* CkptCause */
 } CheckpointHead;
 
+/* The axes as they are stored; NULL for the identity. */
+extern bytea *checkpoint_axes(const Axes *axes);
 /* Stores the version: its row, and the tiles of `tiles` as they are in grid. */
 extern void checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles);
 

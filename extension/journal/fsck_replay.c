@@ -53,7 +53,7 @@ static Grid *
 replay_read_version(Fsck *fsck, const ReplayVersion *version, const char **why)
 {
 	GridAllocator allocator = journal_context_allocator();
-	ReplayFault fault = {EDIT_END, 0, 0};
+	ReplayFault fault;
 	Grid *grid = NULL;
 
 	if (!replay_version_try(fsck->sheet_id, version, fsck->snapshot, &allocator, &grid, &fault))
@@ -61,6 +61,7 @@ replay_read_version(Fsck *fsck, const ReplayVersion *version, const char **why)
 	if (fault.error == EDIT_END && (int64) grid_digest(grid) == version->digest)
 		return grid;
 	*why = fault.error == EDIT_END ? "its tiles do not hold the cells of its digest"
+		   : fault.axes			   ? "its rows and columns do not decode"
 								   : psprintf("%s does not decode: %s", replay_tile_name(fault.row, fault.col),
 											  edit_error_text(fault.error));
 	grid_free(&allocator, grid);
@@ -113,6 +114,7 @@ replay_may_replace(Fsck *fsck, const CheckpointHead *head, const Grid *grid, Che
 	stored.digest = (int64) grid_digest(grid);
 	stored.rows = grid_rows(grid);
 	stored.cols = grid_cols(grid);
+	stored.axes = checkpoint_axes(grid_axes(grid));
 	cells = replay_read_version(fsck, &stored, &why);
 	return cells != NULL;
 }
@@ -196,23 +198,52 @@ replay_check_version(Replay *replay, FsckLog *log)
 
 /* ---- the log ---- */
 
-/* The edit's old content must be what the log says; then it is applied. */
-static void
+/* Rows or columns come and go empty: otherwise cells would be lost, or turn up where nobody has put them. */
+static const char *
+replay_check_change(const Grid *grid, const Edit *edit)
+{
+	AxesChange change;
+	GridRect rect = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	GridScan scan;
+	GridCell cell;
+	uint32 first;
+
+	if (!replay_change_of(edit, &change))
+		return "the log inserts or deletes what cannot be";
+	first = change.insert ? axes_limit(change.line) - change.n : change.at;
+	if (change.line == AXES_ROW)
+		rect = (GridRect){first, 0, first + change.n - 1, rect.col1};
+	else
+		rect = (GridRect){0, first, rect.row1, first + change.n - 1};
+	grid_view_init(&scan, grid, rect.row0, rect.col0, rect.row1, rect.col1);
+	if (!grid_scan_next(&scan, &cell))
+		return NULL;
+	return psprintf("row %u, column %u is not empty when %s", cell.row, cell.col,
+					change.insert ? "an insert pushes it beyond the end" : "it is deleted");
+}
+
+/* The edit's old content must be what the log says; then it is applied. Returns what is wrong with it. */
+static const char *
 replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
 {
+	const char *wrong = edit_is_structure(edit->kind) ? replay_check_change(replay->grid, edit) : NULL;
+
+	if (wrong != NULL)
+		return wrong;
 	if (edit->kind == EDIT_SET && edit->old.data != NULL)
 	{
 		GridCell cell;
 
-		(void) grid_get(replay->grid, edit->row, edit->col, &cell);
+		(void) grid_view_get(replay->grid, edit->row, edit->col, &cell);
 		if (cell.content_len != edit->old.len || memcmp(cell.content, edit->old.data, edit->old.len) != 0)
 			fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, seq),
 						psprintf("the old content of row %u, column %u is not what the log has before it", edit->row,
 								 edit->col));
 	}
+	tileset_add_edit(replay->tiles, edit, grid_axes(replay->grid));
 	if (!replay_edit_into(replay->grid, &replay->allocator, edit))
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	tileset_add_edit(replay->tiles, edit);
+	return NULL;
 }
 
 static void
@@ -231,6 +262,7 @@ replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 li
 	Edit edit;
 	EditError error;
 	int64 seq = first_seq;
+	const char *wrong;
 
 	replay_stored_edits(&reader, data, first_seq, last_seq);
 	while ((error = edit_read(&reader, &edit)) == EDIT_OK)
@@ -239,7 +271,8 @@ replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 li
 			break;
 		if (replay->commit.seq != 0)
 			return "the log goes on after its commit record";
-		replay_edit(replay, &edit, lid, seq);
+		if ((wrong = replay_edit(replay, &edit, lid, seq)) != NULL)
+			return wrong;
 		if (edit.kind == EDIT_COMMIT)
 			replay_note_commit(replay, &edit, lid, seq, at + (seq - first_seq));
 		seq++;

@@ -36,6 +36,8 @@ typedef struct JournalApplied
 } JournalApplied;
 
 extern void journal_apply(const JournalApply *call, JournalApplied *result);
+/* Inserts or deletes n rows or columns at `at`, which are within the limits of sheets; returns the sheet's last seq. */
+extern int64 journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid);
 /* The new owner's claim: later applies with a lower epoch are refused (SF001). Returns the last seq. */
 extern int64 journal_claim(int64 sheet_id, int64 epoch, const char *holder);
 /* Forgets the epochs of all sheets, after the coordinator has begun anew with low ones. No gateway may be running. */

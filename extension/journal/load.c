@@ -15,17 +15,22 @@
 #include "utils/hsearch.h"
 #include "utils/snapmgr.h"
 
-/* Whether so many tiles may be wanted that they could put all others out. */
-bool
-load_is_large(const ReplayTiles *wanted)
+uint64
+load_tile_count(const ReplayTiles *wanted)
 {
 	const GridRect *rect = wanted->rect;
 
 	if (rect == NULL)
-		return wanted->set == NULL || hash_get_num_entries(wanted->set) >= LOAD_LARGE;
+		return wanted->set == NULL ? PG_UINT64_MAX : (uint64) hash_get_num_entries(wanted->set);
 	return (uint64) (rect->row1 / GRID_TILE_ROWS - rect->row0 / GRID_TILE_ROWS + 1) *
-			   (rect->col1 / GRID_TILE_COLS - rect->col0 / GRID_TILE_COLS + 1) >=
-		   LOAD_LARGE;
+		   (rect->col1 / GRID_TILE_COLS - rect->col0 / GRID_TILE_COLS + 1);
+}
+
+/* Whether so many tiles may be wanted that they could put all others out. */
+static bool
+load_is_large(const ReplayTiles *wanted)
+{
+	return load_tile_count(wanted) >= LOAD_LARGE;
 }
 
 LoadResult

@@ -18,7 +18,8 @@ typedef enum LoadResult
 /* Loads by so many tiles or more are not tried again at once when there was no room. */
 #define LOAD_LARGE 64
 
-extern bool load_is_large(const ReplayTiles *wanted);
+/* The number of tiles that are wanted, whether there are such or not. */
+extern uint64 load_tile_count(const ReplayTiles *wanted);
 /* The first load of a pinned entry: knowledge of all tiles, and the cells of those that are wanted. A sheet without a
  * log is loaded by its writer only, who knows that it is new. */
 extern LoadResult load_sheet(int64 sheet_id, CacheEntry *entry, const ReplayTiles *wanted, bool writer);

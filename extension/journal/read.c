@@ -73,7 +73,7 @@ read_grid(const ReadCall *call, const Grid *grid, int64 seq)
 	call->view->cols = grid_cols(grid);
 	if (call->fn == NULL)
 		return;
-	grid_scan_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 		call->fn(call->arg, &cell);
 }
@@ -86,32 +86,62 @@ read_snapshot(const ReadCall *call)
 	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot();
 }
 
-/* The tiles of the rectangle, and the extent of all; returns the sheet's last seq. */
-static int64
-read_add_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *allocator, Grid **grid)
+/* The set of the tiles of the rectangle; NULL when they are many. */
+static struct HTAB *
+read_tile_set(const ReadCall *call, const Axes *axes)
 {
 	struct HTAB *set = replay_make_set();
-	int64 seq;
+	AxesParts parts;
+	GridRect part;
+	uint64 count = 0;
 
-	for (uint32 row = call->rect.row0 / GRID_TILE_ROWS; row <= call->rect.row1 / GRID_TILE_ROWS; row++)
-		for (uint32 col = call->rect.col0 / GRID_TILE_COLS; col <= call->rect.col1 / GRID_TILE_COLS; col++)
-			replay_add_to_set(set, (GridTileNo){row, col});
-	*grid = grid_create(allocator, 1, 1);
-	(void) replay_add_tiles(call->sheet_id, PG_INT64_MAX, snapshot, allocator, *grid, set, &seq);
-	return seq;
+	axes_parts_init(&parts, axes, &call->rect);
+	while (axes_parts_next(&parts, &part))
+	{
+		ReplayTiles wanted = {.rect = &part};
+
+		count += load_tile_count(&wanted);
+		if (count >= LOAD_LARGE)
+			return NULL;
+		for (uint32 row = part.row0 / GRID_TILE_ROWS; row <= part.row1 / GRID_TILE_ROWS; row++)
+			for (uint32 col = part.col0 / GRID_TILE_COLS; col <= part.col1 / GRID_TILE_COLS; col++)
+				replay_add_to_set(set, (GridTileNo){row, col});
+	}
+	return set;
 }
 
-/* The tiles of the rectangle only, when these are few. */
+/*
+ * The tiles of the rectangle only, when these are few; false when they are many. Which ones they are depends on the
+ * axes, which are known when the log has been read: mostly they are the identity, and if not it is read again.
+ */
+static bool
+read_some_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
+{
+	const Axes *axes = NULL;
+
+	*grid = grid_create(allocator, 1, 1);
+	for (;;)
+	{
+		struct HTAB *set = read_tile_set(call, axes);
+
+		if (set == NULL)
+			return false;
+		(void) replay_add_tiles(call->sheet_id, PG_INT64_MAX, snapshot, allocator, *grid, set, seq);
+		if (axes != NULL || grid_axes(*grid) == NULL)
+			return true;
+		axes = grid_axes(*grid);
+		*grid = grid_create(allocator, 1, 1);
+	}
+}
+
 static Grid *
 read_rebuild(const ReadCall *call, Snapshot snapshot, int64 *seq)
 {
 	GridAllocator allocator = journal_context_allocator();
-	ReplayTiles wanted = {.rect = &call->rect};
 	Grid *grid = NULL;
 
-	if (!load_is_large(&wanted))
-		*seq = read_add_tiles(call, snapshot, &allocator, &grid);
-	else if (!replay_sheet(call->sheet_id, snapshot, &allocator, &grid, seq))
+	if (!read_some_tiles(call, snapshot, &allocator, &grid, seq) &&
+		!replay_sheet(call->sheet_id, snapshot, &allocator, &grid, seq))
 		elog(ERROR, "out of memory"); /* the allocator raises by itself */
 	return grid;
 }
@@ -154,10 +184,10 @@ read_try_grid(const ReadCall *call, CacheEntry *entry, ReadMissing *missing, Cac
 		return READ_PRIVATE;
 	if (entry->writer_fxid != 0 && cache_snapshot_sees(snapshot, entry->writer_fxid))
 		return READ_WAIT_WRITER; /* committed (or aborted), and about to say so here */
-	missing->count = grid_list_missing(entry->grid, &call->rect, missing->tiles, missing->room);
+	missing->count = grid_view_missing(entry->grid, grid_axes(entry->grid), &call->rect, missing->tiles, missing->room);
 	if (missing->count > 0)
 		return entry->loading ? READ_WAIT_LOAD : READ_LOAD_TILES;
-	grid_touch(entry->grid, &call->rect, cache_stamp());
+	grid_view_touch(entry->grid, &call->rect, cache_stamp());
 	read_grid(call, entry->grid, entry->seq);
 	return READ_DONE;
 }

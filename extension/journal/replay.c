@@ -92,6 +92,19 @@ replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *lid, int64 *first_seq)
 	return found;
 }
 
+static bytea *
+replay_stored_axes(StorageScan *scan)
+{
+	bool isnull, copy;
+	struct varlena *bytes;
+
+	(void) slot_getattr(scan->slot, CHECKPOINT_AXES, &isnull);
+	if (isnull)
+		return NULL;
+	bytes = storage_bytes(scan, CHECKPOINT_AXES, &copy);
+	return copy ? (bytea *) bytes : (bytea *) PG_DETOAST_DATUM_COPY(PointerGetDatum(bytes));
+}
+
 bool
 replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVersion *version)
 {
@@ -112,6 +125,7 @@ replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVers
 		version->tiles = storage_int32(&scan, CHECKPOINT_TILES);
 		version->digest = storage_int64(&scan, CHECKPOINT_DIGEST);
 		version->cause = (uint32) storage_int32(&scan, CHECKPOINT_CAUSE);
+		version->axes = replay_stored_axes(&scan);
 	}
 	storage_scan_end(&scan);
 	return found;
@@ -119,23 +133,70 @@ replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVers
 
 /* ---- cells ---- */
 
+StaticAssertDecl(AXES_MAX_ROWS == SHEET_MAX_ROWS && AXES_MAX_COLS == SHEET_MAX_COLS, "axes are as long as sheets");
+
+bool
+replay_change_of(const Edit *edit, AxesChange *change)
+{
+	bool rows = edit_is_of_rows(edit->kind);
+
+	change->line = rows ? AXES_ROW : AXES_COL;
+	change->insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS;
+	change->at = rows ? edit->row : edit->col;
+	return edit_lines(edit, &change->n);
+}
+
+static void
+replay_require_change(const Edit *edit, AxesChange *change)
+{
+	if (!replay_change_of(edit, change))
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("a stored edit inserts or deletes what cannot be: run sheet.fsck(sheet_id, true)")));
+}
+
+/* Content and style into a cell at its physical place. */
+static inline bool
+replay_put(Grid *grid, const GridAllocator *allocator, const Edit *edit, uint32 row, uint32 col)
+{
+	if (edit->kind == EDIT_SET)
+		return grid_put(allocator, grid, row, col, edit->content.data, edit->content.len, edit->style.data,
+						edit->style.len);
+	return grid_put(allocator, grid, row, col, NULL, 0, edit->style.data, edit->style.len);
+}
+
+static inline bool
+replay_edits_cell(const Edit *edit)
+{
+	return edit->kind == EDIT_SET || edit->kind == EDIT_STYLE;
+}
+
+/* An edit of the log that is not of a cell. */
+static bool
+replay_other_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
+{
+	AxesChange change;
+
+	if (edit->kind == EDIT_RESIZE)
+		grid_resize(grid, edit->row + 1, edit->col + 1);
+	if (!edit_is_structure(edit->kind))
+		return true;
+	replay_require_change(edit, &change);
+	return grid_change_axes(allocator, grid, &change);
+}
+
 /* False when there is no room. */
 bool
 replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 {
-	switch (edit->kind)
-	{
-		case EDIT_SET:
-			return grid_put(allocator, grid, edit->row, edit->col, edit->content.data, edit->content.len,
-							edit->style.data, edit->style.len);
-		case EDIT_STYLE:
-			return grid_put(allocator, grid, edit->row, edit->col, NULL, 0, edit->style.data, edit->style.len);
-		case EDIT_RESIZE:
-			grid_resize(grid, edit->row + 1, edit->col + 1);
-			return true;
-		default:
-			return true;
-	}
+	uint32 row = edit->row, col = edit->col;
+
+	if (!replay_edits_cell(edit))
+		return replay_other_into(grid, allocator, edit);
+	axes_locate(grid_axes(grid), &row, &col);
+	if (!replay_put(grid, allocator, edit, row, col))
+		return false;
+	grid_resize(grid, edit->row + 1, edit->col + 1);
+	return true;
 }
 
 /* ---- which tiles ---- */
@@ -212,12 +273,16 @@ replay_wants(const ReplayTiles *wanted, GridTileNo tile)
 static bool
 replay_wanted_edit(Grid *grid, const GridAllocator *allocator, const ReplayTiles *wanted, const Edit *edit)
 {
-	GridTileNo tile = replay_tile_of(edit->row, edit->col);
+	uint32 row = edit->row, col = edit->col;
+	GridTileNo tile;
 
-	if ((edit->kind != EDIT_SET && edit->kind != EDIT_STYLE) || replay_wants(wanted, tile))
-		return replay_edit_into(grid, allocator, edit);
+	if (!replay_edits_cell(edit))
+		return replay_other_into(grid, allocator, edit);
+	axes_locate(grid_axes(grid), &row, &col);
+	tile = replay_tile_of(row, col);
 	grid_resize(grid, edit->row + 1, edit->col + 1);
-	return grid_add_missing(allocator, grid, tile.row, tile.col);
+	return replay_wants(wanted, tile) ? replay_put(grid, allocator, edit, row, col)
+									  : grid_add_missing(allocator, grid, tile.row, tile.col);
 }
 
 /* The edits of the reader's batch into the grid; *room is false when the allocator has no more. */
@@ -239,10 +304,7 @@ replay_reader_into(Grid *grid, const GridAllocator *allocator, const ReplayTiles
 	return error;
 }
 
-/* All batches of a stored tile. */
-static const ReplayTiles replay_all_tiles = {NULL, NULL};
-
-/* The wanted cells of a stored tile. */
+/* The cells of a stored tile, which are at their physical places; tile NULL: all of them. */
 static EditError
 replay_cells_into(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile, EditReader *reader, bool *room)
 {
@@ -254,9 +316,11 @@ replay_cells_into(Grid *grid, const GridAllocator *allocator, const ReplayTile *
 	{
 		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
 			return EDIT_BAD_NUMBER;
-		if (!replay_tile_has(tile, edit.row, edit.col))
+		if (edit.kind != EDIT_SET)
+			return EDIT_BAD_KIND;
+		if (tile != NULL && !replay_tile_has(tile, edit.row, edit.col))
 			continue;
-		*room = replay_edit_into(grid, allocator, &edit);
+		*room = replay_put(grid, allocator, &edit, edit.row, edit.col);
 		if (!*room)
 			return EDIT_END;
 	}
@@ -299,7 +363,7 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile
 		if (tile != NULL && !tile->whole)
 			error = replay_cells_into(grid, allocator, tile, &reader, room);
 		else if ((*room = replay_expect(grid, allocator, reader, batch.count)))
-			error = replay_reader_into(grid, allocator, &replay_all_tiles, &reader, room);
+			error = replay_cells_into(grid, allocator, NULL, &reader, room);
 		if (!*room)
 			return EDIT_END;
 		if (error != EDIT_END)
@@ -307,6 +371,8 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile
 	}
 	return error;
 }
+
+static const ReplayTiles replay_all_tiles = {NULL, NULL};
 
 /*
  * The newest row of each tile up to the version. The scan runs backward, so the first row of a tile that is not younger
@@ -322,7 +388,7 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 	int64 done_row = -1, done_col = -1;
 	bool room = true;
 
-	*fault = (ReplayFault){EDIT_END, 0, 0};
+	*fault = (ReplayFault){EDIT_END, false, 0, 0};
 	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, &key, 1);
 	while (room && fault->error == EDIT_END && storage_scan_next_key(&scan, BackwardScanDirection))
 	{
@@ -343,7 +409,7 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 			continue;
 		}
 		bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
-		*fault = (ReplayFault){replay_decode(grid, allocator, NULL, bytes, &room), (uint32) row, (uint32) col};
+		*fault = (ReplayFault){replay_decode(grid, allocator, NULL, bytes, &room), false, (uint32) row, (uint32) col};
 		if (copy)
 			pfree(bytes);
 	}
@@ -351,13 +417,46 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 	return room;
 }
 
+static AxesDecoded
+replay_decode_axes(const ReplayVersion *version, const GridAllocator *allocator, Axes **axes)
+{
+	*axes = NULL;
+	if (version->axes == NULL)
+		return AXES_DECODED;
+	return axes_decode(allocator, (const uint8_t *) VARDATA_ANY(version->axes), VARSIZE_ANY_EXHDR(version->axes), axes);
+}
+
+/* The version's axes and extent for a grid. False when there is no room. */
+static bool
+replay_begin_version(Grid *grid, const ReplayVersion *version, const GridAllocator *allocator, ReplayFault *fault)
+{
+	Axes *axes;
+	AxesDecoded decoded = replay_decode_axes(version, allocator, &axes);
+
+	grid_give_axes(allocator, grid, axes);
+	grid_set_extent(grid, Max(version->rows, 1), Max(version->cols, 1));
+	if (decoded == AXES_DAMAGED)
+		*fault = (ReplayFault){EDIT_BAD_NUMBER, true, 0, 0};
+	return decoded != AXES_NO_ROOM;
+}
+
 bool
 replay_version_try(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, const GridAllocator *allocator,
 				   Grid **grid, ReplayFault *fault)
 {
-	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
-	return *grid != NULL &&
+	*fault = (ReplayFault){EDIT_END, false, 0, 0};
+	*grid = grid_create(allocator, 1, 1);
+	if (*grid == NULL || !replay_begin_version(*grid, version, allocator, fault))
+		return false;
+	return fault->error != EDIT_END ||
 		   replay_tiles_into(sheet_id, version->cid, &replay_all_tiles, snapshot, allocator, *grid, fault);
+}
+
+static void
+replay_raise_fault(int64 sheet_id, int64 cid, const ReplayFault *fault)
+{
+	if (fault->error != EDIT_END)
+		replay_corrupted(sheet_id, fault->axes ? "the axes of version" : "a tile of version", cid, fault->error);
 }
 
 /* Some of its tiles; damage is raised. */
@@ -365,13 +464,15 @@ static bool
 replay_version_tiles(int64 sheet_id, const ReplayVersion *version, const ReplayTiles *wanted, Snapshot snapshot,
 					 const GridAllocator *allocator, Grid **grid)
 {
-	ReplayFault fault = {EDIT_END, 0, 0};
+	ReplayFault fault = {EDIT_END, false, 0, 0};
 	bool room;
 
-	*grid = grid_create(allocator, Max(version->rows, 1), Max(version->cols, 1));
-	room = *grid != NULL && replay_tiles_into(sheet_id, version->cid, wanted, snapshot, allocator, *grid, &fault);
-	if (fault.error != EDIT_END)
-		replay_corrupted(sheet_id, "a tile of version", version->cid, fault.error);
+	*grid = grid_create(allocator, 1, 1);
+	if (*grid == NULL || !replay_begin_version(*grid, version, allocator, &fault))
+		return false;
+	replay_raise_fault(sheet_id, version->cid, &fault);
+	room = replay_tiles_into(sheet_id, version->cid, wanted, snapshot, allocator, *grid, &fault);
+	replay_raise_fault(sheet_id, version->cid, &fault);
 	return room;
 }
 
@@ -503,24 +604,36 @@ typedef struct TileFilter
 	bool room;
 } TileFilter;
 
+/* An edit of a cell at its physical place. */
+static void
+replay_filter_cell(TileFilter *filter, const Edit *edit, uint32 row, uint32 col)
+{
+	const GridRect *around = &filter->around;
+
+	if (row >= around->row0 && row <= around->row1 && col >= around->col0 && col <= around->col1 &&
+		replay_set_has_cell(filter->tiles, row, col))
+		filter->room = replay_put(filter->grid, filter->allocator, edit, row, col);
+	grid_resize(filter->grid, edit->row + 1, edit->col + 1);
+}
+
 static void
 replay_filter_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	TileFilter *filter = arg;
-	const GridRect *around = &filter->around;
+	uint32 row = edit->row, col = edit->col;
 
 	if (seq != filter->seq + 1)
 		replay_corrupted(filter->sheet_id, "the log lacks seq", filter->seq + 1, EDIT_OK);
 	filter->seq = seq;
-	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE && edit->kind != EDIT_RESIZE)
+	if (!filter->room)
 		return;
-	if (edit->kind != EDIT_RESIZE && edit->row >= around->row0 && edit->row <= around->row1 &&
-		edit->col >= around->col0 && edit->col <= around->col1 && filter->room)
+	if (!replay_edits_cell(edit))
 	{
-		if (replay_set_has_cell(filter->tiles, edit->row, edit->col))
-			filter->room = replay_edit_into(filter->grid, filter->allocator, edit);
+		filter->room = replay_other_into(filter->grid, filter->allocator, edit);
+		return;
 	}
-	grid_resize(filter->grid, edit->row + 1, edit->col + 1);
+	axes_locate(grid_axes(filter->grid), &row, &col);
+	replay_filter_cell(filter, edit, row, col);
 }
 
 /* The cells of the rectangle of tiles that has all tiles of the set. */
@@ -568,20 +681,67 @@ replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAlloc
 				 HTAB *tiles, int64 *seq)
 {
 	TileFilter filter = {sheet_id, 0, tiles, replay_around(tiles), allocator, grid, true};
-	ReplayVersion version = {0};
+	ReplayFault fault = {EDIT_END, false, 0, 0};
+	ReplayVersion version = {.rows = 1, .cols = 1};
+	bool found = replay_find_version_at(sheet_id, until, snapshot, &version);
 
-	if (replay_find_version_at(sheet_id, until, snapshot, &version))
-	{
-		grid_resize(grid, version.rows, version.cols);
-		if (!replay_add_stored_tiles(sheet_id, version.cid, snapshot, allocator, grid, tiles))
-			return false;
-	}
-	else
-		version.seq = 0;
+	if (!found)
+		version = (ReplayVersion){.rows = 1, .cols = 1};
+	if (!replay_begin_version(grid, &version, allocator, &fault))
+		return false;
+	replay_raise_fault(sheet_id, version.cid, &fault);
+	if (found && !replay_add_stored_tiles(sheet_id, version.cid, snapshot, allocator, grid, tiles))
+		return false;
 	filter.seq = version.seq;
 	replay_edits(sheet_id, version.seq, until, snapshot, replay_filter_edit, &filter);
 	*seq = filter.seq;
 	return filter.room;
+}
+
+/* ---- axes alone ---- */
+
+void
+replay_follow_axes(AxesFollower *follower, const Edit *edit)
+{
+	AxesChange change;
+	uint32 *extent;
+	Axes *axes;
+
+	if (replay_edits_cell(edit) || edit->kind == EDIT_RESIZE)
+	{
+		follower->rows = Max(follower->rows, edit->row + 1);
+		follower->cols = Max(follower->cols, edit->col + 1);
+	}
+	if (!edit_is_structure(edit->kind))
+		return;
+	replay_require_change(edit, &change);
+	extent = change.line == AXES_ROW ? &follower->rows : &follower->cols;
+	if (!axes_change(follower->allocator, follower->axes, &change, *extent, &axes))
+		elog(ERROR, "out of memory");
+	axes_free(follower->allocator, follower->axes);
+	follower->axes = axes;
+	*extent = axes_extent(&change, *extent);
+}
+
+static void
+replay_axes_edit(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	replay_follow_axes(arg, edit);
+}
+
+void
+replay_find_axes(int64 sheet_id, int64 until, Snapshot snapshot, AxesFollower *follower)
+{
+	ReplayVersion version;
+
+	if (!replay_find_version_at(sheet_id, until, snapshot, &version))
+		version = (ReplayVersion){.rows = 1, .cols = 1};
+	follower->rows = version.rows;
+	follower->cols = version.cols;
+	if (replay_decode_axes(&version, follower->allocator, &follower->axes) == AXES_DAMAGED)
+		replay_corrupted(sheet_id, "the axes of version", version.cid, EDIT_OK);
+	if (version.seq < until)
+		replay_edits(sheet_id, version.seq, until, snapshot, replay_axes_edit, follower);
 }
 
 /* ---- the log ---- */
@@ -730,6 +890,10 @@ replay_find_batch(int64 sheet_id, int64 since, int64 origin, int64 batch_no, Sna
 			*at = storage_int64(&scan, LOG_BATCH_AT);
 		}
 	}
+	/* One with structure edits is stored in parts. */
+	while (found && storage_scan_next(&scan, ForwardScanDirection) &&
+		   storage_int64(&scan, LOG_BATCH_ORIGIN) == origin && storage_int64(&scan, LOG_BATCH_BATCH_NO) == batch_no)
+		*last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
 	storage_scan_end(&scan);
 	return found;
 }

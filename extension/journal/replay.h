@@ -5,6 +5,7 @@
 #define REPLAY_H
 
 #include "postgres.h"
+#include "axes.h"
 #include "edit_codec.h"
 #include "grid.h"
 #include "utils/snapshot.h"
@@ -30,6 +31,7 @@ typedef struct ReplayVersion
 	int32 tiles;
 	int64 digest;
 	uint32 cause; /* CkptCause */
+	bytea *axes;  /* as they are stored; NULL: the identity */
 } ReplayVersion;
 
 extern void replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last);
@@ -48,7 +50,8 @@ extern bool replay_version(int64 sheet_id, const ReplayVersion *version, Snapsho
 typedef struct ReplayFault
 {
 	EditError error;
-	uint32 row, col; /* numbers of the tile */
+	bool axes;		 /* it is the axes that do not decode, or else ... */
+	uint32 row, col; /* ... the tile of these numbers */
 } ReplayFault;
 extern bool replay_version_try(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot,
 							   const GridAllocator *allocator, Grid **grid, ReplayFault *fault);
@@ -93,6 +96,19 @@ extern bool replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapsh
  */
 extern bool replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
 							 struct HTAB *tiles, int64 *seq);
+
+/* What a structure edit does; false when it says something that cannot be. */
+extern bool replay_change_of(const Edit *edit, AxesChange *change);
+/* Axes that change with the edits of a log, and the extent, on which it depends how they do. */
+typedef struct AxesFollower
+{
+	const GridAllocator *allocator;
+	Axes *axes;
+	uint32 rows, cols;
+} AxesFollower;
+extern void replay_follow_axes(AxesFollower *follower, const Edit *edit);
+/* Makes it what it is after the edit at seq `until`. The axes come from its allocator. */
+extern void replay_find_axes(int64 sheet_id, int64 until, Snapshot snapshot, AxesFollower *follower);
 
 /* Applies one edit of the log; false when the allocator has no room. */
 extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit);

@@ -64,7 +64,8 @@ typedef enum CheckpointColumn
 	CHECKPOINT_TILES,
 	CHECKPOINT_DIGEST,
 	CHECKPOINT_CAUSE,
-	CHECKPOINT_COLUMNS = CHECKPOINT_CAUSE
+	CHECKPOINT_AXES,
+	CHECKPOINT_COLUMNS = CHECKPOINT_AXES
 } CheckpointColumn;
 
 typedef enum CheckpointTileColumn
@@ -85,7 +86,7 @@ typedef enum OwnerColumn
 	OWNER_COLUMNS = OWNER_HOLDER
 } OwnerColumn;
 
-#define STORAGE_MAX_COLUMNS 11
+#define STORAGE_MAX_COLUMNS 12
 
 /* Registers the callback that forgets what a session knows of the relations. From _PG_init. */
 extern void storage_init(void);

@@ -50,7 +50,7 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	if (ws->meta.lid != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
-	writer_prepare(ws, NULL, 0, NULL);
+	(void) writer_prepare(ws, NULL, 0, NULL);
 	(void) writer_begin_change(ws, 0);
 	ws->meta.lid = 1;
 	ws->meta.log_first_seq = 1;
@@ -62,19 +62,30 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 
 /* ---- committing a version ---- */
 
+typedef struct TouchedTiles
+{
+	TileSet *tiles;
+	AxesFollower follower;
+} TouchedTiles;
+
 static void
 version_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
 {
-	tileset_add_edit(arg, edit);
+	TouchedTiles *touched = arg;
+
+	tileset_add_edit(touched->tiles, edit, touched->follower.axes);
+	replay_follow_axes(&touched->follower, edit);
 }
 
-static TileSet *
-version_changed_tiles(WriterSheet *ws, Snapshot snapshot)
+TileSet *
+version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot)
 {
-	TileSet *tiles = tileset_create();
+	GridAllocator allocator = journal_context_allocator();
+	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
 
-	replay_edits(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot, version_note_tile, tiles);
-	return tiles;
+	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
+	replay_edits(sheet_id, since, until, snapshot, version_note_tile, &touched);
+	return touched.tiles;
 }
 
 /* The sheet's present state. Without own edits it is the grid before them; with them it is built from storage. */
@@ -86,7 +97,7 @@ version_present(WriterSheet *ws)
 	Grid *grid = NULL;
 	int64 seq;
 
-	if (ws->nstaged == 0)
+	if (ws->nstaged == 0 && ws->axes == ws->base_axes)
 		return writer_base(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
@@ -128,7 +139,7 @@ version_commit(WriterSheet *ws, const VersionNote *note)
 {
 	const Grid *grid = version_present(ws);
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	TileSet *tiles = version_changed_tiles(ws, snapshot);
+	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
 	int64 cid;
 
 	UnregisterSnapshot(snapshot);
@@ -230,11 +241,11 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 	GridCell then, now;
 	const EditText empty = {"", 0};
 
-	grid_scan_init(&scan, version, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	grid_view_init(&scan, version, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &then))
 	{
 		EditText content = {then.content, then.content_len}, style = {then.style, then.style_len};
-		bool held = grid_get(present, then.row, then.col, &now);
+		bool held = grid_view_get(present, then.row, then.col, &now);
 		bool same_content =
 			held ? rollback_same(content.data, content.len, now.content, now.content_len) : content.len == 0;
 
@@ -243,9 +254,9 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 		else if (!held || !rollback_same(style.data, style.len, now.style, now.style_len))
 			rollback_add(list, EDIT_STYLE, then.row, then.col, empty, style);
 	}
-	grid_scan_init(&scan, present, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	grid_view_init(&scan, present, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &now))
-		if (!grid_get(version, now.row, now.col, &then))
+		if (!grid_view_get(version, now.row, now.col, &then))
 			rollback_add(list, EDIT_SET, now.row, now.col, empty, empty);
 }
 

@@ -17,6 +17,9 @@ typedef struct VersionNote
 	CkptCause cause;
 } VersionNote;
 
+/* The tiles that edits after `since` and up to `until` have touched. */
+extern TileSet *version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot);
+
 /*
  * Appends the commit record, opens the next log and stores the version, whose number is returned. The grid is the
  * sheet's present state, the tiles those that the open log has touched.

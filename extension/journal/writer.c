@@ -266,6 +266,8 @@ writer_begin_change(WriterSheet *ws, int64 origin)
 		ws->origin = 0;
 	change->subid = GetCurrentSubTransactionId();
 	change->before = ws->meta;
+	change->axes_known = ws->axes_known;
+	change->axes = ws->axes;
 	change->from = ws->nstaged;
 	ws->meta.last_fxid = ws->fxid;
 	dlist_push_tail(&ws->changes, &change->link);

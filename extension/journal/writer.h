@@ -6,6 +6,7 @@
 
 #include "postgres.h"
 #include "access/xact.h"
+#include "axes.h"
 #include "cache.h"
 #include "edit_codec.h"
 #include "lib/ilist.h"
@@ -15,9 +16,9 @@
 /* An edit that will be set in the shared grid at commit. The texts live as long as the transaction. */
 typedef struct StagedEdit
 {
-	GridTile *tile; /* of the shared grid, where room is reserved; NULL: there is none, or nothing to set */
-	uint32 row, col;
-	uint32 before; /* the edit before this one of cells with the same hash, WRITER_NONE: none */
+	GridTile *tile;	 /* of the shared grid, where room is reserved; NULL: there is none, or nothing to set */
+	uint32 row, col; /* physical: they stay right whatever is inserted or deleted later */
+	uint32 before;	 /* the edit before this one of cells with the same hash, WRITER_NONE: none */
 	bool resize;
 	EditText content; /* data NULL: kept */
 	EditText style;	  /* data NULL: kept */
@@ -29,6 +30,8 @@ typedef struct WriterChange
 	dlist_node link;
 	SubTransactionId subid;
 	CacheMeta before;
+	bool axes_known;
+	Axes *axes;	 /* before it, when they were known */
 	uint32 from; /* its first edit in ws->staged; they go on to the next change's */
 } WriterChange;
 
@@ -36,16 +39,20 @@ typedef struct WriterSheet
 {
 	dlist_node link;
 	int64 sheet_id;
-	SubTransactionId locked_in; /* the subtransaction that holds the sheet lock */
-	CacheEntry *entry;			/* pinned; NULL without shared memory */
-	uint64 fxid;				/* 0 until the first change */
-	CacheMeta meta;				/* the present, own changes included */
-	dlist_head changes;			/* oldest first */
-	int64 base_seq;				/* the state before own changes */
-	Grid *base;					/* own copy of it, when the entry has no grid ... */
-	struct HTAB *base_tiles;	/* ... of these cells (a set) only, unless NULL */
-	bool holds;					/* tiles of the shared grid, or all of it */
-	StagedEdit *staged;			/* of all changes */
+	SubTransactionId locked_in;	 /* the subtransaction that holds the sheet lock */
+	CacheEntry *entry;			 /* pinned; NULL without shared memory */
+	uint64 fxid;				 /* 0 until the first change */
+	CacheMeta meta;				 /* the present, own changes included */
+	dlist_head changes;			 /* oldest first */
+	int64 base_seq;				 /* the state before own changes */
+	Grid *base;					 /* own copy of it, when the entry has no grid ... */
+	struct HTAB *base_tiles;	 /* ... of these cells (a set) only, unless NULL */
+	bool axes_known;			 /* these two are right ... */
+	Axes *axes;					 /* ... at present, own changes included */
+	Axes *base_axes;			 /* ... and before own changes; the same address when nothing was changed */
+	SubTransactionId axes_subid; /* that made the present ones; invalid: they must be kept for a rollback */
+	bool holds;					 /* tiles of the shared grid, or all of it */
+	StagedEdit *staged;			 /* of all changes */
 	uint32 nstaged, staged_room;
 	uint32 *newest;				/* by the hash of a cell the newest of its staged edits; NULL: not built ... */
 	uint32 newest_size;			/* ... a power of two */
@@ -94,8 +101,24 @@ extern void writer_forget(WriterSheet *ws);
 extern const Grid *writer_base(WriterSheet *ws);
 /* Tries to have the entry's grid loaded, without any tile. */
 extern void writer_meet_grid(WriterSheet *ws);
-/* Finds the tiles of the edits, NULL where a tile has no cells (or the edit none); meta knows the extent then. */
-extern void writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles);
+/*
+ * Finds the tiles of the edits, NULL where a tile has no cells (or the edit none); meta knows the extent then, and the
+ * axes are known. Returns the edits with physical places: themselves when the axes are the identity, otherwise copies.
+ */
+extern Edit *writer_prepare(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles);
+/* Whether the entry's grid, or its tiles, may be loaded from what this transaction sees. */
+extern bool writer_may_load(const WriterSheet *ws);
+/* The address of a cell in the sheet as it is at present. */
+typedef struct WriterPlace
+{
+	uint32 row, col;
+} WriterPlace;
+/* The cells of a logical rectangle that hold something at present, own changes included; each of them once. In the
+ * current memory context. */
+extern WriterPlace *writer_list_cells(WriterSheet *ws, const GridRect *rect, Size *count);
+/* Within a change, when the axes are known: inserts or deletes rows or columns, of which there have been as many as
+ * `extent` tells. 54000 when the axes would become too long. */
+extern void writer_change_axes(WriterSheet *ws, const AxesChange *change, uint32 extent);
 
 /* A cell on its way through an append: looked up, then staged. */
 typedef struct WriterCell
@@ -106,6 +129,7 @@ typedef struct WriterCell
 } WriterCell;
 
 /* note: the edit, when it is staged, will be seen by later lookups. */
+/* Of an edit with its physical place. */
 extern void writer_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool note, WriterCell *cell);
 extern bool writer_has_changes(const WriterSheet *ws);
 
@@ -115,8 +139,8 @@ extern WriterChange *writer_begin_change(WriterSheet *ws, int64 origin);
 extern void writer_forget_staged(WriterSheet *ws);
 /* Makes room for n edits more in ws->staged. */
 extern void writer_expect(WriterSheet *ws, uint32 n);
-/* Stages an edit of the present change for commit, with room for it in the shared grid. The cell was just looked up;
- * NULL when the edit has none. */
+/* Stages an edit of the present change, with its physical place, for commit, with room for it in the shared grid. The
+ * cell was just looked up; NULL when the edit has none. */
 extern void writer_stage(WriterSheet *ws, const Edit *edit, const WriterCell *cell);
 /* A snapshot that sees everything that is committed, and the own changes. For writers, who hold the sheet lock. */
 extern Snapshot writer_snapshot(void);

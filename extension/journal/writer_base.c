@@ -22,6 +22,8 @@
 /* Missing tiles that are loaded at once. */
 #define WRITER_MISSING_MAX 256
 
+/* ---- what is learned with the first look ---- */
+
 static void
 writer_learn_extent(WriterSheet *ws, const Grid *grid)
 {
@@ -29,6 +31,27 @@ writer_learn_extent(WriterSheet *ws, const Grid *grid)
 		return;
 	ws->meta.rows = grid_rows(grid);
 	ws->meta.cols = grid_cols(grid);
+}
+
+/* True when they have just become known and are not the identity. */
+static bool
+writer_learn_axes(WriterSheet *ws, const Grid *grid)
+{
+	GridAllocator allocator;
+	MemoryContext old;
+
+	if (ws->axes_known)
+		return false;
+	if (grid_axes(grid) != NULL)
+	{
+		old = MemoryContextSwitchTo(writer_grid_context(ws));
+		allocator = journal_context_allocator();
+		(void) axes_copy(&allocator, grid_axes(grid), &ws->base_axes); /* the allocator raises by itself */
+		MemoryContextSwitchTo(old);
+	}
+	ws->axes = ws->base_axes;
+	ws->axes_known = true;
+	return ws->axes != NULL;
 }
 
 MemoryContext
@@ -48,8 +71,8 @@ writer_edits_cell(const Edit *edit)
 /* ---- the shared grid ---- */
 
 /* Rows that this transaction has put in or deleted past the journal may be rolled back: others are not shown them. */
-static bool
-writer_may_load(WriterSheet *ws)
+bool
+writer_may_load(const WriterSheet *ws)
 {
 	return !sheetlog_has_deleted() &&
 		   (writer_has_changes(ws) || !TransactionIdIsCurrentTransactionId((TransactionId) ws->meta.last_fxid));
@@ -58,6 +81,7 @@ writer_may_load(WriterSheet *ws)
 typedef enum WriterMet
 {
 	WRITER_MET,
+	WRITER_MAPPED, /* the axes have become known: places are others than had been thought */
 	WRITER_NO_GRID,
 	WRITER_MISSING
 } WriterMet;
@@ -78,11 +102,13 @@ writer_note_missing(WriterMissing *missing, GridTileNo tile)
 	missing->tiles[missing->count++] = tile;
 }
 
-/* Looks for the tiles of the edits, and holds them. The lock may be shared: only we hold tiles of this grid. */
+/* Looks for the tiles of the edits, which have physical places, and holds them. The lock may be shared: only we hold
+ * tiles of this grid. */
 static WriterMet
 writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles, WriterMissing *missing)
 {
 	CacheEntry *entry = ws->entry;
+	bool mapped = false;
 	Grid *grid;
 
 	missing->count = 0;
@@ -90,9 +116,13 @@ writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 	grid = entry->grid;
 	if (grid != NULL)
 	{
+		writer_learn_extent(ws, grid);
+		mapped = writer_learn_axes(ws, grid);
+	}
+	if (grid != NULL && !mapped)
+	{
 		uint64 stamp = cache_stamp();
 
-		writer_learn_extent(ws, grid);
 		ws->holds = true;
 		for (uint32 i = 0; i < nedits && missing->count < WRITER_MISSING_MAX; i++)
 		{
@@ -102,6 +132,8 @@ writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 		}
 	}
 	LWLockRelease(&entry->lock);
+	if (mapped)
+		return WRITER_MAPPED;
 	return grid == NULL ? WRITER_NO_GRID : missing->count > 0 ? WRITER_MISSING : WRITER_MET;
 }
 
@@ -119,13 +151,30 @@ writer_first_load(WriterSheet *ws, const Edit *edits, uint32 nedits)
 	return result;
 }
 
+/* The edits with physical places, as far as the axes are known. */
+static Edit *
+writer_place_edits(const WriterSheet *ws, Edit *edits, uint32 nedits)
+{
+	Edit *placed;
+
+	if (ws->axes == NULL || nedits == 0)
+		return edits;
+	placed = MemoryContextAllocHuge(writer_scratch, sizeof(Edit) * nedits);
+	memcpy(placed, edits, sizeof(Edit) * nedits);
+	for (uint32 i = 0; i < nedits; i++)
+		if (writer_edits_cell(&edits[i]))
+			axes_locate(ws->axes, &placed[i].row, &placed[i].col);
+	return placed;
+}
+
 /* So often what was loaded may have gone again before it was held. */
 #define WRITER_LOADS_MAX 10
 
 /* Holds the tiles of the edits in the shared grid; false when they are not to be had there. */
 static bool
-writer_meet_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles)
+writer_meet_tiles(WriterSheet *ws, Edit **placed, uint32 nedits, GridTile **tiles)
 {
+	Edit *edits = *placed;
 	WriterMissing missing;
 
 	for (int loads = 0; loads < WRITER_LOADS_MAX; loads++)
@@ -135,6 +184,11 @@ writer_meet_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 
 		if (met == WRITER_MET)
 			return true;
+		if (met == WRITER_MAPPED)
+		{
+			*placed = edits = writer_place_edits(ws, edits, nedits);
+			continue;
+		}
 		if (!writer_may_load(ws))
 			return false;
 		result = met == WRITER_NO_GRID ? writer_first_load(ws, edits, nedits)
@@ -150,8 +204,10 @@ writer_meet_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 void
 writer_meet_grid(WriterSheet *ws)
 {
+	Edit *none = NULL;
+
 	if (ws->entry != NULL && ws->base == NULL)
-		(void) writer_meet_tiles(ws, NULL, 0, NULL);
+		(void) writer_meet_tiles(ws, &none, 0, NULL);
 }
 
 /* The shared grid if all of it is there; it stays so till the transaction ends. */
@@ -235,16 +291,25 @@ writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
 
 /* ---- either ---- */
 
-void
-writer_prepare(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles)
+Edit *
+writer_prepare(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles)
 {
-	if (ws->base == NULL && ws->entry != NULL && writer_meet_tiles(ws, edits, nedits, tiles))
-		return;
+	Edit *placed = writer_place_edits(ws, edits, nedits);
+
+	if (ws->base == NULL && ws->entry != NULL && writer_meet_tiles(ws, &placed, nedits, tiles))
+		return placed;
 	if (ws->base == NULL || ws->base_tiles != NULL)
-		writer_prepare_base(ws, edits, nedits);
+		writer_prepare_base(ws, placed, nedits);
 	writer_learn_extent(ws, ws->base);
+	if (writer_learn_axes(ws, ws->base))
+	{
+		placed = writer_place_edits(ws, edits, nedits);
+		if (ws->base_tiles != NULL)
+			writer_prepare_base(ws, placed, nedits);
+	}
 	for (uint32 i = 0; i < nedits; i++)
-		tiles[i] = grid_find_tile(ws->base, edits[i].row, edits[i].col);
+		tiles[i] = grid_find_tile(ws->base, placed[i].row, placed[i].col);
+	return placed;
 }
 
 /* The whole of it, for versions. */
@@ -265,5 +330,6 @@ writer_base(WriterSheet *ws)
 	if (grid == NULL)
 		grid = ws->base;
 	writer_learn_extent(ws, grid);
+	(void) writer_learn_axes(ws, grid);
 	return grid;
 }

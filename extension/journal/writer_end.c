@@ -69,6 +69,21 @@ writer_release(WriterSheet *ws)
 	ws->holds = false;
 }
 
+/* What the grid's rows and columns are called, and how many there are. Cells have been set at their physical places,
+ * from which the extent does not follow. */
+static void
+writer_apply_axes(WriterSheet *ws, CacheEntry *entry)
+{
+	if (ws->axes != ws->base_axes)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		grid_adopt_axes(&allocator, entry->grid, ws->axes);
+	}
+	if (ws->meta.rows != 0)
+		grid_set_extent(entry->grid, ws->meta.rows, ws->meta.cols);
+}
+
 static void
 writer_publish(WriterSheet *ws)
 {
@@ -81,7 +96,9 @@ writer_publish(WriterSheet *ws)
 		dropped = cache_detach_grid(entry);
 	if (entry->grid != NULL)
 	{
-		if (!writer_apply_changes(ws, entry))
+		if (writer_apply_changes(ws, entry))
+			writer_apply_axes(ws, entry);
+		else
 			dropped = cache_detach_grid(entry);
 		STOP_POINT_NO_FAIL("publish-locked");
 	}
@@ -256,6 +273,8 @@ writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
 		if (change->subid != subid)
 			break;
 		ws->meta = change->before;
+		ws->axes = change->axes_known ? change->axes : ws->base_axes;
+		ws->axes_subid = InvalidSubTransactionId;
 		ws->nstaged = change->from;
 		dlist_delete(&change->link);
 	}
@@ -283,6 +302,8 @@ writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId pare
 
 	if (ws->locked_in == subid)
 		ws->locked_in = parent;
+	if (ws->axes_subid == subid)
+		ws->axes_subid = parent;
 	dlist_foreach(iter, &ws->changes)
 	{
 		WriterChange *change = dlist_container(WriterChange, link, iter.cur);

@@ -146,6 +146,13 @@ missed_unknown_uid(const char *data, size_t len, int64_t own_first, int64_t own_
 	return 0;
 }
 
+/* What protocol v1 cannot tell: its clients come again, and get the cells where they are now. */
+static void
+room_moved(Room *room)
+{
+	room_fail(room, CLOSE_RESTART, "rows or columns have moved: the sheet has to be read again");
+}
+
 /* One edit made elsewhere, as the frame that its gateway would have sent. */
 static void
 room_publish_foreign(Room *room, const Edit *edit)
@@ -179,8 +186,9 @@ room_publish_own(Room *room, RoomBatch *batch)
 	metrics.edits_committed += batch->count;
 }
 
-/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at its place. */
-static void
+/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at its place. False after
+ * rows or columns have moved: from there on nothing is told, since members would take it for other cells. */
+static bool
 room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
 {
 	EditReader reader;
@@ -197,6 +205,8 @@ room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, in
 			room_publish_own(room, own);
 		while (edit_read(&reader, &edit) == EDIT_OK)
 		{
+			if (edit_is_structure(edit.kind) && last > room->published_seq)
+				return false;
 			if (!is_own && last > room->published_seq)
 				room_publish_foreign(room, &edit);
 		}
@@ -204,6 +214,7 @@ room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, in
 			room->published_seq = last;
 		room_note_mark(room);
 	}
+	return true;
 }
 
 static void
@@ -296,7 +307,12 @@ room_applied(Room *room, PGresult *res)
 		return;
 	room->sent = NULL;
 	room->busy = ROOM_IDLE;
-	room_publish_missed(room, missed, missed_len, duplicate ? batch : NULL, first, last);
+	if (!room_publish_missed(room, missed, missed_len, duplicate ? batch : NULL, first, last))
+	{
+		batch_free(batch);
+		room_moved(room);
+		return;
+	}
 	if (!duplicate)
 		room_publish_own(room, batch);
 	else
@@ -382,6 +398,8 @@ room_refused(Room *room, const PGresult *res)
 		room_fail(room, CLOSE_GONE, "the sheet is in the trash");
 	else if (strcmp(state, "42704") == 0)
 		room_fail(room, CLOSE_NOT_FOUND, "no such sheet");
+	else if (strcmp(state, "SR001") == 0) /* the places that the edits name are others now */
+		room_moved(room);
 	else if (strcmp(state, "22023") == 0) /* what came before them is not there any more */
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
 	else
@@ -479,8 +497,10 @@ room_tailed(Room *room, PGresult *res)
 		room->wanted_seq = 0; /* that was all, or somebody was wrong */
 		room->behind = false;
 	}
-	room_publish_missed(room, batches, len, NULL, -1, -2);
-	room_published(room);
+	if (room_publish_missed(room, batches, len, NULL, -1, -2))
+		room_published(room);
+	else
+		room_moved(room);
 }
 
 static void

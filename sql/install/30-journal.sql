@@ -41,12 +41,15 @@ CREATE TABLE sheet.checkpoint (
 	tiles integer NOT NULL,
 	digest bigint NOT NULL,
 	cause integer NOT NULL DEFAULT 0,
+	axes bytea,
 	PRIMARY KEY (sheet_id, cid)
 ) USING sheetlog;
 COMMENT ON TABLE sheet.checkpoint IS 'The versions of each sheet.';
 COMMENT ON COLUMN sheet.checkpoint.seq IS 'of the commit record that ends log lid = cid';
 COMMENT ON COLUMN sheet.checkpoint.tiles IS 'tiles stored with this version';
-COMMENT ON COLUMN sheet.checkpoint.digest IS 'of all cells and the extent';
+COMMENT ON COLUMN sheet.checkpoint.digest IS 'of all cells, the extent and the axes';
+COMMENT ON COLUMN sheet.checkpoint.axes IS
+	'which rows and columns of the tiles lie where in the sheet (extension/grid/axes.h); null: each at its own place';
 COMMENT ON COLUMN sheet.checkpoint.cause IS
 	'why it was made: 0 sheet.commit, 1 sheet.rollback, by itself 2 since the log was long, 3 since the cache gave the sheet up';
 

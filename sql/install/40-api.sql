@@ -13,6 +13,23 @@ CREATE FUNCTION sheet.set_range(sheet_id bigint, ref text, content text[]) RETUR
 COMMENT ON FUNCTION sheet.set_range(bigint, text, text[]) IS
 	'Sets the cells of a rectangle whose upper left corner is ref, from an array of rows (nulls clear), and returns the last seq. Editors.';
 
+CREATE FUNCTION sheet.insert_rows(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
+	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_insert_rows';
+COMMENT ON FUNCTION sheet.insert_rows(bigint, integer, integer, bigint) IS
+	'Inserts n empty rows before row at, from 0, and returns the last seq; 54000 when rows that hold something would leave the sheet. Editors.';
+CREATE FUNCTION sheet.delete_rows(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
+	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_delete_rows';
+COMMENT ON FUNCTION sheet.delete_rows(bigint, integer, integer, bigint) IS
+	'Deletes n rows from row at on, from 0, and returns the last seq; the log keeps what they held. Editors.';
+CREATE FUNCTION sheet.insert_columns(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
+	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_insert_columns';
+COMMENT ON FUNCTION sheet.insert_columns(bigint, integer, integer, bigint) IS
+	'Inserts n empty columns before column at, from 0, and returns the last seq; 54000 when columns that hold something would leave the sheet. Editors.';
+CREATE FUNCTION sheet.delete_columns(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
+	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_delete_columns';
+COMMENT ON FUNCTION sheet.delete_columns(bigint, integer, integer, bigint) IS
+	'Deletes n columns from column at on, from 0, and returns the last seq; the log keeps what they held. Editors.';
+
 CREATE FUNCTION sheet.get(sheet_id bigint, ref text) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_get';
 COMMENT ON FUNCTION sheet.get(bigint, text) IS 'The content of a cell; null when it is empty.';

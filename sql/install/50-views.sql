@@ -34,9 +34,11 @@ COMMENT ON COLUMN sheet.log.seq IS 'number of the edit in its sheet: from 1, wit
 COMMENT ON COLUMN sheet.log.lid IS 'number of the log; log n ends with the commit of version n';
 COMMENT ON COLUMN sheet.log.uid IS 'account; 0: a superuser without one';
 COMMENT ON COLUMN sheet.log.origin IS 'the gateway; 0: SQL';
-COMMENT ON COLUMN sheet.log.kind IS 'set, style, resize, commit or rollback';
-COMMENT ON COLUMN sheet.log."row" IS 'from 0; -1 for commit and rollback';
-COMMENT ON COLUMN sheet.log.new IS 'the content after the edit; of a commit: its label';
+COMMENT ON COLUMN sheet.log.kind IS
+	'set, style, resize, commit, rollback, insert_rows, delete_rows, insert_columns or delete_columns';
+COMMENT ON COLUMN sheet.log."row" IS
+	'from 0, as rows were numbered then; -1 for commit and rollback, and where columns were inserted or deleted';
+COMMENT ON COLUMN sheet.log.new IS 'the content after the edit; of a commit: its label; how many rows or columns were inserted or deleted';
 COMMENT ON COLUMN sheet.log.style IS 'null: the edit left it alone';
 
 CREATE FUNCTION sheet.history(sheet_id bigint, ref text) RETURNS SETOF sheet.log

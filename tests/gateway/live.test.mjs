@@ -63,6 +63,49 @@ describe('SQL and browsers', () => {
 		assert.notEqual(origin, null);
 	});
 
+	test('rows that are inserted by SQL move under nobody: editors come again, and find the cells where they are', async () => {
+		const editors = [await open(anna), await open(ben)];
+		editors[0].modify(2, 1, 'moves');
+		for (const editor of editors) await editor.nextModify(2, 1, 'moves');
+		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'before'), sheet.insert_rows(${fid}, 1, 2), sheet.set(${fid}, 'A2', 'after')`);
+		for (const editor of editors) {
+			const { code, reason } = await editor.waitClosed(5000);
+			assert.equal(code, 1012);
+			assert.match(reason, /moved/);
+			assert.ok(!editor.modifies().some(({ content }) => content === 'after'), 'nothing is told of what lies elsewhere now');
+		}
+		const again = await open(anna);
+		assert.deepEqual([...again.grid()].sort(), await sqlGrid());
+		assert.deepEqual(await sqlGrid(), [
+			['0,0', 'before'],
+			['1,0', 'after'],
+			['4,1', 'moves'],
+		]);
+		again.modify(4, 1, 'goes on');
+		await again.nextModify(4, 1, 'goes on');
+	});
+
+	test('an edit for a place that has moved before it was stored is not stored elsewhere', async () => {
+		const a = await open(anna);
+		a.modify(5, 0, 'five');
+		await a.nextModify(5, 0, 'five');
+		const session = cluster.psqlSession();
+		try {
+			await session.query(`BEGIN; SELECT sheet.delete_rows(${fid}, 2, 2)`);
+			a.modify(5, 0, 'wrong place');
+			await waitUntil(
+				async () => Number(await cluster.psql(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)) > 0,
+				'the edit to wait for the sheet',
+			);
+			await session.query('COMMIT');
+		} finally {
+			await session.close();
+		}
+		assert.equal((await a.waitClosed(5000)).code, 1012);
+		assert.deepEqual(await sqlGrid(), [['3,0', 'five']]);
+		assert.deepEqual([...(await open(anna)).grid()], [['3,0', 'five']]);
+	});
+
 	test('an open transaction shows nothing; its commit shows all of it; a rolled back one never', async () => {
 		const a = await open(anna);
 		const session = cluster.psqlSession();

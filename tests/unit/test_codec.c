@@ -126,7 +126,7 @@ random_text(bool may_lack)
 static Edit
 random_edit(const Edit *before)
 {
-	Edit edit = {.kind = (EditKind) (1 + (random_next() >> 40) % 5),
+	Edit edit = {.kind = (EditKind) (1 + (random_next() >> 40) % EDIT_KIND_LAST),
 				 .uid = random_number(64),
 				 .row = (uint32_t) random_number(32),
 				 .col = (uint32_t) random_number(32)};
@@ -280,7 +280,7 @@ test_refusals(void)
 	TAP_OK(READ("") == EDIT_END, "nothing is an empty stream");
 	TAP_OK(READ("\x02\0\0\0") == EDIT_BAD_VERSION, "another version");
 	TAP_OK(READ("\x01\0\0\x01\x00\0\0\0\0") == EDIT_BAD_KIND, "kind 0");
-	TAP_OK(READ("\x01\0\0\x01\x06\0\0\0\0") == EDIT_BAD_KIND, "kind 6");
+	TAP_OK(READ("\x01\0\0\x01\x0a\0\0\0\0") == EDIT_BAD_KIND, "kind 10");
 	TAP_OK(READ("\x01\0\0\x01\x01\0\x80\x80\x80\x80\x10\0\0") == EDIT_BAD_NUMBER, "a row of 2^32");
 	TAP_OK(READ("\x01\0\0\x01\x01\0\xff\xff\xff\xff\x0f\0\0") == EDIT_END, "a row of 2^32 - 1 is a number");
 	TAP_OK(READ("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0") == EDIT_END, "2^64 - 1 is a number");
@@ -351,6 +351,44 @@ test_cells(void)
 	free(bytes);
 }
 
+/* What a structure edit says, 0: nothing that can be. */
+static uint32_t
+lines_of(EditKind kind, uint32_t row, uint32_t col, const char *content)
+{
+	Edit edit = {.kind = kind, .row = row, .col = col, .content = {content, (uint32_t) strlen(content)}};
+	uint32_t n;
+
+	return edit_lines(&edit, &n) ? n : 0;
+}
+
+static void
+test_lines(void)
+{
+	char text[EDIT_LINES_MAX];
+	bool same = true;
+
+	for (uint32_t n = 1; n <= SHEET_MAX_ROWS; n = n * 3 + 1)
+	{
+		EditText content = edit_lines_text(n, text);
+		Edit edit = {.kind = EDIT_DELETE_ROWS, .content = content};
+		uint32_t back;
+
+		same &= edit_lines(&edit, &back) && back == n;
+	}
+	TAP_OK(same, "numbers of lines come back from their text");
+	TAP_OK(lines_of(EDIT_INSERT_ROWS, 0, 0, "16777216") == SHEET_MAX_ROWS &&
+			   lines_of(EDIT_DELETE_COLUMNS, 0, 16383, "1") == 1,
+		   "up to the end of a sheet");
+	TAP_OK(lines_of(EDIT_INSERT_ROWS, 1, 0, "16777216") == 0 && lines_of(EDIT_DELETE_COLUMNS, 0, 16384, "1") == 0,
+		   "not beyond it");
+	TAP_OK(lines_of(EDIT_INSERT_ROWS, 0, 1, "1") == 0 && lines_of(EDIT_INSERT_COLUMNS, 1, 0, "1") == 0,
+		   "there is one place");
+	TAP_OK(lines_of(EDIT_INSERT_ROWS, 0, 0, "") == 0 && lines_of(EDIT_INSERT_ROWS, 0, 0, "0") == 0 &&
+			   lines_of(EDIT_INSERT_ROWS, 0, 0, "07") == 0 && lines_of(EDIT_INSERT_ROWS, 0, 0, "1 ") == 0 &&
+			   lines_of(EDIT_INSERT_ROWS, 0, 0, "4294967297") == 0,
+		   "other texts are no numbers of lines");
+}
+
 int
 main(void)
 {
@@ -358,5 +396,6 @@ main(void)
 	test_cells();
 	test_random_bytes();
 	test_refusals();
+	test_lines();
 	return tap_done();
 }

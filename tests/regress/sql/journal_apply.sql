@@ -39,7 +39,7 @@ SELECT j_error(format('SELECT sheet.apply(%s, %L)', :id, bytes)) FROM (VALUES
 	('\x010000ffffffff0f'),                                      -- a count that cannot be
 	(j_batch(j_edit(4, 7, 0, 0, 'label'))),                      -- the journal's own kinds
 	(j_batch(j_edit(5, 7, 0, 0, ''))),
-	(j_batch(j_edit(9, 7, 0, 0, ''))),
+	(j_batch(j_edit(15, 7, 0, 0, ''))),
 	(j_batch(j_set(16777216, 0, 'q'))),
 	(j_batch(j_set(0, 16384, 'q'))),
 	(j_batch(j_edit(3, 7, 16777216, 0, ''))),

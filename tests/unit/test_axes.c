@@ -1,0 +1,480 @@
+/*
+ * test_axes.c - rows and columns that move: one axis against a plain array of lines, and a grid's view against a plain
+ * two-dimensional array, under random inserts, deletions and edits; axes as bytes; and room that is reserved for them.
+ */
+#include "axes.h"
+#include "tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t taken;
+
+static void *
+count_alloc(void *ctx, size_t size)
+{
+	(void) ctx;
+	taken += size;
+	return malloc(size);
+}
+
+static void
+count_free(void *ctx, void *memory, size_t size)
+{
+	(void) ctx;
+	memset(memory, 0x5A, size);
+	taken -= size;
+	free(memory);
+}
+
+static const GridAllocator allocator = {count_alloc, count_free, NULL};
+static uint64_t random_state = 0x9E3779B97F4A7C15ULL;
+
+static uint32_t
+random_below(uint32_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t) (random_state >> 20) % limit;
+}
+
+/* ---- one axis ---- */
+
+#define LINES 48
+
+static uint32_t lines[LINES]; /* the places; from line_extent on in any order */
+static uint32_t line_extent;
+
+/* Every index, the lengths of runs, that no two runs could be one, and that free lines are sorted. */
+static bool
+lines_agree(const Axis *axis, const uint32_t *expected, uint32_t extent)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; i < LINES; i++)
+	{
+		uint32_t place, next;
+		uint32_t length = axis_run_at(axis, i, &place);
+
+		if (axis_locate(axis, i) != place || i + length > LINES || place >= LINES)
+			return false;
+		seen |= UINT64_C(1) << place;
+		for (uint32_t k = 0; k < length; k++)
+			if (axis_locate(axis, i + k) != place + k)
+				return false;
+		if (i + length < LINES && axis_locate(axis, i + length) == place + length)
+			return false;
+		if (i < extent && place != expected[i])
+			return false;
+		if (i >= extent && i + 1 < LINES && (next = axis_locate(axis, i + 1)) < place)
+			return false;
+	}
+	return seen == (UINT64_C(1) << LINES) - 1 && axis->count != 1;
+}
+
+/* The lines as they should be after an insert took those that the axis has at `at` now. */
+static bool
+lines_insert(uint32_t at, uint32_t n, const Axis *axis)
+{
+	uint32_t old[LINES];
+	uint32_t from = at > line_extent ? at : line_extent;
+	bool full = LINES - from < n;
+
+	memcpy(old, lines, sizeof(old));
+	for (uint32_t i = 0; i < n; i++)
+	{
+		bool was_free = false;
+
+		lines[at + i] = axis_locate(axis, at + i);
+		for (uint32_t k = full ? LINES - n : from; k < LINES; k++)
+			was_free |= old[k] == lines[at + i];
+		if (!was_free)
+			return false;
+	}
+	memcpy(lines + at + n, old + at, (LINES - at - n) * sizeof(uint32_t));
+	line_extent = full ? LINES : from + n;
+	return true;
+}
+
+static void
+lines_remove(uint32_t at, uint32_t n)
+{
+	memmove(lines + at, lines + at + n, (line_extent - at - n) * sizeof(uint32_t));
+	line_extent -= n;
+}
+
+static void
+test_axis(void)
+{
+	AxisRun buffers[2][LINES + AXIS_GROWS];
+	Axis axis = {LINES, 0, NULL};
+	bool agree = true, bounded = true;
+	uint32_t most = 0, full = 0;
+
+	for (uint32_t i = 0; i < LINES; i++)
+		lines[i] = i;
+	line_extent = 10;
+	for (int step = 0; step < 40000 && agree; step++)
+	{
+		AxisRun *to = buffers[step % 2];
+		bool insert = line_extent < 3 || random_below(2) == 0;
+		uint32_t end = insert ? LINES : line_extent;
+		uint32_t at = random_below(end);
+		uint32_t n = 1 + random_below(random_below(8) > 0 && end - at > 3 ? 3 : end - at);
+		uint32_t count =
+			insert ? axis_insert(&axis, at, n, line_extent, to) : axis_remove(&axis, at, n, line_extent, to);
+
+		bounded &= count <= axis.count + AXIS_GROWS;
+		axis = (Axis){LINES, count, to};
+		full += insert && line_extent + n > LINES;
+		if (insert)
+			agree = lines_insert(at, n, &axis);
+		else
+			lines_remove(at, n);
+		agree &= lines_agree(&axis, lines, line_extent);
+		for (uint32_t i = line_extent; i < LINES; i++) /* whatever their order is now */
+			lines[i] = axis_locate(&axis, i);
+		most = count > most ? count : most;
+	}
+	TAP_OK(agree && most > LINES / 4, "40000 changes of an axis, up to %u runs, agree with an array", most);
+	TAP_OK(full > 1000, "%u inserts found too few free lines", full);
+	TAP_OK(bounded, "a change adds at most %d runs", AXIS_GROWS);
+}
+
+/* Changes of rows, one after another; the axes before are freed. */
+static void
+change_rows(Axes **axes, uint32_t *extent, bool insert, uint32_t at, uint32_t n)
+{
+	AxesChange change = {AXES_ROW, insert, at, n};
+	Axes *next = NULL;
+
+	(void) axes_change(&allocator, *axes, &change, *extent, &next);
+	axes_free(&allocator, *axes);
+	*axes = next;
+	*extent = axes_extent(&change, *extent);
+}
+
+static uint32_t
+row_runs(const Axes *axes)
+{
+	return axes_axis(axes, AXES_ROW).count;
+}
+
+static void
+test_runs(void)
+{
+	Axes *axes = NULL;
+	uint32_t extent = 1000;
+
+	change_rows(&axes, &extent, true, 5, 3);
+	TAP_OK(row_runs(axes) == 4,
+		   "an insert: rows before, it, rows behind with the free ones up to it, and those after it");
+	change_rows(&axes, &extent, false, 5, 3);
+	TAP_OK(axes == NULL, "the deletion of the same rows gives the identity");
+	for (uint32_t i = 0; i < 100; i++)
+		change_rows(&axes, &extent, true, 10, 3);
+	TAP_OK(row_runs(axes) == 4, "inserts at one place stay one run");
+	for (uint32_t i = 0; i < 100; i++)
+		change_rows(&axes, &extent, true, 600 + 2 * i, 2);
+	TAP_OK(row_runs(axes) == 7, "so do inserts below each other");
+	change_rows(&axes, &extent, true, extent, 50);
+	TAP_OK(row_runs(axes) == 7, "rows at the end need no run of their own");
+	for (uint32_t i = 0; i < 20000; i++)
+	{
+		uint32_t at = random_below(extent - 20);
+
+		change_rows(&axes, &extent, i % 2 == 0, i % 2 == 0 ? at : random_below(extent - 10), 1 + random_below(5));
+	}
+	TAP_OK(row_runs(axes) <= 2 * extent + 1, "20000 inserts and deletions leave %u runs for %u rows", row_runs(axes),
+		   extent);
+	change_rows(&axes, &extent, false, 0, extent);
+	TAP_OK(axes == NULL, "without rows there is nothing to remember");
+	TAP_OK(taken == 0, "no byte is left");
+}
+
+static void
+test_extent(void)
+{
+	AxesChange change = {AXES_COL, true, 4, 3};
+
+	TAP_OK(axes_extent(&change, 10) == 13, "an insert in between extends");
+	TAP_OK(axes_extent(&change, 2) == 7, "an insert behind the end extends to it first");
+	TAP_OK(axes_extent(&change, 16383) == 16384, "not beyond the limit");
+	change.insert = false;
+	TAP_OK(axes_extent(&change, 10) == 7 && axes_extent(&change, 6) == 4 && axes_extent(&change, 3) == 3,
+		   "a deletion takes what is there");
+	change.at = 0;
+	TAP_OK(axes_extent(&change, 3) == 1, "a sheet keeps one column");
+}
+
+/* ---- bytes ---- */
+
+static Axes *
+random_axes(uint32_t changes)
+{
+	Axes *axes = NULL;
+
+	for (uint32_t i = 0; i < changes; i++)
+	{
+		AxesChange change = {random_below(2), random_below(3) > 0, random_below(300), 1 + random_below(5)};
+		Axes *next;
+
+		(void) axes_change(&allocator, axes, &change, 1000, &next);
+		axes_free(&allocator, axes);
+		axes = next;
+	}
+	return axes;
+}
+
+static void
+test_bytes(void)
+{
+	bool same = true, sound = true;
+	uint32_t refused = 0;
+
+	for (uint32_t i = 0; i < 300; i++)
+	{
+		Axes *axes = random_axes(1 + random_below(60)), *back = NULL;
+		uint8_t *bytes;
+		size_t len;
+
+		if (axes == NULL)
+			continue;
+		bytes = malloc(axes_encode_bound(axes) + 1);
+		len = axes_encode(axes, bytes);
+		same &= len <= axes_encode_bound(axes) && axes_decode(&allocator, bytes, len, &back) == AXES_DECODED &&
+				axes_equal(axes, back);
+		axes_free(&allocator, back);
+		for (uint32_t k = 0; k < 20; k++)
+		{
+			size_t at = random_below((uint32_t) len);
+			uint8_t kept = bytes[at];
+			AxesDecoded decoded;
+
+			bytes[at] ^= 1 << random_below(8);
+			decoded = axes_decode(&allocator, bytes, len - random_below(2), &back);
+			refused += decoded == AXES_DAMAGED;
+			/* What is not refused is another permutation: it must give its own bytes back. */
+			if (decoded == AXES_DECODED)
+			{
+				uint8_t *again = malloc(axes_encode_bound(back));
+
+				sound &= axes_encode(back, again) <= len && !axes_equal(axes, back);
+				free(again);
+			}
+			axes_free(&allocator, back);
+			bytes[at] = kept;
+		}
+		free(bytes);
+		axes_free(&allocator, axes);
+	}
+	TAP_OK(same, "axes come back from their bytes");
+	TAP_OK(sound && refused > 5000, "damaged bytes are refused (%u)", refused);
+	TAP_OK(taken == 0, "no byte is left");
+}
+
+/* ---- a grid against an array ---- */
+
+#define ROWS 200
+#define COLS 70
+
+static uint32_t cells[ROWS][COLS]; /* the number that the cell shows; 0: empty */
+static uint32_t extent[2];
+
+/* Whether nothing that is there would leave the array. */
+static bool
+array_change(const AxesChange *change)
+{
+	static uint32_t old[ROWS][COLS];
+	uint32_t size = change->line == AXES_ROW ? ROWS : COLS;
+	uint32_t n = change->n;
+
+	if (change->at + n > size)
+		return false;
+	for (uint32_t row = 0; row < ROWS; row++)
+		for (uint32_t col = 0; col < COLS; col++)
+		{
+			uint32_t line = change->line == AXES_ROW ? row : col;
+			bool gone = change->insert ? line >= size - n : line >= change->at && line < change->at + n;
+
+			if (gone && cells[row][col] != 0)
+				return false;
+		}
+	memcpy(old, cells, sizeof(old));
+	for (uint32_t row = 0; row < ROWS; row++)
+		for (uint32_t col = 0; col < COLS; col++)
+		{
+			uint32_t line = change->line == AXES_ROW ? row : col;
+			uint32_t from = line < change->at ? line : change->insert ? line - n : line + n;
+			bool empty = change->insert ? line >= change->at && line < change->at + n : from >= size;
+
+			cells[row][col] = empty ? 0 : change->line == AXES_ROW ? old[from][col] : old[row][from];
+		}
+	extent[change->line] = axes_extent(change, extent[change->line]);
+	return true;
+}
+
+static void
+grid_set_number(Grid *grid, uint32_t row, uint32_t col, uint32_t number)
+{
+	char text[16];
+	int len = number == 0 ? 0 : snprintf(text, sizeof(text), "%u", number);
+	uint32_t at_row = row, at_col = col;
+
+	axes_locate(grid_axes(grid), &at_row, &at_col);
+	(void) grid_put(&allocator, grid, at_row, at_col, text, (uint32_t) len, NULL, 0);
+	grid_resize(grid, row + 1, col + 1);
+	cells[row][col] = number;
+	extent[0] = row >= extent[0] ? row + 1 : extent[0];
+	extent[1] = col >= extent[1] ? col + 1 : extent[1];
+}
+
+static uint32_t
+cell_number(const GridCell *cell)
+{
+	char text[16] = "";
+
+	memcpy(text, cell->content, cell->content_len);
+	return (uint32_t) strtoul(text, NULL, 10);
+}
+
+/* The rectangle by a view, in reading order, and cell by cell. */
+static bool
+view_agrees(const Grid *grid, const GridRect *rect)
+{
+	GridScan scan;
+	GridCell cell;
+
+	grid_view_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
+	for (uint32_t row = rect->row0; row <= rect->row1 && row < ROWS; row++)
+		for (uint32_t col = rect->col0; col <= rect->col1 && col < COLS; col++)
+		{
+			bool found = grid_view_get(grid, row, col, &cell);
+
+			if (cell.row != row || cell.col != col || found != (cells[row][col] != 0))
+				return false;
+			if (!found)
+				continue;
+			if (cell_number(&cell) != cells[row][col] || !grid_scan_next(&scan, &cell) || cell.row != row ||
+				cell.col != col || cell_number(&cell) != cells[row][col])
+				return false;
+		}
+	return !grid_scan_next(&scan, &cell) && !grid_scan_next(&scan, &cell);
+}
+
+/* The parts of a rectangle have its cells, each of them once, unless they are wide. */
+static bool
+parts_agree(const Axes *axes, const GridRect *rect)
+{
+	AxesParts parts;
+	GridRect part;
+	uint64_t area = 0;
+
+	axes_parts_init(&parts, axes, rect);
+	while (axes_parts_next(&parts, &part))
+		area += (uint64_t) (part.row1 - part.row0 + 1) * (part.col1 - part.col0 + 1);
+	return parts.wide || area == (uint64_t) (rect->row1 - rect->row0 + 1) * (rect->col1 - rect->col0 + 1);
+}
+
+static GridRect
+random_rect(void)
+{
+	uint32_t row = random_below(ROWS), col = random_below(COLS);
+
+	return (GridRect){row, col, row + random_below(ROWS - row), col + random_below(COLS - col)};
+}
+
+/* Whoever deletes empties first. */
+static void
+grid_empty(Grid *grid, const AxesChange *change)
+{
+	for (uint32_t row = 0; row < ROWS; row++)
+		for (uint32_t col = 0; col < COLS; col++)
+		{
+			uint32_t line = change->line == AXES_ROW ? row : col;
+
+			if (cells[row][col] != 0 && line >= change->at && line < change->at + change->n)
+				grid_set_number(grid, row, col, 0);
+		}
+}
+
+static void
+test_grid(void)
+{
+	static const GridRect all = {0, 0, UINT32_MAX - 1, UINT32_MAX - 1};
+	Grid *grid = grid_create(&allocator, 1, 1);
+	bool agree = true, counted = true, sized = true;
+	uint32_t changes = 0, next = 1;
+
+	extent[0] = extent[1] = 1;
+	for (int step = 0; step < 8000 && agree; step++)
+	{
+		AxesChange change = {random_below(2), random_below(2) == 0, 0, 1 + random_below(3)};
+		GridRect rect = random_rect();
+
+		change.at = random_below(change.line == AXES_ROW ? ROWS / 2 : COLS / 2);
+		if (step % 4 == 0 && !change.insert)
+			grid_empty(grid, &change);
+		if (step % 4 != 0)
+			grid_set_number(grid, random_below(ROWS / 2), random_below(COLS / 2), random_below(3) == 0 ? 0 : next++);
+		else if (array_change(&change))
+		{
+			changes++;
+			(void) grid_change_axes(&allocator, grid, &change);
+		}
+		agree = view_agrees(grid, &rect) && parts_agree(grid_axes(grid), &rect);
+		if (step % 100 == 0)
+			agree &= view_agrees(grid, &all);
+		counted &= grid_bytes(grid) == taken;
+		sized &= grid_rows(grid) == extent[0] && grid_cols(grid) == extent[1];
+		grid_release(&allocator, grid);
+	}
+	TAP_OK(agree, "a grid with %u inserts and deletions agrees with an array", changes);
+	TAP_OK(changes > 400, "many of them were possible");
+	TAP_OK(sized, "so does its extent");
+	TAP_OK(counted, "every byte is accounted for");
+	grid_free(&allocator, grid);
+	TAP_OK(taken == 0, "and given back");
+}
+
+/* ---- axes that become a grid's without failing ---- */
+
+static void
+test_adopt(void)
+{
+	Grid *grid = grid_create(&allocator, 100, 10);
+	Axes *small = random_axes(3), *large = random_axes(40);
+
+	TAP_OK(grid_reserve_axes(&allocator, grid, large) && grid_reserve_axes(&allocator, grid, small) &&
+			   grid_axes(grid) == NULL,
+		   "room is reserved and nothing is changed");
+	grid_adopt_axes(&allocator, grid, small);
+	grid_release(&allocator, grid);
+	TAP_OK(axes_equal(grid_axes(grid), small), "axes are adopted");
+	TAP_OK(grid_reserve_axes(&allocator, grid, large), "room beside those that are there");
+	grid_adopt_axes(&allocator, grid, large);
+	grid_release(&allocator, grid);
+	TAP_OK(axes_equal(grid_axes(grid), large), "others take their place");
+	TAP_OK(grid_reserve_axes(&allocator, grid, large), "room that will not be used");
+	grid_adopt_axes(&allocator, grid, NULL);
+	grid_release(&allocator, grid);
+	TAP_OK(grid_axes(grid) == NULL, "back to the identity");
+	axes_free(&allocator, small);
+	axes_free(&allocator, large);
+	TAP_OK(grid_bytes(grid) == taken, "every byte is accounted for");
+	grid_free(&allocator, grid);
+}
+
+int
+main(void)
+{
+	test_axis();
+	test_runs();
+	test_extent();
+	test_bytes();
+	test_grid();
+	test_adopt();
+	return tap_done();
+}
