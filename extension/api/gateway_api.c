@@ -298,12 +298,14 @@ gateway_log_bounds(int64 sheet_id, int64 lid, Snapshot snapshot, int64 *first, i
 	return found;
 }
 
-/* read_log(sheet_id, lid) */
+/* read_log(sheet_id, lid, since, max_edits): a sheet's seqs have no gaps, so the number of edits is one of seqs. */
 Datum
 sheet_read_log(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
 	int64 lid = PG_GETARG_INT64(1);
+	int64 since = PG_GETARG_INT64(2);
+	int64 max_edits = Max(PG_GETARG_INT32(3), 0);
 	Snapshot snapshot;
 	LogRows rows = {0};
 	int64 first, last;
@@ -315,7 +317,10 @@ sheet_read_log(PG_FUNCTION_ARGS)
 		trim_no_log(sheet_id, lid, snapshot);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows.names.snapshot = snapshot;
-	replay_edits(sheet_id, first - 1, last, snapshot, gateway_put_log_row, &rows);
+	since = Max(since, first - 1);
+	if (since < last)
+		replay_edits(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
+					 gateway_put_log_row, &rows);
 	UnregisterSnapshot(snapshot);
 	return (Datum) 0;
 }

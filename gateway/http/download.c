@@ -106,7 +106,9 @@ download_fetch(Request *request)
 	request_query(request, download_part_sql, 2, params, REQUEST_RAW, download_part_raw);
 }
 
-bool
+/* Appends the next piece to what is sent, or fetches it, and wakes the connection when it is there. True: the last one.
+ */
+static bool
 download_fill(Request *request, Buf *to)
 {
 	Download *download = request->download;
@@ -177,7 +179,7 @@ download_found(Request *request, PGresult *res)
 	request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox");
 	request->length = (size_t) (download->range.to - download->range.from + 1);
 	request->constant = "";
-	request->streamed = true;
+	request->fill = download_fill;
 	download->part_number = (int) (download->range.from / DOWNLOAD_PART_BYTES);
 	request_answer(request, download->range.partial ? 206 : 200, type, NULL);
 }

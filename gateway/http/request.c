@@ -9,6 +9,7 @@
 #include "download.h"
 #include "gateway.h"
 #include "log.h"
+#include "log_stream.h"
 #include "metrics.h"
 #include "network.h"
 #include "tls.h"
@@ -71,6 +72,7 @@ request_free(Request *request)
 {
 	upload_free(request->upload);
 	download_free(request->download);
+	log_stream_free(request->log);
 	cJSON_Delete(request->json);
 	if (request->body.data != NULL)
 		OPENSSL_cleanse(request->body.data, request->body.len); /* passwords */
@@ -512,7 +514,9 @@ request_put_head(const Request *request, Buf *to)
 	if (tls_is_on() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
 	buf_puts(to, request->headers);
-	if (request->status != 204 && request->status != 304)
+	if (request->unmeasured && request->head.minor > 0)
+		buf_puts(to, "Transfer-Encoding: chunked\r\n");
+	else if (!request->unmeasured && request->status != 204 && request->status != 304)
 		buf_printf(to, "Content-Length: %zu\r\n", request->length);
 	if (request->close)
 		buf_puts(to, "Connection: close\r\n");
@@ -532,8 +536,8 @@ request_fill(Request *request, Buf *to)
 	request->head_written = true;
 	if (!has_body)
 		return true;
-	if (request->streamed)
-		return download_fill(request, to);
+	if (request->fill != NULL)
+		return request->fill(request, to);
 	piece = request->length - request->written;
 	if (piece > REQUEST_WRITE_BYTES)
 		piece = REQUEST_WRITE_BYTES;

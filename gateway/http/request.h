@@ -106,8 +106,10 @@ typedef struct Request
 	/* of single routes */
 	struct Upload *upload;
 	struct Download *download;
-	bool streamed; /* the body is the download's */
-	char *secret;  /* a password hash; freed with the request */
+	struct LogStream *log;
+	bool (*fill)(struct Request *request, Buf *to); /* the body as it comes; NULL: it is complete */
+	bool unmeasured;								/* and its length is not known before */
+	char *secret;									/* a password hash; freed with the request */
 	int64_t number;
 	Buf data; /* an answer being built */
 } Request;

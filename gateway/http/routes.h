@@ -42,10 +42,16 @@ extern void route_sheet_route(Request *request);
 extern void route_get_files(Request *request);
 
 /* routes_version.c */
+/* fid, and a second number when it is named; answered when one is missing. */
+extern bool version_numbers(Request *request, const char *name);
+/* Answers an error of versions or logs; missing: what there is not when it is not the sheet. */
+extern void version_error(Request *request, const PGresult *res, Msg missing);
 extern void route_commit(Request *request);
 extern void route_get_version(Request *request);
-extern void route_get_log(Request *request);
 extern void route_rollback(Request *request);
+
+/* log_stream.c */
+extern void route_get_log(Request *request);
 
 /* routes_service.c */
 extern void route_live(Request *request);

@@ -1,5 +1,5 @@
 /*
- * routes_version.c - versions and logs: commit, read, roll back.
+ * routes_version.c - versions: commit, read, roll back.
  */
 #include "gateway.h"
 #include "room.h"
@@ -17,9 +17,6 @@ static const char version_rollback_sql[] = "SELECT sheet.rollback($1, $2, $3, $4
 static const char version_read_sql[] =
 	"SELECT v.at::text, v.rows, v.cols, v.cells FROM sheet.check_role($1, $3, 'viewer', true) c, "
 	"LATERAL sheet.read_version($1, $2) v";
-static const char version_log_sql[] =
-	"SELECT l.at, l.\"row\", l.col, l.old, l.new, l.uid, l.username, l.kind "
-	"FROM sheet.check_role($1, $3, 'viewer', true) c, LATERAL sheet.read_log($1, $2) l ORDER BY l.seq";
 
 /* The epoch under which this gateway has the sheet open; NULL when it has not. */
 static PgParam
@@ -30,8 +27,7 @@ version_epoch(char buffer[24], int64_t sheet_id)
 	return room != NULL && room->state == ROOM_SERVING ? pgparam_int64(buffer, room->epoch) : pgparam_null();
 }
 
-/* fid, and a second number when it is named; answered when one is missing. */
-static bool
+bool
 version_numbers(Request *request, const char *name)
 {
 	if (request_number(request, "fid", 0, VERSION_MAX, &request->sheet_id) &&
@@ -42,7 +38,7 @@ version_numbers(Request *request, const char *name)
 }
 
 /* 42704 may mean the sheet or the version: the message tells. */
-static void
+void
 version_error(Request *request, const PGresult *res, Msg missing)
 {
 	const char *text = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
@@ -178,53 +174,4 @@ route_get_version(Request *request)
 {
 	if (version_numbers(request, "cid"))
 		request_authenticate(request, version_authenticated);
-}
-
-/* ---- /getsheetlog ---- */
-
-static void
-log_read(Request *request, PGresult *res)
-{
-	Buf data = {NULL, 0, 0};
-
-	if (!version_succeeded(res))
-	{
-		version_error(request, res, MSG_NO_LOG);
-		return;
-	}
-	buf_puts(&data, "[");
-	for (int i = 0; i < PQntuples(res); i++)
-	{
-		bool commit = strcmp(PQgetvalue(res, i, 7), "commit") == 0;
-
-		buf_printf(&data, "%s{\"lid\":%lld,\"timestamp\":", i > 0 ? "," : "", (long long) request->number);
-		routes_put_time(&data, PQgetvalue(res, i, 0));
-		buf_printf(&data, ",\"row\":%s,\"col\":%s,\"old\":", commit ? "-1" : PQgetvalue(res, i, 1),
-				   commit ? "-1" : PQgetvalue(res, i, 2));
-		buf_puts_json(&data, PQgetvalue(res, i, 3));
-		buf_puts(&data, ",\"new\":");
-		buf_puts_json(&data, PQgetvalue(res, i, 4));
-		buf_printf(&data, ",\"uid\":%s,\"username\":", PQgetisnull(res, i, 5) ? "0" : PQgetvalue(res, i, 5));
-		buf_puts_json(&data, PQgetvalue(res, i, 6));
-		buf_puts(&data, "}");
-	}
-	buf_puts(&data, "]");
-	request_data(request, MSG_LOG, &data);
-}
-
-static void
-log_authenticated(Request *request)
-{
-	char sheet[24], lid[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(lid, request->number),
-						pgparam_int64(uid, request->claims.uid)};
-
-	request_query(request, version_log_sql, 3, params, REQUEST_RAW_TEXT, log_read);
-}
-
-void
-route_get_log(Request *request)
-{
-	if (version_numbers(request, "lid"))
-		request_authenticate(request, log_authenticated);
 }

@@ -137,11 +137,12 @@ CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN cid bigint,
 	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
 COMMENT ON FUNCTION sheet.read_version(bigint, bigint) IS 'The cells of a version as a stream of edits.';
 
-CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN lid bigint,
+CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN lid bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
 	OUT uid bigint, OUT username text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
-COMMENT ON FUNCTION sheet.read_log(bigint, bigint) IS 'The edits of one log; a commit record has row and col -1.';
+COMMENT ON FUNCTION sheet.read_log(bigint, bigint, bigint, integer) IS
+	'The edits of one log after seq since, max_edits of them at most; a commit record has row and col -1.';
 
 CREATE FUNCTION sheet.tail(IN sheet_id bigint, IN since bigint, IN max_bytes integer DEFAULT 4194304,
 	OUT last_seq bigint, OUT batches bytea)
@@ -151,10 +152,10 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'22023 when some of them have been trimmed: the cells must be read again.';
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
-	sheet.reset_epochs(), sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint),
+	sheet.reset_epochs(), sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer),
 	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
-	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
+	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
 	epoch bigint DEFAULT NULL) RETURNS bigint

@@ -1,0 +1,76 @@
+/* POST /getsheetlog of a log that is much larger than what the gateway keeps of it at a time. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+import { Cluster } from '../lib/cluster.mjs';
+import { newSheet, post, register, request } from '../lib/client.mjs';
+
+const edits = 6000;
+let cluster;
+let gateway;
+let user;
+let fid;
+let log; // what the database says it is
+
+before(async () => {
+	cluster = await Cluster.start({ postgres: { 'pg_sheet.checkpoint_edits': 0, 'pg_sheet.checkpoint_bytes': 0 } });
+	[gateway] = cluster.gateways;
+	user = await register(gateway);
+	fid = await newSheet(gateway, user);
+	// Short edits, then long ones, then short ones: pages are of one size in bytes, not in edits.
+	await cluster.psql(
+		`SELECT count(sheet.set(${fid}, i % 50, i / 200 % 10, i || repeat('ü', CASE WHEN i / 2000 = 1 THEN 3000 ELSE 3 END))) FROM generate_series(1, ${edits}) i`,
+	);
+	log = JSON.parse(
+		await cluster.psql(
+			`SELECT json_agg(json_build_array("row", col, coalesce(old, ''), new) ORDER BY seq) FROM sheet.log WHERE sheet_id = ${fid}`,
+		),
+	);
+});
+after(() => cluster?.stop());
+
+const asLogged = (data) => data.map(({ row, col, old, new: content }) => [row, col, old, content]);
+const body = () => JSON.stringify({ token: user.token, fid, lid: 1 });
+
+test('it comes whole, in its order, and the gateway stays small', async (t) => {
+	const memory = () => Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
+	const before = memory();
+	const answer = await post(gateway, '/getsheetlog', body());
+	const grown = memory() - before;
+	assert.equal(answer.status, 200);
+	assert.equal(answer.headers['transfer-encoding'], 'chunked');
+	assert.deepEqual([answer.json.success, answer.json.msg], [true, 23]);
+	assert.ok(log.length > edits);
+	assert.deepEqual(asLogged(answer.json.data), log);
+	t.diagnostic(`${answer.body.length} bytes; the gateway grew by ${grown} kB`);
+	assert.ok(answer.body.length > 15e6 && grown < 16384, `${answer.body.length} bytes; the gateway grew by ${grown} kB`);
+	// The connection goes on: nothing is left over behind the last chunk.
+	assert.equal((await request(gateway, 'GET', '/healthz')).status, 200);
+});
+
+test('HTTP/1.0 gets it without chunks, up to the end of the connection', async () => {
+	const text = await new Promise((resolve, reject) => {
+		const parts = [];
+		const socket = net.connect(gateway.port, '127.0.0.1', () =>
+			socket.write(
+				`POST /getsheetlog HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`,
+			),
+		);
+		socket.on('data', (part) => parts.push(part));
+		socket.on('error', reject);
+		socket.on('end', () => resolve(Buffer.concat(parts).toString()));
+	});
+	const [head] = text.split('\r\n\r\n', 1);
+	assert.match(head, /^HTTP\/1\.1 200 OK/);
+	assert.doesNotMatch(head, /transfer-encoding|content-length/i);
+	assert.deepEqual(asLogged(JSON.parse(text.slice(head.length + 4)).data), log);
+});
+
+test('sheet.read_log tells a part of it', async () => {
+	const part = await cluster.psql(`SELECT seq FROM sheet.read_log(${fid}, 1, 5000, 3)`);
+	assert.equal(part, '5001\n5002\n5003');
+	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.read_log(${fid}, 1, ${log.length - 5})`), '5');
+	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.read_log(${fid}, 1, ${log.length}, 100)`), '0');
+	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.read_log(${fid}, 1)`), String(log.length));
+});
