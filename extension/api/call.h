@@ -46,6 +46,8 @@ extern void call_range_clear(CallRange *range);
 extern void call_range_limit(CallRange *range, int strategy, int64 value);
 /* From the lowest to the highest element of an array of integers. */
 extern void call_range_limit_any(CallRange *range, ArrayType *array);
+/* To the row and the column of a cell by its name; only the usual spelling is the name of one. */
+extern void call_range_limit_cell(CallRange *row, CallRange *col, text *name);
 /* Of the integer types, and times. */
 extern int64 call_cond_int64(Oid type, Datum value);
 

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "a1.h"
 #include "access/stratnum.h"
 #include "call.h"
 #include "catalog/pg_type.h"
@@ -165,4 +166,24 @@ call_range_limit_any(CallRange *range, ArrayType *array)
 		}
 	range->low = Max(range->low, all.low);
 	range->high = Min(range->high, all.high);
+}
+
+void
+call_range_limit_cell(CallRange *row, CallRange *col, text *name)
+{
+	const char *bytes = VARDATA_ANY(name);
+	size_t len = VARSIZE_ANY_EXHDR(name);
+	char usual[A1_MAX];
+	uint32 at_row, at_col;
+	bool cell = a1_parse_cell(bytes, len, &at_row, &at_col);
+
+	if (cell)
+		a1_format_cell(usual, at_row, at_col);
+	if (!cell || strlen(usual) != len || memcmp(usual, bytes, len) != 0)
+	{
+		call_range_clear(row);
+		return;
+	}
+	call_range_limit(row, BTEqualStrategyNumber, at_row);
+	call_range_limit(col, BTEqualStrategyNumber, at_col);
 }

@@ -2,7 +2,7 @@
  * cells_plan.c - scans of cells in plans of queries.
  *
  * Where a query selects from sheet.range(), sheet.at() or sheet.read_cells(), the planner gets a scan in place of the
- * call of the function. Conditions on the row and the column of cells make its window smaller.
+ * call of the function. Conditions on where cells are make its window smaller.
  */
 #include "postgres.h"
 
@@ -31,7 +31,7 @@ plan_find(const RangeTblEntry *rte, FuncExpr **call)
 static Oid
 plan_place_type(int column)
 {
-	return column <= CELLS_COL ? INT8OID : InvalidOid;
+	return column <= CELLS_COL ? INT8OID : column == CELLS_A1 ? TEXTOID : InvalidOid;
 }
 
 static Oid

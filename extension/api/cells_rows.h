@@ -24,7 +24,7 @@ typedef struct CellsFunction
 	const char *source;				  /* its name in C */
 	const char *args[CELLS_MAX_ARGS]; /* their names, shown by EXPLAIN */
 	int ncolumns;
-	bool places; /* the first columns are the row and the column of a cell, and the rows are in their order */
+	bool places; /* the first columns are the place of a cell, and the rows are in their order */
 	/* Checks arguments and permission, and reads. The rows live in the current memory context. */
 	void *(*read)(const NullableDatum *args, const CellsWanted *wanted);
 	Size (*count)(const void *rows);

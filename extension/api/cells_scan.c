@@ -79,23 +79,31 @@ scan_rescan(CustomScanState *node)
 /* ---- rows ---- */
 
 static void
+scan_limit(CellsWanted *wanted, const CallCondState *cond, Datum value, bool isnull)
+{
+	CallRange *range = cond->column == CELLS_COL ? &wanted->col : &wanted->row;
+
+	if (isnull)
+		call_range_clear(range);
+	else if (cond->column == CELLS_A1)
+		call_range_limit_cell(&wanted->row, &wanted->col, DatumGetTextPP(value));
+	else if (cond->strategy == CALL_STRATEGY_ANY)
+		call_range_limit_any(range, DatumGetArrayTypeP(value));
+	else
+		call_range_limit(range, cond->strategy, call_cond_int64(cond->type, value));
+}
+
+static void
 scan_want(CellsScanState *state, CellsWanted *wanted)
 {
 	cells_wanted_init(wanted);
 	wanted->columns = state->columns;
 	for (int i = 0; i < state->nconds; i++)
 	{
-		const CallCondState *cond = &state->conds[i];
-		CallRange *range = cond->column == CELLS_ROW ? &wanted->row : &wanted->col;
 		bool isnull;
-		Datum value = ExecEvalExprSwitchContext(cond->value, state->css.ss.ps.ps_ExprContext, &isnull);
+		Datum value = ExecEvalExprSwitchContext(state->conds[i].value, state->css.ss.ps.ps_ExprContext, &isnull);
 
-		if (isnull)
-			call_range_clear(range);
-		else if (cond->strategy == CALL_STRATEGY_ANY)
-			call_range_limit_any(range, DatumGetArrayTypeP(value));
-		else
-			call_range_limit(range, cond->strategy, call_cond_int64(cond->type, value));
+		scan_limit(wanted, &state->conds[i], value, isnull);
 	}
 }
 
@@ -192,6 +200,7 @@ scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	}
 	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_ROW, "Row", context, es);
 	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_COL, "Col", context, es);
+	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_A1, "Cell", context, es);
 }
 
 /* ---- methods ---- */

@@ -5,7 +5,6 @@
  */
 #include "postgres.h"
 
-#include "a1.h"
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "edits_cond.h"
@@ -41,23 +40,11 @@ edits_cond_match(PlannerInfo *root, Index rti, Expr *clause, CallCond *cond)
 
 /* ---- applying ---- */
 
-/* A cell is a row, a column, and a kind of edit that has a cell. Only the usual spelling is equal to one. */
+/* A cell is a row, a column, and a kind of edit that has a cell. */
 static void
-cond_apply_cell(EditsQuery *query, const char *name, size_t len)
+cond_apply_cell(EditsQuery *query, text *name)
 {
-	char usual[A1_MAX];
-	uint32 row, col;
-	bool cell = a1_parse_cell(name, len, &row, &col);
-
-	if (cell)
-		a1_format_cell(usual, row, col);
-	if (!cell || strlen(usual) != len || memcmp(usual, name, len) != 0)
-	{
-		call_range_clear(&query->range[EDITS_ROW]);
-		return;
-	}
-	call_range_limit(&query->range[EDITS_ROW], BTEqualStrategyNumber, row);
-	call_range_limit(&query->range[EDITS_COL], BTEqualStrategyNumber, col);
+	call_range_limit_cell(&query->range[EDITS_ROW], &query->range[EDITS_COL], name);
 	call_range_limit(&query->range[EDITS_KIND], BTGreaterEqualStrategyNumber, EDIT_SET);
 	call_range_limit(&query->range[EDITS_KIND], BTLessEqualStrategyNumber, EDIT_STYLE);
 }
@@ -65,13 +52,11 @@ cond_apply_cell(EditsQuery *query, const char *name, size_t len)
 static void
 cond_apply_text(EditsQuery *query, EditsColumn column, text *value)
 {
-	const char *name = VARDATA_ANY(value);
-	size_t len = VARSIZE_ANY_EXHDR(value);
-
 	if (column == EDITS_A1)
-		cond_apply_cell(query, name, len);
+		cond_apply_cell(query, value);
 	else
-		call_range_limit(&query->range[EDITS_KIND], BTEqualStrategyNumber, edits_kind_number(name, len));
+		call_range_limit(&query->range[EDITS_KIND], BTEqualStrategyNumber,
+						 edits_kind_number(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)));
 }
 
 void

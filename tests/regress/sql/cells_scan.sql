@@ -48,7 +48,7 @@ INSERT INTO scan_predicate VALUES
 	('true'), ('false'), ('"row" = 7'), ('"row" = 7 AND col = 5'), ('7 = "row"'), ('"row" > 190'), ('"row" >= 190'), ('190 > "row" AND col < 3'), ('"row" BETWEEN 60 AND 70 AND col BETWEEN 10 AND 40'),
 	('"row" BETWEEN 63 AND 64 AND col BETWEEN 15 AND 16'), ('"row" BETWEEN 70 AND 60'), ('"row" < 0'), ('"row" = -1'), ('col >= 16383'), ('col > 16383'), ('"row" > 16777215'), ('"row" <= 16777215 AND "row" > 199'),
 	('"row" = 9223372036854775807'), ('"row" > 9223372036854775807'), ('"row" < -9223372036854775808'), ('"row" = 7::smallint'), ('"row" > NULL'), ('"row" > 100.5'), ('"row" IN (5, 99, 3)'), ('col = ANY (ARRAY[NULL, 7])'), ('col = ANY (''{}''::int[])'),
-	('"row" <> ALL (ARRAY[1, 2])'), ('"row" = col'), ('"row" = 3 OR "row" = 5'), ('"row" % 7 = 1 AND "row" > 30'), ('"row" IS NULL'), ('a1 = ''D8'''), ('content LIKE ''é1%'' AND col = 8'), ('style IS NOT NULL'), ('style IS NOT NULL AND content = '''''), ('"row" > (SELECT 150) AND col = (SELECT 4)');
+	('"row" <> ALL (ARRAY[1, 2])'), ('"row" = col'), ('"row" = 3 OR "row" = 5'), ('"row" % 7 = 1 AND "row" > 30'), ('"row" IS NULL'), ('a1 = ''D8'''), ('''d8'' = a1'), ('''D8'' = a1'), ('a1 = ''$D$8'''), ('a1 = ''D8'' AND a1 = ''D7'''), ('a1 = ''D8'' AND "row" > 6 AND col < 4'), ('a1 = NULL'), ('a1 = ''XFD16777216'''), ('a1 IN (''D8'', ''E8'')'), ('a1 > ''D8'''), ('a1 = ''nonsense'''), ('content LIKE ''é1%'' AND col = 8'), ('style IS NOT NULL'), ('style IS NOT NULL AND content = '''''), ('"row" > (SELECT 150) AND col = (SELECT 4)');
 SELECT count(*) AS predicates FROM scan_predicate;
 SELECT predicate AS differs, source, columns FROM scan_predicate,
 		(VALUES ('sheet.range(%s)', 'scan_copy'), ('sheet.range(%s, ''B3:AA80'')', '(SELECT * FROM scan_copy WHERE "row" BETWEEN 2 AND 79 AND col BETWEEN 1 AND 26 ORDER BY ordinality) s'),
@@ -65,6 +65,7 @@ SELECT scan_plan(format('SELECT content FROM sheet.range(%s, ''B7:F20'')', :id),
 SELECT scan_plan(format('SELECT upper(content), a1 FROM sheet.range(%s) WHERE "row" BETWEEN 3 AND 9 AND col = ANY (ARRAY[1, 5]) AND content > '''' ', :id), :id, 'COSTS OFF, VERBOSE');
 SELECT scan_plan(format('SELECT count(*) FROM sheet.at(%s, 1) WHERE 5 >= "row"', :id), :id);
 SELECT scan_plan(format('SELECT seq, cells FROM sheet.read_cells(%s, 0, 0, 9, 9, max_bytes => 1000)', :id), :id);
+SELECT scan_plan(format('SELECT content FROM sheet.range(%s) WHERE a1 = ''D8''', :id), :id);
 -- it is in reading order
 SELECT scan_plan(format('SELECT a1 FROM sheet.range(%s) ORDER BY "row", col', :id), :id);
 SELECT scan_plan(format('SELECT a1 FROM sheet.range(%s) WHERE "row" = 7 ORDER BY col LIMIT 1', :id), :id);
