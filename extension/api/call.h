@@ -74,6 +74,12 @@ typedef struct CallColumn
 	int column;
 } CallColumn;
 
+typedef struct CallConstant
+{
+	int place;
+	NullableDatum value;
+} CallConstant;
+
 /* Where a scan puts its rows. */
 typedef struct CallOutput
 {
@@ -81,10 +87,14 @@ typedef struct CallOutput
 	bool direct;		  /* it is the result's */
 	CallColumn *columns;
 	int ncolumns;
+	CallConstant *constants; /* of the result */
+	int nconstants;
 } CallOutput;
 
-/* Finds out what to form. Constants of the result are in the slot then. */
+/* Finds out what to form. */
 extern void call_output_begin(CallOutput *output, CustomScanState *node);
+/* Empties the slot for the next row, of which the constants are there then. */
+extern void call_output_clear(const CallOutput *output);
 
 typedef struct CallCondState
 {
@@ -99,7 +109,7 @@ extern CallCondState *call_conds_begin(CustomScanState *node, int nargs, int num
 /* Adds those on a column to what EXPLAIN shows. */
 extern void call_explain_conds(CustomScanState *node, int nargs, int numbers, int column, const char *label,
 							   List *context, ExplainState *es);
-/* The right to call the function, as the executor checks it: 42501. */
+/* The right to call the function, as the executor checks it, and modules that watch calls: 42501. */
 extern void call_check_function(Oid function);
 
 #endif

@@ -20,6 +20,7 @@
 
 /* ---- which function ---- */
 
+/* One that somebody has made SECURITY DEFINER, or given settings of its own, is left to be called with them. */
 static bool
 plan_is_function(HeapTuple tuple, const char *source)
 {
@@ -27,8 +28,9 @@ plan_is_function(HeapTuple tuple, const char *source)
 	bool isnull;
 	Datum name = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
 
-	return function->prolang == ClanguageId && !isnull && strcmp(TextDatumGetCString(name), source) == 0 &&
-		   function->pronamespace == get_namespace_oid("sheet", true);
+	return function->prolang == ClanguageId && !function->prosecdef &&
+		   heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL) && !isnull &&
+		   strcmp(TextDatumGetCString(name), source) == 0 && function->pronamespace == get_namespace_oid("sheet", true);
 }
 
 FuncExpr *

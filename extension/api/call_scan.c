@@ -4,6 +4,7 @@
 #include "postgres.h"
 
 #include "call.h"
+#include "catalog/objectaccess.h"
 #include "compat.h"
 #include "executor/executor.h"
 #include "lib/stringinfo.h"
@@ -20,6 +21,7 @@ call_check_function(Oid function)
 
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
 }
 
 /* ---- rows ---- */
@@ -57,7 +59,13 @@ scan_add_column(CallOutput *output, int place, int column)
 	output->columns[output->ncolumns++] = (CallColumn){place, column};
 }
 
-/* Columns of the result, which the scan forms itself; its constants are the same in all rows. */
+static void
+scan_add_constant(CallOutput *output, int place, const Const *constant)
+{
+	output->constants[output->nconstants++] = (CallConstant){place, {constant->constvalue, constant->constisnull}};
+}
+
+/* Columns of the result, which the scan forms itself. */
 static void
 scan_begin_direct(CallOutput *output, CustomScanState *node, CustomScan *plan)
 {
@@ -72,10 +80,7 @@ scan_begin_direct(CallOutput *output, CustomScanState *node, CustomScan *plan)
 		if (IsA(expr, Var))
 			scan_add_column(output, place, scan_column(plan, (Var *) expr));
 		else
-		{
-			output->slot->tts_values[place] = ((Const *) expr)->constvalue;
-			output->slot->tts_isnull[place] = ((Const *) expr)->constisnull;
-		}
+			scan_add_constant(output, place, (Const *) expr);
 	}
 }
 
@@ -87,7 +92,8 @@ call_output_begin(CallOutput *output, CustomScanState *node)
 
 	output->columns = palloc(sizeof(CallColumn) *
 							 (list_length(plan->custom_scan_tlist) + list_length(plan->scan.plan.targetlist) + 1));
-	output->ncolumns = 0;
+	output->constants = palloc(sizeof(CallConstant) * (list_length(plan->scan.plan.targetlist) + 1));
+	output->ncolumns = output->nconstants = 0;
 	output->direct = scan_is_direct(plan);
 	if (output->direct)
 	{
@@ -98,6 +104,25 @@ call_output_begin(CallOutput *output, CustomScanState *node)
 	foreach (cell, plan->custom_scan_tlist)
 		scan_add_column(output, foreach_current_index(cell),
 						castNode(Var, lfirst_node(TargetEntry, cell)->expr)->varattno);
+}
+
+/*
+ * The constants are put in for each row: who gets the slot may change what is in it (BEFORE triggers, generated
+ * columns), and may have it keep copies of its values, which go when it is emptied.
+ */
+void
+call_output_clear(const CallOutput *output)
+{
+	TupleTableSlot *slot = output->slot;
+
+	ExecClearTuple(slot);
+	for (int i = 0; i < output->nconstants; i++)
+	{
+		const CallConstant *constant = &output->constants[i];
+
+		slot->tts_values[constant->place] = constant->value.value;
+		slot->tts_isnull[constant->place] = constant->value.isnull;
+	}
 }
 
 /* ---- conditions ---- */

@@ -144,7 +144,7 @@ scan_next(ScanState *node)
 	TupleTableSlot *slot = output->slot;
 	MemoryContext old;
 
-	ExecClearTuple(slot);
+	call_output_clear(output);
 	if (state->rows == NULL)
 		scan_read(state);
 	if (!scan_step(state))

@@ -105,7 +105,7 @@ scan_next(ScanState *node)
 	const CallOutput *output = &state->output;
 	TupleTableSlot *slot = output->slot;
 
-	ExecClearTuple(slot);
+	call_output_clear(output);
 	if (state->reader == NULL)
 		scan_open(state);
 	if (!edits_next(state->reader))

@@ -77,6 +77,28 @@ SELECT r FROM sheet.range(:id, 'B1:C1') r;
 SELECT (sheet.range(:id, 'B1:C1')).a1;
 SELECT (sheet.read_cells(:id, 0, 1, 0, 1)).rows;
 
+-- Constants of a result are those of the query in each row, also when who takes the rows keeps copies in the slot, or changes it.
+CREATE TABLE scan_made AS SELECT 'a constant that is copied'::text AS fixed, a1 FROM sheet.range(:id, 'A1:F20');
+SELECT fixed, count(*) FROM scan_made GROUP BY fixed;
+CREATE TABLE scan_parted (fixed text, number numeric, i integer, a1 text) PARTITION BY LIST (i);
+CREATE TABLE scan_parted_1 PARTITION OF scan_parted DEFAULT;
+INSERT INTO scan_parted SELECT 'a constant that is copied', 12345.678, 1, a1 FROM sheet.range(:id, 'A1:F20');
+INSERT INTO scan_parted SELECT 'of the log', 0.5, NULL, kind FROM sheet.log_edits(:id) WHERE seq <= 50;
+SELECT fixed, number, i, count(*) FROM scan_parted GROUP BY fixed, number, i ORDER BY fixed;
+CREATE FUNCTION scan_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	NEW.i := NEW.i + 1;
+	NEW.fixed := NEW.fixed || '!';
+	RETURN NEW;
+END $$;
+CREATE TRIGGER scan_change BEFORE INSERT ON scan_parted FOR EACH ROW EXECUTE FUNCTION scan_change();
+TRUNCATE scan_parted;
+INSERT INTO scan_parted SELECT 'changed', 2, 1, a1 FROM sheet.range(:id, 'A1:F20');
+INSERT INTO scan_parted SELECT 'of the log', NULL, 5, kind FROM sheet.log_edits(:id) WHERE seq <= 50;
+SELECT fixed, number, i, count(*) FROM scan_parted GROUP BY fixed, number, i ORDER BY fixed;
+DROP TABLE scan_made, scan_parted;
+DROP FUNCTION scan_change();
+
 -- Rescans: with other arguments the cells are read again, with the same ones they are there.
 CREATE TABLE scan_window AS SELECT n, :id::bigint AS id, format('%s%s:%s%s', chr(65 + n % 5), n, chr(70 + n % 9), n + n % 4) AS ref FROM generate_series(1, 40) n;
 ANALYZE scan_window;
@@ -205,6 +227,19 @@ REVOKE EXECUTE ON FUNCTION sheet.range(bigint, text) FROM PUBLIC;
 SET ROLE scan_bob;
 SELECT j_error(format('SELECT a1 FROM sheet.range(%s)', :id));
 ROLLBACK;
+-- a function that has been given rights or settings of its own is called with them
+BEGIN;
+RESET ROLE;
+SELECT sheet.unshare(:id, 'scan bob');
+ALTER FUNCTION sheet.range(bigint, text) SECURITY DEFINER;
+SET ROLE scan_bob;
+SELECT scan_plan(format('SELECT a1 FROM sheet.range(%s)', :id), :id);
+SELECT count(*) FROM sheet.range(:id, 'A1:C3');
+RESET ROLE;
+ALTER FUNCTION sheet.range(bigint, text) SECURITY INVOKER SET lc_messages = 'C';
+SELECT scan_plan(format('SELECT a1 FROM sheet.range(%s)', :id), :id);
+ROLLBACK;
+SET ROLE scan_bob;
 -- of a sheet that is not his, a function of his sees nothing
 SELECT count(*) FROM sheet.cells WHERE sheet_id = :empty AND scan_leak(content);
 RESET ROLE;
