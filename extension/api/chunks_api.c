@@ -5,6 +5,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "permission.h"
+#include "quota.h"
 #include "storage/lock.h"
 #include "utils/builtins.h"
 
@@ -28,13 +29,13 @@ static CatalogQuery chunk_expire = {
 	1,
 	{INT8OID}};
 static CatalogQuery chunk_insert = {
-	"INSERT INTO sheet.chunk (sheet_id, name, content_type, uid) VALUES ($1, $2, $3, $4) "
+	"INSERT INTO sheet.chunk (sheet_id, name, content_type, uid, announced) VALUES ($1, $2, $3, $4, $5) "
 	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
-	4,
-	{INT8OID, TEXTOID, TEXTOID, INT8OID}};
+	5,
+	{INT8OID, TEXTOID, TEXTOID, INT8OID, INT8OID}};
 static CatalogQuery chunk_row = {"SELECT $1::text, $2::int8", 2, {TEXTOID, INT8OID}};
 static CatalogQuery chunk_open = {
-	"SELECT 1 FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL FOR UPDATE", 1, {INT8OID}};
+	"SELECT uid, announced FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL FOR UPDATE", 1, {INT8OID}};
 static CatalogQuery chunk_put = {
 	"INSERT INTO sheet.chunk_part (upload_id, part, data) VALUES ($1, $2, $3)", 3, {INT8OID, INT4OID, BYTEAOID}};
 /* Whole: parts are numbered from 0 without a gap, and all but the last are full. */
@@ -87,17 +88,25 @@ chunk_numbered_name(const char *name, int number)
 	return psprintf("%.*s%s", stem, name, tail);
 }
 
+/* Whose it is, and the bytes that it was announced with; -1: it was not. */
 static void
-chunk_require_open(int64 upload_id)
+chunk_require_open(int64 upload_id, int64 *uid, int64 *announced)
 {
 	Datum value = Int64GetDatum(upload_id);
+	bool isnull;
 
 	if (catalog_run(&chunk_open, &value, NULL, false) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no upload " INT64_FORMAT " is under way", upload_id)));
+	*uid = catalog_int64(1, &isnull);
+	if (isnull)
+		*uid = 0;
+	*announced = catalog_int64(2, &isnull);
+	if (isnull)
+		*announced = -1;
 }
 
-/* chunk_begin(sheet_id, name, content_type, as_uid) */
+/* chunk_begin(sheet_id, name, content_type, as_uid, size) */
 Datum
 sheet_chunk_begin(PG_FUNCTION_ARGS)
 {
@@ -105,18 +114,22 @@ sheet_chunk_begin(PG_FUNCTION_ARGS)
 	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
 	char *wanted = catalog_arg_string(fcinfo, 1, "file name");
 	char *name = wanted;
-	Datum values[4] = {Int64GetDatum(sheet_id), (Datum) 0, PG_GETARG_DATUM(2), (Datum) 0};
-	bool nulls[4] = {false, false, PG_ARGISNULL(2), false};
+	int64 size = catalog_arg_int64(fcinfo, 4, 0);
+	Datum values[5] = {Int64GetDatum(sheet_id), (Datum) 0, PG_GETARG_DATUM(2), (Datum) 0, PG_GETARG_DATUM(4)};
+	bool nulls[5] = {false, false, PG_ARGISNULL(2), false, PG_ARGISNULL(4)};
 	Datum row[2];
 	CatalogScope scope;
 	bool isnull;
 
 	permission_require_gateway();
 	chunk_check_name(wanted);
+	if (size < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a file has 0 bytes or more")));
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	values[3] = Int64GetDatum(permission_uid(as_uid));
 	catalog_begin(&scope);
 	catalog_run(&chunk_expire, values, NULL, false);
+	quota_require(DatumGetInt64(values[3]), 0, size);
 	for (int number = 2;; number++)
 	{
 		values[1] = CStringGetTextDatum(name);
@@ -141,6 +154,7 @@ sheet_chunk_put(PG_FUNCTION_ARGS)
 	bytea *data = PG_GETARG_BYTEA_PP(2);
 	Datum values[3] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PointerGetDatum(data)};
 	CatalogScope scope;
+	int64 uid, announced;
 
 	permission_require_gateway();
 	if (PG_GETARG_INT32(1) < 0)
@@ -150,7 +164,10 @@ sheet_chunk_put(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a part has 1 to %d bytes, this one has %zu",
 																  CHUNK_PART_BYTES, (size_t) VARSIZE_ANY_EXHDR(data))));
 	catalog_begin(&scope);
-	chunk_require_open(PG_GETARG_INT64(0));
+	chunk_require_open(PG_GETARG_INT64(0), &uid, &announced);
+	if (announced >= 0 && (int64) PG_GETARG_INT32(1) * CHUNK_PART_BYTES + (int64) VARSIZE_ANY_EXHDR(data) > announced)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the upload was announced with " INT64_FORMAT " bytes, and has more", announced)));
 	catalog_run(&chunk_put, values, NULL, false);
 	catalog_end(&scope);
 	PG_RETURN_VOID();
@@ -162,16 +179,19 @@ sheet_chunk_end(PG_FUNCTION_ARGS)
 {
 	Datum values[3] = {PG_GETARG_DATUM(0), (Datum) 0, PG_GETARG_DATUM(1)};
 	CatalogScope scope;
+	int64 uid, announced;
 	bool isnull;
 
 	permission_require_gateway();
 	catalog_begin(&scope);
-	chunk_require_open(PG_GETARG_INT64(0));
+	chunk_require_open(PG_GETARG_INT64(0), &uid, &announced);
 	catalog_run(&chunk_whole, values, NULL, false);
 	if (catalog_int64(2, &isnull) != 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the upload is not complete"),
 						errdetail("All parts but the last have %d bytes, and none is missing.", CHUNK_PART_BYTES)));
 	values[1] = Int64GetDatum(catalog_int64(1, &isnull));
+	if (announced < 0)
+		quota_require(uid, PG_GETARG_INT64(0), DatumGetInt64(values[1]));
 	catalog_run(&chunk_end, values, NULL, false);
 	catalog_end(&scope);
 	PG_RETURN_VOID();

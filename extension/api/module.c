@@ -14,6 +14,7 @@
 #include "follow.h"
 #include "log_tip.h"
 #include "miscadmin.h"
+#include "quota.h"
 #include "sheetlog.h"
 #include "stoppoint.h"
 #include "storage.h"
@@ -81,6 +82,7 @@ _PG_init(void)
 	storage_init();
 	follow_init();
 	writer_init();
+	quota_init();
 	edits_plan_init();
 	edits_count_init();
 	cells_plan_init();

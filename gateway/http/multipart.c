@@ -406,6 +406,18 @@ multipart_error(const Multipart *reader)
 	return reader->error ? reader->error : "";
 }
 
+size_t
+multipart_undecided(const Multipart *reader)
+{
+	return reader->state == STATE_DATA ? reader->matched - reader->borrowed : 0;
+}
+
+size_t
+multipart_end_length(const Multipart *reader)
+{
+	return reader->delimiter_len + 2;
+}
+
 /* RFC 2046: 1 to 70 characters (we take longer ones) of a small set, not ending in a blank. */
 static bool
 is_boundary(const char *boundary)

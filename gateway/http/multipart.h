@@ -33,6 +33,10 @@ extern bool multipart_feed(Multipart *reader, const char *data, size_t len);
 /* True when the closing boundary has been seen. */
 extern bool multipart_done(const Multipart *reader);
 extern const char *multipart_error(const Multipart *reader);
+/* Bytes that have been fed and may be data or the beginning of a delimiter. */
+extern size_t multipart_undecided(const Multipart *reader);
+/* Bytes of the shortest closing delimiter. */
+extern size_t multipart_end_length(const Multipart *reader);
 extern void multipart_close(Multipart *reader);
 
 #endif

@@ -244,6 +244,8 @@ request_sql_error(Request *request, const PGresult *res)
 		request_msg(request, MSG_NO_PERMISSION);
 	else if (strcmp(state, "ST001") == 0)
 		request_msg(request, MSG_IN_TRASH);
+	else if (strcmp(state, "SQ001") == 0)
+		request_error(request, 507, reason);
 	else if (strncmp(state, "22", 2) == 0 || strncmp(state, "54", 2) == 0)
 		request_error(request, 400, reason != NULL ? reason : "invalid value");
 	else if (strcmp(state, "SF001") == 0 || strcmp(state, "SB001") == 0 || strncmp(state, "40", 2) == 0)

@@ -59,7 +59,7 @@ struct Upload
 	EVP_MD_CTX *sha256;
 };
 
-static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.chunk_begin($1, $2, $3, $4)";
+static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.chunk_begin($1, $2, $3, $4, $5)";
 static const char upload_put_sql[] = "SELECT sheet.chunk_put($1, $2, $3)";
 static const char upload_end_sql[] = "SELECT sheet.chunk_end($1, $2)";
 static const char upload_abort_sql[] = "SELECT sheet.chunk_abort($1)";
@@ -269,15 +269,26 @@ upload_begun(Request *request, PGresult *res)
 	upload_go_on(request);
 }
 
+/* How many bytes the file has at most: what has come, and what may come before the form's end. */
+static int64_t
+upload_size_limit(const Request *request)
+{
+	const Upload *upload = request->upload;
+	int64_t left = request->content_length - request->received + (int64_t) multipart_undecided(upload->reader) -
+				   (int64_t) multipart_end_length(upload->reader);
+
+	return upload->file_done || left < 0 ? upload->file_bytes : upload->file_bytes + left;
+}
+
 static void
 upload_authenticated(Request *request)
 {
 	Upload *upload = request->upload;
-	char sheet[24], uid[24];
+	char sheet[24], uid[24], size[24];
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_text(upload->name), pgparam_text(upload->type),
-						pgparam_int64(uid, request->claims.uid)};
+						pgparam_int64(uid, request->claims.uid), pgparam_int64(size, upload_size_limit(request))};
 
-	request_query(request, upload_begin_sql, 4, params, 0, upload_begun);
+	request_query(request, upload_begin_sql, 5, params, 0, upload_begun);
 }
 
 /* What can be done now, after each piece of the body and each answer. */

@@ -67,12 +67,15 @@ CREATE TABLE sheet.chunk (
 	content_type text,
 	uid bigint,
 	size bigint,
+	announced bigint,
 	etag text,
 	created_at timestamptz NOT NULL DEFAULT now(),
 	CONSTRAINT chunk_name_key UNIQUE (sheet_id, name)
 );
+CREATE INDEX chunk_uid_idx ON sheet.chunk (uid);
 COMMENT ON TABLE sheet.chunk IS 'Files attached to sheets.';
 COMMENT ON COLUMN sheet.chunk.size IS 'bytes; null while the upload is not finished';
+COMMENT ON COLUMN sheet.chunk.announced IS 'bytes that the upload may have, and that count towards the quota until it is finished; null: not told';
 COMMENT ON COLUMN sheet.chunk.etag IS 'SHA-256 of the content';
 
 CREATE TABLE sheet.chunk_part (
@@ -250,11 +253,12 @@ COMMENT ON FUNCTION sheet.members(bigint, bigint) IS 'The owner and the accounts
 
 -- ---- files, for gateways ----
 
-CREATE FUNCTION sheet.chunk_begin(sheet_id bigint, text, content_type text, as_uid bigint DEFAULT NULL)
+CREATE FUNCTION sheet.chunk_begin(sheet_id bigint, text, content_type text, as_uid bigint DEFAULT NULL,
+	size bigint DEFAULT NULL)
 	RETURNS TABLE (name text, upload_id bigint)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_chunk_begin';
-COMMENT ON FUNCTION sheet.chunk_begin(bigint, text, text, bigint) IS
-	'Starts an upload; the name is made unique by " (2)" before the extension. For gateways.';
+COMMENT ON FUNCTION sheet.chunk_begin(bigint, text, text, bigint, bigint) IS
+	'Starts an upload of at most size bytes (null: not told); the name is made unique by " (2)" before the extension. For gateways.';
 CREATE FUNCTION sheet.chunk_put(upload_id bigint, part integer, data bytea) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_put';
 COMMENT ON FUNCTION sheet.chunk_put(bigint, integer, bytea) IS

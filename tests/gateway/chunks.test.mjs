@@ -5,6 +5,7 @@ import crypto from 'node:crypto';
 import http from 'node:http';
 import { Cluster } from '../lib/cluster.mjs';
 import { call, multipart, newSheet, register, request } from '../lib/client.mjs';
+import { waitUntil } from '../lib/processes.mjs';
 
 const maxUpload = 4 << 20;
 let cluster;
@@ -181,6 +182,50 @@ describe('write once', () => {
 		await new Promise((resolve) => setTimeout(resolve, 300));
 		assert.deepEqual(await list(), []);
 		assert.equal((await download('broken.bin')).status, 404);
+	});
+});
+
+describe('the quota', () => {
+	after(() => cluster.psql('ALTER DATABASE sheets RESET pg_sheet.file_quota'));
+
+	/** A quota takes effect in new sessions: those of the gateway are ended. */
+	async function setQuota(quota) {
+		await cluster.psql(`ALTER DATABASE sheets SET pg_sheet.file_quota = '${quota}';
+			SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'pg_sheet %'`);
+		await waitUntil(async () => (await request(gateway, 'GET', '/healthz')).status === 200, 'the gateway to be connected');
+	}
+
+	test('an upload that would exceed it is refused when it begins, with the reason, and leaves nothing', async () => {
+		const carl = await register(gateway);
+		const own = await newSheet(gateway, carl);
+		const put = (bytes, user = carl) => upload(crypto.randomBytes(bytes), 'a.bin', { token: user.token, sheet: own });
+		await setQuota('1MB');
+		assert.equal((await put(1 << 19)).json.msg, 33);
+		const refused = await put((1 << 19) + 3);
+		assert.equal(refused.status, 507, refused.text);
+		assert.equal(refused.json.success, false);
+		assert.match(refused.json.data, /this file of \d+ bytes would exceed the quota/);
+		assert.equal((await put(3000000).catch((error) => ({ status: error.code }))).status, 507);
+		// A form may end with a line's end or without: two bytes are not known when the file begins.
+		assert.equal((await put((1 << 19) - 2)).json.msg, 33, 'what is left');
+		assert.equal((await put(3)).status, 507);
+		assert.equal((await put(1, ben)).json.msg, 33, "another's is another's");
+		assert.equal((await call(gateway, '/getallchunks', { token: carl.token, fid: own }, 34)).length, 3);
+		await setQuota('0');
+		assert.equal((await put(1)).json.msg, 33, '0: no quota');
+	});
+
+	test('uploads at the same time do not share what is left', async () => {
+		const carl = await register(gateway);
+		const own = await newSheet(gateway, carl);
+		await setQuota('1MB');
+		const answers = await Promise.all(
+			[...Array(8)].map(() => upload(crypto.randomBytes(300000), 'a.bin', { token: carl.token, sheet: own })),
+		);
+		assert.equal(answers.filter(({ json }) => json.msg === 33).length, 3);
+		assert.equal(answers.filter(({ status }) => status === 507).length, 5);
+		assert.equal(await cluster.psql(`SELECT sum(size) FROM sheet.chunk WHERE uid = ${carl.uid}`), '900000');
+		await setQuota('0');
 	});
 });
 

@@ -123,6 +123,26 @@ SELECT * FROM sheet.chunk_list(:id);
 SELECT sheet.chunk_begin(:id, 'a/b', NULL, :ann);
 SELECT sheet.chunk_begin(:id, '..', NULL, :ann);
 SELECT sheet.chunk_begin(:id, 'x', NULL, :bob);
+-- the quota: what is announced counts from the beginning, what is not at the end
+RESET ROLE;
+SET pg_sheet.file_quota = '1kB';
+SET ROLE perm_gateway;
+SELECT sheet.chunk_begin(:id, 'q', NULL, :ann, 1022);
+SELECT sheet.chunk_begin(:id, 'q', NULL, :ann, -1);
+SELECT upload_id AS up3 FROM sheet.chunk_begin(:id, 'q', NULL, :ann, 1000) \gset
+SELECT sheet.chunk_put(:up3, 0, repeat('x', 1001)::bytea);
+SELECT sheet.chunk_begin(:id, 'r', NULL, :ann, 22);
+SELECT upload_id AS up4 FROM sheet.chunk_begin(:id, 'r', NULL, :ann) \gset
+SELECT sheet.chunk_put(:up4, 0, repeat('x', 22)::bytea);
+SELECT sheet.chunk_end(:up4, 'ff');
+SELECT sheet.chunk_put(:up3, 0, repeat('x', 999)::bytea);
+SELECT sheet.chunk_end(:up3, 'ff');
+SELECT sheet.chunk_end(:up4, 'ff');
+SELECT sheet.chunk_begin(:id, 's', NULL, :ann, 1);
+RESET ROLE;
+SET pg_sheet.file_quota = 0;
+SET ROLE perm_gateway;
+SELECT name FROM sheet.chunk_begin(:id, 's', NULL, :ann, 1);
 SELECT sheet.coordinator_acquire('me') > 0 AS acquired;
 SELECT sheet.coordinator_holder();
 
