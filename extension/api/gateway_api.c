@@ -20,11 +20,13 @@
 #include "timeconv.h"
 #include "trim.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(sheet_apply);
+PG_FUNCTION_INFO_V1(sheet_client_landed);
 PG_FUNCTION_INFO_V1(sheet_claim);
 PG_FUNCTION_INFO_V1(sheet_read_version);
 PG_FUNCTION_INFO_V1(sheet_read_log);
@@ -35,7 +37,8 @@ PG_FUNCTION_INFO_V1(sheet_trim);
 PG_FUNCTION_INFO_V1(sheet_versions);
 PG_FUNCTION_INFO_V1(sheet_reset_epochs);
 
-#define TAIL_MAX_BYTES (512 * 1024 * 1024)
+#define GATEWAY_MAX_CLIENTS 65536 /* a batch has no more edits */
+#define TAIL_MAX_BYTES		(512 * 1024 * 1024)
 
 /* The row type of the function, found once for each call site. */
 static TupleDesc
@@ -76,7 +79,28 @@ gateway_sheet_id(FunctionCallInfo fcinfo)
 
 /* ---- writing ---- */
 
-/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no) */
+/* (uid, client, first, last) of each client whose operations are in a batch, one behind the other. */
+static void
+gateway_read_clients(ArrayType *array, JournalApply *call)
+{
+	int n = ARR_NDIM(array) == 0 ? 0 : ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	const int64 *numbers = (const int64 *) ARR_DATA_PTR(array);
+
+	if (ARR_NDIM(array) > 1 || array_contains_nulls(array) || n % 4 != 0 || n > 4 * GATEWAY_MAX_CLIENTS)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("clients must be up to %d groups of uid, client, first and last operation",
+							   GATEWAY_MAX_CLIENTS)));
+	for (int i = 0; i < n; i += 4)
+	{
+		if (numbers[i] <= 0 || numbers[i + 1] <= 0 || numbers[i + 2] <= 0 || numbers[i + 3] < numbers[i + 2])
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a client's operations are malformed"),
+							errdetail("In group %d.", i / 4 + 1)));
+	}
+	call->clients = (const JournalClient *) numbers;
+	call->nclients = n / 4;
+}
+
+/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients) */
 Datum
 sheet_apply(PG_FUNCTION_ARGS)
 {
@@ -97,6 +121,10 @@ sheet_apply(PG_FUNCTION_ARGS)
 	call.epoch = gateway_optional(fcinfo, 3, 0);
 	call.origin = gateway_optional(fcinfo, 4, 0);
 	call.batch_no = gateway_optional(fcinfo, 5, 0);
+	call.clients = NULL;
+	call.nclients = 0;
+	if (!PG_ARGISNULL(6))
+		gateway_read_clients(PG_GETARG_ARRAYTYPE_P(6), &call);
 	journal_apply(&call, &result);
 
 	values[0] = Int64GetDatum(result.first_seq);
@@ -106,6 +134,14 @@ sheet_apply(PG_FUNCTION_ARGS)
 	values[4] = PointerGetDatum(result.missed);
 	nulls[4] = result.missed == NULL;
 	return gateway_row(fcinfo, values, nulls);
+}
+
+/* client_landed(sheet_id, uid, client) */
+Datum
+sheet_client_landed(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	PG_RETURN_INT64(journal_landed(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
 }
 
 /* claim(sheet_id, epoch, holder) */

@@ -84,7 +84,6 @@ _PG_init(void)
 	writer_init();
 	quota_init();
 	edits_plan_init();
-	edits_count_init();
 	cells_plan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

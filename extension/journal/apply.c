@@ -9,6 +9,7 @@
 
 #include "access/htup_details.h"
 #include "append.h"
+#include "clients.h"
 #include "edit_read.h"
 #include "journal.h"
 #include "replay.h"
@@ -235,9 +236,19 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	ws = writer_open(call->sheet_id);
 	writer_require_live(ws);
 	writer_check_epoch(ws, call->epoch, NULL);
-	if (!apply_look_back(call, ws, append.nedits, result))
+	if (apply_look_back(call, ws, append.nedits, result))
+		;
+	else if (clients_check(call->sheet_id, call->clients, call->nclients) == CLIENTS_LANDED)
+	{
+		result->duplicate = true;
+		result->first_seq = 0;
+		result->last_seq = ws->meta.last_seq;
+		result->at = timeconv_from_unix(ws->meta.last_at);
+	}
+	else
 	{
 		apply_append(ws, &append, &appended);
+		clients_store(call->sheet_id, call->clients, call->nclients);
 		result->first_seq = appended.first_seq;
 		result->last_seq = appended.last_seq;
 		result->at = timeconv_from_unix(appended.at);

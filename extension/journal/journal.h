@@ -14,6 +14,14 @@
 #include "utils/timestamp.h"
 
 /* ---- append ---- */
+/* Operations of protocol v2 that a batch has: of one client, first to last. */
+typedef struct JournalClient
+{
+	int64 uid;
+	int64 client;
+	int64 first, last;
+} JournalClient;
+
 typedef struct JournalApply
 {
 	int64 sheet_id;
@@ -23,6 +31,8 @@ typedef struct JournalApply
 	int64 epoch;	 /* 0: none (SQL) */
 	int64 origin;	 /* 0: none (SQL) */
 	int64 batch_no;	 /* 0: none */
+	const JournalClient *clients;
+	int nclients;
 } JournalApply;
 
 typedef struct JournalApplied
@@ -30,7 +40,8 @@ typedef struct JournalApplied
 	int64 first_seq; /* 0 when every edit was a no-op */
 	int64 last_seq;	 /* with no-ops only: the sheet's last seq */
 	TimestampTz at;
-	bool duplicate; /* (origin, batch_no) was there already: nothing appended */
+	bool duplicate; /* (origin, batch_no), or all of its clients' operations (then first_seq is 0), were there already:
+					   nothing appended */
 	bytea *missed;	/* stored batches after known_seq and before first_seq (with duplicate: up to the last), NULL when
 					   none */
 } JournalApplied;
@@ -38,6 +49,8 @@ typedef struct JournalApplied
 extern void journal_apply(const JournalApply *call, JournalApplied *result);
 /* Inserts or deletes n rows or columns at `at`, which are within the limits of sheets; returns the sheet's last seq. */
 extern int64 journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid);
+/* The highest operation of a client that has landed; 0 when none is known. */
+extern int64 journal_landed(int64 sheet_id, int64 uid, int64 client);
 /* The new owner's claim: later applies with a lower epoch are refused (SF001). Returns the last seq. */
 extern int64 journal_claim(int64 sheet_id, int64 epoch, const char *holder);
 /* Forgets the epochs of all sheets, after the coordinator has begun anew with low ones. No gateway may be running. */

@@ -31,8 +31,9 @@
 
 #define STORAGE_MAX_INDEXES 16
 
-static const char *const storage_names[STORAGE_TABLES] = {
-	"log_batch", "log_head", "checkpoint", "checkpoint_tile", "owner", "sheet", "account", "account", "member"};
+static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "log_head", "checkpoint", "checkpoint_tile",
+														  "owner",	   "sheet",	   "account",	 "account",
+														  "member",	   "client"};
 
 typedef struct StorageInfo
 {

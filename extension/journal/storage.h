@@ -24,6 +24,7 @@ typedef enum StorageTable
 	STORAGE_ACCOUNT,
 	STORAGE_ACCOUNT_OF_ROLE, /* the same table by its SQL role */
 	STORAGE_MEMBER,
+	STORAGE_CLIENT,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -85,6 +86,16 @@ typedef enum OwnerColumn
 	OWNER_HOLDER,
 	OWNER_COLUMNS = OWNER_HOLDER
 } OwnerColumn;
+
+typedef enum ClientColumn
+{
+	CLIENT_SHEET_ID = 1,
+	CLIENT_UID,
+	CLIENT_CLIENT,
+	CLIENT_LANDED,
+	CLIENT_AT,
+	CLIENT_COLUMNS = CLIENT_AT
+} ClientColumn;
 
 #define STORAGE_MAX_COLUMNS 12
 

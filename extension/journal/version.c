@@ -334,8 +334,8 @@ journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch)
 void
 journal_purge(int64 sheet_id)
 {
-	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_LOG_HEAD, STORAGE_CHECKPOINT,
-										  STORAGE_CHECKPOINT_TILE, STORAGE_OWNER};
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH,	   STORAGE_LOG_HEAD, STORAGE_CHECKPOINT,
+										  STORAGE_CHECKPOINT_TILE, STORAGE_OWNER,	 STORAGE_CLIENT};
 	WriterSheet *ws;
 
 	writer_require_writable("sheet.purge()");

@@ -19,6 +19,7 @@
 #include "server.h"
 #include "session.h"
 #include "trace.h"
+#include "v2_session.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -161,6 +162,7 @@ main_on_second(uv_timer_t *timer)
 	room_for_each(main_tick_room, &now);
 	health_tick();
 	notify_tick(main_status());
+	v2_tick();
 }
 
 /* ---- the end ---- */

@@ -16,6 +16,7 @@
 #include "session.h"
 #include "tls.h"
 #include "tunnel.h"
+#include "v2_session.h"
 
 #include <libwebsockets.h>
 #include <stdio.h>
@@ -51,7 +52,8 @@ server_on_established(Connection *connection, struct lws *wsi)
 	if (ticket == NULL)
 		return -1;
 	(void) setsockopt(lws_get_socket_fd(wsi), SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
-	connection->session = session_open(wsi, &ticket->claims, ticket->sheet_id, ticket->nack);
+	connection->session = ticket->v2 ? v2_session_open(wsi, ticket->sheet_id)
+									 : session_open(wsi, &ticket->claims, ticket->sheet_id, ticket->nack);
 	if (connection->session == NULL)
 		return -1;
 	snprintf(connection->session->peer, sizeof(connection->session->peer), "%s", ticket->address);
@@ -140,6 +142,7 @@ server_adopt(int fd, Ticket *ticket, const char *head, size_t len)
 
 static const struct lws_protocols server_protocols[] = {
 	{"sheet.v1", server_callback, sizeof(Connection), SERVER_READ_BYTES, 0, NULL, SERVER_WRITE_BYTES},
+	{"sheet.v2", server_callback, sizeof(Connection), SERVER_READ_BYTES, 0, NULL, SERVER_WRITE_BYTES},
 	{NULL, NULL, 0, 0, 0, NULL, 0},
 };
 

@@ -38,6 +38,15 @@ upgrade_check_origin(Request *request)
 	return false;
 }
 
+/* Protocol v2 is offered, and nothing else. */
+static bool
+upgrade_wants_v2(const Request *request)
+{
+	const char *protocols = head_field(&request->head, "sec-websocket-protocol");
+
+	return protocols != NULL && strcmp(protocols, "sheet.v2") == 0;
+}
+
 /* The token is good and the sheet is served here; answered otherwise. */
 static bool
 upgrade_check_sheet(Request *request, Ticket *ticket)
@@ -51,6 +60,9 @@ upgrade_check_sheet(Request *request, Ticket *ticket)
 		request_error(request, 400, "fid is needed");
 		return false;
 	}
+	ticket->v2 = upgrade_wants_v2(request);
+	if (ticket->v2)
+		return true; /* the rest is told by close codes (v2_session.c) */
 	if (!request_token(request, token, sizeof(token)) ||
 		jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &ticket->claims) != JWT_OK)
 	{

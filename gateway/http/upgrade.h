@@ -16,6 +16,7 @@ typedef struct Ticket
 	JwtClaims claims;
 	int64_t sheet_id;
 	bool nack;
+	bool v2;		  /* the token comes with the first message */
 	char address[48]; /* of the client, also behind a proxy */
 	Peer *peer;
 } Ticket;

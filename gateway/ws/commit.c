@@ -19,6 +19,7 @@
 #include "room.h"
 #include "session.h"
 #include "v1_encode.h"
+#include "v2_session.h"
 
 #include <endian.h>
 #include <libwebsockets.h>
@@ -32,7 +33,7 @@
 #define SLOW_CLOSE_MS	1500 /* a receiver that holds the senders up so long is closed */
 
 static const char apply_sql[] =
-	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6)";
+	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
 static const char name_sql[] = "SELECT uid, name, token_generation FROM sheet.account_get($1)";
 
@@ -43,14 +44,21 @@ static Room *dirty_rooms;
 RoomBatch *
 room_pending(Room *room)
 {
+	return room_pending_for(room, 1, 0);
+}
+
+RoomBatch *
+room_pending_for(Room *room, uint32_t edits, size_t bytes)
+{
 	RoomBatch *batch = room->pending_last;
 
-	if (batch != NULL && batch->count < BATCH_EDITS_MAX && batch->edits.len < BATCH_BYTES_MAX)
+	if (batch != NULL && batch->count + edits <= BATCH_EDITS_MAX && batch->edits.len + bytes < BATCH_BYTES_MAX)
 		return batch;
 	batch = calloc(1, sizeof(RoomBatch));
 	if (batch == NULL)
 		abort();
 	batch->writer.first = true;
+	batch->has_v1 = room->v1_sessions > 0;
 	if (room->pending_last != NULL)
 		room->pending_last->next = batch;
 	else
@@ -73,7 +81,10 @@ void
 room_add_edit(Room *room, const Edit *edit)
 {
 	RoomBatch *batch = room_pending(room);
+	size_t cut = batch->event_count > 0 ? batch->events[batch->event_count - 1].edits_len : 0;
 
+	if (batch->edits.len - cut > V2_PART_BYTES)
+		(void) batch_add_event(batch);
 	buf_reserve(&batch->edits, edit_size_bound(edit));
 	batch->writer.pos = (uint8_t *) batch->edits.data + batch->edits.len;
 	edit_write(&batch->writer, edit);
@@ -97,6 +108,77 @@ frames_put(Buf *frames, const Buf *payload)
 	buf_put(frames, payload->data, payload->len);
 }
 
+RoomEvent *
+batch_add_event(RoomBatch *batch)
+{
+	if (batch->event_count == batch->event_size)
+	{
+		batch->event_size = batch->event_size > 0 ? batch->event_size * 2 : 8;
+		batch->events = realloc(batch->events, batch->event_size * sizeof(RoomEvent));
+		if (batch->events == NULL)
+			abort();
+	}
+	batch->writer.first = true;
+	batch->events[batch->event_count] = (RoomEvent){.edits_len = batch->edits.len, .count = batch->count};
+	return &batch->events[batch->event_count++];
+}
+
+void
+batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len, const Buf *name_json)
+{
+	unsigned char header[10];
+	size_t header_len, start, len;
+
+	/* The frame goes straight behind those before; its header is known when its length is. */
+	buf_reserve(&batch->frames, 10);
+	start = batch->frames.len;
+	batch->frames.len += 4;
+	v1_put_modify(&batch->frames, edit->row, edit->col, edit->content.data, edit->content.len, info, info_len,
+				  name_json);
+	len = batch->frames.len - start - 4;
+	header_len = fanout_frame_header(header, len);
+	if (header_len != 4)
+	{
+		buf_reserve(&batch->frames, 10);
+		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);
+		batch->frames.len = start + header_len + len;
+	}
+	memcpy(batch->frames.data + start, header, header_len);
+}
+
+/* Under whose names protocol v1 tells of edits: those of members; accounts.h remembers who has left. */
+static void
+batch_add_v1_frames(RoomBatch *batch)
+{
+	EditReader reader;
+	Edit edit;
+
+	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+	while (batch->edits.len > 0 && edit_read(&reader, &edit) == EDIT_OK)
+	{
+		const Account *account = accounts_find((int64_t) edit.uid);
+		Buf name = {NULL, 0, 0};
+
+		buf_puts_json(&name, account != NULL ? account->name : "");
+		if (edit.kind == EDIT_SET)
+			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &name);
+		buf_free(&name);
+	}
+	batch->has_v1 = true;
+}
+
+void
+room_add_v1_frames(Room *room)
+{
+	if (room->sent != NULL && !room->sent->has_v1)
+		batch_add_v1_frames(room->sent);
+	for (RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
+	{
+		if (!batch->has_v1)
+			batch_add_v1_frames(batch);
+	}
+}
+
 void
 room_add_frame(Room *room, const Buf *payload)
 {
@@ -116,11 +198,13 @@ room_deliver(Room *room)
 	}
 }
 
-static void
+void
 batch_free(RoomBatch *batch)
 {
 	buf_free(&batch->edits);
 	buf_free(&batch->frames);
+	free(batch->events);
+	free(batch->clients);
 	free(batch);
 }
 
@@ -178,9 +262,11 @@ room_publish_foreign(Room *room, const Edit *edit)
 	buf_free(&name);
 }
 
+/* seq: of the sheet when the batch is in it. */
 static void
-room_publish_own(Room *room, RoomBatch *batch)
+room_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 {
+	v2_publish_batch(room, batch, seq);
 	if (batch->frames.len > 0)
 		fanout_append(&room->stream, batch->frames.data, batch->frames.len);
 	metrics.edits_committed += batch->count;
@@ -202,7 +288,9 @@ room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, in
 		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
 
 		if (is_own && (int64_t) batch.first_seq == own_first)
-			room_publish_own(room, own);
+			room_publish_own(room, own, own_last);
+		if (!is_own && last > room->published_seq && !v2_publish_foreign(room, &batch, &reader))
+			return false;
 		while (edit_read(&reader, &edit) == EDIT_OK)
 		{
 			if (edit_is_structure(edit.kind) && last > room->published_seq)
@@ -299,22 +387,24 @@ room_applied(Room *room, PGresult *res)
 	int64_t first = answer_int64(res, 0);
 	int64_t last = answer_int64(res, 1);
 	bool duplicate = PQgetvalue(res, 0, 2)[0] != 0;
+	/* Its operations had landed with another batch (first 0): that one is told as anybody's is. */
+	bool is_there = duplicate && first != 0;
 	const char *missed = PQgetvalue(res, 0, 3);
 	size_t missed_len = PQgetisnull(res, 0, 3) ? 0 : (size_t) PQgetlength(res, 0, 3);
-	int64_t uid = missed_unknown_uid(missed, missed_len, first, duplicate ? last : -1);
+	int64_t uid = missed_unknown_uid(missed, missed_len, first, is_there ? last : -1);
 
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
 	room->sent = NULL;
 	room->busy = ROOM_IDLE;
-	if (!room_publish_missed(room, missed, missed_len, duplicate ? batch : NULL, first, last))
+	if (!room_publish_missed(room, missed, missed_len, is_there ? batch : NULL, first, last))
 	{
 		batch_free(batch);
 		room_moved(room);
 		return;
 	}
 	if (!duplicate)
-		room_publish_own(room, batch);
+		room_publish_own(room, batch, last);
 	else
 		metrics.duplicates++;
 	if (last > room->published_seq)
@@ -322,6 +412,7 @@ room_applied(Room *room, PGresult *res)
 	metrics.batches++;
 	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
 	metrics_observe(&metrics.batch_edits, batch->count);
+	v2_ack_batch(room, batch, last);
 	batch_free(batch);
 	room_published(room);
 	room_mark_dirty(room);
@@ -444,6 +535,24 @@ room_connection(void)
 	return pgconn_choose(gateway.edits, EDIT_CONNECTIONS);
 }
 
+/* Whose operations are in the batch, as sheet.apply's `clients`. */
+static PgParam
+batch_clients(const RoomBatch *batch, Buf *text)
+{
+	if (batch->client_count == 0)
+		return pgparam_null();
+	for (size_t i = 0; i < batch->client_count; i++)
+	{
+		const BatchClient *entry = &batch->clients[i];
+
+		buf_printf(text, "%c%lld,%llu,%llu,%llu", i > 0 ? ',' : '{', (long long) entry->client->uid,
+				   (unsigned long long) entry->client->id, (unsigned long long) entry->first,
+				   (unsigned long long) entry->last);
+	}
+	buf_put(text, "}", 2); /* with the NUL */
+	return pgparam_text(text->data);
+}
+
 /* Sends room->sent; on the group's connection it goes with the others' at the end of the turn. */
 static void
 room_send(Room *room, PgConn *conn)
@@ -453,6 +562,7 @@ room_send(Room *room, PgConn *conn)
 	EditBatch head = {0, 0, batch->count};
 	EditWriter writer;
 	Buf edits = {NULL, 0, 0};
+	Buf clients = {NULL, 0, 0};
 
 	buf_reserve(&edits, EDIT_BATCH_HEAD_MAX + batch->edits.len);
 	edit_write_batch(&writer, (uint8_t *) edits.data, &head);
@@ -460,15 +570,19 @@ room_send(Room *room, PgConn *conn)
 	buf_put(&edits, batch->edits.data, batch->edits.len);
 	{
 		PgParam params[] = {
-			pgparam_int64(sheet, room_sheet_id(room)), pgparam_bytes(edits.data, (int) edits.len),
-			pgparam_int64(known, room->published_seq), pgparam_int64(epoch, room->epoch),
-			pgparam_int64(origin, gateway.origin),	   pgparam_int64(number, room->batch_no),
+			pgparam_int64(sheet, room_sheet_id(room)),
+			pgparam_bytes(edits.data, (int) edits.len),
+			pgparam_int64(known, room->published_seq),
+			pgparam_int64(epoch, room->epoch),
+			pgparam_int64(origin, gateway.origin),
+			pgparam_int64(number, room->batch_no),
+			batch_clients(batch, &clients),
 		};
 
 		room->busy = ROOM_APPLYING;
 		room->sent_at = uv_hrtime();
 		room->queries++;
-		if (!pgconn_send(conn, apply_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
+		if (!pgconn_send(conn, apply_sql, 7, params, 1, (unsigned) gateway.config.database_deadline_ms,
 						 room_apply_answered, room))
 		{
 			room->queries--;
@@ -478,6 +592,7 @@ room_send(Room *room, PgConn *conn)
 			pgconn_sync(conn);
 	}
 	buf_free(&edits);
+	buf_free(&clients);
 }
 
 /* ---- edits made elsewhere ---- */
@@ -566,7 +681,7 @@ room_has_backlog(Room *room, uint64_t now)
 	{
 		if (session->state != SESSION_LIVE || session->cursor.block == NULL)
 			continue;
-		if (room->stream.end - fanout_position(&session->cursor) <= limit)
+		if (session->stream->end - fanout_position(&session->cursor) <= limit)
 		{
 			session->behind_since = 0;
 			continue;
@@ -642,7 +757,7 @@ room_flush(Room *room)
 		room->pending = batch->next;
 		if (room->pending == NULL)
 			room->pending_last = NULL;
-		room_publish_own(room, batch);
+		room_publish_own(room, batch, room->published_seq);
 		batch_free(batch);
 		room_published(room);
 	}

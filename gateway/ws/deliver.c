@@ -11,6 +11,7 @@
 #include "deliver.h"
 
 #include "metrics.h"
+#include "v2_session.h"
 
 #include <errno.h>
 #include <libwebsockets.h>
@@ -26,7 +27,7 @@ deliver(Session *session)
 	const char *data;
 	size_t len;
 
-	if (cursor->block == NULL)
+	if (cursor->block == NULL || v2_holds_stream(session)) /* what it waits for will ask for POLLOUT */
 		return DELIVER_DONE;
 	if (lws_partial_buffered(session->wsi))
 		return DELIVER_BLOCKED;

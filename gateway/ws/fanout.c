@@ -92,10 +92,18 @@ fanout_room(Fanout *fanout, size_t len)
 void
 fanout_append_frame(Fanout *fanout, const void *payload, size_t len)
 {
+	fanout_append_message(fanout, false, payload, len);
+}
+
+void
+fanout_append_message(Fanout *fanout, bool binary, const void *payload, size_t len)
+{
 	unsigned char header[10];
 	size_t header_len = fanout_frame_header(header, len);
 	char *to = fanout_room(fanout, header_len + len);
 
+	if (binary)
+		header[0] = 0x82; /* FIN, binary */
 	memcpy(to, header, header_len);
 	memcpy(to + header_len, payload, len);
 }

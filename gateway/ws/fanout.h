@@ -25,6 +25,8 @@ typedef struct FanoutCursor
 
 /* Appends one text frame (RFC 6455: FIN, unmasked) with this payload. */
 extern void fanout_append_frame(Fanout *fanout, const void *payload, size_t len);
+/* The same, of either kind. */
+extern void fanout_append_message(Fanout *fanout, bool binary, const void *payload, size_t len);
 /* Appends whole frames, headers included. */
 extern void fanout_append(Fanout *fanout, const char *frames, size_t len);
 extern void fanout_free(Fanout *fanout);

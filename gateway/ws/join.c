@@ -14,6 +14,7 @@
 #include "room.h"
 #include "session.h"
 #include "v1_encode.h"
+#include "v2_session.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -67,18 +68,6 @@ room_note_mark(Room *room)
 	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
 }
 
-/* Usernames of locks: the holder is in the room, or was a moment ago. */
-static const Buf *
-join_lock_name(const Room *room, int64_t uid)
-{
-	for (const Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->uid == uid && session->name_json.len > 0)
-			return &session->name_json;
-	}
-	return NULL;
-}
-
 static void
 join_put_locks(Buf *to, const Room *room)
 {
@@ -89,12 +78,12 @@ join_put_locks(Buf *to, const Room *room)
 	{
 		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
 		{
-			const Buf *name = join_lock_name(room, lock->uid);
+			const Session *holder = room_find_holder(room, lock->uid);
 
-			if (name == NULL)
+			if (holder == NULL) /* he was there a moment ago */
 				continue;
 			buf_printf(to, "%s{\"Row\":%u,\"Col\":%u,\"Username\":", first ? "" : ",", lock->row, lock->col);
-			buf_put(to, name->data, name->len);
+			buf_put(to, holder->name_json.data, holder->name_json.len);
 			buf_puts(to, "}");
 			first = false;
 		}
@@ -135,6 +124,7 @@ join_admit(Room *room, Session *session, uint64_t position)
 	buf_puts(&payload, "}}");
 	session_send(session, payload.data, payload.len);
 	buf_free(&payload);
+	session->stream = &room->stream;
 	fanout_copy(&session->cursor, &room->join_start);
 	fanout_seek(&session->cursor, position);
 	session->state = SESSION_LIVE;
@@ -154,7 +144,7 @@ room_try_join(Room *room)
 	position = join_position(room);
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->state == SESSION_JOINING)
+		if (session->state == SESSION_JOINING && session->v2 == NULL)
 			join_admit(room, session, position);
 	}
 	join_cleanup(room);
@@ -167,7 +157,7 @@ join_close_all(Room *room, int code, const char *reason)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->state != SESSION_JOINING)
+		if (session->state != SESSION_JOINING || session->v2 != NULL)
 			continue;
 		room_stop_join(room, session);
 		session_close(session, code, reason);
@@ -245,6 +235,11 @@ room_start_join(Room *room, Session *session)
 	if (session->state != SESSION_WAITING)
 		return;
 	session->state = SESSION_JOINING;
+	if (session->v2 != NULL)
+	{
+		v2_start_join(room, session);
+		return;
+	}
 	if (room->joining++ == 0)
 	{
 		fanout_attach(&room->stream, &room->join_start);
@@ -260,6 +255,8 @@ room_stop_join(Room *room, Session *session)
 	if (session->state != SESSION_JOINING)
 		return;
 	session->state = SESSION_WAITING;
+	if (session->v2 != NULL)
+		return;
 	room->joining--;
 	join_cleanup(room);
 }

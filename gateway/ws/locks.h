@@ -13,7 +13,7 @@ typedef struct CellLock
 	struct CellLock *next;
 	uint32_t row;
 	uint32_t col;
-	int64_t uid;
+	int64_t uid;	  /* of a user, with all sessions of protocol v1; or -number of the one session that holds it */
 	uint64_t expires; /* ms of the caller's clock */
 } CellLock;
 
@@ -31,9 +31,9 @@ extern CellLock *locks_find(const CellLocks *locks, uint32_t row, uint32_t col);
 /* Takes a free cell; NULL when the sheet has LOCKS_MAX already. */
 extern CellLock *locks_add(CellLocks *locks, uint32_t row, uint32_t col, int64_t uid, uint64_t expires);
 extern void locks_remove(CellLocks *locks, CellLock *lock);
-/* Some lock of this user (0: of anybody) that expires before `now` (UINT64_MAX: at all); NULL when there is none. */
+/* Some lock of this holder (0: of anybody) that expires before `now` (UINT64_MAX: at all); NULL when there is none. */
 extern CellLock *locks_find_of(const CellLocks *locks, int64_t uid, uint64_t now);
-/* Renews all locks of a user. */
+/* Renews all locks of a holder. */
 extern void locks_renew(CellLocks *locks, int64_t uid, uint64_t expires);
 extern void locks_free(CellLocks *locks);
 

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "session.h"
 #include "v1_encode.h"
+#include "v2_session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,20 +167,49 @@ room_add_session(int64_t sheet_id, Session *session)
 	room->sessions = session;
 	room->session_count++;
 	sessions_total++;
+	if (session->v2 == NULL && room->v1_sessions++ == 0)
+		room_add_v1_frames(room);
+	v2_tell_peer(room, session, true);
 	if (room->state == ROOM_SERVING)
 		room_start_join(room, session);
 }
 
-/* Frees a cell, and tells it under the name of whoever held it. */
-static void
-room_release_lock(Room *room, CellLock *lock, const Buf *name_json)
+void
+room_tell_lock(Room *room, uint32_t row, uint32_t col, const Session *session, bool held)
 {
 	Buf payload = {NULL, 0, 0};
+	RoomEvent *event;
 
-	v1_put_lock(&payload, "release", lock->row, lock->col, name_json);
+	v1_put_lock(&payload, held ? "acquire" : "release", row, col, &session->name_json);
 	room_add_frame(room, &payload);
 	buf_free(&payload);
+	event = batch_add_event(room_pending(room));
+	event->is_lock = true;
+	event->cell = (V2HeldCell){.row = row, .col = col};
+	if (held)
+	{
+		event->cell.session = session->v2 != NULL ? session->number : 0;
+		event->cell.uid = (uint64_t) session->uid;
+	}
+}
+
+/* Frees a cell, and tells it under the name of whoever held it. */
+static void
+room_release_lock(Room *room, CellLock *lock, const Session *holder)
+{
+	room_tell_lock(room, lock->row, lock->col, holder, false);
 	locks_remove(&room->locks, lock);
+}
+
+const Session *
+room_find_holder(const Room *room, int64_t holder)
+{
+	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session_holder(session) == holder && session->name_json.len > 0)
+			return session;
+	}
+	return NULL;
 }
 
 /* The user's last connection has gone: their cells are free again. */
@@ -188,13 +218,10 @@ room_release_user(Room *room, Session *leaving)
 {
 	CellLock *lock;
 
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->uid == leaving->uid)
-			return;
-	}
-	while ((lock = locks_find_of(&room->locks, leaving->uid, UINT64_MAX)) != NULL)
-		room_release_lock(room, lock, &leaving->name_json);
+	if (room_find_holder(room, session_holder(leaving)) != NULL)
+		return;
+	while ((lock = locks_find_of(&room->locks, session_holder(leaving), UINT64_MAX)) != NULL)
+		room_release_lock(room, lock, leaving);
 }
 
 void
@@ -204,15 +231,10 @@ room_expire_locks(Room *room)
 
 	while ((lock = locks_find_of(&room->locks, 0, uv_now(&gateway.loop))) != NULL)
 	{
-		const Buf *name = NULL;
+		const Session *holder = room_find_holder(room, lock->uid);
 
-		for (Session *session = room->sessions; session != NULL && name == NULL; session = session->next)
-		{
-			if (session->uid == lock->uid)
-				name = &session->name_json;
-		}
-		if (name != NULL)
-			room_release_lock(room, lock, name);
+		if (holder != NULL)
+			room_release_lock(room, lock, holder);
 		else
 			locks_remove(&room->locks, lock);
 	}
@@ -230,6 +252,8 @@ room_remove_session(Room *room, Session *session)
 		session->next->prev = session->prev;
 	room->session_count--;
 	sessions_total--;
+	room->v1_sessions -= session->v2 == NULL;
+	v2_tell_peer(room, session, false);
 	room_release_user(room, session);
 	room_check_end(room);
 }
@@ -244,9 +268,7 @@ batch_free_all(RoomBatch *batch)
 	for (; batch != NULL; batch = next)
 	{
 		next = batch->next;
-		buf_free(&batch->edits);
-		buf_free(&batch->frames);
-		free(batch);
+		batch_free(batch);
 	}
 }
 
@@ -261,6 +283,9 @@ room_free(Room *room)
 	PQclear(room->answer);
 	fanout_detach(&room->join_start);
 	fanout_free(&room->stream);
+	for (int i = 0; i < V2_ENCODINGS; i++)
+		fanout_free(&room->v2[i]);
+	v2_free_clients(room);
 	buf_free(&room->snapshot);
 	buf_free(&room->snapshot_styles);
 	locks_free(&room->locks);

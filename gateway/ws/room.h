@@ -6,6 +6,11 @@
  *   group.c    which batches share a transaction
  *   join.c     snapshots for those who come
  *   session.c  one WebSocket
+ *
+ * Members of protocol v2 read streams of their own, one for each form of its messages:
+ *
+ *   v2_session.c  one such WebSocket          v2_join.c    how it begins, and blocks of cells
+ *   v2_op.c       operations, exactly once    v2_stream.c  batches as messages
  */
 #ifndef ROOM_H
 #define ROOM_H
@@ -16,6 +21,7 @@
 #include "fanout.h"
 #include "locks.h"
 #include "sheet_map.h"
+#include "v2.h"
 
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -44,6 +50,22 @@ typedef enum RoomBusy
 	ROOM_RESOLVING /* fetching the name of somebody who made them */
 } RoomBusy;
 
+/* A place in a batch, where a message ends or what is no edit has happened. */
+typedef struct RoomEvent
+{
+	size_t edits_len; /* before it ... */
+	uint32_t count;	  /* ... and so many edits; the next one is written in full */
+	bool is_lock;
+	V2HeldCell cell; /* a lock's */
+} RoomEvent;
+
+/* Operations of a client that are in a batch. */
+typedef struct BatchClient
+{
+	struct RoomClient *client;
+	uint64_t first, last;
+} BatchClient;
+
 /* Edits and the frames that tell of them, in one order. */
 typedef struct RoomBatch
 {
@@ -51,7 +73,12 @@ typedef struct RoomBatch
 	Buf edits; /* edit codec, without the batch's header */
 	EditWriter writer;
 	uint32_t count;
-	Buf frames; /* complete frames */
+	bool has_v1; /* frames tell of its edits; otherwise nobody was there to read them */
+	Buf frames;	 /* complete frames of protocol v1 */
+	RoomEvent *events;
+	size_t event_count, event_size;
+	BatchClient *clients;
+	size_t client_count, client_size;
 } RoomBatch;
 
 /* Where in the stream the frames up to a seq end. */
@@ -83,7 +110,12 @@ typedef struct Room
 	int session_count;
 	CellLocks locks;
 
-	Fanout stream;
+	int v1_sessions;
+	Fanout stream;				  /* protocol v1 */
+	Fanout v2[V2_ENCODINGS];	  /* protocol v2 ... */
+	int v2_readers[V2_ENCODINGS]; /* ... and how many read it */
+	struct RoomClient *clients;
+	bool cursors_moved;
 	RoomBatch *pending; /* oldest first; the last one takes new edits */
 	RoomBatch *pending_last;
 	uint32_t pending_edits;
@@ -127,13 +159,27 @@ extern void room_fail(Room *room, int code, const char *reason);
 extern void room_check_end(Room *room);
 extern void room_for_each(void (*fn)(Room *room, void *arg), void *arg);
 extern void room_query_done(Room *room); /* a query that kept the room is answered */
+/* In the order of the edits: the session has taken the cell, or the cell is free. */
+extern void room_tell_lock(Room *room, uint32_t row, uint32_t col, const struct Session *session, bool held);
+/* Who holds the cell; NULL when he has gone. */
+extern const struct Session *room_find_holder(const Room *room, int64_t holder);
 
 /* commit.c */
 /* The batch that takes new edits and frames. */
 extern RoomBatch *room_pending(Room *room);
+/* The batch that takes so many edits, of so many bytes in the codec's form, as a whole. */
+extern RoomBatch *room_pending_for(Room *room, uint32_t edits, size_t bytes);
+extern void batch_free(RoomBatch *batch);
+/* The next edit of the batch begins a message; the event that is added may be filled in. */
+extern RoomEvent *batch_add_event(RoomBatch *batch);
 /* The connection for edits that has the least to do. */
 extern PgConn *room_connection(void);
 extern void room_add_edit(Room *room, const Edit *edit);
+/* The frame of protocol v1 that tells of an edit. */
+extern void batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len,
+							  const Buf *name_json);
+/* The first member of protocol v1 has come: batches that were made without frames get them. */
+extern void room_add_v1_frames(Room *room);
 /* A frame in the order of the edits: v1 JSON. */
 extern void room_add_frame(Room *room, const Buf *payload);
 extern void room_mark_dirty(Room *room);

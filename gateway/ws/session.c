@@ -1,10 +1,12 @@
 /*
- * session.c - one WebSocket of protocol v1.
+ * session.c - one WebSocket: its life and its queue, and what clients of protocol v1 send. Those of v2 are
+ * v2_session.c's.
  *
+ * GREETING   protocol v2: nobody has said yet who is there
  * CHECKING   the token's signature is good; the database is asked about the account, the sheet and the role
  * WAITING    for the room: its lock may be another gateway's
  * JOINING    for the snapshot
- * LIVE       onConn is queued; frames of the room follow it
+ * LIVE       onConn (v2: hello) is queued; frames of the room follow it
  * CLOSING    what is queued is sent, then the close frame; a timeout ends what does not read
  *
  * A session outlives its connection while queries that know it are under way.
@@ -19,6 +21,7 @@
 #include "utf8.h"
 #include "v1_encode.h"
 #include "v1_scan.h"
+#include "v2_session.h"
 
 #include <libwebsockets.h>
 #include <stdio.h>
@@ -32,23 +35,42 @@
 /* ---- life ---- */
 
 Session *
-session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack)
+session_create(struct lws *wsi, int64_t sheet_id)
 {
+	static uint64_t last_number;
 	Session *session = calloc(1, sizeof(Session));
 
 	if (session == NULL)
 		return NULL;
+	session->number = ++last_number;
 	session->wsi = wsi;
 	session->sheet_id = sheet_id;
+	session->out_last = &session->out;
+	lws_get_peer_simple(wsi, session->peer, sizeof(session->peer));
+	metrics.sessions_opened++;
+	return session;
+}
+
+Session *
+session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack)
+{
+	Session *session = session_create(wsi, sheet_id);
+
+	if (session == NULL)
+		return NULL;
+	session->state = SESSION_CHECKING;
 	session->uid = claims->uid;
 	session->generation = claims->generation;
 	session->expires = claims->expires_at;
 	session->nack = nack;
-	session->out_last = &session->out;
-	lws_get_peer_simple(wsi, session->peer, sizeof(session->peer));
-	metrics.sessions_opened++;
 	session_check(session);
 	return session;
+}
+
+int64_t
+session_holder(const Session *session)
+{
+	return session->v2 != NULL ? -(int64_t) session->number : session->uid;
 }
 
 static void
@@ -61,6 +83,7 @@ session_free(Session *session)
 		next = frame->next;
 		free(frame);
 	}
+	v2_session_free(session);
 	free(session->name);
 	free(session->sheet_name);
 	buf_free(&session->name_json);
@@ -82,6 +105,7 @@ session_leave_room(Session *session)
 	if (session->room == NULL)
 		return;
 	fanout_detach(&session->cursor);
+	v2_leave(session);
 	room_remove_session(session->room, session);
 	session->room = NULL;
 }
@@ -90,6 +114,7 @@ void
 session_gone(Session *session)
 {
 	session->wsi = NULL;
+	v2_session_gone(session);
 	session_leave_room(session);
 	log_event(LOG_INFO, "session closed", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
 			  LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
@@ -127,12 +152,6 @@ session_close(Session *session, int code, const char *reason)
 static const char session_check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role "
 										"FROM sheet.account_get($2) a LEFT JOIN LATERAL sheet.info($1, $2) i ON true";
 
-static bool
-role_may_edit(const char *role)
-{
-	return strcmp(role, "editor") == 0 || strcmp(role, "owner") == 0;
-}
-
 /* The answer says who it is and what they may do; true when they may be here. */
 static bool
 session_admit(Session *session, const PGresult *res)
@@ -148,6 +167,17 @@ session_admit(Session *session, const PGresult *res)
 	else
 		return true;
 	return false;
+}
+
+static void
+session_set_role(Session *session, const char *name)
+{
+	V2Role role = v2_role_of(name);
+
+	session->may_edit = role >= V2_ROLE_EDITOR;
+	if (role != session->role && session->state == SESSION_LIVE)
+		v2_tell_role(session, role);
+	session->role = role;
 }
 
 static void
@@ -167,7 +197,7 @@ session_checked(void *arg, PGresult *res)
 	else if (session_admit(session, res))
 	{
 		accounts_put(session->uid, PQgetvalue(res, 0, 0), session->generation);
-		session->may_edit = role_may_edit(PQgetvalue(res, 0, 5));
+		session_set_role(session, PQgetvalue(res, 0, 5));
 		if (first)
 		{
 			session->name = strdup(PQgetvalue(res, 0, 0));
@@ -214,7 +244,7 @@ session_pong(Session *session)
 	if (session->room == NULL || now - session->renewed < 1000)
 		return;
 	session->renewed = now;
-	locks_renew(&session->room->locks, session->uid, now + (uint64_t) gateway.config.lease_seconds * 1000);
+	locks_renew(&session->room->locks, session_holder(session), session_lease_end());
 }
 
 /* ---- out ---- */
@@ -222,12 +252,20 @@ session_pong(Session *session)
 void
 session_send(Session *session, const char *payload, size_t len)
 {
+	session_send_message(session, payload, len, false);
+}
+
+void
+session_send_message(Session *session, const char *payload, size_t len, bool binary)
+{
 	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + LWS_PRE + len);
 
 	if (frame == NULL)
 		abort();
 	frame->next = NULL;
 	frame->len = len;
+	frame->binary = binary;
+	session->out_bytes += len;
 	memcpy(frame->data + LWS_PRE, payload, len);
 	*session->out_last = frame;
 	session->out_last = &frame->next;
@@ -239,9 +277,11 @@ static bool
 session_write_private(Session *session)
 {
 	PrivateFrame *frame = session->out;
-	int written = lws_write(session->wsi, frame->data + LWS_PRE, frame->len, LWS_WRITE_TEXT);
+	int written =
+		lws_write(session->wsi, frame->data + LWS_PRE, frame->len, frame->binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
 
 	metrics.bytes_sent += frame->len;
+	session->out_bytes -= frame->len;
 	session->out = frame->next;
 	if (session->out == NULL)
 		session->out_last = &session->out;
@@ -390,20 +430,10 @@ session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 		refusal_answered(refusal, NULL);
 }
 
-static uint64_t
+uint64_t
 session_lease_end(void)
 {
 	return uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000;
-}
-
-static void
-session_tell_lock(Session *session, const char *type, uint32_t row, uint32_t col)
-{
-	Buf payload = {NULL, 0, 0};
-
-	v1_put_lock(&payload, type, row, col, &session->name_json);
-	room_add_frame(session->room, &payload);
-	buf_free(&payload);
 }
 
 /* The reason why the cell may not be changed by this user now; NULL when it may. */
@@ -416,7 +446,7 @@ session_cell_barrier(Session *session, uint32_t row, uint32_t col, CellLock **lo
 		metrics.refused_role++;
 		return "role";
 	}
-	if (*lock != NULL && (*lock)->uid != session->uid)
+	if (*lock != NULL && (*lock)->uid != session_holder(session))
 	{
 		metrics.refused_locked++;
 		return "locked";
@@ -432,7 +462,8 @@ session_acquire(Session *session, const V1Message *message)
 
 	if (barrier == NULL && lock == NULL)
 	{
-		lock = locks_add(&session->room->locks, message->row, message->col, session->uid, session_lease_end());
+		lock =
+			locks_add(&session->room->locks, message->row, message->col, session_holder(session), session_lease_end());
 		if (lock == NULL)
 			barrier = "busy";
 	}
@@ -442,7 +473,7 @@ session_acquire(Session *session, const V1Message *message)
 		return;
 	}
 	lock->expires = session_lease_end();
-	session_tell_lock(session, "acquire", message->row, message->col);
+	room_tell_lock(session->room, message->row, message->col, session, true);
 }
 
 static void
@@ -452,13 +483,13 @@ session_release(Session *session, const V1Message *message)
 
 	if (lock == NULL)
 		return;
-	if (lock->uid != session->uid)
+	if (lock->uid != session_holder(session))
 	{
 		session_refuse(session, message->row, message->col, "locked");
 		return;
 	}
 	locks_remove(&session->room->locks, lock);
-	session_tell_lock(session, "release", message->row, message->col);
+	room_tell_lock(session->room, message->row, message->col, session, false);
 }
 
 /* Why the edit may not be logged; NULL when it may. */
@@ -485,10 +516,7 @@ session_modify(Session *session, const V1Message *message)
 	CellLock *lock;
 	const char *barrier = session_cell_barrier(session, message->row, message->col, &lock);
 	bool styled = message->info_len > 0 && message->info[0] == '{' && message->info_len <= SHEET_MAX_STYLE_BYTES;
-	RoomBatch *batch;
 	Edit edit;
-	unsigned char header[10];
-	size_t header_len, start;
 
 	if (barrier == NULL && (barrier = session_edit_barrier(session, message)) != NULL)
 		metrics.refused_range++;
@@ -508,23 +536,7 @@ session_modify(Session *session, const V1Message *message)
 	room_add_edit(session->room, &edit);
 	metrics.edits_received++;
 
-	/* The frame goes straight behind the edit's; its header is known when its length is. */
-	batch = session->room->pending_last;
-	buf_reserve(&batch->frames, 10);
-	start = batch->frames.len;
-	batch->frames.len += 4;
-	v1_put_modify(&batch->frames, message->row, message->col, message->content, message->content_len, message->info,
-				  message->info_len, &session->name_json);
-	header_len = fanout_frame_header(header, batch->frames.len - start - 4);
-	if (header_len != 4)
-	{
-		size_t len = batch->frames.len - start - 4;
-
-		buf_reserve(&batch->frames, 10);
-		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);
-		batch->frames.len = start + header_len + len;
-	}
-	memcpy(batch->frames.data + start, header, header_len);
+	batch_add_v1_edit(session->room->pending_last, &edit, message->info, message->info_len, &session->name_json);
 }
 
 static void
@@ -533,6 +545,11 @@ session_handle(Session *session, const char *text, size_t len, bool binary)
 	V1Message message;
 	V1Status status;
 
+	if (session->v2 != NULL)
+	{
+		v2_handle(session, text, len, binary);
+		return;
+	}
 	buf_reserve(&session->scratch, V1_SCRATCH(len));
 	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
 	if (status == V1_MALFORMED && !binary && utf8_is_cut(text, len))
@@ -571,9 +588,13 @@ session_shrink(Session *session)
 void
 session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary)
 {
-	if (session->state != SESSION_LIVE || session->peer_closed)
+	size_t limit = (size_t) gateway.config.max_frame_bytes;
+
+	if (session->state == SESSION_GREETING)
+		limit = limit < V2_MAX_HELLO ? limit : V2_MAX_HELLO;
+	else if (session->state != SESSION_LIVE || session->peer_closed)
 		return; /* nothing can be meant before onConn, nothing is wanted after the end */
-	if (session->rx.len + len > (size_t) gateway.config.max_frame_bytes)
+	if (session->rx.len + len > limit)
 	{
 		session_close(session, CLOSE_TOO_BIG, "the message is too large");
 		return;

@@ -1,5 +1,6 @@
 /*
- * session.h - one WebSocket of protocol v1; see session.c.
+ * session.h - one WebSocket: what both protocols have in common (session.c), and protocol v1 (session.c); v2_session.h
+ * has the other.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -8,6 +9,7 @@
 #include "fanout.h"
 #include "jwt.h"
 #include "room.h"
+#include "v2.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,10 +26,16 @@ struct lws;
 #define CLOSE_UNAUTHORIZED 4401
 #define CLOSE_FORBIDDEN	   4403
 #define CLOSE_NOT_FOUND	   4404
+#define CLOSE_MOVED		   4307
+#define CLOSE_MALFORMED	   4400
+#define CLOSE_TIMEOUT	   4408
+#define CLOSE_REPLACED	   4409 /* the same client has connected again */
+#define CLOSE_FORGOTTEN	   4412 /* what was acknowledged to the client is not known here */
 #define CLOSE_GONE		   4410 /* the sheet is in the trash */
 
 typedef enum SessionState
 {
+	SESSION_GREETING, /* protocol v2: its first message is awaited */
 	SESSION_CHECKING, /* asking the database about user and sheet */
 	SESSION_WAITING,  /* for the room */
 	SESSION_JOINING,  /* for the snapshot */
@@ -40,13 +48,16 @@ typedef struct PrivateFrame
 {
 	struct PrivateFrame *next;
 	size_t len;
+	bool binary;
 	unsigned char data[]; /* LWS_PRE bytes, then the payload */
 } PrivateFrame;
 
 typedef struct Session
 {
 	struct Session *next, *prev; /* of the room */
+	uint64_t number;			 /* names the session to others, for as long as the process lives */
 	struct lws *wsi;			 /* NULL when the connection is gone */
+	struct V2Session *v2;		 /* NULL: protocol v1 */
 	Room *room;
 	SessionState state;
 	int queries; /* under way: the session must stay */
@@ -58,6 +69,7 @@ typedef struct Session
 	Buf name_json;
 	char *sheet_name;
 	char peer[48];
+	V2Role role;
 	bool may_edit;
 	bool unchecked; /* the database could not be asked whether the user may still be here: ask again */
 	bool nack;
@@ -68,9 +80,11 @@ typedef struct Session
 	int close_code;
 	char close_reason[124];
 
+	Fanout *stream; /* of the room, what the cursor is in */
 	FanoutCursor cursor;
 	PrivateFrame *out;
 	PrivateFrame **out_last;
+	size_t out_bytes;
 	int refusals;		   /* being answered */
 	uint64_t renewed;	   /* ms: when its locks were last renewed by a pong */
 	uint64_t behind_since; /* ms; 0: not too far behind */
@@ -80,6 +94,12 @@ typedef struct Session
 } Session;
 
 extern Session *session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack);
+/* A session without a user, who says later who he is. */
+extern Session *session_create(struct lws *wsi, int64_t sheet_id);
+/* As whom it holds cells (locks.h). */
+extern int64_t session_holder(const Session *session);
+/* When a lease that begins now ends. */
+extern uint64_t session_lease_end(void);
 /* The connection is gone. */
 extern void session_gone(Session *session);
 /* Ends the session: every end goes through here. What is queued before is still sent. */
@@ -95,6 +115,7 @@ extern void session_deliver(Session *session);
 extern void session_pong(Session *session);
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);
+extern void session_send_message(Session *session, const char *payload, size_t len, bool binary);
 extern void session_query_done(Session *session);
 /* Asks the database again whether the user may (still) be here. */
 extern void session_check(Session *session);

@@ -71,6 +71,20 @@ CREATE TABLE sheet.owner (
 );
 COMMENT ON TABLE sheet.owner IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
 
+CREATE TABLE sheet.client (
+	sheet_id bigint NOT NULL,
+	uid bigint NOT NULL,
+	client bigint NOT NULL,
+	landed bigint NOT NULL,
+	at timestamptz NOT NULL,
+	PRIMARY KEY (sheet_id, uid, client)
+) WITH (fillfactor = 50); -- a row changes with each batch of its client: the next one finds room beside it
+COMMENT ON TABLE sheet.client IS
+	'How far the operations of each client of protocol v2 have landed; kept for at least 7 days after its last one.';
+COMMENT ON COLUMN sheet.client.client IS 'the number that the client gave itself';
+COMMENT ON COLUMN sheet.client.landed IS 'its highest operation that is in the log, or changed nothing';
+COMMENT ON COLUMN sheet.client.at IS 'when that landed';
+
 CREATE TABLE sheet.log_trim (
 	sheet_id bigint NOT NULL,
 	cid bigint NOT NULL,
@@ -94,13 +108,14 @@ EXCEPTION WHEN feature_not_supported THEN
 END
 $$;
 
-REVOKE ALL ON sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile, sheet.owner, sheet.log_trim
-	FROM PUBLIC;
+REVOKE ALL ON sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile, sheet.owner, sheet.client,
+	sheet.log_trim FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_head', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint_tile', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.owner', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.client', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
 
 -- A type with a name: what OUT parameters make up is built from the catalog twice in each call, a fifth of what it costs.
@@ -108,11 +123,17 @@ CREATE TYPE sheet.applied AS (first_seq bigint, last_seq bigint, at timestamptz,
 COMMENT ON TYPE sheet.applied IS 'What sheet.apply() answers.';
 
 CREATE FUNCTION sheet.apply(sheet_id bigint, edits bytea, known_seq bigint DEFAULT NULL, epoch bigint DEFAULT NULL,
-	origin bigint DEFAULT NULL, batch_no bigint DEFAULT NULL)
+	origin bigint DEFAULT NULL, batch_no bigint DEFAULT NULL, clients bigint[] DEFAULT NULL)
 	RETURNS sheet.applied LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
-COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]) IS
 	'Appends a batch of edits (common/edit_codec.h) and answers with their seqs; edits that change nothing get none. '
-	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already.';
+	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already. '
+	'clients: uid, client, first and last operation of each client of protocol v2 in the batch, noted with it; when all have landed the batch is a duplicate.';
+
+CREATE FUNCTION sheet.client_landed(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_landed';
+COMMENT ON FUNCTION sheet.client_landed(bigint, bigint, bigint) IS
+	'The highest operation of a client of protocol v2 that has landed in the sheet; 0 when none is known. For gateways.';
 
 CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_claim';
@@ -151,10 +172,12 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them. '
 	'22023 when some of them have been trimmed: the cells must be read again.';
 
-REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
+REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]),
+	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
 	sheet.reset_epochs(), sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer),
 	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
+GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]),
+	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
 	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,

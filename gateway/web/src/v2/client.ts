@@ -1,0 +1,204 @@
+// client.ts - a client of protocol v2: it says who it is, sends operations until they are acknowledged, exactly once, and
+// comes again when it is cut off. What the gateway tells goes into a Replica and to the listener.
+
+import { decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
+import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, closeCodes } from './messages';
+import { Replica } from './replica';
+
+/** What is used of a WebSocket. */
+export interface Socket {
+	binaryType: string;
+	onopen: (() => void) | null;
+	onmessage: ((event: { data: unknown }) => void) | null;
+	onclose: ((event: { code: number; reason: string }) => void) | null;
+	send(data: string | Uint8Array<ArrayBuffer>): void;
+	close(code?: number): void;
+}
+
+export interface ClientOptions {
+	/** ws://host/sheetws, as GET /v2/sheets/ID/route says. */
+	url: string;
+	sheet: number;
+	token: () => string;
+	encoding?: 'json' | 'binary';
+	/** Keeps its number over reloads, with its queue; 0 reads only. */
+	client?: number;
+	open?: (url: string, protocol: string) => Socket;
+	onMessage?: (message: ServerMessage) => void;
+	onClose?: (code: number, reason: string) => void;
+	/** ms before the first attempt to come again; doubles up to 30 times as much. */
+	retryMs?: number;
+}
+
+export class RefusedError extends Error {
+	constructor(
+		readonly reason: Reason,
+		readonly row: number,
+		readonly col: number,
+	) {
+		super(`refused: ${reason}`);
+	}
+}
+
+interface Pending {
+	n: number;
+	base: number;
+	edits: Edit[];
+	done: (seq: number) => void;
+	failed: (error: Error) => void;
+}
+
+/** Codes after which the same client may come again by itself. */
+const passing = new Set([1001, 1005, 1006, 1011, 1012, 1013]);
+
+const newClient = (): number => {
+	const [high, low] = crypto.getRandomValues(new Uint32Array(2)) as unknown as [number, number];
+	return (high >>> 11) * 2 ** 32 + low + 1;
+};
+
+export class SheetClient {
+	readonly replica = new Replica();
+	readonly client: number;
+	hello: Hello | null = null;
+	/** Highest operation that was acknowledged. */
+	acked = 0;
+	private lastOperation = 0;
+	private pending: Pending[] = [];
+	private nacks = 0;
+	private ranges: Range[] = [];
+	private socket: Socket | null = null;
+	private url: string;
+	private attempts = 0;
+	private timer: ReturnType<typeof setTimeout> | undefined;
+	private ended = false;
+
+	constructor(private readonly options: ClientOptions) {
+		this.client = options.client ?? newClient();
+		this.url = options.url;
+	}
+
+	/** Operations that are not acknowledged yet. */
+	get unacknowledged(): number {
+		return this.pending.length;
+	}
+
+	connect(): void {
+		const open = this.options.open ?? ((url, protocol) => new WebSocket(url, protocol) as unknown as Socket);
+		const socket = open(`${this.url}?fid=${this.options.sheet}`, 'sheet.v2');
+		this.socket = socket;
+		this.hello = null;
+		this.nacks = 0;
+		socket.binaryType = 'arraybuffer';
+		socket.onopen = () =>
+			this.send({
+				t: 'hello',
+				v: 2,
+				token: this.options.token(),
+				client: this.client,
+				acked: this.acked,
+				since: this.replica.seq,
+			});
+		socket.onmessage = ({ data }) => {
+			if (socket === this.socket) this.receive(data);
+		};
+		socket.onclose = ({ code, reason }) => {
+			if (socket === this.socket) this.closed(code, reason);
+		};
+	}
+
+	close(): void {
+		this.ended = true;
+		clearTimeout(this.timer);
+		this.socket?.close(1000);
+	}
+
+	send(message: ClientMessage): void {
+		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
+	}
+
+	/** Asks for a range and keeps it up from then on. */
+	load(range: Range): void {
+		this.ranges.push(range);
+		if (this.hello) this.send({ t: 'get', id: this.ranges.length, ...range });
+	}
+
+	/** Resolves to the seq at which the operation is in the sheet, durably. */
+	operate(edits: Edit[]): Promise<number> {
+		return new Promise((done, failed) => {
+			const operation = { n: ++this.lastOperation, base: this.replica.seq, edits, done, failed };
+			this.pending.push(operation);
+			if (this.hello) this.sendOperation(operation);
+		});
+	}
+
+	private sendOperation({ n, base, edits }: Pending): void {
+		this.send({ t: 'op', n, nacks: this.nacks, base, edits });
+	}
+
+	private receive(data: unknown): void {
+		const message = typeof data === 'string' ? decodeJson(data) : decodeBinary(new Uint8Array(data as ArrayBuffer));
+		switch (message.t) {
+			case 'hello':
+				this.greeted(message);
+				break;
+			case 'edits':
+				this.replica.edits(message);
+				break;
+			case 'block':
+				this.replica.block(message);
+				break;
+			case 'ack':
+				this.settle(message.n, message.seq);
+				break;
+			case 'nack':
+				this.refused(message);
+				break;
+		}
+		this.options.onMessage?.(message);
+	}
+
+	private greeted(hello: Hello): void {
+		this.hello = hello;
+		this.attempts = 0;
+		this.replica.rows = Math.max(this.replica.rows, hello.rows);
+		this.replica.cols = Math.max(this.replica.cols, hello.cols);
+		if (!hello.resumed) {
+			this.replica.reset(hello.seq);
+			this.ranges.forEach((range, i) => this.send({ t: 'get', id: i + 1, ...range }));
+		}
+		this.lastOperation = Math.max(this.lastOperation, hello.landed);
+		this.settle(hello.landed, hello.seq);
+		this.pending.forEach((operation) => this.sendOperation(operation));
+	}
+
+	/** All operations up to n have landed. */
+	private settle(n: number, seq: number): void {
+		const landed = this.pending.filter((operation) => operation.n <= n);
+		this.pending = this.pending.filter((operation) => operation.n > n);
+		this.acked = Math.max(this.acked, n);
+		landed.forEach((operation) => operation.done(seq));
+	}
+
+	/** Those behind the refused one were passed over: they go again. */
+	private refused({ n, reason, row, col }: Extract<ServerMessage, { t: 'nack' }>): void {
+		const failed = this.pending.find((operation) => operation.n === n);
+		this.pending = this.pending.filter((operation) => operation.n !== n);
+		this.nacks++;
+		this.pending.forEach((operation) => this.sendOperation(operation));
+		failed?.failed(new RefusedError(reason, row, col));
+	}
+
+	private closed(code: number, reason: string): void {
+		this.socket = null;
+		this.hello = null;
+		this.options.onClose?.(code, reason);
+		if (code === closeCodes.moved) this.url = (JSON.parse(reason) as { ws: string }).ws;
+		else if (this.ended || !passing.has(code)) {
+			this.pending.splice(0).forEach((operation) => operation.failed(new Error(`closed: ${code} ${reason}`)));
+			return;
+		}
+		if (this.ended) return;
+		const first = this.options.retryMs ?? 1000;
+		this.timer = setTimeout(() => this.connect(), Math.min(first * 2 ** this.attempts++, first * 30));
+	}
+}

@@ -1,0 +1,495 @@
+/*
+ * v2_join.c - how a member of protocol v2 begins: how large the sheet is, what has landed of its operations, what it
+ * has missed; and blocks of cells for it.
+ *
+ * Its place in the room's stream is taken first, where everything up to joined_seq has been told. What it has missed up
+ * to there is read from the log (`since`), what comes later is in the stream: no edit is told twice, none is left out.
+ *
+ * A block is read when everything that the stream has told is committed, so it is as new as that at least; and while it
+ * is being read the stream waits, so nothing newer than the block can have been told before it.
+ */
+#include "accounts.h"
+#include "gateway.h"
+#include "log.h"
+#include "v2_session.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESUME_BYTES (4 * 1024 * 1024) /* a client that has missed more reads its cells again */
+
+static const char state_sql[] =
+	"SELECT c.rows, c.cols, sheet.client_landed($1, $2, $3) FROM sheet.read_cells($1, 0, 0, 0, 0) c";
+static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
+static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2, $3, $4, $5)";
+static const char user_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
+
+static int64_t
+result_int64(const PGresult *res, int column)
+{
+	uint64_t value;
+
+	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
+	return (int64_t) be64toh(value);
+}
+
+static uint32_t
+result_int32(const PGresult *res, int column)
+{
+	uint32_t value;
+
+	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
+	return be32toh(value);
+}
+
+static bool
+result_has_row(const PGresult *res)
+{
+	return res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1;
+}
+
+/* ---- hello ---- */
+
+static uint32_t
+join_list_peers(const Session *session, V2Peer *peers)
+{
+	uint32_t count = 0;
+
+	for (const Session *other = session->room->sessions; other != NULL; other = other->next)
+	{
+		if (other != session && other->state != SESSION_CLOSING)
+			peers[count++] = (V2Peer){other->number, (uint64_t) other->uid, other->name};
+	}
+	return count;
+}
+
+static uint32_t
+join_list_locks(const Room *room, V2HeldCell *cells)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < room->locks.bucket_count; i++)
+	{
+		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
+		{
+			const Session *holder = room_find_holder(room, lock->uid);
+
+			if (holder != NULL)
+				cells[count++] =
+					(V2HeldCell){lock->row, lock->col, holder->v2 != NULL ? holder->number : 0, (uint64_t) holder->uid};
+		}
+	}
+	return count;
+}
+
+static void
+join_greet(Session *session, bool resumed)
+{
+	const Room *room = session->room;
+	const V2Session *v2 = session->v2;
+	V2Peer *peers = calloc((size_t) room->session_count + 1, sizeof(V2Peer));
+	V2HeldCell *cells = calloc(room->locks.count + 1, sizeof(V2HeldCell));
+	Buf payload = {NULL, 0, 0};
+	V2Hello hello = {
+		.session = session->number,
+		.uid = (uint64_t) session->uid,
+		.name = session->sheet_name,
+		.role = session->role,
+		.seq = (uint64_t) v2->joined_seq,
+		.epoch = (uint64_t) room->epoch,
+		.rows = room->rows,
+		.cols = room->cols,
+		.landed = v2->client != NULL ? v2->client->committed : 0,
+		.resumed = resumed,
+		.retention = V2_RETENTION,
+		.lease = (uint64_t) gateway.config.lease_seconds,
+		.max_bytes = (uint64_t) gateway.config.max_frame_bytes,
+		.peers = peers,
+		.locks = cells,
+	};
+
+	if (peers == NULL || cells == NULL)
+		abort();
+	if (resumed)
+		hello.seq = v2->since;
+	hello.peer_count = join_list_peers(session, peers);
+	hello.lock_count = join_list_locks(room, cells);
+	v2_put_hello(&payload, v2->encoding, &hello);
+	v2_send(session, &payload);
+	free(peers);
+	free(cells);
+}
+
+static void
+join_admit(Session *session, bool resumed)
+{
+	join_greet(session, resumed);
+	session->state = SESSION_LIVE;
+	session->behind_since = 0;
+	log_event(LOG_INFO, "session joined", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
+			  LOG_INT("sheet", session->sheet_id), LOG_INT("seq", session->v2->joined_seq),
+			  LOG_INT("resumed", resumed));
+}
+
+/* Others' selections, for the newcomer. */
+static void
+join_tell_cursors(Session *session)
+{
+	bool any = false;
+
+	for (Session *other = session->room->sessions; other != NULL; other = other->next)
+	{
+		if (other->v2 == NULL || !other->v2->has_cursor)
+			continue;
+		other->v2->cursor_moved = true;
+		any = true;
+	}
+	if (any)
+		v2_cursor_moved(session->room);
+}
+
+/* ---- what was missed ---- */
+
+static void
+join_emit(void *arg, const Buf *payload)
+{
+	Session *session = arg;
+
+	session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
+}
+
+/* Batches that the stream will tell are left to it. */
+static void
+join_send_missed(Session *session, const char *batches, size_t len)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, batches, len);
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		if ((int64_t) (batch.first_seq + batch.count - 1) <= session->v2->joined_seq)
+			v2_put_batch(session->v2->encoding, &batch, reader, join_emit, session);
+		while (edit_read(&reader, &edit) == EDIT_OK)
+			;
+	}
+}
+
+static void
+join_finish(Session *session, bool resumed, const PGresult *missed)
+{
+	if (!resumed && session->v2->since > 0)
+		session->v2->moved_seq = (uint64_t) session->v2->joined_seq; /* perhaps: nothing tells that they have not */
+	join_admit(session, resumed);
+	if (missed != NULL && !PQgetisnull(missed, 0, 1))
+		join_send_missed(session, PQgetvalue(missed, 0, 1), (size_t) PQgetlength(missed, 0, 1));
+	join_tell_cursors(session);
+	session_want_write(session);
+}
+
+/* All of what was missed is here, and the cells are where they were. */
+static bool
+join_may_resume(const Session *session, const PGresult *res)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	if (!result_has_row(res) || result_int64(res, 0) < session->v2->joined_seq || PQgetisnull(res, 0, 1))
+		return false;
+	edit_reader_init(&reader, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1));
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		if (v2_moves(reader))
+			return false;
+		while (edit_read(&reader, &edit) == EDIT_OK)
+			;
+	}
+	return true;
+}
+
+static void
+join_tailed(void *arg, PGresult *res)
+{
+	Session *session = arg;
+
+	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	{
+		bool good = join_may_resume(session, res);
+
+		if (res == NULL)
+			session_close(session, CLOSE_RESTART, "the database does not answer");
+		else
+			join_finish(session, good, good ? res : NULL);
+	}
+	session_query_done(session);
+}
+
+static void
+join_ask_tail(Session *session)
+{
+	char sheet[24], since[24], bytes[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(since, (int64_t) session->v2->since),
+						pgparam_int64(bytes, RESUME_BYTES)};
+
+	session->queries++;
+	if (pgconn_query(gateway_reads(), tail_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
+					 join_tailed, session))
+		return;
+	session->queries--;
+	session_close(session, CLOSE_RESTART, "the gateway is busy");
+}
+
+static void
+join_resume(Session *session)
+{
+	V2Session *v2 = session->v2;
+
+	if (v2->since == 0 || (int64_t) v2->since > v2->joined_seq)
+		join_finish(session, false, NULL);
+	else if ((int64_t) v2->since == v2->joined_seq)
+		join_finish(session, true, NULL);
+	else
+		join_ask_tail(session);
+}
+
+/* What the database says has landed; while operations of the client are under way here, this is known better. */
+static void
+join_learn_landed(RoomClient *client, uint64_t landed)
+{
+	if (client->known)
+		return;
+	client->known = true;
+	client->taken = client->committed = landed;
+}
+
+/* The state of sheet and client is here. */
+static void
+join_learn(Session *session, const PGresult *res)
+{
+	Room *room = session->room;
+	V2Session *v2 = session->v2;
+	uint32_t rows = result_int32(res, 0), cols = result_int32(res, 1);
+
+	room->rows = rows > room->rows ? rows : room->rows;
+	room->cols = cols > room->cols ? cols : room->cols;
+	if (v2->client != NULL)
+		join_learn_landed(v2->client, (uint64_t) result_int64(res, 2));
+	if (v2->client != NULL && v2->acked > v2->client->committed && v2->acked > v2->client->taken)
+		session_close(session, CLOSE_FORGOTTEN, "what was acknowledged to this client is not known here");
+	else
+		join_resume(session);
+}
+
+static void
+join_state_answered(void *arg, PGresult *res)
+{
+	Session *session = arg;
+
+	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	{
+		if (result_has_row(res))
+			join_learn(session, res);
+		else
+			session_close(session, CLOSE_RESTART, "the database does not answer");
+	}
+	session_query_done(session);
+}
+
+static void
+join_ask_state(Session *session)
+{
+	char sheet[24], uid[24], client[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid),
+						pgparam_int64(client, (long long) session->v2->client_id)};
+
+	session->queries++;
+	if (pgconn_query(gateway_reads(), state_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
+					 join_state_answered, session))
+		return;
+	session->queries--;
+	session_close(session, CLOSE_RESTART, "the gateway is busy");
+}
+
+void
+v2_start_join(Room *room, Session *session)
+{
+	V2Session *v2 = session->v2;
+
+	session->stream = &room->v2[v2->encoding];
+	fanout_attach(session->stream, &session->cursor);
+	room->v2_readers[v2->encoding]++;
+	v2->attached = true;
+	v2->joined_seq = room->published_seq;
+	if (v2->client_id != 0)
+		v2_open_client(room, session);
+	join_ask_state(session);
+}
+
+/* ---- blocks ---- */
+
+typedef struct BlockQuestion
+{
+	Session *session;
+	V2Block block;
+} BlockQuestion;
+
+typedef struct BlockPart
+{
+	Session *session;
+	V2Block block;
+	Buf edits;
+	EditWriter writer;
+	uint32_t count;
+} BlockPart;
+
+static void
+block_send_part(BlockPart *part, bool more)
+{
+	Buf payload = {NULL, 0, 0};
+
+	part->block.more = more;
+	v2_put_block(&payload, part->session->v2->encoding, &part->block, part->edits.data, part->edits.len, part->count);
+	v2_send(part->session, &payload);
+	part->edits.len = 0;
+	part->count = 0;
+	part->writer.first = true;
+}
+
+static bool
+block_send(BlockPart *part, const char *cells, size_t len)
+{
+	EditReader reader;
+	EditBatch batch;
+	EditError error;
+	Edit edit;
+
+	buf_reserve(&part->edits, 64);
+	part->writer.first = true;
+	edit_reader_init(&reader, cells, len);
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+		{
+			if (part->edits.len > V2_PART_BYTES)
+				block_send_part(part, true);
+			buf_reserve(&part->edits, edit_size_bound(&edit));
+			part->writer.pos = (uint8_t *) part->edits.data + part->edits.len;
+			edit_write(&part->writer, &edit);
+			part->edits.len = (size_t) ((char *) part->writer.pos - part->edits.data);
+			part->count++;
+		}
+		if (error != EDIT_END)
+			return false;
+	}
+	block_send_part(part, false);
+	return error == EDIT_END;
+}
+
+static void
+block_answered(void *arg, PGresult *res)
+{
+	BlockQuestion *question = arg;
+	Session *session = question->session;
+	BlockPart part = {.session = session, .block = question->block};
+
+	session->v2->questions--;
+	session->v2->holding--;
+	if (session->state == SESSION_LIVE && session->wsi != NULL)
+	{
+		if (!result_has_row(res))
+			session_close(session, CLOSE_RESTART, "the database does not answer");
+		else
+		{
+			part.block.seq = (uint64_t) result_int64(res, 0);
+			if (!block_send(&part, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1)))
+				session_close(session, CLOSE_ERROR, "the sheet's cells cannot be read");
+		}
+		session_want_write(session);
+	}
+	buf_free(&part.edits);
+	free(question);
+	session_query_done(session);
+}
+
+void
+v2_send_block(Session *session, uint64_t id, const uint32_t rect[4])
+{
+	char texts[5][24];
+	PgParam params[5] = {pgparam_int64(texts[0], session->sheet_id)};
+	BlockQuestion *question = calloc(1, sizeof(BlockQuestion));
+
+	if (question == NULL)
+		abort();
+	for (int i = 0; i < 4; i++)
+		params[i + 1] = pgparam_int64(texts[i + 1], rect[i]);
+	question->session = session;
+	question->block = (V2Block){.id = id, .row = rect[0], .col = rect[1], .to_row = rect[2], .to_col = rect[3]};
+	session->v2->questions++;
+	session->v2->holding++;
+	session->queries++;
+	if (!pgconn_query(gateway_reads(), block_sql, 5, params, 1, (unsigned) gateway.config.database_deadline_ms,
+					  block_answered, question))
+		block_answered(question, NULL);
+}
+
+/* ---- names ---- */
+
+typedef struct UserQuestion
+{
+	Session *session;
+	int64_t uid;
+} UserQuestion;
+
+static void
+user_tell(Session *session, int64_t uid, const char *name)
+{
+	Buf payload = {NULL, 0, 0};
+
+	v2_put_user(&payload, session->v2->encoding, (uint64_t) uid, name);
+	v2_send(session, &payload);
+}
+
+static void
+user_answered(void *arg, PGresult *res)
+{
+	UserQuestion *question = arg;
+	Session *session = question->session;
+
+	session->v2->questions--;
+	if (session->state == SESSION_LIVE && session->wsi != NULL)
+	{
+		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
+			session_close(session, CLOSE_RESTART, "the database does not answer");
+		else
+			user_tell(session, question->uid, PQntuples(res) == 1 ? PQgetvalue(res, 0, 0) : "");
+	}
+	free(question);
+	session_query_done(session);
+}
+
+void
+v2_send_user(Session *session, int64_t uid)
+{
+	const Account *account = accounts_find(uid);
+	char text[24];
+	PgParam param = pgparam_int64(text, uid);
+	UserQuestion *question;
+
+	if (account != NULL && account->name[0] != '\0')
+	{
+		user_tell(session, uid, account->name);
+		return;
+	}
+	question = calloc(1, sizeof(UserQuestion));
+	if (question == NULL)
+		abort();
+	*question = (UserQuestion){session, uid};
+	session->v2->questions++;
+	session->queries++;
+	if (!pgconn_query(gateway_reads(), user_sql, 1, &param, 0, (unsigned) gateway.config.database_deadline_ms,
+					  user_answered, question))
+		user_answered(question, NULL);
+}

@@ -1,0 +1,322 @@
+/*
+ * v2_session.c - one WebSocket of protocol v2: who is there, and what is neither an operation nor a question for cells.
+ *
+ * The connection says who it is in its first message: until then it is GREETING, for a limited time and with small
+ * messages only. From there on the session lives as one of protocol v1 does (session.c).
+ */
+#include "v2_session.h"
+
+#include "gateway.h"
+#include "log.h"
+#include "metrics.h"
+
+#include <libwebsockets.h>
+#include <stdlib.h>
+#include <string.h>
+
+static Session *greeting; /* sessions that have not said hello; they are in no room, so its links are used */
+
+static void
+greeting_add(Session *session)
+{
+	session->prev = NULL;
+	session->next = greeting;
+	if (greeting != NULL)
+		greeting->prev = session;
+	greeting = session;
+}
+
+static void
+greeting_remove(Session *session)
+{
+	if (session->prev != NULL)
+		session->prev->next = session->next;
+	else
+		greeting = session->next;
+	if (session->next != NULL)
+		session->next->prev = session->prev;
+	session->v2->greeted = true;
+}
+
+void
+v2_tick(void)
+{
+	for (Session *session = greeting; session != NULL; session = session->next)
+	{
+		if (uv_now(&gateway.loop) - session->v2->opened > V2_HELLO_MS)
+			session_close(session, CLOSE_TIMEOUT, "no hello in time");
+	}
+}
+
+Session *
+v2_session_open(struct lws *wsi, int64_t sheet_id)
+{
+	Session *session = session_create(wsi, sheet_id);
+
+	if (session == NULL)
+		return NULL;
+	session->v2 = calloc(1, sizeof(V2Session));
+	if (session->v2 == NULL)
+		abort();
+	session->state = SESSION_GREETING;
+	session->v2->opened = uv_now(&gateway.loop);
+	greeting_add(session);
+	return session;
+}
+
+void
+v2_session_gone(Session *session)
+{
+	if (session->v2 != NULL && !session->v2->greeted)
+		greeting_remove(session);
+}
+
+void
+v2_session_free(Session *session)
+{
+	free(session->v2);
+}
+
+void
+v2_leave(Session *session)
+{
+	V2Session *v2 = session->v2;
+
+	if (v2 == NULL)
+		return;
+	if (v2->attached)
+		session->room->v2_readers[v2->encoding]--;
+	v2->attached = false;
+	v2_close_client(session->room, session);
+}
+
+void
+v2_send(Session *session, Buf *payload)
+{
+	if (session->wsi != NULL)
+		session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
+	buf_free(payload);
+}
+
+/* ---- who ---- */
+
+V2Role
+v2_role_of(const char *name)
+{
+	static const char *const names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
+
+	for (int i = 0; i < V2_ROLES; i++)
+	{
+		if (strcmp(name, names[i]) == 0)
+			return (V2Role) i;
+	}
+	return V2_ROLE_VIEWER;
+}
+
+void
+v2_tell_role(Session *session, V2Role role)
+{
+	Buf payload = {NULL, 0, 0};
+
+	if (session->v2 == NULL)
+		return;
+	v2_put_role(&payload, session->v2->encoding, role);
+	v2_send(session, &payload);
+}
+
+static bool
+v2_verify(Session *session, EditText token, JwtClaims *claims)
+{
+	if (jwt_verify(&gateway.keys, token.data, token.len, gateway_now(), claims) == JWT_OK)
+		return true;
+	session_close(session, CLOSE_UNAUTHORIZED, "the token is not valid");
+	return false;
+}
+
+/* The sheet is served here; otherwise the client is told where. */
+static bool
+v2_check_place(Session *session)
+{
+	const char *owner = coord_owner_of(gateway.coord, session->sheet_id);
+	char reason[sizeof(session->close_reason)];
+
+	if (owner == NULL || gateway.draining)
+	{
+		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
+		return false;
+	}
+	if (coord_is_mine(gateway.coord, session->sheet_id))
+		return true;
+	snprintf(reason, sizeof(reason), "{\"ws\":\"%s://%s/sheetws\"}", gateway_ws_scheme(), owner);
+	session_close(session, CLOSE_MOVED, reason);
+	return false;
+}
+
+static void
+v2_greet(Session *session, const V2Message *message)
+{
+	JwtClaims claims;
+
+	if (!v2_verify(session, message->token, &claims) || !v2_check_place(session))
+		return;
+	session->uid = claims.uid;
+	session->generation = claims.generation;
+	session->expires = claims.expires_at;
+	session->v2->client_id = message->client;
+	session->v2->acked = message->acked;
+	session->v2->since = message->since;
+	greeting_remove(session);
+	session->state = SESSION_CHECKING;
+	session_check(session);
+}
+
+/* A new token of the same account. The database is asked again, since the old one may have been revoked. */
+static void
+v2_reauthenticate(Session *session, const V2Message *message)
+{
+	Buf payload = {NULL, 0, 0};
+	JwtClaims claims;
+
+	if (!v2_verify(session, message->token, &claims))
+		return;
+	if (claims.uid != session->uid)
+	{
+		session_close(session, CLOSE_UNAUTHORIZED, "the token is of another account");
+		return;
+	}
+	session->generation = claims.generation;
+	session->expires = claims.expires_at;
+	session_check(session);
+	v2_put_authed(&payload, session->v2->encoding, (uint64_t) claims.expires_at);
+	v2_send(session, &payload);
+}
+
+/* ---- cells that are held ---- */
+
+static void
+v2_deny(Session *session, const V2Message *message, V2Reason reason)
+{
+	Buf payload = {NULL, 0, 0};
+
+	v2_put_denied(&payload, session->v2->encoding, (uint32_t) message->row, (uint32_t) message->col, reason);
+	v2_send(session, &payload);
+}
+
+static void
+v2_lock(Session *session, const V2Message *message)
+{
+	CellLocks *locks = &session->room->locks;
+	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
+	CellLock *lock = locks_find(locks, row, col);
+
+	if (!session->may_edit)
+		v2_deny(session, message, V2_REASON_ROLE);
+	else if (lock != NULL && lock->uid != session_holder(session))
+		v2_deny(session, message, V2_REASON_LOCKED);
+	else if (lock == NULL && (lock = locks_add(locks, row, col, session_holder(session), session_lease_end())) == NULL)
+		v2_deny(session, message, V2_REASON_BUSY);
+	else
+	{
+		lock->expires = session_lease_end();
+		room_tell_lock(session->room, row, col, session, true);
+	}
+}
+
+static void
+v2_unlock(Session *session, const V2Message *message)
+{
+	CellLocks *locks = &session->room->locks;
+	CellLock *lock = locks_find(locks, (uint32_t) message->row, (uint32_t) message->col);
+
+	if (lock == NULL || lock->uid != session_holder(session))
+		return;
+	room_tell_lock(session->room, lock->row, lock->col, session, false);
+	locks_remove(locks, lock);
+}
+
+static void
+v2_move_cursor(Session *session, const V2Message *message)
+{
+	V2Session *v2 = session->v2;
+
+	v2->cursor = (V2Cursor){session->number, (uint32_t) message->row, (uint32_t) message->col,
+							(uint32_t) message->to_row, (uint32_t) message->to_col};
+	v2->has_cursor = true;
+	v2->cursor_moved = true;
+	v2_cursor_moved(session->room);
+}
+
+/* ---- messages ---- */
+
+/* A question is answered by the database: not too many at once, nor to one who does not read the answers. */
+static bool
+v2_may_ask(Session *session)
+{
+	if (session->v2->questions < V2_MAX_QUESTIONS && session->out_bytes <= (size_t) gateway.config.send_queue_bytes)
+		return true;
+	session_close(session, CLOSE_SLOW, "too many questions at once");
+	return false;
+}
+
+static void
+v2_dispatch(Session *session, const V2Message *message)
+{
+	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->to_row,
+						(uint32_t) message->to_col};
+
+	switch (message->type)
+	{
+		case V2_HELLO:
+			session_close(session, CLOSE_MALFORMED, "there has been a hello");
+			break;
+		case V2_AUTH:
+			v2_reauthenticate(session, message);
+			break;
+		case V2_GET:
+			if (v2_may_ask(session))
+				v2_send_block(session, message->id, rect);
+			break;
+		case V2_OP:
+			v2_handle_op(session, message);
+			break;
+		case V2_LOCK:
+			v2_lock(session, message);
+			break;
+		case V2_UNLOCK:
+			v2_unlock(session, message);
+			break;
+		case V2_CURSOR:
+			v2_move_cursor(session, message);
+			break;
+		case V2_WHO:
+			if (v2_may_ask(session))
+				v2_send_user(session, (int64_t) message->uid);
+			break;
+	}
+}
+
+void
+v2_handle(Session *session, const char *data, size_t len, bool binary)
+{
+	V2Message message;
+	const char *wrong;
+
+	if (!binary)
+		buf_reserve(&session->scratch, V2_SCRATCH(len));
+	wrong = binary ? v2_read_binary(data, len, &message) : v2_read_json(data, len, session->scratch.data, &message);
+	if (wrong == NULL && session->state == SESSION_GREETING && message.type != V2_HELLO)
+		wrong = "the first message is hello";
+	if (wrong != NULL)
+	{
+		metrics.refused_malformed++;
+		session_close(session, CLOSE_MALFORMED, wrong);
+		return;
+	}
+	if (session->state != SESSION_GREETING)
+	{
+		v2_dispatch(session, &message);
+		return;
+	}
+	session->v2->encoding = binary ? V2_BINARY : V2_JSON;
+	v2_greet(session, &message);
+}

@@ -1,0 +1,101 @@
+/*
+ * v2_session.h - members of protocol v2 (docs/PROTOCOL.md): what session.c, room.c and commit.c call, and what the
+ * files of v2 share.
+ */
+#ifndef V2_SESSION_H
+#define V2_SESSION_H
+
+#include "room.h"
+#include "session.h"
+#include "v2.h"
+
+#define V2_MAX_HELLO	 8192 /* bytes of a message before anybody is known */
+#define V2_HELLO_MS		 10000
+#define V2_MAX_QUESTIONS 64				 /* `get` and `who` of a session under way */
+#define V2_RETENTION	 (7 * 24 * 3600) /* seconds; sheet.client_landed() keeps them as long */
+
+/*
+ * Who sends operations, with what number: (account, client). It belongs to a room and outlives its session while
+ * operations are under way, so that one that is sent again over another connection is known.
+ */
+typedef struct RoomClient
+{
+	struct RoomClient *next;
+	int64_t uid;
+	uint64_t id;
+	Session *session;	/* the last that came as this client; NULL when it has gone */
+	bool known;			/* the database has said what has landed */
+	uint64_t taken;		/* highest operation that is in a batch or before */
+	uint64_t committed; /* highest that is durable ... */
+	int64_t seq;		/* ... and in the sheet as of this seq */
+	RoomBatch *batch;	/* the one that its last operation is in, until that is committed ... */
+	size_t batch_index; /* ... and its place in batch->clients */
+} RoomClient;
+
+typedef struct V2Session
+{
+	V2Encoding encoding;
+	uint64_t opened; /* ms */
+	bool greeted;
+	uint64_t client_id;
+	uint64_t acked;
+	uint64_t since;
+	RoomClient *client;
+	bool attached;		/* counted as a reader of the room's stream */
+	int64_t joined_seq; /* where the stream begins for it */
+	uint64_t moved_seq; /* rows or columns have moved up to here since it was here last */
+	uint64_t nacks;		/* sent */
+	int questions;		/* `get` and `who` that are not answered yet */
+	int holding;		/* blocks that are being read: the stream waits for them */
+	bool has_cursor;
+	bool cursor_moved;
+	V2Cursor cursor;
+} V2Session;
+
+/* ---- v2_session.c ---- */
+extern Session *v2_session_open(struct lws *wsi, int64_t sheet_id);
+/* Its connection has gone. This and the next two do nothing for sessions of v1. */
+extern void v2_session_gone(Session *session);
+extern void v2_session_free(Session *session);
+/* It leaves its room. */
+extern void v2_leave(Session *session);
+extern void v2_handle(Session *session, const char *data, size_t len, bool binary);
+/* Once a second: who has not said hello in time? */
+extern void v2_tick(void);
+extern V2Role v2_role_of(const char *name);
+extern void v2_tell_role(Session *session, V2Role role);
+extern void v2_send(Session *session, Buf *payload); /* and frees it */
+
+static inline bool
+v2_holds_stream(const Session *session)
+{
+	return session->v2 != NULL && session->v2->holding > 0;
+}
+
+/* ---- v2_join.c ---- */
+extern void v2_start_join(Room *room, Session *session);
+/* Reads a range and tells it. */
+extern void v2_send_block(Session *session, uint64_t id, const uint32_t rect[4]);
+extern void v2_send_user(Session *session, int64_t uid);
+
+/* ---- v2_op.c ---- */
+extern RoomClient *v2_open_client(Room *room, Session *session);
+extern void v2_close_client(Room *room, Session *session);
+extern void v2_free_clients(Room *room);
+extern void v2_handle_op(Session *session, const V2Message *message);
+/* The batch is committed: its operations are acknowledged. */
+extern void v2_ack_batch(Room *room, RoomBatch *batch, int64_t seq);
+
+/* ---- v2_stream.c ---- */
+typedef void (*V2Emit)(void *arg, const Buf *payload);
+/* The batch that begins at the reader, without old contents, as messages; the last one is `edits` without `more`. */
+extern void v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, V2Emit emit, void *arg);
+extern void v2_publish_batch(Room *room, const RoomBatch *batch, int64_t seq);
+/* Are rows or columns inserted or deleted by the batch? These are no messages. */
+extern bool v2_moves(EditReader reader);
+/* False, and nothing is told, when it moves. */
+extern bool v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader);
+extern void v2_tell_peer(Room *room, const Session *session, bool here);
+extern void v2_cursor_moved(Room *room);
+
+#endif

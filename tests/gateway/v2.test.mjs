@@ -1,0 +1,445 @@
+/* Protocol v2: who may come, operations and their answers, blocks, resuming, locks, presence; with v1 on the same sheet. */
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Editor, call, newSheet, register, signToken, tokenParts } from '../lib/client.mjs';
+import { RawClient, RefusedError, gridOf, sheetClient } from '../lib/v2.mjs';
+
+let cluster;
+let gateway;
+let anna;
+let ben;
+let fid;
+let silent;
+let silentSince;
+const opened = [];
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'lease-seconds': 5 } });
+	[gateway] = cluster.gateways;
+	[anna, ben] = [await register(gateway), await register(gateway)];
+	silent = new RawClient(gateway, 1);
+	silentSince = Date.now();
+});
+after(() => cluster?.stop());
+beforeEach(async () => {
+	fid = await newSheet(gateway, anna);
+});
+afterEach(() => {
+	for (const client of opened.splice(0)) (client.terminate ?? client.close).call(client);
+});
+
+const keep = (client) => (opened.push(client), client);
+const raw = async (user, options) => keep(await RawClient.open(gateway, user, fid, options));
+const whole = (user, options) => keep(sheetClient(gateway, user, fid, options));
+const v1 = async (user) => keep(await Editor.open(gateway, user, fid));
+const set = (row, col, content) => ({ row, col, content });
+const sqlGrid = async () =>
+	(await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid}) WHERE content <> ''`))
+		.map(({ row, col, content }) => [`${row},${col}`, content])
+		.sort(([a], [b]) => (a < b ? -1 : 1));
+let lastClient = 100;
+const someClient = () => ++lastClient;
+
+describe('greeting', () => {
+	for (const encoding of ['json', 'binary'])
+		test(`the hello tells what is needed, in the form in which one came: ${encoding}`, async () => {
+			const a = await raw(anna, { encoding, client: someClient() });
+			const [{ last_seq, epoch }] = await cluster.rows(
+				`SELECT (SELECT max(last_seq) FROM sheet.log_batch WHERE sheet_id = ${fid}) AS last_seq, epoch FROM sheet.owner WHERE sheet_id = ${fid}`,
+			);
+			assert.equal(a.lastWasBinary, encoding === 'binary');
+			const { session, name, ...rest } = a.hello;
+			assert.ok(session > 0 && typeof name === 'string');
+			assert.deepEqual(rest, {
+				t: 'hello',
+				v: 2,
+				uid: anna.uid,
+				role: 'owner',
+				seq: last_seq,
+				epoch,
+				rows: 10,
+				cols: 10,
+				landed: 0,
+				resumed: false,
+				retention: 604800,
+				lease: 5,
+				maxEdits: 16384,
+				maxBytes: 1 << 20,
+				peers: [],
+				locks: [],
+			});
+		});
+
+	test('what is wrong with it is told by the close code', async () => {
+		const hello = { t: 'hello', v: 2, token: anna.token, client: 0, acked: 0, since: 0 };
+		const expect = async (code, first, sheet = fid) => {
+			const client = keep(new RawClient(gateway, sheet));
+			await client.opened;
+			client.sendRaw(typeof first === 'string' ? first : JSON.stringify(first));
+			const { code: actual, reason } = await client.waitClosed();
+			assert.equal(actual, code, `${JSON.stringify(first).slice(0, 100)}: ${reason}`);
+			assert.ok(reason.length > 0);
+		};
+		const { header, claims } = tokenParts(anna.token);
+		const expired = signToken(header, { ...claims, exp: Math.floor(Date.now() / 1000) - 10 }, cluster.jwtKey);
+		const stranger = await newSheet(gateway, ben);
+		await call(gateway, '/sharelink', { token: ben.token, fid: stranger, role: null }, 12);
+		await expect(4401, { ...hello, token: 'a.b.c' });
+		await expect(4401, { ...hello, token: expired });
+		await expect(4403, hello, stranger);
+		await expect(4404, hello, 999999);
+		await expect(4400, { ...hello, v: 3 });
+		await expect(4400, { t: 'who', uid: 1 });
+		await expect(4400, 'hello');
+		await expect(1009, { ...hello, token: 'x'.repeat(8300) });
+	});
+
+	test('a token is not looked for in the address', async () => {
+		const client = keep(new RawClient(gateway, `${fid}&token=${anna.token}`));
+		await client.opened;
+		client.send({ t: 'who', uid: anna.uid });
+		assert.equal((await client.waitClosed()).code, 4400);
+	});
+
+	test('a new token is taken; one of another account ends the connection', async () => {
+		const a = await raw(anna);
+		a.send({ t: 'auth', token: anna.token });
+		assert.equal((await a.next('authed')).expires, tokenParts(anna.token).claims.exp);
+		a.send({ t: 'auth', token: ben.token });
+		assert.equal((await a.waitClosed()).code, 4401);
+	});
+});
+
+describe('operations', () => {
+	for (const encoding of ['json', 'binary'])
+		test(`one is committed as a whole, acknowledged, and told to all in both forms: sent as ${encoding}`, async () => {
+			const a = await raw(anna, { encoding, client: someClient() });
+			const others = [await raw(ben, { encoding: 'json' }), await raw(ben, { encoding: 'binary' })];
+			const old = await v1(ben);
+			const edits = [
+				set(1, 1, 'plain "text"'),
+				{ row: 1, col: 2, content: '你好 😀', style: { bold: true } },
+				{ row: 1, col: 1, style: { color: 'red' } },
+				{ row: 30, col: 20 },
+			];
+			a.op(1, edits);
+			const ack = await a.next('ack');
+			assert.deepEqual(ack, { t: 'ack', n: 1, seq: a.hello.seq + 4 });
+			for (const client of [a, ...others]) {
+				client.position = 0;
+				assert.deepEqual(await client.next('edits'), {
+					t: 'edits',
+					seq: ack.seq,
+					more: false,
+					edits: edits.map((edit) => ({ uid: anna.uid, ...edit })),
+				});
+			}
+			const { body } = await old.nextModify(1, 2, '你好 😀');
+			assert.deepEqual(body.info, { bold: true });
+			const log = await cluster.rows(
+				`SELECT kind, "row", col, new, style FROM sheet.log_edits(${fid}) WHERE seq > ${a.hello.seq} ORDER BY seq`,
+			);
+			assert.deepEqual(
+				log.map(({ kind, row, col }) => [kind, row, col]),
+				[['set', 1, 1], ['set', 1, 2], ['style', 1, 1], ['resize', 30, 20]],
+			);
+			assert.deepEqual(JSON.parse(log[2].style), { color: 'red' });
+		});
+
+	test('a refused one has no effect, stops the line, and brings what the cells hold', async () => {
+		const a = await raw(anna, { client: someClient() });
+		const b = await raw(ben);
+		await cluster.psql(`SELECT sheet.set(${fid}, 'B2', 'theirs')`);
+		b.send({ t: 'lock', row: 1, col: 1 });
+		await a.next('lock', ({ session }) => session === b.hello.session);
+		a.op(1, [set(0, 0, 'before')]);
+		a.op(2, [set(0, 1, 'half'), set(1, 1, 'mine')]);
+		a.op(3, [set(0, 2, 'after')]);
+		const nack = await a.next('nack');
+		assert.deepEqual(nack, { t: 'nack', n: 2, reason: 'locked', row: 1, col: 1, block: true });
+		const block = await a.next('block');
+		assert.deepEqual(
+			[block.id, block.row, block.col, block.toRow, block.toCol, block.cells],
+			[0, 0, 1, 1, 1, [set(1, 1, 'theirs')]],
+		);
+		a.position = 0;
+		assert.equal((await a.next('ack')).n, 1);
+		a.op(3, [set(0, 2, 'after')], { nacks: 1 });
+		assert.equal((await a.next('ack')).n, 3);
+		assert.deepEqual(await sqlGrid(), [['0,0', 'before'], ['0,2', 'after'], ['1,1', 'theirs']]);
+	});
+
+	test('each reason of a refusal', async () => {
+		const a = await raw(anna, { client: someClient() });
+		let nacks = 0;
+		const refused = async (reason, edits, block) => {
+			a.op(1, edits, { nacks });
+			const nack = await a.next('nack');
+			nacks++;
+			assert.deepEqual([nack.n, nack.reason, nack.block], [1, reason, block]);
+		};
+		await refused('range', [set(16777216, 0, 'x')], false);
+		await refused('size', [set(3, 3, 'x'.repeat(32768))], true);
+		await refused('size', Array.from({ length: 16385 }, (_, i) => set(i, 0, '')), true);
+		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		const b = await raw(ben, { client: someClient() });
+		assert.equal(b.hello.role, 'viewer');
+		b.op(1, [set(0, 0, 'x')]);
+		assert.equal((await b.next('nack')).reason, 'role');
+		b.send({ t: 'lock', row: 0, col: 0 });
+		assert.equal((await b.next('denied')).reason, 'role');
+		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'editor' }, 12);
+		assert.equal((await b.next('role')).role, 'editor');
+		b.op(1, [set(0, 0, 'x')], { nacks: 1 });
+		assert.equal((await b.next('ack')).n, 1);
+		const reader = await raw(anna);
+		reader.op(1, [set(0, 0, 'y')]);
+		assert.equal((await reader.next('nack')).reason, 'role', 'without a client');
+	});
+
+	test('what is malformed ends the connection with 4400', async () => {
+		for (const text of ['{"t":"op","n":1,"edits":[[0,0]', '{"t":"hello","v":2,"token":"a"}', '{}']) {
+			const a = await raw(anna);
+			a.sendRaw(text);
+			assert.equal((await a.waitClosed()).code, 4400);
+		}
+		const a = await raw(anna);
+		a.sendRaw(`{"t":"op","n":1,"edits":[[0,0,"${'x'.repeat(1 << 20)}"]]}`);
+		assert.equal((await a.waitClosed()).code, 1009);
+	});
+
+	test('one that comes again is acknowledged again, not made again', async () => {
+		const client = someClient();
+		const a = await raw(anna, { client });
+		const b = await raw(ben, { client: someClient() });
+		a.op(1, [set(0, 0, 'from a')]);
+		const first = await a.next('ack');
+		b.op(1, [set(0, 0, 'from b')]);
+		await b.next('ack');
+		a.op(1, [set(0, 0, 'from a')]);
+		assert.equal((await a.next('ack')).n, 1);
+		assert.deepEqual(await sqlGrid(), [['0,0', 'from b']]);
+		assert.ok(first.seq > 0);
+	});
+
+	test('a second connection of a client ends the first', async () => {
+		const client = someClient();
+		const a = await raw(anna, { client });
+		const again = await raw(anna, { client });
+		assert.equal((await a.waitClosed()).code, 4409);
+		again.op(1, [set(0, 0, 'x')]);
+		assert.equal((await again.next('ack')).n, 1);
+		const other = await raw(ben, { client });
+		assert.equal(other.hello.landed, 0, 'the number is the account\'s own');
+		assert.equal(again.closed, null);
+	});
+});
+
+describe('blocks and resuming', () => {
+	test('a large block comes in parts, all of one seq', async () => {
+		const a = await raw(anna, { client: someClient(), encoding: 'binary' });
+		const text = 'x'.repeat(30000);
+		for (let row = 0; row < 40; row++) a.op(row + 1, [set(row, 0, `${row}${text}`)]);
+		await a.next('ack', ({ n }) => n === 40);
+		a.send({ t: 'get', id: 5, row: 10, col: 0, toRow: 39, toCol: 5 });
+		const parts = [await a.next('block')];
+		while (parts.at(-1).more) parts.push(await a.next('block'));
+		assert.ok(parts.length > 2);
+		assert.ok(parts.every(({ id, seq }) => id === 5 && seq === parts[0].seq));
+		assert.deepEqual(
+			parts.flatMap(({ cells }) => cells.map(({ row, content }) => [row, content.length])),
+			Array.from({ length: 30 }, (_, i) => [i + 10, 30002]),
+		);
+	});
+
+	test('a batch larger than a message is told in parts, and counts when it has ended', async () => {
+		const a = await raw(anna);
+		await cluster.psql(
+			`SELECT sheet.set_range(${fid}, 'A1', (SELECT array_agg(ARRAY[repeat('y', 1000)]) FROM generate_series(1, 900)))`,
+		);
+		const parts = [await a.next('edits')];
+		while (parts.at(-1).more) parts.push(await a.next('edits'));
+		assert.ok(parts.length > 2);
+		assert.equal(parts.flatMap(({ edits }) => edits).length, 900);
+		assert.ok(parts.every(({ seq }) => seq === a.hello.seq + 900));
+	});
+
+	test('who was cut off hears of what came after, of all kinds, and nothing twice', async () => {
+		const a = await raw(anna);
+		const writer = await raw(ben, { client: someClient() });
+		writer.op(1, [set(0, 0, '1'), set(0, 1, '2')]);
+		const { seq } = await a.next('edits');
+		a.terminate();
+		writer.op(2, [set(0, 0, '3')]);
+		await writer.next('ack', ({ n }) => n === 2);
+		await cluster.psql(`SELECT sheet.set(${fid}, 'C3', 'SQL'); SELECT sheet.commit(${fid}, 'kept')`);
+		writer.op(3, [{ row: 5, col: 5, style: { bold: true } }]);
+		await writer.next('ack', ({ n }) => n === 3);
+		for (const encoding of ['json', 'binary']) {
+			const again = await raw(anna, { since: seq, encoding });
+			assert.equal(again.hello.resumed, true);
+			assert.equal(again.hello.seq, seq);
+			await again.next('edits', (message) => message.seq === seq + 4);
+			const told = again.messages.filter(({ t }) => t === 'edits' || t === 'version');
+			assert.deepEqual(
+				told.map((message) => [message.t, message.seq, message.edits?.length ?? message.label]),
+				[['edits', seq + 1, 1], ['edits', seq + 2, 1], ['version', seq + 3, 'kept'], ['edits', seq + 3, 0], ['edits', seq + 4, 1]],
+			);
+			again.terminate();
+		}
+		const level = await raw(anna, { since: seq + 4 });
+		assert.equal(level.hello.resumed, true);
+	});
+
+	test('nobody is resumed from what the log does not have', async () => {
+		const writer = await raw(ben, { client: someClient() });
+		writer.op(1, [set(0, 0, '1')]);
+		const { seq } = await writer.next('ack');
+		const ahead = await raw(anna, { since: seq + 1000 });
+		assert.deepEqual([ahead.hello.resumed, ahead.hello.seq], [false, seq]);
+		await cluster.psql(`SELECT sheet.commit(${fid}); SELECT sheet.set(${fid}, 'A1', 'x'); SELECT sheet.trim(${fid}, 1)`);
+		const trimmed = await raw(anna, { since: 1 });
+		assert.equal(trimmed.hello.resumed, false);
+	});
+
+	test('versions are told as they are made', async () => {
+		const a = await raw(anna);
+		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'one'); SELECT sheet.commit(${fid}, 'first')`);
+		assert.deepEqual(await a.next('version'), { t: 'version', seq: a.hello.seq + 2, uid: 0, kind: 'commit', cid: 0, label: 'first' });
+		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'two'); SELECT sheet.rollback(${fid}, 1)`);
+		const rollback = await a.next('version', ({ kind }) => kind === 'rollback');
+		assert.equal(rollback.cid, 1);
+		await a.next('edits', ({ edits }) => edits.some(({ content }) => content === 'one'));
+	});
+});
+
+describe('locks and presence', () => {
+	test('a lock is a session\'s: not its user\'s other one\'s, nor anybody\'s of v1', async () => {
+		const [a, twin, old] = [await raw(anna, { client: someClient() }), await raw(anna, { client: someClient() }), await v1(anna)];
+		a.send({ t: 'lock', row: 2, col: 3 });
+		const held = { t: 'lock', row: 2, col: 3, session: a.hello.session, uid: anna.uid };
+		assert.deepEqual(await twin.next('lock'), held);
+		assert.deepEqual((await old.nextOf('acquire')).body, { row: 2, col: 3, username: anna.username });
+		twin.send({ t: 'lock', row: 2, col: 3 });
+		assert.deepEqual(await twin.next('denied'), { t: 'denied', row: 2, col: 3, reason: 'locked' });
+		old.modify(2, 3, 'never');
+		twin.op(1, [set(2, 3, 'never')]);
+		assert.equal((await twin.next('nack')).reason, 'locked');
+		a.op(1, [set(2, 3, 'mine')]);
+		await a.next('ack');
+		const late = await raw(ben);
+		assert.deepEqual(late.hello.locks, [{ row: 2, col: 3, session: a.hello.session, uid: anna.uid }]);
+		a.terminate();
+		assert.deepEqual(await twin.next('lock', ({ session }) => session === 0), { t: 'lock', row: 2, col: 3, session: 0, uid: 0 });
+		assert.deepEqual(await sqlGrid(), [['2,3', 'mine']]);
+		old.acquire(4, 4);
+		assert.deepEqual(await twin.next('lock'), { t: 'lock', row: 4, col: 4, session: 0, uid: anna.uid });
+		twin.op(2, [set(4, 4, 'never')], { nacks: 1 });
+		assert.equal((await twin.next('nack')).reason, 'locked');
+	});
+
+	test('a lease that nobody renews ends, and all are told', async () => {
+		const [a, b] = [await raw(anna), await raw(ben)];
+		a.send({ t: 'lock', row: 0, col: 0 });
+		await b.next('lock', ({ session }) => session !== 0);
+		await b.next('lock', ({ session, uid }) => session === 0 && uid === 0, 9000);
+	});
+
+	test('comings, goings and selections are told; selections only as they are last', async () => {
+		const a = await raw(anna);
+		const b = await raw(ben, { encoding: 'binary' });
+		assert.deepEqual(b.hello.peers, [{ session: a.hello.session, uid: anna.uid, name: anna.username }]);
+		assert.deepEqual(await a.next('peer'), { t: 'peer', session: b.hello.session, uid: ben.uid, name: ben.username, here: true });
+		for (let row = 0; row < 50; row++) b.send({ t: 'cursor', row, col: 1, toRow: row, toCol: 2 });
+		const last = { session: b.hello.session, row: 49, col: 1, toRow: 49, toCol: 2 };
+		await a.next('cursors', ({ cursors }) => JSON.stringify(cursors) === JSON.stringify([last]));
+		assert.ok(a.messages.filter(({ t }) => t === 'cursors').length < 10, 'they are thinned');
+		const c = await raw(anna);
+		assert.deepEqual((await c.next('cursors')).cursors, [last], 'a newcomer hears of them');
+		b.terminate();
+		assert.equal((await a.next('peer', ({ here }) => !here)).session, b.hello.session);
+		a.send({ t: 'who', uid: ben.uid });
+		assert.deepEqual(await a.next('user'), { t: 'user', uid: ben.uid, name: ben.username });
+		a.send({ t: 'who', uid: 4000000000 });
+		assert.equal((await a.next('user')).name, '');
+	});
+});
+
+describe('the page\'s client', () => {
+	test('clients of both protocols and both forms, SQL and newcomers end with the same cells', async () => {
+		const writers = [whole(anna, { encoding: 'json' }), whole(ben, { encoding: 'binary' }), whole(anna, { encoding: 'binary' })];
+		const old = [await v1(ben), await v1(anna)];
+		await waitUntil(() => writers.every(({ hello }) => hello), 'hello');
+		const waits = [];
+		const late = [];
+		for (let round = 0; round < 60; round++) {
+			writers.forEach((client, i) => {
+				const edits = Array.from({ length: 1 + (round % 7) }, (_, k) => set((round * 3 + k) % 8, (round + k) % 5, `${i} ${round} ${k}`));
+				waits.push(client.operate(edits));
+			});
+			old.forEach((client, i) => client.modify(round % 8, round % 5, `v1 ${i} ${round}`));
+			if (round % 20 === 10) waits.push(cluster.psql(`SELECT sheet.set(${fid}, 'B${(round % 8) + 1}', 'SQL ${round}')`));
+			if (round % 20 === 5) late.push(whole(ben, { encoding: round % 40 === 5 ? 'json' : 'binary' }));
+			if (round % 20 === 15) late[0].socket?.terminate();
+			await new Promise(setImmediate);
+		}
+		await Promise.all(waits);
+		await old[0].settle(9, 9);
+		const truth = await sqlGrid();
+		const all = [...writers, ...late];
+		await waitUntil(() => all.every((client) => JSON.stringify(gridOf(client)) === JSON.stringify(truth)), 'all to agree', 10000);
+		for (const client of old) assert.deepEqual(client.grid(), truth);
+		const [{ gaps }] = await cluster.rows(
+			`SELECT count(*) AS gaps FROM (SELECT seq - lag(seq) OVER (ORDER BY seq) AS step FROM sheet.log_edits(${fid})) s WHERE step <> 1`,
+		);
+		assert.equal(gaps, 0);
+	});
+
+	test('a refusal is told to whom it concerns; what was sent behind it lands', async () => {
+		const a = whole(anna);
+		const b = await raw(ben);
+		await waitUntil(() => a.hello, 'hello');
+		b.send({ t: 'lock', row: 0, col: 0 });
+		await b.next('lock');
+		const results = await Promise.allSettled([
+			a.operate([set(1, 0, 'one')]),
+			a.operate([set(0, 0, 'never')]),
+			a.operate([set(2, 0, 'two')]),
+			a.operate([set(3, 0, 'also never'), set(0, 0, 'never')]),
+			a.operate([set(4, 0, 'three')]),
+		]);
+		assert.deepEqual(
+			results.map(({ status, reason }) => (reason instanceof RefusedError ? reason.reason : status)),
+			['fulfilled', 'locked', 'fulfilled', 'locked', 'fulfilled'],
+		);
+		assert.deepEqual(await sqlGrid(), [['1,0', 'one'], ['2,0', 'two'], ['4,0', 'three']]);
+		await waitUntil(() => JSON.stringify(gridOf(a)) === JSON.stringify([['1,0', 'one'], ['2,0', 'two'], ['4,0', 'three']]), 'the grid');
+	});
+});
+
+test('rows that SQL inserts: all read the sheet anew, and an operation for places of before is refused', async () => {
+	const a = whole(anna);
+	await waitUntil(() => a.hello, 'hello');
+	await a.operate([set(4, 0, 'fourth'), set(5, 0, 'fifth')]);
+	const session = cluster.psqlSession();
+	await session.query(`BEGIN; SELECT sheet.insert_rows(${fid}, 2, 3)`);
+	const late = assert.rejects(a.operate([set(5, 0, 'for the old place')]), { reason: 'base' });
+	await waitUntil(
+		async () =>
+			(await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sheet.apply%'`)) === '1',
+		'the operation to wait',
+	);
+	await session.query('COMMIT');
+	await session.close();
+	await late;
+	const shifted = [['7,0', 'fourth'], ['8,0', 'fifth']];
+	await waitUntil(() => JSON.stringify(gridOf(a)) === JSON.stringify(shifted), () => `the shifted cells: ${JSON.stringify(gridOf(a))}`);
+	await a.operate([set(8, 0, 'for the new place')]);
+	assert.deepEqual(await sqlGrid(), [['7,0', 'fourth'], ['8,0', 'for the new place']]);
+});
+
+test('who says nothing is closed after ten seconds', async () => {
+	assert.equal((await silent.waitClosed()).code, 4408);
+	assert.ok(Date.now() - silentSince > 9000);
+});

@@ -1,0 +1,60 @@
+-- Operations of protocol v2: how far each client's have landed is noted with their edits, and what has landed is not made again.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set helpers :abs_srcdir '/data/journal_helpers.sql'
+\set ECHO none
+\i :helpers
+\set ECHO all
+CREATE EXTENSION IF NOT EXISTS pg_sheet;
+SELECT sheet.create('clients', 10, 5) AS id \gset
+SELECT sheet.client_landed(:id, 1, 7);
+SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,1,2, 2,7,5,5}');
+SELECT sheet.client_landed(:id, 1, 7), sheet.client_landed(:id, 2, 7), sheet.client_landed(:id, 1, 8);
+-- all have landed: nothing is appended, whatever the edits are
+SELECT first_seq, last_seq, duplicate, missed IS NULL AS nothing_missed FROM sheet.apply(:id, j_batch(j_set(0, 0, 'b')), known_seq => 2, clients => '{1,7,2,2}');
+SELECT content FROM sheet.range(:id, 'A1');
+-- the caller hears of the edits that it has not seen
+SELECT first_seq, last_seq, duplicate, missed IS NULL AS nothing_missed FROM sheet.apply(:id, j_batch(j_set(0, 0, 'b')), known_seq => 1, clients => '{1,7,2,2}');
+-- some have landed: the batch is refused, and noted of none
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{1,7,2,3}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{1,7,2,2, 2,7,6,6}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{2,7,6,6, 1,7,2,2}');
+SELECT sheet.client_landed(:id, 1, 7), sheet.client_landed(:id, 2, 7);
+-- edits that change nothing are noted as well
+SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,3,9}');
+SELECT sheet.client_landed(:id, 1, 7);
+-- what is rolled back has not landed
+BEGIN;
+SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'c')), clients => '{1,7,10,10}');
+SAVEPOINT s;
+SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'd')), clients => '{1,7,11,11}');
+SELECT sheet.client_landed(:id, 1, 7);
+ROLLBACK TO s;
+SELECT sheet.client_landed(:id, 1, 7);
+SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'e')), clients => '{1,7,11,12}');
+COMMIT;
+SELECT sheet.client_landed(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
+BEGIN;
+SELECT first_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'f')), clients => '{1,7,13,13}');
+ROLLBACK;
+SELECT sheet.client_landed(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
+-- malformed
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,13}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,14,13}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,0,1,1}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{0,7,1,1}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{{1,7,1,1},{2,7,1,1}}');
+SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,1,NULL}');
+-- rows go a week after the last operation, when a new client comes; and with the sheet
+UPDATE sheet.client SET at = at - interval '6 days 23 hours' WHERE sheet_id = :id AND uid = 1;
+UPDATE sheet.client SET at = at - interval '7 days 1 hour' WHERE sheet_id = :id AND uid = 2;
+SELECT first_seq IS NOT NULL AS done FROM sheet.apply(:id, j_batch(j_set(1, 1, 'x')), clients => '{3,1,1,1}');
+SELECT uid, client, landed FROM sheet.client WHERE sheet_id = :id ORDER BY uid;
+SELECT sheet.trash(:id), sheet.purge(:id);
+SELECT count(*) FROM sheet.client WHERE sheet_id = :id;
+-- gateways only
+CREATE ROLE clients_nobody;
+SET ROLE clients_nobody;
+SELECT sheet.client_landed(1, 1, 1);
+SELECT count(*) FROM sheet.client;
+RESET ROLE;
+DROP ROLE clients_nobody;
