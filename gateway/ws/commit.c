@@ -412,9 +412,9 @@ room_applied(Room *room, PGresult *res)
 	metrics.batches++;
 	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
 	metrics_observe(&metrics.batch_edits, batch->count);
+	room_published(room);
 	v2_ack_batch(room, batch, last);
 	batch_free(batch);
-	room_published(room);
 	room_mark_dirty(room);
 }
 

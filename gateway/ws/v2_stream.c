@@ -202,6 +202,8 @@ v2_tell_peer(Room *room, const Session *session, bool here)
 	V2Peer peer = {session->number, (uint64_t) session->uid, session->name};
 	Buf payload = {NULL, 0, 0};
 
+	if (room->v2_readers[V2_JSON] + room->v2_readers[V2_BINARY] == 0)
+		return;
 	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
 	{
 		if (room->v2_readers[encoding] == 0)

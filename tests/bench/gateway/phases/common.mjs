@@ -14,8 +14,8 @@ function cpuPerEdit(before, after, edits) {
 	return Object.fromEntries(Object.entries(spent).map(([name, seconds]) => [name, Math.round((seconds / edits) * 1e9)]));
 }
 
-/** Ten users write to one new sheet; rate is edits a second and user, 0 as fast as TCP takes them. */
-export async function writeOneSheet(bench, { seconds, rate }) {
+/** Ten users write to one new sheet; rate is edits a second and user, 0 as fast as TCP takes them. program: who they are. */
+export async function writeOneSheet(bench, { seconds, rate, program = 'edit_generator' }) {
 	const { site, users } = bench;
 	const fid = await newSheet(site.gateway, users[0], { name: 'benchmark', rows: 10, columns: 100 });
 	const tokens = bench.file(
@@ -23,7 +23,7 @@ export async function writeOneSheet(bench, { seconds, rate }) {
 		users.map(({ token }) => token),
 	);
 	const cells = bench.file('cells');
-	const generator = startGenerator('edit_generator', [site.gateway.port, fid, tokens, seconds, rate, cells]);
+	const generator = startGenerator(program, [site.gateway.port, fid, tokens, seconds, rate, cells]);
 	if ((await generator.line()) !== 'ready') throw new Error('the load generator is not ready');
 	const before = cpuOfAll(site, generator.child.pid);
 	generator.go();

@@ -1,0 +1,481 @@
+/*
+ * v2_flood.c - users of one sheet who write as fast as TCP takes it, in the binary form of protocol v2.
+ *
+ *     v2_flood PORT SHEET TOKENS SECONDS RATE CELLS
+ *
+ * Started, driven and answering as the generator of `edit` (tests/bench/edit/generator.c), with the same edits. RATE
+ * must be 0. An operation has EDITS edits, a frame one operation.
+ *
+ * All users read one stream: user 0 holds every edit against the sequence of its sender, the others count edits and
+ * hash the messages that have them. Every operation must be acknowledged to its sender.
+ */
+#include "../edit/workload.h"
+#include "basics.h"
+#include "edit_codec.h"
+#include "ws_client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EDITS		16
+#define MAX_USERS	500
+#define SEND_BUFFER 65536
+#define OP_MAX		4096
+#define READ_BUFFER (1024 * 1024) /* a message has 256 kB and an edit */
+#define GIVE_UP_NS	15000000000
+
+#define MESSAGE_HELLO 65
+#define MESSAGE_EDITS 66
+#define MESSAGE_ACK	  68
+#define MESSAGE_NACK  69
+#define MESSAGE_PEER  72
+
+typedef struct User
+{
+	int index;
+	int fd;
+	bool wants_write, greeted;
+	uint64_t operations, acked;
+	char *out;
+	size_t out_len, out_sent;
+	char *in;
+	size_t in_len;
+	uint64_t edits, bytes, hash;
+	int64_t last_read;
+} User;
+
+static User users[MAX_USERS];
+static WorkloadModel models[MAX_USERS];
+static int user_count, poller;
+static int64_t start, stop_at;
+static uint64_t other_messages, strange;
+static char words[WORKLOAD_REPEATS * 4 + 1];
+
+/* ---- what is sent ---- */
+
+static char *
+put_number(char *to, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*to++ = (char) (value | 0x80);
+	*to++ = (char) value;
+	return to;
+}
+
+/* A masked binary frame, with a mask of zeros; returns its end. */
+static char *
+put_frame(char *to, const char *payload, size_t len)
+{
+	*to++ = (char) 0x82;
+	*to++ = (char) (0x80 | (len < 126 ? len : 126));
+	if (len >= 126)
+	{
+		*to++ = (char) (len >> 8);
+		*to++ = (char) len;
+	}
+	memset(to, 0, 4);
+	memcpy(to + 4, payload, len);
+	return to + 4 + len;
+}
+
+static void
+put_operation(User *user)
+{
+	char payload[OP_MAX], *to = payload;
+	EditWriter writer;
+
+	*to++ = 4;
+	to = put_number(to, user->operations + 1);
+	to = put_number(to, 0);
+	to = put_number(to, 0);
+	to = put_number(to, EDITS);
+	edit_write_edits(&writer, (uint8_t *) to);
+	for (int i = 0; i < EDITS; i++)
+	{
+		WorkloadEdit edit = workload_edit_at(user->index, user->operations * EDITS + (uint64_t) i);
+
+		edit_write(&writer, &(Edit){.kind = EDIT_SET,
+									.row = (uint32_t) user->index,
+									.col = (uint32_t) edit.col,
+									.content = {words, (uint32_t) edit.repeats * 4}});
+	}
+	to = put_frame(user->out + user->out_len, payload, (size_t) ((char *) writer.pos - payload));
+	user->out_len = (size_t) (to - user->out);
+	user->operations++;
+}
+
+static void
+put_hello(User *user, const char *token)
+{
+	char payload[OP_MAX], *to = payload;
+	size_t len = strlen(token);
+
+	*to++ = 1;
+	to = put_number(to, 2);
+	to = put_number(to, len);
+	memcpy(to, token, len);
+	to = put_number(to + len, (uint64_t) user->index + 1);
+	to = put_number(to, 0);
+	to = put_number(to, 0);
+	to = put_frame(user->out + user->out_len, payload, (size_t) (to - payload));
+	user->out_len = (size_t) (to - user->out);
+}
+
+static void
+poll_for(User *user, bool write)
+{
+	struct epoll_event event = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = user};
+
+	if (user->wants_write == write)
+		return;
+	user->wants_write = write;
+	if (epoll_ctl(poller, EPOLL_CTL_MOD, user->fd, &event) != 0)
+		fail("epoll: %s", strerror(errno));
+}
+
+static void
+user_send(User *user, int64_t now)
+{
+	ssize_t sent;
+
+	if (user->out_sent == user->out_len)
+		user->out_sent = user->out_len = 0;
+	while (user->out_sent == 0 && now < stop_at && user->out_len + OP_MAX <= SEND_BUFFER)
+		put_operation(user);
+	if (user->out_len == 0)
+	{
+		poll_for(user, false);
+		return;
+	}
+	sent = send(user->fd, user->out + user->out_sent, user->out_len - user->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0 && errno != EAGAIN)
+		fail("user %d: %s", user->index, strerror(errno));
+	user->out_sent += sent > 0 ? (size_t) sent : 0;
+	poll_for(user, user->out_sent < user->out_len || now < stop_at);
+}
+
+/* ---- what comes ---- */
+
+static uint64_t
+get_number(const unsigned char **at)
+{
+	uint64_t value = 0;
+
+	for (int shift = 0;; shift += 7)
+	{
+		unsigned char byte = *(*at)++;
+
+		value |= (uint64_t) (byte & 0x7F) << shift;
+		if (byte < 0x80)
+			return value;
+	}
+}
+
+static void
+check_edits(const unsigned char *edits, size_t len, uint32_t count)
+{
+	EditReader reader;
+	Edit edit;
+	uint32_t seen = 0;
+
+	edit_reader_init_edits(&reader, edits, len, count);
+	for (; edit_read(&reader, &edit) == EDIT_OK; seen++)
+	{
+		WorkloadEdit found = {(int) edit.col, (int) (edit.content.len / 4)};
+
+		if (edit.kind != EDIT_SET || edit.row >= (uint32_t) user_count || edit.content.len % 4 != 0 ||
+			edit.content.len > sizeof(words) || memcmp(edit.content.data, words, edit.content.len) != 0)
+			strange++;
+		else
+			(void) workload_check(&models[edit.row], (int) edit.row, found);
+	}
+	strange += seen != count;
+}
+
+static uint64_t
+hash_add(uint64_t hash, const unsigned char *data, size_t len)
+{
+	for (; len >= 8; data += 8, len -= 8)
+	{
+		uint64_t word;
+
+		memcpy(&word, data, 8);
+		hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+		hash ^= hash >> 29;
+	}
+	for (; len > 0; data++, len--)
+		hash = (hash ^ *data) * 0x100000001B3u;
+	return hash;
+}
+
+static void
+user_take_message(User *user, const unsigned char *message, size_t len)
+{
+	const unsigned char *at = message + 1;
+	uint32_t count;
+
+	switch (message[0])
+	{
+		case MESSAGE_HELLO:
+			user->greeted = true;
+			return;
+		case MESSAGE_EDITS:
+			(void) get_number(&at);
+			(void) get_number(&at);
+			count = (uint32_t) get_number(&at);
+			user->edits += count;
+			user->bytes += len;
+			user->hash = hash_add(user->hash, message, len);
+			if (user->index == 0)
+				check_edits(at, len - (size_t) (at - message), count);
+			return;
+		case MESSAGE_ACK:
+			user->acked = get_number(&at);
+			return;
+		case MESSAGE_NACK:
+			fail("user %d: operation %llu was refused", user->index, (unsigned long long) get_number(&at));
+		case MESSAGE_PEER:
+			return;
+		default:
+			other_messages++;
+	}
+}
+
+static void
+user_take_frames(User *user)
+{
+	size_t pos = 0;
+	uint64_t payload;
+
+	while (pos < user->in_len)
+	{
+		const unsigned char *frame = (unsigned char *) user->in + pos;
+		size_t header = ws_measure_frame(frame, user->in_len - pos, &payload);
+
+		if (header == 0 || header + payload > user->in_len - pos)
+			break;
+		if ((frame[0] & 0x0F) == WS_CLOSE)
+			fail("user %d was closed: %.*s", user->index, (int) payload, (const char *) frame + header);
+		if ((frame[0] & 0x0F) == 2)
+			user_take_message(user, frame + header, payload);
+		pos += header + payload;
+	}
+	memmove(user->in, user->in + pos, user->in_len - pos);
+	user->in_len -= pos;
+}
+
+static void
+user_receive(User *user)
+{
+	ssize_t got = recv(user->fd, user->in + user->in_len, READ_BUFFER - user->in_len, MSG_DONTWAIT);
+
+	if (got == 0)
+		fail("user %d: the gateway closed the connection", user->index);
+	if (got < 0 && errno != EAGAIN)
+		fail("user %d: %s", user->index, strerror(errno));
+	if (got <= 0)
+		return;
+	user->in_len += (size_t) got;
+	user->last_read = now_ns();
+	user_take_frames(user);
+}
+
+/* ---- joining ---- */
+
+static void
+user_connect(User *user, int port, const char *sheet, const char *token)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
+	char answer[4096] = "";
+	int on = 1;
+	size_t len = 0;
+
+	user->out = allocate(SEND_BUFFER);
+	user->in = allocate(READ_BUFFER);
+	user->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (user->fd < 0 || connect(user->fd, (struct sockaddr *) &address, sizeof(address)) != 0)
+		fail("cannot connect to port %d: %s", port, strerror(errno));
+	setsockopt(user->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	user->out_len = (size_t) snprintf(
+		user->out, SEND_BUFFER,
+		"GET /sheetws?fid=%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+		"Sec-WebSocket-Protocol: sheet.v2\r\n\r\n",
+		sheet, port);
+	if (send(user->fd, user->out, user->out_len, MSG_NOSIGNAL) != (ssize_t) user->out_len)
+		fail("cannot send the upgrade");
+	while (strstr(answer, "\r\n\r\n") == NULL)
+	{
+		ssize_t got = recv(user->fd, answer + len, sizeof(answer) - 1 - len, 0);
+
+		if (got <= 0)
+			fail("user %d: no answer to the upgrade", user->index);
+		len += (size_t) got;
+		answer[len] = '\0';
+	}
+	if (strncmp(answer, "HTTP/1.1 101", 12) != 0)
+		fail("user %d: the upgrade was refused: %s", user->index, answer);
+	user->out_len = 0;
+	put_hello(user, token);
+	if (send(user->fd, user->out, user->out_len, MSG_NOSIGNAL) != (ssize_t) user->out_len)
+		fail("cannot send the hello");
+	user->out_len = 0;
+	if (epoll_ctl(poller, EPOLL_CTL_ADD, user->fd, &event) != 0)
+		fail("epoll: %s", strerror(errno));
+}
+
+static void
+users_join(int port, const char *sheet, const char *tokens_file)
+{
+	char token[2048];
+	FILE *file = fopen(tokens_file, "r");
+
+	if (!file)
+		fail("%s: %s", tokens_file, strerror(errno));
+	while (fgets(token, sizeof(token), file) && user_count < MAX_USERS)
+	{
+		User *user = &users[user_count];
+
+		token[strcspn(token, "\r\n")] = '\0';
+		user->index = user_count++;
+		user_connect(user, port, sheet, token);
+		while (!user->greeted)
+		{
+			user_receive(user);
+			usleep(1000);
+		}
+	}
+	fclose(file);
+}
+
+/* ---- the run ---- */
+
+static bool
+all_received(void)
+{
+	uint64_t made = 0;
+
+	for (int i = 0; i < user_count; i++)
+		made += users[i].operations * EDITS;
+	for (int i = 0; i < user_count; i++)
+	{
+		if (users[i].edits < made || users[i].acked < users[i].operations)
+			return false;
+	}
+	return true;
+}
+
+static bool
+all_quiet(int64_t now)
+{
+	for (int i = 0; i < user_count; i++)
+	{
+		if (now - users[i].last_read < GIVE_UP_NS)
+			return false;
+	}
+	return true;
+}
+
+static void
+run(double seconds)
+{
+	struct epoll_event events[64];
+	int64_t now = now_ns();
+
+	start = now;
+	stop_at = start + (int64_t) (seconds * 1e9);
+	for (int i = 0; i < user_count; i++)
+	{
+		users[i].last_read = start;
+		user_send(&users[i], now);
+	}
+	while (now < stop_at || (!all_received() && !all_quiet(now)))
+	{
+		int ready = epoll_wait(poller, events, 64, 100);
+
+		for (int i = 0; i < ready; i++)
+		{
+			if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+				user_receive(events[i].data.ptr);
+			if (events[i].events & EPOLLOUT)
+				user_send(events[i].data.ptr, now_ns());
+		}
+		now = now_ns();
+	}
+}
+
+static void
+result_print(void)
+{
+	uint64_t made = 0, lost = 0, wrong = strange, changed = 0, received = 0;
+	int64_t end = start;
+
+	for (int i = 0; i < user_count; i++)
+		made += users[i].operations * EDITS;
+	for (int i = 0; i < user_count; i++)
+	{
+		lost += made > users[i].edits ? made - users[i].edits : 0;
+		lost += users[i].operations - users[i].acked;
+		received += users[i].edits;
+		changed += models[i].changed;
+		wrong += models[i].strange + models[i].missing + (models[i].next != users[i].operations * EDITS);
+		wrong += users[i].edits > made || users[i].hash != users[0].hash || users[i].bytes != users[0].bytes;
+		end = users[i].last_read > end ? users[i].last_read : end;
+	}
+	printf("{\"users\":%d,\"sent\":%llu,\"received\":%llu,\"lost\":%llu,\"reordered\":%llu,\"other_messages\":%llu,"
+		   "\"changed\":%llu,\"send_seconds\":%.3f,\"total_seconds\":%.3f,\"stream_bytes\":%llu}\n",
+		   user_count, (unsigned long long) made, (unsigned long long) received, (unsigned long long) lost,
+		   (unsigned long long) wrong, (unsigned long long) other_messages, (unsigned long long) changed,
+		   (stop_at - start) / 1e9, (end - start) / 1e9, (unsigned long long) users[0].bytes);
+	fflush(stdout);
+}
+
+static void
+cells_write(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		fail("%s: %s", path, strerror(errno));
+	for (int row = 0; row < user_count; row++)
+	{
+		for (int col = 0; col < WORKLOAD_COLUMNS; col++)
+		{
+			if (models[row].cells[col] > 0)
+				fprintf(file, "%d %d %d\n", row, col, models[row].cells[col]);
+		}
+	}
+	if (fclose(file) != 0)
+		fail("%s: %s", path, strerror(errno));
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc != 7 || atof(argv[5]) != 0)
+		fail("usage: v2_flood PORT SHEET TOKENS SECONDS 0 CELLS");
+	for (size_t i = 0; i < sizeof(words) - 1; i++)
+		words[i] = WORKLOAD_WORD[i % 4];
+	poller = epoll_create1(EPOLL_CLOEXEC);
+	users_join(atoi(argv[1]), argv[2], argv[3]);
+	puts("ready");
+	fflush(stdout);
+	if (getchar() == EOF)
+		return 1;
+	run(atof(argv[4]));
+	cells_write(argv[6]);
+	result_print();
+	while (getchar() != EOF)
+		;
+	return 0;
+}
