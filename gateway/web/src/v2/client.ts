@@ -198,6 +198,7 @@ export class SheetClient {
 			return;
 		}
 		if (this.ended) return;
+		if (this.attempts > 0 && code !== closeCodes.moved) this.url = this.options.url; // where it moved to is gone
 		const first = this.options.retryMs ?? 1000;
 		this.timer = setTimeout(() => this.connect(), Math.min(first * 2 ** this.attempts++, first * 30));
 	}
