@@ -28,8 +28,8 @@ extend_file(SMgrRelation smgr, BlockNumber block)
 	return block < RELSEG_SIZE ? path : psprintf("%s.%u", path, block / RELSEG_SIZE);
 }
 
-/* Gives blocks of one file, from `begin` to before `end`, their place. A file system that cannot is no error. */
-static void
+/* Gives blocks of one file, from `begin` to before `end`, their place; false when the file system cannot. */
+static bool
 extend_allocate(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
 {
 	char *path = extend_file(smgr, begin);
@@ -44,13 +44,20 @@ extend_allocate(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
 	while (code == EINTR);
 	pgstat_report_wait_end();
 	CloseTransientFile(fd);
+	/* Either of them, whatever the C library and the file system. */
+	if (code == EINVAL || code == EOPNOTSUPP)
+		return false;
 	errno = code;
 	if (code != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not extend file \"%s\": %m", path),
 						errhint("Check free disk space.")));
+	return true;
 }
 
-/* Makes the file that has the block `begin` longer, up to `end` or its largest size. Returns where it ends. */
+/*
+ * Makes the file that has the block `begin` longer, up to `end` or its largest size, but by one page where no place can
+ * be reserved. Returns where it ends.
+ */
 static BlockNumber
 extend_segment(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
 {
@@ -58,9 +65,7 @@ extend_segment(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
 	BlockNumber last = Min(end, (begin / RELSEG_SIZE + 1) * RELSEG_SIZE) - 1;
 
 	/* The first page of a file is what makes it. */
-	if (begin % RELSEG_SIZE != 0 && begin < last)
-		extend_allocate(smgr, begin, last);
-	else
+	if (begin % RELSEG_SIZE == 0 || begin == last || !extend_allocate(smgr, begin, last))
 		last = begin;
 	smgrextend(smgr, MAIN_FORKNUM, last, (char *) zeros.data, false);
 	return last + 1;
