@@ -82,13 +82,23 @@ decode_percent(const char *from, size_t len, bool plus, char *to)
 	return true;
 }
 
-/* The absolute form, http://host/path, is what proxies get; servers have to take it as well (RFC 9112 3.2.2). */
+/* Bytes of a host and port at the beginning of the text. */
+static size_t
+authority_len(const char *text)
+{
+	return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]");
+}
+
+/*
+ * The absolute form, http://host/path, is what proxies get; servers have to take it as well (RFC 9112 3.2.2). What is
+ * no host is not stepped over: the slash that must come then does not.
+ */
 static char *
 skip_authority(char *target)
 {
 	size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : strncasecmp(target, "https://", 8) == 0 ? 8 : 0;
 
-	return scheme > 0 ? target + scheme + strcspn(target + scheme, "/?") : target;
+	return scheme > 0 ? target + scheme + authority_len(target + scheme) : target;
 }
 
 /* room: for the decoded path. */
@@ -236,12 +246,7 @@ check_host(const Head *head, HeadError *error)
 		return head_fail(error, 400, "Host is missing");
 	if (host == NULL)
 		return true;
-	for (const char *c = host; *c != '\0'; c++)
-	{
-		if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]", *c) == NULL)
-			return head_fail(error, 400, "Host is malformed");
-	}
-	return true;
+	return host[authority_len(host)] == '\0' || head_fail(error, 400, "Host is malformed");
 }
 
 static bool
@@ -271,14 +276,25 @@ check_framing(Head *head, HeadError *error)
 	return true;
 }
 
+/* A list may be spread over several fields of its name (RFC 9110 5.3). */
+static bool
+connection_has(const Head *head, const char *word)
+{
+	for (int i = 0; i < head->field_count; i++)
+	{
+		if (strcmp(head->fields[i].name, "connection") == 0 && head_list_has(head->fields[i].value, word))
+			return true;
+	}
+	return false;
+}
+
 static bool
 check_connection(Head *head, HeadError *error)
 {
-	const char *connection = head_field(head, "connection");
 	const char *expect = head_field(head, "expect");
 
-	head->close = head_list_has(connection, "close") || (head->minor == 0 && !head_list_has(connection, "keep-alive"));
-	head->upgrade = head_field(head, "upgrade") != NULL && head_list_has(connection, "upgrade");
+	head->close = connection_has(head, "close") || (head->minor == 0 && !connection_has(head, "keep-alive"));
+	head->upgrade = head_field(head, "upgrade") != NULL && connection_has(head, "upgrade");
 	if (expect == NULL || head->minor == 0)
 		return true;
 	if (strcasecmp(expect, "100-continue") != 0)

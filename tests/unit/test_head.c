@@ -78,6 +78,9 @@ test_good(void)
 	TAP_OK(parse("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgraded\r\nUpgrade: websocket\r\n\r\n", &head) == 0 &&
 			   !head.upgrade,
 		   "words of lists are whole");
+	TAP_OK(parse("GET / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n", &head) == 0 &&
+			   head.close,
+		   "a list over two fields");
 	TAP_OK(parse("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n", &head) == 0 && head.chunked,
 		   "chunked");
 	TAP_OK(parse("GET http://h:1/p?q HTTP/1.1\r\nHost: h\r\n\r\n", &head) == 0 && strcmp(head.path, "/p") == 0 &&
@@ -106,6 +109,7 @@ test_bad(void)
 		{"GET / \r\nHost: h\r\n\r\n", 400},
 		{" / HTTP/1.1\r\nHost: h\r\n\r\n", 400},
 		{"GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+		{"GET http://h:}/ HTTP/1.1\r\nHost: h\r\n\r\n", 400},
 		{"GET * HTTP/1.1\r\nHost: h\r\n\r\n", 400},
 		{"GET /%0 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
 		{"GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
