@@ -18,10 +18,12 @@
 #include "log_page.h"
 #include "log_tip.h"
 #include "miscadmin.h"
+#include "nodes/pathnodes.h"
 #include "nodes/tidbitmap.h"
 #include "stoppoint.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
+#include "utils/index_selfuncs.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -471,6 +473,23 @@ log_directory_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 	return pages;
 }
 
+/*
+ * The B-tree's estimate. It asks for the direction of the first column as soon as ANALYZE knows how the order of the
+ * key and that of the rows agree; the planner tells directions only of indexes whose order it may use.
+ */
+static void
+log_directory_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,
+					   Selectivity *selectivity, double *correlation, double *pages)
+{
+	static bool ascending[INDEX_MAX_KEYS];
+	IndexOptInfo *index = path->indexinfo;
+
+	Assert(index->reverse_sort == NULL);
+	index->reverse_sort = ascending;
+	btcostestimate(root, path, loop_count, startup_cost, total_cost, selectivity, correlation, pages);
+	index->reverse_sort = NULL;
+}
+
 static bool
 log_directory_validate(Oid opclass)
 {
@@ -502,6 +521,7 @@ sheetlog_directory_handler(PG_FUNCTION_ARGS)
 	am->ammarkpos = NULL;
 	am->amrestrpos = NULL;
 	am->amcanreturn = NULL;
+	am->amcostestimate = log_directory_estimate;
 	am->amproperty = NULL;
 	am->amvalidate = log_directory_validate;
 	am->amadjustmembers = NULL;
