@@ -98,18 +98,3 @@ utf8_check(const char *data, size_t len, size_t *chars)
 		*chars = count;
 	return true;
 }
-
-bool
-utf8_is_cut(const char *data, size_t len)
-{
-	const uint8_t *p = (const uint8_t *) data;
-
-	for (size_t i = 1; i <= 3 && i <= len; i++)
-	{
-		uint8_t byte = p[len - i];
-
-		if ((byte & 0xC0) != 0x80) /* not a byte that continues */
-			return byte >= 0xC2 && byte <= 0xF4 && (byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4) > (int) i;
-	}
-	return false;
-}

@@ -8,7 +8,4 @@
 /* True when the bytes are well-formed UTF-8 without NUL; *chars (may be NULL) gets the number of code points. */
 extern bool utf8_check(const char *data, size_t len, size_t *chars);
 
-/* True when the last character is one of several bytes, and some of them are missing. */
-extern bool utf8_is_cut(const char *data, size_t len);
-
 #endif

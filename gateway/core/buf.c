@@ -4,6 +4,7 @@
 #include "buf.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,26 +96,51 @@ json_escape(unsigned char byte)
 	}
 }
 
-void
-buf_put_json(Buf *buf, const char *text, size_t len)
+/* Has a word of eight bytes one that JSON escapes? May say yes without need behind the first that it has. */
+static inline bool
+json_word_has_escape(uint64_t word)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t quote = word ^ (ones * '"');
+	uint64_t backslash = word ^ (ones * '\\');
+
+	return ((((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) &
+			(ones * 0x80)) != 0;
+}
+
+char *
+json_write_string(char *to, const char *text, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
 	const char *end = text + len;
-	const char *plain = text;
-	char *to;
 
-	buf_reserve(buf, len * 6 + 2);
-	to = buf->data + buf->len;
 	*to++ = '"';
-	for (const char *p = text; p < end; p++)
+	while (text < end)
 	{
-		unsigned char byte = (unsigned char) *p;
-		char escape = json_escape(byte);
+		unsigned char byte;
+		char escape;
 
+		/* Eight bytes at a time, while nothing is to be escaped. */
+		if (end - text >= 8)
+		{
+			uint64_t word;
+
+			memcpy(&word, text, 8);
+			memcpy(to, &word, 8);
+			if (!json_word_has_escape(word))
+			{
+				text += 8;
+				to += 8;
+				continue;
+			}
+		}
+		byte = (unsigned char) *text++;
+		escape = json_escape(byte);
 		if (escape == 0)
+		{
+			*to++ = (char) byte;
 			continue;
-		memcpy(to, plain, (size_t) (p - plain));
-		to += p - plain;
+		}
 		*to++ = '\\';
 		*to++ = escape;
 		if (escape == 'u')
@@ -124,18 +150,37 @@ buf_put_json(Buf *buf, const char *text, size_t len)
 			*to++ = hex[byte >> 4];
 			*to++ = hex[byte & 15];
 		}
-		plain = p + 1;
 	}
-	memcpy(to, plain, (size_t) (end - plain));
-	to += end - plain;
 	*to++ = '"';
-	buf->len = (size_t) (to - buf->data);
+	return to;
+}
+
+void
+buf_put_json(Buf *buf, const char *text, size_t len)
+{
+	buf_reserve(buf, len * JSON_GROWTH + 2);
+	buf->len = (size_t) (json_write_string(buf->data + buf->len, text, len) - buf->data);
 }
 
 void
 buf_puts_json(Buf *buf, const char *text)
 {
 	buf_put_json(buf, text, strlen(text));
+}
+
+char *
+json_write_number(char *to, uint32_t value)
+{
+	char digits[12];
+	char *p = digits + sizeof(digits);
+	size_t len;
+
+	do
+		*--p = (char) ('0' + value % 10);
+	while ((value /= 10) > 0);
+	len = (size_t) (digits + sizeof(digits) - p);
+	memcpy(to, p, len);
+	return to + len;
 }
 
 void

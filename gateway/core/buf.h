@@ -29,6 +29,10 @@ extern Buf buf_take(Buf *buf);
 /* A JSON string with its quotes: escapes what JSON requires and nothing else (one v1 client reads addresses undecoded).
  */
 extern void buf_put_json(Buf *buf, const char *text, size_t len);
+#define JSON_GROWTH 6 /* a byte of text becomes so many at most */
+/* The same into memory that is there: JSON_GROWTH * len + 2 bytes; returns the end. A number takes 10 at most. */
+extern char *json_write_string(char *to, const char *text, size_t len);
+extern char *json_write_number(char *to, uint32_t value);
 extern void buf_puts_json(Buf *buf, const char *text);
 extern void buf_put_number(Buf *buf, int64_t value);
 

@@ -5,7 +5,8 @@
  * lines, blanks before colons, Transfer-Encoding that it does not understand) and drops a connection without an answer.
  * It gets a socket when the upgrade is accepted, reads the request once more, and speaks the frames.
  *
- * What is guarded here because it does not: the size of messages (session.c), HTTP/2 and extensions (not offered).
+ * What is guarded here because it does not: the size of messages and their UTF-8 (session.c; the library goes through
+ * it byte by byte), HTTP/2 and extensions (not offered).
  */
 #include "server.h"
 
@@ -176,7 +177,7 @@ server_start_websockets(void)
 	info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
 	info.protocols = server_protocols;
 	info.foreign_loops = loops;
-	info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_DISABLE_IPV6;
+	info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_DISABLE_IPV6;
 	info.pt_serv_buf_size = SERVER_READ_BYTES;
 	info.max_http_header_data = SERVER_HEADER_BYTES - 1;
 	info.alpn = "http/1.1";

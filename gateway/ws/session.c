@@ -539,6 +539,23 @@ session_modify(Session *session, const V1Message *message)
 	batch_add_v1_edit(session->room->pending_last, &edit, message->info, message->info_len, &session->name_json);
 }
 
+/* RFC 6455 8.1; utf8_check() refuses NUL, too, which is UTF-8 and only malformed. */
+static bool
+session_text_is_utf8(const char *text, size_t len)
+{
+	while (len > 0)
+	{
+		size_t part = strnlen(text, len);
+
+		if (!utf8_check(text, part, NULL))
+			return false;
+		part += part < len;
+		text += part;
+		len -= part;
+	}
+	return true;
+}
+
 static void
 session_handle(Session *session, const char *text, size_t len, bool binary)
 {
@@ -552,10 +569,9 @@ session_handle(Session *session, const char *text, size_t len, bool binary)
 	}
 	buf_reserve(&session->scratch, V1_SCRATCH(len));
 	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
-	if (status == V1_MALFORMED && !binary && utf8_is_cut(text, len))
+	if (status == V1_MALFORMED && !binary && !session_text_is_utf8(text, len))
 	{
-		/* The library finds wrong bytes in text frames, but not missing ones at the end. */
-		session_close(session, CLOSE_NOT_UTF8, "the text ends inside a character");
+		session_close(session, CLOSE_NOT_UTF8, "the text is not UTF-8");
 		return;
 	}
 	if (status != V1_OK)

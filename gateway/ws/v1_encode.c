@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+#define V1_MODIFY_PARTS 160 /* keys, brackets, quotes and numbers of a modify */
+
+/* Constants are copied with their size known: a message is made of a dozen of them. */
+#define PUT(to, text) (memcpy(to, text, sizeof(text) - 1), (to) + sizeof(text) - 1)
+
 static void
 v1_put_cell(Buf *to, const char *type, uint32_t row, uint32_t col)
 {
@@ -22,17 +27,30 @@ void
 v1_put_modify(Buf *to, uint32_t row, uint32_t col, const char *content, size_t content_len, const char *info,
 			  size_t info_len, const Buf *name_json)
 {
-	v1_put_cell(to, "modify", row, col);
-	buf_puts(to, ",\"content\":");
-	buf_put_json(to, content, content_len);
-	buf_puts(to, ",\"info\":");
-	if (info_len > 0)
-		buf_put(to, info, info_len);
-	else
-		buf_puts(to, "null");
-	buf_puts(to, ",\"username\":");
-	buf_put(to, name_json->data, name_json->len);
-	buf_puts(to, "}}");
+	static const char null_info[] = "null";
+	char *at;
+
+	if (info_len == 0)
+	{
+		info = null_info;
+		info_len = sizeof(null_info) - 1;
+	}
+	buf_reserve(to, V1_MODIFY_PARTS + content_len * JSON_GROWTH + info_len + name_json->len);
+	at = to->data + to->len;
+	at = PUT(at, "{\"msgType\":\"modify\",\"body\":{\"row\":");
+	at = json_write_number(at, row);
+	at = PUT(at, ",\"col\":");
+	at = json_write_number(at, col);
+	at = PUT(at, ",\"content\":");
+	at = json_write_string(at, content, content_len);
+	at = PUT(at, ",\"info\":");
+	memcpy(at, info, info_len);
+	at += info_len;
+	at = PUT(at, ",\"username\":");
+	memcpy(at, name_json->data, name_json->len);
+	at += name_json->len;
+	at = PUT(at, "}}");
+	to->len = (size_t) (at - to->data);
 }
 
 void
