@@ -67,6 +67,27 @@ metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histo
 			   (double) histogram->sum / 1e6, name, label, (unsigned long long) histogram->count);
 }
 
+void
+metrics_count_close(int code)
+{
+	int i = 0;
+
+	while (i < METRICS_CODES - 1 && metrics.closed[i].count > 0 && metrics.closed[i].code != code)
+		i++;
+	metrics.closed[i].code = code;
+	metrics.closed[i].count++;
+}
+
+static void
+metrics_print_closes(Buf *buf)
+{
+	metrics_print_head(buf, "sessions_closed_total", "counter",
+					   "WebSockets that have ended, by the code with which they were closed; 0: the client left.");
+	for (int i = 0; i < METRICS_CODES && metrics.closed[i].count > 0; i++)
+		buf_printf(buf, "pg_sheet_sessions_closed_total{code=\"%d\"} %llu\n", metrics.closed[i].code,
+				   (unsigned long long) metrics.closed[i].count);
+}
+
 /* Refusals, under one name. */
 static void
 metrics_print_refusals(Buf *buf)
@@ -126,6 +147,7 @@ metrics_print(Buf *buf)
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		metrics_print_value(buf, counters[i].name, "counter", counters[i].help, *counters[i].value);
 	metrics_print_refusals(buf);
+	metrics_print_closes(buf);
 	metrics_print_value(buf, "connections", "gauge", "HTTP and WebSocket connections.", (uint64_t) gateway.connections);
 	metrics_print_value(buf, "loop_lag_microseconds", "gauge", "Longest turn of the event loop in the last second.",
 						gateway.loop_lag_us);

@@ -17,6 +17,15 @@ typedef struct Histogram
 	uint64_t sum;
 } Histogram;
 
+#define METRICS_CODES 16 /* we close with fewer */
+
+/* Sessions that ended with a close code of ours; 0: the client left. */
+typedef struct CloseCount
+{
+	int code;
+	uint64_t count;
+} CloseCount;
+
 typedef struct Metrics
 {
 	uint64_t edits_received;  /* accepted from sockets */
@@ -35,6 +44,7 @@ typedef struct Metrics
 	uint64_t refused_password_queue;
 	uint64_t sessions_opened;
 	uint64_t sessions_slow; /* closed because they did not read */
+	CloseCount closed[METRICS_CODES];
 	uint64_t sender_pauses;
 	uint64_t bytes_sent;
 	uint64_t http_requests;
@@ -50,6 +60,7 @@ typedef struct Metrics
 extern Metrics metrics;
 
 extern void metrics_observe(Histogram *histogram, uint64_t value);
+extern void metrics_count_close(int code);
 /* Everything counted here, and a value that somebody else knows. */
 extern void metrics_print(Buf *buf);
 extern void metrics_print_head(Buf *buf, const char *name, const char *type, const char *help);

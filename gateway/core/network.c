@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,5 +114,22 @@ network_list_contains(const char *list, const char *address)
 		list += len;
 		if (*list == '\0')
 			return false;
+	}
+}
+
+void
+network_holder(const char *address, char to[NETWORK_NAME_MAX])
+{
+	static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+	Network network;
+
+	if (!network_parse_address(address, &network))
+		snprintf(to, NETWORK_NAME_MAX, "%s", address);
+	else if (memcmp(network.bytes, mapped, sizeof(mapped)) == 0)
+		inet_ntop(AF_INET, network.bytes + sizeof(mapped), to, NETWORK_NAME_MAX);
+	else
+	{
+		memset(network.bytes + 8, 0, 8);
+		inet_ntop(AF_INET6, network.bytes, to, NETWORK_NAME_MAX);
 	}
 }

@@ -49,12 +49,13 @@ account_answer_attempts(Request *request, int seconds, const char *whose)
 bool
 account_may_come(Request *request)
 {
+	char holder[NETWORK_NAME_MAX];
 	int seconds;
 
 	if (network_list_contains(NETWORK_LOOPBACK, request->peer))
 		return true;
-	seconds =
-		attempts_take(&attempts_by_address, request->peer, gateway.config.attempts_per_address, uv_now(&gateway.loop));
+	network_holder(request->peer, holder);
+	seconds = attempts_take(&attempts_by_address, holder, gateway.config.attempts_per_address, uv_now(&gateway.loop));
 	metrics.refused_attempts_address += seconds != 0;
 	return account_answer_attempts(request, seconds, "address");
 }

@@ -82,7 +82,8 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 	request->path = request->head.path;
 	request->method = exchange_method(request->head.method);
 	request->content_length = request->head.content_length;
-	request->close = request->head.close || request->head.chunked; /* such a body is not read */
+	/* a body in chunks is not read; who keeps a connection to a gateway that stops would lose it later */
+	request->close = request->head.close || request->head.chunked || gateway.leaving;
 	request_find_peer(request);
 	trace_begin(request, head_field(&request->head, "x-request-id"));
 	exchange_allow_origin(request);

@@ -35,6 +35,17 @@ test('two people and psql in one sheet', { timeout: 240000 }, async (t) => {
 			failed = false;
 		});
 
+	await step('a name with characters that nobody sees is refused, in words', async () => {
+		const { page } = ann;
+		await page.goto(`${ann.gateway.url}/`);
+		await page.getByRole('button', { name: 'Register' }).click();
+		await page.getByLabel('User name').fill('ann\u202e');
+		await page.getByLabel('E-mail').fill('ann@example.org');
+		await page.getByLabel('Password').fill('a password');
+		await page.locator('form button[type=submit]').click();
+		await page.getByText('must not contain characters that change the direction of text').waitFor();
+	});
+
 	await step('one registers, makes a sheet, types and pastes a block', async () => {
 		await ann.register();
 		id = await ann.newSheet('Household');

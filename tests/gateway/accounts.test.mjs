@@ -156,6 +156,9 @@ describe('guessing', () => {
 		// What a client invents in front of its address does not help, nor does a chain of our own proxies.
 		for (const forwarded of ['203.0.113.5, 198.51.100.7', '198.51.100.7, 10.1.2.3', 'nonsense, 198.51.100.7'])
 			assert.ok((await attempts(10, () => attempt(forwarded))).limited.length >= 5, forwarded);
+		// Whoever has an address of IPv6 has 2^64 of them.
+		const many = await attempts(100, (i) => attempt(`2001:db8:0:1::${(i + 1).toString(16)}`));
+		assert.ok(many.let.length >= 60 && many.let.length <= 60 + many.seconds + 1, `${many.let.length} of 100`);
 		const metrics = await gateway.metrics();
 		assert.ok(metrics['pg_sheet_refused_total{reason="attempts_address"}'] >= 3);
 		assert.ok(metrics['pg_sheet_refused_total{reason="attempts_account"}'] >= 2);

@@ -76,6 +76,19 @@ test('a token of one gateway is good at the other', async () => {
 		assert.equal((await call(gateway, '/getuser', { token: anna.token }, 10)).uid, anna.uid);
 });
 
+test('a password that is changed at one gateway revokes tokens and closes editors at both, at once', async () => {
+	const user = await register(cluster.gateways[0]);
+	const editors = [];
+	for (const gateway of cluster.gateways) {
+		const [fid] = await claimsOf(gateway);
+		editors.push(await Editor.open(gateway, user, fid));
+		await call(gateway, '/getuser', { token: user.token }, 10); // so that it remembers the account
+	}
+	await call(cluster.gateways[1], '/modifyuserauth', { token: user.token, password: 'another one' }, 8);
+	for (const editor of editors) assert.equal((await editor.waitClosed(3000)).code, 4401);
+	for (const gateway of cluster.gateways) await call(gateway, '/getuser', { token: user.token }, 1);
+});
+
 test('HTTP for a sheet owned elsewhere is 307 to the same path at the owner', async () => {
 	for (const fid of sheets.slice(0, 6)) {
 		const owner = await ownerOf(fid);

@@ -38,6 +38,7 @@ describe('health', () => {
 		assert.ok((await get('/livez')).json.uptime_seconds >= 0);
 		assert.deepEqual((await get('/readyz')).json, { ready: true, reasons: [] });
 		assert.equal((await get('/healthz')).json.status, 'ok');
+		assert.notEqual((await get('/readyz', { connection: 'keep-alive' })).headers.connection, 'close');
 	});
 
 	test('a database that does not answer: not ready, but alive; and ready again by itself', async () => {
@@ -99,6 +100,7 @@ describe('metrics', () => {
 			assert.equal(types.get(name), type, name);
 		assert.ok(values.get('process_resident_memory_bytes') > 1e6);
 		assert.ok(values.get('pg_sheet_edits_committed_total') >= 1);
+		assert.ok(values.get('pg_sheet_sessions_closed_total{code="0"}') >= 1, 'the editor has left by itself');
 		assert.ok(values.get('pg_sheet_http_answers_total{route="/register",status="2xx"}') >= 1);
 		assert.ok(values.get('pg_sheet_http_answers_total{route="/*",status="4xx"}') >= 1);
 		assert.equal(values.get('pg_sheet_http_under_way'), 1, 'this request alone');
@@ -268,7 +270,9 @@ describe('the drain', () => {
 		for (const writer of writers) await writer.progress(100);
 		const stopped = gateway.stop();
 		await waitUntil(async () => (await get('/readyz')).status === 503, '/readyz to say no');
-		assert.deepEqual((await get('/readyz')).json.reasons, ['draining']);
+		const answer = await get('/readyz', { connection: 'keep-alive' });
+		assert.deepEqual(answer.json.reasons, ['draining']);
+		assert.equal(answer.headers.connection, 'close', 'connections that were kept go elsewhere');
 		assert.equal(reader.closed, null, 'editors stay in the time of notice');
 		for (const writer of writers) await writer.progress(50);
 		await (await Editor.open(gateway, users[1], fid)).close();

@@ -3,6 +3,8 @@
  */
 #include "network.h"
 
+#include <string.h>
+
 #include "tap.h"
 
 int
@@ -42,6 +44,18 @@ main(void)
 		{"1.1.1.1, 2.2.2.2 ,fd00::/8", "fc00::1", false},
 	};
 
+	static const struct
+	{
+		const char *address, *holder;
+	} holders[] = {
+		{"192.0.2.7", "192.0.2.7"},
+		{"::ffff:192.0.2.7", "192.0.2.7"},
+		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"},
+		{"2001:db8:1:2:ffff::", "2001:db8:1:2::"},
+		{"2001:db8:1:3::1", "2001:db8:1:3::"},
+		{"nobody", "nobody"},
+	};
+
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		TAP_OK(network_list_is_valid(good[i]), "a list: \"%s\"", good[i]);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -49,5 +63,12 @@ main(void)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		TAP_OK(network_list_contains(table[i].list, table[i].address) == table[i].in, "\"%s\" is %sin \"%s\"",
 			   table[i].address, table[i].in ? "" : "not ", table[i].list);
+	for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++)
+	{
+		char holder[NETWORK_NAME_MAX];
+
+		network_holder(holders[i].address, holder);
+		TAP_OK(strcmp(holder, holders[i].holder) == 0, "%s is %s's", holders[i].address, holder);
+	}
 	return tap_done();
 }

@@ -9,7 +9,7 @@ import type { Session } from './session';
 const timeoutMs = 10000;
 const membersKey = 'pg_sheet.gateways';
 
-/** A refusal, by its number, or a gateway that does not answer (msg null). */
+/** A refusal, by its number and the gateway's own words, or a gateway that does not answer (msg null). */
 export class ApiError extends Error {
 	constructor(readonly msg: number | null, readonly detail = '') {
 		super(msg === null ? 'no gateway answers' : `refused: ${msg}`);
@@ -71,7 +71,7 @@ export async function post(path: string, body: object, { bases = knownGateways()
 
 async function call(path: string, body: object, options: { bases?: string[]; again?: boolean } = {}): Promise<unknown> {
 	const answer = await post(path, body, options);
-	if (!answer.success) throw new ApiError(answer.msg);
+	if (!answer.success) throw new ApiError(answer.msg, typeof answer.data === 'string' ? answer.data : '');
 	return answer.data;
 }
 

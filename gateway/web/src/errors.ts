@@ -5,7 +5,9 @@ import { t, tOr } from './i18n';
 import { Msg } from './protocol';
 
 export function explain(error: unknown): string {
-	if (error instanceof ApiError) return error.msg === null ? t('error.unreachable') : tOr(`error.${error.msg}`, 'error.other', { code: error.msg });
+	if (error instanceof ApiError && error.msg === null) return t('error.unreachable');
+	if (error instanceof ApiError && error.msg === Msg.InvalidFormat && error.detail) return t('error.0.because', { detail: error.detail });
+	if (error instanceof ApiError) return tOr(`error.${error.msg}`, 'error.other', { code: error.msg ?? 0 });
 	return t('error.unexpected', { detail: error instanceof Error ? error.message : String(error) });
 }
 

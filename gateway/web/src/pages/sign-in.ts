@@ -39,7 +39,7 @@ export function showSignIn(root: HTMLElement, done: (session: Session) => void):
 			const username = name.input.value.trim();
 			done(registering ? await register(username, email.input.value.trim(), password.input.value) : await signIn(username, password.input.value));
 		} catch (error) {
-			const refused = error instanceof ApiError && error.msg === Msg.InvalidFormat;
+			const refused = error instanceof ApiError && error.msg === Msg.InvalidFormat && !error.detail;
 			problem.textContent = refused ? t('signin.malformed') : explain(error);
 			name.input.focus();
 		} finally {
