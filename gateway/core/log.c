@@ -3,12 +3,17 @@
  */
 #include "log.h"
 
+#include "utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_LINE_MAX 4096
+#define LOG_LINE_MAX   16384
+#define LOG_STRING_MAX 1024 /* bytes of one string, as it is written; what is longer ends in "..." */
+
+#define LOG_FIELD_ROOM (LOG_STRING_MAX + 128) /* a field is written whole or not at all */
 
 static LogLevel log_level = LOG_INFO;
 static bool log_json = false;
@@ -55,22 +60,42 @@ log_puts(LogLine *line, const char *text)
 	log_put(line, text, strlen(text));
 }
 
-/* A string in double quotes, with JSON's escapes. */
+/* One byte, or what stands for it in JSON. Bytes that are no UTF-8 are told by their number. */
+static size_t
+log_escape(unsigned char byte, bool utf8, char to[8])
+{
+	if (byte == '"' || byte == '\\')
+		return (size_t) snprintf(to, 8, "\\%c", byte);
+	if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8))
+		return (size_t) snprintf(to, 8, "\\u%04x", byte);
+	to[0] = (char) byte;
+	return 1;
+}
+
+/*
+ * A string in double quotes, with JSON's escapes: whatever a client has sent, the line stays one, and JSON. A character
+ * is written whole or not at all.
+ */
 static void
 log_put_quoted(LogLine *line, const char *text)
 {
+	bool utf8 = utf8_check(text, strlen(text), NULL);
+	size_t begin;
+
 	log_puts(line, "\"");
+	begin = line->used;
 	for (const unsigned char *p = (const unsigned char *) text; *p != '\0'; p++)
 	{
+		bool continues = utf8 && (*p & 0xC0) == 0x80;
 		char escape[8];
+		size_t len = log_escape(*p, utf8, escape);
 
-		if (*p == '"' || *p == '\\')
-			snprintf(escape, sizeof(escape), "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7F)
-			snprintf(escape, sizeof(escape), "\\u%04x", *p);
-		else
-			snprintf(escape, sizeof(escape), "%c", *p);
-		log_puts(line, escape);
+		if (!continues && line->used - begin > LOG_STRING_MAX)
+		{
+			log_puts(line, "...");
+			break;
+		}
+		log_put(line, escape, len);
 	}
 	log_puts(line, "\"");
 }
@@ -134,7 +159,7 @@ log_write(LogLevel level, const char *event, const LogField *fields, size_t coun
 		log_put_quoted(&line, event);
 	else
 		log_puts(&line, event);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && line.used + LOG_FIELD_ROOM <= sizeof(line.bytes); i++)
 		log_put_field(&line, &fields[i]);
 	log_puts(&line, log_json ? "}" : "");
 	line.bytes[line.used++] = '\n';
