@@ -58,6 +58,7 @@ server_on_established(Connection *connection, struct lws *wsi)
 	if (connection->session == NULL)
 		return -1;
 	snprintf(connection->session->peer, sizeof(connection->session->peer), "%s", ticket->address);
+	snprintf(connection->session->request_id, sizeof(connection->session->request_id), "%s", ticket->request_id);
 	return 0;
 }
 

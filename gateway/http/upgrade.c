@@ -104,5 +104,6 @@ upgrade_check(Request *request)
 	}
 	ticket->nack = request_arg(request, "nack", nack, sizeof(nack)) && strcmp(nack, "1") == 0;
 	memcpy(ticket->address, request->peer, sizeof(ticket->address));
+	memcpy(ticket->request_id, request->trace.id, sizeof(ticket->request_id));
 	return ticket;
 }

@@ -7,6 +7,8 @@
 #include "jwt.h"
 #include "peers.h"
 
+#include "trace.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,8 +18,9 @@ typedef struct Ticket
 	JwtClaims claims;
 	int64_t sheet_id;
 	bool nack;
-	bool v2;		  /* the token comes with the first message */
-	char address[48]; /* of the client, also behind a proxy */
+	bool v2;						   /* the token comes with the first message */
+	char address[48];				   /* of the client, also behind a proxy */
+	char request_id[TRACE_ID_MAX + 1]; /* of the upgrade, for the log */
 	Peer *peer;
 } Ticket;
 

@@ -130,8 +130,8 @@ join_admit(Room *room, Session *session, uint64_t position)
 	session->state = SESSION_LIVE;
 	session->behind_since = 0;
 	room->joining--;
-	log_event(LOG_INFO, "session joined", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
-			  LOG_INT("sheet", room_sheet_id(room)), LOG_INT("seq", room->snapshot_seq));
+	log_event(LOG_INFO, "session joined", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
+			  LOG_INT("uid", session->uid), LOG_INT("sheet", room_sheet_id(room)), LOG_INT("seq", room->snapshot_seq));
 }
 
 void

@@ -117,8 +117,8 @@ session_gone(Session *session)
 	v2_session_gone(session);
 	session_leave_room(session);
 	metrics_count_close(session->close_code);
-	log_event(LOG_INFO, "session closed", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
-			  LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
+	log_event(LOG_INFO, "session closed", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
+			  LOG_INT("uid", session->uid), LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
 			  LOG_STR("reason", session->close_reason));
 	session->queries++;
 	session_query_done(session);

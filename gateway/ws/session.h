@@ -69,6 +69,7 @@ typedef struct Session
 	Buf name_json;
 	char *sheet_name;
 	char peer[48];
+	char request_id[68]; /* of the upgrade, for the log */
 	V2Role role;
 	bool may_edit;
 	bool unchecked; /* the database could not be asked whether the user may still be here: ask again */

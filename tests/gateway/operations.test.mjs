@@ -210,6 +210,23 @@ describe('logs', () => {
 		assert.ok(!logFile().includes('not-for-the-log'));
 	});
 
+	test("a WebSocket's lines carry the id of its upgrade", async () => {
+		await configure('log-requests = on\n');
+		const user = await register(gateway);
+		const fid = await newSheet(gateway, user);
+		const editor = await Editor.open(gateway, user, fid, { headers: { 'x-request-id': 'live-1' } });
+		await editor.close();
+		const lines = () =>
+			logFile()
+				.trimEnd()
+				.split('\n')
+				.map((line) => JSON.parse(line))
+				.filter((line) => line.request === 'live-1')
+				.map(({ event }) => event);
+		await waitUntil(() => lines().length === 3, 'the log');
+		assert.deepEqual(lines().sort(), ['request', 'session closed', 'session joined']);
+	});
+
 	test('ids that could do harm are replaced, and all are different', async () => {
 		const ids = new Set();
 		for (const id of [undefined, 'a b', '"', '<script>', 'x'.repeat(65), '$(reboot)', 'é', ''])
