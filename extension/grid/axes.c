@@ -41,6 +41,14 @@ axes_alloc(const GridAllocator *allocator, uint32_t runs)
 	return axes;
 }
 
+Axes *
+axes_make_room(const GridAllocator *allocator, const Axes *axes)
+{
+	uint32_t runs = axes->counts[AXES_ROW] + axes->counts[AXES_COL];
+
+	return axes_alloc(allocator, runs + runs / 4 + AXIS_GROWS);
+}
+
 void
 axes_free(const GridAllocator *allocator, Axes *axes)
 {

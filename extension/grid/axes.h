@@ -14,7 +14,7 @@
 #define AXES_MAX_ROWS 16777216
 #define AXES_MAX_COLS 16384
 /* So many runs an axis may have before a change is refused: what a version stores and a lookup searches is bounded. */
-#define AXES_MAX_RUNS 32768
+#define AXES_MAX_RUNS 16384
 
 typedef enum AxesLine
 {
@@ -61,8 +61,9 @@ axes_locate(const Axes *axes, uint32_t *row, uint32_t *col)
 		axes_locate_mapped(axes, row, col);
 }
 
-/* Bytes that a copy takes. */
+/* Bytes that a copy takes, and room for one with some more runs; its runs are not set. */
 extern size_t axes_bytes(const Axes *axes);
+extern Axes *axes_make_room(const GridAllocator *allocator, const Axes *axes);
 /* The axes after a change of a sheet that has had so many rows, or columns, in new memory; *to is NULL when they are
  * the identity. False when there is no room. */
 extern bool axes_change(const GridAllocator *allocator, const Axes *axes, const AxesChange *change, uint32_t extent,

@@ -42,7 +42,8 @@ grid_reserve_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes)
 
 	if (grid->spare != NULL && grid->spare->size >= axes_bytes(axes))
 		return true;
-	if (!axes_copy(allocator, axes, &spare))
+	spare = axes_make_room(allocator, axes);
+	if (spare == NULL)
 		return false;
 	if (grid->spare != NULL)
 		grid->bytes -= grid->spare->size;

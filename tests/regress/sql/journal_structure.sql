@@ -51,8 +51,8 @@ SELECT sheet.delete_rows(:ends, 16777215) > 0, sheet.insert_rows(:ends, 5) > 0, 
 SELECT severity, what FROM sheet.fsck(:ends, true);
 
 -- in too many places: refused, and possible again when some of them have gone
-SELECT sheet.create('structure places', 40000, 3) AS places \gset
-SELECT last_seq FROM sheet.apply(:places, (SELECT j_batch(VARIADIC array_agg(j_edit(6, 7, 3 * i, 0, '1'))) FROM generate_series(0, 10921) i));
+SELECT sheet.create('structure places', 20000, 3) AS places \gset
+SELECT last_seq FROM sheet.apply(:places, (SELECT j_batch(VARIADIC array_agg(j_edit(6, 7, 3 * i, 0, '1'))) FROM generate_series(0, 5460) i));
 SELECT sheet.set(:places, 'A7', 'a row of its own') > 0;
 SELECT j_error(format('SELECT sheet.insert_rows(%s, 2)', :places));
 SELECT sheet.delete_rows(:places, 60, 60) > 0, sheet.insert_rows(:places, 2) > 0, s_show(:places);
