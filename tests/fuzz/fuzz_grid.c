@@ -1,9 +1,9 @@
 /*
  * fuzz_grid.c - the bytes are operations on a grid: cells are set, read, scanned, tiles taken out and loaded again,
- * with an allocator that fails when it is told to. The grid must be what a plain list of cells says, and count every
- * byte.
+ * rows and columns inserted and deleted, with an allocator that fails when it is told to. The grid must be what a plain
+ * list of cells says, and count every byte.
  */
-#include "grid.h"
+#include "axes.h"
 
 #include "fuzz.h"
 
@@ -111,12 +111,14 @@ fuzz_load_tile(Fuzz *fuzz, Grid *part, GridTileNo tile)
 	{
 		const FuzzCell *cell = &fuzz->cells[i];
 		char style = (char) cell->style;
+		uint32_t row = cell->row, col = cell->col;
 
-		if (cell->row / GRID_TILE_ROWS != tile.row || cell->col / GRID_TILE_COLS != tile.col ||
+		axes_locate(grid_axes(fuzz->grid), &row, &col);
+		if (row / GRID_TILE_ROWS != tile.row || col / GRID_TILE_COLS != tile.col ||
 			(cell->len == 0 && cell->style == 0))
 			continue;
 		memset(content, cell->letter, cell->len);
-		if (!grid_put(&fuzz_allocator, part, cell->row, cell->col, content, cell->len, &style, cell->style > 0))
+		if (!grid_put(&fuzz_allocator, part, row, col, content, cell->len, &style, cell->style > 0))
 			return 0;
 	}
 	return 1;
@@ -126,7 +128,8 @@ static void
 fuzz_load(Fuzz *fuzz, const GridRect *rect)
 {
 	GridTileNo missing[FUZZ_CELLS];
-	uint32_t count = grid_list_missing(fuzz->grid, rect, missing, FUZZ_CELLS);
+	uint32_t listed = grid_view_missing(fuzz->grid, grid_axes(fuzz->grid), rect, missing, FUZZ_CELLS);
+	uint32_t count = listed < FUZZ_CELLS ? listed : FUZZ_CELLS;
 	Grid *part = grid_create(&fuzz_allocator, 1, 1);
 	int whole = part != NULL;
 
@@ -136,11 +139,27 @@ fuzz_load(Fuzz *fuzz, const GridRect *rect)
 	{
 		grid_release(&fuzz_allocator, part);
 		grid_merge(fuzz->grid, part, missing, count, ++fuzz->stamp);
-		if (grid_list_missing(fuzz->grid, rect, NULL, 0) != 0)
+		if (listed == count && grid_view_missing(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) != 0)
 			abort();
 	}
 	if (part != NULL)
 		grid_free(&fuzz_allocator, part);
+}
+
+/* False when there is no room, or the tile is not here. */
+static int
+fuzz_put(Fuzz *fuzz, uint32_t row, uint32_t col, const char *content, uint32_t len, int style)
+{
+	uint32_t at_row = row, at_col = col;
+	GridTile *tile;
+
+	axes_locate(grid_axes(fuzz->grid), &at_row, &at_col);
+	tile = grid_reserve(&fuzz_allocator, fuzz->grid, at_row, at_col, len, style > 0);
+	if (tile == NULL)
+		return 0;
+	grid_set_there(fuzz->grid, tile, at_row, at_col, content, len, style > 0 ? "S" : "", style > 0);
+	grid_resize(fuzz->grid, row + 1, col + 1);
+	return 1;
 }
 
 static void
@@ -150,18 +169,66 @@ fuzz_set(Fuzz *fuzz, int style)
 	FuzzCell *cell = fuzz_find(fuzz, row, col);
 	char content[256];
 	uint8_t len = fuzz_byte(fuzz);
-	GridTile *tile;
 
 	if (cell == NULL && fuzz->count == FUZZ_CELLS)
 		return;
 	memset(content, len, len);
-	tile = grid_reserve(&fuzz_allocator, fuzz->grid, row, col, len, style > 0);
-	if (tile == NULL)
+	if (!fuzz_put(fuzz, row, col, content, len, style))
 		return;
-	grid_set_there(fuzz->grid, tile, row, col, content, len, style > 0 ? "S" : "", style > 0);
 	if (cell == NULL)
 		cell = &fuzz->cells[fuzz->count++];
 	*cell = (FuzzCell){row, col, len, len, style > 0 ? 'S' : 0};
+}
+
+/* Empties what is deleted, and says whether the change is one that may be made. */
+static int
+fuzz_prepare_change(Fuzz *fuzz, AxesChange *change)
+{
+	uint32_t limit = axes_limit(change->line);
+	uint32_t extent = change->line == AXES_ROW ? grid_rows(fuzz->grid) : grid_cols(fuzz->grid);
+
+	if (!change->insert && change->at < extent && change->n > extent - change->at)
+		change->n = extent - change->at;
+	if (change->n > limit - change->at || (!change->insert && change->at >= extent))
+		return 0;
+	for (size_t i = 0; i < fuzz->count; i++)
+	{
+		FuzzCell *cell = &fuzz->cells[i];
+		uint32_t line = change->line == AXES_ROW ? cell->row : cell->col;
+		int empty = cell->len == 0 && cell->style == 0;
+
+		if (empty || (change->insert ? line < limit - change->n : line < change->at || line - change->at >= change->n))
+			continue;
+		if (change->insert || !fuzz_put(fuzz, cell->row, cell->col, "", 0, 0))
+			return 0;
+		cell->len = cell->style = 0;
+	}
+	return 1;
+}
+
+/* Inserts or deletes rows or columns. */
+static void
+fuzz_change(Fuzz *fuzz, AxesLine line, int insert)
+{
+	AxesChange change = {line, insert != 0, line == AXES_ROW ? fuzz_row(fuzz) : fuzz_col(fuzz),
+						 1 + fuzz_byte(fuzz) % 80};
+	size_t kept = 0;
+
+	if (!fuzz_prepare_change(fuzz, &change) || !grid_change_axes(&fuzz_allocator, fuzz->grid, &change))
+		return;
+	for (size_t i = 0; i < fuzz->count; i++)
+	{
+		FuzzCell cell = fuzz->cells[i];
+		uint32_t *at = change.line == AXES_ROW ? &cell.row : &cell.col;
+
+		if (!change.insert && *at >= change.at && *at - change.at < change.n)
+			continue;
+		if (*at >= change.at)
+			*at = change.insert ? *at + change.n : *at - change.n;
+		if (*at < axes_limit(change.line))
+			fuzz->cells[kept++] = cell;
+	}
+	fuzz->count = kept;
 }
 
 static void
@@ -171,7 +238,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 	GridScan scan;
 	GridCell cell;
 
-	if (grid_list_missing(fuzz->grid, rect, NULL, 0) > 0)
+	if (grid_view_missing(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) > 0)
 		return;
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
@@ -180,10 +247,10 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 		if (one->row < rect->row0 || one->row > rect->row1 || one->col < rect->col0 || one->col > rect->col1)
 			continue;
 		expected += one->len > 0 || one->style > 0;
-		(void) grid_get(fuzz->grid, one->row, one->col, &cell);
+		(void) grid_view_get(fuzz->grid, one->row, one->col, &cell);
 		fuzz_check_cell(one, &cell);
 	}
-	grid_scan_init(&scan, fuzz->grid, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, fuzz->grid, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 	{
 		const FuzzCell *one = fuzz_find(fuzz, cell.row, cell.col);
@@ -195,7 +262,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 	}
 	if (found != expected)
 		abort();
-	grid_touch(fuzz->grid, rect, ++fuzz->stamp);
+	grid_view_touch(fuzz->grid, rect, ++fuzz->stamp);
 }
 
 static void
@@ -228,6 +295,12 @@ fuzz_step(Fuzz *fuzz)
 			fuzz_load(fuzz, op & 8 ? &all : &rect);
 			break;
 		}
+		case 5:
+			fuzz_change(fuzz, AXES_ROW, op & 8);
+			break;
+		case 6:
+			fuzz_change(fuzz, AXES_COL, op & 8);
+			break;
 		default:
 			grid_release(&fuzz_allocator, fuzz->grid);
 			break;
