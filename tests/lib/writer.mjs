@@ -1,6 +1,7 @@
 /*
  * writer.mjs - an editor that never gives up: it sends unique contents as fast as they are acknowledged, connects again
- * when it is cut off, and remembers what was acknowledged, so that a test can hold the database to it.
+ * when it is cut off, and remembers what was acknowledged and what each of its connections was told, so that a test can hold
+ * the database to it.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +21,7 @@ export class Writer {
 			sent: 0,
 			echoed: new Map(),
 			order: [],
+			streams: [],
 			connections: 0,
 			stopping: false,
 			refused: 0,
@@ -39,6 +41,7 @@ export class Writer {
 			}
 			this.connections++;
 			this.editor = editor;
+			this.streams.push(editor);
 			await this.write(editor);
 			await this.drain(editor);
 			editor.terminate();
@@ -123,8 +126,33 @@ export async function checkNothingLost(cluster, fid, writers) {
 			before = places.get(content);
 		}
 	}
+	checkStreams(log, writers);
 	const cells = await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid})`);
 	const held = new Map(cells.map(({ row, col, content }) => [`${row},${col}`, content]));
 	for (const [cell, content] of last) assert.equal(held.get(cell), content, `cell ${cell}`);
 	return log;
+}
+
+/**
+ * One total order: what a connection was told between onConn and its end is a piece of the log without a gap, and the
+ * snapshot in onConn holds everything before that piece.
+ */
+function checkStreams(log, writers) {
+	const contents = log.map((entry) => entry.new);
+	const places = new Map(contents.map((content, i) => [content, i]));
+	for (const { name, streams } of writers) {
+		for (const { onConn, messages } of streams) {
+			const told = messages.filter(({ msgType }) => msgType === 'modify').map(({ body }) => body.content);
+			if (told.length === 0) continue;
+			const first = places.get(told[0]);
+			assert.ok(first !== undefined, `${name} was told of ${told[0]}, which is not in the log`);
+			assert.deepEqual(told, contents.slice(first, first + told.length), `what ${name} was told is a piece of the log`);
+			checkSnapshot(name, onConn.body, log.slice(0, first));
+		}
+	}
+}
+
+function checkSnapshot(name, { columns, content }, before) {
+	const cells = new Map(before.map((entry) => [entry.row * columns + entry.col, entry.new]));
+	for (const [at, want] of cells) assert.equal(content[at] ?? '', want, `${name}: cell ${at} of the snapshot`);
 }

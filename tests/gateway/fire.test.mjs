@@ -1,0 +1,191 @@
+/*
+ * One order for all, and nothing acknowledged lost, while everything is stopped, killed and started again in the middle of a
+ * flood. What each connection was told must be a piece of the log without a gap, and every acknowledged edit must be in it
+ * once (checkNothingLost in lib/writer.mjs).
+ */
+import { after, before, beforeEach, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
+import { Editor, newSheet, register } from '../lib/client.mjs';
+import { Writer, checkNothingLost } from '../lib/writer.mjs';
+import { startWriterProcess } from '../lib/writer_process.mjs';
+
+let cluster;
+let gateway;
+let users;
+let fid;
+
+before(async () => {
+	cluster = await Cluster.start({
+		postgres: { restart_after_crash: 'on' },
+		gatewayFlags: { 'send-queue-bytes': 1 << 20, 'database-deadline-ms': 3000 },
+	});
+	[gateway] = cluster.gateways;
+	users = [await register(gateway), await register(gateway), await register(gateway)];
+});
+after(() => cluster?.stop());
+beforeEach(async () => {
+	fid = await newSheet(gateway, users[0]);
+});
+
+/** Joins, is told for a while, goes (every other time without a word), and joins again. */
+class Visitor {
+	constructor(name) {
+		Object.assign(this, { name, order: [], streams: [], stopping: false });
+		this.done = this.run();
+	}
+
+	async run() {
+		while (!this.stopping) {
+			let editor;
+			try {
+				editor = await Editor.open(gateway, users[2], fid, { timeoutMs: 5000 });
+			} catch {
+				await sleep(50);
+				continue;
+			}
+			this.streams.push(editor);
+			await sleep(100);
+			if (this.streams.length % 2) editor.terminate();
+			else if (!editor.closed) editor.socket.close(1000);
+		}
+	}
+}
+
+/** Writers, visitors and a reader that does not read for most of the time, while `disturb` happens; then the books are balanced. */
+async function underFire(disturb) {
+	const writers = [0, 1].map((i) => new Writer(`w${i}`, i, users[i], fid, () => gateway));
+	const visitors = [0, 1].map((i) => new Visitor(`v${i}`));
+	const outside = startWriterProcess('outside', 2, users[2], fid, gateway);
+	const lazy = await Editor.open(gateway, users[2], fid);
+	const reading = setInterval(() => (lazy.socket.isPaused ? lazy.socket.resume() : lazy.socket.pause()), 150);
+	let report;
+	try {
+		await outside.ready();
+		await disturb({ outside, writers });
+		for (const writer of writers) await writer.progress(100, 30000);
+	} finally {
+		clearInterval(reading);
+		lazy.socket.resume();
+		for (const visitor of visitors) visitor.stopping = true;
+		await Promise.all([...writers.map((writer) => writer.stop()), ...visitors.map((visitor) => visitor.done)]);
+		report = await outside.report();
+		lazy.terminate();
+	}
+	const readers = [...visitors, { name: 'lazy', order: [], streams: [lazy] }];
+	const log = await checkNothingLost(cluster, fid, [...writers, report, ...readers]);
+	assert.ok(report.order.length >= 50);
+	assert.ok(visitors.every(({ streams }) => streams.some(({ messages }) => messages.length > 1)));
+	assert.equal(await cluster.psql(`SELECT string_agg(what, '; ') FROM sheet.fsck(${fid}, true, false)`), 'clean');
+	return { edits: log.length, connections: writers[0].connections + writers[1].connections + report.connections };
+}
+
+const backends = async () =>
+	(await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway' AND backend_type = 'client backend'"))
+		.split('\n')
+		.map(Number);
+
+const resent = async () =>
+	Object.entries(await gateway.metrics()).find(([name]) => name.endsWith('batches_resent_total'))[1];
+
+test('a client, the gateway and its backends are stopped for a while, and go on', async (context) => {
+	const figures = await underFire(async ({ outside, writers }) => {
+		for (let round = 0; round < 2; round++) {
+			outside.signal('SIGSTOP');
+			await writers[0].progress(100);
+			gateway.service.signal('SIGSTOP');
+			await sleep(500);
+			gateway.service.signal('SIGCONT');
+			await writers[1].progress(50);
+			outside.signal('SIGCONT');
+			const pids = await backends();
+			for (const pid of pids) process.kill(pid, 'SIGSTOP');
+			await sleep(500);
+			for (const pid of pids) process.kill(pid, 'SIGCONT');
+			for (const writer of writers) await writer.progress(50);
+		}
+	});
+	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
+});
+
+test('a backend that is stopped for longer than the deadline: the batch goes again, and lands once', async (context) => {
+	const before_ = await resent();
+	const figures = await underFire(async ({ writers }) => {
+		const pids = await backends();
+		for (const pid of pids) process.kill(pid, 'SIGSTOP');
+		await waitUntil(async () => (await resent()) > before_, 'the deadline', 15000, 100);
+		for (const pid of pids) {
+			try {
+				process.kill(pid, 'SIGCONT');
+			} catch {
+				// It is gone already.
+			}
+		}
+		for (const writer of writers) await writer.progress(50, 30000);
+	});
+	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
+});
+
+test('the gateway and all of PostgreSQL are killed with -9, in turns', async (context) => {
+	const figures = await underFire(async ({ writers }) => {
+		for (let round = 0; round < 2; round++) {
+			await gateway.kill();
+			await gateway.start();
+			for (const writer of writers) await writer.progress(50, 30000);
+			const pids = await backends();
+			await cluster.postgres.kill();
+			await waitUntil(() => pids.every((pid) => !isAlive(pid)), 'the backends to notice');
+			await cluster.startPostgres();
+			for (const writer of writers) await writer.progress(50, 30000);
+		}
+	});
+	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
+});
+
+function isAlive(pid) {
+	try {
+		process.kill(pid, 0);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
+test('200 sheets at one edit a second each: every edit comes back soon, and is logged once in its sheet', async (context) => {
+	const [count, rounds] = [200, 5];
+	const first = Number(await cluster.psql('SELECT coalesce(max(sheet_id), 0) FROM sheet.sheet'));
+	for (let i = 0; i < count; i++) await newSheet(gateway, users[0], { name: `sheet ${i}` });
+	const fids = (await cluster.rows(`SELECT sheet_id FROM sheet.sheet WHERE sheet_id > ${first} ORDER BY sheet_id`)).map(
+		(row) => row.sheet_id,
+	);
+	assert.equal(fids.length, count);
+	const editors = [];
+	for (let i = 0; i < count; i += 20)
+		editors.push(...(await Promise.all(fids.slice(i, i + 20).map((id) => Editor.open(gateway, users[0], id)))));
+	const times = [];
+	await Promise.all(
+		editors.map(async (editor, i) => {
+			await sleep((i * 1000) / count);
+			for (let round = 0; round < rounds; round++) {
+				const started = performance.now();
+				editor.modify(round, i % 10, `${i} in round ${round}`);
+				await editor.nextModify(round, i % 10, `${i} in round ${round}`);
+				times.push(performance.now() - started);
+				await sleep(Math.max(0, 1000 - (performance.now() - started)));
+			}
+		}),
+	);
+	for (const editor of editors) editor.terminate();
+	times.sort((a, b) => a - b);
+	context.diagnostic(
+		`${times.length} edits, echo p50 ${times[times.length >> 1].toFixed(1)} ms, p99 ${times[Math.floor(times.length * 0.99)].toFixed(1)} ms`,
+	);
+	assert.ok(times[times.length >> 1] < 500, 'half of the echoes within half a second, on a busy machine');
+	const logged = await cluster.rows(
+		`SELECT sheet_id, array_agg(new ORDER BY seq) AS news FROM sheet.log WHERE sheet_id > ${first} AND kind = 'set' GROUP BY sheet_id ORDER BY sheet_id`,
+	);
+	assert.deepEqual(
+		logged,
+		fids.map((id, i) => ({ sheet_id: id, news: Array.from({ length: rounds }, (_, round) => `${i} in round ${round}`) })),
+	);
+});
