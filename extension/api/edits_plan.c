@@ -42,6 +42,12 @@ plan_create(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, L
 
 static const CustomPathMethods plan_path_methods = {.CustomName = "SheetLog", .PlanCustomPath = plan_create};
 
+bool
+edits_plan_is_scan(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &plan_path_methods;
+}
+
 /* ---- paths ---- */
 
 static void

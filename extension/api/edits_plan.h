@@ -41,8 +41,18 @@ extern double edits_size_sheet(Node *sheet); /* sheet: an expression */
 extern double edits_size_listed(void);
 extern EditsSize edits_size_scan(PlannerInfo *root, RelOptInfo *rel, Expr *sheet);
 
+/* Whether this is a path to a scan of edits. */
+extern bool edits_plan_is_scan(const Path *path);
+
+/* ---- edits_count.c ---- */
+/* From _PG_init. */
+extern void edits_count_init(void);
+
 /* ---- edits_scan.c ---- */
 extern const CustomScanMethods edits_scan_methods;
+/* Counts the rows of a scan that has not begun, in place of executing it. False when the node is another one, or has a
+ * condition of its own to check. */
+extern bool edits_scan_count(PlanState *node, int64 *count);
 /* A scan's private list: these, then column and strategy of each condition. */
 enum
 {

@@ -388,6 +388,25 @@ edits_next(EditsReader *reader)
 	return true;
 }
 
+int64
+edits_count(EditsReader *reader)
+{
+	int64 count = 0;
+
+	while (edits_next_batch(reader))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (reader->query.need == EDITS_NEED_BATCH)
+			count += reader->to - reader->from + 1;
+		else if (reader->query.backward)
+			count += reader->nfound;
+		else
+			while (edits_decode(reader))
+				count++;
+	}
+	return count;
+}
+
 /* ---- columns ---- */
 
 /* The texts of a row lie in one piece of memory that the next row uses again. */

@@ -64,6 +64,8 @@ extern void edits_query_init(EditsQuery *query);
 /* Checks that the caller may read the sheet, or finds out which are listed. Lives in the current memory context. */
 extern EditsReader *edits_begin(const EditsQuery *query, EditsCounters *counters);
 extern bool edits_next(EditsReader *reader);
+/* In place of edits_next(): how many there are. */
+extern int64 edits_count(EditsReader *reader);
 /* The columns of the current edit, each at most once; they are valid until the next edits_begin_row(). */
 extern void edits_begin_row(EditsReader *reader);
 extern Datum edits_value(EditsReader *reader, EditsColumn column, bool *isnull);

@@ -6,7 +6,10 @@
 #include "edits_cond.h"
 #include "edits_plan.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "utils/ruleutils.h"
+
+static const CustomExecMethods scan_exec_methods;
 
 typedef struct EditsScanState
 {
@@ -130,6 +133,25 @@ scan_exec(CustomScanState *node)
 	if (((EditsScanState *) node)->output.direct)
 		return scan_next(&node->ss);
 	return ExecScan(&node->ss, scan_next, scan_recheck);
+}
+
+/* ---- counting ---- */
+
+bool
+edits_scan_count(PlanState *node, int64 *count)
+{
+	EditsScanState *state = (EditsScanState *) node;
+
+	if (!IsA(node, CustomScanState) || state->css.methods != &scan_exec_methods || node->qual != NULL)
+		return false;
+	if (node->instrument != NULL)
+		InstrStartNode(node->instrument);
+	if (state->reader == NULL)
+		scan_open(state);
+	*count = edits_count(state->reader);
+	if (node->instrument != NULL)
+		InstrStopNode(node->instrument, *count);
+	return true;
 }
 
 /* ---- EXPLAIN ---- */

@@ -84,6 +84,7 @@ _PG_init(void)
 	writer_init();
 	quota_init();
 	edits_plan_init();
+	edits_count_init();
 	cells_plan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

@@ -248,6 +248,24 @@ SELECT predicate AS differs, tail
 	WHERE log_digest('sheet.log', 'sheet_id = # AND (' || predicate || ')', :one, tail)
 			<> log_digest('log_copy', 'sheet_id = # AND (' || predicate || ')', :one, tail);
 
+-- what only counts gets no rows; with anything more it is an aggregate as always
+SELECT * FROM log_plan(format('SELECT count(*), count(*) + 1 FROM sheet.log WHERE sheet_id = %s AND "row" < 5', :one), :one);
+SELECT * FROM log_plan(format('SELECT count(*) FROM sheet.log WHERE sheet_id = %s HAVING count(*) > 1', :one), :one);
+SELECT * FROM log_plan(format('SELECT count(new) FROM sheet.log WHERE sheet_id = %s', :one), :one);
+SELECT * FROM log_plan(format('SELECT count(*) FILTER (WHERE "row" < 5) FROM sheet.log WHERE sheet_id = %s', :one), :one);
+SELECT * FROM log_plan(format('SELECT count(*) FROM (SELECT 1 FROM sheet.log WHERE sheet_id = %s LIMIT 10) l', :one), :one);
+SELECT count(*) FROM (SELECT 1 FROM sheet.log WHERE sheet_id = :one LIMIT 10) l;
+-- again and again, with other sheets and none
+SELECT i, (SELECT count(*) FROM sheet.log l WHERE l.sheet_id = s AND l.seq > i) = (SELECT count(seq) FROM sheet.log l WHERE l.sheet_id = s AND l.seq > i) AS right
+	FROM (VALUES (1, :one), (2, :two), (3, NULL), (4, :one)) v(i, s);
+PREPARE log_counted(bigint, text) AS SELECT count(*) FROM sheet.log WHERE sheet_id = $1 AND kind = $2;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE log_counted(:one, 'commit');
+EXECUTE log_counted(NULL, 'commit');
+EXECUTE log_counted(:one, 'commit');
+DEALLOCATE log_counted;
+RESET plan_cache_mode;
+
 SELECT sheet.purge(s) FROM unnest(ARRAY[:one, :two]) s;
 SELECT count(*) FROM sheet.log WHERE sheet_id IN (:one, :two);
 SELECT sheet.purge(mine) FROM log_ids;
