@@ -31,6 +31,25 @@ CREATE TABLE model_version (sheet_id bigint, cid bigint, PRIMARY KEY (sheet_id, 
 CREATE TABLE model_version_cell (sheet_id bigint, cid bigint, "row" integer, col integer, content text NOT NULL);
 CREATE INDEX ON model_version_cell (sheet_id, cid);
 INSERT INTO model_sheet SELECT sheet.create('truth ' || n, 100, 26) FROM generate_series(1, 10) n;
+-- Rows or columns that come or go, in the sheet and in the model.
+CREATE FUNCTION model_move(sheet bigint, kind text, at integer, n integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('SELECT sheet.%I($1, $2, $3)', kind) USING sheet, at, n;
+	IF kind = 'delete_rows' THEN
+		DELETE FROM model_cell WHERE sheet_id = sheet AND "row" >= at AND "row" < at + n;
+	ELSIF kind = 'delete_columns' THEN
+		DELETE FROM model_cell WHERE sheet_id = sheet AND col >= at AND col < at + n;
+	END IF;
+	IF kind ~ '^delete' THEN n := -n; END IF;
+	-- in two steps, since the key is checked row by row
+	IF kind ~ 'rows' THEN
+		UPDATE model_cell SET "row" = -1 - ("row" + n) WHERE sheet_id = sheet AND "row" >= at;
+		UPDATE model_cell SET "row" = -1 - "row" WHERE sheet_id = sheet AND "row" < 0;
+	ELSE
+		UPDATE model_cell SET col = -1 - (col + n) WHERE sheet_id = sheet AND col >= at;
+		UPDATE model_cell SET col = -1 - col WHERE sheet_id = sheet AND col < 0;
+	END IF;
+END $$;
 -- A cell of each sheet, or version, that is not what the model says.
 CREATE FUNCTION model_differences() RETURNS TABLE (sheet_id bigint, "row" integer, col integer, got text, want text) LANGUAGE sql STABLE AS $$
 	SELECT s.sheet_id, d.* FROM model_sheet s JOIN sheet.list l USING (sheet_id),

@@ -292,6 +292,19 @@ model_set(Session *s, const char *sheet, const RandomEdit *edit)
 						  sheet, row, col, edit->text);
 }
 
+/* Rows or columns come or go. */
+static bool
+step_move(Session *s, const char *sheet)
+{
+	static const char *const kinds[] = {"insert_rows", "delete_rows", "insert_columns", "delete_columns"};
+	int kind = random_below(s, 4);
+	char at[16], n[16];
+
+	snprintf(at, sizeof(at), "%d", random_below(s, kind < 2 ? ROWS : COLS));
+	snprintf(n, sizeof(n), "%d", 1 + random_below(s, 4));
+	return session_change(s, "SELECT model_move($1, $2, $3::int, $4::int)", sheet, kinds[kind], at, n);
+}
+
 static bool
 step_set(Session *s, const char *sheet)
 {
@@ -363,7 +376,10 @@ step_edit(Session *s)
 	bool done;
 
 	snprintf(sheet, sizeof(sheet), "%ld", id);
-	done = random_percent(s, 70) ? step_set(s, sheet) : step_apply(s, sheet);
+	if (random_percent(s, 10))
+		done = step_move(s, sheet);
+	else
+		done = random_percent(s, 70) ? step_set(s, sheet) : step_apply(s, sheet);
 	if (!done)
 		return;
 	s->edited = id;
