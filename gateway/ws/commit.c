@@ -718,22 +718,26 @@ room_control_senders(Room *room)
 	uint32_t limit = (uint32_t) gateway.config.batch_edits;
 	bool full = room->pending_edits > (room->paused ? limit / 2 : limit) ||
 				room_pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
-	bool pause;
+	bool pause, any;
 
 	room->backlog = room_has_backlog(room, uv_now(&gateway.loop));
 	pause = room->backlog || full || gateway.draining;
 	if (pause && !room->paused)
 		metrics.sender_pauses++;
-	room->paused = pause;
+	room->paused = any = pause;
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->wsi != NULL && session->state != SESSION_CLOSING && session->paused != pause)
-		{
-			lws_rx_flow_control(session->wsi, pause ? 0 : 1);
-			session->paused = pause;
-		}
+		bool stop = pause || v2_is_full(session);
+
+		if (session->wsi == NULL || session->state == SESSION_CLOSING)
+			continue;
+		any |= stop;
+		if (session->paused == stop)
+			continue;
+		lws_rx_flow_control(session->wsi, stop ? 0 : 1);
+		session->paused = stop;
 	}
-	if (pause && room->session_count > 0)
+	if (any && room->session_count > 0)
 		room_mark_dirty(room); /* look again in the next turn; a room without members must be able to end */
 }
 

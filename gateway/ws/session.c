@@ -266,7 +266,7 @@ session_send_message(Session *session, const char *payload, size_t len, bool bin
 	frame->next = NULL;
 	frame->len = len;
 	frame->binary = binary;
-	session->out_bytes += len;
+	session->out_bytes += sizeof(PrivateFrame) + LWS_PRE + len;
 	memcpy(frame->data + LWS_PRE, payload, len);
 	*session->out_last = frame;
 	session->out_last = &frame->next;
@@ -282,7 +282,7 @@ session_write_private(Session *session)
 		lws_write(session->wsi, frame->data + LWS_PRE, frame->len, frame->binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
 
 	metrics.bytes_sent += frame->len;
-	session->out_bytes -= frame->len;
+	session->out_bytes -= sizeof(PrivateFrame) + LWS_PRE + frame->len;
 	session->out = frame->next;
 	if (session->out == NULL)
 		session->out_last = &session->out;

@@ -85,7 +85,7 @@ typedef struct Session
 	FanoutCursor cursor;
 	PrivateFrame *out;
 	PrivateFrame **out_last;
-	size_t out_bytes;
+	size_t out_bytes;	   /* that these take */
 	int refusals;		   /* being answered */
 	uint64_t renewed;	   /* ms: when its locks were last renewed by a pong */
 	uint64_t behind_since; /* ms; 0: not too far behind */

@@ -119,7 +119,9 @@ static void
 op_refuse(Session *session, const V2Message *message, V2Reason reason, uint32_t row, uint32_t col)
 {
 	const uint32_t *rect = message->rect;
-	bool block = message->bounded && (uint64_t) (rect[2] - rect[0] + 1) * (rect[3] - rect[1] + 1) <= V2_MAX_BLOCK_CELLS;
+	bool block = message->bounded &&
+				 (uint64_t) (rect[2] - rect[0] + 1) * (rect[3] - rect[1] + 1) <= V2_MAX_BLOCK_CELLS &&
+				 v2_may_ask(session);
 	Buf payload = {NULL, 0, 0};
 
 	if (reason == V2_REASON_ROLE)

@@ -248,11 +248,22 @@ v2_move_cursor(Session *session, const V2Message *message)
 
 /* ---- messages ---- */
 
-/* A question is answered by the database: not too many at once, nor to one who does not read the answers. */
-static bool
-v2_may_ask(Session *session)
+bool
+v2_is_full(const Session *session)
 {
-	if (session->v2->questions < V2_MAX_QUESTIONS && session->out_bytes <= (size_t) gateway.config.send_queue_bytes)
+	return session->v2 != NULL && session->out_bytes > (size_t) gateway.config.send_queue_bytes / 2;
+}
+
+bool
+v2_may_ask(const Session *session)
+{
+	return session->v2->questions < V2_MAX_QUESTIONS;
+}
+
+static bool
+v2_admit_question(Session *session)
+{
+	if (v2_may_ask(session))
 		return true;
 	session_close(session, CLOSE_SLOW, "too many questions at once");
 	return false;
@@ -273,7 +284,7 @@ v2_dispatch(Session *session, const V2Message *message)
 			v2_reauthenticate(session, message);
 			break;
 		case V2_GET:
-			if (v2_may_ask(session))
+			if (v2_admit_question(session))
 				v2_send_block(session, message->id, rect);
 			break;
 		case V2_OP:
@@ -289,7 +300,7 @@ v2_dispatch(Session *session, const V2Message *message)
 			v2_move_cursor(session, message);
 			break;
 		case V2_WHO:
-			if (v2_may_ask(session))
+			if (v2_admit_question(session))
 				v2_send_user(session, (int64_t) message->uid);
 			break;
 	}
@@ -315,6 +326,8 @@ v2_handle(Session *session, const char *data, size_t len, bool binary)
 	if (session->state != SESSION_GREETING)
 	{
 		v2_dispatch(session, &message);
+		if (v2_is_full(session) && session->room != NULL)
+			room_mark_dirty(session->room);
 		return;
 	}
 	session->v2->encoding = binary ? V2_BINARY : V2_JSON;

@@ -66,6 +66,11 @@ extern V2Role v2_role_of(const char *name);
 extern void v2_tell_role(Session *session, V2Role role);
 extern void v2_send(Session *session, Buf *payload); /* and frees it */
 
+/* Answers wait for it: until it has read some, nothing is read from it (room_control_senders()). */
+extern bool v2_is_full(const Session *session);
+/* Another question may be put to the database for it. */
+extern bool v2_may_ask(const Session *session);
+
 static inline bool
 v2_holds_stream(const Session *session)
 {

@@ -1,6 +1,7 @@
 /* Protocol v2: who may come, operations and their answers, blocks, resuming, locks, presence; with v1 on the same sheet. */
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, register, signToken, tokenParts } from '../lib/client.mjs';
 import { RawClient, RefusedError, gridOf, sheetClient } from '../lib/v2.mjs';
@@ -15,7 +16,7 @@ let silentSince;
 const opened = [];
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'lease-seconds': 5 } });
+	cluster = await Cluster.start({ gatewayFlags: { 'lease-seconds': 5, 'send-queue-bytes': 1 << 20 } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 	silent = new RawClient(gateway, 1);
@@ -416,6 +417,24 @@ describe('the page\'s client', () => {
 		assert.deepEqual(await sqlGrid(), [['1,0', 'one'], ['2,0', 'two'], ['4,0', 'three']]);
 		await waitUntil(() => JSON.stringify(gridOf(a)) === JSON.stringify([['1,0', 'one'], ['2,0', 'two'], ['4,0', 'three']]), 'the grid');
 	});
+});
+
+test('who asks and does not read takes little memory, holds nobody up, and is answered when he reads', async () => {
+	const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+	const mute = await raw(anna);
+	const other = await raw(ben, { client: someClient() });
+	const before = resident();
+	mute.socket.pause();
+	const asked = 200000;
+	const question = JSON.stringify({ t: 'who', uid: ben.uid });
+	for (let i = 0; i < asked; i++) mute.socket.send(question);
+	for (let n = 1; n <= 50; n++) {
+		other.op(n, [set(0, n % 10, `${n}`)]);
+		await other.next('ack', (ack) => ack.n === n);
+	}
+	assert.ok(resident() - before < 8, `${before} to ${resident()} MB`);
+	mute.socket.resume();
+	await waitUntil(() => mute.messages.length > 10000, 'answers');
 });
 
 test('rows that SQL inserts: all read the sheet anew, and an operation for places of before is refused', async () => {

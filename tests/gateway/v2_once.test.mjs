@@ -46,15 +46,22 @@ const history = async () =>
 		)
 	).map((row) => row.new);
 
+/** On a connection of its own: where several sheets' batches share a transaction, waiting soon ends in another attempt. */
+const operationWaits = () =>
+	waitUntil(
+		async () =>
+			(await cluster.psql(
+				"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'pg_sheet edits' AND query LIKE '%sheet.apply%'",
+			)) === '1',
+		'the operation to wait',
+	);
+
 /** Sends an operation that is committed while the gateway is stopped. */
 async function commitUnheard(client, n, edits, meanwhile = '') {
 	const session = cluster.psqlSession();
 	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held ${n}')`);
 	client.op(n, edits);
-	await waitUntil(
-		async () => (await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sheet.apply%'`)) === '1',
-		'the operation to wait',
-	);
+	await operationWaits();
 	gateway.service.signal('SIGSTOP');
 	await session.query(`${meanwhile} COMMIT`);
 	await session.close();
@@ -98,10 +105,7 @@ describe('between commit and acknowledgement', () => {
 		const session = cluster.psqlSession();
 		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
 		client.op(1, [set(0, 0, '1')]);
-		await waitUntil(
-			async () => (await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sheet.apply%'`)) === '1',
-			'the operation to wait',
-		);
+		await operationWaits();
 		client.terminate();
 		const again = await raw();
 		assert.equal(again.hello.landed, 0, 'it is under way');
@@ -133,10 +137,7 @@ test('before the commit PostgreSQL is killed: the operation lands once', async (
 	const session = cluster.psqlSession();
 	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
 	client.op(1, [set(0, 0, '1')]);
-	await waitUntil(
-		async () => (await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sheet.apply%'`)) === '1',
-		'the operation to wait',
-	);
+	await operationWaits();
 	await cluster.restartPostgres('immediate');
 	await session.close();
 	await client.waitClosed();

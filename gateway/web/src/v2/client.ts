@@ -65,7 +65,7 @@ export class SheetClient {
 	private lastOperation = 0;
 	private pending: Pending[] = [];
 	private nacks = 0;
-	private ranges: Range[] = [];
+	private ranges: { range: Range; loaded: boolean }[] = [];
 	private socket: Socket | null = null;
 	private url: string;
 	private attempts = 0;
@@ -118,7 +118,7 @@ export class SheetClient {
 
 	/** Asks for a range and keeps it up from then on. */
 	load(range: Range): void {
-		this.ranges.push(range);
+		this.ranges.push({ range, loaded: false });
 		if (this.hello) this.send({ t: 'get', id: this.ranges.length, ...range });
 	}
 
@@ -146,6 +146,7 @@ export class SheetClient {
 				break;
 			case 'block':
 				this.replica.block(message);
+				if (!message.more && this.ranges[message.id - 1]) this.ranges[message.id - 1]!.loaded = true;
 				break;
 			case 'ack':
 				this.settle(message.n, message.seq);
@@ -164,8 +165,12 @@ export class SheetClient {
 		this.replica.cols = Math.max(this.replica.cols, hello.cols);
 		if (!hello.resumed) {
 			this.replica.reset(hello.seq);
-			this.ranges.forEach((range, i) => this.send({ t: 'get', id: i + 1, ...range }));
+			for (const entry of this.ranges) entry.loaded = false;
 		}
+		this.replica.cut();
+		this.ranges.forEach(({ range, loaded }, i) => {
+			if (!loaded) this.send({ t: 'get', id: i + 1, ...range });
+		});
 		this.lastOperation = Math.max(this.lastOperation, hello.landed);
 		this.settle(hello.landed, hello.seq);
 		this.pending.forEach((operation) => this.sendOperation(operation));

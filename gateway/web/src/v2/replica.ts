@@ -34,6 +34,11 @@ export class Replica {
 		this.seq = seq;
 	}
 
+	/** The connection was cut: the rest of a block does not come. */
+	cut(): void {
+		this.inParts = false;
+	}
+
 	block(message: Extract<ServerMessage, { t: 'block' }>): void {
 		if (!this.inParts) this.open(message);
 		for (const cell of message.cells) if (!this.isOlder(cell, message.seq)) this.set(cell);

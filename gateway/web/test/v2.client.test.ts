@@ -1,0 +1,126 @@
+// v2.client.test.ts - what the client says when it comes again, against a socket that the test holds in its hands.
+
+import { describe, expect, test, vi } from 'vitest';
+import { SheetClient, type Socket } from '../src/v2/client';
+
+class Wire implements Socket {
+	binaryType = '';
+	onopen: (() => void) | null = null;
+	onmessage: ((event: { data: unknown }) => void) | null = null;
+	onclose: ((event: { code: number; reason: string }) => void) | null = null;
+	readonly said: Record<string, unknown>[] = [];
+
+	constructor(readonly url: string) {}
+	send(data: string | Uint8Array): void {
+		this.said.push(JSON.parse(data as string) as Record<string, unknown>);
+	}
+	close(): void {}
+	hear(message: object): void {
+		this.onmessage?.({ data: JSON.stringify(message) });
+	}
+	greet(seq: number, resumed: boolean, landed = 0): void {
+		this.onopen?.();
+		this.hear({
+			...{ t: 'hello', v: 2, session: 1, uid: 1, name: 's', role: 'owner', seq, epoch: 1, rows: 9, cols: 9, landed, resumed },
+			...{ retention: 604800, lease: 30, maxEdits: 16384, maxBytes: 1048576, peers: [], locks: [] },
+		});
+	}
+	asked(): unknown[] {
+		return this.said.filter(({ t }) => t === 'get').map(({ id }) => id);
+	}
+	operations(): unknown[] {
+		return this.said.filter(({ t }) => t === 'op').map(({ n, nacks }) => [n, nacks]);
+	}
+}
+
+function start() {
+	vi.useFakeTimers();
+	const wires: Wire[] = [];
+	const client = new SheetClient({
+		...{ url: 'ws://a/sheetws', sheet: 7, token: () => 't', client: 5, retryMs: 10 },
+		open: (url) => (wires.push(new Wire(url)), wires.at(-1)!),
+	});
+	const again = (code = 1006, reason = '') => {
+		wires.at(-1)!.onclose?.({ code, reason });
+		vi.advanceTimersByTime(1000);
+		return wires.at(-1)!;
+	};
+	return { client, wires, again };
+}
+
+const range = (row: number) => ({ row, col: 0, toRow: row + 9, toCol: 9 });
+const block = (id: number, more: boolean) => ({ t: 'block', id, ...range(id * 10 - 10), seq: 3, more, cells: [] });
+const edit = [{ row: 0, col: 0, content: 'x' }];
+
+describe('a client that was cut off', () => {
+	test('asks for the ranges that had not come whole, when it is resumed', () => {
+		const { client, wires, again } = start();
+		client.load(range(0));
+		client.load(range(10));
+		client.load(range(20));
+		client.connect();
+		wires[0]!.greet(3, false);
+		expect(wires[0]!.asked()).toEqual([1, 2, 3]);
+		wires[0]!.hear(block(1, false));
+		wires[0]!.hear(block(2, true));
+		const wire = again();
+		wire.greet(3, true);
+		expect(wire.said[0]).toMatchObject({ t: 'hello', since: 3 });
+		expect(wire.asked()).toEqual([2, 3]);
+		wire.hear({ ...block(2, false), cells: [[12, 1, 'whole']] });
+		expect(client.replica.cells.get('12,1')?.content).toBe('whole');
+		const third = again();
+		third.greet(9, false);
+		expect(third.asked()).toEqual([1, 2, 3]);
+	});
+
+	test('sends what has not landed, in order; the rest is done', async () => {
+		const { client, wires, again } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		const results = [client.operate(edit), client.operate(edit), client.operate(edit)];
+		expect(wires[0]!.operations()).toEqual([[1, 0], [2, 0], [3, 0]]);
+		const wire = again();
+		wire.greet(5, true, 1);
+		expect(await results[0]).toBe(5);
+		expect(wire.operations()).toEqual([[2, 0], [3, 0]]);
+		wire.hear({ t: 'ack', n: 3, seq: 9 });
+		expect(await Promise.all(results)).toEqual([5, 9, 9]);
+		expect([client.unacknowledged, client.acked]).toEqual([0, 3]);
+	});
+
+	test('sends those behind a refused one again, and counts refusals anew on a new connection', async () => {
+		const { client, wires, again } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		const refused = client.operate(edit);
+		const behind = client.operate(edit);
+		wires[0]!.hear({ t: 'nack', n: 1, reason: 'locked', row: 0, col: 0, block: false });
+		await expect(refused).rejects.toMatchObject({ reason: 'locked' });
+		expect(wires[0]!.operations()).toEqual([[1, 0], [2, 0], [2, 1]]);
+		const wire = again();
+		wire.greet(3, true);
+		expect(wire.operations()).toEqual([[2, 0]]);
+		wire.hear({ t: 'ack', n: 2, seq: 4 });
+		expect(await behind).toBe(4);
+	});
+
+	test('goes where it is sent, and back to where it began when that is gone', () => {
+		const { client, wires, again } = start();
+		client.connect();
+		expect(again(4307, '{"ws":"ws://b/sheetws"}').url).toBe('ws://b/sheetws?fid=7');
+		again();
+		expect(again().url).toBe('ws://a/sheetws?fid=7');
+		expect(wires.length).toBeGreaterThan(3);
+	});
+
+	test('gives up when coming again does not help, and says so to who waits', async () => {
+		const { client, wires, again } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		const waiting = client.operate(edit);
+		again(4401, 'the token has expired');
+		await expect(waiting).rejects.toThrow('4401');
+		expect(wires.length).toBe(1);
+	});
+});
