@@ -10,7 +10,7 @@ extern const char *__lsan_default_suppressions(void);
 const char *
 __asan_default_options(void)
 {
-	return "detect_leaks=1:exitcode=86:detect_stack_use_after_return=1:print_suppressions=0";
+	return "detect_leaks=1:exitcode=86:quarantine_size_mb=8:detect_stack_use_after_return=1:print_suppressions=0";
 }
 
 const char *
