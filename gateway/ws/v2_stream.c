@@ -10,6 +10,9 @@
 
 #include <libwebsockets.h>
 
+/* A commit record's row is its version's cause (sheet.checkpoint): higher ones were made by themselves. */
+#define COMMIT_BY_PEOPLE 1
+
 #define CURSORS_MS	100 /* selections are told so often at most */
 #define CURSORS_MAX 256 /* of one message */
 
@@ -124,6 +127,8 @@ part_put_version(Part *part, const Edit *edit)
 	bool rollback = edit->kind == EDIT_ROLLBACK;
 	Buf payload = {NULL, 0, 0};
 
+	if (!rollback && edit->row > COMMIT_BY_PEOPLE)
+		return;
 	part_end(part, true);
 	v2_put_version(&payload, part->encoding, part->seq, edit->uid, rollback ? V2_VERSION_ROLLBACK : V2_VERSION_COMMIT,
 				   rollback ? edit->row : 0, edit->content.data, edit->content.len);
