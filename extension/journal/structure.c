@@ -56,7 +56,7 @@ structure_empty_cells(WriterSheet *ws, const AxesChange *change, uint64 uid, con
 {
 	GridRect rect = structure_lines(change->line, change->at, change->n);
 	Size count, done = 0;
-	WriterPlace *places = writer_list_cells(ws, &rect, &count);
+	WriterPlace *places = writer_list_cells(ws, &rect, false, &count);
 	Edit *edits = palloc(sizeof(Edit) * STRUCTURE_CHUNK);
 
 	while (done < count)
@@ -85,7 +85,7 @@ structure_check_end(WriterSheet *ws, const AxesChange *change, uint32 extent)
 
 	if (extent <= limit - change->n)
 		return;
-	places = writer_list_cells(ws, &rect, &count);
+	places = writer_list_cells(ws, &rect, true, &count);
 	if (count > 0)
 		ereport(
 			ERROR,

@@ -88,7 +88,8 @@ version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapsho
 	return touched.tiles;
 }
 
-/* The sheet's present state. Without own edits it is the grid before them; with them it is built from storage. */
+/* The sheet's present state. Without own edits it is the grid before them; with them it is built from storage: also
+ * when they stage nothing, as rows that come or go at the end do. */
 static const Grid *
 version_present(WriterSheet *ws)
 {
@@ -97,7 +98,7 @@ version_present(WriterSheet *ws)
 	Grid *grid = NULL;
 	int64 seq;
 
-	if (ws->nstaged == 0 && ws->axes == ws->base_axes)
+	if (ws->meta.last_seq == ws->base_seq)
 		return writer_base(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
@@ -297,6 +298,8 @@ version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int6
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
 	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->cid, 0, (EditText){"", 0}, (EditText){NULL, 0});
+	/* Rows and columns that have been deleted since; a sheet that has as many is not resized. */
+	rollback_add(&list, EDIT_RESIZE, grid_rows(grid) - 1, grid_cols(grid) - 1, (EditText){"", 0}, (EditText){NULL, 0});
 	rollback_compare(grid, version_present(ws), &list);
 	rollback_append(ws, &list, epoch);
 	STOP_POINT("rollback-edits");

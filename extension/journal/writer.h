@@ -113,9 +113,9 @@ typedef struct WriterPlace
 {
 	uint32 row, col;
 } WriterPlace;
-/* The cells of a logical rectangle that hold something at present, own changes included; each of them once. In the
- * current memory context. */
-extern WriterPlace *writer_list_cells(WriterSheet *ws, const GridRect *rect, Size *count);
+/* The cells of a logical rectangle that hold something at present, own changes included; each of them once. Unless
+ * `exact`, cells that own changes have emptied may be among them. In the current memory context. */
+extern WriterPlace *writer_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *count);
 /* Within a change, when the axes are known: inserts or deletes rows or columns, of which there have been as many as
  * `extent` tells. 54000 when the axes would become too long. */
 extern void writer_change_axes(WriterSheet *ws, const AxesChange *change, uint32 extent);

@@ -221,12 +221,12 @@ writer_compare_places(const void *a, const void *b)
 }
 
 WriterPlace *
-writer_list_cells(WriterSheet *ws, const GridRect *rect, Size *count)
+writer_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *count)
 {
 	CellPlaces list = {0};
 	Size kept = 0;
 
-	if (writer_list_through_cache(ws, rect, &list))
+	if ((!exact || ws->nstaged == 0) && writer_list_through_cache(ws, rect, &list))
 		writer_add_all_staged(ws, rect, &list);
 	else
 		writer_list_private(ws, rect, &list);

@@ -123,6 +123,33 @@ SELECT sheet.delete_rows(:t, 0) > 0, sheet.commit(:t), s_show(:t);
 COMMIT;
 SELECT s_show(:t), s_version(:t, 1), s_version(:t, 2);
 SELECT severity, what FROM sheet.fsck(:t, true);
+-- what comes or goes at the end changes no cell, and where the others lie follows from it: the version in the same transaction has it
+SELECT sheet.create('structure at the end', 100, 10) AS e \gset
+BEGIN;
+SELECT sheet.delete_rows(:e, 50, 50) > 0, sheet.commit(:e);
+COMMIT;
+SELECT sheet.insert_rows(:e, 10) > 0, sheet.set(:e, 'A11', 'kept') > 0, sheet.commit(:e);
+BEGIN;
+SELECT sheet.insert_columns(:e, 10, 2) > 0, sheet.commit(:e);
+COMMIT;
+SELECT cid, rows, cols, s_version(:e, cid) FROM sheet.checkpoint WHERE sheet_id = :e ORDER BY cid;
+SELECT s_show(:e);
+-- a rollback gives back rows and columns that have been deleted, empty ones, too
+SELECT sheet.delete_columns(:e, 8, 4) > 0, sheet.delete_rows(:e, 5, 20) > 0, s_show(:e);
+SELECT sheet.rollback(:e, 3), s_show(:e), s_version(:e, 4);
+SELECT severity, what FROM sheet.fsck(:e, true);
+-- what is pushed beyond the end may have been emptied just now
+SELECT sheet.create('structure pushed', 16777216, 2) AS p \gset
+SELECT sheet.set(:p, 'A16777216', 'last') > 0;
+BEGIN;
+SELECT sheet.set(:p, 'A16777216', '') > 0, sheet.set(:p, 'B5', 'moves') > 0, sheet.insert_rows(:p, 1) > 0, s_show(:p);
+SAVEPOINT s;
+SELECT sheet.set(:p, 'A16777216', 'again') > 0;
+SELECT sheet.insert_rows(:p, 1);
+ROLLBACK TO s;
+COMMIT;
+SELECT s_show(:p);
+SELECT severity, what FROM sheet.fsck(:p, true);
 
 -- ---- batches ----
 CREATE FUNCTION s_lines(kind int, at int, n text) RETURNS bytea LANGUAGE sql AS $$
