@@ -9,6 +9,7 @@
 
 #include "journal.h"
 #include "load.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "writer.h"
@@ -130,6 +131,7 @@ writer_add_all_staged(const WriterSheet *ws, const GridRect *rect, CellPlaces *l
 	{
 		rows = writer_run(ws->axes, AXES_ROW, row, rect->row1, &part.row0);
 		part.row1 = part.row0 + rows - 1;
+		CHECK_FOR_INTERRUPTS(); /* many edits times many runs */
 		for (uint32 col = rect->col0; col <= rect->col1; col += cols)
 		{
 			cols = writer_run(ws->axes, AXES_COL, col, rect->col1, &part.col0);
