@@ -123,6 +123,13 @@ append_keep(Append *append, const Edit *edit, const Edit *placed, const WriterCe
 	writer_stage(append->ws, placed, cell);
 }
 
+/* The first edit of a sheet gives it its size, also when that is 1 x 1, which is what no edits give. */
+static bool
+append_resizes(const Append *append, const Edit *edit)
+{
+	return append->meta.last_seq == 0 || edit->row >= append->meta.rows || edit->col >= append->meta.cols;
+}
+
 /* Keeps the edit, with the cell's old content, unless it changes nothing. It sees those before it in the same batch. */
 static void
 append_edit(Append *append, Edit *edit, const Edit *placed, GridTile *tile)
@@ -133,7 +140,7 @@ append_edit(Append *append, Edit *edit, const Edit *placed, GridTile *tile)
 	edit->old.len = 0;
 	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
 	{
-		if (edit->kind != EDIT_RESIZE || edit->row >= append->meta.rows || edit->col >= append->meta.cols)
+		if (edit->kind != EDIT_RESIZE || append_resizes(append, edit))
 			append_keep(append, edit, placed, NULL);
 		return;
 	}

@@ -54,7 +54,6 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	(void) writer_begin_change(ws, 0);
 	ws->meta.lid = 1;
 	ws->meta.log_first_seq = 1;
-	ws->meta.rows = ws->meta.cols = 0; /* 1 x 1 is a size that is logged, too */
 	loghead_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);

@@ -124,11 +124,13 @@ COMMIT;
 SELECT s_show(:t), s_version(:t, 1), s_version(:t, 2);
 SELECT severity, what FROM sheet.fsck(:t, true);
 -- what comes or goes at the end changes no cell, and where the others lie follows from it: the version in the same transaction has it
-SELECT sheet.create('structure at the end', 100, 10) AS e \gset
+SELECT sheet.create('structure at the end', 1000, 10) AS e \gset
 BEGIN;
-SELECT sheet.delete_rows(:e, 50, 50) > 0, sheet.commit(:e);
+SELECT sheet.delete_rows(:e, 50, 950) > 0, sheet.commit(:e);
 COMMIT;
-SELECT sheet.insert_rows(:e, 10) > 0, sheet.set(:e, 'A11', 'kept') > 0, sheet.commit(:e);
+SELECT sheet.insert_rows(:e, 10) > 0;
+SELECT sheet.set(:e, 'A11', 'kept') > 0;
+SELECT sheet.commit(:e);
 BEGIN;
 SELECT sheet.insert_columns(:e, 10, 2) > 0, sheet.commit(:e);
 COMMIT;
@@ -138,6 +140,10 @@ SELECT s_show(:e);
 SELECT sheet.delete_columns(:e, 8, 4) > 0, sheet.delete_rows(:e, 5, 20) > 0, s_show(:e);
 SELECT sheet.rollback(:e, 3), s_show(:e), s_version(:e, 4);
 SELECT severity, what FROM sheet.fsck(:e, true);
+-- the smallest sheet has a size, too, and keeps it
+SELECT sheet.create('structure of one cell', 1, 1) AS one \gset
+SELECT sheet.delete_rows(:one, 0) > 0, sheet.delete_columns(:one, 0) > 0, s_show(:one);
+SELECT seq, kind, "row", col, new FROM sheet.log WHERE sheet_id = :one ORDER BY seq;
 -- what is pushed beyond the end may have been emptied just now
 SELECT sheet.create('structure pushed', 16777216, 2) AS p \gset
 SELECT sheet.set(:p, 'A16777216', 'last') > 0;
