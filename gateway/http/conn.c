@@ -276,10 +276,14 @@ conn_begin_request(Conn *conn, size_t len)
 static bool
 conn_read_head(Conn *conn, bool *alive)
 {
+	size_t blank = 0;
 	long len;
 
-	while (conn->in.len >= 2 && memcmp(conn->in.data, "\r\n", 2) == 0)
-		conn_take(conn, 2); /* an empty line before a request is to be ignored (RFC 9112 2.2) */
+	/* Empty lines before a request are to be ignored (RFC 9112 2.2): all at once, as there may be thousands. */
+	while (conn->in.len - blank >= 2 && memcmp(conn->in.data + blank, "\r\n", 2) == 0)
+		blank += 2;
+	if (blank > 0)
+		conn_take(conn, blank);
 	len = conn->in.len > 0 ? head_find_end(conn->in.data, conn->in.len, &conn->seen) : 0;
 	if (len < 0)
 		conn_refuse(conn, 400, "the head of the request holds a control character or a line without CRLF");

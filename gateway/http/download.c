@@ -129,7 +129,7 @@ download_fill(Request *request, Buf *to)
 static void
 download_put_disposition(Request *request, const char *name)
 {
-	char value[sizeof(request->headers)];
+	char value[1024];
 	size_t used = (size_t) snprintf(value, sizeof(value), "attachment; filename*=UTF-8''");
 
 	for (const unsigned char *p = (const unsigned char *) name; *p != '\0' && used < 700; p++)

@@ -78,6 +78,7 @@ request_free(Request *request)
 		OPENSSL_cleanse(request->body.data, request->body.len); /* passwords */
 	buf_free(&request->body);
 	buf_free(&request->answer);
+	buf_free(&request->headers);
 	buf_free(&request->data);
 	free(request->secret);
 	free(request->head_bytes);
@@ -111,14 +112,15 @@ request_gone(Request *request)
 void
 request_add_header(Request *request, const char *name, const char *value)
 {
-	size_t used = strlen(request->headers);
-
 	for (const char *p = value; *p != '\0'; p++)
 	{
 		if ((unsigned char) *p < 0x20 || *p == 0x7F)
 			return; /* would end the line, and begin one of the client's choice */
 	}
-	snprintf(request->headers + used, sizeof(request->headers) - used, "%s: %s\r\n", name, value);
+	buf_puts(&request->headers, name);
+	buf_puts(&request->headers, ": ");
+	buf_puts(&request->headers, value);
+	buf_puts(&request->headers, "\r\n");
 }
 
 void
@@ -515,7 +517,7 @@ request_put_head(const Request *request, Buf *to)
 	buf_puts(to, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (tls_is_on() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
-	buf_puts(to, request->headers);
+	buf_put(to, request->headers.data, request->headers.len);
 	if (request->unmeasured && request->head.minor > 0)
 		buf_puts(to, "Transfer-Encoding: chunked\r\n");
 	else if (!request->unmeasured && request->status != 204 && request->status != 304)

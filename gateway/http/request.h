@@ -95,7 +95,7 @@ typedef struct Request
 	/* what is answered */
 	int status;			  /* 0: not yet */
 	const char *type;	  /* content type; a constant */
-	char headers[4096];	  /* further lines, "Name: value\r\n" */
+	Buf headers;		  /* further lines, "Name: value\r\n" */
 	Buf answer;			  /* own bytes ... */
 	const char *constant; /* ... or somebody's that stay */
 	size_t length;

@@ -97,6 +97,31 @@ describe('framing', () => {
 		await refused(`POST /getuser HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400);
 	});
 
+	test('an answer with a long header ends its lines and tells its length', async () => {
+		const name = 'a'.repeat(3980);
+		const connection = await RawConnection.open(gateway);
+		const answer = await connection.send(`GET /healthz HTTP/1.1\r\nHost: ${name}\r\nOrigin: http://${name}\r\n\r\n`).answer();
+		assert.equal(answer.headers['access-control-allow-origin'], `http://${name}`);
+		assert.match(answer.headers['access-control-expose-headers'], /x-request-id$/);
+		assert.equal(answer.json.status, 'ok');
+		assert.equal((await connection.send(health()).answer()).status, 200);
+		connection.close();
+	});
+
+	test('millions of empty lines before a request cost next to nothing', async () => {
+		const cpuMs = () => {
+			const fields = fs.readFileSync(`/proc/${gateway.service.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+			return (Number(fields[11]) + Number(fields[12])) * 10;
+		};
+		const connection = await RawConnection.open(gateway);
+		assert.equal((await connection.send(health()).answer()).status, 200);
+		const before = cpuMs();
+		connection.send(Buffer.alloc(4 << 20, '\r\n')).send(health());
+		assert.equal((await connection.answer()).status, 200);
+		assert.ok(cpuMs() - before < 1000, `${cpuMs() - before} ms`);
+		connection.close();
+	});
+
 	test('a body where none belongs is not read as a request', async () => {
 		await refused(`GET /healthz HTTP/1.1\r\n${host()}${body(health())}`, 400);
 		await refused(`GET /healthz HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n${health()}`, 400);
