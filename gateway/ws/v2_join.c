@@ -6,7 +6,9 @@
  * to there is read from the log (`since`), what comes later is in the stream: no edit is told twice, none is left out.
  *
  * A block is read when everything that the stream has told is committed, so it is as new as that at least; and while it
- * is being read the stream waits, so nothing newer than the block can have been told before it.
+ * is being read the stream waits, so nothing newer than the block can have been told before it. A client's blocks are
+ * read one after the other, and none while it has much to read still: what waits for it in memory is one block at most
+ * beyond v2_is_full().
  */
 #include "accounts.h"
 #include "gateway.h"
@@ -332,6 +334,7 @@ v2_start_join(Room *room, Session *session)
 
 typedef struct BlockQuestion
 {
+	struct BlockQuestion *next;
 	Session *session;
 	V2Block block;
 } BlockQuestion;
@@ -396,7 +399,7 @@ block_answered(void *arg, PGresult *res)
 	BlockPart part = {.session = session, .block = question->block};
 
 	session->v2->questions--;
-	session->v2->holding--;
+	session->v2->holding = false;
 	if (session->state == SESSION_LIVE && session->wsi != NULL)
 	{
 		if (!result_has_row(res))
@@ -411,28 +414,69 @@ block_answered(void *arg, PGresult *res)
 	}
 	buf_free(&part.edits);
 	free(question);
+	v2_read_blocks(session);
 	session_query_done(session);
+}
+
+static void
+block_ask(BlockQuestion *question)
+{
+	Session *session = question->session;
+	const V2Block *block = &question->block;
+	char texts[5][24];
+	PgParam params[] = {pgparam_int64(texts[0], session->sheet_id), pgparam_int64(texts[1], block->row),
+						pgparam_int64(texts[2], block->col), pgparam_int64(texts[3], block->to_row),
+						pgparam_int64(texts[4], block->to_col)};
+
+	session->v2->holding = true;
+	session->queries++;
+	if (!pgconn_query(gateway_reads(), block_sql, 5, params, 1, (unsigned) gateway.config.database_deadline_ms,
+					  block_answered, question))
+		block_answered(question, NULL);
+}
+
+void
+v2_read_blocks(Session *session)
+{
+	V2Session *v2 = session->v2;
+	BlockQuestion *question;
+
+	if (v2 == NULL || v2->blocks == NULL || v2->holding || session->state != SESSION_LIVE || session->wsi == NULL ||
+		v2_is_full(session))
+		return;
+	question = v2->blocks;
+	v2->blocks = question->next;
+	if (v2->blocks == NULL)
+		v2->blocks_last = &v2->blocks;
+	block_ask(question);
 }
 
 void
 v2_send_block(Session *session, uint64_t id, const uint32_t rect[4])
 {
-	char texts[5][24];
-	PgParam params[5] = {pgparam_int64(texts[0], session->sheet_id)};
+	V2Session *v2 = session->v2;
 	BlockQuestion *question = calloc(1, sizeof(BlockQuestion));
 
 	if (question == NULL)
 		abort();
-	for (int i = 0; i < 4; i++)
-		params[i + 1] = pgparam_int64(texts[i + 1], rect[i]);
 	question->session = session;
 	question->block = (V2Block){.id = id, .row = rect[0], .col = rect[1], .to_row = rect[2], .to_col = rect[3]};
-	session->v2->questions++;
-	session->v2->holding++;
-	session->queries++;
-	if (!pgconn_query(gateway_reads(), block_sql, 5, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					  block_answered, question))
-		block_answered(question, NULL);
+	*v2->blocks_last = question;
+	v2->blocks_last = &question->next;
+	v2->questions++;
+	v2_read_blocks(session);
+}
+
+void
+v2_free_blocks(V2Session *v2)
+{
+	BlockQuestion *next;
+
+	for (BlockQuestion *question = v2->blocks; question != NULL; question = next)
+	{
+		next = question->next;
+		free(question);
+	}
 }
 
 /* ---- names ---- */

@@ -60,6 +60,7 @@ v2_session_open(struct lws *wsi, int64_t sheet_id)
 		abort();
 	session->state = SESSION_GREETING;
 	session->v2->opened = uv_now(&gateway.loop);
+	session->v2->blocks_last = &session->v2->blocks;
 	greeting_add(session);
 	return session;
 }
@@ -74,6 +75,8 @@ v2_session_gone(Session *session)
 void
 v2_session_free(Session *session)
 {
+	if (session->v2 != NULL)
+		v2_free_blocks(session->v2);
 	free(session->v2);
 }
 

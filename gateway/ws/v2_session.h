@@ -41,12 +41,14 @@ typedef struct V2Session
 	uint64_t acked;
 	uint64_t since;
 	RoomClient *client;
-	bool attached;		/* counted as a reader of the room's stream */
-	int64_t joined_seq; /* where the stream begins for it */
-	uint64_t moved_seq; /* rows or columns have moved up to here since it was here last */
-	uint64_t nacks;		/* sent */
-	int questions;		/* `get` and `who` that are not answered yet */
-	int holding;		/* blocks that are being read: the stream waits for them */
+	bool attached;				  /* counted as a reader of the room's stream */
+	int64_t joined_seq;			  /* where the stream begins for it */
+	uint64_t moved_seq;			  /* rows or columns have moved up to here since it was here last */
+	uint64_t nacks;				  /* sent */
+	int questions;				  /* `get` and `who` that are not answered yet */
+	struct BlockQuestion *blocks; /* that are to be read, one after the other */
+	struct BlockQuestion **blocks_last;
+	bool holding; /* a block is being read: the stream waits for it */
 	bool has_cursor;
 	bool cursor_moved;
 	V2Cursor cursor;
@@ -74,13 +76,16 @@ extern bool v2_may_ask(const Session *session);
 static inline bool
 v2_holds_stream(const Session *session)
 {
-	return session->v2 != NULL && session->v2->holding > 0;
+	return session->v2 != NULL && session->v2->holding;
 }
 
 /* ---- v2_join.c ---- */
 extern void v2_start_join(Room *room, Session *session);
-/* Reads a range and tells it. */
+/* Reads a range and tells it, when its turn has come. */
 extern void v2_send_block(Session *session, uint64_t id, const uint32_t rect[4]);
+/* Reads the next block, unless the client has enough to read as it is. */
+extern void v2_read_blocks(Session *session);
+extern void v2_free_blocks(V2Session *v2);
 extern void v2_send_user(Session *session, int64_t uid);
 
 /* ---- v2_op.c ---- */

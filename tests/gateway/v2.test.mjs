@@ -432,8 +432,9 @@ describe('the page\'s client', () => {
 	});
 });
 
+const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+
 test('who asks and does not read takes little memory, holds nobody up, and is answered when he reads', async () => {
-	const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
 	const mute = await raw(anna);
 	const other = await raw(ben, { client: someClient() });
 	const before = resident();
@@ -448,6 +449,33 @@ test('who asks and does not read takes little memory, holds nobody up, and is an
 	assert.ok(resident() - before < 8, `${before} to ${resident()} MB`);
 	mute.socket.resume();
 	await waitUntil(() => mute.messages.length > 10000, 'answers');
+});
+
+test('who asks for many large blocks and does not read them takes little memory, and gets them all when he reads', async () => {
+	const [rows, asked] = [32, 64];
+	const writer = await raw(anna, { client: someClient() });
+	for (let row = 0; row < rows; row++) {
+		writer.op(row + 1, Array.from({ length: 50 }, (_, col) => set(row, col, 'x'.repeat(2000))));
+		await writer.next('ack', (ack) => ack.n === row + 1);
+	}
+	const mute = await raw(anna);
+	const before = resident();
+	mute.socket.pause();
+	for (let id = 1; id <= asked; id++) mute.send({ t: 'get', id, row: 0, col: 0, toRow: rows - 1, toCol: 49 });
+	for (let n = rows + 1; n <= rows + 50; n++) {
+		writer.op(n, [set(0, 0, `${n}`)]);
+		await writer.next('ack', (ack) => ack.n === n);
+	}
+	assert.ok(resident() - before < 40, `${before} to ${resident()} MB`);
+	mute.socket.resume();
+	const cells = new Map();
+	for (let id = 1; id <= asked; ) {
+		const block = await mute.next('block');
+		assert.equal(block.id, id);
+		cells.set(id, (cells.get(id) ?? 0) + block.cells.length);
+		if (!block.more) id++;
+	}
+	assert.deepEqual([...new Set(cells.values())], [rows * 50]);
 });
 
 test('rows that SQL inserts: all read the sheet anew, and an operation for places of before is refused', async () => {
