@@ -15,8 +15,10 @@
 #include "timeconv.h"
 #include "utils/memutils.h"
 
-/* So many contents, each as long as can be, fit a stored batch. */
-#define STRUCTURE_CHUNK 4096
+/* A stored batch that empties cells holds so many of them, and ends behind so many bytes of what they held: those who
+ * follow the log read whole batches. */
+#define STRUCTURE_CHUNK		  4096
+#define STRUCTURE_CHUNK_BYTES (4 * 1024 * 1024)
 
 void
 structure_add_result(AppendResult *sum, const AppendResult *next)
@@ -62,8 +64,9 @@ structure_empty_cells(WriterSheet *ws, const AxesChange *change, uint64 uid, con
 	while (done < count)
 	{
 		uint32 n = 0;
+		Size bytes = 0;
 
-		for (; n < STRUCTURE_CHUNK && done < count; n++, done++)
+		for (; n < STRUCTURE_CHUNK && bytes < STRUCTURE_CHUNK_BYTES && done < count; bytes += places[done++].bytes, n++)
 			edits[n] = (Edit){.kind = EDIT_SET,
 							  .uid = uid,
 							  .row = places[done].row,

@@ -144,6 +144,15 @@ SELECT severity, what FROM sheet.fsck(:e, true);
 SELECT sheet.create('structure of one cell', 1, 1) AS one \gset
 SELECT sheet.delete_rows(:one, 0) > 0, sheet.delete_columns(:one, 0) > 0, s_show(:one);
 SELECT seq, kind, "row", col, new FROM sheet.log WHERE sheet_id = :one ORDER BY seq;
+-- what a deletion tells of long contents is cut into batches that can be followed, also what the same transaction has set
+SELECT sheet.create('structure of long contents', 400, 1) AS long \gset
+SELECT last_seq FROM sheet.apply(:long, (SELECT j_batch(VARIADIC array_agg(j_set(i, 0, repeat('x', 30000)))) FROM generate_series(0, 199) i));
+BEGIN;
+SELECT last_seq FROM sheet.apply(:long, (SELECT j_batch(VARIADIC array_agg(j_set(i, 0, repeat('y', 30000)))) FROM generate_series(100, 399) i));
+SELECT sheet.delete_rows(:long, 0, 400);
+COMMIT;
+SELECT first_seq, last_seq, length(data) FROM sheet.log_batch WHERE sheet_id = :long ORDER BY first_seq;
+SELECT count(*), count(DISTINCT left(old, 1)) FROM sheet.log WHERE sheet_id = :long AND seq > 501 AND length(old) = 30000;
 -- what is pushed beyond the end may have been emptied just now
 SELECT sheet.create('structure pushed', 16777216, 2) AS p \gset
 SELECT sheet.set(:p, 'A16777216', 'last') > 0;
