@@ -51,6 +51,7 @@ sub stop_points
 my %way = (
 	append => ["SELECT sheet.set(S, 'B2', 'new')"],
 	publish => ["SELECT sheet.set(S, 'B2', 'new')"],
+	clients => ["SELECT sheet.apply(S, j_batch(j_set(1, 1, 'new')), clients => '{1,7,1,1}')"],
 	commit => ["SELECT sheet.commit(S, 'third')"],
 	checkpoint => ["SELECT sheet.commit(S, 'third')"],
 	rollback => ['SELECT sheet.rollback(S, 1)'],

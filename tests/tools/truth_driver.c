@@ -696,6 +696,7 @@ static void
 session_finish(Session *s)
 {
 	bool commit = !s->failed && random_percent(s, 75);
+	bool hold = s->cursor && s->hold;
 
 	if (!s->failed && s->cursor && !s->hold)
 		step_fetch(s);
@@ -706,6 +707,9 @@ session_finish(Session *s)
 		step_fetch(s); /* the one that was held */
 	}
 	s->cursor = false;
+	/* PostgreSQL keeps it when a COMMIT fails so late that the cursor had been made to last. */
+	if (hold)
+		(void) session_do(s, "CLOSE ALL");
 }
 
 static void
