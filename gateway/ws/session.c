@@ -186,7 +186,9 @@ session_checked(void *arg, PGresult *res)
 {
 	Session *session = arg;
 	bool first = session->state == SESSION_CHECKING;
+	bool again = session->check_again;
 
+	session->checking = session->check_again = false;
 	if (session->wsi == NULL || session->state == SESSION_CLOSING)
 		;
 	else if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
@@ -208,6 +210,8 @@ session_checked(void *arg, PGresult *res)
 			room_add_session(session->sheet_id, session);
 		}
 	}
+	if (again && session->wsi != NULL && session->state != SESSION_CLOSING)
+		session_check(session);
 	session_query_done(session);
 }
 
@@ -218,10 +222,17 @@ session_check(Session *session)
 	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid)};
 
 	session->unchecked = false;
+	if (session->checking)
+	{
+		session->check_again = true;
+		return;
+	}
+	session->checking = true;
 	session->queries++;
 	if (!pgconn_query(gateway_reads(), session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  session_checked, session))
 	{
+		session->checking = false;
 		session->queries--;
 		session_close(session, CLOSE_RESTART, "the gateway is busy");
 	}

@@ -72,7 +72,9 @@ typedef struct Session
 	char request_id[68]; /* of the upgrade, for the log */
 	V2Role role;
 	bool may_edit;
-	bool unchecked; /* the database could not be asked whether the user may still be here: ask again */
+	bool unchecked;	  /* the database could not be asked whether the user may still be here: ask again */
+	bool checking;	  /* it is being asked ... */
+	bool check_again; /* ... and has to be once more, since something has changed meanwhile */
 	bool nack;
 	bool paused;	  /* not read */
 	bool blocked;	  /* POLLOUT has been asked for: nothing is written before */

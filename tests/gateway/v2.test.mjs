@@ -110,6 +110,21 @@ describe('greeting', () => {
 		a.send({ t: 'auth', token: ben.token });
 		assert.equal((await a.waitClosed()).code, 4401);
 	});
+
+	test('tokens that come faster than the database answers are one question to it', async () => {
+		const a = await raw(anna);
+		const session = cluster.psqlSession();
+		await session.query('BEGIN; LOCK TABLE sheet.account IN ACCESS EXCLUSIVE MODE');
+		const sent = 40000; // more than may wait for the database
+		for (let i = 0; i < sent; i++) a.send({ t: 'auth', token: anna.token });
+		const authed = () => a.messages.filter((message) => message.t === 'authed').length;
+		await waitUntil(() => a.closed || authed() === sent, 'all to be taken');
+		await session.query('COMMIT');
+		await session.close();
+		assert.equal(a.closed, null);
+		a.op(1, [set(0, 0, 'x')]);
+		await a.next('nack');
+	});
 });
 
 describe('operations', () => {
