@@ -27,8 +27,15 @@ static const char follow_sql[] =
 
 static char follow_cursor[24]; /* "": begin */
 static uv_timer_t follow_retry;
+static uint64_t follow_change_count;
 
 static void follow_ask(void);
+
+uint64_t
+follow_changes(void)
+{
+	return follow_change_count;
+}
 
 static void
 follow_check_members(Room *room)
@@ -67,6 +74,7 @@ follow_event(int64_t sheet_id, int64_t seq)
 {
 	Room *room = room_find(sheet_id);
 
+	follow_change_count += sheet_id < 0 || seq == FOLLOW_STATUS;
 	if (sheet_id < 0)
 	{
 		int64_t uid = -sheet_id;
@@ -105,7 +113,10 @@ follow_answered(void *arg, PGresult *res)
 	}
 	snprintf(follow_cursor, sizeof(follow_cursor), "%s", PQgetvalue(res, 0, 0));
 	if (first || PQgetvalue(res, 0, 1)[0] == 't')
+	{
+		follow_change_count++;
 		room_for_each(follow_refresh, NULL);
+	}
 	for (int i = 0; i < PQntuples(res); i++)
 	{
 		if (!PQgetisnull(res, i, 2))

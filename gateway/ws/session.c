@@ -15,6 +15,7 @@
 
 #include "accounts.h"
 #include "deliver.h"
+#include "follow.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
@@ -186,7 +187,8 @@ session_checked(void *arg, PGresult *res)
 {
 	Session *session = arg;
 	bool first = session->state == SESSION_CHECKING;
-	bool again = session->check_again;
+	/* Members hear of changes; who was not one yet has to ask. */
+	bool again = session->check_again || (first && session->changes != follow_changes());
 
 	session->checking = session->check_again = false;
 	if (session->wsi == NULL || session->state == SESSION_CLOSING)
@@ -228,6 +230,7 @@ session_check(Session *session)
 		return;
 	}
 	session->checking = true;
+	session->changes = follow_changes();
 	session->queries++;
 	if (!pgconn_query(gateway_reads(), session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  session_checked, session))

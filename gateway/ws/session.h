@@ -75,6 +75,7 @@ typedef struct Session
 	bool unchecked;	  /* the database could not be asked whether the user may still be here: ask again */
 	bool checking;	  /* it is being asked ... */
 	bool check_again; /* ... and has to be once more, since something has changed meanwhile */
+	uint64_t changes; /* that had been heard of when it was asked (follow.h) */
 	bool nack;
 	bool paused;	  /* not read */
 	bool blocked;	  /* POLLOUT has been asked for: nothing is written before */

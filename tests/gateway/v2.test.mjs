@@ -3,7 +3,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, register, signToken, tokenParts } from '../lib/client.mjs';
+import { Editor, call, newSheet, post, register, signToken, tokenParts } from '../lib/client.mjs';
 import { RawClient, RefusedError, gridOf, sheetClient } from '../lib/v2.mjs';
 
 let cluster;
@@ -124,6 +124,26 @@ describe('greeting', () => {
 		assert.equal(a.closed, null);
 		a.op(1, [set(0, 0, 'x')]);
 		await a.next('nack');
+	});
+
+	test('a token that is revoked while its account is being looked at does not stay', async () => {
+		const cara = await register(gateway);
+		await cluster.psql(`SELECT sheet.share(${fid}, '${cara.username}', 'editor')`);
+		await call(gateway, '/getuser', { token: cara.token }, 10); // remembered until the gateway hears of a change
+		const session = cluster.psqlSession();
+		await session.query('BEGIN; LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+		const c = keep(new RawClient(gateway, fid));
+		await c.opened;
+		c.send({ t: 'hello', v: 2, token: cara.token, client: 0, acked: 0, since: 0 });
+		await waitUntil(
+			async () => (await cluster.psql("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'sheet.sheet'::regclass")) === 't',
+			'the sheet to be looked at',
+		);
+		await cluster.psql(`SELECT sheet.account_revoke_tokens(${cara.uid})`);
+		await waitUntil(async () => (await post(gateway, '/getuser', { token: cara.token })).json.msg !== 10, 'the gateway to hear of it');
+		await session.query('COMMIT');
+		await session.close();
+		assert.equal((await c.waitClosed()).code, 4401);
 	});
 });
 
