@@ -480,12 +480,13 @@ pgconn_pump(PgConn *conn)
 				conn->broken = true;
 		} while (kind != ITEM_SYNC);
 	}
-	if (conn->state != PG_UP || conn->broken)
-		return;
-	flushed = PQflush(conn->pg);
+	flushed = conn->state == PG_UP && !conn->broken ? PQflush(conn->pg) : 0;
 	if (flushed < 0)
 		conn->broken = true;
-	else
+	/* libpq may have closed its socket: the next one that is opened has its number, and is not to be taken for it. */
+	if (conn->broken && PQsocket(conn->pg) < 0)
+		pgconn_unwatch(conn);
+	else if (conn->state == PG_UP && !conn->broken)
 		pgconn_watch(conn, flushed == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
 }
 

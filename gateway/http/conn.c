@@ -33,6 +33,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <uv.h>
 
 #define CONN_READ_BYTES 65536
@@ -97,6 +98,13 @@ conn_open(int fd, const struct sockaddr *from, bool tls)
 
 	if (conn == NULL)
 		abort();
+	if (uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
+	{
+		log_event(LOG_WARN, "a connection was not taken", LOG_STR("reason", "its socket cannot be watched"));
+		close(fd);
+		free(conn);
+		return;
+	}
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	conn->stream.fd = fd;
@@ -109,7 +117,6 @@ conn_open(int fd, const struct sockaddr *from, bool tls)
 		conns->previous = conn;
 	conns = conn;
 	gateway.connections++;
-	uv_poll_init(&gateway.loop, &conn->poll, fd);
 	conn->events = UV_READABLE;
 	uv_poll_start(&conn->poll, conn->events, conn_on_poll);
 }

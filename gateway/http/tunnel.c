@@ -164,17 +164,33 @@ tunnel_on_poll(uv_poll_t *poll, int status, int events)
 	tunnel_watch(server, client, false);
 }
 
-static void
+/* False when the socket cannot be watched. */
+static bool
 tunnel_add_side(Tunnel *tunnel, int i, Stream stream)
 {
 	Side *side = &tunnel->sides[i];
 
+	if (uv_poll_init(&gateway.loop, &side->poll, stream.fd) != 0)
+		return false;
 	side->tunnel = tunnel;
 	side->stream = stream;
 	side->events = UV_READABLE | (i == 0 ? UV_WRITABLE : 0); /* OpenSSL may hold bytes already: a turn at once */
 	tunnel->open_handles++;
-	uv_poll_init(&gateway.loop, &side->poll, stream.fd);
 	uv_poll_start(&side->poll, side->events, tunnel_on_poll);
+	return true;
+}
+
+/* Before the tunnel is one. */
+static void
+tunnel_give_up(Tunnel *tunnel, Stream *stream, const int pair[2])
+{
+	if (tunnel->open_handles > 0)
+		uv_close((uv_handle_t *) &tunnel->sides[0].poll, tunnel_freed);
+	else
+		free(tunnel);
+	close(pair[0]);
+	close(pair[1]);
+	stream_close(stream);
 }
 
 int
@@ -191,8 +207,11 @@ tunnel_open(Stream *stream, const char *first, size_t len)
 	tunnel = calloc(1, sizeof(Tunnel));
 	if (tunnel == NULL)
 		abort();
-	tunnel_add_side(tunnel, 0, *stream);
-	tunnel_add_side(tunnel, 1, (Stream){.fd = pair[0]});
+	if (!tunnel_add_side(tunnel, 0, *stream) || !tunnel_add_side(tunnel, 1, (Stream){.fd = pair[0]}))
+	{
+		tunnel_give_up(tunnel, stream, pair);
+		return -1;
+	}
 	buf_put(&tunnel->sides[1].out, first, len);
 	tunnel->next = tunnels;
 	if (tunnels != NULL)

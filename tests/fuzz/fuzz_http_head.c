@@ -77,15 +77,19 @@ on_complete(http_parser *parser)
 	return 1; /* the body is not ours to read */
 }
 
-/* A list that holds nothing but words: http-parser and this read others differently, and neither means anything. */
+/* A list that holds nothing but words: http-parser and this read others differently, and neither means anything. Nor
+ * does http-parser know that an element of a list may be empty (RFC 9110 5.6.1). */
 static bool
 is_list_of_words(const Head *head, const char *name)
 {
+	static const char words[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-,";
+
 	for (int i = 0; i < head->field_count; i++)
 	{
+		const char *value = head->fields[i].value;
+
 		if (strcmp(head->fields[i].name, name) == 0 &&
-			strspn(head->fields[i].value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-,") !=
-				strlen(head->fields[i].value))
+			(value[strspn(value, words)] != '\0' || value[0] == ',' || strstr(value, ",,") != NULL))
 			return false;
 	}
 	return true;
