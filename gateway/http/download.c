@@ -8,10 +8,10 @@
 
 #include "conn.h"
 #include "gateway.h"
+#include "pgresult.h"
 #include "range.h"
 #include "request.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,10 +154,8 @@ download_found(Request *request, PGresult *res)
 		request_error(request, 404, "no such file");
 		return;
 	}
-	memcpy(&download->upload_id, PQgetvalue(res, 0, 0), 8);
-	download->upload_id = (int64_t) be64toh((uint64_t) download->upload_id);
-	memcpy(&download->size, PQgetvalue(res, 0, 1), 8);
-	download->size = (int64_t) be64toh((uint64_t) download->size);
+	download->upload_id = pgresult_int64(res, 0, 0);
+	download->size = pgresult_int64(res, 0, 1);
 	snprintf(etag, sizeof(etag), "\"%.64s\"", PQgetvalue(res, 0, 2));
 	request_add_header(request, "ETag", etag);
 	request_add_header(request, "Accept-Ranges", "bytes");

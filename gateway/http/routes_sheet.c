@@ -2,11 +2,11 @@
  * routes_sheet.c - sheets: making, reading, trash, sharing, and where they are served.
  */
 #include "gateway.h"
+#include "pgresult.h"
 #include "room.h"
 #include "routes.h"
 #include "v1_encode.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,12 +157,8 @@ static void
 get_sheet_cells(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
-	uint32_t rows, cols;
+	uint32_t rows = pgresult_uint32(res, 0, 1), cols = pgresult_uint32(res, 0, 2);
 
-	memcpy(&rows, PQgetvalue(res, 0, 1), 4);
-	memcpy(&cols, PQgetvalue(res, 0, 2), 4);
-	rows = be32toh(rows);
-	cols = be32toh(cols);
 	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
 	{
 		request_error(request, 413, "the sheet is too large for protocol v1");

@@ -2,11 +2,11 @@
  * routes_version.c - versions: commit, read, roll back.
  */
 #include "gateway.h"
+#include "pgresult.h"
 #include "room.h"
 #include "routes.h"
 #include "v1_encode.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,10 +137,8 @@ version_read(Request *request, PGresult *res)
 			version_error(request, res, MSG_NO_VERSION);
 		return;
 	}
-	memcpy(&rows, PQgetvalue(res, 0, 1), 4);
-	memcpy(&cols, PQgetvalue(res, 0, 2), 4);
-	rows = be32toh(rows);
-	cols = be32toh(cols);
+	rows = pgresult_uint32(res, 0, 1);
+	cols = pgresult_uint32(res, 0, 2);
 	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
 	{
 		request_error(request, 413, "the sheet is too large for protocol v1");

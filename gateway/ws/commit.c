@@ -16,12 +16,12 @@
 #include "group.h"
 #include "log.h"
 #include "metrics.h"
+#include "pgresult.h"
 #include "room.h"
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
 
-#include <endian.h>
 #include <libwebsockets.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,24 +368,13 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 
 /* ---- own batches ---- */
 
-static int64_t
-answer_int64(const PGresult *res, int column)
-{
-	uint64_t value;
-
-	if (PQgetisnull(res, 0, column))
-		return 0;
-	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
-	return (int64_t) be64toh(value);
-}
-
 /* The batch is committed. */
 static void
 room_applied(Room *room, PGresult *res)
 {
 	RoomBatch *batch = room->sent;
-	int64_t first = answer_int64(res, 0);
-	int64_t last = answer_int64(res, 1);
+	int64_t first = pgresult_int64(res, 0, 0);
+	int64_t last = pgresult_int64(res, 0, 1);
 	bool duplicate = PQgetvalue(res, 0, 2)[0] != 0;
 	/* Its operations had landed with another batch (first 0): that one is told as anybody's is. */
 	bool is_there = duplicate && first != 0;

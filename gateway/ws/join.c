@@ -11,34 +11,16 @@
  */
 #include "gateway.h"
 #include "log.h"
+#include "pgresult.h"
 #include "room.h"
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char snapshot_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1)";
-
-static int64_t
-result_int64(const PGresult *res, int column)
-{
-	uint64_t value;
-
-	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
-	return (int64_t) be64toh(value);
-}
-
-static uint32_t
-result_int32(const PGresult *res, int column)
-{
-	uint32_t value;
-
-	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
-	return be32toh(value);
-}
 
 /* Ends what joining needs when nobody joins any more. */
 static void
@@ -169,8 +151,8 @@ join_close_all(Room *room, int code, const char *reason)
 static void
 join_take(Room *room, const PGresult *res)
 {
-	uint32_t rows = result_int32(res, 1);
-	uint32_t cols = result_int32(res, 2);
+	uint32_t rows = pgresult_uint32(res, 0, 1);
+	uint32_t cols = pgresult_uint32(res, 0, 2);
 
 	room->rows = rows > room->rows ? rows : room->rows;
 	room->cols = cols > room->cols ? cols : room->cols;
@@ -179,7 +161,7 @@ join_take(Room *room, const PGresult *res)
 		join_close_all(room, CLOSE_TOO_BIG, "the sheet is too large for protocol v1");
 		return;
 	}
-	room->snapshot_seq = result_int64(res, 0);
+	room->snapshot_seq = pgresult_int64(res, 0, 0);
 	room->snapshot.len = 0;
 	room->snapshot_styles.len = 0;
 	buf_printf(&room->snapshot, "\"columns\":%u,", cols);

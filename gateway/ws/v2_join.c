@@ -13,9 +13,9 @@
 #include "accounts.h"
 #include "gateway.h"
 #include "log.h"
+#include "pgresult.h"
 #include "v2_session.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,24 +26,6 @@ static const char state_sql[] =
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
 static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2, $3, $4, $5)";
 static const char user_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
-
-static int64_t
-result_int64(const PGresult *res, int column)
-{
-	uint64_t value;
-
-	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
-	return (int64_t) be64toh(value);
-}
-
-static uint32_t
-result_int32(const PGresult *res, int column)
-{
-	uint32_t value;
-
-	memcpy(&value, PQgetvalue(res, 0, column), sizeof(value));
-	return be32toh(value);
-}
 
 static bool
 result_has_row(const PGresult *res)
@@ -199,7 +181,7 @@ join_may_resume(const Session *session, const PGresult *res)
 	EditBatch batch;
 	Edit edit;
 
-	if (!result_has_row(res) || result_int64(res, 0) < session->v2->joined_seq || PQgetisnull(res, 0, 1))
+	if (!result_has_row(res) || pgresult_int64(res, 0, 0) < session->v2->joined_seq || PQgetisnull(res, 0, 1))
 		return false;
 	edit_reader_init(&reader, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1));
 	while (edit_read_batch(&reader, &batch) == EDIT_OK)
@@ -273,12 +255,12 @@ join_learn(Session *session, const PGresult *res)
 {
 	Room *room = session->room;
 	V2Session *v2 = session->v2;
-	uint32_t rows = result_int32(res, 0), cols = result_int32(res, 1);
+	uint32_t rows = pgresult_uint32(res, 0, 0), cols = pgresult_uint32(res, 0, 1);
 
 	room->rows = rows > room->rows ? rows : room->rows;
 	room->cols = cols > room->cols ? cols : room->cols;
 	if (v2->client != NULL)
-		join_learn_landed(v2->client, (uint64_t) result_int64(res, 2));
+		join_learn_landed(v2->client, (uint64_t) pgresult_int64(res, 0, 2));
 	if (v2->client != NULL && v2->acked > v2->client->committed && v2->acked > v2->client->taken)
 		session_close(session, CLOSE_FORGOTTEN, "what was acknowledged to this client is not known here");
 	else
@@ -406,7 +388,7 @@ block_answered(void *arg, PGresult *res)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
 		else
 		{
-			part.block.seq = (uint64_t) result_int64(res, 0);
+			part.block.seq = (uint64_t) pgresult_int64(res, 0, 0);
 			if (!block_send(&part, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1)))
 				session_close(session, CLOSE_ERROR, "the sheet's cells cannot be read");
 		}
