@@ -3,42 +3,12 @@
  * two-dimensional array, under random inserts, deletions and edits; axes as bytes; and room that is reserved for them.
  */
 #include "axes.h"
+#include "grid_memory.h"
 #include "tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static size_t taken;
-
-static void *
-count_alloc(void *ctx, size_t size)
-{
-	(void) ctx;
-	taken += size;
-	return malloc(size);
-}
-
-static void
-count_free(void *ctx, void *memory, size_t size)
-{
-	(void) ctx;
-	memset(memory, 0x5A, size);
-	taken -= size;
-	free(memory);
-}
-
-static const GridAllocator allocator = {count_alloc, count_free, NULL};
-static uint64_t random_state = 0x9E3779B97F4A7C15ULL;
-
-static uint32_t
-random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t) (random_state >> 20) % limit;
-}
 
 /* ---- one axis ---- */
 

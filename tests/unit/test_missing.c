@@ -3,7 +3,7 @@
  * and taken out at random. What is here is always right, what is not here is known to be missing, the tile that was not
  * used for longest goes first, held ones stay, and every byte is accounted for.
  */
-#include "grid.h"
+#include "grid_memory.h"
 #include "tap.h"
 
 #include <stdio.h>
@@ -15,40 +15,10 @@
 #define TILE_ROWS 6
 #define TILE_COLS 5
 
-static size_t taken;
-
-static void *
-count_alloc(void *ctx, size_t size)
-{
-	(void) ctx;
-	taken += size;
-	return malloc(size);
-}
-
-static void
-count_free(void *ctx, void *memory, size_t size)
-{
-	(void) ctx;
-	memset(memory, 0x5A, size);
-	taken -= size;
-	free(memory);
-}
-
-static const GridAllocator allocator = {count_alloc, count_free, NULL};
 static uint32_t cells[ROWS][COLS];			/* the number that the cell shows; 0: empty */
 static uint64_t used[TILE_ROWS][TILE_COLS]; /* stamps of the tiles that are here, 0: not here */
 static bool held[TILE_ROWS][TILE_COLS];
 static uint64_t stamp;
-static uint64_t random_state = 0x9E3779B97F4A7C15ULL;
-
-static uint32_t
-random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t) (random_state >> 20) % limit;
-}
 
 static uint32_t
 text_of(uint32_t number, char text[32])
