@@ -518,21 +518,6 @@ result_print(void)
 	fflush(stdout);
 }
 
-static void
-cells_write(const char *path)
-{
-	FILE *file = fopen(path, "w");
-
-	if (!file)
-		fail("%s: %s", path, strerror(errno));
-	for (int row = 0; row < user_count; row++)
-		for (int col = 0; col < WORKLOAD_COLUMNS; col++)
-			if (models[row].cells[col] > 0)
-				fprintf(file, "%d %d %d\n", row, col, models[row].cells[col]);
-	if (fclose(file) != 0)
-		fail("%s: %s", path, strerror(errno));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -548,7 +533,7 @@ main(int argc, char **argv)
 	if (getchar() == EOF)
 		return 1;
 	run(atof(argv[4]));
-	cells_write(argv[6]);
+	workload_write_cells(models, user_count, argv[6]);
 	result_print();
 	while (getchar() != EOF)
 		;

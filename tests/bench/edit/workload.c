@@ -1,6 +1,9 @@
 /* workload.c - see workload.h. */
 #include "workload.h"
 
+#include "basics.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,4 +142,19 @@ workload_read_message(const char *text, size_t len, int *row, WorkloadEdit *edit
 	content_len = quote - at;
 	edit->repeats = content_len / WORD_LEN;
 	return content_len % WORD_LEN == 0 && content_len < sizeof(words) && memcmp(at, words, content_len) == 0;
+}
+
+void
+workload_write_cells(const WorkloadModel *models, int senders, const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		fail("%s: %s", path, strerror(errno));
+	for (int row = 0; row < senders; row++)
+		for (int col = 0; col < WORKLOAD_COLUMNS; col++)
+			if (models[row].cells[col] > 0)
+				fprintf(file, "%d %d %d\n", row, col, models[row].cells[col]);
+	if (fclose(file) != 0)
+		fail("%s: %s", path, strerror(errno));
 }

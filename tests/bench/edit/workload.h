@@ -42,6 +42,9 @@ extern size_t workload_write_frame(char *to, int sender, uint64_t index);
 /* Takes a received edit of the sender; its index, or UINT64_MAX when it does not fit. */
 extern uint64_t workload_check(WorkloadModel *model, int sender, WorkloadEdit edit);
 
+/* The cells of so many senders that hold something, a line of row, column and repeats each. */
+extern void workload_write_cells(const WorkloadModel *models, int senders, const char *path);
+
 /* Reads {"msgType":"modify","body":{"row":..,"col":..,"content":"..",..}}, keys in any order; false when it is anything
  * else. */
 extern bool workload_read_message(const char *text, size_t len, int *row, WorkloadEdit *edit);
