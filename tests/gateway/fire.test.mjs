@@ -5,7 +5,7 @@
  */
 import { after, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
+import { Cluster, isAlive, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register } from '../lib/client.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 import { startWriterProcess } from '../lib/writer_process.mjs';
@@ -141,15 +141,6 @@ test('the gateway and all of PostgreSQL are killed with -9, in turns', async (co
 	});
 	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
 });
-
-function isAlive(pid) {
-	try {
-		process.kill(pid, 0);
-		return true;
-	} catch {
-		return false;
-	}
-}
 
 test('200 sheets at one edit a second each: every edit comes back soon, and is logged once in its sheet', async (context) => {
 	const [count, rounds] = [200, 5];

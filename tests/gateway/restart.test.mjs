@@ -1,7 +1,11 @@
 /* What is acknowledged survives: the gateway killed, a backend of PostgreSQL killed, PostgreSQL restarted, all while editing. */
 import { after, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { Cluster, isAlive, repository, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register, request } from '../lib/client.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
@@ -76,6 +80,29 @@ test("the gateway's backend of PostgreSQL is killed with -9", () =>
 		for (const writer of writers) await writer.progress(50, 30000);
 		assert.ok(gateway.service.alive);
 	}));
+
+test('a connection does not keep the number of a socket that libpq has closed: another one has it by then', async () => {
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'unit'), `BUILD=${cluster.directory}/build`, 'pgconn_probe'], {
+		stdio: ['ignore', 'inherit', 'inherit'],
+	});
+	const probe = spawn(path.join(cluster.directory, 'build', 'pgconn_probe'), [cluster.conninfo('gateway')], {
+		stdio: ['pipe', 'pipe', 'inherit'],
+	});
+	const ended = once(probe, 'exit');
+	const said = [];
+	for await (const line of createInterface({ input: probe.stdout })) {
+		said.push(line);
+		const server = /^server (\d+)$/.exec(line);
+		if (server) {
+			process.kill(Number(server[1]), 'SIGKILL');
+			await waitUntil(() => !isAlive(Number(server[1])), 'the backend to be gone');
+			probe.stdin.write('gone\n');
+		}
+	}
+	assert.deepEqual(said.slice(1), ['reused', 'woken', 'again']);
+	assert.deepEqual(await ended, [0, null]);
+	await waitUntil(() => cluster.psql('SELECT 1'), 'PostgreSQL to recover', 30000, 100);
+});
 
 test('one connection of the gateway is terminated by an administrator', () =>
 	survive(async () => {

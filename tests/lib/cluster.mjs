@@ -28,6 +28,7 @@ import {
 	asRoot,
 	freePort,
 	giveToService,
+	isAlive,
 	makeDirectory,
 	mustRunAs,
 	removeDirectory,
@@ -405,4 +406,4 @@ export class Cluster {
 	}
 }
 
-export { asRoot, sleep, waitUntil, freePort, writePrivateFile };
+export { asRoot, isAlive, sleep, waitUntil, freePort, writePrivateFile };

@@ -53,6 +53,16 @@ function serviceEnvironment(extra) {
 	};
 }
 
+/** Is there a process of this number? */
+export function isAlive(pid) {
+	try {
+		process.kill(pid, 0);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
 /** A long-running process; its output goes to a log file. */
 export class Service {
 	/** deathSignal: what the kernel sends it when this process dies. */
