@@ -1,7 +1,7 @@
 /*
  * edits_cond.c - conditions that a scan of edits can use.
  *
- * Integers and times, and the equality of the cell and the kind; see call_cond.c.
+ * Integers and times, and the equality of the cell, the kind and the user's name; see call_cond.c.
  */
 #include "postgres.h"
 
@@ -20,6 +20,7 @@ edits_cond_type(int column)
 	{
 		case EDITS_AT:
 			return TIMESTAMPTZOID;
+		case EDITS_USERNAME:
 		case EDITS_KIND:
 		case EDITS_A1:
 			return TEXTOID;
@@ -50,10 +51,23 @@ cond_apply_cell(EditsQuery *query, text *name)
 }
 
 static void
+cond_apply_username(EditsQuery *query, text *name)
+{
+	int64 uid;
+
+	if (usernames_find(name, &uid))
+		call_range_limit(&query->range[EDITS_UID], BTEqualStrategyNumber, uid);
+	else
+		call_range_clear(&query->range[EDITS_UID]);
+}
+
+static void
 cond_apply_text(EditsQuery *query, EditsColumn column, text *value)
 {
 	if (column == EDITS_A1)
 		cond_apply_cell(query, value);
+	else if (column == EDITS_USERNAME)
+		cond_apply_username(query, value);
 	else
 		call_range_limit(&query->range[EDITS_KIND], BTEqualStrategyNumber,
 						 edits_kind_number(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)));
@@ -77,8 +91,8 @@ edits_cond_apply(EditsQuery *query, EditsColumn column, int strategy, Oid type, 
 const char *
 edits_cond_label(EditsColumn column)
 {
-	static const char *const labels[] = {"",	   "Sheet", "Seq", "Log", "At",	 "User",
-										 "Origin", "Kind",	"Row", "Col", "Cell"};
+	static const char *const labels[] = {"",		 "Sheet",  "Seq",  "Log", "At",	 "User",
+										 "Username", "Origin", "Kind", "Row", "Col", "Cell"};
 
 	return labels[column];
 }

@@ -69,7 +69,7 @@ order_find(PlannerInfo *root, Index rti, EditsOrder *order)
 	return false;
 }
 
-/* Nothing in the query but the scan itself and joins. */
+/* The rows come out in the order of the scan. */
 static bool
 order_can_inherit(const Query *query)
 {
@@ -84,7 +84,7 @@ edits_order_wanted(PlannerInfo *root, Index rti)
 
 	if (order_find(root, rti, &order))
 		return order;
-	order = (EditsOrder){.inherited = true};
+	order = (EditsOrder){0};
 	if (root->query_pathkeys == NIL && root->parent_root != NULL && order_can_inherit(root->parse) &&
 		order_find(root->parent_root, 0, &order))
 		return order;
@@ -99,11 +99,4 @@ edits_order_pathkeys(PlannerInfo *root, Index rti, const EditsOrder *order, bool
 	int skip = listed || order->with_sheet ? 0 : 1;
 
 	return call_pathkeys(root, rti, columns + skip, types + skip, 2 - skip, order->backward);
-}
-
-void
-edits_order_keep(PlannerInfo *root, const EditsOrder *order, List *pathkeys)
-{
-	if (order->inherited)
-		root->query_pathkeys = pathkeys;
 }

@@ -196,8 +196,6 @@ plan_replace_paths(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call)
 	List *outers = plan_find_outers(root, rel);
 	ListCell *cell;
 
-	if (order.inherited)
-		edits_order_keep(root, &order, edits_order_pathkeys(root, rel->relid, &order, call->args == NIL));
 	rel->rows = size.rows;
 	rel->pathlist = NIL;
 	plan_add_paths(root, rel, call, rel->lateral_relids, &size, &order);

@@ -23,13 +23,10 @@ typedef struct EditsOrder
 	EditsColumn column; /* EDITS_SEQ or EDITS_AT */
 	bool with_sheet;	/* of equal rank, the sheet comes first */
 	bool backward;
-	bool inherited; /* it is the query around ours that asks */
 } EditsOrder;
-/* The order that the query asks of relation rti; without one, seq from the first on. */
+/* The order that the query asks of relation rti, or the query around it; without one, seq from the first on. */
 extern EditsOrder edits_order_wanted(PlannerInfo *root, Index rti);
 extern List *edits_order_pathkeys(PlannerInfo *root, Index rti, const EditsOrder *order, bool listed);
-/* Joins keep an order only if their query wants it: makes it want the one that the query around it wants. */
-extern void edits_order_keep(PlannerInfo *root, const EditsOrder *order, List *pathkeys);
 
 /* ---- edits_size.c ---- */
 typedef struct EditsSize
@@ -43,6 +40,10 @@ extern EditsSize edits_size_scan(PlannerInfo *root, RelOptInfo *rel, Expr *sheet
 
 /* Whether this is a path to a scan of edits. */
 extern bool edits_plan_is_scan(const Path *path);
+
+/* ---- edits_view.c ---- */
+/* From _PG_init. */
+extern void edits_view_init(void);
 
 /* ---- edits_count.c ---- */
 /* From _PG_init. */

@@ -37,6 +37,7 @@ struct EditsReader
 	struct EditsFound *found; /* going backward: the batch's edits that match, oldest first */
 	uint32 nfound, room;
 
+	Usernames usernames;
 	text *kinds[EDIT_KIND_LAST + 1];
 	char *row; /* room for the texts of one row */
 	Size row_room, row_used;
@@ -58,7 +59,8 @@ edits_need_of(EditsColumn column)
 {
 	if (column == EDITS_KIND)
 		return EDITS_NEED_KIND;
-	return column == EDITS_UID || column >= EDITS_ROW ? EDITS_NEED_CONTENTS : EDITS_NEED_BATCH;
+	return column == EDITS_UID || column == EDITS_USERNAME || column >= EDITS_ROW ? EDITS_NEED_CONTENTS
+																				  : EDITS_NEED_BATCH;
 }
 
 void
@@ -155,6 +157,7 @@ edits_begin(const EditsQuery *query, EditsCounters *counters)
 	reader->counters = counters;
 	reader->context = context;
 	reader->from = 1;
+	usernames_init(&reader->usernames, query->snapshot);
 	for (int column = EDITS_SHEET_ID; column < EDITS_RANGES; column++)
 	{
 		const CallRange *range = &query->range[column];
@@ -472,6 +475,15 @@ edits_a1(EditsReader *reader, bool *isnull)
 	return edits_bytes(reader, a1, strlen(a1));
 }
 
+static Datum
+edits_username(EditsReader *reader, bool *isnull)
+{
+	text *name = usernames_get(&reader->usernames, (int64) reader->edit.uid);
+
+	*isnull = name == NULL;
+	return PointerGetDatum(name);
+}
+
 Datum
 edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 {
@@ -490,6 +502,8 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 			return TimestampTzGetDatum(reader->batch.at + (reader->seq - reader->batch.first_seq));
 		case EDITS_UID:
 			return Int64GetDatum((int64) edit->uid);
+		case EDITS_USERNAME:
+			return edits_username(reader, isnull);
 		case EDITS_ORIGIN:
 			return Int64GetDatum(reader->batch.origin);
 		case EDITS_KIND:

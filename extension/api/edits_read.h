@@ -8,6 +8,7 @@
 #include "call.h"
 #include "edit_codec.h"
 #include "replay.h"
+#include "usernames.h"
 #include "utils/snapshot.h"
 
 /* The columns of sheet.log_edits, in their order. */
@@ -18,6 +19,7 @@ typedef enum EditsColumn
 	EDITS_LID,
 	EDITS_AT,
 	EDITS_UID,
+	EDITS_USERNAME, /* has no range: it is looked for as a uid */
 	EDITS_ORIGIN,
 	EDITS_KIND, /* in ranges: the number of the kind */
 	EDITS_ROW,

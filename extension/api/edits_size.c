@@ -7,6 +7,7 @@
 #include "edits_cond.h"
 #include "edits_plan.h"
 #include "fmgr.h"
+#include "journal.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
@@ -39,13 +40,14 @@ double
 edits_size_sheet(Node *sheet)
 {
 	Const *known = (Const *) sheet;
-	ReplayLast last;
+	int64 sheet_id;
 
-	if (!IsA(known, Const) || known->constisnull || !ActiveSnapshotSet() ||
-		!size_may_tell(call_cond_int64(known->consttype, known->constvalue)))
+	if (!IsA(known, Const) || known->constisnull || !ActiveSnapshotSet())
 		return SIZE_UNKNOWN_SHEET;
-	replay_last(call_cond_int64(known->consttype, known->constvalue), GetActiveSnapshot(), &last);
-	return Max(last.last_seq, 1);
+	sheet_id = call_cond_int64(known->consttype, known->constvalue);
+	if (!size_may_tell(sheet_id))
+		return SIZE_UNKNOWN_SHEET;
+	return Max(journal_guess_seq(sheet_id, GetActiveSnapshot()), 1);
 }
 
 double

@@ -252,52 +252,17 @@ sheet_tail(PG_FUNCTION_ARGS)
 
 /* ---- the log and the versions as rows ---- */
 
-/* The account's name; NULL for the system (uid 0) and for accounts that are gone. Remembers the last one. */
-typedef struct UserNames
-{
-	Snapshot snapshot;
-	int64 uid;
-	text *name;
-	bool known;
-} UserNames;
-
-static text *
-gateway_username(UserNames *names, int64 uid)
-{
-	StorageScan scan;
-	StorageKey key = {1, BTEqualStrategyNumber, false, uid};
-
-	if (names->known && names->uid == uid)
-		return names->name;
-	names->known = true;
-	names->uid = uid;
-	names->name = NULL;
-	if (uid == 0)
-		return NULL;
-	storage_scan_begin(&scan, STORAGE_ACCOUNT, names->snapshot, &key, 1);
-	if (storage_scan_next(&scan, ForwardScanDirection))
-	{
-		bool isnull;
-		Datum name = slot_getattr(scan.slot, storage_column(&scan, "name"), &isnull);
-
-		if (!isnull)
-			names->name = (text *) DatumGetPointer(PG_DETOAST_DATUM_COPY(name));
-	}
-	storage_scan_end(&scan);
-	return names->name;
-}
-
 typedef struct LogRows
 {
 	ReturnSetInfo *rsinfo;
-	UserNames names;
+	Usernames names;
 } LogRows;
 
 static void
 gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	LogRows *rows = arg;
-	text *name = gateway_username(&rows->names, (int64) edit->uid);
+	text *name = usernames_get(&rows->names, (int64) edit->uid);
 	Datum values[9];
 	bool nulls[9] = {0};
 
@@ -352,7 +317,7 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	if (!gateway_log_bounds(sheet_id, lid, snapshot, &first, &last))
 		trim_no_log(sheet_id, lid, snapshot);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	rows.names.snapshot = snapshot;
+	usernames_init(&rows.names, snapshot);
 	since = Max(since, first - 1);
 	if (since < last)
 		replay_edits(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
@@ -362,10 +327,10 @@ sheet_read_log(PG_FUNCTION_ARGS)
 }
 
 static void
-gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, UserNames *names)
+gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
 {
 	int64 uid = storage_int64(scan, CHECKPOINT_UID);
-	text *name = gateway_username(names, uid);
+	text *name = usernames_get(names, uid);
 	Datum values[9];
 	bool nulls[9] = {0};
 
@@ -388,16 +353,18 @@ sheet_versions(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	UserNames names = {0};
+	Snapshot snapshot;
+	Usernames names;
 	StorageScan scan;
 
 	permission_require_reader(sheet_id);
 	InitMaterializedSRF(fcinfo, 0);
-	names.snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT, names.snapshot, &key, 1);
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	usernames_init(&names, snapshot);
+	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, &key, 1);
 	while (storage_scan_next(&scan, ForwardScanDirection))
 		gateway_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
 	storage_scan_end(&scan);
-	UnregisterSnapshot(names.snapshot);
+	UnregisterSnapshot(snapshot);
 	return (Datum) 0;
 }

@@ -85,6 +85,7 @@ _PG_init(void)
 	quota_init();
 	edits_plan_init();
 	edits_count_init();
+	edits_view_init();
 	cells_plan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

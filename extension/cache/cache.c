@@ -289,6 +289,21 @@ cache_unpin_reader(CacheEntry *entry)
 	cache_unpin(entry);
 }
 
+/* Read without the entry's lock: a writer may just change it. */
+int64
+cache_guess_seq(const CacheKey *key)
+{
+	const CacheSlot *slot;
+	int64 seq = 0;
+
+	LWLockAcquire(&CacheState->directory, LW_SHARED);
+	slot = hash_search(cache_directory, key, HASH_FIND, NULL);
+	if (slot != NULL)
+		seq = slot->entry->meta_valid ? slot->entry->meta.last_seq : slot->entry->seq;
+	LWLockRelease(&CacheState->directory);
+	return seq;
+}
+
 /* The core has released all LWLocks and condition variables already. The load comes first: it needs the pin. */
 void
 cache_release_at_abort(void)

@@ -138,6 +138,8 @@ extern void cache_unpin(CacheEntry *entry); /* cannot fail */
 /* The same for the time of one call: an error unpins (cache_release_at_abort). */
 extern CacheEntry *cache_pin_reader(const CacheKey *key);
 extern void cache_unpin_reader(CacheEntry *entry);
+/* The sheet's last seq as far as it is known here, for estimates; 0: it is not. */
+extern int64 cache_guess_seq(const CacheKey *key);
 /* From the abort callbacks of transactions and subtransactions: ends the reader's pin and the load. */
 extern void cache_release_at_abort(void);
 

@@ -11,6 +11,7 @@
 #include "ckptqueue.h"
 #include "edit_codec.h"
 #include "grid.h"
+#include "utils/snapshot.h"
 #include "utils/timestamp.h"
 
 /* ---- append ---- */
@@ -75,6 +76,8 @@ typedef struct JournalView
 typedef void (*JournalCellFn)(void *arg, const GridCell *cell);
 extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 col1, or NULL for all */, bool fresh,
 						 JournalView *view, JournalCellFn fn, void *arg);
+/* The last seq, about: from shared memory when it knows the sheet, else the one that the snapshot sees. 0: no log. */
+extern int64 journal_guess_seq(int64 sheet_id, Snapshot snapshot);
 /* The cells of a version, in a grid of the current memory context. Raises 42704 for one that is not there. */
 extern Grid *journal_read_version(int64 sheet_id, int64 cid, JournalView *view);
 /* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none.

@@ -313,6 +313,25 @@ journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view
 		read_privately(&call);
 }
 
+int64
+journal_guess_seq(int64 sheet_id, Snapshot snapshot)
+{
+	ReplayLast last;
+	int64 seq = 0;
+
+	if (cache_enabled())
+	{
+		CacheKey key;
+
+		sheetmeta_cache_key(sheet_id, &key);
+		seq = cache_guess_seq(&key);
+	}
+	if (seq > 0)
+		return seq;
+	replay_last(sheet_id, snapshot, &last);
+	return last.last_seq;
+}
+
 bytea *
 journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq)
 {

@@ -57,8 +57,8 @@ CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
 COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the planner.';
 REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
 -- A type with a name: the columns of RETURNS TABLE are made up anew for each column of the view in each query.
-CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint, origin bigint,
-	kind text, "row" integer, col integer, a1 text, old text, new text, style text);
+CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint,
+	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text);
 COMMENT ON TYPE sheet.logged_edit IS 'A row of sheet.log_edits().';
 CREATE FUNCTION sheet.log_edits(bigint)
 	RETURNS SETOF sheet.logged_edit
