@@ -51,7 +51,7 @@ log_give_up_slot(Relation rel, Page page, int slot, TransactionId oldest_xmin)
 		return false;
 	if (TransactionIdDidCommit(by->xid))
 	{
-		if (!TransactionIdIsValid(oldest_xmin) || !TransactionIdPrecedes(by->xid, oldest_xmin))
+		if (!TransactionIdPrecedes(by->xid, oldest_xmin))
 			return false;
 		log_standby_tell(rel, by->xid);
 		log_remark_rows(page, slot, LOG_DEAD);
@@ -133,7 +133,8 @@ log_merge_slots(Page page)
 	return earlier;
 }
 
-int
+/* Finds a slot for the deleter on the page image, giving up those that nobody needs; -1 when all are in use. */
+static int
 log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin)
 {
 	LogDeleter *deleters = log_special(page)->deleters;

@@ -8,6 +8,7 @@
 
 #include "access/genam.h"
 #include "access/multixact.h"
+#include "access/subtrans.h"
 #include "access/xact.h"
 #include "catalog/storage.h"
 #include "catalog/storage_xlog.h"
@@ -116,12 +117,25 @@ log_rewrite_row(LogRewrite *rewrite, TupleTableSlot *slot, TransactionId xmin, C
 	pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, (int64) ++rewrite->written);
 }
 
+/*
+ * By whom a row counts as deleted in the new table. No statement that began before has the table open, so all commands
+ * of a transaction are one; and so are subtransactions that were released into the same one, as long as that is known.
+ * Then few deleters need to be told apart on a page.
+ */
+static LogDeleter
+log_rewrite_deleter(TransactionId xid)
+{
+	if (!TransactionIdIsCurrentTransactionId(xid) && !TransactionIdPrecedes(xid, TransactionXmin))
+		xid = SubTransGetTopmostTransaction(xid);
+	return (LogDeleter){xid, 0};
+}
+
 /* Takes a row of the old table over, or gives it to the sort. */
 static void
 log_rewrite_take(LogRewrite *rewrite)
 {
 	LogSlot *row = (LogSlot *) rewrite->slot;
-	LogDeleter deleter = {row->xmax, row->cmax};
+	LogDeleter deleter = {InvalidTransactionId, 0};
 	TransactionId xid;
 
 	CHECK_FOR_INTERRUPTS();
@@ -131,14 +145,15 @@ log_rewrite_take(LogRewrite *rewrite)
 			rewrite->removed += 1;
 			return;
 		case LOG_FATE_RECENTLY_DEAD:
+			deleter = log_rewrite_deleter(row->xmax);
 			rewrite->recently_dead += 1;
 			break;
-		case LOG_FATE_LIVE:
-			deleter.xid = InvalidTransactionId;
+		case LOG_FATE_DELETING:
+			/* By us: the table is locked exclusively. */
+			deleter = log_rewrite_deleter(row->xmax);
 			rewrite->live += 1;
 			break;
 		default:
-			/* Own changes: the table is locked exclusively. */
 			rewrite->live += 1;
 			break;
 	}

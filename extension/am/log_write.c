@@ -73,16 +73,28 @@ log_encode_long(const LogWriter *writer, LogPrepared *row)
 
 /* ---- rows into a page ---- */
 
-/* The slot that a copied row's deleter gets; 0: none. */
+/*
+ * The slot that a copied row's deleter gets; 0: none. LOG_DEAD when there is no free one: then the row goes to the next
+ * page. What is on this one stays as it is, since only what is new is logged.
+ */
 static uint8
 log_copy_deleter(const LogWriter *writer, Page page)
 {
-	int slot;
+	LogDeleter *deleters = log_special(page)->deleters;
+	const LogDeleter *by = &writer->deleter;
 
-	if (!TransactionIdIsValid(writer->deleter.xid))
+	if (!TransactionIdIsValid(by->xid))
 		return 0;
-	slot = log_deleter_slot(writer->rel, page, writer->deleter.xid, writer->deleter.cid, InvalidTransactionId);
-	return slot < 0 ? LOG_DEAD : slot + 1;
+	for (int i = 0; i < LOG_DELETERS; i++)
+		if (deleters[i].xid == by->xid && deleters[i].cid == by->cid)
+			return i + 1;
+	for (int i = 0; i < LOG_DELETERS; i++)
+		if (!TransactionIdIsValid(deleters[i].xid))
+		{
+			deleters[i] = *by;
+			return i + 1;
+		}
+	return LOG_DEAD;
 }
 
 /* False when the page has no room for the row. */

@@ -26,7 +26,5 @@ extern void log_settle_speculative(Relation rel, ItemPointer tid, bool stands);
 /* DELETE of a row; see tuple_delete in access/tableam.h. */
 extern TM_Result log_delete_row(Relation rel, ItemPointer tid, CommandId cid, Snapshot crosscheck, bool wait,
 								TM_FailureData *failure);
-/* Finds a slot for the deleter on the page image, giving up those that nobody needs; -1 when all are in use. */
-extern int log_deleter_slot(Relation rel, Page page, TransactionId xid, CommandId cid, TransactionId oldest_xmin);
 
 #endif
