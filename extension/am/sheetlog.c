@@ -110,11 +110,20 @@ sheetlog_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot sna
 	return log_delete_row(rel, tid, cid, crosscheck, wait, tmfd);
 }
 
+/*
+ * Row locks are refused, but for one: who deletes or changes a row that a foreign key of the log references asks, with
+ * this lock, whether there are rows that reference it. That they are there is all that counts, and the answer an error.
+ */
 static TM_Result
 sheetlog_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 					LockTupleMode mode, LockWaitPolicy wait_policy, uint8 flags, TM_FailureData *tmfd)
 {
-	sheetlog_refuse(rel, "lock rows of");
+	if (mode == LockTupleKeyShare && InNoForceRLSOperation())
+		return log_fetch_row_version(rel, tid, snapshot, slot) ? TM_Ok : TM_Deleted;
+	/* Of SELECT ... FOR UPDATE and its like; the others are about to change the row. */
+	if (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS)
+		sheetlog_refuse(rel, "lock rows of");
+	sheetlog_refuse(rel, "update or delete rows of");
 	return TM_Invisible; /* not reached */
 }
 

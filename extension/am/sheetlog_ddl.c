@@ -2,9 +2,10 @@
  * sheetlog_ddl.c - refuses at DDL what could only fail at each later use.
  *
  * A foreign key that references a log would fail at every insert into the referencing table (it locks the referenced
- * row), and a publication of a log would never tell of its rows (sheetlog_published.c). Both are refused when they are
- * made, whatever the statement was, by looking at the catalog row from the object-access hook; and a table that has one
- * of them is refused when it is about to become a log.
+ * row), one of a log with actions such as CASCADE at every change of a referenced row, and a publication of a log would
+ * never tell of its rows (sheetlog_published.c). They are refused when they are made, whatever the statement was, by
+ * looking at the catalog row from the object-access hook; and a table that has one of them is refused when it is about
+ * to become a log.
  */
 #include "postgres.h"
 
@@ -19,6 +20,7 @@
 #include "catalog/pg_publication.h"
 #include "catalog/pg_publication_namespace.h"
 #include "catalog/pg_publication_rel.h"
+#include "nodes/parsenodes.h"
 #include "sheetlog.h"
 #include "sheetlog_private.h"
 #include "utils/fmgroids.h"
@@ -53,12 +55,44 @@ sheetlog_is_log(Oid relation)
 	return is;
 }
 
-/* Does the new row of pg_constraint, not yet visible to the system caches, reference a log by a foreign key? */
+/* Would the action change rows of the table that has the foreign key? */
+static bool
+sheetlog_action_changes(char action)
+{
+	return action != FKCONSTR_ACTION_NOACTION && action != FKCONSTR_ACTION_RESTRICT;
+}
+
+static bool
+sheetlog_changes_referencing(Form_pg_constraint constraint)
+{
+	return constraint->contype == CONSTRAINT_FOREIGN &&
+		   (sheetlog_action_changes(constraint->confdeltype) || sheetlog_action_changes(constraint->confupdtype));
+}
+
+static void
+sheetlog_refuse_reference(const FormData_pg_constraint *constraint)
+{
+	if (sheetlog_is_log(constraint->confrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot reference table \"%s\" by a foreign key", get_rel_name(constraint->confrelid)),
+				 errdetail("Tables using access method \"sheetlog\" are append-only: their rows cannot be locked."),
+				 errhint("Check the reference by a trigger, or use ALTER TABLE ... SET ACCESS METHOD heap.")));
+	if (sheetlog_changes_referencing((Form_pg_constraint) constraint) && sheetlog_is_log(constraint->conrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a foreign key of table \"%s\" cannot change its rows", get_rel_name(constraint->conrelid)),
+				 errdetail("Tables using access method \"sheetlog\" are append-only."),
+				 errhint("Use ON DELETE and ON UPDATE with NO ACTION or RESTRICT.")));
+}
+
+/* Looks at the new row of pg_constraint, not yet visible to the system caches. */
 static void
 sheetlog_check_constraint(Oid constraint)
 {
 	Relation rel = table_open(ConstraintRelationId, AccessShareLock);
-	Oid target = InvalidOid;
+	FormData_pg_constraint found;
+	bool foreign;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple row;
@@ -66,16 +100,13 @@ sheetlog_check_constraint(Oid constraint)
 	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
 	scan = systable_beginscan(rel, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
 	row = systable_getnext(scan);
-	if (HeapTupleIsValid(row) && ((Form_pg_constraint) GETSTRUCT(row))->contype == CONSTRAINT_FOREIGN)
-		target = ((Form_pg_constraint) GETSTRUCT(row))->confrelid;
+	foreign = HeapTupleIsValid(row) && ((Form_pg_constraint) GETSTRUCT(row))->contype == CONSTRAINT_FOREIGN;
+	if (foreign)
+		memcpy(&found, GETSTRUCT(row), sizeof(found));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	if (OidIsValid(target) && sheetlog_is_log(target))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot reference table \"%s\" by a foreign key", get_rel_name(target)),
-				 errdetail("Tables using access method \"sheetlog\" are append-only: their rows cannot be locked."),
-				 errhint("Check the reference by a trigger, or use ALTER TABLE ... SET ACCESS METHOD heap.")));
+	if (foreign)
+		sheetlog_refuse_reference(&found);
 }
 
 /* Reads the relation's new row of pg_class, not yet visible to the caches. */
@@ -126,6 +157,25 @@ sheetlog_is_referenced(Oid relation)
 	return found;
 }
 
+/* Has it a foreign key whose actions would change its rows? */
+static bool
+sheetlog_has_changing_key(Oid relation)
+{
+	Relation rel = table_open(ConstraintRelationId, AccessShareLock);
+	bool found = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
+		found = sheetlog_changes_referencing((Form_pg_constraint) GETSTRUCT(row));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
 /* The name that the user knows: a rewrite is made in a table that is called pg_temp_ and the number of the one it is
  * for. */
 static const char *
@@ -153,6 +203,11 @@ sheetlog_check_new_log(const SheetlogTable *table)
 						errmsg("table \"%s\" cannot use access method \"sheetlog\"", sheetlog_table_name(table)),
 						errdetail("It is referenced by a foreign key, and rows of a log cannot be locked."),
 						errhint("Drop the foreign key first.")));
+	if (sheetlog_has_changing_key(table->oid))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("table \"%s\" cannot use access method \"sheetlog\"", sheetlog_table_name(table)),
+						errdetail("It has a foreign key whose actions would change its rows."),
+						errhint("Make it one with NO ACTION or RESTRICT first.")));
 	published = sheetlog_published_by(table);
 	if (OidIsValid(published))
 		ereport(

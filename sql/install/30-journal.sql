@@ -222,6 +222,10 @@ CREATE VIEW sheet.cache_entries AS SELECT * FROM sheet.cache_entries_read();
 COMMENT ON VIEW sheet.cache_entries IS
 	'Sheets that the cache of this server knows, most recently used first; cached: with cells, tiles_cached of the tiles that it has (NULL while it is being changed).';
 GRANT SELECT ON sheet.cache_stats TO PUBLIC;
+-- The ids of sheets are what a link consists of: only those who watch the whole server see them.
+REVOKE ALL ON FUNCTION sheet.cache_entries_read() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sheet.cache_entries_read() TO pg_monitor;
+GRANT SELECT ON sheet.cache_entries TO pg_monitor;
 
 CREATE FUNCTION sheet.checkpoint_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,
 	OUT by_eviction bigint, OUT failures bigint, OUT rescans bigint, OUT replayed_edits bigint,

@@ -42,9 +42,32 @@ INSERT INTO l VALUES (60, 30);
 ROLLBACK TO s;
 DELETE FROM parent WHERE id = 30;
 COMMIT;
--- actions that would change the log do not, but say so
-CREATE TABLE l2 (id int, parent_id int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE) USING sheetlog;
-INSERT INTO parent VALUES (40, 'cascades');
+-- the error is that of any table; who asks for the lock himself does not get it
+\set VERBOSITY default
+DELETE FROM parent WHERE id = 3;
+SELECT id FROM l WHERE id = 1 FOR KEY SHARE;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DELETE FROM parent WHERE id = 4;
+ROLLBACK;
+-- actions that would change the log are refused when the key is made, and so is what would lead to them
+CREATE TABLE l2 (id int, parent_id int REFERENCES parent ON DELETE CASCADE) USING sheetlog;
+\set VERBOSITY terse
+CREATE TABLE l2 (id int, parent_id int REFERENCES parent ON UPDATE SET NULL) USING sheetlog;
+CREATE TABLE l2 (id int, parent_id int) USING sheetlog;
+ALTER TABLE l2 ADD FOREIGN KEY (parent_id) REFERENCES parent ON DELETE SET DEFAULT NOT VALID;
+CREATE TABLE h2 (id int, parent_id int REFERENCES parent ON DELETE SET NULL (parent_id));
+ALTER TABLE h2 SET ACCESS METHOD sheetlog;
+CREATE TABLE p2 (id int, parent_id int REFERENCES parent ON DELETE CASCADE) PARTITION BY RANGE (id);
+CREATE TABLE p2_1 PARTITION OF p2 FOR VALUES FROM (0) TO (10) USING sheetlog;
+ALTER TABLE p2 ATTACH PARTITION l2 FOR VALUES FROM (0) TO (10);
+CREATE TABLE p2_1 PARTITION OF p2 FOR VALUES FROM (0) TO (10);
+ALTER TABLE p2_1 SET ACCESS METHOD sheetlog;
+CREATE TABLE p3 (id int, parent_id int) PARTITION BY RANGE (id);
+CREATE TABLE p3_1 PARTITION OF p3 FOR VALUES FROM (0) TO (10) USING sheetlog;
+ALTER TABLE p3 ADD FOREIGN KEY (parent_id) REFERENCES parent ON UPDATE CASCADE;
+-- RESTRICT changes nothing
+ALTER TABLE l2 ADD FOREIGN KEY (parent_id) REFERENCES parent ON DELETE RESTRICT ON UPDATE RESTRICT;
+INSERT INTO parent VALUES (40, 'restricts');
 INSERT INTO l2 VALUES (1, 40);
 DELETE FROM parent WHERE id = 40;
 UPDATE parent SET id = 41 WHERE id = 40;

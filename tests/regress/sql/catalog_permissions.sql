@@ -51,6 +51,12 @@ SELECT sheet.set_id_range(1, 1);
 SELECT sheet.apply(:id, '');
 SELECT sheet.coordinator_acquire('eve');
 SELECT sheet.chunk_list(:id);
+-- ids are what a link consists of
+SELECT count(*) FROM sheet.cache_entries_read();
+SELECT count(*) FROM sheet.cache_entries;
+SELECT count(*) FROM sheet.cache_stats;
+SET ROLE pg_monitor;
+SELECT count(*) > 0 AS entries FROM sheet.cache_entries;
 
 -- a viewer
 SET ROLE perm_ann;
