@@ -6,23 +6,12 @@
 #include "edit_codec.h"
 
 #include "edit_read.h"
+#include "edit_write.h"
 
 #include <endian.h>
 #include <string.h>
 
 /* ---- numbers ---- */
-
-static inline uint8_t *
-codec_put_number(uint8_t *to, uint64_t value)
-{
-	while (value >= 0x80)
-	{
-		*to++ = (uint8_t) value | 0x80;
-		value >>= 7;
-	}
-	*to++ = (uint8_t) value;
-	return to;
-}
 
 CodecNumber
 codec_long_number(const uint8_t *pos, const uint8_t *end)
@@ -43,15 +32,6 @@ codec_long_number(const uint8_t *pos, const uint8_t *end)
 			return (CodecNumber){pos, value};
 	}
 	return (CodecNumber){NULL, EDIT_BAD_NUMBER};
-}
-
-static inline uint8_t *
-codec_put_text(uint8_t *to, EditText text)
-{
-	to = codec_put_number(to, text.len);
-	if (text.len > 0)
-		memcpy(to, text.data, text.len);
-	return to + text.len;
 }
 
 /* ---- reading ---- */
@@ -249,40 +229,6 @@ edit_write(EditWriter *writer, const Edit *edit)
 	writer->first = false;
 	writer->uid = edit->uid;
 	writer->row = edit->row;
-}
-
-void
-edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, uint32_t readable, EditText style)
-{
-	uint8_t *head = writer->pos;
-	uint8_t *to = head + 1;
-
-	*head = EDIT_SET;
-	if (!writer->first && writer->uid == 0)
-		*head |= EDIT_SAME_UID;
-	else
-		*to++ = 0;
-	if (!writer->first && row == writer->row)
-		*head |= EDIT_SAME_ROW;
-	else
-		to = codec_put_number(to, row);
-	to = codec_put_number(to, col);
-	to = codec_put_number(to, content.len);
-	/* Of a short text 16 bytes are moved at once, whatever its length: asking for that would cost more. */
-	if (content.len <= 16 && readable >= 16)
-		memcpy(to, content.data, 16);
-	else if (content.len > 0)
-		memcpy(to, content.data, content.len);
-	to += content.len;
-	if (style.data != NULL)
-	{
-		*head |= EDIT_HAS_STYLE;
-		to = codec_put_text(to, style);
-	}
-	writer->pos = to;
-	writer->first = false;
-	writer->uid = 0;
-	writer->row = row;
 }
 
 static size_t

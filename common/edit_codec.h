@@ -154,15 +154,6 @@ extern void edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *b
 /* Begins a batch that is stored without its header. */
 extern void edit_write_edits(EditWriter *writer, uint8_t *to);
 extern void edit_write(EditWriter *writer, const Edit *edit);
-static inline size_t
-edit_cell_size_bound(uint32_t content_len, uint32_t style_len)
-{
-	return 64 + (size_t) content_len + style_len;
-}
-/* The same for a cell as it is: EDIT_SET, uid 0; room for edit_cell_size_bound(). So many bytes may be read from where
- * the content begins. */
-extern void edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, uint32_t readable,
-							EditText style);
 /* How many lines a structure edit is about, as its content has it; false when that is not a number from 1 on that fits
  * the limits of sheets, or something else of the edit is not as it should be. */
 #define EDIT_LINES_MAX 9

@@ -63,9 +63,8 @@ cells_grow(CellList *list)
 }
 
 static void
-cells_collect(void *arg, const GridCell *cell)
+cells_add(CellList *list, const GridCell *cell)
 {
-	CellList *list = arg;
 	Cell *copy;
 
 	if (list->count == list->room)
@@ -81,6 +80,14 @@ cells_collect(void *arg, const GridCell *cell)
 	copy->content = cells_put_text(list, cell->content, cell->content_len, cell->readable);
 	copy->style_len = cell->style_len;
 	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
+}
+
+/* A JournalCellsFn. */
+static void
+cells_collect(void *arg, const GridCell *cells, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+		cells_add(arg, &cells[i]);
 }
 
 CellList *
@@ -127,7 +134,7 @@ cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
 	else
 		grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
-		cells_collect(list, &cell);
+		cells_add(list, &cell);
 	return list;
 }
 

@@ -161,7 +161,7 @@ rows_read_stream(const NullableDatum *args, const CellsWanted *wanted)
 				   ? 0
 				   : (Size) (rect[2] - rect[0] + 1) * (rect[3] - rect[1] + 1) * ROWS_BYTES_OF_CELL;
 	stream_begin(stream, rows_max_bytes(args[5]), Min(expected, ROWS_EXPECTED_MAX));
-	journal_read(sheet_id, rect, true, &stream->view, cells ? stream_cell : NULL, stream);
+	journal_read(sheet_id, rect, true, &stream->view, cells ? stream_cells : NULL, stream);
 	stream_end(stream);
 	return stream;
 }

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "cells_stream.h"
+#include "edit_write.h"
 #include "utils/memutils.h"
 
 #define STREAM_MIN_BYTES 256
@@ -86,15 +87,37 @@ stream_end_value(CellStream *stream)
 	stream->size = stream->max_bytes + STREAM_MIN_BYTES;
 }
 
-void
-stream_cell(void *arg, const GridCell *cell)
+/* The first of the cells, for which there is room, and as many more as the value may have in its last batch. */
+static uint32
+stream_put(CellStream *stream, const GridCell *cells, uint32 count)
 {
-	CellStream *stream = arg;
-	EditText content = {cell->content, cell->content_len};
-	EditText style = {cell->style_len > 0 ? cell->style : NULL, cell->style_len};
-	Size most = edit_cell_size_bound(content.len, style.len);
+	EditWriter writer = stream->writer; /* of which nobody has the address */
+	const uint8_t *end = (uint8_t *) stream->bytes + Min(stream->max_bytes, stream->size);
+	uint32 most = Min(count, SHEET_MAX_BATCH_EDITS - stream->edits);
+	uint32 done;
 
-	if (stream->bytes != NULL && stream->edits > 0 && stream->len + most > stream->max_bytes)
+	writer.pos = (uint8_t *) stream->bytes + stream->len;
+	for (done = 0; done < most; done++)
+	{
+		const GridCell *cell = &cells[done];
+		EditText content = {cell->content, cell->content_len};
+		EditText style = {cell->style_len > 0 ? cell->style : NULL, cell->style_len};
+
+		if (done > 0 && (ssize_t) edit_cell_size_bound(content.len, style.len) > end - writer.pos)
+			break;
+		edit_write_cell(&writer, cell->row, cell->col, content, cell->readable, style);
+	}
+	stream->len = (char *) writer.pos - stream->bytes;
+	stream->edits += done;
+	stream->writer = writer;
+	return done;
+}
+
+/* Makes room for a cell: in the value, in the next batch of it, or in the next value. */
+static void
+stream_make_room(CellStream *stream, Size needed)
+{
+	if (stream->bytes != NULL && stream->edits > 0 && stream->len + needed > stream->max_bytes)
 		stream_end_value(stream);
 	if (stream->bytes == NULL)
 		stream_begin_batch(stream);
@@ -103,12 +126,20 @@ stream_cell(void *arg, const GridCell *cell)
 		stream_end_batch(stream);
 		stream_begin_batch(stream);
 	}
-	if (stream->len + most > stream->size)
-		stream_grow(stream, stream->len + most);
-	stream->writer.pos = (uint8_t *) stream->bytes + stream->len;
-	edit_write_cell(&stream->writer, cell->row, cell->col, content, cell->readable, style);
-	stream->len = (char *) stream->writer.pos - stream->bytes;
-	stream->edits++;
+	if (stream->len + needed > stream->size)
+		stream_grow(stream, stream->len + needed);
+}
+
+void
+stream_cells(void *arg, const GridCell *cells, uint32 count)
+{
+	CellStream *stream = arg;
+
+	for (uint32 done = 0; done < count;)
+	{
+		stream_make_room(stream, edit_cell_size_bound(cells[done].content_len, cells[done].style_len));
+		done += stream_put(stream, cells + done, count - done);
+	}
 }
 
 void

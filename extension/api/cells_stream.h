@@ -23,8 +23,8 @@ typedef struct CellStream
 
 /* expected: bytes of the first value. The values live in the current memory context. */
 extern void stream_begin(CellStream *stream, Size max_bytes, Size expected);
-/* A JournalCellFn. */
-extern void stream_cell(void *arg, const GridCell *cell);
+/* A JournalCellsFn. */
+extern void stream_cells(void *arg, const GridCell *cells, uint32 count);
 /* At least one value: without cells it is a batch of none. 54000 when one is too large. */
 extern void stream_end(CellStream *stream);
 

@@ -221,7 +221,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	grid = journal_read_version(sheet_id, cid, &stream.view);
 	grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
-		stream_cell(&stream, &cell);
+		stream_cells(&stream, &cell, 1);
 	stream_end(&stream);
 	values[0] = Int64GetDatum(stream.view.seq);
 	values[1] = TimestampTzGetDatum(stream.view.at);

@@ -346,10 +346,12 @@ grid_scan_band(GridScan *scan)
 	}
 }
 
-/* The next cell of the present row and band. */
-static bool
-grid_scan_row(GridScan *scan, GridCell *cell)
+/* The next cells of the present row and band. */
+static uint32_t
+grid_scan_row(GridScan *scan, GridCell *cells, uint32_t room)
 {
+	uint32_t count = 0;
+
 	for (; scan->state[SCAN_TILE] < scan->state[SCAN_TO]; scan->state[SCAN_TILE]++)
 	{
 		const GridPlace *place = &scan->grid->places[scan->state[SCAN_TILE]];
@@ -357,52 +359,74 @@ grid_scan_row(GridScan *scan, GridCell *cell)
 		uint32_t left = (uint32_t) place->order * GRID_TILE_COLS;
 		uint32_t first = scan->col > left ? scan->col - left : 0;
 		uint32_t last = scan->col1 - left < GRID_TILE_COLS ? scan->col1 - left : GRID_TILE_COLS - 1;
-		const TileSlot *slot;
-		uint16_t key;
 
 		if (first > last || tile == NULL || tile->cells == 0)
 			continue;
-		slot = tile_next_in_row(tile, scan->row % GRID_TILE_ROWS, first, last, &key);
-		if (slot != NULL)
+		count += tile_row_cells(tile, scan->row % GRID_TILE_ROWS, first, last, cells + count, room - count);
+		if (count == room)
 		{
-			tile_cell(tile, slot, key, cell);
-			scan->col = cell->col + 1;
-			return true;
+			scan->col = cells[count - 1].col + 1;
+			break;
 		}
 	}
-	return false;
+	return count;
 }
 
-static bool
-grid_scan_physical(GridScan *scan, GridCell *cell)
+#define SCAN_AHEAD 2 /* rows */
+
+static void
+grid_scan_begin_row(GridScan *scan)
 {
-	for (;;)
+	scan->col = scan->col0;
+	scan->state[SCAN_TILE] = scan->state[SCAN_FROM];
+	for (uint64_t at = scan->state[SCAN_FROM]; at < scan->state[SCAN_TO]; at++)
 	{
-		if (scan->row > scan->row1 || scan->col0 > scan->col1)
-			return false;
-		if (scan->state[SCAN_FROM] == scan->state[SCAN_TO] && !grid_scan_band(scan))
-			return false;
-		if (grid_scan_row(scan, cell))
-			return true;
-		scan->row++;
-		scan->col = scan->col0;
-		if (scan->row % GRID_TILE_ROWS == 0)
-			scan->state[SCAN_FROM] = scan->state[SCAN_TO] = 0;
-		scan->state[SCAN_TILE] = scan->state[SCAN_FROM];
+		const Tile *tile = scan->grid->places[at].tile;
+
+		if (tile != NULL)
+			tile_prefetch_row(tile, scan->row % GRID_TILE_ROWS + SCAN_AHEAD);
 	}
 }
 
-bool
-grid_scan_next(GridScan *scan, GridCell *cell)
+static uint32_t
+grid_scan_physical(GridScan *scan, GridCell *cells, uint32_t room)
 {
+	uint32_t count = 0;
+
+	while (scan->row <= scan->row1 && scan->col0 <= scan->col1)
+	{
+		if (scan->state[SCAN_FROM] == scan->state[SCAN_TO] && !grid_scan_band(scan))
+			break;
+		count += grid_scan_row(scan, cells + count, room - count);
+		if (count == room)
+			break;
+		scan->row++;
+		if (scan->row % GRID_TILE_ROWS == 0)
+			scan->state[SCAN_FROM] = scan->state[SCAN_TO] = 0;
+		grid_scan_begin_row(scan);
+	}
+	return count;
+}
+
+uint32_t
+grid_scan_some(GridScan *scan, GridCell *cells, uint32_t room)
+{
+	uint32_t count = grid_scan_physical(scan, cells, room);
+
 	if (scan->axes == NULL)
-		return grid_scan_physical(scan, cell);
-	while (!grid_scan_physical(scan, cell))
+		return count;
+	while (count == 0)
+	{
 		if (!grid_view_next_part(scan))
-			return false;
-	cell->row = scan->top + (cell->row - scan->row0);
-	cell->col = scan->left + (cell->col - scan->col0);
-	return true;
+			return 0;
+		count = grid_scan_physical(scan, cells, room);
+	}
+	for (uint32_t i = 0; i < count; i++)
+	{
+		cells[i].row = scan->top + (cells[i].row - scan->row0);
+		cells[i].col = scan->left + (cells[i].col - scan->col0);
+	}
+	return count;
 }
 
 /* ---- digest ---- */

@@ -121,7 +121,14 @@ typedef struct GridScan
 } GridScan;
 extern void grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1,
 						   uint32_t col1);
-extern bool grid_scan_next(GridScan *scan, GridCell *cell);
+/* The next cells, at most `room` of them; 0: there are no more. With room for many the processor is asked for their
+ * contents, so that whoever looks at them afterwards need not wait for each. */
+extern uint32_t grid_scan_some(GridScan *scan, GridCell *cells, uint32_t room);
+static inline bool
+grid_scan_next(GridScan *scan, GridCell *cell)
+{
+	return grid_scan_some(scan, cell, 1) == 1;
+}
 
 /* ---- rows and columns as people see them (grid_view.c) ---- */
 

@@ -95,36 +95,6 @@ tile_slot_present(const TileSlot *slot)
 	return slot->len > 0 || slot->style > 0;
 }
 
-/* The first present cell of the tile's row with a column in [col, last]; columns are the tile's own. */
-static inline const TileSlot *
-tile_next_in_row(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, uint16_t *key)
-{
-	uint32_t from = row * GRID_TILE_COLS + col;
-	uint32_t to = row * GRID_TILE_COLS + last;
-
-	if (tile_is_dense(tile))
-	{
-		for (uint32_t k = from; k <= to; k++)
-		{
-			if (tile_slot_present(&tile->slots[k]))
-			{
-				*key = (uint16_t) k;
-				return &tile->slots[k];
-			}
-		}
-		return NULL;
-	}
-	for (uint32_t at = tile_lower_bound(tile, (uint16_t) from); at < tile->cells && tile->keys[at] <= to; at++)
-	{
-		if (tile_slot_present(&tile->slots[at]))
-		{
-			*key = tile->keys[at];
-			return &tile->slots[at];
-		}
-	}
-	return NULL;
-}
-
 static inline void
 tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
 {
@@ -140,6 +110,42 @@ tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
 		cell->style = tile->arena + tile->styles[slot->style - 1].offset;
 		cell->style_len = tile->styles[slot->style - 1].len;
 	}
+}
+
+/* The present cells of the tile's row with a column in [col, last], the first `room` of them; columns are the tile's
+ * own. */
+static inline uint32_t
+tile_row_cells(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, GridCell *cells, uint32_t room)
+{
+	bool dense = tile_is_dense(tile);
+	uint32_t from = row * GRID_TILE_COLS + col;
+	uint32_t to = row * GRID_TILE_COLS + last;
+	uint32_t end = dense ? to + 1 : tile->cells;
+	uint32_t count = 0;
+
+	for (uint32_t at = dense ? from : tile_lower_bound(tile, (uint16_t) from); at < end && count < room; at++)
+	{
+		const TileSlot *slot = &tile->slots[at];
+		uint16_t key = dense ? (uint16_t) at : tile->keys[at];
+
+		if (key > to)
+			break;
+		if (!tile_slot_present(slot))
+			continue;
+		__builtin_prefetch(tile->arena + slot->offset);
+		tile_cell(tile, slot, key, &cells[count++]);
+	}
+	return count;
+}
+
+/* Asks the processor for what leads to the cells of a row. */
+static inline void
+tile_prefetch_row(const Tile *tile, uint32_t row)
+{
+	if (!tile_is_dense(tile) || row >= GRID_TILE_ROWS)
+		return;
+	__builtin_prefetch(&tile->slots[row * GRID_TILE_COLS]);
+	__builtin_prefetch(&tile->slots[row * GRID_TILE_COLS + GRID_TILE_COLS / 2]);
 }
 
 #endif

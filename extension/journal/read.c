@@ -42,6 +42,7 @@ journal_context_allocator(void)
 /* ---- reading ---- */
 
 #define READ_TILES 64 /* missing tiles, without asking for memory */
+#define READ_CELLS 64 /* that are handed over at once: the processor fetches the contents of all of them meanwhile */
 
 typedef struct ReadCall
 {
@@ -49,7 +50,7 @@ typedef struct ReadCall
 	GridRect rect;
 	bool fresh;
 	JournalView *view;
-	JournalCellFn fn;
+	JournalCellsFn fn;
 	void *arg;
 } ReadCall;
 
@@ -65,8 +66,9 @@ static void
 read_grid(const ReadCall *call, const Grid *grid, int64 seq)
 {
 	const GridRect *rect = &call->rect;
+	GridCell cells[READ_CELLS];
 	GridScan scan;
-	GridCell cell;
+	uint32 count;
 
 	call->view->seq = seq;
 	call->view->rows = grid_rows(grid);
@@ -74,8 +76,8 @@ read_grid(const ReadCall *call, const Grid *grid, int64 seq)
 	if (call->fn == NULL)
 		return;
 	grid_view_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
-	while (grid_scan_next(&scan, &cell))
-		call->fn(call->arg, &cell);
+	while ((count = grid_scan_some(&scan, cells, READ_CELLS)) > 0)
+		call->fn(call->arg, cells, count);
 }
 
 static Snapshot
@@ -283,7 +285,7 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 }
 
 void
-journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view, JournalCellFn fn, void *arg)
+journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view, JournalCellsFn fn, void *arg)
 {
 	ReadCall call = {sheet_id, {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1}, fresh, view, fn, arg};
 	bool done = false;

@@ -3,6 +3,7 @@
  * reader look beyond them (each attempt reads a heap block of exactly its size, under AddressSanitizer).
  */
 #include "edit_codec.h"
+#include "edit_write.h"
 #include "tap.h"
 
 #include <stdlib.h>

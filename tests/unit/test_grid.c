@@ -190,23 +190,37 @@ cell_is_right(const GridCell *cell, uint32_t row, uint32_t col)
 		   text_equals(&oracle.style[row][col], cell->style, cell->style_len);
 }
 
-/* A scan of the rectangle gives exactly the oracle's cells, in order. */
+#define SOME 70 /* more than a row of a tile has */
+
+/* A scan of the rectangle gives exactly the oracle's cells, in order, when it is asked for at most `some` at a time. */
 static bool
-scan_is_right(const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
+scan_gives(const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1, uint32_t some)
 {
 	GridScan scan;
-	GridCell cell;
+	GridCell cells[SOME];
+	uint32_t count = 0, at = 0;
 
 	grid_scan_init(&scan, grid, row0, col0, row1, col1);
 	for (uint32_t row = row0; row <= row1 && row < ORACLE_ROWS; row++)
 	{
 		for (uint32_t col = col0; col <= col1 && col < ORACLE_COLS; col++)
 		{
-			if (oracle_present(row, col) && (!grid_scan_next(&scan, &cell) || !cell_is_right(&cell, row, col)))
+			if (!oracle_present(row, col))
+				continue;
+			if (at == count)
+				count = grid_scan_some(&scan, cells, some), at = 0;
+			if (at == count || count > some || !cell_is_right(&cells[at++], row, col))
 				return false;
 		}
 	}
-	return !grid_scan_next(&scan, &cell) && !grid_scan_next(&scan, &cell);
+	return at == count && grid_scan_some(&scan, cells, some) == 0 && grid_scan_some(&scan, cells, some) == 0;
+}
+
+static bool
+scan_is_right(const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
+{
+	return scan_gives(grid, row0, col0, row1, col1, 1) && scan_gives(grid, row0, col0, row1, col1, 7) &&
+		   scan_gives(grid, row0, col0, row1, col1, SOME);
 }
 
 static bool

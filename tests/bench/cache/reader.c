@@ -3,7 +3,7 @@
 
 #include "a1.h"
 #include "bench.h"
-#include "edit_codec.h"
+#include "edit_read.h"
 #include "params.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ stream_next(Stream *stream, Edit *edit)
 	EditBatch batch;
 	EditError error = EDIT_END;
 
-	while (stream->row == 0 || (error = edit_read(&stream->reader, edit)) == EDIT_END)
+	while (stream->row == 0 || (error = edit_read_inline(&stream->reader, edit)) == EDIT_END)
 	{
 		if (stream->row > 0 && (error = edit_read_batch(&stream->reader, &batch)) == EDIT_OK)
 			continue;

@@ -1,0 +1,78 @@
+/*
+ * edit_write.h - cells as edits, for loops over many of them: inlined, so that the writer stays in the processor's
+ * registers.
+ *
+ * The writer trusts its caller for room.
+ */
+#ifndef EDIT_WRITE_H
+#define EDIT_WRITE_H
+
+#include "edit_codec.h"
+
+#include <string.h>
+
+static inline uint8_t *
+codec_put_number(uint8_t *to, uint64_t value)
+{
+	while (value >= 0x80)
+	{
+		*to++ = (uint8_t) value | 0x80;
+		value >>= 7;
+	}
+	*to++ = (uint8_t) value;
+	return to;
+}
+
+static inline uint8_t *
+codec_put_text(uint8_t *to, EditText text)
+{
+	to = codec_put_number(to, text.len);
+	if (text.len > 0)
+		memcpy(to, text.data, text.len);
+	return to + text.len;
+}
+
+/* Upper bound of the bytes that a cell takes. */
+static inline size_t
+edit_cell_size_bound(uint32_t content_len, uint32_t style_len)
+{
+	return 64 + (size_t) content_len + style_len;
+}
+
+/* The same as edit_write() for a cell as it is: EDIT_SET, uid 0; room for edit_cell_size_bound(). So many bytes may be
+ * read from where the content begins. */
+static inline __attribute__((always_inline)) void
+edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, uint32_t readable, EditText style)
+{
+	uint8_t *head = writer->pos;
+	uint8_t *to = head + 1;
+
+	*head = EDIT_SET;
+	if (!writer->first && writer->uid == 0)
+		*head |= EDIT_SAME_UID;
+	else
+		*to++ = 0;
+	if (!writer->first && row == writer->row)
+		*head |= EDIT_SAME_ROW;
+	else
+		to = codec_put_number(to, row);
+	to = codec_put_number(to, col);
+	to = codec_put_number(to, content.len);
+	/* Of a short text 16 bytes are moved at once, whatever its length: asking for that would cost more. */
+	if (content.len <= 16 && readable >= 16)
+		memcpy(to, content.data, 16);
+	else if (content.len > 0)
+		memcpy(to, content.data, content.len);
+	to += content.len;
+	if (style.data != NULL)
+	{
+		*head |= EDIT_HAS_STYLE;
+		to = codec_put_text(to, style);
+	}
+	writer->pos = to;
+	writer->first = false;
+	writer->uid = 0;
+	writer->row = row;
+}
+
+#endif
