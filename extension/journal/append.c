@@ -1,7 +1,8 @@
 /*
  * append.c - edits into the log.
  *
- * The one place where edits get their seq and their time. The caller has opened the sheet (writer_open), checked the
+ * The one place where edits get their seq and their time. A call's edits are one row of the log, or several when they
+ * are many bytes, with the contents that they replace. The caller has opened the sheet (writer_open), checked the
  * edits, and put their texts where they live to the end of the transaction, since they are set in the shared grid then.
  */
 #include "postgres.h"
@@ -19,16 +20,22 @@
 /* So many edits before a cell is looked up the processor is asked for its place, and for its content half as many. */
 #define APPEND_AHEAD 16
 
+/* A row ends behind so many bytes: those who follow the log read whole rows, and edits of a few bytes can replace long
+ * contents, which are stored with them. */
+#define APPEND_ROW_BYTES (4 * 1024 * 1024)
+
 /* A batch on its way. */
 typedef struct Append
 {
 	WriterSheet *ws;
 	const AppendCall *call;
-	bool note;		/* own edits are noted for lookups */
-	bool changed;	/* a change has been begun */
-	CacheMeta meta; /* as it will be */
-	uint32 kept;	/* edits that change something */
-	bytea *data;	/* these, encoded, without the batch's header, which the row has */
+	AppendResult *result; /* of the rows that are stored */
+	bool note;			  /* own edits are noted for lookups */
+	bool changed;		  /* a change has been begun */
+	CacheMeta meta;		  /* the extent as it will be */
+	/* the row to come */
+	uint32 kept; /* edits that change something */
+	bytea *data; /* these, encoded, without the batch's header, which the row has */
 	Size room;
 	EditWriter writer;
 } Append;
@@ -59,13 +66,16 @@ append_encode_init(Append *append, Size expected)
 	edit_write_edits(&append->writer, (uint8_t *) VARDATA(append->data));
 }
 
+static Size
+append_used(const Append *append)
+{
+	return append->writer.pos - (uint8_t *) append->data;
+}
+
 static void
 append_encode_grow(Append *append, Size used, Size more)
 {
-	if (used + more > MaxAllocSize)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batch is too large to be stored"),
-						errdetail("It replaces contents of more than %zu bytes.", used), errhint("Send it in parts.")));
-	append->room = Min(Max(append->room * 2, used + more), MaxAllocSize);
+	append->room = Max(append->room * 2, used + more);
 	append->data = repalloc_huge(append->data, append->room);
 	append->writer.pos = (uint8_t *) append->data + used;
 }
@@ -73,7 +83,7 @@ append_encode_grow(Append *append, Size used, Size more)
 static void
 append_encode(Append *append, const Edit *edit)
 {
-	Size used = append->writer.pos - (uint8_t *) append->data;
+	Size used = append_used(append);
 	Size more = edit_size_bound(edit);
 
 	if (used + more > append->room)
@@ -84,8 +94,81 @@ append_encode(Append *append, const Edit *edit)
 static bytea *
 append_encoded(Append *append)
 {
-	SET_VARSIZE(append->data, (char *) append->writer.pos - (char *) append->data);
+	SET_VARSIZE(append->data, append_used(append));
 	return append->data;
+}
+
+/* ---- rows ---- */
+
+/* A row of log_batch, but for its data. */
+typedef struct AppendRow
+{
+	int64 sheet_id;
+	int64 lid;
+	int64 first_seq, last_seq;
+	int64 at; /* Unix microseconds */
+	int64 epoch, origin, batch_no;
+} AppendRow;
+
+static void
+append_store(const AppendRow *row, bytea *data)
+{
+	Relation rel = storage_open(STORAGE_LOG_BATCH, RowExclusiveLock);
+	Datum values[STORAGE_MAX_COLUMNS] = {0};
+	bool nulls[STORAGE_MAX_COLUMNS] = {0};
+
+	values[LOG_BATCH_SHEET_ID - 1] = Int64GetDatum(row->sheet_id);
+	values[LOG_BATCH_FIRST_SEQ - 1] = Int64GetDatum(row->first_seq);
+	values[LOG_BATCH_LAST_SEQ - 1] = Int64GetDatum(row->last_seq);
+	values[LOG_BATCH_LID - 1] = Int64GetDatum(row->lid);
+	values[LOG_BATCH_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(row->at));
+	values[LOG_BATCH_EPOCH - 1] = Int64GetDatum(row->epoch);
+	values[LOG_BATCH_ORIGIN - 1] = Int64GetDatum(row->origin);
+	values[LOG_BATCH_BATCH_NO - 1] = Int64GetDatum(row->batch_no);
+	values[LOG_BATCH_DATA - 1] = PointerGetDatum(data);
+	storage_insert(STORAGE_LOG_BATCH, rel, values, nulls);
+	table_close(rel, NoLock);
+}
+
+/* Time never goes back within a sheet, and goes on from row to row of a call. */
+static int64
+append_begin_time(const Append *append)
+{
+	int64 next = append->ws->meta.last_at + 1;
+
+	return append->call->follows ? next : Max(next, timeconv_to_unix(GetCurrentTimestamp()));
+}
+
+/* Stores what has been encoded, and begins anew. */
+static void
+append_end_row(Append *append)
+{
+	WriterSheet *ws = append->ws;
+	const AppendCall *call = append->call;
+	AppendResult *result = append->result;
+	bool first = result->first_seq == 0;
+	AppendRow row = {.sheet_id = ws->sheet_id,
+					 .lid = ws->meta.lid,
+					 .first_seq = ws->meta.last_seq + 1,
+					 .last_seq = ws->meta.last_seq + append->kept,
+					 .at = first ? append_begin_time(append) : ws->meta.last_at + 1,
+					 .epoch = call->epoch,
+					 .origin = call->origin,
+					 .batch_no = call->batch_no};
+
+	ws->meta.last_seq = row.last_seq;
+	ws->meta.last_at = row.at + append->kept - 1;
+	STOP_POINT("append-store");
+	append_store(&row, append_encoded(append));
+	ws->meta.log_bytes += VARSIZE(append->data);
+	if (first)
+	{
+		result->first_seq = row.first_seq;
+		result->at = row.at;
+	}
+	result->last_seq = row.last_seq;
+	append->kept = 0;
+	edit_write_edits(&append->writer, (uint8_t *) VARDATA(append->data));
 }
 
 /* ---- one edit ---- */
@@ -109,6 +192,8 @@ append_keep(Append *append, const Edit *edit, const Edit *placed, const WriterCe
 	if (!append->changed)
 		(void) writer_begin_change(append->ws, append->call->origin);
 	append->changed = true;
+	if (append_used(append) >= APPEND_ROW_BYTES)
+		append_end_row(append);
 	append->kept++;
 	append_encode(append, edit);
 	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
@@ -176,52 +261,16 @@ append_all(Append *append, const Edit *placed, GridTile *const *tiles)
 	}
 }
 
-/* A row of log_batch, but for its data. */
-typedef struct AppendRow
-{
-	int64 sheet_id;
-	int64 lid;
-	int64 first_seq, last_seq;
-	int64 at; /* Unix microseconds */
-	int64 epoch, origin, batch_no;
-} AppendRow;
-
-static void
-append_store(const AppendRow *row, bytea *data)
-{
-	Relation rel = storage_open(STORAGE_LOG_BATCH, RowExclusiveLock);
-	Datum values[STORAGE_MAX_COLUMNS] = {0};
-	bool nulls[STORAGE_MAX_COLUMNS] = {0};
-
-	values[LOG_BATCH_SHEET_ID - 1] = Int64GetDatum(row->sheet_id);
-	values[LOG_BATCH_FIRST_SEQ - 1] = Int64GetDatum(row->first_seq);
-	values[LOG_BATCH_LAST_SEQ - 1] = Int64GetDatum(row->last_seq);
-	values[LOG_BATCH_LID - 1] = Int64GetDatum(row->lid);
-	values[LOG_BATCH_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(row->at));
-	values[LOG_BATCH_EPOCH - 1] = Int64GetDatum(row->epoch);
-	values[LOG_BATCH_ORIGIN - 1] = Int64GetDatum(row->origin);
-	values[LOG_BATCH_BATCH_NO - 1] = Int64GetDatum(row->batch_no);
-	values[LOG_BATCH_DATA - 1] = PointerGetDatum(data);
-	storage_insert(STORAGE_LOG_BATCH, rel, values, nulls);
-	table_close(rel, NoLock);
-}
-
-static AppendRow
-append_row(const WriterSheet *ws, const AppendCall *call, const AppendResult *result)
-{
-	return (AppendRow){ws->sheet_id, ws->meta.lid, result->first_seq, result->last_seq,
-					   result->at,	 call->epoch,  call->origin,	  call->batch_no};
-}
-
 /* The single edit of a transaction is not noted: a second call builds what it needs, and mostly there is none. */
 void
 append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
-	Append append = {.ws = ws, .call = call, .note = call->nedits > 1 || writer_has_changes(ws)};
+	Append append = {.ws = ws, .call = call, .result = result, .note = call->nedits > 1 || writer_has_changes(ws)};
 	GridTile **tiles = MemoryContextAlloc(writer_scratch, sizeof(GridTile *) * Max(call->nedits, 1));
 	Edit *placed = call->edits;
-	AppendRow row;
 	bool record;
+
+	*result = (AppendResult){0, ws->meta.last_seq, ws->meta.last_at};
 
 	/* A commit record touches no cell: nobody need load a sheet for it that may have been evicted. */
 	record = call->nedits == 1 && call->edits[0].kind == EDIT_COMMIT;
@@ -237,31 +286,16 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	if (placed != call->edits)
 		pfree(placed);
 	pfree(tiles);
-	result->first_seq = 0;
-	result->last_seq = ws->meta.last_seq;
-	result->at = ws->meta.last_at;
-	if (append.kept == 0)
-	{
-		pfree(append.data);
-		return;
-	}
-	result->first_seq = ws->meta.last_seq + 1;
-	result->last_seq = ws->meta.last_seq + append.kept;
-	result->at = ws->meta.last_at + 1;
-	if (!call->follows)
-		result->at = Max(result->at, timeconv_to_unix(GetCurrentTimestamp()));
-
 	ws->meta.rows = append.meta.rows;
 	ws->meta.cols = append.meta.cols;
-	ws->meta.last_seq = result->last_seq;
-	ws->meta.last_at = result->at + append.kept - 1;
-	STOP_POINT("append-store");
-	row = append_row(ws, call, result);
-	append_store(&row, append_encoded(&append));
-	ws->meta.log_bytes += VARSIZE(append.data);
-	STOP_POINT("append-staged");
+	if (append.kept > 0)
+	{
+		append_end_row(&append);
+		STOP_POINT("append-staged");
+	}
 	pfree(append.data);
-	CommandCounterIncrement();
+	if (result->first_seq != 0)
+		CommandCounterIncrement();
 }
 
 void

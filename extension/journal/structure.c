@@ -15,10 +15,7 @@
 #include "timeconv.h"
 #include "utils/memutils.h"
 
-/* A stored batch that empties cells holds so many of them, and ends behind so many bytes of what they held: those who
- * follow the log read whole batches. */
-#define STRUCTURE_CHUNK		  4096
-#define STRUCTURE_CHUNK_BYTES (4 * 1024 * 1024)
+#define STRUCTURE_CHUNK 4096 /* cells that are emptied at once */
 
 void
 structure_add_result(AppendResult *sum, const AppendResult *next)
@@ -64,9 +61,8 @@ structure_empty_cells(WriterSheet *ws, const AxesChange *change, uint64 uid, con
 	while (done < count)
 	{
 		uint32 n = 0;
-		Size bytes = 0;
 
-		for (; n < STRUCTURE_CHUNK && bytes < STRUCTURE_CHUNK_BYTES && done < count; bytes += places[done++].bytes, n++)
+		for (; n < STRUCTURE_CHUNK && done < count; done++, n++)
 			edits[n] = (Edit){.kind = EDIT_SET,
 							  .uid = uid,
 							  .row = places[done].row,

@@ -108,11 +108,10 @@ extern void writer_meet_grid(WriterSheet *ws);
 extern Edit *writer_prepare(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles);
 /* Whether the entry's grid, or its tiles, may be loaded from what this transaction sees. */
 extern bool writer_may_load(const WriterSheet *ws);
-/* The address of a cell in the sheet as it is at present, and how long its content is at most. */
+/* The address of a cell in the sheet as it is at present. */
 typedef struct WriterPlace
 {
 	uint32 row, col;
-	uint32 bytes;
 } WriterPlace;
 /* The cells of a logical rectangle that hold something at present, own changes included; each of them once. Unless
  * `exact`, cells that own changes have emptied may be among them. In the current memory context. */

@@ -77,7 +77,7 @@ typedef struct CellPlaces
 } CellPlaces;
 
 static void
-writer_add_place(CellPlaces *list, uint32 row, uint32 col, uint32 bytes)
+writer_add_place(CellPlaces *list, uint32 row, uint32 col)
 {
 	if (list->count == list->room)
 	{
@@ -85,7 +85,7 @@ writer_add_place(CellPlaces *list, uint32 row, uint32 col, uint32 bytes)
 		list->places = list->places == NULL ? palloc(sizeof(WriterPlace) * list->room)
 											: repalloc_huge(list->places, sizeof(WriterPlace) * list->room);
 	}
-	list->places[list->count++] = (WriterPlace){row, col, bytes};
+	list->places[list->count++] = (WriterPlace){row, col};
 }
 
 static void
@@ -96,7 +96,7 @@ writer_add_cells(const Grid *grid, const Axes *axes, const GridRect *rect, CellP
 
 	grid_view_init_by(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
-		writer_add_place(list, cell.row, cell.col, cell.content_len);
+		writer_add_place(list, cell.row, cell.col);
 }
 
 /* Staged edits within one part of the rectangle, whose first cell is at a logical place. */
@@ -109,8 +109,7 @@ writer_add_staged(const WriterSheet *ws, const GridRect *part, WriterPlace first
 
 		if (!staged->resize && staged->row >= part->row0 && staged->row <= part->row1 && staged->col >= part->col0 &&
 			staged->col <= part->col1)
-			writer_add_place(list, first.row + (staged->row - part->row0), first.col + (staged->col - part->col0),
-							 staged->content.len);
+			writer_add_place(list, first.row + (staged->row - part->row0), first.col + (staged->col - part->col0));
 	}
 }
 
@@ -137,7 +136,7 @@ writer_add_all_staged(const WriterSheet *ws, const GridRect *rect, CellPlaces *l
 		{
 			cols = writer_run(ws->axes, AXES_COL, col, rect->col1, &part.col0);
 			part.col1 = part.col0 + cols - 1;
-			writer_add_staged(ws, &part, (WriterPlace){row, col, 0}, list);
+			writer_add_staged(ws, &part, (WriterPlace){row, col}, list);
 		}
 	}
 }
@@ -238,8 +237,6 @@ writer_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *count
 	for (Size i = 0; i < list.count; i++)
 		if (i == 0 || writer_compare_places(&list.places[i], &list.places[kept - 1]) != 0)
 			list.places[kept++] = list.places[i];
-		else
-			list.places[kept - 1].bytes = Max(list.places[kept - 1].bytes, list.places[i].bytes);
 	*count = kept;
 	return list.places;
 }

@@ -30,6 +30,24 @@ SELECT d."row", d.col, d.content FROM sheet.read_cells(:id, 2, NULL, NULL, NULL)
 SELECT first_seq, last_seq FROM sheet.apply(:id, j_batch(j_set(2, 2, 'one')) || j_batch(j_set(2, 3, 'two')));
 SELECT count(*) FROM sheet.log_batch WHERE sheet_id = :id AND first_seq = 11 AND last_seq = 12;
 
+-- contents that are replaced count, too: a few bytes that empty long cells are stored in rows of 4 MB, as one batch
+SELECT sheet.create('long cells', 400, 1) AS long \gset
+SELECT sheet.set_range(:long, 'A1', (SELECT array_agg(ARRAY[repeat(chr(256 + n), 32767)] ORDER BY n) FROM generate_series(1, 400) n)) AS long_seq \gset
+SELECT first_seq - :long_seq AS first, last_seq - :long_seq AS last, duplicate FROM sheet.apply(:long, j_batch(VARIADIC ARRAY(SELECT j_set(n, 0, '') FROM generate_series(0, 399) n)), :long_seq, NULL, 7, 1);
+SELECT count(*), max(octet_length(data)) < 4.1 * 1024 * 1024 AS short, min(first_seq) - :long_seq AS first, max(last_seq) - :long_seq AS last, count(DISTINCT (origin, batch_no)) AS batches
+	FROM sheet.log_batch WHERE sheet_id = :long AND first_seq > :long_seq;
+SELECT count(*), bool_and(kind = 'set' AND new = '' AND old = repeat(chr((257 + "row")::int), 32767)) AS told, max(at) - min(at) AS lasted FROM sheet.log WHERE sheet_id = :long AND seq > :long_seq;
+SELECT count(*) AS cells FROM sheet.range(:long);
+SELECT first_seq - :long_seq AS first, last_seq - :long_seq AS last, duplicate FROM sheet.apply(:long, j_batch(j_set(0, 0, '')), :long_seq, NULL, 7, 1);
+-- ROLLBACK TO takes all of its rows back
+BEGIN;
+SAVEPOINT s;
+SELECT sheet.set_range(:long, 'A1', (SELECT array_agg(ARRAY[repeat('y', 32767)] ORDER BY n) FROM generate_series(1, 400) n)) > 0 AS filled;
+ROLLBACK TO s;
+SELECT sheet.set(:long, 'A1', 'after') - :long_seq AS seq;
+COMMIT;
+SELECT severity, what FROM sheet.fsck(:long, true);
+
 -- refused before anything is stored
 SELECT j_error(format('SELECT sheet.apply(%s, %L)', :id, bytes)) FROM (VALUES
 	('\x02000000'::bytea),                                       -- version
