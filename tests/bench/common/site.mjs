@@ -56,16 +56,42 @@ export async function place(gatewayFlags = {}) {
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK']));
 
-export function cpuSeconds(pid) {
+/** The numbers of /proc/PID/stat behind the name, from the state on; null when the process has ended. */
+function statOf(pid) {
 	try {
-		const fields = fs
+		return fs
 			.readFileSync(`/proc/${pid}/stat`, 'utf8')
 			.replace(/^.*\) /s, '')
 			.split(' ');
-		return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 	} catch {
-		return 0;
+		return null;
 	}
+}
+
+export function cpuSeconds(pid) {
+	const fields = statOf(pid);
+	return fields ? (Number(fields[11]) + Number(fields[12])) / ticksPerSecond : 0;
+}
+
+function childrenOf(pid) {
+	return fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(statOf(name)?.[1]) === pid);
+}
+
+/** CPU seconds so far of a process and its children. */
+export function cpuOfTree(pid) {
+	return [pid, ...childrenOf(pid)].reduce((sum, each) => sum + cpuSeconds(each), 0);
+}
+
+/** CPU seconds of all cores since the machine was started: all there were, and those that somebody used. */
+export function cpuOfMachine() {
+	const [user, nice, system, idle, iowait, irq, softirq, steal] = fs
+		.readFileSync('/proc/stat', 'utf8')
+		.split('\n')[0]
+		.split(/\s+/)
+		.slice(1)
+		.map((ticks) => Number(ticks) / ticksPerSecond);
+	const busy = user + nice + system + irq + softirq + steal;
+	return { busy, all: busy + idle + iowait };
 }
 
 /** What the process holds now, kB. */
@@ -83,16 +109,8 @@ export function cpuOfAll({ gatewayPid, postgresPid }, generatorPid) {
 		['gateway', cpuSeconds(gatewayPid)],
 		['generator', cpuSeconds(generatorPid)],
 	]);
-	for (const name of fs.readdirSync('/proc')) {
-		if (!/^\d+$/.test(name)) continue;
+	for (const name of childrenOf(postgresPid)) {
 		try {
-			const parent = Number(
-				fs
-					.readFileSync(`/proc/${name}/stat`, 'utf8')
-					.replace(/^.*\) /s, '')
-					.split(' ')[1],
-			);
-			if (parent !== postgresPid) continue;
 			const title = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').replace(/\0/g, ' ').trim();
 			const what = /^postgres: (?:\S+: )?(.*?)(?: (?:\[local\]|127\.0\.0\.1).*)?$/.exec(title)?.[1] ?? title;
 			usage.set(`postgres: ${what} (${name})`, cpuSeconds(name));
@@ -103,9 +121,17 @@ export function cpuOfAll({ gatewayPid, postgresPid }, generatorPid) {
 	return usage;
 }
 
-/** A running generator: its lines, and its input. */
+/** The child does not outlive this process, if that can still do something. */
+export function killAtExit(child) {
+	const kill = () => child.kill('SIGKILL');
+	process.once('exit', kill);
+	child.once('exit', () => process.off('exit', kill));
+}
+
+/** A running generator, a program of the build or a file of JavaScript: its lines, and its input. */
 export function startGenerator(program, args) {
-	const child = spawn(path.join(repository, 'build', 'bench', program), args.map(String), {
+	const words = program.endsWith('.mjs') ? [process.execPath, program] : [path.join(repository, 'build', 'bench', program)];
+	const child = spawn(words[0], [...words.slice(1), ...args.map(String)], {
 		stdio: ['pipe', 'pipe', 'inherit'],
 	});
 	const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -114,6 +140,6 @@ export function startGenerator(program, args) {
 		if (done) throw new Error(`${program} ended early`);
 		return value;
 	};
-	process.on('exit', () => child.kill('SIGKILL'));
+	killAtExit(child);
 	return { child, line, go: () => child.stdin.write('go\n'), end: () => child.stdin.end() };
 }

@@ -3,21 +3,65 @@
 
 #include "basics.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+
+int
+ws_connect(int port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) != 0)
+		fail("cannot connect to port %d: %s", port, strerror(errno));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
 
 size_t
-ws_write_upgrade(char *to, size_t size, int port, const char *sheet, const char *token)
+ws_write_upgrade(char *to, size_t size, int port, const char *path, const char *protocol)
 {
 	size_t len = (size_t) snprintf(
 		to, size,
-		"GET /sheetws?token=%s&fid=%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-		token, sheet, port);
+		"GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n%s%s%s\r\n",
+		path, port, protocol ? "Sec-WebSocket-Protocol: " : "", protocol ? protocol : "", protocol ? "\r\n" : "");
 
 	if (len >= size)
 		fail("the upgrade is too long");
 	return len;
+}
+
+int
+ws_open(int port, const char *path, const char *protocol, char *rest, size_t size, size_t *rest_len)
+{
+	int fd = ws_connect(port);
+	char text[16384] = "", *end;
+	size_t len = ws_write_upgrade(text, sizeof(text), port, path, protocol);
+
+	if (send(fd, text, len, MSG_NOSIGNAL) != (ssize_t) len)
+		fail("cannot send the upgrade");
+	for (len = 0, text[0] = '\0'; !(end = strstr(text, "\r\n\r\n"));)
+	{
+		ssize_t got = recv(fd, text + len, sizeof(text) - 1 - len, 0);
+
+		if (got <= 0)
+			fail("no answer to the upgrade; got: %s", text);
+		len += (size_t) got;
+		text[len] = '\0';
+	}
+	if (strncmp(text, "HTTP/1.1 101", 12) != 0)
+		fail("the upgrade was refused: %s", text);
+	*rest_len = len - (size_t) (end + 4 - text);
+	if (*rest_len > size)
+		fail("too much came with the answer to the upgrade");
+	memcpy(rest, end + 4, *rest_len);
+	return fd;
 }
 
 size_t
@@ -43,12 +87,47 @@ ws_measure_frame(const unsigned char *frame, size_t len, uint64_t *payload)
 	return 10;
 }
 
-size_t
-ws_write_short(char *to, int opcode, const void *payload, size_t len)
+/* Eight bytes at a time: generators mask hundreds of megabytes a second. */
+static void
+mask_copy(char *to, const char *from, size_t len, uint32_t mask)
 {
+	uint64_t mask8 = (uint64_t) mask << 32 | mask, part;
+	unsigned char bytes[4];
+	size_t i = 0;
+
+	for (; i + 8 <= len; i += 8)
+	{
+		memcpy(&part, from + i, 8);
+		part ^= mask8;
+		memcpy(to + i, &part, 8);
+	}
+	memcpy(bytes, &mask, 4);
+	for (; i < len; i++)
+		to[i] = (char) (from[i] ^ bytes[i % 4]);
+}
+
+size_t
+ws_write_frame(char *to, int opcode, const void *payload, size_t len, uint32_t mask)
+{
+	size_t head = 2;
+
 	to[0] = (char) (0x80 | opcode);
-	to[1] = (char) (0x80 | len);
-	memset(to + 2, 0, 4);
-	memcpy(to + 6, payload, len);
-	return len + 6;
+	if (len < 126)
+		to[1] = (char) (0x80 | len);
+	else if (len < 65536)
+	{
+		to[1] = (char) (0x80 | 126);
+		to[head++] = (char) (len >> 8);
+		to[head++] = (char) len;
+	}
+	else
+	{
+		to[1] = (char) (0x80 | 127);
+		for (int shift = 56; shift >= 0; shift -= 8)
+			to[head++] = (char) ((uint64_t) len >> shift);
+	}
+	memcpy(to + head, &mask, 4);
+	head += 4;
+	mask_copy(to + head, payload, len, mask);
+	return head + len;
 }

@@ -5,16 +5,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The request that asks the gateway on this port of loopback for a WebSocket to a sheet; its length. */
-extern size_t ws_write_upgrade(char *to, size_t size, int port, const char *sheet, const char *token);
+/* A connection to this port of loopback, without Nagle's delay. */
+extern int ws_connect(int port);
+/* The request for a WebSocket; protocol is a subprotocol, or NULL. Returns its length. */
+extern size_t ws_write_upgrade(char *to, size_t size, int port, const char *path, const char *protocol);
+/* Connects, asks for a WebSocket, and waits for it. *rest_len bytes that came behind the answer's head go to rest. */
+extern int ws_open(int port, const char *path, const char *protocol, char *rest, size_t size, size_t *rest_len);
 /* The length of a server frame's header, and of its payload; 0 when more bytes are needed. */
 extern size_t ws_measure_frame(const unsigned char *frame, size_t len, uint64_t *payload);
-/* A frame of the client with opcode and a payload below 126 bytes, masked with zeros; its length, payload + 6. */
-extern size_t ws_write_short(char *to, int opcode, const void *payload, size_t len);
+/* A whole frame of the client; its length, at most len + WS_HEAD_MAX. */
+extern size_t ws_write_frame(char *to, int opcode, const void *payload, size_t len, uint32_t mask);
 
-#define WS_TEXT	 1
-#define WS_CLOSE 8
-#define WS_PING	 9
-#define WS_PONG	 10
+#define WS_TEXT	  1
+#define WS_BINARY 2
+#define WS_CLOSE  8
+#define WS_PING	  9
+#define WS_PONG	  10
+
+#define WS_HEAD_MAX 14
 
 #endif

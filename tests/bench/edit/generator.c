@@ -22,10 +22,8 @@
 #include "workload.h"
 #include "ws_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +188,7 @@ control_frame(User *user, const unsigned char *frame, size_t header, size_t len)
 		/* It goes between whole frames: the buffer holds nothing else, and this fits behind what is there. */
 		if (user->out_len + 6 + len > SEND_BUFFER + 1024)
 			return; /* the next ping comes, and edits are a sign of life, too */
-		user->out_len += ws_write_short(user->out + user->out_len, WS_PONG, frame + header, len);
+		user->out_len += ws_write_frame(user->out + user->out_len, WS_PONG, frame + header, len, 0);
 	}
 }
 
@@ -345,49 +343,32 @@ user_send(User *user, int64_t now)
 static void
 user_join(User *user, int index, int port, const char *sheet, const char *token)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int on = 1;
-	char request[8192], *body;
-	size_t head, header;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
+	char path[8192];
+	size_t header;
 	uint64_t payload;
 
 	user->index = index;
 	user->out = allocate(SEND_BUFFER + 2048);
-	user->in = allocate(READ_BUFFER + 1);
+	user->in = allocate(READ_BUFFER);
 	user->sent_at = allocate(SENT_TIMES * sizeof(int64_t));
 	user->marks = allocate(READ_LOG * sizeof(ReadMark));
 	user->pending = allocate(SENT_TIMES * sizeof(Sample));
-	user->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (user->fd < 0 || connect(user->fd, (struct sockaddr *) &address, sizeof(address)) != 0)
-		fail("cannot connect to port %d: %s", port, strerror(errno));
-	setsockopt(user->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	head = ws_write_upgrade(request, sizeof(request), port, sheet, token);
-	if (send(user->fd, request, head, MSG_NOSIGNAL) != (ssize_t) head)
-		fail("cannot send the upgrade");
-	for (;;)
+	snprintf(path, sizeof(path), "/sheetws?token=%s&fid=%s", token, sheet);
+	user->fd = ws_open(port, path, NULL, user->in, READ_BUFFER, &user->in_len);
+	while ((header = ws_measure_frame((unsigned char *) user->in, user->in_len, &payload)) == 0 ||
+		   user->in_len < header + payload)
 	{
 		ssize_t got = recv(user->fd, user->in + user->in_len, READ_BUFFER - user->in_len, 0);
 
 		if (got <= 0)
-			fail("user %d: no answer to the upgrade; got: %s", index, user->in);
-		user->in_len += got;
-		user->in[user->in_len] = '\0';
-		body = strstr(user->in, "\r\n\r\n");
-		if (!body)
-			continue;
-		if (strncmp(user->in, "HTTP/1.1 101", 12) != 0)
-			fail("user %d: the upgrade was refused: %s", index, user->in);
-		body += 4;
-		header = ws_measure_frame((unsigned char *) body, user->in_len - (body - user->in), &payload);
-		if (header > 0 && user->in_len - (body - user->in) >= header + payload)
-			break;
+			fail("user %d: the gateway closed the connection before onConn", index);
+		user->in_len += (size_t) got;
 	}
-	if (!memmem(body, header + payload, "onConn", 6) || user->in_len != (body - user->in) + header + payload)
+	if (!memmem(user->in, header + payload, "onConn", 6) || user->in_len != header + payload)
 		fail("user %d: the first message is not onConn, or not the only one: %.*s", index,
 			 (int) (user->in_len < 400 ? user->in_len : 400), user->in);
 	user->in_len = 0;
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
 	if (epoll_ctl(poller, EPOLL_CTL_ADD, user->fd, &event) != 0)
 		fail("epoll: %s", strerror(errno));
 }

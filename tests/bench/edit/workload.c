@@ -2,6 +2,7 @@
 #include "workload.h"
 
 #include "basics.h"
+#include "ws_client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,38 +35,28 @@ workload_edit_at(int sender, uint64_t index)
 }
 
 size_t
-workload_write_frame(char *to, int sender, uint64_t index)
+workload_write_message(char *to, int sender, uint64_t index)
 {
 	WorkloadEdit edit = workload_edit_at(sender, index);
-	char payload[WORKLOAD_FRAME_MAX];
-	uint32_t mask = (uint32_t) mix(index ^ 0xA5A5A5A5u);
-	uint64_t mask8 = (uint64_t) mask << 32 | mask;
-	size_t len, head = 2;
 
-	len = snprintf(payload, sizeof(payload),
-				   "{\"msgType\":\"modify\",\"body\":{\"row\":%d,\"col\":%d,\"content\":\"%.*s\",\"info\":null}}",
-				   sender, edit.col, (int) (edit.repeats * WORD_LEN), words);
-	to[0] = (char) 0x81;
-	if (len < 126)
-		to[1] = (char) (0x80 | len);
-	else
-	{
-		to[1] = (char) (0x80 | 126);
-		to[2] = (char) (len >> 8);
-		to[3] = (char) len;
-		head = 4;
-	}
-	memcpy(to + head, &mask, 4);
-	head += 4;
-	for (size_t i = 0; i < len; i += 8)
-	{
-		uint64_t part;
+	return (size_t) snprintf(
+		to, WORKLOAD_MESSAGE_MAX, "{\"msgType\":\"modify\",\"body\":{\"row\":%d,\"col\":%d,\"content\":\"%.*s\",\"info\":null}}",
+		sender, edit.col, (int) (edit.repeats * WORD_LEN), words);
+}
 
-		memcpy(&part, payload + i, 8); /* may read past len: payload is longer than any message */
-		part ^= mask8;
-		memcpy(to + head + i, &part, 8);
-	}
-	return head + len;
+size_t
+workload_write_frame(char *to, int sender, uint64_t index)
+{
+	char message[WORKLOAD_MESSAGE_MAX];
+	size_t len = workload_write_message(message, sender, index);
+
+	return ws_write_frame(to, WS_TEXT, message, len, workload_mask(index));
+}
+
+uint32_t
+workload_mask(uint64_t index)
+{
+	return (uint32_t) mix(index ^ 0xA5A5A5A5u);
 }
 
 uint64_t

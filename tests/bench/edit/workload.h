@@ -34,9 +34,14 @@ typedef struct WorkloadModel
 } WorkloadModel;
 
 #define WORKLOAD_LOOKAHEAD 1024
-#define WORKLOAD_FRAME_MAX 512
+#define WORKLOAD_MESSAGE_MAX 256
+#define WORKLOAD_FRAME_MAX	 (WORKLOAD_MESSAGE_MAX + 14)
 
 extern WorkloadEdit workload_edit_at(int sender, uint64_t index);
+/* Writes edit `index` as a message of protocol v1, at most WORKLOAD_MESSAGE_MAX bytes with a zero behind; its length. */
+extern size_t workload_write_message(char *to, int sender, uint64_t index);
+/* What to mask the frame of an edit with. */
+extern uint32_t workload_mask(uint64_t index);
 /* Writes edit `index` as one masked WebSocket frame; returns its length, at most WORKLOAD_FRAME_MAX. */
 extern size_t workload_write_frame(char *to, int sender, uint64_t index);
 /* Takes a received edit of the sender; its index, or UINT64_MAX when it does not fit. */

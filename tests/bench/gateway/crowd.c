@@ -17,10 +17,8 @@
 #include "latencies.h"
 #include "ws_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +153,7 @@ frame_take(Member *member, const unsigned char *frame, size_t header, size_t len
 		fail("sheet %s: closed with code %d", sheets[member->sheet].id,
 			 len >= 2 ? frame[header] << 8 | frame[header + 1] : 0);
 	if (opcode == WS_PING)
-		member_send(member, pong, ws_write_short(pong, WS_PONG, frame + header, len));
+		member_send(member, pong, ws_write_frame(pong, WS_PONG, frame + header, len, 0));
 	else if (opcode == WS_TEXT && member->state == MEMBER_JOINING)
 	{
 		if (!memmem(frame + header, len, "onConn", 6))
@@ -277,20 +275,14 @@ members_read(const char *path)
 static void
 member_connect(Member *member)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = member};
-	int on = 1;
-	char request[8192];
+	char path[8192], request[sizeof(path) + 512];
 
-	member->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (member->fd < 0 || connect(member->fd, (struct sockaddr *) &address, sizeof(address)) != 0)
-		fail("cannot connect to port %d: %s", port, strerror(errno));
-	setsockopt(member->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	snprintf(path, sizeof(path), "/sheetws?token=%s&fid=%s", member->token, sheets[member->sheet].id);
+	member->fd = ws_connect(port);
 	if (epoll_ctl(poller, EPOLL_CTL_ADD, member->fd, &event) != 0)
 		fail("epoll: %s", strerror(errno));
-	member_send(member, request,
-				ws_write_upgrade(request, sizeof(request), port, sheets[member->sheet].id, member->token));
+	member_send(member, request, ws_write_upgrade(request, sizeof(request), port, path, NULL));
 }
 
 static void
@@ -334,7 +326,7 @@ sheet_write(Sheet *sheet, int64_t due)
 		text, sizeof(text),
 		"{\"msgType\":\"modify\",\"body\":{\"row\":%u,\"col\":%u,\"content\":\"%u:%u\",\"info\":null}}", writer % 10,
 		number % 10, writer, number);
-	member_send(&members[sheet->first + (int) writer], frame, ws_write_short(frame, WS_TEXT, text, len));
+	member_send(&members[sheet->first + (int) writer], frame, ws_write_frame(frame, WS_TEXT, text, len, 0));
 }
 
 /* Sends what is due, and returns whether everything has come back. */

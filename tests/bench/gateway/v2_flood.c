@@ -14,9 +14,7 @@
 #include "edit_codec.h"
 #include "ws_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,20 +68,10 @@ put_number(char *to, uint64_t value)
 	return to;
 }
 
-/* A masked binary frame, with a mask of zeros; returns its end. */
-static char *
-put_frame(char *to, const char *payload, size_t len)
+static void
+put_frame(User *user, const char *payload, const char *end)
 {
-	*to++ = (char) 0x82;
-	*to++ = (char) (0x80 | (len < 126 ? len : 126));
-	if (len >= 126)
-	{
-		*to++ = (char) (len >> 8);
-		*to++ = (char) len;
-	}
-	memset(to, 0, 4);
-	memcpy(to + 4, payload, len);
-	return to + 4 + len;
+	user->out_len += ws_write_frame(user->out + user->out_len, WS_BINARY, payload, (size_t) (end - payload), 0);
 }
 
 static void
@@ -107,8 +95,7 @@ put_operation(User *user)
 									.col = (uint32_t) edit.col,
 									.content = {words, (uint32_t) edit.repeats * 4}});
 	}
-	to = put_frame(user->out + user->out_len, payload, (size_t) ((char *) writer.pos - payload));
-	user->out_len = (size_t) (to - user->out);
+	put_frame(user, payload, (char *) writer.pos);
 	user->operations++;
 }
 
@@ -125,8 +112,7 @@ put_hello(User *user, const char *token)
 	to = put_number(to + len, (uint64_t) user->index + 1);
 	to = put_number(to, 0);
 	to = put_number(to, 0);
-	to = put_frame(user->out + user->out_len, payload, (size_t) (to - payload));
-	user->out_len = (size_t) (to - user->out);
+	put_frame(user, payload, to);
 }
 
 static void
@@ -293,39 +279,13 @@ user_receive(User *user)
 static void
 user_connect(User *user, int port, const char *sheet, const char *token)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
-	char answer[4096] = "";
-	int on = 1;
-	size_t len = 0;
+	char path[256];
 
 	user->out = allocate(SEND_BUFFER);
 	user->in = allocate(READ_BUFFER);
-	user->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (user->fd < 0 || connect(user->fd, (struct sockaddr *) &address, sizeof(address)) != 0)
-		fail("cannot connect to port %d: %s", port, strerror(errno));
-	setsockopt(user->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	user->out_len = (size_t) snprintf(
-		user->out, SEND_BUFFER,
-		"GET /sheetws?fid=%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-		"Sec-WebSocket-Protocol: sheet.v2\r\n\r\n",
-		sheet, port);
-	if (send(user->fd, user->out, user->out_len, MSG_NOSIGNAL) != (ssize_t) user->out_len)
-		fail("cannot send the upgrade");
-	while (strstr(answer, "\r\n\r\n") == NULL)
-	{
-		ssize_t got = recv(user->fd, answer + len, sizeof(answer) - 1 - len, 0);
-
-		if (got <= 0)
-			fail("user %d: no answer to the upgrade", user->index);
-		len += (size_t) got;
-		answer[len] = '\0';
-	}
-	if (strncmp(answer, "HTTP/1.1 101", 12) != 0)
-		fail("user %d: the upgrade was refused: %s", user->index, answer);
-	user->out_len = 0;
+	snprintf(path, sizeof(path), "/sheetws?fid=%s", sheet);
+	user->fd = ws_open(port, path, "sheet.v2", user->in, READ_BUFFER, &user->in_len);
 	put_hello(user, token);
 	if (send(user->fd, user->out, user->out_len, MSG_NOSIGNAL) != (ssize_t) user->out_len)
 		fail("cannot send the hello");

@@ -1,68 +1,19 @@
 /*
  * http - answers a second on 16 connections that stay open, against nginx, one worker, that serves the same bytes from a
- * file: the gateway's own file of that size, and a sheet of 20 x 50 cells that the database has in its cache. nginx is
- * Debian's; when it is not installed, its package is unpacked below the build directory, and not installed.
+ * file of that size: a sheet of 20 x 50 cells that the database has in its cache. nginx is Debian's (common/debian.mjs).
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
-import { Service, freePort, giveToService, waitUntil } from '../../../lib/processes.mjs';
-import { repository } from '../../../lib/cluster.mjs';
-import { newSheet, request } from '../../../lib/client.mjs';
+import { newSheet } from '../../../lib/client.mjs';
+import { startNginx } from '../servers.mjs';
 
 const connections = 16;
 const [rows, columns] = [20, 50];
 
-/** The program; null when there is none and none can be had. */
-function findNginx() {
-	const place = path.join(repository, 'build', 'nginx');
-	const candidates = ['/usr/sbin/nginx', path.join(place, 'usr', 'sbin', 'nginx')];
-	const found = () => candidates.find((file) => fs.existsSync(file));
-	if (found()) return found();
-	try {
-		fs.mkdirSync(place, { recursive: true });
-		execFileSync('apt-get', ['download', 'nginx'], { cwd: place, stdio: 'ignore' });
-		for (const name of fs.readdirSync(place).filter((file) => file.endsWith('.deb')))
-			execFileSync('dpkg-deb', ['-x', path.join(place, name), place]);
-	} catch {
-		return null;
-	}
-	return found() ?? null;
-}
-
-async function startNginx(bench, program, root) {
-	const port = await freePort();
-	const home = path.join(bench.directory, 'nginx');
-	fs.mkdirSync(path.join(home, 'logs'), { recursive: true });
-	fs.writeFileSync(
-		path.join(home, 'nginx.conf'),
-		`daemon off; worker_processes 1; pid ${home}/pid; error_log ${home}/logs/error.log;
-events { worker_connections 256; }
-http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type application/json;
-	client_body_temp_path ${home}/body; proxy_temp_path ${home}/proxy; fastcgi_temp_path ${home}/fastcgi;
-	uwsgi_temp_path ${home}/uwsgi; scgi_temp_path ${home}/scgi; open_file_cache max=16;
-	server { listen 127.0.0.1:${port}; root ${root}; } }
-`,
-	);
-	// The user who runs it may not see the checkout.
-	const copy = path.join(home, 'nginx');
-	fs.copyFileSync(program, copy);
-	fs.chmodSync(copy, 0o755);
-	for (const name of [home, path.join(home, 'logs')]) giveToService(name);
-	const service = Service.spawn('nginx', copy, ['-p', home, '-c', path.join(home, 'nginx.conf')], {
-		log: path.join(home, 'log'),
-	});
-	await waitUntil(
-		() =>
-			request({ port }, 'GET', '/').then(
-				() => true,
-				() => false,
-			),
-		'nginx',
-		10000,
-	);
-	return { port, stop: () => service.stop('SIGTERM') };
-}
+const files = (root) => `sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type application/json;
+	open_file_cache max=16; server { listen 127.0.0.1:PORT; root ${root}; }`;
 
 function load(bench, port, name, head, body = '') {
 	const file = bench.file(name, []);
@@ -90,19 +41,13 @@ export async function http(bench) {
 	const head = `POST /getsheet HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
 	const answers = load(bench, gateway.port, 'getsheet', head, body);
 	const json = { http_sheet_per_s: answers.per_second };
-	const program = findNginx();
-
 	bench.line(`a sheet of ${rows} x ${columns} cells (${answers.body_bytes} bytes), answers a second`, answers.per_second);
-	if (!program) {
-		bench.line('nginx can neither be found nor downloaded: no comparison', '-');
-		return json;
-	}
-	const root = path.join(bench.directory, 'static');
-	fs.mkdirSync(root);
-	fs.chmodSync(bench.directory, 0o755);
+	const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pg_sheet-files-'));
+	fs.chmodSync(root, 0o755);
 	fs.writeFileSync(path.join(root, 'window.json'), 'x'.repeat(answers.body_bytes));
-	const nginx = await startNginx(bench, program, root);
+	let nginx;
 	try {
+		nginx = await startNginx({ http: files(root) });
 		const file = load(bench, nginx.port, 'file', 'GET /window.json HTTP/1.1');
 		Object.assign(json, {
 			nginx_per_s: file.per_second,
@@ -110,8 +55,12 @@ export async function http(bench) {
 		});
 		bench.line('nginx, a file of the same size, answers a second', file.per_second);
 		bench.line('the sheet against nginx', json.http_sheet_ratio, '0.7', json.http_sheet_ratio >= 0.7);
+	} catch (error) {
+		if (nginx) throw error;
+		bench.line(`no comparison with nginx: ${error.message}`, '-');
 	} finally {
-		await nginx.stop();
+		await nginx?.stop();
+		fs.rmSync(root, { recursive: true, force: true });
 	}
 	return json;
 }

@@ -1,55 +1,158 @@
 /*
- * peers - the flood against Node's `ws` (peer.mjs), which keeps nothing: one send for each message and receiver, and with
- * coalescing by hand. Ours and the coalescing one take turns, so that the machine's other work meets both.
+ * peers - the flood against servers of others (../peers/catalogue.mjs), in turns, so that the machine's other work meets all.
+ * PEERS="ws_plain ws_coalescing" says which, PEERS=all takes all of them; ROUNDS=3. TABLE=docs/OPERATIONS.md puts the table
+ * into that document, too.
  */
-import { spawn } from 'node:child_process';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import readline from 'node:readline';
-import { startGenerator } from '../../common/site.mjs';
+import { Editor, newSheet } from '../../../lib/client.mjs';
+import { repository } from '../../../lib/cluster.mjs';
+import { cpuOfMachine, cpuOfTree, setting, startGenerator } from '../../common/site.mjs';
+import { peers as catalogue } from '../peers/catalogue.mjs';
+import { markdown, versionsOf, writeInto } from '../peers/table.mjs';
 import { expectWhole, round, writeOneSheet } from './common.mjs';
 
-const turns = 3;
+const probes = 20;
 
-async function floodPeer(bench, kind, seconds) {
-	const server = spawn(process.execPath, [path.join(path.dirname(fileURLToPath(import.meta.url)), '..', 'peer.mjs'), kind], {
-		stdio: ['pipe', 'pipe', 'inherit'],
-	});
-	const [port] = await new Promise((resolve) =>
-		readline.createInterface({ input: server.stdout }).once('line', (line) => resolve([Number(line)])),
-	);
+function wantedPeers() {
+	const text = process.env.PEERS || 'ws_plain ws_coalescing';
+	const names = text === 'all' ? Object.keys(catalogue) : text.split(/\s+/).filter(Boolean);
+	const unknown = names.find((name) => !catalogue[name]);
+	if (!unknown) return names;
+	process.stderr.write(`PEERS: ${unknown} is none of ${Object.keys(catalogue).join(' ')}, all\n`);
+	process.exit(2);
+}
+
+/** One round of a peer: {recv, ns, others}. */
+async function measurePeer(bench, peer, seconds) {
+	const users = bench.users.length;
+	const server = await peer.start();
 	try {
-		const tokens = bench.file(
-			'tokens',
-			bench.users.map(() => 'nobody'),
+		const generator = startGenerator(
+			...peer.load({ port: server.port, seconds, users, file: (...args) => bench.file(...args) }),
 		);
-		const generator = startGenerator('edit_generator', [port, 1, tokens, seconds, 0, bench.file('cells'), 60]);
-		if ((await generator.line()) !== 'ready') throw new Error('the load generator is not ready');
+		const { pid } = generator.child;
+		if ((await generator.line()) !== 'ready') throw new Error('the load is not ready');
+		const look = () => ({ server: cpuOfTree(server.pid), load: cpuOfTree(pid), machine: cpuOfMachine() });
+		const before = look();
 		generator.go();
-		const result = JSON.parse(await generator.line());
+		const first = await generator.line();
+		const after = look();
+		const result = JSON.parse(first === 'over' ? await generator.line() : first);
 		generator.end();
-		expectWhole(bench, result, `ws, ${kind}`);
-		return Math.round(result.received / result.users / result.total_seconds);
+		expectWhole(bench, result, peer.name);
+		for (const problem of result.problems ?? []) bench.expect(false, `${peer.name}: ${problem}`);
+		const spent = Object.fromEntries(['server', 'load'].map((who) => [who, after[who] - before[who]]));
+		const busy = after.machine.busy - before.machine.busy;
+		return {
+			recv: result.received / users / result.total_seconds,
+			ns: (spent.server / result.received) * 1e9,
+			others: Math.max(0, busy - spent.server - spent.load) / (after.machine.all - before.machine.all),
+		};
 	} finally {
-		server.kill('SIGKILL');
+		await server.stop();
 	}
 }
 
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+async function measureOurs(bench, seconds) {
+	const { recv, cpu, users } = await writeOneSheet(bench, { seconds, rate: 0 });
+	return { recv, ns: (cpu.gateway + cpu.postgres) / users };
+}
+
+/** A single edit comes back while nobody else writes: is the server's log flushed then, as far as it is written? */
+async function isDurable(editor, psql, content) {
+	editor.modify(0, 0, content);
+	await editor.nextModify(0, 0, content);
+	return (await psql('SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()')) === 't';
+}
+
+/**
+ * Is an edit on the disk when its sender sees it? PostgreSQL itself writes a record now and then, which nobody waits for: an edit
+ * that seems not to be is tried again. If edits were seen early, few of all these would have been flushed meanwhile.
+ */
+async function countDurableEchoes(bench) {
+	const { gateway, psql } = bench.site;
+	const [user] = bench.users;
+	const editor = await Editor.open(gateway, user, await newSheet(gateway, user, { name: 'durable' }));
+	let durable = 0;
+	for (let i = 0; i < probes; i++)
+		for (let attempt = 0; attempt < 3; attempt++)
+			if (await isDurable(editor, psql, `edit ${i}.${attempt}`)) {
+				durable++;
+				break;
+			}
+	await editor.close();
+	bench.expect(durable === probes, `${probes - durable} of ${probes} edits were seen before they were on the disk`);
+	bench.expect((await psql('SHOW fsync')) === 'on', 'fsync is off');
+	return `yes: so it was with ${durable} of ${probes} edits sent alone, fsync on`;
+}
+
+function statistics(values) {
+	const sorted = [...values].sort((a, b) => a - b);
+	return { median: sorted[Math.floor(sorted.length / 2)], low: sorted[0], high: sorted.at(-1) };
+}
+
+/** Rounds of ours and all peers; a peer whose server cannot be started is left out. */
+async function measureAll(bench, names, rounds, seconds) {
+	const results = new Map(['ours', ...names].map((name) => [name, []]));
+	const leftOut = new Map();
+	for (let i = 0; i < rounds; i++) {
+		for (const name of results.keys()) {
+			if (leftOut.has(name)) continue;
+			try {
+				results.get(name).push(name === 'ours' ? await measureOurs(bench, seconds) : await measurePeer(bench, catalogue[name], seconds));
+			} catch (error) {
+				if (name === 'ours' || results.get(name).length > 0) throw error;
+				leftOut.set(name, error.message);
+			}
+		}
+	}
+	for (const name of leftOut.keys()) results.delete(name);
+	return { results, leftOut };
+}
+
+function print(bench, rows, leftOut) {
+	for (const { name, recv, ns } of rows)
+		bench.line(`${name}: edits/s and user; ns a delivery`, `${Math.round(recv.median)}; ${Math.round(ns.median)}`);
+	for (const { name, reason } of leftOut) bench.line(`left out: ${name}: ${reason}`, '-');
+}
 
 export async function peers(bench) {
+	const names = wantedPeers();
+	const rounds = setting('ROUNDS', 3, 1, 100);
 	const seconds = Math.max(1, bench.seconds / 2);
-	const ours = [];
-	const coalescing = [];
-	for (let i = 0; i < turns; i++) {
-		ours.push((await writeOneSheet(bench, { seconds, rate: 0 })).recv);
-		coalescing.push(await floodPeer(bench, 'coalescing', seconds));
+	const stored = await countDurableEchoes(bench);
+	const { results, leftOut: missing } = await measureAll(bench, names, rounds, seconds);
+	const rows = [...results].map(([key, values]) => ({
+		key,
+		name: 'pg_sheet, protocol v1',
+		stored,
+		...catalogue[key],
+		recv: statistics(values.map(({ recv }) => recv)),
+		ns: statistics(values.map(({ ns }) => ns)),
+	}));
+	const leftOut = [...missing].map(([key, reason]) => ({ name: catalogue[key].name, reason }));
+	const shares = [...results.values()].flat().flatMap(({ others }) => others ?? []);
+	const table = markdown(rows, {
+		rounds,
+		seconds,
+		others: shares.length > 0 ? statistics(shares).median : null,
+		versions: versionsOf(rows.filter(({ key }) => key !== 'ours')),
+		leftOut,
+	});
+	print(bench, rows, leftOut);
+	process.stdout.write(`\n${table}\n\n`);
+	if (process.env.TABLE) writeInto(path.resolve(repository, process.env.TABLE), table);
+
+	const json = Object.fromEntries(
+		rows.flatMap(({ key, recv, ns }) => [
+			[`${key}_recv_per_user`, Math.round(recv.median)],
+			[`${key}_ns_per_delivery`, Math.round(ns.median)],
+		]),
+	);
+	const coalescing = rows.find(({ key }) => key === 'ws_coalescing');
+	if (coalescing) {
+		json.ws_coalescing_ratio = round(rows[0].recv.median / coalescing.recv.median, 2);
+		bench.line('this gateway against ws, coalescing', json.ws_coalescing_ratio, '1.5', json.ws_coalescing_ratio >= 1.5);
 	}
-	const plain = await floodPeer(bench, 'plain', seconds);
-	const ratio = round(median(ours) / median(coalescing), 2);
-	bench.line('this gateway, durable: edits a second and user', median(ours));
-	bench.line('ws, coalescing by hand, not durable', median(coalescing));
-	bench.line('ws, one send for each message and receiver, not durable', plain);
-	bench.line('this gateway against the coalescing one', ratio, '1.5', ratio >= 1.5);
-	return { ws_coalescing_recv_per_user: median(coalescing), ws_plain_recv_per_user: plain, ws_coalescing_ratio: ratio };
+	return json;
 }
