@@ -40,8 +40,9 @@ workload_write_message(char *to, int sender, uint64_t index)
 	WorkloadEdit edit = workload_edit_at(sender, index);
 
 	return (size_t) snprintf(
-		to, WORKLOAD_MESSAGE_MAX, "{\"msgType\":\"modify\",\"body\":{\"row\":%d,\"col\":%d,\"content\":\"%.*s\",\"info\":null}}",
-		sender, edit.col, (int) (edit.repeats * WORD_LEN), words);
+		to, WORKLOAD_MESSAGE_MAX,
+		"{\"msgType\":\"modify\",\"body\":{\"row\":%d,\"col\":%d,\"content\":\"%.*s\",\"info\":null}}", sender,
+		edit.col, (int) (edit.repeats * WORD_LEN), words);
 }
 
 size_t

@@ -33,12 +33,13 @@ typedef struct WorkloadModel
 	int cells[WORKLOAD_COLUMNS];
 } WorkloadModel;
 
-#define WORKLOAD_LOOKAHEAD 1024
+#define WORKLOAD_LOOKAHEAD	 1024
 #define WORKLOAD_MESSAGE_MAX 256
 #define WORKLOAD_FRAME_MAX	 (WORKLOAD_MESSAGE_MAX + 14)
 
 extern WorkloadEdit workload_edit_at(int sender, uint64_t index);
-/* Writes edit `index` as a message of protocol v1, at most WORKLOAD_MESSAGE_MAX bytes with a zero behind; its length. */
+/* Writes edit `index` as a message of protocol v1, at most WORKLOAD_MESSAGE_MAX bytes with a zero behind; its length.
+ */
 extern size_t workload_write_message(char *to, int sender, uint64_t index);
 /* What to mask the frame of an edit with. */
 extern uint32_t workload_mask(uint64_t index);

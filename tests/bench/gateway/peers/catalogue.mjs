@@ -116,14 +116,14 @@ export const peers = {
 		name: 'Yjs and y-websocket, 16 edits a transaction',
 		stored: 'no: in memory',
 		start: () => startYjs({}),
-		load: script('yjs-load.mjs', 50, 16),
+		load: script('yjs-load.mjs', 200, 16),
 		packages: ['yjs', 'y-websocket', 'ws'],
 	},
 	yjs_level_16: {
 		name: 'the same with y-leveldb',
 		stored: 'no: written after the echo, without fsync',
 		start: startYjsWithLevel,
-		load: script('yjs-load.mjs', 50, 16),
+		load: script('yjs-load.mjs', 200, 16),
 		packages: ['yjs', 'y-websocket', 'y-leveldb', 'ws'],
 	},
 	sharedb: {

@@ -3,13 +3,13 @@
  *
  *     peer_load DIALECT PORT USERS WINDOW SECONDS [GIVE_UP]
  *
- * It prints "ready" when all have joined, starts at the next line of its standard input, prints its result as one line of
- * JSON when everything that was sent has come to everybody (or nothing has come for GIVE_UP = 15 s), and ends with its
- * input. A user is at most WINDOW edits ahead of the slowest receiver: peers push nobody back who sends too fast, they
- * drop messages or connections.
+ * It prints "ready" when all have joined, starts at the next line of its standard input, prints its result as one line
+ * of JSON when everything that was sent has come to everybody (or nothing has come for GIVE_UP = 15 s), and ends with
+ * its input. A user is at most WINDOW edits ahead of the slowest receiver: peers push nobody back who sends too fast,
+ * they drop messages or connections.
  *
- * The edits are those of workload.h, and every user reads every message and holds it against the sequence of its sender:
- * a peer may show the edits of different senders in a different order to each.
+ * The edits are those of workload.h, and every user reads every message and holds it against the sequence of its
+ * sender: a peer may show the edits of different senders in a different order to each.
  */
 #include "load.h"
 
@@ -202,11 +202,13 @@ edits_make(LoadUser *user, uint64_t allowed)
 		len += dialect->put_edit(payload + len, user->index, user->made++);
 		if (dialect->stream)
 			continue;
-		user->out_len += ws_write_frame(user->out + user->out_len, dialect->opcode, payload, len, workload_mask(user->made));
+		user->out_len +=
+			ws_write_frame(user->out + user->out_len, dialect->opcode, payload, len, workload_mask(user->made));
 		len = 0;
 	}
 	if (len > 0)
-		user->out_len += ws_write_frame(user->out + user->out_len, dialect->opcode, payload, len, workload_mask(user->made));
+		user->out_len +=
+			ws_write_frame(user->out + user->out_len, dialect->opcode, payload, len, workload_mask(user->made));
 }
 
 static void

@@ -37,21 +37,24 @@ put_publish(char *to, size_t size, const char *head, const char *body, size_t le
 static void
 jetstream_hello(LoadUser *user, int number)
 {
-	static const char stream[] = "{\"name\":\"SHEET\",\"subjects\":[\"" SUBJECT "\"],\"storage\":\"file\",\"retention\":\"limits\","
-								 "\"max_consumers\":-1,\"max_msgs\":-1,\"max_bytes\":-1,\"max_age\":0,\"num_replicas\":1}";
+	static const char stream[] =
+		"{\"name\":\"SHEET\",\"subjects\":[\"" SUBJECT "\"],\"storage\":\"file\",\"retention\":\"limits\","
+		"\"max_consumers\":-1,\"max_msgs\":-1,\"max_bytes\":-1,\"max_age\":0,\"num_replicas\":1}";
 	char text[2048], consumer[256];
 	size_t len, consumer_len;
 
 	len = (size_t) snprintf(text, sizeof(text), CONNECT "SUB deliver.%d 1\r\nSUB answer.%d 2\r\n", number, number);
 	if (number == 0)
-		len += put_publish(text + len, sizeof(text) - len, "$JS.API.STREAM.CREATE.SHEET nobody", stream, sizeof(stream) - 1);
+		len += put_publish(text + len, sizeof(text) - len, "$JS.API.STREAM.CREATE.SHEET nobody", stream,
+						   sizeof(stream) - 1);
 	consumer_len = (size_t) snprintf(
 		consumer, sizeof(consumer),
 		"{\"stream_name\":\"SHEET\",\"config\":{\"deliver_subject\":\"deliver.%d\",\"deliver_policy\":\"all\","
 		"\"ack_policy\":\"none\",\"replay_policy\":\"instant\"}}",
 		number);
-	len += (size_t) snprintf(text + len, sizeof(text) - len, "PUB $JS.API.CONSUMER.CREATE.SHEET answer.%d %zu\r\n%s\r\n", number,
-							 consumer_len, consumer);
+	len +=
+		(size_t) snprintf(text + len, sizeof(text) - len, "PUB $JS.API.CONSUMER.CREATE.SHEET answer.%d %zu\r\n%s\r\n",
+						  number, consumer_len, consumer);
 	load_say(user, text, len);
 }
 
