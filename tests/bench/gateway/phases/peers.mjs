@@ -112,7 +112,7 @@ async function measureAll(bench, names, rounds, seconds) {
 
 function print(bench, rows, leftOut) {
 	for (const { name, recv, ns } of rows)
-		bench.line(`${name}: edits/s and user; ns a delivery`, `${Math.round(recv.median)}; ${Math.round(ns.median)}`);
+		bench.line(`${name}: edits/s, server`, `${Math.round(recv.median)}, ${Math.round(ns.median)} ns`);
 	for (const { name, reason } of leftOut) bench.line(`left out: ${name}: ${reason}`, '-');
 }
 
