@@ -164,3 +164,9 @@ metrics_print_gauge(Buf *buf, const char *name, const char *help, uint64_t value
 {
 	metrics_print_value(buf, name, "gauge", help, value);
 }
+
+void
+metrics_print_counter(Buf *buf, const char *name, const char *help, uint64_t value)
+{
+	metrics_print_value(buf, name, "counter", help, value);
+}

@@ -68,5 +68,6 @@ extern void metrics_print_head(Buf *buf, const char *name, const char *type, con
  */
 extern void metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histogram *histogram, int step);
 extern void metrics_print_gauge(Buf *buf, const char *name, const char *help, uint64_t value);
+extern void metrics_print_counter(Buf *buf, const char *name, const char *help, uint64_t value);
 
 #endif

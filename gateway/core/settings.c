@@ -134,6 +134,9 @@ const Setting settings[] = {
 	 "Longest upload of a file; a longer one gets 413."},
 	{"Limits", "send-queue-bytes", SETTING_BYTES, FIELD(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
 	 "How far a slow receiver may lag behind: from half of it on senders wait, and after 1.5 s it is closed (1013)."},
+	{"Limits", "window-cache-bytes", SETTING_BYTES, FIELD(window_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
+	 "Memory for windows of cells that GET /v2/sheets/ID/cells has read, the last ones used; 0: the database is asked "
+	 "each time."},
 	{"Limits", "ping-seconds", SETTING_INT, FIELD(ping_seconds), "20", 1, 3600, "s", "",
 	 "A WebSocket that has been silent for this long is asked for a sign of life, and dropped after as long again."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",

@@ -351,3 +351,19 @@ head_query_arg(const char *query, const char *name, char *to, size_t size)
 	}
 	return false;
 }
+
+bool
+head_query_has(const char *query, const char *name)
+{
+	size_t name_len = strlen(name);
+
+	for (; *query != '\0'; query += *query == '&')
+	{
+		size_t len = strcspn(query, "&");
+
+		if (len >= name_len && strncmp(query, name, name_len) == 0 && (len == name_len || query[name_len] == '='))
+			return true;
+		query += len;
+	}
+	return false;
+}

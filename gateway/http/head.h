@@ -56,5 +56,7 @@ extern const char *head_field(const Head *head, const char *name);
 extern bool head_list_has(const char *list, const char *word);
 /* An argument of the query, decoded ("+" is a blank); false when it is absent, malformed or longer than size - 1. */
 extern bool head_query_arg(const char *query, const char *name, char *to, size_t size);
+/* Is there an argument of the name, whatever its value? */
+extern bool head_query_has(const char *query, const char *name);
 
 #endif

@@ -7,6 +7,7 @@
 #include "conn.h"
 #include "coord.h"
 #include "download.h"
+#include "follow.h"
 #include "gateway.h"
 #include "log.h"
 #include "log_stream.h"
@@ -14,6 +15,7 @@
 #include "network.h"
 #include "tls.h"
 #include "upload.h"
+#include "window.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -73,6 +75,7 @@ request_free(Request *request)
 	upload_free(request->upload);
 	download_free(request->download);
 	log_stream_free(request->log);
+	window_release(request->window);
 	cJSON_Delete(request->json);
 	if (request->body.data != NULL)
 		OPENSSL_cleanse(request->body.data, request->body.len); /* passwords */
@@ -232,6 +235,20 @@ request_redirect(Request *request, int64_t sheet_id)
 
 /* ---- the database ---- */
 
+/* What v1 says with status 200 has a status of its own for others. */
+static void
+request_refuse(Request *request, Msg msg, int status, const char *reason)
+{
+	if (!request->by_status)
+	{
+		request_msg(request, msg);
+		return;
+	}
+	if (status == 401)
+		request_add_header(request, "WWW-Authenticate", "Bearer");
+	request_error(request, status, reason);
+}
+
 void
 request_sql_error(Request *request, const PGresult *res)
 {
@@ -241,11 +258,11 @@ request_sql_error(Request *request, const PGresult *res)
 	if (res == NULL || strncmp(state, "57", 2) == 0 || strncmp(state, "08", 2) == 0)
 		request_error(request, 503, "the database does not answer");
 	else if (strcmp(state, "42704") == 0)
-		request_msg(request, MSG_NO_SHEET);
+		request_refuse(request, MSG_NO_SHEET, 404, "no such sheet");
 	else if (strcmp(state, "42501") == 0)
-		request_msg(request, MSG_NO_PERMISSION);
+		request_refuse(request, MSG_NO_PERMISSION, 403, "the sheet is not shared with you");
 	else if (strcmp(state, "ST001") == 0)
-		request_msg(request, MSG_IN_TRASH);
+		request_refuse(request, MSG_IN_TRASH, 410, "the sheet is in the trash");
 	else if (strcmp(state, "SQ001") == 0)
 		request_error(request, 507, reason);
 	else if (strncmp(state, "22", 2) == 0 || strncmp(state, "54", 2) == 0)
@@ -329,24 +346,37 @@ request_token(const Request *request, char *to, size_t size)
 }
 
 static void
+request_refuse_token(Request *request)
+{
+	request_refuse(request, MSG_INVALID_TOKEN, 401, "a valid token is needed (Authorization: Bearer)");
+}
+
+static void
 request_check_generation(Request *request)
 {
 	const Account *account = accounts_find(request->claims.uid);
 
 	if (account == NULL || account->generation != request->claims.generation)
 	{
-		request_msg(request, MSG_INVALID_TOKEN);
+		request_refuse_token(request);
 		return;
 	}
 	request->user_name = account->name;
 	request->next(request);
 }
 
+static void request_ask_account(Request *request);
+
 static void
 request_account_answered(Request *request, PGresult *res)
 {
+	if (request->asked != follow_changes())
+	{
+		request_ask_account(request); /* perhaps it is this account that has changed meanwhile */
+		return;
+	}
 	if (PQntuples(res) == 1)
-		accounts_put(request->claims.uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)));
+		accounts_put(request->claims.uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)), request->asked);
 	else
 		accounts_forget(request->claims.uid);
 	request_check_generation(request);
@@ -354,33 +384,32 @@ request_account_answered(Request *request, PGresult *res)
 
 static const char request_account_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
 
+static void
+request_ask_account(Request *request)
+{
+	char uid[24];
+	PgParam param = pgparam_int64(uid, request->claims.uid);
+
+	request->asked = follow_changes();
+	request_query(request, request_account_sql, 1, &param, 0, request_account_answered);
+}
+
 void
 request_authenticate(Request *request, RequestNext next)
 {
 	char token[JWT_MAX];
-	char uid[24];
-	PgParam param;
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(request->json, "token");
 
 	request->next = next;
 	if (item != NULL && !cJSON_IsString(item))
-	{
 		request_error(request, 400, "token is needed, as a string");
-		return;
-	}
-	if (!request_token(request, token, sizeof(token)) ||
-		jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
-	{
-		request_msg(request, MSG_INVALID_TOKEN);
-		return;
-	}
-	if (accounts_is_fresh(accounts_find(request->claims.uid)))
-	{
+	else if (!request_token(request, token, sizeof(token)) ||
+			 jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
+		request_refuse_token(request);
+	else if (accounts_is_fresh(accounts_find(request->claims.uid)))
 		request_check_generation(request);
-		return;
-	}
-	param = pgparam_int64(uid, request->claims.uid);
-	request_query(request, request_account_sql, 1, &param, 0, request_account_answered);
+	else
+		request_ask_account(request);
 }
 
 /* ---- what came ---- */
@@ -389,6 +418,12 @@ bool
 request_arg(const Request *request, const char *name, char *to, size_t size)
 {
 	return request->head.query != NULL && head_query_arg(request->head.query, name, to, size);
+}
+
+bool
+request_has_arg(const Request *request, const char *name)
+{
+	return request->head.query != NULL && head_query_has(request->head.query, name);
 }
 
 bool
@@ -465,10 +500,12 @@ request_status_text(int status)
 				 {304, "Not Modified"},
 				 {307, "Temporary Redirect"},
 				 {400, "Bad Request"},
+				 {401, "Unauthorized"},
 				 {403, "Forbidden"},
 				 {404, "Not Found"},
 				 {405, "Method Not Allowed"},
 				 {408, "Request Timeout"},
+				 {410, "Gone"},
 				 {411, "Length Required"},
 				 {412, "Precondition Failed"},
 				 {413, "Content Too Large"},

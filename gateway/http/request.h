@@ -91,6 +91,8 @@ typedef struct Request
 	int64_t sheet_id;
 	RequestStep step;
 	RequestNext next;
+	uint64_t asked; /* follow_changes() when the database was asked who it is and what they may do */
+	bool by_status; /* refusals are told by HTTP's codes, not by msg: routes of protocol v2 */
 
 	/* what is answered */
 	int status;			  /* 0: not yet */
@@ -107,6 +109,7 @@ typedef struct Request
 	struct Upload *upload;
 	struct Download *download;
 	struct LogStream *log;
+	struct WindowAnswer *window;					/* holds what `constant` points to */
 	bool (*fill)(struct Request *request, Buf *to); /* the body as it comes; NULL: it is complete */
 	bool unmeasured;								/* and its length is not known before */
 	char *secret;									/* a password hash; freed with the request */
@@ -129,14 +132,16 @@ extern void request_end_step(Request *request);
 #define REQUEST_RAW_TEXT (-2)
 extern void request_query(Request *request, const char *sql, int nparams, const PgParam *params, int format,
 						  RequestStep step);
-/* Checks the token (JSON body, query or Authorization), then goes on; otherwise answers msg 1. */
+/* Checks the token (JSON body, query or Authorization), then goes on; otherwise answers msg 1, or 401 (by_status). */
 extern void request_authenticate(Request *request, RequestNext next);
-/* Answers an error of the database in the way of v1. */
+/* Answers an error of the database, in the way of v1 or by_status. */
 extern void request_sql_error(Request *request, const PGresult *res);
 
 /* ---- what came ---- */
 /* A query argument, copied; false when it is absent or too long. */
 extern bool request_arg(const Request *request, const char *name, char *to, size_t size);
+/* Does the query name it, with whatever value? */
+extern bool request_has_arg(const Request *request, const char *name);
 /* A header, by its name in lower case, copied; several of the name are one list. False when it is absent or too long.
  */
 extern bool request_header(const Request *request, const char *name, char *to, size_t size);

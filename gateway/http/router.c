@@ -40,7 +40,7 @@ static const Route routes[] = {
 	{"/getallchunks", METHOD_POST, route_get_files},
 	{"/v2/account/password", METHOD_POST, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, route_revoke_tokens},
-	{"/v2/sheets/*", METHOD_GET, route_sheet_route},
+	{"/v2/sheets/*", METHOD_GET, route_sheet},
 	{"/livez", METHOD_GET, route_live},
 	{"/readyz", METHOD_GET, route_ready},
 	{"/healthz", METHOD_GET, route_health},
@@ -147,7 +147,8 @@ router_check_method(Request *request)
 	{
 		request_add_header(request, "Allow", allow);
 		request_add_header(request, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
-		request_add_header(request, "Access-Control-Allow-Headers", "authorization, content-type, range, x-request-id");
+		request_add_header(request, "Access-Control-Allow-Headers",
+						   "authorization, content-type, if-none-match, range, x-request-id");
 		request_add_header(request, "Access-Control-Max-Age", "600");
 		request_answer(request, 204, NULL, NULL);
 	}

@@ -38,8 +38,11 @@ extern void route_recover_sheet(Request *request);
 extern void route_share_sheet(Request *request);
 extern void route_share_link(Request *request);
 extern void route_sheet_ws(Request *request); /* GET /sheetws without an upgrade: where to connect */
-extern void route_sheet_route(Request *request);
+extern void route_sheet(Request *request);	  /* what lies below /v2/sheets/ID */
 extern void route_get_files(Request *request);
+
+/* routes_cells.c; sheet_id is set */
+extern void route_sheet_cells(Request *request);
 
 /* routes_version.c */
 /* fid, and a second number when it is named; answered when one is missing. */

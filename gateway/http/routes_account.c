@@ -4,7 +4,7 @@
  * An unknown user costs the same time, and gets the same answer, as a wrong password.
  */
 #include "account_steps.h"
-#include "accounts.h"
+#include "follow.h"
 #include "log.h"
 #include "routes.h"
 
@@ -187,7 +187,7 @@ user_renamed(Request *request, PGresult *res)
 {
 	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 	{
-		accounts_forget(request->claims.uid);
+		follow_changed(-request->claims.uid);
 		request_msg(request, MSG_USER_MODIFIED);
 	}
 	else if (strcmp(pgresult_sqlstate(res), "23505") == 0)

@@ -7,6 +7,7 @@
  */
 #include "account_steps.h"
 #include "accounts.h"
+#include "follow.h"
 #include "log.h"
 #include "routes.h"
 
@@ -22,7 +23,7 @@ password_answer_token(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
-	accounts_forget(request->claims.uid);
+	follow_changed(-request->claims.uid);
 	buf_puts(&data, "{\"token\":");
 	if (!account_put_token(&data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
 	{
@@ -50,7 +51,7 @@ password_stored(Request *request, PGresult *res)
 		password_answer_token(request, res);
 		return;
 	}
-	accounts_forget(request->claims.uid);
+	follow_changed(-request->claims.uid);
 	request_msg(request, MSG_PASSWORD_MODIFIED);
 }
 

@@ -16,6 +16,7 @@
 #include "room.h"
 #include "routes.h"
 #include "trace.h"
+#include "window.h"
 
 #include <string.h>
 
@@ -151,6 +152,7 @@ route_metrics(Request *request)
 		return;
 	metrics_print(&body);
 	service_print_queues(&body);
+	window_print(&body);
 	trace_print(&body);
 	process_print(&body);
 	request_answer(request, 200, "text/plain; version=0.0.4", &body);

@@ -1,6 +1,7 @@
 /*
  * routes_sheet.c - sheets: making, reading, trash, sharing, and where they are served.
  */
+#include "follow.h"
 #include "gateway.h"
 #include "pgresult.h"
 #include "room.h"
@@ -240,12 +241,14 @@ route_get_sheet(Request *request)
 static void
 sheet_deleted(Request *request, PGresult *res)
 {
+	follow_changed(request->sheet_id);
 	request_msg(request, MSG_SHEET_DELETED);
 }
 
 static void
 sheet_recovered(Request *request, PGresult *res)
 {
+	follow_changed(request->sheet_id);
 	request_msg(request, MSG_RECOVERED);
 }
 
@@ -312,6 +315,7 @@ sheet_shared(Request *request, PGresult *res)
 {
 	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
+	follow_changed(request->sheet_id);
 	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 		request_msg(request, MSG_SHEET);
 	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
@@ -459,19 +463,23 @@ sheet_route_authenticated(Request *request)
 	sheet_ask_info(request, sheet_route_info);
 }
 
-/* GET /v2/sheets/ID/route */
+/* GET /v2/sheets/ID/route and /v2/sheets/ID/cells */
 void
-route_sheet_route(Request *request)
+route_sheet(Request *request)
 {
 	char id[24] = "";
 	const char *from = request->path + strlen("/v2/sheets/");
 	size_t len = strcspn(from, "/");
 
 	snprintf(id, sizeof(id), "%.*s", (int) len, from);
-	if (len >= sizeof(id) || strcmp(from + len, "/route") != 0 || !request_parse_id(id, &request->sheet_id))
+	if (len >= sizeof(id) || !request_parse_id(id, &request->sheet_id))
 		request_error(request, 404, "no such address");
-	else
+	else if (strcmp(from + len, "/route") == 0)
 		request_authenticate(request, sheet_route_authenticated);
+	else if (strcmp(from + len, "/cells") == 0)
+		route_sheet_cells(request);
+	else
+		request_error(request, 404, "no such address");
 }
 
 /* ---- /getallchunks ---- */

@@ -6,6 +6,7 @@
 #include "room.h"
 #include "routes.h"
 #include "v1_encode.h"
+#include "window.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,7 @@ committed(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
+	window_doubt(request->sheet_id);
 	if (!version_succeeded(res))
 	{
 		version_error(request, res, MSG_NO_VERSION);
@@ -97,6 +99,7 @@ route_commit(Request *request)
 static void
 rolled_back(Request *request, PGresult *res)
 {
+	window_doubt(request->sheet_id);
 	if (version_succeeded(res))
 		request_msg(request, MSG_ROLLED_BACK);
 	else

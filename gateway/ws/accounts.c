@@ -3,6 +3,7 @@
  */
 #include "accounts.h"
 
+#include "follow.h"
 #include "gateway.h"
 
 #include <stdio.h>
@@ -32,13 +33,13 @@ accounts_is_fresh(const Account *account)
 }
 
 void
-accounts_put(int64_t uid, const char *name, int64_t generation)
+accounts_put(int64_t uid, const char *name, int64_t generation, uint64_t asked)
 {
 	Account *account = accounts_place(uid);
 
 	account->uid = uid;
 	snprintf(account->name, sizeof(account->name), "%s", name);
-	account->generation = generation;
+	account->generation = asked == follow_changes() ? generation : -1;
 	account->fetched = uv_now(&gateway.loop) + (uv_now(&gateway.loop) == 0);
 }
 
@@ -49,4 +50,11 @@ accounts_forget(int64_t uid)
 
 	if (account->uid == uid)
 		account->fetched = 0;
+}
+
+void
+accounts_forget_all(void)
+{
+	for (int i = 0; i < ACCOUNTS_PLACES; i++)
+		accounts[i].fetched = 0;
 }

@@ -21,6 +21,7 @@
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
+#include "window.h"
 
 #include <libwebsockets.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@
 static const char apply_sql[] =
 	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
-static const char name_sql[] = "SELECT uid, name, token_generation FROM sheet.account_get($1)";
+static const char name_sql[] = "SELECT uid, name FROM sheet.account_get($1)";
 
 static Room *dirty_rooms;
 
@@ -329,7 +330,7 @@ room_name_answered(void *arg, PGresult *res)
 	if (room->state == ROOM_SERVING && answer != NULL)
 	{
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
-			accounts_put(atoll(PQgetvalue(res, 0, 0)), PQgetvalue(res, 0, 1), atoll(PQgetvalue(res, 0, 2)));
+			accounts_put(atoll(PQgetvalue(res, 0, 0)), PQgetvalue(res, 0, 1), -1, 0);
 		if (room->sent != NULL)
 			room_applied(room, answer);
 		else
@@ -348,8 +349,8 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 	PgParam param = pgparam_int64(text, uid);
 
 	if (room->resolved++ >= RESOLVE_MAX)
-		return false;		   /* more people than the table remembers at once: some names stay empty */
-	accounts_put(uid, "", -1); /* if nothing is found: no second question */
+		return false;			  /* more people than the table remembers at once: some names stay empty */
+	accounts_put(uid, "", -1, 0); /* if nothing is found: no second question */
 	room->answer = PQcopyResult(answer, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 	if (room->answer == NULL)
 		return false;
@@ -382,6 +383,7 @@ room_applied(Room *room, PGresult *res)
 	size_t missed_len = PQgetisnull(res, 0, 3) ? 0 : (size_t) PQgetlength(res, 0, 3);
 	int64_t uid = missed_unknown_uid(missed, missed_len, first, is_there ? last : -1);
 
+	window_committed(room_sheet_id(room), last);
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
 	room->sent = NULL;

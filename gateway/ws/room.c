@@ -15,6 +15,7 @@
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
+#include "window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,7 @@ room_fail(Room *room, int code, const char *reason)
 {
 	log_event(LOG_WARN, "sheet given up", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("reason", reason));
 	room->state = ROOM_LOST;
+	window_doubt(room_sheet_id(room)); /* a batch may be under way of which we shall not hear */
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		session_close(session, code, reason);
 }

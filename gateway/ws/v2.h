@@ -201,6 +201,8 @@ extern void v2_put_edits(Buf *to, V2Encoding encoding, uint64_t seq, bool more, 
 /* Cells as edits of uid 0. */
 extern void v2_put_block(Buf *to, V2Encoding encoding, const V2Block *block, const void *edits, size_t len,
 						 uint32_t count);
+/* One of these cells, in JSON. */
+extern void v2_put_cell(Buf *to, const Edit *cell);
 extern void v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq);
 extern void v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col,
 						bool block);

@@ -213,6 +213,14 @@ put_json_edit(Buf *to, const Edit *edit, bool with_uid)
 		put_style(to, edit->style);
 }
 
+void
+v2_put_cell(Buf *to, const Edit *cell)
+{
+	buf_put(to, "[", 1);
+	put_json_edit(to, cell, false);
+	buf_put(to, "]", 1);
+}
+
 static void
 put_edits(const Writer *writer, const char *key, const void *edits, size_t len, uint32_t count, bool with_uid)
 {

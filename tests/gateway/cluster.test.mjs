@@ -31,6 +31,8 @@ after(() => cluster?.stop());
 
 const living = () => cluster.gateways.filter((gateway) => gateway.service.alive);
 const other = (gateway) => cluster.gateways.find((candidate) => candidate !== gateway);
+const window = (gateway, fid) =>
+	request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:B2`, { headers: { authorization: `Bearer ${anna.token}` } });
 const query = async (gateway, fid, user = anna) =>
 	(await request(gateway, 'GET', `/sheetws?token=${user.token}&fid=${fid}&query=1`)).json;
 
@@ -103,6 +105,10 @@ test('HTTP for a sheet owned elsewhere is 307 to the same path at the owner', as
 			assert.equal(answer.status, 307, `${route}: ${answer.status} ${answer.text}`);
 			assert.equal(answer.headers.location, `http://${owner.host}${route}`);
 		}
+		const elsewhereCells = await window(elsewhere, fid);
+		assert.equal(elsewhereCells.status, 307);
+		assert.equal(elsewhereCells.headers.location, `http://${owner.host}/v2/sheets/${fid}/cells?range=A1:B2`);
+		assert.equal((await window(owner, fid)).status, 200);
 		assert.equal((await getSheet(owner, anna, fid)).fid, fid);
 		const followed = await fetch(`${elsewhere.url}/getsheet`, {
 			method: 'POST',
@@ -204,14 +210,16 @@ test('kill -9 of one gateway: the other serves its sheets, with every acknowledg
 	);
 });
 
-test('a paused owner never writes after its successor', async () => {
+test('a paused owner never writes after its successor, and shows no cells from before it', async () => {
 	for (const fid of sheets.slice(2, 4)) {
 		const owner = await ownerOf(fid);
 		const heir = other(owner);
 		const before_ = await Editor.open(owner, anna, fid);
 		before_.modify(0, 0, 'before the pause');
 		await before_.nextModify(0, 0, 'before the pause');
+		for (let i = 0; i < 2; i++) assert.equal((await window(owner, fid)).json.cells[0][2], 'before the pause');
 		let successor;
+		let asked;
 		try {
 			owner.service.signal('SIGSTOP');
 			for (let i = 0; i < 20; i++) before_.modify(0, 0, `stale ${i}`); // Waits in the socket of the paused one.
@@ -224,9 +232,12 @@ test('a paused owner never writes after its successor', async () => {
 			assert.equal(successor.cells.get('0,0'), 'before the pause');
 			successor.modify(0, 0, 'by the successor');
 			await successor.nextModify(0, 0, 'by the successor');
+			asked = window(owner, fid); // Waits in a socket, too.
 		} finally {
 			owner.service.signal('SIGCONT');
 		}
+		const late = await asked;
+		assert.ok(late.status === 307 || late.json.cells[0][2] === 'by the successor', `${late.status} ${late.text}`);
 		await before_.waitClosed(15000);
 		assert.ok(!before_.modifies().some(({ content }) => content.startsWith('stale')), 'nothing stale was acknowledged');
 		assert.equal(

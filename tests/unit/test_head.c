@@ -63,6 +63,10 @@ test_good(void)
 	TAP_OK(!head_query_arg(head.query, "z", value, sizeof(value)) && !head_query_arg(head.query, "y", value, 5) &&
 			   head_query_arg(head.query, "y", value, 6),
 		   "absent, too long, just fitting");
+	TAP_OK(head_query_has("a=1&bc&d=%zz", "a") && head_query_has("a=1&bc&d=%zz", "bc") &&
+			   head_query_has("a=1&bc&d=%zz", "d") && !head_query_has("a=1&bc&d=%zz", "b") &&
+			   !head_query_has("a=1&bc&d=%zz", "c") && !head_query_has("", "a"),
+		   "an argument is there, whatever its value");
 	TAP_OK(!head_query_arg("a=%zz", "a", value, sizeof(value)) && !head_query_arg("a=%4", "a", value, sizeof(value)) &&
 			   !head_query_arg("a=%00", "a", value, sizeof(value)) &&
 			   !head_query_arg("a=%%%", "a", value, sizeof(value)),

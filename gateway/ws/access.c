@@ -1,0 +1,75 @@
+/*
+ * access.c - which accounts may read which sheets: a table with one place per hash; a newcomer takes the place.
+ *
+ * Only what is allowed is remembered: who is refused asks the database each time, so that a sheet that is shared is
+ * there at once. Nothing is believed while the gateway may not have heard of a change.
+ */
+#include "access.h"
+
+#include "accounts.h"
+#include "follow.h"
+#include "gateway.h"
+
+#include <string.h>
+
+#define ACCESS_PLACES 4096 /* a power of two */
+
+typedef struct Access
+{
+	int64_t sheet_id; /* 0: free */
+	int64_t uid;
+	uint64_t fetched; /* ms of the loop's clock */
+} Access;
+
+static Access places[ACCESS_PLACES];
+
+static Access *
+access_place(int64_t sheet_id, int64_t uid)
+{
+	uint64_t hash =
+		((uint64_t) sheet_id * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t) uid) * UINT64_C(0x9E3779B97F4A7C15);
+
+	return &places[hash >> 40 & (ACCESS_PLACES - 1)];
+}
+
+bool
+access_is_known(int64_t sheet_id, int64_t uid)
+{
+	const Access *access = access_place(sheet_id, uid);
+
+	return access->sheet_id == sheet_id && access->uid == uid &&
+		   uv_now(&gateway.loop) - access->fetched < ACCOUNTS_FRESH_MS && follow_is_current();
+}
+
+void
+access_remember(int64_t sheet_id, int64_t uid, uint64_t asked)
+{
+	if (asked == follow_changes())
+		*access_place(sheet_id, uid) = (Access){sheet_id, uid, uv_now(&gateway.loop)};
+}
+
+void
+access_forget_sheet(int64_t sheet_id)
+{
+	for (int i = 0; i < ACCESS_PLACES; i++)
+	{
+		if (places[i].sheet_id == sheet_id)
+			places[i].sheet_id = 0;
+	}
+}
+
+void
+access_forget_account(int64_t uid)
+{
+	for (int i = 0; i < ACCESS_PLACES; i++)
+	{
+		if (places[i].uid == uid)
+			places[i].sheet_id = 0;
+	}
+}
+
+void
+access_forget_all(void)
+{
+	memset(places, 0, sizeof(places));
+}

@@ -1,0 +1,72 @@
+/*
+ * pg_proxy.mjs - a wire between gateways and PostgreSQL that holds back what the server says, on the connections of one
+ * application_name, so that an answer can be late when a test wants it.
+ */
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { giveToService } from './processes.mjs';
+
+const socketName = '.s.PGSQL.5432';
+
+export class PgProxy {
+	/** Stands beside the socket of the cluster; .directory is what gateways have as `host`. */
+	static async start(cluster) {
+		const proxy = new PgProxy();
+		proxy.directory = path.join(cluster.directory, 'proxy');
+		fs.mkdirSync(proxy.directory);
+		proxy.target = path.join(cluster.directory, 'socket', socketName);
+		Object.assign(proxy, { held: null, heldBytes: 0, wires: new Set() });
+		proxy.server = net.createServer((client) => proxy.connect(client));
+		await new Promise((resolve) => proxy.server.listen(path.join(proxy.directory, socketName), resolve));
+		fs.chmodSync(path.join(proxy.directory, socketName), 0o777);
+		giveToService(proxy.directory);
+		return proxy;
+	}
+
+	connect(client) {
+		const server = net.connect(this.target);
+		const wire = { client, server, name: '', waiting: [] };
+		this.wires.add(wire);
+		client.once('data', (startup) => {
+			wire.name = /application_name\0([^\0]*)/.exec(startup.toString('latin1'))?.[1] ?? '';
+		});
+		client.on('data', (data) => server.write(data));
+		server.on('data', (data) => {
+			if (wire.name !== this.held) client.write(data);
+			else {
+				wire.waiting.push(data);
+				this.heldBytes += data.length;
+			}
+		});
+		for (const [from, to] of [
+			[client, server],
+			[server, client],
+		]) {
+			from.on('error', () => {});
+			from.on('close', () => {
+				to.destroy();
+				this.wires.delete(wire);
+			});
+		}
+	}
+
+	/** From now on the server's answers on connections of this name wait. */
+	hold(name) {
+		this.held = name;
+		this.heldBytes = 0;
+	}
+
+	release() {
+		this.held = null;
+		for (const { client, waiting } of this.wires) for (const data of waiting.splice(0)) client.write(data);
+	}
+
+	stop() {
+		for (const { client, server } of this.wires) {
+			client.destroy();
+			server.destroy();
+		}
+		return new Promise((resolve) => this.server.close(resolve));
+	}
+}
