@@ -14,6 +14,7 @@
 #include "metrics.h"
 #include "notify.h"
 #include "password.h"
+#include "publish.h"
 #include "reload.h"
 #include "room.h"
 #include "server.h"
@@ -36,6 +37,7 @@ Gateway gateway;
 
 static uv_check_t loop_check;
 static uv_prepare_t loop_prepare;
+static uv_idle_t loop_more;
 static uv_timer_t loop_second;
 static uv_timer_t loop_again;
 static uv_timer_t loop_drain;
@@ -89,9 +91,19 @@ main_on_again(uv_timer_t *timer)
 }
 
 static void
+main_on_more(uv_idle_t *handle)
+{
+	/* Being there is all: the loop looks for events, and does not sleep. */
+}
+
+static void
 main_flush(void)
 {
 	room_flush_all();
+	if (publish_any())
+		uv_idle_start(&loop_more, main_on_more);
+	else
+		uv_idle_stop(&loop_more);
 	if (room_any_dirty() && !uv_is_active((uv_handle_t *) &loop_again))
 		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
 }
@@ -170,9 +182,9 @@ main_on_second(uv_timer_t *timer)
 static void
 main_close_own(void)
 {
-	uv_handle_t *own[] = {(uv_handle_t *) &loop_check, (uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_second,
-						  (uv_handle_t *) &loop_again, (uv_handle_t *) &loop_drain,	  (uv_handle_t *) &signals[0],
-						  (uv_handle_t *) &signals[1], (uv_handle_t *) &signals[2]};
+	uv_handle_t *own[] = {(uv_handle_t *) &loop_check,	(uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_more,
+						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   (uv_handle_t *) &loop_drain,
+						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 	{
@@ -205,7 +217,7 @@ main_finish(void)
 static void
 main_drain_room(Room *room, void *arg)
 {
-	bool quiet = room->pending_edits == 0 && room->busy == ROOM_IDLE;
+	bool quiet = room->pending_edits == 0 && room->busy == ROOM_IDLE && !room->publishing;
 
 	if (quiet || room->state != ROOM_SERVING)
 	{
@@ -358,6 +370,7 @@ main_start_loop(void)
 	uv_check_start(&loop_check, main_on_check);
 	uv_prepare_init(&gateway.loop, &loop_prepare);
 	uv_prepare_start(&loop_prepare, main_on_prepare);
+	uv_idle_init(&gateway.loop, &loop_more);
 	uv_timer_init(&gateway.loop, &loop_second);
 	uv_timer_start(&loop_second, main_on_second, 1000, 1000);
 	uv_timer_init(&gateway.loop, &loop_again);

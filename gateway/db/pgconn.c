@@ -458,11 +458,25 @@ pgconn_prepare_group(PgConn *conn)
 	return true;
 }
 
+/* Writes what libpq has buffered; true when the socket is full. */
+static bool
+pgconn_flush(PgConn *conn)
+{
+	int flushed = conn->state == PG_UP && !conn->broken ? PQflush(conn->pg) : 0;
+
+	if (flushed < 0)
+		conn->broken = true;
+	/* libpq may have closed its socket: the next one that is opened has its number, and is not to be taken for it. */
+	if (conn->broken && PQsocket(conn->pg) < 0)
+		pgconn_unwatch(conn);
+	return flushed == 1;
+}
+
 /* Sends the waiting groups, then what libpq has buffered. */
 static void
 pgconn_pump(PgConn *conn)
 {
-	int flushed;
+	bool full;
 
 	while (conn->state == PG_UP && !conn->broken && conn->waiting.head != NULL)
 	{
@@ -480,14 +494,17 @@ pgconn_pump(PgConn *conn)
 				conn->broken = true;
 		} while (kind != ITEM_SYNC);
 	}
-	flushed = conn->state == PG_UP && !conn->broken ? PQflush(conn->pg) : 0;
-	if (flushed < 0)
-		conn->broken = true;
-	/* libpq may have closed its socket: the next one that is opened has its number, and is not to be taken for it. */
-	if (conn->broken && PQsocket(conn->pg) < 0)
-		pgconn_unwatch(conn);
-	else if (conn->state == PG_UP && !conn->broken)
-		pgconn_watch(conn, flushed == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+	full = pgconn_flush(conn);
+	if (conn->state == PG_UP && !conn->broken)
+		pgconn_watch(conn, full ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+}
+
+/* POLLOUT stays asked for: libpq may have read results, and they are looked at then. */
+void
+pgconn_push(PgConn *conn)
+{
+	if (conn->poll_events & UV_WRITABLE)
+		(void) pgconn_flush(conn);
 }
 
 bool

@@ -5,7 +5,7 @@
  * A room has one place on the edit connections. While it is taken, edits and frames collect in `pending`; when it is
  * free, what has collected is the next batch: large under load, one edit at low load, no timer. Frames are published
  * only after the commit, in the order of seqs: first what others committed in between (`missed`, told by sheet.apply
- * itself), then the own ones.
+ * itself), then the own ones. They are written when the next batches are under way (publish.c).
  *
  * When the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
  * number, and the database says whether they had arrived. Batches of several rooms may share a transaction (group.c).
@@ -17,6 +17,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "pgresult.h"
+#include "publish.h"
 #include "room.h"
 #include "session.h"
 #include "v1_encode.h"
@@ -32,6 +33,8 @@
 #define RESOLVE_MAX		256				   /* names asked for in a row */
 #define RETRY_MS		200
 #define SLOW_CLOSE_MS	1500 /* a receiver that holds the senders up so long is closed */
+/* Receivers are written to for so long before the loop looks again at senders and the database. */
+#define PUBLISH_SLICE_NS 1000000
 
 static const char apply_sql[] =
 	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7)";
@@ -39,6 +42,7 @@ static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)
 static const char name_sql[] = "SELECT uid, name FROM sheet.account_get($1)";
 
 static Room *dirty_rooms;
+static Room *touched_rooms; /* in this turn */
 
 /* ---- collecting ---- */
 
@@ -189,16 +193,6 @@ room_add_frame(Room *room, const Buf *payload)
 
 /* ---- publishing ---- */
 
-static void
-room_deliver(Room *room)
-{
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->state == SESSION_LIVE)
-			session_deliver(session);
-	}
-}
-
 void
 batch_free(RoomBatch *batch)
 {
@@ -311,7 +305,7 @@ room_published(Room *room)
 {
 	room->resolved = 0;
 	room_note_mark(room);
-	room_deliver(room);
+	publish_later(room);
 	room_try_join(room);
 }
 
@@ -404,8 +398,7 @@ room_applied(Room *room, PGresult *res)
 	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
 	metrics_observe(&metrics.batch_edits, batch->count);
 	room_published(room);
-	v2_ack_batch(room, batch, last);
-	batch_free(batch);
+	publish_ack_later(room, batch, last);
 	room_mark_dirty(room);
 }
 
@@ -661,7 +654,8 @@ room_catch_up(Room *room, int64_t seq)
 
 /* ---- senders and receivers ---- */
 
-/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed. */
+/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed, but not before the
+ * gateway has written to it. */
 static bool
 room_has_backlog(Room *room, uint64_t now)
 {
@@ -677,9 +671,9 @@ room_has_backlog(Room *room, uint64_t now)
 			session->behind_since = 0;
 			continue;
 		}
-		if (session->behind_since == 0)
+		if (session->behind_since == 0 && !room->publishing)
 			session->behind_since = now;
-		if (now - session->behind_since > SLOW_CLOSE_MS)
+		if (!room->publishing && now - session->behind_since > SLOW_CLOSE_MS)
 		{
 			metrics.sessions_slow++;
 			session_close(session, CLOSE_SLOW, "too far behind: come again");
@@ -734,14 +728,12 @@ room_control_senders(Room *room)
 
 /* ---- the turn ---- */
 
-/* Frames without edits need no commit; they go out when nothing is before them. */
+/* What is ready goes to the database. Frames without edits need no commit; they go out when nothing is before them. */
 static void
 room_flush(Room *room)
 {
 	PgConn *conn;
 
-	if (room->state != ROOM_SERVING)
-		return;
 	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && !gateway.suspended &&
 		(conn = group_place(room, room->sent)) != NULL && pgconn_is_up(conn))
 		room_send(room, conn);
@@ -769,6 +761,12 @@ room_flush(Room *room)
 		room->uncertain = false;
 		room_send(room, conn);
 	}
+}
+
+/* What depends on how far the receivers are. */
+static void
+room_balance(Room *room)
+{
 	room_control_senders(room);
 	/* Not while receivers are behind: what others commit may be any amount, and they are not held back. */
 	if (room->busy == ROOM_IDLE && !room->backlog && (room->behind || room->wanted_seq > room->published_seq))
@@ -777,24 +775,63 @@ room_flush(Room *room)
 		room_mark_dirty(room);
 }
 
+static void
+room_note_touched(Room *room)
+{
+	if (room->touched)
+		return;
+	room->touched = true;
+	room->next_touched = touched_rooms;
+	touched_rooms = room;
+}
+
+static void
+room_flush_dirty(void)
+{
+	Room *room = dirty_rooms, *next;
+
+	dirty_rooms = NULL;
+	for (; room != NULL; room = next)
+	{
+		next = room->next_dirty;
+		room->dirty = false;
+		room_note_touched(room);
+		if (room->state == ROOM_SERVING)
+			room_flush(room);
+	}
+}
+
+static void
+room_balance_touched(void)
+{
+	Room *room = touched_rooms, *next;
+
+	touched_rooms = NULL;
+	for (; room != NULL; room = next)
+	{
+		next = room->next_touched;
+		room->touched = false;
+		if (room->state == ROOM_SERVING)
+			room_balance(room);
+		room_check_end(room);
+	}
+}
+
+/* First the database gets its work, then the receivers what is committed, while it is busy; then it is seen who is
+ * behind. */
 void
 room_flush_all(void)
 {
+	uint64_t until;
 	Room *room;
 
 	group_wake();
-	room = dirty_rooms;
-	dirty_rooms = NULL;
-	while (room != NULL)
-	{
-		Room *next = room->next_dirty;
-
-		room->dirty = false;
-		room_flush(room);
-		room_check_end(room);
-		room = next;
-	}
+	room_flush_dirty();
 	group_commit();
+	until = uv_hrtime() + PUBLISH_SLICE_NS;
+	while ((room = publish_next(until)) != NULL)
+		room_note_touched(room);
+	room_balance_touched();
 }
 
 bool

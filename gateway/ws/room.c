@@ -297,7 +297,8 @@ room_free(Room *room)
 void
 room_check_end(Room *room)
 {
-	if (room->session_count > 0 || room->queries > 0 || room->dirty || room->queued)
+	if (room->session_count > 0 || room->queries > 0 || room->dirty || room->queued || room->touched ||
+		room->publishing)
 		return;
 	if (room->state == ROOM_SERVING && (room->pending_edits > 0 || room->busy != ROOM_IDLE))
 		return;

@@ -4,6 +4,7 @@
  *   room.c     life: the sheet's lock, the claim, members, the end
  *   commit.c   pending edits -> sheet.apply -> frames to all; edits made elsewhere
  *   group.c    which batches share a transaction
+ *   publish.c  when the stream is written to its receivers
  *   join.c     snapshots for those who come
  *   session.c  one WebSocket
  *
@@ -79,6 +80,7 @@ typedef struct RoomBatch
 	size_t event_count, event_size;
 	BatchClient *clients;
 	size_t client_count, client_size;
+	int64_t seq; /* of the sheet with the batch, once it is committed */
 } RoomBatch;
 
 /* Where in the stream the frames up to a seq end. */
@@ -94,17 +96,22 @@ typedef struct Room
 	RoomState state;
 	RoomBusy busy;
 	int64_t epoch;
-	bool waiting;	/* another gateway holds the lock */
-	bool dirty;		/* on the list of rooms to look at */
-	bool paused;	/* its senders are not read */
-	bool behind;	/* more has been committed elsewhere than sheet.apply tells: fetched before the next batch goes */
-	bool backlog;	/* a receiver is too far behind */
-	bool uncertain; /* the batch under way may have been stored */
-	bool alone;		/* its last batch failed: the next one shares no transaction */
-	bool queued;	/* waits for the group under way */
+	bool waiting;	 /* another gateway holds the lock */
+	bool dirty;		 /* on the list of rooms to look at */
+	bool paused;	 /* its senders are not read */
+	bool behind;	 /* more has been committed elsewhere than sheet.apply tells: fetched before the next batch goes */
+	bool backlog;	 /* a receiver is too far behind */
+	bool uncertain;	 /* the batch under way may have been stored */
+	bool alone;		 /* its last batch failed: the next one shares no transaction */
+	bool queued;	 /* waits for the group under way */
+	bool touched;	 /* in this turn: it will be seen who is behind */
+	bool publishing; /* its stream has grown, and its receivers wait for their turn */
 	struct Room *next_queued;
 	struct Room *next_dirty;
-	int queries; /* under way: the room must stay */
+	struct Room *next_touched;
+	struct Room *next_publishing;
+	RoomBatch *unacknowledged; /* committed; their operations are acknowledged when their frames have been written */
+	int queries;			   /* under way: the room must stay */
 
 	struct Session *sessions;
 	int session_count;

@@ -117,6 +117,38 @@ test('when the connection of the groups is lost in the middle of one, every batc
 	await assertWhole(editors);
 });
 
+test('a crowd that takes more than a turn to be told: all get all, in one order, and a drain tells what is stored before it closes', async () => {
+	const watchers = new Map(editors.map((editor) => [editor, []]));
+	for (let i = 0; i < 15; i++) {
+		const opened = await Promise.all(editors.map(({ fid }) => Editor.open(gateway, user, fid)));
+		opened.forEach((watcher, sheet) => watchers.get(editors[sheet]).push(watcher));
+	}
+	const all = [...watchers.values()].flat();
+	try {
+		const told = (editor) => watchers.get(editor).every((watcher) => watcher.modifies().length >= editor.sent.length);
+		for (let i = 0; i < 50; i++) for (const editor of editors) modify(editor, `edit ${i}`);
+		await waitUntil(() => editors.every(told), 'all edits at all receivers', 15000);
+		for (let i = 0; i < 50; i++) for (const editor of editors) modify(editor, `last ${i}`);
+		await waitUntil(() => editors[0].modifies().length > 50, 'the first of the last edits', 15000, 1);
+		assert.deepEqual(await gateway.stop(), { code: 0, signal: null });
+		for (const editor of editors) {
+			const log = await logOf(editor);
+			assert.deepEqual(log, editor.sent.slice(0, log.length), 'the log is a beginning of what was sent');
+			assert.ok(log.length >= 50);
+			for (const receiver of [editor, ...watchers.get(editor)]) {
+				assert.equal((await receiver.waitClosed(8000)).code, 1012);
+				assert.deepEqual(
+					receiver.modifies().map(({ content }) => content),
+					log,
+				);
+			}
+		}
+	} finally {
+		for (const watcher of all) watcher.terminate();
+		if (!gateway.service.alive) await gateway.start();
+	}
+});
+
 test('a gateway that is killed in the middle of groups: what came back is stored, in its order', async () => {
 	for (let i = 0; i < 30; i++) for (const editor of editors) modify(editor, `edit ${i}`);
 	await waitUntil(() => editors.some((editor) => editor.modifies().length > 0), 'the first edits', 10000, 1);

@@ -12,6 +12,10 @@
  * Edit n of a sheet has the content "WRITER:n", so every receiver knows what must come next from each writer; a hash of
  * what it received in which order is compared with that of the sheet's first member. Latencies are from when an edit
  * was due: to its own writer's receiving it (echo), and to the last member's receiving it (last).
+ *
+ * During the run it sleeps, and looks at all sockets every STEP_NS, instead of waiting in epoll_wait(): people's
+ * browsers run on machines of their own, and here the gateway would have to wake this process with most of its writes.
+ * That makes latencies up to two steps longer, never shorter.
  */
 #include "basics.h"
 #include "latencies.h"
@@ -26,11 +30,14 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define READ_BUFFER (256 * 1024)
 #define JOINING_MAX 64 /* at once: the gateway's queue of new connections is finite */
 #define JOIN_NS		INT64_C(20000000000)
+#define STEP_NS		INT64_C(500000)
+#define EVENTS_MAX	1024
 
 typedef struct SheetEdit
 {
@@ -199,14 +206,16 @@ bytes_take(Member *member, const char *data, size_t len, int64_t now)
 	return pos;
 }
 
-static void
-member_receive(Member *member)
+/* Whether there may be more. */
+static bool
+member_receive_once(Member *member)
 {
 	size_t len = member->rest_len, taken;
-	ssize_t got = recv(member->fd, read_buffer + len, READ_BUFFER - len, MSG_DONTWAIT);
+	size_t room = READ_BUFFER - len;
+	ssize_t got = recv(member->fd, read_buffer + len, room, MSG_DONTWAIT);
 
 	if (got < 0 && errno == EAGAIN)
-		return;
+		return false;
 	if (got <= 0)
 		fail("sheet %s: the gateway closed a connection", sheets[member->sheet].id);
 	if (len > 0)
@@ -221,16 +230,27 @@ member_receive(Member *member)
 	member->rest = member->rest_len > 0 ? allocate(member->rest_len) : NULL;
 	if (member->rest_len > 0)
 		memcpy(member->rest, read_buffer + taken, member->rest_len);
+	return (size_t) got == room;
+}
+
+/* All that is there, with the end behind it: the poller tells only of what comes later. */
+static void
+member_receive(Member *member, uint32_t events)
+{
+	bool ends = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+
+	while (member_receive_once(member) || ends)
+		;
 }
 
 static void
 poll_once(int timeout_ms)
 {
-	struct epoll_event events[256];
-	int ready = epoll_wait(poller, events, 256, timeout_ms);
+	struct epoll_event events[EVENTS_MAX];
+	int ready = epoll_wait(poller, events, EVENTS_MAX, timeout_ms);
 
 	for (int i = 0; i < ready; i++)
-		member_receive(events[i].data.ptr);
+		member_receive(events[i].data.ptr, events[i].events);
 }
 
 /* ---- joining ---- */
@@ -275,7 +295,7 @@ members_read(const char *path)
 static void
 member_connect(Member *member)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = member};
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = member};
 	char path[8192], request[sizeof(path) + 512];
 
 	snprintf(path, sizeof(path), "/sheetws?token=%s&fid=%s", member->token, sheets[member->sheet].id);
@@ -364,10 +384,25 @@ all_received(void)
 	return true;
 }
 
+/* Until the next step; one that has been missed is left out. */
+static void
+step_sleep(int64_t *next)
+{
+	int64_t now = now_ns();
+	struct timespec until;
+
+	while (*next <= now)
+		*next += STEP_NS;
+	until = (struct timespec){*next / 1000000000, *next % 1000000000};
+	(void) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
 static void
 run(double seconds)
 {
-	start = last_news = now_ns();
+	int64_t next = now_ns();
+
+	start = last_news = next;
 	stop_at = start + (int64_t) (seconds * 1e9);
 	for (;;)
 	{
@@ -376,7 +411,8 @@ run(double seconds)
 
 		if (sent && (all_received() || now - last_news > (int64_t) (give_up * 1e9)))
 			return;
-		poll_once(1);
+		poll_once(0);
+		step_sleep(&next);
 	}
 }
 

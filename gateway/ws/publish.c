@@ -1,0 +1,99 @@
+/*
+ * publish.c - when the receivers of a room are written to.
+ *
+ * A write to a socket costs the gateway more than anything else that it does for an edit, and there is one for each
+ * receiver. So what a commit has brought is not written as it is learned: the database gets the next batches first, and
+ * works on them while receivers are served; and that is done in slices, between which the loop looks for what senders
+ * and the database have sent. The rooms wait in a queue. Without load a room is served in the turn that has brought its
+ * edits; under load more is committed while it waits, and goes out in the same writes.
+ *
+ * Operations of protocol v2 are acknowledged when the frames of their batch have been written: an acknowledgement is a
+ * frame of its receiver's own, which would have the stream wait for POLLOUT.
+ */
+#include "publish.h"
+
+#include "gateway.h"
+#include "session.h"
+#include "v2_session.h"
+
+static Room *first_room, *last_room;
+
+void
+publish_later(Room *room)
+{
+	if (room->publishing)
+		return;
+	room->publishing = true;
+	room->next_publishing = NULL;
+	if (last_room != NULL)
+		last_room->next_publishing = room;
+	else
+		first_room = room;
+	last_room = room;
+}
+
+void
+publish_ack_later(Room *room, RoomBatch *batch, int64_t seq)
+{
+	RoomBatch **place = &room->unacknowledged;
+
+	if (batch->client_count == 0)
+	{
+		batch_free(batch);
+		return;
+	}
+	batch->seq = seq;
+	while (*place != NULL)
+		place = &(*place)->next;
+	*place = batch;
+	publish_later(room);
+}
+
+/* A large batch takes several writes, and the database works on it when it has the last of it. */
+static void
+publish_push_batches(void)
+{
+	for (int i = 0; i < EDIT_CONNECTIONS; i++)
+		pgconn_push(gateway.edits[i]);
+	pgconn_push(gateway.group);
+}
+
+static void
+publish_room(Room *room)
+{
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state == SESSION_LIVE)
+			session_deliver(session);
+		publish_push_batches();
+	}
+	while (room->unacknowledged != NULL)
+	{
+		RoomBatch *batch = room->unacknowledged;
+
+		room->unacknowledged = batch->next;
+		v2_ack_batch(room, batch, batch->seq);
+		batch_free(batch);
+	}
+}
+
+Room *
+publish_next(uint64_t until)
+{
+	Room *room = first_room;
+
+	if (room == NULL || uv_hrtime() > until)
+		return NULL;
+	first_room = room->next_publishing;
+	if (first_room == NULL)
+		last_room = NULL;
+	room->publishing = false;
+	publish_room(room);
+	return room;
+}
+
+bool
+publish_any(void)
+{
+	return first_room != NULL;
+}

@@ -1,0 +1,20 @@
+/*
+ * publish.h - rooms whose streams have grown; see publish.c.
+ */
+#ifndef PUBLISH_H
+#define PUBLISH_H
+
+#include "room.h"
+
+/* The room's receivers get what is new in its streams when its turn comes. */
+extern void publish_later(Room *room);
+/* The batch is committed, with this seq, and published. Takes it over: what is to be acknowledged of it is, behind its
+ * frames. */
+extern void publish_ack_later(Room *room, RoomBatch *batch, int64_t seq);
+/* Writes to the receivers of the room that has waited longest, and returns it; NULL when none waits, or `until`
+ * (uv_hrtime()) has passed. */
+extern Room *publish_next(uint64_t until);
+/* Rooms are left that wait. */
+extern bool publish_any(void);
+
+#endif
