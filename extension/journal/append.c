@@ -10,12 +10,16 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "append.h"
+#include "miscadmin.h"
 #include "replay.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+
+/* Between so many edits, to be cancelled. */
+#define APPEND_PATIENCE 1024
 
 /* So many edits before a cell is looked up the processor is asked for its place, and for its content half as many. */
 #define APPEND_AHEAD 16
@@ -252,6 +256,8 @@ append_all(Append *append, const Edit *placed, GridTile *const *tiles)
 	{
 		uint32 content = i - APPEND_AHEAD / 2, now = i - APPEND_AHEAD;
 
+		if (i % APPEND_PATIENCE == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (i < n)
 			grid_prefetch_cell(tiles[i], placed[i].row, placed[i].col);
 		if (i >= APPEND_AHEAD / 2 && content < n)

@@ -100,7 +100,7 @@ writer_pin(int64 sheet_id)
 		ereport(ERROR,
 				(errcode(MAKE_SQLSTATE('S', 'B', '0', '0', '1')), errmsg("too many sheets are being edited at once"),
 				 errdetail("All %d entries of the sheet cache are in use.", cache_max_sheets),
-				 errhint("Try again, or raise pg_sheet.max_cached_sheets.")));
+				 errhint("Try again, change fewer sheets in one transaction, or raise pg_sheet.max_cached_sheets.")));
 	return entry;
 }
 

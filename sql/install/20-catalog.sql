@@ -31,7 +31,7 @@ CREATE TABLE sheet.id_range (
 	start bigint NOT NULL CHECK (start BETWEEN 1 AND 9007199254740991),
 	stride bigint NOT NULL CHECK (stride BETWEEN 1 AND 1000000)
 );
-COMMENT ON TABLE sheet.id_range IS 'Which sheet ids this database gives out: start + n * stride. Without a row: 1, 2, 3, …';
+COMMENT ON TABLE sheet.id_range IS 'Which sheet ids this database gives out: start + n * stride. Without a row: 1, 2, 3, ...';
 
 CREATE TABLE sheet.sheet (
 	sheet_id bigint PRIMARY KEY CHECK (sheet_id BETWEEN 1 AND 9007199254740991),
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.set_id_range(bigint, bigint) IS
-	'New sheets get the ids start, start + stride, …: with one stride and different starts, several databases never give out the same id. Superusers only.';
+	'New sheets get the ids start, start + stride, ...: with one stride and different starts, several databases never give out the same id. Superusers only.';
 
 CREATE FUNCTION sheet.last_edit(sheet_id bigint, otherwise timestamptz) RETURNS timestamptz
 	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -262,7 +262,7 @@ COMMENT ON FUNCTION sheet.chunk_begin(bigint, text, text, bigint, bigint) IS
 CREATE FUNCTION sheet.chunk_put(upload_id bigint, part integer, data bytea) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_put';
 COMMENT ON FUNCTION sheet.chunk_put(bigint, integer, bytea) IS
-	'Stores part 0, 1, … of an upload: 262144 bytes each, the last one may be shorter. For gateways.';
+	'Stores part 0, 1, ... of an upload: 262144 bytes each, the last one may be shorter. For gateways.';
 CREATE FUNCTION sheet.chunk_end(upload_id bigint, sha256 text) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_end';
 COMMENT ON FUNCTION sheet.chunk_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. For gateways.';

@@ -80,7 +80,7 @@ COMMENT ON FUNCTION sheet.as_table(bigint, boolean) IS
 CREATE FUNCTION sheet.column_names(sheet_id bigint, header boolean) RETURNS text[]
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_column_names';
 COMMENT ON FUNCTION sheet.column_names(bigint, boolean) IS
-	'Distinct names for the columns that are used: from the first row with header, else and where that is empty A, B, C, …';
+	'Distinct names for the columns that are used: from the first row with header, else and where that is empty A, B, C, ...';
 
 CREATE FUNCTION sheet.create_view(sheet_id bigint, view name, header boolean DEFAULT true) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
