@@ -121,11 +121,9 @@ cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts)
 	return list;
 }
 
-CellList *
-cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
+static void
+cells_add_grid(CellList *list, const Grid *grid, const uint32 rect[4])
 {
-	CellList *list = cells_make_list();
-	Grid *grid = journal_read_version(sheet_id, cid, &list->view);
 	GridScan scan;
 	GridCell cell;
 
@@ -135,6 +133,23 @@ cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
 		grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
 		cells_add(list, &cell);
+}
+
+CellList *
+cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
+{
+	CellList *list = cells_make_list();
+
+	cells_add_grid(list, journal_read_version(sheet_id, cid, &list->view), rect);
+	return list;
+}
+
+CellList *
+cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4])
+{
+	CellList *list = cells_make_list();
+
+	cells_add_grid(list, journal_read_past(sheet_id, at, &list->view), rect);
 	return list;
 }
 

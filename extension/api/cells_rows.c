@@ -14,6 +14,7 @@
 
 PG_FUNCTION_INFO_V1(sheet_range);
 PG_FUNCTION_INFO_V1(sheet_at);
+PG_FUNCTION_INFO_V1(sheet_at_time);
 PG_FUNCTION_INFO_V1(sheet_read_cells);
 
 #define ROWS_BYTES_OF_CELL 16	 /* in a stream, about */
@@ -78,6 +79,20 @@ rows_read_at(const NullableDatum *args, const CellsWanted *wanted)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	return cells_read_version(sheet_id, DatumGetInt64(args[1].value), rect);
+}
+
+/* at(sheet_id, at) */
+static void *
+rows_read_past(const NullableDatum *args, const CellsWanted *wanted)
+{
+	int64 sheet_id = catalog_sheet(args[0]);
+	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+
+	(void) rows_clip(rect, wanted);
+	if (args[1].isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the time must not be null")));
+	permission_require(sheet_id, 0, ROLE_VIEWER, false);
+	return cells_read_past(sheet_id, DatumGetTimestampTz(args[1].value), rect);
 }
 
 static Size
@@ -197,12 +212,14 @@ enum
 {
 	FUNCTION_RANGE,
 	FUNCTION_AT,
+	FUNCTION_AT_TIME,
 	FUNCTION_READ_CELLS
 };
 
 const CellsFunction cells_functions[CELLS_FUNCTIONS] = {
 	{"sheet_range", {"Sheet", "Range"}, 5, true, rows_read_range, rows_count_cells, rows_cell_value},
 	{"sheet_at", {"Sheet", "Version"}, 5, true, rows_read_at, rows_count_cells, rows_cell_value},
+	{"sheet_at_time", {"Sheet", "Time"}, 5, true, rows_read_past, rows_count_cells, rows_cell_value},
 	{"sheet_read_cells",
 	 {"Sheet", "First Row", "First Column", "Last Row", "Last Column", "Bytes a Row"},
 	 4,
@@ -262,6 +279,12 @@ Datum
 sheet_at(PG_FUNCTION_ARGS)
 {
 	return rows_return(fcinfo, &cells_functions[FUNCTION_AT]);
+}
+
+Datum
+sheet_at_time(PG_FUNCTION_ARGS)
+{
+	return rows_return(fcinfo, &cells_functions[FUNCTION_AT_TIME]);
 }
 
 Datum

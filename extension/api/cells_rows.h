@@ -32,7 +32,7 @@ typedef struct CellsFunction
 	Datum (*value)(const void *rows, Size row, int column, bool *isnull);
 } CellsFunction;
 
-#define CELLS_FUNCTIONS 3
+#define CELLS_FUNCTIONS 4
 extern const CellsFunction cells_functions[CELLS_FUNCTIONS];
 
 /* Columns of sheet.range and sheet.at. */

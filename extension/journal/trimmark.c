@@ -135,6 +135,20 @@ trim_no_log(int64 sheet_id, int64 lid, Snapshot snapshot)
 }
 
 void
+trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot)
+{
+	TrimMark mark;
+
+	trim_mark(sheet_id, snapshot, &mark);
+	if (mark.cid == 0)
+		return;
+	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+					errmsg("sheet " INT64_FORMAT " is not known as it was at %s", sheet_id, timestamptz_to_str(at)),
+					errdetail("It was trimmed on %s; version " INT64_FORMAT " is the oldest that is kept.",
+							  timestamptz_to_str(mark.at), mark.cid)));
+}
+
+void
 trim_check_since(int64 sheet_id, int64 since, Snapshot snapshot)
 {
 	TrimMark mark;

@@ -45,6 +45,12 @@ CREATE FUNCTION sheet.at(sheet_id bigint, cid bigint)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at';
 COMMENT ON FUNCTION sheet.at(bigint, bigint) IS 'The cells of a version; 42704 when there is none of that number.';
 
+CREATE FUNCTION sheet.at(sheet_id bigint, "time" timestamptz)
+	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at_time';
+COMMENT ON FUNCTION sheet.at(bigint, timestamptz) IS
+	'The cells as they were at a time, with the edits of that microsecond; none before the sheet was made. 42704 when what was then has been trimmed.';
+
 CREATE FUNCTION sheet.diff(sheet_id bigint, cid_a bigint, cid_b bigint DEFAULT NULL)
 	RETURNS TABLE ("row" integer, col integer, a1 text, old text, new text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_diff';
