@@ -9,7 +9,10 @@
  *
  * When the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
  * number, and the database says whether they had arrived. Batches of several rooms may share a transaction (group.c).
- * When the database refuses the batch for good, the members are closed: they come again and get the truth.
+ * When others have inserted or deleted rows or columns, the database refuses the batch (SR001): the room catches up,
+ * which moves its edits to where their cells are (restructure.c), and sends it again. When the database refuses the
+ * batch for good, the members are closed: they come again and get the truth. Only an operation with structure edits,
+ * which is a batch of its own, is refused like that by a nack.
  */
 #include "accounts.h"
 #include "gateway.h"
@@ -18,6 +21,7 @@
 #include "metrics.h"
 #include "pgresult.h"
 #include "publish.h"
+#include "restructure.h"
 #include "room.h"
 #include "session.h"
 #include "v1_encode.h"
@@ -46,6 +50,23 @@ static Room *touched_rooms; /* in this turn */
 
 /* ---- collecting ---- */
 
+static RoomBatch *
+room_new_batch(Room *room)
+{
+	RoomBatch *batch = calloc(1, sizeof(RoomBatch));
+
+	if (batch == NULL)
+		abort();
+	batch->writer.first = true;
+	batch->has_v1 = room->v1_sessions > 0;
+	if (room->pending_last != NULL)
+		room->pending_last->next = batch;
+	else
+		room->pending = batch;
+	room->pending_last = batch;
+	return batch;
+}
+
 RoomBatch *
 room_pending(Room *room)
 {
@@ -57,18 +78,18 @@ room_pending_for(Room *room, uint32_t edits, size_t bytes)
 {
 	RoomBatch *batch = room->pending_last;
 
-	if (batch != NULL && batch->count + edits <= BATCH_EDITS_MAX && batch->edits.len + bytes < BATCH_BYTES_MAX)
+	if (batch != NULL && !batch->structural && batch->count + edits <= BATCH_EDITS_MAX &&
+		batch->edits.len + bytes < BATCH_BYTES_MAX)
 		return batch;
-	batch = calloc(1, sizeof(RoomBatch));
-	if (batch == NULL)
-		abort();
-	batch->writer.first = true;
-	batch->has_v1 = room->v1_sessions > 0;
-	if (room->pending_last != NULL)
-		room->pending_last->next = batch;
-	else
-		room->pending = batch;
-	room->pending_last = batch;
+	return room_new_batch(room);
+}
+
+RoomBatch *
+room_pending_structural(Room *room)
+{
+	RoomBatch *batch = room_new_batch(room);
+
+	batch->structural = true;
 	return batch;
 }
 
@@ -83,23 +104,46 @@ room_mark_dirty(Room *room)
 }
 
 void
-room_add_edit(Room *room, const Edit *edit)
+room_extend(Room *room, const Edit *edit)
 {
-	RoomBatch *batch = room_pending(room);
-	size_t cut = batch->event_count > 0 ? batch->events[batch->event_count - 1].edits_len : 0;
+	LinesChange change;
 
-	if (batch->edits.len - cut > V2_PART_BYTES)
-		(void) batch_add_event(batch);
+	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
+		return; /* what they have as row is no place */
+	if (lines_change_of(edit, &change))
+	{
+		uint32_t *extent = change.rows ? &room->rows : &room->cols;
+
+		*extent = lines_extent(&change, *extent);
+		return;
+	}
+	if (edit->row >= room->rows)
+		room->rows = edit->row + 1;
+	if (edit->col >= room->cols)
+		room->cols = edit->col + 1;
+}
+
+void
+batch_put_edit(RoomBatch *batch, const Edit *edit)
+{
 	buf_reserve(&batch->edits, edit_size_bound(edit));
 	batch->writer.pos = (uint8_t *) batch->edits.data + batch->edits.len;
 	edit_write(&batch->writer, edit);
 	batch->edits.len = (size_t) ((char *) batch->writer.pos - batch->edits.data);
 	batch->count++;
+}
+
+void
+room_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
+{
+	size_t cut = batch->event_count > 0 ? batch->events[batch->event_count - 1].edits_len : 0;
+
+	if (batch->edits.len - cut > V2_PART_BYTES)
+		(void) batch_add_event(batch);
+	batch_put_edit(batch, edit);
 	room->pending_edits++;
-	if (edit->row >= room->rows)
-		room->rows = edit->row + 1;
-	if (edit->col >= room->cols)
-		room->cols = edit->col + 1;
+	if (!batch->structural)
+		room_extend(room, edit);
 	room_mark_dirty(room);
 }
 
@@ -173,6 +217,15 @@ batch_add_v1_frames(RoomBatch *batch)
 }
 
 void
+batch_renew_v1_frames(RoomBatch *batch)
+{
+	if (!batch->has_v1)
+		return;
+	buf_free(&batch->frames);
+	batch_add_v1_frames(batch);
+}
+
+void
 room_add_v1_frames(Room *room)
 {
 	if (room->sent != NULL && !room->sent->has_v1)
@@ -225,13 +278,6 @@ missed_unknown_uid(const char *data, size_t len, int64_t own_first, int64_t own_
 	return 0;
 }
 
-/* What protocol v1 cannot tell: its clients come again, and get the cells where they are now. */
-static void
-room_moved(Room *room)
-{
-	room_fail(room, CLOSE_RESTART, "rows or columns have moved: the sheet has to be read again");
-}
-
 /* One edit made elsewhere, as the frame that its gateway would have sent. */
 static void
 room_publish_foreign(Room *room, const Edit *edit)
@@ -240,12 +286,7 @@ room_publish_foreign(Room *room, const Edit *edit)
 	Buf name = {NULL, 0, 0};
 	Buf payload = {NULL, 0, 0};
 
-	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
-		return; /* what they have as row is no place */
-	if (edit->row >= room->rows)
-		room->rows = edit->row + 1;
-	if (edit->col >= room->cols)
-		room->cols = edit->col + 1;
+	room_extend(room, edit);
 	if (edit->kind != EDIT_SET)
 		return;
 	buf_puts_json(&name, account != NULL ? account->name : "");
@@ -262,14 +303,36 @@ static void
 room_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 {
 	v2_publish_batch(room, batch, seq);
+	if (batch->structural)
+	{
+		EditReader reader;
+		Edit edit;
+
+		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+		room_restructure_by(room, reader, seq);
+		while (edit_read(&reader, &edit) == EDIT_OK)
+			room_extend(room, &edit);
+	}
 	if (batch->frames.len > 0)
 		fanout_append(&room->stream, batch->frames.data, batch->frames.len);
 	metrics.edits_committed += batch->count;
 }
 
-/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at its place. False after
- * rows or columns have moved: from there on nothing is told, since members would take it for other cells. */
-static bool
+/* A batch made elsewhere, which the reader is at. */
+static void
+room_publish_batch(Room *room, const EditBatch *batch, EditReader reader)
+{
+	EditReader again = reader;
+	Edit edit;
+
+	v2_publish_foreign(room, batch, &reader);
+	while (edit_read(&reader, &edit) == EDIT_OK)
+		room_publish_foreign(room, &edit);
+	room_restructure_by(room, again, (int64_t) batch->first_seq + batch->count - 1);
+}
+
+/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at its place. */
+static void
 room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
 {
 	EditReader reader;
@@ -284,20 +347,14 @@ room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, in
 
 		if (is_own && (int64_t) batch.first_seq == own_first)
 			room_publish_own(room, own, own_last);
-		if (!is_own && last > room->published_seq && !v2_publish_foreign(room, &batch, &reader))
-			return false;
+		if (!is_own && last > room->published_seq)
+			room_publish_batch(room, &batch, reader);
 		while (edit_read(&reader, &edit) == EDIT_OK)
-		{
-			if (edit_is_structure(edit.kind) && last > room->published_seq)
-				return false;
-			if (!is_own && last > room->published_seq)
-				room_publish_foreign(room, &edit);
-		}
+			;
 		if (last > room->published_seq)
 			room->published_seq = last;
 		room_note_mark(room);
 	}
-	return true;
 }
 
 static void
@@ -382,12 +439,7 @@ room_applied(Room *room, PGresult *res)
 		return;
 	room->sent = NULL;
 	room->busy = ROOM_IDLE;
-	if (!room_publish_missed(room, missed, missed_len, is_there ? batch : NULL, first, last))
-	{
-		batch_free(batch);
-		room_moved(room);
-		return;
-	}
+	room_publish_missed(room, missed, missed_len, is_there ? batch : NULL, first, last);
 	if (!duplicate)
 		room_publish_own(room, batch, last);
 	else
@@ -416,7 +468,8 @@ sqlstate_is_passing(const char *state)
 	return false;
 }
 
-/* The same batch goes again, but first what others have committed: it is too much for one answer. */
+/* The same batch goes again, but first what others have committed: it is too much for one answer, or moves the batch's
+ * places. */
 static void
 room_fall_back(Room *room)
 {
@@ -440,6 +493,31 @@ room_retry(Room *room, unsigned delay_ms)
 	room->sent_at = uv_hrtime() + (uint64_t) delay_ms * 1000000;
 }
 
+/*
+ * The database has no room for what an operation inserts, or too much has happened since the last seq that was told,
+ * which is 54000 as well: the second time it is the operation, and its sender is told. Nothing else waits for what it
+ * would have moved, since edits name places of before until it is committed.
+ */
+static bool
+room_refuse_structural(Room *room)
+{
+	RoomBatch *batch = room->sent;
+
+	if (!batch->structural || room->uncertain)
+		return false;
+	if (!batch->caught_up)
+	{
+		batch->caught_up = true;
+		room_fall_back(room);
+		return true;
+	}
+	room->sent = NULL;
+	room->busy = ROOM_IDLE;
+	v2_refuse_batch(room, batch);
+	batch_free(batch);
+	return true;
+}
+
 static void
 room_refused(Room *room, const PGresult *res)
 {
@@ -461,9 +539,16 @@ room_refused(Room *room, const PGresult *res)
 		room_retry(room, RETRY_MS);
 		return;
 	}
+	if (strcmp(state, "54000") == 0 && room_refuse_structural(room))
+		return;
 	if (strcmp(state, "54000") == 0 && !room->uncertain)
 	{
 		room_fall_back(room); /* a batch that may be stored must be looked for in all that came after it */
+		return;
+	}
+	if (strcmp(state, "SR001") == 0) /* the places that the edits name are others now; so it is not stored either */
+	{
+		room_fall_back(room);
 		return;
 	}
 	room->busy = ROOM_IDLE;
@@ -473,8 +558,6 @@ room_refused(Room *room, const PGresult *res)
 		room_fail(room, CLOSE_GONE, "the sheet is in the trash");
 	else if (strcmp(state, "42704") == 0)
 		room_fail(room, CLOSE_NOT_FOUND, "no such sheet");
-	else if (strcmp(state, "SR001") == 0) /* the places that the edits name are others now */
-		room_moved(room);
 	else if (strcmp(state, "22023") == 0) /* what came before them is not there any more */
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
 	else
@@ -596,10 +679,8 @@ room_tailed(Room *room, PGresult *res)
 		room->wanted_seq = 0; /* that was all, or somebody was wrong */
 		room->behind = false;
 	}
-	if (room_publish_missed(room, batches, len, NULL, -1, -2))
-		room_published(room);
-	else
-		room_moved(room);
+	room_publish_missed(room, batches, len, NULL, -1, -2);
+	room_published(room);
 }
 
 static void
@@ -712,7 +793,7 @@ room_control_senders(Room *room)
 	room->paused = any = pause;
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		bool stop = pause || v2_is_full(session);
+		bool stop = pause || v2_is_full(session) || v2_waits(session);
 
 		if (session->wsi == NULL || session->state == SESSION_CLOSING)
 			continue;
@@ -737,7 +818,8 @@ room_flush(Room *room)
 	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && !gateway.suspended &&
 		(conn = group_place(room, room->sent)) != NULL && pgconn_is_up(conn))
 		room_send(room, conn);
-	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0)
+	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0 &&
+		   room->pending->client_count == 0)
 	{
 		RoomBatch *batch = room->pending;
 

@@ -4,7 +4,7 @@
  *
  * One connection (gateway.group) has one group under way: the batches of all rooms that were ready in one turn of the
  * loop. Rooms that become ready meanwhile wait, and are the next group: no timer, and a single sheet at low load is a
- * group of one at once. A large batch goes alone, so that others do not wait for it.
+ * group of one at once. A large batch, or one that deletes rows, goes alone, so that others do not wait for it.
  *
  * A group fails as a whole. The sheet that is at fault gets the error, and goes alone (room->alone) until a batch of
  * its has succeeded; the others are told that the group was aborted, and send the same batch again. The group's
@@ -27,7 +27,7 @@ static size_t group_bytes;
 PgConn *
 group_place(Room *room, const RoomBatch *batch)
 {
-	if (room->alone || batch->count > GROUP_BATCH_EDITS || !pgconn_is_up(gateway.group))
+	if (room->alone || batch->structural || batch->count > GROUP_BATCH_EDITS || !pgconn_is_up(gateway.group))
 		return room_connection();
 	if (group_open ? group_bytes < GROUP_BYTES : pgconn_pending(gateway.group) == 0)
 	{

@@ -162,6 +162,11 @@ join_take(Room *room, const PGresult *res)
 		return;
 	}
 	room->snapshot_seq = pgresult_int64(res, 0, 0);
+	if (room->marks[0].seq > room->snapshot_seq) /* asked for by somebody before who has left: there is a gap */
+	{
+		join_ask(room);
+		return;
+	}
 	room->snapshot.len = 0;
 	room->snapshot_styles.len = 0;
 	buf_printf(&room->snapshot, "\"columns\":%u,", cols);

@@ -96,7 +96,7 @@ room_claimed(void *arg, PGresult *res)
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 		{
 			room->state = ROOM_SERVING;
-			room->published_seq = atoll(PQgetvalue(res, 0, 0));
+			room->published_seq = room->lines.floor = atoll(PQgetvalue(res, 0, 0));
 			for (Session *session = room->sessions; session != NULL; session = session->next)
 				room_start_join(room, session);
 		}
@@ -290,6 +290,7 @@ room_free(Room *room)
 	buf_free(&room->snapshot);
 	buf_free(&room->snapshot_styles);
 	locks_free(&room->locks);
+	lines_forget(&room->lines);
 	free(room->marks);
 	free(room);
 }
@@ -300,7 +301,7 @@ room_check_end(Room *room)
 	if (room->session_count > 0 || room->queries > 0 || room->dirty || room->queued || room->touched ||
 		room->publishing)
 		return;
-	if (room->state == ROOM_SERVING && (room->pending_edits > 0 || room->busy != ROOM_IDLE))
+	if (room->state == ROOM_SERVING && (room->pending_edits > 0 || room->clients != NULL || room->busy != ROOM_IDLE))
 		return;
 	room_free(room);
 }

@@ -7,6 +7,7 @@
  *   publish.c  when the stream is written to its receivers
  *   join.c     snapshots for those who come
  *   session.c  one WebSocket
+ *   restructure.c  rows and columns come and go: what waits for its commit, locks and selections move along
  *
  * Members of protocol v2 read streams of their own, one for each form of its messages:
  *
@@ -20,6 +21,7 @@
 #include "buf.h"
 #include "edit_codec.h"
 #include "fanout.h"
+#include "lines.h"
 #include "locks.h"
 #include "sheet_map.h"
 #include "v2.h"
@@ -74,8 +76,10 @@ typedef struct RoomBatch
 	Buf edits; /* edit codec, without the batch's header */
 	EditWriter writer;
 	uint32_t count;
-	bool has_v1; /* frames tell of its edits; otherwise nobody was there to read them */
-	Buf frames;	 /* complete frames of protocol v1 */
+	bool has_v1;	 /* frames tell of its edits; otherwise nobody was there to read them */
+	bool structural; /* one operation with structure edits, which takes no more */
+	bool caught_up;	 /* the database had no room for it, and then it was told all that others had committed */
+	Buf frames;		 /* complete frames of protocol v1 */
 	RoomEvent *events;
 	size_t event_count, event_size;
 	BatchClient *clients;
@@ -116,6 +120,7 @@ typedef struct Room
 	struct Session *sessions;
 	int session_count;
 	CellLocks locks;
+	LinesMemory lines; /* structure edits that were told */
 
 	int v1_sessions;
 	Fanout stream;				  /* protocol v1 */
@@ -176,12 +181,21 @@ extern const struct Session *room_find_holder(const Room *room, int64_t holder);
 extern RoomBatch *room_pending(Room *room);
 /* The batch that takes so many edits, of so many bytes in the codec's form, as a whole. */
 extern RoomBatch *room_pending_for(Room *room, uint32_t edits, size_t bytes);
+/* A batch for one operation with structure edits, which takes nothing else. */
+extern RoomBatch *room_pending_structural(Room *room);
 extern void batch_free(RoomBatch *batch);
 /* The next edit of the batch begins a message; the event that is added may be filled in. */
 extern RoomEvent *batch_add_event(RoomBatch *batch);
+/* The sheet is as large now as an edit makes it. */
+extern void room_extend(Room *room, const Edit *edit);
+/* The batch's next edit, whatever becomes of it. */
+extern void batch_put_edit(RoomBatch *batch, const Edit *edit);
+/* Its frames of protocol v1 tell of the edits that it has now. */
+extern void batch_renew_v1_frames(RoomBatch *batch);
 /* The connection for edits that has the least to do. */
 extern PgConn *room_connection(void);
-extern void room_add_edit(Room *room, const Edit *edit);
+/* To a batch that room_pending_for() gave for it. */
+extern void room_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
 /* The frame of protocol v1 that tells of an edit. */
 extern void batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len,
 							  const Buf *name_json);

@@ -532,6 +532,7 @@ session_modify(Session *session, const V1Message *message)
 	CellLock *lock;
 	const char *barrier = session_cell_barrier(session, message->row, message->col, &lock);
 	bool styled = message->info_len > 0 && message->info[0] == '{' && message->info_len <= SHEET_MAX_STYLE_BYTES;
+	RoomBatch *batch;
 	Edit edit;
 
 	if (barrier == NULL && (barrier = session_edit_barrier(session, message)) != NULL)
@@ -549,10 +550,10 @@ session_modify(Session *session, const V1Message *message)
 				  .col = message->col,
 				  .content = {message->content, (uint32_t) message->content_len},
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
-	room_add_edit(session->room, &edit);
+	batch = room_pending(session->room);
+	room_add_edit(session->room, batch, &edit);
 	metrics.edits_received++;
-
-	batch_add_v1_edit(session->room->pending_last, &edit, message->info, message->info_len, &session->name_json);
+	batch_add_v1_edit(batch, &edit, message->info, message->info_len, &session->name_json);
 }
 
 /* RFC 6455 8.1; utf8_check() refuses NUL, too, which is UTF-8 and only malformed. */

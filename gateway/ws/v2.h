@@ -20,6 +20,7 @@
 #define V2_MAX_NUMBER	   ((UINT64_C(1) << 53) - 1) /* what a JSON number of a browser holds exactly */
 #define V2_MAX_TOKEN	   4096						 /* bytes */
 #define V2_MAX_OP_EDITS	   16384
+#define V2_MAX_OP_CHANGES  64	  /* structure edits among them */
 #define V2_MAX_BLOCK_CELLS 65536  /* of one `get` */
 #define V2_PART_BYTES	   262144 /* the edits of one message of the gateway end with the one that passes this */
 
@@ -52,11 +53,15 @@ typedef enum V2Reason
 	V2_REASON_RANGE,  /* no such row or column can be */
 	V2_REASON_SIZE,	  /* too many edits or characters */
 	V2_REASON_BUSY,	  /* too many locks */
-	V2_REASON_BASE,	  /* rows or columns have moved since the client's `base` */
+	V2_REASON_BASE,	  /* where the places of the client's `base` are now is not known */
 	V2_REASONS
 } V2Reason;
 
 extern const char *const v2_reason_names[V2_REASONS];
+
+/* Of structure edits in JSON: by kind, from EDIT_INSERT_ROWS on. */
+#define V2_CHANGE_KINDS (EDIT_KIND_LAST - EDIT_INSERT_ROWS + 1)
+extern const char *const v2_change_names[V2_CHANGE_KINDS];
 
 /* What a type does not have is 0. */
 typedef struct V2Message
@@ -78,6 +83,7 @@ typedef struct V2Message
 	const uint8_t *edits;
 	size_t edits_len;
 	uint32_t count;
+	uint32_t changes;		   /* structure edits among them */
 	V2Reason reason;		   /* why they cannot be taken, V2_REASON_NONE when they can ... */
 	uint32_t bad_row, bad_col; /* ... and the first that cannot */
 	uint32_t rect[4];		   /* row, column, last row, last column: around those that are within the limits */
@@ -111,7 +117,7 @@ typedef struct V2Field
 	size_t offset; /* in V2Message */
 } V2Field;
 
-#define V2_MAX_FIELDS 6
+#define V2_MAX_FIELDS 6 /* with the end */
 
 typedef struct V2Layout
 {
@@ -123,6 +129,8 @@ typedef struct V2Layout
 extern const V2Layout *v2_layout(uint64_t type);
 /* Notes an edit of the operation: its rectangle, and whether it can be taken. False: malformed. */
 extern bool v2_note_edit(V2Message *message, const Edit *edit);
+/* Makes the operation's rectangle large enough to have the edit's cell. */
+extern void v2_widen(V2Message *message, const Edit *edit);
 /* What both forms promise of a whole message; NULL or what is wrong. */
 extern const char *v2_check(const V2Message *message);
 /* Whether the text is one JSON object, and nothing else. */

@@ -199,6 +199,15 @@ put_json_edit(Buf *to, const Edit *edit, bool with_uid)
 		buf_put_number(to, (int64_t) edit->uid);
 		buf_put(to, ",", 1);
 	}
+	if (edit_is_structure(edit->kind))
+	{
+		buf_puts_json(to, v2_change_names[edit->kind - EDIT_INSERT_ROWS]);
+		buf_put(to, ",", 1);
+		buf_put_number(to, edit_is_of_rows(edit->kind) ? edit->row : edit->col);
+		buf_put(to, ",", 1);
+		buf_put(to, edit->content.data, edit->content.len); /* in decimal: edit_lines() */
+		return;
+	}
 	buf_put_number(to, edit->row);
 	buf_put(to, ",", 1);
 	buf_put_number(to, edit->col);

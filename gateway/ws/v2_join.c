@@ -22,7 +22,7 @@
 #define RESUME_BYTES (4 * 1024 * 1024) /* a client that has missed more reads its cells again */
 
 static const char state_sql[] =
-	"SELECT c.rows, c.cols, sheet.client_landed($1, $2, $3) FROM sheet.read_cells($1, 0, 0, 0, 0) c";
+	"SELECT c.rows, c.cols, sheet.client_landed($1, $2, $3), c.seq FROM sheet.read_cells($1, 0, 0, 0, 0) c";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
 static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2, $3, $4, $5)";
 static const char user_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
@@ -154,11 +154,42 @@ join_send_missed(Session *session, const char *batches, size_t len)
 	edit_reader_init(&reader, batches, len);
 	while (edit_read_batch(&reader, &batch) == EDIT_OK)
 	{
-		if ((int64_t) (batch.first_seq + batch.count - 1) <= session->v2->joined_seq)
-			v2_put_batch(session->v2->encoding, &batch, reader, join_emit, session);
+		int64_t last = (int64_t) (batch.first_seq + batch.count - 1);
+
+		if (last <= session->v2->joined_seq)
+			v2_put_batch(session->v2->encoding, &batch, reader, last < session->v2->joined_seq, join_emit, session);
 		while (edit_read(&reader, &edit) == EDIT_OK)
 			;
 	}
+}
+
+/* What was missed tells of structure edits that the room may not remember: operations are made where they had not
+ * happened yet. */
+static void
+join_learn_changes(Session *session, const char *batches, size_t len)
+{
+	LinesMemory *memory = &session->room->lines;
+	LinesMemory older = {0};
+	EditReader reader;
+	EditBatch batch;
+	LinesChange change;
+	Edit edit;
+
+	edit_reader_init(&reader, batches, len);
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		int64_t last = (int64_t) (batch.first_seq + batch.count - 1);
+
+		while (edit_read(&reader, &edit) == EDIT_OK)
+		{
+			if (last <= memory->floor && lines_change_of(&edit, &change))
+				lines_remember(&older, &change, last);
+		}
+	}
+	if (older.floor == 0)
+		older.floor = (int64_t) session->v2->since;
+	lines_remember_older(memory, older.entries, older.count, older.floor);
+	lines_forget(&older);
 }
 
 static void
@@ -167,31 +198,20 @@ join_finish(Session *session, bool resumed, const PGresult *missed)
 	if (!resumed && session->v2->since > 0)
 		session->v2->moved_seq = (uint64_t) session->v2->joined_seq; /* perhaps: nothing tells that they have not */
 	join_admit(session, resumed);
-	if (missed != NULL && !PQgetisnull(missed, 0, 1))
+	if (missed != NULL)
+	{
+		join_learn_changes(session, PQgetvalue(missed, 0, 1), (size_t) PQgetlength(missed, 0, 1));
 		join_send_missed(session, PQgetvalue(missed, 0, 1), (size_t) PQgetlength(missed, 0, 1));
+	}
 	join_tell_cursors(session);
 	session_want_write(session);
 }
 
-/* All of what was missed is here, and the cells are where they were. */
+/* All of what was missed is here. */
 static bool
 join_may_resume(const Session *session, const PGresult *res)
 {
-	EditReader reader;
-	EditBatch batch;
-	Edit edit;
-
-	if (!result_has_row(res) || pgresult_int64(res, 0, 0) < session->v2->joined_seq || PQgetisnull(res, 0, 1))
-		return false;
-	edit_reader_init(&reader, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1));
-	while (edit_read_batch(&reader, &batch) == EDIT_OK)
-	{
-		if (v2_moves(reader))
-			return false;
-		while (edit_read(&reader, &edit) == EDIT_OK)
-			;
-	}
-	return true;
+	return result_has_row(res) && pgresult_int64(res, 0, 0) >= session->v2->joined_seq && !PQgetisnull(res, 0, 1);
 }
 
 static void
@@ -256,9 +276,10 @@ join_learn(Session *session, const PGresult *res)
 	Room *room = session->room;
 	V2Session *v2 = session->v2;
 	uint32_t rows = pgresult_uint32(res, 0, 0), cols = pgresult_uint32(res, 0, 1);
+	bool exact = pgresult_int64(res, 0, 3) == room->published_seq && room->pending == NULL && room->sent == NULL;
 
-	room->rows = rows > room->rows ? rows : room->rows;
-	room->cols = cols > room->cols ? cols : room->cols;
+	room->rows = exact || rows > room->rows ? rows : room->rows;
+	room->cols = exact || cols > room->cols ? cols : room->cols;
 	if (v2->client != NULL)
 		join_learn_landed(v2->client, (uint64_t) pgresult_int64(res, 0, 2));
 	if (v2->client != NULL && v2->acked > v2->client->committed && v2->acked > v2->client->taken)

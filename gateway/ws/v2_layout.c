@@ -31,10 +31,11 @@ static const V2Layout layouts[] = {
 				 NUMBER("toCol", to_col)}},
 	[V2_OP] = {"op",
 			   {NUMBER("n", n), OPTIONAL("nacks", nacks), OPTIONAL("base", base), {"edits", V2_FIELD_EDITS, false, 0}}},
-	[V2_LOCK] = {"lock", {NUMBER("row", row), NUMBER("col", col)}},
-	[V2_UNLOCK] = {"unlock", {NUMBER("row", row), NUMBER("col", col)}},
+	[V2_LOCK] = {"lock", {NUMBER("row", row), NUMBER("col", col), OPTIONAL("base", base)}},
+	[V2_UNLOCK] = {"unlock", {NUMBER("row", row), NUMBER("col", col), OPTIONAL("base", base)}},
 	[V2_CURSOR] = {"cursor",
-				   {NUMBER("row", row), NUMBER("col", col), NUMBER("toRow", to_row), NUMBER("toCol", to_col)}},
+				   {NUMBER("row", row), NUMBER("col", col), NUMBER("toRow", to_row), NUMBER("toCol", to_col),
+					OPTIONAL("base", base)}},
 	[V2_WHO] = {"who", {NUMBER("uid", uid)}},
 };
 
@@ -42,6 +43,8 @@ const char *const v2_reason_names[V2_REASONS] = {
 	[V2_REASON_NONE] = "none", [V2_REASON_ROLE] = "role", [V2_REASON_LOCKED] = "locked", [V2_REASON_RANGE] = "range",
 	[V2_REASON_SIZE] = "size", [V2_REASON_BUSY] = "busy", [V2_REASON_BASE] = "base",
 };
+
+const char *const v2_change_names[V2_CHANGE_KINDS] = {"insertRows", "deleteRows", "insertColumns", "deleteColumns"};
 
 const V2Layout *
 v2_layout(uint64_t type)
@@ -71,7 +74,7 @@ v2_refuse_edit(V2Message *message, const Edit *edit, V2Reason reason)
 	message->bad_col = edit->col < SHEET_MAX_COLS ? edit->col : SHEET_MAX_COLS - 1;
 }
 
-static void
+void
 v2_widen(V2Message *message, const Edit *edit)
 {
 	uint32_t *rect = message->rect;
@@ -89,12 +92,46 @@ v2_widen(V2Message *message, const Edit *edit)
 	rect[3] = edit->col > rect[3] ? edit->col : rect[3];
 }
 
+/* A number from 1 on, as it is written. */
+static bool
+v2_is_count(EditText text)
+{
+	if (text.len == 0 || text.len > 16 || text.data[0] == '0')
+		return false;
+	for (uint32_t i = 0; i < text.len; i++)
+	{
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return false;
+	}
+	return true;
+}
+
+/* A structure edit: has it the right shape, and is there room for it? */
+static bool
+v2_note_change(V2Message *message, const Edit *edit)
+{
+	uint32_t n;
+
+	if (edit->style.data != NULL || (edit_is_of_rows(edit->kind) ? edit->col : edit->row) != 0 ||
+		!v2_is_count(edit->content))
+		return false;
+	if (!edit_lines(edit, &n))
+		v2_refuse_edit(message, edit, V2_REASON_RANGE);
+	else if (message->changes++ >= V2_MAX_OP_CHANGES || message->count >= V2_MAX_OP_EDITS)
+		v2_refuse_edit(message, edit, V2_REASON_SIZE);
+	return true;
+}
+
 bool
 v2_note_edit(V2Message *message, const Edit *edit)
 {
 	size_t chars = 0;
 
-	if (edit->uid != 0 || edit->old.data != NULL || edit->kind < EDIT_SET || edit->kind > EDIT_RESIZE)
+	if (edit->uid != 0 || edit->old.data != NULL)
+		return false;
+	if (edit_is_structure(edit->kind))
+		return v2_note_change(message, edit);
+	if (edit->kind < EDIT_SET || edit->kind > EDIT_RESIZE)
 		return false;
 	if (edit->kind != EDIT_SET && edit->content.len > 0)
 		return false;

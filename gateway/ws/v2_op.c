@@ -9,6 +9,10 @@
  *
  * After a refusal nothing of the connection is taken until the sender has heard of it: so an operation that was refused
  * never lies below one that has landed without its sender's knowing, and "landed up to n" says all.
+ *
+ * Places are of the seq that the operation names (base). It is taken with the places as of the last seq that has been
+ * told, and from there on moves along with them (restructure.c). One that inserts or deletes rows or columns is a batch
+ * of its own, and its client is undecided until it is committed: only the database knows whether there is room.
  */
 #include "gateway.h"
 #include "metrics.h"
@@ -106,8 +110,13 @@ v2_ack_batch(Room *room, RoomBatch *batch, int64_t seq)
 		client->seq = seq;
 		if (client->batch == batch)
 			client->batch = NULL;
+		if (batch->structural)
+			client->undecided = false;
 		if (client->session != NULL && client->session->state == SESSION_LIVE)
+		{
 			op_ack(client);
+			v2_resume_messages(client->session);
+		}
 		if (client_is_idle(client))
 			client_free(room, client);
 	}
@@ -137,31 +146,189 @@ op_refuse(Session *session, const V2Message *message, V2Reason reason, uint32_t 
 		v2_send_block(session, 0, rect);
 }
 
-/* A cell that somebody else holds. Cells of our own are renewed. */
-static bool
-op_find_held(Session *session, const V2Message *message, Edit *held)
+void
+v2_refuse_batch(Room *room, RoomBatch *batch)
 {
-	const CellLocks *locks = &session->room->locks;
+	RoomClient *client = batch->clients[0].client;
+	const V2Message message = {.n = batch->clients[0].last};
+	Session *session = client->session;
+
+	client->taken = client->committed;
+	client->batch = NULL;
+	client->undecided = false;
+	if (session != NULL && session->state == SESSION_LIVE)
+	{
+		op_refuse(session, &message, V2_REASON_SIZE, 0, 0);
+		v2_resume_messages(session);
+	}
+	else if (client_is_idle(client))
+		client_free(room, client);
+}
+
+/* ---- cells that others hold ---- */
+
+typedef struct HeldSearch
+{
+	Session *session;
+	uint32_t row, col; /* of a cell that somebody else holds */
+} HeldSearch;
+
+/* False when somebody else holds it. Cells of our own are renewed. */
+static bool
+held_check(HeldSearch *search, CellLock *lock)
+{
+	if (lock->uid == session_holder(search->session))
+	{
+		lock->expires = session_lease_end();
+		return true;
+	}
+	search->row = lock->row;
+	search->col = lock->col;
+	return false;
+}
+
+static bool
+held_touch(void *arg, const uint32_t rect[4])
+{
+	HeldSearch *search = arg;
+	const CellLocks *locks = &search->session->room->locks;
+
+	if (rect[0] == rect[2] && rect[1] == rect[3])
+	{
+		CellLock *lock = locks_find(locks, rect[0], rect[1]);
+
+		return lock == NULL || held_check(search, lock);
+	}
+	for (size_t i = 0; i < locks->bucket_count; i++)
+	{
+		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = lock->next)
+		{
+			if (lock->row >= rect[0] && lock->row <= rect[2] && lock->col >= rect[1] && lock->col <= rect[3] &&
+				!held_check(search, lock))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Is any of the cells that the operation changes or deletes held by somebody else? */
+static bool
+op_find_held(HeldSearch *search, const V2Message *message)
+{
+	bool free_of_others = true;
 	EditReader reader;
+	LinesView view;
 	Edit edit;
 
-	if (locks->count == 0)
+	if (search->session->room->locks.count == 0)
 		return false;
+	lines_view_init(&view);
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
-	while (edit_read(&reader, &edit) == EDIT_OK)
-	{
-		CellLock *lock = locks_find(locks, edit.row, edit.col);
+	while (free_of_others && edit_read(&reader, &edit) == EDIT_OK)
+		free_of_others = lines_trace(&view, &edit, held_touch, search);
+	lines_view_free(&view);
+	return !free_of_others;
+}
 
-		if (lock == NULL)
-			continue;
-		if (lock->uid != session_holder(session))
-		{
-			*held = edit;
-			return true;
-		}
-		lock->expires = session_lease_end();
+/* ---- places ---- */
+
+bool
+v2_knows_base(const Session *session, uint64_t base)
+{
+	const Room *room = session->room;
+
+	return base == 0 || (base >= session->v2->moved_seq && (int64_t) base >= room->lines.floor &&
+						 (int64_t) base <= room->published_seq);
+}
+
+V2Place
+v2_find_place(const Session *session, uint64_t base, uint32_t *row, uint32_t *col)
+{
+	const LinesMemory *lines = &session->room->lines;
+
+	if (!v2_knows_base(session, base))
+		return V2_PLACE_UNKNOWN;
+	for (size_t i = 0; base != 0 && i < lines->count; i++)
+	{
+		if (lines->entries[i].seq > (int64_t) base && !lines_move(&lines->entries[i].change, row, col))
+			return V2_PLACE_GONE;
 	}
-	return false;
+	return V2_PLACE_THERE;
+}
+
+typedef struct OpTransform
+{
+	V2Message *message; /* for the places of now */
+	Buf edits;
+	EditWriter writer;
+} OpTransform;
+
+static void
+op_put_edit(void *arg, const Edit *edit)
+{
+	OpTransform *transform = arg;
+
+	buf_reserve(&transform->edits, edit_size_bound(edit));
+	transform->writer.pos = (uint8_t *) transform->edits.data + transform->edits.len;
+	edit_write(&transform->writer, edit);
+	transform->edits.len = (size_t) ((char *) transform->writer.pos - transform->edits.data);
+	if (edit_is_structure(edit->kind))
+		transform->message->changes++;
+	else
+		v2_widen(transform->message, edit);
+	transform->message->count++;
+}
+
+/* The operation for the places as they are now. Its edits are in *edits, which is the caller's to free. */
+static void
+op_transform(const Session *session, V2Message *message, Buf *edits)
+{
+	OpTransform transform = {.message = message};
+	EditReader reader;
+	LinesView view;
+	Edit edit;
+
+	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
+	lines_view_since(&view, &session->room->lines, (int64_t) message->base);
+	edit_write_edits(&transform.writer, NULL);
+	message->count = message->changes = 0;
+	message->bounded = false;
+	while (edit_read(&reader, &edit) == EDIT_OK)
+		lines_transform(&view, &edit, op_put_edit, &transform);
+	lines_view_free(&view);
+	message->edits = (const uint8_t *) transform.edits.data;
+	message->edits_len = transform.edits.len;
+	*edits = transform.edits;
+}
+
+/* Does an insertion push the sheet's last row or column beyond the end? */
+static bool
+op_has_room(const Room *room, const V2Message *message, Edit *edit)
+{
+	uint64_t extents[2] = {room->rows, room->cols};
+	EditReader reader;
+
+	if (message->changes == 0)
+		return true;
+	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
+	while (edit_read(&reader, edit) == EDIT_OK)
+	{
+		uint64_t *extent;
+		LinesChange change;
+
+		if (!lines_change_of(edit, &change))
+		{
+			extents[0] = edit->row >= extents[0] ? edit->row + 1 : extents[0];
+			extents[1] = edit->col >= extents[1] ? edit->col + 1 : extents[1];
+			continue;
+		}
+		extent = &extents[change.rows ? 0 : 1];
+		if (change.insert &&
+			(change.at > *extent ? change.at : *extent) + change.n > (change.rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS))
+			return false;
+		*extent = lines_extent(&change, (uint32_t) *extent);
+	}
+	return true;
 }
 
 /* ---- taking ---- */
@@ -191,27 +358,48 @@ static void
 op_take(Session *session, const V2Message *message)
 {
 	Room *room = session->room;
-	RoomBatch *batch = room_pending_for(room, message->count, message->edits_len + message->count * 10);
+	RoomBatch *batch = message->changes > 0
+						   ? room_pending_structural(room)
+						   : room_pending_for(room, message->count, message->edits_len + message->count * 10);
 	EditReader reader;
 	Edit edit;
 
+	session->v2->client->undecided = batch->structural;
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
 		edit.uid = (uint64_t) session->uid;
-		room_add_edit(room, &edit);
-		if (batch->has_v1 && edit.kind == EDIT_SET)
+		room_add_edit(room, batch, &edit);
+		if (batch->has_v1 && !batch->structural && edit.kind == EDIT_SET)
 			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &session->name_json);
 	}
 	op_note(batch, session->v2->client, message->n);
+	room_mark_dirty(room); /* nothing may be left of it but that */
 	metrics.edits_received += message->count;
 }
 
+/* The places of the operation are those of now. */
+static void
+op_admit(Session *session, const V2Message *message)
+{
+	HeldSearch held = {.session = session};
+	Edit edit;
+
+	if (message->count > V2_MAX_OP_EDITS)
+		op_refuse(session, message, V2_REASON_SIZE, message->rect[0], message->rect[1]);
+	else if (op_find_held(&held, message))
+		op_refuse(session, message, V2_REASON_LOCKED, held.row, held.col);
+	else if (!op_has_room(session->room, message, &edit))
+		op_refuse(session, message, V2_REASON_RANGE, edit.row, edit.col);
+	else
+		op_take(session, message);
+}
+
 void
-v2_handle_op(Session *session, const V2Message *message)
+v2_handle_op(Session *session, V2Message *message)
 {
 	RoomClient *client = session->v2->client;
-	Edit held;
+	Buf edits = {NULL, 0, 0};
 
 	if (message->nacks != session->v2->nacks)
 		return; /* sent before its sender knew of a refusal: it comes again */
@@ -221,14 +409,17 @@ v2_handle_op(Session *session, const V2Message *message)
 			op_ack(client);
 		return; /* otherwise it is under way */
 	}
-	if (message->base < session->v2->moved_seq)
+	if (!v2_knows_base(session, message->base))
 		op_refuse(session, message, V2_REASON_BASE, message->rect[0], message->rect[1]);
 	else if (!session->may_edit || client == NULL)
 		op_refuse(session, message, V2_REASON_ROLE, message->rect[0], message->rect[1]);
 	else if (message->reason != V2_REASON_NONE)
 		op_refuse(session, message, message->reason, message->bad_row, message->bad_col);
-	else if (op_find_held(session, message, &held))
-		op_refuse(session, message, V2_REASON_LOCKED, held.row, held.col);
 	else
-		op_take(session, message);
+	{
+		if (message->base != 0 && lines_changed_since(&session->room->lines, (int64_t) message->base))
+			op_transform(session, message, &edits);
+		op_admit(session, message);
+	}
+	buf_free(&edits);
 }

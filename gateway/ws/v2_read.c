@@ -3,7 +3,8 @@
  * that are unknown, come twice or are missing make it malformed, so that no message means less than its sender thinks.
  *
  * Edits become edit_codec.h's bytes at once. The scratch holds these first; behind them there is room for one text at a
- * time. An edit of JSON has 8 bytes at least ([0,0,""]), and of its codec's form at most 14 are not from its texts.
+ * time. An edit of JSON has 8 bytes at least ([0,0,""]), and of its codec's form at most 14 are not from its texts or
+ * digits.
  */
 #include "v2.h"
 
@@ -24,6 +25,46 @@ static const char malformed[] = "not a message of this protocol";
 
 /* ---- edits ---- */
 
+/* What both kinds of edits end with. */
+static bool
+read_edit_end(Reader *reader, const Edit *edit)
+{
+	if (!json_take(&reader->input, ']') || !v2_note_edit(reader->message, edit))
+		return false;
+	edit_write(&reader->writer, edit);
+	reader->message->count++;
+	return true;
+}
+
+/* The rest of ["insertRows",at,n]. */
+static bool
+read_change(Reader *reader)
+{
+	JsonInput *input = &reader->input;
+	Edit edit = {.kind = EDIT_INSERT_ROWS};
+	uint64_t at, n;
+	const char *digits;
+	size_t len;
+
+	if (!json_read_string(input, reader->text, &len))
+		return false;
+	while (strlen(v2_change_names[edit.kind - EDIT_INSERT_ROWS]) != len ||
+		   memcmp(v2_change_names[edit.kind - EDIT_INSERT_ROWS], reader->text, len) != 0)
+	{
+		if (edit.kind++ == EDIT_KIND_LAST)
+			return false;
+	}
+	if (!json_take(input, ',') || !json_read_number(input, &at) || at > UINT32_MAX || !json_take(input, ','))
+		return false;
+	*(edit_is_of_rows(edit.kind) ? &edit.row : &edit.col) = (uint32_t) at;
+	json_skip_blanks(input);
+	digits = input->pos;
+	if (!json_read_number(input, &n))
+		return false;
+	edit.content = (EditText){digits, (uint32_t) (input->pos - digits)};
+	return read_edit_end(reader, &edit);
+}
+
 /* [row,col] resize; [row,col,content]; [row,col,content,style]; [row,col,null,style] style only. A style null clears.
  */
 static bool
@@ -34,8 +75,13 @@ read_edit(Reader *reader)
 	uint64_t row, col;
 	size_t len = 0;
 
-	if (!json_take(input, '[') || !json_read_number(input, &row) || !json_take(input, ',') ||
-		!json_read_number(input, &col) || row > UINT32_MAX || col > UINT32_MAX)
+	if (!json_take(input, '['))
+		return false;
+	json_skip_blanks(input);
+	if (input->pos < input->end && *input->pos == '"')
+		return read_change(reader);
+	if (!json_read_number(input, &row) || !json_take(input, ',') || !json_read_number(input, &col) ||
+		row > UINT32_MAX || col > UINT32_MAX)
 		return false;
 	edit.row = (uint32_t) row;
 	edit.col = (uint32_t) col;
@@ -57,11 +103,7 @@ read_edit(Reader *reader)
 			}
 		}
 	}
-	if (!json_take(input, ']') || !v2_note_edit(reader->message, &edit))
-		return false;
-	edit_write(&reader->writer, &edit);
-	reader->message->count++;
-	return true;
+	return read_edit_end(reader, &edit);
 }
 
 static bool

@@ -16,6 +16,50 @@
 
 static Session *greeting; /* sessions that have not said hello; they are in no room, so its links are used */
 
+/* ---- messages that wait for the client's operation before them to be decided ---- */
+
+typedef struct WaitingMessage
+{
+	struct WaitingMessage *next;
+	bool binary;
+	size_t len;
+	char data[];
+} WaitingMessage;
+
+static void
+waiting_put(V2Session *v2, const char *data, size_t len, bool binary)
+{
+	WaitingMessage *message = malloc(sizeof(WaitingMessage) + len);
+
+	if (message == NULL)
+		abort();
+	message->next = NULL;
+	message->binary = binary;
+	message->len = len;
+	memcpy(message->data, data, len);
+	*v2->waiting_last = message;
+	v2->waiting_last = &message->next;
+}
+
+static WaitingMessage *
+waiting_take(V2Session *v2)
+{
+	WaitingMessage *message = v2->waiting;
+
+	v2->waiting = message->next;
+	if (v2->waiting == NULL)
+		v2->waiting_last = &v2->waiting;
+	return message;
+}
+
+static bool
+waiting_is_due(const V2Session *v2)
+{
+	return v2->client == NULL || !v2->client->undecided;
+}
+
+/* ---- sessions that have not said hello ---- */
+
 static void
 greeting_add(Session *session)
 {
@@ -61,6 +105,7 @@ v2_session_open(struct lws *wsi, int64_t sheet_id)
 	session->state = SESSION_GREETING;
 	session->v2->opened = uv_now(&gateway.loop);
 	session->v2->blocks_last = &session->v2->blocks;
+	session->v2->waiting_last = &session->v2->waiting;
 	greeting_add(session);
 	return session;
 }
@@ -76,7 +121,11 @@ void
 v2_session_free(Session *session)
 {
 	if (session->v2 != NULL)
+	{
 		v2_free_blocks(session->v2);
+		while (session->v2->waiting != NULL)
+			free(waiting_take(session->v2));
+	}
 	free(session->v2);
 }
 
@@ -210,11 +259,20 @@ v2_lock(Session *session, const V2Message *message)
 {
 	CellLocks *locks = &session->room->locks;
 	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
-	CellLock *lock = locks_find(locks, row, col);
+	CellLock *lock;
 
 	if (!session->may_edit)
+	{
 		v2_deny(session, message, V2_REASON_ROLE);
-	else if (lock != NULL && lock->uid != session_holder(session))
+		return;
+	}
+	if (v2_find_place(session, message->base, &row, &col) != V2_PLACE_THERE)
+	{
+		v2_deny(session, message, V2_REASON_BASE);
+		return;
+	}
+	lock = locks_find(locks, row, col);
+	if (lock != NULL && lock->uid != session_holder(session))
 		v2_deny(session, message, V2_REASON_LOCKED);
 	else if (lock == NULL && (lock = locks_add(locks, row, col, session_holder(session), session_lease_end())) == NULL)
 		v2_deny(session, message, V2_REASON_BUSY);
@@ -229,8 +287,12 @@ static void
 v2_unlock(Session *session, const V2Message *message)
 {
 	CellLocks *locks = &session->room->locks;
-	CellLock *lock = locks_find(locks, (uint32_t) message->row, (uint32_t) message->col);
+	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
+	CellLock *lock;
 
+	if (v2_find_place(session, message->base, &row, &col) != V2_PLACE_THERE)
+		return; /* it has ended with its cell */
+	lock = locks_find(locks, row, col);
 	if (lock == NULL || lock->uid != session_holder(session))
 		return;
 	room_tell_lock(session->room, lock->row, lock->col, session, false);
@@ -240,10 +302,19 @@ v2_unlock(Session *session, const V2Message *message)
 static void
 v2_move_cursor(Session *session, const V2Message *message)
 {
+	const LinesMemory *lines = &session->room->lines;
 	V2Session *v2 = session->v2;
+	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->to_row,
+						(uint32_t) message->to_col};
 
-	v2->cursor = (V2Cursor){session->number, (uint32_t) message->row, (uint32_t) message->col,
-							(uint32_t) message->to_row, (uint32_t) message->to_col};
+	if (!v2_knows_base(session, message->base))
+		return;
+	for (size_t i = 0; message->base != 0 && i < lines->count; i++)
+	{
+		if (lines->entries[i].seq > (int64_t) message->base)
+			lines_move_range(&lines->entries[i].change, rect);
+	}
+	v2->cursor = (V2Cursor){session->number, rect[0], rect[1], rect[2], rect[3]};
 	v2->has_cursor = true;
 	v2->cursor_moved = true;
 	v2_cursor_moved(session->room);
@@ -273,7 +344,7 @@ v2_admit_question(Session *session)
 }
 
 static void
-v2_dispatch(Session *session, const V2Message *message)
+v2_dispatch(Session *session, V2Message *message)
 {
 	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->to_row,
 						(uint32_t) message->to_col};
@@ -309,8 +380,8 @@ v2_dispatch(Session *session, const V2Message *message)
 	}
 }
 
-void
-v2_handle(Session *session, const char *data, size_t len, bool binary)
+static void
+v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 {
 	V2Message message;
 	const char *wrong;
@@ -335,4 +406,33 @@ v2_handle(Session *session, const char *data, size_t len, bool binary)
 	}
 	session->v2->encoding = binary ? V2_BINARY : V2_JSON;
 	v2_greet(session, &message);
+}
+
+void
+v2_handle(Session *session, const char *data, size_t len, bool binary)
+{
+	V2Session *v2 = session->v2;
+
+	if (v2->waiting == NULL && waiting_is_due(v2))
+	{
+		v2_handle_now(session, data, len, binary);
+		return;
+	}
+	waiting_put(v2, data, len, binary);
+	if (session->room != NULL)
+		room_mark_dirty(session->room); /* no more is read */
+}
+
+void
+v2_resume_messages(Session *session)
+{
+	V2Session *v2 = session->v2;
+
+	while (v2->waiting != NULL && waiting_is_due(v2) && session->state == SESSION_LIVE)
+	{
+		WaitingMessage *message = waiting_take(v2);
+
+		v2_handle_now(session, message->data, message->len, message->binary);
+		free(message);
+	}
 }

@@ -25,6 +25,7 @@ typedef struct RoomClient
 	uint64_t id;
 	Session *session;	/* the last that came as this client; NULL when it has gone */
 	bool known;			/* the database has said what has landed */
+	bool undecided;		/* its last operation has structure edits, and the database may refuse it yet */
 	uint64_t taken;		/* highest operation that is in a batch or before */
 	uint64_t committed; /* highest that is durable ... */
 	int64_t seq;		/* ... and in the sheet as of this seq */
@@ -43,12 +44,14 @@ typedef struct V2Session
 	RoomClient *client;
 	bool attached;				  /* counted as a reader of the room's stream */
 	int64_t joined_seq;			  /* where the stream begins for it */
-	uint64_t moved_seq;			  /* rows or columns have moved up to here since it was here last */
+	uint64_t moved_seq;			  /* rows or columns may have moved up to here since it was here last */
 	uint64_t nacks;				  /* sent */
 	int questions;				  /* `get` and `who` that are not answered yet */
 	struct BlockQuestion *blocks; /* that are to be read, one after the other */
 	struct BlockQuestion **blocks_last;
-	bool holding; /* a block is being read: the stream waits for it */
+	bool holding;					/* a block is being read: the stream waits for it */
+	struct WaitingMessage *waiting; /* for the client's operation that is undecided, oldest first */
+	struct WaitingMessage **waiting_last;
 	bool has_cursor;
 	bool cursor_moved;
 	V2Cursor cursor;
@@ -73,11 +76,21 @@ extern bool v2_is_full(const Session *session);
 /* Another question may be put to the database for it. */
 extern bool v2_may_ask(const Session *session);
 
+/* Messages of it wait: no more is read. */
+static inline bool
+v2_waits(const Session *session)
+{
+	return session->v2 != NULL && session->v2->waiting != NULL;
+}
+
 static inline bool
 v2_holds_stream(const Session *session)
 {
 	return session->v2 != NULL && session->v2->holding;
 }
+
+/* The client's operation is decided: what has waited for that is handled. */
+extern void v2_resume_messages(Session *session);
 
 /* ---- v2_join.c ---- */
 extern void v2_start_join(Room *room, Session *session);
@@ -92,19 +105,29 @@ extern void v2_send_user(Session *session, int64_t uid);
 extern RoomClient *v2_open_client(Room *room, Session *session);
 extern void v2_close_client(Room *room, Session *session);
 extern void v2_free_clients(Room *room);
-extern void v2_handle_op(Session *session, const V2Message *message);
+extern void v2_handle_op(Session *session, V2Message *message);
 /* The batch is committed: its operations are acknowledged. */
 extern void v2_ack_batch(Room *room, RoomBatch *batch, int64_t seq);
+/* The database has refused the batch, which is one operation with structure edits. */
+extern void v2_refuse_batch(Room *room, RoomBatch *batch);
+/* A place as of `base` (0: as it is): where it is now. */
+typedef enum V2Place
+{
+	V2_PLACE_THERE,
+	V2_PLACE_GONE,	 /* in a line that was deleted */
+	V2_PLACE_UNKNOWN /* base is too old, or from nowhere */
+} V2Place;
+extern bool v2_knows_base(const Session *session, uint64_t base);
+extern V2Place v2_find_place(const Session *session, uint64_t base, uint32_t *row, uint32_t *col);
 
 /* ---- v2_stream.c ---- */
 typedef void (*V2Emit)(void *arg, const Buf *payload);
-/* The batch that begins at the reader, without old contents, as messages; the last one is `edits` without `more`. */
-extern void v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, V2Emit emit, void *arg);
+/* The batch that begins at the reader, without old contents, as messages; the last one is `edits`, with `more` or not.
+ */
+extern void v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, bool more, V2Emit emit,
+						 void *arg);
 extern void v2_publish_batch(Room *room, const RoomBatch *batch, int64_t seq);
-/* Are rows or columns inserted or deleted by the batch? These are no messages. */
-extern bool v2_moves(EditReader reader);
-/* False, and nothing is told, when it moves. */
-extern bool v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader);
+extern void v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader);
 extern void v2_tell_peer(Room *room, const Session *session, bool here);
 extern void v2_cursor_moved(Room *room);
 

@@ -137,7 +137,7 @@ part_put_version(Part *part, const Edit *edit)
 }
 
 void
-v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, V2Emit emit, void *arg)
+v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, bool more, V2Emit emit, void *arg)
 {
 	Part part = {.encoding = encoding, .seq = batch->first_seq + batch->count - 1, .emit = emit, .arg = arg};
 	Edit edit;
@@ -152,7 +152,7 @@ v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, V2E
 		else
 			part_put(&part, &edit);
 	}
-	part_end(&part, false);
+	part_end(&part, more);
 	buf_free(&part.edits);
 }
 
@@ -171,32 +171,16 @@ stream_emit(void *arg, const Buf *payload)
 						  payload->len);
 }
 
-bool
-v2_moves(EditReader reader)
-{
-	EditKind kind;
-
-	while (edit_read_kind(&reader, &kind) == EDIT_OK)
-	{
-		if (edit_is_structure(kind))
-			return true;
-	}
-	return false;
-}
-
-bool
+void
 v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader)
 {
-	if (v2_moves(*reader))
-		return false;
 	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
 	{
 		StreamTarget target = {room, (V2Encoding) encoding};
 
 		if (room->v2_readers[encoding] > 0)
-			v2_put_batch((V2Encoding) encoding, batch, *reader, stream_emit, &target);
+			v2_put_batch((V2Encoding) encoding, batch, *reader, false, stream_emit, &target);
 	}
-	return true;
 }
 
 /* ---- who is here, and where ---- */

@@ -1,9 +1,11 @@
 /*
  * fuzz_v2.c - whatever a client sends, the readers of protocol v2 stay within it; what they accept keeps its promises,
- * and what they accept of an operation is written for others and read by them.
+ * and what they accept of an operation is written for others and read by them, and names places of sheets still when
+ * its own structure edits have come before it, from somebody else.
  *
  * The first byte says in which form the rest is: from '{' on JSON.
  */
+#include "lines.h"
 #include "utf8.h"
 #include "v2.h"
 
@@ -17,7 +19,16 @@ fuzz_check_edit(const V2Message *message, const Edit *edit)
 {
 	size_t chars = 0;
 
-	FUZZ_CHECK(edit->uid == 0 && edit->old.data == NULL && edit->kind >= EDIT_SET && edit->kind <= EDIT_RESIZE);
+	uint32_t lines;
+
+	FUZZ_CHECK(edit->uid == 0 && edit->old.data == NULL);
+	if (edit_is_structure(edit->kind))
+	{
+		FUZZ_CHECK(message->reason != V2_REASON_NONE || edit_lines(edit, &lines));
+		FUZZ_CHECK(edit->style.data == NULL);
+		return;
+	}
+	FUZZ_CHECK(edit->kind >= EDIT_SET && edit->kind <= EDIT_RESIZE);
 	FUZZ_CHECK(edit->content.len == 0 || utf8_check(edit->content.data, edit->content.len, &chars));
 	FUZZ_CHECK(edit->style.len == 0 || v2_is_json_object(edit->style.data, edit->style.len));
 	if (message->reason != V2_REASON_NONE)
@@ -47,6 +58,39 @@ fuzz_check_operation(const V2Message *message)
 	buf_free(&json);
 }
 
+static void
+fuzz_check_late(void *arg, const Edit *edit)
+{
+	uint32_t *count = arg, lines;
+
+	FUZZ_CHECK(edit->row < SHEET_MAX_ROWS && edit->col < SHEET_MAX_COLS);
+	FUZZ_CHECK(!edit_is_structure(edit->kind) || edit_lines(edit, &lines));
+	(*count)++;
+}
+
+static void
+fuzz_transform(const V2Message *message)
+{
+	EditReader reader;
+	LinesView view;
+	LinesChange change;
+	Edit edit;
+	uint32_t count = 0;
+
+	lines_view_init(&view);
+	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		if (lines_change_of(&edit, &change))
+			lines_view_change(&view, &change);
+	}
+	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
+	while (edit_read(&reader, &edit) == EDIT_OK)
+		lines_transform(&view, &edit, fuzz_check_late, &count);
+	FUZZ_CHECK(count <= message->count + message->changes * (message->changes + 1));
+	lines_view_free(&view);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -65,6 +109,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		wrong = v2_read_binary(input, size, &message);
 	if (wrong == NULL && message.type == V2_OP)
 		fuzz_check_operation(&message);
+	if (wrong == NULL && message.type == V2_OP && message.reason == V2_REASON_NONE)
+		fuzz_transform(&message);
 	free(scratch);
 	free(input);
 	return 0;

@@ -75,8 +75,10 @@ export class RawClient {
 		return raw;
 	}
 
+	/** Places are those of now unless the message has a base. */
 	send(message) {
-		this.socket.send(this.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
+		const whole = { base: 0, ...message };
+		this.socket.send(this.encoding === 'binary' ? encodeBinary(whole) : encodeJson(whole));
 	}
 
 	sendRaw(data) {

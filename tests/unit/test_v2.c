@@ -289,6 +289,24 @@ word(const cJSON *object, const char *name, const char *const *words, unsigned n
 	abort();
 }
 
+/* A structure edit, whose kind is the item's nth value. */
+static Edit
+change_of(const cJSON *item, int n, char *text)
+{
+	unsigned kind = 0;
+	uint32_t line = (uint32_t) at(item, n + 1);
+	bool rows;
+
+	while (strcmp(v2_change_names[kind], cJSON_GetArrayItem(item, n)->valuestring) != 0)
+		kind++;
+	rows = edit_is_of_rows((EditKind) (EDIT_INSERT_ROWS + kind));
+	return (Edit){.kind = (EditKind) (EDIT_INSERT_ROWS + kind),
+				  .uid = n > 0 ? at(item, 0) : 0,
+				  .row = rows ? line : 0,
+				  .col = rows ? 0 : line,
+				  .content = edit_lines_text((uint32_t) at(item, n + 2), text)};
+}
+
 /* The edits of a message, in the codec's form. */
 static Buf
 edits_of(const cJSON *list, bool with_uid, uint32_t *count)
@@ -304,6 +322,15 @@ edits_of(const cJSON *list, bool with_uid, uint32_t *count)
 	{
 		int n = with_uid ? 1 : 0;
 		int size = cJSON_GetArraySize(item);
+
+		if (cJSON_IsString(cJSON_GetArrayItem(item, n)))
+		{
+			char text[EDIT_LINES_MAX];
+			Edit change = change_of(item, n, text);
+
+			edit_write(&writer, &change);
+			continue;
+		}
 		const cJSON *content = size > n + 2 ? cJSON_GetArrayItem(item, n + 2) : NULL;
 		char *style = size > n + 3 ? cJSON_PrintUnformatted(cJSON_GetArrayItem(item, n + 3)) : NULL;
 		Edit edit = {.kind = content == NULL		 ? EDIT_RESIZE
@@ -478,12 +505,12 @@ main(void)
 	char *text = read_file(VECTORS);
 	cJSON *vectors = cJSON_Parse(text);
 
-	for_each(vectors, "client", 13, check_client);
-	for_each(vectors, "clientOnly", 3, check_client);
-	for_each(vectors, "client", 13, check_truncation);
-	for_each(vectors, "refused", 3, check_refused);
-	for_each(vectors, "malformed", 50, check_malformed);
-	for_each(vectors, "server", 20, check_server);
+	for_each(vectors, "client", 14, check_client);
+	for_each(vectors, "clientOnly", 5, check_client);
+	for_each(vectors, "client", 14, check_truncation);
+	for_each(vectors, "refused", 7, check_refused);
+	for_each(vectors, "malformed", 64, check_malformed);
+	for_each(vectors, "server", 21, check_server);
 	check_sizes();
 	cJSON_Delete(vectors);
 	free(text);

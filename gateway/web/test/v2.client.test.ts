@@ -105,6 +105,58 @@ describe('a client that was cut off', () => {
 		expect(await behind).toBe(4);
 	});
 
+	test('says again what it meant, for the places as they are now', async () => {
+		const { client, wires, again } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		const results = [
+			client.operate([{ row: 4, col: 0, content: 'moves' }, { row: 2, col: 0, content: 'goes' }]),
+			client.operate([{ row: 2, col: 1, content: 'nothing is left of it' }]),
+			client.operate([{ kind: 'deleteRows', at: 1, n: 3 }, { row: 1, col: 0, content: 'behind' }]),
+		];
+		const told = { t: 'edits', seq: 5, edits: [[9, 'deleteRows', 2, 1]] };
+		wires[0]!.hear({ ...told, more: true });
+		wires[0]!.hear({ ...told, more: false, edits: [[9, 'insertRows', 0, 2]] });
+		const wire = again();
+		wire.greet(5, true);
+		expect(wire.said.filter(({ t }) => t === 'op').map(({ n, base, edits }) => [n, base, edits])).toEqual([
+			[1, 5, [[5, 0, 'moves']]],
+			[3, 5, [['deleteRows', 3, 2], [3, 0, 'behind']]],
+		]);
+		expect(await results[1]).toBe(5);
+		wire.hear({ t: 'ack', n: 3, seq: 7 });
+		expect(await Promise.all(results)).toEqual([7, 5, 7]);
+	});
+
+	test('leaves what it meant as it was when it cannot know where that is now', () => {
+		const { client, wires, again } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		client.operate([{ row: 4, col: 0, content: 'x' }]).catch(() => {});
+		const wire = again();
+		wire.greet(9, false);
+		wire.hear({ t: 'edits', seq: 10, more: false, edits: [[9, 'deleteRows', 2, 1]] });
+		const last = again();
+		last.greet(10, true);
+		expect(last.said.find(({ t }) => t === 'op')).toMatchObject({ base: 3, edits: [[4, 0, 'x']] });
+	});
+
+	test('asks for what has come into its ranges, once', () => {
+		const { client, wires } = start();
+		client.load(range(0));
+		client.connect();
+		const wire = wires[0]!;
+		wire.greet(3, false);
+		wire.hear(block(1, false));
+		wire.hear({ t: 'edits', seq: 4, more: false, edits: [[1, 'deleteRows', 0, 2]] });
+		wire.hear({ t: 'edits', seq: 5, more: false, edits: [[1, 'deleteRows', 0, 1]] });
+		const asked = () => wire.said.filter(({ t }) => t === 'get').map(({ row, toRow }) => [row, toRow]);
+		const { toRow } = range(0);
+		expect(asked().slice(1)).toEqual([[toRow - 1, toRow]]);
+		wire.hear({ ...block(1, false), seq: 5, row: toRow - 1, toRow, cells: [] });
+		expect(asked().slice(2)).toEqual([[toRow - 2, toRow - 2]]);
+	});
+
 	test('goes where it is sent, and back to where it began when that is gone', () => {
 		const { client, wires, again } = start();
 		client.connect();

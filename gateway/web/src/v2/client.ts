@@ -2,7 +2,8 @@
 // comes again when it is cut off. What the gateway tells goes into a Replica and to the listener.
 
 import { decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
-import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, closeCodes } from './messages';
+import { transform } from './lines';
+import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
 import { Replica } from './replica';
 
 /** What is used of a WebSocket. */
@@ -42,7 +43,10 @@ export class RefusedError extends Error {
 
 interface Pending {
 	n: number;
+	/** The seq of which the places in the edits are; both move on with what is told. */
 	base: number;
+	/** What has been told since base is not known: the gateway refuses it unless it has landed. */
+	lost: boolean;
 	edits: Edit[];
 	done: (seq: number) => void;
 	failed: (error: Error) => void;
@@ -65,7 +69,9 @@ export class SheetClient {
 	private lastOperation = 0;
 	private pending: Pending[] = [];
 	private nacks = 0;
-	private ranges: { range: Range; loaded: boolean }[] = [];
+	private ranges: { range: Range; asked: boolean }[] = [];
+	/** Structure edits of a batch that is told in parts. */
+	private changes: StructureEdit[] = [];
 	private socket: Socket | null = null;
 	private url: string;
 	private attempts = 0;
@@ -116,16 +122,30 @@ export class SheetClient {
 		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
 	}
 
-	/** Asks for a range and keeps it up from then on. */
+	/** Asks for a range and keeps it up from then on: these rows and columns, whichever they are. */
 	load(range: Range): void {
-		this.ranges.push({ range, loaded: false });
-		if (this.hello) this.send({ t: 'get', id: this.ranges.length, ...range });
+		this.ranges.push({ range, asked: false });
+		this.askMissing();
 	}
 
-	/** Resolves to the seq at which the operation is in the sheet, durably. */
+	/** Also what has come into a range because rows or columns have gone. */
+	private askMissing(): void {
+		if (!this.hello) return;
+		this.ranges.forEach((entry, i) => {
+			const missing = entry.asked || this.replica.waits(i + 1) ? undefined : this.replica.missing(entry.range);
+			if (!missing) return;
+			entry.asked = true;
+			this.send({ t: 'get', id: i + 1, ...missing });
+		});
+	}
+
+	/**
+	 * Resolves to the seq at which the operation is in the sheet, durably. Its places are those of the replica as it is now,
+	 * and, behind a structure edit of its own, as that leaves them.
+	 */
 	operate(edits: Edit[]): Promise<number> {
 		return new Promise((done, failed) => {
-			const operation = { n: ++this.lastOperation, base: this.replica.seq, edits, done, failed };
+			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, done, failed };
 			this.pending.push(operation);
 			if (this.hello) this.sendOperation(operation);
 		});
@@ -143,10 +163,13 @@ export class SheetClient {
 				break;
 			case 'edits':
 				this.replica.edits(message);
+				this.follow(message);
 				break;
 			case 'block':
 				this.replica.block(message);
-				if (!message.more && this.ranges[message.id - 1]) this.ranges[message.id - 1]!.loaded = true;
+				if (message.more) break;
+				if (this.ranges[message.id - 1]) this.ranges[message.id - 1]!.asked = false;
+				this.askMissing();
 				break;
 			case 'ack':
 				this.settle(message.n, message.seq);
@@ -161,18 +184,40 @@ export class SheetClient {
 	private greeted(hello: Hello): void {
 		this.hello = hello;
 		this.attempts = 0;
-		this.replica.rows = Math.max(this.replica.rows, hello.rows);
-		this.replica.cols = Math.max(this.replica.cols, hello.cols);
-		if (!hello.resumed) {
-			this.replica.reset(hello.seq);
-			for (const entry of this.ranges) entry.loaded = false;
-		}
+		if (!hello.resumed) this.restart(hello);
 		this.replica.cut();
-		this.ranges.forEach(({ range, loaded }, i) => {
-			if (!loaded) this.send({ t: 'get', id: i + 1, ...range });
-		});
+		this.changes = [];
+		for (const entry of this.ranges) entry.asked = false;
+		this.askMissing();
 		this.lastOperation = Math.max(this.lastOperation, hello.landed);
 		this.settle(hello.landed, hello.seq);
+		this.sendAgain();
+	}
+
+	private restart({ seq, rows, cols }: Hello): void {
+		for (const operation of this.pending) operation.lost = operation.base !== 0 && operation.base !== seq;
+		this.replica.reset(seq);
+		Object.assign(this.replica, { rows, cols });
+	}
+
+	/** What waits for its acknowledgement means the places that these edits have left. */
+	private follow({ seq, more, edits }: Extract<ServerMessage, { t: 'edits' }>): void {
+		this.changes.push(...edits.filter(isStructure));
+		if (more) return;
+		const changes = this.changes.splice(0);
+		for (const operation of this.pending) {
+			if (operation.lost || operation.base === 0 || seq <= operation.base) continue;
+			if (changes.length > 0) operation.edits = transform(operation.edits, changes);
+			operation.base = seq;
+		}
+		this.askMissing();
+	}
+
+	/** What nothing is left of has come to nothing: it is not sent again. */
+	private sendAgain(): void {
+		const empty = this.pending.filter(({ edits }) => edits.length === 0);
+		this.pending = this.pending.filter(({ edits }) => edits.length > 0);
+		empty.forEach((operation) => operation.done(this.replica.seq));
 		this.pending.forEach((operation) => this.sendOperation(operation));
 	}
 
@@ -189,7 +234,7 @@ export class SheetClient {
 		const failed = this.pending.find((operation) => operation.n === n);
 		this.pending = this.pending.filter((operation) => operation.n !== n);
 		this.nacks++;
-		this.pending.forEach((operation) => this.sendOperation(operation));
+		this.sendAgain();
 		failed?.failed(new RefusedError(reason, row, col));
 	}
 

@@ -2,7 +2,7 @@
 // with a CodecError, so that nothing behind has to look again.
 
 import { ByteReader, ByteWriter, CodecError } from './bytes';
-import { editToTuple, readEdits, tupleToEdit, tupleToLogged, writeEdits } from './edits';
+import { editToTuple, readCells, readEdits, tupleToCell, tupleToLogged, writeEdits } from './edits';
 import { type FieldKind, type Layout, clientLayouts, serverLayouts, tuples, words } from './layout';
 import type { ClientMessage, Edit, ServerMessage } from './messages';
 
@@ -80,8 +80,7 @@ function readField(from: ByteReader, kind: FieldKind): unknown {
 		case 'logged':
 			return readEdits(from);
 		case 'cells':
-		case 'edits':
-			return readEdits(from).map(({ uid: _uid, ...edit }) => edit);
+			return readCells(from);
 		default:
 			return readTuples(from, kind);
 	}
@@ -142,8 +141,7 @@ function checkField(value: unknown, kind: FieldKind): unknown {
 		case 'logged':
 			return listOf(value).map(tupleToLogged);
 		case 'cells':
-		case 'edits':
-			return listOf(value).map(tupleToEdit);
+			return listOf(value).map(tupleToCell);
 		default:
 			return listOf(value).map((item) => tupleToItem(item, kind));
 	}

@@ -1,25 +1,41 @@
 // edits.ts - edits in both forms. The binary one is that of common/edit_codec.h, in which they rest in the database.
 
 import { ByteReader, ByteWriter, CodecError } from './bytes';
-import type { Edit, LoggedEdit, Style } from './messages';
+import { isOfRows, maxCols, maxRows } from './lines';
+import { type CellEdit, type Edit, type LoggedEdit, type StructureEdit, type Style, isStructure } from './messages';
 
 const kindSet = 1;
 const kindStyle = 2;
 const kindResize = 3;
+const kindInsertRows = 6;
 const kindMask = 0x0f;
 const hasStyle = 0x10;
 const hasOld = 0x20;
 const sameUid = 0x40;
 const sameRow = 0x80;
 
-const maxRows = 16777216;
-const maxCols = 16384;
+/** From kindInsertRows on. */
+const changeKinds = ['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const;
 
-const kindOf = (edit: Edit): number =>
+const kindOf = (edit: CellEdit): number =>
 	edit.content !== undefined ? kindSet : edit.style !== undefined ? kindStyle : kindResize;
 
+/** A structure edit as the binary form has it: where, and how many lines. */
+function changeAsCell(change: StructureEdit): { kind: number; row: number; col: number; content: string } {
+	const [row, col] = isOfRows(change) ? [change.at, 0] : [0, change.at];
+	return { kind: kindInsertRows + changeKinds.indexOf(change.kind), row, col, content: `${change.n}` };
+}
+
+function makeChange(kind: StructureEdit['kind'] | undefined, at: number, n: number): StructureEdit {
+	if (kind === undefined) throw new CodecError('unknown kind of edit');
+	const change = { kind, at, n };
+	const limit = isOfRows(change) ? maxRows : maxCols;
+	if (!Number.isSafeInteger(n) || n < 1 || at >= limit || n > limit - at) throw new CodecError('no such rows or columns');
+	return change;
+}
+
 /** An edit without what it does not have, so that equal edits are deeply equal. */
-function makeEdit(row: number, col: number, content: string | undefined, style: Style | undefined): Edit {
+function makeEdit(row: number, col: number, content: string | undefined, style: Style | undefined): CellEdit {
 	if (row >= maxRows || col >= maxCols) throw new CodecError('no such row or column');
 	return { row, col, ...(content !== undefined && { content }), ...(style !== undefined && { style }) };
 }
@@ -27,21 +43,22 @@ function makeEdit(row: number, col: number, content: string | undefined, style: 
 // ---- binary ----
 
 export function writeEdits(to: ByteWriter, edits: readonly (Edit & { uid?: number })[]): void {
-	let before: (Edit & { uid?: number }) | undefined;
+	let before: { uid: number; row: number } | undefined;
 	to.number(edits.length);
 	for (const edit of edits) {
-		const kind = kindOf(edit);
-		const uidIsKnown = before !== undefined && (before.uid ?? 0) === (edit.uid ?? 0);
-		const rowIsKnown = before !== undefined && before.row === edit.row;
-		to.byte(
-			kind | (edit.style !== undefined ? hasStyle : 0) | (uidIsKnown ? sameUid : 0) | (rowIsKnown ? sameRow : 0),
-		);
-		if (!uidIsKnown) to.number(edit.uid ?? 0);
-		if (!rowIsKnown) to.number(edit.row);
-		to.number(edit.col);
-		to.text(edit.content ?? '');
-		if (edit.style !== undefined) to.text(edit.style === null ? '' : JSON.stringify(edit.style));
-		before = edit;
+		const uid = edit.uid ?? 0;
+		const { kind, row, col, content, style } = isStructure(edit)
+			? { ...changeAsCell(edit), style: undefined }
+			: { kind: kindOf(edit), row: edit.row, col: edit.col, content: edit.content ?? '', style: edit.style };
+		const uidIsKnown = before?.uid === uid;
+		const rowIsKnown = before?.row === row;
+		to.byte(kind | (style !== undefined ? hasStyle : 0) | (uidIsKnown ? sameUid : 0) | (rowIsKnown ? sameRow : 0));
+		if (!uidIsKnown) to.number(uid);
+		if (!rowIsKnown) to.number(row);
+		to.number(col);
+		to.text(content);
+		if (style !== undefined) to.text(style === null ? '' : JSON.stringify(style));
+		before = { uid, row };
 	}
 }
 
@@ -55,6 +72,12 @@ function styleOf(text: string): Style {
 	}
 }
 
+/** How many lines a structure edit is about. */
+function countOf(digits: string): number {
+	if (!/^[1-9][0-9]{0,7}$/.test(digits)) throw new CodecError('not a number of lines');
+	return Number(digits);
+}
+
 export function readEdits(from: ByteReader): LoggedEdit[] {
 	const edits: LoggedEdit[] = [];
 	let uid = 0;
@@ -64,20 +87,31 @@ export function readEdits(from: ByteReader): LoggedEdit[] {
 	for (let i = 0; i < count; i++) {
 		const head = from.byte();
 		const kind = head & kindMask;
-		if (kind < kindSet || kind > kindResize || head & hasOld) throw new CodecError('unknown kind of edit');
+		const change = changeKinds[kind - kindInsertRows];
+		if (kind < kindSet || (kind > kindResize && !change) || head & hasOld) throw new CodecError('unknown kind of edit');
 		if (!(head & sameUid)) uid = from.number();
 		if (!(head & sameRow)) row = from.number();
 		const col = from.number();
 		const content = from.text();
 		const style = head & hasStyle ? styleOf(from.text()) : undefined;
-		edits.push({ uid, ...makeEdit(row, col, kind === kindSet ? content : undefined, style) });
+		if (change) edits.push({ uid, ...makeChange(change, change.endsWith('Rows') ? row : col, countOf(content)) });
+		else edits.push({ uid, ...makeEdit(row, col, kind === kindSet ? content : undefined, style) });
 	}
 	return edits;
 }
 
-// ---- JSON: [row,col], [row,col,content], [row,col,content,style], [row,col,null,style]; logged ones begin with the uid ----
+export function readCells(from: ByteReader): CellEdit[] {
+	return readEdits(from).map(({ uid: _uid, ...edit }) => {
+		if (isStructure(edit)) throw new CodecError('a block has cells only');
+		return edit;
+	});
+}
+
+// ---- JSON: [row,col], [row,col,content], [row,col,content,style], [row,col,null,style], ["insertRows",at,n]; logged ones
+// begin with the uid ----
 
 export function editToTuple(edit: Edit): unknown[] {
+	if (isStructure(edit)) return [edit.kind, edit.at, edit.n];
 	if (edit.style !== undefined) return [edit.row, edit.col, edit.content ?? null, edit.style];
 	return edit.content !== undefined ? [edit.row, edit.col, edit.content] : [edit.row, edit.col];
 }
@@ -88,6 +122,14 @@ function index(value: unknown): number {
 }
 
 export function tupleToEdit(tuple: unknown): Edit {
+	if (Array.isArray(tuple) && typeof tuple[0] === 'string') {
+		if (tuple.length !== 3) throw new CodecError('an edit is malformed');
+		return makeChange(changeKinds.find((kind) => kind === tuple[0]), index(tuple[1]), index(tuple[2]));
+	}
+	return tupleToCell(tuple);
+}
+
+export function tupleToCell(tuple: unknown): CellEdit {
 	if (!Array.isArray(tuple) || tuple.length < 2 || tuple.length > 4) throw new CodecError('an edit is malformed');
 	const [row, col, content, style] = tuple as unknown[];
 	if (content !== undefined && content !== null && typeof content !== 'string')

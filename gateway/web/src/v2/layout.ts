@@ -53,9 +53,9 @@ export const clientLayouts: Record<string, Layout> = {
 			['edits', 'edits'],
 		],
 	},
-	lock: { code: 5, fields: place },
-	unlock: { code: 6, fields: place },
-	cursor: { code: 7, fields: range },
+	lock: { code: 5, fields: [...place, ['base', 'number']] },
+	unlock: { code: 6, fields: [...place, ['base', 'number']] },
+	cursor: { code: 7, fields: [...range, ['base', 'number']] },
 	who: { code: 8, fields: [['uid', 'number']] },
 };
 

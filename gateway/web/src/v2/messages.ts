@@ -21,14 +21,23 @@ export interface Range extends Place {
  * A change of one cell. content undefined: only the style changes; style undefined: it stays. Without both the sheet is
  * made large enough to have the cell.
  */
-export interface Edit extends Place {
+export interface CellEdit extends Place {
 	content?: string;
 	style?: Style;
 }
 
-export interface LoggedEdit extends Edit {
-	uid: number;
+/** n rows or columns come in front of the one at `at`, or go from there on. */
+export interface StructureEdit {
+	kind: 'insertRows' | 'deleteRows' | 'insertColumns' | 'deleteColumns';
+	at: number;
+	n: number;
 }
+
+export type Edit = CellEdit | StructureEdit;
+
+export type LoggedEdit = (CellEdit | StructureEdit) & { uid: number };
+
+export const isStructure = <T extends Edit>(edit: T): edit is Extract<T, StructureEdit> => 'kind' in edit;
 
 export interface Peer {
 	session: number;
@@ -51,9 +60,9 @@ export type ClientMessage =
 	| { t: 'auth'; token: string }
 	| ({ t: 'get'; id: number } & Range)
 	| { t: 'op'; n: number; nacks: number; base: number; edits: Edit[] }
-	| ({ t: 'lock' } & Place)
-	| ({ t: 'unlock' } & Place)
-	| ({ t: 'cursor' } & Range)
+	| ({ t: 'lock'; base: number } & Place)
+	| ({ t: 'unlock'; base: number } & Place)
+	| ({ t: 'cursor'; base: number } & Range)
 	| { t: 'who'; uid: number };
 
 export interface Hello {
@@ -80,7 +89,7 @@ export interface Hello {
 export type ServerMessage =
 	| Hello
 	| { t: 'edits'; seq: number; more: boolean; edits: LoggedEdit[] }
-	| ({ t: 'block'; id: number; seq: number; more: boolean; cells: Edit[] } & Range)
+	| ({ t: 'block'; id: number; seq: number; more: boolean; cells: CellEdit[] } & Range)
 	| { t: 'ack'; n: number; seq: number }
 	| ({ t: 'nack'; n: number; reason: Reason; block: boolean } & Place)
 	| ({ t: 'lock' } & HeldCell)

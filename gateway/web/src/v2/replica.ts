@@ -1,20 +1,39 @@
 // replica.ts - the cells of a sheet as far as they have been asked for, kept up by what the gateway tells. No socket, no DOM.
 //
-// A range is asked for once; its block holds at a seq, and edits up to that seq are in it already.
+// All that is known is of one seq. A block that is newer than what has been told is put aside until edits have told up to
+// it. Where rows or columns come or go, cells move, and so do the ranges whose cells are known.
 
-import type { Edit, LoggedEdit, Range, ServerMessage, Style } from './messages';
+import { isOfRows, moveExtent, movePlace, moveRange } from './lines';
+import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isStructure } from './messages';
 
 export interface Cell {
 	content: string;
 	style: Style;
 }
 
-interface Loaded extends Range {
-	seq: number;
-}
+type Block = Extract<ServerMessage, { t: 'block' }>;
 
 const contains = (range: Range, row: number, col: number): boolean =>
 	row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol;
+
+const keyOf = (row: number, col: number): string => `${row},${col}`;
+const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];
+
+/** One range of both, when they make one. */
+function join(a: Range, b: Range): Range | undefined {
+	const sameRows = a.row === b.row && a.toRow === b.toRow;
+	const sameCols = a.col === b.col && a.toCol === b.toCol;
+	const meet = (from: number, to: number, otherFrom: number, otherTo: number): boolean => from <= otherTo + 1 && otherFrom <= to + 1;
+	const inside = b.row >= a.row && b.toRow <= a.toRow && b.col >= a.col && b.toCol <= a.toCol;
+	if (inside || (sameCols && meet(a.row, a.toRow, b.row, b.toRow)) || (sameRows && meet(a.col, a.toCol, b.col, b.toCol)))
+		return {
+			row: Math.min(a.row, b.row),
+			col: Math.min(a.col, b.col),
+			toRow: Math.max(a.toRow, b.toRow),
+			toCol: Math.max(a.toCol, b.toCol),
+		};
+	return undefined;
+}
 
 export class Replica {
 	/** By "row,col"; cells that hold nothing are not there. */
@@ -23,62 +42,118 @@ export class Replica {
 	seq = 0;
 	rows = 0;
 	cols = 0;
-	private loaded: Loaded[] = [];
-	private inParts = false;
+	/** Ranges whose cells are known. */
+	private known: Range[] = [];
+	private aside: Block[][] = [];
+	private parts: Block[] = [];
 
 	/** Forgets all cells: they will be asked for again. */
 	reset(seq: number): void {
 		this.cells.clear();
-		this.loaded = [];
-		this.inParts = false;
+		this.known = [];
+		this.cut();
 		this.seq = seq;
 	}
 
-	/** The connection was cut: the rest of a block does not come. */
+	/** The connection was cut: the rest of a block does not come, and others may be asked for again. */
 	cut(): void {
-		this.inParts = false;
+		this.parts = [];
+		this.aside = [];
 	}
 
-	block(message: Extract<ServerMessage, { t: 'block' }>): void {
-		if (!this.inParts) this.open(message);
-		for (const cell of message.cells) if (!this.isOlder(cell, message.seq)) this.set(cell);
-		this.inParts = message.more;
-	}
-
-	/** The first part of a block: what was known of its range is older. */
-	private open({ row, col, toRow, toCol, seq }: Loaded): void {
-		const range = { row, col, toRow, toCol, seq };
-		for (const key of this.cells.keys()) {
-			const [cellRow, cellCol] = key.split(',').map(Number) as [number, number];
-			if (contains(range, cellRow, cellCol) && !this.isOlder({ row: cellRow, col: cellCol }, seq)) this.cells.delete(key);
+	/** What is not known of a range, as a range; undefined: all is. */
+	missing(range: Range): Range | undefined {
+		if (this.known.some(({ row, col, toRow, toCol }) => row <= range.row && col <= range.col && toRow >= range.toRow && toCol >= range.toCol))
+			return undefined;
+		for (const known of this.known) {
+			const wide = known.col <= range.col && known.toCol >= range.toCol;
+			const high = known.row <= range.row && known.toRow >= range.toRow;
+			if (wide && known.row <= range.row && known.toRow >= range.row) return this.missing({ ...range, row: known.toRow + 1 });
+			if (wide && known.toRow >= range.toRow && known.row <= range.toRow) return this.missing({ ...range, toRow: known.row - 1 });
+			if (high && known.col <= range.col && known.toCol >= range.col) return this.missing({ ...range, col: known.toCol + 1 });
+			if (high && known.toCol >= range.toCol && known.col <= range.toCol) return this.missing({ ...range, toCol: known.col - 1 });
 		}
-		this.loaded.push(range);
+		return range;
+	}
+
+	block(message: Block): void {
+		this.parts.push(message);
+		if (message.more) return;
+		this.aside.push(this.parts);
+		this.parts = [];
+		this.takeBlocks();
+	}
+
+	/** The block with this id is here, and put aside. */
+	waits(id: number): boolean {
+		return this.aside.some(([block]) => block!.id === id);
+	}
+
+	/** Those whose seq has been reached. */
+	private takeBlocks(): void {
+		const due = this.aside.filter(([block]) => block!.seq <= this.seq);
+		this.aside = this.aside.filter(([block]) => block!.seq > this.seq);
+		for (const parts of due) if (parts[0]!.seq === this.seq) this.takeBlock(parts);
+	}
+
+	private takeBlock(parts: Block[]): void {
+		const { row, col, toRow, toCol } = parts[0]!;
+		const range = { row, col, toRow, toCol };
+		for (const key of this.cells.keys()) if (contains(range, ...placeOf(key))) this.cells.delete(key);
+		this.know(range);
+		for (const { cells } of parts) cells.forEach((cell) => this.set(cell));
+	}
+
+	private know(range: Range): void {
+		for (let i = 0; i < this.known.length; i++) {
+			const both = join(range, this.known[i]!) ?? join(this.known[i]!, range);
+			if (!both) continue;
+			this.known.splice(i, 1);
+			this.know(both);
+			return;
+		}
+		this.known.push(range);
 	}
 
 	/** Returns the edits that change what is known. */
 	edits(message: Extract<ServerMessage, { t: 'edits' }>): LoggedEdit[] {
-		const told = message.edits.filter((edit) => this.isNews(edit, message.seq));
-		for (const edit of message.edits) {
-			this.rows = Math.max(this.rows, edit.row + 1);
-			this.cols = Math.max(this.cols, edit.col + 1);
+		const told = message.edits.filter((edit) => this.edit(edit));
+		if (!message.more) {
+			this.seq = message.seq;
+			this.takeBlocks();
 		}
-		told.forEach((edit) => this.set(edit));
-		if (!message.more) this.seq = message.seq;
 		return told;
 	}
 
-	/** A newer block has the cell: blocks come in any order. */
-	private isOlder({ row, col }: Edit, seq: number): boolean {
-		return this.loaded.some((range) => range.seq > seq && contains(range, row, col));
+	private edit(edit: LoggedEdit): boolean {
+		if (isStructure(edit)) {
+			this.restructure(edit);
+			return true;
+		}
+		this.rows = Math.max(this.rows, edit.row + 1);
+		this.cols = Math.max(this.cols, edit.col + 1);
+		if (!this.known.some((range) => contains(range, edit.row, edit.col))) return false;
+		this.set(edit);
+		return true;
 	}
 
-	private isNews({ row, col }: Edit, seq: number): boolean {
-		const holding = this.loaded.filter((range) => contains(range, row, col));
-		return holding.length > 0 && holding.every((range) => seq > range.seq);
+	private restructure(change: StructureEdit): void {
+		const moved = [...this.cells].flatMap(([key, cell]): [string, Cell][] => {
+			const [row, col] = placeOf(key);
+			const place = movePlace({ row, col }, change);
+			return place ? [[keyOf(place.row, place.col), cell]] : [];
+		});
+		this.cells.clear();
+		for (const [key, cell] of moved) this.cells.set(key, cell);
+		const ranges = this.known.flatMap((range) => moveRange(range, change) ?? []);
+		this.known = [];
+		for (const range of ranges) this.know(range);
+		if (isOfRows(change)) this.rows = moveExtent(change, this.rows);
+		else this.cols = moveExtent(change, this.cols);
 	}
 
-	private set({ row, col, content, style }: Edit): void {
-		const key = `${row},${col}`;
+	private set({ row, col, content, style }: CellEdit): void {
+		const key = keyOf(row, col);
 		const before = this.cells.get(key) ?? { content: '', style: null };
 		const cell = { content: content ?? before.content, style: style === undefined ? before.style : style };
 		if (cell.content === '' && cell.style === null) this.cells.delete(key);

@@ -1,0 +1,151 @@
+// lines.ts - rows and columns that come and go: what becomes of places that were named before. The gateway does the same
+// (gateway/ws/lines.c, which says how); docs/PROTOCOL.md has the rules.
+
+import { type CellEdit, type Edit, type Place, type Range, type StructureEdit, isStructure } from './messages';
+
+export const maxRows = 16777216;
+export const maxCols = 16384;
+
+export const isOfRows = ({ kind }: StructureEdit): boolean => kind === 'insertRows' || kind === 'deleteRows';
+export const isInsert = ({ kind }: StructureEdit): boolean => kind === 'insertRows' || kind === 'insertColumns';
+const limitOf = (change: StructureEdit): number => (isOfRows(change) ? maxRows : maxCols);
+
+/** Where a line is after the change; undefined: it is gone. */
+function moveLine(change: StructureEdit, line: number): number | undefined {
+	if (line < change.at) return line;
+	if (!isInsert(change)) return line < change.at + change.n ? undefined : line - change.n;
+	return line + change.n < limitOf(change) ? line + change.n : undefined;
+}
+
+/** Where a cell is after the change; undefined: it is gone. */
+export function movePlace({ row, col }: Place, change: StructureEdit): Place | undefined {
+	const [toRow, toCol] = isOfRows(change) ? [moveLine(change, row), col] : [row, moveLine(change, col)];
+	return toRow === undefined || toCol === undefined ? undefined : { row: toRow, col: toCol };
+}
+
+/** What the change leaves of first to last; undefined: nothing. Lines that are inserted between them belong to them. */
+function moveSpan(change: StructureEdit, first: number, last: number): [number, number] | undefined {
+	const { at, n } = change;
+	const limit = limitOf(change);
+	if (last < at) return [first, last];
+	if (isInsert(change)) {
+		const from = first >= at ? first + n : first;
+		return from < limit ? [from, Math.min(last + n, limit - 1)] : undefined;
+	}
+	const end = at + n;
+	if (first >= end) return [first - n, last - n];
+	if (first >= at && last < end) return undefined;
+	return [Math.min(first, at), last >= end ? last - n : at - 1];
+}
+
+/** What the change leaves of a range. */
+export function moveRange(range: Range, change: StructureEdit): Range | undefined {
+	if (isOfRows(change)) {
+		const rows = moveSpan(change, range.row, range.toRow);
+		return rows && { ...range, row: rows[0], toRow: rows[1] };
+	}
+	const cols = moveSpan(change, range.col, range.toCol);
+	return cols && { ...range, col: cols[0], toCol: cols[1] };
+}
+
+/** How many rows (columns) a sheet has after the change that had so many of them. */
+export function moveExtent(change: StructureEdit, extent: number): number {
+	const { at, n } = change;
+	if (isInsert(change)) return Math.min(Math.max(at, extent) + n, limitOf(change));
+	if (at >= extent) return extent;
+	return extent - at > n ? extent - n : at;
+}
+
+/** Lines one behind the other: in the author's order, in that of what is there, or in both. */
+interface Part {
+	n: number;
+	seen: boolean;
+	there: boolean;
+}
+
+type Order = 'seen' | 'there';
+
+class Axis {
+	private readonly parts: Part[] = [{ n: 2 ** 40, seen: true, there: true }];
+
+	constructor(private readonly limit: number) {}
+
+	/** The part that begins with the line at this index of an order. */
+	private cut(order: Order, index: number): number {
+		let i = 0;
+		for (; !this.parts[i]![order] || index >= this.parts[i]!.n; i++) if (this.parts[i]![order]) index -= this.parts[i]!.n;
+		if (index === 0) return i;
+		const part = this.parts[i]!;
+		this.parts.splice(i, 1, { ...part, n: index }, { ...part, n: part.n - index });
+		return i + 1;
+	}
+
+	private thereBefore(end: number): number {
+		return this.parts.slice(0, end).reduce((sum, { n, there }) => sum + (there ? n : 0), 0);
+	}
+
+	/** Somebody else's change. */
+	change(change: StructureEdit): void {
+		const from = this.cut('there', change.at);
+		if (isInsert(change)) {
+			this.parts.splice(from, 0, { n: change.n, seen: false, there: true });
+			return;
+		}
+		const to = this.cut('there', change.at + change.n);
+		const left = this.parts.slice(from, to).filter(({ seen }) => seen);
+		this.parts.splice(from, to - from, ...left.map((part) => ({ ...part, there: false })));
+	}
+
+	place(line: number): number | undefined {
+		let place = 0;
+		for (const { n, seen, there } of this.parts) {
+			if (seen && line < n) return there && place + line < this.limit ? place + line : undefined;
+			if (seen) line -= n;
+			if (there) place += n;
+		}
+		return undefined;
+	}
+
+	/** The author's change, for what is there. */
+	follow(change: StructureEdit): StructureEdit[] {
+		return isInsert(change) ? this.insert(change) : this.delete(change);
+	}
+
+	private insert(change: StructureEdit): StructureEdit[] {
+		const i = this.cut('seen', change.at);
+		const at = this.thereBefore(i);
+		this.parts.splice(i, 0, { n: change.n, seen: true, there: true });
+		return at < this.limit ? [{ ...change, at, n: Math.min(change.n, this.limit - at) }] : [];
+	}
+
+	private delete(change: StructureEdit): StructureEdit[] {
+		const from = this.cut('seen', change.at);
+		const to = this.cut('seen', change.at + change.n);
+		const runs: StructureEdit[] = [];
+		let at = this.thereBefore(from);
+		let joined = false;
+		for (const { n, seen, there } of this.parts.slice(from, to)) {
+			if (!there) continue;
+			if (!seen) at += n;
+			else if (at < this.limit) {
+				const run = joined ? runs.pop()! : { ...change, at, n: 0 };
+				runs.push({ ...run, n: run.n + Math.min(n, this.limit - at) });
+			}
+			joined = seen && runs.length > 0;
+		}
+		this.parts.splice(from, to - from, ...this.parts.slice(from, to).filter(({ seen }) => !seen));
+		return runs;
+	}
+}
+
+/** What becomes of an author's edits when these changes have come that he had not seen. */
+export function transform(edits: readonly Edit[], changes: readonly StructureEdit[]): Edit[] {
+	const rows = new Axis(maxRows);
+	const cols = new Axis(maxCols);
+	for (const change of changes) (isOfRows(change) ? rows : cols).change(change);
+	const place = (edit: CellEdit): Edit[] => {
+		const [row, col] = [rows.place(edit.row), cols.place(edit.col)];
+		return row === undefined || col === undefined ? [] : [{ ...edit, row, col }];
+	};
+	return edits.flatMap((edit): Edit[] => (isStructure(edit) ? (isOfRows(edit) ? rows : cols).follow(edit) : place(edit)));
+}
