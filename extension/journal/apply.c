@@ -133,7 +133,8 @@ apply_decode(const void *bytes, Size len, uint32 *nedits)
 
 /*
  * The caller has named the places of its edits by the rows and columns that it knew. Once they have moved, the edits
- * would land elsewhere: it has to look again.
+ * would land elsewhere: it has to look again. Also when nothing is left of its clients' operations but that they have
+ * landed, so that it moves whatever it has to tell with them.
  */
 static void
 apply_check_missed(const JournalApply *call, const bytea *missed)
@@ -182,7 +183,7 @@ apply_look_back(const JournalApply *call, WriterSheet *ws, uint32 nedits, Journa
 						errmsg("too much has happened since seq " INT64_FORMAT " of sheet " INT64_FORMAT,
 							   call->known_seq, call->sheet_id),
 						errhint("Catch up with sheet.tail first.")));
-	if (!duplicate && result->missed != NULL && nedits > 0)
+	if (!duplicate && result->missed != NULL && (nedits > 0 || call->nclients > 0))
 		apply_check_missed(call, result->missed);
 	result->duplicate = duplicate;
 	return duplicate;

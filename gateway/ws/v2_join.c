@@ -410,6 +410,7 @@ block_answered(void *arg, PGresult *res)
 		else
 		{
 			part.block.seq = (uint64_t) pgresult_int64(res, 0, 0);
+			room_catch_up(session->room, (int64_t) part.block.seq); /* the client waits for what came up to it */
 			if (!block_send(&part, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1)))
 				session_close(session, CLOSE_ERROR, "the sheet's cells cannot be read");
 		}

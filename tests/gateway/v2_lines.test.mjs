@@ -179,8 +179,10 @@ describe('late edits', () => {
 				['set', 5, 0, 'told'],
 			],
 		);
+		b.op(5, [set(2, 0, 'gone')], { base });
+		await b.next('ack', ({ n }) => n === 5);
 		const again = await raw(ben, { client: lastClient });
-		assert.equal(again.hello.landed, 4, 'also the one of which nothing was left');
+		assert.equal(again.hello.landed, 5, 'also those of which nothing was left');
 	});
 
 	test('that wait for SQL which inserts and deletes go where their cells are then, each once, and nobody is cut off', async () => {
