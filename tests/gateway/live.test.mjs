@@ -85,14 +85,15 @@ describe('SQL and browsers', () => {
 		await again.nextModify(4, 1, 'goes on');
 	});
 
-	test('an edit for a place that has moved before it was stored is not stored elsewhere', async () => {
+	test('an edit for a place that has moved before it was stored goes where its cell is then; of a row that is gone nowhere', async () => {
 		const a = await open(anna);
 		a.modify(5, 0, 'five');
 		await a.nextModify(5, 0, 'five');
 		const session = cluster.psqlSession();
 		try {
 			await session.query(`BEGIN; SELECT sheet.delete_rows(${fid}, 2, 2)`);
-			a.modify(5, 0, 'wrong place');
+			a.modify(5, 0, 'five, late');
+			a.modify(3, 0, 'gone with its row');
 			await waitUntil(
 				async () => Number(await cluster.psql(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)) > 0,
 				'the edit to wait for the sheet',
@@ -102,8 +103,11 @@ describe('SQL and browsers', () => {
 			await session.close();
 		}
 		assert.equal((await a.waitClosed(5000)).code, 1012);
-		assert.deepEqual(await sqlGrid(), [['3,0', 'five']]);
-		assert.deepEqual([...(await open(anna)).grid()], [['3,0', 'five']]);
+		const again = await open(anna);
+		const { body } = await again.settle(9, 4);
+		const truth = [['3,0', 'five, late'], ['9,4', body.content]];
+		assert.deepEqual(await sqlGrid(), truth);
+		assert.deepEqual([...again.grid()], truth);
 	});
 
 	test('an open transaction shows nothing; its commit shows all of it; a rolled back one never', async () => {

@@ -37,6 +37,16 @@ BEGIN;
 SELECT first_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'f')), clients => '{1,7,13,13}');
 ROLLBACK;
 SELECT sheet.client_landed(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
+-- operations of which nothing is left are noted; not before the caller knows of rows that have come since
+\set VERBOSITY sqlstate
+SELECT last_seq AS known FROM sheet.tail(:id, 0) \gset
+SELECT first_seq, last_seq - :known AS more, duplicate FROM sheet.apply(:id, '\x01000000', known_seq => :known, clients => '{4,7,1,2}');
+SELECT sheet.insert_rows(:id, 3, 1) - :known AS more;
+SELECT sheet.apply(:id, '\x01000000', known_seq => :known, clients => '{4,7,3,3}');
+SELECT sheet.client_landed(:id, 4, 7);
+SELECT first_seq, last_seq - :known AS more, duplicate FROM sheet.apply(:id, '\x01000000', known_seq => :known + 1, clients => '{4,7,3,3}');
+SELECT sheet.client_landed(:id, 4, 7);
+\set VERBOSITY default
 -- malformed
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,13}');
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,14,13}');
