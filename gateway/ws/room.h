@@ -66,6 +66,7 @@ typedef struct RoomEvent
 typedef struct BatchClient
 {
 	struct RoomClient *client;
+	uint64_t before; /* the last one that was taken before these */
 	uint64_t first, last;
 } BatchClient;
 

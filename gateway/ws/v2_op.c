@@ -153,7 +153,7 @@ v2_refuse_batch(Room *room, RoomBatch *batch)
 	const V2Message message = {.n = batch->clients[0].last};
 	Session *session = client->session;
 
-	client->taken = client->committed;
+	client->taken = batch->clients[0].before;
 	client->batch = NULL;
 	client->undecided = false;
 	if (session != NULL && session->state == SESSION_LIVE)
@@ -348,7 +348,7 @@ op_note(RoomBatch *batch, RoomClient *client, uint64_t n)
 		}
 		client->batch = batch;
 		client->batch_index = batch->client_count;
-		batch->clients[batch->client_count++] = (BatchClient){client, n, n};
+		batch->clients[batch->client_count++] = (BatchClient){client, client->taken, n, n};
 	}
 	batch->clients[client->batch_index].last = n;
 	client->taken = n;
