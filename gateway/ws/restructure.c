@@ -147,6 +147,8 @@ room_restructure(Room *room, const LinesChange *changes, size_t n, int64_t seq)
 		room_move_locks(room, &changes[i]);
 		room_move_cursors(room, &changes[i]);
 	}
+	free(room->values); /* their places are others now */
+	room->values = NULL;
 	room_close_v1(room);
 }
 

@@ -291,6 +291,7 @@ room_free(Room *room)
 	buf_free(&room->snapshot_styles);
 	locks_free(&room->locks);
 	lines_forget(&room->lines);
+	free(room->values);
 	free(room->marks);
 	free(room);
 }

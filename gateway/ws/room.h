@@ -13,6 +13,7 @@
  *
  *   v2_session.c  one such WebSocket          v2_join.c    how it begins, and blocks of cells
  *   v2_op.c       operations, exactly once    v2_stream.c  batches as messages
+ *   v2_calc.c     computed values
  */
 #ifndef ROOM_H
 #define ROOM_H
@@ -95,6 +96,14 @@ typedef struct RoomMark
 	uint64_t position;
 } RoomMark;
 
+/* At which seq the newest value of a formula was computed that has been told of a cell (v2_calc.c). */
+#define ROOM_VALUES 1024
+typedef struct ToldValue
+{
+	uint32_t row, col;
+	int64_t seq;
+} ToldValue;
+
 typedef struct Room
 {
 	SheetEntry entry; /* by sheet id; must be first */
@@ -122,6 +131,7 @@ typedef struct Room
 	int session_count;
 	CellLocks locks;
 	LinesMemory lines; /* structure edits that were told */
+	ToldValue *values; /* ROOM_VALUES of them, or NULL */
 
 	int v1_sessions;
 	Fanout stream;				  /* protocol v1 */

@@ -20,6 +20,7 @@
 #define V2_MAX_NUMBER	   ((UINT64_C(1) << 53) - 1) /* what a JSON number of a browser holds exactly */
 #define V2_MAX_TOKEN	   4096						 /* bytes */
 #define V2_MAX_OP_EDITS	   16384
+#define V2_MAX_VALUES	   1024	  /* of one `calc` */
 #define V2_MAX_OP_CHANGES  64	  /* structure edits among them */
 #define V2_MAX_BLOCK_CELLS 65536  /* of one `get` */
 #define V2_PART_BYTES	   262144 /* the edits of one message of the gateway end with the one that passes this */
@@ -42,7 +43,8 @@ typedef enum V2Type
 	V2_LOCK = 5,
 	V2_UNLOCK = 6,
 	V2_CURSOR = 7,
-	V2_WHO = 8
+	V2_WHO = 8,
+	V2_CALC = 9
 } V2Type;
 
 typedef enum V2Reason
@@ -77,13 +79,14 @@ typedef struct V2Message
 	uint64_t to_row, to_col; /* ... and its last */
 	uint64_t n;
 	uint64_t nacks;
-	uint64_t base;
+	uint64_t base; /* of `calc`: its seq */
 	uint64_t uid;
 	/* The edits of an operation, in edit_codec.h's form, uid 0; all kinds and texts have been checked. */
 	const uint8_t *edits;
 	size_t edits_len;
 	uint32_t count;
 	uint32_t changes;		   /* structure edits among them */
+	uint32_t plain;			   /* of the edits, contents without a style */
 	V2Reason reason;		   /* why they cannot be taken, V2_REASON_NONE when they can ... */
 	uint32_t bad_row, bad_col; /* ... and the first that cannot */
 	uint32_t rect[4];		   /* row, column, last row, last column: around those that are within the limits */
@@ -224,6 +227,9 @@ extern void v2_put_user(Buf *to, V2Encoding encoding, uint64_t uid, const char *
 extern void v2_put_version(Buf *to, V2Encoding encoding, uint64_t seq, uint64_t uid, V2VersionKind kind, uint64_t cid,
 						   const char *label, size_t label_len);
 extern void v2_put_role(Buf *to, V2Encoding encoding, V2Role role);
+/* Computed values, as edits of uid 0 that set contents; seq: that they were computed at. */
+extern void v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const void *edits, size_t len,
+						uint32_t count);
 extern void v2_put_authed(Buf *to, V2Encoding encoding, uint64_t expires);
 
 #endif

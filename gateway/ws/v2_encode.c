@@ -22,14 +22,15 @@ typedef enum ServerType
 	SERVER_USER,
 	SERVER_VERSION,
 	SERVER_ROLE,
-	SERVER_AUTHED
+	SERVER_AUTHED,
+	SERVER_CALC
 } ServerType;
 
 static const char *const server_names[] = {
 	[SERVER_HELLO] = "hello",	  [SERVER_EDITS] = "edits", [SERVER_BLOCK] = "block",	  [SERVER_ACK] = "ack",
 	[SERVER_NACK] = "nack",		  [SERVER_LOCK] = "lock",	[SERVER_DENIED] = "denied",	  [SERVER_PEER] = "peer",
 	[SERVER_CURSORS] = "cursors", [SERVER_USER] = "user",	[SERVER_VERSION] = "version", [SERVER_ROLE] = "role",
-	[SERVER_AUTHED] = "authed",
+	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -422,6 +423,17 @@ v2_put_role(Buf *to, V2Encoding encoding, V2Role role)
 	Writer writer = put_begin(to, encoding, SERVER_ROLE);
 
 	put_name(&writer, "role", role_names, role);
+	put_end(&writer);
+}
+
+void
+v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const void *edits, size_t len, uint32_t count)
+{
+	Writer writer = put_begin(to, encoding, SERVER_CALC);
+
+	put_number(&writer, "session", session);
+	put_number(&writer, "seq", seq);
+	put_edits(&writer, "cells", edits, len, count, false);
 	put_end(&writer);
 }
 

@@ -37,6 +37,7 @@ static const V2Layout layouts[] = {
 				   {NUMBER("row", row), NUMBER("col", col), NUMBER("toRow", to_row), NUMBER("toCol", to_col),
 					OPTIONAL("base", base)}},
 	[V2_WHO] = {"who", {NUMBER("uid", uid)}},
+	[V2_CALC] = {"calc", {NUMBER("seq", base), {"cells", V2_FIELD_EDITS, false, 0}}},
 };
 
 const char *const v2_reason_names[V2_REASONS] = {
@@ -148,6 +149,7 @@ v2_note_edit(V2Message *message, const Edit *edit)
 		return true;
 	}
 	v2_widen(message, edit);
+	message->plain += edit->kind == EDIT_SET && edit->style.data == NULL;
 	if (chars > SHEET_MAX_CHARS || edit->style.len > SHEET_MAX_STYLE_BYTES || message->count >= V2_MAX_OP_EDITS)
 		v2_refuse_edit(message, edit, V2_REASON_SIZE);
 	return true;
@@ -194,6 +196,12 @@ v2_check(const V2Message *message)
 			return message->count == 0 ? "an operation has at least one edit" : NULL;
 		case V2_WHO:
 			return NULL;
+		case V2_CALC:
+			if (message->count == 0 || message->count > V2_MAX_VALUES)
+				return "1 to 1024 values are told at once";
+			if (message->plain < message->count || message->reason != V2_REASON_NONE)
+				return "a computed value is a content of a cell";
+			return message->base == 0 ? "values are computed at a seq" : NULL;
 	}
 	return "unknown type";
 }

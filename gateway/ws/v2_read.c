@@ -208,7 +208,7 @@ read_type(Reader *reader)
 		reader->text[0] != 't' || !json_take(&reader->input, ':') ||
 		!json_read_string(&reader->input, reader->text, &len))
 		return NULL;
-	for (uint64_t type = V2_HELLO; type <= V2_WHO; type++)
+	for (uint64_t type = V2_HELLO; type <= V2_CALC; type++)
 	{
 		const V2Layout *layout = v2_layout(type);
 

@@ -245,12 +245,12 @@ v2_reauthenticate(Session *session, const V2Message *message)
 
 /* ---- cells that are held ---- */
 
-static void
-v2_deny(Session *session, const V2Message *message, V2Reason reason)
+void
+v2_deny(Session *session, uint32_t row, uint32_t col, V2Reason reason)
 {
 	Buf payload = {NULL, 0, 0};
 
-	v2_put_denied(&payload, session->v2->encoding, (uint32_t) message->row, (uint32_t) message->col, reason);
+	v2_put_denied(&payload, session->v2->encoding, row, col, reason);
 	v2_send(session, &payload);
 }
 
@@ -263,19 +263,19 @@ v2_lock(Session *session, const V2Message *message)
 
 	if (!session->may_edit)
 	{
-		v2_deny(session, message, V2_REASON_ROLE);
+		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_ROLE);
 		return;
 	}
 	if (v2_find_place(session, message->base, &row, &col) != V2_PLACE_THERE)
 	{
-		v2_deny(session, message, V2_REASON_BASE);
+		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_BASE);
 		return;
 	}
 	lock = locks_find(locks, row, col);
 	if (lock != NULL && lock->uid != session_holder(session))
-		v2_deny(session, message, V2_REASON_LOCKED);
+		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_LOCKED);
 	else if (lock == NULL && (lock = locks_add(locks, row, col, session_holder(session), session_lease_end())) == NULL)
-		v2_deny(session, message, V2_REASON_BUSY);
+		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_BUSY);
 	else
 	{
 		lock->expires = session_lease_end();
@@ -372,6 +372,9 @@ v2_dispatch(Session *session, V2Message *message)
 			break;
 		case V2_CURSOR:
 			v2_move_cursor(session, message);
+			break;
+		case V2_CALC:
+			v2_handle_calc(session, message);
 			break;
 		case V2_WHO:
 			if (v2_admit_question(session))

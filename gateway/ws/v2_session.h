@@ -92,6 +92,9 @@ v2_holds_stream(const Session *session)
 /* The client's operation is decided: what has waited for that is handled. */
 extern void v2_resume_messages(Session *session);
 
+/* The message's cell cannot be had, or told of. */
+extern void v2_deny(Session *session, uint32_t row, uint32_t col, V2Reason reason);
+
 /* ---- v2_join.c ---- */
 extern void v2_start_join(Room *room, Session *session);
 /* Reads a range and tells it, when its turn has come. */
@@ -120,6 +123,9 @@ typedef enum V2Place
 extern bool v2_knows_base(const Session *session, uint64_t base);
 extern V2Place v2_find_place(const Session *session, uint64_t base, uint32_t *row, uint32_t *col);
 
+/* ---- v2_calc.c ---- */
+extern void v2_handle_calc(Session *session, const V2Message *message);
+
 /* ---- v2_stream.c ---- */
 typedef void (*V2Emit)(void *arg, const Buf *payload);
 /* The batch that begins at the reader, without old contents, as messages; the last one is `edits`, with `more` or not.
@@ -128,6 +134,8 @@ extern void v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader
 						 void *arg);
 extern void v2_publish_batch(Room *room, const RoomBatch *batch, int64_t seq);
 extern void v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader);
+/* Computed values, told to all that read the room's streams. */
+extern void v2_tell_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, uint32_t count);
 extern void v2_tell_peer(Room *room, const Session *session, bool here);
 extern void v2_cursor_moved(Room *room);
 

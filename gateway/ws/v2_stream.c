@@ -6,6 +6,7 @@
  * has to end, the batch has an event, and the edit behind it is written in full.
  */
 #include "gateway.h"
+#include "publish.h"
 #include "v2_session.h"
 
 #include <libwebsockets.h>
@@ -181,6 +182,24 @@ v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader)
 		if (room->v2_readers[encoding] > 0)
 			v2_put_batch((V2Encoding) encoding, batch, *reader, false, stream_emit, &target);
 	}
+}
+
+/* ---- computed values ---- */
+
+void
+v2_tell_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, uint32_t count)
+{
+	Buf payload = {NULL, 0, 0};
+
+	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	{
+		if (room->v2_readers[encoding] == 0)
+			continue;
+		v2_put_calc(&payload, (V2Encoding) encoding, session, seq, edits->data, edits->len, count);
+		stream_append(room, (V2Encoding) encoding, &payload);
+	}
+	buf_free(&payload);
+	publish_later(room);
 }
 
 /* ---- who is here, and where ---- */

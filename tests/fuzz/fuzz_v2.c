@@ -107,7 +107,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		wrong = v2_read_json(input, size, scratch, &message);
 	else
 		wrong = v2_read_binary(input, size, &message);
-	if (wrong == NULL && message.type == V2_OP)
+	if (wrong == NULL && (message.type == V2_OP || message.type == V2_CALC))
 		fuzz_check_operation(&message);
 	if (wrong == NULL && message.type == V2_OP && message.reason == V2_REASON_NONE)
 		fuzz_transform(&message);

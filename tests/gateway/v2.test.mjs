@@ -420,6 +420,42 @@ describe('locks and presence', () => {
 	});
 });
 
+describe('computed values', () => {
+	test('are told to all for the places of now, and stored nowhere; older ones are left out', async () => {
+		const a = await raw(anna);
+		const b = await raw(ben, { encoding: 'binary' });
+		const calc = (client, seq, cells) => client.send({ t: 'calc', seq, cells });
+		const { seq } = a.hello;
+		calc(a, seq, [set(5, 0, '42'), set(5, 1, ''), set(5, 0, '43')]);
+		const told = { t: 'calc', session: a.hello.session, seq, cells: [set(5, 0, '42'), set(5, 1, ''), set(5, 0, '43')] };
+		assert.deepEqual(await b.next('calc'), told);
+		assert.deepEqual(await a.next('calc'), told);
+		await cluster.psql(`SELECT sheet.insert_rows(${fid}, 0, 2); SELECT sheet.delete_rows(${fid}, 9, 1)`);
+		await b.next('edits', (message) => message.seq === seq + 2);
+		calc(b, seq + 2, [set(5, 0, 'newer')]);
+		assert.deepEqual((await a.next('calc')).cells, [set(5, 0, 'newer')]);
+		calc(a, seq, [set(3, 0, 'older'), set(4, 0, 'moved'), set(7, 0, 'gone'), set(8, 0, 'moved, too')]);
+		assert.deepEqual((await b.next('calc', ({ session }) => session === a.hello.session)).cells, [set(6, 0, 'moved'), set(9, 0, 'moved, too')]);
+		assert.deepEqual(await sqlGrid(), []);
+		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log_edits(${fid}) WHERE seq > ${seq}`), '2');
+		const page = whole(ben);
+		await waitUntil(() => page.hello && page.replica.missing({ row: 0, col: 0, toRow: 9, toCol: 9 }) === undefined, 'its cells');
+		page.calc([set(1, 1, 'from the page')]);
+		await waitUntil(() => page.replica.values.get('1,1')?.value === 'from the page', 'its own value');
+	});
+
+	test('are refused from who may not edit, and of a state that nobody knows', async () => {
+		const a = await raw(anna);
+		a.send({ t: 'calc', seq: a.hello.seq + 1, cells: [set(2, 3, 'x')] });
+		assert.deepEqual(await a.next('denied'), { t: 'denied', row: 2, col: 3, reason: 'base' });
+		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		const viewer = await raw(ben);
+		viewer.send({ t: 'calc', seq: viewer.hello.seq, cells: [set(2, 3, 'x')] });
+		assert.deepEqual(await viewer.next('denied'), { t: 'denied', row: 2, col: 3, reason: 'role' });
+		assert.ok(!a.messages.some(({ t }) => t === 'calc'));
+	});
+});
+
 describe('the page\'s client', () => {
 	test('clients of both protocols and both forms, SQL and newcomers end with the same cells', async () => {
 		const writers = [whole(anna, { encoding: 'json' }), whole(ben, { encoding: 'binary' }), whole(anna, { encoding: 'binary' })];

@@ -22,8 +22,9 @@ const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'he
 
 /** What the JSON of a client's message says, as a value. */
 function messageOf(json: string): ClientMessage {
-	const value = JSON.parse(json) as { edits?: unknown[] };
-	return (value.edits ? { ...value, edits: value.edits.map(tupleToEdit) } : value) as unknown as ClientMessage;
+	const value = JSON.parse(json) as { edits?: unknown[]; cells?: unknown[] };
+	const { edits, cells } = value;
+	return { ...value, ...(edits && { edits: edits.map(tupleToEdit) }), ...(cells && { cells: cells.map(tupleToEdit) }) } as unknown as ClientMessage;
 }
 
 describe('messages of clients', () => {

@@ -122,6 +122,11 @@ export class SheetClient {
 		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
 	}
 
+	/** Tells others values of formulas, computed from the replica as it is now. Nobody says whether they have been told. */
+	calc(cells: { row: number; col: number; content: string }[]): void {
+		if (this.hello && this.replica.seq > 0) this.send({ t: 'calc', seq: this.replica.seq, cells });
+	}
+
 	/** Asks for a range and keeps it up from then on: these rows and columns, whichever they are. */
 	load(range: Range): void {
 		this.ranges.push({ range, asked: false });
@@ -170,6 +175,9 @@ export class SheetClient {
 				if (message.more) break;
 				if (this.ranges[message.id - 1]) this.ranges[message.id - 1]!.asked = false;
 				this.askMissing();
+				break;
+			case 'calc':
+				this.replica.calc(message);
 				break;
 			case 'ack':
 				this.settle(message.n, message.seq);

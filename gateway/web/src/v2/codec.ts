@@ -22,7 +22,7 @@ export function encodeJson(message: ClientMessage): string {
 	const fields: Fields = { t: message.t };
 	for (const [name, kind] of layoutOf(message.t).fields) {
 		const value = (message as unknown as Fields)[name];
-		fields[name] = kind === 'edits' ? (value as Edit[]).map(editToTuple) : value;
+		fields[name] = kind === 'edits' || kind === 'cells' ? (value as Edit[]).map(editToTuple) : value;
 	}
 	return JSON.stringify(fields);
 }

@@ -57,6 +57,13 @@ export const clientLayouts: Record<string, Layout> = {
 	unlock: { code: 6, fields: [...place, ['base', 'number']] },
 	cursor: { code: 7, fields: [...range, ['base', 'number']] },
 	who: { code: 8, fields: [['uid', 'number']] },
+	calc: {
+		code: 9,
+		fields: [
+			['seq', 'number'],
+			['cells', 'cells'],
+		],
+	},
 };
 
 export const serverLayouts: Record<string, Layout> = {
@@ -133,6 +140,14 @@ export const serverLayouts: Record<string, Layout> = {
 	},
 	role: { code: 76, fields: [['role', 'role']] },
 	authed: { code: 77, fields: [['expires', 'number']] },
+	calc: {
+		code: 78,
+		fields: [
+			['session', 'number'],
+			['seq', 'number'],
+			['cells', 'cells'],
+		],
+	},
 };
 
 /** Values that the binary form has as their place here. */

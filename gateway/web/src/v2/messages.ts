@@ -63,7 +63,8 @@ export type ClientMessage =
 	| ({ t: 'lock'; base: number } & Place)
 	| ({ t: 'unlock'; base: number } & Place)
 	| ({ t: 'cursor'; base: number } & Range)
-	| { t: 'who'; uid: number };
+	| { t: 'who'; uid: number }
+	| { t: 'calc'; seq: number; cells: CellEdit[] };
 
 export interface Hello {
 	t: 'hello';
@@ -99,7 +100,8 @@ export type ServerMessage =
 	| { t: 'user'; uid: number; name: string }
 	| { t: 'version'; seq: number; uid: number; kind: VersionKind; cid: number; label: string }
 	| { t: 'role'; role: Role }
-	| { t: 'authed'; expires: number };
+	| { t: 'authed'; expires: number }
+	| { t: 'calc'; session: number; seq: number; cells: CellEdit[] };
 
 /** Close codes that tell a client what to do next. */
 export const closeCodes = {

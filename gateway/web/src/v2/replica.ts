@@ -19,6 +19,17 @@ const contains = (range: Range, row: number, col: number): boolean =>
 const keyOf = (row: number, col: number): string => `${row},${col}`;
 const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];
 
+/** Moves what is known of cells along. */
+function moveKeys(map: Map<string, unknown>, change: StructureEdit): void {
+	const moved = [...map].flatMap(([key, value]): [string, unknown][] => {
+		const [row, col] = placeOf(key);
+		const place = movePlace({ row, col }, change);
+		return place ? [[keyOf(place.row, place.col), value]] : [];
+	});
+	map.clear();
+	for (const [key, value] of moved) map.set(key, value);
+}
+
 /** One range of both, when they make one. */
 function join(a: Range, b: Range): Range | undefined {
 	const sameRows = a.row === b.row && a.toRow === b.toRow;
@@ -38,18 +49,24 @@ function join(a: Range, b: Range): Range | undefined {
 export class Replica {
 	/** By "row,col"; cells that hold nothing are not there. */
 	readonly cells = new Map<string, Cell>();
+	/** Values of formulas as others have computed them, and the seq at which: by "row,col", where nothing newer is known. */
+	readonly values = new Map<string, { value: string; seq: number }>();
 	/** All that was committed up to here has been told. */
 	seq = 0;
 	rows = 0;
 	cols = 0;
 	/** Ranges whose cells are known. */
 	private known: Range[] = [];
+	/** When contents were last told of. */
+	private edited = new Map<string, number>();
 	private aside: Block[][] = [];
 	private parts: Block[] = [];
 
 	/** Forgets all cells: they will be asked for again. */
 	reset(seq: number): void {
 		this.cells.clear();
+		this.values.clear();
+		this.edited.clear();
 		this.known = [];
 		this.cut();
 		this.seq = seq;
@@ -117,7 +134,7 @@ export class Replica {
 
 	/** Returns the edits that change what is known. */
 	edits(message: Extract<ServerMessage, { t: 'edits' }>): LoggedEdit[] {
-		const told = message.edits.filter((edit) => this.edit(edit));
+		const told = message.edits.filter((edit) => this.edit(edit, message.seq));
 		if (!message.more) {
 			this.seq = message.seq;
 			this.takeBlocks();
@@ -125,7 +142,16 @@ export class Replica {
 		return told;
 	}
 
-	private edit(edit: LoggedEdit): boolean {
+	/** Values that are older than the cell's content, or than a value that is known, are nothing. */
+	calc({ seq, cells }: Extract<ServerMessage, { t: 'calc' }>): void {
+		for (const { row, col, content } of cells) {
+			const key = keyOf(row, col);
+			if (!this.known.some((range) => contains(range, row, col)) || (this.edited.get(key) ?? 0) > seq) continue;
+			if ((this.values.get(key)?.seq ?? 0) <= seq) this.values.set(key, { value: content!, seq });
+		}
+	}
+
+	private edit(edit: LoggedEdit, seq: number): boolean {
 		if (isStructure(edit)) {
 			this.restructure(edit);
 			return true;
@@ -134,17 +160,15 @@ export class Replica {
 		this.cols = Math.max(this.cols, edit.col + 1);
 		if (!this.known.some((range) => contains(range, edit.row, edit.col))) return false;
 		this.set(edit);
+		if (edit.content === undefined) return true;
+		const key = keyOf(edit.row, edit.col);
+		this.edited.set(key, seq);
+		this.values.delete(key);
 		return true;
 	}
 
 	private restructure(change: StructureEdit): void {
-		const moved = [...this.cells].flatMap(([key, cell]): [string, Cell][] => {
-			const [row, col] = placeOf(key);
-			const place = movePlace({ row, col }, change);
-			return place ? [[keyOf(place.row, place.col), cell]] : [];
-		});
-		this.cells.clear();
-		for (const [key, cell] of moved) this.cells.set(key, cell);
+		for (const map of [this.cells, this.values, this.edited] as Map<string, unknown>[]) moveKeys(map, change);
 		const ranges = this.known.flatMap((range) => moveRange(range, change) ?? []);
 		this.known = [];
 		for (const range of ranges) this.know(range);
