@@ -6,6 +6,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, register } from '../lib/client.mjs';
+import { PgProxy } from '../lib/pg_proxy.mjs';
 import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
 
 let cluster;
@@ -253,6 +254,34 @@ describe('late edits', () => {
 		await stranger.next('ack');
 		assert.deepEqual(await sqlGrid(), [['4,0', 'seven'], ['4,1', 'x']], 'what one has brought back is known for all');
 	});
+});
+
+test('an insertion whose answer is lost is told once, at its place before what others have deleted then', async () => {
+	const proxy = await PgProxy.start(cluster);
+	try {
+		await gateway.stop();
+		await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+		const a = await raw(anna);
+		const b = await raw(ben, { encoding: 'binary' });
+		a.op(1, [set(5, 0, 'five'), set(6, 0, 'six')]);
+		const { seq: base } = await b.next('edits');
+		proxy.hold('pg_sheet edits');
+		a.op(2, [change('insertRows', 3, 2), set(3, 0, 'new')]);
+		await waitUntil(() => proxy.heldBytes > 0, 'the answer to be on its way');
+		b.op(1, [set(6, 1, 'beside six')], { base });
+		await cluster.psql(`SELECT sheet.delete_rows(${fid}, 7, 1)`);
+		proxy.drop();
+		await a.next('ack', ({ n }) => n === 2);
+		await b.next('edits', ({ edits }) => edits[0]?.content === 'beside six');
+		const told = b.messages.filter(({ t }) => t === 'edits').flatMap(({ edits }) => edits.map(({ kind, content }) => kind ?? content));
+		assert.deepEqual(told, ['five', 'six', 'insertRows', 'new', '', 'deleteRows', 'beside six']);
+		assert.deepEqual(await sqlGrid(), [['3,0', 'new'], ['7,0', 'six'], ['7,1', 'beside six']]);
+		assert.equal((await gateway.metrics()).pg_sheet_batches_duplicate_total, 1, 'it was sent again');
+	} finally {
+		await gateway.stop();
+		await gateway.start({ database: cluster.conninfo('gateway') });
+		await proxy.stop();
+	}
 });
 
 test('cells that are held, and selections, move along; those in rows that go are gone', async () => {

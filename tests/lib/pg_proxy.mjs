@@ -1,6 +1,6 @@
 /*
  * pg_proxy.mjs - a wire between gateways and PostgreSQL that holds back what the server says, on the connections of one
- * application_name, so that an answer can be late when a test wants it.
+ * application_name, so that an answer can be late, or lost, when a test wants it.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -60,6 +60,12 @@ export class PgProxy {
 	release() {
 		this.held = null;
 		for (const { client, waiting } of this.wires) for (const data of waiting.splice(0)) client.write(data);
+	}
+
+	/** What waits is lost, with the connections that it came on. */
+	drop() {
+		for (const { name, client } of this.wires) if (name === this.held) client.destroy();
+		this.held = null;
 	}
 
 	stop() {
