@@ -11,6 +11,7 @@
 #include "room.h"
 #include "session.h"
 #include "tls.h"
+#include "tokens.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -61,6 +62,7 @@ reload_keys(ConfigSayFn say)
 	}
 	kept = reload_keeps_keys(&gateway.keys, &fresh);
 	gateway.keys = fresh;
+	tokens_forget_all();
 	OPENSSL_cleanse(&fresh, sizeof(fresh));
 	if (!kept)
 		room_for_each(reload_check_tokens, NULL);

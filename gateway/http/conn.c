@@ -33,6 +33,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -61,6 +62,8 @@ struct Conn
 	ConnState state;
 	int events;	   /* that poll waits for */
 	bool woken;	   /* the next turn comes without an event of the socket */
+	bool in_turn;  /* whoever wakes it need not ask the socket for a turn */
+	bool drained;  /* the socket has been read to its end: what comes now is an event */
 	bool paused;   /* the body is not wanted just now */
 	bool served;   /* a request has been answered */
 	bool answered; /* the answer is in `out` to its end */
@@ -69,6 +72,7 @@ struct Conn
 	size_t seen; /* of a head that has not ended */
 	Buf out;
 	size_t out_written;
+	struct iovec rest; /* of the answer, behind `out`: where the request has it */
 	Request *request;
 	int64_t body_left;
 	uint64_t since;	 /* ms: the state's beginning, or that of the window in which bytes have to move */
@@ -191,12 +195,13 @@ conn_watch(Conn *conn, int events)
 		uv_poll_start(&conn->poll, events, conn_on_poll);
 }
 
-/* A socket that takes bytes, as nearly all do, gives the connection its turn. */
+/* A socket that takes bytes, as nearly all do, gives the connection its turn, unless it has it just now. */
 void
 conn_wake(Conn *conn)
 {
 	conn->woken = true;
-	conn_watch(conn, conn->events | UV_WRITABLE);
+	if (!conn->in_turn)
+		conn_watch(conn, conn->events | UV_WRITABLE);
 }
 
 void
@@ -391,7 +396,7 @@ conn_read(Conn *conn)
 {
 	ssize_t got;
 
-	if (!conn_may_read(conn))
+	if (!conn_may_read(conn) || conn->drained)
 		return false;
 	if (conn->state == CONN_HANDSHAKE)
 	{
@@ -407,6 +412,7 @@ conn_read(Conn *conn)
 		return true;
 	}
 	conn->read += got;
+	conn->drained = conn->stream.ssl == NULL && (size_t) got < sizeof(conn_bytes);
 	if (conn->state == CONN_LINGER)
 		return true;
 	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
@@ -438,16 +444,51 @@ conn_request_done(Conn *conn)
 }
 
 static bool
+conn_has_output(const Conn *conn)
+{
+	return conn->out.len > 0 || conn->rest.iov_len > 0;
+}
+
+/* Bytes that the socket takes of `out` and, behind it, of `rest`; or what stream_write() says. */
+static ssize_t
+conn_send(Conn *conn)
+{
+	struct iovec parts[2] = {{conn->out.data + conn->out_written, conn->out.len - conn->out_written}, conn->rest};
+
+	if (conn->rest.iov_len == 0)
+		return stream_write(&conn->stream, parts[0].iov_base, parts[0].iov_len);
+	return stream_write_parts(&conn->stream, parts, 2);
+}
+
+static void
+conn_sent(Conn *conn, size_t len)
+{
+	size_t first = conn->out.len - conn->out_written;
+
+	conn->written += (int64_t) len;
+	first = len < first ? len : first;
+	conn->out_written += first;
+	if (len > first)
+	{
+		conn->rest.iov_base = (char *) conn->rest.iov_base + (len - first);
+		conn->rest.iov_len -= len - first;
+	}
+	if (conn->out_written == conn->out.len)
+		conn->out.len = conn->out_written = 0;
+}
+
+static bool
 conn_write(Conn *conn)
 {
 	bool waiting = conn->request == NULL || conn->request->status == 0 || conn->answered;
 	ssize_t sent;
 
-	if (conn->out.len == 0 && !waiting)
-		conn->answered = request_fill(conn->request, &conn->out);
-	if (conn->out.len == 0)
+	/* TLS makes a record of each piece: the head and the beginning of the body are one. */
+	if (!conn_has_output(conn) && !waiting)
+		conn->answered = request_fill(conn->request, &conn->out, conn->stream.ssl == NULL ? &conn->rest : NULL);
+	if (!conn_has_output(conn))
 		return false;
-	sent = stream_write(&conn->stream, conn->out.data + conn->out_written, conn->out.len - conn->out_written);
+	sent = conn_send(conn);
 	if (sent == STREAM_AGAIN)
 		return false;
 	if (sent < 0)
@@ -455,12 +496,8 @@ conn_write(Conn *conn)
 		conn->state = CONN_DEAD;
 		return true;
 	}
-	conn->written += sent;
-	conn->out_written += (size_t) sent;
-	if (conn->out_written < conn->out.len)
-		return true;
-	conn->out.len = conn->out_written = 0;
-	if (conn->answered)
+	conn_sent(conn, (size_t) sent);
+	if (!conn_has_output(conn) && conn->answered)
 		conn_request_done(conn);
 	return true;
 }
@@ -472,9 +509,10 @@ conn_update(Conn *conn)
 {
 	int events = 0;
 
-	if (conn_may_read(conn) || conn->stream.wants_read)
+	/* Until more comes than we want, the loop goes on watching: changing what it watches costs more than a request. */
+	if (conn_may_read(conn) || conn->stream.wants_read || (conn->state == CONN_ANSWER && conn->drained))
 		events |= UV_READABLE;
-	if (conn->out.len > 0 || conn->woken || conn->stream.wants_write)
+	if (conn_has_output(conn) || conn->woken || conn->stream.wants_write)
 		events |= UV_WRITABLE;
 	if (conn->state == CONN_HEAD && conn->in.len == 0)
 		buf_free(&conn->in); /* an idle connection holds no memory */
@@ -487,16 +525,15 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 	Conn *conn = (Conn *) poll;
 	bool progress = true, alive = true;
 
-	conn->woken = false;
 	if (status < 0)
 		conn->state = CONN_DEAD;
+	conn->in_turn = true;
+	conn->drained = false;
 	for (int turn = 0; progress && alive && conn->state != CONN_DEAD; turn++)
 	{
-		if (turn == CONN_TURNS)
-		{
-			conn->woken = true;
+		conn->woken = turn == CONN_TURNS;
+		if (conn->woken)
 			break;
-		}
 		progress = conn_write(conn);
 		if (conn->state == CONN_HEAD)
 			progress |= conn_read_head(conn, &alive);
@@ -507,6 +544,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 	}
 	if (!alive)
 		return;
+	conn->in_turn = false;
 	if (conn->state == CONN_DEAD)
 		conn_close(conn);
 	else
@@ -578,7 +616,7 @@ conn_tick(Conn *conn)
 				conn_time_out(conn, 408, "the body of the request came too slowly");
 			break;
 		case CONN_ANSWER:
-			if (conn->out.len == 0 && !conn->woken) /* it is the database that is slow */
+			if (!conn_has_output(conn) && !conn->woken) /* it is the database that is slow */
 			{
 				conn->since = conn_now();
 				conn->moved = conn_delivered(conn);

@@ -14,6 +14,7 @@
 #include "metrics.h"
 #include "network.h"
 #include "tls.h"
+#include "tokens.h"
 #include "upload.h"
 #include "window.h"
 
@@ -404,7 +405,7 @@ request_authenticate(Request *request, RequestNext next)
 	if (item != NULL && !cJSON_IsString(item))
 		request_error(request, 400, "token is needed, as a string");
 	else if (!request_token(request, token, sizeof(token)) ||
-			 jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
+			 tokens_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 		request_refuse_token(request);
 	else if (accounts_is_fresh(accounts_find(request->claims.uid)))
 		request_check_generation(request);
@@ -544,21 +545,34 @@ request_date(void)
 	return text;
 }
 
+/* The first line and what all answers have; written word by word, as this is done for each. */
 static void
 request_put_head(const Request *request, Buf *to)
 {
-	buf_printf(to, "HTTP/1.1 %d %s\r\nDate: %s\r\n", request->status, request_status_text(request->status),
-			   request_date());
+	buf_reserve(to, 512 + request->headers.len);
+	buf_puts(to, "HTTP/1.1 ");
+	buf_put_number(to, request->status);
+	buf_puts(to, " ");
+	buf_puts(to, request_status_text(request->status));
+	buf_puts(to, "\r\nDate: ");
+	buf_puts(to, request_date());
 	if (request->type != NULL)
-		buf_printf(to, "Content-Type: %s\r\n", request->type);
-	buf_puts(to, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
+	{
+		buf_puts(to, "\r\nContent-Type: ");
+		buf_puts(to, request->type);
+	}
+	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (tls_is_on() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
 	buf_put(to, request->headers.data, request->headers.len);
 	if (request->unmeasured && request->head.minor > 0)
 		buf_puts(to, "Transfer-Encoding: chunked\r\n");
 	else if (!request->unmeasured && request->status != 204 && request->status != 304)
-		buf_printf(to, "Content-Length: %zu\r\n", request->length);
+	{
+		buf_puts(to, "Content-Length: ");
+		buf_put_number(to, (int64_t) request->length);
+		buf_puts(to, "\r\n");
+	}
 	if (request->close)
 		buf_puts(to, "Connection: close\r\n");
 	else if (request->head.minor == 0)
@@ -567,7 +581,7 @@ request_put_head(const Request *request, Buf *to)
 }
 
 bool
-request_fill(Request *request, Buf *to)
+request_fill(Request *request, Buf *to, struct iovec *rest)
 {
 	bool has_body = request->method != METHOD_HEAD && request->status != 204 && request->status != 304;
 	size_t piece;
@@ -580,9 +594,14 @@ request_fill(Request *request, Buf *to)
 	if (request->fill != NULL)
 		return request->fill(request, to);
 	piece = request->length - request->written;
-	if (piece > REQUEST_WRITE_BYTES)
-		piece = REQUEST_WRITE_BYTES;
-	buf_put(to, request->constant + request->written, piece);
+	if (rest != NULL)
+		*rest = (struct iovec){(void *) (request->constant + request->written), piece};
+	else
+	{
+		if (piece > REQUEST_WRITE_BYTES)
+			piece = REQUEST_WRITE_BYTES;
+		buf_put(to, request->constant + request->written, piece);
+	}
 	request->written += piece;
 	return request->written == request->length;
 }

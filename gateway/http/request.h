@@ -18,6 +18,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct Conn;
 
@@ -77,7 +78,8 @@ typedef struct Request
 	Head head;
 	char *head_bytes; /* what head points into */
 	Method method;
-	const char *path; /* decoded; "" when the head could not be read */
+	const struct Route *route; /* NULL until it is looked for */
+	const char *path;		   /* decoded; "" when the head could not be read */
 	char peer[48];
 	Trace trace;
 	int64_t content_length; /* -1: none */
@@ -164,8 +166,11 @@ extern void request_add_header(Request *request, const char *name, const char *v
 /* Answers 307 when another gateway owns the sheet; true then. */
 extern bool request_redirect(Request *request, int64_t sheet_id);
 
-/* conn.c: the socket takes more. Appends the next piece of the answer, or nothing when it has to be fetched. True: that
- * was the last one. */
-extern bool request_fill(Request *request, Buf *to);
+/*
+ * conn.c: the socket takes more. Appends the next piece of the answer, or nothing when it has to be fetched. True: that
+ * was the last one. rest: what is sent behind it, from where it lies until the request ends; NULL: everything is
+ * appended.
+ */
+extern bool request_fill(Request *request, Buf *to, struct iovec *rest);
 
 #endif

@@ -74,9 +74,9 @@ router_find(const char *path)
 _Static_assert(sizeof(routes) / sizeof(routes[0]) < ROUTER_LABELS_MAX, "each route needs a label");
 
 int
-router_label(const char *path)
+router_label(const Request *request)
 {
-	const Route *route = router_find(path);
+	const Route *route = request->route != NULL ? request->route : router_find(request->path);
 
 	return route != NULL ? (int) (route - routes) : ROUTE_COUNT;
 }
@@ -140,7 +140,7 @@ router_parse_body(Request *request)
 bool
 router_check_method(Request *request)
 {
-	const Route *route = router_find(request->path);
+	const Route *route = request->route = router_find(request->path);
 	const char *allow = route != NULL && route->method == METHOD_POST ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
 
 	if (request->method == METHOD_OPTIONS)
@@ -167,7 +167,7 @@ router_check_method(Request *request)
 void
 router_dispatch(Request *request)
 {
-	const Route *route = router_find(request->path);
+	const Route *route = request->route;
 
 	if (route->method == METHOD_GET || router_parse_body(request))
 		route->begin(request);

@@ -11,11 +11,11 @@ extern void router_dispatch(Request *request);
 /* Does a POST to this path carry a form that is read as it comes? */
 extern bool router_is_upload(const char *path);
 /*
- * Which route a path belongs to, as a number below ROUTER_LABELS_MAX, and its name for people; NULL behind the last
+ * Which route a request belongs to, as a number below ROUTER_LABELS_MAX, and its name for people; NULL behind the last
  * one. Addresses that there are not share one.
  */
 #define ROUTER_LABELS_MAX 64
-extern int router_label(const char *path);
+extern int router_label(const Request *request);
 extern const char *router_label_name(int label);
 /* Bytes of body that the path takes. */
 extern int64_t router_body_limit(const char *path);
