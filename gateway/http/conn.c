@@ -14,6 +14,7 @@
  */
 #include "conn.h"
 
+#include "chunked.h"
 #include "exchange.h"
 #include "gateway.h"
 #include "log.h"
@@ -74,11 +75,12 @@ struct Conn
 	size_t out_written;
 	struct iovec rest; /* of the answer, behind `out`: where the request has it */
 	Request *request;
-	int64_t body_left;
-	uint64_t since;	 /* ms: the state's beginning, or that of the window in which bytes have to move */
-	int64_t read;	 /* bytes, ever */
-	int64_t written; /* bytes, ever */
-	int64_t moved;	 /* read or written, at `since` */
+	int64_t body_left; /* of a body whose length was told */
+	Chunked chunked;   /* of one in chunks */
+	uint64_t since;	   /* ms: the state's beginning, or that of the window in which bytes have to move */
+	int64_t read;	   /* bytes, ever */
+	int64_t written;   /* bytes, ever */
+	int64_t moved;	   /* read or written, at `since` */
 };
 
 static Conn *conns;
@@ -276,11 +278,13 @@ conn_begin_request(Conn *conn, size_t len)
 		return false;
 	}
 	conn_take(conn, len);
-	conn->body_left = request->status == 0 && request->content_length > 0 ? request->content_length : 0;
-	if (request->head.expect_continue && conn->body_left > 0 && conn->in.len == 0)
+	if (request->status != 0 || !request->body_comes)
+		return true;
+	conn->body_left = request->content_length;
+	conn->chunked = (Chunked){0};
+	if (request->head.expect_continue && conn->in.len == 0)
 		buf_puts(&conn->out, "HTTP/1.1 100 Continue\r\n\r\n");
-	if (conn->body_left > 0)
-		conn_enter(conn, CONN_BODY);
+	conn_enter(conn, CONN_BODY);
 	return true;
 }
 
@@ -314,26 +318,74 @@ conn_read_head(Conn *conn, bool *alive)
 	return true;
 }
 
-static bool
-conn_read_body(Conn *conn)
+/* The body ends `len` bytes into what has come. */
+static void
+conn_end_body(Conn *conn, size_t len)
+{
+	conn_take(conn, len);
+	conn_enter(conn, CONN_ANSWER);
+	exchange_body_end(conn->request);
+}
+
+static void
+conn_read_measured(Conn *conn)
 {
 	size_t len = conn->in.len < (uint64_t) conn->body_left ? conn->in.len : (size_t) conn->body_left;
 
+	conn->body_left -= (int64_t) len;
+	exchange_body(conn->request, conn->in.data, len);
+	if (conn->body_left == 0)
+		conn_end_body(conn, len);
+	else
+		conn_take(conn, len);
+}
+
+/* Many small chunks are read before what they leave is moved. */
+static void
+conn_read_chunks(Conn *conn)
+{
+	ChunkedResult result = CHUNKED_PIECE;
+	size_t taken = 0;
+
+	while (result == CHUNKED_PIECE && conn->request->status == 0 && !conn->paused)
+	{
+		const char *piece = NULL;
+		size_t used, len = 0;
+
+		result = chunked_read(&conn->chunked, conn->in.data + taken, conn->in.len - taken, &used, &piece, &len);
+		taken += used;
+		if (result == CHUNKED_PIECE)
+			exchange_body(conn->request, piece, len);
+	}
+	switch (result)
+	{
+		case CHUNKED_MORE:
+		case CHUNKED_PIECE:
+			conn_take(conn, taken);
+			break;
+		case CHUNKED_END:
+			conn_end_body(conn, taken);
+			break;
+		case CHUNKED_TRAILER:
+			conn_refuse(conn, 400, "a body in chunks may have no trailers here");
+			break;
+		case CHUNKED_MALFORMED:
+			conn_refuse(conn, 400, "the body's chunks are malformed");
+			break;
+	}
+}
+
+static bool
+conn_read_body(Conn *conn)
+{
 	if (conn->request->status != 0)
 		conn_enter(conn, CONN_ANSWER); /* answered early: the rest is not read, and the connection ends */
-	else if (len == 0 || conn->paused)
+	else if (conn->in.len == 0 || conn->paused)
 		return false;
+	else if (conn->request->head.chunked)
+		conn_read_chunks(conn);
 	else
-	{
-		conn->body_left -= (int64_t) len;
-		exchange_body(conn->request, conn->in.data, len);
-		conn_take(conn, len);
-		if (conn->body_left == 0)
-		{
-			conn_enter(conn, CONN_ANSWER);
-			exchange_body_end(conn->request);
-		}
-	}
+		conn_read_measured(conn);
 	return true;
 }
 

@@ -53,8 +53,8 @@ exchange_check_length(Request *request)
 		request_error(request, 400, "a request of this method has no body here");
 	else if (request->method != METHOD_POST)
 		return true;
-	else if (request->content_length == -1)
-		request_error(request, 411, "Content-Length is needed");
+	else if (request->content_length == -1 && !request->head.chunked)
+		request_error(request, 411, "Content-Length is needed, or the body in chunks");
 	else if (request->content_length > router_body_limit(request->path))
 		request_error(request, 413, "the body is too large");
 	else
@@ -82,8 +82,9 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 	request->path = request->head.path;
 	request->method = exchange_method(request->head.method);
 	request->content_length = request->head.content_length;
-	/* a body in chunks is not read; who keeps a connection to a gateway that stops would lose it later */
-	request->close = request->head.close || request->head.chunked || gateway.leaving;
+	/* who keeps a connection to a gateway that stops would lose it later */
+	request->close = request->head.close || gateway.leaving;
+	request->body_comes = request->head.chunked || request->content_length > 0;
 	request_find_peer(request);
 	trace_begin(request, head_field(&request->head, "x-request-id"));
 	exchange_allow_origin(request);
@@ -96,7 +97,7 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 		return EXCHANGE_GOES_ON;
 	if (request->method != METHOD_POST)
 		router_dispatch(request);
-	else if ((!router_is_upload(request->path) || upload_begin(request)) && request->content_length == 0)
+	else if ((!router_is_upload(request->path) || upload_begin(request)) && !request->body_comes)
 		exchange_body_end(request);
 	return EXCHANGE_GOES_ON;
 }
@@ -105,7 +106,11 @@ void
 exchange_body(Request *request, const char *data, size_t len)
 {
 	request->received += (int64_t) len;
-	if (request->upload != NULL)
+	if (request->received == request->content_length)
+		request->body_comes = false;
+	if (request->head.chunked && request->received > router_body_limit(request->path))
+		request_error(request, 413, "the body is too large");
+	else if (request->upload != NULL)
 		upload_body(request, data, len);
 	else
 		buf_put(&request->body, data, len);
@@ -114,6 +119,7 @@ exchange_body(Request *request, const char *data, size_t len)
 void
 exchange_body_end(Request *request)
 {
+	request->body_comes = false;
 	if (request->upload != NULL)
 		upload_body_end(request);
 	else

@@ -136,7 +136,7 @@ request_answer(Request *request, int status, const char *type, Buf *body)
 			buf_free(body);
 		return;
 	}
-	if (request->received < request->content_length)
+	if (request->body_comes)
 		request->close = true; /* the rest of the body must not be read as a request */
 	request->status = status;
 	request->type = type;

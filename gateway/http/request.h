@@ -82,8 +82,9 @@ typedef struct Request
 	const char *path;		   /* decoded; "" when the head could not be read */
 	char peer[48];
 	Trace trace;
-	int64_t content_length; /* -1: none */
+	int64_t content_length; /* -1: none, or in chunks */
 	int64_t received;
+	bool body_comes; /* not all of it is here */
 
 	/* what came */
 	Buf body;

@@ -269,7 +269,7 @@ upload_begun(Request *request, PGresult *res)
 	upload_go_on(request);
 }
 
-/* How many bytes the file has at most: what has come, and what may come before the form's end. */
+/* How many bytes the file has at most: what has come, and what may come before the form's end. -1: nobody knows. */
 static int64_t
 upload_size_limit(const Request *request)
 {
@@ -277,7 +277,11 @@ upload_size_limit(const Request *request)
 	int64_t left = request->content_length - request->received + (int64_t) multipart_undecided(upload->reader) -
 				   (int64_t) multipart_end_length(upload->reader);
 
-	return upload->file_done || left < 0 ? upload->file_bytes : upload->file_bytes + left;
+	if (upload->file_done)
+		return upload->file_bytes;
+	if (request->head.chunked)
+		return -1;
+	return left < 0 ? upload->file_bytes : upload->file_bytes + left;
 }
 
 static void
@@ -285,8 +289,10 @@ upload_authenticated(Request *request)
 {
 	Upload *upload = request->upload;
 	char sheet[24], uid[24], size[24];
+	int64_t limit = upload_size_limit(request);
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_text(upload->name), pgparam_text(upload->type),
-						pgparam_int64(uid, request->claims.uid), pgparam_int64(size, upload_size_limit(request))};
+						pgparam_int64(uid, request->claims.uid),
+						limit >= 0 ? pgparam_int64(size, limit) : pgparam_null()};
 
 	request_query(request, upload_begin_sql, 5, params, 0, upload_begun);
 }

@@ -89,12 +89,35 @@ describe('framing', () => {
 			['Transfer-Encoding: xchunked\r\n', 501],
 			['Transfer-Encoding: gzip, chunked\r\n', 501],
 			['Transfer-Encoding : chunked\r\n', 400],
-			['Transfer-Encoding: chunked\r\n', 411],
 			['', 411],
 		]) {
 			await refused(`${start}${headers}\r\n${health()}`, status);
 		}
 		await refused(`POST /getuser HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400);
+	});
+
+	test('a body in malformed chunks, with trailers, or too much in them', async () => {
+		const chunks = (text, target = '/getuser') =>
+			`POST ${target} HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n\r\n${text}`;
+		for (const text of [
+			health(),
+			'\r\n2\r\n{}\r\n0\r\n\r\n',
+			'2\n{}\n0\n\n',
+			'2\r\n{}0\r\n\r\n',
+			'2\r\n{}\r\n0\r\n\n',
+			'0x2\r\n{}\r\n0\r\n\r\n',
+			'-2\r\n{}\r\n0\r\n\r\n',
+			'2 \r\n{}\r\n0\r\n\r\n',
+			'00000000000000002\r\n{}\r\n0\r\n\r\n',
+			`2;${'x'.repeat(5000)}\r\n{}\r\n0\r\n\r\n`,
+			'2\r\n{}\r\n0\r\nContent-Length: 40\r\n\r\n',
+			`2\r\n{}\r\n0\r\n${health()}`,
+		])
+			await refused(chunks(text) + health(), 400);
+		const piece = `ffff\r\n${' '.repeat(65535)}\r\n`;
+		await refused(chunks(piece.repeat(17)), 413);
+		await refused(chunks('ffffffffffffffff\r\n{}'.padEnd(2 << 20)), 413);
+		await refused(chunks('2\r\n{}\r\n0\r\n\r\n', '/nothing') + health(), 404);
 	});
 
 	test('an answer with a long header ends its lines and tells its length', async () => {

@@ -4,10 +4,12 @@
  */
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import { Cluster } from '../lib/cluster.mjs';
+import { runAs } from '../lib/processes.mjs';
 import { multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { RawConnection, rawExchange } from '../lib/raw.mjs';
 
@@ -106,6 +108,71 @@ describe('connections', () => {
 		connection.send(`POST /nothing HTTP/1.1\r\n${host()}Content-Length: 9\r\nExpect: 100-continue\r\n\r\n`);
 		assert.equal((await connection.answer()).status, 404, 'refused without the body');
 		connection.close();
+	});
+
+	test('a body may come in chunks, and the next request stands right behind it', async () => {
+		const body = JSON.stringify({ token: anna.token });
+		const head = `POST /getuser HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n`;
+		const inChunks = (size, extension = '') =>
+			`${body.match(new RegExp(`.{1,${size}}`, 'g')).map((part) => `${part.length.toString(16)}${extension}\r\n${part}\r\n`).join('')}0\r\n\r\n`;
+		const requests = [1, 7, 1000].map((size) => `${head}\r\n${inChunks(size)}`);
+		requests.push(`${head}\r\n${inChunks(100, ';name="a value"')}`, get('/healthz'));
+		const all = requests.join('');
+		for (const step of [all.length, 1, 13]) {
+			const connection = await RawConnection.open(gateway);
+			for (let at = 0; at < all.length; at += step) connection.send(all.slice(at, at + step));
+			for (let i = 0; i < 4; i++) {
+				const answer = await connection.answer();
+				assert.equal(answer.json.msg, 10, answer.text);
+				assert.equal(answer.headers.connection, undefined, 'and the connection stays');
+			}
+			assert.equal((await connection.answer()).json.status, 'ok');
+			connection.close();
+		}
+		const connection = await RawConnection.open(gateway);
+		connection.send(`${head}Expect: 100-continue\r\n\r\n`);
+		assert.equal((await connection.answer()).status, 100);
+		assert.equal((await connection.send(inChunks(50)).answer()).json.msg, 10);
+		connection.close();
+	});
+
+	test('clients that do not know the length: node with a stream, curl with its input', async () => {
+		const json = JSON.stringify({ token: anna.token });
+		const stream = new ReadableStream({
+			start(controller) {
+				for (const part of [json.slice(0, 5), json.slice(5)]) controller.enqueue(new TextEncoder().encode(part));
+				controller.close();
+			},
+		});
+		const answer = await fetch(`${gateway.url}/getuser`, { method: 'POST', body: stream, duplex: 'half' });
+		assert.equal((await answer.json()).msg, 10);
+		const curl = await runAs('curl', ['-sS', '-X', 'POST', '-T', '-', `${gateway.url}/getuser`], { input: json });
+		assert.equal(curl.code, 0, curl.stderr);
+		assert.equal(JSON.parse(curl.stdout).msg, 10);
+	});
+
+	test('an upload whose length is not told', async () => {
+		const bytes = crypto.randomBytes(700000);
+		const form = multipart([
+			['fid', String(fid)],
+			['token', anna.token],
+			['uploadfile', bytes, 'chunks.bin', 'application/octet-stream'],
+		]);
+		const stream = new ReadableStream({
+			start(controller) {
+				for (let at = 0; at < form.body.length; at += 50001) controller.enqueue(form.body.subarray(at, at + 50001));
+				controller.close();
+			},
+		});
+		const answer = await fetch(`${gateway.url}/uploadchunk`, {
+			method: 'POST',
+			headers: { 'content-type': form.headers['content-type'] },
+			body: stream,
+			duplex: 'half',
+		});
+		assert.equal((await answer.json()).msg, 33);
+		const file = await request(gateway, 'GET', `/getchunk?fid=${fid}&chunk=chunks.bin&token=${anna.token}`);
+		assert.ok(file.body.equals(bytes));
 	});
 
 	test('behind an early answer the rest of the body is no request', async () => {
