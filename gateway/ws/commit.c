@@ -570,7 +570,7 @@ room_apply_answered(void *arg, PGresult *res)
 	Room *room = arg;
 
 	if (room->state != ROOM_SERVING)
-		;
+		window_doubt(room_sheet_id(room)); /* nobody is told of the batch, and it may be stored */
 	else if (res == NULL)
 	{
 		/* Unknown: perhaps committed. The number tells the database, when it comes again. */

@@ -13,8 +13,9 @@
  * lost) is a doubt: what was asked for before it counts no more, also when the answer comes after it. Doubts and
  * questions have their order by a clock that ticks with each.
  * - A room's batch whose outcome is unknown may be stored any moment, and nobody will tell: until it is settled the
- *   database is asked.
- * - Whatever we have not thought of is over after WINDOW_MAX_AGE_S.
+ *   database is asked. A room that is given up does not settle it; its batch is a doubt when it is answered.
+ * - A batch that was given up, whose connection broke, and that is stored later all the same, is heard of by nobody: an
+ *   answer is used for WINDOW_MAX_AGE_S at most.
  *
  * Questions for a window that is being read wait for that answer. It is theirs if it is as new as they may expect: not
  * older than what the gateway knew when they came. Otherwise the window is read once more, for all of them.
