@@ -58,6 +58,7 @@ typedef struct Config
 	int batch_edits;				 /* 5000: edits of one sheet.apply at most */
 	int send_queue_bytes;			 /* 8 MiB: what a slow receiver may lag behind */
 	int window_cache_bytes;			 /* 32 MiB: windows of cells that are kept for GET */
+	int block_seconds;				 /* 30: a large block of cells has to be read within */
 	int ping_seconds;				 /* 20: between signs of life that a WebSocket is asked for */
 	int lease_seconds;				 /* 30: a cell lock without sign of life */
 	int drain_notice_seconds;		 /* 0: from /readyz's first no to the end of service */

@@ -15,10 +15,11 @@
 
 struct lws_context;
 
-#define EDIT_CONNECTIONS 4
-#define READ_CONNECTIONS 4
-#define GROUP_LOCK_MS	 50 /* a group waits so long for a sheet that somebody else holds */
-#define ADMIN_TOKEN_MAX	 256
+#define EDIT_CONNECTIONS  4
+#define READ_CONNECTIONS  4
+#define BLOCK_CONNECTIONS 2
+#define GROUP_LOCK_MS	  50 /* a group waits so long for a sheet that somebody else holds */
+#define ADMIN_TOKEN_MAX	  256
 
 typedef struct Gateway
 {
@@ -34,12 +35,13 @@ typedef struct Gateway
 	 * transaction holds does not hold up the others.
 	 */
 	PgConn *edits[EDIT_CONNECTIONS];
-	PgConn *group;					 /* batches of several sheets in one transaction (ws/group.c) */
-	PgConn *reads[READ_CONNECTIONS]; /* everything else: a slow read does not hold up the others */
-	PgConn *follow;					 /* waits in sheet.follow */
-	int64_t origin;					 /* names this process to sheet.apply and sheet.follow; random */
-	bool ready;						 /* the ring is there */
-	bool suspended;					 /* contact with the coordinator is lost: nothing is acknowledged */
+	PgConn *group;					   /* batches of several sheets in one transaction (ws/group.c) */
+	PgConn *reads[READ_CONNECTIONS];   /* everything else: a slow read does not hold up the others */
+	PgConn *blocks[BLOCK_CONNECTIONS]; /* large blocks, each its client's until that has taken it (ws/v2_lane.c) */
+	PgConn *follow;					   /* waits in sheet.follow */
+	int64_t origin;					   /* names this process to sheet.apply and sheet.follow; random */
+	bool ready;						   /* the ring is there */
+	bool suspended;					   /* contact with the coordinator is lost: nothing is acknowledged */
 	bool leaving; /* told to stop, and still serving: balancers have time to notice (drain-notice-seconds) */
 	bool draining;
 	int connections;

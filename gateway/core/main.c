@@ -428,6 +428,8 @@ main_start_services(void)
 		pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet group", main_on_group_connection, &gateway.group);
 	for (int i = 0; i < READ_CONNECTIONS; i++)
 		gateway.reads[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
+	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
+		gateway.blocks[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet blocks", NULL, NULL);
 	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
 	if (!server_start())
 		return false;
@@ -448,6 +450,8 @@ main_stop_services(void)
 	pgconn_close(gateway.group);
 	for (int i = 0; i < READ_CONNECTIONS; i++)
 		pgconn_close(gateway.reads[i]);
+	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
+		pgconn_close(gateway.blocks[i]);
 	pgconn_close(gateway.follow);
 	main_close_own();
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)

@@ -28,7 +28,7 @@ static const size_t reloadable[] = {
 	FIELD(stall_seconds),		 FIELD(min_rate_bytes),
 	FIELD(hsts_seconds),		 FIELD(drain_notice_seconds),
 	FIELD(admin_networks),		 FIELD(admin_token_file),
-	FIELD(log_requests),
+	FIELD(log_requests),		 FIELD(block_seconds),
 };
 
 const Setting settings[] = {
@@ -137,6 +137,9 @@ const Setting settings[] = {
 	{"Limits", "window-cache-bytes", SETTING_BYTES, FIELD(window_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
 	 "Memory for windows of cells that GET /v2/sheets/ID/cells has read, the last ones used; 0: the database is asked "
 	 "each time."},
+	{"Limits", "block-seconds", SETTING_INT, FIELD(block_seconds), "30", 1, 3600, "s", "",
+	 "A range of cells that takes more than 2 MB has to be read by its client within this time, else it is closed "
+	 "(1013); two are read at a time."},
 	{"Limits", "ping-seconds", SETTING_INT, FIELD(ping_seconds), "20", 1, 3600, "s", "",
 	 "A WebSocket that has been silent for this long is asked for a sign of life, and dropped after as long again."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",

@@ -42,7 +42,10 @@ typedef struct Item
 	PgParam *params; /* with their bytes in the same allocation */
 	int result_format;
 	uint64_t since; /* of the loop's clock, ms: when it was queued */
+	unsigned deadline_ms;
 	uint64_t deadline;
+	PgResultFn row_fn; /* NULL: all rows come together */
+	bool streaming;	   /* libpq has been told so */
 	PgResultFn fn;
 	void *arg;
 	PGresult *result; /* the last one that came */
@@ -91,6 +94,7 @@ struct PgConn
 	ItemQueue done; /* answered, but their group's Sync is not: not committed yet */
 	int pending;
 	bool reading; /* in the result loop: callbacks may send */
+	bool paused;  /* nothing is read */
 	bool broken;  /* give the session up at the next safe point */
 	int handles;  /* to close before freeing */
 	Statement statements[PGCONN_MAX_STATEMENTS];
@@ -305,7 +309,7 @@ pgconn_connect(PgConn *conn)
 	const char *values[] = {conn->conninfo, conn->name, "5", NULL};
 
 	conn->state = PG_CONNECTING;
-	conn->broken = false;
+	conn->broken = conn->paused = false;
 	conn->connect_deadline = uv_now(conn->loop) + PGCONN_CONNECT_MS;
 	conn->pg = PQconnectStartParams(keywords, values, 1);
 	if (conn->pg == NULL || PQstatus(conn->pg) == CONNECTION_BAD)
@@ -496,7 +500,7 @@ pgconn_pump(PgConn *conn)
 	}
 	full = pgconn_flush(conn);
 	if (conn->state == PG_UP && !conn->broken)
-		pgconn_watch(conn, full ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+		pgconn_watch(conn, (conn->paused ? 0 : UV_READABLE) | (full ? UV_WRITABLE : 0));
 }
 
 /* POLLOUT stays asked for: libpq may have read results, and they are looked at then. */
@@ -507,9 +511,9 @@ pgconn_push(PgConn *conn)
 		(void) pgconn_flush(conn);
 }
 
-bool
-pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
-			PgResultFn fn, void *arg)
+static bool
+pgconn_queue(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
+			 PgResultFn row_fn, PgResultFn fn, void *arg)
 {
 	int statement = pgconn_statement(conn, sql);
 	Item *item;
@@ -523,12 +527,21 @@ pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, i
 	item->statement = statement;
 	item->result_format = result_format;
 	item->since = uv_now(conn->loop);
+	item->deadline_ms = deadline_ms;
 	item->deadline = item->since + deadline_ms;
+	item->row_fn = row_fn;
 	item->fn = fn;
 	item->arg = arg;
 	queue_push(&conn->open, item);
 	conn->pending++;
 	return true;
+}
+
+bool
+pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
+			PgResultFn fn, void *arg)
+{
+	return pgconn_queue(conn, sql, nparams, params, result_format, deadline_ms, NULL, fn, arg);
 }
 
 static void pgconn_work(PgConn *conn);
@@ -556,6 +569,16 @@ pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, 
 			 PgResultFn fn, void *arg)
 {
 	if (!pgconn_send(conn, sql, nparams, params, result_format, deadline_ms, fn, arg))
+		return false;
+	pgconn_sync(conn);
+	return true;
+}
+
+bool
+pgconn_stream(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
+			  unsigned deadline_ms, PgResultFn row_fn, PgResultFn fn, void *arg)
+{
+	if (!pgconn_queue(conn, sql, nparams, params, result_format, deadline_ms, row_fn, fn, arg))
 		return false;
 	pgconn_sync(conn);
 	return true;
@@ -624,6 +647,34 @@ pgconn_group_done(PgConn *conn, Item *sync)
 	item_finish(conn, sync, NULL);
 }
 
+/* Is there a result to take without waiting? What libpq does with rows has to be said before it looks at the first. */
+static bool
+pgconn_has_result(PgConn *conn)
+{
+	Item *item = conn->sent.head;
+
+	if (item == NULL || conn->paused)
+		return false;
+	if (item->row_fn != NULL && !item->streaming)
+	{
+		item->streaming = PQsetSingleRowMode(conn->pg) == 1;
+		if (!item->streaming)
+		{
+			conn->broken = true; /* something of it has been read: cannot happen, and memory would not be bounded */
+			return false;
+		}
+	}
+	return !PQisBusy(conn->pg);
+}
+
+static void
+pgconn_give_row(PgConn *conn, Item *item, PGresult *row)
+{
+	item->deadline = uv_now(conn->loop) + item->deadline_ms;
+	item->row_fn(item->arg, row);
+	PQclear(row);
+}
+
 /* Takes one result; false when there is none without waiting. */
 static bool
 pgconn_take_result(PgConn *conn)
@@ -631,7 +682,7 @@ pgconn_take_result(PgConn *conn)
 	PGresult *result;
 	Item *item = conn->sent.head;
 
-	if (item == NULL || PQisBusy(conn->pg))
+	if (!pgconn_has_result(conn))
 		return false;
 	result = PQgetResult(conn->pg);
 	if (result == NULL)
@@ -652,6 +703,8 @@ pgconn_take_result(PgConn *conn)
 		}
 		pgconn_group_done(conn, queue_pop(&conn->sent));
 	}
+	else if (PQresultStatus(result) == PGRES_SINGLE_TUPLE)
+		pgconn_give_row(conn, item, result);
 	else
 	{
 		PQclear(item->result);
@@ -667,7 +720,7 @@ pgconn_work(PgConn *conn)
 	if (conn->reading || conn->state != PG_UP)
 		return;
 	conn->reading = true;
-	if (PQconsumeInput(conn->pg) != 1)
+	if (!conn->paused && PQconsumeInput(conn->pg) != 1)
 		conn->broken = true;
 	while (conn->state == PG_UP && !conn->broken && pgconn_take_result(conn))
 		;
@@ -675,7 +728,7 @@ pgconn_work(PgConn *conn)
 	if (conn->state == PG_UP && !conn->broken)
 		pgconn_pump(conn);
 	/* PQflush may have read: results that are complete already would wait for the next byte otherwise. */
-	while (conn->state == PG_UP && !conn->broken && conn->sent.head != NULL && !PQisBusy(conn->pg))
+	while (conn->state == PG_UP && !conn->broken && pgconn_has_result(conn))
 	{
 		conn->reading = true;
 		if (!pgconn_take_result(conn))
@@ -688,6 +741,25 @@ pgconn_work(PgConn *conn)
 	}
 	if (conn->state == PG_UP && conn->broken)
 		pgconn_drop(conn, PQerrorMessage(conn->pg));
+}
+
+void
+pgconn_pause(PgConn *conn)
+{
+	conn->paused = true;
+}
+
+void
+pgconn_resume(PgConn *conn)
+{
+	Item *item = conn->sent.head;
+
+	if (!conn->paused)
+		return;
+	conn->paused = false;
+	if (item != NULL)
+		item->deadline = uv_now(conn->loop) + item->deadline_ms;
+	pgconn_work(conn);
 }
 
 static void
@@ -735,7 +807,7 @@ pgconn_on_tick(uv_timer_t *timer)
 	{
 		if (item->kind != ITEM_QUERY)
 			continue;
-		if (item->deadline <= now)
+		if (item->deadline <= now && !conn->paused)
 			pgconn_drop(conn, "no answer within the deadline");
 		break;
 	}

@@ -58,6 +58,18 @@ extern void pgconn_push(PgConn *conn);
 extern bool pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
 						 unsigned deadline_ms, PgResultFn fn, void *arg);
 
+/*
+ * A query whose rows are given one by one as they come (each a result of one row, the callee's for the call); fn then
+ * gets the end, without rows, or the error. For connections where nothing else is under way. The deadline is that of
+ * each row.
+ */
+extern bool pgconn_stream(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
+						  unsigned deadline_ms, PgResultFn row_fn, PgResultFn fn, void *arg);
+/* Reads nothing more, until it is resumed: the server waits. No deadline passes meanwhile. */
+extern void pgconn_pause(PgConn *conn);
+/* Goes on, if it is paused: answers may come from inside the call. */
+extern void pgconn_resume(PgConn *conn);
+
 /* Helpers to fill parameters; the buffers are static per call site or the caller's. */
 extern PgParam pgparam_text(const char *text);
 extern PgParam pgparam_bytes(const void *data, int len);

@@ -17,6 +17,7 @@
 #include "routes.h"
 #include "trace.h"
 #include "window.h"
+#include "v2_session.h"
 
 #include <string.h>
 
@@ -140,6 +141,8 @@ service_print_queues(Buf *body)
 			   "pg_sheet_database_queue{connection=\"reads\"} %d\n",
 			   pgconn_pending(gateway.group), service_waiting(gateway.edits, EDIT_CONNECTIONS),
 			   service_waiting(gateway.reads, READ_CONNECTIONS));
+	metrics_print_gauge(body, "blocks_waiting", "Large blocks of cells that wait for one of their connections.",
+						(uint64_t) v2_blocks_waiting());
 	metrics_print_gauge(body, "ready", "1: new editors may be sent here.", health_is_ready(NULL));
 }
 

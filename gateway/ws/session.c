@@ -355,6 +355,7 @@ session_writable(Session *session)
 		if (!session_write_private(session))
 			return false;
 		more = true;
+		v2_resume_block(session);
 		v2_read_blocks(session);
 	}
 	else if (session->state == SESSION_LIVE || (session->state == SESSION_CLOSING && session->close_code != CLOSE_SLOW))

@@ -1,14 +1,9 @@
 /*
  * v2_join.c - how a member of protocol v2 begins: how large the sheet is, what has landed of its operations, what it
- * has missed; and blocks of cells for it.
+ * has missed; and names for it. v2_block.c has the cells.
  *
  * Its place in the room's stream is taken first, where everything up to joined_seq has been told. What it has missed up
  * to there is read from the log (`since`), what comes later is in the stream: no edit is told twice, none is left out.
- *
- * A block is read when everything that the stream has told is committed, so it is as new as that at least; and while it
- * is being read the stream waits, so nothing newer than the block can have been told before it. A client's blocks are
- * read one after the other, and none while it has much to read still: what waits for it in memory is one block at most
- * beyond v2_is_full().
  */
 #include "accounts.h"
 #include "gateway.h"
@@ -24,7 +19,6 @@
 static const char state_sql[] =
 	"SELECT c.rows, c.cols, sheet.client_landed($1, $2, $3), c.seq FROM sheet.read_cells($1, 0, 0, 0, 0) c";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
-static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2, $3, $4, $5)";
 static const char user_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
 
 static bool
@@ -331,156 +325,6 @@ v2_start_join(Room *room, Session *session)
 	if (v2->client_id != 0)
 		v2_open_client(room, session);
 	join_ask_state(session);
-}
-
-/* ---- blocks ---- */
-
-typedef struct BlockQuestion
-{
-	struct BlockQuestion *next;
-	Session *session;
-	V2Block block;
-} BlockQuestion;
-
-typedef struct BlockPart
-{
-	Session *session;
-	V2Block block;
-	Buf edits;
-	EditWriter writer;
-	uint32_t count;
-} BlockPart;
-
-static void
-block_send_part(BlockPart *part, bool more)
-{
-	Buf payload = {NULL, 0, 0};
-
-	part->block.more = more;
-	v2_put_block(&payload, part->session->v2->encoding, &part->block, part->edits.data, part->edits.len, part->count);
-	v2_send(part->session, &payload);
-	part->edits.len = 0;
-	part->count = 0;
-	part->writer.first = true;
-}
-
-static bool
-block_send(BlockPart *part, const char *cells, size_t len)
-{
-	EditReader reader;
-	EditBatch batch;
-	EditError error;
-	Edit edit;
-
-	buf_reserve(&part->edits, 64);
-	part->writer.first = true;
-	edit_reader_init(&reader, cells, len);
-	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
-	{
-		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-		{
-			if (part->edits.len > V2_PART_BYTES)
-				block_send_part(part, true);
-			buf_reserve(&part->edits, edit_size_bound(&edit));
-			part->writer.pos = (uint8_t *) part->edits.data + part->edits.len;
-			edit_write(&part->writer, &edit);
-			part->edits.len = (size_t) ((char *) part->writer.pos - part->edits.data);
-			part->count++;
-		}
-		if (error != EDIT_END)
-			return false;
-	}
-	block_send_part(part, false);
-	return error == EDIT_END;
-}
-
-static void
-block_answered(void *arg, PGresult *res)
-{
-	BlockQuestion *question = arg;
-	Session *session = question->session;
-	BlockPart part = {.session = session, .block = question->block};
-
-	session->v2->questions--;
-	session->v2->holding = false;
-	if (session->state == SESSION_LIVE && session->wsi != NULL)
-	{
-		if (!result_has_row(res))
-			session_close(session, CLOSE_RESTART, "the database does not answer");
-		else
-		{
-			part.block.seq = (uint64_t) pgresult_int64(res, 0, 0);
-			room_catch_up(session->room, (int64_t) part.block.seq); /* the client waits for what came up to it */
-			if (!block_send(&part, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1)))
-				session_close(session, CLOSE_ERROR, "the sheet's cells cannot be read");
-		}
-		session_want_write(session);
-	}
-	buf_free(&part.edits);
-	free(question);
-	v2_read_blocks(session);
-	session_query_done(session);
-}
-
-static void
-block_ask(BlockQuestion *question)
-{
-	Session *session = question->session;
-	const V2Block *block = &question->block;
-	char texts[5][24];
-	PgParam params[] = {pgparam_int64(texts[0], session->sheet_id), pgparam_int64(texts[1], block->row),
-						pgparam_int64(texts[2], block->col), pgparam_int64(texts[3], block->to_row),
-						pgparam_int64(texts[4], block->to_col)};
-
-	session->v2->holding = true;
-	session->queries++;
-	if (!pgconn_query(gateway_reads(), block_sql, 5, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					  block_answered, question))
-		block_answered(question, NULL);
-}
-
-void
-v2_read_blocks(Session *session)
-{
-	V2Session *v2 = session->v2;
-	BlockQuestion *question;
-
-	if (v2 == NULL || v2->blocks == NULL || v2->holding || session->state != SESSION_LIVE || session->wsi == NULL ||
-		v2_is_full(session))
-		return;
-	question = v2->blocks;
-	v2->blocks = question->next;
-	if (v2->blocks == NULL)
-		v2->blocks_last = &v2->blocks;
-	block_ask(question);
-}
-
-void
-v2_send_block(Session *session, uint64_t id, const uint32_t rect[4])
-{
-	V2Session *v2 = session->v2;
-	BlockQuestion *question = calloc(1, sizeof(BlockQuestion));
-
-	if (question == NULL)
-		abort();
-	question->session = session;
-	question->block = (V2Block){.id = id, .row = rect[0], .col = rect[1], .to_row = rect[2], .to_col = rect[3]};
-	*v2->blocks_last = question;
-	v2->blocks_last = &question->next;
-	v2->questions++;
-	v2_read_blocks(session);
-}
-
-void
-v2_free_blocks(V2Session *v2)
-{
-	BlockQuestion *next;
-
-	for (BlockQuestion *question = v2->blocks; question != NULL; question = next)
-	{
-		next = question->next;
-		free(question);
-	}
 }
 
 /* ---- names ---- */

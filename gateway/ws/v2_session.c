@@ -90,6 +90,7 @@ v2_tick(void)
 		if (uv_now(&gateway.loop) - session->v2->opened > V2_HELLO_MS)
 			session_close(session, CLOSE_TIMEOUT, "no hello in time");
 	}
+	v2_tick_blocks();
 }
 
 Session *

@@ -49,7 +49,8 @@ typedef struct V2Session
 	int questions;				  /* `get` and `who` that are not answered yet */
 	struct BlockQuestion *blocks; /* that are to be read, one after the other */
 	struct BlockQuestion **blocks_last;
-	bool holding;					/* a block is being read: the stream waits for it */
+	struct BlockQuestion *reading;	/* the one whose turn it is */
+	bool holding;					/* the database is reading it: the stream waits for it */
 	struct WaitingMessage *waiting; /* for the client's operation that is undecided, oldest first */
 	struct WaitingMessage **waiting_last;
 	bool has_cursor;
@@ -97,12 +98,20 @@ extern void v2_deny(Session *session, uint32_t row, uint32_t col, V2Reason reaso
 
 /* ---- v2_join.c ---- */
 extern void v2_start_join(Room *room, Session *session);
+extern void v2_send_user(Session *session, int64_t uid);
+
+/* ---- v2_block.c, v2_lane.c ---- */
 /* Reads a range and tells it, when its turn has come. */
 extern void v2_send_block(Session *session, uint64_t id, const uint32_t rect[4]);
 /* Reads the next block, unless the client has enough to read as it is. */
 extern void v2_read_blocks(Session *session);
 extern void v2_free_blocks(V2Session *v2);
-extern void v2_send_user(Session *session, int64_t uid);
+/* The client has taken something: a large block of it goes on. */
+extern void v2_resume_block(const Session *session);
+/* Large blocks that wait for a connection. */
+extern int v2_blocks_waiting(void);
+/* Once a second: who does not take a large block in time? */
+extern void v2_tick_blocks(void);
 
 /* ---- v2_op.c ---- */
 extern RoomClient *v2_open_client(Room *room, Session *session);
