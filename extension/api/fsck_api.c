@@ -32,14 +32,19 @@ fsck_put_row(void *arg, int64 sheet_id, FsckSeverity severity, const char *what,
 	MemoryContextSwitchTo(old);
 }
 
-/* The sheets to check, in a palloc'ed array of the caller's context. */
+static const char all_sheets_sql[] = "SELECT sheet_id FROM sheet.sheet ORDER BY 1";
+static const char gone_sheets_sql[] = "SELECT DISTINCT sheet_id FROM sheet.client c "
+									  "WHERE NOT EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = c.sheet_id) "
+									  "ORDER BY 1";
+
+/* The ids that a query gives, in a palloc'ed array of the context. */
 static int64 *
-fsck_all_sheets(MemoryContext context, uint64 *count)
+fsck_read_ids(const char *sql, MemoryContext context, uint64 *count)
 {
 	int64 *ids;
 
-	if (SPI_execute("SELECT sheet_id FROM sheet.sheet ORDER BY 1", true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "fsck: cannot read sheet.sheet");
+	if (SPI_execute(sql, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "fsck: cannot read the ids of sheets");
 	*count = SPI_processed;
 	ids = MemoryContextAlloc(context, sizeof(int64) * Max(*count, 1));
 	for (uint64 i = 0; i < *count; i++)
@@ -49,6 +54,18 @@ fsck_all_sheets(MemoryContext context, uint64 *count)
 		ids[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
 	}
 	return ids;
+}
+
+static int
+fsck_gone_sheets(bool repair, MemoryContext context, ReturnSetInfo *result)
+{
+	uint64 count;
+	int64 *sheets = fsck_read_ids(gone_sheets_sql, context, &count);
+	int findings = 0;
+
+	for (uint64 i = 0; i < count; i++)
+		findings += fsck_clients_without_sheet(sheets[i], repair, fsck_put_row, result);
+	return findings;
 }
 
 /* sheet.fsck(sheet_id bigint, full boolean, repair boolean) */
@@ -74,9 +91,14 @@ sheet_fsck(PG_FUNCTION_ARGS)
 	/* Permission has been checked; the queries must find no operator or function that the caller has made. */
 	catalog_begin(&scope);
 	if (PG_ARGISNULL(0))
-		sheets = fsck_all_sheets(scope.caller, &count);
+		sheets = fsck_read_ids(all_sheets_sql, scope.caller, &count);
 	for (uint64 i = 0; i < count; i++)
+	{
 		findings += fsck_sheet(sheets[i], full, repair, fsck_put_row, result);
+		findings += fsck_clients(sheets[i], repair, fsck_put_row, result);
+	}
+	if (PG_ARGISNULL(0))
+		findings += fsck_gone_sheets(repair, scope.caller, result);
 	catalog_end(&scope);
 
 	if (findings == 0)

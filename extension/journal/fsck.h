@@ -25,4 +25,12 @@ typedef void (*FsckReportFn)(void *arg, int64 sheet_id, FsckSeverity severity, c
  */
 extern int fsck_sheet(int64 sheet_id, bool full, bool repair, FsckReportFn report, void *arg);
 
+/*
+ * Checks what is noted of the sheet's clients of protocol v2 (fsck_clients.c); returns the number of findings. With
+ * repair it takes the sheet lock, and deletes rows of accounts that are gone. The other one: there is no such sheet,
+ * but rows of it.
+ */
+extern int fsck_clients(int64 sheet_id, bool repair, FsckReportFn report, void *arg);
+extern int fsck_clients_without_sheet(int64 sheet_id, bool repair, FsckReportFn report, void *arg);
+
 #endif

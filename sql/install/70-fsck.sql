@@ -11,4 +11,5 @@ COMMENT ON FUNCTION sheet.fsck(bigint, boolean, boolean) IS
 	'Full: also every record decodes, every old content is what the log has before it, every version equals the replay of the log. '
 	'With repair, what follows from the log is written again: heads of logs and versions, one or all. Damage that cannot be repaired is '
 	'reported with its place, and nothing is overwritten. A second run after a repair is clean. '
+	'Both: what is noted of clients of protocol v2 is of accounts that are here, and of numbers and times that can be. '
 	'The state in which a commit was interrupted is named: C2 after its commit record, C3 after the next log was opened.';
