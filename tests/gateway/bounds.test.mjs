@@ -4,7 +4,6 @@
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from '../lib/cluster.mjs';
 import { Editor, newSheet, register } from '../lib/client.mjs';
@@ -16,15 +15,14 @@ let anna;
 let ben;
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'send-queue-bytes': '2MB' } });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'send-queue-bytes': '2MB' } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 });
 after(() => cluster?.stop());
 
 /** Memory of the gateway's process, in MiB. */
-const memory = (key) =>
-	Number(new RegExp(`${key}:\\s+(\\d+) kB`).exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+const memory = (field) => gateway.memory(field) / 1024;
 
 const long = (text) => `${text} ${'x'.repeat(32000)}`;
 

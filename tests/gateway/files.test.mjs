@@ -5,7 +5,6 @@
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import fs from 'node:fs';
 import http from 'node:http';
 import { Cluster } from '../lib/cluster.mjs';
 import { Editor, newSheet, register, request } from '../lib/client.mjs';
@@ -19,6 +18,7 @@ let fid;
 
 before(async () => {
 	cluster = await Cluster.start({
+		measured: true,
 		gatewayFlags: { 'max-upload-bytes': '1GB' },
 		postgres: { max_wal_size: '4GB', fsync: 'off' }, // it is the gateway that is measured
 	});
@@ -29,7 +29,7 @@ before(async () => {
 after(() => cluster?.stop());
 
 /** The most memory that the gateway's process has had, in MiB. */
-const peak = () => Number(/VmHWM:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+const peak = () => gateway.memory('VmHWM') / 1024;
 
 /** What an editor waits at most for an echo while this is done; ms. */
 async function longestEcho(work) {

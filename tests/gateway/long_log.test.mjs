@@ -1,7 +1,6 @@
 /* POST /getsheetlog of a log that is much larger than what the gateway keeps of it at a time. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import net from 'node:net';
 import { Cluster } from '../lib/cluster.mjs';
 import { newSheet, post, register, request } from '../lib/client.mjs';
@@ -14,7 +13,7 @@ let fid;
 let log; // what the database says it is
 
 before(async () => {
-	cluster = await Cluster.start({ postgres: { 'pg_sheet.checkpoint_edits': 0, 'pg_sheet.checkpoint_bytes': 0 } });
+	cluster = await Cluster.start({ measured: true, postgres: { 'pg_sheet.checkpoint_edits': 0, 'pg_sheet.checkpoint_bytes': 0 } });
 	[gateway] = cluster.gateways;
 	user = await register(gateway);
 	fid = await newSheet(gateway, user);
@@ -34,10 +33,9 @@ const asLogged = (data) => data.map(({ row, col, old, new: content }) => [row, c
 const body = () => JSON.stringify({ token: user.token, fid, lid: 1 });
 
 test('it comes whole, in its order, and the gateway stays small', async (t) => {
-	const memory = () => Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
-	const before = memory();
+	const before = gateway.memory();
 	const answer = await post(gateway, '/getsheetlog', body());
-	const grown = memory() - before;
+	const grown = gateway.memory() - before;
 	assert.equal(answer.status, 200);
 	assert.equal(answer.headers['transfer-encoding'], 'chunked');
 	assert.deepEqual([answer.json.success, answer.json.msg], [true, 23]);

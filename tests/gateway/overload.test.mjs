@@ -21,7 +21,7 @@ const users = [];
 before(async () => {
 	directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tests-overload-'));
 	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'edit'), `BUILD=${directory}`]);
-	cluster = await Cluster.start();
+	cluster = await Cluster.start({ measured: true });
 	[gateway] = cluster.gateways;
 	for (let i = 0; i < 10; i++) users.push(await register(gateway));
 });
@@ -30,7 +30,7 @@ after(async () => {
 	fs.rmSync(directory, { recursive: true, force: true });
 });
 
-const memory = () => Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
+const memory = () => gateway.memory();
 const open = (fid) => Editor.open(gateway, users[0], fid, { timeoutMs: 5000 });
 
 /** Users who write as fast as TCP takes it (rate: edits a second and user) for some seconds, from when all have joined; with a promise of the checked result. */

@@ -1,7 +1,6 @@
 /* Protocol v2: who may come, operations and their answers, blocks, resuming, locks, presence; with v1 on the same sheet. */
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, post, register, signToken, tokenParts } from '../lib/client.mjs';
 import { RawClient, RefusedError, gridOf, sheetClient } from '../lib/v2.mjs';
@@ -16,7 +15,7 @@ let silentSince;
 const opened = [];
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'lease-seconds': 5, 'send-queue-bytes': 1 << 20 } });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'lease-seconds': 5, 'send-queue-bytes': 1 << 20 } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 	silent = new RawClient(gateway, 1);
@@ -508,7 +507,7 @@ describe('the page\'s client', () => {
 	});
 });
 
-const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+const resident = () => gateway.memory() / 1024;
 
 test('who asks and does not read takes little memory, holds nobody up, and is answered when he reads', async () => {
 	const mute = await raw(anna);

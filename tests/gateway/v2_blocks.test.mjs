@@ -18,7 +18,7 @@ const opened = [];
 
 before(async () => {
 	// No versions that make themselves: their seqs would come between ours.
-	cluster = await Cluster.start({ postgres: { 'pg_sheet.checkpoint_bytes': 0, 'pg_sheet.checkpoint_edits': 0 } });
+	cluster = await Cluster.start({ measured: true, postgres: { 'pg_sheet.checkpoint_bytes': 0, 'pg_sheet.checkpoint_edits': 0 } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 	fid = await newSheet(gateway, anna, { rows: side, columns: side });
@@ -43,7 +43,6 @@ const large = { ...all, toRow: 63 }; // 64 MB: more than sockets hold
 const medium = { ...all, toRow: 3 };
 const small = { row: 3, col: 0, toRow: 3, toCol: 9 };
 const get = (client, range, id = 1) => client.send({ t: 'get', id, ...range });
-const memory = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
 const backends = (condition) =>
 	cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet blocks' AND ${condition}`).then(Number);
 /** The server has more of `count` blocks to send than the gateway takes. */
@@ -73,7 +72,7 @@ async function takeBlock(client, range, id = 1) {
 test('a block of 268 MB costs the gateway little, holds up no other reader, and comes whole when its client reads', async (t) => {
 	const mute = await join();
 	const other = await join();
-	const start = memory('VmRSS');
+	const start = gateway.memory() / 1024;
 	fs.writeFileSync(`/proc/${gateway.service.pid}/clear_refs`, '5'); // VmHWM begins anew
 	mute.socket.pause();
 	get(mute, all);
@@ -92,7 +91,7 @@ test('a block of 268 MB costs the gateway little, holds up no other reader, and 
 	assert.deepEqual(await takeBlock(mute, all), [seq - 1]);
 	assert.equal((await mute.next('edits')).seq, seq);
 	await cluster.psql(`SELECT sheet.set(${fid}, ${side - 1}, ${side - 1}, rpad('${side - 1},${side - 1} ', ${length}, 'x'))`);
-	const grown = memory('VmHWM') - start;
+	const grown = gateway.memory('VmHWM') / 1024 - start;
 	t.diagnostic(`peak memory of the gateway grew by ${grown.toFixed(1)} MB`);
 	assert.ok(grown < bound, `${grown} MB`);
 });

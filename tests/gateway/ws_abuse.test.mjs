@@ -5,7 +5,6 @@
  */
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register } from '../lib/client.mjs';
 import { RawSocket, clientFrame, closeFrame, upgradeHead } from '../lib/raw_socket.mjs';
@@ -42,12 +41,10 @@ class Pulse {
 	}
 }
 
-/** Of the gateway's process, in kB: VmRSS or VmHWM. */
-const memory = (key) =>
-	Number(new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]);
+const memory = (field) => gateway.memory(field);
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'max-frame-bytes': frameLimit, 'ping-seconds': 3, 'lease-seconds': 3600, 'keepalive-seconds': 1 } });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'max-frame-bytes': frameLimit, 'ping-seconds': 3, 'lease-seconds': 3600, 'keepalive-seconds': 1 } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 	fid = await newSheet(gateway, anna);

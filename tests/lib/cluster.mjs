@@ -16,6 +16,7 @@
  *   KEEP=1       keeps them, with the logs
  */
 import { spawn, execFileSync } from 'node:child_process';
+import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -64,6 +65,9 @@ export function build() {
 	return built;
 }
 
+/* Gateways built with SANITIZE=1 keep what they have freed, to notice who still uses it (core/sanitize.c); too much of it where memory is measured. */
+const sanitizerForgets = { ASAN_OPTIONS: 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64' };
+
 /** One gateway process and its place: it keeps port and name when it is started again. */
 export class Gateway {
 	constructor(cluster, index, port) {
@@ -109,12 +113,19 @@ export class Gateway {
 		this.service = Service.spawn(`gateway ${this.host}`, this.cluster.gatewayBinary, this.arguments(), {
 			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
 			cwd: this.cluster.directory,
-			env: this.env,
+			env: { ...(this.cluster.measured ? sanitizerForgets : {}), ...this.env },
 		});
 		await this.service.waitReady(
 			async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200,
 		);
 		return this;
+	}
+
+	/** Of the gateway's process, in kB; VmHWM: the most it has had. Needs a cluster with `measured`. */
+	memory(field = 'VmRSS') {
+		assert.ok(this.cluster.measured);
+		const status = fs.readFileSync(`/proc/${this.service.pid}/status`, 'utf8');
+		return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)[1]);
 	}
 
 	/** SIGTERM: it drains. Resolves to {code, signal}. */
@@ -177,7 +188,8 @@ export class PsqlSession {
 export class Cluster {
 	/**
 	 * gateways: how many to start; coordinator: postgres | zookeeper; gatewayFlags: settings of all gateways;
-	 * postgres: settings of the server; sessionMs: the ZooKeeper session; tls: the gateways speak HTTPS.
+	 * postgres: settings of the server; sessionMs: the ZooKeeper session; tls: the gateways speak HTTPS; measured: their memory
+	 * is looked at.
 	 */
 	static async start({
 		gateways = 1,
@@ -186,6 +198,7 @@ export class Cluster {
 		postgres = {},
 		sessionMs = 2000,
 		tls = false,
+		measured = false,
 	} = {}) {
 		const cluster = new Cluster();
 		const { bin, gateway } = build();
@@ -193,6 +206,7 @@ export class Cluster {
 		cluster.coordinator = coordinator;
 		cluster.gatewayFlags = gatewayFlags;
 		cluster.sessionMs = sessionMs;
+		cluster.measured = measured;
 		cluster.settings = {
 			shared_preload_libraries: 'pg_sheet',
 			shared_buffers: '64MB',
