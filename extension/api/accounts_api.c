@@ -7,19 +7,23 @@
 #include "miscadmin.h"
 #include "permission.h"
 #include "person_name.h"
+#include "replay.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(sheet_account_create);
 PG_FUNCTION_INFO_V1(sheet_account_find);
 PG_FUNCTION_INFO_V1(sheet_account_get);
+PG_FUNCTION_INFO_V1(sheet_account_seen);
 PG_FUNCTION_INFO_V1(sheet_account_rename);
 PG_FUNCTION_INFO_V1(sheet_account_set_password);
 PG_FUNCTION_INFO_V1(sheet_account_revoke_tokens);
 PG_FUNCTION_INFO_V1(sheet_account_sheets);
 PG_FUNCTION_INFO_V1(sheet_link_account);
 
-#define ACCOUNT_NAME_MAX 100
+#define ACCOUNT_NAME_MAX   100
+#define ACCOUNT_SEEN_EDITS 100000 /* of the log's end, which are looked through in milliseconds */
 
 static CatalogQuery account_insert = {
 	"INSERT INTO sheet.account (name, email, password_hash) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING "
@@ -30,6 +34,16 @@ static CatalogQuery account_by_name = {
 	"SELECT uid, name, password_hash, token_generation FROM sheet.account WHERE name = $1", 1, {TEXTOID}};
 static CatalogQuery account_by_uid = {
 	"SELECT uid, name, token_generation FROM sheet.account WHERE uid = $1", 1, {INT8OID}};
+/* What is quick to look up stands first. */
+static CatalogQuery account_seen = {
+	"SELECT name FROM sheet.account a WHERE uid = $1 AND "
+	"(EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = $2 AND s.owner = a.uid) "
+	"OR EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = $2 AND m.uid = a.uid) "
+	"OR EXISTS (SELECT FROM sheet.client c WHERE c.sheet_id = $2 AND c.uid = a.uid) "
+	"OR EXISTS (SELECT FROM sheet.checkpoint c WHERE c.sheet_id = $2 AND c.uid = a.uid) "
+	"OR EXISTS (SELECT FROM sheet.log_edits($2) e WHERE e.uid = $1 AND e.seq > $3))",
+	3,
+	{INT8OID, INT8OID, INT8OID}};
 static CatalogQuery account_name_taken = {
 	"SELECT 1 FROM sheet.account WHERE name = $2 AND uid <> $1", 2, {INT8OID, TEXTOID}};
 static CatalogQuery account_update_name = {"UPDATE sheet.account SET name = $2 WHERE uid = $1", 2, {INT8OID, TEXTOID}};
@@ -127,6 +141,28 @@ sheet_account_get(PG_FUNCTION_ARGS)
 
 	permission_require_gateway();
 	return catalog_return_rows(fcinfo, &account_by_uid, &uid, NULL, true);
+}
+
+/* account_seen(sheet_id, uid) */
+Datum
+sheet_account_seen(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	Datum values[3] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(0)};
+	char *name = NULL;
+	CatalogScope scope;
+	ReplayLast last;
+
+	permission_require_gateway();
+	replay_last(sheet_id, GetActiveSnapshot(), &last);
+	values[2] = Int64GetDatum(last.last_seq - ACCOUNT_SEEN_EDITS);
+	catalog_begin(&scope);
+	if (catalog_run(&account_seen, values, NULL, true) > 0)
+		name = catalog_string(&scope, 1);
+	catalog_end(&scope);
+	if (name == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(name));
 }
 
 /* account_rename(uid, name) */

@@ -58,3 +58,35 @@ accounts_forget_all(void)
 	for (int i = 0; i < ACCOUNTS_PLACES; i++)
 		accounts[i].fetched = 0;
 }
+
+/* ---- who is to be seen where ---- */
+
+#define SEEN_PLACES 4096
+
+typedef struct Seen
+{
+	int64_t sheet_id; /* 0: free */
+	int64_t uid;
+} Seen;
+
+static Seen seen[SEEN_PLACES];
+
+static Seen *
+seen_place(int64_t sheet_id, int64_t uid)
+{
+	return &seen[((uint64_t) sheet_id * 31 + (uint64_t) uid) & (SEEN_PLACES - 1)];
+}
+
+bool
+accounts_is_seen(int64_t sheet_id, int64_t uid)
+{
+	const Seen *place = seen_place(sheet_id, uid);
+
+	return place->sheet_id == sheet_id && place->uid == uid;
+}
+
+void
+accounts_note_seen(int64_t sheet_id, int64_t uid)
+{
+	*seen_place(sheet_id, uid) = (Seen){sheet_id, uid};
+}

@@ -25,4 +25,11 @@ extern void accounts_put(int64_t uid, const char *name, int64_t generation, uint
 extern void accounts_forget(int64_t uid);
 extern void accounts_forget_all(void);
 
+/*
+ * Whether the account has been in the sheet, or is to be seen there by what the database knows: then everybody in it
+ * may know its name. False also when that has been forgotten.
+ */
+extern bool accounts_is_seen(int64_t sheet_id, int64_t uid);
+extern void accounts_note_seen(int64_t sheet_id, int64_t uid);
+
 #endif

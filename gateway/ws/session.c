@@ -202,6 +202,7 @@ session_checked(void *arg, PGresult *res)
 	else if (session_admit(session, res))
 	{
 		accounts_put(session->uid, PQgetvalue(res, 0, 0), session->generation, session->changes);
+		accounts_note_seen(session->sheet_id, session->uid);
 		session_set_role(session, PQgetvalue(res, 0, 5));
 		if (first)
 		{

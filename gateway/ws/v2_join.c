@@ -19,7 +19,7 @@
 static const char state_sql[] =
 	"SELECT c.rows, c.cols, sheet.client_landed($1, $2, $3), c.seq FROM sheet.read_cells($1, 0, 0, 0, 0) c";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
-static const char user_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
+static const char user_sql[] = "SELECT sheet.account_seen($1, $2)";
 
 static bool
 result_has_row(const PGresult *res)
@@ -344,6 +344,31 @@ user_tell(Session *session, int64_t uid, const char *name)
 	v2_send(session, &payload);
 }
 
+/* Who is here by the sheet's link alone is not in the database: their session has the name. */
+static const char *
+user_find_here(const Room *room, int64_t uid)
+{
+	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->uid == uid && session->name != NULL)
+			return session->name;
+	}
+	return NULL;
+}
+
+/* A stranger has no name: who may be in this sheet cannot learn who else has an account. */
+static void
+user_tell_seen(UserQuestion *question, const char *name)
+{
+	Session *session = question->session;
+
+	if (name == NULL)
+		name = user_find_here(session->room, question->uid);
+	if (name != NULL)
+		accounts_note_seen(session->sheet_id, question->uid);
+	user_tell(session, question->uid, name != NULL ? name : "");
+}
+
 static void
 user_answered(void *arg, PGresult *res)
 {
@@ -356,7 +381,7 @@ user_answered(void *arg, PGresult *res)
 		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
 		else
-			user_tell(session, question->uid, PQntuples(res) == 1 ? PQgetvalue(res, 0, 0) : "");
+			user_tell_seen(question, PQgetisnull(res, 0, 0) ? NULL : PQgetvalue(res, 0, 0));
 	}
 	free(question);
 	session_query_done(session);
@@ -365,9 +390,9 @@ user_answered(void *arg, PGresult *res)
 void
 v2_send_user(Session *session, int64_t uid)
 {
-	const Account *account = accounts_find(uid);
-	char text[24];
-	PgParam param = pgparam_int64(text, uid);
+	const Account *account = accounts_is_seen(session->sheet_id, uid) ? accounts_find(uid) : NULL;
+	char sheet[24], text[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(text, uid)};
 	UserQuestion *question;
 
 	if (account != NULL && account->name[0] != '\0')
@@ -381,7 +406,7 @@ v2_send_user(Session *session, int64_t uid)
 	*question = (UserQuestion){session, uid};
 	session->v2->questions++;
 	session->queries++;
-	if (!pgconn_query(gateway_reads(), user_sql, 1, &param, 0, (unsigned) gateway.config.database_deadline_ms,
+	if (!pgconn_query(gateway_reads(), user_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  user_answered, question))
 		user_answered(question, NULL);
 }

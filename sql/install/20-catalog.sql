@@ -134,6 +134,12 @@ CREATE FUNCTION sheet.account_get(bigint)
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_get';
 COMMENT ON FUNCTION sheet.account_get(bigint) IS 'The account of that uid: no or one row. For gateways.';
 
+CREATE FUNCTION sheet.account_seen(sheet_id bigint, uid bigint) RETURNS text
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_seen';
+COMMENT ON FUNCTION sheet.account_seen(bigint, bigint) IS
+	'The name of an account that is to be seen in the sheet: its owner and members, who made versions, and whose edits are among the last 100,000; '
+	'otherwise null. For gateways.';
+
 CREATE FUNCTION sheet.account_rename(uid bigint, name text) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_rename';
 COMMENT ON FUNCTION sheet.account_rename(bigint, text) IS 'Gives the account another name; 23505 when it is taken.';
@@ -306,7 +312,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
 		AND (p.proname LIKE 'chunk\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
-			'account_find', 'account_get', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
+			'account_find', 'account_get', 'account_seen', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
 		EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO sheet_gateway', f);
 	END LOOP;

@@ -417,6 +417,33 @@ describe('locks and presence', () => {
 		a.send({ t: 'who', uid: 4000000000 });
 		assert.equal((await a.next('user')).name, '');
 	});
+
+	test('names are those of people who are to be seen in the sheet; strangers have none', async () => {
+		const [stranger, member, author, old, guest, gone] = await Promise.all(Array.from({ length: 6 }, () => register(gateway)));
+		const a = await raw(anna);
+		const name = async ({ uid }) => {
+			a.send({ t: 'who', uid });
+			return (await a.next('user', (user) => user.uid === uid)).name;
+		};
+		for (const person of [stranger, member, author, guest, gone]) assert.equal(await name(person), '', 'has an account only');
+		assert.equal(await name(anna), anna.username);
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: member.username, role: 'viewer' }, 12);
+		assert.equal(await name(member), member.username);
+		// Who edited once, by SQL, and has no place in the sheet any more.
+		await cluster.psql(`CREATE ROLE once; SELECT sheet.link_account('${old.username}', 'once'), sheet.share(${fid}, '${old.username}', 'editor');
+			SET ROLE once; SELECT sheet.set(${fid}, 'A1', 'x'); RESET ROLE; SELECT sheet.unshare(${fid}, '${old.username}')`);
+		assert.equal(await name(old), old.username);
+		// By the sheet's link, who is here.
+		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		await raw(guest);
+		assert.equal(await name(guest), guest.username);
+		for (const person of [stranger, author, gone]) assert.equal(await name(person), '');
+		// Another sheet of somebody else tells nothing of this one's people, and this one nothing of theirs.
+		const other = keep(await RawClient.open(gateway, stranger, await newSheet(gateway, stranger)));
+		other.send({ t: 'who', uid: member.uid });
+		assert.equal((await other.next('user')).name, '');
+		assert.equal(await name(stranger), '');
+	});
 });
 
 describe('computed values', () => {
