@@ -15,6 +15,7 @@
 #include "log_tip.h"
 #include "miscadmin.h"
 #include "quota.h"
+#include "role_link.h"
 #include "sheetlog.h"
 #include "stoppoint.h"
 #include "storage.h"
@@ -83,6 +84,7 @@ _PG_init(void)
 	follow_init();
 	writer_init();
 	quota_init();
+	role_link_init();
 	edits_plan_init();
 	edits_count_init();
 	edits_view_init();

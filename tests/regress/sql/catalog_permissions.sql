@@ -178,4 +178,17 @@ SELECT sheet.create('');
 SELECT sheet.create('x', link_role => 'owner');
 SELECT sheet.create('x', as_uid => 999999);
 SELECT sheet.link_account('perm ann', NULL), sheet.link_account('perm bob', NULL);
-DROP ROLE perm_ann, perm_bob, perm_eve, perm_gateway;
+-- a role that is dropped leaves nothing behind that another could inherit; an undone DROP changes nothing
+SELECT sheet.link_account('perm bob', 'perm_bob'), sheet.link_account('perm ann', 'perm_ann');
+BEGIN;
+DROP ROLE perm_bob;
+SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
+ROLLBACK;
+SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
+CREATE ROLE perm_admin CREATEROLE;
+SET ROLE perm_admin;
+DROP ROLE perm_ann, perm_eve;
+RESET ROLE;
+SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
+DROP ROLE perm_bob, perm_gateway, perm_admin;
+SELECT count(db_role) FROM sheet.account WHERE uid IN (:ann, :bob);
