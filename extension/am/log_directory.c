@@ -439,18 +439,22 @@ log_directory_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, I
 
 /* ---- scans of SQL ---- */
 
-/* Only conditions on the key count: where a position is, the entry before it decides. */
+/*
+ * Only conditions on the key count: where a position is, the entry before it decides. Others become one that is always
+ * true, since a scan keeps the number of its conditions.
+ */
 static void
 log_directory_rescan_keys(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
-	ScanKeyData kept[INDEX_MAX_KEYS];
-	int n = 0;
+	ScanKey kept = palloc(sizeof(ScanKeyData) * Max(nkeys, 1)); /* queries may have any number of them */
 
-	for (int i = 0; i < nkeys && keys != NULL; i++)
+	for (int i = 0; i < nkeys; i++)
 		if (keys[i].sk_attno == DIRECTORY_KEY && !(keys[i].sk_flags & SK_ROW_HEADER))
-			kept[n++] = keys[i];
-	scan->numberOfKeys = n;
-	btrescan(scan, kept, n, NULL, 0);
+			kept[i] = keys[i];
+		else
+			ScanKeyInit(&kept[i], DIRECTORY_KEY, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(PG_INT64_MIN));
+	btrescan(scan, kept, nkeys, NULL, 0);
+	pfree(kept);
 }
 
 static int64

@@ -85,4 +85,23 @@ TRUNCATE emptied;
 INSERT INTO emptied VALUES (1, 2);
 COMMIT;
 SELECT * FROM sheet.am_check('emptied');
+-- any number of conditions, on keys and on positions, also in scans that begin again and again
+CREATE TABLE asked (key bigint, position bigint) USING sheetlog;
+CREATE INDEX asked_directory ON asked USING sheetlog_directory (key, position);
+INSERT INTO asked SELECT g % 5, g FROM generate_series(1, 2000) g;
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+\set ECHO none
+SELECT 'SELECT count(*) FROM asked WHERE ' || string_agg('key > ' || 2 - g, ' AND ') FROM generate_series(1, 60) g \gexec
+SELECT 'SELECT count(*) FROM asked WHERE key = 1 AND ' || string_agg('position > ' || 1000 - g, ' AND ') FROM generate_series(1, 60) g \gexec
+\set ECHO all
+EXPLAIN (COSTS OFF) SELECT v.key, count(*) FROM (VALUES (1, 1990), (4, 0), (9, 0)) v(key, since) JOIN asked a ON a.key = v.key AND a.position > v.since GROUP BY 1 ORDER BY 1;
+SELECT v.key, count(*) FROM (VALUES (1, 1990), (4, 0), (9, 0)) v(key, since) JOIN asked a ON a.key = v.key AND a.position > v.since GROUP BY 1 ORDER BY 1;
+SELECT v.key, count(*) FROM (VALUES (1, 1990), (4, 0), (3, 1999)) v(key, since) JOIN asked a ON a.key >= v.key AND (a.key, a.position) > (v.key, v.since) GROUP BY 1 ORDER BY 1;
+SELECT v.key, (SELECT count(*) FROM asked b WHERE b.key >= v.key AND (b.key, b.position) > (v.key, v.since) AND b.ctid IS NOT NULL) FROM (VALUES (1, 1990), (4, 0), (3, 1999)) v(key, since) ORDER BY 1;
+RESET enable_seqscan;
+SET enable_bitmapscan = off;
+SELECT v.key, (SELECT count(*) FROM asked b WHERE (b.key, b.position) > (v.key, v.since)) FROM (VALUES (1, 1990), (4, 0), (3, 1999)) v(key, since) ORDER BY 1;
 DROP SCHEMA am_directory CASCADE;
