@@ -16,6 +16,7 @@
 #include "log_directory.h"
 #include "log_fetch.h"
 #include "log_page.h"
+#include "log_row.h"
 #include "log_tip.h"
 #include "miscadmin.h"
 #include "nodes/pathnodes.h"
@@ -397,6 +398,24 @@ log_directory_load(Relation index, Relation table, DirectoryBuild *build, IndexI
 	return entries;
 }
 
+/* What an index cannot be is said when it is made, or when its table becomes another. */
+static void
+log_directory_check(Relation table, Relation index, const IndexInfo *info)
+{
+	if (table_slot_callbacks(table) != &LogSlotOps)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("table \"%s\" cannot have index \"%s\"", RelationGetRelationName(table),
+							   RelationGetRelationName(index)),
+						errdetail("Access method \"sheetlog_directory\" is for tables that use access method "
+								  "\"sheetlog\"."),
+						errhint("Use a B-tree. A table that is to leave \"sheetlog\" drops this index before.")));
+	if (info->ii_NumIndexAttrs != 2 || info->ii_Predicate != NIL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("index \"%s\" cannot be a directory", RelationGetRelationName(index)),
+						errdetail("An index of access method \"sheetlog_directory\" has two columns, a key and a "
+								  "position, and all rows of the table.")));
+}
+
 static IndexBuildResult *
 log_directory_build(Relation table, Relation index, IndexInfo *info)
 {
@@ -408,6 +427,7 @@ log_directory_build(Relation table, Relation index, IndexInfo *info)
 	DirectoryBuild build = {0};
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
 
+	log_directory_check(table, index, info);
 	log_tip_forget_index(index); /* of a file that had this number before */
 	log_directory_make_empty(index);
 	build.slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);

@@ -99,7 +99,9 @@ storage_find_directory(Relation rel)
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		if (log_directory_is(index) && index->rd_index->indisvalid && index->rd_index->indnkeyatts == 2)
+		if (log_directory_is(index) && index->rd_index->indisvalid &&
+			index->rd_index->indkey.values[0] == LOG_BATCH_SHEET_ID &&
+			index->rd_index->indkey.values[1] == LOG_BATCH_FIRST_SEQ)
 			found = lfirst_oid(cell);
 		index_close(index, NoLock);
 	}

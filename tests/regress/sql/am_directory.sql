@@ -104,4 +104,24 @@ SELECT v.key, (SELECT count(*) FROM asked b WHERE b.key >= v.key AND (b.key, b.p
 RESET enable_seqscan;
 SET enable_bitmapscan = off;
 SELECT v.key, (SELECT count(*) FROM asked b WHERE (b.key, b.position) > (v.key, v.since)) FROM (VALUES (1, 1990), (4, 0), (3, 1999)) v(key, since) ORDER BY 1;
+RESET enable_bitmapscan;
+-- what cannot be a directory is refused when it is made, and when its table would become another
+\set VERBOSITY default
+CREATE INDEX ON asked USING sheetlog_directory (key);
+CREATE TABLE asked_heap (key bigint, position bigint);
+CREATE INDEX ON asked_heap USING sheetlog_directory (key, position);
+\set VERBOSITY terse
+CREATE INDEX ON asked USING sheetlog_directory (key, position, key);
+CREATE INDEX ON asked USING sheetlog_directory (key, position) WHERE key > 2;
+CREATE UNIQUE INDEX ON asked USING sheetlog_directory (key, position);
+CREATE INDEX ON asked USING sheetlog_directory (key) INCLUDE (position);
+CREATE INDEX asked_made ON asked USING sheetlog_directory ((key + 1), (position + 1));
+ALTER TABLE asked SET ACCESS METHOD heap;
+DROP INDEX asked_directory, asked_made;
+ALTER TABLE asked SET ACCESS METHOD heap;
+SELECT count(*) FROM asked;
+CREATE TABLE asked_parent (key bigint, position bigint) PARTITION BY LIST (key);
+CREATE TABLE asked_log PARTITION OF asked_parent FOR VALUES IN (1) USING sheetlog;
+CREATE INDEX ON asked_parent USING sheetlog_directory (key, position);
+CREATE TABLE asked_other PARTITION OF asked_parent FOR VALUES IN (2) USING heap;
 DROP SCHEMA am_directory CASCADE;
