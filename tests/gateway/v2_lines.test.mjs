@@ -4,6 +4,7 @@
  */
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, register } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
@@ -282,6 +283,30 @@ test('an insertion whose answer is lost is told once, at its place before what o
 		await gateway.start({ database: cluster.conninfo('gateway') });
 		await proxy.stop();
 	}
+});
+
+test('what comes behind an insertion that waits takes little memory, and lands in its order when that is decided', async () => {
+	const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) / 1024;
+	const a = await raw(anna);
+	const session = await hold(`SELECT sheet.set(${fid}, 'A1', 'held')`);
+	a.op(1, [change('insertRows', 0, 1)]);
+	await operationWaits();
+	const before = resident();
+	const sent = 10000;
+	for (let n = 2; n <= sent; n++) a.op(n, [set(0, n % 10, `${n} ${'x'.repeat(2000)}`)]);
+	const b = await raw(ben);
+	for (let i = 0; i < 20; i++) {
+		b.send({ t: 'who', uid: 4000000000 + i });
+		await b.next('user'); // the gateway has had its turns
+	}
+	assert.ok(resident() - before < 8, `${before} to ${resident()} MB`);
+	assert.equal(a.messages.filter(({ t }) => t === 'ack').length, 0);
+	await session.query('COMMIT');
+	await a.next('ack', ({ n }) => n === sent, 30000);
+	assert.deepEqual(
+		(await sqlGrid()).map(([key, content]) => [key, content.split(' ')[0]]),
+		sorted([...Array.from({ length: 10 }, (_, i) => [`0,${i}`, `${sent - ((10 - i) % 10)}`]), ['1,0', 'held']]),
+	);
 });
 
 test('cells that are held, and selections, move along; those in rows that go are gone', async () => {
