@@ -304,6 +304,30 @@ test('ZooKeeper is restarted: editing goes on, nothing is lost', async () => {
 	await waitUntil(everybodyAgrees, 'the ring again', 15000, 100);
 });
 
+test('ZooKeeper is stopped for ten seconds: editing stops in time, goes on afterwards, and nothing is lost', async () => {
+	const fid = sheets[7];
+	const owner = await ownerOf(fid);
+	let hosts = 0;
+	const writer = new Writer('s', 0, anna, fid, () => cluster.gateways[hosts++ % cluster.gateways.length]);
+	try {
+		await writer.progress(50);
+		cluster.zookeeper.signal('SIGSTOP');
+		const until = Date.now() + 10000;
+		await waitUntil(async () => (await request(owner, 'GET', '/readyz')).status === 503, 'the gateway to notice');
+		await sleep(100); // what was acknowledged before has been read
+		const told = writer.echoed.size;
+		await sleep(until - Date.now());
+		assert.equal(writer.echoed.size, told, 'nothing is acknowledged without the lock');
+		cluster.zookeeper.signal('SIGCONT');
+		await writer.progress(100, 30000);
+	} finally {
+		cluster.zookeeper.signal('SIGCONT');
+		await writer.stop();
+	}
+	await checkNothingLost(cluster, fid, [writer]);
+	await waitUntil(everybodyAgrees, 'the ring again', 15000, 100);
+});
+
 test('a gateway that is stopped leaves the ring at once', async () => {
 	const [, second] = cluster.gateways;
 	const started = Date.now();

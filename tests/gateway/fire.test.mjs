@@ -5,8 +5,9 @@
  */
 import { after, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { Cluster, isAlive, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Editor, newSheet, register } from '../lib/client.mjs';
+import { Editor, newSheet, register, request } from '../lib/client.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 import { startWriterProcess } from '../lib/writer_process.mjs';
 
@@ -121,6 +122,50 @@ test('a backend that is stopped for longer than the deadline: the batch goes aga
 				// It is gone already.
 			}
 		}
+		for (const writer of writers) await writer.progress(50, 30000);
+	});
+	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
+});
+
+/** All processes of the server, the postmaster first. */
+const serverProcesses = async () => [cluster.postgres.pid, ...(await cluster.psql("SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()")).split('\n').map(Number)];
+
+test('all of PostgreSQL is stopped for ten seconds: nothing is acknowledged meanwhile, the gateway says so and goes on', async (context) => {
+	const figures = await underFire(async ({ writers }) => {
+		const pids = await serverProcesses();
+		for (const pid of pids) process.kill(pid, 'SIGSTOP');
+		const until = Date.now() + 10000;
+		try {
+			const ready = async () => (await request(gateway, 'GET', '/readyz')).status;
+			await waitUntil(async () => (await ready()) === 503, 'the gateway to notice');
+			const told = () => writers.map(({ echoed }) => echoed.size);
+			const toldBefore = told();
+			await sleep(until - Date.now());
+			assert.equal(await ready(), 503);
+			assert.deepEqual(told(), toldBefore);
+		} finally {
+			for (const pid of pids) isAlive(pid) && process.kill(pid, 'SIGCONT');
+		}
+		for (const writer of writers) await writer.progress(50, 30000);
+	});
+	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
+});
+
+test('the disk under PostgreSQL is full: it goes down, and with room it comes back with everything acknowledged', async (context) => {
+	const figures = await underFire(async ({ writers }) => {
+		// No file can be written to (as in tests/tap/055_am_full_disk.pl): the log of PostgreSQL neither.
+		const [postmaster, ...others] = await serverProcesses();
+		const limit = (pid) => execFileSync('prlimit', ['--pid', `${pid}`, '--fsize=1:unlimited'], { stdio: 'ignore' });
+		limit(postmaster);
+		for (const pid of others) {
+			try {
+				limit(pid);
+			} catch {
+				// The first to write has taken it along.
+			}
+		}
+		await waitUntil(() => !cluster.postgres.alive, 'the server to give up', 30000);
+		await cluster.startPostgres();
 		for (const writer of writers) await writer.progress(50, 30000);
 	});
 	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
