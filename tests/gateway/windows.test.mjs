@@ -251,6 +251,21 @@ describe('what has been acknowledged by this gateway is in what comes after it',
 		}
 	});
 
+	test('rows that are inserted and deleted over protocol v2', async () => {
+		const v2 = keep(await RawClient.open(gateway, anna, fid, { client: 2 }));
+		v2.op(1, [{ row: 0, col: 0, content: 'moves' }]);
+		await v2.next('ack', ({ n }) => n === 1);
+		await cached('range=A1:A3');
+		await withoutNews(async () => {
+			v2.op(2, [{ kind: 'insertRows', at: 0, n: 2 }]);
+			await v2.next('ack', ({ n }) => n === 2);
+			assert.deepEqual(await cellsOf('range=A1:A3'), [[2, 0, 'moves']]);
+			v2.op(3, [{ kind: 'deleteRows', at: 1, n: 1 }]);
+			await v2.next('ack', ({ n }) => n === 3);
+			assert.deepEqual(await cellsOf('range=A1:A3'), [[1, 0, 'moves']]);
+		});
+	});
+
 	test('a rollback', async () => {
 		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'good'), sheet.commit(${fid}, 'good')`);
 		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'bad')`);
