@@ -110,6 +110,29 @@ catalog_execute(CatalogQuery *query, const Datum *values, const bool *isnull)
 	return rows;
 }
 
+/* The row type of the function, found once for each call site. */
+static TupleDesc
+catalog_result_desc(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_extra == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc desc;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		fcinfo->flinfo->fn_extra = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return fcinfo->flinfo->fn_extra;
+}
+
+Datum
+catalog_return_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	return HeapTupleGetDatum(heap_form_tuple(catalog_result_desc(fcinfo), values, nulls));
+}
+
 Datum
 catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, const bool *isnull,
 					bool read_only)

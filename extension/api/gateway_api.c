@@ -4,8 +4,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "catalog.h"
 #include "catalog/pg_type.h"
 #include "cells_stream.h"
 #include "ckptqueue.h"
@@ -20,12 +20,10 @@
 #include "timeconv.h"
 #include "trim.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(sheet_apply);
 PG_FUNCTION_INFO_V1(sheet_client_landed);
 PG_FUNCTION_INFO_V1(sheet_claim);
 PG_FUNCTION_INFO_V1(sheet_read_version);
@@ -37,31 +35,7 @@ PG_FUNCTION_INFO_V1(sheet_trim);
 PG_FUNCTION_INFO_V1(sheet_versions);
 PG_FUNCTION_INFO_V1(sheet_reset_epochs);
 
-#define GATEWAY_MAX_CLIENTS 65536 /* a batch has no more edits */
-#define TAIL_MAX_BYTES		(512 * 1024 * 1024)
-
-/* The row type of the function, found once for each call site. */
-static TupleDesc
-gateway_result_desc(FunctionCallInfo fcinfo)
-{
-	if (fcinfo->flinfo->fn_extra == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-		TupleDesc desc;
-
-		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-			elog(ERROR, "return type must be a row type");
-		fcinfo->flinfo->fn_extra = BlessTupleDesc(desc);
-		MemoryContextSwitchTo(old);
-	}
-	return fcinfo->flinfo->fn_extra;
-}
-
-static Datum
-gateway_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
-{
-	return HeapTupleGetDatum(heap_form_tuple(gateway_result_desc(fcinfo), values, nulls));
-}
+#define TAIL_MAX_BYTES (512 * 1024 * 1024)
 
 static int64
 gateway_optional(FunctionCallInfo fcinfo, int arg, int64 otherwise)
@@ -78,63 +52,6 @@ gateway_sheet_id(FunctionCallInfo fcinfo)
 }
 
 /* ---- writing ---- */
-
-/* (uid, client, first, last) of each client whose operations are in a batch, one behind the other. */
-static void
-gateway_read_clients(ArrayType *array, JournalApply *call)
-{
-	int n = ARR_NDIM(array) == 0 ? 0 : ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	const int64 *numbers = (const int64 *) ARR_DATA_PTR(array);
-
-	if (ARR_NDIM(array) > 1 || array_contains_nulls(array) || n % 4 != 0 || n > 4 * GATEWAY_MAX_CLIENTS)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("clients must be up to %d groups of uid, client, first and last operation",
-							   GATEWAY_MAX_CLIENTS)));
-	for (int i = 0; i < n; i += 4)
-	{
-		if (numbers[i] <= 0 || numbers[i + 1] <= 0 || numbers[i + 2] <= 0 || numbers[i + 3] < numbers[i + 2])
-			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a client's operations are malformed"),
-							errdetail("In group %d.", i / 4 + 1)));
-	}
-	call->clients = (const JournalClient *) numbers;
-	call->nclients = n / 4;
-}
-
-/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients) */
-Datum
-sheet_apply(PG_FUNCTION_ARGS)
-{
-	JournalApply call;
-	JournalApplied result;
-	bytea *edits;
-	Datum values[5] = {0};
-	bool nulls[5] = {0};
-
-	permission_require_gateway();
-	call.sheet_id = gateway_sheet_id(fcinfo);
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the edits must not be null")));
-	edits = PG_GETARG_BYTEA_PP(1);
-	call.edits = VARDATA_ANY(edits);
-	call.edits_len = VARSIZE_ANY_EXHDR(edits);
-	call.known_seq = gateway_optional(fcinfo, 2, -1);
-	call.epoch = gateway_optional(fcinfo, 3, 0);
-	call.origin = gateway_optional(fcinfo, 4, 0);
-	call.batch_no = gateway_optional(fcinfo, 5, 0);
-	call.clients = NULL;
-	call.nclients = 0;
-	if (!PG_ARGISNULL(6))
-		gateway_read_clients(PG_GETARG_ARRAYTYPE_P(6), &call);
-	journal_apply(&call, &result);
-
-	values[0] = Int64GetDatum(result.first_seq);
-	values[1] = Int64GetDatum(result.last_seq);
-	values[2] = TimestampTzGetDatum(result.at);
-	values[3] = BoolGetDatum(result.duplicate);
-	values[4] = PointerGetDatum(result.missed);
-	nulls[4] = result.missed == NULL;
-	return gateway_row(fcinfo, values, nulls);
-}
 
 /* client_landed(sheet_id, uid, client) */
 Datum
@@ -228,7 +145,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	values[2] = Int32GetDatum((int32) stream.view.rows);
 	values[3] = Int32GetDatum((int32) stream.view.cols);
 	values[4] = PointerGetDatum(stream.values[0]);
-	return gateway_row(fcinfo, values, nulls);
+	return catalog_return_row(fcinfo, values, nulls);
 }
 
 /* tail(sheet_id, since, max_bytes) */
@@ -247,7 +164,7 @@ sheet_tail(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum(last_seq);
 	values[1] = PointerGetDatum(batches);
 	nulls[1] = batches == NULL;
-	return gateway_row(fcinfo, values, nulls);
+	return catalog_return_row(fcinfo, values, nulls);
 }
 
 /* ---- the log and the versions as rows ---- */

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "apply.h"
 #include "cache.h"
 #include "ckptqueue.h"
 #include "cells_rows.h"
@@ -89,5 +90,6 @@ _PG_init(void)
 	edits_count_init();
 	edits_view_init();
 	cells_plan_init();
+	apply_scan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }
