@@ -23,11 +23,17 @@ codec_put_number(uint8_t *to, uint64_t value)
 	return to;
 }
 
+#define CODEC_MOVE 16
+
+/* Of a short text 16 bytes are moved at once, whatever its length, where so many may be read: asking for the length
+ * would cost more. */
 static inline uint8_t *
-codec_put_text(uint8_t *to, EditText text)
+codec_put_text(uint8_t *to, EditText text, uint32_t readable)
 {
 	to = codec_put_number(to, text.len);
-	if (text.len > 0)
+	if (text.len <= CODEC_MOVE && readable >= CODEC_MOVE)
+		memcpy(to, text.data, CODEC_MOVE);
+	else if (text.len > 0)
 		memcpy(to, text.data, text.len);
 	return to + text.len;
 }
@@ -57,17 +63,11 @@ edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content
 	else
 		to = codec_put_number(to, row);
 	to = codec_put_number(to, col);
-	to = codec_put_number(to, content.len);
-	/* Of a short text 16 bytes are moved at once, whatever its length: asking for that would cost more. */
-	if (content.len <= 16 && readable >= 16)
-		memcpy(to, content.data, 16);
-	else if (content.len > 0)
-		memcpy(to, content.data, content.len);
-	to += content.len;
+	to = codec_put_text(to, content, readable);
 	if (style.data != NULL)
 	{
 		*head |= EDIT_HAS_STYLE;
-		to = codec_put_text(to, style);
+		to = codec_put_text(to, style, 0);
 	}
 	writer->pos = to;
 	writer->first = false;

@@ -7,9 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define UTF8_HIGH_BITS 0x8080808080808080ULL
-#define UTF8_LOW_BITS  0x0101010101010101ULL
-
 /* Bytes of the sequence at p, 0 when it is not well-formed or NUL. */
 static inline size_t
 utf8_sequence(const uint8_t *p, size_t left)
@@ -41,13 +38,6 @@ utf8_sequence(const uint8_t *p, size_t left)
 			return 0;
 	}
 	return len;
-}
-
-/* Whether the bytes of a word are ASCII, and none is NUL. */
-static inline bool
-utf8_word_is_plain(uint64_t word)
-{
-	return (word & UTF8_HIGH_BITS) == 0 && ((word - UTF8_LOW_BITS) & ~word & UTF8_HIGH_BITS) == 0;
 }
 
 /* Fewer than eight bytes, but one at least, as a word in which some of them stand more than once. */

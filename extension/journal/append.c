@@ -84,15 +84,16 @@ append_encode_grow(Append *append, Size used, Size more)
 	append->writer.pos = (uint8_t *) append->data + used;
 }
 
+/* old_readable: of the edit's old content. */
 static void
-append_encode(Append *append, const Edit *edit)
+append_encode(Append *append, const Edit *edit, bool padded, uint32 old_readable)
 {
 	Size used = append_used(append);
 	Size more = edit_size_bound(edit);
 
 	if (used + more > append->room)
 		append_encode_grow(append, used, more);
-	edit_write(&append->writer, edit);
+	edit_write_readable(&append->writer, edit, padded ? WRITER_PAD : 0, old_readable);
 }
 
 static bytea *
@@ -199,7 +200,7 @@ append_keep(Append *append, const Edit *edit, const Edit *placed, const WriterCe
 	if (append_used(append) >= APPEND_ROW_BYTES)
 		append_end_row(append);
 	append->kept++;
-	append_encode(append, edit);
+	append_encode(append, edit, append->call->padded, cell != NULL ? cell->readable : 0);
 	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
 		return;
 	if (edit_is_structure(edit->kind))
@@ -209,7 +210,7 @@ append_keep(Append *append, const Edit *edit, const Edit *placed, const WriterCe
 	}
 	append->meta.rows = Max(append->meta.rows, edit->row + 1);
 	append->meta.cols = Max(append->meta.cols, edit->col + 1);
-	writer_stage(append->ws, placed, cell);
+	writer_stage(append->ws, placed, append->call->padded, cell);
 }
 
 /* The first edit of a sheet gives it its size, also when that is 1 x 1, which is what no edits give. */
@@ -314,7 +315,7 @@ append_commit_record(const CheckpointHead *head)
 
 	writer_begin();
 	append_encode_init(&append, edit_size_bound(&record));
-	append_encode(&append, &record);
+	append_encode(&append, &record, false, 0);
 	append_store(&row, append_encoded(&append));
 	pfree(append.data);
 }

@@ -17,6 +17,7 @@ typedef struct AppendCall
 	int64 origin;
 	int64 batch_no;
 	bool follows; /* the batch before it is of the same call: time goes on from there */
+	bool padded;  /* WRITER_PAD bytes may be read from where any content begins */
 } AppendCall;
 
 typedef struct AppendResult

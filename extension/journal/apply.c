@@ -30,10 +30,13 @@ apply_limit(const char *what, uint32 index)
 					errdetail("In edit %u of the batch.", index + 1)));
 }
 
-static void
+/* Behind the bytes of the call there is room for WRITER_PAD more. */
+static inline void
 apply_check_text(EditText text, const char *what, uint32 index, size_t *chars)
 {
-	if (text.len > 0 && !utf8_check(text.data, text.len, chars))
+	if (text.len <= WRITER_PAD && utf8_short_is_plain(text.data, text.len))
+		return;
+	if (!utf8_check(text.data, text.len, chars))
 		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("%s is not valid UTF-8 without NUL", what),
 						errdetail("In edit %u of the batch.", index + 1)));
 }
@@ -42,7 +45,6 @@ static void
 apply_check_edit(const Edit *edit, uint32 index)
 {
 	size_t chars = 0;
-
 	uint32 lines;
 
 	if (edit_is_structure(edit->kind) && !edit_lines(edit, &lines))
@@ -80,8 +82,10 @@ apply_malformed(EditError error, uint32 index)
 static void
 apply_normalize(Edit *edit)
 {
+	static const char nothing[WRITER_PAD];
+
 	if (edit->content.data == NULL || (edit->kind != EDIT_SET && !edit_is_structure(edit->kind)))
-		edit->content = (EditText){"", 0};
+		edit->content = (EditText){nothing, 0};
 	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
 		edit->style = (EditText){"", 0};
 	if (edit->kind == EDIT_RESIZE || edit_is_structure(edit->kind))
@@ -223,7 +227,7 @@ void
 journal_apply(const JournalApply *call, JournalApplied *result)
 {
 	WriterSheet *ws;
-	AppendCall append = {.epoch = call->epoch, .origin = call->origin, .batch_no = call->batch_no};
+	AppendCall append = {.epoch = call->epoch, .origin = call->origin, .batch_no = call->batch_no, .padded = true};
 	AppendResult appended = {0};
 	uint8_t *bytes;
 
@@ -231,8 +235,9 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	memset(result, 0, sizeof(*result));
 	writer_begin();
 	/* The texts must live to the end of the transaction. */
-	bytes = MemoryContextAlloc(writer_context, Max(call->edits_len, 1));
+	bytes = MemoryContextAlloc(writer_context, call->edits_len + WRITER_PAD);
 	memcpy(bytes, call->edits, call->edits_len);
+	memset(bytes + call->edits_len, 0, WRITER_PAD);
 	append.edits = apply_decode(bytes, call->edits_len, &append.nedits);
 	ws = writer_open(call->sheet_id);
 	writer_require_live(ws);

@@ -37,6 +37,7 @@ structure_append_edits(WriterSheet *ws, const AppendCall *call, Edit *edits, uin
 	own.edits = edits;
 	own.nedits = nedits;
 	own.follows = call->follows || result->first_seq != 0;
+	own.padded = false;
 	append_edits(ws, &own, &next);
 	structure_add_result(result, &next);
 }

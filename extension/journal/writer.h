@@ -12,6 +12,7 @@
 #include "lib/ilist.h"
 
 #define WRITER_NONE PG_UINT32_MAX
+#define WRITER_PAD	16 /* bytes that are moved at once, whatever a short text's length */
 
 /* An edit that will be set in the shared grid at commit. The texts live as long as the transaction. */
 typedef struct StagedEdit
@@ -20,6 +21,7 @@ typedef struct StagedEdit
 	uint32 row, col; /* physical: they stay right whatever is inserted or deleted later */
 	uint32 before;	 /* the edit before this one of cells with the same hash, WRITER_NONE: none */
 	bool resize;
+	bool padded;	  /* WRITER_PAD bytes may be read from where the content begins */
 	EditText content; /* data NULL: kept */
 	EditText style;	  /* data NULL: kept */
 } StagedEdit;
@@ -126,6 +128,7 @@ typedef struct WriterCell
 	GridTile *tile;			 /* of the state before own changes */
 	uint32 *newest;			 /* where staged edits of it are noted; NULL: not noted */
 	EditText content, style; /* what it holds now, own changes included; valid until the next edit is staged */
+	uint32 readable;		 /* so many bytes may be read from where the content begins */
 } WriterCell;
 
 /* note: the edit, when it is staged, will be seen by later lookups. */
@@ -141,7 +144,7 @@ extern void writer_forget_staged(WriterSheet *ws);
 extern void writer_expect(WriterSheet *ws, uint32 n);
 /* Stages an edit of the present change, with its physical place, for commit, with room for it in the shared grid. The
  * cell was just looked up; NULL when the edit has none. */
-extern void writer_stage(WriterSheet *ws, const Edit *edit, const WriterCell *cell);
+extern void writer_stage(WriterSheet *ws, const Edit *edit, bool padded, const WriterCell *cell);
 /* A snapshot that sees everything that is committed, and the own changes. For writers, who hold the sheet lock. */
 extern Snapshot writer_snapshot(void);
 

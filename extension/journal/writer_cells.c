@@ -58,7 +58,10 @@ writer_add_own(const WriterSheet *ws, const Edit *edit, WriterCell *cell)
 		if (staged->row != edit->row || staged->col != edit->col)
 			continue;
 		if (!content && staged->content.data != NULL)
+		{
 			cell->content = staged->content;
+			cell->readable = staged->padded ? WRITER_PAD : 0;
+		}
 		if (!style && staged->style.data != NULL)
 			cell->style = staged->style;
 		content |= staged->content.data != NULL;
@@ -74,6 +77,7 @@ writer_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool note, Writ
 	(void) grid_get_there(tile, edit->row, edit->col, &held);
 	cell->tile = tile;
 	cell->content = (EditText){held.content, held.content_len};
+	cell->readable = held.readable;
 	cell->style = (EditText){held.style, held.style_len};
 	cell->newest = NULL;
 	if (!note)
@@ -157,7 +161,7 @@ writer_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
 }
 
 void
-writer_stage(WriterSheet *ws, const Edit *edit, const WriterCell *cell)
+writer_stage(WriterSheet *ws, const Edit *edit, bool padded, const WriterCell *cell)
 {
 	StagedEdit *staged = &ws->staged[ws->nstaged];
 
@@ -167,6 +171,7 @@ writer_stage(WriterSheet *ws, const Edit *edit, const WriterCell *cell)
 	staged->col = edit->col;
 	staged->before = WRITER_NONE;
 	staged->resize = edit->kind == EDIT_RESIZE;
+	staged->padded = padded;
 	staged->content = edit->kind == EDIT_STYLE ? (EditText){NULL, 0} : edit->content;
 	staged->style = edit->style;
 	if (cell != NULL)

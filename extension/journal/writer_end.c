@@ -44,7 +44,7 @@ writer_apply_changes(WriterSheet *ws, CacheEntry *entry)
 			grid_prefetch_set(edit[WRITER_AHEAD].tile, edit[WRITER_AHEAD].row, edit[WRITER_AHEAD].col);
 		if (edit->tile != NULL)
 			grid_set_there(grid, edit->tile, edit->row, edit->col, edit->content.data, edit->content.len,
-						   edit->style.data, edit->style.len);
+						   edit->padded ? WRITER_PAD : 0, edit->style.data, edit->style.len);
 		else if (edit->resize)
 			grid_resize(grid, edit->row + 1, edit->col + 1);
 		else

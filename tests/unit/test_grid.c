@@ -121,13 +121,16 @@ typedef struct Change
 	GridTile *tile; /* where room is reserved */
 } Change;
 
+#define TEXT_MORE 16 /* bytes that may be read behind a text, and are none of it */
+
 static char *
 random_text(uint32_t len)
 {
-	char *text = malloc(len + 1);
+	char *text = malloc(len + TEXT_MORE);
 
 	for (uint32_t i = 0; i < len; i++)
 		text[i] = (char) ('a' + random_below(26));
+	memset(text + len, '!', TEXT_MORE);
 	return text;
 }
 
@@ -284,7 +287,7 @@ set_reserved(Grid *grid, const Change *change)
 				 change->style_len);
 	else
 		grid_set_there(grid, change->tile, change->row, change->col, change->content, change->content_len,
-					   change->style, change->style_len);
+					   change->content_len + random_below(2) * TEXT_MORE, change->style, change->style_len);
 	oracle_set(change);
 }
 
