@@ -301,7 +301,7 @@ journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view
 		CacheKey key;
 		CacheEntry *entry;
 
-		sheetmeta_cache_key(sheet_id, &key);
+		sheetmeta_cache_key(sheet_id, AccessShareLock, &key);
 		entry = cache_pin_reader(&key);
 		if (entry != NULL)
 		{
@@ -325,7 +325,7 @@ journal_guess_seq(int64 sheet_id, Snapshot snapshot)
 	{
 		CacheKey key;
 
-		sheetmeta_cache_key(sheet_id, &key);
+		sheetmeta_cache_key(sheet_id, AccessShareLock, &key);
 		seq = cache_guess_seq(&key);
 	}
 	if (seq > 0)

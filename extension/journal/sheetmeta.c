@@ -17,9 +17,9 @@
 #include "utils/snapmgr.h"
 
 void
-sheetmeta_cache_key(int64 sheet_id, CacheKey *key)
+sheetmeta_cache_key(int64 sheet_id, LOCKMODE lockmode, CacheKey *key)
 {
-	Relation rel = storage_open(STORAGE_LOG_BATCH, AccessShareLock);
+	Relation rel = storage_open(STORAGE_LOG_BATCH, lockmode);
 
 	key->database = MyDatabaseId;
 	key->relfilenode = compat_relfilenode(rel);

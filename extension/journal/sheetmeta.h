@@ -6,9 +6,10 @@
 
 #include "postgres.h"
 #include "cache.h"
+#include "storage/lockdefs.h"
 
-/* The key of the sheet's entry. */
-extern void sheetmeta_cache_key(int64 sheet_id, CacheKey *key);
+/* The key of the sheet's entry. Locks log_batch as who reads or appends will do anyway. */
+extern void sheetmeta_cache_key(int64 sheet_id, LOCKMODE lockmode, CacheKey *key);
 /* All of it, as of now. For holders of the sheet lock. */
 extern void sheetmeta_load(int64 sheet_id, CacheMeta *meta);
 /* Only the epoch. */

@@ -94,7 +94,7 @@ writer_pin(int64 sheet_id)
 
 	if (!cache_enabled())
 		return NULL;
-	sheetmeta_cache_key(sheet_id, &key);
+	sheetmeta_cache_key(sheet_id, RowExclusiveLock, &key);
 	entry = cache_pin(&key);
 	if (entry == NULL)
 		ereport(ERROR,
