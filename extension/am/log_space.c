@@ -301,22 +301,6 @@ log_overflow_recycled(Relation rel, BlockNumber used)
 	return InvalidBuffer;
 }
 
-/* The first of n blocks that nobody has used, and nobody else will. */
-static BlockNumber
-log_overflow_reserve(Relation rel, uint32 n)
-{
-	Buffer buffer = log_space_lock_meta(rel);
-	BlockNumber first = log_meta(BufferGetPage(buffer))->used;
-	GenericXLogState *state;
-
-	log_space_grow(rel, first + n);
-	state = GenericXLogStart(rel);
-	log_meta(GenericXLogRegisterBuffer(state, buffer, 0))->used = first + n;
-	GenericXLogFinish(state);
-	UnlockReleaseBuffer(buffer);
-	return first;
-}
-
 /* Logged as a whole by PostgreSQL's record for new pages, which copies less than a generic one. */
 static void
 log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
@@ -336,6 +320,28 @@ log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *
 }
 
 /*
+ * Makes n blocks that nobody has used ours, and writes the last one; returns the first. The last one is written before
+ * the metapage tells of them, so that on a standby, too, the file has all blocks that the metapage names.
+ */
+static BlockNumber
+log_overflow_reserve(Relation rel, uint32 n, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
+{
+	Buffer meta = log_space_lock_meta(rel), last;
+	BlockNumber first = log_meta(BufferGetPage(meta))->used;
+	GenericXLogState *state;
+
+	log_space_grow(rel, first + n);
+	last = log_space_unused(rel, first + n - 1);
+	log_overflow_write(rel, last, xid, bytes, size, next);
+	UnlockReleaseBuffer(last);
+	state = GenericXLogStart(rel);
+	log_meta(GenericXLogRegisterBuffer(state, meta, 0))->used = first + n;
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(meta);
+	return first;
+}
+
+/*
  * The pages are written from the last to the first, each naming the next. Free pages are used first. New ones are
  * reserved at once and written afterwards: until then they look unused, so VACUUM is kept from them by a lock on block
  * 0.
@@ -350,25 +356,24 @@ log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Si
 	LockPage(rel, 0, ShareLock);
 	/* A file that was about to be cut when the server crashed has free pages behind the used ones. */
 	used = log_space_meta(rel, &meta) ? meta.used : 0;
-	while (left > 0)
+	for (; left > 0; left--)
 	{
-		Size from = (Size) (left - 1) * LOG_OVERFLOW_BYTES;
+		Size from = (Size) (left - 1) * LOG_OVERFLOW_BYTES, part = Min(size - from, LOG_OVERFLOW_BYTES);
 		Buffer buffer = reserved == InvalidBlockNumber ? log_overflow_recycled(rel, used) : InvalidBuffer;
 
 		CHECK_FOR_INTERRUPTS();
-		if (BufferIsInvalid(buffer))
+		if (BufferIsInvalid(buffer) && reserved == InvalidBlockNumber)
 		{
-			if (reserved == InvalidBlockNumber)
-			{
-				reserved = log_overflow_reserve(rel, left);
-				STOP_POINT("am-reserved");
-			}
-			buffer = log_space_unused(rel, reserved + left - 1);
+			reserved = log_overflow_reserve(rel, left, xid, bytes + from, part, next);
+			next = reserved + left - 1;
+			STOP_POINT("am-reserved");
+			continue;
 		}
-		log_overflow_write(rel, buffer, xid, bytes + from, Min(size - from, LOG_OVERFLOW_BYTES), next);
+		if (BufferIsInvalid(buffer))
+			buffer = log_space_unused(rel, reserved + left - 1);
+		log_overflow_write(rel, buffer, xid, bytes + from, part, next);
 		next = BufferGetBlockNumber(buffer);
 		UnlockReleaseBuffer(buffer);
-		left--;
 	}
 	UnlockPage(rel, 0, ShareLock);
 	return next;

@@ -42,6 +42,10 @@ $primary->safe_psql('postgres', <<~'SQL');
 	INSERT INTO t SELECT i, (SELECT string_agg(md5((i * j)::text), ' ') FROM generate_series(1, 1500) j) FROM generate_series(1, 20) i;
 	SQL
 same_on_standby('rows, short and long');
+# A long row whose writer fails when it has its pages, and before it has written them all: the standby's file has these pages, too.
+my ($failed) = $primary->psql('postgres', q{SET pg_sheet.stop_point = 'am-reserved:error'; INSERT INTO t SELECT -1, string_agg(md5(i::text), ' ') FROM generate_series(1, 3000) i});
+is($failed, 3, 'a long row whose writer fails');
+same_on_standby('a long row that was begun');
 $primary->safe_psql('postgres', q{BEGIN; INSERT INTO t SELECT i, repeat('aborted', i) FROM generate_series(1, 800) i; SAVEPOINT s; INSERT INTO t VALUES (1, 'sub'); ROLLBACK TO s; INSERT INTO t VALUES (-1, 'kept'); ROLLBACK});
 $primary->safe_psql('postgres', q{BEGIN; INSERT INTO t VALUES (6000, 'kept'); SAVEPOINT s; INSERT INTO t VALUES (6001, 'sub'); ROLLBACK TO s; INSERT INTO t VALUES (6002, 'kept'); COMMIT});
 $primary->safe_psql('postgres', q{BEGIN; INSERT INTO t VALUES (7000, 'prepared'); PREPARE TRANSACTION 'p1'});
