@@ -504,11 +504,10 @@ pgconn_pump(PgConn *conn)
 }
 
 /* POLLOUT stays asked for: libpq may have read results, and they are looked at then. */
-void
+bool
 pgconn_push(PgConn *conn)
 {
-	if (conn->poll_events & UV_WRITABLE)
-		(void) pgconn_flush(conn);
+	return (conn->poll_events & UV_WRITABLE) != 0 && pgconn_flush(conn);
 }
 
 static bool

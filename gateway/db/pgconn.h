@@ -52,8 +52,9 @@ extern bool pgconn_send(PgConn *conn, const char *sql, int nparams, const PgPara
 						unsigned deadline_ms, PgResultFn fn, void *arg);
 /* Ends the group: commits what was sent since the last sync. */
 extern void pgconn_sync(PgConn *conn);
-/* Goes on writing what the socket has not taken yet, for callers that let the loop wait; a failure shows later. */
-extern void pgconn_push(PgConn *conn);
+/* Goes on writing what the socket has not taken yet, for callers that let the loop wait: true when that was not all. A
+ * failure shows later. */
+extern bool pgconn_push(PgConn *conn);
 /* pgconn_send + pgconn_sync. */
 extern bool pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
 						 unsigned deadline_ms, PgResultFn fn, void *arg);

@@ -735,12 +735,19 @@ room_catch_up(Room *room, int64_t seq)
 
 /* ---- senders and receivers ---- */
 
+/* Bytes of the stream by which a receiver may be behind. */
+static uint64_t
+room_backlog_limit(void)
+{
+	return (uint64_t) gateway.config.send_queue_bytes / 2;
+}
+
 /* Is a receiver so far behind that senders must wait for it? One that does not get on is closed, but not before the
  * gateway has written to it. */
 static bool
 room_has_backlog(Room *room, uint64_t now)
 {
-	uint64_t limit = (uint64_t) gateway.config.send_queue_bytes / 2;
+	uint64_t limit = room_backlog_limit();
 	bool backlog = false;
 
 	for (Session *session = room->sessions; session != NULL; session = session->next)
@@ -786,6 +793,9 @@ room_control_senders(Room *room)
 				room_pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
 	bool pause, any;
 
+	if (!room->uneven && room_stream_bytes(room) - room->told <= room_backlog_limit() && !room->paused && !full &&
+		!gateway.draining)
+		return;
 	room->backlog = room_has_backlog(room, uv_now(&gateway.loop));
 	pause = room->backlog || full || gateway.draining;
 	if (pause && !room->paused)
@@ -803,6 +813,7 @@ room_control_senders(Room *room)
 		lws_rx_flow_control(session->wsi, stop ? 0 : 1);
 		session->paused = stop;
 	}
+	room->uneven = any;
 	if (any && room->session_count > 0)
 		room_mark_dirty(room); /* look again in the next turn; a room without members must be able to end */
 }

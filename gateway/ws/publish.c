@@ -49,24 +49,37 @@ publish_ack_later(Room *room, RoomBatch *batch, int64_t seq)
 	publish_later(room);
 }
 
-/* A large batch takes several writes, and the database works on it when it has the last of it. */
-static void
+/* A large batch takes several writes, and the database works on it when it has the last of it. True while there is more
+ * to write. */
+static bool
 publish_push_batches(void)
 {
+	bool more = pgconn_push(gateway.group);
+
 	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		pgconn_push(gateway.edits[i]);
-	pgconn_push(gateway.group);
+		more |= pgconn_push(gateway.edits[i]);
+	return more;
 }
 
+/* While every member takes all that there is, nobody need be looked at again (room_control_senders()). */
 static void
 publish_room(Room *room)
 {
+	bool pushing = publish_push_batches();
+	bool even = true;
+
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
 		if (session->state == SESSION_LIVE)
 			session_deliver(session);
-		publish_push_batches();
+		even &= !session->blocked && !v2_holds_stream(session);
+		if (pushing)
+			pushing = publish_push_batches();
 	}
+	if (even)
+		room->told = room_stream_bytes(room);
+	else
+		room->uneven = true;
 	while (room->unacknowledged != NULL)
 	{
 		RoomBatch *batch = room->unacknowledged;

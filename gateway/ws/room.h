@@ -114,6 +114,7 @@ typedef struct Room
 	bool dirty;		 /* on the list of rooms to look at */
 	bool paused;	 /* its senders are not read */
 	bool behind;	 /* more has been committed elsewhere than sheet.apply tells: fetched before the next batch goes */
+	bool uneven;	 /* some member is not where the stream is, or is held up: each is looked at */
 	bool backlog;	 /* a receiver is too far behind */
 	bool uncertain;	 /* the batch under way may have been stored */
 	bool alone;		 /* its last batch failed: the next one shares no transaction */
@@ -137,6 +138,7 @@ typedef struct Room
 	Fanout stream;				  /* protocol v1 */
 	Fanout v2[V2_ENCODINGS];	  /* protocol v2 ... */
 	int v2_readers[V2_ENCODINGS]; /* ... and how many read it */
+	uint64_t told;				  /* bytes of these streams when every member had all of its own */
 	struct RoomClient *clients;
 	bool cursors_moved;
 	RoomBatch *pending; /* oldest first; the last one takes new edits */
@@ -164,6 +166,17 @@ typedef struct Room
 } Room;
 
 #define room_sheet_id(room) ((room)->entry.sheet_id)
+
+/* Ever put into its streams. */
+static inline uint64_t
+room_stream_bytes(const Room *room)
+{
+	uint64_t bytes = room->stream.end;
+
+	for (int i = 0; i < V2_ENCODINGS; i++)
+		bytes += room->v2[i].end;
+	return bytes;
+}
 
 extern size_t room_count(void);
 extern size_t room_session_count(void);

@@ -405,7 +405,10 @@ v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 	{
 		v2_dispatch(session, &message);
 		if (v2_is_full(session) && session->room != NULL)
+		{
+			session->room->uneven = true;
 			room_mark_dirty(session->room);
+		}
 		return;
 	}
 	session->v2->encoding = binary ? V2_BINARY : V2_JSON;
