@@ -18,6 +18,7 @@
  * when the sender had got that far.
  */
 #include "basics.h"
+#include "connection.h"
 #include "latencies.h"
 #include "workload.h"
 #include "ws_client.h"
@@ -62,19 +63,12 @@ typedef struct Sample
 typedef struct User
 {
 	int index;
-	int fd;
-	bool wants_write;
-	/* sending */
-	uint64_t made; /* edits put into the buffer */
-	char *out;
-	size_t out_len, out_sent;
+	Connection link;
+	uint64_t made;	  /* edits put into the buffer */
 	int64_t *sent_at; /* of every SAMPLE_EVERYth edit, a ring */
 	/* receiving */
-	char *in;
-	size_t in_len;
 	uint64_t frames;
 	StreamHash hash;
-	int64_t last_read;
 	ReadMark *marks; /* a ring of READ_LOG */
 	uint64_t mark_count;
 	Sample *pending; /* a ring of SENT_TIMES: samples whose place this user has not reached */
@@ -186,9 +180,9 @@ control_frame(User *user, const unsigned char *frame, size_t header, size_t len)
 	if (opcode == WS_PING)
 	{
 		/* It goes between whole frames: the buffer holds nothing else, and this fits behind what is there. */
-		if (user->out_len + 6 + len > SEND_BUFFER + 1024)
+		if (user->link.out_len + 6 + len > SEND_BUFFER + 1024)
 			return; /* the next ping comes, and edits are a sign of life, too */
-		user->out_len += ws_write_frame(user->out + user->out_len, WS_PONG, frame + header, len, 0);
+		user->link.out_len += ws_write_frame(user->link.out + user->link.out_len, WS_PONG, frame + header, len, 0);
 	}
 }
 
@@ -217,16 +211,16 @@ frames_take(User *user, int64_t at)
 	size_t pos = 0, run = 0; /* run: start of the data frames that are not hashed yet */
 	uint64_t payload;
 
-	while (pos < user->in_len)
+	while (pos < user->link.in_len)
 	{
-		const unsigned char *frame = (unsigned char *) user->in + pos;
-		size_t header = ws_measure_frame(frame, user->in_len - pos, &payload);
+		const unsigned char *frame = (unsigned char *) user->link.in + pos;
+		size_t header = ws_measure_frame(frame, user->link.in_len - pos, &payload);
 
-		if (header == 0 || header + payload > user->in_len - pos)
+		if (header == 0 || header + payload > user->link.in_len - pos)
 			break;
 		if (frame[0] & 0x08)
 		{
-			hash_add(&user->hash, user->in + run, pos - run);
+			hash_add(&user->hash, user->link.in + run, pos - run);
 			control_frame(user, frame, header, payload);
 			run = pos + header + payload;
 		}
@@ -243,9 +237,8 @@ frames_take(User *user, int64_t at)
 		}
 		pos += header + payload;
 	}
-	hash_add(&user->hash, user->in + run, pos - run);
-	memmove(user->in, user->in + pos, user->in_len - pos);
-	user->in_len -= pos;
+	hash_add(&user->hash, user->link.in + run, pos - run);
+	connection_consume(&user->link, pos);
 	latency_note_read(user, at);
 }
 
@@ -254,37 +247,16 @@ user_receive(User *user)
 {
 	for (int i = 0; i < 4; i++)
 	{
-		ssize_t got = recv(user->fd, user->in + user->in_len, READ_BUFFER - user->in_len, MSG_DONTWAIT);
+		size_t got = connection_receive(&user->link);
 
-		if (got == 0)
-			fail("user %d: the gateway closed the connection", user->index);
-		if (got < 0)
-		{
-			if (errno != EAGAIN)
-				fail("user %d: %s", user->index, strerror(errno));
-			return;
-		}
-		user->in_len += got;
-		user->last_read = now_ns();
-		frames_take(user, user->last_read);
+		if (got > 0)
+			frames_take(user, user->link.last_read);
 		if (got < READ_BUFFER / 2)
 			return;
 	}
 }
 
 /* ---- sending ---- */
-
-static void
-poll_for(User *user, bool write)
-{
-	struct epoll_event event = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = user};
-
-	if (user->wants_write == write)
-		return;
-	user->wants_write = write;
-	if (epoll_ctl(poller, EPOLL_CTL_MOD, user->fd, &event) != 0)
-		fail("epoll: %s", strerror(errno));
-}
 
 /* Fills the empty buffer with the edits that are due. */
 static void
@@ -296,12 +268,12 @@ edits_make(User *user, int64_t now)
 		due = (uint64_t) (((now < stop_at ? now : stop_at) - start) / 1e9 * rate);
 	else if (now >= stop_at)
 		return;
-	while (user->made < due && user->out_len + WORKLOAD_FRAME_MAX <= SEND_BUFFER)
+	while (user->made < due && user->link.out_len + WORKLOAD_FRAME_MAX <= SEND_BUFFER)
 	{
 		if (user->made % SAMPLE_EVERY == 0)
 			user->sent_at[user->made / SAMPLE_EVERY % SENT_TIMES] =
 				rate > 0 ? start + (int64_t) ((user->made + 1) / rate * 1e9) : now;
-		user->out_len += workload_write_frame(user->out + user->out_len, user->index, user->made);
+		user->link.out_len += workload_write_frame(user->link.out + user->link.out_len, user->index, user->made);
 		user->made++;
 	}
 }
@@ -309,32 +281,22 @@ edits_make(User *user, int64_t now)
 static void
 user_send(User *user, int64_t now)
 {
+	Connection *link = &user->link;
+
 	for (int i = 0; i < 4; i++)
 	{
-		ssize_t sent;
-
-		if (user->out_sent == user->out_len)
-		{
-			user->out_sent = user->out_len = 0;
+		if (link->out_len == 0)
 			edits_make(user, now);
-		}
-		if (user->out_len == 0)
+		if (link->out_len == 0)
 		{
-			poll_for(user, false);
+			connection_poll_for(link, false);
 			return;
 		}
-		sent = send(user->fd, user->out + user->out_sent, user->out_len - user->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (sent < 0 && errno != EAGAIN)
-			fail("user %d: %s", user->index, strerror(errno));
-		if (sent > 0)
-			user->out_sent += sent;
-		if (user->out_sent < user->out_len)
-		{
-			poll_for(user, true);
-			return;
-		}
+		connection_send(link);
+		if (link->out_len > 0)
+			break;
 	}
-	poll_for(user, true);
+	connection_poll_for(link, true);
 }
 
 /* ---- joining ---- */
@@ -343,34 +305,31 @@ user_send(User *user, int64_t now)
 static void
 user_join(User *user, int index, int port, const char *sheet, const char *token)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
 	char path[8192];
 	size_t header;
 	uint64_t payload;
 
 	user->index = index;
-	user->out = allocate(SEND_BUFFER + 2048);
-	user->in = allocate(READ_BUFFER);
+	connection_init(&user->link, index, SEND_BUFFER + 2048, READ_BUFFER);
 	user->sent_at = allocate(SENT_TIMES * sizeof(int64_t));
 	user->marks = allocate(READ_LOG * sizeof(ReadMark));
 	user->pending = allocate(SENT_TIMES * sizeof(Sample));
 	snprintf(path, sizeof(path), "/sheetws?token=%s&fid=%s", token, sheet);
-	user->fd = ws_open(port, path, NULL, user->in, READ_BUFFER, &user->in_len);
-	while ((header = ws_measure_frame((unsigned char *) user->in, user->in_len, &payload)) == 0 ||
-		   user->in_len < header + payload)
+	user->link.fd = ws_open(port, path, NULL, user->link.in, READ_BUFFER, &user->link.in_len);
+	while ((header = ws_measure_frame((unsigned char *) user->link.in, user->link.in_len, &payload)) == 0 ||
+		   user->link.in_len < header + payload)
 	{
-		ssize_t got = recv(user->fd, user->in + user->in_len, READ_BUFFER - user->in_len, 0);
+		ssize_t got = recv(user->link.fd, user->link.in + user->link.in_len, READ_BUFFER - user->link.in_len, 0);
 
 		if (got <= 0)
 			fail("user %d: the gateway closed the connection before onConn", index);
-		user->in_len += (size_t) got;
+		user->link.in_len += (size_t) got;
 	}
-	if (!memmem(user->in, header + payload, "onConn", 6) || user->in_len != header + payload)
+	if (!memmem(user->link.in, header + payload, "onConn", 6) || user->link.in_len != header + payload)
 		fail("user %d: the first message is not onConn, or not the only one: %.*s", index,
-			 (int) (user->in_len < 400 ? user->in_len : 400), user->in);
-	user->in_len = 0;
-	if (epoll_ctl(poller, EPOLL_CTL_ADD, user->fd, &event) != 0)
-		fail("epoll: %s", strerror(errno));
+			 (int) (user->link.in_len < 400 ? user->link.in_len : 400), user->link.in);
+	user->link.in_len = 0;
+	connection_watch(&user->link, poller, user);
 }
 
 static void
@@ -413,7 +372,7 @@ all_received(void)
 	uint64_t made = edits_made();
 
 	for (int i = 0; i < user_count; i++)
-		if (users[i].frames < made || users[i].out_sent < users[i].out_len)
+		if (users[i].frames < made || users[i].link.out_sent < users[i].link.out_len)
 			return false;
 	return true;
 }
@@ -422,7 +381,7 @@ static bool
 all_quiet(int64_t now)
 {
 	for (int i = 0; i < user_count; i++)
-		if (now - users[i].last_read < give_up * 1e9)
+		if (now - users[i].link.last_read < give_up * 1e9)
 			return false;
 	return true;
 }
@@ -437,7 +396,7 @@ run(double seconds)
 	stop_at = start + (int64_t) (seconds * 1e9);
 	for (int i = 0; i < user_count; i++)
 	{
-		users[i].last_read = start;
+		users[i].link.last_read = start;
 		user_send(&users[i], now);
 	}
 	for (;;)
@@ -453,8 +412,8 @@ run(double seconds)
 		}
 		now = now_ns();
 		for (int i = 0; i < user_count; i++)
-			if (rate > 0 || users[i].out_len > users[i].out_sent)
-				if (!users[i].wants_write)
+			if (rate > 0 || users[i].link.out_len > users[i].link.out_sent)
+				if (!users[i].link.wants_write)
 					user_send(&users[i], now);
 		if (now >= stop_at && (all_received() || all_quiet(now)))
 			return;
@@ -478,8 +437,8 @@ result_print(void)
 		if (users[i].frames != users[0].frames || users[i].hash.len != users[0].hash.len ||
 			hash_value(&users[i].hash) != hash_value(&users[0].hash))
 			differing++;
-		if (users[i].last_read > end)
-			end = users[i].last_read;
+		if (users[i].link.last_read > end)
+			end = users[i].link.last_read;
 		/* Skipped by the check, though the count is right: doubled elsewhere. */
 		if (models[i].next != users[i].made && users[0].frames >= made)
 			reordered++;

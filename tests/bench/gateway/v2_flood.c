@@ -11,6 +11,7 @@
  */
 #include "../edit/workload.h"
 #include "basics.h"
+#include "connection.h"
 #include "edit_codec.h"
 #include "ws_client.h"
 
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define EDITS		16
@@ -39,15 +39,10 @@
 typedef struct User
 {
 	int index;
-	int fd;
-	bool wants_write, greeted;
+	Connection link;
+	bool greeted;
 	uint64_t operations, acked;
-	char *out;
-	size_t out_len, out_sent;
-	char *in;
-	size_t in_len;
 	uint64_t edits, bytes, hash;
-	int64_t last_read;
 } User;
 
 static User users[MAX_USERS];
@@ -71,7 +66,8 @@ put_number(char *to, uint64_t value)
 static void
 put_frame(User *user, const char *payload, const char *end)
 {
-	user->out_len += ws_write_frame(user->out + user->out_len, WS_BINARY, payload, (size_t) (end - payload), 0);
+	user->link.out_len +=
+		ws_write_frame(user->link.out + user->link.out_len, WS_BINARY, payload, (size_t) (end - payload), 0);
 }
 
 static void
@@ -116,36 +112,13 @@ put_hello(User *user, const char *token)
 }
 
 static void
-poll_for(User *user, bool write)
-{
-	struct epoll_event event = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = user};
-
-	if (user->wants_write == write)
-		return;
-	user->wants_write = write;
-	if (epoll_ctl(poller, EPOLL_CTL_MOD, user->fd, &event) != 0)
-		fail("epoll: %s", strerror(errno));
-}
-
-static void
 user_send(User *user, int64_t now)
 {
-	ssize_t sent;
-
-	if (user->out_sent == user->out_len)
-		user->out_sent = user->out_len = 0;
-	while (user->out_sent == 0 && now < stop_at && user->out_len + OP_MAX <= SEND_BUFFER)
+	while (user->link.out_sent == 0 && now < stop_at && user->link.out_len + OP_MAX <= SEND_BUFFER)
 		put_operation(user);
-	if (user->out_len == 0)
-	{
-		poll_for(user, false);
-		return;
-	}
-	sent = send(user->fd, user->out + user->out_sent, user->out_len - user->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent < 0 && errno != EAGAIN)
-		fail("user %d: %s", user->index, strerror(errno));
-	user->out_sent += sent > 0 ? (size_t) sent : 0;
-	poll_for(user, user->out_sent < user->out_len || now < stop_at);
+	if (user->link.out_len > 0)
+		connection_send(&user->link);
+	connection_poll_for(&user->link, user->link.out_len > 0 || now < stop_at);
 }
 
 /* ---- what comes ---- */
@@ -241,12 +214,12 @@ user_take_frames(User *user)
 	size_t pos = 0;
 	uint64_t payload;
 
-	while (pos < user->in_len)
+	while (pos < user->link.in_len)
 	{
-		const unsigned char *frame = (unsigned char *) user->in + pos;
-		size_t header = ws_measure_frame(frame, user->in_len - pos, &payload);
+		const unsigned char *frame = (unsigned char *) user->link.in + pos;
+		size_t header = ws_measure_frame(frame, user->link.in_len - pos, &payload);
 
-		if (header == 0 || header + payload > user->in_len - pos)
+		if (header == 0 || header + payload > user->link.in_len - pos)
 			break;
 		if ((frame[0] & 0x0F) == WS_CLOSE)
 			fail("user %d was closed: %.*s", user->index, (int) payload, (const char *) frame + header);
@@ -254,24 +227,14 @@ user_take_frames(User *user)
 			user_take_message(user, frame + header, payload);
 		pos += header + payload;
 	}
-	memmove(user->in, user->in + pos, user->in_len - pos);
-	user->in_len -= pos;
+	connection_consume(&user->link, pos);
 }
 
 static void
 user_receive(User *user)
 {
-	ssize_t got = recv(user->fd, user->in + user->in_len, READ_BUFFER - user->in_len, MSG_DONTWAIT);
-
-	if (got == 0)
-		fail("user %d: the gateway closed the connection", user->index);
-	if (got < 0 && errno != EAGAIN)
-		fail("user %d: %s", user->index, strerror(errno));
-	if (got <= 0)
-		return;
-	user->in_len += (size_t) got;
-	user->last_read = now_ns();
-	user_take_frames(user);
+	if (connection_receive(&user->link) > 0)
+		user_take_frames(user);
 }
 
 /* ---- joining ---- */
@@ -279,19 +242,14 @@ user_receive(User *user)
 static void
 user_connect(User *user, int port, const char *sheet, const char *token)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
 	char path[256];
 
-	user->out = allocate(SEND_BUFFER);
-	user->in = allocate(READ_BUFFER);
+	connection_init(&user->link, user->index, SEND_BUFFER, READ_BUFFER);
 	snprintf(path, sizeof(path), "/sheetws?fid=%s", sheet);
-	user->fd = ws_open(port, path, "sheet.v2", user->in, READ_BUFFER, &user->in_len);
+	user->link.fd = ws_open(port, path, "sheet.v2", user->link.in, READ_BUFFER, &user->link.in_len);
+	connection_watch(&user->link, poller, user);
 	put_hello(user, token);
-	if (send(user->fd, user->out, user->out_len, MSG_NOSIGNAL) != (ssize_t) user->out_len)
-		fail("cannot send the hello");
-	user->out_len = 0;
-	if (epoll_ctl(poller, EPOLL_CTL_ADD, user->fd, &event) != 0)
-		fail("epoll: %s", strerror(errno));
+	connection_send(&user->link);
 }
 
 static void
@@ -340,7 +298,7 @@ all_quiet(int64_t now)
 {
 	for (int i = 0; i < user_count; i++)
 	{
-		if (now - users[i].last_read < GIVE_UP_NS)
+		if (now - users[i].link.last_read < GIVE_UP_NS)
 			return false;
 	}
 	return true;
@@ -356,7 +314,7 @@ run(double seconds)
 	stop_at = start + (int64_t) (seconds * 1e9);
 	for (int i = 0; i < user_count; i++)
 	{
-		users[i].last_read = start;
+		users[i].link.last_read = start;
 		user_send(&users[i], now);
 	}
 	while (now < stop_at || (!all_received() && !all_quiet(now)))
@@ -390,7 +348,7 @@ result_print(void)
 		changed += models[i].changed;
 		wrong += models[i].strange + models[i].missing + (models[i].next != users[i].operations * EDITS);
 		wrong += users[i].edits > made || users[i].hash != users[0].hash || users[i].bytes != users[0].bytes;
-		end = users[i].last_read > end ? users[i].last_read : end;
+		end = users[i].link.last_read > end ? users[i].link.last_read : end;
 	}
 	printf("{\"users\":%d,\"sent\":%llu,\"received\":%llu,\"lost\":%llu,\"reordered\":%llu,\"other_messages\":%llu,"
 		   "\"changed\":%llu,\"send_seconds\":%.3f,\"total_seconds\":%.3f,\"stream_bytes\":%llu}\n",

@@ -15,14 +15,13 @@
 
 #include "../../edit/workload.h"
 #include "basics.h"
+#include "connection.h"
 #include "ws_client.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #define MAX_USERS	100
 #define SEND_MAX	16384 /* payload of a frame */
@@ -33,20 +32,13 @@
 struct LoadUser
 {
 	int index;
-	int fd;
+	Connection link;
 	bool joined;
-	/* sending */
-	bool wants_write;
 	uint64_t made;
-	char *out;
-	size_t out_len, out_sent;
-	/* receiving: bytes, the payload of the frame that is under way, and payloads that are not taken yet */
-	char *in;
-	size_t in_len;
+	/* receiving: what is left of the frame that is under way, and payloads that are not taken yet */
 	uint64_t frame_left;
 	char *text;
 	size_t text_len;
-	int64_t last_read;
 	uint64_t received, other;
 	WorkloadModel models[MAX_USERS]; /* of each sender */
 };
@@ -65,9 +57,9 @@ static int poller;
 void
 load_say(LoadUser *user, const char *text, size_t len)
 {
-	if (user->out_len + len + WS_HEAD_MAX > SEND_BUFFER)
+	if (user->link.out_len + len + WS_HEAD_MAX > SEND_BUFFER)
 		fail("user %d: no room for what it has to say", user->index);
-	user->out_len += ws_write_frame(user->out + user->out_len, dialect->opcode, text, len, 0x5A3C96E1);
+	user->link.out_len += ws_write_frame(user->link.out + user->link.out_len, dialect->opcode, text, len, 0x5A3C96E1);
 }
 
 void
@@ -100,8 +92,8 @@ control_take(LoadUser *user, const unsigned char *frame, size_t header, size_t l
 
 	if (opcode == WS_CLOSE)
 		fail("user %d was closed with code %d", user->index, len >= 2 ? frame[header] << 8 | frame[header + 1] : 0);
-	if (opcode == WS_PING && user->out_len + len + WS_HEAD_MAX <= SEND_BUFFER)
-		user->out_len += ws_write_frame(user->out + user->out_len, WS_PONG, frame + header, len, 0);
+	if (opcode == WS_PING && user->link.out_len + len + WS_HEAD_MAX <= SEND_BUFFER)
+		user->link.out_len += ws_write_frame(user->link.out + user->link.out_len, WS_PONG, frame + header, len, 0);
 }
 
 /* A piece of a data frame's payload. */
@@ -127,16 +119,16 @@ bytes_take(LoadUser *user)
 {
 	size_t pos = 0;
 
-	while (pos < user->in_len)
+	while (pos < user->link.in_len)
 	{
-		const unsigned char *frame = (unsigned char *) user->in + pos;
-		size_t rest = user->in_len - pos, header, piece;
+		const unsigned char *frame = (unsigned char *) user->link.in + pos;
+		size_t rest = user->link.in_len - pos, header, piece;
 		uint64_t payload;
 
 		if (user->frame_left > 0)
 		{
 			piece = user->frame_left < rest ? user->frame_left : rest;
-			payload_take(user, user->in + pos, piece);
+			payload_take(user, user->link.in + pos, piece);
 			pos += piece;
 			continue;
 		}
@@ -154,24 +146,7 @@ bytes_take(LoadUser *user)
 			user->frame_left = payload;
 		pos += header;
 	}
-	user->in_len -= pos;
-	memmove(user->in, user->in + pos, user->in_len);
-}
-
-static void
-user_receive(LoadUser *user)
-{
-	ssize_t got = recv(user->fd, user->in + user->in_len, READ_BUFFER - user->in_len, MSG_DONTWAIT);
-
-	if (got == 0)
-		fail("user %d: the server closed the connection", user->index);
-	if (got < 0 && errno != EAGAIN)
-		fail("user %d: %s", user->index, strerror(errno));
-	if (got <= 0)
-		return;
-	user->in_len += (size_t) got;
-	user->last_read = now_ns();
-	bytes_take(user);
+	connection_consume(&user->link, pos);
 }
 
 /* ---- sending ---- */
@@ -197,48 +172,29 @@ edits_make(LoadUser *user, uint64_t allowed)
 	char payload[SEND_MAX];
 	size_t len = 0;
 
-	for (; allowed > 0 && user->out_len + len + LOAD_EDIT_MAX + WS_HEAD_MAX <= SEND_MAX; allowed--)
+	for (; allowed > 0 && user->link.out_len + len + LOAD_EDIT_MAX + WS_HEAD_MAX <= SEND_MAX; allowed--)
 	{
 		len += dialect->put_edit(payload + len, user->index, user->made++);
 		if (dialect->stream)
 			continue;
-		user->out_len +=
-			ws_write_frame(user->out + user->out_len, dialect->opcode, payload, len, workload_mask(user->made));
+		user->link.out_len += ws_write_frame(user->link.out + user->link.out_len, dialect->opcode, payload, len,
+											 workload_mask(user->made));
 		len = 0;
 	}
 	if (len > 0)
-		user->out_len +=
-			ws_write_frame(user->out + user->out_len, dialect->opcode, payload, len, workload_mask(user->made));
-}
-
-static void
-poll_for(LoadUser *user, bool write)
-{
-	struct epoll_event event = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = user};
-
-	if (user->wants_write == write)
-		return;
-	user->wants_write = write;
-	if (epoll_ctl(poller, EPOLL_CTL_MOD, user->fd, &event) != 0)
-		fail("epoll: %s", strerror(errno));
+		user->link.out_len += ws_write_frame(user->link.out + user->link.out_len, dialect->opcode, payload, len,
+											 workload_mask(user->made));
 }
 
 static void
 user_send(LoadUser *user, int64_t now)
 {
-	ssize_t sent;
-
-	if (user->out_len == 0)
+	if (user->link.out_len == 0)
 		edits_make(user, edits_allowed(user, now));
-	if (user->out_len == 0)
+	if (user->link.out_len == 0)
 		return;
-	sent = send(user->fd, user->out + user->out_sent, user->out_len - user->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent < 0 && errno != EAGAIN)
-		fail("user %d: %s", user->index, strerror(errno));
-	user->out_sent += sent > 0 ? (size_t) sent : 0;
-	if (user->out_sent == user->out_len)
-		user->out_sent = user->out_len = 0;
-	poll_for(user, user->out_len > 0);
+	connection_send(&user->link);
+	connection_poll_for(&user->link, user->link.out_len > 0);
 }
 
 /* ---- joining, running ---- */
@@ -252,7 +208,12 @@ poll_once(int timeout_ms)
 
 	for (int i = 0; i < ready; i++)
 		if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-			user_receive(events[i].data.ptr);
+		{
+			LoadUser *user = events[i].data.ptr;
+
+			if (connection_receive(&user->link) > 0)
+				bytes_take(user);
+		}
 	now = now_ns();
 	for (int i = 0; i < user_count; i++)
 		user_send(&users[i], now);
@@ -261,16 +222,13 @@ poll_once(int timeout_ms)
 static void
 user_join(LoadUser *user, int index, int port)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = user};
 	int64_t since = now_ns();
 
 	user->index = index;
-	user->out = allocate(SEND_BUFFER);
-	user->in = allocate(READ_BUFFER);
+	connection_init(&user->link, index, SEND_BUFFER, READ_BUFFER);
 	user->text = allocate(TEXT_BUFFER);
-	user->fd = ws_open(port, dialect->path, dialect->protocol, user->in, READ_BUFFER, &user->in_len);
-	if (epoll_ctl(poller, EPOLL_CTL_ADD, user->fd, &event) != 0)
-		fail("epoll: %s", strerror(errno));
+	user->link.fd = ws_open(port, dialect->path, dialect->protocol, user->link.in, READ_BUFFER, &user->link.in_len);
+	connection_watch(&user->link, poller, user);
 	user_count = index + 1;
 	bytes_take(user);
 	dialect->hello(user, index);
@@ -301,8 +259,8 @@ is_over(int64_t now)
 
 	for (int i = 0; i < user_count; i++)
 	{
-		whole = whole && users[i].received >= made && users[i].out_len == 0;
-		quiet = quiet && now - users[i].last_read > give_up * 1e9;
+		whole = whole && users[i].received >= made && users[i].link.out_len == 0;
+		quiet = quiet && now - users[i].link.last_read > give_up * 1e9;
 	}
 	return whole || quiet;
 }
@@ -313,7 +271,7 @@ run(double seconds)
 	start = now_ns();
 	stop_at = start + (int64_t) (seconds * 1e9);
 	for (int i = 0; i < user_count; i++)
-		users[i].last_read = start;
+		users[i].link.last_read = start;
 	for (int64_t now = start; now < stop_at || !is_over(now); now = now_ns())
 		poll_once(now < stop_at ? 10 : 100);
 }
@@ -337,8 +295,8 @@ result_print(void)
 			lost += model->missing + (users[sender].made - model->next);
 			reordered += model->strange;
 		}
-		if (users[i].last_read > end)
-			end = users[i].last_read;
+		if (users[i].link.last_read > end)
+			end = users[i].link.last_read;
 	}
 	printf("{\"users\":%d,\"sent\":%llu,\"received\":%llu,\"lost\":%llu,\"reordered\":%llu,\"other_messages\":%llu,"
 		   "\"total_seconds\":%.3f}\n",

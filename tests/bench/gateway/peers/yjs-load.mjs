@@ -129,7 +129,7 @@ async function check(users, options) {
 	const received = users.reduce((sum, user) => sum + user.received * options.batch, 0);
 	return {
 		received,
-		lost: (sent - edits) * users.length + (users.length * sent - received),
+		lost: users.length * (sent + users[0].received * options.batch - edits) - received,
 		reordered: reordered + differing,
 		problems: diverging ? [`${diverging} of ${users.length + 1} documents have other cells than were written`] : [],
 	};

@@ -12,13 +12,23 @@ import { markdown, versionsOf, writeInto } from '../peers/table.mjs';
 import { expectWhole, round, writeOneSheet } from './common.mjs';
 
 const probes = 20;
+const ours = {
+	ours: { name: 'pg_sheet, protocol v1', program: 'edit_generator' },
+	ours_v2: {
+		name: 'pg_sheet, protocol v2, binary, 16 edits an operation',
+		stored: 'yes: the commits are the same',
+		program: 'v2_flood',
+	},
+};
 
-function wantedPeers() {
+/** The names of those that take turns; ours is always the first. */
+function contenders() {
+	const known = { ...ours, ...catalogue };
 	const text = process.env.PEERS || 'ws_plain ws_coalescing';
-	const names = text === 'all' ? Object.keys(catalogue) : text.split(/\s+/).filter(Boolean);
-	const unknown = names.find((name) => !catalogue[name]);
-	if (!unknown) return names;
-	process.stderr.write(`PEERS: ${unknown} is none of ${Object.keys(catalogue).join(' ')}, all\n`);
+	const names = text === 'all' ? Object.keys(known) : text.split(/\s+/).filter(Boolean);
+	const unknown = names.find((name) => !known[name]);
+	if (!unknown) return [...new Set(['ours', ...names])];
+	process.stderr.write(`PEERS: ${unknown} is none of ${Object.keys(known).join(' ')}, all\n`);
 	process.exit(2);
 }
 
@@ -53,8 +63,8 @@ async function measurePeer(bench, peer, seconds) {
 	}
 }
 
-async function measureOurs(bench, seconds) {
-	const { recv, cpu, users } = await writeOneSheet(bench, { seconds, rate: 0 });
+async function measureOurs(bench, { program }, seconds) {
+	const { recv, cpu, users } = await writeOneSheet(bench, { seconds, rate: 0, program });
 	return { recv, ns: (cpu.gateway + cpu.postgres) / users };
 }
 
@@ -83,7 +93,7 @@ async function countDurableEchoes(bench) {
 	await editor.close();
 	bench.expect(durable === probes, `${probes - durable} of ${probes} edits were seen before they were on the disk`);
 	bench.expect((await psql('SHOW fsync')) === 'on', 'fsync is off');
-	return `yes: so it was with ${durable} of ${probes} edits sent alone, fsync on`;
+	return `${durable === probes ? 'yes' : 'NO'}: ${durable} of ${probes} edits sent alone were, fsync on`;
 }
 
 function statistics(values) {
@@ -91,17 +101,18 @@ function statistics(values) {
 	return { median: sorted[Math.floor(sorted.length / 2)], low: sorted[0], high: sorted.at(-1) };
 }
 
-/** Rounds of ours and all peers; a peer whose server cannot be started is left out. */
+/** Rounds of all contenders; a peer whose server cannot be started is left out. */
 async function measureAll(bench, names, rounds, seconds) {
-	const results = new Map(['ours', ...names].map((name) => [name, []]));
+	const results = new Map(names.map((name) => [name, []]));
 	const leftOut = new Map();
 	for (let i = 0; i < rounds; i++) {
 		for (const name of results.keys()) {
 			if (leftOut.has(name)) continue;
 			try {
-				results.get(name).push(name === 'ours' ? await measureOurs(bench, seconds) : await measurePeer(bench, catalogue[name], seconds));
+				const measure = ours[name] ? measureOurs : measurePeer;
+				results.get(name).push(await measure(bench, ours[name] ?? catalogue[name], seconds));
 			} catch (error) {
-				if (name === 'ours' || results.get(name).length > 0) throw error;
+				if (ours[name] || results.get(name).length > 0) throw error;
 				leftOut.set(name, error.message);
 			}
 		}
@@ -117,16 +128,15 @@ function print(bench, rows, leftOut) {
 }
 
 export async function peers(bench) {
-	const names = wantedPeers();
+	const names = contenders();
 	const rounds = setting('ROUNDS', 3, 1, 100);
 	const seconds = Math.max(1, bench.seconds / 2);
 	const stored = await countDurableEchoes(bench);
 	const { results, leftOut: missing } = await measureAll(bench, names, rounds, seconds);
 	const rows = [...results].map(([key, values]) => ({
 		key,
-		name: 'pg_sheet, protocol v1',
 		stored,
-		...catalogue[key],
+		...(ours[key] ?? catalogue[key]),
 		recv: statistics(values.map(({ recv }) => recv)),
 		ns: statistics(values.map(({ ns }) => ns)),
 	}));
@@ -136,7 +146,7 @@ export async function peers(bench) {
 		rounds,
 		seconds,
 		others: shares.length > 0 ? statistics(shares).median : null,
-		versions: versionsOf(rows.filter(({ key }) => key !== 'ours')),
+		versions: versionsOf(rows),
 		leftOut,
 	});
 	print(bench, rows, leftOut);
