@@ -17,18 +17,26 @@ import { startNats, startNginx } from '../servers.mjs';
 const here = path.dirname(fileURLToPath(import.meta.url));
 const inHere = (name) => path.join(here, name);
 
-/** The packages of package-lock.json, unless they are here; those of the tests include `ws`. */
-function installPackages() {
+/** Installs the packages of package-lock.json unless they are here; what stands in the way, or ''. */
+function tryToInstall() {
 	const [wanted, have] = ['package-lock.json', path.join('node_modules', '.installed-lock')].map(inHere);
 	const lock = fs.readFileSync(wanted, 'utf8');
-	if (fs.existsSync(have) && fs.readFileSync(have, 'utf8') === lock) return;
+	if (fs.existsSync(have) && fs.readFileSync(have, 'utf8') === lock) return '';
 	process.stdout.write('  installing the npm packages of tests/bench/gateway/peers\n');
 	const { status, stderr, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
 		cwd: here,
 		stdio: ['ignore', 'ignore', 'pipe'],
 	});
-	if (status !== 0) throw new Error(`npm ci in ${here}: ${error?.message ?? stderr.toString().trim().split('\n')[0]}`);
+	if (status !== 0) return `npm ci in tests/bench/gateway/peers: ${error?.message ?? stderr.toString().trim().split('\n')[0]}`;
 	fs.writeFileSync(have, lock);
+	return '';
+}
+
+let problem;
+/** For those who need more than `ws`, which the tests have, too. */
+function needPackages() {
+	problem ??= tryToInstall();
+	if (problem) throw new Error(problem);
 }
 
 /** A server in JavaScript, which prints its port and ends with its input. */
@@ -54,17 +62,18 @@ async function startNode(name, args = [], env = {}) {
 }
 
 function startYjs(env) {
-	installPackages();
+	needPackages();
 	return startNode('yjs-server.mjs', [], env);
 }
 
 function startShareDb() {
-	installPackages();
+	needPackages();
 	return startNode('sharedb-server.mjs');
 }
 
 /** Yjs that hands each update to y-leveldb. */
 async function startYjsWithLevel() {
+	needPackages();
 	const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pg_sheet-level-'));
 	const server = await startYjs({ YPERSISTENCE: directory });
 	const stop = async () => {

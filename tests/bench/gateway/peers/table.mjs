@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { repository } from '../../../lib/cluster.mjs';
 
 const [begin, end] = ['<!-- peers: begin -->', '<!-- peers: end -->'];
+const noisy = 0.2; /* share of the machine from which on others' work spoils rates */
 const here = path.dirname(fileURLToPath(import.meta.url));
 
 const whole = (value) => Math.round(value).toLocaleString('en-US');
@@ -32,7 +33,8 @@ export function versionsOf(measured) {
 
 /** rows: {name, recv, ns, stored}; facts: {rounds, seconds, others (share of the machine, or null), versions, leftOut}. */
 export function markdown(rows, { rounds, seconds, others, versions, leftOut }) {
-	const noise = others === null ? '' : `; other processes took ${Math.round(others * 100)} % of the machine meanwhile`;
+	const hint = others > noisy ? ', so CPU tells more than rates' : '';
+	const noise = others === null ? '' : `; other processes took ${Math.round(others * 100)} % of the machine meanwhile${hint}`;
 	const date = new Date().toISOString().slice(0, 10);
 	return [
 		'| 10 users of one sheet write as fast as they can; each gets every edit | edits a second that each user receives | CPU of the servers, ns a delivery | is an edit on the disk when its sender sees it? |',

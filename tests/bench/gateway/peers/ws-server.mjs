@@ -1,20 +1,17 @@
 /*
- * peer.mjs - a server of protocol v1 on Node's `ws`, as one writes it in an afternoon: every edit goes to everybody,
- * nothing is kept. Prints its port, and ends with its input.
+ * ws-server.mjs - a server of protocol v1 on Node's `ws`, as one writes it in an afternoon: every edit goes to everybody,
+ * nothing is kept.
  *
- *     peer.mjs plain        ws.send() of each message to each receiver
- *     peer.mjs coalescing   the frames of everything that came in one turn of the event loop are built once, and written
- *                           to each receiver's socket as one piece, past ws
+ *     ws-server.mjs plain        ws.send() of each message to each receiver
+ *     ws-server.mjs coalescing   the frames of everything that came in one turn of the event loop are built once, and written
+ *                                to each receiver's socket as one piece, past ws
  *
  * Both push a sender back: one whose receivers are more than 4 MB behind is not read.
  */
-import { WebSocketServer } from 'ws';
+import { listen } from './listen.mjs';
 
 const [kind] = process.argv.slice(2);
 const behindMax = 4 << 20;
-const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false }, () =>
-	process.stdout.write(`${server.address().port}\n`),
-);
 let members = [];
 let paused = false;
 let again;
@@ -65,7 +62,7 @@ function flush() {
 	control();
 }
 
-server.on('connection', (ws, request) => {
+listen().on('connection', (ws, request) => {
 	const name = `user ${members.length}`;
 	members.push({ ws, socket: request.socket });
 	request.socket.setNoDelay(true);
@@ -88,4 +85,3 @@ server.on('connection', (ws, request) => {
 	ws.on('close', () => (members = members.filter((member) => member.ws !== ws)));
 	ws.on('error', () => {});
 });
-process.stdin.on('end', () => process.exit(0)).resume();

@@ -113,7 +113,7 @@ async function measureAll(bench, names, rounds, seconds) {
 				results.get(name).push(await measure(bench, ours[name] ?? catalogue[name], seconds));
 			} catch (error) {
 				if (ours[name] || results.get(name).length > 0) throw error;
-				leftOut.set(name, error.message);
+				leftOut.set(name, error.message.replace(/\s*\n\s*/g, '; '));
 			}
 		}
 	}
