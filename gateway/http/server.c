@@ -190,7 +190,8 @@ server_start_websockets(void)
 	info.fd_limit_per_thread = (unsigned) gateway.config.max_connections + 64;
 	gateway.lws = lws_create_context(&info);
 	if (gateway.lws == NULL)
-		fprintf(stderr, "pg_sheet_gateway: libwebsockets cannot be started\n");
+		fprintf(stderr, "pg_sheet_gateway: libwebsockets cannot be started; is its event loop for libuv installed "
+						"(libwebsockets-evlib-uv)?\n");
 	return gateway.lws != NULL;
 }
 

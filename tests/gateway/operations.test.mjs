@@ -5,7 +5,7 @@ import dgram from 'node:dgram';
 import fs from 'node:fs';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
-import { Cluster, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
+import { Cluster, repository, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, post, register, request, uniqueName } from '../lib/client.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
@@ -346,4 +346,13 @@ describe('the drain', () => {
 			await gateway.start();
 		}
 	});
+});
+
+test('the user of the packaged configuration can be made in PostgreSQL, and is the one of the unit', async () => {
+	const packaged = (name) => fs.readFileSync(path.join(repository, 'packaging', name), 'utf8');
+	const user = /^database = .*\buser=(\w+)$/m.exec(packaged('gateway.conf'))[1];
+	await cluster.psql(`CREATE ROLE ${user} LOGIN IN ROLE sheet_gateway`);
+	assert.equal(await cluster.psql(`SELECT name FROM sheet.account_find('nobody')`, { role: user }), '');
+	for (const key of ['User', 'Group']) assert.equal(new RegExp(`^${key}=(\\w+)$`, 'm').exec(packaged('pg_sheet_gateway.service'))[1], user);
+	assert.equal(/^u (\w+) /m.exec(packaged('pg_sheet.sysusers'))[1], user);
 });
