@@ -170,7 +170,7 @@ grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t c
 void
 grid_release(const GridAllocator *allocator, Grid *grid)
 {
-	/* Tiles keep their room: the next batch mostly wants the same. */
+	/* Tiles with cells keep their room: the next batch mostly wants the same. */
 	if (grid->spare != NULL)
 	{
 		grid->bytes -= grid->spare->size;
@@ -187,6 +187,8 @@ grid_release(const GridAllocator *allocator, Grid *grid)
 		tile->reserved_cells = 0;
 		tile->reserved_styles = 0;
 		tile->reserved_bytes = 0;
+		if (tile->cells == 0)
+			tile_empty(allocator, &grid->bytes, tile);
 	}
 }
 

@@ -4,7 +4,8 @@
  * A tile has slots (8 bytes each) and an arena of bytes. With few cells the slots are sorted by key (row *
  * GRID_TILE_COLS + column); from half full on they are an array over all cells. A new content is appended to the arena
  * (or put over the old one when it fits); what it replaces becomes garbage. The arena is compacted, and styles that no
- * cell has are forgotten, when a reservation needs room, never when a cell is set.
+ * cell has are forgotten, when a reservation needs room, or finds that more than half of the arena has become needless,
+ * never when a cell is set. The new arena has an eighth more than is needed then.
  *
  * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
  * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
@@ -60,14 +61,30 @@ tile_bytes(const Tile *tile)
 		   tile->styles_capacity * sizeof(TileStyle) + tile->arena_size;
 }
 
-void
-tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile)
+static void
+tile_free_room(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 {
 	tile_release(allocator, bytes, tile->keys, tile->capacity * sizeof(uint16_t));
 	tile_release(allocator, bytes, tile->slots, tile->capacity * sizeof(TileSlot));
 	tile_release(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));
 	tile_release(allocator, bytes, tile->arena, tile->arena_size);
+}
+
+void
+tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile)
+{
+	tile_free_room(allocator, bytes, tile);
 	tile_release(allocator, bytes, tile, sizeof(Tile));
+}
+
+void
+tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile)
+{
+	tile_free_room(allocator, bytes, tile);
+	*tile = (Tile){.tile_row = tile->tile_row,
+				   .tile_col = tile->tile_col,
+				   .held = tile->held,
+				   .next_held = tile->next_held};
 }
 
 /* ---- slots ---- */
@@ -238,10 +255,22 @@ tile_compact(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 	tile->arena = arena;
 	tile->arena_size = size;
 	tile->arena_used = filled;
+	tile->style_bytes = filled - tile->content_bytes;
 	tile->styles = styles;
 	tile->styles_used = styles_used;
 	tile->styles_capacity = (uint16_t) styles_capacity;
 	return true;
+}
+
+#define TILE_WASTE_MIN 1024 /* bytes: fewer are not worth the copying */
+
+/* More than half of the arena is needless, also when so many bytes are added: contents have become shorter. */
+static inline bool
+tile_is_wasteful(const Tile *tile, uint64_t more_bytes)
+{
+	uint64_t needed = (uint64_t) tile->content_bytes + tile->style_bytes + tile->reserved_bytes + more_bytes;
+
+	return tile->arena_size > 2 * needed + TILE_WASTE_MIN;
 }
 
 /* Room for more_bytes in the arena and more_styles in the table beyond what is reserved. */
@@ -251,12 +280,13 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 	uint8_t used[TILE_STYLES_MAX / 8 + 1];
 	uint64_t wanted = tile->reserved_bytes + more_bytes;
 	uint32_t styles = tile->styles_used + tile->reserved_styles + more_styles;
+	bool fits = tile->arena_used + wanted <= tile->arena_size && styles <= tile->styles_capacity;
 	uint64_t size;
 
-	if (tile->arena_used + wanted <= tile->arena_size && styles <= tile->styles_capacity)
+	if (fits && !tile_is_wasteful(tile, more_bytes))
 		return true;
 	size = tile_live_bytes(tile, used) + wanted;
-	size += size / 4 * 3;
+	size += size / 8;
 	if (size < TILE_ARENA_MIN)
 		size = TILE_ARENA_MIN;
 	size = (size + 7) & ~(uint64_t) 7;
@@ -274,7 +304,7 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 		styles = tile->styles_capacity;
 	if (styles > TILE_STYLES_MAX)
 		return false;
-	return tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
+	return tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used) || fits;
 }
 
 bool
@@ -308,7 +338,7 @@ tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len)
 {
 	uint64_t bytes = tile->arena_used + tile->reserved_bytes + content_len + style_len;
 
-	if (!tile_has_slots(tile) || bytes > tile->arena_size ||
+	if (!tile_has_slots(tile) || bytes > tile->arena_size || tile_is_wasteful(tile, content_len + style_len) ||
 		(style_len > 0 && tile->styles_used + tile->reserved_styles >= tile->styles_capacity))
 		return false;
 	tile_note_reserved(tile, content_len, style_len);
@@ -375,6 +405,7 @@ tile_intern_style(Tile *tile, const char *style, uint32_t len)
 	memcpy(tile->arena + tile->arena_used, style, len);
 	tile->styles[tile->styles_used] = (TileStyle){tile->arena_used, len};
 	tile->arena_used += len;
+	tile->style_bytes += len;
 	return ++tile->styles_used;
 }
 

@@ -38,6 +38,7 @@ typedef struct Tile
 	uint16_t styles_used;
 	uint16_t styles_capacity;
 	uint32_t reserved_styles;
+	uint32_t style_bytes;	/* of the table's styles in the arena, used or not */
 	uint16_t *keys;			/* NULL when dense */
 	TileStyle *styles;		/* style number n is styles[n - 1] */
 	struct Tile *next_held; /* of the grid's list */
@@ -50,6 +51,8 @@ extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t
 /* What it has taken. */
 extern size_t tile_bytes(const Tile *tile);
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
+/* Gives back what an empty tile has for cells. */
+extern void tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,
 						 uint32_t style_len);
 /* Room for so many cells and bytes of content at once, and no more, in an empty tile. */

@@ -487,6 +487,78 @@ test_digest(void)
 	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
 }
 
+#define SLACK_ROWS 192
+#define SLACK_COLS 48
+#define SLACK_CELLS (SLACK_ROWS * SLACK_COLS)
+
+/* Sets a cell to a text of such a length; an edit of its own, as of a transaction. */
+static bool
+slack_set(Grid *grid, uint16_t *lens, uint32_t at, uint32_t len)
+{
+	static char text[4096];
+
+	lens[at] = (uint16_t) len;
+	return grid_put(&allocator, grid, at / SLACK_COLS, at % SLACK_COLS, text, len, NULL, 0);
+}
+
+static size_t
+slack_content(const uint16_t *lens)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < SLACK_CELLS; i++)
+		sum += lens[i];
+	return sum;
+}
+
+/* What a dense sheet may take that is edited: its contents and an eighth of what they were when a tile grew (here not
+ * much more than they are), 8 bytes a cell, and what tiles are. */
+static bool
+slack_is_small(const Grid *grid, const uint16_t *lens)
+{
+	size_t tiles = SLACK_CELLS / (GRID_TILE_ROWS * GRID_TILE_COLS);
+
+	return meter.bytes == grid_bytes(grid) &&
+		   grid_bytes(grid) <= slack_content(lens) * 115 / 100 + SLACK_CELLS * 8 + tiles * 160 + 1024;
+}
+
+/* Memory follows the contents, whatever has been edited how often. */
+static void
+test_slack(void)
+{
+	static uint16_t lens[SLACK_CELLS];
+	Grid *grid = grid_create(&allocator, 1, 1);
+	bool right = true, small = true;
+
+	for (uint32_t i = 0; i < SLACK_CELLS; i++)
+		right &= slack_set(grid, lens, i, 12 + random_below(4));
+	grid_release(&allocator, grid);
+	TAP_OK(right && slack_is_small(grid, lens), "a sheet that was filled cell by cell takes %zu bytes, its contents %zu",
+		   grid_bytes(grid), slack_content(lens));
+	for (uint32_t i = 0; i < 40 * SLACK_CELLS; i++)
+	{
+		right &= slack_set(grid, lens, random_below(SLACK_CELLS), 12 + random_below(4));
+		if (i % 1000 == 0)
+			grid_release(&allocator, grid);
+		small &= i % SLACK_CELLS != 0 || slack_is_small(grid, lens);
+	}
+	TAP_OK(right && small, "edited 40 times over, %zu bytes with contents of %zu", grid_bytes(grid), slack_content(lens));
+
+	for (uint32_t i = 0; i < SLACK_CELLS; i++)
+		right &= slack_set(grid, lens, i, 2000);
+	for (uint32_t i = 0; i < SLACK_CELLS; i++)
+		right &= slack_set(grid, lens, i, 10);
+	grid_release(&allocator, grid);
+	TAP_OK(right && grid_bytes(grid) < 2 * slack_content(lens) + SLACK_CELLS * 8 + 36 * 1024,
+		   "contents became shorter: %zu bytes with contents of %zu", grid_bytes(grid), slack_content(lens));
+	for (uint32_t i = 0; i < SLACK_CELLS; i++)
+		right &= slack_set(grid, lens, i, 0);
+	grid_release(&allocator, grid);
+	TAP_OK(right && grid_cells(grid) == 0 && grid_bytes(grid) < 4096, "a sheet without cells takes %zu bytes",
+		   grid_bytes(grid));
+	grid_free(&allocator, grid);
+}
+
 static void
 test_no_room(void)
 {
@@ -519,6 +591,7 @@ main(void)
 	test_extremes();
 	test_many_styles();
 	test_digest();
+	test_slack();
 	test_no_room();
 	oracle_clear();
 	return tap_done();
