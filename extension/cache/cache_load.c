@@ -12,7 +12,7 @@
 #include "pgstat.h"
 #include "utils/wait_event.h"
 
-/* A large load that finds no room has put all others out of the cache: it is tried again ever more rarely. */
+/* A large load that finds no room has cost much, maybe also tiles of others: it is tried again ever more rarely. */
 #define CACHE_SKIP_FIRST 32
 #define CACHE_SKIP_MOST	 16384
 
@@ -75,15 +75,6 @@ cache_ended(CacheEntry *entry, CacheLoaded loaded, Grid *rest)
 		grid_free(&allocator, rest);
 }
 
-/* Loading has held the tiles; from now on they may go. */
-static void
-cache_loose(CacheEntry *entry)
-{
-	GridAllocator allocator = cache_allocator(entry);
-
-	grid_release(&allocator, entry->loading_grid);
-}
-
 bool
 cache_begin_load(CacheEntry *entry, bool large)
 {
@@ -107,7 +98,6 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 	{
 		static const GridRect all = {0, 0, PG_UINT32_MAX, PG_UINT32_MAX};
 
-		cache_loose(entry);
 		grid_touch(entry->loading_grid, &all, cache_stamp());
 		entry->grid = entry->loading_grid;
 		entry->loading_grid = NULL;
@@ -155,7 +145,6 @@ cache_end_part(CacheEntry *entry, const CachePart *part, CacheLoaded loaded, con
 	right = entry->grid != NULL && entry->missed == part->missed;
 	if (loaded == CACHE_LOADED && right)
 	{
-		cache_loose(entry);
 		grid_merge(entry->grid, entry->loading_grid, wanted, count, cache_stamp());
 		pg_atomic_fetch_add_u64(&CacheState->tile_loads, count);
 	}

@@ -23,7 +23,7 @@ cache_free(void *ctx, void *ptr, size_t size)
 static GridAllocator
 cache_detached_allocator(void)
 {
-	return (GridAllocator){NULL, cache_free, NULL};
+	return (GridAllocator){NULL, cache_free, NULL, false};
 }
 
 void
@@ -81,7 +81,7 @@ cache_alloc(void *ctx, size_t size)
 GridAllocator
 cache_allocator(CacheEntry *entry)
 {
-	return (GridAllocator){cache_alloc, cache_free, entry};
+	return (GridAllocator){cache_alloc, cache_free, entry, false};
 }
 
 Grid *

@@ -205,6 +205,63 @@ grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint3
 }
 
 bool
+grid_pack(const GridAllocator *allocator, Grid *grid)
+{
+	for (uint32_t i = 0; i < grid->tile_count; i++)
+		if (grid->places[i].tile != NULL && !tile_pack(allocator, &grid->bytes, grid->places[i].tile))
+			return false;
+	return true;
+}
+
+/* The places of the grid, all of them missing. */
+static bool
+grid_copy_places(const GridAllocator *allocator, const Grid *grid, Grid *copy)
+{
+	size_t size = grid->tile_count * sizeof(GridPlace);
+
+	if (size == 0)
+		return true;
+	copy->places = allocator->alloc(allocator->ctx, size);
+	if (copy->places == NULL)
+		return false;
+	memcpy(copy->places, grid->places, size);
+	for (uint32_t i = 0; i < grid->tile_count; i++)
+		copy->places[i].tile = NULL;
+	copy->bytes += size;
+	copy->tile_count = copy->tile_capacity = copy->missing = grid->tile_count;
+	return true;
+}
+
+bool
+grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to)
+{
+	Grid *copy = *to = grid_create(allocator, grid->rows, grid->cols);
+	Axes *axes;
+
+	if (copy == NULL || !grid_copy_places(allocator, grid, copy))
+		return false;
+	if (grid->axes != NULL)
+	{
+		if (!axes_copy(allocator, grid->axes, &axes))
+			return false;
+		grid_give_axes(allocator, copy, axes);
+	}
+	for (uint32_t i = 0; i < grid->tile_count; i++)
+	{
+		const Tile *tile = grid->places[i].tile;
+
+		if (tile == NULL)
+			continue;
+		copy->places[i].tile = tile_clone(allocator, &copy->bytes, tile);
+		if (copy->places[i].tile == NULL)
+			return false;
+		copy->missing--;
+		copy->cells += tile->cells;
+	}
+	return true;
+}
+
+bool
 grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
 		 uint32_t content_len, const char *style, uint32_t style_len)
 {

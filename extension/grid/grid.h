@@ -39,6 +39,7 @@ typedef struct GridAllocator
 	void *(*alloc)(void *ctx, size_t size); /* NULL when there is no room; any alignment of max_align_t */
 	void (*free)(void *ctx, void *ptr, size_t size);
 	void *ctx;
+	bool roomy; /* what is taken is soon given back: a grid need not be small, and grows in large steps */
 } GridAllocator;
 
 typedef struct GridCell
@@ -94,6 +95,12 @@ extern void grid_release(const GridAllocator *allocator, Grid *grid);
  */
 extern bool grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col,
 						uint32_t cells, uint32_t content_bytes);
+/* Takes from the tiles what is not needed for their cells; nothing may be reserved. False when there is no room for the
+ * copying. */
+extern bool grid_pack(const GridAllocator *allocator, Grid *grid);
+/* A copy that takes no more than grid_bytes(). It is put into *to as soon as it exists, for the caller's clean-up;
+ * false when there is no room. */
+extern bool grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to);
 /* reserve + set; for loading. */
 extern bool grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, const char *content,
 					 uint32_t content_len, const char *style, uint32_t style_len);

@@ -5,7 +5,8 @@
  * GRID_TILE_COLS + column); from half full on they are an array over all cells. A new content is appended to the arena
  * (or put over the old one when it fits); what it replaces becomes garbage. The arena is compacted, and styles that no
  * cell has are forgotten, when a reservation needs room, or finds that more than half of the arena has become needless,
- * never when a cell is set. The new arena has an eighth more than is needed then.
+ * never when a cell is set. The new arena has an eighth more than is needed then, or a quarter while
+ * the tile is being filled.
  *
  * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
  * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
@@ -81,10 +82,8 @@ void
 tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 {
 	tile_free_room(allocator, bytes, tile);
-	*tile = (Tile){.tile_row = tile->tile_row,
-				   .tile_col = tile->tile_col,
-				   .held = tile->held,
-				   .next_held = tile->next_held};
+	*tile = (Tile){
+		.tile_row = tile->tile_row, .tile_col = tile->tile_col, .held = tile->held, .next_held = tile->next_held};
 }
 
 /* ---- slots ---- */
@@ -273,6 +272,16 @@ tile_is_wasteful(const Tile *tile, uint64_t more_bytes)
 	return tile->arena_size > 2 * needed + TILE_WASTE_MIN;
 }
 
+/* Bytes beyond the `size` that is needed now: more where many cells are to come, so that they are not copied for each.
+ */
+static inline uint64_t
+tile_ahead(const GridAllocator *allocator, const Tile *tile, uint64_t size)
+{
+	if (allocator->roomy)
+		return size / 4 * 3;
+	return tile->cells < TILE_CELLS / 4 * 3 ? size / 4 : size / 8;
+}
+
 /* Room for more_bytes in the arena and more_styles in the table beyond what is reserved. */
 static bool
 tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint64_t more_bytes, uint32_t more_styles)
@@ -286,7 +295,7 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 	if (fits && !tile_is_wasteful(tile, more_bytes))
 		return true;
 	size = tile_live_bytes(tile, used) + wanted;
-	size += size / 8;
+	size += tile_ahead(allocator, tile, size);
 	if (size < TILE_ARENA_MIN)
 		size = TILE_ARENA_MIN;
 	size = (size + 7) & ~(uint64_t) 7;
@@ -316,6 +325,53 @@ tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t 
 		return false;
 	return content_bytes == 0 ||
 		   tile_compact(allocator, bytes, tile, (content_bytes + 7) & ~(uint32_t) 7, tile->styles_capacity, NULL);
+}
+
+bool
+tile_pack(const GridAllocator *allocator, size_t *bytes, Tile *tile)
+{
+	uint8_t used[TILE_STYLES_MAX / 8 + 1];
+	uint64_t size = (tile_live_bytes(tile, used) + 7) & ~(uint64_t) 7;
+	uint32_t styles = 0;
+
+	for (uint32_t style = 1; style <= tile->styles_used; style++)
+		styles += (used[style / 8] >> (style % 8)) & 1;
+	if (size == tile->arena_size && styles == tile->styles_capacity)
+		return true;
+	if (tile->cells == 0)
+		tile_empty(allocator, bytes, tile);
+	return tile->cells == 0 || tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
+}
+
+/* NULL when there is nothing, or no room. */
+static void *
+tile_clone_memory(const GridAllocator *allocator, size_t *bytes, const void *from, size_t size)
+{
+	void *copy = from != NULL ? tile_alloc(allocator, bytes, size) : NULL;
+
+	if (copy != NULL)
+		memcpy(copy, from, size);
+	return copy;
+}
+
+Tile *
+tile_clone(const GridAllocator *allocator, size_t *bytes, const Tile *tile)
+{
+	Tile *copy = tile_clone_memory(allocator, bytes, tile, sizeof(Tile));
+
+	if (copy == NULL)
+		return NULL;
+	copy->held = false;
+	copy->next_held = NULL;
+	copy->keys = tile_clone_memory(allocator, bytes, tile->keys, tile->capacity * sizeof(uint16_t));
+	copy->slots = tile_clone_memory(allocator, bytes, tile->slots, tile->capacity * sizeof(TileSlot));
+	copy->styles = tile_clone_memory(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));
+	copy->arena = tile_clone_memory(allocator, bytes, tile->arena, tile->arena_size);
+	if ((copy->keys == NULL) == (tile->keys == NULL) && (copy->slots == NULL) == (tile->slots == NULL) &&
+		(copy->styles == NULL) == (tile->styles == NULL) && (copy->arena == NULL) == (tile->arena == NULL))
+		return copy;
+	tile_free(allocator, bytes, copy);
+	return NULL;
 }
 
 /* Whether so many slots are there when the reserved ones and one more are in use. */

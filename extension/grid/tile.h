@@ -51,6 +51,10 @@ extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t
 /* What it has taken. */
 extern size_t tile_bytes(const Tile *tile);
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
+/* Makes its arena and its styles as small as its cells need; nothing is reserved. False when there is no room. */
+extern bool tile_pack(const GridAllocator *allocator, size_t *bytes, Tile *tile);
+/* Its cells, and as much room as it has; NULL when there is none. */
+extern Tile *tile_clone(const GridAllocator *allocator, size_t *bytes, const Tile *tile);
 /* Gives back what an empty tile has for cells. */
 extern void tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,

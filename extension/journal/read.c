@@ -36,7 +36,7 @@ read_context_free(void *ctx, void *ptr, size_t size)
 GridAllocator
 journal_context_allocator(void)
 {
-	return (GridAllocator){read_context_alloc, read_context_free, CurrentMemoryContext};
+	return (GridAllocator){read_context_alloc, read_context_free, CurrentMemoryContext, true};
 }
 
 /* ---- reading ---- */

@@ -48,7 +48,7 @@ fuzz_free(void *ctx, void *memory, size_t size)
 	free(memory);
 }
 
-static const GridAllocator fuzz_allocator = {fuzz_alloc, fuzz_free, NULL};
+static const GridAllocator fuzz_allocator = {fuzz_alloc, fuzz_free, NULL, false};
 
 static uint8_t
 fuzz_byte(Fuzz *fuzz)

@@ -1,4 +1,4 @@
-# Races of tiles that leave the cache: each is brought about step by step with stop points in a cache of 2 MB.
+# Races of tiles that leave the cache: each is brought about step by step with stop points in a cache of 1.5 MB.
 use strict;
 use warnings;
 use FindBin;
@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes ();
 
 my $node = new_server('races');
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '2MB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.checkpoint_edits = 0\n");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '1536kB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.checkpoint_edits = 0\n");
 $node->restart;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();

@@ -248,6 +248,17 @@ is(ask("SELECT string_agg(content, ' ' ORDER BY \"row\") FROM (SELECT * FROM she
 is(ask("SELECT sheet.set($large, 4095, 15, 'last') > 0, sheet.get($large, 'P4096')"), 't|' . ask("SELECT block_text($large, 63, 1023)"), 'an edit is not seen by its own statement');
 is(ask("SELECT sheet.get($large, 'P4096')"), 'last', 'but by the next');
 is(read_until_cached($sheets[0], 1), 'cached', 'and others are cached as before');
+for my $stored ('its log alone', 'a version')
+{
+	ask("SELECT sheet.commit($large, 'large')") if $stored eq 'a version';
+	restart_cold();
+	fill();
+	my @there = cached();
+	my $evictions = ask('SELECT evictions FROM sheet.cache_stats');
+	is(ask("SELECT count(*) FROM sheet.range($large)"), 64 * 1024, "stored as $stored, the sheet is read");
+	is(ask("SELECT load_failures, evictions - $evictions FROM sheet.cache_stats"), '1|0', 'its load fails before anything is taken out for it');
+	is_deeply([cached()], \@there, 'and the others are there as before');
+}
 
 # ---- room that is given back ----
 

@@ -30,7 +30,7 @@ count_free(void *ctx, void *memory, size_t size)
 	free(memory);
 }
 
-static const GridAllocator allocator = {count_alloc, count_free, NULL};
+static const GridAllocator allocator = {count_alloc, count_free, NULL, false};
 static uint64_t random_state = 0x9E3779B97F4A7C15ULL;
 
 static uint32_t

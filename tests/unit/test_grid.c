@@ -59,7 +59,7 @@ meter_free(void *ctx, void *memory, size_t size)
 }
 
 static Meter meter;
-static const GridAllocator allocator = {meter_alloc, meter_free, &meter};
+static const GridAllocator allocator = {meter_alloc, meter_free, &meter, false};
 
 /* ---- the oracle: every cell of a small window, with texts of its own ---- */
 
@@ -257,6 +257,38 @@ grid_is_right(const Grid *grid)
 		   grid_bytes(grid) == meter.bytes && scan_is_right(grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
 }
 
+/* Packing makes a grid no larger and changes no cell; a copy has the same cells in as many bytes at most. Both may find
+ * no room, and then nothing is lost. */
+static bool
+copies_are_right(Grid *grid)
+{
+	size_t before = grid_bytes(grid);
+	bool failed = false;
+	Grid *copy;
+
+	meter.fail_percent = 20;
+	for (int i = 0; i < 20; i++)
+	{
+		failed |= !grid_pack(&allocator, grid);
+		failed |= !grid_copy(&allocator, grid, &copy);
+		if (copy != NULL)
+			grid_free(&allocator, copy);
+	}
+	meter.fail_percent = 0;
+	if (!failed || !grid_pack(&allocator, grid) || grid_bytes(grid) > before || !grid_is_right(grid))
+		return false;
+	before = meter.bytes;
+	if (!grid_copy(&allocator, grid, &copy) || grid_bytes(copy) != meter.bytes - before ||
+		grid_bytes(copy) > grid_bytes(grid))
+		return false;
+	meter.bytes -= before; /* of the copy alone */
+	if (!grid_is_right(copy))
+		return false;
+	meter.bytes += before;
+	grid_free(&allocator, copy);
+	return grid_is_right(grid);
+}
+
 /* ---- the tests ---- */
 
 #define BATCH_MAX 400
@@ -347,6 +379,9 @@ test_batches(int fail_percent, bool hot, int rounds)
 	TAP_OK(right, "%s cells, %d %% failing: the grid equals the oracle", hot ? "hot" : "all", fail_percent);
 	TAP_OK(!meter.touched, "%s cells, %d %% failing: no set asks the allocator", hot ? "hot" : "all", fail_percent);
 	TAP_OK((failures > 0) == (fail_percent > 0), "%llu reservations failed", (unsigned long long) failures);
+	grid_release(&allocator, grid);
+	TAP_OK(copies_are_right(grid), "%s cells, %d %% failing: packed and copied it is the same", hot ? "hot" : "all",
+		   fail_percent);
 	grid_free(&allocator, grid);
 	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
 }
@@ -487,8 +522,8 @@ test_digest(void)
 	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
 }
 
-#define SLACK_ROWS 192
-#define SLACK_COLS 48
+#define SLACK_ROWS	192
+#define SLACK_COLS	48
 #define SLACK_CELLS (SLACK_ROWS * SLACK_COLS)
 
 /* Sets a cell to a text of such a length; an edit of its own, as of a transaction. */
@@ -533,8 +568,9 @@ test_slack(void)
 	for (uint32_t i = 0; i < SLACK_CELLS; i++)
 		right &= slack_set(grid, lens, i, 12 + random_below(4));
 	grid_release(&allocator, grid);
-	TAP_OK(right && slack_is_small(grid, lens), "a sheet that was filled cell by cell takes %zu bytes, its contents %zu",
-		   grid_bytes(grid), slack_content(lens));
+	TAP_OK(right && slack_is_small(grid, lens),
+		   "a sheet that was filled cell by cell takes %zu bytes, its contents %zu", grid_bytes(grid),
+		   slack_content(lens));
 	for (uint32_t i = 0; i < 40 * SLACK_CELLS; i++)
 	{
 		right &= slack_set(grid, lens, random_below(SLACK_CELLS), 12 + random_below(4));
@@ -542,7 +578,8 @@ test_slack(void)
 			grid_release(&allocator, grid);
 		small &= i % SLACK_CELLS != 0 || slack_is_small(grid, lens);
 	}
-	TAP_OK(right && small, "edited 40 times over, %zu bytes with contents of %zu", grid_bytes(grid), slack_content(lens));
+	TAP_OK(right && small, "edited 40 times over, %zu bytes with contents of %zu", grid_bytes(grid),
+		   slack_content(lens));
 
 	for (uint32_t i = 0; i < SLACK_CELLS; i++)
 		right &= slack_set(grid, lens, i, 2000);
