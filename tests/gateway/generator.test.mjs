@@ -17,7 +17,7 @@ before(() => {
 	directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tests-generator-'));
 	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'edit'), `BUILD=${directory}`]);
 	generator = path.join(directory, 'edit_generator');
-	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'gateway'), `BUILD=${directory}`, `${directory}/crowd`]);
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'gateway'), `BUILD=${directory}`, `${directory}/crowd`, `${directory}/peer_load`]);
 	fs.writeFileSync(path.join(directory, 'members'), '1 token\n'.repeat(users));
 	fs.writeFileSync(path.join(directory, 'tokens'), 'token\n'.repeat(users));
 });
@@ -33,16 +33,20 @@ function relay(fault) {
 		clients.forEach((client) =>
 			client.send(JSON.stringify({ msgType: 'modify', body: { ...body, username: `user ${body.row}` } })),
 		);
-	server.on('connection', (socket) => {
-		socket.send(
+	server.on('connection', (socket, request) => {
+		if (request.url.startsWith('/sheetws')) socket.send(
 			JSON.stringify({
 				msgType: 'onConn',
 				body: { name: 'relay', columns: 100, content: Array(1000).fill(''), cellLocks: [] },
 			}),
 		);
 		socket.on('message', (data) => {
-			const { body } = JSON.parse(data);
 			const clients = [...server.clients];
+			if (data.toString().startsWith('hello')) {
+				clients.forEach((client) => client.send(data.toString()));
+				return;
+			}
+			const { body } = JSON.parse(data);
 			last.set(`${body.row} ${body.col}`, body.content.length / 4);
 			count++;
 			if (fault === 'pings' && count % 100 === 0) clients[count % users].ping('are you there');
@@ -74,10 +78,10 @@ function relay(fault) {
 }
 
 /** Runs a program against a relay; its result, and the relay's cells. */
-async function run(fault, program, args) {
+async function run(fault, program, args, first = []) {
 	const { server, last } = relay(fault);
 	await new Promise((resolve) => server.once('listening', resolve));
-	const child = spawn(program, [server.address().port, ...args].map(String), { stdio: ['pipe', 'pipe', 'ignore'] });
+	const child = spawn(program, [...first, server.address().port, ...args].map(String), { stdio: ['pipe', 'pipe', 'ignore'] });
 	let output = '';
 	child.stdin.write('go\n');
 	await new Promise((resolve, reject) => {
@@ -172,6 +176,33 @@ for (const [fault, expected] of [
 ]) {
 	test(`crowd: a relay that ${fault} is noticed as ${expected}`, async () => {
 		const { result } = await crowd(fault);
+		assert.ok(result[expected] > 0, JSON.stringify(result));
+	});
+}
+
+/* A load of peers, which may show edits of different senders in different orders. */
+async function peerLoad(fault) {
+	return (await run(fault, path.join(directory, 'peer_load'), [users, 500, 0.6, 1], ['nchan'])).result;
+}
+
+for (const kind of ['none', 'pings', 'shows another order to one user']) {
+	test(`peer_load: an honest stream (${kind}) is found whole`, async () => {
+		const result = await peerLoad(kind);
+		assert.deepEqual([result.lost, result.reordered, result.other_messages], [0, 0, 0]);
+		assert.ok(result.sent > faultAt, JSON.stringify(result));
+		assert.equal(result.received, result.sent * users);
+	});
+}
+
+for (const [fault, expected] of [
+	['drops one', 'lost'],
+	['leaves one user out', 'lost'],
+	['doubles one', 'reordered'],
+	['changes a content', 'reordered'],
+	['sends garbage', 'other_messages'],
+]) {
+	test(`peer_load: a relay that ${fault} is noticed as ${expected}`, async () => {
+		const result = await peerLoad(fault);
 		assert.ok(result[expected] > 0, JSON.stringify(result));
 	});
 }
