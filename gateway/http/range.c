@@ -49,7 +49,7 @@ range_number(const char **text, int64_t *value)
 	const char *from = *text;
 
 	for (*value = 0; **text >= '0' && **text <= '9'; (*text)++)
-		*value = *value > INT64_MAX / 10 - 1 ? INT64_MAX / 10 : *value * 10 + (**text - '0');
+		*value = *value > (INT64_MAX - 9) / 10 ? INT64_MAX : *value * 10 + (**text - '0');
 	return *text > from;
 }
 
