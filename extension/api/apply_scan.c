@@ -3,8 +3,8 @@
  *
  * A statement that selects from sheet.apply() alone, which is what gateways send, gets a scan that has the batch
  * appended and returns the one row. What the executor does around a function in FROM (looking up the function and its
- * row type, keeping its rows, forming a tuple and taking it apart) costs a tenth of a single edit. In all other places
- * sheet.apply() is a function as any other: so it is plain how often it is called, once.
+ * row type, keeping its rows, forming a tuple and taking it apart) costs a twentieth of a single edit. In all other
+ * places sheet.apply() is a function as any other: so it is plain how often it is called, once.
  */
 #include "postgres.h"
 
