@@ -323,6 +323,16 @@ v2_move_cursor(Session *session, const V2Message *message)
 
 /* ---- messages ---- */
 
+/* It is to be held up until what it waits for has come: the room looks at its members in this turn. */
+static void
+v2_hold_up(Session *session)
+{
+	if (session->room == NULL)
+		return;
+	session->room->uneven = true;
+	room_mark_dirty(session->room);
+}
+
 bool
 v2_is_full(const Session *session)
 {
@@ -404,11 +414,8 @@ v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 	if (session->state != SESSION_GREETING)
 	{
 		v2_dispatch(session, &message);
-		if (v2_is_full(session) && session->room != NULL)
-		{
-			session->room->uneven = true;
-			room_mark_dirty(session->room);
-		}
+		if (v2_is_full(session))
+			v2_hold_up(session);
 		return;
 	}
 	session->v2->encoding = binary ? V2_BINARY : V2_JSON;
@@ -426,8 +433,7 @@ v2_handle(Session *session, const char *data, size_t len, bool binary)
 		return;
 	}
 	waiting_put(v2, data, len, binary);
-	if (session->room != NULL)
-		room_mark_dirty(session->room); /* no more is read */
+	v2_hold_up(session);
 }
 
 void
