@@ -371,9 +371,9 @@ static void request_ask_account(Request *request);
 static void
 request_account_answered(Request *request, PGresult *res)
 {
-	if (request->asked != follow_changes())
+	if (follow_has_changed(-request->claims.uid, request->asked))
 	{
-		request_ask_account(request); /* perhaps it is this account that has changed meanwhile */
+		request_ask_account(request); /* this may be what has changed */
 		return;
 	}
 	if (PQntuples(res) == 1)

@@ -157,7 +157,8 @@ static void cells_ask_access(Request *request);
 static void
 cells_access(Request *request, PGresult *res)
 {
-	if (request->asked != follow_changes())
+	if (follow_has_changed(request->sheet_id, request->asked) ||
+		follow_has_changed(-request->claims.uid, request->asked))
 		cells_ask_access(request); /* this may be what has changed meanwhile */
 	else if (PQntuples(res) == 0)
 		request_error(request, 404, "no such sheet");

@@ -44,7 +44,7 @@ access_is_known(int64_t sheet_id, int64_t uid)
 void
 access_remember(int64_t sheet_id, int64_t uid, uint64_t asked)
 {
-	if (asked == follow_changes())
+	if (!follow_has_changed(sheet_id, asked) && !follow_has_changed(-uid, asked))
 		*access_place(sheet_id, uid) = (Access){sheet_id, uid, uv_now(&gateway.loop)};
 }
 

@@ -10,8 +10,8 @@
 
 /* The account may read the sheet, which is not in the trash. False: the database has to be asked. */
 extern bool access_is_known(int64_t sheet_id, int64_t uid);
-/* The database says so. asked: follow_changes() when it was asked; after a change since, its answer is not remembered.
- */
+/* The database says so. asked: follow_changes() when it was asked; when the sheet or the
+ * account has changed since, its answer is not remembered. */
 extern void access_remember(int64_t sheet_id, int64_t uid, uint64_t asked);
 extern void access_forget_sheet(int64_t sheet_id);
 extern void access_forget_account(int64_t uid);

@@ -39,7 +39,7 @@ accounts_put(int64_t uid, const char *name, int64_t generation, uint64_t asked)
 
 	account->uid = uid;
 	snprintf(account->name, sizeof(account->name), "%s", name);
-	account->generation = asked == follow_changes() ? generation : -1;
+	account->generation = follow_has_changed(-uid, asked) ? -1 : generation;
 	account->fetched = uv_now(&gateway.loop) + (uv_now(&gateway.loop) == 0);
 }
 

@@ -20,7 +20,8 @@ typedef struct Account
 /* What is known of an account, however old; NULL when nothing is. */
 extern const Account *accounts_find(int64_t uid);
 extern bool accounts_is_fresh(const Account *account);
-/* asked: follow_changes() when the database was asked. After a change since, only the name is believed. */
+/* asked: follow_changes() when the database was asked. When the account has changed since, only the name is believed.
+ */
 extern void accounts_put(int64_t uid, const char *name, int64_t generation, uint64_t asked);
 extern void accounts_forget(int64_t uid);
 extern void accounts_forget_all(void);

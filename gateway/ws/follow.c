@@ -28,6 +28,7 @@
 #define FOLLOW_DEADLINE_MS (FOLLOW_WAIT_MS + 10000)
 #define FOLLOW_ANSWER_MAX  1024 /* what sheet.follow tells at once; the rest comes with the next answer */
 #define FOLLOW_RETRY_MS	   500
+#define FOLLOW_PLACES	   4096 /* a power of two */
 #define FOLLOW_STATUS	   (-1) /* the sheet's own row or its members changed, or the account -sheet_id */
 
 static const char follow_sql[] =
@@ -37,8 +38,10 @@ static const char follow_sql[] =
 static char follow_cursor[24]; /* "": begin */
 static uv_timer_t follow_retry;
 static uint64_t follow_change_count;
-static uint64_t follow_asked; /* ns: when the question under way was sent */
-static uint64_t follow_heard; /* ns: what was committed until then has been heard; 0: nothing yet */
+static uint64_t follow_places[FOLLOW_PLACES]; /* the count when one of these sheets and accounts changed last */
+static uint64_t follow_lost_at;				  /* the count when anything may have changed */
+static uint64_t follow_asked;				  /* ns: when the question under way was sent */
+static uint64_t follow_heard;				  /* ns: what was committed until then has been heard; 0: nothing yet */
 
 static void follow_ask(void);
 
@@ -46,6 +49,19 @@ uint64_t
 follow_changes(void)
 {
 	return follow_change_count;
+}
+
+/* What others do to their own sheets and accounts must not hold up who asks about another one. */
+static uint64_t *
+follow_place(int64_t sheet_id)
+{
+	return &follow_places[(uint64_t) sheet_id * UINT64_C(0x9E3779B97F4A7C15) >> 52 & (FOLLOW_PLACES - 1)];
+}
+
+bool
+follow_has_changed(int64_t sheet_id, uint64_t asked)
+{
+	return *follow_place(sheet_id) > asked || follow_lost_at > asked;
 }
 
 bool
@@ -57,7 +73,7 @@ follow_is_current(void)
 void
 follow_changed(int64_t sheet_id)
 {
-	follow_change_count++;
+	*follow_place(sheet_id) = ++follow_change_count;
 	if (sheet_id > 0)
 	{
 		access_forget_sheet(sheet_id);
@@ -71,7 +87,7 @@ follow_changed(int64_t sheet_id)
 static void
 follow_lost(void)
 {
-	follow_change_count++;
+	follow_lost_at = ++follow_change_count;
 	accounts_forget_all();
 	access_forget_all();
 	window_doubt_all();

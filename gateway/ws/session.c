@@ -188,7 +188,9 @@ session_checked(void *arg, PGresult *res)
 	Session *session = arg;
 	bool first = session->state == SESSION_CHECKING;
 	/* Members hear of changes; who was not one yet has to ask. */
-	bool again = session->check_again || (first && session->changes != follow_changes());
+	bool changed =
+		follow_has_changed(session->sheet_id, session->changes) || follow_has_changed(-session->uid, session->changes);
+	bool again = session->check_again || (first && changed);
 
 	session->checking = session->check_again = false;
 	if (session->wsi == NULL || session->state == SESSION_CLOSING)

@@ -350,6 +350,37 @@ describe('what has been acknowledged by this gateway is in what comes after it',
 	});
 });
 
+test('who asks is answered while others change who may see their sheets, again and again', async () => {
+	const proxy = await PgProxy.start(cluster);
+	const other = await newSheet(gateway, anna);
+	await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+	await gateway.stop();
+	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+	try {
+		const listener = keep(await Editor.open(gateway, anna, other));
+		let answer = null;
+		proxy.hold('pg_sheet reads');
+		const asking = get('range=A1', { user: ben }).then((it) => (answer = it));
+		await waitUntil(async () => (await gateway.metrics()).pg_sheet_http_under_way === 2, 'the request to be there');
+		// Who it is, whether they may, the cells: three questions. The gateway asks for its health as well.
+		for (let round = 0; round < 10 && !answer; round++) {
+			await waitUntil(() => answer || proxy.heldBytes > 0, 'an answer of the database');
+			await cluster.psql(`SELECT sheet.share_link(${other}, 'viewer')`);
+			await cluster.psql(`SELECT sheet.set(${other}, 'A1', 'heard ${round}')`);
+			await listener.nextModify(0, 0, `heard ${round}`);
+			proxy.release();
+			proxy.hold('pg_sheet reads');
+		}
+		assert.equal(answer?.status, 200);
+		await asking;
+	} finally {
+		proxy.release();
+		await gateway.stop();
+		await gateway.start({ database: cluster.conninfo('gateway') });
+		await proxy.stop();
+	}
+});
+
 describe('what others do is heard', () => {
 	const bound = 2000; // of protocol v2's promise
 	const within = async (probe, what) => {
