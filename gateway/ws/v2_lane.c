@@ -3,7 +3,8 @@
  *
  * All parts of a block hold at one seq, so they come from one statement, and its connection is the block's until the
  * client has taken them: a lane. Lanes are connections of their own, so that other reads do not wait behind a slow
- * client; there are few, and who waits for one waits in a queue, without holding up its stream. Nothing is read from
+ * client; there are few, and who waits for one waits in a queue, without holding up its stream. The next one goes to
+ * the account that has the fewest. Nothing is read from
  * the server while LANE_AHEAD bytes wait for the client; the server stops when the socket between them is full. As its
  * statement holds a snapshot (VACUUM has to keep what that sees), a client gets block-seconds for a block and is closed
  * then. What is left of it, and of blocks whose client has gone, is read and dropped: the connection is free in a
@@ -99,14 +100,39 @@ lane_begin(Lane *lane, BlockQuestion *question)
 
 /* ---- all of them ---- */
 
+/* Blocks of an account that are being read. */
+static int
+lane_count_of(int64_t uid)
+{
+	int count = 0;
+
+	for (const Lane *lane = lanes; lane < lanes + BLOCK_CONNECTIONS; lane++)
+		count += lane->question != NULL && lane->question->session->uid == uid;
+	return count;
+}
+
+/* Whose account has the fewest lanes, the first of them: nobody keeps the others out by asking often and reading
+ * slowly. */
 static BlockQuestion *
 lane_next(void)
 {
-	BlockQuestion *question = waiting;
+	BlockQuestion **best = &waiting, *question;
+	int fewest = lane_count_of(waiting->session->uid);
 
-	waiting = question->next;
-	if (waiting == NULL)
-		waiting_last = &waiting;
+	for (BlockQuestion **place = &waiting->next; fewest > 0 && *place != NULL; place = &(*place)->next)
+	{
+		int count = lane_count_of((*place)->session->uid);
+
+		if (count < fewest)
+		{
+			fewest = count;
+			best = place;
+		}
+	}
+	question = *best;
+	*best = question->next;
+	if (question->next == NULL)
+		waiting_last = best;
 	return question;
 }
 

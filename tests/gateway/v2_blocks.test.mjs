@@ -33,8 +33,8 @@ afterEach(() => {
 	for (const client of opened.splice(0)) client.terminate();
 });
 
-const join = async () => {
-	const client = await RawClient.open(gateway, anna, fid, { encoding: 'binary' });
+const join = async (user = anna) => {
+	const client = await RawClient.open(gateway, user, fid, { encoding: 'binary' });
 	opened.push(client);
 	return client;
 };
@@ -129,6 +129,25 @@ test('a connection that breaks in the middle of a large block: the client comes 
 	const again = await join();
 	get(again, medium);
 	await takeBlock(again, medium);
+});
+
+test('an account that asks for many large blocks, and reads none, does not keep others waiting behind all of them', async () => {
+	await gateway.stop();
+	await gateway.start({ 'block-seconds': 2 });
+	const ben = await register(gateway);
+	await cluster.psql(`SELECT sheet.share_link(${fid}, 'viewer')`);
+	const greedy = [];
+	for (let i = 0; i < 8; i++) {
+		greedy.push(await join(ben));
+		greedy[i].socket.pause();
+		get(greedy[i], large);
+	}
+	await stalled(2);
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_blocks_waiting === 6, 'the others to wait');
+	const last = await join();
+	get(last, medium);
+	await takeBlock(last, medium);
+	assert.ok((await gateway.metrics()).pg_sheet_blocks_waiting >= 4, 'one of the first two has made place');
 });
 
 test('who does not read a large block in time is closed; who waits for it hears of edits meanwhile', async () => {
