@@ -21,8 +21,9 @@
  * older than what the gateway knew when they came. Otherwise the window is read once more, for all of them.
  *
  * Memory: answers are kept in the order of their last use, and the last ones go when all together are more than
- * window-cache-bytes. Who holds an answer that has gone keeps it. The records of sheets stay as long as one of their
- * windows does.
+ * window-cache-bytes. Who holds an answer that has gone keeps it: slow readers of large ones could hold any amount, so
+ * none is made while such answers are more than WINDOW_LOOSE_MAX. Small ones are always made; there are no more of them
+ * than connections. The records of sheets stay as long as one of their windows does.
  */
 #include "window.h"
 
@@ -41,7 +42,9 @@
 
 #define WINDOW_BUCKETS	 16384 /* a power of two */
 #define WINDOW_MAX_AGE_S 10
-#define WINDOW_SHARE	 8 /* an answer of more than this part of the memory is not kept */
+#define WINDOW_SMALL	 65536
+#define WINDOW_LOOSE_MAX (64 * 1024 * 1024) /* of answers that are held and not kept */
+#define WINDOW_SHARE	 8					/* an answer of more than this part of the memory is not kept */
 
 /* A sheet of which there are windows. */
 typedef struct WindowSheet
@@ -87,6 +90,7 @@ static struct
 {
 	uint64_t hits, misses, evictions;
 	uint64_t bytes, answers;
+	uint64_t loose; /* bytes of answers that are held and not kept */
 } stats;
 
 /* ---- sheets ---- */
@@ -231,11 +235,19 @@ window_hold(WindowAnswer *answer)
 	answer->holders++;
 }
 
+static size_t
+answer_size(const WindowAnswer *answer)
+{
+	return sizeof(WindowAnswer) + answer->len;
+}
+
 void
 window_release(WindowAnswer *answer)
 {
-	if (answer != NULL && --answer->holders == 0)
-		free(answer);
+	if (answer == NULL || --answer->holders > 0)
+		return;
+	stats.loose -= answer_size(answer);
+	free(answer);
 }
 
 static void
@@ -263,12 +275,6 @@ window_unlink(Window *window)
 		oldest = window->newer;
 }
 
-static size_t
-answer_size(const WindowAnswer *answer)
-{
-	return sizeof(WindowAnswer) + answer->len;
-}
-
 static void
 window_drop(Window *window)
 {
@@ -276,6 +282,7 @@ window_drop(Window *window)
 		return;
 	window_unlink(window);
 	stats.bytes -= answer_size(window->answer);
+	stats.loose += answer_size(window->answer);
 	stats.answers--;
 	window_release(window->answer);
 	window->answer = NULL;
@@ -293,6 +300,7 @@ window_keep(Window *window, WindowAnswer *answer)
 	window->answer = answer;
 	window_link(window);
 	stats.bytes += answer_size(answer);
+	stats.loose -= answer_size(answer);
 	stats.answers++;
 	while (stats.bytes > limit && oldest != window)
 	{
@@ -409,6 +417,7 @@ window_encode(const Window *window, const PGresult *res)
 	snprintf(answer->etag, sizeof(answer->etag), "\"%lld-%016llx\"", (long long) seq,
 			 (unsigned long long) window_digest(&body));
 	memcpy(answer->body, body.data, body.len);
+	stats.loose += answer_size(answer);
 	buf_free(&body);
 	return answer;
 }
@@ -450,6 +459,14 @@ window_tell(Window *window, WindowStatus status, WindowAnswer *answer, const PGr
 	}
 }
 
+static bool
+window_has_room(const PGresult *res)
+{
+	size_t len = (size_t) PQgetlength(res, 0, 3);
+
+	return len <= WINDOW_SMALL || stats.loose + len <= WINDOW_LOOSE_MAX;
+}
+
 static void
 window_answered(void *arg, PGresult *res)
 {
@@ -461,6 +478,8 @@ window_answered(void *arg, PGresult *res)
 		status = WINDOW_FAILED;
 	else if (PQntuples(res) > 1)
 		status = WINDOW_TOO_LARGE;
+	else if (PQntuples(res) == 1 && !window_has_room(res))
+		status = WINDOW_BUSY;
 	else if (PQntuples(res) == 0 || (answer = window_encode(window, res)) == NULL)
 		status = WINDOW_FAILED;
 	if (answer != NULL)

@@ -36,7 +36,7 @@ typedef enum WindowStatus
 	WINDOW_READY,
 	WINDOW_FAILED,	  /* the database has refused, or does not answer: res tells, or is NULL */
 	WINDOW_TOO_LARGE, /* more than WINDOW_BYTES_MAX */
-	WINDOW_BUSY		  /* too many questions wait for the database */
+	WINDOW_BUSY		  /* too many questions wait for the database, or too many large answers for their readers */
 } WindowStatus;
 
 /* Bytes of a window's cells in the codec's form. */

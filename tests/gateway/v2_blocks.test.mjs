@@ -2,8 +2,9 @@
 import { after, afterEach, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import net from 'node:net';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { newSheet, register } from '../lib/client.mjs';
+import { newSheet, register, request } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
 
 const side = 256; // 65,536 cells, the most of one `get`
@@ -94,6 +95,33 @@ test('a block of 268 MB costs the gateway little, holds up no other reader, and 
 	const grown = gateway.memory('VmHWM') / 1024 - start;
 	t.diagnostic(`peak memory of the gateway grew by ${grown.toFixed(1)} MB`);
 	assert.ok(grown < bound, `${grown} MB`);
+});
+
+test('windows that nobody reads cost the gateway no more than is promised, and small ones are given meanwhile', async (t) => {
+	const begin = gateway.memory() / 1024;
+	fs.writeFileSync(`/proc/${gateway.service.pid}/clear_refs`, '5');
+	const mutes = [];
+	const head = (row, toRow) =>
+		`GET /v2/sheets/${fid}/cells?row=${row}&col=0&toRow=${toRow}&toCol=${side - 1} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${anna.token}\r\n\r\n`;
+	const window = (row, toRow) =>
+		request(gateway, 'GET', `/v2/sheets/${fid}/cells?row=${row}&col=0&toRow=${toRow}&toCol=${toRow > row ? side - 1 : 9}`, { headers: { authorization: `Bearer ${anna.token}` } });
+	try {
+		const asked = (await gateway.metrics()).pg_sheet_window_misses_total;
+		for (let i = 0; i < 24; i++) {
+			const socket = net.connect(gateway.port, '127.0.0.1');
+			mutes.push(socket.on('error', () => {}));
+			socket.write(head(i, i + 14)); // 15.7 MB
+		}
+		await waitUntil(async () => (await gateway.metrics()).pg_sheet_window_misses_total === asked + mutes.length, 'all to be asked for');
+		assert.equal((await window(100, 114)).status, 503);
+		assert.equal((await window(100, 100)).status, 200);
+	} finally {
+		for (const socket of mutes) socket.destroy();
+	}
+	await waitUntil(async () => (await window(100, 114)).status === 200, 'room for large windows');
+	const grown = gateway.memory('VmHWM') / 1024 - begin;
+	t.diagnostic(`peak memory of the gateway grew by ${grown.toFixed(1)} MB`);
+	assert.ok(grown < 64 + 5 * 2 * 16, `${grown} MB: what waits, and an answer that is read and one that is made for each connection`);
 });
 
 test('who leaves in the middle of a large block leaves its connection to the next', async () => {
