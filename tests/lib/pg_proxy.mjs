@@ -73,6 +73,6 @@ export class PgProxy {
 			client.destroy();
 			server.destroy();
 		}
-		return new Promise((resolve) => this.server.close(resolve));
+		return new Promise((resolve) => this.server.close(resolve)).then(() => fs.rmSync(this.directory, { recursive: true }));
 	}
 }
