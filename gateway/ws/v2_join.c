@@ -2,8 +2,12 @@
  * v2_join.c - how a member of protocol v2 begins: how large the sheet is, what has landed of its operations, what it
  * has missed; and names for it. v2_block.c has the cells.
  *
- * Its place in the room's stream is taken first, where everything up to joined_seq has been told. What it has missed up
- * to there is read from the log (`since`), what comes later is in the stream: no edit is told twice, none is left out.
+ * Its place in the room's stream is where everything up to joined_seq has been told. What it has missed up to there is
+ * read from the log (`since`), what comes later is in the stream: no edit is told twice, none is left out.
+ *
+ * What hello tells of the sheet's extent and of its locks is as the room has them then, so rows and columns may not
+ * have moved since joined_seq: otherwise its place is taken anew. Locks that have moved since `since` are told behind
+ * what was missed, which would move them again.
  */
 #include "accounts.h"
 #include "gateway.h"
@@ -14,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RESUME_TAILS 4				   /* asked for, while rows and columns come and go */
 #define RESUME_BYTES (4 * 1024 * 1024) /* a client that has missed more reads its cells again */
 
 static const char state_sql[] =
@@ -61,8 +66,9 @@ join_list_locks(const Room *room, V2HeldCell *cells)
 	return count;
 }
 
+/* locks: they are where they were at hello's seq. */
 static void
-join_greet(Session *session, bool resumed)
+join_greet(Session *session, bool resumed, bool locks)
 {
 	const Room *room = session->room;
 	const V2Session *v2 = session->v2;
@@ -92,7 +98,7 @@ join_greet(Session *session, bool resumed)
 	if (resumed)
 		hello.seq = v2->since;
 	hello.peer_count = join_list_peers(session, peers);
-	hello.lock_count = join_list_locks(room, cells);
+	hello.lock_count = locks ? join_list_locks(room, cells) : 0;
 	v2_put_hello(&payload, v2->encoding, &hello);
 	v2_send(session, &payload);
 	free(peers);
@@ -100,9 +106,29 @@ join_greet(Session *session, bool resumed)
 }
 
 static void
-join_admit(Session *session, bool resumed)
+join_tell_locks(Session *session)
 {
-	join_greet(session, resumed);
+	const Room *room = session->room;
+	V2HeldCell *cells = calloc(room->locks.count + 1, sizeof(V2HeldCell));
+	uint32_t count;
+
+	if (cells == NULL)
+		abort();
+	count = join_list_locks(room, cells);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		Buf payload = {NULL, 0, 0};
+
+		v2_put_lock(&payload, session->v2->encoding, &cells[i]);
+		v2_send(session, &payload);
+	}
+	free(cells);
+}
+
+static void
+join_admit(Session *session, bool resumed, bool locks)
+{
+	join_greet(session, resumed, locks);
 	session->state = SESSION_LIVE;
 	session->behind_since = 0;
 	log_event(LOG_INFO, "session joined", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
@@ -187,18 +213,47 @@ join_learn_changes(Session *session, const char *batches, size_t len)
 }
 
 static void
-join_finish(Session *session, bool resumed, const PGresult *missed)
+join_live(Session *session)
 {
-	if (!resumed && session->v2->since > 0)
-		session->v2->moved_seq = (uint64_t) session->v2->joined_seq; /* perhaps: nothing tells that they have not */
-	join_admit(session, resumed);
-	if (missed != NULL)
-	{
-		join_learn_changes(session, PQgetvalue(missed, 0, 1), (size_t) PQgetlength(missed, 0, 1));
-		join_send_missed(session, PQgetvalue(missed, 0, 1), (size_t) PQgetlength(missed, 0, 1));
-	}
 	join_tell_cursors(session);
 	session_want_write(session);
+}
+
+/* Its place in the stream is here: all that the room has told is before it. */
+static void
+join_attach(Session *session)
+{
+	fanout_detach(&session->cursor);
+	fanout_attach(session->stream, &session->cursor);
+	session->v2->joined_seq = session->room->published_seq;
+}
+
+static void
+join_anew(Session *session)
+{
+	V2Session *v2 = session->v2;
+
+	join_attach(session);
+	if (v2->since > 0)
+		v2->moved_seq = (uint64_t) v2->joined_seq; /* perhaps: nothing tells that they have not */
+	join_admit(session, false, true);
+	join_live(session);
+}
+
+static void
+join_resumed(Session *session, const PGresult *missed)
+{
+	const char *batches = PQgetvalue(missed, 0, 1);
+	size_t len = (size_t) PQgetlength(missed, 0, 1);
+	bool moved;
+
+	join_learn_changes(session, batches, len);
+	moved = lines_changed_since(&session->room->lines, (int64_t) session->v2->since);
+	join_admit(session, true, !moved);
+	join_send_missed(session, batches, len);
+	if (moved)
+		join_tell_locks(session);
+	join_live(session);
 }
 
 /* All of what was missed is here. */
@@ -208,6 +263,8 @@ join_may_resume(const Session *session, const PGresult *res)
 	return result_has_row(res) && pgresult_int64(res, 0, 0) >= session->v2->joined_seq && !PQgetisnull(res, 0, 1);
 }
 
+static void join_resume(Session *session);
+
 static void
 join_tailed(void *arg, PGresult *res)
 {
@@ -215,12 +272,14 @@ join_tailed(void *arg, PGresult *res)
 
 	if (session->state == SESSION_JOINING && session->wsi != NULL)
 	{
-		bool good = join_may_resume(session, res);
-
 		if (res == NULL)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
+		else if (!join_may_resume(session, res))
+			join_anew(session);
+		else if (lines_changed_since(&session->room->lines, session->v2->joined_seq))
+			join_resume(session);
 		else
-			join_finish(session, good, good ? res : NULL);
+			join_resumed(session, res);
 	}
 	session_query_done(session);
 }
@@ -245,12 +304,16 @@ join_resume(Session *session)
 {
 	V2Session *v2 = session->v2;
 
-	if (v2->since == 0 || (int64_t) v2->since > v2->joined_seq)
-		join_finish(session, false, NULL);
-	else if ((int64_t) v2->since == v2->joined_seq)
-		join_finish(session, true, NULL);
-	else
+	join_attach(session);
+	if (v2->since == 0 || (int64_t) v2->since > v2->joined_seq || v2->tails++ == RESUME_TAILS)
+		join_anew(session);
+	else if ((int64_t) v2->since < v2->joined_seq)
 		join_ask_tail(session);
+	else
+	{
+		join_admit(session, true, true);
+		join_live(session);
+	}
 }
 
 /* What the database says has landed; while operations of the client are under way here, this is known better. */
@@ -318,10 +381,9 @@ v2_start_join(Room *room, Session *session)
 	V2Session *v2 = session->v2;
 
 	session->stream = &room->v2[v2->encoding];
-	fanout_attach(session->stream, &session->cursor);
+	join_attach(session);
 	room->v2_readers[v2->encoding]++;
 	v2->attached = true;
-	v2->joined_seq = room->published_seq;
 	if (v2->client_id != 0)
 		v2_open_client(room, session);
 	join_ask_state(session);

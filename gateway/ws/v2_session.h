@@ -44,6 +44,7 @@ typedef struct V2Session
 	RoomClient *client;
 	bool attached;				  /* counted as a reader of the room's stream */
 	int64_t joined_seq;			  /* where the stream begins for it */
+	int tails;					  /* asked for, of what it has missed */
 	uint64_t moved_seq;			  /* rows or columns may have moved up to here since it was here last */
 	uint64_t nacks;				  /* sent */
 	int questions;				  /* `get` and `who` that are not answered yet */

@@ -339,6 +339,56 @@ test('cells that are held, and selections, move along; those in rows that go are
 	]);
 });
 
+test('who comes while rows move, or again when they have moved, learns where the cells are that others hold', async () => {
+	/** Where a client that does as it is told sees them. */
+	const heldRows = (client) => {
+		let rows = client.hello.locks.map(({ row }) => row);
+		for (const message of client.messages) {
+			if (message.t === 'lock') rows.push(message.row);
+			for (const { kind, at, n } of message.t === 'edits' ? message.edits : []) if (kind === 'insertRows') rows = rows.map((row) => (row < at ? row : row + n));
+		}
+		return rows;
+	};
+	const proxy = await PgProxy.start(cluster);
+	try {
+		await gateway.stop();
+		await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+		const a = await raw(anna);
+		const since = a.hello.seq;
+		a.send({ t: 'lock', row: 5, col: 1 });
+		await a.next('lock');
+		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'x'), sheet.insert_rows(${fid}, 2, 2)`);
+		await a.next('edits', ({ edits }) => edits[0].kind === 'insertRows');
+		const again = await raw(ben, { since });
+		assert.ok(again.hello.resumed);
+		await waitUntil(() => again.messages.some(({ t, more }) => t === 'edits' && !more), 'what was missed');
+		await waitUntil(() => String(heldRows(again)) === '7', () => `row 7: ${heldRows(again)}`);
+		for (const came of [0, since]) {
+			proxy.hold('pg_sheet reads');
+			let newcomer;
+			const joining = raw(ben, { since: came }).then((client) => (newcomer = client));
+			for (let round = 0; round < 20 && !newcomer; round++) {
+				await waitUntil(() => newcomer || proxy.heldBytes > 0, 'an answer to be on its way');
+				await cluster.psql(`SELECT sheet.insert_rows(${fid}, 0, 1)`);
+				await a.next('edits', ({ edits }) => edits[0].kind === 'insertRows' && edits[0].at === 0);
+				proxy.release();
+				proxy.hold('pg_sheet reads');
+			}
+			proxy.release();
+			await joining;
+			const expected = String(heldRows(a));
+			await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'end ${came}')`);
+			await newcomer.next('edits', ({ edits }) => edits.some(({ content }) => content === `end ${came}`));
+			assert.equal(String(heldRows(newcomer)), expected);
+		}
+	} finally {
+		proxy.release();
+		await gateway.stop();
+		await gateway.start({ database: cluster.conninfo('gateway') });
+		await proxy.stop();
+	}
+});
+
 test('whatever clients, SQL and a killed gateway do at once, all end with the cells of the database, and each operation landed once', async () => {
 	const seed = Number(process.env.SEED || Date.now() % 1000000);
 	let state = seed;
