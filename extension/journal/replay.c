@@ -832,6 +832,8 @@ replay_add_batch(TailBuffer *tail, StorageScan *scan, const struct varlena *data
 	Size len = VARSIZE_ANY_EXHDR(data);
 	EditWriter writer;
 
+	if (tail->used + EDIT_BATCH_HEAD_MAX + len > MaxAllocSize)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batches are too large for one result")));
 	if (tail->used + EDIT_BATCH_HEAD_MAX + len > tail->room)
 	{
 		tail->room = Max(tail->room * 2, tail->used + EDIT_BATCH_HEAD_MAX + len);
@@ -843,9 +845,10 @@ replay_add_batch(TailBuffer *tail, StorageScan *scan, const struct varlena *data
 }
 
 bytea *
-replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq)
+replay_tail(int64 sheet_id, int64 since, int64 whole_to, Size max_bytes, Snapshot snapshot, int64 *last_seq)
 {
 	TailBuffer tail = {palloc(8192), VARHDRSZ, 8192};
+	Size limit = max_bytes;
 	StorageScan scan;
 
 	*last_seq = since;
@@ -854,10 +857,13 @@ replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int6
 	{
 		bool copy;
 		struct varlena *bytes = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
+		bool whole = storage_int64(&scan, LOG_BATCH_LAST_SEQ) <= whole_to;
 
-		if (tail.used > VARHDRSZ && tail.used + VARSIZE_ANY_EXHDR(bytes) > max_bytes)
+		if (!whole && tail.used > VARHDRSZ && tail.used + VARSIZE_ANY_EXHDR(bytes) > limit)
 			break;
 		replay_add_batch(&tail, &scan, bytes);
+		if (whole)
+			limit = tail.used + max_bytes;
 		if (copy)
 			pfree(bytes);
 		*last_seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
@@ -865,8 +871,6 @@ replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int6
 	storage_scan_end(&scan);
 	if (tail.used == VARHDRSZ)
 		return NULL;
-	if (tail.used > MaxAllocSize)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batches are too large for one result")));
 	SET_VARSIZE(tail.bytes, tail.used);
 	return (bytea *) tail.bytes;
 }

@@ -155,9 +155,11 @@ typedef enum ReplayField
  * batches that were looked at is added to *probes. */
 extern int64 replay_seek(int64 sheet_id, ReplayField field, int64 value, Snapshot snapshot, int64 *probes);
 
-/* Stored batches with last_seq > since, oldest first; stops before max_bytes would be exceeded, after one at least.
- * NULL when there are none. *last_seq: of the last that is in. */
-extern bytea *replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq);
+/* Stored batches with last_seq > since, oldest first: all of them up to seq whole_to, and behind them those that fit
+ * into max_bytes; one at least. NULL when there are none. *last_seq: of the last that is in. 54000 when they are more
+ * than one value can hold. */
+extern bytea *replay_tail(int64 sheet_id, int64 since, int64 whole_to, Size max_bytes, Snapshot snapshot,
+						  int64 *last_seq);
 /* Finds (origin, batch_no) in the batches with last_seq > since. */
 extern bool replay_find_batch(int64 sheet_id, int64 since, int64 origin, int64 batch_no, Snapshot snapshot,
 							  int64 *first_seq, int64 *last_seq, int64 *at);

@@ -39,6 +39,13 @@ SELECT count(*), max(octet_length(data)) < 4.1 * 1024 * 1024 AS short, min(first
 SELECT count(*), bool_and(kind = 'set' AND new = '' AND old = repeat(chr((257 + "row")::int), 32767)) AS told, max(at) - min(at) AS lasted FROM sheet.log WHERE sheet_id = :long AND seq > :long_seq;
 SELECT count(*) AS cells FROM sheet.range(:long);
 SELECT first_seq - :long_seq AS first, last_seq - :long_seq AS last, duplicate FROM sheet.apply(:long, j_batch(j_set(0, 0, '')), :long_seq, NULL, 7, 1);
+-- such a batch is found again when it is sent again, also when its rows are more than is told of what others have done
+SELECT sheet.create('very long cells', 700, 1) AS very \gset
+SELECT sheet.set_range(:very, 'A1', (SELECT array_agg(ARRAY[repeat(chr(19968 + n), 32767)] ORDER BY n) FROM generate_series(1, 700) n)) AS very_seq \gset
+SELECT first_seq - :very_seq AS first, last_seq - :very_seq AS last, duplicate FROM sheet.apply(:very, j_batch(VARIADIC ARRAY(SELECT j_set(n, 0, '') FROM generate_series(0, 699) n)), :very_seq, NULL, 7, 1);
+SELECT first_seq - :very_seq AS first, last_seq - :very_seq AS last, duplicate, octet_length(missed) > 64 * 1024 * 1024 AS large
+	FROM sheet.apply(:very, j_batch(j_set(0, 0, '')), :very_seq, NULL, 7, 1);
+SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(0, 0, ''other'')), %s, NULL, 7, 2)', :very, :very_seq)) AS other;
 -- ROLLBACK TO takes all of its rows back
 BEGIN;
 SAVEPOINT s;
