@@ -10,6 +10,7 @@ use SheetTest;
 use Test::More;
 
 my $node = new_server('cases');
+$node->safe_psql('postgres', "INSERT INTO sheet.account (uid, name) VALUES (1, 'editor')");
 my %scale = (cells => 40);
 
 # Every stored row of the sheet, as text.
