@@ -23,15 +23,18 @@ typedef struct Question
 static const Question questions[] = {
 	{"count_ms",
 	 "  count(*) of all edits, ms",
-	 {"SELECT count(*) FROM bench.log", "SELECT count(*) FROM sheet.log WHERE kind = 'set'"}},
+	 {"SELECT count(*) FROM bench.log", "SELECT count(*) FROM sheet.log WHERE kind = 'set'"},
+	 0},
 	{"last_ms",
 	 "  last 1000 edits of a sheet, ms",
 	 {"SELECT seq, ts, uid, \"row\", col, old, new FROM bench.log WHERE sheet_id = $S ORDER BY seq DESC LIMIT 1000",
-	  "SELECT seq, at, uid, \"row\", col, old, new FROM sheet.log WHERE sheet_id = $S ORDER BY seq DESC LIMIT 1000"}},
+	  "SELECT seq, at, uid, \"row\", col, old, new FROM sheet.log WHERE sheet_id = $S ORDER BY seq DESC LIMIT 1000"},
+	 0},
 	{"cell_ms",
 	 "  all edits of a cell, ms",
 	 {"SELECT seq, ts, uid, old, new FROM bench.log WHERE sheet_id = $S AND \"row\" = 500 AND col = 50 ORDER BY seq",
-	  "SELECT seq, at, uid, old, new FROM sheet.log WHERE sheet_id = $S AND \"row\" = 500 AND col = 50 ORDER BY seq"}},
+	  "SELECT seq, at, uid, old, new FROM sheet.log WHERE sheet_id = $S AND \"row\" = 500 AND col = 50 ORDER BY seq"},
+	 0},
 	{"user_ms",
 	 "  a user's edits in a tenth of the time, ms",
 	 {"SELECT sheet_id, seq, ts, \"row\", col, old, new FROM bench.log WHERE uid = 3 AND ts >= '$A' AND ts < '$B'",
@@ -42,7 +45,8 @@ static const Question questions[] = {
 	 "  all edits of a sheet in their order, into max(new), ms",
 	 {"SELECT count(*), max(new COLLATE \"C\") FROM (SELECT * FROM bench.log WHERE sheet_id = $S ORDER BY seq) x",
 	  "SELECT count(*), max(new COLLATE \"C\") FROM (SELECT * FROM sheet.log WHERE sheet_id = $S AND kind = 'set'"
-	  " ORDER BY seq) x"}},
+	  " ORDER BY seq) x"},
+	 0},
 };
 
 #define QUESTIONS ((int) (sizeof(questions) / sizeof(questions[0])))
