@@ -13,6 +13,8 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const whole = (value) => Math.round(value).toLocaleString('en-US');
 const spread = ({ median, low, high }) => `${whole(median)} (${whole(low)} to ${whole(high)})`;
 
+const losses = ({ high }) => (high > 0 ? `; up to ${(high * 100).toPrecision(2)} % of the deliveries never came` : '');
+
 /** Of the peers' packages, or the tests'. */
 function versionOf(name) {
 	const places = [here, path.join(repository, 'tests')].map((place) => path.join(place, 'node_modules', name, 'package.json'));
@@ -31,7 +33,7 @@ export function versionsOf(measured) {
 	return [`Node ${process.version}`, ...unique('packages').map(versionOf), ...unique('debian').map(debianVersionOf)];
 }
 
-/** rows: {name, recv, ns, stored}; facts: {rounds, seconds, others (share of the machine, or null), versions, leftOut}. */
+/** rows: {name, recv, ns, stored, lost}; facts: {rounds, seconds, others (share of the machine, or null), versions, leftOut}. */
 export function markdown(rows, { rounds, seconds, others, versions, leftOut }) {
 	const hint = others > noisy ? ', so CPU tells more than rates' : '';
 	const noise = others === null ? '' : `; other processes took ${Math.round(others * 100)} % of the machine meanwhile${hint}`;
@@ -39,7 +41,7 @@ export function markdown(rows, { rounds, seconds, others, versions, leftOut }) {
 	return [
 		'| 10 users of one sheet write as fast as they can; each gets every edit | edits a second that each user receives | CPU of the servers, ns a delivery | is an edit on the disk when its sender sees it? |',
 		'|---|---|---|---|',
-		...rows.map(({ name, recv, ns, stored }) => `| ${name} | ${spread(recv)} | ${spread(ns)} | ${stored} |`),
+		...rows.map(({ name, recv, ns, stored, lost }) => `| ${name} | ${spread(recv)}${losses(lost)} | ${spread(ns)} | ${stored} |`),
 		'',
 		`${date}, ${os.cpus().length} cores (${os.cpus()[0].model.trim()}), Linux ${os.release()}; load and servers share them. ` +
 			`Medians, lowest and highest of ${rounds} rounds of ${seconds} s, in turns${noise}.`,

@@ -32,7 +32,7 @@ function contenders() {
 	process.exit(2);
 }
 
-/** One round of a peer: {recv, ns, others}. */
+/** One round of a peer: {recv, ns, others, lost (share of the deliveries)}. */
 async function measurePeer(bench, peer, seconds) {
 	const users = bench.users.length;
 	const server = await peer.start();
@@ -49,7 +49,8 @@ async function measurePeer(bench, peer, seconds) {
 		const after = look();
 		const result = JSON.parse(first === 'over' ? await generator.line() : first);
 		generator.end();
-		expectWhole(bench, result, peer.name);
+		// What a peer loses is told of it; it is no fault of this run.
+		expectWhole(bench, { ...result, lost: 0 }, peer.name);
 		for (const problem of result.problems ?? []) bench.expect(false, `${peer.name}: ${problem}`);
 		const spent = Object.fromEntries(['server', 'load'].map((who) => [who, after[who] - before[who]]));
 		const busy = after.machine.busy - before.machine.busy;
@@ -57,6 +58,7 @@ async function measurePeer(bench, peer, seconds) {
 			recv: result.received / users / result.total_seconds,
 			ns: (spent.server / result.received) * 1e9,
 			others: Math.max(0, busy - spent.server - spent.load) / (after.machine.all - before.machine.all),
+			lost: result.lost / (result.received + result.lost),
 		};
 	} finally {
 		await server.stop();
@@ -139,6 +141,7 @@ export async function peers(bench) {
 		...(ours[key] ?? catalogue[key]),
 		recv: statistics(values.map(({ recv }) => recv)),
 		ns: statistics(values.map(({ ns }) => ns)),
+		lost: statistics(values.map(({ lost = 0 }) => lost)),
 	}));
 	const leftOut = [...missing].map(([key, reason]) => ({ name: catalogue[key].name, reason }));
 	const shares = [...results.values()].flat().flatMap(({ others }) => others ?? []);
