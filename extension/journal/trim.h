@@ -20,7 +20,7 @@ extern void trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark);
 /* 42704: there is no such version or log, or it has been trimmed. */
 extern void trim_no_version(int64 sheet_id, int64 cid, Snapshot snapshot) pg_attribute_noreturn();
 extern void trim_no_log(int64 sheet_id, int64 lid, Snapshot snapshot) pg_attribute_noreturn();
-/* 42704 when the time is before all that is kept. */
+/* For a time before all that is kept: 42704, unless the sheet was not made yet. */
 extern void trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot);
 /* 22023 when edits after since are not there any more: whoever asks needs the cells. */
 extern void trim_check_since(int64 sheet_id, int64 since, Snapshot snapshot);

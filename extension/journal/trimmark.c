@@ -12,6 +12,7 @@
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "storage.h"
 #include "trim.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -134,13 +135,28 @@ trim_no_log(int64 sheet_id, int64 lid, Snapshot snapshot)
 	pg_unreachable();
 }
 
+/* The sheet had no cells then, and that is known. */
+static bool
+trim_before_made(int64 sheet_id, TimestampTz at, Snapshot snapshot)
+{
+	StorageScan scan;
+	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
+	bool before;
+
+	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
+	before = storage_scan_next(&scan, ForwardScanDirection) &&
+			 at < storage_int64(&scan, storage_column(&scan, "created_at"));
+	storage_scan_end(&scan);
+	return before;
+}
+
 void
 trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot)
 {
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	if (mark.cid == 0)
+	if (mark.cid == 0 || trim_before_made(sheet_id, at, snapshot))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("sheet " INT64_FORMAT " is not known as it was at %s", sheet_id, timestamptz_to_str(at)),

@@ -75,7 +75,11 @@ SELECT count(*) = (SELECT count(*) FROM sheet.at(:s, 2)) AS same FROM sheet.at(:
 \set VERBOSITY sqlstate
 SELECT * FROM sheet.at(:s, :'second'::timestamptz - interval '1 microsecond');
 \set VERBOSITY default
-SELECT j_error(format('SELECT * FROM sheet.at(%s, ''-infinity''::timestamptz)', :s)) ~ 'is not known as it was at' AS says_so;
+SELECT created_at AS made FROM sheet.sheet WHERE sheet_id = :s \gset
+SELECT j_error(format('SELECT * FROM sheet.at(%s, %L::timestamptz)', :s, :'made')) ~ 'is not known as it was at' AS says_so;
+-- before the sheet was made it had no cells, trimmed or not
+SELECT count(*) FROM sheet.at(:s, :'made'::timestamptz - interval '1 microsecond');
+SELECT count(*) FROM sheet.at(:s, '-infinity'::timestamptz);
 -- who may not read the sheet
 CREATE ROLE past_eve;
 SET ROLE past_eve;
