@@ -16,29 +16,21 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "follow.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "permission.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#define FOLLOW_EVENTS	   16384 /* a power of two */
-#define FOLLOW_FOLLOWERS   64
-#define FOLLOW_ANSWER_MAX  1024	  /* sheets in one answer; the rest comes with the next */
-#define FOLLOW_TIMEOUT_MAX 600000 /* ms */
+#define FOLLOW_EVENTS	 16384 /* a power of two */
+#define FOLLOW_FOLLOWERS 64
 
 typedef struct FollowEvent
 {
@@ -78,8 +70,6 @@ static FollowShared *follow_shared = NULL;
 static FollowNote *follow_notes = NULL; /* in TopTransactionContext, newest first */
 static FollowSlot *follow_slot = NULL;	/* ours, while we wait */
 static bool follow_exit_registered = false;
-
-PG_FUNCTION_INFO_V1(sheet_follow);
 
 Size
 follow_shmem_size(void)
@@ -250,14 +240,6 @@ follow_join(int64 origin, uint64 cursor)
 				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
 }
 
-typedef struct FollowAnswer
-{
-	bool lost;
-	int count;
-	int64 sheet_ids[FOLLOW_ANSWER_MAX];
-	int64 seqs[FOLLOW_ANSWER_MAX];
-} FollowAnswer;
-
 /* Adds an event; one entry per sheet for its cells (the newest seq) and one for its row. False when full. */
 static bool
 follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
@@ -326,66 +308,36 @@ follow_wait(FollowAnswer *answer, int timeout_ms)
 	}
 }
 
-static Datum
-follow_int64_array(const int64 *values, int count)
+bool
+follow_possible(void)
 {
-	Datum *datums = palloc(sizeof(Datum) * Max(count, 1));
-
-	for (int i = 0; i < count; i++)
-		datums[i] = Int64GetDatum(values[i]);
-	return PointerGetDatum(construct_array(datums, count, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	return follow_shared != NULL;
 }
 
-/*
- * sheet.follow(origin bigint, cursor bigint, timeout_ms int)
- *   returns (cursor bigint, lost bool, sheet_ids bigint[], seqs bigint[])
- */
-Datum
-sheet_follow(PG_FUNCTION_ARGS)
+uint64
+follow_head(void)
 {
-	FollowAnswer *answer = palloc0(sizeof(FollowAnswer));
-	int64 origin = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
-	int timeout_ms = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
-	TupleDesc desc;
-	Datum values[4];
-	bool nulls[4] = {false, false, false, false};
-	uint64 cursor;
+	uint64 head;
 
-	permission_require_gateway();
-	if (follow_shared == NULL)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("sheets cannot be followed: pg_sheet has no shared memory"),
-						errhint("Add pg_sheet to shared_preload_libraries and restart the server.")));
-	if (timeout_ms < 0 || timeout_ms > FOLLOW_TIMEOUT_MAX)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("timeout must be between 0 and %d milliseconds", FOLLOW_TIMEOUT_MAX)));
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+	LWLockAcquire(&follow_shared->lock, LW_SHARED);
+	head = follow_shared->head;
+	LWLockRelease(&follow_shared->lock);
+	return head;
+}
 
-	if (PG_ARGISNULL(1))
+uint64
+follow_next(int64 origin, uint64 cursor, int timeout_ms, FollowAnswer *answer)
+{
+	follow_join(origin, cursor);
+	PG_TRY();
 	{
-		LWLockAcquire(&follow_shared->lock, LW_SHARED);
-		cursor = follow_shared->head;
-		LWLockRelease(&follow_shared->lock);
+		follow_wait(answer, timeout_ms);
+		cursor = follow_slot->cursor;
 	}
-	else
+	PG_FINALLY();
 	{
-		follow_join(origin, (uint64) PG_GETARG_INT64(1));
-		PG_TRY();
-		{
-			follow_wait(answer, timeout_ms);
-			cursor = follow_slot->cursor;
-		}
-		PG_FINALLY();
-		{
-			follow_leave(0, (Datum) 0);
-		}
-		PG_END_TRY();
+		follow_leave(0, (Datum) 0);
 	}
-
-	values[0] = Int64GetDatum((int64) cursor);
-	values[1] = BoolGetDatum(answer->lost);
-	values[2] = follow_int64_array(answer->sheet_ids, answer->count);
-	values[3] = follow_int64_array(answer->seqs, answer->count);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_END_TRY();
+	return cursor;
 }
