@@ -65,7 +65,7 @@ export function build() {
 	return built;
 }
 
-/* Gateways built with SANITIZE=1 keep what they have freed, to notice who still uses it (core/sanitize.c); too much of it where memory is measured. */
+/* Gateways built with SANITIZE=1 keep what they have freed, to notice who still uses it (main/sanitize.c); too much of it where memory is measured. */
 const sanitizerForgets = { ASAN_OPTIONS: 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64' };
 
 /** One gateway process and its place: it keeps port and name when it is started again. */
