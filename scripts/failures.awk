@@ -28,7 +28,6 @@ function line_of(file, test, error) {
 	if (length(error) > error_length)
 		error = substr(error, 1, error_length) "..."
 	print (file == "" ? "" : file ": ") test (error == "" ? "" : ": " error)
-	found++
 }
 
 function finish() {
@@ -94,16 +93,15 @@ kind == "tap" && /\.pl \.\.+ *$/ {
 		if ($i ~ /\.pl$/)
 			file = base_name($i)
 	found_in_file = 0
-	said = ""
 	next
 }
-# A file that died has no "not ok" of its own, but says why in words that are not TAP.
-kind == "tap" && /^Dubious, test returned/ {
-	if (!found_in_file)
-		line_of(file, $0, said)
-	next
+# A file that died has no "not ok" of its own.
+kind == "tap" && /^Dubious, test returned/ && !found_in_file { died[file] = $0 }
+kind == "tap" && sub(/^# last words of /, "") {
+	name = substr($0, 1, index($0, ": ") - 1)
+	if (name in died)
+		line_of(name, died[name], substr($0, index($0, ": ") + 2))
 }
-kind == "tap" && !/^(ok|#|$|[0-9]+\.\.)/ { said = $0 }
 
 # ---- pg_regress -----------------------------------------------------------------------------------------------------------
 
