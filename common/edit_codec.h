@@ -81,6 +81,12 @@ typedef struct Edit
 } Edit;
 
 static inline bool
+edit_is_of_cell(EditKind kind)
+{
+	return kind == EDIT_SET || kind == EDIT_STYLE;
+}
+
+static inline bool
 edit_is_structure(EditKind kind)
 {
 	return kind >= EDIT_INSERT_ROWS;

@@ -7,7 +7,7 @@
 #include "miscadmin.h"
 #include "permission.h"
 #include "person_name.h"
-#include "replay.h"
+#include "replay_find.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"

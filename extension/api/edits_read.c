@@ -12,6 +12,7 @@
 #include "edits_read.h"
 #include "miscadmin.h"
 #include "permission.h"
+#include "replay_find.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -468,7 +469,7 @@ edits_a1(EditsReader *reader, bool *isnull)
 	const Edit *edit = &reader->edit;
 	char a1[A1_MAX];
 
-	*isnull = edit->kind != EDIT_SET && edit->kind != EDIT_STYLE;
+	*isnull = !edit_is_of_cell(edit->kind);
 	if (*isnull)
 		return (Datum) 0;
 	a1_format_cell(a1, edit->row, edit->col);

@@ -7,7 +7,7 @@
 #include "postgres.h"
 #include "call.h"
 #include "edit_codec.h"
-#include "replay.h"
+#include "replay_batches.h"
 #include "usernames.h"
 #include "utils/snapshot.h"
 

@@ -15,7 +15,7 @@
 #include "journal.h"
 #include "miscadmin.h"
 #include "permission.h"
-#include "replay.h"
+#include "replay_log.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "trim.h"

@@ -11,7 +11,7 @@
 #include "access/xact.h"
 #include "append.h"
 #include "miscadmin.h"
-#include "replay.h"
+#include "replay_edit.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
@@ -228,7 +228,7 @@ append_edit(Append *append, Edit *edit, const Edit *placed, GridTile *tile)
 
 	edit->old.data = NULL;
 	edit->old.len = 0;
-	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
+	if (!edit_is_of_cell(edit->kind))
 	{
 		if (edit->kind != EDIT_RESIZE || append_resizes(append, edit))
 			append_keep(append, edit, placed, NULL);

@@ -12,7 +12,7 @@
 #include "clients.h"
 #include "edit_read.h"
 #include "journal.h"
-#include "replay.h"
+#include "replay_log.h"
 #include "sheetmeta.h"
 #include "structure.h"
 #include "timeconv.h"

@@ -17,6 +17,8 @@
 
 #include "journal.h"
 #include "replay.h"
+#include "replay_find.h"
+#include "replay_log.h"
 #include "sheetmeta.h"
 #include "stoppoint.h"
 #include "storage.h"

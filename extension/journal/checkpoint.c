@@ -61,7 +61,7 @@ tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 	TileKey key;
 	bool found;
 
-	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
+	if (!edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(axes, &row, &col);
 	key = (TileKey){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};

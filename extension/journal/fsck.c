@@ -30,7 +30,7 @@
 #include "fsck_private.h"
 #include "journal.h"
 #include "miscadmin.h"
-#include "replay.h"
+#include "replay_find.h"
 #include "stoppoint.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

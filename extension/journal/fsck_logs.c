@@ -10,7 +10,7 @@
 #include "fsck_private.h"
 #include "loghead.h"
 #include "stoppoint.h"
-#include "replay.h"
+#include "replay_batches.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/builtins.h"

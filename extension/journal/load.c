@@ -12,6 +12,8 @@
 
 #include "access/xact.h"
 #include "load.h"
+#include "replay.h"
+#include "replay_find.h"
 #include "sheetlog.h"
 #include "stoppoint.h"
 #include "storage.h"

@@ -5,7 +5,7 @@
 #define LOAD_H
 
 #include "cache.h"
-#include "replay.h"
+#include "replay_set.h"
 
 typedef enum LoadResult
 {

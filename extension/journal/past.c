@@ -7,7 +7,9 @@
 #include "postgres.h"
 
 #include "journal.h"
-#include "replay.h"
+#include "replay_edit.h"
+#include "replay_log.h"
+#include "replay_version.h"
 #include "timeconv.h"
 #include "trim.h"
 #include "utils/snapmgr.h"

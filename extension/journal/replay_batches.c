@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "replay.h"
+#include "replay_batches.h"
 #include "storage.h"
 
 struct ReplayBatches
@@ -97,15 +97,30 @@ replay_batches_next(ReplayBatches *batches, ReplayBatch *batch)
 	return batches->backward ? batch->last_seq >= batches->low : batch->first_seq <= batches->high;
 }
 
-void
-replay_batches_edits(ReplayBatches *batches, EditReader *reader)
+const struct varlena *
+replay_batches_data(ReplayBatches *batches)
 {
 	bool copy;
 	struct varlena *bytes = storage_bytes(&batches->scan, LOG_BATCH_DATA, &copy);
 
 	if (copy)
 		batches->bytes = bytes;
-	replay_stored_edits(reader, bytes, batches->batch.first_seq, batches->batch.last_seq);
+	return bytes;
+}
+
+void
+replay_stored_edits(EditReader *reader, const struct varlena *data, int64 first_seq, int64 last_seq)
+{
+	int64 count = last_seq - first_seq + 1;
+
+	edit_reader_init_edits(reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data),
+						   (uint32) Min(Max(count, 0), SHEET_MAX_BATCH_EDITS));
+}
+
+void
+replay_batches_edits(ReplayBatches *batches, EditReader *reader)
+{
+	replay_stored_edits(reader, replay_batches_data(batches), batches->batch.first_seq, batches->batch.last_seq);
 }
 
 void

@@ -10,7 +10,7 @@
 #include "access/tableam.h"
 #include "compat.h"
 #include "miscadmin.h"
-#include "replay.h"
+#include "replay_find.h"
 #include "sheetmeta.h"
 #include "storage.h"
 #include "utils/builtins.h"

@@ -10,7 +10,7 @@
 
 #include "append.h"
 #include "journal.h"
-#include "replay.h"
+#include "replay_edit.h"
 #include "structure.h"
 #include "timeconv.h"
 #include "utils/memutils.h"

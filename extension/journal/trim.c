@@ -18,7 +18,7 @@
 #include "fsck.h"
 #include "journal.h"
 #include "remove.h"
-#include "replay.h"
+#include "replay_version.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "trim.h"

@@ -13,6 +13,8 @@
 #include "loghead.h"
 #include "remove.h"
 #include "replay.h"
+#include "replay_log.h"
+#include "replay_version.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"

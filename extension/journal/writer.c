@@ -18,7 +18,7 @@
 #include "compat.h"
 #include "journal.h"
 #include "miscadmin.h"
-#include "replay.h"
+#include "replay_find.h"
 #include "sheetlog.h"
 #include "sheetmeta.h"
 #include "storage.h"

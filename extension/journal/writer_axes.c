@@ -9,6 +9,7 @@
 
 #include "journal.h"
 #include "load.h"
+#include "replay.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

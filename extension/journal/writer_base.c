@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "journal.h"
 #include "load.h"
+#include "replay.h"
 #include "sheetlog.h"
 #include "storage.h"
 #include "utils/hsearch.h"
@@ -60,12 +61,6 @@ writer_grid_context(WriterSheet *ws)
 	if (ws->grid_context == NULL)
 		ws->grid_context = AllocSetContextCreate(writer_context, "pg_sheet grids", ALLOCSET_DEFAULT_SIZES);
 	return ws->grid_context;
-}
-
-static inline bool
-writer_edits_cell(const Edit *edit)
-{
-	return edit->kind == EDIT_SET || edit->kind == EDIT_STYLE;
 }
 
 /* ---- the shared grid ---- */
@@ -127,7 +122,7 @@ writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 		for (uint32 i = 0; i < nedits && missing->count < WRITER_MISSING_MAX; i++)
 		{
 			tiles[i] = NULL;
-			if (writer_edits_cell(&edits[i]) && !grid_hold_at(grid, edits[i].row, edits[i].col, stamp, &tiles[i]))
+			if (edit_is_of_cell(edits[i].kind) && !grid_hold_at(grid, edits[i].row, edits[i].col, stamp, &tiles[i]))
 				writer_note_missing(missing, replay_tile_of(edits[i].row, edits[i].col));
 		}
 	}
@@ -144,7 +139,7 @@ writer_first_load(WriterSheet *ws, const Edit *edits, uint32 nedits)
 	LoadResult result;
 
 	for (uint32 i = 0; i < nedits; i++)
-		if (writer_edits_cell(&edits[i]))
+		if (edit_is_of_cell(edits[i].kind))
 			replay_add_to_set(wanted.set, replay_tile_of(edits[i].row, edits[i].col));
 	result = load_sheet(ws->sheet_id, ws->entry, &wanted, true);
 	hash_destroy(wanted.set);
@@ -162,7 +157,7 @@ writer_place_edits(const WriterSheet *ws, Edit *edits, uint32 nedits)
 	placed = MemoryContextAllocHuge(writer_scratch, sizeof(Edit) * nedits);
 	memcpy(placed, edits, sizeof(Edit) * nedits);
 	for (uint32 i = 0; i < nedits; i++)
-		if (writer_edits_cell(&edits[i]))
+		if (edit_is_of_cell(edits[i].kind))
 			axes_locate(ws->axes, &placed[i].row, &placed[i].col);
 	return placed;
 }
@@ -278,14 +273,14 @@ writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
 	bool any = ws->base == NULL;
 
 	for (uint32 i = 0; i < nedits; i++)
-		if (writer_edits_cell(&edits[i]) &&
+		if (edit_is_of_cell(edits[i].kind) &&
 			(ws->base_tiles == NULL || !replay_set_has_cell(ws->base_tiles, edits[i].row, edits[i].col)))
 			any |= replay_add_cell_to_set(missing, edits[i].row, edits[i].col);
 	if (any)
 		writer_load_tiles(ws, missing);
 	hash_destroy(missing);
 	for (uint32 i = 0; any && i < nedits; i++)
-		if (writer_edits_cell(&edits[i]))
+		if (edit_is_of_cell(edits[i].kind))
 			(void) replay_add_cell_to_set(ws->base_tiles, edits[i].row, edits[i].col);
 }
 

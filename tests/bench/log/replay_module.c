@@ -14,7 +14,7 @@
 #include "edit_codec.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "replay.h"
+#include "replay_log.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
