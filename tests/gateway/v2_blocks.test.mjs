@@ -34,6 +34,15 @@ afterEach(() => {
 	for (const client of opened.splice(0)) client.terminate();
 });
 
+/** Each of them asks for a large block and reads none of it. */
+const askAndBeMute = (clients) => {
+	for (const client of clients) {
+		client.socket.pause();
+		get(client, large);
+	}
+};
+const blockSeconds = 5; // for what a test does before the first of them ends
+
 const join = async (user = anna) => {
 	const client = await RawClient.open(gateway, user, fid, { encoding: 'binary' });
 	opened.push(client);
@@ -127,10 +136,7 @@ test('windows that nobody reads cost the gateway no more than is promised, and s
 test('who leaves in the middle of a large block leaves its connection to the next', async () => {
 	for (let i = 0; i < 3; i++) {
 		const [one, two] = [await join(), await join()];
-		for (const client of [one, two]) {
-			client.socket.pause();
-			get(client, large);
-		}
+		askAndBeMute([one, two]);
 		await stalled(2);
 		const third = await join();
 		get(third, medium);
@@ -161,18 +167,14 @@ test('a connection that breaks in the middle of a large block: the client comes 
 
 test('an account that asks for many large blocks, and reads none, does not keep others waiting behind all of them', async () => {
 	await gateway.stop();
-	await gateway.start({ 'block-seconds': 2 });
+	await gateway.start({ 'block-seconds': blockSeconds });
 	const ben = await register(gateway);
 	await cluster.psql(`SELECT sheet.share_link(${fid}, 'viewer')`);
 	const greedy = [];
-	for (let i = 0; i < 8; i++) {
-		greedy.push(await join(ben));
-		greedy[i].socket.pause();
-		get(greedy[i], large);
-	}
-	await stalled(2);
-	await waitUntil(async () => (await gateway.metrics()).pg_sheet_blocks_waiting === 6, 'the others to wait');
+	for (let i = 0; i < 8; i++) greedy.push(await join(ben));
 	const last = await join();
+	askAndBeMute(greedy);
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_blocks_waiting === 6, 'the others to wait');
 	get(last, medium);
 	await takeBlock(last, medium);
 	assert.ok((await gateway.metrics()).pg_sheet_blocks_waiting >= 4, 'one of the first two has made place');
@@ -180,14 +182,11 @@ test('an account that asks for many large blocks, and reads none, does not keep 
 
 test('who does not read a large block in time is closed; who waits for it hears of edits meanwhile', async () => {
 	await gateway.stop();
-	await gateway.start({ 'block-seconds': 2 });
+	await gateway.start({ 'block-seconds': blockSeconds });
 	const mutes = [await join(), await join()];
-	for (const mute of mutes) {
-		mute.socket.pause();
-		get(mute, large);
-	}
-	await stalled(2);
 	const third = await join();
+	askAndBeMute(mutes);
+	await stalled(2);
 	get(third, medium);
 	await cluster.psql(`SELECT sheet.set(${fid}, ${side - 1}, ${side - 1}, 'newest')`);
 	const { seq } = await third.next('edits');
