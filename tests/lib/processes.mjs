@@ -227,32 +227,34 @@ export function writePrivateFile(path, text) {
 	giveToService(path);
 }
 
-/* Ports: any free one of loopback, or one of TEST_PORTS=FIRST-LAST. */
+/*
+ * Ports: one of TEST_PORTS=FIRST-LAST, or of some below those that the kernel gives to outgoing connections and to whoever asks for
+ * any port, so that a gateway which is started again finds its own free.
+ */
 const given = new Set();
+const usualPorts = '16000-31999';
 
 function portIsFree(port) {
 	return new Promise((resolve) => {
 		const server = net.createServer();
-		server.once('error', () => resolve(0));
-		server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
-			const { port: number } = server.address();
-			server.close(() => resolve(number));
-		});
+		server.once('error', () => resolve(false));
+		server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
 	});
 }
 
 export async function freePort() {
-	const range = /^(\d+)-(\d+)$/.exec(process.env.TEST_PORTS ?? '');
-	const [first, count] = range ? [Number(range[1]), range[2] - range[1] + 1] : [0, 50];
+	const range = process.env.TEST_PORTS ?? usualPorts;
+	const [first, last] = range.split('-').map(Number);
+	const count = last - first + 1;
 	const start = Math.floor(Math.random() * count);
 	for (let i = 0; i < count; i++) {
-		const port = await portIsFree(range ? first + ((start + i) % count) : 0);
-		if (port && !given.has(port)) {
+		const port = first + ((start + i) % count);
+		if (!given.has(port) && (await portIsFree(port))) {
 			given.add(port);
 			return port;
 		}
 	}
-	throw new Error(`no free port in ${process.env.TEST_PORTS ?? 'loopback'}`);
+	throw new Error(`no free port in ${range}`);
 }
 
 function processIsGone(pid) {
