@@ -31,17 +31,27 @@ after(() => cluster?.stop());
 /** The most memory that the gateway's process has had, in MiB. */
 const peak = () => gateway.memory('VmHWM') / 1024;
 
-/** What an editor waits at most for an echo while this is done; ms. */
+/*
+ * How much of the file may pass while an editor waits for an echo. How long that takes is the machine's matter: what is
+ * slow delays the file as well as the editor.
+ */
+const atMost = size / 4;
+let passed = 0; // bytes of the file that is under way
+
+/** The most bytes of the file that pass, and the longest time in ms, while an editor waits for an echo during this work. */
 async function longestEcho(work) {
 	const editor = await Editor.open(gateway, anna, fid);
 	let busy = true;
 	let longest = 0;
+	let most = 0;
 	let beats = 0;
+	passed = 0;
 	const beating = (async () => {
 		while (busy) {
-			const started = performance.now();
+			const [started, before] = [performance.now(), passed];
 			await editor.settle();
 			longest = Math.max(longest, performance.now() - started);
+			most = Math.max(most, passed - before);
 			beats++;
 		}
 	})();
@@ -52,8 +62,8 @@ async function longestEcho(work) {
 		await beating;
 	}
 	await editor.close();
-	assert.ok(beats > 5);
-	return longest;
+	assert.ok(beats > 1);
+	return { longest, most };
 }
 
 /** A form with a file of `size` bytes, which is never in memory as a whole. */
@@ -88,6 +98,7 @@ function uploadLarge(name) {
 		const more = () => {
 			while (left > 0) {
 				left--;
+				passed = size - left * piece.length - outgoing.writableLength;
 				if (!outgoing.write(piece)) {
 					outgoing.once('drain', more);
 					return;
@@ -108,6 +119,7 @@ function downloadLarge(name, headers = {}) {
 				answer.on('data', (data) => {
 					hash.update(data);
 					bytes += data.length;
+					passed = bytes;
 				});
 				answer.on('end', () => resolve({ bytes, sha256: hash.digest('hex') }));
 				answer.on('error', reject);
@@ -115,6 +127,8 @@ function downloadLarge(name, headers = {}) {
 			.on('error', reject);
 	});
 }
+
+const shown = ({ longest, most }) => `an edit's echo took ${Math.round(longest)} ms at most, while ${Math.round(most / (1 << 20))} MiB went by`;
 
 test('a file of 256 MiB goes in and out within 16 MiB of memory, while somebody edits', async (context) => {
 	const sha256 = crypto.createHash('sha256');
@@ -125,16 +139,16 @@ test('a file of 256 MiB goes in and out within 16 MiB of memory, while somebody 
 		const answer = await uploadLarge('large.bin');
 		assert.equal(answer.msg, 33, JSON.stringify(answer));
 	});
-	context.diagnostic(`upload: ${Math.round(size / 1048.576 / (Date.now() - started))} MiB/s, an edit's echo took ${Math.round(up)} ms at most`);
+	context.diagnostic(`upload: ${Math.round(size / 1048.576 / (Date.now() - started))} MiB/s, ${shown(up)}`);
 	started = Date.now();
 	const down = await longestEcho(async () => {
 		const got = await downloadLarge('large.bin');
 		assert.deepEqual(got, { bytes: size, sha256: sha256.digest('hex') });
 	});
-	context.diagnostic(`download: ${Math.round(size / 1048.576 / (Date.now() - started))} MiB/s, an edit's echo took ${Math.round(down)} ms at most`);
+	context.diagnostic(`download: ${Math.round(size / 1048.576 / (Date.now() - started))} MiB/s, ${shown(down)}`);
 	context.diagnostic(`peak memory of the gateway grew by ${(peak() - before_).toFixed(1)} MiB`);
 	assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
-	assert.ok(Math.max(up, down) < 1000, 'nobody waits');
+	assert.ok(Math.max(up.most, down.most) < atMost, `nobody waits for the file: ${shown(up)}; ${shown(down)}`);
 	const { headers } = await request(gateway, 'HEAD', `/getchunk?fid=${fid}&chunk=large.bin&token=${anna.token}`);
 	assert.equal(headers.etag, `"${(await cluster.psql(`SELECT etag FROM sheet.chunk`)).trim()}"`);
 });
