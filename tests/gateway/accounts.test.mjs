@@ -98,10 +98,11 @@ describe('guessing', () => {
 		await gateway.stop();
 		await gateway.start({ 'password-memory': '32MB' });
 		const user = await register(gateway);
+		// Of processor time: what others on the machine do is not in it.
 		const took = async (username) => {
-			const start = process.hrtime.bigint();
+			const start = gateway.processorMs();
 			await refused(gateway, '/login', { username, password: 'wrong' }, 3);
-			return Number(process.hrtime.bigint() - start) / 1e6;
+			return gateway.processorMs() - start;
 		};
 		const times = { known: [], unknown: [] };
 		for (let i = 0; i < 7; i++) {
@@ -192,7 +193,7 @@ describe('tokens are revoked', () => {
 		];
 		await change(user);
 		for (const editor of [mine, second]) {
-			const { code, reason } = await editor.waitClosed(5000);
+			const { code, reason } = await editor.waitClosed();
 			assert.equal(code, 4401);
 			assert.match(reason, /revoked/);
 		}

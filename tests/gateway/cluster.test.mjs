@@ -87,7 +87,7 @@ test('a password that is changed at one gateway revokes tokens and closes editor
 		await call(gateway, '/getuser', { token: user.token }, 10); // so that it remembers the account
 	}
 	await call(cluster.gateways[1], '/modifyuserauth', { token: user.token, password: 'another one' }, 8);
-	for (const editor of editors) assert.equal((await editor.waitClosed(3000)).code, 4401);
+	for (const editor of editors) assert.equal((await editor.waitClosed()).code, 4401);
 	for (const gateway of cluster.gateways) await call(gateway, '/getuser', { token: user.token }, 1);
 });
 

@@ -253,7 +253,7 @@ test('members see each other, agree on the owner of every sheet, and see one lea
 	const shares = [a, b, c].map((probe) => answers[0].filter((owner) => owner === probe.member).length / 2000);
 	for (const share of shares) assert.ok(share > 0.2 && share < 0.47, `shares ${shares}`);
 	await c.close();
-	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'two members', 2000);
+	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'two members');
 	const left = await a.owners(2000);
 	answers[0].forEach(
 		(owner, i) => owner === c.member || assert.equal(left[i], owner, 'a sheet of a member that stays does not move'),
@@ -286,7 +286,7 @@ test('bursts of joins and leaves end in the right set everywhere', async () => {
 		assert.deepEqual(a.members(), b.members());
 		await stays.close();
 	}
-	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'the first two', 3000);
+	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'the first two');
 	await stop(a, b);
 });
 
@@ -307,7 +307,7 @@ test('one holds a lock, the next is told who, and gets it with a higher epoch as
 	const released = performance.now();
 	a.tell(`release ${sheet}`);
 	const second = await b.granted(sheet);
-	assert.ok(performance.now() - released < 1000);
+	assert.ok(performance.now() - released < sessionMs, 'by the release, not by the end of a session');
 	assert.ok(second > first);
 	assert.ok(!c.texts.some((text) => text.startsWith('granted')), 'first come, first served');
 	c.tell(`release ${sheet}`);
@@ -315,7 +315,7 @@ test('one holds a lock, the next is told who, and gets it with a higher epoch as
 	const again = await a.acquire(sheet);
 	assert.ok(again > second, 'epochs grow also when the node above was made anew');
 	a.tell(`release ${sheet}`);
-	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind');
 	await stop(a, b, c);
 });
 
@@ -336,7 +336,7 @@ test('releasing while waiting, and asking again at once, leave nothing behind', 
 	await b.granted(sheet);
 	assert.equal(b.since(mark).filter((text) => text.startsWith('granted')).length, 1);
 	b.tell(`release ${sheet}`);
-	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind');
 	await stop(a, b);
 });
 
@@ -375,7 +375,7 @@ test('three contend for ten sheets: never two holders, epochs only grow', async 
 		assert.equal(epochs.length, 24);
 		epochs.reduce((last, epoch) => (assert.ok(epoch > last, `${epochs}`), epoch), 0);
 	}
-	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind');
 	await stop(...group);
 });
 
@@ -415,7 +415,7 @@ test('contact lost for less than the session: suspended, then resumed with every
 	await zookeeper.zookeeper.kill();
 	const cut = performance.now();
 	const told = (await a.next('suspended')).at - cut;
-	assert.ok(told < 500, `told after ${told} ms`);
+	assert.ok(told < longSession / 3, `told after ${told} ms: by the end of the connection, not by silence`);
 	await zookeeper.startZookeeper();
 	await a.next('resumed', longSession);
 	assert.deepEqual(a.since(mark), ['suspended', 'resumed']);
@@ -437,9 +437,9 @@ test('no contact for two thirds of the session: every held sheet is lost, in tim
 	proxy.mode = 'hole';
 	const cut = performance.now();
 	const suspended = (await a.next('suspended')).at - cut;
-	assert.ok(suspended < sessionMs / 3 + 600, `suspended after ${suspended} ms`);
+	assert.ok(suspended < (sessionMs * 2) / 3, `suspended after ${suspended} ms`);
 	const lost = (await a.next('lost')).at - cut;
-	assert.ok(lost < (sessionMs * 2) / 3 + 600, `lost after ${lost} ms`);
+	assert.ok(lost < sessionMs, `lost after ${lost} ms: before the server can end the session`);
 	const grants = () => b.events.filter((event) => event.text.startsWith('granted '));
 	await waitUntil(() => grants().length === 3, 'three grants', takeoverMs);
 	for (const { text } of grants()) {
@@ -471,7 +471,7 @@ test('a paused gateway has lost its sheets when it wakes', async () => {
 	const second = await b.granted(sheet, takeoverMs);
 	assert.ok(second > first);
 	a.child.kill('SIGCONT');
-	await a.next(`lost ${sheet}`, 2000);
+	await a.next(`lost ${sheet}`);
 	await a.next('ready', takeoverMs);
 	assert.deepEqual(
 		a
@@ -502,7 +502,7 @@ test('a lock node that an administrator removes is lost at once', async () => {
 	const first = await a.acquire(sheet);
 	const dump = await zookeeper.zookeeperCommand('dump');
 	await removeNode(new RegExp(`/pg_sheet/locks/sheet${sheet}/\\S+`).exec(dump)[0]);
-	assert.match((await a.next(`lost ${sheet}`, 2000)).text, /removed/);
+	assert.match((await a.next(`lost ${sheet}`)).text, /removed/);
 	assert.ok((await a.acquire(sheet)) > first);
 	await a.close();
 });
@@ -512,14 +512,14 @@ test('leaving the ring keeps the locks until they are released', async () => {
 	const sheet = newSheet();
 	await a.acquire(sheet);
 	a.tell('leave');
-	await waitUntil(() => b.members().length === 1 && a.members().length === 1, 'the ring without it', 2000);
+	await waitUntil(() => b.members().length === 1 && a.members().length === 1, 'the ring without it');
 	assert.deepEqual(new Set(await a.owners(200)), new Set([b.member]));
 	b.tell(`acquire ${sheet}`);
 	await b.next(`waiting ${sheet}`);
 	await sleep(300);
 	assert.ok(!b.texts.some((text) => text.startsWith('granted')));
 	a.tell(`release ${sheet}`);
-	await b.granted(sheet, 1000);
+	await b.granted(sheet);
 	await stop(a, b);
 });
 
@@ -528,7 +528,7 @@ test('a create whose answer is lost is found again, not made twice', async () =>
 	const [a] = await start(1, { target: proxy.address });
 	const b = new Probe('zookeeper', newName());
 	await b.next('ready');
-	await sleep(200);
+	await waitUntil(() => [a, b].every((probe) => probe.members().length === 2), 'both members');
 	const before = await nodeCount();
 	for (let i = 0; i < 5; i++) {
 		const sheet = newSheet();
@@ -543,11 +543,11 @@ test('a create whose answer is lost is found again, not made twice', async () =>
 		proxy.cutNext = true;
 		a.tell(`release ${sheet}`);
 		await a.next('resumed', sessionMs);
-		assert.ok((await b.acquire(sheet, 2000)) > epoch, 'no orphan blocks the sheet');
+		assert.ok((await b.acquire(sheet)) > epoch, 'no orphan blocks the sheet');
 		b.tell(`release ${sheet}`);
 	}
 	assert.equal(proxy.cuts, 10);
-	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind', 3000);
+	await waitUntil(async () => (await nodeCount()) === before, 'no node left behind');
 	await stop(a, b);
 	await proxy.stop();
 });
@@ -601,7 +601,6 @@ test('random cuts under load: never two holders, nothing left behind, no sheet s
 		await waitUntil(
 			() => a.texts.filter((text) => text.startsWith(`granted ${sheet} `)).length > 12,
 			`a quiet grant of sheet ${sheet}`,
-			8000,
 		);
 		a.tell(`release ${sheet}`);
 	}
@@ -609,7 +608,6 @@ test('random cuts under load: never two holders, nothing left behind, no sheet s
 	await waitUntil(
 		async () => (now = await nodeCount()) === before,
 		() => `no node left behind: ${before}, now ${now}`,
-		8000,
 	);
 	await stop(a, b);
 	await proxy.stop();
@@ -675,7 +673,7 @@ describe('one gateway, by PostgreSQL', () => {
 		await sleep(1000);
 		assert.deepEqual(b.texts, []);
 		await a.kill();
-		await b.next('ready', 5000);
+		await b.next('ready');
 		assert.ok((await b.acquire(1)) > epoch);
 		await b.close();
 	});
@@ -687,9 +685,9 @@ describe('one gateway, by PostgreSQL', () => {
 		await a.acquire(2);
 		const mark = a.mark();
 		await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'coordinator'");
-		await a.next('suspended', 2000);
+		await a.next('suspended');
 		a.tell('acquire 3');
-		assert.ok((await a.granted(3, 5000)) > epoch, 'what was asked for in between is granted then');
+		assert.ok((await a.granted(3)) > epoch, 'what was asked for in between is granted then');
 		const told = a.since(mark);
 		assert.deepEqual(
 			told
@@ -708,7 +706,7 @@ describe('one gateway, by PostgreSQL', () => {
 	test('a database without the extension is refused at once', async () => {
 		await cluster.psql('CREATE DATABASE bare');
 		const a = single(newName(), 'bare');
-		assert.match((await a.next('fatal', 3000)).text, /pg_sheet/);
+		assert.match((await a.next('fatal')).text, /pg_sheet/);
 		await a.close();
 	});
 

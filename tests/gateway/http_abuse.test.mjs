@@ -4,7 +4,6 @@
  */
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { Cluster } from '../lib/cluster.mjs';
 import { Editor, multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { RawConnection, rawExchange } from '../lib/raw.mjs';
@@ -20,9 +19,9 @@ before(async () => {
 	cluster = await Cluster.start({
 		measured: true,
 		gatewayFlags: {
-			'head-seconds': 1,
-			'keepalive-seconds': 2,
-			'stall-seconds': 1,
+			'head-seconds': 3,
+			'keepalive-seconds': 4,
+			'stall-seconds': 2,
 			'min-rate-bytes': 5000,
 			'max-header-bytes': 8192,
 			'max-url-bytes': 2048,
@@ -133,16 +132,13 @@ describe('framing', () => {
 	});
 
 	test('millions of empty lines before a request cost next to nothing', async () => {
-		const cpuMs = () => {
-			const fields = fs.readFileSync(`/proc/${gateway.service.pid}/stat`, 'utf8').split(') ')[1].split(' ');
-			return (Number(fields[11]) + Number(fields[12])) * 10;
-		};
 		const connection = await RawConnection.open(gateway);
 		assert.equal((await connection.send(health()).answer()).status, 200);
-		const before = cpuMs();
+		const before = gateway.processorMs();
 		connection.send(Buffer.alloc(4 << 20, '\r\n')).send(health());
 		assert.equal((await connection.answer()).status, 200);
-		assert.ok(cpuMs() - before < 1000, `${cpuMs() - before} ms`);
+		const took = gateway.processorMs() - before;
+		assert.ok(took < 1000, `${took} ms`);
 		connection.close();
 	});
 
@@ -264,23 +260,25 @@ describe('time', () => {
 	});
 
 	test('a body that drips is answered with 408, and one that comes at the least rate is read', async () => {
-		const slow = async (bytes, everyMs) => {
-			const text = JSON.stringify({ token: anna.token, filler: 'x'.repeat(12000) });
+		const slow = async (bytesPerSecond) => {
+			const text = JSON.stringify({ token: anna.token, filler: 'x'.repeat(30000) });
 			const connection = await RawConnection.open(gateway);
 			connection.send(`POST /getuser HTTP/1.1\r\n${host()}Content-Length: ${text.length}\r\n\r\n`);
+			const started = Date.now();
 			let sent = 0;
 			const drip = setInterval(() => {
-				connection.send(text.slice(sent, sent + bytes));
-				sent += bytes;
-			}, everyMs);
+				const due = Math.floor((Date.now() - started) / 1000 * bytesPerSecond);
+				connection.send(text.slice(sent, due));
+				sent = Math.max(sent, due);
+			}, 50);
 			const answer = await connection.answer().finally(() => clearInterval(drip));
 			connection.close();
 			return answer;
 		};
-		const dripping = await slow(20, 50);
+		const dripping = await slow(400);
 		assert.equal(dripping.status, 408);
 		assert.match(dripping.json.data, /body/);
-		assert.equal((await slow(1000, 100)).json.msg, 10, 'slow, but not too slow');
+		assert.equal((await slow(10000)).json.msg, 10, 'slow, but not too slow'); // three seconds: longer than stall-seconds
 	});
 
 	test('an answer that is not read ends, and its memory with it', async () => {
@@ -329,19 +327,26 @@ describe('names', () => {
 
 test('hundreds of connections that do all of this at once do not keep others from being served', async () => {
 	const before_ = gateway.memory();
-	const attackers = [];
 	const attack = ['G', 'GET / HTTP/1.1\r\nX: ', `POST /login HTTP/1.1\r\n${host()}Content-Length: 1000\r\n\r\n{`, '\r\n', ''];
-	for (let i = 0; i < 300; i++)
-		attackers.push(
-			RawConnection.open(gateway, { localAddress: `127.0.1.${1 + (i % 20)}` }).then((connection) => connection.send(attack[i % attack.length])),
-		);
-	const started = Date.now();
-	await editor.settle(1, 1);
-	assert.equal((await post(gateway, '/getuser', { token: anna.token })).json.msg, 10);
-	assert.ok(Date.now() - started < 2000, `${Date.now() - started} ms`);
-	for (const connection of await Promise.all(attackers)) {
-		await connection.waitClosed();
-		connection.close();
+	const count = 300;
+	let served = false;
+	// Who is thrown out comes again as long as others have not been served.
+	const attackers = Promise.all(
+		Array.from({ length: count }, async (_, i) => {
+			do {
+				const connection = await RawConnection.open(gateway, { localAddress: `127.0.1.${1 + (i % 20)}` });
+				await connection.send(attack[i % attack.length]).waitClosed();
+				connection.close();
+			} while (!served);
+		}),
+	);
+	try {
+		await waitUntil(async () => (await gateway.metrics()).pg_sheet_connections > count / 2, 'the attackers to be there');
+		await editor.settle(1, 1);
+		assert.equal((await post(gateway, '/getuser', { token: anna.token })).json.msg, 10);
+	} finally {
+		served = true;
+		await attackers;
 	}
 	assert.ok(gateway.memory() - before_ < 30000, `${before_} -> ${gateway.memory()} kB`);
 });

@@ -93,7 +93,7 @@ describe('connections', () => {
 			const connection = await RawConnection.open(gateway);
 			const answer = await connection.send(bytes).answer();
 			assert.equal(answer.headers.connection === 'close', ends, bytes);
-			if (ends) await connection.waitClosed(1000);
+			if (ends) await connection.waitClosed(4000); // keepalive-seconds is 5
 			else assert.equal((await connection.send(get('/healthz')).answer()).status, 200);
 			connection.close();
 		}

@@ -40,7 +40,7 @@ describe('SQL and browsers', () => {
 		const editors = [await open(anna), await open(ben)];
 		await cluster.psql(`SELECT sheet.set(${fid}, 'B3', 'by SQL')`);
 		for (const editor of editors) {
-			const { body } = await editor.nextModify(2, 1, 'by SQL', 3000);
+			const { body } = await editor.nextModify(2, 1, 'by SQL');
 			assert.deepEqual(Object.keys(body).sort(), ['col', 'content', 'info', 'row', 'username']);
 			assert.equal(typeof body.username, 'string');
 		}
@@ -69,7 +69,7 @@ describe('SQL and browsers', () => {
 		for (const editor of editors) await editor.nextModify(2, 1, 'moves');
 		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'before'), sheet.insert_rows(${fid}, 1, 2), sheet.set(${fid}, 'A2', 'after')`);
 		for (const editor of editors) {
-			const { code, reason } = await editor.waitClosed(5000);
+			const { code, reason } = await editor.waitClosed();
 			assert.equal(code, 1012);
 			assert.match(reason, /moved/);
 			assert.ok(!editor.modifies().some(({ content }) => content === 'after'), 'nothing is told of what lies elsewhere now');
@@ -102,7 +102,7 @@ describe('SQL and browsers', () => {
 		} finally {
 			await session.close();
 		}
-		assert.equal((await a.waitClosed(5000)).code, 1012);
+		assert.equal((await a.waitClosed()).code, 1012);
 		const again = await open(anna);
 		const { body } = await again.settle(9, 4);
 		const truth = [['3,0', 'five, late'], ['9,4', body.content]];
@@ -118,8 +118,8 @@ describe('SQL and browsers', () => {
 			await sleep(400);
 			assert.equal(a.modifies().length, 0, 'nothing before the commit');
 			await session.query('COMMIT');
-			await a.nextModify(0, 0, 'one', 3000);
-			await a.nextModify(1, 0, 'two', 3000);
+			await a.nextModify(0, 0, 'one');
+			await a.nextModify(1, 0, 'two');
 			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'never'); ROLLBACK`);
 			await a.settle(9, 9);
 			assert.ok(!a.modifies().some(({ content }) => content === 'never'));
@@ -137,7 +137,7 @@ describe('SQL and browsers', () => {
 			await sleep(300);
 			assert.equal(a.modifies().length, 0);
 			await session.query('COMMIT');
-			await a.nextModify(0, 0, 'browser second', 5000);
+			await a.nextModify(0, 0, 'browser second');
 			assert.deepEqual(
 				a.modifies().map(({ content }) => content),
 				['SQL first', 'browser second'],
@@ -159,9 +159,10 @@ describe('SQL and browsers', () => {
 			a.modify(1, 1, 'waiting');
 			await sleep(100);
 			b.modify(1, 1, 'not waiting');
-			await b.nextModify(1, 1, 'not waiting', 5000);
+			await b.nextModify(1, 1, 'not waiting');
+			assert.equal(a.modifies().length, 0);
 			await session.query('COMMIT');
-			await a.nextModify(1, 1, 'waiting', 5000);
+			await a.nextModify(1, 1, 'waiting');
 		} finally {
 			await session.close();
 		}
@@ -200,17 +201,14 @@ describe('SQL and browsers', () => {
 		try {
 			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
 			const waiting = [1, 2].map(() => call(gateway, '/commitsheet', { token: anna.token, fid }, 28).catch(() => null));
-			await waitUntil(
-				async () =>
-					(await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")) === '2',
-				'both to wait',
-			);
+			const bothWait = async () =>
+				(await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")) === '2';
+			await waitUntil(bothWait, 'both to wait');
 			for (let i = 0; i < 10; i++) {
-				const started = Date.now();
 				const other = await newSheet(gateway, ben);
 				opened.push(await Editor.open(gateway, ben, other));
-				assert.ok(Date.now() - started < 3000, 'a new sheet and its first editor');
 			}
+			assert.ok(await bothWait(), 'new sheets and their first editors came meanwhile');
 			await session.query('COMMIT');
 			await Promise.all(waiting);
 		} finally {
@@ -269,7 +267,6 @@ describe('SQL and browsers', () => {
 			await waitUntil(
 				() => JSON.stringify(editor.grid()) === JSON.stringify(want),
 				() => `the old content, have ${JSON.stringify(editor.grid())}`,
-				5000,
 			);
 		assert.deepEqual(await sqlGrid(), want);
 		a.modify(2, 2, 'goes on');
@@ -288,7 +285,7 @@ describe('SQL and browsers', () => {
 		a.modify(0, 0, 'new');
 		await a.nextModify(0, 0, 'new');
 		await call(gateway, '/rollbacksheet', { token: anna.token, fid, cid }, 30);
-		await a.nextModify(0, 0, 'old', 5000);
+		await a.nextModify(0, 0, 'old');
 		assert.deepEqual((await open(ben)).grid(), [['0,0', 'old']]);
 	});
 
@@ -299,7 +296,7 @@ describe('SQL and browsers', () => {
 		]) {
 			const editors = [await open(anna), await open(ben)];
 			await trash();
-			for (const editor of editors) await editor.waitClosed(8000);
+			for (const editor of editors) await editor.waitClosed();
 			await call(gateway, '/recoversheet', { token: anna.token, fid }, 25);
 			const a = await open(anna);
 			a.modify(0, 0, 'back again');
@@ -328,9 +325,7 @@ describe('a flood', () => {
 		);
 		const joiners = [];
 		for (let i = 0; i < 25; i++) {
-			const started = Date.now();
 			joiners.push(await open(i % 2 ? anna : ben));
-			assert.ok(Date.now() - started < 5000, 'onConn comes promptly');
 			await sleep(10);
 		}
 		joining = false;
@@ -399,7 +394,6 @@ describe('a flood', () => {
 		slow.socket.pause();
 		const each = 10000;
 		const filler = 'y'.repeat(400);
-		const started = Date.now();
 		for (let i = 0; i < each; i++) {
 			a.modify(i % 10, 0, `a ${i} ${filler}`);
 			b.modify(i % 10, 1, `b ${i} ${filler}`);
@@ -410,7 +404,6 @@ describe('a flood', () => {
 			() => `the others to go on: ${a.modifies().length}`,
 			30000,
 		);
-		assert.ok(Date.now() - started < 30000);
 		slow.socket.resume();
 		await waitUntil(
 			() => slow.closed || JSON.stringify(slow.grid()) === JSON.stringify(a.grid()),

@@ -16,7 +16,7 @@ let anna;
 let fid;
 
 before(async () => {
-	cluster = await Cluster.start({ tls: true, gatewayFlags: { 'head-seconds': 1 } });
+	cluster = await Cluster.start({ tls: true, gatewayFlags: { 'head-seconds': 1, 'keepalive-seconds': 60 } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 	fid = await newSheet(gateway, anna);
@@ -147,13 +147,15 @@ describe('certificates', () => {
 	test('SIGHUP reads them again: new connections get the new one, and nobody is disturbed', async () => {
 		const editor = await Editor.open(gateway, anna, fid);
 		const keptAlive = await RawConnection.open(gateway, { tls: gateway.tls });
+		const health = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+		assert.equal((await keptAlive.send(health).answer()).status, 200); // who has said nothing has a second
 		const before_ = (await shakeHands({})).fingerprint;
 		cluster.makeCertificate();
 		assert.equal((await shakeHands({})).fingerprint, before_, 'not before it is told');
 		process.kill(gateway.service.pid, 'SIGHUP');
 		await waitUntil(async () => (await shakeHands({})).fingerprint !== before_, 'the new certificate');
 		await editor.settle();
-		assert.equal((await keptAlive.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n').answer()).status, 200);
+		assert.equal((await keptAlive.send(health).answer()).status, 200);
 		keptAlive.close();
 		await call(gateway, '/getuser', { token: anna.token }, 10); // checked against the new certificate
 		await editor.close();

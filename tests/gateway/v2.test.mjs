@@ -401,7 +401,7 @@ describe('locks and presence', () => {
 		const [a, b] = [await raw(anna), await raw(ben)];
 		a.send({ t: 'lock', row: 0, col: 0 });
 		await b.next('lock', ({ session }) => session !== 0);
-		await b.next('lock', ({ session, uid }) => session === 0 && uid === 0, 9000);
+		await b.next('lock', ({ session, uid }) => session === 0 && uid === 0, 20000);
 	});
 
 	test('comings, goings and selections are told; selections only as they are last', async () => {

@@ -363,7 +363,7 @@ test('who asks is answered while others change who may see their sheets, again a
 		const asking = get('range=A1', { user: ben }).then((it) => (answer = it));
 		await waitUntil(async () => (await gateway.metrics()).pg_sheet_http_under_way === 2, 'the request to be there');
 		// Who it is, whether they may, the cells: three questions. The gateway asks for its health as well.
-		for (let round = 0; round < 10 && !answer; round++) {
+		for (let round = 0; round < 40 && !answer; round++) {
 			await waitUntil(() => answer || proxy.heldBytes > 0, 'an answer of the database');
 			await cluster.psql(`SELECT sheet.share_link(${other}, 'viewer')`);
 			await cluster.psql(`SELECT sheet.set(${other}, 'A1', 'heard ${round}')`);
@@ -383,11 +383,7 @@ test('who asks is answered while others change who may see their sheets, again a
 
 describe('what others do is heard', () => {
 	const bound = 2000; // of protocol v2's promise
-	const within = async (probe, what) => {
-		const began = Date.now();
-		await waitUntil(probe, what, bound + 5000, 5);
-		return Date.now() - began;
-	};
+	const within = (probe, what) => waitUntil(probe, what, bound + 8000, 5);
 
 	test('edits by SQL, rows that move, a rollback, the trash, and the end of access', async () => {
 		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
@@ -424,8 +420,14 @@ describe('what others do is heard', () => {
 		await cached();
 		await withoutNews(async () => {
 			await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'unheard')`);
-			const took = await within(async () => (await first()) === 'unheard', 'the edit of which nobody tells');
-			assert.ok(took < bound + 1500, `${took} ms`);
+			const committed = Date.now();
+			let asked;
+			await within(async () => {
+				asked = Date.now();
+				if ((await first()) === 'unheard') return true;
+				assert.ok(asked - committed < bound, `older cells for who asked ${asked - committed} ms after the commit`);
+				return false;
+			}, 'the edit of which nobody tells');
 			assert.deepEqual(await counted(() => first()), { hits: 0, misses: 1 });
 			await cluster.psql(`SELECT sheet.share_link(${fid}, NULL), sheet.trash(${fid})`);
 			await refusal(410, 'range=A1');

@@ -392,7 +392,7 @@ describe('the end', () => {
 		polite.write(closeFrame(4410));
 		const flood = setInterval(() => stubborn.write(clientFrame(0x81, modify('too late'))), 1);
 		try {
-			await polite.waitEnd(1000);
+			await polite.waitEnd(4000);
 			for (const raw of [silent, stubborn]) await raw.waitEnd(8000);
 		} finally {
 			clearInterval(flood);

@@ -10,7 +10,7 @@
  *   PG_CONFIG    pg_config of a PostgreSQL that has the extension installed; default: a private copy in .run/pg of this
  *                checkout, into which the extension is built and installed
  *   GATEWAY_BIN  the gateway to run; default: build/gateway/pg_sheet_gateway, built when it is missing or old
- *   TEST_PORTS   FIRST-LAST: ports to choose from; default: free ones that the kernel chooses
+ *   TEST_PORTS   FIRST-LAST: ports to choose from; default: some that the kernel gives to nobody by itself
  *   PG_SHEET_WEB_ROOT  the built page; default: gateway/web/dist
  *   TMPDIR       where temporary directories go; default: /tmp
  *   KEEP=1       keeps them, with the logs
@@ -126,6 +126,13 @@ export class Gateway {
 		assert.ok(this.cluster.measured);
 		const status = fs.readFileSync(`/proc/${this.service.pid}/status`, 'utf8');
 		return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)[1]);
+	}
+
+	/** Processor time that all threads of the gateway's process have had, in ms. */
+	processorMs() {
+		const tasks = `/proc/${this.service.pid}/task`;
+		const nanoseconds = (task) => Number(fs.readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]);
+		return fs.readdirSync(tasks).reduce((sum, task) => sum + nanoseconds(task), 0) / 1e6;
 	}
 
 	/** SIGTERM: it drains. Resolves to {code, signal}. */
@@ -393,7 +400,7 @@ export class Cluster {
 	}
 
 	/** Runs a gateway that is expected to end by itself; resolves to {code, signal, stdout, stderr}. */
-	async runGateway(flags = {}, { extra = [], env = {}, timeoutMs = 15000 } = {}) {
+	async runGateway(flags = {}, { extra = [], env = {}, timeoutMs = 60000 } = {}) {
 		const gateway = new Gateway(this, 99, await freePort());
 		return runAs(this.gatewayBinary, [...gateway.arguments(flags), ...extra], { env, timeoutMs });
 	}
