@@ -17,6 +17,7 @@
 
 #include "log.h"
 #include "pgconn.h"
+#include "pgresult.h"
 #include "sheet_map.h"
 
 #define DEADLINE_MS	  5000

@@ -12,23 +12,15 @@
 #ifndef PGCONN_H
 #define PGCONN_H
 
-#include <libpq-fe.h>
+#include "pgquery.h"
+
 #include <stdbool.h>
 #include <uv.h>
 
 typedef struct PgConn PgConn;
 
-/* res NULL: the connection was lost or the deadline passed while the query was under way, or it was never sent. */
-typedef void (*PgResultFn)(void *arg, PGresult *res);
 /* up: a new session is ready / the session is gone. Called from the loop. */
 typedef void (*PgStateFn)(void *arg, bool up);
-
-typedef struct PgParam
-{
-	const char *data; /* NULL: SQL NULL */
-	int len;
-	int format; /* 0 text (data NUL-terminated), 1 binary */
-} PgParam;
 
 /* Connects in the background and keeps trying (0.1 s doubling to 2 s). name goes to the log and application_name. */
 extern PgConn *pgconn_open(uv_loop_t *loop, const char *conninfo, const char *name, PgStateFn state_fn,
@@ -70,14 +62,5 @@ extern bool pgconn_stream(PgConn *conn, const char *sql, int nparams, const PgPa
 extern void pgconn_pause(PgConn *conn);
 /* Goes on, if it is paused: answers may come from inside the call. */
 extern void pgconn_resume(PgConn *conn);
-
-/* Helpers to fill parameters; the buffers are static per call site or the caller's. */
-extern PgParam pgparam_text(const char *text);
-extern PgParam pgparam_bytes(const void *data, int len);
-extern PgParam pgparam_int64(char buffer[24], long long value);
-extern PgParam pgparam_null(void);
-
-/* SQLSTATE of a failed result, "" when there is none; never NULL. */
-extern const char *pgresult_sqlstate(const PGresult *res);
 
 #endif

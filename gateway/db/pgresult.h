@@ -1,5 +1,5 @@
 /*
- * pgresult.h - numbers in PostgreSQL's results, which come in the binary format.
+ * pgresult.h - what is in PostgreSQL's results: numbers, which come in the binary format, and errors.
  */
 #ifndef PGRESULT_H
 #define PGRESULT_H
@@ -31,6 +31,15 @@ pgresult_uint32(const PGresult *res, int row, int column)
 		return 0;
 	memcpy(&value, PQgetvalue(res, row, column), sizeof(value));
 	return be32toh(value);
+}
+
+/* SQLSTATE of a failed result, "" when there is none; never NULL. */
+static inline const char *
+pgresult_sqlstate(const PGresult *res)
+{
+	const char *state = res != NULL ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
+
+	return state != NULL ? state : "";
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "log_stream.h"
 #include "metrics.h"
 #include "network.h"
+#include "pgresult.h"
 #include "tls.h"
 #include "tokens.h"
 #include "upload.h"

@@ -6,6 +6,7 @@
 #include "account_steps.h"
 #include "follow.h"
 #include "log.h"
+#include "pgresult.h"
 #include "routes.h"
 
 #include <stdlib.h>

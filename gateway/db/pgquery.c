@@ -1,0 +1,32 @@
+/*
+ * pgquery.c - parameters of queries; see pgquery.h.
+ */
+#include "pgquery.h"
+
+#include <stdio.h>
+#include <string.h>
+
+PgParam
+pgparam_text(const char *text)
+{
+	return (PgParam){text, text != NULL ? (int) strlen(text) : 0, 0};
+}
+
+PgParam
+pgparam_bytes(const void *data, int len)
+{
+	return (PgParam){data, len, 1};
+}
+
+PgParam
+pgparam_int64(char buffer[24], long long value)
+{
+	snprintf(buffer, 24, "%lld", value);
+	return pgparam_text(buffer);
+}
+
+PgParam
+pgparam_null(void)
+{
+	return (PgParam){NULL, 0, 0};
+}
