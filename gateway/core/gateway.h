@@ -50,6 +50,12 @@ typedef struct Gateway
 
 extern Gateway gateway;
 
+/*
+ * The connection for a room's next statement. A room has one under way at most, so its order does not depend on the
+ * connection. The first idle one: at low load always the same, and never behind a statement that waits for a lock
+ * unless all are busy.
+ */
+extern PgConn *gateway_edits(void);
 /* The connection for the next read. */
 extern PgConn *gateway_reads(void);
 

@@ -7,6 +7,7 @@
  * 0.
  */
 #include "config.h"
+#include "dirty.h"
 #include "follow.h"
 #include "gateway.h"
 #include "health.h"
@@ -20,6 +21,7 @@
 #include "server.h"
 #include "session.h"
 #include "trace.h"
+#include "turn.h"
 #include "v2_session.h"
 
 #include <signal.h>
@@ -77,6 +79,12 @@ gateway_ws_scheme(void)
 }
 
 PgConn *
+gateway_edits(void)
+{
+	return pgconn_choose(gateway.edits, EDIT_CONNECTIONS);
+}
+
+PgConn *
 gateway_reads(void)
 {
 	return pgconn_choose(gateway.reads, READ_CONNECTIONS);
@@ -99,7 +107,7 @@ main_on_more(uv_idle_t *handle)
 static void
 main_flush(void)
 {
-	room_flush_all();
+	turn_finish();
 	if (publish_any())
 		uv_idle_start(&loop_more, main_on_more);
 	else

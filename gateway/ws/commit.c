@@ -2,7 +2,7 @@
  * commit.c - pending edits become a batch, the batch a commit, the commit frames for all; and edits that were made
  * elsewhere.
  *
- * A room has one place on the edit connections. While it is taken, edits and frames collect in `pending`; when it is
+ * A room has one place on the edit connections. While it is taken, edits and frames collect (pending.c); when it is
  * free, what has collected is the next batch: large under load, one edit at low load, no timer. Frames are published
  * only after the commit, in the order of seqs: first what others committed in between (`missed`, told by sheet.apply
  * itself), then the own ones. They are written when the next batches are under way (publish.c).
@@ -14,247 +14,35 @@
  * batch for good, the members are closed: they come again and get the truth. Only an operation with structure edits,
  * which is a batch of its own, is refused like that by a nack.
  */
+#include "commit.h"
+
 #include "accounts.h"
+#include "dirty.h"
 #include "gateway.h"
 #include "group.h"
 #include "log.h"
 #include "metrics.h"
+#include "pending.h"
 #include "pgresult.h"
 #include "publish.h"
 #include "restructure.h"
-#include "room.h"
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
 #include "window.h"
 
-#include <libwebsockets.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_EDITS_MAX 60000			   /* a new batch is begun; below SHEET_MAX_BATCH_EDITS */
-#define BATCH_BYTES_MAX (12 * 1024 * 1024) /* below SHEET_MAX_BATCH_BYTES with one more edit */
-#define RESOLVE_MAX		256				   /* names asked for in a row */
-#define RETRY_MS		200
-#define SLOW_CLOSE_MS	1500 /* a receiver that holds the senders up so long is closed */
-/* Receivers are written to for so long before the loop looks again at senders and the database. */
-#define PUBLISH_SLICE_NS 1000000
+#define RESOLVE_MAX 256 /* names asked for in a row */
+#define RETRY_MS	200
 
 static const char apply_sql[] =
 	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
 static const char name_sql[] = "SELECT uid, name FROM sheet.account_get($1)";
 
-static Room *dirty_rooms;
-static Room *touched_rooms; /* in this turn */
-
-/* ---- collecting ---- */
-
-static RoomBatch *
-room_new_batch(Room *room)
-{
-	RoomBatch *batch = calloc(1, sizeof(RoomBatch));
-
-	if (batch == NULL)
-		abort();
-	batch->writer.first = true;
-	batch->has_v1 = room->v1_sessions > 0;
-	if (room->pending_last != NULL)
-		room->pending_last->next = batch;
-	else
-		room->pending = batch;
-	room->pending_last = batch;
-	return batch;
-}
-
-RoomBatch *
-room_pending(Room *room)
-{
-	return room_pending_for(room, 1, 0);
-}
-
-RoomBatch *
-room_pending_for(Room *room, uint32_t edits, size_t bytes)
-{
-	RoomBatch *batch = room->pending_last;
-
-	if (batch != NULL && !batch->structural && batch->count + edits <= BATCH_EDITS_MAX &&
-		batch->edits.len + bytes < BATCH_BYTES_MAX)
-		return batch;
-	return room_new_batch(room);
-}
-
-RoomBatch *
-room_pending_structural(Room *room)
-{
-	RoomBatch *batch = room_new_batch(room);
-
-	batch->structural = true;
-	return batch;
-}
-
-void
-room_mark_dirty(Room *room)
-{
-	if (room->dirty)
-		return;
-	room->dirty = true;
-	room->next_dirty = dirty_rooms;
-	dirty_rooms = room;
-}
-
-void
-room_extend(Room *room, const Edit *edit)
-{
-	LinesChange change;
-
-	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
-		return; /* what they have as row is no place */
-	if (lines_change_of(edit, &change))
-	{
-		uint32_t *extent = change.rows ? &room->rows : &room->cols;
-
-		*extent = lines_extent(&change, *extent);
-		return;
-	}
-	if (edit->row >= room->rows)
-		room->rows = edit->row + 1;
-	if (edit->col >= room->cols)
-		room->cols = edit->col + 1;
-}
-
-void
-batch_put_edit(RoomBatch *batch, const Edit *edit)
-{
-	buf_reserve(&batch->edits, edit_size_bound(edit));
-	batch->writer.pos = (uint8_t *) batch->edits.data + batch->edits.len;
-	edit_write(&batch->writer, edit);
-	batch->edits.len = (size_t) ((char *) batch->writer.pos - batch->edits.data);
-	batch->count++;
-}
-
-void
-room_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
-{
-	size_t cut = batch->event_count > 0 ? batch->events[batch->event_count - 1].edits_len : 0;
-
-	if (batch->edits.len - cut > V2_PART_BYTES)
-		(void) batch_add_event(batch);
-	batch_put_edit(batch, edit);
-	room->pending_edits++;
-	if (!batch->structural)
-		room_extend(room, edit);
-	room_mark_dirty(room);
-}
-
-static void
-frames_put(Buf *frames, const Buf *payload)
-{
-	unsigned char header[10];
-	size_t header_len = fanout_frame_header(header, payload->len);
-
-	buf_put(frames, header, header_len);
-	buf_put(frames, payload->data, payload->len);
-}
-
-RoomEvent *
-batch_add_event(RoomBatch *batch)
-{
-	if (batch->event_count == batch->event_size)
-	{
-		batch->event_size = batch->event_size > 0 ? batch->event_size * 2 : 8;
-		batch->events = realloc(batch->events, batch->event_size * sizeof(RoomEvent));
-		if (batch->events == NULL)
-			abort();
-	}
-	batch->writer.first = true;
-	batch->events[batch->event_count] = (RoomEvent){.edits_len = batch->edits.len, .count = batch->count};
-	return &batch->events[batch->event_count++];
-}
-
-void
-batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len, const Buf *name_json)
-{
-	unsigned char header[10];
-	size_t header_len, start, len;
-
-	/* The frame goes straight behind those before; its header is known when its length is. */
-	buf_reserve(&batch->frames, 10);
-	start = batch->frames.len;
-	batch->frames.len += 4;
-	v1_put_modify(&batch->frames, edit->row, edit->col, edit->content.data, edit->content.len, info, info_len,
-				  name_json);
-	len = batch->frames.len - start - 4;
-	header_len = fanout_frame_header(header, len);
-	if (header_len != 4)
-	{
-		buf_reserve(&batch->frames, 10);
-		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);
-		batch->frames.len = start + header_len + len;
-	}
-	memcpy(batch->frames.data + start, header, header_len);
-}
-
-/* Under whose names protocol v1 tells of edits: those of members; accounts.h remembers who has left. */
-static void
-batch_add_v1_frames(RoomBatch *batch)
-{
-	EditReader reader;
-	Edit edit;
-
-	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
-	while (batch->edits.len > 0 && edit_read(&reader, &edit) == EDIT_OK)
-	{
-		const Account *account = accounts_find((int64_t) edit.uid);
-		Buf name = {NULL, 0, 0};
-
-		buf_puts_json(&name, account != NULL ? account->name : "");
-		if (edit.kind == EDIT_SET)
-			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &name);
-		buf_free(&name);
-	}
-	batch->has_v1 = true;
-}
-
-void
-batch_renew_v1_frames(RoomBatch *batch)
-{
-	if (!batch->has_v1)
-		return;
-	buf_free(&batch->frames);
-	batch_add_v1_frames(batch);
-}
-
-void
-room_add_v1_frames(Room *room)
-{
-	if (room->sent != NULL && !room->sent->has_v1)
-		batch_add_v1_frames(room->sent);
-	for (RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
-	{
-		if (!batch->has_v1)
-			batch_add_v1_frames(batch);
-	}
-}
-
-void
-room_add_frame(Room *room, const Buf *payload)
-{
-	frames_put(&room_pending(room)->frames, payload);
-	room_mark_dirty(room);
-}
-
 /* ---- publishing ---- */
-
-void
-batch_free(RoomBatch *batch)
-{
-	buf_free(&batch->edits);
-	buf_free(&batch->frames);
-	free(batch->events);
-	free(batch->clients);
-	free(batch);
-}
 
 /* Names of all who made these batches; 0 when all are known, else the first that is not. */
 static int64_t
@@ -473,14 +261,8 @@ sqlstate_is_passing(const char *state)
 static void
 room_fall_back(Room *room)
 {
-	RoomBatch *batch = room->sent;
-
+	room_return_pending(room, room->sent);
 	room->sent = NULL;
-	batch->next = room->pending;
-	room->pending = batch;
-	if (room->pending_last == NULL)
-		room->pending_last = batch;
-	room->pending_edits += batch->count;
 	room->behind = true;
 	room->busy = ROOM_IDLE;
 }
@@ -589,17 +371,6 @@ room_apply_answered(void *arg, PGresult *res)
 		room_refused(room, res);
 	room_mark_dirty(room);
 	room_query_done(room);
-}
-
-/*
- * Where the next statement of a room goes. A room has one under way at most, so its order does not depend on the
- * connection. The first idle one: at low load always the same, and never behind a statement that waits for a lock
- * unless all are busy.
- */
-PgConn *
-room_connection(void)
-{
-	return pgconn_choose(gateway.edits, EDIT_CONNECTIONS);
 }
 
 /* Whose operations are in the batch, as sheet.apply's `clients`. */
@@ -714,7 +485,7 @@ room_fetch_tail(Room *room)
 	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(since, room->published_seq)};
 
 	room->queries++;
-	if (pgconn_query(room_connection(), tail_sql, 2, params, 1, (unsigned) gateway.config.database_deadline_ms,
+	if (pgconn_query(gateway_edits(), tail_sql, 2, params, 1, (unsigned) gateway.config.database_deadline_ms,
 					 room_tail_answered, room))
 		room->busy = ROOM_TAILING;
 	else
@@ -733,96 +504,11 @@ room_catch_up(Room *room, int64_t seq)
 		room_mark_dirty(room);
 }
 
-/* ---- senders and receivers ---- */
-
-/* Bytes of the stream by which a receiver may be behind. */
-static uint64_t
-room_backlog_limit(void)
-{
-	return (uint64_t) gateway.config.send_queue_bytes / 2;
-}
-
-/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed, but not before the
- * gateway has written to it. */
-static bool
-room_has_backlog(Room *room, uint64_t now)
-{
-	uint64_t limit = room_backlog_limit();
-	bool backlog = false;
-
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->state != SESSION_LIVE || session->cursor.block == NULL)
-			continue;
-		if (session->stream->end - fanout_position(&session->cursor) <= limit)
-		{
-			session->behind_since = 0;
-			continue;
-		}
-		if (session->behind_since == 0 && !room->publishing)
-			session->behind_since = now;
-		if (!room->publishing && now - session->behind_since > SLOW_CLOSE_MS)
-		{
-			metrics.sessions_slow++;
-			session_close(session, CLOSE_SLOW, "too far behind: come again");
-			fanout_detach(&session->cursor);
-			continue;
-		}
-		backlog = true;
-	}
-	return backlog;
-}
-
-/* What waits to be committed or told. */
-static size_t
-room_pending_bytes(const Room *room)
-{
-	size_t bytes = 0;
-
-	for (const RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
-		bytes += batch->edits.len + batch->frames.len;
-	return bytes;
-}
-
-/* Stops and starts reading from the members. */
-static void
-room_control_senders(Room *room)
-{
-	uint32_t limit = (uint32_t) gateway.config.batch_edits;
-	bool full = room->pending_edits > (room->paused ? limit / 2 : limit) ||
-				room_pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
-	bool pause, any;
-
-	if (!room->uneven && room_stream_bytes(room) - room->told <= room_backlog_limit() && !room->paused && !full &&
-		!gateway.draining)
-		return;
-	room->backlog = room_has_backlog(room, uv_now(&gateway.loop));
-	pause = room->backlog || full || gateway.draining;
-	if (pause && !room->paused)
-		metrics.sender_pauses++;
-	room->paused = any = pause;
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		bool stop = pause || v2_is_full(session) || v2_waits(session);
-
-		if (session->wsi == NULL || session->state == SESSION_CLOSING)
-			continue;
-		any |= stop;
-		if (session->paused == stop)
-			continue;
-		lws_rx_flow_control(session->wsi, stop ? 0 : 1);
-		session->paused = stop;
-	}
-	room->uneven = any;
-	if (any && room->session_count > 0)
-		room_mark_dirty(room); /* look again in the next turn; a room without members must be able to end */
-}
-
 /* ---- the turn ---- */
 
-/* What is ready goes to the database. Frames without edits need no commit; they go out when nothing is before them. */
-static void
-room_flush(Room *room)
+/* Frames without edits need no commit; they go out when nothing is before them. */
+void
+commit_send(Room *room)
 {
 	PgConn *conn;
 
@@ -832,11 +518,8 @@ room_flush(Room *room)
 	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0 &&
 		   room->pending->client_count == 0)
 	{
-		RoomBatch *batch = room->pending;
+		RoomBatch *batch = room_take_pending(room);
 
-		room->pending = batch->next;
-		if (room->pending == NULL)
-			room->pending_last = NULL;
 		room_publish_own(room, batch, room->published_seq);
 		batch_free(batch);
 		room_published(room);
@@ -844,91 +527,19 @@ room_flush(Room *room)
 	if (room->busy == ROOM_IDLE && room->pending != NULL && !room->behind && !gateway.suspended &&
 		(conn = group_place(room, room->pending)) != NULL)
 	{
-		room->sent = room->pending;
-		room->pending = room->sent->next;
-		room->sent->next = NULL;
-		if (room->pending == NULL)
-			room->pending_last = NULL;
-		room->pending_edits -= room->sent->count;
+		room->sent = room_take_pending(room);
 		room->batch_no++;
 		room->uncertain = false;
 		room_send(room, conn);
 	}
 }
 
-/* What depends on how far the receivers are. */
-static void
-room_balance(Room *room)
+void
+commit_follow(Room *room)
 {
-	room_control_senders(room);
 	/* Not while receivers are behind: what others commit may be any amount, and they are not held back. */
 	if (room->busy == ROOM_IDLE && !room->backlog && (room->behind || room->wanted_seq > room->published_seq))
 		room_fetch_tail(room);
 	if (room->busy == ROOM_RETRYING || (room->pending != NULL && gateway.suspended))
 		room_mark_dirty(room);
-}
-
-static void
-room_note_touched(Room *room)
-{
-	if (room->touched)
-		return;
-	room->touched = true;
-	room->next_touched = touched_rooms;
-	touched_rooms = room;
-}
-
-static void
-room_flush_dirty(void)
-{
-	Room *room = dirty_rooms, *next;
-
-	dirty_rooms = NULL;
-	for (; room != NULL; room = next)
-	{
-		next = room->next_dirty;
-		room->dirty = false;
-		room_note_touched(room);
-		if (room->state == ROOM_SERVING)
-			room_flush(room);
-	}
-}
-
-static void
-room_balance_touched(void)
-{
-	Room *room = touched_rooms, *next;
-
-	touched_rooms = NULL;
-	for (; room != NULL; room = next)
-	{
-		next = room->next_touched;
-		room->touched = false;
-		if (room->state == ROOM_SERVING)
-			room_balance(room);
-		room_check_end(room);
-	}
-}
-
-/* First the database gets its work, then the receivers what is committed, while it is busy; then it is seen who is
- * behind. */
-void
-room_flush_all(void)
-{
-	uint64_t until;
-	Room *room;
-
-	group_wake();
-	room_flush_dirty();
-	group_commit();
-	until = uv_hrtime() + PUBLISH_SLICE_NS;
-	while ((room = publish_next(until)) != NULL)
-		room_note_touched(room);
-	room_balance_touched();
-}
-
-bool
-room_any_dirty(void)
-{
-	return dirty_rooms != NULL;
 }

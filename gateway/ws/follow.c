@@ -13,6 +13,7 @@
 
 #include "access.h"
 #include "accounts.h"
+#include "commit.h"
 #include "gateway.h"
 #include "log.h"
 #include "room.h"

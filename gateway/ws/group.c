@@ -14,6 +14,7 @@
  */
 #include "group.h"
 
+#include "dirty.h"
 #include "gateway.h"
 #include "metrics.h"
 
@@ -28,7 +29,7 @@ PgConn *
 group_place(Room *room, const RoomBatch *batch)
 {
 	if (room->alone || batch->structural || batch->count > GROUP_BATCH_EDITS || !pgconn_is_up(gateway.group))
-		return room_connection();
+		return gateway_edits();
 	if (group_open ? group_bytes < GROUP_BYTES : pgconn_pending(gateway.group) == 0)
 	{
 		group_bytes = (group_open ? group_bytes : 0) + batch->edits.len;

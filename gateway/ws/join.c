@@ -9,6 +9,7 @@
  *
  * Joiners that come while a snapshot is under way share it.
  */
+#include "commit.h"
 #include "gateway.h"
 #include "log.h"
 #include "pgresult.h"

@@ -12,6 +12,8 @@
 
 #include "gateway.h"
 #include "log.h"
+#include "pending.h"
+#include "pgresult.h"
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
@@ -120,7 +122,7 @@ room_claim(Room *room)
 						pgparam_text(gateway.config.public_address)};
 
 	room->queries++;
-	if (!pgconn_query(room_connection(), room_claim_sql, 3, params, 0, (unsigned) gateway.config.database_deadline_ms,
+	if (!pgconn_query(gateway_edits(), room_claim_sql, 3, params, 0, (unsigned) gateway.config.database_deadline_ms,
 					  room_claimed, room))
 	{
 		room_fail(room, CLOSE_RESTART, "the gateway is busy");

@@ -2,7 +2,10 @@
  * room.h - a sheet that is open at this gateway: its editors, its pending edits, its stream of frames.
  *
  *   room.c     life: the sheet's lock, the claim, members, the end
- *   commit.c   pending edits -> sheet.apply -> frames to all; edits made elsewhere
+ *   batch.c    edits and their frames; pending.c  the batches that collect them
+ *   commit.c   a batch -> sheet.apply -> frames to all; edits made elsewhere
+ *   dirty.c    rooms that are to be looked at; turn.c  what they do at the end of each turn of the loop
+ *   backlog.c  senders wait for slow receivers
  *   group.c    which batches share a transaction
  *   publish.c  when the stream is written to its receivers
  *   join.c     snapshots for those who come
@@ -18,12 +21,12 @@
 #ifndef ROOM_H
 #define ROOM_H
 
-#include "pgconn.h"
+#include "batch.h"
 #include "buf.h"
-#include "edit_codec.h"
 #include "fanout.h"
 #include "lines.h"
 #include "locks.h"
+#include "pgconn.h"
 #include "sheet_map.h"
 #include "v2.h"
 
@@ -53,41 +56,6 @@ typedef enum RoomBusy
 	ROOM_TAILING,  /* fetching edits made elsewhere */
 	ROOM_RESOLVING /* fetching the name of somebody who made them */
 } RoomBusy;
-
-/* A place in a batch, where a message ends or what is no edit has happened. */
-typedef struct RoomEvent
-{
-	size_t edits_len; /* before it ... */
-	uint32_t count;	  /* ... and so many edits; the next one is written in full */
-	bool is_lock;
-	V2HeldCell cell; /* a lock's */
-} RoomEvent;
-
-/* Operations of a client that are in a batch. */
-typedef struct BatchClient
-{
-	struct RoomClient *client;
-	uint64_t before; /* the last one that was taken before these */
-	uint64_t first, last;
-} BatchClient;
-
-/* Edits and the frames that tell of them, in one order. */
-typedef struct RoomBatch
-{
-	struct RoomBatch *next;
-	Buf edits; /* edit codec, without the batch's header */
-	EditWriter writer;
-	uint32_t count;
-	bool has_v1;	 /* frames tell of its edits; otherwise nobody was there to read them */
-	bool structural; /* one operation with structure edits, which takes no more */
-	bool caught_up;	 /* the database had no room for it, and then it was told all that others had committed */
-	Buf frames;		 /* complete frames of protocol v1 */
-	RoomEvent *events;
-	size_t event_count, event_size;
-	BatchClient *clients;
-	size_t client_count, client_size;
-	int64_t seq; /* of the sheet with the batch, once it is committed */
-} RoomBatch;
 
 /* Where in the stream the frames up to a seq end. */
 typedef struct RoomMark
@@ -199,39 +167,6 @@ extern void room_query_done(Room *room); /* a query that kept the room is answer
 extern void room_tell_lock(Room *room, uint32_t row, uint32_t col, const struct Session *session, bool held);
 /* Who holds the cell; NULL when he has gone. */
 extern const struct Session *room_find_holder(const Room *room, int64_t holder);
-
-/* commit.c */
-/* The batch that takes new edits and frames. */
-extern RoomBatch *room_pending(Room *room);
-/* The batch that takes so many edits, of so many bytes in the codec's form, as a whole. */
-extern RoomBatch *room_pending_for(Room *room, uint32_t edits, size_t bytes);
-/* A batch for one operation with structure edits, which takes nothing else. */
-extern RoomBatch *room_pending_structural(Room *room);
-extern void batch_free(RoomBatch *batch);
-/* The next edit of the batch begins a message; the event that is added may be filled in. */
-extern RoomEvent *batch_add_event(RoomBatch *batch);
-/* The sheet is as large now as an edit makes it. */
-extern void room_extend(Room *room, const Edit *edit);
-/* The batch's next edit, whatever becomes of it. */
-extern void batch_put_edit(RoomBatch *batch, const Edit *edit);
-/* Its frames of protocol v1 tell of the edits that it has now. */
-extern void batch_renew_v1_frames(RoomBatch *batch);
-/* The connection for edits that has the least to do. */
-extern PgConn *room_connection(void);
-/* To a batch that room_pending_for() gave for it. */
-extern void room_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
-/* The frame of protocol v1 that tells of an edit. */
-extern void batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len,
-							  const Buf *name_json);
-/* The first member of protocol v1 has come: batches that were made without frames get them. */
-extern void room_add_v1_frames(Room *room);
-/* A frame in the order of the edits: v1 JSON. */
-extern void room_add_frame(Room *room, const Buf *payload);
-extern void room_mark_dirty(Room *room);
-/* Once a turn of the loop: sends batches, publishes, pauses and resumes senders. */
-extern void room_flush_all(void);
-extern bool room_any_dirty(void);					/* something waits for its time: flush again soon */
-extern void room_catch_up(Room *room, int64_t seq); /* edits up to seq were committed, perhaps elsewhere */
 
 /* join.c */
 extern void room_start_join(Room *room, struct Session *session);

@@ -19,6 +19,7 @@
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
+#include "pending.h"
 #include "utf8.h"
 #include "v1_encode.h"
 #include "v1_scan.h"

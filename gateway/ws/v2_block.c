@@ -11,6 +11,7 @@
  */
 #include "v2_block.h"
 
+#include "commit.h"
 #include "gateway.h"
 #include "pgresult.h"
 

@@ -14,8 +14,10 @@
  * told, and from there on moves along with them (restructure.c). One that inserts or deletes rows or columns is a batch
  * of its own, and its client is undecided until it is committed: only the database knows whether there is room.
  */
+#include "dirty.h"
 #include "gateway.h"
 #include "metrics.h"
+#include "pending.h"
 #include "v2_session.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
  */
 #include "v2_session.h"
 
+#include "dirty.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"

@@ -1,0 +1,90 @@
+/*
+ * backlog.c - how far the receivers of a room are behind its streams, and what waits for the database: memory that
+ * grows as fast as the members send, unless they are not read.
+ *
+ * Looked at once a turn (turn.c), for rooms where something has happened: while every receiver has all that there is, a
+ * comparison; otherwise each is looked at, in every turn until they are even.
+ */
+#include "backlog.h"
+
+#include "dirty.h"
+#include "gateway.h"
+#include "metrics.h"
+#include "pending.h"
+#include "session.h"
+#include "v2_session.h"
+
+#include <libwebsockets.h>
+
+#define SLOW_CLOSE_MS 1500 /* a receiver that holds the senders up so long is closed */
+
+/* Bytes of the stream by which a receiver may be behind. */
+static uint64_t
+room_backlog_limit(void)
+{
+	return (uint64_t) gateway.config.send_queue_bytes / 2;
+}
+
+/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed, but not before the
+ * gateway has written to it. */
+static bool
+room_has_backlog(Room *room, uint64_t now)
+{
+	uint64_t limit = room_backlog_limit();
+	bool backlog = false;
+
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state != SESSION_LIVE || session->cursor.block == NULL)
+			continue;
+		if (session->stream->end - fanout_position(&session->cursor) <= limit)
+		{
+			session->behind_since = 0;
+			continue;
+		}
+		if (session->behind_since == 0 && !room->publishing)
+			session->behind_since = now;
+		if (!room->publishing && now - session->behind_since > SLOW_CLOSE_MS)
+		{
+			metrics.sessions_slow++;
+			session_close(session, CLOSE_SLOW, "too far behind: come again");
+			fanout_detach(&session->cursor);
+			continue;
+		}
+		backlog = true;
+	}
+	return backlog;
+}
+
+void
+room_control_senders(Room *room)
+{
+	uint32_t limit = (uint32_t) gateway.config.batch_edits;
+	bool full = room->pending_edits > (room->paused ? limit / 2 : limit) ||
+				room_pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
+	bool pause, any;
+
+	if (!room->uneven && room_stream_bytes(room) - room->told <= room_backlog_limit() && !room->paused && !full &&
+		!gateway.draining)
+		return;
+	room->backlog = room_has_backlog(room, uv_now(&gateway.loop));
+	pause = room->backlog || full || gateway.draining;
+	if (pause && !room->paused)
+		metrics.sender_pauses++;
+	room->paused = any = pause;
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		bool stop = pause || v2_is_full(session) || v2_waits(session);
+
+		if (session->wsi == NULL || session->state == SESSION_CLOSING)
+			continue;
+		any |= stop;
+		if (session->paused == stop)
+			continue;
+		lws_rx_flow_control(session->wsi, stop ? 0 : 1);
+		session->paused = stop;
+	}
+	room->uneven = any;
+	if (any && room->session_count > 0)
+		room_mark_dirty(room); /* look again in the next turn; a room without members must be able to end */
+}

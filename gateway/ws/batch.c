@@ -1,0 +1,124 @@
+/*
+ * batch.c - what goes to the database as one: edits in the codec's form, and, for those who will be told, the frames of
+ * protocol v1 and the places where messages of protocol v2 end. Whose batch it is, and what becomes of it, is not known
+ * here.
+ */
+#include "batch.h"
+
+#include "accounts.h"
+#include "fanout.h"
+#include "v1_encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+RoomBatch *
+batch_create(void)
+{
+	RoomBatch *batch = calloc(1, sizeof(RoomBatch));
+
+	if (batch == NULL)
+		abort();
+	batch->writer.first = true;
+	return batch;
+}
+
+void
+batch_free(RoomBatch *batch)
+{
+	buf_free(&batch->edits);
+	buf_free(&batch->frames);
+	free(batch->events);
+	free(batch->clients);
+	free(batch);
+}
+
+void
+batch_put_edit(RoomBatch *batch, const Edit *edit)
+{
+	buf_reserve(&batch->edits, edit_size_bound(edit));
+	batch->writer.pos = (uint8_t *) batch->edits.data + batch->edits.len;
+	edit_write(&batch->writer, edit);
+	batch->edits.len = (size_t) ((char *) batch->writer.pos - batch->edits.data);
+	batch->count++;
+}
+
+RoomEvent *
+batch_add_event(RoomBatch *batch)
+{
+	if (batch->event_count == batch->event_size)
+	{
+		batch->event_size = batch->event_size > 0 ? batch->event_size * 2 : 8;
+		batch->events = realloc(batch->events, batch->event_size * sizeof(RoomEvent));
+		if (batch->events == NULL)
+			abort();
+	}
+	batch->writer.first = true;
+	batch->events[batch->event_count] = (RoomEvent){.edits_len = batch->edits.len, .count = batch->count};
+	return &batch->events[batch->event_count++];
+}
+
+/* ---- frames of protocol v1 ---- */
+
+void
+batch_add_v1_frame(RoomBatch *batch, const Buf *payload)
+{
+	unsigned char header[10];
+	size_t header_len = fanout_frame_header(header, payload->len);
+
+	buf_put(&batch->frames, header, header_len);
+	buf_put(&batch->frames, payload->data, payload->len);
+}
+
+void
+batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len, const Buf *name_json)
+{
+	unsigned char header[10];
+	size_t header_len, start, len;
+
+	/* The frame goes straight behind those before; its header is known when its length is. */
+	buf_reserve(&batch->frames, 10);
+	start = batch->frames.len;
+	batch->frames.len += 4;
+	v1_put_modify(&batch->frames, edit->row, edit->col, edit->content.data, edit->content.len, info, info_len,
+				  name_json);
+	len = batch->frames.len - start - 4;
+	header_len = fanout_frame_header(header, len);
+	if (header_len != 4)
+	{
+		buf_reserve(&batch->frames, 10);
+		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);
+		batch->frames.len = start + header_len + len;
+	}
+	memcpy(batch->frames.data + start, header, header_len);
+}
+
+/* Under whose names protocol v1 tells of edits: those of members; accounts.h remembers who has left. */
+void
+batch_add_v1_frames(RoomBatch *batch)
+{
+	EditReader reader;
+	Edit edit;
+
+	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+	while (batch->edits.len > 0 && edit_read(&reader, &edit) == EDIT_OK)
+	{
+		const Account *account = accounts_find((int64_t) edit.uid);
+		Buf name = {NULL, 0, 0};
+
+		buf_puts_json(&name, account != NULL ? account->name : "");
+		if (edit.kind == EDIT_SET)
+			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &name);
+		buf_free(&name);
+	}
+	batch->has_v1 = true;
+}
+
+void
+batch_renew_v1_frames(RoomBatch *batch)
+{
+	if (!batch->has_v1)
+		return;
+	buf_free(&batch->frames);
+	batch_add_v1_frames(batch);
+}

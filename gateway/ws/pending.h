@@ -1,0 +1,33 @@
+/*
+ * pending.h - what a room has taken and not sent yet; see pending.c.
+ */
+#ifndef PENDING_H
+#define PENDING_H
+
+#include "room.h"
+
+/* The batch that takes new edits and frames. */
+extern RoomBatch *room_pending(Room *room);
+/* The batch that takes so many edits, of so many bytes in the codec's form, as a whole. */
+extern RoomBatch *room_pending_for(Room *room, uint32_t edits, size_t bytes);
+/* A batch for one operation with structure edits, which takes nothing else. */
+extern RoomBatch *room_pending_structural(Room *room);
+
+/* To a batch that room_pending_for() gave for it. */
+extern void room_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
+/* A frame in the order of the edits: v1 JSON. */
+extern void room_add_frame(Room *room, const Buf *payload);
+/* The first member of protocol v1 has come: batches that were made without frames get them. */
+extern void room_add_v1_frames(Room *room);
+
+/* The oldest batch (there is one) is its caller's. */
+extern RoomBatch *room_take_pending(Room *room);
+/* It is the oldest again. */
+extern void room_return_pending(Room *room, RoomBatch *batch);
+/* What waits to be committed or told. */
+extern size_t room_pending_bytes(const Room *room);
+
+/* The sheet is as large now as an edit makes it. */
+extern void room_extend(Room *room, const Edit *edit);
+
+#endif
