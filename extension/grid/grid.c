@@ -432,20 +432,40 @@ grid_scan_row(GridScan *scan, GridCell *cells, uint32_t room)
 	return count;
 }
 
-#define SCAN_AHEAD 2 /* rows */
+#define SCAN_AHEAD 4 /* rows */
+
+/* Asks the processor for what leads to the cells of a row of the band, which need not be one of the rectangle. */
+static void
+grid_scan_prefetch(const GridScan *scan, uint32_t row)
+{
+	if (row > scan->row1 || row / GRID_TILE_ROWS != scan->row / GRID_TILE_ROWS)
+		return;
+	for (uint64_t at = scan->state[SCAN_FROM]; at < scan->state[SCAN_TO]; at++)
+	{
+		const Tile *tile = scan->grid->places[at].tile;
+
+		if (tile != NULL)
+			tile_prefetch_row(tile, row % GRID_TILE_ROWS);
+	}
+}
 
 static void
 grid_scan_begin_row(GridScan *scan)
 {
 	scan->col = scan->col0;
 	scan->state[SCAN_TILE] = scan->state[SCAN_FROM];
-	for (uint64_t at = scan->state[SCAN_FROM]; at < scan->state[SCAN_TO]; at++)
-	{
-		const Tile *tile = scan->grid->places[at].tile;
+	grid_scan_prefetch(scan, scan->row + SCAN_AHEAD);
+}
 
-		if (tile != NULL)
-			tile_prefetch_row(tile, scan->row % GRID_TILE_ROWS + SCAN_AHEAD);
-	}
+/* Finds the next band, and asks for its first rows. */
+static bool
+grid_scan_begin_band(GridScan *scan)
+{
+	if (!grid_scan_band(scan))
+		return false;
+	for (uint32_t ahead = 0; ahead <= SCAN_AHEAD; ahead++)
+		grid_scan_prefetch(scan, scan->row + ahead);
+	return true;
 }
 
 static uint32_t
@@ -455,7 +475,7 @@ grid_scan_physical(GridScan *scan, GridCell *cells, uint32_t room)
 
 	while (scan->row <= scan->row1 && scan->col0 <= scan->col1)
 	{
-		if (scan->state[SCAN_FROM] == scan->state[SCAN_TO] && !grid_scan_band(scan))
+		if (scan->state[SCAN_FROM] == scan->state[SCAN_TO] && !grid_scan_begin_band(scan))
 			break;
 		count += grid_scan_row(scan, cells + count, room - count);
 		if (count == room)

@@ -149,7 +149,7 @@ tile_row_cells(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, Grid
 static inline void
 tile_prefetch_row(const Tile *tile, uint32_t row)
 {
-	if (!tile_is_dense(tile) || row >= GRID_TILE_ROWS)
+	if (!tile_is_dense(tile))
 		return;
 	__builtin_prefetch(&tile->slots[row * GRID_TILE_COLS]);
 	__builtin_prefetch(&tile->slots[row * GRID_TILE_COLS + GRID_TILE_COLS / 2]);

@@ -16,7 +16,7 @@
 typedef struct Client
 {
 	pthread_t thread;
-	Session *session;
+	Session *sessions[WAYS]; /* one for each way: what one has grown in its backend is not the others' */
 	const Model *model;
 	Way way;
 	bool cell; /* one cell at a time, not a window */
@@ -31,6 +31,23 @@ typedef struct Rate
 	double cpu;	  /* of the backends, microseconds a read */
 } Rate;
 
+static void
+sessions_open(Session *sessions[WAYS], int ways)
+{
+	for (int way = 0; way < ways; way++)
+	{
+		sessions[way] = server_connect();
+		reader_prepare(sessions[way], true);
+	}
+}
+
+static void
+sessions_close(Session *sessions[WAYS], int ways)
+{
+	for (int way = 0; way < ways; way++)
+		session_close(sessions[way]);
+}
+
 static int64_t
 client_read(Client *client)
 {
@@ -40,10 +57,10 @@ client_read(Client *client)
 	if (client->cell)
 	{
 		window = model_random_window(model, 1, 1, &client->random);
-		return reader_cell(client->session, client->way, model, window.row0, window.col0);
+		return reader_cell(client->sessions[client->way], client->way, model, window.row0, window.col0);
 	}
 	window = model_random_window(model, WINDOW_ROWS, WINDOW_COLS, &client->random);
-	return reader_window(client->session, client->way, model, window);
+	return reader_window(client->sessions[client->way], client->way, model, window);
 }
 
 static void *
@@ -66,14 +83,14 @@ clients_run(Client *clients, int count, double seconds)
 	for (int i = 0; i < count; i++)
 	{
 		clients[i].stop_at = stop_at;
-		cpu -= session_cpu_ns(clients[i].session);
+		cpu -= session_cpu_ns(clients[i].sessions[clients[i].way]);
 		if (pthread_create(&clients[i].thread, NULL, client_main, &clients[i]) != 0)
 			fail("a thread could not be started");
 	}
 	for (int i = 0; i < count; i++)
 	{
 		pthread_join(clients[i].thread, NULL);
-		cpu += session_cpu_ns(clients[i].session);
+		cpu += session_cpu_ns(clients[i].sessions[clients[i].way]);
 		reads += clients[i].reads;
 		rate.reads += clients[i].reads / (clients[i].ns / 1e9);
 	}
@@ -90,8 +107,8 @@ clients_measure(Bench *bench, int count, bool cell, int ways, Rate medians[WAYS]
 
 	for (int i = 0; i < count; i++)
 	{
-		clients[i] = (Client){.session = server_connect(), .model = bench->large, .cell = cell, .random = 100 + i};
-		reader_prepare(clients[i].session, true);
+		clients[i] = (Client){.model = bench->large, .cell = cell, .random = 100 + i};
+		sessions_open(clients[i].sessions, ways);
 	}
 	/* Round -1 warms up: plans, buffers, the cache. */
 	for (int round = -1; round < ROUNDS; round++)
@@ -112,7 +129,7 @@ clients_measure(Bench *bench, int count, bool cell, int ways, Rate medians[WAYS]
 	for (int way = 0; way < ways; way++)
 		medians[way] = (Rate){median(reads[way], ROUNDS), median(cpu[way], ROUNDS)};
 	for (int i = 0; i < count; i++)
-		session_close(clients[i].session);
+		sessions_close(clients[i].sessions, ways);
 }
 
 #define PAIR(rates, way, field)                                                                                        \
@@ -188,15 +205,16 @@ whole_report(double ms[WAYS], double cpu[WAYS], int64_t bytes, double memory)
 static void
 read_whole(Bench *bench)
 {
-	Session *session = server_connect();
+	Session *sessions[WAYS];
 	double ms[WAYS][ROUNDS], cpu[WAYS][ROUNDS], medians[WAYS], cpu_medians[WAYS];
 	int64_t bytes = 0;
 
-	reader_prepare(session, true);
+	sessions_open(sessions, WAYS);
 	for (int round = -1; round < ROUNDS; round++)
 		for (int turn = 0; turn < WAYS; turn++)
 		{
 			Way way = (Way) ((round + 1 + turn) % WAYS);
+			Session *session = sessions[way];
 			int64_t before = session_cpu_ns(session), ns = reader_whole(session, way, bench->large, &bytes);
 
 			if (round >= 0)
@@ -205,7 +223,7 @@ read_whole(Bench *bench)
 				cpu[way][round] = (session_cpu_ns(session) - before) / 1e6;
 			}
 		}
-	session_close(session);
+	sessions_close(sessions, WAYS);
 	for (int way = 0; way < WAYS; way++)
 	{
 		medians[way] = median(ms[way], ROUNDS);
