@@ -9,8 +9,6 @@
 #include "publish.h"
 #include "v2_session.h"
 
-#include <libwebsockets.h>
-
 /* A commit record's row is its version's cause (sheet.checkpoint): higher ones were made by themselves. */
 #define COMMIT_BY_PEOPLE 1
 
@@ -22,16 +20,6 @@ stream_append(Room *room, V2Encoding encoding, Buf *payload)
 {
 	fanout_append_message(&room->v2[encoding], encoding == V2_BINARY, payload->data, payload->len);
 	payload->len = 0;
-}
-
-static void
-stream_wake(const Room *room)
-{
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->v2 != NULL && session->state == SESSION_LIVE)
-			session_deliver(session);
-	}
 }
 
 /* ---- batches of members ---- */
@@ -220,7 +208,7 @@ v2_tell_peer(Room *room, const Session *session, bool here)
 		stream_append(room, (V2Encoding) encoding, &payload);
 	}
 	buf_free(&payload);
-	stream_wake(room);
+	publish_later(room);
 }
 
 static void
@@ -268,7 +256,7 @@ stream_tell_cursors(Room *room, void *arg)
 	}
 	if (count > 0)
 		stream_put_cursors(room, cursors, count);
-	stream_wake(room);
+	publish_later(room);
 }
 
 static uv_timer_t cursors_timer;

@@ -1,6 +1,6 @@
 /*
- * bounds.test.mjs - what one client can make the gateway keep: pending edits, refusals that are being answered, and the stream
- * of a sheet that somebody was about to join, all have their bounds.
+ * bounds.test.mjs - what one client can make the gateway keep: pending edits, refusals that are being answered, the stream of a
+ * sheet that somebody was about to join, and that of one that nobody edits, all have their bounds.
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -8,6 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from '../lib/cluster.mjs';
 import { Editor, newSheet, register } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
+import { SilentMember } from '../lib/raw_socket.mjs';
+import { RawClient } from '../lib/v2.mjs';
 
 let cluster;
 let gateway;
@@ -97,4 +99,30 @@ test('who leaves while joining does not keep the stream', async () => {
 	await flood(12); // 38 MB
 	assert.ok(memory('VmHWM') - before_ < 16, `${before_} -> ${memory('VmHWM')} MiB`);
 	await editor.close();
+});
+
+test('a member that reads nothing is closed when others only move their selections', async () => {
+	await gateway.stop();
+	await gateway.start({ 'send-queue-bytes': '64kB' });
+	const fid = await newSheet(gateway, anna);
+	const members = await Promise.all(Array.from({ length: 120 }, () => RawClient.open(gateway, anna, fid)));
+	for (const { socket } of members.slice(1)) socket.removeAllListeners('message'); // nobody looks at what they hear
+	const silent = await SilentMember.open(gateway, anna, fid);
+	let place = 16000000;
+	const moving = setInterval(() => {
+		place++;
+		for (const member of members) member.send({ t: 'cursor', row: place, col: 16000, toRow: place, toCol: 16001 });
+	}, 100);
+	try {
+		await waitUntil(async () => (await gateway.metrics()).pg_sheet_sessions_slow_total > 0, 'it to be closed', 20000);
+		assert.deepEqual(await silent.closeCodes(), [1013]);
+		const last = members[0].messages.length;
+		await waitUntil(() => members[0].messages.slice(last).some(({ t }) => t === 'cursors'), 'selections to be told again');
+		assert.deepEqual(members.map(({ closed }) => closed).filter(Boolean), [], 'who reads stays');
+		assert.equal((await gateway.metrics()).pg_sheet_edits_received_total, 0);
+	} finally {
+		clearInterval(moving);
+		silent.end();
+		for (const member of members) member.terminate();
+	}
 });

@@ -1,7 +1,10 @@
 /*
  * raw_socket.mjs - a WebSocket by hand: for frames, handshakes and silences that a client library does not produce.
  */
+import { spawn } from 'node:child_process';
+import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import { once } from 'node:events';
 import net from 'node:net';
 import { waitUntil } from './processes.mjs';
 
@@ -50,6 +53,27 @@ export function upgradeHead(gateway, user, fid, { changes = {}, method = 'GET', 
 	return `${method} /sheetws?token=${user.token}&fid=${fid}${extra} ${version}\r\n${lines.join('')}\r\n`;
 }
 
+/** The whole frames among a server's bytes: {opcode, payload}. */
+export function serverFrames(bytes) {
+	const found = [];
+	let at = 0;
+	while (at + 2 <= bytes.length) {
+		let length = bytes[at + 1] & 0x7f;
+		let header = 2;
+		if (length === 126) [length, header] = [at + 4 <= bytes.length ? bytes.readUInt16BE(at + 2) : Infinity, 4];
+		else if (length === 127)
+			[length, header] = [at + 10 <= bytes.length ? Number(bytes.readBigUInt64BE(at + 2)) : Infinity, 10];
+		if (at + header + length > bytes.length) break;
+		found.push({ opcode: bytes[at] & 0x0f, payload: bytes.subarray(at + header, at + header + length) });
+		at += header + length;
+	}
+	return found;
+}
+
+/** The codes of the close frames among them; null: one without a code. */
+const closeCodesOf = (frames) =>
+	frames.filter(({ opcode }) => opcode === 8).map(({ payload }) => (payload.length >= 2 ? payload.readUInt16BE() : null));
+
 export class RawSocket {
 	constructor(gateway) {
 		this.received = [];
@@ -90,26 +114,12 @@ export class RawSocket {
 	/** The whole frames that have come: {opcode, payload}. */
 	frames() {
 		const bytes = this.bytes();
-		const found = [];
-		let at = bytes.indexOf('\r\n\r\n') + 4;
-		while (at + 2 <= bytes.length) {
-			let length = bytes[at + 1] & 0x7f;
-			let header = 2;
-			if (length === 126) [length, header] = [at + 4 <= bytes.length ? bytes.readUInt16BE(at + 2) : Infinity, 4];
-			else if (length === 127)
-				[length, header] = [at + 10 <= bytes.length ? Number(bytes.readBigUInt64BE(at + 2)) : Infinity, 10];
-			if (at + header + length > bytes.length) break;
-			found.push({ opcode: bytes[at] & 0x0f, payload: bytes.subarray(at + header, at + header + length) });
-			at += header + length;
-		}
-		return found;
+		return serverFrames(bytes.subarray(bytes.indexOf('\r\n\r\n') + 4));
 	}
 
 	/** The codes of the close frames that have come; null: one without a code. */
 	closeCodes() {
-		return this.frames()
-			.filter(({ opcode }) => opcode === 8)
-			.map(({ payload }) => (payload.length >= 2 ? payload.readUInt16BE() : null));
+		return closeCodesOf(this.frames());
 	}
 
 	/** Until a close frame or the end of the connection; the code, undefined without a close frame. */
@@ -124,5 +134,56 @@ export class RawSocket {
 
 	destroy() {
 		this.socket.destroy();
+	}
+}
+
+/*
+ * A socket that takes little before somebody reads it; Node cannot ask for that, Perl can. It writes the upgrade and, when that
+ * is answered, the frame, and reads what comes up to the bytes that it is told; the rest when its input ends.
+ */
+const silentProgram = String.raw`
+use strict; use Socket qw(:DEFAULT IPPROTO_TCP TCP_MAXSEG); $| = 1;
+my ($port, $head, $frame, $until) = ($ARGV[0], map { pack 'H*', $_ } @ARGV[1..3]);
+socket(my $s, PF_INET, SOCK_STREAM, 0) or die;
+setsockopt($s, SOL_SOCKET, SO_RCVBUF, pack 'i', 4096) or die;
+setsockopt($s, IPPROTO_TCP, TCP_MAXSEG, pack 'i', 1400) or die; # what the other side reckons its buffer with
+connect($s, sockaddr_in($port, inet_aton('127.0.0.1'))) or die;
+sub hear {
+	my $heard = '';
+	while (index($heard, $_[0]) < 0) { sysread($s, $heard, 4096, length $heard) or die "closed behind $heard\n" }
+	return $heard;
+}
+syswrite($s, $head); hear("\r\n\r\n");
+syswrite($s, $frame);
+my $heard = hear($until);
+print "silent\n"; <STDIN>;
+while (sysread($s, $heard, 65536, length $heard)) {}
+print unpack('H*', $heard), "\n";`;
+
+/** A member of protocol v2 that has been told hello, and then reads nothing until it is asked what has come. */
+export class SilentMember {
+	static async open(gateway, user, fid) {
+		const member = new SilentMember();
+		const head = upgradeHead(gateway, user, fid, { changes: { 'Sec-WebSocket-Protocol': 'sheet.v2' } });
+		const hello = clientFrame(0x81, Buffer.from(JSON.stringify({ t: 'hello', v: 2, token: user.token })));
+		const bytes = [head, hello, '"locks":'].map((text) => Buffer.from(text).toString('hex'));
+		member.output = '';
+		member.child = spawn('perl', ['-e', silentProgram, gateway.port, ...bytes], { stdio: ['pipe', 'pipe', 'inherit'] });
+		member.child.stdout.on('data', (data) => (member.output += data));
+		member.ended = once(member.child, 'close');
+		await waitUntil(() => member.output !== '' || member.child.exitCode !== null, 'the silent member to have joined');
+		assert.equal(member.output, 'silent\n');
+		return member;
+	}
+
+	/** Reads to the end of the connection; the codes of the close frames. */
+	async closeCodes() {
+		this.child.stdin.end();
+		await this.ended;
+		return closeCodesOf(serverFrames(Buffer.from(this.output.split('\n')[1], 'hex')));
+	}
+
+	end() {
+		this.child.kill('SIGKILL');
 	}
 }
