@@ -17,7 +17,8 @@ for my $round (1 .. 6)
 {
 	my @writers = start_writers($node, $dir, 4, @sheets);
 	$node->poll_query_until('postgres', "SELECT count(*) = 4 FROM pg_stat_activity WHERE application_name = 'writer'") or die;
-	sleep 0.3 + rand 0.4;
+	wait_until_written($dir, 60);
+	sleep rand 0.4;
 	my @backends = split /\n/, $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'writer'");
 	kill 9, $backends[ rand @backends ] if @backends;
 	end_writers(@writers);

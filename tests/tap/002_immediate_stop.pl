@@ -16,7 +16,8 @@ my $acked = 0;
 for my $round (1 .. 5)
 {
 	my @writers = start_writers($node, $dir, 4, @sheets);
-	sleep 0.5 + rand 0.5;
+	wait_until_written($dir, 70);
+	sleep rand 0.5;
 	# Now and then a checkpoint of PostgreSQL is what is interrupted, and its end what recovery starts from.
 	$node->safe_psql('postgres', 'CHECKPOINT') if $round % 2;
 	sleep rand 0.2;

@@ -45,7 +45,8 @@ $primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_replic
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my @own = map { $primary->safe_psql('postgres', "SELECT sheet.create('sync $_', 100, 26)") } 1 .. 2;
 my @writers = start_writers($primary, $dir, 3, @own);
-sleep 1;
+wait_until_written($dir, 30);
+sleep rand 0.5;
 $primary->stop('immediate');
 end_writers(@writers);
 $standby->promote;

@@ -107,7 +107,12 @@ sub stat_of
 
 run_scripts('editors alone', 4, 3, 'edit.sql@1');
 is(differences(), 0, 'the sheets are what the model says');
-run_scripts('editors and readers of windows at once', 8, $seconds, 'edit.sql@2', 'look.sql@10', 'budget.sql@2');
+# However slow the machine is: until tiles have come and gone.
+for (1 .. 10)
+{
+	run_scripts('editors and readers of windows at once', 8, $seconds, 'edit.sql@2', 'look.sql@10', 'budget.sql@2');
+	last if stat_of('evictions > 200 AND hits > 50') eq 't';
+}
 is(differences(), 0, 'the sheets are what the model says after that');
 cmp_ok(stat_of('evictions'), '>', 200, 'tiles were taken out');
 cmp_ok(stat_of('hits'), '>', 50, 'reads were served from the cache');

@@ -119,9 +119,13 @@ for my $round (1 .. $rounds)
 	my $killer = fork // die;
 	if ($killer == 0)
 	{
-		sleep 0.3 + rand 1.2;
-		my ($pid) = run_command([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'truth' ORDER BY random() LIMIT 1} ]);
-		kill 9, $pid if $pid =~ /^\d+$/;
+		# Somebody must be there, and still be there when the signal comes.
+		for (1 .. 40)
+		{
+			sleep 0.3 + rand 1.2;
+			my ($pid) = run_command([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'truth' ORDER BY random() LIMIT 1} ]);
+			last if $pid =~ /^\d+$/ && kill 9, $pid;
+		}
 		require POSIX;
 		POSIX::_exit(0);
 	}

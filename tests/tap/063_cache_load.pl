@@ -75,8 +75,18 @@ sub ask
 	return $node->safe_psql('postgres', @_);
 }
 
-# pgbench's scripts at once, and the look at the budget beside them.
+# pgbench's scripts at once, and the look at the budget beside them; again on a machine that is so slow that `enough` has not been done.
 sub load
+{
+	my ($what, $enough, @rest) = @_;
+	for (1 .. 10)
+	{
+		load_once($what, @rest);
+		last if ask("SELECT $enough") eq 't';
+	}
+}
+
+sub load_once
 {
 	my ($what, $sheets, @scripts) = @_;
 	my $budget = script('budget', "SELECT load_budget();\n");
@@ -137,14 +147,14 @@ my $grow = script('grow', "\\set n random(1, :sheets)\n\\set step random(1, 40)\
 with_cache('16MB');
 one_cell('cached');
 ask('SELECT load_sheets(2)');
-load('growing while written', 2, $grow, $write, $read);
+load('growing while written', '(SELECT min(rows) > 500 FROM load, sheet.read_cells(sheet_id))', 2, $grow, $write, $read);
 cmp_ok(ask('SELECT min(rows) FROM load, sheet.read_cells(sheet_id)'), '>', 500, 'the sheets have grown');
 check_all('growing while written');
 is(ask('SELECT hits > 0, evictions FROM sheet.cache_stats'), 't|0', 'from the cache');
 
 with_cache('4MB');
 ask('SELECT load_sheets(40)');
-load('putting each other out', 40, $square, $write, $read, $read);
+load('putting each other out', '(SELECT evictions > 40 FROM sheet.cache_stats)', 40, $square, $write, $read, $read);
 cmp_ok(ask('SELECT evictions FROM sheet.cache_stats'), '>', 40, 'many left the cache');
 note ask('SELECT * FROM sheet.cache_stats');
 check_all('putting each other out');
@@ -152,7 +162,7 @@ check_all('putting each other out');
 with_cache('0');
 one_cell('without a cache');
 ask('SELECT load_sheets(10)');
-load('without a cache', 10, $square, $write, $grow, $read);
+load('without a cache', 'true', 10, $square, $write, $grow, $read);
 check_all('without a cache');
 is(ask('SELECT bytes, budget, loads, hits FROM sheet.cache_stats'), '0|0|0|0', 'nothing was cached');
 $node->stop;

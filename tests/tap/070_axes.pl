@@ -147,7 +147,12 @@ sub all_is_well
 	is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT f.severity || ' ' || f.what, ', ') FROM sheets, sheet.fsck(id, true) f}), 'info clean', "$what: fsck finds nothing");
 }
 
-run_scripts('inserts, deletions, edits and readers of windows at once', 8, $seconds, 'edit.sql@2', 'look.sql@6', 'whole.sql@1');
+# However slow the machine is: until lines have moved, and tiles have come and gone.
+for (1 .. 10)
+{
+	run_scripts('inserts, deletions, edits and readers of windows at once', 8, $seconds, 'edit.sql@2', 'look.sql@6', 'whole.sql@1');
+	last if $node->safe_psql('postgres', q{SELECT evictions > 20 AND hits > 50 AND (SELECT count(*) FROM sheet.log WHERE kind ~ 'insert|delete') > 50 FROM sheet.cache_stats}) eq 't';
+}
 all_is_well('a cache that is too small');
 note $node->safe_psql('postgres', q{SELECT kind, count(*) FROM sheet.log GROUP BY 1}), "\n", $node->safe_psql('postgres', 'SELECT s FROM sheet.cache_stats s');
 cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM sheet.log WHERE kind ~ 'insert|delete'}), '>', 50, 'rows and columns have moved');

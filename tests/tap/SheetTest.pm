@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(seed_random new_server batch start_writers end_writers check_sheets sheet_state wait_until_up
+our @EXPORT = qw(seed_random new_server batch start_writers wait_until_written end_writers check_sheets sheet_state wait_until_up
   server_life wait_until_next_life new_session cache_is_at_rest install_model);
 
 sub seed_random
@@ -213,6 +213,19 @@ sub start_writers
 		push @pids, $pid;
 	}
 	return @pids;
+}
+
+# Until they have noted so many acknowledged edits more.
+sub wait_until_written
+{
+	my ($dir, $count) = @_;
+	my $goal = $count + read_notes("$dir/*.acked");
+	for (1 .. 2400)
+	{
+		return if read_notes("$dir/*.acked") >= $goal;
+		sleep 0.05;
+	}
+	die "the writers have not written $count edits in two minutes";
 }
 
 sub end_writers
