@@ -23,6 +23,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "timeslice.h"
 #include "utils/guc.h"
 #include "worker.h"
 #include "writer.h"
@@ -80,6 +81,7 @@ _PG_init(void)
 		worker_register();
 	}
 	stop_point_init();
+	time_slice_init();
 	sheetlog_init();
 	storage_init();
 	follow_init();

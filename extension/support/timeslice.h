@@ -1,0 +1,10 @@
+/*
+ * timeslice.h - how soon the system's scheduler lets a session run (pg_sheet.time_slice); see timeslice.c.
+ */
+#ifndef TIMESLICE_H
+#define TIMESLICE_H
+
+/* Defines the setting. From _PG_init. */
+extern void time_slice_init(void);
+
+#endif
