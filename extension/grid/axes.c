@@ -1,6 +1,8 @@
 /* axes.c - the two axes of a sheet; see axes.h. */
 #include "axes.h"
 
+#include "extent.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,19 +130,7 @@ axes_change(const GridAllocator *allocator, const Axes *axes, const AxesChange *
 uint32_t
 axes_extent(const AxesChange *change, uint32_t extent)
 {
-	uint32_t limit = axes_limit(change->line);
-
-	if (change->insert)
-	{
-		uint32_t from = change->at > extent ? change->at : extent;
-
-		return limit - from < change->n ? limit : from + change->n;
-	}
-	if (change->at >= extent)
-		return extent;
-	if (extent - change->at > change->n)
-		return extent - change->n;
-	return change->at > 0 ? change->at : 1;
+	return extent_after(extent, axes_limit(change->line), change->insert, change->at, change->n);
 }
 
 /* ---- bytes ---- */

@@ -6,6 +6,7 @@
 #include "batch.h"
 
 #include "accounts.h"
+#include "edit_buf.h"
 #include "fanout.h"
 #include "v1_encode.h"
 
@@ -36,10 +37,7 @@ batch_free(RoomBatch *batch)
 void
 batch_put_edit(RoomBatch *batch, const Edit *edit)
 {
-	buf_reserve(&batch->edits, edit_size_bound(edit));
-	batch->writer.pos = (uint8_t *) batch->edits.data + batch->edits.len;
-	edit_write(&batch->writer, edit);
-	batch->edits.len = (size_t) ((char *) batch->writer.pos - batch->edits.data);
+	edit_buf_put(&batch->edits, &batch->writer, edit);
 	batch->count++;
 }
 

@@ -12,6 +12,8 @@
  */
 #include "lines.h"
 
+#include "extent.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,17 +54,7 @@ lines_limit(bool rows)
 uint32_t
 lines_extent(const LinesChange *change, uint32_t extent)
 {
-	uint32_t limit = lines_limit(change->rows);
-
-	if (change->insert)
-	{
-		uint32_t from = change->at > extent ? change->at : extent;
-
-		return limit - from < change->n ? limit : from + change->n;
-	}
-	if (change->at >= extent)
-		return extent;
-	return extent - change->at > change->n ? extent - change->n : change->at;
+	return extent_after(extent, lines_limit(change->rows), change->insert, change->at, change->n);
 }
 
 bool

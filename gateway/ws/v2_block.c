@@ -12,6 +12,7 @@
 #include "v2_block.h"
 
 #include "commit.h"
+#include "edit_buf.h"
 #include "gateway.h"
 #include "pgresult.h"
 
@@ -45,14 +46,9 @@ block_send_part(BlockQuestion *question, bool more)
 static void
 block_put_cell(BlockQuestion *question, const Edit *cell)
 {
-	Buf *edits = &question->edits;
-
-	if (edits->len > V2_PART_BYTES)
+	if (question->edits.len > V2_PART_BYTES)
 		block_send_part(question, true);
-	buf_reserve(edits, edit_size_bound(cell));
-	question->writer.pos = (uint8_t *) edits->data + edits->len;
-	edit_write(&question->writer, cell);
-	edits->len = (size_t) ((char *) question->writer.pos - edits->data);
+	edit_buf_put(&question->edits, &question->writer, cell);
 	question->count++;
 }
 

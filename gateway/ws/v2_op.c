@@ -15,6 +15,7 @@
  * of its own, and its client is undecided until it is committed: only the database knows whether there is room.
  */
 #include "dirty.h"
+#include "edit_buf.h"
 #include "gateway.h"
 #include "metrics.h"
 #include "pending.h"
@@ -270,10 +271,7 @@ op_put_edit(void *arg, const Edit *edit)
 {
 	OpTransform *transform = arg;
 
-	buf_reserve(&transform->edits, edit_size_bound(edit));
-	transform->writer.pos = (uint8_t *) transform->edits.data + transform->edits.len;
-	edit_write(&transform->writer, edit);
-	transform->edits.len = (size_t) ((char *) transform->writer.pos - transform->edits.data);
+	edit_buf_put(&transform->edits, &transform->writer, edit);
 	if (edit_is_structure(edit->kind))
 		transform->message->changes++;
 	else

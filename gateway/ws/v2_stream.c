@@ -5,6 +5,7 @@
  * The edits of a batch are in the binary form already (edit_codec.h); the streams get them as they are. Where a message
  * has to end, the batch has an event, and the edit behind it is written in full.
  */
+#include "edit_buf.h"
 #include "gateway.h"
 #include "publish.h"
 #include "v2_session.h"
@@ -101,10 +102,7 @@ part_end(Part *part, bool more)
 static void
 part_put(Part *part, const Edit *edit)
 {
-	buf_reserve(&part->edits, edit_size_bound(edit));
-	part->writer.pos = (uint8_t *) part->edits.data + part->edits.len;
-	edit_write(&part->writer, edit);
-	part->edits.len = (size_t) ((char *) part->writer.pos - part->edits.data);
+	edit_buf_put(&part->edits, &part->writer, edit);
 	part->count++;
 	if (part->edits.len > V2_PART_BYTES)
 		part_end(part, true);

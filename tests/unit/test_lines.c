@@ -401,6 +401,19 @@ memory_find(const LinesMemory *memory, int64_t seq, uint32_t row)
 }
 
 static void
+check_extents(void)
+{
+	LinesChange insert = {true, true, 5, 3}, remove = {true, false, 5, 3}, all = {false, false, 0, 4};
+
+	TAP_OK(lines_extent(&insert, 2) == 8 && lines_extent(&insert, 10) == 13,
+		   "an insertion behind the end extends to it");
+	TAP_OK(lines_extent(&insert, SHEET_MAX_ROWS - 2) == SHEET_MAX_ROWS, "not beyond the limit");
+	TAP_OK(lines_extent(&remove, 2) == 2 && lines_extent(&remove, 6) == 5 && lines_extent(&remove, 10) == 7,
+		   "a deletion takes those that are there");
+	TAP_OK(lines_extent(&all, 3) == 1 && lines_extent(&all, 4) == 1 && lines_extent(&all, 5) == 1, "one stays");
+}
+
+static void
 check_memory(void)
 {
 	LinesMemory memory = {.floor = 100};
@@ -444,6 +457,7 @@ main(void)
 	check_model();
 	check_trace();
 	check_ranges();
+	check_extents();
 	check_memory();
 	cJSON_Delete(vectors);
 	return tap_done();

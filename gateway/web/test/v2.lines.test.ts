@@ -52,5 +52,6 @@ describe('what a change does', () => {
 	test('to the size of a sheet', () => {
 		expect([2, 10].map((extent) => moveExtent(insert, extent))).toEqual([8, 13]);
 		expect([2, 6, 10].map((extent) => moveExtent(remove, extent))).toEqual([2, 5, 7]);
+		expect([2, 3, 4].map((extent) => moveExtent(change('deleteRows', 0, 3), extent))).toEqual([1, 1, 1]);
 	});
 });

@@ -53,7 +53,7 @@ export function moveExtent(change: StructureEdit, extent: number): number {
 	const { at, n } = change;
 	if (isInsert(change)) return Math.min(Math.max(at, extent) + n, limitOf(change));
 	if (at >= extent) return extent;
-	return extent - at > n ? extent - n : at;
+	return extent - at > n ? extent - n : Math.max(at, 1); // the last one stays, empty
 }
 
 /** Lines one behind the other: in the author's order, in that of what is there, or in both. */
