@@ -192,16 +192,16 @@ grid_release(const GridAllocator *allocator, Grid *grid)
 	}
 }
 
-bool
+GridTile *
 grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col, uint32_t cells,
 			uint32_t content_bytes)
 {
 	Tile *tile = grid_make_tile(allocator, grid, tile_row, tile_col);
 
 	if (tile == NULL)
-		return false;
+		return NULL;
 	grid_hold(grid, tile);
-	return tile_expect(allocator, &grid->bytes, tile, cells, content_bytes);
+	return tile_expect(allocator, &grid->bytes, tile, cells, content_bytes) ? tile : NULL;
 }
 
 bool

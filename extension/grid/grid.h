@@ -91,10 +91,10 @@ extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
 extern void grid_set_extent(Grid *grid, uint32_t rows, uint32_t cols);
 /* Ends the reservations that were not used, and may give their memory back. */
 extern void grid_release(const GridAllocator *allocator, Grid *grid);
-/* For loading: makes room in an empty tile for so many cells and bytes of content, exactly. False when there is none.
- */
-extern bool grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col,
-						uint32_t cells, uint32_t content_bytes);
+/* For loading: the same as grid_reserve() for so many cells of a tile at once, with so many bytes of content together
+ * and no styles. A tile that has nothing gets room for exactly these. */
+extern GridTile *grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col,
+							 uint32_t cells, uint32_t content_bytes);
 /* Takes from the tiles what is not needed for their cells; nothing may be reserved. False when there is no room for the
  * copying. */
 extern bool grid_pack(const GridAllocator *allocator, Grid *grid);

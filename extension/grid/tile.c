@@ -282,6 +282,22 @@ tile_ahead(const GridAllocator *allocator, const Tile *tile, uint64_t size)
 	return tile->cells < TILE_CELLS / 4 * 3 ? size / 4 : size / 8;
 }
 
+/* As large an arena as is said, with the same bytes at the same places: what an arena without garbage needs to grow. */
+static bool
+tile_move_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t size)
+{
+	char *arena = tile_alloc(allocator, bytes, size);
+
+	if (arena == NULL)
+		return false;
+	if (tile->arena_used > 0)
+		memcpy(arena, tile->arena, tile->arena_used);
+	tile_release(allocator, bytes, tile->arena, tile->arena_size);
+	tile->arena = arena;
+	tile->arena_size = size;
+	return true;
+}
+
 /* Room for more_bytes in the arena and more_styles in the table beyond what is reserved. */
 static bool
 tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint64_t more_bytes, uint32_t more_styles)
@@ -290,17 +306,20 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 	uint64_t wanted = tile->reserved_bytes + more_bytes;
 	uint32_t styles = tile->styles_used + tile->reserved_styles + more_styles;
 	bool fits = tile->arena_used + wanted <= tile->arena_size && styles <= tile->styles_capacity;
-	uint64_t size;
+	uint64_t live, size;
 
 	if (fits && !tile_is_wasteful(tile, more_bytes))
 		return true;
-	size = tile_live_bytes(tile, used) + wanted;
+	live = tile_live_bytes(tile, used);
+	size = live + wanted;
 	size += tile_ahead(allocator, tile, size);
 	if (size < TILE_ARENA_MIN)
 		size = TILE_ARENA_MIN;
 	size = (size + 7) & ~(uint64_t) 7;
 	if (size > UINT32_MAX)
 		return false;
+	if (live == tile->arena_used && styles <= tile->styles_capacity)
+		return tile_move_arena(allocator, bytes, tile, (uint32_t) size) || fits;
 	if (styles > TILE_STYLES_KEEP)
 	{
 		styles = tile->reserved_styles + more_styles;
@@ -319,12 +338,19 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 bool
 tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t cells, uint32_t content_bytes)
 {
-	if (tile->cells > 0 || tile->arena_size > 0)
-		return true;
-	if (!tile_grow_slots(allocator, bytes, tile, cells < TILE_CELLS ? cells : TILE_CELLS))
-		return false;
-	return content_bytes == 0 ||
-		   tile_compact(allocator, bytes, tile, (content_bytes + 7) & ~(uint32_t) 7, tile->styles_capacity, NULL);
+	uint64_t wanted = (uint64_t) tile->cells + tile->reserved_cells + cells;
+	uint64_t size = ((uint64_t) content_bytes + 7) & ~(uint64_t) 7;
+	bool room = tile_grow_slots(allocator, bytes, tile, wanted < TILE_CELLS ? (uint32_t) wanted : TILE_CELLS);
+
+	if (room && content_bytes > 0)
+		room = tile->arena_size == 0 && size <= UINT32_MAX ? tile_move_arena(allocator, bytes, tile, (uint32_t) size)
+														   : tile_grow_arena(allocator, bytes, tile, content_bytes, 0);
+	if (room)
+	{
+		tile->reserved_cells += cells;
+		tile->reserved_bytes += content_bytes;
+	}
+	return room;
 }
 
 bool

@@ -59,7 +59,8 @@ extern Tile *tile_clone(const GridAllocator *allocator, size_t *bytes, const Til
 extern void tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t content_len,
 						 uint32_t style_len);
-/* Room for so many cells and bytes of content at once, and no more, in an empty tile. */
+/* The same for so many cells at once, with so many bytes of content together and no styles. A tile that has nothing
+ * gets room for exactly these. */
 extern bool tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t cells,
 						uint32_t content_bytes);
 /* The same as tile_reserve() where there is room already; false when there is not. */

@@ -12,11 +12,29 @@
 #include "replay_version.h"
 #include "storage.h"
 
-/* The cells of a stored tile, which are at their physical places; tile NULL: all of them. */
+/* A cell into a tile that the cell before mostly was in, too: then it is not looked for. */
+static bool
+replay_put_near(Grid *grid, const GridAllocator *allocator, const Edit *edit, GridTileNo *no, GridTile **tile)
+{
+	GridTileNo at = replay_tile_of(edit->row, edit->col);
+
+	if (*tile == NULL || at.row != no->row || at.col != no->col ||
+		!grid_reserve_there(grid, *tile, edit->content.len, edit->style.len))
+		*tile = grid_reserve(allocator, grid, edit->row, edit->col, edit->content.len, edit->style.len);
+	*no = at;
+	if (*tile != NULL)
+		grid_set_there(grid, *tile, edit->row, edit->col, edit->content.data, edit->content.len, edit->content.len,
+					   edit->style.data, edit->style.len);
+	return *tile != NULL;
+}
+
+/* The cells of a batch of a stored tile, which are at their physical places; tile NULL: all of them. */
 static EditError
 replay_cells_into(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile, EditReader *reader, bool *room)
 {
 	EditReader local = *reader; /* of which nobody has the address */
+	GridTileNo no = {0, 0};
+	GridTile *there = NULL;
 	EditError error;
 	Edit edit;
 
@@ -28,7 +46,7 @@ replay_cells_into(Grid *grid, const GridAllocator *allocator, const ReplayTile *
 			return EDIT_BAD_KIND;
 		if (tile != NULL && !replay_tile_has(tile, edit.row, edit.col))
 			continue;
-		*room = replay_put(grid, allocator, &edit, edit.row, edit.col);
+		*room = replay_put_near(grid, allocator, &edit, &no, &there);
 		if (!*room)
 			return EDIT_END;
 	}
@@ -36,23 +54,50 @@ replay_cells_into(Grid *grid, const GridAllocator *allocator, const ReplayTile *
 	return error;
 }
 
-/* Makes room for a batch of a stored tile, exactly: most tiles are not edited before they go again. A tile with styles
- * grows as it is filled. */
-static bool
-replay_expect(Grid *grid, const GridAllocator *allocator, EditReader reader, uint32 count)
+/* What a batch of a stored tile mostly is: contents without styles, all of one tile. */
+typedef struct PlainBatch
 {
-	GridTileNo tile = {0, 0};
-	uint32 bytes = 0;
+	GridTileNo tile;
+	uint32 cells;
+	uint32 bytes; /* of contents */
+} PlainBatch;
+
+static bool
+replay_is_plain(EditReader reader, PlainBatch *plain)
+{
+	EditError error;
 	Edit edit;
 
-	while (edit_read_inline(&reader, &edit) == EDIT_OK)
+	*plain = (PlainBatch){0};
+	while ((error = edit_read_inline(&reader, &edit)) == EDIT_OK)
 	{
-		if (edit.style.data != NULL || edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
-			return true;
-		tile = replay_tile_of(edit.row, edit.col);
-		bytes += edit.content.len;
+		GridTileNo tile = replay_tile_of(edit.row, edit.col);
+
+		if (plain->cells == 0)
+			plain->tile = tile;
+		if (edit.kind != EDIT_SET || edit.style.data != NULL || edit.row >= SHEET_MAX_ROWS ||
+			edit.col >= SHEET_MAX_COLS || tile.row != plain->tile.row || tile.col != plain->tile.col)
+			return false;
+		plain->cells++;
+		plain->bytes += edit.content.len;
 	}
-	return bytes == 0 || grid_expect(allocator, grid, tile.row, tile.col, count, bytes);
+	return error == EDIT_END && plain->cells > 0;
+}
+
+/* Its tile is found once, and gets exactly the room that it needs: most tiles are not edited before they go again. */
+static EditError
+replay_plain_into(Grid *grid, const GridAllocator *allocator, const PlainBatch *plain, EditReader *reader, bool *room)
+{
+	GridTile *tile = grid_expect(allocator, grid, plain->tile.row, plain->tile.col, plain->cells, plain->bytes);
+	EditReader local = *reader;
+	Edit edit;
+
+	*room = tile != NULL;
+	while (tile != NULL && edit_read_inline(&local, &edit) == EDIT_OK)
+		grid_set_there(grid, tile, edit.row, edit.col, edit.content.data, edit.content.len,
+					   (uint32) (local.end - (const uint8_t *) edit.content.data), NULL, 0);
+	*reader = local;
+	return EDIT_END;
 }
 
 /* What is wanted of a stored tile; tile NULL: all. */
@@ -60,6 +105,7 @@ static EditError
 replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile, const struct varlena *bytes,
 			  bool *room)
 {
+	bool all = tile == NULL || tile->whole;
 	EditReader reader;
 	EditBatch batch;
 	EditError error;
@@ -68,10 +114,11 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile
 	edit_reader_init(&reader, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
-		if (tile != NULL && !tile->whole)
-			error = replay_cells_into(grid, allocator, tile, &reader, room);
-		else if ((*room = replay_expect(grid, allocator, reader, batch.count)))
-			error = replay_cells_into(grid, allocator, NULL, &reader, room);
+		PlainBatch plain;
+
+		error = all && replay_is_plain(reader, &plain)
+					? replay_plain_into(grid, allocator, &plain, &reader, room)
+					: replay_cells_into(grid, allocator, all ? NULL : tile, &reader, room);
 		if (!*room)
 			return EDIT_END;
 		if (error != EDIT_END)

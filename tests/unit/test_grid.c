@@ -596,6 +596,63 @@ test_slack(void)
 	grid_free(&allocator, grid);
 }
 
+#define EXPECT_CELLS (GRID_TILE_ROWS * GRID_TILE_COLS)
+
+static bool
+expect_is_right(const Grid *grid, const char *text, const uint32_t *lens)
+{
+	bool right = true;
+
+	for (uint32_t at = 0; at < EXPECT_CELLS; at++)
+	{
+		GridCell cell;
+
+		grid_get(grid, at / GRID_TILE_COLS, at % GRID_TILE_COLS, &cell);
+		right &= cell.content_len == lens[at] && memcmp(cell.content, text + at, lens[at]) == 0;
+	}
+	return right;
+}
+
+/* A tile that is filled with what was expected asks for memory once, and takes no more than its cells need. */
+static void
+test_expect(void)
+{
+	static uint32_t lens[EXPECT_CELLS];
+	static char text[EXPECT_CELLS + 64];
+	Grid *grid = grid_create(&allocator, GRID_TILE_ROWS, GRID_TILE_COLS);
+	uint32_t sum = 0;
+	GridTile *tile;
+	size_t bytes;
+
+	for (uint32_t i = 0; i < sizeof(text); i++)
+		text[i] = (char) ('a' + random_below(26));
+	for (uint32_t i = 0; i < EXPECT_CELLS; i++)
+		sum += lens[i] = 1 + random_below(24);
+	meter.fail_percent = 100;
+	TAP_OK(grid_expect(&allocator, grid, 0, 0, EXPECT_CELLS, sum) == NULL, "no tile is expected without room");
+	meter.fail_percent = 0;
+	tile = grid_expect(&allocator, grid, 0, 0, EXPECT_CELLS, sum);
+	bytes = grid_bytes(grid);
+	meter.frozen = true;
+	meter.touched = false;
+	for (uint32_t at = 0; at < EXPECT_CELLS; at++)
+		grid_set_there(grid, tile, at / GRID_TILE_COLS, at % GRID_TILE_COLS, text + at, lens[at], 64, NULL, 0);
+	meter.frozen = false;
+	TAP_OK(!meter.touched && expect_is_right(grid, text, lens), "cells that were expected need no more memory");
+	grid_release(&allocator, grid);
+	TAP_OK(grid_bytes(grid) == bytes && bytes < sum + 8 * EXPECT_CELLS + 400, "they take %zu bytes, their contents %u",
+		   bytes, sum);
+
+	/* The tile has no room at all: it grows, with all that is in it. */
+	lens[7] = 60;
+	(void) grid_put(&allocator, grid, 0, 7, text + 7, 60, NULL, 0);
+	TAP_OK(expect_is_right(grid, text, lens) && grid_bytes(grid) > bytes, "a full tile grows when a cell does");
+	tile = grid_expect(&allocator, grid, 0, 0, 1, 64);
+	grid_set_there(grid, tile, 0, 9, text + 9, lens[9] = 64, 64, NULL, 0);
+	TAP_OK(expect_is_right(grid, text, lens) && meter.bytes == grid_bytes(grid), "a cell is expected in a full tile");
+	grid_free(&allocator, grid);
+}
+
 static void
 test_no_room(void)
 {
@@ -629,6 +686,7 @@ main(void)
 	test_many_styles();
 	test_digest();
 	test_slack();
+	test_expect();
 	test_no_room();
 	oracle_clear();
 	return tap_done();

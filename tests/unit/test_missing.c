@@ -36,18 +36,37 @@ tile_has_cells(GridTileNo tile)
 	return false;
 }
 
-/* As storage would give it. */
+/* As storage would give it: cell by cell, or with room for all of them at once. */
 static void
 load_tile(Grid *part, GridTileNo tile)
 {
+	bool at_once = random_below(2) == 0;
+	uint32_t count = 0, bytes = 0;
+	GridTile *there = NULL;
 	char text[32];
 
-	if (random_below(2) == 0)
-		grid_expect(&allocator, part, tile.row, tile.col, random_below(1024), random_below(9000));
+	for (uint32_t at = 0; at < GRID_TILE_ROWS * GRID_TILE_COLS; at++)
+	{
+		uint32_t number =
+			cells[tile.row * GRID_TILE_ROWS + at / GRID_TILE_COLS][tile.col * GRID_TILE_COLS + at % GRID_TILE_COLS];
+
+		count += number != 0;
+		bytes += text_of(number, text);
+	}
+	if (at_once && count > 0)
+		there = grid_expect(&allocator, part, tile.row, tile.col, count, bytes);
 	for (uint32_t row = tile.row * GRID_TILE_ROWS; row < (tile.row + 1) * GRID_TILE_ROWS; row++)
 		for (uint32_t col = tile.col * GRID_TILE_COLS; col < (tile.col + 1) * GRID_TILE_COLS; col++)
-			if (cells[row][col] != 0)
-				grid_put(&allocator, part, row, col, text, text_of(cells[row][col], text), NULL, 0);
+		{
+			uint32_t len = text_of(cells[row][col], text);
+
+			if (cells[row][col] == 0)
+				continue;
+			if (there != NULL)
+				grid_set_there(part, there, row, col, text, len, len, NULL, 0);
+			else
+				grid_put(&allocator, part, row, col, text, len, NULL, 0);
+		}
 }
 
 /* Everything that the rectangle touches is here afterwards. */
