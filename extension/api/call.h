@@ -4,14 +4,15 @@
  * Where a query selects from one of these functions, a hook of the planner puts a custom scan in the place of the
  * call: it forms only the columns that are asked for, keeps no copy of the rows, and takes conditions on columns that
  * are known before it begins. What it cannot use, the executor checks as always. A scan's expressions are the call's
- * arguments and then the values of the conditions; its private list ends with column and strategy of each condition.
+ * arguments and then the values of the conditions; its private list is the function's OID, numbers of its kind, and
+ * column and strategy of each condition.
  */
 #ifndef CALL_H
 #define CALL_H
 
 #include "postgres.h"
 #include "commands/explain.h"
-#include "executor/tuptable.h"
+#include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
@@ -51,20 +52,28 @@ extern void call_range_limit_cell(CallRange *row, CallRange *col, text *name);
 /* Of the integer types, and times. */
 extern int64 call_cond_int64(Oid type, Datum value);
 
-/* ---- call_plan.c: for the planner's hook ---- */
+/* ---- call_plan.c: in the planner ---- */
 
-/* The relation's call of the function of schema sheet that has this C source, when it is one. */
-extern FuncExpr *call_find(const RangeTblEntry *rte, const char *source);
-/* Rows as a whole are left to the function. */
-extern bool call_needs_rows(RelOptInfo *rel);
-/* Takes the conditions out that the scan checks by itself; adds to values and conds what the plan has of them. */
-extern List *call_take_conds(PlannerInfo *root, Index rti, CallTypeFn type_of, List *clauses, List **values,
-							 List **conds);
-/* The columns that the scan has to form. */
-extern List *call_columns(RelOptInfo *rel, List *tlist, List *quals);
+/* The name in C of the function of schema sheet that the relation is a call of; NULL when it is none. */
+extern const char *call_source(const RangeTblEntry *rte);
+
+/* Puts paths to its scan in place of those to the call, when this is its function. */
+typedef void (*CallPlanFn)(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, const char *source);
+/* From _PG_init. */
+extern void call_plan_add(CallPlanFn plan, const CustomScanMethods *methods);
+
+/* A path in place of the one to the call, which the planner takes to cost as much. The scan's private list begins with
+ * the function's OID and the numbers. */
+extern void call_replace_path(RelOptInfo *rel, FuncExpr *call, List *numbers, List *pathkeys,
+							  const CustomPathMethods *methods);
+/* The private list of a path, up to the conditions. */
+extern List *call_private(FuncExpr *call, List *numbers);
 /* The order of a list of columns. */
 extern List *call_pathkeys(PlannerInfo *root, Index rti, const int *columns, const Oid *types, int count,
 						   bool backward);
+/* The plan of a path: takes the conditions out that the scan checks by itself; type_of NULL: it checks none. */
+extern Plan *call_create_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+							  CallTypeFn type_of, const CustomScanMethods *methods);
 
 /* ---- call_scan.c: in the executor ---- */
 
@@ -91,8 +100,6 @@ typedef struct CallOutput
 	int nconstants;
 } CallOutput;
 
-/* Finds out what to form. */
-extern void call_output_begin(CallOutput *output, CustomScanState *node);
 /* Empties the slot for the next row, of which the constants are there then. */
 extern void call_output_clear(const CallOutput *output);
 
@@ -104,12 +111,33 @@ typedef struct CallCondState
 	ExprState *value;
 } CallCondState;
 
-/* Conditions of a plan whose expressions begin with nargs arguments, and its private list with so many numbers. */
-extern CallCondState *call_conds_begin(CustomScanState *node, int nargs, int numbers, int *count);
-/* Adds those on a column to what EXPLAIN shows. */
-extern void call_explain_conds(CustomScanState *node, int nargs, int numbers, int column, const char *label,
-							   List *context, ExplainState *es);
-/* The right to call the function, as the executor checks it, and modules that watch calls: 42501. */
-extern void call_check_function(Oid function);
+/* What the states of all scans begin with. */
+typedef struct CallScanState
+{
+	CustomScanState css;
+	ExecScanAccessMtd next; /* puts the next row into the output's slot, and returns this; empty: none is left */
+	CallOutput output;
+	ExprState **args;
+	int nargs;
+	CallCondState *conds;
+	int nconds;
+} CallScanState;
+
+/* A state of so many bytes. */
+extern Node *call_scan_create(Size size, const CustomExecMethods *methods, ExecScanAccessMtd next);
+/* Checks the right to call the function (42501), and finds out what to form. So many numbers stand in the private list
+ * before those of the conditions. */
+extern void call_scan_begin(CallScanState *scan, int numbers);
+/* For ExecCustomScan. */
+extern TupleTableSlot *call_scan_exec(CustomScanState *node);
+/* The values of the call's arguments. */
+extern void call_scan_args(const CallScanState *scan, NullableDatum *args);
+/* The value that a condition compares with. */
+extern Datum call_scan_value(const CallScanState *scan, const CallCondState *cond, bool *isnull);
+/* Goes to the next of count rows in the executor's direction; false when there is none. Before the first: -1. */
+extern bool call_scan_step(const CallScanState *scan, int64 *at, int64 count);
+/* Adds the conditions on a column to what EXPLAIN shows. */
+extern void call_explain_conds(const CallScanState *scan, int column, const char *label, List *context,
+							   ExplainState *es);
 
 #endif

@@ -6,7 +6,6 @@
 #include "call.h"
 #include "catalog/objectaccess.h"
 #include "compat.h"
-#include "executor/executor.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -14,8 +13,9 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
-void
-call_check_function(Oid function)
+/* The right to call the function, as the executor checks it, and modules that watch calls. */
+static void
+scan_check_function(Oid function)
 {
 	AclResult result = compat_function_aclcheck(function, GetUserId());
 
@@ -84,8 +84,8 @@ scan_begin_direct(CallOutput *output, CustomScanState *node, CustomScan *plan)
 	}
 }
 
-void
-call_output_begin(CallOutput *output, CustomScanState *node)
+static void
+scan_begin_output(CallOutput *output, CustomScanState *node)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	ListCell *cell;
@@ -127,36 +127,25 @@ call_output_clear(const CallOutput *output)
 
 /* ---- conditions ---- */
 
-static int
-scan_cond_column(CustomScan *plan, int numbers, int i)
+static void
+scan_begin_conds(CallScanState *scan, CustomScan *plan, int numbers)
 {
-	return list_nth_int(plan->custom_private, numbers + 2 * i);
-}
-
-static int
-scan_cond_strategy(CustomScan *plan, int numbers, int i)
-{
-	return list_nth_int(plan->custom_private, numbers + 2 * i + 1);
-}
-
-CallCondState *
-call_conds_begin(CustomScanState *node, int nargs, int numbers, int *count)
-{
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	CallCondState *conds;
-
-	*count = list_length(plan->custom_exprs) - nargs;
-	conds = palloc(sizeof(CallCondState) * Max(*count, 1));
-	for (int i = 0; i < *count; i++)
+	scan->conds = palloc(sizeof(CallCondState) * Max(scan->nconds, 1));
+	for (int i = 0; i < scan->nconds; i++)
 	{
-		Expr *value = list_nth(plan->custom_exprs, nargs + i);
+		Expr *value = list_nth(plan->custom_exprs, scan->nargs + i);
 
-		conds[i].column = scan_cond_column(plan, numbers, i);
-		conds[i].strategy = scan_cond_strategy(plan, numbers, i);
-		conds[i].type = exprType((Node *) value);
-		conds[i].value = ExecInitExpr(value, &node->ss.ps);
+		scan->conds[i].column = list_nth_int(plan->custom_private, numbers + 2 * i);
+		scan->conds[i].strategy = list_nth_int(plan->custom_private, numbers + 2 * i + 1);
+		scan->conds[i].type = exprType((Node *) value);
+		scan->conds[i].value = ExecInitExpr(value, &scan->css.ss.ps);
 	}
-	return conds;
+}
+
+Datum
+call_scan_value(const CallScanState *scan, const CallCondState *cond, bool *isnull)
+{
+	return ExecEvalExprSwitchContext(cond->value, scan->css.ss.ps.ps_ExprContext, isnull);
 }
 
 static const char *
@@ -168,21 +157,82 @@ scan_operator(int strategy)
 }
 
 void
-call_explain_conds(CustomScanState *node, int nargs, int numbers, int column, const char *label, List *context,
-				   ExplainState *es)
+call_explain_conds(const CallScanState *scan, int column, const char *label, List *context, ExplainState *es)
 {
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
 	StringInfoData text;
 
 	initStringInfo(&text);
-	for (int i = 0; i < list_length(plan->custom_exprs) - nargs; i++)
+	for (int i = 0; i < scan->nconds; i++)
 	{
-		if (scan_cond_column(plan, numbers, i) != column)
+		if (scan->conds[i].column != column)
 			continue;
-		appendStringInfo(&text, "%s%s %s", text.len > 0 ? " AND " : "",
-						 scan_operator(scan_cond_strategy(plan, numbers, i)),
-						 deparse_expression(list_nth(plan->custom_exprs, nargs + i), context, true, false));
+		appendStringInfo(&text, "%s%s %s", text.len > 0 ? " AND " : "", scan_operator(scan->conds[i].strategy),
+						 deparse_expression(list_nth(plan->custom_exprs, scan->nargs + i), context, true, false));
 	}
 	if (text.len > 0)
 		ExplainPropertyText(label, text.data, es);
+}
+
+/* ---- the scan ---- */
+
+Node *
+call_scan_create(Size size, const CustomExecMethods *methods, ExecScanAccessMtd next)
+{
+	CallScanState *scan = (CallScanState *) newNode(size, T_CustomScanState);
+
+	scan->css.methods = methods;
+	scan->next = next;
+	return (Node *) scan;
+}
+
+void
+call_scan_begin(CallScanState *scan, int numbers)
+{
+	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
+
+	scan_check_function((Oid) linitial_int(plan->custom_private));
+	scan->nconds = (list_length(plan->custom_private) - numbers) / 2;
+	scan->nargs = list_length(plan->custom_exprs) - scan->nconds;
+	scan->args = palloc(sizeof(ExprState *) * Max(scan->nargs, 1));
+	for (int i = 0; i < scan->nargs; i++)
+		scan->args[i] = ExecInitExpr(list_nth(plan->custom_exprs, i), &scan->css.ss.ps);
+	scan_begin_conds(scan, plan, numbers);
+	scan_begin_output(&scan->output, &scan->css);
+}
+
+void
+call_scan_args(const CallScanState *scan, NullableDatum *args)
+{
+	for (int i = 0; i < scan->nargs; i++)
+		args[i].value = ExecEvalExprSwitchContext(scan->args[i], scan->css.ss.ps.ps_ExprContext, &args[i].isnull);
+}
+
+bool
+call_scan_step(const CallScanState *scan, int64 *at, int64 count)
+{
+	if (ScanDirectionIsBackward(scan->css.ss.ps.state->es_direction))
+		*at = Max(*at - 1, -1);
+	else
+		*at = Min(*at + 1, count);
+	return *at >= 0 && *at < count;
+}
+
+/* Where a statement looks again at a row that was changed meanwhile, PostgreSQL before 15.15 asks this for the next
+ * row. */
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	(void) ((CallScanState *) node)->next(node);
+	return true;
+}
+
+TupleTableSlot *
+call_scan_exec(CustomScanState *node)
+{
+	CallScanState *scan = (CallScanState *) node;
+
+	if (scan->output.direct)
+		return scan->next(&node->ss);
+	return ExecScan(&node->ss, scan->next, scan_recheck);
 }

@@ -74,17 +74,27 @@ rows_read_range(const NullableDatum *args, const CellsWanted *wanted)
 	return list;
 }
 
+/* Of a past state, which `what` tells; returns the sheet's id. */
+static int64
+rows_begin_at(const NullableDatum *args, const CellsWanted *wanted, const char *what, uint32 rect[4])
+{
+	int64 sheet_id = catalog_sheet(args[0]);
+
+	memcpy(rect, (uint32[4]){0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1}, 4 * sizeof(uint32));
+	(void) rows_clip(rect, wanted);
+	if (args[1].isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the %s must not be null", what)));
+	permission_require(sheet_id, 0, ROLE_VIEWER, false);
+	return sheet_id;
+}
+
 /* at(sheet_id, cid) */
 static void *
 rows_read_at(const NullableDatum *args, const CellsWanted *wanted)
 {
-	int64 sheet_id = catalog_sheet(args[0]);
-	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	uint32 rect[4];
+	int64 sheet_id = rows_begin_at(args, wanted, "version", rect);
 
-	(void) rows_clip(rect, wanted);
-	if (args[1].isnull)
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
-	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	return cells_read_version(sheet_id, DatumGetInt64(args[1].value), rect);
 }
 
@@ -92,13 +102,9 @@ rows_read_at(const NullableDatum *args, const CellsWanted *wanted)
 static void *
 rows_read_past(const NullableDatum *args, const CellsWanted *wanted)
 {
-	int64 sheet_id = catalog_sheet(args[0]);
-	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	uint32 rect[4];
+	int64 sheet_id = rows_begin_at(args, wanted, "time", rect);
 
-	(void) rows_clip(rect, wanted);
-	if (args[1].isnull)
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the time must not be null")));
-	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	return cells_read_past(sheet_id, DatumGetTimestampTz(args[1].value), rect);
 }
 

@@ -7,22 +7,14 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "cells_rows.h"
-#include "executor/executor.h"
-#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
 typedef struct CellsScanState
 {
-	CustomScanState css;
+	CallScanState scan;
 	const CellsFunction *function;
-	ExprState *args[CELLS_MAX_ARGS];
-	int nargs;
-	CallCondState *conds;
-	int nconds;
-	CallOutput output;
 	uint32 columns;		   /* that the output has */
 	MemoryContext context; /* of the rows */
 	void *rows;			   /* NULL: not read yet */
@@ -37,16 +29,12 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
 	CellsScanState *state = (CellsScanState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	const CallOutput *output = &state->scan.output;
 
-	call_check_function((Oid) list_nth_int(plan->custom_private, CELLS_PRIVATE_OID));
+	call_scan_begin(&state->scan, CELLS_PRIVATE_CONDS);
 	state->function = &cells_functions[list_nth_int(plan->custom_private, CELLS_PRIVATE_FUNCTION)];
-	state->nargs = cells_function_nargs(state->function);
-	for (int i = 0; i < state->nargs; i++)
-		state->args[i] = ExecInitExpr(list_nth(plan->custom_exprs, i), &node->ss.ps);
-	state->conds = call_conds_begin(node, state->nargs, CELLS_PRIVATE_CONDS, &state->nconds);
-	call_output_begin(&state->output, node);
-	for (int i = 0; i < state->output.ncolumns; i++)
-		state->columns |= 1 << state->output.columns[i].column;
+	for (int i = 0; i < output->ncolumns; i++)
+		state->columns |= 1 << output->columns[i].column;
 	state->context = AllocSetContextCreate(estate->es_query_cxt, "pg_sheet cells", ALLOCSET_DEFAULT_SIZES);
 	state->at = -1;
 }
@@ -94,29 +82,29 @@ scan_limit(CellsWanted *wanted, const CallCondState *cond, Datum value, bool isn
 }
 
 static void
-scan_want(CellsScanState *state, CellsWanted *wanted)
+scan_want(const CellsScanState *state, CellsWanted *wanted)
 {
+	const CallScanState *scan = &state->scan;
+
 	cells_wanted_init(wanted);
 	wanted->columns = state->columns;
-	for (int i = 0; i < state->nconds; i++)
+	for (int i = 0; i < scan->nconds; i++)
 	{
 		bool isnull;
-		Datum value = ExecEvalExprSwitchContext(state->conds[i].value, state->css.ss.ps.ps_ExprContext, &isnull);
+		Datum value = call_scan_value(scan, &scan->conds[i], &isnull);
 
-		scan_limit(wanted, &state->conds[i], value, isnull);
+		scan_limit(wanted, &scan->conds[i], value, isnull);
 	}
 }
 
 static void
 scan_read(CellsScanState *state)
 {
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	NullableDatum args[CELLS_MAX_ARGS];
 	CellsWanted wanted;
 	MemoryContext old;
 
-	for (int i = 0; i < state->nargs; i++)
-		args[i].value = ExecEvalExprSwitchContext(state->args[i], econtext, &args[i].isnull);
+	call_scan_args(&state->scan, args);
 	scan_want(state, &wanted);
 	old = MemoryContextSwitchTo(state->context);
 	state->rows = state->function->read(args, &wanted);
@@ -124,31 +112,21 @@ scan_read(CellsScanState *state)
 	state->count = (int64) state->function->count(state->rows);
 }
 
-/* Goes to the next row in the executor's direction; false when there is none. */
-static bool
-scan_step(CellsScanState *state)
-{
-	if (ScanDirectionIsBackward(state->css.ss.ps.state->es_direction))
-		state->at = Max(state->at - 1, -1);
-	else
-		state->at = Min(state->at + 1, state->count);
-	return state->at >= 0 && state->at < state->count;
-}
-
 /* The values that are made for a row live until the next one is asked for. */
 static TupleTableSlot *
 scan_next(ScanState *node)
 {
 	CellsScanState *state = (CellsScanState *) node;
-	const CallOutput *output = &state->output;
+	const CallOutput *output = &state->scan.output;
 	TupleTableSlot *slot = output->slot;
 	MemoryContext old;
 
 	call_output_clear(output);
 	if (state->rows == NULL)
 		scan_read(state);
-	if (!scan_step(state))
+	if (!call_scan_step(&state->scan, &state->at, state->count))
 		return slot;
+	ResetExprContext(node->ps.ps_ExprContext);
 	old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	for (int i = 0; i < output->ncolumns; i++)
 	{
@@ -159,24 +137,6 @@ scan_next(ScanState *node)
 	}
 	MemoryContextSwitchTo(old);
 	return ExecStoreVirtualTuple(slot);
-}
-
-/* Where a statement looks again at a row that was changed meanwhile, PostgreSQL before 15.15 asks this for the next
- * row. */
-static bool
-scan_recheck(ScanState *node, TupleTableSlot *slot)
-{
-	(void) scan_next(node);
-	return true;
-}
-
-static TupleTableSlot *
-scan_exec(CustomScanState *node)
-{
-	if (!((CellsScanState *) node)->output.direct)
-		return ExecScan(&node->ss, scan_next, scan_recheck);
-	ResetExprContext(node->ss.ps.ps_ExprContext);
-	return scan_next(&node->ss);
 }
 
 /* ---- EXPLAIN ---- */
@@ -194,23 +154,23 @@ scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, ancestors);
 
-	for (int i = 0; i < state->nargs; i++)
+	for (int i = 0; i < state->scan.nargs; i++)
 	{
 		Expr *arg = list_nth(plan->custom_exprs, i);
 
 		if (!scan_is_null(arg))
 			ExplainPropertyText(state->function->args[i], deparse_expression((Node *) arg, context, true, false), es);
 	}
-	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_ROW, "Row", context, es);
-	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_COL, "Col", context, es);
-	call_explain_conds(node, state->nargs, CELLS_PRIVATE_CONDS, CELLS_A1, "Cell", context, es);
+	call_explain_conds(&state->scan, CELLS_ROW, "Row", context, es);
+	call_explain_conds(&state->scan, CELLS_COL, "Col", context, es);
+	call_explain_conds(&state->scan, CELLS_A1, "Cell", context, es);
 }
 
 /* ---- methods ---- */
 
 static const CustomExecMethods scan_exec_methods = {.CustomName = "SheetCells",
 													.BeginCustomScan = scan_begin,
-													.ExecCustomScan = scan_exec,
+													.ExecCustomScan = call_scan_exec,
 													.EndCustomScan = scan_end,
 													.ReScanCustomScan = scan_rescan,
 													.ExplainCustomScan = scan_explain};
@@ -218,10 +178,7 @@ static const CustomExecMethods scan_exec_methods = {.CustomName = "SheetCells",
 static Node *
 scan_create(CustomScan *plan)
 {
-	CellsScanState *state = (CellsScanState *) newNode(sizeof(CellsScanState), T_CustomScanState);
-
-	state->css.methods = &scan_exec_methods;
-	return (Node *) state;
+	return call_scan_create(sizeof(CellsScanState), &scan_exec_methods, scan_next);
 }
 
 const CustomScanMethods cells_scan_methods = {.CustomName = "SheetCells", .CreateCustomScanState = scan_create};

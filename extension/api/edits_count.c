@@ -9,7 +9,6 @@
 
 #include "catalog/pg_aggregate.h"
 #include "edits_plan.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -24,7 +23,7 @@ static create_upper_paths_hook_type count_next_hook = NULL;
 
 typedef struct CountState
 {
-	CustomScanState css;
+	CallScanState scan; /* of no call, but executed in the same way */
 	bool done;
 } CountState;
 
@@ -82,7 +81,7 @@ count_next(ScanState *node)
 {
 	CountState *state = (CountState *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
-	PlanState *child = count_child(&state->css);
+	PlanState *child = count_child(&state->scan.css);
 	int64 count;
 
 	ExecClearTuple(slot);
@@ -94,21 +93,6 @@ count_next(ScanState *node)
 	slot->tts_values[0] = Int64GetDatum(count);
 	slot->tts_isnull[0] = false;
 	return ExecStoreVirtualTuple(slot);
-}
-
-/* Where a statement looks again at a row that was changed meanwhile, PostgreSQL before 15.15 asks this for the next
- * row. */
-static bool
-count_recheck(ScanState *node, TupleTableSlot *slot)
-{
-	(void) count_next(node);
-	return true;
-}
-
-static TupleTableSlot *
-count_exec(CustomScanState *node)
-{
-	return ExecScan(&node->ss, count_next, count_recheck);
 }
 
 static void
@@ -132,17 +116,14 @@ count_rescan(CustomScanState *node)
 
 static const CustomExecMethods count_exec_methods = {.CustomName = "SheetLogCount",
 													 .BeginCustomScan = count_begin,
-													 .ExecCustomScan = count_exec,
+													 .ExecCustomScan = call_scan_exec,
 													 .EndCustomScan = count_end,
 													 .ReScanCustomScan = count_rescan};
 
 static Node *
 count_create_state(CustomScan *plan)
 {
-	CountState *state = (CountState *) newNode(sizeof(CountState), T_CustomScanState);
-
-	state->css.methods = &count_exec_methods;
-	return (Node *) state;
+	return call_scan_create(sizeof(CountState), &count_exec_methods, count_next);
 }
 
 static const CustomScanMethods count_scan_methods = {.CustomName = "SheetLogCount",

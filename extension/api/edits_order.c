@@ -30,7 +30,7 @@ order_column(PlannerInfo *root, Index rti, Var *var)
 	if (entry == NULL || !IsA(entry->expr, Var))
 		return 0;
 	var = (Var *) entry->expr;
-	return var->varlevelsup == 0 && edits_call(rt_fetch(var->varno, rte->subquery->rtable)) != NULL ? var->varattno : 0;
+	return var->varlevelsup == 0 && edits_is_call(rt_fetch(var->varno, rte->subquery->rtable)) ? var->varattno : 0;
 }
 
 static EditsColumn

@@ -13,31 +13,15 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "parser/parsetree.h"
 #include "access/stratnum.h"
-
-static set_rel_pathlist_hook_type plan_next_hook = NULL;
 
 /* ---- from path to plan ---- */
 
 static Plan *
 plan_create(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	FuncExpr *call = edits_call(planner_rt_fetch(rel->relid, root));
-	List *conds = NIL;
-
-	scan->custom_exprs = list_copy(call->args);
-	scan->scan.plan.qual = call_take_conds(root, rel->relid, edits_cond_type, clauses, &scan->custom_exprs, &conds);
-	scan->scan.plan.targetlist = tlist;
-	scan->custom_scan_tlist = call_columns(rel, tlist, scan->scan.plan.qual);
-	scan->flags = path->flags;
-	scan->custom_private = list_concat(list_copy(path->custom_private), conds);
-	scan->methods = &edits_scan_methods;
-	record_plan_function_dependency(root, call->funcid);
-	return &scan->scan.plan;
+	return call_create_plan(root, rel, path, tlist, clauses, edits_cond_type, &edits_scan_methods);
 }
 
 static const CustomPathMethods plan_path_methods = {.CustomName = "SheetLog", .PlanCustomPath = plan_create};
@@ -75,7 +59,7 @@ plan_add_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, ParamPathInfo 
 	path->path.rows = param != NULL ? Min(param->ppi_rows, size->rows) : size->rows;
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_private = list_make3_int((int) call->funcid, call->args == NIL, backward);
+	path->custom_private = call_private(call, list_make1_int(backward));
 	path->methods = &plan_path_methods;
 	plan_set_cost(root, rel, path, size, param != NULL ? param->ppi_clauses : NIL);
 	add_path(rel, &path->path);
@@ -166,7 +150,7 @@ plan_outer_size(PlannerInfo *root, RelOptInfo *rel, Relids outer, const EditsSiz
 	return inner;
 }
 
-/* ---- the hook ---- */
+/* ---- all of them ---- */
 
 /* The sheet, when it is one: the function's argument, or what its column must be equal to. */
 static Expr *
@@ -208,23 +192,14 @@ plan_replace_paths(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call)
 }
 
 static void
-plan_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+plan_edits(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, const char *source)
 {
-	FuncExpr *call;
-
-	if (plan_next_hook != NULL)
-		plan_next_hook(root, rel, rti, rte);
-	if (rel->reloptkind != RELOPT_BASEREL || rte->rtekind != RTE_FUNCTION || rte->funcordinality || IS_DUMMY_REL(rel))
-		return;
-	call = edits_call(rte);
-	if (call != NULL && !call_needs_rows(rel))
+	if (strcmp(source, EDITS_SOURCE) == 0)
 		plan_replace_paths(root, rel, call);
 }
 
 void
 edits_plan_init(void)
 {
-	RegisterCustomScanMethods(&edits_scan_methods);
-	plan_next_hook = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = plan_hook;
+	call_plan_add(plan_edits, &edits_scan_methods);
 }

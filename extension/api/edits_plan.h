@@ -7,11 +7,15 @@
 #include "postgres.h"
 #include "edits_read.h"
 
-/* The call of sheet.log_edits, when the relation is one. */
-static inline FuncExpr *
-edits_call(const RangeTblEntry *rte)
+#define EDITS_SOURCE "sheet_log_edits"
+
+/* Whether the relation is a call of sheet.log_edits. */
+static inline bool
+edits_is_call(const RangeTblEntry *rte)
 {
-	return call_find(rte, "sheet_log_edits");
+	const char *source = call_source(rte);
+
+	return source != NULL && strcmp(source, EDITS_SOURCE) == 0;
 }
 
 /* From _PG_init. */
@@ -58,7 +62,6 @@ extern bool edits_scan_count(PlanState *node, int64 *count);
 enum
 {
 	EDITS_PRIVATE_FUNCTION,
-	EDITS_PRIVATE_LISTED,
 	EDITS_PRIVATE_BACKWARD,
 	EDITS_PRIVATE_CONDS
 };

@@ -5,7 +5,6 @@
 
 #include "edits_cond.h"
 #include "edits_plan.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "utils/ruleutils.h"
 
@@ -13,41 +12,28 @@ static const CustomExecMethods scan_exec_methods;
 
 typedef struct EditsScanState
 {
-	CustomScanState css;
-	EditsQuery query; /* without what conditions say */
-	ExprState *sheet; /* NULL: all that are listed */
-	CallCondState *conds;
-	int nconds;
-	CallOutput output;
+	CallScanState scan;
+	EditsQuery query;	 /* without what conditions say */
 	EditsReader *reader; /* NULL: it has not begun */
 	EditsCounters counters;
 } EditsScanState;
 
 /* ---- beginning and ending ---- */
 
-static int
-scan_arguments(CustomScan *plan)
-{
-	return list_nth_int(plan->custom_private, EDITS_PRIVATE_LISTED) ? 0 : 1;
-}
-
 static void
 scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
 	EditsScanState *state = (EditsScanState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	const CallOutput *output = &state->scan.output;
 
-	call_check_function((Oid) list_nth_int(plan->custom_private, EDITS_PRIVATE_FUNCTION));
+	call_scan_begin(&state->scan, EDITS_PRIVATE_CONDS);
 	edits_query_init(&state->query);
-	state->query.listed = list_nth_int(plan->custom_private, EDITS_PRIVATE_LISTED);
+	state->query.listed = state->scan.nargs == 0;
 	state->query.backward = list_nth_int(plan->custom_private, EDITS_PRIVATE_BACKWARD);
 	state->query.snapshot = estate->es_snapshot;
-	if (!state->query.listed)
-		state->sheet = ExecInitExpr(linitial(plan->custom_exprs), &node->ss.ps);
-	state->conds = call_conds_begin(node, scan_arguments(plan), EDITS_PRIVATE_CONDS, &state->nconds);
-	call_output_begin(&state->output, node);
-	for (int i = 0; i < state->output.ncolumns; i++)
-		state->query.need = Max(state->query.need, edits_need_of(state->output.columns[i].column));
+	for (int i = 0; i < output->ncolumns; i++)
+		state->query.need = Max(state->query.need, edits_need_of(output->columns[i].column));
 }
 
 static void
@@ -77,23 +63,22 @@ scan_rescan(CustomScanState *node)
 static void
 scan_open(EditsScanState *state)
 {
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	const CallScanState *scan = &state->scan;
+	NullableDatum sheet = {.isnull = false};
 	EditsQuery query = state->query;
-	bool isnull = false;
 
-	if (state->sheet != NULL)
-		query.sheet_id = DatumGetInt64(ExecEvalExprSwitchContext(state->sheet, econtext, &isnull));
-	if (isnull)
-		query.listed = true;
-	for (int i = 0; i < state->nconds; i++)
+	call_scan_args(scan, &sheet);
+	query.sheet_id = DatumGetInt64(sheet.value);
+	query.listed |= sheet.isnull;
+	for (int i = 0; i < scan->nconds; i++)
 	{
-		CallCondState *cond = &state->conds[i];
-		bool null;
-		Datum value = ExecEvalExprSwitchContext(cond->value, econtext, &null);
+		const CallCondState *cond = &scan->conds[i];
+		bool isnull;
+		Datum value = call_scan_value(scan, cond, &isnull);
 
-		edits_cond_apply(&query, cond->column, cond->strategy, cond->type, value, null);
+		edits_cond_apply(&query, cond->column, cond->strategy, cond->type, value, isnull);
 	}
-	if (isnull)
+	if (sheet.isnull)
 		call_range_clear(&query.range[EDITS_SEQ]);
 	state->reader = edits_begin(&query, &state->counters);
 }
@@ -102,7 +87,7 @@ static TupleTableSlot *
 scan_next(ScanState *node)
 {
 	EditsScanState *state = (EditsScanState *) node;
-	const CallOutput *output = &state->output;
+	const CallOutput *output = &state->scan.output;
 	TupleTableSlot *slot = output->slot;
 
 	call_output_clear(output);
@@ -121,23 +106,6 @@ scan_next(ScanState *node)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* Where a statement looks again at a row that was changed meanwhile, PostgreSQL before 15.15 asks this for the next
- * row. */
-static bool
-scan_recheck(ScanState *node, TupleTableSlot *slot)
-{
-	(void) scan_next(node);
-	return true;
-}
-
-static TupleTableSlot *
-scan_exec(CustomScanState *node)
-{
-	if (((EditsScanState *) node)->output.direct)
-		return scan_next(&node->ss);
-	return ExecScan(&node->ss, scan_next, scan_recheck);
-}
-
 /* ---- counting ---- */
 
 bool
@@ -145,7 +113,7 @@ edits_scan_count(PlanState *node, int64 *count)
 {
 	EditsScanState *state = (EditsScanState *) node;
 
-	if (!IsA(node, CustomScanState) || state->css.methods != &scan_exec_methods || node->qual != NULL)
+	if (!IsA(node, CustomScanState) || state->scan.css.methods != &scan_exec_methods || node->qual != NULL)
 		return false;
 	if (node->instrument != NULL)
 		InstrStartNode(node->instrument);
@@ -166,11 +134,10 @@ scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, ancestors);
 
-	if (state->sheet != NULL)
+	if (state->scan.nargs > 0)
 		ExplainPropertyText("Log of Sheet", deparse_expression(linitial(plan->custom_exprs), context, true, false), es);
 	for (int column = EDITS_SHEET_ID; column <= EDITS_A1; column++)
-		call_explain_conds(node, scan_arguments(plan), EDITS_PRIVATE_CONDS, column, edits_cond_label(column), context,
-						   es);
+		call_explain_conds(&state->scan, column, edits_cond_label(column), context, es);
 	if (state->query.backward)
 		ExplainPropertyText("Order", "newest first", es);
 	if (!es->analyze)
@@ -184,7 +151,7 @@ scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 static const CustomExecMethods scan_exec_methods = {.CustomName = "SheetLog",
 													.BeginCustomScan = scan_begin,
-													.ExecCustomScan = scan_exec,
+													.ExecCustomScan = call_scan_exec,
 													.EndCustomScan = scan_end,
 													.ReScanCustomScan = scan_rescan,
 													.ExplainCustomScan = scan_explain};
@@ -192,10 +159,7 @@ static const CustomExecMethods scan_exec_methods = {.CustomName = "SheetLog",
 static Node *
 scan_create(CustomScan *plan)
 {
-	EditsScanState *state = (EditsScanState *) newNode(sizeof(EditsScanState), T_CustomScanState);
-
-	state->css.methods = &scan_exec_methods;
-	return (Node *) state;
+	return call_scan_create(sizeof(EditsScanState), &scan_exec_methods, scan_next);
 }
 
 const CustomScanMethods edits_scan_methods = {.CustomName = "SheetLog", .CreateCustomScanState = scan_create};

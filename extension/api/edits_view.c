@@ -31,7 +31,7 @@ view_is_plain(const Query *query)
 		if (!IsA(lfirst_node(TargetEntry, cell)->expr, Var))
 			return false;
 	from = linitial(query->jointree->fromlist);
-	return IsA(from, RangeTblRef) && edits_call(rt_fetch(from->rtindex, query->rtable)) != NULL;
+	return IsA(from, RangeTblRef) && edits_is_call(rt_fetch(from->rtindex, query->rtable));
 }
 
 /* Are rows of this query's relations kept, to look at them again? */
