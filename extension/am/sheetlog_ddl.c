@@ -9,7 +9,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/objectaccess.h"
@@ -23,10 +22,8 @@
 #include "nodes/parsenodes.h"
 #include "sheetlog.h"
 #include "sheetlog_private.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 static object_access_hook_type sheetlog_next_hook = NULL;
@@ -86,94 +83,77 @@ sheetlog_refuse_reference(const FormData_pg_constraint *constraint)
 				 errhint("Use ON DELETE and ON UPDATE with NO ACTION or RESTRICT.")));
 }
 
+static bool
+sheetlog_copy_foreign_key(HeapTuple row, TupleDesc desc, void *copy)
+{
+	memcpy(copy, GETSTRUCT(row), sizeof(FormData_pg_constraint));
+	return ((Form_pg_constraint) copy)->contype == CONSTRAINT_FOREIGN;
+}
+
 /* Looks at the new row of pg_constraint, not yet visible to the system caches. */
 static void
 sheetlog_check_constraint(Oid constraint)
 {
-	Relation rel = table_open(ConstraintRelationId, AccessShareLock);
+	const SheetlogRows rows = {ConstraintRelationId, ConstraintOidIndexId, Anum_pg_constraint_oid, constraint, true};
 	FormData_pg_constraint found;
-	bool foreign;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple row;
 
-	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
-	scan = systable_beginscan(rel, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
-	row = systable_getnext(scan);
-	foreign = HeapTupleIsValid(row) && ((Form_pg_constraint) GETSTRUCT(row))->contype == CONSTRAINT_FOREIGN;
-	if (foreign)
-		memcpy(&found, GETSTRUCT(row), sizeof(found));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	if (foreign)
+	if (sheetlog_find_row(&rows, sheetlog_copy_foreign_key, &found))
 		sheetlog_refuse_reference(&found);
+}
+
+static bool
+sheetlog_describe_table(HeapTuple row, TupleDesc desc, void *table)
+{
+	Form_pg_class class = (Form_pg_class) GETSTRUCT(row);
+
+	*(SheetlogTable *) table = (SheetlogTable){.oid = class->oid,
+											   .schema = class->relnamespace,
+											   .am = class->relam,
+											   .name = class->relname,
+											   .kind = class->relkind,
+											   .permanent = class->relpersistence == RELPERSISTENCE_PERMANENT,
+											   .partition = class->relispartition};
+	return true;
 }
 
 /* Reads the relation's new row of pg_class, not yet visible to the caches. */
 static bool
 sheetlog_read_table(Oid relation, SheetlogTable *table)
 {
-	Relation rel = table_open(RelationRelationId, AccessShareLock);
-	bool found;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple row;
+	const SheetlogRows rows = {RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relation, true};
 
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, ClassOidIndexId, true, SnapshotSelf, 1, &key);
-	row = systable_getnext(scan);
-	found = HeapTupleIsValid(row);
-	if (found)
-	{
-		Form_pg_class class = (Form_pg_class) GETSTRUCT(row);
+	return sheetlog_find_row(&rows, sheetlog_describe_table, table);
+}
 
-		*table = (SheetlogTable){.oid = relation,
-								 .schema = class->relnamespace,
-								 .am = class->relam,
-								 .name = class->relname,
-								 .kind = class->relkind,
-								 .permanent = class->relpersistence == RELPERSISTENCE_PERMANENT,
-								 .partition = class->relispartition};
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+static bool
+sheetlog_any_row(HeapTuple row, TupleDesc desc, void *arg)
+{
+	return true;
 }
 
 /* Is it referenced by a foreign key? No index is needed: only ALTER TABLE asks. */
 static bool
 sheetlog_is_referenced(Oid relation)
 {
-	Relation rel = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	bool found;
+	const SheetlogRows rows = {ConstraintRelationId, InvalidOid, Anum_pg_constraint_confrelid, relation, false};
 
-	ScanKeyInit(&key, Anum_pg_constraint_confrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
-	found = HeapTupleIsValid(systable_getnext(scan));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return sheetlog_find_row(&rows, sheetlog_any_row, NULL);
+}
+
+static bool
+sheetlog_is_changing_key(HeapTuple row, TupleDesc desc, void *arg)
+{
+	return sheetlog_changes_referencing((Form_pg_constraint) GETSTRUCT(row));
 }
 
 /* Has it a foreign key whose actions would change its rows? */
 static bool
 sheetlog_has_changing_key(Oid relation)
 {
-	Relation rel = table_open(ConstraintRelationId, AccessShareLock);
-	bool found = false;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple row;
+	const SheetlogRows rows = {ConstraintRelationId, ConstraintRelidTypidNameIndexId, Anum_pg_constraint_conrelid,
+							   relation, false};
 
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
-		found = sheetlog_changes_referencing((Form_pg_constraint) GETSTRUCT(row));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return sheetlog_find_row(&rows, sheetlog_is_changing_key, NULL);
 }
 
 /* The name that the user knows: a rewrite is made in a table that is called pg_temp_ and the number of the one it is

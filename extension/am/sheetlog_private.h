@@ -17,6 +17,19 @@ extern void sheetlog_index_validate_scan(Relation table, Relation index, IndexIn
 /* sheetlog.c: is this the handler function of our access method? */
 extern bool sheetlog_is_handler(Oid function);
 
+/* sheetlog_catalog.c: the rows of a catalog that have this oid in a column. */
+typedef struct SheetlogRows
+{
+	Oid catalog;
+	Oid index; /* that begins with the column; InvalidOid: all rows are looked at */
+	AttrNumber column;
+	Oid oid;
+	bool just_made; /* also those that the command has just made */
+} SheetlogRows;
+/* Calls fn for one after the other until it says that it has found what it looks for; false when it never does. */
+typedef bool (*SheetlogRowFn)(HeapTuple row, TupleDesc desc, void *arg);
+extern bool sheetlog_find_row(const SheetlogRows *rows, SheetlogRowFn fn, void *arg);
+
 /* sheetlog_ddl.c: refuses what cannot work when it is configured. */
 extern void sheetlog_ddl_init(void);
 extern bool sheetlog_is_access_method(Oid am);

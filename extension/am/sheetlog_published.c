@@ -22,10 +22,8 @@
 #include "catalog/pg_publication_rel.h"
 #include "sheetlog_private.h"
 #include "storage/lmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 /* On no publication that there is, so that nobody else takes it. Held till the transaction ends. */
@@ -130,22 +128,30 @@ sheetlog_check_published_schema(Oid schema)
 			 errhint("Name the other tables in the publication.")));
 }
 
-/* Calls fn for the oids in a column of the catalog's rows that have this oid in another. */
-static void
-sheetlog_for_rows(Oid catalog, AttrNumber key_column, Oid oid, AttrNumber column, void (*fn)(Oid target))
+typedef struct PublishedOids
 {
-	Relation rel = table_open(catalog, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple row;
+	AttrNumber column;
+	void (*check)(Oid oid);
+} PublishedOids;
+
+static bool
+sheetlog_check_oid(HeapTuple row, TupleDesc desc, void *arg)
+{
+	const PublishedOids *oids = arg;
 	bool isnull;
 
-	ScanKeyInit(&key, key_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
-	scan = systable_beginscan(rel, InvalidOid, false, SnapshotSelf, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
-		fn(DatumGetObjectId(heap_getattr(row, column, RelationGetDescr(rel), &isnull)));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	oids->check(DatumGetObjectId(heap_getattr(row, oids->column, desc, &isnull)));
+	return false;
+}
+
+/* Checks the oids in a column of the catalog's rows that have this oid in another. */
+static void
+sheetlog_check_rows(Oid catalog, AttrNumber key_column, Oid oid, AttrNumber column, void (*check)(Oid oid))
+{
+	const SheetlogRows rows = {catalog, InvalidOid, key_column, oid, true};
+	PublishedOids oids = {column, check};
+
+	(void) sheetlog_find_row(&rows, sheetlog_check_oid, &oids);
 }
 
 /* CREATE PUBLICATION tells of itself only, when its tables and schemas are in. */
@@ -155,10 +161,10 @@ sheetlog_check_publication(Oid publication)
 	sheetlog_lock_publications(ShareRowExclusiveLock);
 	if (GetPublication(publication)->alltables)
 		sheetlog_check_published_schema(InvalidOid);
-	sheetlog_for_rows(PublicationRelRelationId, Anum_pg_publication_rel_prpubid, publication,
-					  Anum_pg_publication_rel_prrelid, sheetlog_check_published_table);
-	sheetlog_for_rows(PublicationNamespaceRelationId, Anum_pg_publication_namespace_pnpubid, publication,
-					  Anum_pg_publication_namespace_pnnspid, sheetlog_check_published_schema);
+	sheetlog_check_rows(PublicationRelRelationId, Anum_pg_publication_rel_prpubid, publication,
+						Anum_pg_publication_rel_prrelid, sheetlog_check_published_table);
+	sheetlog_check_rows(PublicationNamespaceRelationId, Anum_pg_publication_namespace_pnpubid, publication,
+						Anum_pg_publication_namespace_pnnspid, sheetlog_check_published_schema);
 }
 
 /* ALTER PUBLICATION ... ADD TABLE, SET TABLE. */
@@ -166,8 +172,8 @@ void
 sheetlog_check_publication_table(Oid object)
 {
 	sheetlog_lock_publications(ShareRowExclusiveLock);
-	sheetlog_for_rows(PublicationRelRelationId, Anum_pg_publication_rel_oid, object, Anum_pg_publication_rel_prrelid,
-					  sheetlog_check_published_table);
+	sheetlog_check_rows(PublicationRelRelationId, Anum_pg_publication_rel_oid, object, Anum_pg_publication_rel_prrelid,
+						sheetlog_check_published_table);
 }
 
 /* ALTER PUBLICATION ... ADD TABLES IN SCHEMA. */
@@ -175,8 +181,8 @@ void
 sheetlog_check_publication_schema(Oid object)
 {
 	sheetlog_lock_publications(ShareRowExclusiveLock);
-	sheetlog_for_rows(PublicationNamespaceRelationId, Anum_pg_publication_namespace_oid, object,
-					  Anum_pg_publication_namespace_pnnspid, sheetlog_check_published_schema);
+	sheetlog_check_rows(PublicationNamespaceRelationId, Anum_pg_publication_namespace_oid, object,
+						Anum_pg_publication_namespace_pnnspid, sheetlog_check_published_schema);
 }
 
 /* ---- a log comes to what is published ---- */
@@ -215,23 +221,19 @@ sheetlog_published_by(const SheetlogTable *table)
 	return sheetlog_find_published(get_partition_ancestors(table->oid));
 }
 
+static bool
+sheetlog_is_of_parent(HeapTuple row, TupleDesc desc, void *parent)
+{
+	return ((Form_pg_inherits) GETSTRUCT(row))->inhparent == *(Oid *) parent;
+}
+
 /* Does the new row of pg_inherits, not yet visible to the caches, exist? DETACH has just taken it away. */
 static bool
 sheetlog_inherits(Oid child, Oid parent)
 {
-	Relation rel = table_open(InheritsRelationId, AccessShareLock);
-	bool found = false;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple row;
+	const SheetlogRows rows = {InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, child, true};
 
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(child));
-	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, SnapshotSelf, 1, &key);
-	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
-		found = ((Form_pg_inherits) GETSTRUCT(row))->inhparent == parent;
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return sheetlog_find_row(&rows, sheetlog_is_of_parent, &parent);
 }
 
 void

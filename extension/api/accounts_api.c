@@ -149,20 +149,12 @@ sheet_account_seen(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
 	Datum values[3] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(0)};
-	char *name = NULL;
-	CatalogScope scope;
 	ReplayLast last;
 
 	permission_require_gateway();
 	replay_last(sheet_id, GetActiveSnapshot(), &last);
 	values[2] = Int64GetDatum(last.last_seq - ACCOUNT_SEEN_EDITS);
-	catalog_begin(&scope);
-	if (catalog_run(&account_seen, values, NULL, true) > 0)
-		name = catalog_string(&scope, 1);
-	catalog_end(&scope);
-	if (name == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(name));
+	return catalog_return_text(fcinfo, &account_seen, values, true);
 }
 
 /* account_rename(uid, name) */

@@ -110,6 +110,21 @@ catalog_execute(CatalogQuery *query, const Datum *values, const bool *isnull)
 	return rows;
 }
 
+Datum
+catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, bool read_only)
+{
+	CatalogScope scope;
+	char *value = NULL;
+
+	catalog_begin(&scope);
+	if (catalog_run(query, values, NULL, read_only) > 0)
+		value = catalog_string(&scope, 1);
+	catalog_end(&scope);
+	if (value == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(value));
+}
+
 /* The row type of the function, found once for each call site. */
 static TupleDesc
 catalog_result_desc(FunctionCallInfo fcinfo)

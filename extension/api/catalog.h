@@ -36,6 +36,8 @@ extern char *catalog_string(CatalogScope *scope, int column); /* NULL when null 
 
 /* begin, run, end in one; for statements without a result, returns the number of rows. */
 extern uint64 catalog_execute(CatalogQuery *query, const Datum *values, const bool *isnull);
+/* The first column, of type text, of a query's first row, as the result of a function: null when there is no row. */
+extern Datum catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, bool read_only);
 /* A row of the function's row type, as its result. */
 extern Datum catalog_return_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
 /* Runs a query whose rows have the function's row type, as the result of a set-returning function. */

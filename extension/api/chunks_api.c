@@ -300,15 +300,6 @@ sheet_coordinator_acquire(PG_FUNCTION_ARGS)
 Datum
 sheet_coordinator_holder(PG_FUNCTION_ARGS)
 {
-	CatalogScope scope;
-	char *holder = NULL;
-
 	permission_require_gateway();
-	catalog_begin(&scope);
-	if (catalog_run(&coordinator_read, NULL, NULL, false) > 0)
-		holder = catalog_string(&scope, 1);
-	catalog_end(&scope);
-	if (holder == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(holder));
+	return catalog_return_text(fcinfo, &coordinator_read, NULL, false);
 }

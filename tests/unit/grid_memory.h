@@ -1,11 +1,11 @@
 /*
- * grid_memory.h - what tests of the grid share: an allocator that knows how many bytes are taken, and random numbers
- * that are the same in each run.
+ * grid_memory.h - what tests of the grid share: an allocator that knows how many bytes are taken, and random numbers.
  */
 #ifndef GRID_MEMORY_H
 #define GRID_MEMORY_H
 
 #include "grid.h"
+#include "random.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,15 +31,5 @@ count_free(void *ctx, void *memory, size_t size)
 }
 
 static const GridAllocator allocator = {count_alloc, count_free, NULL, false};
-static uint64_t random_state = 0x9E3779B97F4A7C15ULL;
-
-static uint32_t
-random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t) (random_state >> 20) % limit;
-}
 
 #endif

@@ -4,21 +4,11 @@
  */
 #include "edit_codec.h"
 #include "edit_write.h"
+#include "random.h"
 #include "tap.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t random_state = 2463534242ULL;
-
-static uint64_t
-random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 2685821657736338717ULL;
-}
 
 /* Small and large numbers alike: a random number of low bits. */
 static uint64_t

@@ -4,6 +4,7 @@
  */
 #include "edit_codec.h"
 #include "grid.h"
+#include "random.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -19,17 +20,6 @@ typedef struct Meter
 	bool frozen; /* nothing may be asked of it */
 	bool touched;
 } Meter;
-
-static uint64_t random_state = 88172645463325252ULL;
-
-static uint32_t
-random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t) (random_state >> 20) % limit;
-}
 
 static void *
 meter_alloc(void *ctx, size_t size)
