@@ -1,10 +1,7 @@
 -- Whose names the people of a sheet may know: those who are to be seen in it.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.account_create('seen owner', 'x', 'hash') AS owner \gset
 SELECT sheet.account_create('seen member', 'x', 'hash') AS member \gset
 SELECT sheet.account_create('seen author', 'x', 'hash') AS author \gset

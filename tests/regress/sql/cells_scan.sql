@@ -1,8 +1,8 @@
 -- Selecting from sheet.range, sheet.at and sheet.read_cells: a scan in place of the call, with the same answers.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 \set ECHO none
-\i :helpers
 -- A plan, with sheet ids as N.
 CREATE FUNCTION scan_plan(query text, id bigint, options text DEFAULT 'COSTS OFF') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,10 +1,7 @@
 -- sheet.fsck and what is noted of clients of protocol v2: rows of nobody go, times to come are now, numbers that cannot be stay.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SET timezone = 'UTC';
 SELECT sheet.account_create('fsck_anna', 'x', 'hash') AS anna \gset
 SELECT sheet.account_create('fsck_ben', 'x', 'hash') AS ben \gset

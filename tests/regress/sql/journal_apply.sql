@@ -1,10 +1,7 @@
 -- How edits get their place: seqs without gaps, old contents, what is skipped, what is refused.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.create('journal apply', 10, 5) AS id \gset
 -- a new sheet has one edit: its size
 SELECT seq, rows, cols FROM sheet.read_cells(:id);

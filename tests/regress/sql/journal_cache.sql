@@ -1,10 +1,7 @@
 -- What the cache knows of a sheet through its life, as its views tell it.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.create('journal cache', 20, 10) AS id \gset
 SELECT count(*), sum(budget) FROM sheet.cache_stats;
 -- a new sheet is there, last used first, and nobody holds it

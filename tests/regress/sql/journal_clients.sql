@@ -1,10 +1,7 @@
 -- Operations of protocol v2: how far each client's have landed is noted with their edits, and what has landed is not made again.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.create('clients', 10, 5) AS id \gset
 SELECT sheet.client_landed(:id, 1, 7);
 SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,1,2, 2,7,5,5}');

@@ -1,11 +1,8 @@
 -- What sheet.fsck says of every state that damage can leave, and what it makes of it. Rows are deleted and put in past the
 -- journal, by the setting for repair drills.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SET timezone = 'UTC';
 SELECT sheet.create('fsck', 200, 40) AS id \gset
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'one'), j_set(100, 0, 'far'), j_set(0, 20, 'right')));

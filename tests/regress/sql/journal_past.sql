@@ -1,10 +1,7 @@
 -- A sheet as it was at a time: held against what its log says in plain SQL, and against its versions.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.create('past', 100, 10) AS id \gset
 -- the last edit of each cell up to a time; a null style leaves the one before
 CREATE FUNCTION p_model(id bigint, until timestamptz) RETURNS TABLE ("row" int, col int, content text, style text) LANGUAGE sql AS $$

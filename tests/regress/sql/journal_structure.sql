@@ -1,11 +1,8 @@
 -- Rows and columns that are inserted and deleted: what the sheet, its log and its versions show, what is refused, and that
 -- nothing is stored again but what changed.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 CREATE FUNCTION s_show(id bigint) RETURNS text LANGUAGE sql AS $$
 	SELECT r.rows || ' x ' || r.cols || ': ' || coalesce((SELECT string_agg(a1 || '=' || content || coalesce(' ' || style, ''), ', ' ORDER BY "row", col) FROM sheet.range(id)), '')
 		FROM sheet.read_cells(id) r

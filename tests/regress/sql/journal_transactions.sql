@@ -1,10 +1,7 @@
 -- Edits obey transactions: seqs come back, readers see their own edits, nothing half done stays.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.create('journal transactions', 10, 5) AS id \gset
 BEGIN;
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'gone')));

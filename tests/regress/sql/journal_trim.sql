@@ -1,10 +1,7 @@
 -- Trimming a sheet: what is left, what is said of what is gone, and that nothing goes which cannot be read back.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SET timezone = 'UTC';
 SELECT sheet.create('trim', 200, 40) AS id \gset
 -- a tile that only the first version holds, one that becomes empty, one that changes in every version

@@ -1,10 +1,7 @@
 -- Versions: what they hold, what they cost, reading and bringing back old ones.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
-\set ECHO none
-\i :helpers
-\set ECHO all
-CREATE EXTENSION IF NOT EXISTS pg_sheet;
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 SELECT sheet.create('journal versions', 100, 20) AS id \gset
 SELECT last_seq FROM sheet.apply(:id, (SELECT j_batch(VARIADIC array_agg(j_set(i / 20, i % 20, 'v' || i))) FROM generate_series(0, 1999) i));
 SELECT sheet.commit(:id, 'full');

@@ -1,8 +1,8 @@
 -- Conditions on the log are used while it is read: the answers are those of a plain table, with less work.
 \getenv abs_srcdir PG_ABS_SRCDIR
-\set helpers :abs_srcdir '/data/journal_helpers.sql'
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
 \set ECHO none
-\i :helpers
 -- A plan, with sheet ids as N.
 CREATE FUNCTION log_plan(query text, id bigint, options text DEFAULT 'COSTS OFF') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
