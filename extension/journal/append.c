@@ -258,7 +258,10 @@ append_all(Append *append, const Edit *placed, GridTile *const *tiles)
 		uint32 content = i - APPEND_AHEAD / 2, now = i - APPEND_AHEAD;
 
 		if (i % APPEND_PATIENCE == 0)
+		{
+			STOP_POINT("append-edits");
 			CHECK_FOR_INTERRUPTS();
+		}
 		if (i < n)
 			grid_prefetch_cell(tiles[i], placed[i].row, placed[i].col);
 		if (i >= APPEND_AHEAD / 2 && content < n)

@@ -26,11 +26,12 @@ typedef enum StopAction
 	STOP_KILL,
 	STOP_PANIC,
 	STOP_ERROR,
+	STOP_CANCEL,
 	STOP_WAIT,
 	STOP_ACTIONS
 } StopAction;
 
-static const char *const stop_action_names[STOP_ACTIONS] = {"kill", "panic", "error", "wait"};
+static const char *const stop_action_names[STOP_ACTIONS] = {"kill", "panic", "error", "cancel", "wait"};
 
 typedef struct StopPoint
 {
@@ -39,9 +40,12 @@ typedef struct StopPoint
 	int countdown; /* passages until it acts */
 } StopPoint;
 
+#define STOP_POINTS_MAX 4
+
 bool stop_point_armed = false;
 static char *stop_point_setting = NULL;
-static StopPoint stop_point;
+static StopPoint stop_points[STOP_POINTS_MAX];
+static int stop_point_count;
 
 /* ---- the setting ---- */
 
@@ -57,50 +61,71 @@ stop_action_parse(const char *text, size_t len, StopAction *action)
 	return false;
 }
 
-/* NAME:ACTION[:N] */
-static bool
+/* NAME:ACTION[:N], up to a blank or the end, which it returns; NULL when it is something else. */
+static const char *
 stop_point_parse(const char *text, StopPoint *point)
 {
-	size_t name_len = strcspn(text, ":");
+	size_t name_len = strcspn(text, ": ");
 	const char *action = text + name_len + 1;
 	size_t action_len;
 	char *end;
 
-	if (name_len == 0 || name_len > STOP_POINT_NAME_MAX || text[name_len] == '\0')
-		return false;
+	if (name_len == 0 || name_len > STOP_POINT_NAME_MAX || text[name_len] != ':')
+		return NULL;
 	memcpy(point->name, text, name_len);
 	point->name[name_len] = '\0';
-	action_len = strcspn(action, ":");
+	action_len = strcspn(action, ": ");
 	if (!stop_action_parse(action, action_len, &point->action))
-		return false;
+		return NULL;
 	point->countdown = 1;
-	if (action[action_len] == '\0')
-		return true;
+	if (action[action_len] != ':')
+		return action + action_len;
 	point->countdown = strtol(action + action_len + 1, &end, 10);
-	return *end == '\0' && point->countdown > 0;
+	return point->countdown > 0 ? end : NULL;
+}
+
+/* The number of points; -1: this is no list of them. */
+static int
+stop_points_parse(const char *text, StopPoint points[STOP_POINTS_MAX])
+{
+	int count = 0;
+
+	while (*text != '\0')
+	{
+		if (count == STOP_POINTS_MAX || (text = stop_point_parse(text, &points[count++])) == NULL)
+			return -1;
+		if (*text != ' ' && *text != '\0')
+			return -1;
+		text += strspn(text, " ");
+	}
+	return count;
 }
 
 static bool
 stop_point_check(char **value, void **extra, GucSource source)
 {
-	StopPoint point;
+	StopPoint points[STOP_POINTS_MAX];
 
-	if (**value == '\0' || stop_point_parse(*value, &point))
+	if (stop_points_parse(*value, points) >= 0)
 		return true;
-	GUC_check_errdetail("A stop point is NAME:ACTION or NAME:ACTION:N, where ACTION is kill, panic, error or wait.");
+	GUC_check_errdetail(
+		"Stop points are up to %d of NAME:ACTION or NAME:ACTION:N, separated by blanks, where ACTION is "
+		"kill, panic, error, cancel or wait.",
+		STOP_POINTS_MAX);
 	return false;
 }
 
 static void
 stop_point_assign(const char *value, void *extra)
 {
-	stop_point_armed = stop_point_parse(value, &stop_point);
+	stop_point_count = Max(stop_points_parse(value, stop_points), 0);
+	stop_point_armed = stop_point_count > 0;
 }
 
 void
 stop_point_init(void)
 {
-	DefineCustomStringVariable("pg_sheet.stop_point", "A place where this session ends, fails or waits.",
+	DefineCustomStringVariable("pg_sheet.stop_point", "Places where this session ends, fails or waits.",
 							   "For tests of crashes and races.", &stop_point_setting, "", PGC_SUSET,
 							   GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, stop_point_check, stop_point_assign, NULL);
 }
@@ -143,26 +168,43 @@ stop_point_wait(const char *name, bool may_fail)
 	(void) LockRelease(&tag, ShareLock, true);
 }
 
-void
-stop_point_reached(const char *name, bool may_fail)
+static void
+stop_point_act(const StopPoint *point, bool may_fail)
 {
-	if (strcmp(name, stop_point.name) != 0 || --stop_point.countdown > 0)
-		return;
-	stop_point_armed = false;
-	switch (stop_point.action)
+	switch (point->action)
 	{
 		case STOP_KILL:
 			kill(MyProcPid, SIGKILL);
 			break;
 		case STOP_PANIC:
-			ereport(PANIC, (errmsg("stop point \"%s\" reached", name)));
+			ereport(PANIC, (errmsg("stop point \"%s\" reached", point->name)));
 			break;
 		case STOP_ERROR:
 			if (may_fail)
-				ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("stop point \"%s\" reached", name)));
+				ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("stop point \"%s\" reached", point->name)));
+			break;
+		case STOP_CANCEL:
+			kill(MyProcPid, SIGINT);
 			break;
 		default:
-			stop_point_wait(name, may_fail);
+			stop_point_wait(point->name, may_fail);
 			break;
+	}
+}
+
+/* A point that acts is taken off the list before. */
+void
+stop_point_reached(const char *name, bool may_fail)
+{
+	for (int i = 0; i < stop_point_count; i++)
+	{
+		StopPoint point = stop_points[i];
+
+		if (strcmp(name, point.name) != 0 || --stop_points[i].countdown > 0)
+			continue;
+		stop_points[i] = stop_points[--stop_point_count];
+		stop_point_armed = stop_point_count > 0;
+		stop_point_act(&point, may_fail);
+		return;
 	}
 }

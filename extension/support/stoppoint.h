@@ -1,11 +1,13 @@
 /*
  * stoppoint.h - places where a test can end, fail or hold a backend; see stoppoint.c.
  *
- * Setting pg_sheet.stop_point (superusers, hidden) is NAME:ACTION or NAME:ACTION:N, for the session's N-th passage:
+ * Setting pg_sheet.stop_point (superusers, hidden) is up to four of NAME:ACTION or NAME:ACTION:N, separated by blanks,
+ * for the session's N-th passage:
  *
  *   kill    the backend ends itself with SIGKILL
  *   panic   PANIC: the server restarts and recovers
  *   error   ERROR
+ *   cancel  as by pg_cancel_backend(): the statement ends at the next place that looks for it
  *   wait    until whoever holds pg_advisory_lock(hashtext(NAME)) has given it back
  *
  * A point costs one branch while the setting is empty. Names are words joined by hyphens, each used at one place.

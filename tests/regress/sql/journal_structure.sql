@@ -192,6 +192,13 @@ SELECT seq, "row", col FROM sheet.log WHERE sheet_id = :id AND kind = 'insert_co
 SELECT seq, kind FROM sheet.log_edits(:id) WHERE kind IN ('delete_rows', 'delete_columns') ORDER BY seq DESC;
 EXPLAIN (COSTS OFF) SELECT seq FROM sheet.log_edits(1) WHERE kind = 'insert_rows' AND "row" = 5;
 
+-- ---- a deletion of many cells is cancelled between two of them, and not when they are stored ----
+SELECT sheet.create('structure many', 3000, 2) AS many \gset
+SELECT (sheet.apply(:many, j_batch(VARIADIC array_agg(j_set(i, 1, 'x') ORDER BY i)))).last_seq FROM generate_series(0, 2999) i;
+SET pg_sheet.stop_point = 'append-edits:cancel:2 append-store:error';
+SELECT sheet.delete_rows(:many, 0, 3000);
+RESET pg_sheet.stop_point;
+SELECT rows, length(cells) > 0 AS cells FROM sheet.read_cells(:many);
 -- ---- who may ----
 CREATE ROLE structure_viewer;
 CREATE ROLE structure_editor;
