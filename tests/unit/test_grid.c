@@ -108,19 +108,21 @@ typedef struct Change
 	uint32_t row, col;
 	char *content, *style; /* NULL: kept */
 	uint32_t content_len, style_len;
-	GridTile *tile; /* where room is reserved */
+	uint32_t readable; /* so many bytes of the content's memory there are */
+	GridTile *tile;	   /* where room is reserved */
 } Change;
 
-#define TEXT_MORE 16 /* bytes that may be read behind a text, and are none of it */
+#define TEXT_MORE 16
 
+/* With some bytes behind it that may be read and are none of it; whoever reads more than these meets the sanitizer. */
 static char *
-random_text(uint32_t len)
+random_text(uint32_t len, uint32_t more)
 {
-	char *text = malloc(len + TEXT_MORE);
+	char *text = malloc(len + more);
 
 	for (uint32_t i = 0; i < len; i++)
 		text[i] = (char) ('a' + random_below(26));
-	memset(text + len, '!', TEXT_MORE);
+	memset(text + len, '!', more);
 	return text;
 }
 
@@ -128,21 +130,22 @@ random_text(uint32_t len)
 static Change
 random_change(bool hot)
 {
-	Change change = {random_below(hot ? 3 : ORACLE_ROWS), random_below(hot ? 3 : ORACLE_COLS), NULL, NULL, 0, 0, NULL};
-	uint32_t kind = random_below(10);
+	Change change = {.row = random_below(hot ? 3 : ORACLE_ROWS), .col = random_below(hot ? 3 : ORACLE_COLS)};
+	uint32_t kind = random_below(10), more = random_below(TEXT_MORE + 1);
 
 	if (kind < 8)
 	{
 		change.content_len = random_below(12) == 0	? random_below(ORACLE_TEXT)
 							 : random_below(4) == 0 ? 0
 													: random_below(20);
-		change.content = random_text(change.content_len);
+		change.readable = change.content_len + more;
+		change.content = random_text(change.content_len, more);
 	}
 	if (kind >= 6)
 	{
 		/* Few different styles, and now and then one of its own. */
 		change.style_len = random_below(4) == 0 ? 0 : random_below(5) == 0 ? random_below(300) : 1;
-		change.style = random_text(change.style_len);
+		change.style = random_text(change.style_len, 0);
 		if (change.style_len == 1)
 			change.style[0] = (char) ('A' + random_below(3));
 	}
@@ -175,10 +178,22 @@ oracle_present(uint32_t row, uint32_t col)
 	return oracle.content[row][col].len > 0 || oracle.style[row][col].len > 0;
 }
 
+/* What is said to be readable can be read: the arena it lies in has exactly its size, under AddressSanitizer. */
+static bool
+cell_is_readable(const GridCell *cell)
+{
+	volatile const char *content = cell->content;
+
+	if (cell->content_len == 0)
+		return cell->readable == 0;
+	(void) content[cell->readable - 1];
+	return cell->readable >= cell->content_len;
+}
+
 static bool
 cell_is_right(const GridCell *cell, uint32_t row, uint32_t col)
 {
-	return cell->row == row && cell->col == col &&
+	return cell_is_readable(cell) && cell->row == row && cell->col == col &&
 		   text_equals(&oracle.content[row][col], cell->content, cell->content_len) &&
 		   text_equals(&oracle.style[row][col], cell->style, cell->style_len);
 }
@@ -309,7 +324,7 @@ set_reserved(Grid *grid, const Change *change)
 				 change->style_len);
 	else
 		grid_set_there(grid, change->tile, change->row, change->col, change->content, change->content_len,
-					   change->content_len + random_below(2) * TEXT_MORE, change->style, change->style_len);
+					   change->readable, change->style, change->style_len);
 	oracle_set(change);
 }
 
