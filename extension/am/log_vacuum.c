@@ -141,6 +141,7 @@ log_vacuum_overflow_page(LogVacuum *vacuum, Buffer buffer)
 	if (TransactionIdIsNormal(writer) && !TransactionIdIsInProgress(writer) && !TransactionIdDidCommit(writer))
 	{
 		log_vacuum_free_page(vacuum, buffer);
+		STOP_POINT("vacuum-failed");
 		return;
 	}
 	if (TransactionIdIsNormal(writer) && !TransactionIdPrecedes(writer, vacuum->freeze_before))
@@ -186,13 +187,6 @@ log_find_settle(LogPageFindings *found, TransactionId xid)
 		found->newest = xid;
 }
 
-static bool
-log_find_is_aborted(const LogRun *run)
-{
-	return !run->frozen && !TransactionIdIsCurrentTransactionId(run->xid) && !TransactionIdIsInProgress(run->xid) &&
-		   !TransactionIdDidCommit(run->xid);
-}
-
 static void
 log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, bool *may_freeze)
 {
@@ -206,7 +200,7 @@ log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, boo
 			found->mark[found->nmark++] = walk->row.pos;
 		if (deleter != 0 && deleter != LOG_DEAD)
 			log_find_settle(found, log_row_deleted_by(walk).xid);
-		if ((walk->row.tag & LOG_ROW_OVERFLOW) && log_find_is_aborted(&walk->run))
+		if ((walk->row.tag & LOG_ROW_OVERFLOW) && log_run_has_failed(&walk->run))
 			found->forsaken[found->nforsaken++] = walk->row.pos;
 		found->dead[found->ndead++] = walk->row.offset;
 		/* It may stay for a while: until then, the table has its xid. */

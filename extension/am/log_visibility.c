@@ -119,6 +119,13 @@ log_row_fate(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid)
 					xid);
 }
 
+bool
+log_run_has_failed(const LogRun *run)
+{
+	return !run->frozen && !TransactionIdIsCurrentTransactionId(run->xid) && !TransactionIdIsInProgress(run->xid) &&
+		   !TransactionIdDidCommit(run->xid);
+}
+
 static bool
 log_not_vacuumable(const LogWalk *walk, Snapshot snapshot)
 {

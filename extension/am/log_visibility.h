@@ -56,6 +56,9 @@ log_row_deleted_by(const LogWalk *walk)
 	return log_special(walk->page)->deleters[slot - 1];
 }
 
+/* The run's writer did not commit, and never will. */
+extern bool log_run_has_failed(const LogRun *run);
+
 /* Of the walk's current row. */
 extern LogFate log_row_fate(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid);
 

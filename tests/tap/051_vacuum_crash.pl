@@ -82,5 +82,20 @@ for my $point (@points)
 		is($node->safe_psql('postgres', q{SELECT DISTINCT what FROM sheet.am_check('t') WHERE what <> 'the page belongs to no row'}), '', "$what: sound in the end");
 	}
 }
+
+# Pages of long rows whose writer has failed are freed as VACUUM comes to them, which may be before it comes to their rows.
+$node->safe_psql('postgres', <<~'SQL');
+	CREATE TABLE failed (id bigint, body text) USING sheetlog;
+	ALTER TABLE failed ALTER body SET STORAGE EXTERNAL;
+	INSERT INTO failed SELECT i, 'stays' FROM generate_series(1, 100) i;
+	BEGIN; INSERT INTO failed SELECT i, repeat('failed', 3000) FROM generate_series(101, 200) i; ROLLBACK;
+	SQL
+my $vacuum = q{SET pg_sheet.stop_point = 'vacuum-failed:error:1'; VACUUM failed;} . "\n\\echo :SQLSTATE\nSELECT DISTINCT what FROM sheet.am_check('failed');\n";
+my ($out, $err) = ('', '');
+IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \($vacuum x 300), '>', \$out, '2>', \$err);
+my $stopped = () = $err =~ /stop point "vacuum-failed" reached/g;
+cmp_ok($stopped, '>=', 100, 'VACUUM ends behind each page of rows whose writer has failed');
+is(join(' ', grep { !/^(00000|XX000)$/ } split /\n/, $out), '', 'and each time the table is sound');
+is($node->safe_psql('postgres', 'SELECT count(*), min(body), max(body) FROM failed'), '100|stays|stays', 'with the rows that are to stay');
 $node->stop;
 done_testing();
