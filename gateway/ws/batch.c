@@ -39,6 +39,23 @@ batch_put_edit(RoomBatch *batch, const Edit *edit)
 {
 	edit_buf_put(&batch->edits, &batch->writer, edit);
 	batch->count++;
+	if (edit_is_structure(edit->kind))
+		return;
+	if (edit->row >= batch->rows)
+		batch->rows = edit->row + 1;
+	if (edit->col >= batch->cols)
+		batch->cols = edit->col + 1;
+}
+
+Buf
+batch_take_edits(RoomBatch *batch)
+{
+	Buf edits = batch->edits;
+
+	batch->edits = (Buf){NULL, 0, 0};
+	batch->count = batch->rows = batch->cols = 0;
+	batch->writer.first = true;
+	return edits;
 }
 
 RoomEvent *

@@ -37,10 +37,11 @@ typedef struct RoomBatch
 	Buf edits; /* edit codec, without the batch's header */
 	EditWriter writer;
 	uint32_t count;
-	bool has_v1;	 /* frames tell of its edits; otherwise nobody was there to read them */
-	bool structural; /* one operation with structure edits, which takes no more */
-	bool caught_up;	 /* the database had no room for it, and then it was told all that others had committed */
-	Buf frames;		 /* complete frames of protocol v1 */
+	uint32_t rows, cols; /* so many a sheet has at least that has these edits; structure edits do not count */
+	bool has_v1;		 /* frames tell of its edits; otherwise nobody was there to read them */
+	bool structural;	 /* one operation with structure edits, which takes no more */
+	bool caught_up;		 /* the database had no room for it, and then it was told all that others had committed */
+	Buf frames;			 /* complete frames of protocol v1 */
 	RoomEvent *events;
 	size_t event_count, event_size;
 	BatchClient *clients;
@@ -54,6 +55,8 @@ extern void batch_free(RoomBatch *batch);
 
 /* The batch's next edit, whatever becomes of it. */
 extern void batch_put_edit(RoomBatch *batch, const Edit *edit);
+/* It has no edits any more, and takes them anew; they are the caller's now. */
+extern Buf batch_take_edits(RoomBatch *batch);
 /* The next edit of the batch begins a message; the event that is added may be filled in. */
 extern RoomEvent *batch_add_event(RoomBatch *batch);
 

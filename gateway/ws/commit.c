@@ -66,6 +66,31 @@ missed_unknown_uid(const char *data, size_t len, int64_t own_first, int64_t own_
 	return 0;
 }
 
+static void
+room_extend_to(Room *room, uint32_t rows, uint32_t cols)
+{
+	room->extent.rows = rows > room->extent.rows ? rows : room->extent.rows;
+	room->extent.cols = cols > room->extent.cols ? cols : room->extent.cols;
+}
+
+/* The sheet is as large now as the edit makes it. */
+static void
+room_extend(Room *room, const Edit *edit)
+{
+	LinesChange change;
+
+	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
+		return; /* what they have as row is no place */
+	if (lines_change_of(edit, &change))
+	{
+		uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
+
+		*extent = lines_extent(&change, *extent);
+		return;
+	}
+	room_extend_to(room, edit->row + 1, edit->col + 1);
+}
+
 /* One edit made elsewhere, as the frame that its gateway would have sent. */
 static void
 room_publish_foreign(Room *room, const Edit *edit)
@@ -101,6 +126,8 @@ room_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 		while (edit_read(&reader, &edit) == EDIT_OK)
 			room_extend(room, &edit);
 	}
+	else
+		room_extend_to(room, batch->rows, batch->cols);
 	if (batch->frames.len > 0)
 		fanout_append(&room->stream, batch->frames.data, batch->frames.len);
 	metrics.edits_committed += batch->count;

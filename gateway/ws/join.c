@@ -155,8 +155,6 @@ join_take(Room *room, const PGresult *res)
 	uint32_t rows = pgresult_uint32(res, 0, 1);
 	uint32_t cols = pgresult_uint32(res, 0, 2);
 
-	room->rows = rows > room->rows ? rows : room->rows;
-	room->cols = cols > room->cols ? cols : room->cols;
 	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
 	{
 		join_close_all(room, CLOSE_TOO_BIG, "the sheet is too large for protocol v1");

@@ -86,27 +86,27 @@ room_pending_bytes(const Room *room)
 	return bytes;
 }
 
-/* ---- what comes in ---- */
-
-void
-room_extend(Room *room, const Edit *edit)
+static void
+extent_add_batches(RoomExtent *extent, const RoomBatch *batch)
 {
-	LinesChange change;
-
-	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
-		return; /* what they have as row is no place */
-	if (lines_change_of(edit, &change))
+	for (; batch != NULL; batch = batch->next)
 	{
-		uint32_t *extent = change.rows ? &room->rows : &room->cols;
-
-		*extent = lines_extent(&change, *extent);
-		return;
+		extent->rows = batch->rows > extent->rows ? batch->rows : extent->rows;
+		extent->cols = batch->cols > extent->cols ? batch->cols : extent->cols;
 	}
-	if (edit->row >= room->rows)
-		room->rows = edit->row + 1;
-	if (edit->col >= room->cols)
-		room->cols = edit->col + 1;
 }
+
+RoomExtent
+room_pending_extent(const Room *room)
+{
+	RoomExtent extent = room->extent;
+
+	extent_add_batches(&extent, room->sent);
+	extent_add_batches(&extent, room->pending);
+	return extent;
+}
+
+/* ---- what comes in ---- */
 
 void
 room_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
@@ -117,8 +117,6 @@ room_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
 		(void) batch_add_event(batch);
 	batch_put_edit(batch, edit);
 	room->pending_edits++;
-	if (!batch->structural)
-		room_extend(room, edit);
 	room_mark_dirty(room);
 }
 

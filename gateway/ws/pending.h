@@ -26,8 +26,7 @@ extern RoomBatch *room_take_pending(Room *room);
 extern void room_return_pending(Room *room, RoomBatch *batch);
 /* What waits to be committed or told. */
 extern size_t room_pending_bytes(const Room *room);
-
-/* The sheet is as large now as an edit makes it. */
-extern void room_extend(Room *room, const Edit *edit);
+/* How large the sheet is with it, as far as it has no structure edits. */
+extern RoomExtent room_pending_extent(const Room *room);
 
 #endif

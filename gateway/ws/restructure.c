@@ -45,8 +45,8 @@ static void
 batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
 {
 	BatchTransform transform = {.batch = batch};
-	Buf old = batch->edits;
 	uint32_t left = batch->count, done = 0;
+	Buf old = batch_take_edits(batch);
 	size_t event = 0;
 	EditReader reader;
 	Edit edit;
@@ -55,9 +55,6 @@ batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
 	for (size_t i = 0; i < n; i++)
 		lines_view_change(&transform.view, &changes[i]);
 	edit_reader_init_edits(&reader, old.data, old.len, left);
-	batch->edits = (Buf){NULL, 0, 0};
-	batch->count = 0;
-	batch->writer.first = true;
 	do
 	{
 		while (event < batch->event_count && batch->events[event].count == done)

@@ -2,7 +2,8 @@
  * room.c - the life of a sheet that is open here: its lock, its claim, its members, its end.
  *
  * LOCKING   coord_acquire() was called; members wait (another gateway's editors may have to leave first)
- * CLAIMING  the lock is ours; sheet.claim makes the database refuse whoever had it before
+ * CLAIMING  the lock is ours; sheet.claim makes the database refuse whoever had it before, and then it is asked where
+ *           the sheet is: its seq, and how large it is at it
  * SERVING   edits flow
  * LOST      members are being closed; whoever comes finds a new room after the last has gone
  *
@@ -86,6 +87,51 @@ room_waiting(int64_t sheet_id, const char *holder)
 	log_event(LOG_INFO, "waiting for sheet", LOG_INT("sheet", sheet_id), LOG_STR("holder", holder));
 }
 
+/* Where the room begins: its streams tell of all that comes after this seq. */
+static void
+room_serve(Room *room, const PGresult *res)
+{
+	room->state = ROOM_SERVING;
+	room->published_seq = room->lines.floor = pgresult_int64(res, 0, 0);
+	room->extent = (RoomExtent){pgresult_uint32(res, 0, 1), pgresult_uint32(res, 0, 2)};
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+		room_start_join(room, session);
+}
+
+static void
+room_measured(void *arg, PGresult *res)
+{
+	Room *room = arg;
+
+	if (room->state == ROOM_CLAIMING)
+	{
+		if (res == NULL)
+			room_fail(room, CLOSE_RESTART, "the database does not answer");
+		else if (PQresultStatus(res) == PGRES_TUPLES_OK)
+			room_serve(room, res);
+		else
+			room_fail(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+	}
+	room_query_done(room);
+}
+
+static const char room_measure_sql[] = "SELECT seq, rows, cols FROM sheet.read_cells($1, 0, 0, 0, 0)";
+
+/* It may take the time in which the database gets the sheet into its cache, so it goes where reads go. */
+static void
+room_measure(Room *room)
+{
+	char sheet[24];
+	PgParam param = pgparam_int64(sheet, room_sheet_id(room));
+
+	room->queries++;
+	if (pgconn_query(gateway_reads(), room_measure_sql, 1, &param, 1, (unsigned) gateway.config.database_deadline_ms,
+					 room_measured, room))
+		return;
+	room->queries--;
+	room_fail(room, CLOSE_RESTART, "the gateway is busy");
+}
+
 static void room_claim(Room *room);
 
 static void
@@ -96,12 +142,7 @@ room_claimed(void *arg, PGresult *res)
 	if (room->state == ROOM_CLAIMING)
 	{
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
-		{
-			room->state = ROOM_SERVING;
-			room->published_seq = room->lines.floor = atoll(PQgetvalue(res, 0, 0));
-			for (Session *session = room->sessions; session != NULL; session = session->next)
-				room_start_join(room, session);
-		}
+			room_measure(room);
 		else if (res == NULL)
 			room_claim(room); /* no connection: it waits for the next one */
 		else if (strcmp(pgresult_sqlstate(res), "SF001") == 0)

@@ -72,6 +72,12 @@ typedef struct ToldValue
 	int64_t seq;
 } ToldValue;
 
+/* How many rows and columns the sheet has. */
+typedef struct RoomExtent
+{
+	uint32_t rows, cols;
+} RoomExtent;
+
 typedef struct Room
 {
 	SheetEntry entry; /* by sheet id; must be first */
@@ -120,7 +126,7 @@ typedef struct Room
 	int64_t published_seq; /* of the last edit in the stream (or known before the first) */
 	int resolved;		   /* names asked for since something was published */
 	int64_t wanted_seq;	   /* edits up to here exist: fetch them */
-	uint32_t rows, cols;   /* extent, as far as known */
+	RoomExtent extent;	   /* at that seq */
 
 	int joining;			 /* sessions that wait for a snapshot */
 	bool snapshot_under_way; /* asked for */

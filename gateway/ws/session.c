@@ -517,16 +517,16 @@ session_release(Session *session, const V1Message *message)
 static const char *
 session_edit_barrier(Session *session, const V1Message *message)
 {
-	const Room *room = session->room;
-	uint64_t rows = message->row + 1 > room->rows ? message->row + 1 : room->rows;
-	uint64_t cols = message->col + 1 > room->cols ? message->col + 1 : room->cols;
+	RoomExtent extent = room_pending_extent(session->room);
+	uint64_t rows = message->row + 1 > extent.rows ? message->row + 1 : extent.rows;
+	uint64_t cols = message->col + 1 > extent.cols ? message->col + 1 : extent.cols;
 	size_t chars;
 
 	if (!utf8_check(message->content, message->content_len, &chars))
 		return "malformed";
 	if (chars > SHEET_MAX_CHARS)
 		return "size";
-	if (rows * cols > ROOM_MAX_RECTANGLE && (rows > room->rows || cols > room->cols))
+	if (rows * cols > ROOM_MAX_RECTANGLE && (rows > extent.rows || cols > extent.cols))
 		return "range";
 	return NULL;
 }

@@ -21,8 +21,7 @@
 #define RESUME_TAILS 4				   /* asked for, while rows and columns come and go */
 #define RESUME_BYTES (4 * 1024 * 1024) /* a client that has missed more reads its cells again */
 
-static const char state_sql[] =
-	"SELECT c.rows, c.cols, sheet.client_landed($1, $2, $3), c.seq FROM sheet.read_cells($1, 0, 0, 0, 0) c";
+static const char state_sql[] = "SELECT sheet.client_landed($1, $2, $3)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
 static const char user_sql[] = "SELECT sheet.account_seen($1, $2)";
 
@@ -82,8 +81,8 @@ join_greet(Session *session, bool resumed, bool locks)
 		.role = session->role,
 		.seq = (uint64_t) v2->joined_seq,
 		.epoch = (uint64_t) room->epoch,
-		.rows = room->rows,
-		.cols = room->cols,
+		.rows = room->extent.rows,
+		.cols = room->extent.cols,
 		.landed = v2->client != NULL ? v2->client->committed : 0,
 		.resumed = resumed,
 		.retention = V2_RETENTION,
@@ -326,19 +325,14 @@ join_learn_landed(RoomClient *client, uint64_t landed)
 	client->taken = client->committed = landed;
 }
 
-/* The state of sheet and client is here. */
+/* The state of the client is here. */
 static void
 join_learn(Session *session, const PGresult *res)
 {
-	Room *room = session->room;
 	V2Session *v2 = session->v2;
-	uint32_t rows = pgresult_uint32(res, 0, 0), cols = pgresult_uint32(res, 0, 1);
-	bool exact = pgresult_int64(res, 0, 3) == room->published_seq && room->pending == NULL && room->sent == NULL;
 
-	room->rows = exact || rows > room->rows ? rows : room->rows;
-	room->cols = exact || cols > room->cols ? cols : room->cols;
 	if (v2->client != NULL)
-		join_learn_landed(v2->client, (uint64_t) pgresult_int64(res, 0, 2));
+		join_learn_landed(v2->client, (uint64_t) pgresult_int64(res, 0, 0));
 	if (v2->client != NULL && v2->acked > v2->client->committed && v2->acked > v2->client->taken)
 		session_close(session, CLOSE_FORGOTTEN, "what was acknowledged to this client is not known here");
 	else

@@ -305,7 +305,8 @@ op_transform(const Session *session, V2Message *message, Buf *edits)
 static bool
 op_has_room(const Room *room, const V2Message *message, Edit *edit)
 {
-	uint64_t extents[2] = {room->rows, room->cols};
+	RoomExtent present = room_pending_extent(room);
+	uint64_t extents[2] = {present.rows, present.cols};
 	EditReader reader;
 
 	if (message->changes == 0)

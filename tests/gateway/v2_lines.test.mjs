@@ -389,6 +389,43 @@ test('who comes while rows move, or again when they have moved, learns where the
 	}
 });
 
+describe('hello tells how large the sheet is at its seq', () => {
+	const size = ({ hello: { seq, rows, cols } }) => ({ seq, rows, cols });
+
+	test('and not what the database has by then, when the gateway has not heard of it', async () => {
+		const before_ = size(await raw(anna));
+		const [{ pid }] = await cluster.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'pg_sheet follow'");
+		process.kill(pid, 'SIGSTOP');
+		try {
+			await cluster.psql(`SELECT sheet.insert_rows(${fid}, 0, 5)`);
+			const b = await raw(anna);
+			assert.deepEqual(size(b), before_);
+			process.kill(pid, 'SIGCONT');
+			await b.next('edits', ({ edits }) => edits.some(({ kind }) => kind === 'insertRows'));
+		} finally {
+			process.kill(pid, 'SIGCONT');
+		}
+		assert.equal(size(await raw(anna)).rows, before_.rows + 5);
+	});
+
+	test('and not what edits make of it that wait for their commit', async () => {
+		const a = await raw(anna);
+		const session = cluster.psqlSession();
+		sessions.push(session);
+		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
+		a.op(1, [set(5000, 90, 'far')]);
+		await waitUntil(
+			async () => (await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sheet.apply%' AND wait_event_type = 'Lock'")) === '1',
+			'the operation to wait',
+		);
+		assert.deepEqual(size(await raw(anna)), size(a));
+		await session.query('COMMIT');
+		await a.next('ack');
+		const { rows, cols } = size(await raw(anna));
+		assert.deepEqual([rows, cols], [5001, 91]);
+	});
+});
+
 test('whatever clients, SQL and a killed gateway do at once, all end with the cells of the database, and each operation landed once', async () => {
 	const seed = Number(process.env.SEED || Date.now() % 1000000);
 	let state = seed;
