@@ -6,8 +6,10 @@
 import { after, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import { Cluster, isAlive, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register, request } from '../lib/client.mjs';
+import { signalAll } from '../lib/processes.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 import { startWriterProcess } from '../lib/writer_process.mjs';
 
@@ -100,9 +102,9 @@ test('a client, the gateway and its backends are stopped for a while, and go on'
 			await writers[1].progress(50);
 			outside.signal('SIGCONT');
 			const pids = await backends();
-			for (const pid of pids) process.kill(pid, 'SIGSTOP');
+			signalAll(pids, 'SIGSTOP');
 			await sleep(500);
-			for (const pid of pids) process.kill(pid, 'SIGCONT');
+			signalAll(pids, 'SIGCONT');
 			for (const writer of writers) await writer.progress(50);
 		}
 	});
@@ -113,27 +115,26 @@ test('a backend that is stopped for longer than the deadline: the batch goes aga
 	const before_ = await resent();
 	const figures = await underFire(async ({ writers }) => {
 		const pids = await backends();
-		for (const pid of pids) process.kill(pid, 'SIGSTOP');
+		signalAll(pids, 'SIGSTOP');
 		await waitUntil(async () => (await resent()) > before_, 'the deadline', 15000, 100);
-		for (const pid of pids) {
-			try {
-				process.kill(pid, 'SIGCONT');
-			} catch {
-				// It is gone already.
-			}
-		}
+		signalAll(pids, 'SIGCONT');
 		for (const writer of writers) await writer.progress(50, 30000);
 	});
 	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
 });
 
-/** All processes of the server, the postmaster first. */
-const serverProcesses = async () => [cluster.postgres.pid, ...(await cluster.psql("SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()")).split('\n').map(Number)];
+/** All processes of the server, once `first` has been done to the postmaster, which starts the others. */
+function serverProcesses(first) {
+	const postmaster = cluster.postgres.pid;
+	first(postmaster);
+	const children = fs.readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8');
+	return [postmaster, ...children.trim().split(' ').map(Number)];
+}
 
 test('all of PostgreSQL is stopped for ten seconds: nothing is acknowledged meanwhile, the gateway says so and goes on', async (context) => {
 	const figures = await underFire(async ({ writers }) => {
-		const pids = await serverProcesses();
-		for (const pid of pids) process.kill(pid, 'SIGSTOP');
+		const pids = serverProcesses((postmaster) => process.kill(postmaster, 'SIGSTOP'));
+		signalAll(pids, 'SIGSTOP');
 		const until = Date.now() + 10000;
 		try {
 			const ready = async () => (await request(gateway, 'GET', '/readyz')).status;
@@ -144,7 +145,7 @@ test('all of PostgreSQL is stopped for ten seconds: nothing is acknowledged mean
 			assert.equal(await ready(), 503);
 			assert.deepEqual(told(), toldBefore);
 		} finally {
-			for (const pid of pids) isAlive(pid) && process.kill(pid, 'SIGCONT');
+			signalAll(pids, 'SIGCONT');
 		}
 		for (const writer of writers) await writer.progress(50, 30000);
 	});
@@ -154,9 +155,8 @@ test('all of PostgreSQL is stopped for ten seconds: nothing is acknowledged mean
 test('the disk under PostgreSQL is full: it goes down, and with room it comes back with everything acknowledged', async (context) => {
 	const figures = await underFire(async ({ writers }) => {
 		// No file can be written to (as in tests/tap/055_am_full_disk.pl): the log of PostgreSQL neither.
-		const [postmaster, ...others] = await serverProcesses();
 		const limit = (pid) => execFileSync('prlimit', ['--pid', `${pid}`, '--fsize=1:unlimited'], { stdio: 'ignore' });
-		limit(postmaster);
+		const [, ...others] = serverProcesses(limit);
 		for (const pid of others) {
 			try {
 				limit(pid);

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { spawn } from 'node:child_process';
 import { Cluster, repository, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, post, register, request, uniqueName } from '../lib/client.mjs';
+import { signalAll } from '../lib/processes.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
 let cluster;
@@ -42,15 +43,15 @@ describe('health', () => {
 	});
 
 	test('a database that does not answer: not ready, but alive; and ready again by itself', async () => {
-		const pids = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway'")).split('\n');
-		for (const pid of pids) process.kill(Number(pid), 'SIGSTOP');
+		const pids = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE usename = 'gateway'")).split('\n').map(Number);
+		signalAll(pids, 'SIGSTOP');
 		try {
 			await waitUntil(async () => (await get('/readyz')).status === 503, 'the gateway not to be ready');
 			assert.deepEqual((await get('/readyz')).json.reasons, ['the database does not answer']);
 			assert.equal((await get('/healthz')).json.database, false);
 			assert.equal((await get('/livez')).status, 200);
 		} finally {
-			for (const pid of pids) process.kill(Number(pid), 'SIGCONT');
+			signalAll(pids, 'SIGCONT');
 		}
 		await waitUntil(async () => (await get('/readyz')).status === 200, 'the gateway to be ready again');
 	});

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Cluster, isAlive, repository, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register, request } from '../lib/client.mjs';
+import { signalAll } from '../lib/processes.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
 let cluster;
@@ -69,13 +70,7 @@ test("the gateway's backend of PostgreSQL is killed with -9", () =>
 			)
 		).split('\n');
 		assert.ok(pids.length >= 1 && pids.every((pid) => /^\d+$/.test(pid)));
-		for (const pid of pids) {
-			try {
-				process.kill(Number(pid), 'SIGKILL');
-			} catch {
-				// The first one takes the others along.
-			}
-		}
+		signalAll(pids.map(Number), 'SIGKILL'); // the first one takes the others along
 		await waitUntil(() => cluster.psql('SELECT 1'), 'PostgreSQL to recover', 30000, 100);
 		for (const writer of writers) await writer.progress(50, 30000);
 		assert.ok(gateway.service.alive);
@@ -156,12 +151,12 @@ test('while PostgreSQL is paused nothing is acknowledged, and everything is afte
 		.split('\n')
 		.map(Number);
 	try {
-		for (const pid of pids) process.kill(pid, 'SIGSTOP');
+		signalAll(pids, 'SIGSTOP');
 		for (let i = 0; i < 50; i++) editor.modify(0, i % 10, `paused ${i}`);
 		await sleep(500);
 		assert.ok(!editor.modifies().some(({ row }) => row === 0), 'no acknowledgement without a commit');
 	} finally {
-		for (const pid of pids) process.kill(pid, 'SIGCONT');
+		signalAll(pids, 'SIGCONT');
 	}
 	await editor.nextModify(0, 9, 'paused 49', 20000);
 	assert.equal(editor.modifies().filter(({ row }) => row === 0).length, 50);

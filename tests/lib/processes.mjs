@@ -63,6 +63,17 @@ export function isAlive(pid) {
 	}
 }
 
+/** Signals processes; one that has ended meanwhile needs none. */
+export function signalAll(pids, signal) {
+	for (const pid of pids) {
+		try {
+			process.kill(pid, signal);
+		} catch (error) {
+			if (error.code !== 'ESRCH') throw error;
+		}
+	}
+}
+
 /** A long-running process; its output goes to a log file. */
 export class Service {
 	/** deathSignal: what the kernel sends it when this process dies. */
