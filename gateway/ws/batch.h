@@ -46,7 +46,8 @@ typedef struct RoomBatch
 	size_t event_count, event_size;
 	BatchClient *clients;
 	size_t client_count, client_size;
-	int64_t seq; /* of the sheet with the batch, once it is committed */
+	uint64_t number; /* among the room's batches, from 1 on */
+	int64_t seq;	 /* of the sheet with the batch, once it is committed */
 } RoomBatch;
 
 /* An empty one, of no list. */

@@ -115,6 +115,7 @@ room_publish_foreign(Room *room, const Edit *edit)
 static void
 room_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 {
+	room->told_batch = batch->number;
 	v2_publish_batch(room, batch, seq);
 	if (batch->structural)
 	{

@@ -18,6 +18,7 @@ room_new_batch(Room *room)
 {
 	RoomBatch *batch = batch_create();
 
+	batch->number = ++room->last_batch;
 	batch->has_v1 = room->v1_sessions > 0;
 	if (room->pending_last != NULL)
 		room->pending_last->next = batch;

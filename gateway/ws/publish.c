@@ -7,6 +7,10 @@
  * and the database have sent. The rooms wait in a queue. Without load a room is served in the turn that has brought its
  * edits; under load more is committed while it waits, and goes out in the same writes.
  *
+ * Who has made an edit waits for it, while the others know nothing of it yet. So before any room has its turn, the
+ * authors of what has been committed are written to, in all rooms: one write for each edit at most, which has cost as
+ * much to read. A member is an author from an edit of its on until the batch that this is in has been told.
+ *
  * Operations of protocol v2 are acknowledged when the frames of their batch have been written: an acknowledgement is a
  * frame of its receiver's own, which would have the stream wait for POLLOUT.
  */
@@ -17,10 +21,40 @@
 #include "v2_session.h"
 
 static Room *first_room, *last_room;
+static Room *answering_rooms; /* all of them wait for their turn, too */
+
+void
+publish_expect(Session *session, const RoomBatch *batch)
+{
+	if (session->author_of != 0)
+		return;
+	session->author_of = batch->number;
+	session->next_author = session->room->authors;
+	session->room->authors = session;
+}
+
+void
+publish_forget(Session *session)
+{
+	Session **place = &session->room->authors;
+
+	if (session->author_of == 0)
+		return;
+	while (*place != session)
+		place = &(*place)->next_author;
+	*place = session->next_author;
+	session->author_of = 0;
+}
 
 void
 publish_later(Room *room)
 {
+	if (!room->answering && room->authors != NULL)
+	{
+		room->answering = true;
+		room->next_answering = answering_rooms;
+		answering_rooms = room;
+	}
 	if (room->publishing)
 		return;
 	room->publishing = true;
@@ -61,6 +95,65 @@ publish_push_batches(void)
 	return more;
 }
 
+/* What has been told to the authors. */
+static void
+publish_acks(Room *room)
+{
+	while (room->unacknowledged != NULL)
+	{
+		RoomBatch *batch = room->unacknowledged;
+
+		room->unacknowledged = batch->next;
+		v2_ack_batch(room, batch, batch->seq);
+		batch_free(batch);
+	}
+}
+
+static void
+publish_room_to_authors(Room *room)
+{
+	Session **place = &room->authors;
+
+	while (*place != NULL)
+	{
+		Session *session = *place;
+
+		if (session->author_of > room->told_batch)
+		{
+			place = &session->next_author;
+			continue;
+		}
+		*place = session->next_author;
+		session->author_of = 0;
+		if (session->state == SESSION_LIVE)
+			session_deliver(session);
+	}
+	publish_acks(room);
+}
+
+void
+publish_to_authors(void)
+{
+	Room *room;
+
+	while ((room = answering_rooms) != NULL)
+	{
+		answering_rooms = room->next_answering;
+		room->answering = false;
+		publish_room_to_authors(room);
+		(void) publish_push_batches();
+	}
+}
+
+/* Has the member taken all that there is for it? Something of its own, as an acknowledgement, may still wait. */
+static bool
+publish_is_even(const Session *session)
+{
+	bool has_all = session->cursor.block != NULL && fanout_position(&session->cursor) == session->stream->end;
+
+	return (!session->blocked || has_all) && !v2_holds_stream(session);
+}
+
 /* While every member takes all that there is, nobody need be looked at again (room_control_senders()). */
 static void
 publish_room(Room *room)
@@ -72,7 +165,7 @@ publish_room(Room *room)
 	{
 		if (session->state == SESSION_LIVE)
 			session_deliver(session);
-		even &= !session->blocked && !v2_holds_stream(session);
+		even &= publish_is_even(session);
 		if (pushing)
 			pushing = publish_push_batches();
 	}
@@ -80,14 +173,7 @@ publish_room(Room *room)
 		room->told = room_stream_bytes(room);
 	else
 		room->uneven = true;
-	while (room->unacknowledged != NULL)
-	{
-		RoomBatch *batch = room->unacknowledged;
-
-		room->unacknowledged = batch->next;
-		v2_ack_batch(room, batch, batch->seq);
-		batch_free(batch);
-	}
+	publish_acks(room);
 }
 
 Room *

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "pending.h"
 #include "pgresult.h"
+#include "publish.h"
 #include "session.h"
 #include "v1_encode.h"
 #include "v2_session.h"
@@ -288,6 +289,7 @@ void
 room_remove_session(Room *room, Session *session)
 {
 	room_stop_join(room, session);
+	publish_forget(session);
 	if (session->prev != NULL)
 		session->prev->next = session->next;
 	else

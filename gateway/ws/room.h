@@ -98,11 +98,16 @@ typedef struct Room
 	struct Room *next_queued;
 	struct Room *next_dirty;
 	struct Room *next_touched;
+	bool answering; /* among its receivers are authors, whose turn comes before the others' */
 	struct Room *next_publishing;
+	struct Room *next_answering;
 	RoomBatch *unacknowledged; /* committed; their operations are acknowledged when their frames have been written */
 	int queries;			   /* under way: the room must stay */
 
 	struct Session *sessions;
+	struct Session *authors; /* those who wait for a batch that has something of theirs ... */
+	uint64_t last_batch;	 /* ... by its number; this is the newest one's ... */
+	uint64_t told_batch;	 /* ... and this that of the last one that is in the streams */
 	int session_count;
 	CellLocks locks;
 	LinesMemory lines; /* structure edits that were told */

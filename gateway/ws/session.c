@@ -20,6 +20,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "pending.h"
+#include "publish.h"
 #include "utf8.h"
 #include "v1_encode.h"
 #include "v1_scan.h"
@@ -557,6 +558,7 @@ session_modify(Session *session, const V1Message *message)
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
 	batch = room_pending(session->room);
 	room_add_edit(session->room, batch, &edit);
+	publish_expect(session, batch);
 	metrics.edits_received++;
 	batch_add_v1_edit(batch, &edit, message->info, message->info_len, &session->name_json);
 }

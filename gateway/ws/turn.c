@@ -15,7 +15,7 @@
 
 #include <uv.h>
 
-/* Receivers are written to for so long before the loop looks again at senders and the database. */
+/* Receivers, besides authors, are written to for so long before the loop looks again at senders and the database. */
 #define PUBLISH_SLICE_NS 1000000
 
 static Room *touched_rooms;
@@ -48,9 +48,11 @@ turn_send(void)
 static void
 turn_publish(void)
 {
-	uint64_t until = uv_hrtime() + PUBLISH_SLICE_NS;
+	uint64_t until;
 	Room *room;
 
+	publish_to_authors();
+	until = uv_hrtime() + PUBLISH_SLICE_NS;
 	while ((room = publish_next(until)) != NULL)
 		turn_touch(room);
 }

@@ -19,6 +19,7 @@
 #include "gateway.h"
 #include "metrics.h"
 #include "pending.h"
+#include "publish.h"
 #include "v2_session.h"
 
 #include <stdlib.h>
@@ -375,6 +376,7 @@ op_take(Session *session, const V2Message *message)
 			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &session->name_json);
 	}
 	op_note(batch, session->v2->client, message->n);
+	publish_expect(session, batch);
 	room_mark_dirty(room); /* nothing may be left of it but that */
 	metrics.edits_received += message->count;
 }

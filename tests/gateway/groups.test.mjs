@@ -81,6 +81,31 @@ test('sheets that are edited while a transaction is under way share the next one
 	assert.ok(since('groups') >= rounds && since('groups') <= 2 * rounds, `${since('groups')} transactions in ${rounds} rounds`);
 });
 
+test('who has made an edit is told of it before all others, whatever sheet they are in', async () => {
+	const [first, ...authors] = editors;
+	const watchers = [];
+	const told = [];
+	const [{ pid }] = await cluster.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'pg_sheet group'");
+	try {
+		for (const { fid } of authors) watchers.push(await Editor.open(gateway, user, fid));
+		for (const member of [...authors, ...watchers]) member.socket.on('message', () => told.push(member));
+		process.kill(pid, 'SIGSTOP');
+		try {
+			modify(first, 'the transaction before');
+			await hasRead(first);
+			for (const author of authors) modify(author, 'edit');
+			await Promise.all(authors.map(hasRead));
+		} finally {
+			process.kill(pid, 'SIGCONT');
+		}
+		await waitUntil(() => told.length === 2 * authors.length, () => `${told.length} of ${2 * authors.length} are told`);
+		assert.deepEqual(told.map((member) => authors.includes(member)).indexOf(false), authors.length);
+		await assertWhole(editors);
+	} finally {
+		for (const watcher of watchers) watcher.terminate();
+	}
+});
+
 test('a sheet that SQL holds costs the others of its group one short wait, and loses nothing', async () => {
 	const [held, ...others] = editors;
 	const session = cluster.psqlSession();
