@@ -25,6 +25,7 @@
 #include "storage/shmem.h"
 #include "timeslice.h"
 #include "utils/guc.h"
+#include "walahead.h"
 #include "worker.h"
 #include "writer.h"
 
@@ -41,6 +42,7 @@ module_shmem_request(void)
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
 	RequestAddinShmemSpace(log_tip_shmem_size());
+	RequestAddinShmemSpace(walahead_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
 }
 
@@ -54,6 +56,7 @@ module_shmem_startup(void)
 	cache_shmem_startup();
 	follow_shmem_startup(true);
 	ckptqueue_shmem_startup();
+	walahead_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 

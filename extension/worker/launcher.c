@@ -1,5 +1,6 @@
 /*
- * launcher.c - starts a worker in each database that has sheets to write checkpoints of; see worker.h.
+ * launcher.c - starts a worker in each database that has sheets to write checkpoints of; see worker.h. It also makes
+ * the next file of the server's log when it is asked to (walahead.h).
  *
  * What it knows of its workers, and which databases are still to be searched, is in its own memory: a launcher that
  * ends by an error is started again and begins with a search of all databases.
@@ -27,6 +28,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
+#include "walahead.h"
 #include "worker.h"
 
 #define LAUNCHER_RESTART_SECONDS 5
@@ -293,10 +295,12 @@ launcher_free_slots(int running)
 static long
 launcher_turn(void)
 {
-	int running = launcher_watch();
+	int running;
 	TimestampTz next = 0;
 	long sleep = -1;
 
+	walahead_make();
+	running = launcher_watch();
 	if (ckptqueue_take_rescan())
 		launcher_plan_searches();
 	while (launcher_free_slots(running) > 0 && launcher_start_next(&next))
