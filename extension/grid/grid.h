@@ -113,8 +113,10 @@ extern bool grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, Gri
 /* For many cells in no order: asks the processor for what leads to a cell, and some cells later for its content. */
 extern void grid_prefetch_cell(const GridTile *tile, uint32_t row, uint32_t col);
 extern void grid_prefetch_content(const GridTile *tile, uint32_t row, uint32_t col);
-/* The same for cells that will be set and were looked at not long ago. */
+/* The same for cells that will be set, in three steps: their tile, what leads to them, and where their content goes. */
+extern void grid_prefetch_tile(const GridTile *tile);
 extern void grid_prefetch_set(const GridTile *tile, uint32_t row, uint32_t col);
+extern void grid_prefetch_put(const GridTile *tile, uint32_t row, uint32_t col, uint32_t content_len);
 
 /* Cells with content or style of an inclusive rectangle, row by row, each row from left to right. */
 typedef struct GridScan
