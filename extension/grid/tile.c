@@ -6,7 +6,7 @@
  * (or put over the old one when it fits); what it replaces becomes garbage. The arena is compacted, and styles that no
  * cell has are forgotten, when a reservation needs room, or finds that more than half of the arena has become needless,
  * never when a cell is set. The new arena has an eighth more than is needed then, or a quarter while
- * the tile is being filled.
+ * the tile is being filled; one that would be about as large as the old one takes its place.
  *
  * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
  * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
@@ -200,6 +200,28 @@ tile_live_bytes(Tile *tile, uint8_t used[TILE_STYLES_MAX / 8 + 1])
 	return live;
 }
 
+/* Copies the contents of the cells into an arena of `size` bytes, behind its first `filled`; returns how many it has
+ * then. The entries of the old table of styles name the new numbers. */
+static uint32_t
+tile_gather(Tile *tile, char *arena, uint32_t size, uint32_t filled)
+{
+	uint32_t at = 0;
+	TileSlot *slot;
+
+	while ((slot = tile_walk(tile, &at)) != NULL)
+	{
+		if (slot->len > 0)
+			tile_copy(arena + filled, tile->arena + slot->offset, slot->len,
+					  size - filled < tile->arena_size - slot->offset ? size - filled
+																	  : tile->arena_size - slot->offset);
+		slot->offset = filled;
+		filled += slot->len;
+		if (slot->style > 0)
+			slot->style = tile->styles[slot->style - 1].offset & 0x7FFF;
+	}
+	return filled;
+}
+
 /*
  * Copies what is in use into a new arena of `size` bytes and a new table of styles. A style keeps its
  * order but not its number.
@@ -212,8 +234,6 @@ tile_compact(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 	TileStyle *styles = NULL;
 	uint16_t styles_used = 0;
 	uint32_t filled = 0;
-	uint32_t at = 0;
-	TileSlot *slot;
 
 	if (arena == NULL)
 		return false;
@@ -238,17 +258,7 @@ tile_compact(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 		filled += old->len;
 		old->offset = styles_used;
 	}
-	while ((slot = tile_walk(tile, &at)) != NULL)
-	{
-		if (slot->len > 0)
-			tile_copy(arena + filled, tile->arena + slot->offset, slot->len,
-					  size - filled < tile->arena_size - slot->offset ? size - filled
-																	  : tile->arena_size - slot->offset);
-		slot->offset = filled;
-		filled += slot->len;
-		if (slot->style > 0)
-			slot->style = tile->styles[slot->style - 1].offset & 0x7FFF;
-	}
+	filled = tile_gather(tile, arena, size, filled);
 	tile_release(allocator, bytes, tile->arena, tile->arena_size);
 	tile_release(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));
 	tile->arena = arena;
@@ -259,6 +269,27 @@ tile_compact(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 	tile->styles_used = styles_used;
 	tile->styles_capacity = (uint16_t) styles_capacity;
 	return true;
+}
+
+/* Arenas of such a size are compacted where they are. */
+#define TILE_GATHER_MAX 16384
+
+/* Whether an arena of `size` bytes would be nearly the one that is there, and no styles would have to be counted. */
+static inline bool
+tile_size_stays(const Tile *tile, uint64_t size, uint32_t styles)
+{
+	return size + size / 32 >= tile->arena_size && size - size / 32 <= tile->arena_size &&
+		   tile->arena_size <= TILE_GATHER_MAX && styles == 0 && tile->styles_used == 0;
+}
+
+/* The same without new memory, which would have to be found, and fetched by the processor. */
+static void
+tile_compact_there(Tile *tile)
+{
+	char contents[TILE_GATHER_MAX];
+
+	tile->arena_used = tile_gather(tile, contents, TILE_GATHER_MAX, 0);
+	memcpy(tile->arena, contents, tile->arena_used);
 }
 
 #define TILE_WASTE_MIN 1024 /* bytes: fewer are not worth the copying */
@@ -320,6 +351,11 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 		return false;
 	if (live == tile->arena_used && styles <= tile->styles_capacity)
 		return tile_move_arena(allocator, bytes, tile, (uint32_t) size) || fits;
+	if (tile_size_stays(tile, size, styles) && tile->content_bytes + wanted <= tile->arena_size)
+	{
+		tile_compact_there(tile);
+		return true;
+	}
 	if (styles > TILE_STYLES_KEEP)
 	{
 		styles = tile->reserved_styles + more_styles;

@@ -658,6 +658,66 @@ test_expect(void)
 	grid_free(&allocator, grid);
 }
 
+/* ---- a tile whose contents take as much room as before ---- */
+
+#define STEADY_CELLS (GRID_TILE_ROWS * GRID_TILE_COLS)
+
+typedef struct Steady
+{
+	char text[24];
+	uint8_t len;
+} Steady;
+
+static bool
+steady_put(Grid *grid, uint32_t at, const Steady *content)
+{
+	return grid_put(&allocator, grid, at / GRID_TILE_COLS, at % GRID_TILE_COLS, content->text, content->len, NULL, 0);
+}
+
+static bool
+steady_right(const Grid *grid, const Steady *cells)
+{
+	GridCell cell;
+
+	for (uint32_t i = 0; i < STEADY_CELLS; i++)
+		if (!grid_get(grid, i / GRID_TILE_COLS, i % GRID_TILE_COLS, &cell) || cell.content_len != cells[i].len ||
+			memcmp(cell.content, cells[i].text, cells[i].len) != 0)
+			return false;
+	return true;
+}
+
+/* Cells change their contents with each other: no memory is asked for, however often the arena is compacted. */
+static void
+test_steady(void)
+{
+	static Steady cells[STEADY_CELLS];
+	Grid *grid = grid_create(&allocator, 1, 1);
+	bool right = true;
+
+	for (uint32_t i = 0; i < STEADY_CELLS; i++)
+	{
+		cells[i].len = (uint8_t) (1 + random_below(sizeof(cells[i].text)));
+		memset(cells[i].text, 'a' + (int) random_below(26), cells[i].len);
+		right &= steady_put(grid, i, &cells[i]);
+	}
+	for (uint32_t i = 0; i < 40 * STEADY_CELLS; i++)
+	{
+		Steady *a = &cells[random_below(STEADY_CELLS)], *b = &cells[random_below(STEADY_CELLS)], kept = *a;
+
+		*a = *b;
+		*b = kept;
+		right &= steady_put(grid, (uint32_t) (a - cells), a) && steady_put(grid, (uint32_t) (b - cells), b);
+		meter.frozen = i >= 10 * STEADY_CELLS;
+		if (i % 1000 == 0)
+			right &= steady_right(grid, cells);
+	}
+	meter.frozen = false;
+	TAP_OK(right && steady_right(grid, cells), "cells that change places hold what they should");
+	TAP_OK(!meter.touched, "contents that take as much room as before need no memory");
+	meter.touched = false;
+	grid_free(&allocator, grid);
+}
+
 static void
 test_no_room(void)
 {
@@ -692,6 +752,7 @@ main(void)
 	test_digest();
 	test_slack();
 	test_expect();
+	test_steady();
 	test_no_room();
 	oracle_clear();
 	return tap_done();
