@@ -56,6 +56,9 @@ clients_check(int64 sheet_id, const JournalClient *clients, int nclients)
 {
 	int landed = 0;
 
+	/* Who reads first and becomes a writer then would wait for a REINDEX that waits for readers. */
+	if (nclients > 0)
+		table_close(storage_open(STORAGE_CLIENT, RowExclusiveLock), NoLock);
 	for (int i = 0; i < nclients; i++)
 	{
 		const JournalClient *client = &clients[i];

@@ -221,6 +221,16 @@ storage_lock_for_replay(void)
 	storage_lock_table(STORAGE_CHECKPOINT_TILE);
 }
 
+void
+storage_lock_for_versions(void)
+{
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_LOG_HEAD, STORAGE_CHECKPOINT,
+										  STORAGE_CHECKPOINT_TILE};
+
+	for (int i = 0; i < lengthof(tables); i++)
+		table_close(storage_open(tables[i], RowExclusiveLock), NoLock);
+}
+
 /* ---- writing ---- */
 
 /*

@@ -105,6 +105,10 @@ extern void storage_init(void);
 extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
 /* Takes the locks that a replay needs, so that it waits for nobody later. */
 extern void storage_lock_for_replay(void);
+/* Takes the locks on tables with which logs and versions are written, for those who read them first: REINDEX holds a
+ * lock that keeps writers away while it waits for readers of the index, so who became a writer then would wait for it.
+ */
+extern void storage_lock_for_versions(void);
 
 /* Appends one row and its index entries. */
 extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);

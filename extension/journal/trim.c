@@ -170,6 +170,7 @@ journal_trim(int64 sheet_id, int64 cid, uint64 uid)
 	int64 removed;
 
 	writer_require_writable("sheet.trim()");
+	storage_lock_for_versions();
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
 	/* Own edits are looked up from versions before them, which might go. */

@@ -177,8 +177,10 @@ version_check_label(const char *label)
 static WriterSheet *
 version_open(int64 sheet_id, int64 epoch)
 {
-	WriterSheet *ws = writer_open(sheet_id);
+	WriterSheet *ws;
 
+	storage_lock_for_versions();
+	ws = writer_open(sheet_id);
 	writer_require_live(ws);
 	writer_check_epoch(ws, epoch, NULL);
 	return ws;
