@@ -82,7 +82,13 @@ cells_add(CellList *list, const GridCell *cell)
 	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
 }
 
-/* A JournalCellsFn. */
+/* Texts that are void keep their room: a list that can be begun again is of few cells. */
+static void
+cells_begin(void *arg)
+{
+	((CellList *) arg)->count = 0;
+}
+
 static void
 cells_collect(void *arg, const GridCell *cells, uint32 count)
 {
@@ -107,7 +113,7 @@ cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
 {
 	CellList *list = cells_make_list();
 
-	journal_read(sheet_id, rect, fresh, &list->view, cells_collect, list);
+	journal_read(sheet_id, rect, fresh, &list->view, &(JournalSink){cells_begin, cells_collect, list});
 	return list;
 }
 
@@ -117,7 +123,7 @@ cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts)
 	CellList *list = cells_make_list();
 
 	list->no_texts = !texts;
-	journal_read(sheet_id, rect, false, &list->view, cells_collect, list);
+	journal_read(sheet_id, rect, false, &list->view, &(JournalSink){cells_begin, cells_collect, list});
 	return list;
 }
 

@@ -189,7 +189,8 @@ rows_read_stream(const NullableDatum *args, const CellsWanted *wanted)
 				   ? 0
 				   : (Size) (rect[2] - rect[0] + 1) * (rect[3] - rect[1] + 1) * ROWS_BYTES_OF_CELL;
 	stream_begin(stream, rows_max_bytes(args[5]), Min(expected, ROWS_EXPECTED_MAX));
-	journal_read(sheet_id, rect, true, &stream->view, cells ? stream_cells : NULL, stream);
+	journal_read(sheet_id, rect, true, &stream->view,
+				 cells ? &(JournalSink){stream_begin_again, stream_cells, stream} : NULL);
 	stream_end(stream);
 	sendbuffer_expect(VARSIZE(stream->values[0]));
 	return stream;

@@ -18,7 +18,20 @@ stream_begin(CellStream *stream, Size max_bytes, Size expected)
 	memset(stream, 0, sizeof(*stream));
 	stream->context = CurrentMemoryContext;
 	stream->max_bytes = max_bytes;
-	stream->size = Min(max_bytes, expected) + STREAM_MIN_BYTES;
+	stream->size = stream->first_size = Min(max_bytes, expected) + STREAM_MIN_BYTES;
+}
+
+void
+stream_begin_again(void *arg)
+{
+	CellStream *stream = arg;
+
+	while (stream->count > 0)
+		pfree(stream->values[--stream->count]);
+	if (stream->bytes != NULL)
+		pfree(stream->bytes);
+	stream->bytes = NULL;
+	stream->size = stream->first_size;
 }
 
 static void

@@ -12,6 +12,7 @@ typedef struct CellStream
 	Size count, room;
 	MemoryContext context; /* of the values */
 	Size max_bytes;		   /* of a value, about */
+	Size first_size;	   /* room that the first one gets */
 	/* the value that is being written, with its head */
 	char *bytes;
 	Size len, size;
@@ -23,7 +24,8 @@ typedef struct CellStream
 
 /* expected: bytes of the first value. The values live in the current memory context. */
 extern void stream_begin(CellStream *stream, Size max_bytes, Size expected);
-/* A JournalCellsFn. */
+/* For a JournalSink. */
+extern void stream_begin_again(void *arg);
 extern void stream_cells(void *arg, const GridCell *cells, uint32 count);
 /* At least one value: without cells it is a batch of none. 54000 when one is too large. */
 extern void stream_end(CellStream *stream);

@@ -294,11 +294,6 @@ sheet_members(PG_FUNCTION_ARGS)
 
 /* ---- for the list of sheets ---- */
 
-static void
-sheets_ignore_cells(void *arg, const GridCell *cells, uint32 count)
-{
-}
-
 /* extent_cols(sheet_id): internal, not granted to anybody */
 Datum
 sheet_extent_cols(PG_FUNCTION_ARGS)
@@ -306,6 +301,6 @@ sheet_extent_cols(PG_FUNCTION_ARGS)
 	static const uint32 corner[4] = {0, 0, 0, 0};
 	JournalView view;
 
-	journal_read(PG_GETARG_INT64(0), corner, true, &view, sheets_ignore_cells, NULL);
+	journal_read(PG_GETARG_INT64(0), corner, true, &view, NULL);
 	PG_RETURN_INT32((int32) view.cols);
 }

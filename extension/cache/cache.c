@@ -104,6 +104,7 @@ cache_create_state(void)
 		CacheEntry *entry = &cache_entries[i];
 
 		LWLockInitialize(&entry->lock, CacheState->entry_tranche);
+		LWLockInitialize(&entry->gate, CacheState->entry_tranche);
 		ConditionVariableInit(&entry->changed);
 		pg_atomic_init_u64(&entry->bytes, 0);
 		dlist_push_tail(&CacheState->free, &entry->link);
@@ -311,6 +312,26 @@ cache_release_at_abort(void)
 	cache_abort_load();
 	if (reader_entry != NULL)
 		cache_unpin_reader(reader_entry);
+}
+
+/* ---- the entry's lock ---- */
+
+void
+cache_lock_change(CacheEntry *entry)
+{
+	if (LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
+		return;
+	LWLockAcquire(&entry->gate, LW_EXCLUSIVE);
+	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	LWLockRelease(&entry->gate);
+}
+
+void
+cache_lock_next_slice(CacheEntry *entry)
+{
+	LWLockAcquire(&entry->gate, LW_SHARED);
+	LWLockRelease(&entry->gate);
+	LWLockAcquire(&entry->lock, LW_SHARED);
 }
 
 /* ---- visibility ---- */

@@ -4,8 +4,8 @@
  * Needs shared_preload_libraries = 'pg_sheet'; without it cache_enabled() is false and nothing else here may be called.
  * The protocol between writers, readers and loaders is told in docs/ARCHITECTURE.md ("How an edit commits").
  *
- * Lock order: sheet lock (heavyweight), entry lock, directory lock, allocator's locks. The directory lock is never held
- * while waiting for an entry's lock. No lock is held while a table is read or an error is raised.
+ * Lock order: sheet lock (heavyweight), entry's gate, entry lock, directory lock, allocator's locks. The directory lock
+ * is never held while waiting for an entry's lock. No lock is held while a table is read or an error is raised.
  */
 #ifndef CACHE_H
 #define CACHE_H
@@ -48,6 +48,7 @@ typedef struct CacheEntry
 {
 	CacheKey key;
 	LWLock lock;
+	LWLock gate;			   /* of those who wait to change it, see cache_lock_change() */
 	ConditionVariable changed; /* a load ended, or a writer published or gave up */
 
 	/* under the directory lock */
@@ -69,6 +70,7 @@ typedef struct CacheEntry
 	Grid *grid;			/* NULL: a stub. Tiles may be missing; those that a writer holds are not taken out */
 	Grid *loading_grid; /* the loader's alone, while `loading` */
 	uint64 missed;		/* edits published of tiles that are missing: a load of tiles that this overtakes is void */
+	uint64 states;		/* how often the grid, or what readers find in it, has become another */
 	int64 seq;			/* the state of the grid */
 	uint64 last_fxid;	/* the last transaction in the grid */
 	uint64 writer_fxid; /* the transaction that has appended and has not ended; 0: none */
@@ -142,6 +144,13 @@ extern void cache_unpin_reader(CacheEntry *entry);
 extern int64 cache_guess_seq(const CacheKey *key);
 /* From the abort callbacks of transactions and subtransactions: ends the reader's pin and the load. */
 extern void cache_release_at_abort(void);
+
+/* ---- the entry's lock ---- */
+/* Takes it to change something (exclusive). Who reads much, slice by slice, lets the lock go in between; but shared
+ * locks overtake those who wait for an exclusive one. So these stand in a gate, which readers pass before the next
+ * slice. */
+extern void cache_lock_change(CacheEntry *entry);
+extern void cache_lock_next_slice(CacheEntry *entry); /* shared */
 
 /* ---- grids ---- */
 /* Allocator for the entry's grid; takes out the tiles that were not used for longest, of any sheet, when there is no

@@ -143,6 +143,7 @@ cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
 		grid = entry->grid;
 		eviction->freed += grid_bytes(grid);
 		entry->grid = NULL;
+		entry->states++;
 		cache_note_eviction(entry);
 	}
 	else if (again == 0 && entry->grid != NULL)

@@ -81,7 +81,7 @@ cache_begin_load(CacheEntry *entry, bool large)
 	bool begun;
 
 	Assert(loading_entry == NULL);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	begun = entry->grid == NULL && entry->writer_fxid == 0 && cache_begin(entry, large);
 	LWLockRelease(&entry->lock);
 	return begun;
@@ -93,7 +93,7 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 	Grid *rest;
 
 	Assert(loading_entry == entry);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	if (loaded == CACHE_LOADED)
 	{
 		static const GridRect all = {0, 0, PG_UINT32_MAX, PG_UINT32_MAX};
@@ -101,6 +101,7 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 		grid_touch(entry->loading_grid, &all, cache_stamp());
 		entry->grid = entry->loading_grid;
 		entry->loading_grid = NULL;
+		entry->states++;
 		entry->seq = seq;
 		entry->last_fxid = last_fxid;
 	}
@@ -125,7 +126,7 @@ cache_begin_part(CacheEntry *entry, bool large, const GridTileNo *wanted, uint32
 	bool begun;
 
 	Assert(loading_entry == NULL);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	part->changed = entry->grid == NULL || !cache_all_missing(entry->grid, wanted, count);
 	begun = !part->changed && cache_begin(entry, large);
 	part->seq = entry->seq;
@@ -141,7 +142,7 @@ cache_end_part(CacheEntry *entry, const CachePart *part, CacheLoaded loaded, con
 	Grid *rest;
 
 	Assert(loading_entry == entry);
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	right = entry->grid != NULL && entry->missed == part->missed;
 	if (loaded == CACHE_LOADED && right)
 	{
@@ -162,7 +163,7 @@ cache_abort_load(void)
 
 	if (entry == NULL)
 		return;
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	rest = cache_end(entry, CACHE_LOAD_FAILED);
 	LWLockRelease(&entry->lock);
 	cache_ended(entry, CACHE_LOAD_FAILED, rest);

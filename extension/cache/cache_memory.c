@@ -90,6 +90,7 @@ cache_detach_grid(CacheEntry *entry)
 	Grid *grid = entry->grid;
 
 	entry->grid = NULL;
+	entry->states++;
 	if (grid != NULL)
 		pg_atomic_fetch_sub_u64(&entry->bytes, grid_bytes(grid));
 	return grid;

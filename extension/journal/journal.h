@@ -70,12 +70,18 @@ typedef struct JournalView
 	uint32 rows, cols;
 	TimestampTz at; /* of a version */
 } JournalView;
-/* Calls fn for the cells of the inclusive rectangle, row by row, some at a time. The texts are valid during the call;
- * fn must not raise errors and must not call back into the journal (it may run under the entry's lock). fresh: the
- * function is volatile, a new snapshot may be taken in READ COMMITTED. */
-typedef void (*JournalCellsFn)(void *arg, const GridCell *cells, uint32 count);
+/* Who takes the cells, row by row, some at a time. The texts are valid during the call, which must not call back into
+ * the journal (it may run under the entry's lock). */
+typedef struct JournalSink
+{
+	void (*begin)(void *arg); /* the first cells follow; once more when the sheet has changed: those before are void */
+	void (*cells)(void *arg, const GridCell *cells, uint32 count);
+	void *arg;
+} JournalSink;
+/* Gives the cells of the inclusive rectangle to the sink; without one, the view alone is wanted. fresh: the function is
+ * volatile, a new snapshot may be taken in READ COMMITTED. */
 extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 col1, or NULL for all */, bool fresh,
-						 JournalView *view, JournalCellsFn fn, void *arg);
+						 JournalView *view, const JournalSink *sink);
 /* The last seq, about: from shared memory when it knows the sheet, else the one that the snapshot sees. 0: no log. */
 extern int64 journal_guess_seq(int64 sheet_id, Snapshot snapshot);
 /* The cells of a version, in a grid of the current memory context. Raises 42704 for one that is not there. */

@@ -12,11 +12,13 @@
 #include "cache.h"
 #include "journal.h"
 #include "load.h"
+#include "miscadmin.h"
 #include "replay.h"
 #include "replay_log.h"
 #include "replay_version.h"
 #include "sheetlog.h"
 #include "sheetmeta.h"
+#include "stoppoint.h"
 #include "trim.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -44,8 +46,10 @@ journal_context_allocator(void)
 
 /* ---- reading ---- */
 
-#define READ_TILES 64 /* missing tiles, without asking for memory */
-#define READ_CELLS 64 /* that are handed over at once: the processor fetches the contents of all of them meanwhile */
+#define READ_TILES 64	 /* missing tiles, without asking for memory */
+#define READ_CELLS 64	 /* that are handed over at once: the processor fetches the contents of all of them meanwhile */
+#define READ_SLICE 65536 /* cells, about, under one hold of the entry's lock: half a millisecond */
+#define READ_END   PG_UINT32_MAX /* behind the last row */
 
 typedef struct ReadCall
 {
@@ -53,8 +57,7 @@ typedef struct ReadCall
 	GridRect rect;
 	bool fresh;
 	JournalView *view;
-	JournalCellsFn fn;
-	void *arg;
+	const JournalSink *sink;
 } ReadCall;
 
 /* Tiles of the rectangle that the cache does not hold. */
@@ -65,22 +68,53 @@ typedef struct ReadMissing
 	GridTileNo few[READ_TILES];
 } ReadMissing;
 
-static void
-read_grid(const ReadCall *call, const Grid *grid, int64 seq)
+/* So many of the cells are in a row. */
+static uint32
+read_count_row(const GridCell *cells, uint32 count, uint32 row)
 {
-	const GridRect *rect = &call->rect;
+	uint32 same = 0;
+
+	while (same < count && cells[same].row == row)
+		same++;
+	return same;
+}
+
+/* Hands over the cells from a row on, so many and what is left of the last one's row. Returns the row to go on with. */
+static uint32
+read_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
+{
+	const JournalSink *sink = call->sink;
 	GridCell cells[READ_CELLS];
+	uint64 given = 0;
 	GridScan scan;
 	uint32 count;
 
+	grid_view_init(&scan, grid, row, call->rect.col0, call->rect.row1, call->rect.col1);
+	while ((count = grid_scan_some(&scan, cells, READ_CELLS)) > 0)
+	{
+		uint32 taken = given < most ? count : read_count_row(cells, count, row);
+
+		if (taken > 0)
+			sink->cells(sink->arg, cells, taken);
+		if (taken < count)
+			return cells[taken].row;
+		given += taken;
+		row = cells[taken - 1].row;
+	}
+	return READ_END;
+}
+
+/* The same from the first row on. */
+static uint32
+read_begin(const ReadCall *call, const Grid *grid, int64 seq, uint64 most)
+{
 	call->view->seq = seq;
 	call->view->rows = grid_rows(grid);
 	call->view->cols = grid_cols(grid);
-	if (call->fn == NULL)
-		return;
-	grid_view_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
-	while ((count = grid_scan_some(&scan, cells, READ_CELLS)) > 0)
-		call->fn(call->arg, cells, count);
+	if (call->sink == NULL)
+		return READ_END;
+	call->sink->begin(call->sink->arg);
+	return read_rows(call, grid, call->rect.row0, most);
 }
 
 static Snapshot
@@ -164,7 +198,7 @@ read_privately(const ReadCall *call)
 	grid = read_rebuild(call, snapshot, &seq);
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
-	read_grid(call, grid, seq);
+	(void) read_begin(call, grid, seq, PG_UINT64_MAX);
 	MemoryContextDelete(context);
 }
 
@@ -175,12 +209,40 @@ typedef enum ReadStep
 	READ_LOAD_TILES, /* some of what is wanted is missing */
 	READ_WAIT_LOAD,	 /* somebody else loads what is wanted */
 	READ_WAIT_WRITER,
+	READ_OVERTAKEN, /* the grid has become another between two slices */
 	READ_PRIVATE
 } ReadStep;
 
+/*
+ * A large read lets the lock go between slices, so that writers need not wait for all of it. The first slice has found
+ * that the grid is what the snapshot sees; it is that as long as it stays the same grid in the same state, which
+ * entry->states tells. Who appends meanwhile was not seen by the snapshot, and changes the grid when it publishes.
+ * Tiles may move in memory, come and go; none that is still wanted may be missing. The lock is held, also at the end.
+ */
+static ReadStep
+read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
+{
+	uint64 states = entry->states;
+	GridRect rest = call->rect;
+	GridTileNo unused;
+
+	while (row != READ_END)
+	{
+		LWLockRelease(&entry->lock);
+		STOP_POINT("read-slice");
+		CHECK_FOR_INTERRUPTS();
+		cache_lock_next_slice(entry);
+		rest.row0 = row;
+		if (entry->states != states || grid_view_missing(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
+			return READ_OVERTAKEN;
+		row = read_rows(call, entry->grid, row, READ_SLICE);
+	}
+	return READ_DONE;
+}
+
 /* The grid is there; the entry's lock is held. */
 static ReadStep
-read_try_grid(const ReadCall *call, CacheEntry *entry, ReadMissing *missing, CachePrivate *reason)
+read_try_grid(const ReadCall *call, CacheEntry *entry, bool slices, ReadMissing *missing, CachePrivate *reason)
 {
 	Snapshot snapshot = read_snapshot(call);
 
@@ -193,13 +255,13 @@ read_try_grid(const ReadCall *call, CacheEntry *entry, ReadMissing *missing, Cac
 	if (missing->count > 0)
 		return entry->loading ? READ_WAIT_LOAD : READ_LOAD_TILES;
 	grid_view_touch(entry->grid, &call->rect, cache_stamp());
-	read_grid(call, entry->grid, entry->seq);
-	return READ_DONE;
+	return read_slices(call, entry, read_begin(call, entry->grid, entry->seq, slices ? READ_SLICE : PG_UINT64_MAX));
 }
 
 /* One look at the entry under its lock. */
 static ReadStep
-read_try(const ReadCall *call, CacheEntry *entry, uint64 *writer, ReadMissing *missing, CachePrivate *reason)
+read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, ReadMissing *missing,
+		 CachePrivate *reason)
 {
 	ReadStep step = READ_PRIVATE;
 
@@ -208,7 +270,7 @@ read_try(const ReadCall *call, CacheEntry *entry, uint64 *writer, ReadMissing *m
 	if (*writer != 0 && TransactionIdIsCurrentTransactionId((TransactionId) *writer))
 		*reason = CACHE_PRIVATE_OWN_EDITS;
 	else if (entry->grid != NULL)
-		step = read_try_grid(call, entry, missing, reason);
+		step = read_try_grid(call, entry, slices, missing, reason);
 	else if (entry->loading)
 		step = READ_WAIT_LOAD;
 	else
@@ -247,6 +309,17 @@ read_load(const ReadCall *call, CacheEntry *entry, ReadStep step, ReadMissing *m
 
 /* So often what was loaded may have gone again before it was read. */
 #define READ_LOADS_MAX 10
+/* So often writers may overtake a large read, which has wasted half of its work then. Next it holds the lock to its
+ * end.
+ */
+#define READ_OVERTAKEN_MAX 2
+
+/* Whether a read that was overtaken can take a new snapshot. With an old one it would have to do without the cache. */
+static bool
+read_may_begin_again(const ReadCall *call)
+{
+	return call->fresh && !IsolationUsesXactSnapshot() && !IsInParallelMode();
+}
 
 /* False: the caller must rebuild privately. */
 static bool
@@ -254,11 +327,12 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 {
 	ReadMissing missing = {.room = READ_TILES, .tiles = missing.few};
 	CachePrivate reason = CACHE_PRIVATE_NO_ROOM;
+	int slices = read_may_begin_again(call) ? READ_OVERTAKEN_MAX : 0;
 	uint64 writer;
 
 	for (int loads = 0; loads < READ_LOADS_MAX;)
 	{
-		ReadStep step = read_try(call, entry, &writer, &missing, &reason);
+		ReadStep step = read_try(call, entry, slices > 0, &writer, &missing, &reason);
 
 		switch (step)
 		{
@@ -278,6 +352,9 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 			case READ_WAIT_WRITER:
 				cache_wait_writer(entry, writer);
 				continue;
+			case READ_OVERTAKEN:
+				slices--;
+				continue;
 			case READ_PRIVATE:
 				break;
 		}
@@ -288,9 +365,9 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 }
 
 void
-journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view, JournalCellsFn fn, void *arg)
+journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view, const JournalSink *sink)
 {
-	ReadCall call = {sheet_id, {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1}, fresh, view, fn, arg};
+	ReadCall call = {sheet_id, {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1}, fresh, view, sink};
 	bool done = false;
 
 	if (rect != NULL)

@@ -239,7 +239,7 @@ writer_enter(WriterSheet *ws)
 
 	for (;;)
 	{
-		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+		cache_lock_change(entry);
 		if (!entry->loading || entry->grid != NULL)
 			break;
 		LWLockRelease(&entry->lock);

@@ -40,7 +40,7 @@ writer_reserve_axes(WriterSheet *ws)
 	{
 		GridAllocator allocator = cache_allocator(entry);
 
-		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+		cache_lock_change(entry);
 		done = grid_reserve_axes(&allocator, entry->grid, ws->axes);
 		ws->holds = true;
 		LWLockRelease(&entry->lock);

@@ -212,7 +212,7 @@ writer_keep_grid(WriterSheet *ws)
 	CacheEntry *entry = ws->entry;
 	const Grid *grid = NULL;
 
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	if (entry->grid != NULL && grid_tiles_missing(entry->grid) == 0)
 	{
 		grid = entry->grid;

@@ -125,7 +125,7 @@ writer_grow(WriterSheet *ws, StagedEdit *staged)
 	GridAllocator allocator = cache_allocator(entry);
 	bool done;
 
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	staged->tile =
 		grid_reserve(&allocator, entry->grid, staged->row, staged->col, staged->content.len, staged->style.len);
 	if (staged->tile != NULL) /* it may be new */

@@ -108,7 +108,7 @@ writer_publish(WriterSheet *ws)
 	Grid *dropped = NULL;
 
 	STOP_POINT_NO_FAIL("publish");
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	if (entry->grid != NULL && (ws->forget || ws->drop_grid))
 		dropped = cache_detach_grid(entry);
 	if (entry->grid != NULL)
@@ -120,6 +120,7 @@ writer_publish(WriterSheet *ws)
 		STOP_POINT_NO_FAIL("publish-locked");
 	}
 	writer_release(ws);
+	entry->states++;
 	entry->seq = ws->meta.last_seq;
 	entry->last_fxid = ws->meta.last_fxid;
 	entry->meta = ws->meta;
@@ -139,7 +140,7 @@ writer_withdraw(WriterSheet *ws)
 
 	if (ws->fxid == 0 && !ws->holds)
 		return;
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	writer_release(ws);
 	if (ws->fxid != 0)
 		entry->writer_fxid = 0;
@@ -155,7 +156,7 @@ writer_remember(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
 
-	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	cache_lock_change(entry);
 	if (!entry->meta_valid && ws->learned)
 	{
 		entry->meta = ws->meta;

@@ -150,6 +150,66 @@ let_go($hold);
 like(finish($second), qr/^16\b/m, 'a load that a trim overtakes gives the cells');
 like(read_range($trimmed, 'A1:P64'), qr/^1024 /, 'and they are there afterwards');
 
+# ---- what happens between two slices of a large read ----
+my $large = $node->safe_psql('postgres', "SELECT sheet.import_csv('large', string_agg(line, E'\\n' ORDER BY r) || E'\\n')
+	FROM (SELECT r, string_agg(((r * 7 + c) % 10)::text, ',' ORDER BY c) AS line FROM generate_series(0, 6399) r, generate_series(0, 15) c GROUP BY r) l");
+my $digest = "SELECT md5(cells) FROM sheet.read_cells($large);";
+
+# As read from storage.
+sub truth { return $node->safe_psql('postgres', "BEGIN ISOLATION LEVEL SERIALIZABLE; $digest COMMIT;") }
+
+# A read that stops behind its first slice while this happens.
+sub read_while
+{
+	my ($name, $happens) = @_;
+	my $holder = hold('read-slice');
+	my $reader = session($name, "SET pg_sheet.stop_point = 'read-slice:wait';\n$digest\n");
+	waits($name, 'Lock');
+	$happens->();
+	let_go($holder);
+	return finish($reader);
+}
+
+is($node->safe_psql('postgres', $digest), truth(), 'a large read in slices gives all cells');
+my $before = truth();
+my $gate3 = session('gate3', "SELECT pg_advisory_lock(79);\nSELECT pg_sleep(600);\n");
+wait_for('the third gate', "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 79)");
+my $writer;
+is( read_while(
+		'slice-writer',
+		sub {
+			$writer = session('writer', "BEGIN;\nSELECT sheet.apply($large, " . batch([ 0, 0, 'new' ], [ 6399, 15, 'new' ]) . ");\nSELECT pg_advisory_lock(79);\nCOMMIT;\n");
+			waits('writer', 'Lock');
+		}),
+	"$before\n",
+	'a large read does not see, nor wait for, a writer that began meanwhile');
+let_go($gate3);
+finish($writer);
+my $after = truth();
+isnt($after, $before, 'the writer has committed');
+is( read_while('slice-commit', sub { $node->safe_psql('postgres', "SELECT sheet.apply($large, " . batch([ 0, 0, 'first' ], [ 6399, 15, 'last' ]) . ')') }),
+	truth() . "\n",
+	'a writer commits between two slices of a large read, which gives the state after it');
+isnt(truth(), $after, 'which is another one');
+is(read_while('slice-eviction', \&push_all_out), truth() . "\n", 'all tiles go between two slices of a large read');
+$node->safe_psql('postgres', $digest);
+is( read_while(
+		'slice-some',
+		sub {
+			read_range($large, 'A1:P4096'); # the first slice was used last, so the others go
+			read_range($other, 'A' . (1 + 640 * $_) . ':P' . (640 * $_ + 640)) for 0 .. 1;
+		}),
+	truth() . "\n",
+	'the last tiles go between two slices of a large read');
+$node->safe_psql('postgres', $digest);
+is( read_while('slice-structure', sub { $node->safe_psql('postgres', "SELECT sheet.insert_rows($large, 6000, 3)") }),
+	truth() . "\n",
+	'rows are inserted between two slices of a large read');
+is($node->safe_psql('postgres', $digest), truth(), 'a large read of moved rows gives all cells');
+$before = truth();
+my ($code, $answer) = $node->psql('postgres', "SET pg_sheet.stop_point = 'read-slice:error';\n$digest\n$digest\nSELECT sheet.set($large, 'C3', 'after') > 0;", on_error_stop => 0);
+is($answer, "$before\nt", 'a large read ends with an error between two slices, and the session goes on');
+
 let_go($gate);
 $node->stop('immediate');
 done_testing();

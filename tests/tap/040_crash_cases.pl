@@ -62,6 +62,7 @@ my %way = (
 	fsck => [],
 	autoversion => [], # in a worker: 060_worker.pl
 	load => [],        # of tiles that have left the cache: 023_tile_races.pl
+	read => [],        # of a large sheet, between two slices: the same
 );
 
 # Runs it with the point set; true when it succeeded. After a crash, the server is back.
