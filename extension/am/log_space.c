@@ -11,6 +11,7 @@
 #include "access/xloginsert.h"
 #include "log_extend.h"
 #include "log_space.h"
+#include "log_wal.h"
 #include "miscadmin.h"
 #include "stoppoint.h"
 #include "storage/freespace.h"
@@ -63,13 +64,20 @@ log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
 	return log_space_verified(rel, ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy));
 }
 
+/* Who knows the relation's tail need not ask the file system: that is forgotten when the file is cut. */
+static bool
+log_space_is_empty(Relation rel)
+{
+	return RelationGetTargetBlock(rel) == InvalidBlockNumber && RelationGetNumberOfBlocks(rel) == 0;
+}
+
 bool
 log_space_meta(Relation rel, LogMeta *meta)
 {
 	Buffer buffer;
 	bool found;
 
-	if (RelationGetNumberOfBlocks(rel) == 0)
+	if (log_space_is_empty(rel))
 		return false;
 	buffer = log_space_read(rel, 0, NULL);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -108,7 +116,7 @@ log_space_lock_meta(Relation rel)
 {
 	Buffer buffer;
 
-	if (RelationGetNumberOfBlocks(rel) == 0)
+	if (log_space_is_empty(rel))
 		log_extend(rel, 1);
 	buffer = log_space_read(rel, 0, NULL);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -319,6 +327,29 @@ log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *
 	END_CRIT_SECTION();
 }
 
+/* Notes on the metapage, which is locked, that blocks before `used` are not free any more. */
+static void
+log_meta_set_used(Relation rel, Buffer buffer, BlockNumber used)
+{
+	Page page = BufferGetPage(buffer);
+	LogMeta *meta = log_meta(page);
+	LogFragment fragment;
+	XLogRecPtr lsn;
+
+	START_CRIT_SECTION();
+	meta->used = used;
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(rel))
+	{
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		log_register_fragment(&fragment, page, (char *) &meta->used - (char *) page, sizeof(meta->used));
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, lsn);
+	}
+	END_CRIT_SECTION();
+}
+
 /*
  * Makes n blocks that nobody has used ours, and writes the last one; returns the first. The last one is written before
  * the metapage tells of them, so that on a standby, too, the file has all blocks that the metapage names.
@@ -328,15 +359,12 @@ log_overflow_reserve(Relation rel, uint32 n, TransactionId xid, const uint8 *byt
 {
 	Buffer meta = log_space_lock_meta(rel), last;
 	BlockNumber first = log_meta(BufferGetPage(meta))->used;
-	GenericXLogState *state;
 
 	log_space_grow(rel, first + n);
 	last = log_space_unused(rel, first + n - 1);
 	log_overflow_write(rel, last, xid, bytes, size, next);
 	UnlockReleaseBuffer(last);
-	state = GenericXLogStart(rel);
-	log_meta(GenericXLogRegisterBuffer(state, meta, 0))->used = first + n;
-	GenericXLogFinish(state);
+	log_meta_set_used(rel, meta, first + n);
 	UnlockReleaseBuffer(meta);
 	return first;
 }

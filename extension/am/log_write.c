@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "access/xloginsert.h"
 #include "log_space.h"
+#include "log_wal.h"
 #include "log_write.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
@@ -138,25 +139,6 @@ log_put_row(const LogWriter *writer, LogAppend *append, LogPrepared *row, ItemPo
 	return true;
 }
 
-/* A part of a page in a generic WAL record: offset, length, bytes (see access/transam/generic_xlog.c). */
-typedef struct LogFragment
-{
-	OffsetNumber head[2];
-} LogFragment;
-
-static void
-log_register_fragment(LogFragment *fragment, Page page, uint16 offset, uint16 length)
-{
-	fragment->head[0] = offset;
-	fragment->head[1] = length;
-	XLogRegisterBufData(0, (char *) fragment->head, sizeof(fragment->head));
-	XLogRegisterBufData(0, (char *) page + offset, length);
-}
-
-/*
- * A generic WAL record, made by hand: what is new on the page is known, so that it need not be copied and compared byte
- * by byte, which GenericXLogFinish() does. Redo is the same.
- */
 static void
 log_appended(const LogWriter *writer, Buffer buffer, LogAppend *append)
 {
