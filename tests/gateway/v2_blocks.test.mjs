@@ -177,7 +177,8 @@ test('an account that asks for many large blocks, and reads none, does not keep 
 	await waitUntil(async () => (await gateway.metrics()).pg_sheet_blocks_waiting === 6, 'the others to wait');
 	get(last, medium);
 	await takeBlock(last, medium);
-	assert.ok((await gateway.metrics()).pg_sheet_blocks_waiting >= 4, 'one of the first two has made place');
+	/* In the order of asking, none would wait any more when it begins: all eight of the greedy account would have begun. */
+	assert.ok((await gateway.metrics()).pg_sheet_blocks_waiting > 0, 'some who have asked before wait still');
 });
 
 test('who does not read a large block in time is closed; who waits for it hears of edits meanwhile', async () => {
