@@ -153,8 +153,9 @@ sub wait_until_gone
 
 sub writer_pids
 {
-	my ($code, $out) = $node->psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'writer'");
-	return split /\n/, $out // '';
+	# The node's psql is fed the query, and may be gone by then.
+	my ($out) = run_command([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'writer'} ]);
+	return grep { /^\d+$/ } split /\n/, $out;
 }
 
 sub kill_backend

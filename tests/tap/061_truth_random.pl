@@ -99,13 +99,21 @@ sub check_state
 for my $size ('256kB', '16MB', '0')
 {
 	restart_with_cache($size);
-	my ($code, $counts) = drive($seconds, $seed++);
+	my $want = { '256kB' => 't|t|t|t', '16MB' => 't|f|t|t', '0' => 'f|f|f|t' }->{$size};
+	my ($code, $counts, $used);
+	# A slow machine comes to all of it later.
+	for my $attempt (1 .. 10)
+	{
+		($code, my $more) = drive($seconds, $seed++);
+		$counts->{$_} += $more->{$_} for keys %$more;
+		$used = $node->safe_psql('postgres', 'SELECT hits > 0, evictions > 0, private_old_snapshot > 0, private_own_edits > 0 FROM sheet.cache_stats');
+		last if $code != 0 || $used eq $want;
+	}
 	is($code, 0, "cache of $size: every read was right");
 	note join(' ', map { "$_=$counts->{$_}" } sort keys %$counts);
 	cmp_ok($counts->{$_}, '>', 0, "cache of $size: $_") for qw(reads edits commits rollbacks_to versions sheets cursors);
 	note $node->safe_psql('postgres', 'SELECT * FROM sheet.cache_stats');
-	my $used = $node->safe_psql('postgres', 'SELECT hits > 0, evictions > 0, private_old_snapshot > 0, private_own_edits > 0 FROM sheet.cache_stats');
-	is($used, { '256kB' => 't|t|t|t', '16MB' => 't|f|t|t', '0' => 'f|f|f|t' }->{$size}, "cache of $size: the cache was used as it should");
+	is($used, $want, "cache of $size: the cache was used as it should");
 	check_state("cache of $size");
 }
 

@@ -1,6 +1,5 @@
 -- Settings of the versions that are made by themselves: units, ranges, who may change them; and the view that counts.
-SELECT name, setting, unit, vartype, context, min_val, max_val FROM pg_settings WHERE name LIKE 'pg_sheet.checkpoint%' ORDER BY name;
-SHOW pg_sheet.checkpoint_bytes;
+SELECT name, boot_val, unit, vartype, context, min_val, max_val FROM pg_settings WHERE name LIKE 'pg_sheet.checkpoint%' ORDER BY name;
 SHOW pg_sheet.checkpoint_interval;
 \set VERBOSITY terse
 SET pg_sheet.checkpoint_edits = 10;
