@@ -86,6 +86,14 @@ edit_is_of_cell(EditKind kind)
 	return kind == EDIT_SET || kind == EDIT_STYLE;
 }
 
+/* Does a sheet have the edit's cell from then on? Beyond its end cells are empty, and an edit that leaves one so is not
+ * stored. */
+static inline bool
+edit_extends(const Edit *edit)
+{
+	return edit->kind == EDIT_RESIZE || (edit_is_of_cell(edit->kind) && (edit->content.len > 0 || edit->style.len > 0));
+}
+
 static inline bool
 edit_is_structure(EditKind kind)
 {

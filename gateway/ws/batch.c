@@ -39,7 +39,7 @@ batch_put_edit(RoomBatch *batch, const Edit *edit)
 {
 	edit_buf_put(&batch->edits, &batch->writer, edit);
 	batch->count++;
-	if (edit_is_structure(edit->kind))
+	if (!edit_extends(edit))
 		return;
 	if (edit->row >= batch->rows)
 		batch->rows = edit->row + 1;

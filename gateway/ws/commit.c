@@ -79,16 +79,14 @@ room_extend(Room *room, const Edit *edit)
 {
 	LinesChange change;
 
-	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
-		return; /* what they have as row is no place */
 	if (lines_change_of(edit, &change))
 	{
 		uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
 
 		*extent = lines_extent(&change, *extent);
-		return;
 	}
-	room_extend_to(room, edit->row + 1, edit->col + 1);
+	else if (edit_extends(edit))
+		room_extend_to(room, edit->row + 1, edit->col + 1);
 }
 
 /* One edit made elsewhere, as the frame that its gateway would have sent. */

@@ -318,12 +318,13 @@ op_has_room(const Room *room, const V2Message *message, Edit *edit)
 		uint64_t *extent;
 		LinesChange change;
 
-		if (!lines_change_of(edit, &change))
+		if (edit_extends(edit))
 		{
 			extents[0] = edit->row >= extents[0] ? edit->row + 1 : extents[0];
 			extents[1] = edit->col >= extents[1] ? edit->col + 1 : extents[1];
-			continue;
 		}
+		if (!lines_change_of(edit, &change))
+			continue;
 		extent = &extents[change.rows ? 0 : 1];
 		if (change.insert &&
 			(change.at > *extent ? change.at : *extent) + change.n > (change.rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS))

@@ -424,6 +424,26 @@ describe('hello tells how large the sheet is at its seq', () => {
 		const { rows, cols } = size(await raw(anna));
 		assert.deepEqual([rows, cols], [5001, 91]);
 	});
+
+	test('and not what edits name that leave empty cells empty, of which the database stores nothing', async () => {
+		const a = await raw(anna);
+		const v1 = keep(await Editor.open(gateway, ben, fid));
+		a.op(1, [set(16777215, 90, ''), { row: 4000, col: 16383, style: null }, { row: 90, col: 4000, content: '', style: null }]);
+		await a.next('ack', ({ n }) => n === 1);
+		await v1.settle(5, 5);
+		v1.modify(6, 60, '');
+		await v1.nextModify(6, 60, '');
+		const { rows, cols } = size(await raw(anna));
+		assert.deepEqual([rows, cols], [10, 10]);
+		a.op(2, [set(16777215, 0, ''), change('insertRows', 0, 1), set(20, 0, '')]);
+		await a.next('ack', ({ n }) => n === 2);
+		a.op(3, [set(30, 0, 'here'), set(30, 0, ''), { row: 0, col: 40, style: { bold: true } }, { row: 50, col: 0 }]);
+		await a.next('ack', ({ n }) => n === 3);
+		const { hello } = await raw(anna);
+		assert.deepEqual([hello.rows, hello.cols], [51, 41]);
+		const [truth] = await cluster.rows(`SELECT rows, cols FROM sheet.read_cells(${fid}, 0, 0, 0, 0)`);
+		assert.deepEqual([Number(truth.rows), Number(truth.cols)], [51, 41]);
+	});
 });
 
 test('whatever clients, SQL and a killed gateway do at once, all end with the cells of the database, and each operation landed once', async () => {

@@ -26,6 +26,21 @@ describe('a replica', () => {
 		expect([replica.seq, replica.rows]).toEqual([11, 21]);
 	});
 
+	test('is as large as the edits that it is told of make the sheet', () => {
+		const replica = at(10);
+		const sizeAfter = (edit: CellEdit) => {
+			replica.edits(edits(replica.seq + 1, [edit]));
+			return [replica.rows, replica.cols];
+		};
+		Object.assign(replica, { rows: 10, cols: 10 });
+		expect(sizeAfter({ row: 20, col: 20, content: '' })).toEqual([10, 10]);
+		expect(sizeAfter({ row: 20, col: 20, style: null })).toEqual([10, 10]);
+		expect(sizeAfter({ row: 20, col: 20, content: '', style: null })).toEqual([10, 10]);
+		expect(sizeAfter({ row: 11, col: 1, content: 'x' })).toEqual([12, 10]);
+		expect(sizeAfter({ row: 1, col: 12, style: { bold: true } })).toEqual([12, 13]);
+		expect(sizeAfter({ row: 14, col: 14 })).toEqual([15, 15]);
+	});
+
 	test('puts a block aside until its seq has been told', () => {
 		const replica = at(9);
 		replica.block(block(9, range(0, 0, 9, 9), [{ row: 0, col: 0, content: 'nine' }, { row: 9, col: 9, content: 'x' }]));

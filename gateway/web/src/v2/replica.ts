@@ -19,6 +19,9 @@ const contains = (range: Range, row: number, col: number): boolean =>
 const keyOf = (row: number, col: number): string => `${row},${col}`;
 const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];
 
+/** Does the sheet have the cell from then on? Beyond its end cells are empty, and the database stores no edit that leaves one so. */
+const extendsSheet = ({ content, style }: CellEdit): boolean => Boolean(content || style) || (content === undefined && style === undefined);
+
 /** Moves what is known of cells along. */
 function moveKeys(map: Map<string, unknown>, change: StructureEdit): void {
 	const moved = [...map].flatMap(([key, value]): [string, unknown][] => {
@@ -156,8 +159,10 @@ export class Replica {
 			this.restructure(edit);
 			return true;
 		}
-		this.rows = Math.max(this.rows, edit.row + 1);
-		this.cols = Math.max(this.cols, edit.col + 1);
+		if (extendsSheet(edit)) {
+			this.rows = Math.max(this.rows, edit.row + 1);
+			this.cols = Math.max(this.cols, edit.col + 1);
+		}
 		if (!this.known.some((range) => contains(range, edit.row, edit.col))) return false;
 		this.set(edit);
 		if (edit.content === undefined) return true;
