@@ -27,11 +27,12 @@ typedef enum StopAction
 	STOP_PANIC,
 	STOP_ERROR,
 	STOP_CANCEL,
+	STOP_HALT,
 	STOP_WAIT,
 	STOP_ACTIONS
 } StopAction;
 
-static const char *const stop_action_names[STOP_ACTIONS] = {"kill", "panic", "error", "cancel", "wait"};
+static const char *const stop_action_names[STOP_ACTIONS] = {"kill", "panic", "error", "cancel", "halt", "wait"};
 
 typedef struct StopPoint
 {
@@ -110,7 +111,7 @@ stop_point_check(char **value, void **extra, GucSource source)
 		return true;
 	GUC_check_errdetail(
 		"Stop points are up to %d of NAME:ACTION or NAME:ACTION:N, separated by blanks, where ACTION is "
-		"kill, panic, error, cancel or wait.",
+		"kill, panic, error, cancel, halt or wait.",
 		STOP_POINTS_MAX);
 	return false;
 }
@@ -185,6 +186,9 @@ stop_point_act(const StopPoint *point, bool may_fail)
 			break;
 		case STOP_CANCEL:
 			kill(MyProcPid, SIGINT);
+			break;
+		case STOP_HALT:
+			kill(MyProcPid, SIGSTOP);
 			break;
 		default:
 			stop_point_wait(point->name, may_fail);

@@ -8,6 +8,7 @@
  *   panic   PANIC: the server restarts and recovers
  *   error   ERROR
  *   cancel  as by pg_cancel_backend(): the statement ends at the next place that looks for it
+ *   halt    the process stands still until it gets SIGCONT
  *   wait    until whoever holds pg_advisory_lock(hashtext(NAME)) has given it back
  *
  * A point costs one branch while the setting is empty. Names are words joined by hyphens, each used at one place.

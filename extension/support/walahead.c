@@ -13,14 +13,16 @@
  */
 #include "walahead.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "ckptqueue.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/lwlock.h"
+#include "stoppoint.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 #include <unistd.h>
 
@@ -54,25 +56,46 @@ walahead_note(XLogRecPtr end)
 		ckptqueue_wake_launcher();
 }
 
-/* The disk may be full: whoever needs the file will say so, too. */
+/*
+ * A checkpoint must not remove the file between our look and our making it: a file of zeros would come back, and would
+ * be archived. Checkpoints that begin when we have announced ourselves, as only a transaction can, wait for us; the
+ * others remove what lies before the end of the log as it was then.
+ */
 static void
 walahead_make_file(uint64 number)
+{
+	MyProc->delayChkptFlags |= DELAY_CHKPT_START;
+	/* It has been needed meanwhile; or a launcher that was started again finds what its predecessor was asked for. */
+	if (number > GetXLogInsertRecPtr() / wal_segment_size)
+	{
+		STOP_POINT("log-ahead");
+		(void) close(XLogFileInit(number, GetWALInsertionTimeLine()));
+	}
+	MyProc->delayChkptFlags &= ~DELAY_CHKPT_START;
+}
+
+/* The disk may be full: whoever needs the file will say so, too. */
+static void
+walahead_try(uint64 number)
 {
 	MemoryContext context = CurrentMemoryContext;
 
 	PG_TRY();
 	{
-		(void) close(XLogFileInit(number, GetWALInsertionTimeLine()));
+		StartTransactionCommand();
+		walahead_make_file(number);
+		CommitTransactionCommand();
 	}
 	PG_CATCH();
 	{
-		LWLockReleaseAll();
-		pgstat_report_wait_end();
-		MemoryContextSwitchTo(context);
+		HOLD_INTERRUPTS();
 		EmitErrorReport();
+		AbortCurrentTransaction();
 		FlushErrorState();
+		RESUME_INTERRUPTS();
 	}
 	PG_END_TRY();
+	MemoryContextSwitchTo(context);
 }
 
 void
@@ -84,8 +107,5 @@ walahead_make(void)
 	if (wanted == made)
 		return;
 	made = wanted;
-	/* It has been needed meanwhile; or a launcher that was started again finds what its predecessor was asked for, and
-	 * a file that is no more must not come back. */
-	if (wanted > GetXLogInsertRecPtr() / wal_segment_size)
-		walahead_make_file(wanted);
+	walahead_try(wanted);
 }

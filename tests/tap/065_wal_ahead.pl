@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $node = PostgreSQL::Test::Cluster->new('wal_ahead');
 $node->init(extra => ['--wal-segsize=1']);
@@ -47,5 +48,36 @@ for my $round (1, 2)
 	while ($now eq $file) { edit(); ($now) = look(); }
 }
 like($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_waldir()'), qr/^[3-9]$/, 'no more of them than needed');
+# ---- the launcher takes so long that the file has been needed, written and removed meanwhile: it does not come back ----
+my $launcher = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'pg_sheet launcher'");
+my $idle = "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $launcher";
+sub stop_launcher
+{
+	my ($point) = @_;
+	$node->append_conf('postgresql.conf', "pg_sheet.stop_point = '$point'\n");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('pg_sheet.stop_point') = '$point'") or die;
+}
+stop_launcher('log-ahead:halt');
+edit() while (look())[1] < 0.5;
+edit();
+for (1 .. 1800) { last if `ps -o stat= -p $launcher` =~ /^T/; usleep(100_000); }
+like(`ps -o stat= -p $launcher`, qr/^T/, 'the launcher stands still before it makes a file');
+my $late = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_current_wal_insert_lsn() + 1048576::numeric)');
+for (1 .. 2) { $node->safe_psql('postgres', 'SELECT pg_switch_wal()'); edit(); }
+# A checkpoint removes the files before it. Who waits for it gives up: it may be that it waits for the launcher.
+$node->psql('postgres', "SET statement_timeout = '1s'; CHECKPOINT");
+kill 'CONT', $launcher;
+ok($node->poll_query_until('postgres', "SELECT ($idle) AND NOT EXISTS (SELECT FROM pg_ls_waldir() WHERE name = '$late')"), 'a file that was removed meanwhile does not come back');
+
+# ---- a file that cannot be made is somebody else's then; the launcher, and checkpoints, go on ----
+stop_launcher('log-ahead:error');
+my $log = -s $node->logfile;
+while ((look())[1] >= 0.5) { edit(); }
+while ((look())[1] < 0.5) { edit(); }
+edit();
+$node->wait_for_log(qr/ERROR:  stop point "log-ahead" reached/, $log);
+$node->safe_psql('postgres', 'CHECKPOINT');
+is($node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'pg_sheet launcher'"), $launcher, 'the launcher has not ended by an error');
 $node->stop;
 done_testing();
