@@ -9,7 +9,7 @@
  *
  * Who has made an edit waits for it, while the others know nothing of it yet. So before any room has its turn, the
  * authors of what has been committed are written to, in all rooms: one write for each edit at most, which has cost as
- * much to read. A member is an author from an edit of its on until the batch that this is in has been told.
+ * much to read. A member is an author from an edit of its on until the last batch that has one has been told.
  *
  * Operations of protocol v2 are acknowledged when the frames of their batch have been written: an acknowledgement is a
  * frame of its receiver's own, which would have the stream wait for POLLOUT.
@@ -26,6 +26,7 @@ static Room *answering_rooms; /* all of them wait for their turn, too */
 void
 publish_expect(Session *session, const RoomBatch *batch)
 {
+	session->author_to = batch->number;
 	if (session->author_of != 0)
 		return;
 	session->author_of = batch->number;
@@ -109,6 +110,23 @@ publish_acks(Room *room)
 	}
 }
 
+/* What it waits for has been told. It goes on waiting when it has edits in later batches, and goes from its place in
+ * the list otherwise; returns the next place. */
+static Session **
+publish_author_told(const Room *room, Session **place)
+{
+	Session *session = *place;
+
+	if (session->author_to > room->told_batch)
+	{
+		session->author_of = room->told_batch + 1;
+		return &session->next_author;
+	}
+	*place = session->next_author;
+	session->author_of = 0;
+	return place;
+}
+
 static void
 publish_room_to_authors(Room *room)
 {
@@ -123,8 +141,7 @@ publish_room_to_authors(Room *room)
 			place = &session->next_author;
 			continue;
 		}
-		*place = session->next_author;
-		session->author_of = 0;
+		place = publish_author_told(room, place);
 		if (session->state == SESSION_LIVE)
 			session_deliver(session);
 	}

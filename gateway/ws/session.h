@@ -55,7 +55,8 @@ typedef struct PrivateFrame
 typedef struct Session
 {
 	struct Session *next, *prev; /* of the room */
-	uint64_t author_of;			 /* the first batch that it waits for, since it has something in it; 0: none */
+	uint64_t author_of;			 /* no batch before this one has something of it that it waits for; 0: none has ... */
+	uint64_t author_to;			 /* ... nor one behind this one */
 	struct Session *next_author; /* of the room, when there is one */
 	uint64_t number;			 /* names the session to others, for as long as the process lives */
 	struct lws *wsi;			 /* NULL when the connection is gone */

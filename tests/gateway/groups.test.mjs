@@ -106,6 +106,38 @@ test('who has made an edit is told of it before all others, whatever sheet they 
 	}
 });
 
+test('who goes on editing while an edit is under way is told of the next one before all others, too', async () => {
+	const [author] = editors;
+	const watcher = await Editor.open(gateway, user, author.fid);
+	const holders = [cluster.psqlSession(), cluster.psqlSession()];
+	const waiting = (name) => async () =>
+		(await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND wait_event_type = 'Lock'`)) === '1';
+	try {
+		await holders[0].query(`BEGIN; SELECT sheet.set(${author.fid}, 'J10', 'first')`);
+		modify(author, 'under way');
+		await waitUntil(waiting('pg_sheet edits'), 'the edit to wait');
+		modify(author, 'behind it');
+		await hasRead(author);
+		await holders[1].query("SET application_name = 'second holder'");
+		const second = holders[1].query(`BEGIN; SELECT sheet.set(${author.fid}, 'J10', 'second')`);
+		await waitUntil(waiting('second holder'), 'SQL to wait between the two edits');
+		await holders[0].query('COMMIT');
+		await second;
+		for (const member of [author, watcher]) await member.nextModify(1, 0, 'under way');
+		await waitUntil(waiting('pg_sheet edits'), 'the next edit to wait');
+		const told = [];
+		for (const member of [author, watcher]) {
+			member.socket.on('message', (data) => `${data}`.includes('behind it') && told.push(member));
+		}
+		await holders[1].query('COMMIT');
+		await waitUntil(() => told.length === 2, 'both to be told');
+		assert.ok(told[0] === author);
+	} finally {
+		watcher.terminate();
+		for (const holder of holders) await holder.close();
+	}
+});
+
 test('a sheet that SQL holds costs the others of its group one short wait, and loses nothing', async () => {
 	const [held, ...others] = editors;
 	const session = cluster.psqlSession();
