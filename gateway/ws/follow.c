@@ -108,7 +108,10 @@ static void
 follow_refresh(Room *room, void *arg)
 {
 	if (room->state != ROOM_SERVING)
+	{
+		room_catch_up(room, INT64_MAX); /* where it will begin is not known yet */
 		return;
+	}
 	room_catch_up(room, room->published_seq + 1);
 	follow_check_members(room);
 }
@@ -146,7 +149,7 @@ follow_event(int64_t sheet_id, int64_t seq)
 		return;
 	if (seq == FOLLOW_STATUS)
 		follow_check_members(room);
-	else if (room->state == ROOM_SERVING)
+	else
 		room_catch_up(room, seq);
 }
 
