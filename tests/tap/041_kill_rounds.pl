@@ -194,7 +194,7 @@ sub stop_points
 		open my $source, '<', $file or die;
 		/STOP_POINT(?:_NO_FAIL)?\("([a-z-]+)"\)/ && $points{$1}++ for <$source>;
 	}
-	return sort grep { !/^(create|fsck|vacuum)-/ } keys %points;
+	return sort grep { !/^(create|fsck|log|vacuum)-/ } keys %points;
 }
 
 my @points = stop_points();
