@@ -408,27 +408,28 @@ describe('hello tells how large the sheet is at its seq', () => {
 		assert.equal(size(await raw(anna)).rows, before_.rows + 5);
 	});
 
-	test('and what is committed while the gateway asks for it is told behind it', async () => {
+	test('and what is committed while the gateway asks for it is in it, or told behind it', async () => {
 		const proxy = await PgProxy.start(cluster);
 		try {
 			await gateway.stop();
 			await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 			const other = await newSheet(gateway, anna);
 			const elsewhere = keep(await RawClient.open(gateway, anna, other));
+			const now = await cluster.psql('SELECT clock_timestamp()');
+			const asked = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'pg_sheet reads' AND state = 'idle' AND query LIKE 'SELECT seq, rows, cols%' AND query_start > '${now}'`;
 			proxy.hold('pg_sheet edits');
 			const opening = raw(anna);
 			await waitUntil(() => proxy.heldBytes > 0, 'the claim to be answered');
 			proxy.release();
 			proxy.hold('pg_sheet reads');
-			const asked = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'pg_sheet reads' AND state = 'idle' AND query LIKE 'SELECT seq, rows, cols%'`;
 			await waitUntil(() => proxy.heldBytes > 0 && cluster.psql(asked), 'the size to be on its way');
 			await cluster.psql(`SELECT sheet.insert_rows(${fid}, 0, 5)`);
 			await cluster.psql(`SELECT sheet.set(${other}, 'A1', 'heard')`);
 			await elsewhere.next('edits', ({ edits }) => edits.some(({ content }) => content === 'heard')); // so the insertion was heard of, too
 			proxy.release();
 			const a = await opening;
-			assert.equal(a.hello.rows, 10);
-			await a.next('edits', ({ edits }) => edits.some(({ kind }) => kind === 'insertRows'));
+			// What the gateway fetches may be here before what hello asks for itself: then hello has it.
+			if (a.hello.rows !== 15) await a.next('edits', ({ edits }) => edits.some(({ kind }) => kind === 'insertRows'));
 			assert.equal(size(await raw(anna)).rows, 15);
 		} finally {
 			proxy.release();
