@@ -54,10 +54,15 @@ head_find_end(const char *bytes, size_t len, size_t *seen)
 
 /* ---- the request line ---- */
 
-/* Decodes %XX from one place to another that does not lie behind it; false for a bad escape or a control character. */
+/*
+ * Decodes %XX from one place to another that does not lie behind it, with a zero at the end. False for a bad escape, a
+ * control character, or when there are not `size` bytes of room for all.
+ */
 static bool
-decode_percent(const char *from, size_t len, bool plus, char *to)
+decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 {
+	const char *end = to + size;
+
 	for (size_t i = 0; i < len; i++)
 	{
 		char c = from[i];
@@ -74,7 +79,7 @@ decode_percent(const char *from, size_t len, bool plus, char *to)
 		}
 		else if (plus && c == '+')
 			c = ' ';
-		if ((unsigned char) c < 0x20 || c == 0x7F)
+		if ((unsigned char) c < 0x20 || c == 0x7F || end - to <= 1)
 			return false;
 		*to++ = c;
 	}
@@ -117,7 +122,7 @@ parse_target(Head *head, char *target, char *room, HeadError *error)
 		return head_fail(error, 400, "the address must begin with a slash");
 	path_len = strcspn(target, "?");
 	head->query = target[path_len] == '?' ? target + path_len + 1 : "";
-	if (!decode_percent(target, path_len, false, room))
+	if (!decode_percent(target, path_len, false, room, path_len + 1))
 		return head_fail(error, 400, "the path holds a malformed escape or a control character");
 	head->path = room;
 	return true;
@@ -337,16 +342,7 @@ head_query_arg(const char *query, const char *name, char *to, size_t size)
 		size_t len = strcspn(query, "&");
 
 		if (len > name_len && query[name_len] == '=' && memcmp(query, name, name_len) == 0)
-		{
-			size_t value_len = len - name_len - 1;
-			size_t escapes = 0;
-
-			for (size_t i = 0; i < value_len; i++)
-				escapes += query[name_len + 1 + i] == '%';
-			/* Each escape takes three bytes for one. */
-			return 3 * escapes <= value_len && value_len - 2 * escapes < size &&
-				   decode_percent(query + name_len + 1, value_len, true, to);
-		}
+			return decode_percent(query + name_len + 1, len - name_len - 1, true, to, size);
 		query += len;
 	}
 	return false;

@@ -71,6 +71,11 @@ test_good(void)
 			   !head_query_arg("a=%00", "a", value, sizeof(value)) &&
 			   !head_query_arg("a=%%%", "a", value, sizeof(value)),
 		   "malformed escapes");
+	memset(value, 'x', sizeof(value));
+	TAP_OK(!head_query_arg("a=123456789A%%%%%", "a", value, 8) && value[8] == 'x' &&
+			   !head_query_arg("a=12345678", "a", value, 8) && value[8] == 'x' &&
+			   head_query_arg("a=1234567", "a", value, 8),
+		   "nothing is written behind the room, however many escapes there seem to be");
 	TAP_OK(head.content_length == -1 && !head.close && !head.upgrade && !head.chunked, "nothing that it does not say");
 	TAP_OK(parse("POST /x HTTP/1.0\r\nContent-Length: 007\r\n\r\n", &head) == 0 && head.content_length == 7 &&
 			   head.close,
