@@ -119,7 +119,9 @@ check_fields(const Head *head, Told *told)
 	FUZZ_CHECK(*line == '\0');
 }
 
-/* Where http-parser 2.9.4 is wrong: Transfer-Encodingx is Transfer-Encoding to it, and a tab behind a length no blank.
+/*
+ * Where http-parser 2.9.4 is wrong: Transfer-Encodingx is Transfer-Encoding to it, and a tab behind a length, a coding
+ * or a word of Connection no blank.
  */
 static bool
 is_fault_of_other(const Head *head, enum http_errno error, const char *bytes, size_t len)
@@ -129,7 +131,9 @@ is_fault_of_other(const Head *head, enum http_errno error, const char *bytes, si
 		if (strncmp(head->fields[i].name, "transfer-encoding", 17) == 0 && head->fields[i].name[17] != '\0')
 			return true;
 	}
-	return error == HPE_INVALID_CONTENT_LENGTH && memchr(bytes, '\t', len) != NULL;
+	return memchr(bytes, '\t', len) != NULL &&
+		   (error == HPE_INVALID_CONTENT_LENGTH || head_field(head, "transfer-encoding") != NULL ||
+			head_field(head, "connection") != NULL);
 }
 
 static void
