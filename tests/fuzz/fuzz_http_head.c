@@ -8,6 +8,7 @@
 #include "encoding.h"
 #include "head.h"
 
+#include <ctype.h>
 #include <http_parser.h>
 #include <stdbool.h>
 #include <strings.h>
@@ -77,6 +78,20 @@ on_complete(http_parser *parser)
 	return 1; /* the body is not ours to read */
 }
 
+/* A word that begins as one of those that http-parser knows, and is another: it takes what follows for a part of it. */
+static bool
+is_nearly_known(const char *word, size_t len)
+{
+	static const char *const known[] = {"close", "keep-alive", "upgrade"};
+
+	for (int i = 0; i < 3; i++)
+	{
+		if (tolower((unsigned char) *word) == *known[i])
+			return len != strlen(known[i]) || strncasecmp(word, known[i], len) != 0;
+	}
+	return false;
+}
+
 /* A list that holds nothing but words: http-parser and this read others differently, and neither means anything. Nor
  * does http-parser know that an element of a list may be empty (RFC 9110 5.6.1). */
 static bool
@@ -91,6 +106,12 @@ is_list_of_words(const Head *head, const char *name)
 		if (strcmp(head->fields[i].name, name) == 0 &&
 			(value[strspn(value, words)] != '\0' || value[0] == ',' || strstr(value, ",,") != NULL))
 			return false;
+		for (size_t len; strcmp(head->fields[i].name, name) == 0 && *value != '\0'; value += len + (value[len] == ','))
+		{
+			len = strcspn(value, ",");
+			if (is_nearly_known(value, len))
+				return false;
+		}
 	}
 	return true;
 }
