@@ -290,19 +290,19 @@ runs_end(LinesRuns *runs)
 	runs->run.n = 0;
 }
 
-/* merge: at the place where the last one ended. */
+/* merge: at the place where the last one ended. No run goes beyond the limit. */
 static void
 runs_add(LinesRuns *runs, uint64_t at, uint64_t n, uint32_t limit, bool merge)
 {
 	if (at >= limit)
 		return;
-	n = n < limit - at ? n : limit - at;
 	if (!merge || runs->run.n == 0)
 	{
 		runs_end(runs);
 		runs->run.at = (uint32_t) at;
 	}
-	runs->run.n += (uint32_t) n;
+	n += runs->run.n;
+	runs->run.n = (uint32_t) (n < limit - runs->run.at ? n : limit - runs->run.at);
 }
 
 /* follow: what is there changes as well; otherwise it stays as it is, for those who look at what the author touches. */

@@ -129,7 +129,7 @@ class Axis {
 			if (!seen) at += n;
 			else if (at < this.limit) {
 				const run = joined ? runs.pop()! : { ...change, at, n: 0 };
-				runs.push({ ...run, n: run.n + Math.min(n, this.limit - at) });
+				runs.push({ ...run, n: Math.min(run.n + n, this.limit - run.at) });
 			}
 			joined = seen && runs.length > 0;
 		}
