@@ -275,6 +275,8 @@ journal_claim(int64 sheet_id, int64 epoch, const char *holder)
 	writer_require_writable("sheet.claim()");
 	if (epoch <= 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an epoch must be positive")));
+	/* Before the sheet lock: who waits for a REINDEX here holds up no editor of the sheet. */
+	sheetmeta_lock_epochs();
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
 	writer_check_epoch(ws, epoch, holder != NULL ? holder : "");

@@ -54,12 +54,19 @@ sheetmeta_epoch_round(void)
 	return cache_enabled() ? pg_atomic_read_u64(&CacheState->epoch_round) : 0;
 }
 
+void
+sheetmeta_lock_epochs(void)
+{
+	table_close(storage_open(STORAGE_OWNER, RowExclusiveLock), NoLock);
+}
+
 static void
 sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 {
 	StorageScan scan;
 	StorageKey key = sheetmeta_key(sheet_id);
 
+	sheetmeta_lock_epochs(); /* the caller may store a higher one */
 	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
 	meta->epoch = storage_scan_next(&scan, ForwardScanDirection) ? storage_int64(&scan, OWNER_EPOCH) : 0;
 	storage_scan_end(&scan);
@@ -128,8 +135,9 @@ sheetmeta_holder(int64 sheet_id)
 void
 sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
 {
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	Relation rel = storage_open(STORAGE_OWNER, RowExclusiveLock);
+	/* Behind the lock, for which it may have waited while all epochs were deleted. */
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	StorageScan scan;
 	StorageKey key = sheetmeta_key(sheet_id);
 	Datum values[STORAGE_MAX_COLUMNS] = {0};

@@ -17,6 +17,9 @@ extern void sheetmeta_load_epoch(int64 sheet_id, CacheMeta *meta);
 /* Only exists and trashed. */
 extern void sheetmeta_load_status(int64 sheet_id, CacheMeta *meta);
 
+/* Takes the lock with which epochs are stored, for those who look at them first: REINDEX keeps writers away while it
+ * waits for readers of the index. */
+extern void sheetmeta_lock_epochs(void);
 /* Who holds the highest epoch; "" when it is not known. */
 extern char *sheetmeta_holder(int64 sheet_id);
 /* Stores an epoch, in the caller's transaction. holder NULL: not known. */
