@@ -4,6 +4,7 @@
  *
  * The ways take turns in blocks. A rate counts the time in which clients wait for cells, not the checks of the answers.
  */
+#include "awake.h"
 #include "bench.h"
 #include "reader.h"
 #include "server.h"
@@ -140,15 +141,21 @@ clients_measure(Bench *bench, int count, bool cell, int ways, Rate medians[WAYS]
 static void
 read_windows(Bench *bench)
 {
-	Rate one[WAYS], two[WAYS];
+	Rate one[WAYS], two[WAYS], awake_one[WAYS];
+	Awake *awake;
 
 	clients_measure(bench, 1, false, WAYS, one);
 	clients_measure(bench, 2, false, WAYS, two);
+	awake = awake_begin();
+	clients_measure(bench, 1, false, WAYS, awake_one);
+	awake_end(awake);
 	report_section("windows of 20 x 50 cells, at random places of the large sheet, reads a second");
 	report_add(
 		(Figure){"window", "  sheet.read_cells(), 1 client", "window_ratio", true, PAIR(one, WAY_STREAM, reads)});
 	report_add(
 		(Figure){"window2", "  sheet.read_cells(), 2 clients", "window2_ratio", true, PAIR(two, WAY_STREAM, reads)});
+	report_add((Figure){"window_awake", "  sheet.read_cells(), 1 client, the processors kept awake",
+						"window_awake_ratio", true, PAIR(awake_one, WAY_STREAM, reads)});
 	report_add((Figure){"window_cpu_us", "  sheet.read_cells(), 1 client: CPU of the backend, us", "window_cpu_ratio",
 						false, PAIR(one, WAY_STREAM, cpu)});
 	report_add(
