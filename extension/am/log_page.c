@@ -19,13 +19,12 @@ static bool
 log_walk_base(LogWalk *walk)
 {
 	uint64 natts, n, value;
-	const uint8 *pos = walk->next;
+	const uint8 *base = walk->next + 5, *pos;
 
-	if ((*pos & LOG_KIND_MASK) != LOG_BASE)
+	if ((*walk->next & LOG_KIND_MASK) != LOG_BASE)
 		return log_walk_damaged(walk, "the page does not begin with a base record");
-	walk->base_xid = log_load32(pos + 1);
-	walk->base = pos + 5;
-	pos = log_read_varint(walk->base, &natts);
+	walk->base_xid = log_load32(walk->next + 1);
+	pos = log_read_varint(base, &natts);
 	pos = log_read_varint(pos, &n);
 	if (n > LOG_BASE_COLUMNS || natts > MaxHeapAttributeNumber)
 		return log_walk_damaged(walk, "the base record has too many columns");
@@ -33,6 +32,7 @@ log_walk_base(LogWalk *walk)
 		pos = log_read_varint(pos, &value);
 	if (pos > walk->end)
 		return log_walk_damaged(walk, "the base record does not end");
+	walk->base = base;
 	walk->next = pos;
 	return true;
 }
@@ -223,25 +223,42 @@ log_page_damage(Page page, BlockNumber block)
 	return NULL;
 }
 
+/* What stands at the page's beginning. */
+static void
+log_append_read(LogAppend *append, LogWalk *walk, Page page)
+{
+	log_walk_begin(walk, page);
+	append->page = page;
+	append->next = (uint8 *) page + ((PageHeader) page)->pd_lower;
+	append->empty = walk->base == NULL;
+	append->base_xid = walk->base_xid;
+	append->nbase = log_read_base(walk, &append->natts, append->base);
+}
+
 bool
 log_append_begin(LogAppend *append, Page page)
 {
 	LogWalk walk;
 
-	log_walk_begin(&walk, page);
-	append->page = page;
-	append->empty = walk.next >= walk.end;
-	append->nbase = log_read_base(&walk, &append->natts, append->base);
-	append->base_xid = walk.base_xid;
+	log_append_read(append, &walk, page);
 	while (log_walk_next(&walk))
 		;
-	append->next = (uint8 *) page + ((PageHeader) page)->pd_lower;
 	append->rows = walk.offset;
 	/* Rows behind a frozen or speculative run, or behind a compaction, get a run of their own. */
 	append->run_xid = walk.run.frozen || walk.run.speculative ? InvalidTransactionId : walk.run.xid;
 	append->run_cid = walk.run.cid;
-	if (walk.base != NULL)
-		append->empty = false;
+	return walk.damage == NULL;
+}
+
+bool
+log_append_resume(LogAppend *append, Page page, OffsetNumber rows, TransactionId run_xid, CommandId run_cid)
+{
+	LogWalk walk;
+
+	log_append_read(append, &walk, page);
+	append->rows = rows;
+	append->run_xid = run_xid;
+	append->run_cid = run_cid;
 	return walk.damage == NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "access/generic_xlog.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
+#include "log_resume.h"
 #include "log_space.h"
 #include "log_wal.h"
 #include "log_write.h"
@@ -162,6 +163,7 @@ log_appended(const LogWriter *writer, Buffer buffer, LogAppend *append)
 		PageSetLSN(page, lsn);
 	}
 	END_CRIT_SECTION();
+	log_resume_note(writer->rel, append);
 }
 
 /* As many of the rows as the page takes; returns how many. They are written where nobody looks before pd_lower is
@@ -173,7 +175,7 @@ log_fill_page(const LogWriter *writer, Buffer buffer, LogPrepared *rows, int n, 
 	LogAppend append;
 	int done = 0;
 
-	if (!log_append_begin(&append, BufferGetPage(buffer)))
+	if (!log_resume(writer->rel, BufferGetPage(buffer), &append))
 		log_space_damaged(writer->rel, block, "its records cannot be read");
 	CheckForSerializableConflictIn(writer->rel, NULL, block);
 	while (done < n && log_put_row(writer, &append, &rows[done], &tids[done], block))

@@ -13,6 +13,7 @@
 #include "edits_plan.h"
 #include "fmgr.h"
 #include "follow.h"
+#include "log_resume.h"
 #include "log_tip.h"
 #include "miscadmin.h"
 #include "quota.h"
@@ -41,7 +42,7 @@ module_shmem_request(void)
 {
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
-	RequestAddinShmemSpace(log_tip_shmem_size());
+	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
 	RequestAddinShmemSpace(walahead_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
 }
@@ -53,6 +54,7 @@ module_shmem_startup(void)
 		module_next_shmem_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	log_tip_shmem_startup();
+	log_resume_shmem_startup();
 	cache_shmem_startup();
 	follow_shmem_startup(true);
 	ckptqueue_shmem_startup();
