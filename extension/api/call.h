@@ -111,13 +111,20 @@ typedef struct CallCondState
 	ExprState *value;
 } CallCondState;
 
+/* An argument of the call; mostly a parameter, or a constant that stands in for one that was left out. */
+typedef struct CallArg
+{
+	ExprState *state; /* NULL: a constant */
+	NullableDatum constant;
+} CallArg;
+
 /* What the states of all scans begin with. */
 typedef struct CallScanState
 {
 	CustomScanState css;
 	ExecScanAccessMtd next; /* puts the next row into the output's slot, and returns this; empty: none is left */
 	CallOutput output;
-	ExprState **args;
+	CallArg *args;
 	int nargs;
 	CallCondState *conds;
 	int nconds;

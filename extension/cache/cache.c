@@ -106,6 +106,7 @@ cache_create_state(void)
 		LWLockInitialize(&entry->lock, CacheState->entry_tranche);
 		LWLockInitialize(&entry->gate, CacheState->entry_tranche);
 		ConditionVariableInit(&entry->changed);
+		pg_atomic_init_u32(&entry->pins, 0);
 		pg_atomic_init_u64(&entry->bytes, 0);
 		dlist_push_tail(&CacheState->free, &entry->link);
 	}
@@ -172,7 +173,7 @@ cache_unlink(CacheEntry *entry)
 {
 	Grid *grid = entry->grid;
 
-	Assert(entry->pins == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
+	Assert(pg_atomic_read_u32(&entry->pins) == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
 	cache_note_eviction(entry);
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
@@ -193,8 +194,11 @@ cache_find_victim(void)
 	{
 		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
 
-		if (entry->pins == 0)
+		if (pg_atomic_read_u32(&entry->pins) == 0)
+		{
+			pg_read_barrier(); /* what was done to it before the last pin went */
 			return entry;
+		}
 	}
 	return NULL;
 }
@@ -226,7 +230,6 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	slot->entry = entry;
 	entry->key = *key;
 	entry->used = true;
-	entry->pins = 0;
 	entry->skip_loads = 0;
 	entry->next_skip = 0;
 	entry->kept = false;
@@ -256,19 +259,19 @@ cache_pin(const CacheKey *key)
 	else
 		entry = cache_new_entry(key, &evicted);
 	if (entry != NULL)
-		entry->pins++;
+		pg_atomic_fetch_add_u32(&entry->pins, 1);
 	LWLockRelease(&CacheState->directory);
 	cache_free_detached(evicted);
 	return entry;
 }
 
+/* Without the directory's lock, for which all who edit would wait once more. */
 void
 cache_unpin(CacheEntry *entry)
 {
-	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	Assert(entry->pins > 0);
-	entry->pins--;
-	LWLockRelease(&CacheState->directory);
+	uint32 pins PG_USED_FOR_ASSERTS_ONLY = pg_atomic_fetch_sub_u32(&entry->pins, 1);
+
+	Assert(pins > 0);
 }
 
 CacheEntry *

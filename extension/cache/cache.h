@@ -51,9 +51,11 @@ typedef struct CacheEntry
 	LWLock gate;			   /* of those who wait to change it, see cache_lock_change() */
 	ConditionVariable changed; /* a load ended, or a writer published or gave up */
 
+	/* more of them only under the directory lock: who has it, and finds none, may use the entry for another sheet */
+	pg_atomic_uint32 pins;
+
 	/* under the directory lock */
 	dlist_node link; /* in the LRU list, or in the free list */
-	uint32 pins;
 	bool used;
 	bool queued;   /* for eviction, by ... */
 	uint64 oldest; /* ... a stamp that none of its tiles' is below */

@@ -175,13 +175,13 @@ cache_evict(CacheEntry *own, size_t wanted)
 		cache_unqueue(entry);
 		next = cache_queue_first();
 		bound = next != NULL ? Min(next->oldest, eviction.started) : eviction.started;
-		entry->pins++;
+		pg_atomic_fetch_add_u32(&entry->pins, 1);
 		LWLockRelease(&CacheState->directory);
 
 		again = cache_evict_from(entry, bound, &eviction);
 
 		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-		entry->pins--;
+		pg_atomic_fetch_sub_u32(&entry->pins, 1);
 		if (again > 0)
 			cache_queue(entry, again);
 		LWLockRelease(&CacheState->directory);

@@ -104,7 +104,7 @@ cache_list(int *count)
 
 		list[n].key = entry->key;
 		list[n].bytes = pg_atomic_read_u64(&entry->bytes);
-		list[n].pins = entry->pins;
+		list[n].pins = pg_atomic_read_u32(&entry->pins);
 		list[n].cached = entry->grid != NULL;
 		list[n].writing = entry->writer_fxid != 0;
 		list[n].loading = entry->loading;

@@ -140,8 +140,9 @@ static int64
 append_begin_time(const Append *append)
 {
 	int64 next = append->ws->meta.last_at + 1;
+	int64 now = append->call->follows ? next : timeconv_to_unix(GetCurrentTimestamp());
 
-	return append->call->follows ? next : Max(next, timeconv_to_unix(GetCurrentTimestamp()));
+	return Max(next, now);
 }
 
 /* Stores what has been encoded, and begins anew. */

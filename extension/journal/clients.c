@@ -86,12 +86,13 @@ clients_is_old(StorageScan *scan, const void *arg)
 void
 clients_store(int64 sheet_id, const JournalClient *clients, int nclients)
 {
-	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz oldest = now - (TimestampTz) CLIENTS_RETENTION_DAYS * USECS_PER_DAY;
+	TimestampTz now, oldest;
 	Relation rel;
 
 	if (nclients == 0)
 		return;
+	now = GetCurrentTimestamp();
+	oldest = now - (TimestampTz) CLIENTS_RETENTION_DAYS * USECS_PER_DAY;
 	rel = storage_open(STORAGE_CLIENT, RowExclusiveLock);
 	for (int i = 0; i < nclients; i++)
 	{

@@ -19,12 +19,9 @@
 void
 sheetmeta_cache_key(int64 sheet_id, LOCKMODE lockmode, CacheKey *key)
 {
-	Relation rel = storage_open(STORAGE_LOG_BATCH, lockmode);
-
 	key->database = MyDatabaseId;
-	key->relfilenode = compat_relfilenode(rel);
+	key->relfilenode = storage_lock_file(STORAGE_LOG_BATCH, lockmode);
 	key->sheet_id = sheet_id;
-	table_close(rel, NoLock);
 }
 
 static StorageKey

@@ -38,6 +38,7 @@ static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "log_head
 typedef struct StorageInfo
 {
 	Oid relid;
+	Oid file;	  /* relfilenode, once it was asked for */
 	Oid primary;  /* the index that scans use: its primary key; of log_batch, its directory */
 	int nindexes; /* -1: the arrays are not there */
 	Oid *indexes;
@@ -183,6 +184,23 @@ storage_open(StorageTable table, LOCKMODE lockmode)
 		info->primary = primary;
 	}
 	return rel;
+}
+
+/* Locking has told of everything that was done to the table before. */
+Oid
+storage_lock_file(StorageTable table, LOCKMODE lockmode)
+{
+	StorageInfo *info = &storage_infos[table];
+	Relation rel;
+
+	if (OidIsValid(info->file))
+		LockRelationOid(info->relid, lockmode); /* may run the callback */
+	if (OidIsValid(info->file))
+		return info->file;
+	rel = storage_open(table, lockmode);
+	info->file = compat_relfilenode(rel);
+	table_close(rel, NoLock);
+	return info->file;
 }
 
 static void

@@ -103,6 +103,8 @@ typedef enum ClientColumn
 extern void storage_init(void);
 /* The lock is kept to the end of the transaction: close with table_close(rel, NoLock). */
 extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
+/* Locks the table, too; returns the number of its file, without the relation when this session knows it. */
+extern Oid storage_lock_file(StorageTable table, LOCKMODE lockmode);
 /* Takes the locks that a replay needs, so that it waits for nobody later. */
 extern void storage_lock_for_replay(void);
 /* Takes the locks on tables with which logs and versions are written, for those who read them first: REINDEX holds a

@@ -104,23 +104,19 @@ writer_pin(int64 sheet_id)
 	return entry;
 }
 
-/* From the entry when it knows, else from storage. Exact, since we hold the sheet lock. */
+/* From the entry when it knows, else from storage. Exact, since we hold the sheet lock: of an entry with a pin nobody
+ * else changes what it knows, so the entry's lock is not needed. */
 static void
 writer_learn(WriterSheet *ws)
 {
-	bool known = false;
-
-	if (ws->entry != NULL)
-	{
-		LWLockAcquire(&ws->entry->lock, LW_SHARED);
-		known = ws->entry->meta_valid;
-		ws->meta = ws->entry->meta;
-		LWLockRelease(&ws->entry->lock);
-	}
-	if (!known)
+	if (ws->entry == NULL || !ws->entry->meta_valid)
 		sheetmeta_load(ws->sheet_id, &ws->meta);
-	else if (ws->meta.epoch_round != pg_atomic_read_u64(&CacheState->epoch_round))
-		sheetmeta_load_epoch(ws->sheet_id, &ws->meta);
+	else
+	{
+		ws->meta = ws->entry->meta;
+		if (ws->meta.epoch_round != pg_atomic_read_u64(&CacheState->epoch_round))
+			sheetmeta_load_epoch(ws->sheet_id, &ws->meta);
+	}
 	ws->learned = true;
 	ws->base_seq = ws->meta.last_seq;
 }
