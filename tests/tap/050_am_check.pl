@@ -49,22 +49,31 @@ like($err, qr/does not use access method "sheetlog"/, 'another access method is 
 ($code, $out, $err) = $node->psql('postgres', q{CREATE ROLE reader; GRANT SELECT ON t TO reader; GRANT USAGE ON SCHEMA sheet TO reader; SET ROLE reader; SELECT * FROM sheet.am_check('t')});
 like($err, qr/must be owner of table t/, 'for owners only');
 
-# flip($node, $block, $byte): the server is stopped meanwhile.
+# damage($node, $table, sub { my ($fh) = @_; ... }): changes the table's file; the server is stopped meanwhile.
+sub damage
+{
+	my ($node, $table, $change) = @_;
+	my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$table')");
+	$node->stop;
+	open my $fh, '+<:raw', $file or die "$file: $!";
+	$change->($fh);
+	close $fh;
+	$node->start;
+}
+
 sub flip
 {
 	my ($node, @places) = @_;
-	my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('t')});
-	$node->stop;
-	open my $fh, '+<:raw', $file or die "$file: $!";
-	for my $place (@places)
-	{
-		seek $fh, $place, 0;
-		read $fh, my $byte, 1;
-		seek $fh, $place, 0;
-		print $fh chr(ord($byte) ^ (1 << int rand 8));
-	}
-	close $fh;
-	$node->start;
+	damage($node, 't', sub {
+		my ($fh) = @_;
+		for my $place (@places)
+		{
+			seek $fh, $place, 0;
+			read $fh, my $byte, 1;
+			seek $fh, $place, 0;
+			print $fh chr(ord($byte) ^ (1 << int rand 8));
+		}
+	});
 }
 
 sub used_bytes
@@ -74,6 +83,13 @@ sub used_bytes
 	return map { [split /\|/] } split /\n/,
 	  $node->safe_psql('postgres', q{SELECT b, lower FROM generate_series(1, pg_relation_size('t') / 8192 - 1) b, page_header(get_raw_page('t', b::int)) WHERE lower > 24});
 }
+
+# A page that rows would be added to, whose base record promises 200 columns: behind tag, xid and the row's 4 columns.
+$node->safe_psql('postgres', 'CREATE TABLE base (a int, b int, c int, d int) USING sheetlog; INSERT INTO base VALUES (1, 2, 3, 4)');
+damage($node, 'base', sub { my ($fh) = @_; seek $fh, 8192 + 24 + 6, 0; print $fh "\x22\x03" });
+($code, $out, $err) = $node->psql('postgres', 'INSERT INTO base VALUES (5, 6, 7, 8)');
+like($err, qr/block 1 of table "base" is damaged.*cannot be read/s, 'nothing is added to a page whose base record is damaged');
+like($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('base')}), qr/too many columns/, 'and the check says why');
 
 # Without checksums: a byte of the records of each of some pages.
 my @pages = used_bytes($node);
