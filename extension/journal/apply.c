@@ -180,12 +180,11 @@ apply_look_back(const JournalApply *call, WriterSheet *ws, uint32 nedits, Journa
 	if (call->origin != 0 && call->batch_no != 0)
 		duplicate = replay_find_batch(call->sheet_id, call->known_seq, call->origin, call->batch_no, snapshot,
 									  &result->first_seq, &result->last_seq, &result->at);
-	/* A batch that is there is told in full, however many rows it takes: its sender has no other way to learn of it. */
-	result->missed = replay_tail(call->sheet_id, call->known_seq, duplicate ? result->last_seq : 0, APPLY_MISSED_MAX,
-								 snapshot, &last_seq);
+	result->missed = replay_tail(call->sheet_id, call->known_seq, APPLY_MISSED_MAX, snapshot, &last_seq);
 	UnregisterSnapshot(snapshot);
-	if (last_seq < ws->meta.last_seq)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+	/* Where a batch is that is there is said whatever has come before it: its sender reads what is not told here. */
+	if (!duplicate && last_seq < ws->meta.last_seq)
+		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'R', '0', '0', '2')),
 						errmsg("too much has happened since seq " INT64_FORMAT " of sheet " INT64_FORMAT,
 							   call->known_seq, call->sheet_id),
 						errhint("Catch up with sheet.tail first.")));

@@ -43,8 +43,8 @@ typedef struct JournalApplied
 	TimestampTz at;
 	bool duplicate; /* (origin, batch_no), or all of its clients' operations (then first_seq is 0), were there already:
 					   nothing appended */
-	bytea *missed;	/* stored batches after known_seq and before first_seq (with duplicate: up to the last), NULL when
-					   none */
+	bytea *missed; /* stored batches after known_seq and before first_seq (with duplicate: up to the last, or as many as
+					  fit: journal_tail() has the others), NULL when none */
 } JournalApplied;
 
 extern void journal_apply(const JournalApply *call, JournalApplied *result);

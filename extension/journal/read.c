@@ -423,7 +423,7 @@ journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq)
 
 	snapshot = RegisterSnapshot(read_snapshot(&call));
 	trim_check_since(sheet_id, since, snapshot);
-	tail = replay_tail(sheet_id, since, 0, max_bytes, snapshot, last_seq);
+	tail = replay_tail(sheet_id, since, max_bytes, snapshot, last_seq);
 	UnregisterSnapshot(snapshot);
 	return tail;
 }

@@ -78,10 +78,9 @@ replay_add_batch(TailBuffer *tail, const ReplayBatch *stored, const struct varle
 }
 
 bytea *
-replay_tail(int64 sheet_id, int64 since, int64 whole_to, Size max_bytes, Snapshot snapshot, int64 *last_seq)
+replay_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq)
 {
 	TailBuffer tail = {palloc(8192), VARHDRSZ, 8192};
-	Size limit = max_bytes;
 	ReplayBatches *batches = replay_since(sheet_id, since, snapshot);
 	ReplayBatch batch;
 
@@ -89,13 +88,10 @@ replay_tail(int64 sheet_id, int64 since, int64 whole_to, Size max_bytes, Snapsho
 	while (replay_batches_next(batches, &batch))
 	{
 		const struct varlena *data = replay_batches_data(batches);
-		bool whole = batch.last_seq <= whole_to;
 
-		if (!whole && tail.used > VARHDRSZ && tail.used + VARSIZE_ANY_EXHDR(data) > limit)
+		if (tail.used > VARHDRSZ && tail.used + VARSIZE_ANY_EXHDR(data) > max_bytes)
 			break;
 		replay_add_batch(&tail, &batch, data);
-		if (whole)
-			limit = tail.used + max_bytes;
 		*last_seq = batch.last_seq;
 	}
 	replay_batches_end(batches);

@@ -40,7 +40,6 @@ typedef struct RoomBatch
 	uint32_t rows, cols; /* so many a sheet has at least that has these edits; structure edits do not count */
 	bool has_v1;		 /* frames tell of its edits; otherwise nobody was there to read them */
 	bool structural;	 /* one operation with structure edits, which takes no more */
-	bool caught_up;		 /* the database had no room for it, and then it was told all that others had committed */
 	Buf frames;			 /* complete frames of protocol v1 */
 	RoomEvent *events;
 	size_t event_count, event_size;

@@ -8,11 +8,14 @@
  * itself), then the own ones. They are written when the next batches are under way (publish.c).
  *
  * When the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
- * number, and the database says whether they had arrived. Batches of several rooms may share a transaction (group.c).
+ * number, and the database says whether they had arrived. If they had, behind more than one answer tells, the rest of
+ * that is fetched, and the batch is told at its place. Batches of several rooms may share a transaction (group.c).
+ *
  * When others have inserted or deleted rows or columns, the database refuses the batch (SR001): the room catches up,
- * which moves its edits to where their cells are (restructure.c), and sends it again. When the database refuses the
- * batch for good, the members are closed: they come again and get the truth. Only an operation with structure edits,
- * which is a batch of its own, is refused like that by a nack.
+ * which moves its edits to where their cells are (restructure.c), and sends it again; so it does when others have
+ * committed more than one answer tells (SR002). Both say that the batch is not stored, and never will be under its
+ * number. When the database refuses it for good, the members are closed: they come again and get the truth. Only an
+ * operation with structure edits, which is a batch of its own, is refused like that by a nack.
  */
 #include "commit.h"
 
@@ -145,7 +148,8 @@ room_publish_batch(Room *room, const EditBatch *batch, EditReader reader)
 	room_restructure_by(room, again, (int64_t) batch->first_seq + batch->count - 1);
 }
 
-/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at its place. */
+/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at the place of the first
+ * of its rows, as a whole: who comes then must not be taken to have a part of it. */
 static void
 room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
 {
@@ -160,7 +164,10 @@ room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, in
 		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
 
 		if (is_own && (int64_t) batch.first_seq == own_first)
+		{
 			room_publish_own(room, own, own_last);
+			last = own_last;
+		}
 		if (!is_own && last > room->published_seq)
 			room_publish_batch(room, &batch, reader);
 		while (edit_read(&reader, &edit) == EDIT_OK)
@@ -196,7 +203,7 @@ room_name_answered(void *arg, PGresult *res)
 	{
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
 			accounts_put(atoll(PQgetvalue(res, 0, 0)), PQgetvalue(res, 0, 1), -1, 0);
-		if (room->sent != NULL)
+		if (room->sent != NULL && room->found_first == 0)
 			room_applied(room, answer);
 		else
 			room_tailed(room, answer);
@@ -234,6 +241,34 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 
 /* ---- own batches ---- */
 
+/* The batch is in the sheet, whose seq was `last` with it, and is told, as is all before it. */
+static void
+room_finish_batch(Room *room, int64_t last)
+{
+	RoomBatch *batch = room->sent;
+
+	room->sent = NULL;
+	room->found_first = 0;
+	room->busy = ROOM_IDLE;
+	metrics.batches++;
+	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
+	metrics_observe(&metrics.batch_edits, batch->count);
+	room_published(room);
+	publish_ack_later(room, batch, last);
+	room_mark_dirty(room);
+}
+
+/* The batch is stored, behind more than the database has told. */
+static void
+room_find_rest(Room *room, int64_t first, int64_t last)
+{
+	room->found_first = first;
+	room->sent->seq = last;
+	room->uncertain = false;
+	room->busy = ROOM_FINDING;
+	room_published(room);
+}
+
 /* The batch is committed. */
 static void
 room_applied(Room *room, PGresult *res)
@@ -251,21 +286,19 @@ room_applied(Room *room, PGresult *res)
 	window_committed(room_sheet_id(room), last);
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
-	room->sent = NULL;
-	room->busy = ROOM_IDLE;
 	room_publish_missed(room, missed, missed_len, is_there ? batch : NULL, first, last);
 	if (!duplicate)
 		room_publish_own(room, batch, last);
 	else
 		metrics.duplicates++;
+	if (is_there && room->published_seq < last)
+	{
+		room_find_rest(room, first, last);
+		return;
+	}
 	if (last > room->published_seq)
 		room->published_seq = last;
-	metrics.batches++;
-	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
-	metrics_observe(&metrics.batch_edits, batch->count);
-	room_published(room);
-	publish_ack_later(room, batch, last);
-	room_mark_dirty(room);
+	room_finish_batch(room, last);
 }
 
 /* Errors after which the same batch may succeed. */
@@ -282,15 +315,23 @@ sqlstate_is_passing(const char *state)
 	return false;
 }
 
-/* The same batch goes again, but first what others have committed: it is too much for one answer, or moves the batch's
- * places. */
+/*
+ * The edits go again, under another number, but first what others have committed is told: it is too much for one
+ * answer, or moves the batch's places. A refusal that comes again when nothing new was to be told would come for ever.
+ */
 static void
 room_fall_back(Room *room)
 {
+	room->busy = ROOM_IDLE;
+	if (room->refused_seq == room->published_seq)
+	{
+		room_fail(room, CLOSE_ERROR, "the edits cannot be stored");
+		return;
+	}
+	room->refused_seq = room->published_seq;
 	room_return_pending(room, room->sent);
 	room->sent = NULL;
 	room->behind = true;
-	room->busy = ROOM_IDLE;
 }
 
 /* The same batch goes again. */
@@ -302,28 +343,18 @@ room_retry(Room *room, unsigned delay_ms)
 }
 
 /*
- * The database has no room for what an operation inserts, or too much has happened since the last seq that was told,
- * which is 54000 as well: the second time it is the operation, and its sender is told. Nothing else waits for what it
- * would have moved, since edits name places of before until it is committed.
+ * The database has no room for what an operation inserts, and its sender is told. Nothing else waits for what it would
+ * have moved, since edits name places of before until it is committed.
  */
-static bool
+static void
 room_refuse_structural(Room *room)
 {
 	RoomBatch *batch = room->sent;
 
-	if (!batch->structural || room->uncertain)
-		return false;
-	if (!batch->caught_up)
-	{
-		batch->caught_up = true;
-		room_fall_back(room);
-		return true;
-	}
 	room->sent = NULL;
 	room->busy = ROOM_IDLE;
 	v2_refuse_batch(room, batch);
 	batch_free(batch);
-	return true;
 }
 
 static void
@@ -347,16 +378,14 @@ room_refused(Room *room, const PGresult *res)
 		room_retry(room, RETRY_MS);
 		return;
 	}
-	if (strcmp(state, "54000") == 0 && room_refuse_structural(room))
-		return;
-	if (strcmp(state, "54000") == 0 && !room->uncertain)
-	{
-		room_fall_back(room); /* a batch that may be stored must be looked for in all that came after it */
-		return;
-	}
-	if (strcmp(state, "SR001") == 0) /* the places that the edits name are others now; so it is not stored either */
+	if (strcmp(state, "SR001") == 0 || strcmp(state, "SR002") == 0)
 	{
 		room_fall_back(room);
+		return;
+	}
+	if (strcmp(state, "54000") == 0 && room->sent->structural && !room->uncertain)
+	{
+		room_refuse_structural(room);
 		return;
 	}
 	room->busy = ROOM_IDLE;
@@ -466,18 +495,45 @@ room_tailed(Room *room, PGresult *res)
 {
 	const char *batches = PQgetvalue(res, 0, 1);
 	size_t len = PQgetisnull(res, 0, 1) ? 0 : (size_t) PQgetlength(res, 0, 1);
-	int64_t uid = missed_unknown_uid(batches, len, -1, -2);
+	bool finding = room->found_first != 0;
+	int64_t first = finding ? room->found_first : -1, last = finding ? room->sent->seq : -2;
+	int64_t uid = missed_unknown_uid(batches, len, first, last);
 
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
-	room->busy = ROOM_IDLE;
+	room->busy = finding ? ROOM_FINDING : ROOM_IDLE;
+	if (len == 0 && finding)
+	{
+		room_fail(room, CLOSE_RESTART, "the sheet has to be read again"); /* the database is another one */
+		return;
+	}
 	if (len == 0)
 	{
 		room->wanted_seq = 0; /* that was all, or somebody was wrong */
 		room->behind = false;
 	}
-	room_publish_missed(room, batches, len, NULL, -1, -2);
-	room_published(room);
+	room_publish_missed(room, batches, len, finding ? room->sent : NULL, first, last);
+	if (finding && room->published_seq >= last)
+		room_finish_batch(room, last);
+	else
+		room_published(room);
+}
+
+static void
+room_tail_refused(Room *room, const PGresult *res)
+{
+	const char *state = pgresult_sqlstate(res);
+
+	log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
+			  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
+	if (strcmp(state, "22023") == 0)
+		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
+	else if (sqlstate_is_passing(state))
+		return;
+	else if (room->behind || room->found_first != 0)
+		room_fail(room, CLOSE_ERROR, "the edits of others cannot be read");
+	else
+		room->wanted_seq = 0;
 }
 
 static void
@@ -487,18 +543,11 @@ room_tail_answered(void *arg, PGresult *res)
 
 	if (room->state == ROOM_SERVING)
 	{
-		room->busy = ROOM_IDLE;
+		room->busy = room->found_first != 0 ? ROOM_FINDING : ROOM_IDLE;
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
 			room_tailed(room, res);
 		else if (res != NULL)
-		{
-			log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
-					  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
-			if (strcmp(pgresult_sqlstate(res), "22023") == 0)
-				room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
-			else if (!sqlstate_is_passing(pgresult_sqlstate(res)))
-				room->wanted_seq = 0;
-		}
+			room_tail_refused(room, res);
 	}
 	room_mark_dirty(room);
 	room_query_done(room);
@@ -563,8 +612,11 @@ commit_send(Room *room)
 void
 commit_follow(Room *room)
 {
+	bool wants = room->busy == ROOM_FINDING ||
+				 (room->busy == ROOM_IDLE && (room->behind || room->wanted_seq > room->published_seq));
+
 	/* Not while receivers are behind: what others commit may be any amount, and they are not held back. */
-	if (room->busy == ROOM_IDLE && !room->backlog && (room->behind || room->wanted_seq > room->published_seq))
+	if (wants && !room->backlog)
 		room_fetch_tail(room);
 	if (room->busy == ROOM_RETRYING || (room->pending != NULL && gateway.suspended))
 		room_mark_dirty(room);

@@ -53,6 +53,7 @@ typedef enum RoomBusy
 	ROOM_IDLE,
 	ROOM_APPLYING, /* a batch is under way */
 	ROOM_RETRYING, /* its outcome is unknown or it must wait: it will be sent again */
+	ROOM_FINDING,  /* a batch that was sent again is stored; the rest of what came before it is fetched next */
 	ROOM_TAILING,  /* fetching edits made elsewhere */
 	ROOM_RESOLVING /* fetching the name of somebody who made them */
 } RoomBusy;
@@ -123,7 +124,9 @@ typedef struct Room
 	RoomBatch *pending; /* oldest first; the last one takes new edits */
 	RoomBatch *pending_last;
 	uint32_t pending_edits;
-	RoomBatch *sent; /* under way */
+	RoomBatch *sent;	 /* under way */
+	int64_t found_first; /* where it is stored, up to its seq, when that is not told yet; 0 otherwise */
+	int64_t refused_seq; /* published_seq when a batch was last refused until the room has caught up */
 	int64_t batch_no;
 	uint64_t sent_at; /* ns */
 	PGresult *answer; /* of the batch, kept while names are being resolved */

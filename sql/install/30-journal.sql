@@ -127,7 +127,7 @@ CREATE FUNCTION sheet.apply(sheet_id bigint, edits bytea, known_seq bigint DEFAU
 	RETURNS sheet.applied LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
 COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]) IS
 	'Appends a batch of edits (common/edit_codec.h) and answers with their seqs; edits that change nothing get none. '
-	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already. '
+	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already, and when missed ends before last_seq, sheet.tail has the rest. '
 	'clients: uid, client, first and last operation of each client of protocol v2 in the batch, noted with it; when all have landed the batch is a duplicate.';
 
 CREATE FUNCTION sheet.client_landed(sheet_id bigint, uid bigint, client bigint) RETURNS bigint

@@ -36,12 +36,18 @@ SELECT count(*), max(octet_length(data)) < 4.1 * 1024 * 1024 AS short, min(first
 SELECT count(*), bool_and(kind = 'set' AND new = '' AND old = repeat(chr((257 + "row")::int), 32767)) AS told, max(at) - min(at) AS lasted FROM sheet.log WHERE sheet_id = :long AND seq > :long_seq;
 SELECT count(*) AS cells FROM sheet.range(:long);
 SELECT first_seq - :long_seq AS first, last_seq - :long_seq AS last, duplicate FROM sheet.apply(:long, j_batch(j_set(0, 0, '')), :long_seq, NULL, 7, 1);
--- such a batch is found again when it is sent again, also when its rows are more than is told of what others have done
+-- such a batch is found again when it is sent again, also when it is more than one answer tells: sheet.tail has the rest
 SELECT sheet.create('very long cells', 700, 1) AS very \gset
 SELECT sheet.set_range(:very, 'A1', (SELECT array_agg(ARRAY[repeat(chr(19968 + n), 32767)] ORDER BY n) FROM generate_series(1, 700) n)) AS very_seq \gset
 SELECT first_seq - :very_seq AS first, last_seq - :very_seq AS last, duplicate FROM sheet.apply(:very, j_batch(VARIADIC ARRAY(SELECT j_set(n, 0, '') FROM generate_series(0, 699) n)), :very_seq, NULL, 7, 1);
-SELECT first_seq - :very_seq AS first, last_seq - :very_seq AS last, duplicate, octet_length(missed) > 64 * 1024 * 1024 AS large
-	FROM sheet.apply(:very, j_batch(j_set(0, 0, '')), :very_seq, NULL, 7, 1);
+SELECT a.first_seq - :very_seq AS first, a.last_seq - :very_seq AS last, duplicate, octet_length(missed) BETWEEN 60 * 1024 * 1024 AND 64 * 1024 * 1024 AS cut,
+	told, told + (SELECT count(*) FROM j_decode(t.batches) WHERE seq <= a.last_seq) AS both
+	FROM sheet.apply(:very, j_batch(j_set(0, 0, '')), :very_seq, NULL, 7, 1) a, LATERAL (SELECT count(*) AS told FROM j_decode(a.missed)) m,
+	LATERAL sheet.tail(:very, :very_seq + told, 64 * 1024 * 1024) t;
+-- what has come after it does not keep it from being found
+SELECT first_seq - :very_seq AS first, last_seq - :very_seq AS last, duplicate
+	FROM (SELECT sheet.set_range(:very, 'A1', (SELECT array_agg(ARRAY[repeat(chr(19968 + n), 32767)] ORDER BY n) FROM generate_series(1, 700) n)) AS later) l,
+	LATERAL sheet.apply(:very, j_batch(j_set(0, 0, '')), :very_seq, NULL, 7, CASE WHEN later > 0 THEN 1 END) a;
 SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(0, 0, ''other'')), %s, NULL, 7, 2)', :very, :very_seq)) AS other;
 -- ROLLBACK TO takes all of its rows back
 BEGIN;
