@@ -95,6 +95,7 @@ room_serve(Room *room, const PGresult *res)
 {
 	room->state = ROOM_SERVING;
 	room->published_seq = room->lines.floor = pgresult_int64(res, 0, 0);
+	room->refused_seq = -1;
 	room->extent = (RoomExtent){pgresult_uint32(res, 0, 1), pgresult_uint32(res, 0, 2)};
 	room_catch_up(room, room->wanted_seq); /* what was heard of meanwhile may be behind it */
 	for (Session *session = room->sessions; session != NULL; session = session->next)

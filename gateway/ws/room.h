@@ -126,7 +126,7 @@ typedef struct Room
 	uint32_t pending_edits;
 	RoomBatch *sent;	 /* under way */
 	int64_t found_first; /* where it is stored, up to its seq, when that is not told yet; 0 otherwise */
-	int64_t refused_seq; /* published_seq when a batch was last refused until the room has caught up */
+	int64_t refused_seq; /* published_seq when a batch was last refused until the room has caught up; -1: none was */
 	int64_t batch_no;
 	uint64_t sent_at; /* ns */
 	PGresult *answer; /* of the batch, kept while names are being resolved */
