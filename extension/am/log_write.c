@@ -173,16 +173,21 @@ log_fill_page(const LogWriter *writer, Buffer buffer, LogPrepared *rows, int n, 
 {
 	BlockNumber block = BufferGetBlockNumber(buffer);
 	LogAppend append;
+	bool empty;
 	int done = 0;
 
 	if (!log_resume(writer->rel, BufferGetPage(buffer), &append))
 		log_space_damaged(writer->rel, block, "its records cannot be read");
+	empty = append.empty;
 	CheckForSerializableConflictIn(writer->rel, NULL, block);
 	while (done < n && log_put_row(writer, &append, &rows[done], &tids[done], block))
 		done++;
 	STOP_POINT_NO_FAIL("am-row");
 	if (done > 0)
 		log_appended(writer, buffer, &append);
+	else if (empty) /* no page ever would: rather an error than a file that grows without end */
+		elog(ERROR, "a row of %u bytes does not fit an empty page of \"%s\"", (unsigned) rows->least,
+			 RelationGetRelationName(writer->rel));
 	return done;
 }
 
