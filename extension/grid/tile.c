@@ -153,17 +153,6 @@ tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint3
 
 /* ---- arena and styles ---- */
 
-/* Copies a text from arena to arena; `room` bytes may be read and written. A short one goes with one move, without
- * asking how short it is. */
-static inline void
-tile_copy(char *to, const char *from, uint32_t len, uint64_t room)
-{
-	if (len <= 16 && room >= 16)
-		memcpy(to, from, 16);
-	else
-		memcpy(to, from, len);
-}
-
 /* The next slot in use at or after *at; for walking all of them. */
 static TileSlot *
 tile_walk(Tile *tile, uint32_t *at)
@@ -200,24 +189,34 @@ tile_live_bytes(Tile *tile, uint8_t used[TILE_STYLES_MAX / 8 + 1])
 	return live;
 }
 
-/* Copies the contents of the cells into an arena of `size` bytes, behind its first `filled`; returns how many it has
- * then. The entries of the old table of styles name the new numbers. */
+#define TILE_MOVE 16
+
+/*
+ * Copies the contents of the cells into an arena of `size` bytes, behind its first `filled`; returns how many it has
+ * then. The entries of the old table of styles name the new numbers. A short content goes with one move, without
+ * asking how short it is, or whether there is one: what lies behind it is put there later.
+ */
 static uint32_t
 tile_gather(Tile *tile, char *arena, uint32_t size, uint32_t filled)
 {
-	uint32_t at = 0;
-	TileSlot *slot;
+	TileSlot *slot = tile->slots;
+	TileSlot *end = slot + (tile_is_dense(tile) ? TILE_CELLS : tile->cells);
+	const TileStyle *styles = tile->styles;
+	const char *from = tile->arena;
+	uint64_t from_size = tile->arena_size;
 
-	while ((slot = tile_walk(tile, &at)) != NULL)
+	for (; slot < end; slot++)
 	{
-		if (slot->len > 0)
-			tile_copy(arena + filled, tile->arena + slot->offset, slot->len,
-					  size - filled < tile->arena_size - slot->offset ? size - filled
-																	  : tile->arena_size - slot->offset);
-		slot->offset = filled;
-		filled += slot->len;
+		uint32_t offset = slot->offset, len = slot->len;
+
+		if (len <= TILE_MOVE && (uint64_t) offset + TILE_MOVE <= from_size && (uint64_t) filled + TILE_MOVE <= size)
+			memcpy(arena + filled, from + offset, TILE_MOVE);
+		else if (len > 0)
+			memcpy(arena + filled, from + offset, len);
 		if (slot->style > 0)
-			slot->style = tile->styles[slot->style - 1].offset & 0x7FFF;
+			slot->style = styles[slot->style - 1].offset & 0x7FFF;
+		slot->offset = filled;
+		filled += len;
 	}
 	return filled;
 }
@@ -478,8 +477,6 @@ tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 }
 
 /* ---- setting ---- */
-
-#define TILE_MOVE 16
 
 /*
  * Puts a content into the arena. A short one goes with one move, without asking how short it is: what lies behind its

@@ -8,7 +8,8 @@
 
 #define TILE_CELLS (GRID_TILE_ROWS * GRID_TILE_COLS)
 
-/* A cell: where its content lies in the arena, and which of the tile's styles it has (0: none). All zero: absent. */
+/* A cell: where its content lies in the arena, and which of the tile's styles it has (0: none). With neither
+ * it is absent. */
 typedef struct TileSlot
 {
 	uint32_t offset;
