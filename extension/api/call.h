@@ -111,11 +111,11 @@ typedef struct CallCondState
 	ExprState *value;
 } CallCondState;
 
-/* An argument of the call; mostly a parameter, or a constant that stands in for one that was left out. */
+/* An argument of the call. */
 typedef struct CallArg
 {
-	ExprState *state; /* NULL: a constant */
-	NullableDatum constant;
+	ExprState *state; /* NULL: the value is known */
+	NullableDatum value;
 } CallArg;
 
 /* What the states of all scans begin with. */

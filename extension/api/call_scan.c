@@ -176,8 +176,25 @@ call_explain_conds(const CallScanState *scan, int column, const char *label, Lis
 
 /* ---- arguments ---- */
 
-/* A constant costs nothing: to have the executor evaluate the five that a call of sheet.apply() has would be a
- * twentieth of a single edit. */
+/* A parameter whose value lies ready, as those of prepared statements do; others are left to the executor, errors too.
+ */
+static bool
+scan_parameter(const EState *estate, const Expr *expr, NullableDatum *value)
+{
+	const Param *param = (const Param *) expr;
+	ParamListInfo params = estate->es_param_list_info;
+	const ParamExternData *found;
+
+	if (!IsA(expr, Param) || param->paramkind != PARAM_EXTERN || params == NULL || params->paramFetch != NULL ||
+		param->paramid <= 0 || param->paramid > params->numParams)
+		return false;
+	found = &params->params[param->paramid - 1];
+	*value = (NullableDatum){found->value, found->isnull};
+	return found->ptype == param->paramtype;
+}
+
+/* Arguments are mostly constants and parameters, which the executor need not evaluate: for the seven of sheet.apply()
+ * that would be a twelfth of a single edit. */
 static void
 scan_begin_args(CallScanState *scan, CustomScan *plan)
 {
@@ -186,11 +203,13 @@ scan_begin_args(CallScanState *scan, CustomScan *plan)
 	{
 		Expr *expr = list_nth(plan->custom_exprs, i);
 		const Const *constant = (const Const *) expr;
+		CallArg *arg = &scan->args[i];
 
+		arg->state = NULL;
 		if (IsA(expr, Const))
-			scan->args[i] = (CallArg){NULL, {constant->constvalue, constant->constisnull}};
-		else
-			scan->args[i] = (CallArg){ExecInitExpr(expr, &scan->css.ss.ps)};
+			arg->value = (NullableDatum){constant->constvalue, constant->constisnull};
+		else if (!scan_parameter(scan->css.ss.ps.state, expr, &arg->value))
+			arg->state = ExecInitExpr(expr, &scan->css.ss.ps);
 	}
 }
 
@@ -201,7 +220,7 @@ call_scan_args(const CallScanState *scan, NullableDatum *args)
 	{
 		const CallArg *arg = &scan->args[i];
 
-		args[i] = arg->constant;
+		args[i] = arg->value;
 		if (arg->state != NULL)
 			args[i].value = ExecEvalExprSwitchContext(arg->state, scan->css.ss.ps.ps_ExprContext, &args[i].isnull);
 	}
