@@ -4,15 +4,15 @@ use strict;
 use warnings;
 use FindBin;
 use IPC::Run qw(start pump finish timeout);
+use lib $FindBin::RealBin;
+use SheetTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $seed = $ENV{PG_SHEET_SEED} // int(time * 1000) % 1_000_000;
+my $seed = seed_random();
 my $seconds = $ENV{PG_SHEET_MODEL_SECONDS} // 7;
-note "PG_SHEET_SEED=$seed";
-srand($seed);
 
 my $node = PostgreSQL::Test::Cluster->new('model');
 $node->init;

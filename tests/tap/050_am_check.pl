@@ -9,9 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed = $ENV{SEED} // time;
-note "SEED=$seed";
-srand $seed;
+seed_random();
 
 sub make_node
 {

@@ -108,8 +108,8 @@ my %operations = (
 	insert_long => [6, sub { my ($s) = @_; my $n = 1 + int rand 5; on_both($s, 'INSERT INTO T ' . values_of($next_id, $n, 1 + int rand 2000)); $next_id += $n }],
 	conflict => [6, sub { my ($s) = @_; my $from = 3 * int(rand($next_id / 3)) + $s->{name}; on_both($s, "INSERT INTO T SELECT * FROM T WHERE id = $from ON CONFLICT DO NOTHING") }],
 	itself => [2, sub { my ($s) = @_; my $n = int rand 5; on_both($s, "INSERT INTO T SELECT id + 100000000 * (1 + $s->{name}) + $next_id * 1000, k, at, f, n, body, u, flags, s, i FROM T WHERE id % 97 = $n AND id < 100000000"); $next_id++ }],
-	delete => [8, sub { my ($s) = @_; my $m = 3 + int rand 9; on_both($s, "DELETE FROM T WHERE id % 3 = $s->{name} AND id / 3 % $m = 0") }],
-	delete_range => [3, sub { my ($s) = @_; my $from = int rand $next_id; on_both($s, "DELETE FROM T WHERE id % 3 = $s->{name} AND id BETWEEN $from AND $from + 300") }],
+	delete => [8, sub { my ($s) = @_; $s->{deletions}++; my $m = 3 + int rand 9; on_both($s, "DELETE FROM T WHERE id % 3 = $s->{name} AND id / 3 % $m = 0") }],
+	delete_range => [3, sub { my ($s) = @_; $s->{deletions}++; my $from = int rand $next_id; on_both($s, "DELETE FROM T WHERE id % 3 = $s->{name} AND id BETWEEN $from AND $from + 300") }],
 	begin => [14, sub {
 		my ($s) = @_;
 		return if $s->{open};
@@ -118,6 +118,7 @@ my %operations = (
 		push @history, "$s->{name}: BEGIN $level";
 		$s->{level} = $level;
 		$s->{open} = 1;
+		$s->{deletions} = 0;
 	}],
 	savepoint => [8, sub { my ($s) = @_; return unless $s->{open}; $s->{psql}->query_safe('SAVEPOINT p'); $s->{saved}++; push @history, "$s->{name}: SAVEPOINT" }],
 	rollback_to => [6, sub { my ($s) = @_; return unless $s->{saved}; $s->{psql}->query_safe('ROLLBACK TO p'); push @history, "$s->{name}: ROLLBACK TO" }],
@@ -135,7 +136,12 @@ sub finish
 	if ($session->{cursor})
 	{
 		my @rows = map { $session->{psql}->query_safe("FETCH ALL FROM c$_") } 'l', 'h';
-		is($rows[0], $rows[1], 'a cursor sees what it saw') if $rows[0] ne $rows[1];
+		# When a page has no room for one more deletion, two commands' of one transaction become one, and its cursors from in between
+		# see what the first had deleted (docs/ARCHITECTURE.md); they never see less.
+		my %seen = map { $_ => 1 } split /\n/, $rows[0];
+		my $lost = join "\n", grep { !$seen{$_} } split /\n/, $rows[1];
+		my ($got, $expected) = $session->{deletions} > 1 ? ($lost, '') : @rows;
+		is($got, $expected, 'a cursor sees what it saw') if $got ne $expected;
 		$session->{cursor} = 0;
 	}
 	$session->{psql}->query_safe($how);
@@ -144,7 +150,7 @@ sub finish
 }
 
 my @wheel = map { ($_) x $operations{$_}[0] } sort keys %operations;
-my @sessions = map { { name => $_, psql => $node->background_psql('postgres', on_error_stop => 0), open => 0, saved => 0, cursor => 0 } } 0 .. 2;
+my @sessions = map { { name => $_, psql => $node->background_psql('postgres', on_error_stop => 0), open => 0, saved => 0, cursor => 0, deletions => 0 } } 0 .. 2;
 $_->{psql}->query_safe('SET pg_sheet.allow_log_delete = on') for @sessions;
 
 my $end = time + $seconds;

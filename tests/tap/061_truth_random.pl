@@ -14,9 +14,7 @@ use Time::HiRes qw(sleep time);
 my $seconds = ($ENV{TIME} // 20) / 3;
 my $rounds = $ENV{ROUNDS} // 3;
 my $sessions = 6;
-my $seed = $ENV{PG_SHEET_SEED} // int(time * 1000) % 1_000_000;
-note "PG_SHEET_SEED=$seed";
-srand($seed);
+my $seed = seed_random();
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my ($include, $lib) = map { my $option = $_; my $out = `pg_config --$option`; chomp $out; $out } qw(includedir libdir);

@@ -16,11 +16,14 @@ use Time::HiRes qw(sleep time);
 our @EXPORT = qw(seed_random new_server batch start_writers wait_until_written end_writers check_sheets sheet_state wait_until_up
   server_life wait_until_next_life new_session cache_is_at_rest install_model);
 
+# Seeds rand() with PG_SHEET_SEED, and returns it. By default it is the same each time: what a check says is to depend on the
+# code; who searches for more, by TIME or ROUNDS, gets another one each time.
 sub seed_random
 {
-	my $seed = $ENV{PG_SHEET_SEED} // int(time * 1000) % 1_000_000;
+	my $seed = $ENV{PG_SHEET_SEED} // ($ENV{TIME} || $ENV{ROUNDS} ? int(time * 1000) % 1_000_000 : 1);
 	note "PG_SHEET_SEED=$seed";
 	srand($seed);
+	return $seed;
 }
 
 # A running server with the extension in its database postgres, durable as in production.
