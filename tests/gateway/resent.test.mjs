@@ -136,7 +136,8 @@ for (const [where, first, before] of [
 		proxy.drop();
 		await a.next('ack');
 		await b.next('ack');
-		await waitUntil(() => toldOf(b).at(-1)[0] === 'pending', 'all to be told');
+		// Its author is told of an edit before all others.
+		await waitUntil(() => [a, b].every((member) => toldOf(member).at(-1)[0] === 'pending'), 'all to be told');
 		const told = [
 			['before', 1],
 			['', LONG],
