@@ -529,7 +529,7 @@ room_tail_refused(Room *room, const PGresult *res)
 	if (strcmp(state, "22023") == 0)
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
 	else if (sqlstate_is_passing(state))
-		return;
+		room->tail_at = uv_hrtime() + RETRY_MS * UINT64_C(1000000);
 	else if (room->behind || room->found_first != 0)
 		room_fail(room, CLOSE_ERROR, "the edits of others cannot be read");
 	else
@@ -617,7 +617,12 @@ commit_follow(Room *room)
 
 	/* Not while receivers are behind: what others commit may be any amount, and they are not held back. */
 	if (wants && !room->backlog)
-		room_fetch_tail(room);
+	{
+		if (uv_hrtime() >= room->tail_at)
+			room_fetch_tail(room);
+		else
+			room_mark_dirty(room);
+	}
 	if (room->busy == ROOM_RETRYING || (room->pending != NULL && gateway.suspended))
 		room_mark_dirty(room);
 }

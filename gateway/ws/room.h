@@ -133,7 +133,8 @@ typedef struct Room
 
 	int64_t published_seq; /* of the last edit in the stream (or known before the first) */
 	int resolved;		   /* names asked for since something was published */
-	int64_t wanted_seq;	   /* edits up to here exist: fetch them */
+	int64_t wanted_seq;	   /* edits up to here exist: fetch them ... */
+	uint64_t tail_at;	   /* ... not before this, ns: the last time it failed */
 	RoomExtent extent;	   /* at that seq */
 
 	int joining;			 /* sessions that wait for a snapshot */

@@ -86,11 +86,12 @@ const loggedSince = async (seq) =>
 const lastSeq = async () => Number(await cluster.psql(`SELECT max(seq) FROM sheet.log_edits(${fid})`));
 const metric = async (name) => (await gateway.metrics())[`pg_sheet_${name}`];
 
+const gatewayLog = () => fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8');
+
 /** Both members are closed; how often the database has refused the sheet's batches until then. */
 async function refusalsUntilClosed(members, close) {
 	for (const member of members) assert.deepEqual(await member.waitClosed(), close);
-	const log = fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8');
-	return log.match(new RegExp(`batch refused sheet=${fid} `, 'g'))?.length;
+	return gatewayLog().match(new RegExp(`batch refused sheet=${fid} `, 'g'))?.length;
 }
 
 test('a batch that the database refuses for good is not sent again: the members are closed, and come again', async () => {
@@ -205,3 +206,17 @@ for (const [what, failing, reason, times] of [
 		assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'B2')`), 'now');
 	});
 }
+
+test('edits made elsewhere that cannot be read now are asked for again, but not at once', async () => {
+	const client = await raw();
+	await withFailing({ tail: '53200' }, async () => {
+		const failures = () => gatewayLog().match(new RegExp(`tail not read sheet=${fid} `, 'g'))?.length ?? 0;
+		const start = Date.now();
+		await cluster.psql(`SELECT sheet.set(${fid}, 'K1', 'elsewhere')`);
+		await waitUntil(() => failures() >= 3, 'three failures');
+		const times = failures();
+		const ms = Date.now() - start;
+		assert.ok(times <= 1 + ms / 200, `${times} failures in ${ms} ms`);
+	});
+	await waitUntil(() => toldOf(client).at(-1)?.[0] === 'elsewhere', 'the edit to be told');
+});
