@@ -55,15 +55,6 @@ const fillLong = () =>
 		`SELECT sheet.set_range(${fid}, 'A1', (SELECT array_agg(ARRAY[repeat(chr(19968 + n), 32767)] ORDER BY n) FROM generate_series(1, ${LONG}) n))`,
 	);
 const clearLong = (count) => `SELECT sheet.set_range(${fid}, 'A1', array_fill(''::text, ARRAY[${count}, 1]))`;
-/** On a connection of its own: where several sheets' batches share a transaction, waiting soon ends in another attempt. */
-const operationWaits = () =>
-	waitUntil(
-		async () =>
-			(await cluster.psql(
-				"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'pg_sheet edits' AND query LIKE '%sheet.apply%'",
-			)) === '1',
-		'the operation to wait',
-	);
 /** What a member of protocol v2 has been told since it came: contents and kinds in their order, equal ones as one with their number. */
 const toldOf = (client) => {
 	const told = [];
@@ -115,7 +106,7 @@ test('a batch that the database refuses for good is not sent again: the members 
 async function loseAnswer(client, edits, sql) {
 	await holder.query(`BEGIN; ${sql}`);
 	client.op(1, edits);
-	await operationWaits();
+	await cluster.operationWaits();
 	proxy.hold('pg_sheet edits');
 	await holder.query('COMMIT');
 	await waitUntil(() => proxy.heldBytes > 0, 'the answer to be on its way');
@@ -158,7 +149,7 @@ test('operations behind more than one answer tells wait until all of that is tol
 	const start = await lastSeq();
 	await holder.query(`BEGIN; ${clearLong(LONG)}`);
 	a.op(1, [{ kind: 'insertRows', at: 0, n: 1 }]);
-	await operationWaits();
+	await cluster.operationWaits();
 	b.op(1, [set(0, 1, 'behind it')]);
 	await holder.query('COMMIT');
 	await a.next('ack');

@@ -62,14 +62,6 @@ const hold = async (sql) => {
 	await session.query(`BEGIN; ${sql}`);
 	return session;
 };
-const operationWaits = () =>
-	waitUntil(
-		async () =>
-			(await cluster.psql(
-				"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'pg_sheet edits' AND query LIKE '%sheet.apply%'",
-			)) === '1',
-		'the operation to wait',
-	);
 const logOf = (seq) =>
 	cluster.rows(`SELECT kind, "row", col, new FROM sheet.log_edits(${fid}) WHERE seq > ${seq} ORDER BY seq`);
 
@@ -143,7 +135,7 @@ describe('by a client', () => {
 		a.op(2, [set(0, 1, 'behind')]);
 		a.send({ t: 'lock', row: 1, col: 1 });
 		b.op(1, [set(0, 2, 'of another')]);
-		await operationWaits();
+		await cluster.operationWaits();
 		await session.query('COMMIT');
 		assert.deepEqual(await a.next('nack'), { t: 'nack', n: 1, reason: 'size', row: 0, col: 0, block: false });
 		await b.next('ack');
@@ -200,7 +192,7 @@ describe('late edits', () => {
 			b.operate([change('deleteRows', 5, 1), set(5, 1, 'beside six, which is gone')]),
 			a.operate([change('insertRows', 5, 1), set(5, 0, 'in front of five')]),
 		];
-		await operationWaits();
+		await cluster.operationWaits();
 		await session.query('COMMIT');
 		const acked = await Promise.all(waiting);
 		assert.ok(acked.every((seq) => seq > a.hello.seq));
@@ -290,7 +282,7 @@ test('what comes behind an insertion that waits takes little memory, and lands i
 	const a = await raw(anna);
 	const session = await hold(`SELECT sheet.set(${fid}, 'A1', 'held')`);
 	a.op(1, [change('insertRows', 0, 1)]);
-	await operationWaits();
+	await cluster.operationWaits();
 	const before = resident();
 	const sent = 10000;
 	for (let n = 2; n <= sent; n++) a.op(n, [set(0, n % 10, `${n} ${'x'.repeat(2000)}`)]);

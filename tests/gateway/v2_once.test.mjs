@@ -46,22 +46,12 @@ const history = async () =>
 		)
 	).map((row) => row.new);
 
-/** On a connection of its own: where several sheets' batches share a transaction, waiting soon ends in another attempt. */
-const operationWaits = () =>
-	waitUntil(
-		async () =>
-			(await cluster.psql(
-				"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'pg_sheet edits' AND query LIKE '%sheet.apply%'",
-			)) === '1',
-		'the operation to wait',
-	);
-
 /** Sends an operation that is committed while the gateway is stopped. */
 async function commitUnheard(client, n, edits, meanwhile = '') {
 	const session = cluster.psqlSession();
 	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held ${n}')`);
 	client.op(n, edits);
-	await operationWaits();
+	await cluster.operationWaits();
 	gateway.service.signal('SIGSTOP');
 	await session.query(`${meanwhile} COMMIT`);
 	await session.close();
@@ -105,7 +95,7 @@ describe('between commit and acknowledgement', () => {
 		const session = cluster.psqlSession();
 		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
 		client.op(1, [set(0, 0, '1')]);
-		await operationWaits();
+		await cluster.operationWaits();
 		client.terminate();
 		const again = await raw();
 		assert.equal(again.hello.landed, 0, 'it is under way');
@@ -137,7 +127,7 @@ test('before the commit PostgreSQL is killed: the operation lands once', async (
 	const session = cluster.psqlSession();
 	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
 	client.op(1, [set(0, 0, '1')]);
-	await operationWaits();
+	await cluster.operationWaits();
 	await cluster.restartPostgres('immediate');
 	await session.close();
 	await client.waitClosed();

@@ -393,6 +393,16 @@ export class Cluster {
 		});
 	}
 
+	/**
+	 * A gateway's batch waits for a sheet that SQL holds, on a connection of its own: where several sheets' batches share a
+	 * transaction, waiting soon ends in another attempt.
+	 */
+	operationWaits() {
+		const waiting = `SELECT count(*) FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND application_name = 'pg_sheet edits' AND query LIKE '%sheet.apply%'`;
+		return waitUntil(async () => (await this.psql(waiting)) === '1', 'the operation to wait');
+	}
+
 	async addGateway(flags = {}) {
 		const gateway = new Gateway(this, this.gateways.length, await freePort());
 		this.gateways.push(gateway);
