@@ -30,7 +30,7 @@ const accounts = 10;
 /** What phases share: the place, accounts, a directory, the faults found so far, and the table. */
 class Bench {
 	constructor(site, users, directory, seconds) {
-		Object.assign(this, { site, users, directory, seconds, faults: [] });
+		Object.assign(this, { site, users, directory, seconds, lost: 0, reordered: 0, faults: [] });
 	}
 
 	/** A line of the table. met: is the goal reached? */
@@ -80,7 +80,7 @@ async function main() {
 			process.stdout.write(`${name}\n`);
 			Object.assign(json, await phases[name](bench));
 		}
-		json.faults = bench.faults.length;
+		Object.assign(json, { lost: bench.lost, reordered: bench.reordered, faults: bench.faults.length });
 		process.stdout.write(`${JSON.stringify(json)}\n`);
 		if (bench.faults.length) process.exitCode = 1;
 	} finally {

@@ -37,6 +37,8 @@ export async function writeOneSheet(bench, { seconds, rate, program = 'edit_gene
 }
 
 export function expectWhole(bench, { lost, reordered, other_messages: others = 0 }, what) {
+	bench.lost += lost;
+	bench.reordered += reordered;
 	bench.expect(lost === 0, `${what}: ${lost} edits were lost`);
 	bench.expect(reordered === 0, `${what}: ${reordered} edits or streams are out of order`);
 	bench.expect(others === 0, `${what}: ${others} other messages`);

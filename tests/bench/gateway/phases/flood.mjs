@@ -11,10 +11,10 @@ export async function flood(bench) {
 		`${result.cpu.gateway} + ${result.cpu.postgres} + ${result.cpu.generator}`,
 	);
 	return {
-		flood_recv_per_user: result.recv,
-		flood_backlog_s: Number((result.total_seconds - result.send_seconds).toFixed(2)),
-		flood_gateway_ns: result.cpu.gateway,
-		flood_postgres_ns: result.cpu.postgres,
-		flood_generator_ns: result.cpu.generator,
+		v1_recv_per_user: result.recv,
+		v1_backlog_s: Number((result.total_seconds - result.send_seconds).toFixed(2)),
+		v1_gateway_ns: result.cpu.gateway,
+		v1_postgres_ns: result.cpu.postgres,
+		v1_generator_ns: result.cpu.generator,
 	};
 }

@@ -13,7 +13,7 @@ export async function idle(bench) {
 	await crowd(bench, members, { rate: 0, seconds: 2, writers: 1 }, async () => {
 		after = memoryKilobytes(bench.site.gatewayPid);
 	});
-	const each = Number(((after - before) / count).toFixed(2));
-	bench.line(`${count} idle WebSockets: kB of the gateway for each`, each, '10', each <= 10);
-	return { idle_kb: each };
+	const each = Math.round(((after - before) * 1024) / count);
+	bench.line(`${count} idle WebSockets: bytes of the gateway for each`, each, '10,000', each <= 10000);
+	return { idle_conn_bytes: each };
 }

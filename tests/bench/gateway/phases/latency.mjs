@@ -20,9 +20,9 @@ export async function latency(bench) {
 	return {
 		fsync_p50_ms: Math.max(before.p50_ms, after.p50_ms),
 		fsync_p99_ms: fsync,
-		echo24k_p50_ms: low.p50_ms,
-		echo24k_p99_ms: low.p99_ms,
-		echo240k_p50_ms: high.p50_ms,
-		echo240k_p99_ms: high.p99_ms,
+		p50_ms_24k: low.p50_ms,
+		p99_ms_24k: low.p99_ms,
+		p50_ms_240k: high.p50_ms,
+		p99_ms_240k: high.p99_ms,
 	};
 }

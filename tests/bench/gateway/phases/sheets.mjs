@@ -31,10 +31,10 @@ export async function sheets(bench) {
 		`${result.cpu.gateway} + ${result.cpu.postgres} + ${result.cpu.generator}`,
 	);
 	return {
-		sheets_echo_p50_ms: result.echo_p50_ms,
-		sheets_echo_p99_ms: result.echo_p99_ms,
-		sheets_last_p99_ms: result.last_p99_ms,
-		sheets_gateway_ns: result.cpu.gateway,
-		sheets_postgres_ns: result.cpu.postgres,
+		rooms_p50_ms: result.echo_p50_ms,
+		rooms_p99_ms: result.echo_p99_ms,
+		rooms_last_p99_ms: result.last_p99_ms,
+		rooms_gateway_ns: result.cpu.gateway,
+		rooms_postgres_ns: result.cpu.postgres,
 	};
 }
