@@ -5,7 +5,7 @@
  * A room has one place on the edit connections. While it is taken, edits and frames collect (pending.c); when it is
  * free, what has collected is the next batch: large under load, one edit at low load, no timer. Frames are published
  * only after the commit, in the order of seqs: first what others committed in between (`missed`, told by sheet.apply
- * itself), then the own ones. They are written when the next batches are under way (publish.c).
+ * itself), then the own ones (tell.c). They are written when the next batches are under way (publish.c).
  *
  * When the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
  * number, and the database says whether they had arrived. If they had, behind more than one answer tells, the rest of
@@ -28,9 +28,8 @@
 #include "pending.h"
 #include "pgresult.h"
 #include "publish.h"
-#include "restructure.h"
 #include "session.h"
-#include "v1_encode.h"
+#include "tell.h"
 #include "v2_session.h"
 #include "window.h"
 
@@ -44,148 +43,6 @@ static const char apply_sql[] =
 	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
 static const char name_sql[] = "SELECT uid, name FROM sheet.account_get($1)";
-
-/* ---- publishing ---- */
-
-/* Names of all who made these batches; 0 when all are known, else the first that is not. */
-static int64_t
-missed_unknown_uid(const char *data, size_t len, int64_t own_first, int64_t own_last)
-{
-	EditReader reader;
-	EditBatch batch;
-	Edit edit;
-
-	edit_reader_init(&reader, data, len);
-	while (edit_read_batch(&reader, &batch) == EDIT_OK)
-	{
-		bool own = (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
-
-		while (edit_read(&reader, &edit) == EDIT_OK)
-		{
-			if (!own && edit.uid != 0 && accounts_find((int64_t) edit.uid) == NULL)
-				return (int64_t) edit.uid;
-		}
-	}
-	return 0;
-}
-
-static void
-room_extend_to(Room *room, uint32_t rows, uint32_t cols)
-{
-	room->extent.rows = rows > room->extent.rows ? rows : room->extent.rows;
-	room->extent.cols = cols > room->extent.cols ? cols : room->extent.cols;
-}
-
-/* The sheet is as large now as the edit makes it. */
-static void
-room_extend(Room *room, const Edit *edit)
-{
-	LinesChange change;
-
-	if (lines_change_of(edit, &change))
-	{
-		uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
-
-		*extent = lines_extent(&change, *extent);
-	}
-	else if (edit_extends(edit))
-		room_extend_to(room, edit->row + 1, edit->col + 1);
-}
-
-/* One edit made elsewhere, as the frame that its gateway would have sent. */
-static void
-room_publish_foreign(Room *room, const Edit *edit)
-{
-	const Account *account = accounts_find((int64_t) edit->uid);
-	Buf name = {NULL, 0, 0};
-	Buf payload = {NULL, 0, 0};
-
-	room_extend(room, edit);
-	if (edit->kind != EDIT_SET)
-		return;
-	buf_puts_json(&name, account != NULL ? account->name : "");
-	v1_put_modify(&payload, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
-				  edit->style.len, &name);
-	fanout_append_frame(&room->stream, payload.data, payload.len);
-	metrics.edits_foreign++;
-	buf_free(&payload);
-	buf_free(&name);
-}
-
-/* seq: of the sheet when the batch is in it. */
-static void
-room_publish_own(Room *room, RoomBatch *batch, int64_t seq)
-{
-	room->told_batch = batch->number;
-	v2_publish_batch(room, batch, seq);
-	if (batch->structural)
-	{
-		EditReader reader;
-		Edit edit;
-
-		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
-		room_restructure_by(room, reader, seq);
-		while (edit_read(&reader, &edit) == EDIT_OK)
-			room_extend(room, &edit);
-	}
-	else
-		room_extend_to(room, batch->rows, batch->cols);
-	if (batch->frames.len > 0)
-		fanout_append(&room->stream, batch->frames.data, batch->frames.len);
-	metrics.edits_committed += batch->count;
-}
-
-/* A batch made elsewhere, which the reader is at. */
-static void
-room_publish_batch(Room *room, const EditBatch *batch, EditReader reader)
-{
-	EditReader again = reader;
-	Edit edit;
-
-	v2_publish_foreign(room, batch, &reader);
-	while (edit_read(&reader, &edit) == EDIT_OK)
-		room_publish_foreign(room, &edit);
-	room_restructure_by(room, again, (int64_t) batch->first_seq + batch->count - 1);
-}
-
-/* Batches made elsewhere; the own one among them (after a resend) is told in its own frames, at the place of the first
- * of its rows, as a whole: who comes then must not be taken to have a part of it. */
-static void
-room_publish_missed(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
-{
-	EditReader reader;
-	EditBatch batch;
-	Edit edit;
-
-	edit_reader_init(&reader, data, len);
-	while (edit_read_batch(&reader, &batch) == EDIT_OK)
-	{
-		bool is_own = own != NULL && (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
-		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
-
-		if (is_own && (int64_t) batch.first_seq == own_first)
-		{
-			room_publish_own(room, own, own_last);
-			last = own_last;
-		}
-		if (!is_own && last > room->published_seq)
-			room_publish_batch(room, &batch, reader);
-		while (edit_read(&reader, &edit) == EDIT_OK)
-			;
-		if (last > room->published_seq)
-			room->published_seq = last;
-		room_note_mark(room);
-	}
-}
-
-static void
-room_published(Room *room)
-{
-	room->resolved = 0;
-	room_note_mark(room);
-	publish_later(room);
-	room_try_join(room);
-}
 
 /* ---- names ---- */
 
@@ -253,7 +110,7 @@ room_finish_batch(Room *room, int64_t last)
 	metrics.batches++;
 	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
 	metrics_observe(&metrics.batch_edits, batch->count);
-	room_published(room);
+	tell_done(room);
 	publish_ack_later(room, batch, last);
 	room_mark_dirty(room);
 }
@@ -266,7 +123,7 @@ room_find_rest(Room *room, int64_t first, int64_t last)
 	room->sent->seq = last;
 	room->uncertain = false;
 	room->busy = ROOM_FINDING;
-	room_published(room);
+	tell_done(room);
 }
 
 /* The batch is committed. */
@@ -281,14 +138,14 @@ room_applied(Room *room, PGresult *res)
 	bool is_there = duplicate && first != 0;
 	const char *missed = PQgetvalue(res, 0, 3);
 	size_t missed_len = PQgetisnull(res, 0, 3) ? 0 : (size_t) PQgetlength(res, 0, 3);
-	int64_t uid = missed_unknown_uid(missed, missed_len, first, is_there ? last : -1);
+	int64_t uid = tell_unknown_uid(missed, missed_len, first, is_there ? last : -1);
 
 	window_committed(room_sheet_id(room), last);
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
-	room_publish_missed(room, missed, missed_len, is_there ? batch : NULL, first, last);
+	tell_missed(room, missed, missed_len, is_there ? batch : NULL, first, last);
 	if (!duplicate)
-		room_publish_own(room, batch, last);
+		tell_own(room, batch, last);
 	else
 		metrics.duplicates++;
 	if (is_there && room->published_seq < last)
@@ -497,7 +354,7 @@ room_tailed(Room *room, PGresult *res)
 	size_t len = PQgetisnull(res, 0, 1) ? 0 : (size_t) PQgetlength(res, 0, 1);
 	bool finding = room->found_first != 0;
 	int64_t first = finding ? room->found_first : -1, last = finding ? room->sent->seq : -2;
-	int64_t uid = missed_unknown_uid(batches, len, first, last);
+	int64_t uid = tell_unknown_uid(batches, len, first, last);
 
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
@@ -512,11 +369,11 @@ room_tailed(Room *room, PGresult *res)
 		room->wanted_seq = 0; /* that was all, or somebody was wrong */
 		room->behind = false;
 	}
-	room_publish_missed(room, batches, len, finding ? room->sent : NULL, first, last);
+	tell_missed(room, batches, len, finding ? room->sent : NULL, first, last);
 	if (finding && room->published_seq >= last)
 		room_finish_batch(room, last);
 	else
-		room_published(room);
+		tell_done(room);
 }
 
 static void
@@ -595,9 +452,9 @@ commit_send(Room *room)
 	{
 		RoomBatch *batch = room_take_pending(room);
 
-		room_publish_own(room, batch, room->published_seq);
+		tell_own(room, batch, room->published_seq);
 		batch_free(batch);
-		room_published(room);
+		tell_done(room);
 	}
 	if (room->busy == ROOM_IDLE && room->pending != NULL && !room->behind && !gateway.suspended &&
 		(conn = group_place(room, room->pending)) != NULL)

@@ -4,6 +4,7 @@
  *   room.c     life: the sheet's lock, the claim, members, the end
  *   batch.c    edits and their frames; pending.c  the batches that collect them
  *   commit.c   a batch -> sheet.apply -> frames to all; edits made elsewhere
+ *   tell.c     what is committed -> the streams
  *   dirty.c    rooms that are to be looked at; turn.c  what they do at the end of each turn of the loop
  *   backlog.c  senders wait for slow receivers
  *   group.c    which batches share a transaction
