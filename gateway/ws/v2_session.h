@@ -1,6 +1,6 @@
 /*
- * v2_session.h - members of protocol v2 (docs/PROTOCOL.md): what session.c, room.c and commit.c call, and what the
- * files of v2 share.
+ * v2_session.h - members of protocol v2 (docs/PROTOCOL.md): what session.c, room.c, commit.c and tell.c call, and what
+ * the files of v2 share.
  */
 #ifndef V2_SESSION_H
 #define V2_SESSION_H
