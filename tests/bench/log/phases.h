@@ -6,7 +6,7 @@
 
 #define LARGE_SHEETS 2
 #define MAX_WRITERS	 16
-#define ROUNDS		 5
+#define ROUNDS		 20
 
 typedef struct Bench
 {
