@@ -420,44 +420,64 @@ log_overflow_part(Relation rel, Buffer buffer, uint8 *bytes, Size size)
 	return part;
 }
 
-/* A buffer whose page will be looked at soon. */
+/* Asks the processor for what is looked at first, and for where each of the system's pages begins. */
 static Buffer
-log_overflow_ahead(Relation rel, BlockNumber block)
+log_overflow_prefetch(Buffer buffer)
 {
-	Buffer buffer = ReadBuffer(rel, block);
 	Page page = BufferGetPage(buffer);
 
 	__builtin_prefetch(page);
+	__builtin_prefetch(page + BLCKSZ / 2);
 	__builtin_prefetch(page + BLCKSZ - MAXALIGN(sizeof(LogSpecial)));
 	return buffer;
 }
 
+Buffer
+log_space_open_overflow(Relation rel, BlockNumber block)
+{
+	return log_overflow_prefetch(ReadBuffer(rel, block));
+}
+
+/*
+ * The page that follows in a row. It mostly lies in the buffer behind, or (as rows are written backwards) before that
+ * of the page before: whoever looks there first need not wait for what the buffer table has of it.
+ */
+static Buffer
+log_overflow_follow(Relation rel, BlockNumber block, Buffer before)
+{
+	static int step = 1;
+	Buffer guess = before + step;
+
+	if (block == InvalidBlockNumber)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
+						errhint("Check the table with sheet.am_check().")));
+	if (before > 0 && guess > 0 && guess <= NBuffers)
+	{
+		if (ReadRecentBuffer(rel->rd_node, MAIN_FORKNUM, block, guess))
+			return log_overflow_prefetch(guess);
+		step = -step;
+	}
+	return log_space_open_overflow(rel, block);
+}
+
 /* The next page is found while the processor still waits for the bytes of the one before. */
 void
-log_space_read_overflow(Relation rel, BlockNumber block, uint8 *bytes, Size size)
+log_space_read_overflow(Relation rel, Buffer buffer, uint8 *bytes, Size size)
 {
-	Buffer next = InvalidBuffer;
-
 	while (size > 0)
 	{
-		Buffer buffer = next;
+		Buffer next = InvalidBuffer;
 		Size part;
 
 		CHECK_FOR_INTERRUPTS();
-		if (BufferIsInvalid(buffer))
-		{
-			if (block == InvalidBlockNumber)
-				ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-								errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
-								errhint("Check the table with sheet.am_check().")));
-			buffer = ReadBuffer(rel, block);
-		}
 		(void) log_space_verified(rel, buffer);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		part = log_overflow_part(rel, buffer, bytes, size);
-		block = log_special(BufferGetPage(buffer))->overflow.next;
-		next = part < size && block != InvalidBlockNumber ? log_overflow_ahead(rel, block) : InvalidBuffer;
+		if (part < size)
+			next = log_overflow_follow(rel, log_special(BufferGetPage(buffer))->overflow.next, buffer);
 		UnlockReleaseBuffer(buffer);
+		buffer = next;
 		bytes += part;
 		size -= part;
 	}
