@@ -150,6 +150,7 @@ grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count, uin
 bool
 grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at)
 {
+	uint64_t oldest = 0;
 	bool found = false;
 
 	for (uint32_t i = 0; i < grid->tile_count; i++)
@@ -160,12 +161,13 @@ grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at)
 		if (place->tile == NULL || place->tile->held)
 			continue;
 		used = __atomic_load_n(&place->used, __ATOMIC_RELAXED);
-		if (found && used >= *stamp)
+		if (found && used >= oldest)
 			continue;
 		found = true;
-		*stamp = used;
+		oldest = used;
 		*at = i;
 	}
+	*stamp = oldest;
 	return found;
 }
 
