@@ -104,21 +104,67 @@ tile_slot_present(const TileSlot *slot)
 	return slot->len > 0 || slot->style > 0;
 }
 
+/* The present cell of a slot, at this place of the grid. */
+static inline void
+tile_cell_at(const Tile *tile, const TileSlot *slot, uint32_t row, uint32_t col, GridCell *cell)
+{
+	uint32_t len = slot->len, style = slot->style;
+
+	cell->row = row;
+	cell->col = col;
+	cell->content = len > 0 ? tile->arena + slot->offset : "";
+	cell->content_len = len;
+	cell->readable = len > 0 ? tile->arena_size - slot->offset : 0;
+	cell->style = "";
+	cell->style_len = 0;
+	if (style > 0)
+	{
+		cell->style = tile->arena + tile->styles[style - 1].offset;
+		cell->style_len = tile->styles[style - 1].len;
+	}
+}
+
 static inline void
 tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
 {
-	cell->row = tile->tile_row * GRID_TILE_ROWS + key / GRID_TILE_COLS;
-	cell->col = tile->tile_col * GRID_TILE_COLS + key % GRID_TILE_COLS;
-	cell->content = slot->len > 0 ? tile->arena + slot->offset : "";
-	cell->content_len = slot->len;
-	cell->readable = slot->len > 0 ? tile->arena_size - slot->offset : 0;
-	cell->style = "";
-	cell->style_len = 0;
-	if (slot->style > 0)
+	tile_cell_at(tile, slot, tile->tile_row * GRID_TILE_ROWS + key / GRID_TILE_COLS,
+				 tile->tile_col * GRID_TILE_COLS + key % GRID_TILE_COLS, cell);
+}
+
+static inline uint32_t
+tile_row_cells_dense(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, GridCell *cells, uint32_t room)
+{
+	const TileSlot *slots = &tile->slots[row * GRID_TILE_COLS];
+	uint32_t top = tile->tile_row * GRID_TILE_ROWS, left = tile->tile_col * GRID_TILE_COLS;
+	uint32_t count = 0;
+
+	for (; col <= last && count < room; col++)
 	{
-		cell->style = tile->arena + tile->styles[slot->style - 1].offset;
-		cell->style_len = tile->styles[slot->style - 1].len;
+		if (!tile_slot_present(&slots[col]))
+			continue;
+		__builtin_prefetch(tile->arena + slots[col].offset);
+		tile_cell_at(tile, &slots[col], top + row, left + col, &cells[count++]);
 	}
+	return count;
+}
+
+static inline uint32_t
+tile_row_cells_sparse(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, GridCell *cells, uint32_t room)
+{
+	uint32_t to = row * GRID_TILE_COLS + last;
+	uint32_t at = tile_lower_bound(tile, (uint16_t) (row * GRID_TILE_COLS + col));
+	uint32_t count = 0;
+
+	for (; at < tile->cells && tile->keys[at] <= to && count < room; at++)
+	{
+		const TileSlot *slot = &tile->slots[at];
+
+		if (!tile_slot_present(slot))
+			continue;
+		__builtin_prefetch(tile->arena + slot->offset);
+		tile_cell(tile, slot, tile->keys[at], &cells[count++]);
+	}
+	return count;
 }
 
 /* The present cells of the tile's row with a column in [col, last], the first `room` of them; columns are the tile's
@@ -126,25 +172,8 @@ tile_cell(const Tile *tile, const TileSlot *slot, uint16_t key, GridCell *cell)
 static inline uint32_t
 tile_row_cells(const Tile *tile, uint32_t row, uint32_t col, uint32_t last, GridCell *cells, uint32_t room)
 {
-	bool dense = tile_is_dense(tile);
-	uint32_t from = row * GRID_TILE_COLS + col;
-	uint32_t to = row * GRID_TILE_COLS + last;
-	uint32_t end = dense ? to + 1 : tile->cells;
-	uint32_t count = 0;
-
-	for (uint32_t at = dense ? from : tile_lower_bound(tile, (uint16_t) from); at < end && count < room; at++)
-	{
-		const TileSlot *slot = &tile->slots[at];
-		uint16_t key = dense ? (uint16_t) at : tile->keys[at];
-
-		if (key > to)
-			break;
-		if (!tile_slot_present(slot))
-			continue;
-		__builtin_prefetch(tile->arena + slot->offset);
-		tile_cell(tile, slot, key, &cells[count++]);
-	}
-	return count;
+	return tile_is_dense(tile) ? tile_row_cells_dense(tile, row, col, last, cells, room)
+							   : tile_row_cells_sparse(tile, row, col, last, cells, room);
 }
 
 /* Asks the processor for what leads to the cells of a row. */
