@@ -272,11 +272,18 @@ append_all(Append *append, const Edit *placed, GridTile *const *tiles)
 	}
 }
 
-/* The single edit of a transaction is not noted: a second call builds what it needs, and mostly there is none. */
+/* The single edit of a transaction is not noted: a second call builds what it needs, and mostly there is none. Where
+ * the table is there, as it is after edits that have changed nothing, it must have all of them. */
+static bool
+append_notes(const WriterSheet *ws, const AppendCall *call)
+{
+	return call->nedits > 1 || writer_has_changes(ws) || ws->newest != NULL;
+}
+
 void
 append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
-	Append append = {.ws = ws, .call = call, .result = result, .note = call->nedits > 1 || writer_has_changes(ws)};
+	Append append = {.ws = ws, .call = call, .result = result, .note = append_notes(ws, call)};
 	GridTile **tiles = MemoryContextAlloc(writer_scratch, sizeof(GridTile *) * Max(call->nedits, 1));
 	Edit *placed = call->edits;
 	bool record;

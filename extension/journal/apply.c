@@ -92,6 +92,25 @@ apply_normalize(Edit *edit)
 		edit->style = (EditText){NULL, 0};
 }
 
+static void
+apply_check_size(Size len)
+{
+	if (len > SHEET_MAX_BATCH_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a batch has at most %d bytes", SHEET_MAX_BATCH_BYTES), errhint("Send it in parts.")));
+}
+
+/* Room for so many edits. A stream of many small batches has all of them copied a few times only. */
+static Edit *
+apply_expect(Edit *edits, uint32 wanted, uint32 *room)
+{
+	if (edits != NULL && wanted <= *room)
+		return edits;
+	*room = edits == NULL ? Max(wanted, 1) : Max(wanted, *room * 2);
+	return edits == NULL ? MemoryContextAlloc(writer_scratch, sizeof(Edit) * *room)
+						 : repalloc(edits, sizeof(Edit) * *room);
+}
+
 /* All edits of the stream. Their texts point into the bytes. */
 static Edit *
 apply_decode(const void *bytes, Size len, uint32 *nedits)
@@ -99,22 +118,18 @@ apply_decode(const void *bytes, Size len, uint32 *nedits)
 	EditReader reader;
 	EditBatch batch;
 	EditError error;
-	uint32 n = 0, room = 0;
+	uint32 n = 0, end, room = 0;
 	Edit *edits = NULL;
 
-	if (len > SHEET_MAX_BATCH_BYTES)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("a batch has at most %d bytes", SHEET_MAX_BATCH_BYTES), errhint("Send it in parts.")));
 	edit_reader_init(&reader, bytes, len);
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
 		/* An edit has three bytes at least: a count that promises more than can come takes no memory. */
-		room = n + Min(batch.count, len / 3 + 1);
+		end = n + Min(batch.count, len / 3 + 1);
 		if ((uint64) n + batch.count > SHEET_MAX_BATCH_EDITS)
 			apply_malformed(EDIT_TOO_MANY, n);
-		edits = edits == NULL ? MemoryContextAlloc(writer_scratch, sizeof(Edit) * Max(room, 1))
-							  : repalloc(edits, sizeof(Edit) * Max(room, 1));
-		while (n < room && (error = edit_read_inline(&reader, &edits[n])) == EDIT_OK)
+		edits = apply_expect(edits, end, &room);
+		while (n < end && (error = edit_read_inline(&reader, &edits[n])) == EDIT_OK)
 		{
 			apply_check_edit(&edits[n], n);
 			apply_normalize(&edits[n]);
@@ -234,9 +249,10 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 
 	writer_require_writable("sheet.apply()");
 	memset(result, 0, sizeof(*result));
+	apply_check_size(call->edits_len);
 	writer_begin();
-	/* The texts must live to the end of the transaction. */
-	bytes = MemoryContextAlloc(writer_context, call->edits_len + WRITER_PAD);
+	/* The texts must live as long as their edits are staged. */
+	bytes = writer_alloc_bytes(call->edits_len + WRITER_PAD);
 	memcpy(bytes, call->edits, call->edits_len);
 	memset(bytes + call->edits_len, 0, WRITER_PAD);
 	append.edits = apply_decode(bytes, call->edits_len, &append.nedits);
@@ -263,7 +279,7 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	if (append.edits != NULL)
 		pfree(append.edits);
 	if (appended.first_seq == 0)
-		pfree(bytes);
+		writer_free_bytes(bytes);
 }
 
 int64

@@ -132,6 +132,74 @@ writer_begin(void)
 		GenerationContextCreate(TopMemoryContext, "pg_sheet edits", WRITER_KEPT_EDITS, WRITER_KEPT_EDITS, WRITER_BLOCK);
 }
 
+/* ---- bytes that go with their subtransaction ---- */
+
+/* A stack, as subtransactions are. */
+typedef struct WriterBytes
+{
+	dlist_node link;
+	SubTransactionId subid;
+	char data[FLEXIBLE_ARRAY_MEMBER];
+} WriterBytes;
+
+static dlist_head writer_bytes = DLIST_STATIC_INIT(writer_bytes);
+
+void *
+writer_alloc_bytes(Size size)
+{
+	WriterBytes *bytes = MemoryContextAlloc(writer_context, offsetof(WriterBytes, data) + size);
+
+	bytes->subid = GetCurrentSubTransactionId();
+	dlist_push_tail(&writer_bytes, &bytes->link);
+	return bytes->data;
+}
+
+void
+writer_free_bytes(void *data)
+{
+	WriterBytes *bytes = (WriterBytes *) ((char *) data - offsetof(WriterBytes, data));
+
+	dlist_delete(&bytes->link);
+	pfree(bytes);
+}
+
+void
+writer_hand_bytes(SubTransactionId subid, SubTransactionId parent)
+{
+	dlist_iter iter;
+
+	dlist_reverse_foreach(iter, &writer_bytes)
+	{
+		WriterBytes *bytes = dlist_container(WriterBytes, link, iter.cur);
+
+		if (bytes->subid != subid)
+			break;
+		bytes->subid = parent;
+	}
+}
+
+void
+writer_free_bytes_of(SubTransactionId subid)
+{
+	while (!dlist_is_empty(&writer_bytes))
+	{
+		WriterBytes *bytes = dlist_tail_element(WriterBytes, link, &writer_bytes);
+
+		if (bytes->subid != subid)
+			break;
+		writer_free_bytes(bytes->data);
+	}
+}
+
+/* Their memory goes with the context. */
+void
+writer_forget_bytes(void)
+{
+	dlist_init(&writer_bytes);
+}
+
+/* ---- opening a sheet ---- */
+
 static WriterSheet *
 writer_new(int64 sheet_id)
 {

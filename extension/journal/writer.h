@@ -75,6 +75,14 @@ extern dlist_head writer_sheets; /* of this transaction */
 extern MemoryContext writer_context;
 extern MemoryContext writer_scratch;
 extern void writer_begin(void);
+/* Bytes in writer_context that are freed when the subtransaction that has asked for them is rolled back; a call that
+ * has no use for them gives them back before. */
+extern void *writer_alloc_bytes(Size size);
+extern void writer_free_bytes(void *bytes);
+/* For the ends of transactions. */
+extern void writer_hand_bytes(SubTransactionId subid, SubTransactionId parent);
+extern void writer_free_bytes_of(SubTransactionId subid);
+extern void writer_forget_bytes(void);
 /* For whole grids of the sheet, as long as the transaction: there memory that is freed is used again. */
 extern MemoryContext writer_grid_context(WriterSheet *ws);
 
@@ -138,7 +146,9 @@ extern bool writer_has_changes(const WriterSheet *ws);
 
 /* Starts a change: from here on readers know that the transaction writes. meta may be altered after it. */
 extern WriterChange *writer_begin_change(WriterSheet *ws, int64 origin);
-/* Some staged edits have gone: the next lookup notes the others anew. */
+/* The edits staged from this one on have gone. */
+extern void writer_take_back(WriterSheet *ws, uint32 from);
+/* The table of staged edits has gone: the next lookup notes them anew. */
 extern void writer_forget_staged(WriterSheet *ws);
 /* Makes room for n edits more in ws->staged. */
 extern void writer_expect(WriterSheet *ws, uint32 n);

@@ -90,6 +90,19 @@ writer_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool note, Writ
 
 /* ---- staging ---- */
 
+/* The newest first, so that what was the newest before each of them is so again. Edits of the size are not noted. */
+void
+writer_take_back(WriterSheet *ws, uint32 from)
+{
+	while (ws->nstaged > from)
+	{
+		const StagedEdit *staged = &ws->staged[--ws->nstaged];
+
+		if (ws->newest != NULL && !staged->resize)
+			*writer_newest_of(ws, staged->row, staged->col) = staged->before;
+	}
+}
+
 void
 writer_forget_staged(WriterSheet *ws)
 {
@@ -176,12 +189,12 @@ writer_stage(WriterSheet *ws, const Edit *edit, bool padded, const WriterCell *c
 	staged->style = edit->style;
 	if (cell != NULL)
 	{
+		writer_reserve(ws, staged, cell->tile);
 		if (cell->newest != NULL)
 		{
 			staged->before = *cell->newest;
 			*cell->newest = ws->nstaged;
 		}
-		writer_reserve(ws, staged, cell->tile);
 	}
 	ws->nstaged++;
 }

@@ -193,11 +193,11 @@ writer_close(WriterSheet *ws, bool commit)
 			writer_withdraw(ws);
 		}
 	}
-	if (commit && changed && !ws->forget)
+	if (commit && changed)
 	{
 		WriterChange *first = dlist_head_element(WriterChange, link, &ws->changes);
 
-		if (first->before.last_seq != ws->meta.last_seq)
+		if (first->before.last_seq < ws->meta.last_seq) /* of a sheet that was purged nothing is left */
 		{
 			follow_publish(ws->sheet_id, ws->meta.last_seq, ws->origin);
 			writer_note_tail(ws, &first->before);
@@ -230,6 +230,7 @@ writer_close_all(bool commit)
 	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
 	if (writer_context == NULL)
 		return;
+	writer_forget_bytes();
 	MemoryContextReset(writer_context);
 	MemoryContextReset(writer_scratch);
 }
@@ -295,10 +296,24 @@ writer_abort_changes(WriterSheet *ws, SubTransactionId subid)
 		ws->meta = change->before;
 		ws->axes = change->axes_known ? change->axes : ws->base_axes;
 		ws->axes_subid = InvalidSubTransactionId;
-		ws->nstaged = change->from;
+		writer_take_back(ws, change->from);
 		dlist_delete(&change->link);
+		pfree(change);
 	}
+	if (!writer_has_changes(ws))
+		writer_forget_staged(ws);
+}
+
+/* What it has allocated, and what was put beside it for whole grids. */
+static void
+writer_free(WriterSheet *ws)
+{
 	writer_forget_staged(ws);
+	if (ws->staged != NULL)
+		pfree(ws->staged);
+	if (ws->grid_context != NULL)
+		MemoryContextDelete(ws->grid_context);
+	pfree(ws);
 }
 
 /* The lock goes when the subtransaction that took it is rolled back, and with it all that we know. */
@@ -307,7 +322,10 @@ writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
 {
 	writer_abort_changes(ws, subid);
 	if (ws->locked_in == subid)
+	{
 		writer_close(ws, false);
+		writer_free(ws);
+	}
 	else if (!writer_has_changes(ws))
 	{
 		if (ws->entry != NULL)
@@ -315,6 +333,7 @@ writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
 	}
 }
 
+/* Changes are a stack, as subtransactions are: those of the innermost one come last. */
 static void
 writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId parent)
 {
@@ -324,12 +343,13 @@ writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId pare
 		ws->locked_in = parent;
 	if (ws->axes_subid == subid)
 		ws->axes_subid = parent;
-	dlist_foreach(iter, &ws->changes)
+	dlist_reverse_foreach(iter, &ws->changes)
 	{
 		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
 
-		if (change->subid == subid)
-			change->subid = parent;
+		if (change->subid != subid)
+			break;
+		change->subid = parent;
 	}
 }
 
@@ -350,6 +370,13 @@ writer_subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransacti
 			writer_abort_sub(ws, subid);
 		else
 			writer_commit_sub(ws, subid, parent);
+	}
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		writer_hand_bytes(subid, parent);
+	else if (writer_context != NULL)
+	{
+		writer_free_bytes_of(subid);
+		MemoryContextReset(writer_scratch); /* of a call that an error has ended: no other is under way */
 	}
 }
 
