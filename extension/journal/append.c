@@ -12,10 +12,12 @@
 #include "append.h"
 #include "miscadmin.h"
 #include "replay_edit.h"
+#include "replay_find.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "timeconv.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* Between so many edits, to be cancelled. */
@@ -272,6 +274,17 @@ append_all(Append *append, const Edit *placed, GridTile *const *tiles)
 	}
 }
 
+/* An edit that changes nothing has read all the same: who changes what it has seen must be known to the predicate
+ * locks, as with every other read in SERIALIZABLE. */
+void
+append_note_read(const WriterSheet *ws)
+{
+	ReplayLast last;
+
+	if (IsolationIsSerializable())
+		replay_last(ws->sheet_id, GetTransactionSnapshot(), &last);
+}
+
 /* The single edit of a transaction is not noted: a second call builds what it needs, and mostly there is none. Where
  * the table is there, as it is after edits that have changed nothing, it must have all of them. */
 static bool
@@ -314,6 +327,8 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	pfree(append.data);
 	if (result->first_seq != 0)
 		CommandCounterIncrement();
+	else
+		append_note_read(ws);
 }
 
 void

@@ -30,6 +30,8 @@ typedef struct AppendResult
 /* One batch, at most SHEET_MAX_BATCH_EDITS, in as many rows as its bytes need. The edits have been checked. A structure
  * edit is a batch of its own, whose cells are empty already: structure.c. */
 extern void append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result);
+/* To be called where edits were found to change nothing. */
+extern void append_note_read(const WriterSheet *ws);
 /* Stores a version's commit record that was lost, past the writer: for repair. */
 extern void append_commit_record(const CheckpointHead *head);
 

@@ -124,7 +124,10 @@ structure_append_change(WriterSheet *ws, const Edit *edit, const AppendCall *cal
 	else if (structure_clip(&change, extent))
 		structure_empty_cells(ws, &change, edit->uid, call, result);
 	else
+	{
+		append_note_read(ws);
 		return;
+	}
 	own.content = edit_lines_text(change.n, text);
 	own.style = (EditText){NULL, 0};
 	structure_append_edits(ws, call, &own, 1, result);
