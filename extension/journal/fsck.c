@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "fsck.h"
 #include "fsck_private.h"
 #include "journal.h"
@@ -113,8 +114,9 @@ fsck_sheet(int64 sheet_id, bool full, bool repair, FsckReportFn report, void *ar
 	UnregisterSnapshot(fsck.snapshot);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	/* Heads of logs may have been written: what shared memory knows of the sheet's open log is old. */
-	if (repair && fsck.findings > 0)
+	/* Heads of logs may have been written: what shared memory knows of the sheet's open log is old. On a standby it
+	 * knows of none, and nothing was written. */
+	if (repair && fsck.findings > 0 && !RecoveryInProgress())
 		journal_forget(sheet_id);
 	STOP_POINT("fsck-end");
 	return fsck.findings;

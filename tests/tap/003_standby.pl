@@ -38,6 +38,14 @@ for my $call ("sheet.apply($sheets[0], " . batch([ 0, 0, 'no' ]) . ')', "sheet.c
 	like($err, qr/ERROR:\s+25006: cannot execute .* (during recovery|in a read-only transaction)/, "refused: $call");
 }
 
+# Damage that nobody can repair is told there as well, also to who lets repair what can be.
+my $damaged = $primary->safe_psql('postgres', q{SELECT sheet.create('damaged', 10, 5)});
+$primary->safe_psql('postgres', "SELECT sheet.apply($damaged, " . batch([ 0, $_, 'lost' ]) . ')') for 1 .. 3;
+$primary->safe_psql('postgres', "SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.log_batch WHERE sheet_id = $damaged AND first_seq = 3");
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+like($standby->safe_psql('postgres', "SELECT severity, what, repaired FROM sheet.fsck($damaged)"), qr/^error\|edits are missing or doubled: seq 3 was expected\|f$/m, 'the standby finds damage that cannot be repaired');
+$primary->safe_psql('postgres', "SELECT sheet.purge($damaged)");
+
 # The primary dies while it is written to. What is acknowledged waits for the standby.
 $primary->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = '*'});
 $primary->reload;
