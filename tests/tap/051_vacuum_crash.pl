@@ -14,10 +14,16 @@ my $node = new_server('vacuum_crash');
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->restart;
 
+# VACUUM's, whichever files of the layer they are in.
 sub points
 {
-	open my $source, '<', "$FindBin::RealBin/../../extension/am/log_vacuum.c" or die;
-	return map { /STOP_POINT\("([a-z-]+)"\)/ ? $1 : () } <$source>;
+	my %points;
+	for my $file (glob "$FindBin::RealBin/../../extension/am/*.c")
+	{
+		open my $source, '<', $file or die;
+		/STOP_POINT\("(vacuum-[a-z-]+)"\)/ && $points{$1}++ for <$source>;
+	}
+	return sort keys %points;
 }
 
 # Half of the rows are dead, some of them long; the end of the file is free after VACUUM.
