@@ -142,11 +142,6 @@ log_slot_open_body(LogSlot *slot)
 		slot->natts = (int) Min(value, MaxHeapAttributeNumber + 1);
 	}
 	slot->nullmap = NULL;
-	if (slot->tag & LOG_ROW_NULLS)
-	{
-		slot->nullmap = slot->next;
-		slot->next += (slot->natts + 7) / 8;
-	}
 	if (unlikely(slot->natts > MaxHeapAttributeNumber))
 		slot->next = slot->end + 1;
 }
@@ -235,6 +230,21 @@ log_slot_need(LogSlot *slot, Size bytes)
 		log_slot_assemble(slot);
 }
 
+/*
+ * The null bitmap of a long row with many columns may go on in overflow pages. Those of a row that was never committed
+ * may be gone, so it is not read before a column is asked for.
+ */
+static void
+log_slot_open_nulls(LogSlot *slot)
+{
+	Size bytes = (slot->natts + 7) / 8;
+
+	log_slot_need(slot, bytes);
+	slot->nullmap = slot->next;
+	slot->next += bytes;
+	log_slot_check(slot);
+}
+
 static Datum
 log_decode_varlena(LogSlot *slot, Form_pg_attribute att)
 {
@@ -312,7 +322,7 @@ log_decode_column(LogSlot *slot, int column, Form_pg_attribute att)
 		return log_decode_fixed(slot, att);
 	log_slot_need(slot, 1);
 	if (att->attbyval)
-		return CharGetDatum(*slot->next++);
+		return CharGetDatum(*(const char *) slot->next++);
 	if (slot->overflow != InvalidBlockNumber)
 		log_slot_assemble(slot);
 	data = slot->next;
@@ -328,6 +338,8 @@ log_slot_getsomeattrs(TupleTableSlot *slot, int natts)
 	int stored = Min(natts, ls->natts);
 
 	Assert(!TTS_EMPTY(slot));
+	if ((ls->tag & LOG_ROW_NULLS) && ls->nullmap == NULL)
+		log_slot_open_nulls(ls);
 	for (int i = slot->tts_nvalid; i < stored; i++)
 	{
 		bool isnull = ls->nullmap != NULL && (ls->nullmap[i >> 3] & (1 << (i & 7))) != 0;

@@ -58,6 +58,19 @@ SELECT same('SELECT c1599, c3, c1600 FROM T2 WHERE c1598 IS NULL');
 SELECT twin('CREATE TABLE T3 (' || columns(900, 'text') || ') USING AM');
 SELECT twin('INSERT INTO T3 SELECT ' || string_agg(CASE WHEN g % 7 = 1 THEN 'repeat(chr(64 + n), ' || g % 40 || ')' ELSE 'NULL' END, ', ' ORDER BY g) || ' FROM generate_series(1, 20) n') FROM generate_series(1, 900) g;
 SELECT same('SELECT * FROM T3');
+-- a null bitmap that goes on in overflow pages, whatever remains of the row on its page; also of a row that was never committed
+SELECT twin('CREATE TABLE T6 (' || columns(1500, 'int') || ', t text) USING AM');
+SELECT twin('ALTER TABLE T6 ALTER t SET STORAGE EXTERNAL');
+SELECT twin('INSERT INTO T6 (c1, c1500, t) SELECT g, -g, noise(g, g) FROM generate_series(7000, 25000, 307) g');
+BEGIN;
+INSERT INTO l6 SELECT * FROM l6;
+ROLLBACK;
+SELECT same('SELECT * FROM T6');
+SELECT same('SELECT c1500, c2, t FROM T6 WHERE c1 > 9000');
+VACUUM l6;
+CREATE INDEX ON l6 (c1500);
+SELECT same('SELECT * FROM T6');
+SELECT * FROM sheet.am_check('l6');
 -- a table of no columns has rows
 SELECT twin('CREATE TABLE T4 () USING AM');
 SELECT twin('INSERT INTO T4 SELECT FROM generate_series(1, 3000)');
