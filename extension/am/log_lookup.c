@@ -15,16 +15,25 @@
 #include "storage/predicate.h"
 
 static void
+log_lookup_drop_page(LogSource *source)
+{
+	if (BufferIsValid(source->buffer))
+		ReleaseBuffer(source->buffer);
+	else
+		pfree(source->page);
+	pfree(source);
+}
+
+static void
 log_lookup_release(LogLookup *lookup)
 {
-	for (int i = 0; i < lookup->nsources; i++)
-	{
-		if (BufferIsValid(lookup->sources[i].buffer))
-			ReleaseBuffer(lookup->sources[i].buffer);
-		else
-			pfree(lookup->sources[i].page);
-	}
-	lookup->nsources = lookup->nfound = 0;
+	ListCell *cell;
+
+	foreach (cell, lookup->sources)
+		log_lookup_drop_page(lfirst(cell));
+	list_free(lookup->sources);
+	lookup->sources = NIL;
+	lookup->nfound = 0;
 	lookup->current = -1;
 }
 
@@ -69,11 +78,11 @@ log_lookup_visible(LogLookup *lookup, Buffer buffer, LogPlace *places)
 	return n;
 }
 
-/* Keeps the locked page, pinned or copied, and unlocks it. */
+/* The locked page, pinned or copied; unlocks it. */
 static LogSource *
-log_lookup_keep(LogLookup *lookup, Buffer buffer)
+log_lookup_take(Buffer buffer)
 {
-	LogSource *source = &lookup->sources[lookup->nsources];
+	LogSource *source = palloc(sizeof(LogSource));
 
 	*source = (LogSource){BufferGetPage(buffer), BufferGetBlockNumber(buffer), buffer};
 	if (unlikely(RecoveryInProgress()))
@@ -85,18 +94,20 @@ log_lookup_keep(LogLookup *lookup, Buffer buffer)
 	}
 	else
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	lookup->nsources++;
 	return source;
 }
 
-/* Rows of the key in the block, within the range. */
+/*
+ * Rows of the key in the block, within the range. A page without any is not kept: each transaction that failed at a
+ * position may have left the name of another one.
+ */
 static void
 log_lookup_read_block(LogLookup *lookup, BlockNumber block)
 {
 	Buffer buffer = log_space_read(lookup->rel, block, NULL);
 	LogPlace places[LOG_MAX_ROWS];
+	int n, found_before = lookup->nfound;
 	LogSource *source;
-	int n;
 
 	CHECK_FOR_INTERRUPTS();
 	/* New rows of the page are noticed by its lock, those of new pages by the directory's. Before it is read, so that
@@ -104,7 +115,7 @@ log_lookup_read_block(LogLookup *lookup, BlockNumber block)
 	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	n = log_lookup_visible(lookup, buffer, places);
-	source = log_lookup_keep(lookup, buffer);
+	source = log_lookup_take(buffer);
 	for (int i = 0; i < n; i++)
 	{
 		int64 position;
@@ -113,6 +124,10 @@ log_lookup_read_block(LogLookup *lookup, BlockNumber block)
 			log_lookup_remember(lookup, position, source, &places[i]);
 	}
 	ExecClearTuple(lookup->probe);
+	if (lookup->nfound > found_before)
+		lookup->sources = lappend(lookup->sources, source);
+	else
+		log_lookup_drop_page(source);
 }
 
 static int
@@ -139,32 +154,30 @@ static bool
 log_lookup_next_range(LogLookup *lookup)
 {
 	bool backward = ScanDirectionIsBackward(lookup->direction);
-	BlockNumber blocks[LOG_LOOKUP_PAGES];
-	int n = 0;
+	List *blocks = NIL;
+	ListCell *cell;
+	MemoryContext old;
 
 	log_lookup_release(lookup);
 	if (!lookup->more)
 		return false;
+	old = MemoryContextSwitchTo(lookup->context);
 	lookup->range_begin = lookup->next_position;
 	do
 	{
-		/* One position names more blocks than pages can be open only after many aborted transactions. */
-		if (n < lengthof(blocks))
-			blocks[n++] = lookup->next_block;
-		else
-			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("position " INT64_FORMAT " is in too many pages", lookup->next_position),
-							errhint("REINDEX the directory.")));
+		blocks = lappend_oid(blocks, lookup->next_block);
 		lookup->more = log_directory_next(&lookup->entries, &lookup->next_position, &lookup->next_block);
 	} while (lookup->more && lookup->next_position == lookup->range_begin);
 	if (!backward)
 		lookup->range_end = lookup->more ? lookup->next_position : PG_INT64_MAX;
-	for (int i = 0; i < n; i++)
-		log_lookup_read_block(lookup, blocks[i]);
+	foreach (cell, blocks)
+		log_lookup_read_block(lookup, lfirst_oid(cell));
+	list_free(blocks);
 	if (backward)
 		lookup->range_end = lookup->range_begin;
 	log_lookup_sort(lookup);
 	lookup->current = backward ? lookup->nfound : -1;
+	MemoryContextSwitchTo(old);
 	return true;
 }
 
@@ -177,6 +190,7 @@ log_lookup_begin(LogLookup *lookup, Relation rel, Relation directory, Snapshot s
 	lookup->key = key;
 	lookup->direction = direction;
 	lookup->probe = table_slot_create(rel, NULL);
+	lookup->context = CurrentMemoryContext;
 	lookup->current = -1;
 	lookup->range_end = from == PG_INT64_MAX ? from : from + 1; /* backward: the first range ends there */
 	log_judge_begin(&lookup->judge, rel, snapshot);

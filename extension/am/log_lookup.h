@@ -7,9 +7,8 @@
 #include "log_directory.h"
 #include "log_row.h"
 #include "log_visibility.h"
+#include "nodes/pg_list.h"
 #include "utils/snapshot.h"
-
-#define LOG_LOOKUP_PAGES 64
 
 /* A row that was found. */
 typedef struct LogFound
@@ -35,8 +34,8 @@ typedef struct LogLookup
 	int64 range_begin, range_end; /* [begin, end) */
 	LogFound *found;
 	int nfound, room, current;
-	LogSource sources[LOG_LOOKUP_PAGES]; /* pages of the current range: pinned, or copied in recovery */
-	int nsources;
+	MemoryContext context; /* of what is allocated */
+	List *sources;		   /* pages of the current range that have rows of it: pinned, or copied in recovery */
 } LogLookup;
 
 /*
