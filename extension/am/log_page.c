@@ -159,6 +159,17 @@ log_walk_seek(LogWalk *walk, OffsetNumber offset)
 	return log_walk_to(walk, offset);
 }
 
+OffsetNumber
+log_page_rows(Page page)
+{
+	LogWalk walk;
+
+	log_walk_begin(&walk, page);
+	while (log_walk_next(&walk))
+		;
+	return walk.offset;
+}
+
 int
 log_read_base(const LogWalk *walk, int *natts, int64 *values)
 {

@@ -262,6 +262,9 @@ extern bool log_walk_to(LogWalk *walk, OffsetNumber offset);
 /* The same from any number, on a page that has been locked anew but was pinned all the time. */
 extern bool log_walk_seek(LogWalk *walk, OffsetNumber offset);
 
+/* How many of a page's row numbers are taken, by rows or by what is left of them. */
+extern OffsetNumber log_page_rows(Page page);
+
 static inline int
 log_row_deleter(uint8 tag)
 {

@@ -16,6 +16,7 @@
 /* What the free space map is told of a free page, and asked for it: its highest category. */
 #define LOG_FREE_BYTES	  MaxHeapTupleSize
 #define LOG_RECYCLE_BYTES (LOG_PAGE_BYTES / 4) /* room that makes a page worth going back to */
+#define LOG_RECYCLE_ROWS  (LOG_MAX_ROWS / 4)   /* row numbers that it must have, too */
 
 /* Reads a page and checks that it is one of ours; a page that was never written comes back as it is. Not locked. */
 extern Buffer log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy);

@@ -39,6 +39,8 @@ extern void log_vacuum_page(LogVacuum *vacuum, BlockNumber block);
 /* Deletes the index entries of the remembered TIDs, then the rows themselves. */
 extern void log_vacuum_dead(LogVacuum *vacuum);
 
+/* Is the page worth going back to? Pages of short rows run out of row numbers before they run out of bytes. */
+extern bool log_vacuum_is_roomy(Page page);
 /* The next VACUUM has to look at the block. */
 extern void log_vacuum_leave(LogVacuum *vacuum, BlockNumber block);
 /* Makes a page free that is locked exclusively. */

@@ -27,6 +27,12 @@ log_vacuum_keep_xid(LogVacuum *vacuum, TransactionId xid)
 		vacuum->new_frozen_xid = xid;
 }
 
+bool
+log_vacuum_is_roomy(Page page)
+{
+	return log_page_room(page) >= LOG_RECYCLE_BYTES && LOG_MAX_ROWS - log_page_rows(page) >= LOG_RECYCLE_ROWS;
+}
+
 void
 log_vacuum_record_free(LogVacuum *vacuum, BlockNumber block, Size bytes)
 {
@@ -276,7 +282,7 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 		return;
 	}
 	settled = found.ndead == 0 && !TransactionIdIsValid(found.oldest) && log_vacuum_all_frozen(page, &found);
-	roomy = block == vacuum->tail || log_page_room(page) >= LOG_RECYCLE_BYTES;
+	roomy = block == vacuum->tail || log_vacuum_is_roomy(page);
 	close = found.nlive == 0 || (settled && !roomy);
 	log_vacuum_change_page(vacuum, buffer, &found, close);
 	STOP_POINT("vacuum-mark");

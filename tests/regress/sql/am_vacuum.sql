@@ -74,6 +74,19 @@ DO $$ BEGIN FOR i IN 1 .. 300 LOOP BEGIN INSERT INTO l2 VALUES (-i); EXCEPTION W
 VACUUM (FULL, FREEZE) l4;
 SELECT age(relfrozenxid) < 50 AS frozen FROM pg_class WHERE oid = 'l4'::regclass;
 SELECT * FROM l4;
+-- pages of short rows are full when their row numbers are: VACUUM is done with them, and nobody goes back to them
+CREATE TABLE l5 (id int) USING sheetlog;
+INSERT INTO l5 SELECT g FROM generate_series(1, 2900) g;
+VACUUM (FREEZE) l5;
+VACUUM (FREEZE, VERBOSE) l5;
+INSERT INTO l5 SELECT g FROM generate_series(1, 290) g;
+VACUUM (FREEZE, VERBOSE) l5;
+SELECT count(*), count(DISTINCT (ctid::text::point)[0]) AS pages FROM l5;
+-- but when many of the numbers come free, it is gone back to
+DELETE FROM l5 WHERE ctid > '(3,20)' AND ctid < '(4,1)';
+VACUUM (FREEZE) l5;
+INSERT INTO l5 SELECT g FROM generate_series(1, 500) g;
+SELECT count(*), count(DISTINCT (ctid::text::point)[0]) AS pages FROM l5;
 -- not in a transaction, and not by those who may not
 BEGIN;
 VACUUM l;
