@@ -21,6 +21,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/procarray.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -92,6 +93,7 @@ typedef struct LogRewrite
 {
 	Relation from, to;
 	TransactionId oldest_xmin;
+	TransactionId frozen_xid; /* relfrozenxid of the new table */
 	TupleTableSlot *slot;
 	Tuplesortstate *sort;
 	double live, removed, recently_dead;
@@ -120,14 +122,17 @@ log_rewrite_row(LogRewrite *rewrite, TupleTableSlot *slot, TransactionId xmin, C
 /*
  * By whom a row counts as deleted in the new table. No statement that began before has the table open, so all commands
  * of a transaction are one; and so are subtransactions that were released into the same one, as long as that is known.
- * Then few deleters need to be told apart on a page.
+ * Then few deleters need to be told apart on a page. No xid before relfrozenxid is written.
  */
 static LogDeleter
-log_rewrite_deleter(TransactionId xid)
+log_rewrite_deleter(const LogRewrite *rewrite, TransactionId xid)
 {
-	if (!TransactionIdIsCurrentTransactionId(xid) && !TransactionIdPrecedes(xid, TransactionXmin))
-		xid = SubTransGetTopmostTransaction(xid);
-	return (LogDeleter){xid, 0};
+	TransactionId top;
+
+	if (TransactionIdIsCurrentTransactionId(xid) || TransactionIdPrecedes(xid, TransactionXmin))
+		return (LogDeleter){xid, 0};
+	top = SubTransGetTopmostTransaction(xid);
+	return (LogDeleter){TransactionIdPrecedes(top, rewrite->frozen_xid) ? xid : top, 0};
 }
 
 /* Takes a row of the old table over, or gives it to the sort. */
@@ -145,12 +150,12 @@ log_rewrite_take(LogRewrite *rewrite)
 			rewrite->removed += 1;
 			return;
 		case LOG_FATE_RECENTLY_DEAD:
-			deleter = log_rewrite_deleter(row->xmax);
+			deleter = log_rewrite_deleter(rewrite, row->xmax);
 			rewrite->recently_dead += 1;
 			break;
 		case LOG_FATE_DELETING:
 			/* By us: the table is locked exclusively. */
-			deleter = log_rewrite_deleter(row->xmax);
+			deleter = log_rewrite_deleter(rewrite, row->xmax);
 			rewrite->live += 1;
 			break;
 		default:
@@ -213,13 +218,29 @@ log_rewrite_sorted(LogRewrite *rewrite)
 	tuplesort_end(sort);
 }
 
+/* Readers that old_snapshot_threshold passes over are waited for: see log_vacuum_limits(). */
+static void
+log_rewrite_limits(LogRewrite *rewrite, TransactionId oldest_xmin, TransactionId *xid_cutoff)
+{
+	TransactionId horizon = GetOldestNonRemovableTransactionId(rewrite->from);
+	TransactionId frozen_before = rewrite->from->rd_rel->relfrozenxid;
+
+	rewrite->oldest_xmin = TransactionIdPrecedes(horizon, oldest_xmin) ? horizon : oldest_xmin;
+	if (TransactionIdPrecedes(rewrite->oldest_xmin, *xid_cutoff))
+		*xid_cutoff = TransactionIdIsNormal(frozen_before) && TransactionIdPrecedes(rewrite->oldest_xmin, frozen_before)
+						  ? frozen_before
+						  : rewrite->oldest_xmin;
+	rewrite->frozen_xid = *xid_cutoff;
+}
+
 void
 log_storage_rewrite(Relation from, Relation to, Relation index, bool use_sort, TransactionId oldest_xmin,
 					TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *live, double *removed,
 					double *recently_dead)
 {
-	LogRewrite rewrite = {.from = from, .to = to, .oldest_xmin = oldest_xmin};
+	LogRewrite rewrite = {.from = from, .to = to};
 
+	log_rewrite_limits(&rewrite, oldest_xmin, xid_cutoff);
 	rewrite.slot = table_slot_create(from, NULL);
 	rewrite.row_context = AllocSetContextCreate(CurrentMemoryContext, "sheetlog rewrite", ALLOCSET_DEFAULT_SIZES);
 	if (use_sort)

@@ -28,9 +28,11 @@
 #include "log_storage.h"
 #include "log_vacuum.h"
 #include "pgstat.h"
+#include "postmaster/autovacuum.h"
 #include "stoppoint.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
+#include "storage/procarray.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
@@ -231,15 +233,24 @@ log_vacuum_truncate(LogVacuum *vacuum)
 
 /* ---- beginning and end ---- */
 
+/*
+ * PostgreSQL's limits pass over snapshots that are older than old_snapshot_threshold, whose readers heap refuses by the
+ * LSN of each page. A log has no such test: it waits for them.
+ */
 static void
 log_vacuum_limits(LogVacuum *vacuum)
 {
-	TransactionId freeze_limit;
+	TransactionId horizon, freeze_limit;
 	MultiXactId multi_cutoff;
 
 	(void) vacuum_set_xid_limits(vacuum->rel, vacuum->params->freeze_min_age, vacuum->params->freeze_table_age,
 								 vacuum->params->multixact_freeze_min_age, vacuum->params->multixact_freeze_table_age,
 								 &vacuum->oldest_xmin, &vacuum->new_min_multi, &freeze_limit, &multi_cutoff);
+	horizon = GetOldestNonRemovableTransactionId(vacuum->rel);
+	if (TransactionIdPrecedes(horizon, vacuum->oldest_xmin))
+		vacuum->oldest_xmin = horizon;
+	if (TransactionIdPrecedes(vacuum->oldest_xmin, freeze_limit))
+		freeze_limit = vacuum->oldest_xmin;
 	vacuum->new_frozen_xid = vacuum->oldest_xmin;
 	vacuum->freeze_before = vacuum->oldest_xmin;
 	if (vacuum->params->freeze_min_age == 0)
@@ -256,7 +267,8 @@ log_vacuum_limits(LogVacuum *vacuum)
 static void
 log_vacuum_make_dead(LogVacuum *vacuum)
 {
-	Size items = (Size) maintenance_work_mem * 1024 / sizeof(ItemPointerData);
+	bool automatic = IsAutoVacuumWorkerProcess() && autovacuum_work_mem != -1;
+	Size items = (Size) (automatic ? autovacuum_work_mem : maintenance_work_mem) * 1024 / sizeof(ItemPointerData);
 	int max_items;
 
 	items = Min(items, (Size) vacuum->used * (LOG_MAX_ROWS + 1));
