@@ -141,31 +141,52 @@ logs_write_head(Fsck *fsck, FsckLog *log, int64 first_seq)
 	log->head_seq = first_seq;
 }
 
+/* The seq at which the log begins; 0 when nothing that is left tells it. */
+static int64
+logs_begin(const Fsck *fsck, const FsckLog *log)
+{
+	const FsckLog *before = log > fsck->logs ? log - 1 : NULL;
+
+	if (before == NULL)
+		return fsck->start.seq + 1;
+	if (before->sealed)
+		return before->last_seq + 1;
+	/* Where it has ended is not known. */
+	return log->has_head ? log->head_seq : log->has_edits ? log->first_seq : 0;
+}
+
+/* What is wrong with the head, which is not there, or says something else. */
+static const char *
+logs_describe_head(Fsck *fsck, const FsckLog *log, int64 begins)
+{
+	FsckLog *before = log > fsck->logs ? &fsck->logs[log - fsck->logs - 1] : NULL;
+
+	if (log->has_head)
+		return psprintf("the head of the log says that it begins at seq " INT64_FORMAT ", not " INT64_FORMAT,
+						log->head_seq, begins);
+	if (begins == 0)
+		return "the head of the log is missing, and nothing tells where it began";
+	if (before == NULL || !before->sealed || log != &fsck->logs[fsck->nlogs - 1] || log->has_edits)
+		return "the head of the log is missing";
+	before->unopened = true;
+	return psprintf("the commit of version " INT64_FORMAT
+					" was interrupted after its commit record (C2): the next log was not opened",
+					before->lid);
+}
+
 static void
 logs_check_head(Fsck *fsck, FsckLog *log)
 {
-	FsckLog *before = log > fsck->logs ? log - 1 : NULL;
-	int64 begins = before != NULL ? before->last_seq + 1 : fsck->start.seq + 1;
+	int64 begins = logs_begin(fsck, log);
 	const char *what;
 
-	if (before != NULL && !before->sealed) /* where it has ended is not known */
-		begins = log->has_head ? log->head_seq : log->has_edits ? log->first_seq : begins;
 	if (log->has_head && log->head_seq == begins)
 		return;
-	if (log->has_head)
-		what = psprintf("the head of the log says that it begins at seq " INT64_FORMAT ", not " INT64_FORMAT,
-						log->head_seq, begins);
-	else if (before != NULL && before->sealed && log == &fsck->logs[fsck->nlogs - 1] && !log->has_edits)
-	{
-		before->unopened = true;
-		what = psprintf("the commit of version " INT64_FORMAT
-						" was interrupted after its commit record (C2): the next log was not opened",
-						before->lid);
-	}
-	else
-		what = "the head of the log is missing";
-	logs_write_head(fsck, log, begins);
-	fsck_report(fsck, FSCK_WARNING, fsck->repair, fsck_log_place(log->lid), what);
+	what = logs_describe_head(fsck, log, begins);
+	if (begins != 0)
+		logs_write_head(fsck, log, begins);
+	fsck_report(fsck, begins != 0 ? FSCK_WARNING : FSCK_ERROR, begins != 0 && fsck->repair, fsck_log_place(log->lid),
+				what);
 }
 
 /* The newest log is open: one that is sealed needs a successor. */

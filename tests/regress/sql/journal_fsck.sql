@@ -89,6 +89,10 @@ BEGIN;
 SELECT * FROM fsck_drill(:id, 'DELETE FROM sheet.log_batch WHERE sheet_id = ID AND lid = 2 AND first_seq = (SELECT first_seq FROM sheet.log_head WHERE sheet_id = ID AND lid = 2)',
 	'DELETE FROM sheet.checkpoint WHERE sheet_id = ID AND cid = 2');
 ROLLBACK;
+-- whole logs: where they began is not made up
+BEGIN;
+SELECT * FROM fsck_drill(:id, 'DELETE FROM sheet.log_batch WHERE sheet_id = ID AND lid IN (1, 2)', 'DELETE FROM sheet.log_head WHERE sheet_id = ID AND lid IN (1, 2)');
+ROLLBACK;
 -- a batch that does not decode
 BEGIN;
 SELECT * FROM fsck_drill(:id, 'CREATE TEMP TABLE t AS SELECT * FROM sheet.log_batch WHERE sheet_id = ID AND first_seq = 2', 'DELETE FROM sheet.log_batch WHERE sheet_id = ID AND first_seq = 2',
