@@ -159,7 +159,8 @@ extern void cache_lock_next_slice(CacheEntry *entry); /* shared */
  * room. Callable under the entry's lock (exclusive): then tiles that must stay are held. */
 extern GridAllocator cache_allocator(CacheEntry *entry);
 /* The allocator's way to make room for an entry: takes tiles out until `wanted` bytes are free or nothing is left that
- * may go. False when nothing went. When the entry's lock is not held, others that are locked are waited for. */
+ * may go. False when nothing went. When the entry's lock is not held, others that are locked are waited for, if nothing
+ * else can go. */
 extern bool cache_evict(CacheEntry *own, size_t wanted);
 /* A stamp for grid_touch(). */
 static inline uint64

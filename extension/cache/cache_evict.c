@@ -5,10 +5,11 @@
  * by a stamp that none of their tiles' is below: it was right once, and stamps only grow. So the first entry is asked
  * for its oldest tile: when that is not newer than what the heap says of the next entry, it is the oldest of all, and
  * goes; otherwise the entry is put back with what is true now. The order is exactly that of the last uses, but for
- * tiles that are held and for entries that are locked at the moment: these are passed over.
+ * tiles that are held and for entries that are locked at the moment: these are passed over, and keep their places.
  *
- * Lock order: the entry that memory is wanted for may be locked by the caller; the lock of any other is taken only if
- * it is free; the directory's is taken in between, with nothing waited for under it.
+ * Lock order: the entry that memory is wanted for may be locked by the caller; the lock of any other is taken if it is
+ * free, since who loads one sheet is not to wait for those who read another. Only when nothing else can go, and the
+ * caller has locked nothing, is it waited for. The directory's is taken in between, with nothing waited for under it.
  */
 #include "postgres.h"
 
@@ -66,12 +67,17 @@ cache_queue_first(void)
 
 /* ---- taking tiles out ---- */
 
+#define EVICTION_PASSED_MAX 16
+
 typedef struct Eviction
 {
 	bool wait; /* for entries that are locked */
 	size_t wanted;
 	uint64 started; /* what is newer was used meanwhile */
 	size_t freed;
+	bool passed_over; /* some entries were locked; of these the first ... */
+	uint32 npassed;
+	CacheEntry *passed[EVICTION_PASSED_MAX]; /* ... are pinned and out of the queue, to be put back as they were */
 } Eviction;
 
 /* Frees tiles that are chained, and a grid of which nothing is left. Nothing is locked but, maybe, the caller's entry.
@@ -122,19 +128,28 @@ cache_evict_tiles(CacheEntry *entry, uint64 bound, Eviction *eviction, GridTile 
 	return grid_tiles_here(entry->grid) > 0 ? eviction->started + 1 : 0;
 }
 
-/* The entry is pinned and out of the queue. */
-static uint64
-cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
+/* False when somebody else has it locked who is not waited for. */
+static bool
+cache_evict_lock(CacheEntry *entry, Eviction *eviction, bool *own)
 {
-	bool own = LWLockHeldByMe(&entry->lock);
+	*own = LWLockHeldByMe(&entry->lock);
+	if (*own || LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
+		return true;
+	if (eviction->wait)
+		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+	else
+		eviction->passed_over = true;
+	return eviction->wait;
+}
+
+/* The entry is pinned, locked, and out of the queue; the lock is given back unless it was our own before. */
+static uint64
+cache_evict_from(CacheEntry *entry, bool own, uint64 bound, Eviction *eviction)
+{
 	GridTile *tiles = NULL;
 	Grid *grid = NULL;
 	uint64 again;
 
-	if (eviction->wait)
-		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	else if (!own && !LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
-		return eviction->started + 1;
 	again = cache_evict_tiles(entry, bound, eviction, &tiles);
 	/* What it knows of missing tiles goes with the last of those that were here. */
 	if (!own && entry->grid != NULL && grid_tiles_here(entry->grid) == 0 && !entry->kept && !entry->loading &&
@@ -154,38 +169,74 @@ cache_evict_from(CacheEntry *entry, uint64 bound, Eviction *eviction)
 	return again;
 }
 
+/* Takes the first entry out of the queue, and pins it; NULL when none has what may go. */
+static CacheEntry *
+cache_evict_next(const Eviction *eviction, uint64 *bound)
+{
+	CacheEntry *entry, *next;
+
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	entry = cache_queue_first();
+	if (entry != NULL && entry->oldest > eviction->started)
+		entry = NULL;
+	if (entry != NULL)
+	{
+		cache_unqueue(entry);
+		next = cache_queue_first();
+		*bound = next != NULL ? Min(next->oldest, eviction->started) : eviction->started;
+		pg_atomic_fetch_add_u32(&entry->pins, 1);
+	}
+	LWLockRelease(&CacheState->directory);
+	return entry;
+}
+
+/* again: the stamp with which it is queued, 0: not at all. */
+static void
+cache_evict_put_back(CacheEntry *entry, uint64 again)
+{
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	pg_atomic_fetch_sub_u32(&entry->pins, 1);
+	if (again > 0)
+		cache_queue(entry, again);
+	LWLockRelease(&CacheState->directory);
+}
+
+/* One walk along the queue, until something has gone. */
+static void
+cache_evict_some(Eviction *eviction)
+{
+	CacheEntry *entry;
+	uint64 bound;
+	bool own;
+
+	while (eviction->freed == 0 && (entry = cache_evict_next(eviction, &bound)) != NULL)
+	{
+		if (cache_evict_lock(entry, eviction, &own))
+			cache_evict_put_back(entry, cache_evict_from(entry, own, bound, eviction));
+		else if (eviction->npassed < EVICTION_PASSED_MAX)
+			eviction->passed[eviction->npassed++] = entry;
+		else
+			cache_evict_put_back(entry, eviction->started + 1);
+	}
+	while (eviction->npassed > 0)
+	{
+		entry = eviction->passed[--eviction->npassed];
+		cache_evict_put_back(entry, Max(entry->oldest, 1));
+	}
+}
+
 bool
 cache_evict(CacheEntry *own, size_t wanted)
 {
-	Eviction eviction = {!LWLockHeldByMe(&own->lock), wanted, cache_stamp(), 0};
+	Eviction eviction = {.wanted = wanted, .started = cache_stamp()};
 
 	Assert(wanted > 0);
-	for (;;)
+	cache_evict_some(&eviction);
+	if (eviction.freed == 0 && eviction.passed_over && !LWLockHeldByMe(&own->lock))
 	{
-		CacheEntry *entry, *next;
-		uint64 bound, again;
-
-		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-		entry = cache_queue_first();
-		if (entry == NULL || entry->oldest > eviction.started)
-		{
-			LWLockRelease(&CacheState->directory);
-			return false;
-		}
-		cache_unqueue(entry);
-		next = cache_queue_first();
-		bound = next != NULL ? Min(next->oldest, eviction.started) : eviction.started;
-		pg_atomic_fetch_add_u32(&entry->pins, 1);
-		LWLockRelease(&CacheState->directory);
-
-		again = cache_evict_from(entry, bound, &eviction);
-
-		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-		pg_atomic_fetch_sub_u32(&entry->pins, 1);
-		if (again > 0)
-			cache_queue(entry, again);
-		LWLockRelease(&CacheState->directory);
-		if (eviction.freed > 0)
-			return true;
+		eviction.wait = true;
+		eviction.started = cache_stamp();
+		cache_evict_some(&eviction);
 	}
+	return eviction.freed > 0;
 }

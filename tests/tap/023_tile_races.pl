@@ -210,6 +210,26 @@ $before = truth();
 my ($code, $answer) = $node->psql('postgres', "SET pg_sheet.stop_point = 'read-slice:error';\n$digest\n$digest\nSELECT sheet.set($large, 'C3', 'after') > 0;", on_error_stop => 0);
 is($answer, "$before\nt", 'a large read ends with an error between two slices, and the session goes on');
 
+# ---- who loads a sheet does not wait for who has another one locked, whose tiles keep their places ----
+my @quiet = map { sheet_of_tiles("quiet $_", 10) } 0 .. 2;
+sub tiles_of { return $node->safe_psql('postgres', "SELECT coalesce(sum(tiles_cached), 0) FROM sheet.cache_entries WHERE sheet_id = $_[0]") }
+push_all_out();
+read_range($_, 'A1:P640') for @quiet;
+is(join(' ', map { tiles_of($_) } @quiet), '10 10 10', 'three sheets are in the cache');
+$hold = hold('publish-locked');
+$writer = session('locker', "SET pg_sheet.stop_point = 'publish-locked:wait';\nSELECT sheet.apply($quiet[0], " . batch([ 0, 0, 'locked' ]) . ");\n");
+waits('locker', 'Extension');
+my $loader = session('loader', "SELECT count(*) FROM sheet.range($other, 'A1:P1280');\n");
+is(finish($loader), "20480\n", 'a sheet is loaded while the one whose tiles are the oldest is locked');
+my @left = map { tiles_of($_) } @quiet[ 1, 2 ];
+cmp_ok($left[0], '<', 10, 'tiles of others have gone for it');
+let_go($hold);
+finish($writer);
+is(tiles_of($quiet[0]), 10, 'and none of the one that was locked');
+read_range($other, 'A1281:P1536');
+is(join(' ', map { tiles_of($_) } @quiet[ 1, 2 ]), "@left", 'which are the next to go: no others');
+cmp_ok(tiles_of($quiet[0]), '<', 10, 'but some of these');
+
 let_go($gate);
 $node->stop('immediate');
 done_testing();
