@@ -99,6 +99,10 @@ typedef struct LogPlace
 	CommandId cmin;
 } LogPlace;
 extern void log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogPlace *place);
+/* Bytes of a value of a varlena type before compression, with its header; 0 for a null. Mostly no overflow page is
+ * read.
+ */
+extern Size log_slot_raw_size(TupleTableSlot *slot, int column);
 
 static inline LogPlace
 log_place_of(const LogWalk *walk)

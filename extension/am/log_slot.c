@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "log_row.h"
@@ -351,6 +352,38 @@ log_slot_getsomeattrs(TupleTableSlot *slot, int natts)
 	if (stored < natts)
 		slot_getmissingattrs(slot, Max(stored, slot->tts_nvalid), natts);
 	slot->tts_nvalid = natts;
+}
+
+/* Of a long value whose head is here; 0 when it is not. */
+static Size
+log_slot_peek_size(const LogSlot *slot, int column)
+{
+	uint32 head[VARHDRSZ_COMPRESSED / sizeof(uint32)];
+
+	if (slot->virtual.base.tts_nvalid != column - 1 || column > slot->natts ||
+		slot->end - slot->next <= VARHDRSZ_COMPRESSED || *slot->next != LOG_LONG ||
+		(slot->nullmap != NULL && (slot->nullmap[(column - 1) >> 3] & (1 << ((column - 1) & 7)))))
+		return 0;
+	memcpy(head, slot->next + 1, sizeof(head));
+	return VARATT_IS_4B_C(head) ? VARDATA_COMPRESSED_GET_EXTSIZE(head) + VARHDRSZ : VARSIZE_4B(head);
+}
+
+Size
+log_slot_raw_size(TupleTableSlot *slot, int column)
+{
+	LogSlot *ls = (LogSlot *) slot;
+	Datum value;
+	bool isnull;
+	Size size;
+
+	Assert(log_slot_is(slot));
+	if (column > 1)
+		slot_getsomeattrs(slot, column - 1);
+	size = log_slot_peek_size(ls, column);
+	if (size > 0)
+		return size;
+	value = slot_getattr(slot, column, &isnull);
+	return isnull ? 0 : toast_raw_datum_size(value);
 }
 
 static Datum

@@ -16,7 +16,9 @@
 #include "postgres.h"
 
 #include "journal.h"
+#include "miscadmin.h"
 #include "replay.h"
+#include "replay_batches.h"
 #include "replay_find.h"
 #include "replay_log.h"
 #include "sheetmeta.h"
@@ -197,16 +199,39 @@ journal_list_sheets(int64 after, int limit, int *count)
 	return ids;
 }
 
-int64
-journal_open_log_length(int64 sheet_id, int64 *last_seq)
+/* More than any edit takes in the log: two contents, a style, numbers. */
+#define AUTOVERSION_EDIT_BYTES (2 * SHEET_MAX_CONTENT_BYTES + SHEET_MAX_STYLE_BYTES + 64)
+
+/* Have the batches from a seq on so many bytes? */
+static bool
+autoversion_has_bytes(int64 sheet_id, int64 first_seq, int64 bytes, Snapshot snapshot)
+{
+	ReplayBatches *batches = replay_batches_begin(sheet_id, first_seq, PG_INT64_MAX, false, snapshot);
+	ReplayBatch batch;
+
+	while (bytes > 0 && replay_batches_next(batches, &batch))
+	{
+		CHECK_FOR_INTERRUPTS();
+		bytes -= replay_batches_size(batches);
+	}
+	replay_batches_end(batches);
+	return bytes <= 0;
+}
+
+bool
+journal_log_is_long(int64 sheet_id, int64 edits, int64 bytes, int64 *last_seq)
 {
 	Snapshot snapshot = autoversion_snapshot();
 	ReplayLast last;
-	int64 lid, first_seq;
-	bool found = replay_open_log(sheet_id, snapshot, &lid, &first_seq);
+	int64 lid, first_seq, length = 0;
+	bool is_long;
 
 	replay_last(sheet_id, snapshot, &last);
+	if (replay_open_log(sheet_id, snapshot, &lid, &first_seq))
+		length = last.last_seq - first_seq + 1;
+	is_long = (edits > 0 && length >= edits) || (bytes > 0 && length > bytes / AUTOVERSION_EDIT_BYTES &&
+												 autoversion_has_bytes(sheet_id, first_seq, bytes, snapshot));
 	UnregisterSnapshot(snapshot);
 	*last_seq = last.last_seq;
-	return found ? last.last_seq - first_seq + 1 : 0;
+	return is_long;
 }

@@ -118,8 +118,8 @@ extern JournalCheckpoint journal_checkpoint(const JournalCheckpointCall *call, T
 											TimestampTz *locked_at);
 /* Ids of sheets greater than `after`, in their order. */
 extern int64 *journal_list_sheets(int64 after, int limit, int *count);
-/* Edits since the sheet's last version. */
-extern int64 journal_open_log_length(int64 sheet_id, int64 *last_seq);
+/* Has the sheet so many edits since its last version, or so many bytes of them before compression? 0: however many. */
+extern bool journal_log_is_long(int64 sheet_id, int64 edits, int64 bytes, int64 *last_seq);
 
 /* ---- for functions that change the sheet's own row ---- */
 /* Takes the sheet lock until the end of the transaction: no edit of the sheet can be under way in another one. */

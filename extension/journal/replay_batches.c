@@ -108,6 +108,12 @@ replay_batches_data(ReplayBatches *batches)
 	return bytes;
 }
 
+Size
+replay_batches_size(ReplayBatches *batches)
+{
+	return storage_raw_size(&batches->scan, LOG_BATCH_DATA);
+}
+
 void
 replay_stored_edits(EditReader *reader, const struct varlena *data, int64 first_seq, int64 last_seq)
 {

@@ -23,6 +23,8 @@ extern ReplayBatches *replay_batches_begin(int64 sheet_id, int64 low, int64 high
 extern bool replay_batches_next(ReplayBatches *batches, ReplayBatch *batch);
 /* The current batch's edits as they are stored; valid until the next batch. */
 extern const struct varlena *replay_batches_data(ReplayBatches *batches);
+/* Bytes of them, which are not read for it. */
+extern Size replay_batches_size(ReplayBatches *batches);
 /* Sets the reader on the first of them. */
 extern void replay_batches_edits(ReplayBatches *batches, EditReader *reader);
 extern void replay_batches_end(ReplayBatches *batches);

@@ -561,6 +561,12 @@ storage_bytes(StorageScan *scan, int column, bool *copy)
 	return bytes;
 }
 
+Size
+storage_raw_size(StorageScan *scan, int column)
+{
+	return log_slot_raw_size(scan->slot, column);
+}
+
 uint64
 storage_writer_fxid(StorageScan *scan)
 {

@@ -160,6 +160,8 @@ extern int64 storage_int64(StorageScan *scan, int column);
 extern int32 storage_int32(StorageScan *scan, int column);
 /* Detoasted; *copy tells whether to pfree it. Valid until the next row otherwise. */
 extern struct varlena *storage_bytes(StorageScan *scan, int column, bool *copy);
+/* How many bytes they would be, of a row of a log, which need not be read for it. */
+extern Size storage_raw_size(StorageScan *scan, int column);
 /* The full id of the transaction that wrote the current row. */
 extern uint64 storage_writer_fxid(StorageScan *scan);
 

@@ -204,10 +204,10 @@ static bool
 worker_log_is_long(int64 sheet_id, CkptItem *item)
 {
 	int64 last_seq;
-	int64 length = journal_open_log_length(sheet_id, &last_seq);
+	bool is_long = journal_log_is_long(sheet_id, ckptqueue_edits, (int64) ckptqueue_kilobytes * 1024, &last_seq);
 
 	*item = (CkptItem){.database = MyDatabaseId, .sheet_id = sheet_id, .seq = last_seq, .cause = CKPT_BY_LOG};
-	return ckptqueue_edits > 0 && length >= ckptqueue_edits;
+	return is_long;
 }
 
 /* The next sheets after *after whose log is long, into items; false when there are no more sheets. */

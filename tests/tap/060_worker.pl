@@ -296,6 +296,24 @@ $session->quit;
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 1100 FROM sheet.list l, sheet.versions(l.sheet_id) v WHERE l.name LIKE 'full %'}), 'an overflow of the queue loses nothing');
 wait_until_idle();
 
+# ---- a log of many bytes, which no server has seen all of ----
+$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 100000\npg_sheet.checkpoint_bytes = '1MB'\n");
+$node->restart;
+my $bytes = create('bytes');
+for my $row (1 .. 3)
+{
+	# Of each sort 200 kB, with and without compression.
+	$node->safe_psql('postgres', "DO \$\$ BEGIN FOR i IN 1..10 LOOP PERFORM sheet.set($bytes, 'A' || $row * 10 + i, repeat('x', 20000));"
+		  . " PERFORM sheet.set($bytes, 'B' || $row * 10 + i, (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 625))); END LOOP; END \$\$");
+	wait_until_idle();
+	is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($bytes)"), 0, 'no version of ' . $row * 400 . ' kB') if $row < 3;
+	$node->stop('immediate');
+	$node->start;
+}
+wait_for_version($node, $bytes, 'a version of a log whose bytes were written before and after crashes');
+wait_until_idle();
+$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_bytes = '64MB'\n");
+
 # ---- eviction ----
 $node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 100000\npg_sheet.cache_size = '2MB'\n");
 $node->restart;
