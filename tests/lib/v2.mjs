@@ -3,12 +3,16 @@
  * is told to.
  */
 import { execFileSync } from 'node:child_process';
+import { webcrypto } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { WebSocket } from 'ws';
 import { repository } from './cluster.mjs';
 import { waitUntil } from './processes.mjs';
+
+// Node 18, which Debian 12 has, does not give it the name that it has in browsers.
+globalThis.crypto ??= webcrypto;
 
 const web = path.join(repository, 'gateway', 'web');
 const built = fs.mkdtempSync(path.join(os.tmpdir(), 'v2-'));
