@@ -354,15 +354,16 @@ log_slot_getsomeattrs(TupleTableSlot *slot, int natts)
 	slot->tts_nvalid = natts;
 }
 
-/* Of a long value whose head is here; 0 when it is not. */
+/* Of a long value that is decoded next, and whose head is here; 0 when it is not so. Nulls are left to those who
+ * decode.
+ */
 static Size
 log_slot_peek_size(const LogSlot *slot, int column)
 {
 	uint32 head[VARHDRSZ_COMPRESSED / sizeof(uint32)];
 
-	if (slot->virtual.base.tts_nvalid != column - 1 || column > slot->natts ||
-		slot->end - slot->next <= VARHDRSZ_COMPRESSED || *slot->next != LOG_LONG ||
-		(slot->nullmap != NULL && (slot->nullmap[(column - 1) >> 3] & (1 << ((column - 1) & 7)))))
+	if (slot->virtual.base.tts_nvalid != column - 1 || column > slot->natts || (slot->tag & LOG_ROW_NULLS) ||
+		slot->end - slot->next <= VARHDRSZ_COMPRESSED || *slot->next != LOG_LONG)
 		return 0;
 	memcpy(head, slot->next + 1, sizeof(head));
 	return VARATT_IS_4B_C(head) ? VARDATA_COMPRESSED_GET_EXTSIZE(head) + VARHDRSZ : VARSIZE_4B(head);
