@@ -17,7 +17,7 @@ extern void tell_own(Room *room, RoomBatch *batch, int64_t seq);
  * frames, at the place of the first of its rows, as a whole: who comes then must not be taken to have a part of it.
  */
 extern void tell_missed(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last);
-/* That was all for now: receivers get it when their turn comes. */
+/* The end of a turn's batches: receivers get them when it is theirs. */
 extern void tell_done(Room *room);
 
 #endif
