@@ -150,6 +150,8 @@ read_windows(Bench *bench)
 	clients_measure(bench, 1, false, WAYS, awake_one);
 	awake_end(awake);
 	report_section("windows of 20 x 50 cells, at random places of the large sheet, reads a second");
+	report_headline("halt_poll_us", "  an idle processor looks for work for so long before it halts, us (-1: unknown)",
+					awake_halt_poll_us());
 	report_add(
 		(Figure){"window", "  sheet.read_cells(), 1 client", "window_ratio", true, PAIR(one, WAY_STREAM, reads)});
 	report_add(

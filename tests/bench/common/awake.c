@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "basics.h"
@@ -52,4 +54,27 @@ awake_end(Awake *awake)
 	for (long i = 0; i < awake->count; i++)
 		pthread_join(awake->threads[i], NULL);
 	free(awake);
+}
+
+/* The first word of a file of the kernel's; false: there is none. */
+static bool
+kernel_says(const char *path, char word[64])
+{
+	FILE *file = fopen(path, "r");
+	bool read = file != NULL && fscanf(file, "%63s", word) == 1;
+
+	if (file != NULL)
+		fclose(file);
+	return read;
+}
+
+double
+awake_halt_poll_us(void)
+{
+	char governor[64], ns[64];
+
+	if (!kernel_says("/sys/devices/system/cpu/cpuidle/current_governor", governor) ||
+		strcmp(governor, "haltpoll") != 0 || !kernel_says("/sys/module/haltpoll/parameters/guest_halt_poll_ns", ns))
+		return -1;
+	return atof(ns) / 1e3;
 }

@@ -13,4 +13,8 @@ typedef struct Awake Awake;
 extern Awake *awake_begin(void);
 extern void awake_end(Awake *awake);
 
+/* How long an idle processor of a virtual machine looks for work before it halts, in microseconds: Linux's cpuidle
+ * governor haltpoll, 200 if nobody has said otherwise; 0: it halts at once. -1 where that governor does not work. */
+extern double awake_halt_poll_us(void);
+
 #endif

@@ -2,6 +2,7 @@
  * single.c - transactions of one edit, durable: latency and WAL with one writer, throughput with several. Each writer
  * has a connection and a sheet of its own; the sides take turns in blocks of SECONDS.
  */
+#include "awake.h"
 #include "phases.h"
 #include "report.h"
 
@@ -105,6 +106,8 @@ static void
 single_report(Single singles[SIDES])
 {
 	report_section("1 edit a transaction");
+	report_headline("halt_poll_us", "  an idle processor looks for work for so long before it halts, us (-1: unknown)",
+					awake_halt_poll_us());
 #define SINGLE_MEDIANS(field) {median(singles[HEAP].field, ROUNDS), median(singles[SHEET].field, ROUNDS)}
 	report_add((Figure){"single_p50_us", "  1 client: p50 of the latency, us", "single_latency_ratio", false,
 						SINGLE_MEDIANS(latency)});
