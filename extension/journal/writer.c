@@ -109,6 +109,7 @@ writer_pin(int64 sheet_id)
 static void
 writer_learn(WriterSheet *ws)
 {
+	ws->learned = false; /* until all of it is there */
 	if (ws->entry == NULL || !ws->entry->meta_valid)
 		sheetmeta_load(ws->sheet_id, &ws->meta);
 	else

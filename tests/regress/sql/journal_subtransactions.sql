@@ -71,6 +71,16 @@ SELECT content FROM j_cells(:id) WHERE "row" = 3;
 -- a stream of as many batches as there may be edits
 SELECT last_seq FROM sheet.apply(:id, decode(repeat(encode(j_batch(j_set(4, 4, 'again')), 'hex'), 65536), 'hex'));
 SELECT last_seq FROM sheet.apply(:id, decode(repeat(encode(j_batch(j_set(4, 4, 'again')), 'hex'), 65537), 'hex'));
+-- what an error has cut short, while a sheet that the cache knows nothing of was looked up again, is not remembered
+SELECT sheet.trash(:id), sheet.recover(:id);
+BEGIN;
+SELECT sheet.set(:id, 4, 4, 'again');
+SAVEPOINT a;
+ALTER TABLE sheet.log_head RENAME TO log_head_away;
+SELECT sheet.set(:id, 4, 4, 'again');
+ROLLBACK TO a;
+COMMIT;
+SELECT sheet.set(:id, 4, 4, 'and again');
 SELECT severity, what FROM sheet.fsck(:id, true);
 DROP FUNCTION t_memory, t_failing;
 SELECT sheet.purge(:id);
