@@ -217,6 +217,16 @@ writer_new(int64 sheet_id)
 	return ws;
 }
 
+/* The transaction has changed nothing yet, and the log has another file than when the sheet was opened: others will
+ * look for it under that one. Once it has changed something nobody can have it cached there before the commit, since
+ * who gave the log another file keeps all others out. */
+static bool
+writer_has_moved(const WriterSheet *ws)
+{
+	return ws->entry != NULL && !writer_has_changes(ws) &&
+		   ws->entry->key.relfilenode != storage_lock_file(STORAGE_LOG_BATCH, RowExclusiveLock);
+}
+
 WriterSheet *
 writer_open(int64 sheet_id)
 {
@@ -224,6 +234,11 @@ writer_open(int64 sheet_id)
 
 	writer_lock_sheet(sheet_id);
 	ws = writer_find(sheet_id);
+	if (ws != NULL && writer_has_moved(ws))
+	{
+		writer_give_up(ws);
+		ws = NULL;
+	}
 	if (ws == NULL)
 		ws = writer_new(sheet_id);
 	if (writer_has_changes(ws))

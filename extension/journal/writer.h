@@ -98,6 +98,8 @@ extern void writer_lock_sheet(int64 sheet_id);
  * see it.
  */
 extern WriterSheet *writer_open(int64 sheet_id);
+/* Forgets a sheet without changes, which can be opened anew. */
+extern void writer_give_up(WriterSheet *ws);
 /* 42704 when there is no such sheet, ST001 when it is in the trash. */
 extern void writer_require_live(WriterSheet *ws);
 /* SF001 for an epoch lower than the highest known; a higher one is stored. 0: none. */

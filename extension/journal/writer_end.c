@@ -316,16 +316,20 @@ writer_free(WriterSheet *ws)
 	pfree(ws);
 }
 
+void
+writer_give_up(WriterSheet *ws)
+{
+	writer_close(ws, false);
+	writer_free(ws);
+}
+
 /* The lock goes when the subtransaction that took it is rolled back, and with it all that we know. */
 static void
 writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
 {
 	writer_abort_changes(ws, subid);
 	if (ws->locked_in == subid)
-	{
-		writer_close(ws, false);
-		writer_free(ws);
-	}
+		writer_give_up(ws);
 	else if (!writer_has_changes(ws))
 	{
 		if (ws->entry != NULL)

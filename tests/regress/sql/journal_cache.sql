@@ -45,6 +45,17 @@ TRUNCATE sheet.log_batch;
 SELECT seq FROM sheet.read_cells(:id);
 ROLLBACK;
 SELECT seq FROM sheet.read_cells(:id);
+-- a rewrite in the transaction that edits: the edit is found under the new file
+CREATE INDEX j_clustered ON sheet.log_batch (sheet_id, first_seq);
+BEGIN;
+SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(1, 1, 'own')));
+CLUSTER sheet.log_batch USING j_clustered;
+SELECT * FROM j_cells(:id);
+SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(1, 1, 'clustered')));
+COMMIT;
+SELECT * FROM j_cells(:id);
+SELECT seq, pins, writing FROM sheet.cache_entries WHERE sheet_id = :id AND cached ORDER BY place LIMIT 1;
+DROP INDEX sheet.j_clustered;
 -- what a superuser deletes or puts in past the journal, and takes back, nobody else gets to see
 SELECT sheet.create('drill') AS drill, sheet.create('put in') AS put_in \gset
 SELECT sheet.set(:drill, 'A1', 'kept') AS seq, sheet.commit(:drill) AS version;
