@@ -120,16 +120,29 @@ log_tip_set(Relation index, int64 key, int64 position, BlockNumber block, int64 
 	SpinLockRelease(&tip->lock);
 }
 
-void
-log_tip_forget_index(Relation index)
+/* relfilenode: InvalidOid for all of the database. */
+static void
+log_tip_forget(Oid database, Oid relfilenode)
 {
 	for (int i = 0; log_tips != NULL && i < LOG_TIPS; i++)
 	{
 		LogTip *tip = &log_tips[i];
 
 		SpinLockAcquire(&tip->lock);
-		if (tip->key.relfilenode == compat_relfilenode(index) && tip->key.database == MyDatabaseId)
+		if (tip->key.database == database && (tip->key.relfilenode == relfilenode || !OidIsValid(relfilenode)))
 			tip->key.relfilenode = InvalidOid;
 		SpinLockRelease(&tip->lock);
 	}
+}
+
+void
+log_tip_forget_index(Relation index)
+{
+	log_tip_forget(MyDatabaseId, compat_relfilenode(index));
+}
+
+void
+log_tip_forget_database(Oid database)
+{
+	log_tip_forget(database, InvalidOid);
 }

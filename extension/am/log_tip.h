@@ -30,5 +30,7 @@ extern void log_tip_set(Relation index, int64 key, int64 position, BlockNumber b
 
 /* Before entries are deleted, and when the index is built. */
 extern void log_tip_forget_index(Relation index);
+/* When it is dropped: another one may get its number, and files with the numbers of its files. */
+extern void log_tip_forget_database(Oid database);
 
 #endif

@@ -175,7 +175,8 @@ cache_unlink(CacheEntry *entry)
 
 	Assert(pg_atomic_read_u32(&entry->pins) == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
 	cache_note_eviction(entry);
-	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
+	if (!entry->forgotten)
+		hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
 	cache_unqueue(entry);
 	entry->used = false;
@@ -230,6 +231,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	slot->entry = entry;
 	entry->key = *key;
 	entry->used = true;
+	entry->forgotten = false;
 	entry->skip_loads = 0;
 	entry->next_skip = 0;
 	entry->kept = false;
@@ -306,6 +308,24 @@ cache_guess_seq(const CacheKey *key)
 		seq = slot->entry->meta_valid ? slot->entry->meta.last_seq : slot->entry->seq;
 	LWLockRelease(&CacheState->directory);
 	return seq;
+}
+
+void
+cache_forget_database(Oid database)
+{
+	dlist_iter iter;
+
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	dlist_foreach(iter, &CacheState->lru)
+	{
+		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
+
+		if (entry->key.database != database || entry->forgotten)
+			continue;
+		hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
+		entry->forgotten = true;
+	}
+	LWLockRelease(&CacheState->directory);
 }
 
 /* The core has released all LWLocks and condition variables already. The load comes first: it needs the pin. */

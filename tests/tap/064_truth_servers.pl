@@ -85,6 +85,18 @@ for my $strategy ('wal_log', 'file_copy')
 	$node->safe_psql('one', "CREATE EXTENSION pg_sheet; SELECT sheet.create('first'); SELECT sheet.set(1, 'A1', 'of one'), sheet.set(1, 'B1', 'more')");
 }
 
+# Copies with the same number, one after the other: their files have the same numbers, too.
+for my $round (1, 2)
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE numbered TEMPLATE one OID 3000000000');
+	is(contents('numbered'), 'of one more', "a database with a number of its own, round $round: the template's cells");
+	$node->safe_psql('numbered', "SELECT sheet.set(1, 'A1', 'of round $round')");
+	is(contents('numbered'), "of round $round more", 'and its own edits');
+	is($node->safe_psql('numbered', 'SELECT severity, what FROM sheet.fsck(1, true)'), 'info|clean', 'its log goes on where the template\'s ends');
+	$node->safe_psql('numbered', "SELECT sheet.set(1, 'B' || n, n::text) FROM generate_series(2, 9) n") if $round == 1;
+	$node->safe_psql('postgres', 'DROP DATABASE numbered');
+}
+
 # ---- a standby, and an immediate stop ----
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
