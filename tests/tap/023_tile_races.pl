@@ -136,6 +136,37 @@ let_go($hold);
 finish($second);
 is(read_range($stale, 'A1:P64'), '1024 edited', 'an edit beside a load of its tile is seen');
 
+# ---- an edit of a tile that is missing is published while the tile is loaded, or when it has been ----
+my $missing = sheet_of_tiles('missing', 2);
+my $editor = new_session($node);
+
+# Of the sheet's two tiles the first is missing, and edited: who has deleted rows of the log loads nothing into the cache.
+sub edit_missing
+{
+	my ($text) = @_;
+	my $drill = $node->safe_psql('postgres', "SELECT sheet.create('drill', 1, 1)");
+	push_all_out();
+	read_range($missing, 'A65:P65');
+	$editor->ask('BEGIN; SET LOCAL pg_sheet.allow_log_delete = on');
+	$editor->ask("DELETE FROM sheet.log_head WHERE sheet_id = $drill");
+	$editor->ask("SELECT sheet.set($missing, 'A1', '$text')");
+	is($node->safe_psql('postgres', "SELECT tiles_cached, tiles, writing FROM sheet.cache_entries WHERE sheet_id = $missing"), '1|2|t', "$text: its tile is missing");
+}
+
+edit_missing('while it is loaded');
+$hold = hold('load-part-snapshot');
+$second = session('second', "SET pg_sheet.stop_point = 'load-part-snapshot:wait';\nSELECT count(*) FROM sheet.range($missing, 'A1:P1');\n");
+waits('second', 'Lock');
+$editor->ask('COMMIT');
+let_go($hold);
+finish($second);
+is(read_range($missing, 'A1:P64'), '1024 while it is loaded', 'an edit of a missing tile is published while it is loaded, and is seen');
+edit_missing('when it is loaded');
+is(read_range($missing, 'A1:P64'), '1024 while it is loaded', 'who loads it sees the state before');
+$editor->ask('COMMIT');
+is(read_range($missing, 'A1:P64'), '1024 when it is loaded', 'an edit of a missing tile is published when it has been loaded, and is seen');
+$editor->end;
+
 # ---- a trim between a load's begin and its snapshot ----
 my $trimmed = sheet_of_tiles('trimmed', 2);
 push_all_out();
