@@ -120,18 +120,24 @@ autoversion_catch_up(AutoVersion *av, Snapshot snapshot)
 	return av->seq - from;
 }
 
-static void
+/* False when somebody else has sealed the log meanwhile. What comes after our last seq may have been trimmed then. */
+static bool
 autoversion_prepare(AutoVersion *av)
 {
-	for (int i = 0; i < AUTOVERSION_ROUNDS; i++)
+	int64 edits = AUTOVERSION_LITTLE;
+	bool open = true;
+
+	for (int i = 0; open && edits >= AUTOVERSION_LITTLE && i < AUTOVERSION_ROUNDS; i++)
 	{
 		Snapshot snapshot = autoversion_snapshot();
-		int64 edits = autoversion_catch_up(av, snapshot);
+		int64 lid, first_seq;
 
+		open = replay_open_log(av->sheet_id, snapshot, &lid, &first_seq) && lid == av->lid;
+		if (open)
+			edits = autoversion_catch_up(av, snapshot);
 		UnregisterSnapshot(snapshot);
-		if (edits < AUTOVERSION_LITTLE)
-			break;
 	}
+	return open;
 }
 
 /* ---- sealing ---- */
@@ -176,8 +182,8 @@ journal_checkpoint(const JournalCheckpointCall *call, TimestampTz *due, Timestam
 	if (result != JOURNAL_CHECKPOINT_MADE)
 		return result;
 	STOP_POINT("autoversion-built");
-	autoversion_prepare(&av);
-	return autoversion_seal(&av, call->cause, locked_at) ? JOURNAL_CHECKPOINT_MADE : JOURNAL_CHECKPOINT_NEEDLESS;
+	return autoversion_prepare(&av) && autoversion_seal(&av, call->cause, locked_at) ? JOURNAL_CHECKPOINT_MADE
+																					 : JOURNAL_CHECKPOINT_NEEDLESS;
 }
 
 /* ---- searching ---- */

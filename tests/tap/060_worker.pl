@@ -232,6 +232,20 @@ wait_until_idle();
 is($node->safe_psql('postgres', "SELECT string_agg(cause, ',') FROM sheet.versions($overtaken)"), 'commit', 'a person who is quicker makes the version');
 is(fsck($node, $overtaken), 'info|clean', 'the only one');
 
+$session = hold_workers('postgres');
+my $trimmed = create('trimmed');
+my $failures = $node->safe_psql('postgres', 'SELECT failures FROM sheet.checkpoint_stats');
+edit($node, $trimmed, $limit + 10);
+wait_until_held('postgres');
+edit($node, $trimmed, 10);
+$node->safe_psql('postgres', "SELECT sheet.commit($trimmed, 'first'), sheet.set($trimmed, 'A1', 'of the next log')");
+$node->safe_psql('postgres', "SELECT sheet.trim($trimmed, 1)");
+$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET pg_sheet.stop_point');
+$session->quit;
+wait_until_idle();
+is($node->safe_psql('postgres', "SELECT string_agg(cause, ',') FROM sheet.versions($trimmed)"), 'commit', 'also when the log is trimmed then');
+is($node->safe_psql('postgres', 'SELECT failures FROM sheet.checkpoint_stats'), $failures, 'which is no damage');
+
 # ---- two databases, and those who want one for themselves ----
 $node->safe_psql('postgres', 'CREATE DATABASE two');
 $node->safe_psql('postgres', 'CREATE DATABASE plain');
