@@ -262,6 +262,22 @@ grid_is_right(const Grid *grid)
 		   grid_bytes(grid) == meter.bytes && scan_is_right(grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
 }
 
+/* Takes all tiles out, none of which is held; each takes its bytes along. */
+static bool
+tiles_can_go(Grid *grid)
+{
+	bool exact = true;
+	uint64_t stamp;
+	uint32_t at;
+
+	while (grid_oldest(grid, &stamp, &at))
+	{
+		grid_free_tile(&allocator, grid_detach(grid, at));
+		exact &= grid_bytes(grid) == meter.bytes;
+	}
+	return exact && grid_tiles_here(grid) == 0;
+}
+
 /* Packing makes a grid no larger and changes no cell; a copy has the same cells in as many bytes at most. Both may find
  * no room, and then nothing is lost. */
 static bool
@@ -283,11 +299,13 @@ copies_are_right(Grid *grid)
 	if (!failed || !grid_pack(&allocator, grid) || grid_bytes(grid) > before || !grid_is_right(grid))
 		return false;
 	before = meter.bytes;
+	grid_hold(grid, grid_find_tile(grid, 0, 0));
 	if (!grid_copy(&allocator, grid, &copy) || grid_bytes(copy) != meter.bytes - before ||
 		grid_bytes(copy) > grid_bytes(grid))
 		return false;
+	grid_release(&allocator, grid);
 	meter.bytes -= before; /* of the copy alone */
-	if (!grid_is_right(copy))
+	if (!grid_is_right(copy) || !tiles_can_go(copy))
 		return false;
 	meter.bytes += before;
 	grid_free(&allocator, copy);
@@ -490,6 +508,19 @@ test_many_styles(void)
 	grid_free(&allocator, grid);
 }
 
+/* A tile has room for so many styles, and for no more at once. */
+static void
+test_reserved_styles(void)
+{
+	Grid *grid = grid_create(&allocator, 1, 1);
+	uint32_t count = 0;
+
+	while (count < 100000 && grid_reserve(&allocator, grid, 0, 0, 0, 8) != NULL)
+		count++;
+	TAP_OK(count >= 1024 && count < 32768, "room for %u styles at once in one tile", count);
+	grid_free(&allocator, grid);
+}
+
 /* The same cells by other ways have the same digest; any difference another one. */
 static void
 test_digest(void)
@@ -527,18 +558,55 @@ test_digest(void)
 	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
 }
 
+/* A tile gives what room it has, for cells and for bytes, to the last, and not more: AddressSanitizer looks on. */
+static void
+test_last_room(void)
+{
+	static const char text[2048];
+	Grid *grid = grid_create(&allocator, 1, 1);
+	GridTile *tile = grid_reserve(&allocator, grid, 0, 0, 1, 0);
+	uint32_t cells = 1, len = sizeof(text);
+	bool right = true;
+	GridCell cell;
+
+	while (grid_reserve_there(grid, tile, 1, 0))
+		cells++;
+	for (uint32_t i = 0; i < cells; i++)
+		grid_set_there(grid, tile, i, 0, text + i, 1, 1, NULL, 0);
+	for (uint32_t i = 0; i < cells; i++)
+		right &= grid_get(grid, i, 0, &cell) && cell.content_len == 1;
+	TAP_OK(right && cells > 1, "the room of a new tile is that of %u cells", cells);
+
+	tile = grid_reserve(&allocator, grid, 64, 0, 1000, 0);
+	grid_set_there(grid, tile, 64, 0, text, 1000, 1000, NULL, 0);
+	while (len > 0 && !grid_reserve_there(grid, tile, len, 0))
+		len--;
+	grid_set_there(grid, tile, 65, 0, text, len, len, NULL, 0);
+	TAP_OK(len > 0 && grid_get(grid, 65, 0, &cell) && cell.content_len == len, "%u bytes fill a tile", len);
+	grid_free(&allocator, grid);
+}
+
 #define SLACK_ROWS	192
 #define SLACK_COLS	48
 #define SLACK_CELLS (SLACK_ROWS * SLACK_COLS)
 
-/* Sets a cell to a text of such a length; an edit of its own, as of a transaction. */
+/* Sets a cell to a text of such a length; an edit of its own, as of a transaction: a tile that has the room is not
+ * asked to grow. */
 static bool
 slack_set(Grid *grid, uint16_t *lens, uint32_t at, uint32_t len)
 {
 	static char text[4096];
 
+	uint32_t row = at / SLACK_COLS, col = at % SLACK_COLS;
+	GridTile *tile = grid_find_tile(grid, row, col);
+
 	lens[at] = (uint16_t) len;
-	return grid_put(&allocator, grid, at / SLACK_COLS, at % SLACK_COLS, text, len, NULL, 0);
+	if (tile == NULL || !grid_reserve_there(grid, tile, len, 0))
+		tile = grid_reserve(&allocator, grid, row, col, len, 0);
+	if (tile == NULL)
+		return false;
+	grid_set_there(grid, tile, row, col, text, len, len, NULL, 0);
+	return true;
 }
 
 static size_t
@@ -749,6 +817,8 @@ main(void)
 	test_scans();
 	test_extremes();
 	test_many_styles();
+	test_reserved_styles();
+	test_last_room();
 	test_digest();
 	test_slack();
 	test_expect();
