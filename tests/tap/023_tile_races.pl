@@ -86,6 +86,8 @@ sub read_range
 	return $node->safe_psql('postgres', "SELECT count(*) || ' ' || coalesce(max(content) FILTER (WHERE \"row\" = 0 AND col = 0), '') FROM sheet.range($id, '$range')");
 }
 
+sub tiles_of { return $node->safe_psql('postgres', "SELECT coalesce(sum(tiles_cached), 0) FROM sheet.cache_entries WHERE sheet_id = $_[0]") }
+
 my $other = sheet_of_tiles('other', 60);
 sub push_all_out { read_range($other, 'A' . (1 + 640 * $_) . ':P' . (640 * $_ + 640)) for 0 .. 4, 0 .. 4 }
 
@@ -112,6 +114,15 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries WHERE 
 let_go($hold);
 finish($commit);
 is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT f.severity || ' ' || f.what, ', ') FROM sheet.fsck($empty, true) f"), 'info clean', 'and the version is right');
+push_all_out();
+is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries WHERE sheet_id = $empty AND cached"), 0, 'when it is made, the grid may go');
+
+# ---- an edit that changes nothing holds its tile to the end of its transaction ----
+my $same = sheet_of_tiles('same', 1);
+$node->safe_psql('postgres', "SELECT sheet.set($same, 'A1', md5('0-0'))");
+is(tiles_of($same), 1, 'an edit that changes nothing has its tile in the cache');
+push_all_out();
+is(tiles_of($same), 0, 'when it has ended, the tile may go');
 
 # ---- a load that begins when the tile is here already ----
 my $stale = sheet_of_tiles('stale', 2);
@@ -161,6 +172,18 @@ $editor->ask('COMMIT');
 let_go($hold);
 finish($second);
 is(read_range($missing, 'A1:P64'), '1024 while it is loaded', 'an edit of a missing tile is published while it is loaded, and is seen');
+push_all_out();
+read_range($missing, 'A65:P65');
+my $loads = $node->safe_psql('postgres', 'SELECT loads FROM sheet.cache_stats');
+$hold = hold('load-part-snapshot');
+$second = session('second', "SET pg_sheet.stop_point = 'load-part-snapshot:wait';\nSELECT count(*) FROM sheet.range($missing, 'A1:P1');\n");
+waits('second', 'Lock');
+$editor->send("SELECT count(*) FROM sheet.range($missing, 'A1:P2')");
+wait_for('the other reader', "wait_event_type = 'Extension' OR state = 'idle' AND query LIKE '%A1:P2%' FROM pg_stat_activity WHERE pid = $editor->{pid}");
+is($node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $editor->{pid}"), 'active', 'who wants a tile that somebody loads waits for it');
+let_go($hold);
+is($editor->answer . ' ' . finish($second), "32 16\n", 'then both have it');
+is($node->safe_psql('postgres', "SELECT loads - $loads FROM sheet.cache_stats"), 1, 'by one load');
 edit_missing('when it is loaded');
 is(read_range($missing, 'A1:P64'), '1024 while it is loaded', 'who loads it sees the state before');
 $editor->ask('COMMIT');
@@ -181,9 +204,9 @@ let_go($hold);
 like(finish($second), qr/^16\b/m, 'a load that a trim overtakes gives the cells');
 like(read_range($trimmed, 'A1:P64'), qr/^1024 /, 'and they are there afterwards');
 
-# ---- what happens between two slices of a large read ----
+# ---- what happens between two slices of a large read, whose rows have an odd number of cells ----
 my $large = $node->safe_psql('postgres', "SELECT sheet.import_csv('large', string_agg(line, E'\\n' ORDER BY r) || E'\\n')
-	FROM (SELECT r, string_agg(((r * 7 + c) % 10)::text, ',' ORDER BY c) AS line FROM generate_series(0, 6399) r, generate_series(0, 15) c GROUP BY r) l");
+	FROM (SELECT r, string_agg(((r * 7 + c) % 10)::text, ',' ORDER BY c) AS line FROM generate_series(0, 6399) r, generate_series(0, 16) c GROUP BY r) l");
 my $digest = "SELECT md5(cells) FROM sheet.read_cells($large);";
 
 # As read from storage.
@@ -201,7 +224,7 @@ sub read_while
 	return finish($reader);
 }
 
-is($node->safe_psql('postgres', $digest), truth(), 'a large read in slices gives all cells');
+is($node->safe_psql('postgres', $digest), truth(), 'a large read in slices, which end within a row, gives all cells');
 my $before = truth();
 my $gate3 = session('gate3', "SELECT pg_advisory_lock(79);\nSELECT pg_sleep(600);\n");
 wait_for('the third gate', "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 79)");
@@ -227,7 +250,7 @@ $node->safe_psql('postgres', $digest);
 is( read_while(
 		'slice-some',
 		sub {
-			read_range($large, 'A1:P4096'); # the first slice was used last, so the others go
+			read_range($large, 'A1:Q4096'); # the first slice was used last, so the others go
 			read_range($other, 'A' . (1 + 640 * $_) . ':P' . (640 * $_ + 640)) for 0 .. 1;
 		}),
 	truth() . "\n",
@@ -243,7 +266,6 @@ is($answer, "$before\nt", 'a large read ends with an error between two slices, a
 
 # ---- who loads a sheet does not wait for who has another one locked, whose tiles keep their places ----
 my @quiet = map { sheet_of_tiles("quiet $_", 10) } 0 .. 2;
-sub tiles_of { return $node->safe_psql('postgres', "SELECT coalesce(sum(tiles_cached), 0) FROM sheet.cache_entries WHERE sheet_id = $_[0]") }
 push_all_out();
 read_range($_, 'A1:P640') for @quiet;
 is(join(' ', map { tiles_of($_) } @quiet), '10 10 10', 'three sheets are in the cache');
@@ -260,6 +282,19 @@ is(tiles_of($quiet[0]), 10, 'and none of the one that was locked');
 read_range($other, 'A1281:P1536');
 is(join(' ', map { tiles_of($_) } @quiet[ 1, 2 ]), "@left", 'which are the next to go: no others');
 cmp_ok(tiles_of($quiet[0]), '<', 10, 'but some of these');
+
+# ---- rows are inserted when the cache has no room for what tells where they lie ----
+my $moved = $node->safe_psql('postgres', "SELECT sheet.create('moved', 1000, 1)");
+my $inserter = new_session($node);
+$inserter->ask("BEGIN; SELECT sheet.set($moved, 'A' || i * 3, i::text) FROM generate_series(1, 300) i");
+$inserter->ask("SELECT sheet.set(sheet.create('filler', 1, 1), 'A1', repeat('x', size)) FROM unnest('{30000,3000,300}'::int[]) size, generate_series(1, 50)");
+is($inserter->ask("SELECT count(sheet.insert_rows($moved, i * 4)) FROM generate_series(1, 200) i"), 200, 'rows are inserted at many places while all of the cache is held');
+$inserter->ask('COMMIT');
+is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.cache_entries WHERE sheet_id = $moved AND cached"), 0, 'what the cache has of the sheet goes with the commit');
+my $cells = "SELECT md5(string_agg(a1 || content, ',' ORDER BY \"row\")) FROM sheet.range($moved);";
+is($node->safe_psql('postgres', $cells), $node->safe_psql('postgres', "BEGIN ISOLATION LEVEL SERIALIZABLE; $cells COMMIT;"), 'its cells are where they belong');
+is($node->safe_psql('postgres', "SELECT content FROM sheet.range($moved, 'A1:A7')"), "1\n2", 'behind the rows that were inserted');
+$inserter->end;
 
 let_go($gate);
 $node->stop('immediate');
