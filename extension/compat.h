@@ -8,11 +8,14 @@
 #include "utils/rel.h"
 #include "utils/wait_event.h"
 
-/* The number of a relation's file: a new one after TRUNCATE or a rewrite. */
+/* The number of a relation's file: a new one after TRUNCATE or a rewrite. And the first subtransaction of the present
+ * transaction that has given it one. */
 #if PG_VERSION_NUM >= 160000
-#define compat_relfilenode(rel) ((rel)->rd_locator.relNumber)
+#define compat_relfilenode(rel)		 ((rel)->rd_locator.relNumber)
+#define compat_first_file_subid(rel) ((rel)->rd_firstRelfilelocatorSubid)
 #else
-#define compat_relfilenode(rel) ((rel)->rd_node.relNode)
+#define compat_relfilenode(rel)		 ((rel)->rd_node.relNode)
+#define compat_first_file_subid(rel) ((rel)->rd_firstRelfilenodeSubid)
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -107,6 +107,9 @@ load_sheet(int64 sheet_id, CacheEntry *entry, const ReplayTiles *wanted, bool wr
 	int64 seq = 0;
 
 	storage_lock_for_replay();
+	/* Nobody else can read it yet, and a TRUNCATE may empty it where it is. */
+	if (storage_file_is_new(STORAGE_LOG_BATCH))
+		return LOAD_NO_ROOM;
 	if (!cache_begin_load(entry, load_is_large(wanted)))
 		return cache_wait_load(entry) ? LOAD_BUSY : LOAD_NO_ROOM;
 	memory = load_memory();

@@ -203,6 +203,17 @@ storage_lock_file(StorageTable table, LOCKMODE lockmode)
 	return info->file;
 }
 
+bool
+storage_file_is_new(StorageTable table)
+{
+	Relation rel = storage_open(table, AccessShareLock);
+	bool is_new =
+		rel->rd_createSubid != InvalidSubTransactionId || compat_first_file_subid(rel) != InvalidSubTransactionId;
+
+	table_close(rel, NoLock);
+	return is_new;
+}
+
 static void
 storage_lock_indexes(Relation rel)
 {

@@ -105,6 +105,8 @@ extern void storage_init(void);
 extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
 /* Locks the table, too; returns the number of its file, without the relation when this session knows it. */
 extern Oid storage_lock_file(StorageTable table, LOCKMODE lockmode);
+/* Whether this transaction has given it that file. */
+extern bool storage_file_is_new(StorageTable table);
 /* Takes the locks that a replay needs, so that it waits for nobody later. */
 extern void storage_lock_for_replay(void);
 /* Takes the locks on tables with which logs and versions are written, for those who read them first: REINDEX holds a

@@ -111,7 +111,10 @@ writer_learn(WriterSheet *ws)
 {
 	ws->learned = false; /* until all of it is there */
 	if (ws->entry == NULL || !ws->entry->meta_valid)
+	{
 		sheetmeta_load(ws->sheet_id, &ws->meta);
+		ws->forget |= storage_file_is_new(STORAGE_LOG_BATCH); /* it may be emptied where it is */
+	}
 	else
 	{
 		ws->meta = ws->entry->meta;

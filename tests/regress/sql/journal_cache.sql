@@ -55,6 +55,16 @@ SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(1, 1, 'clustered')));
 COMMIT;
 SELECT * FROM j_cells(:id);
 SELECT seq, pins, writing FROM sheet.cache_entries WHERE sheet_id = :id AND cached ORDER BY place LIMIT 1;
+-- a file that is not others' yet is not cached: a TRUNCATE empties it where it is
+BEGIN;
+CLUSTER sheet.log_batch;
+SELECT seq FROM sheet.read_cells(:id);
+SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(1, 1, 'clustered')));
+TRUNCATE sheet.log_batch;
+SELECT seq FROM sheet.read_cells(:id);
+SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(1, 1, ''x'')), 3)', :id));
+ROLLBACK;
+SELECT seq FROM sheet.read_cells(:id);
 DROP INDEX sheet.j_clustered;
 -- what a superuser deletes or puts in past the journal, and takes back, nobody else gets to see
 SELECT sheet.create('drill') AS drill, sheet.create('put in') AS put_in \gset
