@@ -86,8 +86,10 @@ cache_create_state(void)
 	CacheState->budget = (uint64) cache_size_kb * 1024;
 	dlist_init(&CacheState->lru);
 	dlist_init(&CacheState->free);
+	dlist_init(&CacheState->slack);
 	pg_atomic_init_u64(&CacheState->epoch_round, 0);
 	pg_atomic_init_u64(&CacheState->used, 0);
+	pg_atomic_init_u64(&CacheState->asked, 0);
 	pg_atomic_init_u64(&CacheState->hits, 0);
 	pg_atomic_init_u64(&CacheState->misses, 0);
 	pg_atomic_init_u64(&CacheState->loads, 0);
@@ -179,6 +181,7 @@ cache_unlink(CacheEntry *entry)
 		hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
 	cache_unqueue(entry);
+	cache_unqueue_slack(entry);
 	entry->used = false;
 	entry->grid = NULL;
 	pg_atomic_write_u64(&entry->bytes, 0);
@@ -235,6 +238,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->skip_loads = 0;
 	entry->next_skip = 0;
 	entry->kept = false;
+	entry->slack_at = 0;
 	entry->missed = 0;
 	entry->seq = 0;
 	entry->last_fxid = 0;

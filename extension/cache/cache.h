@@ -62,12 +62,16 @@ typedef struct CacheEntry
 	bool queued;	/* for eviction, by ... */
 	uint64 oldest;	/* ... a stamp that none of its tiles' is below */
 	pairingheap_node queue_node;
+	bool slack_queued; /* some tiles have been edited; it becomes true under the entry's lock, too */
+	dlist_node slack_link;
+	uint64 slack_looked; /* CacheState->asked when they were looked at */
 
 	/* what the grid (or the one being loaded) has taken from the budget */
 	pg_atomic_uint64 bytes;
 
 	/* under the entry's lock */
 	bool loading;		/* somebody loads; nobody else does. Without a grid nobody writes meanwhile */
+	uint32 slack_at;	/* the tile that is looked at next for room that it does not need */
 	bool kept;			/* a writer reads all of the grid without the lock: no tile is taken out */
 	uint32 skip_loads;	/* after a large load that found no room: so many do not try again ... */
 	uint32 next_skip;	/* ... and so many after the next one */
@@ -102,9 +106,11 @@ typedef struct CacheShared
 	dlist_head lru;				  /* most recently used first */
 	dlist_head free;			  /* entries without a key */
 	pairingheap_node *queue;	  /* entries with tiles, the one with the oldest first */
+	dlist_head slack;			  /* entries with edited tiles, those that were not looked at for longest first */
 	uint64 budget;				  /* bytes of grids that may be held */
 	pg_atomic_uint64 epoch_round; /* how often all epochs have been forgotten */
 	pg_atomic_uint64 used;
+	pg_atomic_uint64 asked; /* bytes for which there was no room at first */
 	pg_atomic_uint64 hits;
 	pg_atomic_uint64 misses;
 	pg_atomic_uint64 loads;
@@ -162,10 +168,12 @@ extern void cache_lock_next_slice(CacheEntry *entry); /* shared */
 /* Allocator for the entry's grid; takes out the tiles that were not used for longest, of any sheet, when there is no
  * room. Callable under the entry's lock (exclusive): then tiles that must stay are held. */
 extern GridAllocator cache_allocator(CacheEntry *entry);
-/* The allocator's way to make room for an entry: takes tiles out until `wanted` bytes are free or nothing is left that
- * may go. False when nothing went. When the entry's lock is not held, others that are locked are waited for, if nothing
- * else can go. */
+/* The allocator's way to make room for an entry: has tiles give back what they do not need, or takes some out, until
+ * `wanted` bytes are free or nothing is left that may go. False when nothing went. When the entry's lock is not held,
+ * others that are locked are waited for, if nothing else can go. */
 extern bool cache_evict(CacheEntry *own, size_t wanted);
+/* Tiles of the entry's grid, which is locked, have been edited. Cannot fail. */
+extern void cache_note_edited(CacheEntry *entry);
 /* A stamp for grid_touch(). */
 static inline uint64
 cache_stamp(void)

@@ -6,6 +6,7 @@
  * for its oldest tile: when that is not newer than what the heap says of the next entry, it is the oldest of all, and
  * goes; otherwise the entry is put back with what is true now. The order is exactly that of the last uses, but for
  * tiles that are held and for entries that are locked at the moment: these are passed over, and keep their places.
+ * What tiles do not need themselves goes before (cache_slack.c).
  *
  * Lock order: the entry that memory is wanted for may be locked by the caller; the lock of any other is taken if it is
  * free, since who loads one sheet is not to wait for those who read another. Only when nothing else can go, and the
@@ -231,6 +232,8 @@ cache_evict(CacheEntry *own, size_t wanted)
 	Eviction eviction = {.wanted = wanted, .started = cache_stamp()};
 
 	Assert(wanted > 0);
+	if (cache_take_slack(wanted))
+		return true;
 	cache_evict_some(&eviction);
 	if (eviction.freed == 0 && eviction.passed_over && !LWLockHeldByMe(&own->lock))
 	{

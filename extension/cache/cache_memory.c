@@ -84,6 +84,40 @@ cache_allocator(CacheEntry *entry)
 	return (GridAllocator){cache_alloc, cache_free, entry, false};
 }
 
+/* ---- copies that take the place of something larger ---- */
+
+/* ctx: the bytes that have been freed, less those that were taken. */
+static void *
+cache_pack_alloc(void *ctx, size_t size)
+{
+	dsa_pointer pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
+
+	if (!DsaPointerIsValid(pointer))
+		return NULL;
+	*(int64 *) ctx -= (int64) size;
+	return cache_area_place + pointer;
+}
+
+static void
+cache_pack_free(void *ctx, void *ptr, size_t size)
+{
+	dsa_free(cache_area, (dsa_pointer) ((char *) ptr - cache_area_place));
+	*(int64 *) ctx += (int64) size;
+}
+
+size_t
+cache_pack(CacheEntry *entry, uint32 tiles, bool *more)
+{
+	int64 freed = 0;
+	GridAllocator allocator = {cache_pack_alloc, cache_pack_free, &freed, false};
+
+	*more = grid_pack_idle(&allocator, entry->grid, &entry->slack_at, tiles);
+	Assert(freed >= 0);
+	pg_atomic_fetch_sub_u64(&entry->bytes, freed);
+	pg_atomic_fetch_sub_u64(&CacheState->used, freed);
+	return (size_t) freed;
+}
+
 Grid *
 cache_detach_grid(CacheEntry *entry)
 {

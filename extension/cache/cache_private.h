@@ -16,7 +16,17 @@ extern void cache_note_eviction(const CacheEntry *entry);
 extern void cache_queue(CacheEntry *entry, uint64 oldest);
 extern void cache_unqueue(CacheEntry *entry);
 
+/* cache_slack.c */
+/* Makes tiles that are edited no more as small as their cells, until about `wanted` bytes are free; false when it were
+ * none. */
+extern bool cache_take_slack(size_t wanted);
+/* For an entry that becomes another sheet's; the directory is locked. */
+extern void cache_unqueue_slack(CacheEntry *entry);
+
 /* cache_memory.c */
+/* Has some tiles of a locked entry's grid give back what they do not need; how many bytes, and whether more tiles have
+ * been edited. The budget is not asked: a copy counts when it has taken the place of what was copied. */
+extern size_t cache_pack(CacheEntry *entry, uint32 tiles, bool *more);
 extern char *cache_area_place;
 extern struct dsa_area *cache_area; /* this process's handle */
 

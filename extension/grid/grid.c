@@ -181,6 +181,8 @@ grid_release(const GridAllocator *allocator, Grid *grid)
 	{
 		Tile *tile = grid->held;
 
+		grid->edited += tile->edited == TILE_PACKED;
+		tile->edited = TILE_EDITED;
 		grid->held = tile->next_held;
 		tile->next_held = NULL;
 		tile->held = false;
@@ -211,6 +213,40 @@ grid_pack(const GridAllocator *allocator, Grid *grid)
 		if (grid->places[i].tile != NULL && !tile_pack(allocator, &grid->bytes, grid->places[i].tile))
 			return false;
 	return true;
+}
+
+/* Gives back what the tile has beyond its cells, if nobody has edited it since the last look. */
+static void
+grid_pack_tile(const GridAllocator *allocator, Grid *grid, Tile *tile)
+{
+	if (tile->edited == TILE_PACKED || tile->held)
+		return;
+	if (tile->edited == TILE_EDITED)
+	{
+		tile->edited = TILE_IDLE;
+		return;
+	}
+	if (tile_has_slack(tile) && !tile_pack(allocator, &grid->bytes, tile))
+		return;
+	tile->edited = TILE_PACKED;
+	grid->edited--;
+}
+
+bool
+grid_is_edited(const Grid *grid)
+{
+	return grid->edited > 0;
+}
+
+bool
+grid_pack_idle(const GridAllocator *allocator, Grid *grid, uint32_t *at, uint32_t count)
+{
+	for (; count > 0 && grid->edited > 0 && *at < grid->tile_count; count--, (*at)++)
+		if (grid->places[*at].tile != NULL)
+			grid_pack_tile(allocator, grid, grid->places[*at].tile);
+	if (*at >= grid->tile_count || grid->edited == 0)
+		*at = 0;
+	return grid->edited > 0;
 }
 
 /* The places of the grid, all of them missing. */

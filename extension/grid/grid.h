@@ -6,7 +6,7 @@
  * allocate or free, so that a grid can lie in shared memory or in a backend's own.
  *
  * Cells live in tiles of GRID_TILE_ROWS x GRID_TILE_COLS. A tile keeps its contents in one
- * arena; a cell of a dense tile costs 8 bytes beyond its content.
+ * arena; a cell of a dense tile costs 8 bytes beyond its content. Tiles that are edited have more room than that.
  *
  * Writing has two steps, because the second runs where nothing may fail (after commit):
  * grid_reserve() makes room for an edit and may fail; grid_set() uses reserved room and cannot.
@@ -89,8 +89,15 @@ extern void grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t co
 extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
 /* Makes it what it is told, also smaller. */
 extern void grid_set_extent(Grid *grid, uint32_t rows, uint32_t cols);
-/* Ends the reservations that were not used, and may give their memory back. */
+/* Ends the reservations that were not used, and may give their memory back. Tiles keep what else they have beyond their
+ * cells for the next edits, until ... */
 extern void grid_release(const GridAllocator *allocator, Grid *grid);
+/* ... whoever needs the memory looks at them twice, with no edit in between: looks at `count` tiles from number *at on,
+ * which becomes that of the next one, 0 when there is none. Held ones stay as they are. Asks the allocator for no more
+ * than it then gives back. False when no tile is left that has been edited. */
+extern bool grid_pack_idle(const GridAllocator *allocator, Grid *grid, uint32_t *at, uint32_t count);
+/* Whether it would be true. */
+extern bool grid_is_edited(const Grid *grid);
 /* For loading: the same as grid_reserve() for so many cells of a tile at once, with so many bytes of content together
  * and no styles. A tile that has nothing gets room for exactly these. */
 extern GridTile *grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col,

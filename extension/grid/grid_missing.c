@@ -134,6 +134,8 @@ grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count, uin
 			grid_remove_place(grid, place);
 			continue;
 		}
+		part->edited -= from->tile->edited != TILE_PACKED;
+		from->tile->edited = TILE_PACKED;
 		bytes = tile_bytes(from->tile);
 		place->tile = from->tile;
 		place->used = stamp;
@@ -179,6 +181,7 @@ grid_detach(Grid *grid, uint32_t at)
 
 	grid->bytes -= tile_bytes(tile);
 	grid->cells -= tile->cells;
+	grid->edited -= tile->edited != TILE_PACKED;
 	grid->missing++;
 	place->tile = NULL;
 	if (tile->cells == 0)

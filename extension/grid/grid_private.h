@@ -28,6 +28,7 @@ struct Grid
 	uint32_t tile_count;
 	uint32_t tile_capacity;
 	uint32_t missing; /* of tile_count */
+	uint32_t edited;  /* tiles that may have room beyond their cells */
 	Tile *held;		  /* tiles that may not be taken out; those with reservations are among them */
 };
 

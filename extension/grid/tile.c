@@ -6,7 +6,8 @@
  * (or put over the old one when it fits); what it replaces becomes garbage. The arena is compacted, and styles that no
  * cell has are forgotten, when a reservation needs room, or finds that more than half of the arena has become needless,
  * never when a cell is set. The new arena has an eighth more than is needed then, or a quarter while
- * the tile is being filled; one that would be about as large as the old one takes its place.
+ * the tile is being filled; one that would be about as large as the old one takes its place. What a tile has beyond its
+ * cells stays when it is not edited any more, and is given back when the owner of the memory asks for it (tile_pack).
  *
  * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
  * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
@@ -22,6 +23,7 @@
 #define TILE_STYLES_MIN	 4
 #define TILE_STYLES_MAX	 32767
 #define TILE_STYLES_KEEP 4096 /* unused styles are looked for from here on */
+#define TILE_SLACK		 32	  /* less than this part of a tile is not worth the copying */
 
 static void *
 tile_alloc(const GridAllocator *allocator, size_t *bytes, size_t size)
@@ -82,8 +84,11 @@ void
 tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 {
 	tile_free_room(allocator, bytes, tile);
-	*tile = (Tile){
-		.tile_row = tile->tile_row, .tile_col = tile->tile_col, .held = tile->held, .next_held = tile->next_held};
+	*tile = (Tile){.tile_row = tile->tile_row,
+				   .tile_col = tile->tile_col,
+				   .held = tile->held,
+				   .next_held = tile->next_held,
+				   .edited = tile->edited};
 }
 
 /* ---- slots ---- */
@@ -106,21 +111,42 @@ tile_find(const Tile *tile, uint16_t key)
 	return tile_slot_present(slot) ? slot : NULL;
 }
 
-/* Room for `wanted` cells. */
-static bool
-tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t wanted)
+/* The slots that so many cells need. */
+static inline uint32_t
+tile_slots_for(uint32_t cells)
 {
-	uint32_t capacity = tile->capacity > 0 ? tile->capacity : TILE_SLOTS_MIN;
-	TileSlot *slots;
+	return cells < TILE_DENSE_FROM ? cells : TILE_CELLS;
+}
+
+/* The cells that are present, sorted by key. */
+static void
+tile_copy_slots(const Tile *tile, uint16_t *keys, TileSlot *slots)
+{
+	if (!tile_is_dense(tile))
+	{
+		if (tile->cells > 0)
+		{
+			memcpy(keys, tile->keys, tile->cells * sizeof(uint16_t));
+			memcpy(slots, tile->slots, tile->cells * sizeof(TileSlot));
+		}
+		return;
+	}
+	for (uint32_t key = 0, to = 0; to < tile->cells; key++)
+	{
+		if (!tile_slot_present(&tile->slots[key]))
+			continue;
+		keys[to] = (uint16_t) key;
+		slots[to++] = tile->slots[key];
+	}
+}
+
+/* Puts the cells into other slots, `capacity` of them, which are enough. */
+static bool
+tile_move_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t capacity)
+{
+	TileSlot *slots = tile_alloc(allocator, bytes, capacity * sizeof(TileSlot));
 	uint16_t *keys = NULL;
 
-	if (tile_is_dense(tile) || wanted <= tile->capacity)
-		return true;
-	while (capacity < wanted)
-		capacity *= 2;
-	if (capacity >= TILE_DENSE_FROM)
-		capacity = TILE_CELLS;
-	slots = tile_alloc(allocator, bytes, capacity * sizeof(TileSlot));
 	if (slots == NULL)
 		return false;
 	if (capacity < TILE_CELLS)
@@ -131,11 +157,7 @@ tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint3
 			tile_release(allocator, bytes, slots, capacity * sizeof(TileSlot));
 			return false;
 		}
-		if (tile->cells > 0)
-		{
-			memcpy(keys, tile->keys, tile->cells * sizeof(uint16_t));
-			memcpy(slots, tile->slots, tile->cells * sizeof(TileSlot));
-		}
+		tile_copy_slots(tile, keys, slots);
 	}
 	else
 	{
@@ -149,6 +171,19 @@ tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint3
 	tile->slots = slots;
 	tile->capacity = (uint16_t) capacity;
 	return true;
+}
+
+/* Room for `wanted` cells. */
+static bool
+tile_grow_slots(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t wanted)
+{
+	uint32_t capacity = tile->capacity > 0 ? tile->capacity : TILE_SLOTS_MIN;
+
+	if (tile_is_dense(tile) || wanted <= tile->capacity)
+		return true;
+	while (capacity < wanted)
+		capacity *= 2;
+	return tile_move_slots(allocator, bytes, tile, tile_slots_for(capacity));
 }
 
 /* ---- arena and styles ---- */
@@ -375,7 +410,9 @@ tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t 
 {
 	uint64_t wanted = (uint64_t) tile->cells + tile->reserved_cells + cells;
 	uint64_t size = ((uint64_t) content_bytes + 7) & ~(uint64_t) 7;
-	bool room = tile_grow_slots(allocator, bytes, tile, wanted < TILE_CELLS ? (uint32_t) wanted : TILE_CELLS);
+	uint32_t slots = wanted < TILE_CELLS ? (uint32_t) wanted : TILE_CELLS;
+	bool room = tile->capacity == 0 && slots > 0 ? tile_move_slots(allocator, bytes, tile, tile_slots_for(slots))
+												 : tile_grow_slots(allocator, bytes, tile, slots);
 
 	if (room && content_bytes > 0)
 		room = tile->arena_size == 0 && size <= UINT32_MAX ? tile_move_arena(allocator, bytes, tile, (uint32_t) size)
@@ -392,16 +429,33 @@ bool
 tile_pack(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 {
 	uint8_t used[TILE_STYLES_MAX / 8 + 1];
-	uint64_t size = (tile_live_bytes(tile, used) + 7) & ~(uint64_t) 7;
+	uint32_t slots = tile_slots_for(tile->cells);
 	uint32_t styles = 0;
+	uint64_t size;
 
+	if (tile->cells == 0)
+	{
+		tile_empty(allocator, bytes, tile);
+		return true;
+	}
+	if (slots < tile->capacity && !tile_move_slots(allocator, bytes, tile, slots))
+		return false;
+	size = (tile_live_bytes(tile, used) + 7) & ~(uint64_t) 7;
 	for (uint32_t style = 1; style <= tile->styles_used; style++)
 		styles += (used[style / 8] >> (style % 8)) & 1;
 	if (size == tile->arena_size && styles == tile->styles_capacity)
 		return true;
-	if (tile->cells == 0)
-		tile_empty(allocator, bytes, tile);
-	return tile->cells == 0 || tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
+	return tile_compact(allocator, bytes, tile, (uint32_t) size, styles, used);
+}
+
+bool
+tile_has_slack(const Tile *tile)
+{
+	uint32_t slots = tile_slots_for(tile->cells);
+	size_t needed = sizeof(Tile) + slots * ((slots < TILE_CELLS ? sizeof(uint16_t) : 0) + sizeof(TileSlot)) +
+					tile->styles_used * sizeof(TileStyle) + tile->content_bytes + tile->style_bytes;
+
+	return tile_bytes(tile) > needed + needed / TILE_SLACK;
 }
 
 /* NULL when there is nothing, or no room. */
@@ -424,6 +478,7 @@ tile_clone(const GridAllocator *allocator, size_t *bytes, const Tile *tile)
 		return NULL;
 	copy->held = false;
 	copy->next_held = NULL;
+	copy->edited = TILE_PACKED;
 	copy->keys = tile_clone_memory(allocator, bytes, tile->keys, tile->capacity * sizeof(uint16_t));
 	copy->slots = tile_clone_memory(allocator, bytes, tile->slots, tile->capacity * sizeof(TileSlot));
 	copy->styles = tile_clone_memory(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));

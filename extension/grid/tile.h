@@ -23,6 +23,14 @@ typedef struct TileStyle
 	uint32_t len;
 } TileStyle;
 
+/* What the grid knows of the room that a tile has beyond its cells. */
+typedef enum TileEdited
+{
+	TILE_PACKED, /* it has none, or not since the grid has looked */
+	TILE_IDLE,	 /* edited, but not since the grid has looked */
+	TILE_EDITED
+} TileEdited;
+
 /* What an edit of content looks at comes first. */
 typedef struct Tile
 {
@@ -36,6 +44,7 @@ typedef struct Tile
 	uint16_t cells;	   /* present */
 	uint16_t capacity; /* of slots; TILE_CELLS: dense, slots[key]; less: sorted by keys */
 	bool held;
+	uint8_t edited; /* TileEdited */
 	uint16_t styles_used;
 	uint16_t styles_capacity;
 	uint32_t reserved_styles;
@@ -52,8 +61,10 @@ extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t
 /* What it has taken. */
 extern size_t tile_bytes(const Tile *tile);
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
-/* Makes its arena and its styles as small as its cells need; nothing is reserved. False when there is no room. */
+/* Makes it as small as its cells need; nothing is reserved. False when there is no room: it may have become smaller. */
 extern bool tile_pack(const GridAllocator *allocator, size_t *bytes, Tile *tile);
+/* Whether that is worth the copying. */
+extern bool tile_has_slack(const Tile *tile);
 /* Its cells, and as much room as it has; NULL when there is none. */
 extern Tile *tile_clone(const GridAllocator *allocator, size_t *bytes, const Tile *tile);
 /* Gives back what an empty tile has for cells. */

@@ -3,7 +3,8 @@
  *
  * At commit the changes are set in the shared grid. That happens in XACT_EVENT_COMMIT, after the transaction has become
  * visible and before its locks go: an error there would be a PANIC, so nothing here allocates, raises or waits for
- * anything but an entry's lock, whose holders never wait for us. All room was reserved when the edits were appended.
+ * anything but an entry's lock and, once for each sheet, the directory's, whose holders never wait for us. All room was
+ * reserved when the edits were appended.
  */
 #include "postgres.h"
 
@@ -81,6 +82,8 @@ writer_release(WriterSheet *ws)
 		GridAllocator allocator = cache_allocator(entry);
 
 		grid_release(&allocator, entry->grid);
+		if (grid_is_edited(entry->grid))
+			cache_note_edited(entry);
 	}
 	entry->kept = false;
 	ws->holds = false;

@@ -22,6 +22,7 @@ typedef struct Fuzz
 	size_t count;
 	Grid *grid;
 	uint64_t stamp;
+	uint32_t packed; /* the tile that is looked at next */
 } Fuzz;
 
 static size_t fuzz_taken;
@@ -300,6 +301,9 @@ fuzz_step(Fuzz *fuzz)
 			break;
 		case 6:
 			fuzz_change(fuzz, AXES_COL, op & 8);
+			break;
+		case 7:
+			(void) grid_pack_idle(&fuzz_allocator, fuzz->grid, &fuzz->packed, op & 8 ? UINT32_MAX : 1);
 			break;
 		default:
 			grid_release(&fuzz_allocator, fuzz->grid);

@@ -285,11 +285,13 @@ copies_are_right(Grid *grid)
 {
 	size_t before = grid_bytes(grid);
 	bool failed = false;
+	uint32_t at = 0;
 	Grid *copy;
 
 	meter.fail_percent = 20;
 	for (int i = 0; i < 20; i++)
 	{
+		(void) grid_pack_idle(&allocator, grid, &at, 2);
 		failed |= !grid_pack(&allocator, grid);
 		failed |= !grid_copy(&allocator, grid, &copy);
 		if (copy != NULL)
@@ -357,6 +359,7 @@ test_batches(int fail_percent, bool hot, int rounds)
 	bool right = true;
 	bool unchanged = true;
 	uint64_t failures = 0;
+	uint32_t packed = 0;
 	Grid *grid;
 
 	oracle_clear();
@@ -393,6 +396,10 @@ test_batches(int fail_percent, bool hot, int rounds)
 			change_free(&changes[i]);
 		if (random_below(3) > 0 || used < count)
 			grid_release(&allocator, grid);
+		meter.fail_percent = fail_percent;
+		if (random_below(2) == 0)
+			(void) grid_pack_idle(&allocator, grid, &packed, 1 + random_below(8));
+		meter.fail_percent = 0;
 		if (round % 8 == 0 || used < count)
 			right = grid_is_right(grid);
 	}

@@ -193,12 +193,13 @@ main(void)
 	Grid *grid = grid_create(&allocator, ROWS, COLS);
 	bool edited = true, loaded = true, right = true, ordered = true, exact = true;
 	uint64_t evictions = 0;
+	uint32_t packed = 0;
 
 	for (int i = 0; i < 60000; i++)
 	{
 		GridRect rect = random_rect();
 
-		switch (random_below(8))
+		switch (random_below(9))
 		{
 			case 0:
 				loaded &= load(grid, &rect);
@@ -213,6 +214,9 @@ main(void)
 			case 3:
 				ordered &= evict(grid);
 				evictions++;
+				break;
+			case 4:
+				grid_pack_idle(&allocator, grid, &packed, 1 + random_below(10));
 				break;
 			default:
 				edited &= edit(grid);
