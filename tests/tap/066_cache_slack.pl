@@ -131,8 +131,18 @@ for my $round (1 .. 2)
 }
 my $tiles = ask("SELECT tiles_cached FROM sheet.cache_entries WHERE sheet_id = $large");
 cmp_ok(ask('SELECT beyond(' . ids($large) . ')'), '>=', 14, "a sheet of $tiles blocks that was written over at once");
+# A read of all of it stops behind its first slice meanwhile.
+my ($holder, $reader) = map { new_session($node) } 1 .. 2;
+my $digest = "SELECT md5(cells) FROM sheet.read_cells($large)";
+$holder->ask(q{SELECT pg_advisory_lock(hashtext('read-slice'))});
+$reader->ask(q{SET pg_sheet.stop_point = 'read-slice:wait'});
+$reader->send($digest);
+$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $reader->{pid}") or die 'the reader does not stop';
 note 'left: ' . join(' ', map { read_beside(\@cold, $large) } 1 .. 2);
 is(read_beside(\@cold, $large), 0, 'sheets have found room beside it');
+$holder->end;
+is($reader->answer, ask("BEGIN ISOLATION LEVEL SERIALIZABLE; $digest; COMMIT"), 'a large read that has begun before goes on where its cells are now');
+$reader->end;
 $now = ask('SELECT beyond(' . ids($large) . ')');
 cmp_ok($now, '<=', 10.5, "it takes $now bytes a cell beyond its contents");
 is(ask("SELECT wrong_cells($large, 2, 102400)"), 0, 'and is right');
