@@ -10,7 +10,7 @@
 #include "cache.h"
 #include "ckptqueue.h"
 #include "cells_rows.h"
-#include "database_drop.h"
+#include "databases.h"
 #include "edits_plan.h"
 #include "fmgr.h"
 #include "follow.h"
@@ -94,7 +94,7 @@ _PG_init(void)
 	writer_init();
 	quota_init();
 	role_link_init();
-	database_drop_init();
+	databases_init();
 	edits_plan_init();
 	edits_count_init();
 	edits_view_init();

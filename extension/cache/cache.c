@@ -7,7 +7,8 @@
  * 0: an address and a dsa_pointer differ by a constant, so grids hold plain pointers.
  *
  * An entry that nobody pins is used for another sheet when all are in use; the least recently used goes first. The
- * memory of grids is given back tile by tile (cache_evict.c). Nothing is written: the log is durable already.
+ * memory of grids is given back tile by tile (cache_evict.c). Nothing is written: the log is durable already. The
+ * entries of a database go with it (cache_forget_database).
  */
 #include "postgres.h"
 
@@ -176,9 +177,7 @@ cache_unlink(CacheEntry *entry)
 	Grid *grid = entry->grid;
 
 	Assert(pg_atomic_read_u32(&entry->pins) == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
-	cache_note_eviction(entry);
-	if (!entry->forgotten)
-		hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
+	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
 	cache_unqueue(entry);
 	cache_unqueue_slack(entry);
@@ -220,6 +219,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 		entry = dlist_container(CacheEntry, link, dlist_pop_head_node(&CacheState->free));
 	else if ((entry = cache_find_victim()) != NULL)
 	{
+		cache_note_eviction(entry);
 		*evicted = cache_unlink(entry);
 		pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
 	}
@@ -234,7 +234,6 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	slot->entry = entry;
 	entry->key = *key;
 	entry->used = true;
-	entry->forgotten = false;
 	entry->skip_loads = 0;
 	entry->next_skip = 0;
 	entry->kept = false;
@@ -314,24 +313,6 @@ cache_guess_seq(const CacheKey *key)
 	return seq;
 }
 
-void
-cache_forget_database(Oid database)
-{
-	dlist_iter iter;
-
-	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	dlist_foreach(iter, &CacheState->lru)
-	{
-		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
-
-		if (entry->key.database != database || entry->forgotten)
-			continue;
-		hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
-		entry->forgotten = true;
-	}
-	LWLockRelease(&CacheState->directory);
-}
-
 /* The core has released all LWLocks and condition variables already. The load comes first: it needs the pin. */
 void
 cache_release_at_abort(void)
@@ -339,6 +320,71 @@ cache_release_at_abort(void)
 	cache_abort_load();
 	if (reader_entry != NULL)
 		cache_unpin_reader(reader_entry);
+}
+
+/* ---- databases that are dropped ---- */
+
+/* Takes out the entries of a database that nobody pins, with their grids. True when there are others. */
+static bool
+cache_unlink_database(Oid database, dlist_head *gone)
+{
+	dlist_mutable_iter iter;
+	bool pinned = false;
+
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	dlist_foreach_modify(iter, &CacheState->lru)
+	{
+		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
+
+		if (entry->key.database != database)
+			continue;
+		if (pg_atomic_read_u32(&entry->pins) > 0)
+		{
+			pinned = true;
+			continue;
+		}
+		pg_read_barrier(); /* what was done to it before the last pin went */
+		entry->grid = cache_unlink(entry);
+		dlist_push_tail(gone, &entry->link);
+	}
+	LWLockRelease(&CacheState->directory);
+	return pinned;
+}
+
+/* Gives back what was taken out. Only we know of these entries. */
+static void
+cache_free_entries(dlist_head *gone)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, gone)
+	{
+		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
+
+		cache_free_detached(entry->grid);
+		entry->grid = NULL;
+	}
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	while (!dlist_is_empty(gone))
+		dlist_push_head(&CacheState->free, dlist_pop_head_node(gone));
+	LWLockRelease(&CacheState->directory);
+}
+
+/* Who pins an entry of a database in which nobody is takes from it what others have no room for, for a moment. */
+void
+cache_forget_database(Oid database)
+{
+	dlist_head gone = DLIST_STATIC_INIT(gone);
+	bool pinned;
+
+	cache_attach_area();
+	do
+	{
+		pinned = cache_unlink_database(database, &gone);
+		cache_free_entries(&gone);
+		if (pinned)
+			pg_usleep(1000);
+	} while (pinned);
 }
 
 /* ---- the entry's lock ---- */

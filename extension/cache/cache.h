@@ -20,8 +20,8 @@
 #include "storage/lwlock.h"
 #include "utils/snapshot.h"
 
-/* TRUNCATE gives the log a new relfilenode, DROP EXTENSION too: entries of the old one just grow old. After DROP
- * DATABASE both numbers may come again: see cache_forget_database(). */
+/* TRUNCATE gives the log a new relfilenode, DROP EXTENSION too: entries of the old one just grow old. Those of a
+ * database are forgotten when it is dropped: another one may get its number, and from its template all the others. */
 typedef struct CacheKey
 {
 	Oid database;
@@ -58,9 +58,8 @@ typedef struct CacheEntry
 	/* under the directory lock */
 	dlist_node link; /* in the LRU list, or in the free list */
 	bool used;
-	bool forgotten; /* nobody finds it any more */
-	bool queued;	/* for eviction, by ... */
-	uint64 oldest;	/* ... a stamp that none of its tiles' is below */
+	bool queued;   /* for eviction, by ... */
+	uint64 oldest; /* ... a stamp that none of its tiles' is below */
 	pairingheap_node queue_node;
 	bool slack_queued; /* some tiles have been edited; it becomes true under the entry's lock, too */
 	dlist_node slack_link;
@@ -152,7 +151,7 @@ extern CacheEntry *cache_pin_reader(const CacheKey *key);
 extern void cache_unpin_reader(CacheEntry *entry);
 /* The sheet's last seq as far as it is known here, for estimates; 0: it is not. */
 extern int64 cache_guess_seq(const CacheKey *key);
-/* The entries of a database to which nobody is connected are found no more: they grow old. */
+/* Nobody is in the database, and nobody can enter it. Waits for those who are just making room for others. */
 extern void cache_forget_database(Oid database);
 /* From the abort callbacks of transactions and subtransactions: ends the reader's pin and the load. */
 extern void cache_release_at_abort(void);

@@ -9,6 +9,9 @@
  * server (it starts from the clock), so a follower's cursor that the ring no longer covers is recognised: the follower
  * is told that it has lost events, and looks at its sheets itself.
  *
+ * Cursors outlive connections. Whoever comes back may be led to another database: one that was made, or has got its
+ * name, meanwhile. So this is an event as well: who finds one of his database behind his cursor has lost all others.
+ *
  * A gateway learns of its own commits from their results. Events of its own origin, and those of other databases, move
  * the cursor of a follower who has read everything else, without waking it.
  *
@@ -31,6 +34,7 @@
 
 #define FOLLOW_EVENTS	 16384 /* a power of two */
 #define FOLLOW_FOLLOWERS 64
+#define FOLLOW_DATABASE	 (-2) /* the seq of an event: the database was made or altered */
 
 typedef struct FollowEvent
 {
@@ -103,8 +107,8 @@ follow_concerns(const FollowSlot *slot, const FollowEvent *event)
 	return slot->database == event->database && (event->origin == 0 || slot->origin != event->origin);
 }
 
-void
-follow_publish(int64 sheet_id, int64 seq, int64 origin)
+static void
+follow_tell(const FollowEvent *told)
 {
 	FollowEvent *event;
 	int left;
@@ -113,10 +117,7 @@ follow_publish(int64 sheet_id, int64 seq, int64 origin)
 		return;
 	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
 	event = &follow_shared->events[follow_shared->head % FOLLOW_EVENTS];
-	event->database = MyDatabaseId;
-	event->sheet_id = sheet_id;
-	event->seq = seq;
-	event->origin = origin;
+	*event = *told;
 	left = follow_shared->followers;
 	for (int i = 0; i < FOLLOW_FOLLOWERS && left > 0; i++)
 	{
@@ -132,6 +133,22 @@ follow_publish(int64 sheet_id, int64 seq, int64 origin)
 	}
 	follow_shared->head++;
 	LWLockRelease(&follow_shared->lock);
+}
+
+void
+follow_publish(int64 sheet_id, int64 seq, int64 origin)
+{
+	FollowEvent event = {MyDatabaseId, sheet_id, seq, origin};
+
+	follow_tell(&event);
+}
+
+void
+follow_publish_database(Oid database)
+{
+	FollowEvent event = {database, 0, FOLLOW_DATABASE, 0};
+
+	follow_tell(&event);
 }
 
 void
@@ -263,6 +280,15 @@ follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
 	return true;
 }
 
+/* The lock is held. */
+static void
+follow_lose(FollowAnswer *answer)
+{
+	answer->lost = true;
+	answer->count = 0;
+	follow_slot->cursor = follow_shared->head;
+}
+
 /* Moves our cursor over what is there; true when there is something to tell. */
 static bool
 follow_collect(FollowAnswer *answer)
@@ -271,14 +297,16 @@ follow_collect(FollowAnswer *answer)
 
 	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
 	if (slot->cursor > follow_shared->head || follow_shared->head - slot->cursor > FOLLOW_EVENTS)
-	{
-		answer->lost = true;
-		slot->cursor = follow_shared->head;
-	}
+		follow_lose(answer);
 	while (slot->cursor < follow_shared->head)
 	{
 		FollowEvent *event = &follow_shared->events[slot->cursor % FOLLOW_EVENTS];
 
+		if (event->seq == FOLLOW_DATABASE && event->database == slot->database)
+		{
+			follow_lose(answer);
+			break;
+		}
 		if (follow_concerns(slot, event) && !follow_answer_add(answer, event))
 			break;
 		slot->cursor++;

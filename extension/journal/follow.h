@@ -30,6 +30,8 @@ extern void follow_init(void);
  * Followers of the same database whose origin differs are woken. A no-op without shared memory.
  */
 extern void follow_publish(int64 sheet_id, int64 seq, int64 origin);
+/* The database is new, or has another name: who follows it from an earlier cursor may have known another one. */
+extern void follow_publish_database(Oid database);
 /* Publishes FOLLOW_STATUS when the current transaction commits (nothing when it aborts or the subtransaction does). */
 extern void follow_note_status(int64 sheet_id);
 /* The same for an account whose name or tokens have changed: the event names the sheet -uid. */

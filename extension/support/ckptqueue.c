@@ -356,6 +356,8 @@ ckptqueue_put_off(Oid database, TimestampTz until)
 void
 ckptqueue_discard(Oid database)
 {
+	if (ckpt_shared == NULL)
+		return;
 	LWLockAcquire(&ckpt_shared->lock, LW_EXCLUSIVE);
 	for (int i = ckpt_shared->used - 1; i >= 0; i--)
 		if (ckpt_shared->items[i].database == database)
