@@ -13,11 +13,13 @@
 
 #define LOG_TIPS 4096
 
+/* An index that is built again has a new file. Files in two tablespaces may have the same number. */
 typedef struct LogTipKey
 {
+	int64 key;
 	Oid database;
 	Oid relfilenode; /* InvalidOid: the place is free */
-	int64 key;
+	Oid index;		 /* compared only: the hash is of what stands before it */
 } LogTipKey;
 
 typedef struct LogTip
@@ -58,8 +60,8 @@ log_tip_lock(Relation index, int64 key, LogTipKey *tip_key)
 
 	if (log_tips == NULL || RelationUsesLocalBuffers(index))
 		return NULL;
-	*tip_key = (LogTipKey){MyDatabaseId, compat_relfilenode(index), key};
-	tip = &log_tips[hash_bytes((const unsigned char *) tip_key, sizeof(LogTipKey)) % LOG_TIPS];
+	*tip_key = (LogTipKey){key, MyDatabaseId, compat_relfilenode(index), RelationGetRelid(index)};
+	tip = &log_tips[hash_bytes((const unsigned char *) tip_key, offsetof(LogTipKey, index)) % LOG_TIPS];
 	SpinLockAcquire(&tip->lock);
 	return tip;
 }
@@ -67,7 +69,8 @@ log_tip_lock(Relation index, int64 key, LogTipKey *tip_key)
 static inline bool
 log_tip_is(const LogTip *tip, const LogTipKey *key)
 {
-	return tip->key.key == key->key && tip->key.relfilenode == key->relfilenode && tip->key.database == key->database;
+	return tip->key.key == key->key && tip->key.relfilenode == key->relfilenode && tip->key.index == key->index &&
+		   tip->key.database == key->database;
 }
 
 bool
