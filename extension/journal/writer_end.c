@@ -143,6 +143,7 @@ writer_withdraw(WriterSheet *ws)
 
 	if (ws->fxid == 0 && !ws->holds)
 		return;
+	STOP_POINT_NO_FAIL("withdraw");
 	cache_lock_change(entry);
 	writer_release(ws);
 	if (ws->fxid != 0)

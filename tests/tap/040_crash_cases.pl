@@ -63,6 +63,7 @@ my %way = (
 	autoversion => [], # in a worker: 060_worker.pl
 	load => [],        # of tiles that have left the cache: 023_tile_races.pl
 	read => [],        # of a large sheet, between two slices: the same
+	withdraw => [],    # of a transaction that is rolled back: 064_truth_servers.pl
 );
 
 # Runs it with the point set; true when it succeeded. After a crash, the server is back.

@@ -45,6 +45,20 @@ $older->ask('COMMIT');
 is($older->ask($read), 'after after', 'and the new content after its end');
 $writer->answer;
 cache_is_at_rest($node, 'a commit that was held');
+
+# ---- a transaction that has failed and has not told the cache ----
+$holder->ask("SELECT pg_advisory_lock(hashtext('withdraw'))");
+$writer->ask("SET pg_sheet.stop_point = 'withdraw:wait'");
+$writer->send("BEGIN; SELECT model_write($id, 0, 0, 'never'); ROLLBACK");
+wait_for("SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $writer->{pid}");
+$reader->ask("SET statement_timeout = '60s'");
+$reader->send($read);
+wait_for("SELECT wait_event_type = 'Extension' OR (state = 'idle' AND query LIKE '%sheet.get%') FROM pg_stat_activity WHERE pid = $reader->{pid}");
+is($node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $reader->{pid}"), 'active', 'who sees that a writer has failed waits for it');
+$holder->ask("SELECT pg_advisory_unlock(hashtext('withdraw'))");
+is($reader->answer, 'after after', 'then reads what was there before');
+$writer->answer;
+cache_is_at_rest($node, 'a rollback that was held');
 $_->end for $writer, $holder, $reader, $older, $impatient;
 
 # ---- the same ids in several databases ----
