@@ -449,10 +449,12 @@ test_adopt(void)
 	grid_adopt_axes(&allocator, grid, NULL);
 	grid_release(&allocator, grid);
 	TAP_OK(grid_axes(grid) == NULL, "back to the identity");
+	TAP_OK(grid_reserve_axes(&allocator, grid, large), "room that the grid has when it goes");
 	axes_free(&allocator, small);
 	axes_free(&allocator, large);
 	TAP_OK(grid_bytes(grid) == taken, "every byte is accounted for");
 	grid_free(&allocator, grid);
+	TAP_OK(taken == 0, "and given back");
 }
 
 int

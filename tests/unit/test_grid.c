@@ -572,7 +572,8 @@ test_last_room(void)
 	static const char text[2048];
 	Grid *grid = grid_create(&allocator, 1, 1);
 	GridTile *tile = grid_reserve(&allocator, grid, 0, 0, 1, 0);
-	uint32_t cells = 1, len = sizeof(text);
+	uint32_t cells = 1, len = sizeof(text), at;
+	uint64_t stamp;
 	bool right = true;
 	GridCell cell;
 
@@ -590,6 +591,10 @@ test_last_room(void)
 		len--;
 	grid_set_there(grid, tile, 65, 0, text, len, len, NULL, 0);
 	TAP_OK(len > 0 && grid_get(grid, 65, 0, &cell) && cell.content_len == len, "%u bytes fill a tile", len);
+	tile = grid_reserve(&allocator, grid, 0, 0, 8, 0);
+	grid_release(&allocator, grid);
+	TAP_OK(grid_reserve_there(grid, tile, 1, 0) && grid_oldest(grid, &stamp, &at) && at == 1,
+		   "a tile in which room is reserved stays");
 	grid_free(&allocator, grid);
 }
 
