@@ -296,6 +296,8 @@ is($node->safe_psql('postgres', $cells), $node->safe_psql('postgres', "BEGIN ISO
 is($node->safe_psql('postgres', "SELECT content FROM sheet.range($moved, 'A1:A7')"), "1\n2", 'behind the rows that were inserted');
 $inserter->end;
 
+$node->safe_psql('postgres', 'SELECT sheet.purge(sheet_id) FROM sheet.list');
+is($node->safe_psql('postgres', 'SELECT bytes FROM sheet.cache_stats'), 0, 'purged sheets leave nothing in the cache, whatever became of their loads');
 let_go($gate);
 $node->stop('immediate');
 done_testing();

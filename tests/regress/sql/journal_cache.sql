@@ -110,6 +110,19 @@ SELECT sheet.trash(:wide);
 SELECT sheet.recover(:wide);
 SELECT content FROM sheet.range(:wide, 'A1:B2');
 SELECT tiles_cached, tiles FROM sheet.cache_entries WHERE sheet_id = :wide;
+-- loaded from its log or from a version, a sheet takes as much room: that of its cells
+SELECT sheet.create('journal cache, room', 64, 16) AS room \gset
+SELECT last_seq FROM sheet.apply(:room, j_batch(VARIADIC ARRAY(SELECT j_set(i, 0, repeat('x', i)) FROM generate_series(1, 60) i)));
+SELECT last_seq FROM sheet.apply(:room, j_batch(VARIADIC ARRAY(SELECT j_set(i, 0, repeat('y', 70 - i)) FROM generate_series(1, 60) i)));
+SELECT sheet.trash(:room);
+SELECT sheet.recover(:room);
+SELECT count(*) FROM sheet.range(:room);
+SELECT bytes AS log_bytes FROM sheet.cache_entries WHERE sheet_id = :room \gset
+SELECT sheet.commit(:room);
+SELECT sheet.trash(:room);
+SELECT sheet.recover(:room);
+SELECT count(*) FROM sheet.range(:room);
+SELECT bytes - :log_bytes AS more FROM sheet.cache_entries WHERE sheet_id = :room;
 -- tiles of a version that was taken back are in the index only: they are empty
 SELECT sheet.create('journal cache, taken back', 1000, 100) AS back \gset
 SELECT last_seq FROM sheet.apply(:back, j_batch(j_set(0, 0, 'stays'), j_set(900, 90, 'goes')));

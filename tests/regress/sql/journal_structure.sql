@@ -199,6 +199,24 @@ SET pg_sheet.stop_point = 'append-edits:cancel:2 append-store:error';
 SELECT sheet.delete_rows(:many, 0, 3000);
 RESET pg_sheet.stop_point;
 SELECT rows, length(cells) > 0 AS cells FROM sheet.read_cells(:many);
+-- ---- where rows are is found out behind a savepoint, and still known when that is taken back: of a sheet that cannot be loaded ----
+SELECT sheet.create('structure drill') AS drill, sheet.create('structure found', 6, 2) AS found \gset
+SELECT sheet.set_range(:found, 'A1', ARRAY[['a'],['b'],['c']]) > 0 AS set, sheet.insert_rows(:found, 1, 2) > 0 AS inserted;
+SELECT sheet.trash(:found);
+SELECT sheet.recover(:found);
+BEGIN;
+SET LOCAL pg_sheet.allow_log_delete = on;
+DELETE FROM sheet.log_head WHERE sheet_id = :drill;
+SELECT sheet.claim(:found, 1, 'one') > 0 AS claimed;
+SAVEPOINT a;
+SELECT sheet.claim(:found, 2, 'two') > 0 AS claimed;
+SELECT sheet.set(:found, 'A4', 'taken back') > 0 AS set;
+ROLLBACK TO a;
+SELECT sheet.set(:found, 'A4', 'stays') > 0 AS set;
+COMMIT;
+SELECT a1, content FROM sheet.range(:found);
+SELECT severity, what FROM sheet.fsck(:found, true, false);
+SELECT sheet.purge(:drill), sheet.purge(:found);
 -- ---- who may ----
 CREATE ROLE structure_viewer;
 CREATE ROLE structure_editor;
