@@ -238,6 +238,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->next_skip = 0;
 	entry->kept = false;
 	entry->slack_at = 0;
+	entry->passed = 0;
 	entry->missed = 0;
 	entry->seq = 0;
 	entry->last_fxid = 0;

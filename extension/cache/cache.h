@@ -72,6 +72,7 @@ typedef struct CacheEntry
 	bool loading;		/* somebody loads; nobody else does. Without a grid nobody writes meanwhile */
 	uint32 slack_at;	/* the tile that is looked at next for room that it does not need */
 	bool kept;			/* a writer reads all of the grid without the lock: no tile is taken out */
+	uint64 passed;		/* its place in the order when it was passed over for what a writer holds; 0: it was not */
 	uint32 skip_loads;	/* after a large load that found no room: so many do not try again ... */
 	uint32 next_skip;	/* ... and so many after the next one */
 	Grid *grid;			/* NULL: a stub. Tiles may be missing; those that a writer holds are not taken out */
@@ -173,6 +174,8 @@ extern GridAllocator cache_allocator(CacheEntry *entry);
 extern bool cache_evict(CacheEntry *own, size_t wanted);
 /* Tiles of the entry's grid, which is locked, have been edited. Cannot fail. */
 extern void cache_note_edited(CacheEntry *entry);
+/* When a writer holds nothing more: gives back the place in the order that the entry had when it was passed over. */
+extern void cache_unpass(CacheEntry *entry, uint64 passed);
 /* A stamp for grid_touch(). */
 static inline uint64
 cache_stamp(void)

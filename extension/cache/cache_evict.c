@@ -99,6 +99,15 @@ cache_free_evicted(CacheEntry *entry, GridTile *tiles, Grid *grid)
 		grid_free(&allocator, grid);
 }
 
+/* The entry has what a writer holds: it stands behind all others until the writer's end (cache_unpass). */
+static uint64
+cache_evict_pass(CacheEntry *entry, const Eviction *eviction)
+{
+	if (entry->passed == 0)
+		entry->passed = Max(entry->oldest, 1);
+	return eviction->started + 1;
+}
+
 /*
  * Takes tiles with stamps up to `bound` out of a locked entry. Returns the stamp with which to queue the entry again,
  * 0: not at all.
@@ -112,7 +121,7 @@ cache_evict_tiles(CacheEntry *entry, uint64 bound, Eviction *eviction, GridTile 
 	if (entry->grid == NULL)
 		return 0;
 	if (entry->kept)
-		return eviction->started + 1;
+		return cache_evict_pass(entry, eviction);
 	while (grid_oldest(entry->grid, &stamp, &at))
 	{
 		GridTile *tile;
@@ -126,7 +135,7 @@ cache_evict_tiles(CacheEntry *entry, uint64 bound, Eviction *eviction, GridTile 
 		eviction->freed += before - grid_bytes(entry->grid);
 		pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
 	}
-	return grid_tiles_here(entry->grid) > 0 ? eviction->started + 1 : 0;
+	return grid_tiles_here(entry->grid) > 0 ? cache_evict_pass(entry, eviction) : 0;
 }
 
 /* False when somebody else has it locked who is not waited for. */
@@ -199,6 +208,19 @@ cache_evict_put_back(CacheEntry *entry, uint64 again)
 	pg_atomic_fetch_sub_u32(&entry->pins, 1);
 	if (again > 0)
 		cache_queue(entry, again);
+	LWLockRelease(&CacheState->directory);
+}
+
+/* Who has taken it out of the queue at the moment puts it back as passed over: so seldom that nobody waits for it. */
+void
+cache_unpass(CacheEntry *entry, uint64 passed)
+{
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	if (entry->queued && entry->oldest > passed)
+	{
+		cache_unqueue(entry);
+		cache_queue(entry, passed);
+	}
 	LWLockRelease(&CacheState->directory);
 }
 

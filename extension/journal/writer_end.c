@@ -71,11 +71,12 @@ writer_apply_changes(WriterSheet *ws, CacheEntry *entry)
 	return right;
 }
 
-/* Under the lock: what was held or reserved is free again. */
-static void
+/* Under the lock: what was held or reserved is free again. Returns what is to be given to cache_unpass() after it. */
+static uint64
 writer_release(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
+	uint64 passed = entry->passed;
 
 	if (entry->grid != NULL)
 	{
@@ -86,7 +87,9 @@ writer_release(WriterSheet *ws)
 			cache_note_edited(entry);
 	}
 	entry->kept = false;
+	entry->passed = 0;
 	ws->holds = false;
+	return passed;
 }
 
 /* What the grid's rows and columns are called, and how many there are. Cells have been set at their physical places,
@@ -109,6 +112,7 @@ writer_publish(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
 	Grid *dropped = NULL;
+	uint64 passed;
 
 	STOP_POINT_NO_FAIL("publish");
 	cache_lock_change(entry);
@@ -122,7 +126,7 @@ writer_publish(WriterSheet *ws)
 			dropped = cache_detach_grid(entry);
 		STOP_POINT_NO_FAIL("publish-locked");
 	}
-	writer_release(ws);
+	passed = writer_release(ws);
 	entry->states++;
 	entry->seq = ws->meta.last_seq;
 	entry->last_fxid = ws->meta.last_fxid;
@@ -131,6 +135,8 @@ writer_publish(WriterSheet *ws)
 	entry->writer_fxid = 0;
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
+	if (passed > 0)
+		cache_unpass(entry, passed);
 	cache_free_detached(dropped);
 	STOP_POINT_NO_FAIL("publish-done");
 }
@@ -140,16 +146,19 @@ static void
 writer_withdraw(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
+	uint64 passed;
 
 	if (ws->fxid == 0 && !ws->holds)
 		return;
 	STOP_POINT_NO_FAIL("withdraw");
 	cache_lock_change(entry);
-	writer_release(ws);
+	passed = writer_release(ws);
 	if (ws->fxid != 0)
 		entry->writer_fxid = 0;
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
+	if (passed > 0)
+		cache_unpass(entry, passed);
 	ws->fxid = 0;
 	ws->drop_grid = false;
 }

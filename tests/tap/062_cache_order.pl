@@ -211,6 +211,35 @@ $editor->ask('ROLLBACK');
 use_sheet($_, read_sheet($_, 1)) for grep { !$held{$_} } @sheets;
 is(scalar(grep { $held{ $_->[0] } } cached()), 0, 'until it ends');
 
+# What was passed over while it was held has its place again, before what was used later.
+for my $end ('ROLLBACK', 'COMMIT')
+{
+	fill();
+	my ($passed) = map { $_->[0] } (cached())[-1];
+	$editor->ask('BEGIN');
+	$editor->ask("SELECT sheet.set($passed, 0, 0, block_text($passed, 0, 0) || 'not yet')");
+	$editor->ask("SELECT sheet.set($passed, 0, 0, block_text($passed, 0, 0))");
+	read_sheet($_, 1)->() for reverse grep { $_ != $passed } map { $_->[0] } cached();
+	my %there = map { $_->[0] => 1 } cached();
+	my @absent = grep { !$there{$_} } @sheets;
+	@wrong = ();
+	for my $id (@absent[ 0, 1 ])
+	{
+		my ($evicted, $wrong) = use_sheet($id, read_sheet($id, 1), $passed => 1);
+		push @wrong, $wrong if $wrong;
+	}
+	is("@wrong", '', "$end: a sheet that is held is passed over");
+	$editor->ask($end);
+	@wrong = ();
+	for my $id (@absent[ 2 .. 4 ])
+	{
+		my ($evicted, $wrong) = use_sheet($id, read_sheet($id, 1));
+		push @wrong, $wrong if $wrong;
+	}
+	is("@wrong", '', "$end: afterwards it is the first to leave");
+	is(scalar(grep { $_->[0] == $passed } cached()), 0, "$end: it has left");
+}
+
 # All of the cache is held.
 $editor->ask('BEGIN');
 %held = ();
