@@ -263,6 +263,22 @@ is($node->safe_psql('postgres', $digest), truth(), 'a large read of moved rows g
 $before = truth();
 my ($code, $answer) = $node->psql('postgres', "SET pg_sheet.stop_point = 'read-slice:error';\n$digest\n$digest\nSELECT sheet.set($large, 'C3', 'after') > 0;", on_error_stop => 0);
 is($answer, "$before\nt", 'a large read ends with an error between two slices, and the session goes on');
+$editor = new_session($node);
+push_all_out();
+for my $point ('read-slice', 'load-part')
+{
+	for my $begin ('BEGIN', 'BEGIN; SAVEPOINT a')
+	{
+		read_range($missing, 'A65:P65');
+		$editor->ask("SET pg_sheet.stop_point = '$point:error'");
+		$editor->ask($begin);
+		like($editor->ask($point eq 'load-part' ? "SELECT count(*) FROM sheet.range($missing, 'A1:P1')" : $digest =~ s/;$//r), qr/^ERROR XX000/, "$begin: an error at $point");
+		$editor->ask('ROLLBACK TO a') if $begin =~ /SAVEPOINT/;
+		is($node->safe_psql('postgres', 'SELECT count(*) FROM sheet.cache_entries WHERE pins > 0 OR loading'), 0, 'and nothing is held any more');
+		$editor->ask('ROLLBACK');
+	}
+}
+$editor->end;
 
 # ---- who loads a sheet does not wait for who has another one locked, whose tiles keep their places ----
 my @quiet = map { sheet_of_tiles("quiet $_", 10) } 0 .. 2;
