@@ -96,7 +96,6 @@ cache_create_state(void)
 	pg_atomic_init_u64(&CacheState->loads, 0);
 	pg_atomic_init_u64(&CacheState->load_failures, 0);
 	pg_atomic_init_u64(&CacheState->evictions, 0);
-	pg_atomic_init_u64(&CacheState->tile_loads, 0);
 	pg_atomic_init_u64(&CacheState->clock, 0);
 	pg_atomic_init_u64(&CacheState->waits, 0);
 	for (int i = 0; i < CACHE_PRIVATE_REASONS; i++)

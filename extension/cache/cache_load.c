@@ -145,10 +145,7 @@ cache_end_part(CacheEntry *entry, const CachePart *part, CacheLoaded loaded, con
 	cache_lock_change(entry);
 	right = entry->grid != NULL && entry->missed == part->missed;
 	if (loaded == CACHE_LOADED && right)
-	{
 		grid_merge(entry->grid, entry->loading_grid, wanted, count, cache_stamp());
-		pg_atomic_fetch_add_u64(&CacheState->tile_loads, count);
-	}
 	rest = cache_end(entry, loaded);
 	LWLockRelease(&entry->lock);
 	cache_ended(entry, loaded, rest);
