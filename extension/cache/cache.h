@@ -116,8 +116,8 @@ typedef struct CacheShared
 	pg_atomic_uint64 loads;
 	pg_atomic_uint64 load_failures; /* no room */
 	pg_atomic_uint64 evictions;		/* tiles */
-	pg_atomic_uint64 clock; /* stamps of uses */
-	pg_atomic_uint64 waits; /* for a publication or somebody else's load */
+	pg_atomic_uint64 clock;			/* stamps of uses */
+	pg_atomic_uint64 waits;			/* for a publication or somebody else's load */
 	pg_atomic_uint64 private_reads[CACHE_PRIVATE_REASONS];
 } CacheShared;
 
