@@ -20,8 +20,9 @@
 #include "storage/lwlock.h"
 #include "utils/snapshot.h"
 
-/* TRUNCATE gives the log a new relfilenode, DROP EXTENSION too: entries of the old one just grow old. Those of a
- * database are forgotten when it is dropped: another one may get its number, and from its template all the others. */
+/* TRUNCATE gives the log a new relfilenode, DROP EXTENSION too: entries of the old one just grow old. (A file that is
+ * the transaction's own is emptied where it is; nothing of it is cached.) Those of a database are forgotten when it is
+ * dropped: another one may get its number, and from its template all the others. */
 typedef struct CacheKey
 {
 	Oid database;
