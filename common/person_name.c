@@ -83,6 +83,26 @@ character_take(const unsigned char **at)
 }
 
 const char *
+name_direction_problem(const char *name, size_t len, uint32_t *character)
+{
+	const unsigned char *at = (const unsigned char *) name;
+	const unsigned char *end = at + len;
+
+	while (at < end)
+	{
+		uint32_t c = character_take(&at);
+		const char *problem = character_problem(c);
+
+		if (problem != NULL && strcmp(problem, DIRECTION) == 0)
+		{
+			*character = c;
+			return problem;
+		}
+	}
+	return NULL;
+}
+
+const char *
 person_name_problem(const char *name, size_t len, uint32_t *character)
 {
 	const unsigned char *at = (const unsigned char *) name;

@@ -14,4 +14,8 @@
  */
 extern const char *person_name_problem(const char *name, size_t len, uint32_t *character);
 
+/* The same of one thing, for all that has a name: characters that change the direction of text, so that a name is shown
+ * as another one, or a file as one of another kind. */
+extern const char *name_direction_problem(const char *name, size_t len, uint32_t *character);
+
 #endif

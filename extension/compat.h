@@ -5,6 +5,7 @@
 #include "postgres.h"
 #include "access/genam.h"
 #include "access/tableam.h"
+#include "replication/message.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
 
@@ -36,6 +37,20 @@
 #define compat_wait_event(name) WaitEventExtensionNew(name)
 #else
 #define compat_wait_event(name) PG_WAIT_EXTENSION
+#endif
+
+/* What a backend says of itself, by its number in the caller's copy, from 1. */
+#if PG_VERSION_NUM >= 160000
+#define compat_backend_status(index) pgstat_get_local_beentry_by_index(index)
+#else
+#define compat_backend_status(index) pgstat_fetch_stat_local_beentry(index)
+#endif
+
+/* A record in the WAL that only has its transaction's commit waited for. */
+#if PG_VERSION_NUM >= 170000
+#define compat_log_message() ((void) LogLogicalMessage("pg_sheet", "", 0, true, false))
+#else
+#define compat_log_message() ((void) LogLogicalMessage("pg_sheet", "", 0, true))
 #endif
 
 #if PG_VERSION_NUM >= 160000

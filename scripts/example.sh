@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2016 # the sourcing script sets data, port, run_dir; $0 is for the inner sh
 # example.sh - the example sheet and the account "demo" that owns it, made once for a data directory (sourced by run,
-# after services.sh). $data/demo keeps what was made, a line each: name, password, sheet. Each step is done once, so an
+# after services.sh). $data/demo keeps what was made, a line each: name, password, sheet, link. Each step is done once, so an
 # interrupted first start is completed by the next one.
 
 demo_get() {
@@ -32,23 +32,24 @@ demo_register() {
 	demo_put registered yes
 }
 
-# The sheet, by the product's own import, in one transaction with its sharing: everyone signed in who has its link may edit.
+# The sheet, by the product's own import, in one transaction with its sharing: everyone signed in who opens its link may edit.
 # SQL sessions of the role demo act as the account demo.
 demo_import() {
-	local sheet
+	local made
 	[ -z "$(demo_get sheet)" ] || return 0
-	sheet=$(cluster_psql -1 -f - -v "file=$run_dir/app/examples/airports.csv" <<-'SQL'
+	made=$(cluster_psql -1 -f - -v "file=$run_dir/app/examples/airports.csv" <<-'SQL'
 		\set csv `cat :'file'`
 		SELECT uid FROM sheet.account_find('demo') \gset
 		SELECT sheet.import_csv('US airports', :'csv', :uid) AS id \gset
-		SELECT sheet.share_link(:id, 'editor', :uid) \g /dev/null
+		SELECT sheet.share_link(:id, 'editor', :uid) AS key \gset
 		SELECT sheet.commit(:id, 'as imported', :uid) \g /dev/null
 		SELECT 'CREATE ROLE demo LOGIN' WHERE to_regrole('demo') IS NULL \gexec
 		SELECT sheet.link_account('demo', 'demo') \g /dev/null
-		\echo :id
+		\echo :id :key
 	SQL
 	) || die "the example could not be imported"
-	demo_put sheet "$sheet"
+	demo_put link "${made#* }"
+	demo_put sheet "${made%% *}"
 }
 
 demo_prepare() {

@@ -138,6 +138,7 @@ gateway_start() {
 	for ((i = 0; i < gateways; i++)); do
 		others+=("http://localhost:$((port + i))")
 	done
+	[ -z "${PG_SHEET_ALLOWED_ORIGINS:-}" ] || others+=("$PG_SHEET_ALLOWED_ORIGINS")
 	service_spawn "gateway-$1" "$run_dir/app/pg_sheet_gateway" --listen-address=127.0.0.1 --listen-port="$1" \
 		--database="$(cluster_conninfo gateway)" --coordinator="$coordinator" --zookeeper-hosts="127.0.0.1:$zkport" \
 		--web-root="$run_dir/app/web" --jwt-key-file="$data/jwt.key" \

@@ -8,6 +8,7 @@
 #include "permission.h"
 #include "person_name.h"
 #include "replay_find.h"
+#include "skeleton.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -19,34 +20,33 @@ PG_FUNCTION_INFO_V1(sheet_account_seen);
 PG_FUNCTION_INFO_V1(sheet_account_rename);
 PG_FUNCTION_INFO_V1(sheet_account_set_password);
 PG_FUNCTION_INFO_V1(sheet_account_revoke_tokens);
-PG_FUNCTION_INFO_V1(sheet_account_sheets);
 PG_FUNCTION_INFO_V1(sheet_link_account);
 
 #define ACCOUNT_NAME_MAX   100
-#define ACCOUNT_SEEN_EDITS 100000 /* of the log's end, which are looked through in milliseconds */
+#define ACCOUNT_SEEN_EDITS 1000 /* of the log's end */
 
 static CatalogQuery account_insert = {
-	"INSERT INTO sheet.account (name, email, password_hash) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING "
+	"INSERT INTO sheet.account (name, email, password_hash, skeleton) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING "
 	"RETURNING uid",
-	3,
-	{TEXTOID, TEXTOID, TEXTOID}};
+	4,
+	{TEXTOID, TEXTOID, TEXTOID, TEXTOID}};
 static CatalogQuery account_by_name = {
 	"SELECT uid, name, password_hash, token_generation FROM sheet.account WHERE name = $1", 1, {TEXTOID}};
 static CatalogQuery account_by_uid = {
 	"SELECT uid, name, token_generation FROM sheet.account WHERE uid = $1", 1, {INT8OID}};
 /* What is quick to look up stands first. */
-static CatalogQuery account_seen = {
-	"SELECT name FROM sheet.account a WHERE uid = $1 AND "
-	"(EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = $2 AND s.owner = a.uid) "
-	"OR EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = $2 AND m.uid = a.uid) "
-	"OR EXISTS (SELECT FROM sheet.client c WHERE c.sheet_id = $2 AND c.uid = a.uid) "
-	"OR EXISTS (SELECT FROM sheet.checkpoint c WHERE c.sheet_id = $2 AND c.uid = a.uid) "
-	"OR EXISTS (SELECT FROM sheet.log_edits($2) e WHERE e.uid = $1 AND e.seq > $3))",
-	3,
-	{INT8OID, INT8OID, INT8OID}};
+static CatalogQuery account_seen = {"SELECT name FROM sheet.account a WHERE uid = $1 AND "
+									"(EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = $2 AND m.uid = $1) "
+									"OR EXISTS (SELECT FROM sheet.client c WHERE c.sheet_id = $2 AND c.uid = $1) "
+									"OR EXISTS (SELECT FROM sheet.log_edits($2) e WHERE e.uid = $1 AND e.seq > $3))",
+									3,
+									{INT8OID, INT8OID, INT8OID}};
 static CatalogQuery account_name_taken = {
 	"SELECT 1 FROM sheet.account WHERE name = $2 AND uid <> $1", 2, {INT8OID, TEXTOID}};
-static CatalogQuery account_update_name = {"UPDATE sheet.account SET name = $2 WHERE uid = $1", 2, {INT8OID, TEXTOID}};
+static CatalogQuery account_skeleton_taken = {
+	"SELECT 1 FROM sheet.account WHERE skeleton = $2 AND uid <> $1", 2, {INT8OID, TEXTOID}};
+static CatalogQuery account_update_name = {
+	"UPDATE sheet.account SET name = $2, skeleton = $3 WHERE uid = $1", 3, {INT8OID, TEXTOID, TEXTOID}};
 static CatalogQuery account_update_password = {
 	"UPDATE sheet.account SET password_hash = $2, token_generation = token_generation + 1 WHERE uid = $1 "
 	"RETURNING token_generation::int8",
@@ -58,19 +58,6 @@ static CatalogQuery account_update_generation = {
 	{INT8OID}};
 static CatalogQuery account_update_role = {
 	"UPDATE sheet.account SET db_role = $2::pg_catalog.regrole WHERE name = $1", 2, {TEXTOID, OIDOID}};
-/* What is in the trash is shown to its owner only. */
-static CatalogQuery account_list_sheets = {
-	"SELECT s.sheet_id, s.name, o.name, CASE WHEN s.owner = $1 THEN 'owner' ELSE m.role END, s.trashed_at IS NOT NULL, "
-	"(SELECT count(*)::int FROM sheet.checkpoint c WHERE c.sheet_id = s.sheet_id), sheet.extent_cols(s.sheet_id), "
-	"s.created_at, sheet.last_edit(s.sheet_id, s.created_at) AS updated "
-	"FROM sheet.sheet s LEFT JOIN sheet.member m ON m.sheet_id = s.sheet_id AND m.uid = $1 "
-	"LEFT JOIN sheet.account o ON o.uid = s.owner "
-	"WHERE s.sheet_id IN (SELECT sheet_id FROM sheet.sheet WHERE owner = $1 UNION ALL "
-	"SELECT sheet_id FROM sheet.member WHERE uid = $1) AND (s.trashed_at IS NULL OR s.owner = $1) "
-	"ORDER BY updated DESC, s.sheet_id DESC",
-	1,
-	{INT8OID}};
-
 /* The name in the form in which names are stored and looked up. */
 static char *
 account_arg_name(FunctionCallInfo fcinfo, int arg)
@@ -98,6 +85,22 @@ account_name_error(const char *name)
 	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("the account name \"%s\" is taken", name)));
 }
 
+/* The name is not another account's, and does not look like one. uid: whose it is to be; 0: of a new one. */
+static void
+account_require_free(int64 uid, const char *name, const char *skeleton)
+{
+	Datum values[2] = {Int64GetDatum(uid), CStringGetTextDatum(name)};
+
+	if (catalog_execute(&account_name_taken, values, NULL) > 0)
+		account_name_error(name);
+	values[1] = CStringGetTextDatum(skeleton);
+	if (catalog_execute(&account_skeleton_taken, values, NULL) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("the account name \"%s\" looks like one that is taken", name),
+				 errdetail("Some of its characters can be mistaken for others."), errhint("Choose another name.")));
+}
+
 static void
 account_missing_error(int64 uid)
 {
@@ -109,14 +112,17 @@ Datum
 sheet_account_create(PG_FUNCTION_ARGS)
 {
 	CatalogScope scope;
-	char *name = account_arg_name(fcinfo, 0);
-	Datum values[3] = {CStringGetTextDatum(name), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
-	bool nulls[3] = {false, PG_ARGISNULL(1), PG_ARGISNULL(2)};
+	char *name = account_arg_name(fcinfo, 0), *skeleton;
+	Datum values[4] = {CStringGetTextDatum(name), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
+	bool nulls[4] = {false, PG_ARGISNULL(1), PG_ARGISNULL(2), false};
 	int64 uid;
 	bool isnull;
 
 	permission_require_gateway();
 	account_check_name(name);
+	skeleton = skeleton_of(name);
+	values[3] = CStringGetTextDatum(skeleton);
+	account_require_free(0, name, skeleton);
 	catalog_begin(&scope);
 	if (catalog_run(&account_insert, values, nulls, false) == 0)
 		account_name_error(name);
@@ -162,13 +168,14 @@ Datum
 sheet_account_rename(PG_FUNCTION_ARGS)
 {
 	int64 uid = PG_GETARG_INT64(0);
-	char *name = account_arg_name(fcinfo, 1);
-	Datum values[2] = {Int64GetDatum(uid), CStringGetTextDatum(name)};
+	char *name = account_arg_name(fcinfo, 1), *skeleton;
+	Datum values[3] = {Int64GetDatum(uid), CStringGetTextDatum(name)};
 
 	permission_require_gateway();
 	account_check_name(name);
-	if (catalog_execute(&account_name_taken, values, NULL) > 0)
-		account_name_error(name);
+	skeleton = skeleton_of(name);
+	values[2] = CStringGetTextDatum(skeleton);
+	account_require_free(uid, name, skeleton);
 	if (catalog_execute(&account_update_name, values, NULL) == 0)
 		account_missing_error(uid);
 	follow_note_account(uid);
@@ -209,17 +216,6 @@ sheet_account_revoke_tokens(PG_FUNCTION_ARGS)
 	Datum uid = PG_GETARG_DATUM(0);
 
 	return account_new_generation(&account_update_generation, &uid);
-}
-
-/* account_sheets(uid): gateways, and everybody for the own account */
-Datum
-sheet_account_sheets(PG_FUNCTION_ARGS)
-{
-	Datum uid = PG_GETARG_DATUM(0);
-
-	if (permission_uid(0) != PG_GETARG_INT64(0))
-		permission_require_gateway();
-	return catalog_return_rows(fcinfo, &account_list_sheets, &uid, NULL, false);
 }
 
 /* link_account(name, db_role): NULL ends the link */

@@ -13,6 +13,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(sheet_am_check);
 
@@ -35,6 +36,8 @@ sheet_am_check(PG_FUNCTION_ARGS)
 	LOCKMODE mode = RecoveryInProgress() ? AccessShareLock : ShareUpdateExclusiveLock;
 	Relation rel;
 
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	InitMaterializedSRF(fcinfo, 0);

@@ -16,6 +16,7 @@ typedef enum ApplyArgument
 	APPLY_ORIGIN,
 	APPLY_BATCH_NO,
 	APPLY_CLIENTS,
+	APPLY_NOWAIT,
 	APPLY_ARGUMENTS
 } ApplyArgument;
 

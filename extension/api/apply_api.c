@@ -61,9 +61,12 @@ apply_call(const NullableDatum *args, Datum *values, bool *nulls)
 	call.batch_no = apply_optional(args[APPLY_BATCH_NO], 0);
 	if (!args[APPLY_CLIENTS].isnull)
 		apply_read_clients(DatumGetArrayTypeP(args[APPLY_CLIENTS].value), &call);
+	call.nowait = !args[APPLY_NOWAIT].isnull && DatumGetBool(args[APPLY_NOWAIT].value);
 	journal_apply(&call, &result);
 
-	memset(nulls, false, sizeof(bool) * APPLY_COLUMNS);
+	memset(nulls, result.held, sizeof(bool) * APPLY_COLUMNS);
+	if (result.held)
+		return;
 	values[0] = Int64GetDatum(result.first_seq);
 	values[1] = Int64GetDatum(result.last_seq);
 	values[2] = TimestampTzGetDatum(result.at);
@@ -72,7 +75,7 @@ apply_call(const NullableDatum *args, Datum *values, bool *nulls)
 	nulls[4] = result.missed == NULL;
 }
 
-/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients) */
+/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients, nowait) */
 Datum
 sheet_apply(PG_FUNCTION_ARGS)
 {

@@ -14,6 +14,7 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "person_name.h"
 #include "utf8.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -220,6 +221,8 @@ void
 catalog_check_name(const char *what, const char *name, int max)
 {
 	size_t chars;
+	uint32 character;
+	const char *problem;
 
 	if (!utf8_check(name, strlen(name), &chars))
 		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("the %s is not valid UTF-8", what)));
@@ -229,4 +232,8 @@ catalog_check_name(const char *what, const char *name, int max)
 	if (catalog_has_control(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must not contain control characters", what)));
+	problem = name_direction_problem(name, strlen(name), &character);
+	if (problem != NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must not contain %s", what, problem),
+						errdetail("It contains U+%04X.", character)));
 }

@@ -51,7 +51,7 @@ extern int64 catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise
 extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what); /* 22004 when null */
 /* Unicode's normal form C: names that look the same are the same. May return the argument. */
 extern char *catalog_normal_name(char *name);
-/* 22023 unless the name has 1 to max characters and no control characters. */
+/* 22023 unless the name has 1 to max characters, and none that controls anything or changes the direction of text. */
 extern void catalog_check_name(const char *what, const char *name, int max);
 
 #endif

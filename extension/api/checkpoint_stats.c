@@ -9,7 +9,7 @@
 
 PG_FUNCTION_INFO_V1(sheet_checkpoint_stats);
 
-#define CHECKPOINT_STATS_COLUMNS 10
+#define CHECKPOINT_STATS_COLUMNS 12
 
 /* One row; no row without shared memory. */
 Datum
@@ -30,6 +30,8 @@ sheet_checkpoint_stats(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(stats.rescans);
 	values[n++] = Int64GetDatum(stats.replayed);
 	values[n++] = Float8GetDatum(stats.longest_lock / 1000.0);
+	values[n++] = Int64GetDatum(stats.checked);
+	values[n++] = Int64GetDatum(stats.damaged);
 	values[n++] = Int32GetDatum(stats.queued);
 	values[n++] = Int32GetDatum(stats.workers);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);

@@ -21,7 +21,7 @@ PG_FUNCTION_INFO_V1(sheet_coordinator_holder);
 
 #define CHUNK_PART_BYTES 262144
 #define CHUNK_NAME_BYTES 255
-#define CHUNK_NAME_TRIES 10000
+#define CHUNK_NUMBER_MAX (1 << 30)
 #define COORDINATOR_LOCK 0x5345 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348 */
 
 static CatalogQuery chunk_expire = {
@@ -33,6 +33,8 @@ static CatalogQuery chunk_insert = {
 	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
 	5,
 	{INT8OID, TEXTOID, TEXTOID, INT8OID, INT8OID}};
+static CatalogQuery chunk_taken = {
+	"SELECT 1 FROM sheet.chunk WHERE sheet_id = $1 AND name = $2", 2, {INT8OID, TEXTOID}};
 static CatalogQuery chunk_row = {"SELECT $1::text, $2::int8", 2, {TEXTOID, INT8OID}};
 static CatalogQuery chunk_open = {
 	"SELECT uid, announced FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL FOR UPDATE", 1, {INT8OID}};
@@ -46,14 +48,20 @@ static CatalogQuery chunk_whole = {
 	"FROM sheet.chunk_part WHERE upload_id = $1",
 	1,
 	{INT8OID}};
-static CatalogQuery chunk_end = {"UPDATE sheet.chunk SET size = $2, etag = $3, created_at = now() WHERE upload_id = $1",
+static CatalogQuery chunk_end = {"UPDATE sheet.chunk SET size = $2, etag = $3, created_at = now() WHERE upload_id = $1 "
+								 "RETURNING link_key",
 								 3,
 								 {INT8OID, INT8OID, TEXTOID}};
+static CatalogQuery chunk_count = {"INSERT INTO sheet.file_use SELECT uid, size FROM sheet.chunk "
+								   "WHERE upload_id = $1 AND uid IS NOT NULL",
+								   1,
+								   {INT8OID}};
 static CatalogQuery chunk_abort = {"DELETE FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL", 1, {INT8OID}};
-static CatalogQuery chunk_info = {"SELECT upload_id, size, content_type, etag, created_at FROM sheet.chunk "
-								  "WHERE sheet_id = $1 AND name = $2 AND size IS NOT NULL",
-								  2,
-								  {INT8OID, TEXTOID}};
+static CatalogQuery chunk_info = {
+	"SELECT upload_id, size, content_type, etag, c.created_at, link_key = $3 AND trashed_at IS NULL "
+	"FROM sheet.chunk c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
+	3,
+	{INT8OID, TEXTOID, TEXTOID}};
 static CatalogQuery chunk_get = {"SELECT p.data FROM sheet.chunk_part p JOIN sheet.chunk c USING (upload_id) "
 								 "WHERE p.upload_id = $1 AND p.part = $2 AND c.size IS NOT NULL",
 								 2,
@@ -86,6 +94,40 @@ chunk_numbered_name(const char *name, int number)
 	while (stem > 0 && ((unsigned char) name[stem] & 0xC0) == 0x80)
 		stem--;
 	return psprintf("%.*s%s", stem, name, tail);
+}
+
+static bool
+chunk_is_taken(int64 sheet_id, const char *wanted, int number)
+{
+	Datum values[2] = {Int64GetDatum(sheet_id), CStringGetTextDatum(chunk_numbered_name(wanted, number))};
+
+	return catalog_run(&chunk_taken, values, NULL, false) > 0;
+}
+
+/* A name that is free, behind one that is taken: the steps are as many as the number of such names has digits. */
+static char *
+chunk_free_name(int64 sheet_id, const char *wanted)
+{
+	int taken = 1, vacant = 2;
+
+	while (chunk_is_taken(sheet_id, wanted, vacant))
+	{
+		taken = vacant;
+		vacant *= 2;
+		if (vacant > CHUNK_NUMBER_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many files are named \"%s\"", wanted)));
+	}
+	while (vacant - taken > 1)
+	{
+		int middle = taken + (vacant - taken) / 2;
+
+		if (chunk_is_taken(sheet_id, wanted, middle))
+			taken = middle;
+		else
+			vacant = middle;
+	}
+	return chunk_numbered_name(wanted, vacant);
 }
 
 /* Whose it is, and the bytes that it was announced with; -1: it was not. */
@@ -130,15 +172,11 @@ sheet_chunk_begin(PG_FUNCTION_ARGS)
 	catalog_begin(&scope);
 	catalog_run(&chunk_expire, values, NULL, false);
 	quota_require(DatumGetInt64(values[3]), 0, size);
-	for (int number = 2;; number++)
+	values[1] = CStringGetTextDatum(name);
+	while (catalog_run(&chunk_insert, values, nulls, false) == 0)
 	{
+		name = chunk_free_name(sheet_id, wanted);
 		values[1] = CStringGetTextDatum(name);
-		if (catalog_run(&chunk_insert, values, nulls, false) > 0)
-			break;
-		if (number > CHUNK_NAME_TRIES)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many files are named \"%s\"", wanted)));
-		name = chunk_numbered_name(wanted, number);
 	}
 	row[1] = Int64GetDatum(catalog_int64(1, &isnull));
 	name = MemoryContextStrdup(scope.caller, name);
@@ -181,6 +219,7 @@ sheet_chunk_end(PG_FUNCTION_ARGS)
 	CatalogScope scope;
 	int64 uid, announced;
 	bool isnull;
+	char *key;
 
 	permission_require_gateway();
 	catalog_begin(&scope);
@@ -193,8 +232,10 @@ sheet_chunk_end(PG_FUNCTION_ARGS)
 	if (announced < 0)
 		quota_require(uid, PG_GETARG_INT64(0), DatumGetInt64(values[1]));
 	catalog_run(&chunk_end, values, NULL, false);
+	key = catalog_string(&scope, 1);
+	catalog_run(&chunk_count, values, NULL, false);
 	catalog_end(&scope);
-	PG_RETURN_VOID();
+	PG_RETURN_TEXT_P(cstring_to_text(key));
 }
 
 /* chunk_abort(upload_id) */
@@ -208,11 +249,11 @@ sheet_chunk_abort(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* chunk_info(sheet_id, name) */
+/* chunk_info(sheet_id, name, key) */
 Datum
 sheet_chunk_info(PG_FUNCTION_ARGS)
 {
-	Datum values[2] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)};
+	Datum values[3] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
 
 	permission_require_gateway();
 	return catalog_return_rows(fcinfo, &chunk_info, values, NULL, true);

@@ -122,20 +122,39 @@ sheet_import_csv_into(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(csv_import(sheet_id, (uint64) permission_uid(as_uid), row, col, csv, true));
 }
 
-static void
-csv_append(StringInfo out, const char *data, Size len)
+/* A spreadsheet program takes what begins with one of these for a formula, and runs it. */
+static bool
+csv_looks_like_formula(const char *data, Size len)
 {
+	return len > 0 && memchr("=+-@\t\r", data[0], 6) != NULL;
+}
+
+static void
+csv_append(StringInfo out, const char *data, Size len, bool escape)
+{
+	if (escape && csv_looks_like_formula(data, len))
+	{
+		char *escaped = palloc(len + 1);
+
+		escaped[0] = '\'';
+		memcpy(escaped + 1, data, len);
+		csv_append(out, escaped, len + 1, false);
+		pfree(escaped);
+		return;
+	}
 	enlargeStringInfo(out, (int) (2 * len + 2));
 	out->len += (int) csv_write(out->data + out->len, data, len);
 	out->data[out->len] = '\0';
 }
 
-/* export_csv(sheet_id, ref): from the range's first row and column to the last ones that hold something */
+/* export_csv(sheet_id, ref, escape_formulas): from the range's first row and column to the last ones that hold
+ * something */
 Datum
 sheet_export_csv(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	bool escape = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	uint32 cols = 0;
 	CellList *list;
 	StringInfoData out;
@@ -162,7 +181,7 @@ sheet_export_csv(PG_FUNCTION_ARGS)
 				i++;
 			if (i < last && list->cells[i].row == row && list->cells[i].col == rect[1] + col)
 			{
-				csv_append(&out, list->cells[i].content, list->cells[i].content_len);
+				csv_append(&out, list->cells[i].content, list->cells[i].content_len, escape);
 				i++;
 			}
 		}

@@ -99,6 +99,12 @@ edits_kind_name(EditKind kind)
 	return kind >= EDIT_SET && kind <= EDIT_KIND_LAST ? edits_kinds[kind] : edits_kinds[0];
 }
 
+EditText
+edits_new(const Edit *edit)
+{
+	return edit->kind == EDIT_STYLE ? edit->old : edit->content;
+}
+
 int32
 edits_row(const Edit *edit)
 {
@@ -518,7 +524,7 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 		case EDITS_OLD:
 			return edits_text(reader, edit->old, isnull);
 		case EDITS_NEW:
-			return edits_text(reader, edit->content, isnull);
+			return edits_text(reader, edits_new(edit), isnull);
 		default:
 			return edits_text(reader, edit->style, isnull);
 	}

@@ -74,6 +74,8 @@ extern Datum edits_value(EditsReader *reader, EditsColumn column, bool *isnull);
 extern void edits_end(EditsReader *reader);
 
 extern const char *edits_kind_name(EditKind kind);
+/* The content after the edit. */
+extern EditText edits_new(const Edit *edit);
 /* The place of an edit as people see it: -1 where it has none. */
 extern int32 edits_row(const Edit *edit);
 extern int32 edits_col(const Edit *edit);

@@ -1,107 +1,188 @@
 /*
- * fsck_api.c - sheet.fsck: permission, one sheet or all of them, findings as rows.
+ * fsck_api.c - sheet.fsck, which returns findings as rows, and sheet.fsck_all, which commits between sheets.
  *
- * Findings go straight into the result, whose memory outlives the SPI connection.
+ * A sheet that is repaired stays locked until the transaction ends. So the function, one transaction, repairs no more
+ * sheets than a transaction's share of the lock table; the procedure repairs any number. Neither holds anything of a
+ * sheet without findings once that is checked.
  */
 #include "postgres.h"
 
-#include "catalog.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fsck.h"
+#include "fsck_progress.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "permission.h"
+#include "storage/lock.h"
+#include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(sheet_fsck);
+PG_FUNCTION_INFO_V1(sheet_fsck_all);
 
 static const char *const fsck_severity_names[] = {"info", "warning", "error"};
 
 static void
-fsck_put_row(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
+fsck_require_superuser(void)
 {
-	ReturnSetInfo *result = arg;
-	MemoryContext old = MemoryContextSwitchTo(result->econtext->ecxt_per_query_memory);
+	if (!superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only superusers may check all sheets"),
+						errhint("Give the id of a sheet that you own: sheet.fsck(42).")));
+}
+
+/* ---- the function ---- */
+
+typedef struct FsckRows
+{
+	ReturnSetInfo *result;
+	int64 findings, repaired;
+	int64 last_sheet; /* that was repaired ... */
+	int sheets;		  /* ... of so many */
+} FsckRows;
+
+/* Into the result, whose memory outlives the check's. */
+static void
+fsck_put_row(FsckRows *rows, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
+{
+	MemoryContext old = MemoryContextSwitchTo(rows->result->econtext->ecxt_per_query_memory);
 	Datum values[5] = {Int64GetDatum(sheet_id), CStringGetTextDatum(fsck_severity_names[severity]),
 					   CStringGetTextDatum(what), CStringGetTextDatum(place), BoolGetDatum(repaired)};
 	bool nulls[5] = {sheet_id == 0, false, false, place[0] == '\0', false};
 
-	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	tuplestore_putvalues(rows->result->setResult, rows->result->setDesc, values, nulls);
 	MemoryContextSwitchTo(old);
 }
 
-static const char all_sheets_sql[] = "SELECT sheet_id FROM sheet.sheet ORDER BY 1";
-static const char gone_sheets_sql[] = "SELECT DISTINCT sheet_id FROM sheet.client c "
-									  "WHERE NOT EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = c.sheet_id) "
-									  "ORDER BY 1";
-
-/* The ids that a query gives, in a palloc'ed array of the context. */
-static int64 *
-fsck_read_ids(const char *sql, MemoryContext context, uint64 *count)
+static void
+fsck_found(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
 {
-	int64 *ids;
+	FsckRows *rows = arg;
 
-	if (SPI_execute(sql, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "fsck: cannot read the ids of sheets");
-	*count = SPI_processed;
-	ids = MemoryContextAlloc(context, sizeof(int64) * Max(*count, 1));
-	for (uint64 i = 0; i < *count; i++)
-	{
-		bool is_null;
-
-		ids[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
-	}
-	return ids;
+	rows->findings++;
+	rows->repaired += repaired;
+	if (repaired && rows->last_sheet != sheet_id)
+		rows->sheets++;
+	if (repaired)
+		rows->last_sheet = sheet_id;
+	fsck_put_row(rows, sheet_id, severity, what, place, repaired);
 }
 
-static int
-fsck_gone_sheets(bool repair, MemoryContext context, ReturnSetInfo *result)
+static void
+fsck_each_sheet(FsckCall *call, FsckRows *rows)
 {
-	uint64 count;
-	int64 *sheets = fsck_read_ids(gone_sheets_sql, context, &count);
-	int findings = 0;
+	bool repair = call->repair;
+	bool left = false;
 
-	for (uint64 i = 0; i < count; i++)
-		findings += fsck_clients_without_sheet(sheets[i], repair, fsck_put_row, result);
-	return findings;
+	call->sheet_id = PG_INT64_MIN;
+	fsck_progress_begin(call);
+	while (fsck_progress_next(call))
+	{
+		call->repair = repair && rows->sheets < max_locks_per_xact;
+		left |= fsck_sheet(call) > 0 && repair && !call->repair;
+		fsck_progress_add(rows->findings, rows->repaired);
+	}
+	fsck_progress_end();
+	if (left)
+		fsck_put_row(rows, 0, FSCK_WARNING,
+					 psprintf("%d sheets were repaired, others only checked: CALL sheet.fsck_all() repairs all of them",
+							  rows->sheets),
+					 "", false);
 }
 
 /* sheet.fsck(sheet_id bigint, full boolean, repair boolean) */
 Datum
 sheet_fsck(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	bool full = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
-	bool repair = PG_ARGISNULL(2) || PG_GETARG_BOOL(2);
-	CatalogScope scope;
-	int64 one = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
-	int64 *sheets = &one;
-	uint64 count = 1;
-	int findings = 0;
+	FsckRows rows = {.result = (ReturnSetInfo *) fcinfo->resultinfo};
+	FsckCall call = {.sheet_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0),
+					 .full = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1),
+					 .repair = PG_ARGISNULL(2) || PG_GETARG_BOOL(2),
+					 .clients = true,
+					 .report = fsck_found,
+					 .arg = &rows};
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (!PG_ARGISNULL(0))
-		permission_require(one, 0, ROLE_OWNER, true);
-	else if (!superuser())
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only superusers may check all sheets"),
-						errhint("Give the id of a sheet that you own: sheet.fsck(42).")));
-
-	/* Permission has been checked; the queries must find no operator or function that the caller has made. */
-	catalog_begin(&scope);
 	if (PG_ARGISNULL(0))
-		sheets = fsck_read_ids(all_sheets_sql, scope.caller, &count);
-	for (uint64 i = 0; i < count; i++)
 	{
-		findings += fsck_sheet(sheets[i], full, repair, fsck_put_row, result);
-		findings += fsck_clients(sheets[i], repair, fsck_put_row, result);
+		fsck_require_superuser();
+		fsck_each_sheet(&call, &rows);
 	}
-	if (PG_ARGISNULL(0))
-		findings += fsck_gone_sheets(repair, scope.caller, result);
-	catalog_end(&scope);
+	else
+	{
+		permission_require(call.sheet_id, 0, ROLE_OWNER, true);
+		(void) fsck_sheet(&call);
+	}
+	if (rows.findings == 0)
+		fsck_put_row(&rows, PG_ARGISNULL(0) ? 0 : call.sheet_id, FSCK_INFO, "clean", "", false);
+	return (Datum) 0;
+}
 
-	if (findings == 0)
-		fsck_put_row(result, one, FSCK_INFO, "clean", "", false);
+/* ---- the procedure ---- */
+
+typedef struct FsckAll
+{
+	FsckCall call; /* of the sheet that is being checked */
+	int64 sheets, findings, repaired;
+} FsckAll;
+
+/* Where to go on after an error, or when the check is cancelled. */
+static void
+fsck_error_context(void *arg)
+{
+	const FsckAll *all = arg;
+
+	if (all->call.sheet_id != PG_INT64_MIN)
+		errcontext("check of sheet " INT64_FORMAT ": CALL sheet.fsck_all(after => " INT64_FORMAT ") goes on with it",
+				   all->call.sheet_id, all->call.sheet_id - 1);
+}
+
+/* What is said to be repaired is committed. */
+static void
+fsck_check_next(FsckAll *all)
+{
+	FsckSummary summary;
+
+	EnsurePortalSnapshotExists();
+	fsck_summarize(&all->call, &summary);
+	SPI_commit();
+	if (summary.findings > 0)
+		ereport(WARNING, (errmsg("sheet " INT64_FORMAT ": findings: %d, repaired: %d", all->call.sheet_id,
+								 summary.findings, summary.repaired),
+						  errdetail_internal("%s", summary.lines.data), errhidecontext(true)));
+	pfree(summary.lines.data);
+	all->sheets++;
+	all->findings += summary.findings;
+	all->repaired += summary.repaired;
+	fsck_progress_add(all->findings, all->repaired);
+}
+
+/* sheet.fsck_all(full boolean, repair boolean, after bigint) */
+Datum
+sheet_fsck_all(PG_FUNCTION_ARGS)
+{
+	FsckAll all = {.call = {.sheet_id = PG_ARGISNULL(2) ? PG_INT64_MIN : PG_GETARG_INT64(2),
+							.full = !PG_ARGISNULL(0) && PG_GETARG_BOOL(0),
+							.repair = PG_ARGISNULL(1) || PG_GETARG_BOOL(1),
+							.clients = true}};
+	ErrorContextCallback context = {error_context_stack, fsck_error_context, &all};
+
+	fsck_require_superuser();
+	if (castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+						errmsg("sheet.fsck_all() cannot run inside a transaction block"),
+						errdetail("It commits after each sheet.")));
+	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	fsck_progress_begin(&all.call);
+	error_context_stack = &context;
+	while (fsck_progress_next(&all.call))
+		fsck_check_next(&all);
+	error_context_stack = context.previous;
+	fsck_progress_end();
+	ereport(NOTICE, (errmsg("checked sheets: " INT64_FORMAT ", findings: " INT64_FORMAT ", repaired: " INT64_FORMAT,
+							all.sheets, all.findings, all.repaired)));
+	SPI_finish();
 	return (Datum) 0;
 }

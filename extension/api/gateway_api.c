@@ -1,6 +1,6 @@
 /*
- * gateway_api.c - the journal's SQL functions: apply, claim, read_version, read_log, tail, commit, rollback, trim,
- * versions. They read their arguments, check permission, and call journal.h.
+ * gateway_api.c - the journal's SQL functions: apply, claim, release, read_version, read_log, tail, commit, rollback,
+ * trim, versions. They read their arguments, check permission, and call journal.h.
  */
 #include "postgres.h"
 
@@ -12,6 +12,7 @@
 #include "edits_read.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "glance.h"
 #include "journal.h"
 #include "miscadmin.h"
 #include "permission.h"
@@ -21,11 +22,13 @@
 #include "trim.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(sheet_client_landed);
 PG_FUNCTION_INFO_V1(sheet_claim);
+PG_FUNCTION_INFO_V1(sheet_release);
 PG_FUNCTION_INFO_V1(sheet_read_version);
 PG_FUNCTION_INFO_V1(sheet_read_log);
 PG_FUNCTION_INFO_V1(sheet_tail);
@@ -33,6 +36,8 @@ PG_FUNCTION_INFO_V1(sheet_commit);
 PG_FUNCTION_INFO_V1(sheet_rollback);
 PG_FUNCTION_INFO_V1(sheet_trim);
 PG_FUNCTION_INFO_V1(sheet_versions);
+PG_FUNCTION_INFO_V1(sheet_saved_versions);
+PG_FUNCTION_INFO_V1(sheet_newest_version);
 PG_FUNCTION_INFO_V1(sheet_reset_epochs);
 
 #define TAIL_MAX_BYTES (512 * 1024 * 1024)
@@ -61,12 +66,26 @@ sheet_client_landed(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(journal_landed(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
 }
 
-/* claim(sheet_id, epoch, holder) */
+/* claim(sheet_id, epoch, holder, nowait) */
 Datum
 sheet_claim(PG_FUNCTION_ARGS)
 {
+	int64 last_seq;
+
 	permission_require_gateway();
-	PG_RETURN_INT64(journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2))));
+	if (!journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2)), PG_GETARG_BOOL(3),
+					   &last_seq))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(last_seq);
+}
+
+/* release(sheet_id, epoch). When its commit is lost, the sheet is only checked once more: nobody need wait for it. */
+Datum
+sheet_release(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	PG_RETURN_BOOL(journal_release(PG_GETARG_INT64(0), PG_GETARG_INT64(1)));
 }
 
 /* reset_epochs() */
@@ -180,6 +199,7 @@ gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	LogRows *rows = arg;
 	text *name = usernames_get(&rows->names, (int64) edit->uid);
+	EditText new = edits_new(edit);
 	Datum values[9];
 	bool nulls[9] = {0};
 
@@ -189,8 +209,7 @@ gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 	values[3] = Int32GetDatum(edits_row(edit));
 	values[4] = Int32GetDatum(edits_col(edit));
 	values[5] = PointerGetDatum(cstring_to_text_with_len(edit->old.data != NULL ? edit->old.data : "", edit->old.len));
-	values[6] = PointerGetDatum(
-		cstring_to_text_with_len(edit->content.data != NULL ? edit->content.data : "", edit->content.len));
+	values[6] = PointerGetDatum(cstring_to_text_with_len(new.data != NULL ? new.data : "", new.len));
 	values[7] = Int64GetDatum((int64) edit->uid);
 	values[8] = PointerGetDatum(name);
 	nulls[8] = name == NULL;
@@ -284,4 +303,47 @@ sheet_versions(PG_FUNCTION_ARGS)
 	storage_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
 	return (Datum) 0;
+}
+
+#define SAVED_MAX_ROWS 1000
+
+/* The newest of each cause, by an index that ends with both; an equation would let the planner take the primary key,
+ * and look at versions of other causes. */
+#define SAVED_OF_CAUSE(cause)                                                                                          \
+	"(SELECT cid, seq, at, uid, label, cause FROM sheet.checkpoint WHERE sheet_id = $1 AND cause >= " cause            \
+	" AND cause <= " cause " AND cid < $3 ORDER BY cause DESC, cid DESC LIMIT $2)"
+static CatalogQuery saved_versions = {
+	"SELECT v.cid, v.seq, v.at, v.uid, a.name, v.label, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END FROM "
+	"(" SAVED_OF_CAUSE("0") " UNION ALL " SAVED_OF_CAUSE(
+		"1") " ORDER BY cid DESC LIMIT $2) v "
+			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true ORDER BY "
+			 "v.cid DESC",
+	3,
+	{INT8OID, INT8OID, INT8OID}};
+
+/* saved_versions(sheet_id, max_rows, before) */
+Datum
+sheet_saved_versions(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = gateway_sheet_id(fcinfo);
+	int32 max_rows = PG_ARGISNULL(1) ? SAVED_MAX_ROWS : PG_GETARG_INT32(1);
+	Datum values[3] = {Int64GetDatum(sheet_id), Int64GetDatum(max_rows),
+					   Int64GetDatum(gateway_optional(fcinfo, 2, PG_INT64_MAX))};
+
+	if (max_rows < 1 || max_rows > SAVED_MAX_ROWS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a page has 1 to %d versions", SAVED_MAX_ROWS)));
+	permission_require_reader(sheet_id);
+	return catalog_return_rows(fcinfo, &saved_versions, values, NULL, true);
+}
+
+/* newest_version(sheet_id) */
+Datum
+sheet_newest_version(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	uint32 cols;
+
+	permission_require_reader(sheet_id);
+	PG_RETURN_INT64(glance_version(sheet_id, GetActiveSnapshot(), &cols));
 }

@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "quota.h"
 #include "role_link.h"
+#include "serverlife.h"
 #include "sheetlog.h"
 #include "stoppoint.h"
 #include "storage.h"
@@ -44,7 +45,7 @@ module_shmem_request(void)
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
 	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
-	RequestAddinShmemSpace(walahead_shmem_size());
+	RequestAddinShmemSpace(add_size(walahead_shmem_size(), server_life_shmem_size()));
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
 }
 
@@ -60,6 +61,7 @@ module_shmem_startup(void)
 	follow_shmem_startup(true);
 	ckptqueue_shmem_startup();
 	walahead_shmem_startup();
+	server_life_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 

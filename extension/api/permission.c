@@ -26,15 +26,20 @@ PG_FUNCTION_INFO_V1(sheet_sees_all);
 static const char *const permission_names[] = {"none", "viewer", "commenter", "editor", "owner"};
 
 /*
- * The rule of the view sheet.list: $1 is the account, $2 whether it sees all. One sheet is a statement of its own,
+ * The rule of the view sheet.list: $1 is the account, $2 and $3 bound the sheets. One sheet is a statement of its own,
  * since its plan fits all sheets and is kept; for a range the server had better plan anew.
  */
 #define PERMISSION_LIST                                                                                                \
-	"SELECT s.sheet_id FROM sheet.sheet s LEFT JOIN sheet.member m ON m.sheet_id = s.sheet_id AND m.uid = $1 "         \
-	"WHERE ($2 OR s.owner = $1 OR (m.role IS NOT NULL AND s.trashed_at IS NULL)) AND s.sheet_id "
-static CatalogQuery permission_list_one = {PERMISSION_LIST "= $3", 3, {INT8OID, BOOLOID, INT8OID}};
+	"SELECT m.sheet_id FROM sheet.member m, LATERAL (SELECT s.trashed_at, "                                            \
+	"sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role "                             \
+	"FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s "                                                    \
+	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.role IS NOT NULL "                       \
+	"AND (s.trashed_at IS NULL OR s.role = 'owner') AND m.sheet_id "
+static CatalogQuery permission_list_one = {PERMISSION_LIST "= $2", 2, {INT8OID, INT8OID}};
 static CatalogQuery permission_list_range = {
-	PERMISSION_LIST "BETWEEN $3 AND $4 ORDER BY 1", 4, {INT8OID, BOOLOID, INT8OID, INT8OID}};
+	PERMISSION_LIST "BETWEEN $2 AND $3 ORDER BY 1", 3, {INT8OID, INT8OID, INT8OID}};
+static CatalogQuery permission_list_all = {
+	"SELECT sheet_id FROM sheet.sheet WHERE sheet_id BETWEEN $1 AND $2 ORDER BY 1", 2, {INT8OID, INT8OID}};
 
 /* ---- who calls ---- */
 
@@ -77,20 +82,14 @@ permission_require_gateway(void)
  * past SQL. The caller needs no right on the tables for it.
  */
 static bool
-permission_scan_by(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+permission_scan(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
 {
 	storage_scan_begin(scan, table, snapshot, keys, nkeys);
 	return storage_scan_next(scan, ForwardScanDirection);
 }
 
-static bool
-permission_scan(StorageScan *scan, StorageTable table, const StorageKey *keys, int nkeys)
-{
-	return permission_scan_by(scan, table, GetActiveSnapshot(), keys, nkeys);
-}
-
-int64
-permission_uid(int64 as_uid)
+static int64
+permission_uid_by(int64 as_uid, Snapshot snapshot)
 {
 	StorageKey key = {1, BTEqualStrategyNumber, false, GetUserId()};
 	StorageScan scan;
@@ -102,10 +101,16 @@ permission_uid(int64 as_uid)
 		permission_require_gateway();
 		return as_uid;
 	}
-	if (permission_scan(&scan, STORAGE_ACCOUNT_OF_ROLE, &key, 1))
+	if (permission_scan(&scan, STORAGE_ACCOUNT_OF_ROLE, snapshot, &key, 1))
 		uid = DatumGetInt64(storage_value(&scan, "uid", &isnull));
 	storage_scan_end(&scan);
 	return uid;
+}
+
+int64
+permission_uid(int64 as_uid)
+{
+	return permission_uid_by(as_uid, GetActiveSnapshot());
 }
 
 /* ---- what the caller may do ---- */
@@ -129,68 +134,94 @@ permission_role_in(StorageScan *scan, const char *column)
 	return isnull ? ROLE_NONE : permission_parse(TextDatumGetCString(value));
 }
 
+/* The link by which somebody can come to a sheet. */
+typedef struct PermissionLink
+{
+	SheetRole role;
+	int32 number;
+	bool keyed; /* only who has come by it has its role */
+} PermissionLink;
+
+/* The role that the account was given, or has from the link by which it came. */
 static SheetRole
-permission_of_member(int64 sheet_id, int64 uid)
+permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const PermissionLink *link)
 {
 	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTEqualStrategyNumber, false, uid}};
 	StorageScan scan;
 	SheetRole role = ROLE_NONE;
 
-	if (permission_scan(&scan, STORAGE_MEMBER, keys, 2))
+	if (permission_scan(&scan, STORAGE_MEMBER, snapshot, keys, 2))
+	{
+		bool isnull;
+		int32 number = DatumGetInt32(storage_value(&scan, "link_no", &isnull));
+
 		role = permission_role_in(&scan, "role");
+		if (!isnull && number == link->number)
+			role = Max(role, link->role);
+	}
 	storage_scan_end(&scan);
 	return role;
 }
 
 /* What the sheet's own row says of the account. */
 static SheetRole
-permission_of_sheet(int64 sheet_id, int64 uid, Snapshot snapshot, bool *exists, bool *trashed)
+permission_of_sheet(int64 sheet_id, int64 uid, Snapshot snapshot, bool *exists, bool *trashed, PermissionLink *link)
 {
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	StorageScan scan;
 	SheetRole role = ROLE_NONE;
 
 	*trashed = false;
-	*exists = permission_scan_by(&scan, STORAGE_SHEET, snapshot, &key, 1);
+	*exists = permission_scan(&scan, STORAGE_SHEET, snapshot, &key, 1);
 	if (*exists)
 	{
 		bool isnull;
 
 		(void) storage_value(&scan, "trashed_at", &isnull);
 		*trashed = !isnull;
+		link->role = permission_role_in(&scan, "link_role");
+		link->number = DatumGetInt32(storage_value(&scan, "link_no", &isnull));
+		(void) storage_value(&scan, "link_digest", &isnull);
+		link->keyed = !isnull;
 		if (uid != 0 && DatumGetInt64(storage_value(&scan, "owner", &isnull)) == uid && !isnull)
 			role = ROLE_OWNER;
-		else if (uid != 0)
-			role = permission_role_in(&scan, "link_role");
+		else if (uid != 0 && !link->keyed)
+			role = link->role;
 	}
 	storage_scan_end(&scan);
 	return role;
 }
 
-/*
- * Superusers who act for nobody else own everything. Who changes a sheet may have made it in the same statement, whose
- * snapshot does not show it: before it is said not to be there, the rows are looked at anew.
- */
+/* Superusers who act for nobody else own everything. */
 static SheetRole
-permission_find(int64 sheet_id, int64 as_uid, bool changes, bool *trashed)
+permission_find_by(int64 sheet_id, int64 as_uid, Snapshot snapshot, bool *trashed)
 {
 	bool sees_all = as_uid == 0 && superuser(), exists;
-	int64 uid = sees_all ? 0 : permission_uid(as_uid);
-	SheetRole role = permission_of_sheet(sheet_id, uid, GetActiveSnapshot(), &exists, trashed);
+	int64 uid = sees_all ? 0 : permission_uid_by(as_uid, snapshot);
+	PermissionLink link;
+	SheetRole role = permission_of_sheet(sheet_id, uid, snapshot, &exists, trashed, &link);
 
-	if (!exists && changes)
-	{
-		Snapshot latest = RegisterSnapshot(GetLatestSnapshot());
-
-		role = permission_of_sheet(sheet_id, uid, latest, &exists, trashed);
-		UnregisterSnapshot(latest);
-	}
 	if (!exists)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
 	if (sees_all)
 		return ROLE_OWNER;
 	if (uid != 0 && role < ROLE_EDITOR)
-		role = Max(role, permission_of_member(sheet_id, uid));
+		role = Max(role, permission_of_member(sheet_id, uid, snapshot, &link));
+	return role;
+}
+
+/*
+ * Whoever changes a sheet needs the role now, however old the snapshot is with which the transaction or the statement
+ * reads: a role that was taken away since does not count. Nor does the snapshot show a sheet that the statement has
+ * made itself.
+ */
+static SheetRole
+permission_find(int64 sheet_id, int64 as_uid, bool now, bool *trashed)
+{
+	Snapshot snapshot = RegisterSnapshot(now ? GetLatestSnapshot() : GetActiveSnapshot());
+	SheetRole role = permission_find_by(sheet_id, as_uid, snapshot, trashed);
+
+	UnregisterSnapshot(snapshot);
 	return role;
 }
 
@@ -200,6 +231,12 @@ permission_role(int64 sheet_id, int64 as_uid)
 	bool trashed;
 
 	return permission_find(sheet_id, as_uid, false, &trashed);
+}
+
+const char *
+permission_role_name(SheetRole role)
+{
+	return permission_names[role];
 }
 
 static void
@@ -226,6 +263,16 @@ permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_tr
 	permission_check(sheet_id, role, needed, trashed && !allow_trashed);
 }
 
+SheetRole
+permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed)
+{
+	bool trashed;
+	SheetRole role = permission_find(sheet_id, as_uid, true, &trashed);
+
+	permission_check(sheet_id, role, needed, trashed);
+	return role;
+}
+
 void
 permission_require_reader(int64 sheet_id)
 {
@@ -247,7 +294,8 @@ static bool
 permission_lists_own(int64 sheet_id, int64 uid, bool sees_all)
 {
 	bool exists, trashed;
-	SheetRole role = permission_of_sheet(sheet_id, uid, GetActiveSnapshot(), &exists, &trashed);
+	PermissionLink link;
+	SheetRole role = permission_of_sheet(sheet_id, uid, GetActiveSnapshot(), &exists, &trashed, &link);
 
 	return exists && (sees_all || role == ROLE_OWNER);
 }
@@ -258,8 +306,8 @@ permission_listed(int64 low, int64 high, int *count)
 	CatalogScope scope;
 	bool sees_all = superuser();
 	int64 uid = sees_all ? 0 : permission_uid(0);
-	Datum values[4] = {Int64GetDatum(uid), BoolGetDatum(sees_all), Int64GetDatum(low), Int64GetDatum(high)};
-	CatalogQuery *query = low == high ? &permission_list_one : &permission_list_range;
+	Datum values[3] = {Int64GetDatum(uid), Int64GetDatum(low), Int64GetDatum(high)};
+	CatalogQuery *query = sees_all ? &permission_list_all : low == high ? &permission_list_one : &permission_list_range;
 	int64 *ids;
 	bool isnull;
 
@@ -271,7 +319,7 @@ permission_listed(int64 low, int64 high, int *count)
 		return ids;
 	}
 	catalog_begin(&scope);
-	*count = (int) Min(catalog_run(query, values, NULL, true), PG_INT32_MAX);
+	*count = (int) Min(catalog_run(query, sees_all ? values + 1 : values, NULL, true), PG_INT32_MAX);
 	ids = MemoryContextAllocHuge(scope.caller, sizeof(int64) * Max(*count, 1));
 	for (int i = 0; i < *count; i++)
 		ids[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));

@@ -23,8 +23,13 @@ extern int64 permission_uid(int64 as_uid);
 /* The role of that account on the sheet; superusers acting as themselves are owners. 42704 when there is no such sheet.
  */
 extern SheetRole permission_role(int64 sheet_id, int64 as_uid);
-/* permission_role() must be at least `needed`, else 42501; a sheet in the trash gives ST001 unless allow_trashed. */
+extern const char *permission_role_name(SheetRole role);
+/* permission_role() must be at least `needed`, else 42501; a sheet in the trash gives ST001 unless allow_trashed. What
+ * takes an editor or owner changes the sheet, and the role is looked up as it is now, past the transaction's snapshot.
+ */
 extern void permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
+/* The same for whatever role, not in the trash; returns the role that the account has now. */
+extern SheetRole permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed);
 /* What reading a sheet as gateways do takes: gateways read for all their users, others need the role viewer. */
 extern void permission_require_reader(int64 sheet_id);
 /* What reading a sheet's log takes: the role viewer, in the trash owner. */

@@ -242,6 +242,8 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->seq = 0;
 	entry->last_fxid = 0;
 	entry->meta_valid = false;
+	entry->opened = false;
+	entry->check = CKPT_CHECK_NONE;
 	dlist_push_head(&CacheState->lru, &entry->link);
 	return entry;
 }
@@ -311,6 +313,28 @@ cache_guess_seq(const CacheKey *key)
 		seq = slot->entry->meta_valid ? slot->entry->meta.last_seq : slot->entry->seq;
 	LWLockRelease(&CacheState->directory);
 	return seq;
+}
+
+/* The entry's lock is not waited for, since the directory's is held; a grid that is being changed tells nothing. */
+uint32
+cache_guess_cols(const CacheKey *key)
+{
+	CacheSlot *slot;
+	uint32 cols = 0;
+
+	cache_attach_area();
+	LWLockAcquire(&CacheState->directory, LW_SHARED);
+	slot = hash_search(cache_directory, key, HASH_FIND, NULL);
+	if (slot != NULL && LWLockConditionalAcquire(&slot->entry->lock, LW_SHARED))
+	{
+		if (slot->entry->grid != NULL)
+			cols = grid_cols(slot->entry->grid);
+		else if (slot->entry->meta_valid)
+			cols = slot->entry->meta.cols;
+		LWLockRelease(&slot->entry->lock);
+	}
+	LWLockRelease(&CacheState->directory);
+	return cols;
 }
 
 /* The core has released all LWLocks and condition variables already. The load comes first: it needs the pin. */

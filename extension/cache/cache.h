@@ -69,6 +69,10 @@ typedef struct CacheEntry
 	/* what the grid (or the one being loaded) has taken from the budget */
 	pg_atomic_uint64 bytes;
 
+	/* of those who pin it, without a lock: at worst a sheet is checked twice (journal/fsck_auto.c) */
+	bool opened;	 /* it was seen whether the sheet is to be checked */
+	CkptCheck check; /* it is, and the queue had no room */
+
 	/* under the entry's lock */
 	bool loading;		/* somebody loads; nobody else does. Without a grid nobody writes meanwhile */
 	uint32 slack_at;	/* the tile that is looked at next for room that it does not need */
@@ -152,6 +156,8 @@ extern CacheEntry *cache_pin_reader(const CacheKey *key);
 extern void cache_unpin_reader(CacheEntry *entry);
 /* The sheet's last seq as far as it is known here, for estimates; 0: it is not. */
 extern int64 cache_guess_seq(const CacheKey *key);
+/* Its columns, in the same way. */
+extern uint32 cache_guess_cols(const CacheKey *key);
 /* Nobody is in the database, and nobody can enter it. Waits for those who are just making room for others. */
 extern void cache_forget_database(Oid database);
 /* From the abort callbacks of transactions and subtransactions: ends the reader's pin and the load. */

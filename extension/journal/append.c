@@ -240,12 +240,9 @@ append_edit(Append *append, Edit *edit, const Edit *placed, GridTile *tile)
 	writer_lookup(append->ws, placed, tile, append->note, &cell);
 	if (!append_changes_cell(edit, &cell))
 		return;
-	if (edit->kind == EDIT_SET)
-	{
-		/* Not as a struct, which has just been written in parts. */
-		edit->old.data = cell.content.data;
-		edit->old.len = cell.content.len;
-	}
+	/* Not as a struct, which has just been written in parts. */
+	edit->old.data = cell.content.data;
+	edit->old.len = cell.content.len;
 	append_keep(append, edit, placed, &cell);
 }
 

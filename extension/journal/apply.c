@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "append.h"
 #include "clients.h"
+#include "compat.h"
 #include "edit_read.h"
 #include "journal.h"
 #include "replay_log.h"
@@ -239,6 +240,16 @@ apply_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	}
 }
 
+/*
+ * The batch is stored and visible here, but its commit may not have reached the synchronous standbys: whoever waited
+ * for that may have been cancelled. A record of this transaction makes its own commit wait for all before it.
+ */
+static void
+apply_confirm_duplicate(void)
+{
+	compat_log_message();
+}
+
 void
 journal_apply(const JournalApply *call, JournalApplied *result)
 {
@@ -250,6 +261,11 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	writer_require_writable("sheet.apply()");
 	memset(result, 0, sizeof(*result));
 	apply_check_size(call->edits_len);
+	if (call->nowait && !writer_try_lock_sheet(call->sheet_id))
+	{
+		result->held = true;
+		return;
+	}
 	writer_begin();
 	/* The texts must live as long as their edits are staged. */
 	bytes = writer_alloc_bytes(call->edits_len + WRITER_PAD);
@@ -276,14 +292,16 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 		result->last_seq = appended.last_seq;
 		result->at = timeconv_from_unix(appended.at);
 	}
+	if (result->duplicate)
+		apply_confirm_duplicate();
 	if (append.edits != NULL)
 		pfree(append.edits);
 	if (appended.first_seq == 0)
 		writer_free_bytes(bytes);
 }
 
-int64
-journal_claim(int64 sheet_id, int64 epoch, const char *holder)
+bool
+journal_claim(int64 sheet_id, int64 epoch, const char *holder, bool nowait, int64 *last_seq)
 {
 	WriterSheet *ws;
 
@@ -292,10 +310,21 @@ journal_claim(int64 sheet_id, int64 epoch, const char *holder)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an epoch must be positive")));
 	/* Before the sheet lock: who waits for a REINDEX here holds up no editor of the sheet. */
 	sheetmeta_lock_epochs();
+	if (nowait && !writer_try_lock_sheet(sheet_id))
+		return false;
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
 	writer_check_epoch(ws, epoch, holder != NULL ? holder : "");
-	return ws->meta.last_seq;
+	*last_seq = ws->meta.last_seq;
+	return true;
+}
+
+bool
+journal_release(int64 sheet_id, int64 epoch)
+{
+	writer_require_writable("sheet.release()");
+	sheetmeta_lock_epochs();
+	return writer_try_lock_sheet(sheet_id) && sheetmeta_release(sheet_id, epoch);
 }
 
 void

@@ -21,32 +21,43 @@
  * What was repaired is reported as such, and a second run finds nothing. A sheet that was trimmed begins with the
  * version that its mark names (trim.c).
  *
- * Locks: with repair the sheet lock is held, so that the log does not grow meanwhile; without, one snapshot is enough.
+ * Locks: the check reads one snapshot and takes no lock on the sheet, so writers do not wait for it. Only what can be
+ * repaired is looked for again under the sheet lock, so that the log does not grow meanwhile; then that second check is
+ * the one that is reported.
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "access/xact.h"
-#include "access/xlog.h"
 #include "fsck.h"
 #include "fsck_private.h"
 #include "journal.h"
 #include "miscadmin.h"
 #include "replay_find.h"
 #include "stoppoint.h"
+#include "storage.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 void
-fsck_report(Fsck *fsck, FsckSeverity severity, bool repaired, const char *place, const char *what)
+fsck_report(Fsck *fsck, FsckSeverity severity, bool mends, const char *place, const char *what)
 {
 	fsck->findings++;
-	fsck->report(fsck->report_arg, fsck->sheet_id, severity, what, place, repaired);
+	fsck->mends |= mends;
+	if (fsck->report != NULL)
+		fsck->report(fsck->report_arg, fsck->sheet_id, severity, what, place, mends && fsck->repair);
 }
 
 char *
 fsck_log_place(int64 lid)
 {
 	return psprintf("log " INT64_FORMAT, lid);
+}
+
+char *
+fsck_seq_place(int64 lid, int64 seq)
+{
+	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, lid, seq);
 }
 
 char *
@@ -59,6 +70,7 @@ void
 fsck_before_write(Fsck *fsck)
 {
 	PreventCommandIfReadOnly("sheet.fsck() with repair");
+	fsck->wrote = true;
 }
 
 void
@@ -86,38 +98,132 @@ fsck_require_present(Fsck *fsck)
 				 errdetail("Sheet " INT64_FORMAT " has changed since this transaction's snapshot.", fsck->sheet_id)));
 }
 
-static void
-fsck_begin(Fsck *fsck)
+/* The first sheet in the order of ids of which the table has a row, by its relation to *id, which it becomes. */
+static bool
+fsck_find_sheet(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 {
-	bool latest = fsck->repair || !IsolationUsesXactSnapshot();
+	StorageKey key = {1, strategy, false, *id};
+	StorageScan scan;
+	bool found;
 
-	if (fsck->repair)
-		journal_lock_sheet(fsck->sheet_id);
-	fsck->snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetTransactionSnapshot());
-	if (fsck->repair)
-		fsck_require_present(fsck);
-	trim_mark(fsck->sheet_id, fsck->snapshot, &fsck->start);
+	storage_scan_begin(&scan, table, snapshot, &key, 1);
+	found = storage_scan_next(&scan, ForwardScanDirection);
+	if (found)
+		*id = storage_int64(&scan, 1);
+	storage_scan_end(&scan);
+	return found;
 }
 
-int
-fsck_sheet(int64 sheet_id, bool full, bool repair, FsckReportFn report, void *arg)
+static void
+fsck_check_sheet(Fsck *fsck)
 {
-	Fsck fsck = {.sheet_id = sheet_id, .full = full, .repair = repair, .report = report, .report_arg = arg};
+	trim_mark(fsck->sheet_id, fsck->snapshot, &fsck->start);
+	fsck_read_logs(fsck);
+	fsck_check_logs(fsck);
+	if (fsck->want_replay || fsck->full)
+		fsck_replay(fsck);
+	/* Heads of logs may have been written: what shared memory knows of the sheet's open log is old. */
+	if (fsck->wrote)
+		journal_forget(fsck->sheet_id);
+}
+
+/* The check once. A sheet that has been purged meanwhile has nothing to be checked but what is left of its clients. */
+static int
+fsck_check(const FsckCall *call, FsckReportFn report, bool repair, bool *mends)
+{
+	Fsck fsck = {.sheet_id = call->sheet_id, .full = call->full, .repair = repair, .report = report};
+	bool latest = call->repair || !IsolationUsesXactSnapshot();
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fsck", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
+	int64 id = call->sheet_id;
+	bool exists;
 
-	fsck_begin(&fsck);
-	fsck_read_logs(&fsck);
-	fsck_check_logs(&fsck);
-	if (fsck.want_replay || full)
-		fsck_replay(&fsck);
+	fsck.report_arg = call->arg;
+	fsck.snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetTransactionSnapshot());
+	if (repair)
+		fsck_require_present(&fsck);
+	exists = fsck_find_sheet(STORAGE_SHEET, BTEqualStrategyNumber, fsck.snapshot, &id);
+	if (exists)
+		fsck_check_sheet(&fsck);
+	if (call->clients)
+		fsck_check_clients(&fsck, exists);
 	UnregisterSnapshot(fsck.snapshot);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	/* Heads of logs may have been written: what shared memory knows of the sheet's open log is old. On a standby it
-	 * knows of none, and nothing was written. */
-	if (repair && fsck.findings > 0 && !RecoveryInProgress())
-		journal_forget(sheet_id);
-	STOP_POINT("fsck-end");
+	*mends = fsck.mends;
 	return fsck.findings;
+}
+
+int
+fsck_sheet(const FsckCall *call)
+{
+	bool mends;
+	int findings = fsck_check(call, call->repair ? NULL : call->report, false, &mends);
+
+	if (findings > 0 && call->repair)
+	{
+		if (mends)
+			journal_lock_sheet(call->sheet_id);
+		findings = fsck_check(call, call->report, mends, &mends);
+	}
+	STOP_POINT("fsck-end");
+	return findings;
+}
+
+bool
+fsck_next_sheet(int64 *after)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	int64 sheet = *after, client = *after;
+	bool found = fsck_find_sheet(STORAGE_SHEET, BTGreaterStrategyNumber, snapshot, &sheet);
+	bool noted = fsck_find_sheet(STORAGE_CLIENT, BTGreaterStrategyNumber, snapshot, &client);
+
+	UnregisterSnapshot(snapshot);
+	*after = found && (!noted || sheet < client) ? sheet : client;
+	return found || noted;
+}
+
+int64
+fsck_count_sheets(int64 after)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	StorageKey key = {1, BTGreaterStrategyNumber, false, after};
+	StorageScan scan;
+	int64 count = 0;
+
+	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
+	while (storage_scan_next(&scan, ForwardScanDirection))
+		count++;
+	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	return count;
+}
+
+/* ---- findings as text ---- */
+
+#define FSCK_LINES 20 /* of a message */
+
+static void
+fsck_add_line(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
+{
+	FsckSummary *summary = arg;
+
+	summary->repaired += repaired;
+	if (++summary->findings <= FSCK_LINES)
+		appendStringInfo(&summary->lines, "%s%s%s%s%s", summary->findings > 1 ? "\n" : "", place,
+						 place[0] != '\0' ? ": " : "", what, repaired ? " (repaired)" : "");
+	else if (summary->findings == FSCK_LINES + 1)
+		appendStringInfoString(&summary->lines, "\n...");
+}
+
+void
+fsck_summarize(const FsckCall *call, FsckSummary *summary)
+{
+	FsckCall own = *call;
+
+	own.report = fsck_add_line;
+	own.arg = summary;
+	summary->findings = summary->repaired = 0;
+	initStringInfo(&summary->lines);
+	(void) fsck_sheet(&own);
 }

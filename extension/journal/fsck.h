@@ -5,6 +5,7 @@
 #define FSCK_H
 
 #include "postgres.h"
+#include "lib/stringinfo.h"
 
 typedef enum FsckSeverity
 {
@@ -17,20 +18,37 @@ typedef enum FsckSeverity
 typedef void (*FsckReportFn)(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, const char *place,
 							 bool repaired);
 
-/*
- * Checks one sheet; returns the number of findings. Brief: lid = cid + 1, seq gapless, sealed logs end in a commit,
- * every sealed log has its checkpoint. Full: also every record decodes, every edit's old content is what the
- * log says, every checkpoint is the replay of its logs, byte for byte. With repair, what can be derived from
- * the log is written again. Needs an SPI connection; with repair it takes the sheet lock.
- */
-extern int fsck_sheet(int64 sheet_id, bool full, bool repair, FsckReportFn report, void *arg);
+typedef struct FsckCall
+{
+	int64 sheet_id;
+	bool full;
+	bool repair;
+	bool clients; /* also what is noted of the sheet's clients of protocol v2 (fsck_clients.c) */
+	FsckReportFn report;
+	void *arg;
+} FsckCall;
 
 /*
- * Checks what is noted of the sheet's clients of protocol v2 (fsck_clients.c); returns the number of findings. With
- * repair it takes the sheet lock, and deletes rows of accounts that are gone. The other one: there is no such sheet,
- * but rows of it.
+ * Checks one sheet; returns the number of findings. Brief: lid = cid + 1, seq gapless, sealed logs end in a commit,
+ * every sealed log has its checkpoint. Full: also every record decodes, every edit's old content is what the log says,
+ * every checkpoint is the replay of its logs, byte for byte. With repair, what can be derived from the log is written
+ * again; only a sheet with findings is locked for that, to the end of the transaction.
  */
-extern int fsck_clients(int64 sheet_id, bool repair, FsckReportFn report, void *arg);
-extern int fsck_clients_without_sheet(int64 sheet_id, bool repair, FsckReportFn report, void *arg);
+extern int fsck_sheet(const FsckCall *call);
+
+/* The next sheet behind *after, into *after; also one of which nothing is left but notes of clients. False: none. */
+extern bool fsck_next_sheet(int64 *after);
+
+extern int64 fsck_count_sheets(int64 after);
+
+/* What was found in a sheet, as text: a line for each finding, as many as fit a message. */
+typedef struct FsckSummary
+{
+	int findings, repaired;
+	StringInfoData lines;
+} FsckSummary;
+
+/* Checks the sheet of the call, whose report is not used. The lines are of the current memory context. */
+extern void fsck_summarize(const FsckCall *call, FsckSummary *summary);
 
 #endif

@@ -14,10 +14,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
-#include "fsck.h"
-#include "journal.h"
-#include "miscadmin.h"
+#include "fsck_private.h"
 #include "remove.h"
 #include "storage.h"
 #include "utils/snapmgr.h"
@@ -28,130 +25,124 @@
 
 typedef struct FsckClients
 {
-	int64 sheet_id;
-	bool repair;
-	FsckReportFn report;
-	void *report_arg;
-	int findings;
-	Snapshot snapshot;
-	Relation rel; /* with repair */
+	Fsck *fsck;
+	StorageScan scan; /* its current row is looked at */
+	Relation rel;	  /* with repair */
 	TimestampTz now;
 	int64 uid; /* the last account that was looked for */
 	bool account_is_here;
 } FsckClients;
 
 static void
-clients_report(FsckClients *fsck, StorageScan *scan, FsckSeverity severity, bool repaired, const char *what)
+clients_report(FsckClients *clients, FsckSeverity severity, bool mends, const char *what)
 {
-	char *place = psprintf("client " INT64_FORMAT " of account " INT64_FORMAT, storage_int64(scan, CLIENT_CLIENT),
-						   storage_int64(scan, CLIENT_UID));
-
-	fsck->findings++;
-	fsck->report(fsck->report_arg, fsck->sheet_id, severity, what, place, repaired);
-	pfree(place);
+	fsck_report(clients->fsck, severity, mends,
+				psprintf("client " INT64_FORMAT " of account " INT64_FORMAT,
+						 storage_int64(&clients->scan, CLIENT_CLIENT), storage_int64(&clients->scan, CLIENT_UID)),
+				what);
 }
 
 /* Rows come in the order of their accounts. */
 static bool
-clients_account_is_here(FsckClients *fsck, int64 uid)
+clients_account_is_here(FsckClients *clients)
 {
+	int64 uid = storage_int64(&clients->scan, CLIENT_UID);
 	StorageKey key = {1, BTEqualStrategyNumber, false, uid};
 	StorageScan scan;
 
-	if (uid == fsck->uid)
-		return fsck->account_is_here;
-	storage_scan_begin(&scan, STORAGE_ACCOUNT, fsck->snapshot, &key, 1);
-	fsck->account_is_here = storage_scan_next(&scan, ForwardScanDirection);
-	fsck->uid = uid;
+	if (uid == clients->uid)
+		return clients->account_is_here;
+	storage_scan_begin(&scan, STORAGE_ACCOUNT, clients->fsck->snapshot, &key, 1);
+	clients->account_is_here = storage_scan_next(&scan, ForwardScanDirection);
+	clients->uid = uid;
 	storage_scan_end(&scan);
-	return fsck->account_is_here;
+	return clients->account_is_here;
 }
 
 static void
-clients_delete(FsckClients *fsck, StorageScan *scan)
+clients_delete(FsckClients *clients)
 {
-	if (!fsck->repair)
+	if (clients->rel == NULL)
 		return;
-	PreventCommandIfReadOnly("sheet.fsck() with repair");
-	simple_table_tuple_delete(fsck->rel, &scan->slot->tts_tid, fsck->snapshot);
+	fsck_before_write(clients->fsck);
+	simple_table_tuple_delete(clients->rel, &clients->scan.slot->tts_tid, clients->fsck->snapshot);
 }
 
 static void
-clients_begin_last_days(FsckClients *fsck, StorageScan *scan)
+clients_begin_last_days(FsckClients *clients)
 {
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
 
-	if (!fsck->repair)
+	if (clients->rel == NULL)
 		return;
-	PreventCommandIfReadOnly("sheet.fsck() with repair");
+	fsck_before_write(clients->fsck);
 	for (int column = CLIENT_SHEET_ID; column <= CLIENT_COLUMNS; column++)
-		values[column - 1] = Int64GetDatum(storage_int64(scan, column));
-	values[CLIENT_AT - 1] = TimestampTzGetDatum(fsck->now);
-	storage_update(STORAGE_CLIENT, fsck->rel, &scan->slot->tts_tid, values, nulls);
+		values[column - 1] = Int64GetDatum(storage_int64(&clients->scan, column));
+	values[CLIENT_AT - 1] = TimestampTzGetDatum(clients->now);
+	storage_update(STORAGE_CLIENT, clients->rel, &clients->scan.slot->tts_tid, values, nulls);
 }
 
 static void
-clients_check_row(FsckClients *fsck, StorageScan *scan)
+clients_check_row(FsckClients *clients)
 {
-	int64 client = storage_int64(scan, CLIENT_CLIENT), landed = storage_int64(scan, CLIENT_LANDED);
+	int64 client = storage_int64(&clients->scan, CLIENT_CLIENT);
+	int64 landed = storage_int64(&clients->scan, CLIENT_LANDED);
 
-	if (!clients_account_is_here(fsck, storage_int64(scan, CLIENT_UID)))
+	if (!clients_account_is_here(clients))
 	{
-		clients_delete(fsck, scan);
-		clients_report(fsck, scan, FSCK_WARNING, fsck->repair, "the account is gone");
+		clients_delete(clients);
+		clients_report(clients, FSCK_WARNING, true, "the account is gone");
 		return;
 	}
 	if (client < 1 || client > CLIENT_MAX_NUMBER)
-		clients_report(fsck, scan, FSCK_ERROR, false, "no client can have this number");
+		clients_report(clients, FSCK_ERROR, false, "no client can have this number");
 	if (landed < 1 || landed > CLIENT_MAX_NUMBER)
-		clients_report(fsck, scan, FSCK_ERROR, false,
+		clients_report(clients, FSCK_ERROR, false,
 					   psprintf("operation " INT64_FORMAT
 								", noted as its last that landed, is none that it can have sent",
 								landed));
-	if (storage_int64(scan, CLIENT_AT) > fsck->now + CLIENT_CLOCK_STEP)
+	if (storage_int64(&clients->scan, CLIENT_AT) > clients->now + CLIENT_CLOCK_STEP)
 	{
-		clients_begin_last_days(fsck, scan);
-		clients_report(fsck, scan, FSCK_WARNING, fsck->repair, "the time of its last operation is still to come");
+		clients_begin_last_days(clients);
+		clients_report(clients, FSCK_WARNING, true, "the time of its last operation is still to come");
 	}
 }
 
-int
-fsck_clients(int64 sheet_id, bool repair, FsckReportFn report, void *arg)
+/* Of a sheet that is gone: nobody can ask for them. */
+static void
+clients_remove(Fsck *fsck)
 {
-	FsckClients fsck = {.sheet_id = sheet_id, .repair = repair, .report = report, .report_arg = arg};
-	StorageKey key = {CLIENT_SHEET_ID, BTEqualStrategyNumber, false, sheet_id};
-	bool latest = repair || !IsolationUsesXactSnapshot();
-	StorageScan scan;
-
-	if (repair)
+	if (fsck->repair)
 	{
-		journal_lock_sheet(sheet_id);
-		fsck.rel = storage_open(STORAGE_CLIENT, RowExclusiveLock);
+		fsck_before_write(fsck);
+		(void) remove_rows(STORAGE_CLIENT, fsck->sheet_id, NULL, NULL);
 	}
-	fsck.now = GetCurrentTimestamp();
-	fsck.snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetTransactionSnapshot());
-	storage_scan_begin(&scan, STORAGE_CLIENT, fsck.snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
-		clients_check_row(&fsck, &scan);
-	storage_scan_end(&scan);
-	UnregisterSnapshot(fsck.snapshot);
-	if (fsck.rel != NULL)
-		table_close(fsck.rel, NoLock);
-	if (repair && fsck.findings > 0)
-		CommandCounterIncrement();
-	return fsck.findings;
+	fsck_report(fsck, FSCK_WARNING, true, "", "clients are noted of a sheet that is gone");
 }
 
-int
-fsck_clients_without_sheet(int64 sheet_id, bool repair, FsckReportFn report, void *arg)
+void
+fsck_check_clients(Fsck *fsck, bool exists)
 {
-	if (repair)
+	FsckClients clients = {.fsck = fsck, .now = GetCurrentTimestamp()};
+	StorageKey key = {CLIENT_SHEET_ID, BTEqualStrategyNumber, false, fsck->sheet_id};
+
+	if (fsck->repair)
+		clients.rel = storage_open(STORAGE_CLIENT, RowExclusiveLock);
+	storage_scan_begin(&clients.scan, STORAGE_CLIENT, fsck->snapshot, &key, 1);
+	while (storage_scan_next(&clients.scan, ForwardScanDirection))
 	{
-		PreventCommandIfReadOnly("sheet.fsck() with repair");
-		journal_lock_sheet(sheet_id);
-		(void) remove_rows(STORAGE_CLIENT, sheet_id, NULL, NULL);
+		if (exists)
+			clients_check_row(&clients);
+		else
+		{
+			clients_remove(fsck);
+			break;
+		}
 	}
-	report(arg, sheet_id, FSCK_WARNING, "clients are noted of a sheet that is gone", "", repair);
-	return 1;
+	storage_scan_end(&clients.scan);
+	if (clients.rel != NULL)
+		table_close(clients.rel, NoLock);
+	if (fsck->wrote)
+		fsck_written(fsck);
 }

@@ -18,27 +18,14 @@
 
 /* ---- commit records ---- */
 
-/* Does the stored batch end in a commit record? False also when it does not decode. */
-static bool
-logs_ends_in_commit(const struct varlena *data, int64 first_seq, int64 last_seq)
-{
-	EditReader reader;
-	Edit edit;
-	EditKind last = 0;
-	EditError error;
-
-	replay_stored_edits(&reader, data, first_seq, last_seq);
-	while ((error = edit_read(&reader, &edit)) == EDIT_OK)
-		last = edit.kind;
-	return replay_stored_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
-}
-
+/* Does the log's last batch end in a commit record? False also when it does not decode. */
 static bool
 logs_is_sealed(Fsck *fsck, const FsckLog *log)
 {
 	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, fsck->sheet_id},
 						 {2, BTEqualStrategyNumber, false, log->last_batch}};
 	StorageScan scan;
+	EditKind last = 0;
 	bool sealed = false;
 
 	if (!log->has_edits)
@@ -46,11 +33,16 @@ logs_is_sealed(Fsck *fsck, const FsckLog *log)
 	storage_scan_begin(&scan, STORAGE_LOG_BATCH, fsck->snapshot, keys, 2);
 	if (storage_scan_next(&scan, ForwardScanDirection))
 	{
+		EditReader reader;
+		EditError error;
+		Edit edit;
 		bool copy;
 		struct varlena *data = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
 
-		sealed = logs_ends_in_commit(data, storage_int64(&scan, LOG_BATCH_FIRST_SEQ),
-									 storage_int64(&scan, LOG_BATCH_LAST_SEQ));
+		replay_stored_edits(&reader, data, log->last_batch, storage_int64(&scan, LOG_BATCH_LAST_SEQ));
+		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+			last = edit.kind;
+		sealed = replay_stored_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
 		if (copy)
 			pfree(data);
 	}
@@ -94,7 +86,7 @@ logs_restore_record(Fsck *fsck, FsckLog *log, int64 seq)
 	}
 	else
 		log->unrecorded = true;
-	fsck_report(fsck, known ? FSCK_WARNING : FSCK_ERROR, fsck->repair, fsck_log_place(log->lid),
+	fsck_report(fsck, known ? FSCK_WARNING : FSCK_ERROR, true, fsck_log_place(log->lid),
 				psprintf("the commit of version " INT64_FORMAT " has lost its commit record (C1)%s", log->lid,
 						 known ? "" : ", and with it who made it and its label"));
 }
@@ -129,8 +121,6 @@ logs_write_head(Fsck *fsck, FsckLog *log, int64 first_seq)
 {
 	int64 at = log > fsck->logs ? log[-1].last_at : 0;
 
-	if (!fsck->repair)
-		return;
 	fsck_before_write(fsck);
 	if (log->has_head)
 		loghead_delete(fsck->sheet_id, log->lid);
@@ -155,38 +145,30 @@ logs_begin(const Fsck *fsck, const FsckLog *log)
 	return log->has_head ? log->head_seq : log->has_edits ? log->first_seq : 0;
 }
 
-/* What is wrong with the head, which is not there, or says something else. */
-static const char *
-logs_describe_head(Fsck *fsck, const FsckLog *log, int64 begins)
-{
-	FsckLog *before = log > fsck->logs ? &fsck->logs[log - fsck->logs - 1] : NULL;
-
-	if (log->has_head)
-		return psprintf("the head of the log says that it begins at seq " INT64_FORMAT ", not " INT64_FORMAT,
-						log->head_seq, begins);
-	if (begins == 0)
-		return "the head of the log is missing, and nothing tells where it began";
-	if (before == NULL || !before->sealed || log != &fsck->logs[fsck->nlogs - 1] || log->has_edits)
-		return "the head of the log is missing";
-	before->unopened = true;
-	return psprintf("the commit of version " INT64_FORMAT
-					" was interrupted after its commit record (C2): the next log was not opened",
-					before->lid);
-}
-
 static void
 logs_check_head(Fsck *fsck, FsckLog *log)
 {
+	FsckLog *before = log > fsck->logs ? log - 1 : NULL;
 	int64 begins = logs_begin(fsck, log);
-	const char *what;
+	const char *what = "the head of the log is missing";
 
 	if (log->has_head && log->head_seq == begins)
 		return;
-	what = logs_describe_head(fsck, log, begins);
-	if (begins != 0)
+	if (log->has_head)
+		what = psprintf("the head of the log says that it begins at seq " INT64_FORMAT ", not " INT64_FORMAT,
+						log->head_seq, begins);
+	else if (begins == 0)
+		what = "the head of the log is missing, and nothing tells where it began";
+	else if (before != NULL && before->sealed && log == &fsck->logs[fsck->nlogs - 1] && !log->has_edits)
+	{
+		before->unopened = true;
+		what = psprintf("the commit of version " INT64_FORMAT
+						" was interrupted after its commit record (C2): the next log was not opened",
+						before->lid);
+	}
+	if (begins != 0 && fsck->repair)
 		logs_write_head(fsck, log, begins);
-	fsck_report(fsck, begins != 0 ? FSCK_WARNING : FSCK_ERROR, begins != 0 && fsck->repair, fsck_log_place(log->lid),
-				what);
+	fsck_report(fsck, begins != 0 ? FSCK_WARNING : FSCK_ERROR, begins != 0, fsck_log_place(log->lid), what);
 }
 
 /* The newest log is open: one that is sealed needs a successor. */

@@ -1,4 +1,4 @@
-/* fsck_private.h - between the files of sheet.fsck: fsck.c, fsck_read.c, fsck_logs.c, fsck_replay.c. */
+/* fsck_private.h - between the files of sheet.fsck: fsck.c, fsck_read.c, fsck_logs.c, fsck_replay.c, fsck_clients.c. */
 #ifndef FSCK_PRIVATE_H
 #define FSCK_PRIVATE_H
 
@@ -32,18 +32,27 @@ typedef struct Fsck
 {
 	int64 sheet_id;
 	bool full;
-	bool repair;
-	FsckReportFn report;
+	bool repair; /* the sheet lock is held */
+	bool wrote;
+	FsckReportFn report; /* NULL: findings are counted only */
 	void *report_arg;
 	int findings;
+	bool mends; /* some of them can be repaired */
 	Snapshot snapshot;
 	TrimMark start; /* the history begins after this version */
 	FsckLog *logs;	/* from lid start.cid + 1 on */
 	int nlogs, room;
-	bool want_replay; /* a version is missing, or not what it should be */
+	int64 newest_version; /* that is stored, of a log */
+	bool want_replay;	  /* a version is missing, or not what it should be */
+	/* while the rows are read */
+	int64 newest;	  /* the log of the batch before ... */
+	int64 expected;	  /* ... and the seq after it */
+	bool has_start;	  /* the version with which the history begins is stored, or there is none */
+	int64 stray_tile; /* a tile's version that has no log */
 } Fsck;
 
-extern void fsck_report(Fsck *fsck, FsckSeverity severity, bool repaired, const char *place, const char *what);
+/* mends: it follows from the rest, and with fsck->repair it has been written again. */
+extern void fsck_report(Fsck *fsck, FsckSeverity severity, bool mends, const char *place, const char *what);
 /* Something is about to be written: not where nothing may be. */
 extern void fsck_before_write(Fsck *fsck);
 /* Something was written: from here on it is seen. */
@@ -51,6 +60,7 @@ extern void fsck_written(Fsck *fsck);
 
 /* Where something was found. */
 extern char *fsck_log_place(int64 lid);
+extern char *fsck_seq_place(int64 lid, int64 seq);
 extern char *fsck_version_place(int64 cid);
 /* The log of that number, made when it is not there yet; NULL when it cannot be one. */
 extern FsckLog *fsck_get_log(Fsck *fsck, int64 lid);
@@ -60,5 +70,7 @@ extern void fsck_read_logs(Fsck *fsck);
 extern void fsck_check_logs(Fsck *fsck);
 /* fsck_replay.c: replays the logs, and compares each version with them. */
 extern void fsck_replay(Fsck *fsck);
+/* fsck_clients.c: what is noted of clients of the sheet, or of one that is gone. */
+extern void fsck_check_clients(Fsck *fsck, bool exists);
 
 #endif

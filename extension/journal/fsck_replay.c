@@ -33,12 +33,6 @@ typedef struct Replay
 	MemoryContext log_context;
 } Replay;
 
-static char *
-replay_place(int64 lid, int64 seq)
-{
-	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, lid, seq);
-}
-
 /* ---- versions as they are stored ---- */
 
 static const char *
@@ -121,23 +115,13 @@ replay_may_replace(Fsck *fsck, const CheckpointHead *head, const Grid *grid, Che
 	return cells != NULL;
 }
 
-/* Is this the newest version that is stored, or is none after it? */
-static bool
-replay_is_interrupted(const Fsck *fsck, int64 cid)
-{
-	for (int64 i = cid - fsck->start.cid; i < fsck->nlogs; i++)
-		if (fsck->logs[i].has_version)
-			return false;
-	return true;
-}
-
 static const char *
 replay_describe(const Fsck *fsck, int64 cid, CheckpointDiff diff, const CheckpointFault *fault)
 {
 	switch (diff)
 	{
 		case CHECKPOINT_MISSING:
-			if (!replay_is_interrupted(fsck, cid))
+			if (cid < fsck->newest_version)
 				return "the checkpoint is missing";
 			return psprintf("the commit of version " INT64_FORMAT " was interrupted %s: its checkpoint is missing", cid,
 							fsck->logs[cid - fsck->start.cid - 1].unopened ? "after its commit record (C2)"
@@ -153,14 +137,15 @@ replay_describe(const Fsck *fsck, int64 cid, CheckpointDiff diff, const Checkpoi
 }
 
 static void
-replay_write_version(Fsck *fsck, const CheckpointHead *head, const Grid *grid, TileSet *tiles)
+replay_write_version(Replay *replay, const FsckLog *log)
 {
-	fsck_before_write(fsck);
-	checkpoint_delete(head->sheet_id, head->cid);
+	fsck_before_write(replay->fsck);
+	if (log->has_version || log->tiles > 0)
+		checkpoint_delete(replay->fsck->sheet_id, log->lid);
 	STOP_POINT("fsck-deleted");
-	checkpoint_write(head, grid, tiles);
+	checkpoint_write(&replay->commit, replay->grid, replay->tiles);
 	STOP_POINT("fsck-version");
-	fsck_written(fsck);
+	fsck_written(replay->fsck);
 }
 
 /* Row and tiles agree with each other, and not with the log: from here on the version is followed. */
@@ -192,9 +177,8 @@ replay_check_version(Replay *replay, FsckLog *log)
 		return;
 	replace = replay_may_replace(fsck, &replay->commit, replay->grid, diff);
 	if (fsck->repair && replace)
-		replay_write_version(fsck, &replay->commit, replay->grid, replay->tiles);
-	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, fsck->repair && replace,
-				fsck_version_place(log->lid),
+		replay_write_version(replay, log);
+	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, replace, fsck_version_place(log->lid),
 				replace ? replay_describe(fsck, log->lid, diff, &fault) : replay_disagrees(replay, log->lid));
 }
 
@@ -232,13 +216,13 @@ replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
 
 	if (wrong != NULL)
 		return wrong;
-	if (edit->kind == EDIT_SET && edit->old.data != NULL)
+	if (edit_is_of_cell(edit->kind) && edit->old.data != NULL)
 	{
 		GridCell cell;
 
 		(void) grid_view_get(replay->grid, edit->row, edit->col, &cell);
 		if (cell.content_len != edit->old.len || memcmp(cell.content, edit->old.data, edit->old.len) != 0)
-			fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, seq),
+			fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(lid, seq),
 						psprintf("the old content of row %u, column %u is not what the log has before it", edit->row,
 								 edit->col));
 	}
@@ -290,7 +274,7 @@ static void
 replay_check_time(Replay *replay, int64 at, int64 last_at, int64 lid, int64 seq)
 {
 	if (at <= replay->last_at)
-		fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, seq),
+		fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(lid, seq),
 					"the time is not after that of the edit before");
 	replay->last_at = last_at;
 }
@@ -308,7 +292,7 @@ replay_row(Replay *replay, StorageScan *scan, int64 lid)
 
 	replay_check_time(replay, at, at + (last_seq - first_seq), lid, first_seq);
 	if (wrong != NULL)
-		fsck_report(replay->fsck, FSCK_ERROR, false, replay_place(lid, first_seq), wrong);
+		fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(lid, first_seq), wrong);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(replay->batch);
 	return wrong == NULL;

@@ -34,6 +34,7 @@ typedef struct JournalApply
 	int64 batch_no;	 /* 0: none */
 	const JournalClient *clients;
 	int nclients;
+	bool nowait; /* do not wait while another transaction holds the sheet */
 } JournalApply;
 
 typedef struct JournalApplied
@@ -45,6 +46,7 @@ typedef struct JournalApplied
 					   nothing appended */
 	bytea *missed; /* stored batches after known_seq and before first_seq (with duplicate: up to the last, or as many as
 					  fit: journal_tail() has the others), NULL when none */
+	bool held;	   /* nowait: another transaction holds the sheet, and nothing was done */
 } JournalApplied;
 
 extern void journal_apply(const JournalApply *call, JournalApplied *result);
@@ -52,8 +54,14 @@ extern void journal_apply(const JournalApply *call, JournalApplied *result);
 extern int64 journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid);
 /* The highest operation of a client that has landed; 0 when none is known. */
 extern int64 journal_landed(int64 sheet_id, int64 uid, int64 client);
-/* The new owner's claim: later applies with a lower epoch are refused (SF001). Returns the last seq. */
-extern int64 journal_claim(int64 sheet_id, int64 epoch, const char *holder);
+/*
+ * The new owner's claim: later applies with a lower epoch are refused (SF001). Sets the last seq. Returns false, and
+ * does nothing, when another transaction holds the sheet and nowait is set.
+ */
+extern bool journal_claim(int64 sheet_id, int64 epoch, const char *holder, bool nowait, int64 *last_seq);
+/* The owner gives the sheet back: the next claim takes it over from nobody. False when it cannot be noted now, since
+ * somebody has the sheet lock, which is not waited for, or when the epoch is not the highest. */
+extern bool journal_release(int64 sheet_id, int64 epoch);
 /* Forgets the epochs of all sheets, after the coordinator has begun anew with low ones. No gateway may be running. */
 extern void journal_reset_epochs(void);
 /* Opens log 1 of a new sheet and appends its EDIT_RESIZE record. */

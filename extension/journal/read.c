@@ -10,6 +10,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "cache.h"
+#include "fsck_auto.h"
 #include "journal.h"
 #include "load.h"
 #include "miscadmin.h"
@@ -385,6 +386,7 @@ journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view
 		entry = cache_pin_reader(&key);
 		if (entry != NULL)
 		{
+			fsck_auto_open(sheet_id, entry);
 			done = read_through_cache(&call, entry);
 			cache_unpin_reader(entry);
 		}

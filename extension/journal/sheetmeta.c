@@ -129,33 +129,80 @@ sheetmeta_holder(int64 sheet_id)
 	return holder;
 }
 
-void
+/* The sheet's row. */
+typedef struct SheetmetaOwner
+{
+	bool found;
+	ItemPointerData tid;
+	int64 epoch;
+	bool released; /* there is no holder */
+} SheetmetaOwner;
+
+static void
+sheetmeta_find_owner(int64 sheet_id, Snapshot snapshot, SheetmetaOwner *owner)
+{
+	StorageScan scan;
+	StorageKey key = sheetmeta_key(sheet_id);
+
+	memset(owner, 0, sizeof(*owner));
+	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	owner->found = storage_scan_next(&scan, ForwardScanDirection);
+	if (owner->found)
+	{
+		bool copy;
+
+		owner->tid = scan.slot->tts_tid;
+		owner->epoch = storage_int64(&scan, OWNER_EPOCH);
+		owner->released = VARSIZE_ANY_EXHDR(storage_bytes(&scan, OWNER_HOLDER, &copy)) == 0;
+	}
+	storage_scan_end(&scan);
+}
+
+static void
+sheetmeta_put_owner(int64 sheet_id, int64 epoch, const char *holder, Relation rel, SheetmetaOwner *owner)
+{
+	Datum values[STORAGE_MAX_COLUMNS] = {0};
+	bool nulls[STORAGE_MAX_COLUMNS] = {0};
+
+	values[OWNER_SHEET_ID - 1] = Int64GetDatum(sheet_id);
+	values[OWNER_EPOCH - 1] = Int64GetDatum(epoch);
+	values[OWNER_HOLDER - 1] = CStringGetTextDatum(holder);
+	if (owner->found)
+		storage_update(STORAGE_OWNER, rel, &owner->tid, values, nulls);
+	else
+		storage_insert(STORAGE_OWNER, rel, values, nulls);
+}
+
+bool
 sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
 {
 	Relation rel = storage_open(STORAGE_OWNER, RowExclusiveLock);
 	/* Behind the lock, for which it may have waited while all epochs were deleted. */
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	StorageScan scan;
-	StorageKey key = sheetmeta_key(sheet_id);
-	Datum values[STORAGE_MAX_COLUMNS] = {0};
-	bool nulls[STORAGE_MAX_COLUMNS] = {0};
-	ItemPointerData tid;
-	bool found;
+	SheetmetaOwner owner;
 
-	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
-	found = storage_scan_next(&scan, ForwardScanDirection);
-	tid = scan.slot->tts_tid;
-	storage_scan_end(&scan);
-
-	values[OWNER_SHEET_ID - 1] = Int64GetDatum(sheet_id);
-	values[OWNER_EPOCH - 1] = Int64GetDatum(epoch);
-	values[OWNER_HOLDER - 1] = CStringGetTextDatum(holder != NULL ? holder : "");
-	if (found)
-		storage_update(STORAGE_OWNER, rel, &tid, values, nulls);
-	else
-		storage_insert(STORAGE_OWNER, rel, values, nulls);
+	sheetmeta_find_owner(sheet_id, snapshot, &owner);
+	sheetmeta_put_owner(sheet_id, epoch, holder != NULL ? holder : "", rel, &owner);
 	UnregisterSnapshot(snapshot);
 	table_close(rel, NoLock);
+	return owner.found && !owner.released;
+}
+
+bool
+sheetmeta_release(int64 sheet_id, int64 epoch)
+{
+	Relation rel = storage_open(STORAGE_OWNER, RowExclusiveLock);
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	SheetmetaOwner owner;
+	bool mine;
+
+	sheetmeta_find_owner(sheet_id, snapshot, &owner);
+	mine = owner.found && owner.epoch == epoch;
+	if (mine && !owner.released)
+		sheetmeta_put_owner(sheet_id, epoch, "", rel, &owner);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	return mine;
 }
 
 void

@@ -22,8 +22,11 @@ extern void sheetmeta_load_status(int64 sheet_id, CacheMeta *meta);
 extern void sheetmeta_lock_epochs(void);
 /* Who holds the highest epoch; "" when it is not known. */
 extern char *sheetmeta_holder(int64 sheet_id);
-/* Stores an epoch, in the caller's transaction. holder NULL: not known. */
-extern void sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder);
+/* Stores an epoch, in the caller's transaction. holder NULL: not known. True when there was another holder that had not
+ * released the sheet. */
+extern bool sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder);
+/* The holder of this epoch gives the sheet back, in the caller's transaction. False when it is not the highest. */
+extern bool sheetmeta_release(int64 sheet_id, int64 epoch);
 /* Forgets all epochs, in the caller's transaction. */
 extern void sheetmeta_delete_epochs(void);
 

@@ -146,13 +146,14 @@ trim_remove(int64 sheet_id, const ReplayVersion *version)
 static int64
 trim_to_version(WriterSheet *ws, int64 cid, uint64 uid)
 {
+	FsckCall check = {.sheet_id = ws->sheet_id, .full = true, .report = trim_found};
 	ReplayVersion version;
 	TrimMark mark;
 
 	trim_find_version(ws, cid, &version, &mark);
 	if (cid == mark.cid)
 		return 0;
-	(void) fsck_sheet(ws->sheet_id, true, false, trim_found, NULL);
+	(void) fsck_sheet(&check);
 	STOP_POINT("trim-checked");
 	trim_remove(ws->sheet_id, &version);
 	trim_store(ws->sheet_id, version.cid, version.seq, uid);

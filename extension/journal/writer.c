@@ -16,6 +16,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "compat.h"
+#include "fsck_auto.h"
 #include "journal.h"
 #include "miscadmin.h"
 #include "replay_find.h"
@@ -49,12 +50,27 @@ writer_require_writable(const char *function)
 }
 
 void
+writer_lock_tag(int64 sheet_id, LOCKTAG *tag)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, (uint32) ((uint64) sheet_id >> 32), (uint32) sheet_id, WRITER_LOCK_CLASS);
+}
+
+void
 writer_lock_sheet(int64 sheet_id)
 {
 	LOCKTAG tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((uint64) sheet_id >> 32), (uint32) sheet_id, WRITER_LOCK_CLASS);
+	writer_lock_tag(sheet_id, &tag);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+bool
+writer_try_lock_sheet(int64 sheet_id)
+{
+	LOCKTAG tag;
+
+	writer_lock_tag(sheet_id, &tag);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 /* ---- finding out the present ---- */
@@ -110,6 +126,8 @@ static void
 writer_learn(WriterSheet *ws)
 {
 	ws->learned = false; /* until all of it is there */
+	if (ws->entry != NULL)
+		fsck_auto_open(ws->sheet_id, ws->entry);
 	if (ws->entry == NULL || !ws->entry->meta_valid)
 	{
 		sheetmeta_load(ws->sheet_id, &ws->meta);
@@ -294,7 +312,7 @@ writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
 	}
 	writer_meet_grid(ws); /* while it still can be loaded */
 	(void) writer_begin_change(ws, ws->origin);
-	sheetmeta_store_epoch(ws->sheet_id, epoch, holder);
+	ws->taken_over |= sheetmeta_store_epoch(ws->sheet_id, epoch, holder) && epoch > ws->meta.epoch;
 	ws->meta.epoch = epoch;
 	CommandCounterIncrement();
 }

@@ -10,6 +10,7 @@
 #include "cache.h"
 #include "edit_codec.h"
 #include "lib/ilist.h"
+#include "storage/lock.h"
 
 #define WRITER_NONE PG_UINT32_MAX
 #define WRITER_PAD	16 /* bytes that are moved at once, whatever a short text's length */
@@ -60,6 +61,7 @@ typedef struct WriterSheet
 	uint32 newest_size;			/* ... a power of two */
 	bool learned;				/* meta was found out by a look that no error ended */
 	bool forget;				/* drop the entry's knowledge at commit */
+	bool taken_over;			/* by a claim, from a holder that did not release the sheet */
 	bool drop_grid;				/* a reservation failed: the next reader loads again */
 	int64 origin;				/* of all changes; 0 when they differ */
 	CkptCause cause;			/* of the version that was made, when meta.lid tells that one was */
@@ -93,6 +95,10 @@ extern void writer_init(void);
 extern void writer_require_writable(const char *function);
 /* Takes the sheet lock only. */
 extern void writer_lock_sheet(int64 sheet_id);
+/* The same without waiting; false when another transaction holds it. */
+extern bool writer_try_lock_sheet(int64 sheet_id);
+/* The lock's name in PostgreSQL's lock table. */
+extern void writer_lock_tag(int64 sheet_id, LOCKTAG *tag);
 /*
  * Takes the sheet lock and finds out the sheet's present state. Raises 40001 when a transaction-wide snapshot does not
  * see it.

@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "follow.h"
+#include "fsck_auto.h"
 #include "stoppoint.h"
 #include "utils/memutils.h"
 #include "walahead.h"
@@ -216,6 +217,8 @@ writer_close(WriterSheet *ws, bool commit)
 			writer_note_tail(ws, &first->before);
 		}
 	}
+	if (commit && changed && ws->taken_over && ws->entry != NULL)
+		fsck_auto_take_over(ws->sheet_id, ws->entry);
 	if (ws->entry != NULL)
 		cache_unpin(ws->entry);
 	dlist_delete(&ws->link);

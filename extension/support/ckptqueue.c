@@ -1,7 +1,8 @@
 /*
- * ckptqueue.c - sheets that want a checkpoint, in shared memory; see ckptqueue.h.
+ * ckptqueue.c - sheets that want a checkpoint or a check, in shared memory; see ckptqueue.h.
  *
- * The queue is an array without order: it is short, and looked at only when a log has become long.
+ * The queue is an array without order: it is short, and looked at only when a log has become long, or a sheet is opened
+ * that must be checked.
  */
 #include "postgres.h"
 
@@ -48,6 +49,8 @@ typedef struct CkptShared
 	pg_atomic_uint64 rescans;
 	pg_atomic_uint64 replayed;
 	pg_atomic_uint64 longest_lock;
+	pg_atomic_uint64 checked;
+	pg_atomic_uint64 damaged;
 } CkptShared;
 
 int ckptqueue_edits = 100000;
@@ -100,6 +103,8 @@ ckptqueue_create(void)
 	pg_atomic_init_u64(&ckpt_shared->rescans, 0);
 	pg_atomic_init_u64(&ckpt_shared->replayed, 0);
 	pg_atomic_init_u64(&ckpt_shared->longest_lock, 0);
+	pg_atomic_init_u64(&ckpt_shared->checked, 0);
+	pg_atomic_init_u64(&ckpt_shared->damaged, 0);
 }
 
 void
@@ -212,6 +217,29 @@ ckptqueue_note_eviction(Oid database, int64 sheet_id, int64 seq, CkptTail tail)
 		ckptqueue_put(database, sheet_id, seq, CKPT_BY_EVICTION);
 }
 
+bool
+ckptqueue_note_check(int64 sheet_id, CkptCheck why)
+{
+	CkptItem *item;
+
+	if (ckpt_shared == NULL)
+		return true;
+	if (ckpt_shared->used == CKPTQUEUE_ITEMS) /* seen without the lock: whoever asks again finds room */
+		return false;
+	LWLockAcquire(&ckpt_shared->lock, LW_EXCLUSIVE);
+	item = ckptqueue_find(MyDatabaseId, sheet_id);
+	if (item == NULL)
+		item = ckptqueue_add(MyDatabaseId, sheet_id);
+	if (item != NULL)
+	{
+		item->check = why;
+		item->due = 0;
+		ckptqueue_wake();
+	}
+	LWLockRelease(&ckpt_shared->lock);
+	return item != NULL;
+}
+
 /* ---- counting ---- */
 
 void
@@ -219,6 +247,14 @@ ckptqueue_count(CkptCause cause)
 {
 	if (ckpt_shared != NULL)
 		pg_atomic_fetch_add_u64(&ckpt_shared->made[cause], 1);
+}
+
+void
+ckptqueue_count_check(bool damaged)
+{
+	pg_atomic_fetch_add_u64(&ckpt_shared->checked, 1);
+	if (damaged)
+		pg_atomic_fetch_add_u64(&ckpt_shared->damaged, 1);
 }
 
 void
@@ -256,6 +292,8 @@ ckptqueue_stats(CkptStats *stats)
 	stats->rescans = (int64) pg_atomic_read_u64(&ckpt_shared->rescans);
 	stats->replayed = (int64) pg_atomic_read_u64(&ckpt_shared->replayed);
 	stats->longest_lock = (int64) pg_atomic_read_u64(&ckpt_shared->longest_lock);
+	stats->checked = (int64) pg_atomic_read_u64(&ckpt_shared->checked);
+	stats->damaged = (int64) pg_atomic_read_u64(&ckpt_shared->damaged);
 	LWLockAcquire(&ckpt_shared->lock, LW_SHARED);
 	stats->queued = ckpt_shared->used;
 	for (int i = 0; i < CKPTQUEUE_WORKERS; i++)
@@ -478,7 +516,26 @@ ckptqueue_settle(int slot, const CkptItem *item, int64 seq)
 		held->slot = -1;
 		held->due = 0;
 		held->failures = 0;
-		if (held->seq <= Max(seq, item->seq))
+		if (held->seq <= Max(seq, item->seq) && held->check == CKPT_CHECK_NONE)
+			ckptqueue_remove(held);
+	}
+	LWLockRelease(&ckpt_shared->lock);
+}
+
+void
+ckptqueue_settle_check(int slot, const CkptItem *item)
+{
+	CkptItem *held;
+
+	LWLockAcquire(&ckpt_shared->lock, LW_EXCLUSIVE);
+	held = ckptqueue_find(item->database, item->sheet_id);
+	if (held != NULL && held->slot == slot)
+	{
+		held->slot = -1;
+		held->due = 0;
+		held->failures = 0;
+		held->check = CKPT_CHECK_NONE;
+		if (held->seq == 0)
 			ckptqueue_remove(held);
 	}
 	LWLockRelease(&ckpt_shared->lock);
@@ -495,6 +552,7 @@ ckptqueue_retry(int slot, const CkptItem *item, TimestampTz due, uint32 failures
 	{
 		held->seq = item->seq;
 		held->cause = item->cause;
+		held->check = item->check;
 	}
 	if (held != NULL && (held->slot == slot || held->slot < 0))
 	{

@@ -1,13 +1,14 @@
 /*
- * ckptqueue.h - sheets that want a checkpoint: a small queue in shared memory between those who find it out (writers at
- * commit, the cache when it evicts) and the background workers (extension/worker) who write checkpoints.
+ * ckptqueue.h - sheets that want a checkpoint, or to be checked: a small queue in shared memory between those who find
+ * it out (writers at commit, the cache when it evicts, whoever opens a sheet) and the background workers
+ * (extension/worker).
  *
  * Who wakes whom: whoever adds a sheet sets the launcher's latch; nobody waits for anybody. The launcher starts a
  * worker for a database with work, and PostgreSQL wakes the launcher when a worker starts or ends.
  *
  * What is in shared memory: the queue, the workers' slots, counters. All of it may be lost: the launcher begins its
  * life by having every database looked through for long logs (a rescan), and does so again when the queue has
- * overflowed.
+ * overflowed. A check for which there is no room is asked for again by whoever uses the sheet next (fsck_auto.c).
  *
  * Locks: one LWLock for everything here, a leaf: taken under an entry's lock and the cache's directory lock, and with
  * nothing below it. What writers and the cache call does not allocate and cannot fail.
@@ -40,6 +41,14 @@ ckpt_is_automatic(CkptCause cause)
 
 extern const char *ckpt_cause_name(CkptCause cause);
 
+/* Why a sheet is to be checked (fsck_auto.c). */
+typedef enum CkptCheck
+{
+	CKPT_CHECK_NONE,
+	CKPT_CHECK_CRASH,	/* opened for the first time since the server has crashed */
+	CKPT_CHECK_TAKEOVER /* claimed from a gateway that did not release it */
+} CkptCheck;
+
 /* ---- settings; 0: off ---- */
 extern int ckptqueue_edits;		/* of an open log that is to be sealed */
 extern int ckptqueue_kilobytes; /* the same, by the size of its edits before compression */
@@ -64,8 +73,13 @@ extern void ckptqueue_note_growth(int64 sheet_id, int64 seq, CkptTail before, Ck
 /* The cache has evicted the sheet: a log that is not quite short is sealed now, so that opening it again is cheap. */
 extern void ckptqueue_note_eviction(Oid database, int64 sheet_id, int64 seq, CkptTail tail);
 
+/* A sheet of this database is to be checked. False: there is no room. */
+extern bool ckptqueue_note_check(int64 sheet_id, CkptCheck why);
+
 /* ---- counting ---- */
 extern void ckptqueue_count(CkptCause cause);
+/* A sheet was checked by itself. */
+extern void ckptqueue_count_check(bool damaged);
 /* Edits that were read from logs to rebuild the cells of a sheet. */
 extern void ckptqueue_count_replay(int64 edits);
 extern void ckptqueue_count_failure(void);
@@ -76,7 +90,8 @@ typedef struct CkptStats
 {
 	int64 made[CKPT_CAUSES];
 	int64 failures, rescans, replayed;
-	int64 longest_lock; /* microseconds */
+	int64 longest_lock;		/* microseconds */
+	int64 checked, damaged; /* sheets, by themselves */
 	int queued, workers;
 } CkptStats;
 /* False without shared memory. */
@@ -115,9 +130,10 @@ typedef struct CkptItem
 {
 	Oid database;
 	int64 sheet_id;
-	int64 seq; /* a version from this one on settles it */
+	int64 seq; /* a version from this one on settles it; 0: none is wanted */
 	CkptCause cause;
-	int slot; /* of the worker that has taken it, or -1 */
+	CkptCheck check; /* before anything else */
+	int slot;		 /* of the worker that has taken it, or -1 */
 	uint32 failures;
 	TimestampTz due;
 } CkptItem;
@@ -130,6 +146,8 @@ extern void ckptqueue_leave(int slot, CkptEnd end);
 extern bool ckptqueue_take(int slot, CkptItem *item);
 /* There is a version of seq now, or nothing to do (PG_INT64_MAX). An item that was noted anew meanwhile stays. */
 extern void ckptqueue_settle(int slot, const CkptItem *item, int64 seq);
+/* The item's check is done. */
+extern void ckptqueue_settle_check(int slot, const CkptItem *item);
 /* Tries again then; `failures` is the item's from now on. An item that no queue holds is added when there is room. */
 extern void ckptqueue_retry(int slot, const CkptItem *item, TimestampTz due, uint32 failures);
 

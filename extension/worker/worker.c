@@ -1,5 +1,6 @@
 /*
- * worker.c - writes checkpoints of the sheets of one database, until nothing more is due there; see worker.h.
+ * worker.c - writes checkpoints of the sheets of one database, and checks them, until nothing more is due there; see
+ * worker.h.
  */
 #include "postgres.h"
 
@@ -7,6 +8,7 @@
 #include "ckptqueue.h"
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
+#include "fsck.h"
 #include "journal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -136,10 +138,47 @@ worker_write(const CkptItem *item)
 	ckptqueue_settle(worker_slot, item, item->seq);
 }
 
+/* Briefly, in a transaction of its own. What is logged as repaired is committed. */
+static void
+worker_check(const CkptItem *item)
+{
+	FsckCall call = {.sheet_id = item->sheet_id, .repair = true, .clients = true};
+	FsckSummary summary;
+	const char *why = item->check == CKPT_CHECK_CRASH ? "opened after a crash of the server"
+													  : "taken over from a gateway that did not release it";
+
+	worker_begin();
+	MemoryContextSwitchTo(worker_context);
+	fsck_summarize(&call, &summary);
+	worker_commit();
+	ckptqueue_count_check(summary.findings > 0);
+	if (summary.findings == 0)
+		ereport(DEBUG1, (errmsg_internal("pg_sheet: sheet " INT64_FORMAT " in database \"%s\", %s, is clean",
+										 item->sheet_id, worker_database, why)));
+	else
+		ereport(LOG, (errmsg("pg_sheet: sheet " INT64_FORMAT " in database \"%s\", %s: findings: %d, repaired: %d",
+							 item->sheet_id, worker_database, why, summary.findings, summary.repaired),
+					  errdetail_internal("%s", summary.lines.data)));
+	ckptqueue_settle_check(worker_slot, item);
+}
+
+/* A check is repeated only when the sheet was busy: what ends it by an error would do so again. */
+static void
+worker_check_failed(const CkptItem *item, const ErrorData *error)
+{
+	ereport(LOG, (errcode(error->sqlerrcode),
+				  errmsg("pg_sheet: sheet " INT64_FORMAT " in database \"%s\" could not be checked: %s", item->sheet_id,
+						 worker_database, error->message),
+				  error->detail == NULL ? 0 : errdetail_internal("%s", error->detail),
+				  errhint("Check it with sheet.fsck(" INT64_FORMAT ").", item->sheet_id)));
+	ckptqueue_settle_check(worker_slot, item);
+}
+
 /* The error is logged, and the sheet is tried again, later with each time. One that is just busy is no error. */
 static void
 worker_failed(const CkptItem *item)
 {
+	const char *what = item->check != CKPT_CHECK_NONE ? "check" : "checkpoint";
 	uint32 failures = Min(item->failures + 1, WORKER_RETRY_STEPS);
 	int64 delay = Min((int64) WORKER_RETRY_MS << (failures - 1), WORKER_RETRY_MOST);
 	ErrorData *error;
@@ -151,8 +190,13 @@ worker_failed(const CkptItem *item)
 	FlushErrorState();
 	RESUME_INTERRUPTS();
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE || error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED)
-		ereport(DEBUG1, (errmsg_internal("pg_sheet: sheet " INT64_FORMAT " is busy, its checkpoint is put off: %s",
-										 item->sheet_id, error->message)));
+		ereport(DEBUG1, (errmsg_internal("pg_sheet: sheet " INT64_FORMAT " is busy, its %s is put off: %s",
+										 item->sheet_id, what, error->message)));
+	else if (item->check != CKPT_CHECK_NONE)
+	{
+		worker_check_failed(item, error);
+		return;
+	}
 	else
 	{
 		ckptqueue_count_failure();
@@ -166,15 +210,19 @@ worker_failed(const CkptItem *item)
 }
 
 static void
-worker_checkpoint(const CkptItem *item)
+worker_serve(const CkptItem *item)
 {
+	bool check = item->check != CKPT_CHECK_NONE;
 	char activity[64];
 
-	snprintf(activity, sizeof(activity), "checkpoint of sheet " INT64_FORMAT, item->sheet_id);
+	snprintf(activity, sizeof(activity), "%s of sheet " INT64_FORMAT, check ? "check" : "checkpoint", item->sheet_id);
 	pgstat_report_activity(STATE_RUNNING, activity);
 	PG_TRY();
 	{
-		worker_write(item);
+		if (check)
+			worker_check(item);
+		else
+			worker_write(item);
 	}
 	PG_CATCH();
 	{
@@ -195,6 +243,18 @@ worker_pause(void)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
+	}
+}
+
+static void
+worker_serve_queue(void)
+{
+	CkptItem item;
+
+	while (worker_has_extension() && ckptqueue_take(worker_slot, &item))
+	{
+		worker_serve(&item);
+		worker_pause();
 	}
 }
 
@@ -229,7 +289,8 @@ worker_search_some(int64 *after, CkptItem *items, int *count)
 	return nids > 0;
 }
 
-/* Writes checkpoints of all sheets whose log is longer than it should be. An error here ends the worker. */
+/* Writes checkpoints of all sheets whose log is longer than it should be. What others ask for meanwhile does not wait
+ * for the end. An error here ends the worker. */
 static void
 worker_search(void)
 {
@@ -242,11 +303,13 @@ worker_search(void)
 	{
 		for (int i = 0; i < count; i++)
 		{
-			worker_checkpoint(&items[i]);
+			worker_serve(&items[i]);
 			worker_pause();
 		}
 		MemoryContextReset(worker_context);
 		worker_pause();
+		worker_serve_queue();
+		pgstat_report_activity(STATE_RUNNING, "search for long logs");
 	}
 	pfree(items);
 }
@@ -256,7 +319,6 @@ sheet_worker_main(Datum arg)
 {
 	Oid database;
 	bool rescan;
-	CkptItem item;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -272,11 +334,7 @@ sheet_worker_main(Datum arg)
 	worker_end = CKPT_END_LEFT;
 	if (rescan && worker_has_extension())
 		worker_search();
-	while (worker_has_extension() && ckptqueue_take(worker_slot, &item))
-	{
-		worker_checkpoint(&item);
-		worker_pause();
-	}
+	worker_serve_queue();
 	worker_end = CKPT_END_FINISHED;
 	proc_exit(0);
 }

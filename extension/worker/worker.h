@@ -1,5 +1,6 @@
 /*
- * worker.h - background workers that write checkpoints, so that opening a sheet reads one version and a short log.
+ * worker.h - background workers that write checkpoints, so that opening a sheet reads one version and a short log, and
+ * that check sheets which were opened after a crash (journal/fsck_auto.c).
  *
  * One launcher for the server, started with it (after recovery, so not on a standby before it is promoted), connected
  * to no database. It sleeps without a timeout until its latch is set: by a writer who has put a sheet into the queue
@@ -17,7 +18,7 @@
  *   An error in one sheet is logged, the sheet is put off, ever longer, and the next one is taken. A worker that dies
  *   leaves what it had taken in the queue; one that is killed takes the server through a restart, as any backend, and
  * the queue is lost with the shared memory: then, and after a promotion, the launcher has all databases searched for
- * long logs.
+ * long logs. Sheets that were to be checked are queued again when they are opened again.
  *
  * Lock order of a worker: as for a writer (docs/ARCHITECTURE.md). It takes one sheet's lock in a transaction.
  */

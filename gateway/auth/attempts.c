@@ -11,7 +11,7 @@
 #include <openssl/rand.h>
 
 /* Keyed, so that nobody can choose names that share a place with somebody else's. */
-static uint64_t
+uint64_t
 attempts_key(const char *name)
 {
 	static unsigned char secret[32];

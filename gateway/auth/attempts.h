@@ -26,6 +26,9 @@ typedef struct Attempts
 	AttemptsBucket buckets[ATTEMPTS_SETS][ATTEMPTS_WAYS]; /* 384 kB */
 } Attempts;
 
+/* A keyed hash of a name, never 0: different in each process. */
+extern uint64_t attempts_key(const char *name);
+
 /*
  * Takes an attempt of `name`, of which there are per_minute a minute (0: any number). Returns 0, or the seconds until
  * there is another one.

@@ -378,7 +378,7 @@ jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtC
 		CRYPTO_memcmp(given, right, SIGNATURE_LEN) != 0)
 		return JWT_BAD_SIGNATURE;
 	status = check_claims(payload, (size_t) (signature - 1 - payload), now, claims);
-	if (status != JWT_OK)
+	if (status != JWT_OK && status != JWT_EXPIRED)
 		memset(claims, 0, sizeof(*claims));
 	return status;
 }

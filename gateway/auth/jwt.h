@@ -57,7 +57,7 @@ extern bool jwt_keys_parse(JwtKeys *keys, const char *text, char *reason, size_t
 extern bool jwt_keys_load(JwtKeys *keys, const char *path, char *reason, size_t reason_size);
 /* Writes the token (at most JWT_MAX bytes with NUL); false when it does not fit. */
 extern bool jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size);
-/* Constant-time comparison of the signature; now in seconds. */
+/* Constant-time comparison of the signature; now in seconds. The claims are set for JWT_OK and JWT_EXPIRED. */
 extern JwtStatus jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims);
 extern const char *jwt_status_text(JwtStatus status);
 

@@ -25,6 +25,10 @@
 #define HEARTBEAT_MS  2000
 #define START_WAIT_MS 10000 /* how long the lock may be taken before that is fatal */
 
+static const char holder_sql[] = "SELECT sheet.coordinator_holder()";
+static const char acquire_sql[] = "SELECT sheet.coordinator_acquire($1)";
+static const char heartbeat_sql[] = "SELECT 1";
+
 typedef struct PgSheet
 {
 	SheetEntry entry;
@@ -148,8 +152,7 @@ lock_is_taken(PgCoord *self)
 		log_event(LOG_WARN, "another session is the coordinator of this database; waiting for it to end",
 				  LOG_STR("member", self->coord.member));
 	}
-	self->asking =
-		pgconn_query(self->conn, "select sheet.coordinator_holder()", 0, NULL, 0, DEADLINE_MS, on_holder, self);
+	self->asking = pgconn_query(self->conn, holder_sql, 0, NULL, 0, DEADLINE_MS, on_holder, self);
 	if (!self->asking)
 		again_in(self, RETRY_MS);
 }
@@ -204,8 +207,7 @@ ask_for_lock(PgCoord *self)
 {
 	PgParam holder = pgparam_text(self->coord.member);
 
-	self->asking =
-		pgconn_query(self->conn, "select sheet.coordinator_acquire($1)", 1, &holder, 0, DEADLINE_MS, on_acquired, self);
+	self->asking = pgconn_query(self->conn, acquire_sql, 1, &holder, 0, DEADLINE_MS, on_acquired, self);
 	if (!self->asking)
 		again_in(self, RETRY_MS);
 }
@@ -232,7 +234,7 @@ on_timer(uv_timer_t *timer)
 		ask_for_lock(self);
 	else
 	{
-		self->asking = pgconn_query(self->conn, "select 1", 0, NULL, 0, DEADLINE_MS, on_heartbeat, self);
+		self->asking = pgconn_query(self->conn, heartbeat_sql, 0, NULL, 0, DEADLINE_MS, on_heartbeat, self);
 		if (!self->asking)
 			again_in(self, RETRY_MS);
 	}
@@ -341,6 +343,7 @@ coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvent
 	uv_timer_init(loop, &self->turn);
 	self->timer.data = self->turn.data = self;
 	self->handles = 2;
-	self->conn = pgconn_open(loop, config->conninfo, "coordinator", on_state, self);
+	self->conn = pgconn_open(loop, config->conninfo,
+							 &(PgConnOptions){.name = "pg_sheet coordinator", .state_fn = on_state, .state_arg = self});
 	return &self->coord;
 }

@@ -42,6 +42,7 @@ typedef struct Config
 	char *admin_networks;			 /* 127.0.0.0/8,::1: who may read /metrics and /debug */
 	char *admin_token_file;			 /* "" none */
 	bool log_requests;				 /* false */
+	char *default_link_role;		 /* none | viewer | commenter | editor: of sheets that are made over HTTP */
 	char *log_level;				 /* error | warn | info | debug */
 	char *log_format;				 /* text | json */
 	int max_connections;			 /* WebSockets and HTTP together: 10000 */
@@ -64,6 +65,8 @@ typedef struct Config
 	int drain_notice_seconds;		 /* 0: from /readyz's first no to the end of service */
 	int drain_seconds;				 /* 10: SIGTERM waits for commits and queues at most */
 	int database_deadline_ms;		 /* 10000 */
+	int long_connections;			 /* 2: for statements that may take long */
+	int long_statement_seconds;		 /* 120: how long */
 	bool durable;					 /* true: acknowledge after commit */
 } Config;
 

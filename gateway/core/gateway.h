@@ -15,10 +15,7 @@
 
 struct lws_context;
 
-#define EDIT_CONNECTIONS  4
-#define READ_CONNECTIONS  4
 #define BLOCK_CONNECTIONS 2
-#define GROUP_LOCK_MS	  50 /* a group waits so long for a sheet that somebody else holds */
 #define ADMIN_TOKEN_MAX	  256
 
 typedef struct Gateway
@@ -30,13 +27,8 @@ typedef struct Gateway
 	uv_loop_t loop;
 	struct lws_context *lws;
 	Coord *coord;
-	/*
-	 * sheet.apply and what must keep its order; one batch in flight per sheet. Several, so that a sheet which an SQL
-	 * transaction holds does not hold up the others.
-	 */
-	PgConn *edits[EDIT_CONNECTIONS];
+	/* Connections besides those of database.h. */
 	PgConn *group;					   /* batches of several sheets in one transaction (ws/group.c) */
-	PgConn *reads[READ_CONNECTIONS];   /* everything else: a slow read does not hold up the others */
 	PgConn *blocks[BLOCK_CONNECTIONS]; /* large blocks, each its client's until that has taken it (ws/v2_lane.c) */
 	PgConn *follow;					   /* waits in sheet.follow */
 	int64_t origin;					   /* names this process to sheet.apply and sheet.follow; random */
@@ -49,15 +41,6 @@ typedef struct Gateway
 } Gateway;
 
 extern Gateway gateway;
-
-/*
- * The connection for a room's next statement. A room has one under way at most, so its order does not depend on the
- * connection. The first idle one: at low load always the same, and never behind a statement that waits for a lock
- * unless all are busy.
- */
-extern PgConn *gateway_edits(void);
-/* The connection for the next read. */
-extern PgConn *gateway_reads(void);
 
 /* Seconds since the Unix epoch. */
 extern int64_t gateway_now(void);

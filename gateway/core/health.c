@@ -2,14 +2,14 @@
  * health.c - may this gateway get work? See health.h.
  *
  * A connection that is up says little: a server that is paused, or a network that drops everything, leaves it up. So a
- * question is asked on the connection on which requests are asked, behind those that wait there.
+ * question is asked on the connection for accounts, where nothing waits for a lock or takes long.
  */
 #include "health.h"
 
+#include "database.h"
 #include "gateway.h"
 
 #define HEALTH_STALE_MS 3000
-#define HEALTH_PATIENCE 2 /* deadlines: ours must not be the one that gives a connection up */
 
 static uint64_t health_answered; /* ms of the loop's clock; 0: never */
 static bool health_asking;
@@ -27,10 +27,8 @@ health_tick(void)
 {
 	static const char sql[] = "SELECT 1";
 
-	if (!health_asking && pgconn_is_up(gateway_reads()))
-		health_asking =
-			pgconn_query(gateway_reads(), sql, 0, NULL, 0,
-						 (unsigned) gateway.config.database_deadline_ms * HEALTH_PATIENCE, health_on_answer, NULL);
+	if (!health_asking && pgpool_is_up(database_pool(DATABASE_ACCOUNTS)))
+		health_asking = database_query(DATABASE_ACCOUNTS, 0, sql, 0, NULL, 0, health_on_answer, NULL);
 }
 
 bool
@@ -38,7 +36,7 @@ health_database_answers(void)
 {
 	if (health_answered == 0)
 		health_tick(); /* at the start nobody waits for the next second */
-	return pgconn_is_up(gateway.edits[0]) && pgconn_is_up(gateway_reads()) && health_answered != 0 &&
+	return pgconn_is_up(gateway.group) && pgpool_is_up(database_pool(DATABASE_ACCOUNTS)) && health_answered != 0 &&
 		   uv_now(&gateway.loop) - health_answered <= HEALTH_STALE_MS;
 }
 

@@ -9,26 +9,42 @@
 #include <string.h>
 
 #include "network.h"
+#include "pgpool.h"
 
 #define MEBIBYTE (1024 * 1024)
 
 /* What SIGHUP changes; everything else is kept until a restart. */
 static const size_t reloadable[] = {
-	FIELD(allowed_origins),		 FIELD(jwt_key_file),
-	FIELD(trusted_proxies),		 FIELD(attempts_per_address),
-	FIELD(attempts_per_account), FIELD(password_queue),
-	FIELD(token_minutes),		 FIELD(log_level),
-	FIELD(log_format),			 FIELD(max_frame_bytes),
-	FIELD(max_body_bytes),		 FIELD(max_upload_bytes),
-	FIELD(batch_edits),			 FIELD(send_queue_bytes),
-	FIELD(lease_seconds),		 FIELD(drain_seconds),
-	FIELD(database_deadline_ms), FIELD(max_connections_per_address),
-	FIELD(max_header_bytes),	 FIELD(max_url_bytes),
-	FIELD(head_seconds),		 FIELD(keepalive_seconds),
-	FIELD(stall_seconds),		 FIELD(min_rate_bytes),
-	FIELD(hsts_seconds),		 FIELD(drain_notice_seconds),
-	FIELD(admin_networks),		 FIELD(admin_token_file),
-	FIELD(log_requests),		 FIELD(block_seconds),
+	FIELD(allowed_origins),
+	FIELD(jwt_key_file),
+	FIELD(trusted_proxies),
+	FIELD(attempts_per_address),
+	FIELD(attempts_per_account),
+	FIELD(password_queue),
+	FIELD(token_minutes),
+	FIELD(log_level),
+	FIELD(log_format),
+	FIELD(max_frame_bytes),
+	FIELD(max_body_bytes),
+	FIELD(max_upload_bytes),
+	FIELD(batch_edits),
+	FIELD(send_queue_bytes),
+	FIELD(lease_seconds),
+	FIELD(drain_seconds),
+	FIELD(max_header_bytes),
+	FIELD(max_url_bytes),
+	FIELD(head_seconds),
+	FIELD(keepalive_seconds),
+	FIELD(stall_seconds),
+	FIELD(min_rate_bytes),
+	FIELD(hsts_seconds),
+	FIELD(drain_notice_seconds),
+	FIELD(admin_networks),
+	FIELD(admin_token_file),
+	FIELD(log_requests),
+	FIELD(block_seconds),
+	FIELD(max_connections_per_address),
+	FIELD(default_link_role),
 };
 
 const Setting settings[] = {
@@ -42,7 +58,8 @@ const Setting settings[] = {
 	 "Origins whose pages may use this gateway, besides those of the gateways themselves; for example "
 	 "https://sheets.example.org."},
 	{"Listening", "trusted-proxies", SETTING_TEXT, FIELD(trusted_proxies), "", 0, 0, "", "networks between commas",
-	 "Addresses of proxies whose X-Forwarded-For says from where a request comes; for example 127.0.0.1, 10.0.0.0/8."},
+	 "Addresses of proxies whose X-Forwarded-For or Forwarded says from where a request comes; for example 127.0.0.1, "
+	 "10.0.0.0/8. A request for which they do not say it, or say it in a way that cannot be read, is from nobody."},
 	{"Listening", "web-root", SETTING_TEXT, FIELD(web_root), "", 0, 0, "", "a directory",
 	 "Directory of the built page; empty: no page is served."},
 	{"Listening", "public-scheme", SETTING_CHOICE, FIELD(public_scheme), "auto", 0, 0, "", "auto http https",
@@ -60,7 +77,14 @@ const Setting settings[] = {
 	 "comes "
 	 "from PGHOST, PGUSER, the password file and so on."},
 	{"Database", "database-deadline-ms", SETTING_INT, FIELD(database_deadline_ms), "10000", 100, 600000, "ms", "",
-	 "A query that takes longer is given up, its outcome unknown, and the connection is made anew."},
+	 "The server cancels a statement that takes three quarters of this. A connection that is silent for longer is made "
+	 "anew, the outcome of its statements unknown, unless the server says that it still works on them."},
+	{"Database", "long-connections", SETTING_INT, FIELD(long_connections), "2", 1, PGPOOL_MAX_CONNECTIONS,
+	 "connections", "",
+	 "Connections for statements that may take long: saving and restoring versions, trashing and sharing sheets. An "
+	 "account has one such statement under way and four waiting; more get 503."},
+	{"Database", "long-statement-seconds", SETTING_INT, FIELD(long_statement_seconds), "120", 1, 86400, "s", "",
+	 "The server cancels such a statement that takes three quarters of this."},
 	{"Database", "durable", SETTING_BOOL, FIELD(durable), "true", 0, 1, "", "",
 	 "Acknowledge and show an edit only after its commit is on disk; false: after the commit, which a crash of the "
 	 "server may lose for a moment (synchronous_commit off)."},
@@ -89,13 +113,18 @@ const Setting settings[] = {
 	 "Logins, registrations and password changes that an address may try; more get 429. As many at once, if there were "
 	 "none before. 0: any number. Loopback is not limited."},
 	{"Login", "attempts-per-account", SETTING_INT, FIELD(attempts_per_account), "10", 0, 100000, "a minute", "",
-	 "Wrong passwords that may be tried on an account, wherever they come from; more get 429. 0: any number."},
+	 "Wrong passwords that may be tried on an account from one network; more get 429. After as many from everywhere, "
+	 "networks that the account has not signed in from wait for two seconds. 0: any number."},
 	{"Login", "password-memory", SETTING_BYTES, FIELD(password_memory), "32MB", MEBIBYTE, 256 * MEBIBYTE, "bytes", "",
 	 "What hashing a new password takes, a power of two: the more, the harder to guess it is from a stolen table; at "
 	 "most "
 	 "three are hashed at a time. Accounts keep what they were made with until their password changes."},
 	{"Login", "password-queue", SETTING_INT, FIELD(password_queue), "256", 1, 100000, "passwords", "",
 	 "Passwords that may wait to be hashed, which takes a tenth of a second of a processor each; more get 503."},
+	{"Sharing", "default-link-role", SETTING_CHOICE, FIELD(default_link_role), "none", 0, 0, "",
+	 "none viewer commenter editor",
+	 "What everyone signed in who knows the id of a sheet may do with one that is made here, until its owner makes a "
+	 "link. Ids can be guessed: none keeps new sheets private. For clients that share sheets by their id: editor."},
 	{"Logging", "log-level", SETTING_CHOICE, FIELD(log_level), "info", 0, 0, "", "error warn info debug",
 	 "Least severe messages that are logged."},
 	{"Logging", "log-format", SETTING_CHOICE, FIELD(log_format), "text", 0, 0, "", "text json",

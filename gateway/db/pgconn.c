@@ -12,6 +12,7 @@
 
 #include "log.h"
 #include "pgpipeline.h"
+#include "pgresolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,7 @@ struct PgConn
 	uv_loop_t *loop;
 	char *conninfo;
 	char *name;
-	PgStateFn state_fn;
-	void *state_arg;
+	PgConnOptions options;
 	PgState state;
 	PgPipeline pipeline; /* whose session is this connection's */
 	uv_poll_t *poll;
@@ -47,9 +47,10 @@ struct PgConn
 	uv_timer_t tick;
 	uint64_t connect_deadline;
 	unsigned retry_ms;
-	bool reading; /* in the result loop: callbacks may send */
-	bool paused;  /* nothing is read */
-	int handles;  /* to close before freeing */
+	bool reading;	/* in the result loop: callbacks may send */
+	bool paused;	/* nothing is read */
+	uint64_t asked; /* ms: since when it is asked whether the server works on an overdue query; 0: it is not */
+	int handles;	/* to close before freeing */
 };
 
 static void pgconn_connect(PgConn *conn);
@@ -132,15 +133,23 @@ pgconn_ignore_notice(void *arg, const PGresult *res)
 			  LOG_STR("text", PQresultErrorMessage(res)));
 }
 
+/* The server's addresses are known. What a value of NULL stands for is the string's own. */
 static void
-pgconn_connect(PgConn *conn)
+pgconn_start(void *arg, const PgAddresses *addresses, const char *problem)
 {
-	const char *keywords[] = {"dbname", "fallback_application_name", "connect_timeout", NULL};
-	const char *values[] = {conn->conninfo, conn->name, "5", NULL};
+	PgConn *conn = arg;
+	const char *keywords[] = {"dbname", "fallback_application_name", "connect_timeout", "host", "hostaddr", "port",
+							  NULL};
+	const char *values[] = {conn->conninfo, conn->name, "5", NULL, NULL, NULL, NULL};
 
-	conn->state = PG_CONNECTING;
-	conn->pipeline.broken = conn->paused = false;
-	conn->connect_deadline = uv_now(conn->loop) + PGCONN_CONNECT_MS;
+	if (addresses == NULL)
+	{
+		pgconn_drop(conn, problem);
+		return;
+	}
+	values[3] = addresses->hosts;
+	values[4] = addresses->addresses;
+	values[5] = addresses->ports;
 	conn->pipeline.pg = PQconnectStartParams(keywords, values, 1);
 	if (conn->pipeline.pg == NULL || PQstatus(conn->pipeline.pg) == CONNECTION_BAD)
 	{
@@ -149,6 +158,16 @@ pgconn_connect(PgConn *conn)
 	}
 	PQsetNoticeReceiver(conn->pipeline.pg, pgconn_ignore_notice, conn);
 	pgconn_watch(conn, UV_WRITABLE);
+}
+
+static void
+pgconn_connect(PgConn *conn)
+{
+	conn->state = PG_CONNECTING;
+	conn->pipeline.broken = conn->paused = false;
+	conn->asked = 0;
+	conn->connect_deadline = uv_now(conn->loop) + PGCONN_CONNECT_MS;
+	pgresolve(conn->loop, conn->conninfo, pgconn_start, conn);
 }
 
 static void
@@ -177,8 +196,10 @@ pgconn_connect_step(PgConn *conn)
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	log_event(LOG_INFO, "database connected", LOG_STR("connection", conn->name),
 			  LOG_INT("server_pid", PQbackendPID(conn->pipeline.pg)));
-	if (conn->state_fn != NULL)
-		conn->state_fn(conn->state_arg, true);
+	if (conn->options.session_sql != NULL)
+		pipeline_send_setup(&conn->pipeline, conn->options.session_sql, uv_now(conn->loop));
+	if (conn->options.state_fn != NULL)
+		conn->options.state_fn(conn->options.state_arg, true);
 	pgconn_pump(conn);
 }
 
@@ -193,13 +214,14 @@ pgconn_drop(PgConn *conn, const char *reason)
 	log_event(LOG_WARN, was_up ? "database connection lost" : "database not reachable",
 			  LOG_STR("connection", conn->name), LOG_STR("reason", text));
 	conn->state = PG_IDLE;
+	pgresolve_forget(conn);
 	pgconn_unwatch(conn);
 	PQfinish(conn->pipeline.pg);
 	pipeline_lose_session(&conn->pipeline);
 	uv_timer_start(&conn->retry, pgconn_on_retry, conn->retry_ms, 0);
 	conn->retry_ms = conn->retry_ms * 2 > PGCONN_RETRY_MAX_MS ? PGCONN_RETRY_MAX_MS : conn->retry_ms * 2;
-	if (was_up && conn->state_fn != NULL)
-		conn->state_fn(conn->state_arg, false);
+	if (was_up && conn->options.state_fn != NULL)
+		conn->options.state_fn(conn->options.state_arg, false);
 	pipeline_answer_lost(&conn->pipeline);
 }
 
@@ -233,7 +255,7 @@ pgconn_pump(PgConn *conn)
 	bool full;
 
 	if (pgconn_serves(conn))
-		pipeline_send(&conn->pipeline);
+		pipeline_send(&conn->pipeline, uv_now(conn->loop));
 	full = pgconn_flush(conn);
 	if (pgconn_serves(conn))
 		pgconn_watch(conn, (conn->paused ? 0 : UV_READABLE) | (full ? UV_WRITABLE : 0));
@@ -247,16 +269,27 @@ pgconn_push(PgConn *conn)
 }
 
 static bool
+pgconn_add(PgConn *conn, PgItem *item)
+{
+	return conn->pipeline.pending < PGCONN_MAX_PENDING && pipeline_add(&conn->pipeline, item);
+}
+
+static bool
 pgconn_queue(PgConn *conn, const PgQuery *query)
 {
-	return conn->pipeline.pending < PGCONN_MAX_PENDING && pipeline_queue(&conn->pipeline, query, uv_now(conn->loop));
+	PgItem *item = pipeline_item(query, uv_now(conn->loop));
+
+	if (item == NULL || pgconn_add(conn, item))
+		return item != NULL;
+	pipeline_item_free(item);
+	return false;
 }
 
 bool
 pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
 			PgResultFn fn, void *arg)
 {
-	PgQuery query = {sql, nparams, params, result_format, deadline_ms, NULL, fn, arg};
+	PgQuery query = {sql, nparams, params, result_format, deadline_ms, NULL, fn, arg, 0};
 
 	return pgconn_queue(conn, &query);
 }
@@ -280,10 +313,19 @@ pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, 
 }
 
 bool
+pgconn_submit(PgConn *conn, PgItem *item)
+{
+	if (!pgconn_add(conn, item))
+		return false;
+	pgconn_sync(conn);
+	return true;
+}
+
+bool
 pgconn_stream(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
 			  unsigned deadline_ms, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
-	PgQuery query = {sql, nparams, params, result_format, deadline_ms, row_fn, fn, arg};
+	PgQuery query = {sql, nparams, params, result_format, deadline_ms, row_fn, fn, arg, 0};
 
 	if (!pgconn_queue(conn, &query))
 		return false;
@@ -352,6 +394,31 @@ pgconn_on_socket(uv_poll_t *handle, int status, int events)
 		pgconn_work(conn);
 }
 
+/* Is the connection to be given up, since nothing comes? */
+static bool
+pgconn_is_silent(PgConn *conn, uint64_t now)
+{
+	if (conn->paused || !pipeline_is_overdue(&conn->pipeline, now))
+		conn->asked = 0;
+	else if (conn->options.overdue_fn == NULL)
+		return true;
+	else if (conn->asked != 0)
+		return now - conn->asked >= PGCONN_ASK_MS;
+	else
+	{
+		conn->asked = now;
+		conn->options.overdue_fn(conn);
+	}
+	return false;
+}
+
+void
+pgconn_prolong(PgConn *conn)
+{
+	conn->asked = 0;
+	pipeline_prolong(&conn->pipeline, uv_now(conn->loop));
+}
+
 static void
 pgconn_on_tick(uv_timer_t *timer)
 {
@@ -362,7 +429,7 @@ pgconn_on_tick(uv_timer_t *timer)
 		pgconn_drop(conn, "no answer to the connection attempt");
 	else if (conn->state == PG_UP && conn->pipeline.broken)
 		pgconn_drop(conn, PQerrorMessage(conn->pipeline.pg));
-	if (conn->state == PG_UP && !conn->paused && pipeline_is_overdue(&conn->pipeline, now))
+	if (conn->state == PG_UP && pgconn_is_silent(conn, now))
 		pgconn_drop(conn, "no answer within the deadline");
 	if (conn->state != PG_UP)
 		pipeline_expire_waiting(&conn->pipeline, now);
@@ -371,7 +438,7 @@ pgconn_on_tick(uv_timer_t *timer)
 /* ---- life ---- */
 
 PgConn *
-pgconn_open(uv_loop_t *loop, const char *conninfo, const char *name, PgStateFn state_fn, void *state_arg)
+pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options)
 {
 	PgConn *conn = calloc(1, sizeof(PgConn));
 
@@ -379,9 +446,8 @@ pgconn_open(uv_loop_t *loop, const char *conninfo, const char *name, PgStateFn s
 		return NULL;
 	conn->loop = loop;
 	conn->conninfo = strdup(conninfo);
-	conn->name = strdup(name);
-	conn->state_fn = state_fn;
-	conn->state_arg = state_arg;
+	conn->name = strdup(options->name);
+	conn->options = *options;
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	pipeline_init(&conn->pipeline, conn->name);
 	uv_timer_init(loop, &conn->retry);
@@ -397,6 +463,7 @@ void
 pgconn_close(PgConn *conn)
 {
 	conn->state = PG_CLOSED;
+	pgresolve_forget(conn);
 	pgconn_unwatch(conn);
 	PQfinish(conn->pipeline.pg);
 	pipeline_lose_all(&conn->pipeline);
@@ -409,6 +476,20 @@ bool
 pgconn_is_up(const PgConn *conn)
 {
 	return conn->state == PG_UP;
+}
+
+int
+pgconn_server_pid(const PgConn *conn)
+{
+	return PQbackendPID(conn->pipeline.pg);
+}
+
+const char *
+pgconn_application(const PgConn *conn)
+{
+	const char *name = PQparameterStatus(conn->pipeline.pg, "application_name");
+
+	return name != NULL ? name : "";
 }
 
 int

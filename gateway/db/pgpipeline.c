@@ -17,8 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PIPELINE_OWN_MS 5000 /* what the pipeline itself asks is answered within this time */
+
 typedef enum ItemKind
 {
+	ITEM_SETUP,
 	ITEM_PREPARE,
 	ITEM_QUERY,
 	ITEM_SYNC
@@ -38,15 +41,15 @@ struct PgItem
 
 /* ---- queues ---- */
 
-static void
-queue_init(PgItemQueue *queue)
+void
+pipeline_queue_init(PgItemQueue *queue)
 {
 	queue->head = NULL;
 	queue->tail = &queue->head;
 }
 
-static void
-queue_push(PgItemQueue *queue, PgItem *item)
+void
+pipeline_queue_push(PgItemQueue *queue, PgItem *item)
 {
 	item->next = NULL;
 	*queue->tail = item;
@@ -67,6 +70,23 @@ queue_pop(PgItemQueue *queue)
 	return item;
 }
 
+PgItem *
+pipeline_queue_take(PgItemQueue *queue, bool (*fits)(const PgItem *item, void *arg), void *arg)
+{
+	for (PgItem **at = &queue->head; *at != NULL; at = &(*at)->next)
+	{
+		PgItem *item = *at;
+
+		if (!fits(item, arg))
+			continue;
+		*at = item->next;
+		if (queue->tail == &item->next)
+			queue->tail = at;
+		return item;
+	}
+	return NULL;
+}
+
 static void
 queue_move_all(PgItemQueue *to, PgItemQueue *from)
 {
@@ -74,7 +94,7 @@ queue_move_all(PgItemQueue *to, PgItemQueue *from)
 		return;
 	*to->tail = from->head;
 	to->tail = from->tail;
-	queue_init(from);
+	pipeline_queue_init(from);
 }
 
 void
@@ -82,24 +102,26 @@ pipeline_init(PgPipeline *pipeline, const char *name)
 {
 	memset(pipeline, 0, sizeof(*pipeline));
 	pipeline->name = name;
-	queue_init(&pipeline->open);
-	queue_init(&pipeline->waiting);
-	queue_init(&pipeline->sent);
-	queue_init(&pipeline->done);
-	queue_init(&pipeline->lost);
+	pipeline_queue_init(&pipeline->open);
+	pipeline_queue_init(&pipeline->waiting);
+	pipeline_queue_init(&pipeline->sent);
+	pipeline_queue_init(&pipeline->done);
+	pipeline_queue_init(&pipeline->lost);
 }
 
 /* ---- items ---- */
 
 /* A query with its own copy of the parameters; text ones get a NUL. */
-static PgItem *
-item_create(const PgQuery *query)
+PgItem *
+pipeline_item(const PgQuery *query, uint64_t now)
 {
 	size_t size = sizeof(PgItem) + sizeof(PgParam) * (size_t) query->nparams;
 	PgParam *params;
 	char *bytes;
 	PgItem *item;
 
+	if (query->nparams > PGQUERY_MAX_PARAMS)
+		return NULL;
 	for (int i = 0; i < query->nparams; i++)
 		size += query->params[i].data != NULL ? (size_t) query->params[i].len + 1 : 0;
 	item = malloc(size);
@@ -108,6 +130,8 @@ item_create(const PgQuery *query)
 	memset(item, 0, sizeof(PgItem));
 	item->kind = ITEM_QUERY;
 	item->query = *query;
+	item->since = now;
+	item->deadline = now + query->deadline_ms;
 	item->query.params = params = (PgParam *) (item + 1);
 	bytes = (char *) (params + query->nparams);
 	for (int i = 0; i < query->nparams; i++)
@@ -123,6 +147,38 @@ item_create(const PgQuery *query)
 	return item;
 }
 
+const PgQuery *
+pipeline_item_query(const PgItem *item)
+{
+	return &item->query;
+}
+
+void
+pipeline_item_redirect(PgItem *item, PgResultFn fn, void *arg)
+{
+	item->query.fn = fn;
+	item->query.arg = arg;
+}
+
+const PgItem *
+pipeline_item_next(const PgItem *item)
+{
+	return item->next;
+}
+
+bool
+pipeline_item_is_overdue(const PgItem *item, uint64_t now)
+{
+	return item->deadline <= now;
+}
+
+void
+pipeline_item_free(PgItem *item)
+{
+	PQclear(item->result);
+	free(item);
+}
+
 /* Answers an item and frees it. */
 static void
 item_finish(PgPipeline *pipeline, PgItem *item, PGresult *result)
@@ -133,8 +189,7 @@ item_finish(PgPipeline *pipeline, PgItem *item, PGresult *result)
 		if (item->query.fn != NULL)
 			item->query.fn(item->query.arg, result);
 	}
-	PQclear(item->result);
-	free(item);
+	pipeline_item_free(item);
 }
 
 /* ---- asking ---- */
@@ -155,20 +210,14 @@ pipeline_statement(PgPipeline *pipeline, const char *sql)
 }
 
 bool
-pipeline_queue(PgPipeline *pipeline, const PgQuery *query, uint64_t now)
+pipeline_add(PgPipeline *pipeline, PgItem *item)
 {
-	int statement = pipeline_statement(pipeline, query->sql);
-	PgItem *item;
+	int statement = pipeline_statement(pipeline, item->query.sql);
 
-	if (statement < 0 || query->nparams > PGQUERY_MAX_PARAMS)
-		return false;
-	item = item_create(query);
-	if (item == NULL)
+	if (statement < 0)
 		return false;
 	item->statement = statement;
-	item->since = now;
-	item->deadline = now + query->deadline_ms;
-	queue_push(&pipeline->open, item);
+	pipeline_queue_push(&pipeline->open, item);
 	pipeline->pending++;
 	return true;
 }
@@ -184,7 +233,7 @@ pipeline_close_group(PgPipeline *pipeline)
 	if (item == NULL)
 		abort(); /* 100 bytes: nothing sensible is left to do */
 	item->kind = ITEM_SYNC;
-	queue_push(&pipeline->open, item);
+	pipeline_queue_push(&pipeline->open, item);
 	queue_move_all(&pipeline->waiting, &pipeline->open);
 	return true;
 }
@@ -202,8 +251,25 @@ pipeline_send_sync(PgPipeline *pipeline)
 		return false;
 	}
 	item->kind = ITEM_SYNC;
-	queue_push(&pipeline->sent, item);
+	pipeline_queue_push(&pipeline->sent, item);
 	return true;
+}
+
+void
+pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now)
+{
+	PgItem *item = calloc(1, sizeof(PgItem));
+
+	pipeline->progress = now;
+	if (item == NULL || PQsendQueryParams(pipeline->pg, sql, 0, NULL, NULL, NULL, NULL, 0) != 1)
+	{
+		free(item);
+		pipeline->broken = true;
+		return;
+	}
+	item->kind = ITEM_SETUP;
+	pipeline_queue_push(&pipeline->sent, item);
+	pipeline->broken = !pipeline_send_sync(pipeline);
 }
 
 static bool
@@ -221,7 +287,7 @@ pipeline_send_prepare(PgPipeline *pipeline, int statement, int nparams)
 	item->kind = ITEM_PREPARE;
 	item->statement = statement;
 	pipeline->statements[statement].prepared = true; /* the answer may say otherwise */
-	queue_push(&pipeline->sent, item);
+	pipeline_queue_push(&pipeline->sent, item);
 	return pipeline_send_sync(pipeline);
 }
 
@@ -268,7 +334,7 @@ pipeline_send_group(PgPipeline *pipeline)
 	do
 	{
 		item = queue_pop(&pipeline->waiting);
-		queue_push(&pipeline->sent, item);
+		pipeline_queue_push(&pipeline->sent, item);
 		if (!pipeline->broken)
 			pipeline->broken =
 				!(item->kind == ITEM_SYNC ? PQpipelineSync(pipeline->pg) == 1 : pipeline_send_item(pipeline, item));
@@ -276,8 +342,10 @@ pipeline_send_group(PgPipeline *pipeline)
 }
 
 void
-pipeline_send(PgPipeline *pipeline)
+pipeline_send(PgPipeline *pipeline, uint64_t now)
 {
+	if (pipeline->sent.head == NULL && pipeline->done.head == NULL)
+		pipeline->progress = now;
 	while (!pipeline->broken && pipeline->waiting.head != NULL)
 		pipeline_send_group(pipeline);
 }
@@ -298,6 +366,17 @@ pipeline_prepared(PgPipeline *pipeline, PgItem *item)
 			  LOG_STR("sql", statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
 }
 
+/* Without what it sets a session must not be used: a statement might wait for ever. */
+static void
+pipeline_set_up(PgPipeline *pipeline, const PgItem *item)
+{
+	if (item->result != NULL && PQresultStatus(item->result) == PGRES_TUPLES_OK)
+		return;
+	log_event(LOG_ERROR, "session not set up", LOG_STR("connection", pipeline->name),
+			  LOG_STR("reason", PQresultErrorMessage(item->result)));
+	pipeline->broken = true;
+}
+
 /* The results of the first item sent are complete. */
 static void
 pipeline_item_done(PgPipeline *pipeline)
@@ -306,8 +385,10 @@ pipeline_item_done(PgPipeline *pipeline)
 
 	if (item->kind == ITEM_PREPARE)
 		pipeline_prepared(pipeline, item);
+	if (item->kind == ITEM_SETUP)
+		pipeline_set_up(pipeline, item);
 	if (item->kind == ITEM_QUERY)
-		queue_push(&pipeline->done, item);
+		pipeline_queue_push(&pipeline->done, item);
 	else
 		item_finish(pipeline, item, item->result);
 }
@@ -366,9 +447,8 @@ pipeline_has_result(PgPipeline *pipeline)
 }
 
 static void
-item_give_row(PgItem *item, PGresult *row, uint64_t now)
+item_give_row(PgItem *item, PGresult *row)
 {
-	item->deadline = now + item->query.deadline_ms;
 	item->query.row_fn(item->query.arg, row);
 	PQclear(row);
 }
@@ -382,6 +462,7 @@ pipeline_take(PgPipeline *pipeline, uint64_t now)
 	if (!pipeline_has_result(pipeline))
 		return false;
 	result = PQgetResult(pipeline->pg);
+	pipeline->progress = now;
 	if (result == NULL)
 	{
 		if (item->kind == ITEM_SYNC)
@@ -401,7 +482,7 @@ pipeline_take(PgPipeline *pipeline, uint64_t now)
 		pipeline_group_done(pipeline, queue_pop(&pipeline->sent));
 	}
 	else if (PQresultStatus(result) == PGRES_SINGLE_TUPLE)
-		item_give_row(item, result, now);
+		item_give_row(item, result);
 	else
 	{
 		PQclear(item->result);
@@ -415,20 +496,18 @@ pipeline_take(PgPipeline *pipeline, uint64_t now)
 bool
 pipeline_is_overdue(const PgPipeline *pipeline, uint64_t now)
 {
-	const PgItem *item = pipeline->sent.head;
+	/* What is done waits for its commit. */
+	const PgItem *item = pipeline->done.head != NULL ? pipeline->done.head : pipeline->sent.head;
 
-	while (item != NULL && item->kind != ITEM_QUERY)
-		item = item->next;
-	return item != NULL && item->deadline <= now;
+	if (item == NULL)
+		return false;
+	return now - pipeline->progress >= (item->kind == ITEM_QUERY ? item->query.deadline_ms : PIPELINE_OWN_MS);
 }
 
 void
 pipeline_prolong(PgPipeline *pipeline, uint64_t now)
 {
-	PgItem *item = pipeline->sent.head;
-
-	if (item != NULL)
-		item->deadline = now + item->query.deadline_ms;
+	pipeline->progress = now;
 }
 
 uint64_t

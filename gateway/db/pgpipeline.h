@@ -34,6 +34,7 @@ typedef struct PgPipeline
 	PGconn *pg;			 /* the session, its user's; NULL while there is none */
 	bool broken;		 /* the session is to be given up at the next safe point */
 	int pending;		 /* queries that are not answered */
+	uint64_t progress;	 /* ms: the last time something was sent to an idle session, or came */
 	PgItemQueue open;	 /* the group that is not closed yet */
 	PgItemQueue waiting; /* closed groups, not sent */
 	PgItemQueue sent;
@@ -54,24 +55,43 @@ typedef struct PgQuery
 	PgResultFn row_fn; /* NULL: all rows come together */
 	PgResultFn fn;
 	void *arg;
+	int64_t account; /* on whose behalf; for pgpool.c */
 } PgQuery;
 
 extern void pipeline_init(PgPipeline *pipeline, const char *name);
 
-/* Puts a query into the open group. now: of the loop's clock, ms, here and below. False: no memory, too many parameters
- * or statements. */
-extern bool pipeline_queue(PgPipeline *pipeline, const PgQuery *query, uint64_t now);
+/* A query with a copy of its parameters; NULL: no memory, or too many parameters. now: of the loop's clock, ms, here
+ * and below. */
+extern PgItem *pipeline_item(const PgQuery *query, uint64_t now);
+extern const PgQuery *pipeline_item_query(const PgItem *item);
+/* Gives the answer to somebody else. */
+extern void pipeline_item_redirect(PgItem *item, PgResultFn fn, void *arg);
+/* The one behind it in its queue. */
+extern const PgItem *pipeline_item_next(const PgItem *item);
+/* Frees an item that is in no pipeline. */
+extern void pipeline_item_free(PgItem *item);
+extern void pipeline_queue_init(PgItemQueue *queue);
+extern void pipeline_queue_push(PgItemQueue *queue, PgItem *item);
+/* Takes out the first item for which `fits` says yes; NULL when there is none. */
+extern PgItem *pipeline_queue_take(PgItemQueue *queue, bool (*fits)(const PgItem *item, void *arg), void *arg);
+extern bool pipeline_item_is_overdue(const PgItem *item, uint64_t now);
+
+/* Sends a statement that every session begins with. */
+extern void pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now);
+/* Puts a query into the open group and owns it from then on. False, and the item is the caller's still: too many
+ * statements. */
+extern bool pipeline_add(PgPipeline *pipeline, PgItem *item);
 /* The open group is complete; false when there is none. */
 extern bool pipeline_close_group(PgPipeline *pipeline);
 
 /* Gives libpq the groups that wait. */
-extern void pipeline_send(PgPipeline *pipeline);
+extern void pipeline_send(PgPipeline *pipeline, uint64_t now);
 /* Takes one result; false when there is none without waiting. Answers queries: anything may be called from there. */
 extern bool pipeline_take(PgPipeline *pipeline, uint64_t now);
 
-/* The first answer that is awaited is overdue. */
+/* Nothing has come for longer than the first query under way, or its commit, may take. */
 extern bool pipeline_is_overdue(const PgPipeline *pipeline, uint64_t now);
-/* The time for that answer begins anew. */
+/* That time begins anew. */
 extern void pipeline_prolong(PgPipeline *pipeline, uint64_t now);
 /* How long the oldest query under way has been in the pipeline, ms; 0 when none is. */
 extern uint64_t pipeline_age(const PgPipeline *pipeline, uint64_t now);

@@ -15,22 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSY_RETRY_S 2 /* what those are told who find too many passwords waiting */
+#define ACCOUNT_SLOW_MS 2000 /* what a guess costs when there have been many */
+#define BUSY_RETRY_S	2	 /* what those are told who find too many passwords waiting */
 
 static Attempts attempts_by_address;
 static Attempts attempts_by_account;
+static Attempts attempts_by_pair; /* of account and network, or device */
+#define ACCOUNT_PAIR_MAX (NETWORK_NAME_MAX + 64)
 
 /* ---- limits ---- */
-
-static void
-account_answer_later(Request *request, int status, int seconds, const char *reason)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", seconds);
-	request_add_header(request, "Retry-After", text);
-	request_error(request, status, reason);
-}
 
 static bool
 account_answer_attempts(Request *request, int seconds, const char *whose)
@@ -42,7 +35,7 @@ account_answer_attempts(Request *request, int seconds, const char *whose)
 	log_event(LOG_WARN, "too many attempts", LOG_STR("request", request->trace.id), LOG_STR("of", whose),
 			  LOG_STR("peer", request->peer), LOG_INT("uid", request->claims.uid));
 	snprintf(reason, sizeof(reason), "too many attempts: try again in %d s", seconds);
-	account_answer_later(request, 429, seconds, reason);
+	request_error_later(request, 429, seconds, reason);
 	return false;
 }
 
@@ -60,39 +53,100 @@ account_may_come(Request *request)
 	return account_answer_attempts(request, seconds, "address");
 }
 
+/* ---- guesses at an account's password ---- */
+
+/* Networks from which accounts have signed in: keyed hashes, a newcomer takes the place. */
+#define FAMILIAR_PLACES 65536
+static uint64_t familiar[FAMILIAR_PLACES];
+
 /* An unknown account has attempts like others, so that they do not tell which exist. */
-static const char *
-account_attempts_name(const Request *request, char to[24])
+static void
+account_name(const Request *request, char *to, size_t size)
 {
 	const char *name = "";
 
-	if (request->claims.uid == 0)
+	if (request->claims.uid != 0)
+		snprintf(to, size, "uid %lld", (long long) request->claims.uid);
+	else
 	{
 		(void) request_string(request, "username", &name);
-		return name;
+		snprintf(to, size, "name %016llx", (unsigned long long) attempts_key(name));
 	}
-	snprintf(to, 24, "#%lld", (long long) request->claims.uid);
-	return to;
+}
+
+/* The account together with who tries: a device that has a token of the account, otherwise the network. */
+static void
+account_pair(const Request *request, char *to, size_t size)
+{
+	char holder[NETWORK_NAME_MAX], token[JWT_MAX];
+	size_t len;
+
+	account_name(request, to, size);
+	len = strlen(to);
+	if (request->device && request_token(request, token, sizeof(token)))
+		snprintf(to + len, size - len, " device %016llx", (unsigned long long) attempts_key(token));
+	else
+	{
+		network_holder(request->peer, holder);
+		snprintf(to + len, size - len, " from %s", holder);
+	}
+}
+
+static uint64_t *
+account_familiar_place(const Request *request, uint64_t *key)
+{
+	char pair[ACCOUNT_PAIR_MAX];
+
+	account_pair(request, pair, sizeof(pair));
+	*key = attempts_key(pair);
+	return &familiar[*key % FAMILIAR_PLACES];
+}
+
+void
+account_find_device(Request *request, int64_t generation)
+{
+	char token[JWT_MAX];
+	JwtClaims claims;
+	JwtStatus status;
+
+	if (request->claims.uid == 0 || !request_token(request, token, sizeof(token)))
+		return;
+	status = jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &claims);
+	request->device = (status == JWT_OK || status == JWT_EXPIRED) && claims.uid == request->claims.uid &&
+					  claims.generation == generation;
 }
 
 bool
 account_may_try(Request *request)
 {
-	char buffer[24];
-	int seconds = attempts_take(&attempts_by_account, account_attempts_name(request, buffer),
-								gateway.config.attempts_per_account, uv_now(&gateway.loop));
+	char pair[ACCOUNT_PAIR_MAX], name[ACCOUNT_PAIR_MAX];
+	uint64_t key, *place = account_familiar_place(request, &key);
+	int seconds, limit = gateway.config.attempts_per_account;
 
+	account_pair(request, pair, sizeof(pair));
+	account_name(request, name, sizeof(name));
+	seconds = attempts_take(&attempts_by_pair, pair, limit, uv_now(&gateway.loop));
 	metrics.refused_attempts_account += seconds != 0;
-	return account_answer_attempts(request, seconds, "account");
+	if (!account_answer_attempts(request, seconds, "account"))
+		return false;
+	request->slow = !request->device && *place != key &&
+					attempts_take(&attempts_by_account, name, limit, uv_now(&gateway.loop)) != 0;
+	return true;
 }
 
 void
 account_forgive(Request *request)
 {
-	char buffer[24];
+	char pair[ACCOUNT_PAIR_MAX], name[ACCOUNT_PAIR_MAX];
+	uint64_t key, *place = account_familiar_place(request, &key);
+	int limit = gateway.config.attempts_per_account;
 
-	attempts_give_back(&attempts_by_account, account_attempts_name(request, buffer),
-					   gateway.config.attempts_per_account, uv_now(&gateway.loop));
+	account_pair(request, pair, sizeof(pair));
+	account_name(request, name, sizeof(name));
+	attempts_give_back(&attempts_by_pair, pair, limit, uv_now(&gateway.loop));
+	if (!request->device && *place != key && !request->slow)
+		attempts_give_back(&attempts_by_account, name, limit, uv_now(&gateway.loop));
+	*place = key;
 }
 
 /* ---- password hashes ---- */
@@ -135,7 +189,7 @@ account_queue(Request *request, const PasswordTask *task, RequestNext next)
 	if (password_queue_add(&gateway.loop, task, gateway.config.password_queue))
 		return;
 	metrics.refused_password_queue++;
-	account_answer_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
+	request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
 	request_end_step(request);
 }
 
@@ -148,8 +202,8 @@ account_hash(Request *request, const char *password, RequestNext next)
 	account_queue(request, &task, next);
 }
 
-void
-account_compare(Request *request, const char *password, const char *stored, RequestNext next)
+static void
+account_compare_now(Request *request, const char *password, const char *stored, RequestNext next)
 {
 	PasswordTask task = {.password = password,
 						 .stored = stored,
@@ -161,10 +215,66 @@ account_compare(Request *request, const char *password, const char *stored, Requ
 	account_queue(request, &task, next);
 }
 
+/* A comparison that waits for a while first. */
+typedef struct SlowComparison
+{
+	uv_timer_t timer;
+	Request *request;
+	const char *password; /* of the request's body */
+	char *stored;
+	RequestNext next;
+} SlowComparison;
+
+static void
+account_slow_closed(uv_handle_t *handle)
+{
+	SlowComparison *slow = handle->data;
+
+	free(slow->stored);
+	free(slow);
+}
+
+static void
+account_slow_done(uv_timer_t *timer)
+{
+	SlowComparison *slow = timer->data;
+
+	if (slow->request->conn != NULL)
+		account_compare_now(slow->request, slow->password, slow->stored, slow->next);
+	request_end_step(slow->request);
+	uv_close((uv_handle_t *) timer, account_slow_closed);
+}
+
+void
+account_compare(Request *request, const char *password, const char *stored, RequestNext next)
+{
+	SlowComparison *slow;
+
+	if (!request->slow)
+	{
+		account_compare_now(request, password, stored, next);
+		return;
+	}
+	slow = calloc(1, sizeof(SlowComparison));
+	if (slow == NULL || (stored != NULL && (slow->stored = strdup(stored)) == NULL))
+	{
+		free(slow);
+		request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
+		return;
+	}
+	slow->request = request;
+	slow->password = password;
+	slow->next = next;
+	request_begin_step(request);
+	uv_timer_init(&gateway.loop, &slow->timer);
+	slow->timer.data = slow;
+	uv_timer_start(&slow->timer, account_slow_done, ACCOUNT_SLOW_MS, 0);
+}
+
 /* ---- tokens ---- */
 
 bool
-account_put_token(Buf *to, int64_t uid, int64_t generation)
+account_put_token(Request *request, Buf *to, int64_t uid, int64_t generation)
 {
 	JwtClaims claims = {.uid = uid,
 						.generation = generation,
@@ -175,5 +285,6 @@ account_put_token(Buf *to, int64_t uid, int64_t generation)
 	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
 		return false;
 	buf_puts_json(to, token);
+	request_set_cookie(request, token);
 	return true;
 }

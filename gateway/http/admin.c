@@ -9,6 +9,7 @@
 #include "conn.h"
 #include "gateway.h"
 #include "network.h"
+#include "origin.h"
 
 #include <openssl/crypto.h>
 #include <string.h>
@@ -31,14 +32,23 @@ admin_has_token(const Request *request)
 		   CRYPTO_memcmp(header + 7, gateway.admin_token, len) == 0;
 }
 
+/* Browsers send the name that they have looked up, which may be anybody's (DNS rebinding). */
+static bool
+admin_host_is_known(const Request *request)
+{
+	const char *host = head_field(&request->head, "host");
+
+	return host == NULL || origin_host_is_known(host);
+}
+
 bool
 admin_may(Request *request)
 {
-	if (admin_has_token(request) ||
-		(!admin_was_forwarded(request) && network_list_contains(gateway.config.admin_networks, request->peer)))
+	if (admin_has_token(request) || (!admin_was_forwarded(request) && admin_host_is_known(request) &&
+									 network_list_contains(gateway.config.admin_networks, request->peer)))
 		return true;
 	request_error(request, 403,
-				  "this is for operators: ask from a network of admin-networks, or with the token of "
-				  "admin-token-file");
+				  "this is for operators: ask from a network of admin-networks, by a name of this gateway, or with the "
+				  "token of admin-token-file");
 	return false;
 }

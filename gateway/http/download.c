@@ -1,6 +1,10 @@
 /*
  * download.c - GET /getchunk: a file out of the database, part by part, with Range and ETag.
  *
+ * A picture in a cell is asked for by the browser, without a token. The address that the upload has answered with has a
+ * key that opens this one file; other addresses are served to accounts that may see the sheet, by their token or by the
+ * cookie of this path, which signing in has set.
+ *
  * Only pictures whose first bytes say so are shown in place; everything else is an attachment, so that no uploaded
  * page or script runs in the gateway's origin.
  */
@@ -31,9 +35,9 @@ struct Download
 	char name[1024];
 };
 
-static const char download_info_sql[] =
-	"SELECT c.upload_id, c.size, c.etag, sheet.chunk_get(c.upload_id, 0), sheet.role_of($1, $3) "
-	"FROM sheet.chunk_info($1, $2) c";
+static const char download_info_sql[] = "SELECT c.upload_id, c.size, c.etag, sheet.chunk_get(c.upload_id, 0), "
+										"c.by_key OR sheet.role_of($1, nullif($3::bigint, 0)) IS NOT NULL AND "
+										"$3::bigint > 0 FROM sheet.chunk_info($1, $2, $4) c";
 static const char download_part_sql[] = "SELECT sheet.chunk_get($1, $2)";
 
 void
@@ -103,7 +107,7 @@ download_fetch(Request *request)
 	params[0] = pgparam_int64(id, download->upload_id);
 	params[1] = pgparam_int64(number, download->part_number++);
 	download->fetching = true;
-	request_query(request, download_part_sql, 2, params, REQUEST_RAW, download_part_raw);
+	request_query(request, DATABASE_READS, download_part_sql, 2, params, REQUEST_RAW, download_part_raw);
 }
 
 /* Appends the next piece to what is sent, or fetches it, and wakes the connection when it is there. True: the last one.
@@ -129,17 +133,12 @@ download_fill(Request *request, Buf *to)
 static void
 download_put_disposition(Request *request, const char *name)
 {
-	char value[1024];
-	size_t used = (size_t) snprintf(value, sizeof(value), "attachment; filename*=UTF-8''");
+	Buf value = {NULL, 0, 0};
 
-	for (const unsigned char *p = (const unsigned char *) name; *p != '\0' && used < 700; p++)
-	{
-		bool plain = (*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
-					 strchr("-._~", *p) != NULL;
-
-		used += (size_t) snprintf(value + used, sizeof(value) - used, plain ? "%c" : "%%%02X", *p);
-	}
-	request_add_header(request, "Content-Disposition", value);
+	buf_puts(&value, "attachment; filename*=UTF-8''");
+	buf_puts_url(&value, name);
+	request_add_header(request, "Content-Disposition", value.data);
+	buf_free(&value);
 }
 
 static void
@@ -149,7 +148,7 @@ download_found(Request *request, PGresult *res)
 	char etag[96];
 	const char *type;
 
-	if (PQntuples(res) == 0 || PQgetisnull(res, 0, 4) || PQgetlength(res, 0, 4) == 0)
+	if (PQntuples(res) == 0 || PQgetvalue(res, 0, 4)[0] == 0)
 	{
 		request_error(request, 404, "no such file");
 		return;
@@ -183,13 +182,15 @@ download_found(Request *request, PGresult *res)
 }
 
 static void
-download_authenticated(Request *request)
+download_find(Request *request)
 {
-	char sheet[24], uid[24];
+	char sheet[24], uid[24], key[64] = "";
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_text(request->download->name),
-						pgparam_int64(uid, request->claims.uid)};
+						pgparam_int64(uid, request->claims.uid), pgparam_text(key)};
 
-	request_query(request, download_info_sql, 3, params, 1, download_found);
+	(void) request_arg(request, "key", key, sizeof(key));
+	params[3] = pgparam_text(key);
+	request_query(request, DATABASE_READS, download_info_sql, 4, params, 1, download_found);
 }
 
 void
@@ -208,5 +209,9 @@ route_get_file(Request *request)
 		request_error(request, 400, "fid and chunk are needed");
 		return;
 	}
-	request_authenticate(request, download_authenticated);
+	request->by_cookie = true;
+	if (request_has_arg(request, "key"))
+		download_find(request);
+	else
+		request_authenticate(request, download_find);
 }

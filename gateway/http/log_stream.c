@@ -188,7 +188,7 @@ log_fetch(Request *request)
 						pgparam_int64(page, log->page)};
 
 	log->fetching = true;
-	request_query(request, log_sql, 5, params, REQUEST_RAW_TEXT, log_page_answered);
+	request_query(request, DATABASE_LONG, log_sql, 5, params, REQUEST_RAW_TEXT, log_page_answered);
 }
 
 static void

@@ -6,8 +6,11 @@
 #include "origin.h"
 
 #include "gateway.h"
+#include "network.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static bool
 origin_is_configured(const char *origin)
@@ -40,4 +43,38 @@ origin_is_allowed(const char *origin, const char *host)
 		return origin_is_configured(origin);
 	return strcmp(address, host) == 0 || strcmp(address, gateway.config.public_address) == 0 ||
 		   (gateway.coord != NULL && coord_was_member(gateway.coord, address)) || origin_is_configured(origin);
+}
+
+/* Compares the host of an address, "name:port", "[v6]:port" or either without its port. */
+static bool
+origin_same_host(const char *address, size_t len, const char *name, size_t name_len)
+{
+	return len >= name_len && strncasecmp(address, name, name_len) == 0 &&
+		   (len == name_len || address[name_len] == ':');
+}
+
+bool
+origin_host_is_known(const char *host)
+{
+	const char *colon = strrchr(host, ':');
+	size_t len = colon != NULL && strchr(colon, ']') == NULL ? (size_t) (colon - host) : strlen(host);
+	char name[128];
+
+	if (len == 0 || len >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int) len, host);
+	if (name[0] == '[' || network_is_address(name) || strcasecmp(name, "localhost") == 0 ||
+		origin_same_host(gateway.config.public_address, strlen(gateway.config.public_address), name, len))
+		return true;
+	for (const char *p = gateway.config.allowed_origins; p != NULL && *p != '\0'; p += strspn(p, ", "))
+	{
+		size_t item = strcspn(p, ", ");
+		const char *address = strstr(p, "://");
+
+		if (address != NULL && address < p + item &&
+			origin_same_host(address + 3, (size_t) (p + item - address - 3), name, len))
+			return true;
+		p += item;
+	}
+	return false;
 }

@@ -8,6 +8,7 @@
 #include "coord.h"
 #include "download.h"
 #include "follow.h"
+#include "forwarded.h"
 #include "gateway.h"
 #include "log.h"
 #include "log_stream.h"
@@ -27,32 +28,58 @@
 
 #define REQUEST_WRITE_BYTES 65536
 
+#define REQUEST_MAX_PROXIES 32 /* one behind the other */
+
 /*
- * Who asks: the other end of the connection or, when that is a proxy that we trust, the last address in X-Forwarded-For
- * that is not one. What stands before it is the client's own invention.
+ * The last address in the header that is not a proxy which we trust: what stands before it is the client's own
+ * invention. Empty when that item names no address; when all are proxies, the first of them.
+ */
+static void
+request_find_forwarded(const Request *request, const char *name, bool rfc7239, char address[FORWARDED_ADDRESS_MAX])
+{
+	int proxies = 0;
+
+	for (int i = request->head.field_count - 1; i >= 0; i--)
+	{
+		const HeadField *field = &request->head.fields[i];
+		ssize_t len = (ssize_t) strlen(field->value);
+
+		while (strcmp(field->name, name) == 0 && len >= 0)
+		{
+			forwarded_take_last(field->value, &len, rfc7239, address);
+			if (!network_list_contains(gateway.config.trusted_proxies, address))
+				return;
+			if (++proxies < REQUEST_MAX_PROXIES)
+				continue;
+			address[0] = '\0';
+			return;
+		}
+	}
+}
+
+/*
+ * Who asks: the other end of the connection or, when that is a proxy that we trust, the address for which it forwards.
+ * A request for which that cannot be read is from nobody; so is one whose two headers differ, since the proxy sets one
+ * of them, and passes on whatever the client says in the other.
  */
 void
 request_find_peer(Request *request)
 {
-	char forwarded[1024];
-	char *comma;
+	bool has_list = head_field(&request->head, "x-forwarded-for") != NULL;
+	bool has_forwarded = head_field(&request->head, "forwarded") != NULL;
+	char listed[FORWARDED_ADDRESS_MAX] = "", forwarded[FORWARDED_ADDRESS_MAX] = "";
 
-	if (!network_list_contains(gateway.config.trusted_proxies, request->peer) ||
-		!request_header(request, "x-forwarded-for", forwarded, sizeof(forwarded)))
+	if ((!has_list && !has_forwarded) || !network_list_contains(gateway.config.trusted_proxies, request->peer))
 		return;
-	do
-	{
-		const char *item;
-
-		comma = strrchr(forwarded, ',');
-		item = comma != NULL ? comma + 1 : forwarded;
-		item += strspn(item, " ");
-		if (!network_is_address(item))
-			return;
-		snprintf(request->peer, sizeof(request->peer), "%s", item);
-		if (comma != NULL)
-			*comma = '\0';
-	} while (comma != NULL && network_list_contains(gateway.config.trusted_proxies, request->peer));
+	if (has_list)
+		request_find_forwarded(request, "x-forwarded-for", false, listed);
+	if (has_forwarded)
+		request_find_forwarded(request, "forwarded", true, forwarded);
+	if (has_list && has_forwarded && strcmp(listed, forwarded) != 0)
+		listed[0] = forwarded[0] = '\0';
+	snprintf(request->peer, sizeof(request->peer), "%s", has_list ? listed : forwarded);
+	if (request->peer[0] == '\0')
+		strcpy(request->peer, REQUEST_NOBODY);
 }
 
 Request *
@@ -215,6 +242,30 @@ request_error(Request *request, int status, const char *reason)
 	request_answer(request, status, "application/json", &body);
 }
 
+void
+request_error_later(Request *request, int status, int seconds, const char *reason)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", seconds);
+	request_add_header(request, "Retry-After", text);
+	request_error(request, status, reason);
+}
+
+/*
+ * Whether a page of another origin asks. A browser that follows a redirect of such a request forgets who asks (it sends
+ * `Origin: null`), and drops Authorization, so that the other gateway would have to refuse it.
+ */
+static bool
+request_is_cross_origin(const Request *request)
+{
+	const char *origin = head_field(&request->head, "origin");
+	const char *host = head_field(&request->head, "host");
+	const char *name = origin != NULL ? strstr(origin, "://") : NULL;
+
+	return origin != NULL && (name == NULL || host == NULL || strcmp(name + 3, host) != 0);
+}
+
 bool
 request_redirect(Request *request, int64_t sheet_id)
 {
@@ -226,7 +277,7 @@ request_redirect(Request *request, int64_t sheet_id)
 		request_error(request, 503, "the gateways have not found each other yet");
 		return true;
 	}
-	if (coord_is_mine(gateway.coord, sheet_id))
+	if (coord_is_mine(gateway.coord, sheet_id) || request_is_cross_origin(request))
 		return false;
 	buf_printf(&location, "%s://%s%s", gateway_http_scheme(), owner, request->head.target);
 	request_add_header(request, "Location", location.data);
@@ -257,8 +308,12 @@ request_sql_error(Request *request, const PGresult *res)
 	const char *state = pgresult_sqlstate(res);
 	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
-	if (res == NULL || strncmp(state, "57", 2) == 0 || strncmp(state, "08", 2) == 0)
-		request_error(request, 503, "the database does not answer");
+	if (strcmp(state, "55P03") == 0)
+		request_error_later(request, 503, REQUEST_BUSY_S, "another transaction holds the sheet: try again");
+	else if (strcmp(state, "57014") == 0)
+		request_error_later(request, 503, REQUEST_BUSY_S, "the request took too long, and was cancelled");
+	else if (res == NULL || strncmp(state, "57", 2) == 0 || strncmp(state, "08", 2) == 0)
+		request_error_later(request, 503, REQUEST_BUSY_S, "the database does not answer");
 	else if (strcmp(state, "42704") == 0)
 		request_refuse(request, MSG_NO_SHEET, 404, "no such sheet");
 	else if (strcmp(state, "42501") == 0)
@@ -270,7 +325,7 @@ request_sql_error(Request *request, const PGresult *res)
 	else if (strncmp(state, "22", 2) == 0 || strncmp(state, "54", 2) == 0)
 		request_error(request, 400, reason != NULL ? reason : "invalid value");
 	else if (strcmp(state, "SF001") == 0 || strcmp(state, "SB001") == 0 || strncmp(state, "40", 2) == 0)
-		request_error(request, 503, "the sheet is busy or moving: try again");
+		request_error_later(request, 503, REQUEST_BUSY_S, "the sheet is busy or moving: try again");
 	else
 	{
 		log_event(LOG_ERROR, "request failed", LOG_STR("request", request->trace.id), LOG_STR("path", request->path),
@@ -306,26 +361,49 @@ request_answered_raw(void *arg, PGresult *res)
 }
 
 void
-request_query(Request *request, const char *sql, int nparams, const PgParam *params, int format, RequestStep step)
+request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params, int format,
+			  RequestStep step)
 {
 	PgResultFn fn = format < 0 ? request_answered_raw : request_answered;
 
 	request->step = step;
 	request_begin_step(request);
-	if (!pgconn_query(gateway_reads(), sql, nparams, params, format == 1 || format == REQUEST_RAW,
-					  (unsigned) gateway.config.database_deadline_ms, fn, request))
+	if (!database_query(class, request->claims.uid, sql, nparams, params, format == 1 || format == REQUEST_RAW, fn,
+						request))
 	{
-		request_error(request, 503, "the gateway is busy");
+		request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
 		request_end_step(request);
 	}
 }
 
 /* ---- who asks ---- */
 
+#define REQUEST_COOKIE "pg_sheet_files"
+
+static bool
+request_cookie(const Request *request, char *to, size_t size)
+{
+	const char *cookies = head_field(&request->head, "cookie");
+	size_t name = sizeof(REQUEST_COOKIE) - 1;
+
+	for (const char *p = cookies; p != NULL && *p != '\0'; p += strspn(p, "; "))
+	{
+		size_t len = strcspn(p, ";");
+
+		if (len > name && strncmp(p, REQUEST_COOKIE, name) == 0 && p[name] == '=' && len - name - 1 < size)
+		{
+			snprintf(to, size, "%.*s", (int) (len - name - 1), p + name + 1);
+			return true;
+		}
+		p += len;
+	}
+	return false;
+}
+
 bool
 request_token(const Request *request, char *to, size_t size)
 {
-	const cJSON *token = cJSON_GetObjectItemCaseSensitive(request->json, "token");
+	const cJSON *token = request_member(request, "token");
 	char header[JWT_MAX + 16];
 
 	if (cJSON_IsString(token) && strlen(token->valuestring) < size)
@@ -342,9 +420,20 @@ request_token(const Request *request, char *to, size_t size)
 		return true;
 	if (!request_header(request, "authorization", header, sizeof(header)) || strncasecmp(header, "Bearer ", 7) != 0 ||
 		strlen(header + 7) >= size)
-		return false;
+		return request->by_cookie && request_cookie(request, to, size);
 	strcpy(to, header + 7);
 	return true;
+}
+
+void
+request_set_cookie(Request *request, const char *token)
+{
+	Buf value = {NULL, 0, 0};
+
+	buf_printf(&value, REQUEST_COOKIE "=%s; Path=/getchunk; HttpOnly; SameSite=Strict%s", token,
+			   strcmp(gateway_http_scheme(), "https") == 0 ? "; Secure" : "");
+	request_add_header(request, "Set-Cookie", value.data);
+	buf_free(&value);
 }
 
 static void
@@ -393,14 +482,14 @@ request_ask_account(Request *request)
 	PgParam param = pgparam_int64(uid, request->claims.uid);
 
 	request->asked = follow_changes();
-	request_query(request, request_account_sql, 1, &param, 0, request_account_answered);
+	request_query(request, DATABASE_ACCOUNTS, request_account_sql, 1, &param, 0, request_account_answered);
 }
 
 void
 request_authenticate(Request *request, RequestNext next)
 {
 	char token[JWT_MAX];
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(request->json, "token");
+	const cJSON *item = request_member(request, "token");
 
 	request->next = next;
 	if (item != NULL && !cJSON_IsString(item))
@@ -447,10 +536,18 @@ request_header(const Request *request, const char *name, char *to, size_t size)
 	return len > 0;
 }
 
+const cJSON *
+request_member(const Request *request, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(request->json, name);
+
+	return item != NULL ? item : cJSON_GetObjectItem(request->json, name);
+}
+
 bool
 request_string(const Request *request, const char *name, const char **value)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(request->json, name);
+	const cJSON *item = request_member(request, name);
 
 	if (!cJSON_IsString(item))
 		return false;
@@ -461,7 +558,7 @@ request_string(const Request *request, const char *name, const char **value)
 bool
 request_number(const Request *request, const char *name, int64_t min, int64_t max, int64_t *value)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(request->json, name);
+	const cJSON *item = request_member(request, name);
 
 	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double) min && item->valuedouble <= (double) max) ||
 		item->valuedouble != (double) (int64_t) item->valuedouble)

@@ -9,6 +9,7 @@
 #define REQUEST_H
 
 #include "buf.h"
+#include "database.h"
 #include "head.h"
 #include "jwt.h"
 #include "multipart.h"
@@ -80,7 +81,7 @@ typedef struct Request
 	Method method;
 	const struct Route *route; /* NULL until it is looked for */
 	const char *path;		   /* decoded; "" when the head could not be read */
-	char peer[48];
+	char peer[48];			   /* the address of who asks; REQUEST_NOBODY when a proxy does not say */
 	Trace trace;
 	int64_t content_length; /* -1: none, or in chunks */
 	int64_t received;
@@ -95,6 +96,9 @@ typedef struct Request
 	RequestStep step;
 	RequestNext next;
 	uint64_t asked; /* follow_changes() when the database was asked who it is and what they may do */
+	bool device;	/* it comes with a token of the account whose password is tried */
+	bool slow;		/* the password is compared after a while only */
+	bool by_cookie; /* the token may be in the cookie */
 	bool by_status; /* refusals are told by HTTP's codes, not by msg: routes of protocol v2 */
 
 	/* what is answered */
@@ -128,13 +132,13 @@ extern void request_begin_step(Request *request);
 extern void request_end_step(Request *request);
 
 /* ---- steps ---- */
-/* Asks on the reading connection; step gets an answer with status PGRES_TUPLES_OK. Errors are answered
- * (request_sql_error). */
+/* Asks the database; step gets an answer with status PGRES_TUPLES_OK. Errors are answered (request_sql_error), and 503
+ * when the class of statements (database.h) has too much to do for this account. */
 /* REQUEST_RAW instead of a format: text becomes binary, and the step looks at errors itself (res may be NULL). */
 #define REQUEST_RAW		 (-1)
 #define REQUEST_RAW_TEXT (-2)
-extern void request_query(Request *request, const char *sql, int nparams, const PgParam *params, int format,
-						  RequestStep step);
+extern void request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params,
+						  int format, RequestStep step);
 /* Checks the token (JSON body, query or Authorization), then goes on; otherwise answers msg 1, or 401 (by_status). */
 extern void request_authenticate(Request *request, RequestNext next);
 /* Answers an error of the database, in the way of v1 or by_status. */
@@ -148,11 +152,17 @@ extern bool request_has_arg(const Request *request, const char *name);
 /* A header, by its name in lower case, copied; several of the name are one list. False when it is absent or too long.
  */
 extern bool request_header(const Request *request, const char *name, char *to, size_t size);
+/* The cookie that has the token for the addresses of files, which is all that it is good for. */
+extern void request_set_cookie(Request *request, const char *token);
 /* The token, wherever it is: JSON body, form, query or Authorization. */
 extern bool request_token(const Request *request, char *to, size_t size);
+/* A member of the JSON body; NULL when it is absent. Names are matched without regard to case, as clients of v1 expect;
+ * one that is written in the same way wins. */
+extern const cJSON *request_member(const Request *request, const char *name);
 /* Members of the JSON body: false when absent or of another type. */
 extern bool request_string(const Request *request, const char *name, const char **value);
 extern bool request_number(const Request *request, const char *name, int64_t min, int64_t max, int64_t *value);
+#define SHEET_ID_MAX 9007199254740991 /* 2^53 - 1 */
 /* Parses digits; false for anything else, or outside [1, 2^53). */
 extern bool request_parse_id(const char *text, int64_t *value);
 
@@ -163,8 +173,13 @@ extern void request_msg(Request *request, Msg msg); /* data null */
 extern void request_data(Request *request, Msg msg, Buf *data);
 /* 4xx and 5xx: {"success":false,"msg":0,"data":reason}. */
 extern void request_error(Request *request, int status, const char *reason);
+#define REQUEST_NOBODY "unknown"
+#define REQUEST_BUSY_S 1 /* after this many seconds it may be tried again */
+/* 503 or 429, with Retry-After. */
+extern void request_error_later(Request *request, int status, int seconds, const char *reason);
 extern void request_add_header(Request *request, const char *name, const char *value);
-/* Answers 307 when another gateway owns the sheet; true then. */
+/* Answers 307 when another gateway owns the sheet; true then. Pages of other origins are served here: the database has
+ * all that is asked for, and browsers could not follow. */
 extern bool request_redirect(Request *request, int64_t sheet_id);
 
 /*

@@ -5,6 +5,7 @@
 #include "gateway.h"
 #include "json_check.h"
 #include "routes.h"
+#include "tickets.h"
 #include "utf8.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@
 
 typedef struct Route
 {
-	const char *path; /* ends with * : a prefix */
+	const char *path; /* with one * that stands for anything */
 	Method method;
 	void (*begin)(Request *request);
 } Route;
@@ -40,6 +41,8 @@ static const Route routes[] = {
 	{"/getallchunks", METHOD_POST, route_get_files},
 	{"/v2/account/password", METHOD_POST, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, route_revoke_tokens},
+	{"/v2/ticket", METHOD_POST, route_ticket},
+	{"/v2/sheets/*/open", METHOD_POST, route_open_link},
 	{"/v2/sheets/*", METHOD_GET, route_sheet},
 	{"/livez", METHOD_GET, route_live},
 	{"/readyz", METHOD_GET, route_ready},
@@ -52,11 +55,15 @@ static const Route routes[] = {
 static bool
 route_matches(const Route *route, const char *path)
 {
-	size_t len = strlen(route->path);
+	const char *star = strchr(route->path, '*');
+	size_t len = strlen(path), before, behind;
 
-	if (route->path[len - 1] == '*')
-		return strncmp(route->path, path, len - 1) == 0;
-	return strcmp(route->path, path) == 0;
+	if (star == NULL)
+		return strcmp(route->path, path) == 0;
+	before = (size_t) (star - route->path);
+	behind = strlen(star + 1);
+	return len >= before + behind && strncmp(route->path, path, before) == 0 &&
+		   strcmp(star + 1, path + len - behind) == 0;
 }
 
 static const Route *

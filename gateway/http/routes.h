@@ -37,8 +37,9 @@ extern void route_delete_sheet(Request *request);
 extern void route_recover_sheet(Request *request);
 extern void route_share_sheet(Request *request);
 extern void route_share_link(Request *request);
-extern void route_sheet_ws(Request *request); /* GET /sheetws without an upgrade: where to connect */
-extern void route_sheet(Request *request);	  /* what lies below /v2/sheets/ID */
+extern void route_open_link(Request *request); /* POST /v2/sheets/ID/open */
+extern void route_sheet_ws(Request *request);  /* GET /sheetws without an upgrade: where to connect */
+extern void route_sheet(Request *request);	   /* what lies below /v2/sheets/ID */
 extern void route_get_files(Request *request);
 
 /* routes_cells.c; sheet_id is set */
@@ -66,8 +67,9 @@ extern void route_debug(Request *request);
 /* static.c */
 extern void route_static(Request *request);
 
-/* Appends the sheets of an account as a JSON array; res: rows of sheet.account_sheets. */
-extern void routes_put_sheets(Buf *to, const PGresult *res);
+/* Appends a page of an account's sheets as a JSON array, and the member "next" when there are more, or `paged`: the
+ * client knows of pages. res: rows of sheet.account_sheets, of which `limit` were asked for. */
+extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged);
 /* A timestamp of PostgreSQL as RFC 3339, quoted. */
 extern void routes_put_time(Buf *to, const char *text);
 

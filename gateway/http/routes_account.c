@@ -16,8 +16,23 @@ static const char account_find_sql[] = "SELECT uid, name, password_hash, token_g
 /* A new account's token generation is 0. (A look at it in the same statement would not see the account yet.) */
 static const char account_create_sql[] = "SELECT sheet.account_create($1, $2, $3), 0";
 static const char account_sheets_sql[] =
-	"SELECT sheet_id, trashed, name, versions, cols, owner, created_at, updated_at FROM sheet.account_sheets($1)";
+	"SELECT sheet_id, trashed, name, versions, cols, owner, created_at, updated_at, place "
+	"FROM sheet.account_sheets($1, $2, $3)";
 static const char account_rename_sql[] = "SELECT sheet.account_rename($1, $2)";
+
+#define ACCOUNT_LOGIN_SHEETS 200
+#define ACCOUNT_PAGE_SHEETS	 1000
+
+/* Asks for a page of the sheets of claims.uid; request->number says how large it is. */
+static void
+account_ask_sheets(Request *request, int64_t limit, const char *after, RequestStep step)
+{
+	char uid[24], rows[24];
+	PgParam params[] = {pgparam_int64(uid, request->claims.uid), pgparam_int64(rows, limit), pgparam_text(after)};
+
+	request->number = limit;
+	request_query(request, DATABASE_ACCOUNTS, account_sheets_sql, 3, params, 0, step);
+}
 
 /* ---- /login ---- */
 
@@ -26,7 +41,7 @@ login_sheets(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
 
-	routes_put_sheets(data, res);
+	routes_put_sheets(data, res, (int) request->number, false);
 	buf_puts(data, "}}");
 	request_data(request, MSG_LOGIN, data);
 }
@@ -34,8 +49,7 @@ login_sheets(Request *request, PGresult *res)
 static void
 login_verified(Request *request)
 {
-	char uid[24];
-	PgParam param = pgparam_int64(uid, request->claims.uid);
+	Buf info;
 
 	if (request->number == 0)
 	{
@@ -44,7 +58,18 @@ login_verified(Request *request)
 		return;
 	}
 	account_forgive(request);
-	request_query(request, account_sheets_sql, 1, &param, 0, login_sheets);
+	info = buf_take(&request->data);
+	buf_puts(&request->data, "{\"token\":");
+	if (!account_put_token(request, &request->data, request->claims.uid, request->claims.generation))
+	{
+		buf_free(&info);
+		request_error(request, 500, "no token could be made");
+		return;
+	}
+	buf_puts(&request->data, ",\"info\":");
+	buf_put(&request->data, info.data, info.len);
+	buf_free(&info);
+	account_ask_sheets(request, ACCOUNT_LOGIN_SHEETS, NULL, login_sheets);
 }
 
 static void
@@ -56,17 +81,14 @@ login_found(Request *request, PGresult *res)
 
 	(void) request_string(request, "password", &password);
 	request->claims.uid = found ? atoll(PQgetvalue(res, 0, 0)) : 0;
+	request->claims.generation = found ? atoll(PQgetvalue(res, 0, 3)) : 0;
+	if (found)
+		account_find_device(request, request->claims.generation);
 	if (!account_may_try(request))
 		return;
 	if (found)
 	{
-		buf_puts(data, "{\"token\":");
-		if (!account_put_token(data, request->claims.uid, atoll(PQgetvalue(res, 0, 3))))
-		{
-			request_error(request, 500, "no token could be made");
-			return;
-		}
-		buf_printf(data, ",\"info\":{\"uid\":%lld,\"username\":", (long long) request->claims.uid);
+		buf_printf(data, "{\"uid\":%lld,\"username\":", (long long) request->claims.uid);
 		buf_puts_json(data, PQgetvalue(res, 0, 1));
 		buf_puts(data, ",\"sheets\":");
 	}
@@ -88,7 +110,7 @@ route_login(Request *request)
 	if (!account_may_come(request))
 		return;
 	param = pgparam_text(name);
-	request_query(request, account_find_sql, 1, &param, 0, login_found);
+	request_query(request, DATABASE_ACCOUNTS, account_find_sql, 1, &param, 0, login_found);
 }
 
 /* ---- /register ---- */
@@ -106,7 +128,7 @@ register_created(Request *request, PGresult *res)
 			request_sql_error(request, res);
 		return;
 	}
-	if (account_put_token(&data, atoll(PQgetvalue(res, 0, 0)), atoll(PQgetvalue(res, 0, 1))))
+	if (account_put_token(request, &data, atoll(PQgetvalue(res, 0, 0)), atoll(PQgetvalue(res, 0, 1))))
 		request_data(request, MSG_REGISTERED, &data);
 	else
 		request_error(request, 500, "no token could be made");
@@ -129,7 +151,7 @@ register_hashed(Request *request)
 	params[0] = pgparam_text(name);
 	params[1] = pgparam_text(email);
 	params[2] = pgparam_text(request->secret);
-	request_query(request, account_create_sql, 3, params, REQUEST_RAW_TEXT, register_created);
+	request_query(request, DATABASE_WRITES, account_create_sql, 3, params, REQUEST_RAW_TEXT, register_created);
 }
 
 void
@@ -140,7 +162,7 @@ route_register(Request *request)
 	const char *email;
 
 	if (!request_string(request, "username", &name) || !request_string(request, "password", &password) ||
-		(cJSON_HasObjectItem(request->json, "email") && !request_string(request, "email", &email)))
+		(request_member(request, "email") != NULL && !request_string(request, "email", &email)))
 	{
 		request_error(request, 400, "username, password and email are needed, as strings");
 		return;
@@ -156,7 +178,8 @@ user_sheets(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
 
-	routes_put_sheets(data, res);
+	routes_put_sheets(data, res, (int) request->number,
+					  cJSON_HasObjectItem(request->json, "limit") || cJSON_HasObjectItem(request->json, "after"));
 	buf_puts(data, "}");
 	request_data(request, MSG_USER, data);
 }
@@ -164,21 +187,31 @@ user_sheets(Request *request, PGresult *res)
 static void
 user_authenticated(Request *request)
 {
-	char uid[24];
-	PgParam param = pgparam_int64(uid, request->claims.uid);
+	int64_t limit = ACCOUNT_PAGE_SHEETS;
+	const char *after = NULL;
 	Buf *data = &request->data;
 
+	(void) request_number(request, "limit", 1, ACCOUNT_PAGE_SHEETS, &limit);
+	(void) request_string(request, "after", &after);
 	/* now, since the account may be forgotten while the database is asked */
 	buf_printf(data, "{\"uid\":%lld,\"username\":", (long long) request->claims.uid);
 	buf_puts_json(data, request->user_name);
 	buf_puts(data, ",\"sheets\":");
-	request_query(request, account_sheets_sql, 1, &param, 0, user_sheets);
+	account_ask_sheets(request, limit, after, user_sheets);
 }
 
 void
 route_get_user(Request *request)
 {
-	request_authenticate(request, user_authenticated);
+	const cJSON *limit = cJSON_GetObjectItemCaseSensitive(request->json, "limit");
+	const cJSON *after = cJSON_GetObjectItemCaseSensitive(request->json, "after");
+	int64_t number;
+
+	if ((limit != NULL && !request_number(request, "limit", 1, ACCOUNT_PAGE_SHEETS, &number)) ||
+		(after != NULL && !cJSON_IsNull(after) && !cJSON_IsString(after)))
+		request_error(request, 400, "limit is a number from 1 to 1000, after what an answer had as next");
+	else
+		request_authenticate(request, user_authenticated);
 }
 
 /* ---- /modifyuser ---- */
@@ -207,7 +240,7 @@ user_rename(Request *request)
 	(void) request_string(request, "username", &name);
 	params[0] = pgparam_int64(uid, request->claims.uid);
 	params[1] = pgparam_text(name);
-	request_query(request, account_rename_sql, 2, params, REQUEST_RAW_TEXT, user_renamed);
+	request_query(request, DATABASE_WRITES, account_rename_sql, 2, params, REQUEST_RAW_TEXT, user_renamed);
 }
 
 void

@@ -126,7 +126,7 @@ cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult 
 	else if (status == WINDOW_TOO_LARGE)
 		request_error(request, 413, "the cells of this range are more than 16 MB: ask for a smaller one");
 	else if (status == WINDOW_BUSY)
-		request_error(request, 503, "the gateway is busy");
+		request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
 	else
 		request_sql_error(request, res);
 	request_end_step(request);
@@ -147,7 +147,7 @@ cells_find(Request *request)
 		return;
 	}
 	request_begin_step(request);
-	window_ask(&key, cells_read, request);
+	window_ask(&key, request->claims.uid, cells_read, request);
 }
 
 /* ---- who may see them ---- */
@@ -180,7 +180,7 @@ cells_ask_access(Request *request)
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
 
 	request->asked = follow_changes();
-	request_query(request, cells_access_sql, 2, params, 0, cells_access);
+	request_query(request, DATABASE_READS, cells_access_sql, 2, params, 0, cells_access);
 }
 
 static void

@@ -17,28 +17,32 @@ static const char password_find_sql[] = "SELECT uid, password_hash FROM sheet.ac
 static const char password_set_sql[] = "SELECT sheet.account_set_password($1, $2)";
 static const char password_revoke_sql[] = "SELECT sheet.account_revoke_tokens($1)";
 
+static bool
+password_is_v2(const Request *request)
+{
+	return request->path[1] == 'v'; /* below /v2 */
+}
+
 /* A token of the new generation, for who has asked. */
 static void
 password_answer_token(Request *request, PGresult *res)
 {
+	bool v2 = password_is_v2(request);
 	Buf data = {NULL, 0, 0};
 
 	follow_changed(-request->claims.uid);
-	buf_puts(&data, "{\"token\":");
-	if (!account_put_token(&data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
+	buf_puts(&data, v2 ? "{\"token\":" : "");
+	if (!account_put_token(request, &data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
 	{
 		buf_free(&data);
 		request_error(request, 500, "no token could be made");
 		return;
 	}
-	buf_puts(&data, "}");
-	request_answer(request, 200, "application/json", &data);
-}
-
-static bool
-password_is_v2(const Request *request)
-{
-	return request->path[1] == 'v'; /* /v2/account/password */
+	buf_puts(&data, v2 ? "}" : "");
+	if (v2)
+		request_answer(request, 200, "application/json", &data);
+	else
+		request_data(request, MSG_PASSWORD_MODIFIED, &data);
 }
 
 static void
@@ -46,13 +50,7 @@ password_stored(Request *request, PGresult *res)
 {
 	log_event(LOG_INFO, "password changed", LOG_STR("request", request->trace.id), LOG_INT("uid", request->claims.uid),
 			  LOG_STR("peer", request->peer));
-	if (password_is_v2(request))
-	{
-		password_answer_token(request, res);
-		return;
-	}
-	follow_changed(-request->claims.uid);
-	request_msg(request, MSG_PASSWORD_MODIFIED);
+	password_answer_token(request, res);
 }
 
 static void
@@ -68,7 +66,7 @@ password_hashed(Request *request)
 	}
 	params[0] = pgparam_int64(uid, request->claims.uid);
 	params[1] = pgparam_text(request->secret);
-	request_query(request, password_set_sql, 2, params, 0, password_stored);
+	request_query(request, DATABASE_WRITES, password_set_sql, 2, params, 0, password_stored);
 }
 
 static void
@@ -117,17 +115,21 @@ password_authenticated(Request *request)
 {
 	PgParam name = pgparam_text(request->user_name);
 
-	if (!cJSON_HasObjectItem(request->json, "oldPassword"))
+	if (request_member(request, "oldPassword") == NULL)
+	{
 		password_hash_new(request);
-	else if (account_may_try(request))
-		request_query(request, password_find_sql, 1, &name, 0, password_found);
+		return;
+	}
+	request->device = true;
+	if (account_may_try(request))
+		request_query(request, DATABASE_ACCOUNTS, password_find_sql, 1, &name, 0, password_found);
 }
 
 void
 route_modify_password(Request *request)
 {
 	const char *password, *old;
-	bool old_is_given = cJSON_HasObjectItem(request->json, "oldPassword");
+	bool old_is_given = request_member(request, "oldPassword") != NULL;
 
 	if (!request_string(request, "password", &password))
 		request_error(request, 400, "password is needed, as a string");
@@ -145,7 +147,7 @@ revoke_authenticated(Request *request)
 	char uid[24];
 	PgParam param = pgparam_int64(uid, request->claims.uid);
 
-	request_query(request, password_revoke_sql, 1, &param, 0, password_answer_token);
+	request_query(request, DATABASE_WRITES, password_revoke_sql, 1, &param, 0, password_answer_token);
 }
 
 void

@@ -8,6 +8,7 @@
  *   /debug    what is open, and what waits; operators only
  */
 #include "admin.h"
+#include "database.h"
 #include "gateway.h"
 #include "health.h"
 #include "metrics.h"
@@ -103,24 +104,29 @@ service_add_room(Room *room, void *arg)
 	sums->shown++;
 }
 
-static int
-service_waiting(PgConn *const *conns, int count)
+static void
+service_put_connection(Buf *body, const PgConn *conn, bool first)
 {
-	int waiting = 0;
-
-	for (int i = 0; i < count; i++)
-		waiting += pgconn_pending(conns[i]);
-	return waiting;
+	buf_printf(body, "%s{\"up\":%s,\"pending\":%d}", first ? "" : ",", service_bool(pgconn_is_up(conn)),
+			   pgconn_pending(conn));
 }
 
 static void
-service_put_connections(Buf *body, const char *key, PgConn *const *conns, int count)
+service_put_connections(Buf *body)
 {
-	buf_printf(body, "\"%s\":[", key);
-	for (int i = 0; i < count; i++)
-		buf_printf(body, "%s{\"up\":%s,\"pending\":%d}", i > 0 ? "," : "", service_bool(pgconn_is_up(conns[i])),
-				   pgconn_pending(conns[i]));
-	buf_puts(body, "],");
+	buf_puts(body, "\"database\":{\"group\":{\"pending\":");
+	buf_printf(body, "%d,\"connections\":[", pgconn_pending(gateway.group));
+	service_put_connection(body, gateway.group, true);
+	for (int class = 0; class < DATABASE_CLASSES; class ++)
+	{
+		const PgPool *pool = database_pool(class);
+
+		buf_printf(body, "]},\"%s\":{\"pending\":%d,\"connections\":[", database_class_name(class),
+				   pgpool_pending(pool));
+		for (int i = 0; i < pgpool_connections(pool); i++)
+			service_put_connection(body, pgpool_connection(pool, i), i == 0);
+	}
+	buf_puts(body, "]}},");
 }
 
 static void
@@ -135,12 +141,12 @@ service_print_queues(Buf *body)
 	metrics_print_gauge(body, "password_queue", "Passwords that wait to be hashed.",
 						(uint64_t) password_queue_waiting());
 	metrics_print_gauge(body, "http_under_way", "HTTP requests that are being answered.", (uint64_t) trace_under_way());
-	metrics_print_head(body, "database_queue", "gauge", "Queries sent to PostgreSQL and not answered, by connection.");
-	buf_printf(body,
-			   "pg_sheet_database_queue{connection=\"group\"} %d\npg_sheet_database_queue{connection=\"edits\"} %d\n"
-			   "pg_sheet_database_queue{connection=\"reads\"} %d\n",
-			   pgconn_pending(gateway.group), service_waiting(gateway.edits, EDIT_CONNECTIONS),
-			   service_waiting(gateway.reads, READ_CONNECTIONS));
+	metrics_print_head(body, "database_queue", "gauge", "Statements that PostgreSQL has not answered, by class.");
+	buf_printf(body, "pg_sheet_database_queue{class=\"group\"} %d\n", pgconn_pending(gateway.group));
+	for (int class = 0; class < DATABASE_CLASSES; class ++)
+		buf_printf(body, "pg_sheet_database_queue{class=\"%s\"} %d\n", database_class_name(class),
+				   pgpool_pending(database_pool(class)));
+	metrics_print_gauge(body, "held_sheets", "Sheets that wait for another transaction.", (uint64_t) held_count());
 	metrics_print_gauge(body, "blocks_waiting", "Large blocks of cells that wait for one of their connections.",
 						(uint64_t) v2_blocks_waiting());
 	metrics_print_gauge(body, "ready", "1: new editors may be sent here.", health_is_ready(NULL));
@@ -182,9 +188,7 @@ route_debug(Request *request)
 			   "\"password_queue\":%d,",
 			   gateway.keys.keys[0].kid, gateway.keys.count, (unsigned long long) gateway.loop_lag_us,
 			   gateway.connections, trace_under_way(), password_queue_waiting());
-	service_put_connections(&body, "group_connections", &gateway.group, 1);
-	service_put_connections(&body, "edits_connections", gateway.edits, EDIT_CONNECTIONS);
-	service_put_connections(&body, "reads_connections", gateway.reads, READ_CONNECTIONS);
+	service_put_connections(&body);
 	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), room_session_count());
 	buf_put(&body, rooms.data, rooms.len);
 	buf_puts(&body, "]}");

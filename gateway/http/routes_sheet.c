@@ -1,11 +1,13 @@
 /*
  * routes_sheet.c - sheets: making, reading, trash, sharing, and where they are served.
  */
+#include "access.h"
 #include "follow.h"
 #include "gateway.h"
 #include "pgresult.h"
 #include "room.h"
 #include "routes.h"
+#include "upgrade.h"
 #include "v1_encode.h"
 
 #include <stdio.h>
@@ -14,13 +16,12 @@
 
 #define SHEET_MIN_ROWS 10
 #define SHEET_MIN_COLS 10
-#define SHEET_ID_MAX   9007199254740991 /* 2^53 - 1 */
 
-static const char sheet_create_sql[] = "SELECT sheet.create($1, $2, $3, 'editor', $4)";
+static const char sheet_create_sql[] = "SELECT sheet.create($1, $2, $3, $4, $5)";
 static const char sheet_info_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.owner_uid FROM sheet.info($1, $2) i";
-static const char sheet_versions_sql[] =
-	"SELECT cid, at, cause IN ('commit', 'rollback') FROM sheet.versions($1) ORDER BY cid";
+static const char sheet_versions_sql[] = "SELECT n, v.cid, v.at FROM sheet.newest_version($1) n LEFT JOIN "
+										 "sheet.saved_versions($1, 1000) v ON true ORDER BY v.cid";
 static const char sheet_cells_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1)";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
@@ -28,6 +29,7 @@ static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
 static const char sheet_share_sql[] = "SELECT sheet.share($1, $2, $3, $4)";
 static const char sheet_unshare_sql[] = "SELECT sheet.unshare($1, $2, $3)";
 static const char sheet_share_link_sql[] = "SELECT sheet.share_link($1, $2, $3)";
+static const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
 static const char sheet_files_sql[] = "SELECT f FROM sheet.chunk_list($1) f";
 
 /* ---- JSON ---- */
@@ -53,16 +55,20 @@ routes_put_time(Buf *to, const char *text)
 }
 
 void
-routes_put_sheets(Buf *to, const PGresult *res)
+routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged)
 {
+	int rows = PQntuples(res), shown = 0;
+
 	buf_puts(to, "[");
-	for (int i = 0; i < PQntuples(res); i++)
+	for (int i = 0; i < rows; i++)
 	{
-		buf_printf(to, "%s{\"fid\":%s,\"isDeleted\":%s,\"name\":", i > 0 ? "," : "", PQgetvalue(res, i, 0),
+		if (PQgetisnull(res, i, 2))
+			continue; /* the account can see it no more */
+		buf_printf(to, "%s{\"fid\":%s,\"isDeleted\":%s,\"name\":", shown++ > 0 ? "," : "", PQgetvalue(res, i, 0),
 				   PQgetvalue(res, i, 1)[0] == 't' ? "true" : "false");
 		buf_puts_json(to, PQgetvalue(res, i, 2));
 		buf_printf(to, ",\"checkpoint_num\":%s,\"checkPointBrief\":[],\"columns\":%s,\"owner\":", PQgetvalue(res, i, 3),
-				   PQgetisnull(res, i, 4) ? "0" : PQgetvalue(res, i, 4));
+				   PQgetvalue(res, i, 4));
 		buf_puts_json(to, PQgetvalue(res, i, 5));
 		buf_puts(to, ",\"CreatedAt\":");
 		routes_put_time(to, PQgetvalue(res, i, 6));
@@ -71,6 +77,13 @@ routes_put_sheets(Buf *to, const PGresult *res)
 		buf_puts(to, "}");
 	}
 	buf_puts(to, "]");
+	if (rows == limit)
+	{
+		buf_puts(to, ",\"next\":");
+		buf_puts_json(to, PQgetvalue(res, rows - 1, 8));
+	}
+	else if (paged)
+		buf_puts(to, ",\"next\":null");
 }
 
 /* fid of the body; answered when it is missing. */
@@ -83,13 +96,25 @@ sheet_id_of(Request *request)
 	return false;
 }
 
+/* ID of /v2/sheets/ID/..., false when it is none. */
+static bool
+sheet_id_of_path(Request *request)
+{
+	char id[24] = "";
+	const char *from = request->path + strlen("/v2/sheets/");
+	size_t len = strcspn(from, "/");
+
+	snprintf(id, sizeof(id), "%.*s", (int) len, from);
+	return len < sizeof(id) && request_parse_id(id, &request->sheet_id);
+}
+
 static void
 sheet_ask_info(Request *request, RequestStep step)
 {
 	char sheet[24], uid[24];
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
 
-	request_query(request, sheet_info_sql, 2, params, 0, step);
+	request_query(request, DATABASE_READS, sheet_info_sql, 2, params, 0, step);
 }
 
 /* The sheet is there and the user may see it; answered otherwise. */
@@ -121,8 +146,9 @@ sheet_create(Request *request)
 {
 	const char *name = "";
 	int64_t rows = 0, cols = 0;
+	const char *role = gateway.config.default_link_role;
 	char rows_text[24], cols_text[24], uid[24];
-	PgParam params[4];
+	PgParam params[5];
 
 	(void) request_string(request, "name", &name);
 	(void) request_number(request, "initRows", 0, SHEET_MAX_ROWS, &rows);
@@ -130,8 +156,9 @@ sheet_create(Request *request)
 	params[0] = pgparam_text(name);
 	params[1] = pgparam_int64(rows_text, rows < SHEET_MIN_ROWS ? SHEET_MIN_ROWS : rows);
 	params[2] = pgparam_int64(cols_text, cols < SHEET_MIN_COLS ? SHEET_MIN_COLS : cols);
-	params[3] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, sheet_create_sql, 4, params, 0, sheet_created);
+	params[3] = strcmp(role, "none") == 0 ? pgparam_null() : pgparam_text(role);
+	params[4] = pgparam_int64(uid, request->claims.uid);
+	request_query(request, DATABASE_WRITES, sheet_create_sql, 5, params, 0, sheet_created);
 }
 
 void
@@ -139,8 +166,8 @@ route_new_sheet(Request *request)
 {
 	const char *name;
 	int64_t rows = 0, cols = 0;
-	bool has_rows = cJSON_HasObjectItem(request->json, "initRows");
-	bool has_cols = cJSON_HasObjectItem(request->json, "initColumns");
+	bool has_rows = request_member(request, "initRows") != NULL;
+	bool has_cols = request_member(request, "initColumns") != NULL;
 
 	if (!request_string(request, "name", &name) ||
 		(has_rows && !request_number(request, "initRows", 0, SHEET_MAX_ROWS, &rows)) ||
@@ -175,26 +202,23 @@ get_sheet_cells(Request *request, PGresult *res)
 	request_data(request, MSG_SHEET, data);
 }
 
-/* The newest version's number, which tells the open log's; and the versions that people have made. */
+/* The newest version's number, which tells the open log's; and the newest versions that people have made. */
 static void
 get_sheet_versions(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
 	char sheet[24];
 	PgParam param = pgparam_int64(sheet, request->sheet_id);
-	int n = PQntuples(res), listed = 0;
 
-	buf_printf(data, ",\"checkpoint_num\":%s,\"checkPointBrief\":[", n > 0 ? PQgetvalue(res, n - 1, 0) : "0");
-	for (int i = 0; i < n; i++)
+	buf_printf(data, ",\"checkpoint_num\":%s,\"checkPointBrief\":[", PQgetvalue(res, 0, 0));
+	for (int i = 0; i < PQntuples(res) && !PQgetisnull(res, i, 1); i++)
 	{
-		if (PQgetvalue(res, i, 2)[0] != 't')
-			continue;
-		buf_printf(data, "%s{\"cid\":%s,\"timestamp\":", listed++ > 0 ? "," : "", PQgetvalue(res, i, 0));
-		routes_put_time(data, PQgetvalue(res, i, 1));
+		buf_printf(data, "%s{\"cid\":%s,\"timestamp\":", i > 0 ? "," : "", PQgetvalue(res, i, 1));
+		routes_put_time(data, PQgetvalue(res, i, 2));
 		buf_puts(data, "}");
 	}
 	buf_puts(data, "]");
-	request_query(request, sheet_cells_sql, 1, &param, 1, get_sheet_cells);
+	request_query(request, DATABASE_LONG, sheet_cells_sql, 1, &param, 1, get_sheet_cells);
 }
 
 static void
@@ -219,7 +243,8 @@ get_sheet_info(Request *request, PGresult *res)
 	routes_put_time(data, PQgetvalue(res, 0, 4));
 	buf_puts(data, ",\"UpdatedAt\":");
 	routes_put_time(data, PQgetvalue(res, 0, 5));
-	request_query(request, sheet_versions_sql, 1, &param, 0, get_sheet_versions);
+	access_register_opening(request->sheet_id, request->claims.uid);
+	request_query(request, DATABASE_READS, sheet_versions_sql, 1, &param, 0, get_sheet_versions);
 }
 
 static void
@@ -258,7 +283,7 @@ sheet_change(Request *request, const char *sql, RequestStep step)
 	char sheet[24], uid[24];
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
 
-	request_query(request, sql, 2, params, 0, step);
+	request_query(request, DATABASE_LONG, sql, 2, params, 0, step);
 }
 
 static void
@@ -338,16 +363,16 @@ share_sheet_authenticated(Request *request)
 	params[2] = role != NULL ? pgparam_text(role) : pgparam_int64(uid, request->claims.uid);
 	params[3] = pgparam_int64(uid, request->claims.uid);
 	if (role != NULL)
-		request_query(request, sheet_share_sql, 4, params, REQUEST_RAW_TEXT, sheet_shared);
+		request_query(request, DATABASE_LONG, sheet_share_sql, 4, params, REQUEST_RAW_TEXT, sheet_shared);
 	else
-		request_query(request, sheet_unshare_sql, 3, params, REQUEST_RAW_TEXT, sheet_shared);
+		request_query(request, DATABASE_LONG, sheet_unshare_sql, 3, params, REQUEST_RAW_TEXT, sheet_shared);
 }
 
 /* role: a string, or null or absent to take it back. */
 static bool
 share_role_is_valid(const Request *request)
 {
-	const cJSON *role = cJSON_GetObjectItemCaseSensitive(request->json, "role");
+	const cJSON *role = request_member(request, "role");
 
 	return role == NULL || cJSON_IsNull(role) || cJSON_IsString(role);
 }
@@ -363,6 +388,22 @@ route_share_sheet(Request *request)
 		request_authenticate(request, share_sheet_authenticated);
 }
 
+/* data: the key of the new link, or null. */
+static void
+link_shared(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQgetisnull(res, 0, 0))
+	{
+		sheet_shared(request, res);
+		return;
+	}
+	follow_changed(request->sheet_id);
+	buf_puts_json(&data, PQgetvalue(res, 0, 0));
+	request_data(request, MSG_SHEET, &data);
+}
+
 static void
 share_link_authenticated(Request *request)
 {
@@ -373,7 +414,7 @@ share_link_authenticated(Request *request)
 	(void) request_string(request, "role", &role);
 	params[1] = pgparam_text(role);
 	params[2] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, sheet_share_link_sql, 3, params, REQUEST_RAW_TEXT, sheet_shared);
+	request_query(request, DATABASE_LONG, sheet_share_link_sql, 3, params, REQUEST_RAW_TEXT, link_shared);
 }
 
 void
@@ -383,6 +424,46 @@ route_share_link(Request *request)
 		request_error(request, 400, "role is a string or null");
 	else if (sheet_id_of(request))
 		request_authenticate(request, share_link_authenticated);
+}
+
+/* ---- POST /v2/sheets/ID/open {link} ---- */
+
+static void
+link_opened(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_puts(&body, "{\"role\":");
+	buf_puts_json(&body, PQgetvalue(res, 0, 0));
+	buf_puts(&body, "}");
+	request_answer(request, 200, "application/json", &body);
+}
+
+static void
+open_link_authenticated(Request *request)
+{
+	const char *link = "";
+	char sheet[24], uid[24];
+	PgParam params[3] = {pgparam_int64(sheet, request->sheet_id)};
+
+	(void) request_string(request, "link", &link);
+	params[1] = pgparam_text(link);
+	params[2] = pgparam_int64(uid, request->claims.uid);
+	request_query(request, DATABASE_WRITES, sheet_open_link_sql, 3, params, 0, link_opened);
+}
+
+void
+route_open_link(Request *request)
+{
+	const char *link;
+
+	request->by_status = true;
+	if (!sheet_id_of_path(request) || strcmp(strchr(request->path + strlen("/v2/sheets/"), '/'), "/open") != 0)
+		request_error(request, 404, "no such address");
+	else if (!request_string(request, "link", &link))
+		request_error(request, 400, "link is needed, as a string");
+	else
+		request_authenticate(request, open_link_authenticated);
 }
 
 /* ---- where a sheet is served ---- */
@@ -412,9 +493,26 @@ sheet_ws_info(Request *request, PGresult *res)
 }
 
 static void
-sheet_ws_authenticated(Request *request)
+sheet_ws_opened(Request *request, PGresult *res)
 {
 	sheet_ask_info(request, sheet_ws_info);
+}
+
+/* Whether a link is right is told by the role that the account has then. */
+static void
+sheet_ws_authenticated(Request *request)
+{
+	char link[LINK_KEY_MAX + 1], sheet[24], uid[24];
+	PgParam params[3] = {pgparam_int64(sheet, request->sheet_id)};
+
+	if (!upgrade_link(request, link))
+	{
+		sheet_ask_info(request, sheet_ws_info);
+		return;
+	}
+	params[1] = pgparam_text(link);
+	params[2] = pgparam_int64(uid, request->claims.uid);
+	request_query(request, DATABASE_WRITES, sheet_open_link_sql, 3, params, REQUEST_RAW_TEXT, sheet_ws_opened);
 }
 
 void
@@ -467,16 +565,13 @@ sheet_route_authenticated(Request *request)
 void
 route_sheet(Request *request)
 {
-	char id[24] = "";
-	const char *from = request->path + strlen("/v2/sheets/");
-	size_t len = strcspn(from, "/");
+	const char *rest = strchr(request->path + strlen("/v2/sheets/"), '/');
 
-	snprintf(id, sizeof(id), "%.*s", (int) len, from);
-	if (len >= sizeof(id) || !request_parse_id(id, &request->sheet_id))
+	if (!sheet_id_of_path(request) || rest == NULL)
 		request_error(request, 404, "no such address");
-	else if (strcmp(from + len, "/route") == 0)
+	else if (strcmp(rest, "/route") == 0)
 		request_authenticate(request, sheet_route_authenticated);
-	else if (strcmp(from + len, "/cells") == 0)
+	else if (strcmp(rest, "/cells") == 0)
 		route_sheet_cells(request);
 	else
 		request_error(request, 404, "no such address");
@@ -506,7 +601,7 @@ files_info(Request *request, PGresult *res)
 	PgParam param = pgparam_int64(sheet, request->sheet_id);
 
 	if (sheet_visible(request, res))
-		request_query(request, sheet_files_sql, 1, &param, 0, files_listed);
+		request_query(request, DATABASE_READS, sheet_files_sql, 1, &param, 0, files_listed);
 }
 
 static void

@@ -84,7 +84,7 @@ commit_authenticated(Request *request)
 						version_epoch(epoch, request->sheet_id)};
 
 	if (!request_redirect(request, request->sheet_id))
-		request_query(request, version_commit_sql, 3, params, REQUEST_RAW_TEXT, committed);
+		request_query(request, DATABASE_LONG, version_commit_sql, 3, params, REQUEST_RAW_TEXT, committed);
 }
 
 void
@@ -114,7 +114,7 @@ rollback_authenticated(Request *request)
 						pgparam_int64(uid, request->claims.uid), version_epoch(epoch, request->sheet_id)};
 
 	if (!request_redirect(request, request->sheet_id))
-		request_query(request, version_rollback_sql, 4, params, REQUEST_RAW_TEXT, rolled_back);
+		request_query(request, DATABASE_LONG, version_rollback_sql, 4, params, REQUEST_RAW_TEXT, rolled_back);
 }
 
 void
@@ -167,7 +167,7 @@ version_authenticated(Request *request)
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(cid, request->number),
 						pgparam_int64(uid, request->claims.uid)};
 
-	request_query(request, version_read_sql, 3, params, REQUEST_RAW, version_read);
+	request_query(request, DATABASE_LONG, version_read_sql, 3, params, REQUEST_RAW, version_read);
 }
 
 void

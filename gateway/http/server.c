@@ -53,8 +53,8 @@ server_on_established(Connection *connection, struct lws *wsi)
 	if (ticket == NULL)
 		return -1;
 	(void) setsockopt(lws_get_socket_fd(wsi), SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
-	connection->session = ticket->v2 ? v2_session_open(wsi, ticket->sheet_id)
-									 : session_open(wsi, &ticket->claims, ticket->sheet_id, ticket->nack);
+	connection->session = ticket->v2 ? v2_session_open(wsi, ticket->sheet_id, ticket->link)
+									 : session_open(wsi, &ticket->claims, ticket->sheet_id, ticket->link, ticket->nack);
 	if (connection->session == NULL)
 		return -1;
 	snprintf(connection->session->peer, sizeof(connection->session->peer), "%s", ticket->address);

@@ -8,6 +8,7 @@
 #include "handshake.h"
 #include "origin.h"
 #include "request.h"
+#include "tickets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,11 +48,19 @@ upgrade_wants_v2(const Request *request)
 	return protocols != NULL && strcmp(protocols, "sheet.v2") == 0;
 }
 
+bool
+upgrade_link(const Request *request, char to[LINK_KEY_MAX + 1])
+{
+	return request_arg(request, "link", to, LINK_KEY_MAX + 1) && *to != '\0' &&
+		   to[strspn(to, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0';
+}
+
 /* The token is good and the sheet is served here; answered otherwise. */
 static bool
 upgrade_check_sheet(Request *request, Ticket *ticket)
 {
-	char fid[24] = "", token[JWT_MAX] = "";
+	char fid[24] = "", token[JWT_MAX] = "", once[TICKET_SIZE];
+	bool by_ticket = request_has_arg(request, "ticket");
 	const char *owner;
 	Buf data = {NULL, 0, 0};
 
@@ -60,11 +69,13 @@ upgrade_check_sheet(Request *request, Ticket *ticket)
 		request_error(request, 400, "fid is needed");
 		return false;
 	}
+	if (!upgrade_link(request, ticket->link))
+		ticket->link[0] = '\0';
 	ticket->v2 = upgrade_wants_v2(request);
 	if (ticket->v2)
 		return true; /* the rest is told by close codes (v2_session.c) */
-	if (!request_token(request, token, sizeof(token)) ||
-		jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &ticket->claims) != JWT_OK)
+	if (!by_ticket && (!request_token(request, token, sizeof(token)) ||
+					   jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &ticket->claims) != JWT_OK))
 	{
 		request_msg(request, MSG_INVALID_TOKEN);
 		return false;
@@ -73,11 +84,22 @@ upgrade_check_sheet(Request *request, Ticket *ticket)
 	if (owner == NULL || gateway.draining)
 		request_error(request, 503, "not serving now");
 	else if (coord_is_mine(gateway.coord, ticket->sheet_id))
-		return true;
+	{
+		if (!by_ticket || (request_arg(request, "ticket", once, sizeof(once)) &&
+						   ticket_redeem(once, ticket->sheet_id, &ticket->claims)))
+			return true;
+		request_msg(request, MSG_INVALID_TOKEN);
+	}
+	else if (by_ticket)
+	{
+		/* It is good for this gateway alone: the other one gives out another. */
+		buf_printf(&data, "\"%s://%s/sheetws?fid=%lld\"", gateway_ws_scheme(), owner, (long long) ticket->sheet_id);
+		request_data(request, MSG_REDIRECT, &data);
+	}
 	else
 	{
-		buf_printf(&data, "\"%s://%s/sheetws?token=%s&fid=%lld\"", gateway_ws_scheme(), owner, token,
-				   (long long) ticket->sheet_id);
+		buf_printf(&data, "\"%s://%s/sheetws?token=%s&fid=%lld%s%s\"", gateway_ws_scheme(), owner, token,
+				   (long long) ticket->sheet_id, ticket->link[0] != '\0' ? "&link=" : "", ticket->link);
 		request_data(request, MSG_REDIRECT, &data);
 	}
 	return false;

@@ -4,9 +4,9 @@
 #ifndef UPGRADE_H
 #define UPGRADE_H
 
+#include "access.h"
 #include "jwt.h"
 #include "peers.h"
-
 #include "trace.h"
 
 #include <stdbool.h>
@@ -17,6 +17,7 @@ typedef struct Ticket
 {
 	JwtClaims claims;
 	int64_t sheet_id;
+	char link[LINK_KEY_MAX + 1]; /* a key by which the sheet is opened first; "": none */
 	bool nack;
 	bool v2;						   /* the token comes with the first message */
 	char address[48];				   /* of the client, also behind a proxy */
@@ -26,6 +27,8 @@ typedef struct Ticket
 
 struct Request;
 
+/* The key of a link in the query: letters, digits, - and _; false when there is none. */
+extern bool upgrade_link(const struct Request *request, char to[LINK_KEY_MAX + 1]);
 /* For a request with an Upgrade header. NULL when it was answered, or goes on as a request that is none to upgrade. */
 extern Ticket *upgrade_check(struct Request *request);
 

@@ -80,8 +80,7 @@ upload_abandon(Upload *upload)
 	PgParam param = pgparam_int64(id, upload->upload_id);
 
 	if (upload->upload_id != 0)
-		(void) pgconn_query(gateway_reads(), upload_abort_sql, 1, &param, 0,
-							(unsigned) gateway.config.database_deadline_ms, NULL, NULL);
+		(void) database_query(DATABASE_WRITES, 0, upload_abort_sql, 1, &param, 0, NULL, NULL);
 	upload->upload_id = 0;
 }
 
@@ -224,18 +223,23 @@ upload_put_part(Request *request, size_t len)
 						pgparam_bytes(upload->bytes.data, (int) len)};
 
 	upload->parts_under_way++;
-	request_query(request, upload_put_sql, 3, params, 0, upload_put_answered);
+	request_query(request, DATABASE_WRITES, upload_put_sql, 3, params, 0, upload_put_answered);
 	upload->bytes.len -= len;
 	memmove(upload->bytes.data, upload->bytes.data + len, upload->bytes.len);
 }
 
+/* The file's name, and the address that shows it, below that of any gateway. */
 static void
 upload_end_answered(Request *request, PGresult *res)
 {
+	Upload *upload = request->upload;
 	Buf data = {NULL, 0, 0};
 
-	request->upload->upload_id = 0;
-	buf_puts_json(&data, request->upload->stored_name);
+	upload->upload_id = 0;
+	buf_puts_json(&data, upload->stored_name);
+	buf_printf(&data, ",\"url\":\"/getchunk?fid=%lld&chunk=", (long long) request->sheet_id);
+	buf_puts_url(&data, upload->stored_name);
+	buf_printf(&data, "&key=%s\"", PQgetvalue(res, 0, 0));
 	request_data(request, MSG_UPLOADED, &data);
 }
 
@@ -255,7 +259,7 @@ upload_end(Request *request)
 	params[0] = pgparam_int64(id, upload->upload_id);
 	params[1] = pgparam_text(hex);
 	upload->state = UPLOAD_ENDING;
-	request_query(request, upload_end_sql, 2, params, 0, upload_end_answered);
+	request_query(request, DATABASE_WRITES, upload_end_sql, 2, params, 0, upload_end_answered);
 }
 
 static void
@@ -294,7 +298,7 @@ upload_authenticated(Request *request)
 						pgparam_int64(uid, request->claims.uid),
 						limit >= 0 ? pgparam_int64(size, limit) : pgparam_null()};
 
-	request_query(request, upload_begin_sql, 5, params, 0, upload_begun);
+	request_query(request, DATABASE_WRITES, upload_begin_sql, 5, params, 0, upload_begun);
 }
 
 /* What can be done now, after each piece of the body and each answer. */

@@ -7,6 +7,7 @@
  * 0.
  */
 #include "config.h"
+#include "database.h"
 #include "dirty.h"
 #include "follow.h"
 #include "gateway.h"
@@ -76,18 +77,6 @@ const char *
 gateway_ws_scheme(void)
 {
 	return main_public_tls() ? "wss" : "ws";
-}
-
-PgConn *
-gateway_edits(void)
-{
-	return pgconn_choose(gateway.edits, EDIT_CONNECTIONS);
-}
-
-PgConn *
-gateway_reads(void)
-{
-	return pgconn_choose(gateway.reads, READ_CONNECTIONS);
 }
 
 /* ---- the turns ---- */
@@ -391,38 +380,6 @@ main_start_loop(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/*
- * Sessions that commit edits are woken at once where the server's system can do that. An older extension does not know
- * the setting, which is no harm. The relaxed level: commits of edits are answered before they are flushed.
- */
-static void
-main_on_edit_connection(void *arg, bool up)
-{
-	static const char slice_sql[] = "SET pg_sheet.time_slice TO '0.1ms'";
-	static const char relax_sql[] = "SET synchronous_commit TO off";
-	PgConn *conn = *(PgConn **) arg;
-	unsigned deadline = (unsigned) gateway.config.database_deadline_ms;
-
-	if (!up)
-		return;
-	(void) pgconn_query(conn, slice_sql, 0, NULL, 0, deadline, NULL, NULL);
-	if (!gateway.config.durable)
-		(void) pgconn_query(conn, relax_sql, 0, NULL, 0, deadline, NULL, NULL);
-}
-
-static void
-main_on_group_connection(void *arg, bool up)
-{
-	static const char limit_sql[] = "SELECT set_config('lock_timeout', $1, false)";
-	char text[24];
-	PgParam limit = pgparam_int64(text, GROUP_LOCK_MS);
-
-	if (up)
-		(void) pgconn_query(gateway.group, limit_sql, 1, &limit, 0, (unsigned) gateway.config.database_deadline_ms,
-							NULL, NULL);
-	main_on_edit_connection(arg, up);
-}
-
 static bool
 main_start_services(void)
 {
@@ -437,16 +394,8 @@ main_start_services(void)
 	if (getrandom(&gateway.origin, sizeof(gateway.origin), 0) != sizeof(gateway.origin))
 		return false;
 	gateway.origin &= INT64_MAX;
-	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		gateway.edits[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet edits",
-									   main_on_edit_connection, &gateway.edits[i]);
-	gateway.group =
-		pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet group", main_on_group_connection, &gateway.group);
-	for (int i = 0; i < READ_CONNECTIONS; i++)
-		gateway.reads[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet reads", NULL, NULL);
-	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
-		gateway.blocks[i] = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet blocks", NULL, NULL);
-	gateway.follow = pgconn_open(&gateway.loop, gateway.config.database, "pg_sheet follow", NULL, NULL);
+	if (!database_open())
+		return false;
 	if (!server_start())
 		return false;
 	gateway.coord = coord_open(&gateway.loop, &coordination, &main_events);
@@ -461,14 +410,7 @@ main_stop_services(void)
 {
 	if (gateway.lws != NULL)
 		server_stop();
-	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		pgconn_close(gateway.edits[i]);
-	pgconn_close(gateway.group);
-	for (int i = 0; i < READ_CONNECTIONS; i++)
-		pgconn_close(gateway.reads[i]);
-	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
-		pgconn_close(gateway.blocks[i]);
-	pgconn_close(gateway.follow);
+	database_close();
 	main_close_own();
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
 		;

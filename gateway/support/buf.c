@@ -3,6 +3,7 @@
  */
 #include "buf.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -166,6 +167,13 @@ void
 buf_puts_json(Buf *buf, const char *text)
 {
 	buf_put_json(buf, text, strlen(text));
+}
+
+void
+buf_puts_url(Buf *buf, const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *) text; *c != '\0'; c++)
+		buf_printf(buf, *c < 128 && (isalnum(*c) || strchr("-._~", *c) != NULL) ? "%c" : "%%%02X", *c);
 }
 
 char *

@@ -26,6 +26,9 @@ extern void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(
 /* Hands the content over and leaves buf empty. */
 extern Buf buf_take(Buf *buf);
 
+/* Percent-encoded: all but RFC 3986's unreserved characters. */
+extern void buf_puts_url(Buf *buf, const char *text);
+
 /* A JSON string with its quotes: escapes what JSON requires and nothing else (one v1 client reads addresses undecoded).
  */
 extern void buf_put_json(Buf *buf, const char *text, size_t len);

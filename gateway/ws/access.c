@@ -3,13 +3,18 @@
  *
  * Only what is allowed is remembered: who is refused asks the database each time, so that a sheet that is shared is
  * there at once. Nothing is believed while the gateway may not have heard of a change.
+ *
+ * Openings are registered in the database beside what the account waits for, which decides whether there is anything to
+ * write; one that it has been told of is not asked about again for half an hour.
  */
 #include "access.h"
 
 #include "accounts.h"
 #include "follow.h"
+#include "database.h"
 #include "gateway.h"
 
+#include <libpq-fe.h>
 #include <string.h>
 
 #define ACCESS_PLACES 4096 /* a power of two */
@@ -72,4 +77,37 @@ void
 access_forget_all(void)
 {
 	memset(places, 0, sizeof(places));
+}
+
+/* ---- openings ---- */
+
+#define OPENING_FRESH_MS (30 * 60 * 1000) /* the database registers one an hour */
+
+static Access openings[ACCESS_PLACES];
+
+static const char opening_sql[] = "SELECT sheet.register_opening($1, $2)";
+
+/* What could not be registered is tried again with the next opening. */
+static void
+opening_answered(void *arg, PGresult *res)
+{
+	Access *opening = arg;
+
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1 || PQgetisnull(res, 0, 0))
+		opening->sheet_id = 0;
+}
+
+void
+access_register_opening(int64_t sheet_id, int64_t uid)
+{
+	char sheet[24], account[24];
+	PgParam params[] = {pgparam_int64(sheet, sheet_id), pgparam_int64(account, uid)};
+	Access *opening = &openings[access_place(sheet_id, uid) - places];
+
+	if (opening->sheet_id == sheet_id && opening->uid == uid &&
+		uv_now(&gateway.loop) - opening->fetched < OPENING_FRESH_MS)
+		return;
+	*opening = (Access){sheet_id, uid, uv_now(&gateway.loop)};
+	if (!database_query(DATABASE_WRITES, uid, opening_sql, 2, params, 0, opening_answered, opening))
+		opening->sheet_id = 0;
 }

@@ -1,5 +1,6 @@
 /*
- * accounts.c - names and token generations of accounts: a table with one place per hash; a newcomer takes the place.
+ * accounts.c - names and token generations of accounts: a table of eight ways; a newcomer takes the oldest place of its
+ * set.
  */
 #include "accounts.h"
 
@@ -8,20 +9,32 @@
 
 #include <stdio.h>
 
-#define ACCOUNTS_PLACES 4096 /* a power of two; uids are dense */
+#define ACCOUNTS_SETS 512 /* a power of two */
+#define ACCOUNTS_WAYS 8
 
-static Account accounts[ACCOUNTS_PLACES];
+static Account accounts[ACCOUNTS_SETS][ACCOUNTS_WAYS];
 
+/* The account's place, or the one that it would take: of those in its set, the one that was put there first. */
 static Account *
 accounts_place(int64_t uid)
 {
-	return &accounts[(uint64_t) uid & (ACCOUNTS_PLACES - 1)];
+	Account *set = accounts[(uint64_t) uid * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (ACCOUNTS_SETS - 1)];
+	Account *place = set;
+
+	for (int i = 0; i < ACCOUNTS_WAYS; i++)
+	{
+		if (set[i].uid == uid)
+			return &set[i];
+		if (set[i].fetched < place->fetched)
+			place = &set[i];
+	}
+	return place;
 }
 
 const Account *
 accounts_find(int64_t uid)
 {
-	Account *account = accounts_place(uid);
+	const Account *account = accounts_place(uid);
 
 	return account->fetched != 0 && account->uid == uid ? account : NULL;
 }
@@ -55,8 +68,8 @@ accounts_forget(int64_t uid)
 void
 accounts_forget_all(void)
 {
-	for (int i = 0; i < ACCOUNTS_PLACES; i++)
-		accounts[i].fetched = 0;
+	for (int i = 0; i < ACCOUNTS_SETS * ACCOUNTS_WAYS; i++)
+		accounts[i / ACCOUNTS_WAYS][i % ACCOUNTS_WAYS].fetched = 0;
 }
 
 /* ---- who is to be seen where ---- */

@@ -21,6 +21,7 @@
 
 #include "accounts.h"
 #include "dirty.h"
+#include "database.h"
 #include "gateway.h"
 #include "group.h"
 #include "log.h"
@@ -40,7 +41,7 @@
 #define RETRY_MS	200
 
 static const char apply_sql[] =
-	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7)";
+	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7, $8)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
 static const char name_sql[] = "SELECT uid, name FROM sheet.account_get($1)";
 
@@ -84,8 +85,7 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 	if (room->answer == NULL)
 		return false;
 	room->queries++;
-	if (pgconn_query(gateway_reads(), name_sql, 1, &param, 0, (unsigned) gateway.config.database_deadline_ms,
-					 room_name_answered, room))
+	if (database_query(DATABASE_READS, 0, name_sql, 1, &param, 0, room_name_answered, room))
 	{
 		room->busy = ROOM_RESOLVING;
 		return true;
@@ -97,6 +97,38 @@ room_resolve(Room *room, const PGresult *answer, int64_t uid)
 }
 
 /* ---- own batches ---- */
+
+/* What the room's place is used for when no statement of its own is under way. */
+static RoomBusy
+room_resting(const Room *room)
+{
+	if (room->found_first != 0)
+		return ROOM_FINDING;
+	return room->held.listed ? ROOM_HELD : ROOM_IDLE;
+}
+
+/* Nothing is under way, and nothing may be stored of which it is not known whether it is. */
+static bool
+room_is_idle(const Room *room)
+{
+	return room->busy == ROOM_IDLE || (room->busy == ROOM_HELD && room->sent == NULL && !room->held.trying);
+}
+
+/*
+ * Another transaction holds the sheet, and nothing is stored. The edits wait with the others, so that they move along
+ * when that transaction inserts or deletes rows; but a batch that may have been stored before must go as it is.
+ */
+static void
+room_yield(Room *room)
+{
+	if (!room->uncertain)
+	{
+		room_return_pending(room, room->sent);
+		room->sent = NULL;
+	}
+	room->busy = ROOM_HELD;
+	held_wait(room);
+}
 
 /* The batch is in the sheet, whose seq was `last` with it, and is told, as is all before it. */
 static void
@@ -220,13 +252,12 @@ room_refused(Room *room, const PGresult *res)
 	const char *state = pgresult_sqlstate(res);
 	const char *reason = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 
-	if (!room->alone && strcmp(state, "55P03") == 0)
+	if (room->held.listed && strcmp(state, "55P03") == 0)
 	{
-		/* An SQL transaction holds the sheet: the others of the group must not wait for it, this room does. */
-		room->alone = true;
-		room_retry(room, 0);
+		room_yield(room);
 		return;
 	}
+	held_end(room);
 	room->alone = true;
 	log_event(LOG_WARN, "batch refused", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("sqlstate", state),
 			  LOG_STR("reason", reason));
@@ -265,8 +296,11 @@ room_apply_answered(void *arg, PGresult *res)
 
 	if (room->state != ROOM_SERVING)
 		window_doubt(room_sheet_id(room)); /* nobody is told of the batch, and it may be stored */
+	else if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQgetisnull(res, 0, 1))
+		room_yield(room);
 	else if (res == NULL)
 	{
+		held_end(room);
 		/* Unknown: perhaps committed. The number tells the database, when it comes again. */
 		room->uncertain = true;
 		room_retry(room, 0);
@@ -275,6 +309,7 @@ room_apply_answered(void *arg, PGresult *res)
 	else if (PQresultStatus(res) == PGRES_TUPLES_OK)
 	{
 		room->alone = false;
+		held_end(room);
 		room_applied(room, res);
 	}
 	else if (PQresultStatus(res) == PGRES_PIPELINE_ABORTED)
@@ -303,7 +338,22 @@ batch_clients(const RoomBatch *batch, Buf *text)
 	return pgparam_text(text->data);
 }
 
-/* Sends room->sent; on the group's connection it goes with the others' at the end of the turn. */
+/*
+ * Sends room->sent. On the group's connection it goes with the others' at the end of the iteration. conn NULL: on one
+ * that waits for a sheet that another transaction holds.
+ */
+static bool
+room_ask(PgConn *conn, const PgParam *params, Room *room)
+{
+	if (conn == NULL)
+		return database_query(DATABASE_HELD, 0, apply_sql, 8, params, 1, room_apply_answered, room);
+	if (!pgconn_send(conn, apply_sql, 8, params, 1, database_deadline(), room_apply_answered, room))
+		return false;
+	if (conn != gateway.group)
+		pgconn_sync(conn);
+	return true;
+}
+
 static void
 room_send(Room *room, PgConn *conn)
 {
@@ -327,19 +377,17 @@ room_send(Room *room, PgConn *conn)
 			pgparam_int64(origin, gateway.origin),
 			pgparam_int64(number, room->batch_no),
 			batch_clients(batch, &clients),
+			pgparam_text(conn == NULL ? "false" : "true"),
 		};
 
 		room->busy = ROOM_APPLYING;
 		room->sent_at = uv_hrtime();
 		room->queries++;
-		if (!pgconn_send(conn, apply_sql, 7, params, 1, (unsigned) gateway.config.database_deadline_ms,
-						 room_apply_answered, room))
+		if (!room_ask(conn, params, room))
 		{
 			room->queries--;
 			room_retry(room, RETRY_MS);
 		}
-		else if (conn != gateway.group)
-			pgconn_sync(conn);
 	}
 	buf_free(&edits);
 	buf_free(&clients);
@@ -358,7 +406,7 @@ room_tailed(Room *room, PGresult *res)
 
 	if (uid != 0 && room_resolve(room, res, uid))
 		return;
-	room->busy = finding ? ROOM_FINDING : ROOM_IDLE;
+	room->busy = room_resting(room);
 	if (len == 0 && finding)
 	{
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again"); /* the database is another one */
@@ -400,7 +448,7 @@ room_tail_answered(void *arg, PGresult *res)
 
 	if (room->state == ROOM_SERVING)
 	{
-		room->busy = room->found_first != 0 ? ROOM_FINDING : ROOM_IDLE;
+		room->busy = room_resting(room);
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
 			room_tailed(room, res);
 		else if (res != NULL)
@@ -417,8 +465,7 @@ room_fetch_tail(Room *room)
 	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(since, room->published_seq)};
 
 	room->queries++;
-	if (pgconn_query(gateway_edits(), tail_sql, 2, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					 room_tail_answered, room))
+	if (database_query(DATABASE_EDITS, 0, tail_sql, 2, params, 1, room_tail_answered, room))
 		room->busy = ROOM_TAILING;
 	else
 	{
@@ -438,6 +485,16 @@ room_catch_up(Room *room, int64_t seq)
 
 /* ---- the turn ---- */
 
+/* The oldest pending edits become the batch under way. */
+static void
+room_send_next(Room *room, PgConn *conn)
+{
+	room->sent = room_take_pending(room);
+	room->batch_no++;
+	room->uncertain = false;
+	room_send(room, conn);
+}
+
 /* Frames without edits need no commit; they go out when nothing is before them. */
 void
 commit_send(Room *room)
@@ -447,8 +504,7 @@ commit_send(Room *room)
 	if (room->busy == ROOM_RETRYING && uv_hrtime() >= room->sent_at && !gateway.suspended &&
 		(conn = group_place(room, room->sent)) != NULL && pgconn_is_up(conn))
 		room_send(room, conn);
-	while (room->busy == ROOM_IDLE && room->pending != NULL && room->pending->count == 0 &&
-		   room->pending->client_count == 0)
+	while (room_is_idle(room) && room->pending != NULL && room->pending->count == 0 && room->pending->client_count == 0)
 	{
 		RoomBatch *batch = room_take_pending(room);
 
@@ -458,19 +514,35 @@ commit_send(Room *room)
 	}
 	if (room->busy == ROOM_IDLE && room->pending != NULL && !room->behind && !gateway.suspended &&
 		(conn = group_place(room, room->pending)) != NULL)
+		room_send_next(room, conn);
+}
+
+bool
+commit_try_held(Room *room)
+{
+	if (room->state != ROOM_SERVING || room->busy != ROOM_HELD || gateway.suspended)
+		return false;
+	if (!room->claimed)
+		return room_claim_held(room);
+	if (room->sent != NULL)
+		room_send(room, NULL);
+	else if (room->pending == NULL || room->behind)
 	{
-		room->sent = room_take_pending(room);
-		room->batch_no++;
-		room->uncertain = false;
-		room_send(room, conn);
+		held_end(room); /* it catches up first */
+		room->busy = ROOM_IDLE;
+		room_mark_dirty(room);
+		return false;
 	}
+	else
+		room_send_next(room, NULL);
+	return true;
 }
 
 void
 commit_follow(Room *room)
 {
-	bool wants = room->busy == ROOM_FINDING ||
-				 (room->busy == ROOM_IDLE && (room->behind || room->wanted_seq > room->published_seq));
+	bool wants =
+		room->busy == ROOM_FINDING || (room_is_idle(room) && (room->behind || room->wanted_seq > room->published_seq));
 
 	/* Not while receivers are behind: what others commit may be any amount, and they are not held back. */
 	if (wants && !room->backlog)

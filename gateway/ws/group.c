@@ -7,14 +7,13 @@
  * group of one at once. A large batch, or one that deletes rows, goes alone, so that others do not wait for it.
  *
  * A group fails as a whole. The sheet that is at fault gets the error, and goes alone (room->alone) until a batch of
- * its has succeeded; the others are told that the group was aborted, and send the same batch again. The group's
- * connection waits for a sheet's lock for no longer than GROUP_LOCK_MS (set in main.c), so an SQL transaction that
- * holds a sheet holds the others up once, and for so long. The sheets' locks are taken in no particular order:
- * gateways' groups hold different sheets, and against SQL transactions the lock timeout is shorter than a deadlock's.
+ * its has succeeded; the others are told that the group was aborted, and send the same batch again. A sheet that
+ * another transaction holds is no failure: sheet.apply does not wait for it, and says so (held.c).
  */
 #include "group.h"
 
 #include "dirty.h"
+#include "database.h"
 #include "gateway.h"
 #include "metrics.h"
 
@@ -29,7 +28,7 @@ PgConn *
 group_place(Room *room, const RoomBatch *batch)
 {
 	if (room->alone || batch->structural || batch->count > GROUP_BATCH_EDITS || !pgconn_is_up(gateway.group))
-		return gateway_edits();
+		return database_choose(DATABASE_EDITS);
 	if (group_open ? group_bytes < GROUP_BYTES : pgconn_pending(gateway.group) == 0)
 	{
 		group_bytes = (group_open ? group_bytes : 0) + batch->edits.len;

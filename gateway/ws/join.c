@@ -10,6 +10,7 @@
  * Joiners that come while a snapshot is under way share it.
  */
 #include "commit.h"
+#include "database.h"
 #include "gateway.h"
 #include "log.h"
 #include "pgresult.h"
@@ -112,6 +113,7 @@ join_admit(Room *room, Session *session, uint64_t position)
 	fanout_seek(&session->cursor, position);
 	session->state = SESSION_LIVE;
 	session->behind_since = 0;
+	held_greet(room, session);
 	room->joining--;
 	log_event(LOG_INFO, "session joined", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
 			  LOG_INT("uid", session->uid), LOG_INT("sheet", room_sheet_id(room)), LOG_INT("seq", room->snapshot_seq));
@@ -206,8 +208,7 @@ join_ask(Room *room)
 
 	room->snapshot_under_way = true;
 	room->queries++;
-	if (!pgconn_query(gateway_reads(), snapshot_sql, 1, &param, 1, (unsigned) gateway.config.database_deadline_ms,
-					  join_answered, room))
+	if (!database_query(DATABASE_READS, 0, snapshot_sql, 1, &param, 1, join_answered, room))
 	{
 		room->queries--;
 		room->snapshot_under_way = false;

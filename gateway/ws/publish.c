@@ -16,6 +16,7 @@
  */
 #include "publish.h"
 
+#include "database.h"
 #include "gateway.h"
 #include "session.h"
 #include "v2_session.h"
@@ -89,10 +90,11 @@ publish_ack_later(Room *room, RoomBatch *batch, int64_t seq)
 static bool
 publish_push_batches(void)
 {
+	const PgPool *edits = database_pool(DATABASE_EDITS);
 	bool more = pgconn_push(gateway.group);
 
-	for (int i = 0; i < EDIT_CONNECTIONS; i++)
-		more |= pgconn_push(gateway.edits[i]);
+	for (int i = 0; i < pgpool_connections(edits); i++)
+		more |= pgconn_push(pgpool_connection(edits, i));
 	return more;
 }
 

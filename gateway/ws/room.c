@@ -4,14 +4,18 @@
  * LOCKING   coord_acquire() was called; members wait (another gateway's editors may have to leave first)
  * CLAIMING  the lock is ours; sheet.claim makes the database refuse whoever had it before, and then it is asked where
  *           the sheet is: its seq, and how large it is at it
- * SERVING   edits flow
+ * SERVING   edits flow. While another transaction holds the sheet, the claim waits for it and edits wait for the
+ *           claim, but the sheet can be read
  * LOST      members are being closed; whoever comes finds a new room after the last has gone
  *
- * A room ends when nobody is in it, nothing is pending and no query knows it. Only then is the lock given back.
+ * A room ends when nobody is in it, nothing is pending and no query knows it. The database is told so (sheet.release),
+ * since a sheet whose holder has not released it is checked when it is claimed next. Only then is the lock given back.
  */
 #include "room.h"
 
 #include "commit.h"
+#include "dirty.h"
+#include "database.h"
 #include "gateway.h"
 #include "log.h"
 #include "pending.h"
@@ -97,6 +101,11 @@ room_serve(Room *room, const PGresult *res)
 	room->published_seq = room->lines.floor = pgresult_int64(res, 0, 0);
 	room->refused_seq = -1;
 	room->extent = (RoomExtent){pgresult_uint32(res, 0, 1), pgresult_uint32(res, 0, 2)};
+	if (!room->claimed)
+	{
+		room->busy = ROOM_HELD;
+		held_wait(room);
+	}
 	room_catch_up(room, room->wanted_seq); /* what was heard of meanwhile may be behind it */
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		room_start_join(room, session);
@@ -121,7 +130,6 @@ room_measured(void *arg, PGresult *res)
 
 static const char room_measure_sql[] = "SELECT seq, rows, cols FROM sheet.read_cells($1, 0, 0, 0, 0)";
 
-/* It may take the time in which the database gets the sheet into its cache, so it goes where reads go. */
 static void
 room_measure(Room *room)
 {
@@ -129,8 +137,7 @@ room_measure(Room *room)
 	PgParam param = pgparam_int64(sheet, room_sheet_id(room));
 
 	room->queries++;
-	if (pgconn_query(gateway_reads(), room_measure_sql, 1, &param, 1, (unsigned) gateway.config.database_deadline_ms,
-					 room_measured, room))
+	if (database_query(DATABASE_READS, 0, room_measure_sql, 1, &param, 1, room_measured, room))
 		return;
 	room->queries--;
 	room_fail(room, CLOSE_RESTART, "the gateway is busy");
@@ -138,18 +145,38 @@ room_measure(Room *room)
 
 static void room_claim(Room *room);
 
+/* The claim is made, or another transaction holds the sheet. */
+static void
+room_take_claim(Room *room, bool held)
+{
+	room->claimed = !held;
+	if (room->state == ROOM_CLAIMING)
+		room_measure(room);
+	else if (held)
+		held_wait(room);
+	else
+	{
+		held_end(room);
+		room->busy = ROOM_IDLE;
+		room_mark_dirty(room);
+	}
+}
+
 static void
 room_claimed(void *arg, PGresult *res)
 {
 	Room *room = arg;
+	const char *state = pgresult_sqlstate(res);
 
-	if (room->state == ROOM_CLAIMING)
+	if (room->state == ROOM_CLAIMING || room->state == ROOM_SERVING)
 	{
 		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
-			room_measure(room);
+			room_take_claim(room, PQgetisnull(res, 0, 0));
+		else if (strcmp(state, "55P03") == 0 || (res == NULL && room->state == ROOM_SERVING))
+			room_take_claim(room, true);
 		else if (res == NULL)
 			room_claim(room); /* no connection: it waits for the next one */
-		else if (strcmp(pgresult_sqlstate(res), "SF001") == 0)
+		else if (strcmp(state, "SF001") == 0)
 			room_fail(room, CLOSE_RESTART, "another gateway has the sheet");
 		else
 			room_fail(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
@@ -157,22 +184,38 @@ room_claimed(void *arg, PGresult *res)
 	room_query_done(room);
 }
 
-static const char room_claim_sql[] = "SELECT sheet.claim($1, $2, $3)";
+static const char room_claim_sql[] = "SELECT sheet.claim($1, $2, $3, $4)";
+
+static bool
+room_send_claim(Room *room, DatabaseClass class)
+{
+	char sheet[24], epoch[24];
+	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(epoch, room->epoch),
+						pgparam_text(gateway.config.public_address),
+						pgparam_text(class == DATABASE_HELD ? "false" : "true")};
+
+	return database_query(class, 0, room_claim_sql, 4, params, 0, room_claimed, room);
+}
 
 static void
 room_claim(Room *room)
 {
-	char sheet[24], epoch[24];
-	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(epoch, room->epoch),
-						pgparam_text(gateway.config.public_address)};
-
 	room->queries++;
-	if (!pgconn_query(gateway_edits(), room_claim_sql, 3, params, 0, (unsigned) gateway.config.database_deadline_ms,
-					  room_claimed, room))
+	if (!room_send_claim(room, DATABASE_EDITS))
 	{
 		room_fail(room, CLOSE_RESTART, "the gateway is busy");
 		room_query_done(room);
 	}
+}
+
+bool
+room_claim_held(Room *room)
+{
+	room->queries++;
+	if (room_send_claim(room, DATABASE_HELD))
+		return true;
+	room->queries--;
+	return false;
 }
 
 void
@@ -207,6 +250,7 @@ room_add_session(int64_t sheet_id, Session *session)
 	}
 	if (room == NULL)
 		room = room_open(sheet_id);
+	room->released = false;
 	session->room = room;
 	session->prev = NULL;
 	session->next = room->sessions;
@@ -325,6 +369,7 @@ static void
 room_free(Room *room)
 {
 	sheet_map_remove(&rooms, &room->entry);
+	held_end(room);
 	if (gateway.coord != NULL && (room->state != ROOM_LOST || room->epoch != 0))
 		coord_release(gateway.coord, room_sheet_id(room));
 	batch_free_all(room->pending);
@@ -344,6 +389,32 @@ room_free(Room *room)
 	free(room);
 }
 
+/* Whatever the answer: the sheet is given up. */
+static void
+room_released(void *arg, PGresult *res)
+{
+	room_query_done(arg);
+}
+
+static const char room_release_sql[] = "SELECT sheet.release($1, $2)";
+
+/* False when there is nothing to wait for; nor is a database waited for that is away. */
+static bool
+room_release(Room *room)
+{
+	char sheet[24], epoch[24];
+	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(epoch, room->epoch)};
+
+	if (room->state != ROOM_SERVING || !room->claimed || room->released || !pgpool_is_up(database_pool(DATABASE_EDITS)))
+		return false;
+	room->released = true;
+	room->queries++;
+	if (database_query(DATABASE_EDITS, 0, room_release_sql, 2, params, 0, room_released, room))
+		return true;
+	room->queries--;
+	return false;
+}
+
 void
 room_check_end(Room *room)
 {
@@ -352,7 +423,8 @@ room_check_end(Room *room)
 		return;
 	if (room->state == ROOM_SERVING && (room->pending_edits > 0 || room->clients != NULL || room->busy != ROOM_IDLE))
 		return;
-	room_free(room);
+	if (!room_release(room))
+		room_free(room);
 }
 
 void
@@ -367,6 +439,7 @@ room_fail(Room *room, int code, const char *reason)
 {
 	log_event(LOG_WARN, "sheet given up", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("reason", reason));
 	room->state = ROOM_LOST;
+	held_end(room);
 	window_doubt(room_sheet_id(room)); /* a batch may be under way of which we shall not hear */
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		session_close(session, code, reason);

@@ -8,6 +8,7 @@
  *   dirty.c    rooms that are to be looked at; turn.c  what they do at the end of each turn of the loop
  *   backlog.c  senders wait for slow receivers
  *   group.c    which batches share a transaction
+ *   held.c     waiting for a sheet that another transaction holds
  *   publish.c  when the stream is written to its receivers
  *   join.c     snapshots for those who come
  *   session.c  one WebSocket
@@ -25,6 +26,7 @@
 #include "batch.h"
 #include "buf.h"
 #include "fanout.h"
+#include "held.h"
 #include "lines.h"
 #include "locks.h"
 #include "pgconn.h"
@@ -52,6 +54,7 @@ typedef enum RoomState
 typedef enum RoomBusy
 {
 	ROOM_IDLE,
+	ROOM_HELD,	   /* another transaction holds the sheet (held.c); nothing is under way */
 	ROOM_APPLYING, /* a batch is under way */
 	ROOM_RETRYING, /* its outcome is unknown or it must wait: it will be sent again */
 	ROOM_FINDING,  /* a batch that was sent again is stored; the rest of what came before it is fetched next */
@@ -86,7 +89,10 @@ typedef struct Room
 	RoomState state;
 	RoomBusy busy;
 	int64_t epoch;
-	bool waiting;	 /* another gateway holds the lock */
+	bool waiting; /* another gateway holds the lock */
+	bool claimed; /* the database refuses gateways that had the sheet before; edits are not sent before */
+	Held held;
+	bool released;	 /* the database was told that nobody is here */
 	bool dirty;		 /* on the list of rooms to look at */
 	bool paused;	 /* its senders are not read */
 	bool behind;	 /* more has been committed elsewhere than sheet.apply tells: fetched before the next batch goes */
@@ -172,6 +178,8 @@ extern void room_remove_session(Room *room, struct Session *session);
 extern void room_granted(int64_t sheet_id, int64_t epoch);
 extern void room_waiting(int64_t sheet_id, const char *holder);
 extern void room_lost(int64_t sheet_id, const char *reason);
+/* Tells the database again that the sheet is this gateway's, when another transaction has held it. */
+extern bool room_claim_held(Room *room);
 extern void room_expire_locks(Room *room);
 /* Closes all members; nothing more is written. */
 extern void room_fail(Room *room, int code, const char *reason);

@@ -16,6 +16,7 @@
 #include "accounts.h"
 #include "deliver.h"
 #include "follow.h"
+#include "database.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
@@ -38,7 +39,7 @@
 /* ---- life ---- */
 
 Session *
-session_create(struct lws *wsi, int64_t sheet_id)
+session_create(struct lws *wsi, int64_t sheet_id, const char *link)
 {
 	static uint64_t last_number;
 	Session *session = calloc(1, sizeof(Session));
@@ -48,6 +49,7 @@ session_create(struct lws *wsi, int64_t sheet_id)
 	session->number = ++last_number;
 	session->wsi = wsi;
 	session->sheet_id = sheet_id;
+	snprintf(session->link, sizeof(session->link), "%s", link);
 	session->out_last = &session->out;
 	lws_get_peer_simple(wsi, session->peer, sizeof(session->peer));
 	metrics.sessions_opened++;
@@ -55,9 +57,9 @@ session_create(struct lws *wsi, int64_t sheet_id)
 }
 
 Session *
-session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack)
+session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
 {
-	Session *session = session_create(wsi, sheet_id);
+	Session *session = session_create(wsi, sheet_id, link);
 
 	if (session == NULL)
 		return NULL;
@@ -214,12 +216,40 @@ session_checked(void *arg, PGresult *res)
 			session->sheet_name = strdup(PQgetvalue(res, 0, 3));
 			buf_puts_json(&session->name_json, session->name);
 			session->state = SESSION_WAITING;
+			access_register_opening(session->sheet_id, session->uid);
 			room_add_session(session->sheet_id, session);
 		}
 	}
 	if (again && session->wsi != NULL && session->state != SESSION_CLOSING)
 		session_check(session);
 	session_query_done(session);
+}
+
+static const char session_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
+
+/* Whether the link was right is told by the role that the account has now. */
+static void
+session_link_opened(void *arg, PGresult *res)
+{
+	Session *session = arg;
+
+	session->checking = false;
+	session->link[0] = '\0';
+	if (session->wsi != NULL && session->state != SESSION_CLOSING)
+		session_check(session);
+	session_query_done(session);
+}
+
+static void
+session_open_link(Session *session)
+{
+	char sheet[24], uid[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_text(session->link),
+						pgparam_int64(uid, session->uid)};
+
+	session->queries++;
+	if (!database_query(DATABASE_WRITES, session->uid, session_link_sql, 3, params, 0, session_link_opened, session))
+		session_link_opened(session, NULL);
 }
 
 void
@@ -235,10 +265,14 @@ session_check(Session *session)
 		return;
 	}
 	session->checking = true;
+	if (session->link[0] != '\0')
+	{
+		session_open_link(session);
+		return;
+	}
 	session->changes = follow_changes();
 	session->queries++;
-	if (!pgconn_query(gateway_reads(), session_check_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
-					  session_checked, session))
+	if (!database_query(DATABASE_READS, 0, session_check_sql, 2, params, 0, session_checked, session))
 	{
 		session->checking = false;
 		session->queries--;
@@ -447,8 +481,7 @@ session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 	refusal->col = col;
 	snprintf(refusal->reason, sizeof(refusal->reason), "%s", reason);
 	session->queries++;
-	if (!pgconn_query(gateway_reads(), refusal_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					  refusal_answered, refusal))
+	if (!database_query(DATABASE_READS, 0, refusal_sql, 3, params, 1, refusal_answered, refusal))
 		refusal_answered(refusal, NULL);
 }
 

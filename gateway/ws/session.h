@@ -5,6 +5,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "access.h"
 #include "buf.h"
 #include "fanout.h"
 #include "jwt.h"
@@ -71,6 +72,7 @@ typedef struct Session
 	char *name;		 /* of the user */
 	Buf name_json;
 	char *sheet_name;
+	char link[LINK_KEY_MAX + 1]; /* by which the sheet is opened before it is checked; "": none */
 	char peer[48];
 	char request_id[68]; /* of the upgrade, for the log */
 	V2Role role;
@@ -100,9 +102,9 @@ typedef struct Session
 	Buf scratch;
 } Session;
 
-extern Session *session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, bool nack);
-/* A session without a user, who says later who he is. */
-extern Session *session_create(struct lws *wsi, int64_t sheet_id);
+extern Session *session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack);
+/* A session without a user, who says later who he is. link: the key of the sheet's link, or "". */
+extern Session *session_create(struct lws *wsi, int64_t sheet_id, const char *link);
 /* As whom it holds cells (locks.h). */
 extern int64_t session_holder(const Session *session);
 /* When a lease that begins now ends. */

@@ -61,13 +61,15 @@ tell_foreign_edit(Room *room, const Edit *edit)
 	const Account *account = accounts_find((int64_t) edit->uid);
 	Buf name = {NULL, 0, 0};
 	Buf payload = {NULL, 0, 0};
+	EditText content;
 
 	tell_extend(room, edit);
-	if (edit->kind != EDIT_SET)
+	if (!edit_is_of_cell(edit->kind))
 		return;
+	/* Version 1 has no message for a style alone: it comes with the content, which stays as it was. */
+	content = edit->kind == EDIT_STYLE ? edit->old : edit->content;
 	buf_puts_json(&name, account != NULL ? account->name : "");
-	v1_put_modify(&payload, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
-				  edit->style.len, &name);
+	v1_put_modify(&payload, edit->row, edit->col, content.data, content.len, edit->style.data, edit->style.len, &name);
 	fanout_append_frame(&room->stream, payload.data, payload.len);
 	metrics.edits_foreign++;
 	buf_free(&payload);

@@ -63,6 +63,16 @@ v1_put_lock(Buf *to, const char *type, uint32_t row, uint32_t col, const Buf *na
 }
 
 void
+v1_put_held(Buf *to, bool held, const char *holder, const char *application, uint64_t ms)
+{
+	buf_printf(to, "{\"msgType\":\"held\",\"body\":{\"held\":%s,\"holder\":", held ? "true" : "false");
+	buf_puts_json(to, holder);
+	buf_puts(to, ",\"application\":");
+	buf_puts_json(to, application);
+	buf_printf(to, ",\"ms\":%llu}}", (unsigned long long) ms);
+}
+
+void
 v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const char *content, size_t content_len)
 {
 	v1_put_cell(to, "refused", row, col);

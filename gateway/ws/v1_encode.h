@@ -18,6 +18,10 @@ extern void v1_put_lock(Buf *to, const char *type, uint32_t row, uint32_t col, c
 extern void v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const char *content,
 						   size_t content_len);
 
+/* For clients that understand `refused`: since `ms` a transaction of `holder` has held the sheet; or it does no more.
+ */
+extern void v1_put_held(Buf *to, bool held, const char *holder, const char *application, uint64_t ms);
+
 /*
  * `"content":[...]`: every cell of the rectangle, row by row, from sheet.read_cells' bytes; the styles of those that
  * have one go to styles (may be NULL). False: the bytes do not decode.

@@ -13,6 +13,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define SCAN_DEPTH_MAX 32
 
@@ -211,15 +212,44 @@ v1_scan_fast(const char *text, size_t len, char *scratch, V1Message *message)
 
 /* ---- everything else: cJSON ---- */
 
-/* A row or column: absent means 0. */
-static V1Status
-v1_index(const cJSON *body, const char *key, double limit, uint32_t *value)
+/*
+ * The member of that name, and its place among the members: names are matched without regard to case, as Go does, but
+ * one that is written in the same way wins; of several the last one counts. NULL when there is none.
+ */
+static const cJSON *
+v1_member(const cJSON *object, const char *name, int *place)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, key);
+	const cJSON *found = NULL, *item;
+	bool exact = false;
+	int at = 0;
+
+	if (!cJSON_IsObject(object))
+		return NULL;
+	cJSON_ArrayForEach(item, object)
+	{
+		bool same = strcmp(item->string, name) == 0;
+
+		if (same || (!exact && strcasecmp(item->string, name) == 0))
+		{
+			found = item;
+			exact = same;
+			*place = at;
+		}
+		at++;
+	}
+	return found;
+}
+
+/* A row or column; required says whether it may be absent, which means 0. */
+static V1Status
+v1_index(const cJSON *body, const char *key, bool required, double limit, uint32_t *value)
+{
+	int unused;
+	const cJSON *item = v1_member(body, key, &unused);
 
 	*value = 0;
 	if (item == NULL)
-		return V1_OK;
+		return required ? V1_MALFORMED : V1_OK;
 	if (!cJSON_IsNumber(item))
 		return V1_MALFORMED;
 	if (!(item->valuedouble >= 0 && item->valuedouble < limit) || item->valuedouble != floor(item->valuedouble))
@@ -271,57 +301,31 @@ raw_skip_value(const char *pos, const char *end)
 	return pos;
 }
 
-/*
- * The text of a member's value. The object has been accepted by cJSON, whose tree does not keep the text; false when
- * the name is not found as it is written here, or stands behind one with escapes, which may be the same name.
- */
-static bool
-raw_member(const char *pos, const char *end, const char *name, const char **value, size_t *len)
+/* The text of the value of an object's member, by its place. cJSON has accepted the object, and keeps no text of it. */
+static void
+raw_member(const char *pos, const char *end, int place, const char **value, size_t *len)
 {
-	pos = raw_skip_blanks(pos, end);
-	while (pos < end && (*pos == '{' || *pos == ','))
+	for (int at = 0; at <= place; at++)
 	{
-		const char *key = raw_skip_blanks(pos + 1, end);
-		const char *key_end;
-		bool found;
-
-		if (key >= end || *key != '"')
-			return false;
-		key_end = raw_skip_string(key, end);
-		if (memchr(key, '\\', (size_t) (key_end - key)) != NULL)
-			return false;
-		found = (size_t) (key_end - key) == strlen(name) + 2 && memcmp(key + 1, name, strlen(name)) == 0;
-		pos = raw_skip_blanks(key_end, end);
-		if (pos >= end || *pos != ':')
-			return false;
-		*value = raw_skip_blanks(pos + 1, end);
+		pos = raw_skip_blanks(pos, end) + 1; /* the brace, or the comma */
+		pos = raw_skip_string(raw_skip_blanks(pos, end), end);
+		*value = raw_skip_blanks(raw_skip_blanks(pos, end) + 1, end);
 		pos = raw_skip_value(*value, end);
 		*len = (size_t) (pos - *value);
-		if (found)
-			return true;
-		pos = raw_skip_blanks(pos, end);
 	}
-	return false;
-}
-
-/* info as it was sent. */
-static bool
-v1_raw_info(const char *text, size_t len, V1Message *message)
-{
-	const char *body;
-	size_t body_len;
-
-	return raw_member(text, text + len, "body", &body, &body_len) &&
-		   raw_member(body, body + body_len, "info", &message->info, &message->info_len);
 }
 
 static V1Status
 v1_read_body(const cJSON *body, char *scratch, V1Message *message)
 {
-	const cJSON *content = cJSON_GetObjectItemCaseSensitive(body, "content");
-	V1Status row = v1_index(body, "row", SHEET_MAX_ROWS, &message->row);
-	V1Status col = v1_index(body, "col", SHEET_MAX_COLS, &message->col);
+	int unused;
+	const cJSON *content = v1_member(body, "content", &unused);
+	bool required = message->type == V1_MODIFY;
+	V1Status row = v1_index(body, "row", required, SHEET_MAX_ROWS, &message->row);
+	V1Status col = v1_index(body, "col", required, SHEET_MAX_COLS, &message->col);
 
+	if (cJSON_IsNull(content))
+		content = NULL; /* clears the cell */
 	if (row == V1_MALFORMED || col == V1_MALFORMED || (content != NULL && !cJSON_IsString(content)))
 		return V1_MALFORMED;
 	if (row == V1_RANGE || col == V1_RANGE)
@@ -359,6 +363,9 @@ static V1Status
 v1_scan_tree(const char *text, size_t len, char *scratch, V1Message *message)
 {
 	V1Status status = V1_MALFORMED;
+	int body_place = 0, place = 0;
+	const char *raw;
+	size_t raw_len;
 	const cJSON *body;
 	cJSON *root;
 
@@ -368,11 +375,15 @@ v1_scan_tree(const char *text, size_t len, char *scratch, V1Message *message)
 	root = cJSON_ParseWithLength(text, len);
 	if (root == NULL)
 		return V1_MALFORMED;
-	body = cJSON_GetObjectItemCaseSensitive(root, "body");
-	if (cJSON_IsObject(body) && v1_read_type(cJSON_GetObjectItemCaseSensitive(root, "msgType"), &message->type))
+	body = v1_member(root, "body", &body_place);
+	if (cJSON_IsObject(body) && v1_read_type(v1_member(root, "msgType", &place), &message->type))
 		status = v1_read_body(body, scratch, message);
-	if (status == V1_OK && cJSON_GetObjectItemCaseSensitive(body, "info") != NULL && !v1_raw_info(text, len, message))
-		status = V1_MALFORMED;
+	if (status == V1_OK && v1_member(body, "info", &place) != NULL)
+	{
+		/* As it was sent. */
+		raw_member(text, text + len, body_place, &raw, &raw_len);
+		raw_member(raw, raw + raw_len, place, &message->info, &message->info_len);
+	}
 	cJSON_Delete(root);
 	return status;
 }

@@ -230,6 +230,9 @@ extern void v2_put_role(Buf *to, V2Encoding encoding, V2Role role);
 /* Computed values, as edits of uid 0 that set contents; seq: that they were computed at. */
 extern void v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const void *edits, size_t len,
 						uint32_t count);
+/* held: since `ms` a transaction of `holder` has held the sheet, and edits wait; otherwise it does no more. */
+extern void v2_put_held(Buf *to, V2Encoding encoding, bool held, const char *holder, const char *application,
+						uint64_t ms);
 extern void v2_put_authed(Buf *to, V2Encoding encoding, uint64_t expires);
 
 #endif

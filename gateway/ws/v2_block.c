@@ -13,6 +13,7 @@
 
 #include "commit.h"
 #include "edit_buf.h"
+#include "database.h"
 #include "gateway.h"
 #include "pgresult.h"
 
@@ -133,8 +134,7 @@ block_ask(BlockQuestion *question)
 	session->v2->reading = question;
 	session->v2->holding = true;
 	session->queries++;
-	if (!pgconn_query(gateway_reads(), block_sql, 5, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					  block_answered, question))
+	if (!database_query(DATABASE_READS, 0, block_sql, 5, params, 1, block_answered, question))
 		block_answered(question, NULL);
 }
 

@@ -23,14 +23,15 @@ typedef enum ServerType
 	SERVER_VERSION,
 	SERVER_ROLE,
 	SERVER_AUTHED,
-	SERVER_CALC
+	SERVER_CALC,
+	SERVER_HELD
 } ServerType;
 
 static const char *const server_names[] = {
 	[SERVER_HELLO] = "hello",	  [SERVER_EDITS] = "edits", [SERVER_BLOCK] = "block",	  [SERVER_ACK] = "ack",
 	[SERVER_NACK] = "nack",		  [SERVER_LOCK] = "lock",	[SERVER_DENIED] = "denied",	  [SERVER_PEER] = "peer",
 	[SERVER_CURSORS] = "cursors", [SERVER_USER] = "user",	[SERVER_VERSION] = "version", [SERVER_ROLE] = "role",
-	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",
+	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",	[SERVER_HELD] = "held",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -434,6 +435,18 @@ v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const 
 	put_number(&writer, "session", session);
 	put_number(&writer, "seq", seq);
 	put_edits(&writer, "cells", edits, len, count, false);
+	put_end(&writer);
+}
+
+void
+v2_put_held(Buf *to, V2Encoding encoding, bool held, const char *holder, const char *application, uint64_t ms)
+{
+	Writer writer = put_begin(to, encoding, SERVER_HELD);
+
+	put_bool(&writer, "held", held);
+	put_text(&writer, "holder", holder, strlen(holder));
+	put_text(&writer, "application", application, strlen(application));
+	put_number(&writer, "ms", ms);
 	put_end(&writer);
 }
 

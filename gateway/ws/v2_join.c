@@ -10,6 +10,7 @@
  * what was missed, which would move them again.
  */
 #include "accounts.h"
+#include "database.h"
 #include "gateway.h"
 #include "log.h"
 #include "pgresult.h"
@@ -130,6 +131,7 @@ join_admit(Session *session, bool resumed, bool locks)
 	join_greet(session, resumed, locks);
 	session->state = SESSION_LIVE;
 	session->behind_since = 0;
+	held_greet(session->room, session);
 	log_event(LOG_INFO, "session joined", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
 			  LOG_INT("sheet", session->sheet_id), LOG_INT("seq", session->v2->joined_seq),
 			  LOG_INT("resumed", resumed));
@@ -291,8 +293,7 @@ join_ask_tail(Session *session)
 						pgparam_int64(bytes, RESUME_BYTES)};
 
 	session->queries++;
-	if (pgconn_query(gateway_reads(), tail_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					 join_tailed, session))
+	if (database_query(DATABASE_READS, 0, tail_sql, 3, params, 1, join_tailed, session))
 		return;
 	session->queries--;
 	session_close(session, CLOSE_RESTART, "the gateway is busy");
@@ -362,8 +363,7 @@ join_ask_state(Session *session)
 						pgparam_int64(client, (long long) session->v2->client_id)};
 
 	session->queries++;
-	if (pgconn_query(gateway_reads(), state_sql, 3, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					 join_state_answered, session))
+	if (database_query(DATABASE_READS, 0, state_sql, 3, params, 1, join_state_answered, session))
 		return;
 	session->queries--;
 	session_close(session, CLOSE_RESTART, "the gateway is busy");
@@ -462,7 +462,6 @@ v2_send_user(Session *session, int64_t uid)
 	*question = (UserQuestion){session, uid};
 	session->v2->questions++;
 	session->queries++;
-	if (!pgconn_query(gateway_reads(), user_sql, 2, params, 0, (unsigned) gateway.config.database_deadline_ms,
-					  user_answered, question))
+	if (!database_query(DATABASE_READS, 0, user_sql, 2, params, 0, user_answered, question))
 		user_answered(question, NULL);
 }

@@ -12,6 +12,7 @@
  *
  * In memory a large block costs LANE_AHEAD, a row and what libpq has read, however large it is.
  */
+#include "database.h"
 #include "gateway.h"
 #include "pgresult.h"
 #include "v2_block.h"
@@ -93,8 +94,7 @@ lane_begin(Lane *lane, BlockQuestion *question)
 	lane->question = question;
 	lane->began = uv_now(&gateway.loop);
 	question->session->v2->holding = true;
-	if (!pgconn_stream(lane_connection(lane), lane_sql, 5, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					   lane_row, lane_done, lane))
+	if (!pgconn_stream(lane_connection(lane), lane_sql, 5, params, 1, database_deadline(), lane_row, lane_done, lane))
 		lane_done(lane, NULL);
 }
 

@@ -95,9 +95,9 @@ v2_tick(void)
 }
 
 Session *
-v2_session_open(struct lws *wsi, int64_t sheet_id)
+v2_session_open(struct lws *wsi, int64_t sheet_id, const char *link)
 {
-	Session *session = session_create(wsi, sheet_id);
+	Session *session = session_create(wsi, sheet_id, link);
 
 	if (session == NULL)
 		return NULL;

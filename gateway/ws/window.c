@@ -29,6 +29,7 @@
 
 #include "edit_codec.h"
 #include "follow.h"
+#include "database.h"
 #include "gateway.h"
 #include "metrics.h"
 #include "pgresult.h"
@@ -40,11 +41,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_BUCKETS	 16384 /* a power of two */
-#define WINDOW_MAX_AGE_S 10
-#define WINDOW_SMALL	 65536
-#define WINDOW_LOOSE_MAX (64 * 1024 * 1024) /* of answers that are held and not kept */
-#define WINDOW_SHARE	 8					/* an answer of more than this part of the memory is not kept */
+#define WINDOW_BUCKETS	   16384 /* a power of two */
+#define WINDOW_MAX_AGE_S   10
+#define WINDOW_SMALL	   65536
+#define WINDOW_SHORT_CELLS 8192				  /* a window of more is read where statements may take long */
+#define WINDOW_LOOSE_MAX   (64 * 1024 * 1024) /* of answers that are held and not kept */
+#define WINDOW_SHARE	   8				  /* an answer of more than this part of the memory is not kept */
 
 /* A sheet of which there are windows. */
 typedef struct WindowSheet
@@ -61,6 +63,7 @@ typedef struct WindowWaiter
 	struct WindowWaiter *next;
 	WindowFn fn;
 	void *arg;
+	int64_t account;
 	int64_t needs_seq;
 	uint64_t needs_asked; /* asked for after this */
 	bool again;			  /* the next answer was asked for after he came: it is good, whatever its seq */
@@ -496,6 +499,15 @@ window_answered(void *arg, PGresult *res)
 		window_check_end(window);
 }
 
+/* Other reads do not wait behind a large one. */
+static DatabaseClass
+window_class(const WindowKey *key)
+{
+	uint64_t cells = (uint64_t) (key->to_row - key->row + 1) * (key->to_col - key->col + 1);
+
+	return cells > WINDOW_SHORT_CELLS ? DATABASE_LONG : DATABASE_READS;
+}
+
 static void
 window_read(Window *window)
 {
@@ -508,8 +520,7 @@ window_read(Window *window)
 	window->reading = true;
 	window->asked = ++clock_now;
 	window->began = uv_hrtime();
-	if (pgconn_query(gateway_reads(), window_sql, 6, params, 1, (unsigned) gateway.config.database_deadline_ms,
-					 window_answered, window))
+	if (database_query(window_class(key), window->waiters->account, window_sql, 6, params, 1, window_answered, window))
 		return;
 	window_tell(window, WINDOW_BUSY, NULL, NULL);
 	window->reading = false;
@@ -517,7 +528,7 @@ window_read(Window *window)
 }
 
 void
-window_ask(const WindowKey *key, WindowFn fn, void *arg)
+window_ask(const WindowKey *key, int64_t account, WindowFn fn, void *arg)
 {
 	Window *window = window_enter(key);
 	WindowWaiter *waiter = malloc(sizeof(WindowWaiter));
@@ -526,6 +537,7 @@ window_ask(const WindowKey *key, WindowFn fn, void *arg)
 		abort();
 	*waiter = (WindowWaiter){.fn = fn,
 							 .arg = arg,
+							 .account = account,
 							 .needs_seq = window->sheet->known_seq,
 							 .needs_asked = sheet_doubted(window->sheet),
 							 .again = !window->reading};

@@ -47,9 +47,9 @@ typedef void (*WindowFn)(void *arg, WindowStatus status, WindowAnswer *answer, c
 
 /* The window, if it is here and the truth: held for the caller. NULL: it has to be asked for. */
 extern WindowAnswer *window_find(const WindowKey *key);
-/* Reads the window; fn is told, perhaps at once. Who asks for one that is being read shares the answer if it is new
- * enough. */
-extern void window_ask(const WindowKey *key, WindowFn fn, void *arg);
+/* Reads the window on behalf of an account; fn is called, perhaps at once. A window that is being read is shared if the
+ * answer is new enough. */
+extern void window_ask(const WindowKey *key, int64_t account, WindowFn fn, void *arg);
 extern void window_hold(WindowAnswer *answer);
 extern void window_release(WindowAnswer *answer); /* NULL: nothing */
 

@@ -17,13 +17,15 @@ CREATE TABLE sheet.account (
 	password_hash text,
 	token_generation integer NOT NULL DEFAULT 0,
 	db_role regrole CONSTRAINT account_db_role_key UNIQUE,
-	created_at timestamptz NOT NULL DEFAULT now()
+	created_at timestamptz NOT NULL DEFAULT now(),
+	skeleton text COLLATE "C" CONSTRAINT account_skeleton_key UNIQUE
 );
 COMMENT ON TABLE sheet.account IS 'People who sign in at gateways, and the SQL roles that act as them.';
 COMMENT ON COLUMN sheet.account.uid IS 'number of the account; 0 is nobody';
 COMMENT ON COLUMN sheet.account.name IS 'unique, case-sensitive, 1 to 100 characters';
 COMMENT ON COLUMN sheet.account.password_hash IS 'as the gateway has made it';
 COMMENT ON COLUMN sheet.account.token_generation IS 'tokens of an older generation are revoked';
+COMMENT ON COLUMN sheet.account.skeleton IS 'the same for names that look alike (Unicode Technical Standard 39)';
 COMMENT ON COLUMN sheet.account.db_role IS 'the SQL role that acts as this account';
 
 CREATE SEQUENCE sheet.sheet_number_seq MINVALUE 0 START 0;
@@ -40,24 +42,35 @@ CREATE TABLE sheet.sheet (
 	created_at timestamptz NOT NULL DEFAULT now(),
 	trashed_at timestamptz,
 	link_role text CHECK (link_role IN ('viewer', 'commenter', 'editor')),
+	link_digest bytea,
+	link_no integer NOT NULL DEFAULT 0,
 	init_rows integer NOT NULL,
 	init_cols integer NOT NULL
 );
-CREATE INDEX sheet_owner_idx ON sheet.sheet (owner);
 COMMENT ON TABLE sheet.sheet IS 'The sheets.';
 COMMENT ON COLUMN sheet.sheet.sheet_id IS 'below 2^53, so that browsers can hold it';
 COMMENT ON COLUMN sheet.sheet.owner IS 'uid; null for a sheet that a superuser without account has made';
 COMMENT ON COLUMN sheet.sheet.trashed_at IS 'when it was moved to the trash; null: it is not there';
-COMMENT ON COLUMN sheet.sheet.link_role IS 'the role of everyone signed in who knows the id; null: none';
+COMMENT ON COLUMN sheet.sheet.link_role IS 'the role of everyone signed in who has come by the link; null: there is none';
+COMMENT ON COLUMN sheet.sheet.link_digest IS 'SHA-256 of the link''s key, the part of it that cannot be guessed; null: the id alone is the link';
+COMMENT ON COLUMN sheet.sheet.link_no IS 'number of the link: each link ends the one before it';
 
 CREATE TABLE sheet.member (
 	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
 	uid bigint NOT NULL REFERENCES sheet.account,
-	role text NOT NULL CHECK (role IN ('viewer', 'commenter', 'editor')),
+	role text CHECK (role IN ('viewer', 'commenter', 'editor', 'owner')),
+	link_no integer,
+	opened_at timestamptz NOT NULL DEFAULT now(),
 	PRIMARY KEY (sheet_id, uid)
 );
-CREATE INDEX member_uid_idx ON sheet.member (uid);
-COMMENT ON TABLE sheet.member IS 'Accounts with whom a sheet is shared.';
+-- The own list of an account, read a page at a time.
+CREATE INDEX member_list_idx ON sheet.member (uid, opened_at DESC, sheet_id DESC) WHERE role IS NOT NULL OR link_no IS NOT NULL;
+COMMENT ON TABLE sheet.member IS
+	'The owner of each sheet, and the accounts that may open it or could once: these have neither role nor link_no any more.';
+COMMENT ON COLUMN sheet.member.role IS 'the role that the account was given; null: none';
+COMMENT ON COLUMN sheet.member.link_no IS
+	'the link by which the account came; it has the link''s role as long as this is the sheet''s link; null: by none';
+COMMENT ON COLUMN sheet.member.opened_at IS 'when the account opened the sheet last, to the hour; making and sharing it count';
 
 CREATE SEQUENCE sheet.chunk_upload_id_seq;
 CREATE TABLE sheet.chunk (
@@ -69,14 +82,17 @@ CREATE TABLE sheet.chunk (
 	size bigint,
 	announced bigint,
 	etag text,
+	link_key text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', ''),
 	created_at timestamptz NOT NULL DEFAULT now(),
 	CONSTRAINT chunk_name_key UNIQUE (sheet_id, name)
 );
-CREATE INDEX chunk_uid_idx ON sheet.chunk (uid);
+CREATE INDEX chunk_unfinished_idx ON sheet.chunk (uid, created_at) WHERE size IS NULL;
+CREATE INDEX chunk_expired_idx ON sheet.chunk (sheet_id, created_at) WHERE size IS NULL;
 COMMENT ON TABLE sheet.chunk IS 'Files attached to sheets.';
 COMMENT ON COLUMN sheet.chunk.size IS 'bytes; null while the upload is not finished';
 COMMENT ON COLUMN sheet.chunk.announced IS 'bytes that the upload may have, and that count towards the quota until it is finished; null: not told';
 COMMENT ON COLUMN sheet.chunk.etag IS 'SHA-256 of the content';
+COMMENT ON COLUMN sheet.chunk.link_key IS 'who knows it may read the file, as long as the sheet is not in the trash';
 
 CREATE TABLE sheet.chunk_part (
 	upload_id bigint NOT NULL REFERENCES sheet.chunk ON DELETE CASCADE,
@@ -87,7 +103,20 @@ CREATE TABLE sheet.chunk_part (
 ALTER TABLE sheet.chunk_part ALTER data SET STORAGE EXTERNAL;
 COMMENT ON TABLE sheet.chunk_part IS 'The bytes of files, in parts of 262144; the last one may be shorter.';
 
-REVOKE ALL ON sheet.account, sheet.id_range, sheet.sheet, sheet.member, sheet.chunk, sheet.chunk_part FROM PUBLIC;
+CREATE TABLE sheet.file_use (
+	uid bigint NOT NULL,
+	bytes bigint NOT NULL
+);
+CREATE INDEX file_use_uid_idx ON sheet.file_use (uid);
+COMMENT ON TABLE sheet.file_use IS 'Bytes of the finished files of accounts: the sum of the rows of each; less than 0: removed ones.';
+
+-- Plans are made once for all sheets and accounts: whatever share of the rows the average one has, the index is the way.
+ALTER TABLE sheet.member ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
+ALTER TABLE sheet.chunk ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
+ALTER TABLE sheet.chunk_part ALTER upload_id SET (n_distinct = -0.05);
+ALTER TABLE sheet.file_use ALTER uid SET (n_distinct = -0.05);
+
+REVOKE ALL ON sheet.account, sheet.id_range, sheet.sheet, sheet.member, sheet.chunk, sheet.chunk_part, sheet.file_use FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.account', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.account_uid_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.id_range', '');
@@ -97,6 +126,7 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.member', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.chunk', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.chunk_upload_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.chunk_part', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.file_use', '');
 
 -- ---- who calls, and what he may do ----
 
@@ -110,6 +140,16 @@ CREATE FUNCTION sheet.role_of(sheet_id bigint, as_uid bigint DEFAULT NULL) RETUR
 COMMENT ON FUNCTION sheet.role_of(bigint, bigint) IS
 	'The role of the account (null: of the current role) on the sheet; null when it has none.';
 
+CREATE FUNCTION sheet.member_role(role text, link_no integer, sheet_link_role text, sheet_link_digest bytea, sheet_link_no integer)
+	RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN CASE
+		WHEN role = 'owner' OR sheet_link_digest IS NOT NULL AND link_no IS DISTINCT FROM sheet_link_no THEN role
+		WHEN 'editor' IN (role, sheet_link_role) THEN 'editor'
+		WHEN 'commenter' IN (role, sheet_link_role) THEN 'commenter'
+		ELSE coalesce(role, sheet_link_role) END;
+COMMENT ON FUNCTION sheet.member_role(text, integer, text, bytea, integer) IS
+	'Internal: the role that a row of sheet.member gives, with the link of its sheet; null: none any more.';
+
 CREATE FUNCTION sheet.current_uid() RETURNS bigint
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_current_uid';
 COMMENT ON FUNCTION sheet.current_uid() IS 'The account as which the current SQL role acts; 0: none.';
@@ -122,7 +162,7 @@ COMMENT ON FUNCTION sheet.sees_all() IS 'Whether the current role may see every 
 
 CREATE FUNCTION sheet.account_create(name text, email text, password_hash text) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_create';
-COMMENT ON FUNCTION sheet.account_create(text, text, text) IS 'Makes an account and returns its uid; 23505 when the name is taken.';
+COMMENT ON FUNCTION sheet.account_create(text, text, text) IS 'Makes an account and returns its uid; 23505 when the name is taken, or looks like one that is.';
 
 CREATE FUNCTION sheet.account_find(text)
 	RETURNS TABLE (uid bigint, name text, password_hash text, token_generation integer)
@@ -137,12 +177,12 @@ COMMENT ON FUNCTION sheet.account_get(bigint) IS 'The account of that uid: no or
 CREATE FUNCTION sheet.account_seen(sheet_id bigint, uid bigint) RETURNS text
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_seen';
 COMMENT ON FUNCTION sheet.account_seen(bigint, bigint) IS
-	'The name of an account that is to be seen in the sheet: its owner and members, who made versions, and whose edits are among the last 100,000; '
+	'The name of an account that is to be seen in the sheet: its owner, members and former members, and whose edits are among the last 1,000; '
 	'otherwise null. For gateways.';
 
 CREATE FUNCTION sheet.account_rename(uid bigint, name text) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_rename';
-COMMENT ON FUNCTION sheet.account_rename(bigint, text) IS 'Gives the account another name; 23505 when it is taken.';
+COMMENT ON FUNCTION sheet.account_rename(bigint, text) IS 'Gives the account another name; 23505 when it is taken, or looks like one that is.';
 
 CREATE FUNCTION sheet.account_set_password(uid bigint, password_hash text) RETURNS integer
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_set_password';
@@ -154,12 +194,19 @@ CREATE FUNCTION sheet.account_revoke_tokens(uid bigint) RETURNS integer
 COMMENT ON FUNCTION sheet.account_revoke_tokens(bigint) IS
 	'Revokes the tokens that were given out for the account, and returns the new token generation. For gateways.';
 
-CREATE FUNCTION sheet.account_sheets(uid bigint)
-	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions integer, cols integer,
-		created_at timestamptz, updated_at timestamptz)
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
-COMMENT ON FUNCTION sheet.account_sheets(bigint) IS
-	'The sheets that the account owns or that are shared with it, last edited first. For gateways, and for the own account.';
+CREATE FUNCTION sheet.account_sheets(uid bigint, max_rows integer DEFAULT 200, after text DEFAULT NULL)
+	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions bigint, cols integer,
+		created_at timestamptz, updated_at timestamptz, place text)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
+COMMENT ON FUNCTION sheet.account_sheets(bigint, integer, text) IS
+	'A page of the own list of an account: the sheets that it owns, that are shared with it or that it has opened by their link, last opened first. '
+	'after: the place of the last row of the page before. A row without a role is a sheet that the account can see no more; there are max_rows rows unless the list ends. '
+	'For gateways, and for the own account.';
+
+CREATE FUNCTION sheet.register_opening(sheet_id bigint, uid bigint) RETURNS boolean
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_register_opening';
+COMMENT ON FUNCTION sheet.register_opening(bigint, bigint) IS
+	'Puts the sheet at the head of the own list of an account that may open it, once an hour; true when it did. Waits for nobody: null when it would have to, and on a standby. For gateways.';
 
 CREATE FUNCTION sheet.link_account(name text, db_role name) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_account';
@@ -194,25 +241,21 @@ COMMENT ON FUNCTION sheet.set_id_range(bigint, bigint) IS
 	'New sheets get the ids start, start + stride, ...: with one stride and different starts, several databases never give out the same id. Superusers only.';
 
 CREATE FUNCTION sheet.last_edit(sheet_id bigint, otherwise timestamptz) RETURNS timestamptz
-	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	RETURN coalesce((SELECT b.at FROM sheet.log_batch b WHERE b.sheet_id = last_edit.sheet_id
-		ORDER BY b.first_seq DESC LIMIT 1),
-		(SELECT c.at FROM sheet.checkpoint c WHERE c.sheet_id = last_edit.sheet_id ORDER BY c.cid DESC LIMIT 1), otherwise);
-END
-$$;
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_last_edit';
 COMMENT ON FUNCTION sheet.last_edit(bigint, timestamptz) IS 'Internal: when the sheet was edited last.';
 
-CREATE FUNCTION sheet.extent_cols(sheet_id bigint) RETURNS integer
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_extent_cols';
-COMMENT ON FUNCTION sheet.extent_cols(bigint) IS 'Internal: columns of the sheet.';
+CREATE FUNCTION sheet.glance(IN sheet_id bigint, IN init_cols integer, IN created_at timestamptz,
+	OUT versions bigint, OUT cols integer, OUT updated_at timestamptz)
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_glance';
+COMMENT ON FUNCTION sheet.glance(bigint, integer, timestamptz) IS
+	'Internal: what a list shows of a sheet: the number of its newest version, its columns as far as they are known without reading it, its last edit.';
 REVOKE ALL ON FUNCTION sheet.next_sheet_id(), sheet.set_id_range(bigint, bigint),
-	sheet.last_edit(bigint, timestamptz), sheet.extent_cols(bigint) FROM PUBLIC;
+	sheet.last_edit(bigint, timestamptz), sheet.glance(bigint, integer, timestamptz) FROM PUBLIC;
 
 CREATE FUNCTION sheet.create(name text, rows integer DEFAULT 100, cols integer DEFAULT 26, link_role text DEFAULT NULL,
 	as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_create';
-COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS 'Makes a sheet and returns its id.';
+COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS 'Makes a sheet and returns its id. link_role: the role of everyone signed in who knows the id; null: the sheet is private.';
 
 CREATE FUNCTION sheet.info(bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, owner_uid bigint, owner text, trashed boolean, link_role text, role text,
@@ -247,15 +290,20 @@ CREATE FUNCTION sheet.unshare(sheet_id bigint, account text, as_uid bigint DEFAU
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_unshare';
 COMMENT ON FUNCTION sheet.unshare(bigint, text, bigint) IS 'Takes the account''s role away. Owners.';
 
-CREATE FUNCTION sheet.share_link(sheet_id bigint, role text, as_uid bigint DEFAULT NULL) RETURNS void
+CREATE FUNCTION sheet.share_link(sheet_id bigint, role text, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_share_link';
 COMMENT ON FUNCTION sheet.share_link(bigint, text, bigint) IS
-	'Gives everyone signed in who knows the id this role (null: none). Owners.';
+	'Makes a new link to the sheet and returns its key: everyone signed in who comes with it gets this role. The link before it ends, with the access of all who came by it; role null: that is all. Owners.';
+
+CREATE FUNCTION sheet.open_link(sheet_id bigint, key text, as_uid bigint DEFAULT NULL) RETURNS text
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_open_link';
+COMMENT ON FUNCTION sheet.open_link(bigint, text, bigint) IS
+	'Opens the sheet by its link, from then on without it, and returns the role; 42501 as for any sheet that is not shared when this is not the key.';
 
 CREATE FUNCTION sheet.members(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (uid bigint, name text, role text)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_members';
-COMMENT ON FUNCTION sheet.members(bigint, bigint) IS 'The owner and the accounts with whom the sheet is shared.';
+COMMENT ON FUNCTION sheet.members(bigint, bigint) IS 'The owner, the accounts with whom the sheet is shared, and those that have come by its link.';
 
 -- ---- files, for gateways ----
 
@@ -269,16 +317,17 @@ CREATE FUNCTION sheet.chunk_put(upload_id bigint, part integer, data bytea) RETU
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_put';
 COMMENT ON FUNCTION sheet.chunk_put(bigint, integer, bytea) IS
 	'Stores part 0, 1, ... of an upload: 262144 bytes each, the last one may be shorter. For gateways.';
-CREATE FUNCTION sheet.chunk_end(upload_id bigint, sha256 text) RETURNS void
+CREATE FUNCTION sheet.chunk_end(upload_id bigint, sha256 text) RETURNS text
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_end';
-COMMENT ON FUNCTION sheet.chunk_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. For gateways.';
+COMMENT ON FUNCTION sheet.chunk_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. Returns the key that opens it without an account. For gateways.';
 CREATE FUNCTION sheet.chunk_abort(upload_id bigint) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_abort';
 COMMENT ON FUNCTION sheet.chunk_abort(bigint) IS 'Forgets an upload that has not ended. For gateways.';
-CREATE FUNCTION sheet.chunk_info(sheet_id bigint, name text)
-	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz)
+CREATE FUNCTION sheet.chunk_info(sheet_id bigint, name text, key text DEFAULT '')
+	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz, by_key boolean)
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_chunk_info';
-COMMENT ON FUNCTION sheet.chunk_info(bigint, text) IS 'The file of that name: no or one row. For gateways.';
+COMMENT ON FUNCTION sheet.chunk_info(bigint, text, text) IS
+	'The file of that name: no or one row. by_key: the key opens it without an account. For gateways.';
 CREATE FUNCTION sheet.chunk_get(upload_id bigint, part integer) RETURNS bytea
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_get';
 COMMENT ON FUNCTION sheet.chunk_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
@@ -312,7 +361,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
 		AND (p.proname LIKE 'chunk\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
-			'account_find', 'account_get', 'account_seen', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
+			'account_find', 'account_get', 'account_seen', 'register_opening', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
 		EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO sheet_gateway', f);
 	END LOOP;

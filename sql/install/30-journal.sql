@@ -44,6 +44,7 @@ CREATE TABLE sheet.checkpoint (
 	axes bytea,
 	PRIMARY KEY (sheet_id, cid)
 ) USING sheetlog;
+CREATE INDEX checkpoint_cause_idx ON sheet.checkpoint (sheet_id, cause, cid);
 COMMENT ON TABLE sheet.checkpoint IS 'The versions of each sheet.';
 COMMENT ON COLUMN sheet.checkpoint.seq IS 'of the commit record that ends log lid = cid';
 COMMENT ON COLUMN sheet.checkpoint.tiles IS 'tiles stored with this version';
@@ -69,7 +70,9 @@ CREATE TABLE sheet.owner (
 	epoch bigint NOT NULL,
 	holder text NOT NULL
 );
+CREATE INDEX owner_epoch_idx ON sheet.owner (epoch);
 COMMENT ON TABLE sheet.owner IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
+COMMENT ON COLUMN sheet.owner.holder IS 'who claimed it; empty when it was released';
 
 CREATE TABLE sheet.client (
 	sheet_id bigint NOT NULL,
@@ -79,6 +82,7 @@ CREATE TABLE sheet.client (
 	at timestamptz NOT NULL,
 	PRIMARY KEY (sheet_id, uid, client)
 ) WITH (fillfactor = 50); -- a row changes with each batch of its client: the next one finds room beside it
+ALTER TABLE sheet.client ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.client IS
 	'How far the operations of each client of protocol v2 have landed; kept for at least 7 days after its last one.';
 COMMENT ON COLUMN sheet.client.client IS 'the number that the client gave itself';
@@ -123,22 +127,38 @@ CREATE TYPE sheet.applied AS (first_seq bigint, last_seq bigint, at timestamptz,
 COMMENT ON TYPE sheet.applied IS 'What sheet.apply() answers.';
 
 CREATE FUNCTION sheet.apply(sheet_id bigint, edits bytea, known_seq bigint DEFAULT NULL, epoch bigint DEFAULT NULL,
-	origin bigint DEFAULT NULL, batch_no bigint DEFAULT NULL, clients bigint[] DEFAULT NULL)
+	origin bigint DEFAULT NULL, batch_no bigint DEFAULT NULL, clients bigint[] DEFAULT NULL,
+	nowait boolean DEFAULT false)
 	RETURNS sheet.applied LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
-COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]) IS
+COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean) IS
 	'Appends a batch of edits (common/edit_codec.h) and answers with their seqs; edits that change nothing get none. '
 	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already, and when missed ends before last_seq, sheet.tail has the rest. '
-	'clients: uid, client, first and last operation of each client of protocol v2 in the batch, noted with it; when all have landed the batch is a duplicate.';
+	'clients: uid, client, first and last operation of each client of protocol v2 in the batch, noted with it; when all have landed the batch is a duplicate. '
+	'nowait: all columns are null, and nothing is done, while another transaction holds the sheet.';
 
 CREATE FUNCTION sheet.client_landed(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_landed';
 COMMENT ON FUNCTION sheet.client_landed(bigint, bigint, bigint) IS
 	'The highest operation of a client of protocol v2 that has landed in the sheet; 0 when none is known. For gateways.';
 
-CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text) RETURNS bigint
+CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text, nowait boolean DEFAULT false) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_claim';
-COMMENT ON FUNCTION sheet.claim(bigint, bigint, text) IS
-	'Makes epoch the lowest that may write the sheet, and returns the last seq; SF001 when a higher one has been seen.';
+COMMENT ON FUNCTION sheet.claim(bigint, bigint, text, boolean) IS
+	'Makes epoch the lowest that may write the sheet, and returns the last seq; SF001 when a higher one has been seen. '
+	'nowait: null, and nothing is done, while another transaction holds the sheet. A sheet that its former holder has not released is checked in the background.';
+
+CREATE FUNCTION sheet.release(sheet_id bigint, epoch bigint) RETURNS boolean
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_release';
+COMMENT ON FUNCTION sheet.release(bigint, bigint) IS
+	'The holder of the epoch gives the sheet back in good order. Waits for nothing: false when that cannot be noted, since another transaction edits the sheet or a higher epoch has been seen. '
+	'Makes the commit of its transaction asynchronous. For gateways.';
+
+CREATE FUNCTION sheet.holders(IN sheet_ids bigint[], OUT sheet_id bigint, OUT holder text, OUT application text, OUT transaction text,
+	OUT since timestamptz)
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_holders';
+COMMENT ON FUNCTION sheet.holders(bigint[]) IS
+	'Which of the sheets a transaction holds, so that other transactions cannot change them: its account (without one, its role), '
+	'its application_name, a name that is the transaction''s own while it lasts, and when it began. For gateways.';
 
 CREATE FUNCTION sheet.reset_epochs() RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_reset_epochs';
@@ -172,12 +192,12 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them. '
 	'22023 when some of them have been trimmed: the cells must be read again.';
 
-REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]),
-	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
+REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
+	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
 	sheet.reset_epochs(), sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer),
 	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[]),
-	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text),
+GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
+	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
 	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
@@ -204,6 +224,16 @@ CREATE FUNCTION sheet.versions(IN sheet_id bigint,
 COMMENT ON FUNCTION sheet.versions(bigint) IS
 	'The versions of a sheet that are kept, oldest first. cause: commit or rollback; log or eviction when it was made by itself.';
 
+CREATE FUNCTION sheet.saved_versions(IN sheet_id bigint, IN max_rows integer DEFAULT 100, IN before bigint DEFAULT NULL,
+	OUT cid bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text, OUT cause text)
+	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_saved_versions';
+COMMENT ON FUNCTION sheet.saved_versions(bigint, integer, bigint) IS
+	'A page of the versions that people have made, by commit or rollback, newest first: at most max_rows of those before version `before`.';
+
+CREATE FUNCTION sheet.newest_version(sheet_id bigint) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_newest_version';
+COMMENT ON FUNCTION sheet.newest_version(bigint) IS 'The number of the newest version, whoever made it; 0: there is none.';
+
 CREATE FUNCTION sheet.cache_stats_read(OUT bytes bigint, OUT budget bigint, OUT entries integer,
 	OUT max_entries integer, OUT hits bigint, OUT misses bigint, OUT loads bigint, OUT load_failures bigint,
 	OUT evictions bigint, OUT waits bigint, OUT private_old_snapshot bigint, OUT private_own_edits bigint,
@@ -229,18 +259,20 @@ GRANT SELECT ON sheet.cache_entries TO pg_monitor;
 
 CREATE FUNCTION sheet.checkpoint_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,
 	OUT by_eviction bigint, OUT failures bigint, OUT rescans bigint, OUT replayed_edits bigint,
-	OUT longest_lock_ms double precision, OUT queued integer, OUT workers integer)
+	OUT longest_lock_ms double precision, OUT checked bigint, OUT damaged bigint, OUT queued integer, OUT workers integer)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_checkpoint_stats';
 COMMENT ON FUNCTION sheet.checkpoint_stats_read() IS 'See the view sheet.checkpoint_stats.';
 CREATE VIEW sheet.checkpoint_stats AS SELECT * FROM sheet.checkpoint_stats_read();
 COMMENT ON VIEW sheet.checkpoint_stats IS
-	'Versions made since this server was started, by cause, and what waits to be made; no row without shared_preload_libraries.';
+	'Versions made since this server was started, by cause, sheets checked by themselves, and what waits; no row without shared_preload_libraries.';
 COMMENT ON COLUMN sheet.checkpoint_stats.by_log IS 'made by itself: the log had become long';
 COMMENT ON COLUMN sheet.checkpoint_stats.by_eviction IS 'made by itself: the cache gave the sheet up';
 COMMENT ON COLUMN sheet.checkpoint_stats.failures IS 'attempts that failed and are repeated';
 COMMENT ON COLUMN sheet.checkpoint_stats.rescans IS 'how often all databases were searched for long logs';
 COMMENT ON COLUMN sheet.checkpoint_stats.replayed_edits IS 'edits that were read to rebuild cells: what follows the newest version';
 COMMENT ON COLUMN sheet.checkpoint_stats.longest_lock_ms IS 'the longest time for which a background worker kept writers of a sheet waiting';
-COMMENT ON COLUMN sheet.checkpoint_stats.queued IS 'sheets that wait for a version';
+COMMENT ON COLUMN sheet.checkpoint_stats.checked IS 'sheets that were checked by themselves: opened after a crash, or taken over from a gateway that did not release them';
+COMMENT ON COLUMN sheet.checkpoint_stats.damaged IS 'of these, sheets with findings; the server''s log has them';
+COMMENT ON COLUMN sheet.checkpoint_stats.queued IS 'sheets that wait for a version or a check';
 COMMENT ON COLUMN sheet.checkpoint_stats.workers IS 'background workers at work';
 GRANT SELECT ON sheet.checkpoint_stats TO PUBLIC;

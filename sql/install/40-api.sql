@@ -112,6 +112,7 @@ CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, as_ui
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
 COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, bigint) IS
 	'Sets cells from CSV, with ref as the upper left corner, and returns the last seq. Editors.';
-CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL) RETURNS text
+CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
-COMMENT ON FUNCTION sheet.export_csv(bigint, text) IS 'The range (null: the sheet) as CSV (RFC 4180), lines ending with CRLF.';
+COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean) IS
+	'The range (null: the sheet) as CSV (RFC 4180), lines ending with CRLF. escape_formulas: an apostrophe comes before contents that a spreadsheet program would take for a formula.';

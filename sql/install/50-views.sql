@@ -1,18 +1,22 @@
--- Views over all sheets that the current role owns or that are shared with it (all of them for superusers).
--- Sheets that are open to everyone who knows their id are not listed: that is what the id is for.
+-- Views over all sheets in the own list of the current role's account (for superusers over all sheets).
 
+-- Each sheet is looked up by itself (OFFSET 0): what it costs does not depend on how many others there are.
 CREATE VIEW sheet.list WITH (security_barrier) AS
-	SELECT s.sheet_id, s.name, o.name AS owner,
-		CASE WHEN (SELECT sheet.sees_all()) OR s.owner = (SELECT sheet.current_uid()) THEN 'owner' ELSE m.role END AS role,
-		s.trashed_at IS NOT NULL AS trashed, s.link_role, s.created_at
-	FROM sheet.sheet s
-		LEFT JOIN sheet.account o ON o.uid = s.owner
-		LEFT JOIN sheet.member m ON m.sheet_id = s.sheet_id AND m.uid = (SELECT sheet.current_uid())
-	WHERE (SELECT sheet.sees_all()) OR s.owner = (SELECT sheet.current_uid())
-		OR (m.role IS NOT NULL AND s.trashed_at IS NULL);
-COMMENT ON VIEW sheet.list IS 'The sheets that the current role owns or that are shared with it.';
+	SELECT m.sheet_id, s.name, o.name AS owner, s.role, s.trashed_at IS NOT NULL AS trashed, s.link_role, s.created_at, m.opened_at
+	FROM sheet.member m,
+		LATERAL (SELECT s.*, sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role
+			FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s
+		LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = s.owner OFFSET 0) o ON true
+	WHERE NOT (SELECT sheet.sees_all()) AND m.uid = (SELECT sheet.current_uid()) AND (m.role IS NOT NULL OR m.link_no IS NOT NULL)
+		AND s.role IS NOT NULL AND (s.trashed_at IS NULL OR s.role = 'owner')
+	UNION ALL
+	SELECT s.sheet_id, s.name, o.name, 'owner', s.trashed_at IS NOT NULL, s.link_role, s.created_at, NULL
+	FROM sheet.sheet s LEFT JOIN sheet.account o ON o.uid = s.owner
+	WHERE (SELECT sheet.sees_all());
+COMMENT ON VIEW sheet.list IS 'The sheets that the current role owns, that are shared with it or that it has opened by their link.';
 COMMENT ON COLUMN sheet.list.role IS 'what the current role may do: viewer, commenter, editor or owner';
-COMMENT ON COLUMN sheet.list.link_role IS 'the role of everyone signed in who knows the id; null: none';
+COMMENT ON COLUMN sheet.list.link_role IS 'the role of everyone signed in who has come by the link; null: there is none';
+COMMENT ON COLUMN sheet.list.opened_at IS 'when it was opened last, to the hour; null for superusers';
 
 CREATE VIEW sheet.cells WITH (security_barrier) AS
 	SELECT l.sheet_id, r."row", r.col, r.a1, r.content, r.style
@@ -37,7 +41,7 @@ COMMENT ON COLUMN sheet.log.kind IS
 	'set, style, resize, commit, rollback, insert_rows, delete_rows, insert_columns or delete_columns';
 COMMENT ON COLUMN sheet.log."row" IS
 	'from 0, as rows were numbered then; -1 for commit and rollback, and where columns were inserted or deleted';
-COMMENT ON COLUMN sheet.log.new IS 'the content after the edit; of a commit: its label; how many rows or columns were inserted or deleted';
+COMMENT ON COLUMN sheet.log.new IS 'the content after the edit, which a style leaves alone; of a commit: its label; how many rows or columns were inserted or deleted';
 COMMENT ON COLUMN sheet.log.style IS 'null: the edit left it alone';
 
 CREATE FUNCTION sheet.history(sheet_id bigint, ref text) RETURNS SETOF sheet.log

@@ -137,6 +137,18 @@ export class Person {
 		await page.getByRole('button', { name: 'Close', exact: true }).click();
 	}
 
+	/** Makes a new link for the role; resolves to its address. */
+	async shareByLink(role) {
+		const { page } = this;
+		await page.getByRole('button', { name: 'Share', exact: true }).click();
+		await page.getByLabel('Whoever opens the link is').selectOption(role);
+		await page.getByRole('button', { name: 'Set', exact: true }).click();
+		await page.getByText('Here is the new link.').waitFor();
+		const address = await page.getByLabel('Link', { exact: true }).inputValue();
+		await page.getByRole('button', { name: 'Close', exact: true }).click();
+		return address;
+	}
+
 	/** The cells that are shown as being edited by others: {A1: name}. */
 	locks() {
 		return this.page

@@ -10,7 +10,7 @@ import { waitUntil } from '../lib/processes.mjs';
 import { Person, startBrowser } from './page.mjs';
 
 test('two people and psql in one sheet', { timeout: 240000 }, async (t) => {
-	const cluster = await Cluster.start();
+	const cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' } });
 	t.after(() => cluster.stop());
 	const [gateway] = cluster.gateways;
 	const browser = await startBrowser();
@@ -72,6 +72,46 @@ test('two people and psql in one sheet', { timeout: 240000 }, async (t) => {
 		await everyone('B5', '1240.5');
 		await bob.type('C1', '你好');
 		await everyone('C1', '你好');
+	});
+
+	await step('a third one, to whom the id is of no use, opens it by its link, and loses it when the next link is made', async () => {
+		const cleo = await Person.arrive(browser, gateway, 'cleo');
+		await cleo.register();
+		await cleo.page.goto(`${gateway.url}/?id=${id}`);
+		await cleo.page.getByText('You may not open this sheet').waitFor();
+		const address = await ann.shareByLink('viewer');
+		assert.match(address, new RegExp(`/\\?id=${id}#link=[A-Za-z0-9_-]{22}$`));
+		await cleo.page.goto(address);
+		await cleo.untilOpen();
+		await cleo.untilShows('B5', '1240.5');
+		assert.equal(cleo.page.url(), `${gateway.url}/?id=${id}`, 'the key is not in the address any more');
+		await cleo.page.goto(`${gateway.url}/`);
+		await cleo.page.getByRole('link', { name: 'Household' }).click();
+		await cleo.untilOpen();
+		await ann.shareByLink('editor');
+		await cleo.page.getByText('You may not open this sheet').waitFor();
+		await cleo.page.close();
+	});
+
+	await step('a long list shows more sheets when it is asked to, in the order in which they were opened', async () => {
+		const dan = await Person.arrive(browser, gateway, 'dan');
+		await dan.register();
+		await sql(`SELECT count(sheet.create('sheet ' || n, 10, 10, as_uid => a.uid)) FROM sheet.account a, generate_series(1, 430) n WHERE a.name = 'dan'`);
+		await sql(`UPDATE sheet.member m SET opened_at = now() - interval '1 hour' * (431 - substr(s.name, 7)::int) FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id AND s.name LIKE 'sheet %'`);
+		await dan.page.reload();
+		const names = () => dan.page.locator('.list tbody tr td:first-child').allTextContents();
+		const more = dan.page.getByRole('button', { name: 'Show more sheets' });
+		await more.waitFor();
+		assert.deepEqual([(await names()).length, (await names())[0]], [200, 'sheet 430']);
+		await more.click();
+		await waitUntil(async () => (await names()).length === 400, 'a second page');
+		await dan.page.getByRole('button', { name: 'Move sheet 429 to the trash' }).click();
+		await waitUntil(async () => !(await names()).includes('sheet 429'), 'the list without it');
+		await more.click();
+		await waitUntil(async () => (await names()).length === 429, 'all of it');
+		assert.equal(await more.count(), 0);
+		assert.deepEqual(await names(), Array.from({ length: 430 }, (_, i) => `sheet ${430 - i}`).filter((name) => name !== 'sheet 429'));
+		await dan.page.close();
 	});
 
 	await step('a cell that one is editing is visibly locked for the other, who cannot edit it', async () => {

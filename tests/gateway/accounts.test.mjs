@@ -2,7 +2,7 @@
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, login, newSheet, post, refused, register, tokenClaims, uniqueName } from '../lib/client.mjs';
+import { Editor, call, login, newSheet, post, refused, register, shareByLink, tokenClaims, uniqueName } from '../lib/client.mjs';
 
 let cluster;
 let gateway;
@@ -125,22 +125,48 @@ describe('guessing', () => {
 	}
 
 	for (const known of [true, false]) {
-		test(`ten wrong passwords a minute on ${known ? 'an' : 'an unknown'} account, from wherever they come`, async () => {
+		test(`ten wrong passwords a minute on ${known ? 'an' : 'an unknown'} account from one network`, async () => {
 			const username = known ? (await register(gateway)).username : uniqueName('nobody');
 			const other = await register(gateway);
-			const tried = await attempts(30, (i) => from(`192.0.2.${i}`, '/login', { username, password: `guess ${i}` }));
+			const tried = await attempts(30, (i) => from(i % 2 ? '192.0.2.1' : '2001:db8:1:2::1', '/login', { username, password: `guess ${i}` }));
 			assert.ok(tried.let.every(({ json }) => json.msg === 3));
-			assert.ok(tried.let.length >= 10 && tried.let.length <= 10 + tried.seconds / 6 + 1, `${tried.let.length} of 30`);
+			assert.ok(tried.let.length >= 20 && tried.let.length <= 20 + 2 * (tried.seconds / 6 + 1), `${tried.let.length} of 30`);
 			for (const { json, headers } of tried.limited) {
 				assert.equal(json.success, false);
 				assert.match(json.data, /too many attempts: try again in \d s/);
 				assert.match(headers['retry-after'], /^[1-7]$/);
 			}
-			// The right password has to wait, too.
-			assert.equal((await from('192.0.2.99', '/login', { username, password: `pw of ${username}` })).status, 429);
+			assert.equal((await from('192.0.2.1', '/login', { username, password: `pw of ${username}` })).status, 429, 'the right password has to wait, too');
 			await login(gateway, other);
 		});
 	}
+
+	test('whoever guesses keeps nobody out: known networks and devices sign in at once, others a little later', async () => {
+		const user = await register(gateway);
+		const { username, password } = user;
+		const timed = async (...args) => {
+			const start = performance.now();
+			const answer = await from(...args);
+			return { msg: answer.json.msg, seconds: (performance.now() - start) / 1000 };
+		};
+		assert.equal((await timed('203.0.113.1', '/login', { username, password })).msg, 4);
+		await attempts(30, (i) => from(`192.0.2.${i}`, '/login', { username, password: `guess ${i}` }));
+		const known = await timed('203.0.113.1', '/login', { username, password });
+		assert.equal(known.msg, 4);
+		assert.ok(known.seconds < 1.5, `a known network: ${known.seconds} s`);
+		const device = await timed('192.0.2.1', '/login', { username, password, token: user.token });
+		assert.equal(device.msg, 4);
+		assert.ok(device.seconds < 1.5, `a device with a token, in the network of one who guesses: ${device.seconds} s`);
+		const forged = [undefined, user.token.slice(0, -2), (await register(gateway)).token];
+		const strangers = await Promise.all(forged.map((token, i) => timed(`203.0.113.${90 + i}`, '/login', { username, password, token })));
+		for (const { msg, seconds } of strangers) assert.ok(msg === 4 && seconds >= 2, `without a token of the account: ${seconds} s`);
+	});
+
+	test('an unknown name is nobody’s number', async () => {
+		const user = await register(gateway);
+		await attempts(15, () => from('192.0.2.7', '/login', { username: `#${user.uid}`, password: 'x' }));
+		assert.equal((await from('192.0.2.7', '/login', { username: user.username, password: user.password })).json.msg, 4);
+	});
 
 	test('right passwords are not counted', async () => {
 		const user = await register(gateway);
@@ -268,7 +294,9 @@ describe('a password is changed', () => {
 			assert.equal((await post(gateway, '/v2/account/password', body)).status, status, JSON.stringify(body));
 		assert.equal((await post(gateway, '/modifyuserauth', { token, password: '' })).status, 400);
 		await login(gateway, user);
-		await call(gateway, '/modifyuserauth', { token, oldPassword: user.password, password: 'new' }, 8);
+		const fresh = await call(gateway, '/modifyuserauth', { token, oldPassword: user.password, password: 'new' }, 8);
+		await call(gateway, '/getuser', { token: fresh }, 10);
+		await refused(gateway, '/getuser', { token }, 1);
 		await login(gateway, { username: user.username, password: 'new' });
 	});
 
@@ -321,20 +349,24 @@ describe('roles', () => {
 		assert.equal((await opens()).json.msg, 13);
 	});
 
-	test('by link: whoever is signed in has its role, at once and while it lasts', async () => {
-		const link = (role) => call(gateway, '/sharelink', { token: owner.token, fid, role }, 12);
-		await link('viewer');
+	test('by link: whoever has opened it has its role, at once and while it lasts', async () => {
+		await shareByLink(gateway, owner, fid, 'viewer', guest);
 		assert.equal(await edits(), false);
-		await link('editor');
+		const link = await shareByLink(gateway, owner, fid, 'editor');
+		assert.equal((await opens()).json.msg, 13, 'a new link ends the one before it');
+		const open = () => post(gateway, `/v2/sheets/${fid}/open`, { token: guest.token, link });
+		assert.equal((await open()).status, 200);
 		const editor = await Editor.open(gateway, guest, fid, { nack: true });
 		await editor.settle(2, 2);
-		await link('viewer');
+		assert.equal((await share('viewer')).json.success, true);
+		assert.equal(await edits(), true, 'the higher role counts');
+		assert.equal((await post(gateway, '/sharelink', { token: owner.token, fid, role: null })).json.data, null);
 		const edited = async () => {
 			editor.modify(2, 2, uniqueName('late'));
 			return (await editor.next(({ msgType }) => msgType === 'modify' || msgType === 'refused')).msgType === 'modify';
 		};
 		await waitUntil(async () => !(await edited()), 'the editor to become a viewer');
-		await link(null);
+		assert.equal((await share(null)).json.success, true);
 		assert.equal((await editor.waitClosed()).code, 4403);
 		assert.equal((await opens()).json.msg, 13);
 	});

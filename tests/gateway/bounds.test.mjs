@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from '../lib/cluster.mjs';
-import { Editor, newSheet, register } from '../lib/client.mjs';
+import { Editor, newSheet, register, shareByLink } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
 import { SilentMember } from '../lib/raw_socket.mjs';
 import { RawClient } from '../lib/v2.mjs';
@@ -55,7 +55,7 @@ test('large edits that wait for the database stop their sender, and are all ther
 
 test('a client that does not wait for the answers to its refused edits is closed', async () => {
 	const fid = await newSheet(gateway, anna);
-	await cluster.psql(`SELECT sheet.share_link(${fid}, 'viewer')`);
+	await shareByLink(gateway, anna, fid, 'viewer', ben);
 	const viewer = await Editor.open(gateway, ben, fid, { nack: true });
 	viewer.modify(0, 0, 'x');
 	assert.equal((await viewer.nextOf('refused')).body.reason, 'role');

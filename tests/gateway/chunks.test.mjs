@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import http from 'node:http';
 import { Cluster } from '../lib/cluster.mjs';
-import { call, multipart, newSheet, register, request } from '../lib/client.mjs';
+import { call, multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
 
 const maxUpload = 4 << 20;
@@ -349,6 +349,46 @@ describe('refusals', () => {
 		}
 		const answer = await download(name, { token: null, headers: { authorization: `Bearer ${anna.token}` } });
 		assert.equal(answer.text, 'private words');
+	});
+
+	test('the address in the answer shows the file to who knows it, until the sheet is in the trash', async () => {
+		const answer = await upload(Buffer.from('a picture'), 'é 1&2.png');
+		const url = answer.json.url;
+		assert.match(url, /^\/getchunk\?fid=\d+&chunk=[\w.%-]+&key=[0-9a-f]{32}$/);
+		assert.equal((await request(gateway, 'GET', url)).text, 'a picture');
+		const other = (await upload(Buffer.from('another'), 'b.png')).json.url;
+		for (const wrong of [
+			url.replace(/key=.*/, `key=${other.match(/key=(.*)/)[1]}`),
+			url.replace(/key=.*/, 'key='),
+			url.replace(/key=.*/, `key=${'0'.repeat(32)}`),
+			url.replace(/&key=.*/, ''),
+		]) {
+			const refusal = await request(gateway, 'GET', wrong);
+			assert.ok(refusal.status === 404 || refusal.json?.msg === 1, `${wrong}: ${refusal.status}`);
+		}
+		await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
+		assert.equal((await request(gateway, 'GET', url)).status, 404);
+		await call(gateway, '/recoversheet', { token: anna.token, fid }, 25);
+		assert.equal((await request(gateway, 'GET', url)).status, 200);
+	});
+
+	test('who has signed in sees pictures by a cookie that is good for nothing else', async () => {
+		const name = await stored(Buffer.from('a picture'), 'a.png');
+		await cluster.psql(`SELECT sheet.share_link(${fid}, NULL)`);
+		const signIn = async (user, password = user.password) => {
+			const answer = await post(gateway, '/login', { username: user.username, password });
+			return answer.headers['set-cookie'] ?? [];
+		};
+		const [cookie] = await signIn(anna);
+		assert.match(cookie, /^pg_sheet_files=[^;]+; Path=\/getchunk; HttpOnly; SameSite=Strict$/);
+		assert.deepEqual(await signIn(anna, 'a wrong password'), []);
+		const headers = { cookie: `a=b; ${cookie.split(';')[0]}; c=d` };
+		assert.equal((await download(name, { token: null, headers })).text, 'a picture');
+		const [stranger] = await signIn(ben);
+		const refused = await download(name, { token: null, headers: { cookie: stranger.split(';')[0] } });
+		assert.equal(refused.status, 404);
+		const answer = await post(gateway, '/getallchunks', { fid }, { headers });
+		assert.equal(answer.json.msg, 1);
 	});
 
 	test('what a browser would run is not served as a page of ours', async () => {

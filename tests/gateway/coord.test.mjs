@@ -684,7 +684,7 @@ describe('one gateway, by PostgreSQL', () => {
 		const epoch = await a.acquire(1);
 		await a.acquire(2);
 		const mark = a.mark();
-		await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'coordinator'");
+		await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pg_sheet coordinator'");
 		await a.next('suspended');
 		a.tell('acquire 3');
 		assert.ok((await a.granted(3)) > epoch, 'what was asked for in between is granted then');

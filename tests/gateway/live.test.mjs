@@ -2,7 +2,7 @@
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, register } from '../lib/client.mjs';
+import { Editor, call, newSheet, post, register } from '../lib/client.mjs';
 
 let cluster;
 let gateway;
@@ -12,7 +12,7 @@ let fid;
 const opened = [];
 
 before(async () => {
-	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'send-queue-bytes': 1 << 20 } });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'send-queue-bytes': 1 << 20 }, postgres: { track_functions: 'all' } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 });
@@ -200,17 +200,18 @@ describe('SQL and browsers', () => {
 		const session = cluster.psqlSession();
 		try {
 			await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
-			const waiting = [1, 2].map(() => call(gateway, '/commitsheet', { token: anna.token, fid }, 28).catch(() => null));
-			const bothWait = async () =>
-				(await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")) === '2';
-			await waitUntil(bothWait, 'both to wait');
+			const waiting = [1, 2].map(() => post(gateway, '/commitsheet', { token: anna.token, fid }));
 			for (let i = 0; i < 10; i++) {
 				const other = await newSheet(gateway, ben);
 				opened.push(await Editor.open(gateway, ben, other));
 			}
-			assert.ok(await bothWait(), 'new sheets and their first editors came meanwhile');
+			for (const answer of await Promise.all(waiting)) {
+				assert.equal(answer.status, 503);
+				assert.match(answer.json.data, /another transaction holds the sheet/);
+				assert.equal(answer.headers['retry-after'], '1');
+			}
 			await session.query('COMMIT');
-			await Promise.all(waiting);
+			await call(gateway, '/commitsheet', { token: anna.token, fid }, 28);
 		} finally {
 			await session.close();
 		}
@@ -275,6 +276,54 @@ describe('SQL and browsers', () => {
 			`SELECT count(*) FROM sheet.log WHERE sheet_id = ${fid} AND new IN ('new', 'added')`,
 		);
 		assert.equal(kept, '2', 'the log still holds every edit');
+	});
+
+	test('the names of many authors are asked for once each, whatever the numbers of their accounts', async () => {
+		const editor = await open(anna);
+		const names = [];
+		for (let i = 0; i < 6; i++) {
+			await cluster.psql(`SELECT setval('sheet.account_uid_seq', last_value + 4095) FROM sheet.account_uid_seq`);
+			const { username } = await register(gateway);
+			await cluster.psql(`CREATE ROLE author${i} LOGIN; SELECT sheet.link_account('${username}', 'author${i}'); SELECT sheet.share(${fid}, '${username}', 'editor')`);
+			names.push(username);
+		}
+		await gateway.stop();
+		await gateway.start(); // and knows no names
+		const reader = await open(anna);
+		const asked = async () => Number(await cluster.psql(`SELECT pg_stat_force_next_flush(); SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'account_get'`));
+		const before = await asked();
+		gateway.service.signal('SIGSTOP');
+		try {
+			for (let round = 0; round < 5; round++)
+				for (let i = 0; i < names.length; i++) await cluster.psql(`SELECT sheet.set(${fid}, ${round}, ${i}, 'by ${i}')`, { role: `author${i}` });
+		} finally {
+			gateway.service.signal('SIGCONT');
+		}
+		for (let i = 0; i < names.length; i++) assert.equal((await reader.nextModify(4, i)).body.username, names[i]);
+		await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'pg_sheet %'"); // which tell what they have counted
+		await waitUntil(async () => (await asked()) - before >= names.length, 'the counts');
+		assert.ok((await asked()) - before <= names.length + 4, `${(await asked()) - before} questions`);
+		editor.terminate();
+	});
+
+	test('a style that SQL brings back is told with the content, which stays', async () => {
+		const editors = [await open(anna), await open(ben)];
+		const [a] = editors;
+		a.modify(0, 0, 'text', { bold: true });
+		a.modify(0, 1, '', { bold: true });
+		await a.nextModify(0, 1);
+		const cid = await cluster.psql(`SELECT sheet.commit(${fid})`);
+		a.modify(0, 0, 'text', { bold: false });
+		a.modify(0, 1, '', { bold: false });
+		await a.nextModify(0, 1);
+		await editors[1].nextModify(0, 1, '', 10000);
+		await editors[1].nextModify(0, 1, '', 10000);
+		await cluster.psql(`SELECT sheet.rollback(${fid}, ${cid})`);
+		for (const editor of editors) {
+			assert.deepEqual((await editor.nextModify(0, 0)).body.info, { bold: true });
+			assert.deepEqual((await editor.nextModify(0, 1)).body.info, { bold: true });
+			assert.deepEqual(editor.modifies().filter(({ col }) => col === 0).map(({ content }) => content), ['text', 'text', 'text']);
+		}
 	});
 
 	test('rollback by the v1 route shows at once, too', async () => {

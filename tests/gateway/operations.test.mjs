@@ -167,6 +167,26 @@ describe('for operators only', () => {
 		await configure('trusted-proxies = 127.0.0.1\n');
 		assert.equal(await status({ 'x-forwarded-for': '198.51.100.1' }), 403);
 		assert.equal(await status({ 'x-forwarded-for': '127.0.0.2' }), 200);
+		assert.equal(await status({ forwarded: 'for="127.0.0.2:80"' }), 200);
+	});
+
+	test('and not when a proxy does not say, in a way that can be read, for whom it asks', async () => {
+		await configure('trusted-proxies = 127.0.0.1\n');
+		const lists = ['', 'unknown', 'garbage', '198.51.100.1:1234', '[2001:db8::1]:1234', `127.0.0.2${', 127.0.0.1'.repeat(100)}`, `${'127.0.0.2, '.repeat(100)}198.51.100.1`];
+		for (const list of lists) assert.equal(await status({ 'x-forwarded-for': list }), 403, list);
+		for (const list of ['for=unknown', 'for=_hidden', 'host=a', 'for="127.0.0.2', 'for=127.0.0.2;for=127.0.0.2'])
+			assert.equal(await status({ forwarded: list }), 403, list);
+		assert.equal(await status({ 'x-forwarded-for': '127.0.0.2', forwarded: 'for=127.0.0.3' }), 403, 'which of the two is the proxy\u2019s?');
+		await configure('');
+	});
+
+	test('and not by a name that is not the gateway’s, which somebody else may resolve to its address', async () => {
+		await configure('allowed-origins = https://sheets.example.org\n');
+		for (const host of ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example'])
+			assert.equal(await status({ host }), 403, host);
+		for (const host of ['localhost', 'LOCALHOST:1', '127.0.0.1:9', '[::1]:80', 'sheets.example.org', 'sheets.example.org:443'])
+			assert.equal(await status({ host }), 200, host);
+		await configure('');
 	});
 
 	test('from the networks of the setting, or with the token', async () => {
@@ -330,18 +350,18 @@ describe('the drain', () => {
 			['drain-seconds = 600\n', 2],
 		]) {
 			await configure(settings);
-			const lock = cluster.psqlSession();
-			await lock.query('BEGIN; LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+			const writers = await cluster.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'pg_sheet writes'");
+			for (const { pid } of writers) process.kill(pid, 'SIGSTOP');
 			const answer = post(gateway, '/newsheet', { token: user.token, name: 'never', initRows: 10, initColumns: 10 }).catch((error) => error);
-			await waitUntil(() => cluster.psql("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'sheet.sheet'::regclass"), 'the request');
+			const asked = async () => (await gateway.metrics())['pg_sheet_database_queue{class="writes"}'] === 1;
+			await waitUntil(asked, 'the request');
 			const length = logFile().length;
 			const stopped = gateway.stop();
 			await waitUntil(() => /"event":"draining"/.test(logFile().slice(length)), 'the drain');
 			if (signals === 2) gateway.service.signal('SIGTERM');
 			assert.equal((await stopped).code, 0, 'by itself, before it is killed');
 			assert.ok((await answer) instanceof Error, 'the connection ends without an answer');
-			await lock.query('ROLLBACK');
-			await lock.close();
+			for (const { pid } of writers) process.kill(pid, 'SIGCONT');
 			await gateway.start();
 		}
 	});

@@ -2,8 +2,7 @@
  * Batches that are sent again: because their answer was lost, with more before and in them than one answer of sheet.apply
  * tells (64 MB, contents that were replaced included), or because the database has refused them.
  *
- * An SQL transaction that holds the sheet keeps the batch waiting, so that what it does comes before the batch, and the
- * gateway has not heard of it.
+ * A proxy holds back what the database says, so that the gateway has not heard of what SQL has done before the batch.
  */
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -102,13 +101,11 @@ test('a batch that the database refuses for good is not sent again: the members 
 	}
 });
 
-/** The operation is committed behind what the SQL does, and its answer is lost. */
+/** The operation is committed behind what the SQL does, and its answer is to be lost. */
 async function loseAnswer(client, edits, sql) {
-	await holder.query(`BEGIN; ${sql}`);
+	proxy.hold('pg_sheet group', 'pg_sheet follow');
+	await cluster.psql(sql);
 	client.op(1, edits);
-	await cluster.operationWaits();
-	proxy.hold('pg_sheet edits');
-	await holder.query('COMMIT');
 	await waitUntil(() => proxy.heldBytes > 0, 'the answer to be on its way');
 }
 
@@ -149,7 +146,7 @@ test('operations behind more than one answer tells wait until all of that is tol
 	const start = await lastSeq();
 	await holder.query(`BEGIN; ${clearLong(LONG)}`);
 	a.op(1, [{ kind: 'insertRows', at: 0, n: 1 }]);
-	await cluster.operationWaits();
+	await cluster.sheetIsHeld();
 	b.op(1, [set(0, 1, 'behind it')]);
 	await holder.query('COMMIT');
 	await a.next('ack');

@@ -2,7 +2,7 @@
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, register, request, signToken, tokenParts } from '../lib/client.mjs';
+import { Editor, call, newSheet, register, request, shareByLink, signToken, tokenParts } from '../lib/client.mjs';
 import { RawClient, RefusedError, gridOf, sheetClient } from '../lib/v2.mjs';
 
 let cluster;
@@ -219,14 +219,16 @@ describe('operations', () => {
 		await refused('range', [set(16777216, 0, 'x')], false);
 		await refused('size', [set(3, 3, 'x'.repeat(32768))], true);
 		await refused('size', Array.from({ length: 16385 }, (_, i) => set(i, 0, '')), true);
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		const share = (role) => call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role }, 12);
+		await call(gateway, '/sharelink', { token: anna.token, fid, role: null }, 12);
+		await share('viewer');
 		const b = await raw(ben, { client: someClient() });
 		assert.equal(b.hello.role, 'viewer');
 		b.op(1, [set(0, 0, 'x')]);
 		assert.equal((await b.next('nack')).reason, 'role');
 		b.send({ t: 'lock', row: 0, col: 0 });
 		assert.equal((await b.next('denied')).reason, 'role');
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'editor' }, 12);
+		await share('editor');
 		assert.equal((await b.next('role')).role, 'editor');
 		b.op(1, [set(0, 0, 'x')], { nacks: 1 });
 		assert.equal((await b.next('ack')).n, 1);
@@ -439,7 +441,7 @@ describe('locks and presence', () => {
 			SET ROLE once; SELECT sheet.set(${fid}, 'A1', 'x'); RESET ROLE; SELECT sheet.unshare(${fid}, '${old.username}')`);
 		assert.equal(await name(old), old.username);
 		// By the sheet's link, who is here.
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		await shareByLink(gateway, anna, fid, 'viewer', guest);
 		await raw(guest);
 		assert.equal(await name(guest), guest.username);
 		for (const person of [stranger, author, gone]) assert.equal(await name(person), '');
@@ -479,7 +481,7 @@ describe('computed values', () => {
 		const a = await raw(anna);
 		a.send({ t: 'calc', seq: a.hello.seq + 1, cells: [set(2, 3, 'x')] });
 		assert.deepEqual(await a.next('denied'), { t: 'denied', row: 2, col: 3, reason: 'base' });
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		await shareByLink(gateway, anna, fid, 'viewer', ben);
 		const viewer = await raw(ben);
 		viewer.send({ t: 'calc', seq: viewer.hello.seq, cells: [set(2, 3, 'x')] });
 		assert.deepEqual(await viewer.next('denied'), { t: 'denied', row: 2, col: 3, reason: 'role' });

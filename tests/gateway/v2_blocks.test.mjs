@@ -169,7 +169,7 @@ test('an account that asks for many large blocks, and reads none, does not keep 
 	await gateway.stop();
 	await gateway.start({ 'block-seconds': blockSeconds });
 	const ben = await register(gateway);
-	await cluster.psql(`SELECT sheet.share_link(${fid}, 'viewer')`);
+	await cluster.psql(`SELECT sheet.share(${fid}, '${ben.username}', 'viewer')`);
 	const greedy = [];
 	for (let i = 0; i < 8; i++) greedy.push(await join(ben));
 	const last = await join();

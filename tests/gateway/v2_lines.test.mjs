@@ -6,7 +6,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, register } from '../lib/client.mjs';
+import { Editor, call, newSheet, register, shareByLink } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
 import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
 
@@ -120,7 +120,7 @@ describe('by a client', () => {
 	});
 
 	test('who may not edit is refused', async () => {
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		await shareByLink(gateway, anna, fid, 'viewer', ben);
 		const viewer = await raw(ben);
 		viewer.op(1, [change('insertRows', 0, 1)]);
 		assert.equal((await viewer.next('nack')).reason, 'role');
@@ -135,7 +135,7 @@ describe('by a client', () => {
 		a.op(2, [set(0, 1, 'behind')]);
 		a.send({ t: 'lock', row: 1, col: 1 });
 		b.op(1, [set(0, 2, 'of another')]);
-		await cluster.operationWaits();
+		await cluster.sheetIsHeld();
 		await session.query('COMMIT');
 		assert.deepEqual(await a.next('nack'), { t: 'nack', n: 1, reason: 'size', row: 0, col: 0, block: false });
 		await b.next('ack');
@@ -192,7 +192,7 @@ describe('late edits', () => {
 			b.operate([change('deleteRows', 5, 1), set(5, 1, 'beside six, which is gone')]),
 			a.operate([change('insertRows', 5, 1), set(5, 0, 'in front of five')]),
 		];
-		await cluster.operationWaits();
+		await cluster.sheetIsHeld();
 		await session.query('COMMIT');
 		const acked = await Promise.all(waiting);
 		assert.ok(acked.every((seq) => seq > a.hello.seq));
@@ -282,7 +282,7 @@ test('what comes behind an insertion that waits takes little memory, and lands i
 	const a = await raw(anna);
 	const session = await hold(`SELECT sheet.set(${fid}, 'A1', 'held')`);
 	a.op(1, [change('insertRows', 0, 1)]);
-	await cluster.operationWaits();
+	await cluster.sheetIsHeld();
 	const before = resident();
 	const sent = 10000;
 	for (let n = 2; n <= sent; n++) a.op(n, [set(0, n % 10, `${n} ${'x'.repeat(2000)}`)]);
@@ -437,10 +437,7 @@ describe('hello tells how large the sheet is at its seq', () => {
 		sessions.push(session);
 		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
 		a.op(1, [set(5000, 90, 'far')]);
-		await waitUntil(
-			async () => (await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sheet.apply%' AND wait_event_type = 'Lock'")) === '1',
-			'the operation to wait',
-		);
+		await cluster.sheetIsHeld();
 		assert.deepEqual(size(await raw(anna)), size(a));
 		await session.query('COMMIT');
 		await a.next('ack');

@@ -1,18 +1,19 @@
 /*
  * Protocol v2: an operation lands exactly once, whoever is killed between its commit and its acknowledgement.
  *
- * An SQL transaction that holds the sheet keeps an operation waiting in the database; the gateway is stopped meanwhile, so that
- * the operation is committed and nobody has heard of it.
+ * A proxy holds back what the database says, so that an operation is committed and nobody has heard of it.
  */
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, register } from '../lib/client.mjs';
+import { PgProxy } from '../lib/pg_proxy.mjs';
 import { RawClient, sheetClient } from '../lib/v2.mjs';
 
 const CLIENT = 4711;
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 let cluster;
+let proxy;
 let gateway;
 let anna;
 let fid;
@@ -20,15 +21,22 @@ const opened = [];
 
 before(async () => {
 	cluster = await Cluster.start({ gatewayFlags: { 'database-deadline-ms': 3000 } });
+	proxy = await PgProxy.start(cluster);
 	[gateway] = cluster.gateways;
+	await gateway.stop();
+	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 	anna = await register(gateway);
 });
-after(() => cluster?.stop());
+after(async () => {
+	await gateway?.stop();
+	await proxy?.stop();
+	await cluster?.stop();
+});
 beforeEach(async () => {
 	fid = await newSheet(gateway, anna);
 });
 afterEach(() => {
-	gateway.service.signal('SIGCONT');
+	proxy.release();
 	for (const client of opened.splice(0)) (client.terminate ?? client.close).call(client);
 });
 
@@ -46,15 +54,10 @@ const history = async () =>
 		)
 	).map((row) => row.new);
 
-/** Sends an operation that is committed while the gateway is stopped. */
-async function commitUnheard(client, n, edits, meanwhile = '') {
-	const session = cluster.psqlSession();
-	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held ${n}')`);
+/** Sends an operation that is committed, and the gateway does not hear of it. */
+async function commitUnheard(client, n, edits) {
+	proxy.hold('pg_sheet group');
 	client.op(n, edits);
-	await cluster.operationWaits();
-	gateway.service.signal('SIGSTOP');
-	await session.query(`${meanwhile} COMMIT`);
-	await session.close();
 	await waitUntil(async () => (await landed()) === n, 'the operation to be committed');
 }
 
@@ -65,6 +68,7 @@ describe('between commit and acknowledgement', () => {
 		await client.next('ack');
 		await commitUnheard(client, 2, [set(0, 0, '2')]);
 		await gateway.kill();
+		proxy.release();
 		await gateway.start();
 		assert.ok(!client.messages.some(({ t, n }) => t === 'ack' && n === 2));
 		const again = await raw({ acked: 1 });
@@ -80,7 +84,7 @@ describe('between commit and acknowledgement', () => {
 		const client = await raw();
 		await commitUnheard(client, 1, [set(0, 0, '1')]);
 		await cluster.restartPostgres('immediate');
-		gateway.service.signal('SIGCONT');
+		proxy.release();
 		await client.waitClosed();
 		const again = await comeAgain();
 		assert.equal(again.hello.landed, 1);
@@ -95,7 +99,7 @@ describe('between commit and acknowledgement', () => {
 		const session = cluster.psqlSession();
 		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
 		client.op(1, [set(0, 0, '1')]);
-		await cluster.operationWaits();
+		await cluster.sheetIsHeld();
 		client.terminate();
 		const again = await raw();
 		assert.equal(again.hello.landed, 0, 'it is under way');
@@ -113,6 +117,7 @@ describe('between commit and acknowledgement', () => {
 		await client.next('edits');
 		await commitUnheard(client, 1, [set(0, 0, 'same')]);
 		await gateway.kill();
+		proxy.release();
 		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'newer')`);
 		await gateway.start();
 		const again = await raw();
@@ -127,7 +132,7 @@ test('before the commit PostgreSQL is killed: the operation lands once', async (
 	const session = cluster.psqlSession();
 	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'J10', 'held')`);
 	client.op(1, [set(0, 0, '1')]);
-	await cluster.operationWaits();
+	await cluster.sheetIsHeld();
 	await cluster.restartPostgres('immediate');
 	await session.close();
 	await client.waitClosed();

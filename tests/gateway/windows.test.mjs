@@ -6,7 +6,7 @@
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, login, newSheet, post, register, request, signToken, tokenParts } from '../lib/client.mjs';
+import { Editor, call, login, newSheet, post, register, request, shareByLink, signToken, tokenParts } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
 import { RawClient } from '../lib/v2.mjs';
 
@@ -291,7 +291,7 @@ describe('what has been acknowledged by this gateway is in what comes after it',
 	});
 
 	test('sharing that ends, and that begins again', async () => {
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		await shareByLink(gateway, anna, fid, 'viewer', ben);
 		await cached('range=A1', { user: ben });
 		await withoutNews(async () => {
 			assert.equal((await counted(() => cellsOf('range=A1', { user: ben }))).hits, 1);
@@ -353,7 +353,7 @@ describe('what has been acknowledged by this gateway is in what comes after it',
 test('who asks is answered while others change who may see their sheets, again and again', async () => {
 	const proxy = await PgProxy.start(cluster);
 	const other = await newSheet(gateway, anna);
-	await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+	await shareByLink(gateway, anna, fid, 'viewer', ben);
 	await gateway.stop();
 	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 	try {
@@ -386,7 +386,7 @@ describe('what others do is heard', () => {
 	const within = (probe, what) => waitUntil(probe, what, bound + 8000, 5);
 
 	test('edits by SQL, rows that move, a rollback, the trash, and the end of access', async () => {
-		await call(gateway, '/sharelink', { token: anna.token, fid, role: 'viewer' }, 12);
+		await shareByLink(gateway, anna, fid, 'viewer', ben);
 		await cached();
 		await cached('range=A1', { user: ben });
 		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'by SQL'), sheet.commit(${fid}, 'v')`);

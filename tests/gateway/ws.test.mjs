@@ -2,7 +2,7 @@
 import { after, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Editor, getSheet, newSheet, post, register, request, signToken, tokenParts } from '../lib/client.mjs';
+import { Editor, getSheet, login, newSheet, post, register, request, shareByLink, signToken, tokenParts } from '../lib/client.mjs';
 import { RawSocket, clientFrame } from '../lib/raw_socket.mjs';
 
 let cluster;
@@ -87,20 +87,27 @@ describe('shapes', () => {
 		assert.equal((await a.nextModify(0, 0, 'without')).body.info ?? null, null);
 	});
 
-	test('missing row, col and content are 0, 0 and ""', async () => {
+	test('an edit without row or column is refused; without content, or with null, it clears the cell', async () => {
+		const a = await open(anna, { nack: true });
+		a.modify(0, 0, 'stays');
+		for (const body of ['{"content":"x"}', '{"row":0,"content":"x"}', '{"col":0,"content":"x"}', '{"row":null,"col":0,"content":"x"}', '{}']) {
+			a.sendRaw(`{"msgType":"modify","body":${body}}`);
+			assert.equal((await a.nextOf('refused')).body.reason, 'malformed', body);
+		}
+		assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'A1')`), 'stays');
+		for (const content of ['', ',"content":null']) {
+			a.modify(1, 1, 'goes');
+			a.sendRaw(`{"msgType":"modify","body":{"row":1,"col":1${content}}}`);
+			await a.nextModify(1, 1, '');
+		}
+	});
+
+	test('names are understood in any case, also those of a client that writes them its own way', async () => {
 		const a = await open(anna);
-		a.sendRaw('{"msgType":"modify","body":{"content":"x"}}');
-		assert.deepEqual((({ row, col, content }) => ({ row, col, content }))((await a.nextOf('modify')).body), {
-			row: 0,
-			col: 0,
-			content: 'x',
-		});
-		a.sendRaw('{"msgType":"modify","body":{}}');
-		assert.deepEqual((({ row, col, content }) => ({ row, col, content }))((await a.nextOf('modify')).body), {
-			row: 0,
-			col: 0,
-			content: '',
-		});
+		a.sendRaw('{"MsgType":"modify","Body":{"Row":2,"COL":3,"Content":"x","Info":{"a":1}}}');
+		assert.deepEqual((await a.nextModify(2, 3, 'x')).body.info, { a: 1 });
+		a.sendRaw('{"msgType":"modify","body":{"row":9,"row":2,"ROW":8,"col":3,"content":"first","content":"last"}}');
+		await a.nextModify(2, 3, 'last');
 	});
 
 	test('any key order, spacing and escapes are understood; answers never escape a slash', async () => {
@@ -339,6 +346,29 @@ describe('who may connect', () => {
 		assert.equal((await refusal(anna, {})).msg, 18);
 	});
 
+	test('a ticket opens one WebSocket of its sheet once, and stands for the token in the address', async () => {
+		const ticketOf = async (sheet = fid) => {
+			const answer = await post(gateway, '/v2/ticket', { token: anna.token, fid: sheet });
+			assert.equal(answer.status, 200);
+			assert.equal(answer.json.seconds, 30);
+			return answer.json.ticket;
+		};
+		const by = (ticket, sheet = fid) => ({ path: `/sheetws?ticket=${ticket}&fid=${sheet}` });
+		const ticket = await ticketOf();
+		const editor = await Editor.open(gateway, anna, fid, by(ticket));
+		opened.push(editor);
+		assert.equal((await editor.settle()).body.username, anna.username);
+		const other = await newSheet(gateway, anna);
+		for (const wrong of [ticket, await ticketOf(other), '', 'x', `${await ticketOf()}A`, anna.token, 'A'.repeat(22)])
+			assert.equal((await refusal(anna, by(wrong))).msg, 1, wrong);
+		assert.equal((await post(gateway, '/v2/ticket', { token: 'x', fid })).status, 401);
+		assert.equal((await post(gateway, '/v2/ticket', { token: anna.token })).status, 400);
+		const revoked = await ticketOf();
+		await cluster.psql(`SELECT sheet.account_revoke_tokens(${anna.uid})`);
+		assert.equal((await refusal(anna, by(revoked))).status, 4401);
+		Object.assign(anna, await login(gateway, anna));
+	});
+
 	test('query=1 says that the owner is here, and takes no lock', async () => {
 		const answer = await request(gateway, 'GET', `/sheetws?token=${anna.token}&fid=${fid}&query=1`);
 		assert.equal(answer.status, 200);
@@ -359,7 +389,7 @@ describe('who may connect', () => {
 	});
 
 	test('a viewer sees edits and makes none', async () => {
-		await cluster.psql(`SELECT sheet.share_link(${fid}, 'viewer')`);
+		await shareByLink(gateway, anna, fid, 'viewer', ben);
 		const [a, b] = [await open(anna), await open(ben, { nack: true })];
 		b.modify(0, 0, 'not allowed');
 		assert.match(String((await b.nextOf('refused')).body.reason), /\w/);

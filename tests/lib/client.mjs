@@ -100,6 +100,16 @@ export async function newSheet(gateway, user, { name = uniqueName('sheet'), rows
 	return call(gateway, '/newsheet', { token: user.token, name, initRows: rows, initColumns: columns }, 11);
 }
 
+/** Makes a new link to the sheet, and has the users open it; returns its key. */
+export async function shareByLink(gateway, owner, fid, role, ...users) {
+	const link = await call(gateway, '/sharelink', { token: owner.token, fid, role }, 12);
+	for (const user of users) {
+		const answer = await post(gateway, `/v2/sheets/${fid}/open`, { token: user.token, link });
+		assert.deepEqual([answer.status, answer.json], [200, { role }]);
+	}
+	return link;
+}
+
 export function getSheet(gateway, user, fid) {
 	return call(gateway, '/getsheet', { token: user.token, fid }, 12);
 }

@@ -97,6 +97,7 @@ export class Gateway {
 			'web-root': path.join(cluster.directory, 'web'),
 			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
 			'log-level': process.env.LOG_LEVEL ?? 'info',
+			'default-link-role': 'editor', // users of a test meet in a sheet by its id; sharing.test.mjs has the default
 			'password-memory': '1MB', // hundreds of accounts are made; accounts.test.mjs has the default
 			...(this.tls
 				? { 'tls-certificate': path.join(cluster.directory, 'tls.crt'), 'tls-key': path.join(cluster.directory, 'tls.key') }
@@ -108,15 +109,17 @@ export class Gateway {
 		return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
 	}
 
-	async start(flags = {}) {
+	/** ready: what answers 200 when it has started. */
+	async start(flags = {}, { env = {}, ready = '/healthz' } = {}) {
 		this.flags = { ...this.flags, ...flags };
+		this.env = { ...this.env, ...env };
 		this.service = Service.spawn(`gateway ${this.host}`, this.cluster.gatewayBinary, this.arguments(), {
 			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
 			cwd: this.cluster.directory,
 			env: { ...(this.cluster.measured ? sanitizerForgets : {}), ...this.env },
 		});
 		await this.service.waitReady(
-			async () => (await request(this, 'GET', '/healthz', { timeoutMs: 2000 })).status === 200,
+			async () => (await request(this, 'GET', ready, { timeoutMs: 2000 })).status === 200,
 		);
 		return this;
 	}
@@ -271,7 +274,8 @@ export class Cluster {
 	}
 
 	conninfo(role = 'postgres', name = database) {
-		return `host=${this.directory}/socket user=${role} dbname=${name}`;
+		const port = this.settings.port ? ` port=${this.settings.port}` : '';
+		return `host=${this.directory}/socket${port} user=${role} dbname=${name}`;
 	}
 
 	async initializePostgres() {
@@ -393,20 +397,16 @@ export class Cluster {
 		});
 	}
 
-	/**
-	 * A gateway's batch waits for a sheet that SQL holds, on a connection of its own: where several sheets' batches share a
-	 * transaction, waiting soon ends in another attempt.
-	 */
-	operationWaits() {
-		const waiting = `SELECT count(*) FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND application_name = 'pg_sheet edits' AND query LIKE '%sheet.apply%'`;
-		return waitUntil(async () => (await this.psql(waiting)) === '1', 'the operation to wait');
+	/** A sheet of the first gateway waits for the SQL transaction that holds it. */
+	sheetIsHeld() {
+		const held = async () => (await this.gateways[0].metrics()).pg_sheet_held_sheets === 1;
+		return waitUntil(held, 'the gateway to wait for the sheet');
 	}
 
-	async addGateway(flags = {}) {
+	async addGateway(flags = {}, options = {}) {
 		const gateway = new Gateway(this, this.gateways.length, await freePort());
 		this.gateways.push(gateway);
-		return gateway.start(flags);
+		return gateway.start(flags, options);
 	}
 
 	/** Runs a gateway that is expected to end by itself; resolves to {code, signal, stdout, stderr}. */

@@ -1,6 +1,6 @@
 /*
- * pg_proxy.mjs - a wire between gateways and PostgreSQL that holds back what the server says, on the connections of one
- * application_name, so that an answer can be late, or lost, when a test wants it.
+ * pg_proxy.mjs - a wire between gateways and PostgreSQL that holds back what the server says, on the connections of some
+ * application_names, so that an answer can be late, or lost, when a test wants it.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -16,7 +16,7 @@ export class PgProxy {
 		proxy.directory = path.join(cluster.directory, 'proxy');
 		fs.mkdirSync(proxy.directory);
 		proxy.target = path.join(cluster.directory, 'socket', socketName);
-		Object.assign(proxy, { held: null, heldBytes: 0, wires: new Set() });
+		Object.assign(proxy, { held: [], heldBytes: 0, wires: new Set() });
 		proxy.server = net.createServer((client) => proxy.connect(client));
 		await new Promise((resolve) => proxy.server.listen(path.join(proxy.directory, socketName), resolve));
 		fs.chmodSync(path.join(proxy.directory, socketName), 0o777);
@@ -33,10 +33,10 @@ export class PgProxy {
 		});
 		client.on('data', (data) => server.write(data));
 		server.on('data', (data) => {
-			if (wire.name !== this.held) client.write(data);
+			if (!this.held.includes(wire.name)) client.write(data);
 			else {
 				wire.waiting.push(data);
-				this.heldBytes += data.length;
+				if (wire.name === this.held[0]) this.heldBytes += data.length;
 			}
 		});
 		for (const [from, to] of [
@@ -51,21 +51,21 @@ export class PgProxy {
 		}
 	}
 
-	/** From now on the server's answers on connections of this name wait. */
-	hold(name) {
-		this.held = name;
+	/** From now on the server's answers on connections of these names wait; heldBytes counts those of the first name. */
+	hold(...names) {
+		this.held = names;
 		this.heldBytes = 0;
 	}
 
 	release() {
-		this.held = null;
+		this.held = [];
 		for (const { client, waiting } of this.wires) for (const data of waiting.splice(0)) client.write(data);
 	}
 
 	/** What waits is lost, with the connections that it came on. */
 	drop() {
-		for (const { name, client } of this.wires) if (name === this.held) client.destroy();
-		this.held = null;
+		for (const { name, client } of this.wires) if (this.held.includes(name)) client.destroy();
+		this.held = [];
 	}
 
 	stop() {

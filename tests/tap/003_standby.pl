@@ -39,6 +39,12 @@ for my $call ("sheet.apply($sheets[0], " . batch([ 0, 0, 'no' ]) . ')', "sheet.c
 }
 
 # Damage that nobody can repair is told there as well, also to who lets repair what can be.
+# Who opens a sheet there is not kept from it; its place in the own list stays.
+my $member = $primary->safe_psql('postgres', q{SELECT sheet.account_create('member', NULL, 'hash')});
+$primary->safe_psql('postgres', "SELECT sheet.share($sheets[0], 'member', 'viewer'); UPDATE sheet.member SET opened_at = opened_at - interval '1 day'");
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is($standby->safe_psql('postgres', "SELECT sheet.register_opening($sheets[0], $member), count(*) FROM sheet.account_sheets($member)"), '|1', 'an opening is not registered on the standby, and no error');
+is($primary->safe_psql('postgres', "SELECT sheet.register_opening($sheets[0], $member)"), 't', 'it is on the primary');
 my $damaged = $primary->safe_psql('postgres', q{SELECT sheet.create('damaged', 10, 5)});
 $primary->safe_psql('postgres', "SELECT sheet.apply($damaged, " . batch([ 0, $_, 'lost' ]) . ')') for 1 .. 3;
 $primary->safe_psql('postgres', "SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.log_batch WHERE sheet_id = $damaged AND first_seq = 3");

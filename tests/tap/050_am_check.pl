@@ -44,6 +44,11 @@ $node->safe_psql('postgres', 'VACUUM FREEZE t');
 is(check($node), '', 'frozen');
 my ($code, $out, $err) = $node->psql('postgres', q{SELECT * FROM sheet.am_check('pg_class')});
 like($err, qr/does not use access method "sheetlog"/, 'another access method is refused');
+for my $none (0, 4000000000)
+{
+	($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM sheet.am_check($none)");
+	like($err, qr/ERROR:  42P01: relation with OID $none does not exist/, "there is no table $none");
+}
 ($code, $out, $err) = $node->psql('postgres', q{CREATE ROLE reader; GRANT SELECT ON t TO reader; GRANT USAGE ON SCHEMA sheet TO reader; SET ROLE reader; SELECT * FROM sheet.am_check('t')});
 like($err, qr/must be owner of table t/, 'for owners only');
 

@@ -114,7 +114,7 @@ sub new_session
 	my ($node, %options) = @_;
 	my $self = bless { in => '', out => '', err => '' }, 'SheetTest::Session';
 	$self->{psql} = IPC::Run::start(
-		[ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=0', '-v', 'VERBOSITY=verbose', '-d', $node->connstr($options{database} // 'postgres') ],
+		[ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=0', '-v', 'VERBOSITY=verbose', '-d', $node->connstr($options{database} // 'postgres'), $options{role} ? ('-U', $options{role}) : () ],
 		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(300));
 	$self->{pid} = $self->ask('SELECT pg_backend_pid()');
 	return $self;

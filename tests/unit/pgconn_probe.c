@@ -97,7 +97,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc != 2)
 		fail("usage: pgconn_probe CONNINFO");
-	conn = pgconn_open(loop, argv[1], "probe", on_state, NULL);
+	conn = pgconn_open(loop, argv[1], &(PgConnOptions){.name = "probe", .state_fn = on_state});
 	pgconn_query(conn, ask_pid, 0, NULL, 0, 20000, on_pid, NULL);
 	while (server_pid[0] == '\0')
 		uv_run(loop, UV_RUN_ONCE);

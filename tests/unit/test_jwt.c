@@ -37,7 +37,7 @@ expect(const char *token, JwtStatus wanted, const char *what)
 	JwtStatus status = jwt_verify(&keys, token, strlen(token), NOW, &claims);
 
 	TAP_OK(status == wanted, "%s: %s", what, name_of(status));
-	if (status != JWT_OK && claims.uid != 0)
+	if (status != JWT_OK && status != JWT_EXPIRED && claims.uid != 0)
 		TAP_OK(false, "%s: a refused token gives no claims", what);
 }
 

@@ -73,6 +73,18 @@ main(void)
 		TAP_OK(problem && strstr(problem, bad[i].word) && character == bad[i].character, "U+%04X: %s",
 			   (unsigned) bad[i].character, problem ? problem : "accepted");
 	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	{
+		char name[16] = "ab", bytes[5];
+		bool turns;
+
+		encode(bad[i].character, bytes);
+		strcat(strcat(name, bytes), "c");
+		turns = name_direction_problem(name, strlen(name), &character) != NULL;
+		TAP_OK(turns == (strcmp(bad[i].word, "direction") == 0) && (!turns || character == bad[i].character),
+			   "U+%04X %s", (unsigned) bad[i].character,
+			   turns ? "turns the direction of any name" : "may turn nothing");
+	}
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
 	{
 		char space[5], front[16], back[16], middle[16];

@@ -483,6 +483,8 @@ put_server(Buf *to, V2Encoding encoding, const cJSON *m)
 					   number(m, "cid"), member(m, "label"), strlen(member(m, "label")));
 	else if (strcmp(type, "role") == 0)
 		v2_put_role(to, encoding, (V2Role) word(m, "role", roles, 4));
+	else if (strcmp(type, "held") == 0)
+		v2_put_held(to, encoding, flag(m, "held"), member(m, "holder"), member(m, "application"), number(m, "ms"));
 	else if (strcmp(type, "authed") == 0)
 		v2_put_authed(to, encoding, number(m, "expires"));
 }
@@ -525,7 +527,7 @@ main(void)
 	for_each(vectors, "client", 15, check_truncation);
 	for_each(vectors, "refused", 7, check_refused);
 	for_each(vectors, "malformed", 73, check_malformed);
-	for_each(vectors, "server", 22, check_server);
+	for_each(vectors, "server", 24, check_server);
 	check_sizes();
 	cJSON_Delete(vectors);
 	free(text);

@@ -37,6 +37,7 @@ const refusals = new Map<number, number>([
 	[401, Msg.InvalidToken],
 	[403, Msg.NoPermission],
 	[404, Msg.NoSheet],
+	[410, Msg.InTrash],
 ]);
 
 async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
@@ -88,16 +89,25 @@ export async function register(username: string, email: string, password: string
 
 async function sessionOf(token: unknown): Promise<Session> {
 	if (typeof token !== 'string') throw new ProtocolError('the answer has no token');
-	const user = await account(token);
+	const user = await account(token, 1);
 	return { token, uid: user.uid, username: user.username };
 }
 
-export async function account(token: string): Promise<{ uid: number; username: string; sheets: SheetInfo[] }> {
-	const data = (await call('/getuser', { token })) as Record<string, unknown> | null;
+export interface AccountPage {
+	uid: number;
+	username: string;
+	/** Those that were opened last first. */
+	sheets: SheetInfo[];
+	/** Where the next page begins; null at the end of the list. */
+	next: string | null;
+}
+
+/** The account, and a page of its sheets. */
+export async function account(token: string, limit: number, after: string | null = null): Promise<AccountPage> {
+	const data = (await call('/getuser', { token, limit, after })) as Record<string, unknown> | null;
 	if (typeof data?.username !== 'string' || typeof data.uid !== 'number') throw new ProtocolError('the answer has no user');
 	const sheets = Array.isArray(data.sheets) ? data.sheets.map(parseSheet) : [];
-	sheets.sort((a, b) => b.updatedAt.localeCompare(a.updatedAt) || b.fid - a.fid);
-	return { uid: data.uid, username: data.username, sheets };
+	return { uid: data.uid, username: data.username, sheets, next: typeof data.next === 'string' ? data.next : null };
 }
 
 // ---- sheets -------------------------------------------------------------------------------------------------------------
@@ -115,6 +125,13 @@ export async function deleteSheet(token: string, fid: number): Promise<void> {
 
 export async function recoverSheet(token: string, fid: number): Promise<void> {
 	await call('/recoversheet', { token, fid }, { again: false });
+}
+
+/** Opens a sheet by its link: from then on the account may open it without. */
+export async function openLink(token: string, fid: number, link: string): Promise<void> {
+	const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ token, link }) };
+	const value = (await tryGateways(knownGateways(), `/v2/sheets/${fid}/open`, init, true)) as { role?: unknown } | null;
+	if (typeof value?.role !== 'string') throw new ProtocolError('the answer has no role');
 }
 
 /** Where a sheet is; asks the gateways one after another. */
@@ -148,12 +165,14 @@ function reachable(address: string): string {
  */
 export async function findSocket(token: string, fid: number): Promise<string> {
 	const { http, ws } = await findSheet(token, fid);
-	const query = `token=${encodeURIComponent(token)}&fid=${fid}`;
-	const answer = parseAnswer(await request(http, `/sheetws?${query}&query=1`, {}));
+	const answer = parseAnswer(await request(http, `/sheetws?fid=${fid}&query=1`, { headers: { authorization: `Bearer ${token}` } }));
 	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
 	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
 	const url = new URL(elsewhere ? reachable(elsewhere) : ws);
-	return `${url.protocol}//${url.host}/sheetws?${query}&nack=1`;
+	const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ token, fid }) };
+	const { ticket } = (await request(`${url.protocol.replace('ws', 'http')}//${url.host}`, '/v2/ticket', init)) as { ticket?: unknown };
+	if (typeof ticket !== 'string') throw new ProtocolError('the answer has no ticket');
+	return `${url.protocol}//${url.host}/sheetws?ticket=${ticket}&fid=${fid}&nack=1`;
 }
 
 /** The routes of one sheet, sent to the gateway that has it. */
@@ -203,7 +222,9 @@ export class SheetApi {
 		await this.call('/sharesheet', { username, role }, false);
 	}
 
-	async shareLink(role: string | null): Promise<void> {
-		await this.call('/sharelink', { role }, false);
+	/** Makes a new link and returns its key; null: the link ends. */
+	async shareLink(role: string | null): Promise<string | null> {
+		const key = await this.call('/sharelink', { role }, false);
+		return typeof key === 'string' ? key : null;
 	}
 }

@@ -14,6 +14,8 @@ export interface Status {
 	unsaved: number;
 	/** When reconnecting: milliseconds until the next try; 0 while trying. */
 	retryIn: number;
+	/** A transaction that holds the sheet, so that edits are saved when it ends; null: there is none. */
+	held: { holder: string; seconds: number } | null;
 }
 
 export interface CollabListener {
@@ -53,6 +55,8 @@ export interface CollabSurroundings {
 	findGateway: FindGateway;
 	openSocket(url: string): SocketLike;
 	setTimer(run: () => void, milliseconds: number): () => void;
+	/** Milliseconds of a clock that only goes forward. */
+	now(): number;
 	random(): number;
 }
 
@@ -76,6 +80,8 @@ export class Collab {
 	private editing: CellPlace | null = null;
 	private attempt = 0;
 	private first = true;
+	private held: { holder: string; since: number } | null = null;
+	private cancelCount: (() => void) | null = null;
 
 	constructor(
 		private readonly username: string,
@@ -96,6 +102,7 @@ export class Collab {
 		this.enter('stopped');
 		this.cancelAll();
 		this.setEditing(null);
+		this.setHeld(null);
 		const socket = this.socket;
 		this.socket = null;
 		socket?.close(1000);
@@ -178,6 +185,7 @@ export class Collab {
 
 	private lost(): void {
 		this.socket = null;
+		this.setHeld(null);
 		this.cancelAll();
 		this.retryLater();
 	}
@@ -208,7 +216,26 @@ export class Collab {
 	}
 
 	private tell(): void {
-		this.listener.onStatus({ state: this.state, unsaved: this.queue.size, retryIn: this.retryIn });
+		const { held } = this;
+		this.listener.onStatus({
+			state: this.state,
+			unsaved: this.queue.size,
+			retryIn: this.retryIn,
+			held: held && { holder: held.holder, seconds: Math.round((this.surroundings.now() - held.since) / 1000) },
+		});
+	}
+
+	/** Notes who holds the sheet, and counts the seconds. */
+	private setHeld(by: { holder: string; ms: number } | null): void {
+		this.cancelCount?.();
+		this.cancelCount = null;
+		this.held = by && { holder: by.holder, since: this.surroundings.now() - by.ms };
+		if (this.held) this.countSeconds();
+	}
+
+	private countSeconds(): void {
+		this.tell();
+		this.cancelCount = this.surroundings.setTimer(() => this.countSeconds(), 1000);
 	}
 
 	// ---- messages -----------------------------------------------------------------------------------------------------
@@ -238,6 +265,10 @@ export class Collab {
 				break;
 			case 'refused':
 				this.refused(message.place, message.reason, message.content);
+				break;
+			case 'held':
+				this.setHeld(message.by);
+				this.tell();
 				break;
 		}
 	}

@@ -1,5 +1,8 @@
-// main.ts - which page is shown: the form to sign in, the list of sheets (/), or a sheet (/?id=FID).
+// main.ts - which page is shown: the form to sign in, the list of sheets (/), or a sheet (/?id=FID, with #link=KEY when it is
+// opened by a link).
 import './style.css';
+import { openLink } from './api';
+import { attempt } from './errors';
 import { language, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
@@ -37,6 +40,11 @@ function sheetOfAddress(): number | null {
 	return /^[1-9][0-9]{0,15}$/.test(id) ? Number(id) : null;
 }
 
+/** The key of a link is behind the #, which browsers send to nobody. */
+function linkOfAddress(): string | null {
+	return new URLSearchParams(location.hash.slice(1)).get('link');
+}
+
 async function show(): Promise<void> {
 	leave?.();
 	leave = null;
@@ -57,6 +65,8 @@ async function show(): Promise<void> {
 		return;
 	}
 	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
+	const link = linkOfAddress();
+	if (link !== null && (await attempt(() => openLink(session.token, fid, link)))) history.replaceState(null, '', `/?id=${fid}`);
 	// The grid is most of the page's weight: it comes when a sheet is opened.
 	const { showEditor } = await import('./pages/editor');
 	root.replaceChildren();

@@ -29,7 +29,9 @@ export type ServerMessage =
 	| { type: 'onConn'; snapshot: Snapshot }
 	| { type: 'acquire' | 'release'; lock: CellLock }
 	| { type: 'modify'; edit: CellEdit; username: string }
-	| { type: 'refused'; place: CellPlace; reason: string; content: string | null };
+	| { type: 'refused'; place: CellPlace; reason: string; content: string | null }
+	/** A transaction of `holder` has held the sheet for `ms` milliseconds, so edits wait; null: it does no more. */
+	| { type: 'held'; by: { holder: string; ms: number } | null };
 
 export class ProtocolError extends Error {}
 
@@ -108,6 +110,10 @@ export function parseMessage(text: string): ServerMessage | null {
 			const body = fieldsOf(message.body, 'body');
 			const content = body.content === undefined || body.content === null ? null : textOf(body.content, 'content');
 			return { type: 'refused', place: placeOf(body), reason: textOf(body.reason, 'reason'), content };
+		}
+		case 'held': {
+			const body = fieldsOf(message.body, 'body');
+			return { type: 'held', by: body.held === true ? { holder: textOf(body.holder, 'holder'), ms: indexOf(body.ms, 'ms') } : null };
 		}
 		default:
 			return null;

@@ -245,3 +245,18 @@ it('passes over messages of a kind that it does not know', async () => {
 	world.socket.deliver('weather', { sunny: true });
 	expect(world.status.state).toBe('connected');
 });
+
+describe('a sheet that a transaction holds', () => {
+	it('shows whose it is and for how long, until it is free or the connection is lost', async () => {
+		for (const end of ['free', 'lost']) {
+			const { world } = await connected();
+			world.socket.deliver('held', { held: true, holder: 'bob', application: 'psql', ms: 1200 });
+			expect(world.status.held).toEqual({ holder: 'bob', seconds: 1 });
+			await world.pass(3000);
+			expect(world.status.held).toEqual({ holder: 'bob', seconds: 4 });
+			if (end === 'free') world.socket.deliver('held', { held: false, holder: '', application: '', ms: 0 });
+			else world.socket.onclose?.({ code: 1006 });
+			expect(world.status.held).toBeNull();
+		}
+	});
+});

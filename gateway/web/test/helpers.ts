@@ -41,7 +41,7 @@ export class World implements CollabListener {
 	edits: CellEdit[] = [];
 	locks: CellLock[] = [];
 	refused: { place: CellPlace; reason: string; wasEdit: boolean }[] = [];
-	status: Status = { state: 'connecting', unsaved: 0, retryIn: 0 };
+	status: Status = { state: 'connecting', unsaved: 0, retryIn: 0, held: null };
 	stopped: StopReason | null = null;
 
 	surroundings = {
@@ -58,6 +58,7 @@ export class World implements CollabListener {
 				this.timers = this.timers.filter((other) => other !== timer);
 			};
 		},
+		now: () => this.now,
 		random: () => 1,
 	};
 

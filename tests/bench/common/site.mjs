@@ -17,7 +17,7 @@ export function setting(name, fallback, low, high) {
 	return value;
 }
 
-/** Where to run: {gateway, psql, gatewayPid, postgresPid, stop}. */
+/** Where to run: {gateway, conninfo, psql, gatewayPid, postgresPid, stop}. */
 export async function place(gatewayFlags = {}) {
 	const {
 		PG_SHEET_URL: url,
@@ -37,6 +37,7 @@ export async function place(gatewayFlags = {}) {
 		const { port, host } = new URL(url);
 		return {
 			gateway: { port: Number(port), host, url },
+			conninfo,
 			psql,
 			gatewayPid: Number(gatewayPid),
 			postgresPid: Number(postgresPid),
@@ -47,6 +48,7 @@ export async function place(gatewayFlags = {}) {
 	const [gateway] = cluster.gateways;
 	return {
 		gateway,
+		conninfo: cluster.conninfo(),
 		psql: (sql) => cluster.psql(sql, { timeoutMs: 600000 }),
 		gatewayPid: gateway.service.pid,
 		postgresPid: cluster.postgres.pid,

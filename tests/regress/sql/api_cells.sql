@@ -30,6 +30,11 @@ SELECT sheet.import_csv('api csv 2', sheet.export_csv(:csv)) AS csv2 \gset
 SELECT sheet.export_csv(:csv) = sheet.export_csv(:csv2) AS round_trip;
 SELECT sheet.import_csv_into(:csv, 'B2', 'z,w') IS NOT NULL AS imported;
 SELECT sheet.export_csv(:csv, 'B2:C2') = E'z,w\r\n' AS part;
+-- for those who open it in a spreadsheet program: what begins as a formula does, is none there
+SELECT sheet.create('formulas', 10, 10) AS formulas \gset
+SELECT count(sheet.set_range(:formulas, 'A1', ARRAY[ARRAY['=HYPERLINK("x","y")', '+1', '-1', '@SUM(A1)'], ARRAY[E'\t=1', E'\r=1', '''=1', 'a=1'], ARRAY['1', ' =1', '', '=']])) > 0 AS set;
+SELECT sheet.export_csv(:formulas, NULL, true);
+SELECT sheet.export_csv(:formulas, 'A1:B1', NULL) = sheet.export_csv(:formulas, 'A1:B1') AS off_by_default;
 SELECT sheet.import_csv('bad', E'a,"b');
 SELECT sheet.import_csv('bad', E'a\nb"c');
 

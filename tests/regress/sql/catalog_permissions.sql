@@ -83,13 +83,39 @@ SELECT sheet.trash(:id);
 SELECT sheet.purge(:id);
 SELECT sheet.share_link(:id, 'viewer');
 
--- everyone with the link
+-- everyone with the link, who is in the list then; a new link ends the one before it, and who came by it has no role any more
 SET ROLE perm_ann;
 SELECT sheet.unshare(:id, 'perm bob');
-SELECT sheet.share_link(:id, 'viewer');
+SELECT sheet.share_link(:id, 'viewer') AS key \gset
+SELECT length(:'key');
 SET ROLE perm_bob;
+SELECT sheet.role_of(:id);
+SELECT sheet.open_link(:id, 'no such key');
+SELECT sheet.open_link(:id, NULL);
+SELECT sheet.open_link(:id, :'key');
+SELECT sheet.open_link(:id, 'no such key');
 SELECT sheet.get(:id, 'A1'), sheet.role_of(:id);
+SELECT name, role, link_role FROM sheet.list;
+SELECT name, role FROM sheet.members(:id);
+SET ROLE perm_ann;
+SELECT sheet.share_link(:id, 'editor') AS key2 \gset
+SELECT name, role FROM sheet.members(:id);
+SET ROLE perm_bob;
+SELECT sheet.role_of(:id);
 SELECT count(*) FROM sheet.list;
+SELECT sheet.open_link(:id, :'key');
+SELECT sheet.open_link(:id, :'key2');
+SET ROLE perm_ann;
+SELECT sheet.share_link(:id, NULL);
+SELECT sheet.share(:id, 'perm bob', 'viewer');
+SET ROLE perm_bob;
+SELECT sheet.open_link(:id, :'key2');
+SELECT name, role, link_role FROM sheet.list;
+SET ROLE perm_ann;
+SELECT sheet.unshare(:id, 'perm bob');
+SELECT sheet.share_link(:id, 'viewer') AS key \gset
+SET ROLE perm_bob;
+SELECT sheet.open_link(:id, :'key');
 SET ROLE perm_eve;
 SELECT sheet.get(:id, 'A1');
 
@@ -117,10 +143,10 @@ SELECT count(*) FROM sheet.chunk_list(:id);
 SELECT sheet.chunk_put(:up, 0, 'abc');
 SELECT sheet.chunk_put(:up, 0, 'abc');
 SELECT sheet.chunk_put(:up, 2, 'abc');
-SELECT sheet.chunk_end(:up, 'ff');
+SELECT length(sheet.chunk_end(:up, 'ff')) AS key_length;
 SELECT upload_id AS up2 FROM sheet.chunk_begin(:id, 'whole', NULL, :ann) \gset
 SELECT sheet.chunk_put(:up2, 0, 'abc');
-SELECT sheet.chunk_end(:up2, 'ff');
+SELECT length(sheet.chunk_end(:up2, 'ff')) AS key_length;
 SELECT size, etag FROM sheet.chunk_info(:id, 'whole');
 SELECT sheet.chunk_get(:up2, 0), sheet.chunk_get(:up2, 1) IS NULL AS past_the_end;
 SELECT sheet.chunk_put(:up2, 1, 'abc');
@@ -140,10 +166,10 @@ SELECT sheet.chunk_put(:up3, 0, repeat('x', 1001)::bytea);
 SELECT sheet.chunk_begin(:id, 'r', NULL, :ann, 22);
 SELECT upload_id AS up4 FROM sheet.chunk_begin(:id, 'r', NULL, :ann) \gset
 SELECT sheet.chunk_put(:up4, 0, repeat('x', 22)::bytea);
-SELECT sheet.chunk_end(:up4, 'ff');
+SELECT length(sheet.chunk_end(:up4, 'ff')) AS key_length;
 SELECT sheet.chunk_put(:up3, 0, repeat('x', 999)::bytea);
-SELECT sheet.chunk_end(:up3, 'ff');
-SELECT sheet.chunk_end(:up4, 'ff');
+SELECT length(sheet.chunk_end(:up3, 'ff')) AS key_length;
+SELECT length(sheet.chunk_end(:up4, 'ff')) AS key_length;
 SELECT sheet.chunk_begin(:id, 's', NULL, :ann, 1);
 RESET ROLE;
 SET pg_sheet.file_quota = 0;

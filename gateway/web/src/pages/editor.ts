@@ -38,10 +38,11 @@ function gatewayFinder(session: Session, fid: number): FindGateway {
 	};
 }
 
-function statusText({ state, unsaved }: Status): string {
+function statusText({ state, unsaved, held }: Status): string {
 	if (state === 'stopped') return t('status.stopped');
 	if (state === 'connecting') return t('status.connecting');
 	if (state === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
+	if (unsaved && held) return t('status.held', { count: unsaved, name: held.holder, seconds: held.seconds });
 	return unsaved ? t('status.saving', { count: unsaved }) : t('status.saved');
 }
 
@@ -114,6 +115,7 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 				const timer = setTimeout(run, milliseconds);
 				return () => clearTimeout(timer);
 			},
+			now: () => performance.now(),
 			random: Math.random,
 		},
 		listener,

@@ -1,4 +1,4 @@
-// share.ts - who else may use the sheet: by name and role, and everybody who is signed in and has the link.
+// share.ts - who else may use the sheet: by name and role, and everybody who is signed in and opens the link.
 import { button, field, h, notify, openDialog } from '../dom';
 import { explain } from '../errors';
 import { t } from '../i18n';
@@ -17,8 +17,7 @@ export function openShare({ sheetApi }: EditorContext): void {
 	const role = roleChoice(t('share.role'), roles);
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const linkRole = roleChoice(t('share.linkRole'), ['', 'off', 'viewer', 'commenter', 'editor']);
-	const address = `${location.origin}/?id=${sheetApi.fid}`;
-	const link = field(t('share.link'), { value: address, readonly: true });
+	const link = field(t('share.link'), { value: '', readonly: true, placeholder: t('share.noLink') });
 
 	async function run(work: () => Promise<void>, done: string): Promise<void> {
 		problem.textContent = '';
@@ -44,11 +43,18 @@ export function openShare({ sheetApi }: EditorContext): void {
 			return;
 		}
 		const chosen = linkRole.select.value === 'off' ? null : linkRole.select.value;
-		void run(() => sheetApi.shareLink(chosen), t(chosen ? 'share.linkOn' : 'share.linkOff'));
+		void run(async () => {
+			const key = await sheetApi.shareLink(chosen);
+			link.input.value = key === null ? '' : `${location.origin}/?id=${sheetApi.fid}#link=${key}`;
+		}, t(chosen ? 'share.linkOn' : 'share.linkOff'));
 	};
 	const copy = () => {
+		if (link.input.value === '') {
+			linkRole.select.focus();
+			return;
+		}
 		link.input.select();
-		const copied = navigator.clipboard?.writeText(address) ?? Promise.reject(new Error('no clipboard'));
+		const copied = navigator.clipboard?.writeText(link.input.value) ?? Promise.reject(new Error('no clipboard'));
 		copied.then(
 			() => notify(t('share.copied')),
 			() => notify(t('share.copyByHand')),

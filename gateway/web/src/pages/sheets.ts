@@ -8,6 +8,8 @@ import type { SheetInfo } from '../protocol';
 import type { Session } from '../session';
 import { languageSwitch } from './sign-in';
 
+const pageSheets = 200;
+
 export function isOwn(sheet: SheetInfo, session: Session): boolean {
 	return sheet.owner === session.username || sheet.owner === session.uid;
 }
@@ -16,6 +18,8 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	let gone = false;
 	let trash = false;
 	let sheets: SheetInfo[] = [];
+	let next: string | null = null;
+	let loads = 0;
 	const list = h('div', { class: 'list' }, h('p', { role: 'status' }, t('sheets.loading')));
 	const tabs = [
 		button(t('sheets.current'), () => turn(false)),
@@ -27,9 +31,20 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		draw();
 	}
 
-	async function load(): Promise<void> {
+	/** Reads the list again, as far as it was shown; more: and a page behind that. */
+	async function load(more = false): Promise<void> {
+		const read: SheetInfo[] = more ? [...sheets] : [];
+		const current = ++loads;
 		try {
-			sheets = (await account(session.token)).sheets;
+			let after = more ? next : null;
+			do {
+				const page = await account(session.token, pageSheets, after);
+				read.push(...page.sheets);
+				after = page.next;
+				if (current !== loads) return; // a later one shows the list
+			} while (!more && after !== null && read.length < sheets.length);
+			sheets = read;
+			next = after;
 			if (!gone) draw();
 		} catch (error) {
 			if (gone) return;
@@ -41,12 +56,13 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	function draw(): void {
 		tabs.forEach((tab, i) => tab.setAttribute('aria-pressed', String(trash === (i === 1))));
 		const shown = sheets.filter((sheet) => sheet.isDeleted === trash);
+		const further = next === null ? [] : [button(t('sheets.more'), () => void load(true))];
 		if (shown.length === 0) {
-			list.replaceChildren(h('p', { class: 'empty' }, t(trash ? 'sheets.noTrash' : 'sheets.none')));
+			list.replaceChildren(h('p', { class: 'empty' }, t(trash ? 'sheets.noTrash' : 'sheets.none')), ...further);
 			return;
 		}
 		const head = h('tr', {}, h('th', { scope: 'col' }, t('sheets.name')), h('th', { scope: 'col' }, t('sheets.owner')), h('th', { scope: 'col' }, t('sheets.used')), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))));
-		list.replaceChildren(h('table', {}, h('thead', {}, head), h('tbody', {}, ...shown.map(row))));
+		list.replaceChildren(h('table', {}, h('thead', {}, head), h('tbody', {}, ...shown.map(row))), ...further);
 	}
 
 	function row(sheet: SheetInfo): HTMLElement {
@@ -72,12 +88,12 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	};
 
 	function trashButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => attempt(() => deleteSheet(session.token, sheet.fid)).then(load);
+		const run = () => attempt(() => deleteSheet(session.token, sheet.fid)).then(() => load());
 		return button(t('sheets.toTrash'), () => void run(), { 'aria-label': t('sheets.toTrashOf', { name }) });
 	}
 
 	function recoverButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => attempt(() => recoverSheet(session.token, sheet.fid)).then(load);
+		const run = () => attempt(() => recoverSheet(session.token, sheet.fid)).then(() => load());
 		return button(t('sheets.recover'), () => void run(), { 'aria-label': t('sheets.recoverOf', { name }) });
 	}
 

@@ -148,6 +148,15 @@ export const serverLayouts: Record<string, Layout> = {
 			['cells', 'cells'],
 		],
 	},
+	held: {
+		code: 79,
+		fields: [
+			['held', 'bool'],
+			['holder', 'text'],
+			['application', 'text'],
+			['ms', 'number'],
+		],
+	},
 };
 
 /** Values that the binary form has as their place here. */

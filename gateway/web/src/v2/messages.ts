@@ -101,7 +101,8 @@ export type ServerMessage =
 	| { t: 'version'; seq: number; uid: number; kind: VersionKind; cid: number; label: string }
 	| { t: 'role'; role: Role }
 	| { t: 'authed'; expires: number }
-	| { t: 'calc'; session: number; seq: number; cells: CellEdit[] };
+	| { t: 'calc'; session: number; seq: number; cells: CellEdit[] }
+	| { t: 'held'; held: boolean; holder: string; application: string; ms: number };
 
 /** Close codes that tell a client what to do next. */
 export const closeCodes = {

@@ -1,0 +1,176 @@
+/*
+ * database.c - the gateway's connections to PostgreSQL; see database.h.
+ *
+ * The server ends a statement by itself after three quarters of database-deadline-ms, and a wait for a lock sooner. So
+ * when a connection is silent for the whole deadline, either its commit waits (for a synchronous standby, say), or the
+ * server does not work. Which of them is asked on the connection for accounts: in the first case the connection stays,
+ * since a new one would leave a waiting server process behind.
+ */
+#include "database.h"
+
+#include "gateway.h"
+#include "log.h"
+
+#include <stdio.h>
+
+#define DATABASE_NAME_PREFIX "pg_sheet "
+
+typedef struct DatabaseKind
+{
+	const char *name; /* of the connections: application_name */
+	int connections;  /* 0: long-connections */
+	bool serial;
+	bool edits; /* commits edits */
+	unsigned lock_ms;
+	int account_running, account_waiting, waiting;
+} DatabaseKind;
+
+static const DatabaseKind kinds[DATABASE_CLASSES] = {
+	[DATABASE_ACCOUNTS] = {DATABASE_NAME_PREFIX "accounts", 1, false, false, 250, 0, 0, 0},
+	[DATABASE_READS] = {DATABASE_NAME_PREFIX "reads", 3, false, false, 250, 0, 0, 0},
+	[DATABASE_EDITS] = {DATABASE_NAME_PREFIX "edits", 2, false, true, 50, 0, 0, 0},
+	[DATABASE_HELD] = {DATABASE_NAME_PREFIX "held", 2, true, true, 200, 0, 0, 1000000},
+	[DATABASE_WRITES] = {DATABASE_NAME_PREFIX "writes", 2, true, false, 500, 1, 256, 4096},
+	[DATABASE_LONG] = {DATABASE_NAME_PREFIX "long", 0, true, false, 500, 1, 4, 64},
+};
+
+static PgPool *pools[DATABASE_CLASSES];
+
+/* What a session begins with. */
+static char session_sql[DATABASE_CLASSES + 1][256];
+#define SESSION_GROUP DATABASE_CLASSES
+
+static const char session_format_sql[] =
+	"SELECT set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false)%s%s";
+
+static const char *
+database_session_sql(int place, unsigned lock_ms, unsigned statement_ms, bool edits)
+{
+	char *to = session_sql[place];
+
+	snprintf(to, sizeof(session_sql[place]), session_format_sql, lock_ms, statement_ms,
+			 edits ? ", set_config('pg_sheet.time_slice', '0.1ms', false)" : "",
+			 edits && !gateway.config.durable ? ", set_config('synchronous_commit', 'off', false)" : "");
+	return to;
+}
+
+unsigned
+database_deadline(void)
+{
+	return (unsigned) gateway.config.database_deadline_ms;
+}
+
+/* ---- is the server at work? ---- */
+
+static const char database_works_sql[] =
+	"SELECT FROM pg_catalog.pg_stat_get_activity($1::integer) WHERE application_name = $2";
+
+static void
+database_works(void *arg, PGresult *res)
+{
+	PgConn *conn = arg;
+
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
+		return; /* the connection is given up */
+	log_event(LOG_WARN, "a statement takes long, and the server works on it",
+			  LOG_STR("connection", pgconn_application(conn)), LOG_INT("server_pid", pgconn_server_pid(conn)));
+	pgconn_prolong(conn);
+}
+
+static void
+database_overdue(PgConn *conn)
+{
+	char pid[24];
+	PgParam params[] = {pgparam_int64(pid, pgconn_server_pid(conn)), pgparam_text(pgconn_application(conn))};
+
+	(void) database_query(DATABASE_ACCOUNTS, 0, database_works_sql, 2, params, 0, database_works, conn);
+}
+
+/* ---- opening and closing ---- */
+
+static bool
+database_open_pool(DatabaseClass class)
+{
+	const DatabaseKind *kind = &kinds[class];
+	unsigned deadline =
+		class == DATABASE_LONG ? (unsigned) gateway.config.long_statement_seconds * 1000 : database_deadline();
+	PgPoolOptions options = {
+		.conn = {.name = kind->name,
+				 .session_sql = database_session_sql(class, kind->lock_ms, deadline / 4 * 3, kind->edits),
+				 .overdue_fn = class == DATABASE_ACCOUNTS ? NULL : database_overdue},
+		.connections = kind->connections > 0 ? kind->connections : gateway.config.long_connections,
+		.serial = kind->serial,
+		.account_running = kind->account_running,
+		.account_waiting = kind->account_waiting,
+		.waiting = kind->waiting,
+		.deadline_ms = deadline};
+
+	pools[class] = pgpool_open(&gateway.loop, gateway.config.database, &options);
+	return pools[class] != NULL;
+}
+
+static PgConn *
+database_open_one(const char *name, const char *session, PgOverdueFn overdue_fn)
+{
+	PgConnOptions options = {.name = name, .session_sql = session, .overdue_fn = overdue_fn};
+
+	return pgconn_open(&gateway.loop, gateway.config.database, &options);
+}
+
+bool
+database_open(void)
+{
+	bool opened = true;
+
+	for (int class = 0; class < DATABASE_CLASSES; class ++)
+		opened = database_open_pool(class) && opened;
+	gateway.group = database_open_one(
+		DATABASE_NAME_PREFIX "group",
+		database_session_sql(SESSION_GROUP, kinds[DATABASE_EDITS].lock_ms, database_deadline() / 4 * 3, true),
+		database_overdue);
+	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
+	{
+		gateway.blocks[i] = database_open_one(DATABASE_NAME_PREFIX "blocks", NULL, database_overdue);
+		opened = opened && gateway.blocks[i] != NULL;
+	}
+	gateway.follow = database_open_one(DATABASE_NAME_PREFIX "follow", NULL, NULL);
+	return opened && gateway.group != NULL && gateway.follow != NULL;
+}
+
+void
+database_close(void)
+{
+	pgconn_close(gateway.group);
+	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
+		pgconn_close(gateway.blocks[i]);
+	pgconn_close(gateway.follow);
+	for (int class = 0; class < DATABASE_CLASSES; class ++)
+		pgpool_close(pools[class]);
+}
+
+/* ---- asking ---- */
+
+bool
+database_query(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
+			   int result_format, PgResultFn fn, void *arg)
+{
+	return pgpool_query(pools[class], account, sql, nparams, params, result_format, fn, arg);
+}
+
+PgConn *
+database_choose(DatabaseClass class)
+{
+	return pgpool_choose(pools[class]);
+}
+
+const PgPool *
+database_pool(DatabaseClass class)
+{
+	return pools[class];
+}
+
+const char *
+database_class_name(DatabaseClass class)
+{
+	return kinds[class].name + sizeof(DATABASE_NAME_PREFIX) - 1;
+}

@@ -1,0 +1,53 @@
+-- Names that would be shown as others: characters that change the direction of text are refused wherever something has a name, and
+-- names of accounts that look like those of others.
+\set VERBOSITY terse
+SELECT sheet.account_create('names owner', NULL, 'hash') AS owner \gset
+SELECT sheet.create('names', 10, 10, as_uid => :owner) AS id \gset
+CREATE FUNCTION pg_temp.refused(command text, VARIADIC chars int[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	c int;
+	said text;
+	answers text[] = '{}';
+BEGIN
+	FOREACH c IN ARRAY chars LOOP
+		BEGIN
+			EXECUTE format(command, quote_literal('a' || chr(c) || 'gpj.exe'));
+			answers := answers || format('U+%s accepted', upper(to_hex(c)));
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS said = PG_EXCEPTION_DETAIL;
+			answers := answers || format('%s %s (%s)', SQLSTATE, SQLERRM, said);
+		END;
+	END LOOP;
+	RETURN (SELECT string_agg(DISTINCT replace(a, substring(a FROM 'U\+[0-9A-F]+'), 'U+...'), '; ') FROM unnest(answers) a);
+END $$;
+SELECT array_agg(c) AS chars FROM (SELECT generate_series(8234, 8238) UNION ALL SELECT generate_series(8294, 8297) UNION ALL VALUES (8206), (8207), (1564)) v(c) \gset
+SELECT pg_temp.refused('SELECT sheet.create(%s)', VARIADIC :'chars');
+SELECT pg_temp.refused(format('SELECT sheet.rename(%s, %%s)', :id), VARIADIC :'chars');
+SELECT pg_temp.refused('SELECT sheet.import_csv(%s, $$a,b$$)', VARIADIC :'chars');
+SELECT pg_temp.refused(format('SELECT sheet.chunk_begin(%s, %%s, NULL)', :id), VARIADIC :'chars');
+SELECT pg_temp.refused('SELECT sheet.account_create(%s, NULL, $$x$$)', VARIADIC :'chars');
+SELECT pg_temp.refused(format('SELECT sheet.account_rename(%s, %%s)', :owner), VARIADIC :'chars');
+-- what is written from right to left needs none of them
+SELECT sheet.rename(:id, 'גיליון שלי'), (SELECT name FROM sheet.chunk_begin(:id, 'تقرير.pdf', NULL));
+
+-- names that look alike
+SELECT sheet.account_create('names modern', NULL, 'hash') AS modern \gset
+SELECT sheet.account_create(U&'names m\043Edern', NULL, 'hash'); -- a Cyrillic o
+SELECT sheet.account_create('names rnodern', NULL, 'hash');
+SELECT sheet.account_create('names modern', NULL, 'hash');
+SELECT sheet.account_create('names Modern', NULL, 'hash') > 0 AS another;
+SELECT sheet.account_create('names 10', NULL, 'hash') > 0 AS ten;
+SELECT sheet.account_create('names lO', NULL, 'hash');
+SELECT sheet.account_create(U&'\FF4E\FF41\FF4D\FF45\FF53 10', NULL, 'hash'); -- of full width
+SELECT sheet.account_rename(:owner, 'names m0dern') IS NOT NULL AS renamed;
+SELECT sheet.account_rename(:owner, 'names rnodern');
+SELECT sheet.account_rename(:modern, 'names rnodern') IS NOT NULL AS of_itself;
+SELECT sheet.account_rename(:owner, 'names modern');
+SELECT sheet.account_rename(:modern, 'names gone') IS NOT NULL AS renamed;
+SELECT sheet.account_rename(:owner, 'names modern') IS NOT NULL AS renamed;
+-- found by an index
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT 1 FROM sheet.account WHERE skeleton = 'x';
+SELECT count(sheet.purge(s)) FROM (SELECT sheet.trash(:id), :id AS s) t;
+DELETE FROM sheet.file_use;
+DELETE FROM sheet.account WHERE name LIKE 'names %';

@@ -1,0 +1,267 @@
+# No statement of the gateway reads more blocks in a large database than in a small one: not for a sheet with a long history, many
+# versions, members, clients or files, nor for an account with many sheets, nor beside many other accounts and sheets.
+#
+# The statements are those of gateway/, found in its sources. One that %parameters does not know fails: add a line with the values of
+# its parameters, in SQL, where $name stands for an id of %ids, and, behind a |, what has to be done before in the same transaction.
+use strict;
+use warnings;
+use File::Find;
+use FindBin;
+use JSON::PP;
+use lib $FindBin::Bin;
+use SheetTest;
+use Test::More;
+
+# Blocks that a statement may read beyond what it reads in the small database: indexes have a level more.
+my $allowance = 8;
+
+# Blocks more for those that need more.
+my %steps = (
+	'commit.c apply_sql newcomer' => 120, # looks for clients of whom nothing was heard for long
+	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
+	'routes_version.c version_commit_sql' => 8, # an index page for each 200 versions of a tile
+	'routes_version.c version_read_sql' => 8,
+	'routes_version.c version_rollback_sql' => 16,
+);
+
+my $set = q{'\x01000001010000000178'}; # one edit: an "x" in the first cell
+# A name may have a word behind it: the statement with other parameters.
+my %parameters = (
+	'access.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
+	'commit.c apply_sql' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'NULL', 'true' ],
+	'commit.c apply_sql newcomer' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'ARRAY[$guest, 987654321, 1, 1]', 'true' ],
+	'commit.c name_sql' => ['$rich'],
+	'commit.c tail_sql' => [ '$busy', '$last - 5' ],
+	'coord_postgres.c acquire_sql' => [q{'here'}],
+	'coord_postgres.c heartbeat_sql' => [],
+	'coord_postgres.c holder_sql' => [],
+	'database.c database_works_sql' => [ '1', q{'pg_sheet group'} ],
+	'database.c session_format_sql' => undef, # not to be explained: it reads no table
+	'download.c download_info_sql' => [ '$busy', q{'file 7'}, '$guest', q{''} ],
+	'download.c download_part_sql' => [ '$file', '0' ],
+	'follow.c follow_sql' => [ '5', 'NULL', '0' ],
+	'health.c sql' => [],
+	'held.c held_sql' => ['ARRAY[$busy]'],
+	'join.c snapshot_sql' => ['$busy'],
+	'log_stream.c log_sql' => [ '$busy', '$version', '$guest', '0', '100' ],
+	'request.c request_account_sql' => ['$rich'],
+	'room.c room_claim_sql' => [ '$busy', '9', q{'here'}, 'true' ],
+	'room.c room_measure_sql' => ['$busy'],
+	'room.c room_release_sql' => [ '$busy', '9' ],
+	'routes_account.c account_create_sql' => [ q{'newcomer'}, 'NULL', q{'hash'} ],
+	'routes_account.c account_find_sql' => [q{'account 3'}],
+	'routes_account.c account_rename_sql' => [ '$guest', q{'renamed'} ],
+	'routes_account.c account_sheets_sql' => [ '$rich', '200', 'NULL' ],
+	'routes_cells.c cells_access_sql' => [ '$busy', '$guest' ],
+	'routes_password.c password_find_sql' => [q{'account 3'}],
+	'routes_password.c password_revoke_sql' => ['$guest'],
+	'routes_password.c password_set_sql' => [ '$guest', q{'hash'} ],
+	'routes_sheet.c sheet_cells_sql' => ['$busy'],
+	'routes_sheet.c sheet_create_sql' => [ q{'new'}, '10', '10', 'NULL', '$rich' ],
+	'routes_sheet.c sheet_files_sql' => ['$quiet'],
+	'routes_sheet.c sheet_info_sql' => [ '$busy', '$guest' ],
+	'routes_sheet.c sheet_open_link_sql' => [ '$busy', q{'key'}, '$guest' ],
+	'routes_sheet.c sheet_purge_sql' => [ '$quiet', '$rich' ],
+	'routes_sheet.c sheet_recover_sql' => [ '$busy', '$rich', '|SELECT sheet.trash($busy)' ],
+	'routes_sheet.c sheet_share_link_sql' => [ '$busy', q{'viewer'}, '$rich' ],
+	'routes_sheet.c sheet_share_sql' => [ '$busy', q{'account 3'}, q{'viewer'}, '$rich' ],
+	'routes_sheet.c sheet_trash_sql' => [ '$busy', '$rich' ],
+	'routes_sheet.c sheet_unshare_sql' => [ '$busy', q{'account 4'}, '$rich' ],
+	'routes_sheet.c sheet_versions_sql' => ['$busy'],
+	'routes_version.c version_commit_sql' => [ '$busy', '$rich', 'NULL', '|SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)' ],
+	'routes_version.c version_read_sql' => [ '$busy', '$version', '$guest' ],
+	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
+	'session.c refusal_sql' => [ '$busy', '0', '0' ],
+	'session.c session_check_sql' => [ '$busy', '$guest' ],
+	'session.c session_link_sql' => [ '$busy', q{'key'}, '$guest' ],
+	'upload.c upload_abort_sql' => ['$upload'],
+	'upload.c upload_begin_sql' => [ '$busy', q{'picture.png'}, 'NULL', '$rich', '100' ],
+	'upload.c upload_end_sql' => [ '$upload', q{'digest'}, q{|SELECT sheet.chunk_put($upload, 0, 'bytes')} ],
+	'upload.c upload_put_sql' => [ '$upload', '0', q{'bytes'} ],
+	'v2_block.c block_sql' => [ '$busy', '0', '0', '9', '9' ],
+	'v2_join.c state_sql' => [ '$busy', '$guest', '7' ],
+	'v2_join.c tail_sql' => [ '$busy', '$last - 5', '4194304' ],
+	'v2_join.c user_sql' => [ '$busy', '$stranger' ],
+	'v2_lane.c lane_sql' => [ '$busy', '0', '0', '9', '9' ],
+	'window.c window_sql' => [ '$busy', '0', '0', '9', '9', '1000000' ],
+);
+
+# What people ask for by SQL: one who has one sheet, and one who has many.
+my %queries = (
+	'poor sheet.list' => 'SELECT count(*) FROM sheet.list',
+	'poor a sheet of sheet.list' => 'SELECT * FROM sheet.list WHERE sheet_id = $quiet',
+	'poor the end of sheet.log' => 'SELECT * FROM sheet.log WHERE sheet_id = $quiet ORDER BY seq DESC LIMIT 100',
+	'poor sheet.log of all sheets' => 'SELECT count(*) FROM sheet.log',
+	'poor sheet.cells' => 'SELECT count(*) FROM sheet.cells',
+	'guest a sheet of sheet.list' => 'SELECT * FROM sheet.list WHERE sheet_id = $busy',
+	'guest the end of sheet.log' => 'SELECT * FROM sheet.log WHERE sheet_id = $busy ORDER BY seq DESC LIMIT 100',
+	'guest a sheet of sheet.cells' => 'SELECT count(*) FROM sheet.cells WHERE sheet_id = $busy',
+	'guest an edit by SQL' => q{SELECT sheet.set($busy, 'A1', 'of a guest')},
+);
+
+# name of the file and of the constant => text
+sub gateway_statements
+{
+	my %statements;
+	find(
+		{
+			no_chdir => 1,
+			wanted => sub {
+				return unless m{/([^/]+\.[ch])$} && !m{/web/};
+				my $file = $1;
+				open my $handle, '<', $_ or die;
+				my $source = join '', <$handle>;
+				$source =~ s{/\*.*?\*/}{}gs;
+				while ($source =~ /(?:(\w+)\[\]\s*=\s*)?((?:"(?:[^"\\\n]|\\.)*"\s*)+)/g)
+				{
+					my ($name, $literals) = ($1, $2);
+					my $text = join '', $literals =~ /"((?:[^"\\]|\\.)*)"/g;
+					next unless $text =~ /^\s*((?i:SELECT|INSERT|UPDATE|DELETE)|MERGE|WITH|VALUES|TABLE|CALL|DO|COPY|SET|LISTEN|NOTIFY)\s/;
+					$text =~ s/\\(.)/$1/g;
+					$statements{ "$file " . ($name // "\"$text\"") } = $text;
+				}
+			}
+		},
+		"$FindBin::Bin/../../gateway");
+	return %statements;
+}
+
+# ---- the two databases ------------------------------------------------------------------------------------------------------
+
+# The indexes of the small one have two levels, as those of the large one: what differs is what grows.
+my %sizes = (
+	small => { accounts => 500, sheets => 500, own => 500, edits => 2000, versions => 1100, members => 500, files => 2000, clients => 500 },
+	large => { accounts => 5000, sheets => 20000, own => 10000, edits => 60000, versions => 3000, members => 5000, files => 10000, clients => 5000 },
+);
+
+sub fill
+{
+	my ($node, $database, $size) = @_;
+	$node->safe_psql($database, <<SQL);
+INSERT INTO sheet.account (name) SELECT 'account ' || n FROM generate_series(1, $size->{accounts}) n;
+CREATE TABLE ids (name text PRIMARY KEY, value bigint NOT NULL);
+INSERT INTO ids SELECT v.name, a.uid FROM (VALUES ('rich', 1), ('guest', 2), ('stranger', 5), ('poor', 6)) v(name, n) JOIN sheet.account a ON a.name = 'account ' || n;
+CREATE FUNCTION id(text) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT value FROM ids WHERE name = \$1';
+CREATE ROLE poor_$database;
+CREATE ROLE guest_$database;
+SELECT sheet.link_account('account 6', 'poor_$database'), sheet.link_account('account 2', 'guest_$database');
+INSERT INTO ids SELECT 'busy', sheet.create('busy', 10, 10, as_uid => id('rich'));
+INSERT INTO ids SELECT 'quiet', sheet.create('quiet', 10, 10, as_uid => id('rich'));
+SELECT sheet.share(id('quiet'), 'account 6', 'editor');
+DO \$\$
+DECLARE
+	busy bigint := id('busy');
+BEGIN
+	FOR i IN 1 .. $size->{sheets} LOOP
+		PERFORM sheet.create('sheet ' || i, 10, 10, as_uid => CASE WHEN i <= $size->{own} THEN id('rich') ELSE (SELECT min(uid) + 9 + i % 100 FROM sheet.account) END);
+		IF i % 1000 = 0 THEN COMMIT; END IF;
+	END LOOP;
+	FOR i IN 1 .. $size->{edits} LOOP
+		PERFORM sheet.set(busy, i % 10, i / 10 % 10, i::text);
+	END LOOP;
+	FOR i IN 1 .. $size->{versions} LOOP
+		PERFORM sheet.set(busy, 3, 3, 'v' || i);
+		PERFORM sheet.commit(busy);
+	END LOOP;
+END
+\$\$;
+SELECT count(sheet.share(id('busy'), a.name, 'editor')) FROM sheet.account a WHERE a.name NOT IN ('account 1', 'account 5', 'account 6') AND a.uid < (SELECT min(uid) + $size->{members} FROM sheet.account);
+SELECT count(sheet.share(s.sheet_id, 'account 2', 'editor')) FROM sheet.sheet s WHERE s.owner = id('rich') AND s.name LIKE 'sheet %';
+INSERT INTO sheet.chunk (sheet_id, name, uid, size, etag) SELECT id('busy'), CASE n % 2 WHEN 0 THEN 'file ' || n ELSE 'picture (' || n / 2 + 2 || ').png' END, id('rich'), 1, '' FROM generate_series(1, $size->{files}) n;
+INSERT INTO sheet.chunk (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'picture.png', id('rich'), 1, ''), (id('busy'), 'file 7', id('rich'), 1, ''), (id('quiet'), 'a', id('rich'), 1, ''), (id('quiet'), 'b', id('rich'), 1, '');
+INSERT INTO sheet.chunk_part SELECT upload_id, 0, 'x' FROM sheet.chunk;
+INSERT INTO sheet.file_use SELECT uid, size FROM sheet.chunk;
+INSERT INTO ids SELECT 'file', upload_id FROM sheet.chunk WHERE name = 'file 7';
+INSERT INTO ids SELECT 'upload', upload_id FROM sheet.chunk_begin(id('busy'), 'upload', NULL, id('rich'), 100);
+INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
+INSERT INTO sheet.owner SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
+INSERT INTO ids SELECT 'last', r.seq FROM sheet.read_cells(id('busy'), 0, 0, 0, 0) r;
+INSERT INTO ids SELECT 'version', max(cid) FROM sheet.checkpoint WHERE sheet_id = id('busy');
+SQL
+	$node->safe_psql($database, 'VACUUM ANALYZE');
+	$node->safe_psql($database, q{SELECT sheet.set(id('quiet'), 'A1', 'known to the cache again')});
+	return split /[|\n]/, $node->safe_psql($database, 'SELECT name, value FROM ids');
+}
+
+sub filled_in
+{
+	my ($sql, $ids) = @_;
+	$sql =~ s/\$([a-z]+)/$ids->{$1} \/\/ die "no id \$$1"/ge;
+	return $sql;
+}
+
+# Blocks that a statement reads when the session has run it before, and what it does is undone.
+sub blocks
+{
+	my ($session, $before, $statement) = @_;
+	my $explained;
+	for (1 .. 8) # plans for all parameters come with the sixth
+	{
+		$session->ask('BEGIN');
+		$session->ask($before) if $before;
+		$explained = $session->ask("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) $statement");
+		$session->ask('ROLLBACK');
+		return $explained if $explained =~ /^ERROR/;
+	}
+	my $plan = decode_json($explained)->[0]{Plan};
+	return $plan->{'Shared Hit Blocks'} + $plan->{'Shared Read Blocks'};
+}
+
+sub compare
+{
+	my ($name, $small, $large) = @_;
+	my $more = $allowance + ($steps{$name} // 0);
+	return fail("$name: $small $large") if "$small$large" =~ /ERROR/;
+	cmp_ok($large, '<=', $small + $more, "$name: $small blocks, $large in the large database");
+}
+
+my $node = PostgreSQL::Test::Cluster->new('growth');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'pg_sheet'
+autovacuum = off
+fsync = off
+shared_buffers = '256MB'
+pg_sheet.checkpoint_bytes = 0
+pg_sheet.checkpoint_edits = 0
+pg_sheet.file_quota = '1TB'
+CONF
+$node->start;
+my (%ids, %sessions);
+for my $database (sort keys %sizes)
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql($database, 'CREATE EXTENSION pg_sheet');
+	$ids{$database} = { fill($node, $database, $sizes{$database}) };
+	$sessions{$database} = new_session($node, database => $database);
+}
+
+my %statements = gateway_statements();
+cmp_ok(scalar keys %statements, '>', 40, 'the statements of the gateway are found');
+my %constants = map { $_ => join ' ', (split)[ 0, 1 ] } keys %parameters;
+is(join(', ', grep { !exists $parameters{$_} } sort keys %statements), '', 'this test knows all statements of the gateway');
+is(join(', ', grep { !exists $statements{ $constants{$_} } } sort keys %parameters), '', 'the gateway has all statements that this test knows');
+for my $name (grep { $statements{ $constants{$_} } && $parameters{$_} } sort keys %parameters)
+{
+	my @values = @{ $parameters{$name} };
+	my $before = @values && $values[-1] =~ /^\|/ ? substr pop @values, 1 : '';
+	my %blocks;
+	for my $database (keys %sizes)
+	{
+		my $session = $sessions{$database};
+		(my $id = $name) =~ s/\W/_/g;
+		my $prepared = $session->ask("PREPARE $id AS $statements{ $constants{$name} }");
+		my $execute = "EXECUTE $id" . (@values ? '(' . join(', ', @values) . ')' : '');
+		$blocks{$database} = $prepared =~ /^ERROR/ ? $prepared : blocks($session, filled_in($before, $ids{$database}), filled_in($execute, $ids{$database}));
+	}
+	compare($name, $blocks{small}, $blocks{large});
+}
+for my $name (sort keys %queries)
+{
+	my ($role) = $name =~ /(\w+)/;
+	my %blocks = map { $_ => blocks($sessions{$_}, "SET LOCAL ROLE ${role}_$_", filled_in($queries{$name}, $ids{$_})) } keys %sizes;
+	compare($name, $blocks{small}, $blocks{large});
+}
+$_->end for values %sessions;
+$node->stop;
+done_testing();
