@@ -84,7 +84,7 @@ tunnel_move(Side *from, Side *to)
 {
 	ssize_t n;
 
-	if (to->out.len == 0)
+	if (to->out.len == 0 && !buf_failed(&to->out))
 	{
 		if (from->stream.ended)
 		{
@@ -102,6 +102,8 @@ tunnel_move(Side *from, Side *to)
 			return 1;
 		buf_put(&to->out, tunnel_bytes, (size_t) n);
 	}
+	if (buf_failed(&to->out))
+		return -1;
 	n = stream_write(&to->stream, to->out.data + to->out_written, to->out.len - to->out_written);
 	if (n < 0)
 		return n == STREAM_AGAIN ? 0 : -1;
@@ -206,7 +208,12 @@ tunnel_open(Stream *stream, const char *first, size_t len)
 	}
 	tunnel = calloc(1, sizeof(Tunnel));
 	if (tunnel == NULL)
-		abort();
+	{
+		close(pair[0]);
+		close(pair[1]);
+		stream_close(stream);
+		return -1;
+	}
 	if (!tunnel_add_side(tunnel, 0, *stream) || !tunnel_add_side(tunnel, 1, (Stream){.fd = pair[0]}))
 	{
 		tunnel_give_up(tunnel, stream, pair);

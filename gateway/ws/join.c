@@ -44,10 +44,16 @@ room_note_mark(Room *room)
 		return;
 	if (room->mark_count == room->mark_size)
 	{
-		room->mark_size = room->mark_size > 0 ? room->mark_size * 2 : 64;
-		room->marks = realloc(room->marks, room->mark_size * sizeof(RoomMark));
-		if (room->marks == NULL)
-			abort();
+		size_t size = room->mark_size > 0 ? room->mark_size * 2 : 64;
+		RoomMark *marks = realloc(room->marks, size * sizeof(RoomMark));
+
+		if (marks == NULL)
+		{
+			room_fail_memory(room);
+			return;
+		}
+		room->marks = marks;
+		room->mark_size = size;
 	}
 	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
 }
@@ -95,19 +101,21 @@ join_admit(Room *room, Session *session, uint64_t position)
 	buf_puts(&payload, "{\"msgType\":\"onConn\",\"body\":{\"name\":");
 	buf_puts_json(&payload, session->sheet_name);
 	buf_puts(&payload, ",");
-	buf_put(&payload, room->snapshot.data, room->snapshot.len);
+	buf_put_buf(&payload, &room->snapshot);
 	buf_puts(&payload, ",");
 	join_put_locks(&payload, room);
 	if (session->nack)
 	{
 		buf_puts(&payload, ",\"styles\":[");
 		if (room->snapshot_styles.len > 0)
-			buf_put(&payload, room->snapshot_styles.data, room->snapshot_styles.len);
+			buf_put_buf(&payload, &room->snapshot_styles);
 		buf_puts(&payload, "]");
 	}
 	buf_puts(&payload, "}}");
 	session_send(session, payload.data, payload.len);
 	buf_free(&payload);
+	if (session->state != SESSION_JOINING)
+		return; /* there was no memory for it */
 	session->stream = &room->stream;
 	fanout_copy(&session->cursor, &room->join_start);
 	fanout_seek(&session->cursor, position);
@@ -177,6 +185,11 @@ join_take(Room *room, const PGresult *res)
 		join_close_all(room, CLOSE_ERROR, "the sheet's cells cannot be read");
 		return;
 	}
+	if (buf_failed(&room->snapshot) || buf_failed(&room->snapshot_styles))
+	{
+		join_close_all(room, CLOSE_ERROR, "out of memory");
+		return;
+	}
 	room->snapshot_ready = true;
 	room_catch_up(room, room->snapshot_seq);
 	room_try_join(room);
@@ -195,7 +208,7 @@ join_answered(void *arg, PGresult *res)
 		else if (res == NULL)
 			join_ask(room);
 		else
-			join_close_all(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+			join_close_all(room, CLOSE_ERROR, pgresult_reason(res));
 	}
 	room_query_done(room);
 }
@@ -227,11 +240,14 @@ room_start_join(Room *room, Session *session)
 		v2_start_join(room, session);
 		return;
 	}
-	if (room->joining++ == 0)
+	if (room->joining == 0 && !fanout_attach(&room->stream, &room->join_start))
 	{
-		fanout_attach(&room->stream, &room->join_start);
-		room_note_mark(room);
+		session->state = SESSION_WAITING;
+		session_fail(session);
+		return;
 	}
+	if (room->joining++ == 0)
+		room_note_mark(room);
 	if (!room->snapshot_under_way && !room->snapshot_ready)
 		join_ask(room);
 }

@@ -39,7 +39,7 @@
 /* ---- life ---- */
 
 Session *
-session_create(struct lws *wsi, int64_t sheet_id, const char *link)
+session_create(struct lws *wsi, int64_t sheet_id, const char *link, struct V2Session *v2)
 {
 	static uint64_t last_number;
 	Session *session = calloc(1, sizeof(Session));
@@ -48,6 +48,7 @@ session_create(struct lws *wsi, int64_t sheet_id, const char *link)
 		return NULL;
 	session->number = ++last_number;
 	session->wsi = wsi;
+	session->v2 = v2;
 	session->sheet_id = sheet_id;
 	snprintf(session->link, sizeof(session->link), "%s", link);
 	session->out_last = &session->out;
@@ -59,7 +60,7 @@ session_create(struct lws *wsi, int64_t sheet_id, const char *link)
 Session *
 session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
 {
-	Session *session = session_create(wsi, sheet_id, link);
+	Session *session = session_create(wsi, sheet_id, link, NULL);
 
 	if (session == NULL)
 		return NULL;
@@ -153,6 +154,13 @@ session_close(Session *session, int code, const char *reason)
 	session_want_write(session);
 }
 
+void
+session_fail(Session *session)
+{
+	session_close(session, CLOSE_ERROR, "out of memory");
+	fanout_detach(&session->cursor);
+}
+
 /* ---- who and where ---- */
 
 static const char session_check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role "
@@ -214,10 +222,13 @@ session_checked(void *arg, PGresult *res)
 		{
 			session->name = strdup(PQgetvalue(res, 0, 0));
 			session->sheet_name = strdup(PQgetvalue(res, 0, 3));
-			buf_puts_json(&session->name_json, session->name);
+			buf_puts_json(&session->name_json, PQgetvalue(res, 0, 0));
 			session->state = SESSION_WAITING;
 			access_register_opening(session->sheet_id, session->uid);
-			room_add_session(session->sheet_id, session);
+			if (session->name == NULL || session->sheet_name == NULL || buf_failed(&session->name_json))
+				session_fail(session);
+			else
+				room_add_session(session->sheet_id, session);
 		}
 	}
 	if (again && session->wsi != NULL && session->state != SESSION_CLOSING)
@@ -312,10 +323,16 @@ session_send(Session *session, const char *payload, size_t len)
 void
 session_send_message(Session *session, const char *payload, size_t len, bool binary)
 {
-	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + LWS_PRE + len);
+	PrivateFrame *frame;
 
+	if (session->state == SESSION_CLOSING)
+		return;
+	frame = payload != NULL ? malloc(sizeof(PrivateFrame) + LWS_PRE + len) : NULL;
 	if (frame == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
 	frame->next = NULL;
 	frame->len = len;
 	frame->binary = binary;
@@ -472,10 +489,13 @@ session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 		session_close(session, CLOSE_SLOW, "too many refused messages at once");
 		return;
 	}
-	session->refusals++;
 	refusal = calloc(1, sizeof(Refusal));
 	if (refusal == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
+	session->refusals++;
 	refusal->session = session;
 	refusal->row = row;
 	refusal->col = col;
@@ -590,6 +610,13 @@ session_modify(Session *session, const V1Message *message)
 				  .content = {message->content, (uint32_t) message->content_len},
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
 	batch = room_pending(session->room);
+	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit),
+										V1_MODIFY_PARTS + 20 + message->content_len * JSON_GROWTH + message->info_len +
+											session->name_json.len))
+	{
+		session_fail(session);
+		return;
+	}
 	room_add_edit(session->room, batch, &edit);
 	publish_expect(session, batch);
 	metrics.edits_received++;
@@ -624,7 +651,11 @@ session_handle(Session *session, const char *text, size_t len, bool binary)
 		v2_handle(session, text, len, binary);
 		return;
 	}
-	buf_reserve(&session->scratch, V1_SCRATCH(len));
+	if (!buf_reserve(&session->scratch, V1_SCRATCH(len)))
+	{
+		session_fail(session);
+		return;
+	}
 	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
 	if (status == V1_MALFORMED && !binary && !session_text_is_utf8(text, len))
 	{
@@ -679,7 +710,9 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 		return;
 	}
 	buf_put(&session->rx, data, len);
-	if (last)
+	if (buf_failed(&session->rx))
+		session_fail(session);
+	else if (last)
 	{
 		session_handle(session, session->rx.data, session->rx.len, binary);
 		session->rx.len = 0;

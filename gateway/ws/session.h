@@ -103,8 +103,9 @@ typedef struct Session
 } Session;
 
 extern Session *session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack);
-/* A session without a user, who says later who he is. link: the key of the sheet's link, or "". */
-extern Session *session_create(struct lws *wsi, int64_t sheet_id, const char *link);
+/* A session without a user, who says later who he is. link: the key of the sheet's link, or "". v2: the session's from
+ * then on; NULL for protocol v1. NULL, here and above: no memory. */
+extern Session *session_create(struct lws *wsi, int64_t sheet_id, const char *link, struct V2Session *v2);
 /* As whom it holds cells (locks.h). */
 extern int64_t session_holder(const Session *session);
 /* When a lease that begins now ends. */
@@ -113,6 +114,8 @@ extern uint64_t session_lease_end(void);
 extern void session_gone(Session *session);
 /* Ends the session: every end goes through here. What is queued before is still sent. */
 extern void session_close(Session *session, int code, const char *reason);
+/* There is no memory for something of its own: it is told nothing that would come behind it, and closed. */
+extern void session_fail(Session *session);
 /* A piece of a message; false: give the connection up. */
 extern void session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary);
 /* The socket takes more. False: end the connection. */
@@ -122,6 +125,7 @@ extern bool session_peer_closes(Session *session);
 /* The room's stream has grown: what the socket takes is written at once. */
 extern void session_deliver(Session *session);
 extern void session_pong(Session *session);
+/* payload NULL, here and below: there was no memory for it. */
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);
 extern void session_send_message(Session *session, const char *payload, size_t len, bool binary);
