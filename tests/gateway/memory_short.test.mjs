@@ -9,10 +9,11 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { Cluster, repository, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, login, multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { giveToService } from '../lib/processes.mjs';
-import { RawClient } from '../lib/v2.mjs';
+import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
 
 let cluster;
 let gateway;
@@ -26,7 +27,7 @@ const allocator = {
 		const control = path.join(directory, 'failing_malloc.control');
 		execFileSync('cc', ['-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', library, path.join(repository, 'tests', 'lib', 'failing_malloc.c')]);
 		fs.chmodSync(library, 0o755);
-		fs.writeFileSync(control, Buffer.alloc(24));
+		fs.writeFileSync(control, Buffer.alloc(32));
 		giveToService(control);
 		this.file = fs.openSync(control, 'r+');
 		this.env = { LD_PRELOAD: library, FAILING_MALLOC: control };
@@ -34,15 +35,15 @@ const allocator = {
 	write(...words) {
 		fs.writeSync(this.file, Buffer.from(BigInt64Array.from(words, BigInt).buffer), 0, words.length * 8, 0);
 	},
-	/** The nth allocation of at least so many bytes from now on fails. Small ones may be the process's own. */
-	fail(n, least = 64) {
-		this.write(least, n, 0);
+	/** The nth allocation of at least so many bytes from now on fails (lasting: and all behind it). Small ones may be the process's own. */
+	fail(n, { least = 64, lasting = false } = {}) {
+		this.write(least, n, 0, lasting ? 1 : 0);
 	},
 	/** From now on none fails; has one? */
 	end() {
 		const words = Buffer.alloc(24);
 		fs.readSync(this.file, words, 0, 24, 0);
-		this.write(0, 0, 0);
+		this.write(0, 0, 0, 0);
 		return words.readBigInt64LE(16) > 0n;
 	},
 };
@@ -125,12 +126,14 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	await gateway.start({}, { env: allocator.env });
 	const fid = await newSheet(gateway, anna, { rows: 20, columns: 20 });
 	const bystanders = await Bystanders.open();
+	t.after(() => bystanders.end());
 	const acknowledged = new Map();
-	let keeper = null;
+	const keeper = sheetClient(gateway, anna, fid); // closed with its sheet, it comes again
+	t.after(() => keeper.close());
+	const long = (text) => `${text} ${'x'.repeat(5000)}`; // several of these are more than a block of the stream
+	let cells = 0;
+	const nextCell = () => [cells % 200, 1 + Math.floor(cells++ / 200)]; // nobody writes it again
 	let client = 100;
-	const keep = async () => {
-		if (keeper === null || keeper.closed) keeper = await RawClient.open(gateway, anna, fid);
-	};
 	const file = multipart([['token', anna.token], ['fid', String(fid)], ['uploadfile', Buffer.alloc(300000, 'x'), 'a.txt', 'text/plain']]);
 	const operation = async (raw, n, edits, cell) => {
 		raw.op(n, edits);
@@ -150,20 +153,22 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 				const editor = await open(new Editor(gateway, anna, fid, { nack: true }));
 				await editor.nextOf('onConn');
 				editor.acquire(1, 1);
-				editor.modify(n % 100, 1, `v1 ${n}`);
-				await editor.nextModify(n % 100, 1, `v1 ${n}`, 4000);
-				acknowledged.set(`${n % 100},1`, `v1 ${n}`);
+				const [row, col] = nextCell();
+				editor.modify(row, col, long(`v1 ${n}`));
+				await editor.nextModify(row, col, long(`v1 ${n}`), 4000);
+				acknowledged.set(`${row},${col}`, long(`v1 ${n}`));
 				editor.modify(-1, 0, 'x');
 				await editor.nextOf('refused', 4000);
 			}),
 		...Object.fromEntries(
-			['json', 'binary'].map((encoding, i) => [
+			['json', 'binary'].map((encoding) => [
 				encoding,
 				(n) =>
 					member(async (open) => {
 						const raw = await openRaw(open, fid, { encoding, client: ++client });
-						const content = `${encoding} ${n}`;
-						await operation(raw, 1, [{ row: n % 100, col: 2 + i, content }], [`${n % 100},${2 + i}`, content]);
+						const content = long(`${encoding} ${n}`);
+						const [row, col] = nextCell();
+						await operation(raw, 1, [{ row, col, content }], [`${row},${col}`, content]);
 						raw.send({ t: 'lock', row: 1, col: 5 });
 						raw.send({ t: 'cursor', row: 1, col: 1, toRow: 1, toCol: 1 });
 						raw.send({ t: 'get', id: 3, row: 0, col: 0, toRow: 99, toCol: 9 });
@@ -181,22 +186,27 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	let total = 0;
 	for (const [name, act] of Object.entries(acts)) {
 		await act(0);
-		let n = 0;
-		for (let failed = true; failed; ) {
-			await keep();
-			allocator.fail(++n);
-			await act(n);
-			failed = allocator.end();
-			await bystanders.check(`allocation ${n} of ${name} has failed`);
-			assert.ok(n < 1000, `${name} comes to an end`);
+		for (const lasting of [false, true]) {
+			let n = 0;
+			for (let failed = true; failed; ) {
+				n += lasting ? 7 : 1;
+				allocator.fail(n, { lasting });
+				const acting = act(n);
+				if (lasting) await Promise.race([acting, sleep(300)]); // edits wait until there is memory to send them
+				else await acting;
+				failed = allocator.end();
+				await acting;
+				await bystanders.check(`allocation ${n} of ${name} has failed`);
+				assert.ok(n < 1000, `${name} comes to an end`);
+				total++;
+			}
+			if (!lasting) t.diagnostic(`${name}: ${n - 1} allocations`);
 		}
-		total += n - 1;
-		t.diagnostic(`${name}: ${n - 1} allocations`);
 	}
-	bystanders.end();
-	keeper?.terminate();
 	const reader = await Editor.open(gateway, anna, fid);
-	for (const [cell, content] of acknowledged) assert.equal(reader.cells.get(cell), content, cell);
+	for (const [cell, content] of acknowledged) assert.ok(reader.cells.get(cell) === content, cell);
+	const inRange = reader.grid().filter(([cell]) => Number(cell.split(',')[0]) < 200);
+	await waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), 'the member that has been there all along to have the same cells');
 	reader.terminate();
 	assert.ok(total > 100, `${total} allocations`);
 });

@@ -18,12 +18,14 @@ extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);
 
-/* least: smaller ones succeed. countdown: the one with which it comes to 0 fails; 0: none. */
+/* least: smaller ones succeed. countdown: the one with which it comes to 0 fails; 0: none. lasting: so do all that
+ * follow. */
 typedef struct Control
 {
 	_Atomic uint64_t least;
 	_Atomic int64_t countdown;
 	_Atomic uint64_t failed;
+	_Atomic uint64_t lasting;
 } Control;
 
 static Control *control;
@@ -68,6 +70,8 @@ fails(size_t size, void *caller)
 	if (control == NULL || atomic_load(&control->countdown) <= 0 || size < atomic_load(&control->least) ||
 		at < program_begin || at >= program_end || atomic_fetch_sub(&control->countdown, 1) != 1)
 		return 0;
+	if (atomic_load(&control->lasting))
+		atomic_store(&control->countdown, 1);
 	atomic_fetch_add(&control->failed, 1);
 	errno = ENOMEM;
 	return 1;
