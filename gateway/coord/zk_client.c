@@ -36,9 +36,11 @@ typedef struct Message
 	ZkReply reply; /* its strings are owned by the message */
 } Message;
 
-/* Given to the library with each request; freed by its completion. */
+/* Given to the library with each request; freed by its completion, or with the client: the library, which is closed
+ * while a server is away, forgets some that are under way. */
 typedef struct Request
 {
+	struct Request *next, *prev;
 	ZkClient *client;
 	ZkReplyFn fn;
 	void *arg;
@@ -56,6 +58,7 @@ struct ZkClient
 
 	uv_mutex_t queue_lock;
 	Message *first, *last;
+	Request *requests; /* under way; with queue_lock, too */
 	uv_async_t wake;
 
 	uv_work_t work; /* opening, closing */
@@ -140,6 +143,36 @@ queue_take(ZkClient *client)
 	return first;
 }
 
+static Request *
+request_new(ZkClient *client, ZkReplyFn fn, void *arg)
+{
+	Request *request = must_have(malloc(sizeof(*request)));
+
+	uv_mutex_lock(&client->queue_lock);
+	*request = (Request){client->requests, NULL, client, fn, arg};
+	if (client->requests)
+		client->requests->prev = request;
+	client->requests = request;
+	uv_mutex_unlock(&client->queue_lock);
+	return request;
+}
+
+static void
+request_free(Request *request)
+{
+	ZkClient *client = request->client;
+
+	uv_mutex_lock(&client->queue_lock);
+	if (request->prev)
+		request->prev->next = request->next;
+	else
+		client->requests = request->next;
+	if (request->next)
+		request->next->prev = request->prev;
+	uv_mutex_unlock(&client->queue_lock);
+	free(request);
+}
+
 /* A new message for the request's answer; frees the request. */
 static Message *
 reply_new(const void *data, int rc)
@@ -151,7 +184,7 @@ reply_new(const void *data, int rc)
 	message->fn = request->fn;
 	message->arg = request->arg;
 	message->reply.rc = rc;
-	free(request);
+	request_free(request);
 	return message;
 }
 
@@ -362,15 +395,6 @@ go_up(ZkClient *client)
 	client->events.up(client->events.arg);
 }
 
-static Request *
-request_new(ZkClient *client, ZkReplyFn fn, void *arg)
-{
-	Request *request = must_have(malloc(sizeof(*request)));
-
-	*request = (Request){client, fn, arg};
-	return request;
-}
-
 /* The answer of a heartbeat; its message carries no function, and as arg when it was sent. */
 static void
 heard_beat(ZkClient *client, uint64_t sent)
@@ -395,7 +419,7 @@ send_beat(ZkClient *client)
 
 		rc = zoo_aexists(client->handle, "/", 0, on_stat, request);
 		if (rc != ZOK)
-			free(request);
+			request_free(request);
 	}
 	uv_mutex_unlock(&client->handle_lock);
 }
@@ -594,7 +618,9 @@ on_closed(uv_work_t *work, int status)
 {
 	ZkClient *client = work->data;
 
-	drain(client); /* only frees: the library has answered everything with ZCLOSING */
+	drain(client); /* only frees: the library has answered with ZCLOSING what it has not forgotten */
+	while (client->requests)
+		request_free(client->requests);
 	uv_close((uv_handle_t *) &client->timer, on_handle_closed);
 	uv_close((uv_handle_t *) &client->wake, on_handle_closed);
 }
