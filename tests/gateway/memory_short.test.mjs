@@ -8,10 +8,11 @@ import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Cluster, repository, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Editor, login, multipart, newSheet, post, register, request } from '../lib/client.mjs';
+import { Editor, multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { giveToService } from '../lib/processes.mjs';
 import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
 
@@ -209,4 +210,58 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	await waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), 'the member that has been there all along to have the same cells');
 	reader.terminate();
 	assert.ok(total > 100, `${total} allocations`);
+});
+
+/** The gateway's address space may grow by so many bytes; without a number by any. */
+function limitMemory(bytes) {
+	const size = Number(/^VmSize:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${gateway.service.pid}/status`, 'utf8'))[1]) * 1024;
+	execFileSync('prlimit', ['--pid', String(gateway.service.pid), `--as=${bytes === undefined ? 'unlimited' : size + bytes}:`]);
+}
+
+test('a gateway that has no more memory refuses what is large; members of other sheets edit on, and afterwards everything is as before', async (t) => {
+	if (sanitized) return t.skip('the sanitizers need an address space of their own');
+	await gateway.stop();
+	await gateway.start({}, { env: { LD_PRELOAD: '', FAILING_MALLOC: '' } });
+	const fid = await newSheet(gateway, anna, { rows: 500, columns: 1 });
+	await cluster.psql(`SELECT sheet.set(${fid}, r, 0, repeat('x', 30000)) FROM generate_series(0, 399) r`); // 12 MB
+	const bystanders = await Bystanders.open();
+	t.after(() => bystanders.end());
+	const cells = () => request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:A400`, { headers: { authorization: `Bearer ${anna.token}` } });
+
+	limitMemory(16 << 20);
+	const length = 1000000;
+	const posts = Array.from({ length: 40 }, () => {
+		const socket = net.connect(gateway.port, '127.0.0.1');
+		const post = { socket, answer: '' };
+		socket.on('error', () => {});
+		socket.on('data', (data) => (post.answer += data));
+		socket.write(`POST /login HTTP/1.1\r\nHost: ${gateway.host}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`);
+		socket.write(Buffer.alloc(length - 1, 'x'));
+		return post;
+	});
+	await waitUntil(() => posts.every(({ socket }) => socket.writableLength === 0), 'the bodies to be taken');
+	await bystanders.check('40 large bodies are being sent');
+	for (const { socket } of posts) socket.write('x');
+	await waitUntil(() => posts.every(({ answer, socket }) => answer.includes('\r\n\r\n') || socket.destroyed), 'all to be answered');
+	const statuses = posts.map(({ answer }) => Number(answer.split(' ')[1] ?? 0)); // 0: ended, without memory for an answer
+	for (const { socket } of posts) socket.destroy();
+	assert.ok(statuses.every((status) => [400, 503, 0].includes(status)), statuses.join());
+	const without = statuses.filter((status) => status !== 400).length;
+	t.diagnostic(`${without} of 40 bodies of 1 MB were refused`);
+	assert.ok(without > 10, statuses.join());
+	assert.match(posts[statuses.indexOf(503)].answer, /retry-after: \d+\r\n[^]*out of memory/i);
+	await bystanders.check('40 large bodies were sent');
+	await waitUntil(async () => (await post(gateway, '/login', 'x'.repeat(length))).status === 400, 'room for one of them');
+
+	limitMemory(8 << 20); // libpq keeps the largest buffer that it has had
+	const refused = await cells();
+	assert.equal(refused.status, 503, refused.text.slice(0, 200));
+	assert.ok(Number(refused.headers['retry-after']) > 0);
+	await bystanders.check('a large range was asked for');
+
+	limitMemory();
+	const answer = await cells();
+	assert.equal(answer.status, 200);
+	assert.ok(answer.body.length > 12000000);
+	await bystanders.check('there is memory again');
 });
