@@ -2,8 +2,8 @@
  * conn.c - a connection that speaks HTTP/1.1 (RFC 9112).
  *
  * Requests of one connection are handled one after the other, so that answers are in order; what is pipelined waits in
- * `in`, which takes no more than a head's limit and one read. A request that asks to become a WebSocket is handed to
- * libwebsockets, with its socket (server.c); over TLS, with one end of a tunnel.
+ * `in`, which takes no more than a head's limit and one read. When a request becomes a WebSocket, server.c gets the
+ * connection.
  *
  * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and at the end LINGER: our side is closed, and what
  * the client still sends is thrown away for a moment, because closing over unread bytes would reset the connection and
@@ -24,7 +24,6 @@
 #include "server.h"
 #include "stream.h"
 #include "tls.h"
-#include "tunnel.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -248,19 +247,16 @@ conn_take(Conn *conn, size_t len)
 	conn->seen = 0;
 }
 
-/* The socket goes to libwebsockets, with the request of len bytes; the connection here ends. */
+/* The connection becomes a WebSocket by the request of len bytes, and ends here. */
 static void
 conn_hand_over(Conn *conn, Ticket *ticket, size_t len)
 {
 	Stream stream = conn->stream;
 	Buf in = buf_take(&conn->in);
-	int fd = stream.fd;
 
 	ticket->peer = conn->peer;
 	conn_forget(conn);
-	if (stream.ssl != NULL || in.len > len)
-		fd = tunnel_open(&stream, in.data + len, in.len - len);
-	server_adopt(fd, ticket, in.data, len);
+	server_open_websocket(stream, ticket, in.data + len, in.len - len);
 	buf_free(&in);
 }
 

@@ -12,9 +12,8 @@
 #include "metrics.h"
 #include "pending.h"
 #include "session.h"
+#include "socket.h"
 #include "v2_session.h"
-
-#include <libwebsockets.h>
 
 #define SLOW_CLOSE_MS 1500 /* a receiver that holds the senders up so long is closed */
 
@@ -48,7 +47,7 @@ room_has_backlog(Room *room, uint64_t now)
 		{
 			metrics.sessions_slow++;
 			session_close(session, CLOSE_SLOW, "too far behind: come again");
-			fanout_detach(&session->cursor);
+			session_leave_stream(session);
 			continue;
 		}
 		backlog = true;
@@ -76,12 +75,12 @@ room_control_senders(Room *room)
 	{
 		bool stop = pause || v2_is_full(session) || v2_waits(session);
 
-		if (session->wsi == NULL || session->state == SESSION_CLOSING)
+		if (session->socket == NULL || session->state == SESSION_CLOSING)
 			continue;
 		any |= stop;
 		if (session->paused == stop)
 			continue;
-		lws_rx_flow_control(session->wsi, stop ? 0 : 1);
+		socket_pause(session->socket, stop);
 		session->paused = stop;
 	}
 	room->uneven = any;

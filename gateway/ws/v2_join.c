@@ -224,7 +224,7 @@ join_live(Session *session)
 static void
 join_attach(Session *session)
 {
-	fanout_detach(&session->cursor);
+	session_leave_stream(session);
 	fanout_attach(session->stream, &session->cursor);
 	session->v2->joined_seq = session->room->published_seq;
 }
@@ -271,7 +271,7 @@ join_tailed(void *arg, PGresult *res)
 {
 	Session *session = arg;
 
-	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (res == NULL)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
@@ -345,7 +345,7 @@ join_state_answered(void *arg, PGresult *res)
 {
 	Session *session = arg;
 
-	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (result_has_row(res))
 			join_learn(session, res);
@@ -432,7 +432,7 @@ user_answered(void *arg, PGresult *res)
 	Session *session = question->session;
 
 	session->v2->questions--;
-	if (session->state == SESSION_LIVE && session->wsi != NULL)
+	if (session->state == SESSION_LIVE && session->socket != NULL)
 	{
 		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 			session_close(session, CLOSE_RESTART, "the database does not answer");

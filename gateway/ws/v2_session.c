@@ -11,7 +11,6 @@
 #include "log.h"
 #include "metrics.h"
 
-#include <libwebsockets.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,9 +94,9 @@ v2_tick(void)
 }
 
 Session *
-v2_session_open(struct lws *wsi, int64_t sheet_id, const char *link)
+v2_session_open(struct Socket *socket, int64_t sheet_id, const char *link)
 {
-	Session *session = session_create(wsi, sheet_id, link);
+	Session *session = session_create(socket, sheet_id, link);
 
 	if (session == NULL)
 		return NULL;
@@ -147,7 +146,7 @@ v2_leave(Session *session)
 void
 v2_send(Session *session, Buf *payload)
 {
-	if (session->wsi != NULL)
+	if (session->socket != NULL)
 		session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
 	buf_free(payload);
 }
