@@ -29,6 +29,7 @@ static const size_t reloadable[] = {
 	FIELD(max_upload_bytes),
 	FIELD(batch_edits),
 	FIELD(send_queue_bytes),
+	FIELD(stalled_receiver_seconds),
 	FIELD(lease_seconds),
 	FIELD(drain_seconds),
 	FIELD(max_header_bytes),
@@ -162,7 +163,10 @@ const Setting settings[] = {
 	{"Limits", "max-upload-bytes", SETTING_BYTES, FIELD(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
 	 "Longest upload of a file; a longer one gets 413."},
 	{"Limits", "send-queue-bytes", SETTING_BYTES, FIELD(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
-	 "How far a slow receiver may lag behind: from half of it on senders wait, and after 1.5 s it is closed (1013)."},
+	 "How far a slow receiver may lag behind: from half of it on senders wait for it."},
+	{"Limits", "stalled-receiver-seconds", SETTING_INT, FIELD(stalled_receiver_seconds), "10", 1, 3600, "s", "",
+	 "A receiver for which senders wait is closed (1013) when it has taken nothing for this long, or less than 64 kB a "
+	 "second over 30 s."},
 	{"Limits", "window-cache-bytes", SETTING_BYTES, FIELD(window_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
 	 "Memory for windows of cells that GET /v2/sheets/ID/cells has read, the last ones used; 0: the database is asked "
 	 "each time."},

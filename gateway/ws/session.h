@@ -100,7 +100,11 @@ typedef struct Session
 	int pongs;			   /* of these */
 	int refusals;		   /* being answered */
 	uint64_t renewed;	   /* ms: when its locks were last renewed by a pong */
-	uint64_t behind_since; /* ms; 0: not too far behind */
+	/* While it is too far behind (backlog.c). */
+	uint64_t behind_since; /* ms: when the window began over which its rate is measured; 0: it is not behind */
+	uint64_t behind_from;  /* bytes that had been delivered then */
+	uint64_t moved_at;	   /* ms: when bytes were last seen to be delivered */
+	uint64_t moved;		   /* bytes that had been delivered then */
 
 	Buf rx;
 	Buf scratch;
