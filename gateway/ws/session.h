@@ -95,11 +95,11 @@ typedef struct Session
 	FanoutCursor cursor;
 	PrivateFrame *out;
 	PrivateFrame **out_last;
-	size_t out_written;	   /* bytes of the first one */
-	size_t out_bytes;	   /* that these take */
-	int pongs;			   /* of these */
-	int refusals;		   /* being answered */
-	uint64_t renewed;	   /* ms: when its locks were last renewed by a pong */
+	size_t out_written; /* bytes of the first one */
+	size_t out_bytes;	/* that these take */
+	int pongs;			/* of these */
+	int refusals;		/* being answered */
+	uint64_t renewed;	/* ms: when its locks were last renewed by a pong */
 	/* While it is too far behind (backlog.c). */
 	uint64_t behind_since; /* ms: when the window began over which its rate is measured; 0: it is not behind */
 	uint64_t behind_from;  /* bytes that had been delivered then */
