@@ -17,7 +17,6 @@ my $allowance = 8;
 
 # Blocks more for those that need more.
 my %steps = (
-	'commit.c apply_sql newcomer' => 120, # looks for clients of whom nothing was heard for long
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
 );
 
