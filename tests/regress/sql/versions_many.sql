@@ -36,3 +36,31 @@ COMMIT;
 -- the present
 SELECT string_agg(content, ' ' ORDER BY content::int) = j_expected(1150) AS same FROM sheet.range(:id);
 SELECT * FROM sheet.fsck(:id, true);
+-- the version of one edited tile does not read the others, also when its transaction has edited the sheet before
+SELECT sheet.create('large', 25600, 20) AS id \gset
+SELECT count(sheet.set(:id, n * 64, 0, n::text)) FROM generate_series(0, 399) n;
+SELECT sheet.commit(:id);
+CREATE FUNCTION j_blocks(statement text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ' || statement INTO plan;
+	RETURN (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::int + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::int;
+END
+$$;
+BEGIN;
+SELECT sheet.set(:id, 5, 1, 'own') AS seq \gset
+SELECT j_blocks(format('SELECT sheet.commit(%s)', :id)) < 200 AS few;
+COMMIT;
+SELECT cid, tiles FROM sheet.checkpoint WHERE sheet_id = :id ORDER BY 1;
+-- inserted and deleted rows and columns, before and within the log of a version
+SELECT sheet.insert_rows(:id, 2, 3) > 0 AS done;
+SELECT sheet.commit(:id);
+SELECT sheet.set(:id, 8, 1, 'behind inserted rows') > 0 AS done;
+SELECT sheet.commit(:id);
+SELECT sheet.delete_columns(:id, 4, 2) > 0, sheet.set(:id, 8, 1, '') > 0 AS done;
+SELECT sheet.commit(:id);
+SELECT sheet.rollback(:id, 2);
+SELECT sheet.rollback(:id, 1);
+SELECT cid, rows, cols, tiles FROM sheet.checkpoint WHERE sheet_id = :id ORDER BY 1;
+SELECT severity, what FROM sheet.fsck(:id, true);
