@@ -17,11 +17,7 @@ my $allowance = 8;
 
 # Blocks more for those that need more.
 my %steps = (
-	'commit.c apply_sql newcomer' => 120, # looks for clients of whom nothing was heard for long
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
-	'routes_version.c version_commit_sql' => 8, # an index page for each 200 versions of a tile
-	'routes_version.c version_read_sql' => 8,
-	'routes_version.c version_rollback_sql' => 16,
 );
 
 my $set = q{'\x01000001010000000178'}; # one edit: an "x" in the first cell
@@ -70,6 +66,7 @@ my %parameters = (
 	'routes_sheet.c sheet_versions_sql' => ['$busy'],
 	'routes_version.c version_commit_sql' => [ '$busy', '$rich', 'NULL', '|SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)' ],
 	'routes_version.c version_read_sql' => [ '$busy', '$version', '$guest' ],
+	'routes_version.c version_read_sql old' => [ '$busy', '7', '$guest' ],
 	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
 	'session.c refusal_sql' => [ '$busy', '0', '0' ],
 	'session.c session_check_sql' => [ '$busy', '$guest' ],
