@@ -21,6 +21,7 @@
 #include "room.h"
 #include "server.h"
 #include "session.h"
+#include "snapshot.h"
 #include "trace.h"
 #include "turn.h"
 #include "v2_session.h"
@@ -172,6 +173,7 @@ main_on_second(uv_timer_t *timer)
 	health_tick();
 	notify_tick(main_status());
 	v2_tick();
+	snapshot_tick();
 }
 
 /* ---- the end ---- */

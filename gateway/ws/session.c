@@ -35,6 +35,7 @@
 #define SESSION_REFUSALS_MAX  256	 /* refusals being answered at once */
 #define SESSION_KEEP_BYTES	  262144 /* of buffers between messages */
 #define SESSION_CLOSE_SECONDS 5
+#define SESSION_PART_BYTES	  65536 /* of a text that is sent in parts */
 
 /* ---- life ---- */
 
@@ -86,6 +87,7 @@ session_free(Session *session)
 	for (PrivateFrame *frame = session->out; frame != NULL; frame = next)
 	{
 		next = frame->next;
+		snapshot_reader_end(&frame->reader);
 		free(frame);
 	}
 	v2_session_free(session);
@@ -125,6 +127,8 @@ session_gone(Session *session)
 	log_event(LOG_INFO, "session closed", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
 			  LOG_INT("uid", session->uid), LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
 			  LOG_STR("reason", session->close_reason));
+	for (PrivateFrame *frame = session->out; frame != NULL; frame = frame->next)
+		snapshot_reader_end(&frame->reader); /* also while a query keeps the session */
 	session->queries++;
 	session_query_done(session);
 }
@@ -309,21 +313,72 @@ session_send(Session *session, const char *payload, size_t len)
 	session_send_message(session, payload, len, false);
 }
 
-void
-session_send_message(Session *session, const char *payload, size_t len, bool binary)
+/* Room for a frame at the end of the queue. */
+static PrivateFrame *
+session_add_frame(Session *session, size_t len, bool binary, bool last)
 {
 	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + LWS_PRE + len);
 
 	if (frame == NULL)
 		abort();
-	frame->next = NULL;
-	frame->len = len;
-	frame->binary = binary;
+	*frame = (PrivateFrame){.len = len, .binary = binary, .first = !session->out_open, .last = last};
+	session->out_open = !last;
 	session->out_bytes += sizeof(PrivateFrame) + LWS_PRE + len;
-	memcpy(frame->data + LWS_PRE, payload, len);
 	*session->out_last = frame;
 	session->out_last = &frame->next;
 	session_want_write(session);
+	return frame;
+}
+
+void
+session_send_message(Session *session, const char *payload, size_t len, bool binary)
+{
+	memcpy(session_add_frame(session, len, binary, true)->data + LWS_PRE, payload, len);
+}
+
+void
+session_send_part(Session *session, const char *payload, size_t len, bool last)
+{
+	memcpy(session_add_frame(session, len, false, last)->data + LWS_PRE, payload, len);
+}
+
+/* Others need the memory, and this client has been slow. */
+static void
+session_end_text(void *arg)
+{
+	session_close(arg, CLOSE_SLOW, "the sheet has not been read in time: come again");
+}
+
+void
+session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text)
+{
+	snapshot_reader_begin(&session_add_frame(session, 0, false, false)->reader, snapshot, text, session_end_text,
+						  session);
+}
+
+/* libwebsockets' name for a frame. */
+static enum lws_write_protocol
+session_frame_type(bool binary, bool first, bool last)
+{
+	int type = !first ? LWS_WRITE_CONTINUATION : binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT;
+
+	return (enum lws_write_protocol)(last ? type : type | LWS_WRITE_NO_FIN);
+}
+
+/* A part of a text that others have as well. False: the connection is broken; *done: it was the last one. */
+static bool
+session_write_text(Session *session, SnapshotReader *reader, bool *done)
+{
+	static unsigned char part[LWS_PRE + SESSION_PART_BYTES];
+	const char *data;
+	size_t len = snapshot_reader_take(reader, SESSION_PART_BYTES, &data);
+
+	*done = len == 0;
+	if (*done)
+		return true;
+	memcpy(part + LWS_PRE, data, len);
+	metrics.bytes_sent += len;
+	return lws_write(session->wsi, part + LWS_PRE, len, session_frame_type(false, false, false)) >= 0;
 }
 
 /* The first frame that is for this receiver only. */
@@ -331,9 +386,20 @@ static bool
 session_write_private(Session *session)
 {
 	PrivateFrame *frame = session->out;
-	int written =
-		lws_write(session->wsi, frame->data + LWS_PRE, frame->len, frame->binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
+	int written = 0;
+	bool done = true;
 
+	if (frame->reader.snapshot != NULL)
+	{
+		bool alive = session_write_text(session, &frame->reader, &done);
+
+		if (!done)
+			return alive;
+		snapshot_reader_end(&frame->reader);
+	}
+	else
+		written = lws_write(session->wsi, frame->data + LWS_PRE, frame->len,
+							session_frame_type(frame->binary, frame->first, frame->last));
 	metrics.bytes_sent += frame->len;
 	session->out_bytes -= sizeof(PrivateFrame) + LWS_PRE + frame->len;
 	session->out = frame->next;

@@ -10,6 +10,7 @@
 #include "fanout.h"
 #include "jwt.h"
 #include "room.h"
+#include "snapshot.h"
 #include "v2.h"
 
 #include <stdbool.h>
@@ -50,7 +51,9 @@ typedef struct PrivateFrame
 	struct PrivateFrame *next;
 	size_t len;
 	bool binary;
-	unsigned char data[]; /* LWS_PRE bytes, then the payload */
+	bool first, last;	   /* of its message */
+	SnapshotReader reader; /* in use: its text is sent instead, in parts that are neither */
+	unsigned char data[];  /* LWS_PRE bytes, then the payload */
 } PrivateFrame;
 
 typedef struct Session
@@ -94,6 +97,7 @@ typedef struct Session
 	PrivateFrame *out;
 	PrivateFrame **out_last;
 	size_t out_bytes;	   /* that these take */
+	bool out_open;		   /* the last of them is not the end of its message */
 	int refusals;		   /* being answered */
 	uint64_t renewed;	   /* ms: when its locks were last renewed by a pong */
 	uint64_t behind_since; /* ms; 0: not too far behind */
@@ -124,6 +128,10 @@ extern void session_deliver(Session *session);
 extern void session_pong(Session *session);
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);
+/* The part of a text message behind what was sent before; the first part of one that is sent so begins it. */
+extern void session_send_part(Session *session, const char *payload, size_t len, bool last);
+/* The same, with a text of the snapshot, which is held until it is sent. */
+extern void session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text);
 extern void session_send_message(Session *session, const char *payload, size_t len, bool binary);
 extern void session_query_done(Session *session);
 /* Asks the database again whether the user may (still) be here. */
