@@ -22,6 +22,7 @@
 #include "server.h"
 #include "session.h"
 #include "socket.h"
+#include "snapshot.h"
 #include "trace.h"
 #include "turn.h"
 #include "v2_session.h"
@@ -174,6 +175,7 @@ main_on_second(uv_timer_t *timer)
 	notify_tick(main_status());
 	socket_tick_all();
 	v2_tick();
+	snapshot_tick();
 }
 
 /* ---- the end ---- */

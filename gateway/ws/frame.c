@@ -221,3 +221,9 @@ frame_header(unsigned char header[FRAME_SENT_HEADER_MAX], FrameOp op, size_t len
 		header[2 + i] = (unsigned char) ((uint64_t) len >> (56 - 8 * i));
 	return 10;
 }
+
+void
+frame_continues(unsigned char *header)
+{
+	header[0] = (unsigned char) (header[0] & ~HEADER_FINAL);
+}

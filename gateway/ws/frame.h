@@ -63,6 +63,8 @@ typedef struct FrameReader
 extern FrameResult frame_read(FrameReader *reader, char *bytes, size_t len, size_t *used, FramePiece *piece);
 /* The header of a whole frame of len bytes, not masked; returns its size (2, 4 or 10). */
 extern size_t frame_header(unsigned char header[FRAME_SENT_HEADER_MAX], FrameOp op, size_t len);
+/* The frame is not the last of its message. */
+extern void frame_continues(unsigned char *header);
 /* The code in a close frame's payload; 1005 when it has none, 1002 when it is one that a peer may not send, or the
  * payload is too short, 1007 when its text is not UTF-8. */
 extern int frame_close_code(const char *payload, size_t len);

@@ -38,6 +38,7 @@
 #define SESSION_CLOSE_SECONDS 5
 #define SESSION_PONGS_MAX	  8		  /* waiting to be written */
 #define SESSION_WRITE_SHARE	  1048576 /* bytes for one receiver before the next one has its turn */
+#define SESSION_PART_BYTES	  65536	  /* of a text that is sent in parts */
 
 /* ---- life ---- */
 
@@ -88,6 +89,7 @@ session_free(Session *session)
 	for (PrivateFrame *frame = session->out; frame != NULL; frame = next)
 	{
 		next = frame->next;
+		snapshot_reader_end(&frame->reader);
 		free(frame);
 	}
 	v2_session_free(session);
@@ -127,6 +129,8 @@ session_gone(Session *session)
 	log_event(LOG_INFO, "session closed", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
 			  LOG_INT("uid", session->uid), LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
 			  LOG_STR("reason", session->close_reason));
+	for (PrivateFrame *frame = session->out; frame != NULL; frame = frame->next)
+		snapshot_reader_end(&frame->reader); /* also while a query keeps the session */
 	session->queries++;
 	session_query_done(session);
 }
@@ -317,9 +321,9 @@ session_send(Session *session, const char *payload, size_t len)
 	session_send_message(session, payload, len, false);
 }
 
-/* A frame at the end of the queue. */
+/* A frame, or one of several of a message; not in the queue yet. */
 static PrivateFrame *
-session_put_frame(Session *session, FrameOp op, const void *payload, size_t len)
+session_make_frame(FrameOp op, bool last, const void *payload, size_t len)
 {
 	unsigned char header[FRAME_SENT_HEADER_MAX];
 	size_t header_len = frame_header(header, op, len);
@@ -328,14 +332,30 @@ session_put_frame(Session *session, FrameOp op, const void *payload, size_t len)
 	if (frame == NULL)
 		abort();
 	*frame = (PrivateFrame){.len = header_len + len, .pong = op == FRAME_PONG};
+	if (!last)
+		frame_continues(header);
 	memcpy(frame->data, header, header_len);
 	if (len > 0)
 		memcpy(frame->data + header_len, payload, len);
+	return frame;
+}
+
+static void
+session_insert_frame(Session *session, PrivateFrame **link, PrivateFrame *frame)
+{
 	session->out_bytes += sizeof(PrivateFrame) + frame->len;
 	session->pongs += frame->pong;
-	*session->out_last = frame;
-	session->out_last = &frame->next;
-	return frame;
+	frame->next = *link;
+	*link = frame;
+	if (frame->next == NULL)
+		session->out_last = &frame->next;
+}
+
+static void
+session_add_frame(Session *session, PrivateFrame *frame)
+{
+	session_insert_frame(session, session->out_last, frame);
+	session_want_write(session);
 }
 
 static void
@@ -343,6 +363,7 @@ session_drop_frame(Session *session, PrivateFrame **link)
 {
 	PrivateFrame *frame = *link;
 
+	snapshot_reader_end(&frame->reader);
 	session->out_bytes -= sizeof(PrivateFrame) + frame->len;
 	session->pongs -= frame->pong;
 	*link = frame->next;
@@ -354,8 +375,46 @@ session_drop_frame(Session *session, PrivateFrame **link)
 void
 session_send_message(Session *session, const char *payload, size_t len, bool binary)
 {
-	(void) session_put_frame(session, binary ? FRAME_BINARY : FRAME_TEXT, payload, len);
-	session_want_write(session);
+	session_add_frame(session, session_make_frame(binary ? FRAME_BINARY : FRAME_TEXT, true, payload, len));
+}
+
+void
+session_send_part(Session *session, const char *payload, size_t len, bool last)
+{
+	FrameOp op = session->out_open ? FRAME_CONTINUATION : FRAME_TEXT;
+
+	session->out_open = !last;
+	session_add_frame(session, session_make_frame(op, last, payload, len));
+}
+
+/* Others need the memory, and this client has been slow. */
+static void
+session_end_text(void *arg)
+{
+	session_close(arg, CLOSE_SLOW, "the sheet has not been read in time: come again");
+}
+
+void
+session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text)
+{
+	PrivateFrame *frame = session_make_frame(FRAME_CONTINUATION, false, NULL, 0);
+
+	frame->len = 0; /* it is not written: its reader's text is */
+	snapshot_reader_begin(&frame->reader, snapshot, text, session_end_text, session);
+	session_add_frame(session, frame);
+}
+
+/* Puts a frame with the next part of the first frame's text before that; or drops it when there is no more. */
+static void
+session_unroll_text(Session *session)
+{
+	const char *data;
+	size_t len = snapshot_reader_take(&session->out->reader, SESSION_PART_BYTES, &data);
+
+	if (len == 0)
+		session_drop_frame(session, &session->out);
+	else
+		session_insert_frame(session, &session->out, session_make_frame(FRAME_CONTINUATION, false, data, len));
 }
 
 void
@@ -364,8 +423,7 @@ session_ping(Session *session, const char *payload, size_t len)
 	/* Only the last ping need be answered (RFC 6455 5.5.3): who sends many and reads nothing gets no more. */
 	if (session->close_sent || session->pongs >= SESSION_PONGS_MAX)
 		return;
-	(void) session_put_frame(session, FRAME_PONG, payload, len);
-	session_want_write(session);
+	session_add_frame(session, session_make_frame(FRAME_PONG, true, payload, len));
 }
 
 void
@@ -373,8 +431,7 @@ session_send_ping(Session *session)
 {
 	if (session->close_sent)
 		return;
-	(void) session_put_frame(session, FRAME_PING, NULL, 0);
-	session_want_write(session);
+	session_add_frame(session, session_make_frame(FRAME_PING, true, NULL, 0));
 }
 
 void
@@ -390,12 +447,9 @@ session_leave_stream(Session *session)
 
 		if (frame == NULL)
 			abort();
-		*frame = (PrivateFrame){.next = session->out, .len = cursor->cut};
+		*frame = (PrivateFrame){.len = cursor->cut};
 		memcpy(frame->data, data, cursor->cut);
-		session->out_bytes += sizeof(PrivateFrame) + frame->len;
-		if (session->out == NULL)
-			session->out_last = &frame->next;
-		session->out = frame;
+		session_insert_frame(session, &session->out, frame);
 	}
 	fanout_detach(cursor);
 }
@@ -410,8 +464,14 @@ session_write_private(Session *session)
 	{
 		PrivateFrame *frame = session->out;
 		size_t len = frame->len - session->out_written;
-		ssize_t taken = socket_write(session->socket, frame->data + session->out_written, len);
+		ssize_t taken;
 
+		if (frame->reader.snapshot != NULL)
+		{
+			session_unroll_text(session);
+			continue;
+		}
+		taken = socket_write(session->socket, frame->data + session->out_written, len);
 		if (taken < 0)
 			return DELIVER_FAILED;
 		metrics.bytes_sent += (uint64_t) taken;
@@ -461,7 +521,8 @@ session_put_close(Session *session)
 	size_t reason_len = strlen(session->close_reason);
 
 	memcpy(payload + 2, session->close_reason, reason_len);
-	(void) session_put_frame(session, FRAME_CLOSE, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len);
+	session_add_frame(session,
+					  session_make_frame(FRAME_CLOSE, true, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len));
 	session->close_sent = true;
 }
 

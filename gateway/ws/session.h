@@ -10,6 +10,7 @@
 #include "fanout.h"
 #include "jwt.h"
 #include "room.h"
+#include "snapshot.h"
 #include "v2.h"
 
 #include <stdbool.h>
@@ -52,7 +53,8 @@ typedef struct PrivateFrame
 	struct PrivateFrame *next;
 	size_t len;
 	bool pong;
-	unsigned char data[]; /* with its header */
+	SnapshotReader reader; /* in use: its text is sent instead, in parts of a message */
+	unsigned char data[];  /* with its header */
 } PrivateFrame;
 
 typedef struct Session
@@ -98,6 +100,7 @@ typedef struct Session
 	size_t out_written; /* bytes of the first one */
 	size_t out_bytes;	/* that these take */
 	int pongs;			/* of these */
+	bool out_open;		/* the last of them is not the end of its message */
 	int refusals;		/* being answered */
 	uint64_t renewed;	/* ms: when its locks were last renewed by a pong */
 	/* While it is too far behind (backlog.c). */
@@ -138,6 +141,10 @@ extern void session_deliver(Session *session);
 extern void session_pong(Session *session);
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);
+/* The part of a text message behind what was sent before; the first part of one that is sent so begins it. */
+extern void session_send_part(Session *session, const char *payload, size_t len, bool last);
+/* The same, with a text of the snapshot, which is held until it is sent. */
+extern void session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text);
 extern void session_send_message(Session *session, const char *payload, size_t len, bool binary);
 extern void session_query_done(Session *session);
 /* Asks the database again whether the user may (still) be here. */
