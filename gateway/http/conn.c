@@ -38,9 +38,10 @@
 #include <uv.h>
 
 #define CONN_READ_BYTES 65536
-#define CONN_TURNS		16	 /* reads and writes before the other connections have their turn */
-#define CONN_LINGER_MS	2000 /* for a client that is still sending to find our answer */
-#define CONN_TLS_RECORD 0x16 /* the first byte of a TLS handshake */
+#define CONN_TURNS		16	  /* reads and writes before the other connections have their turn ... */
+#define CONN_SHARE		65536 /* ... and bytes written */
+#define CONN_LINGER_MS	2000  /* for a client that is still sending to find our answer */
+#define CONN_TLS_RECORD 0x16  /* the first byte of a TLS handshake */
 
 typedef enum ConnState
 {
@@ -572,6 +573,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 {
 	Conn *conn = (Conn *) poll;
 	bool progress = true, alive = true;
+	int64_t written = conn->written;
 
 	if (status < 0)
 		conn->state = CONN_DEAD;
@@ -579,7 +581,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 	conn->drained = false;
 	for (int turn = 0; progress && alive && conn->state != CONN_DEAD; turn++)
 	{
-		conn->woken = turn == CONN_TURNS;
+		conn->woken = turn == CONN_TURNS || conn->written - written >= CONN_SHARE;
 		if (conn->woken)
 			break;
 		progress = conn_write(conn);

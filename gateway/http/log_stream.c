@@ -46,19 +46,27 @@ log_stream_free(LogStream *log)
 	free(log);
 }
 
+/* Written word by word, as there may be millions. */
 static void
 log_put_edit(Buf *to, int64_t lid, const PGresult *res, int row)
 {
 	bool commit = strcmp(PQgetvalue(res, row, 7), "commit") == 0;
 
-	buf_printf(to, "{\"lid\":%lld,\"timestamp\":", (long long) lid);
+	buf_puts(to, "{\"lid\":");
+	buf_put_number(to, lid);
+	buf_puts(to, ",\"timestamp\":");
 	routes_put_time(to, PQgetvalue(res, row, 0));
-	buf_printf(to, ",\"row\":%s,\"col\":%s,\"old\":", commit ? "-1" : PQgetvalue(res, row, 1),
-			   commit ? "-1" : PQgetvalue(res, row, 2));
+	buf_puts(to, ",\"row\":");
+	buf_puts(to, commit ? "-1" : PQgetvalue(res, row, 1));
+	buf_puts(to, ",\"col\":");
+	buf_puts(to, commit ? "-1" : PQgetvalue(res, row, 2));
+	buf_puts(to, ",\"old\":");
 	buf_puts_json(to, PQgetvalue(res, row, 3));
 	buf_puts(to, ",\"new\":");
 	buf_puts_json(to, PQgetvalue(res, row, 4));
-	buf_printf(to, ",\"uid\":%s,\"username\":", PQgetisnull(res, row, 5) ? "0" : PQgetvalue(res, row, 5));
+	buf_puts(to, ",\"uid\":");
+	buf_puts(to, PQgetisnull(res, row, 5) ? "0" : PQgetvalue(res, row, 5));
+	buf_puts(to, ",\"username\":");
 	buf_puts_json(to, PQgetvalue(res, row, 6));
 	buf_puts(to, "}");
 }

@@ -3,8 +3,9 @@
  *
  * Protocol v1 has no ranges: /getsheet, /getsheetchkp and onConn tell every cell. The text of the cells is the same for
  * all, so that it is kept once for each seq of a sheet, in pieces, and everybody who is told has a place in it. It is
- * read in one statement, hence consistent, as fast as the database gives it: no connection waits for a slow client. It
- * goes when nobody holds it any more.
+ * read in one statement, hence consistent, as fast as the database gives it: no connection waits for a slow client.
+ * When nobody holds it any more it stays for SNAPSHOT_STAY_MS, if it is large, and unless the memory is wanted: who
+ * comes then, and finds that the sheet is still at its seq, costs the database nothing.
  *
  * First the database is asked for the seq and the extent, which costs it next to nothing: a sheet that is too large for
  * the protocol is refused then, and a snapshot in memory, or on its way, that is as new, is shared. What was committed
@@ -31,8 +32,9 @@
 #include <string.h>
 
 #define SNAPSHOT_SMALL		65536 /* bytes; always made */
-#define SNAPSHOT_SHARE		4	  /* part of snapshot-bytes for an account that has several */
-#define READING_SHORT_CELLS 8192  /* a sheet of more is read where statements may take long */
+#define SNAPSHOT_STAY_MS	3000
+#define SNAPSHOT_SHARE		4	 /* part of snapshot-bytes for an account that has several */
+#define READING_SHORT_CELLS 8192 /* a sheet of more is read where statements may take long */
 
 /* Somebody who waits for a snapshot that is being read. */
 typedef struct SnapshotWaiter
@@ -57,8 +59,8 @@ typedef struct SnapshotReading
 	SnapshotWaiter **waiters_last;
 } SnapshotReading;
 
-static Snapshot *snapshots;
-static bool room_wanted; /* somebody had none since the last tick */
+static Snapshot *snapshots; /* newest first */
+static bool room_wanted;	/* somebody had none since the last tick */
 
 /* What one row has been encoded to, before it is a piece. */
 static Buf cells_scratch, styles_scratch;
@@ -67,44 +69,16 @@ static struct
 {
 	uint64_t reads, shared, refused, ended;
 	size_t bytes;
-	size_t count;
+	size_t held; /* by somebody, or being read */
 } stats;
 
+static bool
+snapshot_has_key(const Snapshot *snapshot, const SnapshotKey *key)
+{
+	return snapshot->key.sheet_id == key->sheet_id && snapshot->key.version == key->version;
+}
+
 /* ---- memory ---- */
-
-static size_t
-snapshot_bytes_of_others(const Snapshot *snapshot)
-{
-	size_t bytes = 0;
-
-	for (const Snapshot *other = snapshots; other != NULL; other = other->next)
-	{
-		if (other != snapshot && other->account == snapshot->account)
-			bytes += other->bytes;
-	}
-	return bytes;
-}
-
-/* Whether it may grow. */
-static SnapshotStatus
-snapshot_room(const Snapshot *snapshot, size_t more)
-{
-	size_t limit = (size_t) gateway.config.snapshot_bytes;
-	size_t size = snapshot->bytes + more;
-	size_t others;
-
-	if (size <= SNAPSHOT_SMALL)
-		return SNAPSHOT_READY;
-	if (size > limit)
-		return SNAPSHOT_TOO_LARGE;
-	if (stats.bytes + more > limit)
-	{
-		room_wanted = true;
-		return SNAPSHOT_BUSY;
-	}
-	others = snapshot_bytes_of_others(snapshot);
-	return others > SNAPSHOT_SMALL && others + size > limit / SNAPSHOT_SHARE ? SNAPSHOT_BUSY : SNAPSHOT_READY;
-}
 
 static void
 text_free(SnapshotText *text)
@@ -128,31 +102,79 @@ snapshot_empty(Snapshot *snapshot)
 	text_free(&snapshot->styles);
 }
 
+/* Frees those that nobody has held since `until` (ms), of one key, or of all (NULL). */
 static void
-snapshot_free(Snapshot *snapshot)
+snapshot_free_left(const SnapshotKey *key, uint64_t until)
 {
 	Snapshot **place = &snapshots;
 
-	while (*place != snapshot)
-		place = &(*place)->next;
-	*place = snapshot->next;
-	snapshot_empty(snapshot);
-	stats.count--;
-	free(snapshot->reading);
-	free(snapshot);
+	while (*place != NULL)
+	{
+		Snapshot *snapshot = *place;
+
+		if (snapshot->holders > 0 || snapshot->left > until || (key != NULL && !snapshot_has_key(snapshot, key)))
+		{
+			place = &snapshot->next;
+			continue;
+		}
+		*place = snapshot->next;
+		snapshot_empty(snapshot);
+		free(snapshot);
+	}
+}
+
+/* What the account's others hold. */
+static size_t
+snapshot_bytes_of_others(const Snapshot *snapshot)
+{
+	size_t bytes = 0;
+
+	for (const Snapshot *other = snapshots; other != NULL; other = other->next)
+	{
+		if (other != snapshot && other->account == snapshot->account && other->holders > 0)
+			bytes += other->bytes;
+	}
+	return bytes;
+}
+
+/* Whether it may grow. */
+static SnapshotStatus
+snapshot_room(const Snapshot *snapshot, size_t more)
+{
+	size_t limit = (size_t) gateway.config.snapshot_bytes;
+	size_t size = snapshot->bytes + more;
+	size_t others;
+
+	if (size <= SNAPSHOT_SMALL)
+		return SNAPSHOT_READY;
+	if (size > limit)
+		return SNAPSHOT_TOO_LARGE;
+	if (stats.bytes + more > limit)
+		snapshot_free_left(NULL, UINT64_MAX);
+	if (stats.bytes + more > limit)
+	{
+		room_wanted = true;
+		return SNAPSHOT_BUSY;
+	}
+	others = snapshot_bytes_of_others(snapshot);
+	return others > SNAPSHOT_SMALL && others + size > limit / SNAPSHOT_SHARE ? SNAPSHOT_BUSY : SNAPSHOT_READY;
 }
 
 void
 snapshot_hold(Snapshot *snapshot)
 {
-	snapshot->holders++;
+	stats.held += snapshot->holders++ == 0;
 }
 
 void
 snapshot_release(Snapshot *snapshot)
 {
-	if (snapshot != NULL && --snapshot->holders == 0)
-		snapshot_free(snapshot);
+	if (snapshot == NULL || --snapshot->holders > 0)
+		return;
+	stats.held--;
+	snapshot->left = snapshot->doubted || snapshot->bytes <= SNAPSHOT_SMALL ? 0 : uv_now(&gateway.loop);
+	if (snapshot->left == 0)
+		snapshot_free_left(&snapshot->key, 0);
 }
 
 /* ---- encoding ---- */
@@ -261,6 +283,8 @@ snapshot_finish(Snapshot *snapshot, const PGresult *res)
 
 	if (status != SNAPSHOT_READY)
 		snapshot->doubted = true;
+	else
+		snapshot_free_left(&snapshot->key, UINT64_MAX); /* older states of it */
 	snapshot->reading = NULL;
 	free(reading);
 	for (SnapshotWaiter *waiter = waiters; waiter != NULL; waiter = next)
@@ -360,7 +384,7 @@ snapshot_find(const SnapshotKey *key)
 {
 	for (Snapshot *snapshot = snapshots; snapshot != NULL; snapshot = snapshot->next)
 	{
-		if (snapshot->key.sheet_id == key->sheet_id && snapshot->key.version == key->version && !snapshot->doubted)
+		if (snapshot_has_key(snapshot, key) && !snapshot->doubted)
 			return snapshot;
 	}
 	return NULL;
@@ -385,11 +409,10 @@ snapshot_create(const SnapshotWaiter *waiter)
 	snprintf(snapshot->at, sizeof(snapshot->at), "%s", waiter->at);
 	snapshot->content.last = &snapshot->content.first;
 	snapshot->styles.last = &snapshot->styles.first;
-	snapshot->holders = 1; /* the reading */
+	snapshot_hold(snapshot); /* until it is read */
 	snapshot->reading = reading;
 	snapshot->next = snapshots;
 	snapshots = snapshot;
-	stats.count++;
 	return snapshot;
 }
 
@@ -556,6 +579,7 @@ snapshot_tick(void)
 	Snapshot *snapshot = room_wanted ? snapshot_to_end() : NULL;
 
 	room_wanted = false;
+	snapshot_free_left(NULL, uv_now(&gateway.loop) - SNAPSHOT_STAY_MS);
 	if (snapshot == NULL)
 		return;
 	log_event(LOG_INFO, "readers of a sheet are too slow: others need the memory",
@@ -585,5 +609,5 @@ snapshot_print(Buf *buf)
 						  stats.ended);
 	metrics_print_gauge(buf, "snapshot_bytes", "Memory of the whole sheets that are being told (snapshot-bytes).",
 						stats.bytes);
-	metrics_print_gauge(buf, "snapshots", "Whole sheets that are being read or told.", stats.count);
+	metrics_print_gauge(buf, "snapshots", "Whole sheets that are being read or told.", stats.held);
 }

@@ -42,12 +42,13 @@ typedef struct Snapshot
 	SnapshotText content; /* "a","b",... of each cell, row by row */
 	SnapshotText styles;  /* {"row":..,"col":..,"info":..},... */
 	struct SnapshotReader *readers;
-	int holders;
+	int holders;					 /* 0: it waits for somebody else, for a moment */
 	struct SnapshotReading *reading; /* NULL: it is complete */
 	struct Snapshot *next;			 /* of all that are in memory, newest first */
 	int64_t account;				 /* on whose behalf it was read */
 	size_t bytes;
 	uint64_t began; /* ms */
+	uint64_t left;	/* ms: since when nobody holds it */
 	bool doubted;	/* nobody new gets it */
 } Snapshot;
 

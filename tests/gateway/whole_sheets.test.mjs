@@ -90,7 +90,7 @@ for (const { route, fields, msg, head } of [
 		const grown = memory('VmHWM') - before_;
 		t.diagnostic(`${before_.toFixed(0)} MiB and ${grown.toFixed(0)} more for 60 times ${(content.length / (1 << 20)).toFixed(0)} MiB`);
 		assert.ok(grown < 96, `${grown} MiB`);
-		for (const reader of readers.splice(0, 50)) reader.leave();
+		for (const reader of readers.splice(0, 50)) reader.leave(); // in the middle
 		for (const { status, length, body } of await Promise.all(readers.map((reader) => reader.read()))) {
 			assert.deepEqual([status, length], [200, body.length]);
 			const at = body.length - content.length - 2;
@@ -102,7 +102,7 @@ for (const { route, fields, msg, head } of [
 test('slow joiners share a snapshot, and get it whole, with what is edited meanwhile', async () => {
 	const editor = await Editor.open(gateway, anna, large, { timeoutMs: 30000 });
 	await shareByLink(gateway, anna, large, 'editor', ben);
-	await waitUntil(async () => (await gateway.metrics()).pg_sheet_snapshots === 0, 'the snapshot to go');
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_snapshot_bytes === 0, 'the snapshot to go');
 	const reads = (await gateway.metrics()).pg_sheet_snapshot_reads_total;
 	const before_ = memory();
 	const joiners = await Promise.all(
