@@ -207,7 +207,7 @@ extern bool grid_hold_at(Grid *grid, uint32_t row, uint32_t col, uint64_t stamp,
  * Never allocates. Both grids have the same allocator. */
 extern void grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count, uint64_t stamp);
 /* The tile with the lowest stamp of those that may go; false when there is none. */
-extern bool grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at);
+extern bool grid_oldest(Grid *grid, uint64_t *stamp, uint32_t *at);
 /* Takes it out, to be freed by grid_free_tile(). */
 extern GridTile *grid_detach(Grid *grid, uint32_t at);
 extern void grid_free_tile(const GridAllocator *allocator, GridTile *tile);
