@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "must.h"
 
 #define WATCHDOG_TURNS 4 /* quarters of the session time without a turn of the loop */
 #define WARN_MS		   10000
@@ -95,18 +96,10 @@ now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-static void *
-checked(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 static char *
 copy_text(const char *text)
 {
-	return text ? checked(strdup(text)) : NULL;
+	return text ? must_have(strdup(text)) : NULL;
 }
 
 /* --- messages: any thread -> the loop ---------------------------------------------------------------------------- */
@@ -152,7 +145,7 @@ static Message *
 reply_new(const void *data, int rc)
 {
 	Request *request = (Request *) data;
-	Message *message = checked(calloc(1, sizeof(*message)));
+	Message *message = must_have(calloc(1, sizeof(*message)));
 
 	message->kind = MESSAGE_REPLY;
 	message->fn = request->fn;
@@ -204,7 +197,7 @@ on_data(int rc, const char *value, int len, const struct Stat *stat, const void 
 
 	if (rc == ZOK)
 	{
-		message->reply.data = checked(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
+		message->reply.data = must_have(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
 		message->reply.czxid = stat->czxid;
 		message->reply.session = stat->ephemeralOwner;
 	}
@@ -219,7 +212,7 @@ on_children(int rc, const struct String_vector *strings, const void *data)
 
 	if (rc == ZOK && strings)
 	{
-		char **children = checked(calloc((size_t) strings->count + 1, sizeof(*children)));
+		char **children = must_have(calloc((size_t) strings->count + 1, sizeof(*children)));
 
 		for (int i = 0; i < strings->count; i++)
 			children[i] = copy_text(strings->data[i]);
@@ -236,7 +229,7 @@ on_session(zhandle_t *handle, int type, int state, const char *path, void *conte
 
 	if (type != ZOO_SESSION_EVENT)
 		return;
-	message = checked(calloc(1, sizeof(*message)));
+	message = must_have(calloc(1, sizeof(*message)));
 	message->kind = MESSAGE_STATE;
 	message->reply.rc = state;
 	queue_push(context, message);
@@ -251,7 +244,7 @@ on_watch(zhandle_t *handle, int type, int state, const char *path, void *context
 
 	if (type == ZOO_SESSION_EVENT)
 		return;
-	message = checked(calloc(1, sizeof(*message)));
+	message = must_have(calloc(1, sizeof(*message)));
 	message->kind = MESSAGE_CHANGED;
 	message->reply.path = copy_text(path);
 	queue_push(context, message);
@@ -303,7 +296,7 @@ watchdog_run(void *arg)
 	if (still >= WATCHDOG_TURNS)
 	{
 		zhandle_t *handle = take_handle(client);
-		Message *message = checked(calloc(1, sizeof(*message)));
+		Message *message = must_have(calloc(1, sizeof(*message)));
 
 		if (handle)
 			zookeeper_close(handle);
@@ -372,7 +365,7 @@ go_up(ZkClient *client)
 static Request *
 request_new(ZkClient *client, ZkReplyFn fn, void *arg)
 {
-	Request *request = checked(malloc(sizeof(*request)));
+	Request *request = must_have(malloc(sizeof(*request)));
 
 	*request = (Request){client, fn, arg};
 	return request;
@@ -609,7 +602,7 @@ on_closed(uv_work_t *work, int status)
 ZkClient *
 zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events)
 {
-	ZkClient *client = checked(calloc(1, sizeof(*client)));
+	ZkClient *client = must_have(calloc(1, sizeof(*client)));
 
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
 	client->loop = loop;

@@ -15,6 +15,8 @@
  */
 #include "zk_coord.h"
 
+#include "must.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -564,9 +566,7 @@ zk_locks_acquire(ZkCoord *self, int64_t sheet_id)
 
 	if (!lock)
 	{
-		lock = calloc(1, sizeof(*lock));
-		if (!lock)
-			abort();
+		lock = must_have(calloc(1, sizeof(*lock)));
 		lock->entry.sheet_id = sheet_id;
 		lock->self = self;
 		sheet_map_add(&self->locks.map, &lock->entry);

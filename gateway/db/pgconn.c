@@ -447,6 +447,13 @@ pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options)
 	conn->loop = loop;
 	conn->conninfo = strdup(conninfo);
 	conn->name = strdup(options->name);
+	if (conn->conninfo == NULL || conn->name == NULL)
+	{
+		free(conn->conninfo);
+		free(conn->name);
+		free(conn);
+		return NULL;
+	}
 	conn->options = *options;
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	pipeline_init(&conn->pipeline, conn->name);

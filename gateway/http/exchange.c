@@ -70,7 +70,12 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 
 	request->head_bytes = malloc(2 * len + 2);
 	if (request->head_bytes == NULL)
-		abort();
+	{
+		request->close = true;
+		trace_begin(request, NULL);
+		request_out_of_memory(request);
+		return EXCHANGE_GOES_ON;
+	}
 	memcpy(request->head_bytes, head, len);
 	if (!head_parse(&request->head, request->head_bytes, len, (size_t) gateway.config.max_url_bytes, &error))
 	{
@@ -122,6 +127,8 @@ exchange_body_end(Request *request)
 	request->body_comes = false;
 	if (request->upload != NULL)
 		upload_body_end(request);
+	else if (buf_failed(&request->body))
+		request_out_of_memory(request);
 	else
 		router_dispatch(request);
 }

@@ -108,7 +108,10 @@ upgrade_check(Request *request)
 		return NULL;
 	ticket = calloc(1, sizeof(Ticket));
 	if (ticket == NULL)
-		abort();
+	{
+		request_out_of_memory(request);
+		return NULL;
+	}
 	if (!upgrade_check_sheet(request, ticket))
 	{
 		free(ticket);

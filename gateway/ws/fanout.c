@@ -8,6 +8,9 @@
  *
  * A block lives as long as someone holds it: the stream its tail, a cursor its block, a block its successor. A receiver
  * that lags keeps the blocks from its place on alive; the room bounds how far that may go.
+ *
+ * What is committed must be told to all, so a stream for which there is no memory ends where it is: who reads it is
+ * closed by the room (publish.c), comes again, and reads what is committed.
  */
 #include "fanout.h"
 
@@ -40,20 +43,31 @@ block_release(FanoutBlock *block)
 	}
 }
 
-/* A place for `len` bytes that belong together. */
+void
+fanout_fail(Fanout *fanout)
+{
+	fanout->failed = true;
+}
+
+/* A place for `len` bytes that belong together; NULL: the stream has failed. */
 static char *
 fanout_room(Fanout *fanout, size_t len)
 {
 	FanoutBlock *block = fanout->tail;
 	char *to;
 
+	if (fanout->failed)
+		return NULL;
 	if (block == NULL || block->size - block->used < len)
 	{
 		size_t size = len > FANOUT_BLOCK_BYTES ? len : FANOUT_BLOCK_BYTES;
 
 		block = malloc(sizeof(FanoutBlock) + size);
 		if (block == NULL)
-			abort();
+		{
+			fanout->failed = true;
+			return NULL;
+		}
 		*block = (FanoutBlock){.start = fanout->end, .size = size, .holders = 1};
 		if (fanout->tail != NULL)
 		{
@@ -70,20 +84,20 @@ fanout_room(Fanout *fanout, size_t len)
 }
 
 void
-fanout_append_frame(Fanout *fanout, const void *payload, size_t len)
-{
-	fanout_append_message(fanout, false, payload, len);
-}
-
-void
-fanout_append_message(Fanout *fanout, bool binary, const void *payload, size_t len)
+fanout_append_message(Fanout *fanout, bool binary, const Buf *payload)
 {
 	unsigned char header[FRAME_SENT_HEADER_MAX];
-	size_t header_len = frame_header(header, binary ? FRAME_BINARY : FRAME_TEXT, len);
-	char *to = fanout_room(fanout, header_len + len);
+	size_t header_len = frame_header(header, binary ? FRAME_BINARY : FRAME_TEXT, payload->len);
+	char *to;
 
+	if (buf_failed(payload))
+		fanout_fail(fanout);
+	to = fanout_room(fanout, header_len + payload->len);
+	if (to == NULL)
+		return;
 	memcpy(to, header, header_len);
-	memcpy(to + header_len, payload, len);
+	if (payload->len > 0)
+		memcpy(to + header_len, payload->data, payload->len);
 }
 
 /* Bytes of the first frame at data. */
@@ -110,6 +124,7 @@ fanout_append(Fanout *fanout, const char *frames, size_t len)
 	{
 		size_t room = fanout->tail != NULL ? fanout->tail->size - fanout->tail->used : 0;
 		size_t take = fanout_frame_size(frames);
+		char *to;
 
 		/* As many whole frames as fit into the block, at least one. */
 		if (len <= room)
@@ -127,7 +142,10 @@ fanout_append(Fanout *fanout, const char *frames, size_t len)
 				take += next;
 			}
 		}
-		memcpy(fanout_room(fanout, take), frames, take);
+		to = fanout_room(fanout, take);
+		if (to == NULL)
+			return;
+		memcpy(to, frames, take);
 		frames += take;
 		len -= take;
 	}
@@ -140,15 +158,16 @@ fanout_free(Fanout *fanout)
 	fanout->tail = NULL;
 }
 
-void
+bool
 fanout_attach(Fanout *fanout, FanoutCursor *cursor)
 {
-	if (fanout->tail == NULL)
-		(void) fanout_room(fanout, 0);
+	if (fanout->tail == NULL && fanout_room(fanout, 0) == NULL)
+		return false;
 	cursor->block = fanout->tail;
 	cursor->block->holders++;
 	cursor->offset = cursor->block->used;
 	cursor->cut = 0;
+	return true;
 }
 
 void

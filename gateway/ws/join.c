@@ -67,10 +67,16 @@ room_note_mark(Room *room)
 		return;
 	if (room->mark_count == room->mark_size)
 	{
-		room->mark_size = room->mark_size > 0 ? room->mark_size * 2 : 64;
-		room->marks = realloc(room->marks, room->mark_size * sizeof(RoomMark));
-		if (room->marks == NULL)
-			abort();
+		size_t size = room->mark_size > 0 ? room->mark_size * 2 : 64;
+		RoomMark *marks = realloc(room->marks, size * sizeof(RoomMark));
+
+		if (marks == NULL)
+		{
+			room_fail_memory(room);
+			return;
+		}
+		room->marks = marks;
+		room->mark_size = size;
 	}
 	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
 }
@@ -155,6 +161,8 @@ static void
 join_admit(Room *room, Session *session, uint64_t position)
 {
 	join_send_snapshot(room, session);
+	if (session->state != SESSION_JOINING)
+		return; /* there was no memory for it */
 	session->stream = &room->stream;
 	fanout_copy(&session->cursor, &room->join_start);
 	fanout_seek(&session->cursor, position);
@@ -280,10 +288,15 @@ room_start_join(Room *room, Session *session)
 		v2_start_join(room, session);
 		return;
 	}
+	if (room->joining == 0 && !fanout_attach(&room->stream, &room->join_start))
+	{
+		session->state = SESSION_WAITING;
+		session_fail(session);
+		return;
+	}
 	if (room->joining++ == 0)
 	{
 		room->join_restarts = 0;
-		fanout_attach(&room->stream, &room->join_start);
 		room_note_mark(room);
 	}
 	if (!room->snapshot_under_way && room->snapshot == NULL)

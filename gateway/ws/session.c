@@ -43,7 +43,7 @@
 /* ---- life ---- */
 
 Session *
-session_create(struct Socket *socket, int64_t sheet_id, const char *link)
+session_create(struct Socket *socket, int64_t sheet_id, const char *link, struct V2Session *v2)
 {
 	static uint64_t last_number;
 	Session *session = calloc(1, sizeof(Session));
@@ -52,6 +52,7 @@ session_create(struct Socket *socket, int64_t sheet_id, const char *link)
 		return NULL;
 	session->number = ++last_number;
 	session->socket = socket;
+	session->v2 = v2;
 	session->sheet_id = sheet_id;
 	snprintf(session->link, sizeof(session->link), "%s", link);
 	session->out_last = &session->out;
@@ -62,7 +63,7 @@ session_create(struct Socket *socket, int64_t sheet_id, const char *link)
 Session *
 session_open(struct Socket *socket, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
 {
-	Session *session = session_create(socket, sheet_id, link);
+	Session *session = session_create(socket, sheet_id, link, NULL);
 
 	if (session == NULL)
 		return NULL;
@@ -165,6 +166,15 @@ session_close(Session *session, int code, const char *reason)
 	session_begin_close(session);
 }
 
+void
+session_fail(Session *session)
+{
+	session->failed = true;
+	session_close(session, CLOSE_ERROR, "out of memory");
+	if (session->socket != NULL)
+		session_leave_stream(session);
+}
+
 /* ---- who and where ---- */
 
 static const char session_check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role "
@@ -226,10 +236,13 @@ session_checked(void *arg, PGresult *res)
 		{
 			session->name = strdup(PQgetvalue(res, 0, 0));
 			session->sheet_name = strdup(PQgetvalue(res, 0, 3));
-			buf_puts_json(&session->name_json, session->name);
+			buf_puts_json(&session->name_json, PQgetvalue(res, 0, 0));
 			session->state = SESSION_WAITING;
 			access_register_opening(session->sheet_id, session->uid);
-			room_add_session(session->sheet_id, session);
+			if (session->name == NULL || session->sheet_name == NULL || buf_failed(&session->name_json))
+				session_fail(session);
+			else
+				room_add_session(session->sheet_id, session);
 		}
 	}
 	if (again && session->socket != NULL && session->state != SESSION_CLOSING)
@@ -321,7 +334,7 @@ session_send(Session *session, const char *payload, size_t len)
 	session_send_message(session, payload, len, false);
 }
 
-/* A frame, or one of several of a message; not in the queue yet. */
+/* A frame, or one of several of a message; not in the queue yet. NULL: no memory. */
 static PrivateFrame *
 session_make_frame(FrameOp op, bool last, const void *payload, size_t len)
 {
@@ -330,7 +343,7 @@ session_make_frame(FrameOp op, bool last, const void *payload, size_t len)
 	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + header_len + len);
 
 	if (frame == NULL)
-		abort();
+		return NULL;
 	*frame = (PrivateFrame){.len = header_len + len, .pong = op == FRAME_PONG};
 	if (!last)
 		frame_continues(header);
@@ -351,9 +364,15 @@ session_insert_frame(Session *session, PrivateFrame **link, PrivateFrame *frame)
 		session->out_last = &frame->next;
 }
 
+/* frame: NULL when there was no memory for it. */
 static void
 session_add_frame(Session *session, PrivateFrame *frame)
 {
+	if (frame == NULL)
+	{
+		session_fail(session);
+		return;
+	}
 	session_insert_frame(session, session->out_last, frame);
 	session_want_write(session);
 }
@@ -375,7 +394,13 @@ session_drop_frame(Session *session, PrivateFrame **link)
 void
 session_send_message(Session *session, const char *payload, size_t len, bool binary)
 {
-	session_add_frame(session, session_make_frame(binary ? FRAME_BINARY : FRAME_TEXT, true, payload, len));
+	PrivateFrame *frame = NULL;
+
+	if (session->failed)
+		return;
+	if (payload != NULL)
+		frame = session_make_frame(binary ? FRAME_BINARY : FRAME_TEXT, true, payload, len);
+	session_add_frame(session, frame);
 }
 
 void
@@ -383,8 +408,10 @@ session_send_part(Session *session, const char *payload, size_t len, bool last)
 {
 	FrameOp op = session->out_open ? FRAME_CONTINUATION : FRAME_TEXT;
 
+	if (session->failed)
+		return;
 	session->out_open = !last;
-	session_add_frame(session, session_make_frame(op, last, payload, len));
+	session_add_frame(session, payload != NULL ? session_make_frame(op, last, payload, len) : NULL);
 }
 
 /* Others need the memory, and this client has been slow. */
@@ -397,24 +424,37 @@ session_end_text(void *arg)
 void
 session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text)
 {
-	PrivateFrame *frame = session_make_frame(FRAME_CONTINUATION, false, NULL, 0);
+	PrivateFrame *frame;
 
-	frame->len = 0; /* it is not written: its reader's text is */
-	snapshot_reader_begin(&frame->reader, snapshot, text, session_end_text, session);
+	if (session->failed)
+		return;
+	frame = session_make_frame(FRAME_CONTINUATION, false, NULL, 0);
+	if (frame != NULL)
+	{
+		frame->len = 0; /* it is not written: its reader's text is */
+		snapshot_reader_begin(&frame->reader, snapshot, text, session_end_text, session);
+	}
 	session_add_frame(session, frame);
 }
 
-/* Puts a frame with the next part of the first frame's text before that; or drops it when there is no more. */
-static void
+/* Puts a frame with the next part of the first frame's text before that; or drops it when there is no more. False: no
+ * memory. */
+static bool
 session_unroll_text(Session *session)
 {
 	const char *data;
 	size_t len = snapshot_reader_take(&session->out->reader, SESSION_PART_BYTES, &data);
+	PrivateFrame *frame;
 
 	if (len == 0)
+	{
 		session_drop_frame(session, &session->out);
-	else
-		session_insert_frame(session, &session->out, session_make_frame(FRAME_CONTINUATION, false, data, len));
+		return true;
+	}
+	frame = session_make_frame(FRAME_CONTINUATION, false, data, len);
+	if (frame != NULL)
+		session_insert_frame(session, &session->out, frame);
+	return frame != NULL;
 }
 
 void
@@ -445,11 +485,14 @@ session_leave_stream(Session *session)
 	{
 		PrivateFrame *frame = malloc(sizeof(PrivateFrame) + cursor->cut);
 
-		if (frame == NULL)
-			abort();
-		*frame = (PrivateFrame){.len = cursor->cut};
-		memcpy(frame->data, data, cursor->cut);
-		session_insert_frame(session, &session->out, frame);
+		if (frame != NULL)
+		{
+			*frame = (PrivateFrame){.len = cursor->cut};
+			memcpy(frame->data, data, cursor->cut);
+			session_insert_frame(session, &session->out, frame);
+		}
+		else
+			socket_abort(session->socket); /* nothing may be written behind a part of a frame */
 	}
 	fanout_detach(cursor);
 }
@@ -468,7 +511,8 @@ session_write_private(Session *session)
 
 		if (frame->reader.snapshot != NULL)
 		{
-			session_unroll_text(session);
+			if (!session_unroll_text(session))
+				return DELIVER_FAILED;
 			continue;
 		}
 		taken = socket_write(session->socket, frame->data + session->out_written, len);
@@ -627,10 +671,13 @@ session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 		session_close(session, CLOSE_SLOW, "too many refused messages at once");
 		return;
 	}
-	session->refusals++;
 	refusal = calloc(1, sizeof(Refusal));
 	if (refusal == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
+	session->refusals++;
 	refusal->session = session;
 	refusal->row = row;
 	refusal->col = col;
@@ -745,6 +792,13 @@ session_modify(Session *session, const V1Message *message)
 				  .content = {message->content, (uint32_t) message->content_len},
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
 	batch = room_pending(session->room);
+	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit),
+										V1_MODIFY_PARTS + 20 + message->content_len * JSON_GROWTH + message->info_len +
+											session->name_json.len))
+	{
+		session_fail(session);
+		return;
+	}
 	room_add_edit(session->room, batch, &edit);
 	publish_expect(session, batch);
 	metrics.edits_received++;
@@ -779,7 +833,11 @@ session_handle(Session *session, const char *text, size_t len, bool binary)
 		v2_handle(session, text, len, binary);
 		return;
 	}
-	buf_reserve(&session->scratch, V1_SCRATCH(len));
+	if (!buf_reserve(&session->scratch, V1_SCRATCH(len)))
+	{
+		session_fail(session);
+		return;
+	}
 	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
 	if (status == V1_MALFORMED && !binary && !session_text_is_utf8(text, len))
 	{
@@ -834,7 +892,9 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 		return;
 	}
 	buf_put(&session->rx, data, len);
-	if (last)
+	if (buf_failed(&session->rx))
+		session_fail(session);
+	else if (last)
 	{
 		session_handle(session, session->rx.data, session->rx.len, binary);
 		session->rx.len = 0;

@@ -87,6 +87,7 @@ typedef struct Session
 	uint64_t changes; /* that had been heard of when it was asked (follow.h) */
 	bool nack;
 	bool paused;	 /* not read */
+	bool failed;	 /* there was no memory for something of its own: nothing that is behind it may be told */
 	bool blocked;	 /* the socket is full: nothing is written before session_writable() is called */
 	bool close_sent; /* our close frame is the last one in `out`, or has been written */
 	int peer_code;	 /* of the peer's close frame; 0: none has come */
@@ -115,8 +116,9 @@ typedef struct Session
 
 extern Session *session_open(struct Socket *socket, const JwtClaims *claims, int64_t sheet_id, const char *link,
 							 bool nack);
-/* A session without a user, who says later who he is. link: the key of the sheet's link, or "". */
-extern Session *session_create(struct Socket *socket, int64_t sheet_id, const char *link);
+/* A session without a user, who says later who he is. link: the key of the sheet's link, or "". v2: the session's from
+ * then on; NULL for protocol v1. NULL, here and above: no memory. */
+extern Session *session_create(struct Socket *socket, int64_t sheet_id, const char *link, struct V2Session *v2);
 /* As whom it holds cells (locks.h). */
 extern int64_t session_holder(const Session *session);
 /* When a lease that begins now ends. */
@@ -125,6 +127,8 @@ extern uint64_t session_lease_end(void);
 extern void session_gone(Session *session);
 /* Ends the session: every end goes through here. What is queued before is still sent. */
 extern void session_close(Session *session, int code, const char *reason);
+/* There is no memory for something of its own: it is told nothing that would come behind it, and closed. */
+extern void session_fail(Session *session);
 /* A piece of a message. */
 extern void session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary);
 /* The socket takes more. False: end the connection. */
@@ -139,6 +143,7 @@ extern void session_leave_stream(Session *session);
 /* The room's stream has grown: what the socket takes is written at once. */
 extern void session_deliver(Session *session);
 extern void session_pong(Session *session);
+/* payload NULL, here and below: there was no memory for it. */
 extern void session_send(Session *session, const char *payload, size_t len);
 extern void session_want_write(Session *session);
 /* The part of a text message behind what was sent before; the first part of one that is sent so begins it. */

@@ -145,13 +145,18 @@ socket_want_write(Socket *socket)
 }
 
 void
+socket_abort(Socket *socket)
+{
+	socket->broken = true;
+	socket_want_write(socket);
+}
+
+void
 socket_set_session(Socket *socket, Session *session)
 {
 	socket->session = session;
-	if (session != NULL)
-		return;
-	socket->broken = true;
-	socket_want_write(socket);
+	if (session == NULL)
+		socket_abort(socket);
 }
 
 void
@@ -281,7 +286,7 @@ socket_write_tls(Socket *socket, const char *bytes, size_t len)
 		{
 			buf_put(&socket->held, bytes + taken, part);
 			socket->full = true;
-			return (ssize_t) (taken + part);
+			return buf_failed(&socket->held) ? -1 : (ssize_t) (taken + part);
 		}
 		if (sent < 0)
 			return sent;
@@ -321,6 +326,7 @@ socket_put(Socket *socket, const void *bytes, size_t len)
 
 	if (taken >= 0 && (size_t) taken < len)
 		buf_put(&socket->held, (const char *) bytes + taken, len - (size_t) taken);
+	socket->broken |= buf_failed(&socket->held);
 	if (socket->held.len > 0 || socket->broken)
 		socket_want_write(socket);
 }

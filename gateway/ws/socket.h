@@ -33,6 +33,8 @@ extern void socket_pause(Socket *socket, bool pause);
 extern void socket_end_after(Socket *socket, int seconds);
 /* Tells the peer that no bytes follow; what it still sends is thrown away. */
 extern void socket_finish(Socket *socket);
+/* Ends the connection in its next turn, without a word. */
+extern void socket_abort(Socket *socket);
 /* Bytes that the peer's system has acknowledged. */
 extern uint64_t socket_delivered(const Socket *socket);
 /* To be called once a second. */

@@ -36,8 +36,11 @@ block_send_part(BlockQuestion *question, bool more)
 	Buf payload = {NULL, 0, 0};
 
 	question->block.more = more;
-	v2_put_block(&payload, question->session->v2->encoding, &question->block, question->edits.data, question->edits.len,
-				 question->count);
+	if (buf_failed(&question->edits))
+		buf_fail(&payload);
+	else
+		v2_put_block(&payload, question->session->v2->encoding, &question->block, question->edits.data,
+					 question->edits.len, question->count);
 	v2_send(question->session, &payload);
 	question->edits.len = 0;
 	question->count = 0;
@@ -77,7 +80,7 @@ block_put_cells(BlockQuestion *question, const char *cells, size_t len)
 void
 block_put_end(BlockQuestion *question)
 {
-	buf_reserve(&question->edits, 1);
+	(void) buf_reserve(&question->edits, 1);
 	block_send_part(question, false);
 }
 
@@ -161,7 +164,10 @@ v2_send_block(Session *session, uint64_t id, const uint32_t rect[4])
 	BlockQuestion *question = calloc(1, sizeof(BlockQuestion));
 
 	if (question == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
 	question->session = session;
 	question->block = (V2Block){.id = id, .row = rect[0], .col = rect[1], .to_row = rect[2], .to_col = rect[3]};
 	question->writer.first = true;

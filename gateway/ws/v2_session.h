@@ -115,7 +115,7 @@ extern int v2_blocks_waiting(void);
 extern void v2_tick_blocks(void);
 
 /* ---- v2_op.c ---- */
-extern RoomClient *v2_open_client(Room *room, Session *session);
+extern bool v2_open_client(Room *room, Session *session);
 extern void v2_close_client(Room *room, Session *session);
 extern void v2_free_clients(Room *room);
 extern void v2_handle_op(Session *session, V2Message *message);

@@ -87,7 +87,7 @@ append(Fanout *stream)
 		remember(payload, len);
 		remember_frame_end();
 		if (n == 1)
-			fanout_append_frame(stream, payload, len);
+			fanout_append_message(stream, false, &(Buf){payload, len, len});
 		else
 		{
 			batch = realloc(batch, batch_len + header_len + len);
@@ -162,7 +162,7 @@ int
 main(void)
 {
 	Receiver receivers[RECEIVERS] = {0};
-	Fanout stream = {NULL, 0};
+	Fanout stream = {0};
 	bool good = true;
 
 	srand(42);

@@ -1,0 +1,212 @@
+/*
+ * When there is no memory: whoever asked for it is refused or closed, everybody else goes on, and so does the gateway.
+ *
+ * Each allocation of the gateway's own code on the way of a request or a session fails once (lib/failing_malloc.c); and a
+ * gateway with a limit of its address space is asked for more than it can have.
+ */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { Cluster, repository, sleep, waitUntil } from '../lib/cluster.mjs';
+import { Editor, login, multipart, newSheet, post, register, request } from '../lib/client.mjs';
+import { giveToService } from '../lib/processes.mjs';
+import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
+
+let cluster;
+let gateway;
+let anna;
+let sanitized;
+
+/** The gateway's allocator, when it is started with this environment. */
+const allocator = {
+	prepare(directory) {
+		const library = path.join(directory, 'failing_malloc.so');
+		const control = path.join(directory, 'failing_malloc.control');
+		execFileSync('cc', ['-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', library, path.join(repository, 'tests', 'lib', 'failing_malloc.c')]);
+		fs.chmodSync(library, 0o755);
+		fs.writeFileSync(control, Buffer.alloc(32));
+		giveToService(control);
+		this.file = fs.openSync(control, 'r+');
+		this.env = { LD_PRELOAD: library, FAILING_MALLOC: control };
+	},
+	write(...words) {
+		fs.writeSync(this.file, Buffer.from(BigInt64Array.from(words, BigInt).buffer), 0, words.length * 8, 0);
+	},
+	/** The nth allocation of at least so many bytes from now on fails (lasting: and all behind it). Small ones may be the process's own. */
+	fail(n, { least = 64, lasting = false } = {}) {
+		this.write(least, n, 0, lasting ? 1 : 0);
+	},
+	/** From now on none fails; has one? */
+	end() {
+		const words = Buffer.alloc(24);
+		fs.readSync(this.file, words, 0, 24, 0);
+		this.write(0, 0, 0, 0);
+		return words.readBigInt64LE(16) > 0n;
+	},
+};
+
+before(async () => {
+	cluster = await Cluster.start();
+	[gateway] = cluster.gateways;
+	sanitized = fs.readFileSync(cluster.gatewayBinary).includes('__asan_init');
+	anna = await register(gateway);
+	allocator.prepare(cluster.directory);
+});
+after(() => cluster?.stop());
+
+/** Members of sheets of their own, who must notice nothing. */
+class Bystanders {
+	static async open() {
+		const bystanders = new Bystanders();
+		bystanders.pid = gateway.service.pid;
+		bystanders.v1 = await Editor.open(gateway, anna, await newSheet(gateway, anna));
+		bystanders.v2 = await RawClient.open(gateway, anna, await newSheet(gateway, anna), { client: 7 });
+		bystanders.n = 0;
+		return bystanders;
+	}
+
+	async check(when) {
+		assert.ok(gateway.service.alive, `the gateway lives: ${when}\n${gateway.service.logTail()}`);
+		assert.equal(gateway.service.pid, this.pid);
+		assert.deepEqual([this.v1.closed, this.v2.closed], [null, null], when);
+		await this.v1.settle();
+		this.v2.op(++this.n, [{ row: 0, col: 0, content: `${this.n}` }]);
+		await this.v2.next('ack', ({ n }) => n === this.n);
+	}
+
+	end() {
+		this.v1.terminate();
+		this.v2.terminate();
+	}
+}
+
+/** A request is answered as ever, or with 503, or its connection ends. */
+async function ask(how, ...args) {
+	let answer;
+	try {
+		answer = await how(...args);
+	} catch (error) {
+		assert.match(String(error.code), /ECONNRESET|EPIPE/, String(error));
+		return;
+	}
+	if (answer.status === 503) assert.ok(Number(answer.headers['retry-after']) > 0, answer.text);
+	else assert.equal(answer.status, 200, answer.text);
+}
+
+/** What a member does; being closed is as good as an answer. */
+async function member(act) {
+	const sockets = [];
+	const open = async (socket) => (sockets.push(socket), await socket.opened, socket);
+	let done = false;
+	const closed = waitUntil(() => done || sockets.find((socket) => socket.closed), 'an end', 20000, 2);
+	try {
+		await Promise.race([act(open), closed]);
+	} catch (error) {
+		assert.match(error.message, /closed|refused|response: 503|hang up|ECONNRESET/, error.stack);
+	}
+	done = true;
+	const codes = sockets.map((socket) => socket.closed?.code).filter(Boolean);
+	assert.ok(codes.every((code) => [1006, 1011, 1012].includes(code)), codes.join());
+	for (const socket of sockets) socket.terminate();
+}
+
+async function openRaw(open, fid, { encoding, client, since = 0 }) {
+	const raw = await open(new RawClient(gateway, fid, { encoding }));
+	raw.send({ t: 'hello', v: 2, token: anna.token, client, acked: 0, since });
+	raw.hello = await raw.next('hello');
+	return raw;
+}
+
+test('each allocation on behalf of a client may fail: that client is refused or closed, and nobody else', async (t) => {
+	if (sanitized) return t.skip('the sanitizers have an allocator of their own');
+	await gateway.stop();
+	await gateway.start({}, { env: allocator.env });
+	const fid = await newSheet(gateway, anna, { rows: 20, columns: 20 });
+	const bystanders = await Bystanders.open();
+	t.after(() => bystanders.end());
+	const acknowledged = new Map();
+	const keeper = sheetClient(gateway, anna, fid); // closed with its sheet, it comes again
+	t.after(() => keeper.close());
+	const long = (text) => `${text} ${'x'.repeat(5000)}`; // several of these are more than a block of the stream
+	let cells = 0;
+	const nextCell = () => [cells % 200, 1 + Math.floor(cells++ / 200)]; // nobody writes it again
+	let client = 100;
+	const file = multipart([['token', anna.token], ['fid', String(fid)], ['uploadfile', Buffer.alloc(300000, 'x'), 'a.txt', 'text/plain']]);
+	const operation = async (raw, n, edits, cell) => {
+		raw.op(n, edits);
+		await raw.next('ack', (ack) => ack.n === n, 4000);
+		if (cell) acknowledged.set(...cell);
+	};
+	const acts = {
+		login: () => ask(post, gateway, '/login', { username: anna.username, password: anna.password }),
+		getsheet: () => ask(post, gateway, '/getsheet', { token: anna.token, fid }),
+		cells: (n) => ask(request, gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:C${n + 1}`, { headers: { authorization: `Bearer ${anna.token}` } }),
+		page: () => ask(request, gateway, 'GET', '/'),
+		metrics: () => ask(request, gateway, 'GET', '/metrics'),
+		debug: () => ask(request, gateway, 'GET', '/debug'),
+		upload: () => ask(request, gateway, 'POST', '/uploadchunk', file),
+		v1: (n) =>
+			member(async (open) => {
+				const editor = await open(new Editor(gateway, anna, fid, { nack: true }));
+				await editor.nextOf('onConn');
+				editor.acquire(1, 1);
+				const [row, col] = nextCell();
+				editor.modify(row, col, long(`v1 ${n}`));
+				await editor.nextModify(row, col, long(`v1 ${n}`), 4000);
+				acknowledged.set(`${row},${col}`, long(`v1 ${n}`));
+				editor.modify(-1, 0, 'x');
+				await editor.nextOf('refused', 4000);
+			}),
+		...Object.fromEntries(
+			['json', 'binary'].map((encoding) => [
+				encoding,
+				(n) =>
+					member(async (open) => {
+						const raw = await openRaw(open, fid, { encoding, client: ++client });
+						const content = long(`${encoding} ${n}`);
+						const [row, col] = nextCell();
+						await operation(raw, 1, [{ row, col, content }], [`${row},${col}`, content]);
+						raw.send({ t: 'lock', row: 1, col: 5 });
+						raw.send({ t: 'cursor', row: 1, col: 1, toRow: 1, toCol: 1 });
+						raw.send({ t: 'get', id: 3, row: 0, col: 0, toRow: 99, toCol: 9 });
+						await raw.next('block', () => true, 4000);
+						raw.send({ t: 'who', uid: 1 });
+						await raw.next('user', () => true, 4000);
+						await operation(raw, 2, [{ kind: 'insertRows', at: 300, n: 1 }]);
+						const since = Number(raw.hello.seq);
+						const again = await openRaw(open, fid, { encoding, client: ++client, since });
+						await operation(again, 1, [{ kind: 'deleteRows', at: 300, n: 1 }]);
+					}),
+			]),
+		),
+	};
+	let total = 0;
+	for (const [name, act] of Object.entries(acts)) {
+		await act(0);
+		for (const lasting of [false, true]) {
+			let n = 0;
+			for (let failed = true; failed; ) {
+				n += lasting ? 7 : 1;
+				allocator.fail(n, { lasting });
+				const acting = act(n);
+				if (lasting) await Promise.race([acting, sleep(300)]); // edits wait until there is memory to send them
+				else await acting;
+				failed = allocator.end();
+				await acting;
+				await bystanders.check(`allocation ${n} of ${name} has failed`);
+				assert.ok(n < 1000, `${name} comes to an end`);
+				total++;
+			}
+			if (!lasting) t.diagnostic(`${name}: ${n - 1} allocations`);
+		}
+	}
+	const reader = await Editor.open(gateway, anna, fid);
+	for (const [cell, content] of acknowledged) assert.ok(reader.cells.get(cell) === content, cell);
+	const inRange = reader.grid().filter(([cell]) => Number(cell.split(',')[0]) < 200);
+	await waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), 'the member that has been there all along to have the same cells');
+	reader.terminate();
+	assert.ok(total > 100, `${total} allocations`);
+});
