@@ -146,7 +146,7 @@ cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
 {
 	CellList *list = cells_make_list();
 
-	cells_add_grid(list, journal_read_version(sheet_id, cid, &list->view), rect);
+	cells_add_grid(list, journal_read_version(sheet_id, cid, true, &list->view), rect);
 	return list;
 }
 

@@ -139,32 +139,52 @@ sheet_trim(PG_FUNCTION_ARGS)
 
 /* ---- reading ---- */
 
-/* read_version(sheet_id, cid) */
+/* All cells of a grid. */
+static void
+gateway_stream_grid(CellStream *stream, Grid *grid)
+{
+	GridScan scan;
+	GridCell cell;
+
+	grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	while (grid_scan_next(&scan, &cell))
+		stream_cells(stream, &cell, 1);
+	stream_end(stream);
+}
+
+/* read_version(sheet_id, cid, max_bytes) */
 Datum
 sheet_read_version(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
 	int64 cid = PG_GETARG_INT64(1);
+	int32 max_bytes = PG_GETARG_INT32(2);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	CellStream stream;
 	Grid *grid;
-	GridScan scan;
-	GridCell cell;
 	Datum values[5];
 	bool nulls[5] = {0};
 
 	permission_require_gateway();
-	stream_begin(&stream, MaxAllocHugeSize / 2, 0);
-	grid = journal_read_version(sheet_id, cid, &stream.view);
-	grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
-	while (grid_scan_next(&scan, &cell))
-		stream_cells(&stream, &cell, 1);
-	stream_end(&stream);
+	if (max_bytes < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
+	InitMaterializedSRF(fcinfo, 0);
+	stream_begin(&stream, max_bytes == PG_INT32_MAX ? MaxAllocHugeSize / 2 : max_bytes, 0);
+	grid = journal_read_version(sheet_id, cid, max_bytes > 0, &stream.view);
+	if (max_bytes > 0)
+		gateway_stream_grid(&stream, grid);
 	values[0] = Int64GetDatum(stream.view.seq);
 	values[1] = TimestampTzGetDatum(stream.view.at);
 	values[2] = Int32GetDatum((int32) stream.view.rows);
 	values[3] = Int32GetDatum((int32) stream.view.cols);
-	values[4] = PointerGetDatum(stream.values[0]);
-	return catalog_return_row(fcinfo, values, nulls);
+	nulls[4] = max_bytes == 0;
+	for (Size i = 0; i < Max(stream.count, 1); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		values[4] = nulls[4] ? (Datum) 0 : PointerGetDatum(stream.values[i]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
 }
 
 /* tail(sheet_id, since, max_bytes) */

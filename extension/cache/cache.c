@@ -89,6 +89,7 @@ cache_create_state(void)
 	dlist_init(&CacheState->free);
 	dlist_init(&CacheState->slack);
 	pg_atomic_init_u64(&CacheState->epoch_round, 0);
+	pg_atomic_init_u64(&CacheState->forgotten, 0);
 	pg_atomic_init_u64(&CacheState->used, 0);
 	pg_atomic_init_u64(&CacheState->asked, 0);
 	pg_atomic_init_u64(&CacheState->hits, 0);

@@ -114,6 +114,7 @@ typedef struct CacheShared
 	dlist_head slack;			  /* entries with edited tiles, those that were not looked at for longest first */
 	uint64 budget;				  /* bytes of grids that may be held */
 	pg_atomic_uint64 epoch_round; /* how often all epochs have been forgotten */
+	pg_atomic_uint64 forgotten;	  /* how often what is known of any sheet was (writer_forget) */
 	pg_atomic_uint64 used;
 	pg_atomic_uint64 asked; /* bytes for which there was no room at first */
 	pg_atomic_uint64 hits;

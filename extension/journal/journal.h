@@ -93,7 +93,7 @@ extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 
 /* The last seq, about: from shared memory when it knows the sheet, else the one that the snapshot sees. 0: no log. */
 extern int64 journal_guess_seq(int64 sheet_id, Snapshot snapshot);
 /* The cells of a version, in a grid of the current memory context. Raises 42704 for one that is not there. */
-extern Grid *journal_read_version(int64 sheet_id, int64 cid, JournalView *view);
+extern Grid *journal_read_version(int64 sheet_id, int64 cid, bool cells, JournalView *view);
 /* The same as the sheet was at a time (past.c): none before it was made. 42704 when that has been trimmed. */
 extern Grid *journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view);
 /* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none.

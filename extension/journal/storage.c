@@ -453,18 +453,24 @@ storage_scan_directory(StorageScan *scan, ScanDirection direction)
 	return false;
 }
 
-void
-storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+static void
+storage_scan_open(StorageScan *scan, StorageTable table, Snapshot snapshot)
 {
-	ScanKeyData scankeys[4];
-
-	Assert(nkeys <= 4);
 	scan->rel = storage_open(table, AccessShareLock);
 	scan->index = index_open(storage_infos[table].primary, AccessShareLock);
 	scan->slot = table_slot_create(scan->rel, NULL);
 	scan->scan = NULL;
 	scan->opened = false;
 	scan->snapshot = snapshot;
+}
+
+void
+storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+{
+	ScanKeyData scankeys[4];
+
+	Assert(nkeys <= 4);
+	storage_scan_open(scan, table, snapshot);
 	if (table == STORAGE_LOG_BATCH)
 	{
 		storage_scan_bounds(scan, keys, nkeys);
@@ -473,7 +479,6 @@ storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, con
 	for (int i = 0; i < nkeys; i++)
 		storage_key_init(&scankeys[i], table, &keys[i]);
 	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, nkeys);
-	scan->scan->xs_want_itup = table == STORAGE_CHECKPOINT_TILE;
 	index_rescan(scan->scan, scankeys, nkeys, NULL, 0);
 }
 
@@ -486,13 +491,6 @@ storage_scan_next(StorageScan *scan, ScanDirection direction)
 	return index_getnext_slot(scan->scan, direction, scan->slot);
 }
 
-bool
-storage_scan_next_key(StorageScan *scan, ScanDirection direction)
-{
-	CHECK_FOR_INTERRUPTS();
-	return index_getnext_tid(scan->scan, direction) != NULL;
-}
-
 int64
 storage_key(StorageScan *scan, int column)
 {
@@ -501,6 +499,50 @@ storage_key(StorageScan *scan, int column)
 	Datum datum = index_getattr(scan->scan->xs_itup, column, desc, &isnull);
 
 	return TupleDescAttr(desc, column - 1)->attlen == sizeof(int32) ? DatumGetInt32(datum) : DatumGetInt64(datum);
+}
+
+/* A scan of keys below (row, column, version) of a sheet: a comparison of rows, from which a B-tree can begin. */
+static void
+storage_tiles_rescan(StorageScan *scan, int32 row, int32 col, int64 cid)
+{
+	ScanKeyData keys[2] = {0};
+
+	ScanKeyInit(&keys[0], CHECKPOINT_TILE_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(scan->key));
+	ScanKeyEntryInitialize(&scan->below[0], SK_ROW_MEMBER, CHECKPOINT_TILE_ROW, BTLessStrategyNumber, InvalidOid,
+						   InvalidOid, F_BTINT4CMP, Int32GetDatum(row));
+	ScanKeyEntryInitialize(&scan->below[1], SK_ROW_MEMBER, CHECKPOINT_TILE_COL, BTLessStrategyNumber, InvalidOid,
+						   InvalidOid, F_BTINT4CMP, Int32GetDatum(col));
+	ScanKeyEntryInitialize(&scan->below[2], SK_ROW_MEMBER | SK_ROW_END, CHECKPOINT_TILE_CID, BTLessStrategyNumber,
+						   InvalidOid, InvalidOid, F_BTINT8CMP, Int64GetDatum(cid));
+	keys[1].sk_flags = SK_ROW_HEADER;
+	keys[1].sk_attno = CHECKPOINT_TILE_ROW;
+	keys[1].sk_strategy = BTLessStrategyNumber;
+	keys[1].sk_argument = PointerGetDatum(scan->below);
+	index_rescan(scan->scan, keys, lengthof(keys), NULL, 0);
+}
+
+void
+storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id)
+{
+	storage_scan_open(scan, STORAGE_CHECKPOINT_TILE, snapshot);
+	scan->key = sheet_id;
+	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, 2);
+	scan->scan->xs_want_itup = true;
+	storage_tiles_rescan(scan, PG_INT32_MAX, PG_INT32_MAX, PG_INT64_MAX);
+}
+
+bool
+storage_tiles_next(StorageScan *scan)
+{
+	CHECK_FOR_INTERRUPTS();
+	return index_getnext_tid(scan->scan, BackwardScanDirection) != NULL;
+}
+
+void
+storage_tiles_skip(StorageScan *scan, int64 cid)
+{
+	storage_tiles_rescan(scan, (int32) storage_key(scan, CHECKPOINT_TILE_ROW),
+						 (int32) storage_key(scan, CHECKPOINT_TILE_COL), cid);
 }
 
 bool

@@ -157,6 +157,13 @@ database_query(DatabaseClass class, int64_t account, const char *sql, int nparam
 	return pgpool_query(pools[class], account, sql, nparams, params, result_format, fn, arg);
 }
 
+bool
+database_stream(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
+				int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
+{
+	return pgpool_stream(pools[class], account, sql, nparams, params, result_format, row_fn, fn, arg);
+}
+
 PgConn *
 database_choose(DatabaseClass class)
 {

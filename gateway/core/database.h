@@ -8,7 +8,8 @@
  *   edits     sheet.apply and sheet.claim without waiting for the sheet, and tails; pipelined
  *   held      the same for sheets that another transaction has held: they wait for it, for a moment
  *   writes    statements that change a row or two, and may wait for its lock
- *   long      statements that may take long, or wait for a sheet: saving and restoring versions, trashing, sharing
+ *   long      statements that may take long, or wait for a sheet: saving and restoring versions, trashing, sharing,
+ *             whole sheets, logs
  *
  * The last three are serial (pgpool.h). Besides these there are: the connection of groups (gateway.group, ws/group.c),
  * the ones for large blocks of cells (gateway.blocks), and one that follows changes (gateway.follow).
@@ -41,6 +42,9 @@ extern void database_close(void);
  */
 extern bool database_query(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
 						   int result_format, PgResultFn fn, void *arg);
+/* The same for a serial class, with the rows given one by one as they come; see pgconn_stream(). */
+extern bool database_stream(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
+							int result_format, PgResultFn row_fn, PgResultFn fn, void *arg);
 /* The connection of a pipelined class for the next statement. */
 extern PgConn *database_choose(DatabaseClass class);
 extern const PgPool *database_pool(DatabaseClass class);

@@ -29,6 +29,8 @@ static const size_t reloadable[] = {
 	FIELD(max_upload_bytes),
 	FIELD(batch_edits),
 	FIELD(send_queue_bytes),
+	FIELD(stalled_receiver_seconds),
+	FIELD(snapshot_bytes),
 	FIELD(lease_seconds),
 	FIELD(drain_seconds),
 	FIELD(max_header_bytes),
@@ -81,8 +83,8 @@ const Setting settings[] = {
 	 "anew, the outcome of its statements unknown, unless the server says that it still works on them."},
 	{"Database", "long-connections", SETTING_INT, FIELD(long_connections), "2", 1, PGPOOL_MAX_CONNECTIONS,
 	 "connections", "",
-	 "Connections for statements that may take long: saving and restoring versions, trashing and sharing sheets. An "
-	 "account has one such statement under way and four waiting; more get 503."},
+	 "Connections for statements that may take long: saving and restoring versions, trashing and sharing sheets, "
+	 "reading large ones and logs. An account has one such statement under way and four waiting; more get 503."},
 	{"Database", "long-statement-seconds", SETTING_INT, FIELD(long_statement_seconds), "120", 1, 86400, "s", "",
 	 "The server cancels such a statement that takes three quarters of this."},
 	{"Database", "durable", SETTING_BOOL, FIELD(durable), "true", 0, 1, "", "",
@@ -162,13 +164,19 @@ const Setting settings[] = {
 	{"Limits", "max-upload-bytes", SETTING_BYTES, FIELD(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
 	 "Longest upload of a file; a longer one gets 413."},
 	{"Limits", "send-queue-bytes", SETTING_BYTES, FIELD(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
-	 "How far a slow receiver may lag behind: from half of it on senders wait, and after 1.5 s it is closed (1013)."},
+	 "How far a slow receiver may lag behind: from half of it on senders wait for it."},
+	{"Limits", "stalled-receiver-seconds", SETTING_INT, FIELD(stalled_receiver_seconds), "10", 1, 3600, "s", "",
+	 "A receiver for which senders wait is closed (1013) when it has taken nothing for this long, or less than 64 kB a "
+	 "second over 30 s."},
+	{"Limits", "snapshot-bytes", SETTING_BYTES, FIELD(snapshot_bytes), "256MB", MEBIBYTE, INT_MAX, "bytes", "",
+	 "Memory for whole sheets that are being told by protocol v1 (/getsheet, /getsheetchkp, onConn), each state once, "
+	 "however many are told; more get 503, and an account more than a quarter of it for several."},
 	{"Limits", "window-cache-bytes", SETTING_BYTES, FIELD(window_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
 	 "Memory for windows of cells that GET /v2/sheets/ID/cells has read, the last ones used; 0: the database is asked "
 	 "each time."},
 	{"Limits", "block-seconds", SETTING_INT, FIELD(block_seconds), "30", 1, 3600, "s", "",
 	 "A range of cells that takes more than 2 MB has to be read by its client within this time, else it is closed "
-	 "(1013); two are read at a time."},
+	 "(1013); two are read at a time. So has a whole sheet when others need its memory."},
 	{"Limits", "ping-seconds", SETTING_INT, FIELD(ping_seconds), "20", 1, 3600, "s", "",
 	 "A WebSocket that has been silent for this long is asked for a sign of life, and dropped after as long again."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",

@@ -158,8 +158,9 @@ pipeline_item_query(const PgItem *item)
 }
 
 void
-pipeline_item_redirect(PgItem *item, PgResultFn fn, void *arg)
+pipeline_item_redirect(PgItem *item, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
+	item->query.row_fn = row_fn;
 	item->query.fn = fn;
 	item->query.arg = arg;
 }

@@ -66,7 +66,7 @@ extern void pipeline_init(PgPipeline *pipeline, const char *name);
 extern PgItem *pipeline_item(const PgQuery *query, uint64_t now);
 extern const PgQuery *pipeline_item_query(const PgItem *item);
 /* Gives the answer to somebody else. */
-extern void pipeline_item_redirect(PgItem *item, PgResultFn fn, void *arg);
+extern void pipeline_item_redirect(PgItem *item, PgResultFn row_fn, PgResultFn fn, void *arg);
 /* The one behind it in its queue. */
 extern const PgItem *pipeline_item_next(const PgItem *item);
 /* Frees an item that is in no pipeline. */

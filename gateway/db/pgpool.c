@@ -19,6 +19,7 @@ typedef struct PoolPlace
 	PgConn *conn;
 	bool taken;
 	int64_t account;
+	PgResultFn row_fn;
 	PgResultFn fn;
 	void *arg;
 } PoolPlace;
@@ -90,6 +91,14 @@ pool_answered(void *arg, PGresult *res)
 	pool_dispatch(place->pool);
 }
 
+static void
+pool_row(void *arg, PGresult *row)
+{
+	PoolPlace *place = arg;
+
+	place->row_fn(place->arg, row);
+}
+
 /* A connection that is up and idle; NULL when there is none. */
 static PoolPlace *
 pool_idle_place(PgPool *pool)
@@ -115,9 +124,10 @@ pool_dispatch(PgPool *pool)
 
 		place->taken = true;
 		place->account = query->account;
+		place->row_fn = query->row_fn;
 		place->fn = query->fn;
 		place->arg = query->arg;
-		pipeline_item_redirect(item, pool_answered, place);
+		pipeline_item_redirect(item, query->row_fn != NULL ? pool_row : NULL, pool_answered, place);
 		if (!pgconn_submit(place->conn, item))
 		{
 			pipeline_item_free(item);
@@ -146,22 +156,37 @@ pool_may_wait(const PgPool *pool, int64_t account)
 
 /* ---- asking ---- */
 
-bool
-pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
-			 PgResultFn fn, void *arg)
+static bool
+pool_queue(PgPool *pool, const PgQuery *query)
 {
-	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, NULL, fn, arg, account};
 	PgItem *item;
 
-	if (!pool->options.serial)
-		return pgconn_query(pgpool_choose(pool), sql, nparams, params, result_format, pool->options.deadline_ms, fn,
-							arg);
-	if (!pool_may_wait(pool, account) || (item = pipeline_item(&query, uv_now(pool->loop))) == NULL)
+	if (!pool_may_wait(pool, query->account) || (item = pipeline_item(query, uv_now(pool->loop))) == NULL)
 		return false;
 	pipeline_queue_push(&pool->waiting, item);
 	pool->waiting_count++;
 	pool_dispatch(pool);
 	return true;
+}
+
+bool
+pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
+			 PgResultFn fn, void *arg)
+{
+	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, NULL, fn, arg, account};
+
+	if (pool->options.serial)
+		return pool_queue(pool, &query);
+	return pgconn_query(pgpool_choose(pool), sql, nparams, params, result_format, pool->options.deadline_ms, fn, arg);
+}
+
+bool
+pgpool_stream(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
+			  PgResultFn row_fn, PgResultFn fn, void *arg)
+{
+	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, row_fn, fn, arg, account};
+
+	return pool_queue(pool, &query);
 }
 
 PgConn *

@@ -37,6 +37,9 @@ extern void pgpool_close(PgPool *pool);
  */
 extern bool pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params,
 						 int result_format, PgResultFn fn, void *arg);
+/* The same for a serial pool, with the rows given one by one as they come; see pgconn_stream(). */
+extern bool pgpool_stream(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params,
+						  int result_format, PgResultFn row_fn, PgResultFn fn, void *arg);
 /* The connection of a pipelined pool for the next statement. */
 extern PgConn *pgpool_choose(const PgPool *pool);
 extern bool pgpool_is_up(const PgPool *pool); /* any connection is */

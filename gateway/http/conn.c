@@ -2,8 +2,8 @@
  * conn.c - a connection that speaks HTTP/1.1 (RFC 9112).
  *
  * Requests of one connection are handled one after the other, so that answers are in order; what is pipelined waits in
- * `in`, which takes no more than a head's limit and one read. A request that asks to become a WebSocket is handed to
- * libwebsockets, with its socket (server.c); over TLS, with one end of a tunnel.
+ * `in`, which takes no more than a head's limit and one read. When a request becomes a WebSocket, server.c gets the
+ * connection.
  *
  * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and at the end LINGER: our side is closed, and what
  * the client still sends is thrown away for a moment, because closing over unread bytes would reset the connection and
@@ -24,7 +24,6 @@
 #include "server.h"
 #include "stream.h"
 #include "tls.h"
-#include "tunnel.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -39,9 +38,10 @@
 #include <uv.h>
 
 #define CONN_READ_BYTES 65536
-#define CONN_TURNS		16	 /* reads and writes before the other connections have their turn */
-#define CONN_LINGER_MS	2000 /* for a client that is still sending to find our answer */
-#define CONN_TLS_RECORD 0x16 /* the first byte of a TLS handshake */
+#define CONN_TURNS		16	  /* reads and writes before the other connections have their turn ... */
+#define CONN_SHARE		65536 /* ... and bytes written */
+#define CONN_LINGER_MS	2000  /* for a client that is still sending to find our answer */
+#define CONN_TLS_RECORD 0x16  /* the first byte of a TLS handshake */
 
 typedef enum ConnState
 {
@@ -272,19 +272,16 @@ conn_take(Conn *conn, size_t len)
 	conn->seen = 0;
 }
 
-/* The socket goes to libwebsockets, with the request of len bytes; the connection here ends. */
+/* The connection becomes a WebSocket by the request of len bytes, and ends here. */
 static void
 conn_hand_over(Conn *conn, Ticket *ticket, size_t len)
 {
 	Stream stream = conn->stream;
 	Buf in = buf_take(&conn->in);
-	int fd = stream.fd;
 
 	ticket->peer = conn->peer;
 	conn_forget(conn);
-	if (stream.ssl != NULL || in.len > len)
-		fd = tunnel_open(&stream, in.data + len, in.len - len);
-	server_adopt(fd, ticket, in.data, len);
+	server_open_websocket(stream, ticket, in.data + len, in.len - len);
 	buf_free(&in);
 }
 
@@ -612,6 +609,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 {
 	Conn *conn = (Conn *) poll;
 	bool progress = true, alive = true;
+	int64_t written = conn->written;
 
 	if (status < 0)
 		conn->state = CONN_DEAD;
@@ -619,7 +617,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 	conn->drained = false;
 	for (int turn = 0; progress && alive && conn->state != CONN_DEAD; turn++)
 	{
-		conn->woken = turn == CONN_TURNS;
+		conn->woken = turn == CONN_TURNS || conn->written - written >= CONN_SHARE;
 		if (conn->woken)
 			break;
 		progress = conn_write(conn);

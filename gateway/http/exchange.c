@@ -95,7 +95,7 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 	exchange_allow_origin(request);
 	if (head_field(&request->head, "upgrade") != NULL && (*ticket = upgrade_check(request)) != NULL)
 	{
-		request->status = 101; /* which libwebsockets will answer */
+		request->status = 101; /* server.c answers */
 		return EXCHANGE_UPGRADE;
 	}
 	if (request->status != 0 || !router_check_method(request) || !exchange_check_length(request))

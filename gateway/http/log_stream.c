@@ -2,9 +2,9 @@
  * log_stream.c - POST /getsheetlog: the edits of a log, page by page out of the database.
  *
  * A log may hold millions of edits, so it is never whole in memory: the next page is asked for while the one before is
- * on its way to the client. A page is as many edits as make about LOG_PAGE_BYTES, judged by the one before. A log of
- * one page is answered like everything else; a longer one in chunks (RFC 9112 7.1), or to HTTP/1.0 until the connection
- * ends.
+ * on its way to the client. A page is as many edits as make about LOG_PAGE_BYTES, judged by the one before; when it is
+ * more, the rest is dropped as it comes, and asked for again. A log of one page is answered like everything else; a
+ * longer one in chunks (RFC 9112 7.1), or to HTTP/1.0 until the connection ends.
  */
 #include "log_stream.h"
 
@@ -23,7 +23,10 @@
 struct LogStream
 {
 	char since[24]; /* seq of the last edit that was read */
-	int page;		/* edits asked for */
+	int page;		/* edits asked for ... */
+	int taken;		/* ... and those that came */
+	size_t before;	/* bytes that were there when they were asked for */
+	bool cut;		/* more has come than was taken */
 	Buf bytes;		/* that have not been sent */
 	bool fetching;
 	bool last;	/* there are no more pages */
@@ -43,19 +46,27 @@ log_stream_free(LogStream *log)
 	free(log);
 }
 
+/* Written word by word, as there may be millions. */
 static void
 log_put_edit(Buf *to, int64_t lid, const PGresult *res, int row)
 {
 	bool commit = strcmp(PQgetvalue(res, row, 7), "commit") == 0;
 
-	buf_printf(to, "{\"lid\":%lld,\"timestamp\":", (long long) lid);
+	buf_puts(to, "{\"lid\":");
+	buf_put_number(to, lid);
+	buf_puts(to, ",\"timestamp\":");
 	routes_put_time(to, PQgetvalue(res, row, 0));
-	buf_printf(to, ",\"row\":%s,\"col\":%s,\"old\":", commit ? "-1" : PQgetvalue(res, row, 1),
-			   commit ? "-1" : PQgetvalue(res, row, 2));
+	buf_puts(to, ",\"row\":");
+	buf_puts(to, commit ? "-1" : PQgetvalue(res, row, 1));
+	buf_puts(to, ",\"col\":");
+	buf_puts(to, commit ? "-1" : PQgetvalue(res, row, 2));
+	buf_puts(to, ",\"old\":");
 	buf_puts_json(to, PQgetvalue(res, row, 3));
 	buf_puts(to, ",\"new\":");
 	buf_puts_json(to, PQgetvalue(res, row, 4));
-	buf_printf(to, ",\"uid\":%s,\"username\":", PQgetisnull(res, row, 5) ? "0" : PQgetvalue(res, row, 5));
+	buf_puts(to, ",\"uid\":");
+	buf_puts(to, PQgetisnull(res, row, 5) ? "0" : PQgetvalue(res, row, 5));
+	buf_puts(to, ",\"username\":");
 	buf_puts_json(to, PQgetvalue(res, row, 6));
 	buf_puts(to, "}");
 }
@@ -72,22 +83,27 @@ log_next_page(int page, int rows, size_t bytes)
 }
 
 static void
-log_take_page(Request *request, const PGresult *res)
+log_take_edit(Request *request, PGresult *res)
 {
 	LogStream *log = request->log;
-	int rows = PQntuples(res);
-	size_t before = log->bytes.len;
 
-	for (int i = 0; i < rows; i++)
+	if (log->bytes.len - log->before >= 2 * LOG_PAGE_BYTES)
 	{
-		if (i > 0 || strcmp(log->since, "0") != 0)
-			buf_puts(&log->bytes, ",");
-		log_put_edit(&log->bytes, request->number, res, i);
+		log->cut = true;
+		return;
 	}
-	if (rows > 0)
-		snprintf(log->since, sizeof(log->since), "%s", PQgetvalue(res, rows - 1, 8));
-	log->last = rows < log->page;
-	log->page = log_next_page(log->page, rows, log->bytes.len - before);
+	if (strcmp(log->since, "0") != 0)
+		buf_puts(&log->bytes, ",");
+	log_put_edit(&log->bytes, request->number, res, 0);
+	snprintf(log->since, sizeof(log->since), "%s", PQgetvalue(res, 0, 8));
+	log->taken++;
+}
+
+static void
+log_end_page(LogStream *log)
+{
+	log->last = log->taken < log->page && !log->cut;
+	log->page = log_next_page(log->page, log->taken, log->bytes.len - log->before);
 }
 
 /* The bytes that are there as one chunk, or as they are. */
@@ -171,7 +187,7 @@ log_page_answered(Request *request, PGresult *res)
 			conn_abort(request->conn); /* short of its end: the client knows */
 		return;
 	}
-	log_take_page(request, res);
+	log_end_page(request->log);
 	if (first)
 		log_begin(request);
 	else
@@ -188,7 +204,10 @@ log_fetch(Request *request)
 						pgparam_int64(page, log->page)};
 
 	log->fetching = true;
-	request_query(request, DATABASE_LONG, log_sql, 5, params, REQUEST_RAW_TEXT, log_page_answered);
+	log->taken = 0;
+	log->cut = false;
+	log->before = log->bytes.len;
+	request_stream(request, log_sql, 5, params, log_take_edit, log_page_answered);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include "tls.h"
 #include "tokens.h"
 #include "upload.h"
+#include "whole_sheet.h"
 #include "window.h"
 
 #include <openssl/crypto.h>
@@ -105,6 +106,7 @@ request_free(Request *request)
 	download_free(request->download);
 	log_stream_free(request->log);
 	window_release(request->window);
+	whole_sheet_free(request->whole);
 	cJSON_Delete(request->json);
 	if (request->body.data != NULL)
 		OPENSSL_cleanse(request->body.data, request->body.len); /* passwords */
@@ -393,6 +395,13 @@ request_answered_raw(void *arg, PGresult *res)
 	request_end_step(request);
 }
 
+static void
+request_not_asked(Request *request)
+{
+	request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
+	request_end_step(request);
+}
+
 void
 request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params, int format,
 			  RequestStep step)
@@ -403,10 +412,27 @@ request_query(Request *request, DatabaseClass class, const char *sql, int nparam
 	request_begin_step(request);
 	if (!database_query(class, request->claims.uid, sql, nparams, params, format == 1 || format == REQUEST_RAW, fn,
 						request))
-	{
-		request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
-		request_end_step(request);
-	}
+		request_not_asked(request);
+}
+
+static void
+request_give_row(void *arg, PGresult *row)
+{
+	Request *request = arg;
+
+	if (request->conn != NULL)
+		request->row(request, row);
+}
+
+void
+request_stream(Request *request, const char *sql, int nparams, const PgParam *params, RequestStep row, RequestStep step)
+{
+	request->row = row;
+	request->step = step;
+	request_begin_step(request);
+	if (!database_stream(DATABASE_LONG, request->claims.uid, sql, nparams, params, 0, request_give_row,
+						 request_answered_raw, request))
+		request_not_asked(request);
 }
 
 /* ---- who asks ---- */

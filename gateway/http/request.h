@@ -94,6 +94,7 @@ typedef struct Request
 	const char *user_name; /* of the account; valid until the next step */
 	int64_t sheet_id;
 	RequestStep step;
+	RequestStep row;
 	RequestNext next;
 	uint64_t asked; /* follow_changes() when the database was asked who it is and what they may do */
 	bool device;	/* it comes with a token of the account whose password is tried */
@@ -116,7 +117,8 @@ typedef struct Request
 	struct Upload *upload;
 	struct Download *download;
 	struct LogStream *log;
-	struct WindowAnswer *window;					/* holds what `constant` points to */
+	struct WindowAnswer *window; /* holds what `constant` points to */
+	struct WholeSheet *whole;
 	bool (*fill)(struct Request *request, Buf *to); /* the body as it comes; NULL: it is complete */
 	bool unmeasured;								/* and its length is not known before */
 	char *secret;									/* a password hash; freed with the request */
@@ -140,6 +142,9 @@ extern void request_end_step(Request *request);
 #define REQUEST_RAW_TEXT (-2)
 extern void request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params,
 						  int format, RequestStep step);
+/* The same with DATABASE_LONG and REQUEST_RAW_TEXT, with the rows given one by one as they come. */
+extern void request_stream(Request *request, const char *sql, int nparams, const PgParam *params, RequestStep row,
+						   RequestStep step);
 /* Checks the token (JSON body, query or Authorization), then goes on; otherwise answers msg 1, or 401 (by_status). */
 extern void request_authenticate(Request *request, RequestNext next);
 /* Answers an error of the database, in the way of v1 or by_status. */

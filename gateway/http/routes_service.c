@@ -17,6 +17,7 @@
 #include "room.h"
 #include "routes.h"
 #include "trace.h"
+#include "snapshot.h"
 #include "window.h"
 #include "v2_session.h"
 
@@ -162,6 +163,7 @@ route_metrics(Request *request)
 	metrics_print(&body);
 	service_print_queues(&body);
 	window_print(&body);
+	snapshot_print(&body);
 	trace_print(&body);
 	process_print(&body);
 	request_answer(request, 200, "text/plain; version=0.0.4", &body);

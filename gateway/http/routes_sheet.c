@@ -8,7 +8,7 @@
 #include "room.h"
 #include "routes.h"
 #include "upgrade.h"
-#include "v1_encode.h"
+#include "whole_sheet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,6 @@ static const char sheet_info_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.owner_uid FROM sheet.info($1, $2) i";
 static const char sheet_versions_sql[] = "SELECT n, v.cid, v.at FROM sheet.newest_version($1) n LEFT JOIN "
 										 "sheet.saved_versions($1, 1000) v ON true ORDER BY v.cid";
-static const char sheet_cells_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1)";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
 static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
@@ -181,34 +180,11 @@ route_new_sheet(Request *request)
 
 /* ---- /getsheet ---- */
 
-static void
-get_sheet_cells(Request *request, PGresult *res)
-{
-	Buf *data = &request->data;
-	uint32_t rows = pgresult_uint32(res, 0, 1), cols = pgresult_uint32(res, 0, 2);
-
-	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
-	{
-		request_error(request, 413, "the sheet is too large for protocol v1");
-		return;
-	}
-	buf_printf(data, ",\"columns\":%u,", cols);
-	if (!v1_put_content(data, NULL, rows, cols, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
-	{
-		request_error(request, 500, "the sheet's cells cannot be read");
-		return;
-	}
-	buf_puts(data, "}");
-	request_data(request, MSG_SHEET, data);
-}
-
 /* The newest version's number, which tells the open log's; and the newest versions that people have made. */
 static void
 get_sheet_versions(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
-	char sheet[24];
-	PgParam param = pgparam_int64(sheet, request->sheet_id);
 
 	buf_printf(data, ",\"checkpoint_num\":%s,\"checkPointBrief\":[", PQgetvalue(res, 0, 0));
 	for (int i = 0; i < PQntuples(res) && !PQgetisnull(res, i, 1); i++)
@@ -218,7 +194,7 @@ get_sheet_versions(Request *request, PGresult *res)
 		buf_puts(data, "}");
 	}
 	buf_puts(data, "]");
-	request_query(request, DATABASE_LONG, sheet_cells_sql, 1, &param, 1, get_sheet_cells);
+	whole_sheet_answer(request, 0);
 }
 
 static void

@@ -5,7 +5,7 @@
 #include "pgresult.h"
 #include "room.h"
 #include "routes.h"
-#include "v1_encode.h"
+#include "whole_sheet.h"
 #include "window.h"
 
 #include <stdio.h>
@@ -15,9 +15,7 @@
 
 static const char version_commit_sql[] = "SELECT sheet.commit($1, NULL, $2, $3)";
 static const char version_rollback_sql[] = "SELECT sheet.rollback($1, $2, $3, $4)";
-static const char version_read_sql[] =
-	"SELECT v.at::text, v.rows, v.cols, v.cells FROM sheet.check_role($1, $3, 'viewer', true) c, "
-	"LATERAL sheet.read_version($1, $2) v";
+static const char version_check_sql[] = "SELECT FROM sheet.check_role($1, $2, 'viewer', true)";
 
 /* The epoch under which this gateway has the sheet open; NULL when it has not. */
 static PgParam
@@ -127,47 +125,23 @@ route_rollback(Request *request)
 /* ---- /getsheetchkp ---- */
 
 static void
-version_read(Request *request, PGresult *res)
+version_checked(Request *request, PGresult *res)
 {
-	Buf data = {NULL, 0, 0};
-	uint32_t rows, cols;
-
-	if (!version_succeeded(res) || PQntuples(res) == 0)
-	{
-		if (version_succeeded(res))
-			request_msg(request, MSG_NO_VERSION);
-		else
-			version_error(request, res, MSG_NO_VERSION);
-		return;
-	}
-	rows = pgresult_uint32(res, 0, 1);
-	cols = pgresult_uint32(res, 0, 2);
-	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
-	{
-		request_error(request, 413, "the sheet is too large for protocol v1");
-		return;
-	}
-	buf_printf(&data, "{\"cid\":%lld,\"timestamp\":", (long long) request->number);
-	routes_put_time(&data, PQgetvalue(res, 0, 0));
-	buf_printf(&data, ",\"rows\":%u,\"columns\":%u,", rows, cols);
-	if (!v1_put_content(&data, NULL, rows, cols, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
-	{
-		buf_free(&data);
-		request_error(request, 500, "the version's cells cannot be read");
-		return;
-	}
-	buf_puts(&data, "}");
-	request_data(request, MSG_VERSION, &data);
+	if (!version_succeeded(res))
+		version_error(request, res, MSG_NO_VERSION);
+	else if (request->number == 0)
+		request_msg(request, MSG_NO_VERSION);
+	else
+		whole_sheet_answer(request, request->number);
 }
 
 static void
 version_authenticated(Request *request)
 {
-	char sheet[24], cid[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(cid, request->number),
-						pgparam_int64(uid, request->claims.uid)};
+	char sheet[24], uid[24];
+	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
 
-	request_query(request, DATABASE_LONG, version_read_sql, 3, params, REQUEST_RAW, version_read);
+	request_query(request, DATABASE_READS, version_check_sql, 2, params, REQUEST_RAW_TEXT, version_checked);
 }
 
 void

@@ -7,7 +7,7 @@
 
 #include "accounts.h"
 #include "edit_buf.h"
-#include "fanout.h"
+#include "frame.h"
 #include "v1_encode.h"
 
 #include <stdlib.h>
@@ -108,8 +108,8 @@ batch_add_event(RoomBatch *batch)
 void
 batch_add_v1_frame(RoomBatch *batch, const Buf *payload)
 {
-	unsigned char header[10];
-	size_t header_len = fanout_frame_header(header, payload->len);
+	unsigned char header[FRAME_SENT_HEADER_MAX];
+	size_t header_len = frame_header(header, FRAME_TEXT, payload->len);
 
 	buf_put(&batch->frames, header, header_len);
 	buf_put_buf(&batch->frames, payload);
@@ -118,20 +118,20 @@ batch_add_v1_frame(RoomBatch *batch, const Buf *payload)
 void
 batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len, const Buf *name_json)
 {
-	unsigned char header[10];
+	unsigned char header[FRAME_SENT_HEADER_MAX];
 	size_t header_len, start, len;
 
 	/* The frame goes straight behind those before; its header is known when its length is. */
-	if (!buf_reserve(&batch->frames, 10))
+	if (!buf_reserve(&batch->frames, FRAME_SENT_HEADER_MAX))
 		return;
 	start = batch->frames.len;
 	batch->frames.len += 4;
 	v1_put_modify(&batch->frames, edit->row, edit->col, edit->content.data, edit->content.len, info, info_len,
 				  name_json);
-	if (!buf_reserve(&batch->frames, 10))
+	if (!buf_reserve(&batch->frames, FRAME_SENT_HEADER_MAX))
 		return;
 	len = batch->frames.len - start - 4;
-	header_len = fanout_frame_header(header, len);
+	header_len = frame_header(header, FRAME_TEXT, len);
 	if (header_len != 4)
 	{
 		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);

@@ -3,8 +3,8 @@
  *
  * Server frames are not masked, so the same bytes go to every receiver: a frame is encoded once, into a list of blocks,
  * and each receiver has a cursor. A receiver is given the rest of its block in one write: many frames a system call, no
- * copy. A block holds whole frames only, so every write ends where a frame ends, and the library may put a PING or
- * CLOSE between two writes.
+ * copy. A block holds whole frames only, so a frame that a socket took a part of lies in one piece. Its cursor knows
+ * how much of it is left: nothing else may be written before.
  *
  * A block lives as long as someone holds it: the stream its tail, a cursor its block, a block its successor. A receiver
  * that lags keeps the blocks from its place on alive; the room bounds how far that may go.
@@ -13,6 +13,8 @@
  * closed by the room (publish.c), comes again, and reads what is committed.
  */
 #include "fanout.h"
+
+#include "frame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,28 +41,6 @@ block_release(FanoutBlock *block)
 		free(block);
 		block = next;
 	}
-}
-
-size_t
-fanout_frame_header(unsigned char header[10], size_t len)
-{
-	header[0] = 0x81; /* FIN, text */
-	if (len < 126)
-	{
-		header[1] = (unsigned char) len;
-		return 2;
-	}
-	if (len < 65536)
-	{
-		header[1] = 126;
-		header[2] = (unsigned char) (len >> 8);
-		header[3] = (unsigned char) len;
-		return 4;
-	}
-	header[1] = 127;
-	for (int i = 0; i < 8; i++)
-		header[2 + i] = (unsigned char) ((uint64_t) len >> (56 - 8 * i));
-	return 10;
 }
 
 void
@@ -106,8 +86,8 @@ fanout_room(Fanout *fanout, size_t len)
 void
 fanout_append_message(Fanout *fanout, bool binary, const Buf *payload)
 {
-	unsigned char header[10];
-	size_t header_len = fanout_frame_header(header, payload->len);
+	unsigned char header[FRAME_SENT_HEADER_MAX];
+	size_t header_len = frame_header(header, binary ? FRAME_BINARY : FRAME_TEXT, payload->len);
 	char *to;
 
 	if (buf_failed(payload))
@@ -115,8 +95,6 @@ fanout_append_message(Fanout *fanout, bool binary, const Buf *payload)
 	to = fanout_room(fanout, header_len + payload->len);
 	if (to == NULL)
 		return;
-	if (binary)
-		header[0] = 0x82; /* FIN, binary */
 	memcpy(to, header, header_len);
 	if (payload->len > 0)
 		memcpy(to + header_len, payload->data, payload->len);
@@ -188,6 +166,7 @@ fanout_attach(Fanout *fanout, FanoutCursor *cursor)
 	cursor->block = fanout->tail;
 	cursor->block->holders++;
 	cursor->offset = cursor->block->used;
+	cursor->cut = 0;
 	return true;
 }
 
@@ -229,6 +208,7 @@ fanout_seek(FanoutCursor *cursor, uint64_t position)
 		cursor->offset = cursor->block->used;
 		(void) fanout_step(cursor);
 	}
+	cursor->cut = 0;
 	if (position > cursor->block->start + cursor->offset)
 		cursor->offset = (size_t) (position - cursor->block->start);
 }
@@ -249,21 +229,17 @@ fanout_peek(FanoutCursor *cursor, const char **data, size_t *len)
 	return true;
 }
 
-size_t
-fanout_frame_end(const FanoutCursor *cursor, size_t sent)
-{
-	const FanoutBlock *block = cursor->block;
-	size_t end = 0;
-
-	if (cursor->offset + sent == block->used)
-		return sent;
-	while (end < sent)
-		end += fanout_frame_size(block->data + cursor->offset + end);
-	return end;
-}
-
 void
 fanout_advance(FanoutCursor *cursor, size_t len)
 {
+	const FanoutBlock *block = cursor->block;
+	size_t end = cursor->cut;
+
+	/* Most writes take the whole block: no frame need be looked at. */
+	if (cursor->offset + len == block->used)
+		end = len;
+	while (end < len)
+		end += fanout_frame_size(block->data + cursor->offset + end);
+	cursor->cut = end - len;
 	cursor->offset += len;
 }

@@ -24,6 +24,7 @@ typedef struct FanoutCursor
 {
 	FanoutBlock *block; /* NULL: not attached */
 	size_t offset;		/* in the block */
+	size_t cut;			/* bytes from here to the end of a frame that has begun before; 0: a frame begins here */
 } FanoutCursor;
 
 /* Appends one frame (RFC 6455: FIN, unmasked) with this payload. One that has failed makes the stream fail. */
@@ -33,9 +34,6 @@ extern void fanout_append(Fanout *fanout, const char *frames, size_t len);
 extern void fanout_fail(Fanout *fanout);
 extern void fanout_free(Fanout *fanout);
 
-/* Header of a text frame of len bytes; returns its size (2, 4 or 10). */
-extern size_t fanout_frame_header(unsigned char header[10], size_t len);
-
 /* At the end of the stream. False: no memory. */
 extern bool fanout_attach(Fanout *fanout, FanoutCursor *cursor);
 extern void fanout_copy(FanoutCursor *to, const FanoutCursor *from);
@@ -43,10 +41,9 @@ extern void fanout_detach(FanoutCursor *cursor);
 /* Moves on to an absolute position at or after the cursor's; it must be where a frame ends. */
 extern void fanout_seek(FanoutCursor *cursor, uint64_t position);
 extern uint64_t fanout_position(const FanoutCursor *cursor);
-/* What can be written now: whole frames, in memory that stays until the cursor moves past it. False at the end. */
+/* What can be written now, up to the end of a frame, in memory that stays until the cursor moves past it. False at the
+ * end. */
 extern bool fanout_peek(FanoutCursor *cursor, const char **data, size_t *len);
-/* How far the frame goes that byte `sent` from the cursor on is in; `sent` itself when a frame ends there. */
-extern size_t fanout_frame_end(const FanoutCursor *cursor, size_t sent);
 extern void fanout_advance(FanoutCursor *cursor, size_t len);
 
 #endif

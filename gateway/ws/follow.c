@@ -18,6 +18,7 @@
 #include "log.h"
 #include "room.h"
 #include "session.h"
+#include "snapshot.h"
 #include "window.h"
 
 #include <stdio.h>
@@ -92,6 +93,7 @@ follow_lost(void)
 	accounts_forget_all();
 	access_forget_all();
 	window_doubt_all();
+	snapshot_doubt_all();
 }
 
 static void

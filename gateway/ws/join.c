@@ -7,22 +7,26 @@
  * first mark at or after S. A snapshot always holds between two transactions, and a transaction's frames are published
  * together, so S is never inside a mark.
  *
- * Joiners that come while a snapshot is under way share it.
+ * What the room keeps of the stream is send-queue-bytes at most: when it is more, the joiners begin with what comes
+ * from then on and, after JOIN_RESTARTS, come again.
+ *
+ * Joiners that come while a snapshot is under way share it. It is snapshot.c's, and may be other readers' as well; its
+ * text is sent from where it is, so that a slow joiner costs no more memory than a piece of it.
  */
 #include "commit.h"
-#include "database.h"
 #include "gateway.h"
 #include "log.h"
-#include "pgresult.h"
 #include "room.h"
 #include "session.h"
-#include "v1_encode.h"
+#include "snapshot.h"
 #include "v2_session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char snapshot_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1)";
+/* What is sent in one frame, since some clients of v1 may not know others. */
+#define JOIN_ONE_FRAME 65536
+#define JOIN_RESTARTS  3
 
 /* Ends what joining needs when nobody joins any more. */
 static void
@@ -32,14 +36,33 @@ join_cleanup(Room *room)
 		return;
 	fanout_detach(&room->join_start);
 	room->mark_count = 0;
-	room->snapshot_ready = false;
-	buf_free(&room->snapshot);
-	buf_free(&room->snapshot_styles);
+	snapshot_release(room->snapshot);
+	room->snapshot = NULL;
+}
+
+static void join_close(Room *room, int64_t uid, int code, const char *reason);
+
+/* The stream from here on is kept, and no more from before. A snapshot that has been asked for may be too old then. */
+static void
+join_start_again(Room *room)
+{
+	if (++room->join_restarts > JOIN_RESTARTS)
+	{
+		join_close(room, 0, CLOSE_SLOW, "the sheet changes faster than it is read: come again");
+		return;
+	}
+	fanout_detach(&room->join_start);
+	fanout_attach(&room->stream, &room->join_start);
+	room->mark_count = 0;
 }
 
 void
 room_note_mark(Room *room)
 {
+	if (room->joining == 0)
+		return;
+	if (room->stream.end - fanout_position(&room->join_start) > (uint64_t) gateway.config.send_queue_bytes)
+		join_start_again(room);
 	if (room->joining == 0)
 		return;
 	if (room->mark_count == room->mark_size)
@@ -87,33 +110,57 @@ join_position(const Room *room)
 {
 	for (size_t i = 0; i < room->mark_count; i++)
 	{
-		if (room->marks[i].seq >= room->snapshot_seq)
+		if (room->marks[i].seq >= room->snapshot->seq)
 			return room->marks[i].position;
 	}
 	return room->stream.end;
 }
 
+/* A text of the snapshot: into `payload` when all of the message goes in one frame, else behind it on its way. */
 static void
-join_admit(Room *room, Session *session, uint64_t position)
+join_put_text(Session *session, Buf *payload, bool whole, const SnapshotText *text)
 {
+	if (whole)
+	{
+		snapshot_put_text(payload, text);
+		return;
+	}
+	session_send_part(session, payload->data, payload->len, false);
+	session_send_text(session, session->room->snapshot, text);
+	payload->len = 0;
+}
+
+static void
+join_send_snapshot(Room *room, Session *session)
+{
+	const Snapshot *snapshot = room->snapshot;
+	bool whole = snapshot->content.len + snapshot->styles.len <= JOIN_ONE_FRAME;
 	Buf payload = {NULL, 0, 0};
 
 	buf_puts(&payload, "{\"msgType\":\"onConn\",\"body\":{\"name\":");
 	buf_puts_json(&payload, session->sheet_name);
-	buf_puts(&payload, ",");
-	buf_put_buf(&payload, &room->snapshot);
-	buf_puts(&payload, ",");
+	buf_printf(&payload, ",\"columns\":%u,\"content\":[", snapshot->cols);
+	join_put_text(session, &payload, whole, &snapshot->content);
+	buf_puts(&payload, "],");
 	join_put_locks(&payload, room);
 	if (session->nack)
 	{
 		buf_puts(&payload, ",\"styles\":[");
-		if (room->snapshot_styles.len > 0)
-			buf_put_buf(&payload, &room->snapshot_styles);
+		join_put_text(session, &payload, whole, &snapshot->styles);
 		buf_puts(&payload, "]");
 	}
 	buf_puts(&payload, "}}");
-	session_send(session, payload.data, payload.len);
+	if (whole)
+		session_send(session, payload.data, payload.len);
+	else
+		session_send_part(session, payload.data, payload.len, true);
 	buf_free(&payload);
+}
+
+static void
+join_admit(Room *room, Session *session, uint64_t position)
+{
+	join_send_snapshot(room, session);
 	if (session->state != SESSION_JOINING)
 		return; /* there was no memory for it */
 	session->stream = &room->stream;
@@ -124,7 +171,7 @@ join_admit(Room *room, Session *session, uint64_t position)
 	held_greet(room, session);
 	room->joining--;
 	log_event(LOG_INFO, "session joined", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
-			  LOG_INT("uid", session->uid), LOG_INT("sheet", room_sheet_id(room)), LOG_INT("seq", room->snapshot_seq));
+			  LOG_INT("uid", session->uid), LOG_INT("sheet", room_sheet_id(room)), LOG_INT("seq", room->snapshot->seq));
 }
 
 void
@@ -132,7 +179,7 @@ room_try_join(Room *room)
 {
 	uint64_t position;
 
-	if (!room->snapshot_ready || room->published_seq < room->snapshot_seq)
+	if (room->snapshot == NULL || room->published_seq < room->snapshot->seq)
 		return;
 	position = join_position(room);
 	for (Session *session = room->sessions; session != NULL; session = session->next)
@@ -145,12 +192,13 @@ room_try_join(Room *room)
 
 static void join_ask(Room *room);
 
+/* Of this account, or of all when it is 0. */
 static void
-join_close_all(Room *room, int code, const char *reason)
+join_close(Room *room, int64_t uid, int code, const char *reason)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->state != SESSION_JOINING || session->v2 != NULL)
+		if (session->state != SESSION_JOINING || session->v2 != NULL || (uid != 0 && session->uid != uid))
 			continue;
 		room_stop_join(room, session);
 		session_close(session, code, reason);
@@ -160,73 +208,73 @@ join_close_all(Room *room, int code, const char *reason)
 
 /* The snapshot is here. */
 static void
-join_take(Room *room, const PGresult *res)
+join_take(Room *room, Snapshot *snapshot)
 {
-	uint32_t rows = pgresult_uint32(res, 0, 1);
-	uint32_t cols = pgresult_uint32(res, 0, 2);
-
-	if ((uint64_t) rows * cols > ROOM_MAX_RECTANGLE)
-	{
-		join_close_all(room, CLOSE_TOO_BIG, "the sheet is too large for protocol v1");
-		return;
-	}
-	room->snapshot_seq = pgresult_int64(res, 0, 0);
-	if (room->marks[0].seq > room->snapshot_seq) /* asked for by somebody before who has left: there is a gap */
+	if (room->marks[0].seq > snapshot->seq) /* asked for by somebody before who has left: there is a gap */
 	{
 		join_ask(room);
 		return;
 	}
-	room->snapshot.len = 0;
-	room->snapshot_styles.len = 0;
-	buf_printf(&room->snapshot, "\"columns\":%u,", cols);
-	if (!v1_put_content(&room->snapshot, &room->snapshot_styles, rows, cols, PQgetvalue(res, 0, 3),
-						(size_t) PQgetlength(res, 0, 3)))
-	{
-		join_close_all(room, CLOSE_ERROR, "the sheet's cells cannot be read");
-		return;
-	}
-	if (buf_failed(&room->snapshot) || buf_failed(&room->snapshot_styles))
-	{
-		join_close_all(room, CLOSE_ERROR, "out of memory");
-		return;
-	}
-	room->snapshot_ready = true;
-	room_catch_up(room, room->snapshot_seq);
+	snapshot_hold(snapshot);
+	room->snapshot = snapshot;
+	room_catch_up(room, snapshot->seq);
 	room_try_join(room);
 }
 
 static void
-join_answered(void *arg, PGresult *res)
+join_failed(Room *room, SnapshotStatus status, const PGresult *res)
+{
+	switch (status)
+	{
+		case SNAPSHOT_TOO_LARGE:
+			join_close(room, 0, CLOSE_TOO_BIG, "the sheet is too large for protocol v1");
+			break;
+		case SNAPSHOT_BUSY:
+			/* for this account: others may have more luck */
+			join_close(room, room->snapshot_account, CLOSE_SLOW, "too many sheets are being read: come again");
+			if (room->joining > 0)
+				join_ask(room);
+			break;
+		case SNAPSHOT_MALFORMED:
+			join_close(room, 0, CLOSE_ERROR, "the sheet's cells cannot be read");
+			break;
+		default:
+			if (res == NULL)
+				join_ask(room);
+			else
+				join_close(room, 0, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+	}
+}
+
+static void
+join_answered(void *arg, SnapshotStatus status, Snapshot *snapshot, const PGresult *res)
 {
 	Room *room = arg;
 
 	room->snapshot_under_way = false;
 	if (room->joining > 0 && room->state == ROOM_SERVING)
 	{
-		if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
-			join_take(room, res);
-		else if (res == NULL)
-			join_ask(room);
+		if (status == SNAPSHOT_READY)
+			join_take(room, snapshot);
 		else
-			join_close_all(room, CLOSE_ERROR, pgresult_reason(res));
+			join_failed(room, status, res);
 	}
 	room_query_done(room);
 }
 
+/* On behalf of the first who joins. */
 static void
 join_ask(Room *room)
 {
-	char sheet[24];
-	PgParam param = pgparam_int64(sheet, room_sheet_id(room));
+	const Session *session = room->sessions;
+	SnapshotKey key = {room_sheet_id(room), 0};
 
+	while (session->state != SESSION_JOINING || session->v2 != NULL)
+		session = session->next;
 	room->snapshot_under_way = true;
+	room->snapshot_account = session->uid;
 	room->queries++;
-	if (!database_query(DATABASE_READS, 0, snapshot_sql, 1, &param, 1, join_answered, room))
-	{
-		room->queries--;
-		room->snapshot_under_way = false;
-		join_close_all(room, CLOSE_RESTART, "the gateway is busy");
-	}
+	snapshot_ask(&key, session->uid, join_answered, room);
 }
 
 void
@@ -247,8 +295,11 @@ room_start_join(Room *room, Session *session)
 		return;
 	}
 	if (room->joining++ == 0)
+	{
+		room->join_restarts = 0;
 		room_note_mark(room);
-	if (!room->snapshot_under_way && !room->snapshot_ready)
+	}
+	if (!room->snapshot_under_way && room->snapshot == NULL)
 		join_ask(room);
 }
 

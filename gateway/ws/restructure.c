@@ -118,7 +118,7 @@ room_close_v1(Room *room)
 		if (session->state == SESSION_LIVE)
 			session_deliver(session);
 		session_close(session, CLOSE_RESTART, "rows or columns have moved: the sheet has to be read again");
-		fanout_detach(&session->cursor);
+		session_leave_stream(session);
 	}
 }
 

@@ -22,6 +22,7 @@
 #include "pgresult.h"
 #include "publish.h"
 #include "session.h"
+#include "snapshot.h"
 #include "v1_encode.h"
 #include "v2_session.h"
 #include "window.h"
@@ -389,8 +390,7 @@ room_free(Room *room)
 	for (int i = 0; i < V2_ENCODINGS; i++)
 		fanout_free(&room->v2[i]);
 	v2_free_clients(room);
-	buf_free(&room->snapshot);
-	buf_free(&room->snapshot_styles);
+	snapshot_release(room->snapshot);
 	locks_free(&room->locks);
 	lines_forget(&room->lines);
 	free(room->values);

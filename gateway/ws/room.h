@@ -144,13 +144,12 @@ typedef struct Room
 	uint64_t tail_at;	   /* ... not before this, ns: the last time it failed */
 	RoomExtent extent;	   /* at that seq */
 
-	int joining;			 /* sessions that wait for a snapshot */
-	bool snapshot_under_way; /* asked for */
-	bool snapshot_ready;	 /* content is there, and waits for the stream to reach its seq */
-	int64_t snapshot_seq;
-	Buf snapshot;			 /* `"columns":n,"content":[...]` */
-	Buf snapshot_styles;	 /* `{"row":r,"col":c,"info":{...}},...` */
-	FanoutCursor join_start; /* keeps the stream from the first joiner's time on */
+	int joining;			   /* sessions that wait for a snapshot */
+	int join_restarts;		   /* since somebody waits: the stream had grown too long */
+	bool snapshot_under_way;   /* asked for ... */
+	int64_t snapshot_account;  /* ... on whose behalf */
+	struct Snapshot *snapshot; /* held; waits for the stream to reach its seq */
+	FanoutCursor join_start;   /* keeps the stream from the first joiner's time on */
 	RoomMark *marks;
 	size_t mark_count, mark_size;
 } Room;

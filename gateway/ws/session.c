@@ -16,18 +16,19 @@
 #include "accounts.h"
 #include "deliver.h"
 #include "follow.h"
+#include "frame.h"
 #include "database.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
 #include "pending.h"
 #include "publish.h"
+#include "socket.h"
 #include "utf8.h"
 #include "v1_encode.h"
 #include "v1_scan.h"
 #include "v2_session.h"
 
-#include <libwebsockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,14 @@
 #define SESSION_REFUSALS_MAX  256	 /* refusals being answered at once */
 #define SESSION_KEEP_BYTES	  262144 /* of buffers between messages */
 #define SESSION_CLOSE_SECONDS 5
+#define SESSION_PONGS_MAX	  8		  /* waiting to be written */
+#define SESSION_WRITE_SHARE	  1048576 /* bytes for one receiver before the next one has its turn */
+#define SESSION_PART_BYTES	  65536	  /* of a text that is sent in parts */
 
 /* ---- life ---- */
 
 Session *
-session_create(struct lws *wsi, int64_t sheet_id, const char *link, struct V2Session *v2)
+session_create(struct Socket *socket, int64_t sheet_id, const char *link, struct V2Session *v2)
 {
 	static uint64_t last_number;
 	Session *session = calloc(1, sizeof(Session));
@@ -47,20 +51,19 @@ session_create(struct lws *wsi, int64_t sheet_id, const char *link, struct V2Ses
 	if (session == NULL)
 		return NULL;
 	session->number = ++last_number;
-	session->wsi = wsi;
+	session->socket = socket;
 	session->v2 = v2;
 	session->sheet_id = sheet_id;
 	snprintf(session->link, sizeof(session->link), "%s", link);
 	session->out_last = &session->out;
-	lws_get_peer_simple(wsi, session->peer, sizeof(session->peer));
 	metrics.sessions_opened++;
 	return session;
 }
 
 Session *
-session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
+session_open(struct Socket *socket, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
 {
-	Session *session = session_create(wsi, sheet_id, link, NULL);
+	Session *session = session_create(socket, sheet_id, link, NULL);
 
 	if (session == NULL)
 		return NULL;
@@ -87,6 +90,7 @@ session_free(Session *session)
 	for (PrivateFrame *frame = session->out; frame != NULL; frame = next)
 	{
 		next = frame->next;
+		snapshot_reader_end(&frame->reader);
 		free(frame);
 	}
 	v2_session_free(session);
@@ -101,7 +105,7 @@ session_free(Session *session)
 void
 session_query_done(Session *session)
 {
-	if (--session->queries == 0 && session->wsi == NULL)
+	if (--session->queries == 0 && session->socket == NULL)
 		session_free(session);
 }
 
@@ -119,13 +123,15 @@ session_leave_room(Session *session)
 void
 session_gone(Session *session)
 {
-	session->wsi = NULL;
+	session->socket = NULL;
 	v2_session_gone(session);
 	session_leave_room(session);
 	metrics_count_close(session->close_code);
 	log_event(LOG_INFO, "session closed", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
 			  LOG_INT("uid", session->uid), LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
 			  LOG_STR("reason", session->close_reason));
+	for (PrivateFrame *frame = session->out; frame != NULL; frame = frame->next)
+		snapshot_reader_end(&frame->reader); /* also while a query keeps the session */
 	session->queries++;
 	session_query_done(session);
 }
@@ -133,32 +139,40 @@ session_gone(Session *session)
 void
 session_want_write(Session *session)
 {
-	if (session->wsi != NULL)
-		lws_callback_on_writable(session->wsi);
+	if (session->socket != NULL)
+		socket_want_write(session->socket);
 }
 
-void
-session_close(Session *session, int code, const char *reason)
+/* What is queued is still sent, and a close frame behind it. */
+static void
+session_begin_close(Session *session)
 {
-	if (session->state == SESSION_CLOSING || session->wsi == NULL)
-		return;
 	if (session->room != NULL)
 		room_stop_join(session->room, session);
 	session->state = SESSION_CLOSING;
-	session->close_code = code;
-	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
-	lws_set_timeout(session->wsi, PENDING_TIMEOUT_USER_OK, SESSION_CLOSE_SECONDS);
-	if (session->paused)
-		lws_rx_flow_control(session->wsi, 1); /* for the peer's answer */
+	socket_end_after(session->socket, SESSION_CLOSE_SECONDS);
+	socket_pause(session->socket, false); /* for the peer's answer */
 	session->paused = false;
 	session_want_write(session);
 }
 
 void
+session_close(Session *session, int code, const char *reason)
+{
+	if (session->state == SESSION_CLOSING || session->socket == NULL)
+		return;
+	session->close_code = code;
+	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
+	session_begin_close(session);
+}
+
+void
 session_fail(Session *session)
 {
+	session->failed = true;
 	session_close(session, CLOSE_ERROR, "out of memory");
-	fanout_detach(&session->cursor);
+	if (session->socket != NULL)
+		session_leave_stream(session);
 }
 
 /* ---- who and where ---- */
@@ -205,7 +219,7 @@ session_checked(void *arg, PGresult *res)
 	bool again = session->check_again || (first && changed);
 
 	session->checking = session->check_again = false;
-	if (session->wsi == NULL || session->state == SESSION_CLOSING)
+	if (session->socket == NULL || session->state == SESSION_CLOSING)
 		;
 	else if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 	{
@@ -231,7 +245,7 @@ session_checked(void *arg, PGresult *res)
 				room_add_session(session->sheet_id, session);
 		}
 	}
-	if (again && session->wsi != NULL && session->state != SESSION_CLOSING)
+	if (again && session->socket != NULL && session->state != SESSION_CLOSING)
 		session_check(session);
 	session_query_done(session);
 }
@@ -246,7 +260,7 @@ session_link_opened(void *arg, PGresult *res)
 
 	session->checking = false;
 	session->link[0] = '\0';
-	if (session->wsi != NULL && session->state != SESSION_CLOSING)
+	if (session->socket != NULL && session->state != SESSION_CLOSING)
 		session_check(session);
 	session_query_done(session);
 }
@@ -320,44 +334,216 @@ session_send(Session *session, const char *payload, size_t len)
 	session_send_message(session, payload, len, false);
 }
 
-void
-session_send_message(Session *session, const char *payload, size_t len, bool binary)
+/* A frame, or one of several of a message; not in the queue yet. NULL: no memory. */
+static PrivateFrame *
+session_make_frame(FrameOp op, bool last, const void *payload, size_t len)
 {
-	PrivateFrame *frame;
+	unsigned char header[FRAME_SENT_HEADER_MAX];
+	size_t header_len = frame_header(header, op, len);
+	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + header_len + len);
 
-	if (session->state == SESSION_CLOSING)
-		return;
-	frame = payload != NULL ? malloc(sizeof(PrivateFrame) + LWS_PRE + len) : NULL;
+	if (frame == NULL)
+		return NULL;
+	*frame = (PrivateFrame){.len = header_len + len, .pong = op == FRAME_PONG};
+	if (!last)
+		frame_continues(header);
+	memcpy(frame->data, header, header_len);
+	if (len > 0)
+		memcpy(frame->data + header_len, payload, len);
+	return frame;
+}
+
+static void
+session_insert_frame(Session *session, PrivateFrame **link, PrivateFrame *frame)
+{
+	session->out_bytes += sizeof(PrivateFrame) + frame->len;
+	session->pongs += frame->pong;
+	frame->next = *link;
+	*link = frame;
+	if (frame->next == NULL)
+		session->out_last = &frame->next;
+}
+
+/* frame: NULL when there was no memory for it. */
+static void
+session_add_frame(Session *session, PrivateFrame *frame)
+{
 	if (frame == NULL)
 	{
 		session_fail(session);
 		return;
 	}
-	frame->next = NULL;
-	frame->len = len;
-	frame->binary = binary;
-	session->out_bytes += sizeof(PrivateFrame) + LWS_PRE + len;
-	memcpy(frame->data + LWS_PRE, payload, len);
-	*session->out_last = frame;
-	session->out_last = &frame->next;
+	session_insert_frame(session, session->out_last, frame);
 	session_want_write(session);
 }
 
-/* The first frame that is for this receiver only. */
+static void
+session_drop_frame(Session *session, PrivateFrame **link)
+{
+	PrivateFrame *frame = *link;
+
+	snapshot_reader_end(&frame->reader);
+	session->out_bytes -= sizeof(PrivateFrame) + frame->len;
+	session->pongs -= frame->pong;
+	*link = frame->next;
+	if (*link == NULL)
+		session->out_last = link;
+	free(frame);
+}
+
+void
+session_send_message(Session *session, const char *payload, size_t len, bool binary)
+{
+	PrivateFrame *frame = NULL;
+
+	if (session->failed)
+		return;
+	if (payload != NULL)
+		frame = session_make_frame(binary ? FRAME_BINARY : FRAME_TEXT, true, payload, len);
+	session_add_frame(session, frame);
+}
+
+void
+session_send_part(Session *session, const char *payload, size_t len, bool last)
+{
+	FrameOp op = session->out_open ? FRAME_CONTINUATION : FRAME_TEXT;
+
+	if (session->failed)
+		return;
+	session->out_open = !last;
+	session_add_frame(session, payload != NULL ? session_make_frame(op, last, payload, len) : NULL);
+}
+
+/* Others need the memory, and this client has been slow. */
+static void
+session_end_text(void *arg)
+{
+	session_close(arg, CLOSE_SLOW, "the sheet has not been read in time: come again");
+}
+
+void
+session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text)
+{
+	PrivateFrame *frame;
+
+	if (session->failed)
+		return;
+	frame = session_make_frame(FRAME_CONTINUATION, false, NULL, 0);
+	if (frame != NULL)
+	{
+		frame->len = 0; /* it is not written: its reader's text is */
+		snapshot_reader_begin(&frame->reader, snapshot, text, session_end_text, session);
+	}
+	session_add_frame(session, frame);
+}
+
+/* Puts a frame with the next part of the first frame's text before that; or drops it when there is no more. False: no
+ * memory. */
 static bool
+session_unroll_text(Session *session)
+{
+	const char *data;
+	size_t len = snapshot_reader_take(&session->out->reader, SESSION_PART_BYTES, &data);
+	PrivateFrame *frame;
+
+	if (len == 0)
+	{
+		session_drop_frame(session, &session->out);
+		return true;
+	}
+	frame = session_make_frame(FRAME_CONTINUATION, false, data, len);
+	if (frame != NULL)
+		session_insert_frame(session, &session->out, frame);
+	return frame != NULL;
+}
+
+void
+session_ping(Session *session, const char *payload, size_t len)
+{
+	/* Only the last ping need be answered (RFC 6455 5.5.3): who sends many and reads nothing gets no more. */
+	if (session->close_sent || session->pongs >= SESSION_PONGS_MAX)
+		return;
+	session_add_frame(session, session_make_frame(FRAME_PONG, true, payload, len));
+}
+
+void
+session_send_ping(Session *session)
+{
+	if (session->close_sent)
+		return;
+	session_add_frame(session, session_make_frame(FRAME_PING, true, NULL, 0));
+}
+
+void
+session_leave_stream(Session *session)
+{
+	FanoutCursor *cursor = &session->cursor;
+	const char *data;
+	size_t len;
+
+	if (cursor->block != NULL && cursor->cut > 0 && fanout_peek(cursor, &data, &len))
+	{
+		PrivateFrame *frame = malloc(sizeof(PrivateFrame) + cursor->cut);
+
+		if (frame != NULL)
+		{
+			*frame = (PrivateFrame){.len = cursor->cut};
+			memcpy(frame->data, data, cursor->cut);
+			session_insert_frame(session, &session->out, frame);
+		}
+		else
+			socket_abort(session->socket); /* nothing may be written behind a part of a frame */
+	}
+	fanout_detach(cursor);
+}
+
+/* The frames that are for this receiver only. */
+static Delivery
 session_write_private(Session *session)
 {
-	PrivateFrame *frame = session->out;
-	int written =
-		lws_write(session->wsi, frame->data + LWS_PRE, frame->len, frame->binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
+	size_t share = SESSION_WRITE_SHARE;
 
-	metrics.bytes_sent += frame->len;
-	session->out_bytes -= sizeof(PrivateFrame) + LWS_PRE + frame->len;
-	session->out = frame->next;
-	if (session->out == NULL)
-		session->out_last = &session->out;
-	free(frame);
-	return written >= 0;
+	while (session->out != NULL)
+	{
+		PrivateFrame *frame = session->out;
+		size_t len = frame->len - session->out_written;
+		ssize_t taken;
+
+		if (frame->reader.snapshot != NULL)
+		{
+			if (!session_unroll_text(session))
+				return DELIVER_FAILED;
+			continue;
+		}
+		taken = socket_write(session->socket, frame->data + session->out_written, len);
+		if (taken < 0)
+			return DELIVER_FAILED;
+		metrics.bytes_sent += (uint64_t) taken;
+		session->out_written += (size_t) taken;
+		if ((size_t) taken < len)
+			return DELIVER_BLOCKED;
+		session->out_written = 0;
+		session_drop_frame(session, &session->out);
+		v2_resume_block(session);
+		v2_read_blocks(session);
+		if (len >= share)
+			return DELIVER_BLOCKED;
+		share -= len;
+	}
+	return DELIVER_DONE;
+}
+
+/* A frame that has begun goes on; then come those for this receiver, and then those of the room. */
+static Delivery
+session_write(Session *session)
+{
+	Delivery delivery = deliver_begun(session);
+
+	if (delivery == DELIVER_DONE)
+		delivery = session_write_private(session);
+	if (delivery == DELIVER_DONE && (session->state == SESSION_LIVE || session->state == SESSION_CLOSING))
+		delivery = deliver(session);
+	return delivery;
 }
 
 void
@@ -365,69 +551,65 @@ session_deliver(Session *session)
 {
 	if (session->blocked)
 		return;
-	session->blocked = session->out != NULL || deliver(session) != DELIVER_DONE;
+	session->blocked = session_write(session) != DELIVER_DONE;
 	if (session->blocked)
 		session_want_write(session); /* a broken connection is noticed there, too */
 }
 
-/*
- * The close frame, by hand: Debian's libwebsockets 4.1.6 is built with _DEBUG, and then it closes twice under libuv (a
- * test of its own), so that lws_close_reason() and -1 end the connection before the close frame is sent. The connection
- * ends when the peer answers, or by the timeout of session_close().
- */
-static bool
-session_finish(Session *session)
+/* The last frame. Its code is the peer's own when that has closed first. */
+static void
+session_put_close(Session *session)
 {
-	unsigned char frame[LWS_PRE + 2 + 2 + sizeof(session->close_reason)];
-	unsigned char *at = frame + LWS_PRE;
+	int code = session->close_code != 0 ? session->close_code : session->peer_code;
+	char payload[2 + sizeof(session->close_reason)] = {(char) (code >> 8), (char) code};
 	size_t reason_len = strlen(session->close_reason);
 
+	memcpy(payload + 2, session->close_reason, reason_len);
+	session_add_frame(session,
+					  session_make_frame(FRAME_CLOSE, true, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len));
 	session->close_sent = true;
-	at[0] = 0x88; /* FIN, close */
-	at[1] = (unsigned char) (2 + reason_len);
-	at[2] = (unsigned char) (session->close_code >> 8);
-	at[3] = (unsigned char) session->close_code;
-	memcpy(at + 4, session->close_reason, reason_len);
-	return lws_write(session->wsi, at, 4 + reason_len, LWS_WRITE_HTTP) >= 0;
 }
 
-bool
-session_peer_closes(Session *session)
+void
+session_peer_closes(Session *session, int code)
 {
-	session->peer_closed = true;
-	return !session->close_sent;
+	PrivateFrame **link;
+
+	session->peer_code = code;
+	if (session->close_sent)
+	{
+		session_want_write(session);
+		return;
+	}
+	/* Nobody reads what is queued; but a frame that has begun has to end before ours. */
+	link = session->out_written > 0 ? &session->out->next : &session->out;
+	while (*link != NULL)
+		session_drop_frame(session, link);
+	session_leave_stream(session);
+	if (session->state != SESSION_CLOSING)
+		session_begin_close(session);
 }
 
 bool
 session_writable(Session *session)
 {
-	bool more = false;
+	Delivery delivery;
 
-	if (session->close_sent)
-		return true;
 	session->blocked = false;
-	if (session->out != NULL)
+	delivery = session_write(session);
+	if (delivery == DELIVER_DONE && session->state == SESSION_CLOSING && !session->close_sent)
 	{
-		if (!session_write_private(session))
-			return false;
-		more = true;
-		v2_resume_block(session);
-		v2_read_blocks(session);
+		session_put_close(session);
+		delivery = session_write(session);
 	}
-	else if (session->state == SESSION_LIVE || (session->state == SESSION_CLOSING && session->close_code != CLOSE_SLOW))
-	{
-		Delivery delivery = deliver(session);
-
-		if (delivery == DELIVER_FAILED)
-			return false;
-		more = delivery == DELIVER_BLOCKED;
-	}
-	if (!more && session->state == SESSION_CLOSING)
-		return session_finish(session);
-	session->blocked = more;
-	if (more)
+	if (delivery == DELIVER_FAILED)
+		return false;
+	session->blocked = delivery == DELIVER_BLOCKED;
+	if (session->blocked)
 		session_want_write(session);
-	return true;
+	else if (session->close_sent && (session->peer_code != 0 || session->close_code == CLOSE_PROTOCOL))
+		socket_finish(session->socket);
+	return session->blocked || !session->close_sent || session->peer_code == 0;
 }
 
 /* ---- in ---- */
@@ -462,7 +644,7 @@ refusal_answered(void *arg, PGresult *res)
 	session->refusals--;
 	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 		session_close(session, CLOSE_RESTART, "the database does not answer"); /* what the cell holds is not known */
-	else if (session->wsi != NULL && session->state == SESSION_LIVE)
+	else if (session->socket != NULL && session->state == SESSION_LIVE)
 	{
 		Buf payload = {NULL, 0, 0};
 
@@ -696,7 +878,7 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 
 	if (session->state == SESSION_GREETING)
 		limit = limit < V2_MAX_HELLO ? limit : V2_MAX_HELLO;
-	else if (session->state != SESSION_LIVE || session->peer_closed)
+	else if (session->state != SESSION_LIVE)
 		return; /* nothing can be meant before onConn, nothing is wanted after the end */
 	if (session->rx.len + len > limit)
 	{

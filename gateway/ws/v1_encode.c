@@ -84,54 +84,85 @@ v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const ch
 	buf_puts(to, "}}");
 }
 
-/* A cell's style, for clients that ask for more than v1 has. */
+/* ---- the cells of a sheet ---- */
+
+/* What has been put goes where it stays when it is a piece's worth. */
 static void
-v1_put_style(Buf *to, const Edit *edit)
+content_check_full(V1Content *content)
 {
-	if (edit->style.len == 0 || edit->style.data[0] != '{')
-		return;
-	buf_printf(to, "%s{\"row\":%u,\"col\":%u,\"info\":", to->len > 0 ? "," : "", edit->row, edit->col);
-	buf_put(to, edit->style.data, edit->style.len);
-	buf_puts(to, "}");
+	if (content->cells->len > V1_CONTENT_BYTES || content->styles->len > V1_CONTENT_BYTES)
+		content->full(content->arg);
 }
 
-/*
- * The cells as v1 tells them: every cell of the rectangle, row by row; beside them the styles of those that have one.
- * False when the bytes do not decode.
- */
-bool
-v1_put_content(Buf *to, Buf *styles, uint32_t rows, uint32_t cols, const char *cells, size_t len)
+/* A cell's style, for clients that ask for more than v1 has. */
+static void
+content_put_style(V1Content *content, const Edit *edit)
 {
-	uint64_t total = (uint64_t) rows * cols;
-	uint64_t next = 0;
+	Buf *to = content->styles;
+
+	if (edit->style.len == 0 || edit->style.data[0] != '{')
+		return;
+	buf_printf(to, "%s{\"row\":%u,\"col\":%u,\"info\":", content->styled ? "," : "", edit->row, edit->col);
+	buf_put(to, edit->style.data, edit->style.len);
+	buf_puts(to, "}");
+	content->styled = true;
+}
+
+/* Empty cells up to the one with this number. */
+static void
+content_put_empty(V1Content *content, uint64_t to)
+{
+	static const char empty[] = ",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"";
+	const uint64_t cells = (sizeof(empty) - 1) / 3;
+
+	if (content->next == 0 && to > 0)
+	{
+		buf_puts(content->cells, "\"\"");
+		content->next = 1;
+	}
+	while (content->next < to)
+	{
+		uint64_t count = to - content->next < cells ? to - content->next : cells;
+
+		buf_put(content->cells, empty, 3 * count);
+		content->next += count;
+		content_check_full(content);
+	}
+}
+
+bool
+v1_put_cells(V1Content *content, const char *cells, size_t len)
+{
+	uint64_t total = (uint64_t) content->rows * content->cols;
 	EditReader reader;
 	EditBatch batch;
 	Edit edit;
 	EditError error;
 
-	buf_puts(to, "\"content\":[");
 	edit_reader_init(&reader, cells, len);
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
 		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 		{
-			uint64_t at = (uint64_t) edit.row * cols + edit.col;
+			uint64_t at = (uint64_t) edit.row * content->cols + edit.col;
 
-			if (edit.col >= cols || at < next || at >= total)
+			if (edit.col >= content->cols || at < content->next || at >= total)
 				return false;
-			for (; next < at; next++)
-				buf_put(to, next > 0 ? ",\"\"" : "\"\"", next > 0 ? 3 : 2);
-			if (next++ > 0)
-				buf_put(to, ",", 1);
-			buf_put_json(to, edit.content.data, edit.content.len);
-			if (styles != NULL)
-				v1_put_style(styles, &edit);
+			content_put_empty(content, at);
+			if (content->next++ > 0)
+				buf_put(content->cells, ",", 1);
+			buf_put_json(content->cells, edit.content.data, edit.content.len);
+			content_put_style(content, &edit);
+			content_check_full(content);
 		}
 		if (error != EDIT_END)
 			return false;
 	}
-	for (; next < total; next++)
-		buf_put(to, next > 0 ? ",\"\"" : "\"\"", next > 0 ? 3 : 2);
-	buf_puts(to, "]");
 	return error == EDIT_END;
+}
+
+void
+v1_put_cells_end(V1Content *content)
+{
+	content_put_empty(content, (uint64_t) content->rows * content->cols);
 }

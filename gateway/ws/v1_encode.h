@@ -24,10 +24,22 @@ extern void v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reas
  */
 extern void v1_put_held(Buf *to, bool held, const char *holder, const char *application, uint64_t ms);
 
-/*
- * `"content":[...]`: every cell of the rectangle, row by row, from sheet.read_cells' bytes; the styles of those that
- * have one go to styles (may be NULL). False: the bytes do not decode.
- */
-extern bool v1_put_content(Buf *to, Buf *styles, uint32_t rows, uint32_t cols, const char *cells, size_t len);
+/* The cells of a sheet as v1 has them, encoded piece by piece: every cell of the rectangle, row by row, without the
+ * brackets; and the styles of those that have one, {"row":..,"col":..,"info":..}. */
+#define V1_CONTENT_BYTES 65536
+typedef struct V1Content
+{
+	uint32_t rows, cols;
+	Buf *cells, *styles;	 /* where they are put */
+	void (*full)(void *arg); /* one of these has more than V1_CONTENT_BYTES, and is to be emptied */
+	void *arg;
+	uint64_t next; /* cell; 0 at first */
+	bool styled;   /* there has been a style; false at first */
+} V1Content;
+
+/* A part of sheet.read_cells' bytes. False: they do not decode, or are not behind the last part's. */
+extern bool v1_put_cells(V1Content *content, const char *cells, size_t len);
+/* The empty cells behind the last one. */
+extern void v1_put_cells_end(V1Content *content);
 
 #endif

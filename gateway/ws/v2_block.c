@@ -25,7 +25,7 @@ static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2,
 bool
 block_is_wanted(const BlockQuestion *question)
 {
-	return question->session->state == SESSION_LIVE && question->session->wsi != NULL;
+	return question->session->state == SESSION_LIVE && question->session->socket != NULL;
 }
 
 /* ---- telling ---- */
@@ -148,7 +148,7 @@ v2_read_blocks(Session *session)
 	BlockQuestion *question;
 
 	if (v2 == NULL || v2->blocks == NULL || v2->reading != NULL || session->state != SESSION_LIVE ||
-		session->wsi == NULL || v2_is_full(session))
+		session->socket == NULL || v2_is_full(session))
 		return;
 	question = v2->blocks;
 	v2->blocks = question->next;

@@ -234,7 +234,7 @@ join_live(Session *session)
 static bool
 join_attach(Session *session)
 {
-	fanout_detach(&session->cursor);
+	session_leave_stream(session);
 	if (!fanout_attach(session->stream, &session->cursor))
 	{
 		session_fail(session);
@@ -291,7 +291,7 @@ join_tailed(void *arg, PGresult *res)
 {
 	Session *session = arg;
 
-	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (res == NULL)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
@@ -366,7 +366,7 @@ join_state_answered(void *arg, PGresult *res)
 {
 	Session *session = arg;
 
-	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (result_has_row(res))
 			join_learn(session, res);
@@ -455,7 +455,7 @@ user_answered(void *arg, PGresult *res)
 	Session *session = question->session;
 
 	session->v2->questions--;
-	if (session->state == SESSION_LIVE && session->wsi != NULL)
+	if (session->state == SESSION_LIVE && session->socket != NULL)
 	{
 		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 			session_close(session, CLOSE_RESTART, "the database does not answer");

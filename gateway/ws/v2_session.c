@@ -11,7 +11,6 @@
 #include "log.h"
 #include "metrics.h"
 
-#include <libwebsockets.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +96,10 @@ v2_tick(void)
 }
 
 Session *
-v2_session_open(struct lws *wsi, int64_t sheet_id, const char *link)
+v2_session_open(struct Socket *socket, int64_t sheet_id, const char *link)
 {
 	V2Session *v2 = calloc(1, sizeof(V2Session));
-	Session *session = v2 != NULL ? session_create(wsi, sheet_id, link, v2) : NULL;
+	Session *session = v2 != NULL ? session_create(socket, sheet_id, link, v2) : NULL;
 
 	if (session == NULL)
 	{
@@ -150,7 +149,7 @@ v2_leave(Session *session)
 void
 v2_send(Session *session, Buf *payload)
 {
-	if (session->wsi != NULL)
+	if (session->socket != NULL)
 		session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
 	buf_free(payload);
 }

@@ -60,7 +60,7 @@ typedef struct V2Session
 } V2Session;
 
 /* ---- v2_session.c ---- */
-extern Session *v2_session_open(struct lws *wsi, int64_t sheet_id, const char *link);
+extern Session *v2_session_open(struct Socket *socket, int64_t sheet_id, const char *link);
 /* Its connection has gone. This and the next two do nothing for sessions of v1. */
 extern void v2_session_gone(Session *session);
 extern void v2_session_free(Session *session);

@@ -173,10 +173,12 @@ COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer,
 	'The cells of a rectangle (NULL: no bound) as a stream of edits (common/edit_codec.h), the extent, and the seq at which they hold. '
 	'One row; with max_bytes as many as it takes, each a stream of about so many bytes, all of one state. Viewers; gateways.';
 
-CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN cid bigint,
+CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN cid bigint, IN max_bytes integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
-	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
-COMMENT ON FUNCTION sheet.read_version(bigint, bigint) IS 'The cells of a version as a stream of edits.';
+	RETURNS SETOF record ROWS 1 LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
+COMMENT ON FUNCTION sheet.read_version(bigint, bigint, integer) IS
+	'The cells of a version as a stream of edits. One row; with max_bytes as many as it takes, each a stream of about so many bytes; '
+	'with max_bytes 0 one without the cells. For gateways.';
 
 CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN lid bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
@@ -194,11 +196,11 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
 	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
-	sheet.reset_epochs(), sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer),
+	sheet.reset_epochs(), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer),
 	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
 	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
-	sheet.read_version(bigint, bigint), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
+	sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
 	epoch bigint DEFAULT NULL) RETURNS bigint

@@ -76,6 +76,7 @@ test_content(void)
 	EditWriter writer;
 	const char *expected[ROWS * COLS];
 	Buf content = {NULL, 0, 0}, styles = {NULL, 0, 0}, object = {NULL, 0, 0};
+	V1Content encoder = {.rows = ROWS, .cols = COLS, .cells = &content, .styles = &styles};
 	cJSON *read, *array;
 	bool good = true;
 
@@ -99,11 +100,11 @@ test_content(void)
 			edit.style = (EditText){"{\"b\":1}", 7};
 		edit_write(&writer, &edit);
 	}
-	TAP_OK(v1_put_content(&content, &styles, ROWS, COLS, (char *) stream, (size_t) (writer.pos - stream)),
-		   "a stream of cells is encoded");
-	buf_puts(&object, "{");
+	TAP_OK(v1_put_cells(&encoder, (char *) stream, (size_t) (writer.pos - stream)), "a stream of cells is encoded");
+	v1_put_cells_end(&encoder);
+	buf_puts(&object, "{\"content\":[");
 	buf_put(&object, content.data, content.len);
-	buf_puts(&object, ",\"styles\":[");
+	buf_puts(&object, "],\"styles\":[");
 	buf_put(&object, styles.data, styles.len);
 	buf_puts(&object, "]}");
 	read = cJSON_ParseWithLength(object.data, object.len);
@@ -114,15 +115,50 @@ test_content(void)
 	TAP_OK(good, "every cell is in its place, row by row");
 	TAP_OK(cJSON_IsArray(cJSON_GetObjectItem(read, "styles")), "styles are JSON");
 	cJSON_Delete(read);
-	content.len = 0;
-	TAP_OK(!v1_put_content(&content, NULL, 1, 1, (char *) stream, (size_t) (writer.pos - stream)),
-		   "cells outside the rectangle are an error");
-	content.len = 0;
-	TAP_OK(!v1_put_content(&content, NULL, ROWS, COLS, (char *) stream, (size_t) (writer.pos - stream) - 1),
-		   "so are bytes cut short");
+	TAP_OK(!v1_put_cells(&encoder, (char *) stream, (size_t) (writer.pos - stream)),
+		   "cells that come again are an error");
+	encoder = (V1Content){.rows = 1, .cols = 1, .cells = &content, .styles = &styles};
+	TAP_OK(!v1_put_cells(&encoder, (char *) stream, (size_t) (writer.pos - stream)),
+		   "so are cells outside the rectangle");
+	encoder = (V1Content){.rows = ROWS, .cols = COLS, .cells = &content, .styles = &styles};
+	TAP_OK(!v1_put_cells(&encoder, (char *) stream, (size_t) (writer.pos - stream) - 1), "so are bytes cut short");
 	buf_free(&content);
 	buf_free(&styles);
 	buf_free(&object);
+}
+
+typedef struct Emptied
+{
+	Buf cells, styles;
+	size_t len, most;
+} Emptied;
+
+static void
+empty_cells(void *arg)
+{
+	Emptied *emptied = arg;
+
+	emptied->len += emptied->cells.len;
+	emptied->most = emptied->cells.len > emptied->most ? emptied->cells.len : emptied->most;
+	emptied->cells.len = 0;
+}
+
+static void
+test_content_in_pieces(void)
+{
+	Emptied emptied = {{NULL, 0, 0}, {NULL, 0, 0}, 0, 0};
+	V1Content encoder = {.rows = 1000,
+						 .cols = 1000,
+						 .cells = &emptied.cells,
+						 .styles = &emptied.styles,
+						 .full = empty_cells,
+						 .arg = &emptied};
+
+	v1_put_cells_end(&encoder);
+	empty_cells(&emptied);
+	TAP_OK(emptied.len == 3 * 1000000 - 1, "a million empty cells");
+	TAP_OK(emptied.most < 2 * V1_CONTENT_BYTES, "come in pieces of bounded size");
+	buf_free(&emptied.cells);
 }
 
 int
@@ -131,5 +167,6 @@ main(void)
 	test_strings();
 	test_numbers();
 	test_content();
+	test_content_in_pieces();
 	return tap_done();
 }

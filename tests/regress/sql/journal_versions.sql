@@ -22,6 +22,11 @@ CREATE FUNCTION j_version(id bigint, cid bigint) RETURNS TABLE ("row" bigint, co
 $$;
 SELECT cid, count(*), count(*) FILTER (WHERE content = 'changed') changed, count(*) FILTER (WHERE style IS NOT NULL) styled
 	FROM generate_series(1, 3) cid, j_version(:id, cid) GROUP BY 1 ORDER BY 1;
+-- in parts, and without the cells
+SELECT count(DISTINCT p.cells) > 10 AS parts, count(*), count(*) FILTER (WHERE v.content IS NOT NULL) AS same, count(DISTINCT (p.seq, p.rows, p.cols))
+	FROM sheet.read_version(:id, 1, 500) p, j_decode(p.cells) d LEFT JOIN j_version(:id, 1) v USING ("row", col, content);
+SELECT seq, rows, cols, cells IS NULL AS empty FROM sheet.read_version(:id, 2, 0);
+SELECT j_error(format('SELECT sheet.read_version(%s, 1, -1)', :id));
 SELECT j_error(format('SELECT sheet.read_version(%s, 4)', :id));
 SELECT j_error(format('SELECT sheet.read_log(%s, 5)', :id));
 SELECT count(*), min(seq), max(seq), (array_agg(kind ORDER BY seq DESC))[1] FROM sheet.read_log(:id, 2);
