@@ -457,13 +457,21 @@ session_unroll_text(Session *session)
 	return frame != NULL;
 }
 
+/* Without memory there is none: the next one will do as well. */
+static void
+session_add_control(Session *session, PrivateFrame *frame)
+{
+	if (frame != NULL)
+		session_add_frame(session, frame);
+}
+
 void
 session_ping(Session *session, const char *payload, size_t len)
 {
 	/* Only the last ping need be answered (RFC 6455 5.5.3): who sends many and reads nothing gets no more. */
 	if (session->close_sent || session->pongs >= SESSION_PONGS_MAX)
 		return;
-	session_add_frame(session, session_make_frame(FRAME_PONG, true, payload, len));
+	session_add_control(session, session_make_frame(FRAME_PONG, true, payload, len));
 }
 
 void
@@ -471,7 +479,7 @@ session_send_ping(Session *session)
 {
 	if (session->close_sent)
 		return;
-	session_add_frame(session, session_make_frame(FRAME_PING, true, NULL, 0));
+	session_add_control(session, session_make_frame(FRAME_PING, true, NULL, 0));
 }
 
 void
@@ -563,10 +571,14 @@ session_put_close(Session *session)
 	int code = session->close_code != 0 ? session->close_code : session->peer_code;
 	char payload[2 + sizeof(session->close_reason)] = {(char) (code >> 8), (char) code};
 	size_t reason_len = strlen(session->close_reason);
+	PrivateFrame *frame;
 
 	memcpy(payload + 2, session->close_reason, reason_len);
-	session_add_frame(session,
-					  session_make_frame(FRAME_CLOSE, true, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len));
+	frame = session_make_frame(FRAME_CLOSE, true, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len);
+	if (frame != NULL)
+		session_add_frame(session, frame);
+	else
+		socket_abort(session->socket);
 	session->close_sent = true;
 }
 

@@ -110,7 +110,7 @@ async function member(act) {
 	}
 	done = true;
 	const codes = sockets.map((socket) => socket.closed?.code).filter(Boolean);
-	assert.ok(codes.every((code) => [1006, 1011, 1012].includes(code)), codes.join());
+	assert.ok(codes.every((code) => [1006, 1011, 1012, 1013].includes(code)), codes.join());
 	for (const socket of sockets) socket.terminate();
 }
 
