@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define ROUTER_MEMBERS_MAX 100 /* of a body; our routes need 5 */
+#define ROUTER_MEMBERS_MAX 100	/* of a body; our routes need 5 */
+#define ROUTER_VALUES_MAX  1000 /* in all of it */
 
 typedef struct Route
 {
@@ -136,7 +137,7 @@ router_parse_body(Request *request)
 	const Buf *body = &request->body;
 
 	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len) &&
-		!json_has_nul(body->data, body->len))
+		!json_has_nul(body->data, body->len) && json_has_few_values(body->data, body->len, ROUTER_VALUES_MAX))
 		request->json = cJSON_ParseWithLength(body->data, body->len);
 	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
 		return true;
