@@ -100,6 +100,16 @@ request_create(struct Conn *conn)
 }
 
 static void
+request_free_body(Request *request)
+{
+	cJSON_Delete(request->json);
+	request->json = NULL;
+	if (request->body.data != NULL)
+		OPENSSL_cleanse(request->body.data, request->body.len); /* passwords */
+	buf_free(&request->body);
+}
+
+static void
 request_free(Request *request)
 {
 	upload_free(request->upload);
@@ -107,10 +117,7 @@ request_free(Request *request)
 	log_stream_free(request->log);
 	window_release(request->window);
 	whole_sheet_free(request->whole);
-	cJSON_Delete(request->json);
-	if (request->body.data != NULL)
-		OPENSSL_cleanse(request->body.data, request->body.len); /* passwords */
-	buf_free(&request->body);
+	request_free_body(request);
 	buf_free(&request->answer);
 	buf_free(&request->headers);
 	buf_free(&request->data);
@@ -744,7 +751,11 @@ request_fill(Request *request, Buf *to, struct iovec *rest)
 	size_t piece;
 
 	if (!request->head_written)
+	{
 		request_put_head(request, to);
+		if (request->steps == 0)
+			request_free_body(request); /* its answer may take long to be read */
+	}
 	request->head_written = true;
 	if (!has_body)
 		return true;

@@ -11,7 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROUTER_MEMBERS_MAX 100 /* of a body; our routes need 5 */
+#define ROUTER_MEMBERS_MAX 100	/* of a body; our routes need 5 */
+#define ROUTER_VALUES_MAX  1000 /* in all of it */
 
 typedef struct Route
 {
@@ -138,7 +139,7 @@ router_parse_body(Request *request)
 
 	errno = 0;
 	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len) &&
-		!json_has_nul(body->data, body->len))
+		!json_has_nul(body->data, body->len) && json_has_few_values(body->data, body->len, ROUTER_VALUES_MAX))
 		request->json = cJSON_ParseWithLength(body->data, body->len);
 	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
 		return true;

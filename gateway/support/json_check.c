@@ -194,6 +194,25 @@ json_check(const char *text, size_t len)
 	return json_take_value(&all, 0) && all.pos == all.end;
 }
 
+/* Each value but the first of its array or object is behind a comma, that one behind the bracket. */
+bool
+json_has_few_values(const char *text, size_t len, size_t most)
+{
+	size_t values = 1;
+	bool in_string = false;
+
+	for (size_t i = 0; i < len; i++)
+	{
+		if (in_string && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			in_string = !in_string;
+		else if (!in_string && (text[i] == ',' || text[i] == '[' || text[i] == '{') && ++values > most)
+			return false;
+	}
+	return true;
+}
+
 /* Escaped backslashes are stepped over. */
 bool
 json_has_nul(const char *text, size_t len)

@@ -86,7 +86,7 @@ room_pending_bytes(const Room *room)
 	size_t bytes = 0;
 
 	for (const RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
-		bytes += batch->edits.len + batch->frames.len;
+		bytes += batch->edits.len + batch->frames.len + batch->event_size * sizeof(RoomEvent);
 	return bytes;
 }
 

@@ -663,6 +663,8 @@ refusal_answered(void *arg, PGresult *res)
 		v1_put_refused(&payload, refusal->row, refusal->col, refusal->reason, edit.content.data, edit.content.len);
 		session_send(session, payload.data, payload.len);
 		buf_free(&payload);
+		if (session->out_bytes > (size_t) gateway.config.send_queue_bytes)
+			session_close(session, CLOSE_SLOW, "the answers to refused messages are not read");
 	}
 	free(refusal);
 	session_query_done(session);

@@ -68,6 +68,22 @@ test('a client that does not wait for the answers to its refused edits is closed
 	assert.ok(viewer.messages.length < 3000);
 });
 
+test('a client that does not read the answers to its refused edits is closed', async () => {
+	const fid = await newSheet(gateway, anna);
+	await shareByLink(gateway, anna, fid, 'viewer', ben);
+	await cluster.psql(`SELECT sheet.set(${fid}, 'A1', '${'x'.repeat(32000)}')`);
+	const viewer = await Editor.open(gateway, ben, fid, { nack: true });
+	const before_ = memory('VmHWM');
+	viewer.socket.pause();
+	for (let sent = 0; sent < 4000 && (await gateway.metrics()).pg_sheet_sessions > 0; sent += 50) {
+		for (let i = 0; i < 50; i++) viewer.modify(0, 0, 'x'); // 1.6 MB of answers
+		await sleep(20);
+	}
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_sessions === 0, 'it to be closed', 20000);
+	assert.ok(memory('VmHWM') - before_ < 24, `${before_} -> ${memory('VmHWM')} MiB`);
+	viewer.terminate();
+});
+
 test('who leaves while joining does not keep the stream', async () => {
 	const fid = await newSheet(gateway, anna, { rows: 1000, columns: 100 });
 	await cluster.psql(

@@ -283,6 +283,7 @@ describe('malformed requests', () => {
 			await malformed(route, body);
 		}
 		await malformed('/getsheet', `{"token":"${token}","fid":1e99}`);
+		await malformed('/getsheet', { token, fid: 1, more: Array(1000).fill(0) });
 	});
 
 	test('invalid UTF-8 and NUL do not get in', async () => {

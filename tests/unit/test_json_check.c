@@ -204,12 +204,27 @@ test_mutations(void)
 		   accepted);
 }
 
+static bool
+few(const char *text, size_t most)
+{
+	return json_has_few_values(text, strlen(text), most);
+}
+
+static void
+test_few_values(void)
+{
+	TAP_OK(few("1", 1) && few("[1,2,3]", 4) && few("{\"a\":1,\"b\":[2]}", 4), "values are counted");
+	TAP_OK(!few("[1,2,3]", 3) && !few("{\"a\":1,\"b\":[2]}", 3), "also in each other");
+	TAP_OK(few("\"[,{,\\\",,\"", 1), "and not in strings");
+}
+
 int
 main(void)
 {
 	test_good();
 	test_bad();
 	test_depth();
+	test_few_values();
 	test_mutations();
 	return tap_done();
 }
