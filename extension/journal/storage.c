@@ -264,7 +264,7 @@ storage_lock_for_versions(void)
 
 /*
  * The relation's indexes. Opening an index may run the relcache callback, so everything is built aside first, and the
- * caller gets what is right for the lock it holds on the table.
+ * caller gets what is right for the lock it holds on the table. Until then an error takes the memory along.
  */
 static void
 storage_learn_indexes(StorageTable table, Relation rel)
@@ -272,7 +272,7 @@ storage_learn_indexes(StorageTable table, Relation rel)
 	StorageInfo *info = &storage_infos[table];
 	Oid primary = storage_find_primary(table, rel);
 	List *list = RelationGetIndexList(rel);
-	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "pg_sheet relation", ALLOCSET_SMALL_SIZES);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet relation", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Oid *oids = palloc0(sizeof(Oid) * (list_length(list) + 1));
 	IndexInfo **infos = palloc0(sizeof(IndexInfo *) * (list_length(list) + 1));
@@ -297,6 +297,7 @@ storage_learn_indexes(StorageTable table, Relation rel)
 		index_close(index, NoLock);
 	}
 	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(context, TopMemoryContext);
 	storage_forget(info);
 	info->relid = RelationGetRelid(rel);
 	info->primary = primary;
