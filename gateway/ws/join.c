@@ -52,7 +52,8 @@ join_start_again(Room *room)
 		return;
 	}
 	fanout_detach(&room->join_start);
-	fanout_attach(&room->stream, &room->join_start);
+	if (!fanout_attach(&room->stream, &room->join_start))
+		join_close(room, 0, CLOSE_ERROR, "out of memory");
 	room->mark_count = 0;
 }
 
@@ -299,6 +300,8 @@ room_start_join(Room *room, Session *session)
 		room->join_restarts = 0;
 		room_note_mark(room);
 	}
+	if (session->state != SESSION_JOINING)
+		return; /* there was no memory for the mark */
 	if (!room->snapshot_under_way && room->snapshot == NULL)
 		join_ask(room);
 }
