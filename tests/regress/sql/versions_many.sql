@@ -35,7 +35,7 @@ SELECT j_found(:id, 1150) = j_expected(1150) AS same;
 COMMIT;
 -- the present
 SELECT string_agg(content, ' ' ORDER BY content::int) = j_expected(1150) AS same FROM sheet.range(:id);
-SELECT * FROM sheet.fsck(:id, true);
+SELECT severity, what FROM sheet.fsck(:id, true);
 -- the version of one edited tile does not read the others, also when its transaction has edited the sheet before
 SELECT sheet.create('large', 25600, 20) AS id \gset
 SELECT count(sheet.set(:id, n * 64, 0, n::text)) FROM generate_series(0, 399) n;
