@@ -29,10 +29,10 @@ coord_close(Coord *coord, void (*done)(void *arg), void *arg)
 	coord->ops->close(coord, done, arg);
 }
 
-void
+bool
 coord_acquire(Coord *coord, int64_t sheet_id)
 {
-	coord->ops->acquire(coord, sheet_id);
+	return coord->ops->acquire(coord, sheet_id);
 }
 
 void

@@ -261,7 +261,7 @@ on_state(void *arg, bool up)
 	}
 }
 
-static void
+static bool
 postgres_acquire(Coord *coord, int64_t sheet_id)
 {
 	PgCoord *self = (PgCoord *) coord;
@@ -269,11 +269,14 @@ postgres_acquire(Coord *coord, int64_t sheet_id)
 
 	if (!sheet)
 	{
-		sheet = must_have(calloc(1, sizeof(*sheet)));
+		sheet = calloc(1, sizeof(*sheet));
+		if (!sheet)
+			return false;
 		sheet->entry.sheet_id = sheet_id;
 		sheet_map_add(&self->sheets, &sheet->entry);
 	}
 	uv_timer_start(&self->turn, on_turn, 0, 0);
+	return true;
 }
 
 static void

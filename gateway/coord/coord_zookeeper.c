@@ -156,10 +156,10 @@ zookeeper_leave(Coord *coord)
 	zk_members_step(self);
 }
 
-static void
+static bool
 zookeeper_acquire(Coord *coord, int64_t sheet_id)
 {
-	zk_locks_acquire((ZkCoord *) coord, sheet_id);
+	return zk_locks_acquire((ZkCoord *) coord, sheet_id);
 }
 
 static void

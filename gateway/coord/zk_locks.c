@@ -15,8 +15,6 @@
  */
 #include "zk_coord.h"
 
-#include "must.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -559,23 +557,26 @@ zk_locks_changed(ZkCoord *self, const char *path)
 	lock_step(lock);
 }
 
-void
+bool
 zk_locks_acquire(ZkCoord *self, int64_t sheet_id)
 {
 	ZkLock *lock = sheet_map_find(&self->locks.map, sheet_id);
 
 	if (!lock)
 	{
-		lock = must_have(calloc(1, sizeof(*lock)));
+		lock = calloc(1, sizeof(*lock));
+		if (!lock)
+			return false;
 		lock->entry.sheet_id = sheet_id;
 		lock->self = self;
 		sheet_map_add(&self->locks.map, &lock->entry);
 	}
 	else if (lock->wanted)
-		return;
+		return true;
 	lock->wanted = true;
 	lock->told_waiting = false;
 	lock_step(lock);
+	return true;
 }
 
 void

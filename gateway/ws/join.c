@@ -16,6 +16,7 @@
 #include "commit.h"
 #include "gateway.h"
 #include "log.h"
+#include "pgresult.h"
 #include "room.h"
 #include "session.h"
 #include "snapshot.h"
@@ -243,7 +244,7 @@ join_failed(Room *room, SnapshotStatus status, const PGresult *res)
 			if (res == NULL)
 				join_ask(room);
 			else
-				join_close(room, 0, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+				join_close(room, 0, CLOSE_ERROR, pgresult_reason(res));
 	}
 }
 
@@ -300,9 +301,7 @@ room_start_join(Room *room, Session *session)
 		room->join_restarts = 0;
 		room_note_mark(room);
 	}
-	if (session->state != SESSION_JOINING)
-		return; /* there was no memory for the mark */
-	if (!room->snapshot_under_way && room->snapshot == NULL)
+	if (room->joining > 0 && !room->snapshot_under_way && room->snapshot == NULL)
 		join_ask(room);
 }
 

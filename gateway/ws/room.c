@@ -79,8 +79,11 @@ room_open(int64_t sheet_id)
 	room->entry.sheet_id = sheet_id;
 	room->state = ROOM_LOCKING;
 	sheet_map_add(&rooms, &room->entry);
-	coord_acquire(gateway.coord, sheet_id);
-	return room;
+	if (coord_acquire(gateway.coord, sheet_id))
+		return room;
+	sheet_map_remove(&rooms, &room->entry);
+	free(room);
+	return NULL;
 }
 
 void

@@ -564,8 +564,8 @@ session_deliver(Session *session)
 		session_want_write(session); /* a broken connection is noticed there, too */
 }
 
-/* The last frame. Its code is the peer's own when that has closed first. */
-static void
+/* The last frame. Its code is the peer's own when that has closed first. False: no memory, and the connection ends. */
+static bool
 session_put_close(Session *session)
 {
 	int code = session->close_code != 0 ? session->close_code : session->peer_code;
@@ -575,11 +575,11 @@ session_put_close(Session *session)
 
 	memcpy(payload + 2, session->close_reason, reason_len);
 	frame = session_make_frame(FRAME_CLOSE, true, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len);
-	if (frame != NULL)
-		session_add_frame(session, frame);
-	else
-		socket_abort(session->socket);
+	if (frame == NULL)
+		return false;
+	session_add_frame(session, frame);
 	session->close_sent = true;
+	return true;
 }
 
 void
@@ -611,8 +611,7 @@ session_writable(Session *session)
 	delivery = session_write(session);
 	if (delivery == DELIVER_DONE && session->state == SESSION_CLOSING && !session->close_sent)
 	{
-		session_put_close(session);
-		delivery = session_write(session);
+		delivery = session_put_close(session) ? session_write(session) : DELIVER_FAILED;
 	}
 	if (delivery == DELIVER_FAILED)
 		return false;

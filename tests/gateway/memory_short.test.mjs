@@ -84,17 +84,18 @@ class Bystanders {
 	}
 }
 
-/** A request is answered as ever, or with 503, or its connection ends. */
+/** A request is answered as ever, or with 503, or its connection ends; returns the answer when it is as ever. */
 async function ask(how, ...args) {
 	let answer;
 	try {
 		answer = await how(...args);
 	} catch (error) {
 		assert.match(String(error.code), /ECONNRESET|EPIPE/, String(error));
-		return;
+		return undefined;
 	}
 	if (answer.status === 503) assert.ok(Number(answer.headers['retry-after']) > 0, answer.text);
 	else assert.equal(answer.status, 200, answer.text);
+	return answer.status === 200 ? answer : undefined;
 }
 
 /** What a member does; being closed is as good as an answer. */
@@ -126,6 +127,7 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	await gateway.stop();
 	await gateway.start({}, { env: allocator.env });
 	const fid = await newSheet(gateway, anna, { rows: 20, columns: 20 });
+	await cluster.psql(`SELECT sheet.set(${fid}, 1, 5, 'here')`);
 	const bystanders = await Bystanders.open();
 	t.after(() => bystanders.end());
 	const acknowledged = new Map();
@@ -143,7 +145,10 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	};
 	const acts = {
 		login: () => ask(post, gateway, '/login', { username: anna.username, password: anna.password }),
-		getsheet: () => ask(post, gateway, '/getsheet', { token: anna.token, fid }),
+		getsheet: async () => {
+			const answer = await ask(post, gateway, '/getsheet', { token: anna.token, fid });
+			if (answer) assert.deepEqual([answer.json?.data.content.length, answer.json?.data.content[25]], [400, 'here'], answer.text);
+		},
 		cells: (n) => ask(request, gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:C${n + 1}`, { headers: { authorization: `Bearer ${anna.token}` } }),
 		page: () => ask(request, gateway, 'GET', '/'),
 		metrics: () => ask(request, gateway, 'GET', '/metrics'),
@@ -207,7 +212,12 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	const reader = await Editor.open(gateway, anna, fid);
 	for (const [cell, content] of acknowledged) assert.ok(reader.cells.get(cell) === content, cell);
 	const inRange = reader.grid().filter(([cell]) => Number(cell.split(',')[0]) < 200);
-	await waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), 'the member that has been there all along to have the same cells');
+	const difference = () => {
+		const [has, wants] = [gridOf(keeper), inRange].map((grid) => new Map(grid));
+		const cells = [...new Set([...has.keys(), ...wants.keys()])].filter((cell) => has.get(cell) !== wants.get(cell));
+		return `the member that has been there all along to have the same cells; it is ${keeper.state}, of ${wants.size} cells ${cells.length} differ: ${cells.slice(0, 5)}`;
+	};
+	await waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), difference);
 	reader.terminate();
 	assert.ok(total > 100, `${total} allocations`);
 });
