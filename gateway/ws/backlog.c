@@ -51,7 +51,7 @@ receiver_is_stalled(Session *session, uint64_t now)
 	}
 	if (now - session->behind_since < RECEIVER_WINDOW_MS)
 		return now - session->moved_at >= (uint64_t) gateway.config.stalled_receiver_seconds * 1000;
-	stalled = delivered - session->behind_from < RECEIVER_MIN_RATE * (RECEIVER_WINDOW_MS / 1000);
+	stalled = delivered < session->behind_from + RECEIVER_MIN_RATE * (RECEIVER_WINDOW_MS / 1000);
 	session->behind_since = now;
 	session->behind_from = delivered;
 	return stalled;
@@ -66,11 +66,16 @@ room_has_backlog(Room *room, uint64_t now)
 
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->state != SESSION_LIVE || session->cursor.block == NULL)
+		if ((session->state != SESSION_LIVE && session->state != SESSION_CLOSING) || session->cursor.block == NULL)
 			continue;
 		if (session->stream->end - fanout_position(&session->cursor) <= limit)
 		{
 			session->behind_since = 0;
+			continue;
+		}
+		if (session->state == SESSION_CLOSING)
+		{
+			session_leave_stream(session);
 			continue;
 		}
 		if (receiver_is_stalled(session, now))

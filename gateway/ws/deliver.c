@@ -12,6 +12,18 @@
 
 #define DELIVER_SHARE 1048576 /* bytes for one receiver before the next one has its turn */
 
+/* Bytes of the next `len` ones that are for it: of those behind its end, none. */
+static size_t
+deliver_limit(const Session *session, size_t len)
+{
+	uint64_t position;
+
+	if (session->state != SESSION_CLOSING)
+		return len;
+	position = fanout_position(&session->cursor);
+	return session->until - position < len ? (size_t) (session->until - position) : len;
+}
+
 static Delivery
 deliver_frames(Session *session, bool only_begun)
 {
@@ -26,8 +38,9 @@ deliver_frames(Session *session, bool only_begun)
 
 		if (only_begun && cursor->cut == 0)
 			return DELIVER_DONE;
-		if (only_begun)
-			len = cursor->cut;
+		len = only_begun ? cursor->cut : deliver_limit(session, len);
+		if (len == 0)
+			return DELIVER_DONE;
 		taken = socket_write(session->socket, data, len);
 		if (taken < 0)
 			return DELIVER_FAILED;

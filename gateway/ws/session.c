@@ -150,10 +150,22 @@ session_begin_close(Session *session)
 	if (session->room != NULL)
 		room_stop_join(session->room, session);
 	session->state = SESSION_CLOSING;
+	if (session->cursor.block != NULL)
+		session->until = session->stream->end;
 	socket_end_after(session->socket, SESSION_CLOSE_SECONDS);
 	socket_pause(session->socket, false); /* for the peer's answer */
 	session->paused = false;
 	session_want_write(session);
+}
+
+/* A reason that is too long ends in front of a character. */
+static void
+session_trim_reason(Session *session)
+{
+	size_t len = strlen(session->close_reason);
+
+	while (len > 0 && !utf8_check(session->close_reason, len, NULL))
+		session->close_reason[--len] = '\0';
 }
 
 void
@@ -163,6 +175,7 @@ session_close(Session *session, int code, const char *reason)
 		return;
 	session->close_code = code;
 	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
+	session_trim_reason(session);
 	session_begin_close(session);
 }
 
@@ -340,7 +353,8 @@ session_make_frame(FrameOp op, bool last, const void *payload, size_t len)
 {
 	unsigned char header[FRAME_SENT_HEADER_MAX];
 	size_t header_len = frame_header(header, op, len);
-	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + header_len + len);
+	size_t room = op == FRAME_PONG ? FRAME_CONTROL_MAX : len; /* session_set_pong() */
+	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + header_len + room);
 
 	if (frame == NULL)
 		return NULL;
@@ -396,7 +410,7 @@ session_send_message(Session *session, const char *payload, size_t len, bool bin
 {
 	PrivateFrame *frame = NULL;
 
-	if (session->failed)
+	if (session->failed || session->close_sent)
 		return;
 	if (payload != NULL)
 		frame = session_make_frame(binary ? FRAME_BINARY : FRAME_TEXT, true, payload, len);
@@ -408,7 +422,7 @@ session_send_part(Session *session, const char *payload, size_t len, bool last)
 {
 	FrameOp op = session->out_open ? FRAME_CONTINUATION : FRAME_TEXT;
 
-	if (session->failed)
+	if (session->failed || session->close_sent)
 		return;
 	session->out_open = !last;
 	session_add_frame(session, payload != NULL ? session_make_frame(op, last, payload, len) : NULL);
@@ -426,7 +440,7 @@ session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text
 {
 	PrivateFrame *frame;
 
-	if (session->failed)
+	if (session->failed || session->close_sent)
 		return;
 	frame = session_make_frame(FRAME_CONTINUATION, false, NULL, 0);
 	if (frame != NULL)
@@ -465,13 +479,34 @@ session_add_control(Session *session, PrivateFrame *frame)
 		session_add_frame(session, frame);
 }
 
+/* A pong that waits answers a later ping. */
+static void
+session_set_pong(Session *session, PrivateFrame *pong, const char *payload, size_t len)
+{
+	session->out_bytes -= pong->len;
+	pong->len = frame_header(pong->data, FRAME_PONG, len) + len;
+	memcpy(pong->data + pong->len - len, payload, len);
+	session->out_bytes += pong->len;
+}
+
 void
 session_ping(Session *session, const char *payload, size_t len)
 {
-	/* Only the last ping need be answered (RFC 6455 5.5.3): who sends many and reads nothing gets no more. */
-	if (session->close_sent || session->pongs >= SESSION_PONGS_MAX)
+	PrivateFrame *pong;
+
+	if (session->close_sent)
 		return;
-	session_add_control(session, session_make_frame(FRAME_PONG, true, payload, len));
+	/* Only the last ping need be answered (RFC 6455 5.5.3): who sends many and reads nothing gets no more pongs. The
+	 * last one has not begun, as there are others before it. */
+	if (session->pongs >= SESSION_PONGS_MAX)
+	{
+		session_set_pong(session, session->last_pong, payload, len);
+		return;
+	}
+	pong = session_make_frame(FRAME_PONG, true, payload, len);
+	if (pong != NULL)
+		session->last_pong = pong;
+	session_add_control(session, pong);
 }
 
 void
@@ -495,7 +530,7 @@ session_leave_stream(Session *session)
 
 		if (frame != NULL)
 		{
-			*frame = (PrivateFrame){.len = cursor->cut};
+			*frame = (PrivateFrame){.len = cursor->cut, .begun = true};
 			memcpy(frame->data, data, cursor->cut);
 			session_insert_frame(session, &session->out, frame);
 		}
@@ -551,6 +586,8 @@ session_write(Session *session)
 		delivery = session_write_private(session);
 	if (delivery == DELIVER_DONE && (session->state == SESSION_LIVE || session->state == SESSION_CLOSING))
 		delivery = deliver(session);
+	if (delivery == DELIVER_DONE && socket_has_taken_more(session->socket))
+		delivery = DELIVER_BLOCKED;
 	return delivery;
 }
 
@@ -574,6 +611,7 @@ session_put_close(Session *session)
 	PrivateFrame *frame;
 
 	memcpy(payload + 2, session->close_reason, reason_len);
+	session_leave_stream(session);
 	frame = session_make_frame(FRAME_CLOSE, true, payload, code == CLOSE_NO_CODE ? 0 : 2 + reason_len);
 	if (frame == NULL)
 		return false;
@@ -594,7 +632,8 @@ session_peer_closes(Session *session, int code)
 		return;
 	}
 	/* Nobody reads what is queued; but a frame that has begun has to end before ours. */
-	link = session->out_written > 0 ? &session->out->next : &session->out;
+	link =
+		session->out_written > 0 || (session->out != NULL && session->out->begun) ? &session->out->next : &session->out;
 	while (*link != NULL)
 		session_drop_frame(session, link);
 	session_leave_stream(session);

@@ -53,6 +53,7 @@ typedef struct PrivateFrame
 	struct PrivateFrame *next;
 	size_t len;
 	bool pong;
+	bool begun;			   /* it is the rest of one that the socket has taken a part of */
 	SnapshotReader reader; /* in use: its text is sent instead, in parts of a message */
 	unsigned char data[];  /* with its header */
 } PrivateFrame;
@@ -96,14 +97,16 @@ typedef struct Session
 
 	Fanout *stream; /* of the room, what the cursor is in */
 	FanoutCursor cursor;
+	uint64_t until; /* CLOSING: what comes behind this position is not for it any more */
 	PrivateFrame *out;
 	PrivateFrame **out_last;
-	size_t out_written; /* bytes of the first one */
-	size_t out_bytes;	/* that these take */
-	int pongs;			/* of these */
-	bool out_open;		/* the last of them is not the end of its message */
-	int refusals;		/* being answered */
-	uint64_t renewed;	/* ms: when its locks were last renewed by a pong */
+	size_t out_written;		 /* bytes of the first one */
+	size_t out_bytes;		 /* that these take */
+	int pongs;				 /* of these */
+	PrivateFrame *last_pong; /* when there is one */
+	bool out_open;			 /* the last of them is not the end of its message */
+	int refusals;			 /* being answered */
+	uint64_t renewed;		 /* ms: when its locks were last renewed by a pong */
 	/* While it is too far behind (backlog.c). */
 	uint64_t behind_since; /* ms: when the window began over which its rate is measured; 0: it is not behind */
 	uint64_t behind_from;  /* bytes that had been delivered then */

@@ -43,6 +43,7 @@ struct Socket
 	bool paused;
 	bool wants_write;
 	bool deaf;	 /* what comes is thrown away */
+	bool done;	 /* the peer has been told that no bytes follow */
 	bool full;	 /* the kernel took less than it was given */
 	bool broken; /* a write has failed */
 };
@@ -122,11 +123,11 @@ socket_watch(Socket *socket)
 {
 	int events = 0;
 
-	if (!socket->paused || socket->stream.wants_read)
+	if ((!socket->paused && !socket->stream.ended) || socket->stream.wants_read)
 		events |= UV_READABLE;
 	/* The socket does not tell of bytes that TLS has read already. */
-	if (socket->wants_write || socket->stream.wants_write || socket->broken ||
-		(!socket->paused && stream_has_more(&socket->stream)))
+	if (socket->wants_write || socket->broken ||
+		(!socket->paused && (socket->stream.wants_write || stream_has_more(&socket->stream))))
 		events |= UV_WRITABLE;
 	if (events == socket->events)
 		return;
@@ -175,7 +176,9 @@ socket_end_after(Socket *socket, int seconds)
 void
 socket_finish(Socket *socket)
 {
-	socket->deaf = true;
+	if (socket->done)
+		return;
+	socket->deaf = socket->done = true;
 	socket_end_after(socket, SOCKET_END_SECONDS);
 	stream_end(&socket->stream);
 }
@@ -233,12 +236,13 @@ socket_take(Socket *socket, char *bytes, size_t len)
 static bool
 socket_read(Socket *socket)
 {
-	for (int turn = 0; turn < SOCKET_TURNS && !socket->paused; turn++)
+	for (int turn = 0; turn < SOCKET_TURNS && !socket->paused && !socket->stream.ended; turn++)
 	{
 		ssize_t got = stream_read(&socket->stream, socket_bytes, sizeof(socket_bytes));
 
+		/* Who says nothing any more may still be waiting for our close frame. */
 		if (got <= 0)
-			return got == STREAM_AGAIN;
+			return got == STREAM_AGAIN || (got == STREAM_END && socket->deaf && !socket->done);
 		socket->heard = socket_now();
 		socket_take(socket, socket_bytes, (size_t) got);
 		if (!stream_has_more(&socket->stream))
@@ -331,6 +335,12 @@ socket_put(Socket *socket, const void *bytes, size_t len)
 		socket_want_write(socket);
 }
 
+bool
+socket_has_taken_more(const Socket *socket)
+{
+	return socket->held.len > 0;
+}
+
 uint64_t
 socket_delivered(const Socket *socket)
 {
@@ -345,7 +355,7 @@ socket_delivered(const Socket *socket)
 static bool
 socket_write_turn(Socket *socket)
 {
-	if (socket->full)
+	if (socket->full || socket->paused)
 		socket->heard = socket_now(); /* the peer's system has taken bytes */
 	socket->full = false;
 	socket->wants_write = false;
@@ -385,8 +395,9 @@ socket_tick(Socket *socket, uint64_t now)
 		return false;
 	if (socket->end != 0)
 		return now < socket->end;
-	if (socket->paused)
-		socket->heard = now; /* it may have sent what is not read */
+	/* While it is paused it may have sent what is not read; but it has to take what it is sent. */
+	if (socket->paused && !socket->wants_write)
+		socket->heard = now;
 	if (now - socket->heard >= 2 * ping_ms)
 		return false;
 	if (now - socket->pinged >= ping_ms)

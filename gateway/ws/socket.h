@@ -26,6 +26,8 @@ extern void socket_take(Socket *socket, char *bytes, size_t len);
 extern ssize_t socket_write(Socket *socket, const void *bytes, size_t len);
 /* All of them: what the kernel does not take is kept. For a few bytes, when nothing else waits. */
 extern void socket_put(Socket *socket, const void *bytes, size_t len);
+/* Bytes that were taken wait for the socket: nothing may end before they are written. */
+extern bool socket_has_taken_more(const Socket *socket);
 /* Calls session_writable() as soon as the socket takes bytes. */
 extern void socket_want_write(Socket *socket);
 extern void socket_pause(Socket *socket, bool pause);
