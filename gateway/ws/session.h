@@ -132,6 +132,9 @@ extern void session_gone(Session *session);
 extern void session_close(Session *session, int code, const char *reason);
 /* There is no memory for something of its own: it is told nothing that would come behind it, and closed. */
 extern void session_fail(Session *session);
+/* CLOSING: what is queued is still sent, and a close frame behind it. */
+extern void session_begin_close(Session *session);
+extern void session_free_frames(Session *session);
 /* A piece of a message. */
 extern void session_receive(Session *session, const char *data, size_t len, bool first, bool last, bool binary);
 /* The socket takes more. False: end the connection. */
