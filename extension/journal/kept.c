@@ -2,8 +2,9 @@
  * kept.c - cells that a session keeps of the sheets that it edits without the cache.
  *
  * A batch stores the old contents of its cells. Where the cache has no room for the sheet, they are read from the last
- * version and the log behind it, which may be long. So the session keeps what it has read, in its own memory, and
- * brings it up to date with the edits that were committed since, its own among them.
+ * version and the log behind it, which may be long. So the session keeps the tiles that it has read, in its own memory,
+ * and brings them up to date with the edits that were committed since, its own among them. writer_base.c decides which
+ * tiles are worth that.
  *
  * What is kept is a committed state, and is changed by committed edits only: the abort of a transaction or of a
  * subtransaction needs nothing. It is used under the sheet lock, and only when the log leads from it to the present:
@@ -37,7 +38,7 @@ kept_drop(KeptSheet *kept)
 }
 
 static KeptSheet *
-kept_find(const CacheKey *key)
+kept_search(const CacheKey *key)
 {
 	dlist_iter iter;
 
@@ -48,6 +49,18 @@ kept_find(const CacheKey *key)
 		if (kept->key.sheet_id == key->sheet_id && kept->key.relfilenode == key->relfilenode)
 			return kept;
 	}
+	return NULL;
+}
+
+KeptSheet *
+kept_find(const CacheKey *key, int64 log_first_seq)
+{
+	KeptSheet *kept = kept_search(key);
+
+	if (kept == NULL || (kept->right && kept->grid != NULL && kept->seq >= log_first_seq - 1 &&
+						 kept->forgotten == pg_atomic_read_u64(&CacheState->forgotten)))
+		return kept;
+	kept_drop(kept);
 	return NULL;
 }
 
@@ -65,13 +78,6 @@ kept_make(const CacheKey *key, int64 seq)
 	kept->opened = kept->right = true;
 	dlist_push_head(&kept_sheets, &kept->link);
 	return kept;
-}
-
-static bool
-kept_is_usable(const KeptSheet *kept, int64 seq, int64 log_first_seq)
-{
-	return kept->right && kept->grid != NULL && kept->seq <= seq && kept->seq >= log_first_seq - 1 &&
-		   kept->forgotten == pg_atomic_read_u64(&CacheState->forgotten);
 }
 
 /* Applies what was committed since. False when the log does not lead to `seq`. */
@@ -92,15 +98,13 @@ kept_catch_up(KeptSheet *kept, int64 seq)
 }
 
 KeptSheet *
-kept_open(const CacheKey *key, int64 seq, int64 log_first_seq)
+kept_open(KeptSheet *kept, const CacheKey *key, int64 seq)
 {
-	KeptSheet *kept = kept_find(key);
-
 	if (kept != NULL)
 	{
 		dlist_move_head(&kept_sheets, &kept->link);
 		kept->opened = true;
-		if (kept_is_usable(kept, seq, log_first_seq) && (kept->seq == seq || kept_catch_up(kept, seq)))
+		if (kept->seq == seq || kept_catch_up(kept, seq))
 			return kept;
 		kept_drop(kept);
 	}

@@ -21,14 +21,16 @@ typedef struct KeptSheet
 	bool right;			   /* false from the beginning of a change until it is complete */
 	MemoryContext context; /* of all below, and of this */
 	Grid *grid;			   /* NULL: nothing has been read yet */
-	HTAB *tiles;		   /* the set of the cells that are known, as of replay_make_set() */
+	HTAB *tiles;		   /* the set of the cells that are known (replay_make_set) */
 } KeptSheet;
 
-/*
- * What the session keeps of the sheet, as of `seq`, the sheet's last committed one; made when there is none.
- * log_first_seq is the first of the open log. Caller must hold the sheet lock. Valid until the transaction ends.
- */
-extern KeptSheet *kept_open(const CacheKey *key, int64 seq, int64 log_first_seq);
+/* Caller must hold the sheet lock. */
+/* What the session keeps of the sheet, of a state that may be past; NULL when that is nothing. log_first_seq is the
+ * first of the open log. */
+extern KeptSheet *kept_find(const CacheKey *key, int64 log_first_seq);
+/* The same (it was just found) as of `seq`, the sheet's last committed one; made when it is NULL. Valid until the
+ * transaction ends. */
+extern KeptSheet *kept_open(KeptSheet *kept, const CacheKey *key, int64 seq);
 /* At the end of a transaction: makes what is kept as small as it may be. Cannot fail. */
 extern void kept_end_transaction(void);
 

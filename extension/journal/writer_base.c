@@ -234,13 +234,60 @@ writer_may_keep(const WriterSheet *ws)
 		   !TransactionIdIsCurrentTransactionId((TransactionId) ws->base_fxid);
 }
 
+/*
+ * So many tiles are read whole, and kept, as do not cost more than the log that is read with them, or are few: the next
+ * edits will mostly be beside these. Of more tiles only the cells are read that are edited.
+ */
+#define WRITER_WHOLE_TILES	   8
+#define WRITER_WHOLE_TILES_MAX 128
+#define WRITER_WHOLE_EDITS	   1024 /* that cost as much as a tile */
+
+static uint32
+writer_whole_tiles(const WriterSheet *ws)
+{
+	return (uint32) Max(WRITER_WHOLE_TILES,
+						Min(cache_tail(&ws->meta).edits / WRITER_WHOLE_EDITS, WRITER_WHOLE_TILES_MAX));
+}
+
+/* Whether the tiles that the edits need and that are not kept are few enough to be read whole. */
+static bool
+writer_suits_kept(const WriterSheet *ws, const KeptSheet *kept, const Edit *edits, uint32 nedits)
+{
+	const Axes *axes = kept != NULL ? grid_axes(kept->grid) : ws->axes;
+	HTAB *missing = NULL;
+	uint32 most = writer_whole_tiles(ws), count = 0;
+
+	for (uint32 i = 0; i < nedits && count <= most; i++)
+	{
+		uint32 row = edits[i].row, col = edits[i].col;
+
+		if (!edit_is_of_cell(edits[i].kind))
+			continue;
+		axes_locate(axes, &row, &col);
+		if (kept != NULL && replay_set_has_cell(kept->tiles, row, col))
+			continue;
+		if (missing == NULL)
+			missing = replay_make_set();
+		replay_add_to_set(missing, replay_tile_of(row, col));
+		count = hash_get_num_entries(missing);
+	}
+	if (missing != NULL)
+		hash_destroy(missing);
+	return count <= most;
+}
+
 /* Begins with what the session has kept of the sheet. */
 static void
-writer_take_kept(WriterSheet *ws)
+writer_take_kept(WriterSheet *ws, const Edit *edits, uint32 nedits)
 {
+	KeptSheet *kept;
+
 	if (!writer_may_keep(ws))
 		return;
-	ws->kept = kept_open(&ws->entry->key, ws->base_seq, ws->meta.log_first_seq);
+	kept = kept_find(&ws->entry->key, ws->meta.log_first_seq);
+	if (!writer_suits_kept(ws, kept, edits, nedits))
+		return;
+	ws->kept = kept_open(kept, &ws->entry->key, ws->base_seq);
 	ws->base = ws->kept->grid;
 	ws->base_tiles = ws->kept->tiles;
 }
@@ -300,9 +347,6 @@ writer_load_base(WriterSheet *ws)
 	ws->kept = NULL;
 }
 
-/* Cells of so few tiles are read with all others of these tiles: the next edits will mostly be beside them. */
-#define WRITER_WHOLE_TILES 8
-
 /* Cells of the edits that are not in the grid yet: these alone, or their tiles, are taken out of what is stored. After
  * an error in between, the next attempt loads the same cells again, over what is there. */
 static void
@@ -315,7 +359,7 @@ writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
 		if (edit_is_of_cell(edits[i].kind) &&
 			(ws->base_tiles == NULL || !replay_set_has_cell(ws->base_tiles, edits[i].row, edits[i].col)))
 			any |= replay_add_cell_to_set(missing, edits[i].row, edits[i].col);
-	if (ws->kept != NULL && hash_get_num_entries(missing) <= WRITER_WHOLE_TILES)
+	if (ws->kept != NULL && hash_get_num_entries(missing) <= writer_whole_tiles(ws))
 		replay_widen_set(missing);
 	if (any)
 		writer_load_tiles(ws, missing);
@@ -334,7 +378,7 @@ writer_prepare(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles)
 	if (ws->base == NULL && ws->entry != NULL && writer_meet_tiles(ws, &placed, nedits, tiles))
 		return placed;
 	if (ws->base == NULL)
-		writer_take_kept(ws);
+		writer_take_kept(ws, edits, nedits);
 	if (ws->base != NULL && writer_learn_axes(ws, ws->base))
 		placed = writer_place_edits(ws, edits, nedits);
 	if (ws->base == NULL || ws->base_tiles != NULL)
