@@ -217,7 +217,8 @@ extern bool grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_
 /* A 64-bit digest of all cells (position, content, style), the extent and the axes, the same for equal sheets however
  * they came about. */
 extern uint64_t grid_digest(const Grid *grid);
-/* What the cells of tiles that are here add to it: it is a sum, of these and of what extent and axes give. */
-extern uint64_t grid_digest_cells(const Grid *grid);
+/* It is a sum: of what extent and axes add, and of what each cell does, at its logical place; 0 for an empty one. */
+extern uint64_t grid_digest_shape(const Grid *grid);
+extern uint64_t grid_digest_cell(const GridCell *cell);
 
 #endif

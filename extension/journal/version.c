@@ -27,8 +27,8 @@
 #include "version_cells.h"
 #include "writer.h"
 
-/* A log of fewer edits than this share of the sheet's cells touches less than all of it. */
-#define VERSION_SMALL_SHARE 16
+#define VERSION_EDIT_CELLS 64
+#define VERSION_TILE_CELLS 4096
 
 /* ---- birth ---- */
 
@@ -114,41 +114,45 @@ version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 
 	return cid;
 }
 
-/* The version before the open log, if it is better to begin with it than with the sheet's present state: when the log
- * is short beside the sheet. */
+/*
+ * Is it better to build on the version before than to take the sheet's present state, which is mostly in the cache, and
+ * to digest all of it? An edit costs about as much as digesting VERSION_EDIT_CELLS, and a tile that has to be read as
+ * VERSION_TILE_CELLS. The extent stands for the number of cells.
+ */
 static bool
-version_is_small(WriterSheet *ws, Snapshot snapshot, ReplayVersion *before)
+version_is_small(WriterSheet *ws, const ReplayVersion *before, TileSet *touched)
 {
 	int64 edits = ws->meta.last_seq - ws->meta.log_first_seq + 1;
 
-	return replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, before) && before->cid == ws->meta.lid - 1 &&
-		   before->seq == ws->meta.log_first_seq - 1 &&
-		   edits <= (int64) before->rows * before->cols / VERSION_SMALL_SHARE;
+	return before->cid == ws->meta.lid - 1 && before->seq == ws->meta.log_first_seq - 1 &&
+		   edits * VERSION_EDIT_CELLS + hash_get_num_entries(touched) * VERSION_TILE_CELLS <=
+			   (int64) before->rows * before->cols;
 }
 
 static int64
 version_commit(WriterSheet *ws, const VersionNote *note)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
 	ReplayVersion before;
-	VersionCells cells;
-	const Grid *grid;
-	TileSet *tiles;
 	int64 cid;
 
-	if (version_is_small(ws, snapshot, &before))
+	if (replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
 	{
+		VersionCells cells;
+
 		version_cells_begin(&cells, ws->sheet_id, &before, snapshot);
 		(void) version_cells_catch_up(&cells, snapshot);
-		UnregisterSnapshot(snapshot);
 		cid = version_seal(ws, note, cells.grid, version_cells_digest(&cells), cells.tiles);
 		version_cells_free(&cells);
-		return cid;
 	}
-	tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
+	else
+	{
+		const Grid *grid = version_present(ws);
+
+		cid = version_seal(ws, note, grid, grid_digest(grid), tiles);
+	}
 	UnregisterSnapshot(snapshot);
-	grid = version_present(ws);
-	cid = version_seal(ws, note, grid, grid_digest(grid), tiles);
 	tileset_free(tiles);
 	return cid;
 }

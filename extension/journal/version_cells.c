@@ -2,8 +2,8 @@
  * version_cells.c - the cells that a version stores, and the digest of all cells, at the cost of what has changed.
  *
  * A version stores the tiles that its log has touched. They are read as the version before has them, and then the log
- * is applied to them. The digest is a sum over all cells (grid_digest): what the touched tiles had in the version
- * before is taken off that version's digest, which leaves the sum of all other tiles, and what they have now is added.
+ * is applied to them. The digest is a sum over all cells (grid_digest): each edit takes off that of the version before
+ * what its cell was, and adds what it has become.
  *
  * Inserted or deleted rows and columns change the places of cells that the log has not touched, and so what these add.
  * After such an edit all tiles are read.
@@ -59,7 +59,6 @@ version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
 
 	(void) replay_version_add(cells->sheet_id, &cells->before, set, snapshot, &cells->allocator, part);
 	grid_release(&cells->allocator, part);
-	cells->others -= grid_digest_cells(part);
 	hash_seq_init(&status, set);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
@@ -94,6 +93,16 @@ version_note_new(void *arg, int64 seq, int64 at, const Edit *edit)
 		replay_add_to_set(new->set, tile);
 }
 
+/* What a cell adds to the digest. */
+static uint64
+version_cell_digest(const Grid *grid, const Edit *edit)
+{
+	GridCell cell;
+
+	return edit_is_of_cell(edit->kind) && grid_view_get(grid, edit->row, edit->col, &cell) ? grid_digest_cell(&cell)
+																						   : 0;
+}
+
 static void
 version_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 {
@@ -102,7 +111,11 @@ version_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 	if (seq != cells->seq + 1)
 		replay_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
 	tileset_add_edit(cells->tiles, edit, grid_axes(cells->grid));
+	if (!cells->whole)
+		cells->sum -= version_cell_digest(cells->grid, edit);
 	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises by itself */
+	if (!cells->whole)
+		cells->sum += version_cell_digest(cells->grid, edit);
 	cells->seq = seq;
 }
 
@@ -115,7 +128,6 @@ version_cells_take_all(VersionCells *cells, Snapshot snapshot)
 	tileset_free(cells->tiles);
 	cells->grid = NULL;
 	cells->whole = true;
-	cells->others = 0;
 	(void) replay_sheet(cells->sheet_id, snapshot, &cells->allocator, &cells->grid, &cells->seq);
 	cells->tiles = version_touched_tiles(cells->sheet_id, cells->before.seq, cells->seq, snapshot);
 }
@@ -136,7 +148,7 @@ version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *be
 	(void) replay_version_add(sheet_id, before, none, snapshot, &cells->allocator, cells->grid);
 	hash_destroy(none);
 	if (before->cid != 0)
-		cells->others = (uint64) before->digest - grid_digest(cells->grid);
+		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid);
 }
 
 int64
@@ -167,7 +179,7 @@ version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 uint64
 version_cells_digest(const VersionCells *cells)
 {
-	return grid_digest(cells->grid) + cells->others;
+	return cells->whole ? grid_digest(cells->grid) : grid_digest_shape(cells->grid) + cells->sum;
 }
 
 void

@@ -19,7 +19,7 @@ typedef struct VersionCells
 	Grid *grid;
 	TileSet *tiles; /* those that the open log has touched */
 	bool whole;		/* the grid has all tiles; otherwise those of `tiles`, and ... */
-	uint64 others;	/* ... this is what the cells of all others add to the digest */
+	uint64 sum;		/* ... this is what all cells of the sheet add to the digest */
 } VersionCells;
 
 /* As of the version before, in the current memory context. */
