@@ -164,7 +164,6 @@ session_close(Session *session, int code, const char *reason)
 void
 session_fail(Session *session)
 {
-	session->failed = true;
 	session_close(session, CLOSE_ERROR, "out of memory");
 	if (session->socket != NULL)
 		session_leave_stream(session);

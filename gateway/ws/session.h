@@ -88,7 +88,6 @@ typedef struct Session
 	uint64_t changes; /* that had been heard of when it was asked (follow.h) */
 	bool nack;
 	bool paused;	 /* not read */
-	bool failed;	 /* there was no memory for something of its own: nothing that is behind it may be told */
 	bool blocked;	 /* the socket is full: nothing is written before session_writable() is called */
 	bool close_sent; /* our close frame is the last one in `out`, or has been written */
 	int peer_code;	 /* of the peer's close frame; 0: none has come */

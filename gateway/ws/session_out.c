@@ -25,6 +25,11 @@ session_send(Session *session, const char *payload, size_t len)
 	session_send_message(session, payload, len, false);
 }
 
+/*
+ * A session that is CLOSING gets no more private messages: it may not hear of all that came before them, and an
+ * acknowledgement would tell it that it has.
+ */
+
 /* A frame, or one of several of a message; not in the queue yet. NULL: no memory. */
 static PrivateFrame *
 session_make_frame(FrameOp op, bool last, const void *payload, size_t len)
@@ -88,7 +93,7 @@ session_send_message(Session *session, const char *payload, size_t len, bool bin
 {
 	PrivateFrame *frame = NULL;
 
-	if (session->failed || session->close_sent)
+	if (session->state == SESSION_CLOSING)
 		return;
 	if (payload != NULL)
 		frame = session_make_frame(binary ? FRAME_BINARY : FRAME_TEXT, true, payload, len);
@@ -100,7 +105,7 @@ session_send_part(Session *session, const char *payload, size_t len, bool last)
 {
 	FrameOp op = session->out_open ? FRAME_CONTINUATION : FRAME_TEXT;
 
-	if (session->failed || session->close_sent)
+	if (session->state == SESSION_CLOSING)
 		return;
 	session->out_open = !last;
 	session_add_frame(session, payload != NULL ? session_make_frame(op, last, payload, len) : NULL);
@@ -118,7 +123,7 @@ session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text
 {
 	PrivateFrame *frame;
 
-	if (session->failed || session->close_sent)
+	if (session->state == SESSION_CLOSING)
 		return;
 	frame = session_make_frame(FRAME_CONTINUATION, false, NULL, 0);
 	if (frame != NULL)

@@ -218,11 +218,7 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 		const cells = [...new Set([...has.keys(), ...wants.keys()])].filter((cell) => has.get(cell) !== wants.get(cell));
 		return `the member that has been there all along to have the same cells; it is ${keeper.state}, of ${wants.size} cells ${cells.length} differ: ${cells.slice(0, 5)}`;
 	};
-	await t.test(
-		'the member that has come again each time has the same cells',
-		{ todo: 'now and then it lacks edits of a moment in which its sheet was given up' },
-		() => waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), difference),
-	);
+	await waitUntil(() => isDeepStrictEqual(gridOf(keeper), inRange), difference);
 	reader.terminate();
 	assert.ok(total > 100, `${total} allocations`);
 });

@@ -54,7 +54,7 @@ export class StrictSocket {
 	 * with the upgrade.
 	 */
 	constructor(gateway, user, fid, { narrow = false, protocol, hear = () => {}, early = Buffer.alloc(0) } = {}) {
-		Object.assign(this, { hear, rest: Buffer.alloc(0), upgraded: false, ended: false, pongs: [], pings: 0, messages: 0, close: undefined, wrong: null });
+		Object.assign(this, { hear, rest: Buffer.alloc(0), upgraded: false, ended: false, pongs: [], pings: 0, messages: 0, close: undefined, wrong: null, message: null });
 		const to = { port: gateway.port, host: '127.0.0.1', allowHalfOpen: true };
 		const plain = narrow ? openNarrow(gateway) : null;
 		if (gateway.tls) this.socket = tls.connect({ ...(plain ? { socket: plain, host: to.host } : to), ...gateway.tls, servername: '' });
@@ -99,7 +99,8 @@ export class StrictSocket {
 		const { rest } = this;
 		if (rest.length === 0) return false;
 		assert.equal(this.close, undefined, 'nothing follows a close frame');
-		assert.ok([0x81, 0x82, 0x88, 0x89, 0x8a].includes(rest[0]), `a frame begins with ${rest[0].toString(16)}`);
+		const expected = this.message ? [0x00, 0x80] : [0x01, 0x02, 0x81, 0x82];
+		assert.ok([...expected, 0x88, 0x89, 0x8a].includes(rest[0]), `a frame begins with ${rest[0].toString(16)}`);
 		if (rest.length < 2) return false;
 		assert.ok(rest[1] < 0x80, 'a frame is masked');
 		assert.ok(rest[0] < 0x88 || rest[1] <= 125, 'a control frame is long');
@@ -127,8 +128,14 @@ export class StrictSocket {
 			this.close = payload.length > 0 ? payload.readUInt16BE() : null;
 			this.reason = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(2));
 		} else {
+			this.message ??= { binary: (first & 0x0f) === 2, parts: [] };
+			this.message.parts.push(payload);
+			if (first < 0x80) return;
+			const { binary, parts } = this.message;
+			const whole = Buffer.concat(parts);
+			this.message = null;
 			this.messages++;
-			this.hear(first === 0x82 ? payload : new TextDecoder('utf-8', { fatal: true }).decode(payload));
+			this.hear(binary ? whole : new TextDecoder('utf-8', { fatal: true }).decode(whole));
 		}
 	}
 
