@@ -129,6 +129,9 @@ session_want_write(Session *session)
 void
 session_begin_close(Session *session)
 {
+	/* A member that still joins has not been told what comes before its place in the stream. */
+	if (session->state != SESSION_LIVE)
+		session_leave_stream(session);
 	if (session->room != NULL)
 		room_stop_join(session->room, session);
 	session->state = SESSION_CLOSING;
