@@ -15,6 +15,7 @@ typedef struct LogFetch
 	IndexFetchTableData base; /* must be first */
 	Buffer buffer;			  /* pinned: of the last row */
 	LogWalk walk;			  /* stands at that row, so that ascending TIDs cost one walk over the page */
+	bool replayed;			  /* the page may have been replayed since: pins do not keep rows where they are */
 } LogFetch;
 
 IndexFetchTableData *
@@ -91,8 +92,9 @@ log_fetch_tuple(IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot, T
 		*all_dead = false;
 	log_fetch_turn_to(fetch, ItemPointerGetBlockNumber(tid));
 	LockBuffer(fetch->buffer, BUFFER_LOCK_SHARE);
-	if (unlikely(RecoveryInProgress()))
+	if (unlikely(fetch->replayed))
 		fetch->walk.row.offset = 0; /* where it stands may have moved */
+	fetch->replayed = RecoveryInProgress();
 	found = log_fetch_find(data->rel, fetch->buffer, &fetch->walk, ItemPointerGetOffsetNumber(tid), snapshot);
 	if (found)
 	{

@@ -89,6 +89,7 @@ cache_create_state(void)
 	dlist_init(&CacheState->free);
 	dlist_init(&CacheState->slack);
 	pg_atomic_init_u64(&CacheState->epoch_round, 0);
+	pg_atomic_init_u64(&CacheState->forgotten, 0);
 	pg_atomic_init_u64(&CacheState->used, 0);
 	pg_atomic_init_u64(&CacheState->asked, 0);
 	pg_atomic_init_u64(&CacheState->hits, 0);
@@ -109,6 +110,7 @@ cache_create_state(void)
 		LWLockInitialize(&entry->gate, CacheState->entry_tranche);
 		ConditionVariableInit(&entry->changed);
 		pg_atomic_init_u32(&entry->pins, 0);
+		pg_atomic_init_u32(&entry->waiting, 0);
 		pg_atomic_init_u64(&entry->bytes, 0);
 		dlist_push_tail(&CacheState->free, &entry->link);
 	}
@@ -418,16 +420,21 @@ cache_lock_change(CacheEntry *entry)
 {
 	if (LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
 		return;
+	pg_atomic_fetch_add_u32(&entry->waiting, 1);
 	LWLockAcquire(&entry->gate, LW_EXCLUSIVE);
 	LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
 	LWLockRelease(&entry->gate);
+	pg_atomic_fetch_sub_u32(&entry->waiting, 1);
 }
 
 void
-cache_lock_next_slice(CacheEntry *entry)
+cache_lock_read(CacheEntry *entry)
 {
-	LWLockAcquire(&entry->gate, LW_SHARED);
-	LWLockRelease(&entry->gate);
+	if (pg_atomic_read_u32(&entry->waiting) > 0)
+	{
+		LWLockAcquire(&entry->gate, LW_SHARED);
+		LWLockRelease(&entry->gate);
+	}
 	LWLockAcquire(&entry->lock, LW_SHARED);
 }
 

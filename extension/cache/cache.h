@@ -50,7 +50,8 @@ typedef struct CacheEntry
 {
 	CacheKey key;
 	LWLock lock;
-	LWLock gate;			   /* of those who wait to change it, see cache_lock_change() */
+	LWLock gate;			   /* of those who wait to change it, see cache_lock_change() ... */
+	pg_atomic_uint32 waiting;  /* ... and how many they are */
 	ConditionVariable changed; /* a load ended, or a writer published or gave up */
 
 	/* more of them only under the directory lock: who has it, and finds none, may use the entry for another sheet */
@@ -114,6 +115,7 @@ typedef struct CacheShared
 	dlist_head slack;			  /* entries with edited tiles, those that were not looked at for longest first */
 	uint64 budget;				  /* bytes of grids that may be held */
 	pg_atomic_uint64 epoch_round; /* how often all epochs have been forgotten */
+	pg_atomic_uint64 forgotten;	  /* how often what is known of any sheet was (writer_forget) */
 	pg_atomic_uint64 used;
 	pg_atomic_uint64 asked; /* bytes for which there was no room at first */
 	pg_atomic_uint64 hits;
@@ -164,11 +166,11 @@ extern void cache_forget_database(Oid database);
 extern void cache_release_at_abort(void);
 
 /* ---- the entry's lock ---- */
-/* Takes it to change something (exclusive). Who reads much, slice by slice, lets the lock go in between; but shared
- * locks overtake those who wait for an exclusive one. So these stand in a gate, which readers pass before the next
- * slice. */
+/* Takes it to change something (exclusive). Shared locks overtake those who wait for an exclusive one, so that readers
+ * who follow one another would keep it for ever. So those who wait stand in a gate, which readers pass before each
+ * read, and before each further slice of a large one, when somebody is there. */
 extern void cache_lock_change(CacheEntry *entry);
-extern void cache_lock_next_slice(CacheEntry *entry); /* shared */
+extern void cache_lock_read(CacheEntry *entry); /* shared */
 
 /* ---- grids ---- */
 /* Allocator for the entry's grid; takes out the tiles that were not used for longest, of any sheet, when there is no

@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#define GRID_TILES_MIN 4
-
 Grid *
 grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols)
 {
@@ -34,8 +32,7 @@ grid_free(const GridAllocator *allocator, Grid *grid)
 	for (uint32_t i = 0; i < grid->tile_count; i++)
 		if (grid->places[i].tile != NULL)
 			tile_free(allocator, &grid->bytes, grid->places[i].tile);
-	if (grid->places != NULL)
-		allocator->free(allocator->ctx, grid->places, grid->tile_capacity * sizeof(GridPlace));
+	grid_free_places(allocator, grid);
 	axes_free(allocator, grid->axes);
 	axes_free(allocator, grid->spare);
 	allocator->free(allocator->ctx, grid, sizeof(Grid));
@@ -63,27 +60,6 @@ uint64_t
 grid_cells(const Grid *grid)
 {
 	return grid->cells;
-}
-
-bool
-grid_grow_places(const GridAllocator *allocator, Grid *grid)
-{
-	uint32_t capacity = grid->tile_capacity > 0 ? grid->tile_capacity * 2 : GRID_TILES_MIN;
-	GridPlace *places;
-
-	if (grid->tile_count < grid->tile_capacity)
-		return true;
-	places = allocator->alloc(allocator->ctx, capacity * sizeof(GridPlace));
-	if (places == NULL)
-		return false;
-	if (grid->tile_count > 0)
-		memcpy(places, grid->places, grid->tile_count * sizeof(GridPlace));
-	if (grid->places != NULL)
-		allocator->free(allocator->ctx, grid->places, grid->tile_capacity * sizeof(GridPlace));
-	grid->bytes += (capacity - grid->tile_capacity) * sizeof(GridPlace);
-	grid->places = places;
-	grid->tile_capacity = capacity;
-	return true;
 }
 
 /* The tile, made when it is not there; NULL when there is no room, or when it is missing. */
@@ -253,14 +229,14 @@ grid_pack_idle(const GridAllocator *allocator, Grid *grid, uint32_t *at, uint32_
 static bool
 grid_copy_places(const GridAllocator *allocator, const Grid *grid, Grid *copy)
 {
-	size_t size = grid->tile_count * sizeof(GridPlace);
+	size_t size = grid_places_size(grid->tile_count);
 
 	if (size == 0)
 		return true;
 	copy->places = allocator->alloc(allocator->ctx, size);
 	if (copy->places == NULL)
 		return false;
-	memcpy(copy->places, grid->places, size);
+	memcpy(copy->places, grid->places, grid->tile_count * sizeof(GridPlace));
 	for (uint32_t i = 0; i < grid->tile_count; i++)
 		copy->places[i].tile = NULL;
 	copy->bytes += size;
@@ -618,11 +594,10 @@ grid_axes_digest(const Axes *axes)
 	return h;
 }
 
-/* A sum over cells, so that the order in which they were written does not matter. */
 uint64_t
-grid_digest(const Grid *grid)
+grid_digest_cells(const Grid *grid)
 {
-	uint64_t sum = grid_mix((uint64_t) grid->rows << 32 | grid->cols) + grid_axes_digest(grid->axes);
+	uint64_t sum = 0;
 	GridScan scan;
 	GridCell cell;
 
@@ -635,4 +610,11 @@ grid_digest(const Grid *grid)
 		sum += grid_mix_text(grid_mix(h ^ cell.style_len), cell.style, cell.style_len);
 	}
 	return sum;
+}
+
+/* A sum, so that the order in which cells were written does not matter. */
+uint64_t
+grid_digest(const Grid *grid)
+{
+	return grid_mix((uint64_t) grid->rows << 32 | grid->cols) + grid_axes_digest(grid->axes) + grid_digest_cells(grid);
 }

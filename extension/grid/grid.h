@@ -207,7 +207,7 @@ extern bool grid_hold_at(Grid *grid, uint32_t row, uint32_t col, uint64_t stamp,
  * Never allocates. Both grids have the same allocator. */
 extern void grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count, uint64_t stamp);
 /* The tile with the lowest stamp of those that may go; false when there is none. */
-extern bool grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at);
+extern bool grid_oldest(Grid *grid, uint64_t *stamp, uint32_t *at);
 /* Takes it out, to be freed by grid_free_tile(). */
 extern GridTile *grid_detach(Grid *grid, uint32_t at);
 extern void grid_free_tile(const GridAllocator *allocator, GridTile *tile);
@@ -217,5 +217,7 @@ extern bool grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_
 /* A 64-bit digest of all cells (position, content, style), the extent and the axes, the same for equal sheets however
  * they came about. */
 extern uint64_t grid_digest(const Grid *grid);
+/* What the cells of tiles that are here add to it: it is a sum, of these and of what extent and axes give. */
+extern uint64_t grid_digest_cells(const Grid *grid);
 
 #endif

@@ -2,8 +2,7 @@
  * grid_missing.c - which tiles of a grid are in memory.
  *
  * A grid may know of tiles that it does not hold, since they are on storage. Places carry the stamp of their tile's
- * last use, given by the caller, so that the tile that was not used for longest is found by a walk over the places
- * alone.
+ * last use, given by the caller, so that the tile that was not used for longest can be told (grid_places.c).
  */
 #include "grid_private.h"
 
@@ -147,30 +146,6 @@ grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count, uin
 		from->tile = NULL;
 		part->missing++;
 	}
-}
-
-bool
-grid_oldest(const Grid *grid, uint64_t *stamp, uint32_t *at)
-{
-	uint64_t oldest = 0;
-	bool found = false;
-
-	for (uint32_t i = 0; i < grid->tile_count; i++)
-	{
-		const GridPlace *place = &grid->places[i];
-		uint64_t used;
-
-		if (place->tile == NULL || place->tile->held)
-			continue;
-		used = __atomic_load_n(&place->used, __ATOMIC_RELAXED);
-		if (found && used >= oldest)
-			continue;
-		found = true;
-		oldest = used;
-		*at = i;
-	}
-	*stamp = oldest;
-	return found;
 }
 
 GridTile *

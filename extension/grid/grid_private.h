@@ -1,5 +1,5 @@
 /*
- * grid_private.h - the inside of a grid, for grid.c and grid_missing.c.
+ * grid_private.h - the inside of a grid, for grid.c and grid_*.c.
  */
 #ifndef GRID_PRIVATE_H
 #define GRID_PRIVATE_H
@@ -27,9 +27,12 @@ struct Grid
 	GridPlace *places;
 	uint32_t tile_count;
 	uint32_t tile_capacity;
-	uint32_t missing; /* of tile_count */
-	uint32_t edited;  /* tiles that may have room beyond their cells */
-	Tile *held;		  /* tiles that may not be taken out; those with reservations are among them */
+	uint32_t lead;		/* free places before the first one */
+	uint32_t missing;	/* of tile_count */
+	uint32_t edited;	/* tiles that may have room beyond their cells */
+	uint32_t old_count; /* places noted as the oldest (grid_places.c) ... */
+	uint32_t old_next;	/* ... and how many of them are nothing any more */
+	Tile *held;			/* tiles that may not be taken out; those with reservations are among them */
 };
 
 static inline uint64_t
@@ -83,26 +86,10 @@ extern void grid_scan_begin(GridScan *scan, uint32_t row0, uint32_t col0, uint32
 
 /* Room for one more place; false when there is none. */
 extern bool grid_grow_places(const GridAllocator *allocator, Grid *grid);
-
-static inline void
-grid_insert_place(Grid *grid, uint32_t tile_row, uint32_t tile_col, Tile *tile)
-{
-	uint32_t at = grid_lower_bound(grid, tile_row, tile_col);
-
-	memmove(&grid->places[at + 1], &grid->places[at], (grid->tile_count - at) * sizeof(GridPlace));
-	grid->places[at] = (GridPlace){grid_order(tile_row, tile_col), 0, tile};
-	grid->tile_count++;
-	grid->missing += tile == NULL;
-}
-
-static inline void
-grid_remove_place(Grid *grid, GridPlace *place)
-{
-	uint32_t at = (uint32_t) (place - grid->places);
-
-	grid->missing -= place->tile == NULL;
-	grid->tile_count--;
-	memmove(place, place + 1, (grid->tile_count - at) * sizeof(GridPlace));
-}
+extern void grid_insert_place(Grid *grid, uint32_t tile_row, uint32_t tile_col, Tile *tile);
+extern void grid_remove_place(Grid *grid, GridPlace *place);
+/* What so many places take from the allocator. */
+extern size_t grid_places_size(uint32_t capacity);
+extern void grid_free_places(const GridAllocator *allocator, Grid *grid);
 
 #endif

@@ -4,8 +4,8 @@
  * A version like any other: the same commit record, next log and tiles (version_seal). What differs is who waits. A
  * person's commit does everything under the sheet lock; here writers are kept out only while rows are stored:
  *
- *   1. without the lock, with a snapshot of our own: the cells are built from storage in our memory, past the cache
- *      (which may have evicted the sheet just now), and the tiles that the open log has touched are encoded;
+ *   1. without the lock, with a snapshot of our own: the tiles that the open log has touched are built from storage in
+ *      our memory, past the cache (which may have evicted the sheet just now), and encoded (version_cells.c);
  *   2. still without it: what was committed meanwhile is applied to the cells, and its tiles are encoded again, until
  *      that is little;
  *   3. under the lock: the same for the last few edits; then the log is sealed and the tiles are stored.
@@ -29,6 +29,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "version.h"
+#include "version_cells.h"
 
 #define AUTOVERSION_ROUNDS 3
 #define AUTOVERSION_LITTLE 1000 /* edits that are left for the time under the lock */
@@ -38,10 +39,7 @@ typedef struct AutoVersion
 	int64 sheet_id;
 	int64 lid;		 /* the log that is to be sealed */
 	int64 first_seq; /* its first */
-	int64 seq;		 /* of the last edit in the grid */
-	GridAllocator allocator;
-	Grid *grid;
-	TileSet *tiles;
+	VersionCells cells;
 } AutoVersion;
 
 static Snapshot
@@ -62,14 +60,16 @@ autoversion_before(const AutoVersion *av, Snapshot snapshot, ReplayVersion *vers
 	/* Tiles that only a lost version has would be missing from ours, too. */
 	if (cid != av->lid - 1)
 		replay_corrupted(av->sheet_id, "the newest version is not the one before log", av->lid, EDIT_OK);
+	if (!found)
+		*version = (ReplayVersion){.rows = 1, .cols = 1};
 	return found;
 }
 
 /* Is there a log that should be sealed now? */
 static JournalCheckpoint
-autoversion_look(AutoVersion *av, const JournalCheckpointCall *call, Snapshot snapshot, TimestampTz *due)
+autoversion_look(AutoVersion *av, const JournalCheckpointCall *call, Snapshot snapshot, ReplayVersion *before,
+				 TimestampTz *due)
 {
-	ReplayVersion before;
 	ReplayLast last;
 
 	replay_last(av->sheet_id, snapshot, &last);
@@ -77,47 +77,13 @@ autoversion_look(AutoVersion *av, const JournalCheckpointCall *call, Snapshot sn
 		return JOURNAL_CHECKPOINT_NEEDLESS;
 	if (call->seq < av->first_seq)
 		return JOURNAL_CHECKPOINT_NEEDLESS; /* a version has been made since it was asked for */
-	if (autoversion_before(av, snapshot, &before))
+	if (autoversion_before(av, snapshot, before))
 	{
-		*due = TimestampTzPlusMilliseconds(before.at, call->interval_ms);
+		*due = TimestampTzPlusMilliseconds(before->at, call->interval_ms);
 		if (*due > GetCurrentTimestamp())
 			return JOURNAL_CHECKPOINT_EARLY;
 	}
 	return JOURNAL_CHECKPOINT_MADE;
-}
-
-/* ---- building ---- */
-
-static void
-autoversion_apply(void *arg, int64 seq, int64 at, const Edit *edit)
-{
-	AutoVersion *av = arg;
-
-	if (seq != av->seq + 1)
-		replay_corrupted(av->sheet_id, "the log lacks seq", av->seq + 1, EDIT_OK);
-	tileset_add_edit(av->tiles, edit, grid_axes(av->grid));
-	(void) replay_edit_into(av->grid, &av->allocator, edit); /* the allocator raises by itself */
-	av->seq = seq;
-}
-
-static void
-autoversion_build(AutoVersion *av, Snapshot snapshot)
-{
-	av->allocator = journal_context_allocator();
-	(void) replay_sheet(av->sheet_id, snapshot, &av->allocator, &av->grid, &av->seq);
-	av->tiles = version_touched_tiles(av->sheet_id, av->first_seq - 1, av->seq, snapshot);
-	tileset_encode(av->tiles, av->grid);
-}
-
-/* What the snapshot sees beyond our last seq. Returns the number of edits. */
-static int64
-autoversion_catch_up(AutoVersion *av, Snapshot snapshot)
-{
-	int64 from = av->seq;
-
-	replay_edits(av->sheet_id, av->seq, PG_INT64_MAX, snapshot, autoversion_apply, av);
-	tileset_encode(av->tiles, av->grid);
-	return av->seq - from;
 }
 
 /* False when somebody else has sealed the log meanwhile. What comes after our last seq may have been trimmed then. */
@@ -134,7 +100,7 @@ autoversion_prepare(AutoVersion *av)
 
 		open = replay_open_log(av->sheet_id, snapshot, &lid, &first_seq) && lid == av->lid;
 		if (open)
-			edits = autoversion_catch_up(av, snapshot);
+			edits = version_cells_catch_up(&av->cells, snapshot);
 		UnregisterSnapshot(snapshot);
 	}
 	return open;
@@ -160,12 +126,12 @@ autoversion_seal(AutoVersion *av, CkptCause cause, TimestampTz *locked_at)
 	if (!autoversion_is_open(av, ws))
 		return false;
 	snapshot = autoversion_snapshot();
-	(void) autoversion_catch_up(av, snapshot);
+	(void) version_cells_catch_up(&av->cells, snapshot);
 	UnregisterSnapshot(snapshot);
-	if (av->seq != ws->meta.last_seq)
+	if (av->cells.seq != ws->meta.last_seq)
 		replay_corrupted(av->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
 	STOP_POINT("autoversion-locked");
-	(void) version_seal(ws, &note, av->grid, av->tiles);
+	(void) version_seal(ws, &note, av->cells.grid, version_cells_digest(&av->cells), av->cells.tiles);
 	return true;
 }
 
@@ -174,10 +140,14 @@ journal_checkpoint(const JournalCheckpointCall *call, TimestampTz *due, Timestam
 {
 	AutoVersion av = {.sheet_id = call->sheet_id};
 	Snapshot snapshot = autoversion_snapshot();
-	JournalCheckpoint result = autoversion_look(&av, call, snapshot, due);
+	ReplayVersion before;
+	JournalCheckpoint result = autoversion_look(&av, call, snapshot, &before, due);
 
 	if (result == JOURNAL_CHECKPOINT_MADE)
-		autoversion_build(&av, snapshot);
+	{
+		version_cells_begin(&av.cells, av.sheet_id, &before, snapshot);
+		(void) version_cells_catch_up(&av.cells, snapshot);
+	}
 	UnregisterSnapshot(snapshot);
 	if (result != JOURNAL_CHECKPOINT_MADE)
 		return result;

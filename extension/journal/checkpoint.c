@@ -23,15 +23,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-typedef struct TileKey
-{
-	uint32 row, col; /* numbers of tiles */
-} TileKey;
-
 /* An entry of a TileSet. */
 typedef struct TileEntry
 {
-	TileKey key;
+	GridTileNo key;
 	uint32 count;	/* cells */
 	Size len;		/* of the cells' bytes */
 	uint8_t *bytes; /* NULL: not encoded */
@@ -40,7 +35,7 @@ typedef struct TileEntry
 TileSet *
 tileset_create(void)
 {
-	HASHCTL info = {.keysize = sizeof(TileKey), .entrysize = sizeof(TileEntry), .hcxt = CurrentMemoryContext};
+	HASHCTL info = {.keysize = sizeof(GridTileNo), .entrysize = sizeof(TileEntry), .hcxt = CurrentMemoryContext};
 
 	return hash_create("pg_sheet tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
@@ -58,17 +53,23 @@ tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 {
 	uint32 row = edit->row, col = edit->col;
 	TileEntry *entry;
-	TileKey key;
+	GridTileNo key;
 	bool found;
 
 	if (!edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(axes, &row, &col);
-	key = (TileKey){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
+	key = (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
 	entry = hash_search(tiles, &key, HASH_ENTER, &found);
 	if (found)
 		tileset_forget_bytes(entry);
 	entry->bytes = NULL;
+}
+
+bool
+tileset_has(TileSet *tiles, GridTileNo tile)
+{
+	return hash_search(tiles, &tile, HASH_FIND, NULL) != NULL;
 }
 
 void
@@ -192,7 +193,7 @@ checkpoint_axes(const Axes *axes)
 }
 
 void
-checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
+checkpoint_write(const CheckpointHead *head, const Grid *grid, uint64 digest, TileSet *tiles)
 {
 	int32 count = checkpoint_store_tiles(head, grid, tiles);
 	Relation rel = storage_open(STORAGE_CHECKPOINT, RowExclusiveLock);
@@ -211,7 +212,7 @@ checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
 	values[CHECKPOINT_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid));
 	values[CHECKPOINT_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
 	values[CHECKPOINT_TILES - 1] = Int32GetDatum(count);
-	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) grid_digest(grid));
+	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) digest);
 	values[CHECKPOINT_CAUSE - 1] = Int32GetDatum((int32) head->cause);
 	axes = checkpoint_axes(grid_axes(grid));
 	nulls[CHECKPOINT_AXES - 1] = axes == NULL;

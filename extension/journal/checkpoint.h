@@ -17,6 +17,7 @@ typedef HTAB TileSet;
 extern TileSet *tileset_create(void);
 /* The axes are those that the edit was made with. What was encoded of its tile is forgotten. */
 extern void tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes);
+extern bool tileset_has(TileSet *tiles, GridTileNo tile);
 /* Encodes the tiles as they are in grid, so that checkpoint_write has less to do. */
 extern void tileset_encode(TileSet *tiles, const Grid *grid);
 extern void tileset_free(TileSet *tiles);
@@ -34,8 +35,9 @@ typedef struct CheckpointHead
 
 /* The axes as they are stored; NULL for the identity. */
 extern bytea *checkpoint_axes(const Axes *axes);
-/* Stores the version: its row, and the tiles of `tiles` as they are in grid. */
-extern void checkpoint_write(const CheckpointHead *head, const Grid *grid, TileSet *tiles);
+/* Stores the version: its row, and the tiles of `tiles` as they are in grid. The digest is that of all cells; the grid
+ * need not have others than those of the tiles. */
+extern void checkpoint_write(const CheckpointHead *head, const Grid *grid, uint64 digest, TileSet *tiles);
 
 typedef enum CheckpointDiff
 {

@@ -6,8 +6,11 @@
  * whatever way and however late, is found. Operations whose edits changed nothing are noted as well, since they would
  * not change nothing any more when somebody else has edited the cell meanwhile.
  *
- * A row is kept for CLIENTS_RETENTION_DAYS after the client's last operation; older ones of the sheet go when a new
- * client comes.
+ * A row is kept for CLIENTS_RETENTION_DAYS after the client's last operation. Each new client looks for older ones
+ * among a few rows of its sheet: those behind its own place, and those behind a random one. Clients are random numbers,
+ * so the first finds what an account leaves behind that brings new clients again and again, and the second what
+ * accounts leave that came once. Where there are few rows, all are looked at. So a newcomer costs the same in any
+ * sheet, and the rows that are too old stay a fraction of the others.
  */
 #include "postgres.h"
 
@@ -15,11 +18,14 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "clients.h"
+#include "common/pg_prng.h"
 #include "remove.h"
 #include "stoppoint.h"
 #include "storage.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+
+#define CLIENTS_LOOK 16 /* rows at each of two places */
 
 /* The client's highest operation, 0 when it is not known; *tid then is its row. */
 static int64
@@ -83,6 +89,61 @@ clients_is_old(StorageScan *scan, const void *arg)
 	return storage_int64(scan, CLIENT_AT) < *(const TimestampTz *) arg;
 }
 
+/* Deletes rows that are too old; looks at *most rows within the keys. */
+static void
+clients_sweep_range(const StorageKey *keys, int nkeys, TimestampTz oldest, int *most)
+{
+	if (*most > 0 && remove_some_rows(STORAGE_CLIENT, keys, nkeys, clients_is_old, &oldest, most) > 0)
+		CommandCounterIncrement();
+}
+
+/* The same from a place in the sheet on. */
+static void
+clients_sweep(int64 sheet_id, int64 uid, int64 client, TimestampTz oldest, int *most)
+{
+	StorageKey same[3] = {{CLIENT_SHEET_ID, BTEqualStrategyNumber, false, sheet_id},
+						  {CLIENT_UID, BTEqualStrategyNumber, false, uid},
+						  {CLIENT_CLIENT, BTGreaterEqualStrategyNumber, false, client}};
+	StorageKey next[2] = {{CLIENT_SHEET_ID, BTEqualStrategyNumber, false, sheet_id},
+						  {CLIENT_UID, BTGreaterStrategyNumber, false, uid}};
+
+	clients_sweep_range(same, lengthof(same), oldest, most);
+	clients_sweep_range(next, lengthof(next), oldest, most);
+}
+
+/* The account of the sheet's first or last row; 0 when there is none. */
+static int64
+clients_account_at(int64 sheet_id, ScanDirection direction)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	StorageKey key = {CLIENT_SHEET_ID, BTEqualStrategyNumber, false, sheet_id};
+	StorageScan scan;
+	int64 uid = 0;
+
+	storage_scan_begin(&scan, STORAGE_CLIENT, snapshot, &key, 1);
+	if (storage_scan_next(&scan, direction))
+		uid = storage_int64(&scan, CLIENT_UID);
+	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	return uid;
+}
+
+static void
+clients_sweep_for(int64 sheet_id, const JournalClient *newcomer, TimestampTz oldest)
+{
+	StorageKey all = {CLIENT_SHEET_ID, BTEqualStrategyNumber, false, sheet_id};
+	int most = CLIENTS_LOOK;
+	int64 first, last;
+
+	clients_sweep(sheet_id, newcomer->uid, newcomer->client, oldest, &most);
+	clients_sweep_range(&all, 1, oldest, &most);
+	first = clients_account_at(sheet_id, ForwardScanDirection);
+	last = clients_account_at(sheet_id, BackwardScanDirection);
+	most = CLIENTS_LOOK;
+	clients_sweep(sheet_id, (int64) pg_prng_uint64_range(&pg_global_prng_state, (uint64) first, (uint64) last),
+				  (int64) (pg_prng_uint64(&pg_global_prng_state) >> 11), oldest, &most);
+}
+
 void
 clients_store(int64 sheet_id, const JournalClient *clients, int nclients)
 {
@@ -110,7 +171,7 @@ clients_store(int64 sheet_id, const JournalClient *clients, int nclients)
 			storage_update(STORAGE_CLIENT, rel, &tid, values, nulls);
 		else
 		{
-			(void) remove_rows(STORAGE_CLIENT, sheet_id, clients_is_old, &oldest);
+			clients_sweep_for(sheet_id, &clients[i], oldest);
 			storage_insert(STORAGE_CLIENT, rel, values, nulls);
 		}
 		CommandCounterIncrement();

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "follow.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -34,6 +35,7 @@
 
 #define FOLLOW_EVENTS	 16384 /* a power of two */
 #define FOLLOW_FOLLOWERS 64
+#define FOLLOW_TAKEN	 128  /* events that are copied under one hold of the lock */
 #define FOLLOW_DATABASE	 (-2) /* the seq of an event: the database was made or altered */
 
 typedef struct FollowEvent
@@ -257,61 +259,103 @@ follow_join(int64 origin, uint64 cursor)
 				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
 }
 
+/* Where the answer has a sheet, by a hash: number of the entry + 1, or 0. Only we use it. */
+#define FOLLOW_PLACES (4 * FOLLOW_ANSWER_MAX)
+static uint16 follow_places[FOLLOW_PLACES];
+
+/* The place of the event's entry, or the free one that it gets. */
+static uint16 *
+follow_place(const FollowAnswer *answer, const FollowEvent *event)
+{
+	bool status = event->seq == FOLLOW_STATUS;
+	uint32 at = murmurhash32((uint32) event->sheet_id ^ (uint32) ((uint64) event->sheet_id >> 32)) + status;
+
+	for (;; at++)
+	{
+		uint16 *place = &follow_places[at % FOLLOW_PLACES];
+		int entry = *place - 1;
+
+		if (entry < 0 ||
+			(answer->sheet_ids[entry] == event->sheet_id && (answer->seqs[entry] == FOLLOW_STATUS) == status))
+			return place;
+	}
+}
+
 /* Adds an event; one entry per sheet for its cells (the newest seq) and one for its row. False when full. */
 static bool
 follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
 {
-	bool status = event->seq == FOLLOW_STATUS;
+	uint16 *place;
 
-	for (int i = answer->count - 1; i >= 0; i--)
+	if (answer->count == 0)
+		memset(follow_places, 0, sizeof(follow_places));
+	place = follow_place(answer, event);
+	if (*place > 0)
 	{
-		if (answer->sheet_ids[i] == event->sheet_id && (answer->seqs[i] == FOLLOW_STATUS) == status)
-		{
-			if (answer->seqs[i] < event->seq)
-				answer->seqs[i] = event->seq;
-			return true;
-		}
+		answer->seqs[*place - 1] = Max(answer->seqs[*place - 1], event->seq);
+		return true;
 	}
 	if (answer->count == FOLLOW_ANSWER_MAX)
 		return false;
 	answer->sheet_ids[answer->count] = event->sheet_id;
 	answer->seqs[answer->count] = event->seq;
-	answer->count++;
+	*place = (uint16) ++answer->count;
 	return true;
 }
 
-/* The lock is held. */
-static void
-follow_lose(FollowAnswer *answer)
+/* Copies the next events, and moves our cursor behind them; *from is where it was. Commits wait for the lock, so that
+ * the copying is all that is done under it. */
+static int
+follow_take(FollowAnswer *answer, FollowEvent *events, uint64 *from)
 {
-	answer->lost = true;
-	answer->count = 0;
-	follow_slot->cursor = follow_shared->head;
+	FollowSlot *slot = follow_slot;
+	int count = 0;
+
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	*from = slot->cursor;
+	answer->lost = slot->cursor > follow_shared->head || follow_shared->head - slot->cursor > FOLLOW_EVENTS;
+	while (!answer->lost && slot->cursor < follow_shared->head && count < FOLLOW_TAKEN)
+	{
+		events[count] = follow_shared->events[slot->cursor % FOLLOW_EVENTS];
+		answer->lost = events[count].seq == FOLLOW_DATABASE && events[count].database == slot->database;
+		slot->cursor++;
+		count++;
+	}
+	if (answer->lost)
+		slot->cursor = follow_shared->head;
+	LWLockRelease(&follow_shared->lock);
+	return answer->lost ? 0 : count;
+}
+
+static void
+follow_go_back(uint64 cursor)
+{
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	follow_slot->cursor = cursor;
+	LWLockRelease(&follow_shared->lock);
 }
 
 /* Moves our cursor over what is there; true when there is something to tell. */
 static bool
 follow_collect(FollowAnswer *answer)
 {
-	FollowSlot *slot = follow_slot;
+	FollowEvent events[FOLLOW_TAKEN];
+	uint64 from;
+	int count;
 
-	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
-	if (slot->cursor > follow_shared->head || follow_shared->head - slot->cursor > FOLLOW_EVENTS)
-		follow_lose(answer);
-	while (slot->cursor < follow_shared->head)
+	do
 	{
-		FollowEvent *event = &follow_shared->events[slot->cursor % FOLLOW_EVENTS];
-
-		if (event->seq == FOLLOW_DATABASE && event->database == slot->database)
+		count = follow_take(answer, events, &from);
+		for (int i = 0; i < count; i++)
 		{
-			follow_lose(answer);
-			break;
+			if (!follow_concerns(follow_slot, &events[i]) || follow_answer_add(answer, &events[i]))
+				continue;
+			follow_go_back(from + i);
+			return true;
 		}
-		if (follow_concerns(slot, event) && !follow_answer_add(answer, event))
-			break;
-		slot->cursor++;
-	}
-	LWLockRelease(&follow_shared->lock);
+	} while (count == FOLLOW_TAKEN);
+	if (answer->lost)
+		answer->count = 0;
 	return answer->lost || answer->count > 0;
 }
 

@@ -143,7 +143,7 @@ replay_write_version(Replay *replay, const FsckLog *log)
 	if (log->has_version || log->tiles > 0)
 		checkpoint_delete(replay->fsck->sheet_id, log->lid);
 	STOP_POINT("fsck-deleted");
-	checkpoint_write(&replay->commit, replay->grid, replay->tiles);
+	checkpoint_write(&replay->commit, replay->grid, grid_digest(replay->grid), replay->tiles);
 	STOP_POINT("fsck-version");
 	fsck_written(replay->fsck);
 }

@@ -232,7 +232,7 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		LWLockRelease(&entry->lock);
 		STOP_POINT("read-slice");
 		CHECK_FOR_INTERRUPTS();
-		cache_lock_next_slice(entry);
+		cache_lock_read(entry);
 		rest.row0 = row;
 		if (entry->states != states || grid_view_missing(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
@@ -266,7 +266,7 @@ read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, R
 {
 	ReadStep step = READ_PRIVATE;
 
-	LWLockAcquire(&entry->lock, LW_SHARED);
+	cache_lock_read(entry);
 	*writer = entry->writer_fxid;
 	if (*writer != 0 && TransactionIdIsCurrentTransactionId((TransactionId) *writer))
 		*reason = CACHE_PRIVATE_OWN_EDITS;

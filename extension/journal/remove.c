@@ -15,17 +15,16 @@
 #include "utils/snapmgr.h"
 
 int64
-remove_rows(StorageTable table, int64 sheet_id, RemoveFilter filter, const void *arg)
+remove_some_rows(StorageTable table, const StorageKey *keys, int nkeys, RemoveFilter filter, const void *arg, int *most)
 {
 	Relation rel = storage_open(table, RowExclusiveLock);
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	StorageScan scan;
 	int64 removed = 0;
 
 	sheetlog_begin_purge();
-	storage_scan_begin(&scan, table, snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
+	storage_scan_begin(&scan, table, snapshot, keys, nkeys);
+	while ((most == NULL || (*most)-- > 0) && storage_scan_next(&scan, ForwardScanDirection))
 	{
 		if (filter != NULL && !filter(&scan, arg))
 			continue;
@@ -39,4 +38,12 @@ remove_rows(StorageTable table, int64 sheet_id, RemoveFilter filter, const void 
 	table_close(rel, NoLock);
 	STOP_POINT("remove-table");
 	return removed;
+}
+
+int64
+remove_rows(StorageTable table, int64 sheet_id, RemoveFilter filter, const void *arg)
+{
+	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
+
+	return remove_some_rows(table, &key, 1, filter, arg, NULL);
 }

@@ -183,6 +183,16 @@ replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAlloc
 	return filter.room;
 }
 
+bool
+replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, const GridAllocator *allocator,
+					 Grid *grid, HTAB *tiles)
+{
+	TileFilter filter = {sheet_id, since, tiles, replay_around(tiles), allocator, grid, true};
+
+	replay_edits(sheet_id, since, until, snapshot, replay_filter_edit, &filter);
+	return filter.room && filter.seq == until;
+}
+
 /* ---- axes alone ---- */
 
 static void

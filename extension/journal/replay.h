@@ -23,6 +23,10 @@ extern bool replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapsh
  */
 extern bool replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
 							 HTAB *tiles, int64 *seq);
+/* Advances a grid that holds the cells of a set as they were at seq `since`. False when the log does not lead to
+ * `until`, or the allocator has no room. */
+extern bool replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot,
+								 const GridAllocator *allocator, Grid *grid, HTAB *tiles);
 /* Makes it what it is after the edit at seq `until`. The axes come from its allocator. */
 extern void replay_find_axes(int64 sheet_id, int64 until, Snapshot snapshot, AxesFollower *follower);
 

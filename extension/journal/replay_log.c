@@ -7,6 +7,7 @@
 #include "replay_batches.h"
 #include "replay_find.h"
 #include "replay_log.h"
+#include "stoppoint.h"
 #include "timeconv.h"
 #include "utils/memutils.h"
 
@@ -44,7 +45,10 @@ replay_edits(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, Replay
 	ReplayBatch batch;
 
 	while (replay_batches_next(batches, &batch))
+	{
+		STOP_POINT("replay-batch");
 		replay_batch_edits(batches, &batch, sheet_id, since, until, fn, arg);
+	}
 	replay_batches_end(batches);
 }
 

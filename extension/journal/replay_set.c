@@ -47,6 +47,34 @@ replay_add_cell_to_set(HTAB *set, uint32 row, uint32 col)
 	return true;
 }
 
+void
+replay_widen_set(HTAB *set)
+{
+	HASH_SEQ_STATUS status;
+	ReplayTile *tile;
+
+	hash_seq_init(&status, set);
+	while ((tile = hash_seq_search(&status)) != NULL)
+		tile->whole = true;
+}
+
+void
+replay_merge_sets(HTAB *set, HTAB *other)
+{
+	HASH_SEQ_STATUS status;
+	const ReplayTile *more;
+
+	hash_seq_init(&status, other);
+	while ((more = hash_seq_search(&status)) != NULL)
+	{
+		ReplayTile *tile = replay_set_tile(set, more->no);
+
+		tile->whole |= more->whole;
+		for (int i = 0; i < REPLAY_CELL_WORDS; i++)
+			tile->cells[i] |= more->cells[i];
+	}
+}
+
 bool
 replay_set_has_cell(HTAB *set, uint32 row, uint32 col)
 {

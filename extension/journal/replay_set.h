@@ -39,6 +39,10 @@ extern HTAB *replay_make_set(void);						   /* in the current memory context */
 extern void replay_add_to_set(HTAB *set, GridTileNo tile); /* a whole tile */
 /* One cell; false when it is in the set already. */
 extern bool replay_add_cell_to_set(HTAB *set, uint32 row, uint32 col);
+/* Makes all tiles of the set whole ones. */
+extern void replay_widen_set(HTAB *set);
+/* Adds what the other one has. */
+extern void replay_merge_sets(HTAB *set, HTAB *other);
 extern bool replay_set_has_cell(HTAB *set, uint32 row, uint32 col);
 /* The cells of the rectangle of tiles that has all tiles of the set. */
 extern GridRect replay_around(HTAB *set);

@@ -129,30 +129,39 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile
 
 /*
  * The newest row of each tile up to the version. The scan runs backward, so the first row of a tile that is not younger
- * than the version is the one; the tile's older rows are passed in the index. So are tiles that are not wanted: whether
- * the snapshot sees them is asked when they are loaded, and a tile that nobody sees is then empty. Ends at damage.
+ * than the version is the one. Younger and older keys of the tile are passed in the index, about a page of them; then
+ * the rest is skipped, so that the cost of a tile does not grow with the number of its versions. Tiles that are not
+ * wanted are passed as well: whether the snapshot sees them is asked when they are loaded, and a tile that nobody sees
+ * is then empty. Ends at damage.
  */
 static bool
 replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot snapshot,
 				  const GridAllocator *allocator, Grid *grid, ReplayFault *fault)
 {
 	StorageScan scan;
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	int64 done_row = -1, done_col = -1;
+	int passed = 0;
 	bool room = true;
 
 	*fault = (ReplayFault){EDIT_END, false, 0, 0};
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, &key, 1);
-	while (room && fault->error == EDIT_END && storage_scan_next_key(&scan, BackwardScanDirection))
+	storage_tiles_begin(&scan, snapshot, sheet_id);
+	while (room && fault->error == EDIT_END && storage_tiles_next(&scan))
 	{
 		int64 row = storage_key(&scan, CHECKPOINT_TILE_ROW);
 		int64 col = storage_key(&scan, CHECKPOINT_TILE_COL);
 		bool wants = replay_wants(wanted, (GridTileNo){(uint32) row, (uint32) col});
+		bool done = row == done_row && col == done_col;
 		struct varlena *bytes;
 		bool copy;
 
-		if ((row == done_row && col == done_col) || storage_key(&scan, CHECKPOINT_TILE_CID) > cid ||
-			(wants && !storage_scan_fetch(&scan)))
+		if (done || storage_key(&scan, CHECKPOINT_TILE_CID) > cid)
+		{
+			if (++passed % STORAGE_TILES_PAGE == 0)
+				storage_tiles_skip(&scan, done ? PG_INT64_MIN : cid + 1);
+			continue;
+		}
+		passed = 0;
+		if (wants && !storage_scan_fetch(&scan))
 			continue;
 		done_row = row;
 		done_col = col;

@@ -264,7 +264,7 @@ storage_lock_for_versions(void)
 
 /*
  * The relation's indexes. Opening an index may run the relcache callback, so everything is built aside first, and the
- * caller gets what is right for the lock it holds on the table.
+ * caller gets what is right for the lock it holds on the table. Until then an error takes the memory along.
  */
 static void
 storage_learn_indexes(StorageTable table, Relation rel)
@@ -272,7 +272,7 @@ storage_learn_indexes(StorageTable table, Relation rel)
 	StorageInfo *info = &storage_infos[table];
 	Oid primary = storage_find_primary(table, rel);
 	List *list = RelationGetIndexList(rel);
-	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "pg_sheet relation", ALLOCSET_SMALL_SIZES);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet relation", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Oid *oids = palloc0(sizeof(Oid) * (list_length(list) + 1));
 	IndexInfo **infos = palloc0(sizeof(IndexInfo *) * (list_length(list) + 1));
@@ -297,6 +297,7 @@ storage_learn_indexes(StorageTable table, Relation rel)
 		index_close(index, NoLock);
 	}
 	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(context, TopMemoryContext);
 	storage_forget(info);
 	info->relid = RelationGetRelid(rel);
 	info->primary = primary;
@@ -453,18 +454,24 @@ storage_scan_directory(StorageScan *scan, ScanDirection direction)
 	return false;
 }
 
-void
-storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+static void
+storage_scan_open(StorageScan *scan, StorageTable table, Snapshot snapshot)
 {
-	ScanKeyData scankeys[4];
-
-	Assert(nkeys <= 4);
 	scan->rel = storage_open(table, AccessShareLock);
 	scan->index = index_open(storage_infos[table].primary, AccessShareLock);
 	scan->slot = table_slot_create(scan->rel, NULL);
 	scan->scan = NULL;
 	scan->opened = false;
 	scan->snapshot = snapshot;
+}
+
+void
+storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
+{
+	ScanKeyData scankeys[4];
+
+	Assert(nkeys <= 4);
+	storage_scan_open(scan, table, snapshot);
 	if (table == STORAGE_LOG_BATCH)
 	{
 		storage_scan_bounds(scan, keys, nkeys);
@@ -473,7 +480,6 @@ storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, con
 	for (int i = 0; i < nkeys; i++)
 		storage_key_init(&scankeys[i], table, &keys[i]);
 	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, nkeys);
-	scan->scan->xs_want_itup = table == STORAGE_CHECKPOINT_TILE;
 	index_rescan(scan->scan, scankeys, nkeys, NULL, 0);
 }
 
@@ -486,13 +492,6 @@ storage_scan_next(StorageScan *scan, ScanDirection direction)
 	return index_getnext_slot(scan->scan, direction, scan->slot);
 }
 
-bool
-storage_scan_next_key(StorageScan *scan, ScanDirection direction)
-{
-	CHECK_FOR_INTERRUPTS();
-	return index_getnext_tid(scan->scan, direction) != NULL;
-}
-
 int64
 storage_key(StorageScan *scan, int column)
 {
@@ -501,6 +500,50 @@ storage_key(StorageScan *scan, int column)
 	Datum datum = index_getattr(scan->scan->xs_itup, column, desc, &isnull);
 
 	return TupleDescAttr(desc, column - 1)->attlen == sizeof(int32) ? DatumGetInt32(datum) : DatumGetInt64(datum);
+}
+
+/* A scan of keys below (row, column, version) of a sheet: a comparison of rows, from which a B-tree can begin. */
+static void
+storage_tiles_rescan(StorageScan *scan, int32 row, int32 col, int64 cid)
+{
+	ScanKeyData keys[2] = {0};
+
+	ScanKeyInit(&keys[0], CHECKPOINT_TILE_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(scan->key));
+	ScanKeyEntryInitialize(&scan->below[0], SK_ROW_MEMBER, CHECKPOINT_TILE_ROW, BTLessStrategyNumber, InvalidOid,
+						   InvalidOid, F_BTINT4CMP, Int32GetDatum(row));
+	ScanKeyEntryInitialize(&scan->below[1], SK_ROW_MEMBER, CHECKPOINT_TILE_COL, BTLessStrategyNumber, InvalidOid,
+						   InvalidOid, F_BTINT4CMP, Int32GetDatum(col));
+	ScanKeyEntryInitialize(&scan->below[2], SK_ROW_MEMBER | SK_ROW_END, CHECKPOINT_TILE_CID, BTLessStrategyNumber,
+						   InvalidOid, InvalidOid, F_BTINT8CMP, Int64GetDatum(cid));
+	keys[1].sk_flags = SK_ROW_HEADER;
+	keys[1].sk_attno = CHECKPOINT_TILE_ROW;
+	keys[1].sk_strategy = BTLessStrategyNumber;
+	keys[1].sk_argument = PointerGetDatum(scan->below);
+	index_rescan(scan->scan, keys, lengthof(keys), NULL, 0);
+}
+
+void
+storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id)
+{
+	storage_scan_open(scan, STORAGE_CHECKPOINT_TILE, snapshot);
+	scan->key = sheet_id;
+	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, 2);
+	scan->scan->xs_want_itup = true;
+	storage_tiles_rescan(scan, PG_INT32_MAX, PG_INT32_MAX, PG_INT64_MAX);
+}
+
+bool
+storage_tiles_next(StorageScan *scan)
+{
+	CHECK_FOR_INTERRUPTS();
+	return index_getnext_tid(scan->scan, BackwardScanDirection) != NULL;
+}
+
+void
+storage_tiles_skip(StorageScan *scan, int64 cid)
+{
+	storage_tiles_rescan(scan, (int32) storage_key(scan, CHECKPOINT_TILE_ROW),
+						 (int32) storage_key(scan, CHECKPOINT_TILE_COL), cid);
 }
 
 bool

@@ -130,8 +130,10 @@ typedef struct StorageScan
 	LogLookup lookup;
 	Snapshot snapshot;
 	bool opened;
-	int64 key;
+	int64 key;		   /* of a directory, and of a scan of tiles: the sheet */
 	int64 least, most; /* inclusive bounds of the position */
+	/* of a scan of tiles */
+	ScanKeyData below[3];
 } StorageScan;
 
 typedef struct StorageKey
@@ -147,11 +149,17 @@ extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot s
 extern bool storage_scan_next(StorageScan *scan, ScanDirection direction);
 extern void storage_scan_end(StorageScan *scan);
 
-/* The same over checkpoint_tile in two steps: the key, from the index alone, of a row that may be gone or not there
- * yet; then the row, if the snapshot sees it. Who knows from the key that he does not want the row need not read it. */
-extern bool storage_scan_next_key(StorageScan *scan, ScanDirection direction);
+/* A scan backward over a sheet's rows of checkpoint_tile, in two steps: the key, from the index alone, of a row that
+ * may be gone or not there yet; then the row, if the snapshot sees it. Who knows from the key that he does not want the
+ * row need not read it. */
+extern void storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id);
+extern bool storage_tiles_next(StorageScan *scan);
 extern int64 storage_key(StorageScan *scan, int column);
 extern bool storage_scan_fetch(StorageScan *scan);
+/* Descends the index again: goes on with the first key of the current tile whose version is below cid, or with the tile
+ * before it. Worth it when it saves a page of keys (STORAGE_TILES_PAGE). */
+extern void storage_tiles_skip(StorageScan *scan, int64 cid);
+#define STORAGE_TILES_PAGE 200
 
 /* The number of a column of the scanned table. */
 extern AttrNumber storage_column(StorageScan *scan, const char *name);

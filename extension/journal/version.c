@@ -24,7 +24,11 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "version.h"
+#include "version_cells.h"
 #include "writer.h"
+
+/* A log of fewer edits than this share of the sheet's cells touches less than all of it. */
+#define VERSION_SMALL_SHARE 16
 
 /* ---- birth ---- */
 
@@ -63,32 +67,6 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 
 /* ---- committing a version ---- */
 
-typedef struct TouchedTiles
-{
-	TileSet *tiles;
-	AxesFollower follower;
-} TouchedTiles;
-
-static void
-version_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
-{
-	TouchedTiles *touched = arg;
-
-	tileset_add_edit(touched->tiles, edit, touched->follower.axes);
-	replay_follow_axes(&touched->follower, edit);
-}
-
-TileSet *
-version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot)
-{
-	GridAllocator allocator = journal_context_allocator();
-	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
-
-	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
-	replay_edits(sheet_id, since, until, snapshot, version_note_tile, &touched);
-	return touched.tiles;
-}
-
 /* The sheet's present state. Without own edits it is the grid before them; with them it is built from storage: also
  * when they stage nothing, as rows that come or go at the end do. */
 static const Grid *
@@ -109,7 +87,7 @@ version_present(WriterSheet *ws)
 }
 
 int64
-version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, TileSet *tiles)
+version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 digest, TileSet *tiles)
 {
 	Edit record = {.kind = EDIT_COMMIT, .uid = note->uid, .row = note->cause, .content = {"", 0}};
 	int64 cid = ws->meta.lid;
@@ -126,7 +104,7 @@ version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, TileSet
 	STOP_POINT("commit-head");
 	head = (CheckpointHead){ws->sheet_id,	cid,		ws->meta.last_seq, ws->meta.last_at, note->uid,
 							record.content, note->cause};
-	checkpoint_write(&head, grid, tiles);
+	checkpoint_write(&head, grid, digest, tiles);
 	STOP_POINT("commit-checkpoint");
 	ws->meta.lid = cid + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
@@ -136,16 +114,41 @@ version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, TileSet
 	return cid;
 }
 
+/* The version before the open log, if it is better to begin with it than with the sheet's present state: when the log
+ * is short beside the sheet. */
+static bool
+version_is_small(WriterSheet *ws, Snapshot snapshot, ReplayVersion *before)
+{
+	int64 edits = ws->meta.last_seq - ws->meta.log_first_seq + 1;
+
+	return replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, before) && before->cid == ws->meta.lid - 1 &&
+		   before->seq == ws->meta.log_first_seq - 1 &&
+		   edits <= (int64) before->rows * before->cols / VERSION_SMALL_SHARE;
+}
+
 static int64
 version_commit(WriterSheet *ws, const VersionNote *note)
 {
-	const Grid *grid = version_present(ws);
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
+	ReplayVersion before;
+	VersionCells cells;
+	const Grid *grid;
+	TileSet *tiles;
 	int64 cid;
 
+	if (version_is_small(ws, snapshot, &before))
+	{
+		version_cells_begin(&cells, ws->sheet_id, &before, snapshot);
+		(void) version_cells_catch_up(&cells, snapshot);
+		UnregisterSnapshot(snapshot);
+		cid = version_seal(ws, note, cells.grid, version_cells_digest(&cells), cells.tiles);
+		version_cells_free(&cells);
+		return cid;
+	}
+	tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
 	UnregisterSnapshot(snapshot);
-	cid = version_seal(ws, note, grid, tiles);
+	grid = version_present(ws);
+	cid = version_seal(ws, note, grid, grid_digest(grid), tiles);
 	tileset_free(tiles);
 	return cid;
 }

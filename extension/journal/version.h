@@ -17,13 +17,10 @@ typedef struct VersionNote
 	CkptCause cause;
 } VersionNote;
 
-/* The tiles that edits after `since` and up to `until` have touched. */
-extern TileSet *version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot);
-
 /*
- * Appends the commit record, opens the next log and stores the version, whose number is returned. The grid is the
- * sheet's present state, the tiles those that the open log has touched.
+ * Appends the commit record, opens the next log and stores the version, whose number is returned. The grid has the
+ * tiles that the open log has touched, as they are now, and the sheet's extent and axes; the digest is of all cells.
  */
-extern int64 version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, TileSet *tiles);
+extern int64 version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 digest, TileSet *tiles);
 
 #endif

@@ -141,6 +141,7 @@ writer_learn(WriterSheet *ws)
 	}
 	ws->learned = true;
 	ws->base_seq = ws->meta.last_seq;
+	ws->base_fxid = ws->meta.last_fxid;
 }
 
 void

@@ -48,8 +48,10 @@ typedef struct WriterSheet
 	CacheMeta meta;				 /* the present, own changes included */
 	dlist_head changes;			 /* oldest first */
 	int64 base_seq;				 /* the state before own changes */
+	uint64 base_fxid;			 /* ... and its last writer */
 	Grid *base;					 /* own copy of it, when the entry has no grid ... */
 	struct HTAB *base_tiles;	 /* ... of these cells (a set) only, unless NULL */
+	struct KeptSheet *kept;		 /* whose these two are; NULL: the transaction's own */
 	bool axes_known;			 /* these two are right ... */
 	Axes *axes;					 /* ... at present, own changes included */
 	Axes *base_axes;			 /* ... and before own changes; the same address when nothing was changed */
@@ -65,7 +67,7 @@ typedef struct WriterSheet
 	bool drop_grid;				/* a reservation failed: the next reader loads again */
 	int64 origin;				/* of all changes; 0 when they differ */
 	CkptCause cause;			/* of the version that was made, when meta.lid tells that one was */
-	MemoryContext grid_context; /* of the base and of versions; NULL: not needed yet */
+	MemoryContext grid_context; /* of a base of its own and of versions; NULL: not needed yet */
 } WriterSheet;
 
 extern dlist_head writer_sheets; /* of this transaction */

@@ -11,6 +11,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "journal.h"
+#include "kept.h"
 #include "load.h"
 #include "replay.h"
 #include "sheetlog.h"
@@ -224,6 +225,82 @@ writer_keep_grid(WriterSheet *ws)
 
 /* ---- a grid of our own ---- */
 
+/* Whether what is read of the state before own changes is what others would read: no rows of the sheet that this
+ * transaction has put in or deleted past its log, which may be rolled back. */
+static bool
+writer_may_keep(const WriterSheet *ws)
+{
+	return ws->entry != NULL && !ws->forget && !sheetlog_has_deleted() &&
+		   !TransactionIdIsCurrentTransactionId((TransactionId) ws->base_fxid);
+}
+
+/*
+ * So many tiles are read whole, and kept, as do not cost more than the log that is read with them, or are few: the next
+ * edits will mostly be beside these. Of more tiles only the cells are read that are edited.
+ */
+#define WRITER_WHOLE_TILES	   8
+#define WRITER_WHOLE_TILES_MAX 128
+#define WRITER_WHOLE_EDITS	   1024 /* that cost as much as a tile */
+
+static uint32
+writer_whole_tiles(const WriterSheet *ws)
+{
+	return (uint32) Max(WRITER_WHOLE_TILES,
+						Min(cache_tail(&ws->meta).edits / WRITER_WHOLE_EDITS, WRITER_WHOLE_TILES_MAX));
+}
+
+/* Whether the tiles that the edits need and that are not kept are few enough to be read whole. */
+static bool
+writer_suits_kept(const WriterSheet *ws, const KeptSheet *kept, const Edit *edits, uint32 nedits)
+{
+	const Axes *axes = kept != NULL ? grid_axes(kept->grid) : ws->axes;
+	HTAB *missing = NULL;
+	uint32 most = writer_whole_tiles(ws), count = 0;
+
+	for (uint32 i = 0; i < nedits && count <= most; i++)
+	{
+		uint32 row = edits[i].row, col = edits[i].col;
+
+		if (!edit_is_of_cell(edits[i].kind))
+			continue;
+		axes_locate(axes, &row, &col);
+		if (kept != NULL && replay_set_has_cell(kept->tiles, row, col))
+			continue;
+		if (missing == NULL)
+			missing = replay_make_set();
+		replay_add_to_set(missing, replay_tile_of(row, col));
+		count = hash_get_num_entries(missing);
+	}
+	if (missing != NULL)
+		hash_destroy(missing);
+	return count <= most;
+}
+
+/* Begins with what the session has kept of the sheet. */
+static void
+writer_take_kept(WriterSheet *ws, const Edit *edits, uint32 nedits)
+{
+	KeptSheet *kept;
+
+	if (!writer_may_keep(ws))
+		return;
+	kept = kept_find(&ws->entry->key, ws->meta.log_first_seq);
+	if (!writer_suits_kept(ws, kept, edits, nedits))
+		return;
+	ws->kept = kept_open(kept, &ws->entry->key, ws->base_seq);
+	ws->base = ws->kept->grid;
+	ws->base_tiles = ws->kept->tiles;
+}
+
+/* What was loaded is kept, unless the log did not lead to the state that was wanted. */
+static void
+writer_keep(WriterSheet *ws, bool right, int64 seq)
+{
+	ws->kept->grid = ws->base;
+	ws->kept->tiles = ws->base_tiles;
+	ws->kept->right = right && seq == ws->base_seq;
+}
+
 /*
  * Cells of the state before own changes, into our own memory: for a sheet that the cache has no room for, an edit reads
  * the tiles that it touches, and the log since the last version. Own edits and those that ROLLBACK TO took back have
@@ -232,11 +309,14 @@ writer_keep_grid(WriterSheet *ws)
 static void
 writer_load_tiles(WriterSheet *ws, HTAB *tiles)
 {
-	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
+	MemoryContext old = MemoryContextSwitchTo(ws->kept != NULL ? ws->kept->context : writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	bool right = ws->kept != NULL && ws->kept->right && writer_may_keep(ws);
 	int64 seq;
 
+	if (ws->kept != NULL)
+		ws->kept->right = false;
 	if (ws->base == NULL)
 	{
 		ws->base_tiles = replay_make_set();
@@ -245,6 +325,8 @@ writer_load_tiles(WriterSheet *ws, HTAB *tiles)
 	(void) replay_add_tiles(ws->sheet_id, ws->base_seq, snapshot, &allocator, ws->base, tiles, &seq);
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
+	if (ws->kept != NULL)
+		writer_keep(ws, right, seq);
 }
 
 static void
@@ -262,10 +344,11 @@ writer_load_base(WriterSheet *ws)
 	MemoryContextSwitchTo(old);
 	ws->base = grid;
 	ws->base_tiles = NULL;
+	ws->kept = NULL;
 }
 
-/* Cells of the edits that are not in the grid yet: these alone are taken out of what is stored. After an error in
- * between, the next attempt loads the same cells again, over what is there. */
+/* Cells of the edits that are not in the grid yet: these alone, or their tiles, are taken out of what is stored. After
+ * an error in between, the next attempt loads the same cells again, over what is there. */
 static void
 writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
 {
@@ -276,12 +359,13 @@ writer_prepare_base(WriterSheet *ws, const Edit *edits, uint32 nedits)
 		if (edit_is_of_cell(edits[i].kind) &&
 			(ws->base_tiles == NULL || !replay_set_has_cell(ws->base_tiles, edits[i].row, edits[i].col)))
 			any |= replay_add_cell_to_set(missing, edits[i].row, edits[i].col);
+	if (ws->kept != NULL && hash_get_num_entries(missing) <= writer_whole_tiles(ws))
+		replay_widen_set(missing);
 	if (any)
 		writer_load_tiles(ws, missing);
+	if (any)
+		replay_merge_sets(ws->base_tiles, missing);
 	hash_destroy(missing);
-	for (uint32 i = 0; any && i < nedits; i++)
-		if (edit_is_of_cell(edits[i].kind))
-			(void) replay_add_cell_to_set(ws->base_tiles, edits[i].row, edits[i].col);
 }
 
 /* ---- either ---- */
@@ -293,6 +377,10 @@ writer_prepare(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles)
 
 	if (ws->base == NULL && ws->entry != NULL && writer_meet_tiles(ws, &placed, nedits, tiles))
 		return placed;
+	if (ws->base == NULL)
+		writer_take_kept(ws, edits, nedits);
+	if (ws->base != NULL && writer_learn_axes(ws, ws->base))
+		placed = writer_place_edits(ws, edits, nedits);
 	if (ws->base == NULL || ws->base_tiles != NULL)
 		writer_prepare_base(ws, placed, nedits);
 	writer_learn_extent(ws, ws->base);

@@ -12,6 +12,7 @@
 #include "access/xlog.h"
 #include "follow.h"
 #include "fsck_auto.h"
+#include "kept.h"
 #include "stoppoint.h"
 #include "utils/memutils.h"
 #include "walahead.h"
@@ -116,6 +117,8 @@ writer_publish(WriterSheet *ws)
 	uint64 passed;
 
 	STOP_POINT_NO_FAIL("publish");
+	if (ws->forget)
+		pg_atomic_fetch_add_u64(&CacheState->forgotten, 1);
 	cache_lock_change(entry);
 	if (entry->grid != NULL && (ws->forget || ws->drop_grid))
 		dropped = cache_detach_grid(entry);
@@ -244,6 +247,7 @@ writer_close_all(bool commit)
 	if (commit && !dlist_is_empty(&writer_sheets))
 		walahead_note(XactLastCommitEnd);
 	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
+	kept_end_transaction();
 	if (writer_context == NULL)
 		return;
 	writer_forget_bytes();

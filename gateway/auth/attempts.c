@@ -23,8 +23,9 @@ attempts_key(const char *name)
 	if (!seeded && RAND_bytes(secret, sizeof(secret)) != 1)
 		abort();
 	seeded = true;
+	/* Without memory all names share a place. */
 	if (HMAC(EVP_sha256(), secret, sizeof(secret), (const unsigned char *) name, strlen(name), hash, &len) == NULL)
-		abort();
+		return 1;
 	memcpy(&key, hash, sizeof(key));
 	return key != 0 ? key : 1;
 }

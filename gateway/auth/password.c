@@ -3,6 +3,7 @@
  */
 #include "password.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,7 @@ password_verify(const char *password, size_t len, const char *stored_text)
 	unsigned char computed[STORED_LEN_MAX];
 	bool usable = stored_text && parse_stored(stored_text, &stored), same;
 
+	errno = 0;
 	if (len > PASSWORD_MAX)
 		return false;
 	if (!usable)
@@ -125,8 +127,12 @@ password_verify(const char *password, size_t len, const char *stored_text)
 		stored.salt_len = SALT_LEN;
 		stored.hash_len = HASH_LEN;
 	}
-	same = derive(&stored, password, len, computed, stored.hash_len) &&
-		   CRYPTO_memcmp(computed, stored.hash, stored.hash_len) == 0;
+	if (!derive(&stored, password, len, computed, stored.hash_len))
+	{
+		errno = ENOMEM;
+		return false;
+	}
+	same = CRYPTO_memcmp(computed, stored.hash, stored.hash_len) == 0;
 	OPENSSL_cleanse(computed, sizeof(computed));
 	return same && usable;
 }

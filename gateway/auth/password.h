@@ -21,7 +21,8 @@
 #define PASSWORD_MEMORY_MAX_LOG2 28
 extern void password_set_memory(int memory_log2);
 extern bool password_hash(const char *password, size_t len, char to[PASSWORD_HASH_MAX]);
-/* Constant-time. stored NULL: spends the same time on a dummy and returns false (unknown user). */
+/* Constant-time. stored NULL: spends the same time on a dummy and returns false (unknown user). False with errno
+ * ENOMEM: there was no memory to compare them. */
 extern bool password_verify(const char *password, size_t len, const char *stored);
 
 #endif

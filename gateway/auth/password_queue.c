@@ -3,6 +3,7 @@
 
 #include "password.h"
 
+#include <errno.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ typedef struct PasswordJob
 	PasswordTask task;
 	char *password, *stored;
 	bool ok;
+	bool failed; /* no memory */
 	char hash[PASSWORD_HASH_MAX];
 } PasswordJob;
 
@@ -27,24 +29,39 @@ static int running;
 
 static void queue_run(void);
 
-static char *
-queue_copy(const char *text)
+static void
+job_free(PasswordJob *job)
 {
-	char *copy = strdup(text);
+	if (job->password != NULL)
+		OPENSSL_cleanse(job->password, strlen(job->password));
+	free(job->password);
+	free(job->stored);
+	free(job);
+}
 
-	if (copy == NULL)
-		abort();
-	return copy;
+static PasswordJob *
+job_new(uv_loop_t *loop, const PasswordTask *task)
+{
+	PasswordJob *job = calloc(1, sizeof(PasswordJob));
+
+	if (job == NULL)
+		return NULL;
+	job->work.data = job;
+	job->loop = loop;
+	job->task = *task;
+	job->password = strdup(task->password);
+	job->stored = task->stored != NULL ? strdup(task->stored) : NULL;
+	if (job->password != NULL && (task->stored == NULL || job->stored != NULL))
+		return job;
+	job_free(job);
+	return NULL;
 }
 
 static void
 job_end(PasswordJob *job)
 {
-	job->task.done(job->task.arg, job->ok, job->hash);
-	OPENSSL_cleanse(job->password, strlen(job->password));
-	free(job->password);
-	free(job->stored);
-	free(job);
+	job->task.done(job->task.arg, job->ok, job->failed ? NULL : job->hash);
+	job_free(job);
 }
 
 /* On a thread. */
@@ -57,6 +74,7 @@ job_work(uv_work_t *work)
 		job->ok = password_verify(job->password, strlen(job->password), job->stored);
 	else
 		job->ok = password_hash(job->password, strlen(job->password), job->hash);
+	job->failed = !job->ok && (errno == ENOMEM || !job->task.compare);
 }
 
 static void
@@ -99,18 +117,10 @@ queue_run(void)
 bool
 password_queue_add(uv_loop_t *loop, const PasswordTask *task, int limit)
 {
-	PasswordJob *job;
+	PasswordJob *job = waiting < limit ? job_new(loop, task) : NULL;
 
-	if (waiting >= limit)
-		return false;
-	job = calloc(1, sizeof(PasswordJob));
 	if (job == NULL)
-		abort();
-	job->work.data = job;
-	job->loop = loop;
-	job->task = *task;
-	job->password = queue_copy(task->password);
-	job->stored = task->stored != NULL ? queue_copy(task->stored) : NULL;
+		return false;
 	*waiting_last = job;
 	waiting_last = &job->next;
 	waiting++;

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <uv.h>
 
-/* ok: a hash was made, or the password matches. hash: what was made, "" when something was compared. On the loop. */
+/* ok: a hash was made, or the password matches. hash: what was made, "" when something was compared, NULL when there
+ * was no memory. On the loop. */
 typedef void (*PasswordDone)(void *arg, bool ok, const char *hash);
 /* Is anybody still interested? Asked before a waiting job begins; otherwise it is answered without work. On the loop.
  */

@@ -3,6 +3,8 @@
  */
 #include "coord_impl.h"
 
+#include "must.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +29,10 @@ coord_close(Coord *coord, void (*done)(void *arg), void *arg)
 	coord->ops->close(coord, done, arg);
 }
 
-void
+bool
 coord_acquire(Coord *coord, int64_t sheet_id)
 {
-	coord->ops->acquire(coord, sheet_id);
+	return coord->ops->acquire(coord, sheet_id);
 }
 
 void
@@ -84,9 +86,7 @@ remember_former(Coord *coord, const char *name)
 	char **place = &coord->former[coord->former_next++ % COORD_FORMER];
 
 	free(*place);
-	*place = strdup(name);
-	if (!*place)
-		abort();
+	*place = must_have(strdup(name));
 }
 
 const char *
@@ -110,9 +110,7 @@ coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const CoordConfig
 	coord->loop = loop;
 	coord->events = *events;
 	coord->weight = config->weight;
-	coord->member = strdup(config->member);
-	if (!coord->member)
-		abort();
+	coord->member = must_have(strdup(config->member));
 }
 
 void
@@ -155,17 +153,13 @@ is_among(const RingMember *members, int count, const char *name)
 void
 coord_set_members(Coord *coord, const RingMember *members, int count)
 {
-	RingMember *copy = calloc((size_t) count + 1, sizeof(*copy));
-	const char **names = calloc((size_t) count + 1, sizeof(*names));
+	RingMember *copy = must_have(calloc((size_t) count + 1, sizeof(*copy)));
+	const char **names = must_have(calloc((size_t) count + 1, sizeof(*names)));
 
-	if (!copy || !names)
-		abort();
 	for (int i = 0; i < count; i++)
 	{
-		copy[i].name = strdup(members[i].name);
+		copy[i].name = must_have(strdup(members[i].name));
 		copy[i].weight = members[i].weight;
-		if (!copy[i].name)
-			abort();
 	}
 	qsort(copy, (size_t) count, sizeof(*copy), compare_members);
 	if (same_members(coord, copy, count))

@@ -71,8 +71,8 @@ extern bool coord_was_member(const Coord *coord, const char *name);
 extern const char *coord_member_name(const Coord *coord, int index);
 
 /* Ask for the sheet's lock; answered by granted, perhaps after waiting. Asking for a held lock again is an error of the
- * caller. */
-extern void coord_acquire(Coord *coord, int64_t sheet_id);
+ * caller. False: no memory, and it is not answered. */
+extern bool coord_acquire(Coord *coord, int64_t sheet_id);
 /* Give a held lock back, or stop waiting for it. No callback follows. */
 extern void coord_release(Coord *coord, int64_t sheet_id);
 

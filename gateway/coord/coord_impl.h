@@ -15,7 +15,7 @@ typedef struct CoordOps
 	void (*leave)(Coord *coord);
 	/* Must call coord_free() and then done, when its handles are closed. */
 	void (*close)(Coord *coord, void (*done)(void *arg), void *arg);
-	void (*acquire)(Coord *coord, int64_t sheet_id);
+	bool (*acquire)(Coord *coord, int64_t sheet_id);
 	void (*release)(Coord *coord, int64_t sheet_id);
 } CoordOps;
 

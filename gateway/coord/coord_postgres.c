@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "must.h"
 #include "pgconn.h"
 #include "pgresult.h"
 #include "sheet_map.h"
@@ -260,7 +261,7 @@ on_state(void *arg, bool up)
 	}
 }
 
-static void
+static bool
 postgres_acquire(Coord *coord, int64_t sheet_id)
 {
 	PgCoord *self = (PgCoord *) coord;
@@ -270,11 +271,12 @@ postgres_acquire(Coord *coord, int64_t sheet_id)
 	{
 		sheet = calloc(1, sizeof(*sheet));
 		if (!sheet)
-			abort();
+			return false;
 		sheet->entry.sheet_id = sheet_id;
 		sheet_map_add(&self->sheets, &sheet->entry);
 	}
 	uv_timer_start(&self->turn, on_turn, 0, 0);
+	return true;
 }
 
 static void
@@ -334,10 +336,8 @@ Coord *
 coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
 {
 	static const CoordOps ops = {postgres_leave, postgres_close, postgres_acquire, postgres_release};
-	PgCoord *self = calloc(1, sizeof(*self));
+	PgCoord *self = must_have(calloc(1, sizeof(*self)));
 
-	if (!self)
-		abort();
 	coord_init(&self->coord, &ops, loop, config, events);
 	uv_timer_init(loop, &self->timer);
 	uv_timer_init(loop, &self->turn);

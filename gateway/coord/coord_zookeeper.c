@@ -11,6 +11,8 @@
  */
 #include "zk_coord.h"
 
+#include "must.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,10 +156,10 @@ zookeeper_leave(Coord *coord)
 	zk_members_step(self);
 }
 
-static void
+static bool
 zookeeper_acquire(Coord *coord, int64_t sheet_id)
 {
-	zk_locks_acquire((ZkCoord *) coord, sheet_id);
+	return zk_locks_acquire((ZkCoord *) coord, sheet_id);
 }
 
 static void
@@ -194,18 +196,16 @@ Coord *
 coord_zookeeper_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
 {
 	static const CoordOps ops = {zookeeper_leave, zookeeper_close_coord, zookeeper_acquire, zookeeper_release};
-	ZkCoord *self = calloc(1, sizeof(*self));
+	ZkCoord *self = must_have(calloc(1, sizeof(*self)));
 	unsigned char random[16];
 
-	if (!self || uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
+	if (uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
 		abort();
 	coord_init(&self->coord, &ops, loop, config, events);
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(self->nonce + 2 * i, 3, "%02x", random[i]);
-	self->hosts = strdup(config->zk_hosts);
-	self->root = strdup(config->zk_root);
-	if (!self->hosts || !self->root)
-		abort();
+	self->hosts = must_have(strdup(config->zk_hosts));
+	self->root = must_have(strdup(config->zk_root));
 	self->session_ms = config->zk_session_ms;
 	uv_timer_init(loop, &self->retry);
 	self->retry.data = self;

@@ -8,6 +8,8 @@
  */
 #include "ring.h"
 
+#include "must.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,14 +41,6 @@ ring_hash(const void *data, size_t len)
 	return hash ^ hash >> 31;
 }
 
-static void *
-checked(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 static int
 compare_members(const void *a, const void *b)
 {
@@ -73,7 +67,7 @@ static void
 add_points(Ring *ring, size_t member, unsigned weight)
 {
 	size_t name_len = strlen(ring->names[member]);
-	char *text = checked(malloc(name_len + 16));
+	char *text = must_have(malloc(name_len + 16));
 
 	memcpy(text, ring->names[member], name_len);
 	for (unsigned k = 0; k < RING_POINTS * weight; k++)
@@ -90,8 +84,8 @@ add_points(Ring *ring, size_t member, unsigned weight)
 Ring *
 ring_build(const RingMember *members, size_t count)
 {
-	Ring *ring = checked(calloc(1, sizeof(*ring)));
-	RingMember *sorted = checked(malloc((count + 1) * sizeof(*sorted)));
+	Ring *ring = must_have(calloc(1, sizeof(*ring)));
+	RingMember *sorted = must_have(malloc((count + 1) * sizeof(*sorted)));
 	size_t points = 0;
 
 	if (count > 0)
@@ -99,11 +93,11 @@ ring_build(const RingMember *members, size_t count)
 	qsort(sorted, count, sizeof(*sorted), compare_members);
 	for (size_t i = 0; i < count; i++)
 		points += RING_POINTS * (size_t) clamp_weight(sorted[i].weight);
-	ring->names = checked(calloc(count + 1, sizeof(*ring->names)));
-	ring->points = checked(calloc(points + 1, sizeof(*ring->points)));
+	ring->names = must_have(calloc(count + 1, sizeof(*ring->names)));
+	ring->points = must_have(calloc(points + 1, sizeof(*ring->points)));
 	for (size_t i = 0; i < count; i++)
 	{
-		ring->names[i] = checked(strdup(sorted[i].name));
+		ring->names[i] = must_have(strdup(sorted[i].name));
 		add_points(ring, i, clamp_weight(sorted[i].weight));
 	}
 	ring->member_count = count;

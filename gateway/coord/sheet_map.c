@@ -3,6 +3,8 @@
  */
 #include "sheet_map.h"
 
+#include "must.h"
+
 #include <stdlib.h>
 
 #define FIRST_SIZE 64
@@ -15,13 +17,16 @@ bucket_of(const SheetMap *map, int64_t sheet_id)
 	return &map->buckets[hash >> 32 & (map->bucket_count - 1)];
 }
 
+/* A table that cannot grow goes on with longer chains. */
 static void
 resize(SheetMap *map, size_t bucket_count)
 {
 	SheetMap larger = {calloc(bucket_count, sizeof(*larger.buckets)), bucket_count, map->count};
 
+	if (map->bucket_count == 0)
+		(void) must_have(larger.buckets);
 	if (!larger.buckets)
-		abort();
+		return;
 	for (size_t i = 0; i < map->bucket_count; i++)
 		while (map->buckets[i])
 		{
@@ -74,10 +79,8 @@ sheet_map_remove(SheetMap *map, SheetEntry *entry)
 int64_t *
 sheet_map_ids(const SheetMap *map, size_t *count)
 {
-	int64_t *ids = malloc((map->count + 1) * sizeof(*ids));
+	int64_t *ids = must_have(malloc((map->count + 1) * sizeof(*ids)));
 
-	if (!ids)
-		abort();
 	*count = 0;
 	for (size_t i = 0; i < map->bucket_count; i++)
 		for (SheetEntry *entry = map->buckets[i]; entry; entry = entry->next)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "must.h"
 
 #define WATCHDOG_TURNS 4 /* quarters of the session time without a turn of the loop */
 #define WARN_MS		   10000
@@ -35,9 +36,11 @@ typedef struct Message
 	ZkReply reply; /* its strings are owned by the message */
 } Message;
 
-/* Given to the library with each request; freed by its completion. */
+/* Given to the library with each request; freed by its completion, or with the client: the library, which is closed
+ * while a server is away, forgets some that are under way. */
 typedef struct Request
 {
+	struct Request *next, *prev;
 	ZkClient *client;
 	ZkReplyFn fn;
 	void *arg;
@@ -55,6 +58,7 @@ struct ZkClient
 
 	uv_mutex_t queue_lock;
 	Message *first, *last;
+	Request *requests; /* under way; with queue_lock, too */
 	uv_async_t wake;
 
 	uv_work_t work; /* opening, closing */
@@ -95,18 +99,10 @@ now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-static void *
-checked(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 static char *
 copy_text(const char *text)
 {
-	return text ? checked(strdup(text)) : NULL;
+	return text ? must_have(strdup(text)) : NULL;
 }
 
 /* --- messages: any thread -> the loop ---------------------------------------------------------------------------- */
@@ -147,18 +143,48 @@ queue_take(ZkClient *client)
 	return first;
 }
 
+static Request *
+request_new(ZkClient *client, ZkReplyFn fn, void *arg)
+{
+	Request *request = must_have(malloc(sizeof(*request)));
+
+	uv_mutex_lock(&client->queue_lock);
+	*request = (Request){client->requests, NULL, client, fn, arg};
+	if (client->requests)
+		client->requests->prev = request;
+	client->requests = request;
+	uv_mutex_unlock(&client->queue_lock);
+	return request;
+}
+
+static void
+request_free(Request *request)
+{
+	ZkClient *client = request->client;
+
+	uv_mutex_lock(&client->queue_lock);
+	if (request->prev)
+		request->prev->next = request->next;
+	else
+		client->requests = request->next;
+	if (request->next)
+		request->next->prev = request->prev;
+	uv_mutex_unlock(&client->queue_lock);
+	free(request);
+}
+
 /* A new message for the request's answer; frees the request. */
 static Message *
 reply_new(const void *data, int rc)
 {
 	Request *request = (Request *) data;
-	Message *message = checked(calloc(1, sizeof(*message)));
+	Message *message = must_have(calloc(1, sizeof(*message)));
 
 	message->kind = MESSAGE_REPLY;
 	message->fn = request->fn;
 	message->arg = request->arg;
 	message->reply.rc = rc;
-	free(request);
+	request_free(request);
 	return message;
 }
 
@@ -204,7 +230,7 @@ on_data(int rc, const char *value, int len, const struct Stat *stat, const void 
 
 	if (rc == ZOK)
 	{
-		message->reply.data = checked(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
+		message->reply.data = must_have(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
 		message->reply.czxid = stat->czxid;
 		message->reply.session = stat->ephemeralOwner;
 	}
@@ -219,7 +245,7 @@ on_children(int rc, const struct String_vector *strings, const void *data)
 
 	if (rc == ZOK && strings)
 	{
-		char **children = checked(calloc((size_t) strings->count + 1, sizeof(*children)));
+		char **children = must_have(calloc((size_t) strings->count + 1, sizeof(*children)));
 
 		for (int i = 0; i < strings->count; i++)
 			children[i] = copy_text(strings->data[i]);
@@ -236,7 +262,7 @@ on_session(zhandle_t *handle, int type, int state, const char *path, void *conte
 
 	if (type != ZOO_SESSION_EVENT)
 		return;
-	message = checked(calloc(1, sizeof(*message)));
+	message = must_have(calloc(1, sizeof(*message)));
 	message->kind = MESSAGE_STATE;
 	message->reply.rc = state;
 	queue_push(context, message);
@@ -251,7 +277,7 @@ on_watch(zhandle_t *handle, int type, int state, const char *path, void *context
 
 	if (type == ZOO_SESSION_EVENT)
 		return;
-	message = checked(calloc(1, sizeof(*message)));
+	message = must_have(calloc(1, sizeof(*message)));
 	message->kind = MESSAGE_CHANGED;
 	message->reply.path = copy_text(path);
 	queue_push(context, message);
@@ -303,7 +329,7 @@ watchdog_run(void *arg)
 	if (still >= WATCHDOG_TURNS)
 	{
 		zhandle_t *handle = take_handle(client);
-		Message *message = checked(calloc(1, sizeof(*message)));
+		Message *message = must_have(calloc(1, sizeof(*message)));
 
 		if (handle)
 			zookeeper_close(handle);
@@ -369,15 +395,6 @@ go_up(ZkClient *client)
 	client->events.up(client->events.arg);
 }
 
-static Request *
-request_new(ZkClient *client, ZkReplyFn fn, void *arg)
-{
-	Request *request = checked(malloc(sizeof(*request)));
-
-	*request = (Request){client, fn, arg};
-	return request;
-}
-
 /* The answer of a heartbeat; its message carries no function, and as arg when it was sent. */
 static void
 heard_beat(ZkClient *client, uint64_t sent)
@@ -402,7 +419,7 @@ send_beat(ZkClient *client)
 
 		rc = zoo_aexists(client->handle, "/", 0, on_stat, request);
 		if (rc != ZOK)
-			free(request);
+			request_free(request);
 	}
 	uv_mutex_unlock(&client->handle_lock);
 }
@@ -601,7 +618,9 @@ on_closed(uv_work_t *work, int status)
 {
 	ZkClient *client = work->data;
 
-	drain(client); /* only frees: the library has answered everything with ZCLOSING */
+	drain(client); /* only frees: the library has answered with ZCLOSING what it has not forgotten */
+	while (client->requests)
+		request_free(client->requests);
 	uv_close((uv_handle_t *) &client->timer, on_handle_closed);
 	uv_close((uv_handle_t *) &client->wake, on_handle_closed);
 }
@@ -609,7 +628,7 @@ on_closed(uv_work_t *work, int status)
 ZkClient *
 zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events)
 {
-	ZkClient *client = checked(calloc(1, sizeof(*client)));
+	ZkClient *client = must_have(calloc(1, sizeof(*client)));
 
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
 	client->loop = loop;

@@ -73,7 +73,7 @@ extern void zk_locks_suspend(ZkCoord *self);
 extern void zk_locks_end(ZkCoord *self, const char *reason);
 extern bool zk_locks_settled(const ZkCoord *self);
 extern void zk_locks_changed(ZkCoord *self, const char *path);
-extern void zk_locks_acquire(ZkCoord *self, int64_t sheet_id);
+extern bool zk_locks_acquire(ZkCoord *self, int64_t sheet_id);
 extern void zk_locks_release(ZkCoord *self, int64_t sheet_id);
 extern void zk_locks_free(ZkCoord *self);
 

@@ -557,7 +557,7 @@ zk_locks_changed(ZkCoord *self, const char *path)
 	lock_step(lock);
 }
 
-void
+bool
 zk_locks_acquire(ZkCoord *self, int64_t sheet_id)
 {
 	ZkLock *lock = sheet_map_find(&self->locks.map, sheet_id);
@@ -566,16 +566,17 @@ zk_locks_acquire(ZkCoord *self, int64_t sheet_id)
 	{
 		lock = calloc(1, sizeof(*lock));
 		if (!lock)
-			abort();
+			return false;
 		lock->entry.sheet_id = sheet_id;
 		lock->self = self;
 		sheet_map_add(&self->locks.map, &lock->entry);
 	}
 	else if (lock->wanted)
-		return;
+		return true;
 	lock->wanted = true;
 	lock->told_waiting = false;
 	lock_step(lock);
+	return true;
 }
 
 void

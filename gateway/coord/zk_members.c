@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "must.h"
 
 typedef struct MemberRead
 {
@@ -188,12 +189,10 @@ static void
 use_set(ZkCoord *self)
 {
 	ZkMembers *members = &self->members;
-	RingMember *set = calloc((size_t) members->read_count + 1, sizeof(*set));
+	RingMember *set = must_have(calloc((size_t) members->read_count + 1, sizeof(*set)));
 	bool found_own = false;
 	int count = 0, rc = ZOK;
 
-	if (!set)
-		abort();
 	for (int i = 0; i < members->read_count; i++)
 	{
 		const MemberRead *read = &members->reads[i];
@@ -249,18 +248,14 @@ on_names(void *arg, const ZkReply *reply)
 		members->roots_made = 0;
 	if (!take_reply(self, reply->rc, reply->rc == ZNONODE))
 		return;
-	members->reads = calloc((size_t) reply->child_count + 1, sizeof(*members->reads));
-	if (!members->reads)
-		abort();
+	members->reads = must_have(calloc((size_t) reply->child_count + 1, sizeof(*members->reads)));
 	for (int i = 0; i < reply->child_count; i++)
 		if (is_member_name(reply->children[i]))
 		{
 			MemberRead *read = &members->reads[members->read_count++];
 
 			read->self = self;
-			read->name = strdup(reply->children[i]);
-			if (!read->name)
-				abort();
+			read->name = must_have(strdup(reply->children[i]));
 		}
 	members->reads_left = members->read_count;
 	members->busy = true;

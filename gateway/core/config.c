@@ -21,6 +21,7 @@
 #include <openssl/crypto.h>
 
 #include "jwt.h"
+#include "must.h"
 #include "network.h"
 #include "settings.h"
 
@@ -54,11 +55,7 @@ typedef struct Loader
 static char *
 text_copy(const char *text)
 {
-	char *copy = strdup(text);
-
-	if (!copy)
-		abort();
-	return copy;
+	return must_have(strdup(text));
 }
 
 static bool

@@ -58,6 +58,7 @@ typedef struct Config
 	int max_upload_bytes;			 /* 64 MiB */
 	int batch_edits;				 /* 5000: edits of one sheet.apply at most */
 	int send_queue_bytes;			 /* 8 MiB: what a slow receiver may lag behind */
+	int stalled_receiver_seconds;	 /* 10: a receiver that is too far behind and takes nothing */
 	int snapshot_bytes;				 /* 256 MiB: whole sheets that are being told by protocol v1 */
 	int window_cache_bytes;			 /* 32 MiB: windows of cells that are kept for GET */
 	int block_seconds;				 /* 30: a large block of cells has to be read within */

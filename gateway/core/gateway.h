@@ -13,8 +13,6 @@
 #include <stdint.h>
 #include <uv.h>
 
-struct lws_context;
-
 #define BLOCK_CONNECTIONS 2
 #define ADMIN_TOKEN_MAX	  256
 
@@ -25,7 +23,6 @@ typedef struct Gateway
 	char admin_token[ADMIN_TOKEN_MAX + 1]; /* "": none */
 	int64_t started;					   /* seconds since the Unix epoch */
 	uv_loop_t loop;
-	struct lws_context *lws;
 	Coord *coord;
 	/* Connections besides those of database.h. */
 	PgConn *group;					   /* batches of several sheets in one transaction (ws/group.c) */

@@ -427,7 +427,7 @@ pgconn_on_tick(uv_timer_t *timer)
 
 	if (conn->state == PG_CONNECTING && now >= conn->connect_deadline)
 		pgconn_drop(conn, "no answer to the connection attempt");
-	else if (conn->state == PG_UP && conn->pipeline.broken)
+	else if (conn->pipeline.broken && (conn->state == PG_UP || conn->state == PG_CONNECTING))
 		pgconn_drop(conn, PQerrorMessage(conn->pipeline.pg));
 	if (conn->state == PG_UP && pgconn_is_silent(conn, now))
 		pgconn_drop(conn, "no answer within the deadline");
@@ -447,6 +447,13 @@ pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options)
 	conn->loop = loop;
 	conn->conninfo = strdup(conninfo);
 	conn->name = strdup(options->name);
+	if (conn->conninfo == NULL || conn->name == NULL)
+	{
+		free(conn->conninfo);
+		free(conn->name);
+		free(conn);
+		return NULL;
+	}
 	conn->options = *options;
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	pipeline_init(&conn->pipeline, conn->name);

@@ -123,7 +123,11 @@ pipeline_item(const PgQuery *query, uint64_t now)
 	if (query->nparams > PGQUERY_MAX_PARAMS)
 		return NULL;
 	for (int i = 0; i < query->nparams; i++)
+	{
+		if (query->params[i].len < 0)
+			return NULL;
 		size += query->params[i].data != NULL ? (size_t) query->params[i].len + 1 : 0;
+	}
 	item = malloc(size);
 	if (item == NULL)
 		return NULL;
@@ -215,7 +219,9 @@ pipeline_add(PgPipeline *pipeline, PgItem *item)
 {
 	int statement = pipeline_statement(pipeline, item->query.sql);
 
-	if (statement < 0)
+	if (pipeline->open_sync == NULL)
+		pipeline->open_sync = calloc(1, sizeof(PgItem));
+	if (statement < 0 || pipeline->open_sync == NULL)
 		return false;
 	item->statement = statement;
 	pipeline_queue_push(&pipeline->open, item);
@@ -226,15 +232,11 @@ pipeline_add(PgPipeline *pipeline, PgItem *item)
 bool
 pipeline_close_group(PgPipeline *pipeline)
 {
-	PgItem *item;
-
 	if (pipeline->open.head == NULL)
 		return false;
-	item = calloc(1, sizeof(PgItem));
-	if (item == NULL)
-		abort(); /* 100 bytes: nothing sensible is left to do */
-	item->kind = ITEM_SYNC;
-	pipeline_queue_push(&pipeline->open, item);
+	pipeline->open_sync->kind = ITEM_SYNC;
+	pipeline_queue_push(&pipeline->open, pipeline->open_sync);
+	pipeline->open_sync = NULL;
 	queue_move_all(&pipeline->waiting, &pipeline->open);
 	return true;
 }
@@ -395,15 +397,15 @@ pipeline_item_done(PgPipeline *pipeline)
 }
 
 /* A query of the group failed: what the others say is not true, since nothing of the group is stored. */
-static PGresult *
-pipeline_group_aborted(PgPipeline *pipeline)
+static bool
+pipeline_group_aborted(const PgPipeline *pipeline)
 {
 	for (const PgItem *item = pipeline->done.head; item != NULL; item = item->next)
 	{
 		if (item->result == NULL || PQresultStatus(item->result) == PGRES_FATAL_ERROR)
-			return PQmakeEmptyPGresult(pipeline->pg, PGRES_PIPELINE_ABORTED);
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* The group is committed, or it failed: only now its queries are answered. */
@@ -412,13 +414,14 @@ pipeline_group_done(PgPipeline *pipeline, PgItem *sync)
 {
 	PgItem *item;
 	bool failed = sync->result != NULL && PQresultStatus(sync->result) == PGRES_FATAL_ERROR;
-	PGresult *aborted = pipeline_group_aborted(pipeline);
+	bool is_aborted = pipeline_group_aborted(pipeline);
+	PGresult *aborted = is_aborted ? PQmakeEmptyPGresult(pipeline->pg, PGRES_PIPELINE_ABORTED) : NULL;
 
 	while ((item = queue_pop(&pipeline->done)) != NULL)
 	{
 		if (failed)
 			item_finish(pipeline, item, sync->result);
-		else if (aborted != NULL && item->result != NULL && PQresultStatus(item->result) != PGRES_FATAL_ERROR)
+		else if (is_aborted && item->result != NULL && PQresultStatus(item->result) != PGRES_FATAL_ERROR)
 			item_finish(pipeline, item, aborted);
 		else
 			item_finish(pipeline, item, item->result);
@@ -538,6 +541,8 @@ pipeline_lose_all(PgPipeline *pipeline)
 	pipeline_lose_session(pipeline);
 	queue_move_all(&pipeline->lost, &pipeline->waiting);
 	queue_move_all(&pipeline->lost, &pipeline->open);
+	free(pipeline->open_sync);
+	pipeline->open_sync = NULL;
 }
 
 void

@@ -36,6 +36,7 @@ typedef struct PgPipeline
 	int pending;		 /* queries that are not answered */
 	uint64_t progress;	 /* ms: the last time something was sent to an idle session, or came */
 	PgItemQueue open;	 /* the group that is not closed yet */
+	PgItem *open_sync;	 /* for its end */
 	PgItemQueue waiting; /* closed groups, not sent */
 	PgItemQueue sent;
 	PgItemQueue done; /* answered, but their group's Sync is not: not committed yet */
@@ -60,8 +61,8 @@ typedef struct PgQuery
 
 extern void pipeline_init(PgPipeline *pipeline, const char *name);
 
-/* A query with a copy of its parameters; NULL: no memory, or too many parameters. now: of the loop's clock, ms, here
- * and below. */
+/* A query with a copy of its parameters; NULL: no memory, or a parameter that could not be built, or too many of them.
+ * now: of the loop's clock, ms, here and below. */
 extern PgItem *pipeline_item(const PgQuery *query, uint64_t now);
 extern const PgQuery *pipeline_item_query(const PgItem *item);
 /* Gives the answer to somebody else. */
@@ -79,7 +80,7 @@ extern bool pipeline_item_is_overdue(const PgItem *item, uint64_t now);
 /* Sends a statement that every session begins with. */
 extern void pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now);
 /* Puts a query into the open group and owns it from then on. False, and the item is the caller's still: too many
- * statements. */
+ * statements, or no memory. */
 extern bool pipeline_add(PgPipeline *pipeline, PgItem *item);
 /* The open group is complete; false when there is none. */
 extern bool pipeline_close_group(PgPipeline *pipeline);

@@ -3,6 +3,7 @@
  */
 #include "pgquery.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,4 +30,10 @@ PgParam
 pgparam_null(void)
 {
 	return (PgParam){NULL, 0, 0};
+}
+
+PgParam
+pgparam_buf(const Buf *buf, int format)
+{
+	return (PgParam){buf->data, buf_failed(buf) || buf->len > INT_MAX ? -1 : (int) buf->len, format};
 }

@@ -4,6 +4,8 @@
 #ifndef PGQUERY_H
 #define PGQUERY_H
 
+#include "buf.h"
+
 #include <libpq-fe.h>
 
 #define PGQUERY_MAX_PARAMS 32
@@ -23,5 +25,7 @@ extern PgParam pgparam_text(const char *text);
 extern PgParam pgparam_bytes(const void *data, int len);
 extern PgParam pgparam_int64(char buffer[24], long long value);
 extern PgParam pgparam_null(void);
+/* The buffer's content, in the format 0 (text) or 1. A query with one of a buffer that has failed is not sent. */
+extern PgParam pgparam_buf(const Buf *buf, int format);
 
 #endif

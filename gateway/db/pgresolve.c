@@ -8,6 +8,8 @@
  */
 #include "pgresolve.h"
 
+#include "must.h"
+
 #include <arpa/inet.h>
 #include <libpq-fe.h>
 #include <netdb.h>
@@ -73,10 +75,10 @@ list_item(const char *list, int number)
 	const char *at = list != NULL ? list : "";
 
 	if (strchr(at, ',') == NULL)
-		return strdup(at);
+		return must_have(strdup(at));
 	for (; number > 0 && *at != '\0'; number--)
 		at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',');
-	return strndup(at, strcspn(at, ","));
+	return must_have(strndup(at, strcspn(at, ",")));
 }
 
 static void

@@ -42,4 +42,20 @@ pgresult_sqlstate(const PGresult *res)
 	return state != NULL ? state : "";
 }
 
+/* libpq's own error, which has no SQLSTATE: there was no memory for the answer. What the query did is not known. */
+static inline bool
+pgresult_is_libpq_error(const PGresult *res)
+{
+	return PQresultStatus(res) == PGRES_FATAL_ERROR && PQresultErrorField(res, PG_DIAG_SQLSTATE) == NULL;
+}
+
+/* What the server says of a failed result. */
+static inline const char *
+pgresult_reason(const PGresult *res)
+{
+	const char *reason = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+
+	return reason != NULL ? reason : "out of memory";
+}
+
 #endif

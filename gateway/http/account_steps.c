@@ -175,8 +175,10 @@ account_password_done(void *arg, bool ok, const char *hash)
 
 	request->number = ok;
 	free(request->secret);
-	request->secret = hash[0] != '\0' ? strdup(hash) : NULL;
-	if (request->conn != NULL)
+	request->secret = hash != NULL && hash[0] != '\0' ? strdup(hash) : NULL;
+	if (hash == NULL || (hash[0] != '\0' && request->secret == NULL))
+		request_out_of_memory(request);
+	else if (request->conn != NULL)
 		request->next(request);
 	request_end_step(request);
 }

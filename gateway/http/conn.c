@@ -2,8 +2,8 @@
  * conn.c - a connection that speaks HTTP/1.1 (RFC 9112).
  *
  * Requests of one connection are handled one after the other, so that answers are in order; what is pipelined waits in
- * `in`, which takes no more than a head's limit and one read. A request that asks to become a WebSocket is handed to
- * libwebsockets, with its socket (server.c); over TLS, with one end of a tunnel.
+ * `in`, which takes no more than a head's limit and one read. When a request becomes a WebSocket, server.c gets the
+ * connection.
  *
  * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and at the end LINGER: our side is closed, and what
  * the client still sends is thrown away for a moment, because closing over unread bytes would reset the connection and
@@ -24,7 +24,6 @@
 #include "server.h"
 #include "stream.h"
 #include "tls.h"
-#include "tunnel.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -97,26 +96,40 @@ static void conn_on_poll(uv_poll_t *poll, int status, int events);
 
 /* ---- life ---- */
 
+/* Before the connection is one. */
+static void
+conn_drop(Conn *conn, int fd)
+{
+	if (conn != NULL && conn->peer != NULL)
+		peers_leave(conn->peer);
+	if (conn != NULL)
+		tls_free(&conn->stream);
+	close(fd);
+	free(conn);
+}
+
 void
 conn_open(int fd, const struct sockaddr *from, bool tls)
 {
 	Conn *conn = calloc(1, sizeof(Conn));
 	int on = 1;
 
-	if (conn == NULL)
-		abort();
-	if (uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
+	if (conn != NULL)
 	{
-		log_event(LOG_WARN, "a connection was not taken", LOG_STR("reason", "its socket cannot be watched"));
-		close(fd);
-		free(conn);
+		conn->peer = peers_enter(from, conn->address);
+		conn->stream.ssl = tls ? tls_new(fd) : NULL;
+	}
+	if (conn == NULL || conn->peer == NULL || (tls && conn->stream.ssl == NULL) ||
+		uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
+	{
+		log_event(LOG_WARN, "a connection was not taken",
+				  LOG_STR("reason", "out of memory, or its socket cannot be watched"));
+		conn_drop(conn, fd);
 		return;
 	}
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	conn->stream.fd = fd;
-	conn->stream.ssl = tls ? tls_new(fd) : NULL;
-	conn->peer = peers_enter(from, conn->address);
 	conn->state = tls ? CONN_HANDSHAKE : CONN_HEAD;
 	conn->since = conn_now();
 	conn->next = conns;
@@ -226,19 +239,29 @@ conn_abort(Conn *conn)
 
 /* ---- reading ---- */
 
-/* Answers what is no request, and ends the connection. */
+/* What has come is no request, or not read: something is answered, and the connection ends. False: it ends at once,
+ * without memory for an answer. */
+static bool
+conn_stop_reading(Conn *conn)
+{
+	buf_free(&conn->in);
+	if (conn->request == NULL && (conn->request = request_create(conn)) != NULL)
+		trace_begin(conn->request, NULL);
+	if (conn->request == NULL)
+	{
+		conn->state = CONN_DEAD;
+		return false;
+	}
+	conn->request->close = true;
+	conn_enter(conn, CONN_ANSWER);
+	return true;
+}
+
 static void
 conn_refuse(Conn *conn, int status, const char *reason)
 {
-	if (conn->request == NULL)
-	{
-		conn->request = request_create(conn);
-		trace_begin(conn->request, NULL);
-	}
-	conn->in.len = 0;
-	conn->request->close = true;
-	conn_enter(conn, CONN_ANSWER);
-	request_error(conn->request, status, reason);
+	if (conn_stop_reading(conn))
+		request_error(conn->request, status, reason);
 }
 
 static void
@@ -249,19 +272,16 @@ conn_take(Conn *conn, size_t len)
 	conn->seen = 0;
 }
 
-/* The socket goes to libwebsockets, with the request of len bytes; the connection here ends. */
+/* The connection becomes a WebSocket by the request of len bytes, and ends here. */
 static void
 conn_hand_over(Conn *conn, Ticket *ticket, size_t len)
 {
 	Stream stream = conn->stream;
 	Buf in = buf_take(&conn->in);
-	int fd = stream.fd;
 
 	ticket->peer = conn->peer;
 	conn_forget(conn);
-	if (stream.ssl != NULL || in.len > len)
-		fd = tunnel_open(&stream, in.data + len, in.len - len);
-	server_adopt(fd, ticket, in.data, len);
+	server_open_websocket(stream, ticket, in.data + len, in.len - len);
 	buf_free(&in);
 }
 
@@ -272,6 +292,11 @@ conn_begin_request(Conn *conn, size_t len)
 	Request *request = conn->request = request_create(conn);
 	Ticket *ticket = NULL;
 
+	if (request == NULL)
+	{
+		conn->state = CONN_DEAD;
+		return true;
+	}
 	conn_enter(conn, CONN_ANSWER);
 	if (exchange_begin(request, conn->in.data, len, &ticket) == EXCHANGE_UPGRADE)
 	{
@@ -471,6 +496,8 @@ conn_read(Conn *conn)
 	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
 		conn->since = conn_now();
 	buf_put(&conn->in, conn_bytes, (size_t) got);
+	if (buf_failed(&conn->in) && conn_stop_reading(conn))
+		request_out_of_memory(conn->request);
 	return true;
 }
 
@@ -539,6 +566,11 @@ conn_write(Conn *conn)
 	/* TLS makes a record of each piece: the head and the beginning of the body are one. */
 	if (!conn_has_output(conn) && !waiting)
 		conn->answered = request_fill(conn->request, &conn->out, conn->stream.ssl == NULL ? &conn->rest : NULL);
+	if (buf_failed(&conn->out))
+	{
+		conn->state = CONN_DEAD;
+		return true;
+	}
 	if (!conn_has_output(conn))
 		return false;
 	sent = conn_send(conn);

@@ -85,6 +85,11 @@ download_part_answered(Request *request, PGresult *res)
 		return;
 	}
 	buf_put(&download->part, PQgetvalue(res, 0, 0) + skip, (size_t) (keep - skip));
+	if (buf_failed(&download->part))
+	{
+		conn_abort(request->conn);
+		return;
+	}
 	conn_wake(request->conn);
 }
 
@@ -200,7 +205,10 @@ route_get_file(Request *request)
 
 	request->download = calloc(1, sizeof(Download));
 	if (request->download == NULL)
-		abort();
+	{
+		request_out_of_memory(request);
+		return;
+	}
 	if (!request_arg(request, "fid", fid, sizeof(fid)) || !request_parse_id(fid, &request->sheet_id) ||
 		!request_arg(request, "chunk", request->download->name, sizeof(request->download->name)))
 	{

@@ -70,7 +70,12 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 
 	request->head_bytes = malloc(2 * len + 2);
 	if (request->head_bytes == NULL)
-		abort();
+	{
+		request->close = true;
+		trace_begin(request, NULL);
+		request_out_of_memory(request);
+		return EXCHANGE_GOES_ON;
+	}
 	memcpy(request->head_bytes, head, len);
 	if (!head_parse(&request->head, request->head_bytes, len, (size_t) gateway.config.max_url_bytes, &error))
 	{
@@ -90,7 +95,7 @@ exchange_begin(Request *request, const char *head, size_t len, Ticket **ticket)
 	exchange_allow_origin(request);
 	if (head_field(&request->head, "upgrade") != NULL && (*ticket = upgrade_check(request)) != NULL)
 	{
-		request->status = 101; /* which libwebsockets will answer */
+		request->status = 101; /* server.c answers */
 		return EXCHANGE_UPGRADE;
 	}
 	if (request->status != 0 || !router_check_method(request) || !exchange_check_length(request))
@@ -122,6 +127,8 @@ exchange_body_end(Request *request)
 	request->body_comes = false;
 	if (request->upload != NULL)
 		upload_body_end(request);
+	else if (buf_failed(&request->body))
+		request_out_of_memory(request);
 	else
 		router_dispatch(request);
 }

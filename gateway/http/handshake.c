@@ -1,15 +1,14 @@
-/*
- * handshake.c - is a request for a WebSocket one as RFC 6455 4.2.1 wants it? libwebsockets 4.1.6 takes any version and
- * any key for good, and drops the connection without a word for the rest.
- */
+/* handshake.c - the opening handshake of a WebSocket (see handshake.h). */
 #include "handshake.h"
 
 #include "base64.h"
 #include "request.h"
-#include "server.h"
 
+#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,18 +24,28 @@ handshake_key_is_good(const char *key)
 		   base64_decode(BASE64_STANDARD, key, HANDSHAKE_KEY_LEN - 2, nonce, sizeof(nonce), &len);
 }
 
-/* None asked for is fine; of those asked for one must be ours. */
-static bool
-handshake_protocol_is_spoken(const char *asked)
+const char *
+handshake_protocol(const Request *request)
 {
+	const char *asked = head_field(&request->head, "sec-websocket-protocol");
+
 	if (asked == NULL)
-		return true;
-	for (int i = 0; server_protocol_name(i) != NULL; i++)
-	{
-		if (head_list_has(asked, server_protocol_name(i)))
-			return true;
-	}
-	return false;
+		return NULL;
+	if (head_list_has(asked, HANDSHAKE_V2))
+		return HANDSHAKE_V2;
+	return head_list_has(asked, HANDSHAKE_V1) ? HANDSHAKE_V1 : NULL;
+}
+
+void
+handshake_accept(const Request *request, char to[HANDSHAKE_ACCEPT_SIZE])
+{
+	static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+	char text[HANDSHAKE_KEY_LEN + sizeof(guid)];
+	unsigned char digest[SHA_DIGEST_LENGTH];
+
+	snprintf(text, sizeof(text), "%s%s", head_field(&request->head, "sec-websocket-key"), guid);
+	(void) SHA1((const unsigned char *) text, strlen(text), digest);
+	(void) EVP_EncodeBlock((unsigned char *) to, digest, sizeof(digest));
 }
 
 const char *
@@ -56,7 +65,7 @@ handshake_problem(const Request *request, int *status)
 		return "a WebSocket begins without a body";
 	if (!handshake_key_is_good(head_field(head, "sec-websocket-key")))
 		return "Sec-WebSocket-Key must be 16 bytes in base64";
-	if (!handshake_protocol_is_spoken(head_field(head, "sec-websocket-protocol")))
+	if (head_field(head, "sec-websocket-protocol") != NULL && handshake_protocol(request) == NULL)
 		return "none of the subprotocols in Sec-WebSocket-Protocol is spoken here";
 	if (version != NULL && strcmp(version, "13") == 0)
 		return NULL;

@@ -11,7 +11,6 @@
 #include "network.h"
 #include "peers.h"
 #include "tls.h"
-#include "tunnel.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -93,7 +92,6 @@ static void
 listen_on_tick(uv_timer_t *timer)
 {
 	conn_tick_all();
-	tunnel_tick_all();
 	if (!listen_paused)
 		return;
 	listen_paused = false;

@@ -112,11 +112,11 @@ log_put_chunk(Request *request, Buf *to)
 {
 	LogStream *log = request->log;
 
-	if (log->bytes.len == 0)
+	if (log->bytes.len == 0 && !buf_failed(&log->bytes))
 		return;
 	if (request->head.minor > 0)
 		buf_printf(to, "%zx\r\n", log->bytes.len);
-	buf_put(to, log->bytes.data, log->bytes.len);
+	buf_put_buf(to, &log->bytes);
 	if (request->head.minor > 0)
 		buf_puts(to, "\r\n");
 	request->written += log->bytes.len;
@@ -157,7 +157,7 @@ log_begin(Request *request)
 
 	_Static_assert(MSG_LOG == 23, "the head says so");
 	buf_put(&log->bytes, head, sizeof(head) - 1);
-	buf_put(&log->bytes, page.data, page.len);
+	buf_put_buf(&log->bytes, &page);
 	buf_free(&page);
 	if (log->last)
 	{
@@ -215,7 +215,10 @@ log_authenticated(Request *request)
 {
 	request->log = calloc(1, sizeof(LogStream));
 	if (request->log == NULL)
-		abort();
+	{
+		request_out_of_memory(request);
+		return;
+	}
 	strcpy(request->log->since, "0");
 	request->log->page = LOG_PAGE_FIRST;
 	log_fetch(request);

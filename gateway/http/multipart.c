@@ -454,7 +454,7 @@ multipart_open(const char *content_type, const MultipartEvents *events)
 		return NULL;
 	reader = calloc(1, sizeof(*reader));
 	if (!reader)
-		abort();
+		return NULL;
 	reader->events = *events;
 	reader->delimiter_len = (size_t) snprintf(reader->delimiter, sizeof(reader->delimiter), "\r\n--%s", boundary);
 	/* at the very beginning the delimiter stands without its CRLF */

@@ -62,7 +62,7 @@ peers_enter(const struct sockaddr *from, char *address)
 	{
 		peer = calloc(1, sizeof(Peer));
 		if (peer == NULL)
-			abort();
+			return NULL;
 		strcpy(peer->key, key);
 		peer->next = *bucket;
 		*bucket = peer;

@@ -89,7 +89,7 @@ request_create(struct Conn *conn)
 	Request *request = calloc(1, sizeof(Request));
 
 	if (request == NULL)
-		abort();
+		return NULL;
 	request->conn = conn;
 	request->method = METHOD_GET;
 	request->path = "";
@@ -153,6 +153,11 @@ request_gone(Request *request)
 void
 request_add_header(Request *request, const char *name, const char *value)
 {
+	if (value == NULL)
+	{
+		buf_fail(&request->headers);
+		return;
+	}
 	for (const char *p = value; *p != '\0'; p++)
 	{
 		if ((unsigned char) *p < 0x20 || *p == 0x7F)
@@ -162,6 +167,24 @@ request_add_header(Request *request, const char *name, const char *value)
 	buf_puts(&request->headers, ": ");
 	buf_puts(&request->headers, value);
 	buf_puts(&request->headers, "\r\n");
+}
+
+/* In place of an answer that could not be built, with its headers. What there is no memory for either ends the
+ * connection (conn.c). */
+static void
+request_replace_answer(Request *request)
+{
+	static const char text[] = "{\"success\":false,\"msg\":0,\"data\":\"out of memory\"}";
+
+	buf_free(&request->answer);
+	buf_free(&request->headers);
+	buf_printf(&request->headers, "Retry-After: %d\r\n", REQUEST_BUSY_S);
+	request->status = 503;
+	request->type = "application/json";
+	request->fill = NULL;
+	request->unmeasured = false;
+	request->constant = text;
+	request->length = sizeof(text) - 1;
 }
 
 void
@@ -179,12 +202,14 @@ request_answer(Request *request, int status, const char *type, Buf *body)
 	request->type = type;
 	if (body != NULL)
 		request->answer = buf_take(body);
+	if (buf_failed(&request->answer) || buf_failed(&request->headers))
+		request_replace_answer(request);
 	if (request->constant == NULL)
 	{
 		request->constant = request->answer.data;
 		request->length = request->answer.len;
 	}
-	if (status >= 500)
+	if (request->status >= 500)
 		metrics.http_errors++;
 	if (status == 307)
 		metrics.redirects++;
@@ -224,8 +249,8 @@ request_data(Request *request, Msg msg, Buf *data)
 	Buf body = {NULL, 0, 0};
 
 	buf_printf(&body, "{\"success\":%s,\"msg\":%d,\"data\":", msg_is_success(msg) ? "true" : "false", msg);
-	if (data != NULL && data->len > 0)
-		buf_put(&body, data->data, data->len);
+	if (data != NULL && (data->len > 0 || buf_failed(data)))
+		buf_put_buf(&body, data);
 	else
 		buf_puts(&body, "null");
 	buf_puts(&body, "}");
@@ -259,6 +284,12 @@ request_error_later(Request *request, int status, int seconds, const char *reaso
 	snprintf(text, sizeof(text), "%d", seconds);
 	request_add_header(request, "Retry-After", text);
 	request_error(request, status, reason);
+}
+
+void
+request_out_of_memory(Request *request)
+{
+	request_error_later(request, 503, REQUEST_BUSY_S, "out of memory");
 }
 
 /*
@@ -323,6 +354,8 @@ request_sql_error(Request *request, const PGresult *res)
 		request_error_later(request, 503, REQUEST_BUSY_S, "the request took too long, and was cancelled");
 	else if (res == NULL || strncmp(state, "57", 2) == 0 || strncmp(state, "08", 2) == 0)
 		request_error_later(request, 503, REQUEST_BUSY_S, "the database does not answer");
+	else if (strcmp(state, "53200") == 0 || pgresult_is_libpq_error(res))
+		request_out_of_memory(request);
 	else if (strcmp(state, "42704") == 0)
 		request_refuse(request, MSG_NO_SHEET, 404, "no such sheet");
 	else if (strcmp(state, "42501") == 0)
@@ -680,7 +713,7 @@ request_date(void)
 static void
 request_put_head(const Request *request, Buf *to)
 {
-	buf_reserve(to, 512 + request->headers.len);
+	(void) buf_reserve(to, 512 + request->headers.len);
 	buf_puts(to, "HTTP/1.1 ");
 	buf_put_number(to, request->status);
 	buf_puts(to, " ");
@@ -695,7 +728,7 @@ request_put_head(const Request *request, Buf *to)
 	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (tls_is_on() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
-	buf_put(to, request->headers.data, request->headers.len);
+	buf_put_buf(to, &request->headers);
 	if (request->unmeasured && request->head.minor > 0)
 		buf_puts(to, "Transfer-Encoding: chunked\r\n");
 	else if (!request->unmeasured && request->status != 204 && request->status != 304)

@@ -126,6 +126,7 @@ typedef struct Request
 	Buf data; /* an answer being built */
 } Request;
 
+/* NULL: no memory. */
 extern Request *request_create(struct Conn *conn);
 /* Sets peer, once the head is there. */
 extern void request_find_peer(Request *request);
@@ -171,7 +172,7 @@ extern bool request_number(const Request *request, const char *name, int64_t min
 /* Parses digits; false for anything else, or outside [1, 2^53). */
 extern bool request_parse_id(const char *text, int64_t *value);
 
-/* ---- answers: each ends the request ---- */
+/* ---- answers: each ends the request. One for which there is no memory is 503 ---- */
 extern void request_answer(Request *request, int status, const char *type, Buf *body);
 extern void request_msg(Request *request, Msg msg); /* data null */
 /* data: JSON, taken over. */
@@ -182,6 +183,9 @@ extern void request_error(Request *request, int status, const char *reason);
 #define REQUEST_BUSY_S 1 /* after this many seconds it may be tried again */
 /* 503 or 429, with Retry-After. */
 extern void request_error_later(Request *request, int status, int seconds, const char *reason);
+/* 503: there is no memory for it. */
+extern void request_out_of_memory(Request *request);
+/* value NULL: there was no memory for it. */
 extern void request_add_header(Request *request, const char *name, const char *value);
 /* Answers 307 when another gateway owns the sheet; true then. Pages of other origins are served here: the database has
  * all that is asked for, and browsers could not follow. */

@@ -8,6 +8,7 @@
 #include "tickets.h"
 #include "utf8.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define ROUTER_MEMBERS_MAX 100	/* of a body; our routes need 5 */
@@ -136,11 +137,17 @@ router_parse_body(Request *request)
 {
 	const Buf *body = &request->body;
 
+	errno = 0;
 	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len) &&
 		!json_has_nul(body->data, body->len) && json_has_few_values(body->data, body->len, ROUTER_VALUES_MAX))
 		request->json = cJSON_ParseWithLength(body->data, body->len);
 	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
 		return true;
+	if (errno == ENOMEM)
+	{
+		request_out_of_memory(request);
+		return false;
+	}
 	request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
 	return false;
 }

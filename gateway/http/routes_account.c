@@ -67,7 +67,7 @@ login_verified(Request *request)
 		return;
 	}
 	buf_puts(&request->data, ",\"info\":");
-	buf_put(&request->data, info.data, info.len);
+	buf_put_buf(&request->data, &info);
 	buf_free(&info);
 	account_ask_sheets(request, ACCOUNT_LOGIN_SHEETS, NULL, login_sheets);
 }

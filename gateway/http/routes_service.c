@@ -48,7 +48,7 @@ route_ready(Request *request)
 	bool ready = health_is_ready(&reasons);
 
 	buf_printf(&body, "{\"ready\":%s,\"reasons\":[", service_bool(ready));
-	buf_put(&body, reasons.data, reasons.len);
+	buf_put_buf(&body, &reasons);
 	buf_puts(&body, "]}");
 	buf_free(&reasons);
 	request_answer(request, ready ? 200 : 503, "application/json", &body);
@@ -184,7 +184,7 @@ route_debug(Request *request)
 	buf_puts_json(&body, gateway.config.public_address);
 	buf_printf(&body, ",\"uptime_seconds\":%lld,\"ready\":%s,\"reasons\":[",
 			   (long long) (gateway_now() - gateway.started), service_bool(health_is_ready(&reasons)));
-	buf_put(&body, reasons.data, reasons.len);
+	buf_put_buf(&body, &reasons);
 	buf_printf(&body,
 			   "],\"signing_key\":\"%s\",\"keys\":%d,\"loop_turn_us\":%llu,\"connections\":%d,\"http_under_way\":%d,"
 			   "\"password_queue\":%d,",
@@ -192,7 +192,7 @@ route_debug(Request *request)
 			   gateway.connections, trace_under_way(), password_queue_waiting());
 	service_put_connections(&body);
 	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), room_session_count());
-	buf_put(&body, rooms.data, rooms.len);
+	buf_put_buf(&body, &rooms);
 	buf_puts(&body, "]}");
 	buf_free(&rooms);
 	buf_free(&reasons);

@@ -9,6 +9,7 @@
 #include "range.h"
 #include "routes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +91,12 @@ static_find(const char *name)
 	if (data == NULL)
 		return NULL;
 	file = calloc(1, sizeof(StaticFile));
-	if (file == NULL)
-		abort();
-	file->name = strdup(name);
+	if (file == NULL || (file->name = strdup(name)) == NULL)
+	{
+		free(file);
+		free(data);
+		return NULL;
+	}
 	file->data = data;
 	file->len = len;
 	snprintf(file->etag, sizeof(file->etag), "\"%zx-%llx\"", len, (unsigned long long) status.st_mtime);
@@ -189,8 +193,14 @@ route_static(Request *request)
 	const StaticFile *file = NULL;
 	Range range;
 
+	errno = 0;
 	if (gateway.config.web_root[0] != '\0' && static_name_is_plain(name))
 		file = static_find_form(request, name);
+	if (file == NULL && errno == ENOMEM)
+	{
+		request_out_of_memory(request);
+		return;
+	}
 	if (file == NULL && strcmp(name, "/index.html") == 0)
 	{
 		request->constant = static_missing_page;

@@ -38,7 +38,10 @@ tls_load(char *reason, size_t size)
 	const char *what = NULL;
 
 	if (context == NULL)
-		abort();
+	{
+		snprintf(reason, size, "out of memory");
+		return NULL;
+	}
 	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 	SSL_CTX_set_cipher_list(context, tls_ciphers);
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
@@ -108,8 +111,13 @@ tls_new(int fd)
 {
 	SSL *ssl = SSL_new(tls_context);
 
-	if (ssl == NULL || SSL_set_fd(ssl, fd) != 1)
-		abort();
+	if (ssl == NULL)
+		return NULL;
+	if (SSL_set_fd(ssl, fd) != 1)
+	{
+		SSL_free(ssl);
+		return NULL;
+	}
 	SSL_set_accept_state(ssl);
 	return ssl;
 }

@@ -1,11 +1,9 @@
 /*
- * upgrade.c - a request to become a WebSocket (RFC 6455 4.2.1): checked before libwebsockets sees it, because what is
- * wrong with it is answered by HTTP here, and by a dropped connection there.
+ * upgrade.c - a request to become a WebSocket (RFC 6455 4.2.1): what is wrong with it is answered by HTTP.
  */
 #include "upgrade.h"
 
 #include "gateway.h"
-#include "handshake.h"
 #include "origin.h"
 #include "request.h"
 #include "tickets.h"
@@ -39,15 +37,6 @@ upgrade_check_origin(Request *request)
 	return false;
 }
 
-/* Protocol v2 is offered, and nothing else. */
-static bool
-upgrade_wants_v2(const Request *request)
-{
-	const char *protocols = head_field(&request->head, "sec-websocket-protocol");
-
-	return protocols != NULL && strcmp(protocols, "sheet.v2") == 0;
-}
-
 bool
 upgrade_link(const Request *request, char to[LINK_KEY_MAX + 1])
 {
@@ -71,7 +60,8 @@ upgrade_check_sheet(Request *request, Ticket *ticket)
 	}
 	if (!upgrade_link(request, ticket->link))
 		ticket->link[0] = '\0';
-	ticket->v2 = upgrade_wants_v2(request);
+	ticket->protocol = handshake_protocol(request);
+	ticket->v2 = ticket->protocol != NULL && strcmp(ticket->protocol, HANDSHAKE_V2) == 0;
 	if (ticket->v2)
 		return true; /* the rest is told by close codes (v2_session.c) */
 	if (!by_ticket && (!request_token(request, token, sizeof(token)) ||
@@ -118,12 +108,16 @@ upgrade_check(Request *request)
 		return NULL;
 	ticket = calloc(1, sizeof(Ticket));
 	if (ticket == NULL)
-		abort();
+	{
+		request_out_of_memory(request);
+		return NULL;
+	}
 	if (!upgrade_check_sheet(request, ticket))
 	{
 		free(ticket);
 		return NULL;
 	}
+	handshake_accept(request, ticket->accept);
 	ticket->nack = request_arg(request, "nack", nack, sizeof(nack)) && strcmp(nack, "1") == 0;
 	memcpy(ticket->address, request->peer, sizeof(ticket->address));
 	memcpy(ticket->request_id, request->trace.id, sizeof(ticket->request_id));

@@ -1,10 +1,11 @@
 /*
- * upgrade.h - a request to become a WebSocket: what is refused before libwebsockets sees it; see upgrade.c.
+ * upgrade.h - a request to become a WebSocket: checked, and refused by an answer of HTTP; see upgrade.c.
  */
 #ifndef UPGRADE_H
 #define UPGRADE_H
 
 #include "access.h"
+#include "handshake.h"
 #include "jwt.h"
 #include "peers.h"
 #include "trace.h"
@@ -19,7 +20,9 @@ typedef struct Ticket
 	int64_t sheet_id;
 	char link[LINK_KEY_MAX + 1]; /* a key by which the sheet is opened first; "": none */
 	bool nack;
-	bool v2;						   /* the token comes with the first message */
+	bool v2;			  /* the token comes with the first message */
+	const char *protocol; /* the subprotocol; NULL: none was asked for */
+	char accept[HANDSHAKE_ACCEPT_SIZE];
 	char address[48];				   /* of the client, also behind a proxy */
 	char request_id[TRACE_ID_MAX + 1]; /* of the upgrade, for the log */
 	Peer *peer;

@@ -13,6 +13,7 @@
 #include "gateway.h"
 #include "request.h"
 
+#include <errno.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,14 @@ upload_fail(Request *request, int status, Msg msg, const char *reason)
 		request_error(request, status, reason);
 }
 
+static void
+upload_fail_memory(Request *request)
+{
+	request->upload->state = UPLOAD_FAILED;
+	request->close = true;
+	request_out_of_memory(request);
+}
+
 /* ---- the form ---- */
 
 static bool
@@ -158,7 +167,7 @@ upload_part_data(void *arg, const char *data, size_t len)
 			upload->file_bytes += (int64_t) len;
 			EVP_DigestUpdate(upload->sha256, data, len);
 			buf_put(&upload->bytes, data, len);
-			return true;
+			return !buf_failed(&upload->bytes);
 		default:
 			return true;
 	}
@@ -183,14 +192,22 @@ upload_begin(Request *request)
 	char type[512] = "";
 
 	if (upload == NULL)
-		abort();
+	{
+		request->close = true;
+		request_out_of_memory(request);
+		return false;
+	}
 	request->upload = upload;
 	(void) request_header(request, "content-type", type, sizeof(type));
+	errno = 0;
 	upload->sha256 = EVP_MD_CTX_new();
 	upload->reader = multipart_open(type, &events);
 	if (upload->reader == NULL || upload->sha256 == NULL || EVP_DigestInit_ex(upload->sha256, EVP_sha256(), NULL) != 1)
 	{
-		upload_fail(request, 200, MSG_NO_FILE, NULL);
+		if (errno == ENOMEM)
+			upload_fail_memory(request);
+		else
+			upload_fail(request, 200, MSG_NO_FILE, NULL);
 		return false;
 	}
 	return true;
@@ -347,7 +364,10 @@ upload_body(Request *request, const char *data, size_t len)
 		return;
 	if (!multipart_feed(upload->reader, data, len))
 	{
-		upload_fail(request, 200, MSG_BAD_FORM, NULL);
+		if (buf_failed(&upload->bytes))
+			upload_fail_memory(request);
+		else
+			upload_fail(request, 200, MSG_BAD_FORM, NULL);
 		return;
 	}
 	if (upload->file_bytes > gateway.config.max_upload_bytes)

@@ -70,12 +70,12 @@ whole_begin(Request *request, Snapshot *snapshot)
 
 	if (sheet == NULL)
 	{
-		request_error_later(request, 503, REQUEST_BUSY_S, "there is no memory: try again");
+		request_out_of_memory(request);
 		return;
 	}
 	snapshot_reader_begin(&sheet->reader, snapshot, &snapshot->content, whole_end, request);
 	buf_printf(&sheet->head, "{\"success\":true,\"msg\":%d,\"data\":", msg);
-	buf_put(&sheet->head, request->data.data, request->data.len);
+	buf_put_buf(&sheet->head, &request->data);
 	if (snapshot->key.version != 0)
 	{
 		buf_printf(&sheet->head, "{\"cid\":%lld,\"timestamp\":", (long long) snapshot->key.version);
@@ -84,6 +84,11 @@ whole_begin(Request *request, Snapshot *snapshot)
 	}
 	buf_printf(&sheet->head, ",\"columns\":%u,\"content\":[", snapshot->cols);
 	buf_free(&request->data);
+	if (buf_failed(&sheet->head))
+	{
+		request_out_of_memory(request);
+		return;
+	}
 	request->length = sheet->head.len + snapshot->content.len + sizeof(whole_tail) - 1;
 	request->constant = "";
 	request->fill = whole_fill;

@@ -21,6 +21,7 @@
 #include "room.h"
 #include "server.h"
 #include "session.h"
+#include "socket.h"
 #include "snapshot.h"
 #include "trace.h"
 #include "turn.h"
@@ -172,6 +173,7 @@ main_on_second(uv_timer_t *timer)
 	room_for_each(main_tick_room, &now);
 	health_tick();
 	notify_tick(main_status());
+	socket_tick_all();
 	v2_tick();
 	snapshot_tick();
 }
@@ -350,9 +352,7 @@ static void
 main_raise_limits(void)
 {
 	struct rlimit limit;
-	/* A WebSocket over TLS has three: its socket, and the pair that leads to libwebsockets. */
-	rlim_t each = gateway.config.tls_certificate[0] != '\0' ? 3 : 1;
-	rlim_t wanted = each * (rlim_t) gateway.config.max_connections + 256;
+	rlim_t wanted = (rlim_t) gateway.config.max_connections + 256;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
 		return;
@@ -410,14 +410,12 @@ main_start_services(void)
 static void
 main_stop_services(void)
 {
-	if (gateway.lws != NULL)
-		server_stop();
+	server_stop();
 	database_close();
 	main_close_own();
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
 		;
-	if (gateway.lws != NULL)
-		server_free();
+	server_free();
 }
 
 int

@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +17,39 @@ buf_free(Buf *buf)
 }
 
 void
-buf_reserve(Buf *buf, size_t more)
+buf_fail(Buf *buf)
+{
+	free(buf->data);
+	*buf = (Buf){NULL, 0, BUF_FAILED};
+}
+
+bool
+buf_try_reserve(Buf *buf, size_t more)
 {
 	size_t size = buf->size > 0 ? buf->size : 256;
+	char *data;
 
-	if (buf->size - buf->len >= more && buf->data != NULL)
-		return;
+	if (buf->data != NULL && buf->size - buf->len >= more)
+		return true;
+	if (buf_failed(buf) || more > BUF_MAX - buf->len)
+		return false;
 	while (size - buf->len < more)
 		size *= 2;
-	buf->data = realloc(buf->data, size);
-	if (buf->data == NULL)
-		abort();
+	data = realloc(buf->data, size);
+	if (data == NULL)
+		return false;
+	buf->data = data;
 	buf->size = size;
+	return true;
+}
+
+bool
+buf_reserve(Buf *buf, size_t more)
+{
+	if (buf_try_reserve(buf, more))
+		return true;
+	buf_fail(buf);
+	return false;
 }
 
 void
@@ -37,9 +57,19 @@ buf_put(Buf *buf, const void *data, size_t len)
 {
 	if (len == 0)
 		return;
-	buf_reserve(buf, len);
+	if (!buf_reserve(buf, len))
+		return;
 	memcpy(buf->data + buf->len, data, len);
 	buf->len += len;
+}
+
+void
+buf_put_buf(Buf *buf, const Buf *from)
+{
+	if (buf_failed(from))
+		buf_fail(buf);
+	else
+		buf_put(buf, from->data, from->len);
 }
 
 void
@@ -57,7 +87,8 @@ buf_printf(Buf *buf, const char *format, ...)
 	va_start(args, format);
 	len = vsnprintf(NULL, 0, format, args);
 	va_end(args);
-	buf_reserve(buf, (size_t) len + 1);
+	if (!buf_reserve(buf, (size_t) len + 1))
+		return;
 	va_start(args, format);
 	vsnprintf(buf->data + buf->len, (size_t) len + 1, format, args);
 	va_end(args);
@@ -159,8 +190,8 @@ json_write_string(char *to, const char *text, size_t len)
 void
 buf_put_json(Buf *buf, const char *text, size_t len)
 {
-	buf_reserve(buf, len * JSON_GROWTH + 2);
-	buf->len = (size_t) (json_write_string(buf->data + buf->len, text, len) - buf->data);
+	if (buf_reserve(buf, len * JSON_GROWTH + 2))
+		buf->len = (size_t) (json_write_string(buf->data + buf->len, text, len) - buf->data);
 }
 
 void

@@ -1,12 +1,13 @@
 /*
  * buf.h - growable bytes, and JSON written into them.
  *
- * An allocation that fails ends the process (the supervisor starts it again): every caller's size is bounded by a
- * setting.
+ * A buffer that cannot grow fails: it has no content any more, and takes none, until it is freed. Whoever hands its
+ * content to somebody looks at that, and nobody else need do so.
  */
 #ifndef BUF_H
 #define BUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,10 +18,23 @@ typedef struct Buf
 	size_t size;
 } Buf;
 
+#define BUF_FAILED 1			  /* size of one that has failed */
+#define BUF_MAX	   (SIZE_MAX / 4) /* bytes of one */
+
 extern void buf_free(Buf *buf);
-/* Room for `more` bytes at data + len. */
-extern void buf_reserve(Buf *buf, size_t more);
+extern void buf_fail(Buf *buf);
+static inline bool
+buf_failed(const Buf *buf)
+{
+	return buf->data == NULL && buf->size == BUF_FAILED;
+}
+/* Room for `more` bytes at data + len. False: it has failed, and there is none. */
+extern bool buf_reserve(Buf *buf, size_t more);
+/* The same, and the content stays when there is no room. */
+extern bool buf_try_reserve(Buf *buf, size_t more);
 extern void buf_put(Buf *buf, const void *data, size_t len);
+/* Appends from's content; fails if that has failed. */
+extern void buf_put_buf(Buf *buf, const Buf *from);
 extern void buf_puts(Buf *buf, const char *text);
 extern void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Hands the content over and leaves buf empty. */

@@ -12,11 +12,11 @@
 #include "metrics.h"
 #include "pending.h"
 #include "session.h"
+#include "socket.h"
 #include "v2_session.h"
 
-#include <libwebsockets.h>
-
-#define SLOW_CLOSE_MS 1500 /* a receiver that holds the senders up so long is closed */
+#define RECEIVER_WINDOW_MS 30000 /* over which its rate is measured */
+#define RECEIVER_MIN_RATE  65536 /* bytes a second */
 
 /* Bytes of the stream by which a receiver may be behind. */
 static uint64_t
@@ -25,8 +25,39 @@ room_backlog_limit(void)
 	return (uint64_t) gateway.config.send_queue_bytes / 2;
 }
 
-/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed, but not before the
- * gateway has written to it. */
+/* Has a receiver that is too far behind taken nothing for stalled-receiver-seconds, or too little for long? Only what
+ * its system has acknowledged counts, and only while the gateway cannot write more. */
+static bool
+receiver_is_stalled(Session *session, uint64_t now)
+{
+	uint64_t delivered = socket_delivered(session->socket);
+	bool stalled;
+
+	if (session->behind_since == 0)
+	{
+		session->behind_since = session->moved_at = now;
+		session->behind_from = session->moved = delivered;
+		return false;
+	}
+	if (delivered > session->moved || !session->blocked)
+	{
+		session->moved = delivered;
+		session->moved_at = now;
+	}
+	if (!session->blocked)
+	{
+		session->behind_since = now;
+		session->behind_from = delivered;
+	}
+	if (now - session->behind_since < RECEIVER_WINDOW_MS)
+		return now - session->moved_at >= (uint64_t) gateway.config.stalled_receiver_seconds * 1000;
+	stalled = delivered < session->behind_from + RECEIVER_MIN_RATE * (RECEIVER_WINDOW_MS / 1000);
+	session->behind_since = now;
+	session->behind_from = delivered;
+	return stalled;
+}
+
+/* Is a receiver so far behind that senders must wait for it? One that does not get on is closed. */
 static bool
 room_has_backlog(Room *room, uint64_t now)
 {
@@ -35,20 +66,23 @@ room_has_backlog(Room *room, uint64_t now)
 
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
-		if (session->state != SESSION_LIVE || session->cursor.block == NULL)
+		if ((session->state != SESSION_LIVE && session->state != SESSION_CLOSING) || session->cursor.block == NULL)
 			continue;
 		if (session->stream->end - fanout_position(&session->cursor) <= limit)
 		{
 			session->behind_since = 0;
 			continue;
 		}
-		if (session->behind_since == 0 && !room->publishing)
-			session->behind_since = now;
-		if (!room->publishing && now - session->behind_since > SLOW_CLOSE_MS)
+		if (session->state == SESSION_CLOSING)
+		{
+			session_leave_stream(session);
+			continue;
+		}
+		if (receiver_is_stalled(session, now))
 		{
 			metrics.sessions_slow++;
 			session_close(session, CLOSE_SLOW, "too far behind: come again");
-			fanout_detach(&session->cursor);
+			session_leave_stream(session);
 			continue;
 		}
 		backlog = true;
@@ -76,12 +110,12 @@ room_control_senders(Room *room)
 	{
 		bool stop = pause || v2_is_full(session) || v2_waits(session);
 
-		if (session->wsi == NULL || session->state == SESSION_CLOSING)
+		if (session->socket == NULL || session->state == SESSION_CLOSING)
 			continue;
 		any |= stop;
 		if (session->paused == stop)
 			continue;
-		lws_rx_flow_control(session->wsi, stop ? 0 : 1);
+		socket_pause(session->socket, stop);
 		session->paused = stop;
 	}
 	room->uneven = any;

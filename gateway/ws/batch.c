@@ -7,7 +7,7 @@
 
 #include "accounts.h"
 #include "edit_buf.h"
-#include "fanout.h"
+#include "frame.h"
 #include "v1_encode.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ batch_create(void)
 	RoomBatch *batch = calloc(1, sizeof(RoomBatch));
 
 	if (batch == NULL)
-		abort();
+		return NULL;
 	batch->writer.first = true;
 	return batch;
 }
@@ -32,6 +32,41 @@ batch_free(RoomBatch *batch)
 	free(batch->events);
 	free(batch->clients);
 	free(batch);
+}
+
+static bool
+batch_reserve_events(RoomBatch *batch, size_t more)
+{
+	size_t size = batch->event_size > 0 ? batch->event_size : 8;
+	RoomEvent *events;
+
+	if (batch->event_count + more <= batch->event_size)
+		return true;
+	while (size < batch->event_count + more)
+		size *= 2;
+	events = realloc(batch->events, size * sizeof(RoomEvent));
+	if (events == NULL)
+		return false;
+	batch->events = events;
+	batch->event_size = size;
+	return true;
+}
+
+bool
+batch_reserve(RoomBatch *batch, size_t edits, size_t frames)
+{
+	size_t parts = edits / V2_PART_BYTES + 2;
+	const Edit none = {0};
+
+	/* The first of a part is written in full. */
+	return buf_try_reserve(&batch->edits, edits + parts * edit_size_bound(&none)) &&
+		   (!batch->has_v1 || buf_try_reserve(&batch->frames, frames)) && batch_reserve_events(batch, parts);
+}
+
+bool
+batch_failed(const RoomBatch *batch)
+{
+	return buf_failed(&batch->edits) || buf_failed(&batch->frames);
 }
 
 void
@@ -61,13 +96,8 @@ batch_take_edits(RoomBatch *batch)
 RoomEvent *
 batch_add_event(RoomBatch *batch)
 {
-	if (batch->event_count == batch->event_size)
-	{
-		batch->event_size = batch->event_size > 0 ? batch->event_size * 2 : 8;
-		batch->events = realloc(batch->events, batch->event_size * sizeof(RoomEvent));
-		if (batch->events == NULL)
-			abort();
-	}
+	if (!batch_reserve_events(batch, 1))
+		return NULL;
 	batch->writer.first = true;
 	batch->events[batch->event_count] = (RoomEvent){.edits_len = batch->edits.len, .count = batch->count};
 	return &batch->events[batch->event_count++];
@@ -78,30 +108,32 @@ batch_add_event(RoomBatch *batch)
 void
 batch_add_v1_frame(RoomBatch *batch, const Buf *payload)
 {
-	unsigned char header[10];
-	size_t header_len = fanout_frame_header(header, payload->len);
+	unsigned char header[FRAME_SENT_HEADER_MAX];
+	size_t header_len = frame_header(header, FRAME_TEXT, payload->len);
 
 	buf_put(&batch->frames, header, header_len);
-	buf_put(&batch->frames, payload->data, payload->len);
+	buf_put_buf(&batch->frames, payload);
 }
 
 void
 batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len, const Buf *name_json)
 {
-	unsigned char header[10];
+	unsigned char header[FRAME_SENT_HEADER_MAX];
 	size_t header_len, start, len;
 
 	/* The frame goes straight behind those before; its header is known when its length is. */
-	buf_reserve(&batch->frames, 10);
+	if (!buf_reserve(&batch->frames, FRAME_SENT_HEADER_MAX))
+		return;
 	start = batch->frames.len;
 	batch->frames.len += 4;
 	v1_put_modify(&batch->frames, edit->row, edit->col, edit->content.data, edit->content.len, info, info_len,
 				  name_json);
+	if (!buf_reserve(&batch->frames, FRAME_SENT_HEADER_MAX))
+		return;
 	len = batch->frames.len - start - 4;
-	header_len = fanout_frame_header(header, len);
+	header_len = frame_header(header, FRAME_TEXT, len);
 	if (header_len != 4)
 	{
-		buf_reserve(&batch->frames, 10);
 		memmove(batch->frames.data + start + header_len, batch->frames.data + start + 4, len);
 		batch->frames.len = start + header_len + len;
 	}

@@ -49,15 +49,20 @@ typedef struct RoomBatch
 	int64_t seq;	 /* of the sheet with the batch, once it is committed */
 } RoomBatch;
 
-/* An empty one, of no list. */
+/* An empty one, of no list; NULL: no memory. */
 extern RoomBatch *batch_create(void);
 extern void batch_free(RoomBatch *batch);
+/* Room for edits of so many bytes in the codec's form, which take so many bytes as frames of protocol v1: that many can
+ * be put without failing. False: no memory; the batch is as it was. */
+extern bool batch_reserve(RoomBatch *batch, size_t edits, size_t frames);
+/* There was no memory for something that is in it: it is of no use. */
+extern bool batch_failed(const RoomBatch *batch);
 
 /* The batch's next edit, whatever becomes of it. */
 extern void batch_put_edit(RoomBatch *batch, const Edit *edit);
 /* It has no edits any more, and takes them anew; they are the caller's now. */
 extern Buf batch_take_edits(RoomBatch *batch);
-/* The next edit of the batch begins a message; the event that is added may be filled in. */
+/* The next edit of the batch begins a message; the event that is added may be filled in. NULL: no memory. */
 extern RoomEvent *batch_add_event(RoomBatch *batch);
 
 /* A frame of protocol v1 in the order of the edits. */

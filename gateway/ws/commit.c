@@ -298,12 +298,12 @@ room_apply_answered(void *arg, PGresult *res)
 		window_doubt(room_sheet_id(room)); /* nobody is told of the batch, and it may be stored */
 	else if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQgetisnull(res, 0, 1))
 		room_yield(room);
-	else if (res == NULL)
+	else if (res == NULL || pgresult_is_libpq_error(res))
 	{
 		held_end(room);
 		/* Unknown: perhaps committed. The number tells the database, when it comes again. */
 		room->uncertain = true;
-		room_retry(room, 0);
+		room_retry(room, res == NULL ? 0 : RETRY_MS);
 		metrics.batches_resent++;
 	}
 	else if (PQresultStatus(res) == PGRES_TUPLES_OK)
@@ -334,8 +334,8 @@ batch_clients(const RoomBatch *batch, Buf *text)
 				   (unsigned long long) entry->client->id, (unsigned long long) entry->first,
 				   (unsigned long long) entry->last);
 	}
-	buf_put(text, "}", 2); /* with the NUL */
-	return pgparam_text(text->data);
+	buf_puts(text, "}");
+	return pgparam_buf(text, 0);
 }
 
 /*
@@ -364,14 +364,16 @@ room_send(Room *room, PgConn *conn)
 	Buf edits = {NULL, 0, 0};
 	Buf clients = {NULL, 0, 0};
 
-	buf_reserve(&edits, EDIT_BATCH_HEAD_MAX + batch->edits.len);
-	edit_write_batch(&writer, (uint8_t *) edits.data, &head);
-	edits.len = (size_t) ((char *) writer.pos - edits.data);
-	buf_put(&edits, batch->edits.data, batch->edits.len);
+	if (buf_reserve(&edits, EDIT_BATCH_HEAD_MAX + batch->edits.len))
+	{
+		edit_write_batch(&writer, (uint8_t *) edits.data, &head);
+		edits.len = (size_t) ((char *) writer.pos - edits.data);
+		buf_put_buf(&edits, &batch->edits);
+	}
 	{
 		PgParam params[] = {
 			pgparam_int64(sheet, room_sheet_id(room)),
-			pgparam_bytes(edits.data, (int) edits.len),
+			pgparam_buf(&edits, 1),
 			pgparam_int64(known, room->published_seq),
 			pgparam_int64(epoch, room->epoch),
 			pgparam_int64(origin, gateway.origin),
@@ -430,10 +432,10 @@ room_tail_refused(Room *room, const PGresult *res)
 	const char *state = pgresult_sqlstate(res);
 
 	log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
-			  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
+			  LOG_STR("reason", pgresult_reason(res)));
 	if (strcmp(state, "22023") == 0)
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
-	else if (sqlstate_is_passing(state))
+	else if (sqlstate_is_passing(state) || pgresult_is_libpq_error(res))
 		room->tail_at = uv_hrtime() + RETRY_MS * UINT64_C(1000000);
 	else if (room->behind || room->found_first != 0)
 		room_fail(room, CLOSE_ERROR, "the edits of others cannot be read");
@@ -489,6 +491,11 @@ room_catch_up(Room *room, int64_t seq)
 static void
 room_send_next(Room *room, PgConn *conn)
 {
+	if (batch_failed(room->pending))
+	{
+		room_fail_memory(room);
+		return;
+	}
 	room->sent = room_take_pending(room);
 	room->batch_no++;
 	room->uncertain = false;

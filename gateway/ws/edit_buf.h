@@ -11,7 +11,8 @@
 static inline void
 edit_buf_put(Buf *edits, EditWriter *writer, const Edit *edit)
 {
-	buf_reserve(edits, edit_size_bound(edit));
+	if (!buf_reserve(edits, edit_size_bound(edit)))
+		return;
 	writer->pos = (uint8_t *) edits->data + edits->len;
 	edit_write(writer, edit);
 	edits->len = (size_t) ((char *) writer->pos - edits->data);

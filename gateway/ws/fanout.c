@@ -3,13 +3,18 @@
  *
  * Server frames are not masked, so the same bytes go to every receiver: a frame is encoded once, into a list of blocks,
  * and each receiver has a cursor. A receiver is given the rest of its block in one write: many frames a system call, no
- * copy. A block holds whole frames only, so every write ends where a frame ends, and the library may put a PING or
- * CLOSE between two writes.
+ * copy. A block holds whole frames only, so a frame that a socket took a part of lies in one piece. Its cursor knows
+ * how much of it is left: nothing else may be written before.
  *
  * A block lives as long as someone holds it: the stream its tail, a cursor its block, a block its successor. A receiver
  * that lags keeps the blocks from its place on alive; the room bounds how far that may go.
+ *
+ * What is committed must be told to all, so a stream for which there is no memory ends where it is: who reads it is
+ * closed by the room (publish.c), comes again, and reads what is committed.
  */
 #include "fanout.h"
+
+#include "frame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,42 +43,31 @@ block_release(FanoutBlock *block)
 	}
 }
 
-size_t
-fanout_frame_header(unsigned char header[10], size_t len)
+void
+fanout_fail(Fanout *fanout)
 {
-	header[0] = 0x81; /* FIN, text */
-	if (len < 126)
-	{
-		header[1] = (unsigned char) len;
-		return 2;
-	}
-	if (len < 65536)
-	{
-		header[1] = 126;
-		header[2] = (unsigned char) (len >> 8);
-		header[3] = (unsigned char) len;
-		return 4;
-	}
-	header[1] = 127;
-	for (int i = 0; i < 8; i++)
-		header[2 + i] = (unsigned char) ((uint64_t) len >> (56 - 8 * i));
-	return 10;
+	fanout->failed = true;
 }
 
-/* A place for `len` bytes that belong together. */
+/* A place for `len` bytes that belong together; NULL: the stream has failed. */
 static char *
 fanout_room(Fanout *fanout, size_t len)
 {
 	FanoutBlock *block = fanout->tail;
 	char *to;
 
+	if (fanout->failed)
+		return NULL;
 	if (block == NULL || block->size - block->used < len)
 	{
 		size_t size = len > FANOUT_BLOCK_BYTES ? len : FANOUT_BLOCK_BYTES;
 
 		block = malloc(sizeof(FanoutBlock) + size);
 		if (block == NULL)
-			abort();
+		{
+			fanout->failed = true;
+			return NULL;
+		}
 		*block = (FanoutBlock){.start = fanout->end, .size = size, .holders = 1};
 		if (fanout->tail != NULL)
 		{
@@ -90,22 +84,20 @@ fanout_room(Fanout *fanout, size_t len)
 }
 
 void
-fanout_append_frame(Fanout *fanout, const void *payload, size_t len)
+fanout_append_message(Fanout *fanout, bool binary, const Buf *payload)
 {
-	fanout_append_message(fanout, false, payload, len);
-}
+	unsigned char header[FRAME_SENT_HEADER_MAX];
+	size_t header_len = frame_header(header, binary ? FRAME_BINARY : FRAME_TEXT, payload->len);
+	char *to;
 
-void
-fanout_append_message(Fanout *fanout, bool binary, const void *payload, size_t len)
-{
-	unsigned char header[10];
-	size_t header_len = fanout_frame_header(header, len);
-	char *to = fanout_room(fanout, header_len + len);
-
-	if (binary)
-		header[0] = 0x82; /* FIN, binary */
+	if (buf_failed(payload))
+		fanout_fail(fanout);
+	to = fanout_room(fanout, header_len + payload->len);
+	if (to == NULL)
+		return;
 	memcpy(to, header, header_len);
-	memcpy(to + header_len, payload, len);
+	if (payload->len > 0)
+		memcpy(to + header_len, payload->data, payload->len);
 }
 
 /* Bytes of the first frame at data. */
@@ -132,6 +124,7 @@ fanout_append(Fanout *fanout, const char *frames, size_t len)
 	{
 		size_t room = fanout->tail != NULL ? fanout->tail->size - fanout->tail->used : 0;
 		size_t take = fanout_frame_size(frames);
+		char *to;
 
 		/* As many whole frames as fit into the block, at least one. */
 		if (len <= room)
@@ -149,7 +142,10 @@ fanout_append(Fanout *fanout, const char *frames, size_t len)
 				take += next;
 			}
 		}
-		memcpy(fanout_room(fanout, take), frames, take);
+		to = fanout_room(fanout, take);
+		if (to == NULL)
+			return;
+		memcpy(to, frames, take);
 		frames += take;
 		len -= take;
 	}
@@ -162,14 +158,16 @@ fanout_free(Fanout *fanout)
 	fanout->tail = NULL;
 }
 
-void
+bool
 fanout_attach(Fanout *fanout, FanoutCursor *cursor)
 {
-	if (fanout->tail == NULL)
-		(void) fanout_room(fanout, 0);
+	if (fanout->tail == NULL && fanout_room(fanout, 0) == NULL)
+		return false;
 	cursor->block = fanout->tail;
 	cursor->block->holders++;
 	cursor->offset = cursor->block->used;
+	cursor->cut = 0;
+	return true;
 }
 
 void
@@ -210,6 +208,7 @@ fanout_seek(FanoutCursor *cursor, uint64_t position)
 		cursor->offset = cursor->block->used;
 		(void) fanout_step(cursor);
 	}
+	cursor->cut = 0;
 	if (position > cursor->block->start + cursor->offset)
 		cursor->offset = (size_t) (position - cursor->block->start);
 }
@@ -230,21 +229,17 @@ fanout_peek(FanoutCursor *cursor, const char **data, size_t *len)
 	return true;
 }
 
-size_t
-fanout_frame_end(const FanoutCursor *cursor, size_t sent)
-{
-	const FanoutBlock *block = cursor->block;
-	size_t end = 0;
-
-	if (cursor->offset + sent == block->used)
-		return sent;
-	while (end < sent)
-		end += fanout_frame_size(block->data + cursor->offset + end);
-	return end;
-}
-
 void
 fanout_advance(FanoutCursor *cursor, size_t len)
 {
+	const FanoutBlock *block = cursor->block;
+	size_t end = cursor->cut;
+
+	/* Most writes take the whole block: no frame need be looked at. */
+	if (cursor->offset + len == block->used)
+		end = len;
+	while (end < len)
+		end += fanout_frame_size(block->data + cursor->offset + end);
+	cursor->cut = end - len;
 	cursor->offset += len;
 }

@@ -4,6 +4,8 @@
 #ifndef FANOUT_H
 #define FANOUT_H
 
+#include "buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +16,7 @@ typedef struct Fanout
 {
 	FanoutBlock *tail; /* where frames are appended; NULL before the first */
 	uint64_t end;	   /* bytes ever appended */
+	bool failed;	   /* something could not be appended: nothing is any more, so that there is no gap */
 } Fanout;
 
 /* A receiver's place in the stream. It holds its block and, through it, all later ones. */
@@ -21,29 +24,26 @@ typedef struct FanoutCursor
 {
 	FanoutBlock *block; /* NULL: not attached */
 	size_t offset;		/* in the block */
+	size_t cut;			/* bytes from here to the end of a frame that has begun before; 0: a frame begins here */
 } FanoutCursor;
 
-/* Appends one text frame (RFC 6455: FIN, unmasked) with this payload. */
-extern void fanout_append_frame(Fanout *fanout, const void *payload, size_t len);
-/* The same, of either kind. */
-extern void fanout_append_message(Fanout *fanout, bool binary, const void *payload, size_t len);
+/* Appends one frame (RFC 6455: FIN, unmasked) with this payload. One that has failed makes the stream fail. */
+extern void fanout_append_message(Fanout *fanout, bool binary, const Buf *payload);
 /* Appends whole frames, headers included. */
 extern void fanout_append(Fanout *fanout, const char *frames, size_t len);
+extern void fanout_fail(Fanout *fanout);
 extern void fanout_free(Fanout *fanout);
 
-/* Header of a text frame of len bytes; returns its size (2, 4 or 10). */
-extern size_t fanout_frame_header(unsigned char header[10], size_t len);
-
-extern void fanout_attach(Fanout *fanout, FanoutCursor *cursor); /* at the end of the stream */
+/* At the end of the stream. False: no memory. */
+extern bool fanout_attach(Fanout *fanout, FanoutCursor *cursor);
 extern void fanout_copy(FanoutCursor *to, const FanoutCursor *from);
 extern void fanout_detach(FanoutCursor *cursor);
 /* Moves on to an absolute position at or after the cursor's; it must be where a frame ends. */
 extern void fanout_seek(FanoutCursor *cursor, uint64_t position);
 extern uint64_t fanout_position(const FanoutCursor *cursor);
-/* What can be written now: whole frames, in memory that stays until the cursor moves past it. False at the end. */
+/* What can be written now, up to the end of a frame, in memory that stays until the cursor moves past it. False at the
+ * end. */
 extern bool fanout_peek(FanoutCursor *cursor, const char **data, size_t *len);
-/* How far the frame goes that byte `sent` from the cursor on is in; `sent` itself when a frame ends there. */
-extern size_t fanout_frame_end(const FanoutCursor *cursor, size_t sent);
 extern void fanout_advance(FanoutCursor *cursor, size_t len);
 
 #endif

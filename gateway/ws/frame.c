@@ -1,5 +1,5 @@
 /*
- * frame.c - the frames of a WebSocket, as a server reads them.
+ * frame.c - the frames of a WebSocket, as a server reads and writes them (see frame.h).
  */
 #include "frame.h"
 
@@ -198,4 +198,32 @@ frame_close_code(const char *payload, size_t len)
 		text += part + 1; /* utf8_check() refuses NUL, which is UTF-8 */
 	}
 	return code;
+}
+
+size_t
+frame_header(unsigned char header[FRAME_SENT_HEADER_MAX], FrameOp op, size_t len)
+{
+	header[0] = (unsigned char) (HEADER_FINAL | op);
+	if (len < 126)
+	{
+		header[1] = (unsigned char) len;
+		return 2;
+	}
+	if (len <= UINT16_MAX)
+	{
+		header[1] = 126;
+		header[2] = (unsigned char) (len >> 8);
+		header[3] = (unsigned char) len;
+		return 4;
+	}
+	header[1] = 127;
+	for (int i = 0; i < 8; i++)
+		header[2 + i] = (unsigned char) ((uint64_t) len >> (56 - 8 * i));
+	return 10;
+}
+
+void
+frame_continues(unsigned char *header)
+{
+	header[0] = (unsigned char) (header[0] & ~HEADER_FINAL);
 }

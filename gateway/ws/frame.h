@@ -1,5 +1,5 @@
 /*
- * frame.h - the frames of a WebSocket, as a server reads them (RFC 6455, 5). Pure C; fuzzed.
+ * frame.h - the frames of a WebSocket, as a server reads and writes them (RFC 6455, 5). Pure C; fuzzed.
  *
  * Strict: frames that are not masked, reserved bits and opcodes, lengths in more bytes than they need, and control
  * frames that are long or in fragments end the connection, and so do messages of ever more empty fragments.
@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAME_CONTROL_MAX 125 /* bytes of a control frame's payload */
-#define FRAME_EMPTY_MAX	  16  /* fragments of a message that may be empty */
-#define FRAME_HEADER_MAX  14
+#define FRAME_CONTROL_MAX	  125 /* bytes of a control frame's payload */
+#define FRAME_EMPTY_MAX		  16  /* fragments of a message that may be empty */
+#define FRAME_HEADER_MAX	  14
+#define FRAME_SENT_HEADER_MAX 10
 
 typedef enum FrameOp
 {
@@ -60,6 +61,10 @@ typedef struct FrameReader
 
 /* Reads on, up to the first piece or control frame; *used bytes are taken, and unmasked in place. */
 extern FrameResult frame_read(FrameReader *reader, char *bytes, size_t len, size_t *used, FramePiece *piece);
+/* The header of a whole frame of len bytes, not masked; returns its size (2, 4 or 10). */
+extern size_t frame_header(unsigned char header[FRAME_SENT_HEADER_MAX], FrameOp op, size_t len);
+/* The frame is not the last of its message. */
+extern void frame_continues(unsigned char *header);
 /* The code in a close frame's payload; 1005 when it has none, 1002 when it is one that a peer may not send, or the
  * payload is too short, 1007 when its text is not UTF-8. */
 extern int frame_close_code(const char *payload, size_t len);

@@ -234,8 +234,8 @@ held_ask(void)
 		return;
 	for (const Room *room = held_rooms; room != NULL; room = room->held.next)
 		buf_printf(&ids, "%c%lld", ids.len > 0 ? ',' : '{', (long long) room_sheet_id(room));
-	buf_put(&ids, "}", 2); /* with the NUL */
-	param = pgparam_text(ids.data);
+	buf_puts(&ids, "}");
+	param = pgparam_buf(&ids, 0);
 	held_asking = database_query(DATABASE_READS, 0, held_sql, 1, &param, 0, held_answered, NULL);
 	buf_free(&ids);
 }

@@ -16,6 +16,7 @@
 #include "commit.h"
 #include "gateway.h"
 #include "log.h"
+#include "pgresult.h"
 #include "room.h"
 #include "session.h"
 #include "snapshot.h"
@@ -52,7 +53,8 @@ join_start_again(Room *room)
 		return;
 	}
 	fanout_detach(&room->join_start);
-	fanout_attach(&room->stream, &room->join_start);
+	if (!fanout_attach(&room->stream, &room->join_start))
+		join_close(room, 0, CLOSE_ERROR, "out of memory");
 	room->mark_count = 0;
 }
 
@@ -67,10 +69,16 @@ room_note_mark(Room *room)
 		return;
 	if (room->mark_count == room->mark_size)
 	{
-		room->mark_size = room->mark_size > 0 ? room->mark_size * 2 : 64;
-		room->marks = realloc(room->marks, room->mark_size * sizeof(RoomMark));
-		if (room->marks == NULL)
-			abort();
+		size_t size = room->mark_size > 0 ? room->mark_size * 2 : 64;
+		RoomMark *marks = realloc(room->marks, size * sizeof(RoomMark));
+
+		if (marks == NULL)
+		{
+			room_fail_memory(room);
+			return;
+		}
+		room->marks = marks;
+		room->mark_size = size;
 	}
 	room->marks[room->mark_count++] = (RoomMark){room->published_seq, room->stream.end};
 }
@@ -155,6 +163,8 @@ static void
 join_admit(Room *room, Session *session, uint64_t position)
 {
 	join_send_snapshot(room, session);
+	if (session->state != SESSION_JOINING)
+		return; /* there was no memory for it */
 	session->stream = &room->stream;
 	fanout_copy(&session->cursor, &room->join_start);
 	fanout_seek(&session->cursor, position);
@@ -234,7 +244,7 @@ join_failed(Room *room, SnapshotStatus status, const PGresult *res)
 			if (res == NULL)
 				join_ask(room);
 			else
-				join_close(room, 0, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+				join_close(room, 0, CLOSE_ERROR, pgresult_reason(res));
 	}
 }
 
@@ -280,13 +290,18 @@ room_start_join(Room *room, Session *session)
 		v2_start_join(room, session);
 		return;
 	}
+	if (room->joining == 0 && !fanout_attach(&room->stream, &room->join_start))
+	{
+		session->state = SESSION_WAITING;
+		session_fail(session);
+		return;
+	}
 	if (room->joining++ == 0)
 	{
 		room->join_restarts = 0;
-		fanout_attach(&room->stream, &room->join_start);
 		room_note_mark(room);
 	}
-	if (!room->snapshot_under_way && room->snapshot == NULL)
+	if (room->joining > 0 && !room->snapshot_under_way && room->snapshot == NULL)
 		join_ask(room);
 }
 

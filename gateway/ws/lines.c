@@ -114,17 +114,24 @@ lines_move_range(const LinesChange *change, uint32_t rect[4])
 
 /* ---- a view's axis ---- */
 
-static void
+/* There is room for what one change or edit adds: two parts, and the first. */
+static bool
 axis_reserve(LinesAxis *axis)
 {
-	if (axis->count + 2 <= axis->size)
-		return;
-	axis->size = axis->size > 0 ? axis->size * 2 : 16;
-	axis->parts = realloc(axis->parts, axis->size * sizeof(LinesPart));
-	if (axis->parts == NULL)
-		abort();
+	size_t size = axis->size > 0 ? axis->size * 2 : 16;
+	LinesPart *parts;
+
+	if (axis->failed || axis->count + 3 <= axis->size)
+		return !axis->failed;
+	parts = realloc(axis->parts, size * sizeof(LinesPart));
+	axis->failed = parts == NULL;
+	if (axis->failed)
+		return false;
+	axis->parts = parts;
+	axis->size = size;
 	if (axis->count == 0)
 		axis->parts[axis->count++] = (LinesPart){.n = LINES_ENDLESS, .seen = true, .there = true};
+	return true;
 }
 
 static void
@@ -164,7 +171,6 @@ axis_cut(LinesAxis *axis, bool there, uint64_t index)
 {
 	size_t i = 0;
 
-	axis_reserve(axis);
 	for (;; i++)
 	{
 		const LinesPart *part = &axis->parts[i];
@@ -247,6 +253,12 @@ lines_view_init(LinesView *view)
 	*view = (LinesView){.rows = {.limit = SHEET_MAX_ROWS}, .cols = {.limit = SHEET_MAX_COLS}};
 }
 
+bool
+lines_view_failed(const LinesView *view)
+{
+	return view->rows.failed || view->cols.failed;
+}
+
 void
 lines_view_free(LinesView *view)
 {
@@ -259,6 +271,8 @@ lines_view_change(LinesView *view, const LinesChange *change)
 {
 	LinesAxis *axis = change->rows ? &view->rows : &view->cols;
 
+	if (!axis_reserve(axis))
+		return;
 	if (change->insert)
 		axis_add(axis, axis_cut(axis, true, change->at), (LinesPart){.n = change->n, .there = true});
 	else
@@ -356,6 +370,8 @@ view_edit(LinesView *view, const LinesChange *change, bool follow, LinesRuns *ru
 {
 	LinesAxis *axis = change->rows ? &view->rows : &view->cols;
 
+	if (!axis_reserve(axis))
+		return;
 	runs->run = (LinesChange){.rows = change->rows, .insert = change->insert};
 	if (change->insert)
 		axis_insert(axis, change, follow, runs);
@@ -440,42 +456,52 @@ memory_cut(LinesMemory *memory, size_t drop)
 	memmove(memory->entries, memory->entries + drop, memory->count * sizeof(LinesEntry));
 }
 
-static void
+static bool
 memory_reserve(LinesMemory *memory, size_t more)
 {
+	size_t size = memory->size > 0 ? memory->size : 8;
+	LinesEntry *entries;
+
 	if (memory->count + more <= memory->size)
-		return;
-	while (memory->size < memory->count + more)
-		memory->size = memory->size > 0 ? memory->size * 2 : 8;
-	memory->entries = realloc(memory->entries, memory->size * sizeof(LinesEntry));
-	if (memory->entries == NULL)
-		abort();
+		return true;
+	while (size < memory->count + more)
+		size *= 2;
+	entries = realloc(memory->entries, size * sizeof(LinesEntry));
+	if (entries == NULL)
+		return false;
+	memory->entries = entries;
+	memory->size = size;
+	return true;
 }
 
-void
+bool
 lines_remember(LinesMemory *memory, const LinesChange *change, int64_t seq)
 {
 	if (memory->count == LINES_REMEMBERED)
 		memory_cut(memory, LINES_REMEMBERED / 2);
-	memory_reserve(memory, 1);
+	if (!memory_reserve(memory, 1))
+		return false;
 	memory->entries[memory->count++] = (LinesEntry){seq, *change};
+	return true;
 }
 
-void
+bool
 lines_remember_older(LinesMemory *memory, const LinesEntry *entries, size_t count, int64_t floor)
 {
 	size_t room = LINES_REMEMBERED - memory->count;
 	size_t skip = count > room ? count - room : 0;
 
 	if (floor >= memory->floor)
-		return;
-	memory_reserve(memory, count - skip);
+		return true;
+	if (!memory_reserve(memory, count - skip))
+		return false;
 	if (memory->count > 0)
 		memmove(memory->entries + count - skip, memory->entries, memory->count * sizeof(LinesEntry));
 	if (count > skip)
 		memcpy(memory->entries, entries + skip, (count - skip) * sizeof(LinesEntry));
 	memory->count += count - skip;
 	memory->floor = skip > 0 ? entries[skip - 1].seq : floor;
+	return true;
 }
 
 bool

@@ -46,6 +46,7 @@ typedef struct LinesAxis
 {
 	uint32_t limit;
 	LinesPart *parts; /* NULL: the author sees what is there */
+	bool failed;	  /* no memory: it is of no use any more */
 	size_t count, size;
 } LinesAxis;
 
@@ -55,6 +56,8 @@ typedef struct LinesView
 } LinesView;
 
 extern void lines_view_init(LinesView *view);
+/* There was no memory for some change or edit: what came of those since is not to be used. */
+extern bool lines_view_failed(const LinesView *view);
 extern void lines_view_free(LinesView *view);
 /* Somebody else's change that the author has not seen. Changes come before the author's edits. */
 extern void lines_view_change(LinesView *view, const LinesChange *change);
@@ -84,9 +87,11 @@ typedef struct LinesMemory
 	size_t count, size;
 } LinesMemory;
 
-extern void lines_remember(LinesMemory *memory, const LinesChange *change, int64_t seq);
-/* Older changes, above `floor` and up to the memory's own, which becomes `floor` unless there is no room for all. */
-extern void lines_remember_older(LinesMemory *memory, const LinesEntry *entries, size_t count, int64_t floor);
+/* False: no memory, and it is not remembered. */
+extern bool lines_remember(LinesMemory *memory, const LinesChange *change, int64_t seq);
+/* Older changes, above `floor` and up to the memory's own, which becomes `floor` unless there is no room for all.
+ * False: no memory. */
+extern bool lines_remember_older(LinesMemory *memory, const LinesEntry *entries, size_t count, int64_t floor);
 /* There are changes above this seq. */
 extern bool lines_changed_since(const LinesMemory *memory, int64_t seq);
 /* What somebody sees who knows the sheet at this seq, which is not below the memory's floor. */

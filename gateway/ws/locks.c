@@ -30,14 +30,15 @@ locks_find(const CellLocks *locks, uint32_t row, uint32_t col)
 	return NULL;
 }
 
-static void
+/* False when there are no buckets at all. */
+static bool
 locks_grow(CellLocks *locks)
 {
 	CellLocks grown = {.bucket_count = locks->bucket_count > 0 ? locks->bucket_count * 2 : 16, .count = locks->count};
 
 	grown.buckets = calloc(grown.bucket_count, sizeof(CellLock *));
 	if (grown.buckets == NULL)
-		abort();
+		return locks->buckets != NULL;
 	for (size_t i = 0; i < locks->bucket_count; i++)
 	{
 		CellLock *next;
@@ -53,6 +54,7 @@ locks_grow(CellLocks *locks)
 	}
 	free(locks->buckets);
 	*locks = grown;
+	return true;
 }
 
 CellLock *
@@ -63,11 +65,11 @@ locks_add(CellLocks *locks, uint32_t row, uint32_t col, int64_t uid, uint64_t ex
 
 	if (locks->count >= LOCKS_MAX)
 		return NULL;
-	if (locks->count >= locks->bucket_count)
-		locks_grow(locks);
+	if (locks->count >= locks->bucket_count && !locks_grow(locks))
+		return NULL;
 	lock = malloc(sizeof(CellLock));
 	if (lock == NULL)
-		abort();
+		return NULL;
 	bucket = &locks->buckets[locks_bucket(locks, row, col)];
 	*lock = (CellLock){*bucket, row, col, uid, expires};
 	*bucket = lock;
@@ -111,6 +113,39 @@ locks_renew(CellLocks *locks, int64_t uid, uint64_t expires)
 			if (lock->uid == uid)
 				lock->expires = expires;
 		}
+	}
+}
+
+void
+locks_move(CellLocks *locks, bool (*fn)(const void *arg, uint32_t *row, uint32_t *col), const void *arg)
+{
+	CellLock *all = NULL, *next;
+
+	for (size_t i = 0; i < locks->bucket_count; i++)
+	{
+		CellLock **end = &locks->buckets[i];
+
+		while (*end != NULL)
+			end = &(*end)->next;
+		*end = all;
+		all = locks->buckets[i];
+		locks->buckets[i] = NULL;
+	}
+	locks->count = 0;
+	for (CellLock *lock = all; lock != NULL; lock = next)
+	{
+		CellLock **bucket;
+
+		next = lock->next;
+		if (!fn(arg, &lock->row, &lock->col))
+		{
+			free(lock);
+			continue;
+		}
+		bucket = &locks->buckets[locks_bucket(locks, lock->row, lock->col)];
+		lock->next = *bucket;
+		*bucket = lock;
+		locks->count++;
 	}
 }
 

@@ -18,6 +18,8 @@ room_new_batch(Room *room)
 {
 	RoomBatch *batch = batch_create();
 
+	if (batch == NULL)
+		return NULL;
 	batch->number = ++room->last_batch;
 	batch->has_v1 = room->v1_sessions > 0;
 	if (room->pending_last != NULL)
@@ -50,7 +52,8 @@ room_pending_structural(Room *room)
 {
 	RoomBatch *batch = room_new_batch(room);
 
-	batch->structural = true;
+	if (batch != NULL)
+		batch->structural = true;
 	return batch;
 }
 
@@ -118,13 +121,6 @@ room_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
 		(void) batch_add_event(batch);
 	batch_put_edit(batch, edit);
 	room->pending_edits++;
-	room_mark_dirty(room);
-}
-
-void
-room_add_frame(Room *room, const Buf *payload)
-{
-	batch_add_v1_frame(room_pending(room), payload);
 	room_mark_dirty(room);
 }
 

@@ -6,17 +6,15 @@
 
 #include "room.h"
 
-/* The batch that takes new edits and frames. */
+/* The batch that takes new edits and frames; NULL, here and below: no memory. */
 extern RoomBatch *room_pending(Room *room);
 /* The batch that takes so many edits, of so many bytes in the codec's form, as a whole. */
 extern RoomBatch *room_pending_for(Room *room, uint32_t edits, size_t bytes);
 /* A batch for one operation with structure edits, which takes nothing else. */
 extern RoomBatch *room_pending_structural(Room *room);
 
-/* To a batch that room_pending_for() gave for it. */
+/* To a batch that has room for it (batch_reserve()). */
 extern void room_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
-/* A frame in the order of the edits: v1 JSON. */
-extern void room_add_frame(Room *room, const Buf *payload);
 /* The first member of protocol v1 has come: batches that were made without frames get them. */
 extern void room_add_v1_frames(Room *room);
 

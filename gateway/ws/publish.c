@@ -48,9 +48,23 @@ publish_forget(Session *session)
 	session->author_of = 0;
 }
 
+/* A stream could not take what was to be told: what comes behind it must not be, and nobody is acknowledged anything.
+ */
+static void
+publish_check_streams(Room *room)
+{
+	bool failed = room->stream.failed;
+
+	for (int i = 0; i < V2_ENCODINGS; i++)
+		failed |= room->v2[i].failed;
+	if (failed)
+		room_fail_memory(room);
+}
+
 void
 publish_later(Room *room)
 {
+	publish_check_streams(room);
 	if (!room->answering && room->authors != NULL)
 	{
 		room->answering = true;

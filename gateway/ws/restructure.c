@@ -62,6 +62,8 @@ batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
 		if (done < left && edit_read(&reader, &edit) == EDIT_OK)
 			lines_transform(&transform.view, &edit, batch_take_edit, &transform);
 	} while (done++ < left);
+	if (lines_view_failed(&transform.view))
+		buf_fail(&batch->edits);
 	batch_renew_v1_frames(batch);
 	lines_view_free(&transform.view);
 	buf_free(&old);
@@ -80,24 +82,10 @@ room_move_batches(Room *room, const LinesChange *changes, size_t n)
 
 /* ---- cells that are held, and selections ---- */
 
-/* Everybody who knows of a lock moves it by himself. */
-static void
-room_move_locks(Room *room, const LinesChange *change)
+static bool
+lock_move(const void *arg, uint32_t *row, uint32_t *col)
 {
-	CellLocks moved = {NULL, 0, 0};
-
-	for (size_t i = 0; i < room->locks.bucket_count; i++)
-	{
-		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
-		{
-			uint32_t row = lock->row, col = lock->col;
-
-			if (lines_move(change, &row, &col))
-				(void) locks_add(&moved, row, col, lock->uid, lock->expires);
-		}
-	}
-	locks_free(&room->locks);
-	room->locks = moved;
+	return lines_move(arg, row, col);
 }
 
 static void
@@ -130,7 +118,7 @@ room_close_v1(Room *room)
 		if (session->state == SESSION_LIVE)
 			session_deliver(session);
 		session_close(session, CLOSE_RESTART, "rows or columns have moved: the sheet has to be read again");
-		fanout_detach(&session->cursor);
+		session_leave_stream(session);
 	}
 }
 
@@ -140,8 +128,9 @@ room_restructure(Room *room, const LinesChange *changes, size_t n, int64_t seq)
 	room_move_batches(room, changes, n);
 	for (size_t i = 0; i < n; i++)
 	{
-		lines_remember(&room->lines, &changes[i], seq);
-		room_move_locks(room, &changes[i]);
+		if (!lines_remember(&room->lines, &changes[i], seq))
+			room_fail_memory(room);
+		locks_move(&room->locks, lock_move, &changes[i]); /* whoever knows of a lock moves it by himself */
 		room_move_cursors(room, &changes[i]);
 	}
 	free(room->values); /* their places are others now */
@@ -158,13 +147,17 @@ room_restructure_by(Room *room, EditReader reader, int64_t seq)
 
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		LinesChange change;
+		LinesChange change, *more;
 
 		if (!lines_change_of(&edit, &change))
 			continue;
-		changes = realloc(changes, (n + 1) * sizeof(LinesChange));
-		if (changes == NULL)
-			abort();
+		more = realloc(changes, (n + 1) * sizeof(LinesChange));
+		if (more == NULL)
+		{
+			room_fail_memory(room);
+			break;
+		}
+		changes = more;
 		changes[n++] = change;
 	}
 	if (n > 0)

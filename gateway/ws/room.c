@@ -75,12 +75,15 @@ room_open(int64_t sheet_id)
 	Room *room = calloc(1, sizeof(Room));
 
 	if (room == NULL)
-		abort();
+		return NULL;
 	room->entry.sheet_id = sheet_id;
 	room->state = ROOM_LOCKING;
 	sheet_map_add(&rooms, &room->entry);
-	coord_acquire(gateway.coord, sheet_id);
-	return room;
+	if (coord_acquire(gateway.coord, sheet_id))
+		return room;
+	sheet_map_remove(&rooms, &room->entry);
+	free(room);
+	return NULL;
 }
 
 void
@@ -124,7 +127,7 @@ room_measured(void *arg, PGresult *res)
 		else if (PQresultStatus(res) == PGRES_TUPLES_OK)
 			room_serve(room, res);
 		else
-			room_fail(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+			room_fail(room, CLOSE_ERROR, pgresult_reason(res));
 	}
 	room_query_done(room);
 }
@@ -180,7 +183,7 @@ room_claimed(void *arg, PGresult *res)
 		else if (strcmp(state, "SF001") == 0)
 			room_fail(room, CLOSE_RESTART, "another gateway has the sheet");
 		else
-			room_fail(room, CLOSE_ERROR, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+			room_fail(room, CLOSE_ERROR, pgresult_reason(res));
 	}
 	room_query_done(room);
 }
@@ -249,8 +252,11 @@ room_add_session(int64_t sheet_id, Session *session)
 		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
 		return;
 	}
-	if (room == NULL)
-		room = room_open(sheet_id);
+	if (room == NULL && (room = room_open(sheet_id)) == NULL)
+	{
+		session_fail(session);
+		return;
+	}
 	room->released = false;
 	session->room = room;
 	session->prev = NULL;
@@ -270,13 +276,19 @@ room_add_session(int64_t sheet_id, Session *session)
 void
 room_tell_lock(Room *room, uint32_t row, uint32_t col, const Session *session, bool held)
 {
+	RoomBatch *batch = room_pending(room);
+	RoomEvent *event = batch != NULL ? batch_add_event(batch) : NULL;
 	Buf payload = {NULL, 0, 0};
-	RoomEvent *event;
 
+	if (event == NULL)
+	{
+		room_fail_memory(room);
+		return;
+	}
 	v1_put_lock(&payload, held ? "acquire" : "release", row, col, &session->name_json);
-	room_add_frame(room, &payload);
+	batch_add_v1_frame(batch, &payload);
 	buf_free(&payload);
-	event = batch_add_event(room_pending(room));
+	room_mark_dirty(room);
 	event->is_lock = true;
 	event->cell = (V2HeldCell){.row = row, .col = col};
 	if (held)
@@ -443,6 +455,16 @@ room_fail(Room *room, int code, const char *reason)
 	window_doubt(room_sheet_id(room)); /* a batch may be under way of which we shall not hear */
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		session_close(session, code, reason);
+}
+
+void
+room_fail_memory(Room *room)
+{
+	fanout_fail(&room->stream);
+	for (int i = 0; i < V2_ENCODINGS; i++)
+		fanout_fail(&room->v2[i]);
+	if (room->state != ROOM_LOST)
+		room_fail(room, CLOSE_RESTART, "out of memory: come again");
 }
 
 void

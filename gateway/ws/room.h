@@ -182,6 +182,8 @@ extern bool room_claim_held(Room *room);
 extern void room_expire_locks(Room *room);
 /* Closes all members; nothing more is written. */
 extern void room_fail(Room *room, int code, const char *reason);
+/* There is no memory for something that its members share: nothing is told any more, and they are closed. */
+extern void room_fail_memory(Room *room);
 /* Frees the room when nobody and nothing is left. */
 extern void room_check_end(Room *room);
 extern void room_for_each(void (*fn)(Room *room, void *arg), void *arg);

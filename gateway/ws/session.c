@@ -1,6 +1,6 @@
 /*
- * session.c - one WebSocket: its life and its queue, and what clients of protocol v1 send. Those of v2 are
- * v2_session.c's.
+ * session.c - one WebSocket: its life, and who is there. What it is sent is session_out.c's; what clients send is
+ * v1_session.c's and v2_session.c's.
  *
  * GREETING   protocol v2: nobody has said yet who is there
  * CHECKING   the token's signature is good; the database is asked about the account, the sheet and the role
@@ -14,33 +14,27 @@
 #include "session.h"
 
 #include "accounts.h"
-#include "deliver.h"
-#include "follow.h"
 #include "database.h"
+#include "follow.h"
 #include "gateway.h"
 #include "log.h"
 #include "metrics.h"
-#include "pending.h"
-#include "publish.h"
+#include "socket.h"
 #include "utf8.h"
-#include "v1_encode.h"
-#include "v1_scan.h"
+#include "v1_session.h"
 #include "v2_session.h"
 
-#include <libwebsockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SESSION_REFUSALS_MAX  256	 /* refusals being answered at once */
 #define SESSION_KEEP_BYTES	  262144 /* of buffers between messages */
 #define SESSION_CLOSE_SECONDS 5
-#define SESSION_PART_BYTES	  65536 /* of a text that is sent in parts */
 
 /* ---- life ---- */
 
 Session *
-session_create(struct lws *wsi, int64_t sheet_id, const char *link)
+session_create(struct Socket *socket, int64_t sheet_id, const char *link, struct V2Session *v2)
 {
 	static uint64_t last_number;
 	Session *session = calloc(1, sizeof(Session));
@@ -48,19 +42,19 @@ session_create(struct lws *wsi, int64_t sheet_id, const char *link)
 	if (session == NULL)
 		return NULL;
 	session->number = ++last_number;
-	session->wsi = wsi;
+	session->socket = socket;
+	session->v2 = v2;
 	session->sheet_id = sheet_id;
 	snprintf(session->link, sizeof(session->link), "%s", link);
 	session->out_last = &session->out;
-	lws_get_peer_simple(wsi, session->peer, sizeof(session->peer));
 	metrics.sessions_opened++;
 	return session;
 }
 
 Session *
-session_open(struct lws *wsi, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
+session_open(struct Socket *socket, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
 {
-	Session *session = session_create(wsi, sheet_id, link);
+	Session *session = session_create(socket, sheet_id, link, NULL);
 
 	if (session == NULL)
 		return NULL;
@@ -82,14 +76,7 @@ session_holder(const Session *session)
 static void
 session_free(Session *session)
 {
-	PrivateFrame *next;
-
-	for (PrivateFrame *frame = session->out; frame != NULL; frame = next)
-	{
-		next = frame->next;
-		snapshot_reader_end(&frame->reader);
-		free(frame);
-	}
+	session_free_frames(session);
 	v2_session_free(session);
 	free(session->name);
 	free(session->sheet_name);
@@ -102,7 +89,7 @@ session_free(Session *session)
 void
 session_query_done(Session *session)
 {
-	if (--session->queries == 0 && session->wsi == NULL)
+	if (--session->queries == 0 && session->socket == NULL)
 		session_free(session);
 }
 
@@ -120,15 +107,14 @@ session_leave_room(Session *session)
 void
 session_gone(Session *session)
 {
-	session->wsi = NULL;
+	session->socket = NULL;
 	v2_session_gone(session);
 	session_leave_room(session);
 	metrics_count_close(session->close_code);
 	log_event(LOG_INFO, "session closed", LOG_STR("request", session->request_id), LOG_STR("peer", session->peer),
 			  LOG_INT("uid", session->uid), LOG_INT("sheet", session->sheet_id), LOG_INT("code", session->close_code),
 			  LOG_STR("reason", session->close_reason));
-	for (PrivateFrame *frame = session->out; frame != NULL; frame = frame->next)
-		snapshot_reader_end(&frame->reader); /* also while a query keeps the session */
+	session_free_frames(session); /* also while a query keeps the session */
 	session->queries++;
 	session_query_done(session);
 }
@@ -136,25 +122,52 @@ session_gone(Session *session)
 void
 session_want_write(Session *session)
 {
-	if (session->wsi != NULL)
-		lws_callback_on_writable(session->wsi);
+	if (session->socket != NULL)
+		socket_want_write(session->socket);
+}
+
+void
+session_begin_close(Session *session)
+{
+	if (session->room != NULL)
+		room_stop_join(session->room, session);
+	session->state = SESSION_CLOSING;
+	if (session->cursor.block != NULL)
+		session->until = session->stream->end;
+	socket_end_after(session->socket, SESSION_CLOSE_SECONDS);
+	socket_pause(session->socket, false); /* for the peer's answer */
+	session->paused = false;
+	session_want_write(session);
+}
+
+/* A reason that is too long ends in front of a character. */
+static void
+session_trim_reason(Session *session)
+{
+	size_t len = strlen(session->close_reason);
+
+	while (len > 0 && !utf8_check(session->close_reason, len, NULL))
+		session->close_reason[--len] = '\0';
 }
 
 void
 session_close(Session *session, int code, const char *reason)
 {
-	if (session->state == SESSION_CLOSING || session->wsi == NULL)
+	if (session->state == SESSION_CLOSING || session->socket == NULL)
 		return;
-	if (session->room != NULL)
-		room_stop_join(session->room, session);
-	session->state = SESSION_CLOSING;
 	session->close_code = code;
 	snprintf(session->close_reason, sizeof(session->close_reason), "%s", reason);
-	lws_set_timeout(session->wsi, PENDING_TIMEOUT_USER_OK, SESSION_CLOSE_SECONDS);
-	if (session->paused)
-		lws_rx_flow_control(session->wsi, 1); /* for the peer's answer */
-	session->paused = false;
-	session_want_write(session);
+	session_trim_reason(session);
+	session_begin_close(session);
+}
+
+void
+session_fail(Session *session)
+{
+	session->failed = true;
+	session_close(session, CLOSE_ERROR, "out of memory");
+	if (session->socket != NULL)
+		session_leave_stream(session);
 }
 
 /* ---- who and where ---- */
@@ -201,7 +214,7 @@ session_checked(void *arg, PGresult *res)
 	bool again = session->check_again || (first && changed);
 
 	session->checking = session->check_again = false;
-	if (session->wsi == NULL || session->state == SESSION_CLOSING)
+	if (session->socket == NULL || session->state == SESSION_CLOSING)
 		;
 	else if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 	{
@@ -218,13 +231,16 @@ session_checked(void *arg, PGresult *res)
 		{
 			session->name = strdup(PQgetvalue(res, 0, 0));
 			session->sheet_name = strdup(PQgetvalue(res, 0, 3));
-			buf_puts_json(&session->name_json, session->name);
+			buf_puts_json(&session->name_json, PQgetvalue(res, 0, 0));
 			session->state = SESSION_WAITING;
 			access_register_opening(session->sheet_id, session->uid);
-			room_add_session(session->sheet_id, session);
+			if (session->name == NULL || session->sheet_name == NULL || buf_failed(&session->name_json))
+				session_fail(session);
+			else
+				room_add_session(session->sheet_id, session);
 		}
 	}
-	if (again && session->wsi != NULL && session->state != SESSION_CLOSING)
+	if (again && session->socket != NULL && session->state != SESSION_CLOSING)
 		session_check(session);
 	session_query_done(session);
 }
@@ -239,7 +255,7 @@ session_link_opened(void *arg, PGresult *res)
 
 	session->checking = false;
 	session->link[0] = '\0';
-	if (session->wsi != NULL && session->state != SESSION_CLOSING)
+	if (session->socket != NULL && session->state != SESSION_CLOSING)
 		session_check(session);
 	session_query_done(session);
 }
@@ -305,253 +321,7 @@ session_pong(Session *session)
 	locks_renew(&session->room->locks, session_holder(session), session_lease_end());
 }
 
-/* ---- out ---- */
-
-void
-session_send(Session *session, const char *payload, size_t len)
-{
-	session_send_message(session, payload, len, false);
-}
-
-/* Room for a frame at the end of the queue. */
-static PrivateFrame *
-session_add_frame(Session *session, size_t len, bool binary, bool last)
-{
-	PrivateFrame *frame = malloc(sizeof(PrivateFrame) + LWS_PRE + len);
-
-	if (frame == NULL)
-		abort();
-	*frame = (PrivateFrame){.len = len, .binary = binary, .first = !session->out_open, .last = last};
-	session->out_open = !last;
-	session->out_bytes += sizeof(PrivateFrame) + LWS_PRE + len;
-	*session->out_last = frame;
-	session->out_last = &frame->next;
-	session_want_write(session);
-	return frame;
-}
-
-void
-session_send_message(Session *session, const char *payload, size_t len, bool binary)
-{
-	memcpy(session_add_frame(session, len, binary, true)->data + LWS_PRE, payload, len);
-}
-
-void
-session_send_part(Session *session, const char *payload, size_t len, bool last)
-{
-	memcpy(session_add_frame(session, len, false, last)->data + LWS_PRE, payload, len);
-}
-
-/* Others need the memory, and this client has been slow. */
-static void
-session_end_text(void *arg)
-{
-	session_close(arg, CLOSE_SLOW, "the sheet has not been read in time: come again");
-}
-
-void
-session_send_text(Session *session, Snapshot *snapshot, const SnapshotText *text)
-{
-	snapshot_reader_begin(&session_add_frame(session, 0, false, false)->reader, snapshot, text, session_end_text,
-						  session);
-}
-
-/* libwebsockets' name for a frame. */
-static enum lws_write_protocol
-session_frame_type(bool binary, bool first, bool last)
-{
-	int type = !first ? LWS_WRITE_CONTINUATION : binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT;
-
-	return (enum lws_write_protocol)(last ? type : type | LWS_WRITE_NO_FIN);
-}
-
-/* A part of a text that others have as well. False: the connection is broken; *done: it was the last one. */
-static bool
-session_write_text(Session *session, SnapshotReader *reader, bool *done)
-{
-	static unsigned char part[LWS_PRE + SESSION_PART_BYTES];
-	const char *data;
-	size_t len = snapshot_reader_take(reader, SESSION_PART_BYTES, &data);
-
-	*done = len == 0;
-	if (*done)
-		return true;
-	memcpy(part + LWS_PRE, data, len);
-	metrics.bytes_sent += len;
-	return lws_write(session->wsi, part + LWS_PRE, len, session_frame_type(false, false, false)) >= 0;
-}
-
-/* The first frame that is for this receiver only. */
-static bool
-session_write_private(Session *session)
-{
-	PrivateFrame *frame = session->out;
-	int written = 0;
-	bool done = true;
-
-	if (frame->reader.snapshot != NULL)
-	{
-		bool alive = session_write_text(session, &frame->reader, &done);
-
-		if (!done)
-			return alive;
-		snapshot_reader_end(&frame->reader);
-	}
-	else
-		written = lws_write(session->wsi, frame->data + LWS_PRE, frame->len,
-							session_frame_type(frame->binary, frame->first, frame->last));
-	metrics.bytes_sent += frame->len;
-	session->out_bytes -= sizeof(PrivateFrame) + LWS_PRE + frame->len;
-	session->out = frame->next;
-	if (session->out == NULL)
-		session->out_last = &session->out;
-	free(frame);
-	return written >= 0;
-}
-
-void
-session_deliver(Session *session)
-{
-	if (session->blocked)
-		return;
-	session->blocked = session->out != NULL || deliver(session) != DELIVER_DONE;
-	if (session->blocked)
-		session_want_write(session); /* a broken connection is noticed there, too */
-}
-
-/*
- * The close frame, by hand: Debian's libwebsockets 4.1.6 is built with _DEBUG, and then it closes twice under libuv (a
- * test of its own), so that lws_close_reason() and -1 end the connection before the close frame is sent. The connection
- * ends when the peer answers, or by the timeout of session_close().
- */
-static bool
-session_finish(Session *session)
-{
-	unsigned char frame[LWS_PRE + 2 + 2 + sizeof(session->close_reason)];
-	unsigned char *at = frame + LWS_PRE;
-	size_t reason_len = strlen(session->close_reason);
-
-	session->close_sent = true;
-	at[0] = 0x88; /* FIN, close */
-	at[1] = (unsigned char) (2 + reason_len);
-	at[2] = (unsigned char) (session->close_code >> 8);
-	at[3] = (unsigned char) session->close_code;
-	memcpy(at + 4, session->close_reason, reason_len);
-	return lws_write(session->wsi, at, 4 + reason_len, LWS_WRITE_HTTP) >= 0;
-}
-
-bool
-session_peer_closes(Session *session)
-{
-	session->peer_closed = true;
-	return !session->close_sent;
-}
-
-bool
-session_writable(Session *session)
-{
-	bool more = false;
-
-	if (session->close_sent)
-		return true;
-	session->blocked = false;
-	if (session->out != NULL)
-	{
-		if (!session_write_private(session))
-			return false;
-		more = true;
-		v2_resume_block(session);
-		v2_read_blocks(session);
-	}
-	else if (session->state == SESSION_LIVE || (session->state == SESSION_CLOSING && session->close_code != CLOSE_SLOW))
-	{
-		Delivery delivery = deliver(session);
-
-		if (delivery == DELIVER_FAILED)
-			return false;
-		more = delivery == DELIVER_BLOCKED;
-	}
-	if (!more && session->state == SESSION_CLOSING)
-		return session_finish(session);
-	session->blocked = more;
-	if (more)
-		session_want_write(session);
-	return true;
-}
-
 /* ---- in ---- */
-
-/* A refusal, with what the cell holds: only for those who asked for it. */
-typedef struct Refusal
-{
-	Session *session;
-	uint32_t row, col;
-	char reason[64];
-} Refusal;
-
-static const char refusal_sql[] = "SELECT cells FROM sheet.read_cells($1, $2, $3, $2, $3)";
-
-static void
-refusal_answered(void *arg, PGresult *res)
-{
-	Refusal *refusal = arg;
-	Session *session = refusal->session;
-	Edit edit = {.content = {"", 0}};
-
-	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
-	{
-		EditReader reader;
-		EditBatch batch;
-		Edit cell;
-
-		edit_reader_init(&reader, PQgetvalue(res, 0, 0), (size_t) PQgetlength(res, 0, 0));
-		if (edit_read_batch(&reader, &batch) == EDIT_OK && edit_read(&reader, &cell) == EDIT_OK)
-			edit = cell;
-	}
-	session->refusals--;
-	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
-		session_close(session, CLOSE_RESTART, "the database does not answer"); /* what the cell holds is not known */
-	else if (session->wsi != NULL && session->state == SESSION_LIVE)
-	{
-		Buf payload = {NULL, 0, 0};
-
-		v1_put_refused(&payload, refusal->row, refusal->col, refusal->reason, edit.content.data, edit.content.len);
-		session_send(session, payload.data, payload.len);
-		buf_free(&payload);
-		if (session->out_bytes > (size_t) gateway.config.send_queue_bytes)
-			session_close(session, CLOSE_SLOW, "the answers to refused messages are not read");
-	}
-	free(refusal);
-	session_query_done(session);
-}
-
-static void
-session_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
-{
-	char sheet[24], row_text[24], col_text[24];
-	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(row_text, row),
-						pgparam_int64(col_text, col)};
-	Refusal *refusal;
-
-	if (!session->nack || session->state != SESSION_LIVE)
-		return;
-	if (session->refusals >= SESSION_REFUSALS_MAX)
-	{
-		session_close(session, CLOSE_SLOW, "too many refused messages at once");
-		return;
-	}
-	session->refusals++;
-	refusal = calloc(1, sizeof(Refusal));
-	if (refusal == NULL)
-		abort();
-	refusal->session = session;
-	refusal->row = row;
-	refusal->col = col;
-	snprintf(refusal->reason, sizeof(refusal->reason), "%s", reason);
-	session->queries++;
-	if (!database_query(DATABASE_READS, 0, refusal_sql, 3, params, 1, refusal_answered, refusal))
-		refusal_answered(refusal, NULL);
-}
 
 uint64_t
 session_lease_end(void)
@@ -559,161 +329,13 @@ session_lease_end(void)
 	return uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000;
 }
 
-/* The reason why the cell may not be changed by this user now; NULL when it may. */
-static const char *
-session_cell_barrier(Session *session, uint32_t row, uint32_t col, CellLock **lock)
-{
-	*lock = locks_find(&session->room->locks, row, col);
-	if (!session->may_edit)
-	{
-		metrics.refused_role++;
-		return "role";
-	}
-	if (*lock != NULL && (*lock)->uid != session_holder(session))
-	{
-		metrics.refused_locked++;
-		return "locked";
-	}
-	return NULL;
-}
-
-static void
-session_acquire(Session *session, const V1Message *message)
-{
-	CellLock *lock;
-	const char *barrier = session_cell_barrier(session, message->row, message->col, &lock);
-
-	if (barrier == NULL && lock == NULL)
-	{
-		lock =
-			locks_add(&session->room->locks, message->row, message->col, session_holder(session), session_lease_end());
-		if (lock == NULL)
-			barrier = "busy";
-	}
-	if (barrier != NULL)
-	{
-		session_refuse(session, message->row, message->col, barrier);
-		return;
-	}
-	lock->expires = session_lease_end();
-	room_tell_lock(session->room, message->row, message->col, session, true);
-}
-
-static void
-session_release(Session *session, const V1Message *message)
-{
-	CellLock *lock = locks_find(&session->room->locks, message->row, message->col);
-
-	if (lock == NULL)
-		return;
-	if (lock->uid != session_holder(session))
-	{
-		session_refuse(session, message->row, message->col, "locked");
-		return;
-	}
-	locks_remove(&session->room->locks, lock);
-	room_tell_lock(session->room, message->row, message->col, session, false);
-}
-
-/* Why the edit may not be logged; NULL when it may. */
-static const char *
-session_edit_barrier(Session *session, const V1Message *message)
-{
-	RoomExtent extent = room_pending_extent(session->room);
-	uint64_t rows = message->row + 1 > extent.rows ? message->row + 1 : extent.rows;
-	uint64_t cols = message->col + 1 > extent.cols ? message->col + 1 : extent.cols;
-	size_t chars;
-
-	if (!utf8_check(message->content, message->content_len, &chars))
-		return "malformed";
-	if (chars > SHEET_MAX_CHARS)
-		return "size";
-	if (rows * cols > ROOM_MAX_RECTANGLE && (rows > extent.rows || cols > extent.cols))
-		return "range";
-	return NULL;
-}
-
-static void
-session_modify(Session *session, const V1Message *message)
-{
-	CellLock *lock;
-	const char *barrier = session_cell_barrier(session, message->row, message->col, &lock);
-	bool styled = message->info_len > 0 && message->info[0] == '{' && message->info_len <= SHEET_MAX_STYLE_BYTES;
-	RoomBatch *batch;
-	Edit edit;
-
-	if (barrier == NULL && (barrier = session_edit_barrier(session, message)) != NULL)
-		metrics.refused_range++;
-	if (barrier != NULL)
-	{
-		session_refuse(session, message->row, message->col, barrier);
-		return;
-	}
-	if (lock != NULL)
-		lock->expires = session_lease_end();
-	edit = (Edit){.kind = EDIT_SET,
-				  .uid = (uint64_t) session->uid,
-				  .row = message->row,
-				  .col = message->col,
-				  .content = {message->content, (uint32_t) message->content_len},
-				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
-	batch = room_pending(session->room);
-	room_add_edit(session->room, batch, &edit);
-	publish_expect(session, batch);
-	metrics.edits_received++;
-	batch_add_v1_edit(batch, &edit, message->info, message->info_len, &session->name_json);
-}
-
-/* RFC 6455 8.1; utf8_check() refuses NUL, too, which is UTF-8 and only malformed. */
-static bool
-session_text_is_utf8(const char *text, size_t len)
-{
-	while (len > 0)
-	{
-		size_t part = strnlen(text, len);
-
-		if (!utf8_check(text, part, NULL))
-			return false;
-		part += part < len;
-		text += part;
-		len -= part;
-	}
-	return true;
-}
-
 static void
 session_handle(Session *session, const char *text, size_t len, bool binary)
 {
-	V1Message message;
-	V1Status status;
-
 	if (session->v2 != NULL)
-	{
 		v2_handle(session, text, len, binary);
-		return;
-	}
-	buf_reserve(&session->scratch, V1_SCRATCH(len));
-	status = utf8_check(text, len, NULL) ? v1_scan(text, len, session->scratch.data, &message) : V1_MALFORMED;
-	if (status == V1_MALFORMED && !binary && !session_text_is_utf8(text, len))
-	{
-		session_close(session, CLOSE_NOT_UTF8, "the text is not UTF-8");
-		return;
-	}
-	if (status != V1_OK)
-	{
-		if (status == V1_RANGE)
-			metrics.refused_range++;
-		else
-			metrics.refused_malformed++;
-		session_refuse(session, 0, 0, status == V1_RANGE ? "range" : "malformed");
-		return;
-	}
-	if (message.type == V1_MODIFY)
-		session_modify(session, &message);
-	else if (message.type == V1_ACQUIRE)
-		session_acquire(session, &message);
 	else
-		session_release(session, &message);
+		v1_handle(session, text, len, binary);
 }
 
 /* A rare large message does not keep its room for the session's life. */
@@ -733,7 +355,7 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 
 	if (session->state == SESSION_GREETING)
 		limit = limit < V2_MAX_HELLO ? limit : V2_MAX_HELLO;
-	else if (session->state != SESSION_LIVE || session->peer_closed)
+	else if (session->state != SESSION_LIVE)
 		return; /* nothing can be meant before onConn, nothing is wanted after the end */
 	if (session->rx.len + len > limit)
 	{
@@ -747,7 +369,9 @@ session_receive(Session *session, const char *data, size_t len, bool first, bool
 		return;
 	}
 	buf_put(&session->rx, data, len);
-	if (last)
+	if (buf_failed(&session->rx))
+		session_fail(session);
+	else if (last)
 	{
 		session_handle(session, session->rx.data, session->rx.len, binary);
 		session->rx.len = 0;

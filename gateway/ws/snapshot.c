@@ -188,6 +188,8 @@ text_add(Snapshot *snapshot, SnapshotText *text, Buf *scratch)
 	size_t size = sizeof(SnapshotPiece) + scratch->len;
 	SnapshotPiece *piece;
 
+	if (buf_failed(scratch) && reading->status == SNAPSHOT_READY)
+		reading->status = SNAPSHOT_BUSY;
 	if (scratch->len == 0 || reading->status != SNAPSHOT_READY)
 		;
 	else if ((reading->status = snapshot_room(snapshot, size)) != SNAPSHOT_READY)
@@ -206,6 +208,8 @@ text_add(Snapshot *snapshot, SnapshotText *text, Buf *scratch)
 		stats.bytes += size;
 	}
 	scratch->len = 0;
+	if (buf_failed(scratch))
+		buf_free(scratch); /* for the next snapshot */
 }
 
 /* The encoder's scratch is full, or a row has ended. */

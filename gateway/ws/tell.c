@@ -70,7 +70,7 @@ tell_foreign_edit(Room *room, const Edit *edit)
 	content = edit->kind == EDIT_STYLE ? edit->old : edit->content;
 	buf_puts_json(&name, account != NULL ? account->name : "");
 	v1_put_modify(&payload, edit->row, edit->col, content.data, content.len, edit->style.data, edit->style.len, &name);
-	fanout_append_frame(&room->stream, payload.data, payload.len);
+	fanout_append_message(&room->stream, false, &payload);
 	metrics.edits_foreign++;
 	buf_free(&payload);
 	buf_free(&name);
@@ -80,6 +80,11 @@ void
 tell_own(Room *room, RoomBatch *batch, int64_t seq)
 {
 	room->told_batch = batch->number;
+	if (batch_failed(batch))
+	{
+		room_fail_memory(room);
+		return;
+	}
 	v2_publish_batch(room, batch, seq);
 	if (batch->structural)
 	{

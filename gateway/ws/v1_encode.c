@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define V1_MODIFY_PARTS 160 /* keys, brackets, quotes and numbers of a modify */
-
 /* Constants are copied with their size known: a message is made of a dozen of them. */
 #define PUT(to, text) (memcpy(to, text, sizeof(text) - 1), (to) + sizeof(text) - 1)
 
@@ -35,7 +33,10 @@ v1_put_modify(Buf *to, uint32_t row, uint32_t col, const char *content, size_t c
 		info = null_info;
 		info_len = sizeof(null_info) - 1;
 	}
-	buf_reserve(to, V1_MODIFY_PARTS + content_len * JSON_GROWTH + info_len + name_json->len);
+	if (buf_failed(name_json))
+		buf_fail(to);
+	if (!buf_reserve(to, V1_MODIFY_PARTS + content_len * JSON_GROWTH + info_len + name_json->len))
+		return;
 	at = to->data + to->len;
 	at = PUT(at, "{\"msgType\":\"modify\",\"body\":{\"row\":");
 	at = json_write_number(at, row);

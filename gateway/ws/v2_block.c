@@ -25,7 +25,7 @@ static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2,
 bool
 block_is_wanted(const BlockQuestion *question)
 {
-	return question->session->state == SESSION_LIVE && question->session->wsi != NULL;
+	return question->session->state == SESSION_LIVE && question->session->socket != NULL;
 }
 
 /* ---- telling ---- */
@@ -36,8 +36,11 @@ block_send_part(BlockQuestion *question, bool more)
 	Buf payload = {NULL, 0, 0};
 
 	question->block.more = more;
-	v2_put_block(&payload, question->session->v2->encoding, &question->block, question->edits.data, question->edits.len,
-				 question->count);
+	if (buf_failed(&question->edits))
+		buf_fail(&payload);
+	else
+		v2_put_block(&payload, question->session->v2->encoding, &question->block, question->edits.data,
+					 question->edits.len, question->count);
 	v2_send(question->session, &payload);
 	question->edits.len = 0;
 	question->count = 0;
@@ -77,7 +80,7 @@ block_put_cells(BlockQuestion *question, const char *cells, size_t len)
 void
 block_put_end(BlockQuestion *question)
 {
-	buf_reserve(&question->edits, 1);
+	(void) buf_reserve(&question->edits, 1);
 	block_send_part(question, false);
 }
 
@@ -145,7 +148,7 @@ v2_read_blocks(Session *session)
 	BlockQuestion *question;
 
 	if (v2 == NULL || v2->blocks == NULL || v2->reading != NULL || session->state != SESSION_LIVE ||
-		session->wsi == NULL || v2_is_full(session))
+		session->socket == NULL || v2_is_full(session))
 		return;
 	question = v2->blocks;
 	v2->blocks = question->next;
@@ -161,7 +164,10 @@ v2_send_block(Session *session, uint64_t id, const uint32_t rect[4])
 	BlockQuestion *question = calloc(1, sizeof(BlockQuestion));
 
 	if (question == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
 	question->session = session;
 	question->block = (V2Block){.id = id, .row = rect[0], .col = rect[1], .to_row = rect[2], .to_col = rect[3]};
 	question->writer.first = true;

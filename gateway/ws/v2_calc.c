@@ -4,7 +4,7 @@
  * A value is a claim of its sender's, of the cells as of the seq that it names. It goes into the room's streams for the
  * place that its cell has there. A value that is older than one that was told of the same cell is left out; the room
  * remembers that for so many cells as its table has places, and forgets it when rows or columns come or go. Values are
- * the first to be left out while a receiver is behind: whoever needs one can compute it.
+ * the first to be left out while a receiver is behind, or without memory: whoever needs one can compute it.
  */
 #include "ring.h"
 #include "v2_session.h"
@@ -19,14 +19,14 @@ value_place(Room *room, uint32_t row, uint32_t col)
 	return &room->values[ring_hash(&key, sizeof(key)) % ROOM_VALUES];
 }
 
-/* Notes that the value is told; false: a newer one was. */
+/* Notes that the value is told; false: a newer one was, or there is no memory. */
 static bool
 value_is_news(Room *room, uint32_t row, uint32_t col, int64_t seq)
 {
 	ToldValue *value;
 
 	if (room->values == NULL && (room->values = calloc(ROOM_VALUES, sizeof(ToldValue))) == NULL)
-		abort();
+		return false;
 	value = value_place(room, row, col);
 	if (value->row == row && value->col == col && value->seq > seq)
 		return false;
@@ -43,7 +43,8 @@ calc_select(Session *session, const V2Message *message, Buf *to)
 	Edit edit;
 	uint32_t count = 0;
 
-	buf_reserve(to, message->edits_len + (size_t) message->count * 10);
+	if (!buf_reserve(to, message->edits_len + (size_t) message->count * 10))
+		return 0;
 	edit_write_edits(&writer, (uint8_t *) to->data);
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)

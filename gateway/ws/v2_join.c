@@ -93,13 +93,16 @@ join_greet(Session *session, bool resumed, bool locks)
 		.locks = cells,
 	};
 
-	if (peers == NULL || cells == NULL)
-		abort();
 	if (resumed)
 		hello.seq = v2->since;
-	hello.peer_count = join_list_peers(session, peers);
-	hello.lock_count = locks ? join_list_locks(room, cells) : 0;
-	v2_put_hello(&payload, v2->encoding, &hello);
+	if (peers == NULL || cells == NULL)
+		buf_fail(&payload);
+	else
+	{
+		hello.peer_count = join_list_peers(session, peers);
+		hello.lock_count = locks ? join_list_locks(room, cells) : 0;
+		v2_put_hello(&payload, v2->encoding, &hello);
+	}
 	v2_send(session, &payload);
 	free(peers);
 	free(cells);
@@ -113,7 +116,10 @@ join_tell_locks(Session *session)
 	uint32_t count;
 
 	if (cells == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
 	count = join_list_locks(room, cells);
 	for (uint32_t i = 0; i < count; i++)
 	{
@@ -129,6 +135,8 @@ static void
 join_admit(Session *session, bool resumed, bool locks)
 {
 	join_greet(session, resumed, locks);
+	if (session->state != SESSION_JOINING)
+		return; /* there was no memory for it */
 	session->state = SESSION_LIVE;
 	session->behind_since = 0;
 	held_greet(session->room, session);
@@ -185,8 +193,8 @@ join_send_missed(Session *session, const char *batches, size_t len)
 }
 
 /* What was missed tells of structure edits that the room may not remember: operations are made where they had not
- * happened yet. */
-static void
+ * happened yet. False: no memory. */
+static bool
 join_learn_changes(Session *session, const char *batches, size_t len)
 {
 	LinesMemory *memory = &session->room->lines;
@@ -194,6 +202,7 @@ join_learn_changes(Session *session, const char *batches, size_t len)
 	EditReader reader;
 	EditBatch batch;
 	LinesChange change;
+	bool good = true;
 	Edit edit;
 
 	edit_reader_init(&reader, batches, len);
@@ -204,13 +213,14 @@ join_learn_changes(Session *session, const char *batches, size_t len)
 		while (edit_read(&reader, &edit) == EDIT_OK)
 		{
 			if (last <= memory->floor && lines_change_of(&edit, &change))
-				lines_remember(&older, &change, last);
+				good = lines_remember(&older, &change, last) && good;
 		}
 	}
 	if (older.floor == 0)
 		older.floor = (int64_t) session->v2->since;
-	lines_remember_older(memory, older.entries, older.count, older.floor);
+	good = good && lines_remember_older(memory, older.entries, older.count, older.floor);
 	lines_forget(&older);
+	return good;
 }
 
 static void
@@ -220,13 +230,18 @@ join_live(Session *session)
 	session_want_write(session);
 }
 
-/* Its place in the stream is here: all that the room has told is before it. */
-static void
+/* Its place in the stream is here: all that the room has told is before it. False: no memory. */
+static bool
 join_attach(Session *session)
 {
-	fanout_detach(&session->cursor);
-	fanout_attach(session->stream, &session->cursor);
+	session_leave_stream(session);
+	if (!fanout_attach(session->stream, &session->cursor))
+	{
+		session_fail(session);
+		return false;
+	}
 	session->v2->joined_seq = session->room->published_seq;
+	return true;
 }
 
 static void
@@ -234,7 +249,8 @@ join_anew(Session *session)
 {
 	V2Session *v2 = session->v2;
 
-	join_attach(session);
+	if (!join_attach(session))
+		return;
 	if (v2->since > 0)
 		v2->moved_seq = (uint64_t) v2->joined_seq; /* perhaps: nothing tells that they have not */
 	join_admit(session, false, true);
@@ -248,7 +264,11 @@ join_resumed(Session *session, const PGresult *missed)
 	size_t len = (size_t) PQgetlength(missed, 0, 1);
 	bool moved;
 
-	join_learn_changes(session, batches, len);
+	if (!join_learn_changes(session, batches, len))
+	{
+		session_fail(session);
+		return;
+	}
 	moved = lines_changed_since(&session->room->lines, (int64_t) session->v2->since);
 	join_admit(session, true, !moved);
 	join_send_missed(session, batches, len);
@@ -271,7 +291,7 @@ join_tailed(void *arg, PGresult *res)
 {
 	Session *session = arg;
 
-	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (res == NULL)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
@@ -304,7 +324,8 @@ join_resume(Session *session)
 {
 	V2Session *v2 = session->v2;
 
-	join_attach(session);
+	if (!join_attach(session))
+		return;
 	if (v2->since == 0 || (int64_t) v2->since > v2->joined_seq || v2->tails++ == RESUME_TAILS)
 		join_anew(session);
 	else if ((int64_t) v2->since < v2->joined_seq)
@@ -345,7 +366,7 @@ join_state_answered(void *arg, PGresult *res)
 {
 	Session *session = arg;
 
-	if (session->state == SESSION_JOINING && session->wsi != NULL)
+	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (result_has_row(res))
 			join_learn(session, res);
@@ -375,12 +396,14 @@ v2_start_join(Room *room, Session *session)
 	V2Session *v2 = session->v2;
 
 	session->stream = &room->v2[v2->encoding];
-	join_attach(session);
+	if (!join_attach(session))
+		return;
 	room->v2_readers[v2->encoding]++;
 	v2->attached = true;
-	if (v2->client_id != 0)
-		v2_open_client(room, session);
-	join_ask_state(session);
+	if (v2->client_id != 0 && !v2_open_client(room, session))
+		session_fail(session);
+	else
+		join_ask_state(session);
 }
 
 /* ---- names ---- */
@@ -432,7 +455,7 @@ user_answered(void *arg, PGresult *res)
 	Session *session = question->session;
 
 	session->v2->questions--;
-	if (session->state == SESSION_LIVE && session->wsi != NULL)
+	if (session->state == SESSION_LIVE && session->socket != NULL)
 	{
 		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
@@ -458,7 +481,10 @@ v2_send_user(Session *session, int64_t uid)
 	}
 	question = calloc(1, sizeof(UserQuestion));
 	if (question == NULL)
-		abort();
+	{
+		session_fail(session);
+		return;
+	}
 	*question = (UserQuestion){session, uid};
 	session->v2->questions++;
 	session->queries++;

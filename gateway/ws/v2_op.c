@@ -20,6 +20,7 @@
 #include "metrics.h"
 #include "pending.h"
 #include "publish.h"
+#include "v1_encode.h"
 #include "v2_session.h"
 
 #include <stdlib.h>
@@ -45,7 +46,7 @@ client_is_idle(const RoomClient *client)
 	return client->session == NULL && client->taken == client->committed;
 }
 
-RoomClient *
+bool
 v2_open_client(Room *room, Session *session)
 {
 	RoomClient *client = room->clients;
@@ -56,7 +57,7 @@ v2_open_client(Room *room, Session *session)
 	{
 		client = calloc(1, sizeof(RoomClient));
 		if (client == NULL)
-			abort();
+			return false;
 		client->uid = session->uid;
 		client->id = session->v2->client_id;
 		client->next = room->clients;
@@ -69,7 +70,7 @@ v2_open_client(Room *room, Session *session)
 	}
 	client->session = session;
 	session->v2->client = client;
-	return client;
+	return true;
 }
 
 void
@@ -230,6 +231,8 @@ op_find_held(HeldSearch *search, const V2Message *message)
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (free_of_others && edit_read(&reader, &edit) == EDIT_OK)
 		free_of_others = lines_trace(&view, &edit, held_touch, search);
+	if (lines_view_failed(&view))
+		session_fail(search->session);
 	lines_view_free(&view);
 	return !free_of_others;
 }
@@ -280,13 +283,15 @@ op_put_edit(void *arg, const Edit *edit)
 	transform->message->count++;
 }
 
-/* The operation for the places as they are now. Its edits are in *edits, which is the caller's to free. */
-static void
+/* The operation for the places as they are now. Its edits are in *edits, which is the caller's to free. False: no
+ * memory. */
+static bool
 op_transform(const Session *session, V2Message *message, Buf *edits)
 {
 	OpTransform transform = {.message = message};
 	EditReader reader;
 	LinesView view;
+	bool failed;
 	Edit edit;
 
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
@@ -296,10 +301,12 @@ op_transform(const Session *session, V2Message *message, Buf *edits)
 	message->bounded = false;
 	while (edit_read(&reader, &edit) == EDIT_OK)
 		lines_transform(&view, &edit, op_put_edit, &transform);
+	failed = lines_view_failed(&view) || buf_failed(&transform.edits);
 	lines_view_free(&view);
 	message->edits = (const uint8_t *) transform.edits.data;
 	message->edits_len = transform.edits.len;
 	*edits = transform.edits;
+	return !failed;
 }
 
 /* Does an insertion push the sheet's last row or column beyond the end? */
@@ -336,19 +343,29 @@ op_has_room(const Room *room, const V2Message *message, Edit *edit)
 
 /* ---- taking ---- */
 
+/* There is a place for one client more. */
+static bool
+batch_reserve_client(RoomBatch *batch)
+{
+	size_t size = batch->client_size > 0 ? batch->client_size * 2 : 4;
+	BatchClient *clients;
+
+	if (batch->client_count < batch->client_size)
+		return true;
+	clients = realloc(batch->clients, size * sizeof(BatchClient));
+	if (clients == NULL)
+		return false;
+	batch->clients = clients;
+	batch->client_size = size;
+	return true;
+}
+
 /* The operation is in the batch. */
 static void
 op_note(RoomBatch *batch, RoomClient *client, uint64_t n)
 {
 	if (client->batch != batch)
 	{
-		if (batch->client_count == batch->client_size)
-		{
-			batch->client_size = batch->client_size > 0 ? batch->client_size * 2 : 4;
-			batch->clients = realloc(batch->clients, batch->client_size * sizeof(BatchClient));
-			if (batch->clients == NULL)
-				abort();
-		}
 		client->batch = batch;
 		client->batch_index = batch->client_count;
 		batch->clients[batch->client_count++] = (BatchClient){client, client->taken, n, n};
@@ -357,16 +374,31 @@ op_note(RoomBatch *batch, RoomClient *client, uint64_t n)
 	client->taken = n;
 }
 
+/* Nothing of it is in the batch yet, so that no other member's edits are lost when there is no memory for it. */
+static bool
+op_reserve(const Session *session, const V2Message *message, RoomBatch *batch, size_t bytes)
+{
+	size_t frame = V1_MODIFY_PARTS + 20 + session->name_json.len;
+
+	return batch != NULL && batch_reserve(batch, bytes, message->edits_len * JSON_GROWTH + message->count * frame) &&
+		   batch_reserve_client(batch);
+}
+
 static void
 op_take(Session *session, const V2Message *message)
 {
 	Room *room = session->room;
-	RoomBatch *batch = message->changes > 0
-						   ? room_pending_structural(room)
-						   : room_pending_for(room, message->count, message->edits_len + message->count * 10);
+	size_t bytes = message->edits_len + message->count * (size_t) 10; /* with the author's uid */
+	RoomBatch *batch =
+		message->changes > 0 ? room_pending_structural(room) : room_pending_for(room, message->count, bytes);
 	EditReader reader;
 	Edit edit;
 
+	if (!op_reserve(session, message, batch, bytes))
+	{
+		session_fail(session);
+		return;
+	}
 	session->v2->client->undecided = batch->structural;
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)
@@ -393,6 +425,8 @@ op_admit(Session *session, const V2Message *message)
 		op_refuse(session, message, V2_REASON_SIZE, message->rect[0], message->rect[1]);
 	else if (op_find_held(&held, message))
 		op_refuse(session, message, V2_REASON_LOCKED, held.row, held.col);
+	else if (session->state != SESSION_LIVE)
+		return; /* there was no memory to look for them */
 	else if (!op_has_room(session->room, message, &edit))
 		op_refuse(session, message, V2_REASON_RANGE, edit.row, edit.col);
 	else
@@ -421,9 +455,11 @@ v2_handle_op(Session *session, V2Message *message)
 		op_refuse(session, message, message->reason, message->bad_row, message->bad_col);
 	else
 	{
-		if (message->base != 0 && lines_changed_since(&session->room->lines, (int64_t) message->base))
-			op_transform(session, message, &edits);
-		op_admit(session, message);
+		if (message->base != 0 && lines_changed_since(&session->room->lines, (int64_t) message->base) &&
+			!op_transform(session, message, &edits))
+			session_fail(session);
+		else
+			op_admit(session, message);
 	}
 	buf_free(&edits);
 }

@@ -11,7 +11,6 @@
 #include "log.h"
 #include "metrics.h"
 
-#include <libwebsockets.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,19 +26,21 @@ typedef struct WaitingMessage
 	char data[];
 } WaitingMessage;
 
-static void
+/* False: no memory. */
+static bool
 waiting_put(V2Session *v2, const char *data, size_t len, bool binary)
 {
 	WaitingMessage *message = malloc(sizeof(WaitingMessage) + len);
 
 	if (message == NULL)
-		abort();
+		return false;
 	message->next = NULL;
 	message->binary = binary;
 	message->len = len;
 	memcpy(message->data, data, len);
 	*v2->waiting_last = message;
 	v2->waiting_last = &message->next;
+	return true;
 }
 
 static WaitingMessage *
@@ -95,15 +96,16 @@ v2_tick(void)
 }
 
 Session *
-v2_session_open(struct lws *wsi, int64_t sheet_id, const char *link)
+v2_session_open(struct Socket *socket, int64_t sheet_id, const char *link)
 {
-	Session *session = session_create(wsi, sheet_id, link);
+	V2Session *v2 = calloc(1, sizeof(V2Session));
+	Session *session = v2 != NULL ? session_create(socket, sheet_id, link, v2) : NULL;
 
 	if (session == NULL)
+	{
+		free(v2);
 		return NULL;
-	session->v2 = calloc(1, sizeof(V2Session));
-	if (session->v2 == NULL)
-		abort();
+	}
 	session->state = SESSION_GREETING;
 	session->v2->opened = uv_now(&gateway.loop);
 	session->v2->blocks_last = &session->v2->blocks;
@@ -147,7 +149,7 @@ v2_leave(Session *session)
 void
 v2_send(Session *session, Buf *payload)
 {
-	if (session->wsi != NULL)
+	if (session->socket != NULL)
 		session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
 	buf_free(payload);
 }
@@ -401,8 +403,11 @@ v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 	V2Message message;
 	const char *wrong;
 
-	if (!binary)
-		buf_reserve(&session->scratch, V2_SCRATCH(len));
+	if (!binary && !buf_reserve(&session->scratch, V2_SCRATCH(len)))
+	{
+		session_fail(session);
+		return;
+	}
 	wrong = binary ? v2_read_binary(data, len, &message) : v2_read_json(data, len, session->scratch.data, &message);
 	if (wrong == NULL && session->state == SESSION_GREETING && message.type != V2_HELLO)
 		wrong = "the first message is hello";
@@ -433,7 +438,8 @@ v2_handle(Session *session, const char *data, size_t len, bool binary)
 		v2_handle_now(session, data, len, binary);
 		return;
 	}
-	waiting_put(v2, data, len, binary);
+	if (!waiting_put(v2, data, len, binary))
+		session_fail(session);
 	v2_hold_up(session);
 }
 

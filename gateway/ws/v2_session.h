@@ -60,7 +60,7 @@ typedef struct V2Session
 } V2Session;
 
 /* ---- v2_session.c ---- */
-extern Session *v2_session_open(struct lws *wsi, int64_t sheet_id, const char *link);
+extern Session *v2_session_open(struct Socket *socket, int64_t sheet_id, const char *link);
 /* Its connection has gone. This and the next two do nothing for sessions of v1. */
 extern void v2_session_gone(Session *session);
 extern void v2_session_free(Session *session);
@@ -115,7 +115,7 @@ extern int v2_blocks_waiting(void);
 extern void v2_tick_blocks(void);
 
 /* ---- v2_op.c ---- */
-extern RoomClient *v2_open_client(Room *room, Session *session);
+extern bool v2_open_client(Room *room, Session *session);
 extern void v2_close_client(Room *room, Session *session);
 extern void v2_free_clients(Room *room);
 extern void v2_handle_op(Session *session, V2Message *message);

@@ -19,7 +19,7 @@
 static void
 stream_append(Room *room, V2Encoding encoding, Buf *payload)
 {
-	fanout_append_message(&room->v2[encoding], encoding == V2_BINARY, payload->data, payload->len);
+	fanout_append_message(&room->v2[encoding], encoding == V2_BINARY, payload);
 	payload->len = 0;
 }
 
@@ -93,7 +93,10 @@ part_end(Part *part, bool more)
 
 	if (part->count == 0 && more)
 		return;
-	v2_put_edits(&payload, part->encoding, part->seq, more, part->edits.data, part->edits.len, part->count);
+	if (buf_failed(&part->edits))
+		buf_fail(&payload);
+	else
+		v2_put_edits(&payload, part->encoding, part->seq, more, part->edits.data, part->edits.len, part->count);
 	part->emit(part->arg, &payload);
 	buf_free(&payload);
 	part_begin(part);
@@ -129,7 +132,7 @@ v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, boo
 	Part part = {.encoding = encoding, .seq = batch->first_seq + batch->count - 1, .emit = emit, .arg = arg};
 	Edit edit;
 
-	buf_reserve(&part.edits, 64);
+	(void) buf_reserve(&part.edits, 64);
 	part_begin(&part);
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
@@ -154,8 +157,7 @@ stream_emit(void *arg, const Buf *payload)
 {
 	StreamTarget *target = arg;
 
-	fanout_append_message(&target->room->v2[target->encoding], target->encoding == V2_BINARY, payload->data,
-						  payload->len);
+	fanout_append_message(&target->room->v2[target->encoding], target->encoding == V2_BINARY, payload);
 }
 
 void

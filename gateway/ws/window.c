@@ -98,6 +98,7 @@ static struct
 
 /* ---- sheets ---- */
 
+/* NULL: no memory. */
 static WindowSheet *
 sheet_enter(int64_t sheet_id)
 {
@@ -107,7 +108,7 @@ sheet_enter(int64_t sheet_id)
 	{
 		sheet = calloc(1, sizeof(WindowSheet));
 		if (sheet == NULL)
-			abort();
+			return NULL;
 		sheet->entry.sheet_id = sheet_id;
 		sheet_map_add(&sheets, &sheet->entry);
 		stats.bytes += sizeof(WindowSheet);
@@ -194,6 +195,7 @@ window_look_up(const WindowKey *key)
 	return NULL;
 }
 
+/* NULL: no memory. */
 static Window *
 window_enter(const WindowKey *key)
 {
@@ -203,11 +205,13 @@ window_enter(const WindowKey *key)
 	if (window != NULL)
 		return window;
 	window = calloc(1, sizeof(Window));
-	if (window == NULL)
-		abort();
+	if (window == NULL || (window->sheet = sheet_enter(key->sheet_id)) == NULL)
+	{
+		free(window);
+		return NULL;
+	}
 	window->key = *key;
 	window->waiters_end = &window->waiters;
-	window->sheet = sheet_enter(key->sheet_id);
 	window->next = *bucket;
 	*bucket = window;
 	stats.bytes += sizeof(Window);
@@ -395,8 +399,9 @@ window_digest(const Buf *body)
 	return digest;
 }
 
+/* Otherwise *status says why there is none. */
 static WindowAnswer *
-window_encode(const Window *window, const PGresult *res)
+window_encode(const Window *window, const PGresult *res, WindowStatus *status)
 {
 	const WindowKey *key = &window->key;
 	Buf body = {NULL, 0, 0};
@@ -410,12 +415,17 @@ window_encode(const Window *window, const PGresult *res)
 	if (!window_put_cells(&body, key, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
 	{
 		buf_free(&body);
+		*status = WINDOW_FAILED;
 		return NULL;
 	}
 	buf_puts(&body, "]}");
-	answer = malloc(sizeof(WindowAnswer) + body.len);
+	answer = buf_failed(&body) ? NULL : malloc(sizeof(WindowAnswer) + body.len);
 	if (answer == NULL)
-		abort();
+	{
+		buf_free(&body);
+		*status = WINDOW_BUSY;
+		return NULL;
+	}
 	*answer = (WindowAnswer){.holders = 1, .seq = seq, .asked = window->asked, .began = window->began, .len = body.len};
 	snprintf(answer->etag, sizeof(answer->etag), "\"%lld-%016llx\"", (long long) seq,
 			 (unsigned long long) window_digest(&body));
@@ -483,8 +493,10 @@ window_answered(void *arg, PGresult *res)
 		status = WINDOW_TOO_LARGE;
 	else if (PQntuples(res) == 1 && !window_has_room(res))
 		status = WINDOW_BUSY;
-	else if (PQntuples(res) == 0 || (answer = window_encode(window, res)) == NULL)
+	else if (PQntuples(res) == 0)
 		status = WINDOW_FAILED;
+	else
+		answer = window_encode(window, res, &status);
 	if (answer != NULL)
 	{
 		window_committed(window->key.sheet_id, answer->seq);
@@ -531,10 +543,15 @@ void
 window_ask(const WindowKey *key, int64_t account, WindowFn fn, void *arg)
 {
 	Window *window = window_enter(key);
-	WindowWaiter *waiter = malloc(sizeof(WindowWaiter));
+	WindowWaiter *waiter = window != NULL ? malloc(sizeof(WindowWaiter)) : NULL;
 
 	if (waiter == NULL)
-		abort();
+	{
+		if (window != NULL)
+			window_check_end(window);
+		fn(arg, WINDOW_BUSY, NULL, NULL);
+		return;
+	}
 	*waiter = (WindowWaiter){.fn = fn,
 							 .arg = arg,
 							 .account = account,

@@ -119,7 +119,7 @@ test('who leaves while joining does not keep the stream', async () => {
 
 test('a member that reads nothing is closed when others only move their selections', async () => {
 	await gateway.stop();
-	await gateway.start({ 'send-queue-bytes': '64kB' });
+	await gateway.start({ 'send-queue-bytes': '64kB', 'stalled-receiver-seconds': 2 });
 	const fid = await newSheet(gateway, anna);
 	const members = await Promise.all(Array.from({ length: 120 }, () => RawClient.open(gateway, anna, fid)));
 	for (const { socket } of members.slice(1)) socket.removeAllListeners('message'); // nobody looks at what they hear

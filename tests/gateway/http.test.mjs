@@ -111,9 +111,10 @@ describe('accounts', () => {
 		await login(gateway, { username, password: anna.password });
 	});
 
-	test('modifyuserauth changes the password and revokes older tokens', async () => {
+	test('modifyuserauth changes the password, revokes older tokens and answers with a new one', async () => {
 		const user = await register(gateway);
-		assert.equal(await call(gateway, '/modifyuserauth', { token: user.token, password: 'another one' }, 8), null);
+		const fresh = await call(gateway, '/modifyuserauth', { token: user.token, password: 'another one' }, 8);
+		await call(gateway, '/getuser', { token: fresh }, 10);
 		await refused('/login', { username: user.username, password: user.password }, 3);
 		const { token } = await login(gateway, { username: user.username, password: 'another one' });
 		await call(gateway, '/getuser', { token }, 10);

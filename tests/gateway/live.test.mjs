@@ -438,7 +438,27 @@ describe('a flood', () => {
 		);
 	});
 
-	test('a reader that does not read stalls nobody, and is right again or cut afterwards', async () => {
+	test('a reader that takes something every now and then is waited for, and gets everything', async () => {
+		const [a, slow] = [await open(anna), await open(ben)];
+		const each = 30000;
+		const filler = 'w'.repeat(400);
+		slow.socket.pause();
+		for (let i = 0; i < each; i++) a.modify(i % 10, 2, `a ${i} ${filler}`);
+		for (let pause = 0; pause < 3; pause++) {
+			const pauses = (await gateway.metrics()).pg_sheet_sender_pauses_total;
+			await sleep(3000); // longer than it took to be closed when senders waited for 1.5 s only
+			slow.socket.resume();
+			await sleep(50);
+			slow.socket.pause();
+			assert.ok(pause > 0 || pauses > 0, 'the sender is waiting');
+		}
+		slow.socket.resume();
+		await waitUntil(() => slow.closed || slow.modifies().length >= each, 'the slow reader to have everything', 60000);
+		assert.equal(slow.closed, null);
+		assert.equal(a.modifies().length, each);
+	});
+
+	test('a reader that does not read holds the others up for a limited time, and is right again or cut afterwards', async () => {
 		const [a, b, slow] = [await open(anna), await open(ben), await open(ben)];
 		slow.socket.pause();
 		const each = 10000;

@@ -111,24 +111,18 @@ describe('frames', () => {
 		['a continuation of nothing', clientFrame(0x80, text)],
 		['a text in an unfinished text', clientFrame(0x01, text), clientFrame(0x81, text)],
 		['a text in an unfinished binary message', clientFrame(0x02, text), clientFrame(0x81, text)],
+		['a frame that is not masked', clientFrame(0x81, modify('unmasked'), { masked: false })],
+		['a short length in two bytes', Buffer.from([0x81, 0xfe, 0, 2, 0, 0, 0, 0, 0x7b, 0x7d])],
+		['a length of two bytes in eight', Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0])],
+		['a ping of more than 125 bytes', clientFrame(0x89, Buffer.alloc(126))],
+		['a close frame of more than 125 bytes', clientFrame(0x88, Buffer.alloc(200, 0x41))],
+		['a length of more than 63 bits', clientFrame(0x81, text, { length: 1n << 63n })],
 	]) {
 		test(`${name}: 1002`, async () => {
 			const raw = await open();
 			raw.write(Buffer.concat([...frames, clientFrame(0x81, modify('behind the error'))]));
 			assert.equal(await raw.waitCode(), 1002);
 			assert.ok(!isTold('behind the error'), 'nothing behind the error is read');
-		});
-	}
-
-	for (const [name, frame] of [
-		['a ping of more than 125 bytes', clientFrame(0x89, Buffer.alloc(126))],
-		['a close frame of more than 125 bytes', clientFrame(0x88, Buffer.alloc(200, 0x41))],
-		['a length of more than 63 bits', clientFrame(0x81, text, { length: 1n << 63n })],
-	]) {
-		test(`${name} ends the connection`, async () => {
-			const raw = await open();
-			raw.write(frame);
-			await raw.waitEnd();
 		});
 	}
 
@@ -165,13 +159,6 @@ describe('frames', () => {
 			assert.equal(await raw.waitCode(), 1009);
 		});
 	}
-
-	/* libwebsockets before 4.4 reads them; later versions close with 1002. Neither may do more. */
-	test('unmasked frames are refused with 1002, or read like others', async () => {
-		const raw = await open();
-		raw.write(clientFrame(0x81, modify('unmasked'), { masked: false }));
-		await waitUntil(() => isTold('unmasked') || raw.closeCodes()[0] === 1002, 'the edit or 1002');
-	});
 });
 
 describe('many frames', () => {
@@ -188,13 +175,13 @@ describe('many frames', () => {
 		assert.ok(raw.frames().some(({ opcode }) => opcode === 0x0a), 'a pong came');
 	});
 
-	test('100,000 empty fragments are nothing, and then a message', async () => {
+	test('a few empty fragments are nothing; a message of ever more of them: 1002', async () => {
 		const raw = await open();
-		raw.write(clientFrame(0x01));
-		const empty = Buffer.concat(Array.from({ length: 1000 }, () => clientFrame(0x00)));
-		for (let i = 0; i < 100; i++) raw.write(empty);
-		raw.write(clientFrame(0x80, modify('after empty ones')));
-		await waitUntil(() => isTold('after empty ones'), 'the edit', 20000);
+		const empty = (n) => Buffer.concat([clientFrame(0x01), ...Array.from({ length: n }, () => clientFrame(0x00))]);
+		raw.write(Buffer.concat([empty(10), clientFrame(0x80, modify('after empty ones'))]));
+		await waitUntil(() => isTold('after empty ones'), 'the edit');
+		raw.write(empty(1000));
+		assert.equal(await raw.waitCode(), 1002);
 	});
 
 	test('200 messages that are never finished hold no more than their limit each', async () => {
@@ -334,7 +321,7 @@ describe('handshakes', () => {
 		});
 	}
 
-	/* A client has to wait for the answer (RFC 6455 4.1). libwebsockets 4.1.6 writes the answer over what has come behind the request. */
+	/* A client has to wait for the answer (RFC 6455 4.1). */
 	test('frames that come with the handshake end the connection, or are read', async () => {
 		for (const length of [10, 1000]) {
 			const raw = connect();

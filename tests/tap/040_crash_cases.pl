@@ -63,6 +63,7 @@ my %way = (
 	autoversion => [], # in a worker: 060_worker.pl
 	load => [],        # of tiles that have left the cache: 023_tile_races.pl
 	read => [],        # of a large sheet, between two slices: the same
+	replay => [],      # of edits past the cache: 074_uncached_edits.pl
 	withdraw => [],    # of a transaction that is rolled back: 064_truth_servers.pl
 );
 

@@ -94,8 +94,22 @@ $primary->safe_psql('postgres', "SELECT sheet.set($sheet, 'A' || i, 'v' || i) FR
 $primary->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', "SELECT count(*), max(content) FROM sheet.range($sheet)"), '50|v9', 'a sheet is read on the standby');
 my $rows = $primary->safe_psql('postgres', $sum);
+# A cursor that stands in the middle of a page, from which rows are taken out; then the standby is promoted.
+$primary->safe_psql('postgres', q{CREATE TABLE moved (id bigint PRIMARY KEY, body text) USING sheetlog; INSERT INTO moved SELECT i, md5(i::text) FROM generate_series(1, 100) i});
+$primary->safe_psql('postgres', q{SET pg_sheet.allow_log_delete = on; DELETE FROM moved WHERE id <= 50});
+$primary->wait_for_catchup($standby);
+my $cursor = $standby->background_psql('postgres', on_error_stop => 0);
+$cursor->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off');
+$cursor->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT id, body FROM moved WHERE id > 0 ORDER BY id');
+is($cursor->query_safe('MOVE 4 FROM c; FETCH 1 FROM c') =~ s/\|.*//r, '55', 'a cursor of the standby');
+$primary->safe_psql('postgres', 'VACUUM moved');
+$primary->wait_for_catchup($standby);
 $primary->stop;
 $standby->promote;
+is(join(' ', map { /(\d+)\|(\w+)/ } split /\n/, $cursor->query('FETCH ALL FROM c')),
+	$standby->safe_psql('postgres', q{SELECT string_agg(i || ' ' || md5(i::text), ' ' ORDER BY i) FROM generate_series(56, 100) i}),
+	'a cursor that is open when the standby is promoted goes on where its rows are now');
+$cursor->quit;
 is($standby->safe_psql('postgres', $sum), $rows, 'promoted: the same rows');
 $standby->safe_psql('postgres', "INSERT INTO t SELECT i, 'new' FROM generate_series(3000, 4000) i; SELECT sheet.set($sheet, 'A1', 'promoted')");
 $standby->safe_psql('postgres', 'VACUUM t');

@@ -221,6 +221,44 @@ wait_for_version($node, $meanwhile, 'writers go on while a version is built');
 is($node->safe_psql('postgres', "SELECT seq FROM sheet.versions($meanwhile)"), $seq + 1, 'what they have written is in it');
 is(fsck($node, $meanwhile), 'info|clean', 'and it is sound');
 
+# The version builds on another one, and what is written meanwhile touches further tiles, or moves all cells.
+for my $case ([ 'further tiles', q{SELECT sheet.set($id, 70 + n, 17, 'new ' || n) FROM generate_series(1, 9) n} ],
+	[ 'rows that are inserted', q{SELECT sheet.insert_rows($id, 3, 2)} ],
+	[ 'columns that are deleted', q{SELECT sheet.delete_columns($id, 2, 3), sheet.set($id, 1, 1, 'moved')} ])
+{
+	my ($what, $sql) = @$case;
+	my $id = create($what);
+	$node->safe_psql('postgres', "SELECT sheet.insert_columns($id, 5, 1)") if $what =~ /rows/; # there are axes before, too
+	edit($node, $id, $limit - 20);
+	$node->safe_psql('postgres', "SELECT sheet.set($id, 500, 50, 'not touched again')");
+	$node->safe_psql('postgres', "SELECT sheet.commit($id)");
+	$session = hold_workers('postgres');
+	edit($node, $id, $limit - 20);
+	$node->safe_psql('postgres', "SELECT sheet.set($id, n % 5, 0, n::text) FROM generate_series(1, 40) n");
+	wait_until_held('postgres');
+	$node->safe_psql('postgres', $sql =~ s/\$id/$id/gr);
+	my $seq = $node->safe_psql('postgres', "SELECT seq FROM sheet.read_cells($id)");
+	$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET pg_sheet.stop_point');
+	$session->quit;
+	wait_for_version($node, $id, "a version is made of $what");
+	is($node->safe_psql('postgres', "SELECT max(seq) FROM sheet.versions($id)"), $seq + 1, "... which are in it");
+	is(fsck($node, $id), 'info|clean', "... with the digest of all cells");
+}
+
+# ---- a large sheet ----
+my $large = $node->safe_psql('postgres', q{SELECT sheet.create('large', 25600, 20)});
+$node->safe_psql('postgres', "SELECT count(sheet.set($large, n * 64, 0, n::text)) FROM generate_series(0, 399) n");
+$node->safe_psql('postgres', "SELECT sheet.commit($large)") if tail($node, $large) > 0;
+wait_until_idle();
+my $read_sql = q{SELECT coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) FROM pg_statio_all_tables WHERE relid = 'sheet.checkpoint_tile'::regclass};
+my $blocks = $node->safe_psql('postgres', $read_sql);
+$node->safe_psql('postgres', "SELECT count(sheet.set($large, n % 64, 1, n::text)) FROM generate_series(1, $limit + 10) n");
+wait_for_version($node, $large, 'a version of a large sheet in which one tile was edited');
+wait_until_idle();
+is($node->safe_psql('postgres', "SELECT tiles FROM sheet.checkpoint WHERE sheet_id = $large ORDER BY cid DESC LIMIT 1"), 1, 'stores that tile');
+cmp_ok($node->safe_psql('postgres', $read_sql) - $blocks, '<', 100, 'and does not read the others');
+is(fsck($node, $large), 'info|clean', 'it is sound');
+
 $session = hold_workers('postgres');
 my $overtaken = create('overtaken');
 edit($node, $overtaken, $limit + 10);

@@ -17,11 +17,7 @@ my $allowance = 8;
 
 # Blocks more for those that need more.
 my %steps = (
-	'commit.c apply_sql newcomer' => 120, # looks for clients of whom nothing was heard for long
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
-	'routes_version.c version_commit_sql' => 8, # an index page for each 200 versions of a tile
-	'routes_version.c version_read_sql' => 8,
-	'routes_version.c version_rollback_sql' => 16,
 );
 
 my $set = q{'\x01000001010000000178'}; # one edit: an "x" in the first cell
@@ -42,7 +38,6 @@ my %parameters = (
 	'follow.c follow_sql' => [ '5', 'NULL', '0' ],
 	'health.c sql' => [],
 	'held.c held_sql' => ['ARRAY[$busy]'],
-	'join.c snapshot_sql' => ['$busy'],
 	'log_stream.c log_sql' => [ '$busy', '$version', '$guest', '0', '100' ],
 	'request.c request_account_sql' => ['$rich'],
 	'room.c room_claim_sql' => [ '$busy', '9', q{'here'}, 'true' ],
@@ -56,7 +51,6 @@ my %parameters = (
 	'routes_password.c password_find_sql' => [q{'account 3'}],
 	'routes_password.c password_revoke_sql' => ['$guest'],
 	'routes_password.c password_set_sql' => [ '$guest', q{'hash'} ],
-	'routes_sheet.c sheet_cells_sql' => ['$busy'],
 	'routes_sheet.c sheet_create_sql' => [ q{'new'}, '10', '10', 'NULL', '$rich' ],
 	'routes_sheet.c sheet_files_sql' => ['$quiet'],
 	'routes_sheet.c sheet_info_sql' => [ '$busy', '$guest' ],
@@ -69,11 +63,17 @@ my %parameters = (
 	'routes_sheet.c sheet_unshare_sql' => [ '$busy', q{'account 4'}, '$rich' ],
 	'routes_sheet.c sheet_versions_sql' => ['$busy'],
 	'routes_version.c version_commit_sql' => [ '$busy', '$rich', 'NULL', '|SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)' ],
-	'routes_version.c version_read_sql' => [ '$busy', '$version', '$guest' ],
+	'routes_version.c version_check_sql' => [ '$busy', '$guest' ],
 	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
-	'session.c refusal_sql' => [ '$busy', '0', '0' ],
+	'v1_session.c refusal_sql' => [ '$busy', '0', '0' ],
 	'session.c session_check_sql' => [ '$busy', '$guest' ],
 	'session.c session_link_sql' => [ '$busy', q{'key'}, '$guest' ],
+	'snapshot.c head_present_sql' => ['$busy'],
+	'snapshot.c head_version_sql' => [ '$busy', '$version' ],
+	'snapshot.c snapshot_long_sql' => ['$busy'],
+	'snapshot.c snapshot_short_sql' => ['$busy'],
+	'snapshot.c snapshot_version_sql' => [ '$busy', '$version' ],
+	'snapshot.c snapshot_version_sql old' => [ '$busy', '7' ],
 	'upload.c upload_abort_sql' => ['$upload'],
 	'upload.c upload_begin_sql' => [ '$busy', q{'picture.png'}, 'NULL', '$rich', '100' ],
 	'upload.c upload_end_sql' => [ '$upload', q{'digest'}, q{|SELECT sheet.chunk_put($upload, 0, 'bytes')} ],

@@ -3,6 +3,7 @@
  * memory is given back (the sanitizer looks).
  */
 #include "fanout.h"
+#include "frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,15 +79,15 @@ append(Fanout *stream)
 	{
 		size_t len = random_len();
 		char *payload = malloc(len + 1);
-		unsigned char header[10];
-		size_t header_len = fanout_frame_header(header, len);
+		unsigned char header[FRAME_SENT_HEADER_MAX];
+		size_t header_len = frame_header(header, FRAME_TEXT, len);
 
 		memset(payload, 'a' + rand() % 26, len);
 		remember(header, header_len);
 		remember(payload, len);
 		remember_frame_end();
 		if (n == 1)
-			fanout_append_frame(stream, payload, len);
+			fanout_append_message(stream, false, &(Buf){payload, len, len});
 		else
 		{
 			batch = realloc(batch, batch_len + header_len + len);
@@ -101,7 +102,25 @@ append(Fanout *stream)
 	free(batch);
 }
 
-/* Takes slices; false when something is wrong with one. */
+/* Where the frame ends that holds the byte before position. */
+static size_t
+frame_end_at(size_t position)
+{
+	size_t low = 0, high = frame_count;
+
+	while (low < high)
+	{
+		size_t middle = (low + high) / 2;
+
+		if (frame_ends[middle] < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < frame_count ? frame_ends[low] : position;
+}
+
+/* Takes slices, or parts of them; false when something is wrong with one. */
 static bool
 receive(Receiver *receiver, int slices)
 {
@@ -113,9 +132,12 @@ receive(Receiver *receiver, int slices)
 		if (receiver->position + len > sent_len || memcmp(data, sent + receiver->position, len) != 0 ||
 			!is_frame_end(receiver->position + len))
 			return false;
+		if (rand() % 3 == 0)
+			len = (size_t) rand() % (len + 1);
 		fanout_advance(&receiver->cursor, len);
 		receiver->position += len;
-		if (fanout_position(&receiver->cursor) != receiver->position)
+		if (fanout_position(&receiver->cursor) != receiver->position ||
+			(len > 0 && receiver->cursor.cut != frame_end_at(receiver->position) - receiver->position))
 			return false;
 	}
 	return true;
@@ -140,7 +162,7 @@ int
 main(void)
 {
 	Receiver receivers[RECEIVERS] = {0};
-	Fanout stream = {NULL, 0};
+	Fanout stream = {0};
 	bool good = true;
 
 	srand(42);

@@ -4,7 +4,7 @@
  * Two databases of one server, each with a gateway (world.mjs): 10,000 edits on a sheet and 10 sheets of an account, against
  * SCALE=1 times 10,000,000 edits and 1,000,000 sheets. Both are measured in turns, ROUNDS=5 times; the figures are medians, a ratio is
  * large / small in one turn. Then floods of SECONDS=5 by ten users, with the cache and without it, on a fresh sheet and on one with all those
- * edits; and sheet.fsck() of FSCK_SHEETS=30000 sheets. PHASES="memory cold flood fsck" names some of it. The last line is JSON;
+ * edits; and sheet.fsck_all() of FSCK_SHEETS=30000 sheets. PHASES="memory cold flood fsck" names some of it. The last line is JSON;
  * README.md names the goals.
  */
 import { execFileSync } from 'node:child_process';
@@ -172,10 +172,10 @@ async function checkRate(cluster, sheets) {
 	const world = new World(cluster, 'checked', { edits: 100, sheets });
 	await world.make();
 	try {
-		const seconds = (await timed(() => world.psql('SELECT count(*) FROM sheet.fsck()'))) / 1000;
+		const seconds = (await timed(() => world.psql('CALL sheet.fsck_all()'))) / 1000;
 		return Math.round(sheets / seconds);
 	} catch (error) {
-		say(`sheet.fsck() of ${sheets} sheets failed: ${error.message.trim()}`);
+		say(`sheet.fsck_all() of ${sheets} sheets failed: ${error.message.trim()}`);
 		return 0;
 	}
 }

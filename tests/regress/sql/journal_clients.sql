@@ -56,6 +56,15 @@ UPDATE sheet.client SET at = at - interval '6 days 23 hours' WHERE sheet_id = :i
 UPDATE sheet.client SET at = at - interval '7 days 1 hour' WHERE sheet_id = :id AND uid = 2;
 SELECT first_seq IS NOT NULL AS done FROM sheet.apply(:id, j_batch(j_set(1, 1, 'x')), clients => '{3,1,1,1}');
 SELECT uid, client, landed FROM sheet.client WHERE sheet_id = :id ORDER BY uid;
+-- a newcomer looks at few rows only; newcomers together find most of what is too old: of an account that brings them, and of accounts that came once
+INSERT INTO sheet.client SELECT :id, 9, n * 9007199254740, 1, now() - interval '8 days' FROM generate_series(1, 1000) n;
+INSERT INTO sheet.client SELECT :id, 1000 + n, n * 9007199254740, 1, now() - interval '8 days' FROM generate_series(1, 1000) n;
+SELECT count(first_seq) FROM sheet.apply(:id, j_batch(j_set(1, 1, 'y')), clients => '{9,9007199254000,1,1}');
+SELECT count(*) BETWEEN 1968 AND 1984 AS few_rows_went FROM sheet.client WHERE sheet_id = :id AND at < now() - interval '7 days';
+SELECT count(sheet.apply(:id, j_batch(j_set(1, 1, n::text)), clients => ARRAY[9, (random() * 9007199254740000)::bigint, 1, 1])) FROM generate_series(1, 1000) n;
+SELECT count(*) FILTER (WHERE uid = 9) < 100 AS those_of_an_account_went, count(*) FILTER (WHERE uid > 9) < 300 AS those_of_many_went
+	FROM sheet.client WHERE sheet_id = :id AND at < now() - interval '7 days';
+SELECT count(*) >= 1001 AS others_stay FROM sheet.client WHERE sheet_id = :id AND at > now() - interval '7 days';
 SELECT sheet.trash(:id), sheet.purge(:id);
 SELECT count(*) FROM sheet.client WHERE sheet_id = :id;
 -- gateways only

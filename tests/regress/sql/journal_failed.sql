@@ -26,3 +26,17 @@ SELECT count(*), max(seq) FROM sheet.log WHERE sheet_id = :tried;
 SELECT * FROM sheet.am_check('sheet.log_batch');
 SELECT sheet.trash(:tried), sheet.purge(:tried), sheet.trash(:filler), sheet.purge(:filler);
 DROP PROCEDURE try;
+-- an index that edits cannot maintain: each of them fails, and leaves no memory behind
+SELECT sheet.create('indexed') AS indexed \gset
+CREATE INDEX log_batch_odd ON sheet.log_batch ((sheet_id + 1));
+CREATE FUNCTION relation_memory() RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'pg_sheet relation' $$;
+SELECT sheet.set(:indexed, 'A1', 'fails');
+SELECT relation_memory() AS before \gset
+SELECT sheet.set(:indexed, 'A1', 'fails');
+SELECT sheet.set(:indexed, 'A1', 'fails');
+SELECT sheet.set(:indexed, 'A1', 'fails');
+SELECT relation_memory() - :before AS more;
+DROP INDEX sheet.log_batch_odd;
+SELECT sheet.set(:indexed, 'A1', 'works');
+SELECT sheet.trash(:indexed), sheet.purge(:indexed);
+DROP FUNCTION relation_memory;
