@@ -123,5 +123,5 @@ whole_sheet_answer(Request *request, int64_t version)
 	SnapshotKey key = {request->sheet_id, version};
 
 	request_begin_step(request);
-	snapshot_ask(&key, request->claims.uid, whole_asked, request);
+	snapshot_ask(&key, request->claims.uid, 0, whole_asked, request);
 }

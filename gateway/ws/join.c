@@ -276,7 +276,7 @@ join_ask(Room *room)
 	room->snapshot_under_way = true;
 	room->snapshot_account = session->uid;
 	room->queries++;
-	snapshot_ask(&key, session->uid, join_answered, room);
+	snapshot_ask(&key, session->uid, (uint64_t) room->extent.rows * room->extent.cols, join_answered, room);
 }
 
 void

@@ -7,10 +7,11 @@
  * When nobody holds it any more it stays for SNAPSHOT_STAY_MS, if it is large, and unless the memory is wanted: who
  * comes then, and finds that the sheet is still at its seq, costs the database nothing.
  *
- * First the database is asked for the seq and the extent, which costs it next to nothing: a sheet that is too large for
- * the protocol is refused then, and a snapshot in memory, or on its way, that is as new, is shared. What was committed
- * before somebody asks is in what is given. A sheet of few cells is read among other short reads, with one row for an
- * answer; a larger one in rows of READING_ROW_BYTES, where statements may take long.
+ * First the database is asked for the seq and the extent, which costs it next to nothing, unless the caller knows that
+ * the sheet is small: a sheet that is too large for the protocol is refused then, and a snapshot in memory, or on its
+ * way, that is as new, is shared. What was committed before somebody asks is in what is given. A sheet of few cells is
+ * read among other short reads, with one row for an answer; a larger one in rows of 256 kB, where statements may take
+ * long.
  *
  * Memory: all snapshots together take snapshot-bytes at most; small ones are always made, of which there are no more
  * than connections. An account that already has some gets a quarter of it for all of them. Those for whom there is no
@@ -44,7 +45,7 @@ typedef struct SnapshotWaiter
 	int64_t account;
 	int64_t needs_seq; /* the sheet was at it when he came */
 	bool again;		   /* the next one is begun after he came: it is good, whatever its seq */
-	uint32_t rows, cols;
+	uint64_t cells;	   /* that it has, about */
 	char at[40];
 	SnapshotFn fn;
 	void *arg;
@@ -221,12 +222,6 @@ snapshot_take_scratch(void *arg)
 	text_add(snapshot, &snapshot->styles, &styles_scratch);
 }
 
-static bool
-extent_fits(uint32_t rows, uint32_t cols)
-{
-	return (uint64_t) rows * cols <= ROOM_MAX_RECTANGLE;
-}
-
 /* seq, rows, cols, cells */
 static void
 snapshot_put_row(Snapshot *snapshot, const PGresult *res, int row)
@@ -247,7 +242,7 @@ snapshot_put_row(Snapshot *snapshot, const PGresult *res, int row)
 							   .styles = &styles_scratch,
 							   .full = snapshot_take_scratch,
 							   .arg = snapshot};
-		if (!extent_fits(snapshot->rows, snapshot->cols))
+		if ((uint64_t) snapshot->rows * snapshot->cols > ROOM_MAX_RECTANGLE)
 			reading->status = SNAPSHOT_TOO_LARGE;
 	}
 	if (reading->status == SNAPSHOT_READY &&
@@ -450,7 +445,7 @@ snapshot_wait(SnapshotWaiter *waiter)
 	*snapshot->reading->waiters_last = waiter;
 	snapshot->reading->waiters_last = &waiter->next;
 	if (created)
-		snapshot_read(snapshot, (uint64_t) waiter->rows * waiter->cols);
+		snapshot_read(snapshot, waiter->cells);
 }
 
 /* seq, rows, cols, at */
@@ -465,10 +460,9 @@ snapshot_head(void *arg, PGresult *res)
 		return;
 	}
 	waiter->needs_seq = pgresult_int64(res, 0, 0);
-	waiter->rows = pgresult_uint32(res, 0, 1);
-	waiter->cols = pgresult_uint32(res, 0, 2);
+	waiter->cells = (uint64_t) pgresult_uint32(res, 0, 1) * pgresult_uint32(res, 0, 2);
 	snprintf(waiter->at, sizeof(waiter->at), "%.*s", PQgetlength(res, 0, 3), PQgetvalue(res, 0, 3));
-	if (extent_fits(waiter->rows, waiter->cols))
+	if (waiter->cells <= ROOM_MAX_RECTANGLE)
 		snapshot_wait(waiter);
 	else
 		snapshot_tell(waiter, SNAPSHOT_TOO_LARGE, NULL, NULL);
@@ -478,7 +472,7 @@ static const char head_present_sql[] = "SELECT seq, rows, cols, '' FROM sheet.re
 static const char head_version_sql[] = "SELECT seq, rows, cols, at::text FROM sheet.read_version($1, $2, 0)";
 
 void
-snapshot_ask(const SnapshotKey *key, int64_t account, SnapshotFn fn, void *arg)
+snapshot_ask(const SnapshotKey *key, int64_t account, uint64_t cells, SnapshotFn fn, void *arg)
 {
 	char sheet[24], version[24];
 	PgParam params[] = {pgparam_int64(sheet, key->sheet_id), pgparam_int64(version, key->version)};
@@ -491,8 +485,14 @@ snapshot_ask(const SnapshotKey *key, int64_t account, SnapshotFn fn, void *arg)
 		return;
 	}
 	*waiter = (SnapshotWaiter){.key = *key, .account = account, .fn = fn, .arg = arg};
-	if (!database_query(DATABASE_READS, account, present ? head_present_sql : head_version_sql, present ? 1 : 2, params,
-						1, snapshot_head, waiter))
+	if (present && cells > 0 && cells <= READING_SHORT_CELLS)
+	{
+		waiter->needs_seq = INT64_MAX; /* one that is read from now on */
+		waiter->cells = cells;
+		snapshot_wait(waiter);
+	}
+	else if (!database_query(DATABASE_READS, account, present ? head_present_sql : head_version_sql, present ? 1 : 2,
+							 params, 1, snapshot_head, waiter))
 		snapshot_tell(waiter, SNAPSHOT_BUSY, NULL, NULL);
 }
 

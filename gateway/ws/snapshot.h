@@ -66,9 +66,9 @@ typedef void (*SnapshotFn)(void *arg, SnapshotStatus status, Snapshot *snapshot,
 
 /*
  * The sheet as of now, or as of its version: what was committed before the call is in it. Whether the account may see
- * it is the caller's to know. fn is called, perhaps at once.
+ * it is the caller's to know. cells: how many it has, about; 0: that is not known. fn is called, perhaps at once.
  */
-extern void snapshot_ask(const SnapshotKey *key, int64_t account, SnapshotFn fn, void *arg);
+extern void snapshot_ask(const SnapshotKey *key, int64_t account, uint64_t cells, SnapshotFn fn, void *arg);
 extern void snapshot_hold(Snapshot *snapshot);
 extern void snapshot_release(Snapshot *snapshot); /* NULL: nothing */
 
