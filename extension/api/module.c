@@ -28,7 +28,6 @@
 #include "storage/shmem.h"
 #include "timeslice.h"
 #include "utils/guc.h"
-#include "walahead.h"
 #include "worker.h"
 #include "writer.h"
 
@@ -45,7 +44,7 @@ module_shmem_request(void)
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
 	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
-	RequestAddinShmemSpace(add_size(walahead_shmem_size(), server_life_shmem_size()));
+	RequestAddinShmemSpace(server_life_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
 }
 
@@ -60,7 +59,6 @@ module_shmem_startup(void)
 	cache_shmem_startup();
 	follow_shmem_startup(true);
 	ckptqueue_shmem_startup();
-	walahead_shmem_startup();
 	server_life_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }

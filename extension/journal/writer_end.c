@@ -15,7 +15,6 @@
 #include "kept.h"
 #include "stoppoint.h"
 #include "utils/memutils.h"
-#include "walahead.h"
 #include "writer.h"
 
 /* ---- the end of the transaction: nothing below may fail ---- */
@@ -244,8 +243,6 @@ writer_close_all(bool commit)
 		pg_atomic_fetch_add_u64(&CacheState->epoch_round, 1);
 	writer_epochs_reset = false;
 
-	if (commit && !dlist_is_empty(&writer_sheets))
-		walahead_note(XactLastCommitEnd);
 	dlist_foreach_modify(iter, &writer_sheets) writer_close(dlist_container(WriterSheet, link, iter.cur), commit);
 	kept_end_transaction();
 	if (writer_context == NULL)

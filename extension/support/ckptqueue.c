@@ -159,14 +159,6 @@ ckptqueue_wake(void)
 		SetLatch(&ckpt_shared->launcher->procLatch);
 }
 
-void
-ckptqueue_wake_launcher(void)
-{
-	LWLockAcquire(&ckpt_shared->lock, LW_SHARED);
-	ckptqueue_wake();
-	LWLockRelease(&ckpt_shared->lock);
-}
-
 /* ---- noting ---- */
 
 /* A sheet that is in the queue keeps its place, its failures, and the time at which it is due. */

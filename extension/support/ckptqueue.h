@@ -102,8 +102,6 @@ extern bool ckptqueue_stats(CkptStats *stats);
 
 /* This process is woken from now on. Asks for a rescan. */
 extern void ckptqueue_attach_launcher(void);
-/* There is something else for it to do. No error, no allocation. */
-extern void ckptqueue_wake_launcher(void);
 extern void ckptqueue_ask_rescan(void);
 /* Takes the request for a rescan, if there is one. */
 extern bool ckptqueue_take_rescan(void);

@@ -1,6 +1,5 @@
 /*
- * launcher.c - starts a worker in each database that has sheets to write checkpoints of; see worker.h. It also makes
- * the next file of the server's log when it is asked to (walahead.h).
+ * launcher.c - starts a worker in each database that has sheets to write checkpoints of; see worker.h.
  *
  * What it knows of its workers, and which databases are still to be searched, is in its own memory: a launcher that
  * ends by an error is started again and begins with a search of all databases.
@@ -28,7 +27,6 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
-#include "walahead.h"
 #include "worker.h"
 
 #define LAUNCHER_RESTART_SECONDS 5
@@ -299,7 +297,6 @@ launcher_turn(void)
 	TimestampTz next = 0;
 	long sleep = -1;
 
-	walahead_make();
 	running = launcher_watch();
 	if (ckptqueue_take_rescan())
 		launcher_plan_searches();
