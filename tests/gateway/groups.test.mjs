@@ -115,7 +115,11 @@ test('who goes on editing while an edit is under way is told of the next one bef
 	const told = [];
 	for (const member of [author, watcher])
 		member.socket.on('message', (data) => `${data}`.includes('behind it') && told.push(member));
+	// Each commit takes 50 ms: both have read the first edit long before the second is told, so they read it in its order.
+	for (const setting of ['commit_siblings = 0', 'commit_delay = 50000']) await cluster.psql(`ALTER SYSTEM SET ${setting}`);
+	await cluster.psql('SELECT pg_reload_conf()');
 	try {
+		await waitUntil(async () => (await cluster.psql('SHOW commit_delay')) === '50000', 'the setting');
 		process.kill(pid, 'SIGSTOP');
 		modify(author, 'under way');
 		await hasRead(author);
@@ -127,6 +131,8 @@ test('who goes on editing while an edit is under way is told of the next one bef
 	} finally {
 		process.kill(pid, 'SIGCONT');
 		watcher.terminate();
+		for (const name of ['commit_siblings', 'commit_delay']) await cluster.psql(`ALTER SYSTEM RESET ${name}`);
+		await cluster.psql('SELECT pg_reload_conf()');
 	}
 });
 
