@@ -1,18 +1,20 @@
 /*
  * flood.mjs - the one who sends eight expensive requests at a time, in a process of its own: reads answers, and does not
  * look at them. Reads {gateway, requests: [{method, path, headers, body | bytes}], edit: {conninfo, sql} | null} as JSON
- * from its first argument; ends with its input, and prints how many answers there were of each status.
+ * from the first line of its input; ends with its input, and prints how many answers there were of each status.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import http from 'node:http';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const { port, requests, edit } = JSON.parse(process.argv[2]);
+const lines = createInterface({ input: process.stdin });
+const { port, requests, edit } = JSON.parse((await once(lines, 'line'))[0]);
 const counts = {};
 let on = true;
 let turn = 0;
-process.stdin.resume();
-process.stdin.on('end', () => {
+lines.on('close', () => {
 	on = false;
 	setTimeout(finish, 1000); // what is not answered by then is given up
 });

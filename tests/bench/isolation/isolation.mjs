@@ -158,10 +158,11 @@ class Bench {
 	/** One account sends eight requests at a time, from a process of its own. */
 	flood(requests, edit = null) {
 		return async (on, count) => {
-			const child = spawn(process.execPath, [path.join(here, 'flood.mjs'), JSON.stringify({ port: this.gateway.port, requests, edit })], {
+			const child = spawn(process.execPath, [path.join(here, 'flood.mjs')], {
 				stdio: ['pipe', 'pipe', 'inherit'],
 			});
 			killAtExit(child);
+			child.stdin.write(`${JSON.stringify({ port: this.gateway.port, requests, edit })}\n`);
 			let output = '';
 			child.stdout.on('data', (data) => (output += data));
 			while (on()) await sleep(50);
