@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_PAGE_BYTES 262144
+#define LOG_PAGE_BYTES 65536
 #define LOG_PAGE_FIRST 64 /* edits; they may be long */
-#define LOG_PAGE_MAX   8192
+#define LOG_PAGE_MAX   1024
 #define LOG_PAGE_GROWS 8 /* times at most from page to page */
 
 struct LogStream

@@ -399,40 +399,71 @@ window_digest(const Buf *body)
 	return digest;
 }
 
-/* Otherwise *status says why there is none. */
-static WindowAnswer *
-window_encode(const Window *window, const PGresult *res, WindowStatus *status)
+/*
+ * An answer is encoded from a copy of the database's row. A large one is encoded on a thread of libuv's pool: on the
+ * loop it would keep everybody waiting for some milliseconds. The thread sees nothing but this. There is one at a time,
+ * and a pause behind each that is as long as it took: who asks for many leaves the processors to others.
+ */
+typedef struct WindowWork
 {
-	const WindowKey *key = &window->key;
+	uv_work_t work; /* must be first */
+	struct WindowWork *next;
+	uint64_t began; /* ns */
+	Window *window;
+	WindowKey key;
+	int64_t seq;
+	uint32_t rows, cols;
+	WindowStatus status;
+	WindowAnswer *answer; /* of WINDOW_READY */
+	size_t len;
+	char cells[];
+} WindowWork;
+
+static WindowWork *
+window_work(Window *window, const PGresult *res)
+{
+	size_t len = (size_t) PQgetlength(res, 0, 3);
+	WindowWork *work = malloc(sizeof(WindowWork) + len);
+
+	if (work == NULL)
+		return NULL;
+	*work = (WindowWork){.window = window,
+						 .key = window->key,
+						 .seq = pgresult_int64(res, 0, 0),
+						 .rows = pgresult_uint32(res, 0, 1),
+						 .cols = pgresult_uint32(res, 0, 2),
+						 .status = WINDOW_BUSY,
+						 .len = len};
+	memcpy(work->cells, PQgetvalue(res, 0, 3), len);
+	stats.loose += len;
+	return work;
+}
+
+/* On any thread. */
+static void
+window_encode(uv_work_t *handle)
+{
+	WindowWork *work = (WindowWork *) handle;
+	const WindowKey *key = &work->key;
 	Buf body = {NULL, 0, 0};
-	WindowAnswer *answer;
-	int64_t seq = pgresult_int64(res, 0, 0);
 
 	buf_printf(&body,
 			   "{\"seq\":%lld,\"rows\":%u,\"cols\":%u,\"row\":%u,\"col\":%u,\"toRow\":%u,\"toCol\":%u,\"cells\":[",
-			   (long long) seq, pgresult_uint32(res, 0, 1), pgresult_uint32(res, 0, 2), key->row, key->col, key->to_row,
-			   key->to_col);
-	if (!window_put_cells(&body, key, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
-	{
-		buf_free(&body);
-		*status = WINDOW_FAILED;
-		return NULL;
-	}
+			   (long long) work->seq, work->rows, work->cols, key->row, key->col, key->to_row, key->to_col);
+	if (!window_put_cells(&body, key, work->cells, work->len))
+		work->status = WINDOW_FAILED;
 	buf_puts(&body, "]}");
-	answer = buf_failed(&body) ? NULL : malloc(sizeof(WindowAnswer) + body.len);
-	if (answer == NULL)
+	if (work->status == WINDOW_BUSY && !buf_failed(&body))
+		work->answer = malloc(sizeof(WindowAnswer) + body.len);
+	if (work->answer != NULL)
 	{
-		buf_free(&body);
-		*status = WINDOW_BUSY;
-		return NULL;
+		*work->answer = (WindowAnswer){.holders = 1, .seq = work->seq, .len = body.len};
+		snprintf(work->answer->etag, sizeof(work->answer->etag), "\"%lld-%016llx\"", (long long) work->seq,
+				 (unsigned long long) window_digest(&body));
+		memcpy(work->answer->body, body.data, body.len);
+		work->status = WINDOW_READY;
 	}
-	*answer = (WindowAnswer){.holders = 1, .seq = seq, .asked = window->asked, .began = window->began, .len = body.len};
-	snprintf(answer->etag, sizeof(answer->etag), "\"%lld-%016llx\"", (long long) seq,
-			 (unsigned long long) window_digest(&body));
-	memcpy(answer->body, body.data, body.len);
-	stats.loose += answer_size(answer);
 	buf_free(&body);
-	return answer;
 }
 
 /* ---- asking ---- */
@@ -480,23 +511,10 @@ window_has_room(const PGresult *res)
 	return len <= WINDOW_SMALL || stats.loose + len <= WINDOW_LOOSE_MAX;
 }
 
+/* The answer is here, or status and res tell why not. */
 static void
-window_answered(void *arg, PGresult *res)
+window_finish(Window *window, WindowStatus status, WindowAnswer *answer, const PGresult *res)
 {
-	Window *window = arg;
-	WindowStatus status = WINDOW_READY;
-	WindowAnswer *answer = NULL;
-
-	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
-		status = WINDOW_FAILED;
-	else if (PQntuples(res) > 1)
-		status = WINDOW_TOO_LARGE;
-	else if (PQntuples(res) == 1 && !window_has_room(res))
-		status = WINDOW_BUSY;
-	else if (PQntuples(res) == 0)
-		status = WINDOW_FAILED;
-	else
-		answer = window_encode(window, res, &status);
 	if (answer != NULL)
 	{
 		window_committed(window->key.sheet_id, answer->seq);
@@ -509,6 +527,90 @@ window_answered(void *arg, PGresult *res)
 		window_read(window);
 	else
 		window_check_end(window);
+}
+
+static void
+window_take_work(WindowWork *work)
+{
+	Window *window = work->window;
+	WindowAnswer *answer = work->answer;
+
+	stats.loose -= work->len;
+	if (answer != NULL)
+	{
+		answer->asked = window->asked;
+		answer->began = window->began;
+		stats.loose += answer_size(answer);
+	}
+	window_finish(window, work->status, answer, NULL);
+	free(work);
+}
+
+static WindowWork *works; /* large ones: the first is being encoded, unless there is a pause */
+static WindowWork **works_last = &works;
+static uv_timer_t works_pause;
+
+static void works_start(uv_timer_t *timer);
+
+static void
+works_encoded(uv_work_t *handle, int status)
+{
+	WindowWork *work = works;
+
+	works = work->next;
+	if (works == NULL)
+		works_last = &works;
+	uv_timer_start(&works_pause, works_start, (uv_hrtime() - work->began) / 1000000, 0);
+	window_take_work(work);
+}
+
+static void
+works_start(uv_timer_t *timer)
+{
+	if (works == NULL)
+		return;
+	works->began = uv_hrtime();
+	(void) uv_queue_work(&gateway.loop, &works->work, window_encode, works_encoded);
+}
+
+static void
+works_add(WindowWork *work)
+{
+	bool idle = works == NULL;
+
+	if (works_pause.loop == NULL)
+	{
+		uv_timer_init(&gateway.loop, &works_pause);
+		uv_unref((uv_handle_t *) &works_pause);
+	}
+	*works_last = work;
+	works_last = &work->next;
+	if (idle && !uv_is_active((uv_handle_t *) &works_pause))
+		works_start(&works_pause);
+}
+
+static void
+window_answered(void *arg, PGresult *res)
+{
+	Window *window = arg;
+	WindowStatus status = WINDOW_FAILED;
+	WindowWork *work = NULL;
+
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
+		;
+	else if (PQntuples(res) > 1)
+		status = WINDOW_TOO_LARGE;
+	else if (!window_has_room(res) || (work = window_work(window, res)) == NULL)
+		status = WINDOW_BUSY;
+	if (work == NULL)
+		window_finish(window, status, NULL, res);
+	else if (work->len > WINDOW_SMALL)
+		works_add(work);
+	else
+	{
+		window_encode(&work->work);
+		window_take_work(work);
+	}
 }
 
 /* Other reads do not wait behind a large one. */
