@@ -38,8 +38,8 @@ typedef struct FsckRows
 {
 	ReturnSetInfo *result;
 	int64 findings, repaired;
-	int64 last_sheet; /* that was repaired ... */
-	int sheets;		  /* ... of so many */
+	int64 last_sheet; /* the last sheet that was repaired */
+	int sheets;		  /* number of sheets that were repaired */
 } FsckRows;
 
 /* Into the result, whose memory outlives the check's. */
@@ -127,7 +127,7 @@ typedef struct FsckAll
 	int64 sheets, findings, repaired;
 } FsckAll;
 
-/* Where to go on after an error, or when the check is cancelled. */
+/* Error context: the call that continues the check with the sheet at which it stopped. */
 static void
 fsck_error_context(void *arg)
 {
@@ -138,7 +138,7 @@ fsck_error_context(void *arg)
 				   all->call.sheet_id, all->call.sheet_id - 1);
 }
 
-/* What is said to be repaired is committed. */
+/* Checks one sheet and commits. Repairs are reported only after the commit. */
 static void
 fsck_check_next(FsckAll *all)
 {

@@ -1,10 +1,10 @@
 /*
- * list_api.c - the own list of an account: its sheets by when it opened them last, a page at a time.
+ * list_api.c - the list of an account's sheets, last opened first, in pages.
  *
- * A page reads so many entries of an index that begins with the account, and looks up what it shows of each: nothing
- * that grows with the list, other accounts or the history of the sheets. Sheets that the account can see no more (in
- * the trash of others, their link has ended) take their place on the page without being shown, so that they cost no
- * more either.
+ * A page of n rows reads n entries of an index whose first column is the account, and looks up each sheet. Its cost
+ * does not depend on the length of the list, on other accounts or on the history of the sheets. A sheet that the
+ * account may no longer see (it is in another account's trash, or its link has ended) counts as a row of its page and
+ * is not shown.
  */
 #include "postgres.h"
 
@@ -63,7 +63,7 @@ static CatalogQuery list_open_first = {
 
 /* ---- the list ---- */
 
-/* Where a page begins: behind a row's place, or at the head of the list. */
+/* The position in the index at which a page begins: behind the last row of the page before, or at the head. */
 static void
 list_parse_place(FunctionCallInfo fcinfo, int arg, Datum *opened_at, Datum *sheet_id)
 {

@@ -125,8 +125,8 @@ const Setting settings[] = {
 	 "Passwords that may wait to be hashed, which takes a tenth of a second of a processor each; more get 503."},
 	{"Sharing", "default-link-role", SETTING_CHOICE, FIELD(default_link_role), "none", 0, 0, "",
 	 "none viewer commenter editor",
-	 "What everyone signed in who knows the id of a sheet may do with one that is made here, until its owner makes a "
-	 "link. Ids can be guessed: none keeps new sheets private. For clients that share sheets by their id: editor."},
+	 "Role of every signed-in account on a new sheet whose id it knows, until the owner makes a link. Ids can be "
+	 "guessed: none keeps new sheets private. Clients that share sheets by their id need editor."},
 	{"Logging", "log-level", SETTING_CHOICE, FIELD(log_level), "info", 0, 0, "", "error warn info debug",
 	 "Least severe messages that are logged."},
 	{"Logging", "log-format", SETTING_CHOICE, FIELD(log_format), "text", 0, 0, "", "text json",
@@ -169,14 +169,14 @@ const Setting settings[] = {
 	 "A receiver for which senders wait is closed (1013) when it has taken nothing for this long, or less than 64 kB a "
 	 "second over 30 s."},
 	{"Limits", "snapshot-bytes", SETTING_BYTES, FIELD(snapshot_bytes), "256MB", MEBIBYTE, INT_MAX, "bytes", "",
-	 "Memory for whole sheets that are being told by protocol v1 (/getsheet, /getsheetchkp, onConn), each state once, "
-	 "however many are told; more get 503, and an account more than a quarter of it for several."},
+	 "Memory for whole sheets that protocol v1 sends (/getsheet, /getsheetchkp, onConn). Readers of the same state "
+	 "share one copy. Beyond it a request gets 503, and so does an account whose sheets need more than a quarter."},
 	{"Limits", "window-cache-bytes", SETTING_BYTES, FIELD(window_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
 	 "Memory for windows of cells that GET /v2/sheets/ID/cells has read, the last ones used; 0: the database is asked "
 	 "each time."},
 	{"Limits", "block-seconds", SETTING_INT, FIELD(block_seconds), "30", 1, 3600, "s", "",
 	 "A range of cells that takes more than 2 MB has to be read by its client within this time, else it is closed "
-	 "(1013); two are read at a time. So has a whole sheet when others need its memory."},
+	 "(1013); two are read at a time. The same holds for a whole sheet while others need its memory."},
 	{"Limits", "ping-seconds", SETTING_INT, FIELD(ping_seconds), "20", 1, 3600, "s", "",
 	 "A WebSocket that has been silent for this long is asked for a sign of life, and dropped after as long again."},
 	{"Limits", "lease-seconds", SETTING_INT, FIELD(lease_seconds), "30", 1, 3600, "s", "",

@@ -1,5 +1,5 @@
 /*
- * session_out.c - what one session is sent: its queue of private frames, the room's stream, and the close frame.
+ * session_out.c - the output of one session: its queue of private frames, the room's stream, and the close frame.
  *
  * Order: the rest of a frame that the socket has taken a part of; private frames; frames of the room's stream; and,
  * when the session is CLOSING, the close frame. Control frames go into the private queue, so they never split a frame.
@@ -26,8 +26,8 @@ session_send(Session *session, const char *payload, size_t len)
 }
 
 /*
- * A session that is CLOSING gets no more private messages: it may not hear of all that came before them, and an
- * acknowledgement would tell it that it has.
+ * No private message is queued in state CLOSING: the session may miss edits of the stream from then on, and an
+ * acknowledgement would tell the client that it has all edits up to its seq.
  */
 
 /* A frame, or one of several of a message; not in the queue yet. NULL: no memory. */

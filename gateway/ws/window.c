@@ -400,9 +400,9 @@ window_digest(const Buf *body)
 }
 
 /*
- * An answer is encoded from a copy of the database's row. A large one is encoded on a thread of libuv's pool: on the
- * loop it would keep everybody waiting for some milliseconds. The thread sees nothing but this. There is one at a time,
- * and a pause behind each that is as long as it took: who asks for many leaves the processors to others.
+ * An answer that is being encoded. A thread of libuv's pool encodes large ones, because one takes the loop several
+ * milliseconds. The thread uses only this struct, which has a copy of the database's row. One is encoded at a time, and
+ * a pause of the same length follows, so that a client that reads large ranges in a loop uses half of a processor.
  */
 typedef struct WindowWork
 {
