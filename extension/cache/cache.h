@@ -11,8 +11,8 @@
 #define CACHE_H
 
 #include "postgres.h"
-#include "ckptqueue.h"
-#include "grid.h"
+#include "support/ckptqueue.h"
+#include "grid/grid.h"
 #include "lib/ilist.h"
 #include "lib/pairingheap.h"
 #include "port/atomics.h"

@@ -8,9 +8,9 @@
 #define JOURNAL_H
 
 #include "postgres.h"
-#include "ckptqueue.h"
-#include "edit_codec.h"
-#include "grid.h"
+#include "support/ckptqueue.h"
+#include "common/edit_codec.h"
+#include "grid/grid.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
 

@@ -6,7 +6,7 @@
  */
 #include "postgres.h"
 
-#include "ckptqueue.h"
+#include "support/ckptqueue.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"

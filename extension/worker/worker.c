@@ -5,11 +5,11 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "ckptqueue.h"
+#include "support/ckptqueue.h"
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
-#include "fsck.h"
-#include "journal.h"
+#include "journal/fsck/fsck.h"
+#include "journal/journal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -21,7 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "worker.h"
+#include "worker/worker.h"
 
 #define WORKER_SHEETS	   1000	   /* that are looked at in one transaction of a search */
 #define WORKER_LOCK_MS	   400	   /* a lock is waited for at most so long, or for less than half of deadlock_timeout */

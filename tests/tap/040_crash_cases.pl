@@ -39,7 +39,7 @@ sub new_sheet
 sub stop_points
 {
 	my %points;
-	for my $file (glob "$FindBin::Bin/../../extension/journal/*.c")
+	for my $file (glob "$FindBin::Bin/../../extension/journal/*/*.c")
 	{
 		open my $source, '<', $file or die;
 		/STOP_POINT(?:_NO_FAIL)?\("([a-z-]+)"\)/ && $points{$1}++ for <$source>;

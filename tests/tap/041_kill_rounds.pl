@@ -189,7 +189,7 @@ sub stop_at_once
 sub stop_points
 {
 	my %points;
-	for my $file (glob "$FindBin::Bin/../../extension/*/*.c")
+	for my $file (glob "$FindBin::Bin/../../extension/*/*.c $FindBin::Bin/../../extension/*/*/*.c")
 	{
 		open my $source, '<', $file or die;
 		/STOP_POINT(?:_NO_FAIL)?\("([a-z-]+)"\)/ && $points{$1}++ for <$source>;
