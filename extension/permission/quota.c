@@ -21,7 +21,7 @@ static CatalogQuery quota_finished = {
 	1,
 	{INT8OID}};
 static CatalogQuery quota_unfinished = {
-	"SELECT coalesce(sum(announced), 0)::int8 FROM sheet.chunk WHERE uid = $1 AND upload_id <> $2 "
+	"SELECT coalesce(sum(announced), 0)::int8 FROM sheet.file WHERE uid = $1 AND upload_id <> $2 "
 	"AND size IS NULL AND created_at > now() - interval '1 day'",
 	2,
 	{INT8OID, INT8OID}};

@@ -146,7 +146,7 @@ cells_put_difference(ReturnSetInfo *rsinfo, const Cell *old, const Cell *new)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* diff(sheet_id, cid_a, cid_b): cells whose content differs; both lists are in reading order */
+/* diff(sheet_id, version_id_a, version_id_b): cells whose content differs; both lists are in reading order */
 Datum
 sheet_diff(PG_FUNCTION_ARGS)
 {

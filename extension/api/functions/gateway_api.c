@@ -26,7 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(sheet_client_landed);
+PG_FUNCTION_INFO_V1(sheet_client_acknowledged);
 PG_FUNCTION_INFO_V1(sheet_claim);
 PG_FUNCTION_INFO_V1(sheet_release);
 PG_FUNCTION_INFO_V1(sheet_read_version);
@@ -58,9 +58,9 @@ gateway_sheet_id(FunctionCallInfo fcinfo)
 
 /* ---- writing ---- */
 
-/* client_landed(sheet_id, uid, client) */
+/* client_acknowledged(sheet_id, uid, client) */
 Datum
-sheet_client_landed(PG_FUNCTION_ARGS)
+sheet_client_acknowledged(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
 	PG_RETURN_INT64(journal_landed(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
@@ -110,7 +110,7 @@ sheet_commit(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, gateway_optional(fcinfo, 3, 0)));
 }
 
-/* rollback(sheet_id, cid, as_uid, epoch) */
+/* rollback(sheet_id, version_id, as_uid, epoch) */
 Datum
 sheet_rollback(PG_FUNCTION_ARGS)
 {
@@ -124,7 +124,7 @@ sheet_rollback(PG_FUNCTION_ARGS)
 									 gateway_optional(fcinfo, 3, 0)));
 }
 
-/* trim(sheet_id, cid, as_uid) */
+/* trim(sheet_id, version_id, as_uid) */
 Datum
 sheet_trim(PG_FUNCTION_ARGS)
 {
@@ -152,12 +152,12 @@ gateway_stream_grid(CellStream *stream, Grid *grid)
 	stream_end(stream);
 }
 
-/* read_version(sheet_id, cid, max_bytes) */
+/* read_version(sheet_id, version_id, max_bytes) */
 Datum
 sheet_read_version(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
-	int64 cid = PG_GETARG_INT64(1);
+	int64 version_id = PG_GETARG_INT64(1);
 	int32 max_bytes = PG_GETARG_INT32(2);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	CellStream stream;
@@ -170,7 +170,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
 	InitMaterializedSRF(fcinfo, 0);
 	stream_begin(&stream, max_bytes == PG_INT32_MAX ? MaxAllocHugeSize / 2 : max_bytes, 0);
-	grid = journal_read_version(sheet_id, cid, max_bytes > 0, &stream.view);
+	grid = journal_read_version(sheet_id, version_id, max_bytes > 0, &stream.view);
 	if (max_bytes > 0)
 		gateway_stream_grid(&stream, grid);
 	values[0] = Int64GetDatum(stream.view.seq);
@@ -238,29 +238,31 @@ gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 
 /* The seqs of a log: from its head to the next one's; false when there is no such log. */
 static bool
-gateway_log_bounds(int64 sheet_id, int64 lid, Snapshot snapshot, int64 *first, int64 *last)
+gateway_log_bounds(int64 sheet_id, int64 segment_id, Snapshot snapshot, int64 *first, int64 *last)
 {
 	StorageScan scan;
-	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTGreaterEqualStrategyNumber, false, lid}};
+	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id},
+						  {2, BTGreaterEqualStrategyNumber, false, segment_id}};
 	bool found;
 
-	storage_scan_begin(&scan, STORAGE_LOG_HEAD, snapshot, keys, 2);
-	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, LOG_HEAD_LID) == lid;
+	storage_scan_begin(&scan, STORAGE_SEGMENT, snapshot, keys, 2);
+	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, SEGMENT_SEGMENT_ID) == segment_id;
 	if (found)
-		*first = storage_int64(&scan, LOG_HEAD_FIRST_SEQ);
+		*first = storage_int64(&scan, SEGMENT_FIRST_SEQ);
 	*last = PG_INT64_MAX;
 	if (found && storage_scan_next(&scan, ForwardScanDirection))
-		*last = storage_int64(&scan, LOG_HEAD_FIRST_SEQ) - 1;
+		*last = storage_int64(&scan, SEGMENT_FIRST_SEQ) - 1;
 	storage_scan_end(&scan);
 	return found;
 }
 
-/* read_log(sheet_id, lid, since, max_edits): a sheet's seqs have no gaps, so the number of edits is one of seqs. */
+/* read_log(sheet_id, segment_id, since, max_edits): a sheet's seqs have no gaps, so the number of edits is one of seqs.
+ */
 Datum
 sheet_read_log(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
-	int64 lid = PG_GETARG_INT64(1);
+	int64 segment_id = PG_GETARG_INT64(1);
 	int64 since = PG_GETARG_INT64(2);
 	int64 max_edits = Max(PG_GETARG_INT32(3), 0);
 	Snapshot snapshot;
@@ -270,8 +272,8 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	permission_require_gateway();
 	InitMaterializedSRF(fcinfo, 0);
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	if (!gateway_log_bounds(sheet_id, lid, snapshot, &first, &last))
-		trim_no_log(sheet_id, lid, snapshot);
+	if (!gateway_log_bounds(sheet_id, segment_id, snapshot, &first, &last))
+		trim_no_log(sheet_id, segment_id, snapshot);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	usernames_init(&rows.names, snapshot);
 	since = Max(since, first - 1);
@@ -285,21 +287,21 @@ sheet_read_log(PG_FUNCTION_ARGS)
 static void
 gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
 {
-	int64 uid = storage_int64(scan, CHECKPOINT_UID);
+	int64 uid = storage_int64(scan, VERSION_UID);
 	text *name = usernames_get(names, uid);
 	Datum values[9];
 	bool nulls[9] = {0};
 
-	values[0] = Int64GetDatum(storage_int64(scan, CHECKPOINT_CID));
-	values[1] = Int64GetDatum(storage_int64(scan, CHECKPOINT_SEQ));
-	values[2] = TimestampTzGetDatum(storage_int64(scan, CHECKPOINT_AT));
+	values[0] = Int64GetDatum(storage_int64(scan, VERSION_VERSION_ID));
+	values[1] = Int64GetDatum(storage_int64(scan, VERSION_SEQ));
+	values[2] = TimestampTzGetDatum(storage_int64(scan, VERSION_AT));
 	values[3] = Int64GetDatum(uid);
 	values[4] = PointerGetDatum(name);
 	nulls[4] = name == NULL;
-	values[5] = slot_getattr(scan->slot, CHECKPOINT_LABEL, &nulls[5]);
-	values[6] = Int32GetDatum(storage_int32(scan, CHECKPOINT_ROWS));
-	values[7] = Int32GetDatum(storage_int32(scan, CHECKPOINT_COLS));
-	values[8] = CStringGetTextDatum(ckpt_cause_name((CkptCause) storage_int32(scan, CHECKPOINT_CAUSE)));
+	values[5] = slot_getattr(scan->slot, VERSION_LABEL, &nulls[5]);
+	values[6] = Int32GetDatum(storage_int32(scan, VERSION_ROWS));
+	values[7] = Int32GetDatum(storage_int32(scan, VERSION_COLS));
+	values[8] = CStringGetTextDatum(ckpt_cause_name((CkptCause) storage_int32(scan, VERSION_CAUSE)));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -317,7 +319,7 @@ sheet_versions(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	usernames_init(&names, snapshot);
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, &key, 1);
 	while (storage_scan_next(&scan, ForwardScanDirection))
 		gateway_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
 	storage_scan_end(&scan);
@@ -330,14 +332,15 @@ sheet_versions(PG_FUNCTION_ARGS)
 /* The newest of each cause, by an index that ends with both; an equation would let the planner take the primary key,
  * and look at versions of other causes. */
 #define SAVED_OF_CAUSE(cause)                                                                                          \
-	"(SELECT cid, seq, at, uid, label, cause FROM sheet.checkpoint WHERE sheet_id = $1 AND cause >= " cause            \
-	" AND cause <= " cause " AND cid < $3 ORDER BY cause DESC, cid DESC LIMIT $2)"
+	"(SELECT version_id, seq, at, uid, label, cause FROM sheet.version WHERE sheet_id = $1 AND cause >= " cause        \
+	" AND cause <= " cause " AND version_id < $3 ORDER BY cause DESC, version_id DESC LIMIT $2)"
 static CatalogQuery saved_versions = {
-	"SELECT v.cid, v.seq, v.at, v.uid, a.name, v.label, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END FROM "
+	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, v.label, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END "
+	"FROM "
 	"(" SAVED_OF_CAUSE("0") " UNION ALL " SAVED_OF_CAUSE(
-		"1") " ORDER BY cid DESC LIMIT $2) v "
+		"1") " ORDER BY version_id DESC LIMIT $2) v "
 			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true ORDER BY "
-			 "v.cid DESC",
+			 "v.version_id DESC",
 	3,
 	{INT8OID, INT8OID, INT8OID}};
 

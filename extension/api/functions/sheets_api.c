@@ -45,7 +45,7 @@ static CatalogQuery sheets_recover = {"UPDATE sheet.sheet SET trashed_at = NULL 
 static CatalogQuery sheets_delete = {"DELETE FROM sheet.sheet WHERE sheet_id = $1", 1, {INT8OID}};
 /* Before they go with the sheet; an upload that is just ending is waited for. */
 static CatalogQuery sheets_delete_files = {
-	"WITH gone AS (DELETE FROM sheet.chunk WHERE sheet_id = $1 RETURNING uid, size) INSERT INTO sheet.file_use "
+	"WITH gone AS (DELETE FROM sheet.file WHERE sheet_id = $1 RETURNING uid, size) INSERT INTO sheet.file_use "
 	"SELECT uid, -sum(size) FROM gone WHERE uid IS NOT NULL AND size IS NOT NULL GROUP BY uid",
 	1,
 	{INT8OID}};

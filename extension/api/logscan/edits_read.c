@@ -197,18 +197,18 @@ static CallRange
 edits_seqs(EditsReader *reader)
 {
 	const EditsQuery *query = &reader->query;
-	const CallRange *lid = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
+	const CallRange *segment_id = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
 	CallRange seqs = query->range[EDITS_SEQ];
 	int64 *probes = &reader->counters->batches_skipped;
 
 	seqs.low = Max(seqs.low, 1);
-	if (!query->backward && lid->low > 1)
-		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LID, lid->low, query->snapshot, probes));
+	if (!query->backward && segment_id->low > 1)
+		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LID, segment_id->low, query->snapshot, probes));
 	if (!query->backward && at->low > PG_INT64_MIN)
 		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LAST_AT, at->low, query->snapshot, probes));
-	if (query->backward && lid->high < PG_INT64_MAX)
-		seqs.high =
-			Min(seqs.high, replay_seek(reader->sheet_id, REPLAY_LID, lid->high + 1, query->snapshot, probes) - 1);
+	if (query->backward && segment_id->high < PG_INT64_MAX)
+		seqs.high = Min(seqs.high,
+						replay_seek(reader->sheet_id, REPLAY_LID, segment_id->high + 1, query->snapshot, probes) - 1);
 	if (query->backward && at->high < PG_INT64_MAX)
 		seqs.high = Min(seqs.high, replay_seek(reader->sheet_id, REPLAY_AT, at->high + 1, query->snapshot, probes) - 1);
 	return seqs;
@@ -244,7 +244,8 @@ edits_clip(EditsReader *reader)
 
 	reader->from = Max(batch->first_seq, seq->low);
 	reader->to = Min(batch->last_seq, seq->high);
-	if (at->low > last_at || at->high < batch->at || !edits_in_range(&reader->query.range[EDITS_LID], batch->lid) ||
+	if (at->low > last_at || at->high < batch->at ||
+		!edits_in_range(&reader->query.range[EDITS_LID], batch->segment_id) ||
 		!edits_in_range(&reader->query.range[EDITS_ORIGIN], batch->origin))
 		reader->to = reader->from - 1;
 	else
@@ -261,11 +262,11 @@ static bool
 edits_is_beyond(const EditsReader *reader)
 {
 	const ReplayBatch *batch = &reader->batch;
-	const CallRange *lid = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
+	const CallRange *segment_id = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
 
 	if (reader->query.backward)
-		return batch->lid < lid->low || batch->at + (batch->last_seq - batch->first_seq) < at->low;
-	return batch->lid > lid->high || batch->at > at->high;
+		return batch->segment_id < segment_id->low || batch->at + (batch->last_seq - batch->first_seq) < at->low;
+	return batch->segment_id > segment_id->high || batch->at > at->high;
 }
 
 static bool
@@ -504,7 +505,7 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 		case EDITS_SEQ:
 			return Int64GetDatum(reader->seq);
 		case EDITS_LID:
-			return Int64GetDatum(reader->batch.lid);
+			return Int64GetDatum(reader->batch.segment_id);
 		case EDITS_AT:
 			return TimestampTzGetDatum(reader->batch.at + (reader->seq - reader->batch.first_seq));
 		case EDITS_UID:

@@ -142,11 +142,11 @@ cells_add_grid(CellList *list, const Grid *grid, const uint32 rect[4])
 }
 
 CellList *
-cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4])
+cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4])
 {
 	CellList *list = cells_make_list();
 
-	cells_add_grid(list, journal_read_version(sheet_id, cid, true, &list->view), rect);
+	cells_add_grid(list, journal_read_version(sheet_id, version_id, true, &list->view), rect);
 	return list;
 }
 

@@ -41,7 +41,7 @@ extern CellList *cells_make_list(void);
 extern CellList *cells_read(int64 sheet_id, const uint32 rect[4], bool fresh);
 /* Not fresh; without texts, the cells' contents and styles are empty. */
 extern CellList *cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts);
-extern CellList *cells_read_version(int64 sheet_id, int64 cid, const uint32 rect[4]);
+extern CellList *cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4]);
 extern CellList *cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4]);
 
 /* References; 22023 for a bad one. */

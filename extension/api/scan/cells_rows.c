@@ -88,7 +88,7 @@ rows_begin_at(const NullableDatum *args, const CellsWanted *wanted, const char *
 	return sheet_id;
 }
 
-/* at(sheet_id, cid) */
+/* at(sheet_id, version_id) */
 static void *
 rows_read_at(const NullableDatum *args, const CellsWanted *wanted)
 {

@@ -78,7 +78,7 @@ clients_check(int64 sheet_id, const JournalClient *clients, int nclients)
 							errdetail("Client " INT64_FORMAT " of account " INT64_FORMAT " sends " INT64_FORMAT
 									  " to " INT64_FORMAT "; " INT64_FORMAT " has landed.",
 									  client->client, client->uid, client->first, client->last, highest),
-							errhint("Read what has landed with sheet.client_landed(), and send the others.")));
+							errhint("Read what has landed with sheet.client_acknowledged(), and send the others.")));
 	}
 	return nclients > 0 && landed == nclients ? CLIENTS_LANDED : CLIENTS_NEW;
 }

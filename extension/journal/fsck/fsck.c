@@ -49,21 +49,21 @@ fsck_report(Fsck *fsck, FsckSeverity severity, bool mends, const char *place, co
 }
 
 char *
-fsck_log_place(int64 lid)
+fsck_log_place(int64 segment_id)
 {
-	return psprintf("log " INT64_FORMAT, lid);
+	return psprintf("log " INT64_FORMAT, segment_id);
 }
 
 char *
-fsck_seq_place(int64 lid, int64 seq)
+fsck_seq_place(int64 segment_id, int64 seq)
 {
-	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, lid, seq);
+	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, segment_id, seq);
 }
 
 char *
-fsck_version_place(int64 cid)
+fsck_version_place(int64 version_id)
 {
-	return psprintf("version " INT64_FORMAT, cid);
+	return psprintf("version " INT64_FORMAT, version_id);
 }
 
 void

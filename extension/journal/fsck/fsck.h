@@ -29,10 +29,10 @@ typedef struct FsckCall
 } FsckCall;
 
 /*
- * Checks one sheet; returns the number of findings. Brief: lid = cid + 1, seq gapless, sealed logs end in a commit,
- * every sealed log has its checkpoint. Full: also every record decodes, every edit's old content is what the log says,
- * every checkpoint is the replay of its logs, byte for byte. With repair, what can be derived from the log is written
- * again; only a sheet with findings is locked for that, to the end of the transaction.
+ * Checks one sheet; returns the number of findings. Brief: segment_id = version_id + 1, seq gapless, sealed logs end in
+ * a commit, every sealed log has its checkpoint. Full: also every record decodes, every edit's old content is what the
+ * log says, every checkpoint is the replay of its logs, byte for byte. With repair, what can be derived from the log is
+ * written again; only a sheet with findings is locked for that, to the end of the transaction.
  */
 extern int fsck_sheet(const FsckCall *call);
 

@@ -8,7 +8,7 @@
 #include "access/stratnum.h"
 #include "journal/write/append.h"
 #include "journal/fsck/fsck_private.h"
-#include "journal/store/loghead.h"
+#include "journal/store/segment.h"
 #include "support/stoppoint.h"
 #include "journal/replay/replay_batches.h"
 #include "journal/store/storage.h"
@@ -71,8 +71,8 @@ logs_lost_record(const Fsck *fsck, const FsckLog *log, const FsckLog *next)
 static void
 logs_restore_record(Fsck *fsck, FsckLog *log, int64 seq)
 {
-	CheckpointHead head = {.sheet_id = fsck->sheet_id, .cid = log->lid, .seq = seq, .at = log->last_at + 1};
-	bool known = checkpoint_read_head(&head, fsck->snapshot);
+	VersionHead head = {.sheet_id = fsck->sheet_id, .version_id = log->segment_id, .seq = seq, .at = log->last_at + 1};
+	bool known = version_store_read_head(&head, fsck->snapshot);
 
 	if (fsck->repair)
 	{
@@ -86,8 +86,8 @@ logs_restore_record(Fsck *fsck, FsckLog *log, int64 seq)
 	}
 	else
 		log->unrecorded = true;
-	fsck_report(fsck, known ? FSCK_WARNING : FSCK_ERROR, true, fsck_log_place(log->lid),
-				psprintf("the commit of version " INT64_FORMAT " has lost its commit record (C1)%s", log->lid,
+	fsck_report(fsck, known ? FSCK_WARNING : FSCK_ERROR, true, fsck_log_place(log->segment_id),
+				psprintf("the commit of version " INT64_FORMAT " has lost its commit record (C1)%s", log->segment_id,
 						 known ? "" : ", and with it who made it and its label"));
 }
 
@@ -108,7 +108,7 @@ logs_check_records(Fsck *fsck)
 		else if (!log->sealed && next != NULL)
 		{
 			log->broken = true;
-			fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(log->lid),
+			fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(log->segment_id),
 						"the sealed log does not end in a commit record");
 		}
 	}
@@ -123,8 +123,8 @@ logs_write_head(Fsck *fsck, FsckLog *log, int64 first_seq)
 
 	fsck_before_write(fsck);
 	if (log->has_head)
-		loghead_delete(fsck->sheet_id, log->lid);
-	loghead_write(fsck->sheet_id, log->lid, first_seq, at != 0 ? at : timeconv_to_unix(GetCurrentTimestamp()));
+		segment_delete(fsck->sheet_id, log->segment_id);
+	segment_write(fsck->sheet_id, log->segment_id, first_seq, at != 0 ? at : timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("fsck-head");
 	fsck_written(fsck);
 	log->has_head = true;
@@ -164,11 +164,11 @@ logs_check_head(Fsck *fsck, FsckLog *log)
 		before->unopened = true;
 		what = psprintf("the commit of version " INT64_FORMAT
 						" was interrupted after its commit record (C2): the next log was not opened",
-						before->lid);
+						before->segment_id);
 	}
 	if (begins != 0 && fsck->repair)
 		logs_write_head(fsck, log, begins);
-	fsck_report(fsck, begins != 0 ? FSCK_WARNING : FSCK_ERROR, begins != 0, fsck_log_place(log->lid), what);
+	fsck_report(fsck, begins != 0 ? FSCK_WARNING : FSCK_ERROR, begins != 0, fsck_log_place(log->segment_id), what);
 }
 
 /* The newest log is open: one that is sealed needs a successor. */
@@ -176,11 +176,11 @@ static void
 logs_check_heads(Fsck *fsck)
 {
 	if (fsck->nlogs == 0 || fsck->logs[fsck->nlogs - 1].sealed)
-		(void) fsck_get_log(fsck, fsck->start.cid + fsck->nlogs + 1);
+		(void) fsck_get_log(fsck, fsck->start.version_id + fsck->nlogs + 1);
 	for (int i = 0; i < fsck->nlogs; i++)
 		logs_check_head(fsck, &fsck->logs[i]);
 	/* A sheet is born with an edit that gives its size. */
-	if (fsck->start.cid == 0 && !fsck->logs[0].has_edits)
+	if (fsck->start.version_id == 0 && !fsck->logs[0].has_edits)
 		fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(1), "the log holds nothing, not even the sheet's size");
 }
 
@@ -201,7 +201,7 @@ logs_check_versions(Fsck *fsck)
 				fsck->want_replay = true;
 		}
 		else if (!log->broken && !log->unrecorded && (log->has_version || log->tiles > 0))
-			fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(log->lid),
+			fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(log->segment_id),
 						log->has_version ? "the checkpoint belongs to no sealed log"
 										 : "tiles are stored of a version that does not exist");
 	}

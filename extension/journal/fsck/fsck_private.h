@@ -3,7 +3,7 @@
 #define FSCK_PRIVATE_H
 
 #include "postgres.h"
-#include "journal/store/checkpoint.h"
+#include "journal/store/version_store.h"
 #include "journal/fsck/fsck.h"
 #include "grid/grid.h"
 #include "journal/store/trim.h"
@@ -12,7 +12,7 @@
 /* What storage holds of one log and of the version that its commit record makes. */
 typedef struct FsckLog
 {
-	int64 lid;
+	int64 segment_id;
 	bool has_head, has_edits, has_version;
 	bool sealed;		 /* ends in a commit record */
 	bool broken;		 /* edits are missing or damaged */
@@ -40,7 +40,7 @@ typedef struct Fsck
 	bool mends; /* some of them can be repaired */
 	Snapshot snapshot;
 	TrimMark start; /* the history begins after this version */
-	FsckLog *logs;	/* from lid start.cid + 1 on */
+	FsckLog *logs;	/* from segment_id start.version_id + 1 on */
 	int nlogs, room;
 	int64 newest_version; /* that is stored, of a log */
 	bool want_replay;	  /* a version is missing, or not what it should be */
@@ -59,11 +59,11 @@ extern void fsck_before_write(Fsck *fsck);
 extern void fsck_written(Fsck *fsck);
 
 /* Where something was found. */
-extern char *fsck_log_place(int64 lid);
-extern char *fsck_seq_place(int64 lid, int64 seq);
-extern char *fsck_version_place(int64 cid);
+extern char *fsck_log_place(int64 segment_id);
+extern char *fsck_seq_place(int64 segment_id, int64 seq);
+extern char *fsck_version_place(int64 version_id);
 /* The log of that number, made when it is not there yet; NULL when it cannot be one. */
-extern FsckLog *fsck_get_log(Fsck *fsck, int64 lid);
+extern FsckLog *fsck_get_log(Fsck *fsck, int64 segment_id);
 /* fsck_read.c: what is stored of each log. */
 extern void fsck_read_logs(Fsck *fsck);
 /* fsck_logs.c: commit records, heads and versions of all logs; mends what follows from them. */

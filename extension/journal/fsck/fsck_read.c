@@ -16,18 +16,18 @@
 #define FSCK_MAX_LOGS 10000000 /* a higher number is damage */
 
 static FsckLog *
-read_find(const Fsck *fsck, int64 lid)
+read_find(const Fsck *fsck, int64 segment_id)
 {
-	int64 index = lid - fsck->start.cid - 1;
+	int64 index = segment_id - fsck->start.version_id - 1;
 
 	return index >= 0 && index < fsck->nlogs ? &fsck->logs[index] : NULL;
 }
 
 /* The log of that number, made when it is not there yet; NULL when it cannot be one. */
 FsckLog *
-fsck_get_log(Fsck *fsck, int64 lid)
+fsck_get_log(Fsck *fsck, int64 segment_id)
 {
-	int64 index = lid - fsck->start.cid - 1;
+	int64 index = segment_id - fsck->start.version_id - 1;
 
 	if (index < 0 || index >= FSCK_MAX_LOGS)
 		return NULL;
@@ -40,7 +40,7 @@ fsck_get_log(Fsck *fsck, int64 lid)
 	for (; fsck->nlogs <= index; fsck->nlogs++)
 	{
 		memset(&fsck->logs[fsck->nlogs], 0, sizeof(FsckLog));
-		fsck->logs[fsck->nlogs].lid = fsck->start.cid + 1 + fsck->nlogs;
+		fsck->logs[fsck->nlogs].segment_id = fsck->start.version_id + 1 + fsck->nlogs;
 	}
 	return &fsck->logs[index];
 }
@@ -63,15 +63,15 @@ read_rows(Fsck *fsck, StorageTable table, void (*fn)(Fsck *fsck, StorageScan *sc
 static void
 read_head(Fsck *fsck, StorageScan *scan)
 {
-	int64 lid = storage_int64(scan, LOG_HEAD_LID);
-	FsckLog *log = fsck_get_log(fsck, lid);
+	int64 segment_id = storage_int64(scan, SEGMENT_SEGMENT_ID);
+	FsckLog *log = fsck_get_log(fsck, segment_id);
 
 	if (log == NULL)
-		fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(lid), "there can be no log of this number");
+		fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(segment_id), "there can be no log of this number");
 	else
 	{
 		log->has_head = true;
-		log->head_seq = storage_int64(scan, LOG_HEAD_FIRST_SEQ);
+		log->head_seq = storage_int64(scan, SEGMENT_FIRST_SEQ);
 	}
 }
 
@@ -79,7 +79,7 @@ read_head(Fsck *fsck, StorageScan *scan)
 static void
 read_note_hole(Fsck *fsck, FsckLog *before, FsckLog *log, int64 first_seq)
 {
-	if (before != NULL && before->lid < log->lid && log->has_head && log->head_seq == first_seq)
+	if (before != NULL && before->segment_id < log->segment_id && log->has_head && log->head_seq == first_seq)
 	{
 		if (first_seq == fsck->expected + 1)
 			return;			   /* logs_check_records() looks at it */
@@ -87,22 +87,23 @@ read_note_hole(Fsck *fsck, FsckLog *before, FsckLog *log, int64 first_seq)
 	}
 	else
 		log->broken = true;
-	fsck_report(fsck, FSCK_ERROR, false, fsck_seq_place(log->lid, first_seq),
+	fsck_report(fsck, FSCK_ERROR, false, fsck_seq_place(log->segment_id, first_seq),
 				psprintf("edits are missing or doubled: seq " INT64_FORMAT " was expected", fsck->expected));
 }
 
 /* Logs follow each other. The log that a batch is counted to when it names one that cannot be is the one before it. */
 static FsckLog *
-read_log_of_batch(Fsck *fsck, int64 lid, int64 first_seq)
+read_log_of_batch(Fsck *fsck, int64 segment_id, int64 first_seq)
 {
 	FsckLog *log;
 
-	if (lid > fsck->start.cid && lid >= fsck->newest && lid <= Max(fsck->newest + 1, fsck->start.cid + fsck->nlogs))
-		return fsck_get_log(fsck, lid);
-	log = fsck_get_log(fsck, Max(fsck->newest, fsck->start.cid + 1));
+	if (segment_id > fsck->start.version_id && segment_id >= fsck->newest &&
+		segment_id <= Max(fsck->newest + 1, fsck->start.version_id + fsck->nlogs))
+		return fsck_get_log(fsck, segment_id);
+	log = fsck_get_log(fsck, Max(fsck->newest, fsck->start.version_id + 1));
 	log->broken = true;
 	fsck_report(fsck, FSCK_ERROR, false, psprintf("seq " INT64_FORMAT, first_seq),
-				psprintf("the batch cannot belong to log " INT64_FORMAT, lid));
+				psprintf("the batch cannot belong to log " INT64_FORMAT, segment_id));
 	return log;
 }
 
@@ -112,7 +113,7 @@ read_batch(Fsck *fsck, StorageScan *scan)
 {
 	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
 	int64 last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
-	FsckLog *log = read_log_of_batch(fsck, storage_int64(scan, LOG_BATCH_LID), first_seq);
+	FsckLog *log = read_log_of_batch(fsck, storage_int64(scan, LOG_BATCH_SEGMENT_ID), first_seq);
 
 	if (first_seq != fsck->expected || last_seq < first_seq)
 		read_note_hole(fsck, read_find(fsck, fsck->newest), log, first_seq);
@@ -122,7 +123,7 @@ read_batch(Fsck *fsck, StorageScan *scan)
 	log->last_seq = last_seq;
 	log->last_batch = first_seq;
 	log->last_at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT)) + (last_seq - first_seq);
-	fsck->newest = log->lid;
+	fsck->newest = log->segment_id;
 	fsck->expected = last_seq + 1;
 }
 
@@ -130,11 +131,11 @@ read_batch(Fsck *fsck, StorageScan *scan)
 static void
 read_cut_empty(Fsck *fsck)
 {
-	int64 kept = Min(fsck->newest + 1 - fsck->start.cid, fsck->nlogs);
+	int64 kept = Min(fsck->newest + 1 - fsck->start.version_id, fsck->nlogs);
 
 	for (int64 i = kept; i < fsck->nlogs; i++)
 		if (fsck->logs[i].has_head)
-			fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(fsck->logs[i].lid),
+			fsck_report(fsck, FSCK_ERROR, false, fsck_log_place(fsck->logs[i].segment_id),
 						"the log has a head, but the one before it holds no edits");
 	fsck->nlogs = (int) kept;
 }
@@ -142,48 +143,48 @@ read_cut_empty(Fsck *fsck)
 static void
 read_version(Fsck *fsck, StorageScan *scan)
 {
-	int64 cid = storage_int64(scan, CHECKPOINT_CID);
-	FsckLog *log = read_find(fsck, cid);
+	int64 version_id = storage_int64(scan, VERSION_VERSION_ID);
+	FsckLog *log = read_find(fsck, version_id);
 
 	if (log != NULL)
 	{
 		log->has_version = true;
-		fsck->newest_version = cid;
-		log->version_seq = storage_int64(scan, CHECKPOINT_SEQ);
-		log->version_tiles = storage_int32(scan, CHECKPOINT_TILES);
+		fsck->newest_version = version_id;
+		log->version_seq = storage_int64(scan, VERSION_SEQ);
+		log->version_tiles = storage_int32(scan, VERSION_TILES);
 	}
-	else if (cid == fsck->start.cid)
+	else if (version_id == fsck->start.version_id)
 		fsck->has_start = true;
 	else
-		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(cid), "the checkpoint belongs to no log");
+		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(version_id), "the checkpoint belongs to no log");
 }
 
 /* Tiles of versions before the start are those that it consists of. */
 static void
 read_tile(Fsck *fsck, StorageScan *scan)
 {
-	int64 cid = storage_int64(scan, CHECKPOINT_TILE_CID);
-	FsckLog *log = read_find(fsck, cid);
+	int64 version_id = storage_int64(scan, VERSION_TILE_VERSION_ID);
+	FsckLog *log = read_find(fsck, version_id);
 
 	if (log != NULL)
 		log->tiles++;
-	else if (cid > fsck->start.cid)
-		fsck->stray_tile = cid;
+	else if (version_id > fsck->start.version_id)
+		fsck->stray_tile = version_id;
 }
 
 void
 fsck_read_logs(Fsck *fsck)
 {
-	read_rows(fsck, STORAGE_LOG_HEAD, read_head);
+	read_rows(fsck, STORAGE_SEGMENT, read_head);
 	STOP_POINT("fsck-look");
-	fsck->newest = fsck->start.cid;
+	fsck->newest = fsck->start.version_id;
 	fsck->expected = fsck->start.seq + 1;
 	read_rows(fsck, STORAGE_LOG_BATCH, read_batch);
 	read_cut_empty(fsck);
-	fsck->has_start = fsck->start.cid == 0;
-	read_rows(fsck, STORAGE_CHECKPOINT, read_version);
+	fsck->has_start = fsck->start.version_id == 0;
+	read_rows(fsck, STORAGE_VERSION, read_version);
 	fsck->want_replay = !fsck->has_start; /* it begins with that version */
-	read_rows(fsck, STORAGE_CHECKPOINT_TILE, read_tile);
+	read_rows(fsck, STORAGE_VERSION_TILE, read_tile);
 	if (fsck->stray_tile != 0)
 		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(fsck->stray_tile),
 					"tiles are stored of a version that has no log");

@@ -28,8 +28,8 @@ typedef struct Replay
 	Grid *grid;		/* the state so far; NULL after damage, until a version gives it again */
 	TileSet *tiles; /* touched by the log that is being replayed */
 	MemoryContext batch;
-	int64 last_at;		   /* of the last edit that was seen */
-	CheckpointHead commit; /* of the log's commit record; seq 0: none yet. Its label is in the context of the log */
+	int64 last_at;		/* of the last edit that was seen */
+	VersionHead commit; /* of the log's commit record; seq 0: none yet. Its label is in the context of the log */
 	MemoryContext log_context;
 } Replay;
 
@@ -65,20 +65,21 @@ replay_read_version(Fsck *fsck, const ReplayVersion *version, const char **why)
 }
 
 static bool
-replay_stored_version(Fsck *fsck, int64 cid, ReplayVersion *version)
+replay_stored_version(Fsck *fsck, int64 version_id, ReplayVersion *version)
 {
-	return replay_find_version(fsck->sheet_id, cid, fsck->snapshot, version) && version->cid == cid;
+	return replay_find_version(fsck->sheet_id, version_id, fsck->snapshot, version) &&
+		   version->version_id == version_id;
 }
 
 /* Takes a version's own tiles for the state, when they are sound. */
 static bool
-replay_resume(Replay *replay, int64 cid)
+replay_resume(Replay *replay, int64 version_id)
 {
 	ReplayVersion version;
 	const char *why;
 
 	replay->grid = NULL;
-	if (!replay_stored_version(replay->fsck, cid, &version))
+	if (!replay_stored_version(replay->fsck, version_id, &version))
 		return false;
 	replay->grid = replay_read_version(replay->fsck, &version, &why);
 	return replay->grid != NULL;
@@ -96,13 +97,13 @@ replay_drop_grid(Replay *replay)
 
 /* May what is stored be replaced by the replay? */
 static bool
-replay_may_replace(Fsck *fsck, const CheckpointHead *head, const Grid *grid, CheckpointDiff diff)
+replay_may_replace(Fsck *fsck, const VersionHead *head, const Grid *grid, VersionDiff diff)
 {
 	ReplayVersion stored;
 	const char *why;
 	Grid *cells;
 
-	if (diff == CHECKPOINT_MISSING || !replay_stored_version(fsck, head->cid, &stored))
+	if (diff == VERSION_MISSING || !replay_stored_version(fsck, head->version_id, &stored))
 		return true;
 	if (stored.digest == (int64) grid_digest(grid))
 		return true;
@@ -110,25 +111,26 @@ replay_may_replace(Fsck *fsck, const CheckpointHead *head, const Grid *grid, Che
 	stored.digest = (int64) grid_digest(grid);
 	stored.rows = grid_rows(grid);
 	stored.cols = grid_cols(grid);
-	stored.axes = checkpoint_axes(grid_axes(grid));
+	stored.axes = version_store_axes(grid_axes(grid));
 	cells = replay_read_version(fsck, &stored, &why);
 	return cells != NULL;
 }
 
 static const char *
-replay_describe(const Fsck *fsck, int64 cid, CheckpointDiff diff, const CheckpointFault *fault)
+replay_describe(const Fsck *fsck, int64 version_id, VersionDiff diff, const VersionFault *fault)
 {
 	switch (diff)
 	{
-		case CHECKPOINT_MISSING:
-			if (cid < fsck->newest_version)
+		case VERSION_MISSING:
+			if (version_id < fsck->newest_version)
 				return "the checkpoint is missing";
-			return psprintf("the commit of version " INT64_FORMAT " was interrupted %s: its checkpoint is missing", cid,
-							fsck->logs[cid - fsck->start.cid - 1].unopened ? "after its commit record (C2)"
-																		   : "after the next log was opened (C3)");
-		case CHECKPOINT_ROW_DIFFERS:
+			return psprintf(
+				"the commit of version " INT64_FORMAT " was interrupted %s: its checkpoint is missing", version_id,
+				fsck->logs[version_id - fsck->start.version_id - 1].unopened ? "after its commit record (C2)"
+																			 : "after the next log was opened (C3)");
+		case VERSION_ROW_DIFFERS:
 			return "the checkpoint's row differs from the log";
-		case CHECKPOINT_TILE_DIFFERS:
+		case VERSION_TILE_DIFFERS:
 			return psprintf("%s %s", replay_tile_name(fault->row, fault->col),
 							fault->missing ? "is missing" : "differs from the log");
 		default:
@@ -141,20 +143,20 @@ replay_write_version(Replay *replay, const FsckLog *log)
 {
 	fsck_before_write(replay->fsck);
 	if (log->has_version || log->tiles > 0)
-		checkpoint_delete(replay->fsck->sheet_id, log->lid);
+		version_store_delete(replay->fsck->sheet_id, log->segment_id);
 	STOP_POINT("fsck-deleted");
-	checkpoint_write(&replay->commit, replay->grid, grid_digest(replay->grid), replay->tiles);
+	version_store_write(&replay->commit, replay->grid, grid_digest(replay->grid), replay->tiles);
 	STOP_POINT("fsck-version");
 	fsck_written(replay->fsck);
 }
 
 /* Row and tiles agree with each other, and not with the log: from here on the version is followed. */
 static const char *
-replay_disagrees(Replay *replay, int64 cid)
+replay_disagrees(Replay *replay, int64 version_id)
 {
 	Grid *replayed = replay->grid;
 
-	if (!replay_resume(replay, cid))
+	if (!replay_resume(replay, version_id))
 	{
 		replay->grid = replayed;
 		return "the version is damaged, and not what the log has either: it is left as it is";
@@ -167,19 +169,20 @@ static void
 replay_check_version(Replay *replay, FsckLog *log)
 {
 	Fsck *fsck = replay->fsck;
-	CheckpointFault fault = {0};
-	CheckpointDiff diff = checkpoint_compare(&replay->commit, replay->grid, replay->tiles, fsck->snapshot, &fault);
+	VersionFault fault = {0};
+	VersionDiff diff = version_store_compare(&replay->commit, replay->grid, replay->tiles, fsck->snapshot, &fault);
 	bool replace;
 
-	if (diff == CHECKPOINT_SAME && log->tiles != (int32) hash_get_num_entries(replay->tiles))
-		diff = CHECKPOINT_TILES_STRAY;
-	if (diff == CHECKPOINT_SAME)
+	if (diff == VERSION_SAME && log->tiles != (int32) hash_get_num_entries(replay->tiles))
+		diff = VERSION_TILES_STRAY;
+	if (diff == VERSION_SAME)
 		return;
 	replace = replay_may_replace(fsck, &replay->commit, replay->grid, diff);
 	if (fsck->repair && replace)
 		replay_write_version(replay, log);
-	fsck_report(fsck, diff == CHECKPOINT_MISSING ? FSCK_WARNING : FSCK_ERROR, replace, fsck_version_place(log->lid),
-				replace ? replay_describe(fsck, log->lid, diff, &fault) : replay_disagrees(replay, log->lid));
+	fsck_report(fsck, diff == VERSION_MISSING ? FSCK_WARNING : FSCK_ERROR, replace, fsck_version_place(log->segment_id),
+				replace ? replay_describe(fsck, log->segment_id, diff, &fault)
+						: replay_disagrees(replay, log->segment_id));
 }
 
 /* ---- the log ---- */
@@ -210,7 +213,7 @@ replay_check_change(const Grid *grid, const Edit *edit)
 
 /* The edit's old content must be what the log says; then it is applied. Returns what is wrong with it. */
 static const char *
-replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
+replay_edit(Replay *replay, const Edit *edit, int64 segment_id, int64 seq)
 {
 	const char *wrong = edit_is_structure(edit->kind) ? replay_check_change(replay->grid, edit) : NULL;
 
@@ -222,7 +225,7 @@ replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
 
 		(void) grid_view_get(replay->grid, edit->row, edit->col, &cell);
 		if (cell.content_len != edit->old.len || memcmp(cell.content, edit->old.data, edit->old.len) != 0)
-			fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(lid, seq),
+			fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, seq),
 						psprintf("the old content of row %u, column %u is not what the log has before it", edit->row,
 								 edit->col));
 	}
@@ -233,16 +236,16 @@ replay_edit(Replay *replay, const Edit *edit, int64 lid, int64 seq)
 }
 
 static void
-replay_note_commit(Replay *replay, const Edit *edit, int64 lid, int64 seq, int64 at)
+replay_note_commit(Replay *replay, const Edit *edit, int64 segment_id, int64 seq, int64 at)
 {
-	replay->commit = (CheckpointHead){replay->fsck->sheet_id, lid, seq, at, edit->uid, edit->content, edit->row};
+	replay->commit = (VersionHead){replay->fsck->sheet_id, segment_id, seq, at, edit->uid, edit->content, edit->row};
 	replay->commit.label.data = MemoryContextAlloc(replay->log_context, edit->content.len + 1);
 	memcpy(unconstify(char *, replay->commit.label.data), edit->content.data, edit->content.len);
 }
 
 /* The edits of a stored batch. Returns what is wrong with it, NULL when nothing is. */
 static const char *
-replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 lid, const struct varlena *data)
+replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 segment_id, const struct varlena *data)
 {
 	EditReader reader;
 	Edit edit;
@@ -257,10 +260,10 @@ replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 li
 			break;
 		if (replay->commit.seq != 0)
 			return "the log goes on after its commit record";
-		if ((wrong = replay_edit(replay, &edit, lid, seq)) != NULL)
+		if ((wrong = replay_edit(replay, &edit, segment_id, seq)) != NULL)
 			return wrong;
 		if (edit.kind == EDIT_COMMIT)
-			replay_note_commit(replay, &edit, lid, seq, at + (seq - first_seq));
+			replay_note_commit(replay, &edit, segment_id, seq, at + (seq - first_seq));
 		seq++;
 	}
 	error = replay_stored_end(&reader, error);
@@ -271,28 +274,29 @@ replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 li
 }
 
 static void
-replay_check_time(Replay *replay, int64 at, int64 last_at, int64 lid, int64 seq)
+replay_check_time(Replay *replay, int64 at, int64 last_at, int64 segment_id, int64 seq)
 {
 	if (at <= replay->last_at)
-		fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(lid, seq),
+		fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, seq),
 					"the time is not after that of the edit before");
 	replay->last_at = last_at;
 }
 
 /* The scan's current batch. False when the log cannot be followed further. */
 static bool
-replay_row(Replay *replay, StorageScan *scan, int64 lid)
+replay_row(Replay *replay, StorageScan *scan, int64 segment_id)
 {
 	MemoryContext old = MemoryContextSwitchTo(replay->batch);
 	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
 	int64 last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
 	int64 at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT));
 	bool copy;
-	const char *wrong = replay_batch(replay, first_seq, last_seq, at, lid, storage_bytes(scan, LOG_BATCH_DATA, &copy));
+	const char *wrong =
+		replay_batch(replay, first_seq, last_seq, at, segment_id, storage_bytes(scan, LOG_BATCH_DATA, &copy));
 
-	replay_check_time(replay, at, at + (last_seq - first_seq), lid, first_seq);
+	replay_check_time(replay, at, at + (last_seq - first_seq), segment_id, first_seq);
 	if (wrong != NULL)
-		fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(lid, first_seq), wrong);
+		fsck_report(replay->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, first_seq), wrong);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(replay->batch);
 	return wrong == NULL;
@@ -311,7 +315,7 @@ replay_batches(Replay *replay, const FsckLog *log)
 	storage_scan_begin(&scan, STORAGE_LOG_BATCH, replay->fsck->snapshot, keys, 2);
 	while (good && storage_scan_next(&scan, ForwardScanDirection) &&
 		   storage_int64(&scan, LOG_BATCH_FIRST_SEQ) <= log->last_seq)
-		good = replay_row(replay, &scan, log->lid);
+		good = replay_row(replay, &scan, log->segment_id);
 	storage_scan_end(&scan);
 	return good;
 }
@@ -320,9 +324,9 @@ replay_batches(Replay *replay, const FsckLog *log)
 static void
 replay_after_damage(Replay *replay, const FsckLog *log)
 {
-	if (log->has_version ? replay_resume(replay, log->lid) : !log->sealed)
+	if (log->has_version ? replay_resume(replay, log->segment_id) : !log->sealed)
 		return;
-	fsck_report(replay->fsck, FSCK_ERROR, false, fsck_version_place(log->lid),
+	fsck_report(replay->fsck, FSCK_ERROR, false, fsck_version_place(log->segment_id),
 				log->has_version
 					? "the version is damaged, and cannot be rebuilt since what comes before it is, too"
 					: "the checkpoint is missing, and cannot be rebuilt since what comes before it is damaged");
@@ -353,12 +357,12 @@ replay_begin(Replay *replay)
 	ReplayVersion version;
 	const char *why = "its row is missing";
 
-	if (fsck->start.cid == 0)
+	if (fsck->start.version_id == 0)
 		replay->grid = grid_create(&replay->allocator, 1, 1);
-	else if (replay_stored_version(fsck, fsck->start.cid, &version))
+	else if (replay_stored_version(fsck, fsck->start.version_id, &version))
 		replay->grid = replay_read_version(fsck, &version, &why);
 	if (replay->grid == NULL)
-		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(fsck->start.cid),
+		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(fsck->start.version_id),
 					psprintf("the oldest version cannot be read, and what it was made of has been trimmed: %s", why));
 }
 

@@ -29,13 +29,13 @@ glance_version(int64 sheet_id, Snapshot snapshot, uint32 *cols)
 {
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	StorageScan scan;
-	int64 cid = 0;
+	int64 version_id = 0;
 
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, &key, 1);
 	if (storage_scan_next(&scan, BackwardScanDirection))
 	{
-		cid = storage_int64(&scan, CHECKPOINT_CID);
-		*cols = (uint32) storage_int32(&scan, CHECKPOINT_COLS);
+		version_id = storage_int64(&scan, VERSION_VERSION_ID);
+		*cols = (uint32) storage_int32(&scan, VERSION_COLS);
 	}
 	storage_scan_end(&scan);
 	if (cache_enabled())
@@ -48,5 +48,5 @@ glance_version(int64 sheet_id, Snapshot snapshot, uint32 *cols)
 		if (guess > 0)
 			*cols = guess;
 	}
-	return cid;
+	return version_id;
 }

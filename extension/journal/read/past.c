@@ -35,22 +35,22 @@ past_find_version(const Past *past, Snapshot snapshot, ReplayVersion *version, i
 	*until = PG_INT64_MAX;
 	if (!replay_find_version(past->sheet_id, REPLAY_NEWEST, snapshot, &middle))
 		return false;
-	high = middle.cid + 1;
+	high = middle.version_id + 1;
 	while (low + 1 < high)
 	{
-		int64 cid = low + (high - low) / 2;
+		int64 version_id = low + (high - low) / 2;
 
-		if (!replay_find_version(past->sheet_id, cid, snapshot, &middle))
-			low = cid;
+		if (!replay_find_version(past->sheet_id, version_id, snapshot, &middle))
+			low = version_id;
 		else if (middle.at <= past->at)
 		{
-			low = cid;
+			low = version_id;
 			*version = middle;
 			found = true;
 		}
 		else
 		{
-			high = middle.cid;
+			high = middle.version_id;
 			*until = middle.seq;
 		}
 	}

@@ -431,7 +431,7 @@ journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq)
 }
 
 Grid *
-journal_read_version(int64 sheet_id, int64 cid, bool cells, JournalView *view)
+journal_read_version(int64 sheet_id, int64 version_id, bool cells, JournalView *view)
 {
 	GridAllocator allocator = journal_context_allocator();
 	ReadCall call = {.fresh = true};
@@ -439,8 +439,8 @@ journal_read_version(int64 sheet_id, int64 cid, bool cells, JournalView *view)
 	ReplayVersion version;
 	Grid *grid = NULL;
 
-	if (!replay_find_version(sheet_id, cid, snapshot, &version) || version.cid != cid)
-		trim_no_version(sheet_id, cid, snapshot);
+	if (!replay_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
+		trim_no_version(sheet_id, version_id, snapshot);
 	if (cells && !replay_version(sheet_id, &version, snapshot, &allocator, &grid))
 		elog(ERROR, "out of memory");
 	UnregisterSnapshot(snapshot);

@@ -36,7 +36,7 @@ batches_describe(StorageScan *scan, ReplayBatch *batch)
 	batch->origin = storage_int64(scan, LOG_BATCH_ORIGIN);
 	batch->epoch = storage_int64(scan, LOG_BATCH_EPOCH);
 	batch->at = storage_int64(scan, LOG_BATCH_AT);
-	batch->lid = storage_int64(scan, LOG_BATCH_LID);
+	batch->segment_id = storage_int64(scan, LOG_BATCH_SEGMENT_ID);
 	batch->last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
 	batch->first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
 }
@@ -145,7 +145,7 @@ batches_field(const ReplayBatch *batch, ReplayField field)
 	switch (field)
 	{
 		case REPLAY_LID:
-			return batch->lid;
+			return batch->segment_id;
 		case REPLAY_AT:
 			return batch->at;
 		default:

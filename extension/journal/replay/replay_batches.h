@@ -11,7 +11,7 @@
 typedef struct ReplayBatch
 {
 	int64 first_seq, last_seq;
-	int64 lid;
+	int64 segment_id;
 	int64 at; /* TimestampTz of the first edit; the others follow by one microsecond each */
 	int64 epoch, origin, batch_no;
 } ReplayBatch;

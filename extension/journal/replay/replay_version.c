@@ -135,7 +135,7 @@ replay_decode(Grid *grid, const GridAllocator *allocator, const ReplayTile *tile
  * is then empty. Ends at damage.
  */
 static bool
-replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot snapshot,
+replay_tiles_into(int64 sheet_id, int64 version_id, const ReplayTiles *wanted, Snapshot snapshot,
 				  const GridAllocator *allocator, Grid *grid, ReplayFault *fault)
 {
 	StorageScan scan;
@@ -147,17 +147,17 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 	storage_tiles_begin(&scan, snapshot, sheet_id);
 	while (room && fault->error == EDIT_END && storage_tiles_next(&scan))
 	{
-		int64 row = storage_key(&scan, CHECKPOINT_TILE_ROW);
-		int64 col = storage_key(&scan, CHECKPOINT_TILE_COL);
+		int64 row = storage_key(&scan, VERSION_TILE_ROW);
+		int64 col = storage_key(&scan, VERSION_TILE_COL);
 		bool wants = replay_wants(wanted, (GridTileNo){(uint32) row, (uint32) col});
 		bool done = row == done_row && col == done_col;
 		struct varlena *bytes;
 		bool copy;
 
-		if (done || storage_key(&scan, CHECKPOINT_TILE_CID) > cid)
+		if (done || storage_key(&scan, VERSION_TILE_VERSION_ID) > version_id)
 		{
 			if (++passed % STORAGE_TILES_PAGE == 0)
-				storage_tiles_skip(&scan, done ? PG_INT64_MIN : cid + 1);
+				storage_tiles_skip(&scan, done ? PG_INT64_MIN : version_id + 1);
 			continue;
 		}
 		passed = 0;
@@ -170,7 +170,7 @@ replay_tiles_into(int64 sheet_id, int64 cid, const ReplayTiles *wanted, Snapshot
 			room = grid_add_missing(allocator, grid, (uint32) row, (uint32) col);
 			continue;
 		}
-		bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
+		bytes = storage_bytes(&scan, VERSION_TILE_DATA, &copy);
 		*fault = (ReplayFault){replay_decode(grid, allocator, NULL, bytes, &room), false, (uint32) row, (uint32) col};
 		if (copy)
 			pfree(bytes);
@@ -212,7 +212,7 @@ replay_read_version(int64 sheet_id, const ReplayVersion *version, const ReplayTi
 	if (*grid == NULL || !replay_begin_version(*grid, version, allocator, fault))
 		return false;
 	return fault->error != EDIT_END ||
-		   replay_tiles_into(sheet_id, version->cid, wanted, snapshot, allocator, *grid, fault);
+		   replay_tiles_into(sheet_id, version->version_id, wanted, snapshot, allocator, *grid, fault);
 }
 
 bool
@@ -223,10 +223,10 @@ replay_version_try(int64 sheet_id, const ReplayVersion *version, Snapshot snapsh
 }
 
 static void
-replay_raise_fault(int64 sheet_id, int64 cid, const ReplayFault *fault)
+replay_raise_fault(int64 sheet_id, int64 version_id, const ReplayFault *fault)
 {
 	if (fault->error != EDIT_END)
-		replay_corrupted(sheet_id, fault->axes ? "the axes of version" : "a tile of version", cid, fault->error);
+		replay_corrupted(sheet_id, fault->axes ? "the axes of version" : "a tile of version", version_id, fault->error);
 }
 
 Axes *
@@ -235,7 +235,7 @@ replay_version_axes(int64 sheet_id, const ReplayVersion *version, const GridAllo
 	Axes *axes;
 
 	if (replay_decode_axes(version, allocator, &axes) == AXES_DAMAGED)
-		replay_corrupted(sheet_id, "the axes of version", version->cid, EDIT_BAD_NUMBER);
+		replay_corrupted(sheet_id, "the axes of version", version->version_id, EDIT_BAD_NUMBER);
 	return axes;
 }
 
@@ -246,7 +246,7 @@ replay_version_tiles(int64 sheet_id, const ReplayVersion *version, const ReplayT
 	ReplayFault fault;
 	bool room = replay_read_version(sheet_id, version, wanted, snapshot, allocator, grid, &fault);
 
-	replay_raise_fault(sheet_id, version->cid, &fault);
+	replay_raise_fault(sheet_id, version->version_id, &fault);
 	return room;
 }
 
@@ -260,25 +260,25 @@ replay_version(int64 sheet_id, const ReplayVersion *version, Snapshot snapshot, 
 /* ---- tiles, or cells, of a set ---- */
 
 static bool
-replay_add_tile(int64 sheet_id, int64 cid, const ReplayTile *tile, Snapshot snapshot, const GridAllocator *allocator,
-				Grid *grid)
+replay_add_tile(int64 sheet_id, int64 version_id, const ReplayTile *tile, Snapshot snapshot,
+				const GridAllocator *allocator, Grid *grid)
 {
 	StorageScan scan;
 	StorageKey keys[4] = {{1, BTEqualStrategyNumber, false, sheet_id},
 						  {2, BTEqualStrategyNumber, true, tile->no.row},
 						  {3, BTEqualStrategyNumber, true, tile->no.col},
-						  {4, BTLessEqualStrategyNumber, false, cid}};
+						  {4, BTLessEqualStrategyNumber, false, version_id}};
 	bool room = true;
 
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, keys, 4);
+	storage_scan_begin(&scan, STORAGE_VERSION_TILE, snapshot, keys, 4);
 	if (storage_scan_next(&scan, BackwardScanDirection))
 	{
 		bool copy;
-		struct varlena *bytes = storage_bytes(&scan, CHECKPOINT_TILE_DATA, &copy);
+		struct varlena *bytes = storage_bytes(&scan, VERSION_TILE_DATA, &copy);
 		EditError error = replay_decode(grid, allocator, tile, bytes, &room);
 
 		if (error != EDIT_END)
-			replay_corrupted(sheet_id, "a tile of version", cid, error);
+			replay_corrupted(sheet_id, "a tile of version", version_id, error);
 		if (copy)
 			pfree(bytes);
 	}
@@ -296,13 +296,13 @@ replay_version_add(int64 sheet_id, const ReplayVersion *version, HTAB *set, Snap
 
 	if (!replay_begin_version(grid, version, allocator, &fault))
 		return false;
-	replay_raise_fault(sheet_id, version->cid, &fault);
-	if (version->cid == 0)
+	replay_raise_fault(sheet_id, version->version_id, &fault);
+	if (version->version_id == 0)
 		return true;
 	hash_seq_init(&status, set);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		if (replay_add_tile(sheet_id, version->cid, tile, snapshot, allocator, grid))
+		if (replay_add_tile(sheet_id, version->version_id, tile, snapshot, allocator, grid))
 			continue;
 		hash_seq_term(&status);
 		return false;

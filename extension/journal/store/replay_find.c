@@ -26,12 +26,12 @@ replay_last_of_version(int64 sheet_id, Snapshot snapshot, ReplayLast *last)
 	StorageScan scan;
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, &key, 1);
 	if (storage_scan_next(&scan, BackwardScanDirection))
 	{
 		last->found = true;
-		last->last_seq = storage_int64(&scan, CHECKPOINT_SEQ);
-		last->last_at = timeconv_to_unix(storage_int64(&scan, CHECKPOINT_AT));
+		last->last_seq = storage_int64(&scan, VERSION_SEQ);
+		last->last_at = timeconv_to_unix(storage_int64(&scan, VERSION_AT));
 		last->writer_fxid = storage_writer_fxid(&scan);
 	}
 	storage_scan_end(&scan);
@@ -60,18 +60,18 @@ replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last)
 }
 
 bool
-replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *lid, int64 *first_seq)
+replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *segment_id, int64 *first_seq)
 {
 	StorageScan scan;
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	bool found;
 
-	storage_scan_begin(&scan, STORAGE_LOG_HEAD, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_SEGMENT, snapshot, &key, 1);
 	found = storage_scan_next(&scan, BackwardScanDirection);
 	if (found)
 	{
-		*lid = storage_int64(&scan, LOG_HEAD_LID);
-		*first_seq = storage_int64(&scan, LOG_HEAD_FIRST_SEQ);
+		*segment_id = storage_int64(&scan, SEGMENT_SEGMENT_ID);
+		*first_seq = storage_int64(&scan, SEGMENT_FIRST_SEQ);
 	}
 	storage_scan_end(&scan);
 	return found;
@@ -83,10 +83,10 @@ replay_stored_axes(StorageScan *scan)
 	bool isnull, copy;
 	struct varlena *bytes;
 
-	(void) slot_getattr(scan->slot, CHECKPOINT_AXES, &isnull);
+	(void) slot_getattr(scan->slot, VERSION_AXES, &isnull);
 	if (isnull)
 		return NULL;
-	bytes = storage_bytes(scan, CHECKPOINT_AXES, &copy);
+	bytes = storage_bytes(scan, VERSION_AXES, &copy);
 	return copy ? (bytea *) bytes : (bytea *) PG_DETOAST_DATUM_COPY(PointerGetDatum(bytes));
 }
 
@@ -97,18 +97,18 @@ replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVers
 	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTLessEqualStrategyNumber, false, max_cid}};
 	bool found;
 
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT, snapshot, keys, 2);
+	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, keys, 2);
 	found = storage_scan_next(&scan, BackwardScanDirection);
 	if (found)
 	{
-		version->cid = storage_int64(&scan, CHECKPOINT_CID);
-		version->seq = storage_int64(&scan, CHECKPOINT_SEQ);
-		version->at = storage_int64(&scan, CHECKPOINT_AT);
-		version->rows = (uint32) storage_int32(&scan, CHECKPOINT_ROWS);
-		version->cols = (uint32) storage_int32(&scan, CHECKPOINT_COLS);
-		version->tiles = storage_int32(&scan, CHECKPOINT_TILES);
-		version->digest = storage_int64(&scan, CHECKPOINT_DIGEST);
-		version->cause = (uint32) storage_int32(&scan, CHECKPOINT_CAUSE);
+		version->version_id = storage_int64(&scan, VERSION_VERSION_ID);
+		version->seq = storage_int64(&scan, VERSION_SEQ);
+		version->at = storage_int64(&scan, VERSION_AT);
+		version->rows = (uint32) storage_int32(&scan, VERSION_ROWS);
+		version->cols = (uint32) storage_int32(&scan, VERSION_COLS);
+		version->tiles = storage_int32(&scan, VERSION_TILES);
+		version->digest = storage_int64(&scan, VERSION_DIGEST);
+		version->cause = (uint32) storage_int32(&scan, VERSION_CAUSE);
 		version->axes = replay_stored_axes(&scan);
 	}
 	storage_scan_end(&scan);
@@ -121,7 +121,7 @@ replay_find_version_at(int64 sheet_id, int64 until, Snapshot snapshot, ReplayVer
 	bool found = replay_find_version(sheet_id, REPLAY_NEWEST, snapshot, version);
 
 	while (found && version->seq > until)
-		found = replay_find_version(sheet_id, version->cid - 1, snapshot, version);
+		found = replay_find_version(sheet_id, version->version_id - 1, snapshot, version);
 	if (!found)
 		*version = (ReplayVersion){.rows = 1, .cols = 1};
 }

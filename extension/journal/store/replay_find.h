@@ -22,7 +22,7 @@ typedef struct ReplayLast
 /* A version's row. */
 typedef struct ReplayVersion
 {
-	int64 cid;
+	int64 version_id;
 	int64 seq;
 	int64 at; /* TimestampTz */
 	uint32 rows, cols;
@@ -34,8 +34,8 @@ typedef struct ReplayVersion
 
 extern void replay_last(int64 sheet_id, Snapshot snapshot, ReplayLast *last);
 /* The open log; false when the sheet has no log at all. */
-extern bool replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *lid, int64 *first_seq);
-/* The newest version with cid <= max_cid; false when there is none. */
+extern bool replay_open_log(int64 sheet_id, Snapshot snapshot, int64 *segment_id, int64 *first_seq);
+/* The newest version with version_id <= max_cid; false when there is none. */
 extern bool replay_find_version(int64 sheet_id, int64 max_cid, Snapshot snapshot, ReplayVersion *version);
 /* The newest version with seq <= until; version 0, an empty sheet of one cell, when there is none. */
 extern void replay_find_version_at(int64 sheet_id, int64 until, Snapshot snapshot, ReplayVersion *version);

@@ -54,7 +54,7 @@ sheetmeta_epoch_round(void)
 void
 sheetmeta_lock_epochs(void)
 {
-	table_close(storage_open(STORAGE_OWNER, RowExclusiveLock), NoLock);
+	table_close(storage_open(STORAGE_OWNERSHIP, RowExclusiveLock), NoLock);
 }
 
 static void
@@ -64,7 +64,7 @@ sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 	StorageKey key = sheetmeta_key(sheet_id);
 
 	sheetmeta_lock_epochs(); /* the caller may store a higher one */
-	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_OWNERSHIP, snapshot, &key, 1);
 	meta->epoch = storage_scan_next(&scan, ForwardScanDirection) ? storage_int64(&scan, OWNER_EPOCH) : 0;
 	storage_scan_end(&scan);
 }
@@ -82,7 +82,7 @@ sheetmeta_load(int64 sheet_id, CacheMeta *meta)
 	meta->last_seq = last.last_seq;
 	meta->last_at = last.last_at;
 	meta->last_fxid = last.writer_fxid;
-	(void) replay_open_log(sheet_id, snapshot, &meta->lid, &meta->log_first_seq);
+	(void) replay_open_log(sheet_id, snapshot, &meta->segment_id, &meta->log_first_seq);
 	sheetmeta_read_epoch(sheet_id, snapshot, meta);
 	sheetmeta_read_status(sheet_id, snapshot, meta);
 	UnregisterSnapshot(snapshot);
@@ -116,7 +116,7 @@ sheetmeta_holder(int64 sheet_id)
 	StorageKey key = sheetmeta_key(sheet_id);
 	char *holder = "";
 
-	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_OWNERSHIP, snapshot, &key, 1);
 	if (storage_scan_next(&scan, ForwardScanDirection))
 	{
 		bool copy;
@@ -145,7 +145,7 @@ sheetmeta_find_owner(int64 sheet_id, Snapshot snapshot, SheetmetaOwner *owner)
 	StorageKey key = sheetmeta_key(sheet_id);
 
 	memset(owner, 0, sizeof(*owner));
-	storage_scan_begin(&scan, STORAGE_OWNER, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_OWNERSHIP, snapshot, &key, 1);
 	owner->found = storage_scan_next(&scan, ForwardScanDirection);
 	if (owner->found)
 	{
@@ -168,15 +168,15 @@ sheetmeta_put_owner(int64 sheet_id, int64 epoch, const char *holder, Relation re
 	values[OWNER_EPOCH - 1] = Int64GetDatum(epoch);
 	values[OWNER_HOLDER - 1] = CStringGetTextDatum(holder);
 	if (owner->found)
-		storage_update(STORAGE_OWNER, rel, &owner->tid, values, nulls);
+		storage_update(STORAGE_OWNERSHIP, rel, &owner->tid, values, nulls);
 	else
-		storage_insert(STORAGE_OWNER, rel, values, nulls);
+		storage_insert(STORAGE_OWNERSHIP, rel, values, nulls);
 }
 
 bool
 sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
 {
-	Relation rel = storage_open(STORAGE_OWNER, RowExclusiveLock);
+	Relation rel = storage_open(STORAGE_OWNERSHIP, RowExclusiveLock);
 	/* Behind the lock, for which it may have waited while all epochs were deleted. */
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SheetmetaOwner owner;
@@ -191,7 +191,7 @@ sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
 bool
 sheetmeta_release(int64 sheet_id, int64 epoch)
 {
-	Relation rel = storage_open(STORAGE_OWNER, RowExclusiveLock);
+	Relation rel = storage_open(STORAGE_OWNERSHIP, RowExclusiveLock);
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SheetmetaOwner owner;
 	bool mine;
@@ -208,7 +208,7 @@ sheetmeta_release(int64 sheet_id, int64 epoch)
 void
 sheetmeta_delete_epochs(void)
 {
-	Relation rel = storage_open(STORAGE_OWNER, ShareRowExclusiveLock);
+	Relation rel = storage_open(STORAGE_OWNERSHIP, ShareRowExclusiveLock);
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);

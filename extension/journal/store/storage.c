@@ -31,9 +31,8 @@
 
 #define STORAGE_MAX_INDEXES 16
 
-static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "log_head", "checkpoint", "checkpoint_tile",
-														  "owner",	   "sheet",	   "account",	 "account",
-														  "member",	   "client"};
+static const char *const storage_names[STORAGE_TABLES] = {
+	"log_batch", "segment", "version", "version_tile", "ownership", "sheet", "account", "account", "member", "client"};
 
 typedef struct StorageInfo
 {
@@ -246,15 +245,14 @@ void
 storage_lock_for_replay(void)
 {
 	storage_lock_table(STORAGE_LOG_BATCH);
-	storage_lock_table(STORAGE_CHECKPOINT);
-	storage_lock_table(STORAGE_CHECKPOINT_TILE);
+	storage_lock_table(STORAGE_VERSION);
+	storage_lock_table(STORAGE_VERSION_TILE);
 }
 
 void
 storage_lock_for_versions(void)
 {
-	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_LOG_HEAD, STORAGE_CHECKPOINT,
-										  STORAGE_CHECKPOINT_TILE};
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_SEGMENT, STORAGE_VERSION, STORAGE_VERSION_TILE};
 
 	for (int i = 0; i < lengthof(tables); i++)
 		table_close(storage_open(tables[i], RowExclusiveLock), NoLock);
@@ -504,19 +502,19 @@ storage_key(StorageScan *scan, int column)
 
 /* A scan of keys below (row, column, version) of a sheet: a comparison of rows, from which a B-tree can begin. */
 static void
-storage_tiles_rescan(StorageScan *scan, int32 row, int32 col, int64 cid)
+storage_tiles_rescan(StorageScan *scan, int32 row, int32 col, int64 version_id)
 {
 	ScanKeyData keys[2] = {0};
 
-	ScanKeyInit(&keys[0], CHECKPOINT_TILE_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(scan->key));
-	ScanKeyEntryInitialize(&scan->below[0], SK_ROW_MEMBER, CHECKPOINT_TILE_ROW, BTLessStrategyNumber, InvalidOid,
+	ScanKeyInit(&keys[0], VERSION_TILE_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(scan->key));
+	ScanKeyEntryInitialize(&scan->below[0], SK_ROW_MEMBER, VERSION_TILE_ROW, BTLessStrategyNumber, InvalidOid,
 						   InvalidOid, F_BTINT4CMP, Int32GetDatum(row));
-	ScanKeyEntryInitialize(&scan->below[1], SK_ROW_MEMBER, CHECKPOINT_TILE_COL, BTLessStrategyNumber, InvalidOid,
+	ScanKeyEntryInitialize(&scan->below[1], SK_ROW_MEMBER, VERSION_TILE_COL, BTLessStrategyNumber, InvalidOid,
 						   InvalidOid, F_BTINT4CMP, Int32GetDatum(col));
-	ScanKeyEntryInitialize(&scan->below[2], SK_ROW_MEMBER | SK_ROW_END, CHECKPOINT_TILE_CID, BTLessStrategyNumber,
-						   InvalidOid, InvalidOid, F_BTINT8CMP, Int64GetDatum(cid));
+	ScanKeyEntryInitialize(&scan->below[2], SK_ROW_MEMBER | SK_ROW_END, VERSION_TILE_VERSION_ID, BTLessStrategyNumber,
+						   InvalidOid, InvalidOid, F_BTINT8CMP, Int64GetDatum(version_id));
 	keys[1].sk_flags = SK_ROW_HEADER;
-	keys[1].sk_attno = CHECKPOINT_TILE_ROW;
+	keys[1].sk_attno = VERSION_TILE_ROW;
 	keys[1].sk_strategy = BTLessStrategyNumber;
 	keys[1].sk_argument = PointerGetDatum(scan->below);
 	index_rescan(scan->scan, keys, lengthof(keys), NULL, 0);
@@ -525,7 +523,7 @@ storage_tiles_rescan(StorageScan *scan, int32 row, int32 col, int64 cid)
 void
 storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id)
 {
-	storage_scan_open(scan, STORAGE_CHECKPOINT_TILE, snapshot);
+	storage_scan_open(scan, STORAGE_VERSION_TILE, snapshot);
 	scan->key = sheet_id;
 	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, 2);
 	scan->scan->xs_want_itup = true;
@@ -540,10 +538,10 @@ storage_tiles_next(StorageScan *scan)
 }
 
 void
-storage_tiles_skip(StorageScan *scan, int64 cid)
+storage_tiles_skip(StorageScan *scan, int64 version_id)
 {
-	storage_tiles_rescan(scan, (int32) storage_key(scan, CHECKPOINT_TILE_ROW),
-						 (int32) storage_key(scan, CHECKPOINT_TILE_COL), cid);
+	storage_tiles_rescan(scan, (int32) storage_key(scan, VERSION_TILE_ROW), (int32) storage_key(scan, VERSION_TILE_COL),
+						 version_id);
 }
 
 bool

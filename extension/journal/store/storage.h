@@ -16,10 +16,10 @@
 typedef enum StorageTable
 {
 	STORAGE_LOG_BATCH,
-	STORAGE_LOG_HEAD,
-	STORAGE_CHECKPOINT,
-	STORAGE_CHECKPOINT_TILE,
-	STORAGE_OWNER,
+	STORAGE_SEGMENT,
+	STORAGE_VERSION,
+	STORAGE_VERSION_TILE,
+	STORAGE_OWNERSHIP,
 	STORAGE_SHEET,
 	STORAGE_ACCOUNT,
 	STORAGE_ACCOUNT_OF_ROLE, /* the same table by its SQL role */
@@ -34,7 +34,7 @@ typedef enum LogBatchColumn
 	LOG_BATCH_SHEET_ID = 1,
 	LOG_BATCH_FIRST_SEQ,
 	LOG_BATCH_LAST_SEQ,
-	LOG_BATCH_LID,
+	LOG_BATCH_SEGMENT_ID,
 	LOG_BATCH_AT,
 	LOG_BATCH_EPOCH,
 	LOG_BATCH_ORIGIN,
@@ -45,39 +45,39 @@ typedef enum LogBatchColumn
 
 typedef enum LogHeadColumn
 {
-	LOG_HEAD_SHEET_ID = 1,
-	LOG_HEAD_LID,
-	LOG_HEAD_FIRST_SEQ,
-	LOG_HEAD_AT,
-	LOG_HEAD_COLUMNS = LOG_HEAD_AT
+	SEGMENT_SHEET_ID = 1,
+	SEGMENT_SEGMENT_ID,
+	SEGMENT_FIRST_SEQ,
+	SEGMENT_AT,
+	SEGMENT_COLUMNS = SEGMENT_AT
 } LogHeadColumn;
 
-typedef enum CheckpointColumn
+typedef enum VersionColumn
 {
-	CHECKPOINT_SHEET_ID = 1,
-	CHECKPOINT_CID,
-	CHECKPOINT_SEQ,
-	CHECKPOINT_AT,
-	CHECKPOINT_UID,
-	CHECKPOINT_LABEL,
-	CHECKPOINT_ROWS,
-	CHECKPOINT_COLS,
-	CHECKPOINT_TILES,
-	CHECKPOINT_DIGEST,
-	CHECKPOINT_CAUSE,
-	CHECKPOINT_AXES,
-	CHECKPOINT_COLUMNS = CHECKPOINT_AXES
-} CheckpointColumn;
+	VERSION_SHEET_ID = 1,
+	VERSION_VERSION_ID,
+	VERSION_SEQ,
+	VERSION_AT,
+	VERSION_UID,
+	VERSION_LABEL,
+	VERSION_ROWS,
+	VERSION_COLS,
+	VERSION_TILES,
+	VERSION_DIGEST,
+	VERSION_CAUSE,
+	VERSION_AXES,
+	VERSION_COLUMNS = VERSION_AXES
+} VersionColumn;
 
-typedef enum CheckpointTileColumn
+typedef enum VersionTileColumn
 {
-	CHECKPOINT_TILE_SHEET_ID = 1,
-	CHECKPOINT_TILE_ROW,
-	CHECKPOINT_TILE_COL,
-	CHECKPOINT_TILE_CID,
-	CHECKPOINT_TILE_DATA,
-	CHECKPOINT_TILE_COLUMNS = CHECKPOINT_TILE_DATA
-} CheckpointTileColumn;
+	VERSION_TILE_SHEET_ID = 1,
+	VERSION_TILE_ROW,
+	VERSION_TILE_COL,
+	VERSION_TILE_VERSION_ID,
+	VERSION_TILE_DATA,
+	VERSION_TILE_COLUMNS = VERSION_TILE_DATA
+} VersionTileColumn;
 
 typedef enum OwnerColumn
 {
@@ -149,16 +149,16 @@ extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot s
 extern bool storage_scan_next(StorageScan *scan, ScanDirection direction);
 extern void storage_scan_end(StorageScan *scan);
 
-/* A scan backward over a sheet's rows of checkpoint_tile, in two steps: the key, from the index alone, of a row that
+/* A scan backward over a sheet's rows of version_tile, in two steps: the key, from the index alone, of a row that
  * may be gone or not there yet; then the row, if the snapshot sees it. Who knows from the key that he does not want the
  * row need not read it. */
 extern void storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id);
 extern bool storage_tiles_next(StorageScan *scan);
 extern int64 storage_key(StorageScan *scan, int column);
 extern bool storage_scan_fetch(StorageScan *scan);
-/* Descends the index again: goes on with the first key of the current tile whose version is below cid, or with the tile
- * before it. Worth it when it saves a page of keys (STORAGE_TILES_PAGE). */
-extern void storage_tiles_skip(StorageScan *scan, int64 cid);
+/* Descends the index again: goes on with the first key of the current tile whose version is below version_id, or with
+ * the tile before it. Worth it when it saves a page of keys (STORAGE_TILES_PAGE). */
+extern void storage_tiles_skip(StorageScan *scan, int64 version_id);
 #define STORAGE_TILES_PAGE 200
 
 /* The number of a column of the scanned table. */

@@ -63,11 +63,11 @@ trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark)
 	memset(mark, 0, sizeof(*mark));
 	while ((row = systable_getnext(scan)) != NULL)
 	{
-		int64 cid = DatumGetInt64(trim_column(rel, row, TRIM_CID));
+		int64 version_id = DatumGetInt64(trim_column(rel, row, TRIM_CID));
 
-		if (cid <= mark->cid)
+		if (version_id <= mark->version_id)
 			continue;
-		mark->cid = cid;
+		mark->version_id = version_id;
 		mark->seq = DatumGetInt64(trim_column(rel, row, TRIM_SEQ));
 		mark->at = DatumGetTimestampTz(trim_column(rel, row, TRIM_AT));
 	}
@@ -76,10 +76,10 @@ trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark)
 }
 
 void
-trim_store(int64 sheet_id, int64 cid, int64 seq, uint64 uid)
+trim_store(int64 sheet_id, int64 version_id, int64 seq, uint64 uid)
 {
 	Relation rel = trim_open(RowExclusiveLock);
-	Datum values[TRIM_COLUMNS] = {Int64GetDatum(sheet_id), Int64GetDatum(cid), Int64GetDatum(seq),
+	Datum values[TRIM_COLUMNS] = {Int64GetDatum(sheet_id), Int64GetDatum(version_id), Int64GetDatum(seq),
 								  TimestampTzGetDatum(GetCurrentTimestamp()), Int64GetDatum((int64) uid)};
 	bool nulls[TRIM_COLUMNS] = {0};
 
@@ -116,22 +116,22 @@ trim_missing(int64 sheet_id, const char *what, int64 number, int64 first, const 
 }
 
 void
-trim_no_version(int64 sheet_id, int64 cid, Snapshot snapshot)
+trim_no_version(int64 sheet_id, int64 version_id, Snapshot snapshot)
 {
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	trim_missing(sheet_id, "version", cid, mark.cid, &mark);
+	trim_missing(sheet_id, "version", version_id, mark.version_id, &mark);
 	pg_unreachable();
 }
 
 void
-trim_no_log(int64 sheet_id, int64 lid, Snapshot snapshot)
+trim_no_log(int64 sheet_id, int64 segment_id, Snapshot snapshot)
 {
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	trim_missing(sheet_id, "log", lid, mark.cid > 0 ? mark.cid + 1 : 0, &mark);
+	trim_missing(sheet_id, "log", segment_id, mark.version_id > 0 ? mark.version_id + 1 : 0, &mark);
 	pg_unreachable();
 }
 
@@ -156,12 +156,12 @@ trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot)
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	if (mark.cid == 0 || trim_before_made(sheet_id, at, snapshot))
+	if (mark.version_id == 0 || trim_before_made(sheet_id, at, snapshot))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("sheet " INT64_FORMAT " is not known as it was at %s", sheet_id, timestamptz_to_str(at)),
 					errdetail("It was trimmed on %s; version " INT64_FORMAT " is the oldest that is kept.",
-							  timestamptz_to_str(mark.at), mark.cid)));
+							  timestamptz_to_str(mark.at), mark.version_id)));
 }
 
 void
@@ -172,10 +172,10 @@ trim_check_since(int64 sheet_id, int64 since, Snapshot snapshot)
 	trim_mark(sheet_id, snapshot, &mark);
 	if (since >= mark.seq)
 		return;
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		 errmsg("the edits of sheet " INT64_FORMAT " after seq " INT64_FORMAT " have been trimmed", sheet_id, since),
-		 errdetail("The log begins after seq " INT64_FORMAT ", with version " INT64_FORMAT ".", mark.seq, mark.cid),
-		 errhint("Read the cells again, and go on from their seq.")));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the edits of sheet " INT64_FORMAT " after seq " INT64_FORMAT " have been trimmed", sheet_id,
+						   since),
+					errdetail("The log begins after seq " INT64_FORMAT ", with version " INT64_FORMAT ".", mark.seq,
+							  mark.version_id),
+					errhint("Read the cells again, and go on from their seq.")));
 }

@@ -37,8 +37,8 @@
 typedef struct AutoVersion
 {
 	int64 sheet_id;
-	int64 lid;		 /* the log that is to be sealed */
-	int64 first_seq; /* its first */
+	int64 segment_id; /* the log that is to be sealed */
+	int64 first_seq;  /* its first */
 	VersionCells cells;
 } AutoVersion;
 
@@ -55,35 +55,35 @@ static bool
 autoversion_before(const AutoVersion *av, Snapshot snapshot, ReplayVersion *version)
 {
 	bool found = replay_find_version(av->sheet_id, REPLAY_NEWEST, snapshot, version);
-	int64 cid = found ? version->cid : 0;
+	int64 version_id = found ? version->version_id : 0;
 
 	/* Tiles that only a lost version has would be missing from ours, too. */
-	if (cid != av->lid - 1)
-		replay_corrupted(av->sheet_id, "the newest version is not the one before log", av->lid, EDIT_OK);
+	if (version_id != av->segment_id - 1)
+		replay_corrupted(av->sheet_id, "the newest version is not the one before log", av->segment_id, EDIT_OK);
 	if (!found)
 		*version = (ReplayVersion){.rows = 1, .cols = 1};
 	return found;
 }
 
 /* Is there a log that should be sealed now? */
-static JournalCheckpoint
-autoversion_look(AutoVersion *av, const JournalCheckpointCall *call, Snapshot snapshot, ReplayVersion *before,
+static JournalVersion
+autoversion_look(AutoVersion *av, const JournalVersionCall *call, Snapshot snapshot, ReplayVersion *before,
 				 TimestampTz *due)
 {
 	ReplayLast last;
 
 	replay_last(av->sheet_id, snapshot, &last);
-	if (!replay_open_log(av->sheet_id, snapshot, &av->lid, &av->first_seq) || last.last_seq < av->first_seq)
-		return JOURNAL_CHECKPOINT_NEEDLESS;
+	if (!replay_open_log(av->sheet_id, snapshot, &av->segment_id, &av->first_seq) || last.last_seq < av->first_seq)
+		return JOURNAL_VERSION_NEEDLESS;
 	if (call->seq < av->first_seq)
-		return JOURNAL_CHECKPOINT_NEEDLESS; /* a version has been made since it was asked for */
+		return JOURNAL_VERSION_NEEDLESS; /* a version has been made since it was asked for */
 	if (autoversion_before(av, snapshot, before))
 	{
 		*due = TimestampTzPlusMilliseconds(before->at, call->interval_ms);
 		if (*due > GetCurrentTimestamp())
-			return JOURNAL_CHECKPOINT_EARLY;
+			return JOURNAL_VERSION_EARLY;
 	}
-	return JOURNAL_CHECKPOINT_MADE;
+	return JOURNAL_VERSION_MADE;
 }
 
 /* False when somebody else has sealed the log meanwhile. What comes after our last seq may have been trimmed then. */
@@ -96,9 +96,9 @@ autoversion_prepare(AutoVersion *av)
 	for (int i = 0; open && edits >= AUTOVERSION_LITTLE && i < AUTOVERSION_ROUNDS; i++)
 	{
 		Snapshot snapshot = autoversion_snapshot();
-		int64 lid, first_seq;
+		int64 segment_id, first_seq;
 
-		open = replay_open_log(av->sheet_id, snapshot, &lid, &first_seq) && lid == av->lid;
+		open = replay_open_log(av->sheet_id, snapshot, &segment_id, &first_seq) && segment_id == av->segment_id;
 		if (open)
 			edits = version_cells_catch_up(&av->cells, snapshot);
 		UnregisterSnapshot(snapshot);
@@ -112,7 +112,8 @@ autoversion_prepare(AutoVersion *av)
 static bool
 autoversion_is_open(const AutoVersion *av, const WriterSheet *ws)
 {
-	return ws->meta.exists && !ws->meta.trashed && ws->meta.lid == av->lid && ws->meta.log_first_seq == av->first_seq;
+	return ws->meta.exists && !ws->meta.trashed && ws->meta.segment_id == av->segment_id &&
+		   ws->meta.log_first_seq == av->first_seq;
 }
 
 static bool
@@ -135,25 +136,25 @@ autoversion_seal(AutoVersion *av, CkptCause cause, TimestampTz *locked_at)
 	return true;
 }
 
-JournalCheckpoint
-journal_checkpoint(const JournalCheckpointCall *call, TimestampTz *due, TimestampTz *locked_at)
+JournalVersion
+journal_save_version(const JournalVersionCall *call, TimestampTz *due, TimestampTz *locked_at)
 {
 	AutoVersion av = {.sheet_id = call->sheet_id};
 	Snapshot snapshot = autoversion_snapshot();
 	ReplayVersion before;
-	JournalCheckpoint result = autoversion_look(&av, call, snapshot, &before, due);
+	JournalVersion result = autoversion_look(&av, call, snapshot, &before, due);
 
-	if (result == JOURNAL_CHECKPOINT_MADE)
+	if (result == JOURNAL_VERSION_MADE)
 	{
 		version_cells_begin(&av.cells, av.sheet_id, &before, snapshot);
 		(void) version_cells_catch_up(&av.cells, snapshot);
 	}
 	UnregisterSnapshot(snapshot);
-	if (result != JOURNAL_CHECKPOINT_MADE)
+	if (result != JOURNAL_VERSION_MADE)
 		return result;
 	STOP_POINT("autoversion-built");
-	return autoversion_prepare(&av) && autoversion_seal(&av, call->cause, locked_at) ? JOURNAL_CHECKPOINT_MADE
-																					 : JOURNAL_CHECKPOINT_NEEDLESS;
+	return autoversion_prepare(&av) && autoversion_seal(&av, call->cause, locked_at) ? JOURNAL_VERSION_MADE
+																					 : JOURNAL_VERSION_NEEDLESS;
 }
 
 /* ---- searching ---- */
@@ -199,11 +200,11 @@ journal_log_is_long(int64 sheet_id, int64 edits, int64 bytes, int64 *last_seq)
 {
 	Snapshot snapshot = autoversion_snapshot();
 	ReplayLast last;
-	int64 lid, first_seq, length = 0;
+	int64 segment_id, first_seq, length = 0;
 	bool is_long;
 
 	replay_last(sheet_id, snapshot, &last);
-	if (replay_open_log(sheet_id, snapshot, &lid, &first_seq))
+	if (replay_open_log(sheet_id, snapshot, &segment_id, &first_seq))
 		length = last.last_seq - first_seq + 1;
 	is_long = (edits > 0 && length >= edits) || (bytes > 0 && length > bytes / AUTOVERSION_EDIT_BYTES &&
 												 autoversion_has_bytes(sheet_id, first_seq, bytes, snapshot));

@@ -1,15 +1,15 @@
 /*
  * trim.c - removing the oldest edits and versions of a sheet, for those who must not or will not keep all of them.
  *
- * After a trim at version cid the sheet's history begins there:
+ * After a trim at version version_id the sheet's history begins there:
  *
- *   log_batch        edits after the version's seq          log_head          logs after cid
- *   checkpoint       versions from cid on                   checkpoint_tile   what those consist of
+ *   log_batch        edits after the version's seq          segment          logs after version_id
+ *   checkpoint       versions from version_id on                   version_tile   what those consist of
  *
  * A version is the newest row of each tile up to it, so rows of older versions stay where nothing newer covers them for
- * cid. A row of sheet.log_trim says where the history begins: whoever looks can tell removed from lost. What is removed
- * can be derived from nothing, so all of the sheet is compared with its log first, and the version is read back from
- * what is left before the transaction may commit.
+ * version_id. A row of sheet.log_trim says where the history begins: whoever looks can tell removed from lost. What is
+ * removed can be derived from nothing, so all of the sheet is compared with its log first, and the version is read back
+ * from what is left before the transaction may commit.
  */
 #include "postgres.h"
 
@@ -51,18 +51,18 @@ trim_check_version(int64 sheet_id, const ReplayVersion *version)
 	UnregisterSnapshot(snapshot);
 	if ((int64) grid_digest(grid) != version->digest)
 		trim_found(NULL, sheet_id, FSCK_ERROR, "the cells cannot be read back from the version's tiles",
-				   psprintf("version " INT64_FORMAT, version->cid), false);
+				   psprintf("version " INT64_FORMAT, version->version_id), false);
 	grid_free(&allocator, grid);
 }
 
 static void
-trim_find_version(WriterSheet *ws, int64 cid, ReplayVersion *version, TrimMark *mark)
+trim_find_version(WriterSheet *ws, int64 version_id, ReplayVersion *version, TrimMark *mark)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 
 	trim_mark(ws->sheet_id, snapshot, mark);
-	if (!replay_find_version(ws->sheet_id, cid, snapshot, version) || version->cid != cid)
-		trim_no_version(ws->sheet_id, cid, snapshot);
+	if (!replay_find_version(ws->sheet_id, version_id, snapshot, version) || version->version_id != version_id)
+		trim_no_version(ws->sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 }
 
@@ -77,26 +77,26 @@ trim_batch_is_old(StorageScan *scan, const void *version)
 static bool
 trim_head_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, LOG_HEAD_LID) <= ((const ReplayVersion *) version)->cid;
+	return storage_int64(scan, SEGMENT_SEGMENT_ID) <= ((const ReplayVersion *) version)->version_id;
 }
 
 static bool
 trim_version_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, CHECKPOINT_CID) < ((const ReplayVersion *) version)->cid;
+	return storage_int64(scan, VERSION_VERSION_ID) < ((const ReplayVersion *) version)->version_id;
 }
 
 typedef struct TileRow
 {
-	int32 row, col; /* the key */
-	int64 cid;		/* the newest up to the version */
+	int32 row, col;	  /* the key */
+	int64 version_id; /* the newest up to the version */
 } TileRow;
 
-#define TILE_KEY_SIZE offsetof(TileRow, cid)
+#define TILE_KEY_SIZE offsetof(TileRow, version_id)
 
 /* Of each tile, which row the version consists of. */
 static HTAB *
-trim_newest_tiles(int64 sheet_id, int64 cid)
+trim_newest_tiles(int64 sheet_id, int64 version_id)
 {
 	HASHCTL info = {.keysize = TILE_KEY_SIZE, .entrysize = sizeof(TileRow), .hcxt = CurrentMemoryContext};
 	HTAB *newest = hash_create("pg_sheet newest tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -104,18 +104,18 @@ trim_newest_tiles(int64 sheet_id, int64 cid)
 	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
 	StorageScan scan;
 
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, &key, 1);
+	storage_scan_begin(&scan, STORAGE_VERSION_TILE, snapshot, &key, 1);
 	while (storage_scan_next(&scan, ForwardScanDirection))
 	{
-		TileRow tile = {storage_int32(&scan, CHECKPOINT_TILE_ROW), storage_int32(&scan, CHECKPOINT_TILE_COL),
-						storage_int64(&scan, CHECKPOINT_TILE_CID)};
+		TileRow tile = {storage_int32(&scan, VERSION_TILE_ROW), storage_int32(&scan, VERSION_TILE_COL),
+						storage_int64(&scan, VERSION_TILE_VERSION_ID)};
 		TileRow *held;
 		bool found;
 
-		if (tile.cid > cid)
+		if (tile.version_id > version_id)
 			continue;
 		held = hash_search(newest, &tile, HASH_ENTER, &found);
-		held->cid = found ? Max(held->cid, tile.cid) : tile.cid;
+		held->version_id = found ? Max(held->version_id, tile.version_id) : tile.version_id;
 	}
 	storage_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
@@ -125,38 +125,38 @@ trim_newest_tiles(int64 sheet_id, int64 cid)
 static bool
 trim_tile_is_old(StorageScan *scan, const void *newest)
 {
-	TileRow tile = {storage_int32(scan, CHECKPOINT_TILE_ROW), storage_int32(scan, CHECKPOINT_TILE_COL), 0};
+	TileRow tile = {storage_int32(scan, VERSION_TILE_ROW), storage_int32(scan, VERSION_TILE_COL), 0};
 	TileRow *held = hash_search(unconstify(HTAB *, (const HTAB *) newest), &tile, HASH_FIND, NULL);
 
-	return held != NULL && storage_int64(scan, CHECKPOINT_TILE_CID) < held->cid;
+	return held != NULL && storage_int64(scan, VERSION_TILE_VERSION_ID) < held->version_id;
 }
 
 static void
 trim_remove(int64 sheet_id, const ReplayVersion *version)
 {
-	HTAB *newest = trim_newest_tiles(sheet_id, version->cid);
+	HTAB *newest = trim_newest_tiles(sheet_id, version->version_id);
 
 	(void) remove_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
-	(void) remove_rows(STORAGE_LOG_HEAD, sheet_id, trim_head_is_old, version);
-	(void) remove_rows(STORAGE_CHECKPOINT, sheet_id, trim_version_is_old, version);
-	(void) remove_rows(STORAGE_CHECKPOINT_TILE, sheet_id, trim_tile_is_old, newest);
+	(void) remove_rows(STORAGE_SEGMENT, sheet_id, trim_head_is_old, version);
+	(void) remove_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
+	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, newest);
 	hash_destroy(newest);
 }
 
 static int64
-trim_to_version(WriterSheet *ws, int64 cid, uint64 uid)
+trim_to_version(WriterSheet *ws, int64 version_id, uint64 uid)
 {
 	FsckCall check = {.sheet_id = ws->sheet_id, .full = true, .report = trim_found};
 	ReplayVersion version;
 	TrimMark mark;
 
-	trim_find_version(ws, cid, &version, &mark);
-	if (cid == mark.cid)
+	trim_find_version(ws, version_id, &version, &mark);
+	if (version_id == mark.version_id)
 		return 0;
 	(void) fsck_sheet(&check);
 	STOP_POINT("trim-checked");
 	trim_remove(ws->sheet_id, &version);
-	trim_store(ws->sheet_id, version.cid, version.seq, uid);
+	trim_store(ws->sheet_id, version.version_id, version.seq, uid);
 	CommandCounterIncrement();
 	trim_check_version(ws->sheet_id, &version);
 	STOP_POINT("trim-done");
@@ -164,7 +164,7 @@ trim_to_version(WriterSheet *ws, int64 cid, uint64 uid)
 }
 
 int64
-journal_trim(int64 sheet_id, int64 cid, uint64 uid)
+journal_trim(int64 sheet_id, int64 version_id, uint64 uid)
 {
 	MemoryContext context, old;
 	WriterSheet *ws;
@@ -181,7 +181,7 @@ journal_trim(int64 sheet_id, int64 cid, uint64 uid)
 						errhint("Commit first.")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet trim", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	removed = trim_to_version(ws, cid, uid);
+	removed = trim_to_version(ws, version_id, uid);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return removed;

@@ -8,9 +8,9 @@
 
 #include "access/xact.h"
 #include "journal/write/append.h"
-#include "journal/store/checkpoint.h"
+#include "journal/store/version_store.h"
 #include "journal/journal.h"
-#include "journal/store/loghead.h"
+#include "journal/store/segment.h"
 #include "journal/store/remove.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_log.h"
@@ -53,14 +53,14 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("a sheet has 1 to %d rows and 1 to %d columns", SHEET_MAX_ROWS, SHEET_MAX_COLS)));
 	ws = writer_open(sheet_id);
-	if (ws->meta.lid != 0)
+	if (ws->meta.segment_id != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
 	(void) writer_prepare(ws, NULL, 0, NULL);
 	(void) writer_begin_change(ws, 0);
-	ws->meta.lid = 1;
+	ws->meta.segment_id = 1;
 	ws->meta.log_first_seq = 1;
-	loghead_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
+	segment_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);
 }
@@ -90,9 +90,9 @@ int64
 version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 digest, TileSet *tiles)
 {
 	Edit record = {.kind = EDIT_COMMIT, .uid = note->uid, .row = note->cause, .content = {"", 0}};
-	int64 cid = ws->meta.lid;
+	int64 version_id = ws->meta.segment_id;
 	AppendResult result;
-	CheckpointHead head;
+	VersionHead head;
 
 	if (note->label != NULL)
 		record.content = (EditText){note->label, strlen(note->label)};
@@ -100,18 +100,18 @@ version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 
 	STOP_POINT("commit-record");
 
 	(void) writer_begin_change(ws, 0);
-	loghead_write(ws->sheet_id, cid + 1, result.last_seq + 1, ws->meta.last_at);
+	segment_write(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
 	STOP_POINT("commit-head");
-	head = (CheckpointHead){ws->sheet_id,	cid,		ws->meta.last_seq, ws->meta.last_at, note->uid,
-							record.content, note->cause};
-	checkpoint_write(&head, grid, digest, tiles);
+	head = (VersionHead){ws->sheet_id, version_id,	   ws->meta.last_seq, ws->meta.last_at,
+						 note->uid,	   record.content, note->cause};
+	version_store_write(&head, grid, digest, tiles);
 	STOP_POINT("commit-checkpoint");
-	ws->meta.lid = cid + 1;
+	ws->meta.segment_id = version_id + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
 	ws->meta.log_bytes = 0;
 	ws->cause = note->cause;
 	CommandCounterIncrement();
-	return cid;
+	return version_id;
 }
 
 /*
@@ -124,7 +124,7 @@ version_is_small(WriterSheet *ws, const ReplayVersion *before, TileSet *touched)
 {
 	int64 edits = ws->meta.last_seq - ws->meta.log_first_seq + 1;
 
-	return before->cid == ws->meta.lid - 1 && before->seq == ws->meta.log_first_seq - 1 &&
+	return before->version_id == ws->meta.segment_id - 1 && before->seq == ws->meta.log_first_seq - 1 &&
 		   edits * VERSION_EDIT_CELLS + hash_get_num_entries(touched) * VERSION_TILE_CELLS <=
 			   (int64) before->rows * before->cols;
 }
@@ -135,7 +135,7 @@ version_commit(WriterSheet *ws, const VersionNote *note)
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
 	ReplayVersion before;
-	int64 cid;
+	int64 version_id;
 
 	if (replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
 	{
@@ -143,18 +143,18 @@ version_commit(WriterSheet *ws, const VersionNote *note)
 
 		version_cells_begin(&cells, ws->sheet_id, &before, snapshot);
 		(void) version_cells_catch_up(&cells, snapshot);
-		cid = version_seal(ws, note, cells.grid, version_cells_digest(&cells), cells.tiles);
+		version_id = version_seal(ws, note, cells.grid, version_cells_digest(&cells), cells.tiles);
 		version_cells_free(&cells);
 	}
 	else
 	{
 		const Grid *grid = version_present(ws);
 
-		cid = version_seal(ws, note, grid, grid_digest(grid), tiles);
+		version_id = version_seal(ws, note, grid, grid_digest(grid), tiles);
 	}
 	UnregisterSnapshot(snapshot);
 	tileset_free(tiles);
-	return cid;
+	return version_id;
 }
 
 /* Is there nothing to keep? A version that was made by itself does not keep people from making theirs. */
@@ -199,7 +199,7 @@ journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 	VersionNote note = {.uid = uid, .label = label, .epoch = epoch, .cause = CKPT_BY_COMMIT};
 	WriterSheet *ws;
 	MemoryContext context, old;
-	int64 cid;
+	int64 version_id;
 
 	writer_require_writable("sheet.commit()");
 	version_check_label(label);
@@ -207,13 +207,13 @@ journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 	if (version_is_settled(ws))
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'N', '0', '0', '1')),
 						errmsg("nothing has changed in sheet " INT64_FORMAT " since version " INT64_FORMAT, sheet_id,
-							   ws->meta.lid - 1)));
+							   ws->meta.segment_id - 1)));
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet commit", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	cid = version_commit(ws, &note);
+	version_id = version_commit(ws, &note);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	return cid;
+	return version_id;
 }
 
 /* ---- rollback ---- */
@@ -307,18 +307,18 @@ version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int6
 		elog(ERROR, "out of memory");
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
-	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->cid, 0, (EditText){"", 0}, (EditText){NULL, 0});
+	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->version_id, 0, (EditText){"", 0}, (EditText){NULL, 0});
 	/* Rows and columns that have been deleted since; a sheet that has as many is not resized. */
 	rollback_add(&list, EDIT_RESIZE, grid_rows(grid) - 1, grid_cols(grid) - 1, (EditText){"", 0}, (EditText){NULL, 0});
 	rollback_compare(grid, version_present(ws), &list);
 	rollback_append(ws, &list, epoch);
 	STOP_POINT("rollback-edits");
-	note.label = psprintf("rollback to version " INT64_FORMAT, version->cid);
+	note.label = psprintf("rollback to version " INT64_FORMAT, version->version_id);
 	return version_commit(ws, &note);
 }
 
 int64
-journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch)
+journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch)
 {
 	WriterSheet *ws;
 	MemoryContext context, old;
@@ -330,9 +330,9 @@ journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch)
 	writer_require_writable("sheet.rollback()");
 	ws = version_open(sheet_id, epoch);
 	snapshot = RegisterSnapshot(writer_snapshot());
-	found = replay_find_version(sheet_id, cid, snapshot, &version) && version.cid == cid;
+	found = replay_find_version(sheet_id, version_id, snapshot, &version) && version.version_id == version_id;
 	if (!found)
-		trim_no_version(sheet_id, cid, snapshot);
+		trim_no_version(sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet rollback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
@@ -347,8 +347,8 @@ journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch)
 void
 journal_purge(int64 sheet_id)
 {
-	static const StorageTable tables[] = {STORAGE_LOG_BATCH,	   STORAGE_LOG_HEAD, STORAGE_CHECKPOINT,
-										  STORAGE_CHECKPOINT_TILE, STORAGE_OWNER,	 STORAGE_CLIENT};
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH,	STORAGE_SEGMENT,   STORAGE_VERSION,
+										  STORAGE_VERSION_TILE, STORAGE_OWNERSHIP, STORAGE_CLIENT};
 	WriterSheet *ws;
 
 	writer_require_writable("sheet.purge()");

@@ -4,7 +4,7 @@
 #ifndef VERSION_H
 #define VERSION_H
 
-#include "journal/store/checkpoint.h"
+#include "journal/store/version_store.h"
 #include "support/ckptqueue.h"
 #include "journal/write/writer.h"
 

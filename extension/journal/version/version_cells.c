@@ -147,7 +147,7 @@ version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *be
 	cells->grid = grid_create(&cells->allocator, 1, 1);
 	(void) replay_version_add(sheet_id, before, none, snapshot, &cells->allocator, cells->grid);
 	hash_destroy(none);
-	if (before->cid != 0)
+	if (before->version_id != 0)
 		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid);
 }
 

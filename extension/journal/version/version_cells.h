@@ -5,7 +5,7 @@
 #define VERSION_CELLS_H
 
 #include "postgres.h"
-#include "journal/store/checkpoint.h"
+#include "journal/store/version_store.h"
 #include "grid/grid.h"
 #include "journal/store/replay_find.h"
 #include "utils/snapshot.h"
@@ -15,7 +15,7 @@ typedef struct VersionCells
 	int64 sheet_id;
 	int64 seq; /* of the last edit in the grid */
 	GridAllocator allocator;
-	ReplayVersion before; /* on which it builds; cid 0: an empty sheet */
+	ReplayVersion before; /* on which it builds; version_id 0: an empty sheet */
 	Grid *grid;
 	TileSet *tiles; /* those that the open log has touched */
 	bool whole;		/* the grid has all tiles; otherwise those of `tiles`, and ... */

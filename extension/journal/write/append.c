@@ -111,7 +111,7 @@ append_encoded(Append *append)
 typedef struct AppendRow
 {
 	int64 sheet_id;
-	int64 lid;
+	int64 segment_id;
 	int64 first_seq, last_seq;
 	int64 at; /* Unix microseconds */
 	int64 epoch, origin, batch_no;
@@ -127,7 +127,7 @@ append_store(const AppendRow *row, bytea *data)
 	values[LOG_BATCH_SHEET_ID - 1] = Int64GetDatum(row->sheet_id);
 	values[LOG_BATCH_FIRST_SEQ - 1] = Int64GetDatum(row->first_seq);
 	values[LOG_BATCH_LAST_SEQ - 1] = Int64GetDatum(row->last_seq);
-	values[LOG_BATCH_LID - 1] = Int64GetDatum(row->lid);
+	values[LOG_BATCH_SEGMENT_ID - 1] = Int64GetDatum(row->segment_id);
 	values[LOG_BATCH_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(row->at));
 	values[LOG_BATCH_EPOCH - 1] = Int64GetDatum(row->epoch);
 	values[LOG_BATCH_ORIGIN - 1] = Int64GetDatum(row->origin);
@@ -156,7 +156,7 @@ append_end_row(Append *append)
 	AppendResult *result = append->result;
 	bool first = result->first_seq == 0;
 	AppendRow row = {.sheet_id = ws->sheet_id,
-					 .lid = ws->meta.lid,
+					 .segment_id = ws->meta.segment_id,
 					 .first_seq = ws->meta.last_seq + 1,
 					 .last_seq = ws->meta.last_seq + append->kept,
 					 .at = first ? append_begin_time(append) : ws->meta.last_at + 1,
@@ -329,12 +329,15 @@ append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 }
 
 void
-append_commit_record(const CheckpointHead *head)
+append_commit_record(const VersionHead *head)
 {
 	Append append = {0};
 	Edit record = {.kind = EDIT_COMMIT, .uid = head->uid, .row = head->cause, .content = head->label};
-	AppendRow row = {
-		.sheet_id = head->sheet_id, .lid = head->cid, .first_seq = head->seq, .last_seq = head->seq, .at = head->at};
+	AppendRow row = {.sheet_id = head->sheet_id,
+					 .segment_id = head->version_id,
+					 .first_seq = head->seq,
+					 .last_seq = head->seq,
+					 .at = head->at};
 
 	writer_begin();
 	append_encode_init(&append, edit_size_bound(&record));

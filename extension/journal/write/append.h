@@ -5,7 +5,7 @@
 #define APPEND_H
 
 #include "postgres.h"
-#include "journal/store/checkpoint.h"
+#include "journal/store/version_store.h"
 #include "common/edit_codec.h"
 #include "journal/write/writer.h"
 
@@ -33,6 +33,6 @@ extern void append_edits(WriterSheet *ws, const AppendCall *call, AppendResult *
 /* To be called where edits were found to change nothing. */
 extern void append_note_read(const WriterSheet *ws);
 /* Stores a version's commit record that was lost, past the writer: for repair. */
-extern void append_commit_record(const CheckpointHead *head);
+extern void append_commit_record(const VersionHead *head);
 
 #endif

@@ -291,7 +291,7 @@ writer_require_live(WriterSheet *ws)
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'T', '0', '0', '1')),
 						errmsg("sheet " INT64_FORMAT " is in the trash", ws->sheet_id),
 						errhint("Recover it with sheet.recover(" INT64_FORMAT ").", ws->sheet_id)));
-	if (ws->meta.lid == 0)
+	if (ws->meta.segment_id == 0)
 		replay_corrupted(ws->sheet_id, "it has no log", 1, EDIT_OK);
 }
 

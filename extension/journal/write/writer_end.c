@@ -185,9 +185,9 @@ writer_remember(WriterSheet *ws)
 static void
 writer_note_tail(const WriterSheet *ws, const CacheMeta *before)
 {
-	bool sealed = before->lid != ws->meta.lid;
+	bool sealed = before->segment_id != ws->meta.segment_id;
 
-	if (sealed && before->lid != 0)
+	if (sealed && before->segment_id != 0)
 		ckptqueue_count(ws->cause);
 	ckptqueue_note_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (CkptTail){0, 0} : cache_tail(before),
 						  cache_tail(&ws->meta));

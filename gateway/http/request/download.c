@@ -35,10 +35,10 @@ struct Download
 	char name[1024];
 };
 
-static const char download_info_sql[] = "SELECT c.upload_id, c.size, c.etag, sheet.chunk_get(c.upload_id, 0), "
+static const char download_info_sql[] = "SELECT c.upload_id, c.size, c.etag, sheet.file_get(c.upload_id, 0), "
 										"c.by_key OR sheet.role_of($1, nullif($3::bigint, 0)) IS NOT NULL AND "
-										"$3::bigint > 0 FROM sheet.chunk_info($1, $2, $4) c";
-static const char download_part_sql[] = "SELECT sheet.chunk_get($1, $2)";
+										"$3::bigint > 0 FROM sheet.file_info($1, $2, $4) c";
+static const char download_part_sql[] = "SELECT sheet.file_get($1, $2)";
 
 void
 download_free(Download *download)

@@ -60,10 +60,10 @@ struct Upload
 	EVP_MD_CTX *sha256;
 };
 
-static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.chunk_begin($1, $2, $3, $4, $5)";
-static const char upload_put_sql[] = "SELECT sheet.chunk_put($1, $2, $3)";
-static const char upload_end_sql[] = "SELECT sheet.chunk_end($1, $2)";
-static const char upload_abort_sql[] = "SELECT sheet.chunk_abort($1)";
+static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.file_begin($1, $2, $3, $4, $5)";
+static const char upload_put_sql[] = "SELECT sheet.file_put($1, $2, $3)";
+static const char upload_end_sql[] = "SELECT sheet.file_end($1, $2)";
+static const char upload_abort_sql[] = "SELECT sheet.file_abort($1)";
 
 static void upload_go_on(Request *request);
 

@@ -20,8 +20,8 @@
 static const char sheet_create_sql[] = "SELECT sheet.create($1, $2, $3, $4, $5)";
 static const char sheet_info_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.owner_uid FROM sheet.info($1, $2) i";
-static const char sheet_versions_sql[] = "SELECT n, v.cid, v.at FROM sheet.newest_version($1) n LEFT JOIN "
-										 "sheet.saved_versions($1, 1000) v ON true ORDER BY v.cid";
+static const char sheet_versions_sql[] = "SELECT n, v.version_id, v.at FROM sheet.newest_version($1) n LEFT JOIN "
+										 "sheet.saved_versions($1, 1000) v ON true ORDER BY v.version_id";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
 static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
@@ -29,7 +29,7 @@ static const char sheet_share_sql[] = "SELECT sheet.share($1, $2, $3, $4)";
 static const char sheet_unshare_sql[] = "SELECT sheet.unshare($1, $2, $3)";
 static const char sheet_share_link_sql[] = "SELECT sheet.share_link($1, $2, $3)";
 static const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
-static const char sheet_files_sql[] = "SELECT f FROM sheet.chunk_list($1) f";
+static const char sheet_files_sql[] = "SELECT f FROM sheet.file_list($1) f";
 
 /* ---- JSON ---- */
 

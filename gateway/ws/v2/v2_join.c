@@ -22,7 +22,7 @@
 #define RESUME_TAILS 4				   /* asked for, while rows and columns come and go */
 #define RESUME_BYTES (4 * 1024 * 1024) /* a client that has missed more reads its cells again */
 
-static const char state_sql[] = "SELECT sheet.client_landed($1, $2, $3)";
+static const char state_sql[] = "SELECT sheet.client_acknowledged($1, $2, $3)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2, $3)";
 static const char user_sql[] = "SELECT sheet.account_seen($1, $2)";
 

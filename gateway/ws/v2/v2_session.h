@@ -12,7 +12,7 @@
 #define V2_MAX_HELLO	 8192 /* bytes of a message before anybody is known */
 #define V2_HELLO_MS		 10000
 #define V2_MAX_QUESTIONS 64				 /* `get` and `who` of a session under way */
-#define V2_RETENTION	 (7 * 24 * 3600) /* seconds; sheet.client_landed() keeps them as long */
+#define V2_RETENTION	 (7 * 24 * 3600) /* seconds; sheet.client_acknowledged() keeps them as long */
 
 /*
  * Who sends operations, with what number: (account, client). It belongs to a room and outlives its session while

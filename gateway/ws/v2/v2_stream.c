@@ -10,7 +10,7 @@
 #include "ws/edit/publish.h"
 #include "ws/v2/v2_session.h"
 
-/* A commit record's row is its version's cause (sheet.checkpoint): higher ones were made by themselves. */
+/* A commit record's row is its version's cause (sheet.version): higher ones were made by themselves. */
 #define COMMIT_BY_PEOPLE 1
 
 #define CURSORS_MS	100 /* selections are told so often at most */

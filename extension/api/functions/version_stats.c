@@ -1,5 +1,5 @@
 /*
- * checkpoint_stats.c - what the background workers have done, for sheet.checkpoint_stats.
+ * version_stats.c - what the background workers have done, for sheet.version_stats.
  */
 #include "postgres.h"
 
@@ -7,17 +7,17 @@
 #include "fmgr.h"
 #include "funcapi.h"
 
-PG_FUNCTION_INFO_V1(sheet_checkpoint_stats);
+PG_FUNCTION_INFO_V1(sheet_version_stats);
 
-#define CHECKPOINT_STATS_COLUMNS 12
+#define VERSION_STATS_COLUMNS 12
 
 /* One row; no row without shared memory. */
 Datum
-sheet_checkpoint_stats(PG_FUNCTION_ARGS)
+sheet_version_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum values[CHECKPOINT_STATS_COLUMNS];
-	bool nulls[CHECKPOINT_STATS_COLUMNS] = {0};
+	Datum values[VERSION_STATS_COLUMNS];
+	bool nulls[VERSION_STATS_COLUMNS] = {0};
 	CkptStats stats;
 	int n = 0;
 

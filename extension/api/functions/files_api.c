@@ -1,4 +1,4 @@
-/* chunks_api.c - SQL functions for files attached to sheets, in parts; and the one coordinator without ZooKeeper. */
+/* files_api.c - SQL functions for files attached to sheets, in parts; and the one coordinator without ZooKeeper. */
 #include "postgres.h"
 
 #include "permission/catalog.h"
@@ -9,13 +9,13 @@
 #include "storage/lock.h"
 #include "utils/builtins.h"
 
-PG_FUNCTION_INFO_V1(sheet_chunk_begin);
-PG_FUNCTION_INFO_V1(sheet_chunk_put);
-PG_FUNCTION_INFO_V1(sheet_chunk_end);
-PG_FUNCTION_INFO_V1(sheet_chunk_abort);
-PG_FUNCTION_INFO_V1(sheet_chunk_info);
-PG_FUNCTION_INFO_V1(sheet_chunk_get);
-PG_FUNCTION_INFO_V1(sheet_chunk_list);
+PG_FUNCTION_INFO_V1(sheet_file_begin);
+PG_FUNCTION_INFO_V1(sheet_file_put);
+PG_FUNCTION_INFO_V1(sheet_file_end);
+PG_FUNCTION_INFO_V1(sheet_file_abort);
+PG_FUNCTION_INFO_V1(sheet_file_info);
+PG_FUNCTION_INFO_V1(sheet_file_get);
+PG_FUNCTION_INFO_V1(sheet_file_list);
 PG_FUNCTION_INFO_V1(sheet_coordinator_acquire);
 PG_FUNCTION_INFO_V1(sheet_coordinator_holder);
 
@@ -25,49 +25,48 @@ PG_FUNCTION_INFO_V1(sheet_coordinator_holder);
 #define COORDINATOR_LOCK 0x5345 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348 */
 
 static CatalogQuery chunk_expire = {
-	"DELETE FROM sheet.chunk WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 day'",
+	"DELETE FROM sheet.file WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 day'",
 	1,
 	{INT8OID}};
 static CatalogQuery chunk_insert = {
-	"INSERT INTO sheet.chunk (sheet_id, name, content_type, uid, announced) VALUES ($1, $2, $3, $4, $5) "
+	"INSERT INTO sheet.file (sheet_id, name, content_type, uid, announced) VALUES ($1, $2, $3, $4, $5) "
 	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
 	5,
 	{INT8OID, TEXTOID, TEXTOID, INT8OID, INT8OID}};
-static CatalogQuery chunk_taken = {
-	"SELECT 1 FROM sheet.chunk WHERE sheet_id = $1 AND name = $2", 2, {INT8OID, TEXTOID}};
+static CatalogQuery chunk_taken = {"SELECT 1 FROM sheet.file WHERE sheet_id = $1 AND name = $2", 2, {INT8OID, TEXTOID}};
 static CatalogQuery chunk_row = {"SELECT $1::text, $2::int8", 2, {TEXTOID, INT8OID}};
 static CatalogQuery chunk_open = {
-	"SELECT uid, announced FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL FOR UPDATE", 1, {INT8OID}};
+	"SELECT uid, announced FROM sheet.file WHERE upload_id = $1 AND size IS NULL FOR UPDATE", 1, {INT8OID}};
 static CatalogQuery chunk_put = {
-	"INSERT INTO sheet.chunk_part (upload_id, part, data) VALUES ($1, $2, $3)", 3, {INT8OID, INT4OID, BYTEAOID}};
+	"INSERT INTO sheet.file_part (upload_id, part, data) VALUES ($1, $2, $3)", 3, {INT8OID, INT4OID, BYTEAOID}};
 /* Whole: parts are numbered from 0 without a gap, and all but the last are full. */
 static CatalogQuery chunk_whole = {
 	"SELECT coalesce(sum(length(data)), 0)::int8, (count(*) = coalesce(max(part) + 1, 0) AND "
 	"count(*) FILTER (WHERE length(data) < 262144) <= 1 AND "
 	"coalesce(max(part) FILTER (WHERE length(data) < 262144) = max(part), true))::int::int8 "
-	"FROM sheet.chunk_part WHERE upload_id = $1",
+	"FROM sheet.file_part WHERE upload_id = $1",
 	1,
 	{INT8OID}};
-static CatalogQuery chunk_end = {"UPDATE sheet.chunk SET size = $2, etag = $3, created_at = now() WHERE upload_id = $1 "
+static CatalogQuery chunk_end = {"UPDATE sheet.file SET size = $2, etag = $3, created_at = now() WHERE upload_id = $1 "
 								 "RETURNING link_key",
 								 3,
 								 {INT8OID, INT8OID, TEXTOID}};
-static CatalogQuery chunk_count = {"INSERT INTO sheet.file_use SELECT uid, size FROM sheet.chunk "
+static CatalogQuery chunk_count = {"INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file "
 								   "WHERE upload_id = $1 AND uid IS NOT NULL",
 								   1,
 								   {INT8OID}};
-static CatalogQuery chunk_abort = {"DELETE FROM sheet.chunk WHERE upload_id = $1 AND size IS NULL", 1, {INT8OID}};
+static CatalogQuery chunk_abort = {"DELETE FROM sheet.file WHERE upload_id = $1 AND size IS NULL", 1, {INT8OID}};
 static CatalogQuery chunk_info = {
 	"SELECT upload_id, size, content_type, etag, c.created_at, link_key = $3 AND trashed_at IS NULL "
-	"FROM sheet.chunk c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
+	"FROM sheet.file c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
 	3,
 	{INT8OID, TEXTOID, TEXTOID}};
-static CatalogQuery chunk_get = {"SELECT p.data FROM sheet.chunk_part p JOIN sheet.chunk c USING (upload_id) "
+static CatalogQuery chunk_get = {"SELECT p.data FROM sheet.file_part p JOIN sheet.file c USING (upload_id) "
 								 "WHERE p.upload_id = $1 AND p.part = $2 AND c.size IS NOT NULL",
 								 2,
 								 {INT8OID, INT4OID}};
 static CatalogQuery chunk_list = {
-	"SELECT name COLLATE \"default\" FROM sheet.chunk WHERE sheet_id = $1 AND size IS NOT NULL ORDER BY upload_id",
+	"SELECT name COLLATE \"default\" FROM sheet.file WHERE sheet_id = $1 AND size IS NOT NULL ORDER BY upload_id",
 	1,
 	{INT8OID}};
 
@@ -150,7 +149,7 @@ chunk_require_open(int64 upload_id, int64 *uid, int64 *announced)
 
 /* chunk_begin(sheet_id, name, content_type, as_uid, size) */
 Datum
-sheet_chunk_begin(PG_FUNCTION_ARGS)
+sheet_file_begin(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
@@ -187,7 +186,7 @@ sheet_chunk_begin(PG_FUNCTION_ARGS)
 
 /* chunk_put(upload_id, part, data) */
 Datum
-sheet_chunk_put(PG_FUNCTION_ARGS)
+sheet_file_put(PG_FUNCTION_ARGS)
 {
 	bytea *data = PG_GETARG_BYTEA_PP(2);
 	Datum values[3] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PointerGetDatum(data)};
@@ -213,7 +212,7 @@ sheet_chunk_put(PG_FUNCTION_ARGS)
 
 /* chunk_end(upload_id, sha256) */
 Datum
-sheet_chunk_end(PG_FUNCTION_ARGS)
+sheet_file_end(PG_FUNCTION_ARGS)
 {
 	Datum values[3] = {PG_GETARG_DATUM(0), (Datum) 0, PG_GETARG_DATUM(1)};
 	CatalogScope scope;
@@ -240,7 +239,7 @@ sheet_chunk_end(PG_FUNCTION_ARGS)
 
 /* chunk_abort(upload_id) */
 Datum
-sheet_chunk_abort(PG_FUNCTION_ARGS)
+sheet_file_abort(PG_FUNCTION_ARGS)
 {
 	Datum value = PG_GETARG_DATUM(0);
 
@@ -251,7 +250,7 @@ sheet_chunk_abort(PG_FUNCTION_ARGS)
 
 /* chunk_info(sheet_id, name, key) */
 Datum
-sheet_chunk_info(PG_FUNCTION_ARGS)
+sheet_file_info(PG_FUNCTION_ARGS)
 {
 	Datum values[3] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
 
@@ -261,7 +260,7 @@ sheet_chunk_info(PG_FUNCTION_ARGS)
 
 /* chunk_get(upload_id, part) */
 Datum
-sheet_chunk_get(PG_FUNCTION_ARGS)
+sheet_file_get(PG_FUNCTION_ARGS)
 {
 	Datum values[2] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)};
 	CatalogScope scope;
@@ -286,7 +285,7 @@ sheet_chunk_get(PG_FUNCTION_ARGS)
 
 /* chunk_list(sheet_id) */
 Datum
-sheet_chunk_list(PG_FUNCTION_ARGS)
+sheet_file_list(PG_FUNCTION_ARGS)
 {
 	Datum value = PG_GETARG_DATUM(0);
 
@@ -298,7 +297,7 @@ sheet_chunk_list(PG_FUNCTION_ARGS)
 
 static CatalogQuery coordinator_epoch = {
 	"SELECT setval('sheet.coordinator_epoch_seq', greatest(nextval('sheet.coordinator_epoch_seq'), "
-	"coalesce((SELECT max(epoch) FROM sheet.owner), 0) + 1))",
+	"coalesce((SELECT max(epoch) FROM sheet.ownership), 0) + 1))",
 	0};
 static CatalogQuery coordinator_store = {
 	"INSERT INTO sheet.coordinator (holder, epoch, pid) VALUES ($1, $2, pg_backend_pid()) "

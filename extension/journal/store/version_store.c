@@ -1,7 +1,7 @@
 /*
- * checkpoint.c - storing versions as tiles.
+ * version_store.c - storing versions as tiles.
  *
- * A version is a row of sheet.checkpoint and the tiles that its log has touched, each as one batch of the edit codec; a
+ * A version is a row of sheet.version and the tiles that its log has touched, each as one batch of the edit codec; a
  * tile that has become empty is stored as no bytes. Tiles and their cells are stored under their physical places, which
  * inserting or deleting rows and columns does not change; the row has the axes that lead there. The cells of a version
  * are the newest row of each tile up to it. The bytes follow from the cells alone, so what is stored can be compared
@@ -12,7 +12,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "journal/store/checkpoint.h"
+#include "journal/store/version_store.h"
 #include "miscadmin.h"
 #include "journal/store/remove.h"
 #include "support/stoppoint.h"
@@ -80,7 +80,7 @@ tileset_free(TileSet *tiles)
 
 /* The tile's cells as edits. */
 static void
-checkpoint_encode_cells(const Grid *grid, TileEntry *entry)
+version_store_encode_cells(const Grid *grid, TileEntry *entry)
 {
 	uint32 row0 = entry->key.row * GRID_TILE_ROWS, col0 = entry->key.col * GRID_TILE_COLS;
 	Size bound = 1;
@@ -118,7 +118,7 @@ tileset_encode(TileSet *tiles, const Grid *grid)
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
 		if (entry->bytes == NULL)
-			checkpoint_encode_cells(grid, entry);
+			version_store_encode_cells(grid, entry);
 		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextSwitchTo(old);
@@ -126,7 +126,7 @@ tileset_encode(TileSet *tiles, const Grid *grid)
 
 /* The tile as it is stored: one batch, empty when it holds nothing. */
 static bytea *
-checkpoint_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, int64 at)
+version_store_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, int64 at)
 {
 	TileEntry entry = *tile;
 	EditBatch batch;
@@ -134,7 +134,7 @@ checkpoint_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, int64
 	bytea *data;
 
 	if (entry.bytes == NULL)
-		checkpoint_encode_cells(grid, &entry);
+		version_store_encode_cells(grid, &entry);
 	batch = (EditBatch){seq, at, entry.count};
 	data = palloc(VARHDRSZ + EDIT_BATCH_HEAD_MAX + entry.len);
 	writer.pos = (uint8_t *) VARDATA(data);
@@ -152,9 +152,9 @@ checkpoint_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, int64
 
 /* Returns the number of tiles. */
 static int32
-checkpoint_store_tiles(const CheckpointHead *head, const Grid *grid, TileSet *tiles)
+version_store_store_tiles(const VersionHead *head, const Grid *grid, TileSet *tiles)
 {
-	Relation rel = storage_open(STORAGE_CHECKPOINT_TILE, RowExclusiveLock);
+	Relation rel = storage_open(STORAGE_VERSION_TILE, RowExclusiveLock);
 	HASH_SEQ_STATUS status;
 	TileEntry *tile;
 	int32 count = 0;
@@ -164,24 +164,24 @@ checkpoint_store_tiles(const CheckpointHead *head, const Grid *grid, TileSet *ti
 	{
 		Datum values[STORAGE_MAX_COLUMNS] = {0};
 		bool nulls[STORAGE_MAX_COLUMNS] = {0};
-		bytea *data = checkpoint_encode_tile(grid, tile, head->seq, head->at);
+		bytea *data = version_store_encode_tile(grid, tile, head->seq, head->at);
 
-		values[CHECKPOINT_TILE_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
-		values[CHECKPOINT_TILE_ROW - 1] = Int32GetDatum((int32) tile->key.row);
-		values[CHECKPOINT_TILE_COL - 1] = Int32GetDatum((int32) tile->key.col);
-		values[CHECKPOINT_TILE_CID - 1] = Int64GetDatum(head->cid);
-		values[CHECKPOINT_TILE_DATA - 1] = PointerGetDatum(data);
-		storage_insert(STORAGE_CHECKPOINT_TILE, rel, values, nulls);
+		values[VERSION_TILE_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
+		values[VERSION_TILE_ROW - 1] = Int32GetDatum((int32) tile->key.row);
+		values[VERSION_TILE_COL - 1] = Int32GetDatum((int32) tile->key.col);
+		values[VERSION_TILE_VERSION_ID - 1] = Int64GetDatum(head->version_id);
+		values[VERSION_TILE_DATA - 1] = PointerGetDatum(data);
+		storage_insert(STORAGE_VERSION_TILE, rel, values, nulls);
 		pfree(data);
 		count++;
-		STOP_POINT("checkpoint-tile");
+		STOP_POINT("version-tile");
 	}
 	table_close(rel, NoLock);
 	return count;
 }
 
 bytea *
-checkpoint_axes(const Axes *axes)
+version_store_axes(const Axes *axes)
 {
 	bytea *bytes;
 
@@ -193,97 +193,97 @@ checkpoint_axes(const Axes *axes)
 }
 
 void
-checkpoint_write(const CheckpointHead *head, const Grid *grid, uint64 digest, TileSet *tiles)
+version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles)
 {
-	int32 count = checkpoint_store_tiles(head, grid, tiles);
-	Relation rel = storage_open(STORAGE_CHECKPOINT, RowExclusiveLock);
+	int32 count = version_store_store_tiles(head, grid, tiles);
+	Relation rel = storage_open(STORAGE_VERSION, RowExclusiveLock);
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
 	bytea *axes;
 
-	values[CHECKPOINT_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
-	values[CHECKPOINT_CID - 1] = Int64GetDatum(head->cid);
-	values[CHECKPOINT_SEQ - 1] = Int64GetDatum(head->seq);
-	values[CHECKPOINT_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(head->at));
-	values[CHECKPOINT_UID - 1] = Int64GetDatum((int64) head->uid);
-	nulls[CHECKPOINT_LABEL - 1] = head->label.len == 0;
+	values[VERSION_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
+	values[VERSION_VERSION_ID - 1] = Int64GetDatum(head->version_id);
+	values[VERSION_SEQ - 1] = Int64GetDatum(head->seq);
+	values[VERSION_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(head->at));
+	values[VERSION_UID - 1] = Int64GetDatum((int64) head->uid);
+	nulls[VERSION_LABEL - 1] = head->label.len == 0;
 	if (head->label.len > 0)
-		values[CHECKPOINT_LABEL - 1] = PointerGetDatum(cstring_to_text_with_len(head->label.data, head->label.len));
-	values[CHECKPOINT_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid));
-	values[CHECKPOINT_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
-	values[CHECKPOINT_TILES - 1] = Int32GetDatum(count);
-	values[CHECKPOINT_DIGEST - 1] = Int64GetDatum((int64) digest);
-	values[CHECKPOINT_CAUSE - 1] = Int32GetDatum((int32) head->cause);
-	axes = checkpoint_axes(grid_axes(grid));
-	nulls[CHECKPOINT_AXES - 1] = axes == NULL;
-	values[CHECKPOINT_AXES - 1] = PointerGetDatum(axes);
-	STOP_POINT("checkpoint-row");
-	storage_insert(STORAGE_CHECKPOINT, rel, values, nulls);
+		values[VERSION_LABEL - 1] = PointerGetDatum(cstring_to_text_with_len(head->label.data, head->label.len));
+	values[VERSION_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid));
+	values[VERSION_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
+	values[VERSION_TILES - 1] = Int32GetDatum(count);
+	values[VERSION_DIGEST - 1] = Int64GetDatum((int64) digest);
+	values[VERSION_CAUSE - 1] = Int32GetDatum((int32) head->cause);
+	axes = version_store_axes(grid_axes(grid));
+	nulls[VERSION_AXES - 1] = axes == NULL;
+	values[VERSION_AXES - 1] = PointerGetDatum(axes);
+	STOP_POINT("version-row");
+	storage_insert(STORAGE_VERSION, rel, values, nulls);
 	table_close(rel, NoLock);
 }
 
 /* ---- comparing ---- */
 
 static void
-checkpoint_scan(StorageScan *scan, const CheckpointHead *head, Snapshot snapshot)
+version_store_scan(StorageScan *scan, const VersionHead *head, Snapshot snapshot)
 {
 	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
-						 {2, BTEqualStrategyNumber, false, head->cid}};
+						 {2, BTEqualStrategyNumber, false, head->version_id}};
 
-	storage_scan_begin(scan, STORAGE_CHECKPOINT, snapshot, keys, 2);
+	storage_scan_begin(scan, STORAGE_VERSION, snapshot, keys, 2);
 }
 
 static EditText
-checkpoint_label(StorageScan *scan)
+version_store_label(StorageScan *scan)
 {
 	bool isnull, copy;
 	struct varlena *label;
 
-	(void) slot_getattr(scan->slot, CHECKPOINT_LABEL, &isnull);
+	(void) slot_getattr(scan->slot, VERSION_LABEL, &isnull);
 	if (isnull)
 		return (EditText){"", 0};
-	label = storage_bytes(scan, CHECKPOINT_LABEL, &copy);
+	label = storage_bytes(scan, VERSION_LABEL, &copy);
 	return (EditText){text_to_cstring((text *) label), VARSIZE_ANY_EXHDR(label)};
 }
 
 static bool
-checkpoint_axes_match(StorageScan *scan, const Axes *axes)
+version_store_axes_match(StorageScan *scan, const Axes *axes)
 {
-	bytea *wanted = checkpoint_axes(axes);
+	bytea *wanted = version_store_axes(axes);
 	struct varlena *stored;
 	bool isnull, copy;
 
-	(void) slot_getattr(scan->slot, CHECKPOINT_AXES, &isnull);
+	(void) slot_getattr(scan->slot, VERSION_AXES, &isnull);
 	if (isnull || wanted == NULL)
 		return isnull && wanted == NULL;
-	stored = storage_bytes(scan, CHECKPOINT_AXES, &copy);
+	stored = storage_bytes(scan, VERSION_AXES, &copy);
 	return VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
 		   memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
 }
 
 static bool
-checkpoint_row_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, TileSet *tiles)
+version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid *grid, TileSet *tiles)
 {
-	EditText label = checkpoint_label(scan);
+	EditText label = version_store_label(scan);
 
-	return storage_int64(scan, CHECKPOINT_SEQ) == head->seq &&
-		   timeconv_to_unix(storage_int64(scan, CHECKPOINT_AT)) == head->at &&
-		   storage_int64(scan, CHECKPOINT_UID) == (int64) head->uid && label.len == head->label.len &&
+	return storage_int64(scan, VERSION_SEQ) == head->seq &&
+		   timeconv_to_unix(storage_int64(scan, VERSION_AT)) == head->at &&
+		   storage_int64(scan, VERSION_UID) == (int64) head->uid && label.len == head->label.len &&
 		   memcmp(label.data, head->label.data, label.len) == 0 &&
-		   storage_int32(scan, CHECKPOINT_ROWS) == (int32) grid_rows(grid) &&
-		   storage_int32(scan, CHECKPOINT_COLS) == (int32) grid_cols(grid) &&
-		   storage_int32(scan, CHECKPOINT_TILES) == (int32) hash_get_num_entries(tiles) &&
-		   storage_int64(scan, CHECKPOINT_DIGEST) == (int64) grid_digest(grid) &&
-		   storage_int32(scan, CHECKPOINT_CAUSE) == (int32) head->cause && checkpoint_axes_match(scan, grid_axes(grid));
+		   storage_int32(scan, VERSION_ROWS) == (int32) grid_rows(grid) &&
+		   storage_int32(scan, VERSION_COLS) == (int32) grid_cols(grid) &&
+		   storage_int32(scan, VERSION_TILES) == (int32) hash_get_num_entries(tiles) &&
+		   storage_int64(scan, VERSION_DIGEST) == (int64) grid_digest(grid) &&
+		   storage_int32(scan, VERSION_CAUSE) == (int32) head->cause && version_store_axes_match(scan, grid_axes(grid));
 }
 
 /* Is the scan's current tile what the version should have? */
 static bool
-checkpoint_data_matches(StorageScan *scan, const CheckpointHead *head, const Grid *grid, const TileEntry *tile)
+version_store_data_matches(StorageScan *scan, const VersionHead *head, const Grid *grid, const TileEntry *tile)
 {
 	bool copy;
-	struct varlena *stored = storage_bytes(scan, CHECKPOINT_TILE_DATA, &copy);
-	bytea *wanted = checkpoint_encode_tile(grid, tile, head->seq, head->at);
+	struct varlena *stored = storage_bytes(scan, VERSION_TILE_DATA, &copy);
+	bytea *wanted = version_store_encode_tile(grid, tile, head->seq, head->at);
 	bool same = VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
 				memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
 
@@ -295,27 +295,27 @@ checkpoint_data_matches(StorageScan *scan, const CheckpointHead *head, const Gri
 
 /* Is the tile stored with this version, as it should be? */
 static bool
-checkpoint_tile_matches(const CheckpointHead *head, const Grid *grid, const TileEntry *tile, Snapshot snapshot,
-						CheckpointFault *fault)
+version_tile_matches(const VersionHead *head, const Grid *grid, const TileEntry *tile, Snapshot snapshot,
+					 VersionFault *fault)
 {
 	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
 						 {2, BTEqualStrategyNumber, true, tile->key.row},
 						 {3, BTEqualStrategyNumber, true, tile->key.col},
-						 {4, BTEqualStrategyNumber, false, head->cid}};
+						 {4, BTEqualStrategyNumber, false, head->version_id}};
 	StorageScan scan;
 	bool same;
 
-	*fault = (CheckpointFault){tile->key.row, tile->key.col, false};
-	storage_scan_begin(&scan, STORAGE_CHECKPOINT_TILE, snapshot, keys, 4);
+	*fault = (VersionFault){tile->key.row, tile->key.col, false};
+	storage_scan_begin(&scan, STORAGE_VERSION_TILE, snapshot, keys, 4);
 	fault->missing = !storage_scan_next(&scan, ForwardScanDirection);
-	same = !fault->missing && checkpoint_data_matches(&scan, head, grid, tile);
+	same = !fault->missing && version_store_data_matches(&scan, head, grid, tile);
 	storage_scan_end(&scan);
 	return same;
 }
 
 static bool
-checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
-					   CheckpointFault *fault)
+version_store_tiles_match(const VersionHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
+						  VersionFault *fault)
 {
 	HASH_SEQ_STATUS status;
 	TileEntry *tile;
@@ -323,7 +323,7 @@ checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *ti
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		if (!checkpoint_tile_matches(head, grid, tile, snapshot, fault))
+		if (!version_tile_matches(head, grid, tile, snapshot, fault))
 		{
 			hash_seq_term(&status);
 			return false;
@@ -332,36 +332,35 @@ checkpoint_tiles_match(const CheckpointHead *head, const Grid *grid, TileSet *ti
 	return true;
 }
 
-CheckpointDiff
-checkpoint_compare(const CheckpointHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
-				   CheckpointFault *fault)
+VersionDiff
+version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot, VersionFault *fault)
 {
-	CheckpointDiff diff = CHECKPOINT_MISSING;
+	VersionDiff diff = VERSION_MISSING;
 	StorageScan scan;
 
-	checkpoint_scan(&scan, head, snapshot);
+	version_store_scan(&scan, head, snapshot);
 	if (storage_scan_next(&scan, ForwardScanDirection))
-		diff = checkpoint_row_matches(&scan, head, grid, tiles) ? CHECKPOINT_SAME : CHECKPOINT_ROW_DIFFERS;
+		diff = version_store_row_matches(&scan, head, grid, tiles) ? VERSION_SAME : VERSION_ROW_DIFFERS;
 	storage_scan_end(&scan);
-	if (diff == CHECKPOINT_SAME && !checkpoint_tiles_match(head, grid, tiles, snapshot, fault))
-		diff = CHECKPOINT_TILE_DIFFERS;
+	if (diff == VERSION_SAME && !version_store_tiles_match(head, grid, tiles, snapshot, fault))
+		diff = VERSION_TILE_DIFFERS;
 	return diff;
 }
 
 bool
-checkpoint_read_head(CheckpointHead *head, Snapshot snapshot)
+version_store_read_head(VersionHead *head, Snapshot snapshot)
 {
 	StorageScan scan;
 	bool found;
 
-	checkpoint_scan(&scan, head, snapshot);
-	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, CHECKPOINT_SEQ) == head->seq;
+	version_store_scan(&scan, head, snapshot);
+	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, VERSION_SEQ) == head->seq;
 	if (found)
 	{
-		head->at = timeconv_to_unix(storage_int64(&scan, CHECKPOINT_AT));
-		head->uid = (uint64) storage_int64(&scan, CHECKPOINT_UID);
-		head->label = checkpoint_label(&scan);
-		head->cause = (uint32) storage_int32(&scan, CHECKPOINT_CAUSE);
+		head->at = timeconv_to_unix(storage_int64(&scan, VERSION_AT));
+		head->uid = (uint64) storage_int64(&scan, VERSION_UID);
+		head->label = version_store_label(&scan);
+		head->cause = (uint32) storage_int32(&scan, VERSION_CAUSE);
 	}
 	storage_scan_end(&scan);
 	return found;
@@ -370,21 +369,21 @@ checkpoint_read_head(CheckpointHead *head, Snapshot snapshot)
 /* ---- removing ---- */
 
 static bool
-checkpoint_row_is(StorageScan *scan, const void *cid)
+version_store_row_is(StorageScan *scan, const void *version_id)
 {
-	return storage_int64(scan, CHECKPOINT_CID) == *(const int64 *) cid;
+	return storage_int64(scan, VERSION_VERSION_ID) == *(const int64 *) version_id;
 }
 
 static bool
-checkpoint_tile_is(StorageScan *scan, const void *cid)
+version_tile_is(StorageScan *scan, const void *version_id)
 {
-	return storage_int64(scan, CHECKPOINT_TILE_CID) == *(const int64 *) cid;
+	return storage_int64(scan, VERSION_TILE_VERSION_ID) == *(const int64 *) version_id;
 }
 
 void
-checkpoint_delete(int64 sheet_id, int64 cid)
+version_store_delete(int64 sheet_id, int64 version_id)
 {
-	(void) remove_rows(STORAGE_CHECKPOINT, sheet_id, checkpoint_row_is, &cid);
-	(void) remove_rows(STORAGE_CHECKPOINT_TILE, sheet_id, checkpoint_tile_is, &cid);
+	(void) remove_rows(STORAGE_VERSION, sheet_id, version_store_row_is, &version_id);
+	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, version_tile_is, &version_id);
 	CommandCounterIncrement();
 }
