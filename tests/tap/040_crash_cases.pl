@@ -118,7 +118,7 @@ for my $point (@points)
 crash_at('version-tile', 'kill', 2, $way{commit}[0]);
 crash_at('remove-row', 'kill', 5, 'SELECT sheet.trim(S, 2)');
 crash_at('remove-table', 'kill', 4, 'SELECT sheet.purge(S)');
-crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head version-row commit-checkpoint);
+crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head version-row commit-version);
 crash_at('publish', 'panic', 1, $way{append}[0]);
 
 # ---- a repair that is interrupted ----

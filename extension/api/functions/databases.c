@@ -19,7 +19,7 @@
 #include "cache/cache.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_database.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "api/functions/databases.h"
 #include "journal/follow/follow.h"
 #include "am/page/log_tip.h"
@@ -35,7 +35,7 @@ databases_forget(Oid database)
 	if (cache_enabled())
 		cache_forget_database(database);
 	log_tip_forget_database(database);
-	ckptqueue_discard(database);
+	workqueue_discard(database);
 }
 
 static void

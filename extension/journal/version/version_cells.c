@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "journal/journal.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_edit.h"
@@ -170,7 +170,7 @@ version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 	else
 	{
 		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_apply, cells);
-		ckptqueue_count_replay(cells->seq - from);
+		workqueue_count(WORK_REPLAYED, cells->seq - from);
 	}
 	tileset_encode(cells->tiles, cells->grid);
 	return cells->seq - from;
