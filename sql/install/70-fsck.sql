@@ -7,14 +7,13 @@ CREATE FUNCTION sheet.fsck(INOUT sheet_id bigint DEFAULT NULL, IN "full" boolean
 	AS 'MODULE_PATHNAME', 'sheet_fsck';
 COMMENT ON FUNCTION sheet.fsck(bigint, boolean, boolean) IS
 	'Checks one sheet (owner), or all with NULL (superuser), and returns a row per finding; one row "info, clean" when there is none. '
-	'Brief: logs and versions are complete (segment_id = version_id + 1), seq is gapless, sealed logs end in a commit record. '
+	'Brief: segments and versions are complete (segment_id = version_id + 1), seq is gapless, sealed segments end in a commit record. '
 	'Full: also every record decodes, every old content is what the log has before it, every version equals the replay of the log. '
-	'With repair, what follows from the log is written again: heads of logs and versions, one or all. Damage that cannot be repaired is '
+	'With repair, what follows from the log is written again: rows of segments and versions, one or all. Damage that cannot be repaired is '
 	'reported with its place, and nothing is overwritten. A second run after a repair is clean. '
 	'A sheet with findings is locked for its repair, to the end of the transaction; others are not. With NULL no more sheets are repaired '
 	'than max_locks_per_transaction: sheet.fsck_all repairs any number. '
-	'Both: what is noted of clients of protocol v2 is of accounts that are here, and of numbers and times that can be. '
-	'The state in which a commit was interrupted is named: C2 after its commit record, C3 after the next log was opened.';
+	'Both: what is stored of clients of protocol v2 is of accounts that exist, and of numbers and times that can be.';
 
 CREATE PROCEDURE sheet.fsck_all("full" boolean DEFAULT false, repair boolean DEFAULT true, after bigint DEFAULT NULL)
 	LANGUAGE c

@@ -321,7 +321,7 @@ is($node->safe_psql('two', "SELECT count(*) FROM sheet.versions($there)"), 2, 't
 with_busy_worker('three', $there, 'DROP DATABASE three');
 ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'nothing is left in the queue');
 
-# DROP EXTENSION while there is work: it waits for one checkpoint at most, and what waits is forgotten.
+# DROP EXTENSION while there is work: it waits for one version at most, and what waits is forgotten.
 my @many = map { create("many $_", 'two') } 1 .. 5;
 my $holder = hold_workers('two');
 edit($node, $there, $limit + 10, 'two');

@@ -173,7 +173,7 @@ for my $round (1 .. $rounds)
 	all_is_well("round $round, after kill -9 of a backend");
 }
 
-# A standby reads what the primary has, and the checkpoints that are lost are rebuilt from the log alone.
+# A standby reads what the primary has, and the versions that are lost are rebuilt from the log alone.
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('axes_standby');
 $standby->init_from_backup($node, 'base', has_streaming => 1);

@@ -98,7 +98,7 @@ sql("SELECT sheet.get($no_versions, 'A1')", "SELECT count(*) FROM sheet.range($n
 wait_for_checks(6, 'sheets that are read, written or claimed are');
 like(said($no_versions), qr/^LOG pg_sheet: sheet $no_versions in database "postgres", opened after a crash of the server: findings: 2, repaired: 2$/, 'the log says what was found and repaired');
 my $log = slurp_file($node->logfile, $log_from);
-like($log, qr/sheet $no_versions in.*\n.*DETAIL:  version 1: .*its checkpoint is missing \(repaired\)\n\tversion 2: .*its checkpoint is missing \(repaired\)\n/, 'in each version');
+like($log, qr/sheet $no_versions in.*\n.*DETAIL:  version 1: the version is missing \(repaired\)\n\tversion 2: the version is missing \(repaired\)\n/, 'in each version');
 like(said($_), qr/^LOG .* opened after a crash of the server: findings: [12], repaired: [12]$/, 'and of the others') for $no_tiles, $no_head, $claimed, $written;
 is(said($sound), qq{DEBUG pg_sheet: sheet $sound in database "postgres", opened after a crash of the server, is clean}, 'that one is clean it says at a lower level');
 is(fsck($_), 'info|clean', 'the sheet is sound') for $no_versions, $no_tiles, $no_head, $claimed, $written;

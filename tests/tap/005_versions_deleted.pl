@@ -28,11 +28,11 @@ my @cells = map { sheet_state($node, $_) } @sheets;
 is($node->safe_psql('postgres', $check) =~ /^(info\|clean\|[^\n]*\n?)+\z/ ? 'clean' : 'findings', 'clean', 'a sound database is clean');
 is(scalar(split /\n/, $before), 9, 'five versions and four');
 
-for my $table ('checkpoint', 'version_tile', 'checkpoint, version_tile')
+for my $table ('version', 'version_tile', 'version, version_tile')
 {
 	my $deletes = join '; ', map { "DELETE FROM sheet.$_" } split /, /, $table;
 	my ($code, $out, $err) = $node->psql('postgres', $deletes);
-	like($err, qr/cannot delete from table "checkpoint/, "$table: refused without the setting");
+	like($err, qr/cannot delete from table "version/, "$table: refused without the setting");
 	$node->safe_psql('postgres', "SET pg_sheet.allow_log_delete = on; $deletes");
 	my $looked = $node->safe_psql('postgres', 'SELECT count(*) FILTER (WHERE severity <> \'info\') > 0, bool_or(repaired) FROM sheet.fsck(NULL, true, false)');
 	is($looked, 't|f', "$table: a look alone finds it and repairs nothing");
