@@ -1,15 +1,16 @@
 /*
- * trim.c - removing the oldest edits and versions of a sheet, for those who must not or will not keep all of them.
+ * trim.c - sheet.trim: removes the oldest edits and versions of a sheet.
  *
- * After a trim at version version_id the sheet's history begins there:
+ * After a trim at version N the sheet's history begins there. What is left:
  *
- *   log_batch        edits after the version's seq          segment          logs after version_id
- *   checkpoint       versions from version_id on                   version_tile   what those consist of
+ *   log_batch      edits after the seq of N        segment        segments after N
+ *   version        versions from N on              version_tile   the tiles of these versions
  *
- * A version is the newest row of each tile up to it, so rows of older versions stay where nothing newer covers them for
- * version_id. A row of sheet.log_trim says where the history begins: whoever looks can tell removed from lost. What is
- * removed can be derived from nothing, so all of the sheet is compared with its log first, and the version is read back
- * from what is left before the transaction may commit.
+ * A version consists of the newest row of each tile up to it. So tile rows of older versions stay where no newer row
+ * replaces them for N. A row of sheet.log_trim says where the history begins, which tells removed from lost.
+ *
+ * What is removed cannot be derived again. So the whole sheet is first compared with its log, and the version is read
+ * back from what is left before the transaction may commit.
  */
 #include "postgres.h"
 
@@ -38,7 +39,7 @@ trim_found(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, c
 					errdetail("%s: %s", place, what), errhint("Run sheet.fsck(" INT64_FORMAT ", true).", sheet_id)));
 }
 
-/* The version as readers build it must be the one that was committed. */
+/* Readers must still get the cells that were committed as the version. */
 static void
 trim_check_version(int64 sheet_id, const ReplayVersion *version)
 {
@@ -75,7 +76,7 @@ trim_batch_is_old(StorageScan *scan, const void *version)
 }
 
 static bool
-trim_head_is_old(StorageScan *scan, const void *version)
+trim_segment_is_old(StorageScan *scan, const void *version)
 {
 	return storage_int64(scan, SEGMENT_SEGMENT_ID) <= ((const ReplayVersion *) version)->version_id;
 }
@@ -94,7 +95,7 @@ typedef struct TileRow
 
 #define TILE_KEY_SIZE offsetof(TileRow, version_id)
 
-/* Of each tile, which row the version consists of. */
+/* Returns for each tile the version whose row the given version consists of. */
 static HTAB *
 trim_newest_tiles(int64 sheet_id, int64 version_id)
 {
@@ -109,13 +110,13 @@ trim_newest_tiles(int64 sheet_id, int64 version_id)
 	{
 		TileRow tile = {storage_int32(&scan, VERSION_TILE_ROW), storage_int32(&scan, VERSION_TILE_COL),
 						storage_int64(&scan, VERSION_TILE_VERSION_ID)};
-		TileRow *held;
+		TileRow *newest_row;
 		bool found;
 
 		if (tile.version_id > version_id)
 			continue;
-		held = hash_search(newest, &tile, HASH_ENTER, &found);
-		held->version_id = found ? Max(held->version_id, tile.version_id) : tile.version_id;
+		newest_row = hash_search(newest, &tile, HASH_ENTER, &found);
+		newest_row->version_id = found ? Max(newest_row->version_id, tile.version_id) : tile.version_id;
 	}
 	storage_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
@@ -126,9 +127,9 @@ static bool
 trim_tile_is_old(StorageScan *scan, const void *newest)
 {
 	TileRow tile = {storage_int32(scan, VERSION_TILE_ROW), storage_int32(scan, VERSION_TILE_COL), 0};
-	TileRow *held = hash_search(unconstify(HTAB *, (const HTAB *) newest), &tile, HASH_FIND, NULL);
+	TileRow *newest_row = hash_search(unconstify(HTAB *, (const HTAB *) newest), &tile, HASH_FIND, NULL);
 
-	return held != NULL && storage_int64(scan, VERSION_TILE_VERSION_ID) < held->version_id;
+	return newest_row != NULL && storage_int64(scan, VERSION_TILE_VERSION_ID) < newest_row->version_id;
 }
 
 static void
@@ -137,7 +138,7 @@ trim_remove(int64 sheet_id, const ReplayVersion *version)
 	HTAB *newest = trim_newest_tiles(sheet_id, version->version_id);
 
 	(void) remove_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
-	(void) remove_rows(STORAGE_SEGMENT, sheet_id, trim_head_is_old, version);
+	(void) remove_rows(STORAGE_SEGMENT, sheet_id, trim_segment_is_old, version);
 	(void) remove_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
 	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, newest);
 	hash_destroy(newest);
@@ -174,7 +175,7 @@ journal_trim(int64 sheet_id, int64 version_id, uint64 uid)
 	storage_lock_for_versions();
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
-	/* Own edits are looked up from versions before them, which might go. */
+	/* The transaction's own edits are read from the versions before them, which the trim might remove. */
 	if (writer_has_changes(ws))
 		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 						errmsg("cannot trim sheet " INT64_FORMAT " in a transaction that has changed it", sheet_id),

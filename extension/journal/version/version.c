@@ -170,7 +170,7 @@ version_commit(WriterSheet *ws, const VersionOrigin *origin)
 		VersionCells cells;
 
 		version_cells_begin(&cells, ws->sheet_id, &before, snapshot);
-		(void) version_cells_catch_up(&cells, snapshot);
+		version_cells_catch_up(&cells, snapshot);
 		version_id = version_seal(ws, origin, cells.grid, version_cells_digest(&cells), cells.tiles);
 		version_cells_free(&cells);
 	}
@@ -413,7 +413,7 @@ automatic_build(AutomaticVersion *automatic, const JournalVersionCall *call, Sna
 	if (found && *due > GetCurrentTimestamp())
 		return JOURNAL_VERSION_EARLY;
 	version_cells_begin(&automatic->cells, call->sheet_id, &before, snapshot);
-	(void) version_cells_catch_up(&automatic->cells, snapshot);
+	version_cells_catch_up(&automatic->cells, snapshot);
 	return JOURNAL_VERSION_MADE;
 }
 
@@ -428,7 +428,7 @@ automatic_catch_up(AutomaticVersion *automatic)
 		replay_open_log(automatic->sheet_id, snapshot, &segment_id, &first_seq) && segment_id == automatic->segment_id;
 
 	if (open)
-		(void) version_cells_catch_up(&automatic->cells, snapshot);
+		version_cells_catch_up(&automatic->cells, snapshot);
 	UnregisterSnapshot(snapshot);
 	return open;
 }
