@@ -5,7 +5,7 @@
  * claims; nothing of an unsigned payload is parsed. Every text has exactly one meaning: strict base64url and JSON, no
  * duplicate names, integers only.
  */
-#include "jwt.h"
+#include "auth/jwt.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,9 +21,9 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "base64.h"
-#include "json_check.h"
-#include "utf8.h"
+#include "auth/base64.h"
+#include "support/json_check.h"
+#include "common/utf8.h"
 
 #define SIGNATURE_LEN	32
 #define JSON_DEPTH_MAX	8				  /* our own tokens have depth 1 */

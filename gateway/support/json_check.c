@@ -1,7 +1,7 @@
 /*
  * json_check.c - the grammar of RFC 8259, without building anything; see json_check.h.
  */
-#include "json_check.h"
+#include "support/json_check.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * fuzz_json_check.c - what is JSON is what jansson takes for JSON, but for nesting, and for what jansson cannot hold
  * (large numbers, NUL).
  */
-#include "json_check.h"
+#include "support/json_check.h"
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 #include <jansson.h>
 

@@ -21,14 +21,14 @@ for my $round (1 .. 4)
 }
 $node->safe_psql('postgres', "SELECT sheet.rollback($sheets[0], 2); SELECT sheet.apply($sheets[0], " . batch([ 1, 1, 'open end' ]) . ')');
 
-my $versions = "SELECT s, v.cid, v.seq, v.rows, v.cols, r.seq, md5(r.cells) FROM unnest(ARRAY[$sheets[0], $sheets[1]]) s, sheet.versions(s) v, sheet.read_version(s, v.cid) r ORDER BY 1, 2";
+my $versions = "SELECT s, v.version_id, v.seq, v.rows, v.cols, r.seq, md5(r.cells) FROM unnest(ARRAY[$sheets[0], $sheets[1]]) s, sheet.versions(s) v, sheet.read_version(s, v.version_id) r ORDER BY 1, 2";
 my $check = 'SELECT severity, what, place, repaired FROM sheet.fsck(NULL, true)';
 my $before = $node->safe_psql('postgres', $versions);
 my @cells = map { sheet_state($node, $_) } @sheets;
 is($node->safe_psql('postgres', $check) =~ /^(info\|clean\|[^\n]*\n?)+\z/ ? 'clean' : 'findings', 'clean', 'a sound database is clean');
 is(scalar(split /\n/, $before), 9, 'five versions and four');
 
-for my $table ('checkpoint', 'checkpoint_tile', 'checkpoint, checkpoint_tile')
+for my $table ('checkpoint', 'version_tile', 'checkpoint, version_tile')
 {
 	my $deletes = join '; ', map { "DELETE FROM sheet.$_" } split /, /, $table;
 	my ($code, $out, $err) = $node->psql('postgres', $deletes);
@@ -44,8 +44,8 @@ for my $table ('checkpoint', 'checkpoint_tile', 'checkpoint, checkpoint_tile')
 	is(sheet_state($node, $sheets[$_]), $cells[$_], "$table: the cells of sheet $sheets[$_] are what they were") for 0, 1;
 }
 # What was restored is good for going on.
-my $cid = $node->safe_psql('postgres', "SELECT sheet.rollback($sheets[0], 1)");
-is($cid, 6, 'rolled back to a restored version, as the next one');
+my $version_id = $node->safe_psql('postgres', "SELECT sheet.rollback($sheets[0], 1)");
+is($version_id, 6, 'rolled back to a restored version, as the next one');
 my $content = 'SELECT md5(string_agg(d."row" || \',\' || d.col || \'=\' || d.content, \' \' ORDER BY d."row", d.col)) FROM sheet.read_version';
 is($node->safe_psql('postgres', "$content($sheets[0], 6) r, j_decode(r.cells) d"), $node->safe_psql('postgres', "$content($sheets[0], 1) r, j_decode(r.cells) d"),
 	'with the same content');

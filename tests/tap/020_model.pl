@@ -246,8 +246,8 @@ sub step_version
 		$failed = 1, diag "expected SN001, got $got" if $got ne 'ERROR SN001';
 		return $alone ? undef : fail_transaction($session);
 	}
-	my $cid = @{ $view->{versions} } + 1;
-	$failed = 1, diag "version of $n: want $cid, got $got" if $got ne $cid;
+	my $version_id = @{ $view->{versions} } + 1;
+	$failed = 1, diag "version of $n: want $version_id, got $got" if $got ne $version_id;
 	$view->{seq}++;
 	if ($back)
 	{
@@ -359,13 +359,13 @@ ok(!$failed, 'the end is the model\'s');
 my $wrong = 0;
 for my $n (1 .. $sheets)
 {
-	my $cid = 0;
+	my $version_id = 0;
 	for my $cells (@{ $state{$n}{versions} })
 	{
-		$cid++;
+		$version_id++;
 		my $want = join("\n", map { "$_=$cells->{$_}" } sort grep { $cells->{$_} ne '' } keys %$cells);
 		my $got = $sessions[0]->ask(qq{SELECT string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY (d."row" || ',' || d.col) COLLATE "C")
-			FROM sheet.read_version($id{$n}, $cid) r, j_decode(r.cells) d});
+			FROM sheet.read_version($id{$n}, $version_id) r, j_decode(r.cells) d});
 		$wrong++ if $got ne $want;
 	}
 }
@@ -411,7 +411,7 @@ PostgreSQL::Test::Utils::append_to_file("$dir/write.sql", "\\set n random(1, 6)\
 PostgreSQL::Test::Utils::append_to_file("$dir/read.sql", "\\set n random(1, 6)\nINSERT INTO seen SELECT i.sheet_id, r.seq, r.cells FROM ids i, sheet.read_cells(i.sheet_id) r WHERE i.n = :n;\n");
 $node->command_ok([ 'pgbench', '-n', '-c', '6', '-T', '4', '-f', "$dir/write.sql\@3", '-f', "$dir/read.sql\@2", $node->connstr('postgres') ], 'writers and readers at once');
 is($node->safe_psql('postgres', <<'SQL'), 't|t', 'the log has no gap, and each old content is the one before');
-CREATE TABLE l AS SELECT i.sheet_id, r.* FROM ids i, sheet.log_head h, sheet.read_log(i.sheet_id, h.lid) r WHERE h.sheet_id = i.sheet_id;
+CREATE TABLE l AS SELECT i.sheet_id, r.* FROM ids i, sheet.segment h, sheet.read_log(i.sheet_id, h.segment_id) r WHERE h.sheet_id = i.sheet_id;
 CREATE INDEX ON l (sheet_id, "row", col, seq DESC);
 SELECT (SELECT bool_and(n = last) FROM (SELECT count(DISTINCT seq) n, max(seq) last FROM l GROUP BY sheet_id) g),
 	(SELECT bool_and(old = coalesce(before, '')) FROM (SELECT old, lag(new) OVER (PARTITION BY sheet_id, "row", col ORDER BY seq) before FROM l WHERE kind = 'set') o);

@@ -1,7 +1,7 @@
 /*
  * test_json_check.c - JSON as RFC 8259 has it and nothing else, also where cJSON is lenient.
  */
-#include "json_check.h"
+#include "support/json_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
