@@ -16,24 +16,6 @@ json_skip_blanks(JsonInput *input)
 		input->pos++;
 }
 
-static inline bool
-take_byte(JsonInput *input, char byte)
-{
-	if (input->pos == input->end || *input->pos != byte)
-		return false;
-	input->pos++;
-	return true;
-}
-
-bool
-json_take(JsonInput *input, char character)
-{
-	if (take_byte(input, character)) /* most clients write no blanks */
-		return true;
-	json_skip_blanks(input);
-	return take_byte(input, character);
-}
-
 bool
 json_take_word(JsonInput *input, const char *word)
 {
@@ -83,15 +65,15 @@ skip_digits(JsonInput *input)
 static bool
 skip_number(JsonInput *input)
 {
-	(void) take_byte(input, '-');
-	if (!take_byte(input, '0') && !skip_digits(input))
+	(void) json_take_byte(input, '-');
+	if (!json_take_byte(input, '0') && !skip_digits(input))
 		return false;
-	if (take_byte(input, '.') && !skip_digits(input))
+	if (json_take_byte(input, '.') && !skip_digits(input))
 		return false;
-	if (!take_byte(input, 'e') && !take_byte(input, 'E'))
+	if (!json_take_byte(input, 'e') && !json_take_byte(input, 'E'))
 		return true;
-	if (!take_byte(input, '+'))
-		(void) take_byte(input, '-');
+	if (!json_take_byte(input, '+'))
+		(void) json_take_byte(input, '-');
 	return skip_digits(input);
 }
 
@@ -130,12 +112,12 @@ read_escape(JsonInput *input)
 		input->pos++;
 		return (unsigned char) values[found - names];
 	}
-	if (!take_byte(input, 'u') || !read_unit(input, &high))
+	if (!json_take_byte(input, 'u') || !read_unit(input, &high))
 		return 0;
 	if (high < 0xD800 || high > 0xDFFF)
 		return high;
-	if (high > 0xDBFF || !take_byte(input, '\\') || !take_byte(input, 'u') || !read_unit(input, &low) || low < 0xDC00 ||
-		low > 0xDFFF)
+	if (high > 0xDBFF || !json_take_byte(input, '\\') || !json_take_byte(input, 'u') || !read_unit(input, &low) ||
+		low < 0xDC00 || low > 0xDFFF)
 		return 0;
 	return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
@@ -172,27 +154,29 @@ json_read_string(JsonInput *input, char *to, size_t *len)
 
 	if (!json_take(input, '"'))
 		return false;
-	while (input->pos < input->end)
+	for (;;)
 	{
-		unsigned char byte = (unsigned char) *input->pos++;
-		uint32_t code = byte;
+		const char *plain = input->pos, *pos = plain;
+		uint32_t code;
 
-		if (byte == '"')
+		while (pos < input->end && *pos != '"' && *pos != '\\' && (unsigned char) *pos >= 0x20)
+			pos++;
+		input->pos = pos;
+		if (to != NULL)
 		{
-			if (from != NULL)
-				*len = (size_t) (to - from);
-			return true;
+			memcpy(to, plain, (size_t) (pos - plain));
+			to += pos - plain;
 		}
-		if (byte < 0x20 || (byte == '\\' && (code = read_escape(input)) == 0))
+		if (json_take_byte(input, '"'))
+			break;
+		if (!json_take_byte(input, '\\') || (code = read_escape(input)) == 0)
 			return false;
-		if (from == NULL)
-			continue;
-		if (byte == '\\')
+		if (to != NULL)
 			to = put_character(to, code);
-		else
-			*to++ = (char) byte;
 	}
-	return false;
+	if (to != NULL)
+		*len = (size_t) (to - from);
+	return true;
 }
 
 /* ---- values ---- */

@@ -22,8 +22,27 @@ typedef struct JsonInput
 } JsonInput;
 
 extern void json_skip_blanks(JsonInput *input);
+
+/* Reads this character, which must be the next one. */
+static inline bool
+json_take_byte(JsonInput *input, char byte)
+{
+	if (input->pos == input->end || *input->pos != byte)
+		return false;
+	input->pos++;
+	return true;
+}
+
 /* Reads blanks and then this character. If false, only blanks have been read. */
-extern bool json_take(JsonInput *input, char character);
+static inline bool
+json_take(JsonInput *input, char character)
+{
+	if (json_take_byte(input, character)) /* most clients write no blanks */
+		return true;
+	json_skip_blanks(input);
+	return json_take_byte(input, character);
+}
+
 /* Reads blanks and then this word: null, true or false. */
 extern bool json_take_word(JsonInput *input, const char *word);
 /* Reads an integer from 0 to JSON_MAX_NUMBER that has no sign, fraction or exponent. */

@@ -25,12 +25,23 @@ typedef struct Scan
 	bool has_row, has_col;
 } Scan;
 
+typedef struct ScanName
+{
+	const char *text;
+	size_t len;
+} ScanName;
+
+#define NAME(text)                                                                                                     \
+	{                                                                                                                  \
+		text, sizeof(text) - 1                                                                                         \
+	}
+
 typedef bool (*ScanMember)(Scan *scan, int member);
 
 /* The index of the name that is read, or -1 for an unknown name; `exact` if its case is the same as well. -2:
  * malformed. */
 static int
-scan_name(Scan *scan, const char *const *names, int count, bool *exact)
+scan_name(Scan *scan, const ScanName *names, int count, bool *exact)
 {
 	JsonInput *input = &scan->input;
 	size_t left, len;
@@ -39,9 +50,9 @@ scan_name(Scan *scan, const char *const *names, int count, bool *exact)
 	left = (size_t) (input->end - input->pos);
 	for (int i = 0; i < count; i++)
 	{
-		len = strlen(names[i]);
-		if (left > len + 1 && *input->pos == '"' && memcmp(input->pos + 1, names[i], len) == 0 &&
-			input->pos[len + 1] == '"')
+		len = names[i].len;
+		if (left > len + 1 && *input->pos == '"' && input->pos[1] == *names[i].text && input->pos[len + 1] == '"' &&
+			memcmp(input->pos + 1, names[i].text, len) == 0)
 		{
 			input->pos += len + 2;
 			*exact = true;
@@ -54,8 +65,8 @@ scan_name(Scan *scan, const char *const *names, int count, bool *exact)
 	scan->text[len] = '\0';
 	for (int i = 0; i < count; i++)
 	{
-		*exact = strcmp(names[i], scan->text) == 0;
-		if (*exact || strcasecmp(names[i], scan->text) == 0)
+		*exact = strcmp(names[i].text, scan->text) == 0;
+		if (*exact || strcasecmp(names[i].text, scan->text) == 0)
 			return i;
 	}
 	return -1;
@@ -63,7 +74,7 @@ scan_name(Scan *scan, const char *const *names, int count, bool *exact)
 
 /* Reads an object, and its known members by read_member. */
 static bool
-scan_object(Scan *scan, const char *const *names, int count, ScanMember read_member)
+scan_object(Scan *scan, const ScanName *names, int count, ScanMember read_member)
 {
 	JsonInput *input = &scan->input;
 	unsigned exact_seen = 0;
@@ -160,7 +171,8 @@ scan_body_member(Scan *scan, int member)
 static bool
 scan_type(Scan *scan)
 {
-	static const char *const names[] = {[V1_ACQUIRE] = "acquire", [V1_RELEASE] = "release", [V1_MODIFY] = "modify"};
+	static const ScanName names[] = {
+		[V1_ACQUIRE] = NAME("acquire"), [V1_RELEASE] = NAME("release"), [V1_MODIFY] = NAME("modify")};
 	size_t len;
 
 	scan->type = V1_MALFORMED;
@@ -170,7 +182,7 @@ scan_type(Scan *scan)
 		return false;
 	for (int i = V1_ACQUIRE; i <= V1_MODIFY; i++)
 	{
-		if (strlen(names[i]) == len && memcmp(scan->text, names[i], len) == 0)
+		if (names[i].len == len && memcmp(scan->text, names[i].text, len) == 0)
 		{
 			scan->message->type = (V1Type) i;
 			scan->type = V1_OK;
@@ -182,7 +194,7 @@ scan_type(Scan *scan)
 static bool
 scan_root_member(Scan *scan, int member)
 {
-	static const char *const names[] = {"row", "col", "content", "info"};
+	static const ScanName names[] = {NAME("row"), NAME("col"), NAME("content"), NAME("info")};
 
 	if (member == 0)
 		return scan_type(scan);
@@ -198,7 +210,7 @@ scan_root_member(Scan *scan, int member)
 V1Status
 v1_scan(const char *text, size_t len, char *scratch, V1Message *message)
 {
-	static const char *const names[] = {"msgType", "body"};
+	static const ScanName names[] = {NAME("msgType"), NAME("body")};
 	Scan scan = {.input = {text, text + len}, .message = message, .content = scratch, .text = scratch + len + 64};
 
 	*message = (V1Message){.content = scratch};
