@@ -64,9 +64,8 @@ time_slice_assign(double ms, void *extra)
 void
 time_slice_init(void)
 {
-	DefineCustomRealVariable("pg_sheet.time_slice", "Time slice that the session requests from the system's scheduler.",
-							 "A shorter slice makes the session run sooner after it wakes up. 0 means the system's "
-							 "default. Has an effect on Linux 6.12 and later.",
-							 &time_slice, 0, 0, TIME_SLICE_MOST, PGC_USERSET, GUC_UNIT_MS, NULL, time_slice_assign,
-							 NULL);
+	DefineCustomRealVariable(
+		"pg_sheet.time_slice", "CPU time slice that the session requests from the scheduler.",
+		"A shorter slice lets it run sooner after a wake-up. 0: the system's default. Needs Linux 6.12 or later.",
+		&time_slice, 0, 0, TIME_SLICE_MOST, PGC_USERSET, GUC_UNIT_MS, NULL, time_slice_assign, NULL);
 }

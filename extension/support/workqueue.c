@@ -66,15 +66,16 @@ version_cause_name(VersionCause cause)
 void
 workqueue_define_settings(void)
 {
-	DefineCustomIntVariable("pg_sheet.version_edits",
-							"Number of edits since a sheet's last version after which a version is made automatically.",
-							"0 means no limit.", &workqueue_edits, 100000, 0, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"pg_sheet.version_edits",
+		"Number of edits since a sheet's last version after which a version is saved automatically.", "0: no limit.",
+		&workqueue_edits, 100000, 0, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"pg_sheet.version_bytes",
-		"Size of the edits since a sheet's last version after which a version is made automatically.",
-		"0 means no limit.", &workqueue_kilobytes, 65536, 0, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
+		"Size of the edits since a sheet's last version after which a version is saved automatically.", "0: no limit.",
+		&workqueue_kilobytes, 65536, 0, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_sheet.version_interval",
-							"Minimum time between a sheet's last version and the next automatic one.", NULL,
+							"Minimum time between a sheet's last version and an automatic one.", NULL,
 							&workqueue_interval, 60000, 0, 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
