@@ -9,8 +9,8 @@
  * database searched for long segments. A check for which there is no room is requested again by whoever uses the sheet
  * next (fsck_auto.c).
  *
- * Lock: one LWLock for everything but the counters. It is a leaf: taken under an entry's lock and the cache's directory
- * lock, with no other lock taken below it.
+ * Lock: one LWLock for everything but the atomic variables. It is a leaf: taken under an entry's lock and the cache's
+ * directory lock, with no other lock taken below it.
  */
 #include "postgres.h"
 
@@ -39,11 +39,11 @@ typedef struct WorkQueue
 	LWLock lock;
 	int tranche;
 	PGPROC *launcher; /* NULL: none */
-	bool requested;	  /* a search of all databases */
 	int used;		  /* items */
 	int sheets;		  /* items that are no searches */
-	int workers;
 	WorkItem items[WORKQUEUE_SHEETS + WORKQUEUE_SEARCHES];
+	pg_atomic_uint32 requested; /* a search of all databases */
+	pg_atomic_uint32 workers;
 	pg_atomic_uint64 counters[WORK_COUNTERS];
 } WorkQueue;
 
@@ -96,6 +96,8 @@ workqueue_shmem_startup(void)
 		memset(queue, 0, sizeof(WorkQueue));
 		queue->tranche = LWLockNewTrancheId();
 		LWLockInitialize(&queue->lock, queue->tranche);
+		pg_atomic_init_u32(&queue->requested, 0);
+		pg_atomic_init_u32(&queue->workers, 0);
 		for (int i = 0; i < WORK_COUNTERS; i++)
 			pg_atomic_init_u64(&queue->counters[i], 0);
 	}
@@ -155,7 +157,7 @@ queue_add_version(Oid database, int64 sheet_id, int64 seq, VersionCause cause)
 	LWLockAcquire(&queue->lock, LW_EXCLUSIVE);
 	item = queue_get(database, sheet_id);
 	if (item == NULL)
-		queue->requested = true;
+		pg_atomic_write_u32(&queue->requested, 1);
 	else
 	{
 		item->seq = Max(item->seq, seq);
@@ -244,10 +246,8 @@ sheet_version_stats(PG_FUNCTION_ARGS)
 		values[i] = Int64GetDatum((int64) pg_atomic_read_u64(&queue->counters[i]));
 	values[WORK_LONGEST_LOCK] =
 		Float8GetDatum(pg_atomic_read_u64(&queue->counters[WORK_LONGEST_LOCK]) / 1000.0); /* ms */
-	LWLockAcquire(&queue->lock, LW_SHARED);
-	values[WORK_COUNTERS] = Int32GetDatum(queue->sheets);
-	values[WORK_COUNTERS + 1] = Int32GetDatum(queue->workers);
-	LWLockRelease(&queue->lock);
+	values[WORK_COUNTERS] = Int32GetDatum(queue->sheets);								  /* read without the lock */
+	values[WORK_COUNTERS + 1] = Int32GetDatum((int32) pg_atomic_read_u32(&queue->workers));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	return (Datum) 0;
 }
@@ -268,28 +268,20 @@ workqueue_attach_launcher(void)
 	before_shmem_exit(queue_detach_launcher, (Datum) 0);
 	LWLockAcquire(&queue->lock, LW_EXCLUSIVE);
 	queue->launcher = MyProc;
-	queue->requested = true;
 	LWLockRelease(&queue->lock);
+	workqueue_request_search();
 }
 
 void
 workqueue_request_search(void)
 {
-	LWLockAcquire(&queue->lock, LW_EXCLUSIVE);
-	queue->requested = true;
-	LWLockRelease(&queue->lock);
+	pg_atomic_write_u32(&queue->requested, 1);
 }
 
 bool
 workqueue_take_request(void)
 {
-	bool requested;
-
-	LWLockAcquire(&queue->lock, LW_EXCLUSIVE);
-	requested = queue->requested;
-	queue->requested = false;
-	LWLockRelease(&queue->lock);
-	return requested;
+	return pg_atomic_exchange_u32(&queue->requested, 0) != 0;
 }
 
 void
@@ -366,9 +358,7 @@ workqueue_discard(Oid database)
 void
 workqueue_set_workers(int workers)
 {
-	LWLockAcquire(&queue->lock, LW_EXCLUSIVE);
-	queue->workers = workers;
-	LWLockRelease(&queue->lock);
+	pg_atomic_write_u32(&queue->workers, workers);
 }
 
 /* ---- a worker ---- */

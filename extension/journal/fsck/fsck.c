@@ -54,9 +54,9 @@ fsck_require_present(Fsck *fsck)
 				 errdetail("Sheet " INT64_FORMAT " has changed since this transaction's snapshot.", fsck->sheet_id)));
 }
 
-/* Finds the first sheet id in the table that compares to *id by the strategy, and stores it in *id. */
+/* Finds the first row of the table whose first column, an id, compares to *id by the strategy. Sets *id to it. */
 static bool
-fsck_find_sheet(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
+fsck_find_id(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 {
 	StorageKey key = {1, strategy, false, *id};
 	StorageScan scan;
@@ -83,19 +83,6 @@ fsck_find_sheet(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 #define CLIENT_MAX_NUMBER ((INT64CONST(1) << 53) - 1) /* of protocol v2 */
 #define CLIENT_CLOCK_STEP (60 * USECS_PER_SEC)		  /* clocks are adjusted */
 
-static bool
-clients_account_exists(Fsck *fsck, int64 uid)
-{
-	StorageKey key = {1, BTEqualStrategyNumber, false, uid};
-	StorageScan scan;
-	bool found;
-
-	storage_scan_begin(&scan, STORAGE_ACCOUNT, fsck->snapshot, &key, 1);
-	found = storage_scan_next(&scan, ForwardScanDirection);
-	storage_scan_end(&scan);
-	return found;
-}
-
 /* Sets the time of the scan's row. */
 static void
 clients_set_time(StorageScan *scan, Relation rel, TimestampTz now)
@@ -119,7 +106,7 @@ clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
 	int64 operation = storage_int64(scan, CLIENT_LANDED);
 	char *place = psprintf("client " INT64_FORMAT " of account " INT64_FORMAT, client, uid);
 
-	if (!clients_account_exists(fsck, uid))
+	if (!fsck_find_id(STORAGE_ACCOUNT, BTEqualStrategyNumber, fsck->snapshot, &uid))
 	{
 		if (fsck->repair)
 			simple_table_tuple_delete(rel, &scan->slot->tts_tid, fsck->snapshot);
@@ -198,7 +185,7 @@ fsck_run(const FsckCall *call, FsckReportFn report, bool repair, bool *mendable)
 	fsck.snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetTransactionSnapshot());
 	if (repair)
 		fsck_require_present(&fsck);
-	exists = fsck_find_sheet(STORAGE_SHEET, BTEqualStrategyNumber, fsck.snapshot, &id);
+	exists = fsck_find_id(STORAGE_SHEET, BTEqualStrategyNumber, fsck.snapshot, &id);
 	if (exists)
 		fsck_check_sheet(&fsck);
 	if (call->clients)
@@ -234,8 +221,8 @@ fsck_next_sheet(int64 *after)
 {
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	int64 sheet = *after, client = *after;
-	bool found = fsck_find_sheet(STORAGE_SHEET, BTGreaterStrategyNumber, snapshot, &sheet);
-	bool noted = fsck_find_sheet(STORAGE_CLIENT, BTGreaterStrategyNumber, snapshot, &client);
+	bool found = fsck_find_id(STORAGE_SHEET, BTGreaterStrategyNumber, snapshot, &sheet);
+	bool noted = fsck_find_id(STORAGE_CLIENT, BTGreaterStrategyNumber, snapshot, &client);
 
 	UnregisterSnapshot(snapshot);
 	*after = found && (!noted || sheet < client) ? sheet : client;

@@ -153,22 +153,33 @@ segments_of_batch(Fsck *fsck, int64 segment_id, int64 first_seq)
 }
 
 static void
-segments_add_batch(Fsck *fsck, StorageScan *scan)
+segments_add_batch(Fsck *fsck, const ReplayBatch *batch)
 {
-	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
-	int64 last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
-	FsckSegment *segment = segments_of_batch(fsck, storage_int64(scan, LOG_BATCH_SEGMENT_ID), first_seq);
+	FsckSegment *segment = segments_of_batch(fsck, batch->segment_id, batch->first_seq);
 
-	if (first_seq != fsck->expected || last_seq < first_seq)
-		segments_add_hole(fsck, segment_find(fsck, fsck->newest), segment, first_seq);
+	if (batch->first_seq != fsck->expected || batch->last_seq < batch->first_seq)
+		segments_add_hole(fsck, segment_find(fsck, fsck->newest), segment, batch->first_seq);
 	if (!segment->has_edits)
-		segment->first_seq = first_seq;
+		segment->first_seq = batch->first_seq;
 	segment->has_edits = true;
-	segment->last_seq = last_seq;
-	segment->last_batch = first_seq;
-	segment->last_at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT)) + (last_seq - first_seq);
+	segment->last_seq = batch->last_seq;
+	segment->last_batch = batch->first_seq;
+	segment->last_at = timeconv_to_unix(batch->at) + (batch->last_seq - batch->first_seq);
 	fsck->newest = segment->segment_id;
-	fsck->expected = last_seq + 1;
+	fsck->expected = batch->last_seq + 1;
+}
+
+static void
+segments_read_batches(Fsck *fsck)
+{
+	ReplayBatches *batches = replay_batches_begin(fsck->sheet_id, PG_INT64_MIN, PG_INT64_MAX, false, fsck->snapshot);
+	ReplayBatch batch;
+
+	fsck->newest = fsck->start.version_id;
+	fsck->expected = fsck->start.seq + 1;
+	while (replay_batches_next(batches, &batch))
+		segments_add_batch(fsck, &batch);
+	replay_batches_end(batches);
 }
 
 /* Only the newest segment may be empty. Removes other empty segments at the end. */
@@ -221,31 +232,26 @@ segments_add_tile(Fsck *fsck, StorageScan *scan)
 static bool
 segment_is_sealed(Fsck *fsck, const FsckSegment *segment)
 {
-	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, fsck->sheet_id},
-						 {2, BTEqualStrategyNumber, false, segment->last_batch}};
-	StorageScan scan;
-	EditKind last = 0;
+	ReplayBatches *batches;
+	ReplayBatch batch;
 	bool sealed = false;
 
 	if (!segment->has_edits)
 		return false;
-	storage_scan_begin(&scan, STORAGE_LOG_BATCH, fsck->snapshot, keys, 2);
-	if (storage_scan_next(&scan, ForwardScanDirection))
+	batches = replay_batches_begin(fsck->sheet_id, segment->last_batch, segment->last_batch, false, fsck->snapshot);
+	if (replay_batches_next(batches, &batch))
 	{
 		EditReader reader;
 		EditError error;
+		EditKind last = 0;
 		Edit edit;
-		bool copy;
-		struct varlena *data = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
 
-		replay_stored_edits(&reader, data, segment->last_batch, storage_int64(&scan, LOG_BATCH_LAST_SEQ));
+		replay_batches_edits(batches, &reader);
 		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 			last = edit.kind;
 		sealed = replay_stored_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
-		if (copy)
-			pfree(data);
 	}
-	storage_scan_end(&scan);
+	replay_batches_end(batches);
 	return sealed;
 }
 
@@ -396,9 +402,7 @@ fsck_check_segments(Fsck *fsck)
 {
 	segments_read(fsck, STORAGE_SEGMENT, segments_add_row);
 	STOP_POINT("fsck-look");
-	fsck->newest = fsck->start.version_id;
-	fsck->expected = fsck->start.seq + 1;
-	segments_read(fsck, STORAGE_LOG_BATCH, segments_add_batch);
+	segments_read_batches(fsck);
 	segments_cut_empty(fsck);
 	fsck->has_start = fsck->start.version_id == 0;
 	segments_read(fsck, STORAGE_VERSION, segments_add_version);

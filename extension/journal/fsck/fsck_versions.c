@@ -236,18 +236,16 @@ state_keep_commit(State *state, const Edit *edit, int64 segment_id, int64 seq, i
 	memcpy(unconstify(char *, state->commit.label.data), edit->content.data, edit->content.len);
 }
 
-/* Applies the edits of a stored batch. Returns what is wrong, or NULL. */
+/* Applies the edits of a batch. Returns what is wrong, or NULL. */
 static const char *
-state_apply_batch(State *state, int64 first_seq, int64 last_seq, int64 at, int64 segment_id, const struct varlena *data)
+state_apply_edits(State *state, EditReader *reader, const ReplayBatch *batch, int64 segment_id)
 {
-	EditReader reader;
+	int64 seq = batch->first_seq;
 	Edit edit;
 	EditError error;
-	int64 seq = first_seq;
 	const char *wrong;
 
-	replay_stored_edits(&reader, data, first_seq, last_seq);
-	while ((error = edit_read(&reader, &edit)) == EDIT_OK)
+	while ((error = edit_read(reader, &edit)) == EDIT_OK)
 	{
 		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
 			break;
@@ -256,54 +254,55 @@ state_apply_batch(State *state, int64 first_seq, int64 last_seq, int64 at, int64
 		if ((wrong = state_apply_edit(state, &edit, segment_id, seq)) != NULL)
 			return wrong;
 		if (edit.kind == EDIT_COMMIT)
-			state_keep_commit(state, &edit, segment_id, seq, at + (seq - first_seq));
+			state_keep_commit(state, &edit, segment_id, seq, timeconv_to_unix(batch->at) + (seq - batch->first_seq));
 		seq++;
 	}
-	error = replay_stored_end(&reader, error);
-	if (error == EDIT_END && seq == last_seq + 1)
+	error = replay_stored_end(reader, error);
+	if (error == EDIT_END && seq == batch->last_seq + 1)
 		return NULL;
 	return error == EDIT_END || error == EDIT_OK ? "the batch does not hold the edits that its row says"
 												 : psprintf("the batch does not decode: %s", edit_error_text(error));
 }
 
-/* Applies the scan's current batch. Returns false if the replay cannot continue. */
+/* Applies the current batch. Returns false if the replay cannot continue. */
 static bool
-state_apply_row(State *state, StorageScan *scan, int64 segment_id)
+state_apply_batch(State *state, ReplayBatches *batches, const ReplayBatch *batch, int64 segment_id)
 {
-	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
-	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
-	int64 last_seq = storage_int64(scan, LOG_BATCH_LAST_SEQ);
-	int64 at = timeconv_to_unix(storage_int64(scan, LOG_BATCH_AT));
-	bool copy;
-	const char *wrong =
-		state_apply_batch(state, first_seq, last_seq, at, segment_id, storage_bytes(scan, LOG_BATCH_DATA, &copy));
+	int64 at = timeconv_to_unix(batch->at);
+	MemoryContext old;
+	EditReader reader;
+	const char *wrong;
 
+	replay_batches_edits(batches, &reader);
+	old = MemoryContextSwitchTo(state->batch_context);
+	wrong = state_apply_edits(state, &reader, batch, segment_id);
 	if (at <= state->last_at)
-		fsck_report(state->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, first_seq),
+		fsck_report(state->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, batch->first_seq),
 					"the time is not after that of the edit before");
-	state->last_at = at + (last_seq - first_seq);
+	state->last_at = at + (batch->last_seq - batch->first_seq);
 	if (wrong != NULL)
-		fsck_report(state->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, first_seq), wrong);
+		fsck_report(state->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, batch->first_seq), wrong);
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(state->batch_context);
 	return wrong == NULL;
 }
 
 static bool
 state_apply_segment(State *state, const FsckSegment *segment)
 {
-	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, state->fsck->sheet_id},
-						 {2, BTGreaterEqualStrategyNumber, false, segment->first_seq}};
-	StorageScan scan;
+	ReplayBatches *batches;
+	ReplayBatch batch;
 	bool good = true;
 
 	if (!segment->has_edits)
 		return true;
-	storage_scan_begin(&scan, STORAGE_LOG_BATCH, state->fsck->snapshot, keys, 2);
-	while (good && storage_scan_next(&scan, ForwardScanDirection) &&
-		   storage_int64(&scan, LOG_BATCH_FIRST_SEQ) <= segment->last_seq)
-		good = state_apply_row(state, &scan, segment->segment_id);
-	storage_scan_end(&scan);
+	batches = replay_batches_begin(state->fsck->sheet_id, segment->first_seq, segment->last_seq, false,
+								   state->fsck->snapshot);
+	while (good && replay_batches_next(batches, &batch))
+	{
+		good = state_apply_batch(state, batches, &batch, segment->segment_id);
+		MemoryContextReset(state->batch_context);
+	}
+	replay_batches_end(batches);
 	return good;
 }
 
