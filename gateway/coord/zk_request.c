@@ -201,11 +201,12 @@ on_watch(zhandle_t *handle, int type, int state, const char *path, void *context
 		zk_message_push(context, zk_message_new(ZK_MESSAGE_CHANGED, 0, path));
 }
 
-/* Ends the sending of a request, which began with locking the handle. If it failed, the reply is its error. */
+/* Ends the sending of a request, which began with locking the handle. If it failed, the reply is its error; otherwise
+ * its completion may have freed the request already. */
 static void
-request_sent(ZkRequest *request, int rc)
+request_sent(ZkClient *client, ZkRequest *request, int rc)
 {
-	uv_mutex_unlock(&request->client->handle_lock);
+	uv_mutex_unlock(&client->handle_lock);
 	if (rc != ZOK)
 		on_void(rc, request);
 }
@@ -220,7 +221,7 @@ zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkRep
 	if (client->handle)
 		rc = zoo_acreate2(client->handle, path, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, on_created,
 						  request);
-	request_sent(request, rc);
+	request_sent(client, request, rc);
 }
 
 void
@@ -232,7 +233,7 @@ zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_adelete(client->handle, path, -1, on_void, request);
-	request_sent(request, rc);
+	request_sent(client, request, rc);
 }
 
 void
@@ -244,7 +245,7 @@ zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg)
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_awget(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_data, request);
-	request_sent(request, rc);
+	request_sent(client, request, rc);
 }
 
 void
@@ -257,7 +258,7 @@ zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, vo
 	if (client->handle)
 		rc = zoo_awget_children(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_children,
 								request);
-	request_sent(request, rc);
+	request_sent(client, request, rc);
 }
 
 void
@@ -269,5 +270,5 @@ zk_request_beat(ZkClient *client, uint64_t sent)
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_aexists(client->handle, "/", 0, on_stat, request);
-	request_sent(request, rc);
+	request_sent(client, request, rc);
 }
