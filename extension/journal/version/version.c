@@ -377,6 +377,9 @@ journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch)
 
 /* ---- automatic versions ---- */
 
+#define AUTOMATIC_ROUNDS 3
+#define AUTOMATIC_FEW	 1000 /* edits that may be left for the time under the lock */
+
 typedef struct AutomaticVersion
 {
 	int64 sheet_id;
@@ -457,7 +460,7 @@ automatic_seal(AutomaticVersion *automatic, VersionCause cause, TimestampTz *loc
  *
  *   1. Without the lock, build the tiles that the open segment has touched, in private memory and from storage, past
  * the cache, which may just have evicted the sheet (version_cells.c).
- *   2. Still without the lock, add what was committed meanwhile.
+ *   2. Still without the lock, add what was committed meanwhile, until that is little.
  *   3. Take the sheet lock, add the last few edits, and make the version.
  *
  * Seqs have no gaps and become visible in their order, so what was committed meanwhile is what follows the last seq of
@@ -469,14 +472,20 @@ journal_save_version(const JournalVersionCall *call, TimestampTz *due, Timestamp
 	AutomaticVersion automatic = {.sheet_id = call->sheet_id};
 	Snapshot snapshot = automatic_snapshot();
 	JournalVersion result = automatic_build(&automatic, call, snapshot, due);
+	int64 edits = AUTOMATIC_FEW;
 
 	UnregisterSnapshot(snapshot);
 	if (result != JOURNAL_VERSION_MADE)
 		return result;
 	STOP_POINT("automatic-built");
-	return automatic_catch_up(&automatic) && automatic_seal(&automatic, call->cause, locked_at)
-			   ? JOURNAL_VERSION_MADE
-			   : JOURNAL_VERSION_NEEDLESS;
+	for (int i = 0; edits >= AUTOMATIC_FEW && i < AUTOMATIC_ROUNDS; i++)
+	{
+		edits = -automatic.cells.seq;
+		if (!automatic_catch_up(&automatic))
+			return JOURNAL_VERSION_NEEDLESS;
+		edits += automatic.cells.seq;
+	}
+	return automatic_seal(&automatic, call->cause, locked_at) ? JOURNAL_VERSION_MADE : JOURNAL_VERSION_NEEDLESS;
 }
 
 /* Returns whether the batches from a seq on have so many bytes. */
