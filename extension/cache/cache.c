@@ -168,7 +168,7 @@ cache_note_eviction(const CacheEntry *entry)
 {
 	if (entry->meta_valid)
 		workqueue_report_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
-								cache_tail(&entry->meta));
+								  cache_tail(&entry->meta));
 }
 
 /* Takes an entry that nobody pins out of the directory (which is locked), and gives its grid to be freed later. */

@@ -71,7 +71,7 @@ typedef struct CacheEntry
 	pg_atomic_uint64 bytes;
 
 	/* of those who pin it, without a lock: at worst a sheet is checked twice (journal/fsck_auto.c) */
-	bool opened;	 /* it was seen whether the sheet is to be checked */
+	bool opened;	  /* it was seen whether the sheet is to be checked */
 	CheckCause check; /* it is, and the queue had no room */
 
 	/* under the entry's lock */

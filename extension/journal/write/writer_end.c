@@ -190,7 +190,7 @@ writer_note_tail(const WriterSheet *ws, const CacheMeta *before)
 	if (sealed && before->segment_id != 0)
 		workqueue_count((WorkCounter) ws->cause, 1);
 	workqueue_report_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (SegmentLength){0, 0} : cache_tail(before),
-						  cache_tail(&ws->meta));
+							cache_tail(&ws->meta));
 }
 
 static void
