@@ -24,7 +24,6 @@
 #include "journal/store/storage.h"
 #include "journal/store/trim.h"
 #include "utils/builtins.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "journal/write/writer.h"
@@ -87,61 +86,42 @@ trim_version_is_old(StorageScan *scan, const void *version)
 	return storage_int64(scan, VERSION_VERSION_ID) < ((const ReplayVersion *) version)->version_id;
 }
 
-typedef struct TileRow
+typedef struct TrimTiles
 {
-	int32 row, col;	  /* the key */
-	int64 version_id; /* the newest up to the version */
-} TileRow;
+	int64 sheet_id;
+	int64 version_id; /* the oldest version from now on */
+	Snapshot snapshot;
+} TrimTiles;
 
-#define TILE_KEY_SIZE offsetof(TileRow, version_id)
-
-/* Returns for each tile the version whose row the given version consists of. */
-static HTAB *
-trim_newest_tiles(int64 sheet_id, int64 version_id)
-{
-	HASHCTL info = {.keysize = TILE_KEY_SIZE, .entrysize = sizeof(TileRow), .hcxt = CurrentMemoryContext};
-	HTAB *newest = hash_create("pg_sheet newest tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	StorageScan scan;
-
-	storage_scan_begin(&scan, STORAGE_VERSION_TILE, snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
-	{
-		TileRow tile = {storage_int32(&scan, VERSION_TILE_ROW), storage_int32(&scan, VERSION_TILE_COL),
-						storage_int64(&scan, VERSION_TILE_VERSION_ID)};
-		TileRow *newest_row;
-		bool found;
-
-		if (tile.version_id > version_id)
-			continue;
-		newest_row = hash_search(newest, &tile, HASH_ENTER, &found);
-		newest_row->version_id = found ? Max(newest_row->version_id, tile.version_id) : tile.version_id;
-	}
-	storage_scan_end(&scan);
-	UnregisterSnapshot(snapshot);
-	return newest;
-}
-
+/* Returns whether the version consists of a newer row of the same tile. */
 static bool
-trim_tile_is_old(StorageScan *scan, const void *newest)
+trim_tile_is_old(StorageScan *scan, const void *arg)
 {
-	TileRow tile = {storage_int32(scan, VERSION_TILE_ROW), storage_int32(scan, VERSION_TILE_COL), 0};
-	TileRow *newest_row = hash_search(unconstify(HTAB *, (const HTAB *) newest), &tile, HASH_FIND, NULL);
+	const TrimTiles *tiles = arg;
+	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, tiles->sheet_id},
+						 {2, BTEqualStrategyNumber, true, storage_int32(scan, VERSION_TILE_ROW)},
+						 {3, BTEqualStrategyNumber, true, storage_int32(scan, VERSION_TILE_COL)},
+						 {4, BTLessEqualStrategyNumber, false, tiles->version_id}};
+	StorageScan newest;
+	bool old;
 
-	return newest_row != NULL && storage_int64(scan, VERSION_TILE_VERSION_ID) < newest_row->version_id;
+	storage_scan_begin(&newest, STORAGE_VERSION_TILE, tiles->snapshot, keys, 4);
+	old = storage_scan_next(&newest, BackwardScanDirection) &&
+		  storage_int64(&newest, VERSION_TILE_VERSION_ID) > storage_int64(scan, VERSION_TILE_VERSION_ID);
+	storage_scan_end(&newest);
+	return old;
 }
 
 static void
 trim_remove(int64 sheet_id, const ReplayVersion *version)
 {
-	HTAB *newest = trim_newest_tiles(sheet_id, version->version_id);
+	TrimTiles tiles = {sheet_id, version->version_id, RegisterSnapshot(writer_snapshot())};
 
 	(void) remove_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
 	(void) remove_rows(STORAGE_SEGMENT, sheet_id, trim_segment_is_old, version);
 	(void) remove_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
-	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, newest);
-	hash_destroy(newest);
+	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, &tiles);
+	UnregisterSnapshot(tiles.snapshot);
 }
 
 static int64
