@@ -2,20 +2,20 @@
 # commit, roll back and trim versions, and vacuum, until SIGKILL hits a backend, another process, the whole server, or a session at a stop
 # point; or the server stops at once. After it has recovered: every acknowledged transaction is there, each other one as a
 # whole or not at all, seqs have no gaps, sheet.fsck and sheet.am_check find nothing, the cells are the replay of the log, and
-# indexes give the rows that scans give. ROUNDS=300 makes that many rounds; by default they end after about a minute.
+# indexes give the rows that scans give. Each 15 rounds have every kind of kill.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use IPC::Open2;
+use List::Util qw(shuffle);
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $writers = 4;
-my $rounds = $ENV{ROUNDS} // 0;
-my $seconds = $rounds ? 1e9 : 60;
+my $rounds = rounds_to_run(15, 150);
 my $generation = 12; # rounds after which the sheets are new, so that looking through them stays cheap
 seed_random();
 
@@ -179,8 +179,10 @@ sub kill_server
 	$node->start;
 }
 
+# Sometimes a checkpoint of PostgreSQL is interrupted, or is where recovery starts.
 sub stop_at_once
 {
+	$node->safe_psql('postgres', 'CHECKPOINT') if rand() < 0.5;
 	$node->stop('immediate');
 	$node->start;
 }
@@ -312,7 +314,7 @@ my @kills = (
 	[ 'at a stop point' => \&wait_for_stop_point, 5 ],
 );
 my @choice = map { my $kill = $_; ($kill) x $kill->[2] } @kills;
-my %done;
+my (@next, %done);
 my ($round, $acknowledged, $others, $failed) = (0, 0, 0, 0);
 my @sheets;
 my $started = time;
@@ -323,9 +325,10 @@ sub new_generation
 	@sheets = map { $node->safe_psql('postgres', "SELECT sheet.create('kill $_', 160, 40)") } 1 .. 4;
 }
 
-while ($failed < 3 && ($rounds ? $round < $rounds : time - $started < $seconds))
+while ($failed < 3 && $round < $rounds)
 {
-	my ($what, $kill) = @{ $choice[ rand @choice ] };
+	@next = shuffle(@choice) if !@next;
+	my ($what, $kill) = @{ shift @next };
 	my $dir = PostgreSQL::Test::Utils::tempdir_short();
 	my @session_points;
 	new_generation() if $round++ % $generation == 0;

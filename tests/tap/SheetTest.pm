@@ -14,10 +14,24 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers wait_until_written end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life new_session cache_is_at_rest install_model);
+  server_life wait_until_next_life new_session cache_is_at_rest install_model seconds_to_run rounds_to_run);
 
-# Seeds rand() with PG_SHEET_SEED, and returns it. By default it is the same each time: what a check says is to depend on the
-# code; who searches for more, by TIME or ROUNDS, gets another one each time.
+# How long a test does what has no end of its own: `short` seconds in make check, `long` in make check-long, TIME if it is set.
+sub seconds_to_run
+{
+	my ($short, $long) = @_;
+	return $ENV{TIME} // ($ENV{LONG} ? $long : $short);
+}
+
+# How often, with ROUNDS.
+sub rounds_to_run
+{
+	my ($short, $long) = @_;
+	return $ENV{ROUNDS} // ($ENV{LONG} ? $long : $short);
+}
+
+# Seeds rand() with PG_SHEET_SEED, and returns it. By default the seed is the same in each run, so that the result depends on the
+# code alone. With TIME or ROUNDS it is another one each time.
 sub seed_random
 {
 	my $seed = $ENV{PG_SHEET_SEED} // ($ENV{TIME} || $ENV{ROUNDS} ? int(time * 1000) % 1_000_000 : 1);
