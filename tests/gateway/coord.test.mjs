@@ -98,6 +98,20 @@ class Probe {
 		return Number((await this.next(`granted ${sheet}`, timeoutMs)).text.split(' ')[2]);
 	}
 
+	/** The epoch of the grant that came behind `i` others of the sheet. */
+	grantNumber(i, sheet) {
+		const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
+		return waitUntil(
+			() => {
+				const all = this.texts.map((text) => wanted.exec(text)).filter(Boolean);
+				return all.length > i && Number(all[i][1]);
+			},
+			() => `grant ${i} of sheet ${sheet} to ${this.member}\n${this.texts.slice(-20).join('\n')}`,
+			30000,
+			2,
+		);
+	}
+
 	async owners(count) {
 		this.tell(`owners ${count}`);
 		return (await this.next('owners')).text.split(' ').slice(1);
@@ -351,16 +365,7 @@ test('three contend for ten sheets: never two holders, epochs only grow', async 
 			sheets.map(async (sheet) => {
 				for (let i = 0; i < 8; i++) {
 					probe.tell(`acquire ${sheet}`);
-					const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
-					const epoch = await waitUntil(
-						() => {
-							const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
-							return all.length > i && Number(all[i][1]);
-						},
-						() => `grant ${i} of sheet ${sheet} to ${probe.member}`,
-						20000,
-						2,
-					);
+					const epoch = await probe.grantNumber(i, sheet);
 					assert.equal(holders.get(sheet), undefined, 'two holders');
 					holders.set(sheet, probe);
 					grants.get(sheet).push(epoch);
@@ -574,16 +579,7 @@ test('random cuts under load: never two holders, nothing left behind, no sheet s
 			sheets.map(async (sheet) => {
 				for (let i = 0; i < 12; i++) {
 					probe.tell(`acquire ${sheet}`);
-					const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
-					const epoch = await waitUntil(
-						() => {
-							const all = probe.texts.map((text) => wanted.exec(text)).filter(Boolean);
-							return all.length > i && Number(all[i][1]);
-						},
-						() => `grant ${i} of sheet ${sheet} to ${probe.member}\n${probe.texts.slice(-20).join('\n')}`,
-						30000,
-						5,
-					);
+					const epoch = await probe.grantNumber(i, sheet);
 					assert.ok(epoch > epochs.get(sheet), `sheet ${sheet}: ${epoch} after ${epochs.get(sheet)}`);
 					epochs.set(sheet, epoch);
 					probe.tell(`release ${sheet}`);

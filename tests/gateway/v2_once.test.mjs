@@ -21,10 +21,8 @@ const opened = [];
 
 before(async () => {
 	cluster = await Cluster.start({ gatewayFlags: { 'database-deadline-ms': 3000 } });
-	proxy = await PgProxy.start(cluster);
 	[gateway] = cluster.gateways;
-	await gateway.stop();
-	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+	proxy = await PgProxy.start(cluster, gateway);
 	anna = await register(gateway);
 });
 after(async () => {

@@ -107,21 +107,7 @@ sub start_round
 {
 	my ($dir, $round, $sheets, @points) = @_;
 	my $connstr = $node->connstr('postgres') . ' application_name=writer';
-	my @pids;
-	for my $name (1 .. $writers)
-	{
-		my $pid = fork // die;
-		if ($pid == 0)
-		{
-			srand($$ ^ int(time * 1000));
-			open STDERR, '>', '/dev/null';
-			eval { write_until_broken($connstr, $dir, $name, $round, $sheets, $points[ $name - 1 ]) };
-			require POSIX;
-			POSIX::_exit(0);
-		}
-		push @pids, $pid;
-	}
-	return @pids;
+	return start_processes($writers, sub { my ($name) = @_; write_until_broken($connstr, $dir, $name, $round, $sheets, $points[ $name - 1 ]) });
 }
 
 # ---- the kills ----
@@ -225,19 +211,6 @@ sub query
 	return map { [ split /\|/, $_, -1 ] } split /\n/, $node->safe_psql('postgres', $sql);
 }
 
-sub read_lines
-{
-	my ($glob) = @_;
-	my @lines;
-	for my $name (glob $glob)
-	{
-		open my $file, '<', $name or die;
-		push @lines, grep { /\n\z/ } <$file>;
-	}
-	chomp @lines;
-	return @lines;
-}
-
 # Of this round: each transaction as a whole or not at all, the acknowledged ones there. Returns what is wrong.
 sub check_transactions
 {
@@ -247,10 +220,10 @@ sub check_transactions
 	$edits{ $_->[0] } += $_->[1] for query("SELECT split_part(new, ':', 1), count(DISTINCT new) FROM sheet.log WHERE kind = 'set'
 		AND sheet_id IN (" . join(',', @counted) . ") AND new LIKE 'w%r${round}t%' GROUP BY sheet_id, 1");
 	$rows{ $_->[0] } = $_->[1] for query("SELECT txn, count(*) FROM plain WHERE round = $round GROUP BY 1");
-	my %acked = map { $_ => 1 } read_lines("$dir/*.acked");
+	my %acked = map { $_ => 1 } SheetTest::read_notes("$dir/*.acked");
 	my ($acknowledged, $others) = (0, 0);
 	push @wrong, grep { /^error/ } keys %acked;
-	for my $note (read_lines("$dir/*.sent"))
+	for my $note (SheetTest::read_notes("$dir/*.sent"))
 	{
 		my ($txn, $want_edits, $want_rows) = split /\|/, $note;
 		my ($has_edits, $has_rows) = (delete $edits{$txn} // 0, delete $rows{$txn} // 0);

@@ -6,7 +6,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
@@ -175,10 +174,7 @@ for my $round (1 .. $rounds)
 }
 
 # A standby reads what the primary has, and the checkpoints that are lost are rebuilt from the log alone.
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('axes_standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'axes_standby');
 $node->safe_psql('postgres', 'SELECT move(id), put(id), move(id) FROM sheets');
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', 'SELECT sum(differ(id)) FROM sheets'), 0, 'a standby shows the sheets as the model says');

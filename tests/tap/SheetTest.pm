@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers wait_until_written end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life new_session cache_is_at_rest install_model seconds_to_run rounds_to_run);
+  server_life wait_until_next_life new_session cache_is_at_rest install_model start_standby start_processes seconds_to_run rounds_to_run);
 
 # How long a test does what has no end of its own: `short` seconds in make check, `long` in make check-long, TIME if it is set.
 sub seconds_to_run
@@ -51,6 +51,18 @@ sub new_server
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sheet');
 	load_helpers($node, 'postgres');
 	return $node;
+}
+
+# A running streaming standby of the node, with these lines in its configuration.
+sub start_standby
+{
+	my ($node, $name, $conf) = @_;
+	$node->backup($name);
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($node, $name, has_streaming => 1);
+	$standby->append_conf('postgresql.auto.conf', $conf) if $conf;
+	$standby->start;
+	return $standby;
 }
 
 # After a crash: until the server takes connections again. (poll_query_until feeds a psql that may be gone.)
@@ -210,11 +222,10 @@ sub write_until_broken
 	waitpid $pid, 0;
 }
 
-# Processes that write at once; their notes are $dir/1.sent and so on.
-sub start_writers
+# Runs the code in `count` processes, with their numbers from 1; returns their pids.
+sub start_processes
 {
-	my ($node, $dir, $count, @sheets) = @_;
-	my $connstr = $node->connstr('postgres') . ' application_name=writer';
+	my ($count, $code) = @_;
 	my @pids;
 	for my $n (1 .. $count)
 	{
@@ -223,13 +234,21 @@ sub start_writers
 		{
 			srand($$ ^ int(time * 1000));
 			open STDERR, '>', '/dev/null';
-			eval { write_until_broken($connstr, "$dir/$n", \@sheets) };
+			eval { $code->($n) };
 			require POSIX;
 			POSIX::_exit(0);
 		}
 		push @pids, $pid;
 	}
 	return @pids;
+}
+
+# Processes that write at once; their notes are $dir/1.sent and so on.
+sub start_writers
+{
+	my ($node, $dir, $count, @sheets) = @_;
+	my $connstr = $node->connstr('postgres') . ' application_name=writer';
+	return start_processes($count, sub { write_until_broken($connstr, "$dir/$_[0]", \@sheets) });
 }
 
 # Until they have noted so many acknowledged edits more.
