@@ -1,9 +1,9 @@
 /*
  * a1.c - A1 notation to 0-based rows and columns, and back.
  */
-#include "a1.h"
+#include "common/a1.h"
 
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  *
  * The reader never looks beyond its end and never trusts a length; the writer trusts its caller for room.
  */
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 
-#include "edit_read.h"
-#include "edit_write.h"
+#include "common/edit_read.h"
+#include "common/edit_write.h"
 
 #include <endian.h>
 #include <string.h>

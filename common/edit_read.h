@@ -6,7 +6,7 @@
 #ifndef EDIT_READ_H
 #define EDIT_READ_H
 
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 
 #define CODEC_NUMBER_MAX 10 /* bytes */
 

@@ -7,7 +7,7 @@
 #ifndef EDIT_WRITE_H
 #define EDIT_WRITE_H
 
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 
 #include <string.h>
 

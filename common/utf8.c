@@ -2,7 +2,7 @@
  * utf8.c - strict UTF-8 validation and counting (Unicode 15, table 3-7: no surrogates, no overlong forms, nothing over
  * U+10FFFF).
  */
-#include "utf8.h"
+#include "common/utf8.h"
 
 #include <stdint.h>
 #include <string.h>

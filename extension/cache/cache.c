@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "cache_private.h"
+#include "cache/cache_private.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"

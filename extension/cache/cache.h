@@ -11,8 +11,8 @@
 #define CACHE_H
 
 #include "postgres.h"
-#include "ckptqueue.h"
-#include "grid.h"
+#include "support/ckptqueue.h"
+#include "grid/grid.h"
 #include "lib/ilist.h"
 #include "lib/pairingheap.h"
 #include "port/atomics.h"
@@ -35,7 +35,7 @@ typedef struct CacheMeta
 {
 	int64 last_seq;
 	int64 last_at;		 /* time of that edit, microseconds since the Unix epoch */
-	int64 lid;			 /* the open log */
+	int64 segment_id;	 /* the open log */
 	int64 log_first_seq; /* first seq of the open log (of an edit, or of the one to come) */
 	int64 log_bytes;	 /* of its edits that were appended since this was learned, before compression */
 	int64 epoch;		 /* the highest that ever wrote or claimed ... */

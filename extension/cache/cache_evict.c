@@ -14,8 +14,8 @@
  */
 #include "postgres.h"
 
-#include "cache_private.h"
-#include "tile.h"
+#include "cache/cache_private.h"
+#include "grid/tile.h"
 
 /* ---- the queue, under the directory's lock ---- */
 

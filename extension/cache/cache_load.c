@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "cache_private.h"
+#include "cache/cache_private.h"
 #include "pgstat.h"
 #include "utils/wait_event.h"
 

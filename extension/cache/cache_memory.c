@@ -3,7 +3,7 @@
  */
 #include "postgres.h"
 
-#include "cache_private.h"
+#include "cache/cache_private.h"
 #include "utils/dsa.h"
 
 char *cache_area_place = NULL;

@@ -4,7 +4,7 @@
 #ifndef CACHE_PRIVATE_H
 #define CACHE_PRIVATE_H
 
-#include "cache.h"
+#include "cache/cache.h"
 
 /* cache.c */
 extern void cache_attach_area(void);

@@ -14,7 +14,7 @@
  */
 #include "postgres.h"
 
-#include "cache_private.h"
+#include "cache/cache_private.h"
 
 /* For one request for memory there are so many looks, of so many tiles. */
 #define SLACK_LOOKS 16

@@ -3,7 +3,7 @@
  */
 #include "postgres.h"
 
-#include "cache.h"
+#include "cache/cache.h"
 #include "compat.h"
 #include "funcapi.h"
 #include "miscadmin.h"

@@ -1,7 +1,7 @@
 /* axes.c - the two axes of a sheet; see axes.h. */
-#include "axes.h"
+#include "grid/axes.h"
 
-#include "extent.h"
+#include "common/extent.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #ifndef AXES_H
 #define AXES_H
 
-#include "axis.h"
-#include "grid.h"
+#include "grid/axis.h"
+#include "grid/grid.h"
 
 #define AXES_MAX_ROWS 16777216
 #define AXES_MAX_COLS 16384

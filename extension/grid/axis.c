@@ -1,5 +1,5 @@
 /* axis.c - the order of a sheet's rows, or of its columns; see axis.h. */
-#include "axis.h"
+#include "grid/axis.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
  * tried first; otherwise a binary search finds it. Sheets are filled from top to bottom, so a new tile mostly comes
  * last.
  */
-#include "grid.h"
+#include "grid/grid.h"
 
-#include "grid_private.h"
+#include "grid/grid_private.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * A grid may know of tiles that it does not hold, since they are on storage. Places carry the stamp of their tile's
  * last use, given by the caller, so that the tile that was not used for longest can be told (grid_places.c).
  */
-#include "grid_private.h"
+#include "grid/grid_private.h"
 
 bool
 grid_add_missing(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col)

@@ -9,7 +9,7 @@
  * notes the oldest ones, in the array's own memory, and those are taken one after the other as long as they are what
  * they were. Stamps only grow, so what was not noted is younger than what was, whatever has happened since.
  */
-#include "grid_private.h"
+#include "grid/grid_private.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #ifndef GRID_PRIVATE_H
 #define GRID_PRIVATE_H
 
-#include "axes.h"
-#include "tile.h"
+#include "grid/axes.h"
+#include "grid/tile.h"
 
 #include <string.h>
 

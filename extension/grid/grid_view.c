@@ -5,7 +5,7 @@
  * view's columns are one run, a part has as many rows as lie one behind the other; elsewhere a part is of one row,
  * since a row is read from left to right before the next one.
  */
-#include "grid_private.h"
+#include "grid/grid_private.h"
 
 _Static_assert(offsetof(Grid, axes) == 0, "grid_axes() reads the first field");
 

@@ -13,7 +13,7 @@
  * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
  * way they overlap.
  */
-#include "tile.h"
+#include "grid/tile.h"
 
 #include <string.h>
 

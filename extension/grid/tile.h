@@ -4,7 +4,7 @@
 #ifndef TILE_H
 #define TILE_H
 
-#include "grid.h"
+#include "grid/grid.h"
 
 #define TILE_CELLS (GRID_TILE_ROWS * GRID_TILE_COLS)
 

@@ -8,9 +8,9 @@
 #define JOURNAL_H
 
 #include "postgres.h"
-#include "ckptqueue.h"
-#include "edit_codec.h"
-#include "grid.h"
+#include "support/ckptqueue.h"
+#include "common/edit_codec.h"
+#include "grid/grid.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
 
@@ -67,7 +67,7 @@ extern void journal_reset_epochs(void);
 /* Opens log 1 of a new sheet and appends its EDIT_RESIZE record. */
 extern void journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols);
 /* Removes the edits and versions before a version, which is the oldest from then on; returns the number of edits. */
-extern int64 journal_trim(int64 sheet_id, int64 cid, uint64 uid);
+extern int64 journal_trim(int64 sheet_id, int64 version_id, uint64 uid);
 /* Removes every stored trace of the sheet; readers and followers see an empty, unknown sheet. */
 extern void journal_purge(int64 sheet_id);
 
@@ -93,7 +93,7 @@ extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 
 /* The last seq, about: from shared memory when it knows the sheet, else the one that the snapshot sees. 0: no log. */
 extern int64 journal_guess_seq(int64 sheet_id, Snapshot snapshot);
 /* The cells of a version, in a grid of the current memory context. Raises 42704 for one that is not there. */
-extern Grid *journal_read_version(int64 sheet_id, int64 cid, bool cells, JournalView *view);
+extern Grid *journal_read_version(int64 sheet_id, int64 version_id, bool cells, JournalView *view);
 /* The same as the sheet was at a time (past.c): none before it was made. 42704 when that has been trimmed. */
 extern Grid *journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view);
 /* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none.
@@ -101,29 +101,28 @@ extern Grid *journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view
 extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq);
 
 /* ---- versions ---- */
-extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch); /* SN001: nothing to commit */
-extern int64 journal_rollback(int64 sheet_id, int64 cid, uint64 uid, int64 epoch);		 /* returns the new version */
+extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch);  /* SN001: nothing to commit */
+extern int64 journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch); /* returns the new version */
 
 /* ---- versions that the background worker makes (autoversion.c) ---- */
-typedef struct JournalCheckpointCall
+typedef struct JournalVersionCall
 {
 	int64 sheet_id;
 	int64 seq; /* a version from this one on is all that is asked for */
 	CkptCause cause;
 	int interval_ms; /* between the sheet's last version and this one, at least */
-} JournalCheckpointCall;
+} JournalVersionCall;
 
-typedef enum JournalCheckpoint
+typedef enum JournalVersion
 {
-	JOURNAL_CHECKPOINT_MADE,
-	JOURNAL_CHECKPOINT_NEEDLESS, /* there is a version already, or no sheet */
-	JOURNAL_CHECKPOINT_EARLY	 /* not before *due */
-} JournalCheckpoint;
+	JOURNAL_VERSION_MADE,
+	JOURNAL_VERSION_NEEDLESS, /* there is a version already, or no sheet */
+	JOURNAL_VERSION_EARLY	  /* not before *due */
+} JournalVersion;
 
 /* Makes a version of what is committed. The caller's transaction must do nothing else, and commit at once: from
  * *locked_at until then writers of the sheet wait. */
-extern JournalCheckpoint journal_checkpoint(const JournalCheckpointCall *call, TimestampTz *due,
-											TimestampTz *locked_at);
+extern JournalVersion journal_save_version(const JournalVersionCall *call, TimestampTz *due, TimestampTz *locked_at);
 /* Ids of sheets greater than `after`, in their order. */
 extern int64 *journal_list_sheets(int64 after, int limit, int *count);
 /* Has the sheet so many edits since its last version, or so many bytes of them before compression? 0: however many. */

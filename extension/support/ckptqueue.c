@@ -6,7 +6,7 @@
  */
 #include "postgres.h"
 
-#include "ckptqueue.h"
+#include "support/ckptqueue.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
@@ -72,14 +72,14 @@ ckpt_cause_name(CkptCause cause)
 void
 ckptqueue_define_settings(void)
 {
-	DefineCustomIntVariable("pg_sheet.checkpoint_edits",
+	DefineCustomIntVariable("pg_sheet.version_edits",
 							"Edits since a sheet's last version after which a version is made by itself.",
 							"0: however many.", &ckptqueue_edits, 100000, 0, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("pg_sheet.checkpoint_bytes",
+	DefineCustomIntVariable("pg_sheet.version_bytes",
 							"Size of the edits since a sheet's last version after which a version is made by itself.",
 							"0: however large.", &ckptqueue_kilobytes, 65536, 0, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB,
 							NULL, NULL, NULL);
-	DefineCustomIntVariable("pg_sheet.checkpoint_interval",
+	DefineCustomIntVariable("pg_sheet.version_interval",
 							"Time between a sheet's last version and the next one that is made by itself, at least.",
 							NULL, &ckptqueue_interval, 60000, 0, 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL,
 							NULL);

@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "sendbuffer.h"
+#include "support/sendbuffer.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #undef ENABLE_GSS /* its headers are not needed, and nothing else here has them installed */

@@ -15,7 +15,7 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "serverlife.h"
+#include "support/serverlife.h"
 #include "storage/shmem.h"
 
 #define SERVER_LIFE_SHEETS 65536

@@ -11,7 +11,7 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "stoppoint.h"
+#include "support/stoppoint.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/proc.h"

@@ -12,7 +12,7 @@
  */
 #include "postgres.h"
 
-#include "timeslice.h"
+#include "support/timeslice.h"
 #include "utils/guc.h"
 
 #include <sched.h>

@@ -13,7 +13,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_database.h"
-#include "ckptqueue.h"
+#include "support/ckptqueue.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -27,7 +27,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
-#include "worker.h"
+#include "worker/worker.h"
 
 #define LAUNCHER_RESTART_SECONDS 5
 #define LAUNCHER_WATCH_MS		 250   /* between looks whether a worker is in the way */

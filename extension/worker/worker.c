@@ -5,11 +5,11 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "ckptqueue.h"
+#include "support/ckptqueue.h"
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
-#include "fsck.h"
-#include "journal.h"
+#include "journal/fsck/fsck.h"
+#include "journal/journal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -21,7 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "worker.h"
+#include "worker/worker.h"
 
 #define WORKER_SHEETS	   1000	   /* that are looked at in one transaction of a search */
 #define WORKER_LOCK_MS	   400	   /* a lock is waited for at most so long, or for less than half of deadlock_timeout */
@@ -121,19 +121,19 @@ worker_log(const CkptItem *item, TimestampTz began, TimestampTz locked_at)
 static void
 worker_write(const CkptItem *item)
 {
-	JournalCheckpointCall call = {item->sheet_id, item->seq, item->cause, ckptqueue_interval};
+	JournalVersionCall call = {item->sheet_id, item->seq, item->cause, ckptqueue_interval};
 	TimestampTz began = GetCurrentTimestamp(), due = 0, locked_at = 0;
-	JournalCheckpoint result;
+	JournalVersion result;
 
 	worker_begin();
-	result = journal_checkpoint(&call, &due, &locked_at);
+	result = journal_save_version(&call, &due, &locked_at);
 	worker_commit();
-	if (result == JOURNAL_CHECKPOINT_EARLY)
+	if (result == JOURNAL_VERSION_EARLY)
 	{
 		ckptqueue_retry(worker_slot, item, due, item->failures);
 		return;
 	}
-	if (result == JOURNAL_CHECKPOINT_MADE)
+	if (result == JOURNAL_VERSION_MADE)
 		worker_log(item, began, locked_at);
 	ckptqueue_settle(worker_slot, item, item->seq);
 }

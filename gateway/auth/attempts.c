@@ -1,5 +1,5 @@
 /* attempts.c - token buckets in a table of eight ways; see attempts.h. */
-#include "attempts.h"
+#include "auth/attempts.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * base64.c - strict base64 without padding (see base64.h). Used by tokens (URL alphabet) and stored passwords.
  */
-#include "base64.h"
+#include "auth/base64.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * password.c - password hashes by scrypt (see password.h). Called on a worker thread.
  */
-#include "password.h"
+#include "auth/password.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "base64.h"
+#include "auth/base64.h"
 
 /* What new passwords get: 128 * r * 2^ln bytes, 32 MiB unless it is set. */
 #define BLOCK_SIZE 8

@@ -1,7 +1,7 @@
 /* password_queue.c - password hashes beside the loop, first come, first served; see password_queue.h. */
-#include "password_queue.h"
+#include "auth/password_queue.h"
 
-#include "password.h"
+#include "auth/password.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>

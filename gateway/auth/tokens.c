@@ -4,7 +4,7 @@
  * The hash is made of the signature's last characters: whoever can choose them has the key. Only the whole token, byte
  * by byte in constant time, is the same token.
  */
-#include "tokens.h"
+#include "auth/tokens.h"
 
 #include <openssl/crypto.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef TOKENS_H
 #define TOKENS_H
 
-#include "jwt.h"
+#include "auth/jwt.h"
 
 /* As jwt_verify(); a token that was good is looked at again only for its end. */
 extern JwtStatus tokens_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims);

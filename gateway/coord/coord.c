@@ -1,9 +1,9 @@
 /*
  * coord.c - the part of coordination that both kinds share: dispatch, the ring of members, and telling the gateway.
  */
-#include "coord_impl.h"
+#include "coord/coord_impl.h"
 
-#include "must.h"
+#include "support/must.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #ifndef COORD_IMPL_H
 #define COORD_IMPL_H
 
-#include "coord.h"
-#include "ring.h"
+#include "coord/coord.h"
+#include "coord/ring.h"
 
 typedef struct CoordOps
 {

@@ -9,17 +9,17 @@
  * A second gateway finds the lock taken. It tries for ten seconds, because the first may just be dying, and then gives
  * up for good.
  */
-#include "coord_impl.h"
+#include "coord/coord_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "must.h"
-#include "pgconn.h"
-#include "pgresult.h"
-#include "sheet_map.h"
+#include "support/log.h"
+#include "support/must.h"
+#include "db/pgconn.h"
+#include "db/pgresult.h"
+#include "coord/sheet_map.h"
 
 #define DEADLINE_MS	  5000
 #define RETRY_MS	  500

@@ -9,9 +9,9 @@
  * What was asked for and not yet granted is asked for again in the new session. A gateway that is cut off never
  * gives up connecting; it serves nothing live in that time.
  */
-#include "zk_coord.h"
+#include "coord/zk_coord.h"
 
-#include "must.h"
+#include "support/must.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * (Fowler, Noll, Vo) finished by the mix of splitmix64 (Steele, Lea, Flood 2014, variant 13 of Stafford): FNV alone
  * spreads names that differ only in their last digits too badly for a ring.
  */
-#include "ring.h"
+#include "coord/ring.h"
 
-#include "must.h"
+#include "support/must.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
  * sheet_map.c - a chained hash table keyed by sheet id (see sheet_map.h).
  */
-#include "sheet_map.h"
+#include "coord/sheet_map.h"
 
-#include "must.h"
+#include "support/must.h"
 
 #include <stdlib.h>
 

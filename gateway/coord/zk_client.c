@@ -5,15 +5,15 @@
  * zookeeper_close (both block: name lookup, the goodbye), and the loop. Two locks, neither held while calling out:
  * queue_lock guards the messages; handle_lock guards the handle, which the watchdog may take away.
  */
-#include "zk_client.h"
+#include "coord/zk_client.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "must.h"
+#include "support/log.h"
+#include "support/must.h"
 
 #define WATCHDOG_TURNS 4 /* quarters of the session time without a turn of the loop */
 #define WARN_MS		   10000

@@ -9,9 +9,9 @@
 #ifndef ZK_COORD_H
 #define ZK_COORD_H
 
-#include "coord_impl.h"
-#include "sheet_map.h"
-#include "zk_client.h"
+#include "coord/coord_impl.h"
+#include "coord/sheet_map.h"
+#include "coord/zk_client.h"
 
 #define ZK_PATH_MAX 640
 #define ZK_RETRY_MS 250	 /* after an error that is not a loss of connection */

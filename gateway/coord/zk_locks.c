@@ -13,7 +13,7 @@
  * live). The epoch is the czxid of our node: it grows from holder to holder also when the parent, and with it the
  * sequence numbers, is made anew.
  */
-#include "zk_coord.h"
+#include "coord/zk_coord.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -5,15 +5,15 @@
  * "read again": the children are read with a new watch in one call, their weights after that, and the whole set
  * replaces the old one. An error keeps the old set: nobody leaves because our connection broke.
  */
-#include "zk_coord.h"
+#include "coord/zk_coord.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "must.h"
+#include "support/log.h"
+#include "support/must.h"
 
 typedef struct MemberRead
 {

@@ -5,7 +5,7 @@
  * flags; the last one wins. Whatever cannot be right is refused here, with the setting's name, its value, where it
  * came from and what is legal, so that nothing is found out under load.
  */
-#include "config.h"
+#include "core/config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include <libpq-fe.h>
 #include <openssl/crypto.h>
 
-#include "jwt.h"
-#include "must.h"
-#include "network.h"
-#include "settings.h"
+#include "auth/jwt.h"
+#include "support/must.h"
+#include "support/network.h"
+#include "core/settings.h"
 
 extern char **environ;
 

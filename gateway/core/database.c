@@ -6,10 +6,10 @@
  * server does not work. Which of them is asked on the connection for accounts: in the first case the connection stays,
  * since a new one would leave a waiting server process behind.
  */
-#include "database.h"
+#include "core/database.h"
 
-#include "gateway.h"
-#include "log.h"
+#include "core/gateway.h"
+#include "support/log.h"
 
 #include <stdio.h>
 

@@ -17,7 +17,7 @@
 #ifndef DATABASE_H
 #define DATABASE_H
 
-#include "pgpool.h"
+#include "db/pgpool.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,10 +4,10 @@
 #ifndef GATEWAY_H
 #define GATEWAY_H
 
-#include "config.h"
-#include "coord.h"
-#include "jwt.h"
-#include "pgconn.h"
+#include "core/config.h"
+#include "coord/coord.h"
+#include "auth/jwt.h"
+#include "db/pgconn.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,10 +4,10 @@
  * A connection that is up says little: a server that is paused, or a network that drops everything, leaves it up. So a
  * question is asked on the connection for accounts, where nothing waits for a lock or takes long.
  */
-#include "health.h"
+#include "core/health.h"
 
-#include "database.h"
-#include "gateway.h"
+#include "core/database.h"
+#include "core/gateway.h"
 
 #define HEALTH_STALE_MS 3000
 

@@ -4,7 +4,7 @@
 #ifndef HEALTH_H
 #define HEALTH_H
 
-#include "buf.h"
+#include "support/buf.h"
 
 #include <stdbool.h>
 

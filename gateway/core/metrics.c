@@ -1,9 +1,9 @@
 /*
  * metrics.c - counters of this process in Prometheus' text format.
  */
-#include "metrics.h"
+#include "core/metrics.h"
 
-#include "gateway.h"
+#include "core/gateway.h"
 
 Metrics metrics;
 

@@ -4,7 +4,7 @@
 #ifndef METRICS_H
 #define METRICS_H
 
-#include "buf.h"
+#include "support/buf.h"
 
 #include <stdint.h>
 

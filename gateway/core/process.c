@@ -1,7 +1,7 @@
 /* process.c - memory, processor time and descriptors of this process; see process.h. */
-#include "process.h"
+#include "core/process.h"
 
-#include "gateway.h"
+#include "core/gateway.h"
 
 #include <dirent.h>
 #include <malloc.h>

@@ -2,7 +2,7 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 
-#include "buf.h"
+#include "support/buf.h"
 
 extern void process_print(Buf *buf);
 

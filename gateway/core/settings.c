@@ -1,15 +1,15 @@
 /*
  * settings.c - see settings.h.
  */
-#include "settings.h"
+#include "core/settings.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "network.h"
-#include "pgpool.h"
+#include "support/network.h"
+#include "db/pgpool.h"
 
 #define MEBIBYTE (1024 * 1024)
 

@@ -5,7 +5,7 @@
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
-#include "config.h"
+#include "core/config.h"
 
 #define SETTINGS_ENV_PREFIX "PG_SHEET_"
 #define SETTINGS_MOST		128 /* there are no more */

@@ -8,11 +8,11 @@
  * the socket is readable; the socket changes while connecting to several hosts, so the poll handle is made anew for
  * each.
  */
-#include "pgconn.h"
+#include "db/pgconn.h"
 
-#include "log.h"
-#include "pgpipeline.h"
-#include "pgresolve.h"
+#include "support/log.h"
+#include "db/pgpipeline.h"
+#include "db/pgresolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

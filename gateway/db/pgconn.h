@@ -15,7 +15,7 @@
 #ifndef PGCONN_H
 #define PGCONN_H
 
-#include "pgquery.h"
+#include "db/pgquery.h"
 
 #include <stdbool.h>
 #include <uv.h>

@@ -9,9 +9,9 @@
  * libpq facts that shape the code: in pipeline mode a query's results end with NULL and a sync answers with
  * PGRES_PIPELINE_SYNC without a NULL; PQgetResult() may block unless PQisBusy() says no.
  */
-#include "pgpipeline.h"
+#include "db/pgpipeline.h"
 
-#include "log.h"
+#include "support/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef PGPIPELINE_H
 #define PGPIPELINE_H
 
-#include "pgquery.h"
+#include "db/pgquery.h"
 
 #include <stdbool.h>
 #include <stdint.h>

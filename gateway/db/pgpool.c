@@ -4,9 +4,9 @@
  * A serial pool keeps what waits in one queue. When a connection is idle, it gets the first statement of the queue
  * whose account has fewer under way than it may have. So an account that asks for much waits behind itself.
  */
-#include "pgpool.h"
+#include "db/pgpool.h"
 
-#include "pgpipeline.h"
+#include "db/pgpipeline.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #ifndef PGPOOL_H
 #define PGPOOL_H
 
-#include "pgconn.h"
+#include "db/pgconn.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /*
  * pgquery.c - parameters of queries; see pgquery.h.
  */
-#include "pgquery.h"
+#include "db/pgquery.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef PGQUERY_H
 #define PGQUERY_H
 
-#include "buf.h"
+#include "support/buf.h"
 
 #include <libpq-fe.h>
 

@@ -6,9 +6,9 @@
  * connections of the gateway have one string: they share one look-up, which takes one thread, and for a moment its
  * answer.
  */
-#include "pgresolve.h"
+#include "db/pgresolve.h"
 
-#include "must.h"
+#include "support/must.h"
 
 #include <arpa/inet.h>
 #include <libpq-fe.h>

@@ -4,14 +4,14 @@
  * Settings of which one is wrong change nothing, and so do keys of which one is. Connections stay. When
  * a key has gone, live editors are told to come again (1012): those whose token it had signed are refused then.
  */
-#include "reload.h"
+#include "main/reload.h"
 
-#include "gateway.h"
-#include "log.h"
-#include "room.h"
-#include "session.h"
-#include "tls.h"
-#include "tokens.h"
+#include "core/gateway.h"
+#include "support/log.h"
+#include "ws/room/room.h"
+#include "ws/session/session.h"
+#include "http/server/tls.h"
+#include "auth/tokens.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #ifndef RELOAD_H
 #define RELOAD_H
 
-#include "config.h"
+#include "core/config.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /*
  * buf.c - growable bytes, and JSON written into them.
  */
-#include "buf.h"
+#include "support/buf.h"
 
 #include <ctype.h>
 #include <stdarg.h>

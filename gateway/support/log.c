@@ -1,9 +1,9 @@
 /*
  * log.c - structured log lines on stderr; see log.h. A line is built in one buffer and written by one write().
  */
-#include "log.h"
+#include "support/log.h"
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,9 +7,9 @@
  * or for a few bytes of the process's own state: these go through must_have(), and the supervisor starts the process
  * again.
  */
-#include "must.h"
+#include "support/must.h"
 
-#include "log.h"
+#include "support/log.h"
 
 #include <stdlib.h>
 

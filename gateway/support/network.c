@@ -1,5 +1,5 @@
 /* network.c - lists of networks; see network.h. */
-#include "network.h"
+#include "support/network.h"
 
 #include <arpa/inet.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* notify.c - one datagram for each state to the socket that systemd names; see notify.h. */
-#include "notify.h"
+#include "support/notify.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * stream.c - the bytes of a connection: a socket, or TLS on it.
  */
-#include "stream.h"
+#include "support/stream.h"
 
 #include <errno.h>
 #include <limits.h>

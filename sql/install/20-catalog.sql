@@ -72,9 +72,9 @@ COMMENT ON COLUMN sheet.member.link_no IS
 	'the link by which the account came; it has the link''s role as long as this is the sheet''s link; null: by none';
 COMMENT ON COLUMN sheet.member.opened_at IS 'when the account opened the sheet last, to the hour; making and sharing it count';
 
-CREATE SEQUENCE sheet.chunk_upload_id_seq;
-CREATE TABLE sheet.chunk (
-	upload_id bigint PRIMARY KEY DEFAULT nextval('sheet.chunk_upload_id_seq'),
+CREATE SEQUENCE sheet.file_upload_id_seq;
+CREATE TABLE sheet.file (
+	upload_id bigint PRIMARY KEY DEFAULT nextval('sheet.file_upload_id_seq'),
 	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
 	name text COLLATE "C" NOT NULL,
 	content_type text,
@@ -86,22 +86,22 @@ CREATE TABLE sheet.chunk (
 	created_at timestamptz NOT NULL DEFAULT now(),
 	CONSTRAINT chunk_name_key UNIQUE (sheet_id, name)
 );
-CREATE INDEX chunk_unfinished_idx ON sheet.chunk (uid, created_at) WHERE size IS NULL;
-CREATE INDEX chunk_expired_idx ON sheet.chunk (sheet_id, created_at) WHERE size IS NULL;
-COMMENT ON TABLE sheet.chunk IS 'Files attached to sheets.';
-COMMENT ON COLUMN sheet.chunk.size IS 'bytes; null while the upload is not finished';
-COMMENT ON COLUMN sheet.chunk.announced IS 'bytes that the upload may have, and that count towards the quota until it is finished; null: not told';
-COMMENT ON COLUMN sheet.chunk.etag IS 'SHA-256 of the content';
-COMMENT ON COLUMN sheet.chunk.link_key IS 'who knows it may read the file, as long as the sheet is not in the trash';
+CREATE INDEX file_unfinished_idx ON sheet.file (uid, created_at) WHERE size IS NULL;
+CREATE INDEX file_expired_idx ON sheet.file (sheet_id, created_at) WHERE size IS NULL;
+COMMENT ON TABLE sheet.file IS 'Files attached to sheets.';
+COMMENT ON COLUMN sheet.file.size IS 'bytes; null while the upload is not finished';
+COMMENT ON COLUMN sheet.file.announced IS 'bytes that the upload may have, and that count towards the quota until it is finished; null: not told';
+COMMENT ON COLUMN sheet.file.etag IS 'SHA-256 of the content';
+COMMENT ON COLUMN sheet.file.link_key IS 'who knows it may read the file, as long as the sheet is not in the trash';
 
-CREATE TABLE sheet.chunk_part (
-	upload_id bigint NOT NULL REFERENCES sheet.chunk ON DELETE CASCADE,
+CREATE TABLE sheet.file_part (
+	upload_id bigint NOT NULL REFERENCES sheet.file ON DELETE CASCADE,
 	part integer NOT NULL CHECK (part >= 0),
 	data bytea NOT NULL,
 	PRIMARY KEY (upload_id, part)
 );
-ALTER TABLE sheet.chunk_part ALTER data SET STORAGE EXTERNAL;
-COMMENT ON TABLE sheet.chunk_part IS 'The bytes of files, in parts of 262144; the last one may be shorter.';
+ALTER TABLE sheet.file_part ALTER data SET STORAGE EXTERNAL;
+COMMENT ON TABLE sheet.file_part IS 'The bytes of files, in parts of 262144; the last one may be shorter.';
 
 CREATE TABLE sheet.file_use (
 	uid bigint NOT NULL,
@@ -112,20 +112,20 @@ COMMENT ON TABLE sheet.file_use IS 'Bytes of the finished files of accounts: the
 
 -- Plans are made once for all sheets and accounts: whatever share of the rows the average one has, the index is the way.
 ALTER TABLE sheet.member ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
-ALTER TABLE sheet.chunk ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
-ALTER TABLE sheet.chunk_part ALTER upload_id SET (n_distinct = -0.05);
+ALTER TABLE sheet.file ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
+ALTER TABLE sheet.file_part ALTER upload_id SET (n_distinct = -0.05);
 ALTER TABLE sheet.file_use ALTER uid SET (n_distinct = -0.05);
 
-REVOKE ALL ON sheet.account, sheet.id_range, sheet.sheet, sheet.member, sheet.chunk, sheet.chunk_part, sheet.file_use FROM PUBLIC;
+REVOKE ALL ON sheet.account, sheet.id_range, sheet.sheet, sheet.member, sheet.file, sheet.file_part, sheet.file_use FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.account', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.account_uid_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.id_range', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.sheet_number_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.sheet', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.member', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.chunk', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.chunk_upload_id_seq', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.chunk_part', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.file', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.file_upload_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.file_part', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.file_use', '');
 
 -- ---- who calls, and what he may do ----
@@ -307,33 +307,33 @@ COMMENT ON FUNCTION sheet.members(bigint, bigint) IS 'The owner, the accounts wi
 
 -- ---- files, for gateways ----
 
-CREATE FUNCTION sheet.chunk_begin(sheet_id bigint, text, content_type text, as_uid bigint DEFAULT NULL,
+CREATE FUNCTION sheet.file_begin(sheet_id bigint, text, content_type text, as_uid bigint DEFAULT NULL,
 	size bigint DEFAULT NULL)
 	RETURNS TABLE (name text, upload_id bigint)
-	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_chunk_begin';
-COMMENT ON FUNCTION sheet.chunk_begin(bigint, text, text, bigint, bigint) IS
+	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_begin';
+COMMENT ON FUNCTION sheet.file_begin(bigint, text, text, bigint, bigint) IS
 	'Starts an upload of at most size bytes (null: not told); the name is made unique by " (2)" before the extension. For gateways.';
-CREATE FUNCTION sheet.chunk_put(upload_id bigint, part integer, data bytea) RETURNS void
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_put';
-COMMENT ON FUNCTION sheet.chunk_put(bigint, integer, bytea) IS
+CREATE FUNCTION sheet.file_put(upload_id bigint, part integer, data bytea) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_put';
+COMMENT ON FUNCTION sheet.file_put(bigint, integer, bytea) IS
 	'Stores part 0, 1, ... of an upload: 262144 bytes each, the last one may be shorter. For gateways.';
-CREATE FUNCTION sheet.chunk_end(upload_id bigint, sha256 text) RETURNS text
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_end';
-COMMENT ON FUNCTION sheet.chunk_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. Returns the key that opens it without an account. For gateways.';
-CREATE FUNCTION sheet.chunk_abort(upload_id bigint) RETURNS void
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_abort';
-COMMENT ON FUNCTION sheet.chunk_abort(bigint) IS 'Forgets an upload that has not ended. For gateways.';
-CREATE FUNCTION sheet.chunk_info(sheet_id bigint, name text, key text DEFAULT '')
+CREATE FUNCTION sheet.file_end(upload_id bigint, sha256 text) RETURNS text
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_end';
+COMMENT ON FUNCTION sheet.file_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. Returns the key that opens it without an account. For gateways.';
+CREATE FUNCTION sheet.file_abort(upload_id bigint) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_abort';
+COMMENT ON FUNCTION sheet.file_abort(bigint) IS 'Forgets an upload that has not ended. For gateways.';
+CREATE FUNCTION sheet.file_info(sheet_id bigint, name text, key text DEFAULT '')
 	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz, by_key boolean)
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_chunk_info';
-COMMENT ON FUNCTION sheet.chunk_info(bigint, text, text) IS
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_info';
+COMMENT ON FUNCTION sheet.file_info(bigint, text, text) IS
 	'The file of that name: no or one row. by_key: the key opens it without an account. For gateways.';
-CREATE FUNCTION sheet.chunk_get(upload_id bigint, part integer) RETURNS bytea
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_get';
-COMMENT ON FUNCTION sheet.chunk_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
-CREATE FUNCTION sheet.chunk_list(sheet_id bigint) RETURNS SETOF text
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_chunk_list';
-COMMENT ON FUNCTION sheet.chunk_list(bigint) IS 'The names of a sheet''s files. For gateways.';
+CREATE FUNCTION sheet.file_get(upload_id bigint, part integer) RETURNS bytea
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
+COMMENT ON FUNCTION sheet.file_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
+CREATE FUNCTION sheet.file_list(sheet_id bigint) RETURNS SETOF text
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_list';
+COMMENT ON FUNCTION sheet.file_list(bigint) IS 'The names of a sheet''s files. For gateways.';
 
 -- ---- one gateway without ZooKeeper ----
 

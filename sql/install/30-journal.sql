@@ -5,7 +5,7 @@ CREATE TABLE sheet.log_batch (
 	sheet_id bigint NOT NULL,
 	first_seq bigint NOT NULL,
 	last_seq bigint NOT NULL,
-	lid bigint NOT NULL,
+	segment_id bigint NOT NULL,
 	at timestamptz NOT NULL,
 	epoch bigint NOT NULL,
 	origin bigint NOT NULL,
@@ -20,18 +20,18 @@ COMMENT ON COLUMN sheet.log_batch.origin IS 'the gateway that wrote the batch; 0
 COMMENT ON COLUMN sheet.log_batch.batch_no IS 'of the origin, to find a batch that was sent twice; 0: none';
 COMMENT ON COLUMN sheet.log_batch.data IS 'the edits in the format of common/edit_codec.h, without the header of their batch';
 
-CREATE TABLE sheet.log_head (
+CREATE TABLE sheet.segment (
 	sheet_id bigint NOT NULL,
-	lid bigint NOT NULL,
+	segment_id bigint NOT NULL,
 	first_seq bigint NOT NULL,
 	at timestamptz NOT NULL,
-	PRIMARY KEY (sheet_id, lid)
+	PRIMARY KEY (sheet_id, segment_id)
 ) USING sheetlog;
-COMMENT ON TABLE sheet.log_head IS 'The logs of each sheet; the last one is open, the others end with a commit record.';
+COMMENT ON TABLE sheet.segment IS 'The logs of each sheet; the last one is open, the others end with a commit record.';
 
-CREATE TABLE sheet.checkpoint (
+CREATE TABLE sheet.version (
 	sheet_id bigint NOT NULL,
-	cid bigint NOT NULL,
+	version_id bigint NOT NULL,
 	seq bigint NOT NULL,
 	at timestamptz NOT NULL,
 	uid bigint NOT NULL,
@@ -42,37 +42,37 @@ CREATE TABLE sheet.checkpoint (
 	digest bigint NOT NULL,
 	cause integer NOT NULL DEFAULT 0,
 	axes bytea,
-	PRIMARY KEY (sheet_id, cid)
+	PRIMARY KEY (sheet_id, version_id)
 ) USING sheetlog;
-CREATE INDEX checkpoint_cause_idx ON sheet.checkpoint (sheet_id, cause, cid);
-COMMENT ON TABLE sheet.checkpoint IS 'The versions of each sheet.';
-COMMENT ON COLUMN sheet.checkpoint.seq IS 'of the commit record that ends log lid = cid';
-COMMENT ON COLUMN sheet.checkpoint.tiles IS 'tiles stored with this version';
-COMMENT ON COLUMN sheet.checkpoint.digest IS 'of all cells, the extent and the axes';
-COMMENT ON COLUMN sheet.checkpoint.axes IS
+CREATE INDEX version_cause_idx ON sheet.version (sheet_id, cause, version_id);
+COMMENT ON TABLE sheet.version IS 'The versions of each sheet.';
+COMMENT ON COLUMN sheet.version.seq IS 'of the commit record that ends log segment_id = version_id';
+COMMENT ON COLUMN sheet.version.tiles IS 'tiles stored with this version';
+COMMENT ON COLUMN sheet.version.digest IS 'of all cells, the extent and the axes';
+COMMENT ON COLUMN sheet.version.axes IS
 	'which rows and columns of the tiles lie where in the sheet (extension/grid/axes.h); null: each at its own place';
-COMMENT ON COLUMN sheet.checkpoint.cause IS
+COMMENT ON COLUMN sheet.version.cause IS
 	'why it was made: 0 sheet.commit, 1 sheet.rollback, by itself 2 since the log was long, 3 since the cache gave the sheet up';
 
-CREATE TABLE sheet.checkpoint_tile (
+CREATE TABLE sheet.version_tile (
 	sheet_id bigint NOT NULL,
 	tile_row integer NOT NULL,
 	tile_col integer NOT NULL,
-	cid bigint NOT NULL,
+	version_id bigint NOT NULL,
 	data bytea NOT NULL,
-	PRIMARY KEY (sheet_id, tile_row, tile_col, cid)
+	PRIMARY KEY (sheet_id, tile_row, tile_col, version_id)
 ) USING sheetlog;
-COMMENT ON TABLE sheet.checkpoint_tile IS
+COMMENT ON TABLE sheet.version_tile IS
 	'Blocks of 64 x 16 cells that changed in a version; a version consists of the newest row of each tile up to it.';
 
-CREATE TABLE sheet.owner (
+CREATE TABLE sheet.ownership (
 	sheet_id bigint PRIMARY KEY,
 	epoch bigint NOT NULL,
 	holder text NOT NULL
 );
-CREATE INDEX owner_epoch_idx ON sheet.owner (epoch);
-COMMENT ON TABLE sheet.owner IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
-COMMENT ON COLUMN sheet.owner.holder IS 'who claimed it; empty when it was released';
+CREATE INDEX ownership_epoch_idx ON sheet.ownership (epoch);
+COMMENT ON TABLE sheet.ownership IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
+COMMENT ON COLUMN sheet.ownership.holder IS 'who claimed it; empty when it was released';
 
 CREATE TABLE sheet.client (
 	sheet_id bigint NOT NULL,
@@ -91,11 +91,11 @@ COMMENT ON COLUMN sheet.client.at IS 'when that landed';
 
 CREATE TABLE sheet.log_trim (
 	sheet_id bigint NOT NULL,
-	cid bigint NOT NULL,
+	version_id bigint NOT NULL,
 	seq bigint NOT NULL,
 	at timestamptz NOT NULL,
 	uid bigint NOT NULL,
-	PRIMARY KEY (sheet_id, cid)
+	PRIMARY KEY (sheet_id, version_id)
 );
 COMMENT ON TABLE sheet.log_trim IS 'Where the history of a trimmed sheet begins: with the version of its last row here.';
 COMMENT ON COLUMN sheet.log_trim.seq IS 'of the version; edits up to it have been removed';
@@ -106,19 +106,19 @@ COMMENT ON COLUMN sheet.log_trim.uid IS 'by whom; 0: a superuser without an acco
 DO $$
 BEGIN
 	ALTER TABLE sheet.log_batch ALTER data SET COMPRESSION lz4;
-	ALTER TABLE sheet.checkpoint_tile ALTER data SET COMPRESSION lz4;
+	ALTER TABLE sheet.version_tile ALTER data SET COMPRESSION lz4;
 EXCEPTION WHEN feature_not_supported THEN
 	NULL;
 END
 $$;
 
-REVOKE ALL ON sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile, sheet.owner, sheet.client,
+REVOKE ALL ON sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile, sheet.ownership, sheet.client,
 	sheet.log_trim FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.log_head', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.checkpoint_tile', '');
-SELECT pg_catalog.pg_extension_config_dump('sheet.owner', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.segment', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.version', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.version_tile', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.ownership', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.client', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
 
@@ -136,9 +136,9 @@ COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, b
 	'clients: uid, client, first and last operation of each client of protocol v2 in the batch, noted with it; when all have landed the batch is a duplicate. '
 	'nowait: all columns are null, and nothing is done, while another transaction holds the sheet.';
 
-CREATE FUNCTION sheet.client_landed(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_landed';
-COMMENT ON FUNCTION sheet.client_landed(bigint, bigint, bigint) IS
+CREATE FUNCTION sheet.client_acknowledged(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_acknowledged';
+COMMENT ON FUNCTION sheet.client_acknowledged(bigint, bigint, bigint) IS
 	'The highest operation of a client of protocol v2 that has landed in the sheet; 0 when none is known. For gateways.';
 
 CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text, nowait boolean DEFAULT false) RETURNS bigint
@@ -173,14 +173,14 @@ COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer,
 	'The cells of a rectangle (NULL: no bound) as a stream of edits (common/edit_codec.h), the extent, and the seq at which they hold. '
 	'One row; with max_bytes as many as it takes, each a stream of about so many bytes, all of one state. Viewers; gateways.';
 
-CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN cid bigint, IN max_bytes integer DEFAULT 2147483647,
+CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN version_id bigint, IN max_bytes integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
 	RETURNS SETOF record ROWS 1 LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
 COMMENT ON FUNCTION sheet.read_version(bigint, bigint, integer) IS
 	'The cells of a version as a stream of edits. One row; with max_bytes as many as it takes, each a stream of about so many bytes; '
 	'with max_bytes 0 one without the cells. For gateways.';
 
-CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN lid bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
+CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN segment_id bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
 	OUT uid bigint, OUT username text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
@@ -195,11 +195,11 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'22023 when some of them have been trimmed: the cells must be read again.';
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
-	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
+	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
 	sheet.reset_epochs(), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer),
 	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
-	sheet.client_landed(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
+	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
 	sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
@@ -208,26 +208,26 @@ CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bi
 COMMENT ON FUNCTION sheet.commit(bigint, text, bigint, bigint) IS
 	'Keeps the present state as a new version and returns its number; SN001 when nothing has changed since the last one.';
 
-CREATE FUNCTION sheet.rollback(sheet_id bigint, cid bigint, as_uid bigint DEFAULT NULL, epoch bigint DEFAULT NULL)
+CREATE FUNCTION sheet.rollback(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL, epoch bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rollback';
 COMMENT ON FUNCTION sheet.rollback(bigint, bigint, bigint, bigint) IS
 	'Brings the cells of a version back by edits of their own, as a new version whose number is returned. Nothing is lost.';
 
-CREATE FUNCTION sheet.trim(sheet_id bigint, cid bigint, as_uid bigint DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION sheet.trim(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_trim';
 COMMENT ON FUNCTION sheet.trim(bigint, bigint, bigint) IS
 	'Removes the edits up to a version and the versions before it for good, and returns the number of edits; that version is the oldest from then on. '
 	'The sheet is checked first, and nothing is removed unless all of it is sound. Owners.';
 
 CREATE FUNCTION sheet.versions(IN sheet_id bigint,
-	OUT cid bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
+	OUT version_id bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
 	OUT rows integer, OUT cols integer, OUT cause text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
 COMMENT ON FUNCTION sheet.versions(bigint) IS
 	'The versions of a sheet that are kept, oldest first. cause: commit or rollback; log or eviction when it was made by itself.';
 
 CREATE FUNCTION sheet.saved_versions(IN sheet_id bigint, IN max_rows integer DEFAULT 100, IN before bigint DEFAULT NULL,
-	OUT cid bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text, OUT cause text)
+	OUT version_id bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text, OUT cause text)
 	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_saved_versions';
 COMMENT ON FUNCTION sheet.saved_versions(bigint, integer, bigint) IS
 	'A page of the versions that people have made, by commit or rollback, newest first: at most max_rows of those before version `before`.';
@@ -259,22 +259,22 @@ REVOKE ALL ON FUNCTION sheet.cache_entries_read() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.cache_entries_read() TO pg_monitor;
 GRANT SELECT ON sheet.cache_entries TO pg_monitor;
 
-CREATE FUNCTION sheet.checkpoint_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,
+CREATE FUNCTION sheet.version_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,
 	OUT by_eviction bigint, OUT failures bigint, OUT rescans bigint, OUT replayed_edits bigint,
 	OUT longest_lock_ms double precision, OUT checked bigint, OUT damaged bigint, OUT queued integer, OUT workers integer)
-	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_checkpoint_stats';
-COMMENT ON FUNCTION sheet.checkpoint_stats_read() IS 'See the view sheet.checkpoint_stats.';
-CREATE VIEW sheet.checkpoint_stats AS SELECT * FROM sheet.checkpoint_stats_read();
-COMMENT ON VIEW sheet.checkpoint_stats IS
+	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_version_stats';
+COMMENT ON FUNCTION sheet.version_stats_read() IS 'See the view sheet.version_stats.';
+CREATE VIEW sheet.version_stats AS SELECT * FROM sheet.version_stats_read();
+COMMENT ON VIEW sheet.version_stats IS
 	'Versions made since this server was started, by cause, sheets checked by themselves, and what waits; no row without shared_preload_libraries.';
-COMMENT ON COLUMN sheet.checkpoint_stats.by_log IS 'made by itself: the log had become long';
-COMMENT ON COLUMN sheet.checkpoint_stats.by_eviction IS 'made by itself: the cache gave the sheet up';
-COMMENT ON COLUMN sheet.checkpoint_stats.failures IS 'attempts that failed and are repeated';
-COMMENT ON COLUMN sheet.checkpoint_stats.rescans IS 'how often all databases were searched for long logs';
-COMMENT ON COLUMN sheet.checkpoint_stats.replayed_edits IS 'edits that were read to rebuild cells: what follows the newest version';
-COMMENT ON COLUMN sheet.checkpoint_stats.longest_lock_ms IS 'the longest time for which a background worker kept writers of a sheet waiting';
-COMMENT ON COLUMN sheet.checkpoint_stats.checked IS 'sheets that were checked by themselves: opened after a crash, or taken over from a gateway that did not release them';
-COMMENT ON COLUMN sheet.checkpoint_stats.damaged IS 'of these, sheets with findings; the server''s log has them';
-COMMENT ON COLUMN sheet.checkpoint_stats.queued IS 'sheets that wait for a version or a check';
-COMMENT ON COLUMN sheet.checkpoint_stats.workers IS 'background workers at work';
-GRANT SELECT ON sheet.checkpoint_stats TO PUBLIC;
+COMMENT ON COLUMN sheet.version_stats.by_log IS 'made by itself: the log had become long';
+COMMENT ON COLUMN sheet.version_stats.by_eviction IS 'made by itself: the cache gave the sheet up';
+COMMENT ON COLUMN sheet.version_stats.failures IS 'attempts that failed and are repeated';
+COMMENT ON COLUMN sheet.version_stats.rescans IS 'how often all databases were searched for long logs';
+COMMENT ON COLUMN sheet.version_stats.replayed_edits IS 'edits that were read to rebuild cells: what follows the newest version';
+COMMENT ON COLUMN sheet.version_stats.longest_lock_ms IS 'the longest time for which a background worker kept writers of a sheet waiting';
+COMMENT ON COLUMN sheet.version_stats.checked IS 'sheets that were checked by themselves: opened after a crash, or taken over from a gateway that did not release them';
+COMMENT ON COLUMN sheet.version_stats.damaged IS 'of these, sheets with findings; the server''s log has them';
+COMMENT ON COLUMN sheet.version_stats.queued IS 'sheets that wait for a version or a check';
+COMMENT ON COLUMN sheet.version_stats.workers IS 'background workers at work';
+GRANT SELECT ON sheet.version_stats TO PUBLIC;

@@ -40,7 +40,7 @@ CREATE FUNCTION sheet.range(sheet_id bigint, ref text DEFAULT NULL)
 COMMENT ON FUNCTION sheet.range(bigint, text) IS
 	'The cells of a range such as A1:C10, B:D or 3:5 (null: of the sheet) that hold something, in reading order.';
 
-CREATE FUNCTION sheet.at(sheet_id bigint, cid bigint)
+CREATE FUNCTION sheet.at(sheet_id bigint, version_id bigint)
 	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at';
 COMMENT ON FUNCTION sheet.at(bigint, bigint) IS 'The cells of a version; 42704 when there is none of that number.';
@@ -51,11 +51,11 @@ CREATE FUNCTION sheet.at(sheet_id bigint, "time" timestamptz)
 COMMENT ON FUNCTION sheet.at(bigint, timestamptz) IS
 	'The cells as they were at a time, with the edits of that microsecond; none before the sheet was made. 42704 when what was then has been trimmed.';
 
-CREATE FUNCTION sheet.diff(sheet_id bigint, cid_a bigint, cid_b bigint DEFAULT NULL)
+CREATE FUNCTION sheet.diff(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL)
 	RETURNS TABLE ("row" integer, col integer, a1 text, old text, new text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_diff';
 COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
-	'The cells whose content differs between two versions; cid_b null: between the version and now.';
+	'The cells whose content differs between two versions; version_id_b null: between the version and now.';
 
 -- Tells the planner how many rows to expect, and has the library loaded before it plans.
 CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
@@ -63,7 +63,7 @@ CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
 COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the planner.';
 REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
 -- A type with a name: the columns of RETURNS TABLE are made up anew for each column of the view in each query.
-CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, lid bigint, at timestamptz, uid bigint,
+CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, segment_id bigint, at timestamptz, uid bigint,
 	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text);
 COMMENT ON TYPE sheet.logged_edit IS 'A row of sheet.log_edits().';
 CREATE FUNCTION sheet.log_edits(bigint)

@@ -30,11 +30,11 @@ COMMENT ON COLUMN sheet.cells.style IS 'JSON; null: none';
 
 -- log_edits() has only the sheets of sheet.list, those in the trash for owners.
 CREATE VIEW sheet.log WITH (security_barrier) AS
-	SELECT e.sheet_id, e.seq, e.lid, e.at, e.uid, e.username, e.origin, e.kind, e."row", e.col, e.a1, e.old, e.new, e.style
+	SELECT e.sheet_id, e.seq, e.segment_id, e.at, e.uid, e.username, e.origin, e.kind, e."row", e.col, e.a1, e.old, e.new, e.style
 	FROM sheet.log_edits() e;
 COMMENT ON VIEW sheet.log IS 'Every edit ever made and not trimmed, of every sheet in sheet.list.';
 COMMENT ON COLUMN sheet.log.seq IS 'number of the edit in its sheet: from 1, without gaps';
-COMMENT ON COLUMN sheet.log.lid IS 'number of the log; log n ends with the commit of version n';
+COMMENT ON COLUMN sheet.log.segment_id IS 'number of the log; log n ends with the commit of version n';
 COMMENT ON COLUMN sheet.log.uid IS 'account; 0: a superuser without one';
 COMMENT ON COLUMN sheet.log.origin IS 'the gateway; 0: SQL';
 COMMENT ON COLUMN sheet.log.kind IS

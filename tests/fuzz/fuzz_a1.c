@@ -2,8 +2,8 @@
  * fuzz_a1.c - cells and ranges in A1 notation, against a reading by regular expressions and plain arithmetic; and what
  * is read is written back the same.
  */
-#include "a1.h"
-#include "edit_codec.h"
+#include "common/a1.h"
+#include "common/edit_codec.h"
 
 #include <regex.h>
 

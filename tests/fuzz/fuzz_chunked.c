@@ -2,7 +2,7 @@
  * fuzz_chunked.c - bodies in chunks: what is accepted means the same to http-parser, and does not depend on how it
  * comes.
  */
-#include "chunked.h"
+#include "http/server/chunked.h"
 
 #include <http_parser.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * fuzz_csv.c - a text as CSV: reading stays within it and moves forward, and what is read is the same again when it has
  * been written.
  */
-#include "csv.h"
+#include "api/functions/csv.h"
 
 #include "fuzz.h"
 

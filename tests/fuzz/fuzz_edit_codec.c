@@ -2,7 +2,7 @@
  * fuzz_edit_codec.c - whatever the bytes, the reader stays within them, and what it accepts is written and read back
  * the same.
  */
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 
 #include "fuzz.h"
 

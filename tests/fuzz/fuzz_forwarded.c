@@ -2,8 +2,8 @@
  * fuzz_forwarded.c - the addresses that proxies forward for. Whatever stands before it, the item that a proxy adds at
  * the end is read; an address that is given back stands in the item; and every item is taken once.
  */
-#include "forwarded.h"
-#include "network.h"
+#include "http/server/forwarded.h"
+#include "support/network.h"
 
 #include <stdlib.h>
 #include <string.h>

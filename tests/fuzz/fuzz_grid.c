@@ -3,7 +3,7 @@
  * rows and columns inserted and deleted, with an allocator that fails when it is told to. The grid must be what a plain
  * list of cells says, and count every byte.
  */
-#include "axes.h"
+#include "grid/axes.h"
 
 #include "fuzz.h"
 

@@ -5,8 +5,8 @@
  * framing of the body: whoever reads a length differently, or a line more, is where requests are smuggled. Paths and
  * arguments are decoded again by other means. What http-parser takes and this does not is strictness, and fine.
  */
-#include "encoding.h"
-#include "head.h"
+#include "http/request/encoding.h"
+#include "http/server/head.h"
 
 #include <ctype.h>
 #include <http_parser.h>

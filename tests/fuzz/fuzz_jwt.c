@@ -5,8 +5,8 @@
  * The first byte says what the rest is: a token; bytes over a good token; "header NUL claims", to be signed; a key
  * file.
  */
-#include "base64.h"
-#include "jwt.h"
+#include "auth/base64.h"
+#include "auth/jwt.h"
 
 #include <cjson/cJSON.h>
 #include <openssl/evp.h>

@@ -2,7 +2,7 @@
  * fuzz_range.c - which part of a file a Range header asks for, as regular expressions see it (RFC 9110 14.1.2); and
  * lists of ETags, which are read to their end and not beyond.
  */
-#include "../../gateway/http/range.c"
+#include "../../gateway/http/request/range.c"
 
 #include <inttypes.h>
 #include <regex.h>

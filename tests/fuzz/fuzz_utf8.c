@@ -1,9 +1,9 @@
 /*
  * fuzz_utf8.c - what is UTF-8 and how many characters it has, as glibc's iconv sees it; and a text in JSON and back.
  */
-#include "utf8.h"
+#include "common/utf8.h"
 
-#include "buf.h"
+#include "support/buf.h"
 
 #include <iconv.h>
 #include <jansson.h>

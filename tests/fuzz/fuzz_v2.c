@@ -5,9 +5,9 @@
  *
  * The first byte says in which form the rest is: from '{' on JSON.
  */
-#include "lines.h"
-#include "utf8.h"
-#include "v2.h"
+#include "ws/edit/lines.h"
+#include "common/utf8.h"
+#include "ws/v2/v2.h"
 
 #include <stdlib.h>
 #include <string.h>

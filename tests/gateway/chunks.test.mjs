@@ -224,7 +224,7 @@ describe('the quota', () => {
 		);
 		assert.equal(answers.filter(({ json }) => json.msg === 33).length, 3);
 		assert.equal(answers.filter(({ status }) => status === 507).length, 5);
-		assert.equal(await cluster.psql(`SELECT sum(size) FROM sheet.chunk WHERE uid = ${carl.uid}`), '900000');
+		assert.equal(await cluster.psql(`SELECT sum(size) FROM sheet.file WHERE uid = ${carl.uid}`), '900000');
 		await setQuota('0');
 	});
 });

@@ -265,7 +265,7 @@ test('an older epoch is refused by the database with SF001', async () => {
 	const editor = await Editor.open(await ownerOf(fid), anna, fid);
 	editor.modify(0, 0, 'mine');
 	await editor.nextModify(0, 0, 'mine');
-	const epoch = Number(await cluster.psql(`SELECT epoch FROM sheet.owner WHERE sheet_id = ${fid}`));
+	const epoch = Number(await cluster.psql(`SELECT epoch FROM sheet.ownership WHERE sheet_id = ${fid}`));
 	const session = cluster.psqlSession();
 	try {
 		await assert.rejects(session.query(`SELECT sheet.claim(${fid}, ${epoch - 1}, 'a ghost')`), /SF001/);

@@ -150,7 +150,7 @@ test('a file of 256 MiB goes in and out within 16 MiB of memory, while somebody 
 	assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
 	assert.ok(Math.max(up.most, down.most) < atMost, `nobody waits for the file: ${shown(up)}; ${shown(down)}`);
 	const { headers } = await request(gateway, 'HEAD', `/getchunk?fid=${fid}&chunk=large.bin&token=${anna.token}`);
-	assert.equal(headers.etag, `"${(await cluster.psql(`SELECT etag FROM sheet.chunk`)).trim()}"`);
+	assert.equal(headers.etag, `"${(await cluster.psql(`SELECT etag FROM sheet.file`)).trim()}"`);
 });
 
 test('sixteen downloads at a time cost no more', async () => {

@@ -181,7 +181,7 @@ describe('the editors of a held sheet', () => {
 		await holder.query('COMMIT');
 		await b.next('ack');
 		await a.nextModify(1, 1, 'of a newcomer');
-		assert.equal(await cluster.psql(`SELECT epoch > 0 AND holder <> '' FROM sheet.owner WHERE sheet_id = ${fid}`), 't', 'the sheet is claimed');
+		assert.equal(await cluster.psql(`SELECT epoch > 0 AND holder <> '' FROM sheet.ownership WHERE sheet_id = ${fid}`), 't', 'the sheet is claimed');
 	});
 
 	test('see what others commit in between, and their own edits move with the rows', async () => {

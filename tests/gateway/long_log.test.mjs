@@ -13,7 +13,7 @@ let fid;
 let log; // what the database says it is
 
 before(async () => {
-	cluster = await Cluster.start({ measured: true, postgres: { 'pg_sheet.checkpoint_edits': 0, 'pg_sheet.checkpoint_bytes': 0 } });
+	cluster = await Cluster.start({ measured: true, postgres: { 'pg_sheet.version_edits': 0, 'pg_sheet.version_bytes': 0 } });
 	[gateway] = cluster.gateways;
 	user = await register(gateway);
 	fid = await newSheet(gateway, user);

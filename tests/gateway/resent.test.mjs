@@ -24,7 +24,7 @@ let holder;
 const opened = [];
 
 before(async () => {
-	cluster = await Cluster.start({ postgres: { 'pg_sheet.checkpoint_edits': 0, 'pg_sheet.checkpoint_bytes': 0 } });
+	cluster = await Cluster.start({ postgres: { 'pg_sheet.version_edits': 0, 'pg_sheet.version_bytes': 0 } });
 	[gateway] = cluster.gateways;
 	proxy = await PgProxy.start(cluster, gateway);
 	user = await register(gateway);

@@ -17,9 +17,9 @@ before(async () => {
 });
 after(() => cluster?.stop());
 
-const holder = (fid) => cluster.psql(`SELECT holder FROM sheet.owner WHERE sheet_id = ${fid}`);
+const holder = (fid) => cluster.psql(`SELECT holder FROM sheet.ownership WHERE sheet_id = ${fid}`);
 /** Sheets that were checked, or are going to be. */
-const checks = async () => Number(await cluster.psql('SELECT checked + queued FROM sheet.checkpoint_stats'));
+const checks = async () => Number(await cluster.psql('SELECT checked + queued FROM sheet.version_stats'));
 const log = () => fs.readFileSync(path.join(cluster.directory, 'log', 'postgres.log'), 'utf8');
 
 async function edit(fid, content) {
@@ -70,7 +70,7 @@ test('a sheet of a gateway that was killed is checked once, repaired, and edited
 	const editor = await edit(fid, 'kept');
 	const version = await cluster.psql(`SELECT sheet.commit(${fid})`);
 	await cluster.psql(
-		`SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.checkpoint WHERE sheet_id = ${fid}; DELETE FROM sheet.checkpoint_tile WHERE sheet_id = ${fid}`,
+		`SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.version WHERE sheet_id = ${fid}; DELETE FROM sheet.version_tile WHERE sheet_id = ${fid}`,
 	);
 	const before_ = await checks();
 	await gateway.kill();

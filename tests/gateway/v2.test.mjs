@@ -46,7 +46,7 @@ describe('greeting', () => {
 		test(`the hello tells what is needed, in the form in which one came: ${encoding}`, async () => {
 			const a = await raw(anna, { encoding, client: someClient() });
 			const [{ last_seq, epoch }] = await cluster.rows(
-				`SELECT (SELECT max(last_seq) FROM sheet.log_batch WHERE sheet_id = ${fid}) AS last_seq, epoch FROM sheet.owner WHERE sheet_id = ${fid}`,
+				`SELECT (SELECT max(last_seq) FROM sheet.log_batch WHERE sheet_id = ${fid}) AS last_seq, epoch FROM sheet.ownership WHERE sheet_id = ${fid}`,
 			);
 			assert.equal(a.lastWasBinary, encoding === 'binary');
 			const { session, name, ...rest } = a.hello;
@@ -357,16 +357,16 @@ describe('blocks and resuming', () => {
 		await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'two'); SELECT sheet.rollback(${fid}, 1)`);
 		const rollback = await a.next('version', ({ kind }) => kind === 'rollback');
 		assert.equal(rollback.cid, 1);
-		await cluster.psql("ALTER SYSTEM SET pg_sheet.checkpoint_edits = 100; ALTER SYSTEM SET pg_sheet.checkpoint_interval = 0; SELECT pg_reload_conf()");
+		await cluster.psql("ALTER SYSTEM SET pg_sheet.version_edits = 100; ALTER SYSTEM SET pg_sheet.version_interval = 0; SELECT pg_reload_conf()");
 		await cluster.psql(
 			`SELECT sheet.set_range(${fid}, 'A1', (SELECT array_agg(ARRAY[i::text]) FROM generate_series(1, 300) i))`,
 		);
 		await waitUntil(
-			async () => (await cluster.psql(`SELECT count(*) FROM sheet.checkpoint WHERE sheet_id = ${fid} AND cause = 2`)) === '1',
+			async () => (await cluster.psql(`SELECT count(*) FROM sheet.version WHERE sheet_id = ${fid} AND cause = 2`)) === '1',
 			'a version that is made by itself',
 		);
 		await cluster.psql("ALTER SYSTEM RESET ALL; SELECT pg_reload_conf()");
-		const [{ seq }] = await cluster.rows(`SELECT max(seq) AS seq FROM sheet.checkpoint WHERE sheet_id = ${fid}`);
+		const [{ seq }] = await cluster.rows(`SELECT max(seq) AS seq FROM sheet.version WHERE sheet_id = ${fid}`);
 		await waitUntil(() => a.messages.some((message) => message.t === 'edits' && message.seq >= seq), 'its record');
 		const told = a.messages.filter(({ t }) => t === 'version').map(({ kind }) => kind);
 		assert.deepEqual(told, ['commit', 'rollback', 'commit'], 'a rollback makes a version; that of the worker is not told');

@@ -19,7 +19,7 @@ const opened = [];
 
 before(async () => {
 	// No versions that make themselves: their seqs would come between ours.
-	cluster = await Cluster.start({ measured: true, postgres: { 'pg_sheet.checkpoint_bytes': 0, 'pg_sheet.checkpoint_edits': 0 } });
+	cluster = await Cluster.start({ measured: true, postgres: { 'pg_sheet.version_bytes': 0, 'pg_sheet.version_edits': 0 } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 	fid = await newSheet(gateway, anna, { rows: side, columns: side });

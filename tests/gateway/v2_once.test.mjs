@@ -43,7 +43,7 @@ const raw = async (options) => keep(await RawClient.open(gateway, anna, fid, { c
 /** Comes again as a client does: until the gateway serves the sheet. */
 const comeAgain = (options) => waitUntil(() => raw(options), 'the gateway to serve again', 15000, 100);
 const set = (row, col, content) => ({ row, col, content });
-const landed = async () => Number(await cluster.psql(`SELECT sheet.client_landed(${fid}, ${anna.uid}, ${CLIENT})`));
+const landed = async () => Number(await cluster.psql(`SELECT sheet.client_acknowledged(${fid}, ${anna.uid}, ${CLIENT})`));
 /** What A1 was set to by gateways, in the log's order. */
 const history = async () =>
 	(

@@ -11,7 +11,7 @@ let ben;
 
 before(async () => {
 	cluster = await Cluster.start({
-		postgres: { 'pg_sheet.checkpoint_edits': 50, 'pg_sheet.checkpoint_interval': 0 },
+		postgres: { 'pg_sheet.version_edits': 50, 'pg_sheet.version_interval': 0 },
 	});
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];

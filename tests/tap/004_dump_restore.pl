@@ -23,8 +23,8 @@ $node->safe_psql('postgres', "SELECT sheet.trash($sheets[2])");
 $node->safe_psql('postgres', 'CREATE TABLE own (id int PRIMARY KEY, body text) USING sheetlog; INSERT INTO own SELECT g, g::text FROM generate_series(1, 1000) g');
 
 my %questions = (
-	log => 'SELECT count(*), md5(string_agg(r::text, \',\' ORDER BY h.sheet_id, r.seq)) FROM sheet.log_head h, sheet.read_log(h.sheet_id, h.lid) r',
-	versions => "SELECT s, v.*, md5(r.cells) FROM unnest(ARRAY[$sheets[0], $sheets[1]]) s, sheet.versions(s) v, sheet.read_version(s, v.cid) r ORDER BY 1, 2",
+	log => 'SELECT count(*), md5(string_agg(r::text, \',\' ORDER BY h.sheet_id, r.seq)) FROM sheet.segment h, sheet.read_log(h.sheet_id, h.segment_id) r',
+	versions => "SELECT s, v.*, md5(r.cells) FROM unnest(ARRAY[$sheets[0], $sheets[1]]) s, sheet.versions(s) v, sheet.read_version(s, v.version_id) r ORDER BY 1, 2",
 	'sheets in the trash' => 'SELECT sheet_id, name, trashed_at FROM sheet.sheet ORDER BY 1',
 	'own table' => "SELECT count(*), sum(id), (SELECT amname FROM pg_am a JOIN pg_class c ON a.oid = c.relam WHERE c.relname = 'own') FROM own");
 my $dir = PostgreSQL::Test::Utils::tempdir();

@@ -246,8 +246,8 @@ sub step_version
 		$failed = 1, diag "expected SN001, got $got" if $got ne 'ERROR SN001';
 		return $alone ? undef : fail_transaction($session);
 	}
-	my $cid = @{ $view->{versions} } + 1;
-	$failed = 1, diag "version of $n: want $cid, got $got" if $got ne $cid;
+	my $version_id = @{ $view->{versions} } + 1;
+	$failed = 1, diag "version of $n: want $version_id, got $got" if $got ne $version_id;
 	$view->{seq}++;
 	if ($back)
 	{
@@ -359,13 +359,13 @@ ok(!$failed, 'the end is the model\'s');
 my $wrong = 0;
 for my $n (1 .. $sheets)
 {
-	my $cid = 0;
+	my $version_id = 0;
 	for my $cells (@{ $state{$n}{versions} })
 	{
-		$cid++;
+		$version_id++;
 		my $want = join("\n", map { "$_=$cells->{$_}" } sort grep { $cells->{$_} ne '' } keys %$cells);
 		my $got = $sessions[0]->ask(qq{SELECT string_agg(d."row" || ',' || d.col || '=' || d.content, E'\\n' ORDER BY (d."row" || ',' || d.col) COLLATE "C")
-			FROM sheet.read_version($id{$n}, $cid) r, j_decode(r.cells) d});
+			FROM sheet.read_version($id{$n}, $version_id) r, j_decode(r.cells) d});
 		$wrong++ if $got ne $want;
 	}
 }

@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes ();
 
 my $node = new_server('races');
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '1536kB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.checkpoint_edits = 0\n");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '1536kB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.version_edits = 0\n");
 $node->restart;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -133,7 +133,7 @@ my $gate2 = session('gate2', "SELECT pg_advisory_lock(78);\nSELECT pg_sleep(600)
 wait_for('the second gate', "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 78)");
 my $first = session('first', "BEGIN;\nSELECT count(*) FROM sheet.range($other, 'A3521:P3521');\nSELECT pg_advisory_lock(78);\nSELECT count(*) FROM sheet.range($stale, 'A1:P1');\nCOMMIT;\n");
 waits('first', 'Lock');
-my $lock = session('lock', "BEGIN;\nLOCK TABLE sheet.checkpoint_tile IN ACCESS EXCLUSIVE MODE;\nCOMMIT;\n");
+my $lock = session('lock', "BEGIN;\nLOCK TABLE sheet.version_tile IN ACCESS EXCLUSIVE MODE;\nCOMMIT;\n");
 waits('lock', 'Lock');
 my $second = session('second', "SET pg_sheet.stop_point = 'load-part-snapshot:wait';\nSELECT count(*) FROM sheet.range($stale, 'A1:P1');\n");
 waits('second', 'Lock');
@@ -159,7 +159,7 @@ sub edit_missing
 	push_all_out();
 	read_range($missing, 'A65:P65');
 	$editor->ask('BEGIN; SET LOCAL pg_sheet.allow_log_delete = on');
-	$editor->ask("DELETE FROM sheet.log_head WHERE sheet_id = $drill");
+	$editor->ask("DELETE FROM sheet.segment WHERE sheet_id = $drill");
 	$editor->ask("SELECT sheet.set($missing, 'A1', '$text')");
 	is($node->safe_psql('postgres', "SELECT tiles_cached, tiles, writing FROM sheet.cache_entries WHERE sheet_id = $missing"), '1|2|t', "$text: its tile is missing");
 }
@@ -198,8 +198,8 @@ $hold = hold('load-part');
 $second = session('second', "SET pg_sheet.stop_point = 'load-part:wait';\nSELECT count(*) FROM sheet.range($trimmed, 'A1:P1');\n");
 waits('second', 'Lock');
 # In one transaction: a version of edits of its own is not made from the cached grid.
-my $cid = $node->safe_psql('postgres', "BEGIN; DO \$\$ BEGIN PERFORM sheet.apply($trimmed, " . batch([ 64, 0, 'edited' ]) . "); END \$\$; SELECT sheet.commit($trimmed, 'one'); COMMIT");
-$node->safe_psql('postgres', "SELECT sheet.trim($trimmed, $cid)");
+my $version_id = $node->safe_psql('postgres', "BEGIN; DO \$\$ BEGIN PERFORM sheet.apply($trimmed, " . batch([ 64, 0, 'edited' ]) . "); END \$\$; SELECT sheet.commit($trimmed, 'one'); COMMIT");
+$node->safe_psql('postgres', "SELECT sheet.trim($trimmed, $version_id)");
 let_go($hold);
 like(finish($second), qr/^16\b/m, 'a load that a trim overtakes gives the cells');
 like(read_range($trimmed, 'A1:P64'), qr/^1024 /, 'and they are there afterwards');

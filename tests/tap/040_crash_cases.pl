@@ -18,7 +18,7 @@ sub rows_of
 {
 	my ($sheet) = @_;
 	my @parts = map { "(SELECT string_agg(t::text, E'\\n' ORDER BY t::text) FROM sheet.$_ t WHERE sheet_id = $sheet)" }
-	  qw(sheet log_batch log_head checkpoint checkpoint_tile log_trim owner member);
+	  qw(sheet log_batch segment checkpoint version_tile log_trim owner member);
 	return $node->safe_psql('postgres', 'SELECT concat_ws(E\'\\n--\\n\', ' . join(', ', @parts) . ')');
 }
 
@@ -39,7 +39,7 @@ sub new_sheet
 sub stop_points
 {
 	my %points;
-	for my $file (glob "$FindBin::Bin/../../extension/journal/*.c")
+	for my $file (glob "$FindBin::Bin/../../extension/journal/*/*.c")
 	{
 		open my $source, '<', $file or die;
 		/STOP_POINT(?:_NO_FAIL)?\("([a-z-]+)"\)/ && $points{$1}++ for <$source>;
@@ -115,10 +115,10 @@ for my $point (@points)
 	}
 }
 # in the middle, and by a PANIC of the server's own
-crash_at('checkpoint-tile', 'kill', 2, $way{commit}[0]);
+crash_at('version-tile', 'kill', 2, $way{commit}[0]);
 crash_at('remove-row', 'kill', 5, 'SELECT sheet.trim(S, 2)');
 crash_at('remove-table', 'kill', 4, 'SELECT sheet.purge(S)');
-crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head checkpoint-row commit-checkpoint);
+crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head version-row commit-checkpoint);
 crash_at('publish', 'panic', 1, $way{append}[0]);
 
 # ---- a repair that is interrupted ----
@@ -131,12 +131,12 @@ sub damage
 
 # What is deleted, the points that its repair passes, and what the repair says.
 my @damages = (
-	[ ['checkpoint WHERE cid = 2'], [qw(fsck-deleted checkpoint-tile fsck-version fsck-end)], qr/version 2 was interrupted after the next log was opened \(C3\)/ ],
-	[ [ 'checkpoint WHERE true', 'checkpoint_tile WHERE cid = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/version 1 was.*\(C3\).*version 2 was.*\(C3\)/s ],
-	[ ['checkpoint_tile WHERE cid = 2 AND tile_row = 0'], [qw(remove-row checkpoint-row)], qr/the tile at A1 is missing/ ],
-	[ ['log_head WHERE lid = 3'], [qw(fsck-head fsck-end)], qr/the head of the log is missing/ ],
-	[ [ 'log_batch WHERE lid = 3', 'log_head WHERE lid = 3', 'checkpoint WHERE cid = 2' ], [qw(fsck-head fsck-version)], qr/version 2 was interrupted after its commit record \(C2\)/ ],
-	[ ['log_batch WHERE lid = 2 AND first_seq = (SELECT max(seq) FROM sheet.checkpoint c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/lost its commit record \(C1\)/ ],
+	[ ['checkpoint WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/version 2 was interrupted after the next log was opened \(C3\)/ ],
+	[ [ 'checkpoint WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/version 1 was.*\(C3\).*version 2 was.*\(C3\)/s ],
+	[ ['version_tile WHERE version_id = 2 AND tile_row = 0'], [qw(remove-row version-row)], qr/the tile at A1 is missing/ ],
+	[ ['segment WHERE segment_id = 3'], [qw(fsck-head fsck-end)], qr/the head of the log is missing/ ],
+	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'checkpoint WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/version 2 was interrupted after its commit record \(C2\)/ ],
+	[ ['log_batch WHERE segment_id = 2 AND first_seq = (SELECT max(seq) FROM sheet.version c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/lost its commit record \(C1\)/ ],
 );
 for my $damage (@damages)
 {
@@ -147,7 +147,7 @@ for my $damage (@damages)
 		my $sound = rows_of($sheet);
 		my $cells = sheet_state($node, $sheet);
 		my $what = "$deletes->[0], repair ends at $point";
-		my $edits_lost = grep { /log_batch WHERE lid = 3/ } @$deletes;
+		my $edits_lost = grep { /log_batch WHERE segment_id = 3/ } @$deletes;
 		damage($sheet, @$deletes);
 		my $damaged = rows_of($sheet);
 		like(fsck($sheet, 'true, false'), $says, "$what: a look tells");

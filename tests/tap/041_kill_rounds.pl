@@ -45,12 +45,12 @@ BEGIN
 	INSERT INTO plain SELECT txn, i, round, repeat(txn, 1 + (random() * 50)::int) || tail FROM generate_series(1, rows) i;
 END $$;
 CREATE FUNCTION kill_version(sheet bigint, what text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE cid bigint := (SELECT v.cid FROM sheet.versions(sheet) v ORDER BY random() LIMIT 1);
+DECLARE version_id bigint := (SELECT v.version_id FROM sheet.versions(sheet) v ORDER BY random() LIMIT 1);
 BEGIN
 	CASE what
 		WHEN 'commit' THEN PERFORM sheet.commit(sheet, 'in the rounds');
-		WHEN 'rollback' THEN PERFORM sheet.rollback(sheet, cid);
-		WHEN 'trim' THEN PERFORM sheet.trim(sheet, cid);
+		WHEN 'rollback' THEN PERFORM sheet.rollback(sheet, version_id);
+		WHEN 'trim' THEN PERFORM sheet.trim(sheet, version_id);
 	END CASE;
 EXCEPTION WHEN SQLSTATE 'SN001' OR null_value_not_allowed OR undefined_object THEN NULL; -- nothing new, or no such version yet
 END $$;
@@ -68,7 +68,7 @@ sub next_work
 	return ["SELECT kill_version($all[rand @all], 'commit')"] if $dice < 0.05;
 	return ["SELECT kill_version($all[rand @all], 'rollback')"] if $dice < 0.07;
 	return ["SELECT kill_version($trimmed, 'trim')"] if $dice < 0.09;
-	return ['VACUUM plain, sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile'] if $dice < 0.1;
+	return ['VACUUM plain, sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile'] if $dice < 0.1;
 	# Sheets in the order of their ids, so that sessions wait for each other and nobody for himself.
 	my @some = grep { rand() < 0.4 } @all;
 	my ($edits, $rows) = (1 + int rand 8, int rand 6);
@@ -177,7 +177,7 @@ sub stop_at_once
 sub stop_points
 {
 	my %points;
-	for my $file (glob "$FindBin::Bin/../../extension/*/*.c")
+	for my $file (glob "$FindBin::Bin/../../extension/*/*.c $FindBin::Bin/../../extension/*/*/*.c")
 	{
 		open my $source, '<', $file or die;
 		/STOP_POINT(?:_NO_FAIL)?\("([a-z-]+)"\)/ && $points{$1}++ for <$source>;
@@ -263,14 +263,14 @@ sub check_storage
 sub check_indexes
 {
 	my @wrong;
-	for ([ 'plain', "txn >= ''" ], [ 'plain', 'round >= 0' ], map { [ "sheet.$_", 'sheet_id > 0' ] } qw(log_batch log_head checkpoint checkpoint_tile))
+	for ([ 'plain', "txn >= ''" ], [ 'plain', 'round >= 0' ], map { [ "sheet.$_", 'sheet_id > 0' ] } qw(log_batch segment checkpoint version_tile))
 	{
 		my ($table, $where) = @$_;
 		my $sum = "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM $table t WHERE $where";
 		my @sums = split /\n/, $node->safe_psql('postgres', "SET enable_seqscan = off; $sum; RESET enable_seqscan; SET enable_indexscan = off; SET enable_bitmapscan = off; $sum");
 		push @wrong, "$table: by index $sums[0], by scan $sums[1]" if $sums[0] ne $sums[1];
 	}
-	push @wrong, map { "am_check: @$_" } query(q{SELECT r, c.* FROM unnest('{plain,sheet.log_batch,sheet.log_head,sheet.checkpoint,sheet.checkpoint_tile}'::regclass[]) r, sheet.am_check(r) c});
+	push @wrong, map { "am_check: @$_" } query(q{SELECT r, c.* FROM unnest('{plain,sheet.log_batch,sheet.segment,sheet.version,sheet.version_tile}'::regclass[]) r, sheet.am_check(r) c});
 	my ($rows, $never) = @{ (query("SELECT count(*), count(*) FILTER (WHERE txn = 'never') FROM plain"))[0] };
 	push @wrong, "plain has $rows rows, not $expected_rows{total}" if $rows != $expected_rows{total};
 	push @wrong, 'what was taken back is there' if $never > 0;

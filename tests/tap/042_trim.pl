@@ -33,7 +33,7 @@ $primary->safe_psql('postgres', "SELECT sheet.apply($_, " . batch([ 1, 1, 'open 
 sub versions
 {
 	my ($node, $database) = @_;
-	return $node->safe_psql($database // 'postgres', "SELECT s, v.cid, v.seq, md5(r.cells) FROM unnest(ARRAY[$sheet, $all]) s, sheet.versions(s) v, sheet.read_version(s, v.cid) r WHERE v.cid >= 4 ORDER BY 1, 2");
+	return $node->safe_psql($database // 'postgres', "SELECT s, v.version_id, v.seq, md5(r.cells) FROM unnest(ARRAY[$sheet, $all]) s, sheet.versions(s) v, sheet.read_version(s, v.version_id) r WHERE v.version_id >= 4 ORDER BY 1, 2");
 }
 
 sub everything
@@ -57,7 +57,7 @@ my $cells = sheet_state($primary, $sheet);
 my $reader = $standby->background_psql('postgres');
 is($reader->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM sheet.versions($sheet)"), 6, 'a reader on the standby sees six versions');
 $primary->poll_query_until('postgres', 'SELECT bool_or(backend_xmin IS NOT NULL) FROM pg_stat_replication') or die;
-is($primary->safe_psql('postgres', "SELECT sheet.trim($sheet, 4)"), $primary->safe_psql('postgres', "SELECT seq FROM sheet.versions($sheet) WHERE cid = 4"), 'trimmed at version 4');
+is($primary->safe_psql('postgres', "SELECT sheet.trim($sheet, 4)"), $primary->safe_psql('postgres', "SELECT seq FROM sheet.versions($sheet) WHERE version_id = 4"), 'trimmed at version 4');
 is(versions($primary), $versions, 'what is kept is what it was');
 is(sheet_state($primary, $sheet), $cells, 'and so are the cells');
 is(fsck($primary, 'false'), 'info|clean', 'fsck finds nothing');
@@ -102,7 +102,7 @@ is($standby->safe_psql('postgres', "SELECT sheet.trim($sheet, 5)") > 0, 1, 'and 
 is(fsck($standby, 'true'), 'info|clean', 'and is sound');
 
 # ---- space ----
-sub size { return $standby->safe_psql('postgres', "SELECT sum(pg_total_relation_size('sheet.' || r)) FROM unnest(ARRAY['log_batch', 'log_head', 'checkpoint', 'checkpoint_tile']) r"); }
+sub size { return $standby->safe_psql('postgres', "SELECT sum(pg_total_relation_size('sheet.' || r)) FROM unnest(ARRAY['log_batch', 'segment', 'checkpoint', 'version_tile']) r"); }
 
 # Incompressible contents, in as many versions as a sheet of half a megabyte has in a week.
 my $big = $standby->safe_psql('postgres', "SELECT sheet.create('space', 100, 20)");
@@ -120,7 +120,7 @@ my $empty = size();
 fill(1);
 my $filled = size();
 $standby->safe_psql('postgres', "SELECT sheet.trim($big, 10)");
-$standby->safe_psql('postgres', 'VACUUM sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile');
+$standby->safe_psql('postgres', 'VACUUM sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile');
 fill(11);
 my $again = size();
 note "$empty bytes before, $filled with ten versions, $again after a trim, VACUUM and ten more";

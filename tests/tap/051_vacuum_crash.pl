@@ -18,7 +18,7 @@ $node->restart;
 sub points
 {
 	my %points;
-	for my $file (glob "$FindBin::RealBin/../../extension/am/*.c")
+	for my $file (glob "$FindBin::RealBin/../../extension/am/*/*.c")
 	{
 		open my $source, '<', $file or die;
 		/STOP_POINT\("(vacuum-[a-z-]+)"\)/ && $points{$1}++ for <$source>;

@@ -11,7 +11,7 @@ use Time::HiRes qw(sleep time);
 
 my $limit = 200;
 my $node = new_server('worker', streaming => 1);
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = $limit\npg_sheet.checkpoint_interval = 0\npg_sheet.allow_log_delete = on\nlog_min_messages = debug1\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = $limit\npg_sheet.version_interval = 0\npg_sheet.allow_log_delete = on\nlog_min_messages = debug1\n");
 $node->restart;
 
 my $text = 0;
@@ -56,7 +56,7 @@ sub cells
 sub stat_of
 {
 	my ($server, $column) = @_;
-	return $server->safe_psql('postgres', "SELECT $column FROM sheet.checkpoint_stats");
+	return $server->safe_psql('postgres', "SELECT $column FROM sheet.version_stats");
 }
 
 sub fsck
@@ -67,7 +67,7 @@ sub fsck
 
 sub wait_until_idle
 {
-	$node->poll_query_until('postgres', 'SELECT workers = 0 FROM sheet.checkpoint_stats') or die;
+	$node->poll_query_until('postgres', 'SELECT workers = 0 FROM sheet.version_stats') or die;
 	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'pg_sheet worker'}) or die;
 }
 
@@ -101,18 +101,18 @@ wait_until_idle();
 is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($sheet)"), 0, 'no version of a short log');
 edit($node, $sheet, 40);
 wait_for_version($node, $sheet, 'a version of a long log');
-is($node->safe_psql('postgres', "SELECT cid, uid, username IS NULL, label IS NULL, cause FROM sheet.versions($sheet)"), '1|0|t|t|log', 'it is nobody\'s');
+is($node->safe_psql('postgres', "SELECT version_id, uid, username IS NULL, label IS NULL, cause FROM sheet.versions($sheet)"), '1|0|t|t|log', 'it is nobody\'s');
 is(fsck($node, $sheet), 'info|clean', 'and sound');
 cmp_ok(tail($node, $sheet), '<', $limit, 'the log after it is short');
 is($node->safe_psql('postgres', "SELECT sheet.commit($sheet, 'mine')"), 2, 'a person may keep the same cells');
 my ($code, $out, $err) = $node->psql('postgres', "SELECT sheet.commit($sheet)");
 like($err, qr/nothing has changed/, 'once');
-is($node->safe_psql('postgres', "SELECT string_agg(cause, ',' ORDER BY cid) FROM sheet.versions($sheet)"), 'log,commit', 'and lists tell them apart');
+is($node->safe_psql('postgres', "SELECT string_agg(cause, ',' ORDER BY version_id) FROM sheet.versions($sheet)"), 'log,commit', 'and lists tell them apart');
 is($node->safe_psql('postgres', "SELECT sheet.rollback($sheet, 1)"), 3, 'a version that was made by itself can be brought back');
 is(fsck($node, $sheet), 'info|clean', 'all are sound');
 is(stat_of($node, 'by_commit, by_rollback, by_log, by_eviction, failures'), '1|1|1|0|0', 'versions are counted by cause');
-$node->safe_psql('postgres', "DELETE FROM sheet.checkpoint WHERE sheet_id = $sheet; DELETE FROM sheet.checkpoint_tile WHERE sheet_id = $sheet; SELECT sheet.fsck($sheet, true, true)");
-is($node->safe_psql('postgres', "SELECT string_agg(cause, ',' ORDER BY cid) FROM sheet.versions($sheet)"), 'log,commit,rollback', 'the causes are in the log: versions that are rebuilt have them');
+$node->safe_psql('postgres', "DELETE FROM sheet.version WHERE sheet_id = $sheet; DELETE FROM sheet.version_tile WHERE sheet_id = $sheet; SELECT sheet.fsck($sheet, true, true)");
+is($node->safe_psql('postgres', "SELECT string_agg(cause, ',' ORDER BY version_id) FROM sheet.versions($sheet)"), 'log,commit,rollback', 'the causes are in the log: versions that are rebuilt have them');
 
 # ---- many edits, and opening the sheet cold ----
 my $busy = create('busy');
@@ -120,7 +120,7 @@ edit($node, $busy, 3000);
 wait_until_idle();
 my $state = sheet_state($node, $busy);
 $node->restart;
-$node->poll_query_until('postgres', 'SELECT rescans = 1 AND queued = 0 AND workers = 0 FROM sheet.checkpoint_stats') or die;
+$node->poll_query_until('postgres', 'SELECT rescans = 1 AND queued = 0 AND workers = 0 FROM sheet.version_stats') or die;
 wait_until_idle();
 my $read = stat_of($node, 'replayed_edits');
 is(sheet_state($node, $busy), $state, 'the cells after a restart');
@@ -151,18 +151,18 @@ for (1 .. 5)
 ok($slept, 'it does not wake up while there is no work, nor by a short log');
 
 # ---- intervals ----
-$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.checkpoint_interval = '1h'});
+$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.version_interval = '1h'});
 $node->reload;
 my $flood = create('flood');
 edit($node, $flood, $limit + 10);
 wait_for_version($node, $flood, 'the first version of a sheet waits for nothing');
 edit($node, $flood, 3 * $limit);
-$node->poll_query_until('postgres', 'SELECT queued = 1 AND workers = 0 FROM sheet.checkpoint_stats') or die;
+$node->poll_query_until('postgres', 'SELECT queued = 1 AND workers = 0 FROM sheet.version_stats') or die;
 is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($flood)"), 1, 'a sheet that is flooded waits for its next one');
-$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.checkpoint_interval = 0});
+$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.version_interval = 0});
 $node->reload;
 ok($node->poll_query_until('postgres', "SELECT count(*) = 2 FROM sheet.versions($flood)"), 'until the setting is another');
-is($node->safe_psql('postgres', q{SELECT setting || coalesce(unit, '') FROM pg_settings WHERE name LIKE 'pg_sheet.checkpoint%' ORDER BY name}), "65536kB\n$limit\n0ms", 'settings have units');
+is($node->safe_psql('postgres', q{SELECT setting || coalesce(unit, '') FROM pg_settings WHERE name LIKE 'pg_sheet.version%' ORDER BY name}), "65536kB\n$limit\n0ms", 'settings have units');
 
 # ---- one sheet is damaged ----
 my ($broken, $whole) = (create('broken'), create('whole'));
@@ -171,11 +171,11 @@ $node->safe_psql('postgres', "DELETE FROM sheet.log_batch WHERE sheet_id = $brok
 my $log = -s $node->logfile;
 edit($node, $_, 20) for $broken, $whole;
 wait_for_version($node, $whole, 'a damaged sheet does not keep others from their versions');
-ok($node->poll_query_until('postgres', 'SELECT failures > 0 AND workers = 0 FROM sheet.checkpoint_stats'), 'its failure is counted');
+ok($node->poll_query_until('postgres', 'SELECT failures > 0 AND workers = 0 FROM sheet.version_stats'), 'its failure is counted');
 like(slurp_file($node->logfile, $log), qr/no checkpoint of sheet $broken in database "postgres": sheet $broken is damaged.*tried again in 5 seconds/s, 'and logged');
 is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($broken)"), 0, 'it has no version');
 $node->safe_psql('postgres', "SELECT sheet.purge($broken)");
-ok($node->poll_query_until('postgres', 'SELECT queued = 0 FROM sheet.checkpoint_stats'), 'and is forgotten when it is no more');
+ok($node->poll_query_until('postgres', 'SELECT queued = 0 FROM sheet.version_stats'), 'and is forgotten when it is no more');
 
 # ---- a worker is killed ----
 my $killed = create('killed');
@@ -249,12 +249,12 @@ my $large = $node->safe_psql('postgres', q{SELECT sheet.create('large', 25600, 2
 $node->safe_psql('postgres', "SELECT count(sheet.set($large, n * 64, 0, n::text)) FROM generate_series(0, 399) n");
 $node->safe_psql('postgres', "SELECT sheet.commit($large)") if tail($node, $large) > 0;
 wait_until_idle();
-my $read_sql = q{SELECT coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) FROM pg_statio_all_tables WHERE relid = 'sheet.checkpoint_tile'::regclass};
+my $read_sql = q{SELECT coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) FROM pg_statio_all_tables WHERE relid = 'sheet.version_tile'::regclass};
 my $blocks = $node->safe_psql('postgres', $read_sql);
 $node->safe_psql('postgres', "SELECT count(sheet.set($large, n % 64, 1, n::text)) FROM generate_series(1, $limit + 10) n");
 wait_for_version($node, $large, 'a version of a large sheet in which one tile was edited');
 wait_until_idle();
-is($node->safe_psql('postgres', "SELECT tiles FROM sheet.checkpoint WHERE sheet_id = $large ORDER BY cid DESC LIMIT 1"), 1, 'stores that tile');
+is($node->safe_psql('postgres', "SELECT tiles FROM sheet.version WHERE sheet_id = $large ORDER BY version_id DESC LIMIT 1"), 1, 'stores that tile');
 cmp_ok($node->safe_psql('postgres', $read_sql) - $blocks, '<', 100, 'and does not read the others');
 is(fsck($node, $large), 'info|clean', 'it is sound');
 
@@ -271,7 +271,7 @@ is(fsck($node, $overtaken), 'info|clean', 'the only one');
 
 $session = hold_workers('postgres');
 my $trimmed = create('trimmed');
-my $failures = $node->safe_psql('postgres', 'SELECT failures FROM sheet.checkpoint_stats');
+my $failures = $node->safe_psql('postgres', 'SELECT failures FROM sheet.version_stats');
 edit($node, $trimmed, $limit + 10);
 wait_until_held('postgres');
 edit($node, $trimmed, 10);
@@ -281,7 +281,7 @@ $node->safe_psql('postgres', 'ALTER DATABASE postgres RESET pg_sheet.stop_point'
 $session->quit;
 wait_until_idle();
 is($node->safe_psql('postgres', "SELECT string_agg(cause, ',') FROM sheet.versions($trimmed)"), 'commit', 'also when the log is trimmed then');
-is($node->safe_psql('postgres', 'SELECT failures FROM sheet.checkpoint_stats'), $failures, 'which is no damage');
+is($node->safe_psql('postgres', 'SELECT failures FROM sheet.version_stats'), $failures, 'which is no damage');
 
 # ---- two databases, and those who want one for themselves ----
 $node->safe_psql('postgres', 'CREATE DATABASE two');
@@ -318,7 +318,7 @@ edit($node, $there, $limit + 10, 'three');
 ok($node->poll_query_until('three', "SELECT count(*) = 2 FROM sheet.versions($there)"), 'the copy has workers of its own');
 is($node->safe_psql('two', "SELECT count(*) FROM sheet.versions($there)"), 2, 'that leave the original alone');
 with_busy_worker('three', $there, 'DROP DATABASE three');
-ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.checkpoint_stats'), 'nothing is left in the queue');
+ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'nothing is left in the queue');
 
 # DROP EXTENSION while there is work: it waits for one checkpoint at most, and what waits is forgotten.
 my @many = map { create("many $_", 'two') } 1 .. 5;
@@ -331,7 +331,7 @@ $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity 
 $holder->quit;
 $drop->finish;
 is($drop_err, '', 'DROP EXTENSION waits for a worker, and is not its victim');
-ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.checkpoint_stats'), 'nothing is left in the queue');
+ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'nothing is left in the queue');
 $node->safe_psql('postgres', 'ALTER DATABASE two RESET pg_sheet.stop_point');
 $node->safe_psql('two', 'CREATE EXTENSION pg_sheet');
 my $again = create('again', 'two');
@@ -348,7 +348,7 @@ ok($node->poll_query_until('postgres', q{SELECT count(*) = 1100 FROM sheet.list 
 wait_until_idle();
 
 # ---- a log of many bytes, which no server has seen all of ----
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 100000\npg_sheet.checkpoint_bytes = '1MB'\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = 100000\npg_sheet.version_bytes = '1MB'\n");
 $node->restart;
 my $bytes = create('bytes');
 for my $row (1 .. 3)
@@ -363,29 +363,29 @@ for my $row (1 .. 3)
 }
 wait_for_version($node, $bytes, 'a version of a log whose bytes were written before and after crashes');
 wait_until_idle();
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_bytes = '64MB'\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_bytes = '64MB'\n");
 
 # ---- eviction ----
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 100000\npg_sheet.cache_size = '2MB'\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = 100000\npg_sheet.cache_size = '2MB'\n");
 $node->restart;
 my @evicted = map { create("evicted $_") } 1 .. 6;
 edit($node, $_, 1200) for @evicted;
 $node->safe_psql('postgres', "DO \$\$ BEGIN FOR i IN 1..40 LOOP PERFORM sheet.read_cells(sheet.create('other ' || i, 100, 20)); END LOOP; END \$\$; SELECT sum(length(cells)) FROM sheet.list l, sheet.read_cells(l.sheet_id)");
-ok($node->poll_query_until('postgres', 'SELECT by_eviction > 0 FROM sheet.checkpoint_stats'), 'sheets that the cache gives up get versions');
+ok($node->poll_query_until('postgres', 'SELECT by_eviction > 0 FROM sheet.version_stats'), 'sheets that the cache gives up get versions');
 wait_until_idle();
 is($node->safe_psql('postgres', 'SELECT count(*) FROM sheet.fsck(NULL, true, false) WHERE severity <> \'info\''), 0, 'all sheets are sound');
 is(tail($node, $evicted[0]), 0, 'nothing of the log is read to open one again');
 
 # ---- a standby ----
-$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.checkpoint_edits = 0});
-$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.checkpoint_bytes = 0});
+$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.version_edits = 0});
+$node->safe_psql('postgres', q{ALTER SYSTEM SET pg_sheet.version_bytes = 0});
 $node->reload;
-$node->poll_query_until('postgres', q{SELECT current_setting('pg_sheet.checkpoint_edits') = '0'}) or die;
+$node->poll_query_until('postgres', q{SELECT current_setting('pg_sheet.version_edits') = '0'}) or die;
 my $off = create('off');
 edit($node, $off, 2000);
 wait_until_idle();
 is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($off)"), 0, '0 turns it off');
-my $standby = start_standby($node, 'worker_standby', "pg_sheet.checkpoint_edits = $limit\n");
+my $standby = start_standby($node, 'worker_standby', "pg_sheet.version_edits = $limit\n");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 is($standby->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'pg_sheet%'}), 0, 'a standby has no launcher');
 is($standby->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($off)"), 0, 'and makes no versions');

@@ -25,9 +25,9 @@ my $node = new_server('truth');
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE model_sheet (sheet_id bigint PRIMARY KEY);
 CREATE TABLE model_cell (sheet_id bigint, "row" integer, col integer, content text NOT NULL, PRIMARY KEY (sheet_id, "row", col));
-CREATE TABLE model_version (sheet_id bigint, cid bigint, PRIMARY KEY (sheet_id, cid));
-CREATE TABLE model_version_cell (sheet_id bigint, cid bigint, "row" integer, col integer, content text NOT NULL);
-CREATE INDEX ON model_version_cell (sheet_id, cid);
+CREATE TABLE model_version (sheet_id bigint, version_id bigint, PRIMARY KEY (sheet_id, version_id));
+CREATE TABLE model_version_cell (sheet_id bigint, version_id bigint, "row" integer, col integer, content text NOT NULL);
+CREATE INDEX ON model_version_cell (sheet_id, version_id);
 INSERT INTO model_sheet SELECT sheet.create('truth ' || n, 100, 26) FROM generate_series(1, 10) n;
 -- Rows or columns that come or go, in the sheet and in the model.
 CREATE FUNCTION model_move(sheet bigint, kind text, at integer, n integer) RETURNS void LANGUAGE plpgsql AS $$
@@ -55,10 +55,10 @@ CREATE FUNCTION model_differences() RETURNS TABLE (sheet_id bigint, "row" intege
 			FULL JOIN (SELECT c."row", c.col, c.content FROM model_cell c WHERE c.sheet_id = s.sheet_id) m USING ("row", col)) d
 	WHERE NOT l.trashed AND got IS DISTINCT FROM want
 $$;
-CREATE FUNCTION model_version_differences() RETURNS TABLE (sheet_id bigint, cid bigint, "row" integer, col integer, got text, want text) LANGUAGE sql STABLE AS $$
-	SELECT v.sheet_id, v.cid, d.* FROM model_version v JOIN sheet.list l USING (sheet_id),
-		LATERAL (SELECT "row", col, g.content AS got, m.content AS want FROM (SELECT r."row", r.col, r.content FROM sheet.at(v.sheet_id, v.cid) r) g
-			FULL JOIN (SELECT c."row", c.col, c.content FROM model_version_cell c WHERE c.sheet_id = v.sheet_id AND c.cid = v.cid) m USING ("row", col)) d
+CREATE FUNCTION model_version_differences() RETURNS TABLE (sheet_id bigint, version_id bigint, "row" integer, col integer, got text, want text) LANGUAGE sql STABLE AS $$
+	SELECT v.sheet_id, v.version_id, d.* FROM model_version v JOIN sheet.list l USING (sheet_id),
+		LATERAL (SELECT "row", col, g.content AS got, m.content AS want FROM (SELECT r."row", r.col, r.content FROM sheet.at(v.sheet_id, v.version_id) r) g
+			FULL JOIN (SELECT c."row", c.col, c.content FROM model_version_cell c WHERE c.sheet_id = v.sheet_id AND c.version_id = v.version_id) m USING ("row", col)) d
 	WHERE NOT l.trashed AND got IS DISTINCT FROM want
 $$;
 SQL
@@ -66,7 +66,7 @@ SQL
 sub restart_with_cache
 {
 	my ($size) = @_;
-	$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '$size'\nfsync = off\npg_sheet.checkpoint_edits = 500");
+	$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '$size'\nfsync = off\npg_sheet.version_edits = 500");
 	$node->restart;
 }
 

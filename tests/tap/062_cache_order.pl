@@ -12,7 +12,7 @@ use Test::More;
 seed_random();
 my $node = new_server('order');
 my $capacity = 4 * 1024 * 1024;
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '4MB'\nautovacuum = off\npg_sheet.checkpoint_edits = 0\npg_sheet.checkpoint_bytes = 0");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '4MB'\nautovacuum = off\npg_sheet.version_edits = 0\npg_sheet.version_bytes = 0");
 $node->restart;
 my $session = new_session($node);
 my @sheets;

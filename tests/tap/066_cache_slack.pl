@@ -9,7 +9,7 @@ use SheetTest;
 use Test::More;
 
 my $node = new_server('slack');
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '4MB'\nautovacuum = off\npg_sheet.checkpoint_edits = 0\npg_sheet.checkpoint_bytes = 0");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '4MB'\nautovacuum = off\npg_sheet.version_edits = 0\npg_sheet.version_bytes = 0");
 $node->restart;
 
 # Texts of 1 to 15 characters, others in each round; a block of them is a call of its own.

@@ -11,7 +11,7 @@ use Test::More;
 
 my $number = 70000; # of the database that comes again
 my $node = new_server('database_again', streaming => 1);
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 100\npg_sheet.checkpoint_interval = '1h'\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = 100\npg_sheet.version_interval = '1h'\n");
 $node->reload;
 
 sub make
@@ -51,7 +51,7 @@ sub is_sound
 {
 	my ($server, $what) = @_;
 	is($server->safe_psql('again', 'SELECT severity, what FROM sheet.fsck(1, true, false)'), 'info|clean', "$what: fsck finds nothing");
-	is($server->safe_psql('again', q{SELECT t, c.* FROM unnest('{log, sheet.log_batch, sheet.checkpoint_tile}'::regclass[]) t, sheet.am_check(t) c}), '', "$what: nor does am_check");
+	is($server->safe_psql('again', q{SELECT t, c.* FROM unnest('{log, sheet.log_batch, sheet.version_tile}'::regclass[]) t, sheet.am_check(t) c}), '', "$what: nor does am_check");
 	is($server->safe_psql('again', 'SELECT r.seq - (SELECT count(*) FROM sheet.log WHERE sheet_id = 1) FROM sheet.read_cells(1) r'), '0', "$what: the log has every seq");
 }
 
@@ -78,7 +78,7 @@ my $cursor = $node->safe_psql('again', 'SELECT f.cursor FROM sheet.follow(0, NUL
 edit($node, 'old', 150);
 ok($node->poll_query_until('again', 'SELECT count(*) = 1 FROM sheet.versions(1)'), 'a version is made');
 edit($node, 'older', 150);
-ok($node->poll_query_until('postgres', 'SELECT queued = 1 AND workers = 0 FROM sheet.checkpoint_stats'), 'and another one waits until it is time');
+ok($node->poll_query_until('postgres', 'SELECT queued = 1 AND workers = 0 FROM sheet.version_stats'), 'and another one waits until it is time');
 add_rows($node);
 is_sound($node, 'the first one');
 is($node->safe_psql('again', "SELECT lost, sheet_ids, seqs FROM sheet.follow(0, $cursor, 0)"), 'f|{1}|{303}', 'a follower is told');
@@ -92,7 +92,7 @@ $inside->ask("BEGIN; SELECT sheet.set(1, 'A1', 'never')");
 $node->safe_psql('postgres', 'DROP DATABASE again WITH (FORCE)');
 is(cached($node, $number), '', 'dropped, while somebody has edited: nothing of it is cached');
 is($node->safe_psql('postgres', 'SELECT bytes FROM sheet.cache_stats'), $before - $mine, 'its memory is given back');
-is($node->safe_psql('postgres', 'SELECT queued FROM sheet.checkpoint_stats'), '0', 'no sheet of it waits for a version');
+is($node->safe_psql('postgres', 'SELECT queued FROM sheet.version_stats'), '0', 'no sheet of it waits for a version');
 is(cached($node), $others, 'the sheets of others stay');
 
 make($node);

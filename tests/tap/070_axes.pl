@@ -19,15 +19,15 @@ seed_random();
 my $seed = int rand 1_000_000;
 
 my $node = new_server('axes', streaming => 1);
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '160kB'\nfsync = off\nmax_connections = 40\nautovacuum = off\npg_sheet.checkpoint_edits = 3000\npg_sheet.checkpoint_interval = 0\n");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '160kB'\nfsync = off\nmax_connections = 40\nautovacuum = off\npg_sheet.version_edits = 3000\npg_sheet.version_interval = 0\n");
 $node->restart;
 
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE sheets (n serial PRIMARY KEY, id bigint);
 INSERT INTO sheets (id) SELECT sheet.create('axes ' || i, $rows, $cols) FROM generate_series(1, $sheets) i;
 CREATE TABLE model (id bigint, r int, c int, content text, PRIMARY KEY (id, r, c)) WITH (fillfactor = 70);
-CREATE TABLE old_model (id bigint, cid bigint, r int, c int, content text);
-CREATE INDEX ON old_model (id, cid);
+CREATE TABLE old_model (id bigint, version_id bigint, r int, c int, content text);
+CREATE INDEX ON old_model (id, version_id);
 CREATE FUNCTION sheet_of(i int) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT id FROM sheets WHERE n = 1 + i % $sheets';
 CREATE FUNCTION put(id bigint) RETURNS void LANGUAGE plpgsql AS \$\$
 DECLARE
@@ -71,11 +71,11 @@ CREATE FUNCTION keep(sheet bigint) RETURNS void LANGUAGE plpgsql AS \$\$
 DECLARE
 	old bigint; made bigint;
 BEGIN
-	SELECT cid INTO old FROM old_model WHERE id = sheet ORDER BY random() LIMIT 1;
+	SELECT version_id INTO old FROM old_model WHERE id = sheet ORDER BY random() LIMIT 1;
 	IF old IS NOT NULL AND random() < 0.4 THEN
 		made := sheet.rollback(sheet, old);
 		DELETE FROM model WHERE id = sheet;
-		INSERT INTO model SELECT id, r, c, content FROM old_model WHERE id = sheet AND cid = old;
+		INSERT INTO model SELECT id, r, c, content FROM old_model WHERE id = sheet AND version_id = old;
 	ELSE
 		made := sheet.commit(sheet);
 	END IF;
@@ -112,7 +112,7 @@ CREATE FUNCTION differ(id bigint) RETURNS bigint LANGUAGE sql VOLATILE AS \$\$
 \$\$;
 CREATE FUNCTION differ(id bigint, version bigint) RETURNS bigint LANGUAGE sql VOLATILE AS \$\$
 	SELECT count(*) FROM (SELECT "row", col, content FROM sheet.at(id, version) s) s
-		FULL JOIN (SELECT * FROM old_model m WHERE m.id = differ.id AND m.cid = version) m
+		FULL JOIN (SELECT * FROM old_model m WHERE m.id = differ.id AND m.version_id = version) m
 		ON s."row" = m.r AND s.col = m.c WHERE s.content IS DISTINCT FROM m.content
 \$\$;
 CREATE FUNCTION look(id bigint) RETURNS void LANGUAGE plpgsql AS \$\$
@@ -143,7 +143,7 @@ sub all_is_well
 {
 	my ($what) = @_;
 	is($node->safe_psql('postgres', 'SELECT sum(differ(id)) FROM sheets'), 0, "$what: the sheets are what the model says");
-	is($node->safe_psql('postgres', 'SELECT coalesce(sum(differ(id, cid)), 0) FROM (SELECT DISTINCT id, cid FROM old_model) v'), 0, "$what: so are the versions");
+	is($node->safe_psql('postgres', 'SELECT coalesce(sum(differ(id, version_id)), 0) FROM (SELECT DISTINCT id, version_id FROM old_model) v'), 0, "$what: so are the versions");
 	is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT f.severity || ' ' || f.what, ', ') FROM sheets, sheet.fsck(id, true) f}), 'info clean', "$what: fsck finds nothing");
 }
 
@@ -180,11 +180,11 @@ $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', 'SELECT sum(differ(id)) FROM sheets'), 0, 'a standby shows the sheets as the model says');
 $standby->stop;
 
-my $stored = q{SELECT md5(string_agg(c::text, E'\n' ORDER BY sheet_id, cid)), count(*) FILTER (WHERE axes IS NOT NULL) > 3,
-	(SELECT md5(string_agg(t::text, E'\n' ORDER BY sheet_id, tile_row, tile_col, cid)) FROM sheet.checkpoint_tile t) FROM sheet.checkpoint c};
+my $stored = q{SELECT md5(string_agg(c::text, E'\n' ORDER BY sheet_id, version_id)), count(*) FILTER (WHERE axes IS NOT NULL) > 3,
+	(SELECT md5(string_agg(t::text, E'\n' ORDER BY sheet_id, tile_row, tile_col, version_id)) FROM sheet.version_tile t) FROM sheet.version c};
 my $before = $node->safe_psql('postgres', $stored);
 like($before, qr/\|t\|/, 'versions have axes');
-$node->safe_psql('postgres', 'SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.checkpoint_tile; DELETE FROM sheet.checkpoint');
+$node->safe_psql('postgres', 'SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.version_tile; DELETE FROM sheet.version');
 like($node->safe_psql('postgres', 'SELECT DISTINCT repaired FROM sheet.fsck(NULL, true)'), qr/t/, 'versions that are lost are rebuilt');
 is($node->safe_psql('postgres', $stored), $before, 'from the log alone, byte for byte');
 all_is_well('rebuilt');

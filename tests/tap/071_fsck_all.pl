@@ -66,7 +66,7 @@ cmp_ok($rate, '>', 1000, sprintf('%d sheets a second', $rate));
 
 # ---- very many repairs ----
 my $damaged = $sheets / 10;
-my $damage = 'DELETE FROM sheet.log_head WHERE sheet_id % 10 = 0';
+my $damage = 'DELETE FROM sheet.segment WHERE sheet_id % 10 = 0';
 $node->safe_psql('postgres', $damage);
 my ($code, $out, $err) = $node->psql('postgres', 'SELECT sheet_id, what, repaired FROM sheet.fsck()');
 is(scalar(grep { /\|t$/ } split /\n/, $out), 10, 'a function repairs as many sheets as its share of the locks allows');
@@ -85,7 +85,7 @@ sub fsck_all
 sub headless
 {
 	my ($where) = @_;
-	return $node->safe_psql('postgres', "SELECT count(*) FROM sheet.sheet s WHERE $where AND NOT EXISTS (SELECT FROM sheet.log_head h WHERE h.sheet_id = s.sheet_id)");
+	return $node->safe_psql('postgres', "SELECT count(*) FROM sheet.sheet s WHERE $where AND NOT EXISTS (SELECT FROM sheet.segment h WHERE h.sheet_id = s.sheet_id)");
 }
 my $said = fsck_all('after => 200', "SET pg_sheet.stop_point = 'fsck-end:cancel:1000';");
 ok($said =~ /^ERROR:  canceling statement due to user request\nCONTEXT:  check of sheet 1200: CALL sheet\.fsck_all\(after => 1199\) goes on with it$/m, 'a check that is cancelled says where to go on');

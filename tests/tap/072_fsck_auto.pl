@@ -25,12 +25,12 @@ sub create
 }
 
 # Sheets that were checked in this life of the server, or wait for it.
-sub checks { return sql('SELECT checked + queued FROM sheet.checkpoint_stats') }
+sub checks { return sql('SELECT checked + queued FROM sheet.version_stats') }
 
 sub wait_for_checks
 {
 	my ($count, $what) = @_;
-	ok($node->poll_query_until('postgres', "SELECT checked = $count AND queued = 0 FROM sheet.checkpoint_stats"), $what) or diag sql('SELECT * FROM sheet.checkpoint_stats');
+	ok($node->poll_query_until('postgres', "SELECT checked = $count AND queued = 0 FROM sheet.version_stats"), $what) or diag sql('SELECT * FROM sheet.version_stats');
 }
 
 my $log_from = 0;
@@ -79,7 +79,7 @@ sub wait_until_held
 # ---- a server that was shut down ----
 my @sheets = create(8);
 my ($no_versions, $no_tiles, $no_head, $hole, $claimed, $written, $sound, $unopened) = @sheets;
-sql("DELETE FROM sheet.checkpoint WHERE sheet_id = $unopened");
+sql("DELETE FROM sheet.version WHERE sheet_id = $unopened");
 is(checks(), 0, 'nothing is checked in the first life of a server');
 $node->restart;
 sql(map { "SELECT sheet.get($_, 'A1')" } $sound, $no_versions);
@@ -88,8 +88,8 @@ is(checks(), 0, 'nor after a shutdown');
 sql("SELECT sheet.release($claimed, 1)");
 
 # ---- a crash, and damage ----
-sql("DELETE FROM sheet.checkpoint WHERE sheet_id IN ($no_versions, $claimed, $written)", "DELETE FROM sheet.checkpoint_tile WHERE sheet_id IN ($no_versions, $no_tiles)",
-	"DELETE FROM sheet.log_head WHERE sheet_id = $no_head AND lid = 2", "DELETE FROM sheet.log_batch WHERE sheet_id = $hole AND first_seq = 2", "DELETE FROM sheet.checkpoint WHERE sheet_id = $hole AND cid = 1");
+sql("DELETE FROM sheet.version WHERE sheet_id IN ($no_versions, $claimed, $written)", "DELETE FROM sheet.version_tile WHERE sheet_id IN ($no_versions, $no_tiles)",
+	"DELETE FROM sheet.segment WHERE sheet_id = $no_head AND segment_id = 2", "DELETE FROM sheet.log_batch WHERE sheet_id = $hole AND first_seq = 2", "DELETE FROM sheet.version WHERE sheet_id = $hole AND version_id = 1");
 mark_log();
 crash();
 is(checks(), 0, 'what nobody opens is not checked');
@@ -105,7 +105,7 @@ my $read = ($node->psql('postgres', "SELECT sheet.get($hole, 'A1')"))[0];
 wait_for_checks(7, 'damage that cannot be repaired is looked at, too');
 like(said($hole), qr/^LOG .*findings: \d, repaired: 0$/, 'and reported once');
 isnt(fsck($hole), 'info|clean', 'it is left as it is');
-is(sql('SELECT damaged FROM sheet.checkpoint_stats'), 6, 'the view counts the damaged ones');
+is(sql('SELECT damaged FROM sheet.version_stats'), 6, 'the view counts the damaged ones');
 
 # ---- once ----
 my @others = create(40);
@@ -148,9 +148,9 @@ wait_until_held();
 is(sql($of_many), $many, 'while the first one is being checked, nobody waits');
 my $checked = sql(q{SELECT (regexp_match(query, 'check of sheet (\d+)'))[1] FROM pg_stat_activity WHERE backend_type = 'pg_sheet worker'});
 is(sql("SELECT sheet.set($checked, 'A1', 'meanwhile') > 0, sheet.claim($checked, 9, 'one') > 0"), 't|t', 'not even for that one');
-is(sql('SELECT checked, queued FROM sheet.checkpoint_stats'), '0|1024', 'the queue is full');
+is(sql('SELECT checked, queued FROM sheet.version_stats'), '0|1024', 'the queue is full');
 $holder->end;
-ok($node->poll_query_until('postgres', 'SELECT checked = 1024 AND queued = 0 FROM sheet.checkpoint_stats'), 'those that are in it are checked');
+ok($node->poll_query_until('postgres', 'SELECT checked = 1024 AND queued = 0 FROM sheet.version_stats'), 'those that are in it are checked');
 is(sql($of_many), $many, 'they are read again');
 wait_for_checks($many, 'and those for which it had no room are checked');
 is(sql($of_many), $many, 'once more');
@@ -159,12 +159,12 @@ is(checks(), $many, 'each of them once');
 # ---- while a worker searches all sheets for long logs ----
 my ($last) = create(1); # the search looks at a thousand sheets at once: these two are not among the same
 sql("SELECT sheet.apply($_, " . batch(map { [ $_, 3, "long $_" ] } 0 .. 299) . ')') for $sound, $last;
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 0\npg_sheet.checkpoint_bytes = 0\npg_sheet.checkpoint_interval = 0\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\npg_sheet.version_interval = 0\n");
 crash();
 mark_log();
 $holder = hold_worker('autoversion-built');
 sql(q{ALTER DATABASE postgres SET pg_sheet.stop_point = 'autoversion-built:wait autoversion-built:wait'});
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 200\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = 200\n");
 $node->reload;
 wait_until_held();
 my $second = new_session($node);
@@ -177,17 +177,17 @@ wait_until_held();
 is(said($no_head), qq{DEBUG pg_sheet: sheet $no_head in database "postgres", opened after a crash of the server, is clean}, 'a sheet that is opened is checked before the search is at its end');
 $second->end;
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.versions($last) WHERE cause = 'log'"), 'which comes');
-$node->append_conf('postgresql.conf', "pg_sheet.checkpoint_edits = 100000\n");
+$node->append_conf('postgresql.conf', "pg_sheet.version_edits = 100000\n");
 
 # ---- a sheet that somebody is editing ----
 my ($busy, $next) = create(2);
-sql("DELETE FROM sheet.checkpoint WHERE sheet_id = $busy");
+sql("DELETE FROM sheet.version WHERE sheet_id = $busy");
 crash();
 mark_log();
 my $writer = new_session($node);
 $writer->ask("BEGIN; SELECT sheet.set($busy, 'B1', 'mine')");
 sql("SELECT sheet.get($next, 'A1')");
-ok($node->poll_query_until('postgres', 'SELECT checked = 1 FROM sheet.checkpoint_stats'), 'a check that must wait for a writer keeps no other waiting');
+ok($node->poll_query_until('postgres', 'SELECT checked = 1 FROM sheet.version_stats'), 'a check that must wait for a writer keeps no other waiting');
 is($writer->ask("SELECT sheet.set($busy, 'B2', 'mine') > 0"), 't', 'and not the writer');
 like(slurp_file($node->logfile, $log_from), qr/sheet $busy is busy, its check is put off/, 'it is put off');
 $writer->ask('COMMIT');
@@ -198,7 +198,7 @@ is(fsck($busy), 'info|clean', 'and sound, with what was written');
 
 # ---- a check that crashes ----
 my ($fatal) = create(1);
-sql("DELETE FROM sheet.checkpoint WHERE sheet_id = $fatal");
+sql("DELETE FROM sheet.version WHERE sheet_id = $fatal");
 crash();
 mark_log();
 $holder = hold_worker('fsck-version');
@@ -219,7 +219,7 @@ crash();
 mark_log();
 sql("ALTER DATABASE postgres SET pg_sheet.stop_point = 'fsck-look:error'");
 $node->psql('postgres', "SELECT sheet.get($failing, 'A1')");
-ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.checkpoint_stats'), 'a check that fails is not repeated');
+ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'a check that fails is not repeated');
 like(said($failing), qr/^LOG .* could not be checked: stop point "fsck-look" reached$/, 'the log says why');
 sql('ALTER DATABASE postgres RESET pg_sheet.stop_point');
 
@@ -244,7 +244,7 @@ claims_that_check('the first claim of a sheet', 0, "SELECT sheet.claim($taken, 1
 claims_that_check('a claim that is repeated', 0, "SELECT sheet.claim($taken, 1, 'one')");
 mark_log();
 claims_that_check('a claim of a sheet that was not released', 1, "SELECT sheet.claim($taken, 2, 'two')");
-$node->poll_query_until('postgres', 'SELECT queued = 0 FROM sheet.checkpoint_stats') or die;
+$node->poll_query_until('postgres', 'SELECT queued = 0 FROM sheet.version_stats') or die;
 is(said($taken), qq{DEBUG pg_sheet: sheet $taken in database "postgres", taken over from a gateway that did not release it, is clean}, 'it is checked');
 claims_that_check('of one that was', 0, "SELECT sheet.release($taken, 2)", "SELECT sheet.claim($taken, 3, 'three')");
 claims_that_check('a release by an older holder does not count', 1, "SELECT sheet.release($taken, 2)", "SELECT sheet.claim($taken, 4, 'four')");
@@ -256,19 +256,19 @@ is(sql("SELECT sheet.release($taken, 4)"), 'f', 'a release does not wait for a w
 $writer->ask('COMMIT');
 $writer->end;
 is(sql("SELECT sheet.release($taken, 4)"), 't', 'without one it is noted');
-is(sql("SELECT holder FROM sheet.owner WHERE sheet_id = $taken"), '', 'there is no holder');
+is(sql("SELECT holder FROM sheet.ownership WHERE sheet_id = $taken"), '', 'there is no holder');
 my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT sheet.claim($taken, 3, 'three')");
 like($err, qr/SF001/, 'older epochs are refused all the same');
 
 # ---- a standby ----
-sql("DELETE FROM sheet.checkpoint WHERE sheet_id = $taken");
+sql("DELETE FROM sheet.version WHERE sheet_id = $taken");
 my $standby = start_standby($node, 'auto_standby');
 sql("SELECT sheet.set($sound, 'C1', 'for the standby')");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 $standby->stop('immediate');
 $standby->start;
 is($standby->safe_psql('postgres', "SELECT sheet.get($taken, 'A1')"), 'held', 'a standby that has crashed is read');
-is($standby->safe_psql('postgres', 'SELECT checked, queued FROM sheet.checkpoint_stats'), '0|0', 'and checks nothing');
+is($standby->safe_psql('postgres', 'SELECT checked, queued FROM sheet.version_stats'), '0|0', 'and checks nothing');
 $node->stop('immediate');
 $standby->promote;
 is($standby->safe_psql('postgres', "SELECT sheet.get($taken, 'A1')"), 'held', 'it is promoted');

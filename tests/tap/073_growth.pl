@@ -76,7 +76,7 @@ my %parameters = (
 	'snapshot.c snapshot_version_sql old' => [ '$busy', '7' ],
 	'upload.c upload_abort_sql' => ['$upload'],
 	'upload.c upload_begin_sql' => [ '$busy', q{'picture.png'}, 'NULL', '$rich', '100' ],
-	'upload.c upload_end_sql' => [ '$upload', q{'digest'}, q{|SELECT sheet.chunk_put($upload, 0, 'bytes')} ],
+	'upload.c upload_end_sql' => [ '$upload', q{'digest'}, q{|SELECT sheet.file_put($upload, 0, 'bytes')} ],
 	'upload.c upload_put_sql' => [ '$upload', '0', q{'bytes'} ],
 	'v2_block.c block_sql' => [ '$busy', '0', '0', '9', '9' ],
 	'v2_join.c state_sql' => [ '$busy', '$guest', '7' ],
@@ -167,16 +167,16 @@ END
 \$\$;
 SELECT count(sheet.share(id('busy'), a.name, 'editor')) FROM sheet.account a WHERE a.name NOT IN ('account 1', 'account 5', 'account 6') AND a.uid < (SELECT min(uid) + $size->{members} FROM sheet.account);
 SELECT count(sheet.share(s.sheet_id, 'account 2', 'editor')) FROM sheet.sheet s WHERE s.owner = id('rich') AND s.name LIKE 'sheet %';
-INSERT INTO sheet.chunk (sheet_id, name, uid, size, etag) SELECT id('busy'), CASE n % 2 WHEN 0 THEN 'file ' || n ELSE 'picture (' || n / 2 + 2 || ').png' END, id('rich'), 1, '' FROM generate_series(1, $size->{files}) n;
-INSERT INTO sheet.chunk (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'picture.png', id('rich'), 1, ''), (id('busy'), 'file 7', id('rich'), 1, ''), (id('quiet'), 'a', id('rich'), 1, ''), (id('quiet'), 'b', id('rich'), 1, '');
-INSERT INTO sheet.chunk_part SELECT upload_id, 0, 'x' FROM sheet.chunk;
-INSERT INTO sheet.file_use SELECT uid, size FROM sheet.chunk;
-INSERT INTO ids SELECT 'file', upload_id FROM sheet.chunk WHERE name = 'file 7';
-INSERT INTO ids SELECT 'upload', upload_id FROM sheet.chunk_begin(id('busy'), 'upload', NULL, id('rich'), 100);
+INSERT INTO sheet.file (sheet_id, name, uid, size, etag) SELECT id('busy'), CASE n % 2 WHEN 0 THEN 'file ' || n ELSE 'picture (' || n / 2 + 2 || ').png' END, id('rich'), 1, '' FROM generate_series(1, $size->{files}) n;
+INSERT INTO sheet.file (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'picture.png', id('rich'), 1, ''), (id('busy'), 'file 7', id('rich'), 1, ''), (id('quiet'), 'a', id('rich'), 1, ''), (id('quiet'), 'b', id('rich'), 1, '');
+INSERT INTO sheet.file_part SELECT upload_id, 0, 'x' FROM sheet.file;
+INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file;
+INSERT INTO ids SELECT 'file', upload_id FROM sheet.file WHERE name = 'file 7';
+INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, id('rich'), 100);
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
-INSERT INTO sheet.owner SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
+INSERT INTO sheet.ownership SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
 INSERT INTO ids SELECT 'last', r.seq FROM sheet.read_cells(id('busy'), 0, 0, 0, 0) r;
-INSERT INTO ids SELECT 'version', max(cid) FROM sheet.checkpoint WHERE sheet_id = id('busy');
+INSERT INTO ids SELECT 'version', max(version_id) FROM sheet.version WHERE sheet_id = id('busy');
 SQL
 	$node->safe_psql($database, 'VACUUM ANALYZE');
 	$node->safe_psql($database, q{SELECT sheet.set(id('quiet'), 'A1', 'known to the cache again')});
@@ -222,8 +222,8 @@ shared_preload_libraries = 'pg_sheet'
 autovacuum = off
 fsync = off
 shared_buffers = '256MB'
-pg_sheet.checkpoint_bytes = 0
-pg_sheet.checkpoint_edits = 0
+pg_sheet.version_bytes = 0
+pg_sheet.version_edits = 0
 pg_sheet.file_quota = '1TB'
 CONF
 $node->start;

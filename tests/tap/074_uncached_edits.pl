@@ -9,7 +9,7 @@ use SheetTest;
 use Test::More;
 
 my $node = new_server('uncached_edits');
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = 0\nfsync = off\nautovacuum = off\npg_sheet.checkpoint_edits = 0\npg_sheet.checkpoint_bytes = 0\n");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = 0\nfsync = off\nautovacuum = off\npg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\n");
 $node->restart;
 my ($one, $two) = map { new_session($node) } 1 .. 2;
 
@@ -159,7 +159,7 @@ BEGIN
 	IF what < 0.02 THEN
 		PERFORM sheet.commit(sheet);
 	ELSIF what < 0.03 THEN
-		PERFORM sheet.rollback(sheet, max(cid)) FROM sheet.checkpoint WHERE sheet_id = sheet HAVING max(cid) > 0;
+		PERFORM sheet.rollback(sheet, max(version_id)) FROM sheet.version WHERE sheet_id = sheet HAVING max(version_id) > 0;
 	ELSIF what < 0.05 THEN
 		PERFORM sheet.insert_rows(sheet, (random() * 100)::int, 1 + (random() * 3)::int);
 	ELSIF what < 0.07 THEN

@@ -276,7 +276,7 @@ sub read_log
 {
 	my ($node, $database, $sheet) = @_;
 	my %log;
-	my $rows = $node->safe_psql($database, qq{SELECT r.seq, r.kind, r."row", r.col, r.new FROM sheet.log_head h, sheet.read_log(h.sheet_id, h.lid) r
+	my $rows = $node->safe_psql($database, qq{SELECT r.seq, r.kind, r."row", r.col, r.new FROM sheet.segment h, sheet.read_log(h.sheet_id, h.segment_id) r
 		WHERE h.sheet_id = $sheet ORDER BY r.seq});
 	for my $line (split /\n/, $rows)
 	{

@@ -415,37 +415,37 @@ session_ask(Session *s, const char *sql, const char *param0, const char *param1,
 
 /* After the call, which has the sheet's lock: a snapshot from before it might be too old. */
 static bool
-version_note(Session *s, const char *sheet, const char *cid)
+version_note(Session *s, const char *sheet, const char *version_id)
 {
-	return session_change(s, "INSERT INTO model_version VALUES ($1, $2)", sheet, cid, NULL) &&
+	return session_change(s, "INSERT INTO model_version VALUES ($1, $2)", sheet, version_id, NULL) &&
 		   session_change(s,
 						  "INSERT INTO model_version_cell SELECT sheet_id, $2, \"row\", col, content FROM model_cell"
 						  " WHERE sheet_id = $1",
-						  sheet, cid, NULL);
+						  sheet, version_id, NULL);
 }
 
 static bool
 version_commit(Session *s, const char *sheet)
 {
-	char cid[24];
+	char version_id[24];
 
-	return session_ask(s, "SELECT sheet.commit($1)", sheet, NULL, cid) && version_note(s, sheet, cid);
+	return session_ask(s, "SELECT sheet.commit($1)", sheet, NULL, version_id) && version_note(s, sheet, version_id);
 }
 
 static bool
 version_rollback(Session *s, const char *sheet)
 {
-	char from[24], cid[24];
+	char from[24], version_id[24];
 
-	return session_ask(s, "SELECT cid FROM model_version WHERE sheet_id = $1 ORDER BY random() LIMIT 1", sheet, NULL,
-					   from) &&
-		   session_ask(s, "SELECT sheet.rollback($1, $2)", sheet, from, cid) &&
+	return session_ask(s, "SELECT version_id FROM model_version WHERE sheet_id = $1 ORDER BY random() LIMIT 1", sheet,
+					   NULL, from) &&
+		   session_ask(s, "SELECT sheet.rollback($1, $2)", sheet, from, version_id) &&
 		   session_change(s, "DELETE FROM model_cell WHERE sheet_id = $1", sheet, NULL) &&
 		   session_change(s,
 						  "INSERT INTO model_cell SELECT sheet_id, \"row\", col, content FROM model_version_cell"
-						  " WHERE sheet_id = $1 AND cid = $2",
+						  " WHERE sheet_id = $1 AND version_id = $2",
 						  sheet, from, NULL) &&
-		   version_note(s, sheet, cid);
+		   version_note(s, sheet, version_id);
 }
 
 static void

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "coord.h"
+#include "coord/coord.h"
 
 /*
  * libzookeeper 3.8.0 forgets requests that are unanswered when a session that lost contact is closed: some hundred

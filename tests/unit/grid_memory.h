@@ -4,7 +4,7 @@
 #ifndef GRID_MEMORY_H
 #define GRID_MEMORY_H
 
-#include "grid.h"
+#include "grid/grid.h"
 #include "random.h"
 
 #include <stdint.h>

@@ -18,7 +18,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "pgconn.h"
+#include "db/pgconn.h"
 
 static char server_pid[32];
 static int lost;

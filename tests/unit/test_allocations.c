@@ -3,13 +3,13 @@
  * each one in turn, alone and with all that come after it. Nothing is lost that was there, nothing is told with a gap,
  * and all memory is given back (the sanitizer looks).
  */
-#include "accounts.h"
-#include "batch.h"
-#include "fanout.h"
-#include "lines.h"
-#include "locks.h"
-#include "pgpipeline.h"
-#include "v1_encode.h"
+#include "ws/room/accounts.h"
+#include "ws/edit/batch.h"
+#include "ws/session/fanout.h"
+#include "ws/edit/lines.h"
+#include "ws/room/locks.h"
+#include "db/pgpipeline.h"
+#include "ws/v1/v1_encode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * test_attempts.c - how many attempts a name has, when it has more, and that strangers cannot take them away.
  */
-#include "attempts.h"
+#include "auth/attempts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * test_axes.c - rows and columns that move: one axis against a plain array of lines, and a grid's view against a plain
  * two-dimensional array, under random inserts, deletions and edits; axes as bytes; and room that is reserved for them.
  */
-#include "axes.h"
+#include "grid/axes.h"
 #include "grid_memory.h"
 #include "tap.h"
 

@@ -2,7 +2,7 @@
  * test_chunked.c - bodies in chunks: what they hold, where they end, and what is no such body; in one piece and byte by
  * byte.
  */
-#include "chunked.h"
+#include "http/server/chunked.h"
 
 #include <stdlib.h>
 #include <string.h>

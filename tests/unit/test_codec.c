@@ -2,8 +2,8 @@
  * test_codec.c - the edit codec: what is written is read, every truncation is told, and no bytes whatever make the
  * reader look beyond them (each attempt reads a heap block of exactly its size, under AddressSanitizer).
  */
-#include "edit_codec.h"
-#include "edit_write.h"
+#include "common/edit_codec.h"
+#include "common/edit_write.h"
 #include "random.h"
 #include "tap.h"
 

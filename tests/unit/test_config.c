@@ -2,7 +2,7 @@
  * test_config.c - settings: where they come from, which goes before which, and that every wrong one is refused with its
  * name, value and source.
  */
-#include "config.h"
+#include "core/config.h"
 
 #include <fcntl.h>
 #include <stdio.h>

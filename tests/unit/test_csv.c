@@ -1,5 +1,5 @@
 /* test_csv.c - CSV is read strictly and written so that it reads back the same. */
-#include "csv.h"
+#include "api/functions/csv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * test_encode.c - what the gateway writes as JSON is read back as it was, and escapes only what JSON requires.
  */
-#include "v1_encode.h"
+#include "ws/v1/v1_encode.h"
 
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

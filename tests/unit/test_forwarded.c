@@ -1,7 +1,7 @@
 /*
  * test_forwarded.c - whom proxies forward for: the forms that real ones send, and what is no address.
  */
-#include "forwarded.h"
+#include "http/server/forwarded.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * test_grid.c - the cell grid against a plain array of all cells, with an allocator that counts every byte and fails
  * at random: whatever fails, readers see what they saw, and reserved edits always fit.
  */
-#include "edit_codec.h"
-#include "grid.h"
+#include "common/edit_codec.h"
+#include "grid/grid.h"
 #include "random.h"
 #include "tap.h"
 

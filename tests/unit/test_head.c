@@ -2,8 +2,8 @@
  * test_head.c - heads of requests: what is understood, and what is refused with which status; and what a client says of
  * the codings that it takes.
  */
-#include "encoding.h"
-#include "head.h"
+#include "http/request/encoding.h"
+#include "http/server/head.h"
 
 #include <stdio.h>
 #include <stdlib.h>

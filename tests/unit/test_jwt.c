@@ -1,7 +1,7 @@
 /*
  * test_jwt.c - what a token may look like, and everything that must be refused; key files.
  */
-#include "jwt.h"
+#include "auth/jwt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "base64.h"
+#include "auth/base64.h"
 #include "tap.h"
 
 #define NOW		1700000000

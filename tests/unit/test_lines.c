@@ -3,8 +3,8 @@
  * which gateway/web/test/v2.lines.test.ts reads as well; against a plain model, in which each line is itself wherever
  * it lies; and what is remembered.
  */
-#include "lines.h"
-#include "v2.h"
+#include "ws/edit/lines.h"
+#include "ws/v2/v2.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * test_locks.c - cell locks against a plain array.
  */
-#include "locks.h"
+#include "ws/room/locks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * test_log.c - a line of the log stays one line, and JSON, whatever clients send.
  */
-#include "log.h"
+#include "support/log.h"
 
-#include "json_check.h"
-#include "utf8.h"
+#include "support/json.h"
+#include "common/utf8.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * test_network.c - lists of networks: what is one, and which addresses are in it.
  */
-#include "network.h"
+#include "support/network.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_password.c - password hashes: salted, verifiable, and bad stored ones are refused without harm.
  */
-#include "password.h"
+#include "auth/password.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * test_ring.c - the ring: balance, what a change of members moves, agreement, weights. Numbers are printed as comments.
  */
-#include "ring.h"
+#include "coord/ring.h"
 
 #include <math.h>
 #include <stdio.h>

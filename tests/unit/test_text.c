@@ -1,10 +1,10 @@
 /*
  * test_text.c - UTF-8 against a decoder written from the definition, and A1 notation there and back.
  */
-#include "a1.h"
-#include "edit_codec.h"
+#include "common/a1.h"
+#include "common/edit_codec.h"
 #include "tap.h"
-#include "utf8.h"
+#include "common/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

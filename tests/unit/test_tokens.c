@@ -1,7 +1,7 @@
 /*
  * test_tokens.c - tokens that are remembered are good, and only they.
  */
-#include "tokens.h"
+#include "auth/tokens.h"
 
 #include <string.h>
 

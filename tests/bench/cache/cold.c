@@ -130,8 +130,8 @@ cold_loads(Cold *cold)
 static void
 cold_warm_pages(Cold *cold, int64_t sheet_id)
 {
-	static const char *const tables[] = {"sheet",	 "member",	  "log_trim",	"owner",
-										 "log_head", "log_batch", "checkpoint", "checkpoint_tile"};
+	static const char *const tables[] = {"sheet",	"member",	 "log_trim", "owner",
+										 "segment", "log_batch", "version",	 "version_tile"};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		session_number(cold->bench->monitor, "SELECT count(t::text) FROM sheet.%s t WHERE sheet_id = %ld", tables[i],

@@ -1,7 +1,7 @@
 /* model.c - see model.h. */
 #include "model.h"
 
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 #include "session.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* reader.c - see reader.h. */
 #include "reader.h"
 
-#include "a1.h"
+#include "common/a1.h"
 #include "bench.h"
-#include "edit_read.h"
+#include "common/edit_read.h"
 #include "params.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "../edit/workload.h"
 #include "basics.h"
 #include "connection.h"
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 #include "ws_client.h"
 
 #include <errno.h>

@@ -62,7 +62,7 @@ export class World {
 
 	/** Background workers have nothing to do. */
 	untilVersionsAreMade() {
-		const idle = 'SELECT queued = 0 AND workers = 0 FROM sheet.checkpoint_stats';
+		const idle = 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats';
 		return waitUntil(async () => (await this.psql(idle)) === 't', 'versions to be made', 600000, 100);
 	}
 

@@ -224,12 +224,12 @@ const phases = {
 		session.close();
 		return ratio;
 	},
-	rollback: (bench) => bench.compare('rollback', bench.flood(bench.versions.map((cid) => bench.greedyPost('/rollbacksheet', { cid: Number(cid) })))),
+	rollback: (bench) => bench.compare('rollback', bench.flood(bench.versions.map((version_id) => bench.greedyPost('/rollbacksheet', { version_id: Number(version_id) })))),
 	commit: (bench) =>
 		bench.compare('commit', bench.flood([bench.greedyPost('/commitsheet')], { conninfo: bench.site.conninfo, sql: `SELECT sheet.set(${bench.large}, 'B1', clock_timestamp()::text)` })),
 	getsheet: (bench) => bench.compare('getsheet', bench.flood([bench.greedyPost('/getsheet')])),
-	version: (bench) => bench.compare('version', bench.flood([bench.greedyPost('/getsheetchkp', { cid: Number(bench.versions[0]) })])),
-	log: (bench) => bench.compare('log', bench.flood([bench.greedyPost('/getsheetlog', { lid: 1 })])),
+	version: (bench) => bench.compare('version', bench.flood([bench.greedyPost('/getsheetchkp', { version_id: Number(bench.versions[0]) })])),
+	log: (bench) => bench.compare('log', bench.flood([bench.greedyPost('/getsheetlog', { segment_id: 1 })])),
 	cells: (bench) =>
 		bench.compare('cells', bench.flood(Array.from({ length: 500 }, (_, i) => ({
 			method: 'GET',

@@ -1,7 +1,7 @@
 /* side.c - see side.h. */
 #include "side.h"
 
-#include "edit_codec.h"
+#include "common/edit_codec.h"
 #include "params.h"
 
 #include <string.h>

@@ -17,7 +17,7 @@ SELECT sheet.set_range(:id, 'A3', ARRAY[['p', '1'], ['q', NULL]]);
 SELECT count(*) FROM sheet.at(:id, 1);
 SELECT * FROM sheet.diff(:id, 1);
 SELECT * FROM sheet.diff(:id, 1, 1);
-SELECT seq, lid, uid, username, origin, kind, "row", col, a1, old, new, style FROM sheet.log WHERE sheet_id = :id ORDER BY seq;
+SELECT seq, segment_id, uid, username, origin, kind, "row", col, a1, old, new, style FROM sheet.log WHERE sheet_id = :id ORDER BY seq;
 SELECT seq, kind, old, new FROM sheet.history(:id, 'b4');
 SELECT count(*) FROM sheet.cells WHERE sheet_id = :id;
 SELECT sheet.set(:id, 'B4', NULL) AS cleared_already;

@@ -50,7 +50,7 @@ SELECT sheet.link_account('perm ann', 'perm_eve');
 SELECT sheet.set_id_range(1, 1);
 SELECT sheet.apply(:id, '');
 SELECT sheet.coordinator_acquire('eve');
-SELECT sheet.chunk_list(:id);
+SELECT sheet.file_list(:id);
 -- ids are what a link consists of
 SELECT count(*) FROM sheet.cache_entries_read();
 SELECT count(*) FROM sheet.cache_entries;
@@ -137,44 +137,44 @@ SELECT sheet.check_role(:id, :bob, 'editor');
 SELECT sheet.check_role(:id, :bob, 'king');
 SELECT sheet.set(:id, 'A1', 'x');
 SELECT name, role, trashed, versions, cols FROM sheet.account_sheets(:ann);
-SELECT upload_id AS up, name FROM sheet.chunk_begin(:id, 'a.b.txt', 'text/plain', :ann) \gset
-SELECT name FROM sheet.chunk_begin(:id, 'a.b.txt', 'text/plain', :ann);
-SELECT count(*) FROM sheet.chunk_list(:id);
-SELECT sheet.chunk_put(:up, 0, 'abc');
-SELECT sheet.chunk_put(:up, 0, 'abc');
-SELECT sheet.chunk_put(:up, 2, 'abc');
-SELECT length(sheet.chunk_end(:up, 'ff')) AS key_length;
-SELECT upload_id AS up2 FROM sheet.chunk_begin(:id, 'whole', NULL, :ann) \gset
-SELECT sheet.chunk_put(:up2, 0, 'abc');
-SELECT length(sheet.chunk_end(:up2, 'ff')) AS key_length;
-SELECT size, etag FROM sheet.chunk_info(:id, 'whole');
-SELECT sheet.chunk_get(:up2, 0), sheet.chunk_get(:up2, 1) IS NULL AS past_the_end;
-SELECT sheet.chunk_put(:up2, 1, 'abc');
-SELECT sheet.chunk_abort(:up);
-SELECT * FROM sheet.chunk_list(:id);
-SELECT sheet.chunk_begin(:id, 'a/b', NULL, :ann);
-SELECT sheet.chunk_begin(:id, '..', NULL, :ann);
-SELECT sheet.chunk_begin(:id, 'x', NULL, :bob);
+SELECT upload_id AS up, name FROM sheet.file_begin(:id, 'a.b.txt', 'text/plain', :ann) \gset
+SELECT name FROM sheet.file_begin(:id, 'a.b.txt', 'text/plain', :ann);
+SELECT count(*) FROM sheet.file_list(:id);
+SELECT sheet.file_put(:up, 0, 'abc');
+SELECT sheet.file_put(:up, 0, 'abc');
+SELECT sheet.file_put(:up, 2, 'abc');
+SELECT length(sheet.file_end(:up, 'ff')) AS key_length;
+SELECT upload_id AS up2 FROM sheet.file_begin(:id, 'whole', NULL, :ann) \gset
+SELECT sheet.file_put(:up2, 0, 'abc');
+SELECT length(sheet.file_end(:up2, 'ff')) AS key_length;
+SELECT size, etag FROM sheet.file_info(:id, 'whole');
+SELECT sheet.file_get(:up2, 0), sheet.file_get(:up2, 1) IS NULL AS past_the_end;
+SELECT sheet.file_put(:up2, 1, 'abc');
+SELECT sheet.file_abort(:up);
+SELECT * FROM sheet.file_list(:id);
+SELECT sheet.file_begin(:id, 'a/b', NULL, :ann);
+SELECT sheet.file_begin(:id, '..', NULL, :ann);
+SELECT sheet.file_begin(:id, 'x', NULL, :bob);
 -- the quota: what is announced counts from the beginning, what is not at the end
 RESET ROLE;
 SET pg_sheet.file_quota = '1kB';
 SET ROLE perm_gateway;
-SELECT sheet.chunk_begin(:id, 'q', NULL, :ann, 1022);
-SELECT sheet.chunk_begin(:id, 'q', NULL, :ann, -1);
-SELECT upload_id AS up3 FROM sheet.chunk_begin(:id, 'q', NULL, :ann, 1000) \gset
-SELECT sheet.chunk_put(:up3, 0, repeat('x', 1001)::bytea);
-SELECT sheet.chunk_begin(:id, 'r', NULL, :ann, 22);
-SELECT upload_id AS up4 FROM sheet.chunk_begin(:id, 'r', NULL, :ann) \gset
-SELECT sheet.chunk_put(:up4, 0, repeat('x', 22)::bytea);
-SELECT length(sheet.chunk_end(:up4, 'ff')) AS key_length;
-SELECT sheet.chunk_put(:up3, 0, repeat('x', 999)::bytea);
-SELECT length(sheet.chunk_end(:up3, 'ff')) AS key_length;
-SELECT length(sheet.chunk_end(:up4, 'ff')) AS key_length;
-SELECT sheet.chunk_begin(:id, 's', NULL, :ann, 1);
+SELECT sheet.file_begin(:id, 'q', NULL, :ann, 1022);
+SELECT sheet.file_begin(:id, 'q', NULL, :ann, -1);
+SELECT upload_id AS up3 FROM sheet.file_begin(:id, 'q', NULL, :ann, 1000) \gset
+SELECT sheet.file_put(:up3, 0, repeat('x', 1001)::bytea);
+SELECT sheet.file_begin(:id, 'r', NULL, :ann, 22);
+SELECT upload_id AS up4 FROM sheet.file_begin(:id, 'r', NULL, :ann) \gset
+SELECT sheet.file_put(:up4, 0, repeat('x', 22)::bytea);
+SELECT length(sheet.file_end(:up4, 'ff')) AS key_length;
+SELECT sheet.file_put(:up3, 0, repeat('x', 999)::bytea);
+SELECT length(sheet.file_end(:up3, 'ff')) AS key_length;
+SELECT length(sheet.file_end(:up4, 'ff')) AS key_length;
+SELECT sheet.file_begin(:id, 's', NULL, :ann, 1);
 RESET ROLE;
 SET pg_sheet.file_quota = 0;
 SET ROLE perm_gateway;
-SELECT name FROM sheet.chunk_begin(:id, 's', NULL, :ann, 1);
+SELECT name FROM sheet.file_begin(:id, 's', NULL, :ann, 1);
 SELECT sheet.coordinator_acquire('me') > 0 AS acquired;
 SELECT sheet.coordinator_holder();
 

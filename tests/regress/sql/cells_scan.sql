@@ -24,7 +24,7 @@ RESET ROLE;
 SELECT (sheet.apply(:id, j_batch(VARIADIC array_agg(j_set(r, c, CASE WHEN r % 10 = 9 THEN '' WHEN (r + c) % 50 = 0 THEN repeat('lang ', 60) ELSE 'é' || r || '.' || c END,
 		CASE WHEN r % 10 = 9 OR c = 7 THEN '{"r":' || r || '}' END) ORDER BY r, c)))).last_seq > 0 AS applied
 	FROM generate_series(0, 199) r, generate_series(0, 59) c WHERE (r * 60 + c) % 3 > 0;
-SELECT sheet.commit(:id, 'first') AS cid \gset
+SELECT sheet.commit(:id, 'first') AS version_id \gset
 SELECT sheet.set(:id, 16777215, 16383, 'corner') > 0 AS set;
 -- A copy by the plain function: a scan numbers no rows.
 SELECT scan_plan(format('SELECT * FROM sheet.range(%s) WITH ORDINALITY', :id), :id);
@@ -53,7 +53,7 @@ SELECT count(*) AS predicates FROM scan_predicate;
 SELECT predicate AS differs, source, columns FROM scan_predicate,
 		(VALUES ('sheet.range(%s)', 'scan_copy'), ('sheet.range(%s, ''B3:AA80'')', '(SELECT * FROM scan_copy WHERE "row" BETWEEN 2 AND 79 AND col BETWEEN 1 AND 26 ORDER BY ordinality) s'),
 			('sheet.range(%s, ''C:E'')', '(SELECT * FROM scan_copy WHERE col BETWEEN 2 AND 4 ORDER BY ordinality) s'),
-			('sheet.at(%s, ' || :cid || ')', '(SELECT * FROM scan_copy WHERE "row" < 200 ORDER BY ordinality) s')) s(source, copy),
+			('sheet.at(%s, ' || :version_id || ')', '(SELECT * FROM scan_copy WHERE "row" < 200 ORDER BY ordinality) s')) s(source, copy),
 		(VALUES ('"row", col, a1, content, style'), ('content'), ('style, content, "row"'), ('a1, 1, NULL::text'), ('content AS a, content AS b'), ('col + 1, upper(content)'), ('1')) c(columns)
 	WHERE scan_digest(format(source, :id), predicate, columns) <> scan_digest(copy, predicate, columns);
 SELECT count(*) FROM sheet.range(:id);

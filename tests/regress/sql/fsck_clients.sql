@@ -32,8 +32,8 @@ SELECT * FROM here;
 SELECT * FROM pg_temp.look(:id, false);
 SELECT count(*), count(*) FILTER (WHERE at = 'later') AS later FROM here;
 -- versions and edits are sound: a trim goes on
-SELECT sheet.commit(:id) AS cid \gset
-SELECT sheet.trim(:id, :cid) > 0 AS trimmed;
+SELECT sheet.commit(:id) AS version_id \gset
+SELECT sheet.trim(:id, :version_id) > 0 AS trimmed;
 -- repair: what is safe, and a second run finds what is left
 SELECT * FROM pg_temp.look(:id, true);
 SELECT * FROM pg_temp.look(:id, true);

@@ -97,7 +97,7 @@ SELECT sheet.claim(:id, 5, 'gateway a again');
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'in time')), NULL, 5);
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'SQL needs none')));
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'newer')), NULL, 6);
-SELECT epoch, holder FROM sheet.owner WHERE sheet_id = :id;
+SELECT epoch, holder FROM sheet.ownership WHERE sheet_id = :id;
 BEGIN;
 SELECT sheet.claim(:id, 9, 'undone');
 ROLLBACK;

@@ -72,19 +72,19 @@ SELECT sheet.set(:drill, 'A1', 'kept') AS seq, sheet.commit(:drill) AS version;
 VACUUM FULL sheet.log_batch;
 BEGIN;
 SET LOCAL pg_sheet.allow_log_delete = on;
-DELETE FROM sheet.checkpoint_tile WHERE sheet_id = :drill;
+DELETE FROM sheet.version_tile WHERE sheet_id = :drill;
 SELECT content FROM sheet.range(:drill);
 ROLLBACK;
 SELECT content FROM sheet.range(:drill);
 BEGIN;
-INSERT INTO sheet.log_batch SELECT :put_in, first_seq, last_seq, lid, at, epoch, origin, batch_no, data
+INSERT INTO sheet.log_batch SELECT :put_in, first_seq, last_seq, segment_id, at, epoch, origin, batch_no, data
 	FROM sheet.log_batch WHERE sheet_id = :drill AND first_seq = 2;
 SELECT content FROM sheet.range(:put_in);
 ROLLBACK;
 SELECT content FROM sheet.range(:put_in);
 -- fsck repairs nothing in a read-only transaction
 SET pg_sheet.allow_log_delete = on;
-DELETE FROM sheet.checkpoint WHERE sheet_id = :drill;
+DELETE FROM sheet.version WHERE sheet_id = :drill;
 RESET pg_sheet.allow_log_delete;
 BEGIN READ ONLY;
 SELECT severity, what, repaired FROM sheet.fsck(:drill, true);
@@ -92,7 +92,7 @@ ROLLBACK;
 SELECT severity, what, repaired FROM sheet.fsck(:drill, true);
 -- an edit after a repair, in its transaction, goes into the log that was opened
 SET pg_sheet.allow_log_delete = on;
-DELETE FROM sheet.log_head WHERE sheet_id = :drill AND lid = 2;
+DELETE FROM sheet.segment WHERE sheet_id = :drill AND segment_id = 2;
 RESET pg_sheet.allow_log_delete;
 VACUUM FULL sheet.log_batch;
 SELECT sheet.set(:drill, 'A1', 'kept') AS nothing_new;

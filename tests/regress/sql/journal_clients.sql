@@ -3,9 +3,9 @@
 \set prelude :abs_srcdir '/data/journal_prelude.sql'
 \i :prelude
 SELECT sheet.create('clients', 10, 5) AS id \gset
-SELECT sheet.client_landed(:id, 1, 7);
+SELECT sheet.client_acknowledged(:id, 1, 7);
 SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,1,2, 2,7,5,5}');
-SELECT sheet.client_landed(:id, 1, 7), sheet.client_landed(:id, 2, 7), sheet.client_landed(:id, 1, 8);
+SELECT sheet.client_acknowledged(:id, 1, 7), sheet.client_acknowledged(:id, 2, 7), sheet.client_acknowledged(:id, 1, 8);
 -- all have landed: nothing is appended, whatever the edits are
 SELECT first_seq, last_seq, duplicate, missed IS NULL AS nothing_missed FROM sheet.apply(:id, j_batch(j_set(0, 0, 'b')), known_seq => 2, clients => '{1,7,2,2}');
 SELECT content FROM sheet.range(:id, 'A1');
@@ -15,34 +15,34 @@ SELECT first_seq, last_seq, duplicate, missed IS NULL AS nothing_missed FROM she
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{1,7,2,3}');
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{1,7,2,2, 2,7,6,6}');
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{2,7,6,6, 1,7,2,2}');
-SELECT sheet.client_landed(:id, 1, 7), sheet.client_landed(:id, 2, 7);
+SELECT sheet.client_acknowledged(:id, 1, 7), sheet.client_acknowledged(:id, 2, 7);
 -- edits that change nothing are noted as well
 SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,3,9}');
-SELECT sheet.client_landed(:id, 1, 7);
+SELECT sheet.client_acknowledged(:id, 1, 7);
 -- what is rolled back has not landed
 BEGIN;
 SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'c')), clients => '{1,7,10,10}');
 SAVEPOINT s;
 SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'd')), clients => '{1,7,11,11}');
-SELECT sheet.client_landed(:id, 1, 7);
+SELECT sheet.client_acknowledged(:id, 1, 7);
 ROLLBACK TO s;
-SELECT sheet.client_landed(:id, 1, 7);
+SELECT sheet.client_acknowledged(:id, 1, 7);
 SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'e')), clients => '{1,7,11,12}');
 COMMIT;
-SELECT sheet.client_landed(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
+SELECT sheet.client_acknowledged(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
 BEGIN;
 SELECT first_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'f')), clients => '{1,7,13,13}');
 ROLLBACK;
-SELECT sheet.client_landed(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
+SELECT sheet.client_acknowledged(:id, 1, 7), (SELECT content FROM sheet.range(:id, 'A1'));
 -- operations of which nothing is left are noted; not before the caller knows of rows that have come since
 \set VERBOSITY sqlstate
 SELECT last_seq AS known FROM sheet.tail(:id, 0) \gset
 SELECT first_seq, last_seq - :known AS more, duplicate FROM sheet.apply(:id, '\x01000000', known_seq => :known, clients => '{4,7,1,2}');
 SELECT sheet.insert_rows(:id, 3, 1) - :known AS more;
 SELECT sheet.apply(:id, '\x01000000', known_seq => :known, clients => '{4,7,3,3}');
-SELECT sheet.client_landed(:id, 4, 7);
+SELECT sheet.client_acknowledged(:id, 4, 7);
 SELECT first_seq, last_seq - :known AS more, duplicate FROM sheet.apply(:id, '\x01000000', known_seq => :known + 1, clients => '{4,7,3,3}');
-SELECT sheet.client_landed(:id, 4, 7);
+SELECT sheet.client_acknowledged(:id, 4, 7);
 \set VERBOSITY default
 -- malformed
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,13}');
@@ -70,7 +70,7 @@ SELECT count(*) FROM sheet.client WHERE sheet_id = :id;
 -- gateways only
 CREATE ROLE clients_nobody;
 SET ROLE clients_nobody;
-SELECT sheet.client_landed(1, 1, 1);
+SELECT sheet.client_acknowledged(1, 1, 1);
 SELECT count(*) FROM sheet.client;
 RESET ROLE;
 DROP ROLE clients_nobody;

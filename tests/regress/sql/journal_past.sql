@@ -34,8 +34,8 @@ BEGIN
 	END LOOP;
 END $$;
 SELECT count(*) AS times, sum(p_differences(:id, at)) AS differences, sum(p_differences(:id, at - interval '1 microsecond')) AS just_before FROM sheet.log_edits(:id) WHERE seq % 3 = 0;
-SELECT count(*) AS versions, sum((SELECT count(*) FROM (SELECT * FROM sheet.at(:id, v.at) EXCEPT ALL SELECT * FROM sheet.at(:id, v.cid)) t)) AS differences,
-	bool_and((SELECT count(*) FROM sheet.at(:id, v.at)) = (SELECT count(*) FROM sheet.at(:id, v.cid))) AS same_number FROM sheet.versions(:id) v;
+SELECT count(*) AS versions, sum((SELECT count(*) FROM (SELECT * FROM sheet.at(:id, v.at) EXCEPT ALL SELECT * FROM sheet.at(:id, v.version_id)) t)) AS differences,
+	bool_and((SELECT count(*) FROM sheet.at(:id, v.at)) = (SELECT count(*) FROM sheet.at(:id, v.version_id))) AS same_number FROM sheet.versions(:id) v;
 -- now and always, before there was anything, nothing
 SELECT count(*) > 0 AS cells FROM sheet.at(:id, 'infinity'::timestamptz);
 SELECT count(*) AS differences FROM ((SELECT * FROM sheet.at(:id, 'infinity'::timestamptz) EXCEPT ALL SELECT * FROM sheet.range(:id)) UNION ALL (SELECT * FROM sheet.range(:id) EXCEPT ALL SELECT * FROM sheet.at(:id, 'infinity'::timestamptz))) t;
@@ -53,7 +53,7 @@ SELECT sheet.set_range(:s, 'A1', '{{a,b,c},{d,e,f},{g,h,i}}') > 0, sheet.commit(
 SELECT sheet.insert_rows(:s, 1, 2) > 0, sheet.set(:s, 'A2', 'new') > 0, sheet.commit(:s);
 SELECT sheet.delete_columns(:s, 1) > 0, sheet.insert_columns(:s, 0) > 0, sheet.commit(:s);
 SELECT sheet.delete_rows(:s, 0, 2) > 0, sheet.rollback(:s, 1);
-SELECT v.cid, string_agg(a.a1 || '=' || a.content, ' ' ORDER BY a."row", a.col) = (SELECT string_agg(b.a1 || '=' || b.content, ' ' ORDER BY b."row", b.col) FROM sheet.at(:s, v.cid) b) AS same
+SELECT v.version_id, string_agg(a.a1 || '=' || a.content, ' ' ORDER BY a."row", a.col) = (SELECT string_agg(b.a1 || '=' || b.content, ' ' ORDER BY b."row", b.col) FROM sheet.at(:s, v.version_id) b) AS same
 	FROM sheet.versions(:s) v, sheet.at(:s, v.at) a GROUP BY 1 ORDER BY 1;
 SELECT string_agg(a1 || '=' || content, ' ' ORDER BY "row", col) FROM sheet.at(:s, (SELECT at FROM sheet.log_edits(:s) WHERE kind = 'insert_rows' LIMIT 1));
 -- own edits, taken back and not; others' snapshots
@@ -66,7 +66,7 @@ ROLLBACK TO one;
 SELECT content FROM sheet.at(:s, 'infinity'::timestamptz) WHERE a1 = 'A1';
 ROLLBACK;
 -- what has been trimmed is not known, and is not taken for an empty sheet
-SELECT at AS second FROM sheet.versions(:s) WHERE cid = 2 \gset
+SELECT at AS second FROM sheet.versions(:s) WHERE version_id = 2 \gset
 SELECT sheet.trim(:s, 2) > 0;
 SELECT count(*) = (SELECT count(*) FROM sheet.at(:s, 2)) AS same FROM sheet.at(:s, :'second'::timestamptz);
 \set VERBOSITY sqlstate

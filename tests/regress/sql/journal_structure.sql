@@ -7,8 +7,8 @@ CREATE FUNCTION s_show(id bigint) RETURNS text LANGUAGE sql AS $$
 	SELECT r.rows || ' x ' || r.cols || ': ' || coalesce((SELECT string_agg(a1 || '=' || content || coalesce(' ' || style, ''), ', ' ORDER BY "row", col) FROM sheet.range(id)), '')
 		FROM sheet.read_cells(id) r
 $$;
-CREATE FUNCTION s_version(id bigint, cid bigint) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(a1 || '=' || content || coalesce(' ' || style, ''), ', ' ORDER BY "row", col) FROM sheet.at(id, cid)
+CREATE FUNCTION s_version(id bigint, version_id bigint) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(a1 || '=' || content || coalesce(' ' || style, ''), ', ' ORDER BY "row", col) FROM sheet.at(id, version_id)
 $$;
 SELECT sheet.create('structure', 10, 5) AS id \gset
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a'), j_set(1, 1, 'b', '{"bold":1}'), j_set(2, 2, 'c'), j_set(9, 4, 'end')));
@@ -58,7 +58,7 @@ SELECT severity, what FROM sheet.fsck(:places, true);
 SELECT sheet.create('structure runs', 100, 3) AS runs \gset
 SELECT last_seq FROM sheet.apply(:runs, (SELECT j_batch(VARIADIC array_agg(j_edit(6, 7, CASE WHEN i < 50 THEN 20 + i ELSE 90 END, 0, '1'))) FROM generate_series(0, 99) i));
 SELECT sheet.commit(:runs);
-SELECT length(axes) FROM sheet.checkpoint WHERE sheet_id = :runs;
+SELECT length(axes) FROM sheet.version WHERE sheet_id = :runs;
 
 -- ---- versions ----
 SELECT sheet.create('structure versions', 1000, 30) AS v \gset
@@ -68,23 +68,23 @@ SELECT sheet.insert_rows(:v, 500) > 0, sheet.commit(:v, 'a row');
 SELECT sheet.delete_columns(:v, 3) > 0, sheet.commit(:v, 'without a column');
 SELECT sheet.set(:v, 'A501', 'in the row') > 0, sheet.commit(:v, 'one cell');
 -- an insert stores no tile, a deletion those of the column, an edit one
-SELECT cid, label, rows, cols, tiles, length(axes) FROM sheet.checkpoint WHERE sheet_id = :v ORDER BY cid;
-SELECT cid, count(*), min(content) FILTER (WHERE "row" = 499 AND col = 2), min(content) FILTER (WHERE "row" = 501 AND col = 3),
-	min(content) FILTER (WHERE "row" = 500) FROM generate_series(1, 4) cid, sheet.at(:v, cid) GROUP BY cid ORDER BY cid;
+SELECT version_id, label, rows, cols, tiles, length(axes) FROM sheet.version WHERE sheet_id = :v ORDER BY version_id;
+SELECT version_id, count(*), min(content) FILTER (WHERE "row" = 499 AND col = 2), min(content) FILTER (WHERE "row" = 501 AND col = 3),
+	min(content) FILTER (WHERE "row" = 500) FROM generate_series(1, 4) version_id, sheet.at(:v, version_id) GROUP BY version_id ORDER BY version_id;
 SELECT count(*) FROM sheet.diff(:v, 1, 2) WHERE "row" < 500;
 SELECT sheet.rollback(:v, 1);
 SELECT count(*), count(*) FILTER (WHERE a.content IS DISTINCT FROM b.content) FROM sheet.at(:v, 1) a FULL JOIN sheet.range(:v) b USING ("row", col);
 SELECT severity, what FROM sheet.fsck(:v, true);
 -- axes that are lost or damaged are found, and written again
 SET pg_sheet.allow_log_delete = on;
-CREATE TEMP TABLE kept AS SELECT * FROM sheet.checkpoint WHERE sheet_id = :v;
-DELETE FROM sheet.checkpoint WHERE sheet_id = :v AND cid IN (3, 4);
-INSERT INTO sheet.checkpoint SELECT sheet_id, cid, seq, at, uid, label, rows, cols, tiles, digest, cause, NULL FROM kept WHERE cid = 3;
-INSERT INTO sheet.checkpoint SELECT sheet_id, cid, seq, at, uid, label, rows, cols, tiles, digest, cause, '\x0300' FROM kept WHERE cid = 4;
+CREATE TEMP TABLE kept AS SELECT * FROM sheet.version WHERE sheet_id = :v;
+DELETE FROM sheet.version WHERE sheet_id = :v AND version_id IN (3, 4);
+INSERT INTO sheet.version SELECT sheet_id, version_id, seq, at, uid, label, rows, cols, tiles, digest, cause, NULL FROM kept WHERE version_id = 3;
+INSERT INTO sheet.version SELECT sheet_id, version_id, seq, at, uid, label, rows, cols, tiles, digest, cause, '\x0300' FROM kept WHERE version_id = 4;
 SELECT severity, what, place, repaired FROM sheet.fsck(:v, true, false);
 SELECT j_error(format('SELECT * FROM sheet.at(%s, 4)', :v));
 SELECT severity, what, place, repaired FROM sheet.fsck(:v, true);
-SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM sheet.checkpoint) t;
+SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM sheet.version) t;
 -- a version with axes as the beginning of the history
 SELECT sheet.trim(:v, 4) > 0;
 SELECT count(*), min(content) FILTER (WHERE "row" = 501 AND col = 3) FROM sheet.at(:v, 4);
@@ -131,7 +131,7 @@ SELECT sheet.commit(:e);
 BEGIN;
 SELECT sheet.insert_columns(:e, 10, 2) > 0, sheet.commit(:e);
 COMMIT;
-SELECT cid, rows, cols, s_version(:e, cid) FROM sheet.checkpoint WHERE sheet_id = :e ORDER BY cid;
+SELECT version_id, rows, cols, s_version(:e, version_id) FROM sheet.version WHERE sheet_id = :e ORDER BY version_id;
 SELECT s_show(:e);
 -- a rollback gives back rows and columns that have been deleted, empty ones, too
 SELECT sheet.delete_columns(:e, 8, 4) > 0, sheet.delete_rows(:e, 5, 20) > 0, s_show(:e);
@@ -206,7 +206,7 @@ SELECT sheet.trash(:found);
 SELECT sheet.recover(:found);
 BEGIN;
 SET LOCAL pg_sheet.allow_log_delete = on;
-DELETE FROM sheet.log_head WHERE sheet_id = :drill;
+DELETE FROM sheet.segment WHERE sheet_id = :drill;
 SELECT sheet.claim(:found, 1, 'one') > 0 AS claimed;
 SAVEPOINT a;
 SELECT sheet.claim(:found, 2, 'two') > 0 AS claimed;

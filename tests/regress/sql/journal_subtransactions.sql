@@ -76,7 +76,7 @@ SELECT sheet.trash(:id), sheet.recover(:id);
 BEGIN;
 SELECT sheet.set(:id, 4, 4, 'again');
 SAVEPOINT a;
-ALTER TABLE sheet.log_head RENAME TO log_head_away;
+ALTER TABLE sheet.segment RENAME TO segment_away;
 SELECT sheet.set(:id, 4, 4, 'again');
 ROLLBACK TO a;
 COMMIT;

@@ -16,13 +16,13 @@ SELECT sheet.commit(:id, 'four');
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 2, 'open')));
 CREATE FUNCTION trim_rows(sheet bigint) RETURNS TABLE (relation text, rows text) LANGUAGE sql VOLATILE AS $$
 	SELECT 'log_batch', string_agg(first_seq || '-' || last_seq, ' ' ORDER BY first_seq) FROM sheet.log_batch WHERE sheet_id = sheet
-	UNION ALL SELECT 'log_head', string_agg(lid || ' from ' || first_seq, ', ' ORDER BY lid) FROM sheet.log_head WHERE sheet_id = sheet
-	UNION ALL SELECT 'checkpoint', string_agg(cid || ' at ' || seq, ', ' ORDER BY cid) FROM sheet.checkpoint WHERE sheet_id = sheet
-	UNION ALL SELECT 'checkpoint_tile', string_agg(tile_row || '/' || tile_col || ' of ' || cid, ', ' ORDER BY tile_row, tile_col, cid) FROM sheet.checkpoint_tile WHERE sheet_id = sheet
-	UNION ALL SELECT 'log_trim', string_agg(cid || ' at ' || seq, ', ' ORDER BY cid) FROM sheet.log_trim WHERE sheet_id = sheet
+	UNION ALL SELECT 'segment', string_agg(segment_id || ' from ' || first_seq, ', ' ORDER BY segment_id) FROM sheet.segment WHERE sheet_id = sheet
+	UNION ALL SELECT 'checkpoint', string_agg(version_id || ' at ' || seq, ', ' ORDER BY version_id) FROM sheet.version WHERE sheet_id = sheet
+	UNION ALL SELECT 'version_tile', string_agg(tile_row || '/' || tile_col || ' of ' || version_id, ', ' ORDER BY tile_row, tile_col, version_id) FROM sheet.version_tile WHERE sheet_id = sheet
+	UNION ALL SELECT 'log_trim', string_agg(version_id || ' at ' || seq, ', ' ORDER BY version_id) FROM sheet.log_trim WHERE sheet_id = sheet
 $$;
-CREATE FUNCTION trim_cells(sheet bigint, cid bigint) RETURNS text LANGUAGE sql VOLATILE AS $$
-	SELECT string_agg(d."row" || ',' || d.col || '=' || d.content || coalesce(d.style, ''), ' ' ORDER BY d."row", d.col) FROM sheet.read_version(sheet, cid) r, j_decode(r.cells) d
+CREATE FUNCTION trim_cells(sheet bigint, version_id bigint) RETURNS text LANGUAGE sql VOLATILE AS $$
+	SELECT string_agg(d."row" || ',' || d.col || '=' || d.content || coalesce(d.style, ''), ' ' ORDER BY d."row", d.col) FROM sheet.read_version(sheet, version_id) r, j_decode(r.cells) d
 $$;
 CREATE FUNCTION trim_error(call text) RETURNS TABLE (code text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -61,7 +61,7 @@ SELECT sheet.set(:owned, 'A1', 'x');
 SELECT sheet.commit(:owned, NULL, :editor);
 SELECT * FROM trim_error(format('SELECT sheet.trim(%s, 1, %s)', :owned, :editor));
 SELECT sheet.trim(:owned, 1, :owner);
-SELECT cid, seq, uid = :owner AS by_owner FROM sheet.log_trim WHERE sheet_id = :owned;
+SELECT version_id, seq, uid = :owner AS by_owner FROM sheet.log_trim WHERE sheet_id = :owned;
 
 -- ---- the trim ----
 SELECT sheet.trim(:id, 2);
@@ -70,8 +70,8 @@ SELECT trim_cells(:id, 2) = :'v2' AS v2, trim_cells(:id, 3) = :'v3' AS v3, trim_
 SELECT a1, content FROM sheet.range(:id);
 SELECT severity, what FROM sheet.fsck(:id, false);
 SELECT severity, what FROM sheet.fsck(:id, true);
-SELECT cid, label FROM sheet.versions(:id);
-SELECT min(seq), min(lid) FROM sheet.log WHERE sheet_id = :id;
+SELECT version_id, label FROM sheet.versions(:id);
+SELECT min(seq), min(segment_id) FROM sheet.log WHERE sheet_id = :id;
 SELECT sheet.trim(:id, 2) AS nothing_more;
 -- what is gone is said to be
 SELECT * FROM trim_error(format('SELECT * FROM sheet.at(%s, 1)', :id));
@@ -106,7 +106,7 @@ SELECT severity, what FROM sheet.fsck(:id, true);
 VACUUM FULL sheet.log_batch;
 SELECT a1, content FROM sheet.range(:id);
 SELECT sheet.claim(:id, 1, 'gateway');
-SELECT first_seq, at > (SELECT at FROM sheet.checkpoint WHERE sheet_id = :id AND cid = 5) AS later FROM sheet.apply(:id, j_batch(j_set(0, 0, 'v6')));
+SELECT first_seq, at > (SELECT at FROM sheet.version WHERE sheet_id = :id AND version_id = 5) AS later FROM sheet.apply(:id, j_batch(j_set(0, 0, 'v6')));
 SELECT sheet.commit(:id, 'six');
 SELECT * FROM trim_rows(:id);
 SELECT severity, what FROM sheet.fsck(:id, true);
@@ -130,34 +130,34 @@ SELECT severity, what FROM sheet.fsck(:id, true);
 -- what is not sound is not trimmed
 SET pg_sheet.allow_log_delete = on;
 BEGIN;
-DELETE FROM sheet.checkpoint_tile WHERE sheet_id = :id AND cid = 7;
+DELETE FROM sheet.version_tile WHERE sheet_id = :id AND version_id = 7;
 SELECT * FROM trim_error(format('SELECT sheet.trim(%s, 7)', :id));
 ROLLBACK;
 BEGIN;
-DELETE FROM sheet.checkpoint WHERE sheet_id = :id AND cid = 7;
+DELETE FROM sheet.version WHERE sheet_id = :id AND version_id = 7;
 SELECT * FROM trim_error(format('SELECT sheet.trim(%s, 7)', :id));
 ROLLBACK;
 -- the oldest version is all that there is of what was before it: damage is told, and nothing is written in its place
 BEGIN;
-DELETE FROM sheet.checkpoint_tile WHERE sheet_id = :id AND cid < 6 AND tile_row = 1;
+DELETE FROM sheet.version_tile WHERE sheet_id = :id AND version_id < 6 AND tile_row = 1;
 SELECT severity, place, what, repaired FROM sheet.fsck(:id, true, false);
 SELECT * FROM trim_error(format('SELECT sheet.trim(%s, 7)', :id));
 ROLLBACK;
 BEGIN;
-DELETE FROM sheet.checkpoint WHERE sheet_id = :id AND cid = 6;
+DELETE FROM sheet.version WHERE sheet_id = :id AND version_id = 6;
 SELECT severity, place, what, repaired FROM sheet.fsck(:id, false);
 SELECT severity, place, what, repaired FROM sheet.fsck(:id, true);
 ROLLBACK;
 BEGIN;
-CREATE TEMP TABLE t AS SELECT * FROM sheet.checkpoint_tile WHERE sheet_id = :id AND cid = 6;
-DELETE FROM sheet.checkpoint_tile WHERE sheet_id = :id AND cid = 6;
-INSERT INTO sheet.checkpoint_tile SELECT sheet_id, tile_row, tile_col, cid, substr(data, 1, length(data) - 1) FROM t;
+CREATE TEMP TABLE t AS SELECT * FROM sheet.version_tile WHERE sheet_id = :id AND version_id = 6;
+DELETE FROM sheet.version_tile WHERE sheet_id = :id AND version_id = 6;
+INSERT INTO sheet.version_tile SELECT sheet_id, tile_row, tile_col, version_id, substr(data, 1, length(data) - 1) FROM t;
 SELECT severity, place, what, repaired FROM sheet.fsck(:id, true);
 ROLLBACK;
 -- what follows from it is rebuilt
 BEGIN;
-DELETE FROM sheet.checkpoint_tile WHERE sheet_id = :id AND cid = 7;
-DELETE FROM sheet.checkpoint WHERE sheet_id = :id AND cid = 7;
+DELETE FROM sheet.version_tile WHERE sheet_id = :id AND version_id = 7;
+DELETE FROM sheet.version WHERE sheet_id = :id AND version_id = 7;
 SELECT severity, place, what, repaired FROM sheet.fsck(:id, false);
 SELECT severity, what FROM sheet.fsck(:id, true);
 SELECT trim_cells(:id, 7);

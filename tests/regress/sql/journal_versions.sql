@@ -5,23 +5,23 @@
 SELECT sheet.create('journal versions', 100, 20) AS id \gset
 SELECT last_seq FROM sheet.apply(:id, (SELECT j_batch(VARIADIC array_agg(j_set(i / 20, i % 20, 'v' || i))) FROM generate_series(0, 1999) i));
 SELECT sheet.commit(:id, 'full');
-SELECT cid, seq, label, rows, cols, tiles FROM sheet.checkpoint WHERE sheet_id = :id;
+SELECT version_id, seq, label, rows, cols, tiles FROM sheet.version WHERE sheet_id = :id;
 SELECT j_error(format('SELECT sheet.commit(%s)', :id));
 -- a version stores the tiles that its log touched
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(70, 17, 'changed'), j_set(71, 17, ''), j_edit(2, 7, 70, 18, '', '{"b":1}')));
 SELECT sheet.commit(:id);
-SELECT cid, tile_row, tile_col FROM sheet.checkpoint_tile WHERE sheet_id = :id ORDER BY 1, 2, 3;
+SELECT version_id, tile_row, tile_col FROM sheet.version_tile WHERE sheet_id = :id ORDER BY 1, 2, 3;
 -- a tile that becomes empty
 SELECT last_seq FROM sheet.apply(:id, (SELECT j_batch(VARIADIC array_agg(j_set(i / 20, i % 20, ''))) FROM generate_series(0, 1999) i WHERE i / 20 < 64 AND i % 20 >= 16));
 SELECT sheet.commit(:id, 'corner emptied');
-SELECT tile_row, tile_col, length(data) FROM sheet.checkpoint_tile WHERE sheet_id = :id AND cid = 3;
-SELECT cid, seq, label, rows, cols FROM sheet.versions(:id);
+SELECT tile_row, tile_col, length(data) FROM sheet.version_tile WHERE sheet_id = :id AND version_id = 3;
+SELECT version_id, seq, label, rows, cols FROM sheet.versions(:id);
 -- each version as it was
-CREATE FUNCTION j_version(id bigint, cid bigint) RETURNS TABLE ("row" bigint, col bigint, content text, style text) LANGUAGE sql AS $$
-	SELECT d."row", d.col, d.content, d.style FROM sheet.read_version(id, cid) r, j_decode(r.cells) d
+CREATE FUNCTION j_version(id bigint, version_id bigint) RETURNS TABLE ("row" bigint, col bigint, content text, style text) LANGUAGE sql AS $$
+	SELECT d."row", d.col, d.content, d.style FROM sheet.read_version(id, version_id) r, j_decode(r.cells) d
 $$;
-SELECT cid, count(*), count(*) FILTER (WHERE content = 'changed') changed, count(*) FILTER (WHERE style IS NOT NULL) styled
-	FROM generate_series(1, 3) cid, j_version(:id, cid) GROUP BY 1 ORDER BY 1;
+SELECT version_id, count(*), count(*) FILTER (WHERE content = 'changed') changed, count(*) FILTER (WHERE style IS NOT NULL) styled
+	FROM generate_series(1, 3) version_id, j_version(:id, version_id) GROUP BY 1 ORDER BY 1;
 -- in parts, and without the cells
 SELECT count(DISTINCT p.cells) > 10 AS parts, count(*), count(*) FILTER (WHERE v.content IS NOT NULL) AS same, count(DISTINCT (p.seq, p.rows, p.cols))
 	FROM sheet.read_version(:id, 1, 500) p, j_decode(p.cells) d LEFT JOIN j_version(:id, 1) v USING ("row", col, content);
@@ -31,7 +31,7 @@ SELECT j_error(format('SELECT sheet.read_version(%s, 4)', :id));
 SELECT j_error(format('SELECT sheet.read_log(%s, 5)', :id));
 SELECT count(*), min(seq), max(seq), (array_agg(kind ORDER BY seq DESC))[1] FROM sheet.read_log(:id, 2);
 SELECT * FROM sheet.read_log(:id, 4);
-SELECT lid, first_seq FROM sheet.log_head WHERE sheet_id = :id ORDER BY 1;
+SELECT segment_id, first_seq FROM sheet.segment WHERE sheet_id = :id ORDER BY 1;
 -- back to the first, with an edit that was never committed
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'uncommitted'), j_set(99, 19, 'v1999', '{"x":1}'), j_set(120, 30, 'outside')));
 SELECT sheet.rollback(:id, 1);
@@ -39,7 +39,7 @@ SELECT count(*) FROM (SELECT * FROM j_cells(:id) EXCEPT SELECT * FROM j_version(
 SELECT count(*) FROM (SELECT * FROM j_version(:id, 1) EXCEPT SELECT * FROM j_cells(:id)) t;
 SELECT count(*) FROM (SELECT * FROM j_version(:id, 4) EXCEPT SELECT * FROM j_version(:id, 1)) t;
 SELECT kind, count(*), min(seq) FROM sheet.read_log(:id, 4) GROUP BY 1 ORDER BY 3;
-SELECT label, rows, cols FROM sheet.versions(:id) WHERE cid = 4;
+SELECT label, rows, cols FROM sheet.versions(:id) WHERE version_id = 4;
 -- and forward again; to the present one, which changes nothing but is a version
 SELECT sheet.rollback(:id, 3);
 SELECT count(*) FROM (SELECT * FROM j_cells(:id) EXCEPT SELECT * FROM j_version(:id, 3)) t;
@@ -51,14 +51,14 @@ SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'x')));
 SELECT j_error(format('SELECT sheet.commit(%s, NULL, NULL, 2)', :id));
 SELECT j_error(format('SELECT sheet.rollback(%s, 1, NULL, 2)', :id));
 -- the same cells have the same digest, however they came about
-SELECT count(DISTINCT digest) FROM sheet.checkpoint WHERE sheet_id = :id AND cid IN (5, 6);
+SELECT count(DISTINCT digest) FROM sheet.version WHERE sheet_id = :id AND version_id IN (5, 6);
 -- gapless over everything
 SELECT count(*), min(first_seq), max(last_seq), bool_and(first_seq = 1 + coalesce(before, 0))
 	FROM (SELECT first_seq, last_seq, lag(last_seq) OVER (ORDER BY first_seq) before FROM sheet.log_batch WHERE sheet_id = :id) t;
 -- the end of a sheet leaves nothing
 SELECT sheet.purge(:id);
-SELECT (SELECT count(*) FROM sheet.log_batch WHERE sheet_id = :id) + (SELECT count(*) FROM sheet.log_head WHERE sheet_id = :id)
-	+ (SELECT count(*) FROM sheet.checkpoint WHERE sheet_id = :id) + (SELECT count(*) FROM sheet.checkpoint_tile WHERE sheet_id = :id)
-	+ (SELECT count(*) FROM sheet.owner WHERE sheet_id = :id) AS rows_left;
+SELECT (SELECT count(*) FROM sheet.log_batch WHERE sheet_id = :id) + (SELECT count(*) FROM sheet.segment WHERE sheet_id = :id)
+	+ (SELECT count(*) FROM sheet.version WHERE sheet_id = :id) + (SELECT count(*) FROM sheet.version_tile WHERE sheet_id = :id)
+	+ (SELECT count(*) FROM sheet.ownership WHERE sheet_id = :id) AS rows_left;
 SELECT seq FROM sheet.read_cells(:id);
 SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(0, 0, ''q'')))', :id));

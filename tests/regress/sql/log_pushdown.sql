@@ -43,7 +43,7 @@ SELECT log_plan(format('SELECT * FROM sheet.log_edits(%s) WITH ORDINALITY', :one
 CREATE TABLE log_copy AS SELECT e.* FROM unnest(ARRAY[:one, :two]) s(id), sheet.log_edits(s.id) WITH ORDINALITY e;
 SELECT count(*) AS differ, (SELECT count(DISTINCT username) FROM log_copy) AS usernames
 	FROM log_copy c LEFT JOIN sheet.account a USING (uid) WHERE a.name IS DISTINCT FROM c.username;
-SELECT count(*) > 700 AS many, count(DISTINCT kind), count(style) > 0 AS styles, count(DISTINCT lid), count(DISTINCT origin) FROM log_copy;
+SELECT count(*) > 700 AS many, count(DISTINCT kind), count(style) > 0 AS styles, count(DISTINCT segment_id), count(DISTINCT origin) FROM log_copy;
 SELECT count(*) AS differ FROM (SELECT seq, at, kind, "row", col, coalesce(old, ''), new, uid FROM log_copy WHERE sheet_id = :one
 	EXCEPT SELECT seq, at, kind, "row", col, old, new, uid FROM generate_series(1, 3) l, sheet.read_log(:one, l)) t;
 SELECT count(*) = (SELECT sum(n) FROM (SELECT (SELECT count(*) FROM sheet.read_log(:one, l)) n FROM generate_series(1, 3) l) t) AS complete
@@ -56,12 +56,12 @@ INSERT INTO log_predicate VALUES
 	('seq BETWEEN 41 AND 43'), ('seq BETWEEN 100 AND 90'), ('seq > 9223372036854775807'), ('seq < -9223372036854775808'),
 	('seq > 100 AND seq < 120 AND seq <> 110'), ('seq IN (5, 300, 301)'), ('seq = ANY (ARRAY[NULL, 7]::bigint[])'), ('seq = ANY (''{}''::int[])'),
 	('seq <> ALL (ARRAY[1, 2])'), ('seq > NULL'), ('seq > 100.5'), ('seq % 100 = 7'), ('NOT seq > 5'), ('seq = 3 OR seq = 5'), ('seq IS NOT NULL'),
-	('lid = 1'), ('lid = 2'), ('lid > 1'), ('lid < 3'), ('lid BETWEEN 2 AND 3'), ('lid = 0'), ('lid = 9'), ('lid = 2 AND seq > 350'),
+	('segment_id = 1'), ('segment_id = 2'), ('segment_id > 1'), ('segment_id < 3'), ('segment_id BETWEEN 2 AND 3'), ('segment_id = 0'), ('segment_id = 9'), ('segment_id = 2 AND seq > 350'),
 	('at >= (SELECT at FROM log_copy WHERE sheet_id = # AND seq = 200)'), ('at > (SELECT at FROM log_copy WHERE sheet_id = # AND seq = 200)'),
 	('at < (SELECT at FROM log_copy WHERE sheet_id = # AND seq = 200)'), ('at = (SELECT at FROM log_copy WHERE sheet_id = # AND seq = 95)'),
 	('at BETWEEN (SELECT at FROM log_copy WHERE sheet_id = # AND seq = 30) AND (SELECT at FROM log_copy WHERE sheet_id = # AND seq = 130)'),
 	('at > now() + interval ''1 day'''), ('at < ''infinity'''), ('at > ''-infinity'''), ('at = ''infinity'''), ('at > ''infinity'''), ('at < current_date + 1'),
-	('at > (SELECT at - interval ''1 microsecond'' FROM log_copy WHERE sheet_id = # AND seq = 60) AND seq < 99 AND lid = 1'),
+	('at > (SELECT at - interval ''1 microsecond'' FROM log_copy WHERE sheet_id = # AND seq = 60) AND seq < 99 AND segment_id = 1'),
 	('uid = (SELECT min(uid) FROM log_copy WHERE username LIKE ''log %'')'), ('uid = 0'), ('uid > 0'), ('uid = -1'), ('username = ''log bob'''), ('username = ''log nobody'''), ('username = NULL'), ('username = ''log bob'' AND username = ''log ann'''), ('username = ''log bob'' AND seq > 300'), ('username > ''log'''), ('username IS NULL'), ('username LIKE ''%ann'''),
 	('"row" = 3'), ('"row" = 3 AND col = 5'), ('"row" = 3::bigint'), ('"row" < 0'), ('"row" = -1'), ('col BETWEEN 2 AND 3'), ('"row" >= 40 AND col = 1 AND seq > 200'), ('"row" = col'),
 	('a1 = ''D4'''), ('a1 = ''d4'''), ('a1 = ''$D$4'''), ('a1 = ''nonsense'''), ('a1 = '''''), ('a1 = ''D4'' AND seq > 100'), ('a1 = ''D4'' AND a1 = ''D5'''), ('a1 IN (''D4'', ''E5'')'), ('a1 IS NULL'), ('a1 = ''A200'''),
@@ -72,7 +72,7 @@ DECLARE
 	digest text;
 BEGIN
 	EXECUTE format('SELECT count(*) || '' '' || coalesce(md5(string_agg(t::text, ''|'')), ''none'') FROM
-		(SELECT sheet_id, seq, lid, at, uid, username, origin, kind, "row", col, a1, old, new, style FROM %s WHERE %s %s) t',
+		(SELECT sheet_id, seq, segment_id, at, uid, username, origin, kind, "row", col, a1, old, new, style FROM %s WHERE %s %s) t',
 		source, replace(predicate, '#', id::text), tail) INTO digest;
 	RETURN digest;
 END $$;
@@ -110,7 +110,7 @@ SELECT log_work(format('SELECT count(*) FROM sheet.log WHERE sheet_id = %s AND s
 SELECT log_work(format('SELECT seq, username, new FROM sheet.log WHERE sheet_id = %s ORDER BY seq DESC LIMIT 10', :one), :one);
 SELECT log_work(format('SELECT at FROM sheet.log WHERE sheet_id = %s ORDER BY at LIMIT 10', :one), :one);
 SELECT log_work(format('SELECT new FROM sheet.log WHERE sheet_id = %s AND a1 = ''D4''', :one), :one);
-SELECT log_work(format('SELECT new FROM sheet.log WHERE sheet_id = %s AND lid = 2 AND kind = ''style''', :one), :one);
+SELECT log_work(format('SELECT new FROM sheet.log WHERE sheet_id = %s AND segment_id = 2 AND kind = ''style''', :one), :one);
 SELECT log_work(format('SELECT count(*) FROM sheet.log WHERE sheet_id = %s AND at < (SELECT at FROM log_copy WHERE sheet_id = %1$s AND seq = 60)', :one), :one);
 SELECT log_work(format('SELECT count(*) FROM sheet.log WHERE sheet_id = %s AND origin = 2', :two), :two);
 -- a sheet's batches are bisected for the beginning of a time, not read
@@ -164,7 +164,7 @@ RESET plan_cache_mode;
 
 -- Cursors; edits of the own transaction, and of its subtransactions.
 BEGIN;
-DECLARE back SCROLL CURSOR FOR SELECT seq FROM sheet.log WHERE sheet_id = :one AND lid = 1;
+DECLARE back SCROLL CURSOR FOR SELECT seq FROM sheet.log WHERE sheet_id = :one AND segment_id = 1;
 FETCH 3 FROM back;
 SELECT sheet.set(:one, 'C9', 'meanwhile') > 0 AS set;
 FETCH BACKWARD 2 FROM back;
@@ -251,7 +251,7 @@ COMMIT;
 -- A trimmed log begins later.
 DELETE FROM log_copy;
 INSERT INTO log_copy SELECT e.* FROM sheet.log_edits(:one) WITH ORDINALITY e
-	WHERE e.seq > (SELECT seq FROM sheet.versions(:one) WHERE cid = 1);
+	WHERE e.seq > (SELECT seq FROM sheet.versions(:one) WHERE version_id = 1);
 SELECT sheet.trim(:one, 1) > 300 AS trimmed;
 SELECT min(c.seq) = min(l.seq) AS same, count(l.seq) > 100 AS some, min(l.seq) > 300 AS later
 	FROM log_copy c LEFT JOIN LATERAL (SELECT * FROM sheet.log l WHERE l.sheet_id = c.sheet_id AND l.seq = c.seq) l ON true WHERE c.sheet_id = :one;

@@ -24,11 +24,11 @@ SELECT array_agg(c) AS chars FROM (SELECT generate_series(8234, 8238) UNION ALL 
 SELECT pg_temp.refused('SELECT sheet.create(%s)', VARIADIC :'chars');
 SELECT pg_temp.refused(format('SELECT sheet.rename(%s, %%s)', :id), VARIADIC :'chars');
 SELECT pg_temp.refused('SELECT sheet.import_csv(%s, $$a,b$$)', VARIADIC :'chars');
-SELECT pg_temp.refused(format('SELECT sheet.chunk_begin(%s, %%s, NULL)', :id), VARIADIC :'chars');
+SELECT pg_temp.refused(format('SELECT sheet.file_begin(%s, %%s, NULL)', :id), VARIADIC :'chars');
 SELECT pg_temp.refused('SELECT sheet.account_create(%s, NULL, $$x$$)', VARIADIC :'chars');
 SELECT pg_temp.refused(format('SELECT sheet.account_rename(%s, %%s)', :owner), VARIADIC :'chars');
 -- what is written from right to left needs none of them
-SELECT sheet.rename(:id, 'גיליון שלי'), (SELECT name FROM sheet.chunk_begin(:id, 'تقرير.pdf', NULL));
+SELECT sheet.rename(:id, 'גיליון שלי'), (SELECT name FROM sheet.file_begin(:id, 'تقرير.pdf', NULL));
 
 -- names that look alike
 SELECT sheet.account_create('names modern', NULL, 'hash') AS modern \gset

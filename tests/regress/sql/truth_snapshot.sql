@@ -124,7 +124,7 @@ SELECT sheet.set(:first, 'A2', 'second life') > 0 AS set;
 SELECT a1, content FROM sheet.range(:first);
 -- TRUNCATE, by a superuser, of what is the journal's
 SELECT sheet.commit(:first);
-TRUNCATE sheet.log_batch, sheet.log_head, sheet.checkpoint, sheet.checkpoint_tile;
+TRUNCATE sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile;
 SELECT count(*) FROM sheet.range(:first);
 \c :before -
 DROP DATABASE truth_again;

@@ -17,14 +17,14 @@ BEGIN
 	END LOOP;
 END
 $$;
-CREATE FUNCTION j_expected(cid int) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(newest::text, ' ' ORDER BY newest) FROM (SELECT max(i) newest FROM generate_series(1, cid) i GROUP BY j_tile(i)) t
+CREATE FUNCTION j_expected(version_id int) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(newest::text, ' ' ORDER BY newest) FROM (SELECT max(i) newest FROM generate_series(1, version_id) i GROUP BY j_tile(i)) t
 $$;
-CREATE FUNCTION j_found(id bigint, cid bigint) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(content, ' ' ORDER BY content::int) FROM sheet.at(id, cid)
+CREATE FUNCTION j_found(id bigint, version_id bigint) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(content, ' ' ORDER BY content::int) FROM sheet.at(id, version_id)
 $$;
-SELECT count(*), count(*) FILTER (WHERE j_found(:id, cid) IS DISTINCT FROM j_expected(cid)) AS wrong
-	FROM (SELECT generate_series(1, 1150, 7) UNION SELECT generate_series(295, 305) UNION SELECT generate_series(495, 505) UNION SELECT generate_series(745, 755) UNION SELECT 1150) c(cid);
+SELECT count(*), count(*) FILTER (WHERE j_found(:id, version_id) IS DISTINCT FROM j_expected(version_id)) AS wrong
+	FROM (SELECT generate_series(1, 1150, 7) UNION SELECT generate_series(295, 305) UNION SELECT generate_series(495, 505) UNION SELECT generate_series(745, 755) UNION SELECT 1150) c(version_id);
 -- a version of which an older snapshot does not know, and one that was rolled back
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SAVEPOINT before;
@@ -52,7 +52,7 @@ BEGIN;
 SELECT sheet.set(:id, 5, 1, 'own') AS seq \gset
 SELECT j_blocks(format('SELECT sheet.commit(%s)', :id)) < 200 AS few;
 COMMIT;
-SELECT cid, tiles FROM sheet.checkpoint WHERE sheet_id = :id ORDER BY 1;
+SELECT version_id, tiles FROM sheet.version WHERE sheet_id = :id ORDER BY 1;
 -- inserted and deleted rows and columns, before and within the log of a version
 SELECT sheet.insert_rows(:id, 2, 3) > 0 AS done;
 SELECT sheet.commit(:id);
@@ -62,5 +62,5 @@ SELECT sheet.delete_columns(:id, 4, 2) > 0, sheet.set(:id, 8, 1, '') > 0 AS done
 SELECT sheet.commit(:id);
 SELECT sheet.rollback(:id, 2);
 SELECT sheet.rollback(:id, 1);
-SELECT cid, rows, cols, tiles FROM sheet.checkpoint WHERE sheet_id = :id ORDER BY 1;
+SELECT version_id, rows, cols, tiles FROM sheet.version WHERE sheet_id = :id ORDER BY 1;
 SELECT severity, what FROM sheet.fsck(:id, true);

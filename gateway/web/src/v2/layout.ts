@@ -1,5 +1,5 @@
 // layout.ts - what the messages of protocol v2 consist of: the fields in the order in which the binary form has them.
-// The gateway's tables are gateway/ws/v2_layout.c and v2_encode.c; tests/vectors/v2.json holds both to the same bytes.
+// The gateway's tables are gateway/ws/v2/v2_layout.c and v2_encode.c; tests/vectors/v2.json holds both to the same bytes.
 
 export type FieldKind =
 	| 'number'

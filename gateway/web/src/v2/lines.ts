@@ -1,5 +1,5 @@
 // lines.ts - rows and columns that come and go: what becomes of places that were named before. The gateway does the same
-// (gateway/ws/lines.c, which says how); docs/PROTOCOL.md has the rules.
+// (gateway/ws/edit/lines.c, which says how); docs/PROTOCOL.md has the rules.
 
 import { type CellEdit, type Edit, type Place, type Range, type StructureEdit, isStructure } from './messages';
 

@@ -1,0 +1,232 @@
+/*
+ * log_lookup.c - see log_lookup.h.
+ *
+ * The entries of a key cut its positions into ranges, each with the blocks to look into: nearly always one. The rows of
+ * a range are found, sorted when they have to be, and given out.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/xlog.h"
+#include "executor/tuptable.h"
+#include "am/directory/log_lookup.h"
+#include "am/page/log_space.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
+
+static void
+log_lookup_drop_page(LogSource *source)
+{
+	if (BufferIsValid(source->buffer))
+		ReleaseBuffer(source->buffer);
+	else
+		pfree(source->page);
+	pfree(source);
+}
+
+static void
+log_lookup_release(LogLookup *lookup)
+{
+	ListCell *cell;
+
+	foreach (cell, lookup->sources)
+		log_lookup_drop_page(lfirst(cell));
+	list_free(lookup->sources);
+	lookup->sources = NIL;
+	lookup->nfound = 0;
+	lookup->current = -1;
+}
+
+static void
+log_lookup_remember(LogLookup *lookup, int64 position, LogSource *source, const LogPlace *place)
+{
+	if (lookup->nfound == lookup->room)
+	{
+		lookup->room = Max(64, lookup->room * 2);
+		lookup->found = lookup->found == NULL ? palloc(lookup->room * sizeof(LogFound))
+											  : repalloc(lookup->found, lookup->room * sizeof(LogFound));
+	}
+	lookup->found[lookup->nfound++] = (LogFound){position, source, *place};
+}
+
+static bool
+log_lookup_matches(LogLookup *lookup, const LogSource *source, const LogPlace *place, int64 *position)
+{
+	log_slot_store_at(lookup->probe, lookup->rel, source, place);
+	slot_getsomeattrs(lookup->probe, 2);
+	*position = DatumGetInt64(lookup->probe->tts_values[1]);
+	return DatumGetInt64(lookup->probe->tts_values[0]) == lookup->key && *position >= lookup->range_begin &&
+		   *position < lookup->range_end;
+}
+
+/* The rows of the locked page that the snapshot sees. */
+static int
+log_lookup_visible(LogLookup *lookup, Buffer buffer, LogPlace *places)
+{
+	int n = 0;
+	LogWalk walk;
+
+	if (!log_space_is(buffer, LOG_PAGE_DATA))
+		return 0;
+	log_walk_begin(&walk, BufferGetPage(buffer));
+	log_judge_page(&lookup->judge);
+	while (log_walk_next(&walk))
+		if (log_judge_row(&lookup->judge, &walk))
+			places[n++] = log_place_of(&walk);
+	if (walk.damage != NULL)
+		log_space_damaged(lookup->rel, BufferGetBlockNumber(buffer), walk.damage);
+	return n;
+}
+
+/* The locked page, pinned or copied; unlocks it. */
+static LogSource *
+log_lookup_take(Buffer buffer)
+{
+	LogSource *source = palloc(sizeof(LogSource));
+
+	*source = (LogSource){BufferGetPage(buffer), BufferGetBlockNumber(buffer), buffer};
+	if (unlikely(RecoveryInProgress()))
+	{
+		source->page = palloc(BLCKSZ);
+		memcpy(source->page, BufferGetPage(buffer), BLCKSZ);
+		source->buffer = InvalidBuffer;
+		UnlockReleaseBuffer(buffer);
+	}
+	else
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return source;
+}
+
+/*
+ * Rows of the key in the block, within the range. A page without any is not kept: each transaction that failed at a
+ * position may have left the name of another one.
+ */
+static void
+log_lookup_read_block(LogLookup *lookup, BlockNumber block)
+{
+	Buffer buffer = log_space_read(lookup->rel, block, NULL);
+	LogPlace places[LOG_MAX_ROWS];
+	int n, found_before = lookup->nfound;
+	LogSource *source;
+
+	CHECK_FOR_INTERRUPTS();
+	/* New rows of the page are noticed by its lock, those of new pages by the directory's. Before it is read, so that
+	 * no writer comes in between. */
+	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	n = log_lookup_visible(lookup, buffer, places);
+	source = log_lookup_take(buffer);
+	for (int i = 0; i < n; i++)
+	{
+		int64 position;
+
+		if (log_lookup_matches(lookup, source, &places[i], &position))
+			log_lookup_remember(lookup, position, source, &places[i]);
+	}
+	ExecClearTuple(lookup->probe);
+	if (lookup->nfound > found_before)
+		lookup->sources = lappend(lookup->sources, source);
+	else
+		log_lookup_drop_page(source);
+}
+
+static int
+log_lookup_compare(const void *a, const void *b)
+{
+	int64 left = ((const LogFound *) a)->position, right = ((const LogFound *) b)->position;
+
+	return left < right ? -1 : left > right;
+}
+
+static void
+log_lookup_sort(LogLookup *lookup)
+{
+	for (int i = 1; i < lookup->nfound; i++)
+		if (lookup->found[i].position < lookup->found[i - 1].position)
+		{
+			qsort(lookup->found, lookup->nfound, sizeof(LogFound), log_lookup_compare);
+			return;
+		}
+}
+
+/* The rows of the next range; false when there are no more. */
+static bool
+log_lookup_next_range(LogLookup *lookup)
+{
+	bool backward = ScanDirectionIsBackward(lookup->direction);
+	List *blocks = NIL;
+	ListCell *cell;
+	MemoryContext old;
+
+	log_lookup_release(lookup);
+	if (!lookup->more)
+		return false;
+	old = MemoryContextSwitchTo(lookup->context);
+	lookup->range_begin = lookup->next_position;
+	do
+	{
+		blocks = lappend_oid(blocks, lookup->next_block);
+		lookup->more = log_directory_next(&lookup->entries, &lookup->next_position, &lookup->next_block);
+	} while (lookup->more && lookup->next_position == lookup->range_begin);
+	if (!backward)
+		lookup->range_end = lookup->more ? lookup->next_position : PG_INT64_MAX;
+	foreach (cell, blocks)
+		log_lookup_read_block(lookup, lfirst_oid(cell));
+	list_free(blocks);
+	if (backward)
+		lookup->range_end = lookup->range_begin;
+	log_lookup_sort(lookup);
+	lookup->current = backward ? lookup->nfound : -1;
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
+void
+log_lookup_begin(LogLookup *lookup, Relation rel, Relation directory, Snapshot snapshot, int64 key, int64 from,
+				 ScanDirection direction)
+{
+	memset(lookup, 0, sizeof(*lookup));
+	lookup->rel = rel;
+	lookup->key = key;
+	lookup->direction = direction;
+	lookup->probe = table_slot_create(rel, NULL);
+	lookup->context = CurrentMemoryContext;
+	lookup->current = -1;
+	lookup->range_end = from == PG_INT64_MAX ? from : from + 1; /* backward: the first range ends there */
+	log_judge_begin(&lookup->judge, rel, snapshot);
+	log_directory_begin(&lookup->entries, directory, snapshot, key, from, direction);
+	lookup->more = log_directory_next(&lookup->entries, &lookup->next_position, &lookup->next_block);
+}
+
+bool
+log_lookup_next(LogLookup *lookup, TupleTableSlot *slot)
+{
+	int step = ScanDirectionIsBackward(lookup->direction) ? -1 : 1;
+
+	for (;;)
+	{
+		lookup->current += step;
+		if (lookup->current >= 0 && lookup->current < lookup->nfound)
+		{
+			LogFound *found = &lookup->found[lookup->current];
+
+			log_slot_store_at(slot, lookup->rel, found->source, &found->place);
+			return true;
+		}
+		if (!log_lookup_next_range(lookup))
+		{
+			ExecClearTuple(slot);
+			return false;
+		}
+	}
+}
+
+void
+log_lookup_end(LogLookup *lookup)
+{
+	log_lookup_release(lookup);
+	log_directory_end(&lookup->entries);
+	ExecDropSingleTupleTableSlot(lookup->probe);
+	if (lookup->found != NULL)
+		pfree(lookup->found);
+}

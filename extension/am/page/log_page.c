@@ -1,0 +1,402 @@
+/* log_page.c - reading and building the pages of log_page.h. */
+#include "postgres.h"
+
+#include "am/page/log_page.h"
+#include "port/pg_crc32c.h"
+
+/* ---- walking ---- */
+
+static bool
+log_walk_damaged(LogWalk *walk, const char *what)
+{
+	walk->damage = what;
+	walk->next = walk->end;
+	return false;
+}
+
+/* BASE, which comes first. */
+static bool
+log_walk_base(LogWalk *walk)
+{
+	uint64 natts, n, value;
+	const uint8 *base = walk->next + 5, *pos;
+
+	if ((*walk->next & LOG_KIND_MASK) != LOG_BASE)
+		return log_walk_damaged(walk, "the page does not begin with a base record");
+	walk->base_xid = log_load32(walk->next + 1);
+	pos = log_read_varint(base, &natts);
+	pos = log_read_varint(pos, &n);
+	if (n > LOG_BASE_COLUMNS || natts > MaxHeapAttributeNumber)
+		return log_walk_damaged(walk, "the base record has too many columns");
+	while (n-- > 0 && pos < walk->end)
+		pos = log_read_varint(pos, &value);
+	if (pos > walk->end)
+		return log_walk_damaged(walk, "the base record does not end");
+	walk->base = base;
+	walk->next = pos;
+	return true;
+}
+
+void
+log_walk_begin(LogWalk *walk, Page page)
+{
+	memset(walk, 0, sizeof(*walk));
+	walk->page = page;
+	walk->next = (const uint8 *) page + SizeOfPageHeaderData;
+	walk->end = (const uint8 *) page + ((PageHeader) page)->pd_lower;
+	if (walk->next < walk->end)
+		(void) log_walk_base(walk);
+}
+
+static bool
+log_walk_run(LogWalk *walk)
+{
+	const uint8 *pos = walk->next;
+	uint64 difference, cid;
+	LogRun *run = &walk->run;
+
+	run->pos = pos - (const uint8 *) walk->page;
+	run->frozen = run->pos < log_special(walk->page)->frozen_end;
+	pos = log_read_varint(pos + 1, &difference);
+	pos = log_read_varint(pos, &cid);
+	run->xid = walk->base_xid + (TransactionId) log_unzigzag(difference);
+	run->cid = (CommandId) cid;
+	run->token = 0;
+	if (*(walk->next) & LOG_RUN_SPECULATIVE)
+	{
+		run->token = log_load32(pos);
+		pos += 4;
+	}
+	if (pos > walk->end)
+		return log_walk_damaged(walk, "a run record does not end");
+	run->speculative = run->token != 0;
+	run->frozen = run->frozen || run->xid == FrozenTransactionId;
+	walk->next = pos;
+	return true;
+}
+
+static bool
+log_walk_row(LogWalk *walk)
+{
+	LogRow *row = &walk->row;
+	uint64 length;
+	const uint8 *pos = log_read_varint(walk->next + 1, &length);
+
+	if (unlikely(walk->run.pos == 0))
+		return log_walk_damaged(walk, "a row has no run record before it");
+	if (unlikely(length > BLCKSZ || pos + 2 + length > walk->end))
+		return log_walk_damaged(walk, "a row does not end");
+	if (unlikely(++walk->offset > LOG_MAX_ROWS))
+		return log_walk_damaged(walk, "the page has too many rows");
+	row->offset = walk->offset;
+	row->tag = *walk->next;
+	row->pos = walk->next - (const uint8 *) walk->page;
+	row->check = log_load16(pos);
+	row->body = pos + 2;
+	row->length = (uint16) length;
+	walk->next = pos + 2 + length;
+	return true;
+}
+
+static bool
+log_walk_gone(LogWalk *walk)
+{
+	uint64 n;
+	const uint8 *pos = log_read_varint(walk->next + 1, &n);
+
+	if (pos > walk->end || n == 0 || walk->offset + n > LOG_MAX_ROWS)
+		return log_walk_damaged(walk, "the record of removed rows is wrong");
+	walk->offset += n;
+	walk->next = pos;
+	return true;
+}
+
+bool
+log_walk_next(LogWalk *walk)
+{
+	while (walk->next < walk->end)
+	{
+		switch (*walk->next & LOG_KIND_MASK)
+		{
+			case LOG_ROW:
+				return log_walk_row(walk);
+			case LOG_RUN:
+				if (!log_walk_run(walk))
+					return false;
+				break;
+			case LOG_GONE:
+				if (!log_walk_gone(walk))
+					return false;
+				break;
+			default:
+				return log_walk_damaged(walk, "the page has a second base record");
+		}
+	}
+	return false;
+}
+
+bool
+log_walk_to(LogWalk *walk, OffsetNumber offset)
+{
+	while (walk->row.offset < offset)
+		if (!log_walk_next(walk))
+			return false;
+	return walk->row.offset == offset;
+}
+
+bool
+log_walk_seek(LogWalk *walk, OffsetNumber offset)
+{
+	if (walk->row.offset == 0 || offset < walk->row.offset || walk->damage != NULL)
+	{
+		log_walk_begin(walk, walk->page);
+		return log_walk_to(walk, offset);
+	}
+	/* What may have changed since: rows at the end, marks, and what is frozen. */
+	walk->end = (const uint8 *) walk->page + ((PageHeader) walk->page)->pd_lower;
+	walk->run.frozen = walk->run.xid == FrozenTransactionId || walk->run.pos < log_special(walk->page)->frozen_end;
+	walk->row.tag = *((const uint8 *) walk->page + walk->row.pos);
+	return log_walk_to(walk, offset);
+}
+
+OffsetNumber
+log_page_rows(Page page)
+{
+	LogWalk walk;
+
+	log_walk_begin(&walk, page);
+	while (log_walk_next(&walk))
+		;
+	return walk.offset;
+}
+
+int
+log_read_base(const LogWalk *walk, int *natts, int64 *values)
+{
+	uint64 count, n, value;
+	const uint8 *pos;
+
+	*natts = 0;
+	if (walk->base == NULL)
+		return 0;
+	pos = log_read_varint(walk->base, &count);
+	pos = log_read_varint(pos, &n);
+	for (uint64 i = 0; i < n; i++)
+	{
+		pos = log_read_varint(pos, &value);
+		values[i] = log_unzigzag(value);
+	}
+	*natts = (int) count;
+	return (int) n;
+}
+
+/* ---- building ---- */
+
+void
+log_page_init(Page page, LogPageKind kind)
+{
+	LogSpecial *special;
+
+	PageInit(page, BLCKSZ, sizeof(LogSpecial));
+	special = log_special(page);
+	special->magic = LOG_MAGIC;
+	special->version = LOG_VERSION;
+	special->kind = kind;
+	if (kind == LOG_PAGE_META)
+	{
+		*log_meta(page) = (LogMeta){LOG_META_MAGIC, LOG_VERSION, InvalidBlockNumber, 1, 1, 1, 1, 0};
+		((PageHeader) page)->pd_lower = (char *) (log_meta(page) + 1) - (char *) page;
+	}
+}
+
+const char *
+log_page_damage(Page page, BlockNumber block)
+{
+	PageHeader header = (PageHeader) page;
+	LogSpecial *special;
+
+	if (header->pd_special == BLCKSZ)
+		return "the page has heap's format, which pg_sheet 0.1 used";
+	if (header->pd_special != BLCKSZ - MAXALIGN(sizeof(LogSpecial)) || header->pd_upper != header->pd_special ||
+		header->pd_lower < SizeOfPageHeaderData || header->pd_lower > header->pd_upper ||
+		PageGetPageSize(page) != BLCKSZ)
+		return "the page header is wrong";
+	special = log_special(page);
+	if (special->magic != LOG_MAGIC)
+		return "the page is not one of access method sheetlog";
+	if (special->version != LOG_VERSION)
+		return "the page has another version of the format";
+	if ((special->kind == LOG_PAGE_META) != (block == 0) || special->kind < LOG_PAGE_META ||
+		special->kind > LOG_PAGE_FREE)
+		return "the page is of the wrong kind";
+	if (block == 0 && (log_meta(page)->magic != LOG_META_MAGIC || log_meta(page)->version != LOG_VERSION))
+		return "the contents of the metapage are wrong";
+	return NULL;
+}
+
+/* What stands at the page's beginning. */
+static void
+log_append_read(LogAppend *append, LogWalk *walk, Page page)
+{
+	log_walk_begin(walk, page);
+	append->page = page;
+	append->next = (uint8 *) page + ((PageHeader) page)->pd_lower;
+	append->empty = walk->base == NULL;
+	append->base_xid = walk->base_xid;
+	append->nbase = log_read_base(walk, &append->natts, append->base);
+}
+
+bool
+log_append_begin(LogAppend *append, Page page)
+{
+	LogWalk walk;
+
+	log_append_read(append, &walk, page);
+	while (log_walk_next(&walk))
+		;
+	append->rows = walk.offset;
+	/* Rows behind a frozen or speculative run, or behind a compaction, get a run of their own. */
+	append->run_xid = walk.run.frozen || walk.run.speculative ? InvalidTransactionId : walk.run.xid;
+	append->run_cid = walk.run.cid;
+	return walk.damage == NULL;
+}
+
+bool
+log_append_resume(LogAppend *append, Page page, OffsetNumber rows, TransactionId run_xid, CommandId run_cid)
+{
+	LogWalk walk;
+
+	log_append_read(append, &walk, page);
+	append->rows = rows;
+	append->run_xid = run_xid;
+	append->run_cid = run_cid;
+	return walk.damage == NULL;
+}
+
+void
+log_append_base(LogAppend *append, TransactionId xid, int natts, const int64 *values, int n)
+{
+	uint8 *pos = append->next;
+
+	Assert(append->empty);
+	*pos++ = LOG_BASE;
+	pos = log_store(pos, xid, 4);
+	pos = log_write_varint(pos, natts);
+	pos = log_write_varint(pos, n);
+	for (int i = 0; i < n; i++)
+	{
+		pos = log_write_varint(pos, log_zigzag(values[i]));
+		append->base[i] = values[i];
+	}
+	append->empty = false;
+	append->base_xid = xid;
+	append->natts = natts;
+	append->nbase = n;
+	append->next = pos;
+}
+
+void
+log_append_run(LogAppend *append, TransactionId xid, CommandId cid, uint32 token)
+{
+	uint8 *pos = append->next;
+
+	*pos++ = LOG_RUN | (token != 0 ? LOG_RUN_SPECULATIVE : 0);
+	pos = log_write_varint(pos, log_zigzag((int32) (xid - append->base_xid)));
+	pos = log_write_varint(pos, cid);
+	if (token != 0)
+		pos = log_store(pos, token, 4);
+	append->run_xid = token != 0 ? InvalidTransactionId : xid;
+	append->run_cid = cid;
+	append->next = pos;
+}
+
+OffsetNumber
+log_append_row(LogAppend *append, uint8 flags, const uint8 *body, uint32 length, uint16 check)
+{
+	uint8 *pos = append->next;
+
+	*pos++ = LOG_ROW | flags;
+	pos = log_write_varint(pos, length);
+	pos = log_store(pos, check, 2);
+	memcpy(pos, body, length);
+	append->next = pos + length;
+	return ++append->rows;
+}
+
+void
+log_append_end(LogAppend *append)
+{
+	PageHeader header = (PageHeader) append->page;
+
+	header->pd_lower = (char *) append->next - (char *) append->page;
+	Assert(header->pd_lower <= header->pd_upper);
+}
+
+/*
+ * Dead rows become DEAD records, neighbours one, and those at the end nothing. Runs without rows go with them; a run
+ * that rows follow is kept as it is. The bytes before frozen_end are frozen afterwards as before: it moves with them.
+ */
+void
+log_page_compact(Page page)
+{
+	PGAlignedBlock copy;
+	LogSpecial *special = log_special(page);
+	uint8 *to = (uint8 *) page + SizeOfPageHeaderData;
+	uint16 frozen_end = 0, old_frozen_end = special->frozen_end, run_pos = 0;
+	OffsetNumber written = 0;
+	LogWalk walk;
+
+	memcpy(copy.data, page, BLCKSZ);
+	log_walk_begin(&walk, copy.data);
+	memcpy(to, copy.data + SizeOfPageHeaderData, walk.next - (const uint8 *) copy.data - SizeOfPageHeaderData);
+	to += walk.next - (const uint8 *) copy.data - SizeOfPageHeaderData;
+	while (log_walk_next(&walk))
+	{
+		const uint8 *row = (const uint8 *) copy.data + walk.row.pos;
+
+		if (log_row_deleter(walk.row.tag) == LOG_DEAD)
+			continue;
+		if (walk.row.offset > written + 1)
+		{
+			*to++ = LOG_GONE;
+			to = log_write_varint(to, walk.row.offset - written - 1);
+		}
+		if (walk.run.pos != run_pos)
+		{
+			const uint8 *run = (const uint8 *) copy.data + walk.run.pos;
+			uint64 ignored;
+			const uint8 *run_end = log_read_varint(log_read_varint(run + 1, &ignored), &ignored);
+
+			run_end += *run & LOG_RUN_SPECULATIVE ? 4 : 0;
+			memcpy(to, run, run_end - run);
+			run_pos = walk.run.pos;
+			if (run_pos < old_frozen_end)
+				frozen_end = to - (uint8 *) page + 1;
+			to += run_end - run;
+		}
+		memcpy(to, row, walk.next - row);
+		to += walk.next - row;
+		written = walk.row.offset;
+	}
+	special->frozen_end = frozen_end;
+	((PageHeader) page)->pd_lower = written == 0 ? SizeOfPageHeaderData : to - (uint8 *) page;
+	memset((char *) page + ((PageHeader) page)->pd_lower, 0,
+		   ((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
+}
+
+uint16
+log_check_fold(uint32 crc)
+{
+	return (uint16) (crc ^ (crc >> 16));
+}
+
+uint16
+log_check(const void *body, Size length)
+{
+	pg_crc32c crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, body, length);
+	FIN_CRC32C(crc);
+	return log_check_fold(crc);
+}

@@ -1,0 +1,490 @@
+/*
+ * log_slot.c - the slot of tables that use the access method sheetlog.
+ *
+ * Holds a pin on the row's page and decodes columns when they are asked for, in place where alignment allows it. It
+ * begins with a virtual slot, whose memory it uses when it must stand alone.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "am/page/log_row.h"
+#include "am/page/log_space.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+static void
+log_slot_forget_page(LogSlot *slot)
+{
+	if (BufferIsValid(slot->buffer))
+		ReleaseBuffer(slot->buffer);
+	slot->buffer = InvalidBuffer;
+}
+
+static void
+log_slot_reset_arena(LogSlot *slot)
+{
+	if (slot->arena_used)
+		MemoryContextReset(slot->arena);
+	slot->arena_used = false;
+}
+
+static void *
+log_slot_alloc(LogSlot *slot, Size size)
+{
+	if (slot->arena == NULL)
+		slot->arena = AllocSetContextCreate(slot->virtual.base.tts_mcxt, "sheetlog slot", ALLOCSET_DEFAULT_SIZES);
+	slot->arena_used = true;
+	return MemoryContextAllocHuge(slot->arena, size);
+}
+
+static void
+log_slot_init(TupleTableSlot *slot)
+{
+	LogSlot *ls = (LogSlot *) slot;
+
+	ls->buffer = InvalidBuffer;
+}
+
+static void
+log_slot_release(TupleTableSlot *slot)
+{
+	LogSlot *ls = (LogSlot *) slot;
+
+	if (ls->arena != NULL)
+		MemoryContextDelete(ls->arena);
+	ls->arena = NULL;
+	ls->arena_used = false;
+}
+
+/* Keeps the pin when the next row is of the same page. */
+static void
+log_slot_empty(TupleTableSlot *slot)
+{
+	LogSlot *ls = (LogSlot *) slot;
+
+	if (unlikely(TTS_SHOULDFREE(slot)))
+	{
+		pfree(ls->virtual.data);
+		ls->virtual.data = NULL;
+		slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
+	}
+	log_slot_reset_arena(ls);
+	slot->tts_nvalid = 0;
+	slot->tts_flags |= TTS_FLAG_EMPTY;
+	ItemPointerSetInvalid(&slot->tts_tid);
+	ls->stored = false;
+	ls->next = NULL;
+}
+
+static void
+log_slot_clear(TupleTableSlot *slot)
+{
+	log_slot_empty(slot);
+	log_slot_forget_page((LogSlot *) slot);
+}
+
+/* ---- storing ---- */
+
+static void
+log_slot_read_base(LogSlot *slot, const LogSource *source)
+{
+	LogWalk walk;
+
+	log_walk_begin(&walk, source->page);
+	slot->nbase = log_read_base(&walk, &slot->base_natts, slot->base);
+}
+
+/* Takes the page: pins it once, and reads its BASE once, for all its rows. */
+static void
+log_slot_take_page(LogSlot *slot, const LogSource *source)
+{
+	if (BufferIsValid(source->buffer) && slot->buffer == source->buffer)
+		return;
+	log_slot_forget_page(slot);
+	if (BufferIsValid(source->buffer))
+		IncrBufferRefCount(source->buffer);
+	slot->buffer = source->buffer;
+	log_slot_read_base(slot, source);
+}
+
+static void
+log_slot_check(LogSlot *slot)
+{
+	if (unlikely(slot->next > slot->end))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("row (%u,%u) of table \"%s\" is damaged", ItemPointerGetBlockNumber(&slot->virtual.base.tts_tid),
+					ItemPointerGetOffsetNumber(&slot->virtual.base.tts_tid), RelationGetRelationName(slot->rel)),
+			 errhint("Check the table with sheet.am_check().")));
+}
+
+/* Numbers at the beginning of the body. */
+static void
+log_slot_open_body(LogSlot *slot)
+{
+	uint64 value;
+
+	slot->overflow = InvalidBlockNumber;
+	if (unlikely(slot->tag & LOG_ROW_OVERFLOW))
+	{
+		slot->overflow = log_load32(slot->next);
+		slot->next = log_read_varint(slot->next + 4, &value);
+		slot->overflow_bytes = value - (slot->end - slot->next);
+		if (slot->overflow_bytes == 0)
+			slot->overflow = InvalidBlockNumber;
+	}
+	slot->natts = slot->base_natts;
+	if (unlikely(slot->tag & (LOG_ROW_NATTS | LOG_ROW_OVERFLOW)))
+	{
+		slot->next = log_read_varint(slot->next, &value);
+		slot->natts = (int) Min(value, MaxHeapAttributeNumber + 1);
+	}
+	slot->nullmap = NULL;
+	if (unlikely(slot->natts > MaxHeapAttributeNumber))
+		slot->next = slot->end + 1;
+}
+
+static void
+log_slot_read_deleter(LogSlot *slot, Page page)
+{
+	int deleter = log_row_deleter(slot->tag);
+
+	slot->xmax = InvalidTransactionId;
+	slot->cmax = 0;
+	if (deleter > 0 && deleter <= LOG_DELETERS)
+	{
+		slot->xmax = log_special(page)->deleters[deleter - 1].xid;
+		slot->cmax = log_special(page)->deleters[deleter - 1].cid;
+	}
+}
+
+static void
+log_slot_copy_body(LogSlot *slot)
+{
+	Size size = slot->end - slot->next;
+	uint8 *copy = log_slot_alloc(slot, size + sizeof(uint64));
+
+	memcpy(copy, slot->next, size);
+	slot->next = copy;
+	slot->end = copy + size;
+}
+
+void
+log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogPlace *place)
+{
+	LogSlot *ls = (LogSlot *) slot;
+	const uint8 *row = (const uint8 *) source->page + place->pos;
+	uint64 length;
+
+	Assert(log_slot_is(slot));
+	log_slot_empty(slot);
+	log_slot_take_page(ls, source);
+	ls->rel = rel;
+	ls->tag = *row;
+	ls->next = log_read_varint(row + 1, &length) + 2;
+	ls->end = ls->next + length;
+	ls->xmin = place->xmin;
+	ls->cmin = place->cmin;
+	log_slot_read_deleter(ls, source->page);
+	if (BufferIsInvalid(source->buffer))
+		log_slot_copy_body(ls);
+	ls->stored = true;
+	log_slot_open_body(ls);
+	slot->tts_flags &= ~TTS_FLAG_EMPTY;
+	slot->tts_tableOid = RelationGetRelid(rel);
+	ItemPointerSet(&slot->tts_tid, source->block, place->offset);
+}
+
+void
+log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogWalk *walk)
+{
+	LogPlace place = log_place_of(walk);
+
+	log_slot_store_at(slot, rel, source, &place);
+}
+
+/* ---- decoding ---- */
+
+/* What is left of the row, with its overflow pages, in one piece of memory. */
+static void
+log_slot_assemble(LogSlot *slot)
+{
+	Size head = slot->end - slot->next;
+	uint8 *whole = log_slot_alloc(slot, head + slot->overflow_bytes + sizeof(uint64));
+	Buffer first = log_space_open_overflow(slot->rel, slot->overflow);
+
+	memcpy(whole, slot->next, head);
+	log_space_read_overflow(slot->rel, first, whole + head, slot->overflow_bytes);
+	slot->overflow = InvalidBlockNumber;
+	slot->next = whole;
+	slot->end = whole + head + slot->overflow_bytes;
+}
+
+/* Makes sure that this many bytes are there, as far as the row has them. */
+static inline void
+log_slot_need(LogSlot *slot, Size bytes)
+{
+	if (unlikely(slot->overflow != InvalidBlockNumber && slot->end - slot->next < bytes))
+		log_slot_assemble(slot);
+}
+
+/*
+ * The null bitmap of a long row with many columns may go on in overflow pages. Those of a row that was never committed
+ * may be gone, so it is not read before a column is asked for.
+ */
+static void
+log_slot_open_nulls(LogSlot *slot)
+{
+	Size bytes = (slot->natts + 7) / 8;
+
+	log_slot_need(slot, bytes);
+	slot->nullmap = slot->next;
+	slot->next += bytes;
+	log_slot_check(slot);
+}
+
+static Datum
+log_decode_varlena(LogSlot *slot, Form_pg_attribute att)
+{
+	uintptr_t alignment = att->attalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE : ALIGNOF_INT;
+	const uint8 *data;
+	uint32 header;
+	Size size;
+	void *copy;
+
+	log_slot_need(slot, 1 + VARHDRSZ);
+	if (*slot->next != LOG_LONG)
+	{
+		log_slot_need(slot, VARSIZE_1B(slot->next));
+		data = slot->next;
+		slot->next += VARSIZE_1B(data);
+		return PointerGetDatum(data);
+	}
+	slot->next++;
+	memcpy(&header, slot->next, sizeof(header));
+	size = VARSIZE_4B(&header);
+	log_slot_need(slot, size);
+	data = slot->next;
+	slot->next += size;
+	log_slot_check(slot);
+	if (((uintptr_t) data & (alignment - 1)) == 0)
+		return PointerGetDatum(data);
+	copy = log_slot_alloc(slot, size);
+	memcpy(copy, data, size);
+	return PointerGetDatum(copy);
+}
+
+static Datum
+log_decode_fixed(LogSlot *slot, Form_pg_attribute att)
+{
+	const uint8 *data;
+	void *copy;
+
+	log_slot_need(slot, att->attlen);
+	data = slot->next;
+	slot->next += att->attlen;
+	if (att->attalign == TYPALIGN_CHAR)
+		return PointerGetDatum(data);
+	log_slot_check(slot);
+	copy = log_slot_alloc(slot, att->attlen);
+	memcpy(copy, data, att->attlen);
+	return PointerGetDatum(copy);
+}
+
+static inline Datum
+log_decode_integer(LogSlot *slot, int column, Form_pg_attribute att)
+{
+	uint64 value;
+	int64 number;
+
+	log_slot_need(slot, 9);
+	slot->next = log_read_varint(slot->next, &value);
+	number = log_unzigzag(value);
+	if (column < slot->nbase && !(slot->tag & LOG_ROW_OVERFLOW))
+		number = (int64) ((uint64) number + (uint64) slot->base[column]);
+	if (att->attlen == 8)
+		return Int64GetDatum(number);
+	return att->attlen == 4 ? Int32GetDatum((int32) number) : Int16GetDatum((int16) number);
+}
+
+static Datum
+log_decode_column(LogSlot *slot, int column, Form_pg_attribute att)
+{
+	const uint8 *data;
+
+	if (att->attbyval && att->attlen > 1)
+		return log_decode_integer(slot, column, att);
+	if (att->attlen == -1)
+		return log_decode_varlena(slot, att);
+	if (!att->attbyval && att->attlen > 0)
+		return log_decode_fixed(slot, att);
+	log_slot_need(slot, 1);
+	if (att->attbyval)
+		return CharGetDatum(*(const char *) slot->next++);
+	if (slot->overflow != InvalidBlockNumber)
+		log_slot_assemble(slot);
+	data = slot->next;
+	slot->next += strlen((const char *) data) + 1;
+	return CStringGetDatum(data);
+}
+
+static void
+log_slot_getsomeattrs(TupleTableSlot *slot, int natts)
+{
+	LogSlot *ls = (LogSlot *) slot;
+	TupleDesc desc = slot->tts_tupleDescriptor;
+	int stored = Min(natts, ls->natts);
+
+	Assert(!TTS_EMPTY(slot));
+	if ((ls->tag & LOG_ROW_NULLS) && ls->nullmap == NULL)
+		log_slot_open_nulls(ls);
+	for (int i = slot->tts_nvalid; i < stored; i++)
+	{
+		bool isnull = ls->nullmap != NULL && (ls->nullmap[i >> 3] & (1 << (i & 7))) != 0;
+
+		slot->tts_isnull[i] = isnull;
+		slot->tts_values[i] = isnull ? (Datum) 0 : log_decode_column(ls, i, TupleDescAttr(desc, i));
+		log_slot_check(ls);
+	}
+	if (stored < natts)
+		slot_getmissingattrs(slot, Max(stored, slot->tts_nvalid), natts);
+	slot->tts_nvalid = natts;
+}
+
+/* Of a long value that is decoded next, and whose head is here; 0 when it is not so. Nulls are left to those who
+ * decode.
+ */
+static Size
+log_slot_peek_size(const LogSlot *slot, int column)
+{
+	uint32 head[VARHDRSZ_COMPRESSED / sizeof(uint32)];
+
+	if (slot->virtual.base.tts_nvalid != column - 1 || column > slot->natts || (slot->tag & LOG_ROW_NULLS) ||
+		slot->end - slot->next <= VARHDRSZ_COMPRESSED || *slot->next != LOG_LONG)
+		return 0;
+	memcpy(head, slot->next + 1, sizeof(head));
+	return VARATT_IS_4B_C(head) ? VARDATA_COMPRESSED_GET_EXTSIZE(head) + VARHDRSZ : VARSIZE_4B(head);
+}
+
+Size
+log_slot_raw_size(TupleTableSlot *slot, int column)
+{
+	LogSlot *ls = (LogSlot *) slot;
+	Datum value;
+	bool isnull;
+	Size size;
+
+	Assert(log_slot_is(slot));
+	if (column > 1)
+		slot_getsomeattrs(slot, column - 1);
+	size = log_slot_peek_size(ls, column);
+	if (size > 0)
+		return size;
+	value = slot_getattr(slot, column, &isnull);
+	return isnull ? 0 : toast_raw_datum_size(value);
+}
+
+static Datum
+log_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
+{
+	LogSlot *ls = (LogSlot *) slot;
+
+	Assert(!TTS_EMPTY(slot));
+	*isnull = false;
+	if (ls->stored)
+	{
+		switch (attnum)
+		{
+			case MinTransactionIdAttributeNumber:
+				return TransactionIdGetDatum(ls->xmin);
+			case MaxTransactionIdAttributeNumber:
+				return TransactionIdGetDatum(ls->xmax);
+			case MinCommandIdAttributeNumber:
+				return CommandIdGetDatum(ls->cmin);
+			case MaxCommandIdAttributeNumber:
+				return CommandIdGetDatum(ls->cmax);
+			default:
+				break;
+		}
+	}
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot retrieve a system column in this context")));
+	return (Datum) 0; /* not reached */
+}
+
+static void
+log_slot_materialize(TupleTableSlot *slot)
+{
+	LogSlot *ls = (LogSlot *) slot;
+
+	Assert(!TTS_EMPTY(slot));
+	if (TTS_SHOULDFREE(slot))
+		return;
+	slot_getallattrs(slot);
+	TTSOpsVirtual.materialize(slot);
+	log_slot_reset_arena(ls);
+	log_slot_forget_page(ls);
+}
+
+static void
+log_slot_copyslot(TupleTableSlot *to, TupleTableSlot *from)
+{
+	TupleDesc desc = from->tts_tupleDescriptor;
+
+	log_slot_clear(to);
+	slot_getallattrs(from);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		to->tts_values[i] = from->tts_values[i];
+		to->tts_isnull[i] = from->tts_isnull[i];
+	}
+	to->tts_nvalid = desc->natts;
+	to->tts_flags &= ~TTS_FLAG_EMPTY;
+	to->tts_tid = from->tts_tid;
+	to->tts_tableOid = from->tts_tableOid;
+	if (log_slot_is(from))
+	{
+		LogSlot *source = (LogSlot *) from, *target = (LogSlot *) to;
+
+		target->stored = source->stored;
+		target->xmin = source->xmin;
+		target->cmin = source->cmin;
+		target->xmax = source->xmax;
+		target->cmax = source->cmax;
+	}
+	log_slot_materialize(to);
+}
+
+static HeapTuple
+log_slot_copy_heap_tuple(TupleTableSlot *slot)
+{
+	HeapTuple tuple;
+
+	slot_getallattrs(slot);
+	tuple = heap_form_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	tuple->t_self = slot->tts_tid;
+	tuple->t_tableOid = slot->tts_tableOid;
+	return tuple;
+}
+
+static MinimalTuple
+log_slot_copy_minimal_tuple(TupleTableSlot *slot)
+{
+	slot_getallattrs(slot);
+	return heap_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+}
+
+const TupleTableSlotOps LogSlotOps = {.base_slot_size = sizeof(LogSlot),
+									  .init = log_slot_init,
+									  .release = log_slot_release,
+									  .clear = log_slot_clear,
+									  .getsomeattrs = log_slot_getsomeattrs,
+									  .getsysattr = log_slot_getsysattr,
+									  .materialize = log_slot_materialize,
+									  .copyslot = log_slot_copyslot,
+									  .get_heap_tuple = NULL,
+									  .get_minimal_tuple = NULL,
+									  .copy_heap_tuple = log_slot_copy_heap_tuple,
+									  .copy_minimal_tuple = log_slot_copy_minimal_tuple};

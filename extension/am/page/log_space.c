@@ -1,0 +1,484 @@
+/*
+ * log_space.c - see log_space.h.
+ *
+ * All writers of a relation append to one page, its tail, so that the log lies in the order in which it was written.
+ * Whoever finds it full opens the next one under the lock of the metapage: a page that VACUUM has given back, else the
+ * first that was never used. The file grows by several pages at a time.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "am/page/log_extend.h"
+#include "am/page/log_space.h"
+#include "am/page/log_wal.h"
+#include "miscadmin.h"
+#include "support/stoppoint.h"
+#include "storage/freespace.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+
+#define LOG_MAX_EXTENSION 64 /* pages by which the file grows at most at once */
+
+void
+log_space_damaged(Relation rel, BlockNumber block, const char *what)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("block %u of table \"%s\" is damaged", block, RelationGetRelationName(rel)),
+					errdetail("%s.", what), errhint("Check the table with sheet.am_check().")));
+}
+
+/* ---- reading ---- */
+
+/* A look without the lock may meet the page half initialised: only what the lock shows counts. */
+static void
+log_space_check(Relation rel, Buffer buffer)
+{
+	const char *damage = NULL;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (!PageIsNew(BufferGetPage(buffer)))
+		damage = log_page_damage(BufferGetPage(buffer), BufferGetBlockNumber(buffer));
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	if (damage != NULL)
+		log_space_damaged(rel, BufferGetBlockNumber(buffer), damage);
+}
+
+static Buffer
+log_space_verified(Relation rel, Buffer buffer)
+{
+	Page page = BufferGetPage(buffer);
+
+	if (likely(((PageHeader) page)->pd_special == BLCKSZ - MAXALIGN(sizeof(LogSpecial)) &&
+			   ((PageHeader) page)->pd_lower <= ((PageHeader) page)->pd_special &&
+			   log_special(page)->magic == LOG_MAGIC && log_special(page)->version == LOG_VERSION))
+		return buffer;
+	log_space_check(rel, buffer);
+	return buffer;
+}
+
+Buffer
+log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
+{
+	return log_space_verified(rel, ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy));
+}
+
+/* Who knows the relation's tail need not ask the file system: that is forgotten when the file is cut. */
+static bool
+log_space_is_empty(Relation rel)
+{
+	return RelationGetTargetBlock(rel) == InvalidBlockNumber && RelationGetNumberOfBlocks(rel) == 0;
+}
+
+bool
+log_space_meta(Relation rel, LogMeta *meta)
+{
+	Buffer buffer;
+	bool found;
+
+	if (log_space_is_empty(rel))
+		return false;
+	buffer = log_space_read(rel, 0, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	found = log_space_is(buffer, LOG_PAGE_META);
+	if (found)
+		*meta = *log_meta(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+	return found;
+}
+
+/* ---- growing ---- */
+
+/* Makes sure that blocks before `end` are there; a large relation grows ahead of its need. */
+static void
+log_space_grow(Relation rel, BlockNumber end)
+{
+	BlockNumber ahead = Min(end / 16, LOG_MAX_EXTENSION - 1);
+
+	if (end <= RelationGetNumberOfBlocks(rel))
+		return;
+	if (end > MaxBlockNumber - LOG_MAX_EXTENSION)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("table \"%s\" has reached its largest size", RelationGetRelationName(rel))));
+	log_extend(rel, end + ahead);
+}
+
+/* A page that nobody has used, locked, to be written as a whole: what the file has there is not read. */
+static Buffer
+log_space_unused(Relation rel, BlockNumber block)
+{
+	return ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, NULL);
+}
+
+Buffer
+log_space_lock_meta(Relation rel)
+{
+	Buffer buffer;
+
+	if (log_space_is_empty(rel))
+		log_extend(rel, 1);
+	buffer = log_space_read(rel, 0, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (PageIsNew(BufferGetPage(buffer)))
+	{
+		GenericXLogState *state = GenericXLogStart(rel);
+
+		log_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), LOG_PAGE_META);
+		GenericXLogFinish(state);
+	}
+	else if (log_special(BufferGetPage(buffer))->kind != LOG_PAGE_META)
+		log_space_damaged(rel, 0, "it is not a metapage");
+	return buffer;
+}
+
+/* ---- free pages ---- */
+
+#define LOG_MAP_PATIENCE 64
+
+/*
+ * Whether the relation has a free space map. While it has none PostgreSQL asks the file system each time, which costs a
+ * long row more than its own pages. So that is remembered till VACUUM tells the relation cache that there is a map; a
+ * VACUUM that was cancelled does not, so the question is asked again now and then.
+ */
+static bool
+log_space_has_map(Relation rel)
+{
+	int *asked = rel->rd_amcache;
+
+	if (asked != NULL && ++*asked % LOG_MAP_PATIENCE != 0)
+		return false;
+	if (smgrexists(RelationGetSmgr(rel), FSM_FORKNUM))
+		return true;
+	if (asked == NULL)
+		rel->rd_amcache = MemoryContextAllocZero(CacheMemoryContext, sizeof(int));
+	return false;
+}
+
+/* ---- the tail ---- */
+
+/* Whether a row number is free as well shows when a row is put in. */
+static bool
+log_tail_has_room(Page page, Size need)
+{
+	return !(PageIsNew(page) || log_special(page)->kind != LOG_PAGE_DATA || log_special(page)->closed ||
+			 log_page_room(page) < need);
+}
+
+/* A page that VACUUM has given back, locked; InvalidBuffer when there is none. */
+static Buffer
+log_tail_recycled(Relation rel, BlockNumber used, Size need)
+{
+	BlockNumber block = InvalidBlockNumber;
+
+	if (log_space_has_map(rel))
+		block = GetPageWithFreeSpace(rel, Max(need, LOG_RECYCLE_BYTES));
+	while (block != InvalidBlockNumber)
+	{
+		Buffer buffer;
+		Page page;
+
+		if (block > 0 && block < used)
+		{
+			buffer = log_space_read(rel, block, NULL);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			page = BufferGetPage(buffer);
+			if (log_space_is(buffer, LOG_PAGE_FREE) || log_tail_has_room(page, Max(need, LOG_RECYCLE_BYTES)))
+			{
+				RecordPageWithFreeSpace(rel, block, 0);
+				return buffer;
+			}
+			UnlockReleaseBuffer(buffer);
+		}
+		block = RecordAndGetPageWithFreeSpace(rel, block, 0, Max(need, LOG_RECYCLE_BYTES));
+	}
+	return InvalidBuffer;
+}
+
+/* Makes another page the tail; the metapage is locked. Returns the page, locked. */
+static Buffer
+log_tail_open(Relation rel, Buffer metabuffer, Size need)
+{
+	LogMeta *old = log_meta(BufferGetPage(metabuffer));
+	Buffer buffer = log_tail_recycled(rel, old->used, need);
+	GenericXLogState *state;
+	LogMeta *meta;
+	BlockNumber block;
+
+	if (BufferIsInvalid(buffer))
+	{
+		log_space_grow(rel, old->used + 1);
+		buffer = log_space_unused(rel, old->used);
+	}
+	block = BufferGetBlockNumber(buffer);
+	STOP_POINT_NO_FAIL("am-tail");
+	state = GenericXLogStart(rel);
+	meta = log_meta(GenericXLogRegisterBuffer(state, metabuffer, 0));
+	meta->tail = block;
+	meta->used = Max(meta->used, block + 1);
+	if (!log_space_is(buffer, LOG_PAGE_DATA))
+		log_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), LOG_PAGE_DATA);
+	GenericXLogFinish(state);
+	return buffer;
+}
+
+/* The tail as this backend knows it, or as the metapage says. */
+static BlockNumber
+log_tail_block(Relation rel, BlockNumber full)
+{
+	BlockNumber block = RelationGetTargetBlock(rel);
+	LogMeta meta;
+
+	if (block != InvalidBlockNumber && block != full)
+		return block;
+	return log_space_meta(rel, &meta) && meta.tail != full ? meta.tail : InvalidBlockNumber;
+}
+
+Buffer
+log_space_tail(Relation rel, BlockNumber full, Size need)
+{
+	for (;;)
+	{
+		BlockNumber block = log_tail_block(rel, full);
+		Buffer meta, buffer;
+
+		if (block != InvalidBlockNumber)
+		{
+			buffer = log_space_read(rel, block, NULL);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			RelationSetTargetBlock(rel, block);
+			if (log_tail_has_room(BufferGetPage(buffer), need))
+				return buffer;
+			UnlockReleaseBuffer(buffer);
+			full = block;
+		}
+		meta = log_space_lock_meta(rel);
+		block = log_meta(BufferGetPage(meta))->tail;
+		if (block == InvalidBlockNumber || block == full)
+		{
+			buffer = log_tail_open(rel, meta, need);
+			RelationSetTargetBlock(rel, BufferGetBlockNumber(buffer));
+			UnlockReleaseBuffer(meta);
+			return buffer;
+		}
+		UnlockReleaseBuffer(meta);
+		RelationSetTargetBlock(rel, block);
+	}
+}
+
+Buffer
+log_space_lock_for_work(Relation rel, Buffer buffer)
+{
+	Buffer metabuffer = log_space_lock_meta(rel);
+	LogMeta *meta = log_meta(BufferGetPage(metabuffer));
+	BlockNumber block = BufferGetBlockNumber(buffer);
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (block < meta->work_from || block < meta->deleted_from)
+		return metabuffer;
+	UnlockReleaseBuffer(metabuffer);
+	return InvalidBuffer;
+}
+
+/* ---- overflow pages ---- */
+
+/* A free page for a part of a row, locked; InvalidBuffer when there is none. */
+static Buffer
+log_overflow_recycled(Relation rel, BlockNumber used)
+{
+	BlockNumber block = InvalidBlockNumber;
+
+	if (log_space_has_map(rel))
+		block = GetPageWithFreeSpace(rel, LOG_FREE_BYTES);
+	while (block != InvalidBlockNumber)
+	{
+		if (block < used)
+		{
+			Buffer buffer = log_space_read(rel, block, NULL);
+
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			if (log_space_is(buffer, LOG_PAGE_FREE))
+			{
+				RecordPageWithFreeSpace(rel, block, 0);
+				return buffer;
+			}
+			UnlockReleaseBuffer(buffer);
+		}
+		block = RecordAndGetPageWithFreeSpace(rel, block, 0, LOG_FREE_BYTES);
+	}
+	return InvalidBuffer;
+}
+
+/* Logged as a whole by PostgreSQL's record for new pages, which copies less than a generic one. */
+static void
+log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
+{
+	Page page = BufferGetPage(buffer);
+
+	START_CRIT_SECTION();
+	log_page_init(page, LOG_PAGE_OVERFLOW);
+	memcpy(PageGetContents(page), bytes, size);
+	((PageHeader) page)->pd_lower = SizeOfPageHeaderData + size;
+	log_special(page)->overflow.writer = xid;
+	log_special(page)->overflow.next = next;
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(rel))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+}
+
+/* Notes on the metapage, which is locked, that blocks before `used` are not free any more. */
+static void
+log_meta_set_used(Relation rel, Buffer buffer, BlockNumber used)
+{
+	Page page = BufferGetPage(buffer);
+	LogMeta *meta = log_meta(page);
+	LogFragment fragment;
+	XLogRecPtr lsn;
+
+	START_CRIT_SECTION();
+	meta->used = used;
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(rel))
+	{
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		log_register_fragment(&fragment, page, (char *) &meta->used - (char *) page, sizeof(meta->used));
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, lsn);
+	}
+	END_CRIT_SECTION();
+}
+
+/*
+ * Makes n blocks that nobody has used ours, and writes the last one; returns the first. The last one is written before
+ * the metapage tells of them, so that on a standby, too, the file has all blocks that the metapage names.
+ */
+static BlockNumber
+log_overflow_reserve(Relation rel, uint32 n, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
+{
+	Buffer meta = log_space_lock_meta(rel), last;
+	BlockNumber first = log_meta(BufferGetPage(meta))->used;
+
+	log_space_grow(rel, first + n);
+	last = log_space_unused(rel, first + n - 1);
+	log_overflow_write(rel, last, xid, bytes, size, next);
+	UnlockReleaseBuffer(last);
+	log_meta_set_used(rel, meta, first + n);
+	UnlockReleaseBuffer(meta);
+	return first;
+}
+
+/*
+ * The pages are written from the last to the first, each naming the next. Free pages are used first. New ones are
+ * reserved at once and written afterwards: until then they look unused, so VACUUM is kept from them by a lock on block
+ * 0.
+ */
+BlockNumber
+log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Size size)
+{
+	uint32 left = (size + LOG_OVERFLOW_BYTES - 1) / LOG_OVERFLOW_BYTES;
+	BlockNumber next = InvalidBlockNumber, reserved = InvalidBlockNumber, used;
+	LogMeta meta;
+
+	LockPage(rel, 0, ShareLock);
+	/* A file that was about to be cut when the server crashed has free pages behind the used ones. */
+	used = log_space_meta(rel, &meta) ? meta.used : 0;
+	for (; left > 0; left--)
+	{
+		Size from = (Size) (left - 1) * LOG_OVERFLOW_BYTES, part = Min(size - from, LOG_OVERFLOW_BYTES);
+		Buffer buffer = reserved == InvalidBlockNumber ? log_overflow_recycled(rel, used) : InvalidBuffer;
+
+		CHECK_FOR_INTERRUPTS();
+		if (BufferIsInvalid(buffer) && reserved == InvalidBlockNumber)
+		{
+			reserved = log_overflow_reserve(rel, left, xid, bytes + from, part, next);
+			next = reserved + left - 1;
+			STOP_POINT("am-reserved");
+			continue;
+		}
+		if (BufferIsInvalid(buffer))
+			buffer = log_space_unused(rel, reserved + left - 1);
+		log_overflow_write(rel, buffer, xid, bytes + from, part, next);
+		next = BufferGetBlockNumber(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+	UnlockPage(rel, 0, ShareLock);
+	return next;
+}
+
+/* Copies what a locked page has of a row. */
+static Size
+log_overflow_part(Relation rel, Buffer buffer, uint8 *bytes, Size size)
+{
+	Page page = BufferGetPage(buffer);
+	Size part = ((PageHeader) page)->pd_lower - SizeOfPageHeaderData;
+
+	if (!log_space_is(buffer, LOG_PAGE_OVERFLOW) || part > size || part == 0)
+		log_space_damaged(rel, BufferGetBlockNumber(buffer), "it is not the page of a long row that it should be");
+	memcpy(bytes, PageGetContents(page), part);
+	return part;
+}
+
+/* Asks the processor for what is looked at first, and for where each of the system's pages begins. */
+static Buffer
+log_overflow_prefetch(Buffer buffer)
+{
+	Page page = BufferGetPage(buffer);
+
+	__builtin_prefetch(page);
+	__builtin_prefetch(page + BLCKSZ / 2);
+	__builtin_prefetch(page + BLCKSZ - MAXALIGN(sizeof(LogSpecial)));
+	return buffer;
+}
+
+Buffer
+log_space_open_overflow(Relation rel, BlockNumber block)
+{
+	return log_overflow_prefetch(ReadBuffer(rel, block));
+}
+
+/*
+ * The page that follows in a row. It mostly lies in the buffer behind, or (as rows are written backwards) before that
+ * of the page before: whoever looks there first need not wait for what the buffer table has of it.
+ */
+static Buffer
+log_overflow_follow(Relation rel, BlockNumber block, Buffer before)
+{
+	static int step = 1;
+	Buffer guess = before + step;
+
+	if (block == InvalidBlockNumber)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
+						errhint("Check the table with sheet.am_check().")));
+	if (before > 0 && guess > 0 && guess <= NBuffers)
+	{
+		if (ReadRecentBuffer(rel->rd_node, MAIN_FORKNUM, block, guess))
+			return log_overflow_prefetch(guess);
+		step = -step;
+	}
+	return log_space_open_overflow(rel, block);
+}
+
+/* The next page is found while the processor still waits for the bytes of the one before. */
+void
+log_space_read_overflow(Relation rel, Buffer buffer, uint8 *bytes, Size size)
+{
+	while (size > 0)
+	{
+		Buffer next = InvalidBuffer;
+		Size part;
+
+		CHECK_FOR_INTERRUPTS();
+		(void) log_space_verified(rel, buffer);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		part = log_overflow_part(rel, buffer, bytes, size);
+		if (part < size)
+			next = log_overflow_follow(rel, log_special(BufferGetPage(buffer))->overflow.next, buffer);
+		UnlockReleaseBuffer(buffer);
+		buffer = next;
+		bytes += part;
+		size -= part;
+	}
+}

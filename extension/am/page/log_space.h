@@ -1,0 +1,63 @@
+/*
+ * log_space.h - blocks: the metapage, the page that takes new rows, new and recycled pages, overflow pages.
+ *
+ * Lock order: heavyweight page lock on block 0 (allocation of overflow pages) -> buffer lock of block 0 -> buffer lock
+ * of one other page. Nobody holds buffer locks of two data pages.
+ */
+#ifndef LOG_SPACE_H
+#define LOG_SPACE_H
+
+#include "postgres.h"
+#include "access/generic_xlog.h"
+#include "am/page/log_page.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/* What the free space map is told of a free page, and asked for it: its highest category. */
+#define LOG_FREE_BYTES	  MaxHeapTupleSize
+#define LOG_RECYCLE_BYTES (LOG_PAGE_BYTES / 4) /* room that makes a page worth going back to */
+#define LOG_RECYCLE_ROWS  (LOG_MAX_ROWS / 4)   /* row numbers that it must have, too */
+
+/* Reads a page and checks that it is one of ours; a page that was never written comes back as it is. Not locked. */
+extern Buffer log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy);
+/* Has the page been written? (Of a locked buffer.) */
+static inline bool
+log_space_is(Buffer buffer, LogPageKind kind)
+{
+	Page page = BufferGetPage(buffer);
+
+	return !PageIsNew(page) && log_special(page)->kind == kind;
+}
+
+/* The metapage's contents; false when the relation is empty. */
+extern bool log_space_meta(Relation rel, LogMeta *meta);
+
+/* Locks the metapage exclusively; it is made when the relation is empty. Release with UnlockReleaseBuffer. */
+extern Buffer log_space_lock_meta(Relation rel);
+
+/* The page that takes new rows, exclusively locked. full: a page that turned out to have no room; need: bytes of a row
+ * with everything around it. */
+extern Buffer log_space_tail(Relation rel, BlockNumber full, Size need);
+
+/* Writes bytes to overflow pages; returns the first. The transaction's id is the pages' writer. */
+extern BlockNumber log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Size size);
+/* The first of these pages, pinned, and soon in the processor's caches. */
+extern Buffer log_space_open_overflow(Relation rel, BlockNumber block);
+/* Reads them from the first on, and unpins it. */
+extern void log_space_read_overflow(Relation rel, Buffer first, uint8 *bytes, Size size);
+
+/* Locks the page exclusively. Returns the metapage, locked as well, when it has to be changed so that VACUUM comes to
+ * the page (log_space_note_work); InvalidBuffer when VACUUM will: it cannot have passed the page since. */
+extern Buffer log_space_lock_for_work(Relation rel, Buffer buffer);
+/* On the metapage's image. */
+static inline void
+log_space_note_work(Page meta, BlockNumber block)
+{
+	log_meta(meta)->work_from = Min(log_meta(meta)->work_from, block);
+	log_meta(meta)->deleted_from = Min(log_meta(meta)->deleted_from, block);
+}
+
+/* ERRCODE_DATA_CORRUPTED with the place. */
+extern void log_space_damaged(Relation rel, BlockNumber block, const char *what) pg_attribute_noreturn();
+
+#endif

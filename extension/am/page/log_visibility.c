@@ -1,0 +1,213 @@
+/* log_visibility.c - see log_visibility.h. */
+#include "postgres.h"
+
+#include "access/subtrans.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "am/page/log_visibility.h"
+#include "storage/predicate.h"
+#include "storage/procarray.h"
+#include "utils/snapmgr.h"
+
+/* ---- MVCC ---- */
+
+static bool
+log_mvcc_inserted(const LogRun *run, Snapshot snapshot)
+{
+	if (run->frozen)
+		return true;
+	if (TransactionIdIsCurrentTransactionId(run->xid))
+		return run->cid < snapshot->curcid;
+	if (XidInMVCCSnapshot(run->xid, snapshot))
+		return false;
+	return TransactionIdDidCommit(run->xid);
+}
+
+static bool
+log_mvcc_deleted(LogDeleter by, Snapshot snapshot)
+{
+	if (!TransactionIdIsValid(by.xid))
+		return false;
+	if (TransactionIdIsCurrentTransactionId(by.xid))
+		return by.cid < snapshot->curcid;
+	if (XidInMVCCSnapshot(by.xid, snapshot))
+		return false;
+	return TransactionIdDidCommit(by.xid);
+}
+
+/* ---- the present, for unique checks ---- */
+
+/* For SNAPSHOT_DIRTY a transaction in progress is told, so that the caller can wait for it. */
+static bool
+log_now_inserted(const LogRun *run, Snapshot snapshot)
+{
+	if (run->frozen || TransactionIdIsCurrentTransactionId(run->xid))
+		return true;
+	if (TransactionIdIsInProgress(run->xid))
+	{
+		if (snapshot->snapshot_type != SNAPSHOT_DIRTY)
+			return false;
+		snapshot->xmin = run->xid;
+		snapshot->speculativeToken = run->token;
+		return true;
+	}
+	return TransactionIdDidCommit(run->xid);
+}
+
+static bool
+log_now_deleted(LogDeleter by, Snapshot snapshot)
+{
+	if (!TransactionIdIsValid(by.xid))
+		return false;
+	if (TransactionIdIsCurrentTransactionId(by.xid))
+		return true;
+	if (TransactionIdIsInProgress(by.xid))
+	{
+		if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
+			snapshot->xmax = by.xid;
+		return false;
+	}
+	return TransactionIdDidCommit(by.xid);
+}
+
+static bool
+log_now_visible(const LogWalk *walk, Snapshot snapshot)
+{
+	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
+	{
+		snapshot->xmin = snapshot->xmax = InvalidTransactionId;
+		snapshot->speculativeToken = 0;
+	}
+	return log_now_inserted(&walk->run, snapshot) && !log_now_deleted(log_row_deleted_by(walk), snapshot);
+}
+
+/* ---- who might need it ---- */
+
+LogFate
+log_fate(TransactionId xmin, TransactionId xmax, TransactionId oldest_xmin, TransactionId *xid)
+{
+	*xid = xmin;
+	if (xmin != FrozenTransactionId)
+	{
+		if (TransactionIdIsCurrentTransactionId(xmin) || TransactionIdIsInProgress(xmin))
+		{
+			if (!TransactionIdIsValid(xmax) || !TransactionIdIsCurrentTransactionId(xmax))
+				return LOG_FATE_INSERTING;
+			return LOG_FATE_DELETING;
+		}
+		if (!TransactionIdDidCommit(xmin))
+			return LOG_FATE_DEAD;
+	}
+	if (!TransactionIdIsValid(xmax))
+		return LOG_FATE_LIVE;
+	*xid = xmax;
+	if (TransactionIdIsCurrentTransactionId(xmax) || TransactionIdIsInProgress(xmax))
+		return LOG_FATE_DELETING;
+	if (!TransactionIdDidCommit(xmax))
+		return LOG_FATE_LIVE;
+	return TransactionIdIsValid(oldest_xmin) && TransactionIdPrecedes(xmax, oldest_xmin) ? LOG_FATE_DEAD
+																						 : LOG_FATE_RECENTLY_DEAD;
+}
+
+LogFate
+log_row_fate(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid)
+{
+	*xid = walk->run.xid;
+	if (log_row_deleter(walk->row.tag) == LOG_DEAD)
+		return LOG_FATE_DEAD;
+	return log_fate(walk->run.frozen ? FrozenTransactionId : walk->run.xid, log_row_deleted_by(walk).xid, oldest_xmin,
+					xid);
+}
+
+bool
+log_run_has_failed(const LogRun *run)
+{
+	return !run->frozen && !TransactionIdIsCurrentTransactionId(run->xid) && !TransactionIdIsInProgress(run->xid) &&
+		   !TransactionIdDidCommit(run->xid);
+}
+
+static bool
+log_not_vacuumable(const LogWalk *walk, Snapshot snapshot)
+{
+	TransactionId xid;
+
+	switch (log_row_fate(walk, InvalidTransactionId, &xid))
+	{
+		case LOG_FATE_DEAD:
+			return false;
+		case LOG_FATE_RECENTLY_DEAD:
+			return !GlobalVisTestIsRemovableXid(snapshot->vistest, xid);
+		default:
+			return true;
+	}
+}
+
+/* ---- judging ---- */
+
+void
+log_judge_begin(LogJudge *judge, Relation rel, Snapshot snapshot)
+{
+	judge->snapshot = snapshot;
+	judge->rel = rel;
+	judge->serializable =
+		snapshot != NULL && IsMVCCSnapshot(snapshot) && CheckForSerializableConflictOutNeeded(rel, snapshot);
+	judge->run_pos = 0;
+}
+
+/* A serializable reader must know of writers that it does not see. */
+static void
+log_conflict_out(LogJudge *judge, TransactionId xid)
+{
+	if (!TransactionIdIsNormal(xid) || TransactionIdIsCurrentTransactionId(xid) ||
+		TransactionIdPrecedes(xid, TransactionXmin))
+		return;
+	xid = SubTransGetTopmostTransaction(xid);
+	if (TransactionIdPrecedes(xid, TransactionXmin) || TransactionIdEquals(xid, GetTopTransactionIdIfAny()))
+		return;
+	CheckForSerializableConflictOut(judge->rel, xid, judge->snapshot);
+}
+
+static bool
+log_judge_mvcc(LogJudge *judge, const LogWalk *walk)
+{
+	LogDeleter by;
+
+	if (judge->run_pos != walk->run.pos)
+	{
+		judge->run_pos = walk->run.pos;
+		judge->run_visible = log_mvcc_inserted(&walk->run, judge->snapshot);
+		if (judge->serializable && !judge->run_visible)
+			log_conflict_out(judge, walk->run.xid);
+	}
+	if (!judge->run_visible)
+		return false;
+	if (likely(log_row_deleter(walk->row.tag) == 0))
+		return true;
+	by = log_row_deleted_by(walk);
+	if (judge->serializable)
+		log_conflict_out(judge, by.xid);
+	return !log_mvcc_deleted(by, judge->snapshot);
+}
+
+bool
+log_judge_row(LogJudge *judge, const LogWalk *walk)
+{
+	if (unlikely(log_row_deleter(walk->row.tag) == LOG_DEAD))
+		return false;
+	switch (judge->snapshot->snapshot_type)
+	{
+		case SNAPSHOT_MVCC:
+			return log_judge_mvcc(judge, walk);
+		case SNAPSHOT_SELF:
+		case SNAPSHOT_DIRTY:
+			return log_now_visible(walk, judge->snapshot);
+		case SNAPSHOT_NON_VACUUMABLE:
+			return log_not_vacuumable(walk, judge->snapshot);
+		case SNAPSHOT_ANY:
+			return true;
+		default:
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("access method \"sheetlog\" cannot be read with this kind of snapshot")));
+	}
+	return false; /* not reached */
+}

@@ -1,0 +1,501 @@
+/*
+ * log_scan.c - scans over a table.
+ *
+ * Page by page: under the share lock the rows that the snapshot sees are noted, then the lock is dropped, and the pin
+ * keeps their bytes where they are.
+ */
+#include "postgres.h"
+
+#include "access/skey.h"
+#include "access/syncscan.h"
+#include "access/tsmapi.h"
+#include "access/xlog.h"
+#include "am/table/log_scan.h"
+#include "am/page/log_space.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/tidbitmap.h"
+#include "pgstat.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+/* ---- one page ---- */
+
+static void
+log_scan_release_page(LogScan *scan)
+{
+	if (BufferIsValid(scan->source.buffer))
+		ReleaseBuffer(scan->source.buffer);
+	scan->source.buffer = InvalidBuffer;
+	scan->nplaces = 0;
+}
+
+/* Reads and locks the page. */
+static void
+log_scan_lock_page(LogScan *scan, BlockNumber block)
+{
+	log_scan_release_page(scan);
+	CHECK_FOR_INTERRUPTS();
+	scan->source.block = block;
+	scan->source.buffer = log_space_read(scan->base.rs_rd, block, scan->strategy);
+	scan->source.page = BufferGetPage(scan->source.buffer);
+	LockBuffer(scan->source.buffer, BUFFER_LOCK_SHARE);
+}
+
+/* Drops the lock, and keeps the page or a copy of it. */
+static void
+log_scan_unlock_page(LogScan *scan)
+{
+	if (likely(!RecoveryInProgress()))
+	{
+		LockBuffer(scan->source.buffer, BUFFER_LOCK_UNLOCK);
+		return;
+	}
+	if (scan->copy == NULL)
+		scan->copy = MemoryContextAlloc(GetMemoryChunkContext(scan), sizeof(PGAlignedBlock));
+	memcpy(scan->copy->data, scan->source.page, BLCKSZ);
+	UnlockReleaseBuffer(scan->source.buffer);
+	scan->source.buffer = InvalidBuffer;
+	scan->source.page = scan->copy->data;
+}
+
+/* Notes the rows that the snapshot sees. */
+static void
+log_scan_read_page(LogScan *scan, BlockNumber block)
+{
+	LogWalk walk;
+
+	log_scan_lock_page(scan, block);
+	scan->max_offset = 0;
+	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
+	{
+		log_walk_begin(&walk, scan->source.page);
+		log_judge_page(&scan->judge);
+		while (log_walk_next(&walk))
+			if (log_judge_row(&scan->judge, &walk))
+				scan->places[scan->nplaces++] = log_place_of(&walk);
+		if (walk.damage != NULL)
+			log_space_damaged(scan->base.rs_rd, block, walk.damage);
+		scan->max_offset = walk.offset;
+	}
+	log_scan_unlock_page(scan);
+}
+
+/* ---- the order of pages ---- */
+
+static BlockNumber
+log_scan_blocks(const LogScan *scan)
+{
+	return scan->limit == InvalidBlockNumber ? scan->nblocks : scan->limit;
+}
+
+static bool
+log_scan_parallel_block(LogScan *scan, BlockNumber *block)
+{
+	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->base.rs_parallel;
+
+	if (!scan->begun)
+		table_block_parallelscan_startblock_init(scan->base.rs_rd, scan->worker, shared);
+	*block = table_block_parallelscan_nextpage(scan->base.rs_rd, scan->worker, shared);
+	return *block != InvalidBlockNumber;
+}
+
+/* The block that is `done` blocks after the start, or before its end. */
+static bool
+log_scan_serial_block(LogScan *scan, ScanDirection direction, BlockNumber *block)
+{
+	BlockNumber blocks = log_scan_blocks(scan);
+
+	if (!scan->begun)
+	{
+		if (blocks == 0)
+			return false;
+		if (ScanDirectionIsBackward(direction))
+			scan->base.rs_flags &= ~SO_ALLOW_SYNC;
+		scan->done = ScanDirectionIsBackward(direction) ? blocks - 1 : 0;
+	}
+	else if (ScanDirectionIsBackward(direction))
+	{
+		if (scan->done == 0)
+			return false;
+		scan->done--;
+	}
+	else if (++scan->done >= blocks)
+		return false;
+	*block = (scan->start + scan->done) % scan->nblocks;
+	if (scan->base.rs_flags & SO_ALLOW_SYNC)
+		ss_report_location(scan->base.rs_rd, *block);
+	return true;
+}
+
+static bool
+log_scan_advance(LogScan *scan, ScanDirection direction)
+{
+	BlockNumber block;
+	bool more = scan->base.rs_parallel != NULL ? log_scan_parallel_block(scan, &block)
+											   : log_scan_serial_block(scan, direction, &block);
+
+	scan->begun = more;
+	if (!more)
+	{
+		log_scan_release_page(scan);
+		return false;
+	}
+	log_scan_read_page(scan, block);
+	scan->place = ScanDirectionIsBackward(direction) ? scan->nplaces : -1;
+	return true;
+}
+
+bool
+log_scan_next_page(LogScan *scan)
+{
+	return log_scan_advance(scan, ForwardScanDirection);
+}
+
+/* ---- begin and end ---- */
+
+static void
+log_scan_init(LogScan *scan, ScanKey key, bool keep_start)
+{
+	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->base.rs_parallel;
+	Relation rel = scan->base.rs_rd;
+	bool large;
+
+	scan->nblocks = shared != NULL ? shared->phs_nblocks : RelationGetNumberOfBlocks(rel);
+	large = !RelationUsesLocalBuffers(rel) && scan->nblocks > NBuffers / 4;
+	if (large && (scan->base.rs_flags & SO_ALLOW_STRAT))
+	{
+		if (scan->strategy == NULL)
+			scan->strategy = GetAccessStrategy(BAS_BULKREAD);
+	}
+	else if (scan->strategy != NULL)
+	{
+		FreeAccessStrategy(scan->strategy);
+		scan->strategy = NULL;
+	}
+	if (shared != NULL)
+		large = shared->base.phs_syncscan;
+	else
+		large = large && (scan->base.rs_flags & SO_ALLOW_SYNC) && synchronize_seqscans;
+	scan->base.rs_flags = large ? scan->base.rs_flags | SO_ALLOW_SYNC : scan->base.rs_flags & ~SO_ALLOW_SYNC;
+	if (shared == NULL && !(keep_start && large))
+		scan->start = large ? ss_get_location(rel, scan->nblocks) : 0;
+	scan->limit = InvalidBlockNumber;
+	scan->begun = false;
+	ItemPointerSetInvalid(&scan->base.rs_mintid);
+	ItemPointerSetInvalid(&scan->base.rs_maxtid);
+	if (key != NULL && scan->base.rs_nkeys > 0)
+		memcpy(scan->base.rs_key, key, scan->base.rs_nkeys * sizeof(ScanKeyData));
+	if (scan->base.rs_flags & SO_TYPE_SEQSCAN)
+		pgstat_count_heap_scan(rel);
+}
+
+TableScanDesc
+log_scan_begin(Relation rel, Snapshot snapshot, int nkeys, ScanKey key, ParallelTableScanDesc parallel, uint32 flags)
+{
+	LogScan *scan;
+
+	RelationIncrementReferenceCount(rel);
+	scan = palloc0(sizeof(LogScan));
+	scan->base.rs_rd = rel;
+	scan->base.rs_snapshot = snapshot;
+	scan->base.rs_nkeys = nkeys;
+	scan->base.rs_flags = flags;
+	scan->base.rs_parallel = parallel;
+	scan->base.rs_key = nkeys > 0 ? palloc(sizeof(ScanKeyData) * nkeys) : NULL;
+	scan->source.buffer = InvalidBuffer;
+	scan->source.block = InvalidBlockNumber;
+	if (parallel != NULL)
+		scan->worker = palloc0(sizeof(ParallelBlockTableScanWorkerData));
+	if (flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN))
+		PredicateLockRelation(rel, snapshot);
+	log_judge_begin(&scan->judge, rel, snapshot);
+	log_scan_init(scan, key, false);
+	return (TableScanDesc) scan;
+}
+
+void
+log_scan_end(TableScanDesc sscan)
+{
+	LogScan *scan = (LogScan *) sscan;
+
+	log_scan_release_page(scan);
+	RelationDecrementReferenceCount(sscan->rs_rd);
+	if (sscan->rs_key != NULL)
+		pfree(sscan->rs_key);
+	if (scan->strategy != NULL && !(sscan->rs_flags & SO_TYPE_ANALYZE))
+		FreeAccessStrategy(scan->strategy);
+	if (scan->copy != NULL)
+		pfree(scan->copy);
+	if (scan->worker != NULL)
+		pfree(scan->worker);
+	if (sscan->rs_flags & SO_TEMP_SNAPSHOT)
+		UnregisterSnapshot(sscan->rs_snapshot);
+	pfree(scan);
+}
+
+void
+log_scan_rescan(TableScanDesc sscan, ScanKey key, bool set_params, bool allow_strat, bool allow_sync,
+				bool allow_pagemode)
+{
+	LogScan *scan = (LogScan *) sscan;
+
+	if (set_params)
+	{
+		sscan->rs_flags &= ~(SO_ALLOW_STRAT | SO_ALLOW_SYNC | SO_ALLOW_PAGEMODE);
+		sscan->rs_flags |= (allow_strat ? SO_ALLOW_STRAT : 0) | (allow_sync ? SO_ALLOW_SYNC : 0) |
+						   (allow_pagemode ? SO_ALLOW_PAGEMODE : 0);
+	}
+	log_scan_release_page(scan);
+	log_scan_init(scan, key, true);
+}
+
+void
+log_scan_set_limits(LogScan *scan, BlockNumber start, BlockNumber blocks)
+{
+	Assert(!scan->begun);
+	scan->start = scan->nblocks == 0 ? 0 : Min(start, scan->nblocks - 1);
+	scan->limit = start >= scan->nblocks ? 0 : Min(blocks, scan->nblocks - start);
+}
+
+/* ---- rows ---- */
+
+static bool
+log_scan_keys_hold(LogScan *scan, TupleTableSlot *slot)
+{
+	for (int i = 0; i < scan->base.rs_nkeys; i++)
+	{
+		ScanKey key = &scan->base.rs_key[i];
+		bool isnull;
+		Datum value;
+
+		if (key->sk_flags & SK_ISNULL)
+			return false;
+		value = slot_getattr(slot, key->sk_attno, &isnull);
+		if (isnull || !DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
+			return false;
+	}
+	return true;
+}
+
+static void
+log_scan_store_place(LogScan *scan, TupleTableSlot *slot, int place)
+{
+	log_slot_store_at(slot, scan->base.rs_rd, &scan->source, &scan->places[place]);
+}
+
+bool
+log_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	LogScan *scan = (LogScan *) sscan;
+	int step = ScanDirectionIsBackward(direction) ? -1 : 1;
+
+	for (;;)
+	{
+		if (scan->begun)
+			scan->place += step;
+		if (!scan->begun || scan->place < 0 || scan->place >= scan->nplaces)
+		{
+			if (!log_scan_advance(scan, direction))
+			{
+				ExecClearTuple(slot);
+				return false;
+			}
+			continue;
+		}
+		log_scan_store_place(scan, slot, scan->place);
+		if (likely(scan->base.rs_nkeys == 0) || log_scan_keys_hold(scan, slot))
+		{
+			pgstat_count_heap_getnext(scan->base.rs_rd);
+			return true;
+		}
+	}
+}
+
+/* ---- TID ranges ---- */
+
+void
+log_scan_set_tidrange(TableScanDesc sscan, ItemPointer mintid, ItemPointer maxtid)
+{
+	LogScan *scan = (LogScan *) sscan;
+	BlockNumber first = ItemPointerGetBlockNumberNoCheck(mintid), last = ItemPointerGetBlockNumberNoCheck(maxtid);
+
+	scan->base.rs_mintid = *mintid;
+	scan->base.rs_maxtid = *maxtid;
+	if (scan->nblocks == 0 || first >= scan->nblocks || ItemPointerCompare(mintid, maxtid) > 0)
+		log_scan_set_limits(scan, 0, 0);
+	else
+		log_scan_set_limits(scan, first, Min(last, scan->nblocks - 1) - first + 1);
+}
+
+bool
+log_scan_getnextslot_tidrange(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	while (log_scan_getnextslot(sscan, direction, slot))
+		if (ItemPointerCompare(&slot->tts_tid, &sscan->rs_mintid) >= 0 &&
+			ItemPointerCompare(&slot->tts_tid, &sscan->rs_maxtid) <= 0)
+			return true;
+	return false;
+}
+
+/* ---- bitmaps ---- */
+
+/* Of the visible places, keeps those that the bitmap names; both are sorted. */
+static void
+log_scan_keep_offsets(LogScan *scan, const TBMIterateResult *tbmres)
+{
+	int kept = 0, t = 0;
+
+	for (int i = 0; i < scan->nplaces; i++)
+	{
+		while (t < tbmres->ntuples && tbmres->offsets[t] < scan->places[i].offset)
+			t++;
+		if (t < tbmres->ntuples && tbmres->offsets[t] == scan->places[i].offset)
+			scan->places[kept++] = scan->places[i];
+	}
+	scan->nplaces = kept;
+}
+
+bool
+log_scan_bitmap_next_block(TableScanDesc sscan, TBMIterateResult *tbmres)
+{
+	LogScan *scan = (LogScan *) sscan;
+	ItemPointerData tid;
+
+	if (tbmres->blockno >= scan->nblocks)
+		return false;
+	/* Before it is read, so that no writer comes in between. A directory has no entry for a new row of the page. */
+	if (tbmres->ntuples < 0)
+		PredicateLockPage(sscan->rs_rd, tbmres->blockno, sscan->rs_snapshot);
+	for (int i = 0; i < tbmres->ntuples; i++)
+	{
+		ItemPointerSet(&tid, tbmres->blockno, tbmres->offsets[i]);
+		PredicateLockTID(sscan->rs_rd, &tid, sscan->rs_snapshot, InvalidTransactionId);
+	}
+	log_scan_read_page(scan, tbmres->blockno);
+	if (tbmres->ntuples >= 0)
+		log_scan_keep_offsets(scan, tbmres);
+	scan->place = -1;
+	return scan->nplaces > 0;
+}
+
+bool
+log_scan_bitmap_next_tuple(TableScanDesc sscan, TBMIterateResult *tbmres, TupleTableSlot *slot)
+{
+	LogScan *scan = (LogScan *) sscan;
+
+	if (++scan->place >= scan->nplaces)
+		return false;
+	log_scan_store_place(scan, slot, scan->place);
+	pgstat_count_heap_fetch(sscan->rs_rd);
+	return true;
+}
+
+/* ---- samples ---- */
+
+bool
+log_scan_sample_next_block(TableScanDesc sscan, SampleScanState *state)
+{
+	LogScan *scan = (LogScan *) sscan;
+	TsmRoutine *tsm = state->tsmroutine;
+	BlockNumber block;
+
+	if (scan->nblocks == 0)
+		return false;
+	if (tsm->NextSampleBlock == NULL)
+		return log_scan_advance(scan, ForwardScanDirection);
+	block = tsm->NextSampleBlock(state, scan->nblocks);
+	scan->begun = BlockNumberIsValid(block);
+	if (!scan->begun)
+	{
+		log_scan_release_page(scan);
+		return false;
+	}
+	log_scan_read_page(scan, block);
+	return true;
+}
+
+bool
+log_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, TupleTableSlot *slot)
+{
+	LogScan *scan = (LogScan *) sscan;
+	OffsetNumber offset;
+
+	while ((offset = state->tsmroutine->NextSampleTuple(state, scan->source.block, scan->max_offset)) !=
+		   InvalidOffsetNumber)
+		for (int i = 0; i < scan->nplaces && scan->places[i].offset <= offset; i++)
+			if (scan->places[i].offset == offset)
+			{
+				log_scan_store_place(scan, slot, i);
+				pgstat_count_heap_getnext(sscan->rs_rd);
+				return true;
+			}
+	ExecClearTuple(slot);
+	return false;
+}
+
+/* ---- ANALYZE ---- */
+
+bool
+log_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccessStrategy strategy)
+{
+	LogScan *scan = (LogScan *) sscan;
+
+	log_scan_release_page(scan);
+	scan->source.block = block;
+	scan->strategy = strategy;
+	scan->nplaces = -1; /* not looked at yet */
+	return true;
+}
+
+/* Notes the rows to sample and counts; others' rows in progress are left for the transaction to report. */
+static void
+log_scan_analyze_page(LogScan *scan, TransactionId oldest_xmin)
+{
+	LogWalk walk;
+
+	log_scan_lock_page(scan, scan->source.block);
+	scan->place = -1;
+	scan->live = scan->dead = 0;
+	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
+	{
+		log_walk_begin(&walk, scan->source.page);
+		while (log_walk_next(&walk))
+		{
+			TransactionId xid;
+			LogFate fate = log_row_fate(&walk, oldest_xmin, &xid);
+			bool mine = TransactionIdIsCurrentTransactionId(xid);
+
+			if (fate == LOG_FATE_LIVE || (fate == LOG_FATE_INSERTING && mine) || (fate == LOG_FATE_DELETING && !mine))
+			{
+				scan->places[scan->nplaces++] = log_place_of(&walk);
+				scan->live += 1;
+			}
+			else if (fate != LOG_FATE_INSERTING)
+				scan->dead += 1;
+		}
+	}
+	log_scan_unlock_page(scan);
+}
+
+bool
+log_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *live, double *dead,
+							TupleTableSlot *slot)
+{
+	LogScan *scan = (LogScan *) sscan;
+
+	if (scan->nplaces < 0)
+	{
+		log_scan_analyze_page(scan, oldest_xmin);
+		*live += scan->live;
+		*dead += scan->dead;
+	}
+	if (++scan->place < scan->nplaces)
+	{
+		log_scan_store_place(scan, slot, scan->place);
+		return true;
+	}
+	ExecClearTuple(slot);
+	log_scan_release_page(scan);
+	return false;
+}

@@ -1,0 +1,54 @@
+/* log_scan.h - scans over a table: sequential, parallel, sample, bitmap, TID range, ANALYZE; see log_scan.c. */
+#ifndef LOG_SCAN_H
+#define LOG_SCAN_H
+
+#include "postgres.h"
+#include "access/relscan.h"
+#include "access/skey.h"
+#include "access/tableam.h"
+#include "am/page/log_row.h"
+#include "am/page/log_visibility.h"
+#include "storage/bufmgr.h"
+
+typedef struct LogScan
+{
+	TableScanDescData base; /* must be first */
+	BlockNumber nblocks;	/* when the scan began */
+	BlockNumber start;		/* where a synchronised scan begins, or a range */
+	BlockNumber limit;		/* number of blocks of a range; InvalidBlockNumber: all */
+	BlockNumber done;		/* blocks begun so far, of a scan that is not parallel */
+	bool begun;
+	LogSource source;	  /* the page that places are of */
+	PGAlignedBlock *copy; /* of it, in recovery */
+	BufferAccessStrategy strategy;
+	ParallelBlockTableScanWorkerData *worker;
+	LogJudge judge;
+	int nplaces;
+	int place; /* the current one */
+	LogPlace places[LOG_MAX_ROWS];
+	OffsetNumber max_offset; /* of the page's rows */
+	double live, dead;		 /* of the page, for ANALYZE */
+} LogScan;
+
+extern TableScanDesc log_scan_begin(Relation rel, Snapshot snapshot, int nkeys, ScanKey key,
+									ParallelTableScanDesc parallel, uint32 flags);
+extern void log_scan_end(TableScanDesc sscan);
+extern void log_scan_rescan(TableScanDesc sscan, ScanKey key, bool set_params, bool allow_strat, bool allow_sync,
+							bool allow_pagemode);
+extern bool log_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot);
+extern void log_scan_set_tidrange(TableScanDesc sscan, ItemPointer mintid, ItemPointer maxtid);
+extern bool log_scan_getnextslot_tidrange(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot);
+
+extern bool log_scan_bitmap_next_block(TableScanDesc sscan, struct TBMIterateResult *tbmres);
+extern bool log_scan_bitmap_next_tuple(TableScanDesc sscan, struct TBMIterateResult *tbmres, TupleTableSlot *slot);
+extern bool log_scan_sample_next_block(TableScanDesc sscan, struct SampleScanState *state);
+extern bool log_scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, TupleTableSlot *slot);
+extern bool log_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccessStrategy strategy);
+extern bool log_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *live, double *dead,
+										TupleTableSlot *slot);
+
+/* For index builds: the next page with its places, forward; false at the end. */
+extern bool log_scan_next_page(LogScan *scan);
+extern void log_scan_set_limits(LogScan *scan, BlockNumber start, BlockNumber blocks);
+
+#endif

@@ -1,0 +1,87 @@
+/* apply_api.c - sheet.apply(): its arguments and its answer; see apply.h. */
+#include "postgres.h"
+
+#include "api/functions/apply.h"
+#include "permission/catalog.h"
+#include "fmgr.h"
+#include "journal/journal.h"
+#include "permission/permission.h"
+#include "utils/array.h"
+
+PG_FUNCTION_INFO_V1(sheet_apply);
+
+#define APPLY_MAX_CLIENTS 65536 /* a batch has no more edits */
+
+/* (uid, client, first, last) of each client whose operations are in a batch, one behind the other. */
+static void
+apply_read_clients(ArrayType *array, JournalApply *call)
+{
+	int n = ARR_NDIM(array) == 0 ? 0 : ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	const int64 *numbers = (const int64 *) ARR_DATA_PTR(array);
+
+	if (ARR_NDIM(array) > 1 || array_contains_nulls(array) || n % 4 != 0 || n > 4 * APPLY_MAX_CLIENTS)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("clients must be up to %d groups of uid, client, first and last operation",
+							   APPLY_MAX_CLIENTS)));
+	for (int i = 0; i < n; i += 4)
+	{
+		if (numbers[i] <= 0 || numbers[i + 1] <= 0 || numbers[i + 2] <= 0 || numbers[i + 3] < numbers[i + 2])
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a client's operations are malformed"),
+							errdetail("In group %d.", i / 4 + 1)));
+	}
+	call->clients = (const JournalClient *) numbers;
+	call->nclients = n / 4;
+}
+
+static int64
+apply_optional(NullableDatum arg, int64 otherwise)
+{
+	return arg.isnull ? otherwise : DatumGetInt64(arg.value);
+}
+
+void
+apply_call(const NullableDatum *args, Datum *values, bool *nulls)
+{
+	JournalApply call = {0};
+	JournalApplied result;
+	bytea *edits;
+
+	permission_require_gateway();
+	if (args[APPLY_SHEET_ID].isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
+	if (args[APPLY_EDITS].isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the edits must not be null")));
+	edits = DatumGetByteaPP(args[APPLY_EDITS].value);
+	call.sheet_id = DatumGetInt64(args[APPLY_SHEET_ID].value);
+	call.edits = VARDATA_ANY(edits);
+	call.edits_len = VARSIZE_ANY_EXHDR(edits);
+	call.known_seq = apply_optional(args[APPLY_KNOWN_SEQ], -1);
+	call.epoch = apply_optional(args[APPLY_EPOCH], 0);
+	call.origin = apply_optional(args[APPLY_ORIGIN], 0);
+	call.batch_no = apply_optional(args[APPLY_BATCH_NO], 0);
+	if (!args[APPLY_CLIENTS].isnull)
+		apply_read_clients(DatumGetArrayTypeP(args[APPLY_CLIENTS].value), &call);
+	call.nowait = !args[APPLY_NOWAIT].isnull && DatumGetBool(args[APPLY_NOWAIT].value);
+	journal_apply(&call, &result);
+
+	memset(nulls, result.held, sizeof(bool) * APPLY_COLUMNS);
+	if (result.held)
+		return;
+	values[0] = Int64GetDatum(result.first_seq);
+	values[1] = Int64GetDatum(result.last_seq);
+	values[2] = TimestampTzGetDatum(result.at);
+	values[3] = BoolGetDatum(result.duplicate);
+	values[4] = PointerGetDatum(result.missed);
+	nulls[4] = result.missed == NULL;
+}
+
+/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients, nowait) */
+Datum
+sheet_apply(PG_FUNCTION_ARGS)
+{
+	Datum values[APPLY_COLUMNS];
+	bool nulls[APPLY_COLUMNS];
+
+	apply_call(fcinfo->args, values, nulls);
+	return catalog_return_row(fcinfo, values, nulls);
+}

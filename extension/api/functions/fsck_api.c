@@ -1,0 +1,188 @@
+/*
+ * fsck_api.c - sheet.fsck, which returns findings as rows, and sheet.fsck_all, which commits between sheets.
+ *
+ * A sheet that is repaired stays locked until the transaction ends. So the function, one transaction, repairs no more
+ * sheets than a transaction's share of the lock table; the procedure repairs any number. Neither holds anything of a
+ * sheet without findings once that is checked.
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "journal/fsck/fsck.h"
+#include "api/functions/fsck_progress.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "permission/permission.h"
+#include "storage/lock.h"
+#include "tcop/pquery.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(sheet_fsck);
+PG_FUNCTION_INFO_V1(sheet_fsck_all);
+
+static const char *const fsck_severity_names[] = {"info", "warning", "error"};
+
+static void
+fsck_require_superuser(void)
+{
+	if (!superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only superusers may check all sheets"),
+						errhint("Give the id of a sheet that you own: sheet.fsck(42).")));
+}
+
+/* ---- the function ---- */
+
+typedef struct FsckRows
+{
+	ReturnSetInfo *result;
+	int64 findings, repaired;
+	int64 last_sheet; /* the last sheet that was repaired */
+	int sheets;		  /* number of sheets that were repaired */
+} FsckRows;
+
+/* Into the result, whose memory outlives the check's. */
+static void
+fsck_put_row(FsckRows *rows, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
+{
+	MemoryContext old = MemoryContextSwitchTo(rows->result->econtext->ecxt_per_query_memory);
+	Datum values[5] = {Int64GetDatum(sheet_id), CStringGetTextDatum(fsck_severity_names[severity]),
+					   CStringGetTextDatum(what), CStringGetTextDatum(place), BoolGetDatum(repaired)};
+	bool nulls[5] = {sheet_id == 0, false, false, place[0] == '\0', false};
+
+	tuplestore_putvalues(rows->result->setResult, rows->result->setDesc, values, nulls);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+fsck_found(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
+{
+	FsckRows *rows = arg;
+
+	rows->findings++;
+	rows->repaired += repaired;
+	if (repaired && rows->last_sheet != sheet_id)
+		rows->sheets++;
+	if (repaired)
+		rows->last_sheet = sheet_id;
+	fsck_put_row(rows, sheet_id, severity, what, place, repaired);
+}
+
+static void
+fsck_each_sheet(FsckCall *call, FsckRows *rows)
+{
+	bool repair = call->repair;
+	bool left = false;
+
+	call->sheet_id = PG_INT64_MIN;
+	fsck_progress_begin(call);
+	while (fsck_progress_next(call))
+	{
+		call->repair = repair && rows->sheets < max_locks_per_xact;
+		left |= fsck_sheet(call) > 0 && repair && !call->repair;
+		fsck_progress_add(rows->findings, rows->repaired);
+	}
+	fsck_progress_end();
+	if (left)
+		fsck_put_row(rows, 0, FSCK_WARNING,
+					 psprintf("%d sheets were repaired, others only checked: CALL sheet.fsck_all() repairs all of them",
+							  rows->sheets),
+					 "", false);
+}
+
+/* sheet.fsck(sheet_id bigint, full boolean, repair boolean) */
+Datum
+sheet_fsck(PG_FUNCTION_ARGS)
+{
+	FsckRows rows = {.result = (ReturnSetInfo *) fcinfo->resultinfo};
+	FsckCall call = {.sheet_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0),
+					 .full = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1),
+					 .repair = PG_ARGISNULL(2) || PG_GETARG_BOOL(2),
+					 .clients = true,
+					 .report = fsck_found,
+					 .arg = &rows};
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+	{
+		fsck_require_superuser();
+		fsck_each_sheet(&call, &rows);
+	}
+	else
+	{
+		permission_require(call.sheet_id, 0, ROLE_OWNER, true);
+		(void) fsck_sheet(&call);
+	}
+	if (rows.findings == 0)
+		fsck_put_row(&rows, PG_ARGISNULL(0) ? 0 : call.sheet_id, FSCK_INFO, "clean", "", false);
+	return (Datum) 0;
+}
+
+/* ---- the procedure ---- */
+
+typedef struct FsckAll
+{
+	FsckCall call; /* of the sheet that is being checked */
+	int64 sheets, findings, repaired;
+} FsckAll;
+
+/* Error context: the call that continues the check with the sheet at which it stopped. */
+static void
+fsck_error_context(void *arg)
+{
+	const FsckAll *all = arg;
+
+	if (all->call.sheet_id != PG_INT64_MIN)
+		errcontext("check of sheet " INT64_FORMAT ": CALL sheet.fsck_all(after => " INT64_FORMAT ") goes on with it",
+				   all->call.sheet_id, all->call.sheet_id - 1);
+}
+
+/* Checks one sheet and commits. Repairs are reported only after the commit. */
+static void
+fsck_check_next(FsckAll *all)
+{
+	FsckSummary summary;
+
+	EnsurePortalSnapshotExists();
+	fsck_summarize(&all->call, &summary);
+	SPI_commit();
+	if (summary.findings > 0)
+		ereport(WARNING, (errmsg("sheet " INT64_FORMAT ": findings: %d, repaired: %d", all->call.sheet_id,
+								 summary.findings, summary.repaired),
+						  errdetail_internal("%s", summary.lines.data), errhidecontext(true)));
+	pfree(summary.lines.data);
+	all->sheets++;
+	all->findings += summary.findings;
+	all->repaired += summary.repaired;
+	fsck_progress_add(all->findings, all->repaired);
+}
+
+/* sheet.fsck_all(full boolean, repair boolean, after bigint) */
+Datum
+sheet_fsck_all(PG_FUNCTION_ARGS)
+{
+	FsckAll all = {.call = {.sheet_id = PG_ARGISNULL(2) ? PG_INT64_MIN : PG_GETARG_INT64(2),
+							.full = !PG_ARGISNULL(0) && PG_GETARG_BOOL(0),
+							.repair = PG_ARGISNULL(1) || PG_GETARG_BOOL(1),
+							.clients = true}};
+	ErrorContextCallback context = {error_context_stack, fsck_error_context, &all};
+
+	fsck_require_superuser();
+	if (castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+						errmsg("sheet.fsck_all() cannot run inside a transaction block"),
+						errdetail("It commits after each sheet.")));
+	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	fsck_progress_begin(&all.call);
+	error_context_stack = &context;
+	while (fsck_progress_next(&all.call))
+		fsck_check_next(&all);
+	error_context_stack = context.previous;
+	fsck_progress_end();
+	ereport(NOTICE, (errmsg("checked sheets: " INT64_FORMAT ", findings: " INT64_FORMAT ", repaired: " INT64_FORMAT,
+							all.sheets, all.findings, all.repaired)));
+	SPI_finish();
+	return (Datum) 0;
+}

@@ -1,0 +1,532 @@
+/*
+ * edits_read.c - edits of the log, as rows.
+ *
+ * A query is a range for each column that has an order. Sheets, batches and edits outside them are passed by as early
+ * as can be told: seq, time and log grow together, so they say where in the log to begin and end; the origin is the
+ * batch's; and only uid, kind, row and column are looked at edit by edit. Nobody unpacks a batch to count its edits.
+ */
+#include "postgres.h"
+
+#include "common/a1.h"
+#include "access/stratnum.h"
+#include "api/logscan/edits_read.h"
+#include "miscadmin.h"
+#include "permission/permission.h"
+#include "journal/store/replay_find.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+struct EditsReader
+{
+	EditsQuery query;
+	EditsCounters *counters;
+	MemoryContext context; /* holds all of it */
+
+	int64 *sheets; /* ascending */
+	int nsheets;
+	int next_sheet;
+	int64 sheet_id;
+
+	ReplayBatches *batches; /* of the current sheet, or NULL */
+	ReplayBatch batch;
+	int64 seq;		/* of the current edit */
+	int64 from, to; /* what is wanted of the batch and was not returned yet; empty: the next batch is due */
+
+	EditReader codec;
+	Edit edit;
+	struct EditsFound *found; /* going backward: the batch's edits that match, oldest first */
+	uint32 nfound, room;
+
+	Usernames usernames;
+	text *kinds[EDIT_KIND_LAST + 1];
+	char *row; /* room for the texts of one row */
+	Size row_room, row_used;
+};
+
+typedef struct EditsFound
+{
+	int64 seq;
+	Edit edit;
+} EditsFound;
+
+static const char *const edits_kinds[] = {"unknown",  "set",		 "style",		"resize",		  "commit",
+										  "rollback", "insert_rows", "delete_rows", "insert_columns", "delete_columns"};
+
+/* ---- queries ---- */
+
+EditsNeed
+edits_need_of(EditsColumn column)
+{
+	if (column == EDITS_KIND)
+		return EDITS_NEED_KIND;
+	return column == EDITS_UID || column == EDITS_USERNAME || column >= EDITS_ROW ? EDITS_NEED_CONTENTS
+																				  : EDITS_NEED_BATCH;
+}
+
+void
+edits_query_init(EditsQuery *query)
+{
+	memset(query, 0, sizeof(*query));
+	for (int column = 0; column < EDITS_RANGES; column++)
+		query->range[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
+}
+
+static bool
+edits_range_empty(const CallRange *range)
+{
+	return range->low > range->high;
+}
+
+static bool
+edits_in_range(const CallRange *range, int64 value)
+{
+	return value >= range->low && value <= range->high;
+}
+
+int64
+edits_kind_number(const char *name, size_t len)
+{
+	for (int kind = EDIT_SET; kind <= EDIT_KIND_LAST; kind++)
+		if (strlen(edits_kinds[kind]) == len && memcmp(edits_kinds[kind], name, len) == 0)
+			return kind;
+	return 0;
+}
+
+const char *
+edits_kind_name(EditKind kind)
+{
+	return kind >= EDIT_SET && kind <= EDIT_KIND_LAST ? edits_kinds[kind] : edits_kinds[0];
+}
+
+EditText
+edits_new(const Edit *edit)
+{
+	return edit->kind == EDIT_STYLE ? edit->old : edit->content;
+}
+
+int32
+edits_row(const Edit *edit)
+{
+	bool none = edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK ||
+				(edit_is_structure(edit->kind) && !edit_is_of_rows(edit->kind));
+
+	return none ? -1 : (int32) edit->row;
+}
+
+int32
+edits_col(const Edit *edit)
+{
+	bool none = edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK || edit_is_of_rows(edit->kind);
+
+	return none ? -1 : (int32) edit->col;
+}
+
+/* ---- sheets ---- */
+
+static bool
+edits_query_empty(const EditsQuery *query)
+{
+	for (int column = EDITS_SHEET_ID; column < EDITS_RANGES; column++)
+		if (edits_range_empty(&query->range[column]))
+			return true;
+	return false;
+}
+
+static void
+edits_find_sheets(EditsReader *reader)
+{
+	const EditsQuery *query = &reader->query;
+	const CallRange *range = &query->range[EDITS_SHEET_ID];
+
+	if (!query->listed)
+		permission_require_log(query->sheet_id);
+	if (edits_query_empty(query))
+		return;
+	if (query->listed)
+		reader->sheets = permission_listed(range->low, range->high, &reader->nsheets);
+	else if (edits_in_range(range, query->sheet_id))
+	{
+		reader->sheets = palloc(sizeof(int64));
+		reader->sheets[reader->nsheets++] = query->sheet_id;
+	}
+}
+
+EditsReader *
+edits_begin(const EditsQuery *query, EditsCounters *counters)
+{
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "pg_sheet edits of the log", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	EditsReader *reader = palloc0(sizeof(EditsReader));
+
+	reader->query = *query;
+	reader->counters = counters;
+	reader->context = context;
+	reader->from = 1;
+	usernames_init(&reader->usernames, query->snapshot);
+	for (int column = EDITS_SHEET_ID; column < EDITS_RANGES; column++)
+	{
+		const CallRange *range = &query->range[column];
+
+		if (range->low != PG_INT64_MIN || range->high != PG_INT64_MAX)
+			reader->query.need = Max(reader->query.need, edits_need_of(column));
+	}
+	edits_find_sheets(reader);
+	MemoryContextSwitchTo(old);
+	return reader;
+}
+
+static void
+edits_close_sheet(EditsReader *reader)
+{
+	if (reader->batches != NULL)
+		replay_batches_end(reader->batches);
+	reader->batches = NULL;
+}
+
+void
+edits_end(EditsReader *reader)
+{
+	edits_close_sheet(reader);
+	MemoryContextDelete(reader->context);
+}
+
+/* Where a scan begins that is bounded by log or time. Where it ends, the batches say themselves. */
+static CallRange
+edits_seqs(EditsReader *reader)
+{
+	const EditsQuery *query = &reader->query;
+	const CallRange *segment_id = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
+	CallRange seqs = query->range[EDITS_SEQ];
+	int64 *probes = &reader->counters->batches_skipped;
+
+	seqs.low = Max(seqs.low, 1);
+	if (!query->backward && segment_id->low > 1)
+		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LID, segment_id->low, query->snapshot, probes));
+	if (!query->backward && at->low > PG_INT64_MIN)
+		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LAST_AT, at->low, query->snapshot, probes));
+	if (query->backward && segment_id->high < PG_INT64_MAX)
+		seqs.high = Min(seqs.high,
+						replay_seek(reader->sheet_id, REPLAY_LID, segment_id->high + 1, query->snapshot, probes) - 1);
+	if (query->backward && at->high < PG_INT64_MAX)
+		seqs.high = Min(seqs.high, replay_seek(reader->sheet_id, REPLAY_AT, at->high + 1, query->snapshot, probes) - 1);
+	return seqs;
+}
+
+static bool
+edits_open_sheet(EditsReader *reader)
+{
+	edits_close_sheet(reader);
+	while (reader->batches == NULL && reader->next_sheet < reader->nsheets)
+	{
+		int next = reader->next_sheet++;
+		CallRange seqs;
+
+		reader->sheet_id = reader->sheets[reader->query.backward ? reader->nsheets - 1 - next : next];
+		seqs = edits_seqs(reader);
+		if (!edits_range_empty(&seqs))
+			reader->batches = replay_batches_begin(reader->sheet_id, seqs.low, seqs.high, reader->query.backward,
+												   reader->query.snapshot);
+	}
+	return reader->batches != NULL;
+}
+
+/* ---- batches ---- */
+
+/* What the batch's own seqs and times leave to be looked at. */
+static void
+edits_clip(EditsReader *reader)
+{
+	const ReplayBatch *batch = &reader->batch;
+	const CallRange *seq = &reader->query.range[EDITS_SEQ], *at = &reader->query.range[EDITS_AT];
+	int64 last_at = batch->at + (batch->last_seq - batch->first_seq);
+
+	reader->from = Max(batch->first_seq, seq->low);
+	reader->to = Min(batch->last_seq, seq->high);
+	if (at->low > last_at || at->high < batch->at ||
+		!edits_in_range(&reader->query.range[EDITS_LID], batch->segment_id) ||
+		!edits_in_range(&reader->query.range[EDITS_ORIGIN], batch->origin))
+		reader->to = reader->from - 1;
+	else
+	{
+		if (at->low > batch->at)
+			reader->from = Max(reader->from, batch->first_seq + (at->low - batch->at));
+		if (at->high < last_at)
+			reader->to = Min(reader->to, batch->first_seq + (at->high - batch->at));
+	}
+}
+
+/* No batch after this one can hold what is wanted. */
+static bool
+edits_is_beyond(const EditsReader *reader)
+{
+	const ReplayBatch *batch = &reader->batch;
+	const CallRange *segment_id = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
+
+	if (reader->query.backward)
+		return batch->segment_id < segment_id->low || batch->at + (batch->last_seq - batch->first_seq) < at->low;
+	return batch->segment_id > segment_id->high || batch->at > at->high;
+}
+
+static bool
+edits_matches(const EditsQuery *query, const Edit *edit)
+{
+	if (query->need == EDITS_NEED_KIND)
+		return edits_in_range(&query->range[EDITS_KIND], edit->kind);
+	return edits_in_range(&query->range[EDITS_ROW], edits_row(edit)) &&
+		   edits_in_range(&query->range[EDITS_COL], edits_col(edit)) &&
+		   edits_in_range(&query->range[EDITS_UID], (int64) edit->uid) &&
+		   edits_in_range(&query->range[EDITS_KIND], edit->kind);
+}
+
+/* The next edit of the batch that matches; reader->seq is that of the edit before. */
+static bool
+edits_decode(EditsReader *reader)
+{
+	while (reader->seq < reader->to)
+	{
+		EditError error = reader->query.need == EDITS_NEED_KIND ? edit_read_kind(&reader->codec, &reader->edit.kind)
+																: edit_read(&reader->codec, &reader->edit);
+
+		if (error != EDIT_OK)
+			replay_corrupted(reader->sheet_id, "the batch at seq", reader->batch.first_seq, error);
+		reader->seq++;
+		if (reader->seq >= reader->from && edits_matches(&reader->query, &reader->edit))
+			return true;
+		reader->counters->edits_skipped++;
+	}
+	reader->counters->edits_skipped += reader->batch.last_seq - reader->to;
+	return false;
+}
+
+/* Edits are stored as differences from those before: going backward, all that match are found first. */
+static void
+edits_decode_all(EditsReader *reader)
+{
+	uint32 most = reader->to - reader->from + 1;
+
+	if (reader->room < most)
+	{
+		if (reader->found != NULL)
+			pfree(reader->found);
+		reader->found = palloc(sizeof(EditsFound) * most);
+		reader->room = most;
+	}
+	reader->nfound = 0;
+	while (edits_decode(reader))
+		reader->found[reader->nfound++] = (EditsFound){reader->seq, reader->edit};
+}
+
+static void
+edits_open_contents(EditsReader *reader)
+{
+	replay_batches_edits(reader->batches, &reader->codec);
+	reader->seq = reader->batch.first_seq - 1;
+	if (reader->query.backward)
+		edits_decode_all(reader);
+}
+
+/* False at the end of the sheet. */
+static bool
+edits_open_batch(EditsReader *reader)
+{
+	while (replay_batches_next(reader->batches, &reader->batch))
+	{
+		edits_clip(reader);
+		if (reader->from <= reader->to)
+		{
+			reader->counters->batches_read++;
+			if (reader->query.need > EDITS_NEED_BATCH)
+				edits_open_contents(reader);
+			else
+			{
+				reader->counters->edits_skipped +=
+					reader->batch.last_seq - reader->batch.first_seq - (reader->to - reader->from);
+				reader->seq = reader->query.backward ? reader->to + 1 : reader->from - 1;
+			}
+			return true;
+		}
+		reader->counters->batches_skipped++;
+		if (edits_is_beyond(reader))
+			return false;
+	}
+	return false;
+}
+
+/* ---- edits ---- */
+
+static bool
+edits_next_in_batch(EditsReader *reader)
+{
+	if (reader->query.need > EDITS_NEED_BATCH && reader->query.backward)
+	{
+		if (reader->nfound == 0)
+			return false;
+		reader->nfound--;
+		reader->seq = reader->found[reader->nfound].seq;
+		reader->edit = reader->found[reader->nfound].edit;
+		return true;
+	}
+	if (reader->query.need > EDITS_NEED_BATCH)
+		return edits_decode(reader);
+	if (reader->query.backward)
+		return --reader->seq >= reader->from;
+	return ++reader->seq <= reader->to;
+}
+
+/* The next batch that may hold what is wanted, of any sheet. */
+static bool
+edits_next_batch(EditsReader *reader)
+{
+	MemoryContext old = MemoryContextSwitchTo(reader->context);
+	bool found;
+
+	reader->to = reader->from - 1;
+	do
+		found = reader->batches != NULL && edits_open_batch(reader);
+	while (!found && edits_open_sheet(reader));
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+bool
+edits_next(EditsReader *reader)
+{
+	while (reader->from > reader->to || !edits_next_in_batch(reader))
+		if (!edits_next_batch(reader))
+			return false;
+	return true;
+}
+
+int64
+edits_count(EditsReader *reader)
+{
+	int64 count = 0;
+
+	while (edits_next_batch(reader))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (reader->query.need == EDITS_NEED_BATCH)
+			count += reader->to - reader->from + 1;
+		else if (reader->query.backward)
+			count += reader->nfound;
+		else
+			while (edits_decode(reader))
+				count++;
+	}
+	return count;
+}
+
+/* ---- columns ---- */
+
+/* The texts of a row lie in one piece of memory that the next row uses again. */
+void
+edits_begin_row(EditsReader *reader)
+{
+	const Edit *edit = &reader->edit;
+	Size most = (Size) edit->content.len + edit->old.len + edit->style.len + A1_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
+
+	reader->row_used = 0;
+	if (reader->query.need < EDITS_NEED_CONTENTS || reader->row_room >= most)
+		return;
+	if (reader->row != NULL)
+		pfree(reader->row);
+	reader->row_room = Max(most, 1024);
+	reader->row = MemoryContextAllocHuge(reader->context, reader->row_room);
+}
+
+static Datum
+edits_bytes(EditsReader *reader, const char *data, Size len)
+{
+	text *value = (text *) (reader->row + reader->row_used);
+
+	SET_VARSIZE(value, VARHDRSZ + len);
+	memcpy(VARDATA(value), data, len);
+	reader->row_used += MAXALIGN(VARHDRSZ + len);
+	Assert(reader->row_used <= reader->row_room);
+	return PointerGetDatum(value);
+}
+
+static Datum
+edits_text(EditsReader *reader, EditText text, bool *isnull)
+{
+	*isnull = text.data == NULL;
+	return *isnull ? (Datum) 0 : edits_bytes(reader, text.data, text.len);
+}
+
+static Datum
+edits_kind_text(EditsReader *reader)
+{
+	text **kept = &reader->kinds[reader->edit.kind];
+
+	if (*kept == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(reader->context);
+
+		*kept = cstring_to_text(edits_kinds[reader->edit.kind]);
+		MemoryContextSwitchTo(old);
+	}
+	return PointerGetDatum(*kept);
+}
+
+static Datum
+edits_a1(EditsReader *reader, bool *isnull)
+{
+	const Edit *edit = &reader->edit;
+	char a1[A1_MAX];
+
+	*isnull = !edit_is_of_cell(edit->kind);
+	if (*isnull)
+		return (Datum) 0;
+	a1_format_cell(a1, edit->row, edit->col);
+	return edits_bytes(reader, a1, strlen(a1));
+}
+
+static Datum
+edits_username(EditsReader *reader, bool *isnull)
+{
+	text *name = usernames_get(&reader->usernames, (int64) reader->edit.uid);
+
+	*isnull = name == NULL;
+	return PointerGetDatum(name);
+}
+
+Datum
+edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
+{
+	const Edit *edit = &reader->edit;
+
+	*isnull = false;
+	switch (column)
+	{
+		case EDITS_SHEET_ID:
+			return Int64GetDatum(reader->sheet_id);
+		case EDITS_SEQ:
+			return Int64GetDatum(reader->seq);
+		case EDITS_LID:
+			return Int64GetDatum(reader->batch.segment_id);
+		case EDITS_AT:
+			return TimestampTzGetDatum(reader->batch.at + (reader->seq - reader->batch.first_seq));
+		case EDITS_UID:
+			return Int64GetDatum((int64) edit->uid);
+		case EDITS_USERNAME:
+			return edits_username(reader, isnull);
+		case EDITS_ORIGIN:
+			return Int64GetDatum(reader->batch.origin);
+		case EDITS_KIND:
+			return edits_kind_text(reader);
+		case EDITS_ROW:
+			return Int32GetDatum(edits_row(edit));
+		case EDITS_COL:
+			return Int32GetDatum(edits_col(edit));
+		case EDITS_A1:
+			return edits_a1(reader, isnull);
+		case EDITS_OLD:
+			return edits_text(reader, edit->old, isnull);
+		case EDITS_NEW:
+			return edits_text(reader, edits_new(edit), isnull);
+		default:
+			return edits_text(reader, edit->style, isnull);
+	}
+}

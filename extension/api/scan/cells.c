@@ -1,0 +1,282 @@
+/* cells.c - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
+#include "api/scan/cells.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+/* ---- reading ---- */
+
+#define CELLS_ROOM_MIN	8 /* cells */
+#define CELLS_BLOCK_MIN 256
+#define CELLS_BLOCK_MAX (1024 * 1024)
+
+/* Room for so many bytes of texts, in blocks that grow with the list. */
+static char *
+cells_room(CellList *list, Size bytes)
+{
+	if (bytes > list->end - list->free)
+	{
+		Size size = Max(list->block, bytes);
+
+		list->free = MemoryContextAllocHuge(list->context, size);
+		list->end = list->free + size;
+		list->block = Min(list->block * 2, CELLS_BLOCK_MAX);
+	}
+	return list->free;
+}
+
+#define CELLS_MOVE 16 /* bytes that are moved at once */
+
+/* A text with its head, as short as PostgreSQL makes it in rows. So many bytes may be read. */
+static char *
+cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
+{
+	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32) + CELLS_MOVE);
+	char *text;
+
+	if (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
+	{
+		SET_VARSIZE_SHORT(at, len + VARHDRSZ_SHORT);
+		text = at + VARHDRSZ_SHORT;
+	}
+	else
+	{
+		at = (char *) INTALIGN(at);
+		SET_VARSIZE(at, len + VARHDRSZ);
+		text = at + VARHDRSZ;
+	}
+	if (len <= CELLS_MOVE && readable >= CELLS_MOVE)
+		memcpy(text, bytes, CELLS_MOVE); /* without asking how short it is */
+	else
+		memcpy(text, bytes, len);
+	list->free = text + len;
+	return text;
+}
+
+static void
+cells_grow(CellList *list)
+{
+	list->room = list->cells == NULL ? CELLS_ROOM_MIN : list->room * 2;
+	list->cells = list->cells == NULL ? MemoryContextAllocHuge(list->context, list->room * sizeof(Cell))
+									  : repalloc_huge(list->cells, list->room * sizeof(Cell));
+}
+
+static void
+cells_add(CellList *list, const GridCell *cell)
+{
+	Cell *copy;
+
+	if (list->count == list->room)
+		cells_grow(list);
+	copy = &list->cells[list->count];
+	copy->row = cell->row;
+	copy->col = cell->col;
+	copy->content_len = copy->style_len = 0;
+	list->count++;
+	if (list->no_texts)
+		return;
+	copy->content_len = cell->content_len;
+	copy->content = cells_put_text(list, cell->content, cell->content_len, cell->readable);
+	copy->style_len = cell->style_len;
+	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
+}
+
+/* Texts that are void keep their room: a list that can be begun again is of few cells. */
+static void
+cells_begin(void *arg)
+{
+	((CellList *) arg)->count = 0;
+}
+
+static void
+cells_collect(void *arg, const GridCell *cells, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+		cells_add(arg, &cells[i]);
+}
+
+CellList *
+cells_make_list(void)
+{
+	CellList *list = palloc0(sizeof(CellList));
+
+	list->context = CurrentMemoryContext;
+	list->block = CELLS_BLOCK_MIN;
+	return list;
+}
+
+/* Memory can run out while the entry's lock is held: that is an error like any other, the lock is shared and goes with
+ * the transaction, and readers change nothing. */
+CellList *
+cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
+{
+	CellList *list = cells_make_list();
+
+	journal_read(sheet_id, rect, fresh, &list->view, &(JournalSink){cells_begin, cells_collect, list});
+	return list;
+}
+
+CellList *
+cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts)
+{
+	CellList *list = cells_make_list();
+
+	list->no_texts = !texts;
+	journal_read(sheet_id, rect, false, &list->view, &(JournalSink){cells_begin, cells_collect, list});
+	return list;
+}
+
+static void
+cells_add_grid(CellList *list, const Grid *grid, const uint32 rect[4])
+{
+	GridScan scan;
+	GridCell cell;
+
+	if (rect != NULL)
+		grid_view_init(&scan, grid, rect[0], rect[1], rect[2], rect[3]);
+	else
+		grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	while (grid_scan_next(&scan, &cell))
+		cells_add(list, &cell);
+}
+
+CellList *
+cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4])
+{
+	CellList *list = cells_make_list();
+
+	cells_add_grid(list, journal_read_version(sheet_id, version_id, true, &list->view), rect);
+	return list;
+}
+
+CellList *
+cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4])
+{
+	CellList *list = cells_make_list();
+
+	cells_add_grid(list, journal_read_past(sheet_id, at, &list->view), rect);
+	return list;
+}
+
+/* ---- references ---- */
+
+static void
+cells_bad_ref(const char *ref, const char *expected)
+{
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not %s", ref, expected),
+					errhint("Columns are A to XFD, rows 1 to %d.", SHEET_MAX_ROWS)));
+}
+
+void
+cells_parse_ref(const char *ref, uint32 *row, uint32 *col)
+{
+	if (!a1_parse_cell(ref, strlen(ref), row, col))
+		cells_bad_ref(ref, "a cell such as B7");
+}
+
+void
+cells_parse_range(Datum ref, uint32 rect[4])
+{
+	text *name = DatumGetTextPP(ref);
+	A1Range range;
+
+	if (!a1_parse_range(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &range))
+		cells_bad_ref(text_to_cstring(name), "a range such as B7, A1:C10, B:D or 3:5");
+	rect[0] = range.row0;
+	rect[1] = range.col0;
+	rect[2] = range.row1;
+	rect[3] = range.col1;
+}
+
+bool
+cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4])
+{
+	if (PG_ARGISNULL(arg))
+		return false;
+	cells_parse_range(PG_GETARG_DATUM(arg), rect);
+	return true;
+}
+
+Datum
+cells_a1(uint32 row, uint32 col)
+{
+	char name[A1_MAX];
+
+	a1_format_cell(name, row, col);
+	return CStringGetTextDatum(name);
+}
+
+void
+cells_check_place(int64 row, int64 col)
+{
+	if (row < 0 || col < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("rows and columns start at 0")));
+	if (row >= SHEET_MAX_ROWS || col >= SHEET_MAX_COLS)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("row " INT64_FORMAT ", column " INT64_FORMAT " lies outside of sheets", row, col),
+						errdetail("A sheet has at most %d rows and %d columns.", SHEET_MAX_ROWS, SHEET_MAX_COLS)));
+}
+
+/* ---- writing ---- */
+
+void
+cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->sheet_id = sheet_id;
+	writer->uid = uid;
+	initStringInfo(&writer->body);
+}
+
+static void
+cells_write_flush(CellWriter *writer)
+{
+	EditBatch batch = {0, 0, writer->count};
+	JournalApply call = {.sheet_id = writer->sheet_id, .known_seq = -1};
+	JournalApplied result;
+	EditWriter head;
+	char *bytes;
+
+	if (writer->count == 0)
+		return;
+	bytes = palloc(EDIT_BATCH_HEAD_MAX + writer->body.len);
+	edit_write_batch(&head, (uint8_t *) bytes, &batch);
+	memcpy(head.pos, writer->body.data, writer->body.len);
+	call.edits = bytes;
+	call.edits_len = (char *) head.pos + writer->body.len - bytes;
+	journal_apply(&call, &result);
+	writer->last_seq = result.last_seq;
+	writer->count = 0;
+	resetStringInfo(&writer->body);
+	pfree(bytes);
+}
+
+void
+cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len)
+{
+	Edit edit = {.kind = kind, .uid = writer->uid, .row = row, .col = col, .content = {content, (uint32) len}};
+	EditBatch unused = {0, 0, 0};
+
+	if (len > SHEET_MAX_CONTENT_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("the content of a cell is too long (row %u, column %u)", row, col),
+						errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS)));
+	/* half of the limit: the stored batch also carries the old contents */
+	if (writer->count == SHEET_MAX_BATCH_EDITS || writer->body.len + edit_size_bound(&edit) > SHEET_MAX_BATCH_BYTES / 2)
+		cells_write_flush(writer);
+	enlargeStringInfo(&writer->body, EDIT_BATCH_HEAD_MAX + (int) edit_size_bound(&edit));
+	if (writer->count == 0) /* a header only to set the writer up */
+		edit_write_batch(&writer->writer, (uint8_t *) writer->body.data, &unused);
+	writer->writer.pos = (uint8_t *) writer->body.data + writer->body.len;
+	edit_write(&writer->writer, &edit);
+	writer->body.len = (int) ((char *) writer->writer.pos - writer->body.data);
+	writer->count++;
+}
+
+int64
+cells_write_end(CellWriter *writer)
+{
+	cells_write_flush(writer);
+	return writer->last_seq;
+}

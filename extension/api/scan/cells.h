@@ -1,0 +1,73 @@
+/* cells.h - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
+#ifndef CELLS_H
+#define CELLS_H
+
+#include "postgres.h"
+#include "common/a1.h"
+#include "fmgr.h"
+#include "journal/journal.h"
+#include "lib/stringinfo.h"
+
+typedef struct Cell
+{
+	uint32 row, col;
+	uint32 content_len, style_len;
+	char *content; /* not terminated; a value of type text, whose head lies before it */
+	char *style;   /* likewise */
+} Cell;
+
+/* Cells in reading order: by row, then by column. */
+typedef struct CellList
+{
+	Cell *cells;
+	Size count, room;
+	JournalView view;
+	bool no_texts;		   /* places alone are wanted */
+	MemoryContext context; /* of the cells */
+	char *free, *end;	   /* room for texts */
+	Size block;			   /* bytes of the next block of it */
+} CellList;
+
+/* A content or a style as a value of type text, without a copy. */
+static inline Datum
+cells_text(char *bytes, uint32 len)
+{
+	return PointerGetDatum(bytes - (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX ? VARHDRSZ_SHORT : VARHDRSZ));
+}
+
+/* An empty one. */
+extern CellList *cells_make_list(void);
+/* rect NULL: all. fresh as in journal_read(). */
+extern CellList *cells_read(int64 sheet_id, const uint32 rect[4], bool fresh);
+/* Not fresh; without texts, the cells' contents and styles are empty. */
+extern CellList *cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts);
+extern CellList *cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4]);
+extern CellList *cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4]);
+
+/* References; 22023 for a bad one. */
+extern void cells_parse_ref(const char *ref, uint32 *row, uint32 *col);
+extern void cells_parse_range(Datum ref, uint32 rect[4]);					   /* of type text */
+extern Datum cells_a1(uint32 row, uint32 col);								   /* the name of a cell, of type text */
+extern bool cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4]); /* false: null, that is all */
+
+/* Edits that are gathered and applied, in batches within the limits. */
+typedef struct CellWriter
+{
+	int64 sheet_id;
+	uint64 uid;
+	StringInfoData body; /* edits without their batch's header */
+	EditWriter writer;
+	uint32 count;
+	int64 last_seq;
+} CellWriter;
+
+extern void cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid);
+extern void cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len);
+extern int64 cells_write_end(CellWriter *writer); /* the last seq, of the sheet when nothing changed */
+/* 54000 outside the limits of sheets, 22023 when negative. */
+extern void cells_check_place(int64 row, int64 col);
+
+/* sheets_api.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */
+extern PGDLLEXPORT Datum sheet_create(PG_FUNCTION_ARGS);
+
+#endif

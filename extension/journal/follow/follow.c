@@ -1,0 +1,415 @@
+/*
+ * follow.c - telling gateways, through shared memory, that a sheet has changed.
+ *
+ * Why not NOTIFY: it takes one lock for the whole cluster from before the commit's flush until after it, and so
+ * serialises all commits (measured: 13 to 22 times fewer at 16 writers). Here a commit writes one event into a ring and
+ * sets the latches of the followers whom it concerns, after it has become durable and visible.
+ *
+ * The ring holds the last FOLLOW_EVENTS events of the cluster. An event's number only grows, also over restarts of the
+ * server (it starts from the clock), so a follower's cursor that the ring no longer covers is recognised: the follower
+ * is told that it has lost events, and looks at its sheets itself.
+ *
+ * Cursors outlive connections. Whoever comes back may be led to another database: one that was made, or has got its
+ * name, meanwhile. So this is an event as well: who finds one of his database behind his cursor has lost all others.
+ *
+ * A gateway learns of its own commits from their results. Events of its own origin, and those of other databases, move
+ * the cursor of a follower who has read everything else, without waking it.
+ *
+ * Locks: FollowShared.lock protects everything here; it is a leaf, taken with nothing else below it.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "journal/follow/follow.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#define FOLLOW_EVENTS	 16384 /* a power of two */
+#define FOLLOW_FOLLOWERS 64
+#define FOLLOW_TAKEN	 128  /* events that are copied under one hold of the lock */
+#define FOLLOW_DATABASE	 (-2) /* the seq of an event: the database was made or altered */
+
+typedef struct FollowEvent
+{
+	Oid database;
+	int64 sheet_id;
+	int64 seq;
+	int64 origin;
+} FollowEvent;
+
+typedef struct FollowSlot
+{
+	PGPROC *proc; /* NULL: free */
+	Oid database;
+	int64 origin;
+	uint64 cursor; /* number of the first event that it has not read */
+} FollowSlot;
+
+typedef struct FollowShared
+{
+	LWLock lock;
+	int tranche;
+	int followers; /* used slots */
+	uint64 head;   /* number of the next event */
+	FollowSlot slots[FOLLOW_FOLLOWERS];
+	FollowEvent events[FOLLOW_EVENTS];
+} FollowShared;
+
+/* A change of a sheet's row (or of the account -sheet_id), to be told when the transaction commits. */
+typedef struct FollowNote
+{
+	struct FollowNote *next;
+	int64 sheet_id;
+	SubTransactionId subxact;
+} FollowNote;
+
+static FollowShared *follow_shared = NULL;
+static FollowNote *follow_notes = NULL; /* in TopTransactionContext, newest first */
+static FollowSlot *follow_slot = NULL;	/* ours, while we wait */
+static bool follow_exit_registered = false;
+
+Size
+follow_shmem_size(void)
+{
+	return MAXALIGN(sizeof(FollowShared));
+}
+
+void
+follow_shmem_startup(bool preloaded)
+{
+	bool found;
+
+	follow_shared = NULL; /* the hook runs again after a crash restart */
+	if (!preloaded)
+		return;
+	follow_shared = ShmemInitStruct("pg_sheet follow", follow_shmem_size(), &found);
+	if (!found)
+	{
+		memset(follow_shared, 0, sizeof(FollowShared));
+		follow_shared->tranche = LWLockNewTrancheId();
+		LWLockInitialize(&follow_shared->lock, follow_shared->tranche);
+		follow_shared->head = (uint64) GetCurrentTimestamp();
+	}
+	LWLockRegisterTranche(follow_shared->tranche, "pg_sheet_follow");
+}
+
+/* An event concerns a follower of the same database who has not made it himself. */
+static inline bool
+follow_concerns(const FollowSlot *slot, const FollowEvent *event)
+{
+	return slot->database == event->database && (event->origin == 0 || slot->origin != event->origin);
+}
+
+static void
+follow_tell(const FollowEvent *told)
+{
+	FollowEvent *event;
+	int left;
+
+	if (follow_shared == NULL)
+		return;
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	event = &follow_shared->events[follow_shared->head % FOLLOW_EVENTS];
+	*event = *told;
+	left = follow_shared->followers;
+	for (int i = 0; i < FOLLOW_FOLLOWERS && left > 0; i++)
+	{
+		FollowSlot *slot = &follow_shared->slots[i];
+
+		if (slot->proc == NULL)
+			continue;
+		left--;
+		if (follow_concerns(slot, event))
+			SetLatch(&slot->proc->procLatch);
+		else if (slot->cursor == follow_shared->head)
+			slot->cursor++;
+	}
+	follow_shared->head++;
+	LWLockRelease(&follow_shared->lock);
+}
+
+void
+follow_publish(int64 sheet_id, int64 seq, int64 origin)
+{
+	FollowEvent event = {MyDatabaseId, sheet_id, seq, origin};
+
+	follow_tell(&event);
+}
+
+void
+follow_publish_database(Oid database)
+{
+	FollowEvent event = {database, 0, FOLLOW_DATABASE, 0};
+
+	follow_tell(&event);
+}
+
+void
+follow_note_status(int64 sheet_id)
+{
+	FollowNote *note = MemoryContextAlloc(TopTransactionContext, sizeof(FollowNote));
+
+	note->sheet_id = sheet_id;
+	note->subxact = GetCurrentSubTransactionId();
+	note->next = follow_notes;
+	follow_notes = note;
+}
+
+void
+follow_note_account(int64 uid)
+{
+	follow_note_status(-uid);
+}
+
+static void
+follow_xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+			for (FollowNote *note = follow_notes; note != NULL; note = note->next)
+				follow_publish(note->sheet_id, FOLLOW_STATUS, 0);
+			follow_notes = NULL;
+			break;
+		case XACT_EVENT_ABORT:
+			follow_notes = NULL;
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			if (follow_notes != NULL)
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								errmsg("cannot prepare a transaction that has changed a sheet"),
+								errhint("Use COMMIT instead of PREPARE TRANSACTION.")));
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+follow_subxact_callback(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	/* Notes are pushed in the order of their subtransactions, so those of `mine` and its children are on top. */
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
+		while (follow_notes != NULL && follow_notes->subxact >= mine)
+			follow_notes = follow_notes->next;
+	}
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
+	{
+		for (FollowNote *note = follow_notes; note != NULL && note->subxact >= mine; note = note->next)
+			note->subxact = parent;
+	}
+}
+
+void
+follow_init(void)
+{
+	RegisterXactCallback(follow_xact_callback, NULL);
+	RegisterSubXactCallback(follow_subxact_callback, NULL);
+}
+
+/* Gives our slot back; also runs when the backend ends while it waits. */
+static void
+follow_leave(int code, Datum arg)
+{
+	if (follow_slot == NULL || follow_shared == NULL)
+		return;
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	follow_slot->proc = NULL;
+	follow_shared->followers--;
+	LWLockRelease(&follow_shared->lock);
+	follow_slot = NULL;
+}
+
+static void
+follow_join(int64 origin, uint64 cursor)
+{
+	if (!follow_exit_registered)
+	{
+		before_shmem_exit(follow_leave, (Datum) 0);
+		follow_exit_registered = true;
+	}
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < FOLLOW_FOLLOWERS && follow_slot == NULL; i++)
+	{
+		if (follow_shared->slots[i].proc == NULL)
+			follow_slot = &follow_shared->slots[i];
+	}
+	if (follow_slot != NULL)
+	{
+		follow_slot->proc = MyProc;
+		follow_slot->database = MyDatabaseId;
+		follow_slot->origin = origin;
+		follow_slot->cursor = cursor;
+		follow_shared->followers++;
+	}
+	LWLockRelease(&follow_shared->lock);
+	if (follow_slot == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("too many sessions follow the sheets of this server"),
+				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
+}
+
+/* Where the answer has a sheet, by a hash: number of the entry + 1, or 0. Only we use it. */
+#define FOLLOW_PLACES (4 * FOLLOW_ANSWER_MAX)
+static uint16 follow_places[FOLLOW_PLACES];
+
+/* The place of the event's entry, or the free one that it gets. */
+static uint16 *
+follow_place(const FollowAnswer *answer, const FollowEvent *event)
+{
+	bool status = event->seq == FOLLOW_STATUS;
+	uint32 at = murmurhash32((uint32) event->sheet_id ^ (uint32) ((uint64) event->sheet_id >> 32)) + status;
+
+	for (;; at++)
+	{
+		uint16 *place = &follow_places[at % FOLLOW_PLACES];
+		int entry = *place - 1;
+
+		if (entry < 0 ||
+			(answer->sheet_ids[entry] == event->sheet_id && (answer->seqs[entry] == FOLLOW_STATUS) == status))
+			return place;
+	}
+}
+
+/* Adds an event; one entry per sheet for its cells (the newest seq) and one for its row. False when full. */
+static bool
+follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
+{
+	uint16 *place;
+
+	if (answer->count == 0)
+		memset(follow_places, 0, sizeof(follow_places));
+	place = follow_place(answer, event);
+	if (*place > 0)
+	{
+		answer->seqs[*place - 1] = Max(answer->seqs[*place - 1], event->seq);
+		return true;
+	}
+	if (answer->count == FOLLOW_ANSWER_MAX)
+		return false;
+	answer->sheet_ids[answer->count] = event->sheet_id;
+	answer->seqs[answer->count] = event->seq;
+	*place = (uint16) ++answer->count;
+	return true;
+}
+
+/* Copies the next events, and moves our cursor behind them; *from is where it was. Commits wait for the lock, so that
+ * the copying is all that is done under it. */
+static int
+follow_take(FollowAnswer *answer, FollowEvent *events, uint64 *from)
+{
+	FollowSlot *slot = follow_slot;
+	int count = 0;
+
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	*from = slot->cursor;
+	answer->lost = slot->cursor > follow_shared->head || follow_shared->head - slot->cursor > FOLLOW_EVENTS;
+	while (!answer->lost && slot->cursor < follow_shared->head && count < FOLLOW_TAKEN)
+	{
+		events[count] = follow_shared->events[slot->cursor % FOLLOW_EVENTS];
+		answer->lost = events[count].seq == FOLLOW_DATABASE && events[count].database == slot->database;
+		slot->cursor++;
+		count++;
+	}
+	if (answer->lost)
+		slot->cursor = follow_shared->head;
+	LWLockRelease(&follow_shared->lock);
+	return answer->lost ? 0 : count;
+}
+
+static void
+follow_go_back(uint64 cursor)
+{
+	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
+	follow_slot->cursor = cursor;
+	LWLockRelease(&follow_shared->lock);
+}
+
+/* Moves our cursor over what is there; true when there is something to tell. */
+static bool
+follow_collect(FollowAnswer *answer)
+{
+	FollowEvent events[FOLLOW_TAKEN];
+	uint64 from;
+	int count;
+
+	do
+	{
+		count = follow_take(answer, events, &from);
+		for (int i = 0; i < count; i++)
+		{
+			if (!follow_concerns(follow_slot, &events[i]) || follow_answer_add(answer, &events[i]))
+				continue;
+			follow_go_back(from + i);
+			return true;
+		}
+	} while (count == FOLLOW_TAKEN);
+	if (answer->lost)
+		answer->count = 0;
+	return answer->lost || answer->count > 0;
+}
+
+/* Waits until something is there or the time is over. */
+static void
+follow_wait(FollowAnswer *answer, int timeout_ms)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+
+	for (;;)
+	{
+		long left;
+
+		ResetLatch(MyLatch);
+		if (follow_collect(answer))
+			return;
+		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+		if (left <= 0)
+			return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, left, PG_WAIT_EXTENSION);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+bool
+follow_possible(void)
+{
+	return follow_shared != NULL;
+}
+
+uint64
+follow_head(void)
+{
+	uint64 head;
+
+	LWLockAcquire(&follow_shared->lock, LW_SHARED);
+	head = follow_shared->head;
+	LWLockRelease(&follow_shared->lock);
+	return head;
+}
+
+uint64
+follow_next(int64 origin, uint64 cursor, int timeout_ms, FollowAnswer *answer)
+{
+	follow_join(origin, cursor);
+	PG_TRY();
+	{
+		follow_wait(answer, timeout_ms);
+		cursor = follow_slot->cursor;
+	}
+	PG_FINALLY();
+	{
+		follow_leave(0, (Datum) 0);
+	}
+	PG_END_TRY();
+	return cursor;
+}

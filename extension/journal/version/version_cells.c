@@ -1,0 +1,190 @@
+/*
+ * version_cells.c - the cells that a version stores, and the digest of all cells, at the cost of what has changed.
+ *
+ * A version stores the tiles that its log has touched. They are read as the version before has them, and then the log
+ * is applied to them. The digest is a sum over all cells (grid_digest): each edit takes off that of the version before
+ * what its cell was, and adds what it has become.
+ *
+ * Inserted or deleted rows and columns change the places of cells that the log has not touched, and so what these add.
+ * After such an edit all tiles are read.
+ */
+#include "postgres.h"
+
+#include "support/ckptqueue.h"
+#include "journal/journal.h"
+#include "journal/replay/replay.h"
+#include "journal/replay/replay_edit.h"
+#include "journal/replay/replay_log.h"
+#include "journal/replay/replay_set.h"
+#include "journal/replay/replay_version.h"
+#include "journal/version/version_cells.h"
+
+/* ---- the tiles that a log has touched ---- */
+
+typedef struct TouchedTiles
+{
+	TileSet *tiles;
+	AxesFollower follower;
+} TouchedTiles;
+
+static void
+version_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	TouchedTiles *touched = arg;
+
+	tileset_add_edit(touched->tiles, edit, touched->follower.axes);
+	replay_follow_axes(&touched->follower, edit);
+}
+
+TileSet *
+version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot)
+{
+	GridAllocator allocator = journal_context_allocator();
+	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
+
+	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
+	replay_edits(sheet_id, since, until, snapshot, version_note_tile, &touched);
+	return touched.tiles;
+}
+
+/* ---- some tiles ---- */
+
+/* Adds the tiles of the set, of which the grid knows nothing, as the version before has them. */
+static void
+version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
+{
+	Grid *part = grid_create(&cells->allocator, 1, 1);
+	HASH_SEQ_STATUS status;
+	const ReplayTile *tile;
+
+	(void) replay_version_add(cells->sheet_id, &cells->before, set, snapshot, &cells->allocator, part);
+	grid_release(&cells->allocator, part);
+	hash_seq_init(&status, set);
+	while ((tile = hash_seq_search(&status)) != NULL)
+	{
+		(void) grid_add_missing(&cells->allocator, cells->grid, tile->no.row, tile->no.col);
+		grid_merge(cells->grid, part, &tile->no, 1, 0);
+	}
+	grid_free(&cells->allocator, part);
+}
+
+typedef struct NewTiles
+{
+	const VersionCells *cells;
+	HTAB *set;	 /* tiles that the grid does not have */
+	bool moved;	 /* rows or columns have been inserted or deleted: the set is not complete */
+	int64 edits; /* how many there are */
+} NewTiles;
+
+static void
+version_note_new(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	NewTiles *new = arg;
+	uint32 row = edit->row, col = edit->col;
+	GridTileNo tile;
+
+	new->edits++;
+	new->moved = new->moved || edit_is_structure(edit->kind);
+	if (new->moved || !edit_is_of_cell(edit->kind))
+		return;
+	axes_locate(grid_axes(new->cells->grid), &row, &col);
+	tile = replay_tile_of(row, col);
+	if (!tileset_has(new->cells->tiles, tile))
+		replay_add_to_set(new->set, tile);
+}
+
+/* What a cell adds to the digest. */
+static uint64
+version_cell_digest(const Grid *grid, const Edit *edit)
+{
+	GridCell cell;
+
+	return edit_is_of_cell(edit->kind) && grid_view_get(grid, edit->row, edit->col, &cell) ? grid_digest_cell(&cell)
+																						   : 0;
+}
+
+static void
+version_apply(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	VersionCells *cells = arg;
+
+	if (seq != cells->seq + 1)
+		replay_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
+	tileset_add_edit(cells->tiles, edit, grid_axes(cells->grid));
+	if (!cells->whole)
+		cells->sum -= version_cell_digest(cells->grid, edit);
+	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises by itself */
+	if (!cells->whole)
+		cells->sum += version_cell_digest(cells->grid, edit);
+	cells->seq = seq;
+}
+
+/* ---- all tiles ---- */
+
+static void
+version_cells_take_all(VersionCells *cells, Snapshot snapshot)
+{
+	grid_free(&cells->allocator, cells->grid);
+	tileset_free(cells->tiles);
+	cells->grid = NULL;
+	cells->whole = true;
+	(void) replay_sheet(cells->sheet_id, snapshot, &cells->allocator, &cells->grid, &cells->seq);
+	cells->tiles = version_touched_tiles(cells->sheet_id, cells->before.seq, cells->seq, snapshot);
+}
+
+/* ---- either ---- */
+
+void
+version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *before, Snapshot snapshot)
+{
+	HTAB *none = replay_make_set();
+
+	*cells = (VersionCells){.sheet_id = sheet_id,
+							.seq = before->seq,
+							.allocator = journal_context_allocator(),
+							.before = *before,
+							.tiles = tileset_create()};
+	cells->grid = grid_create(&cells->allocator, 1, 1);
+	(void) replay_version_add(sheet_id, before, none, snapshot, &cells->allocator, cells->grid);
+	hash_destroy(none);
+	if (before->version_id != 0)
+		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid);
+}
+
+int64
+version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
+{
+	NewTiles new = {.cells = cells};
+	int64 from = cells->seq;
+
+	if (!cells->whole)
+	{
+		new.set = replay_make_set();
+		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_note_new, &new);
+		if (!new.moved)
+			version_cells_load(cells, new.set, snapshot);
+		hash_destroy(new.set);
+	}
+	if (new.moved)
+		version_cells_take_all(cells, snapshot);
+	else
+	{
+		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_apply, cells);
+		ckptqueue_count_replay(cells->seq - from);
+	}
+	tileset_encode(cells->tiles, cells->grid);
+	return cells->seq - from;
+}
+
+uint64
+version_cells_digest(const VersionCells *cells)
+{
+	return cells->whole ? grid_digest(cells->grid) : grid_digest_shape(cells->grid) + cells->sum;
+}
+
+void
+version_cells_free(VersionCells *cells)
+{
+	grid_free(&cells->allocator, cells->grid);
+	tileset_free(cells->tiles);
+}

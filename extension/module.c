@@ -1,0 +1,104 @@
+/*
+ * module.c - loading: settings, shared memory, callbacks.
+ *
+ * With shared_preload_libraries = 'pg_sheet' the cache, the followers' ring and the background workers are there.
+ * Without it every function works, uncached, nobody is woken, and versions are made by people only.
+ */
+#include "postgres.h"
+
+#include "api/functions/apply.h"
+#include "cache/cache.h"
+#include "support/ckptqueue.h"
+#include "api/scan/cells_rows.h"
+#include "api/functions/databases.h"
+#include "api/logscan/edits_plan.h"
+#include "fmgr.h"
+#include "journal/follow/follow.h"
+#include "am/table/log_resume.h"
+#include "am/page/log_tip.h"
+#include "miscadmin.h"
+#include "permission/quota.h"
+#include "permission/role_link.h"
+#include "support/serverlife.h"
+#include "am/handler/sheetlog.h"
+#include "support/stoppoint.h"
+#include "journal/store/storage.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "support/timeslice.h"
+#include "utils/guc.h"
+#include "worker/worker.h"
+#include "journal/write/writer.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+static shmem_request_hook_type module_next_shmem_request = NULL;
+static shmem_startup_hook_type module_next_shmem_startup = NULL;
+
+static void
+module_shmem_request(void)
+{
+	if (module_next_shmem_request != NULL)
+		module_next_shmem_request();
+	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
+	RequestAddinShmemSpace(server_life_shmem_size());
+	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
+}
+
+static void
+module_shmem_startup(void)
+{
+	if (module_next_shmem_startup != NULL)
+		module_next_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	log_tip_shmem_startup();
+	log_resume_shmem_startup();
+	cache_shmem_startup();
+	follow_shmem_startup(true);
+	ckptqueue_shmem_startup();
+	server_life_shmem_startup();
+	LWLockRelease(AddinShmemInitLock);
+}
+
+static void
+module_define_settings(void)
+{
+	DefineCustomIntVariable("pg_sheet.cache_size", "Shared memory for the cells of sheets.", "0 turns the cache off.",
+							&cache_size_kb, 131072, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "How many sheets the cache can know at once.",
+							"A sheet that is being edited needs an entry until its transaction ends.",
+							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	ckptqueue_define_settings();
+}
+
+void
+_PG_init(void)
+{
+	if (process_shared_preload_libraries_in_progress)
+	{
+		module_define_settings();
+		module_next_shmem_request = shmem_request_hook;
+		shmem_request_hook = module_shmem_request;
+		module_next_shmem_startup = shmem_startup_hook;
+		shmem_startup_hook = module_shmem_startup;
+		worker_register();
+	}
+	stop_point_init();
+	time_slice_init();
+	sheetlog_init();
+	storage_init();
+	follow_init();
+	writer_init();
+	quota_init();
+	role_link_init();
+	databases_init();
+	edits_plan_init();
+	edits_count_init();
+	edits_view_init();
+	cells_plan_init();
+	apply_scan_init();
+	MarkGUCPrefixReserved("pg_sheet");
+}

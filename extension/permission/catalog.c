@@ -1,0 +1,239 @@
+/*
+ * catalog.c - the extension's own tables, read and written by SQL with the rights of their owner.
+ *
+ * The functions of the API run with the rights of their caller, so that GetUserId() says who that is, also inside
+ * views, other people's SECURITY DEFINER functions, and index expressions. Only the short stretch that touches
+ * the tables runs as their owner, with a search_path in which the caller can have placed nothing.
+ */
+#include "permission/catalog.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "common/string.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "common/person_name.h"
+#include "common/utf8.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+static Oid
+catalog_owner(void)
+{
+	Oid namespace = get_namespace_oid("sheet", true);
+	Oid relid = OidIsValid(namespace) ? get_relname_relid("sheet", namespace) : InvalidOid;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"sheet.sheet\" does not exist"),
+						errhint("Install the extension with CREATE EXTENSION pg_sheet.")));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+void
+catalog_begin(CatalogScope *scope)
+{
+	Oid owner = catalog_owner();
+
+	scope->caller = CurrentMemoryContext;
+	GetUserIdAndSecContext(&scope->user, &scope->security);
+	SetUserIdAndSecContext(owner, scope->security | SECURITY_LOCAL_USERID_CHANGE);
+	scope->guc_level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+}
+
+void
+catalog_end(CatalogScope *scope)
+{
+	SPI_finish();
+	AtEOXact_GUC(false, scope->guc_level);
+	SetUserIdAndSecContext(scope->user, scope->security);
+}
+
+uint64
+catalog_run(CatalogQuery *query, const Datum *values, const bool *isnull, bool read_only)
+{
+	char nulls[CATALOG_MAX_ARGS];
+	int status;
+
+	if (query->plan == NULL)
+	{
+		SPIPlanPtr plan = SPI_prepare(query->sql, query->nargs, query->types);
+
+		if (plan == NULL)
+			elog(ERROR, "cannot prepare \"%s\": %s", query->sql, SPI_result_code_string(SPI_result));
+		SPI_keepplan(plan);
+		query->plan = plan;
+	}
+	for (int i = 0; i < query->nargs; i++)
+		nulls[i] = isnull != NULL && isnull[i] ? 'n' : ' ';
+	status = SPI_execute_plan(query->plan, (Datum *) values, nulls, read_only, 0);
+	if (status < 0)
+		elog(ERROR, "cannot run \"%s\": %s", query->sql, SPI_result_code_string(status));
+	return SPI_processed;
+}
+
+int64
+catalog_int64(int column, bool *isnull)
+{
+	Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, isnull);
+
+	return *isnull ? 0 : DatumGetInt64(value);
+}
+
+char *
+catalog_string(CatalogScope *scope, int column)
+{
+	char *value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column);
+
+	return value == NULL ? NULL : MemoryContextStrdup(scope->caller, value);
+}
+
+uint64
+catalog_execute(CatalogQuery *query, const Datum *values, const bool *isnull)
+{
+	CatalogScope scope;
+	uint64 rows;
+
+	catalog_begin(&scope);
+	rows = catalog_run(query, values, isnull, false);
+	catalog_end(&scope);
+	return rows;
+}
+
+Datum
+catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, bool read_only)
+{
+	CatalogScope scope;
+	char *value = NULL;
+
+	catalog_begin(&scope);
+	if (catalog_run(query, values, NULL, read_only) > 0)
+		value = catalog_string(&scope, 1);
+	catalog_end(&scope);
+	if (value == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(value));
+}
+
+/* The row type of the function, found once for each call site. */
+static TupleDesc
+catalog_result_desc(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_extra == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc desc;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		fcinfo->flinfo->fn_extra = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return fcinfo->flinfo->fn_extra;
+}
+
+Datum
+catalog_return_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	return HeapTupleGetDatum(heap_form_tuple(catalog_result_desc(fcinfo), values, nulls));
+}
+
+Datum
+catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, const bool *isnull,
+					bool read_only)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	CatalogScope scope;
+	uint64 rows;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	catalog_begin(&scope);
+	rows = catalog_run(query, values, isnull, read_only);
+	for (uint64 i = 0; i < rows; i++)
+		tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[i]);
+	catalog_end(&scope);
+	return (Datum) 0;
+}
+
+/* ---- arguments ---- */
+
+int64
+catalog_sheet(NullableDatum arg)
+{
+	if (arg.isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
+	return DatumGetInt64(arg.value);
+}
+
+int64
+catalog_arg_sheet(FunctionCallInfo fcinfo, int arg)
+{
+	return catalog_sheet(fcinfo->args[arg]);
+}
+
+int64
+catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise)
+{
+	return PG_ARGISNULL(arg) ? otherwise : PG_GETARG_INT64(arg);
+}
+
+char *
+catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the %s must not be null", what)));
+	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+char *
+catalog_normal_name(char *name)
+{
+	Datum normal;
+
+	if (GetDatabaseEncoding() != PG_UTF8 || pg_is_ascii(name))
+		return name;
+	normal = DirectFunctionCall2(unicode_normalize_func, CStringGetTextDatum(name), CStringGetTextDatum("NFC"));
+	return TextDatumGetCString(normal);
+}
+
+/* C0, DEL, and C1 (in UTF-8: C2 80 to C2 9F). */
+static bool
+catalog_has_control(const char *name)
+{
+	for (const unsigned char *p = (const unsigned char *) name; *p != 0; p++)
+		if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] <= 0x9F))
+			return true;
+	return false;
+}
+
+void
+catalog_check_name(const char *what, const char *name, int max)
+{
+	size_t chars;
+	uint32 character;
+	const char *problem;
+
+	if (!utf8_check(name, strlen(name), &chars))
+		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("the %s is not valid UTF-8", what)));
+	if (chars < 1 || chars > max)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the %s must have 1 to %d characters", what, max), errdetail("It has %zu.", chars)));
+	if (catalog_has_control(name))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must not contain control characters", what)));
+	problem = name_direction_problem(name, strlen(name), &character);
+	if (problem != NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must not contain %s", what, problem),
+						errdetail("It contains U+%04X.", character)));
+}

@@ -1,0 +1,292 @@
+/*
+ * account_steps.c - limits on attempts, password hashes and tokens, for the routes of accounts; see account_steps.h.
+ */
+#include "http/routes/account_steps.h"
+
+#include "auth/attempts.h"
+#include "core/gateway.h"
+#include "support/log.h"
+#include "core/metrics.h"
+#include "support/network.h"
+#include "auth/password.h"
+#include "auth/password_queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACCOUNT_SLOW_MS 2000 /* what a guess costs when there have been many */
+#define BUSY_RETRY_S	2	 /* what those are told who find too many passwords waiting */
+
+static Attempts attempts_by_address;
+static Attempts attempts_by_account;
+static Attempts attempts_by_pair; /* of account and network, or device */
+#define ACCOUNT_PAIR_MAX (NETWORK_NAME_MAX + 64)
+
+/* ---- limits ---- */
+
+static bool
+account_answer_attempts(Request *request, int seconds, const char *whose)
+{
+	char reason[96];
+
+	if (seconds == 0)
+		return true;
+	log_event(LOG_WARN, "too many attempts", LOG_STR("request", request->trace.id), LOG_STR("of", whose),
+			  LOG_STR("peer", request->peer), LOG_INT("uid", request->claims.uid));
+	snprintf(reason, sizeof(reason), "too many attempts: try again in %d s", seconds);
+	request_error_later(request, 429, seconds, reason);
+	return false;
+}
+
+bool
+account_may_come(Request *request)
+{
+	char holder[NETWORK_NAME_MAX];
+	int seconds;
+
+	if (network_list_contains(NETWORK_LOOPBACK, request->peer))
+		return true;
+	network_holder(request->peer, holder);
+	seconds = attempts_take(&attempts_by_address, holder, gateway.config.attempts_per_address, uv_now(&gateway.loop));
+	metrics.refused_attempts_address += seconds != 0;
+	return account_answer_attempts(request, seconds, "address");
+}
+
+/* ---- guesses at an account's password ---- */
+
+/* Networks from which accounts have signed in: keyed hashes, a newcomer takes the place. */
+#define FAMILIAR_PLACES 65536
+static uint64_t familiar[FAMILIAR_PLACES];
+
+/* An unknown account has attempts like others, so that they do not tell which exist. */
+static void
+account_name(const Request *request, char *to, size_t size)
+{
+	const char *name = "";
+
+	if (request->claims.uid != 0)
+		snprintf(to, size, "uid %lld", (long long) request->claims.uid);
+	else
+	{
+		(void) request_string(request, "username", &name);
+		snprintf(to, size, "name %016llx", (unsigned long long) attempts_key(name));
+	}
+}
+
+/* The account together with who tries: a device that has a token of the account, otherwise the network. */
+static void
+account_pair(const Request *request, char *to, size_t size)
+{
+	char holder[NETWORK_NAME_MAX], token[JWT_MAX];
+	size_t len;
+
+	account_name(request, to, size);
+	len = strlen(to);
+	if (request->device && request_token(request, token, sizeof(token)))
+		snprintf(to + len, size - len, " device %016llx", (unsigned long long) attempts_key(token));
+	else
+	{
+		network_holder(request->peer, holder);
+		snprintf(to + len, size - len, " from %s", holder);
+	}
+}
+
+static uint64_t *
+account_familiar_place(const Request *request, uint64_t *key)
+{
+	char pair[ACCOUNT_PAIR_MAX];
+
+	account_pair(request, pair, sizeof(pair));
+	*key = attempts_key(pair);
+	return &familiar[*key % FAMILIAR_PLACES];
+}
+
+void
+account_find_device(Request *request, int64_t generation)
+{
+	char token[JWT_MAX];
+	JwtClaims claims;
+	JwtStatus status;
+
+	if (request->claims.uid == 0 || !request_token(request, token, sizeof(token)))
+		return;
+	status = jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &claims);
+	request->device = (status == JWT_OK || status == JWT_EXPIRED) && claims.uid == request->claims.uid &&
+					  claims.generation == generation;
+}
+
+bool
+account_may_try(Request *request)
+{
+	char pair[ACCOUNT_PAIR_MAX], name[ACCOUNT_PAIR_MAX];
+	uint64_t key, *place = account_familiar_place(request, &key);
+	int seconds, limit = gateway.config.attempts_per_account;
+
+	account_pair(request, pair, sizeof(pair));
+	account_name(request, name, sizeof(name));
+	seconds = attempts_take(&attempts_by_pair, pair, limit, uv_now(&gateway.loop));
+	metrics.refused_attempts_account += seconds != 0;
+	if (!account_answer_attempts(request, seconds, "account"))
+		return false;
+	request->slow = !request->device && *place != key &&
+					attempts_take(&attempts_by_account, name, limit, uv_now(&gateway.loop)) != 0;
+	return true;
+}
+
+void
+account_forgive(Request *request)
+{
+	char pair[ACCOUNT_PAIR_MAX], name[ACCOUNT_PAIR_MAX];
+	uint64_t key, *place = account_familiar_place(request, &key);
+	int limit = gateway.config.attempts_per_account;
+
+	account_pair(request, pair, sizeof(pair));
+	account_name(request, name, sizeof(name));
+	attempts_give_back(&attempts_by_pair, pair, limit, uv_now(&gateway.loop));
+	if (!request->device && *place != key && !request->slow)
+		attempts_give_back(&attempts_by_account, name, limit, uv_now(&gateway.loop));
+	*place = key;
+}
+
+/* ---- password hashes ---- */
+
+bool
+account_password_acceptable(Request *request, const char *password)
+{
+	if (password[0] != '\0' && strlen(password) <= PASSWORD_MAX)
+		return true;
+	request_error(request, 400, "a password of 1 to 1024 bytes is needed");
+	return false;
+}
+
+static bool
+account_is_waiting(const void *arg)
+{
+	const Request *request = arg;
+
+	return request->conn != NULL;
+}
+
+static void
+account_password_done(void *arg, bool ok, const char *hash)
+{
+	Request *request = arg;
+
+	request->number = ok;
+	free(request->secret);
+	request->secret = hash != NULL && hash[0] != '\0' ? strdup(hash) : NULL;
+	if (hash == NULL || (hash[0] != '\0' && request->secret == NULL))
+		request_out_of_memory(request);
+	else if (request->conn != NULL)
+		request->next(request);
+	request_end_step(request);
+}
+
+static void
+account_queue(Request *request, const PasswordTask *task, RequestNext next)
+{
+	request->next = next;
+	request_begin_step(request);
+	if (password_queue_add(&gateway.loop, task, gateway.config.password_queue))
+		return;
+	metrics.refused_password_queue++;
+	request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
+	request_end_step(request);
+}
+
+void
+account_hash(Request *request, const char *password, RequestNext next)
+{
+	PasswordTask task = {
+		.password = password, .wanted = account_is_waiting, .done = account_password_done, .arg = request};
+
+	account_queue(request, &task, next);
+}
+
+static void
+account_compare_now(Request *request, const char *password, const char *stored, RequestNext next)
+{
+	PasswordTask task = {.password = password,
+						 .stored = stored,
+						 .compare = true,
+						 .wanted = account_is_waiting,
+						 .done = account_password_done,
+						 .arg = request};
+
+	account_queue(request, &task, next);
+}
+
+/* A comparison that waits for a while first. */
+typedef struct SlowComparison
+{
+	uv_timer_t timer;
+	Request *request;
+	const char *password; /* of the request's body */
+	char *stored;
+	RequestNext next;
+} SlowComparison;
+
+static void
+account_slow_closed(uv_handle_t *handle)
+{
+	SlowComparison *slow = handle->data;
+
+	free(slow->stored);
+	free(slow);
+}
+
+static void
+account_slow_done(uv_timer_t *timer)
+{
+	SlowComparison *slow = timer->data;
+
+	if (slow->request->conn != NULL)
+		account_compare_now(slow->request, slow->password, slow->stored, slow->next);
+	request_end_step(slow->request);
+	uv_close((uv_handle_t *) timer, account_slow_closed);
+}
+
+void
+account_compare(Request *request, const char *password, const char *stored, RequestNext next)
+{
+	SlowComparison *slow;
+
+	if (!request->slow)
+	{
+		account_compare_now(request, password, stored, next);
+		return;
+	}
+	slow = calloc(1, sizeof(SlowComparison));
+	if (slow == NULL || (stored != NULL && (slow->stored = strdup(stored)) == NULL))
+	{
+		free(slow);
+		request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
+		return;
+	}
+	slow->request = request;
+	slow->password = password;
+	slow->next = next;
+	request_begin_step(request);
+	uv_timer_init(&gateway.loop, &slow->timer);
+	slow->timer.data = slow;
+	uv_timer_start(&slow->timer, account_slow_done, ACCOUNT_SLOW_MS, 0);
+}
+
+/* ---- tokens ---- */
+
+bool
+account_put_token(Request *request, Buf *to, int64_t uid, int64_t generation)
+{
+	JwtClaims claims = {.uid = uid,
+						.generation = generation,
+						.issued_at = gateway_now(),
+						.expires_at = gateway_now() + (int64_t) gateway.config.token_minutes * 60};
+	char token[JWT_MAX];
+
+	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
+		return false;
+	buf_puts_json(to, token);
+	request_set_cookie(request, token);
+	return true;
+}

@@ -1,0 +1,200 @@
+/*
+ * routes_service.c - for operators and what watches over the gateway: is it well, and how much does it do?
+ *
+ *   /livez    the loop turns: restart the process when this does not answer
+ *   /readyz   new editors may be sent here: 503 with the reasons otherwise
+ *   /healthz  the same as /readyz, in more words
+ *   /metrics  counters, for Prometheus; operators only
+ *   /debug    what is open, and what waits; operators only
+ */
+#include "http/routes/admin.h"
+#include "core/database.h"
+#include "core/gateway.h"
+#include "core/health.h"
+#include "core/metrics.h"
+#include "auth/password_queue.h"
+#include "core/process.h"
+#include "ws/room/room.h"
+#include "http/routes/routes.h"
+#include "http/request/trace.h"
+#include "ws/cells/snapshot.h"
+#include "ws/cells/window.h"
+#include "ws/v2/v2_session.h"
+
+#include <string.h>
+
+#define DEBUG_ROOMS_MAX 100 /* sheets that /debug tells of */
+
+static const char *
+service_bool(bool value)
+{
+	return value ? "true" : "false";
+}
+
+void
+route_live(Request *request)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_printf(&body, "{\"uptime_seconds\":%lld}", (long long) (gateway_now() - gateway.started));
+	request_answer(request, 200, "application/json", &body);
+}
+
+void
+route_ready(Request *request)
+{
+	Buf reasons = {NULL, 0, 0};
+	Buf body = {NULL, 0, 0};
+	bool ready = health_is_ready(&reasons);
+
+	buf_printf(&body, "{\"ready\":%s,\"reasons\":[", service_bool(ready));
+	buf_put_buf(&body, &reasons);
+	buf_puts(&body, "]}");
+	buf_free(&reasons);
+	request_answer(request, ready ? 200 : 503, "application/json", &body);
+}
+
+void
+route_health(Request *request)
+{
+	bool ready = health_is_ready(NULL);
+	Buf body = {NULL, 0, 0};
+
+	buf_printf(&body, "{\"status\":\"%s\",\"database\":%s,\"coordination\":%s,\"draining\":%s,\"durable\":%s}",
+			   ready ? "ok" : "unavailable", service_bool(health_database_answers()),
+			   service_bool(gateway.ready && !gateway.suspended), service_bool(gateway.leaving || gateway.draining),
+			   service_bool(gateway.config.durable));
+	request_answer(request, ready ? 200 : 503, "application/json", &body);
+}
+
+/* ---- what is open ---- */
+
+/* Sums over the rooms, and the first of them by name. */
+typedef struct RoomSums
+{
+	uint64_t pending_edits;
+	uint64_t locks;
+	int shown;
+	Buf *rooms; /* NULL: sums only */
+} RoomSums;
+
+static const char *
+room_state_name(RoomState state)
+{
+	static const char *const names[] = {
+		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_SERVING] = "serving", [ROOM_LOST] = "lost"};
+
+	return names[state];
+}
+
+static void
+service_add_room(Room *room, void *arg)
+{
+	RoomSums *sums = arg;
+
+	sums->pending_edits += room->pending_edits;
+	if (sums->rooms == NULL || sums->shown == DEBUG_ROOMS_MAX)
+		return;
+	buf_printf(sums->rooms,
+			   "%s{\"sheet\":%lld,\"state\":\"%s\",\"epoch\":%lld,\"sessions\":%d,\"pending_edits\":%u,\"paused\":%s,"
+			   "\"committing_us\":%llu,\"seq\":%lld}",
+			   sums->shown > 0 ? "," : "", (long long) room_sheet_id(room), room_state_name(room->state),
+			   (long long) room->epoch, room->session_count, room->pending_edits, service_bool(room->paused),
+			   room->busy == ROOM_APPLYING ? (unsigned long long) (uv_hrtime() - room->sent_at) / 1000 : 0ULL,
+			   (long long) room->published_seq);
+	sums->shown++;
+}
+
+static void
+service_put_connection(Buf *body, const PgConn *conn, bool first)
+{
+	buf_printf(body, "%s{\"up\":%s,\"pending\":%d}", first ? "" : ",", service_bool(pgconn_is_up(conn)),
+			   pgconn_pending(conn));
+}
+
+static void
+service_put_connections(Buf *body)
+{
+	buf_puts(body, "\"database\":{\"group\":{\"pending\":");
+	buf_printf(body, "%d,\"connections\":[", pgconn_pending(gateway.group));
+	service_put_connection(body, gateway.group, true);
+	for (int class = 0; class < DATABASE_CLASSES; class ++)
+	{
+		const PgPool *pool = database_pool(class);
+
+		buf_printf(body, "]},\"%s\":{\"pending\":%d,\"connections\":[", database_class_name(class),
+				   pgpool_pending(pool));
+		for (int i = 0; i < pgpool_connections(pool); i++)
+			service_put_connection(body, pgpool_connection(pool, i), i == 0);
+	}
+	buf_puts(body, "]}},");
+}
+
+static void
+service_print_queues(Buf *body)
+{
+	RoomSums sums = {.pending_edits = 0};
+
+	room_for_each(service_add_room, &sums);
+	metrics_print_gauge(body, "rooms", "Sheets that are open.", (uint64_t) room_count());
+	metrics_print_gauge(body, "sessions", "WebSockets that are open.", (uint64_t) room_session_count());
+	metrics_print_gauge(body, "pending_edits", "Edits that wait for the batch before theirs.", sums.pending_edits);
+	metrics_print_gauge(body, "password_queue", "Passwords that wait to be hashed.",
+						(uint64_t) password_queue_waiting());
+	metrics_print_gauge(body, "http_under_way", "HTTP requests that are being answered.", (uint64_t) trace_under_way());
+	metrics_print_head(body, "database_queue", "gauge", "Statements that PostgreSQL has not answered, by class.");
+	buf_printf(body, "pg_sheet_database_queue{class=\"group\"} %d\n", pgconn_pending(gateway.group));
+	for (int class = 0; class < DATABASE_CLASSES; class ++)
+		buf_printf(body, "pg_sheet_database_queue{class=\"%s\"} %d\n", database_class_name(class),
+				   pgpool_pending(database_pool(class)));
+	metrics_print_gauge(body, "held_sheets", "Sheets that wait for another transaction.", (uint64_t) held_count());
+	metrics_print_gauge(body, "blocks_waiting", "Large blocks of cells that wait for one of their connections.",
+						(uint64_t) v2_blocks_waiting());
+	metrics_print_gauge(body, "ready", "1: new editors may be sent here.", health_is_ready(NULL));
+}
+
+void
+route_metrics(Request *request)
+{
+	Buf body = {NULL, 0, 0};
+
+	if (!admin_may(request))
+		return;
+	metrics_print(&body);
+	service_print_queues(&body);
+	window_print(&body);
+	snapshot_print(&body);
+	trace_print(&body);
+	process_print(&body);
+	request_answer(request, 200, "text/plain; version=0.0.4", &body);
+}
+
+void
+route_debug(Request *request)
+{
+	Buf body = {NULL, 0, 0};
+	Buf rooms = {NULL, 0, 0};
+	RoomSums sums = {.rooms = &rooms};
+	Buf reasons = {NULL, 0, 0};
+
+	if (!admin_may(request))
+		return;
+	room_for_each(service_add_room, &sums);
+	buf_printf(&body, "{\"version\":\"%s\",\"address\":", CONFIG_VERSION);
+	buf_puts_json(&body, gateway.config.public_address);
+	buf_printf(&body, ",\"uptime_seconds\":%lld,\"ready\":%s,\"reasons\":[",
+			   (long long) (gateway_now() - gateway.started), service_bool(health_is_ready(&reasons)));
+	buf_put_buf(&body, &reasons);
+	buf_printf(&body,
+			   "],\"signing_key\":\"%s\",\"keys\":%d,\"loop_turn_us\":%llu,\"connections\":%d,\"http_under_way\":%d,"
+			   "\"password_queue\":%d,",
+			   gateway.keys.keys[0].kid, gateway.keys.count, (unsigned long long) gateway.loop_lag_us,
+			   gateway.connections, trace_under_way(), password_queue_waiting());
+	service_put_connections(&body);
+	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), room_session_count());
+	buf_put_buf(&body, &rooms);
+	buf_puts(&body, "]}");
+	buf_free(&rooms);
+	buf_free(&reasons);
+	request_answer(request, 200, "application/json", &body);
+}

@@ -1,0 +1,80 @@
+/*
+ * origin.c - which web pages may talk to this gateway: those that it serves itself, those of other members
+ * (also of members that are gone: their open pages need another gateway), and those in the setting allowed-origins. A
+ * browser sends Origin with every WebSocket and every cross-origin request, and does not let a page forge it.
+ */
+#include "http/server/origin.h"
+
+#include "core/gateway.h"
+#include "support/network.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool
+origin_is_configured(const char *origin)
+{
+	size_t len = strlen(origin);
+
+	for (const char *p = gateway.config.allowed_origins; p != NULL && *p != '\0';)
+	{
+		size_t item = strcspn(p, ", ");
+
+		if (item == len && strncmp(p, origin, len) == 0)
+			return true;
+		p += item;
+		p += strspn(p, ", ");
+	}
+	return false;
+}
+
+bool
+origin_is_allowed(const char *origin, const char *host)
+{
+	const char *address = NULL;
+
+	/* A page that came without TLS is anybody's who sits on the way. */
+	if (strncmp(origin, "http://", 7) == 0 && strcmp(gateway_http_scheme(), "http") == 0)
+		address = origin + 7;
+	else if (strncmp(origin, "https://", 8) == 0)
+		address = origin + 8;
+	if (address == NULL || *address == '\0')
+		return origin_is_configured(origin);
+	return strcmp(address, host) == 0 || strcmp(address, gateway.config.public_address) == 0 ||
+		   (gateway.coord != NULL && coord_was_member(gateway.coord, address)) || origin_is_configured(origin);
+}
+
+/* Compares the host of an address, "name:port", "[v6]:port" or either without its port. */
+static bool
+origin_same_host(const char *address, size_t len, const char *name, size_t name_len)
+{
+	return len >= name_len && strncasecmp(address, name, name_len) == 0 &&
+		   (len == name_len || address[name_len] == ':');
+}
+
+bool
+origin_host_is_known(const char *host)
+{
+	const char *colon = strrchr(host, ':');
+	size_t len = colon != NULL && strchr(colon, ']') == NULL ? (size_t) (colon - host) : strlen(host);
+	char name[128];
+
+	if (len == 0 || len >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int) len, host);
+	if (name[0] == '[' || network_is_address(name) || strcasecmp(name, "localhost") == 0 ||
+		origin_same_host(gateway.config.public_address, strlen(gateway.config.public_address), name, len))
+		return true;
+	for (const char *p = gateway.config.allowed_origins; p != NULL && *p != '\0'; p += strspn(p, ", "))
+	{
+		size_t item = strcspn(p, ", ");
+		const char *address = strstr(p, "://");
+
+		if (address != NULL && address < p + item &&
+			origin_same_host(address + 3, (size_t) (p + item - address - 3), name, len))
+			return true;
+		p += item;
+	}
+	return false;
+}

@@ -1,0 +1,617 @@
+/*
+ * snapshot.c - whole sheets as protocol v1 tells them: read once, encoded once, and shared by all who are told.
+ *
+ * Protocol v1 has no ranges: /getsheet, /getsheetchkp and onConn tell every cell. The text of the cells is the same for
+ * all, so that it is kept once for each seq of a sheet, in pieces, and everybody who is told has a place in it. It is
+ * read in one statement, hence consistent, as fast as the database gives it: no connection waits for a slow client.
+ * When nobody holds it any more it stays for SNAPSHOT_STAY_MS, if it is large, and unless the memory is wanted: who
+ * comes then, and finds that the sheet is still at its seq, costs the database nothing.
+ *
+ * First the database is asked for the seq and the extent, which costs it next to nothing, unless the caller knows that
+ * the sheet is small: a sheet that is too large for the protocol is refused then, and a snapshot in memory, or on its
+ * way, that is as new, is shared. What was committed before somebody asks is in what is given. A sheet of few cells is
+ * read among other short reads, with one row for an answer; a larger one in rows of 256 kB, where statements may take
+ * long.
+ *
+ * Memory: all snapshots together take snapshot-bytes at most; small ones are always made, of which there are no more
+ * than connections. An account that already has some gets a quarter of it for all of them. Those for whom there is no
+ * room are told to come again; if there still is none, the oldest snapshot ends after block-seconds, and with it the
+ * answers of those who have not taken it by then.
+ */
+#include "ws/cells/snapshot.h"
+
+#include "core/database.h"
+#include "core/gateway.h"
+#include "support/log.h"
+#include "core/metrics.h"
+#include "db/pgresult.h"
+#include "ws/room/room.h"
+#include "ws/v1/v1_encode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SNAPSHOT_SMALL		65536 /* bytes; always made */
+#define SNAPSHOT_STAY_MS	3000
+#define SNAPSHOT_SHARE		4	 /* part of snapshot-bytes for an account that has several */
+#define READING_SHORT_CELLS 8192 /* a sheet of more is read where statements may take long */
+
+/* Somebody who waits for a snapshot that is being read. */
+typedef struct SnapshotWaiter
+{
+	struct SnapshotWaiter *next;
+	SnapshotKey key;
+	int64_t account;
+	int64_t needs_seq; /* the sheet was at it when he came */
+	bool again;		   /* the next one is begun after he came: it is good, whatever its seq */
+	uint64_t cells;	   /* that it has, about */
+	char at[40];
+	SnapshotFn fn;
+	void *arg;
+} SnapshotWaiter;
+
+/* A snapshot that is not complete yet. */
+typedef struct SnapshotReading
+{
+	V1Content encoder;
+	SnapshotStatus status; /* READY as long as nothing is wrong */
+	SnapshotWaiter *waiters;
+	SnapshotWaiter **waiters_last;
+} SnapshotReading;
+
+static Snapshot *snapshots; /* newest first */
+static bool room_wanted;	/* somebody had none since the last tick */
+
+/* What one row has been encoded to, before it is a piece. */
+static Buf cells_scratch, styles_scratch;
+
+static struct
+{
+	uint64_t reads, shared, refused, ended;
+	size_t bytes;
+	size_t held; /* by somebody, or being read */
+} stats;
+
+static bool
+snapshot_has_key(const Snapshot *snapshot, const SnapshotKey *key)
+{
+	return snapshot->key.sheet_id == key->sheet_id && snapshot->key.version == key->version;
+}
+
+/* ---- memory ---- */
+
+static void
+text_free(SnapshotText *text)
+{
+	SnapshotPiece *next;
+
+	for (SnapshotPiece *piece = text->first; piece != NULL; piece = next)
+	{
+		next = piece->next;
+		free(piece);
+	}
+	*text = (SnapshotText){.last = &text->first};
+}
+
+static void
+snapshot_empty(Snapshot *snapshot)
+{
+	stats.bytes -= snapshot->bytes;
+	snapshot->bytes = 0;
+	text_free(&snapshot->content);
+	text_free(&snapshot->styles);
+}
+
+/* Frees those that nobody has held since `until` (ms), of one key, or of all (NULL). */
+static void
+snapshot_free_left(const SnapshotKey *key, uint64_t until)
+{
+	Snapshot **place = &snapshots;
+
+	while (*place != NULL)
+	{
+		Snapshot *snapshot = *place;
+
+		if (snapshot->holders > 0 || snapshot->left > until || (key != NULL && !snapshot_has_key(snapshot, key)))
+		{
+			place = &snapshot->next;
+			continue;
+		}
+		*place = snapshot->next;
+		snapshot_empty(snapshot);
+		free(snapshot);
+	}
+}
+
+/* What the account's others hold. */
+static size_t
+snapshot_bytes_of_others(const Snapshot *snapshot)
+{
+	size_t bytes = 0;
+
+	for (const Snapshot *other = snapshots; other != NULL; other = other->next)
+	{
+		if (other != snapshot && other->account == snapshot->account && other->holders > 0)
+			bytes += other->bytes;
+	}
+	return bytes;
+}
+
+/* Whether it may grow. */
+static SnapshotStatus
+snapshot_room(const Snapshot *snapshot, size_t more)
+{
+	size_t limit = (size_t) gateway.config.snapshot_bytes;
+	size_t size = snapshot->bytes + more;
+	size_t others;
+
+	if (size <= SNAPSHOT_SMALL)
+		return SNAPSHOT_READY;
+	if (size > limit)
+		return SNAPSHOT_TOO_LARGE;
+	if (stats.bytes + more > limit)
+		snapshot_free_left(NULL, UINT64_MAX);
+	if (stats.bytes + more > limit)
+	{
+		room_wanted = true;
+		return SNAPSHOT_BUSY;
+	}
+	others = snapshot_bytes_of_others(snapshot);
+	return others > SNAPSHOT_SMALL && others + size > limit / SNAPSHOT_SHARE ? SNAPSHOT_BUSY : SNAPSHOT_READY;
+}
+
+void
+snapshot_hold(Snapshot *snapshot)
+{
+	stats.held += snapshot->holders++ == 0;
+}
+
+void
+snapshot_release(Snapshot *snapshot)
+{
+	if (snapshot == NULL || --snapshot->holders > 0)
+		return;
+	stats.held--;
+	snapshot->left = snapshot->doubted || snapshot->bytes <= SNAPSHOT_SMALL ? 0 : uv_now(&gateway.loop);
+	if (snapshot->left == 0)
+		snapshot_free_left(&snapshot->key, 0);
+}
+
+/* ---- encoding ---- */
+
+/* What is in the scratch becomes a piece. */
+static void
+text_add(Snapshot *snapshot, SnapshotText *text, Buf *scratch)
+{
+	SnapshotReading *reading = snapshot->reading;
+	size_t size = sizeof(SnapshotPiece) + scratch->len;
+	SnapshotPiece *piece;
+
+	if (buf_failed(scratch) && reading->status == SNAPSHOT_READY)
+		reading->status = SNAPSHOT_BUSY;
+	if (scratch->len == 0 || reading->status != SNAPSHOT_READY)
+		;
+	else if ((reading->status = snapshot_room(snapshot, size)) != SNAPSHOT_READY)
+		;
+	else if ((piece = malloc(size)) == NULL)
+		reading->status = SNAPSHOT_BUSY;
+	else
+	{
+		piece->next = NULL;
+		piece->len = scratch->len;
+		memcpy(piece->data, scratch->data, scratch->len);
+		*text->last = piece;
+		text->last = &piece->next;
+		text->len += piece->len;
+		snapshot->bytes += size;
+		stats.bytes += size;
+	}
+	scratch->len = 0;
+	if (buf_failed(scratch))
+		buf_free(scratch); /* for the next snapshot */
+}
+
+/* The encoder's scratch is full, or a row has ended. */
+static void
+snapshot_take_scratch(void *arg)
+{
+	Snapshot *snapshot = arg;
+
+	text_add(snapshot, &snapshot->content, &cells_scratch);
+	text_add(snapshot, &snapshot->styles, &styles_scratch);
+}
+
+/* seq, rows, cols, cells */
+static void
+snapshot_put_row(Snapshot *snapshot, const PGresult *res, int row)
+{
+	SnapshotReading *reading = snapshot->reading;
+	V1Content *encoder = &reading->encoder;
+
+	if (reading->status != SNAPSHOT_READY)
+		return;
+	if (encoder->full == NULL)
+	{
+		snapshot->seq = pgresult_int64(res, row, 0);
+		snapshot->rows = pgresult_uint32(res, row, 1);
+		snapshot->cols = pgresult_uint32(res, row, 2);
+		*encoder = (V1Content){.rows = snapshot->rows,
+							   .cols = snapshot->cols,
+							   .cells = &cells_scratch,
+							   .styles = &styles_scratch,
+							   .full = snapshot_take_scratch,
+							   .arg = snapshot};
+		if ((uint64_t) snapshot->rows * snapshot->cols > ROOM_MAX_RECTANGLE)
+			reading->status = SNAPSHOT_TOO_LARGE;
+	}
+	if (reading->status == SNAPSHOT_READY &&
+		!v1_put_cells(encoder, PQgetvalue(res, row, 3), (size_t) PQgetlength(res, row, 3)))
+		reading->status = SNAPSHOT_MALFORMED;
+	snapshot_take_scratch(snapshot);
+	if (reading->status != SNAPSHOT_READY)
+		snapshot_empty(snapshot);
+}
+
+/* ---- reading ---- */
+
+/* Two rows say that its cells are many bytes. */
+static const char snapshot_short_sql[] =
+	"SELECT seq, rows, cols, cells FROM sheet.read_cells($1, NULL, NULL, NULL, NULL, 524288) LIMIT 2";
+static const char snapshot_long_sql[] =
+	"SELECT seq, rows, cols, cells FROM sheet.read_cells($1, NULL, NULL, NULL, NULL, 262144)";
+static const char snapshot_version_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_version($1, $2, 262144)";
+
+static void snapshot_wait(SnapshotWaiter *waiter);
+
+static void
+snapshot_tell(SnapshotWaiter *waiter, SnapshotStatus status, Snapshot *snapshot, const PGresult *res)
+{
+	stats.refused += status == SNAPSHOT_BUSY;
+	waiter->fn(waiter->arg, status, snapshot, res);
+	free(waiter);
+}
+
+/* It is complete, or will not be. Those who came after the state that it has wait for another. */
+static void
+snapshot_finish(Snapshot *snapshot, const PGresult *res)
+{
+	SnapshotReading *reading = snapshot->reading;
+	SnapshotStatus status = reading->status;
+	SnapshotWaiter *waiters = reading->waiters, *next;
+
+	if (status != SNAPSHOT_READY)
+		snapshot->doubted = true;
+	else
+		snapshot_free_left(&snapshot->key, UINT64_MAX); /* older states of it */
+	snapshot->reading = NULL;
+	free(reading);
+	for (SnapshotWaiter *waiter = waiters; waiter != NULL; waiter = next)
+	{
+		next = waiter->next;
+		if (status == SNAPSHOT_READY && !waiter->again && snapshot->seq < waiter->needs_seq)
+		{
+			waiter->again = true;
+			snapshot_wait(waiter);
+		}
+		else
+			snapshot_tell(waiter, status, snapshot, res);
+	}
+	snapshot_release(snapshot);
+}
+
+static void
+snapshot_row(void *arg, PGresult *row)
+{
+	snapshot_put_row(arg, row, 0);
+}
+
+static void
+snapshot_done(void *arg, PGresult *res)
+{
+	Snapshot *snapshot = arg;
+	SnapshotReading *reading = snapshot->reading;
+
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || (reading->encoder.full == NULL))
+		reading->status = SNAPSHOT_FAILED;
+	if (reading->status == SNAPSHOT_READY)
+	{
+		v1_put_cells_end(&reading->encoder);
+		snapshot_take_scratch(snapshot);
+	}
+	snapshot_finish(snapshot, res);
+}
+
+/* For the first who waits. Refused: his account has too much under way; another's may be read. */
+static void
+snapshot_read_long(Snapshot *snapshot)
+{
+	SnapshotReading *reading = snapshot->reading;
+	char sheet[24], version[24];
+	PgParam params[] = {pgparam_int64(sheet, snapshot->key.sheet_id), pgparam_int64(version, snapshot->key.version)};
+	bool present = snapshot->key.version == 0;
+
+	while (reading->waiters != NULL)
+	{
+		SnapshotWaiter *waiter = reading->waiters;
+
+		snapshot->account = waiter->account;
+		if (database_stream(DATABASE_LONG, waiter->account, present ? snapshot_long_sql : snapshot_version_sql,
+							present ? 1 : 2, params, 1, snapshot_row, snapshot_done, snapshot))
+			return;
+		reading->waiters = waiter->next;
+		if (reading->waiters == NULL)
+			reading->waiters_last = &reading->waiters;
+		snapshot_tell(waiter, SNAPSHOT_BUSY, NULL, NULL);
+	}
+	reading->status = SNAPSHOT_BUSY;
+	snapshot_finish(snapshot, NULL);
+}
+
+static void
+snapshot_short_done(void *arg, PGresult *res)
+{
+	Snapshot *snapshot = arg;
+
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 1)
+	{
+		snapshot_read_long(snapshot);
+		return;
+	}
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+		snapshot_put_row(snapshot, res, 0);
+	snapshot_done(snapshot, res);
+}
+
+static void
+snapshot_read(Snapshot *snapshot, uint64_t cells)
+{
+	char sheet[24];
+	PgParam param = pgparam_int64(sheet, snapshot->key.sheet_id);
+
+	stats.reads++;
+	if (snapshot->key.version != 0 || cells > READING_SHORT_CELLS ||
+		!database_query(DATABASE_READS, 0, snapshot_short_sql, 1, &param, 1, snapshot_short_done, snapshot))
+		snapshot_read_long(snapshot);
+}
+
+/* ---- asking ---- */
+
+/* The newest of the state that is complete, or is being read. */
+static Snapshot *
+snapshot_find(const SnapshotKey *key)
+{
+	for (Snapshot *snapshot = snapshots; snapshot != NULL; snapshot = snapshot->next)
+	{
+		if (snapshot_has_key(snapshot, key) && !snapshot->doubted)
+			return snapshot;
+	}
+	return NULL;
+}
+
+static Snapshot *
+snapshot_create(const SnapshotWaiter *waiter)
+{
+	Snapshot *snapshot = calloc(1, sizeof(Snapshot));
+	SnapshotReading *reading = calloc(1, sizeof(SnapshotReading));
+
+	if (snapshot == NULL || reading == NULL)
+	{
+		free(snapshot);
+		free(reading);
+		return NULL;
+	}
+	reading->waiters_last = &reading->waiters;
+	snapshot->key = waiter->key;
+	snapshot->account = waiter->account;
+	snapshot->began = uv_now(&gateway.loop);
+	snprintf(snapshot->at, sizeof(snapshot->at), "%s", waiter->at);
+	snapshot->content.last = &snapshot->content.first;
+	snapshot->styles.last = &snapshot->styles.first;
+	snapshot_hold(snapshot); /* until it is read */
+	snapshot->reading = reading;
+	snapshot->next = snapshots;
+	snapshots = snapshot;
+	return snapshot;
+}
+
+/* Gives him what there is, or has it read. */
+static void
+snapshot_wait(SnapshotWaiter *waiter)
+{
+	Snapshot *snapshot = snapshot_find(&waiter->key);
+	bool created = false;
+
+	if (snapshot != NULL && snapshot->reading == NULL && snapshot->seq < waiter->needs_seq)
+		snapshot = NULL;
+	if (snapshot != NULL && snapshot->reading == NULL)
+	{
+		stats.shared++;
+		snapshot_tell(waiter, SNAPSHOT_READY, snapshot, NULL);
+		return;
+	}
+	if (snapshot == NULL)
+	{
+		snapshot = snapshot_create(waiter);
+		waiter->again = created = true;
+	}
+	if (snapshot == NULL)
+	{
+		snapshot_tell(waiter, SNAPSHOT_BUSY, NULL, NULL);
+		return;
+	}
+	stats.shared += !created;
+	waiter->next = NULL;
+	*snapshot->reading->waiters_last = waiter;
+	snapshot->reading->waiters_last = &waiter->next;
+	if (created)
+		snapshot_read(snapshot, waiter->cells);
+}
+
+/* seq, rows, cols, at */
+static void
+snapshot_head(void *arg, PGresult *res)
+{
+	SnapshotWaiter *waiter = arg;
+
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
+	{
+		snapshot_tell(waiter, SNAPSHOT_FAILED, NULL, res);
+		return;
+	}
+	waiter->needs_seq = pgresult_int64(res, 0, 0);
+	waiter->cells = (uint64_t) pgresult_uint32(res, 0, 1) * pgresult_uint32(res, 0, 2);
+	snprintf(waiter->at, sizeof(waiter->at), "%.*s", PQgetlength(res, 0, 3), PQgetvalue(res, 0, 3));
+	if (waiter->cells <= ROOM_MAX_RECTANGLE)
+		snapshot_wait(waiter);
+	else
+		snapshot_tell(waiter, SNAPSHOT_TOO_LARGE, NULL, NULL);
+}
+
+static const char head_present_sql[] = "SELECT seq, rows, cols, '' FROM sheet.read_cells($1)";
+static const char head_version_sql[] = "SELECT seq, rows, cols, at::text FROM sheet.read_version($1, $2, 0)";
+
+void
+snapshot_ask(const SnapshotKey *key, int64_t account, uint64_t cells, SnapshotFn fn, void *arg)
+{
+	char sheet[24], version[24];
+	PgParam params[] = {pgparam_int64(sheet, key->sheet_id), pgparam_int64(version, key->version)};
+	bool present = key->version == 0;
+	SnapshotWaiter *waiter = calloc(1, sizeof(SnapshotWaiter));
+
+	if (waiter == NULL)
+	{
+		fn(arg, SNAPSHOT_BUSY, NULL, NULL);
+		return;
+	}
+	*waiter = (SnapshotWaiter){.key = *key, .account = account, .fn = fn, .arg = arg};
+	if (present && cells > 0 && cells <= READING_SHORT_CELLS)
+	{
+		waiter->needs_seq = INT64_MAX; /* one that is read from now on */
+		waiter->cells = cells;
+		snapshot_wait(waiter);
+	}
+	else if (!database_query(DATABASE_READS, account, present ? head_present_sql : head_version_sql, present ? 1 : 2,
+							 params, 1, snapshot_head, waiter))
+		snapshot_tell(waiter, SNAPSHOT_BUSY, NULL, NULL);
+}
+
+/* ---- taking it ---- */
+
+void
+snapshot_reader_begin(SnapshotReader *reader, Snapshot *snapshot, const SnapshotText *text, void (*end)(void *arg),
+					  void *arg)
+{
+	snapshot_hold(snapshot);
+	*reader = (SnapshotReader){.snapshot = snapshot,
+							   .piece = text->first,
+							   .end = end,
+							   .arg = arg,
+							   .next = snapshot->readers,
+							   .place = &snapshot->readers};
+	if (reader->next != NULL)
+		reader->next->place = &reader->next;
+	snapshot->readers = reader;
+}
+
+size_t
+snapshot_reader_take(SnapshotReader *reader, size_t most, const char **data)
+{
+	size_t len;
+
+	while (reader->piece != NULL && reader->offset == reader->piece->len)
+	{
+		reader->piece = reader->piece->next;
+		reader->offset = 0;
+	}
+	if (reader->piece == NULL)
+		return 0;
+	len = reader->piece->len - reader->offset;
+	len = len < most ? len : most;
+	*data = reader->piece->data + reader->offset;
+	reader->offset += len;
+	return len;
+}
+
+void
+snapshot_reader_end(SnapshotReader *reader)
+{
+	if (reader->snapshot == NULL)
+		return;
+	*reader->place = reader->next;
+	if (reader->next != NULL)
+		reader->next->place = reader->place;
+	snapshot_release(reader->snapshot);
+	reader->snapshot = NULL;
+}
+
+void
+snapshot_put_text(Buf *to, const SnapshotText *text)
+{
+	for (const SnapshotPiece *piece = text->first; piece != NULL; piece = piece->next)
+		buf_put(to, piece->data, piece->len);
+}
+
+/* ---- what happens ---- */
+
+void
+snapshot_doubt_all(void)
+{
+	for (Snapshot *snapshot = snapshots; snapshot != NULL; snapshot = snapshot->next)
+		snapshot->doubted = true;
+}
+
+/* The oldest that is large and complete; NULL when it is not old enough to be ended. */
+static Snapshot *
+snapshot_to_end(void)
+{
+	Snapshot *oldest = NULL;
+
+	for (Snapshot *snapshot = snapshots; snapshot != NULL; snapshot = snapshot->next)
+	{
+		if (snapshot->bytes > SNAPSHOT_SMALL && snapshot->readers != NULL)
+			oldest = snapshot;
+	}
+	if (oldest == NULL || uv_now(&gateway.loop) - oldest->began < (uint64_t) gateway.config.block_seconds * 1000)
+		return NULL;
+	return oldest;
+}
+
+void
+snapshot_tick(void)
+{
+	Snapshot *snapshot = room_wanted ? snapshot_to_end() : NULL;
+
+	room_wanted = false;
+	snapshot_free_left(NULL, uv_now(&gateway.loop) - SNAPSHOT_STAY_MS);
+	if (snapshot == NULL)
+		return;
+	log_event(LOG_INFO, "readers of a sheet are too slow: others need the memory",
+			  LOG_INT("sheet", snapshot->key.sheet_id), LOG_INT("bytes", (int64_t) snapshot->bytes));
+	snapshot->doubted = true;
+	stats.ended++;
+	for (SnapshotReader *reader = snapshot->readers, *next; reader != NULL; reader = next)
+	{
+		next = reader->next;
+		reader->end(reader->arg);
+	}
+}
+
+/* ---- /metrics ---- */
+
+void
+snapshot_print(Buf *buf)
+{
+	metrics_print_counter(buf, "snapshot_reads_total", "Whole sheets that were read for protocol v1.", stats.reads);
+	metrics_print_counter(buf, "snapshot_shared_total", "Whole sheets that were in memory, or being read for others.",
+						  stats.shared);
+	metrics_print_counter(buf, "snapshot_refused_total",
+						  "Whole sheets that were not read for want of memory (snapshot-bytes) or of connections.",
+						  stats.refused);
+	metrics_print_counter(buf, "snapshot_ended_total",
+						  "Whole sheets whose readers were ended, after block-seconds, for want of memory.",
+						  stats.ended);
+	metrics_print_gauge(buf, "snapshot_bytes", "Memory of the whole sheets that are being told (snapshot-bytes).",
+						stats.bytes);
+	metrics_print_gauge(buf, "snapshots", "Whole sheets that are being read or told.", stats.held);
+}

@@ -1,0 +1,285 @@
+/*
+ * v2_stream.c - what has happened in a room, as messages of protocol v2: encoded once for each form that somebody
+ * reads.
+ *
+ * The edits of a batch are in the binary form already (edit_codec.h); the streams get them as they are. Where a message
+ * has to end, the batch has an event, and the edit behind it is written in full.
+ */
+#include "ws/session/edit_buf.h"
+#include "core/gateway.h"
+#include "ws/edit/publish.h"
+#include "ws/v2/v2_session.h"
+
+/* A commit record's row is its version's cause (sheet.version): higher ones were made by themselves. */
+#define COMMIT_BY_PEOPLE 1
+
+#define CURSORS_MS	100 /* selections are told so often at most */
+#define CURSORS_MAX 256 /* of one message */
+
+static void
+stream_append(Room *room, V2Encoding encoding, Buf *payload)
+{
+	fanout_append_message(&room->v2[encoding], encoding == V2_BINARY, payload);
+	payload->len = 0;
+}
+
+/* ---- batches of members ---- */
+
+static void
+stream_put_batch(Room *room, V2Encoding encoding, const RoomBatch *batch, int64_t seq)
+{
+	Buf payload = {NULL, 0, 0};
+	size_t bytes = 0;
+	uint32_t count = 0;
+
+	for (size_t i = 0; i <= batch->event_count; i++)
+	{
+		const RoomEvent *event = i < batch->event_count ? &batch->events[i] : NULL;
+		size_t to_bytes = event != NULL ? event->edits_len : batch->edits.len;
+		uint32_t to_count = event != NULL ? event->count : batch->count;
+
+		if (to_count > count)
+		{
+			v2_put_edits(&payload, encoding, (uint64_t) seq, to_count < batch->count, batch->edits.data + bytes,
+						 to_bytes - bytes, to_count - count);
+			stream_append(room, encoding, &payload);
+			bytes = to_bytes;
+			count = to_count;
+		}
+		if (event != NULL && event->is_lock)
+		{
+			v2_put_lock(&payload, encoding, &event->cell);
+			stream_append(room, encoding, &payload);
+		}
+	}
+	buf_free(&payload);
+}
+
+void
+v2_publish_batch(Room *room, const RoomBatch *batch, int64_t seq)
+{
+	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	{
+		if (room->v2_readers[encoding] > 0)
+			stream_put_batch(room, (V2Encoding) encoding, batch, seq);
+	}
+}
+
+/* ---- batches of the log ---- */
+
+typedef struct Part
+{
+	Buf edits;
+	EditWriter writer;
+	uint32_t count;
+	V2Encoding encoding;
+	uint64_t seq;
+	V2Emit emit;
+	void *arg;
+} Part;
+
+static void
+part_begin(Part *part)
+{
+	part->edits.len = 0;
+	part->count = 0;
+	part->writer.first = true;
+}
+
+static void
+part_end(Part *part, bool more)
+{
+	Buf payload = {NULL, 0, 0};
+
+	if (part->count == 0 && more)
+		return;
+	if (buf_failed(&part->edits))
+		buf_fail(&payload);
+	else
+		v2_put_edits(&payload, part->encoding, part->seq, more, part->edits.data, part->edits.len, part->count);
+	part->emit(part->arg, &payload);
+	buf_free(&payload);
+	part_begin(part);
+}
+
+static void
+part_put(Part *part, const Edit *edit)
+{
+	edit_buf_put(&part->edits, &part->writer, edit);
+	part->count++;
+	if (part->edits.len > V2_PART_BYTES)
+		part_end(part, true);
+}
+
+static void
+part_put_version(Part *part, const Edit *edit)
+{
+	bool rollback = edit->kind == EDIT_ROLLBACK;
+	Buf payload = {NULL, 0, 0};
+
+	if (!rollback && edit->row > COMMIT_BY_PEOPLE)
+		return;
+	part_end(part, true);
+	v2_put_version(&payload, part->encoding, part->seq, edit->uid, rollback ? V2_VERSION_ROLLBACK : V2_VERSION_COMMIT,
+				   rollback ? edit->row : 0, edit->content.data, edit->content.len);
+	part->emit(part->arg, &payload);
+	buf_free(&payload);
+}
+
+void
+v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, bool more, V2Emit emit, void *arg)
+{
+	Part part = {.encoding = encoding, .seq = batch->first_seq + batch->count - 1, .emit = emit, .arg = arg};
+	Edit edit;
+
+	(void) buf_reserve(&part.edits, 64);
+	part_begin(&part);
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		edit.old = (EditText){NULL, 0};
+		if (edit.kind == EDIT_COMMIT || edit.kind == EDIT_ROLLBACK)
+			part_put_version(&part, &edit);
+		else
+			part_put(&part, &edit);
+	}
+	part_end(&part, more);
+	buf_free(&part.edits);
+}
+
+typedef struct StreamTarget
+{
+	Room *room;
+	V2Encoding encoding;
+} StreamTarget;
+
+static void
+stream_emit(void *arg, const Buf *payload)
+{
+	StreamTarget *target = arg;
+
+	fanout_append_message(&target->room->v2[target->encoding], target->encoding == V2_BINARY, payload);
+}
+
+void
+v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader)
+{
+	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	{
+		StreamTarget target = {room, (V2Encoding) encoding};
+
+		if (room->v2_readers[encoding] > 0)
+			v2_put_batch((V2Encoding) encoding, batch, *reader, false, stream_emit, &target);
+	}
+}
+
+/* ---- computed values ---- */
+
+void
+v2_tell_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, uint32_t count)
+{
+	Buf payload = {NULL, 0, 0};
+
+	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	{
+		if (room->v2_readers[encoding] == 0)
+			continue;
+		v2_put_calc(&payload, (V2Encoding) encoding, session, seq, edits->data, edits->len, count);
+		stream_append(room, (V2Encoding) encoding, &payload);
+	}
+	buf_free(&payload);
+	publish_later(room);
+}
+
+/* ---- who is here, and where ---- */
+
+void
+v2_tell_peer(Room *room, const Session *session, bool here)
+{
+	V2Peer peer = {session->number, (uint64_t) session->uid, session->name};
+	Buf payload = {NULL, 0, 0};
+
+	if (room->v2_readers[V2_JSON] + room->v2_readers[V2_BINARY] == 0)
+		return;
+	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	{
+		if (room->v2_readers[encoding] == 0)
+			continue;
+		v2_put_peer(&payload, (V2Encoding) encoding, &peer, here);
+		stream_append(room, (V2Encoding) encoding, &payload);
+	}
+	buf_free(&payload);
+	publish_later(room);
+}
+
+static void
+stream_put_cursors(Room *room, const V2Cursor *cursors, uint32_t count)
+{
+	Buf payload = {NULL, 0, 0};
+
+	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	{
+		if (room->v2_readers[encoding] == 0)
+			continue;
+		v2_put_cursors(&payload, (V2Encoding) encoding, cursors, count);
+		stream_append(room, (V2Encoding) encoding, &payload);
+	}
+	buf_free(&payload);
+}
+
+/* Only the last place of each cursor, and nothing at all while somebody is behind. */
+static void
+stream_tell_cursors(Room *room, void *arg)
+{
+	bool *again = arg;
+	V2Cursor cursors[CURSORS_MAX];
+	uint32_t count = 0;
+
+	if (!room->cursors_moved)
+		return;
+	if (room->paused)
+	{
+		*again = true;
+		return;
+	}
+	room->cursors_moved = false;
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->v2 == NULL || !session->v2->cursor_moved || session->state != SESSION_LIVE)
+			continue;
+		session->v2->cursor_moved = false;
+		cursors[count++] = session->v2->cursor;
+		if (count == CURSORS_MAX)
+		{
+			stream_put_cursors(room, cursors, count);
+			count = 0;
+		}
+	}
+	if (count > 0)
+		stream_put_cursors(room, cursors, count);
+	publish_later(room);
+}
+
+static uv_timer_t cursors_timer;
+
+static void
+stream_on_cursors(uv_timer_t *timer)
+{
+	bool again = false;
+
+	room_for_each(stream_tell_cursors, &again);
+	if (again)
+		uv_timer_start(timer, stream_on_cursors, CURSORS_MS, 0);
+}
+
+void
+v2_cursor_moved(Room *room)
+{
+	room->cursors_moved = true;
+	if (cursors_timer.loop == NULL)
+	{
+		uv_timer_init(&gateway.loop, &cursors_timer);
+		uv_unref((uv_handle_t *) &cursors_timer);
+	}
+	if (!uv_is_active((uv_handle_t *) &cursors_timer))
+		uv_timer_start(&cursors_timer, stream_on_cursors, CURSORS_MS, 0);
+}
