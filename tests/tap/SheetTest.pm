@@ -171,6 +171,15 @@ sub SheetTest::Session::ask
 	return $self->answer;
 }
 
+# The rows; dies when the statement fails.
+sub SheetTest::Session::rows
+{
+	my ($self, $sql) = @_;
+	my $rows = $self->ask($sql);
+	die "$sql: $rows" if $rows =~ /^ERROR/;
+	return $rows;
+}
+
 sub SheetTest::Session::end
 {
 	my ($self) = @_;
