@@ -263,7 +263,7 @@ sub check_storage
 sub check_indexes
 {
 	my @wrong;
-	for ([ 'plain', "txn >= ''" ], [ 'plain', 'round >= 0' ], map { [ "sheet.$_", 'sheet_id > 0' ] } qw(log_batch segment checkpoint version_tile))
+	for ([ 'plain', "txn >= ''" ], [ 'plain', 'round >= 0' ], map { [ "sheet.$_", 'sheet_id > 0' ] } qw(log_batch segment version version_tile))
 	{
 		my ($table, $where) = @$_;
 		my $sum = "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM $table t WHERE $where";
