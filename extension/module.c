@@ -6,12 +6,11 @@
  */
 #include "postgres.h"
 
-#include "api/functions/apply.h"
 #include "cache/cache.h"
 #include "support/ckptqueue.h"
-#include "api/scan/cells_rows.h"
+#include "api/scan/cells.h"
 #include "api/functions/databases.h"
-#include "api/logscan/edits_plan.h"
+#include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "journal/follow/follow.h"
 #include "am/table/log_resume.h"
@@ -95,10 +94,7 @@ _PG_init(void)
 	quota_init();
 	role_link_init();
 	databases_init();
-	edits_plan_init();
-	edits_count_init();
-	edits_view_init();
-	cells_plan_init();
-	apply_scan_init();
+	edits_scan_init();
+	cells_scan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

@@ -64,14 +64,6 @@ edits_need_of(EditsColumn column)
 																				  : EDITS_NEED_BATCH;
 }
 
-void
-edits_query_init(EditsQuery *query)
-{
-	memset(query, 0, sizeof(*query));
-	for (int column = 0; column < EDITS_RANGES; column++)
-		query->range[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
-}
-
 static bool
 edits_range_empty(const CallRange *range)
 {
@@ -197,7 +189,7 @@ static CallRange
 edits_seqs(EditsReader *reader)
 {
 	const EditsQuery *query = &reader->query;
-	const CallRange *segment_id = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
+	const CallRange *segment_id = &query->range[EDITS_SEGMENT_ID], *at = &query->range[EDITS_AT];
 	CallRange seqs = query->range[EDITS_SEQ];
 	int64 *probes = &reader->counters->batches_skipped;
 
@@ -245,7 +237,7 @@ edits_clip(EditsReader *reader)
 	reader->from = Max(batch->first_seq, seq->low);
 	reader->to = Min(batch->last_seq, seq->high);
 	if (at->low > last_at || at->high < batch->at ||
-		!edits_in_range(&reader->query.range[EDITS_LID], batch->segment_id) ||
+		!edits_in_range(&reader->query.range[EDITS_SEGMENT_ID], batch->segment_id) ||
 		!edits_in_range(&reader->query.range[EDITS_ORIGIN], batch->origin))
 		reader->to = reader->from - 1;
 	else
@@ -262,7 +254,7 @@ static bool
 edits_is_beyond(const EditsReader *reader)
 {
 	const ReplayBatch *batch = &reader->batch;
-	const CallRange *segment_id = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
+	const CallRange *segment_id = &reader->query.range[EDITS_SEGMENT_ID], *at = &reader->query.range[EDITS_AT];
 
 	if (reader->query.backward)
 		return batch->segment_id < segment_id->low || batch->at + (batch->last_seq - batch->first_seq) < at->low;
@@ -504,7 +496,7 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 			return Int64GetDatum(reader->sheet_id);
 		case EDITS_SEQ:
 			return Int64GetDatum(reader->seq);
-		case EDITS_LID:
+		case EDITS_SEGMENT_ID:
 			return Int64GetDatum(reader->batch.segment_id);
 		case EDITS_AT:
 			return TimestampTzGetDatum(reader->batch.at + (reader->seq - reader->batch.first_seq));

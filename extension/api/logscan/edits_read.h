@@ -16,7 +16,7 @@ typedef enum EditsColumn
 {
 	EDITS_SHEET_ID = 1,
 	EDITS_SEQ,
-	EDITS_LID,
+	EDITS_SEGMENT_ID,
 	EDITS_AT,
 	EDITS_UID,
 	EDITS_USERNAME, /* has no range: it is looked for as a uid */
@@ -61,7 +61,6 @@ typedef struct EditsCounters
 typedef struct EditsReader EditsReader;
 
 extern EditsNeed edits_need_of(EditsColumn column);
-extern void edits_query_init(EditsQuery *query);
 
 /* Checks that the caller may read the sheet, or finds out which are listed. Lives in the current memory context. */
 extern EditsReader *edits_begin(const EditsQuery *query, EditsCounters *counters);
@@ -81,5 +80,8 @@ extern int32 edits_row(const Edit *edit);
 extern int32 edits_col(const Edit *edit);
 /* The number of a kind's name, 0 when it is none. */
 extern int64 edits_kind_number(const char *name, size_t len);
+
+/* edits_scan.c. Called by _PG_init. */
+extern void edits_scan_init(void);
 
 #endif

@@ -1,7 +1,6 @@
-/* apply_api.c - sheet.apply(): its arguments and its answer; see apply.h. */
+/* apply.c - sheet.apply(): appends a batch of edits to a sheet. */
 #include "postgres.h"
 
-#include "api/functions/apply.h"
 #include "permission/catalog.h"
 #include "fmgr.h"
 #include "journal/journal.h"
@@ -9,6 +8,23 @@
 #include "utils/array.h"
 
 PG_FUNCTION_INFO_V1(sheet_apply);
+
+/* The arguments, in their order. */
+typedef enum ApplyArgument
+{
+	APPLY_SHEET_ID,
+	APPLY_EDITS,
+	APPLY_KNOWN_SEQ,
+	APPLY_EPOCH,
+	APPLY_ORIGIN,
+	APPLY_BATCH_NO,
+	APPLY_CLIENTS,
+	APPLY_NOWAIT,
+	APPLY_ARGUMENTS
+} ApplyArgument;
+
+/* first_seq, last_seq, at, duplicate, missed */
+#define APPLY_COLUMNS 5
 
 #define APPLY_MAX_CLIENTS 65536 /* a batch has no more edits */
 
@@ -39,9 +55,13 @@ apply_optional(NullableDatum arg, int64 otherwise)
 	return arg.isnull ? otherwise : DatumGetInt64(arg.value);
 }
 
-void
-apply_call(const NullableDatum *args, Datum *values, bool *nulls)
+/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients, nowait) */
+Datum
+sheet_apply(PG_FUNCTION_ARGS)
 {
+	const NullableDatum *args = fcinfo->args;
+	Datum values[APPLY_COLUMNS];
+	bool nulls[APPLY_COLUMNS];
 	JournalApply call = {0};
 	JournalApplied result;
 	bytea *edits;
@@ -64,24 +84,12 @@ apply_call(const NullableDatum *args, Datum *values, bool *nulls)
 	call.nowait = !args[APPLY_NOWAIT].isnull && DatumGetBool(args[APPLY_NOWAIT].value);
 	journal_apply(&call, &result);
 
-	memset(nulls, result.held, sizeof(bool) * APPLY_COLUMNS);
-	if (result.held)
-		return;
+	memset(nulls, result.held, sizeof(nulls));
 	values[0] = Int64GetDatum(result.first_seq);
 	values[1] = Int64GetDatum(result.last_seq);
 	values[2] = TimestampTzGetDatum(result.at);
 	values[3] = BoolGetDatum(result.duplicate);
 	values[4] = PointerGetDatum(result.missed);
-	nulls[4] = result.missed == NULL;
-}
-
-/* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients, nowait) */
-Datum
-sheet_apply(PG_FUNCTION_ARGS)
-{
-	Datum values[APPLY_COLUMNS];
-	bool nulls[APPLY_COLUMNS];
-
-	apply_call(fcinfo->args, values, nulls);
+	nulls[4] |= result.missed == NULL;
 	return catalog_return_row(fcinfo, values, nulls);
 }
