@@ -10,14 +10,14 @@
 #include "support/ckptqueue.h"
 #include "api/scan/cells.h"
 #include "api/functions/databases.h"
+#include "api/functions/functions.h"
 #include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "journal/follow/follow.h"
 #include "am/table/log_resume.h"
 #include "am/page/log_tip.h"
 #include "miscadmin.h"
-#include "permission/quota.h"
-#include "permission/role_link.h"
+#include "permission/permission.h"
 #include "support/serverlife.h"
 #include "am/handler/sheetlog.h"
 #include "support/stoppoint.h"
@@ -91,8 +91,8 @@ _PG_init(void)
 	storage_init();
 	follow_init();
 	writer_init();
-	quota_init();
-	role_link_init();
+	files_init();
+	permission_init();
 	databases_init();
 	edits_scan_init();
 	cells_scan_init();

@@ -49,12 +49,6 @@ apply_read_clients(ArrayType *array, JournalApply *call)
 	call->nclients = n / 4;
 }
 
-static int64
-apply_optional(NullableDatum arg, int64 otherwise)
-{
-	return arg.isnull ? otherwise : DatumGetInt64(arg.value);
-}
-
 /* apply(sheet_id, edits, known_seq, epoch, origin, batch_no, clients, nowait) */
 Datum
 sheet_apply(PG_FUNCTION_ARGS)
@@ -67,18 +61,15 @@ sheet_apply(PG_FUNCTION_ARGS)
 	bytea *edits;
 
 	permission_require_gateway();
-	if (args[APPLY_SHEET_ID].isnull)
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
-	if (args[APPLY_EDITS].isnull)
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the edits must not be null")));
+	call.sheet_id = catalog_arg_sheet(fcinfo, APPLY_SHEET_ID);
+	catalog_require_arg(fcinfo, APPLY_EDITS, "edits");
 	edits = DatumGetByteaPP(args[APPLY_EDITS].value);
-	call.sheet_id = DatumGetInt64(args[APPLY_SHEET_ID].value);
 	call.edits = VARDATA_ANY(edits);
 	call.edits_len = VARSIZE_ANY_EXHDR(edits);
-	call.known_seq = apply_optional(args[APPLY_KNOWN_SEQ], -1);
-	call.epoch = apply_optional(args[APPLY_EPOCH], 0);
-	call.origin = apply_optional(args[APPLY_ORIGIN], 0);
-	call.batch_no = apply_optional(args[APPLY_BATCH_NO], 0);
+	call.known_seq = catalog_arg_int64(fcinfo, APPLY_KNOWN_SEQ, -1);
+	call.epoch = catalog_arg_int64(fcinfo, APPLY_EPOCH, 0);
+	call.origin = catalog_arg_int64(fcinfo, APPLY_ORIGIN, 0);
+	call.batch_no = catalog_arg_int64(fcinfo, APPLY_BATCH_NO, 0);
 	if (!args[APPLY_CLIENTS].isnull)
 		apply_read_clients(DatumGetArrayTypeP(args[APPLY_CLIENTS].value), &call);
 	call.nowait = !args[APPLY_NOWAIT].isnull && DatumGetBool(args[APPLY_NOWAIT].value);

@@ -70,7 +70,4 @@ extern void cells_check_place(int64 row, int64 col);
 /* cells_scan.c. Called by _PG_init. */
 extern void cells_scan_init(void);
 
-/* sheets_api.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */
-extern PGDLLEXPORT Datum sheet_create(PG_FUNCTION_ARGS);
-
 #endif
