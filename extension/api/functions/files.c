@@ -83,8 +83,8 @@ static CatalogQuery files_quota_unfinished = {
 void
 files_init(void)
 {
-	DefineCustomIntVariable("pg_sheet.file_quota", "Bytes of files that an account may have attached to sheets.",
-							"0: any number.", &files_quota_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, NULL, NULL,
+	DefineCustomIntVariable("pg_sheet.file_quota", "Maximum bytes of files that an account may attach to sheets.",
+							"0: no limit.", &files_quota_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, NULL, NULL,
 							NULL);
 }
 
