@@ -28,6 +28,7 @@
 #include "permission/permission.h"
 #include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(sheet_log_edits);
@@ -114,11 +115,7 @@ edits_scan_next(CallScan *scan)
 		state->counted = true;
 		return first;
 	}
-	if (!edits_next(state->reader))
-		return false;
-	if (scan->noutputs > 0)
-		edits_begin_row(state->reader);
-	return true;
+	return edits_next(state->reader);
 }
 
 static Datum
@@ -479,6 +476,7 @@ sheet_log_edits(PG_FUNCTION_ARGS)
 	EditsQuery query = {.listed = PG_NARGS() == 0, .need = EDITS_NEED_CONTENTS, .snapshot = GetActiveSnapshot()};
 	EditsCounters counters = {0};
 	EditsReader *reader;
+	MemoryContext row_context, old;
 	Datum values[EDITS_COLUMNS];
 	bool nulls[EDITS_COLUMNS];
 
@@ -488,13 +486,16 @@ sheet_log_edits(PG_FUNCTION_ARGS)
 		query.range[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
 	InitMaterializedSRF(fcinfo, 0);
 	reader = edits_begin(&query, &counters);
+	row_context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet edit", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(row_context);
 	while (edits_next(reader))
 	{
-		edits_begin_row(reader);
 		for (int i = 0; i < EDITS_COLUMNS; i++)
 			values[i] = edits_value(reader, i + 1, &nulls[i]);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		MemoryContextReset(row_context);
 	}
+	MemoryContextSwitchTo(old);
 	edits_end(reader);
 	return (Datum) 0;
 }
