@@ -1,8 +1,8 @@
 /*
  * module.c - loading: settings, shared memory, callbacks.
  *
- * With shared_preload_libraries = 'pg_sheet' the cache, the followers' ring and the background workers are there.
- * Without it every function works, uncached, nobody is woken, and versions are made by people only.
+ * The cache, the ring of events and the background workers need shared_preload_libraries = 'pg_sheet'. Without it all
+ * functions except sheet.follow() work, reads are uncached, and no version is made automatically.
  */
 #include "postgres.h"
 

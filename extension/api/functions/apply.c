@@ -28,7 +28,7 @@ typedef enum ApplyArgument
 
 #define APPLY_MAX_CLIENTS 65536 /* a batch has no more edits */
 
-/* (uid, client, first, last) of each client whose operations are in a batch, one behind the other. */
+/* clients: uid, client, first and last operation of each client whose operations are in the batch. */
 static void
 apply_read_clients(ArrayType *array, JournalApply *call)
 {

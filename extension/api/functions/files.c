@@ -1,11 +1,10 @@
 /*
- * files.c - files attached to sheets, which gateways store in parts, and how many bytes of them an account may have
- * (pg_sheet.file_quota).
+ * files.c - files attached to sheets, which gateways store in parts, and their quota (pg_sheet.file_quota).
  *
  * An upload that was announced with its size counts from its beginning, so that concurrent uploads cannot exceed the
- * quota together. An unfinished one does not count when it is a day old, since it may be removed then. Finished files
- * are counted by rows in sheet.file_use, which are inserted without waiting for anybody; who sums them up, under a lock
- * on the account, replaces them by one row.
+ * quota together. An unfinished upload does not count when it is a day old, since it may be removed then. Finished
+ * files are counted by rows in sheet.file_use, which are inserted without a lock. The check of the quota locks the
+ * account, and replaces its rows by their sum.
  */
 #include "postgres.h"
 

@@ -191,7 +191,7 @@ sheet_tail(PG_FUNCTION_ARGS)
 
 /*
  * A transaction holds a sheet from its first edit to its end, by the sheet lock (journal/write/writer.c). A gateway
- * that could not get a sheet asks, for all such sheets at once and without waiting, who holds them and which are free.
+ * that could not get a sheet asks, for all such sheets at once and without waiting, which transactions hold them.
  */
 static CatalogQuery holders_account = {"SELECT name FROM sheet.account WHERE db_role = $1", {OIDOID}};
 

@@ -1,10 +1,10 @@
 /*
  * list.c - the list of an account's sheets, last opened first, in pages.
  *
- * A page of n rows reads n entries of an index whose first column is the account, and looks up each sheet. Its cost
- * does not depend on the length of the list, on other accounts or on the history of the sheets. A sheet that the
- * account may no longer see (it is in another account's trash, or its link has ended) counts as a row of its page and
- * is not shown.
+ * A page of n rows reads n entries of the index of sheet.member on (uid, opened_at, sheet_id), and looks up each sheet.
+ * Its cost depends neither on the length of the list, nor on other accounts, nor on the history of the sheets. A sheet
+ * that the account cannot see any more (in the trash of another account, or its link has ended) counts as a row of the
+ * page; its columns are null.
  */
 #include "postgres.h"
 
@@ -28,7 +28,8 @@ PG_FUNCTION_INFO_V1(sheet_glance);
 
 #define LIST_MAX_ROWS 1000
 
-/* Each sheet is looked up by itself (OFFSET 0), so that its cost is that of the page, whatever the planner knows. */
+/* OFFSET 0 keeps the lookup of each sheet a subquery, so that the cost is that of the page, whatever the planner knows.
+ */
 static CatalogQuery list_page = {
 	"SELECT m.sheet_id, s.name, s.owner, s.role, s.trashed, g.versions, g.cols, s.created_at, g.updated_at, "
 	"(extract(epoch FROM m.opened_at) * 1000000)::int8 || '-' || m.sheet_id "
@@ -50,7 +51,7 @@ static CatalogQuery list_opened = {
 	{INT8OID, INT8OID}};
 static CatalogQuery list_open_again = {"UPDATE sheet.member SET opened_at = now() WHERE sheet_id = $1 AND uid = $2",
 									   {INT8OID, INT8OID}};
-/* By a link that is the id alone. */
+/* The first opening of a sheet whose link has no key. */
 static CatalogQuery list_open_first = {
 	"INSERT INTO sheet.member (sheet_id, uid, link_no) SELECT s.sheet_id, a.uid, s.link_no "
 	"FROM sheet.sheet s, sheet.account a WHERE s.sheet_id = $1 AND a.uid = $2 AND s.link_role IS NOT NULL AND "

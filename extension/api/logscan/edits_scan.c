@@ -42,8 +42,8 @@ PG_FUNCTION_INFO_V1(sheet_log_edits_support);
 #define EDITS_ESTIMATED_SIZE 64		/* bytes of an edit */
 
 static const CallColumn edits_columns[EDITS_COLUMNS] = {
-	{"Sheet", INT8OID}, {"Seq", INT8OID},	   {"Log", INT8OID},	{"At", TIMESTAMPTZOID},
-	{"User", INT8OID},	{"Username", TEXTOID}, {"Origin", INT8OID}, {"Kind", TEXTOID},
+	{"Sheet", INT8OID}, {"Seq", INT8OID},	   {"Segment", INT8OID}, {"At", TIMESTAMPTZOID},
+	{"User", INT8OID},	{"Username", TEXTOID}, {"Origin", INT8OID},	 {"Kind", TEXTOID},
 	{"Row", INT8OID},	{"Col", INT8OID},	   {"Cell", TEXTOID}};
 
 static const CallFunction edits_functions[] = {{"sheet_log_edits", {"Log of Sheet"}, 1, EDITS_COLUMNS, edits_columns},

@@ -99,7 +99,7 @@ call_range_limit_cell(CallRange *row, CallRange *col, text *name)
 	call_range_limit(col, BTEqualStrategyNumber, at_col);
 }
 
-/* A condition that compares with null is never true: an empty range of any column tells so. */
+/* A comparison with null is never true. The empty range of any column makes the scan return nothing. */
 static void
 scan_limit(const CallScan *scan, const CallCondState *cond, CallRange *ranges)
 {
