@@ -107,7 +107,7 @@ is($standby->safe_psql('postgres', "SELECT sheet.trim($sheet, 5)") > 0, 1, 'and 
 is(fsck($standby, 'true'), 'info|clean', 'and is sound');
 
 # ---- space ----
-sub size { return $standby->safe_psql('postgres', "SELECT sum(pg_total_relation_size('sheet.' || r)) FROM unnest(ARRAY['log_batch', 'segment', 'checkpoint', 'version_tile']) r"); }
+sub size { return $standby->safe_psql('postgres', "SELECT sum(pg_total_relation_size('sheet.' || r)) FROM unnest(ARRAY['log_batch', 'segment', 'version', 'version_tile']) r"); }
 
 # Incompressible contents, in as many versions as a sheet of half a megabyte has in a week.
 my $big = $standby->safe_psql('postgres', "SELECT sheet.create('space', 100, 20)");
