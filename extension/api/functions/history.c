@@ -1,138 +1,71 @@
-/*
- * gateway_api.c - the journal's SQL functions: apply, claim, release, read_version, read_log, tail, commit, rollback,
- * trim, versions. They read their arguments, check permission, and call journal.h.
- */
+/* history.c - SQL functions on versions and logs: commit, rollback, trim, and reading them. */
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "permission/catalog.h"
 #include "catalog/pg_type.h"
 #include "api/scan/cells_stream.h"
 #include "support/workqueue.h"
 #include "api/logscan/edits_read.h"
-#include "fmgr.h"
 #include "funcapi.h"
-#include "journal/read/glance.h"
 #include "journal/journal.h"
-#include "miscadmin.h"
-#include "permission/permission.h"
+#include "journal/read/glance.h"
 #include "journal/replay/replay_log.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
 #include "journal/store/trim.h"
-#include "utils/acl.h"
+#include "miscadmin.h"
+#include "permission/catalog.h"
+#include "permission/permission.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(sheet_client_acknowledged);
-PG_FUNCTION_INFO_V1(sheet_claim);
-PG_FUNCTION_INFO_V1(sheet_release);
-PG_FUNCTION_INFO_V1(sheet_read_version);
-PG_FUNCTION_INFO_V1(sheet_read_log);
-PG_FUNCTION_INFO_V1(sheet_tail);
 PG_FUNCTION_INFO_V1(sheet_commit);
 PG_FUNCTION_INFO_V1(sheet_rollback);
 PG_FUNCTION_INFO_V1(sheet_trim);
+PG_FUNCTION_INFO_V1(sheet_read_version);
+PG_FUNCTION_INFO_V1(sheet_read_log);
 PG_FUNCTION_INFO_V1(sheet_versions);
 PG_FUNCTION_INFO_V1(sheet_saved_versions);
 PG_FUNCTION_INFO_V1(sheet_newest_version);
-PG_FUNCTION_INFO_V1(sheet_reset_epochs);
 
-#define TAIL_MAX_BYTES (512 * 1024 * 1024)
-
-static int64
-gateway_optional(FunctionCallInfo fcinfo, int arg, int64 otherwise)
-{
-	return PG_ARGISNULL(arg) ? otherwise : PG_GETARG_INT64(arg);
-}
-
-static int64
-gateway_sheet_id(FunctionCallInfo fcinfo)
-{
-	if (PG_ARGISNULL(0))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the sheet id must not be null")));
-	return PG_GETARG_INT64(0);
-}
+#define SAVED_MAX_ROWS 1000
 
 /* ---- writing ---- */
-
-/* client_acknowledged(sheet_id, uid, client) */
-Datum
-sheet_client_acknowledged(PG_FUNCTION_ARGS)
-{
-	permission_require_gateway();
-	PG_RETURN_INT64(journal_landed(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
-}
-
-/* claim(sheet_id, epoch, holder, nowait) */
-Datum
-sheet_claim(PG_FUNCTION_ARGS)
-{
-	int64 last_seq;
-
-	permission_require_gateway();
-	if (!journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2)), PG_GETARG_BOOL(3),
-					   &last_seq))
-		PG_RETURN_NULL();
-	PG_RETURN_INT64(last_seq);
-}
-
-/* release(sheet_id, epoch). When its commit is lost, the sheet is only checked once more: nobody need wait for it. */
-Datum
-sheet_release(PG_FUNCTION_ARGS)
-{
-	permission_require_gateway();
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	PG_RETURN_BOOL(journal_release(PG_GETARG_INT64(0), PG_GETARG_INT64(1)));
-}
-
-/* reset_epochs() */
-Datum
-sheet_reset_epochs(PG_FUNCTION_ARGS)
-{
-	if (!superuser())
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only a superuser may reset epochs")));
-	journal_reset_epochs();
-	PG_RETURN_VOID();
-}
 
 /* commit(sheet_id, label, as_uid, epoch) */
 Datum
 sheet_commit(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = gateway_sheet_id(fcinfo);
-	int64 as_uid = gateway_optional(fcinfo, 2, 0);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
 	char *label = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, gateway_optional(fcinfo, 3, 0)));
+	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 3, 0)));
 }
 
 /* rollback(sheet_id, version_id, as_uid, epoch) */
 Datum
 sheet_rollback(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = gateway_sheet_id(fcinfo);
-	int64 as_uid = gateway_optional(fcinfo, 2, 0);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
 
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
+	catalog_require_arg(fcinfo, 1, "version");
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	PG_RETURN_INT64(journal_rollback(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid),
-									 gateway_optional(fcinfo, 3, 0)));
+									 catalog_arg_int64(fcinfo, 3, 0)));
 }
 
 /* trim(sheet_id, version_id, as_uid) */
 Datum
 sheet_trim(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = gateway_sheet_id(fcinfo);
-	int64 as_uid = gateway_optional(fcinfo, 2, 0);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
 
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
+	catalog_require_arg(fcinfo, 1, "version");
 	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
 	PG_RETURN_INT64(journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid)));
 }
@@ -141,7 +74,7 @@ sheet_trim(PG_FUNCTION_ARGS)
 
 /* All cells of a grid. */
 static void
-gateway_stream_grid(CellStream *stream, Grid *grid)
+history_stream_grid(CellStream *stream, Grid *grid)
 {
 	GridScan scan;
 	GridCell cell;
@@ -172,7 +105,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	stream_begin(&stream, max_bytes == PG_INT32_MAX ? MaxAllocHugeSize / 2 : max_bytes, 0);
 	grid = journal_read_version(sheet_id, version_id, max_bytes > 0, &stream.view);
 	if (max_bytes > 0)
-		gateway_stream_grid(&stream, grid);
+		history_stream_grid(&stream, grid);
 	values[0] = Int64GetDatum(stream.view.seq);
 	values[1] = TimestampTzGetDatum(stream.view.at);
 	values[2] = Int32GetDatum((int32) stream.view.rows);
@@ -187,25 +120,6 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* tail(sheet_id, since, max_bytes) */
-Datum
-sheet_tail(PG_FUNCTION_ARGS)
-{
-	int64 last_seq;
-	bytea *batches;
-	Datum values[2];
-	bool nulls[2] = {0};
-
-	permission_require_gateway();
-	if (PG_GETARG_INT32(2) < 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
-	batches = journal_tail(PG_GETARG_INT64(0), PG_GETARG_INT64(1), Min(PG_GETARG_INT32(2), TAIL_MAX_BYTES), &last_seq);
-	values[0] = Int64GetDatum(last_seq);
-	values[1] = PointerGetDatum(batches);
-	nulls[1] = batches == NULL;
-	return catalog_return_row(fcinfo, values, nulls);
-}
-
 /* ---- the log and the versions as rows ---- */
 
 typedef struct LogRows
@@ -215,7 +129,7 @@ typedef struct LogRows
 } LogRows;
 
 static void
-gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
+history_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	LogRows *rows = arg;
 	text *name = usernames_get(&rows->names, (int64) edit->uid);
@@ -236,9 +150,9 @@ gateway_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
 	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc, values, nulls);
 }
 
-/* The seqs of a log: from its head to the next one's; false when there is no such log. */
+/* The seqs of a segment: from its own first seq to the next segment's. Returns false if there is no such segment. */
 static bool
-gateway_log_bounds(int64 sheet_id, int64 segment_id, Snapshot snapshot, int64 *first, int64 *last)
+history_segment_bounds(int64 sheet_id, int64 segment_id, Snapshot snapshot, int64 *first, int64 *last)
 {
 	StorageScan scan;
 	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id},
@@ -256,8 +170,7 @@ gateway_log_bounds(int64 sheet_id, int64 segment_id, Snapshot snapshot, int64 *f
 	return found;
 }
 
-/* read_log(sheet_id, segment_id, since, max_edits): a sheet's seqs have no gaps, so the number of edits is one of seqs.
- */
+/* read_log(sheet_id, segment_id, since, max_edits). Seqs have no gaps, so max_edits bounds the seqs. */
 Datum
 sheet_read_log(PG_FUNCTION_ARGS)
 {
@@ -272,20 +185,20 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	permission_require_gateway();
 	InitMaterializedSRF(fcinfo, 0);
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	if (!gateway_log_bounds(sheet_id, segment_id, snapshot, &first, &last))
+	if (!history_segment_bounds(sheet_id, segment_id, snapshot, &first, &last))
 		trim_no_log(sheet_id, segment_id, snapshot);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	usernames_init(&rows.names, snapshot);
 	since = Max(since, first - 1);
 	if (since < last)
 		replay_edits(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
-					 gateway_put_log_row, &rows);
+					 history_put_log_row, &rows);
 	UnregisterSnapshot(snapshot);
 	return (Datum) 0;
 }
 
 static void
-gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
+history_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
 {
 	int64 uid = storage_int64(scan, VERSION_UID);
 	text *name = usernames_get(names, uid);
@@ -321,16 +234,14 @@ sheet_versions(PG_FUNCTION_ARGS)
 	usernames_init(&names, snapshot);
 	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, &key, 1);
 	while (storage_scan_next(&scan, ForwardScanDirection))
-		gateway_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
+		history_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
 	storage_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
 	return (Datum) 0;
 }
 
-#define SAVED_MAX_ROWS 1000
-
-/* The newest of each cause, by an index that ends with both; an equation would let the planner take the primary key,
- * and look at versions of other causes. */
+/* The newest versions of a cause, by the index on (sheet_id, cause, version_id). With an equation on the cause the
+ * planner could choose the primary key, and read versions of other causes. */
 #define SAVED_OF_CAUSE(cause)                                                                                          \
 	"(SELECT version_id, seq, at, uid, label, cause FROM sheet.version WHERE sheet_id = $1 AND cause >= " cause        \
 	" AND cause <= " cause " AND version_id < $3 ORDER BY cause DESC, version_id DESC LIMIT $2)"
@@ -341,23 +252,18 @@ static CatalogQuery saved_versions = {
 		"1") " ORDER BY version_id DESC LIMIT $2) v "
 			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true ORDER BY "
 			 "v.version_id DESC",
-	3,
 	{INT8OID, INT8OID, INT8OID}};
 
 /* saved_versions(sheet_id, max_rows, before) */
 Datum
 sheet_saved_versions(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = gateway_sheet_id(fcinfo);
-	int32 max_rows = PG_ARGISNULL(1) ? SAVED_MAX_ROWS : PG_GETARG_INT32(1);
-	Datum values[3] = {Int64GetDatum(sheet_id), Int64GetDatum(max_rows),
-					   Int64GetDatum(gateway_optional(fcinfo, 2, PG_INT64_MAX))};
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	NullableDatum args[] = {fcinfo->args[0], CATALOG_INT64(catalog_arg_page(fcinfo, 1, SAVED_MAX_ROWS, "versions")),
+							CATALOG_INT64(catalog_arg_int64(fcinfo, 2, PG_INT64_MAX))};
 
-	if (max_rows < 1 || max_rows > SAVED_MAX_ROWS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a page has 1 to %d versions", SAVED_MAX_ROWS)));
 	permission_require_reader(sheet_id);
-	return catalog_return_rows(fcinfo, &saved_versions, values, NULL, true);
+	return catalog_return_rows(fcinfo, &saved_versions, args, true);
 }
 
 /* newest_version(sheet_id) */

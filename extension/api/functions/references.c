@@ -1,4 +1,4 @@
-/* cells_api.c - SQL functions that set and read cells by reference: set, set_range, get, diff. */
+/* references.c - SQL functions that set and read cells by reference, and insert and delete rows and columns. */
 #include "postgres.h"
 
 #include "permission/catalog.h"
@@ -13,6 +13,10 @@
 PG_FUNCTION_INFO_V1(sheet_set_ref);
 PG_FUNCTION_INFO_V1(sheet_set_place);
 PG_FUNCTION_INFO_V1(sheet_set_range);
+PG_FUNCTION_INFO_V1(sheet_insert_rows);
+PG_FUNCTION_INFO_V1(sheet_delete_rows);
+PG_FUNCTION_INFO_V1(sheet_insert_columns);
+PG_FUNCTION_INFO_V1(sheet_delete_columns);
 PG_FUNCTION_INFO_V1(sheet_get);
 PG_FUNCTION_INFO_V1(sheet_diff);
 
@@ -20,7 +24,7 @@ PG_FUNCTION_INFO_V1(sheet_diff);
 
 /* An empty or null content clears the cell. */
 static int64
-cells_set_one(int64 sheet_id, uint32 row, uint32 col, FunctionCallInfo fcinfo, int arg)
+references_set(int64 sheet_id, uint32 row, uint32 col, FunctionCallInfo fcinfo, int arg)
 {
 	CellWriter writer;
 	text *content = PG_ARGISNULL(arg) ? NULL : PG_GETARG_TEXT_PP(arg);
@@ -40,7 +44,7 @@ sheet_set_ref(PG_FUNCTION_ARGS)
 	uint32 row, col;
 
 	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &row, &col);
-	PG_RETURN_INT64(cells_set_one(sheet_id, row, col, fcinfo, 2));
+	PG_RETURN_INT64(references_set(sheet_id, row, col, fcinfo, 2));
 }
 
 /* set(sheet_id, row, col, content) */
@@ -52,7 +56,7 @@ sheet_set_place(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the row and the column must not be null")));
 	cells_check_place(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
-	PG_RETURN_INT64(cells_set_one(sheet_id, PG_GETARG_INT32(1), PG_GETARG_INT32(2), fcinfo, 3));
+	PG_RETURN_INT64(references_set(sheet_id, PG_GETARG_INT32(1), PG_GETARG_INT32(2), fcinfo, 3));
 }
 
 /* set_range(sheet_id, ref, content text[][]): ref is the upper left corner; nulls clear */
@@ -68,8 +72,7 @@ sheet_set_range(PG_FUNCTION_ARGS)
 	uint32 row, col;
 
 	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &row, &col);
-	if (PG_ARGISNULL(2))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the contents must not be null")));
+	catalog_require_arg(fcinfo, 2, "contents");
 	array = PG_GETARG_ARRAYTYPE_P(2);
 	if (ARR_NDIM(array) > 2)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -90,6 +93,63 @@ sheet_set_range(PG_FUNCTION_ARGS)
 	if (count == 0) /* nothing to apply: the sheet's seq */
 		writer.last_seq = cells_read(sheet_id, (uint32[4]){0, 0, 0, 0}, true)->view.seq;
 	PG_RETURN_INT64(cells_write_end(&writer));
+}
+
+/* ---- rows and columns ---- */
+
+static void
+references_check_lines(bool rows, int32 at, int32 n)
+{
+	int32 limit = rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
+	const char *what = rows ? "row" : "column";
+
+	if (at < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("rows and columns start at 0")));
+	if (n < 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one %s must be named", what)));
+	if (at >= limit || n > limit - at)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("%ss %d to " INT64_FORMAT " lie outside of sheets", what, at, (int64) at + n - 1),
+						errdetail("A sheet has at most %d rows and %d columns.", SHEET_MAX_ROWS, SHEET_MAX_COLS)));
+}
+
+/* f(sheet_id, at, n, as_uid) */
+static Datum
+references_change(FunctionCallInfo fcinfo, EditKind kind)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("where, and how many, must not be null")));
+	references_check_lines(edit_is_of_rows(kind), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_restructure(sheet_id, kind, (uint32) PG_GETARG_INT32(1), (uint32) PG_GETARG_INT32(2),
+										(uint64) permission_uid(as_uid)));
+}
+
+Datum
+sheet_insert_rows(PG_FUNCTION_ARGS)
+{
+	return references_change(fcinfo, EDIT_INSERT_ROWS);
+}
+
+Datum
+sheet_delete_rows(PG_FUNCTION_ARGS)
+{
+	return references_change(fcinfo, EDIT_DELETE_ROWS);
+}
+
+Datum
+sheet_insert_columns(PG_FUNCTION_ARGS)
+{
+	return references_change(fcinfo, EDIT_INSERT_COLUMNS);
+}
+
+Datum
+sheet_delete_columns(PG_FUNCTION_ARGS)
+{
+	return references_change(fcinfo, EDIT_DELETE_COLUMNS);
 }
 
 /* ---- reading ---- */
@@ -113,7 +173,7 @@ sheet_get(PG_FUNCTION_ARGS)
 /* ---- differences ---- */
 
 static int
-cells_compare(const CellList *a, Size i, const CellList *b, Size j)
+references_compare(const CellList *a, Size i, const CellList *b, Size j)
 {
 	if (i == a->count)
 		return 1;
@@ -127,7 +187,7 @@ cells_compare(const CellList *a, Size i, const CellList *b, Size j)
 }
 
 static void
-cells_put_difference(ReturnSetInfo *rsinfo, const Cell *old, const Cell *new)
+references_put_difference(ReturnSetInfo *rsinfo, const Cell *old, const Cell *new)
 {
 	const Cell *cell = old != NULL ? old : new;
 	Datum values[5] = {Int32GetDatum((int32) cell->row), Int32GetDatum((int32) cell->col),
@@ -154,18 +214,17 @@ sheet_diff(PG_FUNCTION_ARGS)
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	CellList *a, *b;
 
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the version must not be null")));
+	catalog_require_arg(fcinfo, 1, "version");
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	InitMaterializedSRF(fcinfo, 0);
 	a = cells_read_version(sheet_id, PG_GETARG_INT64(1), NULL);
 	b = PG_ARGISNULL(2) ? cells_read(sheet_id, NULL, false) : cells_read_version(sheet_id, PG_GETARG_INT64(2), NULL);
 	for (Size i = 0, j = 0; i < a->count || j < b->count;)
 	{
-		int order = cells_compare(a, i, b, j);
+		int order = references_compare(a, i, b, j);
 
 		CHECK_FOR_INTERRUPTS();
-		cells_put_difference(rsinfo, order <= 0 ? &a->cells[i] : NULL, order >= 0 ? &b->cells[j] : NULL);
+		references_put_difference(rsinfo, order <= 0 ? &a->cells[i] : NULL, order >= 0 ? &b->cells[j] : NULL);
 		i += order <= 0;
 		j += order >= 0;
 	}

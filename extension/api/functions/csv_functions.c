@@ -1,9 +1,10 @@
-/* csv_api.c - SQL functions that turn CSV into cells and back: import_csv, import_csv_into, export_csv. */
+/* csv_functions.c - SQL functions that turn CSV into cells and back: import_csv, import_csv_into, export_csv. */
 #include "postgres.h"
 
 #include "permission/catalog.h"
 #include "api/scan/cells.h"
 #include "api/functions/csv.h"
+#include "api/functions/functions.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
 #include "utils/builtins.h"
@@ -18,8 +19,7 @@ PG_FUNCTION_INFO_V1(sheet_export_csv);
 static text *
 csv_arg(FunctionCallInfo fcinfo, int arg)
 {
-	if (PG_ARGISNULL(arg))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the CSV must not be null")));
+	catalog_require_arg(fcinfo, arg, "CSV");
 	return PG_GETARG_TEXT_PP(arg);
 }
 

@@ -1,4 +1,4 @@
-/* am_check_api.c - sheet.am_check(): every page and record of a table that uses the access method sheetlog. */
+/* am_check.c - sheet.am_check(): every page and record of a table that uses the access method sheetlog. */
 #include "postgres.h"
 
 #include "access/table.h"

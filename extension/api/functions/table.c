@@ -1,4 +1,4 @@
-/* table_api.c - a sheet as a table: as_table, with the columns and types that the caller names, and names for them. */
+/* table.c - a sheet as a table: as_table, with columns and types from the caller, and names for the columns. */
 #include "postgres.h"
 
 #include "permission/catalog.h"

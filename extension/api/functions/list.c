@@ -1,10 +1,10 @@
 /*
- * list_api.c - the list of an account's sheets, last opened first, in pages.
+ * list.c - the list of an account's sheets, last opened first, in pages.
  *
- * A page of n rows reads n entries of an index whose first column is the account, and looks up each sheet. Its cost
- * does not depend on the length of the list, on other accounts or on the history of the sheets. A sheet that the
- * account may no longer see (it is in another account's trash, or its link has ended) counts as a row of its page and
- * is not shown.
+ * A page of n rows reads n entries of the index of sheet.member on (uid, opened_at, sheet_id), and looks up each sheet.
+ * Its cost depends neither on the length of the list, nor on other accounts, nor on the history of the sheets. A sheet
+ * that the account cannot see any more (in the trash of another account, or its link has ended) counts as a row of the
+ * page; its columns are null.
  */
 #include "postgres.h"
 
@@ -28,7 +28,8 @@ PG_FUNCTION_INFO_V1(sheet_glance);
 
 #define LIST_MAX_ROWS 1000
 
-/* Each sheet is looked up by itself (OFFSET 0), so that its cost is that of the page, whatever the planner knows. */
+/* OFFSET 0 keeps the lookup of each sheet a subquery, so that the cost is that of the page, whatever the planner knows.
+ */
 static CatalogQuery list_page = {
 	"SELECT m.sheet_id, s.name, s.owner, s.role, s.trashed, g.versions, g.cols, s.created_at, g.updated_at, "
 	"(extract(epoch FROM m.opened_at) * 1000000)::int8 || '-' || m.sheet_id "
@@ -42,30 +43,27 @@ static CatalogQuery list_page = {
 	"WHERE s.role = 'owner' OR s.role IS NOT NULL AND NOT s.trashed) s ON true "
 	"LEFT JOIN LATERAL sheet.glance(s.sheet_id, s.init_cols, s.created_at) g ON s.sheet_id IS NOT NULL "
 	"ORDER BY m.opened_at DESC, m.sheet_id DESC",
-	4,
 	{INT8OID, INT8OID, TIMESTAMPTZOID, INT8OID}};
 
 static CatalogQuery list_opened = {
 	"SELECT (role IS NOT NULL OR link_no IS NOT NULL)::int::int8, (opened_at > now() - interval '1 hour')::int::int8 "
 	"FROM sheet.member WHERE sheet_id = $1 AND uid = $2",
-	2,
 	{INT8OID, INT8OID}};
-static CatalogQuery list_open_again = {
-	"UPDATE sheet.member SET opened_at = now() WHERE sheet_id = $1 AND uid = $2", 2, {INT8OID, INT8OID}};
-/* By a link that is the id alone. */
+static CatalogQuery list_open_again = {"UPDATE sheet.member SET opened_at = now() WHERE sheet_id = $1 AND uid = $2",
+									   {INT8OID, INT8OID}};
+/* The first opening of a sheet whose link has no key. */
 static CatalogQuery list_open_first = {
 	"INSERT INTO sheet.member (sheet_id, uid, link_no) SELECT s.sheet_id, a.uid, s.link_no "
 	"FROM sheet.sheet s, sheet.account a WHERE s.sheet_id = $1 AND a.uid = $2 AND s.link_role IS NOT NULL AND "
 	"s.link_digest IS NULL AND s.trashed_at IS NULL "
 	"ON CONFLICT (sheet_id, uid) DO UPDATE SET link_no = excluded.link_no, opened_at = now()",
-	2,
 	{INT8OID, INT8OID}};
 
 /* ---- the list ---- */
 
-/* The position in the index at which a page begins: behind the last row of the page before, or at the head. */
+/* The position in the index at which a page begins: after the last row of the page before, or at the start. */
 static void
-list_parse_place(FunctionCallInfo fcinfo, int arg, Datum *opened_at, Datum *sheet_id)
+list_parse_place(FunctionCallInfo fcinfo, int arg, NullableDatum *opened_at, NullableDatum *sheet_id)
 {
 	char *place;
 	long long since_epoch, id;
@@ -73,16 +71,16 @@ list_parse_place(FunctionCallInfo fcinfo, int arg, Datum *opened_at, Datum *shee
 
 	if (PG_ARGISNULL(arg))
 	{
-		*opened_at = TimestampTzGetDatum(DT_NOEND);
-		*sheet_id = Int64GetDatum(PG_INT64_MAX);
+		*opened_at = CATALOG_DATUM(TimestampTzGetDatum(DT_NOEND));
+		*sheet_id = CATALOG_INT64(PG_INT64_MAX);
 		return;
 	}
 	place = text_to_cstring(PG_GETARG_TEXT_PP(arg));
 	if (strlen(place) > 40 || sscanf(place, "%lld-%lld%n", &since_epoch, &id, &len) != 2 || place[len] != '\0' ||
 		llabs(since_epoch) > PG_INT64_MAX / 2)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not a place in a list", place)));
-	*opened_at = TimestampTzGetDatum(timeconv_from_unix(since_epoch));
-	*sheet_id = Int64GetDatum(id);
+	*opened_at = CATALOG_DATUM(TimestampTzGetDatum(timeconv_from_unix(since_epoch)));
+	*sheet_id = CATALOG_INT64(id);
 }
 
 /* account_sheets(uid, max_rows, after): gateways, and everybody for the own account */
@@ -90,15 +88,13 @@ Datum
 sheet_account_sheets(PG_FUNCTION_ARGS)
 {
 	int64 uid = catalog_arg_int64(fcinfo, 0, 0);
-	int32 max_rows = PG_ARGISNULL(1) ? LIST_MAX_ROWS : PG_GETARG_INT32(1);
-	Datum values[4] = {Int64GetDatum(uid), Int64GetDatum(max_rows)};
+	NullableDatum args[4] = {CATALOG_INT64(uid)};
 
 	if (permission_uid(0) != uid)
 		permission_require_gateway();
-	if (max_rows < 1 || max_rows > LIST_MAX_ROWS)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a page has 1 to %d sheets", LIST_MAX_ROWS)));
-	list_parse_place(fcinfo, 2, &values[2], &values[3]);
-	return catalog_return_rows(fcinfo, &list_page, values, NULL, false);
+	args[1] = CATALOG_INT64(catalog_arg_page(fcinfo, 1, LIST_MAX_ROWS, "sheets"));
+	list_parse_place(fcinfo, 2, &args[2], &args[3]);
+	return catalog_return_rows(fcinfo, &list_page, args, false);
 }
 
 /* last_edit(sheet_id, otherwise): internal, not granted to anybody */
@@ -133,12 +129,11 @@ sheet_glance(PG_FUNCTION_ARGS)
 /* ---- openings ---- */
 
 /*
- * The row of the account is written when nobody holds it or its sheet: waiting ends after the shortest time that there
- * is, and then the opening is not registered. Nobody waits for its way to the disk either, unless it is a part of a
- * transaction that may have done something else.
+ * Waits for locks for 1 ms, the shortest lock_timeout, and fails then: the opening is not registered. The commit is
+ * asynchronous if the function is alone in its transaction.
  */
 static bool
-list_write_opening(const Datum *values, bool listed, bool alone)
+list_write_opening(const NullableDatum *args, bool listed, bool alone)
 {
 	CatalogScope scope;
 	bool done;
@@ -148,20 +143,20 @@ list_write_opening(const Datum *values, bool listed, bool alone)
 								 false);
 	catalog_begin(&scope);
 	(void) set_config_option("lock_timeout", "1ms", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	done = catalog_run(listed ? &list_open_again : &list_open_first, values, NULL, false) > 0;
+	done = catalog_run(listed ? &list_open_again : &list_open_first, args, false) > 0;
 	catalog_end(&scope);
 	return done;
 }
 
 typedef enum ListOpening
 {
-	LIST_OPENING_NONE, /* there was nothing to write */
+	LIST_OPENING_NONE, /* nothing to write */
 	LIST_OPENING_DONE,
-	LIST_OPENING_WAITS /* it would have to wait */
+	LIST_OPENING_WAITS /* another transaction holds a lock */
 } ListOpening;
 
 static ListOpening
-list_try_opening(const Datum *values, bool listed)
+list_try_opening(const NullableDatum *args, bool listed)
 {
 	bool alone = !IsTransactionBlock(); /* a subtransaction always is in a block */
 	MemoryContext context = CurrentMemoryContext;
@@ -172,7 +167,7 @@ list_try_opening(const Datum *values, bool listed)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		result = list_write_opening(values, listed, alone) ? LIST_OPENING_DONE : LIST_OPENING_NONE;
+		result = list_write_opening(args, listed, alone) ? LIST_OPENING_DONE : LIST_OPENING_NONE;
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -194,24 +189,23 @@ list_try_opening(const Datum *values, bool listed)
 	return result;
 }
 
-/* register_opening(sheet_id, uid): NULL when it could not be written now */
+/* register_opening(sheet_id, uid): NULL if it could not be written without waiting */
 Datum
 sheet_register_opening(PG_FUNCTION_ARGS)
 {
-	Datum values[2] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)};
 	CatalogScope scope;
-	bool listed, lately, isnull;
+	bool listed, lately;
 	ListOpening result = LIST_OPENING_NONE;
 
 	permission_require_gateway();
 	if (RecoveryInProgress() || XactReadOnly)
 		PG_RETURN_NULL();
 	catalog_begin(&scope);
-	listed = catalog_run(&list_opened, values, NULL, true) > 0 && catalog_int64(1, &isnull) == 1;
-	lately = listed && catalog_int64(2, &isnull) == 1;
+	listed = catalog_run(&list_opened, fcinfo->args, true) > 0 && catalog_int64(1, 0) == 1;
+	lately = listed && catalog_int64(2, 0) == 1;
 	catalog_end(&scope);
 	if (!lately)
-		result = list_try_opening(values, listed);
+		result = list_try_opening(fcinfo->args, listed);
 	if (result == LIST_OPENING_WAITS)
 		PG_RETURN_NULL();
 	PG_RETURN_BOOL(result == LIST_OPENING_DONE);
