@@ -4,32 +4,23 @@
 #include "http/request/trace.h"
 
 #include "core/gateway.h"
-#include "support/log.h"
-#include "core/metrics.h"
 #include "http/request/request.h"
-#include "http/routes/routes.h"
+#include "support/log.h"
 
 #include <ctype.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TRACE_CLASSES  6 /* the first digit of a status; 0: the client left before there was one */
-#define TRACE_STEP	   2 /* every second bucket of the durations is told */
+#define TRACE_STEP	   2 /* /metrics shows every second bucket of the durations */
 #define TRACE_HARMLESS "._:+/=-"
 
-typedef struct TraceRoute
-{
-	uint64_t answers[TRACE_CLASSES];
-	Histogram duration_us;
-} TraceRoute;
-
-static TraceRoute trace_routes[ROUTER_LABELS_MAX];
+static TraceStats trace_none = {.route = "none"}; /* of addresses without a route */
 static int trace_count;
 
 /* ---- ids ---- */
 
-/* What may stand in a log, a header and a shell's command line without a second thought. */
+/* Only characters that are safe in a log, a header and a shell's command line. */
 static bool
 trace_is_harmless(const char *id)
 {
@@ -43,7 +34,7 @@ trace_is_harmless(const char *id)
 	return true;
 }
 
-/* Unique: a random beginning for this process, and a number. */
+/* Unique: random digits of this process, and a number. */
 static void
 trace_make_id(char id[TRACE_ID_MAX + 1])
 {
@@ -71,6 +62,7 @@ trace_begin(Request *request, const char *id)
 {
 	trace_count++;
 	request->trace.began = uv_hrtime();
+	request->trace.stats = &trace_none;
 	if (id != NULL && trace_is_harmless(id))
 		snprintf(request->trace.id, sizeof(request->trace.id), "%s", id);
 	else
@@ -78,10 +70,8 @@ trace_begin(Request *request, const char *id)
 	request_add_header(request, "X-Request-Id", request->trace.id);
 }
 
-/* ---- the end ---- */
-
-static const char *
-trace_method(const Request *request)
+const char *
+trace_method_name(int method)
 {
 	static const char *const names[] = {[METHOD_GET] = "GET",
 										[METHOD_HEAD] = "HEAD",
@@ -89,25 +79,26 @@ trace_method(const Request *request)
 										[METHOD_OPTIONS] = "OPTIONS",
 										[METHOD_OTHER] = "other"};
 
-	return names[request->method];
+	return names[method];
 }
 
 void
 trace_end(Request *request)
 {
-	uint64_t us = (uv_hrtime() - request->trace.began) / 1000;
-	TraceRoute *route = &trace_routes[router_label(request)];
+	Trace *trace = &request->trace;
+	uint64_t us = (uv_hrtime() - trace->began) / 1000;
 
-	if (request->trace.began == 0) /* told already */
+	if (trace->began == 0)
 		return;
-	request->trace.began = 0;
+	trace->began = 0;
 	trace_count--;
-	route->answers[request->status / 100 % TRACE_CLASSES]++;
-	metrics_observe(&route->duration_us, us);
+	trace->stats->answers[request->status / 100 % TRACE_CLASSES]++;
+	metrics_observe(&trace->stats->duration_us, us);
 	/* the path without its query, which may hold a token */
-	log_event(gateway.config.log_requests ? LOG_INFO : LOG_DEBUG, "request", LOG_STR("request", request->trace.id),
-			  LOG_STR("peer", request->peer), LOG_STR("method", trace_method(request)), LOG_STR("path", request->path),
-			  LOG_INT("status", request->status), LOG_INT("uid", request->claims.uid), LOG_INT("us", us));
+	log_event(gateway.config.log_requests ? LOG_INFO : LOG_DEBUG, "request", LOG_STR("request", trace->id),
+			  LOG_STR("peer", request->peer), LOG_STR("method", trace_method_name(request->method)),
+			  LOG_STR("path", request->head.path), LOG_INT("status", request->status),
+			  LOG_INT("uid", request->claims.uid), LOG_INT("us", us));
 }
 
 int
@@ -119,35 +110,37 @@ trace_under_way(void)
 /* ---- /metrics ---- */
 
 static void
-trace_print_answers(Buf *buf)
+trace_print_answers(Buf *buf, const TraceStats *stats)
 {
-	metrics_print_head(buf, "http_answers_total", "counter",
-					   "Requests by route and the first digit of the answer's status; 0xx: the client left before.");
-	for (int i = 0; i < ROUTER_LABELS_MAX && router_label_name(i) != NULL; i++)
+	for (int class = 0; class < TRACE_CLASSES && stats->route != NULL; class ++)
 	{
-		for (int class = 0; class < TRACE_CLASSES; class ++)
-		{
-			uint64_t count = trace_routes[i].answers[class];
-
-			if (count > 0)
-				buf_printf(buf, "pg_sheet_http_answers_total{route=\"%s\",status=\"%dxx\"} %llu\n",
-						   router_label_name(i), class, (unsigned long long) count);
-		}
+		if (stats->answers[class] > 0)
+			buf_printf(buf, "pg_sheet_http_answers_total{route=\"%s\",status=\"%dxx\"} %llu\n", stats->route, class,
+					   (unsigned long long) stats->answers[class]);
 	}
 }
 
-void
-trace_print(Buf *buf)
+static void
+trace_print_duration(Buf *buf, const TraceStats *stats)
 {
 	char label[96];
 
-	trace_print_answers(buf);
+	if (stats->duration_us.count == 0)
+		return;
+	snprintf(label, sizeof(label), "route=\"%s\"", stats->route);
+	metrics_print_seconds(buf, "http_duration_seconds", label, &stats->duration_us, TRACE_STEP);
+}
+
+void
+trace_print(Buf *buf, const TraceStats *stats, int count)
+{
+	metrics_print_head(buf, "http_answers_total", "counter",
+					   "Requests by route and the first digit of the answer's status; 0xx: the client left before.");
+	for (int i = 0; i < count; i++)
+		trace_print_answers(buf, &stats[i]);
+	trace_print_answers(buf, &trace_none);
 	metrics_print_head(buf, "http_duration_seconds", "histogram", "From a request's headers to the end of its answer.");
-	for (int i = 0; i < ROUTER_LABELS_MAX && router_label_name(i) != NULL; i++)
-	{
-		if (trace_routes[i].duration_us.count == 0)
-			continue;
-		snprintf(label, sizeof(label), "route=\"%s\"", router_label_name(i));
-		metrics_print_seconds(buf, "http_duration_seconds", label, &trace_routes[i].duration_us, TRACE_STEP);
-	}
+	for (int i = 0; i < count; i++)
+		trace_print_duration(buf, &stats[i]);
+	trace_print_duration(buf, &trace_none);
 }

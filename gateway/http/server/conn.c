@@ -1,29 +1,23 @@
 /*
  * conn.c - a connection that speaks HTTP/1.1 (RFC 9112).
  *
- * Requests of one connection are handled one after the other, so that answers are in order; what is pipelined waits in
- * `in`, which takes no more than a head's limit and one read. When a request becomes a WebSocket, server.c gets the
- * connection.
+ * Requests of one connection are handled one after the other, so answers are in order. Pipelined bytes wait in `in`,
+ * which holds at most a head of the largest size and one read.
  *
- * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and at the end LINGER: our side is closed, and what
- * the client still sends is thrown away for a moment, because closing over unread bytes would reset the connection and
- * take the answer with it. A connection is freed by conn_close() alone, at the end of a turn of its own.
+ * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and LINGER at the end: our side is closed, and input
+ * is discarded for a moment, because closing a socket with unread bytes resets the connection and discards the answer.
+ * DEAD connections are freed by conn_close() at the end of their own poll callback.
  *
- * Nobody may hold a connection for ever: a head has to come within head-seconds, bodies and answers have to move
- * min-rate-bytes a second on average over stall-seconds.
+ * Slow clients: a head must arrive within head-seconds; bodies and answers must move min-rate-bytes a second on average
+ * over stall-seconds.
  */
 #include "http/server/conn.h"
 
-#include "http/server/chunked.h"
-#include "http/server/exchange.h"
 #include "core/gateway.h"
-#include "support/log.h"
 #include "core/metrics.h"
-#include "http/server/peers.h"
-#include "http/request/request.h"
-#include "http/server/server.h"
-#include "support/stream.h"
+#include "http/server/head.h"
 #include "http/server/tls.h"
+#include "support/log.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -33,15 +27,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <uv.h>
 
-#define CONN_READ_BYTES 65536
-#define CONN_TURNS		16	  /* reads and writes before the other connections have their turn ... */
-#define CONN_SHARE		65536 /* ... and bytes written */
-#define CONN_LINGER_MS	2000  /* for a client that is still sending to find our answer */
-#define CONN_TLS_RECORD 0x16  /* the first byte of a TLS handshake */
+#define CONN_READ_BYTES	 65536
+#define CONN_STEPS		 16	   /* reads and writes in one iteration of the loop ... */
+#define CONN_WRITE_BYTES 65536 /* ... and bytes written */
+#define CONN_LINGER_MS	 2000  /* for a client that still sends to find the answer */
+#define CONN_TLS_RECORD	 0x16  /* first byte of a TLS handshake */
 
 typedef enum ConnState
 {
@@ -61,27 +54,29 @@ struct Conn
 	Peer *peer;
 	char address[48];
 	ConnState state;
-	int events;	   /* that poll waits for */
-	bool woken;	   /* the next turn comes without an event of the socket */
-	bool in_turn;  /* whoever wakes it need not ask the socket for a turn */
-	bool drained;  /* the socket has been read to its end: what comes now is an event */
-	bool paused;   /* the body is not wanted just now */
-	bool served;   /* a request has been answered */
-	bool answered; /* the answer is in `out` to its end */
+	int events;		  /* that poll waits for */
+	bool woken;		  /* to be called again without an event of the socket */
+	bool in_callback; /* conn_on_poll() is running: it watches the socket when it ends */
+	bool drained;	  /* the socket was read to its end: further bytes raise an event */
+	bool paused;	  /* the body is not read for now */
+	bool served;	  /* a request was answered */
+	bool has_answer;  /* conn_answer() was called for this request */
+	bool filled;	  /* the last piece of the answer is in `out` */
+	bool close;		  /* the connection ends after this answer */
 	bool first_byte_seen;
 	Buf in;
-	size_t seen; /* of a head that has not ended */
+	size_t seen; /* bytes of an incomplete head that were searched */
 	Buf out;
 	size_t out_written;
-	struct iovec rest; /* of the answer, behind `out`: where the request has it */
-	Request *request;
-	int64_t body_left; /* of a body whose length was told */
-	Chunked chunked;   /* of one in chunks */
-	uint64_t since;	   /* ms: the state's beginning, or that of the window in which bytes have to move */
-	int64_t read;	   /* bytes, ever */
-	int64_t written;   /* bytes, ever */
-	int64_t moved;	   /* read or written, at `since` */
+	struct Request *request;
+	Chunked body;
+	uint64_t since;	 /* ms: start of the state, or of the interval in which bytes have to move */
+	int64_t read;	 /* bytes, ever */
+	int64_t written; /* bytes, ever */
+	int64_t moved;	 /* read or written, at `since` */
 };
+
+const ConnHandler *conn_handler;
 
 static Conn *conns;
 static char conn_bytes[CONN_READ_BYTES];
@@ -96,41 +91,30 @@ static void conn_on_poll(uv_poll_t *poll, int status, int events);
 
 /* ---- life ---- */
 
-/* Before the connection is one. */
-static void
-conn_drop(Conn *conn, int fd)
-{
-	if (conn != NULL && conn->peer != NULL)
-		peers_leave(conn->peer);
-	if (conn != NULL)
-		tls_free(&conn->stream);
-	close(fd);
-	free(conn);
-}
-
 void
-conn_open(int fd, const struct sockaddr *from, bool tls)
+conn_open(int fd, Peer *peer, const char *address)
 {
 	Conn *conn = calloc(1, sizeof(Conn));
 	int on = 1;
 
 	if (conn != NULL)
+		conn->stream = (Stream){.fd = fd, .ssl = tls_is_on() ? tls_new(fd) : NULL};
+	if (conn == NULL || (tls_is_on() && conn->stream.ssl == NULL) || uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
 	{
-		conn->peer = peers_enter(from, conn->address);
-		conn->stream.ssl = tls ? tls_new(fd) : NULL;
-	}
-	if (conn == NULL || conn->peer == NULL || (tls && conn->stream.ssl == NULL) ||
-		uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
-	{
-		log_event(LOG_WARN, "a connection was not taken",
+		log_event(LOG_WARN, "could not take a connection",
 				  LOG_STR("reason", "out of memory, or its socket cannot be watched"));
-		conn_drop(conn, fd);
+		peers_leave(peer);
+		if (conn != NULL)
+			tls_free(&conn->stream);
+		close(fd);
+		free(conn);
 		return;
 	}
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	conn->stream.fd = fd;
-	conn->state = tls ? CONN_HANDSHAKE : CONN_HEAD;
+	conn->peer = peer;
+	strcpy(conn->address, address);
+	conn->state = tls_is_on() ? CONN_HANDSHAKE : CONN_HEAD;
 	conn->since = conn_now();
 	conn->next = conns;
 	if (conns != NULL)
@@ -147,13 +131,12 @@ conn_freed(uv_handle_t *handle)
 	free((Conn *) handle);
 }
 
-/* Stops watching the socket, which is somebody else's from now on, and forgets the connection. */
+/* Stops watching the socket and frees the connection. The socket and the peer stay the caller's. */
 static void
 conn_forget(Conn *conn)
 {
 	if (conn->request != NULL)
-		request_gone(conn->request);
-	conn->request = NULL;
+		conn_handler->gone(conn->request);
 	if (conn->next != NULL)
 		conn->next->previous = conn->previous;
 	if (conn->previous != NULL)
@@ -173,7 +156,7 @@ conn_close(Conn *conn)
 	peers_leave(conn->peer);
 	gateway.connections--;
 	conn_forget(conn);
-	stream_close(&stream); /* after the poll handle has let go of the descriptor */
+	stream_close(&stream); /* after uv_close(), which stops watching the descriptor */
 }
 
 void
@@ -211,13 +194,21 @@ conn_watch(Conn *conn, int events)
 		uv_poll_start(&conn->poll, events, conn_on_poll);
 }
 
-/* A socket that takes bytes, as nearly all do, gives the connection its turn, unless it has it just now. */
+/* Nearly every socket takes bytes, so waiting for that calls conn_on_poll() in the next iteration. */
 void
 conn_wake(Conn *conn)
 {
 	conn->woken = true;
-	if (!conn->in_turn)
+	if (!conn->in_callback)
 		conn_watch(conn, conn->events | UV_WRITABLE);
+}
+
+void
+conn_answer(Conn *conn, bool close)
+{
+	conn->has_answer = true;
+	conn->close = close;
+	conn_wake(conn);
 }
 
 void
@@ -233,95 +224,90 @@ void
 conn_abort(Conn *conn)
 {
 	conn->state = CONN_DEAD;
-	(void) shutdown(conn->stream.fd, SHUT_RDWR); /* wakes it, also when its socket is full */
+	(void) shutdown(conn->stream.fd, SHUT_RDWR); /* raises an event even if the socket is full */
 	conn_wake(conn);
 }
 
 /* ---- reading ---- */
 
-/* What has come is no request, or not read: something is answered, and the connection ends. False: it ends at once,
- * without memory for an answer. */
-static bool
-conn_stop_reading(Conn *conn)
-{
-	buf_free(&conn->in);
-	if (conn->request == NULL && (conn->request = request_create(conn)) != NULL)
-		trace_begin(conn->request, NULL);
-	if (conn->request == NULL)
-	{
-		conn->state = CONN_DEAD;
-		return false;
-	}
-	conn->request->close = true;
-	conn_enter(conn, CONN_ANSWER);
-	return true;
-}
-
+/* Answers an error and ends the connection. Without memory for an answer the connection ends at once. */
 static void
 conn_refuse(Conn *conn, int status, const char *reason)
 {
-	if (conn_stop_reading(conn))
-		request_error(conn->request, status, reason);
+	buf_free(&conn->in);
+	if (conn->request == NULL)
+		conn->request = conn_handler->create(conn);
+	if (conn->request == NULL)
+	{
+		conn->state = CONN_DEAD;
+		return;
+	}
+	conn_enter(conn, CONN_ANSWER);
+	conn_handler->refuse(conn->request, status, reason);
 }
 
 static void
 conn_take(Conn *conn, size_t len)
 {
+	if (len == 0)
+		return;
 	conn->in.len -= len;
 	memmove(conn->in.data, conn->in.data + len, conn->in.len);
 	conn->seen = 0;
 }
 
-/* The connection becomes a WebSocket by the request of len bytes, and ends here. */
+/* The request of len bytes turns the connection into a WebSocket. Frees conn. */
 static void
-conn_hand_over(Conn *conn, Ticket *ticket, size_t len)
+conn_hand_over(Conn *conn, size_t len)
 {
+	struct Request *request = conn->request;
 	Stream stream = conn->stream;
+	Peer *peer = conn->peer;
 	Buf in = buf_take(&conn->in);
 
-	ticket->peer = conn->peer;
+	conn->request = NULL;
 	conn_forget(conn);
-	server_open_websocket(stream, ticket, in.data + len, in.len - len);
+	conn_handler->upgrade(request, stream, peer, in.data + len, in.len - len);
+	conn_handler->gone(request);
 	buf_free(&in);
 }
 
-/* A request whose head is len bytes of `in`. False: there is no connection any more. */
+/* Begins the request whose head is the first len bytes of `in`. False: conn was freed. */
 static bool
 conn_begin_request(Conn *conn, size_t len)
 {
-	Request *request = conn->request = request_create(conn);
-	Ticket *ticket = NULL;
+	ConnNext next;
 
-	if (request == NULL)
+	conn->request = conn_handler->create(conn);
+	if (conn->request == NULL)
 	{
 		conn->state = CONN_DEAD;
 		return true;
 	}
 	conn_enter(conn, CONN_ANSWER);
-	if (exchange_begin(request, conn->in.data, len, &ticket) == EXCHANGE_UPGRADE)
+	next = conn_handler->begin(conn->request, conn->in.data, len, &conn->body);
+	if (next == CONN_NEXT_UPGRADE)
 	{
-		conn_hand_over(conn, ticket, len);
+		conn_hand_over(conn, len);
 		return false;
 	}
 	conn_take(conn, len);
-	if (request->status != 0 || !request->body_comes)
+	if (next == CONN_NEXT_ANSWER)
 		return true;
-	conn->body_left = request->content_length;
-	conn->chunked = (Chunked){0};
-	if (request->head.expect_continue && conn->in.len == 0)
+	if (next == CONN_NEXT_CONTINUE && conn->in.len == 0)
 		buf_puts(&conn->out, "HTTP/1.1 100 Continue\r\n\r\n");
 	conn_enter(conn, CONN_BODY);
 	return true;
 }
 
-/* True: something was done; *alive tells whether there is a connection still. */
+/* Returns whether anything was done. Sets *alive to false if conn was freed. */
 static bool
 conn_read_head(Conn *conn, bool *alive)
 {
 	size_t blank = 0;
 	long len;
 
-	/* Empty lines before a request are to be ignored (RFC 9112 2.2): all at once, as there may be thousands. */
+	/* Empty lines before a request are ignored (RFC 9112 2.2): all at once, as there may be thousands. */
 	while (conn->in.len - blank >= 2 && memcmp(conn->in.data + blank, "\r\n", 2) == 0)
 		blank += 2;
 	if (blank > 0)
@@ -344,74 +330,37 @@ conn_read_head(Conn *conn, bool *alive)
 	return true;
 }
 
-/* The body ends `len` bytes into what has come. */
-static void
-conn_end_body(Conn *conn, size_t len)
-{
-	conn_take(conn, len);
-	conn_enter(conn, CONN_ANSWER);
-	exchange_body_end(conn->request);
-}
-
-static void
-conn_read_measured(Conn *conn)
-{
-	size_t len = conn->in.len < (uint64_t) conn->body_left ? conn->in.len : (size_t) conn->body_left;
-
-	conn->body_left -= (int64_t) len;
-	exchange_body(conn->request, conn->in.data, len);
-	if (conn->body_left == 0)
-		conn_end_body(conn, len);
-	else
-		conn_take(conn, len);
-}
-
-/* Many small chunks are read before what they leave is moved. */
-static void
-conn_read_chunks(Conn *conn)
+/* Reads as many pieces as there are before it moves the rest of `in`: they may be small. */
+static bool
+conn_read_body(Conn *conn)
 {
 	ChunkedResult result = CHUNKED_PIECE;
 	size_t taken = 0;
 
-	while (result == CHUNKED_PIECE && conn->request->status == 0 && !conn->paused)
+	if (!conn->has_answer && (conn->in.len == 0 || conn->paused))
+		return false;
+	while (result == CHUNKED_PIECE && !conn->has_answer && !conn->paused)
 	{
 		const char *piece = NULL;
 		size_t used, len = 0;
 
-		result = chunked_read(&conn->chunked, conn->in.data + taken, conn->in.len - taken, &used, &piece, &len);
+		result = chunked_read(&conn->body, conn->in.data + taken, conn->in.len - taken, &used, &piece, &len);
 		taken += used;
 		if (result == CHUNKED_PIECE)
-			exchange_body(conn->request, piece, len);
+			conn_handler->body(conn->request, piece, len);
 	}
-	switch (result)
-	{
-		case CHUNKED_MORE:
-		case CHUNKED_PIECE:
-			conn_take(conn, taken);
-			break;
-		case CHUNKED_END:
-			conn_end_body(conn, taken);
-			break;
-		case CHUNKED_TRAILER:
-			conn_refuse(conn, 400, "a body in chunks may have no trailers here");
-			break;
-		case CHUNKED_MALFORMED:
-			conn_refuse(conn, 400, "the body's chunks are malformed");
-			break;
-	}
-}
-
-static bool
-conn_read_body(Conn *conn)
-{
-	if (conn->request->status != 0)
-		conn_enter(conn, CONN_ANSWER); /* answered early: the rest is not read, and the connection ends */
-	else if (conn->in.len == 0 || conn->paused)
-		return false;
-	else if (conn->request->head.chunked)
-		conn_read_chunks(conn);
+	if (result == CHUNKED_TRAILER)
+		conn_refuse(conn, 400, "a body in chunks may have no trailers here");
+	else if (result == CHUNKED_MALFORMED)
+		conn_refuse(conn, 400, "the body's chunks are malformed");
 	else
-		conn_read_measured(conn);
+	{
+		conn_take(conn, taken);
+		if (result == CHUNKED_END || conn->has_answer) /* an early answer: the rest is not read */
+			conn_enter(conn, CONN_ANSWER);
+		if (result == CHUNKED_END)
+			conn_handler->body_end(conn->request);
+	}
 	return true;
 }
 
@@ -437,6 +386,7 @@ conn_shake_hands(Conn *conn)
 {
 	char byte = 0;
 	ssize_t got;
+	int result;
 
 	if (!conn->first_byte_seen)
 	{
@@ -456,17 +406,11 @@ conn_shake_hands(Conn *conn)
 			return;
 		}
 	}
-	switch (stream_handshake(&conn->stream))
-	{
-		case 1:
-			conn_enter(conn, CONN_HEAD);
-			break;
-		case STREAM_BROKEN:
-			conn->state = CONN_DEAD;
-			break;
-		default:
-			break;
-	}
+	result = stream_handshake(&conn->stream);
+	if (result == 1)
+		conn_enter(conn, CONN_HEAD);
+	else if (result == STREAM_BROKEN)
+		conn->state = CONN_DEAD;
 }
 
 static bool
@@ -486,7 +430,7 @@ conn_read(Conn *conn)
 		return false;
 	if (got <= 0)
 	{
-		conn->state = CONN_DEAD; /* whatever was complete has been answered before */
+		conn->state = CONN_DEAD; /* complete requests were answered before */
 		return true;
 	}
 	conn->read += got;
@@ -496,26 +440,23 @@ conn_read(Conn *conn)
 	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
 		conn->since = conn_now();
 	buf_put(&conn->in, conn_bytes, (size_t) got);
-	if (buf_failed(&conn->in) && conn_stop_reading(conn))
-		request_out_of_memory(conn->request);
+	if (buf_failed(&conn->in))
+		conn_refuse(conn, 503, "out of memory");
 	return true;
 }
 
 /* ---- writing ---- */
 
-/* The answer is with the socket: on with the next request, or to the end. */
+/* The answer was written: read the next request, or end. */
 static void
 conn_request_done(Conn *conn)
 {
-	bool close = conn->request->close;
-
-	request_gone(conn->request);
+	conn_handler->gone(conn->request);
 	conn->request = NULL;
-	conn->answered = false;
+	conn->has_answer = conn->filled = conn->paused = false;
 	conn->served = true;
-	conn->paused = false;
-	conn_enter(conn, close ? CONN_LINGER : CONN_HEAD);
-	if (close)
+	conn_enter(conn, conn->close ? CONN_LINGER : CONN_HEAD);
+	if (conn->close)
 	{
 		stream_end(&conn->stream);
 		buf_free(&conn->in);
@@ -524,56 +465,20 @@ conn_request_done(Conn *conn)
 }
 
 static bool
-conn_has_output(const Conn *conn)
-{
-	return conn->out.len > 0 || conn->rest.iov_len > 0;
-}
-
-/* Bytes that the socket takes of `out` and, behind it, of `rest`; or what stream_write() says. */
-static ssize_t
-conn_send(Conn *conn)
-{
-	struct iovec parts[2] = {{conn->out.data + conn->out_written, conn->out.len - conn->out_written}, conn->rest};
-
-	if (conn->rest.iov_len == 0)
-		return stream_write(&conn->stream, parts[0].iov_base, parts[0].iov_len);
-	return stream_write_parts(&conn->stream, parts, 2);
-}
-
-static void
-conn_sent(Conn *conn, size_t len)
-{
-	size_t first = conn->out.len - conn->out_written;
-
-	conn->written += (int64_t) len;
-	first = len < first ? len : first;
-	conn->out_written += first;
-	if (len > first)
-	{
-		conn->rest.iov_base = (char *) conn->rest.iov_base + (len - first);
-		conn->rest.iov_len -= len - first;
-	}
-	if (conn->out_written == conn->out.len)
-		conn->out.len = conn->out_written = 0;
-}
-
-static bool
 conn_write(Conn *conn)
 {
-	bool waiting = conn->request == NULL || conn->request->status == 0 || conn->answered;
 	ssize_t sent;
 
-	/* TLS makes a record of each piece: the head and the beginning of the body are one. */
-	if (!conn_has_output(conn) && !waiting)
-		conn->answered = request_fill(conn->request, &conn->out, conn->stream.ssl == NULL ? &conn->rest : NULL);
+	if (conn->out.len == 0 && conn->has_answer && !conn->filled)
+		conn->filled = conn_handler->fill(conn->request, &conn->out);
 	if (buf_failed(&conn->out))
 	{
 		conn->state = CONN_DEAD;
 		return true;
 	}
-	if (!conn_has_output(conn))
+	if (conn->out.len == 0)
 		return false;
-	sent = conn_send(conn);
+	sent = stream_write(&conn->stream, conn->out.data + conn->out_written, conn->out.len - conn->out_written);
 	if (sent == STREAM_AGAIN)
 		return false;
 	if (sent < 0)
@@ -581,23 +486,27 @@ conn_write(Conn *conn)
 		conn->state = CONN_DEAD;
 		return true;
 	}
-	conn_sent(conn, (size_t) sent);
-	if (!conn_has_output(conn) && conn->answered)
+	conn->written += sent;
+	conn->out_written += (size_t) sent;
+	if (conn->out_written < conn->out.len)
+		return true;
+	conn->out.len = conn->out_written = 0;
+	if (conn->filled)
 		conn_request_done(conn);
 	return true;
 }
 
-/* ---- turns ---- */
+/* ---- events ---- */
 
 static void
 conn_update(Conn *conn)
 {
 	int events = 0;
 
-	/* Until more comes than we want, the loop goes on watching: changing what it watches costs more than a request. */
+	/* In ANSWER the socket is still watched until more arrives: changing the events costs more than a request. */
 	if (conn_may_read(conn) || conn->stream.wants_read || (conn->state == CONN_ANSWER && conn->drained))
 		events |= UV_READABLE;
-	if (conn_has_output(conn) || conn->woken || conn->stream.wants_write)
+	if (conn->out.len > 0 || conn->woken || conn->stream.wants_write)
 		events |= UV_WRITABLE;
 	if (conn->state == CONN_HEAD && conn->in.len == 0)
 		buf_free(&conn->in); /* an idle connection holds no memory */
@@ -613,11 +522,11 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 
 	if (status < 0)
 		conn->state = CONN_DEAD;
-	conn->in_turn = true;
+	conn->in_callback = true;
 	conn->drained = false;
-	for (int turn = 0; progress && alive && conn->state != CONN_DEAD; turn++)
+	for (int step = 0; progress && alive && conn->state != CONN_DEAD; step++)
 	{
-		conn->woken = turn == CONN_TURNS || conn->written - written >= CONN_SHARE;
+		conn->woken = step == CONN_STEPS || conn->written - written >= CONN_WRITE_BYTES;
 		if (conn->woken)
 			break;
 		progress = conn_write(conn);
@@ -630,7 +539,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 	}
 	if (!alive)
 		return;
-	conn->in_turn = false;
+	conn->in_callback = false;
 	if (conn->state == CONN_DEAD)
 		conn_close(conn);
 	else
@@ -639,7 +548,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 
 /* ---- time ---- */
 
-/* Bytes that the peer's side has taken: what waits in the socket does not count. */
+/* Bytes that the peer's system has acknowledged: those in the socket's queue do not count. */
 static int64_t
 conn_delivered(const Conn *conn)
 {
@@ -650,13 +559,11 @@ conn_delivered(const Conn *conn)
 	return conn->written - queued;
 }
 
-/* Too little has moved since the window began; a window that was good enough is followed by the next. */
+/* Fewer bytes than required have moved in the interval that began at `since`. Starts the next interval otherwise. */
 static bool
 conn_is_stalled(Conn *conn, int64_t total)
 {
-	uint64_t window_ms = (uint64_t) gateway.config.stall_seconds * 1000;
-
-	if (conn_now() - conn->since < window_ms)
+	if (conn_now() - conn->since < (uint64_t) gateway.config.stall_seconds * 1000)
 		return false;
 	if (total - conn->moved < (int64_t) gateway.config.stall_seconds * gateway.config.min_rate_bytes)
 		return true;
@@ -665,15 +572,16 @@ conn_is_stalled(Conn *conn, int64_t total)
 	return false;
 }
 
+/* status 0: nothing is answered. */
 static void
-conn_time_out(Conn *conn, int status, const char *what)
+conn_time_out(Conn *conn, int status, const char *reason)
 {
-	log_event(LOG_INFO, "connection timed out", LOG_STR("peer", conn->address), LOG_STR("reason", what));
+	log_event(LOG_INFO, "connection timed out", LOG_STR("peer", conn->address), LOG_STR("reason", reason));
 	metrics.http_timeouts++;
 	if (status == 0)
 		conn_abort(conn);
 	else
-		conn_refuse(conn, status, what);
+		conn_refuse(conn, status, reason);
 }
 
 static void
@@ -702,7 +610,7 @@ conn_tick(Conn *conn)
 				conn_time_out(conn, 408, "the body of the request came too slowly");
 			break;
 		case CONN_ANSWER:
-			if (!conn_has_output(conn) && !conn->woken) /* it is the database that is slow */
+			if (conn->out.len == 0 && !conn->woken) /* waits for the database, not for the client */
 			{
 				conn->since = conn_now();
 				conn->moved = conn_delivered(conn);

@@ -15,15 +15,15 @@ head_fail(HeadError *error, int status, const char *reason)
 }
 
 /* RFC 9110 5.6.2 */
-static bool
-is_token_char(unsigned char c)
+bool
+head_is_token_char(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
 		   (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static int
-hex_value(char digit)
+int
+head_hex_digit(char digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
@@ -69,8 +69,8 @@ decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 
 		if (c == '%')
 		{
-			int high = i + 2 < len ? hex_value(from[i + 1]) : -1;
-			int low = high >= 0 ? hex_value(from[i + 2]) : -1;
+			int high = i + 2 < len ? head_hex_digit(from[i + 1]) : -1;
+			int low = high >= 0 ? head_hex_digit(from[i + 2]) : -1;
 
 			if (low < 0)
 				return false;
@@ -156,7 +156,7 @@ parse_request_line(Head *head, char *line, size_t url_max, char *room, HeadError
 	head->method = line;
 	for (const char *c = line; *c != '\0'; c++)
 	{
-		if (!is_token_char((unsigned char) *c))
+		if (!head_is_token_char(*c))
 			return head_fail(error, 400, "the method is malformed");
 	}
 	if ((size_t) (version - target) > url_max)
@@ -174,7 +174,7 @@ parse_field(Head *head, char *line, HeadError *error)
 
 	if (*line == ' ' || *line == '\t')
 		return head_fail(error, 400, "a header line is folded");
-	for (; is_token_char((unsigned char) *line); line++)
+	for (; head_is_token_char(*line); line++)
 	{
 		if (*line >= 'A' && *line <= 'Z')
 			*line = (char) (*line + ('a' - 'A'));
@@ -362,4 +362,53 @@ head_query_has(const char *query, const char *name)
 		query += len;
 	}
 	return false;
+}
+
+/* ---- codings ---- */
+
+/* "q=0.5" among the parameters of a coding, in thousandths: 1000 if there is none, 0 if it is malformed. */
+static int
+head_weight(const char *params, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i++)
+	{
+		int weight, digits = 0;
+
+		if ((params[i] != 'q' && params[i] != 'Q') || params[i + 1] != '=')
+			continue;
+		i += 2;
+		if (i >= len || (params[i] != '0' && params[i] != '1'))
+			return 0;
+		weight = (params[i] - '0') * 1000;
+		if (++i < len && params[i] == '.')
+		{
+			int step = 100;
+
+			for (i++; i < len && params[i] >= '0' && params[i] <= '9' && digits++ < 3; i++, step /= 10)
+				weight += (params[i] - '0') * step;
+		}
+		return weight > 1000 ? 0 : weight;
+	}
+	return 1000;
+}
+
+int
+head_quality(const char *accepted, const char *coding)
+{
+	int any = 0;
+
+	for (const char *item = accepted; item != NULL && *item != '\0';)
+	{
+		size_t len, name_len;
+
+		item += strspn(item, ", \t");
+		len = strcspn(item, ",");
+		name_len = strcspn(item, ",; \t");
+		if (name_len == strlen(coding) && strncasecmp(item, coding, name_len) == 0)
+			return head_weight(item + name_len, len - name_len);
+		if (name_len == 1 && *item == '*')
+			any = head_weight(item + name_len, len - name_len);
+		item += len;
+	}
+	return any;
 }

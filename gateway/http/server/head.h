@@ -56,7 +56,15 @@ extern const char *head_field(const Head *head, const char *name);
 extern bool head_list_has(const char *list, const char *word);
 /* An argument of the query, decoded ("+" is a blank); false when it is absent, malformed or longer than size - 1. */
 extern bool head_query_arg(const char *query, const char *name, char *to, size_t size);
-/* Is there an argument of the name, whatever its value? */
+/* Does the query have an argument of this name? */
 extern bool head_query_has(const char *query, const char *name);
+/* How much a client wants a coding, from 0 (not at all) to 1000 (RFC 9110 12.5.3). accepted: Accept-Encoding or NULL.
+ */
+extern int head_quality(const char *accepted, const char *coding);
+
+/* A character of a token (RFC 9110 5.6.2). */
+extern bool head_is_token_char(char c);
+/* The value of a hexadecimal digit; -1 for any other character. */
+extern int head_hex_digit(char digit);
 
 #endif
