@@ -62,8 +62,7 @@ request_set_cookie(Request *request, const char *token)
 
 	buf_printf(&value, ACCOUNT_COOKIE "=%s; Path=/getchunk; HttpOnly; SameSite=Strict%s", token,
 			   strcmp(gateway_http_scheme(), "https") == 0 ? "; Secure" : "");
-	request_add_header(request, "Set-Cookie", value.data);
-	buf_free(&value);
+	request_add_header_buf(request, "Set-Cookie", &value);
 }
 
 static void

@@ -16,20 +16,23 @@
 void
 request_add_header(Request *request, const char *name, const char *value)
 {
-	if (value == NULL)
-	{
-		buf_fail(&request->headers);
-		return;
-	}
 	for (const char *p = value; *p != '\0'; p++)
 	{
 		if ((unsigned char) *p < 0x20 || *p == 0x7F)
 			return;
 	}
-	buf_puts(&request->headers, name);
-	buf_puts(&request->headers, ": ");
-	buf_puts(&request->headers, value);
-	buf_puts(&request->headers, "\r\n");
+	buf_printf(&request->headers, "%s: %s\r\n", name, value);
+}
+
+void
+request_add_header_buf(Request *request, const char *name, Buf *value)
+{
+	buf_put(value, "", 1);
+	if (buf_failed(value))
+		buf_fail(&request->headers);
+	else
+		request_add_header(request, name, value->data);
+	buf_free(value);
 }
 
 /* Replaces an answer that could not be built. Without memory for this one the connection ends (conn.c). */
@@ -77,38 +80,21 @@ request_json(Request *request, int status, Buf *body)
 	request_answer(request, status, "application/json", body);
 }
 
-static bool
-msg_is_success(Msg msg)
-{
-	switch (msg)
-	{
-		case MSG_INVALID_FORMAT:
-		case MSG_INVALID_TOKEN:
-		case MSG_LOGIN_WRONG:
-		case MSG_USER_EXISTS:
-		case MSG_DUPLICATE_NAME:
-		case MSG_NO_PERMISSION:
-		case MSG_NO_SHEET:
-		case MSG_IN_TRASH:
-		case MSG_REDIRECT:
-		case MSG_NO_VERSION:
-		case MSG_NO_LOG:
-		case MSG_NOT_IN_TRASH:
-		case MSG_NOTHING_TO_COMMIT:
-		case MSG_NO_FILE:
-		case MSG_BAD_FORM:
-			return false;
-		default:
-			return true;
-	}
-}
+#define MSG_BIT(msg) (1ULL << (msg))
+
+/* Messages that tell of a failure. */
+static const uint64_t msg_failures =
+	MSG_BIT(MSG_INVALID_FORMAT) | MSG_BIT(MSG_INVALID_TOKEN) | MSG_BIT(MSG_LOGIN_WRONG) | MSG_BIT(MSG_USER_EXISTS) |
+	MSG_BIT(MSG_DUPLICATE_NAME) | MSG_BIT(MSG_NO_PERMISSION) | MSG_BIT(MSG_NO_SHEET) | MSG_BIT(MSG_IN_TRASH) |
+	MSG_BIT(MSG_REDIRECT) | MSG_BIT(MSG_NO_VERSION) | MSG_BIT(MSG_NO_LOG) | MSG_BIT(MSG_NOT_IN_TRASH) |
+	MSG_BIT(MSG_NOTHING_TO_COMMIT) | MSG_BIT(MSG_NO_FILE) | MSG_BIT(MSG_BAD_FORM);
 
 void
 request_data(Request *request, Msg msg, Buf *data)
 {
 	Buf body = {NULL, 0, 0};
 
-	buf_printf(&body, "{\"success\":%s,\"msg\":%d,\"data\":", msg_is_success(msg) ? "true" : "false", msg);
+	buf_printf(&body, "{\"success\":%s,\"msg\":%d,\"data\":", msg_failures & MSG_BIT(msg) ? "false" : "true", msg);
 	buf_put_buf(&body, data);
 	buf_puts(&body, "}");
 	buf_free(data);
@@ -248,49 +234,26 @@ answer_status_text(int status)
 	return "";
 }
 
-/* RFC 9110 5.6.7; formatted once a second. */
-static const char *
-answer_date(void)
-{
-	static time_t at;
-	static char text[64];
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (now != at && gmtime_r(&now, &tm) != NULL)
-		(void) strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
-	at = now;
-	return text;
-}
-
-/* The status line and the headers of every answer. Without buf_printf(), as this is done for each. */
+/* The status line and the headers of every answer. */
 static void
 answer_put_head(const Request *request, Buf *to)
 {
-	(void) buf_reserve(to, 512 + request->headers.len);
-	buf_puts(to, "HTTP/1.1 ");
-	buf_put_number(to, request->status);
-	buf_puts(to, " ");
-	buf_puts(to, answer_status_text(request->status));
-	buf_puts(to, "\r\nDate: ");
-	buf_puts(to, answer_date());
+	time_t now = time(NULL);
+	struct tm tm;
+	char date[64]; /* RFC 9110 5.6.7 */
+
+	(void) strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+	buf_printf(to, "HTTP/1.1 %d %s\r\nDate: %s\r\n", request->status, answer_status_text(request->status), date);
 	if (request->type != NULL)
-	{
-		buf_puts(to, "\r\nContent-Type: ");
-		buf_puts(to, request->type);
-	}
-	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
+		buf_printf(to, "Content-Type: %s\r\n", request->type);
+	buf_puts(to, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (tls_is_on() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
 	buf_put_buf(to, &request->headers);
 	if (request->unmeasured && request->head.minor > 0)
 		buf_puts(to, "Transfer-Encoding: chunked\r\n");
 	else if (!request->unmeasured && request->status != 204 && request->status != 304)
-	{
-		buf_puts(to, "Content-Length: ");
-		buf_put_number(to, (int64_t) request->length);
-		buf_puts(to, "\r\n");
-	}
+		buf_printf(to, "Content-Length: %zu\r\n", request->length);
 	if (request->close)
 		buf_puts(to, "Connection: close\r\n");
 	else if (request->head.minor == 0)

@@ -240,7 +240,9 @@ extern void request_out_of_memory(Request *request);
 extern void request_deny(Request *request, Msg msg, int status, const char *reason);
 /* An error of the database. */
 extern void request_sql_error(Request *request, const PGresult *res);
-/* value NULL: out of memory. A value with a control character is left out: it would end the line. */
+/* A value with a control character, which could end the line, is left out. */
 extern void request_add_header(Request *request, const char *name, const char *value);
+/* Frees value. */
+extern void request_add_header_buf(Request *request, const char *name, Buf *value);
 
 #endif

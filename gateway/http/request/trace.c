@@ -4,6 +4,7 @@
 #include "http/request/trace.h"
 
 #include "core/gateway.h"
+#include "core/metrics.h"
 #include "http/request/request.h"
 #include "support/log.h"
 
@@ -12,10 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TRACE_CLASSES  6 /* the first digit of a status; 0: the client left before the answer */
 #define TRACE_STEP	   2 /* /metrics shows every second bucket of the durations */
 #define TRACE_HARMLESS "._:+/=-"
 
-static TraceStats trace_none = {.route = "none"}; /* of addresses without a route */
+/* Of the requests of one route; the first of those without a route. */
+static struct
+{
+	const char *route;
+	uint64_t answers[TRACE_CLASSES];
+	Histogram duration_us;
+} trace_stats[TRACE_ROUTES_MAX] = {{.route = "none"}};
 static int trace_count;
 
 /* ---- ids ---- */
@@ -38,23 +46,11 @@ trace_is_harmless(const char *id)
 static void
 trace_make_id(char id[TRACE_ID_MAX + 1])
 {
-	static char process[24]; /* 16 digits and a dash */
-	static uint64_t number;
-	char digits[24], *digit = digits + sizeof(digits);
+	static uint64_t process, number;
 
-	if (process[0] == '\0')
-	{
-		uint64_t random = 0;
-
-		(void) RAND_bytes((unsigned char *) &random, sizeof(random));
-		snprintf(process, sizeof(process), "%016llx-", (unsigned long long) random);
-	}
-	*--digit = '\0';
-	number++;
-	for (uint64_t left = number; left > 0 || *digit == '\0'; left /= 10)
-		*--digit = (char) ('0' + left % 10);
-	memcpy(id, process, 17);
-	memcpy(id + 17, digit, (size_t) (digits + sizeof(digits) - digit));
+	if (process == 0)
+		(void) RAND_bytes((unsigned char *) &process, sizeof(process));
+	snprintf(id, TRACE_ID_MAX + 1, "%016llx-%llu", (unsigned long long) process, (unsigned long long) ++number);
 }
 
 void
@@ -62,12 +58,18 @@ trace_begin(Request *request, const char *id)
 {
 	trace_count++;
 	request->trace.began = uv_hrtime();
-	request->trace.stats = &trace_none;
 	if (id != NULL && trace_is_harmless(id))
 		snprintf(request->trace.id, sizeof(request->trace.id), "%s", id);
 	else
 		trace_make_id(request->trace.id);
 	request_add_header(request, "X-Request-Id", request->trace.id);
+}
+
+void
+trace_set_route(Request *request, int route, const char *name)
+{
+	request->trace.route = route;
+	trace_stats[route].route = name;
 }
 
 const char *
@@ -92,8 +94,8 @@ trace_end(Request *request)
 		return;
 	trace->began = 0;
 	trace_count--;
-	trace->stats->answers[request->status / 100 % TRACE_CLASSES]++;
-	metrics_observe(&trace->stats->duration_us, us);
+	trace_stats[trace->route].answers[request->status / 100 % TRACE_CLASSES]++;
+	metrics_observe(&trace_stats[trace->route].duration_us, us);
 	/* the path without its query, which may hold a token */
 	log_event(gateway.config.log_requests ? LOG_INFO : LOG_DEBUG, "request", LOG_STR("request", trace->id),
 			  LOG_STR("peer", request->peer), LOG_STR("method", trace_method_name(request->method)),
@@ -109,38 +111,28 @@ trace_under_way(void)
 
 /* ---- /metrics ---- */
 
-static void
-trace_print_answers(Buf *buf, const TraceStats *stats)
-{
-	for (int class = 0; class < TRACE_CLASSES && stats->route != NULL; class ++)
-	{
-		if (stats->answers[class] > 0)
-			buf_printf(buf, "pg_sheet_http_answers_total{route=\"%s\",status=\"%dxx\"} %llu\n", stats->route, class,
-					   (unsigned long long) stats->answers[class]);
-	}
-}
-
-static void
-trace_print_duration(Buf *buf, const TraceStats *stats)
+void
+trace_print(Buf *buf)
 {
 	char label[96];
 
-	if (stats->duration_us.count == 0)
-		return;
-	snprintf(label, sizeof(label), "route=\"%s\"", stats->route);
-	metrics_print_seconds(buf, "http_duration_seconds", label, &stats->duration_us, TRACE_STEP);
-}
-
-void
-trace_print(Buf *buf, const TraceStats *stats, int count)
-{
 	metrics_print_head(buf, "http_answers_total", "counter",
 					   "Requests by route and the first digit of the answer's status; 0xx: the client left before.");
-	for (int i = 0; i < count; i++)
-		trace_print_answers(buf, &stats[i]);
-	trace_print_answers(buf, &trace_none);
+	for (int i = 0; i < TRACE_ROUTES_MAX; i++)
+	{
+		for (int class = 0; class < TRACE_CLASSES; class ++)
+		{
+			if (trace_stats[i].answers[class] > 0)
+				buf_printf(buf, "pg_sheet_http_answers_total{route=\"%s\",status=\"%dxx\"} %llu\n",
+						   trace_stats[i].route, class, (unsigned long long) trace_stats[i].answers[class]);
+		}
+	}
 	metrics_print_head(buf, "http_duration_seconds", "histogram", "From a request's headers to the end of its answer.");
-	for (int i = 0; i < count; i++)
-		trace_print_duration(buf, &stats[i]);
-	trace_print_duration(buf, &trace_none);
+	for (int i = 0; i < TRACE_ROUTES_MAX; i++)
+	{
+		if (trace_stats[i].duration_us.count == 0)
+			continue;
+		snprintf(label, sizeof(label), "route=\"%s\"", trace_stats[i].route);
+		metrics_print_seconds(buf, "http_duration_seconds", label, &trace_stats[i].duration_us, TRACE_STEP);
+	}
 }

@@ -7,29 +7,20 @@
 #ifndef TRACE_H
 #define TRACE_H
 
-#include "core/metrics.h"
 #include "support/buf.h"
 
 #include <stdint.h>
 
 struct Request;
 
-#define TRACE_ID_MAX  64
-#define TRACE_CLASSES 6 /* the first digit of a status; 0: the client left before the answer */
-
-/* Of the requests of one route. */
-typedef struct TraceStats
-{
-	const char *route; /* NULL: there was no request */
-	uint64_t answers[TRACE_CLASSES];
-	Histogram duration_us;
-} TraceStats;
+#define TRACE_ID_MAX	 64
+#define TRACE_ROUTES_MAX 64
 
 typedef struct Trace
 {
 	char id[TRACE_ID_MAX + 1];
 	uint64_t began; /* ns; 0: it has not begun, or has ended */
-	TraceStats *stats;
+	int route;		/* 0: none */
 } Trace;
 
 /* id: the X-Request-Id with which the request arrives, or NULL. */
@@ -38,8 +29,10 @@ extern void trace_begin(struct Request *request, const char *id);
 extern void trace_end(struct Request *request);
 /* Requests that have begun and not ended. */
 extern int trace_under_way(void);
-/* For /metrics: the stats of all routes. */
-extern void trace_print(Buf *buf, const TraceStats *stats, int count);
+/* route: from 1; name: in /metrics. */
+extern void trace_set_route(struct Request *request, int route, const char *name);
+/* For /metrics: answers and durations by route. */
+extern void trace_print(Buf *buf);
 /* Of a Method. */
 extern const char *trace_method_name(int method);
 

@@ -115,20 +115,10 @@ download_fill(Request *request, Buf *to)
 }
 
 static void
-download_put_disposition(Request *request, const char *name)
-{
-	Buf value = {NULL, 0, 0};
-
-	buf_puts(&value, "attachment; filename*=UTF-8''");
-	buf_puts_url(&value, name);
-	request_add_header(request, "Content-Disposition", value.data);
-	buf_free(&value);
-}
-
-static void
 download_found(Request *request, PGresult *res)
 {
 	Download *download = request->own;
+	Buf disposition = {NULL, 0, 0};
 	char etag[96];
 	const char *type;
 
@@ -146,7 +136,9 @@ download_found(Request *request, PGresult *res)
 	if (type == NULL)
 	{
 		type = "application/octet-stream";
-		download_put_disposition(request, download->name);
+		buf_puts(&disposition, "attachment; filename*=UTF-8''");
+		buf_puts_url(&disposition, download->name);
+		request_add_header_buf(request, "Content-Disposition", &disposition);
 	}
 	/* However a browser interprets the file, it runs nothing of it. */
 	request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox");

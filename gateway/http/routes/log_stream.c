@@ -43,31 +43,18 @@ log_free(void *own)
 }
 
 static void
-log_put_member(Buf *to, const char *name, const char *value)
-{
-	buf_puts(to, name);
-	buf_puts_json(to, value);
-}
-
-/* Without buf_printf(), as there may be millions. */
-static void
 log_put_edit(Buf *to, int64_t lid, const PGresult *res)
 {
 	bool commit = strcmp(PQgetvalue(res, 0, 7), "commit") == 0;
 
-	buf_puts(to, "{\"lid\":");
-	buf_put_number(to, lid);
-	buf_puts(to, ",\"timestamp\":");
-	routes_put_time(to, PQgetvalue(res, 0, 0));
-	buf_puts(to, ",\"row\":");
-	buf_puts(to, commit ? "-1" : PQgetvalue(res, 0, 1));
-	buf_puts(to, ",\"col\":");
-	buf_puts(to, commit ? "-1" : PQgetvalue(res, 0, 2));
-	log_put_member(to, ",\"old\":", PQgetvalue(res, 0, 3));
-	log_put_member(to, ",\"new\":", PQgetvalue(res, 0, 4));
-	buf_puts(to, ",\"uid\":");
-	buf_puts(to, PQgetisnull(res, 0, 5) ? "0" : PQgetvalue(res, 0, 5));
-	log_put_member(to, ",\"username\":", PQgetvalue(res, 0, 6));
+	buf_printf(to, "{\"lid\":%lld", (long long) lid);
+	routes_put_time_member(to, "timestamp", PQgetvalue(res, 0, 0));
+	buf_printf(to, ",\"row\":%s,\"col\":%s", commit ? "-1" : PQgetvalue(res, 0, 1),
+			   commit ? "-1" : PQgetvalue(res, 0, 2));
+	routes_put_member(to, "old", PQgetvalue(res, 0, 3));
+	routes_put_member(to, "new", PQgetvalue(res, 0, 4));
+	buf_printf(to, ",\"uid\":%s", PQgetisnull(res, 0, 5) ? "0" : PQgetvalue(res, 0, 5));
+	routes_put_member(to, "username", PQgetvalue(res, 0, 6));
 	buf_puts(to, "}");
 }
 

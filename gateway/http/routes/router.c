@@ -82,13 +82,7 @@ static const Route routes[] = {
 
 #define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
 
-static TraceStats route_stats[ROUTE_COUNT];
-
-void
-router_print(Buf *to)
-{
-	trace_print(to, route_stats, ROUTE_COUNT);
-}
+_Static_assert(ROUTE_COUNT < TRACE_ROUTES_MAX, "each route is counted");
 
 /* The part of the path that the * stands for, or the path if there is no *. NULL: the route does not match. */
 static const char *
@@ -126,8 +120,7 @@ router_find(Request *request)
 				continue;
 		}
 		request->route = &routes[i];
-		route_stats[i].route = routes[i].path;
-		request->trace.stats = &route_stats[i];
+		trace_set_route(request, (int) i + 1, routes[i].path);
 		request->by_status = (routes[i].flags & BY_STATUS) != 0;
 	}
 }
@@ -274,8 +267,7 @@ router_begin_route(Request *request)
 	{
 		buf_puts(&location, address);
 		buf_puts(&location, request->head.target);
-		request_add_header(request, "Location", location.data);
-		buf_free(&location);
+		request_add_header_buf(request, "Location", &location);
 		metrics.redirects++;
 		request_error(request, 307, "the sheet is served by another gateway");
 	}

@@ -8,8 +8,6 @@
 /* ---- router.c ---- */
 /* What connections call; see conn.h. */
 extern const ConnHandler router_handler;
-/* For /metrics: answers and durations by route. */
-extern void router_print(Buf *to);
 
 /*
  * ---- arguments ----
@@ -112,7 +110,9 @@ extern void whole_sheet_answer(Request *request, int64_t version);
 /* Appends a page of an account's sheets as a JSON array, and the member "next" if there are more, or `paged`: the
  * client knows pages. res: rows of sheet.account_sheets, of which `limit` were queried. */
 extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged);
-/* A timestamp of PostgreSQL as RFC 3339, quoted. */
-extern void routes_put_time(Buf *to, const char *text);
+/* Append a member of a JSON object, behind others. value: a string, or a timestamp of PostgreSQL, written by RFC 3339.
+ */
+extern void routes_put_member(Buf *to, const char *name, const char *value);
+extern void routes_put_time_member(Buf *to, const char *name, const char *value);
 
 #endif

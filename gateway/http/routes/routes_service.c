@@ -203,7 +203,7 @@ route_metrics(Request *request)
 	service_print_queues(&body);
 	window_print(&body);
 	snapshot_print(&body);
-	router_print(&body);
+	trace_print(&body);
 	process_print(&body);
 	request_answer(request, 200, "text/plain; version=0.0.4", &body);
 }

@@ -26,10 +26,17 @@ static const char sheet_files_sql[] = "SELECT f FROM sheet.file_list($1) f";
 /* ---- JSON ---- */
 
 void
-routes_put_time(Buf *to, const char *text)
+routes_put_member(Buf *to, const char *name, const char *value)
+{
+	buf_printf(to, ",\"%s\":", name);
+	buf_puts_json(to, value);
+}
+
+void
+routes_put_time_member(Buf *to, const char *name, const char *value)
 {
 	char iso[64];
-	size_t len = (size_t) snprintf(iso, sizeof(iso), "%s", text);
+	size_t len = (size_t) snprintf(iso, sizeof(iso), "%s", value);
 	char *space = strchr(iso, ' ');
 
 	/* 2026-11-21 05:06:07.123456+00 */
@@ -42,21 +49,7 @@ routes_put_time(Buf *to, const char *text)
 		else
 			strcat(iso, ":00");
 	}
-	buf_puts_json(to, iso);
-}
-
-static void
-put_member(Buf *to, const char *name, const char *value)
-{
-	buf_printf(to, ",\"%s\":", name);
-	buf_puts_json(to, value);
-}
-
-static void
-put_time_member(Buf *to, const char *name, const char *value)
-{
-	buf_printf(to, ",\"%s\":", name);
-	routes_put_time(to, value);
+	routes_put_member(to, name, iso);
 }
 
 void
@@ -71,17 +64,17 @@ routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged)
 			continue; /* the account can no longer see it */
 		buf_printf(to, "%s{\"fid\":%s,\"isDeleted\":%s", shown++ > 0 ? "," : "", PQgetvalue(res, i, 0),
 				   PQgetvalue(res, i, 1)[0] == 't' ? "true" : "false");
-		put_member(to, "name", PQgetvalue(res, i, 2));
+		routes_put_member(to, "name", PQgetvalue(res, i, 2));
 		buf_printf(to, ",\"checkpoint_num\":%s,\"checkPointBrief\":[],\"columns\":%s", PQgetvalue(res, i, 3),
 				   PQgetvalue(res, i, 4));
-		put_member(to, "owner", PQgetvalue(res, i, 5));
-		put_time_member(to, "CreatedAt", PQgetvalue(res, i, 6));
-		put_time_member(to, "UpdatedAt", PQgetvalue(res, i, 7));
+		routes_put_member(to, "owner", PQgetvalue(res, i, 5));
+		routes_put_time_member(to, "CreatedAt", PQgetvalue(res, i, 6));
+		routes_put_time_member(to, "UpdatedAt", PQgetvalue(res, i, 7));
 		buf_puts(to, "}");
 	}
 	buf_puts(to, "]");
 	if (rows == limit)
-		put_member(to, "next", PQgetvalue(res, rows - 1, 8));
+		routes_put_member(to, "next", PQgetvalue(res, rows - 1, 8));
 	else if (paged)
 		buf_puts(to, ",\"next\":null");
 }
@@ -193,7 +186,7 @@ get_sheet_versions(Request *request, PGresult *res)
 	for (int i = 0; i < PQntuples(res) && !PQgetisnull(res, i, 1); i++)
 	{
 		buf_printf(data, "%s{\"cid\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 1));
-		put_time_member(data, "timestamp", PQgetvalue(res, i, 2));
+		routes_put_time_member(data, "timestamp", PQgetvalue(res, i, 2));
 		buf_puts(data, "}");
 	}
 	buf_puts(data, "]");
@@ -208,10 +201,10 @@ get_sheet_info(Request *request, PGresult *res)
 	if (!sheet_is_open(request, res))
 		return;
 	buf_printf(data, "{\"fid\":%lld,\"isDeleted\":false", (long long) request->sheet_id);
-	put_member(data, "name", PQgetvalue(res, 0, INFO_NAME));
-	put_member(data, "owner", PQgetvalue(res, 0, INFO_OWNER));
-	put_time_member(data, "CreatedAt", PQgetvalue(res, 0, INFO_CREATED_AT));
-	put_time_member(data, "UpdatedAt", PQgetvalue(res, 0, INFO_UPDATED_AT));
+	routes_put_member(data, "name", PQgetvalue(res, 0, INFO_NAME));
+	routes_put_member(data, "owner", PQgetvalue(res, 0, INFO_OWNER));
+	routes_put_time_member(data, "CreatedAt", PQgetvalue(res, 0, INFO_CREATED_AT));
+	routes_put_time_member(data, "UpdatedAt", PQgetvalue(res, 0, INFO_UPDATED_AT));
 	access_register_opening(request->sheet_id, request->claims.uid);
 	request_query(request, DATABASE_READS, sheet_versions_sql, PARAMS(request_sheet(request)), REQUEST_TEXT,
 				  get_sheet_versions);

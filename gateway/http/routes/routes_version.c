@@ -196,8 +196,8 @@ whole_begin(Request *request, Snapshot *snapshot)
 	buf_put_buf(&sheet->head, &request->data);
 	if (snapshot->key.version != 0)
 	{
-		buf_printf(&sheet->head, "{\"cid\":%lld,\"timestamp\":", (long long) snapshot->key.version);
-		routes_put_time(&sheet->head, snapshot->at);
+		buf_printf(&sheet->head, "{\"cid\":%lld", (long long) snapshot->key.version);
+		routes_put_time_member(&sheet->head, "timestamp", snapshot->at);
 		buf_printf(&sheet->head, ",\"rows\":%u", snapshot->rows);
 	}
 	buf_printf(&sheet->head, ",\"columns\":%u,\"content\":[", snapshot->cols);

@@ -101,10 +101,7 @@ chunked_read_frame(Chunked *chunked, char c)
 ChunkedResult
 chunked_read(Chunked *chunked, const char *bytes, size_t len, size_t *used, const char **piece, size_t *piece_len)
 {
-	*used = 0;
-	if (chunked->measured && chunked->left == 0)
-		return CHUNKED_END;
-	while (*used < len)
+	for (*used = 0; *used < len;)
 	{
 		ChunkedResult result;
 

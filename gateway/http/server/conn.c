@@ -348,6 +348,8 @@ conn_read_body(Conn *conn)
 		taken += used;
 		if (result == CHUNKED_PIECE)
 			conn_handler->body(conn->request, piece, len);
+		if (conn->body.measured && conn->body.left == 0)
+			result = CHUNKED_END;
 	}
 	if (result == CHUNKED_TRAILER)
 		conn_refuse(conn, 400, "a body in chunks may have no trailers here");
