@@ -62,20 +62,19 @@ gateway_now(void)
 
 /* ---- iterations of the loop ---- */
 
-/* Nothing to do: the check hook flushes. */
+/* Nothing to do: the timer and the idle handle only end the loop's sleep, and the check hook flushes. */
 static void
 main_on_again(uv_timer_t *timer)
 {
 }
 
-/* Nothing to do: an idle handle keeps the loop from sleeping. */
 static void
 main_on_more(uv_idle_t *handle)
 {
 }
 
 static void
-main_flush(void)
+main_on_check(uv_check_t *handle)
 {
 	turn_finish();
 	if (publish_any())
@@ -86,21 +85,17 @@ main_flush(void)
 		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
 }
 
-static void
-main_on_check(uv_check_t *handle)
-{
-	main_flush();
-}
-
 /* Measures the iteration that ends now, without its sleep: events that arrived meanwhile have waited as long. */
 static void
-main_measure_iteration(void)
+main_on_prepare(uv_prepare_t *handle)
 {
 	static uint64_t ended, idle;
-	uint64_t now = uv_hrtime();
-	uint64_t slept = uv_metrics_idle_time(&gateway.loop);
-	uint64_t us = (now - ended - (slept - idle)) / 1000;
+	uint64_t now, slept, us;
 
+	main_on_check(&loop_check);
+	now = uv_hrtime();
+	slept = uv_metrics_idle_time(&gateway.loop);
+	us = (now - ended - (slept - idle)) / 1000;
 	if (ended != 0)
 	{
 		metrics_observe(&metrics.turn_us, us);
@@ -109,13 +104,6 @@ main_measure_iteration(void)
 	}
 	ended = now;
 	idle = slept;
-}
-
-static void
-main_on_prepare(uv_prepare_t *handle)
-{
-	main_flush();
-	main_measure_iteration();
 }
 
 /* Ends leases that were not renewed. */
@@ -129,49 +117,27 @@ main_tick_room(Room *room, void *arg)
 	room_expire_locks(room);
 }
 
-/* For systemctl status. */
-static const char *
-main_status(void)
-{
-	static char text[128];
-
-	if (gateway.leaving || gateway.draining)
-		snprintf(text, sizeof(text), "draining: %zu sessions, %zu sheets", room_session_count(), room_count());
-	else
-		snprintf(text, sizeof(text), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
-	return text;
-}
-
 static void
 main_on_second(uv_timer_t *timer)
 {
 	int64_t now = gateway_now();
+	char status[128]; /* for systemctl status */
 
 	gateway.loop_lag_us = longest_us;
 	longest_us = 0;
 	room_for_each(main_tick_room, &now);
 	health_tick();
-	notify_tick(main_status());
+	if (gateway.leaving || gateway.draining)
+		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", room_session_count(), room_count());
+	else
+		snprintf(status, sizeof(status), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
+	notify_tick(status);
 	socket_tick_all();
 	v2_tick();
 	snapshot_tick();
 }
 
 /* ---- the end ---- */
-
-static void
-main_close_own(void)
-{
-	uv_handle_t *own[] = {(uv_handle_t *) &loop_check,	(uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_more,
-						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   (uv_handle_t *) &loop_drain,
-						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-	{
-		if (!uv_is_closing(own[i]))
-			uv_close(own[i], NULL);
-	}
-}
 
 static void
 main_coord_closed(void *arg)
@@ -206,12 +172,6 @@ main_drain_room(Room *room, void *arg)
 	}
 }
 
-static bool
-main_is_drained(void)
-{
-	return room_session_count() == 0 && room_count() == 0 && trace_under_way() == 0;
-}
-
 static void
 main_on_drain(uv_timer_t *timer)
 {
@@ -224,7 +184,8 @@ main_on_drain(uv_timer_t *timer)
 			coord_leave(gateway.coord);
 	}
 	room_for_each(main_drain_room, NULL);
-	if (main_is_drained() || uv_now(&gateway.loop) >= drain_until)
+	if ((room_session_count() == 0 && room_count() == 0 && trace_under_way() == 0) ||
+		uv_now(&gateway.loop) >= drain_until)
 		main_finish();
 }
 
@@ -389,10 +350,18 @@ main_start_services(void)
 static void
 main_stop_services(void)
 {
+	uv_handle_t *own[] = {(uv_handle_t *) &loop_check,	(uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_more,
+						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   (uv_handle_t *) &loop_drain,
+						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
+
 	listen_stop();
 	socket_close_all();
 	database_close();
-	main_close_own();
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	{
+		if (!uv_is_closing(own[i]))
+			uv_close(own[i], NULL);
+	}
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
 		;
 	tls_stop();

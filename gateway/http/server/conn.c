@@ -6,7 +6,7 @@
  *
  * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and LINGER at the end: our side is closed, and input
  * is discarded for a moment, because closing a socket with unread bytes resets the connection and discards the answer.
- * DEAD connections are freed by conn_close() at the end of their own poll callback.
+ * DEAD connections are freed at the end of their own poll callback, and so are those that become a WebSocket (UPGRADE).
  *
  * Slow clients: a head must arrive within head-seconds; bodies and answers must move min-rate-bytes a second on average
  * over stall-seconds.
@@ -43,6 +43,7 @@ typedef enum ConnState
 	CONN_BODY,
 	CONN_ANSWER,
 	CONN_LINGER,
+	CONN_UPGRADE,
 	CONN_DEAD
 } ConnState;
 
@@ -128,7 +129,7 @@ conn_open(int fd, Peer *peer, const char *address)
 static void
 conn_freed(uv_handle_t *handle)
 {
-	free((Conn *) handle);
+	free(handle);
 }
 
 /* Stops watching the socket and frees the connection. The socket and the peer stay the caller's. */
@@ -256,24 +257,8 @@ conn_take(Conn *conn, size_t len)
 	conn->seen = 0;
 }
 
-/* The request of len bytes turns the connection into a WebSocket. Frees conn. */
+/* Begins the request whose head is the first len bytes of `in`. */
 static void
-conn_hand_over(Conn *conn, size_t len)
-{
-	struct Request *request = conn->request;
-	Stream stream = conn->stream;
-	Peer *peer = conn->peer;
-	Buf in = buf_take(&conn->in);
-
-	conn->request = NULL;
-	conn_forget(conn);
-	conn_handler->upgrade(request, stream, peer, in.data + len, in.len - len);
-	conn_handler->gone(request);
-	buf_free(&in);
-}
-
-/* Begins the request whose head is the first len bytes of `in`. False: conn was freed. */
-static bool
 conn_begin_request(Conn *conn, size_t len)
 {
 	ConnNext next;
@@ -282,51 +267,44 @@ conn_begin_request(Conn *conn, size_t len)
 	if (conn->request == NULL)
 	{
 		conn->state = CONN_DEAD;
-		return true;
+		return;
 	}
 	conn_enter(conn, CONN_ANSWER);
 	next = conn_handler->begin(conn->request, conn->in.data, len, &conn->body);
-	if (next == CONN_NEXT_UPGRADE)
-	{
-		conn_hand_over(conn, len);
-		return false;
-	}
 	conn_take(conn, len);
-	if (next == CONN_NEXT_ANSWER)
-		return true;
+	if (next == CONN_NEXT_UPGRADE)
+		conn->state = CONN_UPGRADE;
 	if (next == CONN_NEXT_CONTINUE && conn->in.len == 0)
 		buf_puts(&conn->out, "HTTP/1.1 100 Continue\r\n\r\n");
-	conn_enter(conn, CONN_BODY);
-	return true;
+	if (next == CONN_NEXT_CONTINUE || next == CONN_NEXT_BODY)
+		conn_enter(conn, CONN_BODY);
 }
 
-/* Returns whether anything was done. Sets *alive to false if conn was freed. */
 static bool
-conn_read_head(Conn *conn, bool *alive)
+conn_read_head(Conn *conn)
 {
+	long limit = gateway.config.max_header_bytes;
 	size_t blank = 0;
 	long len;
 
 	/* Empty lines before a request are ignored (RFC 9112 2.2): all at once, as there may be thousands. */
 	while (conn->in.len - blank >= 2 && memcmp(conn->in.data + blank, "\r\n", 2) == 0)
 		blank += 2;
-	if (blank > 0)
-		conn_take(conn, blank);
+	conn_take(conn, blank);
 	len = conn->in.len > 0 ? head_find_end(conn->in.data, conn->in.len, &conn->seen) : 0;
 	if (len < 0)
 		conn_refuse(conn, 400, "the head of the request holds a control character or a line without CRLF");
-	else if (len > gateway.config.max_header_bytes ||
-			 (len == 0 && conn->in.len > (size_t) gateway.config.max_header_bytes))
+	else if (len > limit || (len == 0 && conn->in.len > (size_t) limit))
 	{
 		if (memchr(conn->in.data, '\n', conn->in.len) == NULL)
 			conn_refuse(conn, 414, "the address is too long");
 		else
 			conn_refuse(conn, 431, "the headers are too large");
 	}
-	else if (len == 0)
-		return false;
+	else if (len > 0)
+		conn_begin_request(conn, (size_t) len);
 	else
-		*alive = conn_begin_request(conn, (size_t) len);
+		return false;
 	return true;
 }
 
@@ -369,44 +347,28 @@ conn_read_body(Conn *conn)
 static bool
 conn_may_read(const Conn *conn)
 {
-	switch (conn->state)
-	{
-		case CONN_HEAD:
-			return conn->in.len <= (size_t) gateway.config.max_header_bytes;
-		case CONN_BODY:
-			return !conn->paused;
-		case CONN_HANDSHAKE:
-		case CONN_LINGER:
-			return true;
-		default:
-			return false;
-	}
+	if (conn->state == CONN_HEAD)
+		return conn->in.len <= (size_t) gateway.config.max_header_bytes;
+	if (conn->state == CONN_BODY)
+		return !conn->paused;
+	return conn->state == CONN_HANDSHAKE || conn->state == CONN_LINGER;
 }
 
 static void
 conn_shake_hands(Conn *conn)
 {
-	char byte = 0;
-	ssize_t got;
+	char byte = CONN_TLS_RECORD;
 	int result;
 
-	if (!conn->first_byte_seen)
+	/* The first byte tells a client that speaks HTTP without TLS. */
+	if (!conn->first_byte_seen && recv(conn->stream.fd, &byte, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	conn->first_byte_seen = true;
+	if (byte != CONN_TLS_RECORD)
 	{
-		got = recv(conn->stream.fd, &byte, 1, MSG_PEEK);
-		if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-			return;
-		if (got <= 0)
-		{
-			conn->state = CONN_DEAD;
-			return;
-		}
-		conn->first_byte_seen = true;
-		if (byte != CONN_TLS_RECORD)
-		{
-			tls_free(&conn->stream);
-			conn_refuse(conn, 400, "this address speaks HTTPS");
-			return;
-		}
+		tls_free(&conn->stream);
+		conn_refuse(conn, 400, "this address speaks HTTPS");
+		return;
 	}
 	result = stream_handshake(&conn->stream);
 	if (result == 1)
@@ -481,13 +443,10 @@ conn_write(Conn *conn)
 	if (conn->out.len == 0)
 		return false;
 	sent = stream_write(&conn->stream, conn->out.data + conn->out_written, conn->out.len - conn->out_written);
-	if (sent == STREAM_AGAIN)
-		return false;
-	if (sent < 0)
-	{
+	if (sent < 0 && sent != STREAM_AGAIN)
 		conn->state = CONN_DEAD;
-		return true;
-	}
+	if (sent < 0)
+		return sent != STREAM_AGAIN;
 	conn->written += sent;
 	conn->out_written += (size_t) sent;
 	if (conn->out_written < conn->out.len)
@@ -515,34 +474,50 @@ conn_update(Conn *conn)
 	conn_watch(conn, events);
 }
 
+/* Gives the stream to the handler, and frees the connection. */
+static void
+conn_hand_over(Conn *conn)
+{
+	struct Request *request = conn->request;
+	Stream stream = conn->stream;
+	Peer *peer = conn->peer;
+	Buf in = buf_take(&conn->in);
+
+	conn->request = NULL;
+	conn_forget(conn);
+	conn_handler->upgrade(request, stream, peer, in.data, in.len);
+	conn_handler->gone(request);
+	buf_free(&in);
+}
+
 static void
 conn_on_poll(uv_poll_t *poll, int status, int events)
 {
 	Conn *conn = (Conn *) poll;
-	bool progress = true, alive = true;
+	bool progress = true;
 	int64_t written = conn->written;
 
 	if (status < 0)
 		conn->state = CONN_DEAD;
 	conn->in_callback = true;
 	conn->drained = false;
-	for (int step = 0; progress && alive && conn->state != CONN_DEAD; step++)
+	for (int step = 0; progress && conn->state < CONN_UPGRADE; step++)
 	{
 		conn->woken = step == CONN_STEPS || conn->written - written >= CONN_WRITE_BYTES;
 		if (conn->woken)
 			break;
 		progress = conn_write(conn);
 		if (conn->state == CONN_HEAD)
-			progress |= conn_read_head(conn, &alive);
+			progress |= conn_read_head(conn);
 		else if (conn->state == CONN_BODY)
 			progress |= conn_read_body(conn);
-		if (alive && !progress)
+		if (!progress)
 			progress = conn_read(conn);
 	}
-	if (!alive)
-		return;
 	conn->in_callback = false;
-	if (conn->state == CONN_DEAD)
+	if (conn->state == CONN_UPGRADE)
+		conn_hand_over(conn);
+	else if (conn->state == CONN_DEAD)
 		conn_close(conn);
 	else
 		conn_update(conn);
@@ -591,42 +566,29 @@ conn_tick(Conn *conn)
 {
 	uint64_t waited = conn_now() - conn->since;
 	bool due = waited >= (uint64_t) gateway.config.head_seconds * 1000;
+	bool idle = conn->state == CONN_HEAD && conn->in.len == 0;
 
-	switch (conn->state)
+	if (idle && conn->served)
+		due = waited >= (uint64_t) gateway.config.keepalive_seconds * 1000;
+	if (conn->state == CONN_HANDSHAKE && due)
+		conn_time_out(conn, 0, "the TLS handshake took too long");
+	else if (idle && due)
+		conn_abort(conn);
+	else if (conn->state == CONN_HEAD && due)
+		conn_time_out(conn, 408, "the head of the request took too long");
+	else if (conn->state == CONN_BODY && conn->paused)
+		conn_enter(conn, CONN_BODY);
+	else if (conn->state == CONN_BODY && conn_is_stalled(conn, conn->read))
+		conn_time_out(conn, 408, "the body of the request came too slowly");
+	else if (conn->state == CONN_ANSWER && conn->out.len == 0 && !conn->woken)
 	{
-		case CONN_HANDSHAKE:
-			if (due)
-				conn_time_out(conn, 0, "the TLS handshake took too long");
-			break;
-		case CONN_HEAD:
-			if (conn->in.len > 0 && due)
-				conn_time_out(conn, 408, "the head of the request took too long");
-			else if (conn->in.len == 0 &&
-					 (conn->served ? waited >= (uint64_t) gateway.config.keepalive_seconds * 1000 : due))
-				conn_abort(conn);
-			break;
-		case CONN_BODY:
-			if (conn->paused)
-				conn_enter(conn, CONN_BODY);
-			else if (conn_is_stalled(conn, conn->read))
-				conn_time_out(conn, 408, "the body of the request came too slowly");
-			break;
-		case CONN_ANSWER:
-			if (conn->out.len == 0 && !conn->woken) /* waits for the database, not for the client */
-			{
-				conn->since = conn_now();
-				conn->moved = conn_delivered(conn);
-			}
-			else if (conn_is_stalled(conn, conn_delivered(conn)))
-				conn_time_out(conn, 0, "the answer was read too slowly");
-			break;
-		case CONN_LINGER:
-			if (waited >= CONN_LINGER_MS)
-				conn_abort(conn);
-			break;
-		case CONN_DEAD:
-			break;
+		conn->since = conn_now(); /* it waits for the database, not for the client */
+		conn->moved = conn_delivered(conn);
 	}
+	else if (conn->state == CONN_ANSWER && conn_is_stalled(conn, conn_delivered(conn)))
+		conn_time_out(conn, 0, "the answer was read too slowly");
+	else if (conn->state == CONN_LINGER && waited >= CONN_LINGER_MS)
+		conn_abort(conn);
 }
 
 void
