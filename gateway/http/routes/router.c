@@ -4,21 +4,18 @@
  * The connection gives the head, then the body. A request is refused as early as possible: address, method, framing,
  * body, arguments, token, in this order. Then its route runs, at the gateway that serves the sheet if it says so.
  */
-#include "common/utf8.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "core/redirect.h"
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
-#include "support/json_check.h"
+#include "support/json.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ROUTER_MEMBERS_MAX 100	 /* of a body; our routes need 5 */
-#define ROUTER_VALUES_MAX  1000	 /* in all of it */
-#define ROUTER_FORM_BYTES  65536 /* of a form besides its file */
+#define ROUTER_VALUES_MAX 1000	/* in the body of a request; our routes need 5 */
+#define ROUTER_FORM_BYTES 65536 /* of a form besides its file */
 
 typedef enum Caller
 {
@@ -200,41 +197,19 @@ router_check_length(Request *request)
 	return false;
 }
 
-/* The members of the body have different names, so there is no doubt which value is meant. */
-static bool
-router_members_differ(const cJSON *object)
-{
-	int count = 0;
-
-	for (const cJSON *item = object->child; item != NULL; item = item->next)
-	{
-		if (++count > ROUTER_MEMBERS_MAX)
-			return false;
-		for (const cJSON *other = item->next; other != NULL; other = other->next)
-		{
-			if (strcmp(item->string, other->string) == 0)
-				return false;
-		}
-	}
-	return true;
-}
-
 /* The body of a POST is a JSON object. False: answered. */
 static bool
 router_parse_body(Request *request)
 {
 	const Buf *body = &request->body;
+	JsonError error = json_parse_object(body->data, body->len, ROUTER_VALUES_MAX, JSON_MAX_DEPTH, &request->json);
 
-	errno = 0;
-	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len) &&
-		!json_has_nul(body->data, body->len) && json_has_few_values(body->data, body->len, ROUTER_VALUES_MAX))
-		request->json = cJSON_ParseWithLength(body->data, body->len);
-	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
-		return true;
-	if (errno == ENOMEM || buf_failed(body))
+	if (error == JSON_NO_MEMORY || buf_failed(body))
 		request_out_of_memory(request);
-	else
+	else if (error == JSON_INVALID)
 		request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
+	else
+		return true;
 	return false;
 }
 
