@@ -184,22 +184,13 @@ request_answered(void *arg, PGresult *res)
 {
 	Request *request = arg;
 
-	if (request_is_gone(request))
-		;
-	else if (request_succeeded(res))
-		request->step(request, res);
-	else
-		request_sql_error(request, res);
-	request_end_step(request);
-}
-
-static void
-request_answered_raw(void *arg, PGresult *res)
-{
-	Request *request = arg;
-
 	if (!request_is_gone(request))
-		request->step(request, res);
+	{
+		if (request->raw || request_succeeded(res))
+			request->step(request, res);
+		else
+			request_sql_error(request, res);
+	}
 	request_end_step(request);
 }
 
@@ -212,20 +203,26 @@ request_give_row(void *arg, PGresult *row)
 		request->row(request, row);
 }
 
+/* sent: the database has taken the query, and will call request_answered(). */
+static void
+request_sent(Request *request, bool sent)
+{
+	if (sent)
+		return;
+	request_too_busy(request);
+	request_end_step(request);
+}
+
 void
 request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params,
 			  RequestResult result, RequestStep step)
 {
-	bool raw = result == REQUEST_TEXT_RAW || result == REQUEST_BINARY_RAW;
-	bool binary = result == REQUEST_BINARY || result == REQUEST_BINARY_RAW;
-
 	request->step = step;
+	request->raw = result == REQUEST_TEXT_RAW || result == REQUEST_BINARY_RAW;
 	request_begin_step(request);
-	if (database_query(class, request->claims.uid, sql, nparams, params, binary,
-					   raw ? request_answered_raw : request_answered, request))
-		return;
-	request_too_busy(request);
-	request_end_step(request);
+	request_sent(request,
+				 database_query(class, request->claims.uid, sql, nparams, params,
+								result == REQUEST_BINARY || result == REQUEST_BINARY_RAW, request_answered, request));
 }
 
 void
@@ -233,12 +230,10 @@ request_stream(Request *request, const char *sql, int nparams, const PgParam *pa
 {
 	request->row = row;
 	request->step = step;
+	request->raw = true;
 	request_begin_step(request);
-	if (database_stream(DATABASE_LONG, request->claims.uid, sql, nparams, params, 0, request_give_row,
-						request_answered_raw, request))
-		return;
-	request_too_busy(request);
-	request_end_step(request);
+	request_sent(request, database_stream(DATABASE_LONG, request->claims.uid, sql, nparams, params, 0, request_give_row,
+										  request_answered, request));
 }
 
 /* ---- arguments ---- */

@@ -105,6 +105,7 @@ struct Request
 	int64_t number; /* a second argument, or a result, of single routes */
 	RequestStep step;
 	RequestStep row;
+	bool raw; /* step gets errors as well */
 	RequestNext next;
 	uint64_t asked;			/* follow_changes() when the account or the access was queried */
 	const char *form_token; /* of an upload; NULL: none */

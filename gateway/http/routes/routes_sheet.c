@@ -219,31 +219,26 @@ route_get_sheet(Request *request)
 /* ---- /deletesheet {fid}, which purges a trashed sheet; /recoversheet {fid} ---- */
 
 static void
-sheet_deleted(Request *request, PGresult *res)
+sheet_changed(Request *request, PGresult *res)
 {
 	follow_changed(request->sheet_id);
-	request_msg(request, MSG_SHEET_DELETED);
+	request_msg(request, (Msg) request->number);
 }
 
+/* Answers msg if the statement succeeds. */
 static void
-sheet_recovered(Request *request, PGresult *res)
+sheet_change(Request *request, const char *sql, Msg msg)
 {
-	follow_changed(request->sheet_id);
-	request_msg(request, MSG_RECOVERED);
-}
-
-static void
-sheet_change(Request *request, const char *sql, RequestStep step)
-{
+	request->number = msg;
 	request_query(request, DATABASE_LONG, sql, PARAMS(request_sheet(request), request_uid(request)), REQUEST_TEXT,
-				  step);
+				  sheet_changed);
 }
 
 static void
 delete_sheet_info(Request *request, PGresult *res)
 {
 	if (sheet_is_visible(request, res))
-		sheet_change(request, sheet_is_trashed(res) ? sheet_purge_sql : sheet_trash_sql, sheet_deleted);
+		sheet_change(request, sheet_is_trashed(res) ? sheet_purge_sql : sheet_trash_sql, MSG_SHEET_DELETED);
 }
 
 void
@@ -258,7 +253,7 @@ recover_sheet_info(Request *request, PGresult *res)
 	if (!sheet_is_visible(request, res))
 		return;
 	if (sheet_is_trashed(res))
-		sheet_change(request, sheet_recover_sql, sheet_recovered);
+		sheet_change(request, sheet_recover_sql, MSG_RECOVERED);
 	else
 		request_msg(request, MSG_NOT_IN_TRASH);
 }

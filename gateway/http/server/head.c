@@ -55,8 +55,8 @@ head_find_end(const char *bytes, size_t len, size_t *seen)
 /* ---- the request line ---- */
 
 /*
- * Decodes %XX from one place to another that does not lie behind it, with a zero at the end. False for a bad escape, a
- * control character, or when there are not `size` bytes of room for all.
+ * Decodes %XX and appends a NUL. `to` may be `from` or lie before it. False for a malformed escape, a control
+ * character, or if the result needs more than `size` bytes.
  */
 static bool
 decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
@@ -87,7 +87,7 @@ decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 	return true;
 }
 
-/* Bytes of a host and port at the beginning of the text. */
+/* Length of the host and port at the beginning of the text. */
 static size_t
 authority_len(const char *text)
 {
@@ -95,8 +95,8 @@ authority_len(const char *text)
 }
 
 /*
- * The absolute form, http://host/path, is what proxies get; servers have to take it as well (RFC 9112 3.2.2). What is
- * no host is not stepped over: the slash that must come then does not.
+ * Clients of proxies send the absolute form, http://host/path; servers must accept it as well (RFC 9112 3.2.2). Only
+ * characters of a host are skipped, so the slash that must follow is missing after anything else.
  */
 static char *
 skip_authority(char *target)
@@ -221,9 +221,9 @@ head_list_has(const char *list, const char *word)
 	return false;
 }
 
-/* ---- what the fields say ---- */
+/* ---- meaning of the fields ---- */
 
-/* Fields of which a second one would leave open which of the two holds. */
+/* Fields that may occur once: with two, it would be open which one is valid. */
 static bool
 check_once(const Head *head, HeadError *error)
 {
@@ -332,36 +332,42 @@ head_parse(Head *head, char *bytes, size_t len, size_t url_max, HeadError *error
 
 /* ---- the query ---- */
 
-bool
-head_query_arg(const char *query, const char *name, char *to, size_t size)
+/* The value of the first argument of the name, not decoded, and its length. NULL: there is none. */
+static const char *
+query_find(const char *query, const char *name, bool needs_value, size_t *len)
 {
 	size_t name_len = strlen(name);
 
 	for (; *query != '\0'; query += *query == '&')
 	{
-		size_t len = strcspn(query, "&");
+		size_t item = strcspn(query, "&");
+		bool has_value = item > name_len && query[name_len] == '=';
 
-		if (len > name_len && query[name_len] == '=' && memcmp(query, name, name_len) == 0)
-			return decode_percent(query + name_len + 1, len - name_len - 1, true, to, size);
-		query += len;
+		if (item >= name_len && memcmp(query, name, name_len) == 0 && (has_value || (item == name_len && !needs_value)))
+		{
+			*len = has_value ? item - name_len - 1 : 0;
+			return query + name_len + has_value;
+		}
+		query += item;
 	}
-	return false;
+	return NULL;
+}
+
+bool
+head_query_arg(const char *query, const char *name, char *to, size_t size)
+{
+	size_t len;
+	const char *value = query_find(query, name, true, &len);
+
+	return value != NULL && decode_percent(value, len, true, to, size);
 }
 
 bool
 head_query_has(const char *query, const char *name)
 {
-	size_t name_len = strlen(name);
+	size_t len;
 
-	for (; *query != '\0'; query += *query == '&')
-	{
-		size_t len = strcspn(query, "&");
-
-		if (len >= name_len && strncmp(query, name, name_len) == 0 && (len == name_len || query[name_len] == '='))
-			return true;
-		query += len;
-	}
-	return false;
+	return query_find(query, name, false, &len) != NULL;
 }
 
 /* ---- codings ---- */

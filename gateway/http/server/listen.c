@@ -104,50 +104,39 @@ listen_on_tick(uv_timer_t *timer)
 	uv_poll_start(&listen_poll, UV_READABLE, listen_on_poll);
 }
 
-/* A socket on listen-address and listen-port, or -1 and *reason. */
-static int
-listen_open(const char **reason)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	struct addrinfo *found;
-	char port[8];
-	int fd, on = 1, result;
-
-	snprintf(port, sizeof(port), "%d", gateway.config.listen_port);
-	result = getaddrinfo(gateway.config.listen_address, port, &hints, &found);
-	if (result != 0)
-	{
-		*reason = gai_strerror(result);
-		return -1;
-	}
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		(void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0)
-	{
-		*reason = strerror(errno);
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(found);
-	return fd;
-}
-
 bool
 listen_start(const ConnHandler *handler)
 {
-	const char *reason = "";
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo *found = NULL;
+	const char *reason = NULL;
+	char port[8];
+	int on = 1, result;
 
 	conn_handler = handler;
 	if (!tls_start())
 		return false;
-	listen_fd = listen_open(&reason);
-	if (listen_fd < 0)
+	snprintf(port, sizeof(port), "%d", gateway.config.listen_port);
+	result = getaddrinfo(gateway.config.listen_address, port, &hints, &found);
+	if (result != 0)
+		reason = gai_strerror(result);
+	else
+		listen_fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (listen_fd >= 0)
+		(void) setsockopt(listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (reason == NULL && (listen_fd < 0 || bind(listen_fd, found->ai_addr, found->ai_addrlen) != 0 ||
+						   listen(listen_fd, LISTEN_BACKLOG) != 0))
+		reason = strerror(errno);
+	if (found != NULL)
+		freeaddrinfo(found);
+	if (reason != NULL)
 	{
 		fprintf(stderr, "pg_sheet_gateway: cannot listen on %s port %d: %s\n", gateway.config.listen_address,
 				gateway.config.listen_port, reason);
 		fprintf(stderr, "Choose another port with --listen-port, or end the program that uses it.\n");
+		if (listen_fd >= 0)
+			close(listen_fd);
+		listen_fd = -1;
 		return false;
 	}
 	uv_poll_init(&gateway.loop, &listen_poll, listen_fd);
