@@ -73,6 +73,15 @@ stream_write(Stream *stream, const void *from, size_t len)
 	return sent >= 0 ? sent : stream_socket_result();
 }
 
+ssize_t
+stream_write_parts(Stream *stream, const struct iovec *parts, size_t count)
+{
+	struct msghdr message = {.msg_iov = (struct iovec *) parts, .msg_iovlen = count};
+	ssize_t sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
+
+	return sent >= 0 ? sent : stream_socket_result();
+}
+
 int
 stream_handshake(Stream *stream)
 {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 typedef struct ssl_st SSL;
 
@@ -26,6 +27,8 @@ typedef struct Stream
 /* Bytes read or written, or one of the above. */
 extern ssize_t stream_read(Stream *stream, void *to, size_t size);
 extern ssize_t stream_write(Stream *stream, const void *from, size_t len);
+/* The same for bytes in several places; of plain streams. */
+extern ssize_t stream_write_parts(Stream *stream, const struct iovec *parts, size_t count);
 /* 1 when the TLS handshake is done, STREAM_AGAIN, or STREAM_BROKEN. */
 extern int stream_handshake(Stream *stream);
 /* Are there bytes that the socket does not tell of any more? */

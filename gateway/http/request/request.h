@@ -154,7 +154,7 @@ extern Request *request_create(Conn *conn);
 /* Parses the head, and finds the client's address and id. False: answered. */
 extern bool request_begin(Request *request, const char *head, size_t len);
 extern void request_refuse(Request *request, int status, const char *reason);
-extern bool request_fill(Request *request, Buf *to);
+extern bool request_fill(Request *request, Buf *to, struct iovec *rest);
 extern void request_gone(Request *request);
 
 /* ---- steps ---- */

@@ -42,15 +42,26 @@ trace_is_harmless(const char *id)
 	return true;
 }
 
-/* Unique: random digits of this process, and a number. */
+/* Unique: random digits of this process, and a number. Without snprintf(), as this is done for each request. */
 static void
 trace_make_id(char id[TRACE_ID_MAX + 1])
 {
-	static uint64_t process, number;
+	static char process[24]; /* 16 digits and a dash */
+	static uint64_t number;
+	char digits[24], *digit = digits + sizeof(digits);
+	uint64_t random = 0;
 
-	if (process == 0)
-		(void) RAND_bytes((unsigned char *) &process, sizeof(process));
-	snprintf(id, TRACE_ID_MAX + 1, "%016llx-%llu", (unsigned long long) process, (unsigned long long) ++number);
+	if (process[0] == '\0')
+	{
+		(void) RAND_bytes((unsigned char *) &random, sizeof(random));
+		snprintf(process, sizeof(process), "%016llx-", (unsigned long long) random);
+	}
+	*--digit = '\0';
+	number++;
+	for (uint64_t left = number; left > 0; left /= 10)
+		*--digit = (char) ('0' + left % 10);
+	memcpy(id, process, 17);
+	memcpy(id + 17, digit, (size_t) (digits + sizeof(digits) - digit));
 }
 
 void

@@ -69,6 +69,7 @@ struct Conn
 	size_t seen; /* bytes of an incomplete head that were searched */
 	Buf out;
 	size_t out_written;
+	struct iovec rest; /* of the answer, after `out` */
 	struct Request *request;
 	Chunked body;
 	uint64_t since;	 /* ms: start of the state, or of the interval in which bytes have to move */
@@ -429,30 +430,52 @@ conn_request_done(Conn *conn)
 }
 
 static bool
+conn_has_output(const Conn *conn)
+{
+	return conn->out.len > 0 || conn->rest.iov_len > 0;
+}
+
+/* Writes what is left of `out` and `rest`. Returns the bytes written, or the error of the stream. */
+static ssize_t
+conn_send(Conn *conn)
+{
+	struct iovec parts[2] = {{conn->out.data + conn->out_written, conn->out.len - conn->out_written}, conn->rest};
+	ssize_t sent = conn->rest.iov_len == 0 ? stream_write(&conn->stream, parts[0].iov_base, parts[0].iov_len)
+										   : stream_write_parts(&conn->stream, parts, 2);
+	size_t first = sent > 0 && (size_t) sent < parts[0].iov_len ? (size_t) sent : parts[0].iov_len;
+
+	if (sent < 0)
+		return sent;
+	conn->written += sent;
+	conn->out_written += first;
+	conn->rest.iov_base = (char *) conn->rest.iov_base + ((size_t) sent - first);
+	conn->rest.iov_len -= (size_t) sent - first;
+	if (conn->out_written == conn->out.len)
+		conn->out.len = conn->out_written = 0;
+	return sent;
+}
+
+static bool
 conn_write(Conn *conn)
 {
 	ssize_t sent;
 
-	if (conn->out.len == 0 && conn->has_answer && !conn->filled)
-		conn->filled = conn_handler->fill(conn->request, &conn->out);
+	/* TLS makes a record of each write: so the head and the beginning of the body are one. */
+	if (!conn_has_output(conn) && conn->has_answer && !conn->filled)
+		conn->filled = conn_handler->fill(conn->request, &conn->out, conn->stream.ssl == NULL ? &conn->rest : NULL);
 	if (buf_failed(&conn->out))
 	{
 		conn->state = CONN_DEAD;
 		return true;
 	}
-	if (conn->out.len == 0)
+	if (!conn_has_output(conn))
 		return false;
-	sent = stream_write(&conn->stream, conn->out.data + conn->out_written, conn->out.len - conn->out_written);
+	sent = conn_send(conn);
 	if (sent < 0 && sent != STREAM_AGAIN)
 		conn->state = CONN_DEAD;
 	if (sent < 0)
 		return sent != STREAM_AGAIN;
-	conn->written += sent;
-	conn->out_written += (size_t) sent;
-	if (conn->out_written < conn->out.len)
-		return true;
-	conn->out.len = conn->out_written = 0;
-	if (conn->filled)
+	if (conn->filled && !conn_has_output(conn))
 		conn_request_done(conn);
 	return true;
 }
@@ -467,7 +490,7 @@ conn_update(Conn *conn)
 	/* In ANSWER the socket is still watched until more arrives: changing the events costs more than a request. */
 	if (conn_may_read(conn) || conn->stream.wants_read || (conn->state == CONN_ANSWER && conn->drained))
 		events |= UV_READABLE;
-	if (conn->out.len > 0 || conn->woken || conn->stream.wants_write)
+	if (conn_has_output(conn) || conn->woken || conn->stream.wants_write)
 		events |= UV_WRITABLE;
 	if (conn->state == CONN_HEAD && conn->in.len == 0)
 		buf_free(&conn->in); /* an idle connection holds no memory */
@@ -580,7 +603,7 @@ conn_tick(Conn *conn)
 		conn_enter(conn, CONN_BODY);
 	else if (conn->state == CONN_BODY && conn_is_stalled(conn, conn->read))
 		conn_time_out(conn, 408, "the body of the request came too slowly");
-	else if (conn->state == CONN_ANSWER && conn->out.len == 0 && !conn->woken)
+	else if (conn->state == CONN_ANSWER && !conn_has_output(conn) && !conn->woken)
 	{
 		conn->since = conn_now(); /* it waits for the database, not for the client */
 		conn->moved = conn_delivered(conn);

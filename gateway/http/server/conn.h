@@ -37,8 +37,9 @@ typedef struct ConnHandler
 	/* Answers an error that the connection has found. No further bytes of the request are read. */
 	void (*refuse)(struct Request *request, int status, const char *reason);
 	/* After conn_answer(): appends the next piece of the answer, or nothing if it has to be fetched first. True: that
-	 * was the last piece. */
-	bool (*fill)(struct Request *request, Buf *to);
+	 * was the last piece. rest: bytes to be sent after it, which stay where they are until gone(); NULL: all is
+	 * appended. */
+	bool (*fill)(struct Request *request, Buf *to, struct iovec *rest);
 	/* Takes over stream and peer of a connection that ends here. read: bytes that followed the head. */
 	void (*upgrade)(struct Request *request, Stream stream, Peer *peer, char *read, size_t len);
 	/* The answer is sent, or the connection has ended. */
