@@ -19,22 +19,17 @@
 #include "http/server/tls.h"
 #include "support/log.h"
 
-#include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
-#define CONN_READ_BYTES	 65536
 #define CONN_STEPS		 16	   /* reads and writes in one iteration of the loop ... */
 #define CONN_WRITE_BYTES 65536 /* ... and bytes written */
 #define CONN_LINGER_MS	 2000  /* for a client that still sends to find the answer */
-#define CONN_TLS_RECORD	 0x16  /* first byte of a TLS handshake */
 
 typedef enum ConnState
 {
@@ -64,7 +59,6 @@ struct Conn
 	bool has_answer;  /* conn_answer() was called for this request */
 	bool filled;	  /* the last piece of the answer is in `out` */
 	bool close;		  /* the connection ends after this answer */
-	bool first_byte_seen;
 	Buf in;
 	size_t seen; /* bytes of an incomplete head that were searched */
 	Buf out;
@@ -81,13 +75,7 @@ struct Conn
 const ConnHandler *conn_handler;
 
 static Conn *conns;
-static char conn_bytes[CONN_READ_BYTES];
-
-static uint64_t
-conn_now(void)
-{
-	return uv_now(&gateway.loop);
-}
+static char conn_bytes[65536]; /* that were read from a socket */
 
 static void conn_on_poll(uv_poll_t *poll, int status, int events);
 
@@ -117,7 +105,7 @@ conn_open(int fd, Peer *peer, const char *address)
 	conn->peer = peer;
 	strcpy(conn->address, address);
 	conn->state = tls_is_on() ? CONN_HANDSHAKE : CONN_HEAD;
-	conn->since = conn_now();
+	conn->since = uv_now(&gateway.loop);
 	conn->next = conns;
 	if (conns != NULL)
 		conns->previous = conn;
@@ -161,18 +149,11 @@ conn_close(Conn *conn)
 	stream_close(&stream); /* after uv_close(), which stops watching the descriptor */
 }
 
-void
-conn_close_all(void)
-{
-	while (conns != NULL)
-		conn_close(conns);
-}
-
 static void
 conn_enter(Conn *conn, ConnState state)
 {
 	conn->state = state;
-	conn->since = conn_now();
+	conn->since = uv_now(&gateway.loop);
 	conn->moved = state == CONN_ANSWER ? conn->written : conn->read;
 }
 
@@ -358,21 +339,15 @@ conn_may_read(const Conn *conn)
 static void
 conn_shake_hands(Conn *conn)
 {
-	char byte = CONN_TLS_RECORD;
-	int result;
+	bool plain = tls_is_plain(&conn->stream);
+	int result = plain ? STREAM_AGAIN : stream_handshake(&conn->stream);
 
-	/* The first byte tells a client that speaks HTTP without TLS. */
-	if (!conn->first_byte_seen && recv(conn->stream.fd, &byte, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	conn->first_byte_seen = true;
-	if (byte != CONN_TLS_RECORD)
+	if (plain)
 	{
 		tls_free(&conn->stream);
 		conn_refuse(conn, 400, "this address speaks HTTPS");
-		return;
 	}
-	result = stream_handshake(&conn->stream);
-	if (result == 1)
+	else if (result == 1)
 		conn_enter(conn, CONN_HEAD);
 	else if (result == STREAM_BROKEN)
 		conn->state = CONN_DEAD;
@@ -400,11 +375,10 @@ conn_read(Conn *conn)
 	}
 	conn->read += got;
 	conn->drained = conn->stream.ssl == NULL && (size_t) got < sizeof(conn_bytes);
-	if (conn->state == CONN_LINGER)
-		return true;
 	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
-		conn->since = conn_now();
-	buf_put(&conn->in, conn_bytes, (size_t) got);
+		conn->since = uv_now(&gateway.loop);
+	if (conn->state != CONN_LINGER)
+		buf_put(&conn->in, conn_bytes, (size_t) got);
 	if (buf_failed(&conn->in))
 		conn_refuse(conn, 503, "out of memory");
 	return true;
@@ -448,8 +422,11 @@ conn_send(Conn *conn)
 		return sent;
 	conn->written += sent;
 	conn->out_written += first;
-	conn->rest.iov_base = (char *) conn->rest.iov_base + ((size_t) sent - first);
-	conn->rest.iov_len -= (size_t) sent - first;
+	if ((size_t) sent > first)
+	{
+		conn->rest.iov_base = (char *) conn->rest.iov_base + ((size_t) sent - first);
+		conn->rest.iov_len -= (size_t) sent - first;
+	}
 	if (conn->out_written == conn->out.len)
 		conn->out.len = conn->out_written = 0;
 	return sent;
@@ -463,14 +440,9 @@ conn_write(Conn *conn)
 	/* TLS makes a record of each write: so the head and the beginning of the body are one. */
 	if (!conn_has_output(conn) && conn->has_answer && !conn->filled)
 		conn->filled = conn_handler->fill(conn->request, &conn->out, conn->stream.ssl == NULL ? &conn->rest : NULL);
-	if (buf_failed(&conn->out))
-	{
-		conn->state = CONN_DEAD;
-		return true;
-	}
-	if (!conn_has_output(conn))
+	if (!conn_has_output(conn) && !buf_failed(&conn->out))
 		return false;
-	sent = conn_send(conn);
+	sent = buf_failed(&conn->out) ? STREAM_BROKEN : conn_send(conn);
 	if (sent < 0 && sent != STREAM_AGAIN)
 		conn->state = CONN_DEAD;
 	if (sent < 0)
@@ -548,26 +520,22 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 
 /* ---- time ---- */
 
-/* Bytes that the peer's system has acknowledged: those in the socket's queue do not count. */
+/* Bytes that the peer's system has acknowledged. */
 static int64_t
 conn_delivered(const Conn *conn)
 {
-	int queued = 0;
-
-	if (ioctl(conn->stream.fd, SIOCOUTQ, &queued) != 0 || queued < 0)
-		queued = 0;
-	return conn->written - queued;
+	return conn->written - stream_queued(&conn->stream);
 }
 
 /* Fewer bytes than required have moved in the interval that began at `since`. Starts the next interval otherwise. */
 static bool
 conn_is_stalled(Conn *conn, int64_t total)
 {
-	if (conn_now() - conn->since < (uint64_t) gateway.config.stall_seconds * 1000)
+	if (uv_now(&gateway.loop) - conn->since < (uint64_t) gateway.config.stall_seconds * 1000)
 		return false;
 	if (total - conn->moved < (int64_t) gateway.config.stall_seconds * gateway.config.min_rate_bytes)
 		return true;
-	conn->since = conn_now();
+	conn->since = uv_now(&gateway.loop);
 	conn->moved = total;
 	return false;
 }
@@ -587,7 +555,7 @@ conn_time_out(Conn *conn, int status, const char *reason)
 static void
 conn_tick(Conn *conn)
 {
-	uint64_t waited = conn_now() - conn->since;
+	uint64_t waited = uv_now(&gateway.loop) - conn->since;
 	bool due = waited >= (uint64_t) gateway.config.head_seconds * 1000;
 	bool idle = conn->state == CONN_HEAD && conn->in.len == 0;
 
@@ -605,7 +573,7 @@ conn_tick(Conn *conn)
 		conn_time_out(conn, 408, "the body of the request came too slowly");
 	else if (conn->state == CONN_ANSWER && !conn_has_output(conn) && !conn->woken)
 	{
-		conn->since = conn_now(); /* it waits for the database, not for the client */
+		conn->since = uv_now(&gateway.loop); /* it waits for the database, not for the client */
 		conn->moved = conn_delivered(conn);
 	}
 	else if (conn->state == CONN_ANSWER && conn_is_stalled(conn, conn_delivered(conn)))
@@ -622,4 +590,11 @@ conn_tick_all(void)
 		next = conn->next;
 		conn_tick(conn);
 	}
+}
+
+void
+conn_close_all(void)
+{
+	while (conns != NULL)
+		conn_close(conns);
 }
