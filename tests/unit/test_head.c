@@ -149,8 +149,7 @@ test_encodings(void)
 	TAP_OK(head_quality(NULL, "br") == 0 && head_quality("", "br") == 0, "nothing is taken that is not named");
 	TAP_OK(head_quality("gzip, deflate, br", "br") == 1000, "named");
 	TAP_OK(head_quality("gzip;q=0.5, BR ; q=0.25", "br") == 250, "with a weight");
-	TAP_OK(head_quality("br;q=0, *", "br") == 0 && head_quality("br;q=0, *;q=0.1", "gzip") == 100,
-		   "not at all");
+	TAP_OK(head_quality("br;q=0, *", "br") == 0 && head_quality("br;q=0, *;q=0.1", "gzip") == 100, "not at all");
 	TAP_OK(head_quality("brotli, xbr", "br") == 0, "another coding");
 	TAP_OK(head_quality("br;q=2", "br") == 0 && head_quality("br;q=", "br") == 0, "a weight that is none");
 }
