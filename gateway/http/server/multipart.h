@@ -1,8 +1,8 @@
 /*
  * multipart.h - a streaming reader of multipart/form-data (RFC 7578), for uploads of any size in bounded memory.
  *
- * Feed it the body as it comes; it calls back with the fields and pieces of files. Written by hand because
- * libwebsockets 4.1.6's own (lws_spa) has a heap overflow at boundaries that straddle reads. Pure C; fuzzed.
+ * It is fed the body as it arrives, and calls back with fields and pieces of files. It is our own because that of
+ * libwebsockets 4.1.6 (lws_spa) has a heap overflow at boundaries that straddle reads. Pure C; fuzzed.
  */
 #ifndef MULTIPART_H
 #define MULTIPART_H
@@ -19,21 +19,21 @@ typedef struct Multipart Multipart;
 typedef struct MultipartEvents
 {
 	void *arg;
-	/* A part begins; filename is NULL for a plain field, content_type "" when absent. False stops with an error. Names
-	 * are as the client sent them: not yet looked at for UTF-8, slashes or control characters. */
+	/* A part begins. filename is NULL for a plain field, content_type "" if absent. Names are as the client sent them:
+	 * not checked for UTF-8, slashes or control characters. False is an error. */
 	bool (*begin)(void *arg, const char *name, const char *filename, const char *content_type);
 	bool (*data)(void *arg, const char *data, size_t len);
 	bool (*end)(void *arg);
 } MultipartEvents;
 
-/* NULL when the Content-Type is not multipart/form-data with a usable boundary. */
+/* NULL if the Content-Type is not multipart/form-data with a valid boundary, or out of memory (errno). */
 extern Multipart *multipart_open(const char *content_type, const MultipartEvents *events);
 /* False at the first error; multipart_error() says which. */
 extern bool multipart_feed(Multipart *reader, const char *data, size_t len);
 /* True when the closing boundary has been seen. */
 extern bool multipart_done(const Multipart *reader);
 extern const char *multipart_error(const Multipart *reader);
-/* Bytes that have been fed and may be data or the beginning of a delimiter. */
+/* Bytes that were fed and may be data or the beginning of a delimiter. */
 extern size_t multipart_undecided(const Multipart *reader);
 /* Bytes of the shortest closing delimiter. */
 extern size_t multipart_end_length(const Multipart *reader);

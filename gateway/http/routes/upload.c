@@ -1,17 +1,15 @@
 /*
  * upload.c - POST /uploadchunk: a file of any size into the database, in parts, with bounded memory.
  *
- * The form's parts come in any order: what comes of the file before fid and token are known is kept, up to one part.
- * Then the user is checked, the upload begun in the database, and the file written part by part. While parts are under
- * way the client is not read.
+ * The form's fields may come in any order: up to one part of the file is buffered until fid and token are known. Then
+ * the token is verified, the file is begun in the database, and its parts are written one after the other. While a part
+ * is written, the client is read only up to the next one.
  *
- * States: FIELDS (until fid and token are known) -> CHECKING (the database is asked) -> WRITING -> ENDING.
+ * States: FIELDS (until fid and token are known) -> CHECKING (file_begin) -> WRITING -> ENDING (file_end).
  */
-#include "http/request/upload.h"
-
-#include "http/server/conn.h"
 #include "core/gateway.h"
-#include "http/request/request.h"
+#include "http/server/multipart.h"
+#include "http/routes/routes.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -26,8 +24,7 @@ typedef enum UploadState
 	UPLOAD_FIELDS,
 	UPLOAD_CHECKING,
 	UPLOAD_WRITING,
-	UPLOAD_ENDING,
-	UPLOAD_FAILED
+	UPLOAD_ENDING
 } UploadState;
 
 typedef enum UploadField
@@ -38,11 +35,11 @@ typedef enum UploadField
 	FIELD_FILE
 } UploadField;
 
-struct Upload
+typedef struct Upload
 {
 	Multipart *reader;
 	UploadState state;
-	UploadField field; /* being read */
+	UploadField field; /* that is being read */
 	char token[JWT_MAX];
 	char fid[24];
 	char name[MULTIPART_NAME_MAX + 1];
@@ -50,68 +47,49 @@ struct Upload
 	bool has_file;
 	bool file_done;
 	bool body_done;
-	Buf bytes; /* of the file, not yet sent */
+	bool writing; /* a part */
+	Buf bytes;	  /* of the file, not yet written */
 	int64_t file_bytes;
 	int64_t upload_id;
 	char stored_name[UPLOAD_NAME_MAX * 4];
 	int part;
-	int parts_under_way;
-	bool paused;
 	EVP_MD_CTX *sha256;
-};
+} Upload;
 
 static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.file_begin($1, $2, $3, $4, $5)";
 static const char upload_put_sql[] = "SELECT sheet.file_put($1, $2, $3)";
 static const char upload_end_sql[] = "SELECT sheet.file_end($1, $2)";
 static const char upload_abort_sql[] = "SELECT sheet.file_abort($1)";
 
-static void upload_go_on(Request *request);
+static void upload_continue(Request *request);
 
-const char *
-upload_token(const Upload *upload)
-{
-	return upload != NULL && upload->token[0] != '\0' ? upload->token : NULL;
-}
-
-/* An upload that does not end is taken back; nobody waits for the answer. */
+/* Removes a file that was not completed from the database, without waiting for the result. */
 static void
-upload_abandon(Upload *upload)
+upload_free(void *own)
 {
+	Upload *upload = own;
 	char id[24];
 	PgParam param = pgparam_int64(id, upload->upload_id);
 
 	if (upload->upload_id != 0)
 		(void) database_query(DATABASE_WRITES, 0, upload_abort_sql, 1, &param, 0, NULL, NULL);
-	upload->upload_id = 0;
-}
-
-void
-upload_free(Upload *upload)
-{
-	if (upload == NULL)
-		return;
-	upload_abandon(upload);
 	multipart_close(upload->reader);
 	EVP_MD_CTX_free(upload->sha256);
 	buf_free(&upload->bytes);
 	free(upload);
 }
 
+/* The rest of the body is not read. */
 static void
-upload_fail(Request *request, int status, Msg msg, const char *reason)
+upload_fail(Request *request, Msg msg)
 {
-	request->upload->state = UPLOAD_FAILED;
-	request->close = true; /* the rest of the body is not read */
-	if (status == 200)
-		request_msg(request, msg);
-	else
-		request_error(request, status, reason);
+	request->close = true;
+	request_msg(request, msg);
 }
 
 static void
-upload_fail_memory(Request *request)
+upload_out_of_memory(Request *request)
 {
-	request->upload->state = UPLOAD_FAILED;
 	request->close = true;
 	request_out_of_memory(request);
 }
@@ -121,7 +99,7 @@ upload_fail_memory(Request *request)
 static bool
 upload_part_begin(void *arg, const char *name, const char *filename, const char *content_type)
 {
-	Upload *upload = ((Request *) arg)->upload;
+	Upload *upload = arg;
 
 	upload->field = FIELD_OTHER;
 	if (strcmp(name, "token") == 0)
@@ -154,8 +132,7 @@ upload_append_text(char *to, size_t size, const char *data, size_t len)
 static bool
 upload_part_data(void *arg, const char *data, size_t len)
 {
-	Request *request = arg;
-	Upload *upload = request->upload;
+	Upload *upload = arg;
 
 	switch (upload->field)
 	{
@@ -176,7 +153,7 @@ upload_part_data(void *arg, const char *data, size_t len)
 static bool
 upload_part_end(void *arg)
 {
-	Upload *upload = ((Request *) arg)->upload;
+	Upload *upload = arg;
 
 	if (upload->field == FIELD_FILE)
 		upload->file_done = true;
@@ -187,69 +164,53 @@ upload_part_end(void *arg)
 bool
 upload_begin(Request *request)
 {
-	MultipartEvents events = {request, upload_part_begin, upload_part_data, upload_part_end};
-	Upload *upload = calloc(1, sizeof(Upload));
+	Upload *upload = request_own(request, sizeof(Upload), upload_free);
+	MultipartEvents events = {upload, upload_part_begin, upload_part_data, upload_part_end};
 	char type[512] = "";
 
 	if (upload == NULL)
-	{
-		request->close = true;
-		request_out_of_memory(request);
 		return false;
-	}
-	request->upload = upload;
 	(void) request_header(request, "content-type", type, sizeof(type));
 	errno = 0;
 	upload->sha256 = EVP_MD_CTX_new();
 	upload->reader = multipart_open(type, &events);
-	if (upload->reader == NULL || upload->sha256 == NULL || EVP_DigestInit_ex(upload->sha256, EVP_sha256(), NULL) != 1)
-	{
-		if (errno == ENOMEM)
-			upload_fail_memory(request);
-		else
-			upload_fail(request, 200, MSG_NO_FILE, NULL);
-		return false;
-	}
-	return true;
+	if (upload->reader != NULL && upload->sha256 != NULL && EVP_DigestInit_ex(upload->sha256, EVP_sha256(), NULL) == 1)
+		return true;
+	if (errno == ENOMEM)
+		upload_out_of_memory(request);
+	else
+		upload_fail(request, MSG_NO_FILE);
+	return false;
 }
 
 /* ---- the database ---- */
 
 static void
-upload_pause(Request *request, bool pause)
-{
-	if (request->conn == NULL || request->upload->paused == pause)
-		return;
-	request->upload->paused = pause;
-	conn_pause(request->conn, pause);
-}
-
-static void
 upload_put_answered(Request *request, PGresult *res)
 {
-	request->upload->parts_under_way--;
-	upload_go_on(request);
+	((Upload *) request->own)->writing = false;
+	upload_continue(request);
 }
 
 static void
 upload_put_part(Request *request, size_t len)
 {
-	Upload *upload = request->upload;
-	char id[24], part[24];
-	PgParam params[] = {pgparam_int64(id, upload->upload_id), pgparam_int64(part, upload->part++),
-						pgparam_bytes(upload->bytes.data, (int) len)};
+	Upload *upload = request->own;
 
-	upload->parts_under_way++;
-	request_query(request, DATABASE_WRITES, upload_put_sql, 3, params, 0, upload_put_answered);
+	upload->writing = true;
+	request_query(request, DATABASE_WRITES, upload_put_sql,
+				  PARAMS(request_int64(request, upload->upload_id), request_int64(request, upload->part++),
+						 pgparam_bytes(upload->bytes.data, (int) len)),
+				  REQUEST_TEXT, upload_put_answered);
 	upload->bytes.len -= len;
 	memmove(upload->bytes.data, upload->bytes.data + len, upload->bytes.len);
 }
 
-/* The file's name, and the address that shows it, below that of any gateway. */
+/* The name of the file, and its address below that of any gateway. */
 static void
 upload_end_answered(Request *request, PGresult *res)
 {
-	Upload *upload = request->upload;
+	Upload *upload = request->own;
 	Buf data = {NULL, 0, 0};
 
 	upload->upload_id = 0;
@@ -263,87 +224,79 @@ upload_end_answered(Request *request, PGresult *res)
 static void
 upload_end(Request *request)
 {
-	Upload *upload = request->upload;
+	Upload *upload = request->own;
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned digest_len = 0;
 	char hex[EVP_MAX_MD_SIZE * 2 + 1] = "";
-	char id[24];
-	PgParam params[2];
 
 	EVP_DigestFinal_ex(upload->sha256, digest, &digest_len);
 	for (unsigned i = 0; i < digest_len; i++)
 		snprintf(hex + i * 2, 3, "%02x", digest[i]);
-	params[0] = pgparam_int64(id, upload->upload_id);
-	params[1] = pgparam_text(hex);
 	upload->state = UPLOAD_ENDING;
-	request_query(request, DATABASE_WRITES, upload_end_sql, 2, params, 0, upload_end_answered);
+	request_query(request, DATABASE_WRITES, upload_end_sql,
+				  PARAMS(request_int64(request, upload->upload_id), pgparam_text(hex)), REQUEST_TEXT,
+				  upload_end_answered);
 }
 
 static void
 upload_begun(Request *request, PGresult *res)
 {
-	Upload *upload = request->upload;
+	Upload *upload = request->own;
 
 	snprintf(upload->stored_name, sizeof(upload->stored_name), "%s", PQgetvalue(res, 0, 0));
 	upload->upload_id = atoll(PQgetvalue(res, 0, 1));
 	upload->state = UPLOAD_WRITING;
-	upload_go_on(request);
+	upload_continue(request);
 }
 
-/* How many bytes the file has at most: what has come, and what may come before the form's end. -1: nobody knows. */
-static int64_t
-upload_size_limit(const Request *request)
+/* The largest size that the file may have by the length of the body; NULL if the body is in chunks. */
+static PgParam
+upload_size_limit(Request *request)
 {
-	const Upload *upload = request->upload;
-	int64_t left = request->content_length - request->received + (int64_t) multipart_undecided(upload->reader) -
+	const Upload *upload = request->own;
+	int64_t left = request->head.content_length - request->received + (int64_t) multipart_undecided(upload->reader) -
 				   (int64_t) multipart_end_length(upload->reader);
 
 	if (upload->file_done)
-		return upload->file_bytes;
-	if (request->head.chunked)
-		return -1;
-	return left < 0 ? upload->file_bytes : upload->file_bytes + left;
+		left = 0;
+	else if (request->head.chunked)
+		return pgparam_null();
+	return request_int64(request, upload->file_bytes + (left > 0 ? left : 0));
 }
 
 static void
 upload_authenticated(Request *request)
 {
-	Upload *upload = request->upload;
-	char sheet[24], uid[24], size[24];
-	int64_t limit = upload_size_limit(request);
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_text(upload->name), pgparam_text(upload->type),
-						pgparam_int64(uid, request->claims.uid),
-						limit >= 0 ? pgparam_int64(size, limit) : pgparam_null()};
+	Upload *upload = request->own;
 
-	request_query(request, DATABASE_WRITES, upload_begin_sql, 5, params, 0, upload_begun);
+	request_query(request, DATABASE_WRITES, upload_begin_sql,
+				  PARAMS(request_sheet(request), pgparam_text(upload->name), pgparam_text(upload->type),
+						 request_uid(request), upload_size_limit(request)),
+				  REQUEST_TEXT, upload_begun);
 }
 
-/* What can be done now, after each piece of the body and each answer. */
+/* Does what can be done, after each piece of the body and each result. */
 static void
-upload_go_on(Request *request)
+upload_continue(Request *request)
 {
-	Upload *upload = request->upload;
+	Upload *upload = request->own;
 	bool fields_known = upload->token[0] != '\0' && upload->fid[0] != '\0' && upload->field != FIELD_TOKEN &&
 						upload->field != FIELD_FID;
 
-	if (request->status != 0)
+	if (request_is_answered(request))
 		return;
 	if (upload->state == UPLOAD_FIELDS && upload->has_file && (fields_known || upload->body_done))
 	{
 		upload->state = UPLOAD_CHECKING;
-		if (!request_parse_id(upload->fid, &request->sheet_id))
-		{
-			upload_fail(request, 200, MSG_BAD_FORM, NULL);
-			return;
-		}
-		request_authenticate(request, upload_authenticated);
+		request->form_token = upload->token[0] != '\0' ? upload->token : NULL;
+		if (request_parse_id(upload->fid, &request->sheet_id))
+			request_authenticate(request, upload_authenticated);
+		else
+			upload_fail(request, MSG_BAD_FORM);
 	}
 	if (upload->state == UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES)
-	{
-		upload_fail(request, 200, MSG_BAD_FORM, NULL); /* fid and token must come before so much of the file */
-		return;
-	}
-	if (upload->state == UPLOAD_WRITING && upload->parts_under_way == 0)
+		upload_fail(request, MSG_BAD_FORM); /* fid and token must come earlier */
+	if (upload->state == UPLOAD_WRITING && !upload->writing)
 	{
 		if (upload->bytes.len >= UPLOAD_PART_BYTES)
 			upload_put_part(request, UPLOAD_PART_BYTES);
@@ -352,44 +305,40 @@ upload_go_on(Request *request)
 		else if (upload->file_done && upload->body_done)
 			upload_end(request);
 	}
-	upload_pause(request, upload->state != UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES);
+	conn_pause(request->conn, upload->state != UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES);
 }
 
 void
 upload_body(Request *request, const char *data, size_t len)
 {
-	Upload *upload = request->upload;
+	Upload *upload = request->own;
 
-	if (upload->state == UPLOAD_FAILED || request->status != 0)
-		return;
 	if (!multipart_feed(upload->reader, data, len))
 	{
 		if (buf_failed(&upload->bytes))
-			upload_fail_memory(request);
+			upload_out_of_memory(request);
 		else
-			upload_fail(request, 200, MSG_BAD_FORM, NULL);
-		return;
+			upload_fail(request, MSG_BAD_FORM);
 	}
-	if (upload->file_bytes > gateway.config.max_upload_bytes)
+	else if (upload->file_bytes > gateway.config.max_upload_bytes)
 	{
-		upload_fail(request, 413, MSG_BAD_FORM, "the file is too large");
-		return;
+		request->close = true;
+		request_error(request, 413, "the file is too large");
 	}
-	upload_go_on(request);
+	else
+		upload_continue(request);
 }
 
 void
 upload_body_end(Request *request)
 {
-	Upload *upload = request->upload;
+	Upload *upload = request->own;
 
-	if (upload->state == UPLOAD_FAILED || request->status != 0)
-		return;
 	upload->body_done = true;
 	if (!upload->has_file)
-		upload_fail(request, 200, MSG_NO_FILE, NULL);
+		upload_fail(request, MSG_NO_FILE);
 	else if (!multipart_done(upload->reader))
-		upload_fail(request, 200, MSG_BAD_FORM, NULL);
+		upload_fail(request, MSG_BAD_FORM);
 	else
-		upload_go_on(request);
+		upload_continue(request);
 }

@@ -1,13 +1,15 @@
 /*
  * multipart.c - a streaming reader of multipart/form-data (see multipart.h; RFC 2046 5.1, RFC 7578).
  *
- * One byte decides at a time, except inside a part's data, where everything up to the next CR is passed on at once. The
- * delimiter is "\r\n--" and the boundary; how much of it the last bytes matched is kept between reads, and bytes that
- * turn out not to be the delimiter are given back as data from the delimiter's own text, so nothing is buffered and a
- * boundary may straddle reads anywhere. "\r\n--" begins with a CR that no boundary may contain, therefore a mismatch
- * can only restart the match at that same byte.
+ * The states read one byte at a time, except for a part's data, of which everything up to the next CR is passed on at
+ * once. The delimiter is "\r\n--" and the boundary. The reader remembers how many of its bytes the last ones match. If
+ * they turn out not to be the delimiter, they are passed on as data from the delimiter's own text: so nothing is
+ * buffered, and a boundary may straddle reads anywhere. Only the first byte of the delimiter is a CR, so after a
+ * mismatch a new match can begin only at that same byte.
  */
-#include "http/request/multipart.h"
+#include "http/server/multipart.h"
+
+#include "http/server/head.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -18,13 +20,13 @@
 
 typedef enum MultipartState
 {
-	STATE_PREAMBLE,	 /* before the first delimiter; what comes is ignored */
+	STATE_PREAMBLE,	 /* before the first delimiter: ignored */
 	STATE_DELIMITER, /* after a delimiter: blanks and CRLF, or "--" */
 	STATE_DELIMITER_LF,
 	STATE_LAST_DASH,
 	STATE_HEADERS,
 	STATE_DATA,
-	STATE_EPILOGUE, /* after the closing delimiter; what comes is ignored */
+	STATE_EPILOGUE, /* after the closing delimiter: ignored */
 	STATE_FAILED,
 } MultipartState;
 
@@ -35,7 +37,7 @@ struct Multipart
 	char delimiter[4 + MULTIPART_BOUNDARY_MAX + 1]; /* "\r\n--" boundary */
 	size_t delimiter_len;
 	size_t matched;	 /* bytes of the delimiter */
-	size_t borrowed; /* the first of them that are not data: a CRLF before the beginning, or the headers' last one */
+	size_t borrowed; /* the first of them that are no data: a CRLF before the body, or the last one of the headers */
 	char headers[MULTIPART_HEADERS_MAX + 1];
 	size_t headers_len;
 	size_t padding; /* blanks after a delimiter */
@@ -50,8 +52,7 @@ fail(Multipart *reader, const char *error)
 	return false;
 }
 
-/* --- header fields ---------------------------------------------------------------------------------------------------
- */
+/* ---- header fields ---- */
 
 static const char *
 skip_blanks(const char *text)
@@ -59,24 +60,18 @@ skip_blanks(const char *text)
 	return text + strspn(text, " \t");
 }
 
-static bool
-is_token_char(char c)
-{
-	return isalnum((unsigned char) c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-/* Takes a value, a token or a quoted string, into to (size bytes with NUL). NULL when it is malformed or too long. */
+/* Copies a token or a quoted string. Returns the end of it; NULL if it is malformed or too long. */
 static const char *
 take_value(const char *text, char *to, size_t size)
 {
 	size_t len = 0;
 	bool quoted = *text == '"';
 
-	for (text += quoted; quoted ? *text != '"' : is_token_char(*text); text++)
+	for (text += quoted; quoted ? *text != '"' : head_is_token_char(*text); text++)
 	{
 		/*
-		 * Only \" and \\ are escapes: old browsers send C:\file names with single backslashes. Today's browsers write
-		 * %22 for a quote, which is left as it is.
+		 * Only \" and \\ are escapes: old browsers send C:\file names with single backslashes. Current browsers write
+		 * %22 for a quote, which is not decoded.
 		 */
 		if (quoted && *text == '\\' && (text[1] == '"' || text[1] == '\\'))
 			text++;
@@ -89,8 +84,8 @@ take_value(const char *text, char *to, size_t size)
 }
 
 /*
- * Steps through "; name=value" parameters. 1: one was taken, 0: there is no further one, -1: malformed or too long.
- * name is lower case.
+ * Takes the next "; name=value", the name in lower case. Returns 1, 0 if there is none, -1 if it is malformed or too
+ * long.
  */
 static int
 take_parameter(const char **text, char *name, size_t name_size, char *value, size_t value_size)
@@ -104,7 +99,7 @@ take_parameter(const char **text, char *name, size_t name_size, char *value, siz
 		at = skip_blanks(at + 1);
 	if (*at == '\0')
 		return 0;
-	for (; is_token_char(*at); at++)
+	for (; head_is_token_char(*at); at++)
 	{
 		if (len + 1 >= name_size)
 			return -1;
@@ -121,15 +116,6 @@ take_parameter(const char **text, char *name, size_t name_size, char *value, siz
 	return 1;
 }
 
-static int
-hex_value(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	digit = (char) tolower((unsigned char) digit);
-	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 /* RFC 5987: UTF-8'language'percent-encoded, in place. False for another charset, a bad escape or a NUL. */
 static bool
 decode_extended(char *value)
@@ -142,7 +128,7 @@ decode_extended(char *value)
 	{
 		if (*from == '%')
 		{
-			int high = hex_value(from[1]), low = high < 0 ? -1 : hex_value(from[2]);
+			int high = head_hex_digit(from[1]), low = high < 0 ? -1 : head_hex_digit(from[2]);
 
 			if (low < 0 || high + low == 0)
 				return false;
@@ -167,7 +153,7 @@ typedef struct Part
 static bool
 parse_disposition(Multipart *reader, const char *value, Part *part)
 {
-	char name[32], text[3 * MULTIPART_NAME_MAX + 32]; /* percent-encoded it may be three times as long */
+	char name[32], text[3 * MULTIPART_NAME_MAX + 32]; /* percent-encoding triples it */
 	const char *at = value + strcspn(value, "; \t");
 	int taken;
 
@@ -193,7 +179,7 @@ parse_disposition(Multipart *reader, const char *value, Part *part)
 			part->has_name = true;
 			strcpy(part->name, text);
 		}
-		else if (extended || !part->has_extended) /* filename* goes before filename, whatever their order */
+		else if (extended || !part->has_extended) /* filename* is preferred in any order */
 		{
 			part->has_filename = true;
 			part->has_extended = part->has_extended || extended;
@@ -245,7 +231,7 @@ begin_part(Multipart *reader)
 	if (!part.has_name)
 		return fail(reader, "a part has no name");
 	reader->state = STATE_DATA;
-	/* the empty line's CRLF may already belong to the delimiter of a part without data */
+	/* if the part has no data, the CRLF of the empty line belongs to the delimiter */
 	reader->matched = reader->borrowed = 2;
 	if (!reader->events.begin(reader->events.arg, part.name, part.has_filename ? part.filename : NULL,
 							  part.content_type))
@@ -253,8 +239,7 @@ begin_part(Multipart *reader)
 	return true;
 }
 
-/* --- the states ------------------------------------------------------------------------------------------------------
- */
+/* ---- the states ---- */
 
 static bool
 feed_header_byte(Multipart *reader, char c)
@@ -277,31 +262,22 @@ feed_header_byte(Multipart *reader, char c)
 	return true;
 }
 
-/* After a delimiter: blanks are padding, "--" closes, CRLF begins a part. */
+/* After a delimiter: blanks are padding, "--" closes the body, CRLF begins a part. */
 static bool
 feed_delimiter_byte(Multipart *reader, char c)
 {
-	switch (reader->state)
-	{
-		case STATE_LAST_DASH:
-			if (c != '-')
-				return fail(reader, "a boundary is followed by garbage");
-			reader->state = STATE_EPILOGUE;
-			return true;
-		case STATE_DELIMITER_LF:
-			if (c != '\n')
-				return fail(reader, "a boundary is followed by garbage");
-			reader->state = STATE_HEADERS;
-			reader->headers_len = 0;
-			return true;
-		default:
-			break;
-	}
-	if (c == '-' && reader->padding == 0)
+	MultipartState before = reader->state;
+
+	reader->headers_len = 0;
+	if (before == STATE_LAST_DASH && c == '-')
+		reader->state = STATE_EPILOGUE;
+	else if (before == STATE_DELIMITER_LF && c == '\n')
+		reader->state = STATE_HEADERS;
+	else if (before == STATE_DELIMITER && c == '-' && reader->padding == 0)
 		reader->state = STATE_LAST_DASH;
-	else if (c == '\r')
+	else if (before == STATE_DELIMITER && c == '\r')
 		reader->state = STATE_DELIMITER_LF;
-	else if ((c != ' ' && c != '\t') || ++reader->padding > 100)
+	else if (before != STATE_DELIMITER || (c != ' ' && c != '\t') || ++reader->padding > 100)
 		return fail(reader, "a boundary is followed by garbage");
 	return true;
 }
@@ -328,8 +304,8 @@ delimiter_found(Multipart *reader)
 }
 
 /*
- * Bytes of a part's data or of the preamble, until the delimiter is complete or all are used. Returns the number of
- * bytes used; 0 with the state STATE_FAILED when a callback refused.
+ * Reads data of a part or the preamble up to the end of the delimiter. Returns the number of bytes used; 0 in
+ * STATE_FAILED, if a callback refused.
  */
 static size_t
 feed_data(Multipart *reader, const char *data, size_t len)
@@ -350,7 +326,7 @@ feed_data(Multipart *reader, const char *data, size_t len)
 			}
 			continue;
 		}
-		/* what looked like the delimiter was data */
+		/* the matched bytes were data */
 		if (!pass_data(reader, reader->delimiter + reader->borrowed, reader->matched - reader->borrowed))
 			return 0;
 		reader->matched = reader->borrowed = 0;
@@ -418,7 +394,7 @@ multipart_end_length(const Multipart *reader)
 	return reader->delimiter_len + 2;
 }
 
-/* RFC 2046: 1 to 70 characters (we take longer ones) of a small set, not ending in a blank. */
+/* RFC 2046: 1 to 70 characters of a small set, of which the last is no blank. Longer ones are accepted here. */
 static bool
 is_boundary(const char *boundary)
 {
@@ -457,7 +433,7 @@ multipart_open(const char *content_type, const MultipartEvents *events)
 		return NULL;
 	reader->events = *events;
 	reader->delimiter_len = (size_t) snprintf(reader->delimiter, sizeof(reader->delimiter), "\r\n--%s", boundary);
-	/* at the very beginning the delimiter stands without its CRLF */
+	/* at the beginning of the body the delimiter has no CRLF */
 	reader->matched = reader->borrowed = 2;
 	return reader;
 }
