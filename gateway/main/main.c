@@ -8,7 +8,6 @@
  */
 #include "core/config.h"
 #include "core/database.h"
-#include "ws/edit/dirty.h"
 #include "ws/room/follow.h"
 #include "core/gateway.h"
 #include "core/health.h"
@@ -16,15 +15,14 @@
 #include "core/metrics.h"
 #include "support/notify.h"
 #include "auth/password.h"
-#include "ws/edit/publish.h"
 #include "main/reload.h"
-#include "ws/room/room.h"
+#include "ws/room/admission.h"
+#include "ws/room/members.h"
 #include "http/server/server.h"
-#include "ws/session/session.h"
-#include "ws/session/socket.h"
-#include "ws/cells/snapshot.h"
+#include "ws/wire/socket.h"
+#include "ws/cache/snapshot.h"
 #include "http/request/trace.h"
-#include "ws/edit/turn.h"
+#include "ws/room/iteration.h"
 #include "ws/v2/v2_session.h"
 
 #include <signal.h>
@@ -98,12 +96,12 @@ main_on_more(uv_idle_t *handle)
 static void
 main_flush(void)
 {
-	turn_finish();
-	if (publish_any())
+	iteration_finish();
+	if (iteration_has_more())
 		uv_idle_start(&loop_more, main_on_more);
 	else
 		uv_idle_stop(&loop_more);
-	if (room_any_dirty() && !uv_is_active((uv_handle_t *) &loop_again))
+	if (iteration_has_waiting() && !uv_is_active((uv_handle_t *) &loop_again))
 		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
 }
 
@@ -146,8 +144,8 @@ main_tick_room(Room *room, void *arg)
 	int64_t now = *(int64_t *) arg;
 
 	for (Session *session = room->sessions; session != NULL; session = session->next)
-		session_tick(session, now);
-	room_expire_locks(room);
+		admission_tick(session, now);
+	members_expire_locks(room);
 }
 
 /* What systemctl status shows. */
@@ -157,7 +155,7 @@ main_status(void)
 	static char text[128];
 
 	if (gateway.leaving || gateway.draining)
-		snprintf(text, sizeof(text), "draining: %zu sessions, %zu sheets", room_session_count(), room_count());
+		snprintf(text, sizeof(text), "draining: %zu sessions, %zu sheets", members_count(), room_count());
 	else
 		snprintf(text, sizeof(text), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
 	return text;
@@ -207,7 +205,7 @@ main_finish(void)
 	if (ending)
 		return;
 	ending = true;
-	log_event(LOG_INFO, "stopped", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()),
+	log_event(LOG_INFO, "stopped", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()),
 			  LOG_INT("requests", trace_under_way()));
 	if (gateway.coord != NULL)
 		coord_close(gateway.coord, main_coord_closed, NULL);
@@ -218,9 +216,9 @@ main_finish(void)
 static void
 main_drain_room(Room *room, void *arg)
 {
-	bool quiet = room->pending_edits == 0 && room->busy == ROOM_IDLE && !room->publishing;
+	bool quiet = room->pending_edits == 0 && room->work == ROOM_IDLE && !room->links[ROOM_PUBLISHING].queued;
 
-	if (quiet || room->state != ROOM_SERVING)
+	if (quiet || !room_is_open(room))
 	{
 		for (Session *session = room->sessions; session != NULL; session = session->next)
 			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
@@ -231,7 +229,7 @@ main_drain_room(Room *room, void *arg)
 static bool
 main_is_drained(void)
 {
-	return room_session_count() == 0 && room_count() == 0 && trace_under_way() == 0;
+	return members_count() == 0 && room_count() == 0 && trace_under_way() == 0;
 }
 
 static void
@@ -241,7 +239,7 @@ main_on_drain(uv_timer_t *timer)
 	{
 		gateway.draining = true;
 		drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
-		log_event(LOG_INFO, "draining", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()));
+		log_event(LOG_INFO, "draining", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()));
 		if (gateway.coord != NULL)
 			coord_leave(gateway.coord);
 	}

@@ -6,10 +6,10 @@
  * those that the gateway refuses on purpose (NUL, deep nesting). The fast scanner and cJSON's tree must agree. What is
  * told to the other clients must be JSON, and say the same.
  */
-#include "../../gateway/ws/v1/v1_scan.c"
+#include "../../gateway/ws/wire/v1_scan.c"
 
 #include "common/utf8.h"
-#include "ws/v1/v1_encode.h"
+#include "ws/wire/v1_encode.h"
 
 #include <jansson.h>
 #include <strings.h>

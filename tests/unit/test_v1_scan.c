@@ -2,7 +2,7 @@
  * test_v1_scan.c - messages of protocol v1: what is understood, what is refused, and that the scanner and cJSON agree.
  * The source is included, so that both ways can be asked for the same message.
  */
-#include "../../gateway/ws/v1/v1_scan.c"
+#include "../../gateway/ws/wire/v1_scan.c"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  */
 #include "http/request/request.h"
 
-#include "ws/room/accounts.h"
+#include "ws/cache/accounts.h"
 #include "http/server/conn.h"
 #include "coord/coord.h"
 #include "http/request/download.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
 #include "http/server/forwarded.h"
 #include "core/gateway.h"
 #include "support/log.h"
@@ -19,7 +19,7 @@
 #include "auth/tokens.h"
 #include "http/request/upload.h"
 #include "http/routes/whole_sheet.h"
-#include "ws/cells/window.h"
+#include "ws/cache/cached_range.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ request_free(Request *request)
 	upload_free(request->upload);
 	download_free(request->download);
 	log_stream_free(request->log);
-	window_release(request->window);
+	cached_range_unpin(request->range);
 	whole_sheet_free(request->whole);
 	request_free_body(request);
 	buf_free(&request->answer);
@@ -527,7 +527,7 @@ static void request_ask_account(Request *request);
 static void
 request_account_answered(Request *request, PGresult *res)
 {
-	if (follow_has_changed(-request->claims.uid, request->asked))
+	if (changes_since(-request->claims.uid, request->asked))
 	{
 		request_ask_account(request); /* this may be what has changed */
 		return;
@@ -535,7 +535,7 @@ request_account_answered(Request *request, PGresult *res)
 	if (PQntuples(res) == 1)
 		accounts_put(request->claims.uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)), request->asked);
 	else
-		accounts_forget(request->claims.uid);
+		changes_register(-request->claims.uid);
 	request_check_generation(request);
 }
 
@@ -547,7 +547,7 @@ request_ask_account(Request *request)
 	char uid[24];
 	PgParam param = pgparam_int64(uid, request->claims.uid);
 
-	request->asked = follow_changes();
+	request->asked = changes_now();
 	request_query(request, DATABASE_ACCOUNTS, request_account_sql, 1, &param, 0, request_account_answered);
 }
 

@@ -96,7 +96,7 @@ typedef struct Request
 	RequestStep step;
 	RequestStep row;
 	RequestNext next;
-	uint64_t asked; /* follow_changes() when the database was asked who it is and what they may do */
+	uint64_t asked; /* changes_now() when the database was asked who it is and what they may do */
 	bool device;	/* it comes with a token of the account whose password is tried */
 	bool slow;		/* the password is compared after a while only */
 	bool by_cookie; /* the token may be in the cookie */
@@ -117,7 +117,7 @@ typedef struct Request
 	struct Upload *upload;
 	struct Download *download;
 	struct LogStream *log;
-	struct WindowAnswer *window; /* holds what `constant` points to */
+	struct RangeAnswer *range; /* has what `constant` points to; pinned */
 	struct WholeSheet *whole;
 	bool (*fill)(struct Request *request, Buf *to); /* the body as it comes; NULL: it is complete */
 	bool unmeasured;								/* and its length is not known before */

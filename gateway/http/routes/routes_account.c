@@ -4,7 +4,7 @@
  * An unknown user costs the same time, and gets the same answer, as a wrong password.
  */
 #include "http/routes/account_steps.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
 #include "support/log.h"
 #include "db/pgresult.h"
 #include "http/routes/routes.h"
@@ -221,7 +221,7 @@ user_renamed(Request *request, PGresult *res)
 {
 	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 	{
-		follow_changed(-request->claims.uid);
+		changes_register(-request->claims.uid);
 		request_msg(request, MSG_USER_MODIFIED);
 	}
 	else if (strcmp(pgresult_sqlstate(res), "23505") == 0)

@@ -1,18 +1,19 @@
 /*
  * routes_cells.c - GET /v2/sheets/ID/cells: the cells of a range, for programs that do not listen.
  *
- * What a request needs is nearly always in memory: whose token it is (accounts.c), that they may read the sheet
- * (access.c), and the cells (ws/window.c). What is not is asked of the database, in this order.
+ * What a request needs is nearly always in memory: whose token it is and that they may read the sheet
+ * (accounts.c), and the cells (cached_range.c). What is not is asked of the database, in this order.
  */
 #include "common/a1.h"
-#include "ws/room/access.h"
+#include "ws/cache/accounts.h"
 #include "common/edit_codec.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
+#include "ws/room/room.h"
 #include "core/gateway.h"
 #include "http/request/range.h"
 #include "http/routes/routes.h"
-#include "ws/v2/v2.h"
-#include "ws/cells/window.h"
+#include "ws/wire/v2.h"
+#include "ws/cache/cached_range.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ cells_number(const Request *request, const char *name, uint32_t limit, uint32_t 
 }
 
 static bool
-cells_numbers(const Request *request, WindowKey *key)
+cells_numbers(const Request *request, RangeKey *key)
 {
 	if (!cells_number(request, "row", SHEET_MAX_ROWS, &key->row) ||
 		!cells_number(request, "col", SHEET_MAX_COLS, &key->col))
@@ -51,7 +52,7 @@ cells_numbers(const Request *request, WindowKey *key)
 }
 
 static bool
-cells_range(const Request *request, WindowKey *key)
+cells_range(const Request *request, RangeKey *key)
 {
 	char text[64];
 	A1Range range;
@@ -68,11 +69,11 @@ cells_range(const Request *request, WindowKey *key)
 
 /* Answered when the query does not say what is wanted. */
 static bool
-cells_key(Request *request, WindowKey *key)
+cells_key(Request *request, RangeKey *key)
 {
 	char styles[8] = "false";
 
-	*key = (WindowKey){.sheet_id = request->sheet_id};
+	*key = (RangeKey){.sheet_id = request->sheet_id};
 	if (!(request_has_arg(request, "range") ? cells_range(request, key) : cells_numbers(request, key)))
 	{
 		request_error(request, 400,
@@ -96,9 +97,9 @@ cells_key(Request *request, WindowKey *key)
 /* ---- the cells ---- */
 
 static void
-cells_give(Request *request, WindowAnswer *answer)
+cells_give(Request *request, RangeAnswer *answer)
 {
-	request->window = answer;
+	request->range = answer;
 	request_add_header(request, "ETag", answer->etag);
 	request_add_header(request, "Cache-Control", "private, no-cache");
 	if (range_not_modified(request, answer->etag))
@@ -112,20 +113,20 @@ cells_give(Request *request, WindowAnswer *answer)
 }
 
 static void
-cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult *res)
+cells_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *res)
 {
 	Request *request = arg;
 
 	if (request->conn == NULL)
 		;
-	else if (status == WINDOW_READY)
+	else if (status == RANGE_READY)
 	{
-		window_hold(answer);
+		cached_range_pin(answer);
 		cells_give(request, answer);
 	}
-	else if (status == WINDOW_TOO_LARGE)
+	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the cells of this range are more than 16 MB: ask for a smaller one");
-	else if (status == WINDOW_BUSY)
+	else if (status == RANGE_BUSY)
 		request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
 	else
 		request_sql_error(request, res);
@@ -135,19 +136,19 @@ cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult 
 static void
 cells_find(Request *request)
 {
-	WindowKey key;
-	WindowAnswer *answer;
+	RangeKey key;
+	RangeAnswer *answer;
 
 	if (!cells_key(request, &key))
 		return;
-	answer = window_find(&key);
+	answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 	if (answer != NULL)
 	{
 		cells_give(request, answer);
 		return;
 	}
 	request_begin_step(request);
-	window_ask(&key, request->claims.uid, cells_read, request);
+	cached_range_ask(&key, request->claims.uid, cells_read, request);
 }
 
 /* ---- who may see them ---- */
@@ -157,8 +158,8 @@ static void cells_ask_access(Request *request);
 static void
 cells_access(Request *request, PGresult *res)
 {
-	if (follow_has_changed(request->sheet_id, request->asked) ||
-		follow_has_changed(-request->claims.uid, request->asked))
+	if (changes_since(request->sheet_id, request->asked) ||
+		changes_since(-request->claims.uid, request->asked))
 		cells_ask_access(request); /* this may be what has changed meanwhile */
 	else if (PQntuples(res) == 0)
 		request_error(request, 404, "no such sheet");
@@ -168,7 +169,7 @@ cells_access(Request *request, PGresult *res)
 		request_error(request, 410, "the sheet is in the trash");
 	else
 	{
-		access_remember(request->sheet_id, request->claims.uid, request->asked);
+		accounts_put_reader(request->sheet_id, request->claims.uid, request->asked);
 		cells_find(request);
 	}
 }
@@ -179,7 +180,7 @@ cells_ask_access(Request *request)
 	char sheet[24], uid[24];
 	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
 
-	request->asked = follow_changes();
+	request->asked = changes_now();
 	request_query(request, DATABASE_READS, cells_access_sql, 2, params, 0, cells_access);
 }
 
@@ -188,7 +189,7 @@ cells_authenticated(Request *request)
 {
 	if (request_redirect(request, request->sheet_id))
 		return;
-	if (access_is_known(request->sheet_id, request->claims.uid))
+	if (accounts_may_read(request->sheet_id, request->claims.uid))
 		cells_find(request);
 	else
 		cells_ask_access(request);

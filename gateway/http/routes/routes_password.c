@@ -6,8 +6,7 @@
  * right.
  */
 #include "http/routes/account_steps.h"
-#include "ws/room/accounts.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
 #include "support/log.h"
 #include "http/routes/routes.h"
 
@@ -30,7 +29,7 @@ password_answer_token(Request *request, PGresult *res)
 	bool v2 = password_is_v2(request);
 	Buf data = {NULL, 0, 0};
 
-	follow_changed(-request->claims.uid);
+	changes_register(-request->claims.uid);
 	buf_puts(&data, v2 ? "{\"token\":" : "");
 	if (!account_put_token(request, &data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
 	{
@@ -102,7 +101,7 @@ password_found(Request *request, PGresult *res)
 
 	if (PQntuples(res) != 1 || atoll(PQgetvalue(res, 0, 0)) != request->claims.uid)
 	{
-		accounts_forget(request->claims.uid);
+		changes_register(-request->claims.uid);
 		request_error(request, 503, "the account is being renamed: try again");
 		return;
 	}

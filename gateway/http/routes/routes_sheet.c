@@ -1,11 +1,12 @@
 /*
  * routes_sheet.c - sheets: making, reading, trash, sharing, and where they are served.
  */
-#include "ws/room/access.h"
-#include "ws/room/follow.h"
+#include "ws/cache/accounts.h"
+#include "ws/cache/changes.h"
 #include "core/gateway.h"
 #include "db/pgresult.h"
 #include "ws/room/room.h"
+#include "ws/wire/v1_encode.h"
 #include "http/routes/routes.h"
 #include "http/routes/upgrade.h"
 #include "http/routes/whole_sheet.h"
@@ -171,7 +172,7 @@ route_new_sheet(Request *request)
 	if (!request_string(request, "name", &name) ||
 		(has_rows && !request_number(request, "initRows", 0, SHEET_MAX_ROWS, &rows)) ||
 		(has_cols && !request_number(request, "initColumns", 0, SHEET_MAX_COLS, &cols)) ||
-		rows * cols > ROOM_MAX_RECTANGLE)
+		rows * cols > V1_MAX_RECTANGLE)
 		request_error(request, 400,
 					  "name is needed as a string, initRows and initColumns as numbers within the limits");
 	else
@@ -219,7 +220,7 @@ get_sheet_info(Request *request, PGresult *res)
 	routes_put_time(data, PQgetvalue(res, 0, 4));
 	buf_puts(data, ",\"UpdatedAt\":");
 	routes_put_time(data, PQgetvalue(res, 0, 5));
-	access_register_opening(request->sheet_id, request->claims.uid);
+	accounts_register_opening(request->sheet_id, request->claims.uid);
 	request_query(request, DATABASE_READS, sheet_versions_sql, 1, &param, 0, get_sheet_versions);
 }
 
@@ -242,14 +243,14 @@ route_get_sheet(Request *request)
 static void
 sheet_deleted(Request *request, PGresult *res)
 {
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	request_msg(request, MSG_SHEET_DELETED);
 }
 
 static void
 sheet_recovered(Request *request, PGresult *res)
 {
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	request_msg(request, MSG_RECOVERED);
 }
 
@@ -316,7 +317,7 @@ sheet_shared(Request *request, PGresult *res)
 {
 	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 		request_msg(request, MSG_SHEET);
 	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
@@ -375,7 +376,7 @@ link_shared(Request *request, PGresult *res)
 		sheet_shared(request, res);
 		return;
 	}
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	buf_puts_json(&data, PQgetvalue(res, 0, 0));
 	request_data(request, MSG_SHEET, &data);
 }

@@ -6,7 +6,7 @@
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/routes/whole_sheet.h"
-#include "ws/cells/window.h"
+#include "ws/cache/cached_range.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ version_epoch(char buffer[24], int64_t sheet_id)
 {
 	const Room *room = room_find(sheet_id);
 
-	return room != NULL && room->state == ROOM_SERVING ? pgparam_int64(buffer, room->epoch) : pgparam_null();
+	return room != NULL && room_is_open(room) ? pgparam_int64(buffer, room->epoch) : pgparam_null();
 }
 
 bool
@@ -64,7 +64,7 @@ committed(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
-	window_doubt(request->sheet_id);
+	cached_range_invalidate(request->sheet_id);
 	if (!version_succeeded(res))
 	{
 		version_error(request, res, MSG_NO_VERSION);
@@ -97,7 +97,7 @@ route_commit(Request *request)
 static void
 rolled_back(Request *request, PGresult *res)
 {
-	window_doubt(request->sheet_id);
+	cached_range_invalidate(request->sheet_id);
 	if (version_succeeded(res))
 		request_msg(request, MSG_ROLLED_BACK);
 	else

@@ -4,7 +4,7 @@
 #ifndef UPGRADE_H
 #define UPGRADE_H
 
-#include "ws/room/access.h"
+#include "ws/session/session.h"
 #include "http/routes/handshake.h"
 #include "auth/jwt.h"
 #include "http/server/peers.h"

@@ -9,7 +9,7 @@
 #include "http/server/conn.h"
 #include "core/gateway.h"
 #include "http/routes/routes.h"
-#include "ws/cells/snapshot.h"
+#include "ws/cache/snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "http/server/conn.h"
 #include "core/gateway.h"
 #include "http/server/listen.h"
-#include "ws/session/session.h"
-#include "ws/session/socket.h"
+#include "ws/v1/v1.h"
+#include "ws/wire/socket.h"
 #include "http/server/tls.h"
 #include "ws/v2/v2_session.h"
 
@@ -34,7 +34,7 @@ static Session *
 server_open_session(Socket *socket, const Ticket *ticket)
 {
 	Session *session = ticket->v2 ? v2_session_open(socket, ticket->sheet_id, ticket->link)
-								  : session_open(socket, &ticket->claims, ticket->sheet_id, ticket->link, ticket->nack);
+								  	: v1_session_open(socket, &ticket->claims, ticket->sheet_id, ticket->link, ticket->nack);
 
 	if (session == NULL)
 		return NULL;
@@ -65,9 +65,10 @@ server_open_websocket(Stream stream, Ticket *ticket, char *read, size_t len)
 						  ticket->protocol != NULL ? ticket->protocol : "", ticket->protocol != NULL ? "\r\n" : "");
 	socket_put(socket, answer, (size_t) answer_len);
 	session = server_open_session(socket, ticket);
-	socket_set_session(socket, session);
 	if (session != NULL)
 		socket_take(socket, read, len);
+	else
+		socket_abort(socket);
 }
 
 bool
