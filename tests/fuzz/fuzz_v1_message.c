@@ -3,18 +3,19 @@
  *
  * jansson, which is strict, says what the message means: what the gateway understands must be JSON to jansson, too, and
  * have the same row, column, content and info; what jansson finds to be a good message must be understood, except for
- * those that the gateway refuses on purpose (NUL, deep nesting). What is sent to the other clients must be JSON, and
- * say the same.
+ * those that the gateway refuses on purpose (NUL, deep nesting). What is
+ * told to the other clients must be JSON, and say the same.
  */
-#include "common/edit_codec.h"
-#include "common/utf8.h"
-#include "support/json_check.h"
-#include "ws/wire/v1_encode.h"
 #include "ws/wire/v1_scan.h"
+
+#include "common/edit_codec.h"
+#include "support/json.h"
+
+#include "common/utf8.h"
+#include "ws/wire/v1_encode.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <string.h>
 #include <strings.h>
 
 #include "fuzz.h"
@@ -158,7 +159,7 @@ fuzz_is_refused_on_purpose(const char *text, size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		brackets += text[i] == '[' || text[i] == '{';
-	return brackets > JSON_CHECK_DEPTH;
+	return brackets > JSON_MAX_DEPTH;
 }
 
 int

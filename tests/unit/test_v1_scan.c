@@ -1,17 +1,14 @@
 /*
- * test_v1_scan.c - messages of protocol v1: what is understood, what is refused, and that cJSON reads the same.
+ * test_v1_scan.c - messages of protocol v1: what is understood and what is refused. tests/fuzz/fuzz_v1_message.c
+ * compares with another JSON library.
  */
-#include "common/edit_codec.h"
 #include "ws/wire/v1_scan.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tap.h"
-
-#define MUTATIONS 200000
 
 typedef struct Case
 {
@@ -153,71 +150,10 @@ test_truncations(void)
 	TAP_OK(good, "no message is understood before it is whole");
 }
 
-/* What is understood is JSON for cJSON, too, and says the same. cJSON takes a name's first member, without regard to
- * case, so only messages without duplicates are compared. */
-static bool
-cjson_agrees(const char *text, size_t len)
-{
-	char *scratch = malloc(V1_SCRATCH(len));
-	V1Message message;
-	bool good = true;
-
-	if (v1_scan(text, len, scratch, &message) == V1_OK)
-	{
-		cJSON *root = cJSON_ParseWithLength(text, len);
-		const cJSON *body = cJSON_GetObjectItem(root, "body"), *col = cJSON_GetObjectItem(body, "col");
-		const cJSON *content = cJSON_GetObjectItem(body, "content");
-		bool duplicates = cJSON_GetArraySize(root) > 2;
-		int members = 0;
-
-		for (const char *const *name = (const char *const[]){"row", "col", "content", "info", NULL}; *name; name++)
-			members += cJSON_GetObjectItem(body, *name) != NULL;
-		duplicates |= cJSON_GetArraySize(body) > members;
-		good = root != NULL &&
-			   (duplicates || ((col == NULL ? 0 : col->valuedouble) == message.col &&
-							   (!cJSON_IsString(content) ? message.content_len == 0
-														 : strcmp(content->valuestring, message.content) == 0)));
-		cJSON_Delete(root);
-	}
-	free(scratch);
-	return good;
-}
-
-static void
-test_mutations(void)
-{
-	static const char alphabet[] = "{}[]\",:\\0123456789.-+eEnulltrueabmsgType\x7f\xc3\xa9 ";
-	char text[512];
-	bool good = true;
-
-	srand(4711);
-	for (int i = 0; i < MUTATIONS && good; i++)
-	{
-		const Case *c = &cases[rand() % (sizeof(cases) / sizeof(cases[0]))];
-		size_t len = strlen(c->text);
-
-		memcpy(text, c->text, len);
-		for (int changes = rand() % 4; changes > 0 && len > 0; changes--)
-		{
-			size_t at = (size_t) rand() % len;
-
-			if (rand() % 3 == 0)
-				memmove(text + at, text + at + 1, --len - at);
-			else
-				text[at] = alphabet[(size_t) rand() % (sizeof(alphabet) - 1)];
-		}
-		good = cjson_agrees(text, len);
-		if (!good)
-			printf("# %.*s\n", (int) len, text);
-	}
-	TAP_OK(good, "%d mutated messages: cJSON agrees", MUTATIONS);
-}
-
 int
 main(void)
 {
 	test_cases();
 	test_truncations();
-	test_mutations();
 	return tap_done();
 }

@@ -508,8 +508,8 @@ cached_range_ask(const RangeKey *key, int64_t account, RangeFn fn, void *arg)
 void
 cached_range_print(Buf *buf)
 {
-	metrics_print_counter(buf, "window_hits_total", "Ranges of cells that were answered from memory.", stats.hits);
-	metrics_print_counter(buf, "window_misses_total", "Ranges of cells that were read from the database.",
+	metrics_print_counter(buf, "window_hits_total", "Cached ranges that were answered from memory.", stats.hits);
+	metrics_print_counter(buf, "window_misses_total", "Ranges that were read from the database.",
 						  stats.misses);
 	metrics_print_counter(buf, "window_evictions_total", "Cached ranges that were evicted.", stats.evictions);
 	metrics_print_gauge(buf, "window_bytes", "Memory of cached ranges (window-cache-bytes).", stats.bytes);

@@ -1,166 +1,231 @@
 /*
- * v1_scan.c - reads one message of protocol v1.
+ * v1_scan.c - reads one message of protocol v1: {"msgType":"...","body":{"row":1,"col":2,"content":"...","info":...}}.
  *
- * json_check() accepts the text first, so everything after it walks over well-formed JSON, without a tree. Names match
- * without regard to case, as in Go; an exact match wins, and of several the last one.
+ * The text is read once, member by member. Names are matched as the first implementation did: without regard to case,
+ * but a name that is written exactly takes precedence; of several equal ones the last counts. So a value of a wrong
+ * type makes the message malformed only if no later one replaces it.
  */
 #include "ws/wire/v1_scan.h"
 
 #include "common/edit_codec.h"
-#include "support/json_check.h"
-#include "ws/wire/v2_json.h"
+#include "support/json.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* A member of an object that is looked for. */
-typedef struct Member
+typedef struct Scan
 {
-	const char *name;
-	JsonInput value; /* its text; pos NULL: absent */
-	bool exact;
-} Member;
+	JsonInput input;
+	V1Message *message;
+	char *content; /* space for the content */
+	char *text;	   /* space for any other string, or a number, with a terminator */
+	V1Status type, body, row, col, text_status;
+	bool has_row, has_col;
+} Scan;
 
-/* Steps over the value that begins at pos. */
-static void
-scan_value(JsonInput *input)
+typedef struct ScanName
 {
-	int depth = 0;
+	const char *text;
+	size_t len;
+} ScanName;
 
-	do
+#define NAME(text)                                                                                                     \
+	{                                                                                                                  \
+		text, sizeof(text) - 1                                                                                         \
+	}
+
+typedef bool (*ScanMember)(Scan *scan, int member);
+
+/* The index of the name that is read, or -1 for an unknown name; `exact` if its case is the same as well. -2:
+ * malformed. */
+static int
+scan_name(Scan *scan, const ScanName *names, int count, bool *exact)
+{
+	JsonInput *input = &scan->input;
+	size_t left, len;
+
+	json_skip_blanks(input);
+	left = (size_t) (input->end - input->pos);
+	for (int i = 0; i < count; i++)
 	{
-		char byte = *input->pos++;
-
-		depth += (byte == '{' || byte == '[') - (byte == '}' || byte == ']');
-		if (byte == '"')
+		len = names[i].len;
+		if (left > len + 1 && *input->pos == '"' && input->pos[1] == *names[i].text && input->pos[len + 1] == '"' &&
+			memcmp(input->pos + 1, names[i].text, len) == 0)
 		{
-			for (; *input->pos != '"'; input->pos++)
-				input->pos += *input->pos == '\\';
-			input->pos++;
+			input->pos += len + 2;
+			*exact = true;
+			return i;
 		}
-		else if (depth == 0 && byte != '}' && byte != ']')
-		{
-			while (input->pos < input->end && memchr(",]} \t\r\n", *input->pos, 7) == NULL)
-				input->pos++;
-		}
-	} while (depth > 0);
+	}
+	*exact = false;
+	if (!json_read_string(input, scan->text, &len))
+		return -2;
+	scan->text[len] = '\0';
+	for (int i = 0; i < count; i++)
+	{
+		*exact = strcmp(names[i].text, scan->text) == 0;
+		if (*exact || strcasecmp(names[i].text, scan->text) == 0)
+			return i;
+	}
+	return -1;
 }
 
-/* Finds n members of an object. `unescaped` has room for a name. Returns false if the value is no object. */
+/* Reads an object, and its known members by read_member. */
 static bool
-scan_members(JsonInput object, Member *members, int n, char *unescaped)
+scan_object(Scan *scan, const ScanName *names, int count, ScanMember read_member)
 {
+	JsonInput *input = &scan->input;
+	unsigned exact_seen = 0;
+
+	if (!json_take(input, '{'))
+		return false;
+	if (json_take(input, '}'))
+		return true;
+	do
+	{
+		bool exact;
+		int member = scan_name(scan, names, count, &exact);
+
+		if (member == -2 || !json_take(input, ':'))
+			return false;
+		if (member < 0 || (!exact && (exact_seen & 1u << member)))
+		{
+			if (!json_skip_value(input))
+				return false;
+			continue;
+		}
+		exact_seen |= exact ? 1u << member : 0;
+		json_skip_blanks(input);
+		if (input->pos == input->end || !read_member(scan, member))
+			return false;
+	} while (json_take(input, ','));
+	return json_take(input, '}');
+}
+
+/* Reads a row or column. False: not JSON. */
+static bool
+scan_index(Scan *scan, uint32_t limit, uint32_t *value, V1Status *status)
+{
+	JsonInput *input = &scan->input;
+	const char *from = input->pos;
+	uint64_t number;
+	double real;
+
+	if (json_read_number(input, &number))
+	{
+		*value = (uint32_t) number;
+		*status = number < limit ? V1_OK : V1_RANGE;
+		return true;
+	}
+	input->pos = from;
+	if (!json_skip_value(input))
+		return false;
+	*status = V1_MALFORMED;
+	if (*from != '-' && (*from < '0' || *from > '9'))
+		return true;
+	memcpy(scan->text, from, (size_t) (input->pos - from));
+	scan->text[input->pos - from] = '\0';
+	real = strtod(scan->text, NULL);
+	*status = real >= 0 && real < limit && real == floor(real) ? V1_OK : V1_RANGE;
+	*value = *status == V1_OK ? (uint32_t) real : 0;
+	return true;
+}
+
+static bool
+scan_content(Scan *scan)
+{
+	JsonInput *input = &scan->input;
+	bool is_string = *input->pos == '"';
+
+	scan->message->content_len = 0;
+	scan->text_status = is_string || *input->pos == 'n' ? V1_OK : V1_MALFORMED; /* null clears the cell */
+	return is_string ? json_read_string(input, scan->content, &scan->message->content_len) : json_skip_value(input);
+}
+
+static bool
+scan_body_member(Scan *scan, int member)
+{
+	V1Message *message = scan->message;
+
+	switch (member)
+	{
+		case 0:
+			scan->has_row = true;
+			return scan_index(scan, SHEET_MAX_ROWS, &message->row, &scan->row);
+		case 1:
+			scan->has_col = true;
+			return scan_index(scan, SHEET_MAX_COLS, &message->col, &scan->col);
+		case 2:
+			return scan_content(scan);
+		default:
+			message->info = scan->input.pos; /* other clients receive it as it was sent */
+			if (!json_skip_value(&scan->input))
+				return false;
+			message->info_len = (size_t) (scan->input.pos - message->info);
+			return true;
+	}
+}
+
+static bool
+scan_type(Scan *scan)
+{
+	static const ScanName names[] = {
+		[V1_ACQUIRE] = NAME("acquire"), [V1_RELEASE] = NAME("release"), [V1_MODIFY] = NAME("modify")};
 	size_t len;
 
-	if (!json_take(&object, '{'))
+	scan->type = V1_MALFORMED;
+	if (*scan->input.pos != '"')
+		return json_skip_value(&scan->input);
+	if (!json_read_string(&scan->input, scan->text, &len))
 		return false;
-	while (json_read_string(&object, unescaped, &len))
+	for (int i = V1_ACQUIRE; i <= V1_MODIFY; i++)
 	{
-		JsonInput value;
-
-		unescaped[len] = '\0';
-		(void) json_take(&object, ':');
-		json_skip_blanks(&object);
-		value.pos = object.pos;
-		scan_value(&object);
-		value.end = object.pos;
-		for (Member *member = members; member < members + n; member++)
+		if (names[i].len == len && memcmp(scan->text, names[i].text, len) == 0)
 		{
-			bool exact = strcmp(unescaped, member->name) == 0;
-
-			if (exact || (!member->exact && strcasecmp(unescaped, member->name) == 0))
-			{
-				member->value = value;
-				member->exact = exact;
-			}
+			scan->message->type = (V1Type) i;
+			scan->type = V1_OK;
 		}
-		(void) json_take(&object, ',');
 	}
 	return true;
 }
 
-/* A row or column; absent means 0 unless it is required. */
-static V1Status
-scan_index(const Member *member, bool required, double limit, char *copy, uint32_t *index)
-{
-	size_t len = (size_t) (member->value.end - member->value.pos);
-	double value;
-
-	if (member->value.pos == NULL)
-		return required ? V1_MALFORMED : V1_OK;
-	if (*member->value.pos != '-' && (*member->value.pos < '0' || *member->value.pos > '9'))
-		return V1_MALFORMED;
-	memcpy(copy, member->value.pos, len);
-	copy[len] = '\0';
-	value = strtod(copy, NULL);
-	if (!(value >= 0 && value < limit) || value != floor(value))
-		return V1_RANGE;
-	*index = (uint32_t) value;
-	return V1_OK;
-}
-
 static bool
-scan_type(Member *member, char *unescaped, V1Type *type)
+scan_root_member(Scan *scan, int member)
 {
-	static const char *const names[] = {[V1_ACQUIRE] = "acquire", [V1_RELEASE] = "release", [V1_MODIFY] = "modify"};
-	size_t len;
+	static const ScanName names[] = {NAME("row"), NAME("col"), NAME("content"), NAME("info")};
 
-	if (member->value.pos == NULL || !json_read_string(&member->value, unescaped, &len))
-		return false;
-	unescaped[len] = '\0';
-	for (*type = V1_ACQUIRE; *type <= V1_MODIFY; (*type)++)
-	{
-		if (strcmp(unescaped, names[*type]) == 0)
-			return true;
-	}
-	return false;
+	if (member == 0)
+		return scan_type(scan);
+	*scan->message = (V1Message){.type = scan->message->type, .content = scan->content};
+	scan->row = scan->col = scan->text_status = V1_OK;
+	scan->has_row = scan->has_col = false;
+	scan->body = *scan->input.pos == '{' ? V1_OK : V1_MALFORMED;
+	if (scan->body != V1_OK)
+		return json_skip_value(&scan->input);
+	return scan_object(scan, names, 4, scan_body_member);
 }
 
 V1Status
 v1_scan(const char *text, size_t len, char *scratch, V1Message *message)
 {
-	enum
-	{
-		TYPE,
-		BODY
-	};
-	enum
-	{
-		ROW,
-		COL,
-		CONTENT,
-		INFO
-	};
-	Member root[] = {{.name = "msgType"}, {.name = "body"}};
-	Member body[] = {{.name = "row"}, {.name = "col"}, {.name = "content"}, {.name = "info"}};
-	JsonInput *content = &body[CONTENT].value;
-	char *copy = scratch + len + 1; /* scratch begins with the content */
-	V1Status row, col;
-	bool required;
+	static const ScanName names[] = {NAME("msgType"), NAME("body")};
+	Scan scan = {.input = {text, text + len}, .message = message, .content = scratch, .text = scratch + len + 64};
 
 	*message = (V1Message){.content = scratch};
-	scratch[0] = '\0';
-	if (!json_check(text, len) || json_has_nul(text, len) ||
-		!scan_members((JsonInput){text, text + len}, root, 2, copy) || !scan_type(&root[TYPE], copy, &message->type) ||
-		root[BODY].value.pos == NULL || !scan_members(root[BODY].value, body, 4, copy))
+	scan.type = scan.body = V1_MALFORMED;
+	if (!scan_object(&scan, names, 2, scan_root_member))
 		return V1_MALFORMED;
-	required = message->type == V1_MODIFY;
-	row = scan_index(&body[ROW], required, SHEET_MAX_ROWS, copy, &message->row);
-	col = scan_index(&body[COL], required, SHEET_MAX_COLS, copy, &message->col);
-	/* content null clears the cell */
-	if (row == V1_MALFORMED || col == V1_MALFORMED ||
-		(content->pos != NULL && !json_take_null(content) &&
-		 !json_read_string(content, scratch, &message->content_len)))
-		return V1_MALFORMED;
+	json_skip_blanks(&scan.input);
 	scratch[message->content_len] = '\0';
-	if (row == V1_RANGE || col == V1_RANGE)
-	{
-		message->row = message->col = 0;
-		return V1_RANGE;
-	}
-	message->info = body[INFO].value.pos;
-	message->info_len = message->info != NULL ? (size_t) (body[INFO].value.end - message->info) : 0;
-	return V1_OK;
+	if (scan.input.pos != scan.input.end || scan.type != V1_OK || scan.body != V1_OK || scan.row == V1_MALFORMED ||
+		scan.col == V1_MALFORMED || scan.text_status != V1_OK)
+		return V1_MALFORMED;
+	if (message->type == V1_MODIFY && !(scan.has_row && scan.has_col))
+		return V1_MALFORMED;
+	if (scan.row == V1_OK && scan.col == V1_OK)
+		return V1_OK;
+	message->row = message->col = 0;
+	return V1_RANGE;
 }
