@@ -509,8 +509,7 @@ void
 cached_range_print(Buf *buf)
 {
 	metrics_print_counter(buf, "window_hits_total", "Cached ranges that were answered from memory.", stats.hits);
-	metrics_print_counter(buf, "window_misses_total", "Ranges that were read from the database.",
-						  stats.misses);
+	metrics_print_counter(buf, "window_misses_total", "Ranges that were read from the database.", stats.misses);
 	metrics_print_counter(buf, "window_evictions_total", "Cached ranges that were evicted.", stats.evictions);
 	metrics_print_gauge(buf, "window_bytes", "Memory of cached ranges (window-cache-bytes).", stats.bytes);
 	metrics_print_gauge(buf, "windows", "Cached ranges.", stats.answers);

@@ -7,13 +7,12 @@
  * SNAPSHOT_STAY_MS, unless its memory is wanted, and is reused if the sheet is still at its seq.
  *
  * The database is first asked for seq and extent, which is cheap, unless the caller knows that the sheet is small. A
- * sheet that is too large for the protocol is refused then, and a snapshot that is as new is shared, also while it is
- * being read. A small sheet is read with the short reads, in one row; a larger one in rows of 256 kB on a connection
- * for long statements.
+ * sheet too large for the protocol is refused then, and a snapshot that is as new, or is being read, is shared. A small
+ * sheet is read in one row; a larger one in rows of 256 kB, on a connection for long statements.
  *
  * Memory: all snapshots together take snapshot-bytes. Small ones are always made; there are no more of them than
- * connections. An account with several gets a quarter of it for all of them. Others are refused (BUSY). While memory
- * is short, the oldest snapshot is ended after block-seconds, and its readers with it.
+ * connections. An account with several gets a quarter of it. Other requests are refused (BUSY). While memory is short,
+ * the oldest snapshot is ended after block-seconds, and its readers with it.
  */
 #include "ws/cache/snapshot.h"
 
@@ -59,7 +58,6 @@ typedef struct SnapshotReading
 static Snapshot *snapshots; /* newest first */
 static bool memory_wanted;	/* a request was refused for want of memory since the last tick */
 
-/* Where a row is encoded before it becomes a piece. */
 static Buf cells_scratch, styles_scratch;
 
 static struct
@@ -103,18 +101,18 @@ snapshot_empty(Snapshot *snapshot)
 static void
 snapshot_free_left(const SnapshotKey *key, uint64_t until)
 {
-	Snapshot **place = &snapshots;
+	Snapshot **link = &snapshots;
 
-	while (*place != NULL)
+	while (*link != NULL)
 	{
-		Snapshot *snapshot = *place;
+		Snapshot *snapshot = *link;
 
 		if (snapshot->pins > 0 || snapshot->left > until || (key != NULL && !snapshot_has_key(snapshot, key)))
 		{
-			place = &snapshot->next;
+			link = &snapshot->next;
 			continue;
 		}
-		*place = snapshot->next;
+		*link = snapshot->next;
 		snapshot_empty(snapshot);
 		free(snapshot);
 	}
@@ -218,7 +216,6 @@ snapshot_take_scratch(void *arg)
 	text_add(snapshot, &snapshot->styles, &styles_scratch);
 }
 
-/* res: seq, rows, cols, cells */
 static void
 snapshot_put_row(Snapshot *snapshot, const PGresult *res, int row)
 {
@@ -272,16 +269,15 @@ snapshot_answer(SnapshotWaiter *waiter, SnapshotStatus status, Snapshot *snapsho
 static void
 snapshot_finish(Snapshot *snapshot, const PGresult *res)
 {
-	SnapshotReading *reading = snapshot->reading;
-	SnapshotStatus status = reading->status;
-	SnapshotWaiter *waiters = reading->waiters, *next;
+	SnapshotStatus status = snapshot->reading->status;
+	SnapshotWaiter *waiters = snapshot->reading->waiters, *next;
 
 	if (status != SNAPSHOT_READY)
 		snapshot->outdated = true;
 	else
 		snapshot_free_left(&snapshot->key, UINT64_MAX); /* older states of the sheet */
+	free(snapshot->reading);
 	snapshot->reading = NULL;
-	free(reading);
 	for (SnapshotWaiter *waiter = waiters; waiter != NULL; waiter = next)
 	{
 		next = waiter->next;
@@ -438,7 +434,6 @@ snapshot_wait(SnapshotWaiter *waiter)
 		snapshot_read(snapshot, waiter->cells);
 }
 
-/* res: seq, rows, cols, at */
 static void
 snapshot_head(void *arg, PGresult *res)
 {
@@ -507,19 +502,19 @@ snapshot_reader_begin(SnapshotReader *reader, Snapshot *snapshot, const Snapshot
 size_t
 snapshot_reader_take(SnapshotReader *reader, size_t most, const char **data)
 {
+	const SnapshotPiece *piece = reader->piece;
 	size_t len;
 
-	while (reader->piece != NULL && reader->offset == reader->piece->len)
+	if (piece == NULL)
+		return 0;
+	len = piece->len - reader->offset < most ? piece->len - reader->offset : most;
+	*data = piece->data + reader->offset;
+	reader->offset += len;
+	if (reader->offset == piece->len) /* no piece is empty */
 	{
-		reader->piece = reader->piece->next;
+		reader->piece = piece->next;
 		reader->offset = 0;
 	}
-	if (reader->piece == NULL)
-		return 0;
-	len = reader->piece->len - reader->offset;
-	len = len < most ? len : most;
-	*data = reader->piece->data + reader->offset;
-	reader->offset += len;
 	return len;
 }
 
@@ -562,8 +557,8 @@ snapshot_to_end(void)
 		if (snapshot->bytes > SNAPSHOT_SMALL && snapshot->readers != NULL)
 			oldest = snapshot;
 	}
-	if (oldest == NULL || uv_now(&gateway.loop) - oldest->began < (uint64_t) gateway.config.block_seconds * 1000)
-		return NULL;
+	if (oldest != NULL && uv_now(&gateway.loop) - oldest->began < (uint64_t) gateway.config.block_seconds * 1000)
+		oldest = NULL;
 	return oldest;
 }
 

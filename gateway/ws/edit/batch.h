@@ -53,8 +53,8 @@ typedef struct RoomBatch
 /* Returns NULL when there is no memory. */
 extern RoomBatch *batch_create(void);
 extern void batch_free(RoomBatch *batch);
-/* Reserves memory for edits of so many bytes in the edit codec, and so many bytes of v1 frames: putting them cannot fail
- * then. Returns false when there is no memory; the batch is unchanged. */
+/* Reserves memory for edits of so many bytes in the edit codec, and so many bytes of v1 frames: putting them cannot
+ * fail then. Returns false when there is no memory; the batch is unchanged. */
 extern bool batch_reserve(RoomBatch *batch, size_t edits, size_t frames);
 /* Returns whether something could not be put for want of memory: the batch cannot be used. */
 extern bool batch_failed(const RoomBatch *batch);

@@ -1,12 +1,12 @@
 /*
  * lines.c - maps cells across insertions and deletions of rows and columns.
  *
- * An edit may name cells as they were at an earlier seq. A view holds both orders of lines, the author's and the present
- * one, as parts: runs of lines that are in both orders or in one of them. Others' changes are applied in the present
- * order. An author's edit is looked up in the author's order and expressed in the present one. A structure edit of the
- * author changes both orders, so that the edits after it mean what they would have meant without the others' changes.
- * No edits are transformed in pairs, and the result does not depend on who was first, except for lines inserted at the
- * same position.
+ * An edit may name cells as they were at an earlier seq. A view holds both orders of lines, the author's and the
+ * present one, as parts: runs of lines that are in both orders or in one of them. Others' changes are applied in the
+ * present order. An author's edit is looked up in the author's order and expressed in the present one. A structure edit
+ * of the author changes both orders, so that the edits after it mean what they would have meant without the others'
+ * changes. No edits are transformed in pairs, and the result does not depend on who was first, except for lines
+ * inserted at the same position.
  *
  * Each change adds two parts at most.
  */

@@ -102,7 +102,8 @@ locks_find_of(const CellLocks *locks, const LockHolder *holder, uint64_t now)
 	{
 		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = lock->next)
 		{
-			if ((holder == NULL || locks_same_holder(&lock->holder, holder)) && (now == UINT64_MAX || lock->expires <= now))
+			if ((holder == NULL || locks_same_holder(&lock->holder, holder)) &&
+				(now == UINT64_MAX || lock->expires <= now))
 				return lock;
 		}
 	}

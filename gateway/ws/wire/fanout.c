@@ -1,16 +1,16 @@
 /*
  * fanout.c - one stream of frames that many receivers read.
  *
- * Server frames are not masked, so the same bytes go to every receiver: a frame is encoded once, into a list of blocks,
- * and each receiver has a cursor. A receiver is given the rest of its block in one write: many frames a system call, no
- * copy. A block holds whole frames only, so a frame that a socket took a part of lies in one piece. Its cursor knows
- * how much of it is left: nothing else may be written before.
+ * Server frames are not masked, so all receivers get the same bytes: a frame is encoded once, into a list of blocks,
+ * and each receiver has a cursor. A receiver is written the rest of its block at once: many frames a system call, no
+ * copy. A block holds whole frames, so a frame of which a socket took a part is contiguous. The cursor knows how much
+ * of it is left, and nothing else may be written before.
  *
- * A block lives as long as someone holds it: the stream its tail, a cursor its block, a block its successor. A receiver
- * that lags keeps the blocks from its place on alive; the room bounds how far that may go.
+ * Blocks are counted: the stream refers to its tail, a cursor to its block, a block to its successor. A receiver that
+ * lags keeps the blocks from its position on in memory; room/publish.c bounds them.
  *
- * What is committed must be told to all, so a stream for which there is no memory ends where it is: who reads it is
- * closed by the room (publish.c), comes again, and reads what is committed.
+ * Every receiver must get everything that is committed. So a stream for which there is no memory fails, and takes
+ * nothing more: the room closes its receivers, which connect again and read what is stored.
  */
 #include "ws/wire/fanout.h"
 
@@ -27,14 +27,14 @@ struct FanoutBlock
 	uint64_t start; /* position of data[0] in the stream */
 	size_t used;
 	size_t size;
-	int holders;
+	int references;
 	char data[];
 };
 
 static void
 block_release(FanoutBlock *block)
 {
-	while (block != NULL && --block->holders == 0)
+	while (block != NULL && --block->references == 0)
 	{
 		FanoutBlock *next = block->next;
 
@@ -49,9 +49,9 @@ fanout_fail(Fanout *fanout)
 	fanout->failed = true;
 }
 
-/* A place for `len` bytes that belong together; NULL: the stream has failed. */
+/* Appends `len` contiguous bytes for the caller to fill in. Returns NULL if the stream has failed. */
 static char *
-fanout_room(Fanout *fanout, size_t len)
+fanout_reserve(Fanout *fanout, size_t len)
 {
 	FanoutBlock *block = fanout->tail;
 	char *to;
@@ -68,11 +68,11 @@ fanout_room(Fanout *fanout, size_t len)
 			fanout->failed = true;
 			return NULL;
 		}
-		*block = (FanoutBlock){.start = fanout->end, .size = size, .holders = 1};
+		*block = (FanoutBlock){.start = fanout->end, .size = size, .references = 1};
 		if (fanout->tail != NULL)
 		{
 			fanout->tail->next = block;
-			block->holders++;
+			block->references++;
 			block_release(fanout->tail);
 		}
 		fanout->tail = block;
@@ -92,7 +92,7 @@ fanout_append_message(Fanout *fanout, bool binary, const Buf *payload)
 
 	if (buf_failed(payload))
 		fanout_fail(fanout);
-	to = fanout_room(fanout, header_len + payload->len);
+	to = fanout_reserve(fanout, header_len + payload->len);
 	if (to == NULL)
 		return;
 	memcpy(to, header, header_len);
@@ -100,7 +100,7 @@ fanout_append_message(Fanout *fanout, bool binary, const Buf *payload)
 		memcpy(to + header_len, payload->data, payload->len);
 }
 
-/* Bytes of the first frame at data. */
+/* Size of the frame at data. */
 static size_t
 fanout_frame_size(const char *data)
 {
@@ -122,27 +122,27 @@ fanout_append(Fanout *fanout, const char *frames, size_t len)
 {
 	while (len > 0)
 	{
-		size_t room = fanout->tail != NULL ? fanout->tail->size - fanout->tail->used : 0;
+		size_t space = fanout->tail != NULL ? fanout->tail->size - fanout->tail->used : 0;
 		size_t take = fanout_frame_size(frames);
 		char *to;
 
-		/* As many whole frames as fit into the block, at least one. */
-		if (len <= room)
+		/* As many whole frames as the block has space for, at least one. */
+		if (len <= space)
 			take = len;
 		else
 		{
-			if (take > room)
-				room = take > FANOUT_BLOCK_BYTES ? take : FANOUT_BLOCK_BYTES;
+			if (take > space)
+				space = take > FANOUT_BLOCK_BYTES ? take : FANOUT_BLOCK_BYTES;
 			while (take < len)
 			{
 				size_t next = fanout_frame_size(frames + take);
 
-				if (take + next > room)
+				if (take + next > space)
 					break;
 				take += next;
 			}
 		}
-		to = fanout_room(fanout, take);
+		to = fanout_reserve(fanout, take);
 		if (to == NULL)
 			return;
 		memcpy(to, frames, take);
@@ -161,10 +161,10 @@ fanout_free(Fanout *fanout)
 bool
 fanout_attach(Fanout *fanout, FanoutCursor *cursor)
 {
-	if (fanout->tail == NULL && fanout_room(fanout, 0) == NULL)
+	if (fanout->tail == NULL && fanout_reserve(fanout, 0) == NULL)
 		return false;
 	cursor->block = fanout->tail;
-	cursor->block->holders++;
+	cursor->block->references++;
 	cursor->offset = cursor->block->used;
 	cursor->cut = 0;
 	return true;
@@ -174,7 +174,7 @@ void
 fanout_copy(FanoutCursor *to, const FanoutCursor *from)
 {
 	*to = *from;
-	to->block->holders++;
+	to->block->references++;
 }
 
 void
@@ -185,7 +185,7 @@ fanout_detach(FanoutCursor *cursor)
 	cursor->block = NULL;
 }
 
-/* To the next block when this one is used up. */
+/* Moves to the next block at the end of this one. Returns false at the end of the stream. */
 static bool
 fanout_step(FanoutCursor *cursor)
 {
@@ -193,7 +193,7 @@ fanout_step(FanoutCursor *cursor)
 
 	if (cursor->offset < block->used || block->next == NULL)
 		return cursor->offset < block->used;
-	block->next->holders++;
+	block->next->references++;
 	cursor->block = block->next;
 	cursor->offset = 0;
 	block_release(block);
@@ -235,7 +235,7 @@ fanout_advance(FanoutCursor *cursor, size_t len)
 	const FanoutBlock *block = cursor->block;
 	size_t end = cursor->cut;
 
-	/* Most writes take the whole block: no frame need be looked at. */
+	/* Most writes take the whole block, and its frames need not be walked. */
 	if (cursor->offset + len == block->used)
 		end = len;
 	while (end < len)

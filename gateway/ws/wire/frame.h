@@ -28,10 +28,10 @@ typedef enum FrameOp
 
 typedef enum FrameResult
 {
-	FRAME_MORE,	   /* all bytes are taken */
+	FRAME_MORE,	   /* all bytes were taken, and more are needed */
 	FRAME_PIECE,   /* of a message */
 	FRAME_CONTROL, /* a whole control frame: op, data, len */
-	FRAME_INVALID  /* reason; nothing may be read any more */
+	FRAME_INVALID  /* see reason; nothing more may be read */
 } FrameResult;
 
 typedef struct FramePiece
@@ -59,11 +59,11 @@ typedef struct FrameReader
 	char control[FRAME_CONTROL_MAX];
 } FrameReader;
 
-/* Reads on, up to the first piece or control frame; *used bytes are taken, and unmasked in place. */
+/* Reads up to the first piece or control frame. *used bytes are taken, and unmasked in place. */
 extern FrameResult frame_read(FrameReader *reader, char *bytes, size_t len, size_t *used, FramePiece *piece);
 /* The header of a whole frame of len bytes, not masked; returns its size (2, 4 or 10). */
 extern size_t frame_header(unsigned char header[FRAME_SENT_HEADER_MAX], FrameOp op, size_t len);
-/* The frame is not the last of its message. */
+/* Marks the frame as not the last of its message. */
 extern void frame_continues(unsigned char *header);
 /* The code in a close frame's payload; 1005 when it has none, 1002 when it is one that a peer may not send, or the
  * payload is too short, 1007 when its text is not UTF-8. */

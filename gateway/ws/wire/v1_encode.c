@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Constants are copied with their size known: a message is made of a dozen of them. */
+/* Copies a constant, whose size is known to the compiler. */
 #define PUT(to, text) (memcpy(to, text, sizeof(text) - 1), (to) + sizeof(text) - 1)
 
 static void
@@ -86,7 +86,7 @@ v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const ch
 
 /* ---- the cells of a sheet ---- */
 
-/* What has been put goes where it stays when it is a piece's worth. */
+/* Has the buffers emptied when one of them is full. */
 static void
 content_check_full(V1Content *content)
 {
@@ -94,7 +94,7 @@ content_check_full(V1Content *content)
 		content->full(content->arg);
 }
 
-/* A cell's style, for clients that ask for more than v1 has. */
+/* The style of a cell, for clients that ask for styles. */
 static void
 content_put_style(V1Content *content, const Edit *edit)
 {
@@ -108,7 +108,7 @@ content_put_style(V1Content *content, const Edit *edit)
 	content->styled = true;
 }
 
-/* Empty cells up to the one with this number. */
+/* Puts empty cells up to this one, counted row by row. */
 static void
 content_put_empty(V1Content *content, uint64_t to)
 {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define V1_MAX_RECTANGLE 4194304 /* rows * columns: v1 sends a whole sheet at once */
-#define V1_MODIFY_PARTS 160 /* of a modify: keys, brackets, quotes and numbers */
+#define V1_MODIFY_PARTS	 160	 /* of a modify: keys, brackets, quotes and numbers */
 
 /* name_json: the user's name as a JSON string. */
 extern void v1_put_modify(Buf *to, uint32_t row, uint32_t col, const char *content, size_t content_len,
@@ -21,8 +21,7 @@ extern void v1_put_lock(Buf *to, const char *type, uint32_t row, uint32_t col, c
 extern void v1_put_refused(Buf *to, uint32_t row, uint32_t col, const char *reason, const char *content,
 						   size_t content_len);
 
-/* For clients that understand `refused`: since `ms` a transaction of `holder` has held the sheet; or it does no more.
- */
+/* For clients that understand `refused`: a transaction of `holder` has held the sheet for `ms`, or holds it no more. */
 extern void v1_put_held(Buf *to, bool held, const char *holder, const char *application, uint64_t ms);
 
 /* The cells of a sheet as v1 has them, encoded piece by piece: every cell of the rectangle, row by row, without the
@@ -31,16 +30,16 @@ extern void v1_put_held(Buf *to, bool held, const char *holder, const char *appl
 typedef struct V1Content
 {
 	uint32_t rows, cols;
-	Buf *cells, *styles;	 /* where they are put */
-	void (*full)(void *arg); /* one of these has more than V1_CONTENT_BYTES, and is to be emptied */
+	Buf *cells, *styles;	 /* the output */
+	void (*full)(void *arg); /* empties them; called when one has more than V1_CONTENT_BYTES */
 	void *arg;
-	uint64_t next; /* cell; 0 at first */
-	bool styled;   /* there has been a style; false at first */
+	uint64_t next; /* the next cell, counted row by row; 0 at first */
+	bool styled;   /* a style has been put; false at first */
 } V1Content;
 
-/* A part of sheet.read_cells' bytes. False: they do not decode, or are not behind the last part's. */
+/* Puts cells of sheet.read_cells(). Returns false if they are malformed or not behind the last ones. */
 extern bool v1_put_cells(V1Content *content, const char *cells, size_t len);
-/* The empty cells behind the last one. */
+/* Puts the empty cells behind the last one. */
 extern void v1_put_cells_end(V1Content *content);
 
 #endif
