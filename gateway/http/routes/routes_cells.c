@@ -158,8 +158,7 @@ static void cells_ask_access(Request *request);
 static void
 cells_access(Request *request, PGresult *res)
 {
-	if (changes_since(request->sheet_id, request->asked) ||
-		changes_since(-request->claims.uid, request->asked))
+	if (changes_since(request->sheet_id, request->asked) || changes_since(-request->claims.uid, request->asked))
 		cells_ask_access(request); /* this may be what has changed meanwhile */
 	else if (PQntuples(res) == 0)
 		request_error(request, 404, "no such sheet");

@@ -83,8 +83,8 @@ static const char *
 room_state_name(RoomState state)
 {
 	static const char *const names[] = {
-		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming",  [ROOM_UNCLAIMED] = "serving",
-		[ROOM_SERVING] = "serving", [ROOM_RELEASED] = "serving", [ROOM_LOST] = "lost"};
+		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_UNCLAIMED] = "serving",
+		[ROOM_SERVING] = "serving", [ROOM_RELEASED] = "serving",  [ROOM_LOST] = "lost"};
 
 	return names[state];
 }
@@ -101,7 +101,8 @@ service_add_room(Room *room, void *arg)
 			   "%s{\"sheet\":%lld,\"state\":\"%s\",\"epoch\":%lld,\"sessions\":%d,\"pending_edits\":%u,\"paused\":%s,"
 			   "\"committing_us\":%llu,\"seq\":%lld}",
 			   sums->shown > 0 ? "," : "", (long long) room_sheet_id(room), room_state_name(room->state),
-			   (long long) room->epoch, room->session_count, room->pending_edits, service_bool(room->flow >= ROOM_PAUSED),
+			   (long long) room->epoch, room->session_count, room->pending_edits,
+			   service_bool(room->flow >= ROOM_PAUSED),
 			   room->work == ROOM_APPLYING ? (unsigned long long) (uv_hrtime() - room->sent_at) / 1000 : 0ULL,
 			   (long long) room->published_seq);
 	sums->shown++;

@@ -1,8 +1,8 @@
 /*
  * whole_sheet.c - answers of protocol v1 that hold every cell of a sheet.
  *
- * The cells are a snapshot's (ws/snapshot.h), which all who read the same state share. An answer holds only what goes
- * before them, and a piece on its way to the socket, however slowly its client reads.
+ * The cells are a snapshot's (ws/cache/snapshot.h), which all who read the same state share. An answer holds only what
+ * goes before them, and a piece on its way to the socket, however slowly its client reads.
  */
 #include "http/routes/whole_sheet.h"
 

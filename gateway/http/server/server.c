@@ -33,8 +33,9 @@ server_on_gone(void *arg)
 static Session *
 server_open_session(Socket *socket, const Ticket *ticket)
 {
-	Session *session = ticket->v2 ? v2_session_open(socket, ticket->sheet_id, ticket->link)
-								  	: v1_session_open(socket, &ticket->claims, ticket->sheet_id, ticket->link, ticket->nack);
+	Session *session = ticket->v2
+						   ? v2_session_open(socket, ticket->sheet_id, ticket->link)
+						   : v1_session_open(socket, &ticket->claims, ticket->sheet_id, ticket->link, ticket->nack);
 
 	if (session == NULL)
 		return NULL;

@@ -158,7 +158,7 @@ committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 {
 	EditReader reader;
 
-	room->told_batch = batch->number;
+	room->published_batch = batch->number;
 	if (batch_failed(batch))
 	{
 		room_fail_memory(room);

@@ -68,14 +68,14 @@ held_tell(Room *room, bool held)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		held_tell_session(room, session, held);
-	room->held.told = held;
-	room->held.told_at = uv_now(&gateway.loop);
+	room->held.announced = held;
+	room->held.announced_at = uv_now(&gateway.loop);
 }
 
 void
 held_greet(Session *session)
 {
-	if (session->room->held.told)
+	if (session->room->held.announced)
 		held_tell_session(session->room, session, true);
 }
 
@@ -118,7 +118,7 @@ held_end(Room *room)
 
 	if (!state->listed)
 		return;
-	if (state->told)
+	if (state->announced)
 	{
 		log_event(LOG_INFO, "sheet is free again", LOG_INT("sheet", room_sheet_id(room)),
 				  LOG_INT("waited_ms", uv_now(&gateway.loop) - state->since));
@@ -191,9 +191,9 @@ held_check(Room *room, const PGresult *res)
 		room_mark_dirty(room);
 		return;
 	}
-	if (now - state->since < HELD_TELL_MS || (state->told && now - state->told_at < HELD_AGAIN_MS))
+	if (now - state->since < HELD_TELL_MS || (state->announced && now - state->announced_at < HELD_AGAIN_MS))
 		return;
-	if (!state->told)
+	if (!state->announced)
 		log_event(LOG_INFO, "sheet is held", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("holder", state->holder),
 				  LOG_STR("application", state->application), LOG_INT("for_ms", now - state->began));
 	held_tell(room, true);

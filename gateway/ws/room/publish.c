@@ -81,7 +81,7 @@ publish_later(Room *room)
 void
 publish_acknowledge_later(Room *room, RoomBatch *batch, int64_t seq)
 {
-	RoomBatch **link = &room->told;
+	RoomBatch **link = &room->unacknowledged;
 
 	if (batch->client_count == 0)
 	{
@@ -111,11 +111,11 @@ publish_push_batches(void)
 static void
 publish_acknowledge(Room *room)
 {
-	while (room->told != NULL)
+	while (room->unacknowledged != NULL)
 	{
-		RoomBatch *batch = room->told;
+		RoomBatch *batch = room->unacknowledged;
 
-		room->told = batch->next;
+		room->unacknowledged = batch->next;
 		room_each_protocol(acknowledge, room, batch);
 		batch_free(batch);
 	}
@@ -130,14 +130,14 @@ publish_to_authors_of(Room *room)
 	{
 		Session *session = *link;
 
-		if (session->author_of > room->told_batch)
+		if (session->author_of > room->published_batch)
 		{
 			link = &session->next_author;
 			continue;
 		}
-		if (session->author_to > room->told_batch) /* it has edits in later batches */
+		if (session->author_to > room->published_batch) /* it has edits in later batches */
 		{
-			session->author_of = room->told_batch + 1;
+			session->author_of = room->published_batch + 1;
 			link = &session->next_author;
 		}
 		else

@@ -96,16 +96,16 @@ typedef struct RoomLink
 typedef struct RoomHeld
 {
 	struct Room *next, *prev;
-	bool listed;		  /* the room waits */
-	bool due;			  /* its statement is to be sent on a connection that may wait */
-	bool trying;		  /* it is under way there */
-	bool told;			  /* editors know of the holder */
-	uint64_t since;		  /* ms: when the room began to wait */
-	uint64_t told_at;	  /* ms */
-	uint64_t began;		  /* ms: about when the transaction began */
-	char transaction[24]; /* "": not known yet */
-	char holder[256];	  /* account or role */
-	char application[64]; /* application_name */
+	bool listed;		   /* the room waits */
+	bool due;			   /* its statement is to be sent on a connection that may wait */
+	bool trying;		   /* it is under way there */
+	bool announced;		   /* editors know of the holder */
+	uint64_t since;		   /* ms: when the room began to wait */
+	uint64_t announced_at; /* ms */
+	uint64_t began;		   /* ms: about when the transaction began */
+	char transaction[24];  /* "": not known yet */
+	char holder[256];	   /* account or role */
+	char application[64];  /* application_name */
 } RoomHeld;
 
 /* One of the room's streams, and the number of members that read it. */
@@ -159,13 +159,13 @@ typedef struct Room
 
 	/* What is published. */
 	RoomStream streams[STREAM_FORMS];
-	uint64_t delivered;	   /* bytes of all streams when every receiver had everything */
-	int64_t published_seq; /* of the last edit in the streams, or before the first */
-	RoomExtent extent;	   /* at that seq */
-	LinesHistory lines;	   /* structure edits that were published */
-	uint64_t last_batch;   /* number of the newest batch */
-	uint64_t told_batch;   /* number of the last one in the streams */
-	RoomBatch *told;	   /* committed; acknowledged after their frames have been written */
+	uint64_t delivered;		   /* bytes of all streams when every receiver had everything */
+	int64_t published_seq;	   /* of the last edit in the streams, or before the first */
+	RoomExtent extent;		   /* at that seq */
+	LinesHistory lines;		   /* structure edits that were published */
+	uint64_t last_batch;	   /* number of the newest batch */
+	uint64_t published_batch;  /* number of the last one in the streams */
+	RoomBatch *unacknowledged; /* committed; acknowledged after their frames have been written */
 
 	/* Batches. */
 	RoomBatch *pending; /* oldest first; the last one takes new edits */
