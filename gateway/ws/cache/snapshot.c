@@ -493,9 +493,9 @@ snapshot_reader_begin(SnapshotReader *reader, Snapshot *snapshot, const Snapshot
 							   .end = end,
 							   .arg = arg,
 							   .next = snapshot->readers,
-							   .place = &snapshot->readers};
+							   .link = &snapshot->readers};
 	if (reader->next != NULL)
-		reader->next->place = &reader->next;
+		reader->next->link = &reader->next;
 	snapshot->readers = reader;
 }
 
@@ -523,9 +523,9 @@ snapshot_reader_end(SnapshotReader *reader)
 {
 	if (reader->snapshot == NULL)
 		return;
-	*reader->place = reader->next;
+	*reader->link = reader->next;
 	if (reader->next != NULL)
-		reader->next->place = reader->place;
+		reader->next->link = reader->link;
 	snapshot_unpin(reader->snapshot);
 	reader->snapshot = NULL;
 }

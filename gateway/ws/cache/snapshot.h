@@ -83,7 +83,7 @@ typedef struct SnapshotReader
 	size_t offset;
 	void (*end)(void *arg);
 	void *arg;
-	struct SnapshotReader *next, **place; /* of the snapshot */
+	struct SnapshotReader *next, **link; /* of the snapshot */
 } SnapshotReader;
 
 extern void snapshot_reader_begin(SnapshotReader *reader, Snapshot *snapshot, const SnapshotText *text,
