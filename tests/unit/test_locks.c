@@ -52,7 +52,8 @@ expired_agrees(const CellLocks *locks, int64_t uid, uint64_t now)
 	for (uint32_t row = 0; row < SIDE; row++)
 		for (uint32_t col = 0; col < SIDE; col++)
 			any |= held[row][col].uid != 0 && (uid == 0 || held[row][col].uid == uid) && held[row][col].expires <= now;
-	return (found != NULL) == any && (found == NULL || ((uid == 0 || found->holder.uid == uid) && found->expires <= now));
+	return (found != NULL) == any &&
+		   (found == NULL || ((uid == 0 || found->holder.uid == uid) && found->expires <= now));
 }
 
 int
@@ -102,7 +103,8 @@ main(void)
 	good = true;
 	for (uint32_t i = 0; i < LOCKS_MAX; i++)
 		good = good && locks_add(&locks, i, 0, &(LockHolder){1, 0}, 0) != NULL;
-	TAP_OK(good && locks_add(&locks, LOCKS_MAX, 0, &(LockHolder){1, 0}, 0) == NULL, "a sheet has at most %d locks", LOCKS_MAX);
+	TAP_OK(good && locks_add(&locks, LOCKS_MAX, 0, &(LockHolder){1, 0}, 0) == NULL, "a sheet has at most %d locks",
+		   LOCKS_MAX);
 	locks_free(&locks);
 	TAP_OK(locks.count == 0 && locks.buckets == NULL, "freed");
 	return tap_done();
