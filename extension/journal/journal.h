@@ -8,7 +8,7 @@
 #define JOURNAL_H
 
 #include "postgres.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "common/edit_codec.h"
 #include "grid/grid.h"
 #include "utils/snapshot.h"
@@ -104,13 +104,13 @@ extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *l
 extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch);  /* SN001: nothing to commit */
 extern int64 journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch); /* returns the new version */
 
-/* ---- versions that the background worker makes (autoversion.c) ---- */
+/* ---- automatic versions, which the background worker makes ---- */
 typedef struct JournalVersionCall
 {
 	int64 sheet_id;
-	int64 seq; /* a version from this one on is all that is asked for */
-	CkptCause cause;
-	int interval_ms; /* between the sheet's last version and this one, at least */
+	int64 seq; /* a version from this seq on is needed */
+	VersionCause cause;
+	int interval_ms; /* minimum time since the sheet's last version */
 } JournalVersionCall;
 
 typedef enum JournalVersion
@@ -123,10 +123,9 @@ typedef enum JournalVersion
 /* Makes a version of what is committed. The caller's transaction must do nothing else, and commit at once: from
  * *locked_at until then writers of the sheet wait. */
 extern JournalVersion journal_save_version(const JournalVersionCall *call, TimestampTz *due, TimestampTz *locked_at);
-/* Ids of sheets greater than `after`, in their order. */
-extern int64 *journal_list_sheets(int64 after, int limit, int *count);
-/* Has the sheet so many edits since its last version, or so many bytes of them before compression? 0: however many. */
-extern bool journal_log_is_long(int64 sheet_id, int64 edits, int64 bytes, int64 *last_seq);
+/* Returns the sheet's last seq if its open segment has so many edits, or so many bytes of them before compression
+ * (0: no limit); otherwise 0. */
+extern int64 journal_long_segment(int64 sheet_id, int64 edits, int64 bytes);
 
 /* ---- for functions that change the sheet's own row ---- */
 /* Takes the sheet lock until the end of the transaction: no edit of the sheet can be under way in another one. */

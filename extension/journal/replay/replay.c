@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "common/edit_read.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_batches.h"
@@ -112,7 +112,7 @@ replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapshot snapshot,
 		return false;
 	from = *seq;
 	room = replay_batches_into(sheet_id, seq, wanted, snapshot, allocator, *grid);
-	ckptqueue_count_replay(*seq - from);
+	workqueue_count(WORK_REPLAYED, *seq - from);
 	return room;
 }
 

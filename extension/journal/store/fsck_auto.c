@@ -2,7 +2,7 @@
  * fsck_auto.c - which sheets are checked by themselves: those that are opened for the first time after the server has
  * crashed, and those that a gateway takes over from one that did not release them.
  *
- * Whoever opens such a sheet puts it into the queue of the background workers (ckptqueue.h), and goes on; a worker
+ * Whoever opens such a sheet puts it into the queue of the background workers (workqueue.h), and goes on; a worker
  * checks it briefly, repairs it, and says so in the server's log.
  *
  * A sheet has been opened since the crash if its newest edit is of this life of the server (serverlife.h), or if it was
@@ -31,22 +31,22 @@ fsck_auto_is_unopened(int64 sheet_id)
 void
 fsck_auto_look(int64 sheet_id, CacheEntry *entry)
 {
-	CkptCheck why = entry->check;
+	CheckCause why = entry->check;
 
-	if (why == CKPT_CHECK_NONE && fsck_auto_is_unopened(sheet_id))
-		why = CKPT_CHECK_CRASH;
+	if (why == CHECK_NONE && fsck_auto_is_unopened(sheet_id))
+		why = CHECK_AFTER_CRASH;
 	entry->opened = true;
 	entry->check = why;
-	if (why == CKPT_CHECK_NONE || !ckptqueue_note_check(sheet_id, why))
+	if (why == CHECK_NONE || !workqueue_add_check(sheet_id, why))
 		return;
-	entry->check = CKPT_CHECK_NONE;
-	if (why == CKPT_CHECK_CRASH)
+	entry->check = CHECK_NONE;
+	if (why == CHECK_AFTER_CRASH)
 		server_life_remember(sheet_id);
 }
 
 void
 fsck_auto_take_over(int64 sheet_id, CacheEntry *entry)
 {
-	if (!ckptqueue_note_check(sheet_id, CKPT_CHECK_TAKEOVER))
-		entry->check = CKPT_CHECK_TAKEOVER;
+	if (!workqueue_add_check(sheet_id, CHECK_AFTER_TAKEOVER))
+		entry->check = CHECK_AFTER_TAKEOVER;
 }

@@ -11,7 +11,7 @@ extern void fsck_auto_look(int64 sheet_id, CacheEntry *entry);
 static inline void
 fsck_auto_open(int64 sheet_id, CacheEntry *entry)
 {
-	if (unlikely(entry->check != CKPT_CHECK_NONE || (!entry->opened && server_life_is_after_crash())))
+	if (unlikely(entry->check != CHECK_NONE || (!entry->opened && server_life_is_after_crash())))
 		fsck_auto_look(sheet_id, entry);
 }
 

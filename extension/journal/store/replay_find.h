@@ -28,7 +28,7 @@ typedef struct ReplayVersion
 	uint32 rows, cols;
 	int32 tiles;
 	int64 digest;
-	uint32 cause; /* CkptCause */
+	uint32 cause; /* VersionCause */
 	bytea *axes;  /* as they are stored; NULL: the identity */
 } ReplayVersion;
 

@@ -66,7 +66,7 @@ typedef struct WriterSheet
 	bool taken_over;			/* by a claim, from a holder that did not release the sheet */
 	bool drop_grid;				/* a reservation failed: the next reader loads again */
 	int64 origin;				/* of all changes; 0 when they differ */
-	CkptCause cause;			/* of the version that was made, when meta.segment_id tells that one was */
+	VersionCause cause;			/* of the version that was made, when meta.segment_id tells that one was */
 	MemoryContext grid_context; /* of a base of its own and of versions; NULL: not needed yet */
 } WriterSheet;
 

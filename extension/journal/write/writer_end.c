@@ -188,9 +188,9 @@ writer_note_tail(const WriterSheet *ws, const CacheMeta *before)
 	bool sealed = before->segment_id != ws->meta.segment_id;
 
 	if (sealed && before->segment_id != 0)
-		ckptqueue_count(ws->cause);
-	ckptqueue_note_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (CkptTail){0, 0} : cache_tail(before),
-						  cache_tail(&ws->meta));
+		workqueue_count((WorkCounter) ws->cause, 1);
+	workqueue_report_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (SegmentLength){0, 0} : cache_tail(before),
+							cache_tail(&ws->meta));
 }
 
 static void
