@@ -11,8 +11,9 @@
  *   long      statements that may take long, or wait for a sheet: saving and restoring versions, trashing, sharing,
  *             whole sheets, logs
  *
- * The last three are serial (pgpool.h). Besides these there are: the connection of groups (gateway.group, ws/group.c),
- * the ones for large blocks of cells (gateway.blocks), and one that follows changes (gateway.follow).
+ * The last three are serial (pgpool.h). Besides these there are: the connection of groups (gateway.group,
+ * ws/room/schedule.c), the ones for large blocks of cells (gateway.blocks), and one that follows changes
+ * (gateway.follow).
  */
 #ifndef DATABASE_H
 #define DATABASE_H

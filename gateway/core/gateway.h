@@ -25,8 +25,8 @@ typedef struct Gateway
 	uv_loop_t loop;
 	Coord *coord;
 	/* Connections besides those of database.h. */
-	PgConn *group;					   /* batches of several sheets in one transaction (ws/group.c) */
-	PgConn *blocks[BLOCK_CONNECTIONS]; /* large blocks, each its client's until that has taken it (ws/v2_lane.c) */
+	PgConn *group;					   /* batches of several sheets in one transaction (ws/room/schedule.c) */
+	PgConn *blocks[BLOCK_CONNECTIONS]; /* large blocks, streaming connections (ws/v2/v2_large_block.c) */
 	PgConn *follow;					   /* waits in sheet.follow */
 	int64_t origin;					   /* names this process to sheet.apply and sheet.follow; random */
 	bool ready;						   /* the ring is there */

@@ -7,7 +7,6 @@
  */
 #include "core/config.h"
 #include "core/database.h"
-#include "ws/edit/dirty.h"
 #include "ws/room/follow.h"
 #include "core/gateway.h"
 #include "core/health.h"
@@ -15,16 +14,17 @@
 #include "core/metrics.h"
 #include "support/notify.h"
 #include "auth/password.h"
-#include "ws/edit/publish.h"
+#include "ws/room/admission.h"
+#include "ws/room/members.h"
 #include "main/reload.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/server/listen.h"
 #include "http/server/tls.h"
 #include "ws/session/session.h"
-#include "ws/session/socket.h"
-#include "ws/cells/snapshot.h"
-#include "ws/edit/turn.h"
+#include "ws/wire/socket.h"
+#include "ws/cache/snapshot.h"
+#include "ws/room/iteration.h"
 #include "ws/v2/v2_session.h"
 
 #include <signal.h>
@@ -76,12 +76,12 @@ main_on_more(uv_idle_t *handle)
 static void
 main_on_check(uv_check_t *handle)
 {
-	turn_finish();
-	if (publish_any())
+	iteration_finish();
+	if (iteration_has_more())
 		uv_idle_start(&loop_more, main_on_more);
 	else
 		uv_idle_stop(&loop_more);
-	if (room_any_dirty() && !uv_is_active((uv_handle_t *) &loop_again))
+	if (iteration_has_waiting() && !uv_is_active((uv_handle_t *) &loop_again))
 		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
 }
 
@@ -113,8 +113,8 @@ main_tick_room(Room *room, void *arg)
 	int64_t now = *(int64_t *) arg;
 
 	for (Session *session = room->sessions; session != NULL; session = session->next)
-		session_tick(session, now);
-	room_expire_locks(room);
+		admission_tick(session, now);
+	members_expire_locks(room);
 }
 
 static void
@@ -128,7 +128,7 @@ main_on_second(uv_timer_t *timer)
 	room_for_each(main_tick_room, &now);
 	health_tick();
 	if (gateway.leaving || gateway.draining)
-		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", room_session_count(), room_count());
+		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", members_count(), room_count());
 	else
 		snprintf(status, sizeof(status), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
 	notify_tick(status);
@@ -152,7 +152,7 @@ main_finish(void)
 	if (ending)
 		return;
 	ending = true;
-	log_event(LOG_INFO, "stopped", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()),
+	log_event(LOG_INFO, "stopped", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()),
 			  LOG_INT("requests", trace_under_way()));
 	if (gateway.coord != NULL)
 		coord_close(gateway.coord, main_coord_closed, NULL);
@@ -163,9 +163,9 @@ main_finish(void)
 static void
 main_drain_room(Room *room, void *arg)
 {
-	bool quiet = room->pending_edits == 0 && room->busy == ROOM_IDLE && !room->publishing;
+	bool quiet = room->pending_edits == 0 && room->work == ROOM_IDLE && !room->links[ROOM_PUBLISHING].queued;
 
-	if (quiet || room->state != ROOM_SERVING)
+	if (quiet || !room_is_open(room))
 	{
 		for (Session *session = room->sessions; session != NULL; session = session->next)
 			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
@@ -179,13 +179,12 @@ main_on_drain(uv_timer_t *timer)
 	{
 		gateway.draining = true;
 		drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
-		log_event(LOG_INFO, "draining", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()));
+		log_event(LOG_INFO, "draining", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()));
 		if (gateway.coord != NULL)
 			coord_leave(gateway.coord);
 	}
 	room_for_each(main_drain_room, NULL);
-	if ((room_session_count() == 0 && room_count() == 0 && trace_under_way() == 0) ||
-		uv_now(&gateway.loop) >= drain_until)
+	if ((members_count() == 0 && room_count() == 0 && trace_under_way() == 0) || uv_now(&gateway.loop) >= drain_until)
 		main_finish();
 }
 

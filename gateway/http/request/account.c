@@ -4,8 +4,8 @@
 #include "auth/tokens.h"
 #include "core/gateway.h"
 #include "http/request/request.h"
-#include "ws/room/accounts.h"
-#include "ws/room/follow.h"
+#include "ws/cache/accounts.h"
+#include "ws/cache/changes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void account_query(Request *request);
 static void
 account_answered(Request *request, PGresult *res)
 {
-	if (follow_has_changed(-request->claims.uid, request->asked))
+	if (changes_since(-request->claims.uid, request->asked))
 	{
 		account_query(request); /* res may be older than the change */
 		return;
@@ -98,14 +98,14 @@ account_answered(Request *request, PGresult *res)
 	if (PQntuples(res) == 1)
 		accounts_put(request->claims.uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)), request->asked);
 	else
-		accounts_forget(request->claims.uid);
+		changes_register(-request->claims.uid);
 	account_check_generation(request);
 }
 
 static void
 account_query(Request *request)
 {
-	request->asked = follow_changes();
+	request->asked = changes_now();
 	request_query(request, DATABASE_ACCOUNTS, account_get_sql, PARAMS(request_uid(request)), REQUEST_TEXT,
 				  account_answered);
 }

@@ -107,7 +107,7 @@ struct Request
 	RequestStep row;
 	bool raw; /* step gets errors as well */
 	RequestNext next;
-	uint64_t asked;			/* follow_changes() when the account or the access was queried */
+	uint64_t asked;			/* changes_now() when the account or the access was queried */
 	const char *form_token; /* of an upload; NULL: none */
 	bool by_cookie;			/* the token may be in the cookie */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */

@@ -3,7 +3,7 @@
 #define ROUTES_H
 
 #include "http/request/request.h"
-#include "ws/room/access.h"
+#include "ws/cache/accounts.h"
 
 /* ---- router.c ---- */
 /* What connections call; see conn.h. */

@@ -6,7 +6,7 @@
 #include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "support/log.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +203,7 @@ user_renamed(Request *request, PGresult *res)
 		request_msg(request, MSG_DUPLICATE_NAME);
 	else if (request_succeeded(res))
 	{
-		follow_changed(-request->claims.uid);
+		changes_register(-request->claims.uid);
 		request_msg(request, MSG_USER_MODIFIED);
 	}
 	else

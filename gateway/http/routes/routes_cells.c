@@ -6,11 +6,12 @@
  */
 #include "common/a1.h"
 #include "common/edit_codec.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
 #include "http/request/range.h"
 #include "http/routes/routes.h"
-#include "ws/v2/v2.h"
-#include "ws/cells/window.h"
+#include "ws/wire/v2.h"
+#include "ws/cache/cached_range.h"
+#include "ws/room/room.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ cells_number(const Request *request, const char *name, uint32_t limit, uint32_t 
 }
 
 static bool
-cells_numbers(const Request *request, WindowKey *key)
+cells_numbers(const Request *request, RangeKey *key)
 {
 	if (!cells_number(request, "row", SHEET_MAX_ROWS, &key->row) ||
 		!cells_number(request, "col", SHEET_MAX_COLS, &key->col))
@@ -47,7 +48,7 @@ cells_numbers(const Request *request, WindowKey *key)
 }
 
 static bool
-cells_range(const Request *request, WindowKey *key)
+cells_range(const Request *request, RangeKey *key)
 {
 	char text[64];
 	A1Range range;
@@ -64,11 +65,11 @@ cells_range(const Request *request, WindowKey *key)
 
 /* Reads the arguments. False: answered. */
 static bool
-cells_key(Request *request, WindowKey *key)
+cells_key(Request *request, RangeKey *key)
 {
 	char styles[8] = "false";
 
-	*key = (WindowKey){.sheet_id = request->sheet_id};
+	*key = (RangeKey){.sheet_id = request->sheet_id};
 	if (!(request_has_arg(request, "range") ? cells_range(request, key) : cells_numbers(request, key)))
 	{
 		request_error(request, 400,
@@ -94,12 +95,12 @@ cells_key(Request *request, WindowKey *key)
 static void
 cells_release(void *own)
 {
-	window_release(own);
+	cached_range_unpin(own);
 }
 
 /* Takes over answer. */
 static void
-cells_give(Request *request, WindowAnswer *answer)
+cells_give(Request *request, RangeAnswer *answer)
 {
 	request->own = answer;
 	request->free_own = cells_release;
@@ -112,20 +113,20 @@ cells_give(Request *request, WindowAnswer *answer)
 }
 
 static void
-cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult *res)
+cells_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *res)
 {
 	Request *request = arg;
 
 	if (request_is_gone(request))
 		;
-	else if (status == WINDOW_READY)
+	else if (status == RANGE_READY)
 	{
-		window_hold(answer);
+		cached_range_pin(answer);
 		cells_give(request, answer);
 	}
-	else if (status == WINDOW_TOO_LARGE)
+	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the cells of this range are more than 16 MB: ask for a smaller one");
-	else if (status == WINDOW_BUSY)
+	else if (status == RANGE_BUSY)
 		request_too_busy(request);
 	else
 		request_sql_error(request, res);
@@ -135,19 +136,19 @@ cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult 
 static void
 cells_find(Request *request)
 {
-	WindowKey key;
-	WindowAnswer *answer;
+	RangeKey key;
+	RangeAnswer *answer;
 
 	if (!cells_key(request, &key))
 		return;
-	answer = window_find(&key);
+	answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 	if (answer != NULL)
 	{
 		cells_give(request, answer);
 		return;
 	}
 	request_begin_step(request);
-	window_ask(&key, request->claims.uid, cells_read, request);
+	cached_range_ask(&key, request->claims.uid, cells_read, request);
 }
 
 /* ---- access ---- */
@@ -157,12 +158,11 @@ static void cells_query_access(Request *request);
 static void
 cells_access(Request *request, PGresult *res)
 {
-	if (follow_has_changed(request->sheet_id, request->asked) ||
-		follow_has_changed(-request->claims.uid, request->asked))
+	if (changes_since(request->sheet_id, request->asked) || changes_since(-request->claims.uid, request->asked))
 		cells_query_access(request); /* res may be older than the change */
 	else if (sheet_is_open(request, res))
 	{
-		access_remember(request->sheet_id, request->claims.uid, request->asked);
+		accounts_put_reader(request->sheet_id, request->claims.uid, request->asked);
 		cells_find(request);
 	}
 }
@@ -170,14 +170,14 @@ cells_access(Request *request, PGresult *res)
 static void
 cells_query_access(Request *request)
 {
-	request->asked = follow_changes();
+	request->asked = changes_now();
 	sheet_query_info(request, cells_access);
 }
 
 void
 route_sheet_cells(Request *request)
 {
-	if (access_is_known(request->sheet_id, request->claims.uid))
+	if (accounts_may_read(request->sheet_id, request->claims.uid))
 		cells_find(request);
 	else
 		cells_query_access(request);

@@ -7,8 +7,8 @@
 #include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "support/log.h"
-#include "ws/room/accounts.h"
-#include "ws/room/follow.h"
+#include "ws/cache/accounts.h"
+#include "ws/cache/changes.h"
 
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ password_answer_token(Request *request, PGresult *res)
 	bool v2 = password_is_v2(request);
 	Buf data = {NULL, 0, 0};
 
-	follow_changed(-request->claims.uid);
+	changes_register(-request->claims.uid);
 	buf_puts(&data, v2 ? "{\"token\":" : "");
 	if (!account_put_token(request, &data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
 		return;
@@ -85,7 +85,7 @@ password_found(Request *request, PGresult *res)
 		account_compare(request, request_text(request, "oldPassword"), PQgetvalue(res, 0, 1), password_compared);
 		return;
 	}
-	accounts_forget(request->claims.uid);
+	changes_register(-request->claims.uid);
 	request_error(request, 503, "the account is being renamed: try again");
 }
 

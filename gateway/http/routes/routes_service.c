@@ -20,8 +20,10 @@
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
 #include "support/network.h"
-#include "ws/cells/snapshot.h"
-#include "ws/cells/window.h"
+#include "ws/room/held.h"
+#include "ws/room/members.h"
+#include "ws/cache/snapshot.h"
+#include "ws/cache/cached_range.h"
 #include "ws/v2/v2_session.h"
 
 #include <openssl/crypto.h>
@@ -123,7 +125,8 @@ static const char *
 room_state_name(RoomState state)
 {
 	static const char *const names[] = {
-		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_SERVING] = "serving", [ROOM_LOST] = "lost"};
+		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_UNCLAIMED] = "serving",
+		[ROOM_SERVING] = "serving", [ROOM_RELEASED] = "serving",  [ROOM_LOST] = "lost"};
 
 	return names[state];
 }
@@ -140,8 +143,9 @@ service_add_room(Room *room, void *arg)
 			   "%s{\"sheet\":%lld,\"state\":\"%s\",\"epoch\":%lld,\"sessions\":%d,\"pending_edits\":%u,\"paused\":%s,"
 			   "\"committing_us\":%llu,\"seq\":%lld}",
 			   sums->shown > 0 ? "," : "", (long long) room_sheet_id(room), room_state_name(room->state),
-			   (long long) room->epoch, room->session_count, room->pending_edits, service_bool(room->paused),
-			   room->busy == ROOM_APPLYING ? (unsigned long long) (uv_hrtime() - room->sent_at) / 1000 : 0ULL,
+			   (long long) room->epoch, room->session_count, room->pending_edits,
+			   service_bool(room->flow >= ROOM_PAUSED),
+			   room->work == ROOM_APPLYING ? (unsigned long long) (uv_hrtime() - room->sent_at) / 1000 : 0ULL,
 			   (long long) room->published_seq);
 	sums->shown++;
 }
@@ -178,7 +182,7 @@ service_print_queues(Buf *body)
 
 	room_for_each(service_add_room, &sums);
 	metrics_print_gauge(body, "rooms", "Open sheets.", (uint64_t) room_count());
-	metrics_print_gauge(body, "sessions", "Open WebSockets.", (uint64_t) room_session_count());
+	metrics_print_gauge(body, "sessions", "Open WebSockets.", (uint64_t) members_count());
 	metrics_print_gauge(body, "pending_edits", "Edits that wait for the previous batch.", sums.pending_edits);
 	metrics_print_gauge(body, "password_queue", "Passwords waiting to be hashed.", (uint64_t) password_queue_waiting());
 	metrics_print_gauge(body, "http_under_way", "HTTP requests in progress.", (uint64_t) trace_under_way());
@@ -200,7 +204,7 @@ route_metrics(Request *request)
 
 	metrics_print(&body);
 	service_print_queues(&body);
-	window_print(&body);
+	cached_range_print(&body);
 	snapshot_print(&body);
 	trace_print(&body);
 	process_print(&body);
@@ -227,7 +231,7 @@ route_debug(Request *request)
 			   gateway.keys.keys[0].kid, gateway.keys.count, (unsigned long long) gateway.loop_lag_us,
 			   gateway.connections, trace_under_way(), password_queue_waiting());
 	service_put_connections(&body);
-	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), room_session_count());
+	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), members_count());
 	buf_put_buf(&body, &rooms);
 	buf_puts(&body, "]}");
 	buf_free(&rooms);

@@ -2,7 +2,7 @@
  * routes_share.c - sharing sheets with accounts and by links.
  */
 #include "http/routes/routes.h"
-#include "ws/room/follow.h"
+#include "ws/cache/changes.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ share_answered(Request *request, PGresult *res)
 {
 	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	if (request_succeeded(res))
 		request_msg(request, MSG_SHEET);
 	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
@@ -83,7 +83,7 @@ share_link_answered(Request *request, PGresult *res)
 		share_answered(request, res);
 		return;
 	}
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	buf_puts_json(&data, PQgetvalue(res, 0, 0));
 	request_data(request, MSG_SHEET, &data);
 }

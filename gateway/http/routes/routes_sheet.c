@@ -4,7 +4,8 @@
 #include "core/gateway.h"
 #include "core/redirect.h"
 #include "http/routes/routes.h"
-#include "ws/room/follow.h"
+#include "ws/wire/v1_encode.h"
+#include "ws/cache/changes.h"
 #include "ws/room/room.h"
 
 #include <stdio.h>
@@ -143,7 +144,7 @@ check_new_sheet(Request *request)
 	int64_t rows, cols;
 
 	if (request_string(request, "name", &name) && new_sheet_size(request, "initRows", SHEET_MAX_ROWS, &rows) &&
-		new_sheet_size(request, "initColumns", SHEET_MAX_COLS, &cols) && rows * cols <= ROOM_MAX_RECTANGLE)
+		new_sheet_size(request, "initColumns", SHEET_MAX_COLS, &cols) && rows * cols <= V1_MAX_RECTANGLE)
 		return true;
 	request_error(request, 400, "name is needed as a string, initRows and initColumns as numbers within the limits");
 	return false;
@@ -205,7 +206,7 @@ get_sheet_info(Request *request, PGresult *res)
 	routes_put_member(data, "owner", PQgetvalue(res, 0, INFO_OWNER));
 	routes_put_time_member(data, "CreatedAt", PQgetvalue(res, 0, INFO_CREATED_AT));
 	routes_put_time_member(data, "UpdatedAt", PQgetvalue(res, 0, INFO_UPDATED_AT));
-	access_register_opening(request->sheet_id, request->claims.uid);
+	accounts_register_opening(request->sheet_id, request->claims.uid);
 	request_query(request, DATABASE_READS, sheet_versions_sql, PARAMS(request_sheet(request)), REQUEST_TEXT,
 				  get_sheet_versions);
 }
@@ -221,7 +222,7 @@ route_get_sheet(Request *request)
 static void
 sheet_changed(Request *request, PGresult *res)
 {
-	follow_changed(request->sheet_id);
+	changes_register(request->sheet_id);
 	request_msg(request, (Msg) request->number);
 }
 

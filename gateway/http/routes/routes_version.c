@@ -5,8 +5,8 @@
  * the piece that is being written.
  */
 #include "http/routes/routes.h"
-#include "ws/cells/snapshot.h"
-#include "ws/cells/window.h"
+#include "ws/cache/snapshot.h"
+#include "ws/cache/cached_range.h"
 #include "ws/room/room.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ version_epoch(Request *request)
 {
 	const Room *room = room_find(request->sheet_id);
 
-	return room != NULL && room->state == ROOM_SERVING ? request_int64(request, room->epoch) : pgparam_null();
+	return room != NULL && room_is_open(room) ? request_int64(request, room->epoch) : pgparam_null();
 }
 
 /* fid, and the number that is named. */
@@ -78,7 +78,7 @@ commit_answered(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
-	window_doubt(request->sheet_id);
+	cached_range_invalidate(request->sheet_id);
 	if (!request_succeeded(res))
 	{
 		version_error(request, res, MSG_NO_VERSION);
@@ -99,7 +99,7 @@ route_commit(Request *request)
 static void
 rollback_answered(Request *request, PGresult *res)
 {
-	window_doubt(request->sheet_id);
+	cached_range_invalidate(request->sheet_id);
 	if (request_succeeded(res))
 		request_msg(request, MSG_ROLLED_BACK);
 	else

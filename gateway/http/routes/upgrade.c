@@ -12,7 +12,8 @@
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
 #include "ws/session/session.h"
-#include "ws/session/socket.h"
+#include "ws/v1/v1.h"
+#include "ws/wire/socket.h"
 #include "ws/v2/v2_session.h"
 
 #include <openssl/evp.h>
@@ -207,8 +208,8 @@ upgrade_open_session(const Request *request, Socket *socket)
 	if (upgrade_is_v2(request))
 		session = v2_session_open(socket, request->sheet_id, link);
 	else
-		session = session_open(socket, &request->claims, request->sheet_id, link,
-							   request_arg(request, "nack", nack, sizeof(nack)) && strcmp(nack, "1") == 0);
+		session = v1_session_open(socket, &request->claims, request->sheet_id, link,
+								  request_arg(request, "nack", nack, sizeof(nack)) && strcmp(nack, "1") == 0);
 	if (session == NULL)
 		return NULL;
 	snprintf(session->peer, sizeof(session->peer), "%s", request->peer);
@@ -240,10 +241,11 @@ upgrade_finish(Request *request, Stream stream, Peer *peer, char *read, size_t l
 		socket_put(socket, answer.data, answer.len);
 		if (!buf_failed(&answer))
 			session = upgrade_open_session(request, socket);
-		socket_set_session(socket, session);
+		if (session != NULL)
+			socket_take(socket, read, len);
+		else
+			socket_abort(socket);
 	}
-	if (session != NULL)
-		socket_take(socket, read, len);
 	buf_free(&answer);
 }
 
