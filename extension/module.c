@@ -29,7 +29,7 @@
 #include "support/timeslice.h"
 #include "utils/guc.h"
 #include "worker/worker.h"
-#include "journal/write/writer.h"
+#include "journal/write/edit_life.h"
 
 PG_MODULE_MAGIC;
 
@@ -91,7 +91,7 @@ _PG_init(void)
 	sheetlog_init();
 	storage_init();
 	follow_init();
-	writer_init();
+	edit_life_init();
 	quota_init();
 	role_link_init();
 	databases_init();

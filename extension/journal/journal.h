@@ -90,14 +90,19 @@ typedef struct JournalSink
  * volatile, a new snapshot may be taken in READ COMMITTED. */
 extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 col1, or NULL for all */, bool fresh,
 						 JournalView *view, const JournalSink *sink);
-/* The last seq, about: from shared memory when it knows the sheet, else the one that the snapshot sees. 0: no log. */
+/* The last seq, for estimates: from shared memory, else the one that the snapshot sees. 0: no edit. */
 extern int64 journal_guess_seq(int64 sheet_id, Snapshot snapshot);
-/* The cells of a version, in a grid of the current memory context. Raises 42704 for one that is not there. */
+/* The time of the last edit, or if all edits were trimmed, of the newest version; false if there is neither. */
+extern bool journal_edited_at(int64 sheet_id, Snapshot snapshot, TimestampTz *at);
+/* The id of the newest version (0: none). *cols: the number of columns that the cache knows, else that of the version,
+ * else unchanged. */
+extern int64 journal_newest_version(int64 sheet_id, Snapshot snapshot, uint32 *cols);
+/* The cells of a version, in a grid of the current memory context. 42704 if the version does not exist. */
 extern Grid *journal_read_version(int64 sheet_id, int64 version_id, bool cells, JournalView *view);
-/* The same as the sheet was at a time (past.c): none before it was made. 42704 when that has been trimmed. */
+/* The cells at a time; none before the sheet was created. 42704 if they were trimmed. */
 extern Grid *journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view);
-/* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL when none.
- * 22023 when edits after since have been trimmed. */
+/* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL if there are
+ * none. 22023 if edits after `since` were trimmed. */
 extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq);
 
 /* ---- versions ---- */

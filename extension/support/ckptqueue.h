@@ -8,7 +8,7 @@
  *
  * What is in shared memory: the queue, the workers' slots, counters. All of it may be lost: the launcher begins its
  * life by having every database looked through for long logs (a rescan), and does so again when the queue has
- * overflowed. A check for which there is no room is asked for again by whoever uses the sheet next (fsck_auto.c).
+ * overflowed. A check for which there is no room is asked for again by whoever uses the sheet next (recheck.c).
  *
  * Locks: one LWLock for everything here, a leaf: taken under an entry's lock and the cache's directory lock, and with
  * nothing below it. What writers and the cache call does not allocate and cannot fail.
@@ -41,7 +41,7 @@ ckpt_is_automatic(CkptCause cause)
 
 extern const char *ckpt_cause_name(CkptCause cause);
 
-/* Why a sheet is to be checked (fsck_auto.c). */
+/* Why a sheet is to be checked (recheck.c). */
 typedef enum CkptCheck
 {
 	CKPT_CHECK_NONE,

@@ -1,6 +1,6 @@
 /*
  * worker.h - background workers that write checkpoints, so that opening a sheet reads one version and a short log, and
- * that check sheets which were opened after a crash (journal/fsck_auto.c).
+ * that check sheets which were opened after a crash (journal/recheck.c).
  *
  * One launcher for the server, started with it (after recovery, so not on a standby before it is promoted), connected
  * to no database. It sleeps without a timeout until its latch is set: by a writer who has put a sheet into the queue

@@ -7,7 +7,7 @@
 #include "miscadmin.h"
 #include "permission/permission.h"
 #include "common/person_name.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "permission/skeleton.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -155,10 +155,10 @@ sheet_account_seen(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = PG_GETARG_INT64(0);
 	Datum values[3] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(0)};
-	ReplayLast last;
+	HistoryLast last;
 
 	permission_require_gateway();
-	replay_last(sheet_id, GetActiveSnapshot(), &last);
+	history_last_edit(sheet_id, GetActiveSnapshot(), &last);
 	values[2] = Int64GetDatum(last.last_seq - ACCOUNT_SEEN_EDITS);
 	return catalog_return_text(fcinfo, &account_seen, values, true);
 }
@@ -178,7 +178,7 @@ sheet_account_rename(PG_FUNCTION_ARGS)
 	account_require_free(uid, name, skeleton);
 	if (catalog_execute(&account_update_name, values, NULL) == 0)
 		account_missing_error(uid);
-	follow_note_account(uid);
+	follow_register_account(uid);
 	PG_RETURN_VOID();
 }
 
@@ -196,7 +196,7 @@ account_new_generation(CatalogQuery *query, Datum *values)
 		account_missing_error(DatumGetInt64(values[0]));
 	generation = catalog_int64(1, &isnull);
 	catalog_end(&scope);
-	follow_note_account(DatumGetInt64(values[0]));
+	follow_register_account(DatumGetInt64(values[0]));
 	return Int32GetDatum((int32) generation);
 }
 

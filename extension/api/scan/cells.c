@@ -1,6 +1,7 @@
 /* cells.c - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
 #include "api/scan/cells.h"
 
+#include "common/short_copy.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -26,13 +27,11 @@ cells_room(CellList *list, Size bytes)
 	return list->free;
 }
 
-#define CELLS_MOVE 16 /* bytes that are moved at once */
-
-/* A text with its head, as short as PostgreSQL makes it in rows. So many bytes may be read. */
+/* A text with its header, a short one if possible. */
 static char *
-cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
+cells_put_text(CellList *list, const char *bytes, uint32 len)
 {
-	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32) + CELLS_MOVE);
+	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32));
 	char *text;
 
 	if (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
@@ -46,10 +45,7 @@ cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
 		SET_VARSIZE(at, len + VARHDRSZ);
 		text = at + VARHDRSZ;
 	}
-	if (len <= CELLS_MOVE && readable >= CELLS_MOVE)
-		memcpy(text, bytes, CELLS_MOVE); /* without asking how short it is */
-	else
-		memcpy(text, bytes, len);
+	short_copy(text, bytes, len);
 	list->free = text + len;
 	return text;
 }
@@ -77,9 +73,9 @@ cells_add(CellList *list, const GridCell *cell)
 	if (list->no_texts)
 		return;
 	copy->content_len = cell->content_len;
-	copy->content = cells_put_text(list, cell->content, cell->content_len, cell->readable);
+	copy->content = cells_put_text(list, cell->content, cell->content_len);
 	copy->style_len = cell->style_len;
-	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
+	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len) : NULL;
 }
 
 /* Texts that are void keep their room: a list that can be begun again is of few cells. */

@@ -33,7 +33,7 @@
 #include "journal/fsck/fsck_private.h"
 #include "journal/journal.h"
 #include "miscadmin.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
 #include "utils/memutils.h"
@@ -85,12 +85,12 @@ fsck_written(Fsck *fsck)
 static void
 fsck_require_present(Fsck *fsck)
 {
-	ReplayLast present, seen;
+	HistoryLast present, seen;
 
 	if (!IsolationUsesXactSnapshot())
 		return;
-	replay_last(fsck->sheet_id, fsck->snapshot, &present);
-	replay_last(fsck->sheet_id, GetTransactionSnapshot(), &seen);
+	history_last_edit(fsck->sheet_id, fsck->snapshot, &present);
+	history_last_edit(fsck->sheet_id, GetTransactionSnapshot(), &seen);
 	if (present.last_seq != seen.last_seq)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),

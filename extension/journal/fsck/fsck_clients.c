@@ -15,7 +15,6 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "journal/fsck/fsck_private.h"
-#include "journal/store/remove.h"
 #include "journal/store/storage.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -80,7 +79,7 @@ clients_begin_last_days(FsckClients *clients)
 	for (int column = CLIENT_SHEET_ID; column <= CLIENT_COLUMNS; column++)
 		values[column - 1] = Int64GetDatum(storage_int64(&clients->scan, column));
 	values[CLIENT_AT - 1] = TimestampTzGetDatum(clients->now);
-	storage_update(STORAGE_CLIENT, clients->rel, &clients->scan.slot->tts_tid, values, nulls);
+	storage_update(STORAGE_CLIENT, &clients->scan.slot->tts_tid, values, nulls);
 }
 
 static void
@@ -116,7 +115,7 @@ clients_remove(Fsck *fsck)
 	if (fsck->repair)
 	{
 		fsck_before_write(fsck);
-		(void) remove_rows(STORAGE_CLIENT, fsck->sheet_id, NULL, NULL);
+		(void) storage_delete_rows(STORAGE_CLIENT, fsck->sheet_id, NULL, NULL);
 	}
 	fsck_report(fsck, FSCK_WARNING, true, "", "clients are noted of a sheet that is gone");
 }

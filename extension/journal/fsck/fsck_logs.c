@@ -6,11 +6,11 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "journal/write/append.h"
+#include "journal/write/edit_life.h"
 #include "journal/fsck/fsck_private.h"
-#include "journal/store/segment.h"
+#include "journal/store/history.h"
 #include "support/stoppoint.h"
-#include "journal/replay/replay_batches.h"
+#include "journal/replay/batches.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
 #include "utils/builtins.h"
@@ -39,10 +39,10 @@ logs_is_sealed(Fsck *fsck, const FsckLog *log)
 		bool copy;
 		struct varlena *data = storage_bytes(&scan, LOG_BATCH_DATA, &copy);
 
-		replay_stored_edits(&reader, data, log->last_batch, storage_int64(&scan, LOG_BATCH_LAST_SEQ));
+		batches_reader_init(&reader, data, log->last_batch, storage_int64(&scan, LOG_BATCH_LAST_SEQ));
 		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 			last = edit.kind;
-		sealed = replay_stored_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
+		sealed = batches_reader_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
 		if (copy)
 			pfree(data);
 	}
@@ -123,8 +123,9 @@ logs_write_head(Fsck *fsck, FsckLog *log, int64 first_seq)
 
 	fsck_before_write(fsck);
 	if (log->has_head)
-		segment_delete(fsck->sheet_id, log->segment_id);
-	segment_write(fsck->sheet_id, log->segment_id, first_seq, at != 0 ? at : timeconv_to_unix(GetCurrentTimestamp()));
+		history_delete_segment(fsck->sheet_id, log->segment_id);
+	history_store_segment(fsck->sheet_id, log->segment_id, first_seq,
+						  at != 0 ? at : timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("fsck-head");
 	fsck_written(fsck);
 	log->has_head = true;

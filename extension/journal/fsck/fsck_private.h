@@ -6,7 +6,7 @@
 #include "journal/store/version_store.h"
 #include "journal/fsck/fsck.h"
 #include "grid/grid.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/snapshot.h"
 
 /* What storage holds of one log and of the version that its commit record makes. */

@@ -11,8 +11,8 @@
 #include "access/stratnum.h"
 #include "journal/fsck/fsck_private.h"
 #include "journal/journal.h"
-#include "journal/replay/replay_batches.h"
-#include "journal/replay/replay_edit.h"
+#include "journal/replay/batches.h"
+#include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
@@ -46,7 +46,7 @@ replay_tile_name(uint32 row, uint32 col)
 
 /* Reads a version from its tiles; NULL when a tile does not decode, or they are not the cells of the digest. */
 static Grid *
-replay_read_version(Fsck *fsck, const ReplayVersion *version, const char **why)
+replay_read_version(Fsck *fsck, const HistoryVersion *version, const char **why)
 {
 	GridAllocator allocator = journal_context_allocator();
 	ReplayFault fault;
@@ -65,9 +65,9 @@ replay_read_version(Fsck *fsck, const ReplayVersion *version, const char **why)
 }
 
 static bool
-replay_stored_version(Fsck *fsck, int64 version_id, ReplayVersion *version)
+replay_stored_version(Fsck *fsck, int64 version_id, HistoryVersion *version)
 {
-	return replay_find_version(fsck->sheet_id, version_id, fsck->snapshot, version) &&
+	return history_find_version(fsck->sheet_id, version_id, fsck->snapshot, version) &&
 		   version->version_id == version_id;
 }
 
@@ -75,7 +75,7 @@ replay_stored_version(Fsck *fsck, int64 version_id, ReplayVersion *version)
 static bool
 replay_resume(Replay *replay, int64 version_id)
 {
-	ReplayVersion version;
+	HistoryVersion version;
 	const char *why;
 
 	replay->grid = NULL;
@@ -99,7 +99,7 @@ replay_drop_grid(Replay *replay)
 static bool
 replay_may_replace(Fsck *fsck, const VersionHead *head, const Grid *grid, VersionDiff diff)
 {
-	ReplayVersion stored;
+	HistoryVersion stored;
 	const char *why;
 	Grid *cells;
 
@@ -253,7 +253,7 @@ replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 se
 	int64 seq = first_seq;
 	const char *wrong;
 
-	replay_stored_edits(&reader, data, first_seq, last_seq);
+	batches_reader_init(&reader, data, first_seq, last_seq);
 	while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 	{
 		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
@@ -266,7 +266,7 @@ replay_batch(Replay *replay, int64 first_seq, int64 last_seq, int64 at, int64 se
 			replay_note_commit(replay, &edit, segment_id, seq, at + (seq - first_seq));
 		seq++;
 	}
-	error = replay_stored_end(&reader, error);
+	error = batches_reader_end(&reader, error);
 	if (error == EDIT_END && seq == last_seq + 1)
 		return NULL;
 	return error == EDIT_END || error == EDIT_OK ? "the batch does not hold the edits that its row says"
@@ -354,7 +354,7 @@ static void
 replay_begin(Replay *replay)
 {
 	Fsck *fsck = replay->fsck;
-	ReplayVersion version;
+	HistoryVersion version;
 	const char *why = "its row is missing";
 
 	if (fsck->start.version_id == 0)

@@ -1,19 +1,18 @@
 /*
- * trimmark.c - where the history of a trimmed sheet begins, and what is said of what was before.
+ * trimmark.c - where the history of a trimmed sheet begins, and the errors about what was removed.
  *
- * A row of sheet.log_trim for each trim; the last one counts. Whoever does not find an edit or a version looks here,
- * and can tell removed from lost.
+ * sheet.log_trim has a row for each trim of a sheet; the one with the highest version counts. It distinguishes edits
+ * and versions that were removed from ones that are lost.
  */
 #include "postgres.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "journal/store/storage.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -22,7 +21,7 @@
 typedef enum TrimColumn
 {
 	TRIM_SHEET_ID = 1,
-	TRIM_CID,
+	TRIM_VERSION_ID,
 	TRIM_SEQ,
 	TRIM_AT,
 	TRIM_UID,
@@ -52,7 +51,6 @@ trim_column(Relation rel, HeapTuple row, TrimColumn column)
 	return heap_getattr(row, column, RelationGetDescr(rel), &isnull);
 }
 
-/* The last one counts. */
 void
 trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark)
 {
@@ -63,7 +61,7 @@ trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark)
 	memset(mark, 0, sizeof(*mark));
 	while ((row = systable_getnext(scan)) != NULL)
 	{
-		int64 version_id = DatumGetInt64(trim_column(rel, row, TRIM_CID));
+		int64 version_id = DatumGetInt64(trim_column(rel, row, TRIM_VERSION_ID));
 
 		if (version_id <= mark->version_id)
 			continue;
@@ -102,7 +100,7 @@ trim_forget(int64 sheet_id)
 	table_close(rel, NoLock);
 }
 
-/* ---- what is said of what is not there ---- */
+/* ---- errors ---- */
 
 static void
 trim_missing(int64 sheet_id, const char *what, int64 number, int64 first, const TrimMark *mark)
@@ -126,26 +124,23 @@ trim_no_version(int64 sheet_id, int64 version_id, Snapshot snapshot)
 }
 
 void
-trim_no_log(int64 sheet_id, int64 segment_id, Snapshot snapshot)
+trim_no_segment(int64 sheet_id, int64 segment_id, Snapshot snapshot)
 {
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	trim_missing(sheet_id, "log", segment_id, mark.version_id > 0 ? mark.version_id + 1 : 0, &mark);
+	trim_missing(sheet_id, "segment", segment_id, mark.version_id > 0 ? mark.version_id + 1 : 0, &mark);
 	pg_unreachable();
 }
 
-/* The sheet had no cells then, and that is known. */
+/* Whether the sheet did not exist yet. */
 static bool
-trim_before_made(int64 sheet_id, TimestampTz at, Snapshot snapshot)
+trim_is_before_creation(int64 sheet_id, TimestampTz at, Snapshot snapshot)
 {
 	StorageScan scan;
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	bool before;
+	bool before = storage_scan_first(&scan, STORAGE_SHEET, snapshot, sheet_id, ForwardScanDirection) &&
+				  at < storage_int64(&scan, storage_column(&scan, "created_at"));
 
-	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
-	before = storage_scan_next(&scan, ForwardScanDirection) &&
-			 at < storage_int64(&scan, storage_column(&scan, "created_at"));
 	storage_scan_end(&scan);
 	return before;
 }
@@ -156,7 +151,7 @@ trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot)
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	if (mark.version_id == 0 || trim_before_made(sheet_id, at, snapshot))
+	if (mark.version_id == 0 || trim_is_before_creation(sheet_id, at, snapshot))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("sheet " INT64_FORMAT " is not known as it was at %s", sheet_id, timestamptz_to_str(at)),

@@ -18,9 +18,8 @@
 #include "journal/journal.h"
 #include "miscadmin.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_batches.h"
-#include "journal/store/replay_find.h"
-#include "journal/replay/replay_log.h"
+#include "journal/replay/batches.h"
+#include "journal/store/history.h"
 #include "journal/store/sheetmeta.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
@@ -52,28 +51,28 @@ autoversion_snapshot(void)
 
 /* The version before the open log, which the new one builds on. False for a sheet's first. */
 static bool
-autoversion_before(const AutoVersion *av, Snapshot snapshot, ReplayVersion *version)
+autoversion_before(const AutoVersion *av, Snapshot snapshot, HistoryVersion *version)
 {
-	bool found = replay_find_version(av->sheet_id, REPLAY_NEWEST, snapshot, version);
+	bool found = history_find_version(av->sheet_id, HISTORY_NEWEST, snapshot, version);
 	int64 version_id = found ? version->version_id : 0;
 
 	/* Tiles that only a lost version has would be missing from ours, too. */
 	if (version_id != av->segment_id - 1)
-		replay_corrupted(av->sheet_id, "the newest version is not the one before log", av->segment_id, EDIT_OK);
+		history_corrupted(av->sheet_id, "the newest version is not the one before log", av->segment_id, EDIT_OK);
 	if (!found)
-		*version = (ReplayVersion){.rows = 1, .cols = 1};
+		*version = (HistoryVersion){.rows = 1, .cols = 1};
 	return found;
 }
 
 /* Is there a log that should be sealed now? */
 static JournalVersion
-autoversion_look(AutoVersion *av, const JournalVersionCall *call, Snapshot snapshot, ReplayVersion *before,
+autoversion_look(AutoVersion *av, const JournalVersionCall *call, Snapshot snapshot, HistoryVersion *before,
 				 TimestampTz *due)
 {
-	ReplayLast last;
+	HistoryLast last;
 
-	replay_last(av->sheet_id, snapshot, &last);
-	if (!replay_open_log(av->sheet_id, snapshot, &av->segment_id, &av->first_seq) || last.last_seq < av->first_seq)
+	history_last_edit(av->sheet_id, snapshot, &last);
+	if (!history_open_segment(av->sheet_id, snapshot, &av->segment_id, &av->first_seq) || last.last_seq < av->first_seq)
 		return JOURNAL_VERSION_NEEDLESS;
 	if (call->seq < av->first_seq)
 		return JOURNAL_VERSION_NEEDLESS; /* a version has been made since it was asked for */
@@ -98,7 +97,7 @@ autoversion_prepare(AutoVersion *av)
 		Snapshot snapshot = autoversion_snapshot();
 		int64 segment_id, first_seq;
 
-		open = replay_open_log(av->sheet_id, snapshot, &segment_id, &first_seq) && segment_id == av->segment_id;
+		open = history_open_segment(av->sheet_id, snapshot, &segment_id, &first_seq) && segment_id == av->segment_id;
 		if (open)
 			edits = version_cells_catch_up(&av->cells, snapshot);
 		UnregisterSnapshot(snapshot);
@@ -130,7 +129,7 @@ autoversion_seal(AutoVersion *av, CkptCause cause, TimestampTz *locked_at)
 	(void) version_cells_catch_up(&av->cells, snapshot);
 	UnregisterSnapshot(snapshot);
 	if (av->cells.seq != ws->meta.last_seq)
-		replay_corrupted(av->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
+		history_corrupted(av->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
 	STOP_POINT("autoversion-locked");
 	(void) version_seal(ws, &note, av->cells.grid, version_cells_digest(&av->cells), av->cells.tiles);
 	return true;
@@ -141,7 +140,7 @@ journal_save_version(const JournalVersionCall *call, TimestampTz *due, Timestamp
 {
 	AutoVersion av = {.sheet_id = call->sheet_id};
 	Snapshot snapshot = autoversion_snapshot();
-	ReplayVersion before;
+	HistoryVersion before;
 	JournalVersion result = autoversion_look(&av, call, snapshot, &before, due);
 
 	if (result == JOURNAL_VERSION_MADE)
@@ -183,15 +182,15 @@ journal_list_sheets(int64 after, int limit, int *count)
 static bool
 autoversion_has_bytes(int64 sheet_id, int64 first_seq, int64 bytes, Snapshot snapshot)
 {
-	ReplayBatches *batches = replay_batches_begin(sheet_id, first_seq, PG_INT64_MAX, false, snapshot);
-	ReplayBatch batch;
+	BatchScan *batches = batches_begin(sheet_id, first_seq, PG_INT64_MAX, false, snapshot);
+	StoredBatch batch;
 
-	while (bytes > 0 && replay_batches_next(batches, &batch))
+	while (bytes > 0 && batches_next(batches, &batch))
 	{
 		CHECK_FOR_INTERRUPTS();
-		bytes -= replay_batches_size(batches);
+		bytes -= batches_size(batches);
 	}
-	replay_batches_end(batches);
+	batches_end(batches);
 	return bytes <= 0;
 }
 
@@ -199,12 +198,12 @@ bool
 journal_log_is_long(int64 sheet_id, int64 edits, int64 bytes, int64 *last_seq)
 {
 	Snapshot snapshot = autoversion_snapshot();
-	ReplayLast last;
+	HistoryLast last;
 	int64 segment_id, first_seq, length = 0;
 	bool is_long;
 
-	replay_last(sheet_id, snapshot, &last);
-	if (replay_open_log(sheet_id, snapshot, &segment_id, &first_seq))
+	history_last_edit(sheet_id, snapshot, &last);
+	if (history_open_segment(sheet_id, snapshot, &segment_id, &first_seq))
 		length = last.last_seq - first_seq + 1;
 	is_long = (edits > 0 && length >= edits) || (bytes > 0 && length > bytes / AUTOVERSION_EDIT_BYTES &&
 												 autoversion_has_bytes(sheet_id, first_seq, bytes, snapshot));

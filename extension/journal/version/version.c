@@ -7,18 +7,17 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "journal/write/append.h"
+#include "journal/write/edit_life.h"
 #include "journal/store/version_store.h"
 #include "journal/journal.h"
-#include "journal/store/segment.h"
-#include "journal/store/remove.h"
+#include "journal/store/history.h"
+#include "journal/store/storage.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_log.h"
+#include "journal/replay/batches.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
-#include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -39,7 +38,7 @@ version_append_one(WriterSheet *ws, const Edit *edit, int64 epoch, AppendResult 
 	Edit own = *edit;
 	AppendCall call = {.edits = &own, .nedits = 1, .epoch = epoch};
 
-	append_edits(ws, &call, result);
+	edit_life_append(ws, &call, result);
 }
 
 void
@@ -56,11 +55,11 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	if (ws->meta.segment_id != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
-	(void) writer_prepare(ws, NULL, 0, NULL);
-	(void) writer_begin_change(ws, 0);
+	(void) base_find_tiles(ws, NULL, 0, NULL);
+	writer_begin_change(ws, 0);
 	ws->meta.segment_id = 1;
 	ws->meta.log_first_seq = 1;
-	segment_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
+	history_store_segment(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);
 }
@@ -78,7 +77,7 @@ version_present(WriterSheet *ws)
 	int64 seq;
 
 	if (ws->meta.last_seq == ws->base_seq)
-		return writer_base(ws);
+		return base_whole_grid(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
 		elog(ERROR, "out of memory");
@@ -99,8 +98,8 @@ version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 
 	version_append_one(ws, &record, note->epoch, &result);
 	STOP_POINT("commit-record");
 
-	(void) writer_begin_change(ws, 0);
-	segment_write(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
+	writer_begin_change(ws, 0);
+	history_store_segment(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
 	STOP_POINT("commit-head");
 	head = (VersionHead){ws->sheet_id, version_id,	   ws->meta.last_seq, ws->meta.last_at,
 						 note->uid,	   record.content, note->cause};
@@ -120,7 +119,7 @@ version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 
  * VERSION_TILE_CELLS. The extent stands for the number of cells.
  */
 static bool
-version_is_small(WriterSheet *ws, const ReplayVersion *before, TileSet *touched)
+version_is_small(WriterSheet *ws, const HistoryVersion *before, TileSet *touched)
 {
 	int64 edits = ws->meta.last_seq - ws->meta.log_first_seq + 1;
 
@@ -134,10 +133,10 @@ version_commit(WriterSheet *ws, const VersionNote *note)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
-	ReplayVersion before;
+	HistoryVersion before;
 	int64 version_id;
 
-	if (replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
+	if (history_find_version(ws->sheet_id, HISTORY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
 	{
 		VersionCells cells;
 
@@ -162,13 +161,13 @@ static bool
 version_is_settled(WriterSheet *ws)
 {
 	Snapshot snapshot;
-	ReplayVersion version;
+	HistoryVersion version;
 	bool found;
 
 	if (ws->meta.last_seq >= ws->meta.log_first_seq)
 		return false;
 	snapshot = RegisterSnapshot(writer_snapshot());
-	found = replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &version);
+	found = history_find_version(ws->sheet_id, HISTORY_NEWEST, snapshot, &version);
 	UnregisterSnapshot(snapshot);
 	return !found || !ckpt_is_automatic(version.cause);
 }
@@ -288,13 +287,13 @@ rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
 			bytes += edit_size_bound(&list->edits[done++]);
 			call.nedits++;
 		}
-		append_edits(ws, &call, &result);
+		edit_life_append(ws, &call, &result);
 	}
 }
 
 /* The version's grid lives as long as the transaction: the staged edits point into it. */
 static int64
-version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int64 epoch)
+version_rollback(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 epoch)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
@@ -323,14 +322,14 @@ journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch)
 	WriterSheet *ws;
 	MemoryContext context, old;
 	Snapshot snapshot;
-	ReplayVersion version;
+	HistoryVersion version;
 	int64 new_cid;
 	bool found;
 
 	writer_require_writable("sheet.rollback()");
 	ws = version_open(sheet_id, epoch);
 	snapshot = RegisterSnapshot(writer_snapshot());
-	found = replay_find_version(sheet_id, version_id, snapshot, &version) && version.version_id == version_id;
+	found = history_find_version(sheet_id, version_id, snapshot, &version) && version.version_id == version_id;
 	if (!found)
 		trim_no_version(sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
@@ -354,9 +353,9 @@ journal_purge(int64 sheet_id)
 	writer_require_writable("sheet.purge()");
 	ws = writer_open(sheet_id);
 	/* Readers must not take the cached cells for present between our commit and its publication. */
-	(void) writer_begin_change(ws, 0);
+	writer_begin_change(ws, 0);
 	for (int i = 0; i < lengthof(tables); i++)
-		(void) remove_rows(tables[i], sheet_id, NULL, NULL);
+		(void) storage_delete_rows(tables[i], sheet_id, NULL, NULL);
 	trim_forget(sheet_id);
 	CommandCounterIncrement();
 	writer_forget(ws);
@@ -377,6 +376,6 @@ journal_forget(int64 sheet_id)
 {
 	WriterSheet *ws = writer_open(sheet_id);
 
-	(void) writer_begin_change(ws, 0);
+	writer_begin_change(ws, 0);
 	writer_forget(ws);
 }

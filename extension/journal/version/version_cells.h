@@ -7,7 +7,7 @@
 #include "postgres.h"
 #include "journal/store/version_store.h"
 #include "grid/grid.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "utils/snapshot.h"
 
 typedef struct VersionCells
@@ -15,7 +15,7 @@ typedef struct VersionCells
 	int64 sheet_id;
 	int64 seq; /* of the last edit in the grid */
 	GridAllocator allocator;
-	ReplayVersion before; /* on which it builds; version_id 0: an empty sheet */
+	HistoryVersion before; /* on which it builds; version_id 0: an empty sheet */
 	Grid *grid;
 	TileSet *tiles; /* those that the open log has touched */
 	bool whole;		/* the grid has all tiles; otherwise those of `tiles`, and ... */
@@ -23,7 +23,7 @@ typedef struct VersionCells
 } VersionCells;
 
 /* As of the version before, in the current memory context. */
-extern void version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *before, Snapshot snapshot);
+extern void version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *before, Snapshot snapshot);
 /* Takes in what the snapshot sees after cells->seq, and encodes the tiles. Returns the number of edits. */
 extern int64 version_cells_catch_up(VersionCells *cells, Snapshot snapshot);
 extern uint64 version_cells_digest(const VersionCells *cells);
