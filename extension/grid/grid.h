@@ -47,6 +47,7 @@ typedef struct GridCell
 	uint32_t row, col;
 	const char *content; /* not terminated; valid until the next write */
 	uint32_t content_len;
+	uint32_t readable; /* bytes that may be read from `content` on: its own, and what follows it in memory */
 	uint32_t style_len;
 	const char *style; /* "" when none */
 } GridCell;

@@ -125,6 +125,7 @@ tile_cell_at(const Tile *tile, const TileSlot *slot, uint32_t row, uint32_t col,
 	cell->col = col;
 	cell->content = len > 0 ? tile->arena + slot->offset : "";
 	cell->content_len = len;
+	cell->readable = len > 0 ? tile->arena_size - slot->offset : 0;
 	cell->style = "";
 	cell->style_len = 0;
 	if (style > 0)

@@ -172,10 +172,22 @@ oracle_present(uint32_t row, uint32_t col)
 	return oracle.content[row][col].len > 0 || oracle.style[row][col].len > 0;
 }
 
+/* What is said to be readable can be read: the arena it lies in has exactly its size, under AddressSanitizer. */
+static bool
+cell_is_readable(const GridCell *cell)
+{
+	volatile const char *content = cell->content;
+
+	if (cell->content_len == 0)
+		return cell->readable == 0;
+	(void) content[cell->readable - 1];
+	return cell->readable >= cell->content_len;
+}
+
 static bool
 cell_is_right(const GridCell *cell, uint32_t row, uint32_t col)
 {
-	return cell->row == row && cell->col == col &&
+	return cell_is_readable(cell) && cell->row == row && cell->col == col &&
 		   text_equals(&oracle.content[row][col], cell->content, cell->content_len) &&
 		   text_equals(&oracle.style[row][col], cell->style, cell->style_len);
 }

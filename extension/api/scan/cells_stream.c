@@ -118,7 +118,7 @@ stream_put(CellStream *stream, const GridCell *cells, uint32 count)
 
 		if (done > 0 && (ssize_t) edit_cell_size_bound(content.len, style.len) > end - writer.pos)
 			break;
-		edit_write_cell(&writer, cell->row, cell->col, content, style);
+		edit_write_cell(&writer, cell->row, cell->col, content, cell->readable, style);
 	}
 	stream->len = (char *) writer.pos - stream->bytes;
 	stream->edits += done;

@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "common/hashfn.h"
 #include "journal/follow/follow.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -260,48 +259,25 @@ follow_join(int64 origin, uint64 cursor)
 				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
 }
 
-/* A hash table of the answer's entries: number of the entry + 1, or 0. */
-#define FOLLOW_BUCKETS (4 * FOLLOW_ANSWER_MAX)
-static uint16 follow_buckets[FOLLOW_BUCKETS];
-
-/* The bucket of the event's entry, or the free one for it. */
-static uint16 *
-follow_bucket(const FollowAnswer *answer, const FollowEvent *event)
-{
-	bool status = event->seq == FOLLOW_STATUS;
-	uint32 at = murmurhash32((uint32) event->sheet_id ^ (uint32) ((uint64) event->sheet_id >> 32)) + status;
-
-	for (;; at++)
-	{
-		uint16 *bucket = &follow_buckets[at % FOLLOW_BUCKETS];
-		int entry = *bucket - 1;
-
-		if (entry < 0 ||
-			(answer->sheet_ids[entry] == event->sheet_id && (answer->seqs[entry] == FOLLOW_STATUS) == status))
-			return bucket;
-	}
-}
-
 /* Adds an event: one entry for the cells of a sheet (the newest seq) and one for its row. False if the answer is full.
  */
 static bool
 follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
 {
-	uint16 *bucket;
+	bool status = event->seq == FOLLOW_STATUS;
 
-	if (answer->count == 0)
-		memset(follow_buckets, 0, sizeof(follow_buckets));
-	bucket = follow_bucket(answer, event);
-	if (*bucket > 0)
+	/* From the newest entry on: a sheet that is edited is mostly edited again soon. */
+	for (int i = answer->count - 1; i >= 0; i--)
 	{
-		answer->seqs[*bucket - 1] = Max(answer->seqs[*bucket - 1], event->seq);
+		if (answer->sheet_ids[i] != event->sheet_id || (answer->seqs[i] == FOLLOW_STATUS) != status)
+			continue;
+		answer->seqs[i] = Max(answer->seqs[i], event->seq);
 		return true;
 	}
 	if (answer->count == FOLLOW_ANSWER_MAX)
 		return false;
 	answer->sheet_ids[answer->count] = event->sheet_id;
-	answer->seqs[answer->count] = event->seq;
-	*bucket = (uint16) ++answer->count;
+	answer->seqs[answer->count++] = event->seq;
 	return true;
 }
 

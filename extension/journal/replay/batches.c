@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "common/edit_read.h"
+#include "lib/stringinfo.h"
 #include "journal/replay/batches.h"
 #include "journal/store/history.h"
 #include "journal/store/storage.h"
@@ -173,54 +174,46 @@ batches_each_edit(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, B
 
 /* ---- as bytes ---- */
 
-typedef struct TailBuffer
-{
-	char *bytes;
-	Size used, size;
-} TailBuffer;
-
-/* Adds a batch with its header. */
+/* Appends a batch with its header. */
 static void
-batches_add_bytes(TailBuffer *tail, const StoredBatch *stored, const struct varlena *data)
+batches_append_bytes(StringInfo tail, const StoredBatch *stored, const struct varlena *data)
 {
 	EditBatch batch = {stored->first_seq, timeconv_to_unix(stored->at), stored->last_seq - stored->first_seq + 1};
 	Size len = VARSIZE_ANY_EXHDR(data);
 	EditWriter writer;
 
-	if (tail->used + EDIT_BATCH_HEAD_MAX + len > MaxAllocSize)
+	if (tail->len + EDIT_BATCH_HEAD_MAX + len >= MaxAllocSize)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the batches are too large for one result")));
-	if (tail->used + EDIT_BATCH_HEAD_MAX + len > tail->size)
-	{
-		tail->size = Max(tail->size * 2, tail->used + EDIT_BATCH_HEAD_MAX + len);
-		tail->bytes = repalloc_huge(tail->bytes, tail->size);
-	}
-	edit_write_batch(&writer, (uint8_t *) tail->bytes + tail->used, &batch);
-	memcpy(writer.pos, VARDATA_ANY(data), len);
-	tail->used = (char *) writer.pos + len - tail->bytes;
+	enlargeStringInfo(tail, EDIT_BATCH_HEAD_MAX + len);
+	edit_write_batch(&writer, (uint8_t *) tail->data + tail->len, &batch);
+	tail->len = (char *) writer.pos - tail->data;
+	appendBinaryStringInfo(tail, VARDATA_ANY(data), len);
 }
 
 bytea *
 batches_tail(int64 sheet_id, int64 since, Size max_bytes, Snapshot snapshot, int64 *last_seq)
 {
-	TailBuffer tail = {palloc(8192), VARHDRSZ, 8192};
 	BatchScan *scan = batches_begin(sheet_id, Max(since, 0) + 1, PG_INT64_MAX, false, snapshot);
+	StringInfoData tail;
 	StoredBatch batch;
 
+	initStringInfo(&tail);
+	tail.len = VARHDRSZ;
 	*last_seq = since;
 	while (batches_next(scan, &batch))
 	{
 		const struct varlena *data = batches_data(scan);
 
-		if (tail.used > VARHDRSZ && tail.used + VARSIZE_ANY_EXHDR(data) > max_bytes)
+		if (tail.len > VARHDRSZ && tail.len + VARSIZE_ANY_EXHDR(data) > max_bytes)
 			break;
-		batches_add_bytes(&tail, &batch, data);
+		batches_append_bytes(&tail, &batch, data);
 		*last_seq = batch.last_seq;
 	}
 	batches_end(scan);
-	if (tail.used == VARHDRSZ)
+	if (tail.len == VARHDRSZ)
 		return NULL;
-	SET_VARSIZE(tail.bytes, tail.used);
-	return (bytea *) tail.bytes;
+	SET_VARSIZE(tail.data, tail.len);
+	return (bytea *) tail.data;
 }
 
 /* ---- finding a batch ---- */

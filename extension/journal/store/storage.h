@@ -26,6 +26,7 @@ typedef enum StorageTable
 	STORAGE_ACCOUNT_OF_ROLE, /* sheet.account, scanned by the SQL role */
 	STORAGE_MEMBER,
 	STORAGE_CLIENT,
+	STORAGE_LOG_TRIM,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -97,6 +98,16 @@ typedef enum ClientColumn
 	CLIENT_AT,
 	CLIENT_COLUMNS = CLIENT_AT
 } ClientColumn;
+
+typedef enum LogTrimColumn
+{
+	LOG_TRIM_SHEET_ID = 1,
+	LOG_TRIM_VERSION_ID,
+	LOG_TRIM_SEQ,
+	LOG_TRIM_AT,
+	LOG_TRIM_UID,
+	LOG_TRIM_COLUMNS = LOG_TRIM_UID
+} LogTrimColumn;
 
 #define STORAGE_MAX_COLUMNS 12
 

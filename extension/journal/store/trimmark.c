@@ -6,98 +6,40 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
 #include "journal/store/storage.h"
 #include "journal/store/trimmark.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
-
-typedef enum TrimColumn
-{
-	TRIM_SHEET_ID = 1,
-	TRIM_VERSION_ID,
-	TRIM_SEQ,
-	TRIM_AT,
-	TRIM_UID,
-	TRIM_COLUMNS = TRIM_UID
-} TrimColumn;
-
-static Relation
-trim_open(LOCKMODE lockmode)
-{
-	return table_open(get_relname_relid("log_trim", get_namespace_oid("sheet", false)), lockmode);
-}
-
-static SysScanDesc
-trim_scan(Relation rel, int64 sheet_id, Snapshot snapshot)
-{
-	ScanKeyData key;
-
-	ScanKeyInit(&key, TRIM_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(sheet_id));
-	return systable_beginscan(rel, RelationGetPrimaryKeyIndex(rel), true, snapshot, 1, &key);
-}
-
-static Datum
-trim_column(Relation rel, HeapTuple row, TrimColumn column)
-{
-	bool isnull;
-
-	return heap_getattr(row, column, RelationGetDescr(rel), &isnull);
-}
 
 void
 trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark)
 {
-	Relation rel = trim_open(AccessShareLock);
-	SysScanDesc scan = trim_scan(rel, sheet_id, snapshot);
-	HeapTuple row;
+	StorageScan scan;
 
 	memset(mark, 0, sizeof(*mark));
-	while ((row = systable_getnext(scan)) != NULL)
-	{
-		int64 version_id = DatumGetInt64(trim_column(rel, row, TRIM_VERSION_ID));
-
-		if (version_id <= mark->version_id)
-			continue;
-		mark->version_id = version_id;
-		mark->seq = DatumGetInt64(trim_column(rel, row, TRIM_SEQ));
-		mark->at = DatumGetTimestampTz(trim_column(rel, row, TRIM_AT));
-	}
-	systable_endscan(scan);
-	table_close(rel, NoLock);
+	if (storage_scan_first(&scan, STORAGE_LOG_TRIM, snapshot, sheet_id, BackwardScanDirection))
+		*mark = (TrimMark){.version_id = storage_int64(&scan, LOG_TRIM_VERSION_ID),
+						   .seq = storage_int64(&scan, LOG_TRIM_SEQ),
+						   .at = storage_int64(&scan, LOG_TRIM_AT)};
+	storage_scan_end(&scan);
 }
 
 void
 trim_store(int64 sheet_id, int64 version_id, int64 seq, uint64 uid)
 {
-	Relation rel = trim_open(RowExclusiveLock);
-	Datum values[TRIM_COLUMNS] = {Int64GetDatum(sheet_id), Int64GetDatum(version_id), Int64GetDatum(seq),
-								  TimestampTzGetDatum(GetCurrentTimestamp()), Int64GetDatum((int64) uid)};
-	bool nulls[TRIM_COLUMNS] = {0};
+	Datum values[STORAGE_MAX_COLUMNS] = {
+		[LOG_TRIM_SHEET_ID - 1] = Int64GetDatum(sheet_id),
+		[LOG_TRIM_VERSION_ID - 1] = Int64GetDatum(version_id),
+		[LOG_TRIM_SEQ - 1] = Int64GetDatum(seq),
+		[LOG_TRIM_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp()),
+		[LOG_TRIM_UID - 1] = Int64GetDatum((int64) uid),
+	};
 
-	CatalogTupleInsert(rel, heap_form_tuple(RelationGetDescr(rel), values, nulls));
-	table_close(rel, NoLock);
+	storage_insert(STORAGE_LOG_TRIM, values, NULL);
 }
 
 void
 trim_forget(int64 sheet_id)
 {
-	Relation rel = trim_open(RowExclusiveLock);
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	SysScanDesc scan = trim_scan(rel, sheet_id, snapshot);
-	HeapTuple row;
-
-	while ((row = systable_getnext(scan)) != NULL)
-		CatalogTupleDelete(rel, &row->t_self);
-	systable_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
+	(void) storage_delete_rows(STORAGE_LOG_TRIM, sheet_id, NULL, NULL);
 }
 
 /* ---- errors ---- */
