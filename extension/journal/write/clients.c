@@ -56,7 +56,7 @@ clients_find(int64 sheet_id, int64 uid, int64 client, ItemPointer tid)
 }
 
 int64
-journal_landed(int64 sheet_id, int64 uid, int64 client)
+journal_acknowledged(int64 sheet_id, int64 uid, int64 client)
 {
 	ItemPointerData unused;
 
@@ -74,7 +74,7 @@ clients_check(int64 sheet_id, const JournalClient *clients, int nclients)
 	for (int i = 0; i < nclients; i++)
 	{
 		const JournalClient *client = &clients[i];
-		int64 highest = journal_landed(sheet_id, client->uid, client->client);
+		int64 highest = journal_acknowledged(sheet_id, client->uid, client->client);
 
 		if (highest >= client->last)
 			acknowledged++;
