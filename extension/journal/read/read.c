@@ -65,7 +65,7 @@ read_count_row(const GridCell *cells, uint32 count, uint32 row)
 /* Passes the cells from `row` on to the sink: `most` cells, and the rest of the row of the last one. Returns the row to
  * continue with. */
 static uint32
-read_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
+read_some_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
 {
 	const JournalSink *sink = call->sink;
 	GridCell cells[READ_CELLS];
@@ -98,7 +98,7 @@ read_begin(const ReadCall *call, const Grid *grid, int64 seq, uint64 most)
 	if (call->sink == NULL)
 		return READ_END;
 	call->sink->begin(call->sink->arg);
-	return read_rows(call, grid, call->rect.row0, most);
+	return read_some_rows(call, grid, call->rect.row0, most);
 }
 
 Snapshot
@@ -220,7 +220,7 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		rest.row0 = row;
 		if (entry->states != states || grid_view_missing(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
-		row = read_rows(call, entry->grid, row, READ_SLICE);
+		row = read_some_rows(call, entry->grid, row, READ_SLICE);
 	}
 	return READ_DONE;
 }

@@ -200,8 +200,8 @@ begin_version(Grid *grid, const HistoryVersion *version, const GridAllocator *al
 
 /* Stops at damage. */
 static bool
-read_version(int64 sheet_id, const HistoryVersion *version, const CellSetWanted *wanted, Snapshot snapshot,
-			 const GridAllocator *allocator, Grid **grid, ReplayFault *fault)
+build_version(int64 sheet_id, const HistoryVersion *version, const CellSetWanted *wanted, Snapshot snapshot,
+			  const GridAllocator *allocator, Grid **grid, ReplayFault *fault)
 {
 	*fault = (ReplayFault){EDIT_END, false, 0, 0};
 	*grid = grid_create(allocator, 1, 1);
@@ -215,7 +215,7 @@ bool
 replay_version_try(int64 sheet_id, const HistoryVersion *version, Snapshot snapshot, const GridAllocator *allocator,
 				   Grid **grid, ReplayFault *fault)
 {
-	return read_version(sheet_id, version, &cellset_all, snapshot, allocator, grid, fault);
+	return build_version(sheet_id, version, &cellset_all, snapshot, allocator, grid, fault);
 }
 
 static void
@@ -241,7 +241,7 @@ replay_version_tiles(int64 sheet_id, const HistoryVersion *version, const CellSe
 					 const GridAllocator *allocator, Grid **grid)
 {
 	ReplayFault fault;
-	bool room = read_version(sheet_id, version, wanted, snapshot, allocator, grid, &fault);
+	bool room = build_version(sheet_id, version, wanted, snapshot, allocator, grid, &fault);
 
 	raise_fault(sheet_id, version->version_id, &fault);
 	return room;
