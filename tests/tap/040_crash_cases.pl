@@ -18,7 +18,7 @@ sub rows_of
 {
 	my ($sheet) = @_;
 	my @parts = map { "(SELECT string_agg(t::text, E'\\n' ORDER BY t::text) FROM sheet.$_ t WHERE sheet_id = $sheet)" }
-	  qw(sheet log_batch segment checkpoint version_tile log_trim owner member);
+	  qw(sheet log_batch segment version version_tile log_trim ownership member);
 	return $node->safe_psql('postgres', 'SELECT concat_ws(E\'\\n--\\n\', ' . join(', ', @parts) . ')');
 }
 
@@ -54,7 +54,7 @@ my %way = (
 	publish => ["SELECT sheet.set(S, 'B2', 'new')"],
 	clients => ["SELECT sheet.apply(S, j_batch(j_set(1, 1, 'new')), clients => '{1,7,1,1}')"],
 	commit => ["SELECT sheet.commit(S, 'third')"],
-	checkpoint => ["SELECT sheet.commit(S, 'third')"],
+	version => ["SELECT sheet.commit(S, 'third')"],
 	rollback => ['SELECT sheet.rollback(S, 1)'],
 	create => ["SELECT sheet.create('never', 10, 10)"],
 	remove => [ 'SELECT sheet.trim(S, 2)', 'SELECT sheet.purge(S)' ],
@@ -131,11 +131,11 @@ sub damage
 
 # What is deleted, the points that its repair passes, and what the repair says.
 my @damages = (
-	[ ['checkpoint WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/version 2 was interrupted after the next log was opened \(C3\)/ ],
-	[ [ 'checkpoint WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/version 1 was.*\(C3\).*version 2 was.*\(C3\)/s ],
+	[ ['version WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/version 2 was interrupted after the next log was opened \(C3\)/ ],
+	[ [ 'version WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/version 1 was.*\(C3\).*version 2 was.*\(C3\)/s ],
 	[ ['version_tile WHERE version_id = 2 AND tile_row = 0'], [qw(remove-row version-row)], qr/the tile at A1 is missing/ ],
 	[ ['segment WHERE segment_id = 3'], [qw(fsck-head fsck-end)], qr/the head of the log is missing/ ],
-	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'checkpoint WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/version 2 was interrupted after its commit record \(C2\)/ ],
+	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'version WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/version 2 was interrupted after its commit record \(C2\)/ ],
 	[ ['log_batch WHERE segment_id = 2 AND first_seq = (SELECT max(seq) FROM sheet.version c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/lost its commit record \(C1\)/ ],
 );
 for my $damage (@damages)
