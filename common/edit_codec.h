@@ -44,7 +44,7 @@ typedef enum EditKind
 	EDIT_SET = 1,	   /* content of a cell, and its style when present */
 	EDIT_STYLE = 2,	   /* style only; content is empty and ignored */
 	EDIT_RESIZE = 3,   /* the sheet has at least row + 1 rows and col + 1 columns */
-	EDIT_COMMIT = 4,   /* end of a sealed log; row is why (ckptqueue.h), col 0, shown as -1; content is the label */
+	EDIT_COMMIT = 4,   /* end of a segment; row is the VersionCause, col 0, shown as -1; content is the label */
 	EDIT_ROLLBACK = 5, /* marker before the edits that bring version `row` back */
 	/* Structure edits: `row` (`col`) is the first of the lines that come or go, the other one 0; content is how many,
 	 * in decimal. The cells of lines that go, and of those that an insert would push beyond the end, are empty before.

@@ -8,7 +8,7 @@
 
 #include "api/functions/apply.h"
 #include "cache/cache.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "api/scan/cells_rows.h"
 #include "api/functions/databases.h"
 #include "api/logscan/edits_plan.h"
@@ -45,7 +45,7 @@ module_shmem_request(void)
 		module_next_shmem_request();
 	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
 	RequestAddinShmemSpace(server_life_shmem_size());
-	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
+	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
 }
 
 static void
@@ -58,7 +58,7 @@ module_shmem_startup(void)
 	log_resume_shmem_startup();
 	cache_shmem_startup();
 	follow_shmem_startup(true);
-	ckptqueue_shmem_startup();
+	workqueue_shmem_startup();
 	server_life_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -71,7 +71,7 @@ module_define_settings(void)
 	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "Maximum number of sheets in the cache.",
 							"A sheet that is being edited needs an entry until its transaction ends.",
 							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	ckptqueue_define_settings();
+	workqueue_define_settings();
 }
 
 void

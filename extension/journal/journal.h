@@ -8,7 +8,7 @@
 #define JOURNAL_H
 
 #include "postgres.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "common/edit_codec.h"
 #include "grid/grid.h"
 #include "utils/snapshot.h"
@@ -111,12 +111,12 @@ extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label,
 							int64 epoch); /* SN001: nothing has changed */
 extern int64 journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch); /* returns the new version */
 
-/* ---- versions that the background worker makes (autoversion.c) ---- */
+/* ---- automatic versions, which the background worker makes ---- */
 typedef struct JournalVersionCall
 {
 	int64 sheet_id;
 	int64 seq; /* a version that includes this seq is sufficient */
-	CkptCause cause;
+	VersionCause cause;
 	int interval_ms; /* the least time between the sheet's last version and this one */
 } JournalVersionCall;
 
@@ -130,10 +130,9 @@ typedef enum JournalVersion
 /* Stores a version of what is committed. The caller's transaction must do nothing else, and commit at once: writers of
  * the sheet wait from *locked_at until then. */
 extern JournalVersion journal_save_version(const JournalVersionCall *call, TimestampTz *due, TimestampTz *locked_at);
-/* Ids of sheets greater than `after`, in ascending order. */
-extern int64 *journal_list_sheets(int64 after, int limit, int *count);
-/* Whether the open segment has at least so many edits, or so many bytes before compression. 0: no limit. */
-extern bool journal_log_is_long(int64 sheet_id, int64 edits, int64 bytes, int64 *last_seq);
+/* Returns the sheet's last seq if its open segment has so many edits, or so many bytes of them before compression
+ * (0: no limit); otherwise 0. */
+extern int64 journal_long_segment(int64 sheet_id, int64 edits, int64 bytes);
 
 /* ---- for functions that change the sheet's own row ---- */
 /* Takes the sheet lock until the end of the transaction: no other transaction can edit the sheet. */

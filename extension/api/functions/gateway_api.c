@@ -8,7 +8,7 @@
 #include "permission/catalog.h"
 #include "catalog/pg_type.h"
 #include "api/scan/cells_stream.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -300,7 +300,7 @@ gateway_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *nam
 	values[5] = slot_getattr(scan->slot, VERSION_LABEL, &nulls[5]);
 	values[6] = Int32GetDatum(storage_int32(scan, VERSION_ROWS));
 	values[7] = Int32GetDatum(storage_int32(scan, VERSION_COLS));
-	values[8] = CStringGetTextDatum(ckpt_cause_name((CkptCause) storage_int32(scan, VERSION_CAUSE)));
+	values[8] = CStringGetTextDatum(version_cause_name((VersionCause) storage_int32(scan, VERSION_CAUSE)));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

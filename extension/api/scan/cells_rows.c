@@ -9,7 +9,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
-#include "support/sendbuffer.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -19,7 +18,6 @@ PG_FUNCTION_INFO_V1(sheet_at_time);
 PG_FUNCTION_INFO_V1(sheet_read_cells);
 
 #define ROWS_BYTES_OF_CELL 16	 /* in a stream, about */
-#define ROWS_BYTES_OF_ROW  40	 /* of a cell, as it is sent, about */
 #define ROWS_EXPECTED_MAX  65536 /* bytes of a stream that are asked for at first */
 
 void
@@ -62,16 +60,13 @@ rows_read_range(const NullableDatum *args, const CellsWanted *wanted)
 {
 	int64 sheet_id = catalog_sheet(args[0]);
 	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
-	CellList *list;
 
 	if (!args[1].isnull)
 		cells_parse_range(args[1].value, rect);
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	if (!rows_clip(rect, wanted))
 		return cells_make_list();
-	list = cells_read_rect(sheet_id, rect, rows_want_texts(wanted));
-	sendbuffer_expect(list->count * ROWS_BYTES_OF_ROW);
-	return list;
+	return cells_read_rect(sheet_id, rect, rows_want_texts(wanted));
 }
 
 /* Of a past state, which `what` tells; returns the sheet's id. */
@@ -192,7 +187,6 @@ rows_read_stream(const NullableDatum *args, const CellsWanted *wanted)
 	journal_read(sheet_id, rect, true, &stream->view,
 				 cells ? &(JournalSink){stream_begin_again, stream_cells, stream} : NULL);
 	stream_end(stream);
-	sendbuffer_expect(VARSIZE(stream->values[0]));
 	return stream;
 }
 

@@ -16,7 +16,7 @@
 #include "journal/replay/batches.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "utils/memutils.h"
 
 StaticAssertDecl(AXES_MAX_ROWS == SHEET_MAX_ROWS && AXES_MAX_COLS == SHEET_MAX_COLS, "maps are as long as sheets");
@@ -187,7 +187,7 @@ replay_sheet_tiles(int64 sheet_id, const CellSetWanted *wanted, Snapshot snapsho
 	*seq = replay.seq;
 	replay.grid = *grid;
 	(void) replay_edits(&replay, PG_INT64_MAX, snapshot);
-	ckptqueue_count_replay(replay.seq - *seq);
+	workqueue_count(WORK_REPLAYED, replay.seq - *seq);
 	*seq = replay.seq;
 	return replay.room;
 }

@@ -28,7 +28,7 @@ typedef struct HistoryVersion
 	uint32 rows, cols;
 	int32 tiles;
 	int64 digest;
-	uint32 cause; /* CkptCause */
+	uint32 cause; /* VersionCause */
 	bytea *axes;  /* as stored; NULL: the identity */
 } HistoryVersion;
 

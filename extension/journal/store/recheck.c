@@ -2,7 +2,7 @@
  * recheck.c - which sheets are checked after a crash or a takeover: those that are opened for the first time since the
  * server has crashed, and those that a gateway claims from one that did not release them.
  *
- * The session that opens such a sheet puts it into the queue of the background workers (ckptqueue.h) and continues. A
+ * The session that opens such a sheet puts it into the queue of the background workers (workqueue.h) and continues. A
  * worker runs the quick check, repairs what can be repaired, and writes to the server log.
  *
  * A sheet was opened since the crash if its newest edit is of the current run of the server (serverlife.h), or if it
@@ -31,22 +31,22 @@ recheck_is_unopened(int64 sheet_id)
 void
 recheck_examine(int64 sheet_id, CacheEntry *entry)
 {
-	CkptCheck why = entry->check;
+	CheckCause why = entry->check;
 
-	if (why == CKPT_CHECK_NONE && recheck_is_unopened(sheet_id))
-		why = CKPT_CHECK_CRASH;
+	if (why == CHECK_NONE && recheck_is_unopened(sheet_id))
+		why = CHECK_AFTER_CRASH;
 	entry->opened = true;
 	entry->check = why;
-	if (why == CKPT_CHECK_NONE || !ckptqueue_note_check(sheet_id, why))
+	if (why == CHECK_NONE || !workqueue_add_check(sheet_id, why))
 		return; /* if the queue is full, the next user asks again */
-	entry->check = CKPT_CHECK_NONE;
-	if (why == CKPT_CHECK_CRASH)
+	entry->check = CHECK_NONE;
+	if (why == CHECK_AFTER_CRASH)
 		server_life_remember(sheet_id);
 }
 
 void
 recheck_taken_over(int64 sheet_id, CacheEntry *entry)
 {
-	if (!ckptqueue_note_check(sheet_id, CKPT_CHECK_TAKEOVER))
-		entry->check = CKPT_CHECK_TAKEOVER;
+	if (!workqueue_add_check(sheet_id, CHECK_AFTER_TAKEOVER))
+		entry->check = CHECK_AFTER_TAKEOVER;
 }

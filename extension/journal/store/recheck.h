@@ -11,7 +11,7 @@ extern void recheck_examine(int64 sheet_id, CacheEntry *entry);
 static inline void
 recheck_open(int64 sheet_id, CacheEntry *entry)
 {
-	if (unlikely(entry->check != CKPT_CHECK_NONE || (!entry->opened && server_life_is_after_crash())))
+	if (unlikely(entry->check != CHECK_NONE || (!entry->opened && server_life_is_after_crash())))
 		recheck_examine(sheet_id, entry);
 }
 

@@ -30,7 +30,7 @@ typedef struct VersionHead
 	int64 at;  /* of the commit record, microseconds since the Unix epoch */
 	uint64 uid;
 	EditText label; /* len 0: none */
-	uint32 cause;	/* CkptCause */
+	uint32 cause;	/* VersionCause */
 } VersionHead;
 
 /* The row map and column map in their stored form; NULL for the identity. */

@@ -1,16 +1,17 @@
 /*
- * version_cells.c - the cells that a version stores, and the digest of all cells, at the cost of what has changed.
+ * version_cells.c - the cells that a version stores, and the digest of all cells, at a cost that depends on the edits
+ * since the version before and not on the size of the sheet.
  *
- * A version stores the tiles that its log has touched. They are read as the version before has them, and then the log
- * is applied to them. The digest is a sum over all cells (grid_digest): each edit takes off that of the version before
- * what its cell was, and adds what it has become.
+ * A version stores the tiles that its segment has touched. They are read as the version before has them, and the
+ * segment's edits are applied. The digest is a sum over all cells (grid_digest): for each edit the cell's old share is
+ * subtracted from the digest of the version before, and its new share is added.
  *
- * Inserted or deleted rows and columns change the places of cells that the log has not touched, and so what these add.
- * After such an edit all tiles are read.
+ * Inserted or deleted rows and columns move cells that the segment has not touched, and so change their shares. After
+ * such an edit all tiles are read.
  */
 #include "postgres.h"
 
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "journal/journal.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/batches.h"
@@ -18,7 +19,7 @@
 #include "journal/replay/replay_version.h"
 #include "journal/version/version_cells.h"
 
-/* ---- the tiles that a log has touched ---- */
+/* ---- the tiles that a segment has touched ---- */
 
 typedef struct TouchedTiles
 {
@@ -27,7 +28,7 @@ typedef struct TouchedTiles
 } TouchedTiles;
 
 static void
-version_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
+touched_add_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	TouchedTiles *touched = arg;
 
@@ -42,15 +43,15 @@ version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapsho
 	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
 
 	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
-	batches_each_edit(sheet_id, since, until, snapshot, version_note_tile, &touched);
+	batches_each_edit(sheet_id, since, until, snapshot, touched_add_edit, &touched);
 	return touched.tiles;
 }
 
 /* ---- some tiles ---- */
 
-/* Adds the tiles of the set, of which the grid knows nothing, as the version before has them. */
+/* Adds the tiles of the set, none of which the grid has, as the version before has them. */
 static void
-version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
+cells_read_tiles(VersionCells *cells, HTAB *set, Snapshot snapshot)
 {
 	Grid *part = grid_create(&cells->allocator, 1, 1);
 	HASH_SEQ_STATUS status;
@@ -70,19 +71,17 @@ version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
 typedef struct NewTiles
 {
 	const VersionCells *cells;
-	HTAB *set;	 /* tiles that the grid does not have */
-	bool moved;	 /* rows or columns have been inserted or deleted: the set is not complete */
-	int64 edits; /* how many there are */
+	HTAB *set;	/* tiles that the grid does not have */
+	bool moved; /* rows or columns have been inserted or deleted: the set is not complete */
 } NewTiles;
 
 static void
-version_note_new(void *arg, int64 seq, int64 at, const Edit *edit)
+cells_find_new(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	NewTiles *new = arg;
 	uint32 row = edit->row, col = edit->col;
 	GridTileNo tile;
 
-	new->edits++;
 	new->moved = new->moved || edit_is_structure(edit->kind);
 	if (new->moved || !edit_is_of_cell(edit->kind))
 		return;
@@ -92,9 +91,9 @@ version_note_new(void *arg, int64 seq, int64 at, const Edit *edit)
 		cellset_add_tile(new->set, tile);
 }
 
-/* What a cell adds to the digest. */
+/* Returns the share of the edit's cell in the digest. */
 static uint64
-version_cell_digest(const Grid *grid, const Edit *edit)
+cells_digest_of(const Grid *grid, const Edit *edit)
 {
 	GridCell cell;
 
@@ -103,7 +102,7 @@ version_cell_digest(const Grid *grid, const Edit *edit)
 }
 
 static void
-version_apply(void *arg, int64 seq, int64 at, const Edit *edit)
+cells_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	VersionCells *cells = arg;
 
@@ -111,17 +110,17 @@ version_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 		history_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
 	tileset_add_edit(cells->tiles, edit, grid_axes(cells->grid));
 	if (!cells->whole)
-		cells->sum -= version_cell_digest(cells->grid, edit);
-	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises by itself */
+		cells->sum -= cells_digest_of(cells->grid, edit);
+	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises an error */
 	if (!cells->whole)
-		cells->sum += version_cell_digest(cells->grid, edit);
+		cells->sum += cells_digest_of(cells->grid, edit);
 	cells->seq = seq;
 }
 
 /* ---- all tiles ---- */
 
 static void
-version_cells_take_all(VersionCells *cells, Snapshot snapshot)
+cells_read_all(VersionCells *cells, Snapshot snapshot)
 {
 	grid_free(&cells->allocator, cells->grid);
 	tileset_free(cells->tiles);
@@ -150,7 +149,7 @@ version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *b
 		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid);
 }
 
-int64
+void
 version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 {
 	NewTiles new = {.cells = cells};
@@ -159,20 +158,19 @@ version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 	if (!cells->whole)
 	{
 		new.set = cellset_create();
-		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_note_new, &new);
+		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_find_new, &new);
 		if (!new.moved)
-			version_cells_load(cells, new.set, snapshot);
+			cells_read_tiles(cells, new.set, snapshot);
 		hash_destroy(new.set);
 	}
 	if (new.moved)
-		version_cells_take_all(cells, snapshot);
+		cells_read_all(cells, snapshot);
 	else
 	{
-		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_apply, cells);
-		ckptqueue_count_replay(cells->seq - from);
+		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_apply, cells);
+		workqueue_count(WORK_REPLAYED, cells->seq - from);
 	}
 	tileset_encode(cells->tiles, cells->grid);
-	return cells->seq - from;
 }
 
 uint64

@@ -172,9 +172,9 @@ publish_growth(const WriterSheet *ws, const CacheMeta *before)
 	bool sealed = before->segment_id != ws->meta.segment_id;
 
 	if (sealed && before->segment_id != 0)
-		ckptqueue_count(ws->cause);
-	ckptqueue_note_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (CkptTail){0, 0} : cache_tail(before),
-						  cache_tail(&ws->meta));
+		workqueue_count((WorkCounter) ws->cause, 1);
+	workqueue_report_growth(ws->sheet_id, ws->meta.last_seq, sealed ? (SegmentLength){0, 0} : cache_tail(before),
+							cache_tail(&ws->meta));
 }
 
 void

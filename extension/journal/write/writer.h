@@ -80,7 +80,7 @@ typedef struct WriterSheet
 	bool taken_over; /* claimed from a holder that did not release the sheet */
 	bool drop_grid;	 /* a reservation failed: the next reader loads the sheet again */
 	int64 origin;	 /* of all changes; 0 if they differ */
-	CkptCause cause; /* of the version that was made, if meta.segment_id says that there is one */
+	VersionCause cause; /* of the version that was made, if meta.segment_id says that there is one */
 
 	MemoryContext grid_context; /* for private grids and versions; NULL: not needed yet */
 } WriterSheet;
