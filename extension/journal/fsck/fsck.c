@@ -84,7 +84,7 @@ fsck_find_id(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 
 /* Sets the time of the scan's row. */
 static void
-clients_set_time(StorageScan *scan, Relation rel, TimestampTz now)
+clients_set_time(StorageScan *scan, TimestampTz now)
 {
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
@@ -122,7 +122,7 @@ clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
 	if (storage_int64(scan, CLIENT_AT) > now + CLIENT_CLOCK_STEP)
 	{
 		if (fsck->repair)
-			clients_set_time(scan, rel, now);
+			clients_set_time(scan, now);
 		fsck_report(fsck, FSCK_WARNING, true, place, "the time of its last operation is in the future");
 	}
 }
