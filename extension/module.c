@@ -1,24 +1,23 @@
 /*
  * module.c - loading: settings, shared memory, callbacks.
  *
- * With shared_preload_libraries = 'pg_sheet' the cache, the followers' ring and the background workers are there.
- * Without it every function works, uncached, nobody is woken, and versions are made by people only.
+ * The cache, the ring of events and the background workers need shared_preload_libraries = 'pg_sheet'. Without it all
+ * functions except sheet.follow() work, reads are uncached, and no version is made automatically.
  */
 #include "postgres.h"
 
-#include "api/functions/apply.h"
 #include "cache/cache.h"
 #include "support/workqueue.h"
-#include "api/scan/cells_rows.h"
+#include "api/scan/cells.h"
 #include "api/functions/databases.h"
-#include "api/logscan/edits_plan.h"
+#include "api/functions/functions.h"
+#include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "journal/follow/follow.h"
 #include "am/table/log_resume.h"
 #include "am/page/log_tip.h"
 #include "miscadmin.h"
-#include "permission/quota.h"
-#include "permission/role_link.h"
+#include "permission/permission.h"
 #include "support/serverlife.h"
 #include "am/handler/sheetlog.h"
 #include "support/stoppoint.h"
@@ -92,13 +91,10 @@ _PG_init(void)
 	storage_init();
 	follow_init();
 	edit_life_init();
-	quota_init();
-	role_link_init();
+	files_init();
+	permission_init();
 	databases_init();
-	edits_plan_init();
-	edits_count_init();
-	edits_view_init();
-	cells_plan_init();
-	apply_scan_init();
+	edits_scan_init();
+	cells_scan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

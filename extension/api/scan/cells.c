@@ -1,4 +1,4 @@
-/* cells.c - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
+/* cells.c - references, lists of cells that are read from the journal, and batches of edits that are applied to it. */
 #include "api/scan/cells.h"
 
 #include "common/short_copy.h"
@@ -12,7 +12,7 @@
 #define CELLS_BLOCK_MIN 256
 #define CELLS_BLOCK_MAX (1024 * 1024)
 
-/* Room for so many bytes of texts, in blocks that grow with the list. */
+/* Room for texts, in blocks that grow with the list. */
 static char *
 cells_room(CellList *list, Size bytes)
 {
@@ -27,7 +27,7 @@ cells_room(CellList *list, Size bytes)
 	return list->free;
 }
 
-/* A text with its header, a short one if possible. */
+/* Copies a text behind its varlena header, a short header if possible. */
 static char *
 cells_put_text(CellList *list, const char *bytes, uint32 len)
 {
@@ -78,7 +78,7 @@ cells_add(CellList *list, const GridCell *cell)
 	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len) : NULL;
 }
 
-/* Texts that are void keep their room: a list that can be begun again is of few cells. */
+/* Restarts the list. The room of its texts is not reused: only reads of few cells are restarted. */
 static void
 cells_begin(void *arg)
 {
@@ -102,8 +102,8 @@ cells_make_list(void)
 	return list;
 }
 
-/* Memory can run out while the entry's lock is held: that is an error like any other, the lock is shared and goes with
- * the transaction, and readers change nothing. */
+/* An allocation may fail while the cache entry's lock is held in shared mode. That is safe: the error releases the
+ * lock, and readers change nothing. */
 CellList *
 cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
 {

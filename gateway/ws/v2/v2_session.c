@@ -8,6 +8,7 @@
 
 #include "ws/edit/dirty.h"
 #include "core/gateway.h"
+#include "core/redirect.h"
 #include "support/log.h"
 #include "core/metrics.h"
 
@@ -193,17 +194,17 @@ v2_verify(Session *session, EditText token, JwtClaims *claims)
 static bool
 v2_check_place(Session *session)
 {
-	const char *owner = coord_owner_of(gateway.coord, session->sheet_id);
-	char reason[sizeof(session->close_reason)];
+	char address[REDIRECT_MAX], reason[REDIRECT_MAX + 16];
+	Served served = redirect_find(session->sheet_id, REDIRECT_WEBSOCKET, address);
 
-	if (owner == NULL || gateway.draining)
+	if (served == SERVED_NOWHERE || gateway.draining)
 	{
 		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
 		return false;
 	}
-	if (coord_is_mine(gateway.coord, session->sheet_id))
+	if (served == SERVED_HERE)
 		return true;
-	snprintf(reason, sizeof(reason), "{\"ws\":\"%s://%s/sheetws\"}", gateway_ws_scheme(), owner);
+	snprintf(reason, sizeof(reason), "{\"ws\":\"%s\"}", address);
 	session_close(session, CLOSE_MOVED, reason);
 	return false;
 }
