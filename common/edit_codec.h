@@ -168,8 +168,6 @@ extern void edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *b
 /* Begins a batch that is stored without its header. */
 extern void edit_write_edits(EditWriter *writer, uint8_t *to);
 extern void edit_write(EditWriter *writer, const Edit *edit);
-/* The same, quicker with short texts where 16 bytes may be read from where they begin: so many may be from there. */
-extern void edit_write_readable(EditWriter *writer, const Edit *edit, uint32_t content_readable, uint32_t old_readable);
 /* How many lines a structure edit is about, as its content has it; false when that is not a number from 1 on that fits
  * the limits of sheets, or something else of the edit is not as it should be. */
 #define EDIT_LINES_MAX 9

@@ -28,7 +28,7 @@
 #include "support/timeslice.h"
 #include "utils/guc.h"
 #include "worker/worker.h"
-#include "journal/write/writer.h"
+#include "journal/write/edit_life.h"
 
 PG_MODULE_MAGIC;
 
@@ -90,7 +90,7 @@ _PG_init(void)
 	sheetlog_init();
 	storage_init();
 	follow_init();
-	writer_init();
+	edit_life_init();
 	files_init();
 	permission_init();
 	databases_init();

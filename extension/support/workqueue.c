@@ -7,7 +7,7 @@
  * An item stays until its work is done. A worker that fails makes it due later; one that dies leaves it as it is. The
  * whole queue may be lost with shared memory, and items may be refused when it is full: then the launcher has every
  * database searched for long segments. A check for which there is no room is requested again by whoever uses the sheet
- * next (fsck_auto.c).
+ * next (recheck.c).
  *
  * Lock: one LWLock for everything but the atomic variables. It is a leaf: taken under an entry's lock and the cache's
  * directory lock, with no other lock taken below it.

@@ -27,7 +27,7 @@ version_is_automatic(VersionCause cause)
 	return cause == VERSION_BY_LENGTH || cause == VERSION_BY_EVICTION;
 }
 
-/* Why a sheet must be checked (fsck_auto.c). */
+/* Why a sheet must be checked (recheck.c). */
 typedef enum CheckCause
 {
 	CHECK_NONE,

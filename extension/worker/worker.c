@@ -1,6 +1,6 @@
 /*
  * worker.c - background workers that make versions, so that opening a sheet reads one version and a short segment, and
- * that check sheets after a crash (journal/store/fsck_auto.c).
+ * that check sheets after a crash (journal/store/recheck.c).
  *
  * One launcher per server starts after recovery, so a standby has none before it is promoted. It is connected to no
  * database and sleeps until its latch is set: by whoever adds an item to the queue (workqueue.c), by PostgreSQL when a

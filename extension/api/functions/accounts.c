@@ -7,7 +7,7 @@
 #include "miscadmin.h"
 #include "permission/permission.h"
 #include "common/person_name.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "mb/pg_wchar.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -207,10 +207,10 @@ Datum
 sheet_account_seen(PG_FUNCTION_ARGS)
 {
 	NullableDatum args[3] = {fcinfo->args[1], fcinfo->args[0]};
-	ReplayLast last;
+	HistoryLast last;
 
 	permission_require_gateway();
-	replay_last(PG_GETARG_INT64(0), GetActiveSnapshot(), &last);
+	history_last_edit(PG_GETARG_INT64(0), GetActiveSnapshot(), &last);
 	args[2] = CATALOG_INT64(last.last_seq - ACCOUNT_SEEN_EDITS);
 	return catalog_return_text(fcinfo, &account_seen, args, true);
 }
@@ -228,7 +228,7 @@ sheet_account_rename(PG_FUNCTION_ARGS)
 	args[2] = CATALOG_TEXT(account_require_free(uid, name));
 	if (catalog_execute(&account_update_name, args) == 0)
 		account_missing_error(uid);
-	follow_note_account(uid);
+	follow_register_account(uid);
 	PG_RETURN_VOID();
 }
 
@@ -241,7 +241,7 @@ account_new_generation(CatalogQuery *query, const NullableDatum *args)
 	permission_require_gateway();
 	if (!catalog_find_int64(query, args, false, &generation))
 		account_missing_error(uid);
-	follow_note_account(uid);
+	follow_register_account(uid);
 	return Int32GetDatum((int32) generation);
 }
 

@@ -202,7 +202,7 @@ Datum
 sheet_client_acknowledged(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
-	PG_RETURN_INT64(journal_landed(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
+	PG_RETURN_INT64(journal_acknowledged(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
 }
 
 static Datum

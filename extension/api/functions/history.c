@@ -8,11 +8,10 @@
 #include "api/logscan/edits_read.h"
 #include "funcapi.h"
 #include "journal/journal.h"
-#include "journal/read/glance.h"
-#include "journal/replay/replay_log.h"
+#include "journal/replay/batches.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
@@ -186,13 +185,13 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	if (!history_segment_bounds(sheet_id, segment_id, snapshot, &first, &last))
-		trim_no_log(sheet_id, segment_id, snapshot);
+		trim_no_segment(sheet_id, segment_id, snapshot);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	usernames_init(&rows.names, snapshot);
 	since = Max(since, first - 1);
 	if (since < last)
-		replay_edits(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
-					 history_put_log_row, &rows);
+		batches_each_edit(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
+						  history_put_log_row, &rows);
 	UnregisterSnapshot(snapshot);
 	return (Datum) 0;
 }
@@ -274,5 +273,5 @@ sheet_newest_version(PG_FUNCTION_ARGS)
 	uint32 cols;
 
 	permission_require_reader(sheet_id);
-	PG_RETURN_INT64(glance_version(sheet_id, GetActiveSnapshot(), &cols));
+	PG_RETURN_INT64(journal_newest_version(sheet_id, GetActiveSnapshot(), &cols));
 }

@@ -12,7 +12,7 @@
 #include "access/xlog.h"
 #include "permission/catalog.h"
 #include "catalog/pg_type.h"
-#include "journal/read/glance.h"
+#include "journal/journal.h"
 #include "permission/permission.h"
 #include "journal/store/timeconv.h"
 #include "utils/builtins.h"
@@ -103,7 +103,7 @@ sheet_last_edit(PG_FUNCTION_ARGS)
 {
 	TimestampTz at;
 
-	if (!glance_edited_at(PG_GETARG_INT64(0), GetActiveSnapshot(), &at))
+	if (!journal_edited_at(PG_GETARG_INT64(0), GetActiveSnapshot(), &at))
 		at = PG_GETARG_TIMESTAMPTZ(1);
 	PG_RETURN_TIMESTAMPTZ(at);
 }
@@ -118,9 +118,9 @@ sheet_glance(PG_FUNCTION_ARGS)
 	Datum values[3];
 	bool nulls[3] = {false};
 
-	values[0] = Int64GetDatum(glance_version(sheet_id, GetActiveSnapshot(), &cols));
+	values[0] = Int64GetDatum(journal_newest_version(sheet_id, GetActiveSnapshot(), &cols));
 	values[1] = Int32GetDatum((int32) cols);
-	if (!glance_edited_at(sheet_id, GetActiveSnapshot(), &at))
+	if (!journal_edited_at(sheet_id, GetActiveSnapshot(), &at))
 		at = PG_GETARG_TIMESTAMPTZ(2);
 	values[2] = TimestampTzGetDatum(at);
 	return catalog_return_row(fcinfo, values, nulls);

@@ -174,7 +174,7 @@ sheets_change(int64 sheet_id, CatalogQuery *query, const NullableDatum *args, bo
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
 	if (lock)
 		journal_forget(sheet_id);
-	follow_note_status(sheet_id);
+	follow_register_status(sheet_id);
 }
 
 /* rename(sheet_id, name, as_uid) */
@@ -331,7 +331,7 @@ sheet_open_link(PG_FUNCTION_ARGS)
 	SheetRole before = permission_role(sheet_id, as_uid);
 
 	if (uid != 0 && catalog_execute(&sheets_open_link, args) > 0 && before != ROLE_NONE)
-		follow_note_account(uid);
+		follow_register_account(uid);
 	PG_RETURN_TEXT_P(cstring_to_text(permission_role_name(permission_require_now(sheet_id, as_uid, ROLE_VIEWER))));
 }
 

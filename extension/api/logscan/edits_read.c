@@ -13,7 +13,7 @@
 #include "api/logscan/edits_read.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -29,8 +29,8 @@ struct EditsReader
 	int next_sheet;
 	int64 sheet_id;
 
-	ReplayBatches *batches; /* of the current sheet, or NULL */
-	ReplayBatch batch;
+	BatchScan *batches; /* of the current sheet, or NULL */
+	StoredBatch batch;
 	int64 seq;		/* of the current edit */
 	int64 from, to; /* seqs of the batch that are in range; empty: read the next batch */
 
@@ -173,7 +173,7 @@ static void
 edits_close_sheet(EditsReader *reader)
 {
 	if (reader->batches != NULL)
-		replay_batches_end(reader->batches);
+		batches_end(reader->batches);
 	reader->batches = NULL;
 }
 
@@ -195,14 +195,16 @@ edits_seqs(EditsReader *reader)
 
 	seqs.low = Max(seqs.low, 1);
 	if (!query->backward && segment_id->low > 1)
-		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LID, segment_id->low, query->snapshot, probes));
+		seqs.low =
+			Max(seqs.low, batches_seek(reader->sheet_id, BATCH_SEGMENT_ID, segment_id->low, query->snapshot, probes));
 	if (!query->backward && at->low > PG_INT64_MIN)
-		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LAST_AT, at->low, query->snapshot, probes));
+		seqs.low = Max(seqs.low, batches_seek(reader->sheet_id, BATCH_LAST_AT, at->low, query->snapshot, probes));
 	if (query->backward && segment_id->high < PG_INT64_MAX)
-		seqs.high = Min(seqs.high,
-						replay_seek(reader->sheet_id, REPLAY_LID, segment_id->high + 1, query->snapshot, probes) - 1);
+		seqs.high =
+			Min(seqs.high,
+				batches_seek(reader->sheet_id, BATCH_SEGMENT_ID, segment_id->high + 1, query->snapshot, probes) - 1);
 	if (query->backward && at->high < PG_INT64_MAX)
-		seqs.high = Min(seqs.high, replay_seek(reader->sheet_id, REPLAY_AT, at->high + 1, query->snapshot, probes) - 1);
+		seqs.high = Min(seqs.high, batches_seek(reader->sheet_id, BATCH_AT, at->high + 1, query->snapshot, probes) - 1);
 	return seqs;
 }
 
@@ -218,8 +220,8 @@ edits_open_sheet(EditsReader *reader)
 		reader->sheet_id = reader->sheets[reader->query.backward ? reader->nsheets - 1 - next : next];
 		seqs = edits_seqs(reader);
 		if (!edits_range_empty(&seqs))
-			reader->batches = replay_batches_begin(reader->sheet_id, seqs.low, seqs.high, reader->query.backward,
-												   reader->query.snapshot);
+			reader->batches =
+				batches_begin(reader->sheet_id, seqs.low, seqs.high, reader->query.backward, reader->query.snapshot);
 	}
 	return reader->batches != NULL;
 }
@@ -230,7 +232,7 @@ edits_open_sheet(EditsReader *reader)
 static void
 edits_clip(EditsReader *reader)
 {
-	const ReplayBatch *batch = &reader->batch;
+	const StoredBatch *batch = &reader->batch;
 	const CallRange *seq = &reader->query.range[EDITS_SEQ], *at = &reader->query.range[EDITS_AT];
 	int64 last_at = batch->at + (batch->last_seq - batch->first_seq);
 
@@ -253,7 +255,7 @@ edits_clip(EditsReader *reader)
 static bool
 edits_is_beyond(const EditsReader *reader)
 {
-	const ReplayBatch *batch = &reader->batch;
+	const StoredBatch *batch = &reader->batch;
 	const CallRange *segment_id = &reader->query.range[EDITS_SEGMENT_ID], *at = &reader->query.range[EDITS_AT];
 
 	if (reader->query.backward)
@@ -282,7 +284,7 @@ edits_decode(EditsReader *reader)
 																: edit_read(&reader->codec, &reader->edit);
 
 		if (error != EDIT_OK)
-			replay_corrupted(reader->sheet_id, "the batch at seq", reader->batch.first_seq, error);
+			history_corrupted(reader->sheet_id, "the batch at seq", reader->batch.first_seq, error);
 		reader->seq++;
 		if (reader->seq >= reader->from && edits_matches(&reader->query, &reader->edit))
 			return true;
@@ -313,7 +315,7 @@ edits_decode_all(EditsReader *reader)
 static void
 edits_open_contents(EditsReader *reader)
 {
-	replay_batches_edits(reader->batches, &reader->codec);
+	batches_read_edits(reader->batches, &reader->codec);
 	reader->seq = reader->batch.first_seq - 1;
 	if (reader->query.backward)
 		edits_decode_all(reader);
@@ -323,7 +325,7 @@ edits_open_contents(EditsReader *reader)
 static bool
 edits_open_batch(EditsReader *reader)
 {
-	while (replay_batches_next(reader->batches, &reader->batch))
+	while (batches_next(reader->batches, &reader->batch))
 	{
 		edits_clip(reader);
 		if (reader->from <= reader->to)

@@ -5,7 +5,7 @@
 #include "postgres.h"
 #include "api/scan/call.h"
 #include "common/edit_codec.h"
-#include "journal/replay/replay_batches.h"
+#include "journal/replay/batches.h"
 #include "permission/usernames.h"
 #include "utils/snapshot.h"
 

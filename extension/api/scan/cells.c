@@ -1,6 +1,7 @@
 /* cells.c - references, lists of cells that are read from the journal, and batches of edits that are applied to it. */
 #include "api/scan/cells.h"
 
+#include "common/short_copy.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -26,13 +27,11 @@ cells_room(CellList *list, Size bytes)
 	return list->free;
 }
 
-#define CELLS_MOVE 16 /* bytes of a short copy */
-
-/* Copies a text behind its varlena header, a short header if possible. `readable` bytes may be read at `bytes`. */
+/* Copies a text behind its varlena header, a short header if possible. */
 static char *
-cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
+cells_put_text(CellList *list, const char *bytes, uint32 len)
 {
-	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32) + CELLS_MOVE);
+	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32));
 	char *text;
 
 	if (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
@@ -46,10 +45,7 @@ cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
 		SET_VARSIZE(at, len + VARHDRSZ);
 		text = at + VARHDRSZ;
 	}
-	if (len <= CELLS_MOVE && readable >= CELLS_MOVE)
-		memcpy(text, bytes, CELLS_MOVE); /* of constant size: inlined */
-	else
-		memcpy(text, bytes, len);
+	short_copy(text, bytes, len);
 	list->free = text + len;
 	return text;
 }
@@ -77,9 +73,9 @@ cells_add(CellList *list, const GridCell *cell)
 	if (list->no_texts)
 		return;
 	copy->content_len = cell->content_len;
-	copy->content = cells_put_text(list, cell->content, cell->content_len, cell->readable);
+	copy->content = cells_put_text(list, cell->content, cell->content_len);
 	copy->style_len = cell->style_len;
-	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
+	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len) : NULL;
 }
 
 /* Restarts the list. The room of its texts is not reused: only reads of few cells are restarted. */

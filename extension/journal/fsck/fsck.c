@@ -29,10 +29,9 @@
 #include "journal/fsck/fsck_private.h"
 #include "journal/journal.h"
 #include "miscadmin.h"
-#include "journal/store/remove.h"
-#include "journal/store/replay_find.h"
-#include "support/stoppoint.h"
 #include "journal/store/storage.h"
+#include "journal/store/history.h"
+#include "support/stoppoint.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -41,12 +40,12 @@
 static void
 fsck_require_present(Fsck *fsck)
 {
-	ReplayLast present, seen;
+	HistoryLast present, seen;
 
 	if (!IsolationUsesXactSnapshot())
 		return;
-	replay_last(fsck->sheet_id, fsck->snapshot, &present);
-	replay_last(fsck->sheet_id, GetTransactionSnapshot(), &seen);
+	history_last_edit(fsck->sheet_id, fsck->snapshot, &present);
+	history_last_edit(fsck->sheet_id, GetTransactionSnapshot(), &seen);
 	if (present.last_seq != seen.last_seq)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -85,7 +84,7 @@ fsck_find_id(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 
 /* Sets the time of the scan's row. */
 static void
-clients_set_time(StorageScan *scan, Relation rel, TimestampTz now)
+clients_set_time(StorageScan *scan, TimestampTz now)
 {
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
@@ -93,7 +92,7 @@ clients_set_time(StorageScan *scan, Relation rel, TimestampTz now)
 	for (int column = CLIENT_SHEET_ID; column <= CLIENT_COLUMNS; column++)
 		values[column - 1] = Int64GetDatum(storage_int64(scan, column));
 	values[CLIENT_AT - 1] = TimestampTzGetDatum(now);
-	storage_update(STORAGE_CLIENT, rel, &scan->slot->tts_tid, values, nulls);
+	storage_update(STORAGE_CLIENT, &scan->slot->tts_tid, values, nulls);
 }
 
 /* rel is open with repair only. */
@@ -123,7 +122,7 @@ clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
 	if (storage_int64(scan, CLIENT_AT) > now + CLIENT_CLOCK_STEP)
 	{
 		if (fsck->repair)
-			clients_set_time(scan, rel, now);
+			clients_set_time(scan, now);
 		fsck_report(fsck, FSCK_WARNING, true, place, "the time of its last operation is in the future");
 	}
 }
@@ -147,7 +146,7 @@ fsck_check_clients(Fsck *fsck, bool sheet_exists)
 	if (gone)
 	{
 		if (fsck->repair)
-			(void) remove_rows(STORAGE_CLIENT, fsck->sheet_id, NULL, NULL);
+			(void) storage_delete_rows(STORAGE_CLIENT, fsck->sheet_id, NULL, NULL);
 		fsck_report(fsck, FSCK_WARNING, true, "", "clients are stored of a sheet that is gone");
 	}
 	if (rel == NULL)

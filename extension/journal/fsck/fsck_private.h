@@ -4,7 +4,7 @@
 
 #include "postgres.h"
 #include "journal/fsck/fsck.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/snapshot.h"
 
 /* What is stored of one segment, and of the version that its commit record makes. */

@@ -9,12 +9,12 @@
 #include "access/stratnum.h"
 #include "access/xact.h"
 #include "journal/fsck/fsck_private.h"
-#include "journal/replay/replay_batches.h"
-#include "journal/store/segment.h"
+#include "journal/replay/batches.h"
+#include "journal/store/history.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
 #include "journal/store/version_store.h"
-#include "journal/write/append.h"
+#include "journal/write/edit_life.h"
 #include "support/stoppoint.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -153,7 +153,7 @@ segments_of_batch(Fsck *fsck, int64 segment_id, int64 first_seq)
 }
 
 static void
-segments_add_batch(Fsck *fsck, const ReplayBatch *batch)
+segments_add_batch(Fsck *fsck, const StoredBatch *batch)
 {
 	FsckSegment *segment = segments_of_batch(fsck, batch->segment_id, batch->first_seq);
 
@@ -172,14 +172,14 @@ segments_add_batch(Fsck *fsck, const ReplayBatch *batch)
 static void
 segments_read_batches(Fsck *fsck)
 {
-	ReplayBatches *batches = replay_batches_begin(fsck->sheet_id, PG_INT64_MIN, PG_INT64_MAX, false, fsck->snapshot);
-	ReplayBatch batch;
+	BatchScan *batches = batches_begin(fsck->sheet_id, PG_INT64_MIN, PG_INT64_MAX, false, fsck->snapshot);
+	StoredBatch batch;
 
 	fsck->newest = fsck->start.version_id;
 	fsck->expected = fsck->start.seq + 1;
-	while (replay_batches_next(batches, &batch))
+	while (batches_next(batches, &batch))
 		segments_add_batch(fsck, &batch);
-	replay_batches_end(batches);
+	batches_end(batches);
 }
 
 /* Only the newest segment may be empty. Removes other empty segments at the end. */
@@ -232,26 +232,26 @@ segments_add_tile(Fsck *fsck, StorageScan *scan)
 static bool
 segment_is_sealed(Fsck *fsck, const FsckSegment *segment)
 {
-	ReplayBatches *batches;
-	ReplayBatch batch;
+	BatchScan *batches;
+	StoredBatch batch;
 	bool sealed = false;
 
 	if (!segment->has_edits)
 		return false;
-	batches = replay_batches_begin(fsck->sheet_id, segment->last_batch, segment->last_batch, false, fsck->snapshot);
-	if (replay_batches_next(batches, &batch))
+	batches = batches_begin(fsck->sheet_id, segment->last_batch, segment->last_batch, false, fsck->snapshot);
+	if (batches_next(batches, &batch))
 	{
 		EditReader reader;
 		EditError error;
 		EditKind last = 0;
 		Edit edit;
 
-		replay_batches_edits(batches, &reader);
+		batches_read_edits(batches, &reader);
 		while ((error = edit_read(&reader, &edit)) == EDIT_OK)
 			last = edit.kind;
-		sealed = replay_stored_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
+		sealed = batches_reader_end(&reader, error) == EDIT_END && last == EDIT_COMMIT;
 	}
-	replay_batches_end(batches);
+	batches_end(batches);
 	return sealed;
 }
 
@@ -336,9 +336,9 @@ segment_write_row(Fsck *fsck, FsckSegment *segment, int64 first_seq)
 	int64 at = segment > fsck->segments ? segment[-1].last_at : 0;
 
 	if (segment->has_row)
-		segment_delete(fsck->sheet_id, segment->segment_id);
-	segment_write(fsck->sheet_id, segment->segment_id, first_seq,
-				  at != 0 ? at : timeconv_to_unix(GetCurrentTimestamp()));
+		history_delete_segment(fsck->sheet_id, segment->segment_id);
+	history_store_segment(fsck->sheet_id, segment->segment_id, first_seq,
+						  at != 0 ? at : timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("fsck-head");
 	fsck_written(fsck);
 	segment->has_row = true;

@@ -11,8 +11,8 @@
 #include "access/stratnum.h"
 #include "journal/fsck/fsck_private.h"
 #include "journal/journal.h"
-#include "journal/replay/replay_batches.h"
-#include "journal/replay/replay_edit.h"
+#include "journal/replay/batches.h"
+#include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
@@ -46,7 +46,7 @@ version_tile_name(uint32 row, uint32 col)
 
 /* Reads a version from its tiles. Returns NULL if a tile does not decode, or the cells are not those of the digest. */
 static Grid *
-version_read(Fsck *fsck, const ReplayVersion *version, const char **why)
+version_read(Fsck *fsck, const HistoryVersion *version, const char **why)
 {
 	GridAllocator allocator = journal_context_allocator();
 	ReplayFault fault;
@@ -65,9 +65,9 @@ version_read(Fsck *fsck, const ReplayVersion *version, const char **why)
 }
 
 static bool
-version_find(Fsck *fsck, int64 version_id, ReplayVersion *version)
+version_find(Fsck *fsck, int64 version_id, HistoryVersion *version)
 {
-	return replay_find_version(fsck->sheet_id, version_id, fsck->snapshot, version) &&
+	return history_find_version(fsck->sheet_id, version_id, fsck->snapshot, version) &&
 		   version->version_id == version_id;
 }
 
@@ -75,7 +75,7 @@ version_find(Fsck *fsck, int64 version_id, ReplayVersion *version)
 static bool
 state_resume(State *state, int64 version_id)
 {
-	ReplayVersion version;
+	HistoryVersion version;
 	const char *why;
 
 	state->grid = NULL;
@@ -99,7 +99,7 @@ state_drop(State *state)
 static bool
 version_may_replace(Fsck *fsck, const VersionHead *head, const Grid *grid, VersionDiff diff)
 {
-	ReplayVersion stored;
+	HistoryVersion stored;
 	const char *why;
 
 	if (diff == VERSION_MISSING || !version_find(fsck, head->version_id, &stored))
@@ -238,7 +238,7 @@ state_keep_commit(State *state, const Edit *edit, int64 segment_id, int64 seq, i
 
 /* Applies the edits of a batch. Returns what is wrong, or NULL. */
 static const char *
-state_apply_edits(State *state, EditReader *reader, const ReplayBatch *batch, int64 segment_id)
+state_apply_edits(State *state, EditReader *reader, const StoredBatch *batch, int64 segment_id)
 {
 	int64 seq = batch->first_seq;
 	Edit edit;
@@ -257,7 +257,7 @@ state_apply_edits(State *state, EditReader *reader, const ReplayBatch *batch, in
 			state_keep_commit(state, &edit, segment_id, seq, timeconv_to_unix(batch->at) + (seq - batch->first_seq));
 		seq++;
 	}
-	error = replay_stored_end(reader, error);
+	error = batches_reader_end(reader, error);
 	if (error == EDIT_END && seq == batch->last_seq + 1)
 		return NULL;
 	return error == EDIT_END || error == EDIT_OK ? "the batch does not hold the edits that its row says"
@@ -266,14 +266,14 @@ state_apply_edits(State *state, EditReader *reader, const ReplayBatch *batch, in
 
 /* Applies the current batch. Returns false if the replay cannot continue. */
 static bool
-state_apply_batch(State *state, ReplayBatches *batches, const ReplayBatch *batch, int64 segment_id)
+state_apply_batch(State *state, BatchScan *batches, const StoredBatch *batch, int64 segment_id)
 {
 	int64 at = timeconv_to_unix(batch->at);
 	MemoryContext old;
 	EditReader reader;
 	const char *wrong;
 
-	replay_batches_edits(batches, &reader);
+	batches_read_edits(batches, &reader);
 	old = MemoryContextSwitchTo(state->batch_context);
 	wrong = state_apply_edits(state, &reader, batch, segment_id);
 	if (at <= state->last_at)
@@ -289,20 +289,19 @@ state_apply_batch(State *state, ReplayBatches *batches, const ReplayBatch *batch
 static bool
 state_apply_segment(State *state, const FsckSegment *segment)
 {
-	ReplayBatches *batches;
-	ReplayBatch batch;
+	BatchScan *batches;
+	StoredBatch batch;
 	bool good = true;
 
 	if (!segment->has_edits)
 		return true;
-	batches = replay_batches_begin(state->fsck->sheet_id, segment->first_seq, segment->last_seq, false,
-								   state->fsck->snapshot);
-	while (good && replay_batches_next(batches, &batch))
+	batches = batches_begin(state->fsck->sheet_id, segment->first_seq, segment->last_seq, false, state->fsck->snapshot);
+	while (good && batches_next(batches, &batch))
 	{
 		good = state_apply_batch(state, batches, &batch, segment->segment_id);
 		MemoryContextReset(state->batch_context);
 	}
-	replay_batches_end(batches);
+	batches_end(batches);
 	return good;
 }
 
@@ -340,7 +339,7 @@ static void
 state_begin(State *state)
 {
 	Fsck *fsck = state->fsck;
-	ReplayVersion version;
+	HistoryVersion version;
 	const char *why = "its row is missing";
 
 	if (fsck->start.version_id == 0)

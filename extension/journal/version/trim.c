@@ -18,11 +18,10 @@
 #include "access/xact.h"
 #include "journal/fsck/fsck.h"
 #include "journal/journal.h"
-#include "journal/store/remove.h"
+#include "journal/store/storage.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
-#include "journal/store/storage.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -40,7 +39,7 @@ trim_found(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, c
 
 /* Readers must still get the cells that were committed as the version. */
 static void
-trim_check_version(int64 sheet_id, const ReplayVersion *version)
+trim_check_version(int64 sheet_id, const HistoryVersion *version)
 {
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
@@ -56,12 +55,12 @@ trim_check_version(int64 sheet_id, const ReplayVersion *version)
 }
 
 static void
-trim_find_version(WriterSheet *ws, int64 version_id, ReplayVersion *version, TrimMark *mark)
+trim_find_version(WriterSheet *ws, int64 version_id, HistoryVersion *version, TrimMark *mark)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 
 	trim_mark(ws->sheet_id, snapshot, mark);
-	if (!replay_find_version(ws->sheet_id, version_id, snapshot, version) || version->version_id != version_id)
+	if (!history_find_version(ws->sheet_id, version_id, snapshot, version) || version->version_id != version_id)
 		trim_no_version(ws->sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 }
@@ -71,19 +70,19 @@ trim_find_version(WriterSheet *ws, int64 version_id, ReplayVersion *version, Tri
 static bool
 trim_batch_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, LOG_BATCH_LAST_SEQ) <= ((const ReplayVersion *) version)->seq;
+	return storage_int64(scan, LOG_BATCH_LAST_SEQ) <= ((const HistoryVersion *) version)->seq;
 }
 
 static bool
 trim_segment_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, SEGMENT_SEGMENT_ID) <= ((const ReplayVersion *) version)->version_id;
+	return storage_int64(scan, SEGMENT_SEGMENT_ID) <= ((const HistoryVersion *) version)->version_id;
 }
 
 static bool
 trim_version_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, VERSION_VERSION_ID) < ((const ReplayVersion *) version)->version_id;
+	return storage_int64(scan, VERSION_VERSION_ID) < ((const HistoryVersion *) version)->version_id;
 }
 
 typedef struct TrimTiles
@@ -113,14 +112,14 @@ trim_tile_is_old(StorageScan *scan, const void *arg)
 }
 
 static void
-trim_remove(int64 sheet_id, const ReplayVersion *version)
+trim_remove(int64 sheet_id, const HistoryVersion *version)
 {
 	TrimTiles tiles = {sheet_id, version->version_id, RegisterSnapshot(writer_snapshot())};
 
-	(void) remove_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
-	(void) remove_rows(STORAGE_SEGMENT, sheet_id, trim_segment_is_old, version);
-	(void) remove_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
-	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, &tiles);
+	(void) storage_delete_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
+	(void) storage_delete_rows(STORAGE_SEGMENT, sheet_id, trim_segment_is_old, version);
+	(void) storage_delete_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
+	(void) storage_delete_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, &tiles);
 	UnregisterSnapshot(tiles.snapshot);
 }
 
@@ -128,7 +127,7 @@ static int64
 trim_to_version(WriterSheet *ws, int64 version_id, uint64 uid)
 {
 	FsckCall check = {.sheet_id = ws->sheet_id, .full = true, .report = trim_found};
-	ReplayVersion version;
+	HistoryVersion version;
 	TrimMark mark;
 
 	trim_find_version(ws, version_id, &version, &mark);

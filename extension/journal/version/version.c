@@ -14,22 +14,19 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "journal/write/append.h"
+#include "journal/write/edit_life.h"
 #include "journal/store/version_store.h"
 #include "journal/journal.h"
-#include "journal/store/segment.h"
-#include "journal/store/remove.h"
+#include "journal/store/history.h"
+#include "journal/store/storage.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_batches.h"
-#include "journal/store/replay_find.h"
-#include "journal/replay/replay_log.h"
+#include "journal/replay/batches.h"
 #include "journal/replay/replay_version.h"
 #include "journal/store/sheetmeta.h"
 #include "miscadmin.h"
 #include "support/stoppoint.h"
-#include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -61,7 +58,7 @@ version_append_one(WriterSheet *ws, const Edit *edit, int64 epoch, AppendResult 
 	Edit own = *edit;
 	AppendCall call = {.edits = &own, .nedits = 1, .epoch = epoch};
 
-	append_edits(ws, &call, result);
+	edit_life_append(ws, &call, result);
 }
 
 void
@@ -78,11 +75,11 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	if (ws->meta.segment_id != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
-	(void) writer_prepare(ws, NULL, 0, NULL);
-	(void) writer_begin_change(ws, 0);
+	(void) base_find_tiles(ws, NULL, 0, NULL);
+	writer_begin_change(ws, 0);
 	ws->meta.segment_id = 1;
 	ws->meta.log_first_seq = 1;
-	segment_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
+	history_store_segment(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);
 }
@@ -100,7 +97,7 @@ version_present(WriterSheet *ws)
 	int64 seq;
 
 	if (ws->meta.last_seq == ws->base_seq)
-		return writer_base(ws);
+		return base_whole_grid(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
 		elog(ERROR, "out of memory");
@@ -125,8 +122,8 @@ version_seal(WriterSheet *ws, const VersionOrigin *origin, const Grid *grid, uin
 	version_append_one(ws, &record, origin->epoch, &result);
 	STOP_POINT("commit-record");
 
-	(void) writer_begin_change(ws, 0);
-	segment_write(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
+	writer_begin_change(ws, 0);
+	history_store_segment(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
 	STOP_POINT("commit-head");
 	head = (VersionHead){ws->sheet_id, version_id,	   ws->meta.last_seq, ws->meta.last_at,
 						 origin->uid,  record.content, origin->cause};
@@ -148,7 +145,7 @@ version_seal(WriterSheet *ws, const VersionOrigin *origin, const Grid *grid, uin
  * has to be read as VERSION_TILE_CELLS. The extent stands for the number of cells.
  */
 static bool
-version_is_small(WriterSheet *ws, const ReplayVersion *before, TileSet *touched)
+version_is_small(WriterSheet *ws, const HistoryVersion *before, TileSet *touched)
 {
 	int64 edits = ws->meta.last_seq - ws->meta.log_first_seq + 1;
 
@@ -162,10 +159,10 @@ version_commit(WriterSheet *ws, const VersionOrigin *origin)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
-	ReplayVersion before;
+	HistoryVersion before;
 	int64 version_id;
 
-	if (replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
+	if (history_find_version(ws->sheet_id, HISTORY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
 	{
 		VersionCells cells;
 
@@ -190,13 +187,13 @@ static bool
 version_is_made(WriterSheet *ws)
 {
 	Snapshot snapshot;
-	ReplayVersion version;
+	HistoryVersion version;
 	bool found;
 
 	if (ws->meta.last_seq >= ws->meta.log_first_seq)
 		return false;
 	snapshot = RegisterSnapshot(writer_snapshot());
-	found = replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &version);
+	found = history_find_version(ws->sheet_id, HISTORY_NEWEST, snapshot, &version);
 	UnregisterSnapshot(snapshot);
 	return !found || !version_is_automatic(version.cause);
 }
@@ -311,13 +308,13 @@ rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
 			bytes += edit_size_bound(&list->edits[done++]);
 			call.nedits++;
 		}
-		append_edits(ws, &call, &result);
+		edit_life_append(ws, &call, &result);
 	}
 }
 
 /* Steps 2 to 5 of journal_rollback(), in the current memory context. */
 static int64
-rollback_to(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int64 epoch)
+rollback_to(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 epoch)
 {
 	/* The version's grid lives as long as the transaction, since the staged edits point into it. */
 	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
@@ -358,13 +355,13 @@ journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch)
 	WriterSheet *ws;
 	MemoryContext context, old;
 	Snapshot snapshot;
-	ReplayVersion version;
+	HistoryVersion version;
 	int64 new_version_id;
 
 	writer_require_writable("sheet.rollback()");
 	ws = version_open(sheet_id, epoch);
 	snapshot = RegisterSnapshot(writer_snapshot());
-	if (!replay_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
+	if (!history_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
 		trim_no_version(sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet rollback", ALLOCSET_DEFAULT_SIZES);
@@ -398,19 +395,19 @@ automatic_snapshot(void)
 static JournalVersion
 automatic_build(AutomaticVersion *automatic, const JournalVersionCall *call, Snapshot snapshot, TimestampTz *due)
 {
-	ReplayVersion before = {.rows = 1, .cols = 1};
-	ReplayLast last;
+	HistoryVersion before = {.rows = 1, .cols = 1};
+	HistoryLast last;
 	bool found;
 
-	replay_last(call->sheet_id, snapshot, &last);
-	if (!replay_open_log(call->sheet_id, snapshot, &automatic->segment_id, &automatic->first_seq) ||
+	history_last_edit(call->sheet_id, snapshot, &last);
+	if (!history_open_segment(call->sheet_id, snapshot, &automatic->segment_id, &automatic->first_seq) ||
 		last.last_seq < automatic->first_seq || call->seq < automatic->first_seq)
 		return JOURNAL_VERSION_NEEDLESS;
-	found = replay_find_version(call->sheet_id, REPLAY_NEWEST, snapshot, &before);
+	found = history_find_version(call->sheet_id, HISTORY_NEWEST, snapshot, &before);
 	/* Tiles that only a lost version has would be missing from the new one, too. */
 	if ((found ? before.version_id : 0) != automatic->segment_id - 1)
-		replay_corrupted(call->sheet_id, "the newest version is not the one before segment", automatic->segment_id,
-						 EDIT_OK);
+		history_corrupted(call->sheet_id, "the newest version is not the one before segment", automatic->segment_id,
+						  EDIT_OK);
 	if (found)
 		*due = TimestampTzPlusMilliseconds(before.at, call->interval_ms);
 	if (found && *due > GetCurrentTimestamp())
@@ -427,8 +424,8 @@ automatic_catch_up(AutomaticVersion *automatic)
 {
 	Snapshot snapshot = automatic_snapshot();
 	int64 segment_id, first_seq;
-	bool open =
-		replay_open_log(automatic->sheet_id, snapshot, &segment_id, &first_seq) && segment_id == automatic->segment_id;
+	bool open = history_open_segment(automatic->sheet_id, snapshot, &segment_id, &first_seq) &&
+				segment_id == automatic->segment_id;
 
 	if (open)
 		version_cells_catch_up(&automatic->cells, snapshot);
@@ -448,7 +445,7 @@ automatic_seal(AutomaticVersion *automatic, VersionCause cause, TimestampTz *loc
 	if (!ws->meta.exists || ws->meta.trashed || !automatic_catch_up(automatic))
 		return false;
 	if (automatic->cells.seq != ws->meta.last_seq)
-		replay_corrupted(automatic->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
+		history_corrupted(automatic->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
 	STOP_POINT("automatic-locked");
 	(void) version_seal(ws, &origin, automatic->cells.grid, version_cells_digest(&automatic->cells),
 						automatic->cells.tiles);
@@ -492,15 +489,15 @@ journal_save_version(const JournalVersionCall *call, TimestampTz *due, Timestamp
 static bool
 version_has_bytes(int64 sheet_id, int64 first_seq, int64 bytes, Snapshot snapshot)
 {
-	ReplayBatches *batches = replay_batches_begin(sheet_id, first_seq, PG_INT64_MAX, false, snapshot);
-	ReplayBatch batch;
+	BatchScan *batches = batches_begin(sheet_id, first_seq, PG_INT64_MAX, false, snapshot);
+	StoredBatch batch;
 
-	while (bytes > 0 && replay_batches_next(batches, &batch))
+	while (bytes > 0 && batches_next(batches, &batch))
 	{
 		CHECK_FOR_INTERRUPTS();
-		bytes -= replay_batches_size(batches);
+		bytes -= batches_size(batches);
 	}
-	replay_batches_end(batches);
+	batches_end(batches);
 	return bytes <= 0;
 }
 
@@ -508,12 +505,12 @@ int64
 journal_long_segment(int64 sheet_id, int64 edits, int64 bytes)
 {
 	Snapshot snapshot = automatic_snapshot();
-	ReplayLast last;
+	HistoryLast last;
 	int64 segment_id, first_seq, length = 0;
 	bool is_long;
 
-	replay_last(sheet_id, snapshot, &last);
-	if (replay_open_log(sheet_id, snapshot, &segment_id, &first_seq))
+	history_last_edit(sheet_id, snapshot, &last);
+	if (history_open_segment(sheet_id, snapshot, &segment_id, &first_seq))
 		length = last.last_seq - first_seq + 1;
 	is_long = (edits > 0 && length >= edits) || (bytes > 0 && length > bytes / VERSION_EDIT_BYTES &&
 												 version_has_bytes(sheet_id, first_seq, bytes, snapshot));
@@ -533,9 +530,9 @@ journal_purge(int64 sheet_id)
 	writer_require_writable("sheet.purge()");
 	ws = writer_open(sheet_id);
 	/* Until the commit is published, readers must not use the cached cells. */
-	(void) writer_begin_change(ws, 0);
+	writer_begin_change(ws, 0);
 	for (int i = 0; i < lengthof(tables); i++)
-		(void) remove_rows(tables[i], sheet_id, NULL, NULL);
+		(void) storage_delete_rows(tables[i], sheet_id, NULL, NULL);
 	trim_forget(sheet_id);
 	CommandCounterIncrement();
 	writer_forget(ws);
@@ -554,6 +551,6 @@ journal_forget(int64 sheet_id)
 {
 	WriterSheet *ws = writer_open(sheet_id);
 
-	(void) writer_begin_change(ws, 0);
+	writer_begin_change(ws, 0);
 	writer_forget(ws);
 }

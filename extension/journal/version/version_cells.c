@@ -14,9 +14,8 @@
 #include "support/workqueue.h"
 #include "journal/journal.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_edit.h"
-#include "journal/replay/replay_log.h"
-#include "journal/replay/replay_set.h"
+#include "journal/replay/batches.h"
+#include "journal/replay/cellset.h"
 #include "journal/replay/replay_version.h"
 #include "journal/version/version_cells.h"
 
@@ -44,7 +43,7 @@ version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapsho
 	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
 
 	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
-	replay_edits(sheet_id, since, until, snapshot, touched_add_edit, &touched);
+	batches_each_edit(sheet_id, since, until, snapshot, touched_add_edit, &touched);
 	return touched.tiles;
 }
 
@@ -56,7 +55,7 @@ cells_read_tiles(VersionCells *cells, HTAB *set, Snapshot snapshot)
 {
 	Grid *part = grid_create(&cells->allocator, 1, 1);
 	HASH_SEQ_STATUS status;
-	const ReplayTile *tile;
+	const CellSetTile *tile;
 
 	(void) replay_version_add(cells->sheet_id, &cells->before, set, snapshot, &cells->allocator, part);
 	grid_release(&cells->allocator, part);
@@ -87,9 +86,9 @@ cells_find_new(void *arg, int64 seq, int64 at, const Edit *edit)
 	if (new->moved || !edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(grid_axes(new->cells->grid), &row, &col);
-	tile = replay_tile_of(row, col);
+	tile = cellset_tile_of(row, col);
 	if (!tileset_has(new->cells->tiles, tile))
-		replay_add_to_set(new->set, tile);
+		cellset_add_tile(new->set, tile);
 }
 
 /* Returns the share of the edit's cell in the digest. */
@@ -108,7 +107,7 @@ cells_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 	VersionCells *cells = arg;
 
 	if (seq != cells->seq + 1)
-		replay_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
+		history_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
 	tileset_add_edit(cells->tiles, edit, grid_axes(cells->grid));
 	if (!cells->whole)
 		cells->sum -= cells_digest_of(cells->grid, edit);
@@ -134,9 +133,9 @@ cells_read_all(VersionCells *cells, Snapshot snapshot)
 /* ---- either ---- */
 
 void
-version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *before, Snapshot snapshot)
+version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *before, Snapshot snapshot)
 {
-	HTAB *none = replay_make_set();
+	HTAB *none = cellset_create();
 
 	*cells = (VersionCells){.sheet_id = sheet_id,
 							.seq = before->seq,
@@ -158,8 +157,8 @@ version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 
 	if (!cells->whole)
 	{
-		new.set = replay_make_set();
-		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_find_new, &new);
+		new.set = cellset_create();
+		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_find_new, &new);
 		if (!new.moved)
 			cells_read_tiles(cells, new.set, snapshot);
 		hash_destroy(new.set);
@@ -168,7 +167,7 @@ version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 		cells_read_all(cells, snapshot);
 	else
 	{
-		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_apply, cells);
+		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_apply, cells);
 		workqueue_count(WORK_REPLAYED, cells->seq - from);
 	}
 	tileset_encode(cells->tiles, cells->grid);

@@ -7,7 +7,7 @@
 #include "postgres.h"
 #include "journal/store/version_store.h"
 #include "grid/grid.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "utils/snapshot.h"
 
 typedef struct VersionCells
@@ -15,7 +15,7 @@ typedef struct VersionCells
 	int64 sheet_id;
 	int64 seq; /* of the last edit in the grid */
 	GridAllocator allocator;
-	ReplayVersion before; /* the version before; version_id 0: an empty sheet */
+	HistoryVersion before; /* the version before; version_id 0: an empty sheet */
 	Grid *grid;
 	TileSet *tiles; /* touched by the open segment */
 	bool whole;		/* the grid has all tiles. Otherwise it has those of `tiles`, and ... */
@@ -23,7 +23,7 @@ typedef struct VersionCells
 } VersionCells;
 
 /* Begins with the cells of the version before, in the current memory context. */
-extern void version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *before, Snapshot snapshot);
+extern void version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *before, Snapshot snapshot);
 /* Applies the edits after cells->seq that the snapshot sees, and encodes the touched tiles. */
 extern void version_cells_catch_up(VersionCells *cells, Snapshot snapshot);
 extern uint64 version_cells_digest(const VersionCells *cells);
