@@ -314,8 +314,8 @@ axes_parts_init(AxesParts *parts, const Axes *axes, const GridRect *rect)
 	parts->col = parts->rect.col1 + 1;
 }
 
-static uint32_t
-axes_part_run(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint32_t *place)
+uint32_t
+axes_run_at(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint32_t *place)
 {
 	Axis axis = axes_axis(axes, line);
 	uint32_t length = axis_run_at(&axis, from, place);
@@ -334,7 +334,7 @@ axes_parts_next(AxesParts *parts, GridRect *physical)
 	{
 		if (parts->row > parts->rect.row1)
 			return false;
-		parts->rows = axes_part_run(parts->axes, AXES_ROW, parts->row, parts->rect.row1, &parts->place);
+		parts->rows = axes_run_at(parts->axes, AXES_ROW, parts->row, parts->rect.row1, &parts->place);
 		parts->row += parts->rows;
 		parts->col = parts->rect.col0;
 	}
@@ -344,7 +344,7 @@ axes_parts_next(AxesParts *parts, GridRect *physical)
 		parts->col = parts->rect.col1 + 1;
 		return true;
 	}
-	cols = axes_part_run(parts->axes, AXES_COL, parts->col, parts->rect.col1, &place);
+	cols = axes_run_at(parts->axes, AXES_COL, parts->col, parts->rect.col1, &place);
 	*physical = (GridRect){parts->place, place, parts->place + parts->rows - 1, place + cols - 1};
 	parts->col += cols;
 	return true;

@@ -61,6 +61,10 @@ axes_locate(const Axes *axes, uint32_t *row, uint32_t *col)
 		axes_locate_mapped(axes, row, col);
 }
 
+/* How many lines of [from, last] are adjacent in both orders from logical line `from` on, and the physical line of the
+ * first. */
+extern uint32_t axes_run_at(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint32_t *place);
+
 /* Bytes that a copy takes, and room for one with some more runs; its runs are not set. */
 extern size_t axes_bytes(const Axes *axes);
 extern Axes *axes_make_room(const GridAllocator *allocator, const Axes *axes);

@@ -6,17 +6,7 @@
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "am/table/log_standby.h"
-
-static FullTransactionId
-log_full_xid(TransactionId xid)
-{
-	FullTransactionId next = ReadNextFullTransactionId();
-	uint32 epoch = EpochFromFullTransactionId(next);
-
-	if (xid > XidFromFullTransactionId(next))
-		epoch--;
-	return FullTransactionIdFromEpochAndXid(epoch, xid);
-}
+#include "compat.h"
 
 void
 log_standby_tell(Relation rel, TransactionId newest)
@@ -28,7 +18,7 @@ log_standby_tell(Relation rel, TransactionId newest)
 	memset(&record, 0, sizeof(record));
 	record.node = rel->rd_node;
 	record.block = InvalidBlockNumber;
-	record.latestRemovedFullXid = log_full_xid(newest);
+	record.latestRemovedFullXid = FullTransactionIdFromU64(compat_widen_xid(newest, ReadNextFullTransactionId()));
 	XLogBeginInsert();
 	XLogRegisterData((char *) &record, SizeOfBtreeReusePage);
 	XLogInsert(RM_BTREE_ID, XLOG_BTREE_REUSE_PAGE);

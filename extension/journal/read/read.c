@@ -90,7 +90,7 @@ read_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
 	GridScan scan;
 	uint32 count;
 
-	grid_view_init(&scan, grid, row, call->rect.col0, call->rect.row1, call->rect.col1);
+	grid_view_init(&scan, grid, grid_axes(grid), row, call->rect.col0, call->rect.row1, call->rect.col1);
 	while ((count = grid_scan_some(&scan, cells, READ_CELLS)) > 0)
 	{
 		uint32 taken = given < most ? count : read_count_row(cells, count, row);
@@ -217,13 +217,13 @@ typedef enum ReadStep
 /*
  * A large read lets the lock go between slices, so that writers need not wait for all of it. The first slice has found
  * that the grid is what the snapshot sees; it is that as long as it stays the same grid in the same state, which
- * entry->states tells. Who appends meanwhile was not seen by the snapshot, and changes the grid when it publishes.
+ * entry->changes tells. Who appends meanwhile was not seen by the snapshot, and changes the grid when it publishes.
  * Tiles may move in memory, come and go; none that is still wanted may be missing. The lock is held, also at the end.
  */
 static ReadStep
 read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 {
-	uint64 states = entry->states;
+	uint64 states = entry->changes;
 	GridRect rest = call->rect;
 	GridTileNo unused;
 
@@ -234,7 +234,8 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		CHECK_FOR_INTERRUPTS();
 		cache_lock_read(entry);
 		rest.row0 = row;
-		if (entry->states != states || grid_view_missing(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
+		if (entry->changes != states ||
+			grid_list_nonresident(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
 		row = read_rows(call, entry->grid, row, READ_SLICE);
 	}
@@ -252,10 +253,11 @@ read_try_grid(const ReadCall *call, CacheEntry *entry, bool slices, ReadMissing 
 		return READ_PRIVATE;
 	if (entry->writer_fxid != 0 && cache_snapshot_sees(snapshot, entry->writer_fxid))
 		return READ_WAIT_WRITER; /* committed (or aborted), and about to say so here */
-	missing->count = grid_view_missing(entry->grid, grid_axes(entry->grid), &call->rect, missing->tiles, missing->room);
+	missing->count =
+		grid_list_nonresident(entry->grid, grid_axes(entry->grid), &call->rect, missing->tiles, missing->room);
 	if (missing->count > 0)
-		return entry->loading ? READ_WAIT_LOAD : READ_LOAD_TILES;
-	grid_view_touch(entry->grid, &call->rect, cache_stamp());
+		return cache_is_loading(entry) ? READ_WAIT_LOAD : READ_LOAD_TILES;
+	grid_touch(entry->grid, grid_axes(entry->grid), &call->rect);
 	return read_slices(call, entry, read_begin(call, entry->grid, entry->seq, slices ? READ_SLICE : PG_UINT64_MAX));
 }
 
@@ -272,7 +274,7 @@ read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, R
 		*reason = CACHE_PRIVATE_OWN_EDITS;
 	else if (entry->grid != NULL)
 		step = read_try_grid(call, entry, slices, missing, reason);
-	else if (entry->loading)
+	else if (cache_is_loading(entry))
 		step = READ_WAIT_LOAD;
 	else
 	{

@@ -28,10 +28,10 @@ replay_wanted_edit(Grid *grid, const GridAllocator *allocator, const ReplayTiles
 	if (!edit_is_of_cell(edit->kind))
 		return replay_other_into(grid, allocator, edit);
 	axes_locate(grid_axes(grid), &row, &col);
-	tile = replay_tile_of(row, col);
+	tile = grid_tile_of(row, col);
 	grid_resize(grid, edit->row + 1, edit->col + 1);
 	return replay_wants(wanted, tile) ? replay_put(grid, allocator, edit, row, col)
-									  : grid_add_missing(allocator, grid, tile.row, tile.col);
+									  : grid_add_nonresident(allocator, grid, tile);
 }
 
 /* The edits of the reader's batch into the grid; *room is false when the allocator has no more. */

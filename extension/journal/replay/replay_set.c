@@ -38,7 +38,7 @@ replay_add_to_set(HTAB *set, GridTileNo no)
 bool
 replay_add_cell_to_set(HTAB *set, uint32 row, uint32 col)
 {
-	ReplayTile *tile = replay_set_tile(set, replay_tile_of(row, col));
+	ReplayTile *tile = replay_set_tile(set, grid_tile_of(row, col));
 	uint32 cell = row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS;
 
 	if (replay_tile_has(tile, row, col))
@@ -78,7 +78,7 @@ replay_merge_sets(HTAB *set, HTAB *other)
 bool
 replay_set_has_cell(HTAB *set, uint32 row, uint32 col)
 {
-	GridTileNo no = replay_tile_of(row, col);
+	GridTileNo no = grid_tile_of(row, col);
 	const ReplayTile *tile = hash_search(set, &no, HASH_FIND, NULL);
 
 	return tile != NULL && replay_tile_has(tile, row, col);

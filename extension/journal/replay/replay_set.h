@@ -28,13 +28,6 @@ typedef struct ReplayTiles
 } ReplayTiles;
 
 extern const ReplayTiles replay_all_tiles;
-
-static inline GridTileNo
-replay_tile_of(uint32 row, uint32 col)
-{
-	return (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
-}
-
 extern HTAB *replay_make_set(void);						   /* in the current memory context */
 extern void replay_add_to_set(HTAB *set, GridTileNo tile); /* a whole tile */
 /* One cell; false when it is in the set already. */

@@ -16,7 +16,7 @@
 static bool
 replay_put_near(Grid *grid, const GridAllocator *allocator, const Edit *edit, GridTileNo *no, GridTile **tile)
 {
-	GridTileNo at = replay_tile_of(edit->row, edit->col);
+	GridTileNo at = grid_tile_of(edit->row, edit->col);
 
 	if (*tile == NULL || at.row != no->row || at.col != no->col ||
 		!grid_reserve_there(grid, *tile, edit->content.len, edit->style.len))
@@ -71,7 +71,7 @@ replay_is_plain(EditReader reader, PlainBatch *plain)
 	*plain = (PlainBatch){0};
 	while ((error = edit_read_inline(&reader, &edit)) == EDIT_OK)
 	{
-		GridTileNo tile = replay_tile_of(edit.row, edit.col);
+		GridTileNo tile = grid_tile_of(edit.row, edit.col);
 
 		if (plain->cells == 0)
 			plain->tile = tile;
@@ -88,7 +88,7 @@ replay_is_plain(EditReader reader, PlainBatch *plain)
 static EditError
 replay_plain_into(Grid *grid, const GridAllocator *allocator, const PlainBatch *plain, EditReader *reader, bool *room)
 {
-	GridTile *tile = grid_expect(allocator, grid, plain->tile.row, plain->tile.col, plain->cells, plain->bytes);
+	GridTile *tile = grid_expect(allocator, grid, plain->tile, plain->cells, plain->bytes);
 	EditReader local = *reader;
 	Edit edit;
 
@@ -167,7 +167,7 @@ replay_tiles_into(int64 sheet_id, int64 version_id, const ReplayTiles *wanted, S
 		done_col = col;
 		if (!wants)
 		{
-			room = grid_add_missing(allocator, grid, (uint32) row, (uint32) col);
+			room = grid_add_nonresident(allocator, grid, (GridTileNo){(uint32) row, (uint32) col});
 			continue;
 		}
 		bytes = storage_bytes(&scan, VERSION_TILE_DATA, &copy);

@@ -62,8 +62,8 @@ version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
 	hash_seq_init(&status, set);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		(void) grid_add_missing(&cells->allocator, cells->grid, tile->no.row, tile->no.col);
-		grid_merge(cells->grid, part, &tile->no, 1, 0);
+		(void) grid_add_nonresident(&cells->allocator, cells->grid, tile->no);
+		grid_merge(cells->grid, part, &tile->no, 1);
 	}
 	grid_free(&cells->allocator, part);
 }
@@ -88,7 +88,7 @@ version_note_new(void *arg, int64 seq, int64 at, const Edit *edit)
 	if (new->moved || !edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(grid_axes(new->cells->grid), &row, &col);
-	tile = replay_tile_of(row, col);
+	tile = grid_tile_of(row, col);
 	if (!tileset_has(new->cells->tiles, tile))
 		replay_add_to_set(new->set, tile);
 }

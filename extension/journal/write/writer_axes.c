@@ -95,7 +95,7 @@ writer_add_cells(const Grid *grid, const Axes *axes, const GridRect *rect, CellP
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init_by(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 		writer_add_place(list, cell.row, cell.col);
 }
@@ -165,7 +165,7 @@ writer_list_shared(WriterSheet *ws, const GridRect *rect, CellPlaces *list, uint
 	LWLockAcquire(&entry->lock, LW_SHARED);
 	there = entry->grid != NULL;
 	if (there)
-		*missing = grid_view_missing(entry->grid, ws->axes, rect, tiles, WRITER_LIST_TILES);
+		*missing = grid_list_nonresident(entry->grid, ws->axes, rect, tiles, WRITER_LIST_TILES);
 	if (there && *missing == 0)
 		writer_add_cells(entry->grid, ws->axes, rect, list);
 	LWLockRelease(&entry->lock);

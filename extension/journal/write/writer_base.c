@@ -117,14 +117,12 @@ writer_hold_tiles(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **
 	}
 	if (grid != NULL && !mapped)
 	{
-		uint64 stamp = cache_stamp();
-
 		ws->holds = true;
 		for (uint32 i = 0; i < nedits && missing->count < WRITER_MISSING_MAX; i++)
 		{
 			tiles[i] = NULL;
-			if (edit_is_of_cell(edits[i].kind) && !grid_hold_at(grid, edits[i].row, edits[i].col, stamp, &tiles[i]))
-				writer_note_missing(missing, replay_tile_of(edits[i].row, edits[i].col));
+			if (edit_is_of_cell(edits[i].kind) && !grid_pin_at(grid, edits[i].row, edits[i].col, &tiles[i]))
+				writer_note_missing(missing, grid_tile_of(edits[i].row, edits[i].col));
 		}
 	}
 	LWLockRelease(&entry->lock);
@@ -141,7 +139,7 @@ writer_first_load(WriterSheet *ws, const Edit *edits, uint32 nedits)
 
 	for (uint32 i = 0; i < nedits; i++)
 		if (edit_is_of_cell(edits[i].kind))
-			replay_add_to_set(wanted.set, replay_tile_of(edits[i].row, edits[i].col));
+			replay_add_to_set(wanted.set, grid_tile_of(edits[i].row, edits[i].col));
 	result = load_sheet(ws->sheet_id, ws->entry, &wanted, true);
 	hash_destroy(wanted.set);
 	return result;
@@ -214,10 +212,11 @@ writer_keep_grid(WriterSheet *ws)
 	const Grid *grid = NULL;
 
 	cache_lock_change(entry);
-	if (entry->grid != NULL && grid_tiles_missing(entry->grid) == 0)
+	if (!cache_is_loading(entry) && entry->grid != NULL && grid_tiles_nonresident(entry->grid) == 0)
 	{
 		grid = entry->grid;
-		entry->kept = ws->holds = true;
+		cache_set_state(entry, CACHE_PINNED);
+		ws->holds = true;
 	}
 	LWLockRelease(&entry->lock);
 	return grid;
@@ -268,7 +267,7 @@ writer_suits_kept(const WriterSheet *ws, const KeptSheet *kept, const Edit *edit
 			continue;
 		if (missing == NULL)
 			missing = replay_make_set();
-		replay_add_to_set(missing, replay_tile_of(row, col));
+		replay_add_to_set(missing, grid_tile_of(row, col));
 		count = hash_get_num_entries(missing);
 	}
 	if (missing != NULL)

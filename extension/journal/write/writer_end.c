@@ -24,15 +24,15 @@
 #define WRITER_AHEAD 24
 
 /*
- * An edit of a tile that was missing when room should have been reserved. It still is, mostly: then a load of it that
- * is under way is void. False when somebody has loaded it meanwhile.
+ * An edit of a tile that was non-resident when room was to be reserved. Voids a load of it that is under way. Returns
+ * false if the tile has been loaded meanwhile.
  */
 static bool
 writer_miss_change(CacheEntry *entry, const StagedEdit *edit)
 {
 	grid_resize(entry->grid, edit->row + 1, edit->col + 1);
-	entry->missed++;
-	return grid_is_missing(entry->grid, edit->row, edit->col);
+	entry->nonresident_edits++;
+	return grid_is_nonresident(entry->grid, edit->row, edit->col);
 }
 
 /* The arrays end where the edits do: what lies behind is not looked at. */
@@ -72,25 +72,21 @@ writer_apply_changes(WriterSheet *ws, CacheEntry *entry)
 	return right;
 }
 
-/* Under the lock: what was held or reserved is free again. Returns what is to be given to cache_unpass() after it. */
-static uint64
+/* Ends all pins and reservations. Caller must hold entry->lock in exclusive mode. */
+static void
 writer_release(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
-	uint64 passed = entry->passed;
 
 	if (entry->grid != NULL)
 	{
 		GridAllocator allocator = cache_allocator(entry);
 
 		grid_release(&allocator, entry->grid);
-		if (grid_is_edited(entry->grid))
-			cache_note_edited(entry);
 	}
-	entry->kept = false;
-	entry->passed = 0;
+	if (entry->state == CACHE_PINNED)
+		cache_set_state(entry, CACHE_RESIDENT);
 	ws->holds = false;
-	return passed;
 }
 
 /* What the grid's rows and columns are called, and how many there are. Cells have been set at their physical places,
@@ -113,7 +109,6 @@ writer_publish(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
 	Grid *dropped = NULL;
-	uint64 passed;
 
 	STOP_POINT_NO_FAIL("publish");
 	if (ws->forget)
@@ -129,8 +124,8 @@ writer_publish(WriterSheet *ws)
 			dropped = cache_detach_grid(entry);
 		STOP_POINT_NO_FAIL("publish-locked");
 	}
-	passed = writer_release(ws);
-	entry->states++;
+	writer_release(ws);
+	entry->changes++;
 	entry->seq = ws->meta.last_seq;
 	entry->last_fxid = ws->meta.last_fxid;
 	entry->meta = ws->meta;
@@ -138,30 +133,25 @@ writer_publish(WriterSheet *ws)
 	entry->writer_fxid = 0;
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
-	if (passed > 0)
-		cache_unpass(entry, passed);
 	cache_free_detached(dropped);
 	STOP_POINT_NO_FAIL("publish-done");
 }
 
-/* What was held or reserved goes back; the entry names us no more. */
+/* Ends all pins and reservations; the entry does not name this transaction any more. */
 static void
 writer_withdraw(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
-	uint64 passed;
 
 	if (ws->fxid == 0 && !ws->holds)
 		return;
 	STOP_POINT_NO_FAIL("withdraw");
 	cache_lock_change(entry);
-	passed = writer_release(ws);
+	writer_release(ws);
 	if (ws->fxid != 0)
 		entry->writer_fxid = 0;
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
-	if (passed > 0)
-		cache_unpass(entry, passed);
 	ws->fxid = 0;
 	ws->drop_grid = false;
 }
