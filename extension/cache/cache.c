@@ -113,7 +113,7 @@ cache_entry(uint32 number)
  * entry. All other transitions need entry->lock in exclusive mode. A grid that is detached during a load of tiles
  * leaves CACHE_LOADING, which ends with that load. A transition to the same state is allowed.
  */
-static const int cache_from[CACHE_STATES] = {
+static const int cache_from[CACHE_STATES] PG_USED_FOR_ASSERTS_ONLY = {
 	[CACHE_FREE] = CACHE_TO(CACHE_PLACEHOLDER) | CACHE_TO(CACHE_RESIDENT),
 	[CACHE_PLACEHOLDER] =
 		CACHE_TO(CACHE_FREE) | CACHE_TO(CACHE_LOADING) | CACHE_TO(CACHE_RESIDENT) | CACHE_TO(CACHE_PINNED),

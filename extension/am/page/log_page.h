@@ -305,9 +305,6 @@ typedef struct LogAppend
 
 /* False when the page is damaged. */
 extern bool log_append_begin(LogAppend *append, Page page);
-/* The same for who knows what a walk would find: the number of rows, and the run that the page ends with. */
-extern bool log_append_resume(LogAppend *append, Page page, OffsetNumber rows, TransactionId run_xid,
-							  CommandId run_cid);
 extern void log_append_base(LogAppend *append, TransactionId xid, int natts, const int64 *values, int n);
 extern void log_append_run(LogAppend *append, TransactionId xid, CommandId cid, uint32 token);
 /* Returns the row's number. */

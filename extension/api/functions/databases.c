@@ -9,9 +9,7 @@
  * database that can only be dropped again, and what is gone was memory.
  *
  * A standby, which drops databases without asking us, has nothing to forget: in recovery there are no writers, and
- * reads use private memory, so that nothing is kept under the number of a database before it is promoted. What
- * log_resume.h keeps is known by the LSN that the page got under this number, too, and is true of every copy of this
- * page.
+ * reads use private memory, so that nothing is kept under the number of a database before it is promoted.
  */
 #include "postgres.h"
 
@@ -22,7 +20,7 @@
 #include "support/ckptqueue.h"
 #include "api/functions/databases.h"
 #include "journal/follow/follow.h"
-#include "am/page/log_tip.h"
+#include "am/page/log_last.h"
 
 static object_access_hook_type databases_next_hook = NULL;
 static Oid databases_dropped = InvalidOid; /* by this transaction, which can drop one at most */
@@ -34,7 +32,7 @@ databases_forget(Oid database)
 {
 	if (cache_enabled())
 		cache_forget_database(database);
-	log_tip_forget_database(database);
+	log_last_forget_database(database);
 	ckptqueue_discard(database);
 }
 
