@@ -66,7 +66,7 @@ module_define_settings(void)
 {
 	DefineCustomIntVariable("pg_sheet.cache_size", "Shared memory for the cells of sheets.", "0 turns the cache off.",
 							&cache_size_kb, 131072, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_KB, NULL, NULL, NULL);
-	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "How many sheets the cache can know at once.",
+	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "Maximum number of sheets in the cache.",
 							"A sheet that is being edited needs an entry until its transaction ends.",
 							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	ckptqueue_define_settings();

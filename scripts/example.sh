@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016 # the sourcing script sets data, port, run_dir; $0 is for the inner sh
-# example.sh - the example sheet and the account "demo" that owns it, made once for a data directory (sourced by run,
-# after services.sh). $data/demo keeps what was made, a line each: name, password, sheet, link. Each step is done once, so an
-# interrupted first start is completed by the next one.
+# example.sh - the example sheet and the account "demo" that owns it, created once for a data directory (sourced by run,
+# after services.sh). $data/demo records what was created, one line each: name, password, sheet, link. Each step is
+# done once, so the next start completes an interrupted one.
 
 demo_get() {
 	sed -n "s/^$1=//p" "$data/demo" 2>/dev/null || true
@@ -11,7 +11,7 @@ demo_put() {
 	echo "$1=$2" | as_service sh -c 'umask 077; cat >> "$0"' "$data/demo"
 }
 
-# The account, through the gateway: it makes the hash of the password. The password is random, and printed at each start.
+# Registers the account through the gateway, which hashes the password. The password is random; each start prints it.
 demo_register() {
 	local password answer
 	[ -z "$(demo_get registered)" ] || return 0
@@ -26,14 +26,14 @@ demo_register() {
 		"http://127.0.0.1:$port/register") || die "the demo account could not be registered"
 	case $answer in
 		*'"success":true'*) ;;
-		*'"msg":6'*) ;; # the account is there: the last start ended right after making it
+		*'"msg":6'*) ;; # the account exists: the last start was interrupted after creating it
 		*) die "the demo account could not be registered: $answer" ;;
 	esac
 	demo_put registered yes
 }
 
-# The sheet, by the product's own import, in one transaction with its sharing: everyone signed in who opens its link may edit.
-# SQL sessions of the role demo act as the account demo.
+# Imports and shares the sheet in one transaction: every signed-in account that opens its link may edit. SQL sessions of
+# the role demo act as the account demo.
 demo_import() {
 	local made
 	[ -z "$(demo_get sheet)" ] || return 0

@@ -1,9 +1,9 @@
-# failures.awk - what failed in the log of a suite, a line each: FILE: TEST: the beginning of its error.
+# failures.awk - prints the failures in the log of a suite, one per line: FILE: TEST: the beginning of its error.
 #
 #     awk -v kind=node|tap|regress|web -f failures.awk LOG
 #
 # node     node's own runner with --test-reporter=tap: "not ok" and a block of YAML
-# tap      prove, tests/unit, tests/fuzz/run, check-format: "not ok" and comments behind it
+# tap      prove, tests/unit, tests/fuzz/run, check-format: "not ok" and the comments after it
 # regress  pg_regress: "... FAILED", and the differences at the end
 # web      vitest: "FAIL  FILE > TEST" and the error below it
 
@@ -17,7 +17,7 @@ function begin(name) {
 	error = ""
 }
 
-# add: more of the pending test's error, as long as there is room.
+# add: appends to the pending test's error, up to error_length.
 function add(text) {
 	gsub(/^[ \t#]+|[ \t]+$/, "", text)
 	if (text != "" && length(error) < error_length)
@@ -47,7 +47,7 @@ function base_name(path) {
 	next
 }
 
-# ---- node: the YAML of a suite only says that a test in it failed --------------------------------------------------------
+# ---- node: the YAML of a suite only reports that one of its tests failed --------------------------------------------------------
 
 kind == "node" && /^ *not ok / {
 	sub(/^ *not ok /, "")
@@ -74,7 +74,7 @@ kind == "node" && pending {
 		add($0)
 }
 
-# ---- TAP: comments stand behind the test that they explain ----------------------------------------------------------------
+# ---- TAP: comments follow the test that they explain ----------------------------------------------------------------
 
 kind == "tap" && /^not ok / {
 	begin(substr($0, 8))
@@ -95,7 +95,7 @@ kind == "tap" && /\.pl \.\.+ *$/ {
 	found_in_file = 0
 	next
 }
-# A file that died has no "not ok" of its own.
+# A file that died has no "not ok".
 kind == "tap" && /^Dubious, test returned/ && !found_in_file { died[file] = $0 }
 kind == "tap" && sub(/^# last words of /, "") {
 	name = substr($0, 1, index($0, ": ") - 1)

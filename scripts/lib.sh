@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034 # variables are used by the scripts that source this
-# lib.sh - what the scripts share: messages, settings, where things lie, who runs them, processes and ports.
+# lib.sh - shared by the scripts: messages, settings, directories, users, processes and ports.
 # Sourced by the other scripts, which have `set -euo pipefail`.
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 export LANG=C.UTF-8 LC_ALL=C.UTF-8
 umask 022
-# Debian keeps setpriv, initdb and friends in places that a user's PATH may lack.
+# On Debian, setpriv and others are in directories that a user's PATH may lack.
 PATH=$PATH:/usr/sbin:/sbin
 
 say() {
@@ -26,7 +26,7 @@ setting_check_number() {
 	fi
 }
 
-# Settings of `make run`, from the environment (make exports what stands on its command line).
+# Settings of `make run`, from the environment (make exports its command line variables).
 settings_read() {
 	port=${PORT:-8080}
 	pgport=${PGPORT:-5442}
@@ -42,13 +42,13 @@ settings_read() {
 
 # ---- building -------------------------------------------------------------------------------------------------------
 
-# make, without what the make that started us would hand down: DATA, for one, has another meaning in PostgreSQL's makefiles.
+# make, without the variables of the calling make: DATA, for example, has another meaning in PostgreSQL's makefiles.
 submake() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u DATA -u PORT -u PGPORT -u DESTDIR -u GATEWAYS -u ZKPORT -u SUITE -u SANITIZE -u BENCH \
 		make --no-print-directory -s -j"$(nproc)" "$@"
 }
 
-# npm_install DIR: npm ci, when package-lock.json is not the one of the last time.
+# npm_install DIR: npm ci, if package-lock.json has changed.
 npm_install() {
 	cmp -s "$1/package-lock.json" "$1/node_modules/.pg_sheet-lock" && return
 	say "Installing the npm packages of ${1#"$repo"/}"
@@ -56,9 +56,9 @@ npm_install() {
 	cp "$1/package-lock.json" "$1/node_modules/.pg_sheet-lock"
 }
 
-# ---- who and where --------------------------------------------------------------------------------------------------
+# ---- users and directories --------------------------------------------------------------------------------------------------
 
-# PostgreSQL refuses to run as root: as root, servers and tests run as the user `postgres` that Debian's package made.
+# PostgreSQL refuses to run as root. As root, servers and tests run as the user `postgres` of Debian's package.
 service_user() {
 	if [ "$(id -u)" -eq 0 ]; then
 		echo postgres
@@ -67,8 +67,8 @@ service_user() {
 	fi
 }
 
-# The words that start a command as that user, in an environment without surprises (PGHOST, PGDATA, proxies).
-# Only PG_SHEET_* settings of the gateway are passed on.
+# The prefix that runs a command as that user, in a clean environment (no PGHOST, PGDATA, proxies). Only PG_SHEET_*
+# settings of the gateway are passed on.
 service_prefix_set() {
 	local name
 	service_prefix=()
@@ -85,26 +85,26 @@ as_service() {
 	"${service_prefix[@]}" "$@"
 }
 
-# service_can_reach DIR: may the service user look into DIR?
+# service_can_reach DIR: whether the service user can read DIR.
 service_can_reach() {
 	as_service test -x "$1" -a -r "$1"
 }
 
-# run_dir: copies of PostgreSQL, gateway and page, and by default the data. It is .run in the clone, unless
-# root's clone lies where the user postgres may not look (/root is 0700): then a directory of its own in /var/lib.
+# run_dir has the copies of PostgreSQL, gateway and page, and by default the data. It is .run in the clone. If the clone
+# belongs to root and the user postgres cannot read it (/root is 0700), it is a directory in /var/lib.
 run_dir_choose() {
 	service_prefix_set
 	run_dir=$repo/.run
 	if [ "$(id -u)" -eq 0 ] && ! service_can_reach "$repo"; then
 		run_dir=/var/lib/pg_sheet-run-$(printf %s "$repo" | sha256sum | cut -c1-8)
-		run_dir_why="The user postgres may not look into $repo, so the run directory is $run_dir."
+		run_dir_why="The user postgres cannot read $repo, so the run directory is $run_dir."
 	fi
 	data=${DATA:-$run_dir/data}
 	[[ $data == /* ]] || data=$repo/$data
 	case $data in *[[:space:]\'\\]*) die "DATA=$data: spaces, quotes and backslashes are not supported" ;; esac
 }
 
-# Makes the data directory, or says why it cannot be used. Everything that must survive is in it: the database
+# Creates the data directory, or reports why it cannot be used. It contains everything that must be kept: the database
 # (postgres/), the key that signs tokens (jwt.key), the demo account (demo), ZooKeeper's data (zookeeper/).
 data_dir_prepare() {
 	local owner created=no
@@ -121,21 +121,21 @@ data_dir_prepare() {
 	[ -d "$data" ] || die "DATA=$data is not a directory"
 	owner=$(stat -c %U "$data")
 	[ "$owner" = "$(service_user)" ] ||
-		die "$data belongs to $owner, but the server would run as $(service_user): choose another place with DATA="
+		die "$data belongs to $owner, but the server would run as $(service_user): choose another directory with DATA="
 	if ! service_can_reach "$data"; then
 		[ "$created" = no ] || rmdir "$data"
-		die "the user $(service_user) may not look into $data: choose another place with DATA="
+		die "the user $(service_user) cannot read $data: choose another directory with DATA="
 	fi
 	if [ ! -e "$data/postgres" ] && [ -n "$(ls -A "$data")" ] && [ ! -d "$data/log" ]; then
-		die "$data is not empty, and not a data directory of pg_sheet: choose another place with DATA="
+		die "$data is not empty and not a data directory of pg_sheet: choose another directory with DATA="
 	fi
 	chmod 0700 "$data"
 	as_service mkdir -p -m 0700 "$data/log" "$data/run"
 	socket_dir_choose
 }
 
-# The server's socket is the way in without a password, so it lies in a directory that only its user may enter.
-# A socket's path has at most 107 bytes: a deep clone gets a short directory in /tmp instead.
+# The server's socket needs no password, so it is in a directory that only its user can enter. The path of a socket has
+# at most 107 bytes: a deep clone uses a short directory in /tmp instead.
 socket_dir_choose() {
 	socket_dir=$data/run
 	if [ ${#socket_dir} -gt 85 ]; then
@@ -146,9 +146,9 @@ socket_dir_choose() {
 	fi
 }
 
-# ---- processes: a pid file holds "PID STARTTIME", so that a number used again is never taken for ours ---------------
+# ---- processes: a pid file has "PID STARTTIME", so that a reused pid is not mistaken for ours ---------------
 
-# proc_start_time PID: clock ticks since boot; fails when there is no such process or it is a zombie.
+# proc_start_time PID: clock ticks since boot; fails if there is no such process or it is a zombie.
 proc_start_time() {
 	local line fields
 	line=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -161,14 +161,14 @@ proc_record() {
 	echo "$2 $(proc_start_time "$2" || echo 0)" >"$data/run/$1.pid"
 }
 
-# proc_find NAME: prints the pid when that process is still running.
+# proc_find NAME: prints the pid if that process is still running.
 proc_find() {
 	local pid start
 	read -r pid start 2>/dev/null <"$data/run/$1.pid" || return 1
 	[ "$(proc_start_time "$pid")" = "$start" ] && echo "$pid"
 }
 
-# proc_stop NAME SIGNAL SECONDS LAST_SIGNAL: signals it, waits, and signals again when the time is over.
+# proc_stop NAME SIGNAL SECONDS LAST_SIGNAL: signals it, waits, and sends LAST_SIGNAL after the timeout.
 proc_stop() {
 	local pid tries=$(($3 * 10))
 	if pid=$(proc_find "$1"); then
@@ -214,19 +214,19 @@ proc_signal() {
 
 # ---- ports ----------------------------------------------------------------------------------------------------------
 
-# port_is_open PORT: does anybody listen on it on loopback?
+# port_is_open PORT: whether a process listens on it on loopback.
 port_is_open() {
 	(exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# port_check_free VARIABLE VALUE PORT WHAT: PORT is the one that VARIABLE's value leads to.
+# port_check_free VARIABLE VALUE PORT WHAT: PORT follows from VARIABLE's value.
 port_check_free() {
 	local other=$(($2 + 1000))
 	[ "$other" -le 65000 ] || other=$(($2 - 1000))
-	! port_is_open "$3" || die "port $3 is in use, and $4 needs it: choose another one, for example $1=$other"
+	! port_is_open "$3" || die "port $3 is in use, and $4 needs it: choose another port, for example $1=$other"
 }
 
-# ports_check: all ports of a run, before anything is started.
+# ports_check: checks all ports of a run before anything is started.
 ports_check() {
 	local i
 	for ((i = 0; i < gateways; i++)); do

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016 # lib.sh sets data, run_dir, ports; $0 is for the inner sh
 # services.sh - starts PostgreSQL, ZooKeeper and gateways as children of the script that sources it (after lib.sh;
 # run_dir_choose, data_dir_prepare and settings_read have been called). Each is in a session of its own, so that Ctrl-C
-# reaches the script alone, which then stops them in order.
+# reaches only the script, which then stops them in order.
 
 database=sheets
 bindir=$run_dir/pg/lib/postgresql/15/bin
@@ -11,11 +11,11 @@ service_spawn() {
 	local name=$1
 	shift
 	setsid "${service_prefix[@]}" "$@" </dev/null >>"$data/log/$name.log" 2>&1 9>&- &
-	# Until setsid and setpriv have become the program, its start time is the same already.
+	# setsid and setpriv execute the program in the same process, so the start time does not change.
 	proc_record "$name" $!
 }
 
-# service_wait NAME SECONDS COMMAND...: until the command succeeds; fails when the service ends before, or in time.
+# service_wait NAME SECONDS COMMAND...: waits until the command succeeds; fails if the service ends or time runs out.
 service_wait() {
 	local name=$1 tries=$(($2 * 20))
 	shift 2
@@ -43,7 +43,7 @@ cluster_psql() {
 
 cluster_init() {
 	[ ! -e "$data/postgres/PG_VERSION" ] || return 0
-	say "Making a PostgreSQL cluster in $data/postgres"
+	say "Creating a PostgreSQL cluster in $data/postgres"
 	rm -rf "$data/postgres.new"
 	as_service "$bindir/initdb" -D "$data/postgres.new" -U postgres --data-checksums --encoding=UTF8 --locale=C.UTF-8 \
 		--auth-local=trust --auth-host=scram-sha-256 >"$data/log/initdb.log" 2>&1 || {
@@ -53,8 +53,8 @@ cluster_init() {
 	mv "$data/postgres.new" "$data/postgres"
 }
 
-# cluster_start [OPTION...]: the settings that pg_sheet needs are given on the command line: postgresql.conf stays the
-# user's own. Further options of postgres may follow.
+# cluster_start [OPTION...]: passes the settings that pg_sheet needs on the command line, so that postgresql.conf belongs
+# to the user. OPTIONs are further options of postgres.
 cluster_start() {
 	service_spawn postgres "$bindir/postgres" -D "$data/postgres" -p "$pgport" -k "$socket_dir" \
 		-c listen_addresses=127.0.0.1 -c unix_socket_permissions=0700 -c shared_preload_libraries=pg_sheet \
@@ -76,12 +76,12 @@ cluster_prepare() {
 	SQL
 }
 
-# Epochs of different coordinators cannot be compared: when the kind has changed, the old ones are forgotten.
+# Epochs of different coordinators cannot be compared. If the kind has changed, the old ones are removed.
 cluster_note_coordinator() {
 	local before
 	before=$(cat "$data/coordinator" 2>/dev/null || true)
 	if [ -n "$before" ] && [ "$before" != "$coordinator" ]; then
-		say "The coordinator was $before and is $coordinator now: forgetting the epochs of the former one"
+		say "The coordinator has changed from $before to $coordinator: resetting epochs"
 		cluster_psql -c 'SELECT sheet.reset_epochs()' >/dev/null
 	fi
 	echo "$coordinator" >"$data/coordinator"
@@ -98,7 +98,7 @@ zookeeper_answers() {
 	[[ $answer == *Mode:* ]]
 }
 
-# One server on loopback. Its data is kept, so that its transaction numbers, which are our epochs, go on growing.
+# One server on loopback. Its data is kept, because epochs are its transaction numbers and must keep growing.
 zookeeper_start() {
 	as_service mkdir -p "$data/zookeeper"
 	as_service tee "$data/zookeeper/zoo.cfg" >/dev/null <<-CFG
@@ -122,7 +122,7 @@ zookeeper_start() {
 
 # ---- gateways -------------------------------------------------------------------------------------------------------
 
-# The key that signs tokens is made once, readable by nobody else.
+# Creates the key that signs tokens once, readable only by the service user.
 gateway_make_key() {
 	[ ! -s "$data/jwt.key" ] || return 0
 	echo "k1:$(openssl rand -hex 32)" | as_service sh -c 'umask 077; cat > "$0"' "$data/jwt.key"

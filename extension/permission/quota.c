@@ -29,8 +29,8 @@ static CatalogQuery quota_unfinished = {
 void
 quota_init(void)
 {
-	DefineCustomIntVariable("pg_sheet.file_quota", "Bytes of files that an account may have attached to sheets.",
-							"0: any number.", &quota_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_sheet.file_quota", "Maximum bytes of files that an account may attach to sheets.",
+							"0: no limit.", &quota_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
 }
 
 void

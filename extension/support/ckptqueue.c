@@ -72,17 +72,17 @@ ckpt_cause_name(CkptCause cause)
 void
 ckptqueue_define_settings(void)
 {
-	DefineCustomIntVariable("pg_sheet.version_edits",
-							"Edits since a sheet's last version after which a version is made by itself.",
-							"0: however many.", &ckptqueue_edits, 100000, 0, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("pg_sheet.version_bytes",
-							"Size of the edits since a sheet's last version after which a version is made by itself.",
-							"0: however large.", &ckptqueue_kilobytes, 65536, 0, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB,
-							NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"pg_sheet.version_edits",
+		"Number of edits since a sheet's last version after which a version is saved automatically.", "0: no limit.",
+		&ckptqueue_edits, 100000, 0, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"pg_sheet.version_bytes",
+		"Size of the edits since a sheet's last version after which a version is saved automatically.", "0: no limit.",
+		&ckptqueue_kilobytes, 65536, 0, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_sheet.version_interval",
-							"Time between a sheet's last version and the next one that is made by itself, at least.",
-							NULL, &ckptqueue_interval, 60000, 0, 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL,
-							NULL);
+							"Minimum time between a sheet's last version and an automatic one.", NULL,
+							&ckptqueue_interval, 60000, 0, 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
 Size

@@ -66,7 +66,7 @@ void
 time_slice_init(void)
 {
 	DefineCustomRealVariable(
-		"pg_sheet.time_slice", "The slice of time that the session asks the system's scheduler for.",
-		"The shorter, the sooner it runs when it wakes up. 0: the system's own; Linux 6.12 or later.", &time_slice, 0,
-		0, TIME_SLICE_MOST, PGC_USERSET, GUC_UNIT_MS, NULL, time_slice_assign, NULL);
+		"pg_sheet.time_slice", "CPU time slice that the session requests from the scheduler.",
+		"A shorter slice lets it run sooner after a wake-up. 0: the system's default. Needs Linux 6.12 or later.",
+		&time_slice, 0, 0, TIME_SLICE_MOST, PGC_USERSET, GUC_UNIT_MS, NULL, time_slice_assign, NULL);
 }

@@ -22,8 +22,7 @@
 #include <openssl/hmac.h>
 
 #include "auth/base64.h"
-#include "support/json_check.h"
-#include "common/utf8.h"
+#include "support/json.h"
 
 #define SIGNATURE_LEN	32
 #define JSON_DEPTH_MAX	8				  /* our own tokens have depth 1 */
@@ -218,40 +217,6 @@ jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
 	return true;
 }
 
-/* Nothing of ours is nested deeply. */
-static bool
-is_shallow(const char *json, size_t len)
-{
-	int depth = 0;
-	bool in_string = false;
-
-	for (size_t i = 0; i < len; i++)
-	{
-		if (in_string && json[i] == '\\')
-			i++;
-		else if (json[i] == '"')
-			in_string = !in_string;
-		else if (!in_string && (json[i] == '{' || json[i] == '['))
-		{
-			if (++depth > JSON_DEPTH_MAX)
-				return false;
-		}
-		else if (!in_string && (json[i] == '}' || json[i] == ']'))
-			depth--;
-	}
-	return true;
-}
-
-static bool
-has_duplicates(const cJSON *object)
-{
-	for (const cJSON *item = object->child; item; item = item->next)
-		for (const cJSON *other = item->next; other; other = other->next)
-			if (strcmp(item->string, other->string) == 0)
-				return true;
-	return false;
-}
-
 /* One base64url part that must be a JSON object with distinct names; NULL otherwise. */
 static cJSON *
 decode_object(const char *part, size_t part_len)
@@ -260,14 +225,10 @@ decode_object(const char *part, size_t part_len)
 	size_t len;
 	cJSON *object;
 
-	if (!base64_decode(BASE64_URL, part, part_len, json, sizeof(json), &len) || !utf8_check(json, len, NULL) ||
-		!json_check(json, len) || json_has_nul(json, len) || !is_shallow(json, len))
+	if (!base64_decode(BASE64_URL, part, part_len, json, sizeof(json), &len))
 		return NULL;
-	object = cJSON_ParseWithLength(json, len);
-	if (cJSON_IsObject(object) && !has_duplicates(object))
-		return object;
-	cJSON_Delete(object);
-	return NULL;
+	(void) json_parse_object(json, len, JWT_MAX, JSON_DEPTH_MAX, &object);
+	return object;
 }
 
 static bool

@@ -565,12 +565,12 @@ loader_check(Loader *loader)
 static void
 print_help(void)
 {
-	printf("pg_sheet_gateway serves sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
+	printf("pg_sheet_gateway serves the sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
 		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n\n"
-		   "A setting comes from its default, then the file (NAME = VALUE lines), then the environment\n"
-		   "(listen-port is PG_SHEET_LISTEN_PORT), then flags: the last one wins. SIGHUP reads them\n"
-		   "again, and changes those with a *.\n\n"
-		   "  --config=FILE   read this file (or the one that PG_SHEET_CONFIG names)\n"
+		   "A setting takes its value from its default, the file (NAME = VALUE lines), the environment\n"
+		   "(listen-port is PG_SHEET_LISTEN_PORT) and the flags; the last one wins. SIGHUP reads them\n"
+		   "again and applies those marked with *.\n\n"
+		   "  --config=FILE   read this file; default: the one named by PG_SHEET_CONFIG\n"
 		   "  --help          print this\n"
 		   "  --version       print the version\n");
 	settings_print();

@@ -108,8 +108,8 @@ metrics_print_refusals(Buf *buf)
 	};
 
 	metrics_print_head(buf, "refused_total", "counter",
-					   "What was refused: edits (locked by another, out of range, malformed, by role), passwords (too "
-					   "many attempts of an address or on an account, or waiting), connections (too many).");
+					   "Refused edits (locked, out of range, malformed, role), passwords (too many attempts of an "
+					   "address or on an account, queue full) and connections.");
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
 		buf_printf(buf, "pg_sheet_refused_total{reason=\"%s\"} %llu\n", refusals[i].reason,
 				   (unsigned long long) *refusals[i].value);
@@ -126,22 +126,19 @@ metrics_print(Buf *buf)
 	} counters[] = {
 		{"edits_received_total", "Edits accepted from WebSockets.", &metrics.edits_received},
 		{"edits_committed_total", "Edits of this gateway that PostgreSQL has committed.", &metrics.edits_committed},
-		{"edits_foreign_total", "Edits made by SQL or another gateway and passed on.", &metrics.edits_foreign},
+		{"edits_foreign_total", "Edits made by SQL or another gateway.", &metrics.edits_foreign},
 		{"batches_total", "Batches committed.", &metrics.batches},
-		{"groups_total", "Transactions of which each carried the batches of all sheets that were ready.",
-		 &metrics.groups},
+		{"groups_total", "Transactions that commit the batches of several sheets.", &metrics.groups},
 		{"batches_resent_total", "Batches sent again after an unknown outcome.", &metrics.batches_resent},
 		{"batches_duplicate_total", "Resent batches that had been committed before.", &metrics.duplicates},
 		{"sessions_opened_total", "WebSockets opened.", &metrics.sessions_opened},
-		{"sessions_slow_total",
-		 "WebSockets closed because they did not read, to get the whole sheet when they come again.",
-		 &metrics.sessions_slow},
-		{"sender_pauses_total", "Times that senders of a sheet were paused.", &metrics.sender_pauses},
-		{"sent_bytes_total", "Bytes given to WebSockets.", &metrics.bytes_sent},
+		{"sessions_slow_total", "WebSockets closed because they lagged.", &metrics.sessions_slow},
+		{"sender_pauses_total", "Times that the senders of a sheet waited for a receiver.", &metrics.sender_pauses},
+		{"sent_bytes_total", "Bytes sent on WebSockets.", &metrics.bytes_sent},
 		{"http_requests_total", "HTTP requests.", &metrics.http_requests},
 		{"http_errors_total", "HTTP answers 500 and above.", &metrics.http_errors},
-		{"http_timeouts_total", "HTTP connections ended because they were too slow.", &metrics.http_timeouts},
-		{"redirects_total", "Requests sent to another gateway.", &metrics.redirects},
+		{"http_timeouts_total", "HTTP connections closed because they were too slow.", &metrics.http_timeouts},
+		{"redirects_total", "Requests redirected to another gateway.", &metrics.redirects},
 	};
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
@@ -149,12 +146,12 @@ metrics_print(Buf *buf)
 	metrics_print_refusals(buf);
 	metrics_print_closes(buf);
 	metrics_print_value(buf, "connections", "gauge", "HTTP and WebSocket connections.", (uint64_t) gateway.connections);
-	metrics_print_value(buf, "loop_lag_microseconds", "gauge", "Longest turn of the event loop in the last second.",
-						gateway.loop_lag_us);
-	metrics_print_head(buf, "commit_seconds", "histogram", "From sending a batch to its commit.");
+	metrics_print_value(buf, "loop_lag_microseconds", "gauge",
+						"Longest iteration of the event loop in the last second.", gateway.loop_lag_us);
+	metrics_print_head(buf, "commit_seconds", "histogram", "Time from sending a batch to its commit.");
 	metrics_print_seconds(buf, "commit_seconds", "", &metrics.commit_us, 1);
 	metrics_print_head(buf, "loop_turn_seconds", "histogram",
-					   "Turns of the event loop without its sleep: so long others have waited.");
+					   "Duration of iterations of the event loop, without its sleep.");
 	metrics_print_seconds(buf, "loop_turn_seconds", "", &metrics.turn_us, 1);
 	metrics_print_histogram(buf, "batch_edits", "Edits of a batch.", &metrics.batch_edits);
 }

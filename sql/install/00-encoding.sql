@@ -1,5 +1,5 @@
--- Cells are UTF-8, whoever writes them. A database of another encoding would take these bytes for other characters. (SQL_ASCII takes
--- them as they are.) This script is ASCII, so that it comes this far everywhere.
+-- Cells are UTF-8. A database with another encoding would misread these bytes, except SQL_ASCII, which
+-- does not convert. This script is ASCII, so it can be read in every encoding.
 DO $$
 BEGIN
 	IF pg_catalog.getdatabaseencoding() NOT IN ('UTF8', 'SQL_ASCII') THEN

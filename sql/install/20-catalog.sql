@@ -4,7 +4,7 @@ DO $$
 BEGIN
 	CREATE ROLE sheet_gateway NOLOGIN;
 EXCEPTION WHEN duplicate_object OR unique_violation THEN
-	NULL; -- roles belong to the cluster: another database has made it
+	NULL; -- roles belong to the cluster: another database has created it
 END
 $$;
 GRANT USAGE ON SCHEMA sheet TO PUBLIC;
@@ -20,12 +20,14 @@ CREATE TABLE sheet.account (
 	created_at timestamptz NOT NULL DEFAULT now(),
 	skeleton text COLLATE "C" CONSTRAINT account_skeleton_key UNIQUE
 );
-COMMENT ON TABLE sheet.account IS 'People who sign in at gateways, and the SQL roles that act as them.';
+COMMENT ON TABLE sheet.account IS
+	'Accounts that sign in at gateways, and the SQL roles that act as them.';
 COMMENT ON COLUMN sheet.account.uid IS 'number of the account; 0 is nobody';
 COMMENT ON COLUMN sheet.account.name IS 'unique, case-sensitive, 1 to 100 characters';
-COMMENT ON COLUMN sheet.account.password_hash IS 'as the gateway has made it';
+COMMENT ON COLUMN sheet.account.password_hash IS 'as computed by the gateway';
 COMMENT ON COLUMN sheet.account.token_generation IS 'tokens of an older generation are revoked';
-COMMENT ON COLUMN sheet.account.skeleton IS 'the same for names that look alike (Unicode Technical Standard 39)';
+COMMENT ON COLUMN sheet.account.skeleton IS
+	'equal for names that look alike (Unicode Technical Standard 39)';
 COMMENT ON COLUMN sheet.account.db_role IS 'the SQL role that acts as this account';
 
 CREATE SEQUENCE sheet.sheet_number_seq MINVALUE 0 START 0;
@@ -33,7 +35,8 @@ CREATE TABLE sheet.id_range (
 	start bigint NOT NULL CHECK (start BETWEEN 1 AND 9007199254740991),
 	stride bigint NOT NULL CHECK (stride BETWEEN 1 AND 1000000)
 );
-COMMENT ON TABLE sheet.id_range IS 'Which sheet ids this database gives out: start + n * stride. Without a row: 1, 2, 3, ...';
+COMMENT ON TABLE sheet.id_range IS
+	'The sheet ids that this database assigns: start + n * stride. Without a row: 1, 2, 3, ...';
 
 CREATE TABLE sheet.sheet (
 	sheet_id bigint PRIMARY KEY CHECK (sheet_id BETWEEN 1 AND 9007199254740991),
@@ -48,12 +51,16 @@ CREATE TABLE sheet.sheet (
 	init_cols integer NOT NULL
 );
 COMMENT ON TABLE sheet.sheet IS 'The sheets.';
-COMMENT ON COLUMN sheet.sheet.sheet_id IS 'below 2^53, so that browsers can hold it';
-COMMENT ON COLUMN sheet.sheet.owner IS 'uid; null for a sheet that a superuser without account has made';
-COMMENT ON COLUMN sheet.sheet.trashed_at IS 'when it was moved to the trash; null: it is not there';
-COMMENT ON COLUMN sheet.sheet.link_role IS 'the role of everyone signed in who has come by the link; null: there is none';
-COMMENT ON COLUMN sheet.sheet.link_digest IS 'SHA-256 of the link''s key, the part of it that cannot be guessed; null: the id alone is the link';
-COMMENT ON COLUMN sheet.sheet.link_no IS 'number of the link: each link ends the one before it';
+COMMENT ON COLUMN sheet.sheet.sheet_id IS 'below 2^53, so that JavaScript numbers can represent it';
+COMMENT ON COLUMN sheet.sheet.owner IS
+	'uid; null for a sheet created by a superuser without an account';
+COMMENT ON COLUMN sheet.sheet.trashed_at IS
+	'when it was moved to the trash; null: not in the trash';
+COMMENT ON COLUMN sheet.sheet.link_role IS
+	'role of every signed-in account that has opened the link; null: no link';
+COMMENT ON COLUMN sheet.sheet.link_digest IS
+	'SHA-256 of the link''s key; null: the id alone opens the sheet';
+COMMENT ON COLUMN sheet.sheet.link_no IS 'number of the link; a new link ends the previous one';
 
 CREATE TABLE sheet.member (
 	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
@@ -63,14 +70,17 @@ CREATE TABLE sheet.member (
 	opened_at timestamptz NOT NULL DEFAULT now(),
 	PRIMARY KEY (sheet_id, uid)
 );
--- The own list of an account, read a page at a time.
+-- For the account's list of sheets, which is read in pages.
 CREATE INDEX member_list_idx ON sheet.member (uid, opened_at DESC, sheet_id DESC) WHERE role IS NOT NULL OR link_no IS NOT NULL;
 COMMENT ON TABLE sheet.member IS
-	'The owner of each sheet, and the accounts that may open it or could once: these have neither role nor link_no any more.';
-COMMENT ON COLUMN sheet.member.role IS 'the role that the account was given; null: none';
+	'The owner of each sheet and the accounts that may open it. Accounts that may no longer open '
+	'it have neither role nor link_no.';
+COMMENT ON COLUMN sheet.member.role IS 'the role given to the account; null: none';
 COMMENT ON COLUMN sheet.member.link_no IS
-	'the link by which the account came; it has the link''s role as long as this is the sheet''s link; null: by none';
-COMMENT ON COLUMN sheet.member.opened_at IS 'when the account opened the sheet last, to the hour; making and sharing it count';
+	'the link that the account has opened. The account has the link''s role while this is the '
+	'sheet''s link. Null: none';
+COMMENT ON COLUMN sheet.member.opened_at IS
+	'when the account last opened, created or got the sheet, to the hour';
 
 CREATE SEQUENCE sheet.file_upload_id_seq;
 CREATE TABLE sheet.file (
@@ -90,9 +100,12 @@ CREATE INDEX file_unfinished_idx ON sheet.file (uid, created_at) WHERE size IS N
 CREATE INDEX file_expired_idx ON sheet.file (sheet_id, created_at) WHERE size IS NULL;
 COMMENT ON TABLE sheet.file IS 'Files attached to sheets.';
 COMMENT ON COLUMN sheet.file.size IS 'bytes; null while the upload is not finished';
-COMMENT ON COLUMN sheet.file.announced IS 'bytes that the upload may have, and that count towards the quota until it is finished; null: not told';
+COMMENT ON COLUMN sheet.file.announced IS
+	'announced size in bytes, an upper bound that counts towards the quota until the upload is '
+	'finished; null: not announced';
 COMMENT ON COLUMN sheet.file.etag IS 'SHA-256 of the content';
-COMMENT ON COLUMN sheet.file.link_key IS 'who knows it may read the file, as long as the sheet is not in the trash';
+COMMENT ON COLUMN sheet.file.link_key IS
+	'key that permits reading the file while the sheet is not in the trash';
 
 CREATE TABLE sheet.file_part (
 	upload_id bigint NOT NULL REFERENCES sheet.file ON DELETE CASCADE,
@@ -108,9 +121,12 @@ CREATE TABLE sheet.file_use (
 	bytes bigint NOT NULL
 );
 CREATE INDEX file_use_uid_idx ON sheet.file_use (uid);
-COMMENT ON TABLE sheet.file_use IS 'Bytes of the finished files of accounts: the sum of the rows of each; less than 0: removed ones.';
+COMMENT ON TABLE sheet.file_use IS
+	'Bytes of the finished files of accounts: the sum of each account''s rows. Negative: removed '
+	'files.';
 
--- Plans are made once for all sheets and accounts: whatever share of the rows the average one has, the index is the way.
+-- Plans are made once for all sheets and accounts. These estimates make the planner use the index,
+-- whatever share of the rows an average sheet or account has.
 ALTER TABLE sheet.member ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
 ALTER TABLE sheet.file ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n_distinct = -0.05);
 ALTER TABLE sheet.file_part ALTER upload_id SET (n_distinct = -0.05);
@@ -128,17 +144,18 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.file_upload_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.file_part', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.file_use', '');
 
--- ---- who calls, and what he may do ----
+-- ---- the caller and its permissions ----
 
 CREATE FUNCTION sheet.check_role(sheet_id bigint, as_uid bigint, role text, allow_trashed boolean DEFAULT false)
 	RETURNS void LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_check_role';
 COMMENT ON FUNCTION sheet.check_role(bigint, bigint, text, boolean) IS
-	'Fails with 42501 unless the account (null: of the current role) has at least this role on the sheet; ST001 in the trash.';
+	'Raises 42501 unless the account (null: that of the current role) has at least this role on '
+	'the sheet, ST001 in the trash.';
 
 CREATE FUNCTION sheet.role_of(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_role_of';
 COMMENT ON FUNCTION sheet.role_of(bigint, bigint) IS
-	'The role of the account (null: of the current role) on the sheet; null when it has none.';
+	'The role of the account (null: that of the current role) on the sheet; null: none.';
 
 CREATE FUNCTION sheet.member_role(role text, link_no integer, sheet_link_role text, sheet_link_digest bytea, sheet_link_no integer)
 	RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -148,70 +165,79 @@ CREATE FUNCTION sheet.member_role(role text, link_no integer, sheet_link_role te
 		WHEN 'commenter' IN (role, sheet_link_role) THEN 'commenter'
 		ELSE coalesce(role, sheet_link_role) END;
 COMMENT ON FUNCTION sheet.member_role(text, integer, text, bytea, integer) IS
-	'Internal: the role that a row of sheet.member gives, with the link of its sheet; null: none any more.';
+	'Internal: the role that a row of sheet.member grants, given the link of its sheet; null: '
+	'none.';
 
 CREATE FUNCTION sheet.current_uid() RETURNS bigint
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_current_uid';
-COMMENT ON FUNCTION sheet.current_uid() IS 'The account as which the current SQL role acts; 0: none.';
+COMMENT ON FUNCTION sheet.current_uid() IS 'The account of the current SQL role; 0: none.';
 
 CREATE FUNCTION sheet.sees_all() RETURNS boolean
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_sees_all';
-COMMENT ON FUNCTION sheet.sees_all() IS 'Whether the current role may see every sheet: superusers may.';
+COMMENT ON FUNCTION sheet.sees_all() IS
+	'Whether the current role may see every sheet, as superusers may.';
 
 -- ---- accounts ----
 
 CREATE FUNCTION sheet.account_create(name text, email text, password_hash text) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_create';
-COMMENT ON FUNCTION sheet.account_create(text, text, text) IS 'Makes an account and returns its uid; 23505 when the name is taken, or looks like one that is.';
+COMMENT ON FUNCTION sheet.account_create(text, text, text) IS
+	'Creates an account and returns its uid. 23505: the name is taken, or looks like another one.';
 
 CREATE FUNCTION sheet.account_find(text)
 	RETURNS TABLE (uid bigint, name text, password_hash text, token_generation integer)
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_find';
-COMMENT ON FUNCTION sheet.account_find(text) IS 'The account of that name: no or one row. For gateways.';
+COMMENT ON FUNCTION sheet.account_find(text) IS
+	'The account with that name: 0 or 1 row. For gateways.';
 
 CREATE FUNCTION sheet.account_get(bigint)
 	RETURNS TABLE (uid bigint, name text, token_generation integer)
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_get';
-COMMENT ON FUNCTION sheet.account_get(bigint) IS 'The account of that uid: no or one row. For gateways.';
+COMMENT ON FUNCTION sheet.account_get(bigint) IS
+	'The account with that uid: 0 or 1 row. For gateways.';
 
 CREATE FUNCTION sheet.account_seen(sheet_id bigint, uid bigint) RETURNS text
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_seen';
 COMMENT ON FUNCTION sheet.account_seen(bigint, bigint) IS
-	'The name of an account that is to be seen in the sheet: its owner, members and former members, and whose edits are among the last 1,000; '
+	'The name of an account that is visible in the sheet: its owner, members and former members, '
+	'and accounts that sent operations in the last days or made one of the last 1,000 edits; '
 	'otherwise null. For gateways.';
 
 CREATE FUNCTION sheet.account_rename(uid bigint, name text) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_rename';
-COMMENT ON FUNCTION sheet.account_rename(bigint, text) IS 'Gives the account another name; 23505 when it is taken, or looks like one that is.';
+COMMENT ON FUNCTION sheet.account_rename(bigint, text) IS
+	'Renames the account. 23505: the name is taken, or looks like another one.';
 
 CREATE FUNCTION sheet.account_set_password(uid bigint, password_hash text) RETURNS integer
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_set_password';
 COMMENT ON FUNCTION sheet.account_set_password(bigint, text) IS
-	'Changes the password and returns the new token generation: tokens of older ones are revoked.';
+	'Changes the password and returns the new token generation. Older tokens are revoked.';
 
 CREATE FUNCTION sheet.account_revoke_tokens(uid bigint) RETURNS integer
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_revoke_tokens';
 COMMENT ON FUNCTION sheet.account_revoke_tokens(bigint) IS
-	'Revokes the tokens that were given out for the account, and returns the new token generation. For gateways.';
+	'Revokes the account''s tokens and returns the new token generation. For gateways.';
 
 CREATE FUNCTION sheet.account_sheets(uid bigint, max_rows integer DEFAULT 200, after text DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions bigint, cols integer,
 		created_at timestamptz, updated_at timestamptz, place text)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
 COMMENT ON FUNCTION sheet.account_sheets(bigint, integer, text) IS
-	'A page of the own list of an account: the sheets that it owns, that are shared with it or that it has opened by their link, last opened first. '
-	'after: the place of the last row of the page before. A row without a role is a sheet that the account can see no more; there are max_rows rows unless the list ends. '
-	'For gateways, and for the own account.';
+	'A page of the account''s list of sheets, last opened first: sheets that it owns, that are '
+	'shared with it or that it has opened by a link. after: the place of the last row of the page '
+	'before. A row without a role is a sheet that the account can no longer see. The page has '
+	'max_rows rows unless the list ends. For gateways and for the account itself.';
 
 CREATE FUNCTION sheet.register_opening(sheet_id bigint, uid bigint) RETURNS boolean
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_register_opening';
 COMMENT ON FUNCTION sheet.register_opening(bigint, bigint) IS
-	'Puts the sheet at the head of the own list of an account that may open it, once an hour; true when it did. Waits for nobody: null when it would have to, and on a standby. For gateways.';
+	'Moves the sheet to the head of the list of an account that may open it, once an hour; true if '
+	'it did. Does not wait: null if it would have to, and on a standby. For gateways.';
 
 CREATE FUNCTION sheet.link_account(name text, db_role name) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_account';
 COMMENT ON FUNCTION sheet.link_account(text, name) IS
-	'The SQL role acts as the account from now on (null: no role does). Superusers only.';
+	'The SQL role acts as the account from now on (null: no role does). Superusers.';
 
 -- ---- sheets ----
 
@@ -232,41 +258,47 @@ BEGIN
 		INTO used FROM sheet.sheet_number_seq s LEFT JOIN sheet.id_range r ON true GROUP BY s.last_value, s.is_called;
 	DELETE FROM sheet.id_range;
 	INSERT INTO sheet.id_range VALUES (set_id_range.start, set_id_range.stride);
-	-- go on above every id that was ever given out
+	-- continue above every id that was ever assigned
 	PERFORM setval('sheet.sheet_number_seq',
 		greatest(0, (used - set_id_range.start + set_id_range.stride) / set_id_range.stride), false);
 END
 $$;
 COMMENT ON FUNCTION sheet.set_id_range(bigint, bigint) IS
-	'New sheets get the ids start, start + stride, ...: with one stride and different starts, several databases never give out the same id. Superusers only.';
+	'New sheets get the ids start, start + stride, ... Several databases with the same stride and '
+	'different starts never assign the same id. Superusers.';
 
 CREATE FUNCTION sheet.last_edit(sheet_id bigint, otherwise timestamptz) RETURNS timestamptz
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_last_edit';
-COMMENT ON FUNCTION sheet.last_edit(bigint, timestamptz) IS 'Internal: when the sheet was edited last.';
+COMMENT ON FUNCTION sheet.last_edit(bigint, timestamptz) IS
+	'Internal: the time of the sheet''s last edit.';
 
 CREATE FUNCTION sheet.glance(IN sheet_id bigint, IN init_cols integer, IN created_at timestamptz,
 	OUT versions bigint, OUT cols integer, OUT updated_at timestamptz)
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_glance';
 COMMENT ON FUNCTION sheet.glance(bigint, integer, timestamptz) IS
-	'Internal: what a list shows of a sheet: the number of its newest version, its columns as far as they are known without reading it, its last edit.';
+	'Internal: what a list shows of a sheet: the number of its newest version, its columns as far '
+	'as known without reading it, its last edit.';
 REVOKE ALL ON FUNCTION sheet.next_sheet_id(), sheet.set_id_range(bigint, bigint),
 	sheet.last_edit(bigint, timestamptz), sheet.glance(bigint, integer, timestamptz) FROM PUBLIC;
 
 CREATE FUNCTION sheet.create(name text, rows integer DEFAULT 100, cols integer DEFAULT 26, link_role text DEFAULT NULL,
 	as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_create';
-COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS 'Makes a sheet and returns its id. link_role: the role of everyone signed in who knows the id; null: the sheet is private.';
+COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS
+	'Creates a sheet and returns its id. link_role: the role of every signed-in account that knows '
+	'the id; null: the sheet is private.';
 
 CREATE FUNCTION sheet.info(bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, owner_uid bigint, owner text, trashed boolean, link_role text, role text,
 		created_at timestamptz, updated_at timestamptz)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_info';
 COMMENT ON FUNCTION sheet.info(bigint, bigint) IS
-	'What is known of a sheet: no or one row; for gateways, role is null when the account may not see it.';
+	'Properties of a sheet: 0 or 1 row. For gateways, role is null if the account may not see the '
+	'sheet.';
 
 CREATE FUNCTION sheet.rename(sheet_id bigint, name text, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rename';
-COMMENT ON FUNCTION sheet.rename(bigint, text, bigint) IS 'Gives the sheet another name. Editors and owners.';
+COMMENT ON FUNCTION sheet.rename(bigint, text, bigint) IS 'Renames the sheet. Editors.';
 
 CREATE FUNCTION sheet.trash(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_trash';
@@ -274,7 +306,7 @@ COMMENT ON FUNCTION sheet.trash(bigint, bigint) IS 'Moves the sheet to the trash
 
 CREATE FUNCTION sheet.recover(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_recover';
-COMMENT ON FUNCTION sheet.recover(bigint, bigint) IS 'Brings the sheet back from the trash. Owners.';
+COMMENT ON FUNCTION sheet.recover(bigint, bigint) IS 'Moves the sheet out of the trash. Owners.';
 
 CREATE FUNCTION sheet.purge(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_purge';
@@ -288,22 +320,26 @@ COMMENT ON FUNCTION sheet.share(bigint, text, text, bigint) IS
 
 CREATE FUNCTION sheet.unshare(sheet_id bigint, account text, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_unshare';
-COMMENT ON FUNCTION sheet.unshare(bigint, text, bigint) IS 'Takes the account''s role away. Owners.';
+COMMENT ON FUNCTION sheet.unshare(bigint, text, bigint) IS 'Removes the account''s role. Owners.';
 
 CREATE FUNCTION sheet.share_link(sheet_id bigint, role text, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_share_link';
 COMMENT ON FUNCTION sheet.share_link(bigint, text, bigint) IS
-	'Makes a new link to the sheet and returns its key: everyone signed in who comes with it gets this role. The link before it ends, with the access of all who came by it; role null: that is all. Owners.';
+	'Creates a link to the sheet and returns its key. Every signed-in account that opens the link '
+	'gets this role. The previous link ends, with the access of all who used it; role null: '
+	'without a new one. Owners.';
 
 CREATE FUNCTION sheet.open_link(sheet_id bigint, key text, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_open_link';
 COMMENT ON FUNCTION sheet.open_link(bigint, text, bigint) IS
-	'Opens the sheet by its link, from then on without it, and returns the role; 42501 as for any sheet that is not shared when this is not the key.';
+	'Opens the sheet by the key of its link and returns the role. The account no longer needs the '
+	'key then. 42501: the key is wrong, or the sheet is not shared.';
 
 CREATE FUNCTION sheet.members(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (uid bigint, name text, role text)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_members';
-COMMENT ON FUNCTION sheet.members(bigint, bigint) IS 'The owner, the accounts with whom the sheet is shared, and those that have come by its link.';
+COMMENT ON FUNCTION sheet.members(bigint, bigint) IS
+	'The owner, the accounts with which the sheet is shared, and those that have opened its link.';
 
 -- ---- files, for gateways ----
 
@@ -312,22 +348,26 @@ CREATE FUNCTION sheet.file_begin(sheet_id bigint, text, content_type text, as_ui
 	RETURNS TABLE (name text, upload_id bigint)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_begin';
 COMMENT ON FUNCTION sheet.file_begin(bigint, text, text, bigint, bigint) IS
-	'Starts an upload of at most size bytes (null: not told); the name is made unique by " (2)" before the extension. For gateways.';
+	'Starts an upload of at most size bytes (null: not announced). The name is made unique by " '
+	'(2)" before the extension. For gateways.';
 CREATE FUNCTION sheet.file_put(upload_id bigint, part integer, data bytea) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_put';
 COMMENT ON FUNCTION sheet.file_put(bigint, integer, bytea) IS
 	'Stores part 0, 1, ... of an upload: 262144 bytes each, the last one may be shorter. For gateways.';
 CREATE FUNCTION sheet.file_end(upload_id bigint, sha256 text) RETURNS text
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_end';
-COMMENT ON FUNCTION sheet.file_end(bigint, text) IS 'Makes the uploaded file visible; it never changes again. Returns the key that opens it without an account. For gateways.';
+COMMENT ON FUNCTION sheet.file_end(bigint, text) IS
+	'Makes the uploaded file visible; it never changes again. Returns the key that opens it '
+	'without an account. For gateways.';
 CREATE FUNCTION sheet.file_abort(upload_id bigint) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_abort';
-COMMENT ON FUNCTION sheet.file_abort(bigint) IS 'Forgets an upload that has not ended. For gateways.';
+COMMENT ON FUNCTION sheet.file_abort(bigint) IS 'Removes an unfinished upload. For gateways.';
 CREATE FUNCTION sheet.file_info(sheet_id bigint, name text, key text DEFAULT '')
 	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz, by_key boolean)
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_info';
 COMMENT ON FUNCTION sheet.file_info(bigint, text, text) IS
-	'The file of that name: no or one row. by_key: the key opens it without an account. For gateways.';
+	'The file with that name: 0 or 1 row. by_key: the key opens it without an account. For '
+	'gateways.';
 CREATE FUNCTION sheet.file_get(upload_id bigint, part integer) RETURNS bytea
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
 COMMENT ON FUNCTION sheet.file_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
@@ -345,15 +385,17 @@ CREATE TABLE sheet.coordinator (
 	epoch bigint NOT NULL,
 	pid integer NOT NULL
 );
-COMMENT ON TABLE sheet.coordinator IS 'Who was the last coordinator; it is one as long as its session holds the lock.';
+COMMENT ON TABLE sheet.coordinator IS
+	'The last coordinator. It remains the coordinator while its session holds the lock.';
 REVOKE ALL ON sheet.coordinator FROM PUBLIC;
 CREATE FUNCTION sheet.coordinator_acquire(holder text) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_acquire';
 COMMENT ON FUNCTION sheet.coordinator_acquire(text) IS
-	'Makes this session the coordinator until it ends, and returns a new epoch above all earlier ones; null when another session is. For gateways.';
+	'Makes this session the coordinator until it ends, and returns a new epoch above all earlier '
+	'ones; null: another session is the coordinator. For gateways.';
 CREATE FUNCTION sheet.coordinator_holder() RETURNS text
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_holder';
-COMMENT ON FUNCTION sheet.coordinator_holder() IS 'The name that the last coordinator gave itself. For gateways.';
+COMMENT ON FUNCTION sheet.coordinator_holder() IS 'The name of the last coordinator. For gateways.';
 
 DO $$
 DECLARE

@@ -1,5 +1,5 @@
--- The journal: the relations that hold all edits and versions, the functions that gateways call, and the cache's views.
--- The C sources address columns by their place: storage.h lists them in this order.
+-- The journal: the tables of edits and versions, the functions for gateways, the views of the cache.
+-- The C code addresses columns by position; storage.h lists them in this order.
 
 CREATE TABLE sheet.log_batch (
 	sheet_id bigint NOT NULL,
@@ -13,12 +13,15 @@ CREATE TABLE sheet.log_batch (
 	data bytea NOT NULL
 ) USING sheetlog;
 CREATE INDEX log_batch_directory ON sheet.log_batch USING sheetlog_directory (sheet_id, first_seq);
-COMMENT ON TABLE sheet.log_batch IS 'Every edit ever made, in packed batches; sheet.log shows them one by one.';
-COMMENT ON COLUMN sheet.log_batch.at IS 'time of the first edit; edit i happened i microseconds later';
-COMMENT ON COLUMN sheet.log_batch.epoch IS 'of the owner that wrote the batch; 0: SQL';
-COMMENT ON COLUMN sheet.log_batch.origin IS 'the gateway that wrote the batch; 0: SQL';
-COMMENT ON COLUMN sheet.log_batch.batch_no IS 'of the origin, to find a batch that was sent twice; 0: none';
-COMMENT ON COLUMN sheet.log_batch.data IS 'the edits in the format of common/edit_codec.h, without the header of their batch';
+COMMENT ON TABLE sheet.log_batch IS
+	'All edits, in packed batches. sheet.log shows the single edits.';
+COMMENT ON COLUMN sheet.log_batch.at IS 'time of the first edit; edit i is i microseconds later';
+COMMENT ON COLUMN sheet.log_batch.epoch IS 'epoch of the gateway that wrote the batch; 0: SQL';
+COMMENT ON COLUMN sheet.log_batch.origin IS 'gateway that wrote the batch; 0: SQL';
+COMMENT ON COLUMN sheet.log_batch.batch_no IS
+	'number of the batch within its origin, to detect duplicates; 0: none';
+COMMENT ON COLUMN sheet.log_batch.data IS
+	'edits in the format of common/edit_codec.h, without the batch header';
 
 CREATE TABLE sheet.segment (
 	sheet_id bigint NOT NULL,
@@ -27,7 +30,8 @@ CREATE TABLE sheet.segment (
 	at timestamptz NOT NULL,
 	PRIMARY KEY (sheet_id, segment_id)
 ) USING sheetlog;
-COMMENT ON TABLE sheet.segment IS 'The logs of each sheet; the last one is open, the others end with a commit record.';
+COMMENT ON TABLE sheet.segment IS
+	'The segments of each sheet''s log. The last one is open; the others end with a commit record.';
 
 CREATE TABLE sheet.version (
 	sheet_id bigint NOT NULL,
@@ -46,13 +50,16 @@ CREATE TABLE sheet.version (
 ) USING sheetlog;
 CREATE INDEX version_cause_idx ON sheet.version (sheet_id, cause, version_id);
 COMMENT ON TABLE sheet.version IS 'The versions of each sheet.';
-COMMENT ON COLUMN sheet.version.seq IS 'of the commit record that ends log segment_id = version_id';
+COMMENT ON COLUMN sheet.version.seq IS
+	'seq of the commit record that ends segment segment_id = version_id';
 COMMENT ON COLUMN sheet.version.tiles IS 'tiles stored with this version';
-COMMENT ON COLUMN sheet.version.digest IS 'of all cells, the extent and the axes';
+COMMENT ON COLUMN sheet.version.digest IS 'digest of all cells, the extent and the axes';
 COMMENT ON COLUMN sheet.version.axes IS
-	'which rows and columns of the tiles lie where in the sheet (extension/grid/axes.h); null: each at its own place';
+	'row map and column map: where the rows and columns of the tiles are shown '
+	'(extension/grid/axes.h); null: identity';
 COMMENT ON COLUMN sheet.version.cause IS
-	'why it was made: 0 sheet.commit, 1 sheet.rollback, by itself 2 since the log was long, 3 since the cache gave the sheet up';
+	'0 sheet.commit, 1 sheet.rollback, automatic: 2 the open segment was long, 3 the cache evicted '
+	'the sheet';
 
 CREATE TABLE sheet.version_tile (
 	sheet_id bigint NOT NULL,
@@ -63,7 +70,8 @@ CREATE TABLE sheet.version_tile (
 	PRIMARY KEY (sheet_id, tile_row, tile_col, version_id)
 ) USING sheetlog;
 COMMENT ON TABLE sheet.version_tile IS
-	'Blocks of 64 x 16 cells that changed in a version; a version consists of the newest row of each tile up to it.';
+	'Blocks of 64 x 16 cells that changed in a version. A version consists of the newest row of '
+	'each tile up to it.';
 
 CREATE TABLE sheet.ownership (
 	sheet_id bigint PRIMARY KEY,
@@ -71,8 +79,9 @@ CREATE TABLE sheet.ownership (
 	holder text NOT NULL
 );
 CREATE INDEX ownership_epoch_idx ON sheet.ownership (epoch);
-COMMENT ON TABLE sheet.ownership IS 'The highest epoch that ever wrote a sheet; lower ones are refused.';
-COMMENT ON COLUMN sheet.ownership.holder IS 'who claimed it; empty when it was released';
+COMMENT ON TABLE sheet.ownership IS
+	'The highest epoch that has written each sheet. Lower ones are refused.';
+COMMENT ON COLUMN sheet.ownership.holder IS 'gateway that claimed the sheet; empty: released';
 
 CREATE TABLE sheet.client (
 	sheet_id bigint NOT NULL,
@@ -81,13 +90,14 @@ CREATE TABLE sheet.client (
 	landed bigint NOT NULL,
 	at timestamptz NOT NULL,
 	PRIMARY KEY (sheet_id, uid, client)
-) WITH (fillfactor = 50); -- a row changes with each batch of its client: the next one finds room beside it
+) WITH (fillfactor = 50); -- each batch updates the row of its client: leave room for HOT updates
 ALTER TABLE sheet.client ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.client IS
-	'How far the operations of each client of protocol v2 have landed; kept for at least 7 days after its last one.';
-COMMENT ON COLUMN sheet.client.client IS 'the number that the client gave itself';
-COMMENT ON COLUMN sheet.client.landed IS 'its highest operation that is in the log, or changed nothing';
-COMMENT ON COLUMN sheet.client.at IS 'when that landed';
+	'The last committed operation of each protocol v2 client, kept for at least 7 days.';
+COMMENT ON COLUMN sheet.client.client IS 'number that the client chose';
+COMMENT ON COLUMN sheet.client.landed IS
+	'its highest committed operation, or one that changed nothing';
+COMMENT ON COLUMN sheet.client.at IS 'when that operation was committed';
 
 CREATE TABLE sheet.log_trim (
 	sheet_id bigint NOT NULL,
@@ -97,12 +107,13 @@ CREATE TABLE sheet.log_trim (
 	uid bigint NOT NULL,
 	PRIMARY KEY (sheet_id, version_id)
 );
-COMMENT ON TABLE sheet.log_trim IS 'Where the history of a trimmed sheet begins: with the version of its last row here.';
-COMMENT ON COLUMN sheet.log_trim.seq IS 'of the version; edits up to it have been removed';
+COMMENT ON TABLE sheet.log_trim IS
+	'Versions at which a sheet''s history was trimmed. It begins with the version of the last row.';
+COMMENT ON COLUMN sheet.log_trim.seq IS 'seq of the version; edits up to it have been removed';
 COMMENT ON COLUMN sheet.log_trim.at IS 'when it was trimmed';
-COMMENT ON COLUMN sheet.log_trim.uid IS 'by whom; 0: a superuser without an account';
+COMMENT ON COLUMN sheet.log_trim.uid IS 'who trimmed it; 0: a superuser without an account';
 
--- Large values are compressed; lz4 costs a tenth of pglz. A server built without it keeps its default.
+-- Large values are compressed. lz4 costs a tenth of pglz; a server built without it keeps its default.
 DO $$
 BEGIN
 	ALTER TABLE sheet.log_batch ALTER data SET COMPRESSION lz4;
@@ -122,77 +133,89 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.ownership', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.client', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
 
--- A type with a name: what OUT parameters make up is built from the catalog twice in each call, a fifth of what it costs.
+-- A named type: the row type of OUT parameters would be built from the catalog twice in each call,
+-- a fifth of its cost.
 CREATE TYPE sheet.applied AS (first_seq bigint, last_seq bigint, at timestamptz, duplicate boolean, missed bytea);
-COMMENT ON TYPE sheet.applied IS 'What sheet.apply() answers.';
+COMMENT ON TYPE sheet.applied IS 'Result of sheet.apply().';
 
 CREATE FUNCTION sheet.apply(sheet_id bigint, edits bytea, known_seq bigint DEFAULT NULL, epoch bigint DEFAULT NULL,
 	origin bigint DEFAULT NULL, batch_no bigint DEFAULT NULL, clients bigint[] DEFAULT NULL,
 	nowait boolean DEFAULT false)
 	RETURNS sheet.applied LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_apply';
 COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean) IS
-	'Appends a batch of edits (common/edit_codec.h) and answers with their seqs; edits that change nothing get none. '
-	'missed: the batches after known_seq that the caller has not seen; duplicate: (origin, batch_no) was there already, and when missed ends before last_seq, sheet.tail has the rest. '
-	'clients: uid, client, first and last operation of each client of protocol v2 in the batch, noted with it; when all have landed the batch is a duplicate. '
-	'nowait: all columns are null, and nothing is done, while another transaction holds the sheet.';
+	'Appends a batch of edits (common/edit_codec.h) and returns their seqs; edits that change '
+	'nothing get none. missed: the batches after known_seq that the caller has not seen. '
+	'duplicate: the batch (origin, batch_no) was stored before; if missed ends before last_seq, '
+	'sheet.tail returns the rest. clients: uid, client, first and last operation of each protocol '
+	'v2 client in the batch, stored with it; if all of them are stored, the batch is a duplicate. '
+	'nowait: while another transaction holds the sheet, nothing is done and all columns are null.';
 
 CREATE FUNCTION sheet.client_acknowledged(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_acknowledged';
 COMMENT ON FUNCTION sheet.client_acknowledged(bigint, bigint, bigint) IS
-	'The highest operation of a client of protocol v2 that has landed in the sheet; 0 when none is known. For gateways.';
+	'The highest committed operation of a protocol v2 client in the sheet; 0: none known. For '
+	'gateways.';
 
 CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text, nowait boolean DEFAULT false) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_claim';
 COMMENT ON FUNCTION sheet.claim(bigint, bigint, text, boolean) IS
-	'Makes epoch the lowest that may write the sheet, and returns the last seq; SF001 when a higher one has been seen. '
-	'nowait: null, and nothing is done, while another transaction holds the sheet. A sheet that its former holder has not released is checked in the background.';
+	'Makes epoch the lowest that may write the sheet, and returns the last seq. SF001: a higher '
+	'epoch has been seen. nowait: null, and nothing is done, while another transaction holds the '
+	'sheet. A sheet that its former holder has not released is checked in the background. For '
+	'gateways.';
 
 CREATE FUNCTION sheet.release(sheet_id bigint, epoch bigint) RETURNS boolean
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_release';
 COMMENT ON FUNCTION sheet.release(bigint, bigint) IS
-	'The holder of the epoch gives the sheet back in good order. Waits for nothing: false when that cannot be noted, since another transaction edits the sheet or a higher epoch has been seen. '
-	'Makes the commit of its transaction asynchronous. For gateways.';
+	'The holder of the epoch releases the sheet. Does not wait: false if another transaction edits '
+	'the sheet, or a higher epoch has been seen. Makes the commit of the transaction asynchronous. '
+	'For gateways.';
 
 CREATE FUNCTION sheet.holders(IN sheet_ids bigint[], OUT sheet_id bigint, OUT holder text, OUT application text, OUT transaction text,
 	OUT since timestamptz)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_holders';
 COMMENT ON FUNCTION sheet.holders(bigint[]) IS
-	'Which of the sheets a transaction holds, so that other transactions cannot change them: its account (without one, its role), '
-	'its application_name, a name that is the transaction''s own while it lasts, and when it began. For gateways.';
+	'Which of the sheets are held by a transaction, so that others cannot change them: its account '
+	'(or its role), its application_name, an identifier of the transaction while it lasts, and its '
+	'start. For gateways.';
 
 CREATE FUNCTION sheet.reset_epochs() RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_reset_epochs';
 COMMENT ON FUNCTION sheet.reset_epochs() IS
-	'Forgets the epochs of all sheets, after ZooKeeper was wiped or the coordinator changed. No gateway may be running.';
+	'Removes the epochs of all sheets, after ZooKeeper was wiped or the coordinator changed. No '
+	'gateway may be running.';
 
 CREATE FUNCTION sheet.read_cells(IN sheet_id bigint, IN row0 integer DEFAULT NULL, IN col0 integer DEFAULT NULL,
 	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL, IN max_bytes integer DEFAULT NULL,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT cells bytea)
 	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_read_cells';
 COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer, integer) IS
-	'The cells of a rectangle (NULL: no bound) as a stream of edits (common/edit_codec.h), the extent, and the seq at which they hold. '
-	'One row; with max_bytes as many as it takes, each a stream of about so many bytes, all of one state. Viewers; gateways.';
+	'The cells of a rectangle (null: no bound) as a stream of edits (common/edit_codec.h), the '
+	'size of the sheet, and the seq at which they are valid. One row; with max_bytes several, each '
+	'a stream of about so many bytes, all of one state. Viewers; gateways.';
 
 CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN version_id bigint, IN max_bytes integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
 	RETURNS SETOF record ROWS 1 LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
 COMMENT ON FUNCTION sheet.read_version(bigint, bigint, integer) IS
-	'The cells of a version as a stream of edits. One row; with max_bytes as many as it takes, each a stream of about so many bytes; '
-	'with max_bytes 0 one without the cells. For gateways.';
+	'The cells of a version as a stream of edits. One row; with max_bytes several, each a stream '
+	'of about so many bytes; with max_bytes 0 one without cells. For gateways.';
 
 CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN segment_id bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
 	OUT uid bigint, OUT username text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
 COMMENT ON FUNCTION sheet.read_log(bigint, bigint, bigint, integer) IS
-	'The edits of one log after seq since, max_edits of them at most; a commit record has row and col -1.';
+	'The edits of one segment after seq since, at most max_edits. A commit record has row and col '
+	'-1. For gateways.';
 
 CREATE FUNCTION sheet.tail(IN sheet_id bigint, IN since bigint, IN max_bytes integer DEFAULT 4194304,
 	OUT last_seq bigint, OUT batches bytea)
 	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tail';
 COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
-	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes; last_seq is the last seq among them. '
-	'22023 when some of them have been trimmed: the cells must be read again.';
+	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes. '
+	'last_seq is the last seq among them. 22023: some of them have been trimmed, so read the cells '
+	'again. For gateways.';
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
 	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
@@ -206,35 +229,41 @@ CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bi
 	epoch bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_commit';
 COMMENT ON FUNCTION sheet.commit(bigint, text, bigint, bigint) IS
-	'Keeps the present state as a new version and returns its number; SN001 when nothing has changed since the last one.';
+	'Saves the present state as a new version and returns its number. SN001: nothing has changed '
+	'since the last one.';
 
 CREATE FUNCTION sheet.rollback(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL, epoch bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rollback';
 COMMENT ON FUNCTION sheet.rollback(bigint, bigint, bigint, bigint) IS
-	'Brings the cells of a version back by edits of their own, as a new version whose number is returned. Nothing is lost.';
+	'Restores the cells of a version by new edits, as a new version, and returns its number. The '
+	'history is kept.';
 
 CREATE FUNCTION sheet.trim(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_trim';
 COMMENT ON FUNCTION sheet.trim(bigint, bigint, bigint) IS
-	'Removes the edits up to a version and the versions before it for good, and returns the number of edits; that version is the oldest from then on. '
-	'The sheet is checked first, and nothing is removed unless all of it is sound. Owners.';
+	'Removes the edits up to a version, and the versions before it, for good, and returns the '
+	'number of edits. That version is the oldest from then on. The sheet is checked first; nothing '
+	'is removed unless it is sound. Owners.';
 
 CREATE FUNCTION sheet.versions(IN sheet_id bigint,
 	OUT version_id bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
 	OUT rows integer, OUT cols integer, OUT cause text)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
 COMMENT ON FUNCTION sheet.versions(bigint) IS
-	'The versions of a sheet that are kept, oldest first. cause: commit or rollback; log or eviction when it was made by itself.';
+	'The versions of a sheet, oldest first. cause: commit or rollback; log or eviction for an '
+	'automatic version.';
 
 CREATE FUNCTION sheet.saved_versions(IN sheet_id bigint, IN max_rows integer DEFAULT 100, IN before bigint DEFAULT NULL,
 	OUT version_id bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text, OUT cause text)
 	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_saved_versions';
 COMMENT ON FUNCTION sheet.saved_versions(bigint, integer, bigint) IS
-	'A page of the versions that people have made, by commit or rollback, newest first: at most max_rows of those before version `before`.';
+	'A page of the versions that people saved, by commit or rollback, newest first: at most '
+	'max_rows of those before version `before`.';
 
 CREATE FUNCTION sheet.newest_version(sheet_id bigint) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_newest_version';
-COMMENT ON FUNCTION sheet.newest_version(bigint) IS 'The number of the newest version, whoever made it; 0: there is none.';
+COMMENT ON FUNCTION sheet.newest_version(bigint) IS
+	'The number of the newest version, automatic ones included; 0: none.';
 
 CREATE FUNCTION sheet.cache_stats_read(OUT bytes bigint, OUT budget bigint, OUT entries integer,
 	OUT max_entries integer, OUT hits bigint, OUT misses bigint, OUT loads bigint, OUT load_failures bigint,
@@ -244,7 +273,8 @@ CREATE FUNCTION sheet.cache_stats_read(OUT bytes bigint, OUT budget bigint, OUT 
 COMMENT ON FUNCTION sheet.cache_stats_read() IS 'See the view sheet.cache_stats.';
 CREATE VIEW sheet.cache_stats AS SELECT * FROM sheet.cache_stats_read();
 COMMENT ON VIEW sheet.cache_stats IS
-	'The sheet cache of this server; no row without shared_preload_libraries. private_*: reads that were not served from it, by reason.';
+	'The cache of this server; no row without shared_preload_libraries. private_*: reads not '
+	'served from it, by reason.';
 
 CREATE FUNCTION sheet.cache_entries_read(OUT place integer, OUT database oid, OUT sheet_id bigint, OUT cached boolean,
 	OUT bytes bigint, OUT seq bigint, OUT pins integer, OUT writing boolean, OUT loading boolean, OUT tiles_cached integer, OUT tiles integer)
@@ -252,9 +282,10 @@ CREATE FUNCTION sheet.cache_entries_read(OUT place integer, OUT database oid, OU
 COMMENT ON FUNCTION sheet.cache_entries_read() IS 'See the view sheet.cache_entries.';
 CREATE VIEW sheet.cache_entries AS SELECT * FROM sheet.cache_entries_read();
 COMMENT ON VIEW sheet.cache_entries IS
-	'Sheets that the cache of this server knows, most recently used first; cached: with cells, tiles_cached of the tiles that it has (NULL while it is being changed).';
+	'Sheets in the cache of this server, most recently used first. cached: cells are cached, '
+	'tiles_cached of tiles (null while it is being changed).';
 GRANT SELECT ON sheet.cache_stats TO PUBLIC;
--- The ids of sheets are what a link consists of: only those who watch the whole server see them.
+-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 REVOKE ALL ON FUNCTION sheet.cache_entries_read() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.cache_entries_read() TO pg_monitor;
 GRANT SELECT ON sheet.cache_entries TO pg_monitor;
@@ -266,15 +297,21 @@ CREATE FUNCTION sheet.version_stats_read(OUT by_commit bigint, OUT by_rollback b
 COMMENT ON FUNCTION sheet.version_stats_read() IS 'See the view sheet.version_stats.';
 CREATE VIEW sheet.version_stats AS SELECT * FROM sheet.version_stats_read();
 COMMENT ON VIEW sheet.version_stats IS
-	'Versions made since this server was started, by cause, sheets checked by themselves, and what waits; no row without shared_preload_libraries.';
-COMMENT ON COLUMN sheet.version_stats.by_log IS 'made by itself: the log had become long';
-COMMENT ON COLUMN sheet.version_stats.by_eviction IS 'made by itself: the cache gave the sheet up';
-COMMENT ON COLUMN sheet.version_stats.failures IS 'attempts that failed and are repeated';
-COMMENT ON COLUMN sheet.version_stats.rescans IS 'how often all databases were searched for long logs';
-COMMENT ON COLUMN sheet.version_stats.replayed_edits IS 'edits that were read to rebuild cells: what follows the newest version';
-COMMENT ON COLUMN sheet.version_stats.longest_lock_ms IS 'the longest time for which a background worker kept writers of a sheet waiting';
-COMMENT ON COLUMN sheet.version_stats.checked IS 'sheets that were checked by themselves: opened after a crash, or taken over from a gateway that did not release them';
-COMMENT ON COLUMN sheet.version_stats.damaged IS 'of these, sheets with findings; the server''s log has them';
+	'Versions by cause since the start of the server, automatic checks, and the queue; no row '
+	'without shared_preload_libraries.';
+COMMENT ON COLUMN sheet.version_stats.by_log IS 'automatic: the open segment was long';
+COMMENT ON COLUMN sheet.version_stats.by_eviction IS 'automatic: the cache evicted the sheet';
+COMMENT ON COLUMN sheet.version_stats.failures IS 'failed attempts, which are repeated';
+COMMENT ON COLUMN sheet.version_stats.rescans IS 'searches of all databases for long segments';
+COMMENT ON COLUMN sheet.version_stats.replayed_edits IS
+	'edits after the newest version that were read to rebuild cells';
+COMMENT ON COLUMN sheet.version_stats.longest_lock_ms IS
+	'longest time that a background worker blocked writers of a sheet';
+COMMENT ON COLUMN sheet.version_stats.checked IS
+	'automatic checks of sheets: opened after a crash, or taken over from a gateway that did not '
+	'release them';
+COMMENT ON COLUMN sheet.version_stats.damaged IS
+	'of these, sheets with findings, which are in the server''s log';
 COMMENT ON COLUMN sheet.version_stats.queued IS 'sheets that wait for a version or a check';
-COMMENT ON COLUMN sheet.version_stats.workers IS 'background workers at work';
+COMMENT ON COLUMN sheet.version_stats.workers IS 'running background workers';
 GRANT SELECT ON sheet.version_stats TO PUBLIC;

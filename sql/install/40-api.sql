@@ -1,9 +1,10 @@
--- Cells: setting and reading them, as they are and as they were.
+-- Cells: writing and reading them, at present and in the past.
 
 CREATE FUNCTION sheet.set(sheet_id bigint, ref text, content text) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_ref';
 COMMENT ON FUNCTION sheet.set(bigint, text, text) IS
-	'Sets a cell, for example ''B7'' (null or empty: clears it), and returns the seq of the edit. Editors.';
+	'Sets a cell, for example ''B7'' (null or empty: clears it), and returns the seq of the edit. '
+	'Editors.';
 CREATE FUNCTION sheet.set(sheet_id bigint, "row" integer, col integer, content text) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_place';
 COMMENT ON FUNCTION sheet.set(bigint, integer, integer, text) IS
@@ -11,58 +12,67 @@ COMMENT ON FUNCTION sheet.set(bigint, integer, integer, text) IS
 CREATE FUNCTION sheet.set_range(sheet_id bigint, ref text, content text[]) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_range';
 COMMENT ON FUNCTION sheet.set_range(bigint, text, text[]) IS
-	'Sets the cells of a rectangle whose upper left corner is ref, from an array of rows (nulls clear), and returns the last seq. Editors.';
+	'Sets a rectangle with upper left corner ref from an array of rows (nulls clear), and returns '
+	'the last seq. Editors.';
 
 CREATE FUNCTION sheet.insert_rows(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_insert_rows';
 COMMENT ON FUNCTION sheet.insert_rows(bigint, integer, integer, bigint) IS
-	'Inserts n empty rows before row at, from 0, and returns the last seq; 54000 when rows that hold something would leave the sheet. Editors.';
+	'Inserts n empty rows before row at, from 0, and returns the last seq. 54000: non-empty rows '
+	'would leave the sheet. Editors.';
 CREATE FUNCTION sheet.delete_rows(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_delete_rows';
 COMMENT ON FUNCTION sheet.delete_rows(bigint, integer, integer, bigint) IS
-	'Deletes n rows from row at on, from 0, and returns the last seq; the log keeps what they held. Editors.';
+	'Deletes n rows from row at on, from 0, and returns the last seq. The log keeps their content. '
+	'Editors.';
 CREATE FUNCTION sheet.insert_columns(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_insert_columns';
 COMMENT ON FUNCTION sheet.insert_columns(bigint, integer, integer, bigint) IS
-	'Inserts n empty columns before column at, from 0, and returns the last seq; 54000 when columns that hold something would leave the sheet. Editors.';
+	'Inserts n empty columns before column at, from 0, and returns the last seq. 54000: non-empty '
+	'columns would leave the sheet. Editors.';
 CREATE FUNCTION sheet.delete_columns(sheet_id bigint, at integer, n integer DEFAULT 1, as_uid bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_delete_columns';
 COMMENT ON FUNCTION sheet.delete_columns(bigint, integer, integer, bigint) IS
-	'Deletes n columns from column at on, from 0, and returns the last seq; the log keeps what they held. Editors.';
+	'Deletes n columns from column at on, from 0, and returns the last seq. The log keeps their '
+	'content. Editors.';
 
 CREATE FUNCTION sheet.get(sheet_id bigint, ref text) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_get';
-COMMENT ON FUNCTION sheet.get(bigint, text) IS 'The content of a cell; null when it is empty.';
+COMMENT ON FUNCTION sheet.get(bigint, text) IS 'The content of a cell; null: empty.';
 
 CREATE FUNCTION sheet.range(sheet_id bigint, ref text DEFAULT NULL)
 	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_range';
 COMMENT ON FUNCTION sheet.range(bigint, text) IS
-	'The cells of a range such as A1:C10, B:D or 3:5 (null: of the sheet) that hold something, in reading order.';
+	'The non-empty cells of a range such as A1:C10, B:D or 3:5 (null: of the sheet), in reading '
+	'order.';
 
 CREATE FUNCTION sheet.at(sheet_id bigint, version_id bigint)
 	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at';
-COMMENT ON FUNCTION sheet.at(bigint, bigint) IS 'The cells of a version; 42704 when there is none of that number.';
+COMMENT ON FUNCTION sheet.at(bigint, bigint) IS
+	'The cells of a version. 42704: there is no version with that number.';
 
 CREATE FUNCTION sheet.at(sheet_id bigint, "time" timestamptz)
 	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at_time';
 COMMENT ON FUNCTION sheet.at(bigint, timestamptz) IS
-	'The cells as they were at a time, with the edits of that microsecond; none before the sheet was made. 42704 when what was then has been trimmed.';
+	'The cells at a time, with the edits of that microsecond; none before the sheet was created. '
+	'42704: that state has been trimmed.';
 
 CREATE FUNCTION sheet.diff(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL)
 	RETURNS TABLE ("row" integer, col integer, a1 text, old text, new text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_diff';
 COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
-	'The cells whose content differs between two versions; version_id_b null: between the version and now.';
+	'The cells whose content differs between two versions; version_id_b null: between the version '
+	'and now.';
 
--- Tells the planner how many rows to expect, and has the library loaded before it plans.
+-- Gives the planner the number of rows, and loads the library before planning.
 CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
 	LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_log_edits_support';
 COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the planner.';
 REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
--- A type with a name: the columns of RETURNS TABLE are made up anew for each column of the view in each query.
+-- A named type: the row type of RETURNS TABLE would be built for each column of the view in each query.
 CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, segment_id bigint, at timestamptz, uid bigint,
 	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text);
 COMMENT ON TYPE sheet.logged_edit IS 'A row of sheet.log_edits().';
@@ -70,23 +80,27 @@ CREATE FUNCTION sheet.log_edits(bigint)
 	RETURNS SETOF sheet.logged_edit
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
 COMMENT ON FUNCTION sheet.log_edits(bigint) IS
-	'Every edit of the sheet ever made. Conditions on its columns are used while the log is read. Viewers; in the trash owners.';
+	'All edits of the sheet. Conditions on the columns limit what is read of the log. Viewers; in '
+	'the trash owners.';
 CREATE FUNCTION sheet.log_edits()
 	RETURNS SETOF sheet.logged_edit
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
-COMMENT ON FUNCTION sheet.log_edits() IS 'Every edit ever made, of every sheet in sheet.list; see the view sheet.log.';
+COMMENT ON FUNCTION sheet.log_edits() IS
+	'All edits of every sheet in sheet.list; see the view sheet.log.';
 
 -- ---- tables and CSV ----
 
 CREATE FUNCTION sheet.as_table(sheet_id bigint, header boolean DEFAULT true) RETURNS SETOF record
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_as_table';
 COMMENT ON FUNCTION sheet.as_table(bigint, boolean) IS
-	'The sheet as a table with the columns that the caller lists: AS t(name text, height numeric). With header, the first row is left out.';
+	'The sheet as a table with the columns that the caller lists: AS t(name text, height numeric). '
+	'With header, the first row is omitted.';
 
 CREATE FUNCTION sheet.column_names(sheet_id bigint, header boolean) RETURNS text[]
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_column_names';
 COMMENT ON FUNCTION sheet.column_names(bigint, boolean) IS
-	'Distinct names for the columns that are used: from the first row with header, else and where that is empty A, B, C, ...';
+	'Distinct names for the used columns: the contents of the first row with header; otherwise, '
+	'and where it is empty, A, B, C, ...';
 
 CREATE FUNCTION sheet.create_view(sheet_id bigint, view name, header boolean DEFAULT true) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
@@ -103,11 +117,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.create_view(bigint, name, boolean) IS
-	'Makes a view of the sheet in the current schema, with the first row''s contents as names of its columns, all of type text.';
+	'Creates a view of the sheet in the current schema. The contents of the first row are the '
+	'column names, all of type text.';
 
 CREATE FUNCTION sheet.import_csv(name text, csv text, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv';
-COMMENT ON FUNCTION sheet.import_csv(text, text, bigint) IS 'Makes a sheet from CSV (RFC 4180) and returns its id.';
+COMMENT ON FUNCTION sheet.import_csv(text, text, bigint) IS
+	'Creates a sheet from CSV (RFC 4180) and returns its id.';
 CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
 COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, bigint) IS
@@ -115,4 +131,5 @@ COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, bigint) IS
 CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
 COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean) IS
-	'The range (null: the sheet) as CSV (RFC 4180), lines ending with CRLF. escape_formulas: an apostrophe comes before contents that a spreadsheet program would take for a formula.';
+	'The range (null: the sheet) as CSV (RFC 4180) with CRLF. escape_formulas: puts an apostrophe '
+	'before contents that a spreadsheet program would take for a formula.';

@@ -1,6 +1,6 @@
--- Views over all sheets in the own list of the current role's account (for superusers over all sheets).
+-- Views over the sheets in the list of the current role's account (for superusers over all sheets).
 
--- Each sheet is looked up by itself (OFFSET 0): what it costs does not depend on how many others there are.
+-- OFFSET 0: each sheet is looked up separately, so the cost does not depend on the number of sheets.
 CREATE VIEW sheet.list WITH (security_barrier) AS
 	SELECT m.sheet_id, s.name, o.name AS owner, s.role, s.trashed_at IS NOT NULL AS trashed, s.link_role, s.created_at, m.opened_at
 	FROM sheet.member m,
@@ -13,36 +13,45 @@ CREATE VIEW sheet.list WITH (security_barrier) AS
 	SELECT s.sheet_id, s.name, o.name, 'owner', s.trashed_at IS NOT NULL, s.link_role, s.created_at, NULL
 	FROM sheet.sheet s LEFT JOIN sheet.account o ON o.uid = s.owner
 	WHERE (SELECT sheet.sees_all());
-COMMENT ON VIEW sheet.list IS 'The sheets that the current role owns, that are shared with it or that it has opened by their link.';
-COMMENT ON COLUMN sheet.list.role IS 'what the current role may do: viewer, commenter, editor or owner';
-COMMENT ON COLUMN sheet.list.link_role IS 'the role of everyone signed in who has come by the link; null: there is none';
-COMMENT ON COLUMN sheet.list.opened_at IS 'when it was opened last, to the hour; null for superusers';
+COMMENT ON VIEW sheet.list IS
+	'Sheets that the current role owns, that are shared with it or that it has opened by a link.';
+COMMENT ON COLUMN sheet.list.role IS
+	'role of the current role''s account: viewer, commenter, editor or owner';
+COMMENT ON COLUMN sheet.list.link_role IS
+	'role of every signed-in account that has opened the link; null: no link';
+COMMENT ON COLUMN sheet.list.opened_at IS
+	'when the account last opened it, to the hour; null for superusers';
 
 CREATE VIEW sheet.cells WITH (security_barrier) AS
 	SELECT l.sheet_id, r."row", r.col, r.a1, r.content, r.style
 	FROM sheet.list l, LATERAL sheet.range(l.sheet_id) r WHERE NOT l.trashed;
-COMMENT ON VIEW sheet.cells IS 'The cells that hold something, of every sheet in sheet.list that is not in the trash.';
+COMMENT ON VIEW sheet.cells IS
+	'The non-empty cells of every sheet in sheet.list that is not in the trash.';
 COMMENT ON COLUMN sheet.cells."row" IS 'from 0';
 COMMENT ON COLUMN sheet.cells.col IS 'from 0';
-COMMENT ON COLUMN sheet.cells.a1 IS 'the place in A1 notation';
-COMMENT ON COLUMN sheet.cells.content IS 'what was typed: a value, or a formula when it starts with =';
+COMMENT ON COLUMN sheet.cells.a1 IS 'the cell in A1 notation';
+COMMENT ON COLUMN sheet.cells.content IS 'as typed: a value, or a formula if it starts with =';
 COMMENT ON COLUMN sheet.cells.style IS 'JSON; null: none';
 
--- log_edits() has only the sheets of sheet.list, those in the trash for owners.
+-- log_edits() returns only sheets of sheet.list, those in the trash only to their owners.
 CREATE VIEW sheet.log WITH (security_barrier) AS
 	SELECT e.sheet_id, e.seq, e.segment_id, e.at, e.uid, e.username, e.origin, e.kind, e."row", e.col, e.a1, e.old, e.new, e.style
 	FROM sheet.log_edits() e;
-COMMENT ON VIEW sheet.log IS 'Every edit ever made and not trimmed, of every sheet in sheet.list.';
+COMMENT ON VIEW sheet.log IS 'All edits that were not trimmed, of every sheet in sheet.list.';
 COMMENT ON COLUMN sheet.log.seq IS 'number of the edit in its sheet: from 1, without gaps';
-COMMENT ON COLUMN sheet.log.segment_id IS 'number of the log; log n ends with the commit of version n';
+COMMENT ON COLUMN sheet.log.segment_id IS
+	'number of the segment; segment n ends with the commit of version n';
 COMMENT ON COLUMN sheet.log.uid IS 'account; 0: a superuser without one';
 COMMENT ON COLUMN sheet.log.origin IS 'the gateway; 0: SQL';
 COMMENT ON COLUMN sheet.log.kind IS
 	'set, style, resize, commit, rollback, insert_rows, delete_rows, insert_columns or delete_columns';
 COMMENT ON COLUMN sheet.log."row" IS
-	'from 0, as rows were numbered then; -1 for commit and rollback, and where columns were inserted or deleted';
-COMMENT ON COLUMN sheet.log.new IS 'the content after the edit, which a style leaves alone; of a commit: its label; how many rows or columns were inserted or deleted';
-COMMENT ON COLUMN sheet.log.style IS 'null: the edit left it alone';
+	'from 0, in the numbering of that time; -1 for commit and rollback, and for inserted or '
+	'deleted columns';
+COMMENT ON COLUMN sheet.log.new IS
+	'content after the edit, unchanged by a style; the label of a commit; the number of inserted '
+	'or deleted rows or columns';
+COMMENT ON COLUMN sheet.log.style IS 'null: unchanged by the edit';
 
 CREATE FUNCTION sheet.history(sheet_id bigint, ref text) RETURNS SETOF sheet.log
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE AS $$
@@ -50,7 +59,7 @@ BEGIN
 	IF ref OPERATOR(pg_catalog.~) ':' THEN
 		RAISE EXCEPTION '"%" is not a cell such as B7', ref USING ERRCODE = '22023';
 	END IF;
-	PERFORM sheet.get(sheet_id, ref); -- fails when the cell is none, or may not be read
+	PERFORM sheet.get(sheet_id, ref); -- fails if the reference is invalid or the caller may not read it
 	RETURN QUERY SELECT l.* FROM sheet.log l WHERE l.sheet_id OPERATOR(pg_catalog.=) history.sheet_id
 		AND l.a1 OPERATOR(pg_catalog.=) pg_catalog.upper(pg_catalog.replace(ref, '$', '')) ORDER BY l.seq;
 END

@@ -3,7 +3,7 @@
  */
 #include "support/log.h"
 
-#include "support/json_check.h"
+#include "support/json.h"
 #include "common/utf8.h"
 
 #include <fcntl.h>

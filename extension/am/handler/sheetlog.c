@@ -303,8 +303,8 @@ void
 sheetlog_init(void)
 {
 	DefineCustomBoolVariable("pg_sheet.allow_log_delete",
-							 "Lets superusers delete rows of tables that use access method sheetlog.",
-							 "For repair drills, such as deleting checkpoints to see sheet.fsck restore them.",
+							 "Permits superusers to delete rows of tables that use access method sheetlog.",
+							 "For repair drills, such as deleting versions that sheet.fsck then restores.",
 							 &sheetlog_allow_delete, false, PGC_SUSET, 0, NULL, NULL, NULL);
 	RegisterXactCallback(sheetlog_xact_callback, NULL);
 	RegisterSubXactCallback(sheetlog_subxact_callback, NULL);

@@ -3,16 +3,13 @@
  */
 #include "http/request/download.h"
 #include "core/gateway.h"
-#include "support/json_check.h"
+#include "support/json.h"
 #include "http/routes/routes.h"
 #include "http/request/tickets.h"
-#include "common/utf8.h"
 
-#include <errno.h>
 #include <string.h>
 
-#define ROUTER_MEMBERS_MAX 100	/* of a body; our routes need 5 */
-#define ROUTER_VALUES_MAX  1000 /* in all of it */
+#define ROUTER_VALUES_MAX 1000 /* in the body of a request; our routes need 5 */
 
 typedef struct Route
 {
@@ -112,41 +109,19 @@ router_body_limit(const char *path)
 	return gateway.config.max_body_bytes;
 }
 
-/* The members of the body have different names, so that there is no question whose value is meant. */
-static bool
-router_members_differ(const cJSON *object)
-{
-	int count = 0;
-
-	for (const cJSON *item = object->child; item != NULL; item = item->next)
-	{
-		if (++count > ROUTER_MEMBERS_MAX)
-			return false;
-		for (const cJSON *other = item->next; other != NULL; other = other->next)
-		{
-			if (strcmp(item->string, other->string) == 0)
-				return false;
-		}
-	}
-	return true;
-}
-
-/* The body of a POST is a JSON object; answered otherwise. */
+/* Parses the body of a POST, which is a JSON object; otherwise answers the request. */
 static bool
 router_parse_body(Request *request)
 {
-	const Buf *body = &request->body;
-
-	errno = 0;
-	if (body->len > 0 && utf8_check(body->data, body->len, NULL) && json_check(body->data, body->len) &&
-		!json_has_nul(body->data, body->len) && json_has_few_values(body->data, body->len, ROUTER_VALUES_MAX))
-		request->json = cJSON_ParseWithLength(body->data, body->len);
-	if (cJSON_IsObject(request->json) && router_members_differ(request->json))
-		return true;
-	if (errno == ENOMEM)
+	switch (json_parse_object(request->body.data, request->body.len, ROUTER_VALUES_MAX, JSON_MAX_DEPTH, &request->json))
 	{
-		request_out_of_memory(request);
-		return false;
+		case JSON_OK:
+			return true;
+		case JSON_NO_MEMORY:
+			request_out_of_memory(request);
+			return false;
+		case JSON_INVALID:
+			break;
 	}
 	request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
 	return false;

@@ -136,21 +136,20 @@ service_print_queues(Buf *body)
 	RoomSums sums = {.pending_edits = 0};
 
 	room_for_each(service_add_room, &sums);
-	metrics_print_gauge(body, "rooms", "Sheets that are open.", (uint64_t) room_count());
-	metrics_print_gauge(body, "sessions", "WebSockets that are open.", (uint64_t) room_session_count());
-	metrics_print_gauge(body, "pending_edits", "Edits that wait for the batch before theirs.", sums.pending_edits);
-	metrics_print_gauge(body, "password_queue", "Passwords that wait to be hashed.",
-						(uint64_t) password_queue_waiting());
-	metrics_print_gauge(body, "http_under_way", "HTTP requests that are being answered.", (uint64_t) trace_under_way());
+	metrics_print_gauge(body, "rooms", "Open sheets.", (uint64_t) room_count());
+	metrics_print_gauge(body, "sessions", "Open WebSockets.", (uint64_t) room_session_count());
+	metrics_print_gauge(body, "pending_edits", "Edits that wait for the previous batch.", sums.pending_edits);
+	metrics_print_gauge(body, "password_queue", "Passwords waiting to be hashed.", (uint64_t) password_queue_waiting());
+	metrics_print_gauge(body, "http_under_way", "HTTP requests in progress.", (uint64_t) trace_under_way());
 	metrics_print_head(body, "database_queue", "gauge", "Statements that PostgreSQL has not answered, by class.");
 	buf_printf(body, "pg_sheet_database_queue{class=\"group\"} %d\n", pgconn_pending(gateway.group));
 	for (int class = 0; class < DATABASE_CLASSES; class ++)
 		buf_printf(body, "pg_sheet_database_queue{class=\"%s\"} %d\n", database_class_name(class),
 				   pgpool_pending(database_pool(class)));
-	metrics_print_gauge(body, "held_sheets", "Sheets that wait for another transaction.", (uint64_t) held_count());
-	metrics_print_gauge(body, "blocks_waiting", "Large blocks of cells that wait for one of their connections.",
+	metrics_print_gauge(body, "held_sheets", "Sheets held by another transaction.", (uint64_t) held_count());
+	metrics_print_gauge(body, "blocks_waiting", "Large blocks of cells waiting for a streaming connection.",
 						(uint64_t) v2_blocks_waiting());
-	metrics_print_gauge(body, "ready", "1: new editors may be sent here.", health_is_ready(NULL));
+	metrics_print_gauge(body, "ready", "1: the gateway can take new editors.", health_is_ready(NULL));
 }
 
 void

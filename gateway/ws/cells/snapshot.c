@@ -602,16 +602,13 @@ snapshot_tick(void)
 void
 snapshot_print(Buf *buf)
 {
-	metrics_print_counter(buf, "snapshot_reads_total", "Whole sheets that were read for protocol v1.", stats.reads);
-	metrics_print_counter(buf, "snapshot_shared_total", "Whole sheets that were in memory, or being read for others.",
-						  stats.shared);
+	metrics_print_counter(buf, "snapshot_reads_total", "Whole sheets read for protocol v1.", stats.reads);
+	metrics_print_counter(buf, "snapshot_shared_total", "Whole sheets shared with other readers.", stats.shared);
 	metrics_print_counter(buf, "snapshot_refused_total",
-						  "Whole sheets that were not read for want of memory (snapshot-bytes) or of connections.",
-						  stats.refused);
+						  "Whole sheets refused for lack of memory (snapshot-bytes) or connections.", stats.refused);
 	metrics_print_counter(buf, "snapshot_ended_total",
-						  "Whole sheets whose readers were ended, after block-seconds, for want of memory.",
+						  "Whole sheets whose readers were closed, after block-seconds, for lack of memory.",
 						  stats.ended);
-	metrics_print_gauge(buf, "snapshot_bytes", "Memory of the whole sheets that are being told (snapshot-bytes).",
-						stats.bytes);
-	metrics_print_gauge(buf, "snapshots", "Whole sheets that are being read or told.", stats.held);
+	metrics_print_gauge(buf, "snapshot_bytes", "Memory of whole sheets being sent (snapshot-bytes).", stats.bytes);
+	metrics_print_gauge(buf, "snapshots", "Whole sheets being read or sent.", stats.held);
 }

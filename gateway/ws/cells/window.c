@@ -671,9 +671,9 @@ window_ask(const WindowKey *key, int64_t account, WindowFn fn, void *arg)
 void
 window_print(Buf *buf)
 {
-	metrics_print_counter(buf, "window_hits_total", "Windows of cells that were answered from memory.", stats.hits);
-	metrics_print_counter(buf, "window_misses_total", "Windows for which the database was asked.", stats.misses);
-	metrics_print_counter(buf, "window_evictions_total", "Windows that were given up for others.", stats.evictions);
-	metrics_print_gauge(buf, "window_bytes", "Memory of the windows that are kept (window-cache-bytes).", stats.bytes);
-	metrics_print_gauge(buf, "windows", "Windows that are kept.", stats.answers);
+	metrics_print_counter(buf, "window_hits_total", "Cached ranges that were answered from memory.", stats.hits);
+	metrics_print_counter(buf, "window_misses_total", "Ranges that were read from the database.", stats.misses);
+	metrics_print_counter(buf, "window_evictions_total", "Cached ranges that were evicted.", stats.evictions);
+	metrics_print_gauge(buf, "window_bytes", "Memory of cached ranges (window-cache-bytes).", stats.bytes);
+	metrics_print_gauge(buf, "windows", "Cached ranges.", stats.answers);
 }

@@ -3,13 +3,13 @@
  *
  *   v2_read.c    messages of clients, from JSON; checks that both forms share
  *   v2_binary.c  messages of clients, from the binary form
- *   v2_json.c    JSON texts as they stand in a message
  *   v2_encode.c  messages of the gateway, in both forms
  */
 #ifndef V2_H
 #define V2_H
 
 #include "support/buf.h"
+#include "support/json.h"
 #include "common/edit_codec.h"
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #define V2_VERSION		   2
-#define V2_MAX_NUMBER	   ((UINT64_C(1) << 53) - 1) /* what a JSON number of a browser holds exactly */
-#define V2_MAX_TOKEN	   4096						 /* bytes */
+#define V2_MAX_NUMBER	   JSON_MAX_NUMBER
+#define V2_MAX_TOKEN	   4096 /* bytes */
 #define V2_MAX_OP_EDITS	   16384
 #define V2_MAX_VALUES	   1024	  /* of one `calc` */
 #define V2_MAX_OP_CHANGES  64	  /* structure edits among them */

@@ -5,6 +5,7 @@
 #include "ws/v2/v2.h"
 
 #include "common/edit_read.h"
+#include "common/edit_write.h"
 
 #include <string.h>
 
@@ -49,12 +50,8 @@ static void
 put_varint(Buf *to, uint64_t value)
 {
 	uint8_t bytes[CODEC_NUMBER_MAX];
-	size_t n = 0;
 
-	for (; value >= 0x80; value >>= 7)
-		bytes[n++] = (uint8_t) value | 0x80;
-	bytes[n++] = (uint8_t) value;
-	buf_put(to, bytes, n);
+	buf_put(to, bytes, (size_t) (codec_put_number(bytes, value) - bytes));
 }
 
 static void

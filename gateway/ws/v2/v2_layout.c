@@ -3,7 +3,7 @@
  */
 #include "ws/v2/v2.h"
 
-#include "support/json_check.h"
+#include "support/json.h"
 #include "common/utf8.h"
 
 #include <string.h>

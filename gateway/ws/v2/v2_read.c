@@ -9,7 +9,7 @@
 #include "ws/v2/v2.h"
 
 #include "common/utf8.h"
-#include "ws/v2/v2_json.h"
+#include "support/json.h"
 
 #include <string.h>
 
@@ -87,7 +87,7 @@ read_edit(Reader *reader)
 	edit.col = (uint32_t) col;
 	if (json_take(input, ','))
 	{
-		edit.kind = json_take_null(input) ? EDIT_STYLE : EDIT_SET;
+		edit.kind = json_take_word(input, "null") ? EDIT_STYLE : EDIT_SET;
 		if (edit.kind == EDIT_SET && !json_read_string(input, reader->text, &len))
 			return false;
 		edit.content = (EditText){reader->text, (uint32_t) len};
@@ -95,9 +95,9 @@ read_edit(Reader *reader)
 		{
 			json_skip_blanks(input);
 			edit.style = (EditText){input->pos, 0};
-			if (!json_take_null(input))
+			if (!json_take_word(input, "null"))
 			{
-				if (!json_find_object(input))
+				if (input->pos == input->end || *input->pos != '{' || !json_skip_value(input))
 					return false;
 				edit.style.len = (uint32_t) (input->pos - edit.style.data);
 			}

@@ -1,6 +1,6 @@
 /*
  * peers - the flood against servers of others (../peers/catalogue.mjs), in turns, so that the machine's other work meets all.
- * PEERS="ws_plain ws_coalescing" says which, PEERS=all takes all of them; ROUNDS=3. TABLE=docs/OPERATIONS.md puts the table
+ * PEERS="ws_plain ws_coalescing" says which, PEERS=all takes all of them; ROUNDS=3. TABLE=tests/bench/README.md puts the table
  * into that document, too.
  */
 import path from 'node:path';

@@ -1,7 +1,7 @@
 /*
- * test_json_check.c - JSON as RFC 8259 has it and nothing else, also where cJSON is lenient.
+ * test_json.c - JSON as RFC 8259 has it and nothing else, also where cJSON is lenient.
  */
-#include "support/json_check.h"
+#include "support/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ check(const char *text, size_t len)
 	bool good;
 
 	memcpy(copy, text, len);
-	good = json_check(copy, len) && !json_has_nul(copy, len);
+	good = json_check(copy, len);
 	free(copy);
 	return good;
 }
@@ -158,8 +158,8 @@ test_bad(void)
 static void
 test_depth(void)
 {
-	char text[2 * JSON_CHECK_DEPTH + 16];
-	size_t max = JSON_CHECK_DEPTH;
+	char text[2 * JSON_MAX_DEPTH + 16];
+	size_t max = JSON_MAX_DEPTH;
 
 	memset(text, '[', max);
 	memset(text + max, ']', max);
@@ -205,17 +205,26 @@ test_mutations(void)
 }
 
 static bool
-few(const char *text, size_t most)
+parses(const char *text, size_t most, int depth)
 {
-	return json_has_few_values(text, strlen(text), most);
+	cJSON *object;
+	bool good = json_parse_object(text, strlen(text), most, depth, &object) == JSON_OK;
+
+	good = good && cJSON_IsObject(object);
+	cJSON_Delete(object);
+	return good;
 }
 
 static void
-test_few_values(void)
+test_objects(void)
 {
-	TAP_OK(few("1", 1) && few("[1,2,3]", 4) && few("{\"a\":1,\"b\":[2]}", 4), "values are counted");
-	TAP_OK(!few("[1,2,3]", 3) && !few("{\"a\":1,\"b\":[2]}", 3), "also in each other");
-	TAP_OK(few("\"[,{,\\\",,\"", 1), "and not in strings");
+	TAP_OK(parses("{}", 2, 1) && parses("{\"a\":1,\"b\":[2]}", 4, 2), "an object is parsed");
+	TAP_OK(!parses("{\"a\":1,\"b\":[2]}", 3, 2), "not one of too many values");
+	TAP_OK(!parses("{\"a\":1,\"b\":[2]}", 4, 1), "nor one that is nested too deeply");
+	TAP_OK(parses("{\"a\":\"[,{,\\\",,\"}", 2, 1), "brackets and commas in strings do not count");
+	TAP_OK(!parses("{\"a\":1,\"a\":1}", 9, 9) && !parses("{\"a\":1,\"\\u0061\":1}", 9, 9), "names are distinct");
+	TAP_OK(!parses("[]", 9, 9) && !parses("1", 9, 9) && !parses("", 9, 9), "nothing else is an object");
+	TAP_OK(!parses("{\"a\":\"\xff\"}", 9, 9), "it is UTF-8");
 }
 
 int
@@ -224,7 +233,7 @@ main(void)
 	test_good();
 	test_bad();
 	test_depth();
-	test_few_values();
+	test_objects();
 	test_mutations();
 	return tap_done();
 }

@@ -1,8 +1,8 @@
 /*
- * fuzz_json_check.c - what is JSON is what jansson takes for JSON, but for nesting, and for what jansson cannot hold
- * (large numbers, NUL).
+ * fuzz_json.c - what is JSON is what jansson takes for JSON, but for nesting, and for what jansson cannot hold
+ * (large numbers).
  */
-#include "support/json_check.h"
+#include "support/json.h"
 
 #include "common/utf8.h"
 
@@ -20,9 +20,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (utf8_check(exact, size, NULL))
 	{
-		value = json_loadb(exact, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+		value = json_loadb(exact, size, JSON_DECODE_ANY, &error);
 		if (value != NULL)
-			FUZZ_CHECK(good || size > JSON_CHECK_DEPTH);
+			FUZZ_CHECK(good || size > JSON_MAX_DEPTH);
 		else if (json_error_code(&error) != json_error_numeric_overflow &&
 				 json_error_code(&error) != json_error_null_byte_in_key)
 			FUZZ_CHECK(!good);
