@@ -1,6 +1,8 @@
 /* axes.c - the two axes of a sheet; see axes.h. */
 #include "grid/axes.h"
 
+#include "common/edit_read.h"
+#include "common/edit_write.h"
 #include "common/extent.h"
 
 #include <stdlib.h>
@@ -144,24 +146,15 @@ axes_encode_bound(const Axes *axes)
 }
 
 static uint8_t *
-axes_put_number(uint8_t *to, uint32_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*to++ = (uint8_t) value | 0x80;
-	*to++ = (uint8_t) value;
-	return to;
-}
-
-static uint8_t *
 axes_put_line(uint8_t *to, const Axis *axis)
 {
-	to = axes_put_number(to, axis->count);
+	to = codec_put_number(to, axis->count);
 	for (uint32_t i = 0; i < axis->count; i++)
 	{
 		uint32_t end = i + 1 < axis->count ? axis->runs[i + 1].start : axis->limit;
 
-		to = axes_put_number(to, end - axis->runs[i].start);
-		to = axes_put_number(to, axis->runs[i].place);
+		to = codec_put_number(to, end - axis->runs[i].start);
+		to = codec_put_number(to, axis->runs[i].place);
 	}
 	return to;
 }
@@ -180,33 +173,15 @@ axes_encode(const Axes *axes, uint8_t *to)
 	return (size_t) (end - to);
 }
 
-typedef struct AxesInput
-{
-	const uint8_t *pos, *end;
-} AxesInput;
-
 static bool
-axes_get_number(AxesInput *input, uint32_t *value)
+axes_get_number(CodecInput *input, uint32_t *value)
 {
-	uint64_t wide = 0;
-
-	for (int shift = 0; shift < 7 * AXES_NUMBER_MAX && input->pos < input->end; shift += 7)
-	{
-		uint8_t byte = *input->pos++;
-
-		wide |= (uint64_t) (byte & 0x7F) << shift;
-		if (byte < 0x80)
-		{
-			*value = (uint32_t) wide;
-			return wide <= UINT32_MAX;
-		}
-	}
-	return false;
+	return codec_get_u32(input, false, value) == EDIT_OK;
 }
 
 /* The runs of an axis, which must follow each other up to the limit, and be as few as there can be. */
 static bool
-axes_get_line(AxesInput *input, uint32_t limit, uint32_t count, AxisRun *runs)
+axes_get_line(CodecInput *input, uint32_t limit, uint32_t count, AxisRun *runs)
 {
 	uint32_t start = 0, expected = limit;
 
@@ -258,7 +233,7 @@ axes_is_permutation(const Axis *axis, AxisRun *sorted)
 
 /* `axes` has room for `room` runs, and for as many more that are not kept. */
 static bool
-axes_get_lines(AxesInput *input, Axes *axes, uint32_t room)
+axes_get_lines(CodecInput *input, Axes *axes, uint32_t room)
 {
 	uint32_t used = 0;
 
@@ -285,7 +260,7 @@ axes_decode(const GridAllocator *allocator, const uint8_t *bytes, size_t len, Ax
 	/* A run has two bytes at least. */
 	uint32_t room =
 		len / 2 < 2 * (AXES_MAX_RUNS + AXIS_GROWS) ? (uint32_t) (len / 2) : 2 * (AXES_MAX_RUNS + AXIS_GROWS);
-	AxesInput input = {bytes, bytes + len};
+	CodecInput input = {bytes, bytes + len};
 	Axes *work = axes_alloc(allocator, room * 2);
 	AxesDecoded result = AXES_DAMAGED;
 
