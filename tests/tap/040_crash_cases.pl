@@ -18,7 +18,7 @@ sub rows_of
 {
 	my ($sheet) = @_;
 	my @parts = map { "(SELECT string_agg(t::text, E'\\n' ORDER BY t::text) FROM sheet.$_ t WHERE sheet_id = $sheet)" }
-	  qw(sheet log_batch segment checkpoint version_tile log_trim owner member);
+	  qw(sheet log_batch segment version version_tile log_trim ownership member);
 	return $node->safe_psql('postgres', 'SELECT concat_ws(E\'\\n--\\n\', ' . join(', ', @parts) . ')');
 }
 
@@ -54,7 +54,7 @@ my %way = (
 	publish => ["SELECT sheet.set(S, 'B2', 'new')"],
 	clients => ["SELECT sheet.apply(S, j_batch(j_set(1, 1, 'new')), clients => '{1,7,1,1}')"],
 	commit => ["SELECT sheet.commit(S, 'third')"],
-	checkpoint => ["SELECT sheet.commit(S, 'third')"],
+	version => ["SELECT sheet.commit(S, 'third')"],
 	rollback => ['SELECT sheet.rollback(S, 1)'],
 	create => ["SELECT sheet.create('never', 10, 10)"],
 	remove => [ 'SELECT sheet.trim(S, 2)', 'SELECT sheet.purge(S)' ],
