@@ -1,4 +1,4 @@
-/* axes.c - the two axes of a sheet; see axes.h. */
+/* axes.c - the row map and the column map of a sheet; see axes.h. */
 #include "grid/axes.h"
 
 #include "common/edit_read.h"
@@ -179,7 +179,7 @@ axes_get_number(CodecInput *input, uint32_t *value)
 	return codec_get_u32(input, false, value) == EDIT_OK;
 }
 
-/* The runs of an axis, which must follow each other up to the limit, and be as few as there can be. */
+/* The runs of a map, which must follow each other up to the limit, and be as few as possible. */
 static bool
 axes_get_line(CodecInput *input, uint32_t limit, uint32_t count, AxisRun *runs)
 {
@@ -208,8 +208,8 @@ axes_compare_places(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Whether no physical line is there twice; the lengths add up to the limit, so then none is left out. `sorted` has
- * room. */
+/* Whether no physical line occurs twice; the lengths add up to the limit, so then none is left out. `sorted` has room
+ * for all runs. */
 static bool
 axes_is_permutation(const Axis *axis, AxisRun *sorted)
 {
@@ -231,7 +231,7 @@ axes_is_permutation(const Axis *axis, AxisRun *sorted)
 	return true;
 }
 
-/* `axes` has room for `room` runs, and for as many more that are not kept. */
+/* `axes` has room for `room` runs, and for as many more as working memory. */
 static bool
 axes_get_lines(CodecInput *input, Axes *axes, uint32_t room)
 {

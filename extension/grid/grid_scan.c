@@ -179,13 +179,14 @@ grid_view_init(GridScan *scan, const Grid *grid, const Axes *axes, uint32_t row0
 	scan->view.col0 = col0;
 	scan->view.row1 = row1 < AXES_MAX_ROWS ? row1 : AXES_MAX_ROWS - 1;
 	scan->view.col1 = col1 < AXES_MAX_COLS ? col1 : AXES_MAX_COLS - 1;
-	/* An empty part, behind which the first one comes. */
+	/* An empty part, before the first one. */
 	scan->top = row0;
 	scan->left = scan->view.col1;
 	grid_scan_begin(scan, 1, 0, 0, 0);
 }
 
-/* The columns of a part, from a logical one on, in the rows that are given. */
+/* Begins a part: `rows` rows from physical row `place` on, shown from row `top` on, and the columns of one run from
+ * `left` on. */
 static void
 grid_view_begin(GridScan *scan, uint32_t top, uint32_t place, uint32_t rows, uint32_t left)
 {
@@ -197,7 +198,7 @@ grid_view_begin(GridScan *scan, uint32_t top, uint32_t place, uint32_t rows, uin
 	scan->left = left;
 }
 
-/* So many of the rows from `place` on have no tile at all. */
+/* Returns how many of the rows from `place` on have no tile. */
 static uint32_t
 grid_empty_rows(const Grid *grid, uint32_t place, uint32_t rows)
 {
@@ -212,7 +213,7 @@ grid_empty_rows(const Grid *grid, uint32_t place, uint32_t rows)
 	return tile_row * GRID_TILE_ROWS - place < rows ? tile_row * GRID_TILE_ROWS - place : rows;
 }
 
-/* The first part of the next rows, from a logical one on. */
+/* Begins the first part of the rows from `top` on. */
 static bool
 grid_view_next_rows(GridScan *scan, uint32_t top)
 {
@@ -307,7 +308,7 @@ grid_mix_text(uint64_t h, const char *data, uint32_t len)
 	return h;
 }
 
-/* 0 for the identity, so that the digests of sheets whose rows and columns were never moved do not know of axes. */
+/* 0 for the identity, so that the digest of a sheet whose rows and columns were never moved does not depend on maps. */
 static uint64_t
 grid_axes_digest(const Axes *axes)
 {
