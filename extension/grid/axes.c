@@ -299,7 +299,7 @@ axes_run_at(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint3
 }
 
 bool
-axes_parts_next(AxesParts *parts, GridRect *physical)
+axes_parts_next(AxesParts *parts, GridRect *part)
 {
 	uint32_t cols, place;
 
@@ -315,12 +315,12 @@ axes_parts_next(AxesParts *parts, GridRect *physical)
 	}
 	if (parts->wide)
 	{
-		*physical = (GridRect){parts->place, 0, parts->place + parts->rows - 1, AXES_MAX_COLS - 1};
+		*part = (GridRect){parts->place, 0, parts->place + parts->rows - 1, AXES_MAX_COLS - 1};
 		parts->col = parts->rect.col1 + 1;
 		return true;
 	}
 	cols = axes_run_at(parts->axes, AXES_COL, parts->col, parts->rect.col1, &place);
-	*physical = (GridRect){parts->place, place, parts->place + parts->rows - 1, place + cols - 1};
+	*part = (GridRect){parts->place, place, parts->place + parts->rows - 1, place + cols - 1};
 	parts->col += cols;
 	return true;
 }

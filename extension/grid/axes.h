@@ -104,6 +104,6 @@ typedef struct AxesParts
 	bool wide;
 } AxesParts;
 extern void axes_parts_init(AxesParts *parts, const Axes *axes, const GridRect *rect);
-extern bool axes_parts_next(AxesParts *parts, GridRect *physical);
+extern bool axes_parts_next(AxesParts *parts, GridRect *part);
 
 #endif
