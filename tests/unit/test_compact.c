@@ -1,6 +1,6 @@
 /*
- * test_compact.c - what a dense sheet takes beyond its contents, however it was written: while it is edited, and after a
- * round of the eviction clock, when it must be hardly more than what a loaded sheet takes.
+ * test_compact.c - what a dense sheet takes beyond its contents, however it was written: while it is edited, and after
+ * a round of the eviction clock, when it must be hardly more than what a loaded sheet takes.
  */
 #include "grid_memory.h"
 #include "tap.h"

@@ -721,7 +721,8 @@ test_expect(void)
 	for (uint32_t i = 0; i < EXPECT_CELLS; i++)
 		sum += lens[i] = 1 + random_below(24);
 	meter.fail_percent = 100;
-	TAP_OK(grid_expect(&allocator, grid, (GridTileNo){0, 0}, EXPECT_CELLS, sum) == NULL, "no tile is expected without room");
+	TAP_OK(grid_expect(&allocator, grid, (GridTileNo){0, 0}, EXPECT_CELLS, sum) == NULL,
+		   "no tile is expected without room");
 	meter.fail_percent = 0;
 	tile = grid_expect(&allocator, grid, (GridTileNo){0, 0}, EXPECT_CELLS, sum);
 	bytes = grid_bytes(grid);

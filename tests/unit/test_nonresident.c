@@ -16,7 +16,7 @@
 #define TILE_ROWS 6
 #define TILE_COLS 5
 
-static uint32_t cells[ROWS][COLS];			/* the number that the cell shows; 0: empty */
+static uint32_t cells[ROWS][COLS]; /* the number that the cell shows; 0: empty */
 static bool resident[TILE_ROWS][TILE_COLS];
 static bool used[TILE_ROWS][TILE_COLS]; /* since the last round of the clock */
 static bool pinned[TILE_ROWS][TILE_COLS];
@@ -212,7 +212,8 @@ main(void)
 	TAP_OK(edited, "a non-resident tile refuses edits until it is loaded");
 	TAP_OK(loaded, "after a load nothing of the rectangle is non-resident");
 	TAP_OK(right, "resident tiles are right");
-	TAP_OK(ordered && evictions > 1000, "a round evicts the tiles that were not used since the last one, except pinned ones");
+	TAP_OK(ordered && evictions > 1000,
+		   "a round evicts the tiles that were not used since the last one, except pinned ones");
 	TAP_OK(exact, "bytes are exact at every step");
 	load(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1});
 	TAP_OK(grid_tiles_nonresident(grid) == 0 && window_is_right(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1}),
