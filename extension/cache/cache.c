@@ -49,6 +49,7 @@ cache_create_state(void)
 	CacheState->budget = (uint64) cache_size_kb * 1024;
 	dlist_init(&CacheState->lru);
 	dlist_init(&CacheState->free);
+	dlist_init(&CacheState->clock);
 	pg_atomic_init_u64(&CacheState->epoch_round, 0);
 	pg_atomic_init_u64(&CacheState->forgotten, 0);
 	pg_atomic_init_u64(&CacheState->used, 0);
@@ -98,10 +99,24 @@ cache_shmem_startup(void)
 
 /* ---- entries ---- */
 
-CacheEntry *
-cache_entry(uint32 number)
+void
+cache_clock_add(CacheEntry *entry)
 {
-	return &cache_entries[number];
+	if (entry->clocked)
+		return;
+	entry->clocked = true;
+	CacheState->clocked++;
+	dlist_push_tail(&CacheState->clock, &entry->clock_link);
+}
+
+void
+cache_clock_remove(CacheEntry *entry)
+{
+	if (!entry->clocked)
+		return;
+	entry->clocked = false;
+	CacheState->clocked--;
+	dlist_delete(&entry->clock_link);
 }
 
 #define CACHE_TO(state) (1 << (state))
@@ -157,6 +172,7 @@ cache_unlink(CacheEntry *entry)
 	pg_read_barrier(); /* changes made before the last pin went */
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
+	cache_clock_remove(entry);
 	entry->grid = NULL;
 	cache_set_state(entry, CACHE_FREE);
 	pg_atomic_write_u64(&entry->bytes, 0);

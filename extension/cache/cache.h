@@ -70,7 +70,9 @@ typedef struct CacheEntry
 
 	/* Incremented under the directory lock only: whoever holds it, and finds 0, may use the entry for another sheet. */
 	pg_atomic_uint32 pins;
-	dlist_node link; /* under the directory lock: in the LRU list or in the free list */
+	dlist_node link;	   /* under the directory lock: in the LRU list or in the free list */
+	dlist_node clock_link; /* likewise: in the list of the eviction clock, if ... */
+	bool clocked;
 
 	/* what the grid (or the one being loaded) has taken from the budget */
 	pg_atomic_uint64 bytes;
@@ -114,7 +116,8 @@ typedef struct CacheShared
 	int dsa_tranche;
 	dlist_head lru;				  /* entries with a key, most recently pinned first */
 	dlist_head free;			  /* entries without a key */
-	uint32 evict_hand;			  /* number of the entry at which the eviction clock stands; under the directory lock */
+	dlist_head clock;			  /* entries with a grid: the hand of the eviction clock is at the first one */
+	uint32 clocked;				  /* their number */
 	uint64 budget;				  /* bytes of grids that may be held */
 	pg_atomic_uint64 epoch_round; /* how often all epochs have been forgotten */
 	pg_atomic_uint64 forgotten;	  /* how often what is known of any sheet was (writer_forget) */
@@ -200,8 +203,9 @@ extern void cache_memory_settle(CacheEntry *entry, int64 balance);
  * exclusive mode. */
 extern Grid *cache_detach_grid(CacheEntry *entry);
 extern void cache_free_detached(Grid *grid);
-/* Entry number `number` of pg_sheet.max_cached_sheets, for the eviction clock. */
-extern CacheEntry *cache_entry(uint32 number);
+/* Puts the entry on the eviction clock, unless it is there; takes it off. Caller must hold the directory lock. */
+extern void cache_clock_add(CacheEntry *entry);
+extern void cache_clock_remove(CacheEntry *entry);
 /* Tells the worker that the cells of a sheet were evicted. Caller must hold the entry's lock, or the directory lock if
  * nobody pins the entry. */
 extern void cache_queue_version(const CacheEntry *entry);

@@ -17,20 +17,23 @@
 
 #include "cache/cache.h"
 
-/* Moves the hand to the next entry that may have tiles, and pins it. *left: entries until the end of the round. */
+/* Moves the hand to the next entry, and pins it. Entries without a grid leave the clock. *left: entries until the end
+ * of the round. */
 static CacheEntry *
 evict_next(uint32 *left)
 {
 	CacheEntry *found = NULL;
 
 	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	for (; *left > 0 && found == NULL; (*left)--)
+	for (; *left > 0 && found == NULL && !dlist_is_empty(&CacheState->clock); (*left)--)
 	{
-		CacheEntry *entry = cache_entry(CacheState->evict_hand);
+		CacheEntry *entry = dlist_head_element(CacheEntry, clock_link, &CacheState->clock);
 
-		CacheState->evict_hand = (CacheState->evict_hand + 1) % cache_max_sheets;
-		if (pg_atomic_read_u64(&entry->bytes) > 0)
-			found = entry;
+		cache_clock_remove(entry);
+		if (pg_atomic_read_u64(&entry->bytes) == 0)
+			continue;
+		cache_clock_add(entry);
+		found = entry;
 	}
 	if (found != NULL)
 		pg_atomic_fetch_add_u32(&found->pins, 1);
@@ -40,10 +43,11 @@ evict_next(uint32 *left)
 
 /* The hand stands between two tiles of this entry: the next eviction goes on there. */
 static void
-evict_stay(const CacheEntry *entry)
+evict_stay(CacheEntry *entry)
 {
 	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	CacheState->evict_hand = (uint32) (entry - cache_entry(0));
+	if (entry->clocked)
+		dlist_move_head(&CacheState->clock, &entry->clock_link);
 	LWLockRelease(&CacheState->directory);
 }
 
@@ -72,7 +76,7 @@ evict_from(CacheEntry *entry, bool own, size_t wanted)
 static size_t
 evict_round(size_t wanted, bool wait)
 {
-	uint32 left = cache_max_sheets;
+	uint32 left = CacheState->clocked; /* read without the lock: the number need not be exact */
 	size_t freed = 0;
 	CacheEntry *entry;
 

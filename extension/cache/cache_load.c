@@ -63,7 +63,12 @@ cache_ended(CacheEntry *entry, CacheLoaded loaded, Grid *rest)
 	GridAllocator allocator = cache_allocator(entry);
 
 	if (loaded == CACHE_LOADED)
+	{
+		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+		cache_clock_add(entry);
+		LWLockRelease(&CacheState->directory);
 		pg_atomic_fetch_add_u64(&CacheState->loads, 1);
+	}
 	else if (loaded == CACHE_LOAD_NO_ROOM)
 		pg_atomic_fetch_add_u64(&CacheState->load_failures, 1);
 	ConditionVariableBroadcast(&entry->changed);
