@@ -5,6 +5,7 @@
 #include "postgres.h"
 #include "access/genam.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "replication/message.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
@@ -60,5 +61,16 @@ typedef TU_UpdateIndexes CompatUpdateIndexes;
 typedef bool CompatUpdateIndexes;
 #define compat_must_update_indexes(update) (update)
 #endif
+
+/* The full id of a transaction id that is on disk, hence at most 2^31 behind the next one. */
+static inline uint64
+compat_widen_xid(TransactionId xid, FullTransactionId next)
+{
+	uint32 epoch = EpochFromFullTransactionId(next);
+
+	if (xid > XidFromFullTransactionId(next))
+		epoch--;
+	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(epoch, xid));
+}
 
 #endif

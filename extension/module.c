@@ -14,8 +14,7 @@
 #include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "journal/follow/follow.h"
-#include "am/table/log_resume.h"
-#include "am/page/log_tip.h"
+#include "am/page/log_last.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
 #include "support/serverlife.h"
@@ -42,7 +41,7 @@ module_shmem_request(void)
 {
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
-	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
+	RequestAddinShmemSpace(log_last_shmem_size());
 	RequestAddinShmemSpace(server_life_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
 }
@@ -53,8 +52,7 @@ module_shmem_startup(void)
 	if (module_next_shmem_startup != NULL)
 		module_next_shmem_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	log_tip_shmem_startup();
-	log_resume_shmem_startup();
+	log_last_shmem_startup();
 	cache_shmem_startup();
 	follow_shmem_startup(true);
 	workqueue_shmem_startup();
@@ -88,6 +86,7 @@ _PG_init(void)
 	stop_point_init();
 	time_slice_init();
 	sheetlog_init();
+	sheetlog_ddl_init();
 	storage_init();
 	follow_init();
 	edit_life_init();

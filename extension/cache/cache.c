@@ -1,25 +1,17 @@
 /*
- * cache.c - grids of sheets in shared memory.
+ * cache.c - entries of the sheet cache: one for each sheet that somebody uses, found by a hash table (the directory).
  *
- * All memory is taken once, at the server's start: the entries, the directory (a hash table), and an in-place DSA area
- * of pg_sheet.cache_size for the grids. The area may not grow (dsa_set_size_limit), so that /dev/shm, small in
- * containers, is never touched. The main segment has the same address in all processes, and the area is its own segment
- * 0: an address and a dsa_pointer differ by a constant, so grids hold plain pointers.
- *
- * An entry that nobody pins is used for another sheet when all are in use; the least recently used goes first. The
- * memory of grids is given back tile by tile (cache_evict.c). Nothing is written: the log is durable already. The
- * entries of a database go with it (cache_forget_database).
+ * All memory is taken once, at the server's start. An entry that nobody pins is used for another sheet when all are in
+ * use; the least recently pinned goes first. The memory of grids is evicted tile by tile (cache_evict.c). Nothing is
+ * written back: the log is durable already.
  */
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "cache/cache_private.h"
-#include "miscadmin.h"
-#include "storage/ipc.h"
+#include "cache/cache.h"
+#include "compat.h"
 #include "storage/shmem.h"
-#include "utils/dsa.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 typedef struct CacheSlot
@@ -34,19 +26,8 @@ int cache_max_sheets = 8192;
 
 static HTAB *cache_directory = NULL;
 static CacheEntry *cache_entries = NULL;
-static CacheEntry *reader_entry = NULL; /* pinned by cache_pin_reader */
 
 /* ---- start-up ---- */
-
-/* More than the budget, since pieces of many sizes leave gaps: a quarter, and some for the allocator's own books and
- * for a superblock (64 kB) of each of its size classes. */
-static Size
-cache_area_size(void)
-{
-	Size budget = (Size) cache_size_kb * 1024;
-
-	return MAXALIGN(dsa_minimum_size()) + (budget > 0 ? MAXALIGN(budget + budget / 4) + 3 * 1024 * 1024 : 0);
-}
 
 Size
 cache_shmem_size(void)
@@ -55,26 +36,7 @@ cache_shmem_size(void)
 
 	size = add_size(size, mul_size(MAXALIGN(sizeof(CacheEntry)), cache_max_sheets));
 	size = add_size(size, hash_estimate_size(cache_max_sheets, sizeof(CacheSlot)));
-	return add_size(size, add_size(cache_area_size(), BLCKSZ));
-}
-
-/* The area, and the proof that addresses can be had from its pointers by addition. */
-static void
-cache_create_area(void)
-{
-	dsa_area *area = dsa_create_in_place(cache_area_place, cache_area_size(), CacheState->dsa_tranche, NULL);
-	dsa_pointer probe;
-
-	dsa_set_size_limit(area, cache_area_size());
-	dsa_pin(area);
-	probe = dsa_allocate_extended(area, 64, DSA_ALLOC_NO_OOM);
-	if (DsaPointerIsValid(probe))
-	{
-		if ((char *) dsa_get_address(area, probe) != cache_area_place + probe)
-			elog(FATAL, "pg_sheet: addresses of an in-place area are not where they are expected");
-		dsa_free(area, probe);
-	}
-	dsa_detach(area);
+	return add_size(size, cache_memory_size());
 }
 
 static void
@@ -87,17 +49,15 @@ cache_create_state(void)
 	CacheState->budget = (uint64) cache_size_kb * 1024;
 	dlist_init(&CacheState->lru);
 	dlist_init(&CacheState->free);
-	dlist_init(&CacheState->slack);
+	dlist_init(&CacheState->clock);
 	pg_atomic_init_u64(&CacheState->epoch_round, 0);
 	pg_atomic_init_u64(&CacheState->forgotten, 0);
 	pg_atomic_init_u64(&CacheState->used, 0);
-	pg_atomic_init_u64(&CacheState->asked, 0);
 	pg_atomic_init_u64(&CacheState->hits, 0);
 	pg_atomic_init_u64(&CacheState->misses, 0);
 	pg_atomic_init_u64(&CacheState->loads, 0);
 	pg_atomic_init_u64(&CacheState->load_failures, 0);
 	pg_atomic_init_u64(&CacheState->evictions, 0);
-	pg_atomic_init_u64(&CacheState->clock, 0);
 	pg_atomic_init_u64(&CacheState->waits, 0);
 	for (int i = 0; i < CACHE_PRIVATE_REASONS; i++)
 		pg_atomic_init_u64(&CacheState->private_reads[i], 0);
@@ -120,75 +80,106 @@ void
 cache_shmem_startup(void)
 {
 	HASHCTL info;
-	bool found_state, found_entries, found_area;
-
-	/* The hook runs again after a crash: nothing of before may survive in this process. */
-	cache_area = NULL;
-	reader_entry = NULL;
-	cache_forget_load();
+	bool found_state, found_entries;
 
 	CacheState = ShmemInitStruct("pg_sheet cache", sizeof(CacheShared), &found_state);
 	cache_entries = ShmemInitStruct("pg_sheet cache entries", sizeof(CacheEntry) * cache_max_sheets, &found_entries);
-	cache_area_place = ShmemInitStruct("pg_sheet cache grids", cache_area_size(), &found_area);
 	memset(&info, 0, sizeof(info));
 	info.keysize = sizeof(CacheKey);
 	info.entrysize = sizeof(CacheSlot);
 	cache_directory =
 		ShmemInitHash("pg_sheet cache directory", cache_max_sheets, cache_max_sheets, &info, HASH_ELEM | HASH_BLOBS);
 	if (!found_state)
-	{
 		cache_create_state();
-		cache_create_area();
-	}
+	cache_memory_startup(CacheState->dsa_tranche, !found_state);
 	LWLockRegisterTranche(CacheState->directory.tranche, "pg_sheet_directory");
 	LWLockRegisterTranche(CacheState->entry_tranche, "pg_sheet_entry");
 	LWLockRegisterTranche(CacheState->dsa_tranche, "pg_sheet_grids");
 }
 
-/* May raise errors: called before anything is held. */
-void
-cache_attach_area(void)
-{
-	MemoryContext old;
-
-	if (cache_area != NULL)
-		return;
-	old = MemoryContextSwitchTo(TopMemoryContext);
-	cache_area = dsa_attach_in_place(cache_area_place, NULL);
-	MemoryContextSwitchTo(old);
-	dsa_pin_mapping(cache_area);
-	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(cache_area_place));
-}
-
 /* ---- entries ---- */
 
-/* Opening the sheet again should be cheap. */
 void
-cache_note_eviction(const CacheEntry *entry)
+cache_clock_add(CacheEntry *entry)
+{
+	if (entry->clocked)
+		return;
+	entry->clocked = true;
+	CacheState->clocked++;
+	dlist_push_tail(&CacheState->clock, &entry->clock_link);
+}
+
+void
+cache_clock_remove(CacheEntry *entry)
+{
+	if (!entry->clocked)
+		return;
+	entry->clocked = false;
+	CacheState->clocked--;
+	dlist_delete(&entry->clock_link);
+}
+
+#define CACHE_TO(state) (1 << (state))
+
+/*
+ * The states from which each state may be reached.
+ *
+ * CACHE_FREE, and CACHE_PLACEHOLDER from it, are set by whoever holds the directory lock and knows that nobody pins the
+ * entry. All other transitions need entry->lock in exclusive mode. A grid that is detached during a load of tiles
+ * leaves CACHE_LOADING, which ends with that load. A transition to the same state is allowed.
+ */
+static const int cache_from[CACHE_STATES] PG_USED_FOR_ASSERTS_ONLY = {
+	[CACHE_FREE] = CACHE_TO(CACHE_PLACEHOLDER) | CACHE_TO(CACHE_RESIDENT),
+	[CACHE_PLACEHOLDER] =
+		CACHE_TO(CACHE_FREE) | CACHE_TO(CACHE_LOADING) | CACHE_TO(CACHE_RESIDENT) | CACHE_TO(CACHE_PINNED),
+	[CACHE_LOADING] = CACHE_TO(CACHE_PLACEHOLDER) | CACHE_TO(CACHE_FILLING),
+	[CACHE_RESIDENT] = CACHE_TO(CACHE_LOADING) | CACHE_TO(CACHE_FILLING) | CACHE_TO(CACHE_PINNED),
+	[CACHE_FILLING] = CACHE_TO(CACHE_RESIDENT),
+	[CACHE_PINNED] = CACHE_TO(CACHE_RESIDENT),
+};
+
+/* Also counts that a grid has come or gone: `grid` is set before. */
+void
+cache_set_state(CacheEntry *entry, CacheEntryState to)
+{
+	CacheEntryState from = entry->state;
+
+	Assert(from == to || (cache_from[to] & CACHE_TO(from)) != 0);
+	Assert(from == CACHE_FREE || to == CACHE_FREE ? LWLockHeldByMeInMode(&CacheState->directory, LW_EXCLUSIVE)
+												  : LWLockHeldByMeInMode(&entry->lock, LW_EXCLUSIVE));
+	Assert((entry->grid != NULL) == (to >= CACHE_RESIDENT));
+	if ((from >= CACHE_RESIDENT) != (to >= CACHE_RESIDENT))
+		entry->changes++;
+	entry->state = to;
+}
+
+void
+cache_queue_version(const CacheEntry *entry)
 {
 	if (entry->meta_valid)
 		workqueue_report_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
 								  cache_tail(&entry->meta));
 }
 
-/* Takes an entry that nobody pins out of the directory (which is locked), and gives its grid to be freed later. */
+/* Removes an entry that nobody pins. Returns its grid, which the caller frees after unlocking. Caller must hold the
+ * directory lock in exclusive mode. */
 static Grid *
 cache_unlink(CacheEntry *entry)
 {
 	Grid *grid = entry->grid;
 
-	Assert(pg_atomic_read_u32(&entry->pins) == 0 && entry->used && !entry->loading && entry->writer_fxid == 0);
+	Assert(pg_atomic_read_u32(&entry->pins) == 0 && entry->writer_fxid == 0);
+	pg_read_barrier(); /* changes made before the last pin went */
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
-	cache_unqueue(entry);
-	cache_unqueue_slack(entry);
-	entry->used = false;
+	cache_clock_remove(entry);
 	entry->grid = NULL;
+	cache_set_state(entry, CACHE_FREE);
 	pg_atomic_write_u64(&entry->bytes, 0);
 	return grid;
 }
 
-/* The least recently used entry without a pin. Directory locked. */
+/* The least recently used entry without a pin. Caller must hold the directory lock. */
 static CacheEntry *
 cache_find_victim(void)
 {
@@ -199,17 +190,15 @@ cache_find_victim(void)
 		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
 
 		if (pg_atomic_read_u32(&entry->pins) == 0)
-		{
-			pg_read_barrier(); /* what was done to it before the last pin went */
 			return entry;
-		}
 	}
 	return NULL;
 }
 
 /* ---- pins ---- */
 
-/* A clean entry for the key; the grid of the one that had to go is freed by the caller. Directory locked. */
+/* A new entry for the key. The caller frees the grid of the entry that it replaces. Caller must hold the directory lock
+ * in exclusive mode. */
 static CacheEntry *
 cache_new_entry(const CacheKey *key, Grid **evicted)
 {
@@ -220,7 +209,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 		entry = dlist_container(CacheEntry, link, dlist_pop_head_node(&CacheState->free));
 	else if ((entry = cache_find_victim()) != NULL)
 	{
-		cache_note_eviction(entry);
+		cache_queue_version(entry);
 		*evicted = cache_unlink(entry);
 		pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
 	}
@@ -234,13 +223,11 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	}
 	slot->entry = entry;
 	entry->key = *key;
-	entry->used = true;
+	cache_set_state(entry, CACHE_PLACEHOLDER);
+	entry->hand = 0;
 	entry->skip_loads = 0;
 	entry->next_skip = 0;
-	entry->kept = false;
-	entry->slack_at = 0;
-	entry->passed = 0;
-	entry->missed = 0;
+	entry->nonresident_edits = 0;
 	entry->seq = 0;
 	entry->last_fxid = 0;
 	entry->meta_valid = false;
@@ -257,7 +244,7 @@ cache_pin(const CacheKey *key)
 	CacheEntry *entry;
 	Grid *evicted = NULL;
 
-	cache_attach_area();
+	cache_memory_attach();
 	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
 	slot = hash_search(cache_directory, key, HASH_FIND, NULL);
 	if (slot != NULL)
@@ -274,7 +261,7 @@ cache_pin(const CacheKey *key)
 	return entry;
 }
 
-/* Without the directory's lock, for which all who edit would wait once more. */
+/* Does not take the directory lock, which all writers contend for. */
 void
 cache_unpin(CacheEntry *entry)
 {
@@ -283,26 +270,7 @@ cache_unpin(CacheEntry *entry)
 	Assert(pins > 0);
 }
 
-CacheEntry *
-cache_pin_reader(const CacheKey *key)
-{
-	CacheEntry *entry;
-
-	Assert(reader_entry == NULL);
-	entry = cache_pin(key);
-	reader_entry = entry;
-	return entry;
-}
-
-void
-cache_unpin_reader(CacheEntry *entry)
-{
-	Assert(reader_entry == entry);
-	reader_entry = NULL;
-	cache_unpin(entry);
-}
-
-/* Read without the entry's lock: a writer may just change it. */
+/* Reads without the entry's lock: the result may be one that a writer is just replacing. */
 int64
 cache_guess_seq(const CacheKey *key)
 {
@@ -317,14 +285,14 @@ cache_guess_seq(const CacheKey *key)
 	return seq;
 }
 
-/* The entry's lock is not waited for, since the directory's is held; a grid that is being changed tells nothing. */
+/* Does not wait for the entry's lock, since the directory lock is held. */
 uint32
 cache_guess_cols(const CacheKey *key)
 {
 	CacheSlot *slot;
 	uint32 cols = 0;
 
-	cache_attach_area();
+	cache_memory_attach();
 	LWLockAcquire(&CacheState->directory, LW_SHARED);
 	slot = hash_search(cache_directory, key, HASH_FIND, NULL);
 	if (slot != NULL && LWLockConditionalAcquire(&slot->entry->lock, LW_SHARED))
@@ -339,18 +307,9 @@ cache_guess_cols(const CacheKey *key)
 	return cols;
 }
 
-/* The core has released all LWLocks and condition variables already. The load comes first: it needs the pin. */
-void
-cache_release_at_abort(void)
-{
-	cache_abort_load();
-	if (reader_entry != NULL)
-		cache_unpin_reader(reader_entry);
-}
-
 /* ---- databases that are dropped ---- */
 
-/* Takes out the entries of a database that nobody pins, with their grids. True when there are others. */
+/* Unlinks the entries of a database that nobody pins, with their grids. Returns true if there are others. */
 static bool
 cache_unlink_database(Oid database, dlist_head *gone)
 {
@@ -369,7 +328,6 @@ cache_unlink_database(Oid database, dlist_head *gone)
 			pinned = true;
 			continue;
 		}
-		pg_read_barrier(); /* what was done to it before the last pin went */
 		entry->grid = cache_unlink(entry);
 		dlist_push_tail(gone, &entry->link);
 	}
@@ -377,7 +335,7 @@ cache_unlink_database(Oid database, dlist_head *gone)
 	return pinned;
 }
 
-/* Gives back what was taken out. Only we know of these entries. */
+/* Frees unlinked entries, which no other process can find. */
 static void
 cache_free_entries(dlist_head *gone)
 {
@@ -396,14 +354,14 @@ cache_free_entries(dlist_head *gone)
 	LWLockRelease(&CacheState->directory);
 }
 
-/* Who pins an entry of a database in which nobody is takes from it what others have no room for, for a moment. */
+/* Only an evictor can pin an entry of an unused database. Retry. */
 void
 cache_forget_database(Oid database)
 {
 	dlist_head gone = DLIST_STATIC_INIT(gone);
 	bool pinned;
 
-	cache_attach_area();
+	cache_memory_attach();
 	do
 	{
 		pinned = cache_unlink_database(database, &gone);
@@ -438,28 +396,33 @@ cache_lock_read(CacheEntry *entry)
 	LWLockAcquire(&entry->lock, LW_SHARED);
 }
 
+/* ---- grids ---- */
+
+Grid *
+cache_detach_grid(CacheEntry *entry)
+{
+	Grid *grid = entry->grid;
+
+	if (grid == NULL)
+		return NULL;
+	entry->grid = NULL;
+	cache_set_state(entry, entry->state == CACHE_FILLING ? CACHE_LOADING : CACHE_PLACEHOLDER);
+	pg_atomic_fetch_sub_u64(&entry->bytes, grid_bytes(grid));
+	return grid;
+}
+
+void
+cache_free_detached(Grid *grid)
+{
+	GridAllocator allocator = {NULL, cache_memory_give, NULL, false};
+
+	if (grid != NULL)
+		grid_free(&allocator, grid);
+}
+
 /* ---- visibility ---- */
 
-/* Ids on disk are at most 2^32 behind the next one. One that VACUUM froze is visible to all, whatever this says. */
-static uint64
-cache_widen(TransactionId xid, FullTransactionId next)
-{
-	uint32 epoch = EpochFromFullTransactionId(next);
-
-	if (xid > XidFromFullTransactionId(next))
-		epoch--;
-	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(epoch, xid));
-}
-
-uint64
-cache_full_xid(TransactionId xid)
-{
-	if (!TransactionIdIsNormal(xid))
-		return 0;
-	return cache_widen(xid, ReadNextFullTransactionId());
-}
-
-/* fxid has ended, or is about to; was it committed before the snapshot was taken? */
+/* Returns whether fxid, which has ended or is about to, had committed when the snapshot was taken. */
 bool
 cache_snapshot_sees(Snapshot snapshot, uint64 fxid)
 {
@@ -468,9 +431,9 @@ cache_snapshot_sees(Snapshot snapshot, uint64 fxid)
 	if (fxid == 0)
 		return true;
 	next = ReadNextFullTransactionId();
-	if (fxid < cache_widen(snapshot->xmin, next))
+	if (fxid < compat_widen_xid(snapshot->xmin, next))
 		return true;
-	if (fxid >= cache_widen(snapshot->xmax, next))
+	if (fxid >= compat_widen_xid(snapshot->xmax, next))
 		return false;
 	return !XidInMVCCSnapshot((TransactionId) fxid, snapshot);
 }

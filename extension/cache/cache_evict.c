@@ -1,267 +1,131 @@
 /*
- * cache_evict.c - which tiles go when there is no room: those that were not used for longest, of all sheets.
+ * cache_evict.c - the eviction policy: a second-chance clock over the tiles of all sheets.
  *
- * Every use of a tile gives it a new stamp, which costs a reader nothing but a store. Entries wait in a heap, ordered
- * by a stamp that none of their tiles' is below: it was right once, and stamps only grow. So the first entry is asked
- * for its oldest tile: when that is not newer than what the heap says of the next entry, it is the oldest of all, and
- * goes; otherwise the entry is put back with what is true now. The order is exactly that of the last uses, but for
- * tiles that are held and for entries that are locked at the moment: these are passed over, and keep their places.
- * What tiles do not need themselves goes before (cache_slack.c).
+ * A use of a tile sets a mark in its grid, which costs a reader one store. The clock's hand goes over the entries in
+ * the order of their numbers, and in each entry over the tiles of its grid (grid_evict). A marked tile loses the mark,
+ * and the slack that edits have left in it; an unmarked one is evicted. So a tile leaves when it was not used for a
+ * whole round, and shrinks when it was used but other tiles need room. When the last tile of a grid is evicted, the
+ * grid goes.
  *
- * Lock order: the entry that memory is wanted for may be locked by the caller; the lock of any other is taken if it is
- * free, since who loads one sheet is not to wait for those who read another. Only when nothing else can go, and the
- * caller has locked nothing, is it waited for. The directory's is taken in between, with nothing waited for under it.
+ * Passed over are pinned tiles, entries in state CACHE_PINNED, and entries that other processes have locked: a load of
+ * one sheet does not wait for readers of another. Only if nothing else can be evicted, and the caller has locked no
+ * entry, does it wait for locks.
+ *
+ * Locks: the directory lock to move the hand and to pin the entry under it, then that entry's lock.
  */
 #include "postgres.h"
 
-#include "cache/cache_private.h"
-#include "grid/tile.h"
+#include "cache/cache.h"
 
-/* ---- the queue, under the directory's lock ---- */
-
-static int
-cache_compare_queued(const pairingheap_node *a, const pairingheap_node *b, void *arg)
-{
-	uint64 x = pairingheap_const_container(CacheEntry, queue_node, a)->oldest;
-	uint64 y = pairingheap_const_container(CacheEntry, queue_node, b)->oldest;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* The heap is in shared memory, its functions are this process's. */
-static pairingheap
-cache_queue_open(void)
-{
-	return (pairingheap){cache_compare_queued, NULL, CacheState->queue};
-}
-
-void
-cache_queue(CacheEntry *entry, uint64 oldest)
-{
-	pairingheap heap = cache_queue_open();
-
-	if (entry->queued)
-		return;
-	entry->queued = true;
-	entry->oldest = oldest;
-	pairingheap_add(&heap, &entry->queue_node);
-	CacheState->queue = heap.ph_root;
-}
-
-void
-cache_unqueue(CacheEntry *entry)
-{
-	pairingheap heap = cache_queue_open();
-
-	if (!entry->queued)
-		return;
-	entry->queued = false;
-	pairingheap_remove(&heap, &entry->queue_node);
-	CacheState->queue = heap.ph_root;
-}
-
+/* Moves the hand to the next entry, and pins it. Entries without a grid leave the clock. *left: entries until the end
+ * of the round. */
 static CacheEntry *
-cache_queue_first(void)
+evict_next(uint32 *left)
 {
-	return CacheState->queue == NULL ? NULL : pairingheap_container(CacheEntry, queue_node, CacheState->queue);
-}
+	CacheEntry *found = NULL;
 
-/* ---- taking tiles out ---- */
-
-#define EVICTION_PASSED_MAX 16
-
-typedef struct Eviction
-{
-	bool wait; /* for entries that are locked */
-	size_t wanted;
-	uint64 started; /* what is newer was used meanwhile */
-	size_t freed;
-	bool passed_over; /* some entries were locked; of these the first ... */
-	uint32 npassed;
-	CacheEntry *passed[EVICTION_PASSED_MAX]; /* ... are pinned and out of the queue, to be put back as they were */
-} Eviction;
-
-/* Frees tiles that are chained, and a grid of which nothing is left. Nothing is locked but, maybe, the caller's entry.
- */
-static void
-cache_free_evicted(CacheEntry *entry, GridTile *tiles, Grid *grid)
-{
-	GridAllocator allocator = cache_allocator(entry);
-
-	while (tiles != NULL)
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	for (; *left > 0 && found == NULL && !dlist_is_empty(&CacheState->clock); (*left)--)
 	{
-		GridTile *next = tiles->next_held;
+		CacheEntry *entry = dlist_head_element(CacheEntry, clock_link, &CacheState->clock);
 
-		grid_free_tile(&allocator, tiles);
-		tiles = next;
+		cache_clock_remove(entry);
+		if (pg_atomic_read_u64(&entry->bytes) == 0)
+			continue;
+		cache_clock_add(entry);
+		found = entry;
 	}
-	if (grid != NULL)
-		grid_free(&allocator, grid);
+	if (found != NULL)
+		pg_atomic_fetch_add_u32(&found->pins, 1);
+	LWLockRelease(&CacheState->directory);
+	return found;
 }
 
-/* The entry has what a writer holds: it stands behind all others until the writer's end (cache_unpass). */
-static uint64
-cache_evict_pass(CacheEntry *entry, const Eviction *eviction)
+/* The hand stands between two tiles of this entry: the next eviction goes on there. */
+static void
+evict_stay(CacheEntry *entry)
 {
-	if (entry->passed == 0)
-		entry->passed = Max(entry->oldest, 1);
-	return eviction->started + 1;
+	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
+	if (entry->clocked)
+		dlist_move_head(&CacheState->clock, &entry->clock_link);
+	LWLockRelease(&CacheState->directory);
 }
 
-/*
- * Takes tiles with stamps up to `bound` out of a locked entry. Returns the stamp with which to queue the entry again,
- * 0: not at all.
- */
-static uint64
-cache_evict_tiles(CacheEntry *entry, uint64 bound, Eviction *eviction, GridTile **tiles)
+/* Evicts tiles of a pinned and locked entry. Returns the bytes that were freed. `own`: the caller needs the grid. */
+static size_t
+evict_from(CacheEntry *entry, bool own, size_t wanted)
 {
-	uint64 stamp;
-	uint32 at;
+	int64 balance;
+	GridAllocator allocator = cache_memory_replacing(&balance);
 
-	if (entry->grid == NULL)
+	if (entry->grid == NULL || entry->state == CACHE_PINNED)
 		return 0;
-	if (entry->kept)
-		return cache_evict_pass(entry, eviction);
-	while (grid_oldest(entry->grid, &stamp, &at))
+	pg_atomic_fetch_add_u64(&CacheState->evictions, grid_evict(&allocator, entry->grid, &entry->hand, wanted));
+	if (!own && grid_tiles_resident(entry->grid) == 0 && entry->state == CACHE_RESIDENT && entry->writer_fxid == 0)
 	{
-		GridTile *tile;
-		size_t before = grid_bytes(entry->grid);
-
-		if (stamp > bound || eviction->freed >= eviction->wanted)
-			return Max(stamp, 1);
-		tile = grid_detach(entry->grid, at);
-		tile->next_held = *tiles;
-		*tiles = tile;
-		eviction->freed += before - grid_bytes(entry->grid);
-		pg_atomic_fetch_add_u64(&CacheState->evictions, 1);
-	}
-	return grid_tiles_here(entry->grid) > 0 ? cache_evict_pass(entry, eviction) : 0;
-}
-
-/* False when somebody else has it locked who is not waited for. */
-static bool
-cache_evict_lock(CacheEntry *entry, Eviction *eviction, bool *own)
-{
-	*own = LWLockHeldByMe(&entry->lock);
-	if (*own || LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
-		return true;
-	if (eviction->wait)
-		LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
-	else
-		eviction->passed_over = true;
-	return eviction->wait;
-}
-
-/* The entry is pinned, locked, and out of the queue; the lock is given back unless it was our own before. */
-static uint64
-cache_evict_from(CacheEntry *entry, bool own, uint64 bound, Eviction *eviction)
-{
-	GridTile *tiles = NULL;
-	Grid *grid = NULL;
-	uint64 again;
-
-	again = cache_evict_tiles(entry, bound, eviction, &tiles);
-	/* What it knows of missing tiles goes with the last of those that were here. */
-	if (!own && entry->grid != NULL && grid_tiles_here(entry->grid) == 0 && !entry->kept && !entry->loading &&
-		entry->writer_fxid == 0)
-	{
-		grid = entry->grid;
-		eviction->freed += grid_bytes(grid);
+		grid_free(&allocator, entry->grid);
 		entry->grid = NULL;
-		entry->states++;
-		cache_note_eviction(entry);
+		cache_set_state(entry, CACHE_PLACEHOLDER);
+		cache_queue_version(entry);
 	}
-	else if (again == 0 && entry->grid != NULL)
-		again = eviction->started + 1; /* tiles may come, or it may go later */
-	if (!own)
-		LWLockRelease(&entry->lock);
-	cache_free_evicted(entry, tiles, grid);
-	return again;
+	cache_memory_settle(entry, balance);
+	return (size_t) balance;
 }
 
-/* Takes the first entry out of the queue, and pins it; NULL when none has what may go. */
-static CacheEntry *
-cache_evict_next(const Eviction *eviction, uint64 *bound)
+/* One round of the clock, until something was freed. Returns the number of bytes. */
+static size_t
+evict_round(size_t wanted, bool wait)
 {
-	CacheEntry *entry, *next;
-
-	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	entry = cache_queue_first();
-	if (entry != NULL && entry->oldest > eviction->started)
-		entry = NULL;
-	if (entry != NULL)
-	{
-		cache_unqueue(entry);
-		next = cache_queue_first();
-		*bound = next != NULL ? Min(next->oldest, eviction->started) : eviction->started;
-		pg_atomic_fetch_add_u32(&entry->pins, 1);
-	}
-	LWLockRelease(&CacheState->directory);
-	return entry;
-}
-
-/* again: the stamp with which it is queued, 0: not at all. */
-static void
-cache_evict_put_back(CacheEntry *entry, uint64 again)
-{
-	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	pg_atomic_fetch_sub_u32(&entry->pins, 1);
-	if (again > 0)
-		cache_queue(entry, again);
-	LWLockRelease(&CacheState->directory);
-}
-
-/* Who has taken it out of the queue at the moment puts it back as passed over: so seldom that nobody waits for it. */
-void
-cache_unpass(CacheEntry *entry, uint64 passed)
-{
-	LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-	if (entry->queued && entry->oldest > passed)
-	{
-		cache_unqueue(entry);
-		cache_queue(entry, passed);
-	}
-	LWLockRelease(&CacheState->directory);
-}
-
-/* One walk along the queue, until something has gone. */
-static void
-cache_evict_some(Eviction *eviction)
-{
+	uint32 left = CacheState->clocked; /* read without the lock: the number need not be exact */
+	size_t freed = 0;
 	CacheEntry *entry;
-	uint64 bound;
-	bool own;
 
-	while (eviction->freed == 0 && (entry = cache_evict_next(eviction, &bound)) != NULL)
+	while (freed < wanted && (entry = evict_next(&left)) != NULL)
 	{
-		if (cache_evict_lock(entry, eviction, &own))
-			cache_evict_put_back(entry, cache_evict_from(entry, own, bound, eviction));
-		else if (eviction->npassed < EVICTION_PASSED_MAX)
-			eviction->passed[eviction->npassed++] = entry;
-		else
-			cache_evict_put_back(entry, eviction->started + 1);
+		bool own = LWLockHeldByMe(&entry->lock);
+
+		if (wait && !own)
+			LWLockAcquire(&entry->lock, LW_EXCLUSIVE);
+		else if (!own && !LWLockConditionalAcquire(&entry->lock, LW_EXCLUSIVE))
+		{
+			cache_unpin(entry);
+			continue;
+		}
+		freed += evict_from(entry, own, wanted - freed);
+		if (entry->hand > 0)
+			evict_stay(entry);
+		if (!own)
+			LWLockRelease(&entry->lock);
+		cache_unpin(entry);
 	}
-	while (eviction->npassed > 0)
-	{
-		entry = eviction->passed[--eviction->npassed];
-		cache_evict_put_back(entry, Max(entry->oldest, 1));
-	}
+	return freed;
 }
 
+/* The first round may only clear marks. */
 bool
 cache_evict(CacheEntry *own, size_t wanted)
 {
-	Eviction eviction = {.wanted = wanted, .started = cache_stamp()};
-
 	Assert(wanted > 0);
-	if (cache_take_slack(wanted))
-		return true;
-	cache_evict_some(&eviction);
-	if (eviction.freed == 0 && eviction.passed_over && !LWLockHeldByMe(&own->lock))
-	{
-		eviction.wait = true;
-		eviction.started = cache_stamp();
-		cache_evict_some(&eviction);
-	}
-	return eviction.freed > 0;
+	return evict_round(wanted, false) > 0 || evict_round(wanted, false) > 0 ||
+		   (!LWLockHeldByMe(&own->lock) && evict_round(wanted, true) > 0);
+}
+
+static void *
+cache_alloc(void *ctx, size_t size)
+{
+	CacheEntry *entry = ctx;
+	void *memory;
+
+	if (size > CacheState->budget)
+		return NULL;
+	while ((memory = cache_memory_take(entry, size)) == NULL)
+		if (!cache_evict(entry, size))
+			return NULL;
+	return memory;
+}
+
+GridAllocator
+cache_allocator(CacheEntry *entry)
+{
+	return (GridAllocator){cache_alloc, cache_memory_give, entry, false};
 }

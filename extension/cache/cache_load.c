@@ -1,42 +1,43 @@
 /*
- * cache_load.c - loads: of a sheet that the cache does not know, and of tiles that a grid misses. One at a time for a
- * sheet; the others wait for it.
+ * cache_load.c - loads: the first one of a sheet, and loads of non-resident tiles. There is one load of a sheet at a
+ * time; other processes wait for it.
  *
- * The first load finds out which tiles there are, so nobody may write meanwhile. A load of missing tiles goes on beside
- * writers: they hold the tiles that they edit, so these are here; an edit of a tile that is missing, which a writer
- * without room may publish, voids the load.
+ * The first load finds out which tiles there are, so nobody may write meanwhile. A load of non-resident tiles goes on
+ * beside writers: they pin the tiles that they edit, so these are resident. An edit of a non-resident tile, which a
+ * writer without room may publish, voids the load.
  */
 #include "postgres.h"
 
-#include "cache/cache_private.h"
+#include "cache/cache.h"
 #include "pgstat.h"
 #include "utils/wait_event.h"
 
-/* A large load that finds no room has cost much, maybe also tiles of others: it is tried again ever more rarely. */
+/* A large load that found no room was expensive, maybe for others too: it is retried ever more rarely. */
 #define CACHE_SKIP_FIRST 32
 #define CACHE_SKIP_MOST	 16384
 
 static CacheEntry *loading_entry = NULL; /* of this process's load */
 static bool loading_large = false;
+static CacheEntry *reader_entry = NULL; /* pinned by cache_pin_reader() */
 
-/* The lock is held. */
+/* Caller must hold entry->lock in exclusive mode. */
 static bool
 cache_begin(CacheEntry *entry, bool large)
 {
-	if (entry->loading || CacheState->budget == 0)
+	if (cache_is_loading(entry) || CacheState->budget == 0)
 		return false;
 	if (large && entry->skip_loads > 0)
 	{
 		entry->skip_loads--;
 		return false;
 	}
-	entry->loading = true;
+	cache_set_state(entry, entry->grid == NULL ? CACHE_LOADING : CACHE_FILLING);
 	loading_entry = entry;
 	loading_large = large;
 	return true;
 }
 
-/* The lock is held. Returns what is to be freed. */
+/* Caller must hold entry->lock in exclusive mode. Returns the grid that is to be freed. */
 static Grid *
 cache_end(CacheEntry *entry, CacheLoaded loaded)
 {
@@ -50,12 +51,12 @@ cache_end(CacheEntry *entry, CacheLoaded loaded)
 		entry->next_skip = Min(entry->skip_loads * 2, CACHE_SKIP_MOST);
 	}
 	entry->loading_grid = NULL;
-	entry->loading = false;
+	cache_set_state(entry, entry->grid == NULL ? CACHE_PLACEHOLDER : CACHE_RESIDENT);
 	loading_entry = NULL;
 	return rest;
 }
 
-/* After the lock was released. */
+/* Called after the lock was released. */
 static void
 cache_ended(CacheEntry *entry, CacheLoaded loaded, Grid *rest)
 {
@@ -64,7 +65,7 @@ cache_ended(CacheEntry *entry, CacheLoaded loaded, Grid *rest)
 	if (loaded == CACHE_LOADED)
 	{
 		LWLockAcquire(&CacheState->directory, LW_EXCLUSIVE);
-		cache_queue(entry, 0);
+		cache_clock_add(entry);
 		LWLockRelease(&CacheState->directory);
 		pg_atomic_fetch_add_u64(&CacheState->loads, 1);
 	}
@@ -96,12 +97,8 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 	cache_lock_change(entry);
 	if (loaded == CACHE_LOADED)
 	{
-		static const GridRect all = {0, 0, PG_UINT32_MAX, PG_UINT32_MAX};
-
-		grid_touch(entry->loading_grid, &all, cache_stamp());
 		entry->grid = entry->loading_grid;
 		entry->loading_grid = NULL;
-		entry->states++;
 		entry->seq = seq;
 		entry->last_fxid = last_fxid;
 	}
@@ -110,12 +107,12 @@ cache_end_load(CacheEntry *entry, CacheLoaded loaded, int64 seq, uint64 last_fxi
 	cache_ended(entry, loaded, rest);
 }
 
-/* A tile that is here could be edited and taken out while it is loaded, with nothing that voids the load. */
+/* A resident tile could be edited and evicted during the load, with nothing that voids the load. */
 static bool
-cache_all_missing(const Grid *grid, const GridTileNo *wanted, uint32 count)
+cache_all_nonresident(const Grid *grid, const GridTileNo *wanted, uint32 count)
 {
 	for (uint32 i = 0; i < count; i++)
-		if (!grid_is_missing(grid, wanted[i].row * GRID_TILE_ROWS, wanted[i].col * GRID_TILE_COLS))
+		if (!grid_is_nonresident(grid, wanted[i].row * GRID_TILE_ROWS, wanted[i].col * GRID_TILE_COLS))
 			return false;
 	return true;
 }
@@ -127,10 +124,10 @@ cache_begin_part(CacheEntry *entry, bool large, const GridTileNo *wanted, uint32
 
 	Assert(loading_entry == NULL);
 	cache_lock_change(entry);
-	part->changed = entry->grid == NULL || !cache_all_missing(entry->grid, wanted, count);
+	part->changed = entry->grid == NULL || !cache_all_nonresident(entry->grid, wanted, count);
 	begun = !part->changed && cache_begin(entry, large);
 	part->seq = entry->seq;
-	part->missed = entry->missed;
+	part->nonresident_edits = entry->nonresident_edits;
 	LWLockRelease(&entry->lock);
 	return begun;
 }
@@ -143,16 +140,17 @@ cache_end_part(CacheEntry *entry, const CachePart *part, CacheLoaded loaded, con
 
 	Assert(loading_entry == entry);
 	cache_lock_change(entry);
-	right = entry->grid != NULL && entry->missed == part->missed;
+	right = entry->grid != NULL && entry->nonresident_edits == part->nonresident_edits;
 	if (loaded == CACHE_LOADED && right)
-		grid_merge(entry->grid, entry->loading_grid, wanted, count, cache_stamp());
+		grid_merge(entry->grid, entry->loading_grid, wanted, count);
 	rest = cache_end(entry, loaded);
 	LWLockRelease(&entry->lock);
 	cache_ended(entry, loaded, rest);
 	return right;
 }
 
-void
+/* Ends this process's load, if there is one. */
+static void
 cache_abort_load(void)
 {
 	CacheEntry *entry = loading_entry;
@@ -166,21 +164,45 @@ cache_abort_load(void)
 	cache_ended(entry, CACHE_LOAD_FAILED, rest);
 }
 
-void
-cache_forget_load(void)
+/* ---- pins for one call ---- */
+
+CacheEntry *
+cache_pin_reader(const CacheKey *key)
 {
-	loading_entry = NULL;
+	CacheEntry *entry;
+
+	Assert(reader_entry == NULL);
+	entry = cache_pin(key);
+	reader_entry = entry;
+	return entry;
+}
+
+void
+cache_unpin_reader(CacheEntry *entry)
+{
+	Assert(reader_entry == entry);
+	reader_entry = NULL;
+	cache_unpin(entry);
+}
+
+/* PostgreSQL has released all LWLocks and condition variables already. The load comes first: it needs the pin. */
+void
+cache_release_at_abort(void)
+{
+	cache_abort_load();
+	if (reader_entry != NULL)
+		cache_unpin_reader(reader_entry);
 }
 
 /* ---- waiting ---- */
 
 static bool
-cache_is_loading(CacheEntry *entry)
+cache_load_is_under_way(CacheEntry *entry)
 {
 	bool loading;
 
 	LWLockAcquire(&entry->lock, LW_SHARED);
-	loading = entry->loading;
+	loading = cache_is_loading(entry);
 	LWLockRelease(&entry->lock);
 	return loading;
 }
@@ -188,11 +210,11 @@ cache_is_loading(CacheEntry *entry)
 bool
 cache_wait_load(CacheEntry *entry)
 {
-	if (!cache_is_loading(entry))
+	if (!cache_load_is_under_way(entry))
 		return false;
 	pg_atomic_fetch_add_u64(&CacheState->waits, 1);
 	ConditionVariablePrepareToSleep(&entry->changed);
-	while (cache_is_loading(entry))
+	while (cache_load_is_under_way(entry))
 		ConditionVariableSleep(&entry->changed, PG_WAIT_EXTENSION);
 	ConditionVariableCancelSleep();
 	return true;

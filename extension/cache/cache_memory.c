@@ -1,43 +1,93 @@
 /*
- * cache_memory.c - the memory of grids, accounted to the byte: what is taken is never more than the budget.
+ * cache_memory.c - the memory of grids: an area of shared memory, and the budget that limits it.
+ *
+ * The area is an in-place DSA area of pg_sheet.cache_size, taken once at the server's start. It may not grow
+ * (dsa_set_size_limit), so that /dev/shm, small in containers, is never used. The main segment has the same address in
+ * all processes, and the area is its own segment 0: an address and a dsa_pointer differ by a constant, so grids hold
+ * plain pointers.
  */
 #include "postgres.h"
 
-#include "cache/cache_private.h"
+#include "cache/cache.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
 #include "utils/dsa.h"
+#include "utils/memutils.h"
 
-char *cache_area_place = NULL;
-dsa_area *cache_area = NULL;
+static char *area_base = NULL;
+static dsa_area *area = NULL; /* this process's handle */
 
-static void
-cache_free(void *ctx, void *ptr, size_t size)
+/* More than the budget, since pieces of many sizes leave gaps: a quarter, and some for the allocator's own data and for
+ * a superblock (64 kB) of each of its size classes. */
+static Size
+cache_area_size(void)
 {
-	CacheEntry *entry = ctx;
+	Size budget = (Size) cache_size_kb * 1024;
 
-	dsa_free(cache_area, (dsa_pointer) ((char *) ptr - cache_area_place));
-	pg_atomic_fetch_sub_u64(&CacheState->used, size);
-	if (entry != NULL)
-		pg_atomic_fetch_sub_u64(&entry->bytes, size);
+	return MAXALIGN(dsa_minimum_size()) + (budget > 0 ? MAXALIGN(budget + budget / 4) + 3 * 1024 * 1024 : 0);
 }
 
-static GridAllocator
-cache_detached_allocator(void)
+Size
+cache_memory_size(void)
 {
-	return (GridAllocator){NULL, cache_free, NULL, false};
+	return add_size(cache_area_size(), BLCKSZ);
+}
+
+/* Creates the area, and verifies that addresses follow from its pointers by addition. */
+void
+cache_memory_startup(int tranche, bool create)
+{
+	bool found;
+	dsa_area *created;
+	dsa_pointer probe;
+
+	area_base = ShmemInitStruct("pg_sheet cache grids", cache_area_size(), &found);
+	if (!create)
+		return;
+	created = dsa_create_in_place(area_base, cache_area_size(), tranche, NULL);
+	dsa_set_size_limit(created, cache_area_size());
+	dsa_pin(created);
+	probe = dsa_allocate_extended(created, 64, DSA_ALLOC_NO_OOM);
+	if (DsaPointerIsValid(probe))
+	{
+		if ((char *) dsa_get_address(created, probe) != area_base + probe)
+			elog(FATAL, "pg_sheet: addresses of an in-place area are not where they are expected");
+		dsa_free(created, probe);
+	}
+	dsa_detach(created);
 }
 
 void
-cache_free_detached(Grid *grid)
+cache_memory_attach(void)
 {
-	GridAllocator allocator = cache_detached_allocator();
+	MemoryContext old;
 
-	if (grid != NULL)
-		grid_free(&allocator, grid);
+	if (area != NULL)
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	area = dsa_attach_in_place(area_base, NULL);
+	MemoryContextSwitchTo(old);
+	dsa_pin_mapping(area);
+	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(area_base));
 }
 
-/* Takes bytes from the budget. More are never counted than there are, not even for a moment. */
+static void *
+cache_area_alloc(size_t size)
+{
+	dsa_pointer pointer = dsa_allocate_extended(area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
+
+	return DsaPointerIsValid(pointer) ? area_base + pointer : NULL;
+}
+
+static void
+cache_area_free(void *ptr)
+{
+	dsa_free(area, (dsa_pointer) ((char *) ptr - area_base));
+}
+
+/* The budget is never exceeded, not even for a moment. */
 static bool
-cache_take(size_t size)
+cache_take_budget(size_t size)
 {
 	uint64 used = pg_atomic_read_u64(&CacheState->used);
 
@@ -49,83 +99,60 @@ cache_take(size_t size)
 	return true;
 }
 
-static void *
-cache_try_alloc(size_t size)
+void *
+cache_memory_take(CacheEntry *entry, size_t size)
 {
-	dsa_pointer pointer;
-
-	if (!cache_take(size))
-		return NULL;
-	pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
-	if (DsaPointerIsValid(pointer))
-		return cache_area_place + pointer;
-	pg_atomic_fetch_sub_u64(&CacheState->used, size);
-	return NULL;
-}
-
-static void *
-cache_alloc(void *ctx, size_t size)
-{
-	CacheEntry *entry = ctx;
 	void *memory;
 
-	if (size > CacheState->budget)
+	if (!cache_take_budget(size))
 		return NULL;
-	while ((memory = cache_try_alloc(size)) == NULL)
-		if (!cache_evict(entry, size))
-			return NULL;
-	pg_atomic_fetch_add_u64(&entry->bytes, size);
+	memory = cache_area_alloc(size);
+	if (memory == NULL)
+		pg_atomic_fetch_sub_u64(&CacheState->used, size);
+	else
+		pg_atomic_fetch_add_u64(&entry->bytes, size);
 	return memory;
 }
 
-GridAllocator
-cache_allocator(CacheEntry *entry)
+void
+cache_memory_give(void *ctx, void *ptr, size_t size)
 {
-	return (GridAllocator){cache_alloc, cache_free, entry, false};
+	CacheEntry *entry = ctx;
+
+	cache_area_free(ptr);
+	pg_atomic_fetch_sub_u64(&CacheState->used, size);
+	if (entry != NULL)
+		pg_atomic_fetch_sub_u64(&entry->bytes, size);
 }
 
-/* ---- copies that take the place of something larger ---- */
-
-/* ctx: the bytes that have been freed, less those that were taken. */
 static void *
-cache_pack_alloc(void *ctx, size_t size)
+cache_replacing_alloc(void *ctx, size_t size)
 {
-	dsa_pointer pointer = dsa_allocate_extended(cache_area, size, DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE);
+	void *memory = cache_area_alloc(size);
 
-	if (!DsaPointerIsValid(pointer))
-		return NULL;
-	*(int64 *) ctx -= (int64) size;
-	return cache_area_place + pointer;
+	if (memory != NULL)
+		*(int64 *) ctx -= (int64) size;
+	return memory;
 }
 
 static void
-cache_pack_free(void *ctx, void *ptr, size_t size)
+cache_replacing_free(void *ctx, void *ptr, size_t size)
 {
-	dsa_free(cache_area, (dsa_pointer) ((char *) ptr - cache_area_place));
+	cache_area_free(ptr);
 	*(int64 *) ctx += (int64) size;
 }
 
-size_t
-cache_pack(CacheEntry *entry, uint32 tiles, bool *more)
+GridAllocator
+cache_memory_replacing(int64 *balance)
 {
-	int64 freed = 0;
-	GridAllocator allocator = {cache_pack_alloc, cache_pack_free, &freed, false};
-
-	*more = grid_pack_idle(&allocator, entry->grid, &entry->slack_at, tiles);
-	Assert(freed >= 0);
-	pg_atomic_fetch_sub_u64(&entry->bytes, freed);
-	pg_atomic_fetch_sub_u64(&CacheState->used, freed);
-	return (size_t) freed;
+	*balance = 0;
+	return (GridAllocator){cache_replacing_alloc, cache_replacing_free, balance, false};
 }
 
-Grid *
-cache_detach_grid(CacheEntry *entry)
+void
+cache_memory_settle(CacheEntry *entry, int64 balance)
 {
-	Grid *grid = entry->grid;
-
-	entry->grid = NULL;
-	entry->states++;
-	if (grid != NULL)
-		pg_atomic_fetch_sub_u64(&entry->bytes, grid_bytes(grid));
-	return grid;
+	Assert(balance >= 0);
+	pg_atomic_fetch_sub_u64(&entry->bytes, balance);
+	pg_atomic_fetch_sub_u64(&CacheState->used, balance);
 }

@@ -80,8 +80,8 @@ cache_count_tiles(CacheEntry *entry, CacheListed *listed)
 		return;
 	if (entry->grid != NULL)
 	{
-		listed->tiles_cached = grid_tiles_here(entry->grid);
-		listed->tiles = listed->tiles_cached + grid_tiles_missing(entry->grid);
+		listed->tiles_cached = grid_tiles_resident(entry->grid);
+		listed->tiles = listed->tiles_cached + grid_tiles_nonresident(entry->grid);
 	}
 	LWLockRelease(&entry->lock);
 }
@@ -107,7 +107,7 @@ cache_list(int *count)
 		list[n].pins = pg_atomic_read_u32(&entry->pins);
 		list[n].cached = entry->grid != NULL;
 		list[n].writing = entry->writer_fxid != 0;
-		list[n].loading = entry->loading;
+		list[n].loading = cache_is_loading(entry);
 		list[n].seq = entry->seq;
 		cache_count_tiles(entry, &list[n]);
 		n++;

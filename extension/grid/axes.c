@@ -1,6 +1,8 @@
-/* axes.c - the two axes of a sheet; see axes.h. */
+/* axes.c - the row map and the column map of a sheet; see axes.h. */
 #include "grid/axes.h"
 
+#include "common/edit_read.h"
+#include "common/edit_write.h"
 #include "common/extent.h"
 
 #include <stdlib.h>
@@ -144,24 +146,15 @@ axes_encode_bound(const Axes *axes)
 }
 
 static uint8_t *
-axes_put_number(uint8_t *to, uint32_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*to++ = (uint8_t) value | 0x80;
-	*to++ = (uint8_t) value;
-	return to;
-}
-
-static uint8_t *
 axes_put_line(uint8_t *to, const Axis *axis)
 {
-	to = axes_put_number(to, axis->count);
+	to = codec_put_number(to, axis->count);
 	for (uint32_t i = 0; i < axis->count; i++)
 	{
 		uint32_t end = i + 1 < axis->count ? axis->runs[i + 1].start : axis->limit;
 
-		to = axes_put_number(to, end - axis->runs[i].start);
-		to = axes_put_number(to, axis->runs[i].place);
+		to = codec_put_number(to, end - axis->runs[i].start);
+		to = codec_put_number(to, axis->runs[i].place);
 	}
 	return to;
 }
@@ -180,33 +173,15 @@ axes_encode(const Axes *axes, uint8_t *to)
 	return (size_t) (end - to);
 }
 
-typedef struct AxesInput
-{
-	const uint8_t *pos, *end;
-} AxesInput;
-
 static bool
-axes_get_number(AxesInput *input, uint32_t *value)
+axes_get_number(CodecInput *input, uint32_t *value)
 {
-	uint64_t wide = 0;
-
-	for (int shift = 0; shift < 7 * AXES_NUMBER_MAX && input->pos < input->end; shift += 7)
-	{
-		uint8_t byte = *input->pos++;
-
-		wide |= (uint64_t) (byte & 0x7F) << shift;
-		if (byte < 0x80)
-		{
-			*value = (uint32_t) wide;
-			return wide <= UINT32_MAX;
-		}
-	}
-	return false;
+	return codec_get_u32(input, false, value) == EDIT_OK;
 }
 
-/* The runs of an axis, which must follow each other up to the limit, and be as few as there can be. */
+/* The runs of a map, which must follow each other up to the limit, and be as few as possible. */
 static bool
-axes_get_line(AxesInput *input, uint32_t limit, uint32_t count, AxisRun *runs)
+axes_get_line(CodecInput *input, uint32_t limit, uint32_t count, AxisRun *runs)
 {
 	uint32_t start = 0, expected = limit;
 
@@ -233,8 +208,8 @@ axes_compare_places(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Whether no physical line is there twice; the lengths add up to the limit, so then none is left out. `sorted` has
- * room. */
+/* Whether no physical line occurs twice; the lengths add up to the limit, so then none is left out. `sorted` has room
+ * for all runs. */
 static bool
 axes_is_permutation(const Axis *axis, AxisRun *sorted)
 {
@@ -256,9 +231,9 @@ axes_is_permutation(const Axis *axis, AxisRun *sorted)
 	return true;
 }
 
-/* `axes` has room for `room` runs, and for as many more that are not kept. */
+/* `axes` has room for `room` runs, and for as many more as working memory. */
 static bool
-axes_get_lines(AxesInput *input, Axes *axes, uint32_t room)
+axes_get_lines(CodecInput *input, Axes *axes, uint32_t room)
 {
 	uint32_t used = 0;
 
@@ -285,7 +260,7 @@ axes_decode(const GridAllocator *allocator, const uint8_t *bytes, size_t len, Ax
 	/* A run has two bytes at least. */
 	uint32_t room =
 		len / 2 < 2 * (AXES_MAX_RUNS + AXIS_GROWS) ? (uint32_t) (len / 2) : 2 * (AXES_MAX_RUNS + AXIS_GROWS);
-	AxesInput input = {bytes, bytes + len};
+	CodecInput input = {bytes, bytes + len};
 	Axes *work = axes_alloc(allocator, room * 2);
 	AxesDecoded result = AXES_DAMAGED;
 
@@ -314,8 +289,8 @@ axes_parts_init(AxesParts *parts, const Axes *axes, const GridRect *rect)
 	parts->col = parts->rect.col1 + 1;
 }
 
-static uint32_t
-axes_part_run(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint32_t *place)
+uint32_t
+axes_run_at(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint32_t *place)
 {
 	Axis axis = axes_axis(axes, line);
 	uint32_t length = axis_run_at(&axis, from, place);
@@ -324,7 +299,7 @@ axes_part_run(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uin
 }
 
 bool
-axes_parts_next(AxesParts *parts, GridRect *physical)
+axes_parts_next(AxesParts *parts, GridRect *part)
 {
 	uint32_t cols, place;
 
@@ -334,18 +309,18 @@ axes_parts_next(AxesParts *parts, GridRect *physical)
 	{
 		if (parts->row > parts->rect.row1)
 			return false;
-		parts->rows = axes_part_run(parts->axes, AXES_ROW, parts->row, parts->rect.row1, &parts->place);
+		parts->rows = axes_run_at(parts->axes, AXES_ROW, parts->row, parts->rect.row1, &parts->place);
 		parts->row += parts->rows;
 		parts->col = parts->rect.col0;
 	}
 	if (parts->wide)
 	{
-		*physical = (GridRect){parts->place, 0, parts->place + parts->rows - 1, AXES_MAX_COLS - 1};
+		*part = (GridRect){parts->place, 0, parts->place + parts->rows - 1, AXES_MAX_COLS - 1};
 		parts->col = parts->rect.col1 + 1;
 		return true;
 	}
-	cols = axes_part_run(parts->axes, AXES_COL, parts->col, parts->rect.col1, &place);
-	*physical = (GridRect){parts->place, place, parts->place + parts->rows - 1, place + cols - 1};
+	cols = axes_run_at(parts->axes, AXES_COL, parts->col, parts->rect.col1, &place);
+	*part = (GridRect){parts->place, place, parts->place + parts->rows - 1, place + cols - 1};
 	parts->col += cols;
 	return true;
 }

@@ -1,9 +1,9 @@
 /*
- * axes.h - the two axes of a sheet: between the rows and columns that people see (logical) and those under which cells
- * lie in tiles (physical).
+ * axes.h - the row map and the column map of a sheet: from logical rows and columns, which people see, to physical
+ * ones, under which cells lie in tiles.
  *
- * Axes are one piece of memory that is not changed while others look at it: a change makes new ones. NULL is the
- * identity of both, which costs nothing.
+ * Both are in one allocation that is immutable: a change makes a new one. NULL is the identity of both, and costs
+ * nothing.
  */
 #ifndef AXES_H
 #define AXES_H
@@ -13,7 +13,7 @@
 
 #define AXES_MAX_ROWS 16777216
 #define AXES_MAX_COLS 16384
-/* So many runs an axis may have before a change is refused: what a version stores and a lookup searches is bounded. */
+/* Limit of the runs of one map, so that what a version stores and a lookup searches is bounded. */
 #define AXES_MAX_RUNS 16384
 
 typedef enum AxesLine
@@ -61,22 +61,26 @@ axes_locate(const Axes *axes, uint32_t *row, uint32_t *col)
 		axes_locate_mapped(axes, row, col);
 }
 
-/* Bytes that a copy takes, and room for one with some more runs; its runs are not set. */
+/* How many lines of [from, last] are adjacent in both orders from logical line `from` on, and the physical line of the
+ * first. */
+extern uint32_t axes_run_at(const Axes *axes, AxesLine line, uint32_t from, uint32_t last, uint32_t *place);
+
+/* Bytes that a copy takes; and memory for a copy with some more runs, which are not set. */
 extern size_t axes_bytes(const Axes *axes);
 extern Axes *axes_make_room(const GridAllocator *allocator, const Axes *axes);
-/* The axes after a change of a sheet that has had so many rows, or columns, in new memory; *to is NULL when they are
- * the identity. False when there is no room. */
+/* The maps after a change of a sheet that had `extent` rows, or columns, in new memory; *to is NULL for the identity.
+ * Returns false if there is no room. */
 extern bool axes_change(const GridAllocator *allocator, const Axes *axes, const AxesChange *change, uint32_t extent,
 						Axes **to);
 extern bool axes_copy(const GridAllocator *allocator, const Axes *axes, Axes **to);
 extern void axes_free(const GridAllocator *allocator, Axes *axes); /* NULL: nothing */
 extern bool axes_equal(const Axes *a, const Axes *b);
-/* What a change makes of the number of rows, or columns, that a sheet has. */
+/* The extent after a change. */
 extern uint32_t axes_extent(const AxesChange *change, uint32_t extent);
 
 /*
- * As bytes: for each axis the number of its runs, then of each run its length and its place, all as LEB128. The same
- * axes give the same bytes.
+ * As bytes: for the row map, then the column map, the number of runs, then of each run its length and the physical
+ * number of its first line, all as LEB128. The same maps give the same bytes.
  */
 extern size_t axes_encode_bound(const Axes *axes);
 extern size_t axes_encode(const Axes *axes, uint8_t *to); /* not of the identity */
@@ -88,8 +92,8 @@ typedef enum AxesDecoded
 } AxesDecoded;
 extern AxesDecoded axes_decode(const GridAllocator *allocator, const uint8_t *bytes, size_t len, Axes **to);
 
-/* The rectangles of physical cells that make up one of logical cells. Of axes with many runs of columns they are as
- * wide as the sheet: more than what was asked for. */
+/* The physical rectangles that make up a logical one. With many runs of columns they are as wide as the sheet, hence
+ * contain more than what was asked for. */
 typedef struct AxesParts
 {
 	const Axes *axes;
@@ -100,6 +104,6 @@ typedef struct AxesParts
 	bool wide;
 } AxesParts;
 extern void axes_parts_init(AxesParts *parts, const Axes *axes, const GridRect *rect);
-extern bool axes_parts_next(AxesParts *parts, GridRect *physical);
+extern bool axes_parts_next(AxesParts *parts, GridRect *part);
 
 #endif

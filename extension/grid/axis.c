@@ -1,4 +1,4 @@
-/* axis.c - the order of a sheet's rows, or of its columns; see axis.h. */
+/* axis.c - the row map or the column map of a sheet; see axis.h. */
 #include "grid/axis.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ axis_walk(const Axis *axis, uint32_t from, uint32_t until)
 	return (AxisWalk){axis, from, until, axis->count > 0 && from < until ? axis_find(axis, from) : 0};
 }
 
-/* The next part of a run: how many lines, from which place on; 0 at the end. */
+/* The next part of a run: returns its length, 0 at the end. */
 static inline uint32_t
 axis_next(AxisWalk *walk, uint32_t *place)
 {
@@ -87,7 +87,7 @@ axis_next(AxisWalk *walk, uint32_t *place)
 	return length;
 }
 
-/* ---- changes: slices of the old axis in a new order ---- */
+/* ---- changes: slices of the old map in a new order ---- */
 
 typedef struct AxisBuilder
 {
@@ -106,7 +106,7 @@ axis_append_run(AxisBuilder *to, uint32_t place, uint32_t length)
 	to->length += length;
 }
 
-/* Lines [from, until) of the axis. */
+/* Appends lines [from, until) of the old map. */
 static void
 axis_append(AxisBuilder *to, const Axis *axis, uint32_t from, uint32_t until)
 {
@@ -138,8 +138,8 @@ axis_middle(uint32_t place, uint32_t length, uint32_t n)
 	return aligned >= place ? aligned : middle;
 }
 
-/* Where n lines are taken from that are inserted at `at`; lines from `from` on are free. AXIS_NONE: no run is so long.
- */
+/* The physical number of the first of n free lines for an insertion at `at`; lines from `from` on are free. AXIS_NONE
+ * if no free run is so long. */
 static uint32_t
 axis_choose(const Axis *axis, uint32_t at, uint32_t n, uint32_t from)
 {
@@ -217,7 +217,7 @@ axis_compare_places(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Lines [from, until) as pieces: their places, and in `start` their lengths. Returns how many pieces. */
+/* Lines [from, until) as pieces, with their lengths in `start`. Returns their number. */
 static uint32_t
 axis_list_pieces(const Axis *axis, uint32_t from, uint32_t until, AxisRun *to)
 {
@@ -264,7 +264,7 @@ axis_remove(const Axis *axis, uint32_t at, uint32_t n, uint32_t extent, AxisRun 
 		axis_sort_pieces(list, pieces, removed);
 	for (uint32_t i = 0; i < pieces; i++)
 	{
-		AxisRun piece = list[i]; /* its place is written over, at the earliest by itself */
+		AxisRun piece = list[i]; /* it may be overwritten by itself at the earliest */
 
 		axis_append_run(&built, piece.place, piece.start);
 	}

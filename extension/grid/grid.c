@@ -1,16 +1,26 @@
 /*
- * grid.c - a sheet's cells: tiles in an array sorted by (tile row, tile column).
+ * grid.c - a sheet's cells in tiles, which a sorted index finds (grid_index.c).
  *
- * A sorted array keeps a sheet of a few cells small, one cell in row 16,000,000 cheap, and makes a scan row by row a
- * walk over neighbours. In a sheet that is filled without gaps a tile's place follows from its row and column, which is
- * tried first; otherwise a binary search finds it. Sheets are filled from top to bottom, so a new tile mostly comes
- * last.
+ * A sorted index keeps a sheet of a few cells small, makes one cell in row 16,000,000 cheap, and a scan row by row a
+ * walk over neighbours. A tile of the index may be non-resident: it has cells, but they are on storage only.
+ *
+ * Eviction is a second-chance clock over the index: grid_evict() clears the `used` mark of a tile that was used since
+ * the last pass, and shrinks it when edits have left it with slack; a tile without the mark is evicted.
  */
 #include "grid/grid.h"
 
 #include "grid/grid_private.h"
 
 #include <string.h>
+
+_Static_assert(offsetof(Grid, axes) == 0, "grid_axes() reads the first field");
+
+static void
+grid_mark_used(GridIndexEntry *entry)
+{
+	if (!__atomic_load_n(&entry->used, __ATOMIC_RELAXED))
+		__atomic_store_n(&entry->used, true, __ATOMIC_RELAXED);
+}
 
 Grid *
 grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols)
@@ -30,9 +40,10 @@ void
 grid_free(const GridAllocator *allocator, Grid *grid)
 {
 	for (uint32_t i = 0; i < grid->tile_count; i++)
-		if (grid->places[i].tile != NULL)
-			tile_free(allocator, &grid->bytes, grid->places[i].tile);
-	grid_free_places(allocator, grid);
+		if (grid->index[i].tile != NULL)
+			tile_free(allocator, &grid->bytes, grid->index[i].tile);
+	if (grid->index != NULL)
+		allocator->free(allocator->ctx, grid->index - grid->lead, grid->tile_capacity * sizeof(GridIndexEntry));
 	axes_free(allocator, grid->axes);
 	axes_free(allocator, grid->spare);
 	allocator->free(allocator->ctx, grid, sizeof(Grid));
@@ -62,42 +73,57 @@ grid_cells(const Grid *grid)
 	return grid->cells;
 }
 
-/* The tile, made when it is not there; NULL when there is no room, or when it is missing. */
+/* The tile, created when there is none. Returns NULL if there is no room, or the tile is non-resident. */
 static Tile *
-grid_make_tile(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col)
+grid_make_tile(const GridAllocator *allocator, Grid *grid, GridTileNo no)
 {
-	const GridPlace *place = grid_place_at(grid, tile_row, tile_col);
+	const GridIndexEntry *entry = grid_index_find(grid, no);
 	Tile *tile;
 
-	if (place != NULL)
-		return place->tile;
-	if (!grid_grow_places(allocator, grid))
+	if (entry != NULL)
+		return entry->tile;
+	if (!grid_index_grow(allocator, grid))
 		return NULL;
-	tile = tile_create(allocator, &grid->bytes, tile_row, tile_col);
+	tile = tile_create(allocator, &grid->bytes, no.row, no.col);
 	if (tile != NULL)
-		grid_insert_place(grid, tile_row, tile_col, tile);
+		grid_index_insert(grid, no, tile);
 	return tile;
 }
 
 void
-grid_hold(Grid *grid, GridTile *tile)
+grid_pin(Grid *grid, GridTile *tile)
 {
-	if (tile->held)
+	if (tile->pinned)
 		return;
-	tile->held = true;
-	tile->next_held = grid->held;
-	grid->held = tile;
+	tile->pinned = true;
+	tile->next_pinned = grid->pinned;
+	grid->pinned = tile;
+}
+
+bool
+grid_pin_at(Grid *grid, uint32_t row, uint32_t col, GridTile **tile)
+{
+	GridIndexEntry *entry = grid_index_find(grid, grid_tile_of(row, col));
+
+	*tile = entry != NULL ? entry->tile : NULL;
+	if (entry == NULL)
+		return true;
+	if (entry->tile == NULL)
+		return false;
+	grid_mark_used(entry);
+	grid_pin(grid, entry->tile);
+	return true;
 }
 
 GridTile *
 grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col, uint32_t content_len,
 			 uint32_t style_len)
 {
-	Tile *tile = grid_make_tile(allocator, grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+	Tile *tile = grid_make_tile(allocator, grid, grid_tile_of(row, col));
 
 	if (tile == NULL)
 		return NULL;
-	grid_hold(grid, tile); /* first: the allocator may make room by taking tiles out */
+	grid_pin(grid, tile); /* before the tile grows: the allocator may evict tiles */
 	return tile_reserve(allocator, &grid->bytes, tile, content_len, style_len) ? tile : NULL;
 }
 
@@ -106,7 +132,7 @@ grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t st
 {
 	if (!tile_reserve_there(tile, content_len, style_len))
 		return false;
-	grid_hold(grid, tile);
+	grid_pin(grid, tile);
 	return true;
 }
 
@@ -142,25 +168,28 @@ grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t c
 	grid_set_there(grid, grid_find_tile(grid, row, col), row, col, content, content_len, style, style_len);
 }
 
+static void
+grid_free_spare(const GridAllocator *allocator, Grid *grid)
+{
+	if (grid->spare == NULL)
+		return;
+	grid->bytes -= grid->spare->size;
+	axes_free(allocator, grid->spare);
+	grid->spare = NULL;
+}
+
+/* Tiles with cells keep their room: the next batch mostly needs the same. */
 void
 grid_release(const GridAllocator *allocator, Grid *grid)
 {
-	/* Tiles with cells keep their room: the next batch mostly wants the same. */
-	if (grid->spare != NULL)
+	grid_free_spare(allocator, grid);
+	while (grid->pinned != NULL)
 	{
-		grid->bytes -= grid->spare->size;
-		axes_free(allocator, grid->spare);
-		grid->spare = NULL;
-	}
-	while (grid->held != NULL)
-	{
-		Tile *tile = grid->held;
+		Tile *tile = grid->pinned;
 
-		grid->edited += tile->edited == TILE_PACKED;
-		tile->edited = TILE_EDITED;
-		grid->held = tile->next_held;
-		tile->next_held = NULL;
-		tile->held = false;
+		grid->pinned = tile->next_pinned;
+		tile->next_pinned = NULL;
+		tile->pinned = false;
 		tile->reserved_cells = 0;
 		tile->reserved_styles = 0;
 		tile->reserved_bytes = 0;
@@ -170,76 +199,41 @@ grid_release(const GridAllocator *allocator, Grid *grid)
 }
 
 GridTile *
-grid_expect(const GridAllocator *allocator, Grid *grid, uint32_t tile_row, uint32_t tile_col, uint32_t cells,
-			uint32_t content_bytes)
+grid_expect(const GridAllocator *allocator, Grid *grid, GridTileNo no, uint32_t cells, uint32_t content_bytes)
 {
-	Tile *tile = grid_make_tile(allocator, grid, tile_row, tile_col);
+	Tile *tile = grid_make_tile(allocator, grid, no);
 
 	if (tile == NULL)
 		return NULL;
-	grid_hold(grid, tile);
+	grid_pin(grid, tile);
 	return tile_expect(allocator, &grid->bytes, tile, cells, content_bytes) ? tile : NULL;
 }
 
 bool
-grid_pack(const GridAllocator *allocator, Grid *grid)
+grid_shrink(const GridAllocator *allocator, Grid *grid)
 {
 	for (uint32_t i = 0; i < grid->tile_count; i++)
-		if (grid->places[i].tile != NULL && !tile_pack(allocator, &grid->bytes, grid->places[i].tile))
+		if (grid->index[i].tile != NULL && !tile_shrink(allocator, &grid->bytes, grid->index[i].tile))
 			return false;
 	return true;
 }
 
-/* Gives back what the tile has beyond its cells, if nobody has edited it since the last look. */
-static void
-grid_pack_tile(const GridAllocator *allocator, Grid *grid, Tile *tile)
-{
-	if (tile->edited == TILE_PACKED || tile->held)
-		return;
-	if (tile->edited == TILE_EDITED)
-	{
-		tile->edited = TILE_IDLE;
-		return;
-	}
-	if (tile_has_slack(tile) && !tile_pack(allocator, &grid->bytes, tile))
-		return;
-	tile->edited = TILE_PACKED;
-	grid->edited--;
-}
-
-bool
-grid_is_edited(const Grid *grid)
-{
-	return grid->edited > 0;
-}
-
-bool
-grid_pack_idle(const GridAllocator *allocator, Grid *grid, uint32_t *at, uint32_t count)
-{
-	for (; count > 0 && grid->edited > 0 && *at < grid->tile_count; count--, (*at)++)
-		if (grid->places[*at].tile != NULL)
-			grid_pack_tile(allocator, grid, grid->places[*at].tile);
-	if (*at >= grid->tile_count || grid->edited == 0)
-		*at = 0;
-	return grid->edited > 0;
-}
-
-/* The places of the grid, all of them missing. */
+/* The index of the grid, with all of its tiles non-resident. */
 static bool
-grid_copy_places(const GridAllocator *allocator, const Grid *grid, Grid *copy)
+grid_copy_index(const GridAllocator *allocator, const Grid *grid, Grid *copy)
 {
-	size_t size = grid_places_size(grid->tile_count);
+	size_t size = grid->tile_count * sizeof(GridIndexEntry);
 
 	if (size == 0)
 		return true;
-	copy->places = allocator->alloc(allocator->ctx, size);
-	if (copy->places == NULL)
+	copy->index = allocator->alloc(allocator->ctx, size);
+	if (copy->index == NULL)
 		return false;
-	memcpy(copy->places, grid->places, grid->tile_count * sizeof(GridPlace));
+	memcpy(copy->index, grid->index, size);
 	for (uint32_t i = 0; i < grid->tile_count; i++)
-		copy->places[i].tile = NULL;
+		copy->index[i].tile = NULL;
 	copy->bytes += size;
-	copy->tile_count = copy->tile_capacity = copy->missing = grid->tile_count;
+	copy->tile_count = copy->tile_capacity = copy->nonresident = grid->tile_count;
 	return true;
 }
 
@@ -249,7 +243,7 @@ grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to)
 	Grid *copy = *to = grid_create(allocator, grid->rows, grid->cols);
 	Axes *axes;
 
-	if (copy == NULL || !grid_copy_places(allocator, grid, copy))
+	if (copy == NULL || !grid_copy_index(allocator, grid, copy))
 		return false;
 	if (grid->axes != NULL)
 	{
@@ -259,14 +253,14 @@ grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to)
 	}
 	for (uint32_t i = 0; i < grid->tile_count; i++)
 	{
-		const Tile *tile = grid->places[i].tile;
+		const Tile *tile = grid->index[i].tile;
 
 		if (tile == NULL)
 			continue;
-		copy->places[i].tile = tile_clone(allocator, &copy->bytes, tile);
-		if (copy->places[i].tile == NULL)
+		copy->index[i].tile = tile_clone(allocator, &copy->bytes, tile);
+		if (copy->index[i].tile == NULL)
 			return false;
-		copy->missing--;
+		copy->nonresident--;
 		copy->cells += tile->cells;
 	}
 	return true;
@@ -290,9 +284,9 @@ grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col,
 GridTile *
 grid_find_tile(const Grid *grid, uint32_t row, uint32_t col)
 {
-	const GridPlace *place = grid_place_at(grid, row / GRID_TILE_ROWS, col / GRID_TILE_COLS);
+	const GridIndexEntry *entry = grid_index_find(grid, grid_tile_of(row, col));
 
-	return place != NULL ? place->tile : NULL;
+	return entry != NULL ? entry->tile : NULL;
 }
 
 bool
@@ -365,261 +359,240 @@ grid_prefetch_put(const GridTile *tile, uint32_t row, uint32_t col, uint32_t con
 }
 
 bool
-grid_tile_exists(const Grid *grid, uint32_t tile_row, uint32_t tile_col)
+grid_tile_exists(const Grid *grid, GridTileNo no)
 {
-	const GridPlace *place = grid_place_at(grid, tile_row, tile_col);
+	const GridIndexEntry *entry = grid_index_find(grid, no);
 
-	return place != NULL && place->tile != NULL && place->tile->cells > 0;
+	return entry != NULL && entry->tile != NULL && entry->tile->cells > 0;
 }
 
-/* ---- scanning: band (the tiles of one tile row) by band, in it row by row, in it tile by tile ---- */
+/* ---- non-resident tiles ---- */
 
-enum
+bool
+grid_add_nonresident(const GridAllocator *allocator, Grid *grid, GridTileNo no)
 {
-	SCAN_FROM, /* first tile of the band */
-	SCAN_TO,   /* behind its last tile; SCAN_FROM == SCAN_TO: no band */
-	SCAN_TILE, /* tile to look at */
-	SCAN_UNUSED
-};
-
-void
-grid_scan_begin(GridScan *scan, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
-{
-	memset(scan->state, 0, sizeof(scan->state));
-	scan->row0 = row0;
-	scan->col0 = col0;
-	scan->row1 = row1;
-	scan->col1 = col1;
-	scan->row = row0;
-	scan->col = col0;
-}
-
-void
-grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
-{
-	scan->grid = grid;
-	scan->axes = NULL;
-	grid_scan_begin(scan, row0, col0, row1, col1);
-}
-
-/* Finds the next band that has tiles of the rectangle, from scan->row on. */
-static bool
-grid_scan_band(GridScan *scan)
-{
-	const Grid *grid = scan->grid;
-	uint32_t first_col = scan->col0 / GRID_TILE_COLS;
-	uint32_t last_col = scan->col1 / GRID_TILE_COLS;
-	uint32_t tile_row = scan->row / GRID_TILE_ROWS;
-
-	for (;;)
-	{
-		uint32_t from = grid_lower_bound(grid, tile_row, first_col);
-		uint32_t to;
-
-		if (from == grid->tile_count)
-			return false;
-		if (grid->places[from].order >> 32 > tile_row)
-		{
-			/* Nothing of this row: go on with the row of the tile found. */
-			tile_row = (uint32_t) (grid->places[from].order >> 32);
-			from = grid_lower_bound(grid, tile_row, first_col);
-		}
-		if (tile_row > scan->row1 / GRID_TILE_ROWS)
-			return false;
-		to = from;
-		while (to < grid->tile_count && grid->places[to].order >> 32 == tile_row &&
-			   (uint32_t) grid->places[to].order <= last_col)
-			to++;
-		if (to > from)
-		{
-			scan->state[SCAN_FROM] = scan->state[SCAN_TILE] = from;
-			scan->state[SCAN_TO] = to;
-			if (scan->row < tile_row * GRID_TILE_ROWS)
-				scan->row = tile_row * GRID_TILE_ROWS;
-			scan->col = scan->col0;
-			return true;
-		}
-		tile_row++;
-	}
-}
-
-/* The next cells of the present row and band. */
-static uint32_t
-grid_scan_row(GridScan *scan, GridCell *cells, uint32_t room)
-{
-	uint32_t count = 0;
-
-	for (; scan->state[SCAN_TILE] < scan->state[SCAN_TO]; scan->state[SCAN_TILE]++)
-	{
-		const GridPlace *place = &scan->grid->places[scan->state[SCAN_TILE]];
-		const Tile *tile = place->tile;
-		uint32_t left = (uint32_t) place->order * GRID_TILE_COLS;
-		uint32_t first = scan->col > left ? scan->col - left : 0;
-		uint32_t last = scan->col1 - left < GRID_TILE_COLS ? scan->col1 - left : GRID_TILE_COLS - 1;
-
-		if (first > last || tile == NULL || tile->cells == 0)
-			continue;
-		count += tile_row_cells(tile, scan->row % GRID_TILE_ROWS, first, last, cells + count, room - count);
-		if (count == room)
-		{
-			scan->col = cells[count - 1].col + 1;
-			break;
-		}
-	}
-	return count;
-}
-
-#define SCAN_AHEAD 4 /* rows */
-
-/* Asks the processor for what leads to the cells of a row of the band, which need not be one of the rectangle. */
-static void
-grid_scan_prefetch(const GridScan *scan, uint32_t row)
-{
-	if (row > scan->row1 || row / GRID_TILE_ROWS != scan->row / GRID_TILE_ROWS)
-		return;
-	for (uint64_t at = scan->state[SCAN_FROM]; at < scan->state[SCAN_TO]; at++)
-	{
-		const Tile *tile = scan->grid->places[at].tile;
-
-		if (tile != NULL)
-			tile_prefetch_row(tile, row % GRID_TILE_ROWS);
-	}
-}
-
-static void
-grid_scan_begin_row(GridScan *scan)
-{
-	scan->col = scan->col0;
-	scan->state[SCAN_TILE] = scan->state[SCAN_FROM];
-	grid_scan_prefetch(scan, scan->row + SCAN_AHEAD);
-}
-
-/* Finds the next band, and asks for its first rows. */
-static bool
-grid_scan_begin_band(GridScan *scan)
-{
-	if (!grid_scan_band(scan))
+	if (grid_index_find(grid, no) != NULL)
+		return true;
+	if (!grid_index_grow(allocator, grid))
 		return false;
-	for (uint32_t ahead = 0; ahead <= SCAN_AHEAD; ahead++)
-		grid_scan_prefetch(scan, scan->row + ahead);
+	grid_index_insert(grid, no, NULL);
 	return true;
 }
 
-static uint32_t
-grid_scan_physical(GridScan *scan, GridCell *cells, uint32_t room)
+uint32_t
+grid_tiles_resident(const Grid *grid)
 {
-	uint32_t count = 0;
-
-	while (scan->row <= scan->row1 && scan->col0 <= scan->col1)
-	{
-		if (scan->state[SCAN_FROM] == scan->state[SCAN_TO] && !grid_scan_begin_band(scan))
-			break;
-		count += grid_scan_row(scan, cells + count, room - count);
-		if (count == room)
-			break;
-		scan->row++;
-		if (scan->row % GRID_TILE_ROWS == 0)
-			scan->state[SCAN_FROM] = scan->state[SCAN_TO] = 0;
-		grid_scan_begin_row(scan);
-	}
-	return count;
+	return grid->tile_count - grid->nonresident;
 }
 
 uint32_t
-grid_scan_some(GridScan *scan, GridCell *cells, uint32_t room)
+grid_tiles_nonresident(const Grid *grid)
 {
-	uint32_t count = grid_scan_physical(scan, cells, room);
+	return grid->nonresident;
+}
 
-	if (scan->axes == NULL)
-		return count;
-	while (count == 0)
+bool
+grid_is_nonresident(const Grid *grid, uint32_t row, uint32_t col)
+{
+	const GridIndexEntry *entry;
+
+	if (grid->nonresident == 0)
+		return false;
+	entry = grid_index_find(grid, grid_tile_of(row, col));
+	return entry != NULL && entry->tile == NULL;
+}
+
+/* Iterates over the entries of the tiles that a physical rectangle touches. Begin with *at = 0. */
+static GridIndexEntry *
+grid_next_touched(const Grid *grid, const GridRect *rect, uint32_t *at)
+{
+	uint32_t first_col = rect->col0 / GRID_TILE_COLS;
+	uint32_t last_col = rect->col1 / GRID_TILE_COLS;
+	uint32_t last_row = rect->row1 / GRID_TILE_ROWS;
+
+	if (*at == 0)
+		*at = grid_index_lower_bound(grid, grid_tile_of(rect->row0, rect->col0));
+	while (*at < grid->tile_count)
 	{
-		if (!grid_view_next_part(scan))
-			return 0;
-		count = grid_scan_physical(scan, cells, room);
+		GridIndexEntry *entry = &grid->index[*at];
+		GridTileNo no = entry->no;
+
+		if (no.row > last_row)
+			return NULL;
+		if (no.col >= first_col && no.col <= last_col)
+		{
+			(*at)++;
+			return entry;
+		}
+		*at = grid_index_lower_bound(grid, (GridTileNo){no.col < first_col ? no.row : no.row + 1, first_col});
 	}
-	for (uint32_t i = 0; i < count; i++)
-	{
-		cells[i].row = scan->top + (cells[i].row - scan->row0);
-		cells[i].col = scan->left + (cells[i].col - scan->col0);
-	}
+	return NULL;
+}
+
+uint32_t
+grid_list_nonresident(const Grid *grid, const Axes *axes, const GridRect *rect, GridTileNo *list, uint32_t room)
+{
+	const GridIndexEntry *entry;
+	AxesParts parts;
+	GridRect part;
+	uint32_t count = 0;
+
+	if (grid->nonresident == 0)
+		return 0;
+	axes_parts_init(&parts, axes, rect);
+	while (axes_parts_next(&parts, &part))
+		for (uint32_t at = 0; (entry = grid_next_touched(grid, &part, &at)) != NULL;)
+		{
+			if (entry->tile != NULL)
+				continue;
+			if (count < room)
+				list[count] = entry->no;
+			count++;
+		}
 	return count;
 }
 
-/* ---- digest ---- */
-
-/* Finaliser of MurmurHash3 (public domain, Austin Appleby). */
-static inline uint64_t
-grid_mix(uint64_t h)
+void
+grid_touch(Grid *grid, const Axes *axes, const GridRect *rect)
 {
-	h ^= h >> 33;
-	h *= 0xFF51AFD7ED558CCDULL;
-	h ^= h >> 33;
-	h *= 0xC4CEB9FE1A85EC53ULL;
-	return h ^ h >> 33;
+	GridIndexEntry *entry;
+	AxesParts parts;
+	GridRect part;
+
+	axes_parts_init(&parts, axes, rect);
+	while (axes_parts_next(&parts, &part))
+		for (uint32_t at = 0; (entry = grid_next_touched(grid, &part, &at)) != NULL;)
+			grid_mark_used(entry);
 }
 
-static uint64_t
-grid_mix_text(uint64_t h, const char *data, uint32_t len)
+void
+grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count)
 {
-	for (; len >= 8; data += 8, len -= 8)
+	for (uint32_t i = 0; i < count; i++)
 	{
-		uint64_t word;
+		GridIndexEntry *entry = grid_index_find(grid, wanted[i]);
+		GridIndexEntry *from = grid_index_find(part, wanted[i]);
+		size_t bytes;
 
-		memcpy(&word, data, 8);
-		h = grid_mix(h ^ word);
+		if (entry == NULL || entry->tile != NULL)
+			continue;
+		if (from == NULL || from->tile->cells == 0)
+		{
+			grid_index_remove(grid, entry);
+			continue;
+		}
+		bytes = tile_bytes(from->tile);
+		entry->tile = from->tile;
+		entry->used = true;
+		grid->nonresident--;
+		grid->bytes += bytes;
+		grid->cells += from->tile->cells;
+		part->bytes -= bytes;
+		part->cells -= from->tile->cells;
+		from->tile = NULL;
+		part->nonresident++;
 	}
-	if (len > 0)
-	{
-		uint64_t word = 0;
-
-		memcpy(&word, data, len);
-		h = grid_mix(h ^ word ^ (uint64_t) len << 56);
-	}
-	return h;
 }
 
-/* 0 for the identity, so that the digests of sheets whose rows and columns were never moved do not know of axes. */
-static uint64_t
-grid_axes_digest(const Axes *axes)
+/* ---- eviction ---- */
+
+/* Returns true if the tile is gone from the index, too: it had no cells. */
+static bool
+grid_evict_tile(const GridAllocator *allocator, Grid *grid, GridIndexEntry *entry)
 {
-	uint64_t h;
+	Tile *tile = entry->tile;
+	bool empty = tile->cells == 0;
+
+	grid->cells -= tile->cells;
+	tile_free(allocator, &grid->bytes, tile);
+	entry->tile = NULL;
+	grid->nonresident++;
+	if (empty)
+		grid_index_remove(grid, entry);
+	return empty;
+}
+
+uint32_t
+grid_evict(const GridAllocator *allocator, Grid *grid, uint32_t *hand, size_t wanted)
+{
+	size_t until = grid->bytes > wanted ? grid->bytes - wanted : 0;
+	uint32_t evicted = 0;
+
+	while (*hand < grid->tile_count && grid->bytes > until)
+	{
+		GridIndexEntry *entry = &grid->index[(*hand)++];
+
+		if (entry->tile == NULL || entry->tile->pinned)
+			continue;
+		if (entry->used)
+		{
+			entry->used = false;
+			if (tile_has_slack(entry->tile))
+				(void) tile_shrink(allocator, &grid->bytes, entry->tile);
+			continue;
+		}
+		*hand -= grid_evict_tile(allocator, grid, entry);
+		evicted++;
+	}
+	if (*hand >= grid->tile_count)
+		*hand = 0;
+	return evicted;
+}
+
+/* ---- the row map and the column map ---- */
+
+void
+grid_give_axes(const GridAllocator *allocator, Grid *grid, Axes *axes)
+{
+	if (grid->axes != NULL)
+		grid->bytes -= grid->axes->size;
+	axes_free(allocator, grid->axes);
+	if (axes != NULL)
+		grid->bytes += axes->size;
+	grid->axes = axes;
+}
+
+bool
+grid_change_axes(const GridAllocator *allocator, Grid *grid, const AxesChange *change)
+{
+	uint32_t *extent = change->line == AXES_ROW ? &grid->rows : &grid->cols;
+	Axes *axes;
+
+	if (!axes_change(allocator, grid->axes, change, *extent, &axes))
+		return false;
+	grid_give_axes(allocator, grid, axes);
+	*extent = axes_extent(change, *extent);
+	return true;
+}
+
+bool
+grid_reserve_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes)
+{
+	Axes *spare;
+
+	if (grid->spare != NULL && grid->spare->size >= axes_bytes(axes))
+		return true;
+	spare = axes_make_room(allocator, axes);
+	if (spare == NULL)
+		return false;
+	grid_free_spare(allocator, grid);
+	grid->bytes += spare->size;
+	grid->spare = spare;
+	return true;
+}
+
+void
+grid_adopt_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes)
+{
+	Axes *old = grid->axes;
 
 	if (axes == NULL)
-		return 0;
-	h = grid_mix((uint64_t) axes->counts[AXES_ROW] << 32 | axes->counts[AXES_COL]);
-	for (uint32_t i = 0; i < axes->counts[AXES_ROW] + axes->counts[AXES_COL]; i++)
-		h = grid_mix(h ^ ((uint64_t) axes->runs[i].start << 32 | axes->runs[i].place));
-	return h;
-}
-
-uint64_t
-grid_digest_cell(const GridCell *cell)
-{
-	uint64_t h = grid_mix((uint64_t) cell->row << 32 | cell->col);
-
-	if (cell->content_len == 0 && cell->style_len == 0)
-		return 0;
-	h = grid_mix_text(grid_mix(h ^ cell->content_len), cell->content, cell->content_len);
-	return grid_mix_text(grid_mix(h ^ cell->style_len), cell->style, cell->style_len);
-}
-
-uint64_t
-grid_digest_shape(const Grid *grid)
-{
-	return grid_mix((uint64_t) grid->rows << 32 | grid->cols) + grid_axes_digest(grid->axes);
-}
-
-/* A sum, so that the order in which cells were written does not matter. */
-uint64_t
-grid_digest(const Grid *grid)
-{
-	uint64_t sum = grid_digest_shape(grid);
-	GridScan scan;
-	GridCell cell;
-
-	grid_view_init(&scan, grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
-	while (grid_scan_next(&scan, &cell))
-		sum += grid_digest_cell(&cell);
-	return sum;
+	{
+		grid_give_axes(allocator, grid, NULL);
+		return;
+	}
+	memcpy(grid->spare->counts, axes->counts, sizeof(axes->counts));
+	memcpy(grid->spare->runs, axes->runs, axes_bytes(axes) - sizeof(Axes));
+	grid->axes = grid->spare;
+	grid->spare = old;
 }

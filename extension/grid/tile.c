@@ -7,7 +7,7 @@
  * cell has are forgotten, when a reservation needs room, or finds that more than half of the arena has become needless,
  * never when a cell is set. The new arena has an eighth more than is needed then, or a quarter while
  * the tile is being filled; one that would be about as large as the old one takes its place. What a tile has beyond its
- * cells stays when it is not edited any more, and is given back when the owner of the memory asks for it (tile_pack).
+ * cells stays when it is not edited any more, and is given back when the owner of the memory asks for it (tile_shrink).
  *
  * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
  * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
@@ -88,9 +88,8 @@ tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 	tile_free_room(allocator, bytes, tile);
 	*tile = (Tile){.tile_row = tile->tile_row,
 				   .tile_col = tile->tile_col,
-				   .held = tile->held,
-				   .next_held = tile->next_held,
-				   .edited = tile->edited};
+				   .pinned = tile->pinned,
+				   .next_pinned = tile->next_pinned};
 }
 
 /* ---- slots ---- */
@@ -344,7 +343,7 @@ tile_is_wasteful(const Tile *tile, uint64_t more_bytes)
 static inline uint64_t
 tile_ahead(const GridAllocator *allocator, const Tile *tile, uint64_t size)
 {
-	if (allocator->roomy)
+	if (allocator->short_lived)
 		return size / 4 * 3;
 	return tile->cells < TILE_CELLS / 4 * 3 ? size / 4 : size / 8;
 }
@@ -428,7 +427,7 @@ tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t 
 }
 
 bool
-tile_pack(const GridAllocator *allocator, size_t *bytes, Tile *tile)
+tile_shrink(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 {
 	uint8_t used[TILE_STYLES_MAX / 8 + 1];
 	uint32_t slots = tile_slots_for(tile->cells);
@@ -478,9 +477,8 @@ tile_clone(const GridAllocator *allocator, size_t *bytes, const Tile *tile)
 
 	if (copy == NULL)
 		return NULL;
-	copy->held = false;
-	copy->next_held = NULL;
-	copy->edited = TILE_PACKED;
+	copy->pinned = false;
+	copy->next_pinned = NULL;
 	copy->keys = tile_clone_memory(allocator, bytes, tile->keys, tile->capacity * sizeof(uint16_t));
 	copy->slots = tile_clone_memory(allocator, bytes, tile->slots, tile->capacity * sizeof(TileSlot));
 	copy->styles = tile_clone_memory(allocator, bytes, tile->styles, tile->styles_capacity * sizeof(TileStyle));
@@ -500,7 +498,7 @@ tile_has_slots(const Tile *tile)
 }
 
 static inline void
-tile_note_reserved(Tile *tile, uint32_t content_len, uint32_t style_len)
+tile_add_reserved(Tile *tile, uint32_t content_len, uint32_t style_len)
 {
 	tile->reserved_cells++;
 	tile->reserved_styles += style_len > 0;
@@ -515,7 +513,7 @@ tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len)
 	if (!tile_has_slots(tile) || bytes > tile->arena_size || tile_is_wasteful(tile, content_len + style_len) ||
 		(style_len > 0 && tile->styles_used + tile->reserved_styles >= tile->styles_capacity))
 		return false;
-	tile_note_reserved(tile, content_len, style_len);
+	tile_add_reserved(tile, content_len, style_len);
 	return true;
 }
 
@@ -529,7 +527,7 @@ tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 	if (!tile_grow_slots(allocator, bytes, tile, wanted) ||
 		!tile_grow_arena(allocator, bytes, tile, (uint64_t) content_len + style_len, style_len > 0))
 		return false;
-	tile_note_reserved(tile, content_len, style_len);
+	tile_add_reserved(tile, content_len, style_len);
 	return true;
 }
 

@@ -23,14 +23,6 @@ typedef struct TileStyle
 	uint32_t len;
 } TileStyle;
 
-/* What the grid knows of the room that a tile has beyond its cells. */
-typedef enum TileEdited
-{
-	TILE_PACKED, /* it has none, or not since the grid has looked */
-	TILE_IDLE,	 /* edited, but not since the grid has looked */
-	TILE_EDITED
-} TileEdited;
-
 /* What an edit of content looks at comes first. */
 typedef struct Tile
 {
@@ -43,15 +35,14 @@ typedef struct Tile
 	uint32_t reserved_cells;
 	uint16_t cells;	   /* present */
 	uint16_t capacity; /* of slots; TILE_CELLS: dense, slots[key]; less: sorted by keys */
-	bool held;
-	uint8_t edited; /* TileEdited */
+	bool pinned;
 	uint16_t styles_used;
 	uint16_t styles_capacity;
 	uint32_t reserved_styles;
-	uint32_t style_bytes;	/* of the table's styles in the arena, used or not */
-	uint16_t *keys;			/* NULL when dense */
-	TileStyle *styles;		/* style number n is styles[n - 1] */
-	struct Tile *next_held; /* of the grid's list */
+	uint32_t style_bytes;	  /* of the table's styles in the arena, used or not */
+	uint16_t *keys;			  /* NULL when dense */
+	TileStyle *styles;		  /* style number n is styles[n - 1] */
+	struct Tile *next_pinned; /* of the grid's list */
 	uint32_t tile_row;
 	uint32_t tile_col;
 } Tile;
@@ -62,7 +53,7 @@ extern Tile *tile_create(const GridAllocator *allocator, size_t *bytes, uint32_t
 extern size_t tile_bytes(const Tile *tile);
 extern void tile_free(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 /* Makes it as small as its cells need; nothing is reserved. False when there is no room: it may have become smaller. */
-extern bool tile_pack(const GridAllocator *allocator, size_t *bytes, Tile *tile);
+extern bool tile_shrink(const GridAllocator *allocator, size_t *bytes, Tile *tile);
 /* Whether that is worth the copying. */
 extern bool tile_has_slack(const Tile *tile);
 /* Its cells, and as much room as it has; NULL when there is none. */

@@ -21,8 +21,7 @@ typedef struct Fuzz
 	FuzzCell cells[FUZZ_CELLS];
 	size_t count;
 	Grid *grid;
-	uint64_t stamp;
-	uint32_t packed; /* the tile that is looked at next */
+	uint32_t hand; /* of the eviction clock */
 } Fuzz;
 
 static size_t fuzz_taken;
@@ -129,7 +128,7 @@ static void
 fuzz_load(Fuzz *fuzz, const GridRect *rect)
 {
 	GridTileNo missing[FUZZ_CELLS];
-	uint32_t listed = grid_view_missing(fuzz->grid, grid_axes(fuzz->grid), rect, missing, FUZZ_CELLS);
+	uint32_t listed = grid_list_nonresident(fuzz->grid, grid_axes(fuzz->grid), rect, missing, FUZZ_CELLS);
 	uint32_t count = listed < FUZZ_CELLS ? listed : FUZZ_CELLS;
 	Grid *part = grid_create(&fuzz_allocator, 1, 1);
 	int whole = part != NULL;
@@ -139,8 +138,8 @@ fuzz_load(Fuzz *fuzz, const GridRect *rect)
 	if (whole)
 	{
 		grid_release(&fuzz_allocator, part);
-		grid_merge(fuzz->grid, part, missing, count, ++fuzz->stamp);
-		if (listed == count && grid_view_missing(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) != 0)
+		grid_merge(fuzz->grid, part, missing, count);
+		if (listed == count && grid_list_nonresident(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) != 0)
 			abort();
 	}
 	if (part != NULL)
@@ -239,7 +238,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 	GridScan scan;
 	GridCell cell;
 
-	if (grid_view_missing(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) > 0)
+	if (grid_list_nonresident(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) > 0)
 		return;
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
@@ -251,7 +250,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 		(void) grid_view_get(fuzz->grid, one->row, one->col, &cell);
 		fuzz_check_cell(one, &cell);
 	}
-	grid_view_init(&scan, fuzz->grid, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, fuzz->grid, grid_axes(fuzz->grid), rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 	{
 		const FuzzCell *one = fuzz_find(fuzz, cell.row, cell.col);
@@ -263,7 +262,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 	}
 	if (found != expected)
 		abort();
-	grid_view_touch(fuzz->grid, rect, ++fuzz->stamp);
+	grid_touch(fuzz->grid, grid_axes(fuzz->grid), rect);
 }
 
 static void
@@ -271,8 +270,6 @@ fuzz_step(Fuzz *fuzz)
 {
 	static const GridRect all = {0, 0, 16777215, 16383};
 	uint8_t op = fuzz_byte(fuzz);
-	uint64_t stamp;
-	uint32_t at;
 
 	fuzz_fails = op & 7;
 	switch (op >> 4)
@@ -287,8 +284,8 @@ fuzz_step(Fuzz *fuzz)
 			break;
 		}
 		case 3:
-			if (grid_oldest(fuzz->grid, &stamp, &at))
-				grid_free_tile(&fuzz_allocator, grid_detach(fuzz->grid, at));
+		case 7:
+			(void) grid_evict(&fuzz_allocator, fuzz->grid, &fuzz->hand, op & 8 ? SIZE_MAX : 1);
 			break;
 		case 4: {
 			GridRect rect = fuzz_rect(fuzz);
@@ -301,9 +298,6 @@ fuzz_step(Fuzz *fuzz)
 			break;
 		case 6:
 			fuzz_change(fuzz, AXES_COL, op & 8);
-			break;
-		case 7:
-			(void) grid_pack_idle(&fuzz_allocator, fuzz->grid, &fuzz->packed, op & 8 ? UINT32_MAX : 1);
 			break;
 		default:
 			grid_release(&fuzz_allocator, fuzz->grid);

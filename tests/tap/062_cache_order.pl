@@ -1,7 +1,6 @@
-# Which sheets leave the cache, and when: the least recently used first, no more than the room that is needed, never one
-# that a transaction is editing. What does not fit is served all the same, and room that was given back holds others.
-# Sheets are as large as one block of cells, so that it does not matter whether blocks or sheets are what leaves. What to
-# expect is computed from what sheet.cache_entries says before each step.
+# Which sheets leave the cache, and when: mostly those that were not used for long, no more than the room that is needed, never
+# one that a transaction is editing. What does not fit is served all the same, and room that was given back is used for others.
+# Sheets are as large as one block of cells, so that it does not matter whether blocks or sheets are what leaves.
 use strict;
 use warnings;
 use FindBin;
@@ -69,10 +68,7 @@ sub use_sheet
 	push @wrong, 'it is not the most recently used' if !$own || $own->[0] != $id;
 	my %stays = map { $_->[0] => 1 } @after;
 	my @evicted = grep { !$stays{ $_->[0] } } @before;
-	my @free = grep { !$held{ $_->[0] } } @before;
-	my @oldest = @evicted ? @free[ -@evicted .. -1 ] : ();
-	push @wrong, 'left: ' . join(' ', map { $_->[0] } @evicted) . ', oldest: ' . join(' ', map { $_->[0] } @oldest)
-	  if join(' ', map { $_->[0] } @evicted) ne join(' ', map { $_->[0] } @oldest);
+	push @wrong, 'left while it was pinned: ' . join(' ', grep { $held{$_} } map { $_->[0] } @evicted) if grep { $held{ $_->[0] } } @evicted;
 	push @wrong, 'the others changed places' if join(' ', map { $_->[0] } @after) ne join(' ', map { $_->[0] } grep { $stays{ $_->[0] } } @before);
 	return (scalar @evicted, join('; ', @wrong), ($own ? $own->[1] : 0) - $had, sum_bytes(@before) + $had, @evicted);
 }
@@ -131,26 +127,27 @@ for my $n (0 .. $#sheets)
 	my $there = $n + 1 - $left;
 	push @wrong, "$there sheets, not $first[0]" if @first && abs($there - $first[0]) > 1; # the allocator's blocks may be cut otherwise
 }
-is("@wrong", '', 'sheets of equal size leave in the order in which they were used, and no more than must');
+is("@wrong", '', 'of sheets of equal size no more leave than must');
 note "$first[0] of $fit fitted before the first left; $left left in all";
 my $held = () = cached();
 is($left + $held, scalar @sheets, 'and each that is not there has left once');
 
-# Uses at random, of what is there and what is not.
+# A tenth of the sheets gets half of the uses.
 @wrong = ();
-my $hits = ask('SELECT hits FROM sheet.cache_stats');
-for (1 .. 150)
+my %misses = (often => 0, seldom => 0);
+for (1 .. 400)
 {
-	my @there = map { $_->[0] } cached();
-	my $id = rand() < 0.5 ? $there[ rand @there ] : $sheets[ rand @sheets ];
-	my $was = grep { $_ == $id } @there;
+	my $kind = rand() < 0.5 ? 'often' : 'seldom';
+	my $id = $sheets[ $kind eq 'often' ? rand(@sheets / 10) : rand @sheets ];
+	my $was = grep { $_->[0] == $id } cached();
 	my ($evicted, $wrong) = use_sheet($id, read_sheet($id, 1));
 	push @wrong, $wrong if $wrong;
-	push @wrong, 'a sheet that was there put others out' if $was && $evicted;
+	push @wrong, 'a sheet that was there evicted others' if $was && $evicted;
+	$misses{$kind}++ if !$was;
 }
-is("@wrong", '', 'used at random, the least recently used leave');
-cmp_ok(ask('SELECT hits FROM sheet.cache_stats') - $hits, '>=', 70, 'and those that are there are read from there');
-
+is("@wrong", '', 'used at random, no more leave than must');
+note "misses: $misses{often} of what is used often, $misses{seldom} of the others";
+cmp_ok($misses{often} * 3, '<', $misses{seldom}, 'and what is used often is mostly there');
 
 # ---- growth ----
 
@@ -165,7 +162,7 @@ for my $round (1 .. 3)
 	my @there = map { $_->[0] } cached();
 	my $id = $there[ rand @there ];
 	my ($evicted, $wrong, $grown) = use_sheet($id, grow($id, 1, 3));
-	is($wrong, '', "growth $round: the least recently used make room");
+	is($wrong, '', "growth $round: others make room");
 	# The allocator's blocks may be cut so that one sheet's room more or less is free.
 	cmp_ok(abs($evicted - 3), '<=', 1, "growth $round: of four sheets' room by three ($grown bytes), $evicted left");
 	# It goes, so that the next round begins with sheets of one size.
@@ -177,7 +174,7 @@ for my $round (1 .. 3)
 # Room for edits that were rolled back may be kept for the next ones, but counts, and goes with the sheet.
 my ($id, $bytes) = @{ (cached())[0] };
 my ($evicted, $wrong) = use_sheet($id, sub { ask("BEGIN; SELECT count(*) FROM (SELECT write_block($id, b) FROM generate_series(1, 3) b) t; ROLLBACK"); 'right' });
-is($wrong, '', 'growth that is rolled back: the order holds');
+is($wrong, '', 'growth that is rolled back: others make room');
 cmp_ok($evicted, '>', 1, 'the room was there before it was needed');
 is(read_sheet($id, 1)->(), 'right', 'and the cells are as they were');
 @sheets = ((grep { $_ != $id } @sheets), $id);
@@ -198,41 +195,12 @@ for my $n (0 .. $#sheets)
 	my ($evicted, $wrong) = use_sheet($sheets[$n], read_sheet($sheets[$n], 1), %held);
 	push @wrong, "sheet $n: $wrong" if $wrong;
 }
-is("@wrong", '', 'of all others the least recently used leave');
+is("@wrong", '', 'others leave instead of sheets that a transaction edits');
 is(scalar(grep { $held{ $_->[0] } } cached()), 3, 'sheets that a transaction edits stay');
 is(read_sheet($_, 1)->(), 'right', 'others see them as they were') for keys %held;
 $editor->ask('ROLLBACK');
-use_sheet($_, read_sheet($_, 1)) for grep { !$held{$_} } @sheets;
+use_sheet($_, read_sheet($_, 1)) for map { grep { !$held{$_} } @sheets } 1 .. 2;
 is(scalar(grep { $held{ $_->[0] } } cached()), 0, 'until it ends');
-
-# What was passed over while it was held has its place again, before what was used later.
-for my $end ('ROLLBACK', 'COMMIT')
-{
-	fill();
-	my ($passed) = map { $_->[0] } (cached())[-1];
-	$editor->ask('BEGIN');
-	$editor->ask("SELECT sheet.set($passed, 0, 0, block_text($passed, 0, 0) || 'not yet')");
-	$editor->ask("SELECT sheet.set($passed, 0, 0, block_text($passed, 0, 0))");
-	read_sheet($_, 1)->() for reverse grep { $_ != $passed } map { $_->[0] } cached();
-	my %there = map { $_->[0] => 1 } cached();
-	my @absent = grep { !$there{$_} } @sheets;
-	@wrong = ();
-	for my $id (@absent[ 0, 1 ])
-	{
-		my ($evicted, $wrong) = use_sheet($id, read_sheet($id, 1), $passed => 1);
-		push @wrong, $wrong if $wrong;
-	}
-	is("@wrong", '', "$end: a sheet that is held is passed over");
-	$editor->ask($end);
-	@wrong = ();
-	for my $id (@absent[ 2 .. 4 ])
-	{
-		my ($evicted, $wrong) = use_sheet($id, read_sheet($id, 1));
-		push @wrong, $wrong if $wrong;
-	}
-	is("@wrong", '', "$end: afterwards it is the first to leave");
-	is(scalar(grep { $_->[0] == $passed } cached()), 0, "$end: it has left");
-}
 
 # All of the cache is held.
 $editor->ask('BEGIN');
@@ -242,13 +210,13 @@ while (my @free = grep { !$held{$_} } map { $_->[0] } cached())
 	$held{ $free[-1] } = 1;
 	$editor->ask("SELECT sheet.set($free[-1], 0, 0, block_text($free[-1], 0, 0) || 'not yet')");
 }
-my %stay = map { $_->[0] => 1 } cached();
 my ($other) = grep { !$held{$_} } @sheets;
 is(read_sheet($other, 1)->(), 'right', 'a sheet for which there is no room is served');
 cmp_ok(ask("SELECT sheet.set($other, 'A1', 'changed')"), '>', 0, 'and can be edited');
 is(ask("SELECT sheet.get($other, 'A1')"), 'changed', 'and shows the edit');
 is(ask("SELECT sheet.set($other, 0, 0, block_text($other, 0, 0)) > 0"), 't', 'and another one');
-is(join(' ', sort map { $_->[0] } cached()), join(' ', sort keys %stay), 'and nothing that is held has left');
+my %now = map { $_->[0] => 1 } cached();
+is(join(' ', grep { !$now{$_} } sort keys %held), '', 'and nothing that is pinned has left');
 is(ask('SELECT bytes <= budget FROM sheet.cache_stats'), 't', 'and the budget is kept');
 $editor->ask('ROLLBACK');
 is(read_until_cached($other, 1), 'cached', 'when there is room it is cached');

@@ -317,7 +317,7 @@ view_agrees(const Grid *grid, const GridRect *rect)
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init(&scan, grid, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, grid, grid_axes(grid), rect->row0, rect->col0, rect->row1, rect->col1);
 	for (uint32_t row = rect->row0; row <= rect->row1 && row < ROWS; row++)
 		for (uint32_t col = rect->col0; col <= rect->col1 && col < COLS; col++)
 		{
@@ -342,8 +342,8 @@ some_agree(const Grid *grid, const GridRect *rect)
 	GridCell cell, some[64];
 	uint32_t count;
 
-	grid_view_init(&one, grid, rect->row0, rect->col0, rect->row1, rect->col1);
-	grid_view_init(&many, grid, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&one, grid, grid_axes(grid), rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&many, grid, grid_axes(grid), rect->row0, rect->col0, rect->row1, rect->col1);
 	while ((count = grid_scan_some(&many, some, 64)) > 0)
 		for (uint32_t i = 0; i < count; i++)
 			if (!grid_scan_next(&one, &cell) || cell.row != some[i].row || cell.col != some[i].col ||

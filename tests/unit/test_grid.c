@@ -248,7 +248,7 @@ grid_is_right(const Grid *grid)
 	{
 		for (uint32_t col = 0; col <= ORACLE_COLS / GRID_TILE_COLS; col++)
 		{
-			if (grid_tile_exists(grid, row, col) != (in_tile[row][col] > 0))
+			if (grid_tile_exists(grid, (GridTileNo){row, col}) != (in_tile[row][col] > 0))
 				return false;
 		}
 	}
@@ -256,20 +256,19 @@ grid_is_right(const Grid *grid)
 		   grid_bytes(grid) == meter.bytes && scan_is_right(grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
 }
 
-/* Takes all tiles out, none of which is held; each takes its bytes along. */
+/* Evicts all tiles, none of which is pinned; each takes its bytes along. */
 static bool
 tiles_can_go(Grid *grid)
 {
 	bool exact = true;
-	uint64_t stamp;
-	uint32_t at;
+	uint32_t hand = 0;
 
-	while (grid_oldest(grid, &stamp, &at))
+	for (uint32_t left = 3 * grid_tiles_resident(grid); left > 0; left--)
 	{
-		grid_free_tile(&allocator, grid_detach(grid, at));
+		(void) grid_evict(&allocator, grid, &hand, 1);
 		exact &= grid_bytes(grid) == meter.bytes;
 	}
-	return exact && grid_tiles_here(grid) == 0;
+	return exact && grid_tiles_resident(grid) == 0;
 }
 
 /* Packing makes a grid no larger and changes no cell; a copy has the same cells in as many bytes at most. Both may find
@@ -279,23 +278,21 @@ copies_are_right(Grid *grid)
 {
 	size_t before = grid_bytes(grid);
 	bool failed = false;
-	uint32_t at = 0;
 	Grid *copy;
 
 	meter.fail_percent = 20;
 	for (int i = 0; i < 20; i++)
 	{
-		(void) grid_pack_idle(&allocator, grid, &at, 2);
-		failed |= !grid_pack(&allocator, grid);
+		failed |= !grid_shrink(&allocator, grid);
 		failed |= !grid_copy(&allocator, grid, &copy);
 		if (copy != NULL)
 			grid_free(&allocator, copy);
 	}
 	meter.fail_percent = 0;
-	if (!failed || !grid_pack(&allocator, grid) || grid_bytes(grid) > before || !grid_is_right(grid))
+	if (!failed || !grid_shrink(&allocator, grid) || grid_bytes(grid) > before || !grid_is_right(grid))
 		return false;
 	before = meter.bytes;
-	grid_hold(grid, grid_find_tile(grid, 0, 0));
+	grid_pin(grid, grid_find_tile(grid, 0, 0));
 	if (!grid_copy(&allocator, grid, &copy) || grid_bytes(copy) != meter.bytes - before ||
 		grid_bytes(copy) > grid_bytes(grid))
 		return false;
@@ -353,7 +350,6 @@ test_batches(int fail_percent, bool hot, int rounds)
 	bool right = true;
 	bool unchanged = true;
 	uint64_t failures = 0;
-	uint32_t packed = 0;
 	Grid *grid;
 
 	oracle_clear();
@@ -391,8 +387,6 @@ test_batches(int fail_percent, bool hot, int rounds)
 		if (random_below(3) > 0 || used < count)
 			grid_release(&allocator, grid);
 		meter.fail_percent = fail_percent;
-		if (random_below(2) == 0)
-			(void) grid_pack_idle(&allocator, grid, &packed, 1 + random_below(8));
 		meter.fail_percent = 0;
 		if (round % 8 == 0 || used < count)
 			right = grid_is_right(grid);
@@ -404,7 +398,7 @@ test_batches(int fail_percent, bool hot, int rounds)
 	TAP_OK(!meter.touched, "%s cells, %d %% failing: no set asks the allocator", hot ? "hot" : "all", fail_percent);
 	TAP_OK((failures > 0) == (fail_percent > 0), "%llu reservations failed", (unsigned long long) failures);
 	grid_release(&allocator, grid);
-	TAP_OK(copies_are_right(grid), "%s cells, %d %% failing: packed and copied it is the same", hot ? "hot" : "all",
+	TAP_OK(copies_are_right(grid), "%s cells, %d %% failing: shrunk and copied it is the same", hot ? "hot" : "all",
 		   fail_percent);
 	grid_free(&allocator, grid);
 	TAP_OK(meter.bytes == 0, "grid_free gives every byte back");
@@ -579,8 +573,7 @@ test_last_room(void)
 	static const char text[2048];
 	Grid *grid = grid_create(&allocator, 1, 1);
 	GridTile *tile = grid_reserve(&allocator, grid, 0, 0, 1, 0);
-	uint32_t cells = 1, len = sizeof(text), at;
-	uint64_t stamp;
+	uint32_t cells = 1, len = sizeof(text), hand = 0;
 	bool right = true;
 	GridCell cell;
 
@@ -600,7 +593,8 @@ test_last_room(void)
 	TAP_OK(len > 0 && grid_get(grid, 65, 0, &cell) && cell.content_len == len, "%u bytes fill a tile", len);
 	tile = grid_reserve(&allocator, grid, 0, 0, 8, 0);
 	grid_release(&allocator, grid);
-	TAP_OK(grid_reserve_there(grid, tile, 1, 0) && grid_oldest(grid, &stamp, &at) && at == 1,
+	TAP_OK(grid_reserve_there(grid, tile, 1, 0) && grid_evict(&allocator, grid, &hand, SIZE_MAX) == 0 &&
+			   grid_evict(&allocator, grid, &hand, SIZE_MAX) == 1 && grid_find_tile(grid, 0, 0) == tile,
 		   "a tile in which room is reserved stays");
 	grid_free(&allocator, grid);
 }
@@ -721,9 +715,10 @@ test_expect(void)
 	for (uint32_t i = 0; i < EXPECT_CELLS; i++)
 		sum += lens[i] = 1 + random_below(24);
 	meter.fail_percent = 100;
-	TAP_OK(grid_expect(&allocator, grid, 0, 0, EXPECT_CELLS, sum) == NULL, "no tile is expected without room");
+	TAP_OK(grid_expect(&allocator, grid, (GridTileNo){0, 0}, EXPECT_CELLS, sum) == NULL,
+		   "no tile is expected without room");
 	meter.fail_percent = 0;
-	tile = grid_expect(&allocator, grid, 0, 0, EXPECT_CELLS, sum);
+	tile = grid_expect(&allocator, grid, (GridTileNo){0, 0}, EXPECT_CELLS, sum);
 	bytes = grid_bytes(grid);
 	meter.frozen = true;
 	meter.touched = false;
@@ -739,7 +734,7 @@ test_expect(void)
 	lens[7] = 60;
 	(void) grid_put(&allocator, grid, 0, 7, text + 7, 60, NULL, 0);
 	TAP_OK(expect_is_right(grid, text, lens) && grid_bytes(grid) > bytes, "a full tile grows when a cell does");
-	tile = grid_expect(&allocator, grid, 0, 0, 1, 64);
+	tile = grid_expect(&allocator, grid, (GridTileNo){0, 0}, 1, 64);
 	grid_set_there(grid, tile, 0, 9, text + 9, lens[9] = 64, NULL, 0);
 	TAP_OK(expect_is_right(grid, text, lens) && meter.bytes == grid_bytes(grid), "a cell is expected in a full tile");
 	grid_free(&allocator, grid);

@@ -217,7 +217,7 @@ log_check_directory(LogCheck *check, const LogWalk *walk)
 	bool isnull[2];
 	int64 key, position;
 
-	if (check->directory == NULL || log_row_fate(walk, check->oldest_xmin, &xid) != LOG_FATE_LIVE)
+	if (check->directory == NULL || log_row_state(walk, check->oldest_xmin, &xid) != LOG_STATE_LIVE)
 		return;
 	key = DatumGetInt64(slot_getattr(check->slot, check->directory->rd_index->indkey.values[0], &isnull[0]));
 	position = DatumGetInt64(slot_getattr(check->slot, check->directory->rd_index->indkey.values[1], &isnull[1]));

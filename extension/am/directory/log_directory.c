@@ -17,7 +17,7 @@
 #include "am/table/log_fetch.h"
 #include "am/page/log_page.h"
 #include "am/page/log_row.h"
-#include "am/page/log_tip.h"
+#include "am/page/log_last.h"
 #include "miscadmin.h"
 #include "nodes/pathnodes.h"
 #include "nodes/tidbitmap.h"
@@ -230,19 +230,19 @@ log_directory_add_row(Relation index, Relation table, int64 key, int64 position,
 	log_directory_add(index, table, key, position, block, info);
 }
 
-/* Makes the key's last entry its tip: `position`, in `block`, or the one before it that covers it. */
+/* Caches the key's last entry: `position` in `block`, or the one before it that covers it. */
 static void
-log_directory_set_tip(Relation index, Relation table, int64 key, int64 position, BlockNumber block,
-					  const DirectoryBlocks *before, bool covered, IndexInfo *info)
+log_directory_set_last(Relation index, Relation table, int64 key, int64 position, BlockNumber block,
+					   const DirectoryBlocks *before, bool covered, IndexInfo *info)
 {
-	bool topped = position == PG_INT64_MAX || log_directory_reaches(table, block, key, position + 1, info);
+	bool exceeded = position == PG_INT64_MAX || log_directory_reaches(table, block, key, position + 1, info);
 
-	for (int i = 0; i < before->n && !topped; i++)
-		topped = log_directory_reaches(table, before->blocks[i], key, position + 1, info);
-	log_tip_set(index, key, covered ? before->position : position, block, topped ? PG_INT64_MAX : position);
+	for (int i = 0; i < before->n && !exceeded; i++)
+		exceeded = log_directory_reaches(table, before->blocks[i], key, position + 1, info);
+	log_last_set(index, key, covered ? before->position : position, block, exceeded ? PG_INT64_MAX : position);
 }
 
-/* With the key locked, and its tip not known. */
+/* Caller must hold the directory's lock on the key. Its last entry is not cached. */
 static void
 log_directory_look_and_add(Relation index, Relation table, int64 key, int64 position, BlockNumber block,
 						   IndexInfo *info)
@@ -255,36 +255,36 @@ log_directory_look_and_add(Relation index, Relation table, int64 key, int64 posi
 	if (!covered)
 		log_directory_add_row(index, table, key, position, block, &before, info);
 	if (before.last)
-		log_directory_set_tip(index, table, key, position, block, &before, covered, info);
+		log_directory_set_last(index, table, key, position, block, &before, covered, info);
 	if (before.blocks != NULL)
 		pfree(before.blocks);
 }
 
 /*
- * Of each key, one at a time looks and adds. Whoever finds his row covered by the key's tip need not wait for him: the
- * tip was known when the row was on its page, so that who takes the tip after that meets the row there. A row behind
- * all others of its key, for which the directory was asked before, only needs its entry: rows that are on their pages
- * and have not come here yet will see to themselves.
+ * Insertions under one key are serialised by a lock on the key. A row that the cached last entry covers needs no lock:
+ * the entry was cached when the row was on its page already, so whoever takes the entry after that finds the row there.
+ * A row after all others of its key only needs its entry: rows that are on their pages, and have not been inserted here
+ * yet, will be checked by their own insertion.
  */
 static bool
 log_directory_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation table,
 					 IndexUniqueCheck check_unique, bool unchanged, IndexInfo *info)
 {
-	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]), top;
+	int64 key = DatumGetInt64(values[0]), position = DatumGetInt64(values[1]), max_position;
 	BlockNumber block = ItemPointerGetBlockNumber(tid), lock;
 
 	if (isnull[0] || isnull[1])
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
 						errmsg("index \"%s\" cannot hold null values", RelationGetRelationName(index))));
-	if (log_tip_covers(index, key, position, block))
+	if (log_last_covers(index, key, position, block))
 		return false;
 	lock = hash_bytes((const unsigned char *) &key, sizeof(key));
 	LockPage(index, lock, ExclusiveLock);
-	if (log_tip_take(index, key, &top) && position > top)
+	if (log_last_take(index, key, &max_position) && position > max_position)
 	{
 		STOP_POINT("am-directory");
 		log_directory_add(index, table, key, position, block, info);
-		log_tip_set(index, key, position, block, position);
+		log_last_set(index, key, position, block, position);
 	}
 	else
 		log_directory_look_and_add(index, table, key, position, block, info);
@@ -428,7 +428,7 @@ log_directory_build(Relation table, Relation index, IndexInfo *info)
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
 
 	log_directory_check(table, index, info);
-	log_tip_forget_index(index); /* of a file that had this number before */
+	log_last_forget_index(index); /* of a file that had this number before */
 	log_directory_make_empty(index);
 	build.slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	build.sort = tuplesort_begin_heap(desc, 3, columns, operators, collations, nulls_first, maintenance_work_mem, NULL,
@@ -446,14 +446,13 @@ log_directory_build(Relation table, Relation index, IndexInfo *info)
 /* ---- VACUUM ---- */
 
 /*
- * A page whose entries go has been closed before, so that no row can come to it: nobody makes such an entry a tip
- * again.
+ * A page whose entries are deleted was closed before, so no row is added to it, and no such entry is cached again.
  */
 static IndexBulkDeleteResult *
 log_directory_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
 						  void *callback_state)
 {
-	log_tip_forget_index(info->index);
+	log_last_forget_index(info->index);
 	return btbulkdelete(info, stats, callback, callback_state);
 }
 
@@ -466,15 +465,15 @@ log_directory_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, I
 static void
 log_directory_rescan_keys(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
-	ScanKey kept = palloc(sizeof(ScanKeyData) * Max(nkeys, 1)); /* queries may have any number of them */
+	ScanKey used = palloc(sizeof(ScanKeyData) * Max(nkeys, 1)); /* queries may have any number of them */
 
 	for (int i = 0; i < nkeys; i++)
 		if (keys[i].sk_attno == DIRECTORY_KEY && !(keys[i].sk_flags & SK_ROW_HEADER))
-			kept[i] = keys[i];
+			used[i] = keys[i];
 		else
-			ScanKeyInit(&kept[i], DIRECTORY_KEY, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(PG_INT64_MIN));
-	btrescan(scan, kept, nkeys, NULL, 0);
-	pfree(kept);
+			ScanKeyInit(&used[i], DIRECTORY_KEY, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(PG_INT64_MIN));
+	btrescan(scan, used, nkeys, NULL, 0);
+	pfree(used);
 }
 
 static int64

@@ -7,10 +7,10 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
-#include "access/xlog.h"
 #include "executor/tuptable.h"
 #include "am/directory/log_lookup.h"
 #include "am/page/log_space.h"
+#include "am/page/log_standby.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
 
@@ -38,7 +38,7 @@ log_lookup_release(LogLookup *lookup)
 }
 
 static void
-log_lookup_remember(LogLookup *lookup, int64 position, LogSource *source, const LogPlace *place)
+log_lookup_remember(LogLookup *lookup, int64 position, LogSource *source, const LogRowRef *ref)
 {
 	if (lookup->nfound == lookup->room)
 	{
@@ -46,13 +46,13 @@ log_lookup_remember(LogLookup *lookup, int64 position, LogSource *source, const 
 		lookup->found = lookup->found == NULL ? palloc(lookup->room * sizeof(LogFound))
 											  : repalloc(lookup->found, lookup->room * sizeof(LogFound));
 	}
-	lookup->found[lookup->nfound++] = (LogFound){position, source, *place};
+	lookup->found[lookup->nfound++] = (LogFound){position, source, *ref};
 }
 
 static bool
-log_lookup_matches(LogLookup *lookup, const LogSource *source, const LogPlace *place, int64 *position)
+log_lookup_matches(LogLookup *lookup, const LogSource *source, const LogRowRef *ref, int64 *position)
 {
-	log_slot_store_at(lookup->probe, lookup->rel, source, place);
+	log_slot_store_at(lookup->probe, lookup->rel, source, ref);
 	slot_getsomeattrs(lookup->probe, 2);
 	*position = DatumGetInt64(lookup->probe->tts_values[1]);
 	return DatumGetInt64(lookup->probe->tts_values[0]) == lookup->key && *position >= lookup->range_begin &&
@@ -61,7 +61,7 @@ log_lookup_matches(LogLookup *lookup, const LogSource *source, const LogPlace *p
 
 /* The rows of the locked page that the snapshot sees. */
 static int
-log_lookup_visible(LogLookup *lookup, Buffer buffer, LogPlace *places)
+log_lookup_visible(LogLookup *lookup, Buffer buffer, LogRowRef *rows)
 {
 	int n = 0;
 	LogWalk walk;
@@ -69,32 +69,13 @@ log_lookup_visible(LogLookup *lookup, Buffer buffer, LogPlace *places)
 	if (!log_space_is(buffer, LOG_PAGE_DATA))
 		return 0;
 	log_walk_begin(&walk, BufferGetPage(buffer));
-	log_judge_page(&lookup->judge);
+	log_visibility_page(&lookup->visibility);
 	while (log_walk_next(&walk))
-		if (log_judge_row(&lookup->judge, &walk))
-			places[n++] = log_place_of(&walk);
+		if (log_visibility_check(&lookup->visibility, &walk))
+			rows[n++] = log_row_ref(&walk);
 	if (walk.damage != NULL)
 		log_space_damaged(lookup->rel, BufferGetBlockNumber(buffer), walk.damage);
 	return n;
-}
-
-/* The locked page, pinned or copied; unlocks it. */
-static LogSource *
-log_lookup_take(Buffer buffer)
-{
-	LogSource *source = palloc(sizeof(LogSource));
-
-	*source = (LogSource){BufferGetPage(buffer), BufferGetBlockNumber(buffer), buffer};
-	if (unlikely(RecoveryInProgress()))
-	{
-		source->page = palloc(BLCKSZ);
-		memcpy(source->page, BufferGetPage(buffer), BLCKSZ);
-		source->buffer = InvalidBuffer;
-		UnlockReleaseBuffer(buffer);
-	}
-	else
-		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	return source;
 }
 
 /*
@@ -105,23 +86,25 @@ static void
 log_lookup_read_block(LogLookup *lookup, BlockNumber block)
 {
 	Buffer buffer = log_space_read(lookup->rel, block, NULL);
-	LogPlace places[LOG_MAX_ROWS];
+	LogRowRef rows[LOG_MAX_ROWS];
 	int n, found_before = lookup->nfound;
+	Page copy = NULL;
 	LogSource *source;
 
 	CHECK_FOR_INTERRUPTS();
 	/* New rows of the page are noticed by its lock, those of new pages by the directory's. Before it is read, so that
 	 * no writer comes in between. */
-	PredicateLockPage(lookup->rel, block, lookup->judge.snapshot);
+	PredicateLockPage(lookup->rel, block, lookup->visibility.snapshot);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	n = log_lookup_visible(lookup, buffer, places);
-	source = log_lookup_take(buffer);
+	n = log_lookup_visible(lookup, buffer, rows);
+	source = palloc(sizeof(LogSource));
+	*source = log_standby_unlock(buffer, &copy, CurrentMemoryContext);
 	for (int i = 0; i < n; i++)
 	{
 		int64 position;
 
-		if (log_lookup_matches(lookup, source, &places[i], &position))
-			log_lookup_remember(lookup, position, source, &places[i]);
+		if (log_lookup_matches(lookup, source, &rows[i], &position))
+			log_lookup_remember(lookup, position, source, &rows[i]);
 	}
 	ExecClearTuple(lookup->probe);
 	if (lookup->nfound > found_before)
@@ -193,7 +176,7 @@ log_lookup_begin(LogLookup *lookup, Relation rel, Relation directory, Snapshot s
 	lookup->context = CurrentMemoryContext;
 	lookup->current = -1;
 	lookup->range_end = from == PG_INT64_MAX ? from : from + 1; /* backward: the first range ends there */
-	log_judge_begin(&lookup->judge, rel, snapshot);
+	log_visibility_begin(&lookup->visibility, rel, snapshot);
 	log_directory_begin(&lookup->entries, directory, snapshot, key, from, direction);
 	lookup->more = log_directory_next(&lookup->entries, &lookup->next_position, &lookup->next_block);
 }
@@ -210,7 +193,7 @@ log_lookup_next(LogLookup *lookup, TupleTableSlot *slot)
 		{
 			LogFound *found = &lookup->found[lookup->current];
 
-			log_slot_store_at(slot, lookup->rel, found->source, &found->place);
+			log_slot_store_at(slot, lookup->rel, found->source, &found->ref);
 			return true;
 		}
 		if (!log_lookup_next_range(lookup))

@@ -15,7 +15,7 @@ typedef struct LogFound
 {
 	int64 position;
 	LogSource *source;
-	LogPlace place;
+	LogRowRef ref;
 } LogFound;
 
 typedef struct LogLookup
@@ -24,7 +24,7 @@ typedef struct LogLookup
 	int64 key;
 	ScanDirection direction;
 	LogDirectoryScan entries;
-	LogJudge judge;
+	LogVisibility visibility;
 	TupleTableSlot *probe; /* to look at key and position */
 	/* the entry that was read ahead */
 	bool more;

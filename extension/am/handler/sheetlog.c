@@ -27,7 +27,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "am/handler/sheetlog.h"
-#include "am/handler/sheetlog_private.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -309,5 +308,4 @@ sheetlog_init(void)
 							 &sheetlog_allow_delete, false, PGC_SUSET, 0, NULL, NULL, NULL);
 	RegisterXactCallback(sheetlog_xact_callback, NULL);
 	RegisterSubXactCallback(sheetlog_subxact_callback, NULL);
-	sheetlog_ddl_init();
 }

@@ -21,7 +21,7 @@
 #include "am/page/log_visibility.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "am/handler/sheetlog_private.h"
+#include "am/handler/sheetlog.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
@@ -59,31 +59,32 @@ sheetlog_eval_end(IndexEval *eval, IndexInfo *index_info)
 	index_info->ii_PredicateState = NULL;
 }
 
-typedef enum RowVerdict
+typedef enum IndexRowAction
 {
 	ROW_SKIP,  /* dead to everybody */
 	ROW_ALIVE, /* index it, it counts for uniqueness */
 	ROW_DYING, /* index it for old snapshots, it does not count for uniqueness */
 	ROW_WAIT,  /* wait for *wait_for and look again */
-} RowVerdict;
+} IndexRowAction;
 
 /* What to do with a row of a SnapshotAny scan. */
-static RowVerdict
-sheetlog_judge_row(const LogSlot *row, TransactionId oldest_xmin, bool unique, bool anyvisible, TransactionId *wait_for)
+static IndexRowAction
+sheetlog_classify_row(const LogSlot *row, TransactionId oldest_xmin, bool unique, bool anyvisible,
+					  TransactionId *wait_for)
 {
 	bool wait;
-	LogFate fate = log_fate(row->xmin, row->xmax, oldest_xmin, wait_for);
+	LogRowState state = log_visibility_state(row->xmin, row->xmax, oldest_xmin, wait_for);
 
 	wait = unique && !anyvisible && !TransactionIdIsCurrentTransactionId(*wait_for);
-	switch (fate)
+	switch (state)
 	{
-		case LOG_FATE_DEAD:
+		case LOG_STATE_DEAD:
 			return ROW_SKIP;
-		case LOG_FATE_RECENTLY_DEAD:
+		case LOG_STATE_RECENTLY_DEAD:
 			return ROW_DYING;
-		case LOG_FATE_INSERTING:
+		case LOG_STATE_INSERTING:
 			return wait ? ROW_WAIT : ROW_ALIVE;
-		case LOG_FATE_DELETING:
+		case LOG_STATE_DELETING:
 			return wait ? ROW_WAIT : ROW_DYING;
 		default:
 			return ROW_ALIVE;
@@ -91,13 +92,13 @@ sheetlog_judge_row(const LogSlot *row, TransactionId oldest_xmin, bool unique, b
 }
 
 /* Judges the slot's row, waiting for other transactions where uniqueness depends on them. */
-static RowVerdict
+static IndexRowAction
 sheetlog_settle_row(Relation table, TupleTableSlot *slot, TransactionId oldest_xmin, bool unique, bool anyvisible)
 {
 	for (;;)
 	{
 		TransactionId wait_for = InvalidTransactionId;
-		RowVerdict verdict = sheetlog_judge_row((LogSlot *) slot, oldest_xmin, unique, anyvisible, &wait_for);
+		IndexRowAction verdict = sheetlog_classify_row((LogSlot *) slot, oldest_xmin, unique, anyvisible, &wait_for);
 
 		if (verdict != ROW_WAIT)
 			return verdict;
@@ -148,7 +149,7 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, eval.slot))
 	{
-		RowVerdict verdict = ROW_ALIVE;
+		IndexRowAction verdict = ROW_ALIVE;
 		Datum values[INDEX_MAX_KEYS];
 		bool nulls[INDEX_MAX_KEYS];
 

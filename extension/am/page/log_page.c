@@ -234,42 +234,23 @@ log_page_damage(Page page, BlockNumber block)
 	return NULL;
 }
 
-/* What stands at the page's beginning. */
-static void
-log_append_read(LogAppend *append, LogWalk *walk, Page page)
-{
-	log_walk_begin(walk, page);
-	append->page = page;
-	append->next = (uint8 *) page + ((PageHeader) page)->pd_lower;
-	append->empty = walk->base == NULL;
-	append->base_xid = walk->base_xid;
-	append->nbase = log_read_base(walk, &append->natts, append->base);
-}
-
 bool
 log_append_begin(LogAppend *append, Page page)
 {
 	LogWalk walk;
 
-	log_append_read(append, &walk, page);
+	log_walk_begin(&walk, page);
+	append->page = page;
+	append->next = (uint8 *) page + ((PageHeader) page)->pd_lower;
+	append->empty = walk.base == NULL;
+	append->base_xid = walk.base_xid;
+	append->nbase = log_read_base(&walk, &append->natts, append->base);
 	while (log_walk_next(&walk))
 		;
 	append->rows = walk.offset;
-	/* Rows behind a frozen or speculative run, or behind a compaction, get a run of their own. */
+	/* Rows after a frozen or speculative run, or after a compaction, get a run of their own. */
 	append->run_xid = walk.run.frozen || walk.run.speculative ? InvalidTransactionId : walk.run.xid;
 	append->run_cid = walk.run.cid;
-	return walk.damage == NULL;
-}
-
-bool
-log_append_resume(LogAppend *append, Page page, OffsetNumber rows, TransactionId run_xid, CommandId run_cid)
-{
-	LogWalk walk;
-
-	log_append_read(append, &walk, page);
-	append->rows = rows;
-	append->run_xid = run_xid;
-	append->run_cid = run_cid;
 	return walk.damage == NULL;
 }
 

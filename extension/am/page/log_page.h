@@ -1,32 +1,39 @@
 /*
- * log_page.h - what a page of a table that uses the access method sheetlog holds.
+ * log_page.h - the page format of a row, and of all else on the pages of the access method sheetlog.
  *
- *   | page header | record record ... | hole | LogSpecial |
- *   0             24                  pd_lower          8152
+ *   0             24                                               pd_lower      8136         8192
+ *   | PageHeader  | BASE | RUN | ROW | ROW | ... | RUN | ROW | ... | hole         | LogSpecial |
+ *                                \___________
+ *                                            \
+ *          ROW:  | tag | length | check | [natts] | [null bitmap] | column | column | ... |
+ *                  u8    varint   u16     varint     1 bit each      log_row.h
  *
- * The page header is PostgreSQL's own, so checksums, base backups, full-page images and pageinspect's page_header hold.
- * A data page is itself a small log: a stream of records, one after the other, without line pointers.
+ * The page header is PostgreSQL's own, so checksums, base backups, full-page images and pageinspect's page_header work.
+ * A data page is a sequence of records, without line pointers. Each begins with a tag byte: the kind of record in the
+ * upper 2 bits, flags in the lower 6.
  *
- *   record := BASE | RUN | ROW | DEAD         one tag byte: the kind in the upper 2 bits, flags in the lower 6
- *   BASE   := tag u32(xid) varint(n) svarint{n}          first on its page, and the only one
- *   RUN    := tag svarint(xid - xid of BASE) varint(cid) [u32(token), when LOG_RUN_SPECULATIVE: 0 when it is settled]
- *   ROW    := tag varint(length) u16(check) body         log_row.h describes the body
- *   DEAD   := tag varint(n)                              n rows were here; their numbers may not be used again yet
+ *   BASE   tag u32(xid) varint(natts) varint(n) svarint{n}      the first record, and the only one of its kind
+ *   RUN    tag svarint(xid - xid of BASE) varint(cid) [u32(token) if LOG_RUN_SPECULATIVE: 0 when settled]
+ *   ROW    as above; the check is CRC-32C, folded, of what follows it, overflow pages included
+ *   DEAD   tag varint(n)                                        n rows were here; their numbers may not be reused yet
  *
- * A run is what one command of one transaction has put side by side: xmin and cmin are stored once for all its rows. A
- * row's TID is the block and the row's number among the ROWs (and DEADs) of its page, from 1, at most
- * LOG_MAX_ROWS: what bitmap scans and GIN can hold. BASE keeps the integers of the row that came first, by column: the
- * others store their difference, which is small for ids, times and sequence numbers.
+ * A run is what one command of one transaction has inserted side by side: xmin and cmin are stored once for all its
+ * rows. A row's TID is the block and the row's number among the ROWs and DEADs of its page, from 1, at most
+ * LOG_MAX_ROWS: what bitmap scans and GIN can hold. BASE has the integers of the page's first row, by column; other
+ * rows store their difference, which is small for ids, times and sequence numbers.
  *
- * Nothing on a page is changed once it is there, but for these, which are all WAL-logged:
- *   - a row's deleter (LOG_ROW_DELETER): a slot in LogSpecial, or LOG_DEAD, when nobody can see it any more;
+ * A long row (LOG_ROW_OVERFLOW) has instead:  u32(first overflow block) varint(bytes of the body) beginning of the
+ * body; the rest is in a chain of overflow pages, whose LogSpecial names the next one. It is not relative to BASE.
+ *
+ * A page is not changed after a row is written, except for these changes, all of which are WAL-logged:
+ *   - a row's deleter (LOG_ROW_DELETER in its tag): a slot in LogSpecial, or LOG_DEAD when nobody can see it any more;
  *   - the mark of a speculative run;
- *   - frozen_end: all runs before it are visible to everybody, whatever their xid says;
- *   - VACUUM, with the cleanup lock, takes the bytes of dead rows out, and frees pages that hold no row.
+ *   - frozen_end: all runs before it are visible to everybody, whatever their xid is;
+ *   - VACUUM, with the cleanup lock, removes the bytes of dead rows, and frees pages that hold no row.
  *
- * Numbers are stored little-endian. varint is a prefix code of 1 to 9 bytes: the trailing zeros of the first byte are
- * the number of bytes that follow. svarint is the varint of the zigzag encoding. Readers may look at up to 8 bytes past
- * a number, which on a page is never past its end. Pure functions on a page in memory: no locks, no buffers.
+ * Numbers are little-endian. varint is a prefix code of 1 to 9 bytes: the number of trailing zeros of the first byte is
+ * the number of bytes that follow. svarint is the varint of the zigzag encoding. Readers may read up to 8 bytes past a
+ * number, which on a page is never past its end. Functions here are pure: no locks, no buffers.
  */
 #ifndef LOG_PAGE_H
 #define LOG_PAGE_H
@@ -114,9 +121,7 @@ typedef enum LogRecordKind
 #define LOG_KIND_MASK		0xC0
 #define LOG_RUN_SPECULATIVE 0x01
 #define LOG_ROW_NULLS		0x01 /* body has a null bitmap */
-#define LOG_ROW_OVERFLOW                                                                                               \
-	0x02 /* body := u32(first overflow block) varint(length) bytes..., the rest being in overflow pages;               \
-		  * not relative to BASE */
+#define LOG_ROW_OVERFLOW	0x02 /* a long row */
 #define LOG_ROW_NATTS		0x04 /* body begins with its number of columns; else it is that of BASE */
 #define LOG_ROW_DELETER		0x38 /* 0: none; 1 to LOG_DELETERS: a slot; LOG_DEAD */
 #define LOG_ROW_DELETER_POS 3
@@ -218,7 +223,7 @@ log_unzigzag(uint64 value)
 	return (int64) (value >> 1) ^ -(int64) (value & 1);
 }
 
-/* ---- walking over the rows of a page ---- */
+/* ---- iterating over the rows of a page ---- */
 
 typedef struct LogRun
 {
@@ -305,9 +310,6 @@ typedef struct LogAppend
 
 /* False when the page is damaged. */
 extern bool log_append_begin(LogAppend *append, Page page);
-/* The same for who knows what a walk would find: the number of rows, and the run that the page ends with. */
-extern bool log_append_resume(LogAppend *append, Page page, OffsetNumber rows, TransactionId run_xid,
-							  CommandId run_cid);
 extern void log_append_base(LogAppend *append, TransactionId xid, int natts, const int64 *values, int n);
 extern void log_append_run(LogAppend *append, TransactionId xid, CommandId cid, uint32 token);
 /* Returns the row's number. */

@@ -90,25 +90,25 @@ typedef struct LogSource
 
 /* Puts the walk's row into the slot, which takes a pin of its own. */
 extern void log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogWalk *walk);
-/* The same for a row at a known place of the page. */
-typedef struct LogPlace
+/* The same for a row whose position on the page is known. */
+typedef struct LogRowRef
 {
 	uint16 pos; /* of the tag */
 	OffsetNumber offset;
 	TransactionId xmin; /* FrozenTransactionId when frozen */
 	CommandId cmin;
-} LogPlace;
-extern void log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogPlace *place);
+} LogRowRef;
+extern void log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogRowRef *ref);
 /* Bytes of a value of a varlena type before compression, with its header; 0 for a null. Mostly no overflow page is
  * read.
  */
 extern Size log_slot_raw_size(TupleTableSlot *slot, int column);
 
-static inline LogPlace
-log_place_of(const LogWalk *walk)
+static inline LogRowRef
+log_row_ref(const LogWalk *walk)
 {
-	return (LogPlace){walk->row.pos, walk->row.offset, walk->run.frozen ? FrozenTransactionId : walk->run.xid,
-					  walk->run.cid};
+	return (LogRowRef){walk->row.pos, walk->row.offset, walk->run.frozen ? FrozenTransactionId : walk->run.xid,
+					   walk->run.cid};
 }
 
 static inline bool

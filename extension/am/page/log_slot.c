@@ -173,10 +173,10 @@ log_slot_copy_body(LogSlot *slot)
 }
 
 void
-log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogPlace *place)
+log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogRowRef *ref)
 {
 	LogSlot *ls = (LogSlot *) slot;
-	const uint8 *row = (const uint8 *) source->page + place->pos;
+	const uint8 *row = (const uint8 *) source->page + ref->pos;
 	uint64 length;
 
 	Assert(log_slot_is(slot));
@@ -186,8 +186,8 @@ log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, c
 	ls->tag = *row;
 	ls->next = log_read_varint(row + 1, &length) + 2;
 	ls->end = ls->next + length;
-	ls->xmin = place->xmin;
-	ls->cmin = place->cmin;
+	ls->xmin = ref->xmin;
+	ls->cmin = ref->cmin;
 	log_slot_read_deleter(ls, source->page);
 	if (BufferIsInvalid(source->buffer))
 		log_slot_copy_body(ls);
@@ -195,15 +195,15 @@ log_slot_store_at(TupleTableSlot *slot, Relation rel, const LogSource *source, c
 	log_slot_open_body(ls);
 	slot->tts_flags &= ~TTS_FLAG_EMPTY;
 	slot->tts_tableOid = RelationGetRelid(rel);
-	ItemPointerSet(&slot->tts_tid, source->block, place->offset);
+	ItemPointerSet(&slot->tts_tid, source->block, ref->offset);
 }
 
 void
 log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, const LogWalk *walk)
 {
-	LogPlace place = log_place_of(walk);
+	LogRowRef ref = log_row_ref(walk);
 
-	log_slot_store_at(slot, rel, source, &place);
+	log_slot_store_at(slot, rel, source, &ref);
 }
 
 /* ---- decoding ---- */

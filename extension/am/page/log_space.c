@@ -7,17 +7,21 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "access/xlog.h"
 #include "access/xloginsert.h"
-#include "am/page/log_extend.h"
 #include "am/page/log_space.h"
-#include "am/page/log_wal.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "support/stoppoint.h"
+#include "storage/fd.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
+#include "utils/wait_event.h"
 
 #define LOG_MAX_EXTENSION 64 /* pages by which the file grows at most at once */
 
@@ -89,6 +93,81 @@ log_space_meta(Relation rel, LogMeta *meta)
 }
 
 /* ---- growing ---- */
+
+/*
+ * PostgreSQL 15 extends a file by writing a page of zeros for each new one, which costs a batch of edits more than the
+ * pages that it writes afterwards. Here the file system reserves space for all of them (posix_fallocate, as PostgreSQL
+ * does from 16 on), so that a full disk is an error now and not when a checkpoint writes the pages. The last page is
+ * extended by PostgreSQL's function, which sees to the file's next fsync and to the cached sizes.
+ */
+
+/* The name of the file that has the block; the first one of a relation has no number. */
+static char *
+extend_file(SMgrRelation smgr, BlockNumber block)
+{
+	char *path = relpath(smgr->smgr_rnode, MAIN_FORKNUM);
+
+	return block < RELSEG_SIZE ? path : psprintf("%s.%u", path, block / RELSEG_SIZE);
+}
+
+/* Reserves space for the blocks [begin, end) of one file. Returns false if the file system cannot. */
+static bool
+extend_allocate(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
+{
+	char *path = extend_file(smgr, begin);
+	int fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
+	int code;
+
+	if (fd < 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
+	pgstat_report_wait_start(WAIT_EVENT_DATA_FILE_EXTEND);
+	do
+		code = posix_fallocate(fd, (off_t) (begin % RELSEG_SIZE) * BLCKSZ, (off_t) (end - begin) * BLCKSZ);
+	while (code == EINTR);
+	pgstat_report_wait_end();
+	CloseTransientFile(fd);
+	/* Which of them depends on the C library and the file system. */
+	if (code == EINVAL || code == EOPNOTSUPP)
+		return false;
+	errno = code;
+	if (code != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not extend file \"%s\": %m", path),
+						errhint("Check free disk space.")));
+	return true;
+}
+
+/*
+ * Extends the file that has the block `begin` to block `end` or its largest size, or by one page where no space can be
+ * reserved. Returns its new end.
+ */
+static BlockNumber
+extend_segment(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
+{
+	static const PGAlignedBlock zeros;
+	BlockNumber last = Min(end, (begin / RELSEG_SIZE + 1) * RELSEG_SIZE) - 1;
+
+	/* The first page of a file creates it. */
+	if (begin % RELSEG_SIZE == 0 || begin == last || !extend_allocate(smgr, begin, last))
+		last = begin;
+	smgrextend(smgr, MAIN_FORKNUM, last, (char *) zeros.data, false);
+	return last + 1;
+}
+
+/*
+ * Extends the relation to `wanted` blocks, unless it has them. New pages are zeros, have their space on the disk, and
+ * are not in a buffer yet. On an error it may have grown by a part.
+ */
+static void
+log_extend(Relation rel, BlockNumber wanted)
+{
+	BlockNumber blocks;
+
+	LockRelationForExtension(rel, ExclusiveLock);
+	blocks = RelationGetNumberOfBlocks(rel);
+	while (blocks < wanted)
+		blocks = extend_segment(RelationGetSmgr(rel), blocks, wanted);
+	UnlockRelationForExtension(rel, ExclusiveLock);
+}
 
 /* Makes sure that blocks before `end` are there; a large relation grows ahead of its need. */
 static void
@@ -165,32 +244,28 @@ log_tail_has_room(Page page, Size need)
 			 log_page_room(page) < need);
 }
 
-/* A page that VACUUM has given back, locked; InvalidBuffer when there is none. */
+/* A page that VACUUM has freed, or for the tail one that has room for `need` bytes. Returns it locked, InvalidBuffer if
+ * there is none. */
 static Buffer
-log_tail_recycled(Relation rel, BlockNumber used, Size need)
+log_space_recycled(Relation rel, BlockNumber used, Size need, bool tail)
 {
-	BlockNumber block = InvalidBlockNumber;
+	BlockNumber block = log_space_has_map(rel) ? GetPageWithFreeSpace(rel, need) : InvalidBlockNumber;
 
-	if (log_space_has_map(rel))
-		block = GetPageWithFreeSpace(rel, Max(need, LOG_RECYCLE_BYTES));
 	while (block != InvalidBlockNumber)
 	{
-		Buffer buffer;
-		Page page;
-
 		if (block > 0 && block < used)
 		{
-			buffer = log_space_read(rel, block, NULL);
+			Buffer buffer = log_space_read(rel, block, NULL);
+
 			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-			page = BufferGetPage(buffer);
-			if (log_space_is(buffer, LOG_PAGE_FREE) || log_tail_has_room(page, Max(need, LOG_RECYCLE_BYTES)))
+			if (log_space_is(buffer, LOG_PAGE_FREE) || (tail && log_tail_has_room(BufferGetPage(buffer), need)))
 			{
 				RecordPageWithFreeSpace(rel, block, 0);
 				return buffer;
 			}
 			UnlockReleaseBuffer(buffer);
 		}
-		block = RecordAndGetPageWithFreeSpace(rel, block, 0, Max(need, LOG_RECYCLE_BYTES));
+		block = RecordAndGetPageWithFreeSpace(rel, block, 0, need);
 	}
 	return InvalidBuffer;
 }
@@ -200,7 +275,7 @@ static Buffer
 log_tail_open(Relation rel, Buffer metabuffer, Size need)
 {
 	LogMeta *old = log_meta(BufferGetPage(metabuffer));
-	Buffer buffer = log_tail_recycled(rel, old->used, need);
+	Buffer buffer = log_space_recycled(rel, old->used, Max(need, LOG_RECYCLE_BYTES), true);
 	GenericXLogState *state;
 	LogMeta *meta;
 	BlockNumber block;
@@ -282,33 +357,6 @@ log_space_lock_for_work(Relation rel, Buffer buffer)
 
 /* ---- overflow pages ---- */
 
-/* A free page for a part of a row, locked; InvalidBuffer when there is none. */
-static Buffer
-log_overflow_recycled(Relation rel, BlockNumber used)
-{
-	BlockNumber block = InvalidBlockNumber;
-
-	if (log_space_has_map(rel))
-		block = GetPageWithFreeSpace(rel, LOG_FREE_BYTES);
-	while (block != InvalidBlockNumber)
-	{
-		if (block < used)
-		{
-			Buffer buffer = log_space_read(rel, block, NULL);
-
-			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-			if (log_space_is(buffer, LOG_PAGE_FREE))
-			{
-				RecordPageWithFreeSpace(rel, block, 0);
-				return buffer;
-			}
-			UnlockReleaseBuffer(buffer);
-		}
-		block = RecordAndGetPageWithFreeSpace(rel, block, 0, LOG_FREE_BYTES);
-	}
-	return InvalidBuffer;
-}
-
 /* Logged as a whole by PostgreSQL's record for new pages, which copies less than a generic one. */
 static void
 log_overflow_write(Relation rel, Buffer buffer, TransactionId xid, const uint8 *bytes, Size size, BlockNumber next)
@@ -387,7 +435,8 @@ log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Si
 	for (; left > 0; left--)
 	{
 		Size from = (Size) (left - 1) * LOG_OVERFLOW_BYTES, part = Min(size - from, LOG_OVERFLOW_BYTES);
-		Buffer buffer = reserved == InvalidBlockNumber ? log_overflow_recycled(rel, used) : InvalidBuffer;
+		Buffer buffer =
+			reserved == InvalidBlockNumber ? log_space_recycled(rel, used, LOG_FREE_BYTES, false) : InvalidBuffer;
 
 		CHECK_FOR_INTERRUPTS();
 		if (BufferIsInvalid(buffer) && reserved == InvalidBlockNumber)

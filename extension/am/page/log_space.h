@@ -9,6 +9,7 @@
 
 #include "postgres.h"
 #include "access/generic_xlog.h"
+#include "access/xloginsert.h"
 #include "am/page/log_page.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
@@ -57,7 +58,28 @@ log_space_note_work(Page meta, BlockNumber block)
 	log_meta(meta)->deleted_from = Min(log_meta(meta)->deleted_from, block);
 }
 
-/* ERRCODE_DATA_CORRUPTED with the place. */
+/* ---- generic WAL records that are built by hand ---- */
+
+/* The caller knows what has changed on a page, so the page need not be copied and compared byte by byte, as
+ * GenericXLogFinish() does. Redo is the same. */
+
+/* A part of a page in a record: offset, length, bytes (see access/transam/generic_xlog.c). */
+typedef struct LogFragment
+{
+	OffsetNumber head[2];
+} LogFragment;
+
+/* Of the page that is registered as the record's first one; the fragment lives until the record is inserted. */
+static inline void
+log_register_fragment(LogFragment *fragment, Page page, uint16 offset, uint16 length)
+{
+	fragment->head[0] = offset;
+	fragment->head[1] = length;
+	XLogRegisterBufData(0, (char *) fragment->head, sizeof(fragment->head));
+	XLogRegisterBufData(0, (char *) page + offset, length);
+}
+
+/* Raises ERRCODE_DATA_CORRUPTED with the block's number. */
 extern void log_space_damaged(Relation rel, BlockNumber block, const char *what) pg_attribute_noreturn();
 
 #endif

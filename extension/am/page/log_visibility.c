@@ -83,8 +83,8 @@ log_now_visible(const LogWalk *walk, Snapshot snapshot)
 
 /* ---- who might need it ---- */
 
-LogFate
-log_fate(TransactionId xmin, TransactionId xmax, TransactionId oldest_xmin, TransactionId *xid)
+LogRowState
+log_visibility_state(TransactionId xmin, TransactionId xmax, TransactionId oldest_xmin, TransactionId *xid)
 {
 	*xid = xmin;
 	if (xmin != FrozenTransactionId)
@@ -92,31 +92,31 @@ log_fate(TransactionId xmin, TransactionId xmax, TransactionId oldest_xmin, Tran
 		if (TransactionIdIsCurrentTransactionId(xmin) || TransactionIdIsInProgress(xmin))
 		{
 			if (!TransactionIdIsValid(xmax) || !TransactionIdIsCurrentTransactionId(xmax))
-				return LOG_FATE_INSERTING;
-			return LOG_FATE_DELETING;
+				return LOG_STATE_INSERTING;
+			return LOG_STATE_DELETING;
 		}
 		if (!TransactionIdDidCommit(xmin))
-			return LOG_FATE_DEAD;
+			return LOG_STATE_DEAD;
 	}
 	if (!TransactionIdIsValid(xmax))
-		return LOG_FATE_LIVE;
+		return LOG_STATE_LIVE;
 	*xid = xmax;
 	if (TransactionIdIsCurrentTransactionId(xmax) || TransactionIdIsInProgress(xmax))
-		return LOG_FATE_DELETING;
+		return LOG_STATE_DELETING;
 	if (!TransactionIdDidCommit(xmax))
-		return LOG_FATE_LIVE;
-	return TransactionIdIsValid(oldest_xmin) && TransactionIdPrecedes(xmax, oldest_xmin) ? LOG_FATE_DEAD
-																						 : LOG_FATE_RECENTLY_DEAD;
+		return LOG_STATE_LIVE;
+	return TransactionIdIsValid(oldest_xmin) && TransactionIdPrecedes(xmax, oldest_xmin) ? LOG_STATE_DEAD
+																						 : LOG_STATE_RECENTLY_DEAD;
 }
 
-LogFate
-log_row_fate(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid)
+LogRowState
+log_row_state(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid)
 {
 	*xid = walk->run.xid;
 	if (log_row_deleter(walk->row.tag) == LOG_DEAD)
-		return LOG_FATE_DEAD;
-	return log_fate(walk->run.frozen ? FrozenTransactionId : walk->run.xid, log_row_deleted_by(walk).xid, oldest_xmin,
-					xid);
+		return LOG_STATE_DEAD;
+	return log_visibility_state(walk->run.frozen ? FrozenTransactionId : walk->run.xid, log_row_deleted_by(walk).xid,
+								oldest_xmin, xid);
 }
 
 bool
@@ -131,32 +131,32 @@ log_not_vacuumable(const LogWalk *walk, Snapshot snapshot)
 {
 	TransactionId xid;
 
-	switch (log_row_fate(walk, InvalidTransactionId, &xid))
+	switch (log_row_state(walk, InvalidTransactionId, &xid))
 	{
-		case LOG_FATE_DEAD:
+		case LOG_STATE_DEAD:
 			return false;
-		case LOG_FATE_RECENTLY_DEAD:
+		case LOG_STATE_RECENTLY_DEAD:
 			return !GlobalVisTestIsRemovableXid(snapshot->vistest, xid);
 		default:
 			return true;
 	}
 }
 
-/* ---- judging ---- */
+/* ---- visibility checks ---- */
 
 void
-log_judge_begin(LogJudge *judge, Relation rel, Snapshot snapshot)
+log_visibility_begin(LogVisibility *visibility, Relation rel, Snapshot snapshot)
 {
-	judge->snapshot = snapshot;
-	judge->rel = rel;
-	judge->serializable =
+	visibility->snapshot = snapshot;
+	visibility->rel = rel;
+	visibility->serializable =
 		snapshot != NULL && IsMVCCSnapshot(snapshot) && CheckForSerializableConflictOutNeeded(rel, snapshot);
-	judge->run_pos = 0;
+	visibility->run_pos = 0;
 }
 
 /* A serializable reader must know of writers that it does not see. */
 static void
-log_conflict_out(LogJudge *judge, TransactionId xid)
+log_conflict_out(LogVisibility *visibility, TransactionId xid)
 {
 	if (!TransactionIdIsNormal(xid) || TransactionIdIsCurrentTransactionId(xid) ||
 		TransactionIdPrecedes(xid, TransactionXmin))
@@ -164,45 +164,45 @@ log_conflict_out(LogJudge *judge, TransactionId xid)
 	xid = SubTransGetTopmostTransaction(xid);
 	if (TransactionIdPrecedes(xid, TransactionXmin) || TransactionIdEquals(xid, GetTopTransactionIdIfAny()))
 		return;
-	CheckForSerializableConflictOut(judge->rel, xid, judge->snapshot);
+	CheckForSerializableConflictOut(visibility->rel, xid, visibility->snapshot);
 }
 
 static bool
-log_judge_mvcc(LogJudge *judge, const LogWalk *walk)
+log_visibility_mvcc(LogVisibility *visibility, const LogWalk *walk)
 {
 	LogDeleter by;
 
-	if (judge->run_pos != walk->run.pos)
+	if (visibility->run_pos != walk->run.pos)
 	{
-		judge->run_pos = walk->run.pos;
-		judge->run_visible = log_mvcc_inserted(&walk->run, judge->snapshot);
-		if (judge->serializable && !judge->run_visible)
-			log_conflict_out(judge, walk->run.xid);
+		visibility->run_pos = walk->run.pos;
+		visibility->run_visible = log_mvcc_inserted(&walk->run, visibility->snapshot);
+		if (visibility->serializable && !visibility->run_visible)
+			log_conflict_out(visibility, walk->run.xid);
 	}
-	if (!judge->run_visible)
+	if (!visibility->run_visible)
 		return false;
 	if (likely(log_row_deleter(walk->row.tag) == 0))
 		return true;
 	by = log_row_deleted_by(walk);
-	if (judge->serializable)
-		log_conflict_out(judge, by.xid);
-	return !log_mvcc_deleted(by, judge->snapshot);
+	if (visibility->serializable)
+		log_conflict_out(visibility, by.xid);
+	return !log_mvcc_deleted(by, visibility->snapshot);
 }
 
 bool
-log_judge_row(LogJudge *judge, const LogWalk *walk)
+log_visibility_check(LogVisibility *visibility, const LogWalk *walk)
 {
 	if (unlikely(log_row_deleter(walk->row.tag) == LOG_DEAD))
 		return false;
-	switch (judge->snapshot->snapshot_type)
+	switch (visibility->snapshot->snapshot_type)
 	{
 		case SNAPSHOT_MVCC:
-			return log_judge_mvcc(judge, walk);
+			return log_visibility_mvcc(visibility, walk);
 		case SNAPSHOT_SELF:
 		case SNAPSHOT_DIRTY:
-			return log_now_visible(walk, judge->snapshot);
+			return log_now_visible(walk, visibility->snapshot);
 		case SNAPSHOT_NON_VACUUMABLE:
-			return log_not_vacuumable(walk, judge->snapshot);
+			return log_not_vacuumable(walk, visibility->snapshot);
 		case SNAPSHOT_ANY:
 			return true;
 		default:

@@ -13,37 +13,38 @@
 #include "utils/snapshot.h"
 
 /* For one scan of one page at a time: remembers the last run and the last deleter. */
-typedef struct LogJudge
+typedef struct LogVisibility
 {
 	Snapshot snapshot;
 	Relation rel;
 	bool serializable; /* conflicts are to be reported */
 	uint16 run_pos;	   /* of the run that run_visible is about; 0: none */
 	bool run_visible;
-} LogJudge;
+} LogVisibility;
 
-extern void log_judge_begin(LogJudge *judge, Relation rel, Snapshot snapshot);
+extern void log_visibility_begin(LogVisibility *visibility, Relation rel, Snapshot snapshot);
 /* Before the first row of each page. */
 static inline void
-log_judge_page(LogJudge *judge)
+log_visibility_page(LogVisibility *visibility)
 {
-	judge->run_pos = 0;
+	visibility->run_pos = 0;
 }
 /* Is the current row seen? The page is locked. */
-extern bool log_judge_row(LogJudge *judge, const LogWalk *walk);
+extern bool log_visibility_check(LogVisibility *visibility, const LogWalk *walk);
 
 /* What VACUUM, ANALYZE and index builds want to know. */
-typedef enum LogFate
+typedef enum LogRowState
 {
-	LOG_FATE_LIVE,
-	LOG_FATE_INSERTING,		/* by a transaction in progress */
-	LOG_FATE_DELETING,		/* likewise */
-	LOG_FATE_RECENTLY_DEAD, /* deleted, but somebody may still see it */
-	LOG_FATE_DEAD
-} LogFate;
+	LOG_STATE_LIVE,
+	LOG_STATE_INSERTING,	 /* by a transaction in progress */
+	LOG_STATE_DELETING,		 /* likewise */
+	LOG_STATE_RECENTLY_DEAD, /* deleted, but somebody may still see it */
+	LOG_STATE_DEAD
+} LogRowState;
 
 /* xmin: FrozenTransactionId when frozen. *xid: of the transaction in progress, or of the deleter. */
-extern LogFate log_fate(TransactionId xmin, TransactionId xmax, TransactionId oldest_xmin, TransactionId *xid);
+extern LogRowState log_visibility_state(TransactionId xmin, TransactionId xmax, TransactionId oldest_xmin,
+										TransactionId *xid);
 
 /* The row's deleter; xid InvalidTransactionId when there is none. Not for dead rows. */
 static inline LogDeleter
@@ -60,6 +61,6 @@ log_row_deleted_by(const LogWalk *walk)
 extern bool log_run_has_failed(const LogRun *run);
 
 /* Of the walk's current row. */
-extern LogFate log_row_fate(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid);
+extern LogRowState log_row_state(const LogWalk *walk, TransactionId oldest_xmin, TransactionId *xid);
 
 #endif

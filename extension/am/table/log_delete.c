@@ -14,7 +14,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "am/page/log_space.h"
-#include "am/table/log_standby.h"
+#include "am/page/log_standby.h"
 #include "am/page/log_visibility.h"
 #include "am/table/log_write.h"
 #include "pgstat.h"
@@ -53,7 +53,7 @@ log_give_up_slot(Relation rel, Page page, int slot, TransactionId oldest_xmin)
 	{
 		if (!TransactionIdPrecedes(by->xid, oldest_xmin))
 			return false;
-		log_standby_tell(rel, by->xid);
+		log_standby_conflict(rel, by->xid);
 		log_remark_rows(page, slot, LOG_DEAD);
 	}
 	else
@@ -172,7 +172,7 @@ log_delete_failure(const LogWalk *walk, ItemPointer tid, LogDeleter by, TM_Resul
 static TM_Result
 log_may_delete(const LogWalk *walk, Snapshot crosscheck, LogDeleter *by)
 {
-	LogJudge judge;
+	LogVisibility visibility;
 
 	*by = log_row_deleted_by(walk);
 	if (log_row_deleter(walk->row.tag) == LOG_DEAD)
@@ -191,9 +191,9 @@ log_may_delete(const LogWalk *walk, Snapshot crosscheck, LogDeleter *by)
 	}
 	if (crosscheck != InvalidSnapshot)
 	{
-		log_judge_begin(&judge, NULL, crosscheck);
-		judge.serializable = false;
-		if (!log_judge_row(&judge, walk))
+		log_visibility_begin(&visibility, NULL, crosscheck);
+		visibility.serializable = false;
+		if (!log_visibility_check(&visibility, walk))
 			return TM_Updated;
 	}
 	return TM_Ok;

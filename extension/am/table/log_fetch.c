@@ -6,6 +6,7 @@
 #include "am/page/log_row.h"
 #include "am/table/log_scan.h"
 #include "am/page/log_space.h"
+#include "am/page/log_standby.h"
 #include "am/page/log_visibility.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
@@ -56,19 +57,11 @@ log_fetch_turn_to(LogFetch *fetch, BlockNumber block)
 	fetch->walk.page = BufferGetPage(fetch->buffer);
 }
 
-/* What a slot is filled from while the page is locked. */
-static LogSource
-log_fetch_source(Buffer buffer)
-{
-	return (LogSource){BufferGetPage(buffer), BufferGetBlockNumber(buffer),
-					   RecoveryInProgress() ? InvalidBuffer : buffer};
-}
-
 /* Finds the row on the locked page and asks whether the snapshot sees it. */
 static bool
 log_fetch_find(Relation rel, Buffer buffer, LogWalk *walk, OffsetNumber offset, Snapshot snapshot)
 {
-	LogJudge judge;
+	LogVisibility visibility;
 
 	if (!log_space_is(buffer, LOG_PAGE_DATA) || !log_walk_seek(walk, offset))
 	{
@@ -76,8 +69,8 @@ log_fetch_find(Relation rel, Buffer buffer, LogWalk *walk, OffsetNumber offset, 
 			log_space_damaged(rel, BufferGetBlockNumber(buffer), walk->damage);
 		return false;
 	}
-	log_judge_begin(&judge, rel, snapshot);
-	return log_judge_row(&judge, walk);
+	log_visibility_begin(&visibility, rel, snapshot);
+	return log_visibility_check(&visibility, walk);
 }
 
 bool
@@ -98,7 +91,7 @@ log_fetch_tuple(IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot, T
 	found = log_fetch_find(data->rel, fetch->buffer, &fetch->walk, ItemPointerGetOffsetNumber(tid), snapshot);
 	if (found)
 	{
-		LogSource source = log_fetch_source(fetch->buffer);
+		LogSource source = log_standby_source(fetch->buffer);
 
 		log_slot_store(slot, data->rel, &source, &fetch->walk);
 		PredicateLockTID(data->rel, tid, snapshot, fetch->walk.run.xid);
@@ -118,7 +111,7 @@ log_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTab
 	found = log_fetch_find(rel, buffer, &walk, ItemPointerGetOffsetNumber(tid), snapshot);
 	if (found)
 	{
-		LogSource source = log_fetch_source(buffer);
+		LogSource source = log_standby_source(buffer);
 
 		log_slot_store(slot, rel, &source, &walk);
 		PredicateLockTID(rel, tid, snapshot, walk.run.xid);
@@ -160,7 +153,7 @@ log_fetch_reaches(Relation rel, BlockNumber block, const AttrNumber *columns, in
 {
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	Buffer buffer = log_space_read(rel, block, NULL);
-	LogSource source = log_fetch_source(buffer);
+	LogSource source = log_standby_source(buffer);
 	bool found = false, isnull;
 	TransactionId xid;
 	LogWalk walk;
@@ -171,7 +164,7 @@ log_fetch_reaches(Relation rel, BlockNumber block, const AttrNumber *columns, in
 		log_walk_begin(&walk, source.page);
 		while (!found && log_walk_next(&walk))
 		{
-			if (log_row_fate(&walk, InvalidTransactionId, &xid) == LOG_FATE_DEAD)
+			if (log_row_state(&walk, InvalidTransactionId, &xid) == LOG_STATE_DEAD)
 				continue;
 			log_slot_store(slot, rel, &source, &walk);
 			found = DatumGetInt64(slot_getattr(slot, columns[0], &isnull)) == key &&

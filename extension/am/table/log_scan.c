@@ -9,9 +9,9 @@
 #include "access/skey.h"
 #include "access/syncscan.h"
 #include "access/tsmapi.h"
-#include "access/xlog.h"
 #include "am/table/log_scan.h"
 #include "am/page/log_space.h"
+#include "am/page/log_standby.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/tidbitmap.h"
@@ -27,7 +27,7 @@ log_scan_release_page(LogScan *scan)
 	if (BufferIsValid(scan->source.buffer))
 		ReleaseBuffer(scan->source.buffer);
 	scan->source.buffer = InvalidBuffer;
-	scan->nplaces = 0;
+	scan->nrows = 0;
 }
 
 /* Reads and locks the page. */
@@ -42,21 +42,10 @@ log_scan_lock_page(LogScan *scan, BlockNumber block)
 	LockBuffer(scan->source.buffer, BUFFER_LOCK_SHARE);
 }
 
-/* Drops the lock, and keeps the page or a copy of it. */
 static void
 log_scan_unlock_page(LogScan *scan)
 {
-	if (likely(!RecoveryInProgress()))
-	{
-		LockBuffer(scan->source.buffer, BUFFER_LOCK_UNLOCK);
-		return;
-	}
-	if (scan->copy == NULL)
-		scan->copy = MemoryContextAlloc(GetMemoryChunkContext(scan), sizeof(PGAlignedBlock));
-	memcpy(scan->copy->data, scan->source.page, BLCKSZ);
-	UnlockReleaseBuffer(scan->source.buffer);
-	scan->source.buffer = InvalidBuffer;
-	scan->source.page = scan->copy->data;
+	scan->source = log_standby_unlock(scan->source.buffer, &scan->copy, GetMemoryChunkContext(scan));
 }
 
 /* Notes the rows that the snapshot sees. */
@@ -70,10 +59,10 @@ log_scan_read_page(LogScan *scan, BlockNumber block)
 	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
 	{
 		log_walk_begin(&walk, scan->source.page);
-		log_judge_page(&scan->judge);
+		log_visibility_page(&scan->visibility);
 		while (log_walk_next(&walk))
-			if (log_judge_row(&scan->judge, &walk))
-				scan->places[scan->nplaces++] = log_place_of(&walk);
+			if (log_visibility_check(&scan->visibility, &walk))
+				scan->rows[scan->nrows++] = log_row_ref(&walk);
 		if (walk.damage != NULL)
 			log_space_damaged(scan->base.rs_rd, block, walk.damage);
 		scan->max_offset = walk.offset;
@@ -142,7 +131,7 @@ log_scan_advance(LogScan *scan, ScanDirection direction)
 		return false;
 	}
 	log_scan_read_page(scan, block);
-	scan->place = ScanDirectionIsBackward(direction) ? scan->nplaces : -1;
+	scan->current = ScanDirectionIsBackward(direction) ? scan->nrows : -1;
 	return true;
 }
 
@@ -209,7 +198,7 @@ log_scan_begin(Relation rel, Snapshot snapshot, int nkeys, ScanKey key, Parallel
 		scan->worker = palloc0(sizeof(ParallelBlockTableScanWorkerData));
 	if (flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN))
 		PredicateLockRelation(rel, snapshot);
-	log_judge_begin(&scan->judge, rel, snapshot);
+	log_visibility_begin(&scan->visibility, rel, snapshot);
 	log_scan_init(scan, key, false);
 	return (TableScanDesc) scan;
 }
@@ -279,9 +268,9 @@ log_scan_keys_hold(LogScan *scan, TupleTableSlot *slot)
 }
 
 static void
-log_scan_store_place(LogScan *scan, TupleTableSlot *slot, int place)
+log_scan_store(LogScan *scan, TupleTableSlot *slot, int number)
 {
-	log_slot_store_at(slot, scan->base.rs_rd, &scan->source, &scan->places[place]);
+	log_slot_store_at(slot, scan->base.rs_rd, &scan->source, &scan->rows[number]);
 }
 
 bool
@@ -293,8 +282,8 @@ log_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlo
 	for (;;)
 	{
 		if (scan->begun)
-			scan->place += step;
-		if (!scan->begun || scan->place < 0 || scan->place >= scan->nplaces)
+			scan->current += step;
+		if (!scan->begun || scan->current < 0 || scan->current >= scan->nrows)
 		{
 			if (!log_scan_advance(scan, direction))
 			{
@@ -303,7 +292,7 @@ log_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlo
 			}
 			continue;
 		}
-		log_scan_store_place(scan, slot, scan->place);
+		log_scan_store(scan, slot, scan->current);
 		if (likely(scan->base.rs_nkeys == 0) || log_scan_keys_hold(scan, slot))
 		{
 			pgstat_count_heap_getnext(scan->base.rs_rd);
@@ -340,20 +329,20 @@ log_scan_getnextslot_tidrange(TableScanDesc sscan, ScanDirection direction, Tupl
 
 /* ---- bitmaps ---- */
 
-/* Of the visible places, keeps those that the bitmap names; both are sorted. */
+/* Of the visible rows, keeps those that the bitmap names; both are sorted. */
 static void
 log_scan_keep_offsets(LogScan *scan, const TBMIterateResult *tbmres)
 {
-	int kept = 0, t = 0;
+	int n = 0, t = 0;
 
-	for (int i = 0; i < scan->nplaces; i++)
+	for (int i = 0; i < scan->nrows; i++)
 	{
-		while (t < tbmres->ntuples && tbmres->offsets[t] < scan->places[i].offset)
+		while (t < tbmres->ntuples && tbmres->offsets[t] < scan->rows[i].offset)
 			t++;
-		if (t < tbmres->ntuples && tbmres->offsets[t] == scan->places[i].offset)
-			scan->places[kept++] = scan->places[i];
+		if (t < tbmres->ntuples && tbmres->offsets[t] == scan->rows[i].offset)
+			scan->rows[n++] = scan->rows[i];
 	}
-	scan->nplaces = kept;
+	scan->nrows = n;
 }
 
 bool
@@ -375,8 +364,8 @@ log_scan_bitmap_next_block(TableScanDesc sscan, TBMIterateResult *tbmres)
 	log_scan_read_page(scan, tbmres->blockno);
 	if (tbmres->ntuples >= 0)
 		log_scan_keep_offsets(scan, tbmres);
-	scan->place = -1;
-	return scan->nplaces > 0;
+	scan->current = -1;
+	return scan->nrows > 0;
 }
 
 bool
@@ -384,9 +373,9 @@ log_scan_bitmap_next_tuple(TableScanDesc sscan, TBMIterateResult *tbmres, TupleT
 {
 	LogScan *scan = (LogScan *) sscan;
 
-	if (++scan->place >= scan->nplaces)
+	if (++scan->current >= scan->nrows)
 		return false;
-	log_scan_store_place(scan, slot, scan->place);
+	log_scan_store(scan, slot, scan->current);
 	pgstat_count_heap_fetch(sscan->rs_rd);
 	return true;
 }
@@ -423,10 +412,10 @@ log_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, TupleTab
 
 	while ((offset = state->tsmroutine->NextSampleTuple(state, scan->source.block, scan->max_offset)) !=
 		   InvalidOffsetNumber)
-		for (int i = 0; i < scan->nplaces && scan->places[i].offset <= offset; i++)
-			if (scan->places[i].offset == offset)
+		for (int i = 0; i < scan->nrows && scan->rows[i].offset <= offset; i++)
+			if (scan->rows[i].offset == offset)
 			{
-				log_scan_store_place(scan, slot, i);
+				log_scan_store(scan, slot, i);
 				pgstat_count_heap_getnext(sscan->rs_rd);
 				return true;
 			}
@@ -444,7 +433,7 @@ log_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccess
 	log_scan_release_page(scan);
 	scan->source.block = block;
 	scan->strategy = strategy;
-	scan->nplaces = -1; /* not looked at yet */
+	scan->nrows = -1; /* not looked at yet */
 	return true;
 }
 
@@ -455,7 +444,7 @@ log_scan_analyze_page(LogScan *scan, TransactionId oldest_xmin)
 	LogWalk walk;
 
 	log_scan_lock_page(scan, scan->source.block);
-	scan->place = -1;
+	scan->current = -1;
 	scan->live = scan->dead = 0;
 	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
 	{
@@ -463,15 +452,16 @@ log_scan_analyze_page(LogScan *scan, TransactionId oldest_xmin)
 		while (log_walk_next(&walk))
 		{
 			TransactionId xid;
-			LogFate fate = log_row_fate(&walk, oldest_xmin, &xid);
+			LogRowState state = log_row_state(&walk, oldest_xmin, &xid);
 			bool mine = TransactionIdIsCurrentTransactionId(xid);
 
-			if (fate == LOG_FATE_LIVE || (fate == LOG_FATE_INSERTING && mine) || (fate == LOG_FATE_DELETING && !mine))
+			if (state == LOG_STATE_LIVE || (state == LOG_STATE_INSERTING && mine) ||
+				(state == LOG_STATE_DELETING && !mine))
 			{
-				scan->places[scan->nplaces++] = log_place_of(&walk);
+				scan->rows[scan->nrows++] = log_row_ref(&walk);
 				scan->live += 1;
 			}
-			else if (fate != LOG_FATE_INSERTING)
+			else if (state != LOG_STATE_INSERTING)
 				scan->dead += 1;
 		}
 	}
@@ -484,15 +474,15 @@ log_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, doub
 {
 	LogScan *scan = (LogScan *) sscan;
 
-	if (scan->nplaces < 0)
+	if (scan->nrows < 0)
 	{
 		log_scan_analyze_page(scan, oldest_xmin);
 		*live += scan->live;
 		*dead += scan->dead;
 	}
-	if (++scan->place < scan->nplaces)
+	if (++scan->current < scan->nrows)
 	{
-		log_scan_store_place(scan, slot, scan->place);
+		log_scan_store(scan, slot, scan->current);
 		return true;
 	}
 	ExecClearTuple(slot);

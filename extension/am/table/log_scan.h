@@ -18,14 +18,14 @@ typedef struct LogScan
 	BlockNumber limit;		/* number of blocks of a range; InvalidBlockNumber: all */
 	BlockNumber done;		/* blocks begun so far, of a scan that is not parallel */
 	bool begun;
-	LogSource source;	  /* the page that places are of */
-	PGAlignedBlock *copy; /* of it, in recovery */
+	LogSource source; /* the page that the rows are on */
+	Page copy;		  /* of it, in recovery */
 	BufferAccessStrategy strategy;
 	ParallelBlockTableScanWorkerData *worker;
-	LogJudge judge;
-	int nplaces;
-	int place; /* the current one */
-	LogPlace places[LOG_MAX_ROWS];
+	LogVisibility visibility;
+	int nrows;
+	int current; /* number of the current row */
+	LogRowRef rows[LOG_MAX_ROWS];
 	OffsetNumber max_offset; /* of the page's rows */
 	double live, dead;		 /* of the page, for ANALYZE */
 } LogScan;
@@ -47,7 +47,7 @@ extern bool log_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, 
 extern bool log_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *live, double *dead,
 										TupleTableSlot *slot);
 
-/* For index builds: the next page with its places, forward; false at the end. */
+/* For index builds: the next page with its rows, forward; false at the end. */
 extern bool log_scan_next_page(LogScan *scan);
 extern void log_scan_set_limits(LogScan *scan, BlockNumber start, BlockNumber blocks);
 

@@ -144,16 +144,16 @@ log_rewrite_take(LogRewrite *rewrite)
 	TransactionId xid;
 
 	CHECK_FOR_INTERRUPTS();
-	switch (log_fate(row->xmin, row->xmax, rewrite->oldest_xmin, &xid))
+	switch (log_visibility_state(row->xmin, row->xmax, rewrite->oldest_xmin, &xid))
 	{
-		case LOG_FATE_DEAD:
+		case LOG_STATE_DEAD:
 			rewrite->removed += 1;
 			return;
-		case LOG_FATE_RECENTLY_DEAD:
+		case LOG_STATE_RECENTLY_DEAD:
 			deleter = log_rewrite_deleter(rewrite, row->xmax);
 			rewrite->recently_dead += 1;
 			break;
-		case LOG_FATE_DELETING:
+		case LOG_STATE_DELETING:
 			/* By us: the table is locked exclusively. */
 			deleter = log_rewrite_deleter(rewrite, row->xmax);
 			rewrite->live += 1;

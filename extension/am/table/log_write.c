@@ -10,9 +10,7 @@
 #include "access/generic_xlog.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
-#include "am/table/log_resume.h"
 #include "am/page/log_space.h"
-#include "am/page/log_wal.h"
 #include "am/table/log_write.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
@@ -163,7 +161,6 @@ log_appended(const LogWriter *writer, Buffer buffer, LogAppend *append)
 		PageSetLSN(page, lsn);
 	}
 	END_CRIT_SECTION();
-	log_resume_note(writer->rel, append);
 }
 
 /* As many of the rows as the page takes; returns how many. They are written where nobody looks before pd_lower is
@@ -176,7 +173,7 @@ log_fill_page(const LogWriter *writer, Buffer buffer, LogPrepared *rows, int n, 
 	bool empty;
 	int done = 0;
 
-	if (!log_resume(writer->rel, BufferGetPage(buffer), &append))
+	if (!log_append_begin(&append, BufferGetPage(buffer)))
 		log_space_damaged(writer->rel, block, "its records cannot be read");
 	empty = append.empty;
 	CheckForSerializableConflictIn(writer->rel, NULL, block);

@@ -15,7 +15,7 @@ typedef struct LogVacuum
 	BufferAccessStrategy strategy;
 	TransactionId oldest_xmin;
 	TransactionId freeze_before;  /* rows of older transactions are frozen */
-	TransactionId told_standby;	  /* readers of standbys that do not see this transaction have been told to go */
+	TransactionId standby_xid;	  /* readers of standbys that do not see this transaction have been told to go */
 	TransactionId new_frozen_xid; /* oldest xid that stays in the table */
 	MultiXactId new_min_multi;
 	int nindexes;
@@ -40,7 +40,7 @@ extern void log_vacuum_page(LogVacuum *vacuum, BlockNumber block);
 extern void log_vacuum_dead(LogVacuum *vacuum);
 
 /* Is the page worth going back to? Pages of short rows run out of row numbers before they run out of bytes. */
-extern bool log_vacuum_is_roomy(Page page);
+extern bool log_vacuum_has_room(Page page);
 /* The next VACUUM has to look at the block. */
 extern void log_vacuum_leave(LogVacuum *vacuum, BlockNumber block);
 /* Makes a page free that is locked exclusively. */

@@ -97,7 +97,7 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 		log_special(page)->closed = 0;
 		GenericXLogFinish(state);
 		page = BufferGetPage(buffer);
-		if (block != vacuum->tail && log_vacuum_is_roomy(page))
+		if (block != vacuum->tail && log_vacuum_has_room(page))
 			log_vacuum_record_free(vacuum, block, log_page_room(page));
 		else
 			log_vacuum_leave(vacuum, block);

@@ -4,7 +4,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "am/table/log_standby.h"
+#include "am/page/log_standby.h"
 #include "am/vacuum/log_vacuum.h"
 #include "am/page/log_visibility.h"
 #include "support/stoppoint.h"
@@ -28,7 +28,7 @@ log_vacuum_keep_xid(LogVacuum *vacuum, TransactionId xid)
 }
 
 bool
-log_vacuum_is_roomy(Page page)
+log_vacuum_has_room(Page page)
 {
 	return log_page_room(page) >= LOG_RECYCLE_BYTES && LOG_MAX_ROWS - log_page_rows(page) >= LOG_RECYCLE_ROWS;
 }
@@ -131,10 +131,10 @@ static void
 log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, bool *may_freeze)
 {
 	TransactionId xid;
-	LogFate fate = log_row_fate(walk, vacuum->oldest_xmin, &xid);
+	LogRowState state = log_row_state(walk, vacuum->oldest_xmin, &xid);
 	int deleter = log_row_deleter(walk->row.tag);
 
-	if (fate == LOG_FATE_DEAD)
+	if (state == LOG_STATE_DEAD)
 	{
 		if (deleter != LOG_DEAD)
 			found->mark[found->nmark++] = walk->row.pos;
@@ -149,7 +149,7 @@ log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, boo
 		return;
 	}
 	found->nlive++;
-	if (!walk->run.frozen && (fate == LOG_FATE_INSERTING || walk->run.speculative ||
+	if (!walk->run.frozen && (state == LOG_STATE_INSERTING || walk->run.speculative ||
 							  !TransactionIdPrecedes(walk->run.xid, vacuum->freeze_before)))
 	{
 		if (*may_freeze)
@@ -160,7 +160,7 @@ log_find_row(LogVacuum *vacuum, const LogWalk *walk, LogPageFindings *found, boo
 		log_find_settle(found, walk->run.xid);
 	if (!*may_freeze && !walk->run.frozen)
 		log_find_keep(found, walk->run.xid);
-	if (deleter != 0 && fate != LOG_FATE_LIVE)
+	if (deleter != 0 && state != LOG_STATE_LIVE)
 	{
 		found->deleter_needed[deleter - 1] = true;
 		log_find_keep(found, xid);
@@ -218,11 +218,11 @@ log_vacuum_change_page(LogVacuum *vacuum, Buffer buffer, const LogPageFindings *
 	GenericXLogState *state;
 	Page page;
 
-	if (!TransactionIdIsValid(vacuum->told_standby) ||
-		(TransactionIdIsValid(found->newest) && TransactionIdFollows(found->newest, vacuum->told_standby)))
+	if (!TransactionIdIsValid(vacuum->standby_xid) ||
+		(TransactionIdIsValid(found->newest) && TransactionIdFollows(found->newest, vacuum->standby_xid)))
 	{
-		log_standby_tell(vacuum->rel, found->newest);
-		vacuum->told_standby = found->newest;
+		log_standby_conflict(vacuum->rel, found->newest);
+		vacuum->standby_xid = found->newest;
 	}
 	state = GenericXLogStart(vacuum->rel);
 	page = GenericXLogRegisterBuffer(state, buffer, 0);
@@ -269,7 +269,7 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 	BlockNumber block = BufferGetBlockNumber(buffer);
 	Page page = BufferGetPage(buffer);
 	LogPageFindings found;
-	bool settled, roomy, close;
+	bool settled, has_room, close;
 
 	if (!log_find_in_page(vacuum, buffer, &found))
 	{
@@ -282,8 +282,8 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 		return;
 	}
 	settled = found.ndead == 0 && !TransactionIdIsValid(found.oldest) && log_vacuum_all_frozen(page, &found);
-	roomy = block == vacuum->tail || log_vacuum_is_roomy(page);
-	close = found.nlive == 0 || (settled && !roomy);
+	has_room = block == vacuum->tail || log_vacuum_has_room(page);
+	close = found.nlive == 0 || (settled && !has_room);
 	log_vacuum_change_page(vacuum, buffer, &found, close);
 	STOP_POINT("vacuum-mark");
 	vacuum->live += found.nlive;
@@ -291,7 +291,7 @@ log_vacuum_data_page(LogVacuum *vacuum, Buffer buffer)
 	log_vacuum_keep_xid(vacuum, found.oldest);
 	if (!settled || block == vacuum->tail)
 		log_vacuum_leave(vacuum, block);
-	else if (roomy)
+	else if (has_room)
 		log_vacuum_record_free(vacuum, block, log_page_room(page));
 	if (!vacuum->clean_indexes)
 	{

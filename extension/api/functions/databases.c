@@ -9,13 +9,12 @@
  * only be dropped again, and only memory is lost.
  *
  * A standby drops databases in recovery, without this hook, and has nothing to remove: in recovery there are no writers
- * and reads use private memory, so nothing is kept under the number of a database before the promotion. What
- * log_resume.h keeps is identified by the page's LSN too, and is valid for every copy of the page.
+ * and reads use private memory, so nothing is kept under the number of a database before the promotion.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "am/page/log_tip.h"
+#include "am/page/log_last.h"
 #include "api/functions/databases.h"
 #include "cache/cache.h"
 #include "catalog/objectaccess.h"
@@ -37,7 +36,7 @@ databases_xact_callback(XactEvent event, void *arg)
 		return;
 	if (cache_enabled())
 		cache_forget_database(database);
-	log_tip_forget_database(database);
+	log_last_forget_database(database);
 	workqueue_discard(database);
 }
 

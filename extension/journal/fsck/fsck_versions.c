@@ -197,7 +197,7 @@ edit_check_structure(const Grid *grid, const Edit *edit)
 		rect = (GridRect){first, 0, first + change.n - 1, rect.col1};
 	else
 		rect = (GridRect){0, first, rect.row1, first + change.n - 1};
-	grid_view_init(&scan, grid, rect.row0, rect.col0, rect.row1, rect.col1);
+	grid_view_init(&scan, grid, grid_axes(grid), rect.row0, rect.col0, rect.row1, rect.col1);
 	if (!grid_scan_next(&scan, &cell))
 		return NULL;
 	return psprintf("row %u, column %u is not empty when %s", cell.row, cell.col,

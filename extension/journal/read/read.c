@@ -73,7 +73,7 @@ read_some_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
 	GridScan scan;
 	uint32 count;
 
-	grid_view_init(&scan, grid, row, call->rect.col0, call->rect.row1, call->rect.col1);
+	grid_view_init(&scan, grid, grid_axes(grid), row, call->rect.col0, call->rect.row1, call->rect.col1);
 	while ((count = grid_scan_some(&scan, cells, READ_CELLS)) > 0)
 	{
 		uint32 taken = given < most ? count : read_count_row(cells, count, row);
@@ -200,14 +200,14 @@ typedef enum ReadStep
 /*
  * A large read releases the lock between slices, so that writers need not wait for all of it. The first slice has found
  * that the grid is what the snapshot sees. That stays true while it is the same grid in the same state, which
- * entry->states identifies: a transaction that appends meanwhile is not visible to the snapshot, and changes the grid
+ * entry->changes identifies: a transaction that appends meanwhile is not visible to the snapshot, and changes the grid
  * only when it publishes. Tiles may be evicted or loaded; none that is still wanted may be non-resident.
  * Caller must hold entry->lock, which is held on return.
  */
 static ReadStep
 read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 {
-	uint64 states = entry->states;
+	uint64 states = entry->changes;
 	GridRect rest = call->rect;
 	GridTileNo unused;
 
@@ -218,7 +218,8 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		CHECK_FOR_INTERRUPTS();
 		cache_lock_read(entry);
 		rest.row0 = row;
-		if (entry->states != states || grid_view_missing(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
+		if (entry->changes != states ||
+			grid_list_nonresident(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
 		row = read_some_rows(call, entry->grid, row, READ_SLICE);
 	}
@@ -236,10 +237,11 @@ read_try_grid(const ReadCall *call, CacheEntry *entry, bool slices, ReadNonResid
 		return READ_PRIVATE;
 	if (entry->writer_fxid != 0 && cache_snapshot_sees(snapshot, entry->writer_fxid))
 		return READ_WAIT_WRITER; /* it has ended, and is about to publish or to withdraw */
-	absent->count = grid_view_missing(entry->grid, grid_axes(entry->grid), &call->rect, absent->tiles, absent->room);
+	absent->count =
+		grid_list_nonresident(entry->grid, grid_axes(entry->grid), &call->rect, absent->tiles, absent->room);
 	if (absent->count > 0)
-		return entry->loading ? READ_WAIT_LOAD : READ_LOAD_TILES;
-	grid_view_touch(entry->grid, &call->rect, cache_stamp());
+		return cache_is_loading(entry) ? READ_WAIT_LOAD : READ_LOAD_TILES;
+	grid_touch(entry->grid, grid_axes(entry->grid), &call->rect);
 	return read_slices(call, entry, read_begin(call, entry->grid, entry->seq, slices ? READ_SLICE : PG_UINT64_MAX));
 }
 
@@ -256,7 +258,7 @@ read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, R
 		*reason = CACHE_PRIVATE_OWN_EDITS;
 	else if (entry->grid != NULL)
 		step = read_try_grid(call, entry, slices, absent, reason);
-	else if (entry->loading)
+	else if (cache_is_loading(entry))
 		step = READ_WAIT_LOAD;
 	else
 	{

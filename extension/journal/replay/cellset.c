@@ -38,7 +38,7 @@ cellset_add_tile(HTAB *set, GridTileNo no)
 bool
 cellset_add_cell(HTAB *set, uint32 row, uint32 col)
 {
-	CellSetTile *tile = cellset_enter(set, cellset_tile_of(row, col));
+	CellSetTile *tile = cellset_enter(set, grid_tile_of(row, col));
 	uint32 cell = row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS;
 
 	if (cellset_tile_has(tile, row, col))
@@ -78,7 +78,7 @@ cellset_merge(HTAB *set, HTAB *other)
 bool
 cellset_has_cell(HTAB *set, uint32 row, uint32 col)
 {
-	GridTileNo no = cellset_tile_of(row, col);
+	GridTileNo no = grid_tile_of(row, col);
 	const CellSetTile *tile = hash_search(set, &no, HASH_FIND, NULL);
 
 	return tile != NULL && cellset_tile_has(tile, row, col);

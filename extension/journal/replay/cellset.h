@@ -29,12 +29,6 @@ typedef struct CellSetWanted
 
 extern const CellSetWanted cellset_all;
 
-static inline GridTileNo
-cellset_tile_of(uint32 row, uint32 col)
-{
-	return (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
-}
-
 extern HTAB *cellset_create(void); /* in the current memory context */
 extern void cellset_add_tile(HTAB *set, GridTileNo tile);
 /* False if the set has the cell already. */

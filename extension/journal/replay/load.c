@@ -66,7 +66,7 @@ load_copy(CacheEntry *entry, const GridAllocator *own, Grid *grid)
 {
 	GridAllocator shared = cache_allocator(entry);
 
-	return grid_pack(own, grid) && grid_bytes(grid) <= CacheState->budget &&
+	return grid_shrink(own, grid) && grid_bytes(grid) <= CacheState->budget &&
 		   grid_copy(&shared, grid, &entry->loading_grid);
 }
 

@@ -122,10 +122,10 @@ replay_cell(Replay *replay, const Edit *edit, uint32 row, uint32 col)
 
 	if (replay->set == NULL)
 	{
-		GridTileNo tile = cellset_tile_of(row, col);
+		GridTileNo tile = grid_tile_of(row, col);
 
 		if (!cellset_wants_tile(replay->wanted, tile))
-			return grid_add_missing(replay->allocator, replay->grid, tile.row, tile.col);
+			return grid_add_nonresident(replay->allocator, replay->grid, tile);
 	}
 	else if (row < bounds->row0 || row > bounds->row1 || col < bounds->col0 || col > bounds->col1 ||
 			 !cellset_has_cell(replay->set, row, col))

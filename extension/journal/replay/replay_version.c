@@ -14,7 +14,7 @@
 static bool
 put_cell(Grid *grid, const GridAllocator *allocator, const Edit *edit, GridTileNo *no, GridTile **tile)
 {
-	GridTileNo at = cellset_tile_of(edit->row, edit->col);
+	GridTileNo at = grid_tile_of(edit->row, edit->col);
 
 	if (*tile == NULL || at.row != no->row || at.col != no->col ||
 		!grid_reserve_there(grid, *tile, edit->content.len, edit->style.len))
@@ -69,7 +69,7 @@ is_plain_batch(EditReader reader, PlainBatch *plain)
 	*plain = (PlainBatch){0};
 	while ((error = edit_read_inline(&reader, &edit)) == EDIT_OK)
 	{
-		GridTileNo tile = cellset_tile_of(edit.row, edit.col);
+		GridTileNo tile = grid_tile_of(edit.row, edit.col);
 
 		if (plain->cells == 0)
 			plain->tile = tile;
@@ -86,7 +86,7 @@ is_plain_batch(EditReader reader, PlainBatch *plain)
 static EditError
 put_plain_batch(Grid *grid, const GridAllocator *allocator, const PlainBatch *plain, EditReader *reader, bool *room)
 {
-	GridTile *tile = grid_expect(allocator, grid, plain->tile.row, plain->tile.col, plain->cells, plain->bytes);
+	GridTile *tile = grid_expect(allocator, grid, plain->tile, plain->cells, plain->bytes);
 	EditReader local = *reader;
 	Edit edit;
 
@@ -163,7 +163,7 @@ read_tiles(int64 sheet_id, int64 version_id, const CellSetWanted *wanted, Snapsh
 		done_col = col;
 		if (!wants)
 		{
-			room = grid_add_missing(allocator, grid, (uint32) row, (uint32) col);
+			room = grid_add_nonresident(allocator, grid, (GridTileNo){(uint32) row, (uint32) col});
 			continue;
 		}
 		bytes = storage_bytes(&scan, VERSION_TILE_DATA, &copy);

@@ -278,5 +278,7 @@ storage_writer_fxid(StorageScan *scan)
 	bool isnull;
 	Datum xmin = slot_getsysattr(scan->slot, MinTransactionIdAttributeNumber, &isnull);
 
-	return isnull ? 0 : cache_full_xid(DatumGetTransactionId(xmin));
+	if (isnull || !TransactionIdIsNormal(DatumGetTransactionId(xmin)))
+		return 0;
+	return compat_widen_xid(DatumGetTransactionId(xmin), ReadNextFullTransactionId());
 }

@@ -48,7 +48,7 @@ tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 	if (!edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(axes, &row, &col);
-	key = (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
+	key = grid_tile_of(row, col);
 	entry = hash_search(tiles, &key, HASH_ENTER, &found);
 	if (found && entry->bytes != NULL)
 		pfree(entry->bytes);

@@ -62,8 +62,8 @@ cells_read_tiles(VersionCells *cells, HTAB *set, Snapshot snapshot)
 	hash_seq_init(&status, set);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		(void) grid_add_missing(&cells->allocator, cells->grid, tile->no.row, tile->no.col);
-		grid_merge(cells->grid, part, &tile->no, 1, 0);
+		(void) grid_add_nonresident(&cells->allocator, cells->grid, tile->no);
+		grid_merge(cells->grid, part, &tile->no, 1);
 	}
 	grid_free(&cells->allocator, part);
 }
@@ -86,7 +86,7 @@ cells_find_new(void *arg, int64 seq, int64 at, const Edit *edit)
 	if (new->moved || !edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(grid_axes(new->cells->grid), &row, &col);
-	tile = cellset_tile_of(row, col);
+	tile = grid_tile_of(row, col);
 	if (!tileset_has(new->cells->tiles, tile))
 		cellset_add_tile(new->set, tile);
 }

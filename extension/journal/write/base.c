@@ -118,14 +118,12 @@ base_try_pin(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles
 	}
 	if (result == BASE_PINNED)
 	{
-		uint64 stamp = cache_stamp();
-
 		ws->pins = true;
 		for (uint32 i = 0; i < nedits && list->count < BASE_TILES; i++)
 		{
 			tiles[i] = NULL;
-			if (edit_is_of_cell(edits[i].kind) && !grid_hold_at(grid, edits[i].row, edits[i].col, stamp, &tiles[i]))
-				base_add_non_resident(list, cellset_tile_of(edits[i].row, edits[i].col));
+			if (edit_is_of_cell(edits[i].kind) && !grid_pin_at(grid, edits[i].row, edits[i].col, &tiles[i]))
+				base_add_non_resident(list, grid_tile_of(edits[i].row, edits[i].col));
 		}
 		if (list->count > 0)
 			result = BASE_NON_RESIDENT;
@@ -142,7 +140,7 @@ base_first_load(WriterSheet *ws, const Edit *edits, uint32 nedits)
 
 	for (uint32 i = 0; i < nedits; i++)
 		if (edit_is_of_cell(edits[i].kind))
-			cellset_add_tile(wanted.set, cellset_tile_of(edits[i].row, edits[i].col));
+			cellset_add_tile(wanted.set, grid_tile_of(edits[i].row, edits[i].col));
 	result = load_sheet(ws->sheet_id, ws->entry, &wanted, true);
 	hash_destroy(wanted.set);
 	return result;
@@ -196,10 +194,11 @@ base_pin_grid(WriterSheet *ws)
 	const Grid *grid = NULL;
 
 	cache_lock_change(entry);
-	if (entry->grid != NULL && grid_tiles_missing(entry->grid) == 0)
+	if (!cache_is_loading(entry) && entry->grid != NULL && grid_tiles_nonresident(entry->grid) == 0)
 	{
 		grid = entry->grid;
-		entry->kept = ws->pins = true;
+		cache_set_state(entry, CACHE_PINNED);
+		ws->pins = true;
 	}
 	LWLockRelease(&entry->lock);
 	return grid;
@@ -247,7 +246,7 @@ base_suits_session(const WriterSheet *ws, const SessionTiles *session, const Edi
 			continue;
 		axes_locate(axes, &row, &col);
 		if (session == NULL || !cellset_has_cell(session->set, row, col))
-			cellset_add_tile(set, cellset_tile_of(row, col));
+			cellset_add_tile(set, grid_tile_of(row, col));
 	}
 	suits = hash_get_num_entries(set) <= most;
 	hash_destroy(set);

@@ -25,8 +25,8 @@ static bool
 publish_non_resident(CacheEntry *entry, const StagedEdit *edit)
 {
 	grid_resize(entry->grid, edit->row + 1, edit->col + 1);
-	entry->missed++;
-	return grid_is_missing(entry->grid, edit->row, edit->col);
+	entry->nonresident_edits++;
+	return grid_is_nonresident(entry->grid, edit->row, edit->col);
 }
 
 static inline void
@@ -87,25 +87,20 @@ static void
 publish_unpin(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
-	uint64 passed = entry->passed;
 
 	if (entry->grid != NULL)
 	{
 		GridAllocator allocator = cache_allocator(entry);
 
 		grid_release(&allocator, entry->grid);
-		if (grid_is_edited(entry->grid))
-			cache_note_edited(entry);
 	}
-	entry->kept = false;
-	entry->passed = 0;
+	if (entry->state == CACHE_PINNED)
+		cache_set_state(entry, CACHE_RESIDENT);
 	ws->pins = false;
 	if (ws->fxid != 0)
 		entry->writer_fxid = 0;
 	LWLockRelease(&entry->lock);
 	ConditionVariableBroadcast(&entry->changed);
-	if (passed > 0)
-		cache_unpass(entry, passed);
 }
 
 static void
@@ -128,7 +123,7 @@ publish_entry(WriterSheet *ws)
 			dropped = cache_detach_grid(entry);
 		STOP_POINT_NO_FAIL("publish-locked");
 	}
-	entry->states++;
+	entry->changes++;
 	entry->seq = ws->meta.last_seq;
 	entry->last_fxid = ws->meta.last_fxid;
 	entry->meta = ws->meta;

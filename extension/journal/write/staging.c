@@ -135,9 +135,7 @@ staging_grow(WriterSheet *ws, StagedEdit *staged)
 	cache_lock_change(entry);
 	staged->tile =
 		grid_reserve(&allocator, entry->grid, staged->row, staged->col, staged->content.len, staged->style.len);
-	if (staged->tile != NULL) /* the tile may be new */
-		grid_touch(entry->grid, &(GridRect){staged->row, staged->col, staged->row, staged->col}, cache_stamp());
-	done = staged->tile != NULL || grid_is_missing(entry->grid, staged->row, staged->col);
+	done = staged->tile != NULL || grid_is_nonresident(entry->grid, staged->row, staged->col);
 	LWLockRelease(&entry->lock);
 	return done;
 }

@@ -103,7 +103,7 @@ structure_add_cells(const Grid *grid, const Axes *axes, const GridRect *rect, Ce
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init_by(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 		structure_add_cell(list, cell.row, cell.col);
 }
@@ -170,7 +170,7 @@ structure_list_shared(WriterSheet *ws, const GridRect *rect, CellList *list)
 		LWLockAcquire(&entry->lock, LW_SHARED);
 		there = entry->grid != NULL;
 		if (there)
-			absent = grid_view_missing(entry->grid, ws->axes, rect, tiles, STRUCTURE_TILES);
+			absent = grid_list_nonresident(entry->grid, ws->axes, rect, tiles, STRUCTURE_TILES);
 		if (there && absent == 0)
 			structure_add_cells(entry->grid, ws->axes, rect, list);
 		LWLockRelease(&entry->lock);

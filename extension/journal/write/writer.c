@@ -251,7 +251,7 @@ writer_enter(WriterSheet *ws)
 	for (;;)
 	{
 		cache_lock_change(entry);
-		if (!entry->loading || entry->grid != NULL)
+		if (entry->state != CACHE_LOADING)
 			break;
 		LWLockRelease(&entry->lock);
 		(void) cache_wait_load(entry);

@@ -75,11 +75,11 @@ typedef struct WriterSheet
 	uint32 *newest;		/* index of `staged`: by the hash of a cell, its newest edit; NULL: not built ... */
 	uint32 newest_size; /* ... a power of two */
 	/* the end of the transaction */
-	bool pins;		 /* tiles of the shared grid, or all of it */
-	bool forget;	 /* drop what the entry knows at commit */
-	bool taken_over; /* claimed from a holder that did not release the sheet */
-	bool drop_grid;	 /* a reservation failed: the next reader loads the sheet again */
-	int64 origin;	 /* of all changes; 0 if they differ */
+	bool pins;			/* tiles of the shared grid, or all of it */
+	bool forget;		/* drop what the entry knows at commit */
+	bool taken_over;	/* claimed from a holder that did not release the sheet */
+	bool drop_grid;		/* a reservation failed: the next reader loads the sheet again */
+	int64 origin;		/* of all changes; 0 if they differ */
 	VersionCause cause; /* of the version that was made, if meta.segment_id says that there is one */
 
 	MemoryContext grid_context; /* for private grids and versions; NULL: not needed yet */

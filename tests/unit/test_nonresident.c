@@ -1,7 +1,8 @@
 /*
- * test_missing.c - a grid of which only some tiles are in memory, against a plain array: tiles are loaded, used, edited
- * and taken out at random. What is here is always right, what is not here is known to be missing, the tile that was not
- * used for longest goes first, held ones stay, and every byte is accounted for.
+ * test_nonresident.c - a grid of which only some tiles are in memory, against a plain array: tiles are loaded, used,
+ * edited and evicted at random. Resident tiles are always right, others are known to be non-resident, a round of the
+ * eviction clock evicts exactly the tiles that were not used since the last one, pinned tiles stay, and every byte is
+ * accounted for.
  */
 #include "grid_memory.h"
 #include "tap.h"
@@ -15,10 +16,10 @@
 #define TILE_ROWS 6
 #define TILE_COLS 5
 
-static uint32_t cells[ROWS][COLS];			/* the number that the cell shows; 0: empty */
-static uint64_t used[TILE_ROWS][TILE_COLS]; /* stamps of the tiles that are here, 0: not here */
-static bool held[TILE_ROWS][TILE_COLS];
-static uint64_t stamp;
+static uint32_t cells[ROWS][COLS]; /* the number that the cell shows; 0: empty */
+static bool resident[TILE_ROWS][TILE_COLS];
+static bool used[TILE_ROWS][TILE_COLS]; /* since the last round of the clock */
+static bool pinned[TILE_ROWS][TILE_COLS];
 
 static uint32_t
 text_of(uint32_t number, char text[32])
@@ -54,7 +55,7 @@ load_tile(Grid *part, GridTileNo tile)
 		bytes += text_of(number, text);
 	}
 	if (at_once && count > 0)
-		there = grid_expect(&allocator, part, tile.row, tile.col, count, bytes);
+		there = grid_expect(&allocator, part, tile, count, bytes);
 	for (uint32_t row = tile.row * GRID_TILE_ROWS; row < (tile.row + 1) * GRID_TILE_ROWS; row++)
 		for (uint32_t col = tile.col * GRID_TILE_COLS; col < (tile.col + 1) * GRID_TILE_COLS; col++)
 		{
@@ -74,18 +75,17 @@ static bool
 load(Grid *grid, const GridRect *rect)
 {
 	GridTileNo missing[TILE_ROWS * TILE_COLS];
-	uint32_t count = grid_list_missing(grid, rect, missing, TILE_ROWS * TILE_COLS);
+	uint32_t count = grid_list_nonresident(grid, NULL, rect, missing, TILE_ROWS * TILE_COLS);
 	Grid *part = grid_create(&allocator, 1, 1);
 
 	for (uint32_t i = 0; i < count; i++)
 		load_tile(part, missing[i]);
 	grid_release(&allocator, part);
-	stamp++;
-	grid_merge(grid, part, missing, count, stamp);
+	grid_merge(grid, part, missing, count);
 	for (uint32_t i = 0; i < count; i++)
-		used[missing[i].row][missing[i].col] = tile_has_cells(missing[i]) ? stamp : 0;
+		resident[missing[i].row][missing[i].col] = used[missing[i].row][missing[i].col] = tile_has_cells(missing[i]);
 	grid_free(&allocator, part);
-	return grid_list_missing(grid, rect, NULL, 0) == 0;
+	return grid_list_nonresident(grid, NULL, rect, NULL, 0) == 0;
 }
 
 static bool
@@ -109,11 +109,10 @@ window_is_right(Grid *grid, const GridRect *rect)
 static void
 use(Grid *grid, const GridRect *rect)
 {
-	grid_touch(grid, rect, ++stamp);
+	grid_touch(grid, NULL, rect);
 	for (uint32_t row = rect->row0 / GRID_TILE_ROWS; row <= rect->row1 / GRID_TILE_ROWS; row++)
 		for (uint32_t col = rect->col0 / GRID_TILE_COLS; col <= rect->col1 / GRID_TILE_COLS; col++)
-			if (used[row][col] != 0)
-				used[row][col] = stamp;
+			used[row][col] = resident[row][col];
 }
 
 static GridRect
@@ -125,8 +124,7 @@ random_rect(void)
 	return (GridRect){row, col, last_row < ROWS ? last_row : ROWS - 1, last_col < COLS ? last_col : COLS - 1};
 }
 
-/* An edit as writers make it: the tile is held, room is reserved, the cell is set; what is held is let go now and then.
- */
+/* An edit as writers make it: the tile is pinned, room is reserved, the cell is set; pins end now and then. */
 static bool
 edit(Grid *grid)
 {
@@ -137,54 +135,44 @@ edit(Grid *grid)
 	char text[32];
 	uint32_t len = text_of(number, text);
 
-	if (grid_is_missing(grid, row, col))
+	if (grid_is_nonresident(grid, row, col))
 	{
-		if (grid_hold_at(grid, row, col, ++stamp, &tile) || grid_reserve(&allocator, grid, row, col, 1, 0) != NULL)
+		if (grid_pin_at(grid, row, col, &tile) || grid_reserve(&allocator, grid, row, col, 1, 0) != NULL)
 			return false;
 		load(grid, &rect);
 	}
-	if (!grid_hold_at(grid, row, col, ++stamp, &tile))
+	if (!grid_pin_at(grid, row, col, &tile))
 		return false;
 	tile = grid_reserve(&allocator, grid, row, col, len, 0);
 	if (tile == NULL)
 		return false;
 	grid_set_there(grid, tile, row, col, text, len, NULL, 0);
 	cells[row][col] = number;
-	/* A tile that the edit has made has no stamp yet. */
-	grid_touch(grid, &rect, stamp);
-	used[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = stamp;
-	held[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = true;
+	resident[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = true;
+	used[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = true;
+	pinned[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = true;
 	return true;
 }
 
-/* Takes the oldest tile out, which must be the array's, too. */
+/* One round of the clock. */
 static bool
-evict(Grid *grid)
+evict(Grid *grid, uint64_t *evictions)
 {
-	uint64_t oldest = UINT64_MAX, found;
-	GridTileNo expected = {0, 0};
-	uint32_t at;
+	uint32_t hand = 0, evicted = grid_evict(&allocator, grid, &hand, SIZE_MAX), expected = 0;
+	bool right = hand == 0;
 
 	for (uint32_t row = 0; row < TILE_ROWS; row++)
 		for (uint32_t col = 0; col < TILE_COLS; col++)
-			if (used[row][col] != 0 && !held[row][col] && used[row][col] < oldest)
-			{
-				oldest = used[row][col];
-				expected = (GridTileNo){row, col};
-			}
-	if (!grid_oldest(grid, &found, &at))
-		return oldest == UINT64_MAX;
-	if (found != oldest)
-		return false;
-	grid_free_tile(&allocator, grid_detach(grid, at));
-	/* Tiles of one read have one stamp: any of them may be the one. */
-	for (uint32_t row = 0; row < TILE_ROWS; row++)
-		for (uint32_t col = 0; col < TILE_COLS; col++)
-			if (used[row][col] == oldest && !held[row][col] &&
-				grid_find_tile(grid, row * GRID_TILE_ROWS, col * GRID_TILE_COLS) == NULL)
-				expected = (GridTileNo){row, col};
-	used[expected.row][expected.col] = 0;
-	return true;
+		{
+			bool leaves = resident[row][col] && !used[row][col] && !pinned[row][col];
+
+			expected += leaves;
+			resident[row][col] &= !leaves;
+			used[row][col] &= pinned[row][col];
+			right &= resident[row][col] == (grid_find_tile(grid, row * GRID_TILE_ROWS, col * GRID_TILE_COLS) != NULL);
+		}
+	*evictions += evicted;
+	return right && evicted == expected;
 }
 
 int
@@ -193,7 +181,6 @@ main(void)
 	Grid *grid = grid_create(&allocator, ROWS, COLS);
 	bool edited = true, loaded = true, right = true, ordered = true, exact = true;
 	uint64_t evictions = 0;
-	uint32_t packed = 0;
 
 	for (int i = 0; i < 60000; i++)
 	{
@@ -208,15 +195,13 @@ main(void)
 				break;
 			case 1:
 				grid_release(&allocator, grid);
-				memset(held, 0, sizeof(held));
+				memset(pinned, 0, sizeof(pinned));
 				break;
 			case 2:
-			case 3:
-				ordered &= evict(grid);
-				evictions++;
+				ordered &= evict(grid, &evictions);
 				break;
-			case 4:
-				grid_pack_idle(&allocator, grid, &packed, 1 + random_below(10));
+			case 3:
+				use(grid, &rect);
 				break;
 			default:
 				edited &= edit(grid);
@@ -224,13 +209,14 @@ main(void)
 		}
 		exact &= grid_bytes(grid) == taken;
 	}
-	TAP_OK(edited, "a missing tile refuses edits until it is loaded");
-	TAP_OK(loaded, "after a load nothing of the window is missing");
-	TAP_OK(right, "what is here is right");
-	TAP_OK(ordered && evictions > 1000, "the tile that was not used for longest goes first, held ones stay");
+	TAP_OK(edited, "a non-resident tile refuses edits until it is loaded");
+	TAP_OK(loaded, "after a load nothing of the rectangle is non-resident");
+	TAP_OK(right, "resident tiles are right");
+	TAP_OK(ordered && evictions > 1000,
+		   "a round evicts the tiles that were not used since the last one, except pinned ones");
 	TAP_OK(exact, "bytes are exact at every step");
 	load(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1});
-	TAP_OK(grid_tiles_missing(grid) == 0 && window_is_right(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1}),
+	TAP_OK(grid_tiles_nonresident(grid) == 0 && window_is_right(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1}),
 		   "in the end all of it can be had");
 	grid_free(&allocator, grid);
 	TAP_OK(taken == 0, "and every byte comes back");

@@ -1,0 +1,15 @@
+/* log_standby.h - what differs on a standby; see log_standby.c. */
+#ifndef LOG_STANDBY_H
+#define LOG_STANDBY_H
+
+#include "am/page/log_row.h"
+
+/* How rows are read from a page that is pinned and locked. */
+extern LogSource log_standby_source(Buffer buffer);
+/* Unlocks the page for further reading. In recovery it is copied to *copy, which is allocated if NULL, and unpinned. */
+extern LogSource log_standby_unlock(Buffer buffer, Page *copy, MemoryContext context);
+
+/* Cancels readers of standbys that do not see this transaction and all before it. */
+extern void log_standby_conflict(Relation rel, TransactionId newest);
+
+#endif
