@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "support/log.h"
-#include "support/must.h"
 
 #define WATCHDOG_TURNS 4 /* quarters of the session time without a turn of the loop */
 #define WARN_MS		   10000

@@ -14,7 +14,6 @@
 #include "core/health.h"
 #include "support/log.h"
 #include "core/metrics.h"
-#include "support/notify.h"
 #include "auth/password.h"
 #include "ws/edit/publish.h"
 #include "main/reload.h"
@@ -172,7 +171,7 @@ main_on_second(uv_timer_t *timer)
 	turn_longest_us = 0;
 	room_for_each(main_tick_room, &now);
 	health_tick();
-	notify_tick(main_status());
+	health_notify_alive(main_status());
 	socket_tick_all();
 	v2_tick();
 	snapshot_tick();
@@ -261,15 +260,15 @@ main_on_signal(uv_signal_t *handle, int number)
 		drain_until = 0;
 	uv_timer_start(&loop_drain, main_on_drain, gateway.leaving ? 0 : notice_ms, DRAIN_STEP_MS);
 	gateway.leaving = true;
-	notify_send("STOPPING=1");
+	health_notify("STOPPING=1");
 }
 
 static void
 main_on_hangup(uv_signal_t *handle, int number)
 {
-	notify_send("RELOADING=1");
+	health_notify("RELOADING=1");
 	reload_all(main_argc, main_argv);
-	notify_send("READY=1");
+	health_notify("READY=1");
 }
 
 /* ---- coordination ---- */
@@ -441,7 +440,7 @@ main(int argc, char **argv)
 	gateway.started = gateway_now();
 	if (main_start_services())
 	{
-		notify_send("READY=1");
+		health_notify("READY=1");
 		uv_run(&gateway.loop, UV_RUN_DEFAULT);
 	}
 	else

@@ -13,7 +13,6 @@
 #include "core/health.h"
 #include "core/metrics.h"
 #include "auth/password_queue.h"
-#include "core/process.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/request/trace.h"
@@ -164,7 +163,7 @@ route_metrics(Request *request)
 	window_print(&body);
 	snapshot_print(&body);
 	trace_print(&body);
-	process_print(&body);
+	metrics_print_process(&body);
 	request_answer(request, 200, "text/plain; version=0.0.4", &body);
 }
 
