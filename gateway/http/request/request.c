@@ -16,7 +16,6 @@
 #include "support/network.h"
 #include "db/pgresult.h"
 #include "http/server/tls.h"
-#include "auth/tokens.h"
 #include "http/request/upload.h"
 #include "http/routes/whole_sheet.h"
 #include "ws/cells/window.h"
@@ -561,7 +560,7 @@ request_authenticate(Request *request, RequestNext next)
 	if (item != NULL && !cJSON_IsString(item))
 		request_error(request, 400, "token is needed, as a string");
 	else if (!request_token(request, token, sizeof(token)) ||
-			 tokens_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
+			 jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 		request_refuse_token(request);
 	else if (accounts_is_fresh(accounts_find(request->claims.uid)))
 		request_check_generation(request);

@@ -12,7 +12,7 @@
 #include "core/gateway.h"
 #include "core/health.h"
 #include "core/metrics.h"
-#include "auth/password_queue.h"
+#include "auth/password.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/request/trace.h"
