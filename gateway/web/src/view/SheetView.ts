@@ -1,4 +1,4 @@
-// SheetView.ts - what the page needs of a grid. The collaboration client and the pages know only this.
+// SheetView.ts - the page's interface to the grid.
 import type { CellEdit, CellLock, CellPlace } from '../protocol';
 
 export interface GridContent {
@@ -11,25 +11,25 @@ export interface GridContent {
 export interface SheetViewEvents {
 	/** The user changed cells: typed, pasted, cleared, filled, formatted. */
 	onLocalEdits(edits: CellEdit[]): void;
-	/** The user wants to edit a cell: who holds it, null when it is free. */
+	/** The user starts to edit a cell. Returns the user who has locked it, or null. */
 	lockHolder(place: CellPlace): string | null;
 	/** The editor of a cell was opened, or closed (null). */
 	onEditing(place: CellPlace | null): void;
-	/** Something that sheets cannot do here was asked for; its kind is a key of the texts (`blocked.*`). */
+	/** A command was refused. The texts have its kind (`blocked.KIND`). */
 	onBlocked(kind: string): void;
 	onSelection(place: CellPlace): void;
 }
 
 export interface SheetView {
-	/** Shows this content in place of what is shown, with own edits on top. */
+	/** Replaces the content, with own edits on top. */
 	load(content: GridContent, overlay: CellEdit[]): void;
-	/** Edits of others, many at once. */
+	/** Applies edits by others. */
 	apply(edits: CellEdit[]): void;
-	/** All cells that others hold now. */
+	/** Shows the current locks of others. */
 	showLocks(locks: CellLock[]): void;
-	/** Ends the editing of a cell without taking what was typed. */
+	/** Closes the cell editor and discards the typed text. */
 	cancelEditing(): void;
-	/** What a cell holds, and what it shows. */
+	/** A cell's content, and the text that it shows. */
 	contentOf(place: CellPlace): { content: string; shown: string };
 	setReadOnly(readOnly: boolean): void;
 	focus(): void;
