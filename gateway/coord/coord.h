@@ -58,8 +58,8 @@ extern void coord_leave(Coord *coord);
 /* Releases everything and frees coord; done runs when nothing of it is left on the loop. */
 extern void coord_close(Coord *coord, void (*done)(void *arg), void *arg);
 
-/* The owner's "host:port"; our own name when it is us; NULL while there is no ring. Valid until the next turn of the
- * loop. */
+/* The owner's "host:port"; our own name when it is us; NULL while there is no ring. Valid until the next iteration
+ * of the loop. */
 extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
 /* Is this "host:port" a member now? */
@@ -67,7 +67,7 @@ extern bool coord_is_member(const Coord *coord, const char *name);
 /* Is it one, or was it since we started? For the Origin allow-list: open pages outlive the gateway that they came from.
  */
 extern bool coord_was_member(const Coord *coord, const char *name);
-/* The members by name, from 0; NULL past the last. Valid until the next turn of the loop. */
+/* The members by name, from 0; NULL past the last. Valid until the next iteration of the loop. */
 extern const char *coord_member_name(const Coord *coord, int index);
 
 /* Ask for the sheet's lock; answered by granted, perhaps after waiting. Asking for a held lock again is an error of the

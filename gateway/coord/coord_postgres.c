@@ -40,7 +40,7 @@ typedef struct PgCoord
 	Coord coord;
 	PgConn *conn;
 	uv_timer_t timer; /* asks again for the lock, or looks whether the session still lives */
-	uv_timer_t turn;  /* fires in the next turn of the loop: grants */
+	uv_timer_t next;  /* fires in the next iteration of the loop, in which locks are granted */
 	SheetMap sheets;
 	int64_t epoch;		  /* 0: we do not have the lock */
 	bool was_ready;		  /* we have had it once */
@@ -62,11 +62,11 @@ again_in(PgCoord *self, uint64_t ms)
 	uv_timer_start(&self->timer, on_timer, ms, 0);
 }
 
-/* Runs in a turn of its own: grants everything that waits. */
+/* Grants all locks that are waited for, in an iteration of its own. */
 static void
-on_turn(uv_timer_t *turn)
+on_next(uv_timer_t *next)
 {
-	PgCoord *self = turn->data;
+	PgCoord *self = next->data;
 	size_t count;
 	int64_t *ids = sheet_map_ids(&self->sheets, &count);
 
@@ -113,7 +113,7 @@ become_coordinator(PgCoord *self, int64_t epoch)
 	self->taken_since = 0;
 	self->unprepared = 0;
 	again_in(self, HEARTBEAT_MS);
-	uv_timer_start(&self->turn, on_turn, 0, 0);
+	uv_timer_start(&self->next, on_next, 0, 0);
 	coord_set_members(&self->coord, &own, self->left ? 0 : 1);
 	coord_tell_ready(&self->coord);
 }
@@ -274,7 +274,7 @@ postgres_acquire(Coord *coord, int64_t sheet_id)
 		sheet->entry.sheet_id = sheet_id;
 		sheet_map_add(&self->sheets, &sheet->entry);
 	}
-	uv_timer_start(&self->turn, on_turn, 0, 0);
+	uv_timer_start(&self->next, on_next, 0, 0);
 	return true;
 }
 
@@ -328,7 +328,7 @@ postgres_close(Coord *coord, void (*done)(void *arg), void *arg)
 	self->done_arg = arg;
 	pgconn_close(self->conn);
 	uv_close((uv_handle_t *) &self->timer, on_handle_closed);
-	uv_close((uv_handle_t *) &self->turn, on_handle_closed);
+	uv_close((uv_handle_t *) &self->next, on_handle_closed);
 }
 
 Coord *
@@ -339,8 +339,8 @@ coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvent
 
 	coord_init(&self->coord, &ops, loop, config, events);
 	uv_timer_init(loop, &self->timer);
-	uv_timer_init(loop, &self->turn);
-	self->timer.data = self->turn.data = self;
+	uv_timer_init(loop, &self->next);
+	self->timer.data = self->next.data = self;
 	self->handles = 2;
 	self->conn = pgconn_open(loop, config->conninfo,
 							 &(PgConnOptions){.name = "pg_sheet coordinator", .state_fn = on_state, .state_arg = self});

@@ -1,90 +1,21 @@
 /*
  * zk_client.c - one ZooKeeper session on the libuv loop (see zk_client.h).
  *
- * Threads: the library's (its callbacks end in queue_push), the watchdog's, a worker for zookeeper_init and
+ * Threads: the library's (its callbacks end in zk_message_push), the watchdog's, a worker for zookeeper_init and
  * zookeeper_close (both block: name lookup, the goodbye), and the loop. Two locks, neither held while calling out:
  * queue_lock guards the messages; handle_lock guards the handle, which the watchdog may take away.
  */
-#include "coord/zk_client.h"
+#include "coord/zk_private.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/log.h"
 
-#define WATCHDOG_TURNS 4 /* quarters of the session time without a turn of the loop */
-#define WARN_MS		   10000
-#define REOPEN_MS	   1000
-
-typedef enum MessageKind
-{
-	MESSAGE_REPLY,
-	MESSAGE_STATE,	 /* rc is the library's state */
-	MESSAGE_CHANGED, /* path */
-	MESSAGE_STALLED, /* from the watchdog */
-} MessageKind;
-
-typedef struct Message
-{
-	struct Message *next;
-	MessageKind kind;
-	ZkReplyFn fn;
-	void *arg;
-	ZkReply reply; /* its strings are owned by the message */
-} Message;
-
-/* Given to the library with each request; freed by its completion, or with the client: the library, which is closed
- * while a server is away, forgets some that are under way. */
-typedef struct Request
-{
-	struct Request *next, *prev;
-	ZkClient *client;
-	ZkReplyFn fn;
-	void *arg;
-} Request;
-
-struct ZkClient
-{
-	uv_loop_t *loop;
-	ZkEvents events;
-	char *hosts;
-	unsigned asked_ms;
-
-	uv_mutex_t handle_lock;
-	zhandle_t *handle; /* NULL before it is open and after it is closed */
-
-	uv_mutex_t queue_lock;
-	Message *first, *last;
-	Request *requests; /* under way; with queue_lock, too */
-	uv_async_t wake;
-
-	uv_work_t work; /* opening, closing */
-	zhandle_t *opened;
-	bool working;
-	bool closing;
-	bool is_over;
-	void (*done)(void *arg);
-	void *done_arg;
-
-	uv_timer_t timer;
-	int open_handles;
-	bool connected; /* by the library's word */
-	bool up;
-	bool established; /* was up once */
-	unsigned session_ms;
-	int64_t session;
-	uint64_t contact; /* ms: when the last answered heartbeat was sent */
-	uint64_t last_warning;
-	uint64_t last_beat; /* ms: when the last heartbeat was sent */
-
-	uv_thread_t watchdog;
-	bool has_watchdog;
-	bool watchdog_ends;
-	uv_cond_t watchdog_wake; /* with queue_lock */
-	atomic_uint turns;		 /* of the timer: the loop lives */
-};
+#define WATCHDOG_QUARTERS 4 /* quarters of the session time without an iteration of the loop */
+#define WARN_MS			  10000
+#define REOPEN_MS		  1000
 
 static void on_timer(uv_timer_t *timer);
 static void on_opened(uv_work_t *work, int status);
@@ -98,199 +29,22 @@ now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-static char *
-copy_text(const char *text)
-{
-	return text ? must_have(strdup(text)) : NULL;
-}
-
-/* --- messages: any thread -> the loop ---------------------------------------------------------------------------- */
-
-static void
-message_free(Message *message)
-{
-	free((char *) message->reply.path);
-	free((char *) message->reply.data);
-	for (int i = 0; i < message->reply.child_count; i++)
-		free(message->reply.children[i]);
-	free((void *) message->reply.children);
-	free(message);
-}
-
-static void
-queue_push(ZkClient *client, Message *message)
-{
-	uv_mutex_lock(&client->queue_lock);
-	if (client->last)
-		client->last->next = message;
-	else
-		client->first = message;
-	client->last = message;
-	uv_mutex_unlock(&client->queue_lock);
-	uv_async_send(&client->wake);
-}
-
-static Message *
-queue_take(ZkClient *client)
-{
-	Message *first;
-
-	uv_mutex_lock(&client->queue_lock);
-	first = client->first;
-	client->first = client->last = NULL;
-	uv_mutex_unlock(&client->queue_lock);
-	return first;
-}
-
-static Request *
-request_new(ZkClient *client, ZkReplyFn fn, void *arg)
-{
-	Request *request = must_have(malloc(sizeof(*request)));
-
-	uv_mutex_lock(&client->queue_lock);
-	*request = (Request){client->requests, NULL, client, fn, arg};
-	if (client->requests)
-		client->requests->prev = request;
-	client->requests = request;
-	uv_mutex_unlock(&client->queue_lock);
-	return request;
-}
-
-static void
-request_free(Request *request)
-{
-	ZkClient *client = request->client;
-
-	uv_mutex_lock(&client->queue_lock);
-	if (request->prev)
-		request->prev->next = request->next;
-	else
-		client->requests = request->next;
-	if (request->next)
-		request->next->prev = request->prev;
-	uv_mutex_unlock(&client->queue_lock);
-	free(request);
-}
-
-/* A new message for the request's answer; frees the request. */
-static Message *
-reply_new(const void *data, int rc)
-{
-	Request *request = (Request *) data;
-	Message *message = must_have(calloc(1, sizeof(*message)));
-
-	message->kind = MESSAGE_REPLY;
-	message->fn = request->fn;
-	message->arg = request->arg;
-	message->reply.rc = rc;
-	request_free(request);
-	return message;
-}
-
-static void
-send_reply(const void *data, int rc)
-{
-	ZkClient *client = ((const Request *) data)->client;
-
-	queue_push(client, reply_new(data, rc));
-}
-
-static void
-on_created(int rc, const char *path, const struct Stat *stat, const void *data)
-{
-	ZkClient *client = ((const Request *) data)->client;
-	Message *message = reply_new(data, rc);
-
-	if (rc == ZOK)
-	{
-		message->reply.path = copy_text(path);
-		message->reply.czxid = stat->czxid;
-	}
-	queue_push(client, message);
-}
-
-static void
-on_void(int rc, const void *data)
-{
-	send_reply(data, rc);
-}
-
-static void
-on_stat(int rc, const struct Stat *stat, const void *data)
-{
-	send_reply(data, rc);
-}
-
-static void
-on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data)
-{
-	ZkClient *client = ((const Request *) data)->client;
-	Message *message = reply_new(data, rc);
-
-	if (rc == ZOK)
-	{
-		message->reply.data = must_have(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
-		message->reply.czxid = stat->czxid;
-		message->reply.session = stat->ephemeralOwner;
-	}
-	queue_push(client, message);
-}
-
-static void
-on_children(int rc, const struct String_vector *strings, const void *data)
-{
-	ZkClient *client = ((const Request *) data)->client;
-	Message *message = reply_new(data, rc);
-
-	if (rc == ZOK && strings)
-	{
-		char **children = must_have(calloc((size_t) strings->count + 1, sizeof(*children)));
-
-		for (int i = 0; i < strings->count; i++)
-			children[i] = copy_text(strings->data[i]);
-		message->reply.children = children;
-		message->reply.child_count = strings->count;
-	}
-	queue_push(client, message);
-}
-
 static void
 on_session(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
-	Message *message;
-
-	if (type != ZOO_SESSION_EVENT)
-		return;
-	message = must_have(calloc(1, sizeof(*message)));
-	message->kind = MESSAGE_STATE;
-	message->reply.rc = state;
-	queue_push(context, message);
-}
-
-/* The watches of all requests: they need no context of their own, the path says it all. Session events come here too.
- */
-static void
-on_watch(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	Message *message;
-
 	if (type == ZOO_SESSION_EVENT)
-		return;
-	message = must_have(calloc(1, sizeof(*message)));
-	message->kind = MESSAGE_CHANGED;
-	message->reply.path = copy_text(path);
-	queue_push(context, message);
+		zk_message_push(context, zk_message_new(ZK_MESSAGE_STATE, state, NULL));
 }
 
-/* The library writes lines by the dozen while a server is away; what matters is told by the events. */
+/* The library logs many lines while a server is away. The events report what matters. */
 static void
 ignore_log(const char *message)
 {
 }
 
-/* --- the watchdog ------------------------------------------------------------------------------------------------ */
+/* ---- the watchdog ---- */
 
-/* Takes the handle away from the loop; NULL when there is none. */
+/* Takes the handle away from the loop. Returns NULL if there is none. */
 static zhandle_t *
 take_handle(ZkClient *client)
 {
@@ -304,40 +58,38 @@ take_handle(ZkClient *client)
 }
 
 /*
- * Counts quarters of the session time in which the loop made no turn. Counting, and not looking at the clock, keeps a
- * process that was stopped and continued (all threads together) from being taken for a loop that hangs.
+ * Counts the quarters of the session time in which the loop made no iteration. It does not read the clock: a process
+ * that was stopped and continued, with all of its threads, is not a loop that hangs.
  */
 static void
 watchdog_run(void *arg)
 {
 	ZkClient *client = arg;
-	unsigned seen = atomic_load(&client->turns);
+	unsigned seen = atomic_load(&client->iterations);
 	int still = 0;
 
 	uv_mutex_lock(&client->queue_lock);
-	while (!client->watchdog_ends && still < WATCHDOG_TURNS)
+	while (!client->watchdog_ends && still < WATCHDOG_QUARTERS)
 	{
-		unsigned turns;
+		unsigned iterations;
 
 		uv_cond_timedwait(&client->watchdog_wake, &client->queue_lock, (uint64_t) client->session_ms * 1000000 / 4);
-		turns = atomic_load(&client->turns);
-		still = turns == seen ? still + 1 : 0;
-		seen = turns;
+		iterations = atomic_load(&client->iterations);
+		still = iterations == seen ? still + 1 : 0;
+		seen = iterations;
 	}
 	uv_mutex_unlock(&client->queue_lock);
-	if (still >= WATCHDOG_TURNS)
+	if (still >= WATCHDOG_QUARTERS)
 	{
 		zhandle_t *handle = take_handle(client);
-		Message *message = must_have(calloc(1, sizeof(*message)));
 
 		if (handle)
 			zookeeper_close(handle);
-		message->kind = MESSAGE_STALLED;
-		queue_push(client, message);
+		zk_message_push(client, zk_message_new(ZK_MESSAGE_STALLED, 0, NULL));
 	}
 }
 
-/* --- contact ----------------------------------------------------------------------------------------------------- */
+/* ---- contact ---- */
 
 static void
 go_down(ZkClient *client)
@@ -362,7 +114,7 @@ go_over(ZkClient *client, const char *reason)
 	client->events.over(client->events.arg, reason);
 }
 
-/* Twelve turns in a session: for its sixth (heartbeat) and third (down) to be met well enough. */
+/* The timer fires twelve times in a session time, which is often enough to check sixths (heartbeat) and thirds. */
 static void
 start_timer(ZkClient *client)
 {
@@ -394,7 +146,7 @@ go_up(ZkClient *client)
 	client->events.up(client->events.arg);
 }
 
-/* The answer of a heartbeat; its message carries no function, and as arg when it was sent. */
+/* Handles the reply to the heartbeat that was sent at `sent`. */
 static void
 heard_beat(ZkClient *client, uint64_t sent)
 {
@@ -405,22 +157,10 @@ heard_beat(ZkClient *client, uint64_t sent)
 }
 
 static void
-send_beat(ZkClient *client)
+beat(ZkClient *client)
 {
-	uint64_t now = now_ms();
-	int rc = ZINVALIDSTATE;
-
-	client->last_beat = now;
-	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
-	{
-		Request *request = request_new(client, NULL, (void *) (uintptr_t) now);
-
-		rc = zoo_aexists(client->handle, "/", 0, on_stat, request);
-		if (rc != ZOK)
-			request_free(request);
-	}
-	uv_mutex_unlock(&client->handle_lock);
+	client->last_beat = now_ms();
+	zk_request_beat(client, client->last_beat);
 }
 
 static void
@@ -433,7 +173,7 @@ handle_state(ZkClient *client, int state)
 		if (client->handle)
 			client->session_ms = (unsigned) zoo_recv_timeout(client->handle);
 		uv_mutex_unlock(&client->handle_lock);
-		send_beat(client);
+		beat(client);
 		return;
 	}
 	client->connected = false;
@@ -446,40 +186,40 @@ handle_state(ZkClient *client, int state)
 }
 
 static void
-handle_message(ZkClient *client, const Message *message)
+handle_message(ZkClient *client, const ZkMessage *message)
 {
 	switch (message->kind)
 	{
-		case MESSAGE_REPLY:
+		case ZK_MESSAGE_REPLY:
 			if (message->fn)
 				message->fn(message->arg, &message->reply);
 			else if (message->reply.rc == ZOK)
 				heard_beat(client, (uint64_t) (uintptr_t) message->arg);
 			break;
-		case MESSAGE_STATE:
+		case ZK_MESSAGE_STATE:
 			handle_state(client, message->reply.rc);
 			break;
-		case MESSAGE_CHANGED:
+		case ZK_MESSAGE_CHANGED:
 			client->events.changed(client->events.arg, message->reply.path ? message->reply.path : "");
 			break;
-		case MESSAGE_STALLED:
+		case ZK_MESSAGE_STALLED:
 			go_over(client, "the event loop of this gateway stood still for longer than its session");
 			break;
 	}
 }
 
-/* Everything that came, in order. A message may close the client: the rest is dropped then. */
+/* Handles all messages in order. A message may close the client; the rest is then dropped. */
 static void
 drain(ZkClient *client)
 {
-	Message *message = queue_take(client), *next;
+	ZkMessage *message = zk_message_take_all(client), *next;
 
 	for (; message; message = next)
 	{
 		next = message->next;
 		if (!client->closing && !client->is_over)
 			handle_message(client, message);
-		message_free(message);
+		zk_message_free(message);
 	}
 }
 
@@ -488,7 +228,7 @@ on_wake(uv_async_t *wake)
 {
 	ZkClient *client = wake->data;
 
-	if (!client->working) /* what comes before on_opened() waits for it */
+	if (!client->working) /* on_opened() drains what came before it */
 		drain(client);
 }
 
@@ -498,7 +238,7 @@ on_timer(uv_timer_t *timer)
 	ZkClient *client = timer->data;
 	uint64_t now;
 
-	atomic_fetch_add(&client->turns, 1);
+	atomic_fetch_add(&client->iterations, 1);
 	if (client->working || client->closing || client->is_over)
 		return;
 	drain(client);
@@ -518,10 +258,10 @@ on_timer(uv_timer_t *timer)
 	if (now - client->contact > client->session_ms / 3)
 		go_down(client);
 	if (client->connected && now - client->last_beat >= client->session_ms / 6)
-		send_beat(client);
+		beat(client);
 }
 
-/* --- opening and closing ----------------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 static void
 open_in_worker(uv_work_t *work)
@@ -617,9 +357,8 @@ on_closed(uv_work_t *work, int status)
 {
 	ZkClient *client = work->data;
 
-	drain(client); /* only frees: the library has answered with ZCLOSING what it has not forgotten */
-	while (client->requests)
-		request_free(client->requests);
+	drain(client); /* only frees messages: the library has answered the requests that it remembers by ZCLOSING */
+	zk_request_free_all(client);
 	uv_close((uv_handle_t *) &client->timer, on_handle_closed);
 	uv_close((uv_handle_t *) &client->wake, on_handle_closed);
 }
@@ -632,7 +371,7 @@ zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents 
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
 	client->loop = loop;
 	client->events = *events;
-	client->hosts = copy_text(hosts);
+	client->hosts = must_have(strdup(hosts));
 	client->asked_ms = client->session_ms = session_ms;
 	if (uv_mutex_init(&client->handle_lock) || uv_mutex_init(&client->queue_lock) ||
 		uv_cond_init(&client->watchdog_wake) || uv_async_init(loop, &client->wake, on_wake))
@@ -655,7 +394,7 @@ zk_close(ZkClient *client, void (*done)(void *arg), void *arg)
 		start_close(client);
 }
 
-/* --- requests ---------------------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 bool
 zk_is_up(const ZkClient *client)
@@ -679,62 +418,4 @@ bool
 zk_is_connection_loss(int rc)
 {
 	return rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT || rc == ZSESSIONMOVED;
-}
-
-void
-zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkReplyFn fn, void *arg)
-{
-	Request *request = request_new(client, fn, arg);
-	int rc = ZINVALIDSTATE;
-
-	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
-		rc = zoo_acreate2(client->handle, path, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, on_created,
-						  request);
-	uv_mutex_unlock(&client->handle_lock);
-	if (rc != ZOK)
-		send_reply(request, rc);
-}
-
-void
-zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
-{
-	Request *request = request_new(client, fn, arg);
-	int rc = ZINVALIDSTATE;
-
-	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
-		rc = zoo_adelete(client->handle, path, -1, on_void, request);
-	uv_mutex_unlock(&client->handle_lock);
-	if (rc != ZOK)
-		send_reply(request, rc);
-}
-
-void
-zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg)
-{
-	Request *request = request_new(client, fn, arg);
-	int rc = ZINVALIDSTATE;
-
-	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
-		rc = zoo_awget(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_data, request);
-	uv_mutex_unlock(&client->handle_lock);
-	if (rc != ZOK)
-		send_reply(request, rc);
-}
-
-void
-zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg)
-{
-	Request *request = request_new(client, fn, arg);
-	int rc = ZINVALIDSTATE;
-
-	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
-		rc = zoo_awget_children(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_children,
-								request);
-	uv_mutex_unlock(&client->handle_lock);
-	if (rc != ZOK)
-		send_reply(request, rc);
 }

@@ -44,16 +44,43 @@ typedef struct ZkLock
 
 static void lock_step(ZkLock *lock);
 
+/* The path of a child of the sheet's node; of that node itself if child is "". */
 static void
-parent_path(const ZkLock *lock, char to[ZK_PATH_MAX])
+node_path(const ZkLock *lock, const char *child, char to[ZK_PATH_MAX])
 {
-	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld", lock->self->root, (long long) lock->entry.sheet_id);
+	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld%s%s", lock->self->root, (long long) lock->entry.sheet_id,
+			 child[0] ? "/" : "", child);
+}
+
+/* Requests about a lock's node: the parent's if child is "". The lock is busy until `fn` has its reply. */
+static void
+lock_get(ZkLock *lock, const char *child, bool watch, ZkReplyFn fn)
+{
+	char path[ZK_PATH_MAX];
+
+	node_path(lock, child, path);
+	lock->busy = true;
+	zk_get(lock->self->client, path, watch, fn, lock);
 }
 
 static void
-child_path(const ZkLock *lock, const char *child, char to[ZK_PATH_MAX])
+lock_delete(ZkLock *lock, const char *child, ZkReplyFn fn)
 {
-	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld/%s", lock->self->root, (long long) lock->entry.sheet_id, child);
+	char path[ZK_PATH_MAX];
+
+	node_path(lock, child, path);
+	lock->busy = true;
+	zk_delete(lock->self->client, path, fn, lock);
+}
+
+static void
+lock_create(ZkLock *lock, const char *child, const char *data, int flags, ZkReplyFn fn)
+{
+	char path[ZK_PATH_MAX];
+
+	node_path(lock, child, path);
+	lock->busy = true;
+	zk_create(lock->self->client, path, data, flags, fn, lock);
 }
 
 /* Forgets a lock that has no request under way. */
@@ -93,8 +120,7 @@ lock_lose(ZkLock *lock, const char *reason)
 	zk_coord_settled(self);
 }
 
-/* --- making the node ------------------------------------------------------------------------------------------------
- */
+/* ---- making the node ---- */
 
 static void
 on_parent_made(void *arg, const ZkReply *reply)
@@ -109,7 +135,6 @@ static void
 on_made(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
-	char path[ZK_PATH_MAX];
 
 	if (zk_is_connection_loss(reply->rc))
 		lock->maybe_made = true;
@@ -117,9 +142,7 @@ on_made(void *arg, const ZkReply *reply)
 		return;
 	if (reply->rc == ZNONODE && lock->wanted && !lock->drop)
 	{
-		parent_path(lock, path);
-		lock->busy = true;
-		zk_create(lock->self->client, path, "", 0, on_parent_made, lock);
+		lock_create(lock, "", "", 0, on_parent_made);
 		return;
 	}
 	if (reply->rc == ZOK)
@@ -134,7 +157,7 @@ static void
 make_node(ZkLock *lock)
 {
 	unsigned char random[16];
-	char path[ZK_PATH_MAX], child[64];
+	char child[64];
 
 	if (uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
 		abort();
@@ -142,13 +165,10 @@ make_node(ZkLock *lock)
 		snprintf(lock->id + 2 * i, 3, "%02x", random[i]);
 	snprintf(child, sizeof(child), "%s__lock__", lock->id);
 	lock->epoch = 0;
-	child_path(lock, child, path);
-	lock->busy = true;
-	zk_create(lock->self->client, path, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made, lock);
+	lock_create(lock, child, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made);
 }
 
-/* --- the queue -------------------------------------------------------------------------------------------------------
- */
+/* ---- the queue ---- */
 
 /* The trailing ten digits, which every recipe's names have; -1 for anything else. */
 static int64_t
@@ -234,7 +254,7 @@ look_at_queue(const ZkLock *lock, const ZkReply *reply)
 }
 
 static void
-on_orphan_deleted(void *arg, const ZkReply *reply)
+on_gone(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
 
@@ -246,7 +266,6 @@ static void
 on_predecessor(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
-	char path[ZK_PATH_MAX];
 
 	/*
 	 * Ours, and not the node that we know: a server may execute a create of a cut connection after it has answered
@@ -254,17 +273,13 @@ on_predecessor(void *arg, const ZkReply *reply)
 	 */
 	if (reply->rc == ZOK && reply->session == zk_session(lock->self->client))
 	{
-		child_path(lock, lock->before, path);
-		zk_delete(lock->self->client, path, on_orphan_deleted, lock);
+		lock_delete(lock, lock->before, on_gone);
 		return;
 	}
 	/* the watch is set when the node was there */
 	lock->watching = reply->rc == ZOK && !lock->again;
 	if (reply->rc == ZOK && lock->first && !lock->told_waiting)
-	{
-		child_path(lock, lock->first, path);
-		zk_get(lock->self->client, path, false, on_holder, lock);
-	}
+		lock_get(lock, lock->first, false, on_holder);
 	else
 		on_holder(lock, reply);
 }
@@ -272,15 +287,11 @@ on_predecessor(void *arg, const ZkReply *reply)
 static void
 watch_predecessor(ZkLock *lock, const QueueLook *look)
 {
-	char path[ZK_PATH_MAX];
-
 	free(lock->first);
 	lock->first = look->predecessor == look->first ? NULL : strdup(look->first);
 	snprintf(lock->before, sizeof(lock->before), "%s", look->predecessor);
-	child_path(lock, look->predecessor, path);
-	lock->busy = true;
 	lock->again = false;
-	zk_get(lock->self->client, path, true, on_predecessor, lock);
+	lock_get(lock, look->predecessor, true, on_predecessor);
 }
 
 static void
@@ -314,12 +325,8 @@ on_verified(void *arg, const ZkReply *reply)
 static void
 verify(ZkLock *lock)
 {
-	char path[ZK_PATH_MAX];
-
-	child_path(lock, lock->node, path);
-	lock->busy = true;
 	lock->again = false;
-	zk_get(lock->self->client, path, true, on_verified, lock);
+	lock_get(lock, lock->node, true, on_verified);
 }
 
 static void
@@ -353,7 +360,6 @@ on_listed(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
 	QueueLook look;
-	char path[ZK_PATH_MAX];
 
 	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
 		return;
@@ -365,9 +371,7 @@ on_listed(void *arg, const ZkReply *reply)
 		snprintf(lock->node, sizeof(lock->node), "%s", look.own);
 	if (look.own && lock->epoch == 0 && lock->wanted && !lock->drop)
 	{
-		child_path(lock, lock->node, path);
-		lock->busy = true;
-		zk_get(lock->self->client, path, false, on_found, lock);
+		lock_get(lock, lock->node, false, on_found);
 		return;
 	}
 	if (!look.own || !lock->wanted || lock->drop || lock->granted || !zk_coord_is_up(lock->self))
@@ -383,15 +387,14 @@ list(ZkLock *lock)
 {
 	char path[ZK_PATH_MAX];
 
-	parent_path(lock, path);
+	node_path(lock, "", path);
 	lock->busy = true;
 	lock->again = false;
 	lock->watching = false;
 	zk_get_children(lock->self->client, path, false, on_listed, lock);
 }
 
-/* --- dropping the node -----------------------------------------------------------------------------------------------
- */
+/* ---- dropping the node ---- */
 
 /* Whatever the answer is: the parent stays when another has come. */
 static void
@@ -407,7 +410,6 @@ static void
 on_deleted(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
-	char path[ZK_PATH_MAX];
 
 	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
 		return;
@@ -418,24 +420,16 @@ on_deleted(void *arg, const ZkReply *reply)
 		lock_step(lock);
 		return;
 	}
-	parent_path(lock, path);
-	lock->busy = true;
-	zk_delete(lock->self->client, path, on_parent_deleted, lock);
+	lock_delete(lock, "", on_parent_deleted);
 }
 
 static void
 lock_step_drop(ZkLock *lock)
 {
-	char path[ZK_PATH_MAX];
-
 	if (lock->maybe_made)
 		list(lock);
 	else if (lock->node[0])
-	{
-		child_path(lock, lock->node, path);
-		lock->busy = true;
-		zk_delete(lock->self->client, path, on_deleted, lock);
-	}
+		lock_delete(lock, lock->node, on_deleted);
 	else
 	{
 		lock->drop = false;
@@ -470,11 +464,11 @@ lock_step(ZkLock *lock)
 		list(lock);
 }
 
-/* --- all locks -------------------------------------------------------------------------------------------------------
- */
+/* ---- all locks ---- */
 
-void
-zk_locks_step_all(ZkCoord *self)
+/* Calls fn for each lock; fn may free the lock. */
+static void
+for_each_lock(ZkCoord *self, void (*fn)(ZkLock *lock))
 {
 	size_t count;
 	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
@@ -484,29 +478,32 @@ zk_locks_step_all(ZkCoord *self)
 		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
 
 		if (lock)
-			lock_step(lock);
+			fn(lock);
 	}
 	free(ids);
 }
 
 void
+zk_locks_step_all(ZkCoord *self)
+{
+	for_each_lock(self, lock_step);
+}
+
+static void
+lock_suspend(ZkLock *lock)
+{
+	lock->watching = false;
+	if (lock->granted && lock->verified)
+	{
+		lock->verified = false;
+		lock->self->locks.unverified++;
+	}
+}
+
+void
 zk_locks_suspend(ZkCoord *self)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
-
-	for (size_t i = 0; i < count; i++)
-	{
-		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
-
-		lock->watching = false;
-		if (lock->granted && lock->verified)
-		{
-			lock->verified = false;
-			self->locks.unverified++;
-		}
-	}
-	free(ids);
+	for_each_lock(self, lock_suspend);
 }
 
 void
@@ -598,11 +595,6 @@ zk_locks_release(ZkCoord *self, int64_t sheet_id)
 void
 zk_locks_free(ZkCoord *self)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
-
-	for (size_t i = 0; i < count; i++)
-		lock_free(sheet_map_find(&self->locks.map, ids[i]));
-	free(ids);
+	for_each_lock(self, lock_free);
 	sheet_map_free(&self->locks.map);
 }

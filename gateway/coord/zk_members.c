@@ -48,8 +48,7 @@ take_reply(ZkCoord *self, int rc, bool expected)
 	return false;
 }
 
-/* --- the nodes above, and our own -----------------------------------------------------------------------------------
- */
+/* ---- the nodes above, and our own ---- */
 
 /* The step'th node to be made: the parts of the root, members, locks. False when there is no further one. */
 static bool
@@ -158,8 +157,7 @@ on_own_deleted(void *arg, const ZkReply *reply)
 	zk_members_step(self);
 }
 
-/* --- the set ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the set ---- */
 
 static void
 free_reads(ZkMembers *members)
@@ -267,8 +265,7 @@ on_names(void *arg, const ZkReply *reply)
 		use_set(self);
 }
 
-/* --- what is next ----------------------------------------------------------------------------------------------------
- */
+/* ---- what is next ---- */
 
 void
 zk_members_step(ZkCoord *self)

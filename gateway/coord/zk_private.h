@@ -1,0 +1,81 @@
+/*
+ * zk_private.h - what zk_client.c (the session) and zk_request.c (requests and their replies) share.
+ */
+#ifndef ZK_PRIVATE_H
+#define ZK_PRIVATE_H
+
+#include "coord/zk_client.h"
+
+#include <stdatomic.h>
+
+typedef enum ZkMessageKind
+{
+	ZK_MESSAGE_REPLY,
+	ZK_MESSAGE_STATE,	/* rc is the library's state */
+	ZK_MESSAGE_CHANGED, /* path */
+	ZK_MESSAGE_STALLED, /* from the watchdog */
+} ZkMessageKind;
+
+typedef struct ZkMessage
+{
+	struct ZkMessage *next;
+	ZkMessageKind kind;
+	ZkReplyFn fn;
+	void *arg;
+	ZkReply reply; /* its strings are owned by the message */
+} ZkMessage;
+
+struct ZkClient
+{
+	uv_loop_t *loop;
+	ZkEvents events;
+	char *hosts;
+	unsigned asked_ms;
+
+	uv_mutex_t handle_lock;
+	zhandle_t *handle; /* NULL before it is open and after it is closed */
+
+	uv_mutex_t queue_lock;
+	ZkMessage *first, *last;
+	struct ZkRequest *requests; /* that have no reply yet; queue_lock guards it as well */
+	uv_async_t wake;
+
+	uv_work_t work; /* opening, closing */
+	zhandle_t *opened;
+	bool working;
+	bool closing;
+	bool is_over;
+	void (*done)(void *arg);
+	void *done_arg;
+
+	uv_timer_t timer;
+	int open_handles;
+	bool connected; /* by the library's word */
+	bool up;
+	bool established; /* was up once */
+	unsigned session_ms;
+	int64_t session;
+	uint64_t contact; /* ms: when the last answered heartbeat was sent */
+	uint64_t last_warning;
+	uint64_t last_beat; /* ms: when the last heartbeat was sent */
+
+	uv_thread_t watchdog;
+	bool has_watchdog;
+	bool watchdog_ends;
+	uv_cond_t watchdog_wake; /* used with queue_lock */
+	atomic_uint iterations;	 /* of the timer: it shows that the loop runs */
+};
+
+/* Called by any thread: hands the message to the loop, which frees it. */
+extern void zk_message_push(ZkClient *client, ZkMessage *message);
+/* A message of this kind. Its path is copied. */
+extern ZkMessage *zk_message_new(ZkMessageKind kind, int rc, const char *path);
+extern void zk_message_free(ZkMessage *message);
+/* All messages that have been pushed, in order; the caller frees them. */
+extern ZkMessage *zk_message_take_all(ZkClient *client);
+/* Sends a heartbeat. Its reply is a message without a function, whose arg is `sent`. */
+extern void zk_request_beat(ZkClient *client, uint64_t sent);
+/* Frees the requests that the library has forgotten. The handle is closed. */
+extern void zk_request_free_all(ZkClient *client);
+
+#endif
