@@ -71,7 +71,6 @@ log_put_quoted(LogLine *line, const char *text)
 	for (const unsigned char *p = (const unsigned char *) text; *p != '\0'; p++)
 	{
 		bool continues = utf8 && (*p & 0xC0) == 0x80;
-		const char *format = "%c";
 
 		if (!continues && line->used - begin > LOG_STRING_MAX)
 		{
@@ -79,10 +78,11 @@ log_put_quoted(LogLine *line, const char *text)
 			break;
 		}
 		if (*p == '"' || *p == '\\')
-			format = "\\%c";
+			log_printf(line, "\\%c", *p);
 		else if (*p < 0x20 || *p == 0x7F || (*p >= 0x80 && !utf8))
-			format = "\\u%04x";
-		log_printf(line, format, *p);
+			log_printf(line, "\\u%04x", *p);
+		else if (line->used < sizeof(line->bytes) - 2)
+			line->bytes[line->used++] = (char) *p;
 	}
 	log_printf(line, "\"");
 }

@@ -7,7 +7,7 @@ import { language, t, tOr } from '../i18n';
 import type { Navigation } from '../main';
 import { cellName } from '../content';
 import { Msg } from '../protocol';
-import type { CellEdit, CellPlace } from '../protocol';
+import type { CellEdit, CellLock, CellPlace, Snapshot } from '../protocol';
 import { EditBatch, nextFrame } from '../queue';
 import type { Session } from '../api';
 import { openHistory } from './history';
@@ -55,6 +55,8 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 	const context = { session, sheetApi, drawers };
 	let view: UniverView | null = null;
 	let viewComing: Promise<void> | null = null;
+	let latest: { snapshot: Snapshot; overlay: CellEdit[] } | null = null;
+	let locks: CellLock[] = [];
 	let gone = false;
 
 	const batch = new EditBatch(nextFrame, (edits) => view?.apply(edits.filter((edit) => !collab.isPending(edit))));
@@ -63,22 +65,18 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 			batch.clear();
 			title.textContent = snapshot.name || t('sheets.unnamed');
 			document.title = `${title.textContent} – ${t('product')}`;
-			if (view) {
-				view.load(snapshot, overlay);
-				return;
-			}
+			latest = { snapshot, overlay };
+			if (view) view.load(snapshot, overlay);
 			// Edits that arrive while the grid is created wait in the batch.
 			viewComing ??= makeView().then(() => {
-				view?.load(latest.snapshot, latest.overlay);
+				view?.load(latest!.snapshot, latest!.overlay);
 				batch.flush();
-				view?.showLocks(latest.locks);
+				view?.showLocks(locks);
 			});
-			latest.snapshot = snapshot;
-			latest.overlay = overlay;
 		},
 		onEdits: (edits) => batch.add(edits),
-		onLocks(locks) {
-			latest.locks = locks;
+		onLocks(next) {
+			locks = next;
 			view?.showLocks(locks);
 		},
 		onRefused(place, reason, wasEdit) {
@@ -103,7 +101,6 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 			showStopped(reason);
 		},
 	};
-	const latest = { snapshot: { name: '', columns: 1, content: [] as string[], locks: [], styles: [] } as Parameters<CollabListener['onSnapshot']>[0], overlay: [] as CellEdit[], locks: [] as Parameters<CollabListener['onLocks']>[0] };
 
 	const collab = new Collab(
 		session.username,

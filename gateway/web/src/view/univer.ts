@@ -1,4 +1,4 @@
-// univer.ts - the grid: Univer behind the SheetView interface.
+// univer.ts - the grid: Univer, with the few methods and events that the page uses.
 //
 // A mutation of Univer is a partial patch ("formula: null" may mean that the value stays). Therefore the page sends the
 // content of the model after the mutation, not the patch. Received edits are marked fromCollab, so that they are not sent
@@ -15,7 +15,25 @@ import { keyOf } from '../queue';
 import { blockedKind, hiddenMenus } from './blocked';
 import { cellOfContent, contentOfCell, patchOfContent, stylePatch, styleOfInfo } from './cells';
 import { LockOverlay } from './locks';
-import type { GridContent, SheetView, SheetViewEvents } from './SheetView';
+
+export interface GridContent {
+	columns: number;
+	/** Row-major. */
+	content: string[];
+	styles: { row: number; col: number; info: unknown }[];
+}
+
+export interface GridEvents {
+	/** The user changed cells: typed, pasted, cleared, filled, formatted. */
+	onLocalEdits(edits: CellEdit[]): void;
+	/** The user starts to edit a cell. Returns the user who has locked it, or null. */
+	lockHolder(place: CellPlace): string | null;
+	/** The editor of a cell was opened, or closed (null). */
+	onEditing(place: CellPlace | null): void;
+	/** A command was refused. The texts have its kind (`blocked.KIND`). */
+	onBlocked(kind: string): void;
+	onSelection(place: CellPlace): void;
+}
 
 const unitId = 'book';
 const sheetId = 'sheet';
@@ -38,12 +56,12 @@ async function localeOf(language: string): Promise<{ locale: LocaleType; texts: 
 	return { locale: LocaleType.EN_US, texts: (await import('@univerjs/preset-sheets-core/locales/en-US')).default };
 }
 
-export async function createUniverView(container: HTMLElement, language: string, events: SheetViewEvents): Promise<UniverView> {
+export async function createUniverView(container: HTMLElement, language: string, events: GridEvents): Promise<UniverView> {
 	const { locale, texts } = await localeOf(language);
 	return new UniverView(container, locale, texts, events);
 }
 
-export class UniverView implements SheetView {
+export class UniverView {
 	private readonly host: HTMLElement;
 	private readonly univer: Univer;
 	private readonly api: FUniver;
@@ -60,7 +78,7 @@ export class UniverView implements SheetView {
 		container: HTMLElement,
 		locale: LocaleType,
 		texts: object,
-		private readonly events: SheetViewEvents,
+		private readonly events: GridEvents,
 	) {
 		// Univer empties the element that it gets.
 		this.host = document.createElement('div');
@@ -88,6 +106,7 @@ export class UniverView implements SheetView {
 
 	// ---- content ------------------------------------------------------------------------------------------------------
 
+	/** Replaces the content, with own edits on top. */
 	load(content: GridContent, overlay: CellEdit[]): void {
 		if (this.book) this.replace(content, overlay);
 		else this.create(content, overlay);
@@ -159,6 +178,7 @@ export class UniverView implements SheetView {
 		this.apply([...edits, ...overlay]);
 	}
 
+	/** Applies edits by others. */
 	apply(edits: CellEdit[]): void {
 		if (edits.length === 0) return;
 		const cellValue: Record<number, Record<number, ICellData>> = {};
@@ -227,6 +247,7 @@ export class UniverView implements SheetView {
 		return contentOfCell(cell, formula, this.styleOf(cell));
 	}
 
+	/** A cell's content, and the text that it shows. */
 	contentOf({ row, col }: CellPlace): { content: string; shown: string } {
 		if (row >= this.sheet.getRowCount() || col >= this.sheet.getColumnCount()) return { content: '', shown: '' };
 		const shown = this.api.getActiveWorkbook()?.getSheetBySheetId(sheetId)?.getRange(row, col).getDisplayValue() ?? '';
@@ -329,10 +350,12 @@ export class UniverView implements SheetView {
 
 	// ---- the rest -----------------------------------------------------------------------------------------------------
 
+	/** Shows the current locks of others. */
 	showLocks(locks: CellLock[]): void {
 		this.locks.show(locks);
 	}
 
+	/** Closes the cell editor and discards the typed text. */
 	cancelEditing(): void {
 		void this.api.getActiveWorkbook()?.endEditingAsync(false);
 	}
