@@ -18,10 +18,7 @@ typedef struct PoolSlot
 	PgPool *pool;
 	PgConn *conn;
 	bool busy;
-	int64_t account;
-	PgResultFn row_fn;
-	PgResultFn fn;
-	void *arg;
+	PgQuery query;
 } PoolSlot;
 
 struct PgPool
@@ -43,7 +40,7 @@ pool_running(const PgPool *pool, int64_t account)
 	int count = 0;
 
 	for (int i = 0; i < pool->options.connections; i++)
-		count += pool->slots[i].busy && pool->slots[i].account == account;
+		count += pool->slots[i].busy && pool->slots[i].query.account == account;
 	return count;
 }
 
@@ -86,11 +83,11 @@ static void
 pool_answered(void *arg, PGresult *res)
 {
 	PoolSlot *slot = arg;
-	PgResultFn fn = slot->fn;
+	PgQuery query = slot->query;
 
 	slot->busy = false;
-	if (fn != NULL)
-		fn(slot->arg, res);
+	if (query.fn != NULL)
+		query.fn(query.arg, res);
 	pool_dispatch(slot->pool);
 }
 
@@ -99,7 +96,7 @@ pool_row(void *arg, PGresult *row)
 {
 	PoolSlot *slot = arg;
 
-	slot->row_fn(slot->arg, row);
+	slot->query.row_fn(slot->query.arg, row);
 }
 
 /* Returns a slot whose connection is up and idle, or NULL. */
@@ -123,16 +120,11 @@ pool_dispatch(PgPool *pool)
 	while (!pool->closing && (slot = pool_idle_slot(pool)) != NULL &&
 		   (item = pool_take(pool, pool_may_run, pool)) != NULL)
 	{
-		PgQuery *query = &item->query;
-
 		slot->busy = true;
-		slot->account = query->account;
-		slot->row_fn = query->row_fn;
-		slot->fn = query->fn;
-		slot->arg = query->arg;
-		query->row_fn = query->row_fn != NULL ? pool_row : NULL;
-		query->fn = pool_answered;
-		query->arg = slot;
+		slot->query = item->query;
+		item->query.row_fn = item->query.row_fn != NULL ? pool_row : NULL;
+		item->query.fn = pool_answered;
+		item->query.arg = slot;
 		if (!pgconn_submit(slot->conn, item))
 		{
 			pipeline_item_free(item);
