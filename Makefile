@@ -9,6 +9,9 @@ all build:
 
 run start stop check bench:
 	@scripts/$@
+# Random tests for longer, and more inputs of the fuzz targets.
+check-long:
+	@LONG=1 scripts/check
 
 # The page alone, into gateway/web/dist.
 web:
@@ -42,4 +45,4 @@ clean:
 help:
 	@cat scripts/help.txt
 
-.PHONY: install-service all build run start stop check bench web install clean help
+.PHONY: install-service all build run start stop check check-long bench web install clean help

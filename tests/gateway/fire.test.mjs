@@ -1,15 +1,18 @@
 /*
  * One order for all, and nothing acknowledged lost, while everything is stopped, killed and started again in the middle of a
  * flood. What each connection was told must be a piece of the log without a gap, and every acknowledged edit must be in it
- * once (checkNothingLost in lib/writer.mjs).
+ * once (checkNothingLost in lib/writer.mjs). operations.test.mjs has the gateway that is stopped with SIGTERM.
  */
 import { after, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
-import { Cluster, isAlive, sleep, waitUntil } from '../lib/cluster.mjs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { Cluster, isAlive, repository, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register, request } from '../lib/client.mjs';
-import { signalAll } from '../lib/processes.mjs';
+import { roundsToRun, signalAll } from '../lib/processes.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 import { startWriterProcess } from '../lib/writer_process.mjs';
 
@@ -65,6 +68,7 @@ async function underFire(disturb) {
 	let report;
 	try {
 		await outside.ready();
+		for (const writer of writers) await writer.progress(50);
 		await disturb({ outside, writers });
 		for (const writer of writers) await writer.progress(100, 30000);
 	} finally {
@@ -78,6 +82,11 @@ async function underFire(disturb) {
 	const readers = [...visitors, { name: 'lazy', order: [], streams: [lazy] }];
 	const log = await checkNothingLost(cluster, fid, [...writers, report, ...readers]);
 	assert.ok(report.order.length >= 50);
+	for (const writer of writers) assert.equal(writer.unanswered, 0, `${writer.name}: everything on the last connection is answered`);
+	const late = await Editor.open(gateway, users[0], fid);
+	for (const { row, col, content } of await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid})`))
+		assert.equal(late.cells.get(`${row},${col}`), content);
+	await late.close();
 	assert.ok(visitors.every(({ streams }) => streams.some(({ messages }) => messages.length > 1)));
 	assert.equal(await cluster.psql(`SELECT string_agg(what, '; ') FROM sheet.fsck(${fid}, true, false)`), 'clean');
 	return { edits: log.length, connections: writers[0].connections + writers[1].connections + report.connections };
@@ -93,7 +102,7 @@ const resent = async () =>
 
 test('a client, the gateway and its backends are stopped for a while, and go on', async (context) => {
 	const figures = await underFire(async ({ outside, writers }) => {
-		for (let round = 0; round < 2; round++) {
+		for (let round = 0; round < roundsToRun(1, 10); round++) {
 			outside.signal('SIGSTOP');
 			await writers[0].progress(100);
 			gateway.service.signal('SIGSTOP');
@@ -131,11 +140,11 @@ function serverProcesses(first) {
 	return [postmaster, ...children.trim().split(' ').map(Number)];
 }
 
-test('all of PostgreSQL is stopped for ten seconds: nothing is acknowledged meanwhile, the gateway says so and goes on', async (context) => {
+test('all of PostgreSQL is stopped for five seconds: nothing is acknowledged meanwhile, the gateway says so and goes on', async (context) => {
 	const figures = await underFire(async ({ writers }) => {
 		const pids = serverProcesses((postmaster) => process.kill(postmaster, 'SIGSTOP'));
 		signalAll(pids, 'SIGSTOP');
-		const until = Date.now() + 10000;
+		const until = Date.now() + 5000;
 		try {
 			const ready = async () => (await request(gateway, 'GET', '/readyz')).status;
 			await waitUntil(async () => (await ready()) === 503, 'the gateway to notice');
@@ -173,7 +182,7 @@ test('the disk under PostgreSQL is full: it goes down, and with room it comes ba
 
 test('the gateway and all of PostgreSQL are killed with -9, in turns', async (context) => {
 	const figures = await underFire(async ({ writers }) => {
-		for (let round = 0; round < 2; round++) {
+		for (let round = 0; round < roundsToRun(1, 10); round++) {
 			await gateway.kill();
 			await gateway.start();
 			for (const writer of writers) await writer.progress(50, 30000);
@@ -186,6 +195,82 @@ test('the gateway and all of PostgreSQL are killed with -9, in turns', async (co
 	});
 	context.diagnostic(`${figures.edits} edits, ${figures.connections} connections of the writers`);
 });
+
+test("the gateway's backend of PostgreSQL is killed with -9", () =>
+	underFire(async ({ writers }) => {
+		signalAll(await backends(), 'SIGKILL'); // the first one takes the others along
+		await waitUntil(() => cluster.psql('SELECT 1'), 'PostgreSQL to recover', 30000, 100);
+		for (const writer of writers) await writer.progress(50, 30000);
+		assert.ok(gateway.service.alive);
+	}));
+
+test('a connection does not keep the number of a socket that libpq has closed: another one has it by then', async () => {
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'unit'), `BUILD=${cluster.directory}/build`, 'pgconn_probe'], {
+		stdio: ['ignore', 'inherit', 'inherit'],
+	});
+	const probe = spawn(path.join(cluster.directory, 'build', 'pgconn_probe'), [cluster.conninfo('gateway')], {
+		stdio: ['pipe', 'pipe', 'inherit'],
+	});
+	const ended = once(probe, 'exit');
+	const said = [];
+	for await (const line of createInterface({ input: probe.stdout })) {
+		said.push(line);
+		const server = /^server (\d+)$/.exec(line);
+		if (server) {
+			process.kill(Number(server[1]), 'SIGKILL');
+			await waitUntil(() => !isAlive(Number(server[1])), 'the backend to be gone');
+			probe.stdin.write('gone\n');
+		}
+	}
+	assert.deepEqual(said.slice(1), ['reused', 'woken', 'again']);
+	assert.deepEqual(await ended, [0, null]);
+	await waitUntil(() => cluster.psql('SELECT 1'), 'PostgreSQL to recover', 30000, 100);
+});
+
+test('the connections of the gateway are terminated by an administrator', () =>
+	underFire(async ({ writers }) => {
+		await cluster.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'gateway'");
+		for (const writer of writers) await writer.progress(50, 30000);
+		assert.ok(gateway.service.alive);
+	}));
+
+for (const mode of ['fast', 'immediate']) {
+	test(`PostgreSQL is restarted (${mode})`, () =>
+		underFire(async () => {
+			await cluster.stopPostgres(mode);
+			const { status } = await request(gateway, 'GET', '/healthz');
+			assert.ok(gateway.service.alive, 'the gateway outlives its database');
+			assert.ok([200, 503].includes(status));
+			await waitUntil(async () => (await request(gateway, 'GET', '/readyz')).status === 503, 'the gateway to notice');
+			await cluster.startPostgres();
+		}));
+}
+
+for (const busy of [false, true]) {
+	test(`edits are trimmed before the gateway has read them: its editors come again (${busy ? 'editing' : 'idle'})`, async () => {
+		const editor = await Editor.open(gateway, users[0], fid);
+		editor.modify(0, 0, 'before');
+		await editor.settle(9, 9);
+		gateway.service.signal('SIGSTOP');
+		try {
+			if (busy) editor.modify(1, 1, 'meanwhile');
+			await cluster.psql(`SELECT sheet.set(${fid}, 'C1', 'by SQL')`);
+			const version = await cluster.psql(`SELECT sheet.commit(${fid})`);
+			await cluster.psql(`SELECT sheet.trim(${fid}, ${version})`);
+		} finally {
+			gateway.service.signal('SIGCONT');
+		}
+		assert.equal((await editor.waitClosed()).code, 1012);
+		const again = await Editor.open(gateway, users[0], fid);
+		assert.equal(again.cells.get('0,0'), 'before');
+		assert.equal(again.cells.get('0,2'), 'by SQL');
+		again.modify(2, 2, 'after');
+		await again.settle(9, 9);
+		assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'C3')`), 'after');
+		assert.equal(await cluster.psql(`SELECT string_agg(what, '; ') FROM sheet.fsck(${fid}, true, false)`), 'clean');
+		await again.close();
+	});
+}
 
 test('200 sheets at one edit a second each: every edit comes back soon, and is logged once in its sheet', async (context) => {
 	const [count, rounds] = [200, 5];

@@ -110,7 +110,7 @@ describe('nobody else notices', () => {
 		await Promise.all([...writers, ...savers]);
 		// Twice, and what a busy machine may add: waiting for a lock or a deadline would take far longer.
 		for (const name of Object.keys(operations))
-			assert.ok(during[name] <= 2 * before[name] + 20, `${name}: ${before[name].toFixed(1)} ms before, ${during[name].toFixed(1)} ms while sheets are held`);
+			assert.ok(during[name] <= 2 * before[name] + 50, `${name}: ${before[name].toFixed(1)} ms before, ${during[name].toFixed(1)} ms while sheets are held`);
 		const start = performance.now();
 		await holder.query('COMMIT');
 		await waitUntil(() => editors.every((editor, i) => editor.modifies().length === typed[i] + 1), 'all to land', 10000, 5);

@@ -236,7 +236,8 @@ describe('sizes', () => {
 	});
 });
 
-describe('time', () => {
+/* These wait most of the time, and run at once. */
+describe('time', { concurrency: true }, () => {
 	test('a head that does not come is answered with 408', async () => {
 		const connection = await RawConnection.open(gateway);
 		const drip = setInterval(() => connection.send('X'), 100);
@@ -280,7 +281,9 @@ describe('time', () => {
 		assert.match(dripping.json.data, /body/);
 		assert.equal((await slow(10000)).json.msg, 10, 'slow, but not too slow'); // three seconds: longer than stall-seconds
 	});
+});
 
+describe('answers', () => {
 	test('an answer that is not read ends, and its memory with it', async () => {
 		const bytes = Buffer.alloc(24 << 20, 'x');
 		const form = multipart([

@@ -12,7 +12,7 @@ let fid;
 const opened = [];
 
 before(async () => {
-	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'send-queue-bytes': 1 << 20 }, postgres: { track_functions: 'all' } });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'send-queue-bytes': 1 << 20, 'stalled-receiver-seconds': 5 }, postgres: { track_functions: 'all' } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 });
@@ -446,7 +446,7 @@ describe('a flood', () => {
 		for (let i = 0; i < each; i++) a.modify(i % 10, 2, `a ${i} ${filler}`);
 		for (let pause = 0; pause < 3; pause++) {
 			const pauses = (await gateway.metrics()).pg_sheet_sender_pauses_total;
-			await sleep(3000); // longer than it took to be closed when senders waited for 1.5 s only
+			await sleep(2000); // less than stalled-receiver-seconds, which begin again with each byte that is taken
 			slow.socket.resume();
 			await sleep(50);
 			slow.socket.pause();

@@ -1,22 +1,25 @@
-/* What an operator relies on: health and readiness, metrics, who may read them, logs with request ids, systemd, the drain. */
+/* What an operator relies on: health and readiness, metrics, who may read them, logs with request ids, systemd, SIGHUP, the drain. */
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import dgram from 'node:dgram';
 import fs from 'node:fs';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
 import { Cluster, repository, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, post, register, request, uniqueName } from '../lib/client.mjs';
+import { Editor, call, login, newSheet, post, refused, register, request, tokenParts, uniqueName } from '../lib/client.mjs';
 import { signalAll } from '../lib/processes.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
 let cluster;
 let gateway;
 let configFile;
+let keyFile;
 
 before(async () => {
 	cluster = await Cluster.start({ gateways: 0 });
 	configFile = path.join(cluster.directory, 'gateway.conf');
+	keyFile = path.join(cluster.directory, 'jwt.key');
 	writePrivateFile(configFile, '');
 	gateway = await cluster.addGateway({ config: configFile, 'log-format': 'json' });
 });
@@ -295,6 +298,63 @@ describe('systemd', () => {
 			listener.kill();
 			if (!gateway.service.alive) await gateway.start();
 		}
+	});
+});
+
+describe('reloading', () => {
+	const reload = () => configure(fs.readFileSync(configFile, 'utf8'));
+
+	test('keys rotate without a restart: the first signs, all verify, a removed one revokes', async () => {
+		const fresh = crypto.randomBytes(32).toString('hex');
+		const user = await register(gateway);
+		const fid = await newSheet(gateway, user);
+		const editor = await Editor.open(gateway, user, fid);
+		assert.equal(tokenParts(user.token).header.kid, 'k1');
+
+		writePrivateFile(keyFile, `k1:${cluster.jwtKey}\nk2:${fresh}\n`);
+		await reload();
+		assert.equal(tokenParts((await login(gateway, user)).token).header.kid, 'k1', 'the second key only verifies');
+
+		writePrivateFile(keyFile, `k2:${fresh}\nk1:${cluster.jwtKey}\n`);
+		await reload();
+		const { token } = await login(gateway, user);
+		assert.equal(tokenParts(token).header.kid, 'k2');
+		await call(gateway, '/getuser', { token: user.token }, 10);
+		await call(gateway, '/getuser', { token }, 10);
+		assert.equal(editor.closed, null, 'adding keys disturbs nobody');
+
+		writePrivateFile(keyFile, `k2:${fresh}\n`);
+		await reload();
+		assert.equal((await editor.waitClosed()).code, 1012, 'when a key goes, live editors come again');
+		await refused(gateway, '/getuser', { token: user.token }, 1);
+		await assert.rejects(Editor.open(gateway, user, fid), (error) => error.json?.msg === 1);
+		const again = await Editor.open(gateway, { ...user, token }, fid);
+		await again.close();
+	});
+
+	test('wrong keys and wrong settings change nothing, and the log says why', async () => {
+		const good = fs.readFileSync(keyFile, 'utf8');
+		const user = await register(gateway);
+		writePrivateFile(keyFile, 'k3:short\n');
+		assert.match(await reload(), /k3.*shorter[^]*not reloaded/);
+		await call(gateway, '/getuser', { token: user.token }, 10);
+		fs.chmodSync(keyFile, 0o644);
+		assert.match(await reload(), /others may read[^]*not reloaded/);
+		fs.chmodSync(keyFile, 0o600);
+		writePrivateFile(keyFile, good);
+
+		await configure('allowed-origins = https://one.example\n');
+		assert.match(await configure('allowed-origins = https://two.example\nlease-seconds = never\n'), /lease-seconds[^]*never[^]*not reloaded/);
+		const allowed = async (origin) =>
+			(await post(gateway, '/getuser', {}, { headers: { origin } })).headers['access-control-allow-origin'];
+		assert.equal(await allowed('https://one.example'), 'https://one.example');
+		assert.equal(await allowed('https://two.example'), undefined);
+
+		assert.match(await configure('allowed-origins = https://two.example\nweight = 7\n'), /weight[^\n]*needs a restart[^]*"reloaded"/);
+		assert.equal(await allowed('https://one.example'), undefined);
+		assert.equal(await allowed('https://two.example'), 'https://two.example');
+		assert.equal((await get('/healthz')).status, 200);
+		await configure('');
 	});
 });
 

@@ -21,7 +21,7 @@ const users = [];
 before(async () => {
 	directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tests-overload-'));
 	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'bench', 'edit'), `BUILD=${directory}`]);
-	cluster = await Cluster.start({ measured: true });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'stalled-receiver-seconds': 5 } });
 	[gateway] = cluster.gateways;
 	for (let i = 0; i < 10; i++) users.push(await register(gateway));
 });

@@ -25,10 +25,8 @@ const opened = [];
 
 before(async () => {
 	cluster = await Cluster.start({ postgres: { 'pg_sheet.version_edits': 0, 'pg_sheet.version_bytes': 0 } });
-	proxy = await PgProxy.start(cluster);
 	[gateway] = cluster.gateways;
-	await gateway.stop();
-	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+	proxy = await PgProxy.start(cluster, gateway);
 	user = await register(gateway);
 });
 after(async () => {

@@ -131,13 +131,13 @@ describe('work', () => {
 		const descriptors = () => fs.readdirSync(`/proc/${gateway.service.pid}/fd`).length;
 		const some = descriptors();
 		const editors = await Promise.all([...Array(20)].map(() => Editor.open(gateway, anna, fid)));
-		assert.ok(descriptors() >= some + 20);
+		const most = descriptors(); // connections of earlier tests may end meanwhile
 		for (const [i, editor] of editors.entries()) {
 			if (i % 2) editor.terminate();
 			else await editor.close();
 		}
 		await waitUntil(async () => (await gateway.metrics()).pg_sheet_connections <= before_, 'connections to be counted off');
-		await waitUntil(() => descriptors() <= some, 'descriptors to be closed');
+		await waitUntil(() => descriptors() <= Math.min(some, most - 20), 'descriptors to be closed');
 	});
 });
 

@@ -250,10 +250,8 @@ describe('late edits', () => {
 });
 
 test('an insertion whose answer is lost is told once, at its place before what others have deleted then', async () => {
-	const proxy = await PgProxy.start(cluster);
+	const proxy = await PgProxy.start(cluster, gateway);
 	try {
-		await gateway.stop();
-		await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 		const a = await raw(anna);
 		const b = await raw(ben, { encoding: 'binary' });
 		a.op(1, [set(5, 0, 'five'), set(6, 0, 'six')]);
@@ -271,9 +269,7 @@ test('an insertion whose answer is lost is told once, at its place before what o
 		assert.deepEqual(await sqlGrid(), [['3,0', 'new'], ['7,0', 'six'], ['7,1', 'beside six']]);
 		assert.equal((await gateway.metrics()).pg_sheet_batches_duplicate_total, 1, 'it was sent again');
 	} finally {
-		await gateway.stop();
-		await gateway.start({ database: cluster.conninfo('gateway') });
-		await proxy.stop();
+		await proxy.remove();
 	}
 });
 
@@ -341,10 +337,8 @@ test('who comes while rows move, or again when they have moved, learns where the
 		}
 		return rows;
 	};
-	const proxy = await PgProxy.start(cluster);
+	const proxy = await PgProxy.start(cluster, gateway);
 	try {
-		await gateway.stop();
-		await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 		const a = await raw(anna);
 		const since = a.hello.seq;
 		a.send({ t: 'lock', row: 5, col: 1 });
@@ -374,10 +368,7 @@ test('who comes while rows move, or again when they have moved, learns where the
 			assert.equal(String(heldRows(newcomer)), expected);
 		}
 	} finally {
-		proxy.release();
-		await gateway.stop();
-		await gateway.start({ database: cluster.conninfo('gateway') });
-		await proxy.stop();
+		await proxy.remove();
 	}
 });
 
@@ -401,10 +392,8 @@ describe('hello tells how large the sheet is at its seq', () => {
 	});
 
 	test('and what is committed while the gateway asks for it is in it, or told behind it', async () => {
-		const proxy = await PgProxy.start(cluster);
+		const proxy = await PgProxy.start(cluster, gateway);
 		try {
-			await gateway.stop();
-			await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 			const other = await newSheet(gateway, anna);
 			const elsewhere = keep(await RawClient.open(gateway, anna, other));
 			const now = await cluster.psql('SELECT clock_timestamp()');
@@ -424,10 +413,7 @@ describe('hello tells how large the sheet is at its seq', () => {
 			if (a.hello.rows !== 15) await a.next('edits', ({ edits }) => edits.some(({ kind }) => kind === 'insertRows'));
 			assert.equal(size(await raw(anna)).rows, 15);
 		} finally {
-			proxy.release();
-			await gateway.stop();
-			await gateway.start({ database: cluster.conninfo('gateway') });
-			await proxy.stop();
+			await proxy.remove();
 		}
 	});
 

@@ -8,10 +8,10 @@ import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, register } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
+import { roundsToRun } from '../lib/processes.mjs';
 import { RawClient, sheetClient } from '../lib/v2.mjs';
 
 const CLIENT = 4711;
-const ROUNDS = Number(process.env.ROUNDS ?? 3);
 let cluster;
 let proxy;
 let gateway;
@@ -21,10 +21,8 @@ const opened = [];
 
 before(async () => {
 	cluster = await Cluster.start({ gatewayFlags: { 'database-deadline-ms': 3000 } });
-	proxy = await PgProxy.start(cluster);
 	[gateway] = cluster.gateways;
-	await gateway.stop();
-	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+	proxy = await PgProxy.start(cluster, gateway);
 	anna = await register(gateway);
 });
 after(async () => {
@@ -176,7 +174,7 @@ test('whoever is killed at any moment, each operation is in the log once, and in
 			await new Promise((resolve) => setTimeout(resolve, 1));
 		}
 	});
-	for (let round = 0; round < ROUNDS; round++) {
+	for (let round = 0; round < roundsToRun(3, 30); round++) {
 		const before = clients.map(({ acked }) => acked);
 		await waitUntil(() => clients.every(({ acked }, i) => acked > before[i] + 20), 'operations to be acknowledged', 20000);
 		await gateway.kill();

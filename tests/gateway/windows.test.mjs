@@ -317,9 +317,7 @@ describe('what has been acknowledged by this gateway is in what comes after it',
 	});
 
 	test('who asks while an answer is under way that is too old for them does not get that one', async () => {
-		const proxy = await PgProxy.start(cluster);
-		await gateway.stop();
-		await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+		const proxy = await PgProxy.start(cluster, gateway);
 		const editor = keep(await Editor.open(gateway, anna, fid));
 		try {
 			for (let i = 0; i < 3; i++) {
@@ -342,20 +340,15 @@ describe('what has been acknowledged by this gateway is in what comes after it',
 				assert.equal(await first(), `new ${i}`);
 			}
 		} finally {
-			proxy.release();
-			await gateway.stop();
-			await gateway.start({ database: cluster.conninfo('gateway') });
-			await proxy.stop();
+			await proxy.remove();
 		}
 	});
 });
 
 test('who asks is answered while others change who may see their sheets, again and again', async () => {
-	const proxy = await PgProxy.start(cluster);
 	const other = await newSheet(gateway, anna);
 	await shareByLink(gateway, anna, fid, 'viewer', ben);
-	await gateway.stop();
-	await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
+	const proxy = await PgProxy.start(cluster, gateway);
 	try {
 		const listener = keep(await Editor.open(gateway, anna, other));
 		let answer = null;
@@ -374,10 +367,7 @@ test('who asks is answered while others change who may see their sheets, again a
 		assert.equal(answer?.status, 200);
 		await asking;
 	} finally {
-		proxy.release();
-		await gateway.stop();
-		await gateway.start({ database: cluster.conninfo('gateway') });
-		await proxy.stop();
+		await proxy.remove();
 	}
 });
 

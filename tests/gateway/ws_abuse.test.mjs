@@ -44,7 +44,7 @@ class Pulse {
 const memory = (field) => gateway.memory(field);
 
 before(async () => {
-	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'max-frame-bytes': frameLimit, 'ping-seconds': 3, 'lease-seconds': 3600, 'keepalive-seconds': 1 } });
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'max-frame-bytes': frameLimit, 'ping-seconds': 2, 'lease-seconds': 3600, 'keepalive-seconds': 1 } });
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 	fid = await newSheet(gateway, anna);

@@ -10,9 +10,10 @@ import { giveToService } from './processes.mjs';
 const socketName = '.s.PGSQL.5432';
 
 export class PgProxy {
-	/** Stands beside the socket of the cluster; .directory is what gateways have as `host`. */
-	static async start(cluster) {
+	/** Stands beside the socket of the cluster; the gateway is started again, with this between it and the server. */
+	static async start(cluster, gateway) {
 		const proxy = new PgProxy();
+		Object.assign(proxy, { cluster, gateway });
 		proxy.directory = path.join(cluster.directory, 'proxy');
 		fs.mkdirSync(proxy.directory);
 		proxy.target = path.join(cluster.directory, 'socket', socketName);
@@ -21,7 +22,17 @@ export class PgProxy {
 		await new Promise((resolve) => proxy.server.listen(path.join(proxy.directory, socketName), resolve));
 		fs.chmodSync(path.join(proxy.directory, socketName), 0o777);
 		giveToService(proxy.directory);
+		await gateway.stop();
+		await gateway.start({ database: cluster.conninfo('gateway').replace('/socket', '/proxy') });
 		return proxy;
+	}
+
+	/** The gateway is started again, without this. */
+	async remove() {
+		this.release();
+		await this.gateway.stop();
+		await this.gateway.start({ database: this.cluster.conninfo('gateway') });
+		await this.stop();
 	}
 
 	connect(client) {

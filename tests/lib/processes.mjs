@@ -16,6 +16,9 @@ const serviceUser = asRoot ? 'postgres' : null;
 const running = new Set();
 const directories = new Set();
 
+/** How often a test does what has no end of its own: `short` in make check, `long` in make check-long, ROUNDS if it is set. */
+export const roundsToRun = (short, long) => Number(process.env.ROUNDS ?? (process.env.LONG ? long : short));
+
 /** Waits until probe() gives something true, and returns that; what names it in the error. */
 export async function waitUntil(probe, what, timeoutMs = 10000, everyMs = 20) {
 	const end = Date.now() + timeoutMs;

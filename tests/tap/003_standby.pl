@@ -4,7 +4,6 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
@@ -13,10 +12,7 @@ use Time::HiRes qw(sleep);
 seed_random();
 my $primary = new_server('primary', streaming => 1);
 my @sheets = map { $primary->safe_psql('postgres', "SELECT sheet.create('standby $_', 100, 26)") } 1 .. 2;
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($primary, 'standby');
 
 for my $round (1 .. 4)
 {

@@ -85,10 +85,7 @@ $plain->stop;
 $none->stop;
 
 # ---- a standby reads what has been replayed; nothing can be written --------------------------------------------------------
-$cached->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($cached, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($cached, 'standby');
 my $read = "SELECT $cells FROM s";
 for my $i (1 .. 3)
 {

@@ -2,20 +2,20 @@
 # commit, roll back and trim versions, and vacuum, until SIGKILL hits a backend, another process, the whole server, or a session at a stop
 # point; or the server stops at once. After it has recovered: every acknowledged transaction is there, each other one as a
 # whole or not at all, seqs have no gaps, sheet.fsck and sheet.am_check find nothing, the cells are the replay of the log, and
-# indexes give the rows that scans give. ROUNDS=300 makes that many rounds; by default they end after about a minute.
+# indexes give the rows that scans give. Each 15 rounds have every kind of kill.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use IPC::Open2;
+use List::Util qw(shuffle);
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $writers = 4;
-my $rounds = $ENV{ROUNDS} // 0;
-my $seconds = $rounds ? 1e9 : 60;
+my $rounds = rounds_to_run(15, 150);
 my $generation = 12; # rounds after which the sheets are new, so that looking through them stays cheap
 seed_random();
 
@@ -107,21 +107,7 @@ sub start_round
 {
 	my ($dir, $round, $sheets, @points) = @_;
 	my $connstr = $node->connstr('postgres') . ' application_name=writer';
-	my @pids;
-	for my $name (1 .. $writers)
-	{
-		my $pid = fork // die;
-		if ($pid == 0)
-		{
-			srand($$ ^ int(time * 1000));
-			open STDERR, '>', '/dev/null';
-			eval { write_until_broken($connstr, $dir, $name, $round, $sheets, $points[ $name - 1 ]) };
-			require POSIX;
-			POSIX::_exit(0);
-		}
-		push @pids, $pid;
-	}
-	return @pids;
+	return start_processes($writers, sub { my ($name) = @_; write_until_broken($connstr, $dir, $name, $round, $sheets, $points[ $name - 1 ]) });
 }
 
 # ---- the kills ----
@@ -179,8 +165,10 @@ sub kill_server
 	$node->start;
 }
 
+# Sometimes a checkpoint of PostgreSQL is interrupted, or is where recovery starts.
 sub stop_at_once
 {
+	$node->safe_psql('postgres', 'CHECKPOINT') if rand() < 0.5;
 	$node->stop('immediate');
 	$node->start;
 }
@@ -198,6 +186,15 @@ sub stop_points
 }
 
 my @points = stop_points();
+my @points_to_set;
+
+# Each point in its turn; first those of the access method, as 040_crash_cases.pl passes those of the journal.
+sub next_point
+{
+	@points_to_set = ((grep { /^am-/ } shuffle(@points)), (grep { !/^am-/ } shuffle(@points))) if !@points_to_set;
+	return shift @points_to_set;
+}
+
 my %reached;
 
 sub wait_for_stop_point
@@ -223,19 +220,6 @@ sub query
 	return map { [ split /\|/, $_, -1 ] } split /\n/, $node->safe_psql('postgres', $sql);
 }
 
-sub read_lines
-{
-	my ($glob) = @_;
-	my @lines;
-	for my $name (glob $glob)
-	{
-		open my $file, '<', $name or die;
-		push @lines, grep { /\n\z/ } <$file>;
-	}
-	chomp @lines;
-	return @lines;
-}
-
 # Of this round: each transaction as a whole or not at all, the acknowledged ones there. Returns what is wrong.
 sub check_transactions
 {
@@ -245,10 +229,10 @@ sub check_transactions
 	$edits{ $_->[0] } += $_->[1] for query("SELECT split_part(new, ':', 1), count(DISTINCT new) FROM sheet.log WHERE kind = 'set'
 		AND sheet_id IN (" . join(',', @counted) . ") AND new LIKE 'w%r${round}t%' GROUP BY sheet_id, 1");
 	$rows{ $_->[0] } = $_->[1] for query("SELECT txn, count(*) FROM plain WHERE round = $round GROUP BY 1");
-	my %acked = map { $_ => 1 } read_lines("$dir/*.acked");
+	my %acked = map { $_ => 1 } SheetTest::read_notes("$dir/*.acked");
 	my ($acknowledged, $others) = (0, 0);
 	push @wrong, grep { /^error/ } keys %acked;
-	for my $note (read_lines("$dir/*.sent"))
+	for my $note (SheetTest::read_notes("$dir/*.sent"))
 	{
 		my ($txn, $want_edits, $want_rows) = split /\|/, $note;
 		my ($has_edits, $has_rows) = (delete $edits{$txn} // 0, delete $rows{$txn} // 0);
@@ -288,7 +272,7 @@ sub check_storage
 sub check_indexes
 {
 	my @wrong;
-	for ([ 'plain', "txn >= ''" ], [ 'plain', 'round >= 0' ], map { [ "sheet.$_", 'sheet_id > 0' ] } qw(log_batch segment checkpoint version_tile))
+	for ([ 'plain', "txn >= ''" ], [ 'plain', 'round >= 0' ], map { [ "sheet.$_", 'sheet_id > 0' ] } qw(log_batch segment version version_tile))
 	{
 		my ($table, $where) = @$_;
 		my $sum = "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM $table t WHERE $where";
@@ -312,7 +296,7 @@ my @kills = (
 	[ 'at a stop point' => \&wait_for_stop_point, 5 ],
 );
 my @choice = map { my $kill = $_; ($kill) x $kill->[2] } @kills;
-my %done;
+my (@next, %done);
 my ($round, $acknowledged, $others, $failed) = (0, 0, 0, 0);
 my @sheets;
 my $started = time;
@@ -323,15 +307,16 @@ sub new_generation
 	@sheets = map { $node->safe_psql('postgres', "SELECT sheet.create('kill $_', 160, 40)") } 1 .. 4;
 }
 
-while ($failed < 3 && ($rounds ? $round < $rounds : time - $started < $seconds))
+while ($failed < 3 && $round < $rounds)
 {
-	my ($what, $kill) = @{ $choice[ rand @choice ] };
+	@next = shuffle(@choice) if !@next;
+	my ($what, $kill) = @{ shift @next };
 	my $dir = PostgreSQL::Test::Utils::tempdir_short();
 	my @session_points;
 	new_generation() if $round++ % $generation == 0;
 	if ($kill == \&wait_for_stop_point)
 	{
-		push @session_points, join(':', $points[ rand @points ], rand() < 0.8 ? 'kill' : 'panic', 1 + int rand 6) for 1 .. 2;
+		push @session_points, join(':', next_point(), rand() < 0.8 ? 'kill' : 'panic', 1 + int rand 6) for 1 .. 2;
 	}
 	my @pids = start_round($dir, $round, \@sheets, @session_points);
 	for (1 .. 200)

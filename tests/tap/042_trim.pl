@@ -4,7 +4,6 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
@@ -15,12 +14,8 @@ my $primary = new_server('trim', streaming => 1);
 $primary->append_conf('postgresql.conf', 'autovacuum = off');
 $primary->restart;
 my ($sheet, $all) = map { $primary->safe_psql('postgres', "SELECT sheet.create('trim $_', 400, 60)") } 1, 2;
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('trim_standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
 # The primary keeps what readers on the standby still see.
-$standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nwal_receiver_status_interval = 1s");
-$standby->start;
+my $standby = start_standby($primary, 'trim_standby', "hot_standby_feedback = on\nwal_receiver_status_interval = 1s");
 
 # Edits all over the first version, then in the upper left only: most tiles stay those of version 1.
 my $number = 0;
@@ -107,7 +102,7 @@ is($standby->safe_psql('postgres', "SELECT sheet.trim($sheet, 5)") > 0, 1, 'and 
 is(fsck($standby, 'true'), 'info|clean', 'and is sound');
 
 # ---- space ----
-sub size { return $standby->safe_psql('postgres', "SELECT sum(pg_total_relation_size('sheet.' || r)) FROM unnest(ARRAY['log_batch', 'segment', 'checkpoint', 'version_tile']) r"); }
+sub size { return $standby->safe_psql('postgres', "SELECT sum(pg_total_relation_size('sheet.' || r)) FROM unnest(ARRAY['log_batch', 'segment', 'version', 'version_tile']) r"); }
 
 # Incompressible contents, in as many versions as a sheet of half a megabyte has in a week.
 my $big = $standby->safe_psql('postgres', "SELECT sheet.create('space', 100, 20)");

@@ -1,5 +1,5 @@
 # The same random statements on a table that uses sheetlog and on one that uses heap, in several sessions with transactions,
-# savepoints, aborts, cursors and old snapshots: the same answers, by every way of reading. MODEL_SECONDS: how long.
+# savepoints, aborts, cursors and old snapshots: the same answers, by every way of reading.
 use strict;
 use warnings;
 use FindBin;
@@ -16,7 +16,7 @@ use Test::More;
 }
 
 seed_random();
-my $seconds = $ENV{MODEL_SECONDS} // 25;
+my $seconds = seconds_to_run(8, 60);
 my $node = new_server('model');
 $node->append_conf('postgresql.conf', "autovacuum = off\nmin_parallel_table_scan_size = 0\nparallel_setup_cost = 0\nmaintenance_work_mem = 1MB\n");
 $node->restart;

@@ -5,7 +5,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use SheetTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -16,10 +15,7 @@ $primary->append_conf('postgresql.conf', <<~'CONF');
 	max_prepared_transactions = 4
 	CONF
 $primary->restart;
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($primary, 'standby');
 
 # The ids that are there, in both tables.
 my $ids = q{SELECT (SELECT string_agg(id::text, ',' ORDER BY id) FROM l)};

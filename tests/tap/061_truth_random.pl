@@ -1,7 +1,7 @@
 # Sessions that edit, take back, read, version, trash and purge sheets at random, all at once, and hold every read against
 # plain tables that the same transactions change (tests/tools/truth_driver.c): with a cache that is too small, with one that
-# is large enough, without one; then in rounds that end with SIGKILL for a backend. TIME=600 reads for so many seconds,
-# ROUNDS=200 makes so many rounds, PG_SHEET_SEED=... has the sessions decide as before.
+# is large enough, without one; then in rounds that end with SIGKILL for a backend. PG_SHEET_SEED=... has the sessions decide as
+# before.
 use strict;
 use warnings;
 use FindBin;
@@ -11,8 +11,8 @@ use SheetTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $seconds = ($ENV{TIME} // 20) / 3;
-my $rounds = $ENV{ROUNDS} // 3;
+my $seconds = seconds_to_run(9, 60) / 3;
+my $rounds = rounds_to_run(2, 10);
 my $sessions = 6;
 my $seed = seed_random();
 

@@ -17,13 +17,7 @@ $node->restart;
 my $session = new_session($node);
 my @sheets;
 
-sub ask
-{
-	my ($sql) = @_;
-	my $rows = $session->ask($sql);
-	die "$sql: $rows" if $rows =~ /^ERROR/;
-	return $rows;
-}
+sub ask { return $session->rows(@_) }
 
 # A block of 64 x 16 cells whose contents tell the sheet, the block and the cell.
 $node->safe_psql('postgres', <<'SQL');

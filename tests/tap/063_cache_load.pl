@@ -1,6 +1,6 @@
 # The cache under load: a thousand writers of one cell, sheets that grow while they are written and read, sheets that put each
 # other out, and all of it without a cache. The cells are held against a plain table that the same transactions change, in
-# every read and at the end; and at no moment does the cache hold more than its budget. TIME=60 makes each load that long.
+# every read and at the end; and at no moment does the cache hold more than its budget.
 use strict;
 use warnings;
 use FindBin;
@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
 
-my $seconds = $ENV{TIME} // 5;
+my $seconds = seconds_to_run(2, 20);
 seed_random();
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $node = new_server('load');

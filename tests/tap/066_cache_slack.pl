@@ -37,13 +37,7 @@ SQL
 
 my $session = new_session($node);
 
-sub ask
-{
-	my ($sql) = @_;
-	my $rows = $session->ask($sql);
-	die "$sql: $rows" if $rows =~ /^ERROR/;
-	return $rows;
-}
+sub ask { return $session->rows(@_) }
 
 sub make_sheets
 {

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
@@ -118,10 +117,7 @@ $node->safe_psql('postgres', "ALTER DATABASE once RENAME TO again");
 
 # ---- on a standby, and when it has been promoted ----
 
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('database_again_standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'database_again_standby');
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 my $reader = new_session($standby, database => 'again');
 is($reader->ask("SELECT sheet.get(1, 'A150')"), 'new', 'a standby reads the database');

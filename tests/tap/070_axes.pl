@@ -1,19 +1,18 @@
 # Rows and columns that are inserted and deleted while others edit and read: in a cache that holds a part of the sheets, each
-# read of a window is compared with a plain table that the same transactions keep; versions and rollbacks, kill -9, no cache at
-# all, and a standby that reads.
+# read of a window is compared with a plain table that the same transactions keep, and the cache never exceeds its budget;
+# versions and rollbacks, kill -9, no cache at all, and a standby that reads.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
 use Time::HiRes ();
 
-my $seconds = $ENV{TIME} // 5;
-my $rounds = $ENV{ROUNDS} // 2;
+my $seconds = seconds_to_run(3, 30);
+my $rounds = rounds_to_run(1, 5);
 my $sheets = 3;
 my ($rows, $cols) = (400, 80);
 seed_random();
@@ -128,7 +127,8 @@ SQL
 my %script = (
 	edit => "\\set i random(0, 1000)\nSELECT edit(sheet_of(:i));\n",
 	look => "\\set i random(0, 1000)\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT look(sheet_of(:i));\nCOMMIT;\n",
-	whole => "\\set i random(0, 1000)\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1 / (differ(sheet_of(:i)) = 0)::int;\nCOMMIT;\n");
+	whole => "\\set i random(0, 1000)\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1 / (differ(sheet_of(:i)) = 0)::int;\nCOMMIT;\n",
+	budget => "SELECT 1 / (bytes <= budget)::int FROM sheet.cache_stats;\n");
 my $dir = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$dir/$_.sql", $script{$_}) for keys %script;
 
@@ -150,7 +150,7 @@ sub all_is_well
 # However slow the machine is: until lines have moved, and tiles have come and gone.
 for (1 .. 10)
 {
-	run_scripts('inserts, deletions, edits and readers of windows at once', 8, $seconds, 'edit.sql@2', 'look.sql@6', 'whole.sql@1');
+	run_scripts('inserts, deletions, edits and readers of windows at once', 8, $seconds, 'edit.sql@2', 'look.sql@6', 'whole.sql@1', 'budget.sql@2');
 	last if $node->safe_psql('postgres', q{SELECT evictions > 20 AND hits > 50 AND (SELECT count(*) FROM sheet.log WHERE kind ~ 'insert|delete') > 50 FROM sheet.cache_stats}) eq 't';
 }
 all_is_well('a cache that is too small');
@@ -174,10 +174,7 @@ for my $round (1 .. $rounds)
 }
 
 # A standby reads what the primary has, and the checkpoints that are lost are rebuilt from the log alone.
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('axes_standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'axes_standby');
 $node->safe_psql('postgres', 'SELECT move(id), put(id), move(id) FROM sheets');
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', 'SELECT sum(differ(id)) FROM sheets'), 0, 'a standby shows the sheets as the model says');
@@ -196,7 +193,7 @@ for my $size ('16MB', 0)
 {
 	$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '$size'\n");
 	$node->restart;
-	run_scripts("with a cache of $size", 6, 3, 'edit.sql@2', 'look.sql@4', 'whole.sql@1');
+	run_scripts("with a cache of $size", 6, $seconds, 'edit.sql@2', 'look.sql@4', 'whole.sql@1');
 	all_is_well("a cache of $size");
 }
 

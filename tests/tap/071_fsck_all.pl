@@ -9,7 +9,7 @@ use SheetTest;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $sheets = 20000;
+my $sheets = rounds_to_run(8000, 20000);
 my $node = new_server('many');
 $node->append_conf('postgresql.conf', "max_locks_per_transaction = 10\npg_sheet.allow_log_delete = on\npg_sheet.max_cached_sheets = 64\n");
 $node->restart;
@@ -51,7 +51,7 @@ sub watch
 	is($session->answer, $says, "$check: once more");
 	is($last->{sheets}, 0, "$check: no sheet is locked");
 	is($last->{locks}, $first->{locks}, "$check: $first->{locks} locks from the first sheets to the last");
-	cmp_ok($last->{memory}, '<', $first->{memory} + 2048, "$check: $first->{memory} kB of memory, in the end $last->{memory} kB");
+	cmp_ok($last->{memory}, '<', $first->{memory} + $sheets / 10, "$check: $first->{memory} kB of memory, in the end $last->{memory} kB");
 	$_->end for $session, $holder;
 }
 watch('SELECT severity, what FROM sheet.fsck()', 'info|clean');

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
@@ -263,10 +262,7 @@ like($err, qr/SF001/, 'older epochs are refused all the same');
 
 # ---- a standby ----
 sql("DELETE FROM sheet.version WHERE sheet_id = $taken");
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('auto_standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'auto_standby');
 sql("SELECT sheet.set($sound, 'C1', 'for the standby')");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 $standby->stop('immediate');

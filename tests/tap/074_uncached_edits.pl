@@ -188,7 +188,7 @@ END $$;
 SQL
 my $dir = PostgreSQL::Test::Utils::tempdir();
 PostgreSQL::Test::Utils::append_to_file("$dir/storm.sql", "\\set n random(1, 3)\nSELECT storm(id) FROM ids WHERE n = :n;\n");
-$node->command_ok([ 'pgbench', '-n', '-c', '4', '-T', $ENV{TIME} // 5, '-f', "$dir/storm.sql", $node->connstr('postgres') ], 'several sessions edit the same sheets');
+$node->command_ok([ 'pgbench', '-n', '-c', '4', '-T', seconds_to_run(2, 20), '-f', "$dir/storm.sql", $node->connstr('postgres') ], 'several sessions edit the same sheets');
 is_right($_, "storm $_") for split /\n/, $node->safe_psql('postgres', 'SELECT id FROM ids');
 $_->end for $one, $two;
 $node->stop;

@@ -14,10 +14,24 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers wait_until_written end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life new_session cache_is_at_rest install_model);
+  server_life wait_until_next_life new_session cache_is_at_rest install_model start_standby start_processes seconds_to_run rounds_to_run);
 
-# Seeds rand() with PG_SHEET_SEED, and returns it. By default it is the same each time: what a check says is to depend on the
-# code; who searches for more, by TIME or ROUNDS, gets another one each time.
+# How long a test does what has no end of its own: `short` seconds in make check, `long` in make check-long, TIME if it is set.
+sub seconds_to_run
+{
+	my ($short, $long) = @_;
+	return $ENV{TIME} // ($ENV{LONG} ? $long : $short);
+}
+
+# How often, with ROUNDS.
+sub rounds_to_run
+{
+	my ($short, $long) = @_;
+	return $ENV{ROUNDS} // ($ENV{LONG} ? $long : $short);
+}
+
+# Seeds rand() with PG_SHEET_SEED, and returns it. By default the seed is the same in each run, so that the result depends on the
+# code alone. With TIME or ROUNDS it is another one each time.
 sub seed_random
 {
 	my $seed = $ENV{PG_SHEET_SEED} // ($ENV{TIME} || $ENV{ROUNDS} ? int(time * 1000) % 1_000_000 : 1);
@@ -37,6 +51,18 @@ sub new_server
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sheet');
 	load_helpers($node, 'postgres');
 	return $node;
+}
+
+# A running streaming standby of the node, with these lines in its configuration.
+sub start_standby
+{
+	my ($node, $name, $conf) = @_;
+	$node->backup($name);
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($node, $name, has_streaming => 1);
+	$standby->append_conf('postgresql.auto.conf', $conf) if $conf;
+	$standby->start;
+	return $standby;
 }
 
 # After a crash: until the server takes connections again. (poll_query_until feeds a psql that may be gone.)
@@ -145,6 +171,15 @@ sub SheetTest::Session::ask
 	return $self->answer;
 }
 
+# The rows; dies when the statement fails.
+sub SheetTest::Session::rows
+{
+	my ($self, $sql) = @_;
+	my $rows = $self->ask($sql);
+	die "$sql: $rows" if $rows =~ /^ERROR/;
+	return $rows;
+}
+
 sub SheetTest::Session::end
 {
 	my ($self) = @_;
@@ -196,11 +231,10 @@ sub write_until_broken
 	waitpid $pid, 0;
 }
 
-# Processes that write at once; their notes are $dir/1.sent and so on.
-sub start_writers
+# Runs the code in `count` processes, with their numbers from 1; returns their pids.
+sub start_processes
 {
-	my ($node, $dir, $count, @sheets) = @_;
-	my $connstr = $node->connstr('postgres') . ' application_name=writer';
+	my ($count, $code) = @_;
 	my @pids;
 	for my $n (1 .. $count)
 	{
@@ -209,13 +243,21 @@ sub start_writers
 		{
 			srand($$ ^ int(time * 1000));
 			open STDERR, '>', '/dev/null';
-			eval { write_until_broken($connstr, "$dir/$n", \@sheets) };
+			eval { $code->($n) };
 			require POSIX;
 			POSIX::_exit(0);
 		}
 		push @pids, $pid;
 	}
 	return @pids;
+}
+
+# Processes that write at once; their notes are $dir/1.sent and so on.
+sub start_writers
+{
+	my ($node, $dir, $count, @sheets) = @_;
+	my $connstr = $node->connstr('postgres') . ' application_name=writer';
+	return start_processes($count, sub { write_until_broken($connstr, "$dir/$_[0]", \@sheets) });
 }
 
 # Until they have noted so many acknowledged edits more.

@@ -1,6 +1,6 @@
 /*
  * pgconn_probe.c - a connection whose server process is killed before queries are sent, for
- * tests/gateway/restart.test.mjs.
+ * tests/gateway/fire.test.mjs.
  *
  * libpq closes its socket inside of a call that only wanted to send. The number of that socket is the next one that
  * the process gets, perhaps for a client that connects in the same turn of the loop: libuv must not take the client

@@ -1,0 +1,258 @@
+/*
+ * coord.mjs - the coordination of gateways on its own, for tests: tests/unit/coord_probe.c is a gateway's coordination
+ * without the gateway, which prints events and takes commands. A TCP proxy in front of ZooKeeper cuts connections at the
+ * worst moment: after a request has arrived and before its answer.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { Cluster, repository, waitUntil } from './cluster.mjs';
+import { giveToService, makeDirectory, removeDirectory } from './processes.mjs';
+
+export const sessionMs = 3000;
+export const zookeeper = new Cluster();
+let binary;
+let nextSheet = 1000;
+let nextPort = 10000;
+const probes = new Set();
+
+export class Probe {
+	constructor(kind, member, { weight = 1, target, root = '/pg_sheet', session = sessionMs } = {}) {
+		this.member = member;
+		this.events = [];
+		this.seen = 0;
+		this.child = spawn(
+			binary,
+			[kind, member, String(weight), target ?? `127.0.0.1:${zookeeper.zookeeperPort}`, root, String(session)],
+			{
+				stdio: ['pipe', 'pipe', 'pipe'],
+			},
+		);
+		this.partial = '';
+		this.stderr = '';
+		this.child.stdout.on('data', (data) => {
+			const lines = (this.partial + data).split('\n');
+			this.partial = lines.pop();
+			for (const text of lines) this.events.push({ text, at: performance.now() });
+		});
+		this.child.stderr.on('data', (data) => (this.stderr += data));
+		this.child.stdin.on('error', () => {});
+		this.ended = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve(code ?? signal)));
+		probes.add(this);
+	}
+
+	get texts() {
+		return this.events.map((event) => event.text);
+	}
+
+	tell(command) {
+		this.child.stdin.write(`${command}\n`);
+	}
+
+	/** The next event, after those that were already waited for, that begins with the words; what came between is skipped. */
+	async next(words, timeoutMs = 10000) {
+		let found;
+		await waitUntil(
+			() => {
+				for (; this.seen < this.events.length; this.seen++) {
+					const event = this.events[this.seen];
+					if (event.text === words || event.text.startsWith(`${words} `)) {
+						found = event;
+						this.seen++;
+						return true;
+					}
+				}
+				return false;
+			},
+			() => `"${words}" from ${this.member}; it said:\n${this.texts.join('\n')}\n${this.stderr}`,
+			timeoutMs,
+			5,
+		);
+		return found;
+	}
+
+	/** Everything told from now on, for the absence of something. */
+	mark() {
+		this.seen = this.events.length;
+		return this.seen;
+	}
+
+	since(mark) {
+		return this.texts.slice(mark);
+	}
+
+	async acquire(sheet, timeoutMs) {
+		this.tell(`acquire ${sheet}`);
+		return this.granted(sheet, timeoutMs);
+	}
+
+	/** The epoch of the grant. */
+	async granted(sheet, timeoutMs) {
+		return Number((await this.next(`granted ${sheet}`, timeoutMs)).text.split(' ')[2]);
+	}
+
+	/** The epoch of the grant that came behind `i` others of the sheet. */
+	grantNumber(i, sheet) {
+		const wanted = new RegExp(`^granted ${sheet} (\\d+)$`);
+		return waitUntil(
+			() => {
+				const all = this.texts.map((text) => wanted.exec(text)).filter(Boolean);
+				return all.length > i && Number(all[i][1]);
+			},
+			() => `grant ${i} of sheet ${sheet} to ${this.member}\n${this.texts.slice(-20).join('\n')}`,
+			30000,
+			2,
+		);
+	}
+
+	async owners(count) {
+		this.tell(`owners ${count}`);
+		return (await this.next('owners')).text.split(' ').slice(1);
+	}
+
+	members() {
+		return (
+			this.texts
+				.findLast((text) => text.startsWith('members'))
+				?.split(' ')
+				.slice(1) ?? []
+		);
+	}
+
+	/** Ends it in the ordinary way; it must leave nothing on its loop and no leak. */
+	async close() {
+		if (this.child.exitCode === null && this.child.signalCode === null) this.child.stdin.end('close\n');
+		const code = await this.ended;
+		probes.delete(this);
+		assert.equal(code, 0, `${this.member} ended with ${code}\n${this.texts.join('\n')}\n${this.stderr}`);
+	}
+
+	async kill() {
+		this.child.kill('SIGKILL');
+		await this.ended;
+		probes.delete(this);
+	}
+}
+
+/** Probes that are ready and know one another. */
+export async function start(count, options = {}) {
+	const group = Array.from({ length: count }, () => new Probe('zookeeper', newName(), options));
+	for (const probe of group) await probe.next('ready');
+	await waitUntil(() => group.every((probe) => probe.members().length === count), 'all members');
+	return group;
+}
+
+/** Ends probes. */
+export const stop = (...group) => Promise.all(group.map((probe) => probe.close()));
+
+export const newSheet = () => ++nextSheet;
+/* Nobody listens there: a name is all that coordination needs. */
+export const newName = () => `127.0.0.1:${++nextPort}`;
+export const nodeCount = async () => Number(/zk_znode_count\s+(\d+)/.exec(await zookeeper.zookeeperCommand('mntr'))[1]);
+
+/** What an administrator does with zkCli.sh: deletes a node. By hand, since there is no client in JavaScript here. */
+export function removeNode(path) {
+	const packet = (...parts) => {
+		const body = Buffer.concat(parts);
+		const length = Buffer.alloc(4);
+		length.writeInt32BE(body.length);
+		return Buffer.concat([length, body]);
+	};
+	const int = (value) => {
+		const bytes = Buffer.alloc(4);
+		bytes.writeInt32BE(value);
+		return bytes;
+	};
+	const [connectType, xid, deleteType, anyVersion] = [0, 1, 2, -1];
+	return new Promise((resolve, reject) => {
+		const socket = net.connect(zookeeper.zookeeperPort, '127.0.0.1');
+		let answers = Buffer.alloc(0);
+		socket.write(packet(int(connectType), Buffer.alloc(8), int(5000), Buffer.alloc(8), int(16), Buffer.alloc(16)));
+		socket.write(packet(int(xid), int(deleteType), int(path.length), Buffer.from(path), int(anyVersion)));
+		socket.on('error', reject);
+		socket.on('data', (data) => {
+			answers = Buffer.concat([answers, data]);
+			const second = answers.length >= 4 ? 4 + answers.readInt32BE(0) : Infinity;
+			if (answers.length < second + 20) return;
+			const error = answers.readInt32BE(second + 16);
+			socket.destroy();
+			if (error) reject(new Error(`delete of ${path}: error ${error}`));
+			else resolve();
+		});
+	});
+}
+
+/** Between a probe and ZooKeeper. */
+export class Proxy {
+	static async start() {
+		const proxy = new Proxy();
+		proxy.links = new Set();
+		proxy.mode = 'pass';
+		proxy.cuts = 0;
+		proxy.server = net.createServer((client) => proxy.link(client)).unref(); // a forgotten one must not hold the run up
+		await new Promise((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
+		proxy.address = `127.0.0.1:${proxy.server.address().port}`;
+		return proxy;
+	}
+
+	link(client) {
+		if (this.mode === 'refuse') return client.destroy();
+		const server = net.connect(zookeeper.zookeeperPort, '127.0.0.1');
+		const link = { client, server, deaf: false };
+		const end = () => {
+			client.destroy();
+			server.destroy();
+			this.links.delete(link);
+		};
+		this.links.add(link);
+		for (const socket of [client, server]) socket.on('error', end).on('close', end);
+		client.on('data', (data) => {
+			if (this.mode === 'hole') return;
+			server.write(data);
+			/* a request other than a heartbeat's and a ping's short ones: it arrives, its answer does not */
+			if (this.cutNext && data.length > 40) {
+				this.cutNext = false;
+				this.cuts++;
+				link.deaf = true;
+				setTimeout(end, 30);
+			}
+		});
+		server.on('data', (data) => {
+			if (this.mode !== 'hole' && !link.deaf) client.write(data);
+		});
+	}
+
+	cutAll() {
+		for (const link of [...this.links]) link.client.destroy();
+	}
+
+	async stop() {
+		this.cutAll();
+		await new Promise((resolve) => this.server.close(resolve));
+	}
+}
+
+/** Builds the probe and starts ZooKeeper. */
+export async function prepare() {
+	zookeeper.directory = makeDirectory(path.join(os.tmpdir(), 'coord-'));
+	fs.mkdirSync(path.join(zookeeper.directory, 'log'));
+	giveToService(path.join(zookeeper.directory, 'log'));
+	const build = path.join(zookeeper.directory, 'build');
+	execFileSync('make', ['-s', '-C', path.join(repository, 'tests', 'unit'), `BUILD=${build}`, 'coord_probe'], {
+		stdio: ['ignore', 'inherit', 'inherit'],
+	});
+	binary = path.join(build, 'coord_probe');
+	await zookeeper.startZookeeper();
+}
+
+/** Ends the probes that a failed test has left. */
+export const killProbes = () => Promise.all([...probes].map((probe) => probe.kill()));
+
+/** Ends ZooKeeper and removes the directory. */
+export async function finish() {
+	await zookeeper.zookeeper?.stop('SIGKILL');
+	removeDirectory(zookeeper.directory);
+}
