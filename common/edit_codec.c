@@ -198,8 +198,8 @@ edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *batch)
 	writer->row = 0;
 }
 
-static inline void
-codec_put_edit(EditWriter *writer, const Edit *edit, uint32_t content_readable, uint32_t old_readable)
+void
+edit_write(EditWriter *writer, const Edit *edit)
 {
 	uint8_t *head = writer->pos;
 	uint8_t *to = head + 1;
@@ -214,33 +214,21 @@ codec_put_edit(EditWriter *writer, const Edit *edit, uint32_t content_readable, 
 	else
 		to = codec_put_number(to, edit->row);
 	to = codec_put_number(to, edit->col);
-	to = codec_put_text(to, edit->content, content_readable);
+	to = codec_put_text(to, edit->content);
 	if (edit->style.data != NULL)
 	{
 		*head |= EDIT_HAS_STYLE;
-		to = codec_put_text(to, edit->style, 0);
+		to = codec_put_text(to, edit->style);
 	}
 	if (edit->old.data != NULL)
 	{
 		*head |= EDIT_HAS_OLD;
-		to = codec_put_text(to, edit->old, old_readable);
+		to = codec_put_text(to, edit->old);
 	}
 	writer->pos = to;
 	writer->first = false;
 	writer->uid = edit->uid;
 	writer->row = edit->row;
-}
-
-void
-edit_write(EditWriter *writer, const Edit *edit)
-{
-	codec_put_edit(writer, edit, 0, 0);
-}
-
-void
-edit_write_readable(EditWriter *writer, const Edit *edit, uint32_t content_readable, uint32_t old_readable)
-{
-	codec_put_edit(writer, edit, content_readable, old_readable);
 }
 
 static size_t

@@ -44,7 +44,7 @@ typedef enum EditKind
 	EDIT_SET = 1,	   /* content of a cell, and its style when present */
 	EDIT_STYLE = 2,	   /* style only; content is empty and ignored */
 	EDIT_RESIZE = 3,   /* the sheet has at least row + 1 rows and col + 1 columns */
-	EDIT_COMMIT = 4,   /* end of a sealed log; row is why (ckptqueue.h), col 0, shown as -1; content is the label */
+	EDIT_COMMIT = 4,   /* end of a segment; row is the VersionCause, col 0, shown as -1; content is the label */
 	EDIT_ROLLBACK = 5, /* marker before the edits that bring version `row` back */
 	/* Structure edits: `row` (`col`) is the first of the lines that come or go, the other one 0; content is how many,
 	 * in decimal. The cells of lines that go, and of those that an insert would push beyond the end, are empty before.
@@ -168,8 +168,6 @@ extern void edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *b
 /* Begins a batch that is stored without its header. */
 extern void edit_write_edits(EditWriter *writer, uint8_t *to);
 extern void edit_write(EditWriter *writer, const Edit *edit);
-/* The same, quicker with short texts where 16 bytes may be read from where they begin: so many may be from there. */
-extern void edit_write_readable(EditWriter *writer, const Edit *edit, uint32_t content_readable, uint32_t old_readable);
 /* How many lines a structure edit is about, as its content has it; false when that is not a number from 1 on that fits
  * the limits of sheets, or something else of the edit is not as it should be. */
 #define EDIT_LINES_MAX 9

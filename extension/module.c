@@ -1,24 +1,23 @@
 /*
  * module.c - loading: settings, shared memory, callbacks.
  *
- * With shared_preload_libraries = 'pg_sheet' the cache, the followers' ring and the background workers are there.
- * Without it every function works, uncached, nobody is woken, and versions are made by people only.
+ * The cache, the ring of events and the background workers need shared_preload_libraries = 'pg_sheet'. Without it all
+ * functions except sheet.follow() work, reads are uncached, and no version is made automatically.
  */
 #include "postgres.h"
 
-#include "api/functions/apply.h"
 #include "cache/cache.h"
-#include "support/ckptqueue.h"
-#include "api/scan/cells_rows.h"
+#include "support/workqueue.h"
+#include "api/scan/cells.h"
 #include "api/functions/databases.h"
-#include "api/logscan/edits_plan.h"
+#include "api/functions/functions.h"
+#include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "journal/follow/follow.h"
 #include "am/table/log_resume.h"
 #include "am/page/log_tip.h"
 #include "miscadmin.h"
-#include "permission/quota.h"
-#include "permission/role_link.h"
+#include "permission/permission.h"
 #include "support/serverlife.h"
 #include "am/handler/sheetlog.h"
 #include "support/stoppoint.h"
@@ -29,7 +28,7 @@
 #include "support/timeslice.h"
 #include "utils/guc.h"
 #include "worker/worker.h"
-#include "journal/write/writer.h"
+#include "journal/write/edit_life.h"
 
 PG_MODULE_MAGIC;
 
@@ -45,7 +44,7 @@ module_shmem_request(void)
 		module_next_shmem_request();
 	RequestAddinShmemSpace(add_size(log_tip_shmem_size(), log_resume_shmem_size()));
 	RequestAddinShmemSpace(server_life_shmem_size());
-	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), ckptqueue_shmem_size())));
+	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
 }
 
 static void
@@ -58,7 +57,7 @@ module_shmem_startup(void)
 	log_resume_shmem_startup();
 	cache_shmem_startup();
 	follow_shmem_startup(true);
-	ckptqueue_shmem_startup();
+	workqueue_shmem_startup();
 	server_life_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -71,7 +70,7 @@ module_define_settings(void)
 	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "Maximum number of sheets in the cache.",
 							"A sheet that is being edited needs an entry until its transaction ends.",
 							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	ckptqueue_define_settings();
+	workqueue_define_settings();
 }
 
 void
@@ -91,14 +90,11 @@ _PG_init(void)
 	sheetlog_init();
 	storage_init();
 	follow_init();
-	writer_init();
-	quota_init();
-	role_link_init();
+	edit_life_init();
+	files_init();
+	permission_init();
 	databases_init();
-	edits_plan_init();
-	edits_count_init();
-	edits_view_init();
-	cells_plan_init();
-	apply_scan_init();
+	edits_scan_init();
+	cells_scan_init();
 	MarkGUCPrefixReserved("pg_sheet");
 }

@@ -167,8 +167,8 @@ void
 cache_note_eviction(const CacheEntry *entry)
 {
 	if (entry->meta_valid)
-		ckptqueue_note_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
-								cache_tail(&entry->meta));
+		workqueue_report_eviction(entry->key.database, entry->key.sheet_id, entry->meta.last_seq,
+								  cache_tail(&entry->meta));
 }
 
 /* Takes an entry that nobody pins out of the directory (which is locked), and gives its grid to be freed later. */
@@ -245,7 +245,7 @@ cache_new_entry(const CacheKey *key, Grid **evicted)
 	entry->last_fxid = 0;
 	entry->meta_valid = false;
 	entry->opened = false;
-	entry->check = CKPT_CHECK_NONE;
+	entry->check = CHECK_NONE;
 	dlist_push_head(&CacheState->lru, &entry->link);
 	return entry;
 }

@@ -11,7 +11,7 @@
 #define CACHE_H
 
 #include "postgres.h"
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "grid/grid.h"
 #include "lib/ilist.h"
 #include "lib/pairingheap.h"
@@ -70,9 +70,9 @@ typedef struct CacheEntry
 	/* what the grid (or the one being loaded) has taken from the budget */
 	pg_atomic_uint64 bytes;
 
-	/* of those who pin it, without a lock: at worst a sheet is checked twice (journal/fsck_auto.c) */
-	bool opened;	 /* it was seen whether the sheet is to be checked */
-	CkptCheck check; /* it is, and the queue had no room */
+	/* of those who pin it, without a lock: at worst a sheet is checked twice (journal/recheck.c) */
+	bool opened;	  /* it was seen whether the sheet is to be checked */
+	CheckCause check; /* it is, and the queue had no room */
 
 	/* under the entry's lock */
 	bool loading;		/* somebody loads; nobody else does. Without a grid nobody writes meanwhile */
@@ -129,10 +129,10 @@ typedef struct CacheShared
 } CacheShared;
 
 /* The length of the open log. */
-static inline CkptTail
+static inline SegmentLength
 cache_tail(const CacheMeta *meta)
 {
-	return (CkptTail){meta->last_seq - meta->log_first_seq + 1, meta->log_bytes};
+	return (SegmentLength){meta->last_seq - meta->log_first_seq + 1, meta->log_bytes};
 }
 
 extern CacheShared *CacheState; /* NULL without shared memory */

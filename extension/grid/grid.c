@@ -128,10 +128,9 @@ grid_set_extent(Grid *grid, uint32_t rows, uint32_t cols)
 
 void
 grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
-			   uint32_t readable, const char *style, uint32_t style_len)
+			   const char *style, uint32_t style_len)
 {
-	grid->cells +=
-		(uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, readable, style, style_len);
+	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
 	if (grid->axes == NULL)
 		grid_resize(grid, row + 1, col + 1);
 }
@@ -140,7 +139,7 @@ void
 grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len, const char *style,
 		 uint32_t style_len)
 {
-	grid_set_there(grid, grid_find_tile(grid, row, col), row, col, content, content_len, content_len, style, style_len);
+	grid_set_there(grid, grid_find_tile(grid, row, col), row, col, content, content_len, style, style_len);
 }
 
 void
@@ -282,7 +281,7 @@ grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col,
 
 	if (tile == NULL)
 		return false;
-	grid_set_there(grid, tile, row, col, content, content_len, content_len, style, style_len);
+	grid_set_there(grid, tile, row, col, content, content_len, style, style_len);
 	return true;
 }
 

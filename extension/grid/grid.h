@@ -47,7 +47,7 @@ typedef struct GridCell
 	uint32_t row, col;
 	const char *content; /* not terminated; valid until the next write */
 	uint32_t content_len;
-	uint32_t readable; /* so many bytes may be read from where the content begins: its own, and what lies behind it */
+	uint32_t readable; /* bytes that may be read from `content` on: its own, and what follows it in memory */
 	uint32_t style_len;
 	const char *style; /* "" when none */
 } GridCell;
@@ -81,10 +81,9 @@ extern bool grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len,
  */
 extern void grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
 					 const char *style, uint32_t style_len);
-/* The same in the tile that has the cell. So many bytes may be read from where the content begins: with 16 a short one
- * is moved quicker. */
+/* The same in the tile that has the cell. */
 extern void grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content,
-						   uint32_t content_len, uint32_t readable, const char *style, uint32_t style_len);
+						   uint32_t content_len, const char *style, uint32_t style_len);
 /* Extends the extent only; never allocates. */
 extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
 /* Makes it what it is told, also smaller. */

@@ -15,6 +15,8 @@
  */
 #include "grid/tile.h"
 
+#include "common/short_copy.h"
+
 #include <string.h>
 
 #define TILE_SLOTS_MIN	 4
@@ -533,34 +535,6 @@ tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 
 /* ---- setting ---- */
 
-/*
- * Puts a content into the arena. A short one goes with one move, without asking how short it is: what lies behind its
- * place is read and written again as it was.
- */
-static inline void
-tile_put_content(Tile *tile, uint32_t offset, const char *content, uint32_t len, uint32_t readable)
-{
-	static const uint8_t keep[2 * TILE_MOVE] = {
-		[TILE_MOVE] = 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-	uint64_t there[2], new[2], kept[2];
-	char *to;
-
-	if (len == 0)
-		return; /* without a place */
-	to = tile->arena + offset;
-	if (len > TILE_MOVE || readable < TILE_MOVE || tile->arena_size - offset < TILE_MOVE)
-	{
-		memcpy(to, content, len);
-		return;
-	}
-	memcpy(there, to, TILE_MOVE);
-	memcpy(new, content, TILE_MOVE);
-	memcpy(kept, keep + TILE_MOVE - len, TILE_MOVE);
-	there[0] = (there[0] & kept[0]) | (new[0] & ~kept[0]);
-	there[1] = (there[1] & kept[1]) | (new[1] & ~kept[1]);
-	memcpy(to, there, TILE_MOVE);
-}
-
 /* The number of a style of the tile, entered into the table when it is new. */
 static uint32_t
 tile_intern_style(Tile *tile, const char *style, uint32_t len)
@@ -612,8 +586,7 @@ tile_drop_slot(Tile *tile, TileSlot *slot)
 }
 
 int
-tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, uint32_t readable, const char *style,
-		 uint32_t style_len)
+tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style, uint32_t style_len)
 {
 	bool inserted;
 	TileSlot *slot = tile_make_slot(tile, key, &inserted);
@@ -626,7 +599,7 @@ tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, ui
 
 		slot->offset = grows ? tile->arena_used : slot->offset;
 		tile->arena_used += grows ? content_len : 0;
-		tile_put_content(tile, slot->offset, content, content_len, readable);
+		short_copy(tile->arena + slot->offset, content, content_len);
 		tile->content_bytes += content_len - slot->len;
 		slot->len = content_len & 0x1FFFF;
 		tile->reserved_bytes -= content_len;

@@ -78,8 +78,8 @@ extern bool tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *til
 /* The same as tile_reserve() where there is room already; false when there is not. */
 extern bool tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len);
 /* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
-extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, uint32_t readable,
-					const char *style, uint32_t style_len);
+extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
+					uint32_t style_len);
 extern const TileSlot *tile_find(const Tile *tile, uint16_t key); /* NULL when absent */
 
 /* ---- what scans do for each cell ---- */

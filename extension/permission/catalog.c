@@ -1,9 +1,9 @@
 /*
- * catalog.c - the extension's own tables, read and written by SQL with the rights of their owner.
+ * catalog.c - SQL on the extension's own tables with the rights of their owner, and arguments of SQL functions.
  *
- * The functions of the API run with the rights of their caller, so that GetUserId() says who that is, also inside
- * views, other people's SECURITY DEFINER functions, and index expressions. Only the short stretch that touches
- * the tables runs as their owner, with a search_path in which the caller can have placed nothing.
+ * The functions of the API run with the rights of their caller, so that GetUserId() is the caller also inside views,
+ * SECURITY DEFINER functions of others and index expressions. Only the part between catalog_begin() and catalog_end()
+ * runs as the owner of the tables, with a search_path in which the caller cannot have created anything.
  */
 #include "permission/catalog.h"
 
@@ -61,34 +61,39 @@ catalog_end(CatalogScope *scope)
 }
 
 uint64
-catalog_run(CatalogQuery *query, const Datum *values, const bool *isnull, bool read_only)
+catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only)
 {
+	Datum values[CATALOG_MAX_ARGS];
 	char nulls[CATALOG_MAX_ARGS];
-	int status;
+	int nargs = 0, status;
 
+	for (; OidIsValid(query->types[nargs]); nargs++)
+	{
+		values[nargs] = args[nargs].value;
+		nulls[nargs] = args[nargs].isnull ? 'n' : ' ';
+	}
 	if (query->plan == NULL)
 	{
-		SPIPlanPtr plan = SPI_prepare(query->sql, query->nargs, query->types);
+		SPIPlanPtr plan = SPI_prepare(query->sql, nargs, query->types);
 
 		if (plan == NULL)
 			elog(ERROR, "cannot prepare \"%s\": %s", query->sql, SPI_result_code_string(SPI_result));
 		SPI_keepplan(plan);
 		query->plan = plan;
 	}
-	for (int i = 0; i < query->nargs; i++)
-		nulls[i] = isnull != NULL && isnull[i] ? 'n' : ' ';
-	status = SPI_execute_plan(query->plan, (Datum *) values, nulls, read_only, 0);
+	status = SPI_execute_plan(query->plan, values, nulls, read_only, 0);
 	if (status < 0)
 		elog(ERROR, "cannot run \"%s\": %s", query->sql, SPI_result_code_string(status));
 	return SPI_processed;
 }
 
 int64
-catalog_int64(int column, bool *isnull)
+catalog_int64(int column, int64 otherwise)
 {
-	Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, isnull);
+	bool isnull;
+	Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &isnull);
 
-	return *isnull ? 0 : DatumGetInt64(value);
+	return isnull ? otherwise : DatumGetInt64(value);
 }
 
 char *
@@ -100,27 +105,49 @@ catalog_string(CatalogScope *scope, int column)
 }
 
 uint64
-catalog_execute(CatalogQuery *query, const Datum *values, const bool *isnull)
+catalog_execute(CatalogQuery *query, const NullableDatum *args)
 {
 	CatalogScope scope;
 	uint64 rows;
 
 	catalog_begin(&scope);
-	rows = catalog_run(query, values, isnull, false);
+	rows = catalog_run(query, args, false);
 	catalog_end(&scope);
 	return rows;
 }
 
-Datum
-catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, bool read_only)
+bool
+catalog_find_int64(CatalogQuery *query, const NullableDatum *args, bool read_only, int64 *value)
+{
+	CatalogScope scope;
+	bool found;
+
+	catalog_begin(&scope);
+	found = catalog_run(query, args, read_only) > 0;
+	if (found)
+		*value = catalog_int64(1, 0);
+	catalog_end(&scope);
+	return found;
+}
+
+char *
+catalog_find_string(CatalogQuery *query, const NullableDatum *args, bool read_only)
 {
 	CatalogScope scope;
 	char *value = NULL;
 
 	catalog_begin(&scope);
-	if (catalog_run(query, values, NULL, read_only) > 0)
+	if (catalog_run(query, args, read_only) > 0)
 		value = catalog_string(&scope, 1);
 	catalog_end(&scope);
+	return value;
+}
+
+Datum
+catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const NullableDatum *args, bool read_only)
+{
+	char *value = catalog_find_string(query, args, read_only);
+
 	if (value == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(value));
@@ -150,8 +177,7 @@ catalog_return_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 }
 
 Datum
-catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, const bool *isnull,
-					bool read_only)
+catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const NullableDatum *args, bool read_only)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	CatalogScope scope;
@@ -159,7 +185,7 @@ catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *v
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	catalog_begin(&scope);
-	rows = catalog_run(query, values, isnull, read_only);
+	rows = catalog_run(query, args, read_only);
 	for (uint64 i = 0; i < rows; i++)
 		tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[i]);
 	catalog_end(&scope);
@@ -188,11 +214,27 @@ catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise)
 	return PG_ARGISNULL(arg) ? otherwise : PG_GETARG_INT64(arg);
 }
 
-char *
-catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what)
+void
+catalog_require_arg(FunctionCallInfo fcinfo, int arg, const char *what)
 {
 	if (PG_ARGISNULL(arg))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the %s must not be null", what)));
+}
+
+int32
+catalog_arg_page(FunctionCallInfo fcinfo, int arg, int32 max, const char *what)
+{
+	int32 rows = PG_ARGISNULL(arg) ? max : PG_GETARG_INT32(arg);
+
+	if (rows < 1 || rows > max)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a page has 1 to %d %s", max, what)));
+	return rows;
+}
+
+char *
+catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what)
+{
+	catalog_require_arg(fcinfo, arg, what);
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
 }
 

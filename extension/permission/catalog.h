@@ -1,4 +1,4 @@
-/* catalog.h - the extension's own tables, read and written by SQL with the rights of their owner; see catalog.c. */
+/* catalog.h - SQL on the extension's own tables with the rights of their owner, and arguments of SQL functions. */
 #ifndef CATALOG_H
 #define CATALOG_H
 
@@ -8,50 +8,62 @@
 
 #define CATALOG_MAX_ARGS 6
 
-/* A statement, and its plan for the rest of the session. Names are written with their schema. */
+/* A statement. Its plan is kept for the rest of the session. Names are qualified with their schema. */
 typedef struct CatalogQuery
 {
 	const char *sql;
-	int nargs;
-	Oid types[CATALOG_MAX_ARGS];
+	Oid types[CATALOG_MAX_ARGS + 1]; /* of the parameters, up to the first InvalidOid */
 	SPIPlanPtr plan;
 } CatalogQuery;
 
-/* Between begin and end the rights are those of the owner: nothing of the caller's may run there. */
+/* Values of parameters. */
+#define CATALOG_DATUM(datum) ((NullableDatum){(datum), false})
+#define CATALOG_INT64(value) CATALOG_DATUM(Int64GetDatum(value))
+#define CATALOG_TEXT(string) CATALOG_DATUM(CStringGetTextDatum(string))
+#define CATALOG_NULL		 ((NullableDatum){(Datum) 0, true})
+
+/* Between begin and end the current user is the owner of the tables: no code of the caller may run there. */
 typedef struct CatalogScope
 {
 	Oid user;
 	int security;
 	int guc_level;
-	MemoryContext caller; /* results that outlive the scope are made here */
+	MemoryContext caller; /* for results that outlive the scope */
 } CatalogScope;
 
 extern void catalog_begin(CatalogScope *scope);
 extern void catalog_end(CatalogScope *scope);
-/* Runs a query; rows are in SPI_tuptable until catalog_end(). isnull may be NULL. Returns the number of rows. */
-extern uint64 catalog_run(CatalogQuery *query, const Datum *values, const bool *isnull, bool read_only);
-/* The first row's column (from 1), copied to the caller's memory when it is a reference. */
-extern int64 catalog_int64(int column, bool *isnull);
-extern char *catalog_string(CatalogScope *scope, int column); /* NULL when null */
+/* Runs a query. Its rows are in SPI_tuptable until catalog_end(). Returns the number of rows. */
+extern uint64 catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only);
+/* A column (from 1) of the first row; otherwise, or NULL, if it is null. The string is allocated in scope->caller. */
+extern int64 catalog_int64(int column, int64 otherwise);
+extern char *catalog_string(CatalogScope *scope, int column);
 
-/* begin, run, end in one; for statements without a result, returns the number of rows. */
-extern uint64 catalog_execute(CatalogQuery *query, const Datum *values, const bool *isnull);
-/* The first column, of type text, of a query's first row, as the result of a function: null when there is no row. */
-extern Datum catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, bool read_only);
-/* A row of the function's row type, as its result. */
+/* begin, run and end. */
+extern uint64 catalog_execute(CatalogQuery *query, const NullableDatum *args);
+/* The first column of the first row. Returns false, or NULL, if there is no row. */
+extern bool catalog_find_int64(CatalogQuery *query, const NullableDatum *args, bool read_only, int64 *value);
+extern char *catalog_find_string(CatalogQuery *query, const NullableDatum *args, bool read_only);
+
+/* Results of functions: the first column of the first row (null: no row); a row of the function's row type; the rows of
+ * a query, which have that type, for a set-returning function. */
+extern Datum catalog_return_text(FunctionCallInfo fcinfo, CatalogQuery *query, const NullableDatum *args,
+								 bool read_only);
 extern Datum catalog_return_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
-/* Runs a query whose rows have the function's row type, as the result of a set-returning function. */
-extern Datum catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const Datum *values, const bool *isnull,
+extern Datum catalog_return_rows(FunctionCallInfo fcinfo, CatalogQuery *query, const NullableDatum *args,
 								 bool read_only);
 
-/* ---- arguments ---- */
-extern int64 catalog_sheet(NullableDatum arg); /* 22004 when null */
+/* ---- arguments: 22004 for a null that has no default ---- */
+extern int64 catalog_sheet(NullableDatum arg);
 extern int64 catalog_arg_sheet(FunctionCallInfo fcinfo, int arg);
 extern int64 catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise);
-extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what); /* 22004 when null */
-/* Unicode's normal form C: names that look the same are the same. May return the argument. */
+extern void catalog_require_arg(FunctionCallInfo fcinfo, int arg, const char *what);
+extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what);
+/* The number of rows of a page, from 1 to max; max if null. 22023: out of range. */
+extern int32 catalog_arg_page(FunctionCallInfo fcinfo, int arg, int32 max, const char *what);
+/* The name in Unicode's normal form C. May return the argument. */
 extern char *catalog_normal_name(char *name);
-/* 22023 unless the name has 1 to max characters, and none that controls anything or changes the direction of text. */
+/* 22023 unless the name has 1 to max characters, and none is a control character or changes the direction of text. */
 extern void catalog_check_name(const char *what, const char *name, int max);
 
 #endif

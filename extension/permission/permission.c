@@ -1,15 +1,30 @@
 /*
  * permission.c - who may do what to a sheet.
  *
- * The caller is GetUserId(): the role of the session, after SET ROLE, or the owner of the SECURITY DEFINER function
- * that calls us. A superuser may do everything; any other role acts as the account that is linked to it.
+ * The caller is GetUserId(): the role of the session, that of SET ROLE, or the owner of a SECURITY DEFINER function
+ * that calls us. A superuser may do everything. Any other role acts as the account that is linked to it
+ * (sheet.account.db_role), without one as nobody. Superusers and members of sheet_gateway may name the account for
+ * which they act (as_uid).
+ *
+ * An account's role on a sheet is the highest of these:
+ *   - owner, if it is sheet.sheet.owner;
+ *   - the role that it was given in sheet.member;
+ *   - the role of the sheet's link, if the link has no key, or if its row in sheet.member has the link's number.
+ * A viewer may read the cells, the versions and the log. A sheet in the trash can be read by nobody, its log only by
+ * its owner. Gateways may read every sheet, since they read for all their users; they check the role of each user by
+ * as_uid.
+ *
+ * sheet.list and sheet.log show fewer sheets: those for which the account has a row in sheet.member, and in the trash
+ * only its own. permission_listed() has the same rule as the view sheet.list.
  */
 #include "permission/permission.h"
 
 #include "access/stratnum.h"
 #include "permission/catalog.h"
+#include "catalog/objectaccess.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "miscadmin.h"
 #include "journal/store/storage.h"
 #include "utils/acl.h"
@@ -25,21 +40,17 @@ PG_FUNCTION_INFO_V1(sheet_sees_all);
 
 static const char *const permission_names[] = {"none", "viewer", "commenter", "editor", "owner"};
 
-/*
- * The rule of the view sheet.list: $1 is the account, $2 and $3 bound the sheets. One sheet is a statement of its own,
- * since its plan fits all sheets and is kept; for a range the server had better plan anew.
- */
-#define PERMISSION_LIST                                                                                                \
-	"SELECT m.sheet_id FROM sheet.member m, LATERAL (SELECT s.trashed_at, "                                            \
-	"sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role "                             \
-	"FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s "                                                    \
-	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.role IS NOT NULL "                       \
-	"AND (s.trashed_at IS NULL OR s.role = 'owner') AND m.sheet_id "
-static CatalogQuery permission_list_one = {PERMISSION_LIST "= $2", 2, {INT8OID, INT8OID}};
+/* The rule of the view sheet.list: $1 is the account, $2 and $3 are bounds of the ids. */
 static CatalogQuery permission_list_range = {
-	PERMISSION_LIST "BETWEEN $2 AND $3 ORDER BY 1", 3, {INT8OID, INT8OID, INT8OID}};
+	"SELECT m.sheet_id FROM sheet.member m, LATERAL (SELECT s.trashed_at, "
+	"sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role "
+	"FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s "
+	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.role IS NOT NULL "
+	"AND (s.trashed_at IS NULL OR s.role = 'owner') AND m.sheet_id BETWEEN $2 AND $3 ORDER BY 1",
+	{INT8OID, INT8OID, INT8OID}};
 static CatalogQuery permission_list_all = {
-	"SELECT sheet_id FROM sheet.sheet WHERE sheet_id BETWEEN $1 AND $2 ORDER BY 1", 2, {INT8OID, INT8OID}};
+	"SELECT sheet_id FROM sheet.sheet WHERE sheet_id BETWEEN $1 AND $2 ORDER BY 1", {INT8OID, INT8OID}};
+static CatalogQuery permission_unlink_role = {"UPDATE sheet.account SET db_role = NULL WHERE db_role = $1", {OIDOID}};
 
 /* ---- who calls ---- */
 
@@ -77,10 +88,8 @@ permission_require_gateway(void)
 								  GetUserNameFromId(GetUserId(), false))));
 }
 
-/*
- * The rows that say who may do what are asked for with every read and edit, so they are looked up in their indexes,
- * past SQL. The caller needs no right on the tables for it.
- */
+/* Permission is checked with every read and edit, so its rows are read through their indexes without SQL. The caller
+ * needs no privilege on the tables. Returns whether a row was found. The caller ends the scan. */
 static bool
 permission_scan(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
 {
@@ -134,15 +143,14 @@ permission_role_in(StorageScan *scan, const char *column)
 	return isnull ? ROLE_NONE : permission_parse(TextDatumGetCString(value));
 }
 
-/* The link by which somebody can come to a sheet. */
 typedef struct PermissionLink
 {
 	SheetRole role;
 	int32 number;
-	bool keyed; /* only who has come by it has its role */
+	bool keyed; /* only accounts that opened the sheet by the link have its role */
 } PermissionLink;
 
-/* The role that the account was given, or has from the link by which it came. */
+/* The role of an account with a row in sheet.member. Former members, whose row has neither role nor link, have none. */
 static SheetRole
 permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const PermissionLink *link)
 {
@@ -152,18 +160,18 @@ permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const Permiss
 
 	if (permission_scan(&scan, STORAGE_MEMBER, snapshot, keys, 2))
 	{
-		bool isnull;
-		int32 number = DatumGetInt32(storage_value(&scan, "link_no", &isnull));
+		bool no_link;
+		int32 number = DatumGetInt32(storage_value(&scan, "link_no", &no_link));
 
 		role = permission_role_in(&scan, "role");
-		if (!isnull && number == link->number)
+		if ((!no_link && number == link->number) || (!link->keyed && (!no_link || role != ROLE_NONE)))
 			role = Max(role, link->role);
 	}
 	storage_scan_end(&scan);
 	return role;
 }
 
-/* What the sheet's own row says of the account. */
+/* The role that the account has without a row in sheet.member. */
 static SheetRole
 permission_of_sheet(int64 sheet_id, int64 uid, Snapshot snapshot, bool *exists, bool *trashed, PermissionLink *link)
 {
@@ -192,7 +200,7 @@ permission_of_sheet(int64 sheet_id, int64 uid, Snapshot snapshot, bool *exists, 
 	return role;
 }
 
-/* Superusers who act for nobody else own everything. */
+/* A superuser who acts as himself is an owner. */
 static SheetRole
 permission_find_by(int64 sheet_id, int64 as_uid, Snapshot snapshot, bool *trashed)
 {
@@ -211,9 +219,8 @@ permission_find_by(int64 sheet_id, int64 as_uid, Snapshot snapshot, bool *trashe
 }
 
 /*
- * Whoever changes a sheet needs the role now, however old the snapshot is with which the transaction or the statement
- * reads: a role that was taken away since does not count. Nor does the snapshot show a sheet that the statement has
- * made itself.
+ * now: uses the latest snapshot instead of the active one. A change needs the role at present, however old the
+ * transaction's snapshot is, and may be to a sheet that the same statement has made.
  */
 static SheetRole
 permission_find(int64 sheet_id, int64 as_uid, bool now, bool *trashed)
@@ -289,15 +296,17 @@ permission_require_log(int64 sheet_id)
 	permission_check(sheet_id, role, ROLE_VIEWER, trashed && role < ROLE_OWNER);
 }
 
-/* Is the sheet there, and the account its owner, or one that sees all? Then its row alone tells that it is listed. */
 static bool
-permission_lists_own(int64 sheet_id, int64 uid, bool sees_all)
+permission_lists(int64 sheet_id, int64 uid, bool sees_all)
 {
+	Snapshot snapshot = GetActiveSnapshot();
 	bool exists, trashed;
 	PermissionLink link;
-	SheetRole role = permission_of_sheet(sheet_id, uid, GetActiveSnapshot(), &exists, &trashed, &link);
+	SheetRole role = permission_of_sheet(sheet_id, uid, snapshot, &exists, &trashed, &link);
 
-	return exists && (sees_all || role == ROLE_OWNER);
+	if (!exists || sees_all || role == ROLE_OWNER)
+		return exists;
+	return uid != 0 && !trashed && permission_of_member(sheet_id, uid, snapshot, &link) != ROLE_NONE;
 }
 
 int64 *
@@ -306,25 +315,50 @@ permission_listed(int64 low, int64 high, int *count)
 	CatalogScope scope;
 	bool sees_all = superuser();
 	int64 uid = sees_all ? 0 : permission_uid(0);
-	Datum values[3] = {Int64GetDatum(uid), Int64GetDatum(low), Int64GetDatum(high)};
-	CatalogQuery *query = sees_all ? &permission_list_all : low == high ? &permission_list_one : &permission_list_range;
+	NullableDatum args[] = {CATALOG_INT64(uid), CATALOG_INT64(low), CATALOG_INT64(high)};
 	int64 *ids;
 	bool isnull;
 
-	if (low == high && permission_lists_own(low, uid, sees_all))
+	if (low == high)
 	{
 		ids = palloc(sizeof(int64));
 		ids[0] = low;
-		*count = 1;
+		*count = permission_lists(low, uid, sees_all) ? 1 : 0;
 		return ids;
 	}
 	catalog_begin(&scope);
-	*count = (int) Min(catalog_run(query, sees_all ? values + 1 : values, NULL, true), PG_INT32_MAX);
+	*count = (int) Min(sees_all ? catalog_run(&permission_list_all, args + 1, true)
+								: catalog_run(&permission_list_range, args, true),
+					   PG_INT32_MAX);
 	ids = MemoryContextAllocHuge(scope.caller, sizeof(int64) * Max(*count, 1));
 	for (int i = 0; i < *count; i++)
 		ids[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
 	catalog_end(&scope);
 	return ids;
+}
+
+/* ---- roles that are dropped ---- */
+
+/*
+ * A dropped role must not stay linked to an account: its OID would be in dumps of the database, and be another role's
+ * where they are restored, which would act as the account. DROP ROLE ends the link in the database in which it runs.
+ */
+static object_access_hook_type permission_next_hook = NULL;
+
+static void
+permission_object_access(ObjectAccessType access, Oid catalog, Oid object, int sub_object, void *arg)
+{
+	if (permission_next_hook != NULL)
+		permission_next_hook(access, catalog, object, sub_object, arg);
+	if (access == OAT_DROP && catalog == AuthIdRelationId && OidIsValid(get_extension_oid("pg_sheet", true)))
+		(void) catalog_execute(&permission_unlink_role, &CATALOG_DATUM(ObjectIdGetDatum(object)));
+}
+
+void
+permission_init(void)
+{
+	permission_next_hook = object_access_hook;
+	object_access_hook = permission_object_access;
 }
 
 /* ---- for SQL ---- */
@@ -344,7 +378,7 @@ sheet_check_role(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* role_of(sheet_id, as_uid): NULL when there is none */
+/* role_of(sheet_id, as_uid): NULL if there is none */
 Datum
 sheet_role_of(PG_FUNCTION_ARGS)
 {
@@ -355,7 +389,7 @@ sheet_role_of(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(permission_names[role]));
 }
 
-/* current_uid(): the account of the current role, 0 when there is none */
+/* current_uid(): the account of the current role, 0 if there is none */
 Datum
 sheet_current_uid(PG_FUNCTION_ARGS)
 {

@@ -1,4 +1,4 @@
-/* usernames.c - see usernames.h. */
+/* usernames.c - names of accounts by uid, cached for the duration of a scan. */
 #include "postgres.h"
 
 #include "access/stratnum.h"
@@ -8,15 +8,15 @@
 #include "permission/usernames.h"
 #include "utils/memutils.h"
 
-#define USERNAMES_KEPT 256
+#define USERNAMES_CACHED 256
 
-typedef struct UsernameKept
+typedef struct UsernameEntry
 {
-	int64 uid; /* 0: the place is free */
+	int64 uid; /* 0: the entry is free */
 	text *name;
-} UsernameKept;
+} UsernameEntry;
 
-static CatalogQuery usernames_uid = {"SELECT uid FROM sheet.account WHERE name = $1", 1, {TEXTOID}};
+static CatalogQuery usernames_uid = {"SELECT uid FROM sheet.account WHERE name = $1", {TEXTOID}};
 
 void
 usernames_init(Usernames *names, Snapshot snapshot)
@@ -46,45 +46,36 @@ usernames_read(Snapshot snapshot, int64 uid)
 }
 
 static void
-usernames_keep(Usernames *names, UsernameKept *kept, int64 uid)
+usernames_load(Usernames *names, UsernameEntry *entry, int64 uid)
 {
 	MemoryContext old = MemoryContextSwitchTo(names->context);
 
-	kept->uid = 0;
-	if (kept->name != NULL)
-		pfree(kept->name);
-	kept->name = NULL;
-	kept->name = usernames_read(names->snapshot, uid);
-	kept->uid = uid;
+	entry->uid = 0;
+	if (entry->name != NULL)
+		pfree(entry->name);
+	entry->name = NULL;
+	entry->name = usernames_read(names->snapshot, uid);
+	entry->uid = uid;
 	MemoryContextSwitchTo(old);
 }
 
 text *
 usernames_get(Usernames *names, int64 uid)
 {
-	UsernameKept *kept;
+	UsernameEntry *entry;
 
 	if (uid == 0)
 		return NULL;
-	if (names->kept == NULL)
-		names->kept = MemoryContextAllocZero(names->context, sizeof(UsernameKept) * USERNAMES_KEPT);
-	kept = &names->kept[(uint64) uid % USERNAMES_KEPT];
-	if (kept->uid != uid)
-		usernames_keep(names, kept, uid);
-	return kept->name;
+	if (names->entries == NULL)
+		names->entries = MemoryContextAllocZero(names->context, sizeof(UsernameEntry) * USERNAMES_CACHED);
+	entry = &names->entries[(uint64) uid % USERNAMES_CACHED];
+	if (entry->uid != uid)
+		usernames_load(names, entry, uid);
+	return entry->name;
 }
 
 bool
 usernames_find(text *name, int64 *uid)
 {
-	Datum value = PointerGetDatum(name);
-	CatalogScope scope;
-	bool found, isnull;
-
-	catalog_begin(&scope);
-	found = catalog_run(&usernames_uid, &value, NULL, true) > 0;
-	if (found)
-		*uid = catalog_int64(1, &isnull);
-	catalog_end(&scope);
-	return found;
+	return catalog_find_int64(&usernames_uid, &CATALOG_DATUM(PointerGetDatum(name)), true, uid);
 }

@@ -1,11 +1,11 @@
 /*
- * serverlife.c - how the server's life before this one ended, and which sheets have been opened in this one.
+ * serverlife.c - how the server's previous life ended, and which sheets were opened in this one.
  *
- * A life is as long as shared memory: it begins with the server's start, or after a crash of one of its processes. By
- * then PostgreSQL's control file still says what the server did before: anything but "shut down" is a crash.
+ * A life is as long as shared memory: it begins when the server starts, or after a crash of one of its processes. At
+ * that time PostgreSQL's control file still has the state of the life before. Every state but "shut down" is a crash.
  *
- * Sheets are remembered by hashes of their ids, each at its one place. No lock: who reads an old hash does something
- * once more.
+ * Opened sheets are remembered as hashes of their ids, each at a place that the hash determines. There is no lock: a
+ * reader that gets an old hash does some work once more.
  */
 #include "postgres.h"
 
@@ -23,7 +23,7 @@
 typedef struct ServerLife
 {
 	bool after_crash;
-	pg_atomic_uint64 first_fxid; /* no sheet was written in this life before it; 0: not yet known */
+	pg_atomic_uint64 first_fxid; /* this life has written no sheet with a lower id; 0: not known yet */
 	pg_atomic_uint64 sheets[SERVER_LIFE_SHEETS];
 } ServerLife;
 

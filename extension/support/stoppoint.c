@@ -1,8 +1,8 @@
 /*
  * stoppoint.c - places where a test can end, fail or hold a backend.
  *
- * What a crash leaves behind depends on where it happens. Tests name the place by the setting pg_sheet.stop_point, so
- * that they need not hope for a signal to come at the right moment.
+ * What a crash leaves behind depends on where it happens. Tests name the place in the setting pg_sheet.stop_point,
+ * instead of sending a signal and hoping for the right moment.
  */
 #include "postgres.h"
 
@@ -62,7 +62,7 @@ stop_action_parse(const char *text, size_t len, StopAction *action)
 	return false;
 }
 
-/* NAME:ACTION[:N], up to a blank or the end, which it returns; NULL when it is something else. */
+/* Parses NAME:ACTION[:N] up to a blank or the end, and returns where it ends; NULL for anything else. */
 static const char *
 stop_point_parse(const char *text, StopPoint *point)
 {
@@ -85,7 +85,7 @@ stop_point_parse(const char *text, StopPoint *point)
 	return point->countdown > 0 ? end : NULL;
 }
 
-/* The number of points; -1: this is no list of them. */
+/* Returns the number of points, or -1 for a syntax error. */
 static int
 stop_points_parse(const char *text, StopPoint points[STOP_POINTS_MAX])
 {
@@ -133,7 +133,7 @@ stop_point_init(void)
 
 /* ---- acting ---- */
 
-/* As pg_advisory_lock(hashtext(name)) does it. */
+/* Waits for the lock of pg_advisory_lock(hashtext(name)). */
 static void
 stop_point_wait(const char *name, bool may_fail)
 {
@@ -145,7 +145,7 @@ stop_point_wait(const char *name, bool may_fail)
 	{
 		int timeout = LockTimeout;
 
-		/* What bounds the session's waits for locks is not meant for this one. */
+		/* The session's lock_timeout does not apply to this wait. */
 		LockTimeout = 0;
 		PG_TRY();
 		{
@@ -196,7 +196,7 @@ stop_point_act(const StopPoint *point, bool may_fail)
 	}
 }
 
-/* A point that acts is taken off the list before. */
+/* A point is removed from the list before it acts. */
 void
 stop_point_reached(const char *name, bool may_fail)
 {

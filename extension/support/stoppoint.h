@@ -7,9 +7,9 @@
  *   kill    the backend ends itself with SIGKILL
  *   panic   PANIC: the server restarts and recovers
  *   error   ERROR
- *   cancel  as by pg_cancel_backend(): the statement ends at the next place that looks for it
- *   halt    the process stands still until it gets SIGCONT
- *   wait    until whoever holds pg_advisory_lock(hashtext(NAME)) has given it back
+ *   cancel  as by pg_cancel_backend(): the statement ends at the next check for interrupts
+ *   halt    the process stops until it gets SIGCONT
+ *   wait    waits until pg_advisory_lock(hashtext(NAME)) is released
  *
  * A point costs one branch while the setting is empty. Names are words joined by hyphens, each used at one place.
  */
@@ -28,8 +28,8 @@ extern void stop_point_reached(const char *name, bool may_fail);
 			stop_point_reached((name), true);                                                                          \
 	} while (0)
 
-/* Where an error would be a PANIC, or locks are held that the deadlock detector does not know: `error` is passed over,
- * and `wait` polls. */
+/* For places where an error would be a PANIC, or where locks are held that the deadlock detector does not know: `error`
+ * is ignored, and `wait` polls. */
 #define STOP_POINT_NO_FAIL(name)                                                                                       \
 	do                                                                                                                 \
 	{                                                                                                                  \

@@ -1,14 +1,13 @@
 /*
- * timeslice.c - how soon the system's scheduler lets a session run (pg_sheet.time_slice).
+ * timeslice.c - the scheduler's time slice of a session (pg_sheet.time_slice).
  *
- * Whoever commits edits works for a few hundred microseconds, then sleeps: for the disk, for the next batch. On a
- * machine whose cores are busy each wake-up waits until somebody's slice of time is over, some milliseconds, and a
- * commit has two or three of them: that is most of its latency. Linux (6.12 and later) lets a process ask for shorter
- * slices of its own. It gets no more of the processor, but it gets it at once when it wakes up, before those who have
- * run for longer. What it pays is that it is interrupted more often when it works for long itself: so this is a
- * setting of sessions, not of the server.
+ * A session that commits edits works for some hundred microseconds and then sleeps, two or three times a commit. If the
+ * cores are busy, each wake-up waits for the end of another process's time slice, some milliseconds: that is most of a
+ * commit's latency. Linux 6.12 and later let a process ask for shorter slices of its own. It gets no larger share of
+ * the processor, but gets it at once when it wakes up, before processes that have run for longer. In return it is
+ * interrupted more often when it works for long. So this is a setting of sessions, not of the server.
  *
- * Other systems, older kernels and containers that forbid it leave things as they are; nobody needs to be told.
+ * The setting has no effect on other systems, older kernels, and in containers that forbid it.
  */
 #include "postgres.h"
 
@@ -25,14 +24,14 @@ static double time_slice; /* ms; 0: the system's own */
 
 #ifdef SYS_sched_setattr
 
-/* struct sched_attr of the kernel, as it was first; the C library has it under that name, or has not. */
+/* The first version of the kernel's struct sched_attr, which some C libraries do not define. */
 typedef struct SchedulerAttributes
 {
 	uint32 size, policy;
 	uint64 flags;
 	int32 nice;
 	uint32 priority;
-	uint64 runtime, deadline, period; /* ns; of an ordinary process runtime is its slice */
+	uint64 runtime, deadline, period; /* ns; runtime is the slice of an ordinary process */
 } SchedulerAttributes;
 
 static void

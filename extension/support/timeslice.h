@@ -1,5 +1,5 @@
 /*
- * timeslice.h - how soon the system's scheduler lets a session run (pg_sheet.time_slice); see timeslice.c.
+ * timeslice.h - the scheduler's time slice of a session (pg_sheet.time_slice); see timeslice.c.
  */
 #ifndef TIMESLICE_H
 #define TIMESLICE_H

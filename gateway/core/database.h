@@ -11,7 +11,7 @@
  *   long      statements that may take long or wait for a sheet: saving and restoring versions, trashing, sharing,
  *             whole sheets, logs
  *
- * The last three are serial (pgpool.h). Further connections: gateway.group for groups (ws/edit/group.c),
+ * The last three are serial (pgpool.h). Further connections: gateway.group for groups (ws/room/schedule.c),
  * gateway.blocks for large blocks of cells (ws/v2), and gateway.follow for changes by others (ws/room/follow.c).
  */
 #ifndef DATABASE_H

@@ -6,6 +6,7 @@
 
 #include <endian.h>
 #include <libpq-fe.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,6 +32,13 @@ pgresult_uint32(const PGresult *res, int row, int column)
 		return 0;
 	memcpy(&value, PQgetvalue(res, row, column), sizeof(value));
 	return be32toh(value);
+}
+
+/* Returns whether the query has succeeded; res may be NULL. */
+static inline bool
+pgresult_succeeded(const PGresult *res)
+{
+	return res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK;
 }
 
 /* SQLSTATE of a failed result, "" when there is none; never NULL. */

@@ -1,29 +1,29 @@
 /*
- * main.c - start, the loop's turns, and the end.
+ * main.c - start, iterations of the loop, and end.
  *
- * Start: settings, keys, database connections, coordination, then the socket. The gateway answers from the first
- * moment; /healthz says when it serves. SIGHUP reads settings and keys again. SIGTERM or SIGINT drains: out of the
- * ring, no new editors, what is pending is committed, everybody is told to come again (1012), locks are released, exit
- * 0.
+ * Start: settings, keys, database connections, the socket, then coordination. The gateway answers from then on;
+ * /readyz tells when it serves. SIGHUP reads settings and keys again. SIGTERM or SIGINT drains: the gateway leaves the
+ * ring, takes no new editors, commits pending edits, closes all sessions (1012), releases its locks, and exits with 0.
  */
 #include "core/config.h"
 #include "core/database.h"
-#include "ws/edit/dirty.h"
 #include "ws/room/follow.h"
 #include "core/gateway.h"
 #include "core/health.h"
 #include "support/log.h"
 #include "core/metrics.h"
 #include "auth/password.h"
-#include "ws/edit/publish.h"
+#include "ws/room/admission.h"
+#include "ws/room/members.h"
 #include "main/reload.h"
 #include "ws/room/room.h"
-#include "http/server/server.h"
+#include "http/routes/routes.h"
+#include "http/server/listen.h"
+#include "http/server/tls.h"
 #include "ws/session/session.h"
-#include "ws/session/socket.h"
-#include "ws/cells/snapshot.h"
-#include "http/request/trace.h"
-#include "ws/edit/turn.h"
+#include "ws/wire/socket.h"
+#include "ws/cache/snapshot.h"
+#include "ws/room/iteration.h"
 #include "ws/v2/v2_session.h"
 
 #include <signal.h>
@@ -34,7 +34,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define AGAIN_MS	  20 /* rooms that wait for their time are looked at so often */
+#define AGAIN_MS	  20 /* interval at which rooms are flushed that wait for their time */
 #define DRAIN_STEP_MS 50
 
 Gateway gateway;
@@ -49,7 +49,7 @@ static uv_signal_t signals[3];
 static int main_argc; /* what SIGHUP reads again */
 static char **main_argv;
 static uint64_t drain_until;
-static uint64_t turn_longest_us; /* of this second */
+static uint64_t longest_us; /* iteration of the loop in this second */
 static int exit_status;
 static bool ending;
 
@@ -59,139 +59,84 @@ gateway_now(void)
 	return (int64_t) time(NULL);
 }
 
-/* By default as this gateway itself speaks: all gateways of a database are set alike. */
-static bool
-main_public_tls(void)
-{
-	if (strcmp(gateway.config.public_scheme, "auto") == 0)
-		return gateway.config.tls_certificate[0] != '\0';
-	return strcmp(gateway.config.public_scheme, "https") == 0;
-}
+/* ---- iterations of the loop ---- */
 
-const char *
-gateway_http_scheme(void)
-{
-	return main_public_tls() ? "https" : "http";
-}
-
-const char *
-gateway_ws_scheme(void)
-{
-	return main_public_tls() ? "wss" : "ws";
-}
-
-/* ---- the turns ---- */
-
+/* Nothing to do: the timer and the idle handle only end the loop's sleep, and the check hook flushes. */
 static void
 main_on_again(uv_timer_t *timer)
 {
-	/* Waking up is all: the check hook flushes. */
 }
 
 static void
 main_on_more(uv_idle_t *handle)
 {
-	/* Being there is all: the loop looks for events, and does not sleep. */
-}
-
-static void
-main_flush(void)
-{
-	turn_finish();
-	if (publish_any())
-		uv_idle_start(&loop_more, main_on_more);
-	else
-		uv_idle_stop(&loop_more);
-	if (room_any_dirty() && !uv_is_active((uv_handle_t *) &loop_again))
-		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
 }
 
 static void
 main_on_check(uv_check_t *handle)
 {
-	main_flush();
+	iteration_finish();
+	if (iteration_has_more())
+		uv_idle_start(&loop_more, main_on_more);
+	else
+		uv_idle_stop(&loop_more);
+	if (iteration_has_waiting() && !uv_is_active((uv_handle_t *) &loop_again))
+		uv_timer_start(&loop_again, main_on_again, AGAIN_MS, 0);
 }
 
-/* How long the turn that ends now has taken, without its sleep: so long whatever came meanwhile has waited. */
+/* Measures the iteration that ends now, without its sleep: events that arrived meanwhile have waited as long. */
 static void
-main_measure_turn(void)
+main_on_prepare(uv_prepare_t *handle)
 {
 	static uint64_t ended, idle;
-	uint64_t now = uv_hrtime();
-	uint64_t slept = uv_metrics_idle_time(&gateway.loop);
-	uint64_t us = (now - ended - (slept - idle)) / 1000;
+	uint64_t now, slept, us;
 
+	main_on_check(&loop_check);
+	now = uv_hrtime();
+	slept = uv_metrics_idle_time(&gateway.loop);
+	us = (now - ended - (slept - idle)) / 1000;
 	if (ended != 0)
 	{
 		metrics_observe(&metrics.turn_us, us);
-		if (us > turn_longest_us)
-			turn_longest_us = us;
+		if (us > longest_us)
+			longest_us = us;
 	}
 	ended = now;
 	idle = slept;
 }
 
-static void
-main_on_prepare(uv_prepare_t *handle)
-{
-	main_flush();
-	main_measure_turn();
-}
-
-/* Leases that nobody renewed end, and are told. */
+/* Ends leases that were not renewed. */
 static void
 main_tick_room(Room *room, void *arg)
 {
 	int64_t now = *(int64_t *) arg;
 
 	for (Session *session = room->sessions; session != NULL; session = session->next)
-		session_tick(session, now);
-	room_expire_locks(room);
-}
-
-/* What systemctl status shows. */
-static const char *
-main_status(void)
-{
-	static char text[128];
-
-	if (gateway.leaving || gateway.draining)
-		snprintf(text, sizeof(text), "draining: %zu sessions, %zu sheets", room_session_count(), room_count());
-	else
-		snprintf(text, sizeof(text), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
-	return text;
+		admission_tick(session, now);
+	members_expire_locks(room);
 }
 
 static void
 main_on_second(uv_timer_t *timer)
 {
 	int64_t now = gateway_now();
+	char status[128]; /* for systemctl status */
 
-	gateway.loop_lag_us = turn_longest_us;
-	turn_longest_us = 0;
+	gateway.loop_lag_us = longest_us;
+	longest_us = 0;
 	room_for_each(main_tick_room, &now);
 	health_tick();
-	health_notify_alive(main_status());
+	if (gateway.leaving || gateway.draining)
+		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", members_count(), room_count());
+	else
+		snprintf(status, sizeof(status), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
+	health_notify_alive(status);
 	socket_tick_all();
 	v2_tick();
 	snapshot_tick();
 }
 
 /* ---- the end ---- */
-
-static void
-main_close_own(void)
-{
-	uv_handle_t *own[] = {(uv_handle_t *) &loop_check,	(uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_more,
-						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   (uv_handle_t *) &loop_drain,
-						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-	{
-		if (!uv_is_closing(own[i]))
-			uv_close(own[i], NULL);
-	}
-}
 
 static void
 main_coord_closed(void *arg)
@@ -206,7 +151,7 @@ main_finish(void)
 	if (ending)
 		return;
 	ending = true;
-	log_event(LOG_INFO, "stopped", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()),
+	log_event(LOG_INFO, "stopped", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()),
 			  LOG_INT("requests", trace_under_way()));
 	if (gateway.coord != NULL)
 		coord_close(gateway.coord, main_coord_closed, NULL);
@@ -217,20 +162,13 @@ main_finish(void)
 static void
 main_drain_room(Room *room, void *arg)
 {
-	bool quiet = room->pending_edits == 0 && room->busy == ROOM_IDLE && !room->publishing;
+	bool quiet = room->pending_edits == 0 && room->work == ROOM_IDLE && !room->links[ROOM_PUBLISHING].queued;
 
-	if (quiet || room->state != ROOM_SERVING)
+	if (quiet || !room_is_open(room))
 	{
 		for (Session *session = room->sessions; session != NULL; session = session->next)
 			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
 	}
-}
-
-/* Nothing is left that anybody waits for. */
-static bool
-main_is_drained(void)
-{
-	return room_session_count() == 0 && room_count() == 0 && trace_under_way() == 0;
 }
 
 static void
@@ -240,22 +178,23 @@ main_on_drain(uv_timer_t *timer)
 	{
 		gateway.draining = true;
 		drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
-		log_event(LOG_INFO, "draining", LOG_INT("sessions", room_session_count()), LOG_INT("sheets", room_count()));
+		log_event(LOG_INFO, "draining", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()));
 		if (gateway.coord != NULL)
 			coord_leave(gateway.coord);
 	}
 	room_for_each(main_drain_room, NULL);
-	if (main_is_drained() || uv_now(&gateway.loop) >= drain_until)
+	if ((members_count() == 0 && room_count() == 0 && trace_under_way() == 0) || uv_now(&gateway.loop) >= drain_until)
 		main_finish();
 }
 
-/* The first signal gives balancers time, the next one ends that, and one in the drain ends the gateway at once. */
+/* The first signal gives load balancers time (drain-notice-seconds), a second one begins the drain, and one during the
+ * drain ends the gateway at once. */
 static void
 main_on_signal(uv_signal_t *handle, int number)
 {
 	uint64_t notice_ms = (uint64_t) gateway.config.drain_notice_seconds * 1000;
 
-	log_event(LOG_INFO, "told to stop", LOG_INT("signal", number));
+	log_event(LOG_INFO, "received a signal to stop", LOG_INT("signal", number));
 	if (gateway.draining)
 		drain_until = 0;
 	uv_timer_start(&loop_drain, main_on_drain, gateway.leaving ? 0 : notice_ms, DRAIN_STEP_MS);
@@ -290,14 +229,14 @@ main_on_members(void *arg, const char *const *names, int count)
 static void
 main_on_suspended(void *arg)
 {
-	log_event(LOG_WARN, "contact with the coordinator is lost: edits are kept, not acknowledged");
+	log_event(LOG_WARN, "lost contact with the coordinator: edits wait, and are not acknowledged");
 	gateway.suspended = true;
 }
 
 static void
 main_on_resumed(void *arg)
 {
-	log_event(LOG_INFO, "contact with the coordinator is back");
+	log_event(LOG_INFO, "regained contact with the coordinator");
 	gateway.suspended = false;
 }
 
@@ -397,7 +336,7 @@ main_start_services(void)
 	gateway.origin &= INT64_MAX;
 	if (!database_open())
 		return false;
-	if (!server_start())
+	if (!listen_start(&router_handler))
 		return false;
 	gateway.coord = coord_open(&gateway.loop, &coordination, &main_events);
 	if (gateway.coord == NULL)
@@ -409,12 +348,21 @@ main_start_services(void)
 static void
 main_stop_services(void)
 {
-	server_stop();
+	uv_handle_t *own[] = {(uv_handle_t *) &loop_check,	(uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_more,
+						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   (uv_handle_t *) &loop_drain,
+						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
+
+	listen_stop();
+	socket_close_all();
 	database_close();
-	main_close_own();
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	{
+		if (!uv_is_closing(own[i]))
+			uv_close(own[i], NULL);
+	}
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
 		;
-	server_free();
+	tls_stop();
 }
 
 int

@@ -1,8 +1,8 @@
 /*
  * reload.c - SIGHUP: settings and files are read again while the gateway serves.
  *
- * Settings of which one is wrong change nothing, and so do keys of which one is. Connections stay. When
- * a key has gone, live editors are told to come again (1012): those whose token it had signed are refused then.
+ * If one setting is wrong, none is changed; the same holds for keys. Connections stay open. If a key was removed, live
+ * editors are closed (1012), and those whose token it has signed are refused when they return.
  */
 #include "main/reload.h"
 
@@ -23,7 +23,7 @@
 
 #define ADMIN_TOKEN_MIN 32
 
-/* Whether every key of `before` is still there, with the same secret. */
+/* Is every key of `before` in `after`, with the same secret? */
 static bool
 reload_keeps_keys(const JwtKeys *before, const JwtKeys *after)
 {
@@ -40,7 +40,7 @@ reload_keeps_keys(const JwtKeys *before, const JwtKeys *after)
 }
 
 static void
-reload_check_tokens(Room *room, void *arg)
+reload_close_sessions(Room *room, void *arg)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		session_close(session, CLOSE_RESTART, "the signing keys have changed: come again");
@@ -64,11 +64,11 @@ reload_keys(ConfigSayFn say)
 	jwt_cache_clear();
 	OPENSSL_cleanse(&fresh, sizeof(fresh));
 	if (!kept)
-		room_for_each(reload_check_tokens, NULL);
+		room_for_each(reload_close_sessions, NULL);
 	return true;
 }
 
-/* The only line of the file; false with a reason. */
+/* Reads the only line of the file. Sets *reason if that fails. */
 static bool
 reload_read_token(int fd, char token[ADMIN_TOKEN_MAX + 1], const char **reason)
 {
@@ -143,5 +143,5 @@ reload_all(int argc, char **argv)
 		log_event(LOG_INFO, "reloaded", LOG_INT("keys", gateway.keys.count),
 				  LOG_STR("signs", gateway.keys.keys[0].kid));
 	else
-		log_event(LOG_ERROR, "not reloaded: what was wrong stays as it was");
+		log_event(LOG_ERROR, "not reloaded: the settings in the messages above are unchanged");
 }

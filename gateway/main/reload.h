@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 
-/* Reads the keys of jwt-key-file; false, with the reason told to say and the former keys kept, when that fails. */
+/* Reads the keys of jwt-key-file. False: the reason was given to say, and the former keys stay. */
 extern bool reload_keys(ConfigSayFn say);
-/* The same for the token of admin-token-file, if there is one. */
+/* The same for the token of admin-token-file, if it is set. */
 extern bool reload_admin_token(ConfigSayFn say);
-/* Settings, then keys, then whatever else comes from files. What is wrong is logged, and the former state kept. */
+/* Reads settings, keys, certificate and token. Logs what is wrong, and leaves it unchanged. */
 extern void reload_all(int argc, char **argv);
 
 #endif

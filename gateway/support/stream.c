@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -80,6 +82,14 @@ stream_write_parts(Stream *stream, const struct iovec *parts, size_t count)
 	ssize_t sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
 
 	return sent >= 0 ? sent : stream_socket_result();
+}
+
+int
+stream_queued(const Stream *stream)
+{
+	int queued = 0;
+
+	return ioctl(stream->fd, SIOCOUTQ, &queued) == 0 && queued > 0 ? queued : 0;
 }
 
 int

@@ -29,6 +29,8 @@ extern ssize_t stream_read(Stream *stream, void *to, size_t size);
 extern ssize_t stream_write(Stream *stream, const void *from, size_t len);
 /* The same for bytes in several places; of plain streams. */
 extern ssize_t stream_write_parts(Stream *stream, const struct iovec *parts, size_t count);
+/* Bytes that were written and that the peer's system has not acknowledged. */
+extern int stream_queued(const Stream *stream);
 /* 1 when the TLS handshake is done, STREAM_AGAIN, or STREAM_BROKEN. */
 extern int stream_handshake(Stream *stream);
 /* Are there bytes that the socket does not tell of any more? */

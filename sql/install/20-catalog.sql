@@ -402,7 +402,7 @@ DECLARE
 	f regprocedure;
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
-		AND (p.proname LIKE 'chunk\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
+		AND (p.proname LIKE 'file\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
 			'account_find', 'account_get', 'account_seen', 'register_opening', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
 		EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO sheet_gateway', f);

@@ -10,13 +10,12 @@ COMMENT ON FUNCTION sheet.fsck(bigint, boolean, boolean) IS
 	'"info, clean". Brief: segments and versions are complete (segment_id = version_id + 1), seq '
 	'has no gaps, closed segments end in a commit record. Full: also every record can be decoded, '
 	'every old content is the one before it in the log, every version equals the replay of the '
-	'log. With repair, heads of segments and versions are rewritten from the log. Damage that '
+	'log. With repair, rows of segments and versions are rewritten from the log. Damage that '
 	'cannot be repaired is reported with its place, and nothing is overwritten. A sheet with '
 	'findings is locked for its repair until the end of the transaction; others are not. With '
 	'null, at most max_locks_per_transaction sheets are repaired; sheet.fsck_all repairs any '
 	'number. Both also check the records of protocol v2 clients: the account exists, numbers and '
-	'times are possible. The state of an interrupted commit is named: C2 after its commit record, '
-	'C3 after the next segment was opened.';
+	'times are possible.';
 
 CREATE PROCEDURE sheet.fsck_all("full" boolean DEFAULT false, repair boolean DEFAULT true, after bigint DEFAULT NULL)
 	LANGUAGE c

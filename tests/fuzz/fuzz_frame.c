@@ -1,7 +1,7 @@
 /*
  * fuzz_frame.c - frames of WebSockets: the reader finds what a plain one finds, however the bytes come.
  */
-#include "ws/session/frame.h"
+#include "ws/wire/frame.h"
 
 #include <stdbool.h>
 

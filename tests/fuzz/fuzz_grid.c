@@ -149,7 +149,7 @@ fuzz_load(Fuzz *fuzz, const GridRect *rect)
 
 /* False when there is no room, or the tile is not here. */
 static int
-fuzz_put(Fuzz *fuzz, uint32_t row, uint32_t col, const char *content, uint32_t len, uint32_t readable, int style)
+fuzz_put(Fuzz *fuzz, uint32_t row, uint32_t col, const char *content, uint32_t len, int style)
 {
 	uint32_t at_row = row, at_col = col;
 	GridTile *tile;
@@ -158,7 +158,7 @@ fuzz_put(Fuzz *fuzz, uint32_t row, uint32_t col, const char *content, uint32_t l
 	tile = grid_reserve(&fuzz_allocator, fuzz->grid, at_row, at_col, len, style > 0);
 	if (tile == NULL)
 		return 0;
-	grid_set_there(fuzz->grid, tile, at_row, at_col, content, len, readable, style > 0 ? "S" : "", style > 0);
+	grid_set_there(fuzz->grid, tile, at_row, at_col, content, len, style > 0 ? "S" : "", style > 0);
 	grid_resize(fuzz->grid, row + 1, col + 1);
 	return 1;
 }
@@ -174,7 +174,7 @@ fuzz_set(Fuzz *fuzz, int style)
 	if (cell == NULL && fuzz->count == FUZZ_CELLS)
 		return;
 	memset(content, len, len);
-	if (!fuzz_put(fuzz, row, col, content, len, row % 2 == 0 ? sizeof(content) : len, style))
+	if (!fuzz_put(fuzz, row, col, content, len, style))
 		return;
 	if (cell == NULL)
 		cell = &fuzz->cells[fuzz->count++];

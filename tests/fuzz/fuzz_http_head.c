@@ -5,7 +5,6 @@
  * framing of the body: whoever reads a length differently, or a line more, is where requests are smuggled. Paths and
  * arguments are decoded again by other means. What http-parser takes and this does not is strictness, and fine.
  */
-#include "http/request/encoding.h"
 #include "http/server/head.h"
 
 #include <ctype.h>
@@ -291,7 +290,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (head_parse(&head, buffer, (size_t) end, FUZZ_URL_MAX, &error))
 		{
 			const char *accepted = head_field(&head, "accept-encoding");
-			int quality = encoding_quality(accepted, "br");
+			int quality = head_quality(accepted, "br");
 
 			FUZZ_CHECK(quality >= 0 && quality <= 1000 && (accepted != NULL || quality == 0));
 			check_with_other(&head, exact, (size_t) end);

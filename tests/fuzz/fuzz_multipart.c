@@ -4,7 +4,7 @@
  * The first byte seeds the pieces. The rest is the body, with the boundary "b"; when the first byte is odd, a line
  * before the body says the parameters of the Content-Type.
  */
-#include "http/request/multipart.h"
+#include "http/server/multipart.h"
 
 #include "fuzz.h"
 

@@ -25,7 +25,8 @@ head_field(const Head *head, const char *name)
 void
 request_add_header(Request *request, const char *name, const char *value)
 {
-	content_range = strdup(value);
+	if (strcmp(name, "Content-Range") == 0)
+		content_range = strdup(value);
 }
 
 void
@@ -33,6 +34,12 @@ request_error(Request *request, int status, const char *reason)
 {
 	FUZZ_CHECK(status == 416 && !refused);
 	refused = true;
+}
+
+void
+request_answer(Request *request, int status, const char *type, Buf *body)
+{
+	FUZZ_CHECK(status == 304);
 }
 
 static int64_t

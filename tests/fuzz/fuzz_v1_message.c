@@ -6,13 +6,13 @@
  * those that the gateway refuses on purpose (NUL, deep nesting). What is
  * told to the other clients must be JSON, and say the same.
  */
-#include "ws/v1/v1_scan.h"
+#include "ws/wire/v1_scan.h"
 
 #include "common/edit_codec.h"
 #include "support/json.h"
 
 #include "common/utf8.h"
-#include "ws/v1/v1_encode.h"
+#include "ws/wire/v1_encode.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "ws/edit/lines.h"
 #include "common/utf8.h"
-#include "ws/v2/v2.h"
+#include "ws/wire/v2.h"
 
 #include <stdlib.h>
 #include <string.h>

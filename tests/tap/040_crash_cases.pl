@@ -18,7 +18,7 @@ sub rows_of
 {
 	my ($sheet) = @_;
 	my @parts = map { "(SELECT string_agg(t::text, E'\\n' ORDER BY t::text) FROM sheet.$_ t WHERE sheet_id = $sheet)" }
-	  qw(sheet log_batch segment checkpoint version_tile log_trim owner member);
+	  qw(sheet log_batch segment version version_tile log_trim ownership member);
 	return $node->safe_psql('postgres', 'SELECT concat_ws(E\'\\n--\\n\', ' . join(', ', @parts) . ')');
 }
 
@@ -54,13 +54,13 @@ my %way = (
 	publish => ["SELECT sheet.set(S, 'B2', 'new')"],
 	clients => ["SELECT sheet.apply(S, j_batch(j_set(1, 1, 'new')), clients => '{1,7,1,1}')"],
 	commit => ["SELECT sheet.commit(S, 'third')"],
-	checkpoint => ["SELECT sheet.commit(S, 'third')"],
+	version => ["SELECT sheet.commit(S, 'third')"],
 	rollback => ['SELECT sheet.rollback(S, 1)'],
 	create => ["SELECT sheet.create('never', 10, 10)"],
 	remove => [ 'SELECT sheet.trim(S, 2)', 'SELECT sheet.purge(S)' ],
 	trim => ['SELECT sheet.trim(S, 2)'],
 	fsck => [],
-	autoversion => [], # in a worker: 060_worker.pl
+	automatic => [],   # in a worker: 060_worker.pl
 	load => [],        # of tiles that have left the cache: 023_tile_races.pl
 	read => [],        # of a large sheet, between two slices: the same
 	replay => [],      # of edits past the cache: 074_uncached_edits.pl
@@ -118,7 +118,7 @@ for my $point (@points)
 crash_at('version-tile', 'kill', 2, $way{commit}[0]);
 crash_at('remove-row', 'kill', 5, 'SELECT sheet.trim(S, 2)');
 crash_at('remove-table', 'kill', 4, 'SELECT sheet.purge(S)');
-crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head version-row commit-checkpoint);
+crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head version-row commit-version);
 crash_at('publish', 'panic', 1, $way{append}[0]);
 
 # ---- a repair that is interrupted ----
@@ -131,12 +131,12 @@ sub damage
 
 # What is deleted, the points that its repair passes, and what the repair says.
 my @damages = (
-	[ ['checkpoint WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/version 2 was interrupted after the next log was opened \(C3\)/ ],
-	[ [ 'checkpoint WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/version 1 was.*\(C3\).*version 2 was.*\(C3\)/s ],
+	[ ['version WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/the version is missing\|version 2/ ],
+	[ [ 'version WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/the version is missing\|version 1\|.*the version is missing\|version 2/s ],
 	[ ['version_tile WHERE version_id = 2 AND tile_row = 0'], [qw(remove-row version-row)], qr/the tile at A1 is missing/ ],
-	[ ['segment WHERE segment_id = 3'], [qw(fsck-head fsck-end)], qr/the head of the log is missing/ ],
-	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'checkpoint WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/version 2 was interrupted after its commit record \(C2\)/ ],
-	[ ['log_batch WHERE segment_id = 2 AND first_seq = (SELECT max(seq) FROM sheet.version c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/lost its commit record \(C1\)/ ],
+	[ ['segment WHERE segment_id = 3'], [qw(fsck-head fsck-end)], qr/the segment's row is missing/ ],
+	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'version WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/the segment's row is missing\|segment 3\|.*the version is missing\|version 2/s ],
+	[ ['log_batch WHERE segment_id = 2 AND first_seq = (SELECT max(seq) FROM sheet.version c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/the commit record of the version is missing/ ],
 );
 for my $damage (@damages)
 {

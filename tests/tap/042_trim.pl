@@ -62,7 +62,7 @@ is(versions($primary), $versions, 'what is kept is what it was');
 is(sheet_state($primary, $sheet), $cells, 'and so are the cells');
 is(fsck($primary, 'false'), 'info|clean', 'fsck finds nothing');
 my $known = everything($primary);
-like($known, qr/has no version 2.*version 4 is the oldest.*has no log 1.*log 5 is the oldest.*after seq 3 have been trimmed/s, 'what is gone is said to be');
+like($known, qr/has no version 2.*version 4 is the oldest.*has no segment 1.*segment 5 is the oldest.*after seq 3 have been trimmed/s, 'what is gone is said to be');
 
 # ---- the standby ----
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));

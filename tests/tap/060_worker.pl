@@ -81,9 +81,9 @@ sub pid_of
 sub hold_workers
 {
 	my ($database) = @_;
-	$node->safe_psql('postgres', "ALTER DATABASE $database SET pg_sheet.stop_point = 'autoversion-built:wait'");
+	$node->safe_psql('postgres', "ALTER DATABASE $database SET pg_sheet.stop_point = 'automatic-built:wait'");
 	my $session = $node->background_psql($database);
-	$session->query_safe(q{SELECT pg_advisory_lock(hashtext('autoversion-built'))});
+	$session->query_safe(q{SELECT pg_advisory_lock(hashtext('automatic-built'))});
 	return $session;
 }
 
@@ -172,7 +172,7 @@ my $log = -s $node->logfile;
 edit($node, $_, 20) for $broken, $whole;
 wait_for_version($node, $whole, 'a damaged sheet does not keep others from their versions');
 ok($node->poll_query_until('postgres', 'SELECT failures > 0 AND workers = 0 FROM sheet.version_stats'), 'its failure is counted');
-like(slurp_file($node->logfile, $log), qr/no checkpoint of sheet $broken in database "postgres": sheet $broken is damaged.*tried again in 5 seconds/s, 'and logged');
+like(slurp_file($node->logfile, $log), qr/version of sheet $broken in database "postgres" failed: sheet $broken is damaged.*retried in 5 seconds/s, 'and logged');
 is($node->safe_psql('postgres', "SELECT count(*) FROM sheet.versions($broken)"), 0, 'it has no version');
 $node->safe_psql('postgres', "SELECT sheet.purge($broken)");
 ok($node->poll_query_until('postgres', 'SELECT queued = 0 FROM sheet.version_stats'), 'and is forgotten when it is no more');
@@ -185,7 +185,7 @@ wait_until_held('postgres');
 $state = cells($node, $killed);
 my $life = server_life($node);
 my $worker = pid_of($node, 'pg_sheet worker');
-is($node->safe_psql('postgres', "SELECT application_name, query FROM pg_stat_activity WHERE pid = $worker"), "pg_sheet worker|checkpoint of sheet $killed", 'a worker at work can be seen');
+is($node->safe_psql('postgres', "SELECT application_name, query FROM pg_stat_activity WHERE pid = $worker"), "pg_sheet worker|version of sheet $killed", 'a worker at work can be seen');
 kill 'KILL', $worker;
 wait_until_next_life($node, $life);
 $session->{run}->finish;
@@ -320,7 +320,7 @@ is($node->safe_psql('two', "SELECT count(*) FROM sheet.versions($there)"), 2, 't
 with_busy_worker('three', $there, 'DROP DATABASE three');
 ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'nothing is left in the queue');
 
-# DROP EXTENSION while there is work: it waits for one checkpoint at most, and what waits is forgotten.
+# DROP EXTENSION while there is work: it waits for one version at most, and what waits is forgotten.
 my @many = map { create("many $_", 'two') } 1 .. 5;
 my $holder = hold_workers('two');
 edit($node, $there, $limit + 10, 'two');

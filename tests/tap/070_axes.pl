@@ -173,7 +173,7 @@ for my $round (1 .. $rounds)
 	all_is_well("round $round, after kill -9 of a backend");
 }
 
-# A standby reads what the primary has, and the checkpoints that are lost are rebuilt from the log alone.
+# A standby reads what the primary has, and the versions that are lost are rebuilt from the log alone.
 my $standby = start_standby($node, 'axes_standby');
 $node->safe_psql('postgres', 'SELECT move(id), put(id), move(id) FROM sheets');
 $node->wait_for_catchup($standby);

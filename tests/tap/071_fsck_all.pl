@@ -89,7 +89,7 @@ sub headless
 }
 my $said = fsck_all('after => 200', "SET pg_sheet.stop_point = 'fsck-end:cancel:1000';");
 ok($said =~ /^ERROR:  canceling statement due to user request\nCONTEXT:  check of sheet 1200: CALL sheet\.fsck_all\(after => 1199\) goes on with it$/m, 'a check that is cancelled says where to go on');
-ok($said =~ /^WARNING:  sheet 210: findings: 1, repaired: 1\nDETAIL:  log 1: the head of the log is missing \(repaired\)$/m, 'and has told of each sheet');
+ok($said =~ /^WARNING:  sheet 210: findings: 1, repaired: 1\nDETAIL:  segment 1: the segment's row is missing \(repaired\)$/m, 'and has told of each sheet');
 is(headless('sheet_id BETWEEN 201 AND 1199'), 0, 'what it had repaired is repaired');
 is(headless('sheet_id <= 200'), 10, 'nothing before its beginning is');
 my $left = headless('sheet_id > 1199');

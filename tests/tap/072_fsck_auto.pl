@@ -41,7 +41,7 @@ sub mark_log { $log_from = -s $node->logfile; return }
 sub said
 {
 	my ($sheet) = @_;
-	return join "\n", map { s/^.*? (LOG|DEBUG):  /$1 /r } grep { /pg_sheet: sheet $sheet in/ } split /\n/, slurp_file($node->logfile, $log_from);
+	return join "\n", map { s/^.*? (LOG|DEBUG):  /$1 /r } grep { /pg_sheet: (check of )?sheet $sheet in/ } split /\n/, slurp_file($node->logfile, $log_from);
 }
 
 sub fsck { my ($sheet) = @_; return sql("SELECT severity, what FROM sheet.fsck($sheet, true, false)") }
@@ -97,7 +97,7 @@ sql("SELECT sheet.get($no_versions, 'A1')", "SELECT count(*) FROM sheet.range($n
 wait_for_checks(6, 'sheets that are read, written or claimed are');
 like(said($no_versions), qr/^LOG pg_sheet: sheet $no_versions in database "postgres", opened after a crash of the server: findings: 2, repaired: 2$/, 'the log says what was found and repaired');
 my $log = slurp_file($node->logfile, $log_from);
-like($log, qr/sheet $no_versions in.*\n.*DETAIL:  version 1: .*its checkpoint is missing \(repaired\)\n\tversion 2: .*its checkpoint is missing \(repaired\)\n/, 'in each version');
+like($log, qr/sheet $no_versions in.*\n.*DETAIL:  version 1: the version is missing \(repaired\)\n\tversion 2: the version is missing \(repaired\)\n/, 'in each version');
 like(said($_), qr/^LOG .* opened after a crash of the server: findings: [12], repaired: [12]$/, 'and of the others') for $no_tiles, $no_head, $claimed, $written;
 is(said($sound), qq{DEBUG pg_sheet: sheet $sound in database "postgres", opened after a crash of the server, is clean}, 'that one is clean it says at a lower level');
 is(fsck($_), 'info|clean', 'the sheet is sound') for $no_versions, $no_tiles, $no_head, $claimed, $written;
@@ -162,13 +162,13 @@ sql("SELECT sheet.apply($_, " . batch(map { [ $_, 3, "long $_" ] } 0 .. 299) . '
 $node->append_conf('postgresql.conf', "pg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\npg_sheet.version_interval = 0\n");
 crash();
 mark_log();
-$holder = hold_worker('autoversion-built');
-sql(q{ALTER DATABASE postgres SET pg_sheet.stop_point = 'autoversion-built:wait autoversion-built:wait'});
+$holder = hold_worker('automatic-built');
+sql(q{ALTER DATABASE postgres SET pg_sheet.stop_point = 'automatic-built:wait automatic-built:wait'});
 $node->append_conf('postgresql.conf', "pg_sheet.version_edits = 200\n");
 $node->reload;
 wait_until_held();
 my $second = new_session($node);
-$second->send(q{SELECT pg_advisory_lock(hashtext('autoversion-built'))});
+$second->send(q{SELECT pg_advisory_lock(hashtext('automatic-built'))});
 $node->poll_query_until('postgres', "SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $second->{pid}") or die;
 sql("SELECT sheet.get($no_head, 'A1')");
 $holder->end;
@@ -189,7 +189,7 @@ $writer->ask("BEGIN; SELECT sheet.set($busy, 'B1', 'mine')");
 sql("SELECT sheet.get($next, 'A1')");
 ok($node->poll_query_until('postgres', 'SELECT checked = 1 FROM sheet.version_stats'), 'a check that must wait for a writer keeps no other waiting');
 is($writer->ask("SELECT sheet.set($busy, 'B2', 'mine') > 0"), 't', 'and not the writer');
-like(slurp_file($node->logfile, $log_from), qr/sheet $busy is busy, its check is put off/, 'it is put off');
+like(slurp_file($node->logfile, $log_from), qr/check of sheet $busy in database "postgres" is put off/, 'it is put off');
 $writer->ask('COMMIT');
 $writer->end;
 wait_for_checks(2, 'and made later');
@@ -220,7 +220,7 @@ mark_log();
 sql("ALTER DATABASE postgres SET pg_sheet.stop_point = 'fsck-look:error'");
 $node->psql('postgres', "SELECT sheet.get($failing, 'A1')");
 ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'a check that fails is not repeated');
-like(said($failing), qr/^LOG .* could not be checked: stop point "fsck-look" reached$/, 'the log says why');
+like(said($failing), qr/^LOG .* failed: stop point "fsck-look" reached$/, 'the log says why');
 sql('ALTER DATABASE postgres RESET pg_sheet.stop_point');
 
 # ---- without room for cells ----

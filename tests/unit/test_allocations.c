@@ -3,13 +3,13 @@
  * each one in turn, alone and with all that come after it. Nothing is lost that was there, nothing is told with a gap,
  * and all memory is given back (the sanitizer looks).
  */
-#include "ws/room/accounts.h"
+#include "ws/cache/accounts.h"
 #include "ws/edit/batch.h"
-#include "ws/session/fanout.h"
+#include "ws/wire/fanout.h"
 #include "ws/edit/lines.h"
-#include "ws/room/locks.h"
+#include "ws/edit/locks.h"
 #include "db/pgpipeline.h"
-#include "ws/v1/v1_encode.h"
+#include "ws/wire/v1_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +189,7 @@ run_locks(void)
 
 	for (uint32_t i = 0; i < 200; i++)
 	{
-		held[i] = locks_add(&locks, i, i % 5, 1, 0) != NULL;
+		held[i] = locks_add(&locks, i, i % 5, &(LockHolder){1, 0}, 0) != NULL;
 		count += held[i];
 		left += held[i] && i % 5 != 3;
 	}
@@ -226,7 +226,7 @@ run_view(void)
 	static Places known; /* of the run that does not fail, which is the last one */
 	Places places = {0, 0};
 	char text[EDIT_LINES_MAX];
-	LinesMemory memory = {0};
+	LinesHistory memory = {0};
 	LinesView view;
 	bool good = true, remembered = true;
 
@@ -235,7 +235,7 @@ run_view(void)
 		LinesChange change = {.rows = i % 3 != 0, .insert = i % 4 != 0, .at = i * 5, .n = 2};
 		size_t before = memory.count;
 
-		if (!lines_remember(&memory, &change, i + 1))
+		if (!lines_history_add(&memory, &change, i + 1))
 		{
 			good = good && memory.count == before;
 			remembered = false;
@@ -255,14 +255,14 @@ run_view(void)
 		known = places;
 	}
 	lines_view_free(&view);
-	lines_forget(&memory);
+	lines_history_free(&memory);
 	return good;
 }
 
 static bool
 run_older(void)
 {
-	LinesMemory memory = {.floor = 100};
+	LinesHistory memory = {.floor = 100};
 	LinesEntry older[20];
 	LinesChange change = {.rows = true, .insert = true, .at = 1, .n = 1};
 	bool good, added;
@@ -270,11 +270,11 @@ run_older(void)
 
 	for (int i = 0; i < 20; i++)
 		older[i] = (LinesEntry){80 + i, change};
-	(void) lines_remember(&memory, &change, 101);
+	(void) lines_history_add(&memory, &change, 101);
 	count = memory.count;
-	added = lines_remember_older(&memory, older, 20, 79);
+	added = lines_history_add_older(&memory, older, 20, 79);
 	good = added ? memory.count == count + 20 && memory.floor == 79 : memory.count == count && memory.floor == 100;
-	lines_forget(&memory);
+	lines_history_free(&memory);
 	return good;
 }
 

@@ -315,55 +315,6 @@ cell_is_same(EditWriter *plain, EditWriter *quick, uint32_t row, uint32_t len, u
 	return same;
 }
 
-/* An edit by both ways of writing, of which the quick one may read more than the texts. */
-static bool
-edit_is_same(EditWriter *plain, EditWriter *quick, uint32_t len, uint32_t old_len, uint32_t more)
-{
-	char *text = malloc(len + more), *old = malloc(old_len + more);
-	Edit edit = {.kind = EDIT_SET,
-				 .uid = random_number(2),
-				 .row = (uint32_t) random_number(2),
-				 .col = (uint32_t) random_number(14),
-				 .content = {text, len},
-				 .old = {old, old_len}};
-	uint8_t *start = plain->pos;
-	uint8_t *written = malloc(edit_size_bound(&edit));
-	size_t bytes;
-	bool same;
-
-	memset(text, 'a' + len % 26, len);
-	memset(old, 'A' + old_len % 26, old_len);
-	memset(text + len, '!', more);
-	memset(old + old_len, '!', more);
-	edit_write(plain, &edit);
-	bytes = (size_t) (plain->pos - start);
-	quick->pos = written;
-	edit_write_readable(quick, &edit, len + more, old_len + more);
-	same = (size_t) (quick->pos - written) == bytes && memcmp(start, written, bytes) == 0;
-	free(written);
-	free(text);
-	free(old);
-	return same;
-}
-
-static void
-test_readable(void)
-{
-	uint8_t *bytes = malloc(64 * 1024);
-	EditBatch batch = {7, 0, 400};
-	EditWriter plain, quick;
-	uint8_t head[EDIT_BATCH_HEAD_MAX];
-	bool same = true;
-
-	edit_write_batch(&plain, bytes, &batch);
-	edit_write_batch(&quick, head, &batch);
-	for (uint32_t len = 0; len < 20; len++)
-		for (uint32_t old_len = 0; old_len < 20; old_len++)
-			same &= edit_is_same(&plain, &quick, len, old_len, 1 + (uint32_t) (random_next() % 20));
-	TAP_OK(same, "edits whose texts are moved at once are the same bytes");
-	free(bytes);
-}
-
 static void
 test_cells(void)
 {
@@ -434,7 +385,6 @@ main(void)
 {
 	test_round_trip();
 	test_cells();
-	test_readable();
 	test_random_bytes();
 	test_refusals();
 	test_lines();

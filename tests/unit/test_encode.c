@@ -1,7 +1,7 @@
 /*
  * test_encode.c - what the gateway writes as JSON is read back as it was, and escapes only what JSON requires.
  */
-#include "ws/v1/v1_encode.h"
+#include "ws/wire/v1_encode.h"
 
 #include "common/edit_codec.h"
 

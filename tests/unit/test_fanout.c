@@ -2,8 +2,8 @@
  * test_fanout.c - one stream, many receivers: each sees exactly the frames after its place, in whole frames, and all
  * memory is given back (the sanitizer looks).
  */
-#include "ws/session/fanout.h"
-#include "ws/session/frame.h"
+#include "ws/wire/fanout.h"
+#include "ws/wire/frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>

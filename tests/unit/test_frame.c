@@ -1,7 +1,7 @@
 /*
  * test_frame.c - frames of WebSockets: what they hold, in one piece and byte by byte, and what ends the connection.
  */
-#include "ws/session/frame.h"
+#include "ws/wire/frame.h"
 
 #include <stdlib.h>
 #include <string.h>

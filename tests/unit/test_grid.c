@@ -108,21 +108,16 @@ typedef struct Change
 	uint32_t row, col;
 	char *content, *style; /* NULL: kept */
 	uint32_t content_len, style_len;
-	uint32_t readable; /* so many bytes of the content's memory there are */
-	GridTile *tile;	   /* where room is reserved */
+	GridTile *tile; /* where room is reserved */
 } Change;
 
-#define TEXT_MORE 16
-
-/* With some bytes behind it that may be read and are none of it; whoever reads more than these meets the sanitizer. */
 static char *
-random_text(uint32_t len, uint32_t more)
+random_text(uint32_t len)
 {
-	char *text = malloc(len + more);
+	char *text = malloc(len);
 
 	for (uint32_t i = 0; i < len; i++)
 		text[i] = (char) ('a' + random_below(26));
-	memset(text + len, '!', more);
 	return text;
 }
 
@@ -131,21 +126,20 @@ static Change
 random_change(bool hot)
 {
 	Change change = {.row = random_below(hot ? 3 : ORACLE_ROWS), .col = random_below(hot ? 3 : ORACLE_COLS)};
-	uint32_t kind = random_below(10), more = random_below(TEXT_MORE + 1);
+	uint32_t kind = random_below(10);
 
 	if (kind < 8)
 	{
 		change.content_len = random_below(12) == 0	? random_below(ORACLE_TEXT)
 							 : random_below(4) == 0 ? 0
 													: random_below(20);
-		change.readable = change.content_len + more;
-		change.content = random_text(change.content_len, more);
+		change.content = random_text(change.content_len);
 	}
 	if (kind >= 6)
 	{
 		/* Few different styles, and now and then one of its own. */
 		change.style_len = random_below(4) == 0 ? 0 : random_below(5) == 0 ? random_below(300) : 1;
-		change.style = random_text(change.style_len, 0);
+		change.style = random_text(change.style_len);
 		if (change.style_len == 1)
 			change.style[0] = (char) ('A' + random_below(3));
 	}
@@ -344,7 +338,7 @@ set_reserved(Grid *grid, const Change *change)
 				 change->style_len);
 	else
 		grid_set_there(grid, change->tile, change->row, change->col, change->content, change->content_len,
-					   change->readable, change->style, change->style_len);
+					   change->style, change->style_len);
 	oracle_set(change);
 }
 
@@ -593,16 +587,16 @@ test_last_room(void)
 	while (grid_reserve_there(grid, tile, 1, 0))
 		cells++;
 	for (uint32_t i = 0; i < cells; i++)
-		grid_set_there(grid, tile, i, 0, text + i, 1, 1, NULL, 0);
+		grid_set_there(grid, tile, i, 0, text + i, 1, NULL, 0);
 	for (uint32_t i = 0; i < cells; i++)
 		right &= grid_get(grid, i, 0, &cell) && cell.content_len == 1;
 	TAP_OK(right && cells > 1, "the room of a new tile is that of %u cells", cells);
 
 	tile = grid_reserve(&allocator, grid, 64, 0, 1000, 0);
-	grid_set_there(grid, tile, 64, 0, text, 1000, 1000, NULL, 0);
+	grid_set_there(grid, tile, 64, 0, text, 1000, NULL, 0);
 	while (len > 0 && !grid_reserve_there(grid, tile, len, 0))
 		len--;
-	grid_set_there(grid, tile, 65, 0, text, len, len, NULL, 0);
+	grid_set_there(grid, tile, 65, 0, text, len, NULL, 0);
 	TAP_OK(len > 0 && grid_get(grid, 65, 0, &cell) && cell.content_len == len, "%u bytes fill a tile", len);
 	tile = grid_reserve(&allocator, grid, 0, 0, 8, 0);
 	grid_release(&allocator, grid);
@@ -630,7 +624,7 @@ slack_set(Grid *grid, uint16_t *lens, uint32_t at, uint32_t len)
 		tile = grid_reserve(&allocator, grid, row, col, len, 0);
 	if (tile == NULL)
 		return false;
-	grid_set_there(grid, tile, row, col, text, len, len, NULL, 0);
+	grid_set_there(grid, tile, row, col, text, len, NULL, 0);
 	return true;
 }
 
@@ -734,7 +728,7 @@ test_expect(void)
 	meter.frozen = true;
 	meter.touched = false;
 	for (uint32_t at = 0; at < EXPECT_CELLS; at++)
-		grid_set_there(grid, tile, at / GRID_TILE_COLS, at % GRID_TILE_COLS, text + at, lens[at], 64, NULL, 0);
+		grid_set_there(grid, tile, at / GRID_TILE_COLS, at % GRID_TILE_COLS, text + at, lens[at], NULL, 0);
 	meter.frozen = false;
 	TAP_OK(!meter.touched && expect_is_right(grid, text, lens), "cells that were expected need no more memory");
 	grid_release(&allocator, grid);
@@ -746,7 +740,7 @@ test_expect(void)
 	(void) grid_put(&allocator, grid, 0, 7, text + 7, 60, NULL, 0);
 	TAP_OK(expect_is_right(grid, text, lens) && grid_bytes(grid) > bytes, "a full tile grows when a cell does");
 	tile = grid_expect(&allocator, grid, 0, 0, 1, 64);
-	grid_set_there(grid, tile, 0, 9, text + 9, lens[9] = 64, 64, NULL, 0);
+	grid_set_there(grid, tile, 0, 9, text + 9, lens[9] = 64, NULL, 0);
 	TAP_OK(expect_is_right(grid, text, lens) && meter.bytes == grid_bytes(grid), "a cell is expected in a full tile");
 	grid_free(&allocator, grid);
 }

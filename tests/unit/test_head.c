@@ -2,7 +2,6 @@
  * test_head.c - heads of requests: what is understood, and what is refused with which status; and what a client says of
  * the codings that it takes.
  */
-#include "http/request/encoding.h"
 #include "http/server/head.h"
 
 #include <stdio.h>
@@ -147,13 +146,12 @@ test_bad(void)
 static void
 test_encodings(void)
 {
-	TAP_OK(encoding_quality(NULL, "br") == 0 && encoding_quality("", "br") == 0, "nothing is taken that is not named");
-	TAP_OK(encoding_quality("gzip, deflate, br", "br") == 1000, "named");
-	TAP_OK(encoding_quality("gzip;q=0.5, BR ; q=0.25", "br") == 250, "with a weight");
-	TAP_OK(encoding_quality("br;q=0, *", "br") == 0 && encoding_quality("br;q=0, *;q=0.1", "gzip") == 100,
-		   "not at all");
-	TAP_OK(encoding_quality("brotli, xbr", "br") == 0, "another coding");
-	TAP_OK(encoding_quality("br;q=2", "br") == 0 && encoding_quality("br;q=", "br") == 0, "a weight that is none");
+	TAP_OK(head_quality(NULL, "br") == 0 && head_quality("", "br") == 0, "nothing is taken that is not named");
+	TAP_OK(head_quality("gzip, deflate, br", "br") == 1000, "named");
+	TAP_OK(head_quality("gzip;q=0.5, BR ; q=0.25", "br") == 250, "with a weight");
+	TAP_OK(head_quality("br;q=0, *", "br") == 0 && head_quality("br;q=0, *;q=0.1", "gzip") == 100, "not at all");
+	TAP_OK(head_quality("brotli, xbr", "br") == 0, "another coding");
+	TAP_OK(head_quality("br;q=2", "br") == 0 && head_quality("br;q=", "br") == 0, "a weight that is none");
 }
 
 int

@@ -4,7 +4,7 @@
  * it lies; and what is remembered.
  */
 #include "ws/edit/lines.h"
-#include "ws/v2/v2.h"
+#include "ws/wire/v2.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -388,14 +388,14 @@ check_ranges(void)
 /* ---- what is remembered ---- */
 
 static uint32_t
-memory_find(const LinesMemory *memory, int64_t seq, uint32_t row)
+memory_find(const LinesHistory *memory, int64_t seq, uint32_t row)
 {
 	LinesView view;
 	uint32_t col = 0;
 	bool there;
 
 	lines_view_since(&view, memory, seq);
-	there = lines_view_place(&view, &row, &col);
+	there = lines_view_find(&view, &row, &col);
 	lines_view_free(&view);
 	return there ? row : UINT32_MAX;
 }
@@ -416,34 +416,34 @@ check_extents(void)
 static void
 check_memory(void)
 {
-	LinesMemory memory = {.floor = 100};
+	LinesHistory memory = {.floor = 100};
 	const LinesChange insert = {true, true, 0, 1};
 	const LinesEntry older[] = {{40, insert}, {50, insert}, {60, insert}};
 	LinesEntry many[LINES_REMEMBERED];
 	size_t left;
 
 	for (int64_t seq = 101; seq <= 103; seq++)
-		lines_remember(&memory, &insert, seq);
-	TAP_OK(lines_changed_since(&memory, 102) && !lines_changed_since(&memory, 103) &&
+		lines_history_add(&memory, &insert, seq);
+	TAP_OK(lines_history_changed_since(&memory, 102) && !lines_history_changed_since(&memory, 103) &&
 			   memory_find(&memory, 101, 5) == 7 && memory_find(&memory, 100, 5) == 8,
 		   "changes above a seq are told apart from those up to it");
-	lines_remember_older(&memory, older, 3, 39);
+	lines_history_add_older(&memory, older, 3, 39);
 	TAP_OK(memory.floor == 39 && memory_find(&memory, 50, 5) == 9 && memory_find(&memory, 39, 5) == 11,
 		   "older ones are learnt");
-	lines_remember_older(&memory, older, 3, 45);
+	lines_history_add_older(&memory, older, 3, 45);
 	TAP_OK(memory.count == 6, "but not again");
 	for (int64_t seq = 104; memory.floor == 39; seq++)
-		lines_remember(&memory, &insert, seq);
+		lines_history_add(&memory, &insert, seq);
 	left = memory.count;
 	TAP_OK(left <= LINES_REMEMBERED && memory_find(&memory, memory.floor, 0) == left,
 		   "the oldest are forgotten, %zu are left above %lld", left, (long long) memory.floor);
 	for (int i = 0; i < LINES_REMEMBERED; i++)
 		many[i] = (LinesEntry){1 + i / 2, insert};
 	memory.floor = 1000;
-	lines_remember_older(&memory, many, LINES_REMEMBERED, 0);
+	lines_history_add_older(&memory, many, LINES_REMEMBERED, 0);
 	TAP_OK(memory.count == LINES_REMEMBERED && memory.floor == many[left - 1].seq,
 		   "of more than there is room for the newest are learnt");
-	lines_forget(&memory);
+	lines_history_free(&memory);
 }
 
 int

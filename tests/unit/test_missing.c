@@ -63,7 +63,7 @@ load_tile(Grid *part, GridTileNo tile)
 			if (cells[row][col] == 0)
 				continue;
 			if (there != NULL)
-				grid_set_there(part, there, row, col, text, len, len, NULL, 0);
+				grid_set_there(part, there, row, col, text, len, NULL, 0);
 			else
 				grid_put(&allocator, part, row, col, text, len, NULL, 0);
 		}
@@ -148,7 +148,7 @@ edit(Grid *grid)
 	tile = grid_reserve(&allocator, grid, row, col, len, 0);
 	if (tile == NULL)
 		return false;
-	grid_set_there(grid, tile, row, col, text, len, sizeof(text), NULL, 0);
+	grid_set_there(grid, tile, row, col, text, len, NULL, 0);
 	cells[row][col] = number;
 	/* A tile that the edit has made has no stamp yet. */
 	grid_touch(grid, &rect, stamp);

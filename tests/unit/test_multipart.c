@@ -2,7 +2,7 @@
  * test_multipart.c - uploads: every body is read whole, byte by byte and split at every place, and must always mean the
  * same; malformed ones are refused.
  */
-#include "http/request/multipart.h"
+#include "http/server/multipart.h"
 
 #include <stdio.h>
 #include <stdlib.h>

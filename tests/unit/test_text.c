@@ -108,24 +108,6 @@ test_utf8_pairs(void)
 	TAP_OK(utf8_check("", 0, NULL), "nothing is text");
 }
 
-/* Short texts, with anything behind them: plain are those that are one byte a character. */
-static void
-test_utf8_short(void)
-{
-	char text[16];
-	bool right = true;
-
-	for (size_t len = 0; len <= sizeof(text); len++)
-		for (size_t at = 0; at < sizeof(text); at++)
-			for (int byte = 0; byte < 256; byte++)
-			{
-				memset(text, 'x', sizeof(text));
-				text[at] = (char) byte;
-				right &= utf8_short_is_plain(text, len) == (at >= len || (byte > 0 && byte < 0x80));
-			}
-	TAP_OK(right, "what lies behind a short text is none of it");
-}
-
 /* Every length up to three words with a byte of every kind at every place: NUL, and the first byte of a sequence, which
  * what follows does not continue. */
 static void
@@ -239,7 +221,6 @@ main(void)
 {
 	test_utf8_code_points();
 	test_utf8_pairs();
-	test_utf8_short();
 	test_utf8_places();
 	test_a1_cells();
 	test_a1_ranges();

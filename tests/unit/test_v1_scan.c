@@ -2,7 +2,7 @@
  * test_v1_scan.c - messages of protocol v1: what is understood and what is refused. tests/fuzz/fuzz_v1_message.c
  * compares with another JSON library.
  */
-#include "ws/v1/v1_scan.h"
+#include "ws/wire/v1_scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * what clients send means the same in both forms, what the gateway sends is written to the byte, what is malformed is
  * refused, and a message that ends too early is nothing.
  */
-#include "ws/v2/v2.h"
+#include "ws/wire/v2.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

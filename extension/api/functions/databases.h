@@ -1,4 +1,4 @@
-/* databases.h - what shared memory knows of a database goes with it; see databases.c. */
+/* databases.h - removes what shared memory has of a dropped database; see databases.c. */
 #ifndef DATABASES_H
 #define DATABASES_H
 

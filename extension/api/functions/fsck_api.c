@@ -1,26 +1,31 @@
 /*
- * fsck_api.c - sheet.fsck, which returns findings as rows, and sheet.fsck_all, which commits between sheets.
+ * fsck_api.c - sheet.fsck, which returns findings as rows, sheet.fsck_all, which commits after each sheet, and the view
+ * sheet.fsck_progress.
  *
- * A sheet that is repaired stays locked until the transaction ends. So the function, one transaction, repairs no more
- * sheets than a transaction's share of the lock table; the procedure repairs any number. Neither holds anything of a
- * sheet without findings once that is checked.
+ * A sheet that is repaired stays locked until the transaction ends. So the function, which is one transaction, repairs
+ * no more sheets than a transaction's share of the lock table. The procedure repairs any number. Neither holds a lock
+ * on a sheet without findings once that is checked.
  */
 #include "postgres.h"
 
 #include "executor/spi.h"
 #include "journal/fsck/fsck.h"
-#include "api/functions/fsck_progress.h"
+#include "compat.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "permission/permission.h"
+#include "pgstat.h"
 #include "storage/lock.h"
 #include "tcop/pquery.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(sheet_fsck);
 PG_FUNCTION_INFO_V1(sheet_fsck_all);
+PG_FUNCTION_INFO_V1(sheet_fsck_progress);
 
 static const char *const fsck_severity_names[] = {"info", "warning", "error"};
 
@@ -32,17 +37,96 @@ fsck_require_superuser(void)
 						errhint("Give the id of a sheet that you own: sheet.fsck(42).")));
 }
 
+/* ---- progress ---- */
+
+/*
+ * The progress of a check of all sheets is in the backend's status, where PostgreSQL has that of its pg_stat_progress
+ * views, under a command that is not one of PostgreSQL's. An error that ends the check also ends the command.
+ */
+#define FSCK_COMMAND ((ProgressCommandType) 0x5348)
+
+/* The columns of the view after pid and database. */
+typedef enum FsckProgress
+{
+	FSCK_PROGRESS_FULL,
+	FSCK_PROGRESS_REPAIR,
+	FSCK_PROGRESS_TOTAL,
+	FSCK_PROGRESS_DONE,
+	FSCK_PROGRESS_SHEET,
+	FSCK_PROGRESS_FINDINGS,
+	FSCK_PROGRESS_REPAIRED,
+	FSCK_PROGRESS_COLUMNS
+} FsckProgress;
+
+/* Begins a check of the sheets after call->sheet_id. */
+static void
+fsck_progress_begin(const FsckCall *call)
+{
+	pgstat_progress_start_command(FSCK_COMMAND, InvalidOid);
+	pgstat_progress_update_param(FSCK_PROGRESS_FULL, call->full);
+	pgstat_progress_update_param(FSCK_PROGRESS_REPAIR, call->repair);
+	pgstat_progress_update_param(FSCK_PROGRESS_TOTAL, fsck_count_sheets(call->sheet_id));
+}
+
+/* Moves the call to the next sheet. Returns false, and ends the check, when there is none. */
+static bool
+fsck_progress_next(FsckCall *call)
+{
+	if (!fsck_next_sheet(&call->sheet_id))
+	{
+		pgstat_progress_end_command();
+		return false;
+	}
+	pgstat_progress_update_param(FSCK_PROGRESS_SHEET, call->sheet_id);
+	return true;
+}
+
+/* The numbers are those of all sheets so far. */
+static void
+fsck_progress_add(int64 sheets, int64 findings, int64 repaired)
+{
+	static const int params[] = {FSCK_PROGRESS_DONE, FSCK_PROGRESS_FINDINGS, FSCK_PROGRESS_REPAIRED};
+	int64 values[] = {sheets, findings, repaired};
+
+	pgstat_progress_update_multi_param(lengthof(params), params, values);
+}
+
+/* fsck_progress_read() */
+Datum
+sheet_fsck_progress(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	int backends = pgstat_fetch_stat_numbackends();
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 1; i <= backends; i++)
+	{
+		const PgBackendStatus *status = &compat_backend_status(i)->backendStatus;
+		Datum values[2 + FSCK_PROGRESS_COLUMNS] = {Int32GetDatum(status->st_procpid),
+												   ObjectIdGetDatum(status->st_databaseid)};
+		bool nulls[lengthof(values)] = {0};
+
+		if (status->st_progress_command != FSCK_COMMAND)
+			continue;
+		for (int column = 0; column < FSCK_PROGRESS_COLUMNS; column++)
+			values[2 + column] = column <= FSCK_PROGRESS_REPAIR ? BoolGetDatum(status->st_progress_param[column] != 0)
+																: Int64GetDatum(status->st_progress_param[column]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
 /* ---- the function ---- */
 
 typedef struct FsckRows
 {
 	ReturnSetInfo *result;
-	int64 findings, repaired;
+	int64 checked, findings, repaired;
 	int64 last_sheet; /* the last sheet that was repaired */
 	int sheets;		  /* number of sheets that were repaired */
 } FsckRows;
 
-/* Into the result, whose memory outlives the check's. */
+/* Adds a row to the result, whose memory outlives the check's. */
 static void
 fsck_put_row(FsckRows *rows, int64 sheet_id, FsckSeverity severity, const char *what, const char *place, bool repaired)
 {
@@ -81,9 +165,8 @@ fsck_each_sheet(FsckCall *call, FsckRows *rows)
 	{
 		call->repair = repair && rows->sheets < max_locks_per_xact;
 		left |= fsck_sheet(call) > 0 && repair && !call->repair;
-		fsck_progress_add(rows->findings, rows->repaired);
+		fsck_progress_add(++rows->checked, rows->findings, rows->repaired);
 	}
-	fsck_progress_end();
 	if (left)
 		fsck_put_row(rows, 0, FSCK_WARNING,
 					 psprintf("%d sheets were repaired, others only checked: CALL sheet.fsck_all() repairs all of them",
@@ -155,7 +238,7 @@ fsck_check_next(FsckAll *all)
 	all->sheets++;
 	all->findings += summary.findings;
 	all->repaired += summary.repaired;
-	fsck_progress_add(all->findings, all->repaired);
+	fsck_progress_add(all->sheets, all->findings, all->repaired);
 }
 
 /* sheet.fsck_all(full boolean, repair boolean, after bigint) */
@@ -180,7 +263,6 @@ sheet_fsck_all(PG_FUNCTION_ARGS)
 	while (fsck_progress_next(&all.call))
 		fsck_check_next(&all);
 	error_context_stack = context.previous;
-	fsck_progress_end();
 	ereport(NOTICE, (errmsg("checked sheets: " INT64_FORMAT ", findings: " INT64_FORMAT ", repaired: " INT64_FORMAT,
 							all.sheets, all.findings, all.repaired)));
 	SPI_finish();

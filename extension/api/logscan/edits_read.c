@@ -1,9 +1,10 @@
 /*
  * edits_read.c - edits of the log, as rows.
  *
- * A query is a range for each column that has an order. Sheets, batches and edits outside them are passed by as early
- * as can be told: seq, time and log grow together, so they say where in the log to begin and end; the origin is the
- * batch's; and only uid, kind, row and column are looked at edit by edit. Nobody unpacks a batch to count its edits.
+ * A query has a range for each column. Sheets, batches and edits outside of the ranges are skipped as early as
+ * possible: seq, time and segment grow together, so they bound the part of the log that is read; the origin is a
+ * property of the batch; uid, kind, row and column are checked for each edit. A batch is unpacked only if a column or a
+ * range needs its edits.
  */
 #include "postgres.h"
 
@@ -12,7 +13,7 @@
 #include "api/logscan/edits_read.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -21,25 +22,24 @@ struct EditsReader
 {
 	EditsQuery query;
 	EditsCounters *counters;
-	MemoryContext context; /* holds all of it */
+	MemoryContext context; /* of the reader */
 
 	int64 *sheets; /* ascending */
 	int nsheets;
 	int next_sheet;
 	int64 sheet_id;
 
-	ReplayBatches *batches; /* of the current sheet, or NULL */
-	ReplayBatch batch;
+	BatchScan *batches; /* of the current sheet, or NULL */
+	StoredBatch batch;
 	int64 seq;		/* of the current edit */
-	int64 from, to; /* what is wanted of the batch and was not returned yet; empty: the next batch is due */
+	int64 from, to; /* seqs of the batch that are in range; empty: read the next batch */
 
 	EditReader codec;
 	Edit edit;
-	struct EditsFound *found; /* going backward: the batch's edits that match, oldest first */
+	struct EditsFound *found; /* backward: the edits of the batch that match, oldest first */
 	uint32 nfound, room;
 
 	Usernames usernames;
-	text *kinds[EDIT_KIND_LAST + 1];
 	char *row; /* room for the texts of one row */
 	Size row_room, row_used;
 };
@@ -62,14 +62,6 @@ edits_need_of(EditsColumn column)
 		return EDITS_NEED_KIND;
 	return column == EDITS_UID || column == EDITS_USERNAME || column >= EDITS_ROW ? EDITS_NEED_CONTENTS
 																				  : EDITS_NEED_BATCH;
-}
-
-void
-edits_query_init(EditsQuery *query)
-{
-	memset(query, 0, sizeof(*query));
-	for (int column = 0; column < EDITS_RANGES; column++)
-		query->range[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
 }
 
 static bool
@@ -181,7 +173,7 @@ static void
 edits_close_sheet(EditsReader *reader)
 {
 	if (reader->batches != NULL)
-		replay_batches_end(reader->batches);
+		batches_end(reader->batches);
 	reader->batches = NULL;
 }
 
@@ -192,25 +184,27 @@ edits_end(EditsReader *reader)
 	MemoryContextDelete(reader->context);
 }
 
-/* Where a scan begins that is bounded by log or time. Where it ends, the batches say themselves. */
+/* The seqs to read, with the start that follows from segment and time. edits_is_beyond() finds the end. */
 static CallRange
 edits_seqs(EditsReader *reader)
 {
 	const EditsQuery *query = &reader->query;
-	const CallRange *segment_id = &query->range[EDITS_LID], *at = &query->range[EDITS_AT];
+	const CallRange *segment_id = &query->range[EDITS_SEGMENT_ID], *at = &query->range[EDITS_AT];
 	CallRange seqs = query->range[EDITS_SEQ];
 	int64 *probes = &reader->counters->batches_skipped;
 
 	seqs.low = Max(seqs.low, 1);
 	if (!query->backward && segment_id->low > 1)
-		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LID, segment_id->low, query->snapshot, probes));
+		seqs.low =
+			Max(seqs.low, batches_seek(reader->sheet_id, BATCH_SEGMENT_ID, segment_id->low, query->snapshot, probes));
 	if (!query->backward && at->low > PG_INT64_MIN)
-		seqs.low = Max(seqs.low, replay_seek(reader->sheet_id, REPLAY_LAST_AT, at->low, query->snapshot, probes));
+		seqs.low = Max(seqs.low, batches_seek(reader->sheet_id, BATCH_LAST_AT, at->low, query->snapshot, probes));
 	if (query->backward && segment_id->high < PG_INT64_MAX)
-		seqs.high = Min(seqs.high,
-						replay_seek(reader->sheet_id, REPLAY_LID, segment_id->high + 1, query->snapshot, probes) - 1);
+		seqs.high =
+			Min(seqs.high,
+				batches_seek(reader->sheet_id, BATCH_SEGMENT_ID, segment_id->high + 1, query->snapshot, probes) - 1);
 	if (query->backward && at->high < PG_INT64_MAX)
-		seqs.high = Min(seqs.high, replay_seek(reader->sheet_id, REPLAY_AT, at->high + 1, query->snapshot, probes) - 1);
+		seqs.high = Min(seqs.high, batches_seek(reader->sheet_id, BATCH_AT, at->high + 1, query->snapshot, probes) - 1);
 	return seqs;
 }
 
@@ -226,26 +220,26 @@ edits_open_sheet(EditsReader *reader)
 		reader->sheet_id = reader->sheets[reader->query.backward ? reader->nsheets - 1 - next : next];
 		seqs = edits_seqs(reader);
 		if (!edits_range_empty(&seqs))
-			reader->batches = replay_batches_begin(reader->sheet_id, seqs.low, seqs.high, reader->query.backward,
-												   reader->query.snapshot);
+			reader->batches =
+				batches_begin(reader->sheet_id, seqs.low, seqs.high, reader->query.backward, reader->query.snapshot);
 	}
 	return reader->batches != NULL;
 }
 
 /* ---- batches ---- */
 
-/* What the batch's own seqs and times leave to be looked at. */
+/* Sets the seqs of the batch that can be in range, by what is known without unpacking it. */
 static void
 edits_clip(EditsReader *reader)
 {
-	const ReplayBatch *batch = &reader->batch;
+	const StoredBatch *batch = &reader->batch;
 	const CallRange *seq = &reader->query.range[EDITS_SEQ], *at = &reader->query.range[EDITS_AT];
 	int64 last_at = batch->at + (batch->last_seq - batch->first_seq);
 
 	reader->from = Max(batch->first_seq, seq->low);
 	reader->to = Min(batch->last_seq, seq->high);
 	if (at->low > last_at || at->high < batch->at ||
-		!edits_in_range(&reader->query.range[EDITS_LID], batch->segment_id) ||
+		!edits_in_range(&reader->query.range[EDITS_SEGMENT_ID], batch->segment_id) ||
 		!edits_in_range(&reader->query.range[EDITS_ORIGIN], batch->origin))
 		reader->to = reader->from - 1;
 	else
@@ -257,12 +251,12 @@ edits_clip(EditsReader *reader)
 	}
 }
 
-/* No batch after this one can hold what is wanted. */
+/* Whether no later batch can be in range. */
 static bool
 edits_is_beyond(const EditsReader *reader)
 {
-	const ReplayBatch *batch = &reader->batch;
-	const CallRange *segment_id = &reader->query.range[EDITS_LID], *at = &reader->query.range[EDITS_AT];
+	const StoredBatch *batch = &reader->batch;
+	const CallRange *segment_id = &reader->query.range[EDITS_SEGMENT_ID], *at = &reader->query.range[EDITS_AT];
 
 	if (reader->query.backward)
 		return batch->segment_id < segment_id->low || batch->at + (batch->last_seq - batch->first_seq) < at->low;
@@ -280,7 +274,7 @@ edits_matches(const EditsQuery *query, const Edit *edit)
 		   edits_in_range(&query->range[EDITS_KIND], edit->kind);
 }
 
-/* The next edit of the batch that matches; reader->seq is that of the edit before. */
+/* Goes to the next edit of the batch that matches. reader->seq is the seq of the edit before. */
 static bool
 edits_decode(EditsReader *reader)
 {
@@ -290,7 +284,7 @@ edits_decode(EditsReader *reader)
 																: edit_read(&reader->codec, &reader->edit);
 
 		if (error != EDIT_OK)
-			replay_corrupted(reader->sheet_id, "the batch at seq", reader->batch.first_seq, error);
+			history_corrupted(reader->sheet_id, "the batch at seq", reader->batch.first_seq, error);
 		reader->seq++;
 		if (reader->seq >= reader->from && edits_matches(&reader->query, &reader->edit))
 			return true;
@@ -300,7 +294,7 @@ edits_decode(EditsReader *reader)
 	return false;
 }
 
-/* Edits are stored as differences from those before: going backward, all that match are found first. */
+/* An edit is stored relative to the one before it, so a backward scan decodes the batch forward first. */
 static void
 edits_decode_all(EditsReader *reader)
 {
@@ -321,17 +315,17 @@ edits_decode_all(EditsReader *reader)
 static void
 edits_open_contents(EditsReader *reader)
 {
-	replay_batches_edits(reader->batches, &reader->codec);
+	batches_read_edits(reader->batches, &reader->codec);
 	reader->seq = reader->batch.first_seq - 1;
 	if (reader->query.backward)
 		edits_decode_all(reader);
 }
 
-/* False at the end of the sheet. */
+/* Returns false at the end of the sheet. */
 static bool
 edits_open_batch(EditsReader *reader)
 {
-	while (replay_batches_next(reader->batches, &reader->batch))
+	while (batches_next(reader->batches, &reader->batch))
 	{
 		edits_clip(reader);
 		if (reader->from <= reader->to)
@@ -375,7 +369,7 @@ edits_next_in_batch(EditsReader *reader)
 	return ++reader->seq <= reader->to;
 }
 
-/* The next batch that may hold what is wanted, of any sheet. */
+/* Goes to the next batch that may be in range, of any sheet. */
 static bool
 edits_next_batch(EditsReader *reader)
 {
@@ -390,12 +384,29 @@ edits_next_batch(EditsReader *reader)
 	return found;
 }
 
+/* The texts of a row are formed in memory that the next row reuses: without it, reading a log costs a fifth more. */
+static void
+edits_begin_row(EditsReader *reader)
+{
+	const Edit *edit = &reader->edit;
+	Size most = (Size) edit->content.len + edit->old.len + edit->style.len + A1_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
+
+	reader->row_used = 0;
+	if (reader->query.need < EDITS_NEED_CONTENTS || reader->row_room >= most)
+		return;
+	if (reader->row != NULL)
+		pfree(reader->row);
+	reader->row_room = Max(most, 1024);
+	reader->row = MemoryContextAllocHuge(reader->context, reader->row_room);
+}
+
 bool
 edits_next(EditsReader *reader)
 {
 	while (reader->from > reader->to || !edits_next_in_batch(reader))
 		if (!edits_next_batch(reader))
 			return false;
+	edits_begin_row(reader);
 	return true;
 }
 
@@ -420,22 +431,6 @@ edits_count(EditsReader *reader)
 
 /* ---- columns ---- */
 
-/* The texts of a row lie in one piece of memory that the next row uses again. */
-void
-edits_begin_row(EditsReader *reader)
-{
-	const Edit *edit = &reader->edit;
-	Size most = (Size) edit->content.len + edit->old.len + edit->style.len + A1_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
-
-	reader->row_used = 0;
-	if (reader->query.need < EDITS_NEED_CONTENTS || reader->row_room >= most)
-		return;
-	if (reader->row != NULL)
-		pfree(reader->row);
-	reader->row_room = Max(most, 1024);
-	reader->row = MemoryContextAllocHuge(reader->context, reader->row_room);
-}
-
 static Datum
 edits_bytes(EditsReader *reader, const char *data, Size len)
 {
@@ -456,30 +451,14 @@ edits_text(EditsReader *reader, EditText text, bool *isnull)
 }
 
 static Datum
-edits_kind_text(EditsReader *reader)
-{
-	text **kept = &reader->kinds[reader->edit.kind];
-
-	if (*kept == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(reader->context);
-
-		*kept = cstring_to_text(edits_kinds[reader->edit.kind]);
-		MemoryContextSwitchTo(old);
-	}
-	return PointerGetDatum(*kept);
-}
-
-static Datum
 edits_a1(EditsReader *reader, bool *isnull)
 {
-	const Edit *edit = &reader->edit;
 	char a1[A1_MAX];
 
-	*isnull = !edit_is_of_cell(edit->kind);
+	*isnull = !edit_is_of_cell(reader->edit.kind);
 	if (*isnull)
 		return (Datum) 0;
-	a1_format_cell(a1, edit->row, edit->col);
+	a1_format_cell(a1, reader->edit.row, reader->edit.col);
 	return edits_bytes(reader, a1, strlen(a1));
 }
 
@@ -504,7 +483,7 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 			return Int64GetDatum(reader->sheet_id);
 		case EDITS_SEQ:
 			return Int64GetDatum(reader->seq);
-		case EDITS_LID:
+		case EDITS_SEGMENT_ID:
 			return Int64GetDatum(reader->batch.segment_id);
 		case EDITS_AT:
 			return TimestampTzGetDatum(reader->batch.at + (reader->seq - reader->batch.first_seq));
@@ -515,7 +494,7 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 		case EDITS_ORIGIN:
 			return Int64GetDatum(reader->batch.origin);
 		case EDITS_KIND:
-			return edits_kind_text(reader);
+			return CStringGetTextDatum(edits_kinds[edit->kind]);
 		case EDITS_ROW:
 			return Int32GetDatum(edits_row(edit));
 		case EDITS_COL:

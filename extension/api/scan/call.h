@@ -1,11 +1,15 @@
 /*
- * call.h - scans in place of calls of set-returning functions: what the functions have in common.
+ * call.h - custom scans in place of calls of set-returning functions.
  *
- * Where a query selects from one of these functions, a hook of the planner puts a custom scan in the place of the
- * call: it forms only the columns that are asked for, keeps no copy of the rows, and takes conditions on columns that
- * are known before it begins. What it cannot use, the executor checks as always. A scan's expressions are the call's
- * arguments and then the values of the conditions; its private list is the function's OID, numbers of its kind, and
- * column and strategy of each condition.
+ * A query that selects from sheet.log_edits(), sheet.range(), sheet.at() or sheet.read_cells() gets a custom scan
+ * instead of a function scan. The scan forms only the columns that the query uses, copies no rows into a tuplestore,
+ * and uses conditions "column operator value" whose value is known before the scan begins. The executor checks all
+ * other conditions. Rows as a whole, WITH ORDINALITY and calls in a select list remain calls of the function.
+ *
+ * A CallKind describes the scans of one name in EXPLAIN. call_plan.c is the planner's part, call_scan.c the executor's.
+ *
+ * The custom_exprs of a plan are the arguments of the call, then the values of the conditions. Its custom_private is a
+ * list of integers: CALL_PRIVATE_*, then column and strategy of each condition.
  */
 #ifndef CALL_H
 #define CALL_H
@@ -16,92 +20,103 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
-#include "utils/array.h"
 
-/* ---- call_cond.c: conditions ---- */
+#define CALL_MAX_ARGS	 6
+#define CALL_MAX_COLUMNS 16
+#define CALL_COUNT		 0 /* in place of a column: the number of rows */
 
-#define CALL_STRATEGY_ANY 6 /* beside those of btree: = ANY (array) */
+typedef struct CallScan CallScan;
+
+/* Inclusive bounds. An empty range has low > high. */
+typedef struct CallRange
+{
+	int64 low, high;
+} CallRange;
+
+typedef struct CallColumn
+{
+	const char *label; /* of its conditions in EXPLAIN */
+	/* Type of the conditions that a scan can use: INT8OID (all integer types) or TIMESTAMPTZOID with any btree
+	 * operator, TEXTOID with equality only. InvalidOid: none. */
+	Oid compared;
+} CallColumn;
+
+typedef struct CallFunction
+{
+	const char *source;				 /* C name */
+	const char *args[CALL_MAX_ARGS]; /* labels of the arguments in EXPLAIN */
+	int nargs;
+	int ncolumns;
+	const CallColumn *columns; /* column n is columns[n - 1]; NULL: the scan uses no conditions */
+} CallFunction;
+
+typedef struct CallKind
+{
+	const char *name; /* Custom Scan (name) in EXPLAIN */
+	const CallFunction *functions;
+	int nfunctions;
+	uint32 flags;	 /* of its paths */
+	Size state_size; /* of a struct that begins with CallScan */
+	/* Replaces the relation's paths. `function` is an index into `functions`. */
+	void (*add_paths)(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, int function);
+	/* Narrows ranges by "column = value" of type text. */
+	void (*limit_text)(CallRange *ranges, int column, text *value);
+	/* Called for the first row. ranges[column] is what the conditions leave of the column. Checks the permission to
+	 * read. The current memory context lives until close. */
+	void (*open)(CallScan *scan, const NullableDatum *args, const CallRange *ranges);
+	bool (*next)(CallScan *scan); /* goes to the next row; false: there is none */
+	/* A value of the current row, at most once per column. The current memory context lives until the next row. */
+	Datum (*value)(CallScan *scan, int column, bool *isnull);
+	void (*rewind)(CallScan *scan); /* before the first row, with the same arguments; NULL: the scan is opened again */
+	void (*close)(CallScan *scan);	/* may be NULL */
+	void (*explain)(CallScan *scan, ExplainState *es); /* may be NULL */
+	/* Filled in by call_register(). */
+	CustomPathMethods path_methods;
+	CustomScanMethods scan_methods;
+	CustomExecMethods exec_methods;
+} CallKind;
+
+/* Called by _PG_init, for each kind once. */
+extern void call_register(CallKind *kind);
+
+/* ---- call_plan.c ---- */
+
+#define CALL_STRATEGY_ANY 6 /* beside the strategies of btree: = ANY (array) */
 
 typedef struct CallCond
 {
 	int column;
 	int strategy;
 	Expr *value; /* without columns of the function */
-	bool exact;	 /* a range says all of it */
+	bool exact;	 /* the executor need not check the condition */
 } CallCond;
 
-/* What a column is compared as: int8 (all integers), timestamptz or text; InvalidOid: by nothing that a scan can use.
- */
-typedef Oid (*CallTypeFn)(int column);
-
-/* Whether the clause compares a column of relation rti with something that is known before the scan begins. */
-extern bool call_cond_match(PlannerInfo *root, Index rti, Expr *clause, CallTypeFn type_of, CallCond *cond);
-
-typedef struct CallRange
+enum
 {
-	int64 low, high; /* inclusive */
-} CallRange;
+	CALL_PRIVATE_OID,	   /* of the SQL function */
+	CALL_PRIVATE_FUNCTION, /* its index in the kind */
+	CALL_PRIVATE_MODE,	   /* for the kind */
+	CALL_PRIVATE_CONDS
+};
 
-extern void call_range_clear(CallRange *range);
-/* By a value of an integer type, or a time. */
-extern void call_range_limit(CallRange *range, int strategy, int64 value);
-/* From the lowest to the highest element of an array of integers. */
-extern void call_range_limit_any(CallRange *range, ArrayType *array);
-/* To the row and the column of a cell by its name; only the usual spelling is the name of one. */
-extern void call_range_limit_cell(CallRange *row, CallRange *col, text *name);
-/* Of the integer types, and times. */
-extern int64 call_cond_int64(Oid type, Datum value);
-
-/* ---- call_plan.c: in the planner ---- */
-
-/* The name in C of the function of schema sheet that the relation is a call of; NULL when it is none. */
-extern const char *call_source(const RangeTblEntry *rte);
-
-/* Puts paths to its scan in place of those to the call, when this is its function. */
-typedef void (*CallPlanFn)(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, const char *source);
-/* From _PG_init. */
-extern void call_plan_add(CallPlanFn plan, const CustomScanMethods *methods);
-
-/* A path in place of the one to the call, which the planner takes to cost as much. The scan's private list begins with
- * the function's OID and the numbers. */
-extern void call_replace_path(RelOptInfo *rel, FuncExpr *call, List *numbers, List *pathkeys,
-							  const CustomPathMethods *methods);
-/* The private list of a path, up to the conditions. */
-extern List *call_private(FuncExpr *call, List *numbers);
-/* The order of a list of columns. */
+/* Whether the clause is a condition on a column of relation rti that the scan can use. */
+extern bool call_cond_match(PlannerInfo *root, Index rti, Expr *clause, const CallFunction *function, CallCond *cond);
+/* A path of the relation without rows and costs. */
+extern CustomPath *call_make_path(const CallKind *kind, RelOptInfo *rel, FuncExpr *call, int function, int mode,
+								  List *pathkeys);
+/* The order of `count` columns without a collation. */
 extern List *call_pathkeys(PlannerInfo *root, Index rti, const int *columns, const Oid *types, int count,
 						   bool backward);
-/* The plan of a path: takes the conditions out that the scan checks by itself; type_of NULL: it checks none. */
-extern Plan *call_create_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
-							  CallTypeFn type_of, const CustomScanMethods *methods);
 
-/* ---- call_scan.c: in the executor ---- */
+/* ---- call_scan.c ---- */
 
-typedef struct CallColumn
-{
-	int place; /* in the slot */
-	int column;
-} CallColumn;
-
-typedef struct CallConstant
-{
-	int place;
-	NullableDatum value;
-} CallConstant;
-
-/* Where a scan puts its rows. */
+/* What fills one attribute of the slot. */
 typedef struct CallOutput
 {
-	TupleTableSlot *slot; /* the result's, when the rows need no more work, else that of the scan */
-	bool direct;		  /* it is the result's */
-	CallColumn *columns;
-	int ncolumns;
-	CallConstant *constants; /* of the result */
-	int nconstants;
+	int attribute; /* from 0 */
+	int column;	   /* of the function, or CALL_COUNT; -1: the constant */
+	NullableDatum constant;
 } CallOutput;
-
-/* Empties the slot for the next row, of which the constants are there then. */
-extern void call_output_clear(const CallOutput *output);
 
 typedef struct CallCondState
 {
@@ -111,40 +126,31 @@ typedef struct CallCondState
 	ExprState *value;
 } CallCondState;
 
-/* An argument of the call. */
-typedef struct CallArg
-{
-	ExprState *state; /* NULL: the value is known */
-	NullableDatum value;
-} CallArg;
-
-/* What the states of all scans begin with. */
-typedef struct CallScanState
+struct CallScan
 {
 	CustomScanState css;
-	ExecScanAccessMtd next; /* puts the next row into the output's slot, and returns this; empty: none is left */
-	CallOutput output;
-	CallArg *args;
-	int nargs;
+	const CallKind *kind;
+	const CallFunction *function;
+	int mode;
+	TupleTableSlot *slot; /* of the result if the scan forms it (direct), else of the scan */
+	bool direct;
+	CallOutput *outputs;
+	int noutputs;
+	List *args; /* of ExprState */
 	CallCondState *conds;
 	int nconds;
-} CallScanState;
+	MemoryContext context; /* of what `open` makes */
+	bool opened;
+};
 
-/* A state of so many bytes. */
-extern Node *call_scan_create(Size size, const CustomExecMethods *methods, ExecScanAccessMtd next);
-/* Checks the right to call the function (42501), and finds out what to form. So many numbers stand in the private list
- * before those of the conditions. */
-extern void call_scan_begin(CallScanState *scan, int numbers);
-/* For ExecCustomScan. */
-extern TupleTableSlot *call_scan_exec(CustomScanState *node);
-/* The values of the call's arguments. */
-extern void call_scan_args(const CallScanState *scan, NullableDatum *args);
-/* The value that a condition compares with. */
-extern Datum call_scan_value(const CallScanState *scan, const CallCondState *cond, bool *isnull);
-/* Goes to the next of count rows in the executor's direction; false when there is none. Before the first: -1. */
-extern bool call_scan_step(const CallScanState *scan, int64 *at, int64 count);
-/* Adds the conditions on a column to what EXPLAIN shows. */
-extern void call_explain_conds(const CallScanState *scan, int column, const char *label, List *context,
-							   ExplainState *es);
+extern CustomExecMethods call_exec_methods(const char *name);
+extern Node *call_create_state(CustomScan *plan);
+extern void call_range_clear(CallRange *range);
+/* By a btree strategy and the value of an integer or a time. */
+extern void call_range_limit(CallRange *range, int strategy, int64 value);
+/* To the row and column of the cell of this name. Only the usual spelling (B7) names a cell. */
+extern void call_range_limit_cell(CallRange *row, CallRange *col, text *name);
+/* The value of an integer type or timestamptz. */
+extern int64 call_int64(Oid type, Datum value);
 
 #endif

@@ -1,5 +1,9 @@
 /*
- * call_plan.c - scans in place of calls: from the query to the plan.
+ * call_plan.c - custom scans in place of calls: conditions, paths and plans.
+ *
+ * A condition can be used if it is "column operator value" with a btree operator on integers or times, or equality of
+ * texts under a deterministic collation. These operators are leakproof, so it is safe to apply them before conditions
+ * of a security barrier.
  */
 #include "postgres.h"
 
@@ -8,74 +12,140 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
-#include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#define PLAN_KINDS 4
+#define PLAN_MAX_KINDS 2
 
 static set_rel_pathlist_hook_type plan_next_hook = NULL;
-static CallPlanFn plan_kinds[PLAN_KINDS];
+static const CallKind *plan_kinds[PLAN_MAX_KINDS];
 static int plan_nkinds = 0;
 
-/* ---- which function ---- */
+/* ---- conditions ---- */
 
-/* One that somebody has made SECURITY DEFINER, or given settings of its own, is left to be called with them. */
-static const char *
-plan_source(HeapTuple tuple)
+/* The btree strategy of an operator on a column that is compared as this type; 0: the scan cannot use it. */
+static int
+plan_strategy(Oid compared, Oid operator, Oid collation)
 {
-	Form_pg_proc function = (Form_pg_proc) GETSTRUCT(tuple);
-	bool isnull;
-	Datum source;
+	Oid family, left, right;
+	int strategy;
 
-	if (function->prolang != ClanguageId || function->prosecdef ||
-		!heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL) ||
-		function->pronamespace != get_namespace_oid("sheet", true))
-		return NULL;
-	source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-	return isnull ? NULL : TextDatumGetCString(source);
+	if (!OidIsValid(compared) || !OidIsValid(operator))
+		return 0;
+	family = lookup_type_cache(compared, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	if (!op_in_opfamily(operator, family))
+		return 0;
+	get_op_opfamily_properties(operator, family, false, &strategy, &left, &right);
+	if (compared != INT8OID && (left != compared || right != compared))
+		return 0;
+	if (compared == TEXTOID && (strategy != BTEqualStrategyNumber || !get_collation_isdeterministic(collation)))
+		return 0;
+	return strategy;
 }
+
+/* The column of the function that the node is; 0: none. */
+static int
+plan_column(Index rti, Node *node)
+{
+	Var *var = (Var *) node;
+
+	return IsA(node, Var) && var->varno == rti && var->varlevelsup == 0 && var->varattno > 0 ? var->varattno : 0;
+}
+
+static bool
+plan_is_known(PlannerInfo *root, Index rti, Node *value)
+{
+	return !bms_is_member(rti, pull_varnos(root, value)) && !contain_volatile_functions(value) &&
+		   !contain_subplans(value);
+}
+
+/* column = ANY (array of integers) */
+static bool
+plan_match_array(PlannerInfo *root, Index rti, const ScalarArrayOpExpr *clause, const CallFunction *function,
+				 CallCond *cond)
+{
+	cond->column = plan_column(rti, linitial(clause->args));
+	cond->strategy = CALL_STRATEGY_ANY;
+	cond->value = lsecond(clause->args);
+	cond->exact = false;
+	return clause->useOr && cond->column != 0 && function->columns[cond->column - 1].compared == INT8OID &&
+		   plan_strategy(INT8OID, clause->opno, clause->inputcollid) == BTEqualStrategyNumber &&
+		   plan_is_known(root, rti, (Node *) cond->value);
+}
+
+bool
+call_cond_match(PlannerInfo *root, Index rti, Expr *clause, const CallFunction *function, CallCond *cond)
+{
+	OpExpr *op = (OpExpr *) clause;
+	Node *left, *right;
+	bool swap;
+
+	if (function->columns == NULL)
+		return false;
+	if (IsA(clause, ScalarArrayOpExpr))
+		return plan_match_array(root, rti, (ScalarArrayOpExpr *) clause, function, cond);
+	if (!IsA(clause, OpExpr) || list_length(op->args) != 2)
+		return false;
+	swap = plan_column(rti, linitial(op->args)) == 0;
+	left = swap ? lsecond(op->args) : linitial(op->args);
+	right = swap ? linitial(op->args) : lsecond(op->args);
+	cond->column = plan_column(rti, left);
+	if (cond->column == 0)
+		return false;
+	cond->strategy = plan_strategy(function->columns[cond->column - 1].compared,
+								   swap ? get_commutator(op->opno) : op->opno, op->inputcollid);
+	cond->value = (Expr *) right;
+	cond->exact = true;
+	return cond->strategy != 0 && plan_is_known(root, rti, right);
+}
+
+/* ---- paths ---- */
 
 static FuncExpr *
 plan_call(const RangeTblEntry *rte)
 {
 	FuncExpr *call;
 
-	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1)
+	if (rte->rtekind != RTE_FUNCTION || rte->funcordinality || list_length(rte->functions) != 1)
 		return NULL;
 	call = (FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr;
 	return IsA(call, FuncExpr) ? call : NULL;
 }
 
-const char *
-call_source(const RangeTblEntry *rte)
+/* The C name of a function of schema sheet. NULL for other functions, and for those that were made SECURITY DEFINER or
+ * given settings: these must be called. */
+static char *
+plan_source(Oid function)
 {
-	FuncExpr *call = plan_call(rte);
-	const char *source;
-	HeapTuple tuple;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	char *source = NULL;
+	bool isnull;
 
-	if (call == NULL)
-		return NULL;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
-	source = plan_source(tuple);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prolang == ClanguageId && !form->prosecdef && heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL) &&
+		form->pronamespace == get_namespace_oid("sheet", true))
+		source = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
 	ReleaseSysCache(tuple);
 	return source;
 }
 
-/* Rows as a whole are left to the function. */
 static bool
-plan_needs_rows(RelOptInfo *rel)
+plan_needs_whole_rows(RelOptInfo *rel)
 {
 	Bitmapset *columns = NULL;
 	ListCell *cell;
@@ -86,64 +156,44 @@ plan_needs_rows(RelOptInfo *rel)
 		   bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
 }
 
-/* ---- paths ---- */
-
 static void
 plan_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
+	FuncExpr *call = plan_call(rte);
 	const char *source;
 
 	if (plan_next_hook != NULL)
 		plan_next_hook(root, rel, rti, rte);
-	if (rel->reloptkind != RELOPT_BASEREL || rte->rtekind != RTE_FUNCTION || rte->funcordinality || IS_DUMMY_REL(rel))
+	if (call == NULL || rel->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(rel) || plan_needs_whole_rows(rel))
 		return;
-	source = call_source(rte);
-	if (source == NULL || plan_needs_rows(rel))
-		return;
-	for (int i = 0; i < plan_nkinds; i++)
-		plan_kinds[i](root, rel, plan_call(rte), source);
+	source = plan_source(call->funcid);
+	for (int i = 0; source != NULL && i < plan_nkinds; i++)
+		for (int function = 0; function < plan_kinds[i]->nfunctions; function++)
+			if (strcmp(source, plan_kinds[i]->functions[function].source) == 0 &&
+				list_length(call->args) == plan_kinds[i]->functions[function].nargs)
+				plan_kinds[i]->add_paths(root, rel, call, function);
 }
 
-void
-call_plan_add(CallPlanFn plan, const CustomScanMethods *methods)
-{
-	RegisterCustomScanMethods(methods);
-	if (plan_nkinds == 0)
-	{
-		plan_next_hook = set_rel_pathlist_hook;
-		set_rel_pathlist_hook = plan_hook;
-	}
-	Assert(plan_nkinds < PLAN_KINDS);
-	plan_kinds[plan_nkinds++] = plan;
-}
-
-List *
-call_private(FuncExpr *call, List *numbers)
-{
-	return lcons_int((int) call->funcid, numbers);
-}
-
-void
-call_replace_path(RelOptInfo *rel, FuncExpr *call, List *numbers, List *pathkeys, const CustomPathMethods *methods)
+CustomPath *
+call_make_path(const CallKind *kind, RelOptInfo *rel, FuncExpr *call, int function, int mode, List *pathkeys)
 {
 	CustomPath *path = makeNode(CustomPath);
 
-	path->path = *(Path *) linitial(rel->pathlist);
-	path->path.type = T_CustomPath;
 	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
 	path->path.pathkeys = pathkeys;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
-	path->custom_private = call_private(call, numbers);
-	path->methods = methods;
-	rel->pathlist = NIL;
-	add_path(rel, &path->path);
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION | kind->flags;
+	path->custom_private = list_make3_int((int) call->funcid, function, mode);
+	path->methods = &kind->path_methods;
+	return path;
 }
 
-/* ---- from path to plan ---- */
+/* ---- plans ---- */
 
-/* Takes the conditions out that the scan checks by itself; adds to values and conds what the plan has of them. */
+/* Moves conditions that the scan uses to *values and *conds. Returns the clauses that the executor checks. */
 static List *
-plan_take_conds(PlannerInfo *root, Index rti, CallTypeFn type_of, List *clauses, List **values, List **conds)
+plan_take_conds(PlannerInfo *root, Index rti, const CallFunction *function, List *clauses, List **values, List **conds)
 {
 	List *rest = NIL;
 	ListCell *cell;
@@ -155,7 +205,7 @@ plan_take_conds(PlannerInfo *root, Index rti, CallTypeFn type_of, List *clauses,
 
 		if (rinfo->pseudoconstant)
 			continue;
-		if (type_of != NULL && call_cond_match(root, rti, rinfo->clause, type_of, &cond))
+		if (call_cond_match(root, rti, rinfo->clause, function, &cond))
 		{
 			*values = lappend(*values, cond.value);
 			*conds = lappend_int(lappend_int(*conds, cond.column), cond.strategy);
@@ -185,55 +235,65 @@ plan_add_columns(List *columns, Index rti, List *exprs)
 }
 
 /*
- * The columns that the scan has to form: those of the target list first, so that it mostly needs no projection; the
- * planner may yet put another target list in its place, with any columns of the relation's.
+ * The columns that the scan forms: those of the target list first, so that mostly no projection is needed; then the
+ * relation's others, since the planner may replace the target list later. Above the relation, a scan forms the
+ * aggregate that its path stands for.
  */
 static List *
-plan_columns(RelOptInfo *rel, List *tlist, List *quals)
+plan_columns(RelOptInfo *rel, CustomPath *path, List *tlist, List *quals)
 {
-	List *columns = plan_add_columns(NIL, rel->relid, tlist);
+	List *columns;
 
+	if (IS_UPPER_REL(path->path.parent))
+		return list_make1(makeTargetEntry(copyObject(linitial(path->path.pathtarget->exprs)), 1, NULL, false));
+	columns = plan_add_columns(NIL, rel->relid, tlist);
 	columns = plan_add_columns(columns, rel->relid, rel->reltarget->exprs);
 	return plan_add_columns(columns, rel->relid, quals);
 }
 
-Plan *
-call_create_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, CallTypeFn type_of,
-				 const CustomScanMethods *methods)
+static Plan *
+plan_create(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
+	const CallKind *kind = (const CallKind *) ((const char *) path->methods - offsetof(CallKind, path_methods));
+	const CallFunction *function = &kind->functions[list_nth_int(path->custom_private, CALL_PRIVATE_FUNCTION)];
 	CustomScan *scan = makeNode(CustomScan);
-	FuncExpr *call = plan_call(planner_rt_fetch(rel->relid, root));
 	List *conds = NIL;
+	FuncExpr *call;
 
+	if (IS_UPPER_REL(rel))
+	{
+		rel = find_base_rel(root, bms_singleton_member(root->all_baserels));
+		clauses = rel->baserestrictinfo;
+	}
+	call = plan_call(planner_rt_fetch(rel->relid, root));
 	scan->custom_exprs = list_copy(call->args);
-	scan->scan.plan.qual = plan_take_conds(root, rel->relid, type_of, clauses, &scan->custom_exprs, &conds);
+	scan->scan.plan.qual = plan_take_conds(root, rel->relid, function, clauses, &scan->custom_exprs, &conds);
 	scan->scan.plan.targetlist = tlist;
-	scan->custom_scan_tlist = plan_columns(rel, tlist, scan->scan.plan.qual);
+	scan->custom_scan_tlist = plan_columns(rel, path, tlist, scan->scan.plan.qual);
 	scan->flags = path->flags;
 	scan->custom_private = list_concat(list_copy(path->custom_private), conds);
-	scan->methods = methods;
+	scan->methods = &kind->scan_methods;
 	record_plan_function_dependency(root, call->funcid);
 	return &scan->scan.plan;
 }
 
-/* ---- order ---- */
-
-static void
-plan_add_order(List **clauses, List **entries, Index rti, int column, Oid type, bool backward)
+void
+call_register(CallKind *kind)
 {
-	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	Var *var = makeVar(rti, column, type, -1, InvalidOid, 0);
-	TargetEntry *entry = makeTargetEntry((Expr *) var, list_length(*entries) + 1, NULL, false);
-	SortGroupClause *clause = makeNode(SortGroupClause);
-
-	entry->ressortgroupref = entry->resno;
-	clause->tleSortGroupRef = entry->resno;
-	clause->eqop = cache->eq_opr;
-	clause->sortop = backward ? cache->gt_opr : cache->lt_opr;
-	clause->nulls_first = backward;
-	*entries = lappend(*entries, entry);
-	*clauses = lappend(*clauses, clause);
+	kind->path_methods = (CustomPathMethods){.CustomName = kind->name, .PlanCustomPath = plan_create};
+	kind->scan_methods = (CustomScanMethods){.CustomName = kind->name, .CreateCustomScanState = call_create_state};
+	kind->exec_methods = call_exec_methods(kind->name);
+	RegisterCustomScanMethods(&kind->scan_methods);
+	if (plan_nkinds == 0)
+	{
+		plan_next_hook = set_rel_pathlist_hook;
+		set_rel_pathlist_hook = plan_hook;
+	}
+	Assert(plan_nkinds < PLAN_MAX_KINDS);
+	plan_kinds[plan_nkinds++] = kind;
 }
+
+/* ---- order ---- */
 
 List *
 call_pathkeys(PlannerInfo *root, Index rti, const int *columns, const Oid *types, int count, bool backward)
@@ -241,6 +301,19 @@ call_pathkeys(PlannerInfo *root, Index rti, const int *columns, const Oid *types
 	List *clauses = NIL, *entries = NIL;
 
 	for (int i = 0; i < count; i++)
-		plan_add_order(&clauses, &entries, rti, columns[i], types[i], backward);
+	{
+		SortGroupClause *clause = makeNode(SortGroupClause);
+		TargetEntry *entry;
+		TypeCacheEntry *cache;
+
+		cache = lookup_type_cache(types[i], TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+		entry = makeTargetEntry((Expr *) makeVar(rti, columns[i], types[i], -1, InvalidOid, 0), i + 1, NULL, false);
+		entry->ressortgroupref = clause->tleSortGroupRef = i + 1;
+		clause->eqop = cache->eq_opr;
+		clause->sortop = backward ? cache->gt_opr : cache->lt_opr;
+		clause->nulls_first = backward;
+		entries = lappend(entries, entry);
+		clauses = lappend(clauses, clause);
+	}
 	return make_pathkeys_for_sortclauses(root, clauses, entries);
 }

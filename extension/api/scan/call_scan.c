@@ -1,19 +1,124 @@
-/*
- * call_scan.c - scans in place of calls: what they do in the executor.
- */
+/* call_scan.c - custom scans in place of calls: execution. */
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "api/scan/call.h"
 #include "catalog/objectaccess.h"
+#include "catalog/pg_type.h"
+#include "common/a1.h"
 #include "compat.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
-/* The right to call the function, as the executor checks it, and modules that watch calls. */
+/* ---- ranges ---- */
+
+void
+call_range_clear(CallRange *range)
+{
+	*range = (CallRange){PG_INT64_MAX, PG_INT64_MIN};
+}
+
+void
+call_range_limit(CallRange *range, int strategy, int64 value)
+{
+	bool strict = strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber;
+
+	if ((strategy == BTLessStrategyNumber && value == PG_INT64_MIN) ||
+		(strategy == BTGreaterStrategyNumber && value == PG_INT64_MAX))
+	{
+		call_range_clear(range);
+		return;
+	}
+	if (strategy <= BTEqualStrategyNumber)
+		range->high = Min(range->high, value - strict);
+	if (strategy >= BTEqualStrategyNumber)
+		range->low = Max(range->low, value + strict);
+}
+
+int64
+call_int64(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value); /* also timestamptz */
+	}
+}
+
+/* From the lowest to the highest element. */
+static void
+range_limit_any(CallRange *range, ArrayType *array)
+{
+	Oid type = ARR_ELEMTYPE(array);
+	CallRange all = {PG_INT64_MAX, PG_INT64_MIN};
+	Datum *values;
+	bool *nulls;
+	int count;
+	int16 len;
+	bool byval;
+	char align;
+
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	deconstruct_array(array, type, len, byval, align, &values, &nulls, &count);
+	for (int i = 0; i < count; i++)
+		if (!nulls[i])
+		{
+			all.low = Min(all.low, call_int64(type, values[i]));
+			all.high = Max(all.high, call_int64(type, values[i]));
+		}
+	range->low = Max(range->low, all.low);
+	range->high = Min(range->high, all.high);
+}
+
+void
+call_range_limit_cell(CallRange *row, CallRange *col, text *name)
+{
+	const char *bytes = VARDATA_ANY(name);
+	size_t len = VARSIZE_ANY_EXHDR(name);
+	char usual[A1_MAX];
+	uint32 at_row, at_col;
+	bool cell = a1_parse_cell(bytes, len, &at_row, &at_col);
+
+	if (cell)
+		a1_format_cell(usual, at_row, at_col);
+	if (!cell || strlen(usual) != len || memcmp(usual, bytes, len) != 0)
+	{
+		call_range_clear(row);
+		return;
+	}
+	call_range_limit(row, BTEqualStrategyNumber, at_row);
+	call_range_limit(col, BTEqualStrategyNumber, at_col);
+}
+
+/* A comparison with null is never true. The empty range of any column makes the scan return nothing. */
+static void
+scan_limit(const CallScan *scan, const CallCondState *cond, CallRange *ranges)
+{
+	bool isnull;
+	Datum value = ExecEvalExprSwitchContext(cond->value, scan->css.ss.ps.ps_ExprContext, &isnull);
+
+	if (isnull)
+		call_range_clear(&ranges[1]);
+	else if (cond->strategy == CALL_STRATEGY_ANY)
+		range_limit_any(&ranges[cond->column], DatumGetArrayTypeP(value));
+	else if (cond->type == TEXTOID)
+		scan->kind->limit_text(ranges, cond->column, DatumGetTextPP(value));
+	else
+		call_range_limit(&ranges[cond->column], cond->strategy, call_int64(cond->type, value));
+}
+
+/* ---- begin ---- */
+
+/* The right to call the function, checked as the executor does for a call. */
 static void
 scan_check_function(Oid function)
 {
@@ -24,9 +129,9 @@ scan_check_function(Oid function)
 	InvokeFunctionExecuteHook(function);
 }
 
-/* ---- rows ---- */
-
-/* Nothing is left to do with the scan's rows: they consist of columns, each of them once, and constants. */
+/* Whether the result consists of constants and of columns of the scan, each at most once, and nothing is left to check.
+ * The planner puts constants in place of columns that a surrounding query does not use: projecting these costs a third.
+ */
 static bool
 scan_is_direct(CustomScan *plan)
 {
@@ -45,237 +150,223 @@ scan_is_direct(CustomScan *plan)
 	return plan->scan.plan.qual == NIL;
 }
 
-static int
-scan_column(CustomScan *plan, Var *var)
-{
-	TargetEntry *entry = list_nth_node(TargetEntry, plan->custom_scan_tlist, var->varattno - 1);
-
-	return castNode(Var, entry->expr)->varattno;
-}
-
 static void
-scan_add_column(CallOutput *output, int place, int column)
+scan_begin_outputs(CallScan *scan, CustomScan *plan)
 {
-	output->columns[output->ncolumns++] = (CallColumn){place, column};
-}
-
-static void
-scan_add_constant(CallOutput *output, int place, const Const *constant)
-{
-	output->constants[output->nconstants++] = (CallConstant){place, {constant->constvalue, constant->constisnull}};
-}
-
-/* Columns of the result, which the scan forms itself. */
-static void
-scan_begin_direct(CallOutput *output, CustomScanState *node, CustomScan *plan)
-{
+	List *entries;
 	ListCell *cell;
 
-	output->slot = node->ss.ps.ps_ResultTupleSlot;
-	foreach (cell, plan->scan.plan.targetlist)
+	scan->direct = scan_is_direct(plan);
+	scan->slot = scan->direct ? scan->css.ss.ps.ps_ResultTupleSlot : scan->css.ss.ss_ScanTupleSlot;
+	entries = scan->direct ? plan->scan.plan.targetlist : plan->custom_scan_tlist;
+	scan->outputs = palloc0(sizeof(CallOutput) * Max(list_length(entries), 1));
+	foreach (cell, entries)
 	{
 		Expr *expr = lfirst_node(TargetEntry, cell)->expr;
-		int place = foreach_current_index(cell);
+		CallOutput *output = &scan->outputs[scan->noutputs++];
 
+		output->attribute = foreach_current_index(cell);
+		output->column = IsA(expr, Const) ? -1 : CALL_COUNT;
+		if (IsA(expr, Const))
+			output->constant = (NullableDatum){((Const *) expr)->constvalue, ((Const *) expr)->constisnull};
+		else if (scan->direct)
+			expr = list_nth_node(TargetEntry, plan->custom_scan_tlist, ((Var *) expr)->varattno - 1)->expr;
 		if (IsA(expr, Var))
-			scan_add_column(output, place, scan_column(plan, (Var *) expr));
-		else
-			scan_add_constant(output, place, (Const *) expr);
+			output->column = ((Var *) expr)->varattno;
 	}
 }
 
 static void
-scan_begin_output(CallOutput *output, CustomScanState *node)
+scan_begin_conds(CallScan *scan, CustomScan *plan)
 {
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	ListCell *cell;
-
-	output->columns = palloc(sizeof(CallColumn) *
-							 (list_length(plan->custom_scan_tlist) + list_length(plan->scan.plan.targetlist) + 1));
-	output->constants = palloc(sizeof(CallConstant) * (list_length(plan->scan.plan.targetlist) + 1));
-	output->ncolumns = output->nconstants = 0;
-	output->direct = scan_is_direct(plan);
-	if (output->direct)
-	{
-		scan_begin_direct(output, node, plan);
-		return;
-	}
-	output->slot = node->ss.ss_ScanTupleSlot;
-	foreach (cell, plan->custom_scan_tlist)
-		scan_add_column(output, foreach_current_index(cell),
-						castNode(Var, lfirst_node(TargetEntry, cell)->expr)->varattno);
-}
-
-/*
- * The constants are put in for each row: who gets the slot may change what is in it (BEFORE triggers, generated
- * columns), and may have it keep copies of its values, which go when it is emptied.
- */
-void
-call_output_clear(const CallOutput *output)
-{
-	TupleTableSlot *slot = output->slot;
-
-	ExecClearTuple(slot);
-	for (int i = 0; i < output->nconstants; i++)
-	{
-		const CallConstant *constant = &output->constants[i];
-
-		slot->tts_values[constant->place] = constant->value.value;
-		slot->tts_isnull[constant->place] = constant->value.isnull;
-	}
-}
-
-/* ---- conditions ---- */
-
-static void
-scan_begin_conds(CallScanState *scan, CustomScan *plan, int numbers)
-{
+	scan->nconds = (list_length(plan->custom_private) - CALL_PRIVATE_CONDS) / 2;
 	scan->conds = palloc(sizeof(CallCondState) * Max(scan->nconds, 1));
 	for (int i = 0; i < scan->nconds; i++)
 	{
-		Expr *value = list_nth(plan->custom_exprs, scan->nargs + i);
+		Expr *value = list_nth(plan->custom_exprs, scan->function->nargs + i);
 
-		scan->conds[i].column = list_nth_int(plan->custom_private, numbers + 2 * i);
-		scan->conds[i].strategy = list_nth_int(plan->custom_private, numbers + 2 * i + 1);
+		scan->conds[i].column = list_nth_int(plan->custom_private, CALL_PRIVATE_CONDS + 2 * i);
+		scan->conds[i].strategy = list_nth_int(plan->custom_private, CALL_PRIVATE_CONDS + 2 * i + 1);
 		scan->conds[i].type = exprType((Node *) value);
 		scan->conds[i].value = ExecInitExpr(value, &scan->css.ss.ps);
 	}
 }
 
-Datum
-call_scan_value(const CallScanState *scan, const CallCondState *cond, bool *isnull)
+static void
+scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
-	return ExecEvalExprSwitchContext(cond->value, scan->css.ss.ps.ps_ExprContext, isnull);
+	CallScan *scan = (CallScan *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+
+	scan_check_function((Oid) list_nth_int(plan->custom_private, CALL_PRIVATE_OID));
+	scan->function = &scan->kind->functions[list_nth_int(plan->custom_private, CALL_PRIVATE_FUNCTION)];
+	scan->mode = list_nth_int(plan->custom_private, CALL_PRIVATE_MODE);
+	for (int i = 0; i < scan->function->nargs; i++)
+		scan->args = lappend(scan->args, ExecInitExpr(list_nth(plan->custom_exprs, i), &node->ss.ps));
+	scan_begin_conds(scan, plan);
+	scan_begin_outputs(scan, plan);
+	scan->context = AllocSetContextCreate(estate->es_query_cxt, "pg_sheet scan", ALLOCSET_DEFAULT_SIZES);
 }
 
-static const char *
-scan_operator(int strategy)
+/* ---- rows ---- */
+
+static void
+scan_open(CallScan *scan)
+{
+	NullableDatum args[CALL_MAX_ARGS];
+	CallRange ranges[CALL_MAX_COLUMNS + 1];
+	MemoryContext old;
+	ListCell *cell;
+
+	for (int column = 0; column <= CALL_MAX_COLUMNS; column++)
+		ranges[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
+	foreach (cell, scan->args)
+	{
+		NullableDatum *arg = &args[foreach_current_index(cell)];
+
+		arg->value = ExecEvalExprSwitchContext(lfirst(cell), scan->css.ss.ps.ps_ExprContext, &arg->isnull);
+	}
+	for (int i = 0; i < scan->nconds; i++)
+		scan_limit(scan, &scan->conds[i], ranges);
+	old = MemoryContextSwitchTo(scan->context);
+	scan->kind->open(scan, args, ranges);
+	MemoryContextSwitchTo(old);
+	scan->opened = true;
+}
+
+static void
+scan_close(CallScan *scan)
+{
+	if (scan->opened && scan->kind->close != NULL)
+		scan->kind->close(scan);
+	scan->opened = false;
+	MemoryContextReset(scan->context);
+}
+
+/*
+ * Constants are stored for each row: the slot's consumer may change its values (BEFORE triggers, generated columns) or
+ * free copies of them when it clears the slot.
+ */
+static TupleTableSlot *
+scan_next(ScanState *node)
+{
+	CallScan *scan = (CallScan *) node;
+	TupleTableSlot *slot = scan->slot;
+	MemoryContext old;
+
+	ExecClearTuple(slot);
+	if (!scan->opened)
+		scan_open(scan);
+	if (!scan->kind->next(scan))
+		return slot;
+	ResetExprContext(node->ps.ps_ExprContext);
+	old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
+	for (int i = 0; i < scan->noutputs; i++)
+	{
+		const CallOutput *output = &scan->outputs[i];
+		bool *isnull = &slot->tts_isnull[output->attribute];
+
+		*isnull = output->constant.isnull;
+		slot->tts_values[output->attribute] =
+			output->column < 0 ? output->constant.value : scan->kind->value(scan, output->column, isnull);
+	}
+	MemoryContextSwitchTo(old);
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* PostgreSQL before 15.15 calls this for the next row when a statement looks again at a row that has changed. */
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	(void) scan_next(node);
+	return true;
+}
+
+static TupleTableSlot *
+scan_exec(CustomScanState *node)
+{
+	if (((CallScan *) node)->direct)
+		return scan_next(&node->ss);
+	return ExecScan(&node->ss, scan_next, scan_recheck);
+}
+
+static void
+scan_end(CustomScanState *node)
+{
+	scan_close((CallScan *) node);
+}
+
+static void
+scan_rescan(CustomScanState *node)
+{
+	CallScan *scan = (CallScan *) node;
+
+	if (node->ss.ps.chgParam != NULL || scan->kind->rewind == NULL)
+		scan_close(scan);
+	else if (scan->opened)
+		scan->kind->rewind(scan);
+	ExecScanReScan(&node->ss);
+}
+
+/* ---- EXPLAIN ---- */
+
+static void
+scan_explain_conds(const CallScan *scan, int column, List *context, ExplainState *es)
 {
 	static const char *const operators[] = {"", "<", "<=", "=", ">=", ">", "= ANY"};
-
-	return operators[strategy];
-}
-
-void
-call_explain_conds(const CallScanState *scan, int column, const char *label, List *context, ExplainState *es)
-{
 	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
 	StringInfoData text;
 
 	initStringInfo(&text);
 	for (int i = 0; i < scan->nconds; i++)
-	{
-		if (scan->conds[i].column != column)
-			continue;
-		appendStringInfo(&text, "%s%s %s", text.len > 0 ? " AND " : "", scan_operator(scan->conds[i].strategy),
-						 deparse_expression(list_nth(plan->custom_exprs, scan->nargs + i), context, true, false));
-	}
+		if (scan->conds[i].column == column)
+			appendStringInfo(
+				&text, "%s%s %s", text.len > 0 ? " AND " : "", operators[scan->conds[i].strategy],
+				deparse_expression(list_nth(plan->custom_exprs, scan->function->nargs + i), context, true, false));
 	if (text.len > 0)
-		ExplainPropertyText(label, text.data, es);
+		ExplainPropertyText(scan->function->columns[column - 1].label, text.data, es);
 }
 
-/* ---- arguments ---- */
-
-/* A parameter whose value lies ready, as those of prepared statements do; others are left to the executor, errors too.
- */
-static bool
-scan_parameter(const EState *estate, const Expr *expr, NullableDatum *value)
-{
-	const Param *param = (const Param *) expr;
-	ParamListInfo params = estate->es_param_list_info;
-	const ParamExternData *found;
-
-	if (!IsA(expr, Param) || param->paramkind != PARAM_EXTERN || params == NULL || params->paramFetch != NULL ||
-		param->paramid <= 0 || param->paramid > params->numParams)
-		return false;
-	found = &params->params[param->paramid - 1];
-	*value = (NullableDatum){found->value, found->isnull};
-	return found->ptype == param->paramtype;
-}
-
-/* Arguments are mostly constants and parameters, which the executor need not evaluate: for the seven of sheet.apply()
- * that would be a twelfth of a single edit. */
 static void
-scan_begin_args(CallScanState *scan, CustomScan *plan)
+scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	scan->args = palloc(sizeof(CallArg) * Max(scan->nargs, 1));
-	for (int i = 0; i < scan->nargs; i++)
-	{
-		Expr *expr = list_nth(plan->custom_exprs, i);
-		const Const *constant = (const Const *) expr;
-		CallArg *arg = &scan->args[i];
+	CallScan *scan = (CallScan *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, ancestors);
 
-		arg->state = NULL;
-		if (IsA(expr, Const))
-			arg->value = (NullableDatum){constant->constvalue, constant->constisnull};
-		else if (!scan_parameter(scan->css.ss.ps.state, expr, &arg->value))
-			arg->state = ExecInitExpr(expr, &scan->css.ss.ps);
+	for (int i = 0; i < scan->function->nargs; i++)
+	{
+		Const *arg = list_nth(plan->custom_exprs, i);
+
+		if (!IsA(arg, Const) || !arg->constisnull)
+			ExplainPropertyText(scan->function->args[i], deparse_expression((Node *) arg, context, true, false), es);
 	}
+	for (int column = 1; column <= scan->function->ncolumns; column++)
+		scan_explain_conds(scan, column, context, es);
+	if (scan->kind->explain != NULL)
+		scan->kind->explain(scan, es);
 }
 
-void
-call_scan_args(const CallScanState *scan, NullableDatum *args)
+/* ---- methods ---- */
+
+CustomExecMethods
+call_exec_methods(const char *name)
 {
-	for (int i = 0; i < scan->nargs; i++)
-	{
-		const CallArg *arg = &scan->args[i];
-
-		args[i] = arg->value;
-		if (arg->state != NULL)
-			args[i].value = ExecEvalExprSwitchContext(arg->state, scan->css.ss.ps.ps_ExprContext, &args[i].isnull);
-	}
+	return (CustomExecMethods){.CustomName = name,
+							   .BeginCustomScan = scan_begin,
+							   .ExecCustomScan = scan_exec,
+							   .EndCustomScan = scan_end,
+							   .ReScanCustomScan = scan_rescan,
+							   .ExplainCustomScan = scan_explain};
 }
-
-/* ---- the scan ---- */
 
 Node *
-call_scan_create(Size size, const CustomExecMethods *methods, ExecScanAccessMtd next)
+call_create_state(CustomScan *plan)
 {
-	CallScanState *scan = (CallScanState *) newNode(size, T_CustomScanState);
+	const CallKind *kind = (const CallKind *) ((const char *) plan->methods - offsetof(CallKind, scan_methods));
+	CallScan *scan = (CallScan *) newNode(kind->state_size, T_CustomScanState);
 
-	scan->css.methods = methods;
-	scan->next = next;
+	scan->css.methods = &kind->exec_methods;
+	scan->kind = kind;
 	return (Node *) scan;
-}
-
-void
-call_scan_begin(CallScanState *scan, int numbers)
-{
-	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
-
-	scan_check_function((Oid) linitial_int(plan->custom_private));
-	scan->nconds = (list_length(plan->custom_private) - numbers) / 2;
-	scan->nargs = list_length(plan->custom_exprs) - scan->nconds;
-	scan_begin_args(scan, plan);
-	scan_begin_conds(scan, plan, numbers);
-	scan_begin_output(&scan->output, &scan->css);
-}
-
-bool
-call_scan_step(const CallScanState *scan, int64 *at, int64 count)
-{
-	if (ScanDirectionIsBackward(scan->css.ss.ps.state->es_direction))
-		*at = Max(*at - 1, -1);
-	else
-		*at = Min(*at + 1, count);
-	return *at >= 0 && *at < count;
-}
-
-/* Where a statement looks again at a row that was changed meanwhile, PostgreSQL before 15.15 asks this for the next
- * row. */
-static bool
-scan_recheck(ScanState *node, TupleTableSlot *slot)
-{
-	(void) ((CallScanState *) node)->next(node);
-	return true;
-}
-
-TupleTableSlot *
-call_scan_exec(CustomScanState *node)
-{
-	CallScanState *scan = (CallScanState *) node;
-
-	if (scan->output.direct)
-		return scan->next(&node->ss);
-	return ExecScan(&node->ss, scan->next, scan_recheck);
 }

@@ -1,6 +1,7 @@
-/* cells.c - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
+/* cells.c - references, lists of cells that are read from the journal, and batches of edits that are applied to it. */
 #include "api/scan/cells.h"
 
+#include "common/short_copy.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -11,7 +12,7 @@
 #define CELLS_BLOCK_MIN 256
 #define CELLS_BLOCK_MAX (1024 * 1024)
 
-/* Room for so many bytes of texts, in blocks that grow with the list. */
+/* Room for texts, in blocks that grow with the list. */
 static char *
 cells_room(CellList *list, Size bytes)
 {
@@ -26,13 +27,11 @@ cells_room(CellList *list, Size bytes)
 	return list->free;
 }
 
-#define CELLS_MOVE 16 /* bytes that are moved at once */
-
-/* A text with its head, as short as PostgreSQL makes it in rows. So many bytes may be read. */
+/* Copies a text behind its varlena header, a short header if possible. */
 static char *
-cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
+cells_put_text(CellList *list, const char *bytes, uint32 len)
 {
-	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32) + CELLS_MOVE);
+	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32));
 	char *text;
 
 	if (len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
@@ -46,10 +45,7 @@ cells_put_text(CellList *list, const char *bytes, uint32 len, uint32 readable)
 		SET_VARSIZE(at, len + VARHDRSZ);
 		text = at + VARHDRSZ;
 	}
-	if (len <= CELLS_MOVE && readable >= CELLS_MOVE)
-		memcpy(text, bytes, CELLS_MOVE); /* without asking how short it is */
-	else
-		memcpy(text, bytes, len);
+	short_copy(text, bytes, len);
 	list->free = text + len;
 	return text;
 }
@@ -77,12 +73,12 @@ cells_add(CellList *list, const GridCell *cell)
 	if (list->no_texts)
 		return;
 	copy->content_len = cell->content_len;
-	copy->content = cells_put_text(list, cell->content, cell->content_len, cell->readable);
+	copy->content = cells_put_text(list, cell->content, cell->content_len);
 	copy->style_len = cell->style_len;
-	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len, 0) : NULL;
+	copy->style = cell->style_len > 0 ? cells_put_text(list, cell->style, cell->style_len) : NULL;
 }
 
-/* Texts that are void keep their room: a list that can be begun again is of few cells. */
+/* Restarts the list. The room of its texts is not reused: only reads of few cells are restarted. */
 static void
 cells_begin(void *arg)
 {
@@ -106,8 +102,8 @@ cells_make_list(void)
 	return list;
 }
 
-/* Memory can run out while the entry's lock is held: that is an error like any other, the lock is shared and goes with
- * the transaction, and readers change nothing. */
+/* An allocation may fail while the cache entry's lock is held in shared mode. That is safe: the error releases the
+ * lock, and readers change nothing. */
 CellList *
 cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
 {

@@ -1,4 +1,4 @@
-/* cells.h - what the functions on cells share: references, cells read from the journal, edits gathered for it. */
+/* cells.h - references, lists of cells that are read from the journal, and batches of edits that are applied to it. */
 #ifndef CELLS_H
 #define CELLS_H
 
@@ -12,7 +12,7 @@ typedef struct Cell
 {
 	uint32 row, col;
 	uint32 content_len, style_len;
-	char *content; /* not terminated; a value of type text, whose head lies before it */
+	char *content; /* bytes of a value of type text, after its varlena header; not terminated */
 	char *style;   /* likewise */
 } Cell;
 
@@ -22,13 +22,13 @@ typedef struct CellList
 	Cell *cells;
 	Size count, room;
 	JournalView view;
-	bool no_texts;		   /* places alone are wanted */
+	bool no_texts;		   /* contents and styles are not read */
 	MemoryContext context; /* of the cells */
 	char *free, *end;	   /* room for texts */
 	Size block;			   /* bytes of the next block of it */
 } CellList;
 
-/* A content or a style as a value of type text, without a copy. */
+/* The value of type text of a content or a style. Not a copy. */
 static inline Datum
 cells_text(char *bytes, uint32 len)
 {
@@ -37,20 +37,20 @@ cells_text(char *bytes, uint32 len)
 
 /* An empty one. */
 extern CellList *cells_make_list(void);
-/* rect NULL: all. fresh as in journal_read(). */
+/* rect NULL: all cells. fresh: see journal_read(). */
 extern CellList *cells_read(int64 sheet_id, const uint32 rect[4], bool fresh);
-/* Not fresh; without texts, the cells' contents and styles are empty. */
+/* Not fresh. Without texts, contents and styles are empty. */
 extern CellList *cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts);
 extern CellList *cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4]);
 extern CellList *cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4]);
 
-/* References; 22023 for a bad one. */
+/* References. 22023: not a reference. */
 extern void cells_parse_ref(const char *ref, uint32 *row, uint32 *col);
 extern void cells_parse_range(Datum ref, uint32 rect[4]);					   /* of type text */
 extern Datum cells_a1(uint32 row, uint32 col);								   /* the name of a cell, of type text */
 extern bool cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4]); /* false: null, that is all */
 
-/* Edits that are gathered and applied, in batches within the limits. */
+/* Collects edits and applies them in batches within the limits. */
 typedef struct CellWriter
 {
 	int64 sheet_id;
@@ -63,11 +63,11 @@ typedef struct CellWriter
 
 extern void cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid);
 extern void cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len);
-extern int64 cells_write_end(CellWriter *writer); /* the last seq, of the sheet when nothing changed */
-/* 54000 outside the limits of sheets, 22023 when negative. */
+extern int64 cells_write_end(CellWriter *writer); /* returns the last seq; of the sheet if nothing changed */
+/* 54000: outside the limits of a sheet; 22023: negative. */
 extern void cells_check_place(int64 row, int64 col);
 
-/* sheets_api.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */
-extern PGDLLEXPORT Datum sheet_create(PG_FUNCTION_ARGS);
+/* cells_scan.c. Called by _PG_init. */
+extern void cells_scan_init(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * cells_stream.c - cells as streams of edits.
  *
- * Every cell is written once, to where it stays: behind the head of the value of type bytea that is returned. A batch's
- * header is written when the batch ends and its length is known; the batch is moved, if it was expected to be longer.
+ * Each cell is written once, into the bytea that is returned. The header of a batch is written when the batch ends and
+ * its number of edits is known. The longest header is reserved; if it is shorter, the batch is moved.
  */
 #include "postgres.h"
 
@@ -47,7 +47,7 @@ stream_head(const CellStream *stream, uint32 edits)
 	return (EditBatch){(uint64) stream->view.seq, 0, edits};
 }
 
-/* The value has no batch, or its last one has ended. */
+/* Begins a batch, and a value if there is none. */
 static void
 stream_begin_batch(CellStream *stream)
 {
@@ -100,11 +100,11 @@ stream_end_value(CellStream *stream)
 	stream->size = stream->max_bytes + STREAM_MIN_BYTES;
 }
 
-/* The first of the cells, for which there is room, and as many more as the value may have in its last batch. */
+/* Writes the first cell, for which there is room, and as many more as fit into the batch. Returns their number. */
 static uint32
 stream_put(CellStream *stream, const GridCell *cells, uint32 count)
 {
-	EditWriter writer = stream->writer; /* of which nobody has the address */
+	EditWriter writer = stream->writer; /* a local copy can be in registers */
 	const uint8_t *end = (uint8_t *) stream->bytes + Min(stream->max_bytes, stream->size);
 	uint32 most = Min(count, SHEET_MAX_BATCH_EDITS - stream->edits);
 	uint32 done;
@@ -126,7 +126,7 @@ stream_put(CellStream *stream, const GridCell *cells, uint32 count)
 	return done;
 }
 
-/* Makes room for a cell: in the value, in the next batch of it, or in the next value. */
+/* Makes room for a cell of `needed` bytes, beginning a batch or a value if necessary. */
 static void
 stream_make_room(CellStream *stream, Size needed)
 {

@@ -1,4 +1,4 @@
-/* cells_stream.h - cells as streams of edits (edit_codec.h), written into the values that are returned. */
+/* cells_stream.h - cells as streams of edits (common/edit_codec.h) in values of type bytea. */
 #ifndef CELLS_STREAM_H
 #define CELLS_STREAM_H
 
@@ -7,13 +7,13 @@
 
 typedef struct CellStream
 {
-	JournalView view; /* its seq is set before the first cell comes */
-	bytea **values;	  /* each of them a stream of its own */
+	JournalView view; /* its seq is set before the first cell is written */
+	bytea **values;	  /* each is a stream */
 	Size count, room;
 	MemoryContext context; /* of the values */
 	Size max_bytes;		   /* of a value, about */
-	Size first_size;	   /* room that the first one gets */
-	/* the value that is being written, with its head */
+	Size first_size;	   /* bytes allocated for the first value */
+	/* the value that is being written, with its varlena header */
 	char *bytes;
 	Size len, size;
 	/* its last batch */
@@ -27,7 +27,7 @@ extern void stream_begin(CellStream *stream, Size max_bytes, Size expected);
 /* For a JournalSink. */
 extern void stream_begin_again(void *arg);
 extern void stream_cells(void *arg, const GridCell *cells, uint32 count);
-/* At least one value: without cells it is a batch of none. 54000 when one is too large. */
+/* Makes at least one value: without cells, a batch without edits. 54000: a value is too large. */
 extern void stream_end(CellStream *stream);
 
 #endif

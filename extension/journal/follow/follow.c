@@ -1,26 +1,25 @@
 /*
- * follow.c - telling gateways, through shared memory, that a sheet has changed.
+ * follow.c - publishing changes of sheets to gateways, through shared memory.
  *
- * Why not NOTIFY: it takes one lock for the whole cluster from before the commit's flush until after it, and so
- * serialises all commits (measured: 13 to 22 times fewer at 16 writers). Here a commit writes one event into a ring and
- * sets the latches of the followers whom it concerns, after it has become durable and visible.
+ * Why not NOTIFY: it holds one lock of the whole cluster from before the commit's flush until after it, and so
+ * serialises all commits (measured: 13 to 22 times fewer at 16 writers). Here a commit writes one event to a ring and
+ * sets the latches of the followers it concerns, after it has become durable and visible.
  *
- * The ring holds the last FOLLOW_EVENTS events of the cluster. An event's number only grows, also over restarts of the
- * server (it starts from the clock), so a follower's cursor that the ring no longer covers is recognised: the follower
- * is told that it has lost events, and looks at its sheets itself.
+ * The ring holds the last FOLLOW_EVENTS events of the cluster. Event numbers only grow, also over restarts of the
+ * server (the first one is the time of the start). A follower whose cursor has left the ring is told that it has lost
+ * events, and reads its sheets again.
  *
- * Cursors outlive connections. Whoever comes back may be led to another database: one that was made, or has got its
- * name, meanwhile. So this is an event as well: who finds one of his database behind his cursor has lost all others.
+ * Cursors outlive connections. A follower that connects again may reach another database, which was created or renamed
+ * meanwhile. Both publish an event: a follower that finds one for its database after its cursor has lost all others.
  *
- * A gateway learns of its own commits from their results. Events of its own origin, and those of other databases, move
- * the cursor of a follower who has read everything else, without waking it.
+ * A gateway learns of its own commits from their results. Events of its own origin, and those of other databases,
+ * advance the cursor of a follower that has read everything else, without waking it.
  *
- * Locks: FollowShared.lock protects everything here; it is a leaf, taken with nothing else below it.
+ * FollowShared.lock protects everything here. It is a leaf: no other lock is taken while it is held.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "common/hashfn.h"
 #include "journal/follow/follow.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -35,7 +34,7 @@
 
 #define FOLLOW_EVENTS	 16384 /* a power of two */
 #define FOLLOW_FOLLOWERS 64
-#define FOLLOW_TAKEN	 128  /* events that are copied under one hold of the lock */
+#define FOLLOW_TAKEN	 128  /* events copied at once */
 #define FOLLOW_DATABASE	 (-2) /* the seq of an event: the database was made or altered */
 
 typedef struct FollowEvent
@@ -64,17 +63,17 @@ typedef struct FollowShared
 	FollowEvent events[FOLLOW_EVENTS];
 } FollowShared;
 
-/* A change of a sheet's row (or of the account -sheet_id), to be told when the transaction commits. */
-typedef struct FollowNote
+/* A change of a sheet's row (or of the account -sheet_id), to be published when the transaction commits. */
+typedef struct FollowPending
 {
-	struct FollowNote *next;
+	struct FollowPending *next;
 	int64 sheet_id;
 	SubTransactionId subxact;
-} FollowNote;
+} FollowPending;
 
 static FollowShared *follow_shared = NULL;
-static FollowNote *follow_notes = NULL; /* in TopTransactionContext, newest first */
-static FollowSlot *follow_slot = NULL;	/* ours, while we wait */
+static FollowPending *follow_pending = NULL; /* in TopTransactionContext, newest first */
+static FollowSlot *follow_slot = NULL;		 /* of this backend, while it waits */
 static bool follow_exit_registered = false;
 
 Size
@@ -102,7 +101,7 @@ follow_shmem_startup(bool preloaded)
 	LWLockRegisterTranche(follow_shared->tranche, "pg_sheet_follow");
 }
 
-/* An event concerns a follower of the same database who has not made it himself. */
+/* An event concerns the followers of its database, except those of its origin. */
 static inline bool
 follow_concerns(const FollowSlot *slot, const FollowEvent *event)
 {
@@ -110,7 +109,7 @@ follow_concerns(const FollowSlot *slot, const FollowEvent *event)
 }
 
 static void
-follow_tell(const FollowEvent *told)
+follow_push(const FollowEvent *new)
 {
 	FollowEvent *event;
 	int left;
@@ -119,7 +118,7 @@ follow_tell(const FollowEvent *told)
 		return;
 	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
 	event = &follow_shared->events[follow_shared->head % FOLLOW_EVENTS];
-	*event = *told;
+	*event = *new;
 	left = follow_shared->followers;
 	for (int i = 0; i < FOLLOW_FOLLOWERS && left > 0; i++)
 	{
@@ -142,7 +141,7 @@ follow_publish(int64 sheet_id, int64 seq, int64 origin)
 {
 	FollowEvent event = {MyDatabaseId, sheet_id, seq, origin};
 
-	follow_tell(&event);
+	follow_push(&event);
 }
 
 void
@@ -150,24 +149,24 @@ follow_publish_database(Oid database)
 {
 	FollowEvent event = {database, 0, FOLLOW_DATABASE, 0};
 
-	follow_tell(&event);
+	follow_push(&event);
 }
 
 void
-follow_note_status(int64 sheet_id)
+follow_register_status(int64 sheet_id)
 {
-	FollowNote *note = MemoryContextAlloc(TopTransactionContext, sizeof(FollowNote));
+	FollowPending *pending = MemoryContextAlloc(TopTransactionContext, sizeof(FollowPending));
 
-	note->sheet_id = sheet_id;
-	note->subxact = GetCurrentSubTransactionId();
-	note->next = follow_notes;
-	follow_notes = note;
+	pending->sheet_id = sheet_id;
+	pending->subxact = GetCurrentSubTransactionId();
+	pending->next = follow_pending;
+	follow_pending = pending;
 }
 
 void
-follow_note_account(int64 uid)
+follow_register_account(int64 uid)
 {
-	follow_note_status(-uid);
+	follow_register_status(-uid);
 }
 
 static void
@@ -176,15 +175,15 @@ follow_xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_COMMIT:
-			for (FollowNote *note = follow_notes; note != NULL; note = note->next)
-				follow_publish(note->sheet_id, FOLLOW_STATUS, 0);
-			follow_notes = NULL;
+			for (FollowPending *pending = follow_pending; pending != NULL; pending = pending->next)
+				follow_publish(pending->sheet_id, FOLLOW_STATUS, 0);
+			follow_pending = NULL;
 			break;
 		case XACT_EVENT_ABORT:
-			follow_notes = NULL;
+			follow_pending = NULL;
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			if (follow_notes != NULL)
+			if (follow_pending != NULL)
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 								errmsg("cannot prepare a transaction that has changed a sheet"),
 								errhint("Use COMMIT instead of PREPARE TRANSACTION.")));
@@ -197,16 +196,17 @@ follow_xact_callback(XactEvent event, void *arg)
 static void
 follow_subxact_callback(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	/* Notes are pushed in the order of their subtransactions, so those of `mine` and its children are on top. */
+	/* They are pushed in the order of their subtransactions: those of `mine` and its children come first. */
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
-		while (follow_notes != NULL && follow_notes->subxact >= mine)
-			follow_notes = follow_notes->next;
+		while (follow_pending != NULL && follow_pending->subxact >= mine)
+			follow_pending = follow_pending->next;
 	}
 	else if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
-		for (FollowNote *note = follow_notes; note != NULL && note->subxact >= mine; note = note->next)
-			note->subxact = parent;
+		for (FollowPending *pending = follow_pending; pending != NULL && pending->subxact >= mine;
+			 pending = pending->next)
+			pending->subxact = parent;
 	}
 }
 
@@ -217,7 +217,7 @@ follow_init(void)
 	RegisterSubXactCallback(follow_subxact_callback, NULL);
 }
 
-/* Gives our slot back; also runs when the backend ends while it waits. */
+/* Frees the slot; also called if the backend exits while it waits. */
 static void
 follow_leave(int code, Datum arg)
 {
@@ -259,52 +259,30 @@ follow_join(int64 origin, uint64 cursor)
 				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
 }
 
-/* Where the answer has a sheet, by a hash: number of the entry + 1, or 0. Only we use it. */
-#define FOLLOW_PLACES (4 * FOLLOW_ANSWER_MAX)
-static uint16 follow_places[FOLLOW_PLACES];
-
-/* The place of the event's entry, or the free one that it gets. */
-static uint16 *
-follow_place(const FollowAnswer *answer, const FollowEvent *event)
-{
-	bool status = event->seq == FOLLOW_STATUS;
-	uint32 at = murmurhash32((uint32) event->sheet_id ^ (uint32) ((uint64) event->sheet_id >> 32)) + status;
-
-	for (;; at++)
-	{
-		uint16 *place = &follow_places[at % FOLLOW_PLACES];
-		int entry = *place - 1;
-
-		if (entry < 0 ||
-			(answer->sheet_ids[entry] == event->sheet_id && (answer->seqs[entry] == FOLLOW_STATUS) == status))
-			return place;
-	}
-}
-
-/* Adds an event; one entry per sheet for its cells (the newest seq) and one for its row. False when full. */
+/* Adds an event: one entry for the cells of a sheet (the newest seq) and one for its row. False if the answer is full.
+ */
 static bool
 follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
 {
-	uint16 *place;
+	bool status = event->seq == FOLLOW_STATUS;
 
-	if (answer->count == 0)
-		memset(follow_places, 0, sizeof(follow_places));
-	place = follow_place(answer, event);
-	if (*place > 0)
+	/* From the newest entry on: a sheet that is edited is mostly edited again soon. */
+	for (int i = answer->count - 1; i >= 0; i--)
 	{
-		answer->seqs[*place - 1] = Max(answer->seqs[*place - 1], event->seq);
+		if (answer->sheet_ids[i] != event->sheet_id || (answer->seqs[i] == FOLLOW_STATUS) != status)
+			continue;
+		answer->seqs[i] = Max(answer->seqs[i], event->seq);
 		return true;
 	}
 	if (answer->count == FOLLOW_ANSWER_MAX)
 		return false;
 	answer->sheet_ids[answer->count] = event->sheet_id;
-	answer->seqs[answer->count] = event->seq;
-	*place = (uint16) ++answer->count;
+	answer->seqs[answer->count++] = event->seq;
 	return true;
 }
 
-/* Copies the next events, and moves our cursor behind them; *from is where it was. Commits wait for the lock, so that
- * the copying is all that is done under it. */
+/* Copies the next events and advances the cursor; *from: its old value. Commits wait for the lock, so nothing else is
+ * done while it is held. */
 static int
 follow_take(FollowAnswer *answer, FollowEvent *events, uint64 *from)
 {
@@ -328,14 +306,14 @@ follow_take(FollowAnswer *answer, FollowEvent *events, uint64 *from)
 }
 
 static void
-follow_go_back(uint64 cursor)
+follow_set_cursor(uint64 cursor)
 {
 	LWLockAcquire(&follow_shared->lock, LW_EXCLUSIVE);
 	follow_slot->cursor = cursor;
 	LWLockRelease(&follow_shared->lock);
 }
 
-/* Moves our cursor over what is there; true when there is something to tell. */
+/* Collects the events after the cursor; true if the answer is not empty. */
 static bool
 follow_collect(FollowAnswer *answer)
 {
@@ -350,7 +328,7 @@ follow_collect(FollowAnswer *answer)
 		{
 			if (!follow_concerns(follow_slot, &events[i]) || follow_answer_add(answer, &events[i]))
 				continue;
-			follow_go_back(from + i);
+			follow_set_cursor(from + i);
 			return true;
 		}
 	} while (count == FOLLOW_TAKEN);
@@ -359,7 +337,7 @@ follow_collect(FollowAnswer *answer)
 	return answer->lost || answer->count > 0;
 }
 
-/* Waits until something is there or the time is over. */
+/* Waits until there is an event, or the timeout. */
 static void
 follow_wait(FollowAnswer *answer, int timeout_ms)
 {

@@ -1,19 +1,19 @@
 /*
- * follow.h - telling gateways, through shared memory, that a sheet has changed; see follow.c.
+ * follow.h - publishing changes of sheets to gateways, through shared memory; see follow.c.
  */
 #ifndef FOLLOW_H
 #define FOLLOW_H
 
 #include "postgres.h"
 
-/* The sheet itself changed (trashed, recovered, purged, renamed, shared), not its cells: read its row again. */
+/* The row of the sheet changed (trashed, recovered, purged, renamed, shared), not its cells. */
 #define FOLLOW_STATUS (-1)
 
 #define FOLLOW_ANSWER_MAX 1024 /* sheets in one answer; the rest comes with the next */
 
 typedef struct FollowAnswer
 {
-	bool lost; /* events are missing: look at all sheets */
+	bool lost; /* events are missing: read all sheets again */
 	int count;
 	int64 sheet_ids[FOLLOW_ANSWER_MAX]; /* -uid for an account */
 	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, or FOLLOW_STATUS */
@@ -26,24 +26,24 @@ extern void follow_shmem_startup(bool preloaded);
 extern void follow_init(void);
 
 /*
- * The sheet's last seq is now `seq`. For the journal's commit callback: cannot fail, does not allocate.
- * Followers of the same database whose origin differs are woken. A no-op without shared memory.
+ * The sheet's last seq is now `seq`. Wakes the followers of the same database with another origin. For the journal's
+ * commit callback: cannot fail, does not allocate. A no-op without shared memory.
  */
 extern void follow_publish(int64 sheet_id, int64 seq, int64 origin);
-/* The database is new, or has another name: who follows it from an earlier cursor may have known another one. */
+/* The database was created or renamed: cursors from before refer to another database. */
 extern void follow_publish_database(Oid database);
-/* Publishes FOLLOW_STATUS when the current transaction commits (nothing when it aborts or the subtransaction does). */
-extern void follow_note_status(int64 sheet_id);
-/* The same for an account whose name or tokens have changed: the event names the sheet -uid. */
-extern void follow_note_account(int64 uid);
+/* Registers FOLLOW_STATUS, which is published if the current (sub)transaction commits. */
+extern void follow_register_status(int64 sheet_id);
+/* The same for an account whose name or tokens changed: the event has the sheet id -uid. */
+extern void follow_register_account(int64 uid);
 
-/* False without shared memory: the functions below must not be called then. */
+/* False without shared memory: then the functions below must not be called. */
 extern bool follow_possible(void);
-/* The cursor before which everything has happened by now. */
+/* The cursor after the newest event. */
 extern uint64 follow_head(void);
 /*
- * Waits at most `timeout_ms` for events from `cursor` on that are not of `origin`, adds them to the answer, which must
- * be zeroed, and returns the next cursor. 53300 when too many sessions follow.
+ * Waits at most `timeout_ms` for events from `cursor` on whose origin is not `origin`, adds them to the answer, which
+ * must be zeroed, and returns the next cursor. 53300 if too many sessions follow.
  */
 extern uint64 follow_next(int64 origin, uint64 cursor, int timeout_ms, FollowAnswer *answer);
 

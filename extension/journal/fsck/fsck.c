@@ -1,96 +1,51 @@
 /*
  * fsck.c - checks a sheet's log and versions against each other, and restores what can be rebuilt.
  *
- * The log is the truth: heads of logs and checkpoints follow from it and can be written again. A commit writes
- * (1) the commit record at the end of the open log, (2) the head of the next log, (3) the checkpoint, in one
- * transaction, so a crash leaves all or nothing. Storage can be damaged all the same and rows can be deleted, so every
- * partial state has a name and is handled:
+ * The log is the truth. The rows of segments, the versions and, where a version is left, a single lost commit record
+ * follow from it and from each other, and can be written again. A crash leaves no partial state, since a version's
+ * commit record, segment row and tiles are written in one transaction. What is found is damage: storage that failed, or
+ * rows that were deleted.
  *
- *   C1  no commit record   the log is open, as if nobody had committed: no finding. When (2) or (3) are there without
- *                          it, the record follows from them and is written again
- *   C2  (1) without (2)    the newest log ends in a commit record: its successor is opened, its checkpoint written
- *   C3  (1), (2), not (3)  sealed logs without checkpoint, one or all: replayed, and written
- *   C4  all three          nothing to do
+ * A hole in the log or a record that does not decode is reported with its place. Nothing that would follow from it is
+ * derived: the replay continues with the next version that can be read from its own tiles. What is stored is replaced
+ * only if it is certain that it is wrong, and not the log (fsck_versions.c).
  *
- * A hole in the log, or a record that does not decode, is reported with its place. What would follow from it is not
- * derived: the replay goes on at the next version that can be read back from its own tiles. What is stored is replaced
- * only when it is certain that it is wrong and not the log (fsck_replay.c).
+ * The brief check reads segment rows, the numbers of batches and tiles, and the last batch of each segment. The full
+ * check, and the brief one when a version is missing, replays the whole log in order and compares the cells with each
+ * version. After a repair a second run finds nothing. A sheet that was trimmed begins with the version that its mark
+ * names (trim.c).
  *
- * The brief check reads heads, the numbers of batches and tiles, and the last batch of each log. When it misses a
- * checkpoint, or for the full check, the whole log is replayed in order, with the state compared at each commit record.
- * What was repaired is reported as such, and a second run finds nothing. A sheet that was trimmed begins with the
- * version that its mark names (trim.c).
- *
- * Locks: the check reads one snapshot and takes no lock on the sheet, so writers do not wait for it. Only what can be
- * repaired is looked for again under the sheet lock, so that the log does not grow meanwhile; then that second check is
- * the one that is reported.
+ * Locks: the check reads one snapshot and takes no lock on the sheet, so writers do not wait for it. If something can
+ * be repaired, the check is repeated under the sheet lock, so that the log does not grow meanwhile; the second check
+ * repairs and reports.
  */
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "journal/fsck/fsck.h"
 #include "journal/fsck/fsck_private.h"
 #include "journal/journal.h"
 #include "miscadmin.h"
-#include "journal/store/replay_find.h"
-#include "support/stoppoint.h"
 #include "journal/store/storage.h"
+#include "journal/store/history.h"
+#include "support/stoppoint.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
-void
-fsck_report(Fsck *fsck, FsckSeverity severity, bool mends, const char *place, const char *what)
-{
-	fsck->findings++;
-	fsck->mends |= mends;
-	if (fsck->report != NULL)
-		fsck->report(fsck->report_arg, fsck->sheet_id, severity, what, place, mends && fsck->repair);
-}
-
-char *
-fsck_log_place(int64 segment_id)
-{
-	return psprintf("log " INT64_FORMAT, segment_id);
-}
-
-char *
-fsck_seq_place(int64 segment_id, int64 seq)
-{
-	return psprintf("log " INT64_FORMAT ", seq " INT64_FORMAT, segment_id, seq);
-}
-
-char *
-fsck_version_place(int64 version_id)
-{
-	return psprintf("version " INT64_FORMAT, version_id);
-}
-
-void
-fsck_before_write(Fsck *fsck)
-{
-	PreventCommandIfReadOnly("sheet.fsck() with repair");
-	fsck->wrote = true;
-}
-
-void
-fsck_written(Fsck *fsck)
-{
-	CommandCounterIncrement();
-	UnregisterSnapshot(fsck->snapshot);
-	fsck->snapshot = RegisterSnapshot(GetLatestSnapshot());
-}
-
-/* What is written again must follow from all that is committed, and the caller's snapshot must see it. */
+/* A repair must follow from all that is committed, and the caller's snapshot must see it. */
 static void
 fsck_require_present(Fsck *fsck)
 {
-	ReplayLast present, seen;
+	HistoryLast present, seen;
 
 	if (!IsolationUsesXactSnapshot())
 		return;
-	replay_last(fsck->sheet_id, fsck->snapshot, &present);
-	replay_last(fsck->sheet_id, GetTransactionSnapshot(), &seen);
+	history_last_edit(fsck->sheet_id, fsck->snapshot, &present);
+	history_last_edit(fsck->sheet_id, GetTransactionSnapshot(), &seen);
 	if (present.last_seq != seen.last_seq)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -98,9 +53,9 @@ fsck_require_present(Fsck *fsck)
 				 errdetail("Sheet " INT64_FORMAT " has changed since this transaction's snapshot.", fsck->sheet_id)));
 }
 
-/* The first sheet in the order of ids of which the table has a row, by its relation to *id, which it becomes. */
+/* Finds the first row of the table whose first column, an id, compares to *id by the strategy. Sets *id to it. */
 static bool
-fsck_find_sheet(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
+fsck_find_id(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 {
 	StorageKey key = {1, strategy, false, *id};
 	StorageScan scan;
@@ -114,22 +69,109 @@ fsck_find_sheet(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 	return found;
 }
 
+/* ---- clients of protocol v2 (journal/follow/clients.c) ---- */
+
+/*
+ * The log does not have the numbers of operations, so nothing tells what a wrong number should be: it is reported and
+ * left alone. A number that is too high would drop edits as acknowledged, and one that is too low would apply them
+ * twice. Two things can be repaired without risk:
+ *
+ *   A row of an account or a sheet that is gone is deleted. Nobody can ask for it.
+ *   A time in the future, after the clock was put back, is set to now. The row would be kept too long.
+ */
+#define CLIENT_MAX_NUMBER ((INT64CONST(1) << 53) - 1) /* of protocol v2 */
+#define CLIENT_CLOCK_STEP (60 * USECS_PER_SEC)		  /* clocks are adjusted */
+
+/* Sets the time of the scan's row. */
+static void
+clients_set_time(StorageScan *scan, TimestampTz now)
+{
+	Datum values[STORAGE_MAX_COLUMNS] = {0};
+	bool nulls[STORAGE_MAX_COLUMNS] = {0};
+
+	for (int column = CLIENT_SHEET_ID; column <= CLIENT_COLUMNS; column++)
+		values[column - 1] = Int64GetDatum(storage_int64(scan, column));
+	values[CLIENT_AT - 1] = TimestampTzGetDatum(now);
+	storage_update(STORAGE_CLIENT, &scan->slot->tts_tid, values, nulls);
+}
+
+/* rel is open with repair only. */
+static void
+clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int64 uid = storage_int64(scan, CLIENT_UID);
+	int64 client = storage_int64(scan, CLIENT_CLIENT);
+	int64 operation = storage_int64(scan, CLIENT_LANDED);
+	char *place = psprintf("client " INT64_FORMAT " of account " INT64_FORMAT, client, uid);
+
+	if (!fsck_find_id(STORAGE_ACCOUNT, BTEqualStrategyNumber, fsck->snapshot, &uid))
+	{
+		if (fsck->repair)
+			simple_table_tuple_delete(rel, &scan->slot->tts_tid, fsck->snapshot);
+		fsck_report(fsck, FSCK_WARNING, true, place, "the account is gone");
+		return;
+	}
+	if (client < 1 || client > CLIENT_MAX_NUMBER)
+		fsck_report(fsck, FSCK_ERROR, false, place, "no client can have this number");
+	if (operation < 1 || operation > CLIENT_MAX_NUMBER)
+		fsck_report(fsck, FSCK_ERROR, false, place,
+					psprintf("its last acknowledged operation is stored as " INT64_FORMAT
+							 ", which no operation can have",
+							 operation));
+	if (storage_int64(scan, CLIENT_AT) > now + CLIENT_CLOCK_STEP)
+	{
+		if (fsck->repair)
+			clients_set_time(scan, now);
+		fsck_report(fsck, FSCK_WARNING, true, place, "the time of its last operation is in the future");
+	}
+}
+
+static void
+fsck_check_clients(Fsck *fsck, bool sheet_exists)
+{
+	StorageKey key = {CLIENT_SHEET_ID, BTEqualStrategyNumber, false, fsck->sheet_id};
+	Relation rel = fsck->repair ? storage_open(STORAGE_CLIENT, RowExclusiveLock) : NULL;
+	StorageScan scan;
+	bool gone = false;
+
+	storage_scan_begin(&scan, STORAGE_CLIENT, fsck->snapshot, &key, 1);
+	while (!gone && storage_scan_next(&scan, ForwardScanDirection))
+	{
+		gone = !sheet_exists;
+		if (!gone)
+			clients_check_row(fsck, &scan, rel);
+	}
+	storage_scan_end(&scan);
+	if (gone)
+	{
+		if (fsck->repair)
+			(void) storage_delete_rows(STORAGE_CLIENT, fsck->sheet_id, NULL, NULL);
+		fsck_report(fsck, FSCK_WARNING, true, "", "clients are stored of a sheet that is gone");
+	}
+	if (rel == NULL)
+		return;
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+}
+
+/* ---- one sheet ---- */
+
 static void
 fsck_check_sheet(Fsck *fsck)
 {
 	trim_mark(fsck->sheet_id, fsck->snapshot, &fsck->start);
-	fsck_read_logs(fsck);
-	fsck_check_logs(fsck);
+	fsck_check_segments(fsck);
 	if (fsck->want_replay || fsck->full)
-		fsck_replay(fsck);
-	/* Heads of logs may have been written: what shared memory knows of the sheet's open log is old. */
+		fsck_check_versions(fsck);
+	/* Shared memory may have the open segment as it was before the repair. */
 	if (fsck->wrote)
 		journal_forget(fsck->sheet_id);
 }
 
-/* The check once. A sheet that has been purged meanwhile has nothing to be checked but what is left of its clients. */
+/* Runs the check once. Of a sheet that has been purged only what is left of its clients is checked. */
 static int
-fsck_check(const FsckCall *call, FsckReportFn report, bool repair, bool *mends)
+fsck_run(const FsckCall *call, FsckReportFn report, bool repair, bool *mendable)
 {
 	Fsck fsck = {.sheet_id = call->sheet_id, .full = call->full, .repair = repair, .report = report};
 	bool latest = call->repair || !IsolationUsesXactSnapshot();
@@ -142,7 +184,7 @@ fsck_check(const FsckCall *call, FsckReportFn report, bool repair, bool *mends)
 	fsck.snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetTransactionSnapshot());
 	if (repair)
 		fsck_require_present(&fsck);
-	exists = fsck_find_sheet(STORAGE_SHEET, BTEqualStrategyNumber, fsck.snapshot, &id);
+	exists = fsck_find_id(STORAGE_SHEET, BTEqualStrategyNumber, fsck.snapshot, &id);
 	if (exists)
 		fsck_check_sheet(&fsck);
 	if (call->clients)
@@ -150,21 +192,24 @@ fsck_check(const FsckCall *call, FsckReportFn report, bool repair, bool *mends)
 	UnregisterSnapshot(fsck.snapshot);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	*mends = fsck.mends;
+	*mendable = fsck.mendable;
 	return fsck.findings;
 }
 
 int
 fsck_sheet(const FsckCall *call)
 {
-	bool mends;
-	int findings = fsck_check(call, call->repair ? NULL : call->report, false, &mends);
+	bool mendable;
+	int findings = fsck_run(call, call->repair ? NULL : call->report, false, &mendable);
 
 	if (findings > 0 && call->repair)
 	{
-		if (mends)
+		if (mendable)
+		{
+			PreventCommandIfReadOnly("sheet.fsck() with repair");
 			journal_lock_sheet(call->sheet_id);
-		findings = fsck_check(call, call->report, mends, &mends);
+		}
+		findings = fsck_run(call, call->report, mendable, &mendable);
 	}
 	STOP_POINT("fsck-end");
 	return findings;
@@ -175,8 +220,8 @@ fsck_next_sheet(int64 *after)
 {
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	int64 sheet = *after, client = *after;
-	bool found = fsck_find_sheet(STORAGE_SHEET, BTGreaterStrategyNumber, snapshot, &sheet);
-	bool noted = fsck_find_sheet(STORAGE_CLIENT, BTGreaterStrategyNumber, snapshot, &client);
+	bool found = fsck_find_id(STORAGE_SHEET, BTGreaterStrategyNumber, snapshot, &sheet);
+	bool noted = fsck_find_id(STORAGE_CLIENT, BTGreaterStrategyNumber, snapshot, &client);
 
 	UnregisterSnapshot(snapshot);
 	*after = found && (!noted || sheet < client) ? sheet : client;

@@ -1,18 +1,110 @@
 /*
- * past.c - the cells of a sheet at a time of the past.
+ * past.c - earlier states of a sheet: versions, the cells at a time, stored batches; and what a list shows of a sheet.
  *
- * From the newest version that is not after it, and the edits that have been made between. The times of a sheet's edits
- * only grow, and so do those of its versions: nothing behind the next version is read.
+ * The cells at a time are those of the newest version that is not after it, and of the edits between. The times of a
+ * sheet's edits only increase, and so do those of its versions: nothing after the next version is read.
  */
 #include "postgres.h"
 
 #include "journal/journal.h"
-#include "journal/replay/replay_edit.h"
-#include "journal/replay/replay_log.h"
+#include "journal/read/read.h"
+#include "journal/replay/batches.h"
+#include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
+#include "journal/store/sheetmeta.h"
+#include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/snapmgr.h"
+
+/* ---- what a list shows: read without replaying the log or loading the sheet ---- */
+
+bool
+journal_edited_at(int64 sheet_id, Snapshot snapshot, TimestampTz *at)
+{
+	HistoryLast last;
+
+	history_last_edit(sheet_id, snapshot, &last);
+	*at = timeconv_from_unix(last.last_at);
+	return last.found;
+}
+
+int64
+journal_newest_version(int64 sheet_id, Snapshot snapshot, uint32 *cols)
+{
+	StorageScan scan;
+	int64 version_id = 0;
+
+	if (storage_scan_first(&scan, STORAGE_VERSION, snapshot, sheet_id, BackwardScanDirection))
+	{
+		version_id = storage_int64(&scan, VERSION_VERSION_ID);
+		*cols = (uint32) storage_int32(&scan, VERSION_COLS);
+	}
+	storage_scan_end(&scan);
+	if (cache_enabled())
+	{
+		CacheKey key;
+		uint32 guess;
+
+		sheetmeta_cache_key(sheet_id, AccessShareLock, &key);
+		guess = cache_guess_cols(&key);
+		if (guess > 0)
+			*cols = guess;
+	}
+	return version_id;
+}
+
+int64
+journal_guess_seq(int64 sheet_id, Snapshot snapshot)
+{
+	HistoryLast last;
+	int64 seq = 0;
+
+	if (cache_enabled())
+	{
+		CacheKey key;
+
+		sheetmeta_cache_key(sheet_id, AccessShareLock, &key);
+		seq = cache_guess_seq(&key);
+	}
+	if (seq > 0)
+		return seq;
+	history_last_edit(sheet_id, snapshot, &last);
+	return last.last_seq;
+}
+
+/* ---- batches and versions ---- */
+
+bytea *
+journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq)
+{
+	Snapshot snapshot = RegisterSnapshot(read_snapshot(true));
+	bytea *tail;
+
+	trim_check_since(sheet_id, since, snapshot);
+	tail = batches_tail(sheet_id, since, max_bytes, snapshot, last_seq);
+	UnregisterSnapshot(snapshot);
+	return tail;
+}
+
+Grid *
+journal_read_version(int64 sheet_id, int64 version_id, bool cells, JournalView *view)
+{
+	GridAllocator allocator = journal_context_allocator();
+	Snapshot snapshot = RegisterSnapshot(read_snapshot(true));
+	HistoryVersion version;
+	Grid *grid = NULL;
+
+	if (!history_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
+		trim_no_version(sheet_id, version_id, snapshot);
+	if (cells)
+		(void) replay_version(sheet_id, &version, snapshot, &allocator, &grid);
+	UnregisterSnapshot(snapshot);
+	*view = (JournalView){.seq = version.seq, .rows = version.rows, .cols = version.cols, .at = version.at};
+	return grid;
+}
+
+/* ---- the cells at a time ---- */
 
 typedef struct Past
 {
@@ -23,24 +115,23 @@ typedef struct Past
 	Grid *grid;
 } Past;
 
-/* The newest version that is not after the time; *until is the seq of the one behind it, beyond which no edit counts.
- */
+/* The newest version that is not after the time; *until: the seq of the next version. */
 static bool
-past_find_version(const Past *past, Snapshot snapshot, ReplayVersion *version, int64 *until)
+past_find_version(const Past *past, Snapshot snapshot, HistoryVersion *version, int64 *until)
 {
-	ReplayVersion middle;
+	HistoryVersion middle;
 	int64 low = 0, high;
 	bool found = false;
 
 	*until = PG_INT64_MAX;
-	if (!replay_find_version(past->sheet_id, REPLAY_NEWEST, snapshot, &middle))
+	if (!history_find_version(past->sheet_id, HISTORY_NEWEST, snapshot, &middle))
 		return false;
 	high = middle.version_id + 1;
 	while (low + 1 < high)
 	{
 		int64 version_id = low + (high - low) / 2;
 
-		if (!replay_find_version(past->sheet_id, version_id, snapshot, &middle))
+		if (!history_find_version(past->sheet_id, version_id, snapshot, &middle))
 			low = version_id;
 		else if (middle.at <= past->at)
 		{
@@ -65,8 +156,8 @@ past_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 	if (timeconv_from_unix(at) > past->at)
 		return;
 	if (seq != past->seq + 1)
-		replay_corrupted(past->sheet_id, "the log lacks seq", past->seq + 1, EDIT_OK);
-	(void) replay_edit_into(past->grid, &past->allocator, edit); /* the allocator raises by itself */
+		history_corrupted(past->sheet_id, "the log lacks seq", past->seq + 1, EDIT_OK);
+	(void) replay_edit_into(past->grid, &past->allocator, edit); /* this allocator raises an error */
 	past->seq = seq;
 }
 
@@ -75,7 +166,7 @@ journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view)
 {
 	Past past = {.sheet_id = sheet_id, .at = at, .allocator = journal_context_allocator()};
 	Snapshot snapshot = RegisterSnapshot(GetActiveSnapshot());
-	ReplayVersion version;
+	HistoryVersion version;
 	int64 until;
 
 	if (past_find_version(&past, snapshot, &version, &until))
@@ -88,7 +179,7 @@ journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view)
 		trim_check_past(sheet_id, at, snapshot);
 		past.grid = grid_create(&past.allocator, 1, 1);
 	}
-	replay_edits(sheet_id, past.seq, until, snapshot, past_edit, &past);
+	batches_each_edit(sheet_id, past.seq, until, snapshot, past_edit, &past);
 	UnregisterSnapshot(snapshot);
 	*view = (JournalView){.seq = past.seq, .rows = grid_rows(past.grid), .cols = grid_cols(past.grid), .at = at};
 	return past.grid;

@@ -1,56 +1,38 @@
 /*
  * read.c - the cells that the caller's snapshot sees.
  *
- * From the shared grid when that holds exactly what the snapshot sees, else rebuilt privately from checkpoint and log.
- * The rule is proved in docs/ARCHITECTURE.md: the grid is right for a snapshot that sees its last transaction and does
- * not see the one that is writing. Both are looked at, and the cells handed over, under one hold of the entry's lock.
+ * From the shared grid if it is exactly what the snapshot sees, else rebuilt privately from the newest version and the
+ * batches after it. The grid is right for a snapshot that sees its last transaction and does not see the transaction
+ * that is writing (docs/ARCHITECTURE.md has the proof). The visibility check and the reading happen while the entry's
+ * lock is held.
+ *
+ * On a standby: replayed commits call no callbacks, so shared memory does not learn of changes there. Therefore a
+ * standby never uses the cache (read_may_use_cache); it pins no entries, so it queues no sheets for a check or a
+ * version (recheck.c); it refuses writers (writer_require_writable) and has nothing to publish (follow.c). Promotion
+ * counts as a crash of the server: sheets are checked when they are opened next.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "cache/cache.h"
-#include "journal/store/fsck_auto.h"
+#include "journal/store/recheck.h"
 #include "journal/journal.h"
 #include "journal/replay/load.h"
 #include "miscadmin.h"
+#include "journal/read/read.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_log.h"
-#include "journal/replay/replay_version.h"
 #include "am/handler/sheetlog.h"
 #include "journal/store/sheetmeta.h"
 #include "support/stoppoint.h"
-#include "journal/store/trim.h"
 #include "utils/memutils.h"
+#include "utils/hsearch.h"
 #include "utils/snapmgr.h"
-#include "journal/write/writer.h"
 
-/* ---- the backend's own memory as an allocator ---- */
-
-static void *
-read_context_alloc(void *ctx, size_t size)
-{
-	return MemoryContextAllocHuge((MemoryContext) ctx, size);
-}
-
-static void
-read_context_free(void *ctx, void *ptr, size_t size)
-{
-	pfree(ptr);
-}
-
-GridAllocator
-journal_context_allocator(void)
-{
-	return (GridAllocator){read_context_alloc, read_context_free, CurrentMemoryContext, true};
-}
-
-/* ---- reading ---- */
-
-#define READ_TILES 64	 /* missing tiles, without asking for memory */
-#define READ_CELLS 64	 /* that are handed over at once: the processor fetches the contents of all of them meanwhile */
-#define READ_SLICE 65536 /* cells, about, under one hold of the entry's lock: half a millisecond */
-#define READ_END   PG_UINT32_MAX /* behind the last row */
+#define READ_TILES 64			 /* non-resident tiles that are listed without allocating */
+#define READ_CELLS 64			 /* passed to the sink at once: meanwhile the processor fetches their contents */
+#define READ_SLICE 65536		 /* cells, about, while the entry's lock is held: half a millisecond */
+#define READ_END   PG_UINT32_MAX /* no row is left */
 
 typedef struct ReadCall
 {
@@ -61,15 +43,15 @@ typedef struct ReadCall
 	const JournalSink *sink;
 } ReadCall;
 
-/* Tiles of the rectangle that the cache does not hold. */
-typedef struct ReadMissing
+/* Tiles of the rectangle that are non-resident. */
+typedef struct ReadNonResident
 {
 	uint32 count, room;
 	GridTileNo *tiles;
 	GridTileNo few[READ_TILES];
-} ReadMissing;
+} ReadNonResident;
 
-/* So many of the cells are in a row. */
+/* How many of the cells are in the row. */
 static uint32
 read_count_row(const GridCell *cells, uint32 count, uint32 row)
 {
@@ -80,9 +62,10 @@ read_count_row(const GridCell *cells, uint32 count, uint32 row)
 	return same;
 }
 
-/* Hands over the cells from a row on, so many and what is left of the last one's row. Returns the row to go on with. */
+/* Passes the cells from `row` on to the sink: `most` cells, and the rest of the row of the last one. Returns the row to
+ * continue with. */
 static uint32
-read_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
+read_some_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
 {
 	const JournalSink *sink = call->sink;
 	GridCell cells[READ_CELLS];
@@ -105,7 +88,7 @@ read_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
 	return READ_END;
 }
 
-/* The same from the first row on. */
+/* The same from the first row on; begins the sink and sets the view. */
 static uint32
 read_begin(const ReadCall *call, const Grid *grid, int64 seq, uint64 most)
 {
@@ -115,22 +98,22 @@ read_begin(const ReadCall *call, const Grid *grid, int64 seq, uint64 most)
 	if (call->sink == NULL)
 		return READ_END;
 	call->sink->begin(call->sink->arg);
-	return read_rows(call, grid, call->rect.row0, most);
+	return read_some_rows(call, grid, call->rect.row0, most);
 }
 
-static Snapshot
-read_snapshot(const ReadCall *call)
+Snapshot
+read_snapshot(bool fresh)
 {
-	if (!call->fresh || IsInParallelMode())
+	if (!fresh || IsInParallelMode())
 		return GetActiveSnapshot();
 	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot();
 }
 
-/* The set of the tiles of the rectangle; NULL when they are many. */
-static struct HTAB *
+/* The set of the tiles of the rectangle; NULL if there are many. */
+static HTAB *
 read_tile_set(const ReadCall *call, const Axes *axes)
 {
-	struct HTAB *set = replay_make_set();
+	HTAB *set = cellset_create();
 	AxesParts parts;
 	GridRect part;
 	uint64 count = 0;
@@ -138,21 +121,22 @@ read_tile_set(const ReadCall *call, const Axes *axes)
 	axes_parts_init(&parts, axes, &call->rect);
 	while (axes_parts_next(&parts, &part))
 	{
-		ReplayTiles wanted = {.rect = &part};
+		CellSetWanted wanted = {.rect = &part};
 
-		count += load_tile_count(&wanted);
+		count += cellset_count_wanted(&wanted);
 		if (count >= LOAD_LARGE)
 			return NULL;
 		for (uint32 row = part.row0 / GRID_TILE_ROWS; row <= part.row1 / GRID_TILE_ROWS; row++)
 			for (uint32 col = part.col0 / GRID_TILE_COLS; col <= part.col1 / GRID_TILE_COLS; col++)
-				replay_add_to_set(set, (GridTileNo){row, col});
+				cellset_add_tile(set, (GridTileNo){row, col});
 	}
 	return set;
 }
 
 /*
- * The tiles of the rectangle only, when these are few; false when they are many. Which ones they are depends on the
- * axes, which are known when the log has been read: mostly they are the identity, and if not it is read again.
+ * The tiles of the rectangle only, if there are few; false if there are many. Which ones they are depends on the row
+ * map and column map, which are known only after reading the log. They are mostly the identity; if not, the log is read
+ * again.
  */
 static bool
 read_some_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
@@ -162,7 +146,7 @@ read_some_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *al
 	*grid = grid_create(allocator, 1, 1);
 	for (;;)
 	{
-		struct HTAB *set = read_tile_set(call, axes);
+		HTAB *set = read_tile_set(call, axes);
 
 		if (set == NULL)
 			return false;
@@ -178,12 +162,11 @@ static Grid *
 read_rebuild(const ReadCall *call, Snapshot snapshot, int64 *seq)
 {
 	GridAllocator allocator = journal_context_allocator();
-	Grid *grid = NULL;
+	Grid *grid;
 
-	if (!read_some_tiles(call, snapshot, &allocator, &grid, seq) &&
-		!replay_sheet(call->sheet_id, snapshot, &allocator, &grid, seq))
-		elog(ERROR, "out of memory"); /* the allocator raises by itself */
-	return grid;
+	if (read_some_tiles(call, snapshot, &allocator, &grid, seq))
+		return grid;
+	return replay_sheet_privately(call->sheet_id, snapshot, seq);
 }
 
 static void
@@ -192,7 +175,7 @@ read_privately(const ReadCall *call)
 	MemoryContext context =
 		AllocSetContextCreate(CurrentMemoryContext, "pg_sheet private grid", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	Snapshot snapshot = RegisterSnapshot(read_snapshot(call));
+	Snapshot snapshot = RegisterSnapshot(read_snapshot(call->fresh));
 	Grid *grid;
 	int64 seq;
 
@@ -206,19 +189,20 @@ read_privately(const ReadCall *call)
 typedef enum ReadStep
 {
 	READ_DONE,
-	READ_LOAD,		 /* a stub */
-	READ_LOAD_TILES, /* some of what is wanted is missing */
-	READ_WAIT_LOAD,	 /* somebody else loads what is wanted */
-	READ_WAIT_WRITER,
-	READ_OVERTAKEN, /* the grid has become another between two slices */
+	READ_LOAD,		  /* the entry is a placeholder */
+	READ_LOAD_TILES,  /* some wanted tiles are non-resident */
+	READ_WAIT_LOAD,	  /* another process loads */
+	READ_WAIT_WRITER, /* a writer that the snapshot sees has not published yet */
+	READ_OVERTAKEN,	  /* the grid has changed between two slices */
 	READ_PRIVATE
 } ReadStep;
 
 /*
- * A large read lets the lock go between slices, so that writers need not wait for all of it. The first slice has found
- * that the grid is what the snapshot sees; it is that as long as it stays the same grid in the same state, which
- * entry->states tells. Who appends meanwhile was not seen by the snapshot, and changes the grid when it publishes.
- * Tiles may move in memory, come and go; none that is still wanted may be missing. The lock is held, also at the end.
+ * A large read releases the lock between slices, so that writers need not wait for all of it. The first slice has found
+ * that the grid is what the snapshot sees. That stays true while it is the same grid in the same state, which
+ * entry->states identifies: a transaction that appends meanwhile is not visible to the snapshot, and changes the grid
+ * only when it publishes. Tiles may be evicted or loaded; none that is still wanted may be non-resident.
+ * Caller must hold entry->lock, which is held on return.
  */
 static ReadStep
 read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
@@ -236,32 +220,32 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		rest.row0 = row;
 		if (entry->states != states || grid_view_missing(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
-		row = read_rows(call, entry->grid, row, READ_SLICE);
+		row = read_some_rows(call, entry->grid, row, READ_SLICE);
 	}
 	return READ_DONE;
 }
 
-/* The grid is there; the entry's lock is held. */
+/* Caller must hold entry->lock; the entry must have a grid. */
 static ReadStep
-read_try_grid(const ReadCall *call, CacheEntry *entry, bool slices, ReadMissing *missing, CachePrivate *reason)
+read_try_grid(const ReadCall *call, CacheEntry *entry, bool slices, ReadNonResident *absent, CachePrivate *reason)
 {
-	Snapshot snapshot = read_snapshot(call);
+	Snapshot snapshot = read_snapshot(call->fresh);
 
 	*reason = CACHE_PRIVATE_OLD_SNAPSHOT;
 	if (!cache_snapshot_sees(snapshot, entry->last_fxid))
 		return READ_PRIVATE;
 	if (entry->writer_fxid != 0 && cache_snapshot_sees(snapshot, entry->writer_fxid))
-		return READ_WAIT_WRITER; /* committed (or aborted), and about to say so here */
-	missing->count = grid_view_missing(entry->grid, grid_axes(entry->grid), &call->rect, missing->tiles, missing->room);
-	if (missing->count > 0)
+		return READ_WAIT_WRITER; /* it has ended, and is about to publish or to withdraw */
+	absent->count = grid_view_missing(entry->grid, grid_axes(entry->grid), &call->rect, absent->tiles, absent->room);
+	if (absent->count > 0)
 		return entry->loading ? READ_WAIT_LOAD : READ_LOAD_TILES;
 	grid_view_touch(entry->grid, &call->rect, cache_stamp());
 	return read_slices(call, entry, read_begin(call, entry->grid, entry->seq, slices ? READ_SLICE : PG_UINT64_MAX));
 }
 
-/* One look at the entry under its lock. */
+/* Tries to read the entry once. */
 static ReadStep
-read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, ReadMissing *missing,
+read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, ReadNonResident *absent,
 		 CachePrivate *reason)
 {
 	ReadStep step = READ_PRIVATE;
@@ -271,7 +255,7 @@ read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, R
 	if (*writer != 0 && TransactionIdIsCurrentTransactionId((TransactionId) *writer))
 		*reason = CACHE_PRIVATE_OWN_EDITS;
 	else if (entry->grid != NULL)
-		step = read_try_grid(call, entry, slices, missing, reason);
+		step = read_try_grid(call, entry, slices, absent, reason);
 	else if (entry->loading)
 		step = READ_WAIT_LOAD;
 	else
@@ -283,11 +267,11 @@ read_try(const ReadCall *call, CacheEntry *entry, bool slices, uint64 *writer, R
 	return step;
 }
 
-/* Loads what the look has found missing. False, and the reason, when it cannot be. */
+/* Loads what read_try() has found non-resident. False, with the reason, if that is not possible. */
 static bool
-read_load(const ReadCall *call, CacheEntry *entry, ReadStep step, ReadMissing *missing, CachePrivate *reason)
+read_load(const ReadCall *call, CacheEntry *entry, ReadStep step, ReadNonResident *absent, CachePrivate *reason)
 {
-	ReplayTiles wanted = {.rect = &call->rect};
+	CellSetWanted wanted = {.rect = &call->rect};
 	LoadResult result;
 
 	*reason = CACHE_PRIVATE_NO_ROOM;
@@ -295,45 +279,43 @@ read_load(const ReadCall *call, CacheEntry *entry, ReadStep step, ReadMissing *m
 		return false;
 	if (step == READ_LOAD)
 		result = load_sheet(call->sheet_id, entry, &wanted, false);
-	else if (missing->count > missing->room)
+	else if (absent->count > absent->room)
 	{
-		missing->room = missing->count * 2;
-		missing->tiles = palloc(sizeof(GridTileNo) * missing->room);
+		absent->room = absent->count * 2;
+		absent->tiles = palloc(sizeof(GridTileNo) * absent->room);
 		return true;
 	}
 	else
-		result = load_tiles(call->sheet_id, entry, missing->tiles, missing->count);
+		result = load_tiles(call->sheet_id, entry, absent->tiles, absent->count);
 	if (result == LOAD_EMPTY)
 		*reason = CACHE_PRIVATE_EMPTY;
 	return result == LOAD_DONE || result == LOAD_BUSY;
 }
 
-/* So often what was loaded may have gone again before it was read. */
+/* Loads whose tiles may be evicted again before they are read. */
 #define READ_LOADS_MAX 10
-/* So often writers may overtake a large read, which has wasted half of its work then. Next it holds the lock to its
- * end.
- */
+/* After so many overtaken attempts a large read holds the lock to its end. */
 #define READ_OVERTAKEN_MAX 2
 
-/* Whether a read that was overtaken can take a new snapshot. With an old one it would have to do without the cache. */
+/* Whether an overtaken read can take a new snapshot. With the old one it could not use the cache again. */
 static bool
-read_may_begin_again(const ReadCall *call)
+read_may_restart(const ReadCall *call)
 {
 	return call->fresh && !IsolationUsesXactSnapshot() && !IsInParallelMode();
 }
 
-/* False: the caller must rebuild privately. */
+/* False: the caller must rebuild the cells privately. */
 static bool
 read_through_cache(const ReadCall *call, CacheEntry *entry)
 {
-	ReadMissing missing = {.room = READ_TILES, .tiles = missing.few};
+	ReadNonResident absent = {.room = READ_TILES, .tiles = absent.few};
 	CachePrivate reason = CACHE_PRIVATE_NO_ROOM;
-	int slices = read_may_begin_again(call) ? READ_OVERTAKEN_MAX : 0;
+	int slices = read_may_restart(call) ? READ_OVERTAKEN_MAX : 0;
 	uint64 writer;
 
 	for (int loads = 0; loads < READ_LOADS_MAX;)
 	{
-		ReadStep step = read_try(call, entry, slices > 0, &writer, &missing, &reason);
+		ReadStep step = read_try(call, entry, slices > 0, &writer, &absent, &reason);
 
 		switch (step)
 		{
@@ -343,7 +325,7 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 			case READ_LOAD:
 			case READ_LOAD_TILES:
 				loads++;
-				if (read_load(call, entry, step, &missing, &reason))
+				if (read_load(call, entry, step, &absent, &reason))
 					continue;
 				break;
 			case READ_WAIT_LOAD:
@@ -365,88 +347,44 @@ read_through_cache(const ReadCall *call, CacheEntry *entry)
 	return false;
 }
 
+static bool
+read_may_use_cache(void)
+{
+	if (!cache_enabled() || RecoveryInProgress())
+		return false;
+	if (!IsolationIsSerializable())
+		return true;
+	cache_count_private(CACHE_PRIVATE_SERIALIZABLE); /* the predicate locks must cover the rows that it reads */
+	return false;
+}
+
+static bool
+read_cached(const ReadCall *call)
+{
+	CacheKey key;
+	CacheEntry *entry;
+	bool done;
+
+	sheetmeta_cache_key(call->sheet_id, AccessShareLock, &key);
+	entry = cache_pin_reader(&key);
+	if (entry == NULL)
+	{
+		cache_count_private(CACHE_PRIVATE_NO_ROOM);
+		return false;
+	}
+	recheck_open(call->sheet_id, entry);
+	done = read_through_cache(call, entry);
+	cache_unpin_reader(entry);
+	return done;
+}
+
 void
 journal_read(int64 sheet_id, const uint32 rect[4], bool fresh, JournalView *view, const JournalSink *sink)
 {
 	ReadCall call = {sheet_id, {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1}, fresh, view, sink};
-	bool done = false;
 
 	if (rect != NULL)
 		call.rect = (GridRect){rect[0], rect[1], rect[2], rect[3]};
-
-	/* A standby hears nothing of commits; SERIALIZABLE must see the rows that it reads. */
-	if (cache_enabled() && !RecoveryInProgress() && IsolationIsSerializable())
-		cache_count_private(CACHE_PRIVATE_SERIALIZABLE);
-	else if (cache_enabled() && !RecoveryInProgress())
-	{
-		CacheKey key;
-		CacheEntry *entry;
-
-		sheetmeta_cache_key(sheet_id, AccessShareLock, &key);
-		entry = cache_pin_reader(&key);
-		if (entry != NULL)
-		{
-			fsck_auto_open(sheet_id, entry);
-			done = read_through_cache(&call, entry);
-			cache_unpin_reader(entry);
-		}
-		else
-			cache_count_private(CACHE_PRIVATE_NO_ROOM);
-	}
-	if (!done)
+	if (!read_may_use_cache() || !read_cached(&call))
 		read_privately(&call);
-}
-
-int64
-journal_guess_seq(int64 sheet_id, Snapshot snapshot)
-{
-	ReplayLast last;
-	int64 seq = 0;
-
-	if (cache_enabled())
-	{
-		CacheKey key;
-
-		sheetmeta_cache_key(sheet_id, AccessShareLock, &key);
-		seq = cache_guess_seq(&key);
-	}
-	if (seq > 0)
-		return seq;
-	replay_last(sheet_id, snapshot, &last);
-	return last.last_seq;
-}
-
-bytea *
-journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq)
-{
-	Snapshot snapshot;
-	ReadCall call = {.fresh = true};
-	bytea *tail;
-
-	snapshot = RegisterSnapshot(read_snapshot(&call));
-	trim_check_since(sheet_id, since, snapshot);
-	tail = replay_tail(sheet_id, since, max_bytes, snapshot, last_seq);
-	UnregisterSnapshot(snapshot);
-	return tail;
-}
-
-Grid *
-journal_read_version(int64 sheet_id, int64 version_id, bool cells, JournalView *view)
-{
-	GridAllocator allocator = journal_context_allocator();
-	ReadCall call = {.fresh = true};
-	Snapshot snapshot = RegisterSnapshot(read_snapshot(&call));
-	ReplayVersion version;
-	Grid *grid = NULL;
-
-	if (!replay_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
-		trim_no_version(sheet_id, version_id, snapshot);
-	if (cells && !replay_version(sheet_id, &version, snapshot, &allocator, &grid))
-		elog(ERROR, "out of memory");
-	UnregisterSnapshot(snapshot);
-	view->seq = version.seq;
-	view->at = version.at;
-	view->rows = version.rows;
-	view->cols = version.cols;
-	return grid;
 }

@@ -1,19 +1,19 @@
 /*
  * load.c - from storage into the shared cache.
  *
- * While a process loads, others wait for it without the deadlock detector's eye on it: so it takes the locks of the
- * tables before, and waits for nothing in between. Snapshots are taken after the load has been announced: see
- * docs/ARCHITECTURE.md, "How an edit commits".
+ * Other processes wait for a load without deadlock detection. So the loader takes all locks on tables first, and waits
+ * for nothing after that. It takes its snapshot after the load was announced: see docs/ARCHITECTURE.md, "How an edit
+ * commits".
  *
- * What is loaded is built in this process's memory and copied: so it is known how much it takes before anything is
- * taken out of the cache for it, and what can never fit takes out nothing.
+ * The grid is built in this process's memory and then copied. So its size is known before anything is evicted for it,
+ * and a grid that can never fit evicts nothing.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
 #include "journal/replay/load.h"
 #include "journal/replay/replay.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "am/handler/sheetlog.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
@@ -21,27 +21,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-uint64
-load_tile_count(const ReplayTiles *wanted)
-{
-	const GridRect *rect = wanted->rect;
+/* ---- the private memory of a load ---- */
 
-	if (rect == NULL)
-		return wanted->set == NULL ? PG_UINT64_MAX : (uint64) hash_get_num_entries(wanted->set);
-	return (uint64) (rect->row1 / GRID_TILE_ROWS - rect->row0 / GRID_TILE_ROWS + 1) *
-		   (rect->col1 / GRID_TILE_COLS - rect->col0 / GRID_TILE_COLS + 1);
-}
-
-/* Whether so many tiles may be wanted that they could put all others out. */
-static bool
-load_is_large(const ReplayTiles *wanted)
-{
-	return load_tile_count(wanted) >= LOAD_LARGE;
-}
-
-/* ---- what is built before it is copied ---- */
-
-/* So many times the cache is more than what fits can take while it is built. */
+/* A grid that fits into the cache takes less than this many times the cache while it is built. */
 #define LOAD_MEMORY 2
 
 typedef struct LoadMemory
@@ -70,20 +52,15 @@ load_free(void *ctx, void *ptr, size_t size)
 	pfree(ptr);
 }
 
-static LoadMemory
-load_memory(void)
-{
-	return (LoadMemory){AllocSetContextCreate(CurrentMemoryContext, "pg_sheet load", ALLOCSET_DEFAULT_SIZES),
-						CacheState->budget * LOAD_MEMORY};
-}
-
 static GridAllocator
-load_allocator(LoadMemory *memory)
+load_begin_memory(LoadMemory *memory)
 {
+	memory->context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet load", ALLOCSET_DEFAULT_SIZES);
+	memory->left = CacheState->budget * LOAD_MEMORY;
 	return (GridAllocator){load_alloc, load_free, memory, true};
 }
 
-/* Copies what was built into the shared memory of the entry whose load this is. False when it has no room. */
+/* Copies the grid into the entry's shared memory. False if there is no room. */
 static bool
 load_copy(CacheEntry *entry, const GridAllocator *own, Grid *grid)
 {
@@ -96,27 +73,26 @@ load_copy(CacheEntry *entry, const GridAllocator *own, Grid *grid)
 /* ---- loads ---- */
 
 LoadResult
-load_sheet(int64 sheet_id, CacheEntry *entry, const ReplayTiles *wanted, bool writer)
+load_sheet(int64 sheet_id, CacheEntry *entry, const CellSetWanted *wanted, bool writer)
 {
 	CacheLoaded loaded = CACHE_LOAD_EMPTY;
 	LoadMemory memory;
 	GridAllocator own;
 	Snapshot snapshot;
-	ReplayLast last;
+	HistoryLast last;
 	Grid *grid;
 	int64 seq = 0;
 
 	storage_lock_for_replay();
-	/* Nobody else can read it yet, and a TRUNCATE may empty it where it is. */
+	/* A file of this transaction: nobody else can read it yet, and TRUNCATE may empty it in place. */
 	if (storage_file_is_new(STORAGE_LOG_BATCH))
 		return LOAD_NO_ROOM;
-	if (!cache_begin_load(entry, load_is_large(wanted)))
+	if (!cache_begin_load(entry, cellset_count_wanted(wanted) >= LOAD_LARGE))
 		return cache_wait_load(entry) ? LOAD_BUSY : LOAD_NO_ROOM;
-	memory = load_memory();
-	own = load_allocator(&memory);
+	own = load_begin_memory(&memory);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	replay_last(sheet_id, snapshot, &last);
-	/* Rows that a superuser has just put in may yet be rolled back. */
+	history_last_edit(sheet_id, snapshot, &last);
+	/* Rows that a superuser has inserted in this transaction may be rolled back. */
 	if ((last.found || writer) && !TransactionIdIsCurrentTransactionId((TransactionId) last.writer_fxid))
 		loaded = replay_sheet_tiles(sheet_id, wanted, snapshot, &own, &grid, &seq) && load_copy(entry, &own, grid)
 					 ? CACHE_LOADED
@@ -130,7 +106,7 @@ load_sheet(int64 sheet_id, CacheEntry *entry, const ReplayTiles *wanted, bool wr
 LoadResult
 load_tiles(int64 sheet_id, CacheEntry *entry, const GridTileNo *tiles, uint32 count)
 {
-	HTAB *set = replay_make_set();
+	HTAB *set = cellset_create();
 	LoadMemory memory;
 	GridAllocator own;
 	Snapshot snapshot;
@@ -140,22 +116,21 @@ load_tiles(int64 sheet_id, CacheEntry *entry, const GridTileNo *tiles, uint32 co
 	bool room, there, right;
 
 	for (uint32 i = 0; i < count; i++)
-		replay_add_to_set(set, tiles[i]);
+		cellset_add_tile(set, tiles[i]);
 	storage_lock_for_replay();
 	if (!cache_begin_part(entry, count >= LOAD_LARGE, tiles, count, &part))
 	{
 		hash_destroy(set);
 		return cache_wait_load(entry) || part.changed ? LOAD_BUSY : LOAD_NO_ROOM;
 	}
-	memory = load_memory();
-	own = load_allocator(&memory);
+	own = load_begin_memory(&memory);
 	STOP_POINT("load-part");
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	STOP_POINT("load-part-snapshot");
 	grid = grid_create(&own, 1, 1);
 	room = grid != NULL && replay_add_tiles(sheet_id, part.seq, snapshot, &own, grid, set, &seq) &&
 		   load_copy(entry, &own, grid);
-	/* What leads to this state may have gone: purged, or trimmed to a newer version. */
+	/* The sheet may have been purged, or trimmed to a newer version. */
 	there = room && seq == part.seq;
 	UnregisterSnapshot(snapshot);
 	MemoryContextDelete(memory.context);

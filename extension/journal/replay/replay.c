@@ -1,199 +1,274 @@
 /*
- * replay.c - from stored checkpoints and batches to cells.
+ * replay.c - from stored versions and batches to cells, and single edits into cells, row map and column map.
  *
- * Everything here reads with the snapshot that it is given, and stores the cells through the allocator that it is
- * given: a private rebuild uses the backend's memory, a load the shared one. Damage that is met is an error with its
- * place; sheet.fsck() looks at all of it and repairs what can be repaired.
+ *   history.c, batches.c    what is stored
+ *   replay_version.c        the cells of a version
+ *   replay.c                the edits after it
+ *   load.c                  the same into the shared cache
+ *
+ * Everything is read with the caller's snapshot, and stored through the caller's allocator: a private rebuild uses the
+ * backend's memory, a load a limited part of it. Damage raises an error that names the place; sheet.fsck() finds and
+ * repairs all of it.
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
-#include "support/ckptqueue.h"
-#include "common/edit_read.h"
+#include "journal/journal.h"
+#include "journal/replay/batches.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_batches.h"
-#include "journal/replay/replay_log.h"
 #include "journal/replay/replay_version.h"
-#include "journal/store/storage.h"
+#include "support/workqueue.h"
+#include "utils/memutils.h"
 
-/* ---- a sheet, or some of its tiles whole ---- */
+StaticAssertDecl(AXES_MAX_ROWS == SHEET_MAX_ROWS && AXES_MAX_COLS == SHEET_MAX_COLS, "maps are as long as sheets");
 
-/* Applies an edit if its tile is wanted, else notes the tile. */
+/* ---- the current memory context as an allocator, which raises an error if it has no room ---- */
+
+static void *
+replay_context_alloc(void *ctx, size_t size)
+{
+	return MemoryContextAllocHuge((MemoryContext) ctx, size);
+}
+
+static void
+replay_context_free(void *ctx, void *ptr, size_t size)
+{
+	pfree(ptr);
+}
+
+GridAllocator
+journal_context_allocator(void)
+{
+	return (GridAllocator){replay_context_alloc, replay_context_free, CurrentMemoryContext, true};
+}
+
+/* ---- one edit ---- */
+
+bool
+replay_change_of(const Edit *edit, AxesChange *change)
+{
+	bool rows = edit_is_of_rows(edit->kind);
+
+	change->line = rows ? AXES_ROW : AXES_COL;
+	change->insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS;
+	change->at = rows ? edit->row : edit->col;
+	return edit_lines(edit, &change->n);
+}
+
+static void
+replay_require_change(const Edit *edit, AxesChange *change)
+{
+	if (!replay_change_of(edit, change))
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("a stored insertion or deletion of rows or columns is not valid"),
+						errhint("Run sheet.fsck(sheet_id, true).")));
+}
+
+/* An edit that is not of a cell. */
 static bool
-replay_wanted_edit(Grid *grid, const GridAllocator *allocator, const ReplayTiles *wanted, const Edit *edit)
+replay_other_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
+{
+	AxesChange change;
+
+	if (edit->kind == EDIT_RESIZE)
+		grid_resize(grid, edit->row + 1, edit->col + 1);
+	if (!edit_is_structure(edit->kind))
+		return true;
+	replay_require_change(edit, &change);
+	return grid_change_axes(allocator, grid, &change);
+}
+
+/* Content and style into a cell at its physical row and column. */
+static bool
+replay_put(Grid *grid, const GridAllocator *allocator, const Edit *edit, uint32 row, uint32 col)
+{
+	bool set = edit->kind == EDIT_SET;
+
+	return grid_put(allocator, grid, row, col, set ? edit->content.data : NULL, set ? edit->content.len : 0,
+					edit->style.data, edit->style.len);
+}
+
+bool
+replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 {
 	uint32 row = edit->row, col = edit->col;
-	GridTileNo tile;
 
 	if (!edit_is_of_cell(edit->kind))
 		return replay_other_into(grid, allocator, edit);
 	axes_locate(grid_axes(grid), &row, &col);
-	tile = replay_tile_of(row, col);
+	if (!replay_put(grid, allocator, edit, row, col))
+		return false;
 	grid_resize(grid, edit->row + 1, edit->col + 1);
-	return replay_wants(wanted, tile) ? replay_put(grid, allocator, edit, row, col)
-									  : grid_add_missing(allocator, grid, tile.row, tile.col);
+	return true;
 }
 
-/* The edits of the reader's batch into the grid; *room is false when the allocator has no more. */
-static EditError
-replay_reader_into(Grid *grid, const GridAllocator *allocator, const ReplayTiles *wanted, EditReader *reader,
-				   bool *room)
+/* ---- the edits after a version ---- */
+
+typedef struct Replay
 {
-	EditError error;
-	Edit edit;
-
-	while ((error = edit_read_inline(reader, &edit)) == EDIT_OK)
-	{
-		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
-			return EDIT_BAD_NUMBER;
-		*room = replay_wanted_edit(grid, allocator, wanted, &edit);
-		if (!*room)
-			return EDIT_END;
-	}
-	return error;
-}
-
-/* The current batch of the scan. */
-static bool
-replay_batch_into(StorageScan *scan, int64 sheet_id, const ReplayTiles *wanted, const GridAllocator *allocator,
-				  Grid *grid)
-{
-	int64 first_seq = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
-	bool copy, room = true;
-	struct varlena *bytes = storage_bytes(scan, LOG_BATCH_DATA, &copy);
-	EditReader reader;
-	EditError error;
-
-	replay_stored_edits(&reader, bytes, first_seq, storage_int64(scan, LOG_BATCH_LAST_SEQ));
-	error = replay_reader_into(grid, allocator, wanted, &reader, &room);
-	if (room && replay_stored_end(&reader, error) != EDIT_END)
-		replay_corrupted(sheet_id, "the batch at seq", first_seq, replay_stored_end(&reader, error));
-	if (copy)
-		pfree(bytes);
-	return room;
-}
+	int64 sheet_id;
+	int64 seq; /* of the last edit */
+	const GridAllocator *allocator;
+	Grid *grid;
+	const CellSetWanted *wanted; /* whole tiles; the others become non-resident */
+	HTAB *set;					 /* NULL, or cells; the others are ignored ... */
+	GridRect bounds;			 /* ... quickly, outside of these */
+	bool room;
+} Replay;
 
 static bool
-replay_batches_into(int64 sheet_id, int64 *seq, const ReplayTiles *wanted, Snapshot snapshot,
-					const GridAllocator *allocator, Grid *grid)
+replay_cell(Replay *replay, const Edit *edit, uint32 row, uint32 col)
 {
-	StorageScan scan;
-	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTGreaterStrategyNumber, false, *seq}};
-	bool room = true;
+	const GridRect *bounds = &replay->bounds;
 
-	storage_scan_begin(&scan, STORAGE_LOG_BATCH, snapshot, keys, 2);
-	while (room && storage_scan_next(&scan, ForwardScanDirection))
+	if (replay->set == NULL)
 	{
-		if (storage_int64(&scan, LOG_BATCH_FIRST_SEQ) != *seq + 1)
-			replay_corrupted(sheet_id, "the log lacks seq", *seq + 1, EDIT_OK);
-		room = replay_batch_into(&scan, sheet_id, wanted, allocator, grid);
-		*seq = storage_int64(&scan, LOG_BATCH_LAST_SEQ);
+		GridTileNo tile = cellset_tile_of(row, col);
+
+		if (!cellset_wants_tile(replay->wanted, tile))
+			return grid_add_missing(replay->allocator, replay->grid, tile.row, tile.col);
 	}
-	storage_scan_end(&scan);
-	return room;
+	else if (row < bounds->row0 || row > bounds->row1 || col < bounds->col0 || col > bounds->col1 ||
+			 !cellset_has_cell(replay->set, row, col))
+		return true;
+	return replay_put(replay->grid, replay->allocator, edit, row, col);
+}
+
+static void
+replay_apply(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	Replay *replay = arg;
+	uint32 row = edit->row, col = edit->col;
+
+	if (seq != replay->seq + 1)
+		history_corrupted(replay->sheet_id, "the log lacks seq", replay->seq + 1, EDIT_OK);
+	if (row >= SHEET_MAX_ROWS || col >= SHEET_MAX_COLS)
+		history_corrupted(replay->sheet_id, "the edit at seq", seq, EDIT_BAD_NUMBER);
+	replay->seq = seq;
+	if (!replay->room)
+		return;
+	if (!edit_is_of_cell(edit->kind))
+	{
+		replay->room = replay_other_into(replay->grid, replay->allocator, edit);
+		return;
+	}
+	axes_locate(grid_axes(replay->grid), &row, &col);
+	replay->room = replay_cell(replay, edit, row, col);
+	grid_resize(replay->grid, edit->row + 1, edit->col + 1);
+}
+
+/* Applies the edits up to `until`. False if the allocator has no room. */
+static bool
+replay_edits(Replay *replay, int64 until, Snapshot snapshot)
+{
+	BatchScan *scan = batches_begin(replay->sheet_id, replay->seq + 1, until, false, snapshot);
+	StoredBatch batch;
+
+	while (replay->room && batches_next(scan, &batch))
+		batches_each_edit_of(scan, replay->seq, until, replay_apply, replay);
+	batches_end(scan);
+	return replay->room;
 }
 
 bool
-replay_sheet_tiles(int64 sheet_id, const ReplayTiles *wanted, Snapshot snapshot, const GridAllocator *allocator,
+replay_sheet_tiles(int64 sheet_id, const CellSetWanted *wanted, Snapshot snapshot, const GridAllocator *allocator,
 				   Grid **grid, int64 *seq)
 {
-	ReplayVersion version;
-	int64 from;
-	bool room;
+	Replay replay = {.sheet_id = sheet_id, .allocator = allocator, .wanted = wanted, .room = true};
+	HistoryVersion version;
 
-	*seq = 0;
-	if (replay_find_version(sheet_id, REPLAY_NEWEST, snapshot, &version))
+	if (history_find_version(sheet_id, HISTORY_NEWEST, snapshot, &version))
 	{
-		*seq = version.seq;
+		replay.seq = version.seq;
 		if (!replay_version_tiles(sheet_id, &version, wanted, snapshot, allocator, grid))
 			return false;
 	}
 	else if ((*grid = grid_create(allocator, 1, 1)) == NULL)
 		return false;
-	from = *seq;
-	room = replay_batches_into(sheet_id, seq, wanted, snapshot, allocator, *grid);
-	ckptqueue_count_replay(*seq - from);
-	return room;
+	*seq = replay.seq;
+	replay.grid = *grid;
+	(void) replay_edits(&replay, PG_INT64_MAX, snapshot);
+	workqueue_count(WORK_REPLAYED, replay.seq - *seq);
+	*seq = replay.seq;
+	return replay.room;
 }
 
 bool
 replay_sheet(int64 sheet_id, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
 {
-	return replay_sheet_tiles(sheet_id, &replay_all_tiles, snapshot, allocator, grid, seq);
+	return replay_sheet_tiles(sheet_id, &cellset_all, snapshot, allocator, grid, seq);
 }
 
-/* ---- some tiles only ---- */
-
-typedef struct TileFilter
+Grid *
+replay_sheet_privately(int64 sheet_id, Snapshot snapshot, int64 *seq)
 {
-	int64 sheet_id;
-	int64 seq; /* of the last edit */
-	HTAB *tiles;
-	GridRect around; /* all of them */
-	const GridAllocator *allocator;
-	Grid *grid;
-	bool room;
-} TileFilter;
+	GridAllocator allocator = journal_context_allocator();
+	Grid *grid = NULL;
 
-/* An edit of a cell at its physical place. */
-static void
-replay_filter_cell(TileFilter *filter, const Edit *edit, uint32 row, uint32 col)
-{
-	const GridRect *around = &filter->around;
-
-	if (row >= around->row0 && row <= around->row1 && col >= around->col0 && col <= around->col1 &&
-		replay_set_has_cell(filter->tiles, row, col))
-		filter->room = replay_put(filter->grid, filter->allocator, edit, row, col);
-	grid_resize(filter->grid, edit->row + 1, edit->col + 1);
+	(void) replay_sheet(sheet_id, snapshot, &allocator, &grid, seq);
+	return grid;
 }
 
-static void
-replay_filter_edit(void *arg, int64 seq, int64 at, const Edit *edit)
+static Replay
+replay_of_set(int64 sheet_id, int64 seq, const GridAllocator *allocator, Grid *grid, HTAB *set)
 {
-	TileFilter *filter = arg;
-	uint32 row = edit->row, col = edit->col;
-
-	if (seq != filter->seq + 1)
-		replay_corrupted(filter->sheet_id, "the log lacks seq", filter->seq + 1, EDIT_OK);
-	filter->seq = seq;
-	if (!filter->room)
-		return;
-	if (!edit_is_of_cell(edit->kind))
-	{
-		filter->room = replay_other_into(filter->grid, filter->allocator, edit);
-		return;
-	}
-	axes_locate(grid_axes(filter->grid), &row, &col);
-	replay_filter_cell(filter, edit, row, col);
+	return (Replay){.sheet_id = sheet_id,
+					.seq = seq,
+					.allocator = allocator,
+					.grid = grid,
+					.set = set,
+					.bounds = cellset_bounds(set),
+					.room = true};
 }
 
 bool
-replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid,
-				 HTAB *tiles, int64 *seq)
+replay_add_tiles(int64 sheet_id, int64 until, Snapshot snapshot, const GridAllocator *allocator, Grid *grid, HTAB *set,
+				 int64 *seq)
 {
-	TileFilter filter = {sheet_id, 0, tiles, replay_around(tiles), allocator, grid, true};
-	ReplayVersion version;
+	HistoryVersion version;
+	Replay replay;
 
-	replay_find_version_at(sheet_id, until, snapshot, &version);
-	if (!replay_version_add(sheet_id, &version, tiles, snapshot, allocator, grid))
+	history_version_at(sheet_id, until, snapshot, &version);
+	if (!replay_version_add(sheet_id, &version, set, snapshot, allocator, grid))
 		return false;
-	filter.seq = version.seq;
-	replay_edits(sheet_id, version.seq, until, snapshot, replay_filter_edit, &filter);
-	*seq = filter.seq;
-	return filter.room;
+	replay = replay_of_set(sheet_id, version.seq, allocator, grid, set);
+	(void) replay_edits(&replay, until, snapshot);
+	*seq = replay.seq;
+	return replay.room;
 }
 
 bool
 replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, const GridAllocator *allocator,
-					 Grid *grid, HTAB *tiles)
+					 Grid *grid, HTAB *set)
 {
-	TileFilter filter = {sheet_id, since, tiles, replay_around(tiles), allocator, grid, true};
+	Replay replay = replay_of_set(sheet_id, since, allocator, grid, set);
 
-	replay_edits(sheet_id, since, until, snapshot, replay_filter_edit, &filter);
-	return filter.room && filter.seq == until;
+	return replay_edits(&replay, until, snapshot) && replay.seq == until;
 }
 
-/* ---- axes alone ---- */
+/* ---- the row map and column map alone ---- */
+
+void
+replay_follow_axes(AxesFollower *follower, const Edit *edit)
+{
+	AxesChange change;
+	uint32 *extent;
+	Axes *axes;
+
+	if (edit_is_of_cell(edit->kind) || edit->kind == EDIT_RESIZE)
+	{
+		follower->rows = Max(follower->rows, edit->row + 1);
+		follower->cols = Max(follower->cols, edit->col + 1);
+	}
+	if (!edit_is_structure(edit->kind))
+		return;
+	replay_require_change(edit, &change);
+	extent = change.line == AXES_ROW ? &follower->rows : &follower->cols;
+	if (!axes_change(follower->allocator, follower->axes, &change, *extent, &axes))
+		elog(ERROR, "out of memory");
+	axes_free(follower->allocator, follower->axes);
+	follower->axes = axes;
+	*extent = axes_extent(&change, *extent);
+}
 
 static void
 replay_axes_edit(void *arg, int64 seq, int64 at, const Edit *edit)
@@ -204,12 +279,12 @@ replay_axes_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 void
 replay_find_axes(int64 sheet_id, int64 until, Snapshot snapshot, AxesFollower *follower)
 {
-	ReplayVersion version;
+	HistoryVersion version;
 
-	replay_find_version_at(sheet_id, until, snapshot, &version);
+	history_version_at(sheet_id, until, snapshot, &version);
 	follower->rows = version.rows;
 	follower->cols = version.cols;
 	follower->axes = replay_version_axes(sheet_id, &version, follower->allocator);
 	if (version.seq < until)
-		replay_edits(sheet_id, version.seq, until, snapshot, replay_axes_edit, follower);
+		batches_each_edit(sheet_id, version.seq, until, snapshot, replay_axes_edit, follower);
 }

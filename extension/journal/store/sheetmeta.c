@@ -1,16 +1,15 @@
 /*
- * sheetmeta.c - what a writer must know of a sheet besides its cells, from storage.
+ * sheetmeta.c - what a writer must know of a sheet besides its cells, from storage; and the sheet's ownership.
  *
- * Read only when shared memory does not know it, and under the sheet lock, so that what is read stays true.
+ * Read under the sheet lock, so that it stays true, and only if shared memory does not have it.
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "compat.h"
 #include "miscadmin.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "journal/store/sheetmeta.h"
 #include "journal/store/storage.h"
 #include "utils/builtins.h"
@@ -24,27 +23,17 @@ sheetmeta_cache_key(int64 sheet_id, LOCKMODE lockmode, CacheKey *key)
 	key->sheet_id = sheet_id;
 }
 
-static StorageKey
-sheetmeta_key(int64 sheet_id)
-{
-	return (StorageKey){1, BTEqualStrategyNumber, false, sheet_id};
-}
-
 static void
 sheetmeta_read_status(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 {
 	StorageScan scan;
-	StorageKey key = sheetmeta_key(sheet_id);
 
-	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
-	meta->exists = storage_scan_next(&scan, ForwardScanDirection);
+	meta->exists = storage_scan_first(&scan, STORAGE_SHEET, snapshot, sheet_id, ForwardScanDirection);
 	meta->trashed = meta->exists && !slot_attisnull(scan.slot, storage_column(&scan, "trashed_at"));
 	storage_scan_end(&scan);
 }
 
-/*
- * Before the snapshot is taken: a reset that commits in between must not be taken for one whose effect was read.
- */
+/* Read it before taking the snapshot: the snapshot must see every reset that is counted in it. */
 static uint64
 sheetmeta_epoch_round(void)
 {
@@ -61,11 +50,11 @@ static void
 sheetmeta_read_epoch(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 {
 	StorageScan scan;
-	StorageKey key = sheetmeta_key(sheet_id);
 
 	sheetmeta_lock_epochs(); /* the caller may store a higher one */
-	storage_scan_begin(&scan, STORAGE_OWNERSHIP, snapshot, &key, 1);
-	meta->epoch = storage_scan_next(&scan, ForwardScanDirection) ? storage_int64(&scan, OWNER_EPOCH) : 0;
+	meta->epoch = storage_scan_first(&scan, STORAGE_OWNERSHIP, snapshot, sheet_id, ForwardScanDirection)
+					  ? storage_int64(&scan, OWNERSHIP_EPOCH)
+					  : 0;
 	storage_scan_end(&scan);
 }
 
@@ -74,15 +63,15 @@ sheetmeta_load(int64 sheet_id, CacheMeta *meta)
 {
 	uint64 round = sheetmeta_epoch_round();
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	ReplayLast last;
+	HistoryLast last;
 
 	memset(meta, 0, sizeof(*meta));
 	meta->epoch_round = round;
-	replay_last(sheet_id, snapshot, &last);
+	history_last_edit(sheet_id, snapshot, &last);
 	meta->last_seq = last.last_seq;
 	meta->last_at = last.last_at;
 	meta->last_fxid = last.writer_fxid;
-	(void) replay_open_log(sheet_id, snapshot, &meta->segment_id, &meta->log_first_seq);
+	(void) history_open_segment(sheet_id, snapshot, &meta->segment_id, &meta->log_first_seq);
 	sheetmeta_read_epoch(sheet_id, snapshot, meta);
 	sheetmeta_read_status(sheet_id, snapshot, meta);
 	UnregisterSnapshot(snapshot);
@@ -108,101 +97,85 @@ sheetmeta_load_status(int64 sheet_id, CacheMeta *meta)
 	UnregisterSnapshot(snapshot);
 }
 
-char *
-sheetmeta_holder(int64 sheet_id)
-{
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	StorageScan scan;
-	StorageKey key = sheetmeta_key(sheet_id);
-	char *holder = "";
+/* ---- ownership ---- */
 
-	storage_scan_begin(&scan, STORAGE_OWNERSHIP, snapshot, &key, 1);
-	if (storage_scan_next(&scan, ForwardScanDirection))
-	{
-		bool copy;
-		struct varlena *bytes = storage_bytes(&scan, OWNER_HOLDER, &copy);
-
-		holder = text_to_cstring((text *) bytes);
-	}
-	storage_scan_end(&scan);
-	UnregisterSnapshot(snapshot);
-	return holder;
-}
-
-/* The sheet's row. */
-typedef struct SheetmetaOwner
+/* The sheet's row of sheet.ownership. */
+typedef struct SheetOwnership
 {
 	bool found;
 	ItemPointerData tid;
 	int64 epoch;
-	bool released; /* there is no holder */
-} SheetmetaOwner;
+	const char *holder; /* "": released, or not known */
+} SheetOwnership;
 
 static void
-sheetmeta_find_owner(int64 sheet_id, Snapshot snapshot, SheetmetaOwner *owner)
+sheetmeta_find_ownership(int64 sheet_id, SheetOwnership *row)
 {
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	StorageScan scan;
-	StorageKey key = sheetmeta_key(sheet_id);
 
-	memset(owner, 0, sizeof(*owner));
-	storage_scan_begin(&scan, STORAGE_OWNERSHIP, snapshot, &key, 1);
-	owner->found = storage_scan_next(&scan, ForwardScanDirection);
-	if (owner->found)
+	*row = (SheetOwnership){.holder = ""};
+	row->found = storage_scan_first(&scan, STORAGE_OWNERSHIP, snapshot, sheet_id, ForwardScanDirection);
+	if (row->found)
 	{
 		bool copy;
 
-		owner->tid = scan.slot->tts_tid;
-		owner->epoch = storage_int64(&scan, OWNER_EPOCH);
-		owner->released = VARSIZE_ANY_EXHDR(storage_bytes(&scan, OWNER_HOLDER, &copy)) == 0;
+		row->tid = scan.slot->tts_tid;
+		row->epoch = storage_int64(&scan, OWNERSHIP_EPOCH);
+		row->holder = text_to_cstring((text *) storage_bytes(&scan, OWNERSHIP_HOLDER, &copy));
 	}
 	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+}
+
+const char *
+sheetmeta_holder(int64 sheet_id)
+{
+	SheetOwnership row;
+
+	sheetmeta_find_ownership(sheet_id, &row);
+	return row.holder;
 }
 
 static void
-sheetmeta_put_owner(int64 sheet_id, int64 epoch, const char *holder, Relation rel, SheetmetaOwner *owner)
+sheetmeta_put_ownership(int64 sheet_id, int64 epoch, const char *holder, SheetOwnership *row)
 {
-	Datum values[STORAGE_MAX_COLUMNS] = {0};
-	bool nulls[STORAGE_MAX_COLUMNS] = {0};
+	Datum values[STORAGE_MAX_COLUMNS] = {
+		[OWNERSHIP_SHEET_ID - 1] = Int64GetDatum(sheet_id),
+		[OWNERSHIP_EPOCH - 1] = Int64GetDatum(epoch),
+		[OWNERSHIP_HOLDER - 1] = CStringGetTextDatum(holder),
+	};
 
-	values[OWNER_SHEET_ID - 1] = Int64GetDatum(sheet_id);
-	values[OWNER_EPOCH - 1] = Int64GetDatum(epoch);
-	values[OWNER_HOLDER - 1] = CStringGetTextDatum(holder);
-	if (owner->found)
-		storage_update(STORAGE_OWNERSHIP, rel, &owner->tid, values, nulls);
+	if (row->found)
+		storage_update(STORAGE_OWNERSHIP, &row->tid, values, NULL);
 	else
-		storage_insert(STORAGE_OWNERSHIP, rel, values, nulls);
+		storage_insert(STORAGE_OWNERSHIP, values, NULL);
 }
 
 bool
 sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder)
 {
-	Relation rel = storage_open(STORAGE_OWNERSHIP, RowExclusiveLock);
-	/* Behind the lock, for which it may have waited while all epochs were deleted. */
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	SheetmetaOwner owner;
+	SheetOwnership row;
 
-	sheetmeta_find_owner(sheet_id, snapshot, &owner);
-	sheetmeta_put_owner(sheet_id, epoch, holder != NULL ? holder : "", rel, &owner);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
-	return owner.found && !owner.released;
+	/* Before the row is read: the lock may have to wait while all epochs are deleted. */
+	sheetmeta_lock_epochs();
+	sheetmeta_find_ownership(sheet_id, &row);
+	sheetmeta_put_ownership(sheet_id, epoch, holder != NULL ? holder : "", &row);
+	return row.found && row.holder[0] != '\0';
 }
 
 bool
 sheetmeta_release(int64 sheet_id, int64 epoch)
 {
-	Relation rel = storage_open(STORAGE_OWNERSHIP, RowExclusiveLock);
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	SheetmetaOwner owner;
-	bool mine;
+	SheetOwnership row;
 
-	sheetmeta_find_owner(sheet_id, snapshot, &owner);
-	mine = owner.found && owner.epoch == epoch;
-	if (mine && !owner.released)
-		sheetmeta_put_owner(sheet_id, epoch, "", rel, &owner);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
-	return mine;
+	sheetmeta_lock_epochs();
+	sheetmeta_find_ownership(sheet_id, &row);
+	if (!row.found || row.epoch != epoch)
+		return false;
+	if (row.holder[0] != '\0')
+		sheetmeta_put_ownership(sheet_id, epoch, "", &row);
+	return true;
 }
 
 void

@@ -8,26 +8,23 @@
 #include "cache/cache.h"
 #include "storage/lockdefs.h"
 
-/* The key of the sheet's entry. Locks log_batch as who reads or appends will do anyway. */
+/* The cache key of the sheet. Takes the given lock on log_batch. */
 extern void sheetmeta_cache_key(int64 sheet_id, LOCKMODE lockmode, CacheKey *key);
-/* All of it, as of now. For holders of the sheet lock. */
+/* Loads all of it, or the epoch, or `exists` and `trashed`, as of now. Caller must hold the sheet lock. */
 extern void sheetmeta_load(int64 sheet_id, CacheMeta *meta);
-/* Only the epoch. */
 extern void sheetmeta_load_epoch(int64 sheet_id, CacheMeta *meta);
-/* Only exists and trashed. */
 extern void sheetmeta_load_status(int64 sheet_id, CacheMeta *meta);
 
-/* Takes the lock with which epochs are stored, for those who look at them first: REINDEX keeps writers away while it
+/* Takes the lock with which epochs are stored. For functions that read them first: REINDEX blocks writers while it
  * waits for readers of the index. */
 extern void sheetmeta_lock_epochs(void);
-/* Who holds the highest epoch; "" when it is not known. */
-extern char *sheetmeta_holder(int64 sheet_id);
-/* Stores an epoch, in the caller's transaction. holder NULL: not known. True when there was another holder that had not
- * released the sheet. */
+/* The holder of the highest epoch; "": not known, or released. */
+extern const char *sheetmeta_holder(int64 sheet_id);
+/* Stores an epoch. holder NULL: not known. Returns true if the sheet had a holder that has not released it. */
 extern bool sheetmeta_store_epoch(int64 sheet_id, int64 epoch, const char *holder);
-/* The holder of this epoch gives the sheet back, in the caller's transaction. False when it is not the highest. */
+/* Removes the holder of this epoch. Returns false if a higher epoch is stored. */
 extern bool sheetmeta_release(int64 sheet_id, int64 epoch);
-/* Forgets all epochs, in the caller's transaction. */
+/* Deletes the epochs of all sheets. */
 extern void sheetmeta_delete_epochs(void);
 
 #endif

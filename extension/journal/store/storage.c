@@ -1,28 +1,27 @@
 /*
- * storage.c - the journal's relations: opening, inserting, scanning.
+ * storage.c - the journal's relations: opening, locking, inserting, updating and deleting rows. Scans are in
+ * storage_scan.c.
  *
- * The append path runs thousands of times a second, so it goes past SQL: rows are inserted through the table access
- * method and the indexes directly, and what a session has found out about the relations is kept until the relation
- * cache says that one of them has changed. The caller has checked permissions; access rights on the tables are not
- * looked at, since the users of the functions have none on the tables.
+ * The append path runs thousands of times a second. It therefore bypasses SQL: rows are inserted through the table
+ * access method and the indexes directly, and each session caches what it has found out about the relations until a
+ * relcache invalidation. The caller has checked permissions; privileges on the tables are not checked, since users of
+ * the functions have none on the tables.
  */
 #include "postgres.h"
 
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "cache/cache.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "am/handler/sheetlog.h"
 #include "journal/store/storage.h"
 #include "storage/lmgr.h"
+#include "support/stoppoint.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -31,15 +30,16 @@
 
 #define STORAGE_MAX_INDEXES 16
 
-static const char *const storage_names[STORAGE_TABLES] = {
-	"log_batch", "segment", "version", "version_tile", "ownership", "sheet", "account", "account", "member", "client"};
+static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "segment", "version", "version_tile",
+														  "ownership", "sheet",	  "account", "account",
+														  "member",	   "client",  "log_trim"};
 
 typedef struct StorageInfo
 {
 	Oid relid;
-	Oid file;	  /* relfilenode, once it was asked for */
-	Oid primary;  /* the index that scans use: its primary key; of log_batch, its directory */
-	int nindexes; /* -1: the arrays are not there */
+	Oid file;	  /* relfilenode; InvalidOid: not known yet */
+	Oid primary;  /* the index that scans use: the primary key; of log_batch, the directory */
+	int nindexes; /* -1: indexes and infos are not known */
 	Oid *indexes;
 	IndexInfo **infos;
 	MemoryContext context;
@@ -87,33 +87,28 @@ storage_find(StorageTable table)
 	return relid;
 }
 
-/* The directory of log_batch. */
-static Oid
-storage_find_directory(Relation rel)
+static bool
+storage_is_directory(Relation rel, Relation index)
 {
-	List *list = RelationGetIndexList(rel);
-	Oid found = InvalidOid;
-	ListCell *cell;
-
-	foreach (cell, list)
-	{
-		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-
-		if (log_directory_is(index) && index->rd_index->indisvalid &&
-			index->rd_index->indkey.values[0] == LOG_BATCH_SHEET_ID &&
-			index->rd_index->indkey.values[1] == LOG_BATCH_FIRST_SEQ)
-			found = lfirst_oid(cell);
-		index_close(index, NoLock);
-	}
-	list_free(list);
-	return found;
+	return log_directory_is(index) && index->rd_index->indisvalid &&
+		   index->rd_index->indkey.values[0] == LOG_BATCH_SHEET_ID &&
+		   index->rd_index->indkey.values[1] == LOG_BATCH_FIRST_SEQ;
 }
 
 /* The unique index of sheet.account on the role. */
-static Oid
-storage_find_role_index(Relation rel)
+static bool
+storage_is_role_index(Relation rel, Relation index)
 {
-	AttrNumber role = get_attnum(RelationGetRelid(rel), "db_role");
+	Form_pg_index form = index->rd_index;
+
+	return form->indisunique && form->indisvalid && form->indnkeyatts == 1 &&
+		   form->indkey.values[0] == get_attnum(RelationGetRelid(rel), "db_role") &&
+		   RelationGetIndexPredicate(index) == NIL;
+}
+
+static Oid
+storage_find_index(Relation rel, bool (*matches)(Relation rel, Relation index))
+{
 	List *list = RelationGetIndexList(rel);
 	Oid found = InvalidOid;
 	ListCell *cell;
@@ -121,10 +116,8 @@ storage_find_role_index(Relation rel)
 	foreach (cell, list)
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-		Form_pg_index form = index->rd_index;
 
-		if (form->indisunique && form->indisvalid && form->indnkeyatts == 1 && form->indkey.values[0] == role &&
-			RelationGetIndexPredicate(index) == NIL)
+		if (matches(rel, index))
 			found = lfirst_oid(cell);
 		index_close(index, NoLock);
 	}
@@ -132,35 +125,33 @@ storage_find_role_index(Relation rel)
 	return found;
 }
 
-static const char *
-storage_index_name(StorageTable table)
-{
-	switch (table)
-	{
-		case STORAGE_LOG_BATCH:
-			return "directory";
-		case STORAGE_ACCOUNT_OF_ROLE:
-			return "unique index on column \"db_role\"";
-		default:
-			return "primary key";
-	}
-}
-
+/* The index that scans use. */
 static Oid
 storage_find_primary(StorageTable table, Relation rel)
 {
-	Oid primary = table == STORAGE_LOG_BATCH		 ? storage_find_directory(rel)
-				  : table == STORAGE_ACCOUNT_OF_ROLE ? storage_find_role_index(rel)
-													 : RelationGetPrimaryKeyIndex(rel);
+	const char *what = "primary key";
+	Oid primary;
 
-	if (table == STORAGE_LOG_BATCH && !sheetlog_is(rel))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table \"sheet.log_batch\" does not use access method \"sheetlog\""),
-						errhint("Use ALTER TABLE sheet.log_batch SET ACCESS METHOD sheetlog.")));
+	if (table == STORAGE_LOG_BATCH)
+	{
+		what = "directory";
+		primary = storage_find_index(rel, storage_is_directory);
+		if (!sheetlog_is(rel))
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("table \"sheet.log_batch\" does not use access method \"sheetlog\""),
+							errhint("Use ALTER TABLE sheet.log_batch SET ACCESS METHOD sheetlog.")));
+	}
+	else if (table == STORAGE_ACCOUNT_OF_ROLE)
+	{
+		what = "unique index on column \"db_role\"";
+		primary = storage_find_index(rel, storage_is_role_index);
+	}
+	else
+		primary = RelationGetPrimaryKeyIndex(rel);
 	if (!OidIsValid(primary))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"sheet.%s\" has lost its %s", storage_names[table], storage_index_name(table)),
+				 errmsg("table \"sheet.%s\" has lost its %s", storage_names[table], what),
 				 table == STORAGE_LOG_BATCH
 					 ? errhint("Use CREATE INDEX ON sheet.log_batch USING sheetlog_directory (sheet_id, first_seq).")
 					 : 0));
@@ -185,7 +176,7 @@ storage_open(StorageTable table, LOCKMODE lockmode)
 	return rel;
 }
 
-/* Locking has told of everything that was done to the table before. */
+/* Taking the lock processes the invalidations of all earlier changes of the table. */
 Oid
 storage_lock_file(StorageTable table, LOCKMODE lockmode)
 {
@@ -200,6 +191,12 @@ storage_lock_file(StorageTable table, LOCKMODE lockmode)
 	info->file = compat_relfilenode(rel);
 	table_close(rel, NoLock);
 	return info->file;
+}
+
+Relation
+storage_open_index(StorageTable table)
+{
+	return index_open(storage_infos[table].primary, AccessShareLock);
 }
 
 bool
@@ -224,7 +221,7 @@ storage_lock_indexes(Relation rel)
 	list_free(list);
 }
 
-/* The table, its indexes, and where its long values are. */
+/* The table, its indexes, and its TOAST table. */
 static void
 storage_lock_table(StorageTable table)
 {
@@ -261,8 +258,8 @@ storage_lock_for_versions(void)
 /* ---- writing ---- */
 
 /*
- * The relation's indexes. Opening an index may run the relcache callback, so everything is built aside first, and the
- * caller gets what is right for the lock it holds on the table. Until then an error takes the memory along.
+ * Caches the relation's indexes. Opening an index may run the relcache callback, which clears the cache. So everything
+ * is collected first, in a context that an error frees, and stored at the end; the lock on the table keeps it valid.
  */
 static void
 storage_learn_indexes(StorageTable table, Relation rel)
@@ -312,7 +309,7 @@ storage_insert_index_entries(StorageTable table, Relation rel, TupleTableSlot *s
 	Relation index[STORAGE_MAX_INDEXES];
 	int n;
 
-	/* Open all first: opening takes locks, and taking a lock may say that what is known here is old. */
+	/* Open all of them first: taking a lock may invalidate the cached list of indexes. */
 	for (;;)
 	{
 		if (info->nindexes < 0)
@@ -356,274 +353,66 @@ storage_make_slot(Relation rel, Datum *values, bool *nulls)
 }
 
 void
-storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls)
+storage_insert(StorageTable table, Datum *values, bool *nulls)
 {
-	TupleTableSlot *slot = storage_make_slot(rel, values, nulls);
+	static bool none[STORAGE_MAX_COLUMNS];
+	Relation rel = storage_open(table, RowExclusiveLock);
+	TupleTableSlot *slot = storage_make_slot(rel, values, nulls != NULL ? nulls : none);
 
 	table_tuple_insert(rel, slot, GetCurrentCommandId(true), 0, NULL);
 	storage_insert_index_entries(table, rel, slot);
 	ExecDropSingleTupleTableSlot(slot);
+	table_close(rel, NoLock);
 }
 
-/* For heap tables only; the caller holds the sheet lock, so that nobody else changes the row. */
 void
-storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls)
+storage_update(StorageTable table, ItemPointer tid, Datum *values, bool *nulls)
 {
-	TupleTableSlot *slot = storage_make_slot(rel, values, nulls);
+	static bool none[STORAGE_MAX_COLUMNS];
+	Relation rel = storage_open(table, RowExclusiveLock);
+	TupleTableSlot *slot = storage_make_slot(rel, values, nulls != NULL ? nulls : none);
 	CompatUpdateIndexes update;
 
 	simple_table_tuple_update(rel, tid, slot, GetLatestSnapshot(), &update);
 	if (compat_must_update_indexes(update))
 		storage_insert_index_entries(table, rel, slot);
 	ExecDropSingleTupleTableSlot(slot);
+	table_close(rel, NoLock);
 }
 
-/* ---- reading ---- */
+/* ---- deleting ---- */
 
-static RegProcedure
-storage_key_procedure(int strategy, bool is_int4)
+int64
+storage_delete_some(StorageTable table, const StorageKey *keys, int nkeys, StorageFilter filter, const void *arg,
+					int *most)
 {
-	switch (strategy)
+	Relation rel = storage_open(table, RowExclusiveLock);
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	StorageScan scan;
+	int64 deleted = 0;
+
+	sheetlog_begin_purge();
+	storage_scan_begin(&scan, table, snapshot, keys, nkeys);
+	while ((most == NULL || (*most)-- > 0) && storage_scan_next(&scan, ForwardScanDirection))
 	{
-		case BTLessStrategyNumber:
-			return is_int4 ? F_INT4LT : F_INT8LT;
-		case BTLessEqualStrategyNumber:
-			return is_int4 ? F_INT4LE : F_INT8LE;
-		case BTEqualStrategyNumber:
-			return is_int4 ? F_INT4EQ : F_INT8EQ;
-		case BTGreaterEqualStrategyNumber:
-			return is_int4 ? F_INT4GE : F_INT8GE;
-		default:
-			return is_int4 ? F_INT4GT : F_INT8GT;
-	}
-}
-
-static void
-storage_key_init(ScanKey to, StorageTable table, const StorageKey *key)
-{
-	if (table == STORAGE_ACCOUNT_OF_ROLE)
-		ScanKeyInit(to, key->column, key->strategy, F_OIDEQ, ObjectIdGetDatum((Oid) key->value));
-	else
-		ScanKeyInit(to, key->column, key->strategy, storage_key_procedure(key->strategy, key->is_int4),
-					key->is_int4 ? Int32GetDatum((int32) key->value) : Int64GetDatum(key->value));
-}
-
-/* Turns the conditions on sheet and first_seq into bounds. */
-static void
-storage_scan_bounds(StorageScan *scan, const StorageKey *keys, int nkeys)
-{
-	scan->least = PG_INT64_MIN;
-	scan->most = PG_INT64_MAX;
-	for (int i = 0; i < nkeys; i++)
-	{
-		const StorageKey *key = &keys[i];
-
-		if (key->column == LOG_BATCH_SHEET_ID)
-		{
-			scan->key = key->value;
+		if (filter != NULL && !filter(&scan, arg))
 			continue;
-		}
-		if (key->strategy >= BTEqualStrategyNumber)
-			scan->least = key->value + (key->strategy == BTGreaterStrategyNumber);
-		if (key->strategy <= BTEqualStrategyNumber)
-			scan->most = key->value - (key->strategy == BTLessStrategyNumber);
+		simple_table_tuple_delete(rel, &scan.slot->tts_tid, snapshot);
+		deleted++;
+		STOP_POINT("remove-row");
 	}
-}
-
-/* The next row of log_batch within the bounds. */
-static bool
-storage_scan_directory(StorageScan *scan, ScanDirection direction)
-{
-	bool backward = ScanDirectionIsBackward(direction);
-
-	if (!scan->opened)
-		log_lookup_begin(&scan->lookup, scan->rel, scan->index, scan->snapshot, scan->key,
-						 backward ? scan->most : scan->least, direction);
-	scan->opened = true;
-	while (log_lookup_next(&scan->lookup, scan->slot))
-	{
-		int64 position = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
-
-		if (backward ? position < scan->least : position > scan->most)
-			return false;
-		if (position >= scan->least && position <= scan->most)
-			return true;
-	}
-	return false;
-}
-
-static void
-storage_scan_open(StorageScan *scan, StorageTable table, Snapshot snapshot)
-{
-	scan->rel = storage_open(table, AccessShareLock);
-	scan->index = index_open(storage_infos[table].primary, AccessShareLock);
-	scan->slot = table_slot_create(scan->rel, NULL);
-	scan->scan = NULL;
-	scan->opened = false;
-	scan->snapshot = snapshot;
-}
-
-void
-storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys, int nkeys)
-{
-	ScanKeyData scankeys[4];
-
-	Assert(nkeys <= 4);
-	storage_scan_open(scan, table, snapshot);
-	if (table == STORAGE_LOG_BATCH)
-	{
-		storage_scan_bounds(scan, keys, nkeys);
-		return;
-	}
-	for (int i = 0; i < nkeys; i++)
-		storage_key_init(&scankeys[i], table, &keys[i]);
-	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, nkeys);
-	index_rescan(scan->scan, scankeys, nkeys, NULL, 0);
-}
-
-bool
-storage_scan_next(StorageScan *scan, ScanDirection direction)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (scan->scan == NULL)
-		return storage_scan_directory(scan, direction);
-	return index_getnext_slot(scan->scan, direction, scan->slot);
+	storage_scan_end(&scan);
+	sheetlog_end_purge();
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	STOP_POINT("remove-table");
+	return deleted;
 }
 
 int64
-storage_key(StorageScan *scan, int column)
+storage_delete_rows(StorageTable table, int64 sheet_id, StorageFilter filter, const void *arg)
 {
-	TupleDesc desc = scan->scan->xs_itupdesc;
-	bool isnull;
-	Datum datum = index_getattr(scan->scan->xs_itup, column, desc, &isnull);
+	StorageKey key = storage_key_int64(1, BTEqualStrategyNumber, sheet_id);
 
-	return TupleDescAttr(desc, column - 1)->attlen == sizeof(int32) ? DatumGetInt32(datum) : DatumGetInt64(datum);
-}
-
-/* A scan of keys below (row, column, version) of a sheet: a comparison of rows, from which a B-tree can begin. */
-static void
-storage_tiles_rescan(StorageScan *scan, int32 row, int32 col, int64 version_id)
-{
-	ScanKeyData keys[2] = {0};
-
-	ScanKeyInit(&keys[0], VERSION_TILE_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(scan->key));
-	ScanKeyEntryInitialize(&scan->below[0], SK_ROW_MEMBER, VERSION_TILE_ROW, BTLessStrategyNumber, InvalidOid,
-						   InvalidOid, F_BTINT4CMP, Int32GetDatum(row));
-	ScanKeyEntryInitialize(&scan->below[1], SK_ROW_MEMBER, VERSION_TILE_COL, BTLessStrategyNumber, InvalidOid,
-						   InvalidOid, F_BTINT4CMP, Int32GetDatum(col));
-	ScanKeyEntryInitialize(&scan->below[2], SK_ROW_MEMBER | SK_ROW_END, VERSION_TILE_VERSION_ID, BTLessStrategyNumber,
-						   InvalidOid, InvalidOid, F_BTINT8CMP, Int64GetDatum(version_id));
-	keys[1].sk_flags = SK_ROW_HEADER;
-	keys[1].sk_attno = VERSION_TILE_ROW;
-	keys[1].sk_strategy = BTLessStrategyNumber;
-	keys[1].sk_argument = PointerGetDatum(scan->below);
-	index_rescan(scan->scan, keys, lengthof(keys), NULL, 0);
-}
-
-void
-storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id)
-{
-	storage_scan_open(scan, STORAGE_VERSION_TILE, snapshot);
-	scan->key = sheet_id;
-	scan->scan = compat_index_beginscan(scan->rel, scan->index, snapshot, 2);
-	scan->scan->xs_want_itup = true;
-	storage_tiles_rescan(scan, PG_INT32_MAX, PG_INT32_MAX, PG_INT64_MAX);
-}
-
-bool
-storage_tiles_next(StorageScan *scan)
-{
-	CHECK_FOR_INTERRUPTS();
-	return index_getnext_tid(scan->scan, BackwardScanDirection) != NULL;
-}
-
-void
-storage_tiles_skip(StorageScan *scan, int64 version_id)
-{
-	storage_tiles_rescan(scan, (int32) storage_key(scan, VERSION_TILE_ROW), (int32) storage_key(scan, VERSION_TILE_COL),
-						 version_id);
-}
-
-bool
-storage_scan_fetch(StorageScan *scan)
-{
-	return index_fetch_heap(scan->scan, scan->slot);
-}
-
-void
-storage_scan_end(StorageScan *scan)
-{
-	if (scan->scan != NULL)
-		index_endscan(scan->scan);
-	else if (scan->opened)
-		log_lookup_end(&scan->lookup);
-	ExecDropSingleTupleTableSlot(scan->slot);
-	index_close(scan->index, NoLock);
-	table_close(scan->rel, NoLock);
-}
-
-AttrNumber
-storage_column(StorageScan *scan, const char *name)
-{
-	AttrNumber number = get_attnum(RelationGetRelid(scan->rel), name);
-
-	if (number == InvalidAttrNumber)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-						errmsg("table \"sheet.%s\" has no column \"%s\"", RelationGetRelationName(scan->rel), name)));
-	return number;
-}
-
-Datum
-storage_value(StorageScan *scan, const char *name, bool *isnull)
-{
-	return slot_getattr(scan->slot, storage_column(scan, name), isnull);
-}
-
-static Datum
-storage_datum(StorageScan *scan, int column)
-{
-	bool isnull;
-	Datum datum = slot_getattr(scan->slot, column, &isnull);
-
-	if (isnull)
-		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("column %d of table \"sheet.%s\" is null", column, RelationGetRelationName(scan->rel))));
-	return datum;
-}
-
-int64
-storage_int64(StorageScan *scan, int column)
-{
-	return DatumGetInt64(storage_datum(scan, column));
-}
-
-int32
-storage_int32(StorageScan *scan, int column)
-{
-	return DatumGetInt32(storage_datum(scan, column));
-}
-
-struct varlena *
-storage_bytes(StorageScan *scan, int column, bool *copy)
-{
-	struct varlena *stored = (struct varlena *) DatumGetPointer(storage_datum(scan, column));
-	struct varlena *bytes = pg_detoast_datum_packed(stored);
-
-	*copy = bytes != stored;
-	return bytes;
-}
-
-Size
-storage_raw_size(StorageScan *scan, int column)
-{
-	return log_slot_raw_size(scan->slot, column);
-}
-
-uint64
-storage_writer_fxid(StorageScan *scan)
-{
-	bool isnull;
-	Datum xmin = slot_getsysattr(scan->slot, MinTransactionIdAttributeNumber, &isnull);
-
-	return isnull ? 0 : cache_full_xid(DatumGetTransactionId(xmin));
+	return storage_delete_some(table, &key, 1, filter, arg, NULL);
 }

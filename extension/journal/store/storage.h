@@ -1,5 +1,5 @@
 /*
- * storage.h - the journal's relations: opening, inserting, scanning; see storage.c.
+ * storage.h - the journal's relations: opening and changing them (storage.c), scanning them (storage_scan.c).
  */
 #ifndef STORAGE_H
 #define STORAGE_H
@@ -7,6 +7,7 @@
 #include "postgres.h"
 #include "access/genam.h"
 #include "access/sdir.h"
+#include "access/stratnum.h"
 #include "executor/tuptable.h"
 #include "am/directory/log_lookup.h"
 #include "storage/lockdefs.h"
@@ -22,9 +23,10 @@ typedef enum StorageTable
 	STORAGE_OWNERSHIP,
 	STORAGE_SHEET,
 	STORAGE_ACCOUNT,
-	STORAGE_ACCOUNT_OF_ROLE, /* the same table by its SQL role */
+	STORAGE_ACCOUNT_OF_ROLE, /* sheet.account, scanned by the SQL role */
 	STORAGE_MEMBER,
 	STORAGE_CLIENT,
+	STORAGE_LOG_TRIM,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -43,14 +45,14 @@ typedef enum LogBatchColumn
 	LOG_BATCH_COLUMNS = LOG_BATCH_DATA
 } LogBatchColumn;
 
-typedef enum LogHeadColumn
+typedef enum SegmentColumn
 {
 	SEGMENT_SHEET_ID = 1,
 	SEGMENT_SEGMENT_ID,
 	SEGMENT_FIRST_SEQ,
 	SEGMENT_AT,
 	SEGMENT_COLUMNS = SEGMENT_AT
-} LogHeadColumn;
+} SegmentColumn;
 
 typedef enum VersionColumn
 {
@@ -79,13 +81,13 @@ typedef enum VersionTileColumn
 	VERSION_TILE_COLUMNS = VERSION_TILE_DATA
 } VersionTileColumn;
 
-typedef enum OwnerColumn
+typedef enum OwnershipColumn
 {
-	OWNER_SHEET_ID = 1,
-	OWNER_EPOCH,
-	OWNER_HOLDER,
-	OWNER_COLUMNS = OWNER_HOLDER
-} OwnerColumn;
+	OWNERSHIP_SHEET_ID = 1,
+	OWNERSHIP_EPOCH,
+	OWNERSHIP_HOLDER,
+	OWNERSHIP_COLUMNS = OWNERSHIP_HOLDER
+} OwnershipColumn;
 
 typedef enum ClientColumn
 {
@@ -97,80 +99,124 @@ typedef enum ClientColumn
 	CLIENT_COLUMNS = CLIENT_AT
 } ClientColumn;
 
+typedef enum LogTrimColumn
+{
+	LOG_TRIM_SHEET_ID = 1,
+	LOG_TRIM_VERSION_ID,
+	LOG_TRIM_SEQ,
+	LOG_TRIM_AT,
+	LOG_TRIM_UID,
+	LOG_TRIM_COLUMNS = LOG_TRIM_UID
+} LogTrimColumn;
+
 #define STORAGE_MAX_COLUMNS 12
 
-/* Registers the callback that forgets what a session knows of the relations. From _PG_init. */
+/* Registers the callback that clears what a session has cached of the relations. From _PG_init. */
 extern void storage_init(void);
-/* The lock is kept to the end of the transaction: close with table_close(rel, NoLock). */
+/* The lock is held to the end of the transaction: close with table_close(rel, NoLock). */
 extern Relation storage_open(StorageTable table, LOCKMODE lockmode);
-/* Locks the table, too; returns the number of its file, without the relation when this session knows it. */
+/* The index that scans of the table use. The table must be open. */
+extern Relation storage_open_index(StorageTable table);
+/* Locks the table and returns its relfilenode, without opening it if this session knows the number. */
 extern Oid storage_lock_file(StorageTable table, LOCKMODE lockmode);
-/* Whether this transaction has given it that file. */
+/* Whether the current transaction has created that file. */
 extern bool storage_file_is_new(StorageTable table);
-/* Takes the locks that a replay needs, so that it waits for nobody later. */
+/* Takes all locks that a replay needs, so that the replay waits for nobody. */
 extern void storage_lock_for_replay(void);
-/* Takes the locks on tables with which logs and versions are written, for those who read them first: REINDEX holds a
- * lock that keeps writers away while it waits for readers of the index, so who became a writer then would wait for it.
+/*
+ * Takes the locks with which segments and versions are written. For functions that read these tables first: REINDEX
+ * blocks writers while it waits for readers of the index, so a reader that became a writer would deadlock with it.
  */
 extern void storage_lock_for_versions(void);
 
-/* Appends one row and its index entries. */
-extern void storage_insert(StorageTable table, Relation rel, Datum *values, bool *nulls);
-extern void storage_update(StorageTable table, Relation rel, ItemPointer tid, Datum *values, bool *nulls);
+/* Inserts a row and its index entries. nulls NULL: no column is null. */
+extern void storage_insert(StorageTable table, Datum *values, bool *nulls);
+/* For heap tables only. Caller must hold the sheet lock, so that nobody else changes the row. */
+extern void storage_update(StorageTable table, ItemPointer tid, Datum *values, bool *nulls);
 
-/* A scan over the primary key; of log_batch, over its directory, in the order of first_seq; of STORAGE_ACCOUNT_OF_ROLE,
- * over the unique index on the role. */
+/* A scan over the primary key; of log_batch, over its directory, ordered by first_seq; of STORAGE_ACCOUNT_OF_ROLE, over
+ * the unique index on the role. */
 typedef struct StorageScan
 {
 	Relation rel;
 	Relation index;
-	IndexScanDesc scan;	  /* of a primary key */
+	IndexScanDesc scan;	  /* NULL: a scan of the directory */
 	TupleTableSlot *slot; /* the current row */
-	/* of a directory, which is opened when the direction is known */
+	/* a scan of the directory, which begins when the direction is known */
 	LogLookup lookup;
 	Snapshot snapshot;
 	bool opened;
-	int64 key;		   /* of a directory, and of a scan of tiles: the sheet */
-	int64 least, most; /* inclusive bounds of the position */
-	/* of a scan of tiles */
+	int64 key;		   /* the sheet; also in a scan of tiles */
+	int64 least, most; /* inclusive bounds of first_seq */
+	/* a scan of tiles */
 	ScanKeyData below[3];
 } StorageScan;
 
+/* A condition on a column of the index. */
 typedef struct StorageKey
 {
-	int column;	  /* of the index, from 1: bigint or integer, or the role */
+	int column;	  /* from 1 */
 	int strategy; /* BTEqualStrategyNumber ... */
-	bool is_int4;
+	bool is_int4; /* the column is an integer, else a bigint (or the role) */
 	int64 value;
 } StorageKey;
+
+static inline StorageKey
+storage_key_int64(int column, int strategy, int64 value)
+{
+	return (StorageKey){column, strategy, false, value};
+}
+
+static inline StorageKey
+storage_key_int32(int column, int strategy, int32 value)
+{
+	return (StorageKey){column, strategy, true, value};
+}
 
 extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys,
 							   int nkeys);
 extern bool storage_scan_next(StorageScan *scan, ScanDirection direction);
 extern void storage_scan_end(StorageScan *scan);
+/* Begins a scan of the sheet's rows and fetches the first one, or with BackwardScanDirection the last one. Returns
+ * false if there is none. The caller ends the scan in either case. */
+extern bool storage_scan_first(StorageScan *scan, StorageTable table, Snapshot snapshot, int64 sheet_id,
+							   ScanDirection direction);
 
-/* A scan backward over a sheet's rows of version_tile, in two steps: the key, from the index alone, of a row that
- * may be gone or not there yet; then the row, if the snapshot sees it. Who knows from the key that he does not want the
- * row need not read it. */
+/* Whether to delete the current row of the scan. */
+typedef bool (*StorageFilter)(StorageScan *scan, const void *arg);
+/*
+ * Deletes the sheet's rows that the filter accepts (NULL: all of them), and returns their number. The only function
+ * that deletes rows of append-only tables. Older snapshots still see the rows; VACUUM reclaims their space. Caller must
+ * hold the sheet lock.
+ */
+extern int64 storage_delete_rows(StorageTable table, int64 sheet_id, StorageFilter filter, const void *arg);
+/* The same for rows that match the keys, in index order. Examines at most *most rows and subtracts their number. */
+extern int64 storage_delete_some(StorageTable table, const StorageKey *keys, int nkeys, StorageFilter filter,
+								 const void *arg, int *most);
+
+/*
+ * A backward scan of a sheet's rows of version_tile in two steps: storage_tiles_next() reads the key from the index
+ * alone, whether or not the row is visible; storage_tiles_fetch() reads the row and returns false if the snapshot does
+ * not see it. A caller that does not want the tile skips the second step.
+ */
 extern void storage_tiles_begin(StorageScan *scan, Snapshot snapshot, int64 sheet_id);
 extern bool storage_tiles_next(StorageScan *scan);
-extern int64 storage_key(StorageScan *scan, int column);
-extern bool storage_scan_fetch(StorageScan *scan);
-/* Descends the index again: goes on with the first key of the current tile whose version is below version_id, or with
- * the tile before it. Worth it when it saves a page of keys (STORAGE_TILES_PAGE). */
+extern int64 storage_tiles_key(StorageScan *scan, int column);
+extern bool storage_tiles_fetch(StorageScan *scan);
+/* Descends the index again and continues with the current tile's first key below version_id, or with the tile before
+ * it. Worth its cost if it saves a page of keys (STORAGE_TILES_PAGE). */
 extern void storage_tiles_skip(StorageScan *scan, int64 version_id);
 #define STORAGE_TILES_PAGE 200
 
 /* The number of a column of the scanned table. */
 extern AttrNumber storage_column(StorageScan *scan, const char *name);
-/* A column of the current row, by its name. */
+/* A column of the current row, by its name or number. */
 extern Datum storage_value(StorageScan *scan, const char *name, bool *isnull);
-/* Of the current row. */
 extern int64 storage_int64(StorageScan *scan, int column);
 extern int32 storage_int32(StorageScan *scan, int column);
-/* Detoasted; *copy tells whether to pfree it. Valid until the next row otherwise. */
+/* Detoasted. *copy: the caller may pfree it; otherwise it is valid until the next row. */
 extern struct varlena *storage_bytes(StorageScan *scan, int column, bool *copy);
-/* How many bytes they would be, of a row of a log, which need not be read for it. */
+/* The size of these bytes, of a row of log_batch, without reading them. */
 extern Size storage_raw_size(StorageScan *scan, int column);
 /* The full id of the transaction that wrote the current row. */
 extern uint64 storage_writer_fxid(StorageScan *scan);

@@ -1,108 +1,48 @@
 /*
- * trimmark.c - where the history of a trimmed sheet begins, and what is said of what was before.
+ * trimmark.c - where the history of a trimmed sheet begins, and the errors about what was removed.
  *
- * A row of sheet.log_trim for each trim; the last one counts. Whoever does not find an edit or a version looks here,
- * and can tell removed from lost.
+ * sheet.log_trim has a row for each trim of a sheet; the one with the highest version counts. It distinguishes edits
+ * and versions that were removed from ones that are lost.
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/stratnum.h"
-#include "access/table.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
 #include "journal/store/storage.h"
-#include "journal/store/trim.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
+#include "journal/store/trimmark.h"
 
-typedef enum TrimColumn
-{
-	TRIM_SHEET_ID = 1,
-	TRIM_CID,
-	TRIM_SEQ,
-	TRIM_AT,
-	TRIM_UID,
-	TRIM_COLUMNS = TRIM_UID
-} TrimColumn;
-
-static Relation
-trim_open(LOCKMODE lockmode)
-{
-	return table_open(get_relname_relid("log_trim", get_namespace_oid("sheet", false)), lockmode);
-}
-
-static SysScanDesc
-trim_scan(Relation rel, int64 sheet_id, Snapshot snapshot)
-{
-	ScanKeyData key;
-
-	ScanKeyInit(&key, TRIM_SHEET_ID, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(sheet_id));
-	return systable_beginscan(rel, RelationGetPrimaryKeyIndex(rel), true, snapshot, 1, &key);
-}
-
-static Datum
-trim_column(Relation rel, HeapTuple row, TrimColumn column)
-{
-	bool isnull;
-
-	return heap_getattr(row, column, RelationGetDescr(rel), &isnull);
-}
-
-/* The last one counts. */
 void
 trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark)
 {
-	Relation rel = trim_open(AccessShareLock);
-	SysScanDesc scan = trim_scan(rel, sheet_id, snapshot);
-	HeapTuple row;
+	StorageScan scan;
 
 	memset(mark, 0, sizeof(*mark));
-	while ((row = systable_getnext(scan)) != NULL)
-	{
-		int64 version_id = DatumGetInt64(trim_column(rel, row, TRIM_CID));
-
-		if (version_id <= mark->version_id)
-			continue;
-		mark->version_id = version_id;
-		mark->seq = DatumGetInt64(trim_column(rel, row, TRIM_SEQ));
-		mark->at = DatumGetTimestampTz(trim_column(rel, row, TRIM_AT));
-	}
-	systable_endscan(scan);
-	table_close(rel, NoLock);
+	if (storage_scan_first(&scan, STORAGE_LOG_TRIM, snapshot, sheet_id, BackwardScanDirection))
+		*mark = (TrimMark){.version_id = storage_int64(&scan, LOG_TRIM_VERSION_ID),
+						   .seq = storage_int64(&scan, LOG_TRIM_SEQ),
+						   .at = storage_int64(&scan, LOG_TRIM_AT)};
+	storage_scan_end(&scan);
 }
 
 void
 trim_store(int64 sheet_id, int64 version_id, int64 seq, uint64 uid)
 {
-	Relation rel = trim_open(RowExclusiveLock);
-	Datum values[TRIM_COLUMNS] = {Int64GetDatum(sheet_id), Int64GetDatum(version_id), Int64GetDatum(seq),
-								  TimestampTzGetDatum(GetCurrentTimestamp()), Int64GetDatum((int64) uid)};
-	bool nulls[TRIM_COLUMNS] = {0};
+	Datum values[STORAGE_MAX_COLUMNS] = {
+		[LOG_TRIM_SHEET_ID - 1] = Int64GetDatum(sheet_id),
+		[LOG_TRIM_VERSION_ID - 1] = Int64GetDatum(version_id),
+		[LOG_TRIM_SEQ - 1] = Int64GetDatum(seq),
+		[LOG_TRIM_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp()),
+		[LOG_TRIM_UID - 1] = Int64GetDatum((int64) uid),
+	};
 
-	CatalogTupleInsert(rel, heap_form_tuple(RelationGetDescr(rel), values, nulls));
-	table_close(rel, NoLock);
+	storage_insert(STORAGE_LOG_TRIM, values, NULL);
 }
 
 void
 trim_forget(int64 sheet_id)
 {
-	Relation rel = trim_open(RowExclusiveLock);
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	SysScanDesc scan = trim_scan(rel, sheet_id, snapshot);
-	HeapTuple row;
-
-	while ((row = systable_getnext(scan)) != NULL)
-		CatalogTupleDelete(rel, &row->t_self);
-	systable_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
+	(void) storage_delete_rows(STORAGE_LOG_TRIM, sheet_id, NULL, NULL);
 }
 
-/* ---- what is said of what is not there ---- */
+/* ---- errors ---- */
 
 static void
 trim_missing(int64 sheet_id, const char *what, int64 number, int64 first, const TrimMark *mark)
@@ -126,26 +66,23 @@ trim_no_version(int64 sheet_id, int64 version_id, Snapshot snapshot)
 }
 
 void
-trim_no_log(int64 sheet_id, int64 segment_id, Snapshot snapshot)
+trim_no_segment(int64 sheet_id, int64 segment_id, Snapshot snapshot)
 {
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	trim_missing(sheet_id, "log", segment_id, mark.version_id > 0 ? mark.version_id + 1 : 0, &mark);
+	trim_missing(sheet_id, "segment", segment_id, mark.version_id > 0 ? mark.version_id + 1 : 0, &mark);
 	pg_unreachable();
 }
 
-/* The sheet had no cells then, and that is known. */
+/* Whether the sheet did not exist yet. */
 static bool
-trim_before_made(int64 sheet_id, TimestampTz at, Snapshot snapshot)
+trim_is_before_creation(int64 sheet_id, TimestampTz at, Snapshot snapshot)
 {
 	StorageScan scan;
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	bool before;
+	bool before = storage_scan_first(&scan, STORAGE_SHEET, snapshot, sheet_id, ForwardScanDirection) &&
+				  at < storage_int64(&scan, storage_column(&scan, "created_at"));
 
-	storage_scan_begin(&scan, STORAGE_SHEET, snapshot, &key, 1);
-	before = storage_scan_next(&scan, ForwardScanDirection) &&
-			 at < storage_int64(&scan, storage_column(&scan, "created_at"));
 	storage_scan_end(&scan);
 	return before;
 }
@@ -156,7 +93,7 @@ trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot)
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	if (mark.version_id == 0 || trim_before_made(sheet_id, at, snapshot))
+	if (mark.version_id == 0 || trim_is_before_creation(sheet_id, at, snapshot))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("sheet " INT64_FORMAT " is not known as it was at %s", sheet_id, timestamptz_to_str(at)),

@@ -1,20 +1,17 @@
 /*
- * version_store.c - storing versions as tiles.
+ * version_store.c - versions as stored tiles.
  *
- * A version is a row of sheet.version and the tiles that its log has touched, each as one batch of the edit codec; a
- * tile that has become empty is stored as no bytes. Tiles and their cells are stored under their physical places, which
- * inserting or deleting rows and columns does not change; the row has the axes that lead there. The cells of a version
- * are the newest row of each tile up to it. The bytes follow from the cells alone, so what is stored can be compared
- * with what a replay gives.
+ * A version is a row of sheet.version and the tiles that its segment has changed, each as one batch of the edit codec;
+ * a tile without cells is stored as no bytes. The cells of a version are the newest row of each tile up to it. Cells
+ * are stored under physical rows and columns, which insertions and deletions do not change; the version's row has the
+ * row map and column map. The bytes depend on the cells alone, so what is stored can be compared with the result of a
+ * replay.
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "journal/store/version_store.h"
 #include "miscadmin.h"
-#include "journal/store/remove.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
@@ -40,14 +37,6 @@ tileset_create(void)
 	return hash_create("pg_sheet tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-static void
-tileset_forget_bytes(TileEntry *entry)
-{
-	if (entry->bytes != NULL)
-		pfree(entry->bytes);
-	entry->bytes = NULL;
-}
-
 void
 tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 {
@@ -61,8 +50,8 @@ tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 	axes_locate(axes, &row, &col);
 	key = (GridTileNo){row / GRID_TILE_ROWS, col / GRID_TILE_COLS};
 	entry = hash_search(tiles, &key, HASH_ENTER, &found);
-	if (found)
-		tileset_forget_bytes(entry);
+	if (found && entry->bytes != NULL)
+		pfree(entry->bytes);
 	entry->bytes = NULL;
 }
 
@@ -124,7 +113,7 @@ tileset_encode(TileSet *tiles, const Grid *grid)
 	MemoryContextSwitchTo(old);
 }
 
-/* The tile as it is stored: one batch, empty when it holds nothing. */
+/* The tile as stored: one batch, or no bytes if it has no cells. */
 static bytea *
 version_store_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, int64 at)
 {
@@ -152,9 +141,8 @@ version_store_encode_tile(const Grid *grid, const TileEntry *tile, int64 seq, in
 
 /* Returns the number of tiles. */
 static int32
-version_store_store_tiles(const VersionHead *head, const Grid *grid, TileSet *tiles)
+version_store_tiles(const VersionHead *head, const Grid *grid, TileSet *tiles)
 {
-	Relation rel = storage_open(STORAGE_VERSION_TILE, RowExclusiveLock);
 	HASH_SEQ_STATUS status;
 	TileEntry *tile;
 	int32 count = 0;
@@ -162,21 +150,20 @@ version_store_store_tiles(const VersionHead *head, const Grid *grid, TileSet *ti
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		Datum values[STORAGE_MAX_COLUMNS] = {0};
-		bool nulls[STORAGE_MAX_COLUMNS] = {0};
 		bytea *data = version_store_encode_tile(grid, tile, head->seq, head->at);
+		Datum values[STORAGE_MAX_COLUMNS] = {
+			[VERSION_TILE_SHEET_ID - 1] = Int64GetDatum(head->sheet_id),
+			[VERSION_TILE_ROW - 1] = Int32GetDatum((int32) tile->key.row),
+			[VERSION_TILE_COL - 1] = Int32GetDatum((int32) tile->key.col),
+			[VERSION_TILE_VERSION_ID - 1] = Int64GetDatum(head->version_id),
+			[VERSION_TILE_DATA - 1] = PointerGetDatum(data),
+		};
 
-		values[VERSION_TILE_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
-		values[VERSION_TILE_ROW - 1] = Int32GetDatum((int32) tile->key.row);
-		values[VERSION_TILE_COL - 1] = Int32GetDatum((int32) tile->key.col);
-		values[VERSION_TILE_VERSION_ID - 1] = Int64GetDatum(head->version_id);
-		values[VERSION_TILE_DATA - 1] = PointerGetDatum(data);
-		storage_insert(STORAGE_VERSION_TILE, rel, values, nulls);
+		storage_insert(STORAGE_VERSION_TILE, values, NULL);
 		pfree(data);
 		count++;
 		STOP_POINT("version-tile");
 	}
-	table_close(rel, NoLock);
 	return count;
 }
 
@@ -195,42 +182,54 @@ version_store_axes(const Axes *axes)
 void
 version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles)
 {
-	int32 count = version_store_store_tiles(head, grid, tiles);
-	Relation rel = storage_open(STORAGE_VERSION, RowExclusiveLock);
-	Datum values[STORAGE_MAX_COLUMNS] = {0};
-	bool nulls[STORAGE_MAX_COLUMNS] = {0};
-	bytea *axes;
+	int32 count = version_store_tiles(head, grid, tiles);
+	bytea *axes = version_store_axes(grid_axes(grid));
+	bool nulls[STORAGE_MAX_COLUMNS] = {[VERSION_LABEL - 1] = head->label.len == 0, [VERSION_AXES - 1] = axes == NULL};
+	Datum values[STORAGE_MAX_COLUMNS] = {
+		[VERSION_SHEET_ID - 1] = Int64GetDatum(head->sheet_id),
+		[VERSION_VERSION_ID - 1] = Int64GetDatum(head->version_id),
+		[VERSION_SEQ - 1] = Int64GetDatum(head->seq),
+		[VERSION_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(head->at)),
+		[VERSION_UID - 1] = Int64GetDatum((int64) head->uid),
+		[VERSION_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid)),
+		[VERSION_COLS - 1] = Int32GetDatum((int32) grid_cols(grid)),
+		[VERSION_TILES - 1] = Int32GetDatum(count),
+		[VERSION_DIGEST - 1] = Int64GetDatum((int64) digest),
+		[VERSION_CAUSE - 1] = Int32GetDatum((int32) head->cause),
+		[VERSION_AXES - 1] = PointerGetDatum(axes),
+	};
 
-	values[VERSION_SHEET_ID - 1] = Int64GetDatum(head->sheet_id);
-	values[VERSION_VERSION_ID - 1] = Int64GetDatum(head->version_id);
-	values[VERSION_SEQ - 1] = Int64GetDatum(head->seq);
-	values[VERSION_AT - 1] = TimestampTzGetDatum(timeconv_from_unix(head->at));
-	values[VERSION_UID - 1] = Int64GetDatum((int64) head->uid);
-	nulls[VERSION_LABEL - 1] = head->label.len == 0;
 	if (head->label.len > 0)
 		values[VERSION_LABEL - 1] = PointerGetDatum(cstring_to_text_with_len(head->label.data, head->label.len));
-	values[VERSION_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid));
-	values[VERSION_COLS - 1] = Int32GetDatum((int32) grid_cols(grid));
-	values[VERSION_TILES - 1] = Int32GetDatum(count);
-	values[VERSION_DIGEST - 1] = Int64GetDatum((int64) digest);
-	values[VERSION_CAUSE - 1] = Int32GetDatum((int32) head->cause);
-	axes = version_store_axes(grid_axes(grid));
-	nulls[VERSION_AXES - 1] = axes == NULL;
-	values[VERSION_AXES - 1] = PointerGetDatum(axes);
 	STOP_POINT("version-row");
-	storage_insert(STORAGE_VERSION, rel, values, nulls);
-	table_close(rel, NoLock);
+	storage_insert(STORAGE_VERSION, values, nulls);
 }
 
 /* ---- comparing ---- */
 
-static void
+/* Whether the version's row exists. The caller ends the scan. */
+static bool
 version_store_scan(StorageScan *scan, const VersionHead *head, Snapshot snapshot)
 {
-	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
-						 {2, BTEqualStrategyNumber, false, head->version_id}};
+	StorageKey keys[] = {storage_key_int64(VERSION_SHEET_ID, BTEqualStrategyNumber, head->sheet_id),
+						 storage_key_int64(VERSION_VERSION_ID, BTEqualStrategyNumber, head->version_id)};
 
 	storage_scan_begin(scan, STORAGE_VERSION, snapshot, keys, 2);
+	return storage_scan_next(scan, ForwardScanDirection);
+}
+
+/* Whether the column holds these bytes. */
+static bool
+version_store_bytes_match(StorageScan *scan, int column, const bytea *wanted)
+{
+	bool copy;
+	struct varlena *stored = storage_bytes(scan, column, &copy);
+	bool same = VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
+				memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
+
+	if (copy)
+		pfree(stored);
+	return same;
 }
 
 static EditText
@@ -250,15 +249,12 @@ static bool
 version_store_axes_match(StorageScan *scan, const Axes *axes)
 {
 	bytea *wanted = version_store_axes(axes);
-	struct varlena *stored;
-	bool isnull, copy;
+	bool isnull;
 
 	(void) slot_getattr(scan->slot, VERSION_AXES, &isnull);
 	if (isnull || wanted == NULL)
 		return isnull && wanted == NULL;
-	stored = storage_bytes(scan, VERSION_AXES, &copy);
-	return VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
-		   memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
+	return version_store_bytes_match(scan, VERSION_AXES, wanted);
 }
 
 static bool
@@ -277,38 +273,28 @@ version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid
 		   storage_int32(scan, VERSION_CAUSE) == (int32) head->cause && version_store_axes_match(scan, grid_axes(grid));
 }
 
-/* Is the scan's current tile what the version should have? */
+/* Whether the tile is stored with this version, as it should be. */
 static bool
-version_store_data_matches(StorageScan *scan, const VersionHead *head, const Grid *grid, const TileEntry *tile)
+version_store_tile_matches(const VersionHead *head, const Grid *grid, const TileEntry *tile, Snapshot snapshot,
+						   VersionFault *fault)
 {
-	bool copy;
-	struct varlena *stored = storage_bytes(scan, VERSION_TILE_DATA, &copy);
-	bytea *wanted = version_store_encode_tile(grid, tile, head->seq, head->at);
-	bool same = VARSIZE_ANY_EXHDR(stored) == VARSIZE_ANY_EXHDR(wanted) &&
-				memcmp(VARDATA_ANY(stored), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
-
-	if (copy)
-		pfree(stored);
-	pfree(wanted);
-	return same;
-}
-
-/* Is the tile stored with this version, as it should be? */
-static bool
-version_tile_matches(const VersionHead *head, const Grid *grid, const TileEntry *tile, Snapshot snapshot,
-					 VersionFault *fault)
-{
-	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, head->sheet_id},
-						 {2, BTEqualStrategyNumber, true, tile->key.row},
-						 {3, BTEqualStrategyNumber, true, tile->key.col},
-						 {4, BTEqualStrategyNumber, false, head->version_id}};
+	StorageKey keys[] = {storage_key_int64(VERSION_TILE_SHEET_ID, BTEqualStrategyNumber, head->sheet_id),
+						 storage_key_int32(VERSION_TILE_ROW, BTEqualStrategyNumber, tile->key.row),
+						 storage_key_int32(VERSION_TILE_COL, BTEqualStrategyNumber, tile->key.col),
+						 storage_key_int64(VERSION_TILE_VERSION_ID, BTEqualStrategyNumber, head->version_id)};
 	StorageScan scan;
-	bool same;
+	bytea *wanted;
+	bool same = false;
 
 	*fault = (VersionFault){tile->key.row, tile->key.col, false};
 	storage_scan_begin(&scan, STORAGE_VERSION_TILE, snapshot, keys, 4);
 	fault->missing = !storage_scan_next(&scan, ForwardScanDirection);
-	same = !fault->missing && version_store_data_matches(&scan, head, grid, tile);
+	if (!fault->missing)
+	{
+		wanted = version_store_encode_tile(grid, tile, head->seq, head->at);
+		same = version_store_bytes_match(&scan, VERSION_TILE_DATA, wanted);
+		pfree(wanted);
+	}
 	storage_scan_end(&scan);
 	return same;
 }
@@ -323,7 +309,7 @@ version_store_tiles_match(const VersionHead *head, const Grid *grid, TileSet *ti
 	hash_seq_init(&status, tiles);
 	while ((tile = hash_seq_search(&status)) != NULL)
 	{
-		if (!version_tile_matches(head, grid, tile, snapshot, fault))
+		if (!version_store_tile_matches(head, grid, tile, snapshot, fault))
 		{
 			hash_seq_term(&status);
 			return false;
@@ -338,8 +324,7 @@ version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles,
 	VersionDiff diff = VERSION_MISSING;
 	StorageScan scan;
 
-	version_store_scan(&scan, head, snapshot);
-	if (storage_scan_next(&scan, ForwardScanDirection))
+	if (version_store_scan(&scan, head, snapshot))
 		diff = version_store_row_matches(&scan, head, grid, tiles) ? VERSION_SAME : VERSION_ROW_DIFFERS;
 	storage_scan_end(&scan);
 	if (diff == VERSION_SAME && !version_store_tiles_match(head, grid, tiles, snapshot, fault))
@@ -351,10 +336,8 @@ bool
 version_store_read_head(VersionHead *head, Snapshot snapshot)
 {
 	StorageScan scan;
-	bool found;
+	bool found = version_store_scan(&scan, head, snapshot) && storage_int64(&scan, VERSION_SEQ) == head->seq;
 
-	version_store_scan(&scan, head, snapshot);
-	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, VERSION_SEQ) == head->seq;
 	if (found)
 	{
 		head->at = timeconv_to_unix(storage_int64(&scan, VERSION_AT));
@@ -369,13 +352,13 @@ version_store_read_head(VersionHead *head, Snapshot snapshot)
 /* ---- removing ---- */
 
 static bool
-version_store_row_is(StorageScan *scan, const void *version_id)
+version_store_is_row(StorageScan *scan, const void *version_id)
 {
 	return storage_int64(scan, VERSION_VERSION_ID) == *(const int64 *) version_id;
 }
 
 static bool
-version_tile_is(StorageScan *scan, const void *version_id)
+version_store_is_tile(StorageScan *scan, const void *version_id)
 {
 	return storage_int64(scan, VERSION_TILE_VERSION_ID) == *(const int64 *) version_id;
 }
@@ -383,7 +366,7 @@ version_tile_is(StorageScan *scan, const void *version_id)
 void
 version_store_delete(int64 sheet_id, int64 version_id)
 {
-	(void) remove_rows(STORAGE_VERSION, sheet_id, version_store_row_is, &version_id);
-	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, version_tile_is, &version_id);
+	(void) storage_delete_rows(STORAGE_VERSION, sheet_id, version_store_is_row, &version_id);
+	(void) storage_delete_rows(STORAGE_VERSION_TILE, sheet_id, version_store_is_tile, &version_id);
 	CommandCounterIncrement();
 }

@@ -1,5 +1,5 @@
 /*
- * version_store.h - storing versions as tiles, and comparing what is stored with what should be; see version_store.c.
+ * version_store.h - storing versions as tiles, and comparing stored versions with replayed ones; see version_store.c.
  */
 #ifndef VERSION_STORE_H
 #define VERSION_STORE_H
@@ -11,14 +11,14 @@
 #include "utils/hsearch.h"
 #include "utils/snapshot.h"
 
-/* The tiles that edits have touched; of the memory context in which it was made. */
+/* The tiles that edits have changed. Lives in the memory context that was current when it was created. */
 typedef HTAB TileSet;
 
 extern TileSet *tileset_create(void);
-/* The axes are those that the edit was made with. What was encoded of its tile is forgotten. */
+/* axes: the maps before the edit. Discards what was encoded of the tile. */
 extern void tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes);
 extern bool tileset_has(TileSet *tiles, GridTileNo tile);
-/* Encodes the tiles as they are in grid, so that version_store_write has less to do. */
+/* Encodes the tiles from the grid in advance, so that version_store_write() has less to do. */
 extern void tileset_encode(TileSet *tiles, const Grid *grid);
 extern void tileset_free(TileSet *tiles);
 
@@ -30,13 +30,13 @@ typedef struct VersionHead
 	int64 at;  /* of the commit record, microseconds since the Unix epoch */
 	uint64 uid;
 	EditText label; /* len 0: none */
-	uint32 cause;	/* CkptCause */
+	uint32 cause;	/* VersionCause */
 } VersionHead;
 
-/* The axes as they are stored; NULL for the identity. */
+/* The row map and column map in their stored form; NULL for the identity. */
 extern bytea *version_store_axes(const Axes *axes);
-/* Stores the version: its row, and the tiles of `tiles` as they are in grid. The digest is that of all cells; the grid
- * need not have others than those of the tiles. */
+/* Stores the version's row, and the tiles of `tiles` from the grid. The grid need not have other tiles; `digest` is
+ * that of all cells. */
 extern void version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles);
 
 typedef enum VersionDiff
@@ -55,12 +55,12 @@ typedef struct VersionFault
 	bool missing;
 } VersionFault;
 
-/* Is this what is stored, byte for byte? Tiles that should not be there are not looked for. */
+/* Compares the stored version with this one, byte for byte. Does not search for tiles that should not exist. */
 extern VersionDiff version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
 										 VersionFault *fault);
-/* Fills in time, account, label and cause of the version's row; false when there is none with the head's seq. */
+/* Sets time, account, label and cause from the version's row; false if there is none with the head's seq. */
 extern bool version_store_read_head(VersionHead *head, Snapshot snapshot);
-/* Removes what is stored of the version. */
+/* Deletes the version's row and tiles. */
 extern void version_store_delete(int64 sheet_id, int64 version_id);
 
 #endif

@@ -1,15 +1,16 @@
 /*
- * trim.c - removing the oldest edits and versions of a sheet, for those who must not or will not keep all of them.
+ * trim.c - sheet.trim: removes the oldest edits and versions of a sheet.
  *
- * After a trim at version version_id the sheet's history begins there:
+ * After a trim at version N the sheet's history begins there. What is left:
  *
- *   log_batch        edits after the version's seq          segment          logs after version_id
- *   checkpoint       versions from version_id on                   version_tile   what those consist of
+ *   log_batch      edits after the seq of N        segment        segments after N
+ *   version        versions from N on              version_tile   the tiles of these versions
  *
- * A version is the newest row of each tile up to it, so rows of older versions stay where nothing newer covers them for
- * version_id. A row of sheet.log_trim says where the history begins: whoever looks can tell removed from lost. What is
- * removed can be derived from nothing, so all of the sheet is compared with its log first, and the version is read back
- * from what is left before the transaction may commit.
+ * A version consists of the newest row of each tile up to it. So tile rows of older versions stay where no newer row
+ * replaces them for N. A row of sheet.log_trim says where the history begins, which tells removed from lost.
+ *
+ * What is removed cannot be derived again. So the whole sheet is first compared with its log, and the version is read
+ * back from what is left before the transaction may commit.
  */
 #include "postgres.h"
 
@@ -17,13 +18,11 @@
 #include "access/xact.h"
 #include "journal/fsck/fsck.h"
 #include "journal/journal.h"
-#include "journal/store/remove.h"
+#include "journal/store/storage.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
-#include "journal/store/storage.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/builtins.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "journal/write/writer.h"
@@ -38,9 +37,9 @@ trim_found(void *arg, int64 sheet_id, FsckSeverity severity, const char *what, c
 					errdetail("%s: %s", place, what), errhint("Run sheet.fsck(" INT64_FORMAT ", true).", sheet_id)));
 }
 
-/* The version as readers build it must be the one that was committed. */
+/* Readers must still get the cells that were committed as the version. */
 static void
-trim_check_version(int64 sheet_id, const ReplayVersion *version)
+trim_check_version(int64 sheet_id, const HistoryVersion *version)
 {
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
@@ -56,12 +55,12 @@ trim_check_version(int64 sheet_id, const ReplayVersion *version)
 }
 
 static void
-trim_find_version(WriterSheet *ws, int64 version_id, ReplayVersion *version, TrimMark *mark)
+trim_find_version(WriterSheet *ws, int64 version_id, HistoryVersion *version, TrimMark *mark)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 
 	trim_mark(ws->sheet_id, snapshot, mark);
-	if (!replay_find_version(ws->sheet_id, version_id, snapshot, version) || version->version_id != version_id)
+	if (!history_find_version(ws->sheet_id, version_id, snapshot, version) || version->version_id != version_id)
 		trim_no_version(ws->sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 }
@@ -71,83 +70,64 @@ trim_find_version(WriterSheet *ws, int64 version_id, ReplayVersion *version, Tri
 static bool
 trim_batch_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, LOG_BATCH_LAST_SEQ) <= ((const ReplayVersion *) version)->seq;
+	return storage_int64(scan, LOG_BATCH_LAST_SEQ) <= ((const HistoryVersion *) version)->seq;
 }
 
 static bool
-trim_head_is_old(StorageScan *scan, const void *version)
+trim_segment_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, SEGMENT_SEGMENT_ID) <= ((const ReplayVersion *) version)->version_id;
+	return storage_int64(scan, SEGMENT_SEGMENT_ID) <= ((const HistoryVersion *) version)->version_id;
 }
 
 static bool
 trim_version_is_old(StorageScan *scan, const void *version)
 {
-	return storage_int64(scan, VERSION_VERSION_ID) < ((const ReplayVersion *) version)->version_id;
+	return storage_int64(scan, VERSION_VERSION_ID) < ((const HistoryVersion *) version)->version_id;
 }
 
-typedef struct TileRow
+typedef struct TrimTiles
 {
-	int32 row, col;	  /* the key */
-	int64 version_id; /* the newest up to the version */
-} TileRow;
+	int64 sheet_id;
+	int64 version_id; /* the oldest version from now on */
+	Snapshot snapshot;
+} TrimTiles;
 
-#define TILE_KEY_SIZE offsetof(TileRow, version_id)
-
-/* Of each tile, which row the version consists of. */
-static HTAB *
-trim_newest_tiles(int64 sheet_id, int64 version_id)
-{
-	HASHCTL info = {.keysize = TILE_KEY_SIZE, .entrysize = sizeof(TileRow), .hcxt = CurrentMemoryContext};
-	HTAB *newest = hash_create("pg_sheet newest tiles", 256, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	StorageScan scan;
-
-	storage_scan_begin(&scan, STORAGE_VERSION_TILE, snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
-	{
-		TileRow tile = {storage_int32(&scan, VERSION_TILE_ROW), storage_int32(&scan, VERSION_TILE_COL),
-						storage_int64(&scan, VERSION_TILE_VERSION_ID)};
-		TileRow *held;
-		bool found;
-
-		if (tile.version_id > version_id)
-			continue;
-		held = hash_search(newest, &tile, HASH_ENTER, &found);
-		held->version_id = found ? Max(held->version_id, tile.version_id) : tile.version_id;
-	}
-	storage_scan_end(&scan);
-	UnregisterSnapshot(snapshot);
-	return newest;
-}
-
+/* Returns whether the version consists of a newer row of the same tile. */
 static bool
-trim_tile_is_old(StorageScan *scan, const void *newest)
+trim_tile_is_old(StorageScan *scan, const void *arg)
 {
-	TileRow tile = {storage_int32(scan, VERSION_TILE_ROW), storage_int32(scan, VERSION_TILE_COL), 0};
-	TileRow *held = hash_search(unconstify(HTAB *, (const HTAB *) newest), &tile, HASH_FIND, NULL);
+	const TrimTiles *tiles = arg;
+	StorageKey keys[] = {{1, BTEqualStrategyNumber, false, tiles->sheet_id},
+						 {2, BTEqualStrategyNumber, true, storage_int32(scan, VERSION_TILE_ROW)},
+						 {3, BTEqualStrategyNumber, true, storage_int32(scan, VERSION_TILE_COL)},
+						 {4, BTLessEqualStrategyNumber, false, tiles->version_id}};
+	StorageScan newest;
+	bool old;
 
-	return held != NULL && storage_int64(scan, VERSION_TILE_VERSION_ID) < held->version_id;
+	storage_scan_begin(&newest, STORAGE_VERSION_TILE, tiles->snapshot, keys, 4);
+	old = storage_scan_next(&newest, BackwardScanDirection) &&
+		  storage_int64(&newest, VERSION_TILE_VERSION_ID) > storage_int64(scan, VERSION_TILE_VERSION_ID);
+	storage_scan_end(&newest);
+	return old;
 }
 
 static void
-trim_remove(int64 sheet_id, const ReplayVersion *version)
+trim_remove(int64 sheet_id, const HistoryVersion *version)
 {
-	HTAB *newest = trim_newest_tiles(sheet_id, version->version_id);
+	TrimTiles tiles = {sheet_id, version->version_id, RegisterSnapshot(writer_snapshot())};
 
-	(void) remove_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
-	(void) remove_rows(STORAGE_SEGMENT, sheet_id, trim_head_is_old, version);
-	(void) remove_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
-	(void) remove_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, newest);
-	hash_destroy(newest);
+	(void) storage_delete_rows(STORAGE_LOG_BATCH, sheet_id, trim_batch_is_old, version);
+	(void) storage_delete_rows(STORAGE_SEGMENT, sheet_id, trim_segment_is_old, version);
+	(void) storage_delete_rows(STORAGE_VERSION, sheet_id, trim_version_is_old, version);
+	(void) storage_delete_rows(STORAGE_VERSION_TILE, sheet_id, trim_tile_is_old, &tiles);
+	UnregisterSnapshot(tiles.snapshot);
 }
 
 static int64
 trim_to_version(WriterSheet *ws, int64 version_id, uint64 uid)
 {
 	FsckCall check = {.sheet_id = ws->sheet_id, .full = true, .report = trim_found};
-	ReplayVersion version;
+	HistoryVersion version;
 	TrimMark mark;
 
 	trim_find_version(ws, version_id, &version, &mark);
@@ -174,7 +154,7 @@ journal_trim(int64 sheet_id, int64 version_id, uint64 uid)
 	storage_lock_for_versions();
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
-	/* Own edits are looked up from versions before them, which might go. */
+	/* The transaction's own edits are read from the versions before them, which the trim might remove. */
 	if (writer_has_changes(ws))
 		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 						errmsg("cannot trim sheet " INT64_FORMAT " in a transaction that has changed it", sheet_id),

@@ -1,45 +1,64 @@
 /*
- * version.c - the life of a sheet's logs: birth, versions, rollback, purge.
+ * version.c - making versions: sheet.create, sheet.commit, sheet.rollback and the background worker's versions; and
+ * sheet.purge.
  *
- * Committing a version: (1) a commit record ends the open log, (2) the next log is opened, (3) the checkpoint is
- * stored, as those tiles that the sealed log has touched. One transaction makes the three atomic.
+ * Making a version has three phases, in one transaction (version_seal):
+ *
+ *   1. A commit record ends the open segment. It is an edit that holds the account, the label and the cause.
+ *   2. The next segment is opened.
+ *   3. The version is stored: its row, and those tiles that the sealed segment has touched.
+ *
+ * A person's commit or rollback does all its work under the sheet lock. For an automatic version writers wait only for
+ * these three phases. The cells are built before, without the lock: see journal_save_version().
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "journal/write/append.h"
+#include "journal/write/edit_life.h"
 #include "journal/store/version_store.h"
 #include "journal/journal.h"
-#include "journal/store/segment.h"
-#include "journal/store/remove.h"
-#include "journal/replay/replay.h"
-#include "journal/replay/replay_log.h"
-#include "journal/replay/replay_version.h"
-#include "support/stoppoint.h"
+#include "journal/store/history.h"
 #include "journal/store/storage.h"
+#include "journal/replay/replay.h"
+#include "journal/replay/batches.h"
+#include "journal/replay/replay_version.h"
+#include "journal/store/sheetmeta.h"
+#include "miscadmin.h"
+#include "support/stoppoint.h"
 #include "journal/store/timeconv.h"
-#include "journal/store/trim.h"
+#include "journal/store/trimmark.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "journal/version/version.h"
+#include "utils/timestamp.h"
 #include "journal/version/version_cells.h"
 #include "journal/write/writer.h"
 
 #define VERSION_EDIT_CELLS 64
 #define VERSION_TILE_CELLS 4096
+/* More than any edit takes in the log: two contents, a style, numbers. */
+#define VERSION_EDIT_BYTES (2 * SHEET_MAX_CONTENT_BYTES + SHEET_MAX_STYLE_BYTES + 64)
 
-/* ---- birth ---- */
+/* Who makes a version, and why. */
+typedef struct VersionOrigin
+{
+	uint64 uid;		   /* 0: nobody */
+	const char *label; /* NULL: none */
+	int64 epoch;	   /* 0: none */
+	VersionCause cause;
+} VersionOrigin;
 
-/* One edit that the journal makes itself. */
+/* ---- sheet.create ---- */
+
+/* Appends one edit that the journal makes itself. */
 static void
 version_append_one(WriterSheet *ws, const Edit *edit, int64 epoch, AppendResult *result)
 {
 	Edit own = *edit;
 	AppendCall call = {.edits = &own, .nedits = 1, .epoch = epoch};
 
-	append_edits(ws, &call, result);
+	edit_life_append(ws, &call, result);
 }
 
 void
@@ -56,19 +75,19 @@ journal_create(int64 sheet_id, uint64 uid, uint32 rows, uint32 cols)
 	if (ws->meta.segment_id != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("sheet " INT64_FORMAT " has a log already", sheet_id)));
-	(void) writer_prepare(ws, NULL, 0, NULL);
-	(void) writer_begin_change(ws, 0);
+	(void) base_find_tiles(ws, NULL, 0, NULL);
+	writer_begin_change(ws, 0);
 	ws->meta.segment_id = 1;
 	ws->meta.log_first_seq = 1;
-	segment_write(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
+	history_store_segment(sheet_id, 1, 1, timeconv_to_unix(GetCurrentTimestamp()));
 	STOP_POINT("create-head");
 	version_append_one(ws, &edit, 0, &result);
 }
 
-/* ---- committing a version ---- */
+/* ---- the three phases ---- */
 
-/* The sheet's present state. Without own edits it is the grid before them; with them it is built from storage: also
- * when they stage nothing, as rows that come or go at the end do. */
+/* Returns the sheet's present cells. Without own edits that is the grid before them. With own edits it is built from
+ * storage, also when they stage no cells, as rows do that are inserted or deleted at the end. */
 static const Grid *
 version_present(WriterSheet *ws)
 {
@@ -78,7 +97,7 @@ version_present(WriterSheet *ws)
 	int64 seq;
 
 	if (ws->meta.last_seq == ws->base_seq)
-		return writer_base(ws);
+		return base_whole_grid(ws);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	if (!replay_sheet(ws->sheet_id, snapshot, &allocator, &grid, &seq))
 		elog(ERROR, "out of memory");
@@ -86,41 +105,47 @@ version_present(WriterSheet *ws)
 	return grid;
 }
 
-int64
-version_seal(WriterSheet *ws, const VersionNote *note, const Grid *grid, uint64 digest, TileSet *tiles)
+/*
+ * Makes a version and returns its number. The grid has the tiles that the open segment has touched, as they are now,
+ * and the sheet's extent and axes; the digest is of all cells. Caller must hold the sheet lock.
+ */
+static int64
+version_seal(WriterSheet *ws, const VersionOrigin *origin, const Grid *grid, uint64 digest, TileSet *tiles)
 {
-	Edit record = {.kind = EDIT_COMMIT, .uid = note->uid, .row = note->cause, .content = {"", 0}};
+	Edit record = {.kind = EDIT_COMMIT, .uid = origin->uid, .row = origin->cause, .content = {"", 0}};
 	int64 version_id = ws->meta.segment_id;
 	AppendResult result;
 	VersionHead head;
 
-	if (note->label != NULL)
-		record.content = (EditText){note->label, strlen(note->label)};
-	version_append_one(ws, &record, note->epoch, &result);
+	if (origin->label != NULL)
+		record.content = (EditText){origin->label, strlen(origin->label)};
+	version_append_one(ws, &record, origin->epoch, &result);
 	STOP_POINT("commit-record");
 
-	(void) writer_begin_change(ws, 0);
-	segment_write(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
+	writer_begin_change(ws, 0);
+	history_store_segment(ws->sheet_id, version_id + 1, result.last_seq + 1, ws->meta.last_at);
 	STOP_POINT("commit-head");
 	head = (VersionHead){ws->sheet_id, version_id,	   ws->meta.last_seq, ws->meta.last_at,
-						 note->uid,	   record.content, note->cause};
+						 origin->uid,  record.content, origin->cause};
 	version_store_write(&head, grid, digest, tiles);
-	STOP_POINT("commit-checkpoint");
+	STOP_POINT("commit-version");
 	ws->meta.segment_id = version_id + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
 	ws->meta.log_bytes = 0;
-	ws->cause = note->cause;
+	ws->cause = origin->cause;
 	CommandCounterIncrement();
 	return version_id;
 }
 
+/* ---- versions that people make ---- */
+
 /*
- * Is it better to build on the version before than to take the sheet's present state, which is mostly in the cache, and
- * to digest all of it? An edit costs about as much as digesting VERSION_EDIT_CELLS, and a tile that has to be read as
- * VERSION_TILE_CELLS. The extent stands for the number of cells.
+ * Returns whether building on the version before costs less than taking the sheet's present cells, which are mostly in
+ * the cache, and digesting all of them. An edit costs about as much as digesting VERSION_EDIT_CELLS, and a tile that
+ * has to be read as VERSION_TILE_CELLS. The extent stands for the number of cells.
  */
 static bool
-version_is_small(WriterSheet *ws, const ReplayVersion *before, TileSet *touched)
+version_is_small(WriterSheet *ws, const HistoryVersion *before, TileSet *touched)
 {
 	int64 edits = ws->meta.last_seq - ws->meta.log_first_seq + 1;
 
@@ -130,57 +155,50 @@ version_is_small(WriterSheet *ws, const ReplayVersion *before, TileSet *touched)
 }
 
 static int64
-version_commit(WriterSheet *ws, const VersionNote *note)
+version_commit(WriterSheet *ws, const VersionOrigin *origin)
 {
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	TileSet *tiles = version_touched_tiles(ws->sheet_id, ws->meta.log_first_seq - 1, ws->meta.last_seq, snapshot);
-	ReplayVersion before;
+	HistoryVersion before;
 	int64 version_id;
 
-	if (replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
+	if (history_find_version(ws->sheet_id, HISTORY_NEWEST, snapshot, &before) && version_is_small(ws, &before, tiles))
 	{
 		VersionCells cells;
 
 		version_cells_begin(&cells, ws->sheet_id, &before, snapshot);
-		(void) version_cells_catch_up(&cells, snapshot);
-		version_id = version_seal(ws, note, cells.grid, version_cells_digest(&cells), cells.tiles);
+		version_cells_catch_up(&cells, snapshot);
+		version_id = version_seal(ws, origin, cells.grid, version_cells_digest(&cells), cells.tiles);
 		version_cells_free(&cells);
 	}
 	else
 	{
 		const Grid *grid = version_present(ws);
 
-		version_id = version_seal(ws, note, grid, grid_digest(grid), tiles);
+		version_id = version_seal(ws, origin, grid, grid_digest(grid), tiles);
 	}
 	UnregisterSnapshot(snapshot);
 	tileset_free(tiles);
 	return version_id;
 }
 
-/* Is there nothing to keep? A version that was made by itself does not keep people from making theirs. */
+/* Returns whether a person has made a version of the present cells. An automatic version does not count. */
 static bool
-version_is_settled(WriterSheet *ws)
+version_is_made(WriterSheet *ws)
 {
 	Snapshot snapshot;
-	ReplayVersion version;
+	HistoryVersion version;
 	bool found;
 
 	if (ws->meta.last_seq >= ws->meta.log_first_seq)
 		return false;
 	snapshot = RegisterSnapshot(writer_snapshot());
-	found = replay_find_version(ws->sheet_id, REPLAY_NEWEST, snapshot, &version);
+	found = history_find_version(ws->sheet_id, HISTORY_NEWEST, snapshot, &version);
 	UnregisterSnapshot(snapshot);
-	return !found || !ckpt_is_automatic(version.cause);
+	return !found || !version_is_automatic(version.cause);
 }
 
-static void
-version_check_label(const char *label)
-{
-	if (label != NULL && strlen(label) > SHEET_MAX_STYLE_BYTES)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("a version's label has at most %d bytes", SHEET_MAX_STYLE_BYTES)));
-}
-
+/* Takes the sheet lock. */
 static WriterSheet *
 version_open(int64 sheet_id, int64 epoch)
 {
@@ -196,21 +214,23 @@ version_open(int64 sheet_id, int64 epoch)
 int64
 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 {
-	VersionNote note = {.uid = uid, .label = label, .epoch = epoch, .cause = CKPT_BY_COMMIT};
+	VersionOrigin origin = {.uid = uid, .label = label, .epoch = epoch, .cause = VERSION_BY_COMMIT};
 	WriterSheet *ws;
 	MemoryContext context, old;
 	int64 version_id;
 
 	writer_require_writable("sheet.commit()");
-	version_check_label(label);
+	if (label != NULL && strlen(label) > SHEET_MAX_STYLE_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a version's label has at most %d bytes", SHEET_MAX_STYLE_BYTES)));
 	ws = version_open(sheet_id, epoch);
-	if (version_is_settled(ws))
+	if (version_is_made(ws))
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'N', '0', '0', '1')),
 						errmsg("nothing has changed in sheet " INT64_FORMAT " since version " INT64_FORMAT, sheet_id,
 							   ws->meta.segment_id - 1)));
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet commit", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	version_id = version_commit(ws, &note);
+	version_id = version_commit(ws, &origin);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return version_id;
@@ -244,7 +264,7 @@ rollback_same(const char *a, uint32 a_len, const char *b, uint32 b_len)
 	return a_len == b_len && memcmp(a, b, a_len) == 0;
 }
 
-/* The edits that turn the present into the version. Their texts are the version's. */
+/* Lists the edits that turn the present cells into the version's. Their texts are the version's. */
 static void
 rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 {
@@ -256,13 +276,13 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 	while (grid_scan_next(&scan, &then))
 	{
 		EditText content = {then.content, then.content_len}, style = {then.style, then.style_len};
-		bool held = grid_view_get(present, then.row, then.col, &now);
+		bool found = grid_view_get(present, then.row, then.col, &now);
 		bool same_content =
-			held ? rollback_same(content.data, content.len, now.content, now.content_len) : content.len == 0;
+			found ? rollback_same(content.data, content.len, now.content, now.content_len) : content.len == 0;
 
 		if (!same_content)
 			rollback_add(list, EDIT_SET, then.row, then.col, content, style);
-		else if (!held || !rollback_same(style.data, style.len, now.style, now.style_len))
+		else if (!found || !rollback_same(style.data, style.len, now.style, now.style_len))
 			rollback_add(list, EDIT_STYLE, then.row, then.col, empty, style);
 	}
 	grid_view_init(&scan, present, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
@@ -271,7 +291,7 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 			rollback_add(list, EDIT_SET, now.row, now.col, empty, empty);
 }
 
-/* In batches within the limits, as everybody's are. */
+/* Appends the edits in batches within the limits of any batch. */
 static void
 rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
 {
@@ -288,18 +308,19 @@ rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
 			bytes += edit_size_bound(&list->edits[done++]);
 			call.nedits++;
 		}
-		append_edits(ws, &call, &result);
+		edit_life_append(ws, &call, &result);
 	}
 }
 
-/* The version's grid lives as long as the transaction: the staged edits point into it. */
+/* Steps 2 to 5 of journal_rollback(), in the current memory context. */
 static int64
-version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int64 epoch)
+rollback_to(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 epoch)
 {
+	/* The version's grid lives as long as the transaction, since the staged edits point into it. */
 	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
-	VersionNote note = {.uid = uid, .epoch = epoch, .cause = CKPT_BY_ROLLBACK};
+	VersionOrigin origin = {.uid = uid, .epoch = epoch, .cause = VERSION_BY_ROLLBACK};
 	RollbackEdits list = {.uid = uid};
 	Grid *grid = NULL;
 
@@ -308,38 +329,193 @@ version_rollback(WriterSheet *ws, const ReplayVersion *version, uint64 uid, int6
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
 	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->version_id, 0, (EditText){"", 0}, (EditText){NULL, 0});
-	/* Rows and columns that have been deleted since; a sheet that has as many is not resized. */
+	/* Rows and columns may have been deleted since. The resize changes nothing in a sheet that has as many. */
 	rollback_add(&list, EDIT_RESIZE, grid_rows(grid) - 1, grid_cols(grid) - 1, (EditText){"", 0}, (EditText){NULL, 0});
 	rollback_compare(grid, version_present(ws), &list);
 	rollback_append(ws, &list, epoch);
 	STOP_POINT("rollback-edits");
-	note.label = psprintf("rollback to version " INT64_FORMAT, version->version_id);
-	return version_commit(ws, &note);
+	origin.label = psprintf("rollback to version " INT64_FORMAT, version->version_id);
+	return version_commit(ws, &origin);
 }
 
+/*
+ * A rollback removes nothing. It appends the edits that bring the version's cells back, so the log keeps what was there
+ * in between, and the rollback can itself be rolled back. The steps, in one transaction:
+ *
+ *   1. Take the sheet lock; find the version.
+ *   2. Read the version's cells from its tiles, and the sheet's present cells.
+ *   3. List the edits: EDIT_ROLLBACK, which names the version; EDIT_RESIZE to its extent; then EDIT_SET or EDIT_STYLE
+ *      for each cell that differs, and an empty EDIT_SET for each cell that the version does not have.
+ *   4. Append them in batches, as anybody's edits. Followers and gateways get them like any others.
+ *   5. Make a new version of the result, labelled "rollback to version N". Its number is returned.
+ */
 int64
 journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch)
 {
 	WriterSheet *ws;
 	MemoryContext context, old;
 	Snapshot snapshot;
-	ReplayVersion version;
-	int64 new_cid;
-	bool found;
+	HistoryVersion version;
+	int64 new_version_id;
 
 	writer_require_writable("sheet.rollback()");
 	ws = version_open(sheet_id, epoch);
 	snapshot = RegisterSnapshot(writer_snapshot());
-	found = replay_find_version(sheet_id, version_id, snapshot, &version) && version.version_id == version_id;
-	if (!found)
+	if (!history_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
 		trim_no_version(sheet_id, version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet rollback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	new_cid = version_rollback(ws, &version, uid, epoch);
+	new_version_id = rollback_to(ws, &version, uid, epoch);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	return new_cid;
+	return new_version_id;
+}
+
+/* ---- automatic versions ---- */
+
+#define AUTOMATIC_ROUNDS 3
+#define AUTOMATIC_FEW	 1000 /* edits that may be left for the time under the lock */
+
+typedef struct AutomaticVersion
+{
+	int64 sheet_id;
+	int64 segment_id; /* the open segment */
+	int64 first_seq;  /* its first seq */
+	VersionCells cells;
+} AutomaticVersion;
+
+static Snapshot
+automatic_snapshot(void)
+{
+	return RegisterSnapshot(GetLatestSnapshot());
+}
+
+/* Decides whether a version is needed now, and builds its cells as the snapshot sees them. */
+static JournalVersion
+automatic_build(AutomaticVersion *automatic, const JournalVersionCall *call, Snapshot snapshot, TimestampTz *due)
+{
+	HistoryVersion before = {.rows = 1, .cols = 1};
+	HistoryLast last;
+	bool found;
+
+	history_last_edit(call->sheet_id, snapshot, &last);
+	if (!history_open_segment(call->sheet_id, snapshot, &automatic->segment_id, &automatic->first_seq) ||
+		last.last_seq < automatic->first_seq || call->seq < automatic->first_seq)
+		return JOURNAL_VERSION_NEEDLESS;
+	found = history_find_version(call->sheet_id, HISTORY_NEWEST, snapshot, &before);
+	/* Tiles that only a lost version has would be missing from the new one, too. */
+	if ((found ? before.version_id : 0) != automatic->segment_id - 1)
+		history_corrupted(call->sheet_id, "the newest version is not the one before segment", automatic->segment_id,
+						  EDIT_OK);
+	if (found)
+		*due = TimestampTzPlusMilliseconds(before.at, call->interval_ms);
+	if (found && *due > GetCurrentTimestamp())
+		return JOURNAL_VERSION_EARLY;
+	version_cells_begin(&automatic->cells, call->sheet_id, &before, snapshot);
+	version_cells_catch_up(&automatic->cells, snapshot);
+	return JOURNAL_VERSION_MADE;
+}
+
+/* Adds what was committed since. Returns false when somebody else has sealed the segment meanwhile: then edits after
+ * ours may have been trimmed. */
+static bool
+automatic_catch_up(AutomaticVersion *automatic)
+{
+	Snapshot snapshot = automatic_snapshot();
+	int64 segment_id, first_seq;
+	bool open = history_open_segment(automatic->sheet_id, snapshot, &segment_id, &first_seq) &&
+				segment_id == automatic->segment_id;
+
+	if (open)
+		version_cells_catch_up(&automatic->cells, snapshot);
+	UnregisterSnapshot(snapshot);
+	return open;
+}
+
+/* Takes the sheet lock. Returns false when somebody else has sealed the segment, or the sheet is in the trash or gone.
+ */
+static bool
+automatic_seal(AutomaticVersion *automatic, VersionCause cause, TimestampTz *locked_at)
+{
+	VersionOrigin origin = {.cause = cause};
+	WriterSheet *ws = writer_open(automatic->sheet_id);
+
+	*locked_at = GetCurrentTimestamp();
+	if (!ws->meta.exists || ws->meta.trashed || !automatic_catch_up(automatic))
+		return false;
+	if (automatic->cells.seq != ws->meta.last_seq)
+		history_corrupted(automatic->sheet_id, "the log ends before seq", ws->meta.last_seq, EDIT_OK);
+	STOP_POINT("automatic-locked");
+	(void) version_seal(ws, &origin, automatic->cells.grid, version_cells_digest(&automatic->cells),
+						automatic->cells.tiles);
+	return true;
+}
+
+/*
+ * Writers wait only from the third step on:
+ *
+ *   1. Without the lock, build the tiles that the open segment has touched, in private memory and from storage, past
+ * the cache, which may just have evicted the sheet (version_cells.c).
+ *   2. Still without the lock, add what was committed meanwhile, until that is little.
+ *   3. Take the sheet lock, add the last few edits, and make the version.
+ *
+ * Seqs have no gaps and become visible in their order, so what was committed meanwhile is what follows the last seq of
+ * the cells. A person may commit a version at any time before the third step; then nothing is left to do.
+ */
+JournalVersion
+journal_save_version(const JournalVersionCall *call, TimestampTz *due, TimestampTz *locked_at)
+{
+	AutomaticVersion automatic = {.sheet_id = call->sheet_id};
+	Snapshot snapshot = automatic_snapshot();
+	JournalVersion result = automatic_build(&automatic, call, snapshot, due);
+	int64 edits = AUTOMATIC_FEW;
+
+	UnregisterSnapshot(snapshot);
+	if (result != JOURNAL_VERSION_MADE)
+		return result;
+	STOP_POINT("automatic-built");
+	for (int i = 0; edits >= AUTOMATIC_FEW && i < AUTOMATIC_ROUNDS; i++)
+	{
+		edits = -automatic.cells.seq;
+		if (!automatic_catch_up(&automatic))
+			return JOURNAL_VERSION_NEEDLESS;
+		edits += automatic.cells.seq;
+	}
+	return automatic_seal(&automatic, call->cause, locked_at) ? JOURNAL_VERSION_MADE : JOURNAL_VERSION_NEEDLESS;
+}
+
+/* Returns whether the batches from a seq on have so many bytes. */
+static bool
+version_has_bytes(int64 sheet_id, int64 first_seq, int64 bytes, Snapshot snapshot)
+{
+	BatchScan *batches = batches_begin(sheet_id, first_seq, PG_INT64_MAX, false, snapshot);
+	StoredBatch batch;
+
+	while (bytes > 0 && batches_next(batches, &batch))
+	{
+		CHECK_FOR_INTERRUPTS();
+		bytes -= batches_size(batches);
+	}
+	batches_end(batches);
+	return bytes <= 0;
+}
+
+int64
+journal_long_segment(int64 sheet_id, int64 edits, int64 bytes)
+{
+	Snapshot snapshot = automatic_snapshot();
+	HistoryLast last;
+	int64 segment_id, first_seq, length = 0;
+	bool is_long;
+
+	history_last_edit(sheet_id, snapshot, &last);
+	if (history_open_segment(sheet_id, snapshot, &segment_id, &first_seq))
+		length = last.last_seq - first_seq + 1;
+	is_long = (edits > 0 && length >= edits) || (bytes > 0 && length > bytes / VERSION_EDIT_BYTES &&
+												 version_has_bytes(sheet_id, first_seq, bytes, snapshot));
+	UnregisterSnapshot(snapshot);
+	return is_long ? last.last_seq : 0;
 }
 
 /* ---- the end of a sheet ---- */
@@ -353,10 +529,10 @@ journal_purge(int64 sheet_id)
 
 	writer_require_writable("sheet.purge()");
 	ws = writer_open(sheet_id);
-	/* Readers must not take the cached cells for present between our commit and its publication. */
-	(void) writer_begin_change(ws, 0);
+	/* Until the commit is published, readers must not use the cached cells. */
+	writer_begin_change(ws, 0);
 	for (int i = 0; i < lengthof(tables); i++)
-		(void) remove_rows(tables[i], sheet_id, NULL, NULL);
+		(void) storage_delete_rows(tables[i], sheet_id, NULL, NULL);
 	trim_forget(sheet_id);
 	CommandCounterIncrement();
 	writer_forget(ws);
@@ -368,15 +544,13 @@ journal_lock_sheet(int64 sheet_id)
 	writer_lock_sheet(sheet_id);
 }
 
-/*
- * From here on the transaction counts as the sheet's writer, so that what it does to the relations is not loaded by
- * itself into the shared grid before it has committed.
- */
+/* The transaction counts as the sheet's writer from here on, so that it does not load its own uncommitted changes of
+ * the relations into the shared grid. */
 void
 journal_forget(int64 sheet_id)
 {
 	WriterSheet *ws = writer_open(sheet_id);
 
-	(void) writer_begin_change(ws, 0);
+	writer_begin_change(ws, 0);
 	writer_forget(ws);
 }

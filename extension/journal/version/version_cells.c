@@ -1,25 +1,25 @@
 /*
- * version_cells.c - the cells that a version stores, and the digest of all cells, at the cost of what has changed.
+ * version_cells.c - the cells that a version stores, and the digest of all cells, at a cost that depends on the edits
+ * since the version before and not on the size of the sheet.
  *
- * A version stores the tiles that its log has touched. They are read as the version before has them, and then the log
- * is applied to them. The digest is a sum over all cells (grid_digest): each edit takes off that of the version before
- * what its cell was, and adds what it has become.
+ * A version stores the tiles that its segment has touched. They are read as the version before has them, and the
+ * segment's edits are applied. The digest is a sum over all cells (grid_digest): for each edit the cell's old share is
+ * subtracted from the digest of the version before, and its new share is added.
  *
- * Inserted or deleted rows and columns change the places of cells that the log has not touched, and so what these add.
- * After such an edit all tiles are read.
+ * Inserted or deleted rows and columns move cells that the segment has not touched, and so change their shares. After
+ * such an edit all tiles are read.
  */
 #include "postgres.h"
 
-#include "support/ckptqueue.h"
+#include "support/workqueue.h"
 #include "journal/journal.h"
 #include "journal/replay/replay.h"
-#include "journal/replay/replay_edit.h"
-#include "journal/replay/replay_log.h"
-#include "journal/replay/replay_set.h"
+#include "journal/replay/batches.h"
+#include "journal/replay/cellset.h"
 #include "journal/replay/replay_version.h"
 #include "journal/version/version_cells.h"
 
-/* ---- the tiles that a log has touched ---- */
+/* ---- the tiles that a segment has touched ---- */
 
 typedef struct TouchedTiles
 {
@@ -28,7 +28,7 @@ typedef struct TouchedTiles
 } TouchedTiles;
 
 static void
-version_note_tile(void *arg, int64 seq, int64 at, const Edit *edit)
+touched_add_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	TouchedTiles *touched = arg;
 
@@ -43,19 +43,19 @@ version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapsho
 	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
 
 	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
-	replay_edits(sheet_id, since, until, snapshot, version_note_tile, &touched);
+	batches_each_edit(sheet_id, since, until, snapshot, touched_add_edit, &touched);
 	return touched.tiles;
 }
 
 /* ---- some tiles ---- */
 
-/* Adds the tiles of the set, of which the grid knows nothing, as the version before has them. */
+/* Adds the tiles of the set, none of which the grid has, as the version before has them. */
 static void
-version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
+cells_read_tiles(VersionCells *cells, HTAB *set, Snapshot snapshot)
 {
 	Grid *part = grid_create(&cells->allocator, 1, 1);
 	HASH_SEQ_STATUS status;
-	const ReplayTile *tile;
+	const CellSetTile *tile;
 
 	(void) replay_version_add(cells->sheet_id, &cells->before, set, snapshot, &cells->allocator, part);
 	grid_release(&cells->allocator, part);
@@ -71,31 +71,29 @@ version_cells_load(VersionCells *cells, HTAB *set, Snapshot snapshot)
 typedef struct NewTiles
 {
 	const VersionCells *cells;
-	HTAB *set;	 /* tiles that the grid does not have */
-	bool moved;	 /* rows or columns have been inserted or deleted: the set is not complete */
-	int64 edits; /* how many there are */
+	HTAB *set;	/* tiles that the grid does not have */
+	bool moved; /* rows or columns have been inserted or deleted: the set is not complete */
 } NewTiles;
 
 static void
-version_note_new(void *arg, int64 seq, int64 at, const Edit *edit)
+cells_find_new(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	NewTiles *new = arg;
 	uint32 row = edit->row, col = edit->col;
 	GridTileNo tile;
 
-	new->edits++;
 	new->moved = new->moved || edit_is_structure(edit->kind);
 	if (new->moved || !edit_is_of_cell(edit->kind))
 		return;
 	axes_locate(grid_axes(new->cells->grid), &row, &col);
-	tile = replay_tile_of(row, col);
+	tile = cellset_tile_of(row, col);
 	if (!tileset_has(new->cells->tiles, tile))
-		replay_add_to_set(new->set, tile);
+		cellset_add_tile(new->set, tile);
 }
 
-/* What a cell adds to the digest. */
+/* Returns the share of the edit's cell in the digest. */
 static uint64
-version_cell_digest(const Grid *grid, const Edit *edit)
+cells_digest_of(const Grid *grid, const Edit *edit)
 {
 	GridCell cell;
 
@@ -104,25 +102,25 @@ version_cell_digest(const Grid *grid, const Edit *edit)
 }
 
 static void
-version_apply(void *arg, int64 seq, int64 at, const Edit *edit)
+cells_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	VersionCells *cells = arg;
 
 	if (seq != cells->seq + 1)
-		replay_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
+		history_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
 	tileset_add_edit(cells->tiles, edit, grid_axes(cells->grid));
 	if (!cells->whole)
-		cells->sum -= version_cell_digest(cells->grid, edit);
-	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises by itself */
+		cells->sum -= cells_digest_of(cells->grid, edit);
+	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises an error */
 	if (!cells->whole)
-		cells->sum += version_cell_digest(cells->grid, edit);
+		cells->sum += cells_digest_of(cells->grid, edit);
 	cells->seq = seq;
 }
 
 /* ---- all tiles ---- */
 
 static void
-version_cells_take_all(VersionCells *cells, Snapshot snapshot)
+cells_read_all(VersionCells *cells, Snapshot snapshot)
 {
 	grid_free(&cells->allocator, cells->grid);
 	tileset_free(cells->tiles);
@@ -135,9 +133,9 @@ version_cells_take_all(VersionCells *cells, Snapshot snapshot)
 /* ---- either ---- */
 
 void
-version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *before, Snapshot snapshot)
+version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *before, Snapshot snapshot)
 {
-	HTAB *none = replay_make_set();
+	HTAB *none = cellset_create();
 
 	*cells = (VersionCells){.sheet_id = sheet_id,
 							.seq = before->seq,
@@ -151,7 +149,7 @@ version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *be
 		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid);
 }
 
-int64
+void
 version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 {
 	NewTiles new = {.cells = cells};
@@ -159,21 +157,20 @@ version_cells_catch_up(VersionCells *cells, Snapshot snapshot)
 
 	if (!cells->whole)
 	{
-		new.set = replay_make_set();
-		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_note_new, &new);
+		new.set = cellset_create();
+		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_find_new, &new);
 		if (!new.moved)
-			version_cells_load(cells, new.set, snapshot);
+			cells_read_tiles(cells, new.set, snapshot);
 		hash_destroy(new.set);
 	}
 	if (new.moved)
-		version_cells_take_all(cells, snapshot);
+		cells_read_all(cells, snapshot);
 	else
 	{
-		replay_edits(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, version_apply, cells);
-		ckptqueue_count_replay(cells->seq - from);
+		batches_each_edit(cells->sheet_id, cells->seq, PG_INT64_MAX, snapshot, cells_apply, cells);
+		workqueue_count(WORK_REPLAYED, cells->seq - from);
 	}
 	tileset_encode(cells->tiles, cells->grid);
-	return cells->seq - from;
 }
 
 uint64

@@ -7,7 +7,7 @@
 #include "postgres.h"
 #include "journal/store/version_store.h"
 #include "grid/grid.h"
-#include "journal/store/replay_find.h"
+#include "journal/store/history.h"
 #include "utils/snapshot.h"
 
 typedef struct VersionCells
@@ -15,21 +15,21 @@ typedef struct VersionCells
 	int64 sheet_id;
 	int64 seq; /* of the last edit in the grid */
 	GridAllocator allocator;
-	ReplayVersion before; /* on which it builds; version_id 0: an empty sheet */
+	HistoryVersion before; /* the version before; version_id 0: an empty sheet */
 	Grid *grid;
-	TileSet *tiles; /* those that the open log has touched */
-	bool whole;		/* the grid has all tiles; otherwise those of `tiles`, and ... */
-	uint64 sum;		/* ... this is what all cells of the sheet add to the digest */
+	TileSet *tiles; /* touched by the open segment */
+	bool whole;		/* the grid has all tiles. Otherwise it has those of `tiles`, and ... */
+	uint64 sum;		/* ... this is the sum of all cells' shares in the digest */
 } VersionCells;
 
-/* As of the version before, in the current memory context. */
-extern void version_cells_begin(VersionCells *cells, int64 sheet_id, const ReplayVersion *before, Snapshot snapshot);
-/* Takes in what the snapshot sees after cells->seq, and encodes the tiles. Returns the number of edits. */
-extern int64 version_cells_catch_up(VersionCells *cells, Snapshot snapshot);
+/* Begins with the cells of the version before, in the current memory context. */
+extern void version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *before, Snapshot snapshot);
+/* Applies the edits after cells->seq that the snapshot sees, and encodes the touched tiles. */
+extern void version_cells_catch_up(VersionCells *cells, Snapshot snapshot);
 extern uint64 version_cells_digest(const VersionCells *cells);
 extern void version_cells_free(VersionCells *cells);
 
-/* The tiles that edits after `since` and up to `until` have touched. */
+/* Returns the tiles that edits after `since` and up to `until` have touched. */
 extern TileSet *version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot);
 
 #endif

@@ -1,46 +1,239 @@
 /*
  * structure.c - inserting and deleting rows and columns.
  *
- * No cell is moved, only the axes change (writer_axes.c). What a deletion takes away is emptied first, by edits of its
- * own that tell what was there: the log shows who removed what, old versions and rollbacks need nothing else, and the
- * lines that the axis puts behind all others are as empty as those have to be. All of it is one transaction's, so
- * others see all or nothing.
+ * No cell is moved; only the row map or column map changes. Cells that a deletion removes are emptied first, by edits
+ * that store the previous contents: so the log shows who removed what, old versions and rollbacks need nothing else,
+ * and the rows that the map puts after all others are empty, as they must be. All of it is one transaction.
+ *
+ * The maps are the transaction's own until the commit. Then a copy replaces those of the shared grid, where room for it
+ * is reserved. Staged edits have physical rows and columns, which do not change.
  */
 #include "postgres.h"
 
-#include "journal/write/append.h"
 #include "journal/journal.h"
-#include "journal/replay/replay_edit.h"
+#include "journal/replay/load.h"
+#include "journal/replay/replay.h"
 #include "journal/write/structure.h"
-#include "journal/store/timeconv.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
-#define STRUCTURE_CHUNK 4096 /* cells that are emptied at once */
+/* ---- changing the maps ---- */
+
+static void
+structure_check_runs(const Axes *axes, AxesLine line)
+{
+	const char *what = line == AXES_ROW ? "rows" : "columns";
+
+	if (axes_axis(axes, line).count > AXES_MAX_RUNS)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("%s have been inserted or deleted in too many places of the sheet", what),
+						errdetail("Its %s would lie in more than %d pieces.", what, AXES_MAX_RUNS),
+						errhint("Copy the sheet to a new one, with sheet.export_csv() and sheet.import_csv().")));
+}
+
+/* Reserves room in the shared grid, so that publishing the maps cannot fail. The entry names the transaction, so the
+ * grid stays. */
+static void
+structure_reserve(WriterSheet *ws)
+{
+	CacheEntry *entry = ws->entry;
+	bool done = entry == NULL || entry->grid == NULL || ws->axes == NULL || ws->drop_grid;
+
+	while (!done)
+	{
+		GridAllocator allocator = cache_allocator(entry);
+
+		cache_lock_change(entry);
+		done = grid_reserve_axes(&allocator, entry->grid, ws->axes);
+		ws->pins = true;
+		LWLockRelease(&entry->lock);
+		if (!done && !cache_evict(entry, axes_bytes(ws->axes)))
+			done = ws->drop_grid = true;
+	}
+}
 
 void
-structure_add_result(AppendResult *sum, const AppendResult *next)
+structure_change_axes(WriterSheet *ws, const Edit *edit)
 {
-	if (sum->first_seq == 0 && next->first_seq != 0)
+	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
+	GridAllocator allocator = journal_context_allocator();
+	SubTransactionId subid = GetCurrentSubTransactionId();
+	uint32 *extent = edit_is_of_rows(edit->kind) ? &ws->meta.rows : &ws->meta.cols;
+	AxesChange change;
+	Axes *axes;
+
+	Assert(ws->axes_known && writer_has_changes(ws));
+	if (!replay_change_of(edit, &change))
+		elog(ERROR, "a structure edit was not checked");
+	(void) axes_change(&allocator, ws->axes, &change, *extent, &axes); /* this allocator raises an error */
+	MemoryContextSwitchTo(old);
+	structure_check_runs(axes, change.line);
+	/* Maps that the same subtransaction has made are not a state that a rollback restores. */
+	if (ws->axes_subid == subid)
+		axes_free(&allocator, ws->axes);
+	ws->axes = axes;
+	ws->axes_subid = subid;
+	structure_reserve(ws);
+	*extent = axes_extent(&change, *extent);
+}
+
+/* ---- the cells of a logical rectangle ---- */
+
+typedef struct CellList
+{
+	StructureCell *cells;
+	Size count, size;
+} CellList;
+
+static void
+structure_add_cell(CellList *list, uint32 row, uint32 col)
+{
+	if (list->count == list->size)
 	{
-		sum->first_seq = next->first_seq;
-		sum->at = next->at;
+		list->size = Max(list->size * 2, 256);
+		list->cells = list->cells == NULL ? palloc(sizeof(StructureCell) * list->size)
+										  : repalloc_huge(list->cells, sizeof(StructureCell) * list->size);
 	}
-	sum->last_seq = next->last_seq;
+	list->cells[list->count++] = (StructureCell){row, col};
 }
 
 static void
-structure_append_edits(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 nedits, AppendResult *result)
+structure_add_cells(const Grid *grid, const Axes *axes, const GridRect *rect, CellList *list)
 {
-	AppendCall own = *call;
-	AppendResult next;
+	GridScan scan;
+	GridCell cell;
 
-	own.edits = edits;
-	own.nedits = nedits;
-	own.follows = call->follows || result->first_seq != 0;
-	own.padded = false;
-	append_edits(ws, &own, &next);
-	structure_add_result(result, &next);
+	grid_view_init_by(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
+	while (grid_scan_next(&scan, &cell))
+		structure_add_cell(list, cell.row, cell.col);
 }
+
+/* Staged edits within a physical rectangle whose first cell is at the given logical row and column. */
+static void
+structure_add_staged_part(const WriterSheet *ws, const GridRect *part, uint32 row, uint32 col, CellList *list)
+{
+	for (uint32 i = 0; i < ws->nstaged; i++)
+	{
+		const StagedEdit *staged = &ws->staged[i];
+
+		if (!staged->resize && staged->row >= part->row0 && staged->row <= part->row1 && staged->col >= part->col0 &&
+			staged->col <= part->col1)
+			structure_add_cell(list, row + (staged->row - part->row0), col + (staged->col - part->col0));
+	}
+}
+
+/* The length of the run of the map that begins at `from`; *physical: where it leads. */
+static uint32
+structure_run(const Axes *axes, AxesLine line, uint32 from, uint32 last, uint32 *physical)
+{
+	Axis axis = axes_axis(axes, line);
+
+	return Min(axis_run_at(&axis, from, physical), last - from + 1);
+}
+
+static void
+structure_add_staged(const WriterSheet *ws, const GridRect *rect, CellList *list)
+{
+	GridRect part;
+	uint32 rows, cols;
+
+	for (uint32 row = rect->row0; ws->nstaged > 0 && row <= rect->row1; row += rows)
+	{
+		rows = structure_run(ws->axes, AXES_ROW, row, rect->row1, &part.row0);
+		part.row1 = part.row0 + rows - 1;
+		CHECK_FOR_INTERRUPTS(); /* many edits times many runs */
+		for (uint32 col = rect->col0; col <= rect->col1; col += cols)
+		{
+			cols = structure_run(ws->axes, AXES_COL, col, rect->col1, &part.col0);
+			part.col1 = part.col0 + cols - 1;
+			structure_add_staged_part(ws, &part, row, col, list);
+		}
+	}
+}
+
+#define STRUCTURE_TILES 256 /* non-resident tiles that are loaded at once */
+#define STRUCTURE_LOADS 10	/* loads whose tiles may be evicted again before they are read */
+
+/* Lists cells of the shared grid if its tiles are resident or can be loaded; false otherwise. */
+static bool
+structure_list_shared(WriterSheet *ws, const GridRect *rect, CellList *list)
+{
+	CacheEntry *entry = ws->entry;
+	GridTileNo tiles[STRUCTURE_TILES];
+	uint32 absent = 0, most = 1;
+	bool there = entry != NULL && ws->base == NULL;
+
+	for (uint32 tries = 0; there && tries < most; tries++)
+	{
+		LoadResult loaded;
+
+		LWLockAcquire(&entry->lock, LW_SHARED);
+		there = entry->grid != NULL;
+		if (there)
+			absent = grid_view_missing(entry->grid, ws->axes, rect, tiles, STRUCTURE_TILES);
+		if (there && absent == 0)
+			structure_add_cells(entry->grid, ws->axes, rect, list);
+		LWLockRelease(&entry->lock);
+		if (!there || absent == 0)
+			return there;
+		if (!base_may_load(ws))
+			return false;
+		loaded = load_tiles(ws->sheet_id, entry, tiles, Min(absent, STRUCTURE_TILES));
+		there = loaded == LOAD_DONE || loaded == LOAD_BUSY;
+		if (tries == 0)
+			most = absent / STRUCTURE_TILES + STRUCTURE_LOADS;
+	}
+	return false;
+}
+
+/* From storage, which has own changes, too. */
+static void
+structure_list_private(WriterSheet *ws, const GridRect *rect, CellList *list)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet cells", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	int64 seq;
+	Grid *grid = replay_sheet_privately(ws->sheet_id, snapshot, &seq);
+
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	structure_add_cells(grid, grid_axes(grid), rect, list);
+	MemoryContextDelete(context);
+}
+
+static int
+structure_compare_cells(const void *a, const void *b)
+{
+	const StructureCell *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return x->col < y->col ? -1 : x->col > y->col;
+}
+
+/* The cells with content or style at present, each once. Unless `exact`, cells that own changes have emptied may be
+ * among them. */
+static StructureCell *
+structure_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *count)
+{
+	CellList list = {0};
+	Size n = 0;
+
+	if ((!exact || ws->nstaged == 0) && structure_list_shared(ws, rect, &list))
+		structure_add_staged(ws, rect, &list);
+	else
+		structure_list_private(ws, rect, &list);
+	if (list.count > 1)
+		qsort(list.cells, list.count, sizeof(StructureCell), structure_compare_cells);
+	for (Size i = 0; i < list.count; i++)
+		if (i == 0 || structure_compare_cells(&list.cells[i], &list.cells[n - 1]) != 0)
+			list.cells[n++] = list.cells[i];
+	*count = n;
+	return list.cells;
+}
+
+/* ---- a structure edit ---- */
 
 static GridRect
 structure_lines(AxesLine line, uint32 first, uint32 n)
@@ -50,42 +243,18 @@ structure_lines(AxesLine line, uint32 first, uint32 n)
 	return (GridRect){0, first, SHEET_MAX_ROWS - 1, first + n - 1};
 }
 
-static void
-structure_empty_cells(WriterSheet *ws, const AxesChange *change, uint64 uid, const AppendCall *call,
-					  AppendResult *result)
-{
-	GridRect rect = structure_lines(change->line, change->at, change->n);
-	Size count, done = 0;
-	WriterPlace *places = writer_list_cells(ws, &rect, false, &count);
-	Edit *edits = palloc(sizeof(Edit) * STRUCTURE_CHUNK);
-
-	while (done < count)
-	{
-		uint32 n = 0;
-
-		for (; n < STRUCTURE_CHUNK && done < count; done++, n++)
-			edits[n] = (Edit){.kind = EDIT_SET,
-							  .uid = uid,
-							  .row = places[done].row,
-							  .col = places[done].col,
-							  .content = {"", 0},
-							  .style = {"", 0}};
-		structure_append_edits(ws, call, edits, n, result);
-	}
-}
-
-/* Lines that an insert pushes beyond the end of sheets must be empty. */
+/* Rows or columns that an insertion moves beyond the end of sheets must be empty. */
 static void
 structure_check_end(WriterSheet *ws, const AxesChange *change, uint32 extent)
 {
 	uint32 limit = axes_limit(change->line);
 	GridRect rect = structure_lines(change->line, limit - change->n, change->n);
-	WriterPlace *places;
+	StructureCell *cells;
 	Size count;
 
 	if (extent <= limit - change->n)
 		return;
-	places = writer_list_cells(ws, &rect, true, &count);
+	cells = structure_list_cells(ws, &rect, true, &count);
 	if (count > 0)
 		ereport(
 			ERROR,
@@ -94,72 +263,54 @@ structure_check_end(WriterSheet *ws, const AxesChange *change, uint32 extent)
 			 errdetail(
 				 "Row %u, column %u holds something and would be pushed beyond the end; a sheet has at most %d rows "
 				 "and %d columns.",
-				 places[0].row, places[0].col, SHEET_MAX_ROWS, SHEET_MAX_COLS),
+				 cells[0].row, cells[0].col, SHEET_MAX_ROWS, SHEET_MAX_COLS),
 			 errhint("Delete rows or columns at the end first.")));
 }
 
-/* Of what is deleted, only what the sheet has counts. False when that is nothing. */
-static bool
-structure_clip(AxesChange *change, uint32 extent)
+bool
+structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure)
 {
-	if (change->at >= extent)
+	AxesChange *change = &structure->change;
+	uint32 extent;
+	GridRect rect;
+
+	memset(structure, 0, sizeof(*structure));
+	(void) base_find_tiles(ws, NULL, 0, NULL); /* the extent and the maps */
+	if (!replay_change_of(edit, change))
+		elog(ERROR, "a structure edit was not checked");
+	extent = change->line == AXES_ROW ? ws->meta.rows : ws->meta.cols;
+	if (change->insert)
+		structure_check_end(ws, change, extent);
+	else if (change->at >= extent)
 		return false;
-	change->n = Min(change->n, extent - change->at);
+	else
+	{
+		change->n = Min(change->n, extent - change->at);
+		rect = structure_lines(change->line, change->at, change->n);
+		structure->cells = structure_list_cells(ws, &rect, false, &structure->count);
+	}
+	structure->uid = edit->uid;
+	structure->edit = *edit;
+	structure->edit.content = edit_lines_text(change->n, structure->text);
+	structure->edit.style = (EditText){NULL, 0};
 	return true;
 }
 
-static void
-structure_append_change(WriterSheet *ws, const Edit *edit, const AppendCall *call, AppendResult *result)
+uint32
+structure_empty_cells(Structure *structure, Edit *edits, uint32 most)
 {
-	AxesChange change;
-	Edit own = *edit;
-	char text[EDIT_LINES_MAX];
-	uint32 extent;
+	uint32 n = 0;
 
-	if (!replay_change_of(edit, &change))
-		elog(ERROR, "a structure edit was not checked");
-	extent = change.line == AXES_ROW ? ws->meta.rows : ws->meta.cols;
-	if (change.insert)
-		structure_check_end(ws, &change, extent);
-	else if (structure_clip(&change, extent))
-		structure_empty_cells(ws, &change, edit->uid, call, result);
-	else
+	for (; n < most && structure->done < structure->count; n++)
 	{
-		append_note_read(ws);
-		return;
+		const StructureCell *cell = &structure->cells[structure->done++];
+
+		edits[n] = (Edit){.kind = EDIT_SET,
+						  .uid = structure->uid,
+						  .row = cell->row,
+						  .col = cell->col,
+						  .content = {"", 0},
+						  .style = {"", 0}};
 	}
-	own.content = edit_lines_text(change.n, text);
-	own.style = (EditText){NULL, 0};
-	structure_append_edits(ws, call, &own, 1, result);
-}
-
-void
-structure_append(WriterSheet *ws, const Edit *edit, const AppendCall *call, AppendResult *result)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet structure", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
-
-	result->last_seq = ws->meta.last_seq;
-	(void) writer_prepare(ws, NULL, 0, NULL);
-	structure_append_change(ws, edit, call, result);
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
-}
-
-int64
-journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid)
-{
-	char text[EDIT_LINES_MAX];
-	bool rows = edit_is_of_rows(kind);
-	Edit edit = {
-		.kind = kind, .uid = uid, .row = rows ? at : 0, .col = rows ? 0 : at, .content = edit_lines_text(n, text)};
-	AppendCall call = {0};
-	AppendResult result = {0};
-	WriterSheet *ws;
-
-	writer_require_writable("inserting and deleting rows and columns");
-	ws = writer_open(sheet_id);
-	writer_require_live(ws);
-	structure_append(ws, &edit, &call, &result);
-	return result.last_seq;
+	return n;
 }

@@ -4,14 +4,33 @@
 #ifndef STRUCTURE_H
 #define STRUCTURE_H
 
-#include "journal/write/append.h"
+#include "journal/write/writer.h"
+
+/* A cell, by its logical row and column. */
+typedef struct StructureCell
+{
+	uint32 row, col;
+} StructureCell;
+
+/* A structure edit on its way. */
+typedef struct Structure
+{
+	AxesChange change;
+	uint64 uid;
+	StructureCell *cells; /* to empty before the edit */
+	Size count, done;
+	char text[EDIT_LINES_MAX];
+	Edit edit; /* what to append after them; its content is `text` */
+} Structure;
 
 /*
- * Appends a structure edit, after edits that empty the cells of the lines that it deletes. The edit has been checked
- * (edit_lines); the call tells who appends it, its own edits are not looked at. Adds to *result.
+ * Prepares a structure edit, which was checked with edit_lines(). Returns false if it changes nothing. Allocates in the
+ * current memory context. 54000 if rows or columns with cells would leave the sheet.
  */
-extern void structure_append(WriterSheet *ws, const Edit *edit, const AppendCall *call, AppendResult *result);
-/* What two appends of a call have done together. */
-extern void structure_add_result(AppendResult *sum, const AppendResult *next);
+extern bool structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure);
+/* The next edits that empty cells; returns their number, 0 at the end. */
+extern uint32 structure_empty_cells(Structure *structure, Edit *edits, uint32 most);
+/* Within a change: inserts or deletes the rows or columns. 54000 if a map would become too long. */
+extern void structure_change_axes(WriterSheet *ws, const Edit *edit);
 
 #endif

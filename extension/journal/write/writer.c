@@ -1,43 +1,36 @@
 /*
- * writer.c - what the current transaction does to sheets. The cells before it are in writer_base.c, its
- * edits in writer_cells.c, its end in writer_end.c.
+ * writer.c - the sheets that the current transaction has locked, and its changes of them.
  *
- * One WriterSheet for each sheet that the transaction has locked. While it exists the sheet's entry in shared memory is
- * pinned, and once something was changed the entry names the transaction (writer_fxid). The changes are stacked:
- * ROLLBACK TO takes off those of its subtransaction, with the seqs that they had taken.
+ * There is a WriterSheet for each of them. While it exists, the sheet's entry in shared memory is pinned; after the
+ * first change the entry names the transaction (writer_fxid). Changes are a stack: ROLLBACK TO undoes those of its
+ * subtransaction, and their seqs are used again.
  *
- * While we hold the sheet lock and a pin, nobody but us changes what the entry's grid says. Tiles may be taken out and
- * loaded again by others, but not those that we hold: these we read without the entry's lock. Readers share them with
- * us under the lock; changing them needs the lock exclusively.
+ * While a session holds the sheet lock and a pin, no other session changes what the entry's grid says. Others may evict
+ * and load tiles, but not those that the session has pinned: these it reads without the entry's lock. It changes them
+ * while holding the lock in exclusive mode, since readers share them.
  */
 #include "postgres.h"
 
-#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "compat.h"
-#include "journal/store/fsck_auto.h"
-#include "journal/journal.h"
-#include "miscadmin.h"
-#include "journal/store/replay_find.h"
-#include "am/handler/sheetlog.h"
+#include "journal/store/history.h"
+#include "journal/store/recheck.h"
 #include "journal/store/sheetmeta.h"
 #include "journal/store/storage.h"
-#include "storage/lock.h"
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "journal/write/writer.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
 
 #define WRITER_LOCK_CLASS 0x5348
-/* What a session that edits keeps from transaction to transaction: batches of a thousand edits fit. */
-#define WRITER_KEPT_EDITS	(256 * 1024)
-#define WRITER_KEPT_SCRATCH (192 * 1024)
+/* Memory that a session keeps between transactions: batches of a thousand edits fit. */
+#define WRITER_KEEP_EDITS	(256 * 1024)
+#define WRITER_KEEP_SCRATCH (192 * 1024)
 #define WRITER_BLOCK		(2 * 1024 * 1024)
 
 dlist_head writer_sheets = DLIST_STATIC_INIT(writer_sheets);
 MemoryContext writer_context = NULL;
 MemoryContext writer_scratch = NULL;
+static bool writer_epochs_reset = false; /* by this transaction */
 
 /* ---- the sheet lock ---- */
 
@@ -55,30 +48,46 @@ writer_lock_tag(int64 sheet_id, LOCKTAG *tag)
 	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, (uint32) ((uint64) sheet_id >> 32), (uint32) sheet_id, WRITER_LOCK_CLASS);
 }
 
-void
-writer_lock_sheet(int64 sheet_id)
+static bool
+writer_acquire_lock(int64 sheet_id, bool nowait)
 {
 	LOCKTAG tag;
 
 	writer_lock_tag(sheet_id, &tag);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	return LockAcquire(&tag, ExclusiveLock, false, nowait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void
+writer_lock_sheet(int64 sheet_id)
+{
+	(void) writer_acquire_lock(sheet_id, false);
 }
 
 bool
 writer_try_lock_sheet(int64 sheet_id)
 {
-	LOCKTAG tag;
-
-	writer_lock_tag(sheet_id, &tag);
-	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+	return writer_acquire_lock(sheet_id, true);
 }
 
-/* ---- finding out the present ---- */
+/* ---- opening a sheet ---- */
 
-Snapshot
-writer_snapshot(void)
+void
+writer_begin(void)
 {
-	return GetLatestSnapshot();
+	if (writer_context != NULL)
+		return;
+	writer_scratch = GenerationContextCreate(TopMemoryContext, "pg_sheet call", WRITER_KEEP_SCRATCH,
+											 WRITER_KEEP_SCRATCH, WRITER_BLOCK);
+	writer_context =
+		GenerationContextCreate(TopMemoryContext, "pg_sheet edits", WRITER_KEEP_EDITS, WRITER_KEEP_EDITS, WRITER_BLOCK);
+}
+
+MemoryContext
+writer_grid_context(WriterSheet *ws)
+{
+	if (ws->grid_context == NULL)
+		ws->grid_context = AllocSetContextCreate(writer_context, "pg_sheet grids", ALLOCSET_DEFAULT_SIZES);
+	return ws->grid_context;
 }
 
 static WriterSheet *
@@ -94,12 +103,6 @@ writer_find(int64 sheet_id)
 			return ws;
 	}
 	return NULL;
-}
-
-bool
-writer_has_changes(const WriterSheet *ws)
-{
-	return !dlist_is_empty(unconstify(dlist_head *, &ws->changes));
 }
 
 static CacheEntry *
@@ -120,18 +123,36 @@ writer_pin(int64 sheet_id)
 	return entry;
 }
 
-/* From the entry when it knows, else from storage. Exact, since we hold the sheet lock: of an entry with a pin nobody
- * else changes what it knows, so the entry's lock is not needed. */
+static WriterSheet *
+writer_new(int64 sheet_id)
+{
+	WriterSheet *ws;
+
+	writer_begin();
+	ws = MemoryContextAllocZero(writer_context, sizeof(WriterSheet));
+	ws->sheet_id = sheet_id;
+	ws->locked_in = GetCurrentSubTransactionId();
+	dlist_init(&ws->changes);
+	/* Nothing between the pin and the link can fail, so the pin is always released. */
+	ws->entry = writer_pin(sheet_id);
+	dlist_push_head(&writer_sheets, &ws->link);
+	return ws;
+}
+
+/*
+ * Reads the sheet's state from the entry, else from storage. The sheet lock makes it exact: nobody else changes what a
+ * pinned entry knows, so the entry's lock is not needed.
+ */
 static void
 writer_learn(WriterSheet *ws)
 {
-	ws->learned = false; /* until all of it is there */
+	ws->learned = false; /* until all of it is read */
 	if (ws->entry != NULL)
-		fsck_auto_open(ws->sheet_id, ws->entry);
+		recheck_open(ws->sheet_id, ws->entry);
 	if (ws->entry == NULL || !ws->entry->meta_valid)
 	{
 		sheetmeta_load(ws->sheet_id, &ws->meta);
-		ws->forget |= storage_file_is_new(STORAGE_LOG_BATCH); /* it may be emptied where it is */
+		ws->forget |= storage_file_is_new(STORAGE_LOG_BATCH); /* TRUNCATE may empty it in place */
 	}
 	else
 	{
@@ -144,109 +165,37 @@ writer_learn(WriterSheet *ws)
 	ws->base_fxid = ws->meta.last_fxid;
 }
 
-void
-writer_begin(void)
-{
-	if (writer_context != NULL)
-		return;
-	writer_scratch = GenerationContextCreate(TopMemoryContext, "pg_sheet call", WRITER_KEPT_SCRATCH,
-											 WRITER_KEPT_SCRATCH, WRITER_BLOCK);
-	writer_context =
-		GenerationContextCreate(TopMemoryContext, "pg_sheet edits", WRITER_KEPT_EDITS, WRITER_KEPT_EDITS, WRITER_BLOCK);
-}
-
-/* ---- bytes that go with their subtransaction ---- */
-
-/* A stack, as subtransactions are. */
-typedef struct WriterBytes
-{
-	dlist_node link;
-	SubTransactionId subid;
-	char data[FLEXIBLE_ARRAY_MEMBER];
-} WriterBytes;
-
-static dlist_head writer_bytes = DLIST_STATIC_INIT(writer_bytes);
-
-void *
-writer_alloc_bytes(Size size)
-{
-	WriterBytes *bytes = MemoryContextAlloc(writer_context, offsetof(WriterBytes, data) + size);
-
-	bytes->subid = GetCurrentSubTransactionId();
-	dlist_push_tail(&writer_bytes, &bytes->link);
-	return bytes->data;
-}
-
-void
-writer_free_bytes(void *data)
-{
-	WriterBytes *bytes = (WriterBytes *) ((char *) data - offsetof(WriterBytes, data));
-
-	dlist_delete(&bytes->link);
-	pfree(bytes);
-}
-
-void
-writer_hand_bytes(SubTransactionId subid, SubTransactionId parent)
-{
-	dlist_iter iter;
-
-	dlist_reverse_foreach(iter, &writer_bytes)
-	{
-		WriterBytes *bytes = dlist_container(WriterBytes, link, iter.cur);
-
-		if (bytes->subid != subid)
-			break;
-		bytes->subid = parent;
-	}
-}
-
-void
-writer_free_bytes_of(SubTransactionId subid)
-{
-	while (!dlist_is_empty(&writer_bytes))
-	{
-		WriterBytes *bytes = dlist_tail_element(WriterBytes, link, &writer_bytes);
-
-		if (bytes->subid != subid)
-			break;
-		writer_free_bytes(bytes->data);
-	}
-}
-
-/* Their memory goes with the context. */
-void
-writer_forget_bytes(void)
-{
-	dlist_init(&writer_bytes);
-}
-
-/* ---- opening a sheet ---- */
-
-static WriterSheet *
-writer_new(int64 sheet_id)
-{
-	WriterSheet *ws;
-
-	writer_begin();
-	ws = MemoryContextAllocZero(writer_context, sizeof(WriterSheet));
-	ws->sheet_id = sheet_id;
-	ws->locked_in = GetCurrentSubTransactionId();
-	dlist_init(&ws->changes);
-	/* Pinned and linked with nothing in between that can fail, so that the pin is always given back. */
-	ws->entry = writer_pin(sheet_id);
-	dlist_push_head(&writer_sheets, &ws->link);
-	return ws;
-}
-
-/* The transaction has changed nothing yet, and the log has another file than when the sheet was opened: others will
- * look for it under that one. Once it has changed something nobody can have it cached there before the commit, since
- * who gave the log another file keeps all others out. */
+/*
+ * Whether log_batch has another file than when the sheet was opened, and the transaction has changed nothing: other
+ * sessions use the entry of the new file. After a change nobody can cache the sheet under the new file before the
+ * commit, since the transaction that created the file blocks all others.
+ */
 static bool
 writer_has_moved(const WriterSheet *ws)
 {
 	return ws->entry != NULL && !writer_has_changes(ws) &&
 		   ws->entry->key.relfilenode != storage_lock_file(STORAGE_LOG_BATCH, RowExclusiveLock);
+}
+
+void
+writer_close(WriterSheet *ws)
+{
+	if (ws->entry != NULL)
+		cache_unpin(ws->entry);
+	dlist_delete(&ws->link);
+}
+
+static void
+writer_discard(WriterSheet *ws)
+{
+	publish_withdraw(ws);
+	writer_close(ws);
+	staging_drop_index(ws);
+	if (ws->staged != NULL)
+		pfree(ws->staged);
+	if (ws->grid_context != NULL)
+		MemoryContextDelete(ws->grid_context);
+	pfree(ws);
 }
 
 WriterSheet *
@@ -258,22 +207,18 @@ writer_open(int64 sheet_id)
 	ws = writer_find(sheet_id);
 	if (ws != NULL && writer_has_moved(ws))
 	{
-		writer_give_up(ws);
+		writer_discard(ws);
 		ws = NULL;
 	}
 	if (ws == NULL)
 		ws = writer_new(sheet_id);
-	if (writer_has_changes(ws))
-	{
-		if (ws->forget)
-			sheetmeta_load_status(sheet_id, &ws->meta);
-		return ws;
-	}
-	/* Nothing is known, or the last time we looked was before an error that a subtransaction caught. */
-	writer_learn(ws);
+	/* Without changes the state may be unknown, or read before an error that a subtransaction caught. */
+	if (!writer_has_changes(ws))
+		writer_learn(ws);
 	if (ws->forget)
 		sheetmeta_load_status(sheet_id, &ws->meta);
-	if (IsolationUsesXactSnapshot() && !cache_snapshot_sees(GetTransactionSnapshot(), ws->meta.last_fxid))
+	if (!writer_has_changes(ws) && IsolationUsesXactSnapshot() &&
+		!cache_snapshot_sees(GetTransactionSnapshot(), ws->meta.last_fxid))
 		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 						errmsg("could not serialize access due to concurrent update"),
 						errdetail("Sheet " INT64_FORMAT " has changed since this transaction's snapshot.", sheet_id),
@@ -292,48 +237,12 @@ writer_require_live(WriterSheet *ws)
 						errmsg("sheet " INT64_FORMAT " is in the trash", ws->sheet_id),
 						errhint("Recover it with sheet.recover(" INT64_FORMAT ").", ws->sheet_id)));
 	if (ws->meta.segment_id == 0)
-		replay_corrupted(ws->sheet_id, "it has no log", 1, EDIT_OK);
-}
-
-void
-writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
-{
-	if (epoch == 0 || (epoch == ws->meta.epoch && holder == NULL))
-		return;
-	if (epoch < 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an epoch must not be negative")));
-	if (epoch < ws->meta.epoch)
-	{
-		char *current = sheetmeta_holder(ws->sheet_id);
-
-		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'F', '0', '0', '1')),
-						errmsg("epoch " INT64_FORMAT " of sheet " INT64_FORMAT " is over", epoch, ws->sheet_id),
-						errdetail("The owner is \"%s\" with epoch " INT64_FORMAT ".", current, ws->meta.epoch),
-						errhint("Give the sheet up, and send its editors to the owner.")));
-	}
-	writer_meet_grid(ws); /* while it still can be loaded */
-	(void) writer_begin_change(ws, ws->origin);
-	ws->taken_over |= sheetmeta_store_epoch(ws->sheet_id, epoch, holder) && epoch > ws->meta.epoch;
-	ws->meta.epoch = epoch;
-	CommandCounterIncrement();
-}
-
-void
-writer_forget(WriterSheet *ws)
-{
-	CacheMeta known = ws->meta;
-
-	/* What this transaction has done to the sheet's rows past the journal counts from now on. */
-	sheetmeta_load(ws->sheet_id, &ws->meta);
-	ws->meta.last_fxid = known.last_fxid;
-	ws->meta.rows = known.rows;
-	ws->meta.cols = known.cols;
-	ws->forget = true;
+		history_corrupted(ws->sheet_id, "it lacks segment", 1, EDIT_OK);
 }
 
 /* ---- changes ---- */
 
-/* The entry names us. Not during its first load, whose snapshot would miss us. */
+/* Sets writer_fxid. Not during the entry's first load, whose snapshot would not see the transaction. */
 static void
 writer_enter(WriterSheet *ws)
 {
@@ -352,7 +261,7 @@ writer_enter(WriterSheet *ws)
 	LWLockRelease(&entry->lock);
 }
 
-WriterChange *
+void
 writer_begin_change(WriterSheet *ws, int64 origin)
 {
 	WriterChange *change = MemoryContextAllocZero(writer_context, sizeof(WriterChange));
@@ -373,5 +282,107 @@ writer_begin_change(WriterSheet *ws, int64 origin)
 	change->from = ws->nstaged;
 	ws->meta.last_fxid = ws->fxid;
 	dlist_push_tail(&ws->changes, &change->link);
-	return change;
+}
+
+void
+writer_forget(WriterSheet *ws)
+{
+	CacheMeta known = ws->meta;
+
+	/* The transaction has changed rows of the sheet directly: from here on they count. */
+	sheetmeta_load(ws->sheet_id, &ws->meta);
+	ws->meta.last_fxid = known.last_fxid;
+	ws->meta.rows = known.rows;
+	ws->meta.cols = known.cols;
+	ws->forget = true;
+}
+
+/* ---- subtransactions ---- */
+
+static void
+writer_undo_changes(WriterSheet *ws, SubTransactionId subid)
+{
+	while (writer_has_changes(ws))
+	{
+		WriterChange *change = dlist_tail_element(WriterChange, link, &ws->changes);
+
+		if (change->subid != subid)
+			break;
+		ws->meta = change->before;
+		ws->axes = change->axes_known ? change->axes : ws->base_axes;
+		ws->axes_subid = InvalidSubTransactionId;
+		staging_undo(ws, change->from);
+		dlist_delete(&change->link);
+		pfree(change);
+	}
+	if (!writer_has_changes(ws))
+		staging_drop_index(ws);
+}
+
+/* The subtransaction that took the sheet lock releases it, and then nothing is known of the sheet. */
+void
+writer_abort_sub(WriterSheet *ws, SubTransactionId subid)
+{
+	writer_undo_changes(ws, subid);
+	if (ws->locked_in == subid)
+		writer_discard(ws);
+	else if (!writer_has_changes(ws))
+		publish_withdraw(ws);
+}
+
+/* Changes are a stack, like subtransactions: those of the innermost one are the last. */
+void
+writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId parent)
+{
+	dlist_iter iter;
+
+	if (ws->locked_in == subid)
+		ws->locked_in = parent;
+	if (ws->axes_subid == subid)
+		ws->axes_subid = parent;
+	dlist_reverse_foreach(iter, &ws->changes)
+	{
+		WriterChange *change = dlist_container(WriterChange, link, iter.cur);
+
+		if (change->subid != subid)
+			break;
+		change->subid = parent;
+	}
+}
+
+/* ---- the end of the transaction ---- */
+
+void
+writer_reset_epochs(void)
+{
+	writer_epochs_reset = true;
+}
+
+void
+writer_count_epoch_reset(bool commit)
+{
+	if (writer_epochs_reset && commit && cache_enabled())
+		pg_atomic_fetch_add_u64(&CacheState->epoch_round, 1);
+	writer_epochs_reset = false;
+}
+
+void
+writer_refuse_prepare(void)
+{
+	dlist_iter iter;
+
+	if (writer_epochs_reset)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot PREPARE a transaction that has reset the epochs of sheets")));
+
+	dlist_foreach(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (writer_has_changes(ws) || ws->forget)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot PREPARE a transaction that has edited sheets"),
+							errdetail("Nothing tells this extension when a prepared transaction is committed."),
+							errhint("Use COMMIT.")));
+	}
 }

@@ -1,10 +1,8 @@
 /*
- * range.c - conditional and partial requests (see range.h). A single range is honoured; several, other units and what
- * is malformed are ignored, as RFC 9110 14.2 allows: the client gets everything.
+ * range.c - conditional and partial requests (see range.h). Several ranges, other units and malformed ones are ignored,
+ * as RFC 9110 14.2 allows: the client gets everything.
  */
 #include "http/request/range.h"
-
-#include "http/request/request.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,14 +33,18 @@ range_list_has_etag(const char *list, const char *etag)
 }
 
 bool
-range_not_modified(const Request *request, const char *etag)
+range_not_modified(Request *request, const char *etag)
 {
 	const char *list = head_field(&request->head, "if-none-match");
 
-	return list != NULL && range_list_has_etag(list, etag);
+	request_add_header(request, "ETag", etag);
+	if (list == NULL || !range_list_has_etag(list, etag))
+		return false;
+	request_answer(request, 304, NULL, NULL);
+	return true;
 }
 
-/* Digits, at least one; a number that is too large counts as the largest. */
+/* One digit or more. A number that is too large becomes the largest. */
 static bool
 range_number(const char **text, int64_t *value)
 {
@@ -80,7 +82,9 @@ range_choose(Request *request, const char *etag, int64_t size, Range *range)
 	int64_t from, to;
 
 	*range = (Range){.from = 0, .to = size - 1};
-	/* A range of another file than the client knows would be glued to the wrong bytes: it gets the whole one. */
+	request->length = (size_t) size;
+	request_add_header(request, "Accept-Ranges", "bytes");
+	/* A client that knows another state of the file gets the whole one: the range would not fit to its bytes. */
 	if (request->method != METHOD_GET || asked == NULL || !range_parse(asked, &from, &to) ||
 		(condition != NULL && strcmp(condition, etag) != 0))
 		return true;
@@ -92,17 +96,17 @@ range_choose(Request *request, const char *etag, int64_t size, Range *range)
 	else if (to < 0 || to >= size)
 		to = size - 1;
 	range->partial = from < size;
-	if (range->partial)
-		snprintf(text, sizeof(text), "bytes %lld-%lld/%lld", (long long) from, (long long) to, (long long) size);
-	else
-		snprintf(text, sizeof(text), "bytes */%lld", (long long) size);
-	request_add_header(request, "Content-Range", text);
-	if (range->partial)
+	if (!range->partial)
 	{
-		range->from = from;
-		range->to = to;
-	}
-	else
+		snprintf(text, sizeof(text), "bytes */%lld", (long long) size);
+		request_add_header(request, "Content-Range", text);
 		request_error(request, 416, "the range is not in the file");
-	return range->partial;
+		return false;
+	}
+	snprintf(text, sizeof(text), "bytes %lld-%lld/%lld", (long long) from, (long long) to, (long long) size);
+	request_add_header(request, "Content-Range", text);
+	range->from = from;
+	range->to = to;
+	request->length = (size_t) (to - from + 1);
+	return true;
 }

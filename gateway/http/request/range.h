@@ -1,11 +1,8 @@
-/* range.h - conditional and partial requests (RFC 9110 13 and 14): of files and of the page's own. */
+/* range.h - answers of which clients may have a copy, or want a part (RFC 9110 13 and 14). */
 #ifndef RANGE_H
 #define RANGE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct Request;
+#include "http/request/request.h"
 
 typedef struct Range
 {
@@ -13,12 +10,13 @@ typedef struct Range
 	bool partial;
 } Range;
 
-/* The client has what the ETag names already: the answer is 304. */
-extern bool range_not_modified(const struct Request *request, const char *etag);
+/* Adds the ETag. Answers 304 if the client has what it names. */
+extern bool range_not_modified(Request *request, const char *etag);
 /*
- * The part of `size` bytes that is asked for: all of them, unless a GET names a single range, and If-Range, when it is
- * there, names this ETag. Adds Content-Range to a partial answer. False: answered with 416.
+ * Chooses the part of `size` bytes to send: all of them, unless a GET names one range, and If-Range, if present, names
+ * this ETag. Sets the length of the answer, and adds Accept-Ranges, and Content-Range to a partial answer, which has
+ * the status 206. False: answered with 416.
  */
-extern bool range_choose(struct Request *request, const char *etag, int64_t size, Range *range);
+extern bool range_choose(Request *request, const char *etag, int64_t size, Range *range);
 
 #endif

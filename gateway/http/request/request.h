@@ -1,29 +1,27 @@
 /*
- * request.h - one HTTP request: what came, what is answered, and the steps in between; see request.c.
+ * request.h - one HTTP request: its parts, its answer, and the steps between them; see request.c and answer.c.
  *
- * A route is a chain of steps: each asks the database (request_query) and names the step that takes the answer. The
- * request stays as long as a step is under way, also when its connection has gone: then the chain ends with the next
- * answer.
+ * A route is a chain of steps: each queries the database (request_query) and names the step that gets the result. A
+ * request lives as long as a step is under way, even after its connection has gone: the chain ends with the next
+ * result.
  */
 #ifndef REQUEST_H
 #define REQUEST_H
 
-#include "support/buf.h"
-#include "core/database.h"
-#include "http/server/head.h"
 #include "auth/jwt.h"
-#include "http/request/multipart.h"
+#include "core/database.h"
 #include "db/pgconn.h"
+#include "db/pgresult.h"
 #include "http/request/trace.h"
+#include "http/server/conn.h"
+#include "http/server/head.h"
+#include "support/buf.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
-struct Conn;
-
-/* Codes of protocol v1; shared/PROTOCOL: the front-ends index a table by them. */
+/* Codes of protocol v1 (docs/PROTOCOL.md): clients index a table by them. */
 typedef enum Msg
 {
 	MSG_INVALID_FORMAT = 0,
@@ -68,134 +66,184 @@ typedef enum Method
 	METHOD_OTHER
 } Method;
 
-struct Request;
-typedef void (*RequestStep)(struct Request *request, PGresult *res);
-typedef void (*RequestNext)(struct Request *request);
-
-typedef struct Request
+/* States in their order; request_enter() is the only function that changes them. */
+typedef enum RequestState
 {
-	struct Conn *conn; /* NULL when the connection has gone */
-	int steps;		   /* under way */
+	REQUEST_READING,  /* the head or the body is not complete */
+	REQUEST_RUNNING,  /* the route has begun */
+	REQUEST_ANSWERED, /* status, headers and body are set */
+	REQUEST_WRITING,  /* the head of the answer was written */
+	REQUEST_GONE	  /* sent, or the connection has ended; freed when the last step ends */
+} RequestState;
+
+typedef struct Request Request;
+typedef void (*RequestStep)(Request *request, PGresult *res);
+typedef void (*RequestNext)(Request *request);
+
+#define REQUEST_INT64S 5
+
+struct Request
+{
+	Conn *conn;
+	RequestState state;
+	int steps; /* under way */
 	Head head;
 	char *head_bytes; /* what head points into */
 	Method method;
-	const struct Route *route; /* NULL until it is looked for */
-	const char *path;		   /* decoded; "" when the head could not be read */
-	char peer[48];			   /* the address of who asks; REQUEST_NOBODY when a proxy does not say */
+	const struct Route *route;
+	char peer[48]; /* address of the client; REQUEST_NOBODY if a proxy does not tell it */
 	Trace trace;
-	int64_t content_length; /* -1: none, or in chunks */
-	int64_t received;
-	bool body_comes; /* not all of it is here */
+	int64_t received; /* bytes of the body */
+	bool body_comes;  /* the body is not complete */
 
-	/* what came */
+	/* what arrived */
 	Buf body;
 	cJSON *json;
 	JwtClaims claims;
 	const char *user_name; /* of the account; valid until the next step */
 	int64_t sheet_id;
+	int64_t number; /* a second argument, or a result, of single routes */
 	RequestStep step;
 	RequestStep row;
+	bool raw; /* step gets errors as well */
 	RequestNext next;
-	uint64_t asked; /* follow_changes() when the database was asked who it is and what they may do */
-	bool device;	/* it comes with a token of the account whose password is tried */
-	bool slow;		/* the password is compared after a while only */
-	bool by_cookie; /* the token may be in the cookie */
-	bool by_status; /* refusals are told by HTTP's codes, not by msg: routes of protocol v2 */
+	uint64_t asked;			/* changes_now() when the account or the access was queried */
+	const char *form_token; /* of an upload; NULL: none */
+	bool by_cookie;			/* the token may be in the cookie */
+	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
+	char int64s[REQUEST_INT64S][24];
+	int int64_count;
 
-	/* what is answered */
-	int status;			  /* 0: not yet */
-	const char *type;	  /* content type; a constant */
-	Buf headers;		  /* further lines, "Name: value\r\n" */
-	Buf answer;			  /* own bytes ... */
-	const char *constant; /* ... or somebody's that stay */
+	/* the answer */
+	int status;		  /* 0: none yet */
+	const char *type; /* content type; a constant */
+	Buf headers;	  /* further lines, "Name: value\r\n" */
+	Buf answer;		  /* the body, if it is the request's own ... */
+	const char *text; /* ... and where it is */
 	size_t length;
 	size_t written;
-	bool head_written;
-	bool close; /* end the connection behind the answer */
+	bool close;								 /* the connection ends after the answer */
+	bool unmeasured;						 /* the length is not known in advance */
+	bool (*fill)(Request *request, Buf *to); /* appends the next piece of the body; NULL: the body is `text` */
 
 	/* of single routes */
-	struct Upload *upload;
-	struct Download *download;
-	struct LogStream *log;
-	struct WindowAnswer *window; /* holds what `constant` points to */
-	struct WholeSheet *whole;
-	bool (*fill)(struct Request *request, Buf *to); /* the body as it comes; NULL: it is complete */
-	bool unmeasured;								/* and its length is not known before */
-	char *secret;									/* a password hash; freed with the request */
-	int64_t number;
-	Buf data; /* an answer being built */
-} Request;
+	Buf data;		/* an answer that is being built */
+	char *secret;	/* a password hash */
+	bool device;	/* it comes with a token of the account whose password is tried */
+	bool comparing; /* a password, instead of hashing one */
+	bool slow;		/* the password is compared after a delay */
+	void *own;
+	void (*free_own)(void *own);
+};
 
-/* NULL: no memory. */
-extern Request *request_create(struct Conn *conn);
-/* Sets peer, once the head is there. */
-extern void request_find_peer(Request *request);
-extern void request_gone(Request *request); /* the connection has gone or goes on with the next request */
-extern void request_begin_step(Request *request);
-extern void request_end_step(Request *request);
+extern void request_enter(Request *request, RequestState state);
+static inline bool
+request_is_answered(const Request *request)
+{
+	return request->state >= REQUEST_ANSWERED;
+}
+static inline bool
+request_is_gone(const Request *request)
+{
+	return request->state == REQUEST_GONE;
+}
+
+/* ---- for the connection ---- */
+/* NULL: out of memory. */
+extern Request *request_create(Conn *conn);
+/* Parses the head, and finds the client's address and id. False: answered. */
+extern bool request_begin(Request *request, const char *head, size_t len);
+extern void request_refuse(Request *request, int status, const char *reason);
+extern bool request_fill(Request *request, Buf *to, struct iovec *rest);
+extern void request_gone(Request *request);
 
 /* ---- steps ---- */
-/* Asks the database; step gets an answer with status PGRES_TUPLES_OK. Errors are answered (request_sql_error), and 503
- * when the class of statements (database.h) has too much to do for this account. */
-/* REQUEST_RAW instead of a format: text becomes binary, and the step looks at errors itself (res may be NULL). */
-#define REQUEST_RAW		 (-1)
-#define REQUEST_RAW_TEXT (-2)
+/* Whatever is under way for the request; while there is any, the request is not freed. */
+extern void request_begin_step(Request *request);
+extern void request_end_step(Request *request);
+/* The state that belongs to one route, freed with the request. NULL: out of memory, which was answered. */
+extern void *request_own(Request *request, size_t size, void (*free_own)(void *own));
+
+typedef enum RequestResult
+{
+	REQUEST_TEXT,	  /* the step gets rows; errors are answered by request_sql_error() */
+	REQUEST_BINARY,	  /* the same, in binary format */
+	REQUEST_TEXT_RAW, /* the step gets errors as well; res may be NULL */
+	REQUEST_BINARY_RAW
+} RequestResult;
+/* The parameters of a statement: PARAMS(request_uid(request), pgparam_text(name)). */
+#define PARAMS(...)                                                                                                    \
+	(int) (sizeof((PgParam[]){__VA_ARGS__}) / sizeof(PgParam)), (const PgParam[])                                      \
+	{                                                                                                                  \
+		__VA_ARGS__                                                                                                    \
+	}
+/* Parameters whose text the request holds until the query is sent: at most REQUEST_INT64S of a query. */
+extern PgParam request_int64(Request *request, int64_t value);
+extern PgParam request_uid(Request *request);	/* the account of the token */
+extern PgParam request_sheet(Request *request); /* sheet_id */
+/* Queries the database. Answers 503 if the class has too much to do for this account. */
 extern void request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params,
-						  int format, RequestStep step);
-/* The same with DATABASE_LONG and REQUEST_RAW_TEXT, with the rows given one by one as they come. */
+						  RequestResult result, RequestStep step);
+/* The same with DATABASE_LONG and REQUEST_TEXT_RAW; row gets the rows one by one as they arrive. */
 extern void request_stream(Request *request, const char *sql, int nparams, const PgParam *params, RequestStep row,
 						   RequestStep step);
-/* Checks the token (JSON body, query or Authorization), then goes on; otherwise answers msg 1, or 401 (by_status). */
-extern void request_authenticate(Request *request, RequestNext next);
-/* Answers an error of the database, in the way of v1 or by_status. */
-extern void request_sql_error(Request *request, const PGresult *res);
+static inline bool
+request_succeeded(const PGresult *res)
+{
+	return res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK;
+}
 
-/* ---- what came ---- */
-/* A query argument, copied; false when it is absent or too long. */
-extern bool request_arg(const Request *request, const char *name, char *to, size_t size);
-/* Does the query name it, with whatever value? */
-extern bool request_has_arg(const Request *request, const char *name);
-/* A header, by its name in lower case, copied; several of the name are one list. False when it is absent or too long.
- */
-extern bool request_header(const Request *request, const char *name, char *to, size_t size);
-/* The cookie that has the token for the addresses of files, which is all that it is good for. */
-extern void request_set_cookie(Request *request, const char *token);
-/* The token, wherever it is: JSON body, form, query or Authorization. */
+/* ---- account.c ---- */
+/* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid. */
+extern void request_authenticate(Request *request, RequestNext next);
+/* The token: of the JSON body, the query, the Authorization header, or the cookie. */
 extern bool request_token(const Request *request, char *to, size_t size);
-/* A member of the JSON body; NULL when it is absent. Names are matched without regard to case, as clients of v1 expect;
- * one that is written in the same way wins. */
+/* Sets the cookie with the token, which is valid for the addresses of files only. */
+extern void request_set_cookie(Request *request, const char *token);
+
+/* ---- arguments ---- */
+/* An argument of the query, copied; false if it is absent or too long. */
+extern bool request_arg(const Request *request, const char *name, char *to, size_t size);
+/* The same for an id. */
+extern bool request_arg_id(const Request *request, const char *name, int64_t *value);
+/* Does the query have the argument, whatever its value? */
+extern bool request_has_arg(const Request *request, const char *name);
+/* A header by its name in lower case, copied; several of the name are one list. False if it is absent or too long. */
+extern bool request_header(const Request *request, const char *name, char *to, size_t size);
+/* A member of the JSON body, or NULL. Case is ignored, as clients of v1 expect; an exact match is preferred. */
 extern const cJSON *request_member(const Request *request, const char *name);
-/* Members of the JSON body: false when absent or of another type. */
+/* Members of the JSON body: false if absent or of another type. */
 extern bool request_string(const Request *request, const char *name, const char **value);
 extern bool request_number(const Request *request, const char *name, int64_t min, int64_t max, int64_t *value);
+/* The string, or "" if there is none. */
+extern const char *request_text(const Request *request, const char *name);
 #define SHEET_ID_MAX 9007199254740991 /* 2^53 - 1 */
 /* Parses digits; false for anything else, or outside [1, 2^53). */
 extern bool request_parse_id(const char *text, int64_t *value);
 
-/* ---- answers: each ends the request. One for which there is no memory is 503 ---- */
+/* ---- answer.c: each of these answers the request, unless it is answered. Without memory the answer is 503 ---- */
+#define REQUEST_NOBODY "unknown"
+#define REQUEST_BUSY_S 1 /* Retry-After of what may be tried again */
+/* Takes over body; NULL: request->text, or nothing. */
 extern void request_answer(Request *request, int status, const char *type, Buf *body);
-extern void request_msg(Request *request, Msg msg); /* data null */
-/* data: JSON, taken over. */
+extern void request_json(Request *request, int status, Buf *body);
+/* {"success":...,"msg":msg,"data":null} */
+extern void request_msg(Request *request, Msg msg);
+/* data: JSON; freed. */
 extern void request_data(Request *request, Msg msg, Buf *data);
 /* 4xx and 5xx: {"success":false,"msg":0,"data":reason}. */
 extern void request_error(Request *request, int status, const char *reason);
-#define REQUEST_NOBODY "unknown"
-#define REQUEST_BUSY_S 1 /* after this many seconds it may be tried again */
 /* 503 or 429, with Retry-After. */
 extern void request_error_later(Request *request, int status, int seconds, const char *reason);
-/* 503: there is no memory for it. */
+extern void request_too_busy(Request *request); /* 503: too many requests of the kind */
 extern void request_out_of_memory(Request *request);
-/* value NULL: there was no memory for it. */
+/* msg, or for by_status the status and reason. */
+extern void request_deny(Request *request, Msg msg, int status, const char *reason);
+/* An error of the database. */
+extern void request_sql_error(Request *request, const PGresult *res);
+/* A value with a control character, which could end the line, is left out. */
 extern void request_add_header(Request *request, const char *name, const char *value);
-/* Answers 307 when another gateway owns the sheet; true then. Pages of other origins are served here: the database has
- * all that is asked for, and browsers could not follow. */
-extern bool request_redirect(Request *request, int64_t sheet_id);
-
-/*
- * conn.c: the socket takes more. Appends the next piece of the answer, or nothing when it has to be fetched. True: that
- * was the last one. rest: what is sent behind it, from where it lies until the request ends; NULL: everything is
- * appended.
- */
-extern bool request_fill(Request *request, Buf *to, struct iovec *rest);
+/* Frees value. */
+extern void request_add_header_buf(Request *request, const char *name, Buf *value);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * trace.h - what a request is called, how long it took, and where that is counted and logged.
+ * trace.h - the id of a request, its log line, and counts and durations by route.
  *
- * A request keeps the X-Request-Id with which it comes, if that is harmless, and gets one otherwise; the answer carries
- * it, and so does every log line about it. So a line in the log of a proxy or a client leads to ours.
+ * A request keeps the X-Request-Id with which it arrives, if that is harmless, and otherwise gets one. The answer and
+ * every log line about the request have it, so a line in the log of a proxy or a client leads to ours.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -13,21 +13,27 @@
 
 struct Request;
 
-#define TRACE_ID_MAX 64
+#define TRACE_ID_MAX	 64
+#define TRACE_ROUTES_MAX 64
 
 typedef struct Trace
 {
 	char id[TRACE_ID_MAX + 1];
-	uint64_t began; /* ns */
+	uint64_t began; /* ns; 0: it has not begun, or has ended */
+	int route;		/* 0: none */
 } Trace;
 
-/* id: the X-Request-Id with which it comes, or NULL. */
+/* id: the X-Request-Id with which the request arrives, or NULL. */
 extern void trace_begin(struct Request *request, const char *id);
-/* Counts and logs the request: once, when its exchange is over. */
+/* Counts and logs the request. */
 extern void trace_end(struct Request *request);
 /* Requests that have begun and not ended. */
 extern int trace_under_way(void);
-/* Requests and durations by route, for /metrics. */
+/* route: from 1; name: in /metrics. */
+extern void trace_set_route(struct Request *request, int route, const char *name);
+/* For /metrics: answers and durations by route. */
 extern void trace_print(Buf *buf);
+/* Of a Method. */
+extern const char *trace_method_name(int method);
 
 #endif

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ACCOUNT_SLOW_MS 2000 /* what a guess costs when there have been many */
-#define BUSY_RETRY_S	2	 /* what those are told who find too many passwords waiting */
+#define ACCOUNT_SLOW_MS 2000 /* delay of a guess after many guesses */
+#define BUSY_RETRY_S	2	 /* Retry-After while too many passwords wait */
 
 static Attempts attempts_by_address;
 static Attempts attempts_by_account;
-static Attempts attempts_by_pair; /* of account and network, or device */
+static Attempts attempts_by_pair; /* of account and client */
 #define ACCOUNT_PAIR_MAX (NETWORK_NAME_MAX + 64)
 
 /* ---- limits ---- */
@@ -54,11 +54,11 @@ account_may_come(Request *request)
 
 /* ---- guesses at an account's password ---- */
 
-/* Networks from which accounts have signed in: keyed hashes, a newcomer takes the place. */
-#define FAMILIAR_PLACES 65536
-static uint64_t familiar[FAMILIAR_PLACES];
+/* Keyed hashes of accounts and the networks from which they have signed in; a new one replaces the one in its slot. */
+#define FAMILIAR_SLOTS 65536
+static uint64_t familiar[FAMILIAR_SLOTS];
 
-/* An unknown account has attempts like others, so that they do not tell which exist. */
+/* Unknown accounts are counted like others, so that the limits do not show which exist. */
 static void
 account_name(const Request *request, char *to, size_t size)
 {
@@ -73,7 +73,7 @@ account_name(const Request *request, char *to, size_t size)
 	}
 }
 
-/* The account together with who tries: a device that has a token of the account, otherwise the network. */
+/* The account and the client: a device that has a token of the account, otherwise the network. */
 static void
 account_pair(const Request *request, char *to, size_t size)
 {
@@ -91,18 +91,31 @@ account_pair(const Request *request, char *to, size_t size)
 	}
 }
 
-static uint64_t *
-account_familiar_place(const Request *request, uint64_t *key)
+/* Whose attempts count, and whether the client is a familiar one. */
+typedef struct Guess
 {
+	char name[ACCOUNT_PAIR_MAX];
 	char pair[ACCOUNT_PAIR_MAX];
+	uint64_t key;
+	uint64_t *slot;
+	bool familiar;
+} Guess;
 
-	account_pair(request, pair, sizeof(pair));
-	*key = attempts_key(pair);
-	return &familiar[*key % FAMILIAR_PLACES];
+static Guess
+account_guess(const Request *request)
+{
+	Guess guess;
+
+	account_name(request, guess.name, sizeof(guess.name));
+	account_pair(request, guess.pair, sizeof(guess.pair));
+	guess.key = attempts_key(guess.pair);
+	guess.slot = &familiar[guess.key % FAMILIAR_SLOTS];
+	guess.familiar = request->device || *guess.slot == guess.key;
+	return guess;
 }
 
 void
-account_find_device(Request *request, int64_t generation)
+account_find_device(Request *request)
 {
 	char token[JWT_MAX];
 	JwtClaims claims;
@@ -112,40 +125,35 @@ account_find_device(Request *request, int64_t generation)
 		return;
 	status = jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &claims);
 	request->device = (status == JWT_OK || status == JWT_EXPIRED) && claims.uid == request->claims.uid &&
-					  claims.generation == generation;
+					  claims.generation == request->claims.generation;
 }
 
 bool
 account_may_try(Request *request)
 {
-	char pair[ACCOUNT_PAIR_MAX], name[ACCOUNT_PAIR_MAX];
-	uint64_t key, *place = account_familiar_place(request, &key);
-	int seconds, limit = gateway.config.attempts_per_account;
+	Guess guess = account_guess(request);
+	uint64_t now = uv_now(&gateway.loop);
+	int limit = gateway.config.attempts_per_account;
+	int seconds = attempts_take(&attempts_by_pair, guess.pair, limit, now);
 
-	account_pair(request, pair, sizeof(pair));
-	account_name(request, name, sizeof(name));
-	seconds = attempts_take(&attempts_by_pair, pair, limit, uv_now(&gateway.loop));
 	metrics.refused_attempts_account += seconds != 0;
 	if (!account_answer_attempts(request, seconds, "account"))
 		return false;
-	request->slow = !request->device && *place != key &&
-					attempts_take(&attempts_by_account, name, limit, uv_now(&gateway.loop)) != 0;
+	request->slow = !guess.familiar && attempts_take(&attempts_by_account, guess.name, limit, now) != 0;
 	return true;
 }
 
 void
 account_forgive(Request *request)
 {
-	char pair[ACCOUNT_PAIR_MAX], name[ACCOUNT_PAIR_MAX];
-	uint64_t key, *place = account_familiar_place(request, &key);
+	Guess guess = account_guess(request);
+	uint64_t now = uv_now(&gateway.loop);
 	int limit = gateway.config.attempts_per_account;
 
-	account_pair(request, pair, sizeof(pair));
-	account_name(request, name, sizeof(name));
-	attempts_give_back(&attempts_by_pair, pair, limit, uv_now(&gateway.loop));
-	if (!request->device && *place != key && !request->slow)
-		attempts_give_back(&attempts_by_account, name, limit, uv_now(&gateway.loop));
-	*place = key;
+	attempts_give_back(&attempts_by_pair, guess.pair, limit, now);
+	if (!guess.familiar && !request->slow)
+		attempts_give_back(&attempts_by_account, guess.name, limit, now);
+	*guess.slot = guess.key;
 }
 
 /* ---- password hashes ---- */
@@ -164,62 +172,66 @@ account_is_waiting(const void *arg)
 {
 	const Request *request = arg;
 
-	return request->conn != NULL;
+	return !request_is_gone(request);
+}
+
+static void
+account_too_busy(Request *request)
+{
+	request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
 }
 
 static void
 account_password_done(void *arg, bool ok, const char *hash)
 {
 	Request *request = arg;
+	bool made = hash != NULL && hash[0] != '\0';
 
 	request->number = ok;
 	free(request->secret);
-	request->secret = hash != NULL && hash[0] != '\0' ? strdup(hash) : NULL;
-	if (hash == NULL || (hash[0] != '\0' && request->secret == NULL))
+	request->secret = made ? strdup(hash) : NULL;
+	if (hash == NULL || (made && request->secret == NULL))
 		request_out_of_memory(request);
-	else if (request->conn != NULL)
+	else if (request_is_gone(request))
+		;
+	else if (ok || request->comparing)
 		request->next(request);
+	else
+		request_error(request, 500, "the password could not be hashed");
 	request_end_step(request);
 }
 
+/* compare false: makes a hash. */
 static void
-account_queue(Request *request, const PasswordTask *task, RequestNext next)
+account_queue(Request *request, const char *password, bool compare, const char *stored, RequestNext next)
 {
+	PasswordTask task = {.password = password,
+						 .stored = stored,
+						 .compare = compare,
+						 .wanted = account_is_waiting,
+						 .done = account_password_done,
+						 .arg = request};
+
 	request->next = next;
+	request->comparing = compare;
 	request_begin_step(request);
-	if (password_queue_add(&gateway.loop, task, gateway.config.password_queue))
+	if (password_queue_add(&gateway.loop, &task, gateway.config.password_queue))
 		return;
 	metrics.refused_password_queue++;
-	request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
+	account_too_busy(request);
 	request_end_step(request);
 }
 
 void
 account_hash(Request *request, const char *password, RequestNext next)
 {
-	PasswordTask task = {
-		.password = password, .wanted = account_is_waiting, .done = account_password_done, .arg = request};
-
-	account_queue(request, &task, next);
+	account_queue(request, password, false, NULL, next);
 }
 
-static void
-account_compare_now(Request *request, const char *password, const char *stored, RequestNext next)
-{
-	PasswordTask task = {.password = password,
-						 .stored = stored,
-						 .compare = true,
-						 .wanted = account_is_waiting,
-						 .done = account_password_done,
-						 .arg = request};
-
-	account_queue(request, &task, next);
-}
-
-/* A comparison that waits for a while first. */
+/* A comparison that waits for ACCOUNT_SLOW_MS first. */
 typedef struct SlowComparison
 {
-	uv_timer_t timer;
+	uv_timer_t timer; /* must be first: account_slow_closed() */
 	Request *request;
 	const char *password; /* of the request's body */
 	char *stored;
@@ -229,7 +241,7 @@ typedef struct SlowComparison
 static void
 account_slow_closed(uv_handle_t *handle)
 {
-	SlowComparison *slow = handle->data;
+	SlowComparison *slow = (SlowComparison *) handle;
 
 	free(slow->stored);
 	free(slow);
@@ -238,10 +250,10 @@ account_slow_closed(uv_handle_t *handle)
 static void
 account_slow_done(uv_timer_t *timer)
 {
-	SlowComparison *slow = timer->data;
+	SlowComparison *slow = (SlowComparison *) timer;
 
-	if (slow->request->conn != NULL)
-		account_compare_now(slow->request, slow->password, slow->stored, slow->next);
+	if (!request_is_gone(slow->request))
+		account_queue(slow->request, slow->password, true, slow->stored, slow->next);
 	request_end_step(slow->request);
 	uv_close((uv_handle_t *) timer, account_slow_closed);
 }
@@ -253,14 +265,14 @@ account_compare(Request *request, const char *password, const char *stored, Requ
 
 	if (!request->slow)
 	{
-		account_compare_now(request, password, stored, next);
+		account_queue(request, password, true, stored, next);
 		return;
 	}
 	slow = calloc(1, sizeof(SlowComparison));
 	if (slow == NULL || (stored != NULL && (slow->stored = strdup(stored)) == NULL))
 	{
 		free(slow);
-		request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
+		account_too_busy(request);
 		return;
 	}
 	slow->request = request;
@@ -268,7 +280,6 @@ account_compare(Request *request, const char *password, const char *stored, Requ
 	slow->next = next;
 	request_begin_step(request);
 	uv_timer_init(&gateway.loop, &slow->timer);
-	slow->timer.data = slow;
 	uv_timer_start(&slow->timer, account_slow_done, ACCOUNT_SLOW_MS, 0);
 }
 
@@ -284,7 +295,11 @@ account_put_token(Request *request, Buf *to, int64_t uid, int64_t generation)
 	char token[JWT_MAX];
 
 	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
+	{
+		buf_free(to);
+		request_error(request, 500, "no token could be made");
 		return false;
+	}
 	buf_puts_json(to, token);
 	request_set_cookie(request, token);
 	return true;

@@ -1,136 +1,149 @@
 /*
- * router.c - which route answers which address, and by which method.
+ * router.c - the table of routes, and the way of a request to its route.
+ *
+ * The connection gives the head, then the body. A request is refused as early as possible: address, method, framing,
+ * body, arguments, token, in this order. Then its route runs, at the gateway that serves the sheet if it says so.
  */
-#include "http/request/download.h"
 #include "core/gateway.h"
-#include "support/json.h"
+#include "core/metrics.h"
+#include "core/redirect.h"
 #include "http/routes/routes.h"
-#include "http/request/tickets.h"
+#include "http/server/origin.h"
+#include "support/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define ROUTER_VALUES_MAX 1000 /* in the body of a request; our routes need 5 */
+#define ROUTER_VALUES_MAX 1000	/* in the body of a request; our routes need 5 */
+#define ROUTER_FORM_BYTES 65536 /* of a form besides its file */
+
+typedef enum Caller
+{
+	ANYBODY,
+	ACCOUNT, /* with a valid token */
+	OPERATOR
+} Caller;
+
+enum RouteFlags
+{
+	AT_OWNER = 1,  /* redirected to the gateway that serves the sheet: see core/redirect.c */
+	BY_STATUS = 2, /* refusals have a status of HTTP's, not a msg */
+	FORM = 4,	   /* the body is a form, read as it arrives (upload.c), not a JSON object */
+	SHEET_PATH = 8 /* the * of the path is the id of a sheet */
+};
 
 typedef struct Route
 {
-	const char *path; /* with one * that stands for anything */
-	Method method;
+	const char *path; /* with at most one *, which stands for any characters */
+	Method method;	  /* GET includes HEAD */
+	Caller caller;
+	int flags;
+	bool (*check)(Request *request); /* of the arguments; false: answered. NULL: the route has none, or checks itself */
 	void (*begin)(Request *request);
 } Route;
 
+/* The first row that matches is taken. */
 static const Route routes[] = {
-	{"/login", METHOD_POST, route_login},
-	{"/register", METHOD_POST, route_register},
-	{"/getuser", METHOD_POST, route_get_user},
-	{"/modifyuser", METHOD_POST, route_modify_user},
-	{"/modifyuserauth", METHOD_POST, route_modify_password},
-	{"/newsheet", METHOD_POST, route_new_sheet},
-	{"/getsheet", METHOD_POST, route_get_sheet},
-	{"/deletesheet", METHOD_POST, route_delete_sheet},
-	{"/recoversheet", METHOD_POST, route_recover_sheet},
-	{"/commitsheet", METHOD_POST, route_commit},
-	{"/getsheetchkp", METHOD_POST, route_get_version},
-	{"/getsheetlog", METHOD_POST, route_get_log},
-	{"/rollbacksheet", METHOD_POST, route_rollback},
-	{"/sharesheet", METHOD_POST, route_share_sheet},
-	{"/sharelink", METHOD_POST, route_share_link},
-	{"/sheetws", METHOD_GET, route_sheet_ws},
-	{"/getchunk", METHOD_GET, route_get_file},
-	{"/uploadchunk", METHOD_POST, NULL}, /* read as it comes: upload.c */
-	{"/getallchunks", METHOD_POST, route_get_files},
-	{"/v2/account/password", METHOD_POST, route_modify_password},
-	{"/v2/account/revoke", METHOD_POST, route_revoke_tokens},
-	{"/v2/ticket", METHOD_POST, route_ticket},
-	{"/v2/sheets/*/open", METHOD_POST, route_open_link},
-	{"/v2/sheets/*", METHOD_GET, route_sheet},
-	{"/livez", METHOD_GET, route_live},
-	{"/readyz", METHOD_GET, route_ready},
-	{"/healthz", METHOD_GET, route_health},
-	{"/metrics", METHOD_GET, route_metrics},
-	{"/debug", METHOD_GET, route_debug},
-	{"/*", METHOD_GET, route_static},
+	{"/login", METHOD_POST, ANYBODY, 0, NULL, route_login},
+	{"/register", METHOD_POST, ANYBODY, 0, NULL, route_register},
+	{"/getuser", METHOD_POST, ACCOUNT, 0, check_user, route_get_user},
+	{"/modifyuser", METHOD_POST, ACCOUNT, 0, check_username, route_modify_user},
+	{"/modifyuserauth", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password},
+	{"/newsheet", METHOD_POST, ACCOUNT, 0, check_new_sheet, route_new_sheet},
+	{"/getsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_get_sheet},
+	{"/deletesheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_delete_sheet},
+	{"/recoversheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_recover_sheet},
+	{"/commitsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_commit, route_commit},
+	{"/getsheetchkp", METHOD_POST, ACCOUNT, 0, check_fid_cid, route_get_version},
+	{"/getsheetlog", METHOD_POST, ACCOUNT, 0, check_fid_lid, route_get_log},
+	{"/rollbacksheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid_cid, route_rollback},
+	{"/sharesheet", METHOD_POST, ACCOUNT, 0, check_share, route_share_sheet},
+	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link},
+	{"/sheetws", METHOD_GET, ANYBODY, 0, NULL, route_sheet_ws},
+	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file},
+	{"/uploadchunk", METHOD_POST, ANYBODY, FORM, upload_begin, upload_body_end},
+	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
+	{"/v2/account/password", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password},
+	{"/v2/account/revoke", METHOD_POST, ACCOUNT, 0, NULL, route_revoke_tokens},
+	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
+	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
+	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, SHEET_PATH, NULL, route_sheet_route},
+	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
+	{"/livez", METHOD_GET, ANYBODY, 0, NULL, route_live},
+	{"/readyz", METHOD_GET, ANYBODY, 0, NULL, route_ready},
+	{"/healthz", METHOD_GET, ANYBODY, 0, NULL, route_health},
+	{"/metrics", METHOD_GET, OPERATOR, 0, NULL, route_metrics},
+	{"/debug", METHOD_GET, OPERATOR, 0, NULL, route_debug},
+	{"/*", METHOD_GET, ANYBODY, 0, NULL, route_static},
 };
 
-static bool
-route_matches(const Route *route, const char *path)
-{
-	const char *star = strchr(route->path, '*');
-	size_t len = strlen(path), before, behind;
+#define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
 
-	if (star == NULL)
-		return strcmp(route->path, path) == 0;
-	before = (size_t) (star - route->path);
-	behind = strlen(star + 1);
-	return len >= before + behind && strncmp(route->path, path, before) == 0 &&
-		   strcmp(star + 1, path + len - behind) == 0;
+_Static_assert(ROUTE_COUNT < TRACE_ROUTES_MAX, "each route is counted");
+
+/* The part of the path that the * stands for, or the path if there is no *. NULL: the route does not match. */
+static const char *
+route_match(const Route *route, const char *path, size_t *len)
+{
+	size_t before = strcspn(route->path, "*"), after;
+
+	*len = strlen(path);
+	if (route->path[before] == '\0')
+		return strcmp(route->path, path) == 0 ? path : NULL;
+	after = strlen(route->path + before + 1);
+	if (*len < before + after || strncmp(route->path, path, before) != 0 ||
+		strcmp(route->path + before + 1, path + *len - after) != 0)
+		return NULL;
+	*len -= before + after;
+	return path + before;
 }
 
-static const Route *
-router_find(const char *path)
+/* Finds the route, and the sheet of its path. */
+static void
+router_find(Request *request)
 {
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+	for (size_t i = 0; i < ROUTE_COUNT && request->route == NULL; i++)
 	{
-		if (route_matches(&routes[i], path))
-			return &routes[i];
+		size_t len;
+		const char *part = route_match(&routes[i], request->head.path, &len);
+		char id[24] = "";
+
+		if (part == NULL)
+			continue;
+		if (routes[i].flags & SHEET_PATH)
+		{
+			snprintf(id, sizeof(id), "%.*s", (int) len, part);
+			if (len >= sizeof(id) || !request_parse_id(id, &request->sheet_id))
+				continue;
+		}
+		request->route = &routes[i];
+		trace_set_route(request, (int) i + 1, routes[i].path);
+		request->by_status = (routes[i].flags & BY_STATUS) != 0;
 	}
-	return NULL;
 }
 
-#define ROUTE_COUNT ((int) (sizeof(routes) / sizeof(routes[0])))
-_Static_assert(sizeof(routes) / sizeof(routes[0]) < ROUTER_LABELS_MAX, "each route needs a label");
-
-int
-router_label(const Request *request)
+/* Headers that let an allowed page of another origin read the answer. */
+static void
+router_allow_origin(Request *request)
 {
-	const Route *route = request->route != NULL ? request->route : router_find(request->path);
+	const char *origin = head_field(&request->head, "origin");
+	const char *host = head_field(&request->head, "host");
 
-	return route != NULL ? (int) (route - routes) : ROUTE_COUNT;
+	if (origin == NULL)
+		return;
+	request_add_header(request, "Vary", "Origin");
+	if (!origin_is_allowed(origin, host != NULL ? host : ""))
+		return;
+	request_add_header(request, "Access-Control-Allow-Origin", origin);
+	request_add_header(request, "Access-Control-Allow-Credentials", "true");
+	request_add_header(request, "Access-Control-Expose-Headers",
+					   "etag, content-range, location, retry-after, x-request-id");
 }
 
-const char *
-router_label_name(int label)
-{
-	if (label < ROUTE_COUNT)
-		return routes[label].path;
-	return label == ROUTE_COUNT ? "none" : NULL;
-}
-
-bool
-router_is_upload(const char *path)
-{
-	return strcmp(path, "/uploadchunk") == 0;
-}
-
-int64_t
-router_body_limit(const char *path)
-{
-	if (router_is_upload(path))
-		return (int64_t) gateway.config.max_upload_bytes + 65536; /* the form around the file */
-	return gateway.config.max_body_bytes;
-}
-
-/* Parses the body of a POST, which is a JSON object; otherwise answers the request. */
 static bool
-router_parse_body(Request *request)
-{
-	switch (json_parse_object(request->body.data, request->body.len, ROUTER_VALUES_MAX, JSON_MAX_DEPTH, &request->json))
-	{
-		case JSON_OK:
-			return true;
-		case JSON_NO_MEMORY:
-			request_out_of_memory(request);
-			return false;
-		case JSON_INVALID:
-			break;
-	}
-	request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
-	return false;
-}
-
-bool
 router_check_method(Request *request)
 {
-	const Route *route = request->route = router_find(request->path);
+	const Route *route = request->route;
 	const char *allow = route != NULL && route->method == METHOD_POST ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
 
 	if (request->method == METHOD_OPTIONS)
@@ -154,11 +167,157 @@ router_check_method(Request *request)
 	return false;
 }
 
-void
+static int64_t
+router_body_limit(const Request *request)
+{
+	return request->route->flags & FORM ? gateway.config.max_upload_bytes + ROUTER_FORM_BYTES
+										: gateway.config.max_body_bytes;
+}
+
+/* The announced body is acceptable. False: answered, and the connection ends. */
+static bool
+router_check_length(Request *request)
+{
+	const Head *head = &request->head;
+
+	if (request->method != METHOD_POST && !request->body_comes)
+		return true;
+	request->close = true;
+	if (request->method != METHOD_POST)
+		request_error(request, 400, "a request of this method has no body here");
+	else if (head->content_length == -1 && !head->chunked)
+		request_error(request, 411, "Content-Length is needed, or the body in chunks");
+	else if (head->content_length > router_body_limit(request))
+		request_error(request, 413, "the body is too large");
+	else
+	{
+		request->close = head->close || gateway.leaving;
+		return true;
+	}
+	return false;
+}
+
+/* The body of a POST is a JSON object. False: answered. */
+static bool
+router_parse_body(Request *request)
+{
+	const Buf *body = &request->body;
+	JsonError error = json_parse_object(body->data, body->len, ROUTER_VALUES_MAX, JSON_MAX_DEPTH, &request->json);
+
+	if (error == JSON_NO_MEMORY || buf_failed(body))
+		request_out_of_memory(request);
+	else if (error == JSON_INVALID)
+		request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
+	else
+		return true;
+	return false;
+}
+
+/* The page that sends the request is of another origin than this gateway. */
+static bool
+router_is_cross_origin(const Request *request)
+{
+	const char *origin = head_field(&request->head, "origin");
+	const char *host = head_field(&request->head, "host");
+	const char *name = origin != NULL ? strstr(origin, "://") : NULL;
+
+	return origin != NULL && (name == NULL || host == NULL || strcmp(name + 3, host) != 0);
+}
+
+/* Runs the route here, or sends the client to the gateway that serves the sheet. */
+static void
+router_begin_route(Request *request)
+{
+	char address[REDIRECT_MAX];
+	Served served = SERVED_HERE;
+	Buf location = {NULL, 0, 0};
+
+	if (request->route->flags & AT_OWNER)
+		served = redirect_find(request->sheet_id, REDIRECT_HTTP, address);
+	if (served == SERVED_NOWHERE)
+		request_error(request, 503, "the gateways have not found each other yet");
+	else if (served == SERVED_HERE || router_is_cross_origin(request))
+		request->route->begin(request);
+	else
+	{
+		buf_puts(&location, address);
+		buf_puts(&location, request->head.target);
+		request_add_header_buf(request, "Location", &location);
+		metrics.redirects++;
+		request_error(request, 307, "the sheet is served by another gateway");
+	}
+}
+
+/* The request is complete. */
+static void
 router_dispatch(Request *request)
 {
 	const Route *route = request->route;
 
-	if (route->method == METHOD_GET || router_parse_body(request))
-		route->begin(request);
+	request_enter(request, REQUEST_RUNNING);
+	if (route->method == METHOD_POST && !(route->flags & FORM) && !router_parse_body(request))
+		return;
+	if (route->check != NULL && !(route->flags & FORM) && !route->check(request))
+		return;
+	if (route->caller == ACCOUNT)
+		request_authenticate(request, router_begin_route);
+	else if (route->caller == ANYBODY || service_check_operator(request))
+		router_begin_route(request);
 }
+
+/* ---- for connections ---- */
+
+static void
+router_body_end(Request *request)
+{
+	request->body_comes = false;
+	if (!request_is_answered(request))
+		router_dispatch(request);
+}
+
+static ConnNext
+router_begin(Request *request, const char *head, size_t len, Chunked *body)
+{
+	if (!request_begin(request, head, len))
+		return CONN_NEXT_ANSWER;
+	router_find(request);
+	router_allow_origin(request);
+	if (upgrade_begin(request))
+		return request_is_answered(request) ? CONN_NEXT_ANSWER : CONN_NEXT_UPGRADE;
+	if (!router_check_method(request) || !router_check_length(request))
+		return CONN_NEXT_ANSWER;
+	if (request->route->flags & FORM && !request->route->check(request))
+		return CONN_NEXT_ANSWER;
+	if (!request->body_comes)
+	{
+		router_body_end(request);
+		return CONN_NEXT_ANSWER;
+	}
+	*body = request->head.chunked ? (Chunked){0} : CHUNKED_MEASURED((uint64_t) request->head.content_length);
+	return request->head.expect_continue ? CONN_NEXT_CONTINUE : CONN_NEXT_BODY;
+}
+
+static void
+router_body(Request *request, const char *data, size_t len)
+{
+	request->received += (int64_t) len;
+	if (request->received == request->head.content_length)
+		request->body_comes = false;
+	if (request->head.chunked && request->received > router_body_limit(request))
+		request_error(request, 413, "the body is too large");
+	else if (request->route->flags & FORM)
+		upload_body(request, data, len);
+	else
+		buf_put(&request->body, data, len);
+}
+
+const ConnHandler router_handler = {
+	.create = request_create,
+	.begin = router_begin,
+	.body = router_body,
+	.body_end = router_body_end,
+	.refuse = request_refuse,
+	.fill = request_fill,
+	.upgrade = upgrade_finish,
+	.gone = request_gone,
+};

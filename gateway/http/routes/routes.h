@@ -1,25 +1,31 @@
-/* routes.h - what each address does; the table is in router.c. */
+/* routes.h - what each address does; the table of routes is in router.c. */
 #ifndef ROUTES_H
 #define ROUTES_H
 
 #include "http/request/request.h"
+#include "ws/cache/accounts.h"
 
-/* There is such an address, and it takes the method; answered otherwise. */
-extern bool router_check_method(Request *request);
-/* Begins the route, whose method was checked. For POST the body is complete. */
-extern void router_dispatch(Request *request);
-/* Does a POST to this path carry a form that is read as it comes? */
-extern bool router_is_upload(const char *path);
+/* ---- router.c ---- */
+/* What connections call; see conn.h. */
+extern const ConnHandler router_handler;
+
 /*
- * Which route a request belongs to, as a number below ROUTER_LABELS_MAX, and its name for people; NULL behind the last
- * one. Addresses that there are not share one.
+ * ---- arguments ----
+ * Checked before the token is verified. They set sheet_id and number. False: answered with 400.
  */
-#define ROUTER_LABELS_MAX 64
-extern int router_label(const Request *request);
-extern const char *router_label_name(int label);
-/* Bytes of body that the path takes. */
-extern int64_t router_body_limit(const char *path);
+extern bool check_fid(Request *request);		/* {fid} */
+extern bool check_commit(Request *request);		/* {fid} */
+extern bool check_fid_cid(Request *request);	/* {fid, cid} */
+extern bool check_fid_lid(Request *request);	/* {fid, lid} */
+extern bool check_user(Request *request);		/* {limit, after}, both optional */
+extern bool check_username(Request *request);	/* {username} */
+extern bool check_new_sheet(Request *request);	/* {name, initRows, initColumns} */
+extern bool check_share(Request *request);		/* {fid, username, role | null} */
+extern bool check_share_link(Request *request); /* {fid, role | null} */
+extern bool check_open_link(Request *request);	/* {link} */
+extern bool check_password(Request *request);	/* {password, oldPassword}; oldPassword is optional in v1 */
 
+/* ---- routes ---- */
 /* routes_account.c */
 extern void route_login(Request *request);
 extern void route_register(Request *request);
@@ -35,27 +41,21 @@ extern void route_new_sheet(Request *request);
 extern void route_get_sheet(Request *request);
 extern void route_delete_sheet(Request *request);
 extern void route_recover_sheet(Request *request);
+extern void route_get_files(Request *request);
+extern void route_sheet_route(Request *request);
+
+/* routes_share.c */
 extern void route_share_sheet(Request *request);
 extern void route_share_link(Request *request);
-extern void route_open_link(Request *request); /* POST /v2/sheets/ID/open */
-extern void route_sheet_ws(Request *request);  /* GET /sheetws without an upgrade: where to connect */
-extern void route_sheet(Request *request);	   /* what lies below /v2/sheets/ID */
-extern void route_get_files(Request *request);
+extern void route_open_link(Request *request);
 
-/* routes_cells.c; sheet_id is set */
+/* routes_cells.c */
 extern void route_sheet_cells(Request *request);
 
 /* routes_version.c */
-/* fid, and a second number when it is named; answered when one is missing. */
-extern bool version_numbers(Request *request, const char *name);
-/* Answers an error of versions or logs; missing: what there is not when it is not the sheet. */
-extern void version_error(Request *request, const PGresult *res, Msg missing);
 extern void route_commit(Request *request);
 extern void route_get_version(Request *request);
 extern void route_rollback(Request *request);
-
-/* log_stream.c */
-extern void route_get_log(Request *request);
 
 /* routes_service.c */
 extern void route_live(Request *request);
@@ -63,14 +63,56 @@ extern void route_ready(Request *request);
 extern void route_health(Request *request);
 extern void route_metrics(Request *request);
 extern void route_debug(Request *request);
+/* The request is an operator's. False: answered with 403. */
+extern bool service_check_operator(Request *request);
 
-/* static.c */
-extern void route_static(Request *request);
+/* single files */
+extern void route_get_file(Request *request); /* download.c */
+extern void route_get_log(Request *request);  /* log_stream.c */
+extern void route_static(Request *request);	  /* static.c */
 
-/* Appends a page of an account's sheets as a JSON array, and the member "next" when there are more, or `paged`: the
- * client knows of pages. res: rows of sheet.account_sheets, of which `limit` were asked for. */
+/* upload.c: the body of /uploadchunk is read as it arrives */
+extern bool upload_begin(Request *request); /* false: answered */
+extern void upload_body(Request *request, const char *data, size_t len);
+extern void upload_body_end(Request *request);
+
+/* upgrade.c */
+extern void route_sheet_ws(Request *request);
+extern void route_ticket(Request *request);
+/* Is it a request to become a WebSocket? True: it may, with status 101, or it was answered. */
+extern bool upgrade_begin(Request *request);
+extern void upgrade_finish(Request *request, Stream stream, Peer *peer, char *read, size_t len);
+
+/* ---- what several routes share ---- */
+/* Queries name, owner, trashed, role, created_at and updated_at of the sheet (sheet.info). */
+extern void sheet_query_info(Request *request, RequestStep step);
+typedef enum SheetInfoColumn
+{
+	INFO_NAME,
+	INFO_OWNER,
+	INFO_TRASHED,
+	INFO_ROLE,
+	INFO_CREATED_AT,
+	INFO_UPDATED_AT
+} SheetInfoColumn;
+/* The sheet exists and the account may see it. False: answered. */
+extern bool sheet_is_visible(Request *request, const PGresult *res);
+/* The same, and it is not in the trash. */
+extern bool sheet_is_open(Request *request, const PGresult *res);
+extern bool sheet_is_trashed(const PGresult *res);
+/* Opens the sheet for the account by a key: the parameters are sheet, key and account. */
+extern const char sheet_open_link_sql[];
+/* Answers an error of versions or segments. missing: what there is not, if the sheet exists. */
+extern void version_error(Request *request, const PGresult *res, Msg missing);
+/* Answers with every cell of the sheet, as of now (0) or as of a version. request->data: the object of the answer so
+ * far. The caller has checked that the account may see the sheet. */
+extern void whole_sheet_answer(Request *request, int64_t version);
+/* Appends a page of an account's sheets as a JSON array, and the member "next" if there are more, or `paged`: the
+ * client knows pages. res: rows of sheet.account_sheets, of which `limit` were queried. */
 extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged);
-/* A timestamp of PostgreSQL as RFC 3339, quoted. */
-extern void routes_put_time(Buf *to, const char *text);
+/* Append a member of a JSON object, behind others. value: a string, or a timestamp of PostgreSQL, written by RFC 3339.
+ */
+extern void routes_put_member(Buf *to, const char *name, const char *value);
+extern void routes_put_time_member(Buf *to, const char *name, const char *value);
 
 #endif

@@ -1,25 +1,22 @@
 /*
- * routes_cells.c - GET /v2/sheets/ID/cells: the cells of a range, for programs that do not listen.
+ * routes_cells.c - GET /v2/sheets/ID/cells: the cells of a range, for programs without a WebSocket.
  *
- * What a request needs is nearly always in memory: whose token it is (accounts.c), that they may read the sheet
- * (access.c), and the cells (ws/window.c). What is not is asked of the database, in this order.
+ * What a request needs is nearly always in memory: the account of the token (accounts.c), whether it may read the sheet
+ * (access.c), and the cells (ws/cells/window.c). What is non-resident is queried, in this order.
  */
 #include "common/a1.h"
-#include "ws/room/access.h"
 #include "common/edit_codec.h"
-#include "ws/room/follow.h"
-#include "core/gateway.h"
+#include "ws/cache/changes.h"
 #include "http/request/range.h"
 #include "http/routes/routes.h"
-#include "ws/v2/v2.h"
-#include "ws/cells/window.h"
+#include "ws/wire/v2.h"
+#include "ws/cache/cached_range.h"
+#include "ws/room/room.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char cells_access_sql[] = "SELECT trashed, role FROM sheet.info($1, $2)";
-
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 /* A row or column of the query: digits, below limit. */
 static bool
@@ -38,7 +35,7 @@ cells_number(const Request *request, const char *name, uint32_t limit, uint32_t 
 }
 
 static bool
-cells_numbers(const Request *request, WindowKey *key)
+cells_numbers(const Request *request, RangeKey *key)
 {
 	if (!cells_number(request, "row", SHEET_MAX_ROWS, &key->row) ||
 		!cells_number(request, "col", SHEET_MAX_COLS, &key->col))
@@ -51,7 +48,7 @@ cells_numbers(const Request *request, WindowKey *key)
 }
 
 static bool
-cells_range(const Request *request, WindowKey *key)
+cells_range(const Request *request, RangeKey *key)
 {
 	char text[64];
 	A1Range range;
@@ -66,13 +63,13 @@ cells_range(const Request *request, WindowKey *key)
 	return true;
 }
 
-/* Answered when the query does not say what is wanted. */
+/* Reads the arguments. False: answered. */
 static bool
-cells_key(Request *request, WindowKey *key)
+cells_key(Request *request, RangeKey *key)
 {
 	char styles[8] = "false";
 
-	*key = (WindowKey){.sheet_id = request->sheet_id};
+	*key = (RangeKey){.sheet_id = request->sheet_id};
 	if (!(request_has_arg(request, "range") ? cells_range(request, key) : cells_numbers(request, key)))
 	{
 		request_error(request, 400,
@@ -93,40 +90,44 @@ cells_key(Request *request, WindowKey *key)
 	return false;
 }
 
-/* ---- the cells ---- */
+/* ---- cells ---- */
 
 static void
-cells_give(Request *request, WindowAnswer *answer)
+cells_release(void *own)
 {
-	request->window = answer;
-	request_add_header(request, "ETag", answer->etag);
+	cached_range_unpin(own);
+}
+
+/* Takes over answer. */
+static void
+cells_give(Request *request, RangeAnswer *answer)
+{
+	request->own = answer;
+	request->free_own = cells_release;
 	request_add_header(request, "Cache-Control", "private, no-cache");
 	if (range_not_modified(request, answer->etag))
-	{
-		request_answer(request, 304, NULL, NULL);
 		return;
-	}
-	request->constant = answer->body;
+	request->text = answer->body;
 	request->length = answer->len;
-	request_answer(request, 200, "application/json", NULL);
+	request_json(request, 200, NULL);
 }
 
 static void
-cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult *res)
+cells_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *res)
 {
 	Request *request = arg;
 
-	if (request->conn == NULL)
+	if (request_is_gone(request))
 		;
-	else if (status == WINDOW_READY)
+	else if (status == RANGE_READY)
 	{
-		window_hold(answer);
+		cached_range_pin(answer);
 		cells_give(request, answer);
 	}
-	else if (status == WINDOW_TOO_LARGE)
+	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the cells of this range are more than 16 MB: ask for a smaller one");
-	else if (status == WINDOW_BUSY)
-		request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
+	else if (status == RANGE_BUSY)
+		request_too_busy(request);
 	else
 		request_sql_error(request, res);
 	request_end_step(request);
@@ -135,68 +136,49 @@ cells_read(void *arg, WindowStatus status, WindowAnswer *answer, const PGresult 
 static void
 cells_find(Request *request)
 {
-	WindowKey key;
-	WindowAnswer *answer;
+	RangeKey key;
+	RangeAnswer *answer;
 
 	if (!cells_key(request, &key))
 		return;
-	answer = window_find(&key);
+	answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 	if (answer != NULL)
 	{
 		cells_give(request, answer);
 		return;
 	}
 	request_begin_step(request);
-	window_ask(&key, request->claims.uid, cells_read, request);
+	cached_range_ask(&key, request->claims.uid, cells_read, request);
 }
 
-/* ---- who may see them ---- */
+/* ---- access ---- */
 
-static void cells_ask_access(Request *request);
+static void cells_query_access(Request *request);
 
 static void
 cells_access(Request *request, PGresult *res)
 {
-	if (follow_has_changed(request->sheet_id, request->asked) ||
-		follow_has_changed(-request->claims.uid, request->asked))
-		cells_ask_access(request); /* this may be what has changed meanwhile */
-	else if (PQntuples(res) == 0)
-		request_error(request, 404, "no such sheet");
-	else if (PQgetisnull(res, 0, 1))
-		request_error(request, 403, "the sheet is not shared with you");
-	else if (PQgetvalue(res, 0, 0)[0] == 't')
-		request_error(request, 410, "the sheet is in the trash");
-	else
+	if (changes_since(request->sheet_id, request->asked) || changes_since(-request->claims.uid, request->asked))
+		cells_query_access(request); /* res may be older than the change */
+	else if (sheet_is_open(request, res))
 	{
-		access_remember(request->sheet_id, request->claims.uid, request->asked);
+		accounts_put_reader(request->sheet_id, request->claims.uid, request->asked);
 		cells_find(request);
 	}
 }
 
 static void
-cells_ask_access(Request *request)
+cells_query_access(Request *request)
 {
-	char sheet[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
-
-	request->asked = follow_changes();
-	request_query(request, DATABASE_READS, cells_access_sql, 2, params, 0, cells_access);
-}
-
-static void
-cells_authenticated(Request *request)
-{
-	if (request_redirect(request, request->sheet_id))
-		return;
-	if (access_is_known(request->sheet_id, request->claims.uid))
-		cells_find(request);
-	else
-		cells_ask_access(request);
+	request->asked = changes_now();
+	sheet_query_info(request, cells_access);
 }
 
 void
 route_sheet_cells(Request *request)
 {
-	request->by_status = true;
-	request_authenticate(request, cells_authenticated);
+	if (accounts_may_read(request->sheet_id, request->claims.uid))
+		cells_find(request);
+	else
+		cells_query_access(request);
 }

@@ -1,15 +1,14 @@
 /*
- * routes_password.c - a new password, and the end of all tokens.
+ * routes_password.c - changing the password, and revoking all tokens.
  *
- * Both revoke the tokens that were given out before, at all gateways: the database tells them (follow.c), and live
- * editors are closed (4401). Protocol v1 changes a password without the old one; when the old one is given, it must be
- * right.
+ * Both revoke all earlier tokens at all gateways: the event reaches every gateway (follow.c), which closes the live
+ * editors (4401). Protocol v1 may change a password without the old one; if the old one is given, it must be right.
  */
 #include "http/routes/account_steps.h"
-#include "ws/room/accounts.h"
-#include "ws/room/follow.h"
-#include "support/log.h"
 #include "http/routes/routes.h"
+#include "support/log.h"
+#include "ws/cache/accounts.h"
+#include "ws/cache/changes.h"
 
 #include <stdlib.h>
 
@@ -20,62 +19,46 @@ static const char password_revoke_sql[] = "SELECT sheet.account_revoke_tokens($1
 static bool
 password_is_v2(const Request *request)
 {
-	return request->path[1] == 'v'; /* below /v2 */
+	return request->head.path[1] == 'v'; /* below /v2 */
 }
 
-/* A token of the new generation, for who has asked. */
+/* Answers with a token of the new generation. */
 static void
 password_answer_token(Request *request, PGresult *res)
 {
 	bool v2 = password_is_v2(request);
 	Buf data = {NULL, 0, 0};
 
-	follow_changed(-request->claims.uid);
+	changes_register(-request->claims.uid);
 	buf_puts(&data, v2 ? "{\"token\":" : "");
 	if (!account_put_token(request, &data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
-	{
-		buf_free(&data);
-		request_error(request, 500, "no token could be made");
 		return;
-	}
 	buf_puts(&data, v2 ? "}" : "");
 	if (v2)
-		request_answer(request, 200, "application/json", &data);
+		request_json(request, 200, &data);
 	else
 		request_data(request, MSG_PASSWORD_MODIFIED, &data);
 }
 
 static void
+password_log(const Request *request, const char *event)
+{
+	log_event(LOG_INFO, event, LOG_STR("request", request->trace.id), LOG_INT("uid", request->claims.uid),
+			  LOG_STR("peer", request->peer));
+}
+
+static void
 password_stored(Request *request, PGresult *res)
 {
-	log_event(LOG_INFO, "password changed", LOG_STR("request", request->trace.id), LOG_INT("uid", request->claims.uid),
-			  LOG_STR("peer", request->peer));
+	password_log(request, "password changed");
 	password_answer_token(request, res);
 }
 
 static void
 password_hashed(Request *request)
 {
-	char uid[24];
-	PgParam params[2];
-
-	if (request->number == 0)
-	{
-		request_error(request, 500, "the password could not be hashed");
-		return;
-	}
-	params[0] = pgparam_int64(uid, request->claims.uid);
-	params[1] = pgparam_text(request->secret);
-	request_query(request, DATABASE_WRITES, password_set_sql, 2, params, 0, password_stored);
-}
-
-static void
-password_hash_new(Request *request)
-{
-	const char *password = "";
-
-	(void) request_string(request, "password", &password);
-	account_hash(request, password, password_hashed);
+	request_query(request, DATABASE_WRITES, password_set_sql,
+				  PARAMS(request_uid(request), pgparam_text(request->secret)), REQUEST_TEXT, password_stored);
 }
 
 static void
@@ -84,11 +67,10 @@ password_compared(Request *request)
 	if (request->number != 0)
 	{
 		account_forgive(request);
-		password_hash_new(request);
+		account_hash(request, request_text(request, "password"), password_hashed);
 		return;
 	}
-	log_event(LOG_INFO, "password change refused", LOG_STR("request", request->trace.id),
-			  LOG_INT("uid", request->claims.uid), LOG_STR("peer", request->peer));
+	password_log(request, "password change refused");
 	if (password_is_v2(request))
 		request_error(request, 403, "the old password is wrong");
 	else
@@ -98,35 +80,17 @@ password_compared(Request *request)
 static void
 password_found(Request *request, PGresult *res)
 {
-	const char *old = "";
-
-	if (PQntuples(res) != 1 || atoll(PQgetvalue(res, 0, 0)) != request->claims.uid)
+	if (PQntuples(res) == 1 && atoll(PQgetvalue(res, 0, 0)) == request->claims.uid)
 	{
-		accounts_forget(request->claims.uid);
-		request_error(request, 503, "the account is being renamed: try again");
+		account_compare(request, request_text(request, "oldPassword"), PQgetvalue(res, 0, 1), password_compared);
 		return;
 	}
-	(void) request_string(request, "oldPassword", &old);
-	account_compare(request, old, PQgetvalue(res, 0, 1), password_compared);
+	changes_register(-request->claims.uid);
+	request_error(request, 503, "the account is being renamed: try again");
 }
 
-static void
-password_authenticated(Request *request)
-{
-	PgParam name = pgparam_text(request->user_name);
-
-	if (request_member(request, "oldPassword") == NULL)
-	{
-		password_hash_new(request);
-		return;
-	}
-	request->device = true;
-	if (account_may_try(request))
-		request_query(request, DATABASE_ACCOUNTS, password_find_sql, 1, &name, 0, password_found);
-}
-
-void
-route_modify_password(Request *request)
+bool
+check_password(Request *request)
 {
 	const char *password, *old;
 	bool old_is_given = request_member(request, "oldPassword") != NULL;
@@ -135,23 +99,28 @@ route_modify_password(Request *request)
 		request_error(request, 400, "password is needed, as a string");
 	else if ((old_is_given || password_is_v2(request)) && !request_string(request, "oldPassword", &old))
 		request_error(request, 400, "oldPassword is needed, as a string");
-	else if (account_password_acceptable(request, password) && account_may_come(request))
-		request_authenticate(request, password_authenticated);
+	else
+		return account_password_acceptable(request, password) && account_may_come(request);
+	return false;
 }
 
-/* ---- /v2/account/revoke: the tokens that were given out, but for a new one ---- */
-
-static void
-revoke_authenticated(Request *request)
+void
+route_modify_password(Request *request)
 {
-	char uid[24];
-	PgParam param = pgparam_int64(uid, request->claims.uid);
-
-	request_query(request, DATABASE_WRITES, password_revoke_sql, 1, &param, 0, password_answer_token);
+	if (request_member(request, "oldPassword") == NULL)
+	{
+		account_hash(request, request_text(request, "password"), password_hashed);
+		return;
+	}
+	request->device = true;
+	if (account_may_try(request))
+		request_query(request, DATABASE_ACCOUNTS, password_find_sql, PARAMS(pgparam_text(request->user_name)),
+					  REQUEST_TEXT, password_found);
 }
 
 void
 route_revoke_tokens(Request *request)
 {
-	request_authenticate(request, revoke_authenticated);
+	request_query(request, DATABASE_WRITES, password_revoke_sql, PARAMS(request_uid(request)), REQUEST_TEXT,
+				  password_answer_token);
 }

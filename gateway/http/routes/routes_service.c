@@ -1,13 +1,15 @@
 /*
- * routes_service.c - for operators and what watches over the gateway: is it well, and how much does it do?
+ * routes_service.c - state and load of the gateway, for operators and monitoring.
  *
- *   /livez    the loop turns: restart the process when this does not answer
- *   /readyz   new editors may be sent here: 503 with the reasons otherwise
- *   /healthz  the same as /readyz, in more words
+ *   /livez    the loop runs: restart the process if this does not answer
+ *   /readyz   new editors may be sent here; 503 with the reasons otherwise
+ *   /healthz  the same as /readyz, with more details
  *   /metrics  counters, for Prometheus; operators only
  *   /debug    what is open, and what waits; operators only
+ *
+ * A proxy on this machine makes every request come from loopback. So the client of a forwarded request counts only if
+ * the proxy is trusted (forwarded.c); otherwise the request is nobody's.
  */
-#include "http/routes/admin.h"
 #include "core/database.h"
 #include "core/gateway.h"
 #include "core/health.h"
@@ -15,14 +17,55 @@
 #include "auth/password.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
-#include "http/request/trace.h"
-#include "ws/cells/snapshot.h"
-#include "ws/cells/window.h"
+#include "http/server/origin.h"
+#include "support/network.h"
+#include "ws/room/held.h"
+#include "ws/room/members.h"
+#include "ws/cache/snapshot.h"
+#include "ws/cache/cached_range.h"
 #include "ws/v2/v2_session.h"
 
+#include <openssl/crypto.h>
 #include <string.h>
 
-#define DEBUG_ROOMS_MAX 100 /* sheets that /debug tells of */
+#define DEBUG_ROOMS_MAX 100 /* sheets that /debug lists */
+
+/* ---- operators ---- */
+
+static bool
+service_was_forwarded(const Request *request)
+{
+	return (head_field(&request->head, "x-forwarded-for") != NULL || head_field(&request->head, "forwarded") != NULL) &&
+		   !network_list_contains(gateway.config.trusted_proxies, conn_address(request->conn));
+}
+
+static bool
+service_has_token(const Request *request)
+{
+	char header[ADMIN_TOKEN_MAX + 16];
+	size_t len = strlen(gateway.admin_token);
+
+	return len > 0 && request_header(request, "authorization", header, sizeof(header)) &&
+		   strncasecmp(header, "Bearer ", 7) == 0 && strlen(header + 7) == len &&
+		   CRYPTO_memcmp(header + 7, gateway.admin_token, len) == 0;
+}
+
+bool
+service_check_operator(Request *request)
+{
+	const char *host = head_field(&request->head, "host");
+
+	if (service_has_token(request) ||
+		(!service_was_forwarded(request) && (host == NULL || origin_host_is_known(host)) &&
+		 network_list_contains(gateway.config.admin_networks, request->peer)))
+		return true;
+	request_error(request, 403,
+				  "this is for operators: ask from a network of admin-networks, by a name of this gateway, or with the "
+				  "token of admin-token-file");
+	return false;
+}
+
+/* ---- state ---- */
 
 static const char *
 service_bool(bool value)
@@ -36,7 +79,7 @@ route_live(Request *request)
 	Buf body = {NULL, 0, 0};
 
 	buf_printf(&body, "{\"uptime_seconds\":%lld}", (long long) (gateway_now() - gateway.started));
-	request_answer(request, 200, "application/json", &body);
+	request_json(request, 200, &body);
 }
 
 void
@@ -50,7 +93,7 @@ route_ready(Request *request)
 	buf_put_buf(&body, &reasons);
 	buf_puts(&body, "]}");
 	buf_free(&reasons);
-	request_answer(request, ready ? 200 : 503, "application/json", &body);
+	request_json(request, ready ? 200 : 503, &body);
 }
 
 void
@@ -63,7 +106,7 @@ route_health(Request *request)
 			   ready ? "ok" : "unavailable", service_bool(health_database_answers()),
 			   service_bool(gateway.ready && !gateway.suspended), service_bool(gateway.leaving || gateway.draining),
 			   service_bool(gateway.config.durable));
-	request_answer(request, ready ? 200 : 503, "application/json", &body);
+	request_json(request, ready ? 200 : 503, &body);
 }
 
 /* ---- what is open ---- */
@@ -81,7 +124,8 @@ static const char *
 room_state_name(RoomState state)
 {
 	static const char *const names[] = {
-		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_SERVING] = "serving", [ROOM_LOST] = "lost"};
+		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_UNCLAIMED] = "serving",
+		[ROOM_SERVING] = "serving", [ROOM_RELEASED] = "serving",  [ROOM_LOST] = "lost"};
 
 	return names[state];
 }
@@ -98,8 +142,9 @@ service_add_room(Room *room, void *arg)
 			   "%s{\"sheet\":%lld,\"state\":\"%s\",\"epoch\":%lld,\"sessions\":%d,\"pending_edits\":%u,\"paused\":%s,"
 			   "\"committing_us\":%llu,\"seq\":%lld}",
 			   sums->shown > 0 ? "," : "", (long long) room_sheet_id(room), room_state_name(room->state),
-			   (long long) room->epoch, room->session_count, room->pending_edits, service_bool(room->paused),
-			   room->busy == ROOM_APPLYING ? (unsigned long long) (uv_hrtime() - room->sent_at) / 1000 : 0ULL,
+			   (long long) room->epoch, room->session_count, room->pending_edits,
+			   service_bool(room->flow >= ROOM_PAUSED),
+			   room->work == ROOM_APPLYING ? (unsigned long long) (uv_hrtime() - room->sent_at) / 1000 : 0ULL,
 			   (long long) room->published_seq);
 	sums->shown++;
 }
@@ -136,7 +181,7 @@ service_print_queues(Buf *body)
 
 	room_for_each(service_add_room, &sums);
 	metrics_print_gauge(body, "rooms", "Open sheets.", (uint64_t) room_count());
-	metrics_print_gauge(body, "sessions", "Open WebSockets.", (uint64_t) room_session_count());
+	metrics_print_gauge(body, "sessions", "Open WebSockets.", (uint64_t) members_count());
 	metrics_print_gauge(body, "pending_edits", "Edits that wait for the previous batch.", sums.pending_edits);
 	metrics_print_gauge(body, "password_queue", "Passwords waiting to be hashed.", (uint64_t) password_queue_waiting());
 	metrics_print_gauge(body, "http_under_way", "HTTP requests in progress.", (uint64_t) trace_under_way());
@@ -156,11 +201,9 @@ route_metrics(Request *request)
 {
 	Buf body = {NULL, 0, 0};
 
-	if (!admin_may(request))
-		return;
 	metrics_print(&body);
 	service_print_queues(&body);
-	window_print(&body);
+	cached_range_print(&body);
 	snapshot_print(&body);
 	trace_print(&body);
 	metrics_print_process(&body);
@@ -175,8 +218,6 @@ route_debug(Request *request)
 	RoomSums sums = {.rooms = &rooms};
 	Buf reasons = {NULL, 0, 0};
 
-	if (!admin_may(request))
-		return;
 	room_for_each(service_add_room, &sums);
 	buf_printf(&body, "{\"version\":\"%s\",\"address\":", CONFIG_VERSION);
 	buf_puts_json(&body, gateway.config.public_address);
@@ -189,10 +230,10 @@ route_debug(Request *request)
 			   gateway.keys.keys[0].kid, gateway.keys.count, (unsigned long long) gateway.loop_lag_us,
 			   gateway.connections, trace_under_way(), password_queue_waiting());
 	service_put_connections(&body);
-	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), room_session_count());
+	buf_printf(&body, "\"rooms\":%zu,\"sessions\":%zu,\"first_rooms\":[", room_count(), members_count());
 	buf_put_buf(&body, &rooms);
 	buf_puts(&body, "]}");
 	buf_free(&rooms);
 	buf_free(&reasons);
-	request_answer(request, 200, "application/json", &body);
+	request_json(request, 200, &body);
 }

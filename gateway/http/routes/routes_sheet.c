@@ -1,17 +1,14 @@
 /*
- * routes_sheet.c - sheets: making, reading, trash, sharing, and where they are served.
+ * routes_sheet.c - sheets: creating, reading, trash, files, and where they are served.
  */
-#include "ws/room/access.h"
-#include "ws/room/follow.h"
 #include "core/gateway.h"
-#include "db/pgresult.h"
-#include "ws/room/room.h"
+#include "core/redirect.h"
 #include "http/routes/routes.h"
-#include "http/routes/upgrade.h"
-#include "http/routes/whole_sheet.h"
+#include "ws/wire/v1_encode.h"
+#include "ws/cache/changes.h"
+#include "ws/room/room.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SHEET_MIN_ROWS 10
@@ -19,25 +16,28 @@
 
 static const char sheet_create_sql[] = "SELECT sheet.create($1, $2, $3, $4, $5)";
 static const char sheet_info_sql[] =
-	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.owner_uid FROM sheet.info($1, $2) i";
+	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at FROM sheet.info($1, $2) i";
 static const char sheet_versions_sql[] = "SELECT n, v.version_id, v.at FROM sheet.newest_version($1) n LEFT JOIN "
 										 "sheet.saved_versions($1, 1000) v ON true ORDER BY v.version_id";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
 static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
-static const char sheet_share_sql[] = "SELECT sheet.share($1, $2, $3, $4)";
-static const char sheet_unshare_sql[] = "SELECT sheet.unshare($1, $2, $3)";
-static const char sheet_share_link_sql[] = "SELECT sheet.share_link($1, $2, $3)";
-static const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
 static const char sheet_files_sql[] = "SELECT f FROM sheet.file_list($1) f";
 
 /* ---- JSON ---- */
 
 void
-routes_put_time(Buf *to, const char *text)
+routes_put_member(Buf *to, const char *name, const char *value)
+{
+	buf_printf(to, ",\"%s\":", name);
+	buf_puts_json(to, value);
+}
+
+void
+routes_put_time_member(Buf *to, const char *name, const char *value)
 {
 	char iso[64];
-	size_t len = (size_t) snprintf(iso, sizeof(iso), "%s", text);
+	size_t len = (size_t) snprintf(iso, sizeof(iso), "%s", value);
 	char *space = strchr(iso, ' ');
 
 	/* 2026-11-21 05:06:07.123456+00 */
@@ -50,7 +50,7 @@ routes_put_time(Buf *to, const char *text)
 		else
 			strcat(iso, ":00");
 	}
-	buf_puts_json(to, iso);
+	routes_put_member(to, name, iso);
 }
 
 void
@@ -62,32 +62,28 @@ routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged)
 	for (int i = 0; i < rows; i++)
 	{
 		if (PQgetisnull(res, i, 2))
-			continue; /* the account can see it no more */
-		buf_printf(to, "%s{\"fid\":%s,\"isDeleted\":%s,\"name\":", shown++ > 0 ? "," : "", PQgetvalue(res, i, 0),
+			continue; /* the account can no longer see it */
+		buf_printf(to, "%s{\"fid\":%s,\"isDeleted\":%s", shown++ > 0 ? "," : "", PQgetvalue(res, i, 0),
 				   PQgetvalue(res, i, 1)[0] == 't' ? "true" : "false");
-		buf_puts_json(to, PQgetvalue(res, i, 2));
-		buf_printf(to, ",\"checkpoint_num\":%s,\"checkPointBrief\":[],\"columns\":%s,\"owner\":", PQgetvalue(res, i, 3),
+		routes_put_member(to, "name", PQgetvalue(res, i, 2));
+		buf_printf(to, ",\"checkpoint_num\":%s,\"checkPointBrief\":[],\"columns\":%s", PQgetvalue(res, i, 3),
 				   PQgetvalue(res, i, 4));
-		buf_puts_json(to, PQgetvalue(res, i, 5));
-		buf_puts(to, ",\"CreatedAt\":");
-		routes_put_time(to, PQgetvalue(res, i, 6));
-		buf_puts(to, ",\"UpdatedAt\":");
-		routes_put_time(to, PQgetvalue(res, i, 7));
+		routes_put_member(to, "owner", PQgetvalue(res, i, 5));
+		routes_put_time_member(to, "CreatedAt", PQgetvalue(res, i, 6));
+		routes_put_time_member(to, "UpdatedAt", PQgetvalue(res, i, 7));
 		buf_puts(to, "}");
 	}
 	buf_puts(to, "]");
 	if (rows == limit)
-	{
-		buf_puts(to, ",\"next\":");
-		buf_puts_json(to, PQgetvalue(res, rows - 1, 8));
-	}
+		routes_put_member(to, "next", PQgetvalue(res, rows - 1, 8));
 	else if (paged)
 		buf_puts(to, ",\"next\":null");
 }
 
-/* fid of the body; answered when it is missing. */
-static bool
-sheet_id_of(Request *request)
+/* ---- steps of several routes ---- */
+
+bool
+check_fid(Request *request)
 {
 	if (request_number(request, "fid", 0, SHEET_ID_MAX, &request->sheet_id))
 		return true;
@@ -95,44 +91,67 @@ sheet_id_of(Request *request)
 	return false;
 }
 
-/* ID of /v2/sheets/ID/..., false when it is none. */
-static bool
-sheet_id_of_path(Request *request)
+void
+sheet_query_info(Request *request, RequestStep step)
 {
-	char id[24] = "";
-	const char *from = request->path + strlen("/v2/sheets/");
-	size_t len = strcspn(from, "/");
-
-	snprintf(id, sizeof(id), "%.*s", (int) len, from);
-	return len < sizeof(id) && request_parse_id(id, &request->sheet_id);
+	request_query(request, DATABASE_READS, sheet_info_sql, PARAMS(request_sheet(request), request_uid(request)),
+				  REQUEST_TEXT, step);
 }
 
-static void
-sheet_ask_info(Request *request, RequestStep step)
-{
-	char sheet[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
-
-	request_query(request, DATABASE_READS, sheet_info_sql, 2, params, 0, step);
-}
-
-/* The sheet is there and the user may see it; answered otherwise. */
-static bool
-sheet_visible(Request *request, const PGresult *res)
+bool
+sheet_is_visible(Request *request, const PGresult *res)
 {
 	if (PQntuples(res) == 0)
-		request_msg(request, MSG_NO_SHEET);
-	else if (PQgetisnull(res, 0, 3))
-		request_msg(request, MSG_NO_PERMISSION);
+		request_deny(request, MSG_NO_SHEET, 404, "no such sheet");
+	else if (PQgetisnull(res, 0, INFO_ROLE))
+		request_deny(request, MSG_NO_PERMISSION, 403, "the sheet is not shared with you");
 	else
 		return true;
 	return false;
 }
 
-/* ---- /newsheet ---- */
+bool
+sheet_is_trashed(const PGresult *res)
+{
+	return PQgetvalue(res, 0, INFO_TRASHED)[0] == 't';
+}
+
+bool
+sheet_is_open(Request *request, const PGresult *res)
+{
+	if (!sheet_is_visible(request, res))
+		return false;
+	if (!sheet_is_trashed(res))
+		return true;
+	request_deny(request, MSG_IN_TRASH, 410, "the sheet is in the trash");
+	return false;
+}
+
+/* ---- /newsheet {name, initRows, initColumns} ---- */
+
+/* An optional number. */
+static bool
+new_sheet_size(const Request *request, const char *name, int64_t max, int64_t *value)
+{
+	*value = 0;
+	return request_member(request, name) == NULL || request_number(request, name, 0, max, value);
+}
+
+bool
+check_new_sheet(Request *request)
+{
+	const char *name;
+	int64_t rows, cols;
+
+	if (request_string(request, "name", &name) && new_sheet_size(request, "initRows", SHEET_MAX_ROWS, &rows) &&
+		new_sheet_size(request, "initColumns", SHEET_MAX_COLS, &cols) && rows * cols <= V1_MAX_RECTANGLE)
+		return true;
+	request_error(request, 400, "name is needed as a string, initRows and initColumns as numbers within the limits");
+	return false;
+}
 
 static void
-sheet_created(Request *request, PGresult *res)
+new_sheet_created(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
@@ -140,47 +159,25 @@ sheet_created(Request *request, PGresult *res)
 	request_data(request, MSG_SHEET_NEW, &data);
 }
 
-static void
-sheet_create(Request *request)
-{
-	const char *name = "";
-	int64_t rows = 0, cols = 0;
-	const char *role = gateway.config.default_link_role;
-	char rows_text[24], cols_text[24], uid[24];
-	PgParam params[5];
-
-	(void) request_string(request, "name", &name);
-	(void) request_number(request, "initRows", 0, SHEET_MAX_ROWS, &rows);
-	(void) request_number(request, "initColumns", 0, SHEET_MAX_COLS, &cols);
-	params[0] = pgparam_text(name);
-	params[1] = pgparam_int64(rows_text, rows < SHEET_MIN_ROWS ? SHEET_MIN_ROWS : rows);
-	params[2] = pgparam_int64(cols_text, cols < SHEET_MIN_COLS ? SHEET_MIN_COLS : cols);
-	params[3] = strcmp(role, "none") == 0 ? pgparam_null() : pgparam_text(role);
-	params[4] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, DATABASE_WRITES, sheet_create_sql, 5, params, 0, sheet_created);
-}
-
 void
 route_new_sheet(Request *request)
 {
-	const char *name;
-	int64_t rows = 0, cols = 0;
-	bool has_rows = request_member(request, "initRows") != NULL;
-	bool has_cols = request_member(request, "initColumns") != NULL;
+	const char *role = gateway.config.default_link_role;
+	int64_t rows, cols;
 
-	if (!request_string(request, "name", &name) ||
-		(has_rows && !request_number(request, "initRows", 0, SHEET_MAX_ROWS, &rows)) ||
-		(has_cols && !request_number(request, "initColumns", 0, SHEET_MAX_COLS, &cols)) ||
-		rows * cols > ROOM_MAX_RECTANGLE)
-		request_error(request, 400,
-					  "name is needed as a string, initRows and initColumns as numbers within the limits");
-	else
-		request_authenticate(request, sheet_create);
+	(void) new_sheet_size(request, "initRows", SHEET_MAX_ROWS, &rows);
+	(void) new_sheet_size(request, "initColumns", SHEET_MAX_COLS, &cols);
+	request_query(request, DATABASE_WRITES, sheet_create_sql,
+				  PARAMS(pgparam_text(request_text(request, "name")),
+						 request_int64(request, rows < SHEET_MIN_ROWS ? SHEET_MIN_ROWS : rows),
+						 request_int64(request, cols < SHEET_MIN_COLS ? SHEET_MIN_COLS : cols),
+						 pgparam_text(strcmp(role, "none") == 0 ? NULL : role), request_uid(request)),
+				  REQUEST_TEXT, new_sheet_created);
 }
 
-/* ---- /getsheet ---- */
+/* ---- /getsheet {fid} ---- */
 
-/* The newest version's number, which tells the open log's; and the newest versions that people have made. */
+/* The number of the newest version, which is one below that of the open segment, and the versions that people made. */
 static void
 get_sheet_versions(Request *request, PGresult *res)
 {
@@ -189,8 +186,8 @@ get_sheet_versions(Request *request, PGresult *res)
 	buf_printf(data, ",\"checkpoint_num\":%s,\"checkPointBrief\":[", PQgetvalue(res, 0, 0));
 	for (int i = 0; i < PQntuples(res) && !PQgetisnull(res, i, 1); i++)
 	{
-		buf_printf(data, "%s{\"cid\":%s,\"timestamp\":", i > 0 ? "," : "", PQgetvalue(res, i, 1));
-		routes_put_time(data, PQgetvalue(res, i, 2));
+		buf_printf(data, "%s{\"cid\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 1));
+		routes_put_time_member(data, "timestamp", PQgetvalue(res, i, 2));
 		buf_puts(data, "}");
 	}
 	buf_puts(data, "]");
@@ -201,359 +198,74 @@ static void
 get_sheet_info(Request *request, PGresult *res)
 {
 	Buf *data = &request->data;
-	char sheet[24];
-	PgParam param = pgparam_int64(sheet, request->sheet_id);
 
-	if (!sheet_visible(request, res))
+	if (!sheet_is_open(request, res))
 		return;
-	if (PQgetvalue(res, 0, 2)[0] == 't')
-	{
-		request_msg(request, MSG_IN_TRASH);
-		return;
-	}
-	buf_printf(data, "{\"fid\":%lld,\"isDeleted\":false,\"name\":", (long long) request->sheet_id);
-	buf_puts_json(data, PQgetvalue(res, 0, 0));
-	buf_puts(data, ",\"owner\":");
-	buf_puts_json(data, PQgetvalue(res, 0, 1));
-	buf_puts(data, ",\"CreatedAt\":");
-	routes_put_time(data, PQgetvalue(res, 0, 4));
-	buf_puts(data, ",\"UpdatedAt\":");
-	routes_put_time(data, PQgetvalue(res, 0, 5));
-	access_register_opening(request->sheet_id, request->claims.uid);
-	request_query(request, DATABASE_READS, sheet_versions_sql, 1, &param, 0, get_sheet_versions);
-}
-
-static void
-get_sheet_authenticated(Request *request)
-{
-	if (!request_redirect(request, request->sheet_id))
-		sheet_ask_info(request, get_sheet_info);
+	buf_printf(data, "{\"fid\":%lld,\"isDeleted\":false", (long long) request->sheet_id);
+	routes_put_member(data, "name", PQgetvalue(res, 0, INFO_NAME));
+	routes_put_member(data, "owner", PQgetvalue(res, 0, INFO_OWNER));
+	routes_put_time_member(data, "CreatedAt", PQgetvalue(res, 0, INFO_CREATED_AT));
+	routes_put_time_member(data, "UpdatedAt", PQgetvalue(res, 0, INFO_UPDATED_AT));
+	accounts_register_opening(request->sheet_id, request->claims.uid);
+	request_query(request, DATABASE_READS, sheet_versions_sql, PARAMS(request_sheet(request)), REQUEST_TEXT,
+				  get_sheet_versions);
 }
 
 void
 route_get_sheet(Request *request)
 {
-	if (sheet_id_of(request))
-		request_authenticate(request, get_sheet_authenticated);
+	sheet_query_info(request, get_sheet_info);
 }
 
-/* ---- /deletesheet, /recoversheet ---- */
+/* ---- /deletesheet {fid}, which purges a trashed sheet; /recoversheet {fid} ---- */
 
 static void
-sheet_deleted(Request *request, PGresult *res)
+sheet_changed(Request *request, PGresult *res)
 {
-	follow_changed(request->sheet_id);
-	request_msg(request, MSG_SHEET_DELETED);
+	changes_register(request->sheet_id);
+	request_msg(request, (Msg) request->number);
 }
 
+/* Answers msg if the statement succeeds. */
 static void
-sheet_recovered(Request *request, PGresult *res)
+sheet_change(Request *request, const char *sql, Msg msg)
 {
-	follow_changed(request->sheet_id);
-	request_msg(request, MSG_RECOVERED);
-}
-
-static void
-sheet_change(Request *request, const char *sql, RequestStep step)
-{
-	char sheet[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
-
-	request_query(request, DATABASE_LONG, sql, 2, params, 0, step);
+	request->number = msg;
+	request_query(request, DATABASE_LONG, sql, PARAMS(request_sheet(request), request_uid(request)), REQUEST_TEXT,
+				  sheet_changed);
 }
 
 static void
 delete_sheet_info(Request *request, PGresult *res)
 {
-	if (!sheet_visible(request, res))
-		return;
-	sheet_change(request, PQgetvalue(res, 0, 2)[0] == 't' ? sheet_purge_sql : sheet_trash_sql, sheet_deleted);
-}
-
-static void
-delete_sheet_authenticated(Request *request)
-{
-	if (!request_redirect(request, request->sheet_id))
-		sheet_ask_info(request, delete_sheet_info);
+	if (sheet_is_visible(request, res))
+		sheet_change(request, sheet_is_trashed(res) ? sheet_purge_sql : sheet_trash_sql, MSG_SHEET_DELETED);
 }
 
 void
 route_delete_sheet(Request *request)
 {
-	if (sheet_id_of(request))
-		request_authenticate(request, delete_sheet_authenticated);
+	sheet_query_info(request, delete_sheet_info);
 }
 
 static void
 recover_sheet_info(Request *request, PGresult *res)
 {
-	if (!sheet_visible(request, res))
+	if (!sheet_is_visible(request, res))
 		return;
-	if (PQgetvalue(res, 0, 2)[0] != 't')
-		request_msg(request, MSG_NOT_IN_TRASH);
+	if (sheet_is_trashed(res))
+		sheet_change(request, sheet_recover_sql, MSG_RECOVERED);
 	else
-		sheet_change(request, sheet_recover_sql, sheet_recovered);
-}
-
-static void
-recover_sheet_authenticated(Request *request)
-{
-	if (!request_redirect(request, request->sheet_id))
-		sheet_ask_info(request, recover_sheet_info);
+		request_msg(request, MSG_NOT_IN_TRASH);
 }
 
 void
 route_recover_sheet(Request *request)
 {
-	if (sheet_id_of(request))
-		request_authenticate(request, recover_sheet_authenticated);
+	sheet_query_info(request, recover_sheet_info);
 }
 
-/* ---- /sharesheet {fid, username, role | null}, /sharelink {fid, role | null} ---- */
-
-static void
-sheet_shared(Request *request, PGresult *res)
-{
-	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-
-	follow_changed(request->sheet_id);
-	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
-		request_msg(request, MSG_SHEET);
-	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
-		request_error(request, 404, reason); /* not the sheet is missing, but whom to share it with */
-	else
-		request_sql_error(request, res);
-}
-
-static void
-share_sheet_authenticated(Request *request)
-{
-	const char *name = "";
-	const char *role = NULL;
-	char sheet[24], uid[24];
-	PgParam params[4] = {pgparam_int64(sheet, request->sheet_id)};
-
-	(void) request_string(request, "username", &name);
-	(void) request_string(request, "role", &role);
-	params[1] = pgparam_text(name);
-	params[2] = role != NULL ? pgparam_text(role) : pgparam_int64(uid, request->claims.uid);
-	params[3] = pgparam_int64(uid, request->claims.uid);
-	if (role != NULL)
-		request_query(request, DATABASE_LONG, sheet_share_sql, 4, params, REQUEST_RAW_TEXT, sheet_shared);
-	else
-		request_query(request, DATABASE_LONG, sheet_unshare_sql, 3, params, REQUEST_RAW_TEXT, sheet_shared);
-}
-
-/* role: a string, or null or absent to take it back. */
-static bool
-share_role_is_valid(const Request *request)
-{
-	const cJSON *role = request_member(request, "role");
-
-	return role == NULL || cJSON_IsNull(role) || cJSON_IsString(role);
-}
-
-void
-route_share_sheet(Request *request)
-{
-	const char *name;
-
-	if (!request_string(request, "username", &name) || !share_role_is_valid(request))
-		request_error(request, 400, "username is needed as a string, role as a string or null");
-	else if (sheet_id_of(request))
-		request_authenticate(request, share_sheet_authenticated);
-}
-
-/* data: the key of the new link, or null. */
-static void
-link_shared(Request *request, PGresult *res)
-{
-	Buf data = {NULL, 0, 0};
-
-	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQgetisnull(res, 0, 0))
-	{
-		sheet_shared(request, res);
-		return;
-	}
-	follow_changed(request->sheet_id);
-	buf_puts_json(&data, PQgetvalue(res, 0, 0));
-	request_data(request, MSG_SHEET, &data);
-}
-
-static void
-share_link_authenticated(Request *request)
-{
-	const char *role = NULL;
-	char sheet[24], uid[24];
-	PgParam params[3] = {pgparam_int64(sheet, request->sheet_id)};
-
-	(void) request_string(request, "role", &role);
-	params[1] = pgparam_text(role);
-	params[2] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, DATABASE_LONG, sheet_share_link_sql, 3, params, REQUEST_RAW_TEXT, link_shared);
-}
-
-void
-route_share_link(Request *request)
-{
-	if (!share_role_is_valid(request))
-		request_error(request, 400, "role is a string or null");
-	else if (sheet_id_of(request))
-		request_authenticate(request, share_link_authenticated);
-}
-
-/* ---- POST /v2/sheets/ID/open {link} ---- */
-
-static void
-link_opened(Request *request, PGresult *res)
-{
-	Buf body = {NULL, 0, 0};
-
-	buf_puts(&body, "{\"role\":");
-	buf_puts_json(&body, PQgetvalue(res, 0, 0));
-	buf_puts(&body, "}");
-	request_answer(request, 200, "application/json", &body);
-}
-
-static void
-open_link_authenticated(Request *request)
-{
-	const char *link = "";
-	char sheet[24], uid[24];
-	PgParam params[3] = {pgparam_int64(sheet, request->sheet_id)};
-
-	(void) request_string(request, "link", &link);
-	params[1] = pgparam_text(link);
-	params[2] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, DATABASE_WRITES, sheet_open_link_sql, 3, params, 0, link_opened);
-}
-
-void
-route_open_link(Request *request)
-{
-	const char *link;
-
-	request->by_status = true;
-	if (!sheet_id_of_path(request) || strcmp(strchr(request->path + strlen("/v2/sheets/"), '/'), "/open") != 0)
-		request_error(request, 404, "no such address");
-	else if (!request_string(request, "link", &link))
-		request_error(request, 400, "link is needed, as a string");
-	else
-		request_authenticate(request, open_link_authenticated);
-}
-
-/* ---- where a sheet is served ---- */
-
-static void
-sheet_ws_info(Request *request, PGresult *res)
-{
-	const char *owner = coord_owner_of(gateway.coord, request->sheet_id);
-	char token[JWT_MAX] = "";
-	Buf data = {NULL, 0, 0};
-
-	if (!sheet_visible(request, res))
-		return;
-	if (PQgetvalue(res, 0, 2)[0] == 't')
-		request_msg(request, MSG_IN_TRASH);
-	else if (owner == NULL)
-		request_error(request, 503, "the gateways have not found each other yet");
-	else if (coord_is_mine(gateway.coord, request->sheet_id))
-		request_msg(request, MSG_DESTINATION);
-	else
-	{
-		(void) request_arg(request, "token", token, sizeof(token));
-		buf_printf(&data, "\"%s://%s/sheetws?token=%s&fid=%lld\"", gateway_ws_scheme(), owner, token,
-				   (long long) request->sheet_id);
-		request_data(request, MSG_REDIRECT, &data);
-	}
-}
-
-static void
-sheet_ws_opened(Request *request, PGresult *res)
-{
-	sheet_ask_info(request, sheet_ws_info);
-}
-
-/* Whether a link is right is told by the role that the account has then. */
-static void
-sheet_ws_authenticated(Request *request)
-{
-	char link[LINK_KEY_MAX + 1], sheet[24], uid[24];
-	PgParam params[3] = {pgparam_int64(sheet, request->sheet_id)};
-
-	if (!upgrade_link(request, link))
-	{
-		sheet_ask_info(request, sheet_ws_info);
-		return;
-	}
-	params[1] = pgparam_text(link);
-	params[2] = pgparam_int64(uid, request->claims.uid);
-	request_query(request, DATABASE_WRITES, sheet_open_link_sql, 3, params, REQUEST_RAW_TEXT, sheet_ws_opened);
-}
-
-void
-route_sheet_ws(Request *request)
-{
-	char fid[24], query[8] = "";
-
-	(void) request_arg(request, "query", query, sizeof(query));
-	if (!request_arg(request, "fid", fid, sizeof(fid)) || !request_parse_id(fid, &request->sheet_id))
-		request_error(request, 400, "fid is needed");
-	else if (strcmp(query, "1") != 0)
-		request_error(request, 426, "connect by WebSocket, or ask with query=1");
-	else
-		request_authenticate(request, sheet_ws_authenticated);
-}
-
-static void
-sheet_route_info(Request *request, PGresult *res)
-{
-	const char *owner = coord_owner_of(gateway.coord, request->sheet_id);
-	const Room *room = room_find(request->sheet_id);
-	Buf body = {NULL, 0, 0};
-
-	if (PQntuples(res) == 0)
-		request_error(request, 404, "no such sheet");
-	else if (PQgetisnull(res, 0, 3))
-		request_error(request, 403, "the sheet is not shared with you");
-	else if (owner == NULL)
-		request_error(request, 503, "the gateways have not found each other yet");
-	else
-	{
-		buf_printf(&body, "{\"http\":\"%s://%s\",\"ws\":\"%s://%s/sheetws\",\"epoch\":%lld,\"members\":[",
-				   gateway_http_scheme(), owner, gateway_ws_scheme(), owner,
-				   room != NULL ? (long long) room->epoch : 0LL);
-		for (int i = 0; coord_member_name(gateway.coord, i) != NULL; i++)
-			buf_printf(&body, "%s\"%s://%s\"", i > 0 ? "," : "", gateway_http_scheme(),
-					   coord_member_name(gateway.coord, i));
-		buf_puts(&body, "]}");
-		request_answer(request, 200, "application/json", &body);
-	}
-}
-
-static void
-sheet_route_authenticated(Request *request)
-{
-	sheet_ask_info(request, sheet_route_info);
-}
-
-/* GET /v2/sheets/ID/route and /v2/sheets/ID/cells */
-void
-route_sheet(Request *request)
-{
-	const char *rest = strchr(request->path + strlen("/v2/sheets/"), '/');
-
-	if (!sheet_id_of_path(request) || rest == NULL)
-		request_error(request, 404, "no such address");
-	else if (strcmp(rest, "/route") == 0)
-		request_authenticate(request, sheet_route_authenticated);
-	else if (strcmp(rest, "/cells") == 0)
-		route_sheet_cells(request);
-	else
-		request_error(request, 404, "no such address");
-}
-
-/* ---- /getallchunks ---- */
+/* ---- /getallchunks {fid}: the names of the files ---- */
 
 static void
 files_listed(Request *request, PGresult *res)
@@ -573,22 +285,46 @@ files_listed(Request *request, PGresult *res)
 static void
 files_info(Request *request, PGresult *res)
 {
-	char sheet[24];
-	PgParam param = pgparam_int64(sheet, request->sheet_id);
-
-	if (sheet_visible(request, res))
-		request_query(request, DATABASE_READS, sheet_files_sql, 1, &param, 0, files_listed);
-}
-
-static void
-files_authenticated(Request *request)
-{
-	sheet_ask_info(request, files_info);
+	if (sheet_is_visible(request, res))
+		request_query(request, DATABASE_READS, sheet_files_sql, PARAMS(request_sheet(request)), REQUEST_TEXT,
+					  files_listed);
 }
 
 void
 route_get_files(Request *request)
 {
-	if (sheet_id_of(request))
-		request_authenticate(request, files_authenticated);
+	sheet_query_info(request, files_info);
+}
+
+/* ---- GET /v2/sheets/ID/route: the gateway that serves the sheet, and all members ---- */
+
+static void
+sheet_route_info(Request *request, PGresult *res)
+{
+	const Room *room = room_find(request->sheet_id);
+	char http[REDIRECT_MAX], ws[REDIRECT_MAX];
+	Buf body = {NULL, 0, 0};
+
+	request->by_status = true; /* of these refusals; an invalid token is told by msg */
+	if (!sheet_is_visible(request, res))
+		return;
+	if (redirect_find(request->sheet_id, REDIRECT_HTTP, http) == SERVED_NOWHERE)
+	{
+		request_error(request, 503, "the gateways have not found each other yet");
+		return;
+	}
+	(void) redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, ws);
+	buf_printf(&body, "{\"http\":\"%s\",\"ws\":\"%s\",\"epoch\":%lld,\"members\":[", http, ws,
+			   room != NULL ? (long long) room->epoch : 0LL);
+	for (int i = 0; coord_member_name(gateway.coord, i) != NULL; i++)
+		buf_printf(&body, "%s\"%s://%s\"", i > 0 ? "," : "", gateway_http_scheme(),
+				   coord_member_name(gateway.coord, i));
+	buf_puts(&body, "]}");
+	request_json(request, 200, &body);
+}
+
+void
+route_sheet_route(Request *request)
+{
+	sheet_query_info(request, sheet_route_info);
 }

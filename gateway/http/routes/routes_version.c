@@ -1,39 +1,59 @@
 /*
- * routes_version.c - versions: commit, read, roll back.
+ * routes_version.c - versions: commit, read, roll back; and the answers of protocol v1 that hold every cell of a sheet.
+ *
+ * Every reader of a state shares its snapshot (ws/cells/snapshot.h). An answer holds only what precedes the cells, and
+ * the piece that is being written.
  */
-#include "core/gateway.h"
-#include "db/pgresult.h"
-#include "ws/room/room.h"
 #include "http/routes/routes.h"
-#include "http/routes/whole_sheet.h"
-#include "ws/cells/window.h"
+#include "ws/cache/snapshot.h"
+#include "ws/cache/cached_range.h"
+#include "ws/room/room.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define VERSION_MAX 9007199254740991
+#define WHOLE_WRITE_BYTES 65536
 
 static const char version_commit_sql[] = "SELECT sheet.commit($1, NULL, $2, $3)";
 static const char version_rollback_sql[] = "SELECT sheet.rollback($1, $2, $3, $4)";
 static const char version_check_sql[] = "SELECT FROM sheet.check_role($1, $2, 'viewer', true)";
 
-/* The epoch under which this gateway has the sheet open; NULL when it has not. */
+/* The epoch under which this gateway has the sheet open; NULL if it is not open here. */
 static PgParam
-version_epoch(char buffer[24], int64_t sheet_id)
+version_epoch(Request *request)
 {
-	const Room *room = room_find(sheet_id);
+	const Room *room = room_find(request->sheet_id);
 
-	return room != NULL && room->state == ROOM_SERVING ? pgparam_int64(buffer, room->epoch) : pgparam_null();
+	return room != NULL && room_is_open(room) ? request_int64(request, room->epoch) : pgparam_null();
 }
 
-bool
-version_numbers(Request *request, const char *name)
+/* fid, and the number that is named. */
+static bool
+version_check(Request *request, const char *name)
 {
-	if (request_number(request, "fid", 0, VERSION_MAX, &request->sheet_id) &&
-		(name == NULL || request_number(request, name, 0, VERSION_MAX, &request->number)))
+	if (request_number(request, "fid", 0, SHEET_ID_MAX, &request->sheet_id) &&
+		(name == NULL || request_number(request, name, 0, SHEET_ID_MAX, &request->number)))
 		return true;
 	request_error(request, 400, "fid, cid and lid are numbers");
 	return false;
+}
+
+bool
+check_commit(Request *request)
+{
+	return version_check(request, NULL);
+}
+
+bool
+check_fid_cid(Request *request)
+{
+	return version_check(request, "cid");
+}
+
+bool
+check_fid_lid(Request *request)
+{
+	return version_check(request, "lid");
 }
 
 /* 42704 may mean the sheet or the version: the message tells. */
@@ -51,21 +71,15 @@ version_error(Request *request, const PGresult *res, Msg missing)
 		request_sql_error(request, res);
 }
 
-static bool
-version_succeeded(const PGresult *res)
-{
-	return res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK;
-}
-
-/* ---- /commitsheet ---- */
+/* ---- /commitsheet {fid}, /rollbacksheet {fid, cid} ---- */
 
 static void
-committed(Request *request, PGresult *res)
+commit_answered(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
-	window_doubt(request->sheet_id);
-	if (!version_succeeded(res))
+	cached_range_invalidate(request->sheet_id);
+	if (!request_succeeded(res))
 	{
 		version_error(request, res, MSG_NO_VERSION);
 		return;
@@ -74,60 +88,39 @@ committed(Request *request, PGresult *res)
 	request_data(request, MSG_COMMITTED, &data);
 }
 
-static void
-commit_authenticated(Request *request)
-{
-	char sheet[24], uid[24], epoch[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid),
-						version_epoch(epoch, request->sheet_id)};
-
-	if (!request_redirect(request, request->sheet_id))
-		request_query(request, DATABASE_LONG, version_commit_sql, 3, params, REQUEST_RAW_TEXT, committed);
-}
-
 void
 route_commit(Request *request)
 {
-	if (version_numbers(request, NULL))
-		request_authenticate(request, commit_authenticated);
+	request_query(request, DATABASE_LONG, version_commit_sql,
+				  PARAMS(request_sheet(request), request_uid(request), version_epoch(request)), REQUEST_TEXT_RAW,
+				  commit_answered);
 }
 
-/* ---- /rollbacksheet ---- */
-
 static void
-rolled_back(Request *request, PGresult *res)
+rollback_answered(Request *request, PGresult *res)
 {
-	window_doubt(request->sheet_id);
-	if (version_succeeded(res))
+	cached_range_invalidate(request->sheet_id);
+	if (request_succeeded(res))
 		request_msg(request, MSG_ROLLED_BACK);
 	else
 		version_error(request, res, MSG_NO_VERSION);
 }
 
-static void
-rollback_authenticated(Request *request)
-{
-	char sheet[24], cid[24], uid[24], epoch[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(cid, request->number),
-						pgparam_int64(uid, request->claims.uid), version_epoch(epoch, request->sheet_id)};
-
-	if (!request_redirect(request, request->sheet_id))
-		request_query(request, DATABASE_LONG, version_rollback_sql, 4, params, REQUEST_RAW_TEXT, rolled_back);
-}
-
 void
 route_rollback(Request *request)
 {
-	if (version_numbers(request, "cid"))
-		request_authenticate(request, rollback_authenticated);
+	request_query(request, DATABASE_LONG, version_rollback_sql,
+				  PARAMS(request_sheet(request), request_int64(request, request->number), request_uid(request),
+						 version_epoch(request)),
+				  REQUEST_TEXT_RAW, rollback_answered);
 }
 
-/* ---- /getsheetchkp ---- */
+/* ---- /getsheetchkp {fid, cid} ---- */
 
 static void
 version_checked(Request *request, PGresult *res)
 {
-	if (!version_succeeded(res))
+	if (!request_succeeded(res))
 		version_error(request, res, MSG_NO_VERSION);
 	else if (request->number == 0)
 		request_msg(request, MSG_NO_VERSION);
@@ -135,18 +128,117 @@ version_checked(Request *request, PGresult *res)
 		whole_sheet_answer(request, request->number);
 }
 
-static void
-version_authenticated(Request *request)
-{
-	char sheet[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, request->sheet_id), pgparam_int64(uid, request->claims.uid)};
-
-	request_query(request, DATABASE_READS, version_check_sql, 2, params, REQUEST_RAW_TEXT, version_checked);
-}
-
 void
 route_get_version(Request *request)
 {
-	if (version_numbers(request, "cid"))
-		request_authenticate(request, version_authenticated);
+	request_query(request, DATABASE_READS, version_check_sql, PARAMS(request_sheet(request), request_uid(request)),
+				  REQUEST_TEXT_RAW, version_checked);
+}
+
+/* ---- every cell ---- */
+
+typedef struct WholeSheet
+{
+	SnapshotReader reader;
+	Buf head;
+} WholeSheet;
+
+static const char whole_tail[] = "]}}";
+
+static void
+whole_free(void *own)
+{
+	WholeSheet *sheet = own;
+
+	snapshot_reader_end(&sheet->reader);
+	buf_free(&sheet->head);
+	free(sheet);
+}
+
+/* Others need the memory, and this client is slow: its answer ends short of its length. */
+static void
+whole_end(void *arg)
+{
+	Request *request = arg;
+
+	if (!request_is_gone(request))
+		conn_abort(request->conn);
+}
+
+static bool
+whole_fill(Request *request, Buf *to)
+{
+	WholeSheet *sheet = request->own;
+	size_t before = to->len, len;
+	const char *data;
+
+	if (request->written == 0)
+		buf_put(to, sheet->head.data, sheet->head.len);
+	len = snapshot_reader_take(&sheet->reader, WHOLE_WRITE_BYTES, &data);
+	if (len > 0)
+		buf_put(to, data, len);
+	else
+		buf_puts(to, whole_tail);
+	request->written += to->len - before;
+	return request->written == request->length;
+}
+
+static void
+whole_begin(Request *request, Snapshot *snapshot)
+{
+	WholeSheet *sheet = request_own(request, sizeof(WholeSheet), whole_free);
+	Msg msg = snapshot->key.version == 0 ? MSG_SHEET : MSG_VERSION;
+
+	if (sheet == NULL)
+		return;
+	snapshot_reader_begin(&sheet->reader, snapshot, &snapshot->content, whole_end, request);
+	buf_printf(&sheet->head, "{\"success\":true,\"msg\":%d,\"data\":", msg);
+	buf_put_buf(&sheet->head, &request->data);
+	if (snapshot->key.version != 0)
+	{
+		buf_printf(&sheet->head, "{\"cid\":%lld", (long long) snapshot->key.version);
+		routes_put_time_member(&sheet->head, "timestamp", snapshot->at);
+		buf_printf(&sheet->head, ",\"rows\":%u", snapshot->rows);
+	}
+	buf_printf(&sheet->head, ",\"columns\":%u,\"content\":[", snapshot->cols);
+	buf_free(&request->data);
+	if (buf_failed(&sheet->head))
+	{
+		request_out_of_memory(request);
+		return;
+	}
+	request->length = sheet->head.len + snapshot->content.len + sizeof(whole_tail) - 1;
+	request->fill = whole_fill;
+	request_json(request, 200, NULL);
+}
+
+static void
+whole_answered(void *arg, SnapshotStatus status, Snapshot *snapshot, const PGresult *res)
+{
+	Request *request = arg;
+
+	if (request_is_gone(request))
+		;
+	else if (status == SNAPSHOT_READY)
+		whole_begin(request, snapshot);
+	else if (status == SNAPSHOT_TOO_LARGE)
+		request_error(request, 413, "the sheet is too large for protocol v1");
+	else if (status == SNAPSHOT_BUSY)
+		request_too_busy(request);
+	else if (status == SNAPSHOT_MALFORMED)
+		request_error(request, 500, "the sheet's cells cannot be read");
+	else if (request->number != 0)
+		version_error(request, res, MSG_NO_VERSION);
+	else
+		request_sql_error(request, res);
+	request_end_step(request);
+}
+
+void
+whole_sheet_answer(Request *request, int64_t version)
+{
+	SnapshotKey key = {request->sheet_id, version};
+
+	request_begin_step(request);
+	snapshot_ask(&key, request->claims.uid, 0, whole_answered, request);
 }

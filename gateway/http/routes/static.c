@@ -1,10 +1,10 @@
 /*
- * static.c - the page: files of web-root, read once and kept, with the compressed forms that the build put beside them.
+ * static.c - the page: files of web-root, which are read once and stay in memory, and their compressed forms, which the
+ * build has put beside them.
  *
- * Names under /assets/ carry a hash of their content: they never change. Only plain names are looked up, so no address
- * leads out of web-root.
+ * Names under /assets/ have a hash of the content: these files never change. Only plain names are looked up, so no
+ * address leads out of web-root.
  */
-#include "http/request/encoding.h"
 #include "core/gateway.h"
 #include "http/request/range.h"
 #include "http/routes/routes.h"
@@ -79,27 +79,22 @@ static_find(const char *name)
 {
 	StaticFile *file;
 	struct stat status;
-	size_t len;
-	char *data;
 
 	for (file = static_files; file != NULL; file = file->next)
 	{
 		if (strcmp(file->name, name) == 0)
 			return file;
 	}
-	data = static_read(name, &len, &status);
-	if (data == NULL)
-		return NULL;
 	file = calloc(1, sizeof(StaticFile));
-	if (file == NULL || (file->name = strdup(name)) == NULL)
+	if (file == NULL || (file->data = static_read(name, &file->len, &status)) == NULL ||
+		(file->name = strdup(name)) == NULL)
 	{
+		if (file != NULL)
+			free(file->data);
 		free(file);
-		free(data);
 		return NULL;
 	}
-	file->data = data;
-	file->len = len;
-	snprintf(file->etag, sizeof(file->etag), "\"%zx-%llx\"", len, (unsigned long long) status.st_mtime);
+	snprintf(file->etag, sizeof(file->etag), "\"%zx-%llx\"", file->len, (unsigned long long) status.st_mtime);
 	file->next = static_files;
 	static_files = file;
 	return file;
@@ -134,7 +129,7 @@ static_type(const char *name)
 	return "application/octet-stream";
 }
 
-/* The form that the client likes best; of those that it likes alike, the smallest. */
+/* The form that the client prefers; among equals, the smallest. */
 static const StaticFile *
 static_find_form(Request *request, const char *name)
 {
@@ -146,7 +141,7 @@ static_find_form(Request *request, const char *name)
 
 	for (size_t i = 0; i < 2; i++)
 	{
-		int quality = encoding_quality(accepted, forms[i][0]);
+		int quality = head_quality(accepted, forms[i][0]);
 		char other[640];
 		const StaticFile *file;
 
@@ -164,8 +159,8 @@ static_find_form(Request *request, const char *name)
 }
 
 /*
- * What the page may do: its own scripts and nothing else (Univer sets styles inline, and draws from blobs). It connects
- * to the gateway that serves the sheet, which with several gateways may be one that has not started yet.
+ * The page runs its own scripts only (Univer sets styles inline, and draws from blobs). It connects to the gateway that
+ * serves the sheet; with several gateways, that may be one that has not started yet.
  */
 static void
 static_add_policy(Request *request)
@@ -189,7 +184,7 @@ static_add_policy(Request *request)
 void
 route_static(Request *request)
 {
-	const char *name = strcmp(request->path, "/") == 0 ? "/index.html" : request->path;
+	const char *name = strcmp(request->head.path, "/") == 0 ? "/index.html" : request->head.path;
 	const StaticFile *file = NULL;
 	Range range;
 
@@ -197,36 +192,24 @@ route_static(Request *request)
 	if (gateway.config.web_root[0] != '\0' && static_name_is_plain(name))
 		file = static_find_form(request, name);
 	if (file == NULL && errno == ENOMEM)
-	{
 		request_out_of_memory(request);
-		return;
-	}
-	if (file == NULL && strcmp(name, "/index.html") == 0)
+	else if (file == NULL && strcmp(name, "/index.html") == 0)
 	{
-		request->constant = static_missing_page;
+		request->text = static_missing_page;
 		request->length = sizeof(static_missing_page) - 1;
 		request_answer(request, 200, "text/html; charset=utf-8", NULL);
-		return;
 	}
-	if (file == NULL)
-	{
+	else if (file == NULL)
 		request_error(request, 404, "no such address");
-		return;
-	}
-	request_add_header(request, "ETag", file->etag);
-	request_add_header(request, "Vary", "Accept-Encoding");
-	request_add_header(request, "Cache-Control",
-					   strncmp(name, "/assets/", 8) == 0 ? "public, max-age=31536000, immutable" : "no-cache");
-	request_add_header(request, "Accept-Ranges", "bytes");
-	static_add_policy(request);
-	if (range_not_modified(request, file->etag))
+	else
 	{
-		request_answer(request, 304, NULL, NULL);
-		return;
+		request_add_header(request, "Vary", "Accept-Encoding");
+		request_add_header(request, "Cache-Control",
+						   strncmp(name, "/assets/", 8) == 0 ? "public, max-age=31536000, immutable" : "no-cache");
+		static_add_policy(request);
+		if (range_not_modified(request, file->etag) || !range_choose(request, file->etag, (int64_t) file->len, &range))
+			return;
+		request->text = file->data + range.from;
+		request_answer(request, range.partial ? 206 : 200, static_type(name), NULL);
 	}
-	if (!range_choose(request, file->etag, (int64_t) file->len, &range))
-		return;
-	request->constant = file->data + range.from;
-	request->length = (size_t) (range.to - range.from + 1);
-	request_answer(request, range.partial ? 206 : 200, static_type(name), NULL);
 }

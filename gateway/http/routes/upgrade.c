@@ -1,125 +1,327 @@
 /*
- * upgrade.c - a request to become a WebSocket (RFC 6455 4.2.1): what is wrong with it is answered by HTTP.
+ * upgrade.c - from a request to a WebSocket (RFC 6455 4.2): GET /sheetws, and tickets for it.
+ *
+ * Errors of the handshake, the origin and the token are answered by HTTP. What only the database knows is told by the
+ * close code after the upgrade. For protocol v2, everything but the handshake and the origin is told by close codes
+ * (v2_session.c), since the token arrives with the first message.
  */
-#include "http/routes/upgrade.h"
-
+#include "auth/base64.h"
 #include "core/gateway.h"
-#include "http/server/origin.h"
-#include "http/request/request.h"
+#include "core/redirect.h"
 #include "http/request/tickets.h"
+#include "http/routes/routes.h"
+#include "http/server/origin.h"
+#include "ws/session/session.h"
+#include "ws/v1/v1.h"
+#include "ws/wire/socket.h"
+#include "ws/v2/v2_session.h"
 
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#define UPGRADE_V1		"sheet.v1"
+#define UPGRADE_V2		"sheet.v2"
+#define UPGRADE_KEY_LEN 24 /* 16 bytes in base64 */
+
+/* Bytes that an editor's socket may hold unread: they are latency, and a flood must be pushed back early. */
+#define UPGRADE_EDITOR_BUFFER 131072
+
+/* ---- the handshake ---- */
+
+static bool
+upgrade_key_is_valid(const char *key)
+{
+	unsigned char nonce[16];
+	size_t len;
+
+	return key != NULL && strlen(key) == UPGRADE_KEY_LEN && strcmp(key + UPGRADE_KEY_LEN - 2, "==") == 0 &&
+		   base64_decode(BASE64_STANDARD, key, UPGRADE_KEY_LEN - 2, nonce, sizeof(nonce), &len);
+}
+
+/* The subprotocol, sheet.v2 before sheet.v1; NULL if none is asked for. */
+static const char *
+upgrade_protocol(const Request *request)
+{
+	const char *asked = head_field(&request->head, "sec-websocket-protocol");
+
+	if (head_list_has(asked, UPGRADE_V2))
+		return UPGRADE_V2;
+	return head_list_has(asked, UPGRADE_V1) ? UPGRADE_V1 : NULL;
+}
+
+static bool
+upgrade_is_v2(const Request *request)
+{
+	const char *protocol = upgrade_protocol(request);
+
+	return protocol != NULL && strcmp(protocol, UPGRADE_V2) == 0;
+}
+
+/* NULL: the handshake is valid. */
+static const char *
+upgrade_problem(const Request *request)
+{
+	const Head *head = &request->head;
+
+	if (strcasecmp(head_field(head, "upgrade"), "websocket") != 0)
+		return "the only upgrade is to websocket";
+	if (head->minor == 0)
+		return "a WebSocket begins with HTTP/1.1";
+	if (!head->upgrade)
+		return "Connection must name Upgrade";
+	if (head->content_length > 0 || head->chunked)
+		return "a WebSocket begins without a body";
+	if (!upgrade_key_is_valid(head_field(head, "sec-websocket-key")))
+		return "Sec-WebSocket-Key must be 16 bytes in base64";
+	if (head_field(head, "sec-websocket-protocol") != NULL && upgrade_protocol(request) == NULL)
+		return "none of the subprotocols in Sec-WebSocket-Protocol is spoken here";
+	return NULL;
+}
 
 static bool
 upgrade_check_handshake(Request *request)
 {
-	int status;
-	const char *problem = handshake_problem(request, &status);
-
-	if (problem == NULL)
-		return true;
-	if (status == 426)
-		request_add_header(request, "Sec-WebSocket-Version", "13");
-	request_error(request, status, problem);
-	return false;
-}
-
-static bool
-upgrade_check_origin(Request *request)
-{
+	const char *problem = upgrade_problem(request);
+	const char *version = head_field(&request->head, "sec-websocket-version");
 	const char *origin = head_field(&request->head, "origin");
 	const char *host = head_field(&request->head, "host");
 
-	if (origin == NULL || origin_is_allowed(origin, host != NULL ? host : ""))
+	if (problem != NULL)
+		request_error(request, 400, problem);
+	else if (version == NULL || strcmp(version, "13") != 0)
+	{
+		request_add_header(request, "Sec-WebSocket-Version", "13");
+		request_error(request, 426, "Sec-WebSocket-Version must be 13");
+	}
+	else if (origin != NULL && !origin_is_allowed(origin, host != NULL ? host : ""))
+		request_error(request, 403, "foreign origin");
+	else
 		return true;
-	request_error(request, 403, "foreign origin");
 	return false;
 }
 
-bool
-upgrade_link(const Request *request, char to[LINK_KEY_MAX + 1])
+/* The value that proves to the client that its key was read (RFC 6455 4.2.2). */
+static void
+upgrade_put_accept(const Request *request, Buf *to)
 {
-	return request_arg(request, "link", to, LINK_KEY_MAX + 1) && *to != '\0' &&
-		   to[strspn(to, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0';
+	static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+	char text[UPGRADE_KEY_LEN + sizeof(guid)], accept[32];
+	unsigned char digest[SHA_DIGEST_LENGTH];
+
+	snprintf(text, sizeof(text), "%s%s", head_field(&request->head, "sec-websocket-key"), guid);
+	(void) SHA1((const unsigned char *) text, strlen(text), digest);
+	(void) EVP_EncodeBlock((unsigned char *) accept, digest, sizeof(digest));
+	buf_puts(to, accept);
 }
 
-/* The token is good and the sheet is served here; answered otherwise. */
+/* ---- who, and where ---- */
+
+/* The key of a link in the query: letters, digits, - and _. False if there is none. */
 static bool
-upgrade_check_sheet(Request *request, Ticket *ticket)
+upgrade_link(const Request *request, char to[LINK_KEY_MAX + 1])
 {
-	char fid[24] = "", token[JWT_MAX] = "", once[TICKET_SIZE];
-	bool by_ticket = request_has_arg(request, "ticket");
-	const char *owner;
+	if (request_arg(request, "link", to, LINK_KEY_MAX + 1) && *to != '\0' &&
+		to[strspn(to, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0')
+		return true;
+	to[0] = '\0';
+	return false;
+}
+
+/* Answers with the address of the WebSocket at another gateway. token, link: "" if there is none. */
+static void
+upgrade_redirect(Request *request, const char *address, const char *token, const char *link)
+{
 	Buf data = {NULL, 0, 0};
 
-	if (!request_arg(request, "fid", fid, sizeof(fid)) || !request_parse_id(fid, &ticket->sheet_id))
+	buf_printf(&data, "\"%s?%s%s%sfid=%lld%s%s\"", address, token[0] != '\0' ? "token=" : "", token,
+			   token[0] != '\0' ? "&" : "", (long long) request->sheet_id, link[0] != '\0' ? "&link=" : "", link);
+	request_data(request, MSG_REDIRECT, &data);
+}
+
+/* The token is valid and the sheet is served here. False: answered. */
+static bool
+upgrade_check_sheet(Request *request)
+{
+	char token[JWT_MAX] = "", ticket[TICKET_SIZE], link[LINK_KEY_MAX + 1], address[REDIRECT_MAX];
+	bool by_ticket = request_has_arg(request, "ticket");
+	Served served;
+
+	if (!request_arg_id(request, "fid", &request->sheet_id))
 	{
 		request_error(request, 400, "fid is needed");
 		return false;
 	}
-	if (!upgrade_link(request, ticket->link))
-		ticket->link[0] = '\0';
-	ticket->protocol = handshake_protocol(request);
-	ticket->v2 = ticket->protocol != NULL && strcmp(ticket->protocol, HANDSHAKE_V2) == 0;
-	if (ticket->v2)
-		return true; /* the rest is told by close codes (v2_session.c) */
+	if (upgrade_is_v2(request))
+		return true;
+	served = redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, address);
+	(void) upgrade_link(request, link);
 	if (!by_ticket && (!request_token(request, token, sizeof(token)) ||
-					   jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &ticket->claims) != JWT_OK))
-	{
+					   jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK))
 		request_msg(request, MSG_INVALID_TOKEN);
-		return false;
-	}
-	owner = coord_owner_of(gateway.coord, ticket->sheet_id);
-	if (owner == NULL || gateway.draining)
+	else if (served == SERVED_NOWHERE || gateway.draining)
 		request_error(request, 503, "not serving now");
-	else if (coord_is_mine(gateway.coord, ticket->sheet_id))
-	{
-		if (!by_ticket || (request_arg(request, "ticket", once, sizeof(once)) &&
-						   ticket_redeem(once, ticket->sheet_id, &ticket->claims)))
-			return true;
+	else if (served == SERVED_ELSEWHERE && by_ticket)
+		upgrade_redirect(request, address, "", ""); /* a ticket is valid here only: the other gateway issues another */
+	else if (served == SERVED_ELSEWHERE)
+		upgrade_redirect(request, address, token, link);
+	else if (by_ticket && (!request_arg(request, "ticket", ticket, sizeof(ticket)) ||
+						   !ticket_redeem(ticket, request->sheet_id, &request->claims)))
 		request_msg(request, MSG_INVALID_TOKEN);
-	}
-	else if (by_ticket)
-	{
-		/* It is good for this gateway alone: the other one gives out another. */
-		buf_printf(&data, "\"%s://%s/sheetws?fid=%lld\"", gateway_ws_scheme(), owner, (long long) ticket->sheet_id);
-		request_data(request, MSG_REDIRECT, &data);
-	}
 	else
-	{
-		buf_printf(&data, "\"%s://%s/sheetws?token=%s&fid=%lld%s%s\"", gateway_ws_scheme(), owner, token,
-				   (long long) ticket->sheet_id, ticket->link[0] != '\0' ? "&link=" : "", ticket->link);
-		request_data(request, MSG_REDIRECT, &data);
-	}
+		return true;
 	return false;
 }
 
-Ticket *
-upgrade_check(Request *request)
+bool
+upgrade_begin(Request *request)
 {
-	Ticket *ticket;
-	char nack[8];
-
-	if (request->method != METHOD_GET || strcmp(request->path, "/sheetws") != 0)
-		return NULL; /* a server may ignore an upgrade (RFC 9110 7.8) */
+	if (request->method != METHOD_GET || strcmp(request->head.path, "/sheetws") != 0 ||
+		head_field(&request->head, "upgrade") == NULL)
+		return false; /* other routes ignore an upgrade (RFC 9110 7.8) */
 	request->close = true;
-	if (!upgrade_check_handshake(request) || !upgrade_check_origin(request))
+	if (upgrade_check_handshake(request) && upgrade_check_sheet(request))
+		request->status = 101;
+	return true;
+}
+
+/* ---- the WebSocket ---- */
+
+static void
+upgrade_on_gone(void *arg)
+{
+	gateway.connections--;
+	peers_leave(arg);
+}
+
+static Session *
+upgrade_open_session(const Request *request, Socket *socket)
+{
+	char link[LINK_KEY_MAX + 1], nack[8];
+	Session *session;
+
+	(void) upgrade_link(request, link);
+	if (upgrade_is_v2(request))
+		session = v2_session_open(socket, request->sheet_id, link);
+	else
+		session = v1_session_open(socket, &request->claims, request->sheet_id, link,
+								  request_arg(request, "nack", nack, sizeof(nack)) && strcmp(nack, "1") == 0);
+	if (session == NULL)
 		return NULL;
-	ticket = calloc(1, sizeof(Ticket));
-	if (ticket == NULL)
+	snprintf(session->peer, sizeof(session->peer), "%s", request->peer);
+	snprintf(session->request_id, sizeof(session->request_id), "%s", request->trace.id);
+	return session;
+}
+
+void
+upgrade_finish(Request *request, Stream stream, Peer *peer, char *read, size_t len)
+{
+	static const int editor_buffer = UPGRADE_EDITOR_BUFFER;
+	const char *protocol = upgrade_protocol(request);
+	Buf answer = {NULL, 0, 0};
+	Socket *socket;
+	Session *session = NULL;
+
+	buf_puts(&answer, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+					  "Sec-WebSocket-Accept: ");
+	upgrade_put_accept(request, &answer);
+	if (protocol != NULL)
+		buf_printf(&answer, "\r\nSec-WebSocket-Protocol: %s", protocol);
+	buf_puts(&answer, "\r\n\r\n");
+	socket = socket_open(stream, upgrade_on_gone, peer);
+	if (socket == NULL)
+		upgrade_on_gone(peer);
+	else
 	{
-		request_out_of_memory(request);
-		return NULL;
+		(void) setsockopt(stream.fd, SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
+		socket_put(socket, answer.data, answer.len);
+		if (!buf_failed(&answer))
+			session = upgrade_open_session(request, socket);
+		if (session != NULL)
+			socket_take(socket, read, len);
+		else
+			socket_abort(socket);
 	}
-	if (!upgrade_check_sheet(request, ticket))
+	buf_free(&answer);
+}
+
+/* ---- GET /sheetws?query=1: where to connect ---- */
+
+static void
+sheet_ws_info(Request *request, PGresult *res)
+{
+	char token[JWT_MAX] = "", address[REDIRECT_MAX];
+
+	if (!sheet_is_open(request, res))
+		return;
+	switch (redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, address))
 	{
-		free(ticket);
-		return NULL;
+		case SERVED_NOWHERE:
+			request_error(request, 503, "the gateways have not found each other yet");
+			break;
+		case SERVED_HERE:
+			request_msg(request, MSG_DESTINATION);
+			break;
+		case SERVED_ELSEWHERE:
+			(void) request_arg(request, "token", token, sizeof(token));
+			upgrade_redirect(request, address, token, "");
+			break;
 	}
-	handshake_accept(request, ticket->accept);
-	ticket->nack = request_arg(request, "nack", nack, sizeof(nack)) && strcmp(nack, "1") == 0;
-	memcpy(ticket->address, request->peer, sizeof(ticket->address));
-	memcpy(ticket->request_id, request->trace.id, sizeof(ticket->request_id));
-	return ticket;
+}
+
+/* Also if the key is wrong: the role that the account has then tells. */
+static void
+sheet_ws_opened(Request *request, PGresult *res)
+{
+	sheet_query_info(request, sheet_ws_info);
+}
+
+static void
+sheet_ws_authenticated(Request *request)
+{
+	char link[LINK_KEY_MAX + 1];
+
+	if (upgrade_link(request, link))
+		request_query(request, DATABASE_WRITES, sheet_open_link_sql,
+					  PARAMS(request_sheet(request), pgparam_text(link), request_uid(request)), REQUEST_TEXT_RAW,
+					  sheet_ws_opened);
+	else
+		sheet_query_info(request, sheet_ws_info);
+}
+
+void
+route_sheet_ws(Request *request)
+{
+	char query[8] = "";
+
+	(void) request_arg(request, "query", query, sizeof(query));
+	if (!request_arg_id(request, "fid", &request->sheet_id))
+		request_error(request, 400, "fid is needed");
+	else if (strcmp(query, "1") != 0)
+		request_error(request, 426, "connect by WebSocket, or ask with query=1");
+	else
+		request_authenticate(request, sheet_ws_authenticated);
+}
+
+/* ---- POST /v2/ticket {fid} ---- */
+
+void
+route_ticket(Request *request)
+{
+	char ticket[TICKET_SIZE];
+	Buf body = {NULL, 0, 0};
+
+	if (request->sheet_id == 0)
+		request_error(request, 400, "fid is needed, as a number");
+	else if (!ticket_issue(&request->claims, request->sheet_id, ticket))
+		request_error_later(request, 503, REQUEST_BUSY_S, "too many tickets are out: try again");
+	else
+	{
+		buf_printf(&body, "{\"ticket\":\"%s\",\"seconds\":%d}", ticket, TICKET_SECONDS);
+		request_json(request, 200, &body);
+	}
 }

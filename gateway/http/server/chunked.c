@@ -3,25 +3,17 @@
  */
 #include "http/server/chunked.h"
 
+#include "http/server/head.h"
+
 #include <stdbool.h>
 
 #define CHUNKED_DIGITS_MAX 16
 
-static int
-chunked_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* A digit of the size, or what ends it. */
+/* A digit of the size, or the byte that ends it. */
 static ChunkedResult
 chunked_read_size(Chunked *chunked, char c)
 {
-	int digit = chunked_digit(c);
+	int digit = head_hex_digit(c);
 
 	if (digit >= 0)
 	{
@@ -41,7 +33,7 @@ chunked_read_size(Chunked *chunked, char c)
 	return CHUNKED_MORE;
 }
 
-/* A byte that is read over: blanks before a semicolon, and what is behind it. */
+/* A byte that is ignored: a blank before a semicolon, or a byte of an extension. */
 static ChunkedResult
 chunked_skip(Chunked *chunked, char c)
 {
@@ -61,7 +53,7 @@ chunked_skip(Chunked *chunked, char c)
 	return CHUNKED_MORE;
 }
 
-/* CR or LF, and where we are behind it. */
+/* CR or LF, and the state after it. */
 static ChunkedResult
 chunked_expect(Chunked *chunked, char c, char wanted, ChunkedState next)
 {
@@ -119,7 +111,7 @@ chunked_read(Chunked *chunked, const char *bytes, size_t len, size_t *used, cons
 			*piece_len = chunked->left < len - *used ? (size_t) chunked->left : len - *used;
 			*used += *piece_len;
 			chunked->left -= *piece_len;
-			if (chunked->left == 0)
+			if (chunked->left == 0 && !chunked->measured)
 				chunked->state = CHUNKED_DATA_CR;
 			return CHUNKED_PIECE;
 		}

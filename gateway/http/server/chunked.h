@@ -1,47 +1,51 @@
 /*
- * chunked.h - a request's body in chunks (RFC 9112 7.1), read as it comes, and strictly.
+ * chunked.h - the body of a request, read strictly as it comes: in chunks (RFC 9112 7.1), or of a known length.
  *
- * Lenient readers of chunks are how requests are smuggled past proxies: so a size has 1 to 16 hexadecimal digits and
- * nothing before them, lines end in CRLF, what is behind a chunk is CRLF. Extensions are read over, as far as they are
- * printable, up to CHUNKED_EXTENSIONS_MAX bytes of a body; trailers, which would be fields that nobody has checked, are
- * refused. Pure C; no memory of its own.
+ * Lenient readers of chunks allow requests to be smuggled past proxies. So a size has 1 to 16 hexadecimal digits and
+ * nothing before them, lines end in CRLF, and CRLF follows a chunk. Printable extensions are ignored, up to
+ * CHUNKED_EXTENSIONS_MAX bytes of a body. Trailers are refused: they would be fields that were not checked. Pure C,
+ * without memory of its own.
  */
 #ifndef CHUNKED_H
 #define CHUNKED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define CHUNKED_EXTENSIONS_MAX 4096
 
-/* Where in the body we are; all zero at its beginning. */
 typedef enum ChunkedState
 {
 	CHUNKED_SIZE,	   /* before or among the digits */
-	CHUNKED_BLANKS,	   /* behind them: an extension has to come */
+	CHUNKED_BLANKS,	   /* after them: an extension has to follow */
 	CHUNKED_EXTENSION, /* up to CR */
 	CHUNKED_SIZE_LF,
 	CHUNKED_DATA,
 	CHUNKED_DATA_CR,
 	CHUNKED_DATA_LF,
-	CHUNKED_LAST_CR, /* behind the last chunk: the empty line */
+	CHUNKED_LAST_CR, /* after the last chunk: the empty line */
 	CHUNKED_LAST_LF,
 	CHUNKED_DONE
 } ChunkedState;
 
+/* All zero at the beginning of a body in chunks; CHUNKED_MEASURED(length) for one of a known length. */
 typedef struct Chunked
 {
 	ChunkedState state;
+	bool measured;
 	int digits;
-	uint64_t left; /* of the chunk, or its size as far as it was read */
+	uint64_t left; /* bytes of the chunk, or its size as far as it was read */
 	size_t extensions;
 } Chunked;
+
+#define CHUNKED_MEASURED(length) ((Chunked){.state = CHUNKED_DATA, .measured = true, .left = (length)})
 
 typedef enum ChunkedResult
 {
 	CHUNKED_MORE,	 /* all bytes are used, and more are needed */
-	CHUNKED_PIECE,	 /* *piece is content; call again with what is behind the used bytes */
-	CHUNKED_END,	 /* the body ends behind the used bytes */
+	CHUNKED_PIECE,	 /* *piece is content; call again with the bytes after the used ones */
+	CHUNKED_END,	 /* the body ends after the used bytes */
 	CHUNKED_TRAILER, /* there is a trailer */
 	CHUNKED_MALFORMED
 } ChunkedResult;

@@ -1,9 +1,9 @@
 /*
  * forwarded.c - the items of X-Forwarded-For and Forwarded, from the last to the first; see forwarded.h.
  *
- * An item of X-Forwarded-For is an address: 192.0.2.1, 2001:db8::1 or [2001:db8::1], with a port or without (an IPv6
- * address needs brackets then). One of Forwarded is a list of parameters, for=192.0.2.1;proto=https, whose `for` is an
- * address as above, or in quotes; commas and semicolons within quotes separate nothing.
+ * An item of X-Forwarded-For is an address: 192.0.2.1, 2001:db8::1 or [2001:db8::1], with or without a port (an IPv6
+ * address then needs brackets). An item of Forwarded is a list of parameters, for=192.0.2.1;proto=https, whose `for` is
+ * an address as above, or a quoted one; commas and semicolons within quotes do not separate.
  */
 #include "http/server/forwarded.h"
 
@@ -31,7 +31,7 @@ trim(const char **text, size_t *len)
 		(*len)--;
 }
 
-/* Where the part begins that ends at len: behind the last separator that is in no quotes. */
+/* Start of the part that ends at len: after the last separator outside of quotes. */
 static size_t
 part_start(const char *value, size_t len, char separator, bool quotes)
 {
@@ -50,7 +50,7 @@ part_start(const char *value, size_t len, char separator, bool quotes)
 	return start;
 }
 
-/* :PORT, or an obfuscated one (RFC 7239 6.3): nothing but characters of a name. */
+/* :PORT, or an obfuscated one (RFC 7239 6.3): characters of a name only. */
 static bool
 is_port(const char *text, size_t len)
 {
@@ -64,7 +64,7 @@ is_port(const char *text, size_t len)
 	return true;
 }
 
-/* Copies the address of a node: without brackets and port. Leaves it empty when there is none. */
+/* Copies the address of a node without brackets and port. Leaves it empty if there is none. */
 static void
 node_address(const char *text, size_t len, char address[FORWARDED_ADDRESS_MAX])
 {
@@ -92,7 +92,7 @@ node_address(const char *text, size_t len, char address[FORWARDED_ADDRESS_MAX])
 		address[0] = '\0';
 }
 
-/* The value of a parameter without its quotes; false when it is malformed or too long. */
+/* The value of a parameter without its quotes; false if it is malformed or too long. */
 static bool
 unquote(const char **text, size_t *len, char buffer[64])
 {
@@ -115,7 +115,7 @@ unquote(const char **text, size_t *len, char buffer[64])
 	return true;
 }
 
-/* The address of an element of Forwarded, whose `for` stands once. */
+/* The address of an element of Forwarded, which must have one `for`. */
 static void
 element_address(const char *text, size_t len, char address[FORWARDED_ADDRESS_MAX])
 {
@@ -157,4 +157,54 @@ forwarded_take_last(const char *value, ssize_t *len, bool rfc7239, char address[
 		element_address(item, item_len, address);
 	else
 		node_address(item, item_len, address);
+}
+
+#define FORWARDED_PROXIES_MAX 32 /* one behind the other */
+
+/*
+ * The last address in the header that is not a trusted proxy: the client may have invented those before it. Empty if
+ * that item has no address. If all are proxies, the first of them.
+ */
+static void
+forwarded_find(const Head *head, const char *name, bool rfc7239, const char *trusted,
+			   char address[FORWARDED_ADDRESS_MAX])
+{
+	int proxies = 0;
+
+	for (int i = head->field_count - 1; i >= 0; i--)
+	{
+		const HeadField *field = &head->fields[i];
+		ssize_t len = (ssize_t) strlen(field->value);
+
+		while (strcmp(field->name, name) == 0 && len >= 0)
+		{
+			forwarded_take_last(field->value, &len, rfc7239, address);
+			if (!network_list_contains(trusted, address))
+				return;
+			if (++proxies < FORWARDED_PROXIES_MAX)
+				continue;
+			address[0] = '\0';
+			return;
+		}
+	}
+}
+
+bool
+forwarded_peer(const Head *head, const char *trusted, char peer[FORWARDED_ADDRESS_MAX])
+{
+	bool has_list = head_field(head, "x-forwarded-for") != NULL;
+	bool has_forwarded = head_field(head, "forwarded") != NULL;
+	char listed[FORWARDED_ADDRESS_MAX] = "", forwarded[FORWARDED_ADDRESS_MAX] = "";
+
+	if ((!has_list && !has_forwarded) || !network_list_contains(trusted, peer))
+		return true;
+	if (has_list)
+		forwarded_find(head, "x-forwarded-for", false, trusted, listed);
+	if (has_forwarded)
+		forwarded_find(head, "forwarded", true, trusted, forwarded);
+	/* The proxy sets one of the two headers, and passes on the client's other one. */
+	if (has_list && has_forwarded && strcmp(listed, forwarded) != 0)
+		return false;
+	strcpy(peer, has_list ? listed : forwarded);
+	return peer[0] != '\0';
 }

@@ -15,15 +15,15 @@ head_fail(HeadError *error, int status, const char *reason)
 }
 
 /* RFC 9110 5.6.2 */
-static bool
-is_token_char(unsigned char c)
+bool
+head_is_token_char(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
 		   (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static int
-hex_value(char digit)
+int
+head_hex_digit(char digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
@@ -55,8 +55,8 @@ head_find_end(const char *bytes, size_t len, size_t *seen)
 /* ---- the request line ---- */
 
 /*
- * Decodes %XX from one place to another that does not lie behind it, with a zero at the end. False for a bad escape, a
- * control character, or when there are not `size` bytes of room for all.
+ * Decodes %XX and appends a NUL. `to` may be `from` or lie before it. False for a malformed escape, a control
+ * character, or if the result needs more than `size` bytes.
  */
 static bool
 decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
@@ -69,8 +69,8 @@ decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 
 		if (c == '%')
 		{
-			int high = i + 2 < len ? hex_value(from[i + 1]) : -1;
-			int low = high >= 0 ? hex_value(from[i + 2]) : -1;
+			int high = i + 2 < len ? head_hex_digit(from[i + 1]) : -1;
+			int low = high >= 0 ? head_hex_digit(from[i + 2]) : -1;
 
 			if (low < 0)
 				return false;
@@ -87,7 +87,7 @@ decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 	return true;
 }
 
-/* Bytes of a host and port at the beginning of the text. */
+/* Length of the host and port at the beginning of the text. */
 static size_t
 authority_len(const char *text)
 {
@@ -95,8 +95,8 @@ authority_len(const char *text)
 }
 
 /*
- * The absolute form, http://host/path, is what proxies get; servers have to take it as well (RFC 9112 3.2.2). What is
- * no host is not stepped over: the slash that must come then does not.
+ * Clients of proxies send the absolute form, http://host/path; servers must accept it as well (RFC 9112 3.2.2). Only
+ * characters of a host are skipped, so the slash that must follow is missing after anything else.
  */
 static char *
 skip_authority(char *target)
@@ -156,7 +156,7 @@ parse_request_line(Head *head, char *line, size_t url_max, char *room, HeadError
 	head->method = line;
 	for (const char *c = line; *c != '\0'; c++)
 	{
-		if (!is_token_char((unsigned char) *c))
+		if (!head_is_token_char(*c))
 			return head_fail(error, 400, "the method is malformed");
 	}
 	if ((size_t) (version - target) > url_max)
@@ -174,7 +174,7 @@ parse_field(Head *head, char *line, HeadError *error)
 
 	if (*line == ' ' || *line == '\t')
 		return head_fail(error, 400, "a header line is folded");
-	for (; is_token_char((unsigned char) *line); line++)
+	for (; head_is_token_char(*line); line++)
 	{
 		if (*line >= 'A' && *line <= 'Z')
 			*line = (char) (*line + ('a' - 'A'));
@@ -221,9 +221,9 @@ head_list_has(const char *list, const char *word)
 	return false;
 }
 
-/* ---- what the fields say ---- */
+/* ---- meaning of the fields ---- */
 
-/* Fields of which a second one would leave open which of the two holds. */
+/* Fields that may occur once: with two, it would be open which one is valid. */
 static bool
 check_once(const Head *head, HeadError *error)
 {
@@ -332,34 +332,89 @@ head_parse(Head *head, char *bytes, size_t len, size_t url_max, HeadError *error
 
 /* ---- the query ---- */
 
-bool
-head_query_arg(const char *query, const char *name, char *to, size_t size)
+/* The value of the first argument of the name, not decoded, and its length. NULL: there is none. */
+static const char *
+query_find(const char *query, const char *name, bool needs_value, size_t *len)
 {
 	size_t name_len = strlen(name);
 
 	for (; *query != '\0'; query += *query == '&')
 	{
-		size_t len = strcspn(query, "&");
+		size_t item = strcspn(query, "&");
+		bool has_value = item > name_len && query[name_len] == '=';
 
-		if (len > name_len && query[name_len] == '=' && memcmp(query, name, name_len) == 0)
-			return decode_percent(query + name_len + 1, len - name_len - 1, true, to, size);
-		query += len;
+		if (item >= name_len && memcmp(query, name, name_len) == 0 && (has_value || (item == name_len && !needs_value)))
+		{
+			*len = has_value ? item - name_len - 1 : 0;
+			return query + name_len + has_value;
+		}
+		query += item;
 	}
-	return false;
+	return NULL;
+}
+
+bool
+head_query_arg(const char *query, const char *name, char *to, size_t size)
+{
+	size_t len;
+	const char *value = query_find(query, name, true, &len);
+
+	return value != NULL && decode_percent(value, len, true, to, size);
 }
 
 bool
 head_query_has(const char *query, const char *name)
 {
-	size_t name_len = strlen(name);
+	size_t len;
 
-	for (; *query != '\0'; query += *query == '&')
+	return query_find(query, name, false, &len) != NULL;
+}
+
+/* ---- codings ---- */
+
+/* "q=0.5" among the parameters of a coding, in thousandths: 1000 if there is none, 0 if it is malformed. */
+static int
+head_weight(const char *params, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i++)
 	{
-		size_t len = strcspn(query, "&");
+		int weight, digits = 0;
 
-		if (len >= name_len && strncmp(query, name, name_len) == 0 && (len == name_len || query[name_len] == '='))
-			return true;
-		query += len;
+		if ((params[i] != 'q' && params[i] != 'Q') || params[i + 1] != '=')
+			continue;
+		i += 2;
+		if (i >= len || (params[i] != '0' && params[i] != '1'))
+			return 0;
+		weight = (params[i] - '0') * 1000;
+		if (++i < len && params[i] == '.')
+		{
+			int step = 100;
+
+			for (i++; i < len && params[i] >= '0' && params[i] <= '9' && digits++ < 3; i++, step /= 10)
+				weight += (params[i] - '0') * step;
+		}
+		return weight > 1000 ? 0 : weight;
 	}
-	return false;
+	return 1000;
+}
+
+int
+head_quality(const char *accepted, const char *coding)
+{
+	int any = 0;
+
+	for (const char *item = accepted; item != NULL && *item != '\0';)
+	{
+		size_t len, name_len;
+
+		item += strspn(item, ", \t");
+		len = strcspn(item, ",");
+		name_len = strcspn(item, ",; \t");
+		if (name_len == strlen(coding) && strncasecmp(item, coding, name_len) == 0)
+			return head_weight(item + name_len, len - name_len);
+		if (name_len == 1 && *item == '*')
+			any = head_weight(item + name_len, len - name_len);
+		item += len;
+	}
+	return any;
 }

@@ -1,9 +1,9 @@
 /*
  * head.h - the head of an HTTP/1.1 request (RFC 9112): request line and fields, read strictly.
  *
- * Strict because leniency is how requests are smuggled past a proxy that reads them otherwise: lines end in CRLF, no
- * field is folded, no blank stands before a colon, and what frames the body is there at most once. Pure C; no memory of
- * its own: the head's bytes are cut into strings in place.
+ * Leniency would allow requests to be smuggled past a proxy that reads them differently. So lines end in CRLF, no field
+ * is folded, no blank precedes a colon, and the fields that frame the body occur once. Pure C, without memory of its
+ * own: the bytes of the head are cut into strings in place.
  */
 #ifndef HEAD_H
 #define HEAD_H
@@ -23,15 +23,15 @@ typedef struct HeadField
 typedef struct Head
 {
 	const char *method;
-	const char *target; /* path and query as they came, without scheme and host */
+	const char *target; /* path and query, not decoded, without scheme and host */
 	const char *path;	/* decoded */
-	const char *query;	/* behind the "?", as it came; "" when there is none */
+	const char *query;	/* after the "?", not decoded; "" if there is none */
 	int minor;			/* of HTTP/1.x */
 	HeadField fields[HEAD_FIELDS_MAX];
 	int field_count;
-	int64_t content_length; /* -1: not told */
+	int64_t content_length; /* -1: absent */
 	bool chunked;
-	bool close; /* the client wants no further request on this connection */
+	bool close; /* this is the last request of the connection */
 	bool upgrade;
 	bool expect_continue;
 } Head;
@@ -43,20 +43,28 @@ typedef struct HeadError
 } HeadError;
 
 /*
- * How many of the bytes are a head, with its empty line; 0: it has not ended. -1: no head begins like this, whatever
- * follows (control characters, lines that end in a bare LF or CR). *seen keeps the place between calls; 0 at first.
+ * The length of the head, with its empty line; 0 if it is not complete; -1 if no head begins like this (control
+ * characters, lines that end in a bare LF or CR). *seen: bytes that earlier calls have searched; 0 at first.
  */
 extern long head_find_end(const char *bytes, size_t len, size_t *seen);
-/* Reads a head of len bytes. The buffer has room for 2 * len + 2: the decoded path goes behind the head. False: *error
- * tells the answer. */
+/* Reads a head of len bytes. The buffer must have 2 * len + 2 bytes: the decoded path is put after the head. False:
+ * *error is the answer. */
 extern bool head_parse(Head *head, char *bytes, size_t len, size_t url_max, HeadError *error);
-/* NULL when the field is absent. name is lower case. */
+/* NULL if the field is absent. name is in lower case. */
 extern const char *head_field(const Head *head, const char *name);
-/* Is the word an element of the comma-separated list? Case does not matter. */
+/* Is the word an element of the comma-separated list? Ignores case. list may be NULL. */
 extern bool head_list_has(const char *list, const char *word);
-/* An argument of the query, decoded ("+" is a blank); false when it is absent, malformed or longer than size - 1. */
+/* An argument of the query, decoded ("+" is a blank); false if it is absent, malformed or longer than size - 1. */
 extern bool head_query_arg(const char *query, const char *name, char *to, size_t size);
-/* Is there an argument of the name, whatever its value? */
+/* Does the query have an argument of this name? */
 extern bool head_query_has(const char *query, const char *name);
+/* How much a client wants a coding, from 0 (not at all) to 1000 (RFC 9110 12.5.3). accepted: Accept-Encoding or NULL.
+ */
+extern int head_quality(const char *accepted, const char *coding);
+
+/* A character of a token (RFC 9110 5.6.2). */
+extern bool head_is_token_char(char c);
+/* The value of a hexadecimal digit; -1 for any other character. */
+extern int head_hex_digit(char digit);
 
 #endif

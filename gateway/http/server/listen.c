@@ -1,6 +1,6 @@
 /*
- * listen.c - the socket that connections come from: accepts them, within max-connections and
- * max-connections-per-address, and every now and then looks at what takes too long.
+ * listen.c - the listening socket: accepts connections within max-connections and max-connections-per-address, and
+ * runs the timer that ends slow ones.
  */
 #include "http/server/listen.h"
 
@@ -21,13 +21,13 @@
 #include <uv.h>
 
 #define LISTEN_BACKLOG 1024
-#define LISTEN_TURN	   64 /* connections accepted before the others have their turn */
+#define LISTEN_MANY	   64 /* connections accepted in one iteration of the loop */
 #define LISTEN_TICK_MS 250
 
 static uv_poll_t listen_poll;
 static uv_timer_t listen_timer;
 static int listen_fd = -1;
-static bool listen_paused; /* no descriptor was left: the next tick tries again */
+static bool listen_paused; /* out of descriptors: the next tick tries again */
 
 static void
 listen_refuse(int fd, const char *status_line, const char *reason, const char *address)
@@ -51,16 +51,22 @@ listen_accepted(int fd, const struct sockaddr *from)
 {
 	char address[48];
 	Peer *peer = peers_enter(from, address);
-	int others = peer->connections - 1;
 	int allowed = gateway.config.max_connections_per_address;
 
-	peers_leave(peer);
-	if (gateway.connections >= gateway.config.max_connections)
+	if (peer == NULL)
+		listen_refuse(fd, "503 Service Unavailable", "out of memory\n", address);
+	else if (gateway.connections >= gateway.config.max_connections)
 		listen_refuse(fd, "503 Service Unavailable", "the gateway has too many connections\n", address);
-	else if (allowed > 0 && others >= allowed && !network_list_contains(gateway.config.trusted_proxies, address))
+	else if (allowed > 0 && peer->connections > allowed &&
+			 !network_list_contains(gateway.config.trusted_proxies, address))
 		listen_refuse(fd, "429 Too Many Requests", "too many connections from your address\n", address);
 	else
-		conn_open(fd, from, tls_is_on());
+	{
+		conn_open(fd, peer, address);
+		return;
+	}
+	if (peer != NULL)
+		peers_leave(peer);
 }
 
 static void
@@ -70,7 +76,7 @@ listen_on_poll(uv_poll_t *poll, int status, int events)
 	socklen_t len = sizeof(from);
 	int fd;
 
-	for (int i = 0; i < LISTEN_TURN; i++)
+	for (int i = 0; i < LISTEN_MANY; i++)
 	{
 		len = sizeof(from);
 		fd = accept4(listen_fd, (struct sockaddr *) &from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -78,8 +84,8 @@ listen_on_poll(uv_poll_t *poll, int status, int events)
 			listen_accepted(fd, (struct sockaddr *) &from);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		{
-			log_event(LOG_WARN, "no connection can be accepted", LOG_STR("reason", strerror(errno)));
-			uv_poll_stop(&listen_poll); /* it would be reported without end */
+			log_event(LOG_WARN, "could not accept a connection", LOG_STR("reason", strerror(errno)));
+			uv_poll_stop(&listen_poll); /* the event would be raised without end */
 			listen_paused = true;
 			return;
 		}
@@ -98,47 +104,39 @@ listen_on_tick(uv_timer_t *timer)
 	uv_poll_start(&listen_poll, UV_READABLE, listen_on_poll);
 }
 
-/* A socket on listen-address and listen-port, or -1 and *reason. */
-static int
-listen_open(const char **reason)
+bool
+listen_start(const ConnHandler *handler)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	struct addrinfo *found;
+	struct addrinfo *found = NULL;
+	const char *reason = NULL;
 	char port[8];
-	int fd, on = 1, result;
+	int on = 1, result;
 
+	conn_handler = handler;
+	if (!tls_start())
+		return false;
 	snprintf(port, sizeof(port), "%d", gateway.config.listen_port);
 	result = getaddrinfo(gateway.config.listen_address, port, &hints, &found);
 	if (result != 0)
-	{
-		*reason = gai_strerror(result);
-		return -1;
-	}
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		(void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0)
-	{
-		*reason = strerror(errno);
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(found);
-	return fd;
-}
-
-bool
-listen_start(void)
-{
-	const char *reason = "";
-
-	listen_fd = listen_open(&reason);
-	if (listen_fd < 0)
+		reason = gai_strerror(result);
+	else
+		listen_fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (listen_fd >= 0)
+		(void) setsockopt(listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (reason == NULL && (listen_fd < 0 || bind(listen_fd, found->ai_addr, found->ai_addrlen) != 0 ||
+						   listen(listen_fd, LISTEN_BACKLOG) != 0))
+		reason = strerror(errno);
+	if (found != NULL)
+		freeaddrinfo(found);
+	if (reason != NULL)
 	{
 		fprintf(stderr, "pg_sheet_gateway: cannot listen on %s port %d: %s\n", gateway.config.listen_address,
 				gateway.config.listen_port, reason);
 		fprintf(stderr, "Choose another port with --listen-port, or end the program that uses it.\n");
+		if (listen_fd >= 0)
+			close(listen_fd);
+		listen_fd = -1;
 		return false;
 	}
 	uv_poll_init(&gateway.loop, &listen_poll, listen_fd);
@@ -157,4 +155,5 @@ listen_stop(void)
 	uv_close((uv_handle_t *) &listen_timer, NULL);
 	close(listen_fd);
 	listen_fd = -1;
+	conn_close_all();
 }

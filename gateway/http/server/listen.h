@@ -1,11 +1,14 @@
-/* listen.h - the socket that connections come from; see listen.c. */
+/* listen.h - the listening socket; see listen.c. */
 #ifndef LISTEN_H
 #define LISTEN_H
 
+#include "http/server/conn.h"
+
 #include <stdbool.h>
 
-/* False: a message was printed. */
-extern bool listen_start(void);
+/* Reads the certificate and listens. handler: of all connections. False: a message was printed. */
+extern bool listen_start(const ConnHandler *handler);
+/* Closes the socket and all connections. Their handles close in the next iterations of the loop. */
 extern void listen_stop(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * origin.c - which web pages may talk to this gateway: those that it serves itself, those of other members
- * (also of members that are gone: their open pages need another gateway), and those in the setting allowed-origins. A
- * browser sends Origin with every WebSocket and every cross-origin request, and does not let a page forge it.
+ * origin.c - which web pages may use this gateway: its own, those of present and former members (open pages of a
+ * member that has gone need another gateway), and those of the setting allowed-origins. A browser sends Origin with
+ * every WebSocket and every cross-origin request, and does not let a page forge it.
  */
 #include "http/server/origin.h"
 
@@ -34,7 +34,7 @@ origin_is_allowed(const char *origin, const char *host)
 {
 	const char *address = NULL;
 
-	/* A page that came without TLS is anybody's who sits on the way. */
+	/* Anybody on the way can forge a page that is sent without TLS. */
 	if (strncmp(origin, "http://", 7) == 0 && strcmp(gateway_http_scheme(), "http") == 0)
 		address = origin + 7;
 	else if (strncmp(origin, "https://", 8) == 0)

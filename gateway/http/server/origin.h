@@ -1,14 +1,13 @@
-/* origin.h - which web pages may talk to this gateway; see origin.c. */
+/* origin.h - which web pages may use this gateway; see origin.c. */
 #ifndef ORIGIN_H
 #define ORIGIN_H
 
 #include <stdbool.h>
 
-/* origin: the header; host: what the client called us. Own page, members' pages, configured origins; never "null" or a
- * wildcard. */
-/* Is this a name under which the gateway is reached: an address, localhost, or a name of a setting? `host` is a
- * request's Host, with its port or without. A page that has its own name resolved to our address does not know one. */
-extern bool origin_host_is_known(const char *host);
+/* origin: the header Origin. host: the header Host. */
 extern bool origin_is_allowed(const char *origin, const char *host);
+/* Is the gateway reached by this name: an address, localhost, or a name of a setting? host may have a port. A page
+ * whose own name resolves to our address (DNS rebinding) does not know such a name. */
+extern bool origin_host_is_known(const char *host);
 
 #endif

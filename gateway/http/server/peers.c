@@ -1,8 +1,8 @@
 /*
- * peers.c - the addresses that are connected, and how many connections each has.
+ * peers.c - the connected addresses, and the number of connections of each.
  *
- * An IPv6 user has a whole /64 to choose addresses from, so a /64 counts as one address. An entry lives as long as it
- * has a connection: max-connections bounds the table.
+ * An IPv6 user can choose any address of a /64, so a /64 counts as one address. An entry exists while it has
+ * connections: max-connections bounds the table.
  */
 #include "http/server/peers.h"
 

@@ -1,5 +1,5 @@
 /*
- * peers.h - the addresses that are connected, and how many connections each has; see peers.c.
+ * peers.h - the connected addresses, and the number of connections of each; see peers.c.
  */
 #ifndef PEERS_H
 #define PEERS_H
@@ -13,7 +13,7 @@ typedef struct Peer
 	int connections;
 } Peer;
 
-/* Counts a connection; address: at least 48 bytes for the address as text. */
+/* Counts a connection. address: at least 48 bytes for the address as text. NULL: out of memory. */
 extern Peer *peers_enter(const struct sockaddr *from, char *address);
 extern void peers_leave(Peer *peer);
 

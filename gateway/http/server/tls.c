@@ -1,7 +1,7 @@
 /*
  * tls.c - the gateway's certificate, and TLS on a socket: 1.2 with forward secrecy and authenticated ciphers, and 1.3.
  *
- * A new certificate is for new connections; those that are open keep the context they began with, which OpenSSL counts.
+ * A new certificate is used for new connections. Open ones keep their context, which OpenSSL counts.
  */
 #include "http/server/tls.h"
 
@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#define TLS_RECORD 0x16 /* first byte of a handshake */
 
 static SSL_CTX *tls_context;
 
 static const char tls_ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL";
 
-/* Only HTTP/1.1 is spoken: a client that asks for others gets it, or no protocol. */
+/* Only HTTP/1.1 is supported: the handshake fails if the client offers other protocols only. */
 static int
 tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
 					unsigned in_len, void *arg)
@@ -120,6 +123,14 @@ tls_new(int fd)
 	}
 	SSL_set_accept_state(ssl);
 	return ssl;
+}
+
+bool
+tls_is_plain(const Stream *stream)
+{
+	char byte;
+
+	return SSL_in_before(stream->ssl) && recv(stream->fd, &byte, 1, MSG_PEEK) == 1 && byte != TLS_RECORD;
 }
 
 void

@@ -1,14 +1,12 @@
 /*
- * batch.c - what goes to the database as one: edits in the codec's form, and, for those who will be told, the frames of
- * protocol v1 and the places where messages of protocol v2 end. Whose batch it is, and what becomes of it, is not known
- * here.
+ * batch.c - edits that go to the database in one statement, in the edit codec; and, for the members who will be sent
+ * them, the frames of protocol v1 and the positions where messages of protocol v2 end.
  */
 #include "ws/edit/batch.h"
 
-#include "ws/room/accounts.h"
-#include "ws/session/edit_buf.h"
-#include "ws/session/frame.h"
-#include "ws/v1/v1_encode.h"
+#include "ws/cache/accounts.h"
+#include "ws/wire/frame.h"
+#include "ws/wire/v1_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +56,7 @@ batch_reserve(RoomBatch *batch, size_t edits, size_t frames)
 	size_t parts = edits / V2_PART_BYTES + 2;
 	const Edit none = {0};
 
-	/* The first of a part is written in full. */
+	/* The first edit of a part is written in full. */
 	return buf_try_reserve(&batch->edits, edits + parts * edit_size_bound(&none)) &&
 		   (!batch->has_v1 || buf_try_reserve(&batch->frames, frames)) && batch_reserve_events(batch, parts);
 }
@@ -72,7 +70,7 @@ batch_failed(const RoomBatch *batch)
 void
 batch_put_edit(RoomBatch *batch, const Edit *edit)
 {
-	edit_buf_put(&batch->edits, &batch->writer, edit);
+	edits_put(&batch->edits, &batch->writer, edit);
 	batch->count++;
 	if (!edit_extends(edit))
 		return;
@@ -121,7 +119,7 @@ batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t i
 	unsigned char header[FRAME_SENT_HEADER_MAX];
 	size_t header_len, start, len;
 
-	/* The frame goes straight behind those before; its header is known when its length is. */
+	/* The frame is written in place. Its header is known when its length is. */
 	if (!buf_reserve(&batch->frames, FRAME_SENT_HEADER_MAX))
 		return;
 	start = batch->frames.len;
@@ -140,7 +138,7 @@ batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t i
 	memcpy(batch->frames.data + start, header, header_len);
 }
 
-/* Under whose names protocol v1 tells of edits: those of members; accounts.h remembers who has left. */
+/* accounts.h knows the names of members, also of those who have left. */
 void
 batch_add_v1_frames(RoomBatch *batch)
 {

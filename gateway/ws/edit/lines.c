@@ -1,14 +1,14 @@
 /*
- * lines.c - rows and columns that come and go: where the places that somebody names are by now.
+ * lines.c - maps cells across insertions and deletions of rows and columns.
  *
- * A late edit names places as its author saw them. A view has both orders of lines in one: that of the author and that
- * of what is there now, as parts of lines that are in both, or in one of them only. Others' changes are made in the
- * order of what is there; then the author's edits are found in his, and said in the other's terms. An edit that inserts
- * or deletes changes both orders, so that those behind it mean what they would have meant without the others. There is
- * nothing to be undone and no pairs of edits to be exchanged, and what comes out does not depend on who was first but
- * for lines that are inserted at the same place.
+ * An edit may name cells as they were at an earlier seq. A view holds both orders of lines, the author's and the
+ * present one, as parts: runs of lines that are in both orders or in one of them. Others' changes are applied in the
+ * present order. An author's edit is looked up in the author's order and expressed in the present one. A structure edit
+ * of the author changes both orders, so that the edits after it mean what they would have meant without the others'
+ * changes. No edits are transformed in pairs, and the result does not depend on who was first, except for lines
+ * inserted at the same position.
  *
- * A view has two parts more for each change at most.
+ * Each change adds two parts at most.
  */
 #include "ws/edit/lines.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_ENDLESS (UINT64_C(1) << 40) /* of a view's last part: what lies beyond the limit was never anything */
+#define LINES_ENDLESS (UINT64_C(1) << 40) /* lines of a view's last part, which goes beyond the limit */
 
 /* ---- one change ---- */
 
@@ -73,7 +73,7 @@ lines_move(const LinesChange *change, uint32_t *row, uint32_t *col)
 	return *line < lines_limit(change->rows);
 }
 
-/* What a deletion leaves of first to last, of which something goes. */
+/* Shrinks first to last by a deletion that overlaps it. */
 static void
 lines_shrink(const LinesChange *change, uint32_t *first, uint32_t *last)
 {
@@ -114,7 +114,7 @@ lines_move_range(const LinesChange *change, uint32_t rect[4])
 
 /* ---- a view's axis ---- */
 
-/* There is room for what one change or edit adds: two parts, and the first. */
+/* Reserves the parts that one change or edit adds, and makes the first part. */
 static bool
 axis_reserve(LinesAxis *axis)
 {
@@ -165,7 +165,7 @@ axis_count(LinesAxis *axis)
 	}
 }
 
-/* The part that begins with the line at an index of what is there, or of what is seen; one is split for it. */
+/* Returns the part that begins with the line `index` of the present order, or of the author's; splits one for it. */
 static size_t
 axis_cut(LinesAxis *axis, bool there, uint64_t index)
 {
@@ -192,7 +192,7 @@ axis_cut(LinesAxis *axis, bool there, uint64_t index)
 	return i;
 }
 
-/* Lines that others delete. */
+/* Applies a deletion by others. */
 static void
 axis_lose(LinesAxis *axis, uint32_t at, uint32_t n)
 {
@@ -210,8 +210,8 @@ axis_lose(LinesAxis *axis, uint32_t at, uint32_t n)
 	}
 }
 
-/* The part that has the line which the author means: the last one with no more before it, since the part behind one
- * that he does not see has as many before it, and the last of all is seen. */
+/* Returns the part with a line of the author's order: the last part with at most `line` seen lines before it. A part
+ * behind an unseen one has as many before it, and the last part is seen. */
 static const LinesPart *
 axis_find(const LinesAxis *axis, uint32_t line)
 {
@@ -230,18 +230,18 @@ axis_find(const LinesAxis *axis, uint32_t line)
 }
 
 static bool
-axis_place(const LinesAxis *axis, uint32_t *line)
+axis_map(const LinesAxis *axis, uint32_t *line)
 {
 	const LinesPart *part;
-	uint64_t place;
+	uint64_t present;
 
 	if (axis->parts == NULL)
 		return true;
 	part = axis_find(axis, *line);
-	place = part->there_before + (*line - part->seen_before);
-	if (!part->there || place >= axis->limit)
+	present = part->there_before + (*line - part->seen_before);
+	if (!part->there || present >= axis->limit)
 		return false;
-	*line = (uint32_t) place;
+	*line = (uint32_t) present;
 	return true;
 }
 
@@ -281,17 +281,17 @@ lines_view_change(LinesView *view, const LinesChange *change)
 }
 
 bool
-lines_view_place(const LinesView *view, uint32_t *row, uint32_t *col)
+lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col)
 {
-	return axis_place(&view->rows, row) && axis_place(&view->cols, col);
+	return axis_map(&view->rows, row) && axis_map(&view->cols, col);
 }
 
 /* ---- the author's edits ---- */
 
-/* Runs of lines that are there and that the author deletes. */
+/* Collects adjacent present lines that the author inserts or deletes. */
 typedef struct LinesRuns
 {
-	LinesChange run; /* the last one; n 0: none yet */
+	LinesChange run; /* the current one; n 0: none */
 	void (*emit)(void *arg, const LinesChange *run);
 	void *arg;
 } LinesRuns;
@@ -304,7 +304,7 @@ runs_end(LinesRuns *runs)
 	runs->run.n = 0;
 }
 
-/* merge: at the place where the last one ended. No run goes beyond the limit. */
+/* merge: the lines follow the current run. No run goes beyond the limit. */
 static void
 runs_add(LinesRuns *runs, uint64_t at, uint64_t n, uint32_t limit, bool merge)
 {
@@ -319,7 +319,7 @@ runs_add(LinesRuns *runs, uint64_t at, uint64_t n, uint32_t limit, bool merge)
 	runs->run.n = (uint32_t) (n < limit - runs->run.at ? n : limit - runs->run.at);
 }
 
-/* follow: what is there changes as well; otherwise it stays as it is, for those who look at what the author touches. */
+/* follow: the present order changes, too. It does not for lines_trace(). */
 static void
 axis_insert(LinesAxis *axis, const LinesChange *change, bool follow, LinesRuns *runs)
 {
@@ -407,7 +407,7 @@ lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, true, &runs);
-	else if (lines_view_place(view, &own.row, &own.col))
+	else if (lines_view_find(view, &own.row, &own.col))
 		emit(arg, &own);
 }
 
@@ -440,90 +440,90 @@ lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, void *arg)
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, false, &runs);
-	else if (lines_view_place(view, &row, &col))
+	else if (lines_view_find(view, &row, &col))
 		return touch(arg, (const uint32_t[]){row, col, row, col});
 	return !trace.stopped;
 }
 
-/* ---- what is remembered ---- */
+/* ---- the history ---- */
 
-/* The oldest go. */
+/* Drops the oldest changes. */
 static void
-memory_cut(LinesMemory *memory, size_t drop)
+history_cut(LinesHistory *history, size_t drop)
 {
-	memory->floor = memory->entries[drop - 1].seq;
-	memory->count -= drop;
-	memmove(memory->entries, memory->entries + drop, memory->count * sizeof(LinesEntry));
+	history->floor = history->entries[drop - 1].seq;
+	history->count -= drop;
+	memmove(history->entries, history->entries + drop, history->count * sizeof(LinesEntry));
 }
 
 static bool
-memory_reserve(LinesMemory *memory, size_t more)
+history_reserve(LinesHistory *history, size_t more)
 {
-	size_t size = memory->size > 0 ? memory->size : 8;
+	size_t size = history->size > 0 ? history->size : 8;
 	LinesEntry *entries;
 
-	if (memory->count + more <= memory->size)
+	if (history->count + more <= history->size)
 		return true;
-	while (size < memory->count + more)
+	while (size < history->count + more)
 		size *= 2;
-	entries = realloc(memory->entries, size * sizeof(LinesEntry));
+	entries = realloc(history->entries, size * sizeof(LinesEntry));
 	if (entries == NULL)
 		return false;
-	memory->entries = entries;
-	memory->size = size;
+	history->entries = entries;
+	history->size = size;
 	return true;
 }
 
 bool
-lines_remember(LinesMemory *memory, const LinesChange *change, int64_t seq)
+lines_history_add(LinesHistory *history, const LinesChange *change, int64_t seq)
 {
-	if (memory->count == LINES_REMEMBERED)
-		memory_cut(memory, LINES_REMEMBERED / 2);
-	if (!memory_reserve(memory, 1))
+	if (history->count == LINES_REMEMBERED)
+		history_cut(history, LINES_REMEMBERED / 2);
+	if (!history_reserve(history, 1))
 		return false;
-	memory->entries[memory->count++] = (LinesEntry){seq, *change};
+	history->entries[history->count++] = (LinesEntry){seq, *change};
 	return true;
 }
 
 bool
-lines_remember_older(LinesMemory *memory, const LinesEntry *entries, size_t count, int64_t floor)
+lines_history_add_older(LinesHistory *history, const LinesEntry *entries, size_t count, int64_t floor)
 {
-	size_t room = LINES_REMEMBERED - memory->count;
-	size_t skip = count > room ? count - room : 0;
+	size_t free_entries = LINES_REMEMBERED - history->count;
+	size_t skip = count > free_entries ? count - free_entries : 0;
 
-	if (floor >= memory->floor)
+	if (floor >= history->floor)
 		return true;
-	if (!memory_reserve(memory, count - skip))
+	if (!history_reserve(history, count - skip))
 		return false;
-	if (memory->count > 0)
-		memmove(memory->entries + count - skip, memory->entries, memory->count * sizeof(LinesEntry));
+	if (history->count > 0)
+		memmove(history->entries + count - skip, history->entries, history->count * sizeof(LinesEntry));
 	if (count > skip)
-		memcpy(memory->entries, entries + skip, (count - skip) * sizeof(LinesEntry));
-	memory->count += count - skip;
-	memory->floor = skip > 0 ? entries[skip - 1].seq : floor;
+		memcpy(history->entries, entries + skip, (count - skip) * sizeof(LinesEntry));
+	history->count += count - skip;
+	history->floor = skip > 0 ? entries[skip - 1].seq : floor;
 	return true;
 }
 
 bool
-lines_changed_since(const LinesMemory *memory, int64_t seq)
+lines_history_changed_since(const LinesHistory *history, int64_t seq)
 {
-	return memory->count > 0 && memory->entries[memory->count - 1].seq > seq;
+	return history->count > 0 && history->entries[history->count - 1].seq > seq;
 }
 
 void
-lines_view_since(LinesView *view, const LinesMemory *memory, int64_t seq)
+lines_view_since(LinesView *view, const LinesHistory *history, int64_t seq)
 {
 	lines_view_init(view);
-	for (size_t i = 0; i < memory->count; i++)
+	for (size_t i = 0; i < history->count; i++)
 	{
-		if (memory->entries[i].seq > seq)
-			lines_view_change(view, &memory->entries[i].change);
+		if (history->entries[i].seq > seq)
+			lines_view_change(view, &history->entries[i].change);
 	}
 }
 
 void
-lines_forget(LinesMemory *memory)
+lines_history_free(LinesHistory *history)
 {
-	free(memory->entries);
-	*memory = (LinesMemory){0};
+	free(history->entries);
+	*history = (LinesHistory){0};
 }

@@ -1,5 +1,5 @@
 /*
- * lines.h - rows and columns that come and go: where the places that somebody names are by now; see lines.c. Pure C.
+ * lines.h - maps cells across insertions and deletions of rows and columns ("lines"); see lines.c. Pure C.
  */
 #ifndef LINES_H
 #define LINES_H
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINES_REMEMBERED 256 /* structure edits of a sheet */
+#define LINES_REMEMBERED 256 /* structure edits in a history */
 
-/* A structure edit: n lines come in front of the one at `at`, or go from there on. */
+/* A structure edit: inserts n lines before the line `at`, or deletes n lines from there on. */
 typedef struct LinesChange
 {
 	bool rows;
@@ -21,32 +21,32 @@ typedef struct LinesChange
 	uint32_t n;
 } LinesChange;
 
-/* False for any other edit. */
+/* Returns false if the edit is no structure edit. */
 extern bool lines_change_of(const Edit *edit, LinesChange *change);
-/* The edit that makes the change; text has room for EDIT_LINES_MAX bytes and must outlive it. */
+/* Returns the edit that makes the change. text: EDIT_LINES_MAX bytes, which the edit refers to. */
 extern Edit lines_edit(const LinesChange *change, uint64_t uid, char *text);
-/* How many rows (columns) a sheet has after it that had so many of them before. */
+/* Returns the number of rows (columns) after the change. */
 extern uint32_t lines_extent(const LinesChange *change, uint32_t extent);
-/* Moves a cell along; false: it is gone. */
+/* Moves a cell to its position after the change. Returns false if it is deleted. */
 extern bool lines_move(const LinesChange *change, uint32_t *row, uint32_t *col);
-/* Moves a selection along (row, column, last row, last column); what is left of it, at least one line. */
+/* Moves a selection (row, column, last row, last column). At least one line is left of it. */
 extern void lines_move_range(const LinesChange *change, uint32_t rect[4]);
 
-/* ---- what an author saw, and what is there ---- */
+/* ---- an author's lines and the present ones ---- */
 
-/* Lines that lie one behind the other. An author's lines may be gone, and others may be there that he has not seen. */
+/* Adjacent lines. `seen`: the author knows them. `there`: they exist now. */
 typedef struct LinesPart
 {
 	uint64_t n;
 	bool seen, there;
-	uint64_t seen_before, there_before; /* lines of either kind in front of it */
+	uint64_t seen_before, there_before; /* number of lines of either kind before it */
 } LinesPart;
 
 typedef struct LinesAxis
 {
 	uint32_t limit;
-	LinesPart *parts; /* NULL: the author sees what is there */
-	bool failed;	  /* no memory: it is of no use any more */
+	LinesPart *parts; /* NULL: the author knows the present lines */
+	bool failed;	  /* there was no memory: it cannot be used */
 	size_t count, size;
 } LinesAxis;
 
@@ -56,46 +56,47 @@ typedef struct LinesView
 } LinesView;
 
 extern void lines_view_init(LinesView *view);
-/* There was no memory for some change or edit: what came of those since is not to be used. */
+/* Returns whether there was no memory for some change or edit. The results since then are wrong. */
 extern bool lines_view_failed(const LinesView *view);
 extern void lines_view_free(LinesView *view);
-/* Somebody else's change that the author has not seen. Changes come before the author's edits. */
+/* Adds a change that the author does not know. All changes come before the author's edits. */
 extern void lines_view_change(LinesView *view, const LinesChange *change);
-/* Where the cell is that the author means; false: it is gone. */
-extern bool lines_view_place(const LinesView *view, uint32_t *row, uint32_t *col);
+/* Maps the author's cell to the present one. Returns false if it is deleted. */
+extern bool lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col);
 
 typedef void (*LinesEmit)(void *arg, const Edit *edit);
-/* The author's next edit as one for the places that are there, as several, or as none. */
+/* Emits the author's next edit as none, one or several edits of present cells. */
 extern void lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg);
 
-/* The cells that the author's next edit touches, among those that are there before his first: false to stop. */
+/* Calls touch for the cells that the author's next edit touches, as they were before the author's first. touch returns
+ * false to stop; so does lines_trace() then. */
 typedef bool (*LinesTouch)(void *arg, const uint32_t rect[4]);
 extern bool lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, void *arg);
 
-/* ---- what is remembered of a sheet ---- */
+/* ---- the history of a sheet ---- */
 
 typedef struct LinesEntry
 {
-	int64_t seq; /* at which it was told */
+	int64_t seq; /* of its batch */
 	LinesChange change;
 } LinesEntry;
 
-typedef struct LinesMemory
+typedef struct LinesHistory
 {
-	int64_t floor; /* all changes above this seq are here */
+	int64_t floor; /* the history is complete above this seq */
 	LinesEntry *entries;
 	size_t count, size;
-} LinesMemory;
+} LinesHistory;
 
-/* False: no memory, and it is not remembered. */
-extern bool lines_remember(LinesMemory *memory, const LinesChange *change, int64_t seq);
-/* Older changes, above `floor` and up to the memory's own, which becomes `floor` unless there is no room for all.
- * False: no memory. */
-extern bool lines_remember_older(LinesMemory *memory, const LinesEntry *entries, size_t count, int64_t floor);
-/* There are changes above this seq. */
-extern bool lines_changed_since(const LinesMemory *memory, int64_t seq);
-/* What somebody sees who knows the sheet at this seq, which is not below the memory's floor. */
-extern void lines_view_since(LinesView *view, const LinesMemory *memory, int64_t seq);
-extern void lines_forget(LinesMemory *memory);
+/* Returns false when there is no memory; the change is not added. */
+extern bool lines_history_add(LinesHistory *history, const LinesChange *change, int64_t seq);
+/* Adds older changes, above `floor` and up to the history's floor, which becomes `floor` if all of them fit. Returns
+ * false when there is no memory. */
+extern bool lines_history_add_older(LinesHistory *history, const LinesEntry *entries, size_t count, int64_t floor);
+/* Returns whether there are changes above this seq. */
+extern bool lines_history_changed_since(const LinesHistory *history, int64_t seq);
+/* Makes the view of an author who knows the sheet at this seq, which is not below the history's floor. */
+extern void lines_view_since(LinesView *view, const LinesHistory *history, int64_t seq);
+extern void lines_history_free(LinesHistory *history);
 
 #endif

@@ -1,161 +1,81 @@
 /*
- * follow.c - hears of edits that others commit: one call of sheet.follow after the other, each waiting in the database.
+ * follow.c - hears of commits and changes elsewhere: one call of sheet.follow after the other, each of which waits in
+ * the database.
  *
- * The cursor outlives a lost connection. When the database has forgotten events (it was restarted, or they were too
- * many), every open room asks for its tail, every member is checked again, and nothing that is kept of sheets and
- * accounts counts any more.
+ * The cursor outlives a lost connection. When the database has dropped events (it was restarted, or there were too
+ * many), every open room fetches its tail, every member is checked again, and all cached facts become invalid.
  *
- * All sheets of the database are followed, open or not. An answer says that everything which was committed before its
- * question has been told, unless it is full. So what is kept elsewhere (window.c, access.c) may be used as long as the
- * last such question is not too long ago, and silence is known for what it is: a call waits no longer than a second.
+ * All sheets of the database are followed, open or not. Unless an answer is full, it contains everything that was
+ * committed before its question. So the caches may be used for a while after such a question was sent
+ * (changes_are_current()). A call waits for a second at most, so silence is not taken for currency.
  */
 #include "ws/room/follow.h"
 
-#include "ws/room/access.h"
-#include "ws/room/accounts.h"
-#include "ws/edit/commit.h"
 #include "core/gateway.h"
 #include "support/log.h"
-#include "ws/room/room.h"
-#include "ws/session/session.h"
-#include "ws/cells/snapshot.h"
-#include "ws/cells/window.h"
+#include "ws/cache/cached_range.h"
+#include "ws/cache/changes.h"
+#include "ws/cache/snapshot.h"
+#include "ws/room/admission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FOLLOW_WAIT_MS	   1000
-#define FOLLOW_CURRENT_MS  2000
 #define FOLLOW_DEADLINE_MS (FOLLOW_WAIT_MS + 10000)
-#define FOLLOW_ANSWER_MAX  1024 /* what sheet.follow tells at once; the rest comes with the next answer */
+#define FOLLOW_ANSWER_MAX  1024 /* rows of an answer of sheet.follow; the rest comes with the next one */
 #define FOLLOW_RETRY_MS	   500
-#define FOLLOW_PLACES	   4096 /* a power of two */
-#define FOLLOW_STATUS	   (-1) /* the sheet's own row or its members changed, or the account -sheet_id */
+#define FOLLOW_STATUS	   (-1) /* as seq: the sheet's row or its members have changed, or the account -sheet_id */
 
 static const char follow_sql[] =
 	"SELECT f.\"cursor\", f.lost, u.sheet_id, u.seq "
 	"FROM sheet.follow($1, $2, $3) f LEFT JOIN LATERAL unnest(f.sheet_ids, f.seqs) u(sheet_id, seq) ON true";
 
 static char follow_cursor[24]; /* "": begin */
-static uv_timer_t follow_retry;
-static uint64_t follow_change_count;
-static uint64_t follow_places[FOLLOW_PLACES]; /* the count when one of these sheets and accounts changed last */
-static uint64_t follow_lost_at;				  /* the count when anything may have changed */
-static uint64_t follow_asked;				  /* ns: when the question under way was sent */
-static uint64_t follow_heard;				  /* ns: what was committed until then has been heard; 0: nothing yet */
+static uv_timer_t follow_timer;
+static uint64_t follow_asked; /* ns: when the question under way was sent */
 
 static void follow_ask(void);
 
-uint64_t
-follow_changes(void)
-{
-	return follow_change_count;
-}
+/* ---- events ---- */
 
-/* What others do to their own sheets and accounts must not hold up who asks about another one. */
-static uint64_t *
-follow_place(int64_t sheet_id)
-{
-	return &follow_places[(uint64_t) sheet_id * UINT64_C(0x9E3779B97F4A7C15) >> 52 & (FOLLOW_PLACES - 1)];
-}
-
-bool
-follow_has_changed(int64_t sheet_id, uint64_t asked)
-{
-	return *follow_place(sheet_id) > asked || follow_lost_at > asked;
-}
-
-bool
-follow_is_current(void)
-{
-	return follow_heard != 0 && uv_hrtime() - follow_heard < FOLLOW_CURRENT_MS * UINT64_C(1000000);
-}
-
-void
-follow_changed(int64_t sheet_id)
-{
-	*follow_place(sheet_id) = ++follow_change_count;
-	if (sheet_id > 0)
-	{
-		access_forget_sheet(sheet_id);
-		return;
-	}
-	accounts_forget(-sheet_id);
-	access_forget_account(-sheet_id);
-}
-
-/* Anything may have happened. */
-static void
-follow_lost(void)
-{
-	follow_lost_at = ++follow_change_count;
-	accounts_forget_all();
-	access_forget_all();
-	window_doubt_all();
-	snapshot_doubt_all();
-}
-
-static void
-follow_check_members(Room *room)
-{
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->state != SESSION_CLOSING && session->state != SESSION_CHECKING)
-			session_check(session);
-	}
-}
-
+/* Events were lost: anything may have happened. */
 static void
 follow_refresh(Room *room, void *arg)
 {
-	if (room->state != ROOM_SERVING)
-	{
-		room_catch_up(room, INT64_MAX); /* where it will begin is not known yet */
-		return;
-	}
-	room_catch_up(room, room->published_seq + 1);
-	follow_check_members(room);
+	/* Where a room that does not serve yet will begin is not known. */
+	room_catch_up(room, room_is_open(room) ? room->published_seq + 1 : INT64_MAX);
+	if (room_is_open(room))
+		admission_check_members(room, 0);
 }
 
-/* The account's editors are still who they say? */
 static void
 follow_check_account(Room *room, void *arg)
 {
-	int64_t uid = *(int64_t *) arg;
-
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->uid == uid && session->state != SESSION_CLOSING)
-			session_check(session);
-	}
+	admission_check_members(room, *(int64_t *) arg);
 }
 
 static void
 follow_event(int64_t sheet_id, int64_t seq)
 {
 	Room *room = room_find(sheet_id);
+	int64_t uid = -sheet_id;
 
 	if (sheet_id < 0 || seq == FOLLOW_STATUS)
-		follow_changed(sheet_id);
+		changes_register(sheet_id);
 	else
-		window_committed(sheet_id, seq);
+		cached_range_committed(sheet_id, seq);
 	if (sheet_id < 0)
-	{
-		int64_t uid = -sheet_id;
-
 		room_for_each(follow_check_account, &uid);
-		return;
-	}
-	if (room == NULL)
-		return;
-	if (seq == FOLLOW_STATUS)
-		follow_check_members(room);
-	else
+	else if (room != NULL && seq == FOLLOW_STATUS)
+		admission_check_members(room, 0);
+	else if (room != NULL)
 		room_catch_up(room, seq);
 }
 
-/* Until when everything has been heard, after an answer: an empty one has waited first. */
+/* ---- asking ---- */
+
+/* The time until which everything has been heard of after an answer. The database has waited before an empty one. */
 static uint64_t
 follow_horizon(const PGresult *res)
 {
@@ -163,16 +83,23 @@ follow_horizon(const PGresult *res)
 	uint64_t waited = follow_asked + FOLLOW_WAIT_MS * UINT64_C(1000000);
 
 	if (PQntuples(res) >= FOLLOW_ANSWER_MAX)
-		return follow_heard;
+		return changes_heard();
 	if (follow_cursor[0] == '\0' || !PQgetisnull(res, 0, 2) || PQgetvalue(res, 0, 1)[0] == 't')
 		return follow_asked;
 	return waited < now ? waited : now;
 }
 
 static void
-follow_on_retry(uv_timer_t *timer)
+follow_on_timer(uv_timer_t *timer)
 {
 	follow_ask();
+}
+
+static void
+follow_retry(void)
+{
+	if (!gateway.draining)
+		uv_timer_start(&follow_timer, follow_on_timer, FOLLOW_RETRY_MS, 0);
 }
 
 static void
@@ -186,15 +113,16 @@ follow_answered(void *arg, PGresult *res)
 		if (res != NULL)
 			log_event(LOG_WARN, "following failed",
 					  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
-		if (!gateway.draining)
-			uv_timer_start(&follow_retry, follow_on_retry, FOLLOW_RETRY_MS, 0);
+		follow_retry();
 		return;
 	}
 	horizon = follow_horizon(res);
 	snprintf(follow_cursor, sizeof(follow_cursor), "%s", PQgetvalue(res, 0, 0));
 	if (first || PQgetvalue(res, 0, 1)[0] == 't')
 	{
-		follow_lost();
+		changes_register_all();
+		cached_range_invalidate_all();
+		snapshot_invalidate_all();
 		room_for_each(follow_refresh, NULL);
 	}
 	for (int i = 0; i < PQntuples(res); i++)
@@ -202,7 +130,7 @@ follow_answered(void *arg, PGresult *res)
 		if (!PQgetisnull(res, i, 2))
 			follow_event(atoll(PQgetvalue(res, i, 2)), atoll(PQgetvalue(res, i, 3)));
 	}
-	follow_heard = horizon;
+	changes_set_heard(horizon);
 	follow_ask();
 }
 
@@ -216,13 +144,13 @@ follow_ask(void)
 
 	follow_asked = uv_hrtime();
 	if (!pgconn_query(gateway.follow, follow_sql, 3, params, 0, FOLLOW_DEADLINE_MS, follow_answered, NULL))
-		uv_timer_start(&follow_retry, follow_on_retry, FOLLOW_RETRY_MS, 0);
+		follow_retry();
 }
 
 void
 follow_start(void)
 {
-	uv_timer_init(&gateway.loop, &follow_retry);
-	uv_unref((uv_handle_t *) &follow_retry);
+	uv_timer_init(&gateway.loop, &follow_timer);
+	uv_unref((uv_handle_t *) &follow_timer);
 	follow_ask();
 }

@@ -1,202 +1,246 @@
 /*
- * room.h - a sheet that is open at this gateway: its editors, its pending edits, its stream of frames.
+ * room.h - a sheet that is open at this gateway: its members, its pending edits, its streams.
  *
- *   room.c     life: the sheet's lock, the claim, members, the end
- *   batch.c    edits and their frames; pending.c  the batches that collect them
- *   commit.c   a batch -> sheet.apply -> frames to all; edits made elsewhere
- *   tell.c     what is committed -> the streams
- *   dirty.c    rooms that are to be looked at; turn.c  what they do at the end of each turn of the loop
- *   backlog.c  senders wait for slow receivers
- *   group.c    which batches share a transaction
- *   held.c     waiting for a sheet that another transaction holds
- *   publish.c  when the stream is written to its receivers
- *   join.c     snapshots for those who come
- *   session.c  one WebSocket
- *   restructure.c  rows and columns come and go: what waits for its commit, locks and selections move along
+ * Each file calls those above it in this list:
  *
- * Members of protocol v2 read streams of their own, one for each form of its messages:
- *
- *   v2_session.c  one such WebSocket          v2_join.c    how it begins, and blocks of cells
- *   v2_op.c       operations, exactly once    v2_stream.c  batches as messages
- *   v2_calc.c     computed values
+ *   schedule.c   queues of rooms that have something to do; which batches share a transaction
+ *   held.c       waits while another transaction holds the sheet
+ *   room.c       life: the sheet's lock, the claim, the end
+ *   pending.c    edits that wait for their batch to be sent
+ *   publish.c    writes the streams to their receivers; what happens to receivers that lag
+ *   members.c    sessions come and leave; locks of cells
+ *   committed.c  committed batches go into the streams, and move what names cells
+ *   commit.c     sends batches to the database, and reads those of others
+ *   admission.c  who may be a member
+ *   follow.c     hears of commits and changes elsewhere
+ *   iteration.c  what rooms do in each iteration of the event loop
  */
 #ifndef ROOM_H
 #define ROOM_H
 
-#include "ws/edit/batch.h"
-#include "support/buf.h"
-#include "ws/session/fanout.h"
-#include "ws/room/held.h"
-#include "ws/edit/lines.h"
-#include "ws/room/locks.h"
-#include "db/pgconn.h"
 #include "coord/sheet_map.h"
-#include "ws/v2/v2.h"
+#include "db/pgconn.h"
+#include "ws/edit/batch.h"
+#include "ws/edit/lines.h"
+#include "ws/edit/locks.h"
+#include "ws/session/session.h"
+#include "ws/wire/fanout.h"
 
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A v1 sheet is told whole: rows * columns may not exceed this. */
-#define ROOM_MAX_RECTANGLE 4194304
-
-struct Session;
-
+/*
+ * LOCKING -> CLAIMING -> SERVING or UNCLAIMED; UNCLAIMED -> SERVING <-> RELEASED; each -> LOST.
+ * room_set_state() asserts it.
+ */
 typedef enum RoomState
 {
-	ROOM_LOCKING,  /* waiting for the sheet's lock */
-	ROOM_CLAIMING, /* the lock is ours; telling the database */
+	ROOM_LOCKING,	/* waits for the sheet's lock, which another gateway may have */
+	ROOM_CLAIMING,	/* has the lock; the database is told, and asked for the sheet's seq and extent */
+	ROOM_UNCLAIMED, /* members can read; another transaction holds the sheet, and the claim waits for it */
 	ROOM_SERVING,
-	ROOM_LOST /* another gateway has the sheet, or it cannot be written: members are being closed */
+	ROOM_RELEASED, /* without members; the database is being told so */
+	ROOM_LOST	   /* another gateway has the sheet, or it cannot be written: members are being closed */
 } RoomState;
 
-/* What the room's one place on the edit connection is used for. */
-typedef enum RoomBusy
+/*
+ * What the room's only statement on the edit connections is. room_set_work() asserts the transitions:
+ *
+ *   IDLE      -> APPLYING, TAILING, HELD (an unclaimed room), RESOLVING
+ *   HELD      -> APPLYING, TAILING, IDLE, RESOLVING
+ *   APPLYING  -> IDLE, HELD, RETRYING, FINDING, RESOLVING
+ *   RETRYING  -> APPLYING
+ *   FINDING   -> TAILING, IDLE, RESOLVING
+ *   TAILING   -> IDLE, HELD, FINDING
+ *   RESOLVING -> IDLE, HELD, FINDING
+ */
+typedef enum RoomWork
 {
 	ROOM_IDLE,
 	ROOM_HELD,	   /* another transaction holds the sheet (held.c); nothing is under way */
 	ROOM_APPLYING, /* a batch is under way */
-	ROOM_RETRYING, /* its outcome is unknown or it must wait: it will be sent again */
-	ROOM_FINDING,  /* a batch that was sent again is stored; the rest of what came before it is fetched next */
-	ROOM_TAILING,  /* fetching edits made elsewhere */
-	ROOM_RESOLVING /* fetching the name of somebody who made them */
-} RoomBusy;
+	ROOM_RETRYING, /* the same batch is sent again after a while: its outcome is unknown, or the error is retryable */
+	ROOM_FINDING,  /* a batch that was sent again is stored; what is stored before it has to be read first */
+	ROOM_TAILING,  /* edits made elsewhere are being read */
+	ROOM_RESOLVING /* the name of an author elsewhere is being read */
+} RoomWork;
 
-/* Where in the stream the frames up to a seq end. */
-typedef struct RoomMark
+/* Whether members have been sent everything, and may send. Set by publish_control() and room_watch() only. */
+typedef enum RoomFlow
 {
-	int64_t seq;
-	uint64_t position;
-} RoomMark;
+	ROOM_EVEN,	 /* every receiver has everything, and every member is read */
+	ROOM_UNEVEN, /* some have not, or are not: each member is looked at in each iteration */
+	ROOM_PAUSED, /* no member is read: too many edits are pending, or the gateway stops */
+	ROOM_LAGGING /* no member is read, and no edits of others are fetched: a receiver lags */
+} RoomFlow;
 
-/* At which seq the newest value of a formula was computed that has been told of a cell (v2_calc.c). */
-#define ROOM_VALUES 1024
-typedef struct ToldValue
+/* The queues of schedule.c. */
+typedef enum RoomQueue
 {
-	uint32_t row, col;
-	int64_t seq;
-} ToldValue;
+	ROOM_DIRTY,		 /* something to send, to publish or to wait for */
+	ROOM_FOR_GROUP,	 /* waits for the group under way */
+	ROOM_TOUCHED,	 /* in this iteration: its receivers are checked at the end */
+	ROOM_PUBLISHING, /* its streams have grown */
+	ROOM_ANSWERING,	 /* its streams have grown, and authors are among its receivers */
+	ROOM_QUEUES
+} RoomQueue;
 
-/* How many rows and columns the sheet has. */
+typedef struct RoomLink
+{
+	struct Room *next;
+	bool queued;
+} RoomLink;
+
+/* What a room knows of the transaction that holds its sheet. */
+typedef struct RoomHeld
+{
+	struct Room *next, *prev;
+	bool listed;		   /* the room waits */
+	bool due;			   /* its statement is to be sent on a connection that may wait */
+	bool trying;		   /* it is under way there */
+	bool announced;		   /* editors know of the holder */
+	uint64_t since;		   /* ms: when the room began to wait */
+	uint64_t announced_at; /* ms */
+	uint64_t began;		   /* ms: about when the transaction began */
+	char transaction[24];  /* "": not known yet */
+	char holder[256];	   /* account or role */
+	char application[64];  /* application_name */
+} RoomHeld;
+
+/* One of the room's streams, and the number of members that read it. */
+typedef struct RoomStream
+{
+	Fanout fanout;
+	int readers;
+} RoomStream;
+
+/* Number of rows and columns. */
 typedef struct RoomExtent
 {
 	uint32_t rows, cols;
 } RoomExtent;
 
+/*
+ * The sender of numbered operations (protocol v2): (account, client). It outlives its session while operations are
+ * under way, so that one that is sent again over another connection is recognised.
+ */
+typedef struct RoomClient
+{
+	struct RoomClient *next;
+	int64_t uid;
+	uint64_t id;
+	Session *session;	/* the last one of this client; NULL when it has left */
+	bool known;			/* the database has been asked for its last operation */
+	bool undecided;		/* its last operation is structural, and the database may refuse it */
+	uint64_t taken;		/* the last operation that is in a batch, or committed */
+	uint64_t committed; /* the last committed operation */
+	int64_t seq;		/* the sheet's seq with it */
+	RoomBatch *batch;	/* of the last operation, until it is committed */
+	size_t batch_index; /* in batch->clients */
+} RoomClient;
+
 typedef struct Room
 {
 	SheetEntry entry; /* by sheet id; must be first */
 	RoomState state;
-	RoomBusy busy;
+	RoomWork work;
+	RoomFlow flow;
+	RoomLink links[ROOM_QUEUES];
+	RoomHeld held;
 	int64_t epoch;
-	bool waiting; /* another gateway holds the lock */
-	bool claimed; /* the database refuses gateways that had the sheet before; edits are not sent before */
-	Held held;
-	bool released;	 /* the database was told that nobody is here */
-	bool dirty;		 /* on the list of rooms to look at */
-	bool paused;	 /* its senders are not read */
-	bool behind;	 /* more has been committed elsewhere than sheet.apply tells: fetched before the next batch goes */
-	bool uneven;	 /* some member is not where the stream is, or is held up: each is looked at */
-	bool backlog;	 /* a receiver is too far behind */
-	bool uncertain;	 /* the batch under way may have been stored */
-	bool alone;		 /* its last batch failed: the next one shares no transaction */
-	bool queued;	 /* waits for the group under way */
-	bool touched;	 /* in this turn: it will be seen who is behind */
-	bool publishing; /* its stream has grown, and its receivers wait for their turn */
-	struct Room *next_queued;
-	struct Room *next_dirty;
-	struct Room *next_touched;
-	bool answering; /* among its receivers are authors, whose turn comes before the others' */
-	struct Room *next_publishing;
-	struct Room *next_answering;
-	RoomBatch *unacknowledged; /* committed; their operations are acknowledged when their frames have been written */
-	int queries;			   /* under way: the room must stay */
+	int queries; /* under way; the room is freed after the last */
 
-	struct Session *sessions;
-	struct Session *authors; /* those who wait for a batch that has something of theirs ... */
-	uint64_t last_batch;	 /* ... by its number; this is the newest one's ... */
-	uint64_t told_batch;	 /* ... and this that of the last one that is in the streams */
+	/* Members. */
+	Session *sessions;
+	Session *authors; /* who wait for a batch with edits of theirs */
 	int session_count;
 	CellLocks locks;
-	LinesMemory lines; /* structure edits that were told */
-	ToldValue *values; /* ROOM_VALUES of them, or NULL */
 
-	int v1_sessions;
-	Fanout stream;				  /* protocol v1 */
-	Fanout v2[V2_ENCODINGS];	  /* protocol v2 ... */
-	int v2_readers[V2_ENCODINGS]; /* ... and how many read it */
-	uint64_t told;				  /* bytes of these streams when every member had all of its own */
-	struct RoomClient *clients;
-	bool cursors_moved;
+	/* What is published. */
+	RoomStream streams[STREAM_FORMS];
+	uint64_t delivered;		   /* bytes of all streams when every receiver had everything */
+	int64_t published_seq;	   /* of the last edit in the streams, or before the first */
+	RoomExtent extent;		   /* at that seq */
+	LinesHistory lines;		   /* structure edits that were published */
+	uint64_t last_batch;	   /* number of the newest batch */
+	uint64_t published_batch;  /* number of the last one in the streams */
+	RoomBatch *unacknowledged; /* committed; acknowledged after their frames have been written */
+
+	/* Batches. */
 	RoomBatch *pending; /* oldest first; the last one takes new edits */
 	RoomBatch *pending_last;
 	uint32_t pending_edits;
-	RoomBatch *sent;	 /* under way */
-	int64_t found_first; /* where it is stored, up to its seq, when that is not told yet; 0 otherwise */
-	int64_t refused_seq; /* published_seq when a batch was last refused until the room has caught up; -1: none was */
+	RoomBatch *sent; /* under way */
+	bool alone;		 /* the last batch failed: the next one shares no transaction */
 	int64_t batch_no;
-	uint64_t sent_at; /* ns */
-	PGresult *answer; /* of the batch, kept while names are being resolved */
+	uint64_t sent_at;	 /* ns; in state RETRYING: when it is to be sent again */
+	int64_t found_first; /* FINDING: the first seq of `sent` in the sheet; 0 otherwise */
+	int64_t refused_seq; /* published_seq when a batch was refused until the room has caught up; -1: none was */
 
-	int64_t published_seq; /* of the last edit in the stream (or known before the first) */
-	int resolved;		   /* names asked for since something was published */
-	int64_t wanted_seq;	   /* edits up to here exist: fetch them ... */
-	uint64_t tail_at;	   /* ... not before this, ns: the last time it failed */
-	RoomExtent extent;	   /* at that seq */
+	/* Edits made elsewhere. */
+	bool must_catch_up; /* more than sheet.apply returns: fetched before the next batch is sent */
+	int64_t wanted_seq; /* edits up to here exist */
+	uint64_t tail_at;	/* ns: not fetched before */
+	PGresult *answer;	/* kept while a name is being read */
+	int resolved;		/* names asked for since something was published */
 
-	int joining;			   /* sessions that wait for a snapshot */
-	int join_restarts;		   /* since somebody waits: the stream had grown too long */
-	bool snapshot_under_way;   /* asked for ... */
-	int64_t snapshot_account;  /* ... on whose behalf */
-	struct Snapshot *snapshot; /* held; waits for the stream to reach its seq */
-	FanoutCursor join_start;   /* keeps the stream from the first joiner's time on */
-	RoomMark *marks;
-	size_t mark_count, mark_size;
+	/* Protocols. */
+	struct V1Join *v1_join;		  /* sessions of v1 that are joining */
+	RoomClient *clients;		  /* of v2 */
+	struct ComputedValue *values; /* of v2 */
+	bool cursors_moved;			  /* of v2 */
 } Room;
 
 #define room_sheet_id(room) ((room)->entry.sheet_id)
 
-/* Ever put into its streams. */
-static inline uint64_t
-room_stream_bytes(const Room *room)
-{
-	uint64_t bytes = room->stream.end;
+/* Returns whether members can read the sheet. */
+#define room_is_open(room) ((room)->state == ROOM_UNCLAIMED || (room)->state == ROOM_SERVING)
 
-	for (int i = 0; i < V2_ENCODINGS; i++)
-		bytes += room->v2[i].end;
-	return bytes;
-}
+extern const Protocol *const room_protocols[];
+/* Calls the function of each protocol that has it. */
+#define room_each_protocol(function, ...)                                                                              \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		for (int protocol_ = 0; room_protocols[protocol_] != NULL; protocol_++)                                        \
+			if (room_protocols[protocol_]->function != NULL)                                                           \
+				room_protocols[protocol_]->function(__VA_ARGS__);                                                      \
+	} while (0)
 
+/* ---- all rooms ---- */
 extern size_t room_count(void);
-extern size_t room_session_count(void);
 extern Room *room_find(int64_t sheet_id);
+/* Opens a room for the sheet, which has none. Returns NULL when there is no memory. */
+extern Room *room_open(int64_t sheet_id);
+extern void room_for_each(void (*fn)(Room *room, void *arg), void *arg);
+/* Returns true when the sheet may have edits that its room does not know of, because a batch's outcome is unknown. */
+extern bool room_may_be_ahead(int64_t sheet_id);
 
-/* room.c */
-extern void room_add_session(int64_t sheet_id, struct Session *session); /* opens the room when it is not open */
-extern void room_remove_session(Room *room, struct Session *session);
+/* ---- events of the coordinator ---- */
 extern void room_granted(int64_t sheet_id, int64_t epoch);
 extern void room_waiting(int64_t sheet_id, const char *holder);
 extern void room_lost(int64_t sheet_id, const char *reason);
-/* Tells the database again that the sheet is this gateway's, when another transaction has held it. */
-extern bool room_claim_held(Room *room);
-extern void room_expire_locks(Room *room);
+
+/* ---- life ---- */
+extern void room_set_state(Room *room, RoomState state);
+extern void room_set_work(Room *room, RoomWork work);
+/* Claims the sheet again, after another transaction has held it. Returns false when no statement can be sent now. */
+extern bool room_claim_again(Room *room);
 /* Closes all members; nothing more is written. */
 extern void room_fail(Room *room, int code, const char *reason);
-/* There is no memory for something that its members share: nothing is told any more, and they are closed. */
+/* The same for want of memory. Nothing more is published, since something is missing. */
 extern void room_fail_memory(Room *room);
-/* Frees the room when nobody and nothing is left. */
+/* Frees the room if it has neither members nor work. */
 extern void room_check_end(Room *room);
-extern void room_for_each(void (*fn)(Room *room, void *arg), void *arg);
-extern void room_query_done(Room *room); /* a query that kept the room is answered */
-/* In the order of the edits: the session has taken the cell, or the cell is free. */
-extern void room_tell_lock(Room *room, uint32_t row, uint32_t col, const struct Session *session, bool held);
-/* Who holds the cell; NULL when he has gone. */
-extern const struct Session *room_find_holder(const Room *room, int64_t holder);
+/* A query that counted in room->queries is answered. */
+extern void room_query_done(Room *room);
 
-/* join.c */
-extern void room_start_join(Room *room, struct Session *session);
-extern void room_stop_join(Room *room, struct Session *session);
-extern void room_note_mark(Room *room);
-extern void room_try_join(Room *room); /* after publishing */
+/* ---- what happens ---- */
+/* Edits up to seq were committed, perhaps elsewhere: those that were not published are fetched. */
+extern void room_catch_up(Room *room, int64_t seq);
+/* Has every member looked at in this iteration. */
+extern void room_watch(Room *room);
+/* Bytes ever put into the streams. */
+extern uint64_t room_stream_bytes(const Room *room);
 
 #endif

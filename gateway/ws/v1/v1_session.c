@@ -1,25 +1,30 @@
 /*
- * v1_session.c - what clients of protocol v1 send: edits, and the locks of cells.
+ * v1_session.c - sessions of protocol v1: what they send, and what is published to them. v1_join.c has how they begin.
  */
-#include "ws/v1/v1_session.h"
-
-#include "core/database.h"
 #include "common/edit_codec.h"
+#include "common/utf8.h"
+#include "core/database.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
-#include "ws/edit/pending.h"
-#include "ws/edit/publish.h"
-#include "common/utf8.h"
-#include "ws/v1/v1_encode.h"
-#include "ws/v1/v1_scan.h"
+#include "db/pgresult.h"
+#include "ws/cache/accounts.h"
+#include "ws/room/admission.h"
+#include "ws/room/members.h"
+#include "ws/room/pending.h"
+#include "ws/room/publish.h"
+#include "ws/v1/v1.h"
+#include "ws/wire/v1_encode.h"
+#include "ws/wire/v1_scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REFUSALS_MAX 256 /* being answered at once */
+#define REFUSALS_MAX 256 /* under way, of a session */
 
-/* A refusal, with what the cell holds: only for those who asked for it. */
+/* ---- refusals ---- */
+
+/* A refused message. It is answered with the cell's content, to clients that understand it. */
 typedef struct Refusal
 {
 	Session *session;
@@ -36,7 +41,7 @@ refusal_answered(void *arg, PGresult *res)
 	Session *session = refusal->session;
 	Edit edit = {.content = {"", 0}};
 
-	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1)
+	if (pgresult_succeeded(res) && PQntuples(res) == 1)
 	{
 		EditReader reader;
 		EditBatch batch;
@@ -47,15 +52,14 @@ refusal_answered(void *arg, PGresult *res)
 			edit = cell;
 	}
 	session->refusals--;
-	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
-		session_close(session, CLOSE_RESTART, "the database does not answer"); /* what the cell holds is not known */
+	if (!pgresult_succeeded(res))
+		session_close(session, CLOSE_RESTART, "the database does not answer"); /* the cell's content is not known */
 	else if (session->socket != NULL && session->state == SESSION_LIVE)
 	{
 		Buf payload = {NULL, 0, 0};
 
 		v1_put_refused(&payload, refusal->row, refusal->col, refusal->reason, edit.content.data, edit.content.len);
-		session_send(session, payload.data, payload.len);
-		buf_free(&payload);
+		session_send(session, &payload);
 		if (session->out_bytes > (size_t) gateway.config.send_queue_bytes)
 			session_close(session, CLOSE_SLOW, "the answers to refused messages are not read");
 	}
@@ -85,76 +89,61 @@ v1_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 		return;
 	}
 	session->refusals++;
-	refusal->session = session;
-	refusal->row = row;
-	refusal->col = col;
+	*refusal = (Refusal){.session = session, .row = row, .col = col};
 	snprintf(refusal->reason, sizeof(refusal->reason), "%s", reason);
 	session->queries++;
 	if (!database_query(DATABASE_READS, 0, refusal_sql, 3, params, 1, refusal_answered, refusal))
 		refusal_answered(refusal, NULL);
 }
 
-/* The reason why the cell may not be changed by this user now; NULL when it may. */
+/* Counts why a cell cannot be changed. Returns the reason's name, NULL when there is none. */
 static const char *
-v1_cell_barrier(Session *session, uint32_t row, uint32_t col, CellLock **lock)
+v1_reason(V2Reason reason)
 {
-	*lock = locks_find(&session->room->locks, row, col);
-	if (!session->may_edit)
-	{
-		metrics.refused_role++;
-		return "role";
-	}
-	if (*lock != NULL && (*lock)->uid != session_holder(session))
-	{
-		metrics.refused_locked++;
-		return "locked";
-	}
-	return NULL;
+	metrics.refused_role += reason == V2_REASON_ROLE;
+	metrics.refused_locked += reason == V2_REASON_LOCKED;
+	return reason != V2_REASON_NONE ? v2_reason_names[reason] : NULL;
 }
+
+/* ---- messages ---- */
 
 static void
 v1_acquire(Session *session, const V1Message *message)
 {
-	CellLock *lock;
-	const char *barrier = v1_cell_barrier(session, message->row, message->col, &lock);
+	const char *reason = v1_reason(members_lock_cell(session, message->row, message->col));
 
-	if (barrier == NULL && lock == NULL)
-	{
-		lock =
-			locks_add(&session->room->locks, message->row, message->col, session_holder(session), session_lease_end());
-		if (lock == NULL)
-			barrier = "busy";
-	}
-	if (barrier != NULL)
-	{
-		v1_refuse(session, message->row, message->col, barrier);
-		return;
-	}
-	lock->expires = session_lease_end();
-	room_tell_lock(session->room, message->row, message->col, session, true);
+	if (reason != NULL)
+		v1_refuse(session, message->row, message->col, reason);
 }
 
 static void
 v1_release(Session *session, const V1Message *message)
 {
-	CellLock *lock = locks_find(&session->room->locks, message->row, message->col);
-
-	if (lock == NULL)
-		return;
-	if (lock->uid != session_holder(session))
-	{
+	if (members_unlock_cell(session, message->row, message->col) == V2_REASON_LOCKED)
 		v1_refuse(session, message->row, message->col, "locked");
-		return;
-	}
-	locks_remove(&session->room->locks, lock);
-	room_tell_lock(session->room, message->row, message->col, session, false);
 }
 
-/* Why the edit may not be logged; NULL when it may. */
+/* Returns why the session may not change the cell now, NULL when it may. Renews its lock of the cell. */
 static const char *
-v1_edit_barrier(Session *session, const V1Message *message)
+v1_cell_problem(Session *session, uint32_t row, uint32_t col)
 {
-	RoomExtent extent = room_pending_extent(session->room);
+	LockHolder holder = session_lock_holder(session);
+	CellLock *lock = locks_find(&session->room->locks, row, col);
+
+	if (!session->may_edit)
+		return v1_reason(V2_REASON_ROLE);
+	if (lock != NULL && !locks_same_holder(&lock->holder, &holder))
+		return v1_reason(V2_REASON_LOCKED);
+	if (lock != NULL)
+		lock->expires = members_lease_end();
+	return NULL;
+}
+
+/* Returns why the edit cannot be taken, NULL when it can. */
+static const char *
+v1_edit_problem(Session *session, const V1Message *message)
+{
+	RoomExtent extent = pending_extent(session->room);
 	uint64_t rows = message->row + 1 > extent.rows ? message->row + 1 : extent.rows;
 	uint64_t cols = message->col + 1 > extent.cols ? message->col + 1 : extent.cols;
 	size_t chars;
@@ -163,7 +152,7 @@ v1_edit_barrier(Session *session, const V1Message *message)
 		return "malformed";
 	if (chars > SHEET_MAX_CHARS)
 		return "size";
-	if (rows * cols > ROOM_MAX_RECTANGLE && (rows > extent.rows || cols > extent.cols))
+	if (rows * cols > V1_MAX_RECTANGLE && (rows > extent.rows || cols > extent.cols))
 		return "range";
 	return NULL;
 }
@@ -171,28 +160,25 @@ v1_edit_barrier(Session *session, const V1Message *message)
 static void
 v1_modify(Session *session, const V1Message *message)
 {
-	CellLock *lock;
-	const char *barrier = v1_cell_barrier(session, message->row, message->col, &lock);
+	const char *problem = v1_cell_problem(session, message->row, message->col);
 	bool styled = message->info_len > 0 && message->info[0] == '{' && message->info_len <= SHEET_MAX_STYLE_BYTES;
 	RoomBatch *batch;
 	Edit edit;
 
-	if (barrier == NULL && (barrier = v1_edit_barrier(session, message)) != NULL)
+	if (problem == NULL && (problem = v1_edit_problem(session, message)) != NULL)
 		metrics.refused_range++;
-	if (barrier != NULL)
+	if (problem != NULL)
 	{
-		v1_refuse(session, message->row, message->col, barrier);
+		v1_refuse(session, message->row, message->col, problem);
 		return;
 	}
-	if (lock != NULL)
-		lock->expires = session_lease_end();
 	edit = (Edit){.kind = EDIT_SET,
 				  .uid = (uint64_t) session->uid,
 				  .row = message->row,
 				  .col = message->col,
 				  .content = {message->content, (uint32_t) message->content_len},
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
-	batch = room_pending(session->room);
+	batch = pending_batch(session->room, 1, 0);
 	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit),
 										V1_MODIFY_PARTS + 20 + message->content_len * JSON_GROWTH + message->info_len +
 											session->name_json.len))
@@ -200,13 +186,13 @@ v1_modify(Session *session, const V1Message *message)
 		session_fail(session);
 		return;
 	}
-	room_add_edit(session->room, batch, &edit);
+	pending_add_edit(session->room, batch, &edit);
 	publish_expect(session, batch);
 	metrics.edits_received++;
 	batch_add_v1_edit(batch, &edit, message->info, message->info_len, &session->name_json);
 }
 
-/* RFC 6455 8.1; utf8_check() refuses NUL, too, which is UTF-8 and only malformed. */
+/* RFC 6455 8.1. utf8_check() also refuses NUL, which is UTF-8. */
 static bool
 text_is_utf8(const char *text, size_t len)
 {
@@ -223,8 +209,8 @@ text_is_utf8(const char *text, size_t len)
 	return true;
 }
 
-void
-v1_handle(Session *session, const char *text, size_t len, bool binary)
+static void
+v1_receive(Session *session, const char *text, size_t len, bool binary)
 {
 	V1Message message;
 	V1Status status;
@@ -255,4 +241,96 @@ v1_handle(Session *session, const char *text, size_t len, bool binary)
 		v1_acquire(session, &message);
 	else
 		v1_release(session, &message);
+}
+
+/* ---- what is published ---- */
+
+static void
+v1_publish_own(Room *room, const RoomBatch *batch, int64_t seq)
+{
+	/* A structural batch ends the members' sessions: v1_moved(). */
+	if (batch->frames.len > 0 && !batch->structural)
+		fanout_append(&room->streams[STREAM_V1].fanout, batch->frames.data, batch->frames.len);
+}
+
+static void
+v1_publish_stored(Room *room, const EditBatch *batch, EditReader reader)
+{
+	RoomStream *stream = &room->streams[STREAM_V1];
+	Edit edit;
+
+	while (stream->readers > 0 && edit_read(&reader, &edit) == EDIT_OK)
+	{
+		const Account *account = accounts_find((int64_t) edit.uid);
+		Buf name = {NULL, 0, 0};
+		Buf payload = {NULL, 0, 0};
+		EditText content;
+
+		if (!edit_is_of_cell(edit.kind))
+			continue;
+		/* v1 has no message for a style alone: the unchanged content goes with it. */
+		content = edit.kind == EDIT_STYLE ? edit.old : edit.content;
+		buf_puts_json(&name, account != NULL ? account->name : "");
+		v1_put_modify(&payload, edit.row, edit.col, content.data, content.len, edit.style.data, edit.style.len, &name);
+		fanout_append_message(&stream->fanout, false, &payload);
+		buf_free(&payload);
+		buf_free(&name);
+	}
+}
+
+/* v1 has no message for structure edits. Members are sent what came before, as far as their sockets take it, and have
+ * to read the sheet again. */
+static void
+v1_moved(Room *room, const LinesChange *changes, size_t n)
+{
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->form != STREAM_V1)
+			continue;
+		if (session->state == SESSION_LIVE)
+			session_deliver(session);
+		session_close(session, CLOSE_RESTART, "rows or columns have moved: the sheet has to be read again");
+		session_leave_stream(session);
+	}
+}
+
+static void
+v1_send_holder(Session *session, const Holder *holder)
+{
+	Buf payload = {NULL, 0, 0};
+
+	if (!session->nack)
+		return;
+	v1_put_held(&payload, holder->held, holder->name, holder->application, holder->ms);
+	session_send(session, &payload);
+}
+
+const Protocol protocol_v1 = {
+	.receive = v1_receive,
+	.join = v1_join,
+	.stop_joining = v1_stop_joining,
+	.leave = members_remove,
+	.renew = members_renew_locks,
+	.send_holder = v1_send_holder,
+	.publish_own = v1_publish_own,
+	.publish_stored = v1_publish_stored,
+	.published = v1_published,
+	.moved = v1_moved,
+	.free_room = v1_free_room,
+};
+
+Session *
+v1_session_open(Socket *socket, const JwtClaims *claims, int64_t sheet_id, const char *link, bool nack)
+{
+	Session *session = session_create(socket, &protocol_v1, sheet_id, link);
+
+	if (session == NULL)
+		return NULL;
+	session->uid = claims->uid;
+	session->generation = claims->generation;
+	session->expires = claims->expires_at;
+	session->nack = nack;
+	session_set_state(session, SESSION_CHECKING);
+	admission_check(session);
+	return session;
 }

@@ -1,25 +1,23 @@
 /*
  * v2_block.c - blocks of cells for members of protocol v2.
  *
- * A block is read when everything that the stream has told is committed, so it is as new as that at least; and while it
- * is being read the stream waits, so nothing newer than the block can have been told before it. A client's blocks are
- * read one after the other, and none while it has much to read still.
+ * A block is read when everything that the stream has is committed, so it is at least as new; and while it is being
+ * read the stream waits, so nothing newer than the block is sent before it. The blocks of a client are read one after
+ * the other, and none while it has much to read.
  *
- * Most blocks are small: one statement on a connection for reads, one row. Of a larger one it gives two rows, which are
- * dropped: that block is read by v2_lane.c, while its client takes it. So what waits in memory for a client is
- * v2_is_full()'s bytes and one small block at most.
+ * Most blocks are small: one statement on a connection for reads, one row. A larger one returns two rows, which are
+ * dropped, and is read again by v2_large_block.c. So what waits in memory for a client is the limit of v2_is_full() and
+ * one small block at most.
  */
 #include "ws/v2/v2_block.h"
 
-#include "ws/edit/commit.h"
-#include "ws/session/edit_buf.h"
 #include "core/database.h"
 #include "core/gateway.h"
 #include "db/pgresult.h"
 
 #include <stdlib.h>
 
-/* Rows of two megabytes; more than one row is a large block. */
+/* A second row means that the block is larger than two megabytes. */
 static const char block_sql[] = "SELECT seq, cells FROM sheet.read_cells($1, $2, $3, $4, $5, 2097152) LIMIT 2";
 
 bool
@@ -28,7 +26,7 @@ block_is_wanted(const BlockQuestion *question)
 	return question->session->state == SESSION_LIVE && question->session->socket != NULL;
 }
 
-/* ---- telling ---- */
+/* ---- answering ---- */
 
 static void
 block_send_part(BlockQuestion *question, bool more)
@@ -41,7 +39,7 @@ block_send_part(BlockQuestion *question, bool more)
 	else
 		v2_put_block(&payload, question->session->v2->encoding, &question->block, question->edits.data,
 					 question->edits.len, question->count);
-	v2_send(question->session, &payload);
+	session_send(question->session, &payload);
 	question->edits.len = 0;
 	question->count = 0;
 	question->writer.first = true;
@@ -52,7 +50,7 @@ block_put_cell(BlockQuestion *question, const Edit *cell)
 {
 	if (question->edits.len > V2_PART_BYTES)
 		block_send_part(question, true);
-	edit_buf_put(&question->edits, &question->writer, cell);
+	edits_put(&question->edits, &question->writer, cell);
 	question->count++;
 }
 
@@ -68,7 +66,7 @@ block_put_cells(BlockQuestion *question, const char *cells, size_t len)
 	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
 	{
 		question->block.seq = batch.first_seq;
-		room_catch_up(question->session->room, (int64_t) batch.first_seq); /* its client waits for what came up to it */
+		room_catch_up(question->session->room, (int64_t) batch.first_seq); /* the client waits for the edits up to it */
 		while ((error = edit_read(&reader, &cell)) == EDIT_OK)
 			block_put_cell(question, &cell);
 		if (error != EDIT_END)
@@ -109,11 +107,11 @@ block_answered(void *arg, PGresult *res)
 
 	if (block_is_wanted(question))
 	{
-		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
+		if (!pgresult_succeeded(res) || PQntuples(res) == 0)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
 		else if (PQntuples(res) > 1)
 		{
-			lane_add(question);
+			large_block_add(question);
 			return;
 		}
 		else if (block_put_cells(question, PQgetvalue(res, 0, 1), (size_t) PQgetlength(res, 0, 1)))
@@ -147,8 +145,8 @@ v2_read_blocks(Session *session)
 	V2Session *v2 = session->v2;
 	BlockQuestion *question;
 
-	if (v2 == NULL || v2->blocks == NULL || v2->reading != NULL || session->state != SESSION_LIVE ||
-		session->socket == NULL || v2_is_full(session))
+	if (v2->blocks == NULL || v2->reading != NULL || session->state != SESSION_LIVE || session->socket == NULL ||
+		v2_is_full(session))
 		return;
 	question = v2->blocks;
 	v2->blocks = question->next;

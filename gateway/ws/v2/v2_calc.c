@@ -1,40 +1,49 @@
 /*
- * v2_calc.c - values of formulas that clients of protocol v2 have computed: told to others, never stored.
+ * v2_calc.c - values of formulas that clients of protocol v2 have computed: published to others, never stored.
  *
- * A value is a claim of its sender's, of the cells as of the seq that it names. It goes into the room's streams for the
- * place that its cell has there. A value that is older than one that was told of the same cell is left out; the room
- * remembers that for so many cells as its table has places, and forgets it when rows or columns come or go. Values are
- * the first to be left out while a receiver is behind, or without memory: whoever needs one can compute it.
+ * A value is the sender's claim about the cells as of the seq that it names. It is published for the present position
+ * of its cell. A value older than one that was published for the same cell is dropped; the room's table knows that for
+ * as many cells as it has entries, and is cleared when rows or columns move. No values are published while senders are
+ * paused, or without memory: a client that needs one can compute it.
  */
 #include "coord/ring.h"
 #include "ws/v2/v2_session.h"
 
 #include <stdlib.h>
 
-static ToldValue *
-value_place(Room *room, uint32_t row, uint32_t col)
+#define VALUES 1024 /* in the table */
+
+/* The seq of the newest value published for a cell. */
+typedef struct ComputedValue
+{
+	uint32_t row, col;
+	int64_t seq;
+} ComputedValue;
+
+static ComputedValue *
+value_slot(Room *room, uint32_t row, uint32_t col)
 {
 	uint64_t key = (uint64_t) row << 32 | col;
 
-	return &room->values[ring_hash(&key, sizeof(key)) % ROOM_VALUES];
+	return &room->values[ring_hash(&key, sizeof(key)) % VALUES];
 }
 
-/* Notes that the value is told; false: a newer one was, or there is no memory. */
+/* Registers the value as published. Returns false if a newer one was, or there is no memory. */
 static bool
-value_is_news(Room *room, uint32_t row, uint32_t col, int64_t seq)
+value_register(Room *room, uint32_t row, uint32_t col, int64_t seq)
 {
-	ToldValue *value;
+	ComputedValue *value;
 
-	if (room->values == NULL && (room->values = calloc(ROOM_VALUES, sizeof(ToldValue))) == NULL)
+	if (room->values == NULL && (room->values = calloc(VALUES, sizeof(ComputedValue))) == NULL)
 		return false;
-	value = value_place(room, row, col);
+	value = value_slot(room, row, col);
 	if (value->row == row && value->col == col && value->seq > seq)
 		return false;
-	*value = (ToldValue){row, col, seq};
+	*value = (ComputedValue){row, col, seq};
 	return true;
 }
 
-/* Those that are news, for the places of now. */
+/* Writes the values to publish, for the present cells, and returns their number. */
 static uint32_t
 calc_select(Session *session, const V2Message *message, Buf *to)
 {
@@ -49,8 +58,8 @@ calc_select(Session *session, const V2Message *message, Buf *to)
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		if (v2_find_place(session, message->base, &edit.row, &edit.col) != V2_PLACE_THERE ||
-			!value_is_news(session->room, edit.row, edit.col, (int64_t) message->base))
+		if (v2_find_cell(session, message->base, &edit.row, &edit.col) != V2_FOUND ||
+			!value_register(session->room, edit.row, edit.col, (int64_t) message->base))
 			continue;
 		edit_write(&writer, &edit);
 		count++;
@@ -66,10 +75,10 @@ v2_handle_calc(Session *session, const V2Message *message)
 	uint32_t count;
 
 	if (!session->may_edit)
-		v2_deny(session, message->rect[0], message->rect[1], V2_REASON_ROLE);
+		v2_deny(session, message, V2_REASON_ROLE);
 	else if (!v2_knows_base(session, message->base))
-		v2_deny(session, message->rect[0], message->rect[1], V2_REASON_BASE);
-	else if (!session->room->paused && (count = calc_select(session, message, &edits)) > 0)
-		v2_tell_values(session->room, session->number, message->base, &edits, count);
+		v2_deny(session, message, V2_REASON_BASE);
+	else if (session->room->flow < ROOM_PAUSED && (count = calc_select(session, message, &edits)) > 0)
+		v2_publish_values(session->room, session->number, message->base, &edits, count);
 	buf_free(&edits);
 }

@@ -1,25 +1,27 @@
 /*
- * v2_join.c - how a member of protocol v2 begins: how large the sheet is, what has landed of its operations, what it
- * has missed; and names for it. v2_block.c has the cells.
+ * v2_join.c - how a session of protocol v2 begins: hello, and the edits that it has missed; and names of accounts.
+ * v2_block.c has the cells.
  *
- * Its place in the room's stream is where everything up to joined_seq has been told. What it has missed up to there is
- * read from the log (`since`), what comes later is in the stream: no edit is told twice, none is left out.
+ * Everything up to joined_seq is before the session's position in the stream. What it has missed up to there (`since`)
+ * is read from the log; what comes later is in the stream. So no edit is sent twice, and none is left out.
  *
- * What hello tells of the sheet's extent and of its locks is as the room has them then, so rows and columns may not
- * have moved since joined_seq: otherwise its place is taken anew. Locks that have moved since `since` are told behind
- * what was missed, which would move them again.
+ * Hello has the sheet's extent and locks as the room has them at that time, so rows and columns must not have moved
+ * since joined_seq; otherwise the session takes a new position. Locks that have moved since `since` are sent behind the
+ * missed edits, which would move them again.
  */
-#include "ws/room/accounts.h"
 #include "core/database.h"
 #include "core/gateway.h"
-#include "support/log.h"
 #include "db/pgresult.h"
+#include "support/log.h"
+#include "ws/cache/accounts.h"
+#include "ws/room/held.h"
+#include "ws/room/members.h"
 #include "ws/v2/v2_session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RESUME_TAILS 4				   /* asked for, while rows and columns come and go */
+#define RESUME_TAILS 4				   /* attempts, if rows and columns move meanwhile */
 #define RESUME_BYTES (4 * 1024 * 1024) /* a client that has missed more reads its cells again */
 
 static const char state_sql[] = "SELECT sheet.client_acknowledged($1, $2, $3)";
@@ -29,11 +31,12 @@ static const char user_sql[] = "SELECT sheet.account_seen($1, $2)";
 static bool
 result_has_row(const PGresult *res)
 {
-	return res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1;
+	return pgresult_succeeded(res) && PQntuples(res) == 1;
 }
 
 /* ---- hello ---- */
 
+/* Lists the other members. peers has room->session_count entries. */
 static uint32_t
 join_list_peers(const Session *session, V2Peer *peers)
 {
@@ -47,40 +50,41 @@ join_list_peers(const Session *session, V2Peer *peers)
 	return count;
 }
 
-static uint32_t
-join_list_locks(const Room *room, V2HeldCell *cells)
+/* Returns the locked cells, to be freed; NULL when there is no memory. */
+static V2HeldCell *
+join_list_locks(const Room *room, uint32_t *count)
 {
-	uint32_t count = 0;
+	V2HeldCell *cells = calloc(room->locks.count + 1, sizeof(V2HeldCell));
 
-	for (size_t i = 0; i < room->locks.bucket_count; i++)
+	*count = 0;
+	for (size_t i = 0; cells != NULL && i < room->locks.bucket_count; i++)
 	{
 		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
 		{
-			const Session *holder = room_find_holder(room, lock->uid);
-
-			if (holder != NULL)
-				cells[count++] =
-					(V2HeldCell){lock->row, lock->col, holder->v2 != NULL ? holder->number : 0, (uint64_t) holder->uid};
+			if (members_find_holder(room, &lock->holder) != NULL)
+				cells[(*count)++] =
+					(V2HeldCell){lock->row, lock->col, lock->holder.session, (uint64_t) lock->holder.uid};
 		}
 	}
-	return count;
+	return cells;
 }
 
-/* locks: they are where they were at hello's seq. */
+/* locks: they are in the cells of hello's seq. */
 static void
 join_greet(Session *session, bool resumed, bool locks)
 {
 	const Room *room = session->room;
 	const V2Session *v2 = session->v2;
+	uint32_t lock_count;
 	V2Peer *peers = calloc((size_t) room->session_count + 1, sizeof(V2Peer));
-	V2HeldCell *cells = calloc(room->locks.count + 1, sizeof(V2HeldCell));
+	V2HeldCell *cells = join_list_locks(room, &lock_count);
 	Buf payload = {NULL, 0, 0};
 	V2Hello hello = {
 		.session = session->number,
 		.uid = (uint64_t) session->uid,
 		.name = session->sheet_name,
 		.role = session->role,
-		.seq = (uint64_t) v2->joined_seq,
+		.seq = resumed ? v2->since : (uint64_t) v2->joined_seq,
 		.epoch = (uint64_t) room->epoch,
 		.rows = room->extent.rows,
 		.cols = room->extent.cols,
@@ -90,43 +94,34 @@ join_greet(Session *session, bool resumed, bool locks)
 		.lease = (uint64_t) gateway.config.lease_seconds,
 		.max_bytes = (uint64_t) gateway.config.max_frame_bytes,
 		.peers = peers,
+		.peer_count = peers != NULL ? join_list_peers(session, peers) : 0,
 		.locks = cells,
+		.lock_count = locks ? lock_count : 0,
 	};
 
-	if (resumed)
-		hello.seq = v2->since;
 	if (peers == NULL || cells == NULL)
 		buf_fail(&payload);
 	else
-	{
-		hello.peer_count = join_list_peers(session, peers);
-		hello.lock_count = locks ? join_list_locks(room, cells) : 0;
 		v2_put_hello(&payload, v2->encoding, &hello);
-	}
-	v2_send(session, &payload);
+	session_send(session, &payload);
 	free(peers);
 	free(cells);
 }
 
 static void
-join_tell_locks(Session *session)
+join_send_locks(Session *session)
 {
-	const Room *room = session->room;
-	V2HeldCell *cells = calloc(room->locks.count + 1, sizeof(V2HeldCell));
 	uint32_t count;
+	V2HeldCell *cells = join_list_locks(session->room, &count);
 
 	if (cells == NULL)
-	{
 		session_fail(session);
-		return;
-	}
-	count = join_list_locks(room, cells);
 	for (uint32_t i = 0; i < count; i++)
 	{
 		Buf payload = {NULL, 0, 0};
 
 		v2_put_lock(&payload, session->v2->encoding, &cells[i]);
-		v2_send(session, &payload);
+		session_send(session, &payload);
 	}
 	free(cells);
 }
@@ -136,18 +131,18 @@ join_admit(Session *session, bool resumed, bool locks)
 {
 	join_greet(session, resumed, locks);
 	if (session->state != SESSION_JOINING)
-		return; /* there was no memory for it */
-	session->state = SESSION_LIVE;
-	session->behind_since = 0;
-	held_greet(session->room, session);
+		return; /* out of memory */
+	session_set_state(session, SESSION_LIVE);
+	session->lagging_since = 0;
+	held_greet(session);
 	log_event(LOG_INFO, "session joined", LOG_STR("peer", session->peer), LOG_INT("uid", session->uid),
 			  LOG_INT("sheet", session->sheet_id), LOG_INT("seq", session->v2->joined_seq),
 			  LOG_INT("resumed", resumed));
 }
 
-/* Others' selections, for the newcomer. */
+/* Publishes the others' selections once more, for the new member. */
 static void
-join_tell_cursors(Session *session)
+join_publish_cursors(Session *session)
 {
 	bool any = false;
 
@@ -159,20 +154,18 @@ join_tell_cursors(Session *session)
 		any = true;
 	}
 	if (any)
-		v2_cursor_moved(session->room);
+		v2_publish_cursors_soon(session->room);
 }
 
 /* ---- what was missed ---- */
 
 static void
-join_emit(void *arg, const Buf *payload)
+join_emit(void *arg, Buf *payload)
 {
-	Session *session = arg;
-
-	session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
+	session_send(arg, payload);
 }
 
-/* Batches that the stream will tell are left to it. */
+/* Sends the batches that are not in the stream. */
 static void
 join_send_missed(Session *session, const char *batches, size_t len)
 {
@@ -192,13 +185,13 @@ join_send_missed(Session *session, const char *batches, size_t len)
 	}
 }
 
-/* What was missed tells of structure edits that the room may not remember: operations are made where they had not
- * happened yet. False: no memory. */
+/* Adds structure edits among the missed ones to the room's history, for operations that were made before them. Returns
+ * false when there is no memory. */
 static bool
-join_learn_changes(Session *session, const char *batches, size_t len)
+join_add_history(Session *session, const char *batches, size_t len)
 {
-	LinesMemory *memory = &session->room->lines;
-	LinesMemory older = {0};
+	LinesHistory *memory = &session->room->lines;
+	LinesHistory older = {0};
 	EditReader reader;
 	EditBatch batch;
 	LinesChange change;
@@ -213,24 +206,24 @@ join_learn_changes(Session *session, const char *batches, size_t len)
 		while (edit_read(&reader, &edit) == EDIT_OK)
 		{
 			if (last <= memory->floor && lines_change_of(&edit, &change))
-				good = lines_remember(&older, &change, last) && good;
+				good = lines_history_add(&older, &change, last) && good;
 		}
 	}
 	if (older.floor == 0)
 		older.floor = (int64_t) session->v2->since;
-	good = good && lines_remember_older(memory, older.entries, older.count, older.floor);
-	lines_forget(&older);
+	good = good && lines_history_add_older(memory, older.entries, older.count, older.floor);
+	lines_history_free(&older);
 	return good;
 }
 
 static void
 join_live(Session *session)
 {
-	join_tell_cursors(session);
+	join_publish_cursors(session);
 	session_want_write(session);
 }
 
-/* Its place in the stream is here: all that the room has told is before it. False: no memory. */
+/* Takes the end of the stream as the session's position. Returns false when there is no memory. */
 static bool
 join_attach(Session *session)
 {
@@ -252,7 +245,7 @@ join_anew(Session *session)
 	if (!join_attach(session))
 		return;
 	if (v2->since > 0)
-		v2->moved_seq = (uint64_t) v2->joined_seq; /* perhaps: nothing tells that they have not */
+		v2->moved_seq = (uint64_t) v2->joined_seq; /* nothing says that they have not */
 	join_admit(session, false, true);
 	join_live(session);
 }
@@ -264,20 +257,20 @@ join_resumed(Session *session, const PGresult *missed)
 	size_t len = (size_t) PQgetlength(missed, 0, 1);
 	bool moved;
 
-	if (!join_learn_changes(session, batches, len))
+	if (!join_add_history(session, batches, len))
 	{
 		session_fail(session);
 		return;
 	}
-	moved = lines_changed_since(&session->room->lines, (int64_t) session->v2->since);
+	moved = lines_history_changed_since(&session->room->lines, (int64_t) session->v2->since);
 	join_admit(session, true, !moved);
 	join_send_missed(session, batches, len);
 	if (moved)
-		join_tell_locks(session);
+		join_send_locks(session);
 	join_live(session);
 }
 
-/* All of what was missed is here. */
+/* Returns whether the answer has everything that was missed. */
 static bool
 join_may_resume(const Session *session, const PGresult *res)
 {
@@ -297,12 +290,22 @@ join_tailed(void *arg, PGresult *res)
 			session_close(session, CLOSE_RESTART, "the database does not answer");
 		else if (!join_may_resume(session, res))
 			join_anew(session);
-		else if (lines_changed_since(&session->room->lines, session->v2->joined_seq))
+		else if (lines_history_changed_since(&session->room->lines, session->v2->joined_seq))
 			join_resume(session);
 		else
 			join_resumed(session, res);
 	}
 	session_query_done(session);
+}
+
+static void
+join_ask(Session *session, const char *sql, PgParam *params, PgResultFn fn)
+{
+	session->queries++;
+	if (database_query(DATABASE_READS, 0, sql, 3, params, 1, fn, session))
+		return;
+	session->queries--;
+	session_close(session, CLOSE_RESTART, "the gateway is busy");
 }
 
 static void
@@ -312,11 +315,7 @@ join_ask_tail(Session *session)
 	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(since, (int64_t) session->v2->since),
 						pgparam_int64(bytes, RESUME_BYTES)};
 
-	session->queries++;
-	if (database_query(DATABASE_READS, 0, tail_sql, 3, params, 1, join_tailed, session))
-		return;
-	session->queries--;
-	session_close(session, CLOSE_RESTART, "the gateway is busy");
+	join_ask(session, tail_sql, params, join_tailed);
 }
 
 static void
@@ -337,25 +336,19 @@ join_resume(Session *session)
 	}
 }
 
-/* What the database says has landed; while operations of the client are under way here, this is known better. */
+/* res: the client's last committed operation. If operations of it are under way here, the room knows better. */
 static void
-join_learn_landed(RoomClient *client, uint64_t landed)
+join_set_committed(Session *session, const PGresult *res)
 {
-	if (client->known)
-		return;
-	client->known = true;
-	client->taken = client->committed = landed;
-}
+	RoomClient *client = session->v2->client;
+	uint64_t acked = session->v2->acked;
 
-/* The state of the client is here. */
-static void
-join_learn(Session *session, const PGresult *res)
-{
-	V2Session *v2 = session->v2;
-
-	if (v2->client != NULL)
-		join_learn_landed(v2->client, (uint64_t) pgresult_int64(res, 0, 0));
-	if (v2->client != NULL && v2->acked > v2->client->committed && v2->acked > v2->client->taken)
+	if (client != NULL && !client->known)
+	{
+		client->known = true;
+		client->taken = client->committed = (uint64_t) pgresult_int64(res, 0, 0);
+	}
+	if (client != NULL && acked > client->committed && acked > client->taken)
 		session_close(session, CLOSE_FORGOTTEN, "what was acknowledged to this client is not known here");
 	else
 		join_resume(session);
@@ -369,41 +362,27 @@ join_state_answered(void *arg, PGresult *res)
 	if (session->state == SESSION_JOINING && session->socket != NULL)
 	{
 		if (result_has_row(res))
-			join_learn(session, res);
+			join_set_committed(session, res);
 		else
 			session_close(session, CLOSE_RESTART, "the database does not answer");
 	}
 	session_query_done(session);
 }
 
-static void
-join_ask_state(Session *session)
+void
+v2_join(Session *session)
 {
 	char sheet[24], uid[24], client[24];
 	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid),
 						pgparam_int64(client, (long long) session->v2->client_id)};
 
-	session->queries++;
-	if (database_query(DATABASE_READS, 0, state_sql, 3, params, 1, join_state_answered, session))
-		return;
-	session->queries--;
-	session_close(session, CLOSE_RESTART, "the gateway is busy");
-}
-
-void
-v2_start_join(Room *room, Session *session)
-{
-	V2Session *v2 = session->v2;
-
-	session->stream = &room->v2[v2->encoding];
+	session_set_state(session, SESSION_JOINING);
 	if (!join_attach(session))
 		return;
-	room->v2_readers[v2->encoding]++;
-	v2->attached = true;
-	if (v2->client_id != 0 && !v2_open_client(room, session))
+	if (session->v2->client_id != 0 && !v2_open_client(session))
 		session_fail(session);
 	else
-		join_ask_state(session);
+		join_ask(session, state_sql, params, join_state_answered);
 }
 
 /* ---- names ---- */
@@ -415,15 +394,15 @@ typedef struct UserQuestion
 } UserQuestion;
 
 static void
-user_tell(Session *session, int64_t uid, const char *name)
+user_send(Session *session, int64_t uid, const char *name)
 {
 	Buf payload = {NULL, 0, 0};
 
 	v2_put_user(&payload, session->v2->encoding, (uint64_t) uid, name);
-	v2_send(session, &payload);
+	session_send(session, &payload);
 }
 
-/* Who is here by the sheet's link alone is not in the database: their session has the name. */
+/* The name of a member who has opened the sheet by its link, and is not in the database. */
 static const char *
 user_find_here(const Room *room, int64_t uid)
 {
@@ -435,17 +414,17 @@ user_find_here(const Room *room, int64_t uid)
 	return NULL;
 }
 
-/* A stranger has no name: who may be in this sheet cannot learn who else has an account. */
+/* Members must not learn who else has an account: an account that is not seen here has no name. */
 static void
-user_tell_seen(UserQuestion *question, const char *name)
+user_send_seen(UserQuestion *question, const char *name)
 {
 	Session *session = question->session;
 
 	if (name == NULL)
 		name = user_find_here(session->room, question->uid);
 	if (name != NULL)
-		accounts_note_seen(session->sheet_id, question->uid);
-	user_tell(session, question->uid, name != NULL ? name : "");
+		accounts_put_seen(session->sheet_id, question->uid);
+	user_send(session, question->uid, name != NULL ? name : "");
 }
 
 static void
@@ -457,10 +436,10 @@ user_answered(void *arg, PGresult *res)
 	session->v2->questions--;
 	if (session->state == SESSION_LIVE && session->socket != NULL)
 	{
-		if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
+		if (!pgresult_succeeded(res))
 			session_close(session, CLOSE_RESTART, "the database does not answer");
 		else
-			user_tell_seen(question, PQgetisnull(res, 0, 0) ? NULL : PQgetvalue(res, 0, 0));
+			user_send_seen(question, PQgetisnull(res, 0, 0) ? NULL : PQgetvalue(res, 0, 0));
 	}
 	free(question);
 	session_query_done(session);
@@ -476,7 +455,7 @@ v2_send_user(Session *session, int64_t uid)
 
 	if (account != NULL && account->name[0] != '\0')
 	{
-		user_tell(session, uid, account->name);
+		user_send(session, uid, account->name);
 		return;
 	}
 	question = calloc(1, sizeof(UserQuestion));

@@ -1,27 +1,26 @@
 /*
  * v2_op.c - operations of protocol v2: all or nothing, in their sender's order, each exactly once.
  *
- * An operation is taken into the room's batch as a whole, or refused. What has landed of a client is kept by the
- * database, in the transaction that has the edits; what is under way is known here, so that an operation that comes
- * again over another connection is not taken twice. A gateway that gets a sheet reads what has landed after its claim:
- * from then on the database refuses batches of the gateway before (an older epoch), so nothing can land behind its
- * back.
+ * An operation is taken into the room's batch as a whole, or refused. The database stores each client's last committed
+ * operation in the transaction that has its edits. Operations under way are known here (RoomClient), so that one that
+ * is sent again over another connection is not taken twice. A gateway reads a client's last operation after its claim
+ * of the sheet: from then on the database refuses batches of the gateway before (an older epoch).
  *
- * After a refusal nothing of the connection is taken until the sender has heard of it: so an operation that was refused
- * never lies below one that has landed without its sender's knowing, and "landed up to n" says all.
+ * After a refusal nothing of the connection is taken until the sender has heard of it. So no refused operation is below
+ * a committed one without its sender's knowledge, and "committed up to n" says all.
  *
- * Places are of the seq that the operation names (base). It is taken with the places as of the last seq that has been
- * told, and from there on moves along with them (restructure.c). One that inserts or deletes rows or columns is a batch
- * of its own, and its client is undecided until it is committed: only the database knows whether there is room.
+ * An operation names cells as of a seq (base). It is taken for the cells as of the last published seq, and is moved
+ * with them from then on (committed.c). One with structure edits is a batch of its own, and its client is undecided
+ * until it is committed: only the database knows whether the sheet is large enough.
  */
-#include "ws/edit/dirty.h"
-#include "ws/session/edit_buf.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
-#include "ws/edit/pending.h"
-#include "ws/edit/publish.h"
-#include "ws/v1/v1_encode.h"
+#include "ws/room/members.h"
+#include "ws/room/pending.h"
+#include "ws/room/publish.h"
+#include "ws/room/schedule.h"
 #include "ws/v2/v2_session.h"
+#include "ws/wire/v1_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +30,15 @@
 static void
 client_free(Room *room, RoomClient *client)
 {
-	RoomClient **place = &room->clients;
+	RoomClient **link = &room->clients;
 
-	while (*place != client)
-		place = &(*place)->next;
-	*place = client->next;
+	while (*link != client)
+		link = &(*link)->next;
+	*link = client->next;
 	free(client);
 }
 
-/* Whether the database knows all about it, and nobody here needs it. */
+/* Returns whether the client is not connected and has nothing under way. */
 static bool
 client_is_idle(const RoomClient *client)
 {
@@ -47,8 +46,9 @@ client_is_idle(const RoomClient *client)
 }
 
 bool
-v2_open_client(Room *room, Session *session)
+v2_open_client(Session *session)
 {
+	Room *room = session->room;
 	RoomClient *client = room->clients;
 
 	while (client != NULL && (client->uid != session->uid || client->id != session->v2->client_id))
@@ -74,7 +74,7 @@ v2_open_client(Room *room, Session *session)
 }
 
 void
-v2_close_client(Room *room, Session *session)
+v2_close_client(Session *session)
 {
 	RoomClient *client = session->v2->client;
 
@@ -83,7 +83,7 @@ v2_close_client(Room *room, Session *session)
 		return;
 	client->session = NULL;
 	if (client_is_idle(client))
-		client_free(room, client);
+		client_free(session->room, client);
 }
 
 void
@@ -101,18 +101,18 @@ op_ack(const RoomClient *client)
 	Buf payload = {NULL, 0, 0};
 
 	v2_put_ack(&payload, client->session->v2->encoding, client->committed, (uint64_t) client->seq);
-	v2_send(client->session, &payload);
+	session_send(client->session, &payload);
 }
 
 void
-v2_ack_batch(Room *room, RoomBatch *batch, int64_t seq)
+v2_acknowledge(Room *room, RoomBatch *batch)
 {
 	for (size_t i = 0; i < batch->client_count; i++)
 	{
 		RoomClient *client = batch->clients[i].client;
 
 		client->committed = batch->clients[i].last;
-		client->seq = seq;
+		client->seq = batch->seq;
 		if (client->batch == batch)
 			client->batch = NULL;
 		if (batch->structural)
@@ -146,13 +146,13 @@ op_refuse(Session *session, const V2Message *message, V2Reason reason, uint32_t 
 		metrics.refused_range++;
 	session->v2->nacks++;
 	v2_put_nack(&payload, session->v2->encoding, message->n, reason, row, col, block);
-	v2_send(session, &payload);
+	session_send(session, &payload);
 	if (block)
 		v2_send_block(session, 0, rect);
 }
 
 void
-v2_refuse_batch(Room *room, RoomBatch *batch)
+v2_refuse(Room *room, RoomBatch *batch)
 {
 	RoomClient *client = batch->clients[0].client;
 	const V2Message message = {.n = batch->clients[0].last};
@@ -170,21 +170,22 @@ v2_refuse_batch(Room *room, RoomBatch *batch)
 		client_free(room, client);
 }
 
-/* ---- cells that others hold ---- */
+/* ---- cells that others have locked ---- */
 
-typedef struct HeldSearch
+typedef struct LockSearch
 {
 	Session *session;
-	uint32_t row, col; /* of a cell that somebody else holds */
-} HeldSearch;
+	LockHolder holder; /* the session */
+	uint32_t row, col; /* of a cell that another has locked */
+} LockSearch;
 
-/* False when somebody else holds it. Cells of our own are renewed. */
+/* Returns false when another has locked the cell. Renews the session's own lock. */
 static bool
-held_check(HeldSearch *search, CellLock *lock)
+search_check(LockSearch *search, CellLock *lock)
 {
-	if (lock->uid == session_holder(search->session))
+	if (locks_same_holder(&lock->holder, &search->holder))
 	{
-		lock->expires = session_lease_end();
+		lock->expires = members_lease_end();
 		return true;
 	}
 	search->row = lock->row;
@@ -193,34 +194,34 @@ held_check(HeldSearch *search, CellLock *lock)
 }
 
 static bool
-held_touch(void *arg, const uint32_t rect[4])
+search_touch(void *arg, const uint32_t rect[4])
 {
-	HeldSearch *search = arg;
+	LockSearch *search = arg;
 	const CellLocks *locks = &search->session->room->locks;
 
 	if (rect[0] == rect[2] && rect[1] == rect[3])
 	{
 		CellLock *lock = locks_find(locks, rect[0], rect[1]);
 
-		return lock == NULL || held_check(search, lock);
+		return lock == NULL || search_check(search, lock);
 	}
 	for (size_t i = 0; i < locks->bucket_count; i++)
 	{
 		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = lock->next)
 		{
 			if (lock->row >= rect[0] && lock->row <= rect[2] && lock->col >= rect[1] && lock->col <= rect[3] &&
-				!held_check(search, lock))
+				!search_check(search, lock))
 				return false;
 		}
 	}
 	return true;
 }
 
-/* Is any of the cells that the operation changes or deletes held by somebody else? */
+/* Returns whether another has locked a cell that the operation changes or deletes. */
 static bool
-op_find_held(HeldSearch *search, const V2Message *message)
+op_find_locked(LockSearch *search, const V2Message *message)
 {
-	bool free_of_others = true;
+	bool found = false;
 	EditReader reader;
 	LinesView view;
 	Edit edit;
@@ -229,15 +230,15 @@ op_find_held(HeldSearch *search, const V2Message *message)
 		return false;
 	lines_view_init(&view);
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
-	while (free_of_others && edit_read(&reader, &edit) == EDIT_OK)
-		free_of_others = lines_trace(&view, &edit, held_touch, search);
+	while (!found && edit_read(&reader, &edit) == EDIT_OK)
+		found = !lines_trace(&view, &edit, search_touch, search);
 	if (lines_view_failed(&view))
 		session_fail(search->session);
 	lines_view_free(&view);
-	return !free_of_others;
+	return found;
 }
 
-/* ---- places ---- */
+/* ---- moved cells ---- */
 
 bool
 v2_knows_base(const Session *session, uint64_t base)
@@ -248,24 +249,24 @@ v2_knows_base(const Session *session, uint64_t base)
 						 (int64_t) base <= room->published_seq);
 }
 
-V2Place
-v2_find_place(const Session *session, uint64_t base, uint32_t *row, uint32_t *col)
+V2Found
+v2_find_cell(const Session *session, uint64_t base, uint32_t *row, uint32_t *col)
 {
-	const LinesMemory *lines = &session->room->lines;
+	const LinesHistory *lines = &session->room->lines;
 
 	if (!v2_knows_base(session, base))
-		return V2_PLACE_UNKNOWN;
+		return V2_UNKNOWN;
 	for (size_t i = 0; base != 0 && i < lines->count; i++)
 	{
 		if (lines->entries[i].seq > (int64_t) base && !lines_move(&lines->entries[i].change, row, col))
-			return V2_PLACE_GONE;
+			return V2_DELETED;
 	}
-	return V2_PLACE_THERE;
+	return V2_FOUND;
 }
 
 typedef struct OpTransform
 {
-	V2Message *message; /* for the places of now */
+	V2Message *message; /* for the present cells */
 	Buf edits;
 	EditWriter writer;
 } OpTransform;
@@ -275,7 +276,7 @@ op_put_edit(void *arg, const Edit *edit)
 {
 	OpTransform *transform = arg;
 
-	edit_buf_put(&transform->edits, &transform->writer, edit);
+	edits_put(&transform->edits, &transform->writer, edit);
 	if (edit_is_structure(edit->kind))
 		transform->message->changes++;
 	else
@@ -283,8 +284,8 @@ op_put_edit(void *arg, const Edit *edit)
 	transform->message->count++;
 }
 
-/* The operation for the places as they are now. Its edits are in *edits, which is the caller's to free. False: no
- * memory. */
+/* Makes the operation one of the present cells. Its edits are in *edits, which the caller frees. Returns false when
+ * there is no memory. */
 static bool
 op_transform(const Session *session, V2Message *message, Buf *edits)
 {
@@ -309,11 +310,11 @@ op_transform(const Session *session, V2Message *message, Buf *edits)
 	return !failed;
 }
 
-/* Does an insertion push the sheet's last row or column beyond the end? */
+/* Returns false, and the edit, if an insertion pushes the last row or column beyond the largest sheet. */
 static bool
-op_has_room(const Room *room, const V2Message *message, Edit *edit)
+op_fits(const Room *room, const V2Message *message, Edit *edit)
 {
-	RoomExtent present = room_pending_extent(room);
+	RoomExtent present = pending_extent(room);
 	uint64_t extents[2] = {present.rows, present.cols};
 	EditReader reader;
 
@@ -343,7 +344,7 @@ op_has_room(const Room *room, const V2Message *message, Edit *edit)
 
 /* ---- taking ---- */
 
-/* There is a place for one client more. */
+/* Returns false when there is no memory for one more client. */
 static bool
 batch_reserve_client(RoomBatch *batch)
 {
@@ -360,9 +361,9 @@ batch_reserve_client(RoomBatch *batch)
 	return true;
 }
 
-/* The operation is in the batch. */
+/* Registers that the operation is in the batch. */
 static void
-op_note(RoomBatch *batch, RoomClient *client, uint64_t n)
+op_register(RoomBatch *batch, RoomClient *client, uint64_t n)
 {
 	if (client->batch != batch)
 	{
@@ -374,7 +375,7 @@ op_note(RoomBatch *batch, RoomClient *client, uint64_t n)
 	client->taken = n;
 }
 
-/* Nothing of it is in the batch yet, so that no other member's edits are lost when there is no memory for it. */
+/* Reserves memory before anything is put, so that the edits of others in the batch are not lost for want of it. */
 static bool
 op_reserve(const Session *session, const V2Message *message, RoomBatch *batch, size_t bytes)
 {
@@ -390,7 +391,7 @@ op_take(Session *session, const V2Message *message)
 	Room *room = session->room;
 	size_t bytes = message->edits_len + message->count * (size_t) 10; /* with the author's uid */
 	RoomBatch *batch =
-		message->changes > 0 ? room_pending_structural(room) : room_pending_for(room, message->count, bytes);
+		message->changes > 0 ? pending_structural_batch(room) : pending_batch(room, message->count, bytes);
 	EditReader reader;
 	Edit edit;
 
@@ -404,30 +405,30 @@ op_take(Session *session, const V2Message *message)
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
 		edit.uid = (uint64_t) session->uid;
-		room_add_edit(room, batch, &edit);
+		pending_add_edit(room, batch, &edit);
 		if (batch->has_v1 && !batch->structural && edit.kind == EDIT_SET)
 			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &session->name_json);
 	}
-	op_note(batch, session->v2->client, message->n);
+	op_register(batch, session->v2->client, message->n);
 	publish_expect(session, batch);
-	room_mark_dirty(room); /* nothing may be left of it but that */
+	room_mark_dirty(room); /* all its edits may have been of deleted cells */
 	metrics.edits_received += message->count;
 }
 
-/* The places of the operation are those of now. */
+/* The operation names present cells. */
 static void
 op_admit(Session *session, const V2Message *message)
 {
-	HeldSearch held = {.session = session};
+	LockSearch search = {.session = session, .holder = session_lock_holder(session)};
 	Edit edit;
 
 	if (message->count > V2_MAX_OP_EDITS)
 		op_refuse(session, message, V2_REASON_SIZE, message->rect[0], message->rect[1]);
-	else if (op_find_held(&held, message))
-		op_refuse(session, message, V2_REASON_LOCKED, held.row, held.col);
+	else if (op_find_locked(&search, message))
+		op_refuse(session, message, V2_REASON_LOCKED, search.row, search.col);
 	else if (session->state != SESSION_LIVE)
-		return; /* there was no memory to look for them */
-	else if (!op_has_room(session->room, message, &edit))
+		return; /* out of memory */
+	else if (!op_fits(session->room, message, &edit))
 		op_refuse(session, message, V2_REASON_RANGE, edit.row, edit.col);
 	else
 		op_take(session, message);
@@ -440,7 +441,7 @@ v2_handle_op(Session *session, V2Message *message)
 	Buf edits = {NULL, 0, 0};
 
 	if (message->nacks != session->v2->nacks)
-		return; /* sent before its sender knew of a refusal: it comes again */
+		return; /* sent before its sender knew of a refusal, and will be sent again */
 	if (client != NULL && message->n <= client->taken)
 	{
 		if (message->n <= client->committed)
@@ -455,7 +456,7 @@ v2_handle_op(Session *session, V2Message *message)
 		op_refuse(session, message, message->reason, message->bad_row, message->bad_col);
 	else
 	{
-		if (message->base != 0 && lines_changed_since(&session->room->lines, (int64_t) message->base) &&
+		if (message->base != 0 && lines_history_changed_since(&session->room->lines, (int64_t) message->base) &&
 			!op_transform(session, message, &edits))
 			session_fail(session);
 		else

@@ -1,22 +1,26 @@
 /*
- * v2_session.c - one WebSocket of protocol v2: who is there, and what is neither an operation nor a question for cells.
+ * v2_session.c - sessions of protocol v2: their life, and the messages that are neither operations nor questions for
+ * cells.
  *
- * The connection says who it is in its first message: until then it is GREETING, for a limited time and with small
- * messages only. From there on the session lives as one of protocol v1 does (session.c).
+ * The first message says who is there. Until then the session is GREETING, for a limited time and with small messages
+ * only.
  */
 #include "ws/v2/v2_session.h"
 
-#include "ws/edit/dirty.h"
 #include "core/gateway.h"
+#include "core/redirect.h"
 #include "support/log.h"
 #include "core/metrics.h"
+#include "ws/room/admission.h"
+#include "ws/room/members.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static Session *greeting; /* sessions that have not said hello; they are in no room, so its links are used */
+static Session *greeting; /* sessions in state GREETING, by the links for a room, which they are not in */
 
-/* ---- messages that wait for the client's operation before them to be decided ---- */
+/* ---- messages that wait until the client is decided ---- */
 
 typedef struct WaitingMessage
 {
@@ -26,7 +30,7 @@ typedef struct WaitingMessage
 	char data[];
 } WaitingMessage;
 
-/* False: no memory. */
+/* Returns false when there is no memory. */
 static bool
 waiting_put(V2Session *v2, const char *data, size_t len, bool binary)
 {
@@ -60,7 +64,7 @@ waiting_is_due(const V2Session *v2)
 	return v2->client == NULL || !v2->client->undecided;
 }
 
-/* ---- sessions that have not said hello ---- */
+/* ---- life ---- */
 
 static void
 greeting_add(Session *session)
@@ -81,7 +85,6 @@ greeting_remove(Session *session)
 		greeting = session->next;
 	if (session->next != NULL)
 		session->next->prev = session->prev;
-	session->v2->greeted = true;
 }
 
 void
@@ -96,88 +99,92 @@ v2_tick(void)
 }
 
 Session *
-v2_session_open(struct Socket *socket, int64_t sheet_id, const char *link)
+v2_session_open(Socket *socket, int64_t sheet_id, const char *link)
 {
 	V2Session *v2 = calloc(1, sizeof(V2Session));
-	Session *session = v2 != NULL ? session_create(socket, sheet_id, link, v2) : NULL;
+	Session *session = v2 != NULL ? session_create(socket, &protocol_v2, sheet_id, link) : NULL;
 
 	if (session == NULL)
 	{
 		free(v2);
 		return NULL;
 	}
-	session->state = SESSION_GREETING;
-	session->v2->opened = uv_now(&gateway.loop);
-	session->v2->blocks_last = &session->v2->blocks;
-	session->v2->waiting_last = &session->v2->waiting;
+	session->v2 = v2;
+	v2->opened = uv_now(&gateway.loop);
+	v2->blocks_last = &v2->blocks;
+	v2->waiting_last = &v2->waiting;
 	greeting_add(session);
 	return session;
 }
 
-void
-v2_session_gone(Session *session)
+static void
+v2_gone(Session *session)
 {
-	if (session->v2 != NULL && !session->v2->greeted)
+	if (session->uid == 0) /* hello has not come */
 		greeting_remove(session);
 }
 
-void
-v2_session_free(Session *session)
+static void
+v2_free(Session *session)
 {
-	if (session->v2 != NULL)
-	{
-		v2_free_blocks(session->v2);
-		while (session->v2->waiting != NULL)
-			free(waiting_take(session->v2));
-	}
+	v2_free_blocks(session->v2);
+	while (session->v2->waiting != NULL)
+		free(waiting_take(session->v2));
 	free(session->v2);
 }
 
-void
+static void
 v2_leave(Session *session)
 {
-	V2Session *v2 = session->v2;
-
-	if (v2 == NULL)
-		return;
-	if (v2->attached)
-		session->room->v2_readers[v2->encoding]--;
-	v2->attached = false;
-	v2_close_client(session->room, session);
+	v2_close_client(session);
+	members_remove(session);
 }
 
-void
-v2_send(Session *session, Buf *payload)
+static void
+v2_written(Session *session)
 {
-	if (session->socket != NULL)
-		session_send_message(session, payload->data, payload->len, session->v2->encoding == V2_BINARY);
-	buf_free(payload);
+	v2_resume_large_block(session);
+	v2_read_blocks(session);
+}
+
+bool
+v2_is_full(const Session *session)
+{
+	return session->out_bytes > (size_t) gateway.config.send_queue_bytes / 2;
+}
+
+/* Nothing more is read while the session has much to read itself, or its messages wait. */
+static bool
+v2_is_busy(const Session *session)
+{
+	return v2_is_full(session) || session->v2->waiting != NULL;
+}
+
+/* The stream waits while the database reads a block. */
+static bool
+v2_holds_stream(const Session *session)
+{
+	return session->v2->holding;
 }
 
 /* ---- who ---- */
 
-V2Role
-v2_role_of(const char *name)
-{
-	static const char *const names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
-
-	for (int i = 0; i < V2_ROLES; i++)
-	{
-		if (strcmp(name, names[i]) == 0)
-			return (V2Role) i;
-	}
-	return V2_ROLE_VIEWER;
-}
-
-void
-v2_tell_role(Session *session, V2Role role)
+static void
+v2_send_role(Session *session, V2Role role)
 {
 	Buf payload = {NULL, 0, 0};
 
-	if (session->v2 == NULL)
-		return;
 	v2_put_role(&payload, session->v2->encoding, role);
-	v2_send(session, &payload);
+	session_send(session, &payload);
+}
+
+static void
+v2_send_holder(Session *session, const Holder *holder)
+{
+	Buf payload = {NULL, 0, 0};
+
+	v2_put_held(&payload, session->v2->encoding, holder->held, holder->name, holder->application, holder->ms);
+	session_send(session, &payload);
 }
 
 static bool
@@ -189,21 +196,21 @@ v2_verify(Session *session, EditText token, JwtClaims *claims)
 	return false;
 }
 
-/* The sheet is served here; otherwise the client is told where. */
+/* Returns whether the sheet is served here. Otherwise tells the client where. */
 static bool
-v2_check_place(Session *session)
+v2_check_owner(Session *session)
 {
-	const char *owner = coord_owner_of(gateway.coord, session->sheet_id);
-	char reason[sizeof(session->close_reason)];
+	char address[REDIRECT_MAX], reason[REDIRECT_MAX + 16];
+	Served served = redirect_find(session->sheet_id, REDIRECT_WEBSOCKET, address);
 
-	if (owner == NULL || gateway.draining)
+	if (served == SERVED_NOWHERE || gateway.draining)
 	{
 		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
 		return false;
 	}
-	if (coord_is_mine(gateway.coord, session->sheet_id))
+	if (served == SERVED_HERE)
 		return true;
-	snprintf(reason, sizeof(reason), "{\"ws\":\"%s://%s/sheetws\"}", gateway_ws_scheme(), owner);
+	snprintf(reason, sizeof(reason), "{\"ws\":\"%s\"}", address);
 	session_close(session, CLOSE_MOVED, reason);
 	return false;
 }
@@ -213,20 +220,21 @@ v2_greet(Session *session, const V2Message *message)
 {
 	JwtClaims claims;
 
-	if (!v2_verify(session, message->token, &claims) || !v2_check_place(session))
+	if (!v2_verify(session, message->token, &claims) || !v2_check_owner(session))
 		return;
 	session->uid = claims.uid;
 	session->generation = claims.generation;
 	session->expires = claims.expires_at;
+	session->form = STREAM_V2 + session->v2->encoding;
 	session->v2->client_id = message->client;
 	session->v2->acked = message->acked;
 	session->v2->since = message->since;
 	greeting_remove(session);
-	session->state = SESSION_CHECKING;
-	session_check(session);
+	session_set_state(session, SESSION_CHECKING);
+	admission_check(session);
 }
 
-/* A new token of the same account. The database is asked again, since the old one may have been revoked. */
+/* A new token of the same account. It is checked, since all tokens may have been revoked. */
 static void
 v2_reauthenticate(Session *session, const V2Message *message)
 {
@@ -242,71 +250,52 @@ v2_reauthenticate(Session *session, const V2Message *message)
 	}
 	session->generation = claims.generation;
 	session->expires = claims.expires_at;
-	session_check(session);
+	admission_check(session);
 	v2_put_authed(&payload, session->v2->encoding, (uint64_t) claims.expires_at);
-	v2_send(session, &payload);
+	session_send(session, &payload);
 }
 
-/* ---- cells that are held ---- */
+/* ---- locks and selections ---- */
 
 void
-v2_deny(Session *session, uint32_t row, uint32_t col, V2Reason reason)
+v2_deny(Session *session, const V2Message *message, V2Reason reason)
 {
 	Buf payload = {NULL, 0, 0};
+	bool is_calc = message->type == V2_CALC;
 
-	v2_put_denied(&payload, session->v2->encoding, row, col, reason);
-	v2_send(session, &payload);
+	v2_put_denied(&payload, session->v2->encoding, is_calc ? message->rect[0] : (uint32_t) message->row,
+				  is_calc ? message->rect[1] : (uint32_t) message->col, reason);
+	session_send(session, &payload);
 }
 
 static void
 v2_lock(Session *session, const V2Message *message)
 {
-	CellLocks *locks = &session->room->locks;
 	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
-	CellLock *lock;
+	V2Reason reason = V2_REASON_BASE;
 
 	if (!session->may_edit)
-	{
-		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_ROLE);
-		return;
-	}
-	if (v2_find_place(session, message->base, &row, &col) != V2_PLACE_THERE)
-	{
-		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_BASE);
-		return;
-	}
-	lock = locks_find(locks, row, col);
-	if (lock != NULL && lock->uid != session_holder(session))
-		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_LOCKED);
-	else if (lock == NULL && (lock = locks_add(locks, row, col, session_holder(session), session_lease_end())) == NULL)
-		v2_deny(session, (uint32_t) message->row, (uint32_t) message->col, V2_REASON_BUSY);
-	else
-	{
-		lock->expires = session_lease_end();
-		room_tell_lock(session->room, row, col, session, true);
-	}
+		reason = V2_REASON_ROLE;
+	else if (v2_find_cell(session, message->base, &row, &col) == V2_FOUND)
+		reason = members_lock_cell(session, row, col);
+	if (reason != V2_REASON_NONE)
+		v2_deny(session, message, reason);
 }
 
 static void
 v2_unlock(Session *session, const V2Message *message)
 {
-	CellLocks *locks = &session->room->locks;
 	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
-	CellLock *lock;
 
-	if (v2_find_place(session, message->base, &row, &col) != V2_PLACE_THERE)
-		return; /* it has ended with its cell */
-	lock = locks_find(locks, row, col);
-	if (lock == NULL || lock->uid != session_holder(session))
-		return;
-	room_tell_lock(session->room, lock->row, lock->col, session, false);
-	locks_remove(locks, lock);
+	/* The lock of a deleted cell has ended. */
+	if (v2_find_cell(session, message->base, &row, &col) == V2_FOUND)
+		(void) members_unlock_cell(session, row, col);
 }
 
 static void
 v2_move_cursor(Session *session, const V2Message *message)
 {
-	const LinesMemory *lines = &session->room->lines;
+	const LinesHistory *lines = &session->room->lines;
 	V2Session *v2 = session->v2;
 	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->to_row,
 						(uint32_t) message->to_col};
@@ -321,26 +310,10 @@ v2_move_cursor(Session *session, const V2Message *message)
 	v2->cursor = (V2Cursor){session->number, rect[0], rect[1], rect[2], rect[3]};
 	v2->has_cursor = true;
 	v2->cursor_moved = true;
-	v2_cursor_moved(session->room);
+	v2_publish_cursors_soon(session->room);
 }
 
 /* ---- messages ---- */
-
-/* It is to be held up until what it waits for has come: the room looks at its members in this turn. */
-static void
-v2_hold_up(Session *session)
-{
-	if (session->room == NULL)
-		return;
-	session->room->uneven = true;
-	room_mark_dirty(session->room);
-}
-
-bool
-v2_is_full(const Session *session)
-{
-	return session->v2 != NULL && session->out_bytes > (size_t) gateway.config.send_queue_bytes / 2;
-}
 
 bool
 v2_may_ask(const Session *session)
@@ -420,16 +393,16 @@ v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 	if (session->state != SESSION_GREETING)
 	{
 		v2_dispatch(session, &message);
-		if (v2_is_full(session))
-			v2_hold_up(session);
+		if (v2_is_full(session) && session->room != NULL)
+			room_watch(session->room); /* pauses the session */
 		return;
 	}
 	session->v2->encoding = binary ? V2_BINARY : V2_JSON;
 	v2_greet(session, &message);
 }
 
-void
-v2_handle(Session *session, const char *data, size_t len, bool binary)
+static void
+v2_receive(Session *session, const char *data, size_t len, bool binary)
 {
 	V2Session *v2 = session->v2;
 
@@ -440,7 +413,8 @@ v2_handle(Session *session, const char *data, size_t len, bool binary)
 	}
 	if (!waiting_put(v2, data, len, binary))
 		session_fail(session);
-	v2_hold_up(session);
+	if (session->room != NULL)
+		room_watch(session->room); /* pauses the session */
 }
 
 void
@@ -456,3 +430,53 @@ v2_resume_messages(Session *session)
 		free(message);
 	}
 }
+
+/* ---- what happens in the room ---- */
+
+/* The members' selections are moved. The told values are forgotten: they are of other cells now. */
+static void
+v2_moved(Room *room, const LinesChange *changes, size_t n)
+{
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		V2Cursor *cursor = session->v2 != NULL ? &session->v2->cursor : NULL;
+		uint32_t rect[4];
+
+		if (cursor == NULL || !session->v2->has_cursor)
+			continue;
+		rect[0] = cursor->row, rect[1] = cursor->col, rect[2] = cursor->to_row, rect[3] = cursor->to_col;
+		for (size_t i = 0; i < n; i++)
+			lines_move_range(&changes[i], rect);
+		*cursor = (V2Cursor){cursor->session, rect[0], rect[1], rect[2], rect[3]};
+	}
+	free(room->values);
+	room->values = NULL;
+}
+
+static void
+v2_free_room(Room *room)
+{
+	v2_free_clients(room);
+	free(room->values);
+}
+
+const Protocol protocol_v2 = {
+	.receive = v2_receive,
+	.join = v2_join,
+	.leave = v2_leave,
+	.renew = members_renew_locks,
+	.gone = v2_gone,
+	.free = v2_free,
+	.written = v2_written,
+	.is_busy = v2_is_busy,
+	.holds_stream = v2_holds_stream,
+	.send_role = v2_send_role,
+	.send_holder = v2_send_holder,
+	.publish_own = v2_publish_own,
+	.publish_stored = v2_publish_stored,
+	.moved = v2_moved,
+	.publish_member = v2_publish_member,
+	.acknowledge = v2_acknowledge,
+	.refuse = v2_refuse,
+	.free_room = v2_free_room,
+};

@@ -1,27 +1,35 @@
 /*
- * v2_stream.c - what has happened in a room, as messages of protocol v2: encoded once for each form that somebody
- * reads.
+ * v2_stream.c - what a room publishes, as messages of protocol v2, encoded once for each form that somebody reads.
  *
- * The edits of a batch are in the binary form already (edit_codec.h); the streams get them as they are. Where a message
- * has to end, the batch has an event, and the edit behind it is written in full.
+ * The edits of a batch are in the binary form already (edit_codec.h) and are copied. Where a message has to end, the
+ * batch has an event, and the edit behind it is written in full.
  */
-#include "ws/session/edit_buf.h"
 #include "core/gateway.h"
-#include "ws/edit/publish.h"
+#include "ws/room/publish.h"
 #include "ws/v2/v2_session.h"
 
-/* A commit record's row is its version's cause (sheet.version): higher ones were made by themselves. */
+/* A commit record's row is its version's cause (sheet.version). Higher ones are automatic versions. */
 #define COMMIT_BY_PEOPLE 1
 
-#define CURSORS_MS	100 /* selections are told so often at most */
+#define CURSORS_MS	100 /* between messages with selections */
 #define CURSORS_MAX 256 /* of one message */
 
 static void
 stream_append(Room *room, V2Encoding encoding, Buf *payload)
 {
-	fanout_append_message(&room->v2[encoding], encoding == V2_BINARY, payload);
+	fanout_append_message(&room->streams[STREAM_V2 + encoding].fanout, encoding == V2_BINARY, payload);
 	payload->len = 0;
 }
+
+static bool
+stream_is_read(const Room *room, V2Encoding encoding)
+{
+	return room->streams[STREAM_V2 + encoding].readers > 0;
+}
+
+#define EACH_STREAM(room, encoding)                                                                                    \
+	for (V2Encoding encoding = 0; encoding < V2_ENCODINGS; encoding++)                                                 \
+		if (stream_is_read(room, encoding))
 
 /* ---- batches of members ---- */
 
@@ -56,13 +64,10 @@ stream_put_batch(Room *room, V2Encoding encoding, const RoomBatch *batch, int64_
 }
 
 void
-v2_publish_batch(Room *room, const RoomBatch *batch, int64_t seq)
+v2_publish_own(Room *room, const RoomBatch *batch, int64_t seq)
 {
-	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
-	{
-		if (room->v2_readers[encoding] > 0)
-			stream_put_batch(room, (V2Encoding) encoding, batch, seq);
-	}
+	EACH_STREAM(room, encoding)
+	stream_put_batch(room, encoding, batch, seq);
 }
 
 /* ---- batches of the log ---- */
@@ -105,7 +110,7 @@ part_end(Part *part, bool more)
 static void
 part_put(Part *part, const Edit *edit)
 {
-	edit_buf_put(&part->edits, &part->writer, edit);
+	edits_put(&part->edits, &part->writer, edit);
 	part->count++;
 	if (part->edits.len > V2_PART_BYTES)
 		part_end(part, true);
@@ -153,62 +158,56 @@ typedef struct StreamTarget
 } StreamTarget;
 
 static void
-stream_emit(void *arg, const Buf *payload)
+stream_emit(void *arg, Buf *payload)
 {
-	StreamTarget *target = arg;
+	const StreamTarget *target = arg;
 
-	fanout_append_message(&target->room->v2[target->encoding], target->encoding == V2_BINARY, payload);
+	stream_append(target->room, target->encoding, payload);
 }
 
 void
-v2_publish_foreign(Room *room, const EditBatch *batch, const EditReader *reader)
+v2_publish_stored(Room *room, const EditBatch *batch, EditReader reader)
 {
-	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	EACH_STREAM(room, encoding)
 	{
-		StreamTarget target = {room, (V2Encoding) encoding};
+		StreamTarget target = {room, encoding};
 
-		if (room->v2_readers[encoding] > 0)
-			v2_put_batch((V2Encoding) encoding, batch, *reader, false, stream_emit, &target);
+		v2_put_batch(encoding, batch, reader, false, stream_emit, &target);
 	}
 }
 
-/* ---- computed values ---- */
+/* ---- computed values, members, selections ---- */
 
 void
-v2_tell_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, uint32_t count)
+v2_publish_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, uint32_t count)
 {
 	Buf payload = {NULL, 0, 0};
 
-	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	EACH_STREAM(room, encoding)
 	{
-		if (room->v2_readers[encoding] == 0)
-			continue;
-		v2_put_calc(&payload, (V2Encoding) encoding, session, seq, edits->data, edits->len, count);
-		stream_append(room, (V2Encoding) encoding, &payload);
+		v2_put_calc(&payload, encoding, session, seq, edits->data, edits->len, count);
+		stream_append(room, encoding, &payload);
 	}
 	buf_free(&payload);
 	publish_later(room);
 }
 
-/* ---- who is here, and where ---- */
-
 void
-v2_tell_peer(Room *room, const Session *session, bool here)
+v2_publish_member(Room *room, const Session *session, bool here)
 {
 	V2Peer peer = {session->number, (uint64_t) session->uid, session->name};
 	Buf payload = {NULL, 0, 0};
+	bool any = false;
 
-	if (room->v2_readers[V2_JSON] + room->v2_readers[V2_BINARY] == 0)
-		return;
-	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	EACH_STREAM(room, encoding)
 	{
-		if (room->v2_readers[encoding] == 0)
-			continue;
-		v2_put_peer(&payload, (V2Encoding) encoding, &peer, here);
-		stream_append(room, (V2Encoding) encoding, &payload);
+		v2_put_peer(&payload, encoding, &peer, here);
+		stream_append(room, encoding, &payload);
+		any = true;
 	}
 	buf_free(&payload);
-	publish_later(room);
+	if (any)
+		publish_later(room);
 }
 
 static void
@@ -216,19 +215,17 @@ stream_put_cursors(Room *room, const V2Cursor *cursors, uint32_t count)
 {
 	Buf payload = {NULL, 0, 0};
 
-	for (int encoding = 0; encoding < V2_ENCODINGS; encoding++)
+	EACH_STREAM(room, encoding)
 	{
-		if (room->v2_readers[encoding] == 0)
-			continue;
-		v2_put_cursors(&payload, (V2Encoding) encoding, cursors, count);
-		stream_append(room, (V2Encoding) encoding, &payload);
+		v2_put_cursors(&payload, encoding, cursors, count);
+		stream_append(room, encoding, &payload);
 	}
 	buf_free(&payload);
 }
 
-/* Only the last place of each cursor, and nothing at all while somebody is behind. */
+/* Publishes the last position of each selection that has moved; nothing while senders are paused. */
 static void
-stream_tell_cursors(Room *room, void *arg)
+stream_publish_cursors(Room *room, void *arg)
 {
 	bool *again = arg;
 	V2Cursor cursors[CURSORS_MAX];
@@ -236,7 +233,7 @@ stream_tell_cursors(Room *room, void *arg)
 
 	if (!room->cursors_moved)
 		return;
-	if (room->paused)
+	if (room->flow >= ROOM_PAUSED)
 	{
 		*again = true;
 		return;
@@ -266,13 +263,13 @@ stream_on_cursors(uv_timer_t *timer)
 {
 	bool again = false;
 
-	room_for_each(stream_tell_cursors, &again);
+	room_for_each(stream_publish_cursors, &again);
 	if (again)
 		uv_timer_start(timer, stream_on_cursors, CURSORS_MS, 0);
 }
 
 void
-v2_cursor_moved(Room *room)
+v2_publish_cursors_soon(Room *room)
 {
 	room->cursors_moved = true;
 	if (cursors_timer.loop == NULL)

@@ -2,7 +2,7 @@
  * replay.c - all edits of a large sheet in their order, inside the server and in C on both sides (replay_module.c).
  *
  * The pair: on the heap an index scan over the primary key that deforms every column; in the log the journal's own
- * replay_edits(), which decodes every edit with its old text, seq and time. Neither builds cells or rows, no SQL
+ * batches_each_edit(), which decodes every edit with its old text, seq and time. Neither builds cells or rows, no SQL
  * executor and no client is in it, and both sum up what they have read: different sums end the benchmark. Everything
  * is in shared_buffers, so that the backend's CPU time is the time, without what others do to the machine.
  *

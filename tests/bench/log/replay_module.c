@@ -14,7 +14,7 @@
 #include "common/edit_codec.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "journal/replay/replay_log.h"
+#include "journal/replay/batches.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -122,6 +122,6 @@ bench_replay_sheet(PG_FUNCTION_ARGS)
 {
 	Sum sum = {0};
 
-	replay_edits(PG_GETARG_INT64(0), 0, PG_INT64_MAX, GetActiveSnapshot(), sheet_add_edit, &sum);
+	batches_each_edit(PG_GETARG_INT64(0), 0, PG_INT64_MAX, GetActiveSnapshot(), sheet_add_edit, &sum);
 	return sum_result(fcinfo, &sum);
 }

@@ -37,6 +37,9 @@ SELECT sheet.info(:id);
 SELECT count(*) FROM sheet.list;
 SELECT count(*) FROM sheet.cells;
 SELECT count(*) FROM sheet.log;
+-- only gateways may execute what is for gateways
+SELECT p.oid::regprocedure AS "for everybody" FROM pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
+	AND obj_description(p.oid, 'pg_proc') ~* 'for gateways\.?$' AND has_function_privilege('perm_eve', p.oid, 'EXECUTE') ORDER BY 1;
 SET ROLE perm_eve;
 SELECT sheet.create('no account');
 SELECT sheet.get(:id, 'A1');

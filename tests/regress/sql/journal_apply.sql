@@ -123,10 +123,8 @@ SELECT t.last_seq, d.seq, d.content FROM sheet.tail(:id, 4) t, j_decode(t.batche
 SELECT * FROM sheet.tail(:id, 6);
 SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(0, 0, ''q'')), 7)', :id));
 
--- Alone in FROM it is a scan of its own, which appends once for each execution, however its row is read.
+-- It appends once for each execution, however its row is read.
 SELECT sheet.create('journal apply scan', 10, 5) AS id \gset
-EXPLAIN (COSTS OFF, VERBOSE) SELECT last_seq, duplicate FROM sheet.apply(1, '');
-EXPLAIN (COSTS OFF) SELECT max(a.last_seq) + 1 AS next FROM sheet.apply(sheet_id => 1, edits => '', origin => 3) a;
 SELECT duplicate, missed, last_seq + 10 AS later, last_seq, 'x' AS x, last_seq, first_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'columns')));
 SELECT (a.*).last_seq, a.at > now() - interval '1 day' AS at FROM sheet.apply(:id, j_batch(j_set(0, 0, 'star'))) a;
 SELECT count(*), max(last_seq) FROM sheet.apply(:id, j_batch(j_set(0, 0, 'aggregate')));
@@ -148,12 +146,6 @@ FETCH RELATIVE 0 FROM j_answer;
 FETCH NEXT FROM j_answer;
 COMMIT;
 SELECT seq, new FROM sheet.log WHERE sheet_id = :id AND seq > 1 ORDER BY seq;
--- Anywhere else it is a function.
-EXPLAIN (COSTS OFF) SELECT last_seq FROM sheet.apply(1, '') WHERE last_seq > 0;
-EXPLAIN (COSTS OFF) SELECT a FROM sheet.apply(1, '') a;
-EXPLAIN (COSTS OFF) SELECT last_seq, ordinality FROM sheet.apply(1, '') WITH ORDINALITY;
-EXPLAIN (COSTS OFF) SELECT a.last_seq FROM generate_series(1, 2) i, LATERAL sheet.apply(i, '') a;
-EXPLAIN (COSTS OFF) SELECT (SELECT last_seq FROM sheet.apply(i, '')) FROM generate_series(1, 2) i;
 SELECT a.last_seq FROM generate_series(1, 2) i, LATERAL sheet.apply(:id, j_batch(j_set(2, 2, 'lateral ' || i))) a;
 SELECT (SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(2, 2, 'sublink ' || i)))) FROM generate_series(1, 2) i;
 -- the right to call it

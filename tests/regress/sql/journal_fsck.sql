@@ -41,7 +41,7 @@ BEGIN
 END $$;
 SELECT * FROM fsck_drill(:id, 'SELECT 1');
 
--- C2: after the commit record
+-- all that a commit writes after its commit record
 \set drop3 'DELETE FROM sheet.version WHERE sheet_id = ID AND version_id = 3'
 \set drop3tiles 'DELETE FROM sheet.version_tile WHERE sheet_id = ID AND version_id = 3'
 BEGIN;
@@ -54,7 +54,7 @@ ROLLBACK;
 SELECT * FROM fsck_drill(:id, 'DELETE FROM sheet.segment WHERE sheet_id = ID AND segment_id IN (2, 4)');
 -- a head that lies
 SELECT * FROM fsck_drill(:id, 'DELETE FROM sheet.segment WHERE sheet_id = ID AND segment_id = 3', 'INSERT INTO sheet.segment SELECT sheet_id, 3, 4, at FROM sheet.segment WHERE sheet_id = ID AND segment_id = 2');
--- C3: the newest, all, one before others
+-- versions: the newest, all, one before others
 SELECT * FROM fsck_drill(:id, :'drop3', :'drop3tiles');
 SELECT * FROM fsck_drill(:id, 'DELETE FROM sheet.version WHERE sheet_id = ID', 'DELETE FROM sheet.version_tile WHERE sheet_id = ID');
 SELECT * FROM fsck_drill(:id, 'DELETE FROM sheet.version WHERE sheet_id = ID AND version_id = 1');

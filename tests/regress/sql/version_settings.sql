@@ -8,7 +8,7 @@ ALTER SYSTEM SET pg_sheet.version_bytes = '64 edits';
 ALTER SYSTEM SET pg_sheet.version_interval = '2d';
 -- versions by cause
 SELECT by_commit, by_rollback FROM sheet.version_stats \gset
-SELECT sheet.create('checkpoint settings', 10, 10) AS id \gset
+SELECT sheet.create('version settings', 10, 10) AS id \gset
 SELECT sheet.set(:id, 'A1', 'one');
 SELECT sheet.commit(:id, 'first');
 SELECT sheet.set(:id, 'A1', 'two');

@@ -1,0 +1,324 @@
+/*
+ * files.c - files attached to sheets, which gateways store in parts, and their quota (pg_sheet.file_quota).
+ *
+ * An upload that was announced with its size counts from its beginning, so that concurrent uploads cannot exceed the
+ * quota together. An unfinished upload does not count when it is a day old, since it may be removed then. Finished
+ * files are counted by rows in sheet.file_use, which are inserted without a lock. The check of the quota locks the
+ * account, and replaces its rows by their sum.
+ */
+#include "postgres.h"
+
+#include "permission/catalog.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "api/functions/functions.h"
+#include "permission/permission.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+PG_FUNCTION_INFO_V1(sheet_file_begin);
+PG_FUNCTION_INFO_V1(sheet_file_put);
+PG_FUNCTION_INFO_V1(sheet_file_end);
+PG_FUNCTION_INFO_V1(sheet_file_abort);
+PG_FUNCTION_INFO_V1(sheet_file_info);
+PG_FUNCTION_INFO_V1(sheet_file_get);
+PG_FUNCTION_INFO_V1(sheet_file_list);
+
+#define FILES_PART_BYTES 262144
+#define FILES_NAME_BYTES 255
+#define FILES_NUMBER_MAX (1 << 30)
+
+static CatalogQuery files_expire = {
+	"DELETE FROM sheet.file WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 day'", {INT8OID}};
+static CatalogQuery files_insert = {
+	"INSERT INTO sheet.file (sheet_id, name, content_type, uid, announced) VALUES ($1, $2, $3, $4, $5) "
+	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
+	{INT8OID, TEXTOID, TEXTOID, INT8OID, INT8OID}};
+static CatalogQuery files_taken = {"SELECT 1 FROM sheet.file WHERE sheet_id = $1 AND name = $2", {INT8OID, TEXTOID}};
+static CatalogQuery files_row = {"SELECT $1::text, $2::int8", {TEXTOID, INT8OID}};
+static CatalogQuery files_open = {
+	"SELECT uid, announced FROM sheet.file WHERE upload_id = $1 AND size IS NULL FOR UPDATE", {INT8OID}};
+static CatalogQuery files_put = {"INSERT INTO sheet.file_part (upload_id, part, data) VALUES ($1, $2, $3)",
+								 {INT8OID, INT4OID, BYTEAOID}};
+/* Whole: parts are numbered from 0 without a gap, and all but the last are full. */
+static CatalogQuery files_whole = {
+	"SELECT coalesce(sum(length(data)), 0)::int8, (count(*) = coalesce(max(part) + 1, 0) AND "
+	"count(*) FILTER (WHERE length(data) < 262144) <= 1 AND "
+	"coalesce(max(part) FILTER (WHERE length(data) < 262144) = max(part), true))::int::int8 "
+	"FROM sheet.file_part WHERE upload_id = $1",
+	{INT8OID}};
+static CatalogQuery files_end = {"UPDATE sheet.file SET size = $2, etag = $3, created_at = now() WHERE upload_id = $1 "
+								 "RETURNING link_key",
+								 {INT8OID, INT8OID, TEXTOID}};
+static CatalogQuery files_count = {"INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file "
+								   "WHERE upload_id = $1 AND uid IS NOT NULL",
+								   {INT8OID}};
+static CatalogQuery files_abort = {"DELETE FROM sheet.file WHERE upload_id = $1 AND size IS NULL", {INT8OID}};
+static CatalogQuery files_info = {
+	"SELECT upload_id, size, content_type, etag, c.created_at, link_key = $3 AND trashed_at IS NULL "
+	"FROM sheet.file c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
+	{INT8OID, TEXTOID, TEXTOID}};
+static CatalogQuery files_get = {"SELECT p.data FROM sheet.file_part p JOIN sheet.file c USING (upload_id) "
+								 "WHERE p.upload_id = $1 AND p.part = $2 AND c.size IS NOT NULL",
+								 {INT8OID, INT4OID}};
+static CatalogQuery files_list = {
+	"SELECT name COLLATE \"default\" FROM sheet.file WHERE sheet_id = $1 AND size IS NOT NULL ORDER BY upload_id",
+	{INT8OID}};
+
+/* ---- quota ---- */
+
+static int files_quota_kb;
+
+static CatalogQuery files_quota_lock = {"SELECT 1 FROM sheet.account WHERE uid = $1 FOR NO KEY UPDATE", {INT8OID}};
+static CatalogQuery files_quota_finished = {
+	"WITH rows AS (DELETE FROM sheet.file_use WHERE uid = $1 RETURNING bytes) "
+	"INSERT INTO sheet.file_use SELECT $1, coalesce(sum(bytes), 0) FROM rows RETURNING bytes",
+	{INT8OID}};
+static CatalogQuery files_quota_unfinished = {
+	"SELECT coalesce(sum(announced), 0)::int8 FROM sheet.file WHERE uid = $1 AND upload_id <> $2 "
+	"AND size IS NULL AND created_at > now() - interval '1 day'",
+	{INT8OID, INT8OID}};
+
+void
+files_init(void)
+{
+	DefineCustomIntVariable("pg_sheet.file_quota", "Maximum bytes of files that an account may attach to sheets.",
+							"0: no limit.", &files_quota_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, NULL, NULL,
+							NULL);
+}
+
+/*
+ * Raises SQ001 unless the account may have `bytes` more. Called between catalog_begin() and catalog_end(). Other
+ * uploads of the account wait until the transaction ends, so that two of them do not both take the remaining bytes.
+ */
+static void
+files_require_quota(int64 uid, int64 upload_id, int64 bytes)
+{
+	NullableDatum args[] = {CATALOG_INT64(uid), CATALOG_INT64(upload_id)};
+	int64 quota = (int64) files_quota_kb * 1024, used;
+
+	if (quota == 0 || uid == 0)
+		return;
+	catalog_run(&files_quota_lock, args, false);
+	catalog_run(&files_quota_finished, args, false);
+	used = catalog_int64(1, 0);
+	catalog_run(&files_quota_unfinished, args, false);
+	used += catalog_int64(1, 0);
+	if (bytes > quota - used)
+		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'Q', '0', '0', '1')),
+						errmsg("this file of " INT64_FORMAT " bytes would exceed the quota", bytes),
+						errdetail("The account's files have " INT64_FORMAT " bytes, and " INT64_FORMAT " are allowed.",
+								  used, quota),
+						errhint("Remove sheets whose files are not needed, or have pg_sheet.file_quota raised.")));
+}
+
+/* ---- names ---- */
+
+/* Names are parts of paths and headers: they have no separators and no control characters, and are not "." or "..". */
+static void
+files_check_name(const char *name)
+{
+	catalog_check_name("file name", name, FILES_NAME_BYTES);
+	if (strlen(name) > FILES_NAME_BYTES || strchr(name, '/') != NULL || strchr(name, '\\') != NULL ||
+		strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not a name for a file", name),
+						errdetail("File names have 1 to %d bytes, no slash and no backslash.", FILES_NAME_BYTES)));
+}
+
+/* "a.b (2).txt" for "a.b.txt" and 2. A name that would be too long is cut before the number, between characters. */
+static char *
+files_numbered_name(const char *name, int number)
+{
+	const char *dot = strrchr(name, '.');
+	const char *suffix = dot != NULL && dot != name && strlen(dot) <= 32 ? dot : name + strlen(name);
+	char *tail = psprintf(" (%d)%s", number, suffix);
+	int stem = Min((int) (suffix - name), FILES_NAME_BYTES - (int) strlen(tail));
+
+	while (stem > 0 && ((unsigned char) name[stem] & 0xC0) == 0x80)
+		stem--;
+	return psprintf("%.*s%s", stem, name, tail);
+}
+
+static bool
+files_is_taken(int64 sheet_id, const char *wanted, int number)
+{
+	NullableDatum args[] = {CATALOG_INT64(sheet_id), CATALOG_TEXT(files_numbered_name(wanted, number))};
+
+	return catalog_run(&files_taken, args, false) > 0;
+}
+
+/* A name that is free, found by bisection between numbers that are taken and free: O(log n) lookups. */
+static char *
+files_free_name(int64 sheet_id, const char *wanted)
+{
+	int taken = 1, vacant = 2;
+
+	while (files_is_taken(sheet_id, wanted, vacant))
+	{
+		taken = vacant;
+		vacant *= 2;
+		if (vacant > FILES_NUMBER_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many files are named \"%s\"", wanted)));
+	}
+	while (vacant - taken > 1)
+	{
+		int middle = taken + (vacant - taken) / 2;
+
+		if (files_is_taken(sheet_id, wanted, middle))
+			taken = middle;
+		else
+			vacant = middle;
+	}
+	return files_numbered_name(wanted, vacant);
+}
+
+/* ---- functions, in the order of an upload ---- */
+
+/* Locks the upload. uid 0: of nobody; announced -1: its size was not announced. */
+static void
+files_require_open(int64 upload_id, int64 *uid, int64 *announced)
+{
+	if (catalog_run(&files_open, &CATALOG_INT64(upload_id), false) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no upload " INT64_FORMAT " is under way", upload_id)));
+	*uid = catalog_int64(1, 0);
+	*announced = catalog_int64(2, -1);
+}
+
+/* file_begin(sheet_id, name, content_type, as_uid, size) */
+Datum
+sheet_file_begin(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+	char *wanted = catalog_arg_string(fcinfo, 1, "file name");
+	int64 size = catalog_arg_int64(fcinfo, 4, 0), uid;
+	NullableDatum args[5] = {fcinfo->args[0], CATALOG_TEXT(wanted), fcinfo->args[2], CATALOG_NULL, fcinfo->args[4]};
+	NullableDatum row[2];
+	CatalogScope scope;
+	char *name = wanted;
+
+	permission_require_gateway();
+	files_check_name(wanted);
+	if (size < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a file has 0 bytes or more")));
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	uid = permission_uid(as_uid);
+	args[3] = CATALOG_INT64(uid);
+	catalog_begin(&scope);
+	catalog_run(&files_expire, args, false);
+	files_require_quota(uid, 0, size);
+	while (catalog_run(&files_insert, args, false) == 0)
+	{
+		name = files_free_name(sheet_id, wanted);
+		args[1] = CATALOG_TEXT(name);
+	}
+	row[1] = CATALOG_INT64(catalog_int64(1, 0));
+	name = MemoryContextStrdup(scope.caller, name);
+	catalog_end(&scope);
+	row[0] = CATALOG_TEXT(name);
+	return catalog_return_rows(fcinfo, &files_row, row, true);
+}
+
+/* file_put(upload_id, part, data) */
+Datum
+sheet_file_put(PG_FUNCTION_ARGS)
+{
+	int32 part = PG_GETARG_INT32(1);
+	bytea *data = PG_GETARG_BYTEA_PP(2);
+	int64 bytes = VARSIZE_ANY_EXHDR(data), uid, announced;
+	NullableDatum args[] = {fcinfo->args[0], fcinfo->args[1], CATALOG_DATUM(PointerGetDatum(data))};
+	CatalogScope scope;
+
+	permission_require_gateway();
+	if (part < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("parts are numbered from 0")));
+	if (bytes < 1 || bytes > FILES_PART_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a part has 1 to %d bytes, this one has " INT64_FORMAT, FILES_PART_BYTES, bytes)));
+	catalog_begin(&scope);
+	files_require_open(PG_GETARG_INT64(0), &uid, &announced);
+	if (announced >= 0 && (int64) part * FILES_PART_BYTES + bytes > announced)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the upload was announced with " INT64_FORMAT " bytes, and has more", announced)));
+	catalog_run(&files_put, args, false);
+	catalog_end(&scope);
+	PG_RETURN_VOID();
+}
+
+/* file_end(upload_id, sha256) */
+Datum
+sheet_file_end(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[3] = {fcinfo->args[0], CATALOG_NULL, fcinfo->args[1]};
+	CatalogScope scope;
+	int64 uid, announced, bytes;
+	char *key;
+
+	permission_require_gateway();
+	catalog_begin(&scope);
+	files_require_open(PG_GETARG_INT64(0), &uid, &announced);
+	catalog_run(&files_whole, args, false);
+	if (catalog_int64(2, 0) != 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the upload is not complete"),
+						errdetail("All parts but the last have %d bytes, and none is missing.", FILES_PART_BYTES)));
+	bytes = catalog_int64(1, 0);
+	args[1] = CATALOG_INT64(bytes);
+	if (announced < 0)
+		files_require_quota(uid, PG_GETARG_INT64(0), bytes);
+	catalog_run(&files_end, args, false);
+	key = catalog_string(&scope, 1);
+	catalog_run(&files_count, args, false);
+	catalog_end(&scope);
+	PG_RETURN_TEXT_P(cstring_to_text(key));
+}
+
+/* file_abort(upload_id) */
+Datum
+sheet_file_abort(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	catalog_execute(&files_abort, fcinfo->args);
+	PG_RETURN_VOID();
+}
+
+/* file_info(sheet_id, name, key) */
+Datum
+sheet_file_info(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	return catalog_return_rows(fcinfo, &files_info, fcinfo->args, true);
+}
+
+/* file_get(upload_id, part): NULL past the end */
+Datum
+sheet_file_get(PG_FUNCTION_ARGS)
+{
+	CatalogScope scope;
+	bytea *data = NULL;
+	bool isnull;
+
+	permission_require_gateway();
+	catalog_begin(&scope);
+	if (catalog_run(&files_get, fcinfo->args, true) > 0)
+	{
+		Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+		MemoryContext old = MemoryContextSwitchTo(scope.caller);
+
+		data = DatumGetByteaPCopy(value);
+		MemoryContextSwitchTo(old);
+	}
+	catalog_end(&scope);
+	if (data == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_BYTEA_P(data);
+}
+
+/* file_list(sheet_id) */
+Datum
+sheet_file_list(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	return catalog_return_rows(fcinfo, &files_list, fcinfo->args, true);
+}

@@ -1,0 +1,13 @@
+/* functions.h - what the module's start needs of the SQL functions. */
+#ifndef FUNCTIONS_H
+#define FUNCTIONS_H
+
+#include "fmgr.h"
+
+/* files.c: the setting pg_sheet.file_quota. Called by _PG_init. */
+extern void files_init(void);
+
+/* sheets.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */
+extern PGDLLEXPORT Datum sheet_create(PG_FUNCTION_ARGS);
+
+#endif

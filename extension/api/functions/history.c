@@ -1,0 +1,277 @@
+/* history.c - SQL functions on versions and logs: commit, rollback, trim, and reading them. */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "api/scan/cells_stream.h"
+#include "support/workqueue.h"
+#include "api/logscan/edits_read.h"
+#include "funcapi.h"
+#include "journal/journal.h"
+#include "journal/replay/batches.h"
+#include "journal/store/storage.h"
+#include "journal/store/timeconv.h"
+#include "journal/store/trimmark.h"
+#include "miscadmin.h"
+#include "permission/catalog.h"
+#include "permission/permission.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(sheet_commit);
+PG_FUNCTION_INFO_V1(sheet_rollback);
+PG_FUNCTION_INFO_V1(sheet_trim);
+PG_FUNCTION_INFO_V1(sheet_read_version);
+PG_FUNCTION_INFO_V1(sheet_read_log);
+PG_FUNCTION_INFO_V1(sheet_versions);
+PG_FUNCTION_INFO_V1(sheet_saved_versions);
+PG_FUNCTION_INFO_V1(sheet_newest_version);
+
+#define SAVED_MAX_ROWS 1000
+
+/* ---- writing ---- */
+
+/* commit(sheet_id, label, as_uid, epoch) */
+Datum
+sheet_commit(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
+	char *label = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 3, 0)));
+}
+
+/* rollback(sheet_id, version_id, as_uid, epoch) */
+Datum
+sheet_rollback(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
+
+	catalog_require_arg(fcinfo, 1, "version");
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_rollback(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid),
+									 catalog_arg_int64(fcinfo, 3, 0)));
+}
+
+/* trim(sheet_id, version_id, as_uid) */
+Datum
+sheet_trim(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
+
+	catalog_require_arg(fcinfo, 1, "version");
+	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
+	PG_RETURN_INT64(journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid)));
+}
+
+/* ---- reading ---- */
+
+/* All cells of a grid. */
+static void
+history_stream_grid(CellStream *stream, Grid *grid)
+{
+	GridScan scan;
+	GridCell cell;
+
+	grid_view_init(&scan, grid, 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	while (grid_scan_next(&scan, &cell))
+		stream_cells(stream, &cell, 1);
+	stream_end(stream);
+}
+
+/* read_version(sheet_id, version_id, max_bytes) */
+Datum
+sheet_read_version(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	int64 version_id = PG_GETARG_INT64(1);
+	int32 max_bytes = PG_GETARG_INT32(2);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	CellStream stream;
+	Grid *grid;
+	Datum values[5];
+	bool nulls[5] = {0};
+
+	permission_require_gateway();
+	if (max_bytes < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
+	InitMaterializedSRF(fcinfo, 0);
+	stream_begin(&stream, max_bytes == PG_INT32_MAX ? MaxAllocHugeSize / 2 : max_bytes, 0);
+	grid = journal_read_version(sheet_id, version_id, max_bytes > 0, &stream.view);
+	if (max_bytes > 0)
+		history_stream_grid(&stream, grid);
+	values[0] = Int64GetDatum(stream.view.seq);
+	values[1] = TimestampTzGetDatum(stream.view.at);
+	values[2] = Int32GetDatum((int32) stream.view.rows);
+	values[3] = Int32GetDatum((int32) stream.view.cols);
+	nulls[4] = max_bytes == 0;
+	for (Size i = 0; i < Max(stream.count, 1); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		values[4] = nulls[4] ? (Datum) 0 : PointerGetDatum(stream.values[i]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* ---- the log and the versions as rows ---- */
+
+typedef struct LogRows
+{
+	ReturnSetInfo *rsinfo;
+	Usernames names;
+} LogRows;
+
+static void
+history_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
+{
+	LogRows *rows = arg;
+	text *name = usernames_get(&rows->names, (int64) edit->uid);
+	EditText new = edits_new(edit);
+	Datum values[9];
+	bool nulls[9] = {0};
+
+	values[0] = Int64GetDatum(seq);
+	values[1] = TimestampTzGetDatum(timeconv_from_unix(at));
+	values[2] = CStringGetTextDatum(edits_kind_name(edit->kind));
+	values[3] = Int32GetDatum(edits_row(edit));
+	values[4] = Int32GetDatum(edits_col(edit));
+	values[5] = PointerGetDatum(cstring_to_text_with_len(edit->old.data != NULL ? edit->old.data : "", edit->old.len));
+	values[6] = PointerGetDatum(cstring_to_text_with_len(new.data != NULL ? new.data : "", new.len));
+	values[7] = Int64GetDatum((int64) edit->uid);
+	values[8] = PointerGetDatum(name);
+	nulls[8] = name == NULL;
+	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc, values, nulls);
+}
+
+/* The seqs of a segment: from its own first seq to the next segment's. Returns false if there is no such segment. */
+static bool
+history_segment_bounds(int64 sheet_id, int64 segment_id, Snapshot snapshot, int64 *first, int64 *last)
+{
+	StorageScan scan;
+	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id},
+						  {2, BTGreaterEqualStrategyNumber, false, segment_id}};
+	bool found;
+
+	storage_scan_begin(&scan, STORAGE_SEGMENT, snapshot, keys, 2);
+	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, SEGMENT_SEGMENT_ID) == segment_id;
+	if (found)
+		*first = storage_int64(&scan, SEGMENT_FIRST_SEQ);
+	*last = PG_INT64_MAX;
+	if (found && storage_scan_next(&scan, ForwardScanDirection))
+		*last = storage_int64(&scan, SEGMENT_FIRST_SEQ) - 1;
+	storage_scan_end(&scan);
+	return found;
+}
+
+/* read_log(sheet_id, segment_id, since, max_edits). Seqs have no gaps, so max_edits bounds the seqs. */
+Datum
+sheet_read_log(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	int64 segment_id = PG_GETARG_INT64(1);
+	int64 since = PG_GETARG_INT64(2);
+	int64 max_edits = Max(PG_GETARG_INT32(3), 0);
+	Snapshot snapshot;
+	LogRows rows = {0};
+	int64 first, last;
+
+	permission_require_gateway();
+	InitMaterializedSRF(fcinfo, 0);
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	if (!history_segment_bounds(sheet_id, segment_id, snapshot, &first, &last))
+		trim_no_segment(sheet_id, segment_id, snapshot);
+	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	usernames_init(&rows.names, snapshot);
+	since = Max(since, first - 1);
+	if (since < last)
+		batches_each_edit(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
+						  history_put_log_row, &rows);
+	UnregisterSnapshot(snapshot);
+	return (Datum) 0;
+}
+
+static void
+history_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
+{
+	int64 uid = storage_int64(scan, VERSION_UID);
+	text *name = usernames_get(names, uid);
+	Datum values[9];
+	bool nulls[9] = {0};
+
+	values[0] = Int64GetDatum(storage_int64(scan, VERSION_VERSION_ID));
+	values[1] = Int64GetDatum(storage_int64(scan, VERSION_SEQ));
+	values[2] = TimestampTzGetDatum(storage_int64(scan, VERSION_AT));
+	values[3] = Int64GetDatum(uid);
+	values[4] = PointerGetDatum(name);
+	nulls[4] = name == NULL;
+	values[5] = slot_getattr(scan->slot, VERSION_LABEL, &nulls[5]);
+	values[6] = Int32GetDatum(storage_int32(scan, VERSION_ROWS));
+	values[7] = Int32GetDatum(storage_int32(scan, VERSION_COLS));
+	values[8] = CStringGetTextDatum(version_cause_name((VersionCause) storage_int32(scan, VERSION_CAUSE)));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* versions(sheet_id) */
+Datum
+sheet_versions(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
+	Snapshot snapshot;
+	Usernames names;
+	StorageScan scan;
+
+	permission_require_reader(sheet_id);
+	InitMaterializedSRF(fcinfo, 0);
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	usernames_init(&names, snapshot);
+	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, &key, 1);
+	while (storage_scan_next(&scan, ForwardScanDirection))
+		history_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
+	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	return (Datum) 0;
+}
+
+/* The newest versions of a cause, by the index on (sheet_id, cause, version_id). With an equation on the cause the
+ * planner could choose the primary key, and read versions of other causes. */
+#define SAVED_OF_CAUSE(cause)                                                                                          \
+	"(SELECT version_id, seq, at, uid, label, cause FROM sheet.version WHERE sheet_id = $1 AND cause >= " cause        \
+	" AND cause <= " cause " AND version_id < $3 ORDER BY cause DESC, version_id DESC LIMIT $2)"
+static CatalogQuery saved_versions = {
+	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, v.label, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END "
+	"FROM "
+	"(" SAVED_OF_CAUSE("0") " UNION ALL " SAVED_OF_CAUSE(
+		"1") " ORDER BY version_id DESC LIMIT $2) v "
+			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true ORDER BY "
+			 "v.version_id DESC",
+	{INT8OID, INT8OID, INT8OID}};
+
+/* saved_versions(sheet_id, max_rows, before) */
+Datum
+sheet_saved_versions(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	NullableDatum args[] = {fcinfo->args[0], CATALOG_INT64(catalog_arg_page(fcinfo, 1, SAVED_MAX_ROWS, "versions")),
+							CATALOG_INT64(catalog_arg_int64(fcinfo, 2, PG_INT64_MAX))};
+
+	permission_require_reader(sheet_id);
+	return catalog_return_rows(fcinfo, &saved_versions, args, true);
+}
+
+/* newest_version(sheet_id) */
+Datum
+sheet_newest_version(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = PG_GETARG_INT64(0);
+	uint32 cols;
+
+	permission_require_reader(sheet_id);
+	PG_RETURN_INT64(journal_newest_version(sheet_id, GetActiveSnapshot(), &cols));
+}

@@ -1,0 +1,196 @@
+/*
+ * batch.c - a caller's batch of edits: decoded and checked, before the sheet is locked; and what has happened since the
+ * seq that the caller knows, which keeps the order of a gateway right.
+ */
+#include "postgres.h"
+
+#include "common/edit_read.h"
+#include "common/utf8.h"
+#include "journal/replay/batches.h"
+#include "journal/store/trimmark.h"
+#include "journal/write/batch.h"
+
+/* ---- the bytes ---- */
+
+static void
+batch_limit(const char *what, uint32 index)
+{
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", what),
+					errdetail("In edit %u of the batch.", index + 1)));
+}
+
+static void
+batch_check_text(EditText text, const char *what, uint32 index, size_t *chars)
+{
+	if (!utf8_check(text.data, text.len, chars))
+		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("%s is not valid UTF-8 without NUL", what),
+						errdetail("In edit %u of the batch.", index + 1)));
+}
+
+static void
+batch_check_edit(const Edit *edit, uint32 index)
+{
+	size_t chars = 0;
+	uint32 lines;
+
+	if (edit_is_structure(edit->kind) && !edit_lines(edit, &lines))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("malformed insertion or deletion of rows or columns"),
+				 errdetail("In edit %u of the batch.", index + 1),
+				 errhint("The content is the number of lines, which lie within the limits of sheets.")));
+	if (edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("kind %d is not for callers", edit->kind),
+						errdetail("In edit %u of the batch.", index + 1)));
+	if (edit->row >= SHEET_MAX_ROWS)
+		batch_limit("a sheet has at most 16777216 rows", index);
+	if (edit->col >= SHEET_MAX_COLS)
+		batch_limit("a sheet has at most 16384 columns", index);
+	if (edit->content.len > SHEET_MAX_CONTENT_BYTES)
+		batch_limit("a cell holds at most 32767 characters", index);
+	batch_check_text(edit->content, "a content", index, &chars);
+	if (chars > SHEET_MAX_CHARS)
+		batch_limit("a cell holds at most 32767 characters", index);
+	if (edit->style.data != NULL && edit->style.len > SHEET_MAX_STYLE_BYTES)
+		batch_limit("a style has at most 4096 bytes", index);
+	if (edit->style.data != NULL)
+		batch_check_text(edit->style, "a style", index, NULL);
+}
+
+static void
+batch_malformed(EditError error, uint32 index)
+{
+	ereport(ERROR,
+			(errcode(error == EDIT_TOO_MANY ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("malformed batch of edits: %s", edit_error_text(error)), errdetail("After %u edits.", index)));
+}
+
+/* Removes what edits of the kind do not have. */
+static void
+batch_normalize(Edit *edit)
+{
+	if (edit->content.data == NULL || (edit->kind != EDIT_SET && !edit_is_structure(edit->kind)))
+		edit->content = (EditText){"", 0};
+	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
+		edit->style = (EditText){"", 0};
+	if (edit->kind == EDIT_RESIZE || edit_is_structure(edit->kind))
+		edit->style = (EditText){NULL, 0};
+}
+
+void
+batch_check_size(Size len)
+{
+	if (len > SHEET_MAX_BATCH_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a batch has at most %d bytes", SHEET_MAX_BATCH_BYTES), errhint("Send it in parts.")));
+}
+
+/* Grows the array by doubling: the caller may send many small batches. */
+static Edit *
+batch_expect(Edit *edits, uint32 wanted, uint32 *room)
+{
+	if (edits != NULL && wanted <= *room)
+		return edits;
+	*room = edits == NULL ? Max(wanted, 1) : Max(wanted, *room * 2);
+	return edits == NULL ? MemoryContextAlloc(writer_scratch, sizeof(Edit) * *room)
+						 : repalloc(edits, sizeof(Edit) * *room);
+}
+
+Edit *
+batch_decode(const void *bytes, Size len, uint32 *nedits)
+{
+	EditReader reader;
+	EditBatch batch;
+	EditError error;
+	uint32 n = 0, end, room = 0;
+	Edit *edits = NULL;
+
+	edit_reader_init(&reader, bytes, len);
+	while ((error = edit_read_batch(&reader, &batch)) == EDIT_OK)
+	{
+		/* An edit has three bytes at least: a count that is too high allocates no more than that. */
+		end = n + Min(batch.count, len / 3 + 1);
+		if ((uint64) n + batch.count > SHEET_MAX_BATCH_EDITS)
+			batch_malformed(EDIT_TOO_MANY, n);
+		edits = batch_expect(edits, end, &room);
+		while (n < end && (error = edit_read_inline(&reader, &edits[n])) == EDIT_OK)
+		{
+			batch_check_edit(&edits[n], n);
+			batch_normalize(&edits[n]);
+			n++;
+		}
+		if (error == EDIT_OK) /* all edits are read; the reader must be at the end of the batch */
+		{
+			Edit none;
+
+			error = edit_read(&reader, &none);
+		}
+		if (error != EDIT_END)
+			batch_malformed(error, n);
+	}
+	if (error != EDIT_END)
+		batch_malformed(error, n);
+	*nedits = n;
+	return edits;
+}
+
+/* ---- what the caller has not seen ---- */
+
+#define BATCH_MISSED_MAX (64 * 1024 * 1024)
+
+/*
+ * The caller has addressed cells by the rows and columns that it knew. If they have moved since, the edits would change
+ * other cells: the caller must translate them. This holds for operations of clients that turn out to be acknowledged,
+ * too: the caller must catch up before it reports them.
+ */
+static void
+batch_check_missed(const JournalApply *call, const bytea *missed)
+{
+	EditReader reader;
+	EditBatch batch;
+	EditKind kind;
+
+	edit_reader_init(&reader, VARDATA_ANY(missed), VARSIZE_ANY_EXHDR(missed));
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+		while (edit_read_kind(&reader, &kind) == EDIT_OK)
+			if (edit_is_structure(kind))
+				ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'R', '0', '0', '1')),
+								errmsg("rows or columns of sheet " INT64_FORMAT
+									   " have been inserted or deleted since seq " INT64_FORMAT,
+									   call->sheet_id, call->known_seq),
+								errhint("Catch up with sheet.tail, and send the edits again for the places that they "
+										"have now.")));
+}
+
+bool
+batch_look_back(const JournalApply *call, WriterSheet *ws, uint32 nedits, JournalApplied *result)
+{
+	Snapshot snapshot;
+	bool duplicate = false;
+	int64 last_seq;
+
+	if (call->known_seq > ws->meta.last_seq)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("seq " INT64_FORMAT " of sheet " INT64_FORMAT " is not known here", call->known_seq,
+							   call->sheet_id),
+						errdetail("The last one is " INT64_FORMAT ".", ws->meta.last_seq),
+						errhint("Read the sheet again: the caller has seen what was lost with another server.")));
+	if (call->known_seq < 0 || call->known_seq == ws->meta.last_seq)
+		return false;
+	snapshot = RegisterSnapshot(writer_snapshot());
+	trim_check_since(call->sheet_id, call->known_seq, snapshot);
+	if (call->origin != 0 && call->batch_no != 0)
+		duplicate = batches_find(call->sheet_id, call->known_seq, call->origin, call->batch_no, snapshot,
+								 &result->first_seq, &result->last_seq, &result->at);
+	result->missed = batches_tail(call->sheet_id, call->known_seq, BATCH_MISSED_MAX, snapshot, &last_seq);
+	UnregisterSnapshot(snapshot);
+	/* A duplicate batch is always answered with its seqs, even if `missed` is truncated. */
+	if (!duplicate && last_seq < ws->meta.last_seq)
+		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'R', '0', '0', '2')),
+						errmsg("too much has happened since seq " INT64_FORMAT " of sheet " INT64_FORMAT,
+							   call->known_seq, call->sheet_id),
+						errhint("Catch up with sheet.tail first.")));
+	if (!duplicate && result->missed != NULL && (nedits > 0 || call->nclients > 0))
+		batch_check_missed(call, result->missed);
+	result->duplicate = duplicate;
+	return duplicate;
+}

@@ -1,0 +1,380 @@
+/*
+ * edit_life.c - the life of an edit, from the call to its publication. Each step is a call into one module:
+ *
+ *      sheet.apply() -> journal_apply()
+ *        |
+ *        |  1 check     batch_decode()            batch.c     UTF-8, limits: before any lock
+ *        |  2 lock      writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
+ *        |  3 admit     writer_check_epoch()      epoch.c     fencing
+ *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
+ *        |              clients_check()           clients.c   operations that are acknowledged already
+ *        |
+ *        |  edit_life_append(), for each batch
+ *        |  4 look up   base_find_tiles()         base.c      tiles pinned in the shared grid, or read privately
+ *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
+ *        |  5 append    append_edit(), _end()     append.c    seq, time, previous content: a row of log_batch
+ *        |  6 stage     staging_add()             staging.c   room reserved in the shared grid
+ *        |
+ *      COMMIT           PostgreSQL                            WAL flushed, rows visible
+ *        |
+ *        |  7 publish   publish_sheet()           publish.c   set in the shared grid; cannot fail
+ *        |                follow_publish()        follow.c    gateways woken
+ *        v
+ *      sheet lock released
+ *
+ * Everything that can fail happens in steps 1 to 6; publishing neither allocates nor raises errors. ABORT and ROLLBACK
+ * TO drop staged edits; the rows of log_batch are PostgreSQL's to undo. A crash loses shared memory alone: the next
+ * reader loads the sheet from its rows.
+ *
+ * Lock order: sheet lock, entry's gate, entry lock, directory lock, allocator. Steps 4 and 6 and 7 take the entry lock;
+ * no lock of these is held while a table is read or written.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "compat.h"
+#include "journal/journal.h"
+#include "journal/store/history.h"
+#include "journal/store/timeconv.h"
+#include "journal/write/batch.h"
+#include "journal/write/clients.h"
+#include "journal/write/edit_life.h"
+#include "journal/write/session_tiles.h"
+#include "journal/write/structure.h"
+#include "miscadmin.h"
+#include "support/stoppoint.h"
+#include "utils/memutils.h"
+
+/* ---- one edit: look up, append, stage ---- */
+
+static bool
+life_same_text(EditText a, EditText b)
+{
+	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+static bool
+life_changes_cell(const Edit *edit, const StagingCell *cell)
+{
+	if (edit->kind == EDIT_STYLE)
+		return !life_same_text(edit->style, cell->style);
+	return !life_same_text(edit->content, cell->content) ||
+		   (edit->style.data != NULL && !life_same_text(edit->style, cell->style));
+}
+
+/* The first edit of a sheet sets its size, also if that is 1 x 1, the size of a sheet without edits. */
+static bool
+life_changes_size(const WriterSheet *ws, const Edit *edit)
+{
+	return ws->meta.last_seq == 0 || edit->row >= ws->meta.rows || edit->col >= ws->meta.cols;
+}
+
+/* Sees the earlier edits of its batch. placed: the edit with physical row and column. */
+static void
+life_edit(AppendBatch *append, Edit *edit, const Edit *placed, GridTile *tile, bool indexed)
+{
+	WriterSheet *ws = append->ws;
+	bool of_cell = edit_is_of_cell(edit->kind);
+	StagingCell cell;
+
+	edit->old = (EditText){NULL, 0};
+	if (of_cell)
+	{
+		staging_lookup(ws, placed, tile, indexed, &cell);
+		if (!life_changes_cell(edit, &cell))
+			return;
+		edit->old = cell.content;
+	}
+	else if (edit->kind == EDIT_RESIZE && !life_changes_size(ws, edit))
+		return;
+	append_edit(append, edit); /* before staging: reserving room may move the old content */
+	if (edit_is_structure(edit->kind))
+		structure_change_axes(ws, edit);
+	else if (of_cell || edit->kind == EDIT_RESIZE)
+	{
+		ws->meta.rows = Max(ws->meta.rows, edit->row + 1);
+		ws->meta.cols = Max(ws->meta.cols, edit->col + 1);
+		staging_add(ws, placed, of_cell ? &cell : NULL);
+	}
+}
+
+/* ---- one batch ---- */
+
+/* Edits between two checks for interrupts. */
+#define LIFE_INTERRUPTS 1024
+
+/* Prefetch distance, in edits: of the cell's slot, and half of it of its content. Without it appending to large sheets
+ * takes a third more CPU. */
+#define LIFE_AHEAD 16
+
+static void
+life_edits(AppendBatch *append, const Edit *placed, GridTile *const *tiles, bool indexed)
+{
+	Edit *edits = append->call->edits;
+	uint32 n = append->call->nedits;
+
+	for (uint32 i = 0; i < n + LIFE_AHEAD; i++)
+	{
+		uint32 content = i - LIFE_AHEAD / 2, now = i - LIFE_AHEAD;
+
+		if (i % LIFE_INTERRUPTS == 0)
+		{
+			STOP_POINT("append-edits");
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (i < n)
+			grid_prefetch_cell(tiles[i], placed[i].row, placed[i].col);
+		if (i >= LIFE_AHEAD / 2 && content < n)
+			grid_prefetch_content(tiles[content], placed[content].row, placed[content].col);
+		if (i >= LIFE_AHEAD)
+			life_edit(append, &edits[now], &placed[now], tiles[now], indexed);
+	}
+}
+
+/* Edits that change nothing have read the sheet: in SERIALIZABLE the predicate locks must cover that. */
+static void
+life_note_read(const WriterSheet *ws)
+{
+	HistoryLast last;
+
+	if (IsolationIsSerializable())
+		history_last_edit(ws->sheet_id, GetTransactionSnapshot(), &last);
+}
+
+void
+edit_life_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
+{
+	/* A commit record concerns no cell: the sheet, which may have been evicted, need not be loaded for it. */
+	bool record = call->nedits == 1 && call->edits[0].kind == EDIT_COMMIT;
+	/* The only edit of a transaction need not be indexed; an index that exists must have all edits. */
+	bool indexed = call->nedits > 1 || writer_has_changes(ws) || ws->newest != NULL;
+	GridTile **tiles = MemoryContextAllocZero(writer_scratch, sizeof(GridTile *) * Max(call->nedits, 1));
+	Edit *placed = call->edits;
+	AppendBatch append;
+
+	*result = (AppendResult){0, ws->meta.last_seq, ws->meta.last_at};
+	if (!record)
+		placed = base_find_tiles(ws, call->edits, call->nedits, tiles);
+	append_begin(&append, ws, call, result);
+	STOP_POINT("append-stage");
+	staging_expect(ws, call->nedits);
+	life_edits(&append, placed, tiles, indexed);
+	if (placed != call->edits)
+		pfree(placed);
+	pfree(tiles);
+	if (!append_end(&append))
+		life_note_read(ws);
+}
+
+/* ---- one call ---- */
+
+static void
+life_append_part(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 nedits, AppendResult *result)
+{
+	AppendCall part = *call;
+	AppendResult next;
+
+	part.edits = edits;
+	part.nedits = nedits;
+	part.follows = result->first_seq != 0;
+	edit_life_append(ws, &part, &next);
+	if (result->first_seq == 0 && next.first_seq != 0)
+	{
+		result->first_seq = next.first_seq;
+		result->at = next.at;
+	}
+	result->last_seq = next.last_seq;
+}
+
+#define LIFE_EMPTIED 4096 /* cells that a structure edit empties in one batch */
+
+static void
+life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit, AppendResult *result)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet structure", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Structure structure;
+
+	if (structure_begin(ws, edit, &structure))
+	{
+		Edit *edits = palloc(sizeof(Edit) * LIFE_EMPTIED);
+		uint32 n;
+
+		while ((n = structure_empty_cells(&structure, edits, LIFE_EMPTIED)) > 0)
+			life_append_part(ws, call, edits, n, result);
+		life_append_part(ws, call, &structure.edit, 1, result);
+	}
+	else
+		life_note_read(ws);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* Structure edits are batches of their own, since rows and columns have moved for the edits after them. */
+static void
+life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
+{
+	uint32 done = 0;
+
+	*result = (AppendResult){.last_seq = ws->meta.last_seq};
+	while (done < call->nedits)
+	{
+		uint32 from = done;
+
+		while (done < call->nedits && !edit_is_structure(call->edits[done].kind))
+			done++;
+		if (done > from)
+			life_append_part(ws, call, &call->edits[from], done - from, result);
+		else
+			life_append_structure(ws, call, &call->edits[done++], result);
+	}
+}
+
+void
+journal_apply(const JournalApply *call, JournalApplied *result)
+{
+	AppendCall append = {.epoch = call->epoch, .origin = call->origin, .batch_no = call->batch_no};
+	AppendResult appended = {0};
+	WriterSheet *ws;
+	char *bytes;
+
+	writer_require_writable("sheet.apply()");
+	memset(result, 0, sizeof(*result));
+	batch_check_size(call->edits_len);
+	if (call->nowait && !writer_try_lock_sheet(call->sheet_id))
+	{
+		result->held = true;
+		return;
+	}
+	writer_begin();
+	/* The texts of staged edits: freed at the end of the transaction, or when ROLLBACK TO undoes the edits. */
+	bytes = MemoryContextAlloc(CurTransactionContext, call->edits_len);
+	memcpy(bytes, call->edits, call->edits_len);
+	append.edits = batch_decode(bytes, call->edits_len, &append.nedits);
+	ws = writer_open(call->sheet_id);
+	writer_require_live(ws);
+	writer_check_epoch(ws, call->epoch, NULL);
+	if (batch_look_back(call, ws, append.nedits, result))
+		; /* result has the seqs of the duplicate */
+	else if (clients_check(call->sheet_id, call->clients, call->nclients))
+	{
+		result->duplicate = true;
+		result->last_seq = ws->meta.last_seq;
+		result->at = timeconv_from_unix(ws->meta.last_at);
+	}
+	else
+	{
+		life_append_call(ws, &append, &appended);
+		clients_store(call->sheet_id, call->clients, call->nclients);
+		result->first_seq = appended.first_seq;
+		result->last_seq = appended.last_seq;
+		result->at = timeconv_from_unix(appended.at);
+	}
+	/* The duplicate is committed, but may not have reached the synchronous standbys, if its session was cancelled while
+	 * it waited for them. A WAL record of this transaction makes its own commit wait for all before it. */
+	if (result->duplicate)
+		compat_log_message();
+	if (append.edits != NULL)
+		pfree(append.edits);
+	if (appended.first_seq == 0)
+		pfree(bytes);
+}
+
+int64
+journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid)
+{
+	char text[EDIT_LINES_MAX];
+	bool rows = edit_is_of_rows(kind);
+	Edit edit = {
+		.kind = kind, .uid = uid, .row = rows ? at : 0, .col = rows ? 0 : at, .content = edit_lines_text(n, text)};
+	AppendCall call = {.edits = &edit, .nedits = 1};
+	AppendResult result;
+	WriterSheet *ws;
+
+	writer_require_writable("inserting and deleting rows and columns");
+	ws = writer_open(sheet_id);
+	writer_require_live(ws);
+	life_append_call(ws, &call, &result);
+	return result.last_seq;
+}
+
+/* ---- the end: publish, or withdraw ---- */
+
+static void
+life_end_transaction(bool commit)
+{
+	dlist_mutable_iter iter;
+
+	writer_count_epoch_reset(commit);
+	dlist_foreach_modify(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (commit)
+			publish_sheet(ws);
+		else
+			publish_withdraw(ws);
+		writer_close(ws);
+	}
+	session_tiles_end_transaction();
+	if (writer_context == NULL)
+		return;
+	MemoryContextReset(writer_context);
+	MemoryContextReset(writer_scratch);
+}
+
+static void
+life_xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+			life_end_transaction(true);
+			break;
+		case XACT_EVENT_ABORT:
+			cache_release_at_abort();
+			life_end_transaction(false);
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			writer_refuse_prepare();
+			break;
+		case XACT_EVENT_PREPARE:
+			life_end_transaction(false);
+			break;
+		case XACT_EVENT_PARALLEL_ABORT:
+			cache_release_at_abort();
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+life_subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
+{
+	bool abort = event == SUBXACT_EVENT_ABORT_SUB;
+	dlist_mutable_iter iter;
+
+	if (!abort && event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	if (abort)
+		cache_release_at_abort();
+	dlist_foreach_modify(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (abort)
+			writer_abort_sub(ws, subid);
+		else
+			writer_commit_sub(ws, subid, parent);
+	}
+	if (abort && writer_context != NULL)
+		MemoryContextReset(writer_scratch); /* of a call that the error has ended */
+}
+
+void
+edit_life_init(void)
+{
+	RegisterXactCallback(life_xact_callback, NULL);
+	RegisterSubXactCallback(life_subxact_callback, NULL);
+}

@@ -1,0 +1,193 @@
+/*
+ * staging.c - the edits of the transaction until the commit: looking up their cells, and reserving room for them.
+ *
+ * Staged edits are indexed by a hash of their cells, so that later edits see them. The index is built when it is first
+ * needed, since most transactions edit one cell.
+ */
+#include "postgres.h"
+
+#include "journal/write/writer.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+/* ---- looking up ---- */
+
+/* The finalizer of MurmurHash3 (public domain, Austin Appleby). */
+static inline uint32 *
+staging_newest_of(WriterSheet *ws, uint32 row, uint32 col)
+{
+	uint64 hash = (uint64) row << 32 | col;
+
+	hash ^= hash >> 33;
+	hash *= UINT64CONST(0xff51afd7ed558ccd);
+	hash ^= hash >> 33;
+	return &ws->newest[hash & (ws->newest_size - 1)];
+}
+
+static void
+staging_build_index(WriterSheet *ws)
+{
+	ws->newest_size = pg_nextpower2_32(Max(ws->staged_size, 16) * 2);
+	ws->newest = MemoryContextAllocHuge(GetMemoryChunkContext(ws), sizeof(uint32) * ws->newest_size);
+	memset(ws->newest, 0xFF, sizeof(uint32) * ws->newest_size);
+	for (uint32 i = 0; i < ws->nstaged; i++)
+	{
+		StagedEdit *staged = &ws->staged[i];
+		uint32 *newest;
+
+		if (staged->resize)
+			continue;
+		newest = staging_newest_of(ws, staged->row, staged->col);
+		staged->before = *newest;
+		*newest = i;
+	}
+}
+
+/* Replaces the cell's content and style by those of the newest staged edits of it. */
+static void
+staging_add_own(const WriterSheet *ws, const Edit *edit, StagingCell *cell)
+{
+	bool content = false, style = false;
+
+	for (uint32 at = *cell->newest; at != STAGING_NONE && !(content && style); at = ws->staged[at].before)
+	{
+		const StagedEdit *staged = &ws->staged[at];
+
+		if (staged->row != edit->row || staged->col != edit->col)
+			continue;
+		if (!content && staged->content.data != NULL)
+			cell->content = staged->content;
+		if (!style && staged->style.data != NULL)
+			cell->style = staged->style;
+		content |= staged->content.data != NULL;
+		style |= staged->style.data != NULL;
+	}
+}
+
+void
+staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, StagingCell *cell)
+{
+	GridCell base;
+
+	(void) grid_get_there(tile, edit->row, edit->col, &base);
+	cell->tile = tile;
+	cell->content = (EditText){base.content, base.content_len};
+	cell->style = (EditText){base.style, base.style_len};
+	cell->newest = NULL;
+	if (!indexed)
+		return;
+	if (ws->newest == NULL)
+		staging_build_index(ws);
+	cell->newest = staging_newest_of(ws, edit->row, edit->col);
+	staging_add_own(ws, edit, cell);
+}
+
+/* ---- staging ---- */
+
+void
+staging_drop_index(WriterSheet *ws)
+{
+	if (ws->newest != NULL)
+		pfree(ws->newest);
+	ws->newest = NULL;
+}
+
+/* From the newest on, so that each bucket of the index gets its previous value back. */
+void
+staging_undo(WriterSheet *ws, uint32 from)
+{
+	while (ws->nstaged > from)
+	{
+		const StagedEdit *staged = &ws->staged[--ws->nstaged];
+
+		if (ws->newest != NULL && !staged->resize)
+			*staging_newest_of(ws, staged->row, staged->col) = staged->before;
+	}
+}
+
+void
+staging_expect(WriterSheet *ws, uint32 n)
+{
+	uint64 wanted = (uint64) ws->nstaged + n;
+
+	if (wanted <= ws->staged_size)
+		return;
+	if (wanted >= STAGING_NONE / 2)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many edits in one transaction"),
+						errhint("Commit more often.")));
+	if (ws->staged_size > 0)
+		wanted = Max(wanted, (uint64) ws->staged_size * 2);
+	ws->staged = ws->staged == NULL ? MemoryContextAllocHuge(GetMemoryChunkContext(ws), sizeof(StagedEdit) * wanted)
+									: repalloc_huge(ws->staged, sizeof(StagedEdit) * wanted);
+	ws->staged_size = (uint32) wanted;
+	staging_drop_index(ws); /* its size depends on staged_size */
+}
+
+/* Reserves room where the tile must grow; false if there is none. An edit of a non-resident tile needs no room: the
+ * tile will be loaded with it. */
+static bool
+staging_grow(WriterSheet *ws, StagedEdit *staged)
+{
+	CacheEntry *entry = ws->entry;
+	GridAllocator allocator = cache_allocator(entry);
+	bool done;
+
+	cache_lock_change(entry);
+	staged->tile =
+		grid_reserve(&allocator, entry->grid, staged->row, staged->col, staged->content.len, staged->style.len);
+	if (staged->tile != NULL) /* the tile may be new */
+		grid_touch(entry->grid, &(GridRect){staged->row, staged->col, staged->row, staged->col}, cache_stamp());
+	done = staged->tile != NULL || grid_is_missing(entry->grid, staged->row, staged->col);
+	LWLockRelease(&entry->lock);
+	return done;
+}
+
+/*
+ * Reserves room in the shared grid, so that publishing cannot fail. Mostly the tile has the room: then the entry's lock
+ * is not needed. `tile` is that of the state before own changes, which is mostly the shared grid.
+ */
+static void
+staging_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
+{
+	CacheEntry *entry = ws->entry;
+
+	if (entry == NULL || entry->grid == NULL || ws->drop_grid)
+		return;
+	staged->tile = tile;
+	if (tile != NULL && ws->base == NULL &&
+		grid_reserve_there(entry->grid, tile, staged->content.len, staged->style.len))
+		return;
+	while (!staging_grow(ws, staged))
+	{
+		/* The entry's lock is free here, so this may wait for tiles that others have locked. */
+		if (cache_evict(entry, Max(staged->content.len + staged->style.len, 1)))
+			continue;
+		ws->drop_grid = true;
+		return;
+	}
+}
+
+void
+staging_add(WriterSheet *ws, const Edit *edit, const StagingCell *cell)
+{
+	StagedEdit *staged = &ws->staged[ws->nstaged];
+
+	Assert(ws->nstaged < ws->staged_size && writer_has_changes(ws));
+	staged->tile = NULL;
+	staged->row = edit->row;
+	staged->col = edit->col;
+	staged->before = STAGING_NONE;
+	staged->resize = edit->kind == EDIT_RESIZE;
+	staged->content = edit->kind == EDIT_STYLE ? (EditText){NULL, 0} : edit->content;
+	staged->style = edit->style;
+	if (cell != NULL)
+	{
+		staging_reserve(ws, staged, cell->tile);
+		if (cell->newest != NULL)
+		{
+			staged->before = *cell->newest;
+			*cell->newest = ws->nstaged;
+		}
+	}
+	ws->nstaged++;
+}

@@ -1,0 +1,58 @@
+/*
+ * redirect.c - which gateway serves a sheet, and how clients reach it.
+ *
+ * The ring names one member as the owner of each sheet. Only the owner has live editors of the sheet, so it alone opens
+ * WebSockets, and changes the open sheet under its epoch. All callers use redirect_find():
+ *
+ *   routes that are AT_OWNER in the table of http/routes/router.c: 307 with Location, whose path and query are those of
+ *     the request. A page of another origin is served here instead: a browser that follows a redirect of such a request
+ *     sends `Origin: null` and drops Authorization, so the owner would refuse it. The database has all that is asked
+ *     for. Other routes of a sheet are served by any gateway, because the database alone answers them.
+ *   WebSockets of protocol v1, and GET /sheetws?query=1: msg 19 with the address (http/routes/upgrade.c)
+ *   WebSockets of protocol v2: close code 4307 with the address (ws/v2/v2_session.c)
+ *   GET /v2/sheets/ID/route: the address as data
+ *
+ * Without a ring the answer is 503. A gateway that drains opens no WebSockets, also of its own sheets.
+ */
+#include "core/redirect.h"
+
+#include "core/gateway.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* By default as this gateway itself is reached: all gateways of a database have the same settings. */
+static bool
+redirect_uses_tls(void)
+{
+	if (strcmp(gateway.config.public_scheme, "auto") == 0)
+		return gateway.config.tls_certificate[0] != '\0';
+	return strcmp(gateway.config.public_scheme, "https") == 0;
+}
+
+const char *
+gateway_http_scheme(void)
+{
+	return redirect_uses_tls() ? "https" : "http";
+}
+
+const char *
+gateway_ws_scheme(void)
+{
+	return redirect_uses_tls() ? "wss" : "ws";
+}
+
+Served
+redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX])
+{
+	const char *owner = coord_owner_of(gateway.coord, sheet_id);
+
+	address[0] = '\0';
+	if (owner == NULL)
+		return SERVED_NOWHERE;
+	if (form == REDIRECT_HTTP)
+		snprintf(address, REDIRECT_MAX, "%s://%s", gateway_http_scheme(), owner);
+	else
+		snprintf(address, REDIRECT_MAX, "%s://%s/sheetws", gateway_ws_scheme(), owner);
+	return coord_is_mine(gateway.coord, sheet_id) ? SERVED_HERE : SERVED_ELSEWHERE;
+}

@@ -1,0 +1,132 @@
+/*
+ * routes_share.c - sharing sheets with accounts and by links.
+ */
+#include "http/routes/routes.h"
+#include "ws/cache/changes.h"
+
+#include <string.h>
+
+static const char sheet_share_sql[] = "SELECT sheet.share($1, $2, $3, $4)";
+static const char sheet_unshare_sql[] = "SELECT sheet.unshare($1, $2, $3)";
+static const char sheet_share_link_sql[] = "SELECT sheet.share_link($1, $2, $3)";
+const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
+
+/* role: a string; null or absent ends the sharing. */
+static bool
+share_role_is_valid(const Request *request)
+{
+	const cJSON *role = request_member(request, "role");
+
+	return role == NULL || cJSON_IsNull(role) || cJSON_IsString(role);
+}
+
+/* ---- /sharesheet {fid, username, role | null} ---- */
+
+bool
+check_share(Request *request)
+{
+	const char *name;
+
+	if (request_string(request, "username", &name) && share_role_is_valid(request))
+		return check_fid(request);
+	request_error(request, 400, "username is needed as a string, role as a string or null");
+	return false;
+}
+
+static void
+share_answered(Request *request, PGresult *res)
+{
+	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	changes_register(request->sheet_id);
+	if (request_succeeded(res))
+		request_msg(request, MSG_SHEET);
+	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
+		request_error(request, 404, reason); /* 42704 may mean the sheet or the account */
+	else
+		request_sql_error(request, res);
+}
+
+void
+route_share_sheet(Request *request)
+{
+	PgParam name = pgparam_text(request_text(request, "username"));
+	const char *role;
+
+	if (request_string(request, "role", &role))
+		request_query(request, DATABASE_LONG, sheet_share_sql,
+					  PARAMS(request_sheet(request), name, pgparam_text(role), request_uid(request)), REQUEST_TEXT_RAW,
+					  share_answered);
+	else
+		request_query(request, DATABASE_LONG, sheet_unshare_sql,
+					  PARAMS(request_sheet(request), name, request_uid(request)), REQUEST_TEXT_RAW, share_answered);
+}
+
+/* ---- /sharelink {fid, role | null}: the key of the new link, or null ---- */
+
+bool
+check_share_link(Request *request)
+{
+	if (share_role_is_valid(request))
+		return check_fid(request);
+	request_error(request, 400, "role is a string or null");
+	return false;
+}
+
+static void
+share_link_answered(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+
+	if (!request_succeeded(res) || PQgetisnull(res, 0, 0))
+	{
+		share_answered(request, res);
+		return;
+	}
+	changes_register(request->sheet_id);
+	buf_puts_json(&data, PQgetvalue(res, 0, 0));
+	request_data(request, MSG_SHEET, &data);
+}
+
+void
+route_share_link(Request *request)
+{
+	const char *role = NULL;
+
+	(void) request_string(request, "role", &role);
+	request_query(request, DATABASE_LONG, sheet_share_link_sql,
+				  PARAMS(request_sheet(request), pgparam_text(role), request_uid(request)), REQUEST_TEXT_RAW,
+				  share_link_answered);
+}
+
+/* ---- POST /v2/sheets/ID/open {link} ---- */
+
+bool
+check_open_link(Request *request)
+{
+	const char *link;
+
+	if (request_string(request, "link", &link))
+		return true;
+	request_error(request, 400, "link is needed, as a string");
+	return false;
+}
+
+static void
+open_link_answered(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_puts(&body, "{\"role\":");
+	buf_puts_json(&body, PQgetvalue(res, 0, 0));
+	buf_puts(&body, "}");
+	request_json(request, 200, &body);
+}
+
+void
+route_open_link(Request *request)
+{
+	request_query(request, DATABASE_WRITES, sheet_open_link_sql,
+				  PARAMS(request_sheet(request), pgparam_text(request_text(request, "link")), request_uid(request)),
+				  REQUEST_TEXT, open_link_answered);
+}

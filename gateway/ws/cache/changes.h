@@ -1,0 +1,26 @@
+/*
+ * changes.h - which sheets and accounts have changed: a clock that validates cached facts; see changes.c.
+ */
+#ifndef CHANGES_H
+#define CHANGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The clock's value now. Note it before a question to the database. */
+extern uint64_t changes_now(void);
+/* Returns whether the sheet's row, its members, or the account -id has changed since the clock was `asked`. May return
+ * true without a change: the table is hashed. */
+extern bool changes_since(int64_t id, uint64_t asked);
+/* Registers a change of a sheet, or of the account -id. Call it for a change of our own before it is acknowledged. */
+extern void changes_register(int64_t id);
+/* Registers a change of everything: events have been lost. */
+extern void changes_register_all(void);
+
+/* Everything that was committed until `heard` (uv_hrtime()) has been heard of. */
+extern void changes_set_heard(uint64_t heard);
+extern uint64_t changes_heard(void);
+/* Returns whether all that was committed up to two seconds ago has been heard of. */
+extern bool changes_are_current(void);
+
+#endif

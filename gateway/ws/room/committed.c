@@ -1,0 +1,238 @@
+/*
+ * committed.c - committed batches go into the room's streams, in the order of seqs, and move what names cells.
+ *
+ * Pending edits, locks and selections name cells as of the last published seq. When a structure edit is published,
+ * whoever made it, they are moved, and those in deleted lines are dropped. The room's history has the change, for edits
+ * that name cells as of an earlier seq.
+ */
+#include "ws/room/committed.h"
+
+#include "core/gateway.h"
+#include "core/metrics.h"
+#include "ws/cache/accounts.h"
+#include "ws/room/publish.h"
+
+#include <stdlib.h>
+
+/* ---- pending edits ---- */
+
+typedef struct BatchTransform
+{
+	LinesView view;
+	RoomBatch *batch;
+} BatchTransform;
+
+static void
+batch_take_edit(void *arg, const Edit *edit)
+{
+	batch_put_edit(((BatchTransform *) arg)->batch, edit);
+}
+
+/* Keeps the event behind the edits that it came behind. The lock of a deleted cell is not told. */
+static void
+batch_move_event(BatchTransform *transform, RoomEvent *event)
+{
+	RoomBatch *batch = transform->batch;
+
+	event->edits_len = batch->edits.len;
+	event->count = batch->count;
+	batch->writer.first = true;
+	if (event->is_lock && !lines_view_find(&transform->view, &event->cell.row, &event->cell.col))
+		event->is_lock = false;
+}
+
+static void
+batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
+{
+	BatchTransform transform = {.batch = batch};
+	uint32_t count = batch->count, done = 0;
+	Buf old = batch_take_edits(batch);
+	size_t event = 0;
+	EditReader reader;
+	Edit edit;
+
+	lines_view_init(&transform.view);
+	for (size_t i = 0; i < n; i++)
+		lines_view_change(&transform.view, &changes[i]);
+	edit_reader_init_edits(&reader, old.data, old.len, count);
+	do
+	{
+		while (event < batch->event_count && batch->events[event].count == done)
+			batch_move_event(&transform, &batch->events[event++]);
+		if (done < count && edit_read(&reader, &edit) == EDIT_OK)
+			lines_transform(&transform.view, &edit, batch_take_edit, &transform);
+	} while (done++ < count);
+	if (lines_view_failed(&transform.view))
+		buf_fail(&batch->edits);
+	batch_renew_v1_frames(batch);
+	lines_view_free(&transform.view);
+	buf_free(&old);
+}
+
+/* ---- structure edits ---- */
+
+static bool
+lock_move(const void *arg, uint32_t *row, uint32_t *col)
+{
+	return lines_move(arg, row, col);
+}
+
+static void
+committed_move(Room *room, const LinesChange *changes, size_t n, int64_t seq)
+{
+	for (RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
+	{
+		room->pending_edits -= batch->count;
+		batch_move(batch, changes, n);
+		room->pending_edits += batch->count;
+	}
+	for (size_t i = 0; i < n; i++)
+	{
+		if (!lines_history_add(&room->lines, &changes[i], seq))
+			room_fail_memory(room);
+		locks_move(&room->locks, lock_move, &changes[i]); /* clients move the locks that they know */
+	}
+	room_each_protocol(moved, room, changes, n);
+}
+
+/* Moves what names cells by the structure edits of the reader, as of seq. Their batch is not pending any more. */
+static void
+committed_move_by(Room *room, EditReader reader, int64_t seq)
+{
+	LinesChange *changes = NULL;
+	size_t n = 0;
+	Edit edit;
+
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		LinesChange change, *more;
+
+		if (!lines_change_of(&edit, &change))
+			continue;
+		more = realloc(changes, (n + 1) * sizeof(LinesChange));
+		if (more == NULL)
+		{
+			room_fail_memory(room);
+			break;
+		}
+		changes = more;
+		changes[n++] = change;
+	}
+	if (n > 0)
+		committed_move(room, changes, n, seq);
+	free(changes);
+}
+
+/* ---- the sheet's extent ---- */
+
+static void
+committed_extend(Room *room, uint32_t rows, uint32_t cols)
+{
+	room->extent.rows = rows > room->extent.rows ? rows : room->extent.rows;
+	room->extent.cols = cols > room->extent.cols ? cols : room->extent.cols;
+}
+
+static void
+committed_extend_by(Room *room, EditReader reader)
+{
+	LinesChange change;
+	Edit edit;
+
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		if (lines_change_of(&edit, &change))
+		{
+			uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
+
+			*extent = lines_extent(&change, *extent);
+		}
+		else if (edit_extends(&edit))
+			committed_extend(room, edit.row + 1, edit.col + 1);
+	}
+}
+
+/* ---- batches ---- */
+
+void
+committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
+{
+	EditReader reader;
+
+	room->published_batch = batch->number;
+	if (batch_failed(batch))
+	{
+		room_fail_memory(room);
+		return;
+	}
+	room_each_protocol(publish_own, room, batch, seq);
+	if (batch->structural)
+	{
+		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+		committed_move_by(room, reader, seq);
+		committed_extend_by(room, reader);
+	}
+	else
+		committed_extend(room, batch->rows, batch->cols);
+	metrics.edits_committed += batch->count;
+}
+
+void
+committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		bool is_own = own != NULL && (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
+		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
+
+		if (is_own && (int64_t) batch.first_seq == own_first)
+		{
+			committed_publish_own(room, own, own_last);
+			last = own_last;
+		}
+		if (!is_own && last > room->published_seq)
+		{
+			room_each_protocol(publish_stored, room, &batch, reader);
+			committed_extend_by(room, reader);
+			committed_move_by(room, reader, last);
+		}
+		while (edit_read(&reader, &edit) == EDIT_OK)
+			metrics.edits_foreign += !is_own && last > room->published_seq && edit_is_of_cell(edit.kind);
+		if (last > room->published_seq)
+			room->published_seq = last;
+		room_each_protocol(published, room, false);
+	}
+}
+
+void
+committed_end(Room *room)
+{
+	room->resolved = 0;
+	publish_later(room);
+	room_each_protocol(published, room, true);
+}
+
+int64_t
+committed_find_stranger(const char *data, size_t len, int64_t own_first, int64_t own_last)
+{
+	EditReader reader;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	{
+		bool own = (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
+
+		while (edit_read(&reader, &edit) == EDIT_OK)
+		{
+			if (!own && edit.uid != 0 && accounts_find((int64_t) edit.uid) == NULL)
+				return (int64_t) edit.uid;
+		}
+	}
+	return 0;
+}

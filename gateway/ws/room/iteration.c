@@ -1,0 +1,72 @@
+/*
+ * iteration.c - what rooms do at the end of each iteration of the event loop, when all input has been read.
+ *
+ * First the database gets its batches. While it works, receivers are sent what is committed. Then the rooms that had
+ * to do with either are checked: receivers that lag, edits of others to be fetched, the room's end.
+ */
+#include "ws/room/iteration.h"
+
+#include "ws/room/commit.h"
+#include "ws/room/publish.h"
+#include "ws/room/schedule.h"
+
+#include <uv.h>
+
+/* Time for receivers other than authors, before input is read again. */
+#define PUBLISH_SLICE_NS 1000000
+
+static void
+iteration_send(Room *room)
+{
+	schedule_add(room, ROOM_TOUCHED);
+	if (room_is_open(room))
+		commit_send(room);
+}
+
+static void
+iteration_publish(void)
+{
+	uint64_t until;
+	Room *room;
+
+	publish_to_authors();
+	until = uv_hrtime() + PUBLISH_SLICE_NS;
+	while (uv_hrtime() <= until && (room = schedule_take(ROOM_PUBLISHING)) != NULL)
+	{
+		publish_room(room);
+		schedule_add(room, ROOM_TOUCHED);
+	}
+}
+
+static void
+iteration_check(Room *room)
+{
+	if (room_is_open(room))
+	{
+		publish_control(room);
+		commit_fetch(room);
+	}
+	room_check_end(room);
+}
+
+void
+iteration_finish(void)
+{
+	schedule_begin_group();
+	schedule_take_all(ROOM_DIRTY, iteration_send);
+	schedule_end_group();
+	iteration_publish();
+	schedule_take_all(ROOM_TOUCHED, iteration_check);
+}
+
+bool
+iteration_has_more(void)
+{
+	return schedule_has(ROOM_PUBLISHING);
+}
+
+bool
+iteration_has_waiting(void)
+{
+	return schedule_has(ROOM_DIRTY);
+}

@@ -1,0 +1,16 @@
+/*
+ * iteration.h - what rooms do in each iteration of the event loop; see iteration.c.
+ */
+#ifndef ITERATION_H
+#define ITERATION_H
+
+#include <stdbool.h>
+
+/* At the end of an iteration, when all input has been read. */
+extern void iteration_finish(void);
+/* Returns whether receivers are left to be served: the loop must not sleep. */
+extern bool iteration_has_more(void);
+/* Returns whether a room waits for its time: the loop must come again soon. */
+extern bool iteration_has_waiting(void);
+
+#endif

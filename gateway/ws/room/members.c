@@ -1,0 +1,162 @@
+/*
+ * members.c - the sessions of a room, and the cells that they have locked.
+ */
+#include "ws/room/members.h"
+
+#include "core/gateway.h"
+#include "ws/room/pending.h"
+#include "ws/room/publish.h"
+
+static size_t members_total;
+
+size_t
+members_count(void)
+{
+	return members_total;
+}
+
+void
+members_add(Session *session)
+{
+	Room *room = room_find(session->sheet_id);
+
+	if (room != NULL && room->state == ROOM_LOST)
+	{
+		session_close(session, CLOSE_RESTART, "the sheet is moving");
+		return;
+	}
+	if (!gateway.ready || gateway.draining)
+	{
+		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
+		return;
+	}
+	if (room == NULL && (room = room_open(session->sheet_id)) == NULL)
+	{
+		session_fail(session);
+		return;
+	}
+	if (room->state == ROOM_RELEASED)
+		room_set_state(room, ROOM_SERVING);
+	session->room = room;
+	session->stream = &room->streams[session->form].fanout;
+	session->prev = NULL;
+	session->next = room->sessions;
+	if (room->sessions != NULL)
+		room->sessions->prev = session;
+	room->sessions = session;
+	room->session_count++;
+	members_total++;
+	room_each_protocol(publish_member, room, session, true);
+	if (room->streams[session->form].readers++ == 0 && session->form == STREAM_V1)
+		pending_add_v1_frames(room);
+	if (room_is_open(room))
+		session->protocol->join(session);
+}
+
+/* ---- locks of cells ---- */
+
+uint64_t
+members_lease_end(void)
+{
+	return uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000;
+}
+
+V2Reason
+members_lock_cell(Session *session, uint32_t row, uint32_t col)
+{
+	CellLocks *locks = &session->room->locks;
+	LockHolder holder = session_lock_holder(session);
+	CellLock *lock = locks_find(locks, row, col);
+
+	if (!session->may_edit)
+		return V2_REASON_ROLE;
+	if (lock != NULL && !locks_same_holder(&lock->holder, &holder))
+		return V2_REASON_LOCKED;
+	if (lock == NULL && (lock = locks_add(locks, row, col, &holder, 0)) == NULL)
+		return V2_REASON_BUSY;
+	lock->expires = members_lease_end();
+	pending_add_lock(session->room, row, col, session, true);
+	return V2_REASON_NONE;
+}
+
+V2Reason
+members_unlock_cell(Session *session, uint32_t row, uint32_t col)
+{
+	CellLocks *locks = &session->room->locks;
+	LockHolder holder = session_lock_holder(session);
+	CellLock *lock = locks_find(locks, row, col);
+
+	if (lock == NULL)
+		return V2_REASON_NONE;
+	if (!locks_same_holder(&lock->holder, &holder))
+		return V2_REASON_LOCKED;
+	locks_remove(locks, lock);
+	pending_add_lock(session->room, row, col, session, false);
+	return V2_REASON_NONE;
+}
+
+void
+members_renew_locks(Session *session)
+{
+	LockHolder holder = session_lock_holder(session);
+
+	locks_renew(&session->room->locks, &holder, members_lease_end());
+}
+
+const Session *
+members_find_holder(const Room *room, const LockHolder *holder)
+{
+	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		LockHolder other = session_lock_holder(session);
+
+		if (locks_same_holder(&other, holder) && session->name_json.len > 0)
+			return session;
+	}
+	return NULL;
+}
+
+void
+members_expire_locks(Room *room)
+{
+	CellLock *lock;
+
+	while ((lock = locks_find_of(&room->locks, NULL, uv_now(&gateway.loop))) != NULL)
+	{
+		const Session *holder = members_find_holder(room, &lock->holder);
+
+		if (holder != NULL)
+			pending_add_lock(room, lock->row, lock->col, holder, false);
+		locks_remove(&room->locks, lock);
+	}
+}
+
+void
+members_remove(Session *session)
+{
+	Room *room = session->room;
+	LockHolder holder = session_lock_holder(session);
+	CellLock *lock;
+
+	if (session->state == SESSION_JOINING && session->protocol->stop_joining != NULL)
+		session->protocol->stop_joining(session);
+	publish_forget(session);
+	if (session->prev != NULL)
+		session->prev->next = session->next;
+	else
+		room->sessions = session->next;
+	if (session->next != NULL)
+		session->next->prev = session->prev;
+	room->session_count--;
+	members_total--;
+	room->streams[session->form].readers--;
+	room_each_protocol(publish_member, room, session, false);
+	/* The holder's last session has left. */
+	while (members_find_holder(room, &holder) == NULL &&
+		   (lock = locks_find_of(&room->locks, &holder, UINT64_MAX)) != NULL)
+	{
+		pending_add_lock(room, lock->row, lock->col, session, false);
+		locks_remove(&room->locks, lock);
+	}
+	room_check_end(room);
+}

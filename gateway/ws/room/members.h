@@ -1,0 +1,27 @@
+/*
+ * members.h - the sessions of a room, and the cells that they have locked; see members.c.
+ */
+#ifndef MEMBERS_H
+#define MEMBERS_H
+
+#include "ws/room/room.h"
+
+/* Sessions of all rooms. */
+extern size_t members_count(void);
+/* Adds the session to its sheet's room, which is opened if necessary. */
+extern void members_add(Session *session);
+extern void members_remove(Session *session);
+
+/* Locks the cell, renews the session's lock of it, or says why not. The other members are told. */
+extern V2Reason members_lock_cell(Session *session, uint32_t row, uint32_t col);
+/* Frees the cell if it is locked. Returns V2_REASON_LOCKED if the lock is another holder's. */
+extern V2Reason members_unlock_cell(Session *session, uint32_t row, uint32_t col);
+extern void members_renew_locks(Session *session);
+/* Ends the locks that nobody has renewed. */
+extern void members_expire_locks(Room *room);
+/* When a lease that begins now ends, ms. */
+extern uint64_t members_lease_end(void);
+/* Returns a session of the holder, NULL when none is left. */
+extern const Session *members_find_holder(const Room *room, const LockHolder *holder);
+
+#endif

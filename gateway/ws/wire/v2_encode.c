@@ -1,0 +1,457 @@
+/*
+ * v2_encode.c - messages of the gateway. Each is written once, as a sequence of named fields; a writer makes of it JSON
+ * with the names, or the binary form without them.
+ */
+#include "ws/wire/v2.h"
+
+#include "common/edit_read.h"
+#include "common/edit_write.h"
+
+#include <string.h>
+
+typedef enum ServerType
+{
+	SERVER_HELLO = 65,
+	SERVER_EDITS,
+	SERVER_BLOCK,
+	SERVER_ACK,
+	SERVER_NACK,
+	SERVER_LOCK,
+	SERVER_DENIED,
+	SERVER_PEER,
+	SERVER_CURSORS,
+	SERVER_USER,
+	SERVER_VERSION,
+	SERVER_ROLE,
+	SERVER_AUTHED,
+	SERVER_CALC,
+	SERVER_HELD
+} ServerType;
+
+static const char *const server_names[] = {
+	[SERVER_HELLO] = "hello",	  [SERVER_EDITS] = "edits", [SERVER_BLOCK] = "block",	  [SERVER_ACK] = "ack",
+	[SERVER_NACK] = "nack",		  [SERVER_LOCK] = "lock",	[SERVER_DENIED] = "denied",	  [SERVER_PEER] = "peer",
+	[SERVER_CURSORS] = "cursors", [SERVER_USER] = "user",	[SERVER_VERSION] = "version", [SERVER_ROLE] = "role",
+	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",	[SERVER_HELD] = "held",
+};
+
+static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
+static const char *const version_names[V2_VERSION_KINDS] = {"commit", "rollback"};
+
+typedef struct Writer
+{
+	Buf *to;
+	V2Encoding encoding;
+} Writer;
+
+/* ---- values ---- */
+
+static void
+put_varint(Buf *to, uint64_t value)
+{
+	uint8_t bytes[CODEC_NUMBER_MAX];
+
+	buf_put(to, bytes, (size_t) (codec_put_number(bytes, value) - bytes));
+}
+
+static void
+put_key(const Writer *writer, const char *key)
+{
+	buf_put(writer->to, ",\"", 2);
+	buf_puts(writer->to, key);
+	buf_put(writer->to, "\":", 2);
+}
+
+static void
+put_number(const Writer *writer, const char *key, uint64_t value)
+{
+	if (writer->encoding == V2_BINARY)
+	{
+		put_varint(writer->to, value);
+		return;
+	}
+	put_key(writer, key);
+	buf_put_number(writer->to, (int64_t) value);
+}
+
+static void
+put_text(const Writer *writer, const char *key, const char *text, size_t len)
+{
+	if (writer->encoding == V2_BINARY)
+	{
+		put_varint(writer->to, len);
+		buf_put(writer->to, text, len);
+		return;
+	}
+	put_key(writer, key);
+	buf_put_json(writer->to, text, len);
+}
+
+static void
+put_name(const Writer *writer, const char *key, const char *const *names, unsigned value)
+{
+	if (writer->encoding == V2_BINARY)
+		put_varint(writer->to, value);
+	else
+		put_text(writer, key, names[value], strlen(names[value]));
+}
+
+static void
+put_bool(const Writer *writer, const char *key, bool value)
+{
+	if (writer->encoding == V2_BINARY)
+	{
+		put_varint(writer->to, value);
+		return;
+	}
+	put_key(writer, key);
+	buf_puts(writer->to, value ? "true" : "false");
+}
+
+static Writer
+put_begin(Buf *to, V2Encoding encoding, ServerType type)
+{
+	if (encoding == V2_BINARY)
+		put_varint(to, type);
+	else
+	{
+		buf_puts(to, "{\"t\":\"");
+		buf_puts(to, server_names[type]);
+		buf_put(to, "\"", 1);
+	}
+	return (Writer){to, encoding};
+}
+
+static void
+put_end(const Writer *writer)
+{
+	if (writer->encoding == V2_JSON)
+		buf_put(writer->to, "}", 1);
+}
+
+/* ---- lists ---- */
+
+static void
+put_list(const Writer *writer, const char *key, uint32_t count)
+{
+	if (writer->encoding == V2_BINARY)
+	{
+		put_varint(writer->to, count);
+		return;
+	}
+	put_key(writer, key);
+	buf_put(writer->to, "[", 1);
+}
+
+static void
+put_list_end(const Writer *writer)
+{
+	if (writer->encoding == V2_JSON)
+		buf_put(writer->to, "]", 1);
+}
+
+/* An item of numbers, and perhaps a text behind them. */
+static void
+put_item(const Writer *writer, uint32_t index, const uint64_t *numbers, int n, const char *text)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (writer->encoding == V2_JSON)
+		{
+			buf_puts(writer->to, i > 0 ? "," : index > 0 ? ",[" : "[");
+			buf_put_number(writer->to, (int64_t) numbers[i]);
+		}
+		else
+			put_varint(writer->to, numbers[i]);
+	}
+	if (text != NULL && writer->encoding == V2_JSON)
+	{
+		buf_put(writer->to, ",", 1);
+		buf_puts_json(writer->to, text);
+	}
+	else if (text != NULL)
+	{
+		put_varint(writer->to, strlen(text));
+		buf_puts(writer->to, text);
+	}
+	put_list_end(writer);
+}
+
+/* ---- edits ---- */
+
+/* A style that is no JSON object (SQL may have stored anything) is none. */
+static void
+put_style(Buf *to, EditText style)
+{
+	buf_put(to, ",", 1);
+	if (style.len > 0 && v2_is_json_object(style.data, style.len))
+		buf_put(to, style.data, style.len);
+	else
+		buf_puts(to, "null");
+}
+
+static void
+put_json_edit(Buf *to, const Edit *edit, bool with_uid)
+{
+	if (with_uid)
+	{
+		buf_put_number(to, (int64_t) edit->uid);
+		buf_put(to, ",", 1);
+	}
+	if (edit_is_structure(edit->kind))
+	{
+		buf_puts_json(to, v2_change_names[edit->kind - EDIT_INSERT_ROWS]);
+		buf_put(to, ",", 1);
+		buf_put_number(to, edit_is_of_rows(edit->kind) ? edit->row : edit->col);
+		buf_put(to, ",", 1);
+		buf_put(to, edit->content.data, edit->content.len); /* in decimal: edit_lines() */
+		return;
+	}
+	buf_put_number(to, edit->row);
+	buf_put(to, ",", 1);
+	buf_put_number(to, edit->col);
+	if (edit->kind == EDIT_SET)
+	{
+		buf_put(to, ",", 1);
+		buf_put_json(to, edit->content.data, edit->content.len);
+	}
+	else if (edit->kind == EDIT_STYLE)
+		buf_puts(to, ",null");
+	if (edit->style.data != NULL)
+		put_style(to, edit->style);
+}
+
+void
+v2_put_cell(Buf *to, const Edit *cell)
+{
+	buf_put(to, "[", 1);
+	put_json_edit(to, cell, false);
+	buf_put(to, "]", 1);
+}
+
+static void
+put_edits(const Writer *writer, const char *key, const void *edits, size_t len, uint32_t count, bool with_uid)
+{
+	EditReader reader;
+	Edit edit;
+
+	put_list(writer, key, count);
+	if (writer->encoding == V2_BINARY)
+	{
+		buf_put(writer->to, edits, len);
+		return;
+	}
+	edit_reader_init_edits(&reader, edits, len, count);
+	for (bool first = true; edit_read_inline(&reader, &edit) == EDIT_OK; first = false)
+	{
+		buf_puts(writer->to, first ? "[" : ",[");
+		put_json_edit(writer->to, &edit, with_uid);
+		buf_put(writer->to, "]", 1);
+	}
+	put_list_end(writer);
+}
+
+void
+v2_put_edits(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const void *edits, size_t len, uint32_t count)
+{
+	Writer writer = put_begin(to, encoding, SERVER_EDITS);
+
+	put_number(&writer, "seq", seq);
+	put_bool(&writer, "more", more);
+	put_edits(&writer, "edits", edits, len, count, true);
+	put_end(&writer);
+}
+
+void
+v2_put_block(Buf *to, V2Encoding encoding, const V2Block *block, const void *edits, size_t len, uint32_t count)
+{
+	Writer writer = put_begin(to, encoding, SERVER_BLOCK);
+
+	put_number(&writer, "id", block->id);
+	put_number(&writer, "row", block->row);
+	put_number(&writer, "col", block->col);
+	put_number(&writer, "toRow", block->to_row);
+	put_number(&writer, "toCol", block->to_col);
+	put_number(&writer, "seq", block->seq);
+	put_bool(&writer, "more", block->more);
+	put_edits(&writer, "cells", edits, len, count, false);
+	put_end(&writer);
+}
+
+/* ---- the others ---- */
+
+void
+v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
+{
+	Writer writer = put_begin(to, encoding, SERVER_HELLO);
+
+	put_number(&writer, "v", V2_VERSION);
+	put_number(&writer, "session", hello->session);
+	put_number(&writer, "uid", hello->uid);
+	put_text(&writer, "name", hello->name, strlen(hello->name));
+	put_name(&writer, "role", role_names, hello->role);
+	put_number(&writer, "seq", hello->seq);
+	put_number(&writer, "epoch", hello->epoch);
+	put_number(&writer, "rows", hello->rows);
+	put_number(&writer, "cols", hello->cols);
+	put_number(&writer, "landed", hello->landed);
+	put_bool(&writer, "resumed", hello->resumed);
+	put_number(&writer, "retention", hello->retention);
+	put_number(&writer, "lease", hello->lease);
+	put_number(&writer, "maxEdits", V2_MAX_OP_EDITS);
+	put_number(&writer, "maxBytes", hello->max_bytes);
+	put_list(&writer, "peers", hello->peer_count);
+	for (uint32_t i = 0; i < hello->peer_count; i++)
+		put_item(&writer, i, (const uint64_t[]){hello->peers[i].session, hello->peers[i].uid}, 2, hello->peers[i].name);
+	put_list_end(&writer);
+	put_list(&writer, "locks", hello->lock_count);
+	for (uint32_t i = 0; i < hello->lock_count; i++)
+	{
+		const V2HeldCell *cell = &hello->locks[i];
+
+		put_item(&writer, i, (const uint64_t[]){cell->row, cell->col, cell->session, cell->uid}, 4, NULL);
+	}
+	put_list_end(&writer);
+	put_end(&writer);
+}
+
+void
+v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq)
+{
+	Writer writer = put_begin(to, encoding, SERVER_ACK);
+
+	put_number(&writer, "n", n);
+	put_number(&writer, "seq", seq);
+	put_end(&writer);
+}
+
+void
+v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col, bool block)
+{
+	Writer writer = put_begin(to, encoding, SERVER_NACK);
+
+	put_number(&writer, "n", n);
+	put_name(&writer, "reason", v2_reason_names, reason);
+	put_number(&writer, "row", row);
+	put_number(&writer, "col", col);
+	put_bool(&writer, "block", block);
+	put_end(&writer);
+}
+
+void
+v2_put_lock(Buf *to, V2Encoding encoding, const V2HeldCell *cell)
+{
+	Writer writer = put_begin(to, encoding, SERVER_LOCK);
+
+	put_number(&writer, "row", cell->row);
+	put_number(&writer, "col", cell->col);
+	put_number(&writer, "session", cell->session);
+	put_number(&writer, "uid", cell->uid);
+	put_end(&writer);
+}
+
+void
+v2_put_denied(Buf *to, V2Encoding encoding, uint32_t row, uint32_t col, V2Reason reason)
+{
+	Writer writer = put_begin(to, encoding, SERVER_DENIED);
+
+	put_number(&writer, "row", row);
+	put_number(&writer, "col", col);
+	put_name(&writer, "reason", v2_reason_names, reason);
+	put_end(&writer);
+}
+
+void
+v2_put_peer(Buf *to, V2Encoding encoding, const V2Peer *peer, bool here)
+{
+	Writer writer = put_begin(to, encoding, SERVER_PEER);
+
+	put_number(&writer, "session", peer->session);
+	put_number(&writer, "uid", peer->uid);
+	put_text(&writer, "name", peer->name, strlen(peer->name));
+	put_bool(&writer, "here", here);
+	put_end(&writer);
+}
+
+void
+v2_put_cursors(Buf *to, V2Encoding encoding, const V2Cursor *cursors, uint32_t count)
+{
+	Writer writer = put_begin(to, encoding, SERVER_CURSORS);
+
+	put_list(&writer, "cursors", count);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		const V2Cursor *cursor = &cursors[i];
+
+		put_item(&writer, i,
+				 (const uint64_t[]){cursor->session, cursor->row, cursor->col, cursor->to_row, cursor->to_col}, 5,
+				 NULL);
+	}
+	put_list_end(&writer);
+	put_end(&writer);
+}
+
+void
+v2_put_user(Buf *to, V2Encoding encoding, uint64_t uid, const char *name)
+{
+	Writer writer = put_begin(to, encoding, SERVER_USER);
+
+	put_number(&writer, "uid", uid);
+	put_text(&writer, "name", name, strlen(name));
+	put_end(&writer);
+}
+
+void
+v2_put_version(Buf *to, V2Encoding encoding, uint64_t seq, uint64_t uid, V2VersionKind kind, uint64_t cid,
+			   const char *label, size_t label_len)
+{
+	Writer writer = put_begin(to, encoding, SERVER_VERSION);
+
+	put_number(&writer, "seq", seq);
+	put_number(&writer, "uid", uid);
+	put_name(&writer, "kind", version_names, kind);
+	put_number(&writer, "cid", cid);
+	put_text(&writer, "label", label, label_len);
+	put_end(&writer);
+}
+
+void
+v2_put_role(Buf *to, V2Encoding encoding, V2Role role)
+{
+	Writer writer = put_begin(to, encoding, SERVER_ROLE);
+
+	put_name(&writer, "role", role_names, role);
+	put_end(&writer);
+}
+
+void
+v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const void *edits, size_t len, uint32_t count)
+{
+	Writer writer = put_begin(to, encoding, SERVER_CALC);
+
+	put_number(&writer, "session", session);
+	put_number(&writer, "seq", seq);
+	put_edits(&writer, "cells", edits, len, count, false);
+	put_end(&writer);
+}
+
+void
+v2_put_held(Buf *to, V2Encoding encoding, bool held, const char *holder, const char *application, uint64_t ms)
+{
+	Writer writer = put_begin(to, encoding, SERVER_HELD);
+
+	put_bool(&writer, "held", held);
+	put_text(&writer, "holder", holder, strlen(holder));
+	put_text(&writer, "application", application, strlen(application));
+	put_number(&writer, "ms", ms);
+	put_end(&writer);
+}
+
+void
+v2_put_authed(Buf *to, V2Encoding encoding, uint64_t expires)
+{
+	Writer writer = put_begin(to, encoding, SERVER_AUTHED);
+
+	put_number(&writer, "expires", expires);
+	put_end(&writer);
+}
