@@ -1,4 +1,4 @@
-/* attempts.c - token buckets in a table of eight ways; see attempts.h. */
+/* attempts.c - token buckets in an eight-way associative table; see attempts.h. */
 #include "auth/attempts.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-/* Keyed, so that nobody can choose names that share a place with somebody else's. */
+/* Keyed, so that nobody can choose names that collide with another user's. */
 uint64_t
 attempts_key(const char *name)
 {
@@ -23,14 +23,14 @@ attempts_key(const char *name)
 	if (!seeded && RAND_bytes(secret, sizeof(secret)) != 1)
 		abort();
 	seeded = true;
-	/* Without memory all names share a place. */
+	/* Without memory all names share a bucket. */
 	if (HMAC(EVP_sha256(), secret, sizeof(secret), (const unsigned char *) name, strlen(name), hash, &len) == NULL)
 		return 1;
 	memcpy(&key, hash, sizeof(key));
 	return key != 0 ? key : 1;
 }
 
-/* Brings the bucket to the present. */
+/* Adds the tokens of the time since the last call. */
 static void
 attempts_fill(AttemptsBucket *bucket, int per_minute, uint64_t now)
 {
@@ -50,7 +50,7 @@ attempts_find(Attempts *attempts, const char *name, int per_minute, uint64_t now
 {
 	uint64_t key = attempts_key(name);
 	AttemptsBucket *set = attempts->buckets[key % ATTEMPTS_SETS];
-	AttemptsBucket *place = &set[0];
+	AttemptsBucket *victim = &set[0];
 
 	for (int i = 0; i < ATTEMPTS_WAYS; i++)
 	{
@@ -63,15 +63,15 @@ attempts_find(Attempts *attempts, const char *name, int per_minute, uint64_t now
 		}
 		if (bucket->key == 0)
 		{
-			place = bucket;
+			victim = bucket;
 			continue;
 		}
 		attempts_fill(bucket, per_minute, now);
-		if (place->key != 0 && bucket->tokens > place->tokens)
-			place = bucket;
+		if (victim->key != 0 && bucket->tokens > victim->tokens)
+			victim = bucket;
 	}
-	*place = (AttemptsBucket){.key = key, .at = now, .tokens = (uint64_t) per_minute * ATTEMPTS_WHOLE};
-	return place;
+	*victim = (AttemptsBucket){.key = key, .at = now, .tokens = (uint64_t) per_minute * ATTEMPTS_WHOLE};
+	return victim;
 }
 
 int

@@ -1,8 +1,8 @@
 /*
- * attempts.h - token buckets by name: who may try how often. A fixed amount of memory, whoever comes.
+ * attempts.h - token buckets by name, which limit attempts, in a fixed amount of memory.
  *
- * A bucket holds at most a minute's attempts, and fills steadily. A name that is not known has a full one. When a
- * newcomer finds its places taken, the fullest bucket there makes room: it is the one that restrains least.
+ * A bucket holds at most a minute's attempts and fills steadily. A new name has a full one. If all places of a new name
+ * are taken, it replaces the fullest bucket there, which limits least.
  */
 #ifndef ATTEMPTS_H
 #define ATTEMPTS_H
@@ -14,8 +14,8 @@
 typedef struct AttemptsBucket
 {
 	uint64_t key;	 /* a keyed hash of the name; 0: free */
-	uint64_t at;	 /* ms: when `tokens` was right */
-	uint64_t tokens; /* ATTEMPTS_WHOLE for each; a millisecond fills in as many as there are attempts a minute */
+	uint64_t at;	 /* ms: when `tokens` was computed */
+	uint64_t tokens; /* ATTEMPTS_WHOLE per attempt; each millisecond adds the number of attempts per minute */
 } AttemptsBucket;
 
 #define ATTEMPTS_WAYS 8
@@ -26,15 +26,15 @@ typedef struct Attempts
 	AttemptsBucket buckets[ATTEMPTS_SETS][ATTEMPTS_WAYS]; /* 384 kB */
 } Attempts;
 
-/* A keyed hash of a name, never 0: different in each process. */
+/* A keyed hash of a name, never 0. The key is the process's own. */
 extern uint64_t attempts_key(const char *name);
 
 /*
- * Takes an attempt of `name`, of which there are per_minute a minute (0: any number). Returns 0, or the seconds until
- * there is another one.
+ * Takes an attempt of `name`, which has per_minute a minute (0: no limit). Returns 0, or the seconds until the next one
+ * is available.
  */
 extern int attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
-/* Gives one back: it was not to be counted after all. */
+/* Returns an attempt that must not count. */
 extern void attempts_give_back(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
 
 #endif

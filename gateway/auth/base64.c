@@ -1,39 +1,15 @@
 /*
- * base64.c - strict base64 without padding (see base64.h). Used by tokens (URL alphabet) and stored passwords.
+ * base64.c - strict base64 without padding (RFC 4648): each value has exactly one text. See base64.h.
  */
 #include "auth/base64.h"
 
 #include <stdint.h>
 #include <string.h>
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
-static char
-digit_of(Base64Alphabet alphabet, unsigned value)
-{
-	if (value < 62)
-		return digits[value];
-	if (alphabet == BASE64_URL)
-		return value == 62 ? '-' : '_';
-	return value == 62 ? '+' : '/';
-}
-
-/* 0..63, or -1 */
-static int
-value_of(Base64Alphabet alphabet, char digit)
-{
-	if (digit >= 'A' && digit <= 'Z')
-		return digit - 'A';
-	if (digit >= 'a' && digit <= 'z')
-		return digit - 'a' + 26;
-	if (digit >= '0' && digit <= '9')
-		return digit - '0' + 52;
-	if (digit == (alphabet == BASE64_URL ? '-' : '+'))
-		return 62;
-	if (digit == (alphabet == BASE64_URL ? '_' : '/'))
-		return 63;
-	return -1;
-}
+static const char digits[][65] = {
+	[BASE64_STANDARD] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+	[BASE64_URL] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+};
 
 size_t
 base64_encode(Base64Alphabet alphabet, const void *data, size_t len, char *to, size_t size)
@@ -49,10 +25,10 @@ base64_encode(Base64Alphabet alphabet, const void *data, size_t len, char *to, s
 	{
 		bits = bits << 8 | bytes[i];
 		for (pending += 8; pending >= 6; pending -= 6)
-			to[length++] = digit_of(alphabet, bits >> (pending - 6) & 63);
+			to[length++] = digits[alphabet][bits >> (pending - 6) & 63];
 	}
 	if (pending > 0)
-		to[length++] = digit_of(alphabet, bits << (6 - pending) & 63);
+		to[length++] = digits[alphabet][bits << (6 - pending) & 63];
 	to[length] = '\0';
 	return length;
 }
@@ -69,11 +45,11 @@ base64_decode(Base64Alphabet alphabet, const char *text, size_t len, void *to, s
 		return false;
 	for (size_t i = 0; i < len; i++)
 	{
-		int value = value_of(alphabet, text[i]);
+		const char *digit = memchr(digits[alphabet], text[i], 64);
 
-		if (value < 0)
+		if (digit == NULL)
 			return false;
-		bits = bits << 6 | (uint32_t) value;
+		bits = bits << 6 | (uint32_t) (digit - digits[alphabet]);
 		pending += 6;
 		if (pending >= 8)
 		{

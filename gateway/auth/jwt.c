@@ -1,9 +1,9 @@
 /*
  * jwt.c - JSON Web Tokens, HS256 only (see jwt.h).
  *
- * A token is judged from outside to inside: its shape, the algorithm, the key, the signature, and only then what it
- * claims; nothing of an unsigned payload is parsed. Every text has exactly one meaning: strict base64url and JSON, no
- * duplicate names, integers only.
+ * A token is checked from the outside in: its shape, the algorithm, the key, the signature, and only then its claims.
+ * No payload without a valid signature is parsed. Each text has one meaning: base64url and JSON are strict, names are
+ * distinct, numbers are integers.
  */
 #include "auth/jwt.h"
 
@@ -25,11 +25,11 @@
 #include "support/json.h"
 
 #define SIGNATURE_LEN	32
-#define JSON_DEPTH_MAX	8				  /* our own tokens have depth 1 */
-#define INTEGER_MAX		((1LL << 53) - 1) /* beyond, several texts are one number */
-#define CLOCK_SKEW		60				  /* seconds that the clocks of gateways may differ */
+#define JSON_DEPTH_MAX	8				  /* the gateway's own tokens have depth 1 */
+#define INTEGER_MAX		((1LL << 53) - 1) /* larger integers are not distinct in a double */
+#define CLOCK_SKEW		60				  /* seconds by which the clocks of gateways may differ */
 #define KEY_FILE_MAX	(16 * 1024)		  /* bytes */
-#define SECRET_VARIETY	8				  /* different characters a secret must have */
+#define SECRET_VARIETY	8				  /* minimum number of different characters */
 #define HOW_TO_MAKE_ONE "make one with: openssl rand -hex 32"
 
 static bool
@@ -46,15 +46,13 @@ refuse(char *reason, size_t size, const char *format, ...)
 static bool
 is_kid(const char *kid, size_t len)
 {
-	if (len == 0 || len >= sizeof(((JwtKey *) 0)->kid))
-		return false;
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char) kid[i]) && !strchr("._-", kid[i]))
 			return false;
-	return true;
+	return len > 0 && len < sizeof(((JwtKey *) 0)->kid);
 }
 
-/* NULL when nothing speaks against the secret, else what. */
+/* Returns NULL if the secret is acceptable, otherwise what is wrong with it. */
 static const char *
 secret_problem(const char *secret, size_t len)
 {
@@ -139,7 +137,7 @@ jwt_keys_parse(JwtKeys *keys, const char *text, char *reason, size_t reason_size
 	return true;
 }
 
-/* Reads the whole file into text (size bytes with NUL). */
+/* Reads the whole file into text, at most size bytes with a NUL. */
 static bool
 read_key_file(int fd, char *text, size_t size, char *reason, size_t reason_size)
 {
@@ -217,7 +215,7 @@ jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
 	return true;
 }
 
-/* One base64url part that must be a JSON object with distinct names; NULL otherwise. */
+/* Parses a base64url part, which must be a JSON object with distinct names. Returns NULL otherwise. */
 static cJSON *
 decode_object(const char *part, size_t part_len)
 {
@@ -239,13 +237,14 @@ take_integer(const cJSON *object, const char *name, bool required, int64_t min, 
 	*to = 0;
 	if (!item)
 		return !required;
-	/* the comparisons come first: a conversion of what does not fit is undefined */
+	/* Compare first: conversion of a value out of range is undefined. */
 	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double) min) || !(item->valuedouble <= (double) INTEGER_MAX))
 		return false;
 	*to = (int64_t) item->valuedouble;
 	return (double) *to == item->valuedouble;
 }
 
+/* Finds the key named "kid". Without a name it is the key "default", or the first key. */
 static JwtStatus
 find_key(const JwtKeys *keys, const cJSON *header, const JwtKey **key)
 {
@@ -254,16 +253,14 @@ find_key(const JwtKeys *keys, const cJSON *header, const JwtKey **key)
 
 	if (!kid)
 		return JWT_MALFORMED;
-	*key = NULL;
-	for (int i = 0; i < keys->count && !*key; i++)
+	*key = !item && keys->count > 0 ? &keys->keys[0] : NULL;
+	for (int i = keys->count - 1; i >= 0; i--)
 		if (strcmp(keys->keys[i].kid, kid) == 0)
 			*key = &keys->keys[i];
-	if (!*key && !item && keys->count > 0)
-		*key = &keys->keys[0];
 	return *key ? JWT_OK : JWT_UNKNOWN_KEY;
 }
 
-/* Finds the key that the header names. */
+/* Checks the header and finds the key that it names. */
 static JwtStatus
 check_header(const JwtKeys *keys, const char *part, size_t len, const JwtKey **key)
 {
@@ -278,7 +275,7 @@ check_header(const JwtKeys *keys, const char *part, size_t len, const JwtKey **k
 	type = cJSON_GetObjectItemCaseSensitive(header, "typ");
 	if (type && (!cJSON_IsString(type) || strcasecmp(type->valuestring, "JWT") != 0))
 		status = JWT_MALFORMED;
-	else if (cJSON_GetObjectItemCaseSensitive(header, "crit")) /* RFC 7515 4.1.11: extensions we do not know */
+	else if (cJSON_GetObjectItemCaseSensitive(header, "crit")) /* RFC 7515 4.1.11: unknown extensions */
 		status = JWT_MALFORMED;
 	else if (!algorithm || strcmp(algorithm, "HS256") != 0)
 		status = JWT_WRONG_ALGORITHM;
@@ -347,24 +344,74 @@ jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtC
 const char *
 jwt_status_text(JwtStatus status)
 {
-	switch (status)
+	static const char *const texts[] = {
+		[JWT_OK] = "ok",
+		[JWT_MALFORMED] = "the token is malformed",
+		[JWT_WRONG_ALGORITHM] = "the token's algorithm is not HS256",
+		[JWT_UNKNOWN_KEY] = "the token was signed with a key that is not known here",
+		[JWT_BAD_SIGNATURE] = "the token's signature is wrong",
+		[JWT_BAD_CLAIMS] = "the token's claims are missing or malformed",
+		[JWT_EXPIRED] = "the token has expired",
+		[JWT_NOT_YET_VALID] = "the token is not valid yet",
+	};
+
+	return texts[status];
+}
+
+/* ---- the cache of verified tokens: a hash table in which a new token replaces the old one ---- */
+
+#define CACHE_SIZE	1024 /* a power of two */
+#define CACHED_LEN	384	 /* longest token; the gateway's own have 200 characters */
+#define CACHED_TAIL 16
+
+typedef struct CachedToken
+{
+	size_t len; /* 0: free */
+	JwtClaims claims;
+	char text[CACHED_LEN];
+} CachedToken;
+
+static CachedToken cache[CACHE_SIZE];
+
+/* The hash is of the signature's end, which nobody without the key can choose. */
+static CachedToken *
+cache_entry(const char *token, size_t len)
+{
+	uint64_t tail[CACHED_TAIL / 8];
+	uint64_t hash;
+
+	memcpy(tail, token + len - CACHED_TAIL, CACHED_TAIL);
+	hash = (tail[0] * UINT64_C(0x9E3779B97F4A7C15) ^ tail[1]) * UINT64_C(0x9E3779B97F4A7C15);
+	return &cache[hash >> 40 & (CACHE_SIZE - 1)];
+}
+
+/* The comparison is of the whole token, in constant time. */
+JwtStatus
+jwt_verify_cached(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims)
+{
+	CachedToken *entry;
+	JwtStatus status;
+
+	if (len < CACHED_TAIL || len > CACHED_LEN)
+		return jwt_verify(keys, token, len, now, claims);
+	entry = cache_entry(token, len);
+	if (entry->len == len && CRYPTO_memcmp(entry->text, token, len) == 0 && entry->claims.expires_at > now)
 	{
-		case JWT_OK:
-			return "ok";
-		case JWT_MALFORMED:
-			return "the token is malformed";
-		case JWT_WRONG_ALGORITHM:
-			return "the token's algorithm is not HS256";
-		case JWT_UNKNOWN_KEY:
-			return "the token was signed with a key that is not known here";
-		case JWT_BAD_SIGNATURE:
-			return "the token's signature is wrong";
-		case JWT_BAD_CLAIMS:
-			return "the token's claims are missing or malformed";
-		case JWT_EXPIRED:
-			return "the token has expired";
-		case JWT_NOT_YET_VALID:
-			return "the token is not valid yet";
+		*claims = entry->claims;
+		return JWT_OK;
 	}
-	return "unknown";
+	status = jwt_verify(keys, token, len, now, claims);
+	if (status == JWT_OK)
+	{
+		entry->len = len;
+		entry->claims = *claims;
+		memcpy(entry->text, token, len);
+	}
+	return status;
+}
+
+void
+jwt_cache_clear(void)
+{
+	OPENSSL_cleanse(cache, sizeof(cache));
 }

@@ -1,8 +1,8 @@
 /*
  * jwt.h - JSON Web Tokens, HS256 only (RFC 7515, 7519), signed with OpenSSL's HMAC.
  *
- * Claims: uid, gen (the account's token generation: a password change revokes older tokens), iat, exp; header kid names
- * the key.
+ * Claims: uid, gen (the account's token generation: a password change revokes older tokens), iat, exp. The header's kid
+ * names the key.
  */
 #ifndef JWT_H
 #define JWT_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JWT_KEY_MIN 32	 /* bytes: RFC 7518 3.2 asks for at least the hash's size */
-#define JWT_MAX		2048 /* characters of a token that we look at */
+#define JWT_KEY_MIN 32	 /* bytes; RFC 7518 3.2 requires at least the hash's size */
+#define JWT_MAX		2048 /* maximum length of a token */
 
 typedef struct JwtKey
 {
@@ -48,17 +48,21 @@ typedef enum JwtStatus
 } JwtStatus;
 
 /*
- * Reads "kid:secret" lines (blank lines and # comments skipped; a line without a colon has kid "default").
- * False with a reason when there is no key, one is shorter than JWT_KEY_MIN, or it is an example
- * (contains "example", "changeme", "secret", "password", or is one repeated character).
+ * Parses lines of the form "kid:secret", skipping blank lines and # comments. A line without a colon is a secret with
+ * the kid "default". Returns false with a reason if there is no key, or a secret is shorter than JWT_KEY_MIN, an
+ * example (it contains "example", "changeme", "secret" or "password") or has too few different characters.
  */
 extern bool jwt_keys_parse(JwtKeys *keys, const char *text, char *reason, size_t reason_size);
-/* Reads a key file and parses it; false with a reason also when others may read it (any bit of 077 is set). */
+/* Reads and parses a key file. Also returns false if other users may access it (any bit of 077 is set). */
 extern bool jwt_keys_load(JwtKeys *keys, const char *path, char *reason, size_t reason_size);
-/* Writes the token (at most JWT_MAX bytes with NUL); false when it does not fit. */
+/* Writes the token, at most JWT_MAX bytes with a NUL. Returns false if it does not fit. */
 extern bool jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size);
-/* Constant-time comparison of the signature; now in seconds. The claims are set for JWT_OK and JWT_EXPIRED. */
+/* Compares the signature in constant time. now is in seconds. Sets the claims for JWT_OK and JWT_EXPIRED. */
 extern JwtStatus jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims);
+/* Like jwt_verify(), but of a token that was verified before, only the expiry is checked. */
+extern JwtStatus jwt_verify_cached(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims);
+/* Forgets the verified tokens. Must be called when the keys have changed. */
+extern void jwt_cache_clear(void);
 extern const char *jwt_status_text(JwtStatus status);
 
 #endif

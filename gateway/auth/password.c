@@ -1,11 +1,12 @@
 /*
- * password.c - password hashes by scrypt (see password.h). Called on a worker thread.
+ * password.c - password hashes by scrypt, computed on threads; see password.h.
  */
 #include "auth/password.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
@@ -14,19 +15,21 @@
 
 #include "auth/base64.h"
 
-/* What new passwords get: 128 * r * 2^ln bytes, 32 MiB unless it is set. */
+/* Parameters of new hashes. They take 128 * r * 2^ln bytes: 32 MiB by default. */
 #define BLOCK_SIZE 8
 #define BLOCK_LOG2 10 /* of 128 * r */
 #define PARALLEL   1
 #define SALT_LEN   16
 #define HASH_LEN   32
-/* What a stored one may ask for, so that a bad row cannot eat the machine: 256 MiB. */
+/* Limits of stored hashes, so that a bad row cannot exhaust memory. */
 #define COST_LOG2_MIN  10
 #define COST_LOG2_MAX  20
 #define BLOCK_SIZE_MAX 32
 #define PARALLEL_MAX   16
 #define MEMORY_MAX	   (256u << 20)
 #define STORED_LEN_MAX 64 /* bytes of a salt or a hash */
+
+#define RUNNING_MAX 3 /* jobs at a time: libuv's pool has 4 threads, and others need one */
 
 static unsigned password_cost_log2 = 15;
 
@@ -72,7 +75,7 @@ password_hash(const char *password, size_t len, char to[PASSWORD_HASH_MAX])
 	return true;
 }
 
-/* Takes a prefix and a number of at most three digits off *text. */
+/* Parses a prefix and a number of at most three digits, and advances *text. */
 static bool
 take_number(const char **text, const char *prefix, unsigned min, unsigned max, unsigned *to)
 {
@@ -110,23 +113,19 @@ parse_stored(const char *text, Stored *stored)
 bool
 password_verify(const char *password, size_t len, const char *stored_text)
 {
-	Stored stored = {.cost_log2 = password_cost_log2, .block_size = BLOCK_SIZE, .parallel = PARALLEL};
+	Stored stored = {0};
 	unsigned char computed[STORED_LEN_MAX];
 	bool usable = stored_text && parse_stored(stored_text, &stored), same;
 
 	errno = 0;
 	if (len > PASSWORD_MAX)
 		return false;
-	if (!usable)
-	{
-		/* the time of a real comparison, so that it does not tell which users exist */
-		memset(&stored, 0, sizeof(stored));
-		stored.cost_log2 = password_cost_log2;
-		stored.block_size = BLOCK_SIZE;
-		stored.parallel = PARALLEL;
-		stored.salt_len = SALT_LEN;
-		stored.hash_len = HASH_LEN;
-	}
+	if (!usable) /* takes as long as a real comparison, so that the time does not show which users exist */
+		stored = (Stored){.cost_log2 = password_cost_log2,
+						  .block_size = BLOCK_SIZE,
+						  .parallel = PARALLEL,
+						  .salt_len = SALT_LEN,
+						  .hash_len = HASH_LEN};
 	if (!derive(&stored, password, len, computed, stored.hash_len))
 	{
 		errno = ENOMEM;
@@ -135,4 +134,125 @@ password_verify(const char *password, size_t len, const char *stored_text)
 	same = CRYPTO_memcmp(computed, stored.hash, stored.hash_len) == 0;
 	OPENSSL_cleanse(computed, sizeof(computed));
 	return same && usable;
+}
+
+/* ---- the queue: first come, first served ---- */
+
+typedef struct PasswordJob
+{
+	struct PasswordJob *next;
+	uv_work_t work;
+	uv_loop_t *loop;
+	PasswordTask task;
+	char *password, *stored;
+	bool ok;
+	bool failed; /* there was no memory */
+	char hash[PASSWORD_HASH_MAX];
+} PasswordJob;
+
+static PasswordJob *waiting_first;
+static PasswordJob **waiting_last = &waiting_first;
+static int waiting;
+static int running;
+
+static void queue_run(void);
+
+static void
+job_free(PasswordJob *job)
+{
+	if (job->password != NULL)
+		OPENSSL_cleanse(job->password, strlen(job->password));
+	free(job->password);
+	free(job->stored);
+	free(job);
+}
+
+static PasswordJob *
+job_new(uv_loop_t *loop, const PasswordTask *task)
+{
+	PasswordJob *job = calloc(1, sizeof(PasswordJob));
+
+	if (job == NULL)
+		return NULL;
+	job->work.data = job;
+	job->loop = loop;
+	job->task = *task;
+	job->password = strdup(task->password);
+	job->stored = task->stored != NULL ? strdup(task->stored) : NULL;
+	if (job->password != NULL && (task->stored == NULL || job->stored != NULL))
+		return job;
+	job_free(job);
+	return NULL;
+}
+
+static void
+job_end(PasswordJob *job)
+{
+	job->task.done(job->task.arg, job->ok, job->failed ? NULL : job->hash);
+	job_free(job);
+}
+
+/* Runs on a thread. */
+static void
+job_work(uv_work_t *work)
+{
+	PasswordJob *job = work->data;
+
+	if (job->task.compare)
+		job->ok = password_verify(job->password, strlen(job->password), job->stored);
+	else
+		job->ok = password_hash(job->password, strlen(job->password), job->hash);
+	job->failed = !job->ok && (errno == ENOMEM || !job->task.compare);
+}
+
+static void
+job_worked(uv_work_t *work, int status)
+{
+	PasswordJob *job = work->data;
+
+	running--;
+	job->ok = job->ok && status == 0;
+	job_end(job);
+	queue_run();
+}
+
+static void
+queue_run(void)
+{
+	int processors = (int) uv_available_parallelism();
+	int running_max = processors < RUNNING_MAX ? processors : RUNNING_MAX;
+
+	while (waiting_first != NULL && running < running_max)
+	{
+		PasswordJob *job = waiting_first;
+
+		waiting_first = job->next;
+		if (waiting_first == NULL)
+			waiting_last = &waiting_first;
+		waiting--;
+		if (job->task.wanted(job->task.arg) && uv_queue_work(job->loop, &job->work, job_work, job_worked) == 0)
+			running++;
+		else
+			job_end(job);
+	}
+}
+
+bool
+password_queue_add(uv_loop_t *loop, const PasswordTask *task, int limit)
+{
+	PasswordJob *job = waiting < limit ? job_new(loop, task) : NULL;
+
+	if (job == NULL)
+		return false;
+	*waiting_last = job;
+	waiting_last = &job->next;
+	waiting++;
+	queue_run();
+	return true;
+}
+
+int
+password_queue_waiting(void)
+{
+	return waiting;
 }

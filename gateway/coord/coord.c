@@ -3,7 +3,7 @@
  */
 #include "coord/coord_impl.h"
 
-#include "support/must.h"
+#include "support/log.h"
 
 #include <stdlib.h>
 #include <string.h>

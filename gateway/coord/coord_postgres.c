@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "support/log.h"
-#include "support/must.h"
 #include "db/pgconn.h"
 #include "db/pgresult.h"
 #include "coord/sheet_map.h"

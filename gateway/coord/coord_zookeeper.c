@@ -11,7 +11,7 @@
  */
 #include "coord/zk_coord.h"
 
-#include "support/must.h"
+#include "support/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

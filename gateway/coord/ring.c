@@ -8,7 +8,7 @@
  */
 #include "coord/ring.h"
 
-#include "support/must.h"
+#include "support/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  */
 #include "coord/sheet_map.h"
 
-#include "support/must.h"
+#include "support/log.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "support/log.h"
-#include "support/must.h"
 
 #define WATCHDOG_QUARTERS 4 /* quarters of the session time without an iteration of the loop */
 #define WARN_MS			  10000

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "support/log.h"
-#include "support/must.h"
 
 typedef struct MemberRead
 {

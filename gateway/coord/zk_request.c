@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/must.h"
+#include "support/log.h"
 
 /* Given to the library with each request. The completion frees it, or zk_request_free_all() does: the library forgets
  * some requests when it is closed while a server is away. */

@@ -1,9 +1,9 @@
 /*
- * config.c - where the values of settings come from (see config.h); settings.c has the table of what they are.
+ * config.c - reads the values of the settings from their sources; settings.c has the table of settings.
  *
- * Sources in order: the table's defaults, the file of --config (or PG_SHEET_CONFIG), PG_SHEET_* in the environment,
- * flags; the last one wins. Whatever cannot be right is refused here, with the setting's name, its value, where it
- * came from and what is legal, so that nothing is found out under load.
+ * The sources in order: the table's defaults, the file of --config (or PG_SHEET_CONFIG), PG_SHEET_* in the environment,
+ * flags. The last one wins. An invalid value is refused here, with the setting's name, the value, its source and the
+ * legal values, so that no error appears under load.
  */
 #include "core/config.h"
 
@@ -14,14 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include <libpq-fe.h>
 #include <openssl/crypto.h>
 
 #include "auth/jwt.h"
-#include "support/must.h"
+#include "support/log.h"
 #include "support/network.h"
 #include "core/settings.h"
 
@@ -29,7 +28,7 @@ extern char **environ;
 
 static ConfigSayFn config_say_fn;
 
-/* One line for people: to stderr, or to whoever loads the settings again. */
+/* Prints a line to stderr, or passes it to the caller of config_reload(). */
 static void
 config_say(const char *format, ...)
 {
@@ -45,11 +44,10 @@ config_say(const char *format, ...)
 		fprintf(stderr, "pg_sheet_gateway: %s\n", text);
 }
 
-/* Where each value came from, for messages: "default", "FILE:LINE", "environment ...", "flag --...". */
 typedef struct Loader
 {
 	Config *config;
-	char *from[SETTINGS_MOST];
+	char *from[SETTINGS_MOST]; /* source of each value: "default", "FILE:LINE", "environment NAME", "flag --NAME" */
 } Loader;
 
 static char *
@@ -62,7 +60,7 @@ static bool
 setting_refuse(const Setting *setting, const char *value, const char *from, const char *problem)
 {
 	char legal[128];
-	/* a connection string may hold a password */
+	/* a connection string may contain a password */
 	const char *shown = setting->offset == FIELD(database) ? "(not shown)" : value;
 
 	config_say("setting \"%s\" = \"%s\" (%s): %s; legal: %s", setting->name, shown, from, problem,
@@ -71,90 +69,21 @@ setting_refuse(const Setting *setting, const char *value, const char *from, cons
 }
 
 static bool
-parse_bool(const char *value, bool *to)
+name_is(const char *name, size_t len, const char *other)
 {
-	static const char *const words[2][4] = {{"false", "off", "no", "0"}, {"true", "on", "yes", "1"}};
-
-	for (int truth = 0; truth < 2; truth++)
-		for (int i = 0; i < 4; i++)
-			if (strcasecmp(value, words[truth][i]) == 0)
-			{
-				*to = truth;
-				return true;
-			}
-	return false;
+	return strlen(other) == len && memcmp(name, other, len) == 0;
 }
 
-/* A whole decimal number, and after it kB, MB or GB if bytes. False when it is not one or would overflow. */
-static bool
-parse_number(const char *value, bool bytes, long long *to)
-{
-	static const char *const units[] = {"kB", "MB", "GB"};
-	char *end;
-
-	if (!isdigit((unsigned char) value[0]) && value[0] != '-')
-		return false;
-	errno = 0;
-	*to = strtoll(value, &end, 10);
-	if (errno != 0 || end == value)
-		return false;
-	while (bytes && *end == ' ')
-		end++;
-	for (int i = 0; bytes && *end && i < 3; i++)
-		if (strcasecmp(end, units[i]) == 0)
-			return !__builtin_mul_overflow(*to, 1LL << (10 * (i + 1)), to);
-	return *end == '\0';
-}
-
-static bool
-is_choice(const char *words, const char *value)
-{
-	size_t len = strlen(value);
-
-	for (const char *word = words; *word; word += strspn(word, " "))
-	{
-		size_t word_len = strcspn(word, " ");
-
-		if (word_len == len && memcmp(word, value, len) == 0)
-			return true;
-		word += word_len;
-	}
-	return false;
-}
-
-/* One value from anywhere: checks its type and range and stores it. */
 static bool
 loader_set(Loader *loader, const Setting *setting, const char *value, const char *from)
 {
-	char *place = (char *) loader->config + setting->offset;
-	long long number;
-	size_t i = (size_t) (setting - settings);
+	char **source = &loader->from[setting - settings];
+	const char *problem = setting_store(setting, loader->config, value);
 
-	switch (setting->type)
-	{
-		case SETTING_CHOICE:
-			if (!is_choice(setting->legal, value))
-				return setting_refuse(setting, value, from, "not a legal value");
-			/* FALLTHROUGH */
-		case SETTING_TEXT:
-			free(*setting_text(setting, loader->config));
-			*setting_text(setting, loader->config) = text_copy(value);
-			break;
-		case SETTING_INT:
-		case SETTING_BYTES:
-			if (!parse_number(value, setting->type == SETTING_BYTES, &number))
-				return setting_refuse(setting, value, from, "not a number");
-			if (number < setting->min || number > setting->max)
-				return setting_refuse(setting, value, from, "out of range");
-			*(int *) place = (int) number;
-			break;
-		case SETTING_BOOL:
-			if (!parse_bool(value, (bool *) place))
-				return setting_refuse(setting, value, from, "not a boolean");
-			break;
-	}
-	free(loader->from[i]);
-	loader->from[i] = text_copy(from);
+	if (problem)
+		return setting_refuse(setting, value, from, problem);
+	free(*source);
+	*source = text_copy(from);
 	return true;
 }
 
@@ -173,8 +102,8 @@ trim(char *text)
 }
 
 /*
- * The value of a file line: everything up to a # that follows a blank, or what stands in double quotes (without
- * escapes). NULL when the closing quote is missing or something follows it.
+ * Returns the value of a line: the text up to a # that follows a blank, or the text in double quotes, without escapes.
+ * Returns NULL if the closing quote is missing or text follows it.
  */
 static char *
 file_value(char *text)
@@ -269,16 +198,14 @@ is_known_env(const char *entry)
 {
 	char name[128];
 	size_t len = strcspn(entry, "=");
+	bool known = name_is(entry, len, SETTINGS_ENV_PREFIX "CONFIG");
 
-	if (len == strlen(SETTINGS_ENV_PREFIX "CONFIG") && memcmp(entry, SETTINGS_ENV_PREFIX "CONFIG", len) == 0)
-		return true;
-	for (size_t i = 0; i < settings_count; i++)
+	for (size_t i = 0; i < settings_count && !known; i++)
 	{
 		setting_env_name(&settings[i], name, sizeof(name));
-		if (strlen(name) == len && memcmp(name, entry, len) == 0)
-			return true;
+		known = name_is(entry, len, name);
 	}
-	return false;
+	return known;
 }
 
 static bool
@@ -298,10 +225,7 @@ loader_read_environment(Loader *loader)
 		if (!loader_set(loader, &settings[i], value, from))
 			return false;
 	}
-	/*
-	 * Container platforms invent variables from the names of services (PG_SHEET_PORT=tcp://...), so one that we do
-	 * not know is worth a warning, no more.
-	 */
+	/* Only a warning: container platforms derive variables from names of services (PG_SHEET_PORT=tcp://...). */
 	for (char **entry = environ; *entry; entry++)
 		if (strncmp(*entry, SETTINGS_ENV_PREFIX, strlen(SETTINGS_ENV_PREFIX)) == 0 && !is_known_env(*entry))
 			config_say("warning: the environment variable %.*s is not a setting", (int) strcspn(*entry, "="), *entry);
@@ -309,8 +233,8 @@ loader_read_environment(Loader *loader)
 }
 
 /*
- * Takes the flag at argv[*i] apart: --name=value, --name value, --switch, --no-switch. Advances *i over a value of its
- * own. name and value point into argv; value is NULL when it is missing.
+ * Parses the flag at argv[*i]: --name=value, --name value, --switch or --no-switch. Advances *i over a separate value.
+ * name and value point into argv; value is NULL if it is missing.
  */
 static bool
 flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, const char **value)
@@ -346,7 +270,7 @@ flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, co
 	if (setting && setting->type == SETTING_BOOL)
 	{
 		*value = "true";
-		if (*i + 1 < argc && parse_bool(argv[*i + 1], &word))
+		if (*i + 1 < argc && setting_parse_bool(argv[*i + 1], &word))
 			*value = argv[++*i];
 	}
 	else if (*i + 1 < argc)
@@ -354,50 +278,40 @@ flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, co
 	return true;
 }
 
-static bool
-name_is(const char *name, size_t len, const char *other)
-{
-	return strlen(other) == len && memcmp(name, other, len) == 0;
-}
-
-/* The file has to be read before the flags, so its flag is looked up first. False when it has no value. */
+/* Finds the name of the file, which is read before the flags. Returns false if --config has no value. */
 static bool
 find_config_file(int argc, char **argv, const char **path)
 {
+	const char *name, *value;
+	size_t len;
+
 	*path = getenv(SETTINGS_ENV_PREFIX "CONFIG");
 	for (int i = 1; i < argc; i++)
 	{
-		const char *name, *value;
-		size_t len;
-
 		if (!flag_take(argc, argv, &i, &name, &len, &value))
 			return false;
 		if (name_is(name, len, "config"))
 			*path = value ? value : "";
 	}
-	if (*path && **path == '\0')
-	{
-		config_say("--config (or " SETTINGS_ENV_PREFIX "CONFIG) needs the name of a file");
-		return false;
-	}
-	return true;
+	if (!*path || **path)
+		return true;
+	config_say("--config (or " SETTINGS_ENV_PREFIX "CONFIG) needs the name of a file");
+	return false;
 }
 
 static bool
 loader_read_flags(Loader *loader, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-	{
-		const char *name, *value;
-		const Setting *setting;
-		char from[160];
-		size_t len;
+	const char *name, *value;
+	char from[160];
+	size_t len;
 
-		if (!flag_take(argc, argv, &i, &name, &len, &value))
-			return false;
+	for (int i = 1; i < argc && flag_take(argc, argv, &i, &name, &len, &value); i++)
+	{
+		const Setting *setting = setting_find(name, len);
+
 		if (name_is(name, len, "config"))
 			continue;
-		setting = setting_find(name, len);
 		if (!setting)
 		{
 			config_say("there is no setting \"%.*s\" (flag --%.*s; see --help)", (int) len, name, (int) len, name);
@@ -409,25 +323,31 @@ loader_read_flags(Loader *loader, int argc, char **argv)
 		if (!loader_set(loader, setting, value, from))
 			return false;
 	}
+	return true; /* find_config_file() has refused malformed flags */
+}
+
+static bool
+has_only(const char *text, size_t len, const char *punctuation)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char) text[i]) && !strchr(punctuation, text[i]))
+			return false;
 	return true;
 }
 
-/* host:port; the host is not empty and holds nothing that could break a URL, the port is 1..65535. */
+/* host:port: a host with characters that are safe in a URL, and a port from 1 to 65535. */
 static bool
 is_host_port(const char *text)
 {
 	const char *colon = strrchr(text, ':');
-	long long port;
+	char *end;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
 
-	if (!colon || colon == text || strlen(text) > 255 || !parse_number(colon + 1, false, &port) || port < 1 ||
-		port > 65535)
+	if (port < 1 || port > 65535 || !isdigit((unsigned char) colon[1]) || *end || colon == text || strlen(text) > 255)
 		return false;
 	if (text[0] == '[' ? colon[-1] != ']' : memchr(text, ':', (size_t) (colon - text)) != NULL)
 		return false;
-	for (const char *c = text; c < colon; c++)
-		if (!isalnum((unsigned char) *c) && !strchr(".-_[]:", *c))
-			return false;
-	return true;
+	return has_only(text, (size_t) (colon - text), ".-_[]:");
 }
 
 static bool
@@ -447,30 +367,17 @@ is_zookeeper_path(const char *text)
 {
 	size_t len = strlen(text);
 
-	if (len < 2 || len > 200 || text[0] != '/' || text[len - 1] == '/' || strstr(text, "//") || strstr(text, "/.") ||
-		strcmp(text, "/zookeeper") == 0)
-		return false;
-	for (const char *c = text; *c; c++)
-		if (!isalnum((unsigned char) *c) && !strchr("/._-", *c))
-			return false;
-	return true;
+	return len >= 2 && len <= 200 && text[0] == '/' && text[len - 1] != '/' && !strstr(text, "//") &&
+		   !strstr(text, "/.") && strcmp(text, "/zookeeper") != 0 && has_only(text, len, "/._-");
 }
 
-static bool
-is_directory(const char *path)
+/* Returns 0 if there is no such file. */
+static mode_t
+file_mode(const char *path)
 {
 	struct stat status;
 
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-/* Whoever is neither the file's owner nor in its group may do something with it. */
-static bool
-is_open_to_others(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && (status.st_mode & 07) != 0;
+	return stat(path, &status) == 0 ? status.st_mode : 0;
 }
 
 static bool
@@ -503,7 +410,7 @@ check_database(Loader *loader)
 	return loader_refuse(loader, "database", problem);
 }
 
-/* The keys themselves are read again by whoever signs; here they are only looked at. */
+/* Checks the keys. main/reload.c loads them. */
 static bool
 check_jwt_keys(Loader *loader)
 {
@@ -520,7 +427,7 @@ check_jwt_keys(Loader *loader)
 	return good || loader_refuse(loader, "jwt-key-file", reason);
 }
 
-/* What no single value can tell: combinations, formats, files. */
+/* Checks formats, files, and combinations of values. */
 static bool
 loader_check(Loader *loader)
 {
@@ -544,9 +451,9 @@ loader_check(Loader *loader)
 		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
 	if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
 		return loader_refuse(loader, "tls-key", "tls-certificate and tls-key go together");
-	if (config->tls_key[0] && is_open_to_others(config->tls_key))
+	if (config->tls_key[0] && (file_mode(config->tls_key) & 07) != 0)
 		return loader_refuse(loader, "tls-key", "others may read it: chmod o-rwx");
-	if (config->web_root[0] && !is_directory(config->web_root))
+	if (config->web_root[0] && !S_ISDIR(file_mode(config->web_root)))
 		return loader_refuse(loader, "web-root", "there is no such directory");
 	if ((config->password_memory & (config->password_memory - 1)) != 0)
 		return loader_refuse(loader, "password-memory", "it is not a power of two");
@@ -561,22 +468,7 @@ loader_check(Loader *loader)
 	return check_database(loader) && check_jwt_keys(loader);
 }
 
-/* Prints text broken at blanks into lines of at most 100 characters, each indented. */
-static void
-print_help(void)
-{
-	printf("pg_sheet_gateway serves the sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
-		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n\n"
-		   "A setting takes its value from its default, the file (NAME = VALUE lines), the environment\n"
-		   "(listen-port is PG_SHEET_LISTEN_PORT) and the flags; the last one wins. SIGHUP reads them\n"
-		   "again and applies those marked with *.\n\n"
-		   "  --config=FILE   read this file; default: the one named by PG_SHEET_CONFIG\n"
-		   "  --help          print this\n"
-		   "  --version       print the version\n");
-	settings_print();
-}
-
-/* All sources into an empty Config; on failure it is empty again. */
+/* Reads all sources into an empty Config. On failure it is empty again. */
 static bool
 config_read(Config *config, int argc, char **argv)
 {
@@ -603,7 +495,7 @@ config_load(Config *config, int argc, char **argv)
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0)
 		{
 			if (argv[i][2] == 'h')
-				print_help();
+				settings_print();
 			else
 				printf("pg_sheet_gateway %s\n", CONFIG_VERSION);
 			return CONFIG_HELP;
@@ -622,22 +514,21 @@ config_reload(Config *config, int argc, char **argv, ConfigSayFn say)
 	for (size_t i = 0; good && i < settings_count; i++)
 	{
 		const Setting *setting = &settings[i];
-		char *old_place = (char *) config + setting->offset;
-		char *new_place = (char *) &fresh + setting->offset;
+		char *old = (char *) config + setting->offset, *new = (char *) &fresh + setting->offset;
 		char swap[sizeof(char *)];
 		size_t size = setting_size(setting);
 
 		if (setting_is_text(setting) ? strcmp(*setting_text(setting, config), *setting_text(setting, &fresh)) == 0
-									 : memcmp(old_place, new_place, size) == 0)
+									 : memcmp(old, new, size) == 0)
 			continue;
 		if (!setting_is_reloadable(setting))
 		{
 			config_say("setting \"%s\" has changed: that needs a restart", setting->name);
 			continue;
 		}
-		memcpy(swap, old_place, size);
-		memcpy(old_place, new_place, size);
-		memcpy(new_place, swap, size);
+		memcpy(swap, old, size);
+		memcpy(old, new, size);
+		memcpy(new, swap, size);
 		config_say("setting \"%s\" has changed", setting->name);
 	}
 	if (good)

@@ -1,9 +1,9 @@
 /*
  * database.c - the gateway's connections to PostgreSQL; see database.h.
  *
- * The server ends a statement by itself after three quarters of database-deadline-ms, and a wait for a lock sooner. So
- * when a connection is silent for the whole deadline, either its commit waits (for a synchronous standby, say), or the
- * server does not work. Which of them is asked on the connection for accounts: in the first case the connection stays,
+ * The server cancels a statement after three quarters of database-deadline-ms, and a wait for a lock earlier. If a
+ * connection is silent for the whole deadline, either its commit waits, for example for a synchronous standby, or the
+ * server does not work. A query on the connection for accounts tells which. In the first case the connection stays,
  * since a new one would leave a waiting server process behind.
  */
 #include "core/database.h"
@@ -17,10 +17,10 @@
 
 typedef struct DatabaseKind
 {
-	const char *name; /* of the connections: application_name */
+	const char *name; /* application_name of its connections */
 	int connections;  /* 0: long-connections */
 	bool serial;
-	bool edits; /* commits edits */
+	bool edits; /* its statements commit edits */
 	unsigned lock_ms;
 	int account_running, account_waiting, waiting;
 } DatabaseKind;
@@ -36,7 +36,7 @@ static const DatabaseKind kinds[DATABASE_CLASSES] = {
 
 static PgPool *pools[DATABASE_CLASSES];
 
-/* What a session begins with. */
+/* The first statement of each session. */
 static char session_sql[DATABASE_CLASSES + 1][256];
 #define SESSION_GROUP DATABASE_CLASSES
 
@@ -44,11 +44,11 @@ static const char session_format_sql[] =
 	"SELECT set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false)%s%s";
 
 static const char *
-database_session_sql(int place, unsigned lock_ms, unsigned statement_ms, bool edits)
+database_session_sql(int index, unsigned lock_ms, unsigned statement_ms, bool edits)
 {
-	char *to = session_sql[place];
+	char *to = session_sql[index];
 
-	snprintf(to, sizeof(session_sql[place]), session_format_sql, lock_ms, statement_ms,
+	snprintf(to, sizeof(session_sql[index]), session_format_sql, lock_ms, statement_ms,
 			 edits ? ", set_config('pg_sheet.time_slice', '0.1ms', false)" : "",
 			 edits && !gateway.config.durable ? ", set_config('synchronous_commit', 'off', false)" : "");
 	return to;
@@ -60,7 +60,7 @@ database_deadline(void)
 	return (unsigned) gateway.config.database_deadline_ms;
 }
 
-/* ---- is the server at work? ---- */
+/* ---- is the server working? ---- */
 
 static const char database_works_sql[] =
 	"SELECT FROM pg_catalog.pg_stat_get_activity($1::integer) WHERE application_name = $2";
@@ -71,8 +71,8 @@ database_works(void *arg, PGresult *res)
 	PgConn *conn = arg;
 
 	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
-		return; /* the connection is given up */
-	log_event(LOG_WARN, "a statement takes long, and the server works on it",
+		return; /* the connection is dropped */
+	log_event(LOG_WARN, "a statement takes long, and the server still executes it",
 			  LOG_STR("connection", pgconn_application(conn)), LOG_INT("server_pid", pgconn_server_pid(conn)));
 	pgconn_prolong(conn);
 }
@@ -148,20 +148,20 @@ database_close(void)
 		pgpool_close(pools[class]);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool
 database_query(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
 			   int result_format, PgResultFn fn, void *arg)
 {
-	return pgpool_query(pools[class], account, sql, nparams, params, result_format, fn, arg);
+	return pgpool_query(pools[class], account, sql, nparams, params, result_format, NULL, fn, arg);
 }
 
 bool
 database_stream(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
 				int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
-	return pgpool_stream(pools[class], account, sql, nparams, params, result_format, row_fn, fn, arg);
+	return pgpool_query(pools[class], account, sql, nparams, params, result_format, row_fn, fn, arg);
 }
 
 PgConn *

@@ -1,5 +1,5 @@
 /*
- * gateway.h - the one gateway of this process: what its parts share. Everything runs on the loop.
+ * gateway.h - the state that the parts of the gateway share. All of it is used on the loop's thread only.
  */
 #ifndef GATEWAY_H
 #define GATEWAY_H
@@ -24,24 +24,24 @@ typedef struct Gateway
 	int64_t started;					   /* seconds since the Unix epoch */
 	uv_loop_t loop;
 	Coord *coord;
-	/* Connections besides those of database.h. */
-	PgConn *group;					   /* batches of several sheets in one transaction (ws/room/schedule.c) */
-	PgConn *blocks[BLOCK_CONNECTIONS]; /* large blocks, streaming connections (ws/v2/v2_large_block.c) */
+	/* Connections besides those of database.h, which database_open() opens. */
+	PgConn *group;					   /* batches of several sheets in one transaction */
+	PgConn *blocks[BLOCK_CONNECTIONS]; /* streaming connections for large blocks */
 	PgConn *follow;					   /* waits in sheet.follow */
-	int64_t origin;					   /* names this process to sheet.apply and sheet.follow; random */
-	bool ready;						   /* the ring is there */
-	bool suspended;					   /* contact with the coordinator is lost: nothing is acknowledged */
-	bool leaving; /* told to stop, and still serving: balancers have time to notice (drain-notice-seconds) */
+	int64_t origin;					   /* random; identifies this process to sheet.apply and sheet.follow */
+	bool ready;						   /* the gateways have agreed on the ring */
+	bool suspended;					   /* contact with the coordinator is lost: edits are not acknowledged */
+	bool leaving;					   /* told to stop, still serving for drain-notice-seconds */
 	bool draining;
 	int connections;
-	uint64_t loop_lag_us; /* the longest turn of the last second */
+	uint64_t loop_lag_us; /* the longest iteration of the last second */
 } Gateway;
 
 extern Gateway gateway;
 
 /* Seconds since the Unix epoch. */
 extern int64_t gateway_now(void);
-/* How clients reach the gateways: http or https, ws or wss. */
+/* The scheme by which clients reach the gateways. */
 extern const char *gateway_http_scheme(void);
 extern const char *gateway_ws_scheme(void);
 

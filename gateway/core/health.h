@@ -1,5 +1,5 @@
 /*
- * health.h - does the database answer? Asked once a second, so that those who ask us need not wait for it.
+ * health.h - whether this gateway can take new editors, and what systemd is told.
  */
 #ifndef HEALTH_H
 #define HEALTH_H
@@ -8,11 +8,16 @@
 
 #include <stdbool.h>
 
-/* Once a second. */
+/* Queries the database. Called once a second. */
 extern void health_tick(void);
-/* The last answer is not older than 3 s. */
+/* Whether the last answer is not older than 3 s. */
 extern bool health_database_answers(void);
-/* May new editors be sent here? reasons, if not NULL, gets the texts of why not, as members of a JSON list. */
+/* Whether new editors may be sent here. If reasons is not NULL, it gets why not, as members of a JSON list. */
 extern bool health_is_ready(Buf *reasons);
+
+/* Sends a state to systemd (sd_notify(3)), for example "READY=1\nSTATUS=serving". No effect without NOTIFY_SOCKET. */
+extern void health_notify(const char *state);
+/* Tells systemd's watchdog that the loop runs, and the status if it has changed. Called once a second. */
+extern void health_notify_alive(const char *status);
 
 #endif

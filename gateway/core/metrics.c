@@ -1,9 +1,15 @@
 /*
- * metrics.c - counters of this process in Prometheus' text format.
+ * metrics.c - counters of this process, and figures of the operating system, in Prometheus' text format.
  */
 #include "core/metrics.h"
 
 #include "core/gateway.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 Metrics metrics;
 
@@ -32,24 +38,10 @@ metrics_print_value(Buf *buf, const char *name, const char *type, const char *he
 	buf_printf(buf, "pg_sheet_%s %llu\n", name, (unsigned long long) value);
 }
 
+/* Prints every `step`th bucket. Bounds and sum are divided by `unit`. */
 static void
-metrics_print_histogram(Buf *buf, const char *name, const char *help, const Histogram *histogram)
-{
-	uint64_t total = 0;
-
-	metrics_print_head(buf, name, "histogram", help);
-	for (int i = 0; i < METRICS_BUCKETS; i++)
-	{
-		total += histogram->buckets[i];
-		buf_printf(buf, "pg_sheet_%s_bucket{le=\"%llu\"} %llu\n", name, 1ULL << i, (unsigned long long) total);
-	}
-	buf_printf(buf, "pg_sheet_%s_bucket{le=\"+Inf\"} %llu\npg_sheet_%s_sum %llu\npg_sheet_%s_count %llu\n", name,
-			   (unsigned long long) histogram->count, name, (unsigned long long) histogram->sum, name,
-			   (unsigned long long) histogram->count);
-}
-
-void
-metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histogram *histogram, int step)
+metrics_print_histogram(Buf *buf, const char *name, const char *label, const Histogram *histogram, int step,
+						double unit)
 {
 	const char *comma = label[0] != '\0' ? "," : "";
 	uint64_t total = 0;
@@ -59,12 +51,18 @@ metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histo
 		total += histogram->buckets[i];
 		if (i % step == 0)
 			buf_printf(buf, "pg_sheet_%s_bucket{%s%sle=\"%.9g\"} %llu\n", name, label, comma,
-					   (double) (1ULL << i) / 1e6, (unsigned long long) total);
+					   (double) (1ULL << i) / unit, (unsigned long long) total);
 	}
 	buf_printf(buf, "pg_sheet_%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, label, comma,
 			   (unsigned long long) histogram->count);
-	buf_printf(buf, "pg_sheet_%s_sum{%s} %.9g\npg_sheet_%s_count{%s} %llu\n", name, label,
-			   (double) histogram->sum / 1e6, name, label, (unsigned long long) histogram->count);
+	buf_printf(buf, "pg_sheet_%s_sum{%s} %.15g\npg_sheet_%s_count{%s} %llu\n", name, label,
+			   (double) histogram->sum / unit, name, label, (unsigned long long) histogram->count);
+}
+
+void
+metrics_print_seconds(Buf *buf, const char *name, const char *label, const Histogram *histogram, int step)
+{
+	metrics_print_histogram(buf, name, label, histogram, step, 1e6);
 }
 
 void
@@ -88,7 +86,6 @@ metrics_print_closes(Buf *buf)
 				   (unsigned long long) metrics.closed[i].count);
 }
 
-/* Refusals, under one name. */
 static void
 metrics_print_refusals(Buf *buf)
 {
@@ -153,7 +150,8 @@ metrics_print(Buf *buf)
 	metrics_print_head(buf, "loop_turn_seconds", "histogram",
 					   "Duration of iterations of the event loop, without its sleep.");
 	metrics_print_seconds(buf, "loop_turn_seconds", "", &metrics.turn_us, 1);
-	metrics_print_histogram(buf, "batch_edits", "Edits of a batch.", &metrics.batch_edits);
+	metrics_print_head(buf, "batch_edits", "histogram", "Edits of a batch.");
+	metrics_print_histogram(buf, "batch_edits", "", &metrics.batch_edits, 1, 1);
 }
 
 void
@@ -166,4 +164,65 @@ void
 metrics_print_counter(Buf *buf, const char *name, const char *help, uint64_t value)
 {
 	metrics_print_value(buf, name, "counter", help, value);
+}
+
+/* ---- the process, under Prometheus' own names ---- */
+
+static unsigned long long
+metrics_resident_bytes(void)
+{
+	unsigned long long size = 0, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%llu %llu", &size, &resident) != 2)
+		resident = 0;
+	fclose(file);
+	return resident * (unsigned long long) sysconf(_SC_PAGESIZE);
+}
+
+static unsigned
+metrics_open_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	if (directory == NULL)
+		return 0;
+	while (readdir(directory) != NULL)
+		count++;
+	closedir(directory);
+	return count - 3; /* ".", "..", and the directory itself */
+}
+
+static void
+metrics_print_process_value(Buf *buf, const char *name, const char *type, const char *help, double value)
+{
+	buf_printf(buf, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", name, help, name, type, name, value);
+}
+
+void
+metrics_print_process(Buf *buf)
+{
+	struct rusage usage = {0};
+	struct rlimit limit = {0};
+	struct mallinfo2 heap = mallinfo2();
+
+	(void) getrusage(RUSAGE_SELF, &usage);
+	(void) getrlimit(RLIMIT_NOFILE, &limit);
+	metrics_print_process_value(buf, "process_cpu_seconds_total", "counter", "Processor time, user and system.",
+								(double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+									(double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+	metrics_print_process_value(buf, "process_resident_memory_bytes", "gauge", "Memory that is resident.",
+								(double) metrics_resident_bytes());
+	metrics_print_process_value(buf, "process_open_fds", "gauge", "Open file descriptors.", metrics_open_descriptors());
+	metrics_print_process_value(buf, "process_max_fds", "gauge", "File descriptors that may be open.",
+								(double) limit.rlim_cur);
+	metrics_print_process_value(buf, "process_start_time_seconds", "gauge", "When the process began, since 1970.",
+								(double) gateway.started);
+	metrics_print_process_value(buf, "pg_sheet_heap_used_bytes", "gauge", "Memory that the allocator has given out.",
+								(double) (heap.uordblks + heap.hblkhd));
+	metrics_print_process_value(buf, "pg_sheet_heap_free_bytes", "gauge", "Memory that the allocator keeps.",
+								(double) heap.fordblks);
 }

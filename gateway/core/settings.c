@@ -1,19 +1,23 @@
 /*
- * settings.c - see settings.h.
+ * settings.c - the table of the gateway's settings, and --help; see settings.h.
  */
 #include "core/settings.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "support/network.h"
 #include "db/pgpool.h"
+#include "support/log.h"
+#include "support/network.h"
 
 #define MEBIBYTE (1024 * 1024)
 
-/* What SIGHUP changes; everything else is kept until a restart. */
+/* Settings that SIGHUP changes. The others need a restart. */
 static const size_t reloadable[] = {
 	FIELD(allowed_origins),
 	FIELD(jwt_key_file),
@@ -207,18 +211,7 @@ setting_env_name(const Setting *setting, char *to, size_t size)
 size_t
 setting_size(const Setting *setting)
 {
-	switch (setting->type)
-	{
-		case SETTING_TEXT:
-		case SETTING_CHOICE:
-			return sizeof(char *);
-		case SETTING_INT:
-		case SETTING_BYTES:
-			return sizeof(int);
-		case SETTING_BOOL:
-			break;
-	}
-	return sizeof(bool);
+	return setting_is_text(setting) ? sizeof(char *) : setting->type == SETTING_BOOL ? sizeof(bool) : sizeof(int);
 }
 
 bool
@@ -240,6 +233,90 @@ char **
 setting_text(const Setting *setting, Config *config)
 {
 	return (char **) ((char *) config + setting->offset);
+}
+
+bool
+setting_parse_bool(const char *value, bool *to)
+{
+	static const char *const words[2][4] = {{"false", "off", "no", "0"}, {"true", "on", "yes", "1"}};
+
+	for (int truth = 0; truth < 2; truth++)
+		for (int i = 0; i < 4; i++)
+			if (strcasecmp(value, words[truth][i]) == 0)
+			{
+				*to = truth;
+				return true;
+			}
+	return false;
+}
+
+/* Parses a decimal integer, followed by kB, MB or GB if `bytes`. Returns false if it is malformed or overflows. */
+static bool
+parse_number(const char *value, bool bytes, long long *to)
+{
+	static const char *const units[] = {"kB", "MB", "GB"};
+	char *end;
+
+	if (!isdigit((unsigned char) value[0]) && value[0] != '-')
+		return false;
+	errno = 0;
+	*to = strtoll(value, &end, 10);
+	if (errno != 0 || end == value)
+		return false;
+	while (bytes && *end == ' ')
+		end++;
+	for (int i = 0; bytes && *end && i < 3; i++)
+		if (strcasecmp(end, units[i]) == 0)
+			return !__builtin_mul_overflow(*to, 1LL << (10 * (i + 1)), to);
+	return *end == '\0';
+}
+
+/* Whether value is one of the words, which blanks separate. */
+static bool
+is_choice(const char *words, const char *value)
+{
+	bool found = false;
+
+	for (const char *word = words; *word && !found; word += strspn(word, " "))
+	{
+		size_t len = strcspn(word, " ");
+
+		found = strlen(value) == len && memcmp(word, value, len) == 0;
+		word += len;
+	}
+	return found;
+}
+
+const char *
+setting_store(const Setting *setting, Config *config, const char *value)
+{
+	void *field = (char *) config + setting->offset;
+	long long number;
+
+	switch (setting->type)
+	{
+		case SETTING_CHOICE:
+			if (!is_choice(setting->legal, value))
+				return "not a legal value";
+			/* FALLTHROUGH */
+		case SETTING_TEXT:
+			free(*setting_text(setting, config));
+			*setting_text(setting, config) = must_have(strdup(value));
+			break;
+		case SETTING_INT:
+		case SETTING_BYTES:
+			if (!parse_number(value, setting->type == SETTING_BYTES, &number))
+				return "not a number";
+			if (number < setting->min || number > setting->max)
+				return "out of range";
+			*(int *) field = (int) number;
+			break;
+		case SETTING_BOOL:
+			if (!setting_parse_bool(value, field))
+				return "not a boolean";
+			break;
+	}
+	return NULL;
 }
 
 const char *
@@ -265,6 +342,7 @@ setting_legal(const Setting *setting, char *to, size_t size)
 	return to;
 }
 
+/* Prints text indented, in lines of at most 100 characters. */
 static void
 print_wrapped(const char *text)
 {
@@ -294,6 +372,14 @@ settings_print(void)
 {
 	const char *group = "";
 
+	printf("pg_sheet_gateway serves the sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
+		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n\n"
+		   "A setting takes its value from its default, the file (NAME = VALUE lines), the environment\n"
+		   "(listen-port is PG_SHEET_LISTEN_PORT) and the flags; the last one wins. SIGHUP reads them\n"
+		   "again and applies those marked with *.\n\n"
+		   "  --config=FILE   read this file; default: the one named by PG_SHEET_CONFIG\n"
+		   "  --help          print this\n"
+		   "  --version       print the version\n");
 	for (size_t i = 0; i < settings_count; i++)
 	{
 		char legal[128];

@@ -1,6 +1,5 @@
 /*
- * settings.h - the table of the gateway's settings, and what follows from it alone. Where their values come from is
- * config.c's.
+ * settings.h - the table of the gateway's settings. config.c reads their values.
  */
 #ifndef SETTINGS_H
 #define SETTINGS_H
@@ -8,14 +7,14 @@
 #include "core/config.h"
 
 #define SETTINGS_ENV_PREFIX "PG_SHEET_"
-#define SETTINGS_MOST		128 /* there are no more */
+#define SETTINGS_MOST		128 /* upper limit of settings_count */
 
 typedef enum SettingType
 {
 	SETTING_TEXT,
 	SETTING_CHOICE, /* one of the words in `legal` */
 	SETTING_INT,
-	SETTING_BYTES, /* like SETTING_INT, and kB, MB, GB may follow */
+	SETTING_BYTES, /* like SETTING_INT, with an optional kB, MB or GB */
 	SETTING_BOOL,
 } SettingType;
 
@@ -28,7 +27,7 @@ typedef struct Setting
 	const char *fallback; /* the default, as text */
 	long long min, max;
 	const char *unit;
-	const char *legal; /* SETTING_CHOICE: words between blanks; SETTING_TEXT: how it looks, for people */
+	const char *legal; /* SETTING_CHOICE: the words; SETTING_TEXT: its form, for --help */
 	const char *help;
 } Setting;
 
@@ -37,20 +36,24 @@ typedef struct Setting
 extern const Setting settings[];
 extern const size_t settings_count;
 
-/* NULL: there is none of this name. */
+/* Returns NULL if there is no setting of this name. */
 extern const Setting *setting_find(const char *name, size_t len);
-/* "listen-port" is PG_SHEET_LISTEN_PORT in the environment. */
+/* Writes the name of the environment variable: PG_SHEET_LISTEN_PORT for "listen-port". */
 extern void setting_env_name(const Setting *setting, char *to, size_t size);
-/* Of its value in Config. */
+/* The size of its field in Config. */
 extern size_t setting_size(const Setting *setting);
 extern bool setting_is_text(const Setting *setting);
-/* Does SIGHUP change it? */
+/* Whether SIGHUP changes it. */
 extern bool setting_is_reloadable(const Setting *setting);
-/* Where Config has its text. */
+/* Its field in Config, of a text or choice. */
 extern char **setting_text(const Setting *setting, Config *config);
-/* The legal values in words, as --help and errors show them; in `to`, or a text of the table's. */
+/* Accepts true, on, yes, 1, and false, off, no, 0. */
+extern bool setting_parse_bool(const char *value, bool *to);
+/* Checks a value's type and range and stores it. Returns NULL, or what is wrong with the value. */
+extern const char *setting_store(const Setting *setting, Config *config, const char *value);
+/* Describes the legal values, for --help and errors. Returns `to` or a constant. */
 extern const char *setting_legal(const Setting *setting, char *to, size_t size);
-/* All of them, for --help. */
+/* Prints --help. */
 extern void settings_print(void);
 
 #endif

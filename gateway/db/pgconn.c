@@ -1,12 +1,11 @@
 /*
- * pgconn.c - one PostgreSQL connection on the libuv loop: asynchronous, pipelined, reconnecting.
+ * pgconn.c - one PostgreSQL connection on the libuv loop.
  *
- * What is asked and answered is the pipeline's (pgpipeline.c); here is the session that it goes through: when it is
- * opened and given up, and when its socket is written and read.
+ * pgpipeline.c has the queries. This file has the session: when it is opened and dropped, and when its socket is read
+ * and written.
  *
- * libpq facts that shape the code: PQflush() may read input, so results are looked for after each flush, not only when
- * the socket is readable; the socket changes while connecting to several hosts, so the poll handle is made anew for
- * each.
+ * libpq facts that shape the code: PQflush() may read input, so results are taken after each flush and not only when
+ * the socket is readable; the socket changes while libpq tries several hosts, so each socket gets a new poll handle.
  */
 #include "db/pgconn.h"
 
@@ -22,11 +21,11 @@
 #define PGCONN_RETRY_MAX_MS 2000
 #define PGCONN_CONNECT_MS	5000
 #define PGCONN_SLOW_MS		100
-#define PGCONN_TICK_MS		200 /* how often deadlines are looked at */
+#define PGCONN_TICK_MS		200 /* between checks of the deadlines */
 
 typedef enum PgState
 {
-	PG_IDLE, /* waiting for the retry timer */
+	PG_IDLE, /* until the retry timer fires */
 	PG_CONNECTING,
 	PG_UP,
 	PG_CLOSED
@@ -39,7 +38,8 @@ struct PgConn
 	char *name;
 	PgConnOptions options;
 	PgState state;
-	PgPipeline pipeline; /* whose session is this connection's */
+	PgPipeline pipeline;
+	PgResolve resolve;
 	uv_poll_t *poll;
 	int poll_fd;
 	int poll_events;
@@ -47,13 +47,13 @@ struct PgConn
 	uv_timer_t tick;
 	uint64_t connect_deadline;
 	unsigned retry_ms;
-	bool reading;	/* in the result loop: callbacks may send */
+	bool reading;	/* results are being taken: callbacks may queue queries */
 	bool paused;	/* nothing is read */
-	uint64_t asked; /* ms: since when it is asked whether the server works on an overdue query; 0: it is not */
-	int handles;	/* to close before freeing */
+	uint64_t asked; /* ms: when overdue_fn was called; 0: no query is overdue */
+	int handles;	/* to close before conn is freed */
 };
 
-static void pgconn_connect(PgConn *conn);
+static void pgconn_on_socket(uv_poll_t *handle, int status, int events);
 static void pgconn_drop(PgConn *conn, const char *reason);
 static void pgconn_pump(PgConn *conn);
 
@@ -83,8 +83,6 @@ pgconn_unwatch(PgConn *conn)
 	conn->poll = NULL;
 	conn->poll_events = 0;
 }
-
-static void pgconn_on_socket(uv_poll_t *handle, int status, int events);
 
 static void
 pgconn_watch(PgConn *conn, int events)
@@ -119,13 +117,7 @@ pgconn_watch(PgConn *conn, int events)
 /* ---- connecting ---- */
 
 static void
-pgconn_on_retry(uv_timer_t *timer)
-{
-	pgconn_connect(timer->data);
-}
-
-static void
-pgconn_ignore_notice(void *arg, const PGresult *res)
+pgconn_on_notice(void *arg, const PGresult *res)
 {
 	PgConn *conn = arg;
 
@@ -133,41 +125,44 @@ pgconn_ignore_notice(void *arg, const PGresult *res)
 			  LOG_STR("text", PQresultErrorMessage(res)));
 }
 
-/* The server's addresses are known. What a value of NULL stands for is the string's own. */
+/* Starts the connection. A NULL parameter leaves the connection string's own. */
 static void
-pgconn_start(void *arg, const PgAddresses *addresses, const char *problem)
+pgconn_start(PgConn *conn, const PgAddresses *addresses)
 {
-	PgConn *conn = arg;
 	const char *keywords[] = {"dbname", "fallback_application_name", "connect_timeout", "host", "hostaddr", "port",
 							  NULL};
-	const char *values[] = {conn->conninfo, conn->name, "5", NULL, NULL, NULL, NULL};
+	const char *values[] = {conn->conninfo,		  conn->name,		"5", addresses->hosts,
+							addresses->addresses, addresses->ports, NULL};
 
-	if (addresses == NULL)
-	{
-		pgconn_drop(conn, problem);
-		return;
-	}
-	values[3] = addresses->hosts;
-	values[4] = addresses->addresses;
-	values[5] = addresses->ports;
 	conn->pipeline.pg = PQconnectStartParams(keywords, values, 1);
 	if (conn->pipeline.pg == NULL || PQstatus(conn->pipeline.pg) == CONNECTION_BAD)
 	{
 		pgconn_drop(conn, conn->pipeline.pg != NULL ? PQerrorMessage(conn->pipeline.pg) : "out of memory");
 		return;
 	}
-	PQsetNoticeReceiver(conn->pipeline.pg, pgconn_ignore_notice, conn);
+	PQsetNoticeReceiver(conn->pipeline.pg, pgconn_on_notice, conn);
 	pgconn_watch(conn, UV_WRITABLE);
 }
 
 static void
-pgconn_connect(PgConn *conn)
+pgconn_on_resolved(void *arg, const PgAddresses *addresses, const char *problem)
 {
+	if (addresses != NULL)
+		pgconn_start(arg, addresses);
+	else
+		pgconn_drop(arg, problem);
+}
+
+static void
+pgconn_on_retry(uv_timer_t *timer)
+{
+	PgConn *conn = timer->data;
+
 	conn->state = PG_CONNECTING;
 	conn->pipeline.broken = conn->paused = false;
 	conn->asked = 0;
 	conn->connect_deadline = uv_now(conn->loop) + PGCONN_CONNECT_MS;
-	pgresolve(conn->loop, conn->conninfo, pgconn_start, conn);
+	pgresolve(conn->loop, conn->conninfo, &conn->resolve);
 }
 
 static void
@@ -203,7 +198,7 @@ pgconn_connect_step(PgConn *conn)
 	pgconn_pump(conn);
 }
 
-/* Everything that was sent is answered with NULL; what was not sent waits for the next session. */
+/* Ends the session. Queries that were sent are answered with NULL; the others wait for the next session. */
 static void
 pgconn_drop(PgConn *conn, const char *reason)
 {
@@ -214,7 +209,7 @@ pgconn_drop(PgConn *conn, const char *reason)
 	log_event(LOG_WARN, was_up ? "database connection lost" : "database not reachable",
 			  LOG_STR("connection", conn->name), LOG_STR("reason", text));
 	conn->state = PG_IDLE;
-	pgresolve_forget(conn);
+	pgresolve_forget(&conn->resolve);
 	pgconn_unwatch(conn);
 	PQfinish(conn->pipeline.pg);
 	pipeline_lose_session(&conn->pipeline);
@@ -227,14 +222,14 @@ pgconn_drop(PgConn *conn, const char *reason)
 
 /* ---- sending ---- */
 
-/* The session can be used. */
+/* Whether the session is usable. */
 static bool
 pgconn_serves(const PgConn *conn)
 {
 	return conn->state == PG_UP && !conn->pipeline.broken;
 }
 
-/* Writes what libpq has buffered; true when the socket is full. */
+/* Writes what libpq has buffered. Returns true if the socket is full. */
 static bool
 pgconn_flush(PgConn *conn)
 {
@@ -242,7 +237,7 @@ pgconn_flush(PgConn *conn)
 
 	if (flushed < 0)
 		conn->pipeline.broken = true;
-	/* libpq may have closed its socket: the next one that is opened has its number, and is not to be taken for it. */
+	/* libpq may have closed its socket. The next socket of the process gets its number and must not be polled here. */
 	if (conn->pipeline.broken && PQsocket(conn->pipeline.pg) < 0)
 		pgconn_unwatch(conn);
 	return flushed == 1;
@@ -261,7 +256,7 @@ pgconn_pump(PgConn *conn)
 		pgconn_watch(conn, (conn->paused ? 0 : UV_READABLE) | (full ? UV_WRITABLE : 0));
 }
 
-/* POLLOUT stays asked for: libpq may have read results, and they are looked at then. */
+/* The poll for UV_WRITABLE remains: libpq may have read results here, which are taken when it fires. */
 bool
 pgconn_push(PgConn *conn)
 {
@@ -285,31 +280,12 @@ pgconn_queue(PgConn *conn, const PgQuery *query)
 	return false;
 }
 
-bool
-pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
-			PgResultFn fn, void *arg)
-{
-	PgQuery query = {sql, nparams, params, result_format, deadline_ms, NULL, fn, arg, 0};
-
-	return pgconn_queue(conn, &query);
-}
-
+/* A failure is handled by the next tick: callers do not expect answers from within. */
 void
 pgconn_sync(PgConn *conn)
 {
 	if (pipeline_close_group(&conn->pipeline) && !conn->reading)
 		pgconn_pump(conn);
-	/* A failure is dealt with by the next tick: callers do not expect answers from inside a send. */
-}
-
-bool
-pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
-			 PgResultFn fn, void *arg)
-{
-	if (!pgconn_send(conn, sql, nparams, params, result_format, deadline_ms, fn, arg))
-		return false;
-	pgconn_sync(conn);
-	return true;
 }
 
 bool
@@ -319,6 +295,15 @@ pgconn_submit(PgConn *conn, PgItem *item)
 		return false;
 	pgconn_sync(conn);
 	return true;
+}
+
+bool
+pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
+			PgResultFn fn, void *arg)
+{
+	PgQuery query = {sql, nparams, params, result_format, deadline_ms, NULL, fn, arg, 0};
+
+	return pgconn_queue(conn, &query);
 }
 
 bool
@@ -333,9 +318,16 @@ pgconn_stream(PgConn *conn, const char *sql, int nparams, const PgParam *params,
 	return true;
 }
 
+bool
+pgconn_query(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
+			 PgResultFn fn, void *arg)
+{
+	return pgconn_stream(conn, sql, nparams, params, result_format, deadline_ms, NULL, fn, arg);
+}
+
 /* ---- receiving ---- */
 
-/* Takes the results that are there; false when there are none. */
+/* Takes all available results. Returns false if there were none. */
 static bool
 pgconn_take(PgConn *conn)
 {
@@ -348,7 +340,7 @@ pgconn_take(PgConn *conn)
 	return taken;
 }
 
-/* Reads what is there, answers, sends what the answers brought about. */
+/* Reads input, answers queries, and sends what their callbacks have queued. */
 static void
 pgconn_work(PgConn *conn)
 {
@@ -357,7 +349,7 @@ pgconn_work(PgConn *conn)
 	if (!conn->paused && PQconsumeInput(conn->pipeline.pg) != 1)
 		conn->pipeline.broken = true;
 	(void) pgconn_take(conn);
-	/* PQflush may have read: results that are complete already would wait for the next byte otherwise. */
+	/* PQflush() may have read complete results, which would otherwise wait for the next byte. */
 	do
 		pgconn_pump(conn);
 	while (pgconn_take(conn));
@@ -377,7 +369,7 @@ pgconn_resume(PgConn *conn)
 	if (!conn->paused)
 		return;
 	conn->paused = false;
-	pipeline_prolong(&conn->pipeline, uv_now(conn->loop));
+	conn->pipeline.progress = uv_now(conn->loop);
 	pgconn_work(conn);
 }
 
@@ -394,7 +386,7 @@ pgconn_on_socket(uv_poll_t *handle, int status, int events)
 		pgconn_work(conn);
 }
 
-/* Is the connection to be given up, since nothing comes? */
+/* Whether the connection must be dropped because the server is silent. */
 static bool
 pgconn_is_silent(PgConn *conn, uint64_t now)
 {
@@ -416,7 +408,7 @@ void
 pgconn_prolong(PgConn *conn)
 {
 	conn->asked = 0;
-	pipeline_prolong(&conn->pipeline, uv_now(conn->loop));
+	conn->pipeline.progress = uv_now(conn->loop);
 }
 
 static void
@@ -435,7 +427,7 @@ pgconn_on_tick(uv_timer_t *timer)
 		pipeline_expire_waiting(&conn->pipeline, now);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 PgConn *
 pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options)
@@ -455,6 +447,7 @@ pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options)
 		return NULL;
 	}
 	conn->options = *options;
+	conn->resolve = (PgResolve){.fn = pgconn_on_resolved, .arg = conn};
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	pipeline_init(&conn->pipeline, conn->name);
 	uv_timer_init(loop, &conn->retry);
@@ -470,7 +463,7 @@ void
 pgconn_close(PgConn *conn)
 {
 	conn->state = PG_CLOSED;
-	pgresolve_forget(conn);
+	pgresolve_forget(&conn->resolve);
 	pgconn_unwatch(conn);
 	PQfinish(conn->pipeline.pg);
 	pipeline_lose_all(&conn->pipeline);
@@ -505,14 +498,14 @@ pgconn_pending(const PgConn *conn)
 	return conn->pipeline.pending;
 }
 
-/* The oldest query under way takes long: what is sent now would wait behind it. */
+/* The oldest query in progress takes long, and a query sent now would wait behind it. */
 static bool
 pgconn_is_slow(const PgConn *conn)
 {
 	return pipeline_age(&conn->pipeline, uv_now(conn->loop)) > PGCONN_SLOW_MS;
 }
 
-static bool
+bool
 pgconn_is_better(const PgConn *conn, const PgConn *than)
 {
 	if (pgconn_is_up(conn) != pgconn_is_up(than))
@@ -520,17 +513,4 @@ pgconn_is_better(const PgConn *conn, const PgConn *than)
 	if (pgconn_is_slow(conn) != pgconn_is_slow(than))
 		return !pgconn_is_slow(conn);
 	return conn->pipeline.pending < than->pipeline.pending;
-}
-
-PgConn *
-pgconn_choose(PgConn *const *conns, int count)
-{
-	PgConn *best = conns[0];
-
-	for (int i = 1; i < count; i++)
-	{
-		if (pgconn_is_better(conns[i], best))
-			best = conns[i];
-	}
-	return best;
 }

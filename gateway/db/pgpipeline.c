@@ -1,13 +1,16 @@
 /*
- * pgpipeline.c - queries in groups: queued, prepared, sent, answered when their group is committed.
+ * pgpipeline.c - the queries of one connection, in groups.
  *
- * Queries collect in an open group, which is closed and then sent as a whole: first a Prepare for each statement that
- * this session does not know, with a Sync of their own (so that a failing query of the group cannot take the
- * preparation with it), then the queries and their Sync. What was sent stands in `sent` in the order in which answers
- * come: prepares, queries and syncs.
+ * The life of a query: pipeline_add() puts it into the open group; pipeline_close_group() moves the group to `waiting`
+ * and pipeline_send() to `sent`. First it sends a Prepare for each statement that is new to the session, with a Sync
+ * of its own, so that a failing query cannot undo the preparation; then the group's queries and their Sync. All of
+ * them are in `sent`, in the order of their answers. A query with a result moves to `done`. The result of its group's
+ * Sync says whether the transaction is committed; only then are the group's queries answered. If the session ends
+ * before, the outcome is unknown: the queries move to `lost` and are answered with NULL. The caller decides whether to
+ * send such a query again, which is safe only if it is idempotent. Groups in `waiting` stay there for the next session.
  *
- * libpq facts that shape the code: in pipeline mode a query's results end with NULL and a sync answers with
- * PGRES_PIPELINE_SYNC without a NULL; PQgetResult() may block unless PQisBusy() says no.
+ * libpq facts that shape the code: in pipeline mode a query's results end with NULL, but PGRES_PIPELINE_SYNC is not
+ * followed by NULL; PQgetResult() may block unless PQisBusy() returns 0.
  */
 #include "db/pgpipeline.h"
 
@@ -17,27 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIPELINE_OWN_MS 5000 /* what the pipeline itself asks is answered within this time */
-
-typedef enum ItemKind
-{
-	ITEM_SETUP,
-	ITEM_PREPARE,
-	ITEM_QUERY,
-	ITEM_SYNC
-} ItemKind;
-
-struct PgItem
-{
-	PgItem *next;
-	ItemKind kind;
-	PgQuery query; /* its parameters are in the same allocation */
-	int statement; /* index of the prepared statement */
-	uint64_t since;
-	uint64_t deadline;
-	bool streaming;	  /* libpq has been told to give the rows one by one */
-	PGresult *result; /* the last one that came */
-};
+#define PIPELINE_OWN_MS 5000 /* deadline of setup, Prepare and Sync */
 
 /* ---- queues ---- */
 
@@ -61,12 +44,11 @@ queue_pop(PgItemQueue *queue)
 {
 	PgItem *item = queue->head;
 
-	if (item != NULL)
-	{
-		queue->head = item->next;
-		if (queue->head == NULL)
-			queue->tail = &queue->head;
-	}
+	if (item == NULL)
+		return NULL;
+	queue->head = item->next;
+	if (queue->head == NULL)
+		queue->tail = &queue->head;
 	return item;
 }
 
@@ -111,7 +93,7 @@ pipeline_init(PgPipeline *pipeline, const char *name)
 
 /* ---- items ---- */
 
-/* A query with its own copy of the parameters; text ones get a NUL. */
+/* Copies the parameters behind the item. Each gets a NUL, which text needs. */
 PgItem *
 pipeline_item(const PgQuery *query, uint64_t now)
 {
@@ -151,32 +133,6 @@ pipeline_item(const PgQuery *query, uint64_t now)
 	return item;
 }
 
-const PgQuery *
-pipeline_item_query(const PgItem *item)
-{
-	return &item->query;
-}
-
-void
-pipeline_item_redirect(PgItem *item, PgResultFn row_fn, PgResultFn fn, void *arg)
-{
-	item->query.row_fn = row_fn;
-	item->query.fn = fn;
-	item->query.arg = arg;
-}
-
-const PgItem *
-pipeline_item_next(const PgItem *item)
-{
-	return item->next;
-}
-
-bool
-pipeline_item_is_overdue(const PgItem *item, uint64_t now)
-{
-	return item->deadline <= now;
-}
-
 void
 pipeline_item_free(PgItem *item)
 {
@@ -197,9 +153,9 @@ item_finish(PgPipeline *pipeline, PgItem *item, PGresult *result)
 	pipeline_item_free(item);
 }
 
-/* ---- asking ---- */
+/* ---- queueing ---- */
 
-/* The statement's number; -1 when the table is full. */
+/* Returns the statement's index, or -1 if the table is full. */
 static int
 pipeline_statement(PgPipeline *pipeline, const char *sql)
 {
@@ -243,55 +199,48 @@ pipeline_close_group(PgPipeline *pipeline)
 
 /* ---- sending ---- */
 
-static bool
+/* Appends to `sent` what libpq was given. If it failed (accepted is not 1) or there is no memory, the session is
+ * broken. */
+static void
+pipeline_push_sent(PgPipeline *pipeline, PgItemKind kind, int statement, int accepted)
+{
+	PgItem *item = accepted == 1 ? calloc(1, sizeof(PgItem)) : NULL;
+
+	if (item == NULL)
+	{
+		pipeline->broken = true;
+		return;
+	}
+	item->kind = kind;
+	item->statement = statement;
+	pipeline_queue_push(&pipeline->sent, item);
+}
+
+static void
 pipeline_send_sync(PgPipeline *pipeline)
 {
-	PgItem *item = calloc(1, sizeof(PgItem));
-
-	if (item == NULL || PQpipelineSync(pipeline->pg) != 1)
-	{
-		free(item);
-		return false;
-	}
-	item->kind = ITEM_SYNC;
-	pipeline_queue_push(&pipeline->sent, item);
-	return true;
+	if (!pipeline->broken)
+		pipeline_push_sent(pipeline, ITEM_SYNC, 0, PQpipelineSync(pipeline->pg));
 }
 
 void
 pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now)
 {
-	PgItem *item = calloc(1, sizeof(PgItem));
-
 	pipeline->progress = now;
-	if (item == NULL || PQsendQueryParams(pipeline->pg, sql, 0, NULL, NULL, NULL, NULL, 0) != 1)
-	{
-		free(item);
-		pipeline->broken = true;
-		return;
-	}
-	item->kind = ITEM_SETUP;
-	pipeline_queue_push(&pipeline->sent, item);
-	pipeline->broken = !pipeline_send_sync(pipeline);
+	pipeline_push_sent(pipeline, ITEM_SETUP, 0, PQsendQueryParams(pipeline->pg, sql, 0, NULL, NULL, NULL, NULL, 0));
+	pipeline_send_sync(pipeline);
 }
 
-static bool
+static void
 pipeline_send_prepare(PgPipeline *pipeline, int statement, int nparams)
 {
-	PgItem *item = calloc(1, sizeof(PgItem));
 	char name[16];
 
 	snprintf(name, sizeof(name), "s%d", statement);
-	if (item == NULL || PQsendPrepare(pipeline->pg, name, pipeline->statements[statement].sql, nparams, NULL) != 1)
-	{
-		free(item);
-		return false;
-	}
-	item->kind = ITEM_PREPARE;
-	item->statement = statement;
-	pipeline->statements[statement].prepared = true; /* the answer may say otherwise */
-	pipeline_queue_push(&pipeline->sent, item);
-	return pipeline_send_sync(pipeline);
+	pipeline->statements[statement].prepared = true; /* until its answer says otherwise */
+	pipeline_push_sent(pipeline, ITEM_PREPARE, statement,
+					   PQsendPrepare(pipeline->pg, name, pipeline->statements[statement].sql, nparams, NULL));
+	pipeline_send_sync(pipeline);
 }
 
 static bool
@@ -313,27 +262,17 @@ pipeline_send_item(PgPipeline *pipeline, const PgItem *item)
 							   item->query.result_format) == 1;
 }
 
-/* Prepares what the first waiting group needs. */
-static bool
-pipeline_prepare_group(PgPipeline *pipeline)
-{
-	for (PgItem *item = pipeline->waiting.head; item != NULL && item->kind != ITEM_SYNC; item = item->next)
-	{
-		if (!pipeline->statements[item->statement].prepared &&
-			!pipeline_send_prepare(pipeline, item->statement, item->query.nparams))
-			return false;
-	}
-	return true;
-}
-
-/* All of a group, also when it fails: the server may have got any part of it. */
+/* Sends the first waiting group. After a failure the rest moves to `sent` as well: the server may have got any part. */
 static void
 pipeline_send_group(PgPipeline *pipeline)
 {
 	PgItem *item;
 
-	if (!pipeline_prepare_group(pipeline))
-		pipeline->broken = true;
+	for (item = pipeline->waiting.head; item->kind != ITEM_SYNC && !pipeline->broken; item = item->next)
+	{
+		if (!pipeline->statements[item->statement].prepared)
+			pipeline_send_prepare(pipeline, item->statement, item->query.nparams);
+	}
 	do
 	{
 		item = queue_pop(&pipeline->waiting);
@@ -355,82 +294,76 @@ pipeline_send(PgPipeline *pipeline, uint64_t now)
 
 /* ---- receiving ---- */
 
-/* A prepare was answered. When it failed, the queries that need it fail by themselves (26000), and the next one tries
- * again. */
+/*
+ * A Prepare or the setup was answered. If a Prepare failed, the queries that need it fail (26000) and the next one
+ * prepares it again. A session whose setup failed is dropped: without its timeouts a statement might wait forever.
+ */
 static void
-pipeline_prepared(PgPipeline *pipeline, PgItem *item)
+pipeline_own_done(PgPipeline *pipeline, PgItem *item)
 {
+	bool setup = item->kind == ITEM_SETUP;
 	PgStatement *statement = &pipeline->statements[item->statement];
 
-	if (item->result != NULL && PQresultStatus(item->result) == PGRES_COMMAND_OK)
+	if (PQresultStatus(item->result) == (setup ? PGRES_TUPLES_OK : PGRES_COMMAND_OK))
 		return;
-	statement->prepared = false;
-	log_event(LOG_ERROR, "statement not prepared", LOG_STR("connection", pipeline->name),
-			  LOG_STR("sql", statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
+	if (setup)
+		pipeline->broken = true;
+	else
+		statement->prepared = false;
+	log_event(LOG_ERROR, setup ? "session not set up" : "statement not prepared", LOG_STR("connection", pipeline->name),
+			  LOG_STR("sql", setup ? "" : statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
 }
 
-/* Without what it sets a session must not be used: a statement might wait for ever. */
-static void
-pipeline_set_up(PgPipeline *pipeline, const PgItem *item)
-{
-	if (item->result != NULL && PQresultStatus(item->result) == PGRES_TUPLES_OK)
-		return;
-	log_event(LOG_ERROR, "session not set up", LOG_STR("connection", pipeline->name),
-			  LOG_STR("reason", PQresultErrorMessage(item->result)));
-	pipeline->broken = true;
-}
-
-/* The results of the first item sent are complete. */
+/* The results of the first item in `sent` are complete. */
 static void
 pipeline_item_done(PgPipeline *pipeline)
 {
 	PgItem *item = queue_pop(&pipeline->sent);
 
-	if (item->kind == ITEM_PREPARE)
-		pipeline_prepared(pipeline, item);
-	if (item->kind == ITEM_SETUP)
-		pipeline_set_up(pipeline, item);
 	if (item->kind == ITEM_QUERY)
+	{
 		pipeline_queue_push(&pipeline->done, item);
-	else
-		item_finish(pipeline, item, item->result);
+		return;
+	}
+	pipeline_own_done(pipeline, item);
+	pipeline_item_free(item);
 }
 
-/* A query of the group failed: what the others say is not true, since nothing of the group is stored. */
+/* Whether a query of the group failed. The others' results then do not count, since nothing of the group is stored. */
 static bool
 pipeline_group_aborted(const PgPipeline *pipeline)
 {
 	for (const PgItem *item = pipeline->done.head; item != NULL; item = item->next)
 	{
-		if (item->result == NULL || PQresultStatus(item->result) == PGRES_FATAL_ERROR)
+		if (PQresultStatus(item->result) == PGRES_FATAL_ERROR)
 			return true;
 	}
 	return false;
 }
 
-/* The group is committed, or it failed: only now its queries are answered. */
+/* Answers the queries of a group, which is now committed or has failed. */
 static void
 pipeline_group_done(PgPipeline *pipeline, PgItem *sync)
 {
 	PgItem *item;
-	bool failed = sync->result != NULL && PQresultStatus(sync->result) == PGRES_FATAL_ERROR;
+	bool commit_failed = sync->result != NULL && PQresultStatus(sync->result) == PGRES_FATAL_ERROR;
 	bool is_aborted = pipeline_group_aborted(pipeline);
 	PGresult *aborted = is_aborted ? PQmakeEmptyPGresult(pipeline->pg, PGRES_PIPELINE_ABORTED) : NULL;
 
 	while ((item = queue_pop(&pipeline->done)) != NULL)
 	{
-		if (failed)
+		if (commit_failed)
 			item_finish(pipeline, item, sync->result);
-		else if (is_aborted && item->result != NULL && PQresultStatus(item->result) != PGRES_FATAL_ERROR)
+		else if (is_aborted && PQresultStatus(item->result) != PGRES_FATAL_ERROR)
 			item_finish(pipeline, item, aborted);
 		else
 			item_finish(pipeline, item, item->result);
 	}
 	PQclear(aborted);
-	item_finish(pipeline, sync, NULL);
+	pipeline_item_free(sync);
 }
 
-/* Is there a result to take without waiting? What libpq does with rows has to be said before it looks at the first. */
+/* Whether a result is available without waiting. Single-row mode must be set before libpq parses the first row. */
 static bool
 pipeline_has_result(PgPipeline *pipeline)
 {
@@ -438,23 +371,16 @@ pipeline_has_result(PgPipeline *pipeline)
 
 	if (item == NULL)
 		return false;
-	if (item->query.row_fn != NULL && !item->streaming)
+	if (item->query.row_fn != NULL && !item->single_rows)
 	{
-		item->streaming = PQsetSingleRowMode(pipeline->pg) == 1;
-		if (!item->streaming)
+		item->single_rows = PQsetSingleRowMode(pipeline->pg) == 1;
+		if (!item->single_rows)
 		{
-			pipeline->broken = true; /* something of it has been read: cannot happen, and memory would not be bounded */
+			pipeline->broken = true; /* cannot happen, and memory would not be bounded */
 			return false;
 		}
 	}
 	return !PQisBusy(pipeline->pg);
-}
-
-static void
-item_give_row(PgItem *item, PGresult *row)
-{
-	item->query.row_fn(item->query.arg, row);
-	PQclear(row);
 }
 
 bool
@@ -470,7 +396,7 @@ pipeline_take(PgPipeline *pipeline, uint64_t now)
 	if (result == NULL)
 	{
 		if (item->kind == ITEM_SYNC)
-			return item->result != NULL; /* the error of a commit, before its Sync */
+			return item->result != NULL; /* a commit's error precedes its Sync */
 		if (item->result == NULL)
 			return false;
 		pipeline_item_done(pipeline);
@@ -480,13 +406,16 @@ pipeline_take(PgPipeline *pipeline, uint64_t now)
 		PQclear(result);
 		if (item->kind != ITEM_SYNC)
 		{
-			pipeline->broken = true; /* answers out of step: cannot happen, and must not go on */
+			pipeline->broken = true; /* answers out of order: cannot happen */
 			return false;
 		}
 		pipeline_group_done(pipeline, queue_pop(&pipeline->sent));
 	}
 	else if (PQresultStatus(result) == PGRES_SINGLE_TUPLE)
-		item_give_row(item, result);
+	{
+		item->query.row_fn(item->query.arg, result);
+		PQclear(result);
+	}
 	else
 	{
 		PQclear(item->result);
@@ -495,23 +424,17 @@ pipeline_take(PgPipeline *pipeline, uint64_t now)
 	return true;
 }
 
-/* ---- time, and the end of sessions ---- */
+/* ---- deadlines, and the end of sessions ---- */
 
 bool
 pipeline_is_overdue(const PgPipeline *pipeline, uint64_t now)
 {
-	/* What is done waits for its commit. */
+	/* Queries in `done` wait for their commit. */
 	const PgItem *item = pipeline->done.head != NULL ? pipeline->done.head : pipeline->sent.head;
 
 	if (item == NULL)
 		return false;
 	return now - pipeline->progress >= (item->kind == ITEM_QUERY ? item->query.deadline_ms : PIPELINE_OWN_MS);
-}
-
-void
-pipeline_prolong(PgPipeline *pipeline, uint64_t now)
-{
-	pipeline->progress = now;
 }
 
 uint64_t
@@ -554,12 +477,12 @@ pipeline_answer_lost(PgPipeline *pipeline)
 		item_finish(pipeline, item, NULL);
 }
 
-/* Answers the first group that waits with NULL. */
+/* Answers the first waiting group with NULL. */
 static void
-pipeline_give_up_group(PgPipeline *pipeline)
+pipeline_expire_group(PgPipeline *pipeline)
 {
 	PgItem *item;
-	ItemKind kind;
+	PgItemKind kind;
 
 	do
 	{
@@ -573,5 +496,5 @@ void
 pipeline_expire_waiting(PgPipeline *pipeline, uint64_t now)
 {
 	while (pipeline->waiting.head != NULL && pipeline->waiting.head->deadline <= now)
-		pipeline_give_up_group(pipeline);
+		pipeline_expire_group(pipeline);
 }

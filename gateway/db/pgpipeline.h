@@ -1,8 +1,8 @@
 /*
- * pgpipeline.h - the queries of one connection, from asking to the answer; see pgpipeline.c.
+ * pgpipeline.h - the queries of one connection, from queueing to the answer; see pgpipeline.c.
  *
- * Everything here is libpq's calls and memory: nothing waits, and whose turn it is to write and to read the socket is
- * decided by pgconn.c.
+ * Only libpq calls and memory: nothing waits. pgconn.c decides when the socket is read and written. Times are in
+ * milliseconds of the loop's clock.
  */
 #ifndef PGPIPELINE_H
 #define PGPIPELINE_H
@@ -14,7 +14,25 @@
 
 #define PGPIPELINE_MAX_STATEMENTS 128
 
-typedef struct PgItem PgItem;
+typedef enum PgItemKind
+{
+	ITEM_SETUP,
+	ITEM_PREPARE,
+	ITEM_QUERY,
+	ITEM_SYNC
+} PgItemKind;
+
+typedef struct PgItem
+{
+	struct PgItem *next;
+	PgItemKind kind;
+	PgQuery query; /* its parameters are in the same allocation */
+	int statement; /* index of the prepared statement */
+	uint64_t since;
+	uint64_t deadline;
+	bool single_rows; /* libpq is in single-row mode for this query */
+	PGresult *result; /* the last one received */
+} PgItem;
 
 typedef struct PgItemQueue
 {
@@ -30,80 +48,58 @@ typedef struct PgStatement
 
 typedef struct PgPipeline
 {
-	const char *name;	 /* of the connection, for the log */
-	PGconn *pg;			 /* the session, its user's; NULL while there is none */
-	bool broken;		 /* the session is to be given up at the next safe point */
-	int pending;		 /* queries that are not answered */
-	uint64_t progress;	 /* ms: the last time something was sent to an idle session, or came */
-	PgItemQueue open;	 /* the group that is not closed yet */
-	PgItem *open_sync;	 /* for its end */
-	PgItemQueue waiting; /* closed groups, not sent */
+	const char *name;	 /* the connection's, for the log */
+	PGconn *pg;			 /* the session, owned by pgconn.c; NULL if there is none */
+	bool broken;		 /* the session must be dropped at the next safe point */
+	int pending;		 /* queries without an answer */
+	uint64_t progress;	 /* when something was last received, or sent to an idle session */
+	PgItemQueue open;	 /* the group that is not complete yet */
+	PgItem *open_sync;	 /* the Sync for its end */
+	PgItemQueue waiting; /* complete groups, not sent */
 	PgItemQueue sent;
-	PgItemQueue done; /* answered, but their group's Sync is not: not committed yet */
+	PgItemQueue done; /* have a result, but their group's Sync has none: not committed yet */
 	PgItemQueue lost; /* of a session that has ended */
 	PgStatement statements[PGPIPELINE_MAX_STATEMENTS];
 	int nstatements;
 } PgPipeline;
 
-/* A query: its sql is a constant string, whose address is the key of the prepared statement. */
-typedef struct PgQuery
-{
-	const char *sql;
-	int nparams;
-	const PgParam *params; /* copied */
-	int result_format;
-	unsigned deadline_ms;
-	PgResultFn row_fn; /* NULL: all rows come together */
-	PgResultFn fn;
-	void *arg;
-	int64_t account; /* on whose behalf; for pgpool.c */
-} PgQuery;
-
 extern void pipeline_init(PgPipeline *pipeline, const char *name);
 
-/* A query with a copy of its parameters; NULL: no memory, or a parameter that could not be built, or too many of them.
- * now: of the loop's clock, ms, here and below. */
+/* Returns NULL if there is no memory, a parameter could not be built, or there are too many. */
 extern PgItem *pipeline_item(const PgQuery *query, uint64_t now);
-extern const PgQuery *pipeline_item_query(const PgItem *item);
-/* Gives the answer to somebody else. */
-extern void pipeline_item_redirect(PgItem *item, PgResultFn row_fn, PgResultFn fn, void *arg);
-/* The one behind it in its queue. */
-extern const PgItem *pipeline_item_next(const PgItem *item);
 /* Frees an item that is in no pipeline. */
 extern void pipeline_item_free(PgItem *item);
 extern void pipeline_queue_init(PgItemQueue *queue);
 extern void pipeline_queue_push(PgItemQueue *queue, PgItem *item);
-/* Takes out the first item for which `fits` says yes; NULL when there is none. */
+/* Removes and returns the first item that `fits` accepts, or NULL. */
 extern PgItem *pipeline_queue_take(PgItemQueue *queue, bool (*fits)(const PgItem *item, void *arg), void *arg);
-extern bool pipeline_item_is_overdue(const PgItem *item, uint64_t now);
 
-/* Sends a statement that every session begins with. */
+/* Sends the first statement of a session. */
 extern void pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now);
-/* Puts a query into the open group and owns it from then on. False, and the item is the caller's still: too many
- * statements, or no memory. */
+/* Adds a query to the open group and takes ownership. If false, there were too many statements or no memory, and the
+ * caller still owns the item. */
 extern bool pipeline_add(PgPipeline *pipeline, PgItem *item);
-/* The open group is complete; false when there is none. */
+/* Completes the open group. Returns false if it is empty. */
 extern bool pipeline_close_group(PgPipeline *pipeline);
 
-/* Gives libpq the groups that wait. */
+/* Gives the waiting groups to libpq. */
 extern void pipeline_send(PgPipeline *pipeline, uint64_t now);
-/* Takes one result; false when there is none without waiting. Answers queries: anything may be called from there. */
+/* Takes one result; false if none is available without waiting. Answers queries, so any function may be called from
+ * within. */
 extern bool pipeline_take(PgPipeline *pipeline, uint64_t now);
 
-/* Nothing has come for longer than the first query under way, or its commit, may take. */
+/* Nothing was received for longer than the deadline of the first query in progress, its commit included. */
 extern bool pipeline_is_overdue(const PgPipeline *pipeline, uint64_t now);
-/* That time begins anew. */
-extern void pipeline_prolong(PgPipeline *pipeline, uint64_t now);
-/* How long the oldest query under way has been in the pipeline, ms; 0 when none is. */
+/* How long ago the oldest query in progress was queued; 0 if none is. */
 extern uint64_t pipeline_age(const PgPipeline *pipeline, uint64_t now);
 
-/* The session has gone: what was sent has no answer. */
+/* The session has ended: the queries that were sent are lost. */
 extern void pipeline_lose_session(PgPipeline *pipeline);
-/* The connection has gone: neither has what waits. */
+/* The connection is closed: the waiting queries are lost, too. */
 extern void pipeline_lose_all(PgPipeline *pipeline);
-/* Answers what was lost with NULL. */
+/* Answers the lost queries with NULL. */
 extern void pipeline_answer_lost(PgPipeline *pipeline);
-/* Groups that have waited too long without a session are answered with NULL. */
+/* Answers the groups that are past their deadline with NULL. */
 extern void pipeline_expire_waiting(PgPipeline *pipeline, uint64_t now);
 
 #endif

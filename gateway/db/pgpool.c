@@ -1,8 +1,8 @@
 /*
  * pgpool.c - the connections for one class of statements; see pgpool.h.
  *
- * A serial pool keeps what waits in one queue. When a connection is idle, it gets the first statement of the queue
- * whose account has fewer under way than it may have. So an account that asks for much waits behind itself.
+ * A serial pool has one queue. An idle connection gets the first statement whose account has fewer statements in
+ * progress than its limit, so that the statements of a busy account wait for each other.
  */
 #include "db/pgpool.h"
 
@@ -12,30 +12,27 @@
 
 #define PGPOOL_TICK_MS 200
 
-/* A statement that a serial connection works on. */
-typedef struct PoolPlace
+/* A connection, and the statement that a serial pool executes on it. */
+typedef struct PoolSlot
 {
 	PgPool *pool;
 	PgConn *conn;
-	bool taken;
-	int64_t account;
-	PgResultFn row_fn;
-	PgResultFn fn;
-	void *arg;
-} PoolPlace;
+	bool busy;
+	PgQuery query;
+} PoolSlot;
 
 struct PgPool
 {
 	uv_loop_t *loop;
 	PgPoolOptions options;
-	PoolPlace places[PGPOOL_MAX_CONNECTIONS];
+	PoolSlot slots[PGPOOL_MAX_CONNECTIONS];
 	PgItemQueue waiting; /* serial */
 	int waiting_count;
 	uv_timer_t tick;
 	bool closing;
 };
 
-/* ---- serial: what waits, and whose turn it is ---- */
+/* ---- the queue of a serial pool ---- */
 
 static int
 pool_running(const PgPool *pool, int64_t account)
@@ -43,7 +40,7 @@ pool_running(const PgPool *pool, int64_t account)
 	int count = 0;
 
 	for (int i = 0; i < pool->options.connections; i++)
-		count += pool->places[i].taken && pool->places[i].account == account;
+		count += pool->slots[i].busy && pool->slots[i].query.account == account;
 	return count;
 }
 
@@ -51,13 +48,12 @@ static bool
 pool_may_run(const PgItem *item, void *arg)
 {
 	const PgPool *pool = arg;
-	int64_t account = pipeline_item_query(item)->account;
+	int64_t account = item->query.account;
 
 	return account == 0 || pool->options.account_running == 0 ||
 		   pool_running(pool, account) < pool->options.account_running;
 }
 
-/* Takes what `fits` out of the queue. */
 static PgItem *
 pool_take(PgPool *pool, bool (*fits)(const PgItem *item, void *arg), void *arg)
 {
@@ -67,14 +63,18 @@ pool_take(PgPool *pool, bool (*fits)(const PgItem *item, void *arg), void *arg)
 	return item;
 }
 
+/* Answers waiting items with NULL. */
 static void
-pool_finish(PgItem *item)
+pool_give_up(PgPool *pool, bool (*fits)(const PgItem *item, void *arg), void *arg)
 {
-	const PgQuery *query = pipeline_item_query(item);
+	PgItem *item;
 
-	if (query->fn != NULL)
-		query->fn(query->arg, NULL);
-	pipeline_item_free(item);
+	while ((item = pool_take(pool, fits, arg)) != NULL)
+	{
+		if (item->query.fn != NULL)
+			item->query.fn(item->query.arg, NULL);
+		pipeline_item_free(item);
+	}
 }
 
 static void pool_dispatch(PgPool *pool);
@@ -82,31 +82,31 @@ static void pool_dispatch(PgPool *pool);
 static void
 pool_answered(void *arg, PGresult *res)
 {
-	PoolPlace *place = arg;
-	PgResultFn fn = place->fn;
+	PoolSlot *slot = arg;
+	PgQuery query = slot->query;
 
-	place->taken = false;
-	if (fn != NULL)
-		fn(place->arg, res);
-	pool_dispatch(place->pool);
+	slot->busy = false;
+	if (query.fn != NULL)
+		query.fn(query.arg, res);
+	pool_dispatch(slot->pool);
 }
 
 static void
 pool_row(void *arg, PGresult *row)
 {
-	PoolPlace *place = arg;
+	PoolSlot *slot = arg;
 
-	place->row_fn(place->arg, row);
+	slot->query.row_fn(slot->query.arg, row);
 }
 
-/* A connection that is up and idle; NULL when there is none. */
-static PoolPlace *
-pool_idle_place(PgPool *pool)
+/* Returns a slot whose connection is up and idle, or NULL. */
+static PoolSlot *
+pool_idle_slot(PgPool *pool)
 {
 	for (int i = 0; i < pool->options.connections; i++)
 	{
-		if (!pool->places[i].taken && pgconn_is_up(pool->places[i].conn))
-			return &pool->places[i];
+		if (!pool->slots[i].busy && pgconn_is_up(pool->slots[i].conn))
+			return &pool->slots[i];
 	}
 	return NULL;
 }
@@ -114,32 +114,23 @@ pool_idle_place(PgPool *pool)
 static void
 pool_dispatch(PgPool *pool)
 {
-	PoolPlace *place;
+	PoolSlot *slot;
 	PgItem *item;
 
-	while (!pool->closing && (place = pool_idle_place(pool)) != NULL &&
+	while (!pool->closing && (slot = pool_idle_slot(pool)) != NULL &&
 		   (item = pool_take(pool, pool_may_run, pool)) != NULL)
 	{
-		const PgQuery *query = pipeline_item_query(item);
-
-		place->taken = true;
-		place->account = query->account;
-		place->row_fn = query->row_fn;
-		place->fn = query->fn;
-		place->arg = query->arg;
-		pipeline_item_redirect(item, query->row_fn != NULL ? pool_row : NULL, pool_answered, place);
-		if (!pgconn_submit(place->conn, item))
+		slot->busy = true;
+		slot->query = item->query;
+		item->query.row_fn = item->query.row_fn != NULL ? pool_row : NULL;
+		item->query.fn = pool_answered;
+		item->query.arg = slot;
+		if (!pgconn_submit(slot->conn, item))
 		{
 			pipeline_item_free(item);
-			pool_answered(place, NULL);
+			pool_answered(slot, NULL);
 		}
 	}
-}
-
-static bool
-pool_is_of_account(const PgItem *item, int64_t account)
-{
-	return pipeline_item_query(item)->account == account;
 }
 
 static bool
@@ -149,19 +140,21 @@ pool_may_wait(const PgPool *pool, int64_t account)
 
 	if (pool->waiting_count >= pool->options.waiting)
 		return false;
-	for (const PgItem *item = pool->waiting.head; item != NULL; item = pipeline_item_next(item))
-		count += pool_is_of_account(item, account);
+	for (const PgItem *item = pool->waiting.head; item != NULL; item = item->next)
+		count += item->query.account == account;
 	return account == 0 || count < pool->options.account_waiting;
 }
 
-/* ---- asking ---- */
-
-static bool
-pool_queue(PgPool *pool, const PgQuery *query)
+bool
+pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
+			 PgResultFn row_fn, PgResultFn fn, void *arg)
 {
+	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, row_fn, fn, arg, account};
 	PgItem *item;
 
-	if (!pool_may_wait(pool, query->account) || (item = pipeline_item(query, uv_now(pool->loop))) == NULL)
+	if (!pool->options.serial)
+		return pgconn_query(pgpool_choose(pool), sql, nparams, params, result_format, query.deadline_ms, fn, arg);
+	if (!pool_may_wait(pool, account) || (item = pipeline_item(&query, uv_now(pool->loop))) == NULL)
 		return false;
 	pipeline_queue_push(&pool->waiting, item);
 	pool->waiting_count++;
@@ -169,42 +162,25 @@ pool_queue(PgPool *pool, const PgQuery *query)
 	return true;
 }
 
-bool
-pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
-			 PgResultFn fn, void *arg)
-{
-	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, NULL, fn, arg, account};
-
-	if (pool->options.serial)
-		return pool_queue(pool, &query);
-	return pgconn_query(pgpool_choose(pool), sql, nparams, params, result_format, pool->options.deadline_ms, fn, arg);
-}
-
-bool
-pgpool_stream(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
-			  PgResultFn row_fn, PgResultFn fn, void *arg)
-{
-	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, row_fn, fn, arg, account};
-
-	return pool_queue(pool, &query);
-}
-
 PgConn *
 pgpool_choose(const PgPool *pool)
 {
-	PgConn *conns[PGPOOL_MAX_CONNECTIONS];
+	PgConn *best = pool->slots[0].conn;
 
-	for (int i = 0; i < pool->options.connections; i++)
-		conns[i] = pool->places[i].conn;
-	return pgconn_choose(conns, pool->options.connections);
+	for (int i = 1; i < pool->options.connections; i++)
+	{
+		if (pgconn_is_better(pool->slots[i].conn, best))
+			best = pool->slots[i].conn;
+	}
+	return best;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static bool
 pool_is_overdue(const PgItem *item, void *arg)
 {
-	return pipeline_item_is_overdue(item, *(uint64_t *) arg);
+	return item->deadline <= *(uint64_t *) arg;
 }
 
 static bool
@@ -213,16 +189,14 @@ pool_is_any(const PgItem *item, void *arg)
 	return true;
 }
 
-/* What waits longer than a statement may take is given up; connections may have come up again. */
+/* Expires items past their deadline, and uses connections that have come up. */
 static void
 pool_on_tick(uv_timer_t *timer)
 {
 	PgPool *pool = timer->data;
 	uint64_t now = uv_now(pool->loop);
-	PgItem *item;
 
-	while ((item = pool_take(pool, pool_is_overdue, &now)) != NULL)
-		pool_finish(item);
+	pool_give_up(pool, pool_is_overdue, &now);
 	pool_dispatch(pool);
 }
 
@@ -238,10 +212,10 @@ pgpool_open(uv_loop_t *loop, const char *conninfo, const PgPoolOptions *options)
 	pipeline_queue_init(&pool->waiting);
 	for (int i = 0; i < options->connections; i++)
 	{
-		pool->places[i].pool = pool;
-		pool->places[i].conn = pgconn_open(loop, conninfo, &options->conn);
-		if (pool->places[i].conn == NULL)
-			return NULL; /* only at start-up, which fails then */
+		pool->slots[i].pool = pool;
+		pool->slots[i].conn = pgconn_open(loop, conninfo, &options->conn);
+		if (pool->slots[i].conn == NULL)
+			return NULL; /* start-up fails, so nothing is freed */
 	}
 	uv_timer_init(loop, &pool->tick);
 	pool->tick.data = pool;
@@ -258,13 +232,10 @@ pool_freed(uv_handle_t *handle)
 void
 pgpool_close(PgPool *pool)
 {
-	PgItem *item;
-
 	pool->closing = true;
-	while ((item = pool_take(pool, pool_is_any, NULL)) != NULL)
-		pool_finish(item);
+	pool_give_up(pool, pool_is_any, NULL);
 	for (int i = 0; i < pool->options.connections; i++)
-		pgconn_close(pool->places[i].conn);
+		pgconn_close(pool->slots[i].conn);
 	uv_close((uv_handle_t *) &pool->tick, pool_freed);
 }
 
@@ -280,7 +251,7 @@ pgpool_pending(const PgPool *pool)
 	int count = pool->waiting_count;
 
 	for (int i = 0; i < pool->options.connections; i++)
-		count += pgconn_pending(pool->places[i].conn);
+		count += pgconn_pending(pool->slots[i].conn);
 	return count;
 }
 
@@ -293,5 +264,5 @@ pgpool_connections(const PgPool *pool)
 PgConn *
 pgpool_connection(const PgPool *pool, int i)
 {
-	return pool->places[i].conn;
+	return pool->slots[i].conn;
 }

@@ -1,14 +1,14 @@
 /*
- * pgresolve.c - the addresses of the servers in a connection string.
+ * pgresolve.c - looks up the servers in a connection string without blocking the loop.
  *
- * libpq looks names up in the thread that connects, and a slow name server would stop the whole gateway, until
- * ZooKeeper takes it for dead. So names are looked up in a thread of libuv's pool, and libpq gets the addresses. All
- * connections of the gateway have one string: they share one look-up, which takes one thread, and for a moment its
- * answer.
+ * libpq looks up names in the calling thread. A slow name server would block the gateway until ZooKeeper declares it
+ * dead. Therefore a thread of libuv's pool looks up the names, and libpq gets addresses. All connections of a gateway
+ * have the same string. They share one lookup, so that it occupies one thread, and its result for a second.
  */
 #include "db/pgresolve.h"
 
-#include "support/must.h"
+#include "support/buf.h"
+#include "support/log.h"
 
 #include <arpa/inet.h>
 #include <libpq-fe.h>
@@ -19,35 +19,28 @@
 
 #define RESOLVE_FRESH_MS 1000
 #define RESOLVE_HOSTS	 32
-#define RESOLVE_LIST	 2048 /* bytes of a list */
 
-typedef struct ResolveWaiter
-{
-	struct ResolveWaiter *next;
-	PgResolvedFn fn;
-	void *arg;
-} ResolveWaiter;
-
-typedef struct Resolver
+static struct
 {
 	uv_loop_t *loop;
-	char *conninfo; /* of the answer, or of what is being looked up */
+	bool parsed;
 	char *hosts[RESOLVE_HOSTS];
 	char *ports[RESOLVE_HOSTS];
-	int count;
-	int at; /* the host that is being looked up; count: none is */
-	char host_list[RESOLVE_LIST], address_list[RESOLVE_LIST], port_list[RESOLVE_LIST];
+	int count; /* hosts; 0: libpq needs no help */
+	int next;  /* host to look up */
+	bool running;
+	bool answered;
+	uint64_t answered_at; /* ms */
+	int found;			  /* entries in the lists */
+	Buf host_list, address_list, port_list;
 	char problem[256];
-	uint64_t answered; /* ms; 0: never */
-	uv_getaddrinfo_t request;
-	ResolveWaiter *waiters;
-} Resolver;
-
-static Resolver resolver;
+	uv_getaddrinfo_t lookup;
+	PgResolve *requests;
+} resolver;
 
 /* ---- the connection string ---- */
 
-/* A path to a socket, or an address, needs no look-up; nor does the default. */
+/* A socket's path and an address need no lookup. Nor does the default. */
 static bool
 host_is_name(const char *host)
 {
@@ -68,183 +61,156 @@ option_value(const PQconninfoOption *options, const char *keyword)
 	return NULL;
 }
 
-/* The item of a list between commas; the only one stands for all, as for libpq. */
-static char *
-list_item(const char *list, int number)
+/* Splits a list at its commas. A single item stands for all, as in libpq. */
+static int
+list_split(const char *list, char *to[RESOLVE_HOSTS])
 {
-	const char *at = list != NULL ? list : "";
+	bool single = list == NULL || strchr(list, ',') == NULL;
+	int count = 0;
 
-	if (strchr(at, ',') == NULL)
-		return must_have(strdup(at));
-	for (; number > 0 && *at != '\0'; number--)
-		at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',');
-	return must_have(strndup(at, strcspn(at, ",")));
+	for (const char *item = list != NULL ? list : ""; count < RESOLVE_HOSTS; count++)
+	{
+		size_t len = strcspn(item, ",");
+
+		to[count] = must_have(strndup(item, len));
+		if (!single && item[len] == '\0')
+			return count + 1;
+		item += single ? 0 : len + 1;
+	}
+	return single ? 1 : RESOLVE_HOSTS + 1;
 }
 
 static void
-resolver_clear(void)
-{
-	for (int i = 0; i < resolver.count; i++)
-	{
-		free(resolver.hosts[i]);
-		free(resolver.ports[i]);
-	}
-	free(resolver.conninfo);
-	resolver.conninfo = NULL;
-	resolver.count = resolver.at = 0;
-	resolver.answered = 0;
-	resolver.host_list[0] = resolver.address_list[0] = resolver.port_list[0] = resolver.problem[0] = '\0';
-}
-
-/* Notes the hosts; false when none has to be looked up. */
-static bool
-resolver_read(const char *conninfo)
+resolver_parse(const char *conninfo)
 {
 	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
 	const char *hosts = options != NULL ? option_value(options, "host") : NULL;
 	const char *addresses = options != NULL ? option_value(options, "hostaddr") : NULL;
 	bool names = false;
+	int count = 0;
 
-	resolver_clear();
+	resolver.parsed = true;
 	if (hosts != NULL && (addresses == NULL || *addresses == '\0'))
 	{
-		int count = 1;
-
-		for (const char *p = hosts; *p != '\0'; p++)
-			count += *p == ',';
-		for (int i = 0; i < count && i < RESOLVE_HOSTS; i++)
-		{
-			resolver.hosts[i] = list_item(hosts, strchr(hosts, ',') != NULL ? i : 0);
-			resolver.ports[i] = list_item(option_value(options, "port"), i);
-			resolver.count++;
-			names = names || (resolver.hosts[i] != NULL && host_is_name(resolver.hosts[i]));
-		}
-		names = names && count <= RESOLVE_HOSTS;
+		count = list_split(hosts, resolver.hosts);
+		(void) list_split(option_value(options, "port"), resolver.ports);
 	}
 	PQconninfoFree(options);
-	if (names)
-		resolver.conninfo = strdup(conninfo);
-	return names && resolver.conninfo != NULL;
+	if (count > RESOLVE_HOSTS)
+		return;
+	for (int i = 0; i < count; i++)
+		names = names || host_is_name(resolver.hosts[i]);
+	resolver.count = names ? count : 0;
 }
 
 /* ---- looking up ---- */
 
-static void
-list_add(char *list, const char *item)
-{
-	size_t len = strlen(list);
-
-	snprintf(list + len, RESOLVE_LIST - len, "%s%s", resolver.host_list[0] != '\0' ? "," : "", item);
-}
-
-/* One entry more; an address "" is for a host that needs none. */
+/* Adds an entry for the current host. address is "" for a host that needs none. */
 static void
 resolver_add(const char *address)
 {
-	list_add(resolver.address_list, address);
-	list_add(resolver.port_list, resolver.ports[resolver.at] != NULL ? resolver.ports[resolver.at] : "");
-	list_add(resolver.host_list, resolver.hosts[resolver.at]);
+	const char *comma = resolver.found++ > 0 ? "," : "";
+	const char *port = resolver.ports[resolver.next];
+
+	buf_printf(&resolver.host_list, "%s%s", comma, resolver.hosts[resolver.next]);
+	buf_printf(&resolver.address_list, "%s%s", comma, address);
+	buf_printf(&resolver.port_list, "%s%s", comma, port != NULL ? port : "");
 }
 
 static void
-resolver_tell(void)
+resolver_answer(void)
 {
-	PgAddresses found = {resolver.host_list, resolver.address_list, resolver.port_list};
-	ResolveWaiter *waiter = resolver.waiters, *next;
+	PgAddresses found = {resolver.host_list.data, resolver.address_list.data, resolver.port_list.data};
+	bool usable = resolver.found > 0 && found.hosts != NULL && found.addresses != NULL && found.ports != NULL;
+	PgResolve *request;
 
-	resolver.waiters = NULL;
-	for (; waiter != NULL; waiter = next)
+	while ((request = resolver.requests) != NULL)
 	{
-		next = waiter->next;
-		waiter->fn(waiter->arg, resolver.host_list[0] != '\0' ? &found : NULL, resolver.problem);
-		free(waiter);
+		resolver.requests = request->next;
+		request->fn(request->arg, usable ? &found : NULL, resolver.problem);
 	}
 }
 
-static void resolver_next(void);
+static void resolver_on_answer(uv_getaddrinfo_t *lookup, int status, struct addrinfo *result);
+
+/* Looks up the next name. Answers the requests if there is none. */
+static void
+resolver_step(void)
+{
+	static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+
+	for (; resolver.next < resolver.count; resolver.next++)
+	{
+		if (!host_is_name(resolver.hosts[resolver.next]))
+			resolver_add("");
+		else if (uv_getaddrinfo(resolver.loop, &resolver.lookup, resolver_on_answer, resolver.hosts[resolver.next],
+								NULL, &hints) == 0)
+			return;
+	}
+	resolver.running = false;
+	resolver.answered = true;
+	resolver.answered_at = uv_now(resolver.loop);
+	resolver_answer();
+}
 
 static void
-resolver_on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *result)
+resolver_on_answer(uv_getaddrinfo_t *lookup, int status, struct addrinfo *result)
 {
 	char address[INET6_ADDRSTRLEN];
 
 	if (status != 0)
 		snprintf(resolver.problem, sizeof(resolver.problem), "\"%.100s\" cannot be looked up: %s",
-				 resolver.hosts[resolver.at], uv_strerror(status));
+				 resolver.hosts[resolver.next], uv_strerror(status));
 	for (const struct addrinfo *info = status == 0 ? result : NULL; info != NULL; info = info->ai_next)
 	{
 		if (getnameinfo(info->ai_addr, info->ai_addrlen, address, sizeof(address), NULL, 0, NI_NUMERICHOST) == 0)
 			resolver_add(address);
 	}
 	uv_freeaddrinfo(result);
-	resolver.at++;
-	resolver_next();
-}
-
-/* Goes on with the next host that has a name, or tells. */
-static void
-resolver_next(void)
-{
-	static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-
-	for (; resolver.at < resolver.count; resolver.at++)
-	{
-		if (!host_is_name(resolver.hosts[resolver.at]))
-			resolver_add("");
-		else if (uv_getaddrinfo(resolver.loop, &resolver.request, resolver_on_answer, resolver.hosts[resolver.at], NULL,
-								&hints) == 0)
-			return;
-	}
-	resolver.answered = uv_now(resolver.loop) + 1;
-	resolver_tell();
+	resolver.next++;
+	resolver_step();
 }
 
 void
-pgresolve(uv_loop_t *loop, const char *conninfo, PgResolvedFn fn, void *arg)
+pgresolve(uv_loop_t *loop, const char *conninfo, PgResolve *request)
 {
 	static const PgAddresses none = {NULL, NULL, NULL};
-	bool known = resolver.conninfo != NULL && strcmp(resolver.conninfo, conninfo) == 0;
-	bool under_way = resolver.at < resolver.count;
-	ResolveWaiter *waiter;
 
 	resolver.loop = loop;
-	if (!known && (under_way || !resolver_read(conninfo)))
+	if (!resolver.parsed)
+		resolver_parse(conninfo);
+	if (resolver.count == 0)
 	{
-		fn(arg, &none, NULL); /* of two strings, which no gateway has, libpq looks up the second */
+		request->fn(request->arg, &none, NULL);
 		return;
 	}
-	waiter = malloc(sizeof(ResolveWaiter));
-	if (waiter == NULL)
+	request->next = resolver.requests;
+	resolver.requests = request;
+	if (resolver.running)
+		return;
+	if (resolver.answered && uv_now(loop) - resolver.answered_at < RESOLVE_FRESH_MS)
 	{
-		fn(arg, NULL, "out of memory");
+		resolver_answer();
 		return;
 	}
-	*waiter = (ResolveWaiter){resolver.waiters, fn, arg};
-	resolver.waiters = waiter;
-	if (under_way)
-		return;
-	if (known && resolver.answered != 0 && uv_now(loop) < resolver.answered + RESOLVE_FRESH_MS)
-	{
-		resolver_tell();
-		return;
-	}
-	if (resolver_read(conninfo))
-		resolver_next();
+	resolver.running = true;
+	resolver.next = resolver.found = 0;
+	resolver.problem[0] = '\0';
+	buf_free(&resolver.host_list);
+	buf_free(&resolver.address_list);
+	buf_free(&resolver.port_list);
+	resolver_step();
 }
 
 void
-pgresolve_forget(void *arg)
+pgresolve_forget(PgResolve *request)
 {
-	for (ResolveWaiter **at = &resolver.waiters; *at != NULL;)
+	for (PgResolve **at = &resolver.requests; *at != NULL; at = &(*at)->next)
 	{
-		ResolveWaiter *waiter = *at;
-
-		if (waiter->arg != arg)
-			at = &waiter->next;
-		else
+		if (*at == request)
 		{
-			*at = waiter->next;
-			free(waiter);
+			*at = request->next;
+			return;
 		}
 	}
 }

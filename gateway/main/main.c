@@ -12,7 +12,6 @@
 #include "core/health.h"
 #include "support/log.h"
 #include "core/metrics.h"
-#include "support/notify.h"
 #include "auth/password.h"
 #include "ws/room/admission.h"
 #include "ws/room/members.h"
@@ -131,7 +130,7 @@ main_on_second(uv_timer_t *timer)
 		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", members_count(), room_count());
 	else
 		snprintf(status, sizeof(status), "%s", health_is_ready(NULL) ? "serving" : "not ready (see /readyz)");
-	notify_tick(status);
+	health_notify_alive(status);
 	socket_tick_all();
 	v2_tick();
 	snapshot_tick();
@@ -200,15 +199,15 @@ main_on_signal(uv_signal_t *handle, int number)
 		drain_until = 0;
 	uv_timer_start(&loop_drain, main_on_drain, gateway.leaving ? 0 : notice_ms, DRAIN_STEP_MS);
 	gateway.leaving = true;
-	notify_send("STOPPING=1");
+	health_notify("STOPPING=1");
 }
 
 static void
 main_on_hangup(uv_signal_t *handle, int number)
 {
-	notify_send("RELOADING=1");
+	health_notify("RELOADING=1");
 	reload_all(main_argc, main_argv);
-	notify_send("READY=1");
+	health_notify("READY=1");
 }
 
 /* ---- coordination ---- */
@@ -389,7 +388,7 @@ main(int argc, char **argv)
 	gateway.started = gateway_now();
 	if (main_start_services())
 	{
-		notify_send("READY=1");
+		health_notify("READY=1");
 		uv_run(&gateway.loop, UV_RUN_DEFAULT);
 	}
 	else

@@ -11,7 +11,6 @@
 #include "ws/room/room.h"
 #include "ws/session/session.h"
 #include "http/server/tls.h"
-#include "auth/tokens.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -62,7 +61,7 @@ reload_keys(ConfigSayFn say)
 	}
 	kept = reload_keeps_keys(&gateway.keys, &fresh);
 	gateway.keys = fresh;
-	tokens_forget_all();
+	jwt_cache_clear();
 	OPENSSL_cleanse(&fresh, sizeof(fresh));
 	if (!kept)
 		room_for_each(reload_close_sessions, NULL);

@@ -55,9 +55,7 @@ buf_reserve(Buf *buf, size_t more)
 void
 buf_put(Buf *buf, const void *data, size_t len)
 {
-	if (len == 0)
-		return;
-	if (!buf_reserve(buf, len))
+	if (len == 0 || !buf_reserve(buf, len))
 		return;
 	memcpy(buf->data + buf->len, data, len);
 	buf->len += len;
@@ -104,7 +102,7 @@ buf_take(Buf *buf)
 	return taken;
 }
 
-/* What follows the backslash; 'u' for the long form; 0: not escaped. */
+/* Returns the character after the backslash ('u': the long form), or 0 if the byte is not escaped. */
 static inline char
 json_escape(unsigned char byte)
 {
@@ -128,7 +126,7 @@ json_escape(unsigned char byte)
 	}
 }
 
-/* Has a word of eight bytes one that JSON escapes? May say yes without need behind the first that it has. */
+/* Whether JSON escapes any of eight bytes. Exact up to the first such byte. */
 static inline bool
 json_word_has_escape(uint64_t word)
 {
@@ -152,7 +150,7 @@ json_write_string(char *to, const char *text, size_t len)
 		unsigned char byte;
 		char escape;
 
-		/* Eight bytes at a time, while nothing is to be escaped. */
+		/* Copies eight bytes at a time while none needs escaping. */
 		if (end - text >= 8)
 		{
 			uint64_t word;
@@ -207,32 +205,34 @@ buf_puts_url(Buf *buf, const char *text)
 		buf_printf(buf, *c < 128 && (isalnum(*c) || strchr("-._~", *c) != NULL) ? "%c" : "%%%02X", *c);
 }
 
+/* Writes the digits in front of `end`. Returns the first. */
+static char *
+write_digits(char *end, uint64_t value)
+{
+	do
+		*--end = (char) ('0' + value % 10);
+	while ((value /= 10) > 0);
+	return end;
+}
+
 char *
 json_write_number(char *to, uint32_t value)
 {
 	char digits[12];
-	char *p = digits + sizeof(digits);
-	size_t len;
+	char *end = digits + sizeof(digits), *first = write_digits(end, value);
 
-	do
-		*--p = (char) ('0' + value % 10);
-	while ((value /= 10) > 0);
-	len = (size_t) (digits + sizeof(digits) - p);
-	memcpy(to, p, len);
-	return to + len;
+	memcpy(to, first, (size_t) (end - first));
+	return to + (end - first);
 }
 
 void
 buf_put_number(Buf *buf, int64_t value)
 {
 	char digits[24];
-	char *p = digits + sizeof(digits);
-	uint64_t left = value < 0 ? 0 - (uint64_t) value : (uint64_t) value;
+	char *end = digits + sizeof(digits);
+	char *first = write_digits(end, value < 0 ? 0 - (uint64_t) value : (uint64_t) value);
 
-	do
-		*--p = (char) ('0' + left % 10);
-	while ((left /= 10) > 0);
 	if (value < 0)
-		*--p = '-';
-	buf_put(buf, p, (size_t) (digits + sizeof(digits) - p));
+		*--first = '-';
+	buf_put(buf, first, (size_t) (end - first));
 }

@@ -1,8 +1,8 @@
 /*
  * buf.h - growable bytes, and JSON written into them.
  *
- * A buffer that cannot grow fails: it has no content any more, and takes none, until it is freed. Whoever hands its
- * content to somebody looks at that, and nobody else need do so.
+ * A buffer that cannot grow fails: it loses its content and accepts none until it is freed. Only code that uses the
+ * content must check buf_failed().
  */
 #ifndef BUF_H
 #define BUF_H
@@ -18,8 +18,8 @@ typedef struct Buf
 	size_t size;
 } Buf;
 
-#define BUF_FAILED 1			  /* size of one that has failed */
-#define BUF_MAX	   (SIZE_MAX / 4) /* bytes of one */
+#define BUF_FAILED 1			  /* size of a failed buffer */
+#define BUF_MAX	   (SIZE_MAX / 4) /* maximum size */
 
 extern void buf_free(Buf *buf);
 extern void buf_fail(Buf *buf);
@@ -28,26 +28,25 @@ buf_failed(const Buf *buf)
 {
 	return buf->data == NULL && buf->size == BUF_FAILED;
 }
-/* Room for `more` bytes at data + len. False: it has failed, and there is none. */
+/* Makes space for `more` bytes at data + len. If false, the buffer has failed. */
 extern bool buf_reserve(Buf *buf, size_t more);
-/* The same, and the content stays when there is no room. */
+/* The same, but if false, the buffer keeps its content. */
 extern bool buf_try_reserve(Buf *buf, size_t more);
 extern void buf_put(Buf *buf, const void *data, size_t len);
-/* Appends from's content; fails if that has failed. */
+/* Appends from's content. Fails if `from` has failed. */
 extern void buf_put_buf(Buf *buf, const Buf *from);
 extern void buf_puts(Buf *buf, const char *text);
 extern void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Hands the content over and leaves buf empty. */
+/* Returns the content, which the caller then owns, and leaves buf empty. */
 extern Buf buf_take(Buf *buf);
 
-/* Percent-encoded: all but RFC 3986's unreserved characters. */
+/* Percent-encodes all characters but RFC 3986's unreserved ones. */
 extern void buf_puts_url(Buf *buf, const char *text);
 
-/* A JSON string with its quotes: escapes what JSON requires and nothing else (one v1 client reads addresses undecoded).
- */
+/* Appends a JSON string with its quotes. Escapes only what JSON requires: one v1 client does not decode addresses. */
 extern void buf_put_json(Buf *buf, const char *text, size_t len);
-#define JSON_GROWTH 6 /* a byte of text becomes so many at most */
-/* The same into memory that is there: JSON_GROWTH * len + 2 bytes; returns the end. A number takes 10 at most. */
+#define JSON_GROWTH 6 /* maximum bytes for a byte of text */
+/* The same to memory with space for JSON_GROWTH * len + 2 bytes, or 10 for a number. Return the end. */
 extern char *json_write_string(char *to, const char *text, size_t len);
 extern char *json_write_number(char *to, uint32_t value);
 extern void buf_puts_json(Buf *buf, const char *text);

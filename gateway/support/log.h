@@ -1,7 +1,7 @@
 /*
- * log.h - structured log lines on stderr: one event a line, as text (`event key=value ...`) or JSON.
+ * log.h - structured log lines on stderr: one event per line, as text (`event key=value ...`) or JSON.
  *
- * Fields are typed, so that no line can be forged by what a client sends: strings are escaped.
+ * Strings are escaped, so that no client can forge a line.
  */
 #ifndef LOG_H
 #define LOG_H
@@ -27,9 +27,10 @@ typedef struct LogField
 #define LOG_STR(key, value) ((LogField){(key), (value) != NULL ? (value) : "", 0})
 #define LOG_INT(key, value) ((LogField){(key), NULL, (long long) (value)})
 
-/* Names as in the setting log-level and log-format; unknown ones are ignored. */
+/* The values of the settings log-level and log-format. */
 extern void log_setup(const char *level, const char *format);
 extern bool log_enabled(LogLevel level);
+/* event and keys are constants that need no escaping. */
 extern void log_write(LogLevel level, const char *event, const LogField *fields, size_t count);
 
 /* log_event(LOG_INFO, "session closed", LOG_STR("reason", why), LOG_INT("sheet", id)); */
@@ -42,5 +43,13 @@ extern void log_write(LogLevel level, const char *event, const LogField *fields,
 			log_write(level, event, log_fields_, sizeof(log_fields_) / sizeof(log_fields_[0]));                        \
 		}                                                                                                              \
 	} while (0)
+
+/*
+ * Returns memory. If it is NULL, logs that and ends the process, which the supervisor restarts. It is for allocations
+ * at start-up and for small state of the process. If any other allocation fails, only its user ends: the session is
+ * closed (1011), the request is answered with 503, the query is refused, or the members of a sheet are closed (1012)
+ * and reconnect.
+ */
+extern void *must_have(void *memory);
 
 #endif

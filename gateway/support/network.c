@@ -9,25 +9,25 @@
 
 #define MAPPED_BITS 96 /* of ::ffff:0:0/96 */
 
-/* Every address as 128 bits; those of IPv4 behind ::ffff. */
+/* An address of 128 bits. IPv4 is mapped to ::ffff:0:0/96. */
 typedef struct Network
 {
 	unsigned char bytes[16];
 	int bits;
 } Network;
 
+static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF}; /* prefix of mapped IPv4 addresses */
+
 static bool
 network_parse_address(const char *text, Network *to)
 {
-	static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-
 	if (inet_pton(AF_INET6, text, to->bytes) == 1)
 		return true;
 	memcpy(to->bytes, mapped, sizeof(mapped));
 	return inet_pton(AF_INET, text, to->bytes + sizeof(mapped)) == 1;
 }
 
-/* One item of a list, without its comma. */
+/* Parses an item of a list, without its comma. */
 static bool
 network_parse(const char *item, size_t len, Network *to)
 {
@@ -71,23 +71,28 @@ network_has(const Network *network, const Network *address)
 	return rest == 0 || (network->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
 }
 
+/* Parses the first item of *list and advances *list behind it; to NULL at the end. Returns false if it is malformed. */
+static bool
+network_next(const char **list, Network *to)
+{
+	size_t len = strcspn(*list, ",");
+	bool valid = network_parse(*list, len, to);
+
+	*list = (*list)[len] != '\0' ? *list + len + 1 : NULL;
+	return valid;
+}
+
 bool
 network_list_is_valid(const char *list)
 {
 	Network network;
+	bool valid = true;
 
 	if (*list == '\0')
 		return true;
-	for (;; list++)
-	{
-		size_t len = strcspn(list, ",");
-
-		if (!network_parse(list, len, &network))
-			return false;
-		list += len;
-		if (*list == '\0')
-			return true;
-	}
+	while (valid && list != NULL)
+		valid = network_next(&list, &network);
+	return valid;
 }
 
 bool
@@ -102,25 +107,18 @@ bool
 network_list_contains(const char *list, const char *address)
 {
 	Network network, one;
+	bool found = false;
 
-	if (*list == '\0' || !network_parse(address, strlen(address), &one) || one.bits != 128)
+	if (!network_parse(address, strlen(address), &one) || one.bits != 128)
 		return false;
-	for (;; list++)
-	{
-		size_t len = strcspn(list, ",");
-
-		if (network_parse(list, len, &network) && network_has(&network, &one))
-			return true;
-		list += len;
-		if (*list == '\0')
-			return false;
-	}
+	while (!found && list != NULL)
+		found = network_next(&list, &network) && network_has(&network, &one);
+	return found;
 }
 
 void
 network_holder(const char *address, char to[NETWORK_NAME_MAX])
 {
-	static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
 	Network network;
 
 	if (!network_parse_address(address, &network))

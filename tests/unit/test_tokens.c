@@ -1,7 +1,7 @@
 /*
  * test_tokens.c - tokens that are remembered are good, and only they.
  */
-#include "auth/tokens.h"
+#include "auth/jwt.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ verify(const JwtKeys *with, const char *token, int64_t now)
 {
 	JwtClaims claims;
 
-	return tokens_verify(with, token, strlen(token), now, &claims);
+	return jwt_verify_cached(with, token, strlen(token), now, &claims);
 }
 
 int
@@ -33,7 +33,7 @@ main(void)
 	len = strlen(token);
 	TAP_OK(verify(&no_keys, token, NOW) == JWT_UNKNOWN_KEY, "what is not known is verified");
 	TAP_OK(verify(&keys, token, NOW) == JWT_OK, "a good one");
-	TAP_OK(tokens_verify(&no_keys, token, len, NOW, &told) == JWT_OK && told.uid == 7 && told.generation == 3 &&
+	TAP_OK(jwt_verify_cached(&no_keys, token, len, NOW, &told) == JWT_OK && told.uid == 7 && told.generation == 3 &&
 			   told.expires_at == NOW + 100,
 		   "is remembered, with its claims");
 	TAP_OK(verify(&keys, token, NOW + 99) == JWT_OK && verify(&keys, token, NOW + 100) == JWT_EXPIRED,
@@ -47,11 +47,11 @@ main(void)
 			TAP_OK(false, "another character at %zu is another token", i);
 	}
 	TAP_OK(true, "a token that differs in one character is another one");
-	TAP_OK(tokens_verify(&no_keys, token, len - 1, NOW, &told) != JWT_OK, "so is one without its last character");
+	TAP_OK(jwt_verify_cached(&no_keys, token, len - 1, NOW, &told) != JWT_OK, "so is one without its last character");
 	TAP_OK(verify(&no_keys, token, NOW) == JWT_OK, "none of them has taken its place");
 	TAP_OK(verify(&keys, "", NOW) == JWT_MALFORMED && verify(&keys, "a.b.c", NOW) == JWT_MALFORMED, "no tokens");
 
-	tokens_forget_all();
+	jwt_cache_clear();
 	TAP_OK(verify(&no_keys, token, NOW) == JWT_UNKNOWN_KEY, "nothing is remembered when keys have changed");
 	return tap_done();
 }

@@ -1,7 +1,7 @@
 /*
  * account.c - whose request it is: the token, and the account that it names.
  */
-#include "auth/tokens.h"
+#include "auth/jwt.h"
 #include "core/gateway.h"
 #include "http/request/request.h"
 #include "ws/cache/accounts.h"
@@ -120,7 +120,7 @@ request_authenticate(Request *request, RequestNext next)
 	if (item != NULL && !cJSON_IsString(item))
 		request_error(request, 400, "token is needed, as a string");
 	else if (!request_token(request, token, sizeof(token)) ||
-			 tokens_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
+			 jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 		account_refuse_token(request);
 	else if (accounts_is_fresh(accounts_find(request->claims.uid)))
 		account_check_generation(request);

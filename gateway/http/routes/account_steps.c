@@ -9,7 +9,6 @@
 #include "core/metrics.h"
 #include "support/network.h"
 #include "auth/password.h"
-#include "auth/password_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

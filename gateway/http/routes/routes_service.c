@@ -14,8 +14,7 @@
 #include "core/gateway.h"
 #include "core/health.h"
 #include "core/metrics.h"
-#include "auth/password_queue.h"
-#include "core/process.h"
+#include "auth/password.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
@@ -207,7 +206,7 @@ route_metrics(Request *request)
 	cached_range_print(&body);
 	snapshot_print(&body);
 	trace_print(&body);
-	process_print(&body);
+	metrics_print_process(&body);
 	request_answer(request, 200, "text/plain; version=0.0.4", &body);
 }
 

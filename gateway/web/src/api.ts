@@ -1,34 +1,33 @@
-// api.ts - HTTP with the gateways: v1 routes as functions, the gateways that we know of, and where a sheet is.
+// api.ts - HTTP with the gateways: the session, v1's routes as functions, and the gateway of a sheet.
 //
-// Any gateway answers most requests. When one does not answer, the others that were heard of are tried. A request that
-// makes something new is tried again only when it cannot have arrived.
+// Any gateway answers most requests. If one does not answer, the other known ones are tried. A request that is not
+// idempotent is tried again only if it cannot have arrived.
 import { Msg, parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from './protocol';
 import type { Answer, LogEntry, Route, SheetInfo } from './protocol';
-import type { Session } from './session';
 
 const timeoutMs = 10000;
 const membersKey = 'pg_sheet.gateways';
 
-/** A refusal, by its number and the gateway's own words, or a gateway that does not answer (msg null). */
+/** A refusal, with its number and the gateway's text, or no answer (msg null). */
 export class ApiError extends Error {
 	constructor(readonly msg: number | null, readonly detail = '') {
 		super(msg === null ? 'no gateway answers' : `refused: ${msg}`);
 	}
 }
 
-/** This page's own gateway first, then those heard of. */
+/** The gateway of this page first, then the others. */
 export function knownGateways(): string[] {
 	let stored: unknown = [];
 	try {
 		stored = JSON.parse(sessionStorage.getItem(membersKey) ?? '[]');
 	} catch {
-		// Somebody else's entry.
+		// The entry is not ours.
 	}
 	const others = Array.isArray(stored) ? stored.filter((url): url is string => typeof url === 'string') : [];
 	return [...new Set([location.origin, ...others])];
 }
 
-function noteGateways(urls: string[]): void {
+function storeGateways(urls: string[]): void {
 	const all = [...new Set([...knownGateways(), ...urls])].slice(0, 16);
 	sessionStorage.setItem(membersKey, JSON.stringify(all));
 }
@@ -43,10 +42,14 @@ const refusals = new Map<number, number>([
 async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
 	const response = await fetch(base + path, { ...init, signal: AbortSignal.timeout(timeoutMs), credentials: 'omit', cache: 'no-store' });
 	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
-	// v1 answers refusals with 200; the routes of v2 with HTTP's codes.
+	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
 	const refusal = refusals.get(response.status);
 	if (refusal !== undefined) throw new ApiError(refusal);
 	return (await response.json()) as unknown;
+}
+
+function postInit(body: object): RequestInit {
+	return { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
 /** Tries one gateway after another. */
@@ -66,14 +69,41 @@ async function tryGateways(bases: string[], path: string, init: RequestInit, aga
 }
 
 export async function post(path: string, body: object, { bases = knownGateways(), again = true } = {}): Promise<Answer> {
-	const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-	return parseAnswer(await tryGateways(bases, path, init, again));
+	return parseAnswer(await tryGateways(bases, path, postInit(body), again));
 }
 
 async function call(path: string, body: object, options: { bases?: string[]; again?: boolean } = {}): Promise<unknown> {
 	const answer = await post(path, body, options);
 	if (!answer.success) throw new ApiError(answer.msg, typeof answer.data === 'string' ? answer.data : '');
 	return answer.data;
+}
+
+// ---- the session -------------------------------------------------------------------------------------------------------
+
+/** The signed-in user. sessionStorage keeps the session; the token is never in the page's address. */
+export interface Session {
+	token: string;
+	uid: number;
+	username: string;
+}
+
+const sessionKey = 'pg_sheet.session';
+
+export function loadSession(): Session | null {
+	try {
+		const value = JSON.parse(sessionStorage.getItem(sessionKey) ?? 'null');
+		return value && typeof value.token === 'string' && typeof value.username === 'string' ? (value as Session) : null;
+	} catch {
+		return null;
+	}
+}
+
+export function saveSession(session: Session): void {
+	sessionStorage.setItem(sessionKey, JSON.stringify(session));
+}
+
+export function endSession(): void {
+	sessionStorage.removeItem(sessionKey);
 }
 
 // ---- accounts -----------------------------------------------------------------------------------------------------------
@@ -96,9 +126,9 @@ async function sessionOf(token: unknown): Promise<Session> {
 export interface AccountPage {
 	uid: number;
 	username: string;
-	/** Those that were opened last first. */
+	/** The last opened first. */
 	sheets: SheetInfo[];
-	/** Where the next page begins; null at the end of the list. */
+	/** Start of the next page; null at the end of the list. */
 	next: string | null;
 }
 
@@ -119,7 +149,7 @@ export async function newSheet(token: string, name: string): Promise<number> {
 }
 
 export async function deleteSheet(token: string, fid: number): Promise<void> {
-	// The second call purges: it must not be repeated by itself.
+	// Not repeated, since a second call purges the sheet.
 	await call('/deletesheet', { token, fid }, { again: false });
 }
 
@@ -127,14 +157,13 @@ export async function recoverSheet(token: string, fid: number): Promise<void> {
 	await call('/recoversheet', { token, fid }, { again: false });
 }
 
-/** Opens a sheet by its link: from then on the account may open it without. */
+/** Opens a sheet by its link. Later the account can open it without the link. */
 export async function openLink(token: string, fid: number, link: string): Promise<void> {
-	const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ token, link }) };
-	const value = (await tryGateways(knownGateways(), `/v2/sheets/${fid}/open`, init, true)) as { role?: unknown } | null;
+	const value = (await tryGateways(knownGateways(), `/v2/sheets/${fid}/open`, postInit({ token, link }), true)) as { role?: unknown } | null;
 	if (typeof value?.role !== 'string') throw new ProtocolError('the answer has no role');
 }
 
-/** Where a sheet is; asks the gateways one after another. */
+/** Finds the gateway of a sheet. */
 export async function findSheet(token: string, fid: number): Promise<Route> {
 	const init = { headers: { authorization: `Bearer ${token}` } };
 	const value = await tryGateways(knownGateways(), `/v2/sheets/${fid}/route`, init, true);
@@ -142,15 +171,15 @@ export async function findSheet(token: string, fid: number): Promise<Route> {
 	if (bean && bean.success === false && typeof bean.msg === 'number') throw new ApiError(bean.msg);
 	const route = parseRoute(value);
 	const http = reachable(route.http);
-	noteGateways([http, ...route.members]);
+	storeGateways([http, ...route.members]);
 	return { ...route, http, ws: reachable(route.ws) };
 }
 
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
 /**
- * The address of a gateway as this page can use it: encrypted when the page is, and with the page's own name of the
- * machine when both are the same machine (to a browser, localhost and 127.0.0.1 are strangers).
+ * The address of a gateway that this page can use: encrypted if the page is, and with the page's host name if both are
+ * loopback (to a browser, localhost and 127.0.0.1 are different origins).
  */
 function reachable(address: string): string {
 	const url = new URL(address);
@@ -160,8 +189,8 @@ function reachable(address: string): string {
 }
 
 /**
- * Where the socket of a sheet is: the gateway's own word, asked by v1's `query=1`; a refusal is an ApiError. `nack=1` asks for
- * refusals of edits and for the styles of cells, which v1 has not.
+ * The WebSocket address of a sheet, from v1's `query=1`; a refusal is an ApiError. `nack=1` requests refusals of edits and
+ * styles of cells, which extend v1.
  */
 export async function findSocket(token: string, fid: number): Promise<string> {
 	const { http, ws } = await findSheet(token, fid);
@@ -169,13 +198,12 @@ export async function findSocket(token: string, fid: number): Promise<string> {
 	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
 	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
 	const url = new URL(elsewhere ? reachable(elsewhere) : ws);
-	const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ token, fid }) };
-	const { ticket } = (await request(`${url.protocol.replace('ws', 'http')}//${url.host}`, '/v2/ticket', init)) as { ticket?: unknown };
+	const { ticket } = (await request(`${url.protocol.replace('ws', 'http')}//${url.host}`, '/v2/ticket', postInit({ token, fid }))) as { ticket?: unknown };
 	if (typeof ticket !== 'string') throw new ProtocolError('the answer has no ticket');
 	return `${url.protocol}//${url.host}/sheetws?ticket=${ticket}&fid=${fid}&nack=1`;
 }
 
-/** The routes of one sheet, sent to the gateway that has it. */
+/** The routes of a sheet, sent to its gateway. */
 export class SheetApi {
 	constructor(private readonly token: string, readonly fid: number) {}
 
@@ -188,7 +216,7 @@ export class SheetApi {
 		return parseSheet(await this.call('/getsheet', {}, true));
 	}
 
-	/** The number of the new version; null when nothing changed since the last one. */
+	/** The number of the new version; null if nothing has changed since the last one. */
 	async commit(): Promise<number | null> {
 		try {
 			return (await this.call('/commitsheet', {}, false)) as number;
@@ -208,7 +236,7 @@ export class SheetApi {
 		await this.call('/rollbacksheet', { cid }, false);
 	}
 
-	/** The entries of a log; none when there is no such log. */
+	/** The entries of a segment; none if it does not exist. */
 	async log(lid: number): Promise<LogEntry[]> {
 		try {
 			return parseLog(await this.call('/getsheetlog', { lid }, true));
@@ -222,7 +250,7 @@ export class SheetApi {
 		await this.call('/sharesheet', { username, role }, false);
 	}
 
-	/** Makes a new link and returns its key; null: the link ends. */
+	/** Creates a link and returns its key; role null: ends the link. */
 	async shareLink(role: string | null): Promise<string | null> {
 		const key = await this.call('/sharelink', { role }, false);
 		return typeof key === 'string' ? key : null;

@@ -1,38 +1,38 @@
-// collab.ts - one sheet, live: the socket, its reconnection, own edits until they are confirmed, and the locks of cells.
+// collab.ts - an open sheet: the socket, its reconnection, own edits until they are confirmed, and the locks of cells.
 //
-// Knows the wire (protocol.ts) and nothing of the grid: what came in goes to a CollabListener. The socket, the clock and
-// the way to find the gateway are given from outside.
+// It uses protocol.ts, and reports to a CollabListener instead of the grid. The caller provides the socket, the clock and
+// the function that finds the gateway.
 import { encodeEdit, encodeLock, parseMessage, ProtocolError } from './protocol';
 import type { CellEdit, CellLock, CellPlace, Snapshot } from './protocol';
-import { EditQueue } from './queue';
+import { EditQueue, keyOf } from './queue';
 
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'stopped';
 
 export interface Status {
 	state: ConnectionState;
-	/** Own edits that are not confirmed. */
+	/** Number of own edits that are not confirmed. */
 	unsaved: number;
-	/** When reconnecting: milliseconds until the next try; 0 while trying. */
+	/** When reconnecting: milliseconds until the next attempt; 0 during an attempt. */
 	retryIn: number;
-	/** A transaction that holds the sheet, so that edits are saved when it ends; null: there is none. */
+	/** A transaction that has locked the sheet, so that edits wait for it; null: none. */
 	held: { holder: string; seconds: number } | null;
 }
 
 export interface CollabListener {
-	/** The whole content, at the start and after each reconnection; own unconfirmed edits are in `overlay`. */
+	/** The whole content, at the start and after each reconnection. `overlay` has the unconfirmed own edits. */
 	onSnapshot(snapshot: Snapshot, overlay: CellEdit[], first: boolean): void;
 	onEdits(edits: CellEdit[]): void;
-	/** All locks of others. */
+	/** All locks of other users. */
 	onLocks(locks: CellLock[]): void;
 	onRefused(place: CellPlace, reason: string, wasEdit: boolean): void;
 	onStatus(status: Status): void;
-	/** The gateway will not have us: signed out, no permission, in the trash ... */
+	/** The gateway refuses the session for good: signed out, no permission, in the trash and so on. */
 	onStopped(reason: StopReason): void;
 }
 
 export type StopReason = 'token' | 'permission' | 'missing' | 'trash' | 'duplicate' | 'large' | 'protocol';
 
-/** Codes with which a gateway closes a connection that need not be tried again. */
+/** Close codes after which there is no reconnection. */
 const stopCodes = new Map<number, StopReason>([
 	[1009, 'large'],
 	[4401, 'token'],
@@ -41,7 +41,7 @@ const stopCodes = new Map<number, StopReason>([
 	[4410, 'trash'],
 ]);
 
-/** Where to connect; or a reason never to try again. Throws when no gateway answers. */
+/** Returns the address, or a reason to stop. Throws if no gateway answers. */
 export type FindGateway = () => Promise<{ url: string } | { stop: StopReason }>;
 
 export interface SocketLike {
@@ -55,17 +55,17 @@ export interface CollabSurroundings {
 	findGateway: FindGateway;
 	openSocket(url: string): SocketLike;
 	setTimer(run: () => void, milliseconds: number): () => void;
-	/** Milliseconds of a clock that only goes forward. */
+	/** Milliseconds of a monotonic clock. */
 	now(): number;
 	random(): number;
 }
 
 const firstRetryMs = 250;
 const lastRetryMs = 8000;
-/** A connection that brings no content in this time is given up. */
+/** A connection without a snapshot after this time is dropped. */
 const snapshotDeadlineMs = 15000;
 const longestSent = 40000;
-/** A held lock is renewed well within its lease of 30 s. */
+/** A lock's lease is 30 s. */
 const renewLockMs = 10000;
 
 export class Collab {
@@ -97,7 +97,7 @@ export class Collab {
 		void this.connect();
 	}
 
-	/** Ends everything; unconfirmed edits stay unconfirmed. */
+	/** Closes the connection. Unconfirmed edits stay unconfirmed. */
 	stop(): void {
 		this.enter('stopped');
 		this.cancelAll();
@@ -108,21 +108,21 @@ export class Collab {
 		socket?.close(1000);
 	}
 
-	/** A try at once, for when the browser says that the network is back. */
+	/** Reconnects at once, for when the network is back. */
 	retryNow(): void {
 		if (this.state !== 'reconnecting' || this.retryIn === 0) return;
 		this.cancelAll();
 		void this.connect();
 	}
 
-	/** Own edits, as the grid shows them already. */
+	/** Sends own edits, which the grid already shows. */
 	edit(edits: CellEdit[]): void {
 		for (const edit of edits) this.queue.add(edit);
 		this.flush();
-		this.tell();
+		this.report();
 	}
 
-	/** The user opened the editor of a cell (null: closed it). The cell is asked for, and edited meanwhile. */
+	/** The user opened the editor of a cell (null: closed it). Requests its lock without waiting for it. */
 	setEditing(place: CellPlace | null): void {
 		const before = this.editing;
 		if (before && place && before.row === place.row && before.col === place.col) return;
@@ -136,7 +136,7 @@ export class Collab {
 		}
 	}
 
-	/** Who else holds a cell. */
+	/** The user who has locked a cell. */
 	holderOf(place: CellPlace): string | null {
 		return this.locks.get(keyOf(place))?.username ?? null;
 	}
@@ -150,7 +150,7 @@ export class Collab {
 	private async connect(): Promise<void> {
 		const attempt = ++this.attempt;
 		this.retryIn = 0;
-		this.tell();
+		this.report();
 		let answer: Awaited<ReturnType<FindGateway>>;
 		try {
 			answer = await this.surroundings.findGateway();
@@ -196,7 +196,7 @@ export class Collab {
 		const span = Math.min(lastRetryMs, firstRetryMs * 2 ** this.tries++);
 		this.retryIn = Math.round(span * (0.5 + this.surroundings.random() / 2));
 		this.cancelTimers.push(this.surroundings.setTimer(() => void this.connect(), this.retryIn));
-		this.tell();
+		this.report();
 	}
 
 	private end(reason: StopReason): void {
@@ -212,10 +212,10 @@ export class Collab {
 
 	private enter(state: ConnectionState): void {
 		this.state = state;
-		this.tell();
+		this.report();
 	}
 
-	private tell(): void {
+	private report(): void {
 		const { held } = this;
 		this.listener.onStatus({
 			state: this.state,
@@ -225,7 +225,7 @@ export class Collab {
 		});
 	}
 
-	/** Notes who holds the sheet, and counts the seconds. */
+	/** Stores who has locked the sheet, and counts the seconds. */
 	private setHeld(by: { holder: string; ms: number } | null): void {
 		this.cancelCount?.();
 		this.cancelCount = null;
@@ -234,7 +234,7 @@ export class Collab {
 	}
 
 	private countSeconds(): void {
-		this.tell();
+		this.report();
 		this.cancelCount = this.surroundings.setTimer(() => this.countSeconds(), 1000);
 	}
 
@@ -246,7 +246,7 @@ export class Collab {
 			message = parseMessage(text);
 		} catch (error) {
 			if (!(error instanceof ProtocolError)) throw error;
-			// Content that we cannot read: what we show might be wrong from here on.
+			// After a malformed message the shown content may be wrong.
 			this.end('protocol');
 			return;
 		}
@@ -257,18 +257,18 @@ export class Collab {
 				break;
 			case 'acquire':
 			case 'release':
-				this.noteLock(message.type, message.lock);
+				this.storeLock(message.type, message.lock);
 				break;
 			case 'modify':
 				if (this.queue.receive(message.edit, message.username === this.username) === 'show') this.listener.onEdits([message.edit]);
-				this.tell();
+				this.report();
 				break;
 			case 'refused':
 				this.refused(message.place, message.reason, message.content);
 				break;
 			case 'held':
 				this.setHeld(message.by);
-				this.tell();
+				this.report();
 				break;
 		}
 	}
@@ -288,7 +288,7 @@ export class Collab {
 		this.flush();
 	}
 
-	private noteLock(kind: 'acquire' | 'release', lock: CellLock): void {
+	private storeLock(kind: 'acquire' | 'release', lock: CellLock): void {
 		if (kind === 'acquire' && lock.username !== this.username) this.locks.set(keyOf(lock), lock);
 		else if (!this.locks.delete(keyOf(lock))) return;
 		this.listener.onLocks([...this.locks.values()]);
@@ -298,14 +298,14 @@ export class Collab {
 		const { wasEdit, show } = this.queue.refuse(place, content);
 		if (show) this.listener.onEdits([show]);
 		this.listener.onRefused(place, reason, wasEdit);
-		this.tell();
+		this.report();
 	}
 
 	private flush(): void {
 		if (this.state !== 'connected' || !this.socket) return;
 		for (const edit of this.queue.takeUnsent()) {
-			// A cell holds 32,767 characters. Of a longer text enough goes out to be refused, and not so much that the
-			// gateway has to close the connection.
+			// The limit is 32,767 characters. A longer text is cut so that the gateway refuses the edit, but does not
+			// close the connection.
 			const content = edit.content.slice(0, longestSent);
 			this.socket.send(encodeEdit({ ...edit, content }));
 		}
@@ -321,8 +321,4 @@ export class Collab {
 			this.renewLater();
 		}, renewLockMs);
 	}
-}
-
-function keyOf(place: CellPlace): string {
-	return `${place.row},${place.col}`;
 }

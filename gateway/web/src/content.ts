@@ -1,8 +1,19 @@
-// content.ts - the text of a cell as the server keeps it, and the typed value that a grid shows.
+// content.ts - names of cells, the text of a cell as the server stores it, and the typed value that a grid shows.
 //
-// The server keeps what a person typed, free of any locale: 1.5, TRUE, 2024-01-31, =SUM(A1:A3), text. A leading
-// apostrophe forces text. Numbers with more than 15 digits and those with leading zeros stay text, so that nothing that
-// was typed is lost in a double.
+// The server stores what the user typed, independent of locale: 1.5, TRUE, 2024-01-31, =SUM(A1:A3), text. A leading
+// apostrophe forces text. Numbers with more than 15 digits or leading zeros stay text, because a double would change
+// them.
+
+export function columnName(col: number): string {
+	let name = '';
+	for (let rest = col + 1; rest > 0; rest = Math.floor((rest - 1) / 26)) name = String.fromCharCode(65 + ((rest - 1) % 26)) + name;
+	return name;
+}
+
+/** A1 notation: row 2, column 1 is B3. */
+export function cellName(row: number, col: number): string {
+	return `${columnName(col)}${row + 1}`;
+}
 
 export type TypedValue =
 	| { kind: 'empty' }
@@ -15,7 +26,7 @@ export type TypedValue =
 const numberPattern = /^[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?$/;
 const datePattern = /^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?)?$/;
 const dayMilliseconds = 86400000;
-/** Day 0 of spreadsheets; right for every day since 1900-03-01. */
+/** Day 0 of spreadsheets, valid for days since 1900-03-01. */
 const firstDay = Date.UTC(1899, 11, 30);
 
 export function isNumberText(text: string): boolean {
@@ -39,7 +50,7 @@ export function formatDate(serial: number): string {
 	return time === '00:00:00' ? text.slice(0, 10) : `${text.slice(0, 10)} ${time}`;
 }
 
-/** Does a number format show a date? Quoted parts, escapes and colours do not count. */
+/** Whether a number format shows a date. Ignores quoted parts, escapes and colours. */
 export function isDateFormat(pattern: string): boolean {
 	const bare = pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]|_./g, '').toLowerCase();
 	return /[yd]/.test(bare) && !/[0#?]/.test(bare.replace(/\.0+/g, ''));
@@ -56,13 +67,13 @@ export function parseContent(content: string): TypedValue {
 	return { kind: 'text', text: content, forced: false };
 }
 
-/** What to send for a text: an apostrophe in front when the plain text would be read as something else. */
+/** The content for a text: with an apostrophe in front if the text alone would have another type. */
 export function textContent(text: string): string {
 	const plain = parseContent(text);
 	return plain.kind === 'text' && !plain.forced ? text : text === '' ? '' : `'${text}`;
 }
 
-/** What to send for a number: shortest digits that read back as the same double. */
+/** The content for a number: the shortest digits that parse as the same double. */
 export function numberContent(number: number): string {
 	return String(number).replace('e+', 'e');
 }

@@ -1,10 +1,12 @@
-// dom.ts - small helpers to build the page: elements, dialogs, drawers and short messages.
-import { t } from './i18n';
+// dom.ts - helpers to build the page: elements, dialogs, short messages, and texts for errors.
+import { ApiError } from './api';
+import { t, tOr } from './i18n';
+import { Msg } from './protocol';
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;
 
-/** An element; attributes that are functions are listeners, true sets the bare attribute. */
+/** Creates an element. A function is a listener; true sets an attribute without a value. */
 export function h<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[Tag] {
 	const element = document.createElement(tag);
 	for (const [name, value] of Object.entries(attributes)) {
@@ -28,7 +30,7 @@ export function field(label: string, attributes: Attributes): { row: HTMLElement
 	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), input), input };
 }
 
-/** A modal dialog; the browser keeps the focus inside, Escape closes it. */
+/** Opens a modal dialog. The browser keeps the focus inside, and Escape closes it. */
 export function openDialog(title: string, ...content: Child[]): { dialog: HTMLDialogElement; close(): void } {
 	const id = `dialog-${++fields}`;
 	const before = document.activeElement;
@@ -47,7 +49,7 @@ export function openDialog(title: string, ...content: Child[]): { dialog: HTMLDi
 	return { dialog, close };
 }
 
-/** Asks for a yes; resolves to false when it was closed in any other way. */
+/** Resolves to true if the user confirms, and to false if the dialog is closed otherwise. */
 export function confirmDialog(title: string, text: string, yes: string, danger = false): Promise<boolean> {
 	return new Promise((resolve) => {
 		let answer = false;
@@ -68,7 +70,7 @@ export function confirmDialog(title: string, text: string, yes: string, danger =
 	});
 }
 
-/** A short message at the bottom of the window, also read out. */
+/** Shows a short message at the bottom of the window, which screen readers read out. */
 export function notify(text: string, kind: 'info' | 'problem' = 'info'): void {
 	let area = document.querySelector<HTMLElement>('#messages');
 	if (!area) {
@@ -80,4 +82,27 @@ export function notify(text: string, kind: 'info' | 'problem' = 'info'): void {
 	area.append(message);
 	while (area.children.length > 3) area.firstElementChild?.remove();
 	setTimeout(() => message.remove(), kind === 'problem' ? 8000 : 4000);
+}
+
+/** The text for an error. */
+export function explain(error: unknown): string {
+	if (error instanceof ApiError && error.msg === null) return t('error.unreachable');
+	if (error instanceof ApiError && error.msg === Msg.InvalidFormat && error.detail) return t('error.0.because', { detail: error.detail });
+	if (error instanceof ApiError) return tOr(`error.${error.msg}`, 'error.other', { code: error.msg ?? 0 });
+	return t('error.unexpected', { detail: error instanceof Error ? error.message : String(error) });
+}
+
+export function isSignedOut(error: unknown): boolean {
+	return error instanceof ApiError && error.msg === Msg.InvalidToken;
+}
+
+/** Runs a call of a gateway. Shows the error if it fails, and returns false. */
+export async function attempt(run: () => Promise<void>): Promise<boolean> {
+	try {
+		await run();
+		return true;
+	} catch (error) {
+		notify(explain(error), 'problem');
+		return false;
+	}
 }

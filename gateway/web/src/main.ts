@@ -1,18 +1,16 @@
-// main.ts - which page is shown: the form to sign in, the list of sheets (/), or a sheet (/?id=FID, with #link=KEY when it is
-// opened by a link).
+// main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID, and #link=KEY if it is opened
+// by a link).
 import './style.css';
-import { openLink } from './api';
-import { attempt } from './errors';
+import { endSession, loadSession, openLink, saveSession } from './api';
 import { language, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
-import { endSession, loadSession, saveSession } from './session';
-import { h, notify } from './dom';
+import { attempt, h, notify } from './dom';
 
 export interface Navigation {
 	toList(): void;
 	toSheet(fid: number): void;
-	/** Ends the session; `expired` tells the user that it was not their doing. */
+	/** Ends the session. expired: tells the user that it has ended. */
 	signOut(expired?: boolean): void;
 }
 
@@ -40,7 +38,7 @@ function sheetOfAddress(): number | null {
 	return /^[1-9][0-9]{0,15}$/.test(id) ? Number(id) : null;
 }
 
-/** The key of a link is behind the #, which browsers send to nobody. */
+/** The key of a link is in the fragment, which browsers do not send. */
 function linkOfAddress(): string | null {
 	return new URLSearchParams(location.hash.slice(1)).get('link');
 }
@@ -67,7 +65,7 @@ async function show(): Promise<void> {
 	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
 	const link = linkOfAddress();
 	if (link !== null && (await attempt(() => openLink(session.token, fid, link)))) history.replaceState(null, '', `/?id=${fid}`);
-	// The grid is most of the page's weight: it comes when a sheet is opened.
+	// The grid is most of the page's size, so it is loaded when a sheet is opened.
 	const { showEditor } = await import('./pages/editor');
 	root.replaceChildren();
 	leave = showEditor(root, session, fid, navigation);

@@ -1,12 +1,12 @@
-// protocol.ts - wire protocol v1: the messages of /sheetws and the answers of the HTTP routes, parsed and checked.
-// No DOM, no grid. What does not have the right shape is refused here, so that nothing behind has to look again.
+// protocol.ts - protocol v1: parses and checks the messages of /sheetws and the answers of the HTTP routes. Malformed ones
+// are refused with a ProtocolError. No DOM, no grid.
 
 export interface CellPlace {
 	row: number;
 	col: number;
 }
 
-/** What a cell holds: the text that was typed, and its style when one came along (undefined: not told). */
+/** A cell's content, and its style if the message has one. */
 export interface CellEdit extends CellPlace {
 	content: string;
 	info?: unknown;
@@ -21,7 +21,7 @@ export interface Snapshot {
 	columns: number;
 	content: string[];
 	locks: CellLock[];
-	/** Styles of cells, when the gateway sends them: v1 itself has none in its snapshot. */
+	/** Styles of cells, an extension of v1. */
 	styles: { row: number; col: number; info: unknown }[];
 }
 
@@ -30,7 +30,7 @@ export type ServerMessage =
 	| { type: 'acquire' | 'release'; lock: CellLock }
 	| { type: 'modify'; edit: CellEdit; username: string }
 	| { type: 'refused'; place: CellPlace; reason: string; content: string | null }
-	/** A transaction of `holder` has held the sheet for `ms` milliseconds, so edits wait; null: it does no more. */
+	/** Edits wait because a transaction of `holder` has locked the sheet for `ms` milliseconds; null: it has ended. */
 	| { type: 'held'; by: { holder: string; ms: number } | null };
 
 export class ProtocolError extends Error {}
@@ -48,7 +48,7 @@ function textOf(value: unknown, what: string): string {
 	return value;
 }
 
-/** A row or column: missing means 0. */
+/** A row or column; 0 if it is left out. */
 function indexOf(value: unknown, what: string): number {
 	if (value === undefined) return 0;
 	if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw new ProtocolError(`${what} is not an index: ${String(value)}`);
@@ -80,7 +80,7 @@ function snapshotOf(body: Fields): Snapshot {
 	return { name: textOf(body.name, 'name'), columns, content, locks, styles };
 }
 
-/** One frame of the gateway; null for a message of a kind that we do not know (a newer gateway). */
+/** Parses a message. Returns null for an unknown type, which a newer gateway may send. */
 export function parseMessage(text: string): ServerMessage | null {
 	let value: unknown;
 	try {
@@ -133,20 +133,12 @@ export function encodeEdit(edit: CellEdit): string {
 export const Msg = {
 	InvalidFormat: 0,
 	InvalidToken: 1,
-	NoSuchUser: 2,
-	WrongPassword: 3,
-	LoginSuccess: 4,
-	RegisterSuccess: 5,
-	UserExists: 6,
 	NoPermission: 13,
 	NoSheet: 14,
 	DupConnection: 17,
 	InTrash: 18,
 	Redirect: 19,
-	NoVersion: 22,
 	NoLog: 24,
-	AlreadyRecovered: 26,
-	CommitSuccess: 28,
 	NothingToCommit: 29,
 } as const;
 
@@ -174,11 +166,8 @@ export interface SheetInfo {
 	isDeleted: boolean;
 	columns: number;
 	updatedAt: string;
-	createdAt: string;
 	versions: Version[];
 	lastVersion: number;
-	/** Only of /getsheet. */
-	content: string[] | null;
 }
 
 export function parseSheet(value: unknown): SheetInfo {
@@ -191,14 +180,12 @@ export function parseSheet(value: unknown): SheetInfo {
 		owner,
 		isDeleted: sheet.isDeleted === true,
 		columns: indexOf(sheet.columns, 'columns'),
-		createdAt: textOf(sheet.CreatedAt, 'CreatedAt'),
 		updatedAt: textOf(sheet.UpdatedAt, 'UpdatedAt'),
 		versions: listOf(sheet.checkPointBrief, 'checkPointBrief').map((entry) => {
 			const version = fieldsOf(entry, 'a version');
 			return { cid: indexOf(version.cid, 'cid'), timestamp: textOf(version.timestamp, 'timestamp') };
 		}),
 		lastVersion: indexOf(sheet.checkpoint_num ?? 0, 'checkpoint_num'),
-		content: Array.isArray(sheet.content) ? sheet.content.map((text) => textOf(text, 'content')) : null,
 	};
 }
 
@@ -228,11 +215,10 @@ export function parseLog(value: unknown): LogEntry[] {
 export interface Route {
 	http: string;
 	ws: string;
-	epoch: number;
 	members: string[];
 }
 
-/** GET /v2/sheets/ID/route: `{http, ws, epoch}`, also within the usual answer. */
+/** The answer of GET /v2/sheets/ID/route: `{http, ws, members}`, or v1's answer with it in `data`. */
 export function parseRoute(value: unknown): Route {
 	let route = fieldsOf(value, 'the route');
 	if (typeof route.data === 'object' && route.data !== null) route = route.data as Fields;
@@ -240,5 +226,5 @@ export function parseRoute(value: unknown): Route {
 	const ws = textOf(route.ws, 'ws');
 	if (!/^https?:\/\//.test(http) || !/^wss?:\/\//.test(ws)) throw new ProtocolError('the route names no address');
 	const members = listOf(route.members, 'members').filter((member): member is string => typeof member === 'string');
-	return { http, ws, epoch: typeof route.epoch === 'number' ? route.epoch : 0, members };
+	return { http, ws, members };
 }

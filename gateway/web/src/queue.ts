@@ -1,10 +1,7 @@
-// queue.ts - own edits that the gateway has not confirmed yet. No socket, no clock, no grid.
-//
-// In v1 the confirmation of an edit is its own echo, and echoes come in the order of the edits. Refusals come on their own
-// time, with the content that the cell had when the gateway looked. While a cell has edits here, what others write into it
-// is not shown: ours comes later in the one order of the sheet and will be what remains. It is remembered, for when ours
-// is refused: it is at least as new as the refusal's content, or something newer is still to come.
+// queue.ts - own edits that are not confirmed, and received edits that are not shown yet. No socket, no clock, no grid.
 import type { CellEdit, CellPlace } from './protocol';
+
+export const keyOf = ({ row, col }: CellPlace): string => `${row},${col}`;
 
 interface Pending extends CellEdit {
 	sent: boolean;
@@ -12,21 +9,25 @@ interface Pending extends CellEdit {
 
 interface Cell {
 	list: Pending[];
-	/** The newest edit of the cell in the order of the sheet that came since the list was begun. */
+	/** The last edit of the cell, in the sheet's order, that was received since the list was created. */
 	hidden: CellEdit | null;
 }
 
-/** What to do with a `modify` that came in. */
+/** What to do with a received `modify`. */
 export type Incoming =
-	/** It confirms an own edit; the cell shows it already. */
+	/** It confirms an own edit, which is shown already. */
 	| 'confirmed'
-	/** Somebody else's: show it. */
+	/** It is by another user and must be shown. */
 	| 'show'
-	/** Somebody else's, but an own edit of the same cell comes after it. */
+	/** It is by another user, and an own edit of the cell follows it. */
 	| 'hidden';
 
-const keyOf = (place: CellPlace) => `${place.row},${place.col}`;
-
+/**
+ * Own edits that are not confirmed. In v1 the echo of an edit confirms it, and echoes have the order of the edits. A refusal
+ * arrives independently, with the content that the cell had when the gateway checked. While a cell has an edit here, edits
+ * by others are not shown: the own edit comes later in the sheet's order and replaces them. The last of them is kept and
+ * shown if the own edit is refused, since it is at least as new as the refusal's content.
+ */
 export class EditQueue {
 	private cells = new Map<string, Cell>();
 	private total = 0;
@@ -40,7 +41,7 @@ export class EditQueue {
 		return this.cells.has(keyOf(place));
 	}
 
-	/** An own edit; it replaces an older one of the cell that was not sent yet. */
+	/** Adds an own edit. It replaces an unsent one of the cell. */
 	add(edit: CellEdit): void {
 		const key = keyOf(edit);
 		const cell = this.cells.get(key) ?? { list: [], hidden: null };
@@ -54,7 +55,7 @@ export class EditQueue {
 		this.total++;
 	}
 
-	/** The edits that have to go out now; they count as sent from here on. */
+	/** Returns the unsent edits and marks them as sent. */
 	takeUnsent(): CellEdit[] {
 		const result: CellEdit[] = [];
 		for (const { list } of this.cells.values()) {
@@ -67,19 +68,19 @@ export class EditQueue {
 		return result;
 	}
 
-	/** A `modify` came from the gateway. */
+	/** Handles a `modify` of the gateway. */
 	receive(edit: CellEdit, own: boolean): Incoming {
 		const cell = this.cells.get(keyOf(edit));
 		if (!cell) return 'show';
 		cell.hidden = edit;
 		const found = own ? cell.list.findIndex((pending) => pending.sent && pending.content === edit.content) : -1;
 		if (found < 0) return 'hidden';
-		// Those before it have no echo, so they were refused; their refusals are still on the way.
+		// Earlier edits without an echo were refused. Their refusals are still to arrive.
 		this.drop(edit, found + 1);
 		return 'confirmed';
 	}
 
-	/** The gateway refused something about a cell; `content` is what the cell held. `show`: what to show there now. */
+	/** Handles a refusal. `content` is the cell's content then. Returns what to show in the cell. */
 	refuse(place: CellPlace, content: string | null): { wasEdit: boolean; show: CellEdit | null } {
 		const cell = this.cells.get(keyOf(place));
 		if (!cell || !cell.list[0].sent) return { wasEdit: false, show: null };
@@ -89,9 +90,8 @@ export class EditQueue {
 	}
 
 	/**
-	 * The connection was lost and a new one delivered the content of the sheet: an edit whose content is there has arrived.
-	 * Of the others the newest of each cell is sent again. (When somebody wrote the cell meanwhile, ours lands after it,
-	 * as it would have over a slow connection; the log has both.)
+	 * Handles the snapshot of a new connection. An edit whose content is in the snapshot has arrived. Of the others, the last
+	 * of each cell is sent again; it then follows edits that others made meanwhile, as over a slow connection.
 	 */
 	resume(contentOf: (place: CellPlace) => string): void {
 		this.total = 0;
@@ -108,7 +108,7 @@ export class EditQueue {
 		}
 	}
 
-	/** All that is not confirmed, the newest of each cell: what the grid has to show on top of a snapshot. */
+	/** The last unconfirmed edit of each cell, which the grid shows over a snapshot. */
 	overlay(): CellEdit[] {
 		return [...this.cells.values()].map(({ list }) => toEdit(list[list.length - 1]));
 	}
@@ -124,4 +124,56 @@ export class EditQueue {
 
 function toEdit({ row, col, content, info }: Pending): CellEdit {
 	return { row, col, content, ...(info === undefined ? {} : { info }) };
+}
+
+export type Schedule = (run: () => void) => void;
+
+/** Runs in the next frame, or after 100 ms if the page is hidden and has no frames. */
+export const nextFrame: Schedule = (run) => {
+	if (document.hidden) setTimeout(run, 100);
+	else requestAnimationFrame(() => run());
+};
+
+/**
+ * Edits received until the next frame, the last of each cell. Univer takes minutes to apply ten thousand edits one by one,
+ * and a tenth of a second for them in one batch.
+ */
+export class EditBatch {
+	private cells = new Map<string, CellEdit>();
+	private scheduled = false;
+
+	constructor(
+		private readonly schedule: Schedule,
+		private readonly apply: (edits: CellEdit[]) => void,
+	) {}
+
+	add(edits: CellEdit[]): void {
+		for (const edit of edits) {
+			const key = keyOf(edit);
+			const older = this.cells.get(key);
+			// An edit without a style keeps an earlier edit's style.
+			this.cells.set(key, older && edit.info === undefined && older.info !== undefined ? { ...edit, info: older.info } : edit);
+		}
+		if (this.scheduled || this.cells.size === 0) return;
+		this.scheduled = true;
+		this.schedule(() => this.flush());
+	}
+
+	flush(): void {
+		this.scheduled = false;
+		if (this.cells.size === 0) return;
+		const edits = [...this.cells.values()];
+		this.cells.clear();
+		this.apply(edits);
+	}
+
+	/** Drops edits of these cells, which own edits have replaced. */
+	forget(places: CellPlace[]): void {
+		for (const place of places) this.cells.delete(keyOf(place));
+	}
+
+	/** Drops all edits: a new snapshot contains them. */
+	clear(): void {
+		this.cells.clear();
+	}
 }

@@ -1,4 +1,4 @@
-// i18n: the texts of the page in the user's language. The server sends codes, never prose.
+// i18n - the texts of the page in the user's language. The server sends codes only.
 import en from './en.json';
 import zh from './zh-CN.json';
 
@@ -19,13 +19,13 @@ export function setLanguage(next: Language): void {
 	location.reload();
 }
 
-/** The text of a key, with its {places} filled in. */
+/** The text of a key, with its {placeholders} replaced. */
 export function t(key: string, values: Record<string, string | number> = {}): string {
 	const text = texts[language][key] ?? key;
 	return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
 }
 
-/** t, or another key when there is none for this one: for codes of the server. */
+/** t(key), or t(otherwise) if the key does not exist, for codes of the server. */
 export function tOr(key: string, otherwise: string, values: Record<string, string | number> = {}): string {
 	return t(key in texts[language] ? key : otherwise, values);
 }

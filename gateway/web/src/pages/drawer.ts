@@ -1,8 +1,8 @@
-// drawer.ts - what opens at the side of the grid: one drawer at a time, closed by Escape or its button.
+// drawer.ts - a panel beside the grid, one at a time, closed by Escape or its button.
 import type { SheetApi } from '../api';
 import { button, h } from '../dom';
 import { t } from '../i18n';
-import type { Session } from '../session';
+import type { Session } from '../api';
 
 export interface EditorContext {
 	session: Session;
@@ -10,7 +10,7 @@ export interface EditorContext {
 	drawers: HTMLElement;
 }
 
-/** A drawer with this title; its content goes into `body`. */
+/** Opens a drawer. Its content goes into `body`. */
 export function openDrawer({ drawers }: EditorContext, name: string, title: string): { body: HTMLElement; isOpen(): boolean } {
 	const opener = document.activeElement;
 	const body = h('div', { class: 'drawer-body' });

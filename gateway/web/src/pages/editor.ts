@@ -1,16 +1,15 @@
-// editor.ts - a sheet, open: the grid, the live connection, and what is around them.
+// editor.ts - the page of a sheet: the grid, the connection, and the bar above.
 import { ApiError, findSocket, SheetApi } from '../api';
-import { EditBatch, nextFrame } from '../batch';
 import { Collab } from '../collab';
 import type { CollabListener, FindGateway, SocketLike, Status, StopReason } from '../collab';
-import { button, h, notify } from '../dom';
-import { attempt } from '../errors';
+import { attempt, button, h, notify } from '../dom';
 import { language, t, tOr } from '../i18n';
 import type { Navigation } from '../main';
-import { cellName } from '../a1';
+import { cellName } from '../content';
 import { Msg } from '../protocol';
-import type { CellEdit, CellPlace } from '../protocol';
-import type { Session } from '../session';
+import type { CellEdit, CellLock, CellPlace, Snapshot } from '../protocol';
+import { EditBatch, nextFrame } from '../queue';
+import type { Session } from '../api';
 import { openHistory } from './history';
 import { openShare } from './share';
 import { openVersions } from './versions';
@@ -56,6 +55,8 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 	const context = { session, sheetApi, drawers };
 	let view: UniverView | null = null;
 	let viewComing: Promise<void> | null = null;
+	let latest: { snapshot: Snapshot; overlay: CellEdit[] } | null = null;
+	let locks: CellLock[] = [];
 	let gone = false;
 
 	const batch = new EditBatch(nextFrame, (edits) => view?.apply(edits.filter((edit) => !collab.isPending(edit))));
@@ -64,22 +65,18 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 			batch.clear();
 			title.textContent = snapshot.name || t('sheets.unnamed');
 			document.title = `${title.textContent} – ${t('product')}`;
-			if (view) {
-				view.load(snapshot, overlay);
-				return;
-			}
-			// Edits that come while the grid is being made wait in the batch.
+			latest = { snapshot, overlay };
+			if (view) view.load(snapshot, overlay);
+			// Edits that arrive while the grid is created wait in the batch.
 			viewComing ??= makeView().then(() => {
-				view?.load(latest.snapshot, latest.overlay);
+				view?.load(latest!.snapshot, latest!.overlay);
 				batch.flush();
-				view?.showLocks(latest.locks);
+				view?.showLocks(locks);
 			});
-			latest.snapshot = snapshot;
-			latest.overlay = overlay;
 		},
 		onEdits: (edits) => batch.add(edits),
-		onLocks(locks) {
-			latest.locks = locks;
+		onLocks(next) {
+			locks = next;
 			view?.showLocks(locks);
 		},
 		onRefused(place, reason, wasEdit) {
@@ -104,7 +101,6 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 			showStopped(reason);
 		},
 	};
-	const latest = { snapshot: { name: '', columns: 1, content: [] as string[], locks: [], styles: [] } as Parameters<CollabListener['onSnapshot']>[0], overlay: [] as CellEdit[], locks: [] as Parameters<CollabListener['onLocks']>[0] };
 
 	const collab = new Collab(
 		session.username,
@@ -161,13 +157,12 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
 		if (collab.unsaved > 0) event.preventDefault();
 	};
-	const online = () => collab.retryNow();
 	const visible = () => {
 		if (document.hidden) return;
 		batch.flush();
 		collab.retryNow();
 	};
-	// Tab moves between cells, so that another key has to lead out of the grid and back.
+	// Tab moves between cells, so F6 leaves the grid and returns to it.
 	const leaveGrid = (event: KeyboardEvent) => {
 		if (event.key !== 'F6' || root.querySelector('dialog[open]')) return;
 		event.preventDefault();
@@ -175,10 +170,12 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 		if (grid.contains(document.activeElement) || document.activeElement === document.body) root.querySelector<HTMLElement>('.bar a')?.focus();
 		else view?.focus();
 	};
-	document.addEventListener('keydown', leaveGrid, true);
-	window.addEventListener('beforeunload', askBeforeLeaving);
-	window.addEventListener('online', online);
-	document.addEventListener('visibilitychange', visible);
+	const listeners = new AbortController();
+	const { signal } = listeners;
+	document.addEventListener('keydown', leaveGrid, { capture: true, signal });
+	window.addEventListener('beforeunload', askBeforeLeaving, { signal });
+	window.addEventListener('online', () => collab.retryNow(), { signal });
+	document.addEventListener('visibilitychange', visible, { signal });
 
 	const save = async () => {
 		await attempt(async () => {
@@ -212,15 +209,12 @@ export function showEditor(root: HTMLElement, session: Session, fid: number, nav
 	);
 	collab.start();
 
-	// For people with the console open, and for tests: what a cell holds and shows.
+	// For the console and for tests.
 	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null } });
 
 	return () => {
 		gone = true;
-		document.removeEventListener('keydown', leaveGrid, true);
-		window.removeEventListener('beforeunload', askBeforeLeaving);
-		window.removeEventListener('online', online);
-		document.removeEventListener('visibilitychange', visible);
+		listeners.abort();
 		stopNaming();
 		collab.stop();
 		view?.dispose();

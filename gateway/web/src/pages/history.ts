@@ -1,7 +1,6 @@
-// history.ts - the drawer of the log: who wrote what when, of the open log and the sealed ones before it.
-import { cellName } from '../a1';
-import { button, h } from '../dom';
-import { explain } from '../errors';
+// history.ts - the drawer of the edits, by segment, the newest first.
+import { cellName } from '../content';
+import { button, explain, h } from '../dom';
 import { formatTime, t } from '../i18n';
 import type { LogEntry } from '../protocol';
 import { openDrawer } from './drawer';
@@ -17,16 +16,16 @@ export function openHistory(context: EditorContext): void {
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const again = button(t('history.refresh'), () => void start());
 	body.append(h('p', {}, t('history.help')), again, list, problem, more);
-	/** Entries read and not shown yet, newest first, and the log to read after them. */
+	/** Entries that are read but not shown, the newest first, and the segment to read next. */
 	let waiting: LogEntry[] = [];
-	let nextLog = 0;
+	let nextSegment = 0;
 
 	async function start(): Promise<void> {
 		waiting = [];
 		list.replaceChildren();
 		problem.textContent = '';
 		try {
-			nextLog = (await sheetApi.get()).lastVersion + 1;
+			nextSegment = (await sheetApi.get()).lastVersion + 1;
 			await next();
 			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t('history.none')));
 		} catch (error) {
@@ -37,10 +36,10 @@ export function openHistory(context: EditorContext): void {
 	async function next(): Promise<void> {
 		more.hidden = true;
 		try {
-			while (waiting.length < entriesAtOnce && nextLog >= 1) waiting.push(...(await sheetApi.log(nextLog--)).reverse());
+			while (waiting.length < entriesAtOnce && nextSegment >= 1) waiting.push(...(await sheetApi.log(nextSegment--)).reverse());
 			if (!isOpen()) return;
 			list.append(...waiting.splice(0, entriesAtOnce).map(entry));
-			more.hidden = waiting.length === 0 && nextLog < 1;
+			more.hidden = waiting.length === 0 && nextSegment < 1;
 		} catch (error) {
 			problem.textContent = explain(error);
 		}

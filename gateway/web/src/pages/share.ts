@@ -1,6 +1,5 @@
-// share.ts - who else may use the sheet: by name and role, and everybody who is signed in and opens the link.
-import { button, field, h, notify, openDialog } from '../dom';
-import { explain } from '../errors';
+// share.ts - the dialog that shares a sheet with a user by name, or with everybody who opens its link.
+import { button, explain, field, h, notify, openDialog } from '../dom';
 import { t } from '../i18n';
 import type { EditorContext } from './drawer';
 

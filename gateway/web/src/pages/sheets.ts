@@ -1,11 +1,10 @@
-// sheets.ts - the list of sheets: own and shared ones, the last used first; new ones, and the trash.
+// sheets.ts - the list of own and shared sheets, the last used first, and the trash.
 import { account, deleteSheet, newSheet, recoverSheet } from '../api';
-import { button, confirmDialog, field, h, openDialog } from '../dom';
-import { attempt, explain, isSignedOut } from '../errors';
+import { attempt, button, confirmDialog, explain, field, h, isSignedOut, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
 import type { Navigation } from '../main';
 import type { SheetInfo } from '../protocol';
-import type { Session } from '../session';
+import type { Session } from '../api';
 import { languageSwitch } from './sign-in';
 
 const pageSheets = 200;
@@ -31,7 +30,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		draw();
 	}
 
-	/** Reads the list again, as far as it was shown; more: and a page behind that. */
+	/** Reads the shown part of the list again. more: reads the next page instead. */
 	async function load(more = false): Promise<void> {
 		const read: SheetInfo[] = more ? [...sheets] : [];
 		const current = ++loads;
@@ -41,7 +40,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 				const page = await account(session.token, pageSheets, after);
 				read.push(...page.sheets);
 				after = page.next;
-				if (current !== loads) return; // a later one shows the list
+				if (current !== loads) return; // a later call shows the list
 			} while (!more && after !== null && read.length < sheets.length);
 			sheets = read;
 			next = after;

@@ -1,10 +1,9 @@
 // sign-in.ts - the form to sign in or to register.
 import { ApiError, register, signIn } from '../api';
-import { button, field, h } from '../dom';
-import { explain } from '../errors';
+import { button, explain, field, h } from '../dom';
 import { language, setLanguage, t } from '../i18n';
 import { Msg } from '../protocol';
-import type { Session } from '../session';
+import type { Session } from '../api';
 
 export function showSignIn(root: HTMLElement, done: (session: Session) => void): void {
 	let registering = false;

@@ -1,7 +1,6 @@
-// versions.ts - the drawer of versions: save one, look at one, go back to one.
-import { columnName } from '../a1';
-import { button, confirmDialog, h, notify, openDialog } from '../dom';
-import { attempt, explain } from '../errors';
+// versions.ts - the drawer of versions: saves, previews and restores them.
+import { columnName } from '../content';
+import { attempt, button, confirmDialog, explain, h, notify, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
@@ -70,7 +69,7 @@ async function restoreVersion({ sheetApi }: EditorContext, cid: number): Promise
 	});
 }
 
-/** The content of a version as a table that can only be read. */
+/** Shows a version as a read-only table. */
 async function preview(context: EditorContext, cid: number): Promise<void> {
 	await attempt(async () => {
 		const { columns, content } = await context.sheetApi.version(cid);
@@ -103,7 +102,7 @@ async function preview(context: EditorContext, cid: number): Promise<void> {
 	});
 }
 
-/** Rows and columns up to the last ones that hold something; not more columns than a page can show. */
+/** The number of rows and columns up to the last non-empty ones, at most mostColumns columns. */
 function usedPart(content: string[], columns: number): { rows: number; columns: number } {
 	let lastRow = 0;
 	let lastColumn = 0;

@@ -1,6 +1,12 @@
-// bytes.ts - numbers and texts of the binary form: LEB128, and UTF-8 behind its length.
+// bytes.ts - the binary form's numbers (LEB128) and texts (a length, then UTF-8).
 
 export class CodecError extends Error {}
+
+/** Returns the value, which must be an integer that the protocol has. */
+export function checkNumber(value: unknown): number {
+	if (!Number.isSafeInteger(value) || (value as number) < 0) throw new CodecError('a number is out of range');
+	return value as number;
+}
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -9,7 +15,7 @@ export class ByteWriter {
 	private bytes = new Uint8Array(256);
 	private used = 0;
 
-	private room(more: number): void {
+	private reserve(more: number): void {
 		if (this.used + more <= this.bytes.length) return;
 		const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.used + more));
 		grown.set(this.bytes.subarray(0, this.used));
@@ -17,13 +23,13 @@ export class ByteWriter {
 	}
 
 	byte(value: number): void {
-		this.room(1);
+		this.reserve(1);
 		this.bytes[this.used++] = value;
 	}
 
 	number(value: number): void {
-		if (!Number.isSafeInteger(value) || value < 0) throw new CodecError(`${value} is not a number of this protocol`);
-		this.room(8);
+		checkNumber(value);
+		this.reserve(8);
 		for (; value >= 0x80; value = Math.floor(value / 128)) this.bytes[this.used++] = (value % 128) | 0x80;
 		this.bytes[this.used++] = value;
 	}
@@ -31,7 +37,7 @@ export class ByteWriter {
 	text(value: string): void {
 		const encoded = encoder.encode(value);
 		this.number(encoded.length);
-		this.room(encoded.length);
+		this.reserve(encoded.length);
 		this.bytes.set(encoded, this.used);
 		this.used += encoded.length;
 	}
@@ -65,10 +71,7 @@ export class ByteReader {
 		for (let factor = 1, i = 0; i < 8; i++, factor *= 128) {
 			const byte = this.byte();
 			value += (byte & 0x7f) * factor;
-			if (byte < 0x80) {
-				if (!Number.isSafeInteger(value)) break;
-				return value;
-			}
+			if (byte < 0x80) return checkNumber(value);
 		}
 		throw new CodecError('a number is out of range');
 	}

@@ -1,12 +1,12 @@
-// client.ts - a client of protocol v2: it says who it is, sends operations until they are acknowledged, exactly once, and
-// comes again when it is cut off. What the gateway tells goes into a Replica and to the listener.
+// client.ts - a client of protocol v2. It authenticates, sends each operation until it is acknowledged, so that it takes
+// effect exactly once, and reconnects. Messages of the gateway go to a Replica and to the listener.
 
 import { decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
 import { transform } from './lines';
 import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
 import { Replica } from './replica';
 
-/** What is used of a WebSocket. */
+/** The part of WebSocket that the client uses. */
 export interface Socket {
 	binaryType: string;
 	onopen: (() => void) | null;
@@ -17,17 +17,17 @@ export interface Socket {
 }
 
 export interface ClientOptions {
-	/** ws://host/sheetws, as GET /v2/sheets/ID/route says. */
+	/** ws://host/sheetws, from GET /v2/sheets/ID/route. */
 	url: string;
 	sheet: number;
 	token: () => string;
 	encoding?: 'json' | 'binary';
-	/** Keeps its number over reloads, with its queue; 0 reads only. */
+	/** The client's number, which stays the same as long as its queue; 0: read only. */
 	client?: number;
 	open?: (url: string, protocol: string) => Socket;
 	onMessage?: (message: ServerMessage) => void;
 	onClose?: (code: number, reason: string) => void;
-	/** ms before the first attempt to come again; doubles up to 30 times as much. */
+	/** ms before the first reconnection; doubles up to 30 times that. */
 	retryMs?: number;
 }
 
@@ -43,17 +43,17 @@ export class RefusedError extends Error {
 
 interface Pending {
 	n: number;
-	/** The seq of which the places in the edits are; both move on with what is told. */
+	/** The seq to which the coordinates of the edits refer. Both follow the edits received. */
 	base: number;
-	/** What has been told since base is not known: the gateway refuses it unless it has landed. */
+	/** The edits since base are unknown: the gateway refuses the operation unless it is already acknowledged. */
 	lost: boolean;
 	edits: Edit[];
 	done: (seq: number) => void;
 	failed: (error: Error) => void;
 }
 
-/** Codes after which the same client may come again by itself. */
-const passing = new Set([1001, 1005, 1006, 1011, 1012, 1013]);
+/** Close codes after which the client reconnects. */
+const retryableCodes = new Set([1001, 1005, 1006, 1011, 1012, 1013]);
 
 const newClient = (): number => {
 	const [high, low] = crypto.getRandomValues(new Uint32Array(2)) as unknown as [number, number];
@@ -70,7 +70,7 @@ export class SheetClient {
 	private pending: Pending[] = [];
 	private nacks = 0;
 	private ranges: { range: Range; asked: boolean }[] = [];
-	/** Structure edits of a batch that is told in parts. */
+	/** Structure edits of a batch whose other parts are still to come. */
 	private changes: StructureEdit[] = [];
 	private socket: Socket | null = null;
 	private url: string;
@@ -83,7 +83,7 @@ export class SheetClient {
 		this.url = options.url;
 	}
 
-	/** Operations that are not acknowledged yet. */
+	/** Number of operations that are not acknowledged. */
 	get unacknowledged(): number {
 		return this.pending.length;
 	}
@@ -122,18 +122,18 @@ export class SheetClient {
 		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
 	}
 
-	/** Tells others values of formulas, computed from the replica as it is now. Nobody says whether they have been told. */
+	/** Sends values of formulas, computed from the current replica, to the others. They are not acknowledged. */
 	calc(cells: { row: number; col: number; content: string }[]): void {
 		if (this.hello && this.replica.seq > 0) this.send({ t: 'calc', seq: this.replica.seq, cells });
 	}
 
-	/** Asks for a range and keeps it up from then on: these rows and columns, whichever they are. */
+	/** Requests a range and keeps its cells known from then on, whatever rows and columns it has. */
 	load(range: Range): void {
 		this.ranges.push({ range, asked: false });
 		this.askMissing();
 	}
 
-	/** Also what has come into a range because rows or columns have gone. */
+	/** Requests the unknown part of the ranges, such as cells that moved in because rows were deleted. */
 	private askMissing(): void {
 		if (!this.hello) return;
 		this.ranges.forEach((entry, i) => {
@@ -145,8 +145,8 @@ export class SheetClient {
 	}
 
 	/**
-	 * Resolves to the seq at which the operation is in the sheet, durably. Its places are those of the replica as it is now,
-	 * and, behind a structure edit of its own, as that leaves them.
+	 * Resolves to the seq at which the operation is durable. Its coordinates refer to the current replica and, after a
+	 * structure edit of the operation, to the result of that.
 	 */
 	operate(edits: Edit[]): Promise<number> {
 		return new Promise((done, failed) => {
@@ -208,7 +208,7 @@ export class SheetClient {
 		Object.assign(this.replica, { rows, cols });
 	}
 
-	/** What waits for its acknowledgement means the places that these edits have left. */
+	/** Moves the coordinates of the unacknowledged operations by these edits. */
 	private follow({ seq, more, edits }: Extract<ServerMessage, { t: 'edits' }>): void {
 		this.changes.push(...edits.filter(isStructure));
 		if (more) return;
@@ -221,7 +221,7 @@ export class SheetClient {
 		this.askMissing();
 	}
 
-	/** What nothing is left of has come to nothing: it is not sent again. */
+	/** Sends the unacknowledged operations again. One whose edits have all lost their cells is done. */
 	private sendAgain(): void {
 		const empty = this.pending.filter(({ edits }) => edits.length === 0);
 		this.pending = this.pending.filter(({ edits }) => edits.length > 0);
@@ -229,15 +229,15 @@ export class SheetClient {
 		this.pending.forEach((operation) => this.sendOperation(operation));
 	}
 
-	/** All operations up to n have landed. */
+	/** All operations up to n are acknowledged. */
 	private settle(n: number, seq: number): void {
-		const landed = this.pending.filter((operation) => operation.n <= n);
+		const acknowledged = this.pending.filter((operation) => operation.n <= n);
 		this.pending = this.pending.filter((operation) => operation.n > n);
 		this.acked = Math.max(this.acked, n);
-		landed.forEach((operation) => operation.done(seq));
+		acknowledged.forEach((operation) => operation.done(seq));
 	}
 
-	/** Those behind the refused one were passed over: they go again. */
+	/** The gateway ignored the operations after the refused one, so they are sent again. */
 	private refused({ n, reason, row, col }: Extract<ServerMessage, { t: 'nack' }>): void {
 		const failed = this.pending.find((operation) => operation.n === n);
 		this.pending = this.pending.filter((operation) => operation.n !== n);
@@ -251,12 +251,12 @@ export class SheetClient {
 		this.hello = null;
 		this.options.onClose?.(code, reason);
 		if (code === closeCodes.moved) this.url = (JSON.parse(reason) as { ws: string }).ws;
-		else if (this.ended || !passing.has(code)) {
+		else if (this.ended || !retryableCodes.has(code)) {
 			this.pending.splice(0).forEach((operation) => operation.failed(new Error(`closed: ${code} ${reason}`)));
 			return;
 		}
 		if (this.ended) return;
-		if (this.attempts > 0 && code !== closeCodes.moved) this.url = this.options.url; // where it moved to is gone
+		if (this.attempts > 0 && code !== closeCodes.moved) this.url = this.options.url; // the gateway that it moved to is gone
 		const first = this.options.retryMs ?? 1000;
 		this.timer = setTimeout(() => this.connect(), Math.min(first * 2 ** this.attempts++, first * 30));
 	}

@@ -1,26 +1,19 @@
-// codec.ts - messages of protocol v2 to and from JSON texts and bytes. What does not have the right shape is refused
-// with a CodecError, so that nothing behind has to look again.
+// codec.ts - messages of protocol v2 to and from JSON and bytes. Malformed messages are refused with a CodecError.
 
-import { ByteReader, ByteWriter, CodecError } from './bytes';
+import { ByteReader, ByteWriter, CodecError, checkNumber } from './bytes';
 import { editToTuple, readCells, readEdits, tupleToCell, tupleToLogged, writeEdits } from './edits';
-import { type FieldKind, type Layout, clientLayouts, serverLayouts, tuples, words } from './layout';
+import { type FieldKind, type Layout, clientLayouts, items, serverLayouts, words } from './layout';
 import type { ClientMessage, Edit, ServerMessage } from './messages';
 
 export { CodecError };
 
 type Fields = Record<string, unknown>;
 
-function layoutOf(t: string): Layout {
-	const layout = clientLayouts[t];
-	if (!layout) throw new CodecError(`unknown type ${t}`);
-	return layout;
-}
-
 // ---- from the client ----
 
 export function encodeJson(message: ClientMessage): string {
 	const fields: Fields = { t: message.t };
-	for (const [name, kind] of layoutOf(message.t).fields) {
+	for (const [name, kind] of clientLayouts[message.t]!.fields) {
 		const value = (message as unknown as Fields)[name];
 		fields[name] = kind === 'edits' || kind === 'cells' ? (value as Edit[]).map(editToTuple) : value;
 	}
@@ -28,7 +21,7 @@ export function encodeJson(message: ClientMessage): string {
 }
 
 export function encodeBinary(message: ClientMessage): Uint8Array<ArrayBuffer> {
-	const layout = layoutOf(message.t);
+	const layout = clientLayouts[message.t]!;
 	const to = new ByteWriter();
 	to.byte(layout.code);
 	for (const [name, kind] of layout.fields) {
@@ -42,9 +35,9 @@ export function encodeBinary(message: ClientMessage): Uint8Array<ArrayBuffer> {
 
 // ---- from the gateway: binary ----
 
-function wordAt(kind: FieldKind, place: number): string {
-	const word = words[kind]?.[place];
-	if (word === undefined) throw new CodecError(`unknown ${kind} ${place}`);
+function wordAt(kind: FieldKind, index: number): string {
+	const word = words[kind]?.[index];
+	if (word === undefined) throw new CodecError(`unknown ${kind} ${index}`);
 	return word;
 }
 
@@ -53,16 +46,10 @@ function flagOf(value: number): boolean {
 	return value === 1;
 }
 
-function readTuples(from: ByteReader, kind: FieldKind): Fields[] {
-	const tuple = tuples[kind]!;
+function readItems(from: ByteReader, kind: FieldKind): Fields[] {
 	const count = from.number();
 	if (count > from.left) throw new CodecError('the message ends too early');
-	return Array.from({ length: count }, () => {
-		const item: Fields = {};
-		for (const name of tuple.numbers) item[name] = from.number();
-		if (tuple.text) item[tuple.text] = from.text();
-		return item;
-	});
+	return Array.from({ length: count }, () => readFields(from, items[kind]!));
 }
 
 function readField(from: ByteReader, kind: FieldKind): unknown {
@@ -82,8 +69,12 @@ function readField(from: ByteReader, kind: FieldKind): unknown {
 		case 'cells':
 			return readCells(from);
 		default:
-			return readTuples(from, kind);
+			return readItems(from, kind);
 	}
+}
+
+function readFields(from: ByteReader, fields: Layout['fields']): Fields {
+	return Object.fromEntries(fields.map(([name, kind]) => [name, readField(from, kind)]));
 }
 
 const serverNames = new Map(Object.entries(serverLayouts).map(([name, layout]) => [layout.code, name]));
@@ -92,9 +83,8 @@ export function decodeBinary(bytes: Uint8Array): ServerMessage {
 	const from = new ByteReader(bytes);
 	const name = serverNames.get(from.byte());
 	if (name === undefined) throw new CodecError('unknown type');
-	const message: Fields = { t: name };
-	for (const [field, kind] of serverLayouts[name]!.fields) message[field] = readField(from, kind);
-	if (!from.atEnd) throw new CodecError('the message goes on behind its end');
+	const message = { t: name, ...readFields(from, serverLayouts[name]!.fields) };
+	if (!from.atEnd) throw new CodecError('the message has bytes after its end');
 	return message as unknown as ServerMessage;
 }
 
@@ -105,30 +95,22 @@ function listOf(value: unknown): unknown[] {
 	return value;
 }
 
-function numberOf(value: unknown): number {
-	if (!Number.isSafeInteger(value) || (value as number) < 0) throw new CodecError('a number is out of range');
-	return value as number;
-}
-
 function textOf(value: unknown): string {
 	if (typeof value !== 'string') throw new CodecError('not a text');
 	return value;
 }
 
 function tupleToItem(value: unknown, kind: FieldKind): Fields {
-	const { numbers, text } = tuples[kind]!;
 	const list = listOf(value);
-	const item: Fields = {};
-	if (list.length !== numbers.length + (text ? 1 : 0)) throw new CodecError('a list is too long or too short');
-	numbers.forEach((name, i) => (item[name] = numberOf(list[i])));
-	if (text) item[text] = textOf(list[numbers.length]);
-	return item;
+	const fields = items[kind]!;
+	if (list.length !== fields.length) throw new CodecError('a list is too long or too short');
+	return Object.fromEntries(fields.map(([name, itemKind], i) => [name, checkField(list[i], itemKind)]));
 }
 
 function checkField(value: unknown, kind: FieldKind): unknown {
 	switch (kind) {
 		case 'number':
-			return numberOf(value);
+			return checkNumber(value);
 		case 'text':
 			return textOf(value);
 		case 'bool':

@@ -1,6 +1,6 @@
-// edits.ts - edits in both forms. The binary one is that of common/edit_codec.h, in which they rest in the database.
+// edits.ts - edits in both forms. The binary form is common/edit_codec.h's, in which the database stores them.
 
-import { ByteReader, ByteWriter, CodecError } from './bytes';
+import { ByteReader, ByteWriter, CodecError, checkNumber } from './bytes';
 import { isOfRows, maxCols, maxRows } from './lines';
 import { type CellEdit, type Edit, type LoggedEdit, type StructureEdit, type Style, isStructure } from './messages';
 
@@ -14,13 +14,13 @@ const hasOld = 0x20;
 const sameUid = 0x40;
 const sameRow = 0x80;
 
-/** From kindInsertRows on. */
+/** The first has the kind kindInsertRows. */
 const changeKinds = ['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const;
 
 const kindOf = (edit: CellEdit): number =>
 	edit.content !== undefined ? kindSet : edit.style !== undefined ? kindStyle : kindResize;
 
-/** A structure edit as the binary form has it: where, and how many lines. */
+/** A structure edit in the binary form: its position as a cell, and the count as content. */
 function changeAsCell(change: StructureEdit): { kind: number; row: number; col: number; content: string } {
 	const [row, col] = isOfRows(change) ? [change.at, 0] : [0, change.at];
 	return { kind: kindInsertRows + changeKinds.indexOf(change.kind), row, col, content: `${change.n}` };
@@ -34,7 +34,7 @@ function makeChange(kind: StructureEdit['kind'] | undefined, at: number, n: numb
 	return change;
 }
 
-/** An edit without what it does not have, so that equal edits are deeply equal. */
+/** Leaves out undefined properties, so that equal edits are deeply equal. */
 function makeEdit(row: number, col: number, content: string | undefined, style: Style | undefined): CellEdit {
 	if (row >= maxRows || col >= maxCols) throw new CodecError('no such row or column');
 	return { row, col, ...(content !== undefined && { content }), ...(style !== undefined && { style }) };
@@ -62,7 +62,7 @@ export function writeEdits(to: ByteWriter, edits: readonly (Edit & { uid?: numbe
 	}
 }
 
-/** SQL may have stored anything as a style: what is no object is none. */
+/** SQL may have stored any JSON as a style; only an object is one. */
 function styleOf(text: string): Style {
 	try {
 		const value: unknown = text === '' ? null : JSON.parse(text);
@@ -72,7 +72,7 @@ function styleOf(text: string): Style {
 	}
 }
 
-/** How many lines a structure edit is about. */
+/** The number of rows or columns of a structure edit. */
 function countOf(digits: string): number {
 	if (!/^[1-9][0-9]{0,7}$/.test(digits)) throw new CodecError('not a number of lines');
 	return Number(digits);
@@ -107,8 +107,8 @@ export function readCells(from: ByteReader): CellEdit[] {
 	});
 }
 
-// ---- JSON: [row,col], [row,col,content], [row,col,content,style], [row,col,null,style], ["insertRows",at,n]; logged ones
-// begin with the uid ----
+// ---- JSON: [row,col], [row,col,content], [row,col,content,style], [row,col,null,style], ["insertRows",at,n]; a logged
+// edit begins with the uid ----
 
 export function editToTuple(edit: Edit): unknown[] {
 	if (isStructure(edit)) return [edit.kind, edit.at, edit.n];
@@ -116,15 +116,10 @@ export function editToTuple(edit: Edit): unknown[] {
 	return edit.content !== undefined ? [edit.row, edit.col, edit.content] : [edit.row, edit.col];
 }
 
-function index(value: unknown): number {
-	if (!Number.isSafeInteger(value) || (value as number) < 0) throw new CodecError('a number is out of range');
-	return value as number;
-}
-
 export function tupleToEdit(tuple: unknown): Edit {
 	if (Array.isArray(tuple) && typeof tuple[0] === 'string') {
 		if (tuple.length !== 3) throw new CodecError('an edit is malformed');
-		return makeChange(changeKinds.find((kind) => kind === tuple[0]), index(tuple[1]), index(tuple[2]));
+		return makeChange(changeKinds.find((kind) => kind === tuple[0]), checkNumber(tuple[1]), checkNumber(tuple[2]));
 	}
 	return tupleToCell(tuple);
 }
@@ -137,10 +132,10 @@ export function tupleToCell(tuple: unknown): CellEdit {
 	if (style !== undefined && (typeof style !== 'object' || Array.isArray(style)))
 		throw new CodecError('a style is not an object');
 	if (content === null && tuple.length !== 4) throw new CodecError('an edit changes nothing');
-	return makeEdit(index(row), index(col), content ?? undefined, style as Style | undefined);
+	return makeEdit(checkNumber(row), checkNumber(col), content ?? undefined, style as Style | undefined);
 }
 
 export function tupleToLogged(tuple: unknown): LoggedEdit {
 	if (!Array.isArray(tuple)) throw new CodecError('an edit is malformed');
-	return { uid: index(tuple[0]), ...tupleToEdit(tuple.slice(1)) };
+	return { uid: checkNumber(tuple[0]), ...tupleToEdit(tuple.slice(1)) };
 }

@@ -1,5 +1,5 @@
-// lines.ts - rows and columns that come and go: what becomes of places that were named before. The gateway does the same
-// (gateway/ws/edit/lines.c, which says how); docs/PROTOCOL.md has the rules.
+// lines.ts - how inserted and deleted rows and columns move cells, ranges and edits. The gateway does the same in
+// gateway/ws/edit/lines.c, which explains it; docs/PROTOCOL.md has the rules.
 
 import { type CellEdit, type Edit, type Place, type Range, type StructureEdit, isStructure } from './messages';
 
@@ -10,20 +10,20 @@ export const isOfRows = ({ kind }: StructureEdit): boolean => kind === 'insertRo
 export const isInsert = ({ kind }: StructureEdit): boolean => kind === 'insertRows' || kind === 'insertColumns';
 const limitOf = (change: StructureEdit): number => (isOfRows(change) ? maxRows : maxCols);
 
-/** Where a line is after the change; undefined: it is gone. */
+/** The index of a row or column after the change; undefined if it is deleted. */
 function moveLine(change: StructureEdit, line: number): number | undefined {
 	if (line < change.at) return line;
 	if (!isInsert(change)) return line < change.at + change.n ? undefined : line - change.n;
 	return line + change.n < limitOf(change) ? line + change.n : undefined;
 }
 
-/** Where a cell is after the change; undefined: it is gone. */
+/** The coordinates of a cell after the change; undefined if it is deleted. */
 export function movePlace({ row, col }: Place, change: StructureEdit): Place | undefined {
 	const [toRow, toCol] = isOfRows(change) ? [moveLine(change, row), col] : [row, moveLine(change, col)];
 	return toRow === undefined || toCol === undefined ? undefined : { row: toRow, col: toCol };
 }
 
-/** What the change leaves of first to last; undefined: nothing. Lines that are inserted between them belong to them. */
+/** The indexes first to last after the change, with rows or columns inserted between; undefined if all are deleted. */
 function moveSpan(change: StructureEdit, first: number, last: number): [number, number] | undefined {
 	const { at, n } = change;
 	const limit = limitOf(change);
@@ -38,7 +38,7 @@ function moveSpan(change: StructureEdit, first: number, last: number): [number, 
 	return [Math.min(first, at), last >= end ? last - n : at - 1];
 }
 
-/** What the change leaves of a range. */
+/** The range after the change; undefined if all of it is deleted. */
 export function moveRange(range: Range, change: StructureEdit): Range | undefined {
 	if (isOfRows(change)) {
 		const rows = moveSpan(change, range.row, range.toRow);
@@ -48,7 +48,7 @@ export function moveRange(range: Range, change: StructureEdit): Range | undefine
 	return cols && { ...range, col: cols[0], toCol: cols[1] };
 }
 
-/** How many rows (columns) a sheet has after the change that had so many of them. */
+/** The number of rows or columns of a sheet after the change. */
 export function moveExtent(change: StructureEdit, extent: number): number {
 	const { at, n } = change;
 	if (isInsert(change)) return Math.min(Math.max(at, extent) + n, limitOf(change));
@@ -56,7 +56,7 @@ export function moveExtent(change: StructureEdit, extent: number): number {
 	return extent - at > n ? extent - n : Math.max(at, 1); // the last one stays, empty
 }
 
-/** Lines one behind the other: in the author's order, in that of what is there, or in both. */
+/** Consecutive rows or columns: those that the author saw, those that exist now, or both. */
 interface Part {
 	n: number;
 	seen: boolean;
@@ -70,7 +70,7 @@ class Axis {
 
 	constructor(private readonly limit: number) {}
 
-	/** The part that begins with the line at this index of an order. */
+	/** Splits the parts so that one begins at this index of an order. Returns its position. */
 	private cut(order: Order, index: number): number {
 		let i = 0;
 		for (; !this.parts[i]![order] || index >= this.parts[i]!.n; i++) if (this.parts[i]![order]) index -= this.parts[i]!.n;
@@ -84,7 +84,7 @@ class Axis {
 		return this.parts.slice(0, end).reduce((sum, { n, there }) => sum + (there ? n : 0), 0);
 	}
 
-	/** Somebody else's change. */
+	/** Applies a change that the author has not seen. */
 	change(change: StructureEdit): void {
 		const from = this.cut('there', change.at);
 		if (isInsert(change)) {
@@ -106,7 +106,7 @@ class Axis {
 		return undefined;
 	}
 
-	/** The author's change, for what is there. */
+	/** Applies the author's change. Returns it as changes of what exists now. */
 	follow(change: StructureEdit): StructureEdit[] {
 		return isInsert(change) ? this.insert(change) : this.delete(change);
 	}
@@ -138,7 +138,7 @@ class Axis {
 	}
 }
 
-/** What becomes of an author's edits when these changes have come that he had not seen. */
+/** Transforms an author's edits by changes that the author has not seen. */
 export function transform(edits: readonly Edit[], changes: readonly StructureEdit[]): Edit[] {
 	const rows = new Axis(maxRows);
 	const cols = new Axis(maxCols);

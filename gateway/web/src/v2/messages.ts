@@ -1,10 +1,10 @@
-// messages.ts - protocol v2 (docs/PROTOCOL.md): the messages, as values. Their two written forms are codec.ts's.
+// messages.ts - the messages of protocol v2 (docs/PROTOCOL.md) as values. codec.ts has their two encodings.
 
 export type Role = 'viewer' | 'commenter' | 'editor' | 'owner';
 export type Reason = 'none' | 'role' | 'locked' | 'range' | 'size' | 'busy' | 'base';
 export type VersionKind = 'commit' | 'rollback';
 
-/** What a style is: an object of whatever the editors agree on; null takes it away. */
+/** An object that the clients define; null removes the style. */
 export type Style = Record<string, unknown> | null;
 
 export interface Place {
@@ -17,16 +17,13 @@ export interface Range extends Place {
 	toCol: number;
 }
 
-/**
- * A change of one cell. content undefined: only the style changes; style undefined: it stays. Without both the sheet is
- * made large enough to have the cell.
- */
+/** A change of one cell. An undefined content or style stays. Without both, the sheet is extended to the cell. */
 export interface CellEdit extends Place {
 	content?: string;
 	style?: Style;
 }
 
-/** n rows or columns come in front of the one at `at`, or go from there on. */
+/** Inserts n rows or columns before index `at`, or deletes n from there on. */
 export interface StructureEdit {
 	kind: 'insertRows' | 'deleteRows' | 'insertColumns' | 'deleteColumns';
 	at: number;
@@ -45,7 +42,7 @@ export interface Peer {
 	name: string;
 }
 
-/** session 0: a user of protocol v1, with any of their connections; uid 0 as well: the cell is free. */
+/** session 0: a user of protocol v1, on any connection. uid also 0: the cell is free. */
 export interface HeldCell extends Place {
 	session: number;
 	uid: number;
@@ -104,7 +101,7 @@ export type ServerMessage =
 	| { t: 'calc'; session: number; seq: number; cells: CellEdit[] }
 	| { t: 'held'; held: boolean; holder: string; application: string; ms: number };
 
-/** Close codes that tell a client what to do next. */
+/** Close codes of protocol v2. */
 export const closeCodes = {
 	malformed: 4400,
 	unauthorized: 4401,

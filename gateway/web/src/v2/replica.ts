@@ -1,7 +1,7 @@
-// replica.ts - the cells of a sheet as far as they have been asked for, kept up by what the gateway tells. No socket, no DOM.
+// replica.ts - the requested cells of a sheet, kept current by the gateway's messages. No socket, no DOM.
 //
-// All that is known is of one seq. A block that is newer than what has been told is put aside until edits have told up to
-// it. Where rows or columns come or go, cells move, and so do the ranges whose cells are known.
+// All known cells have the state of one seq. A block with a later seq waits until the edits up to it have arrived.
+// Structure edits move cells and the ranges whose cells are known.
 
 import { isOfRows, moveExtent, movePlace, moveRange } from './lines';
 import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isStructure } from './messages';
@@ -19,10 +19,10 @@ const contains = (range: Range, row: number, col: number): boolean =>
 const keyOf = (row: number, col: number): string => `${row},${col}`;
 const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];
 
-/** Does the sheet have the cell from then on? Beyond its end cells are empty, and the database stores no edit that leaves one so. */
+/** Whether the edit extends the sheet to its cell. An edit that leaves a cell beyond the end empty is not stored. */
 const extendsSheet = ({ content, style }: CellEdit): boolean => Boolean(content || style) || (content === undefined && style === undefined);
 
-/** Moves what is known of cells along. */
+/** Moves the entries of a map by cell. */
 function moveKeys(map: Map<string, unknown>, change: StructureEdit): void {
 	const moved = [...map].flatMap(([key, value]): [string, unknown][] => {
 		const [row, col] = placeOf(key);
@@ -33,7 +33,7 @@ function moveKeys(map: Map<string, unknown>, change: StructureEdit): void {
 	for (const [key, value] of moved) map.set(key, value);
 }
 
-/** One range of both, when they make one. */
+/** Returns the union, if it is a range. */
 function join(a: Range, b: Range): Range | undefined {
 	const sameRows = a.row === b.row && a.toRow === b.toRow;
 	const sameCols = a.col === b.col && a.toCol === b.toCol;
@@ -50,22 +50,24 @@ function join(a: Range, b: Range): Range | undefined {
 }
 
 export class Replica {
-	/** By "row,col"; cells that hold nothing are not there. */
+	/** By "row,col". Empty cells have no entry. */
 	readonly cells = new Map<string, Cell>();
-	/** Values of formulas as others have computed them, and the seq at which: by "row,col", where nothing newer is known. */
+	/** Values of formulas by "row,col", with the seq at which another client computed them. */
 	readonly values = new Map<string, { value: string; seq: number }>();
-	/** All that was committed up to here has been told. */
+	/** All edits up to here have been received. */
 	seq = 0;
 	rows = 0;
 	cols = 0;
 	/** Ranges whose cells are known. */
 	private known: Range[] = [];
-	/** When contents were last told of. */
+	/** The seq of the last edit of a content. */
 	private edited = new Map<string, number>();
-	private aside: Block[][] = [];
+	/** Blocks that wait for edits. */
+	private waiting: Block[][] = [];
+	/** Parts of an incomplete block. */
 	private parts: Block[] = [];
 
-	/** Forgets all cells: they will be asked for again. */
+	/** Forgets all cells. They are requested again. */
 	reset(seq: number): void {
 		this.cells.clear();
 		this.values.clear();
@@ -75,16 +77,15 @@ export class Replica {
 		this.seq = seq;
 	}
 
-	/** The connection was cut: the rest of a block does not come, and others may be asked for again. */
+	/** The connection was lost: forgets blocks that are incomplete or wait. */
 	cut(): void {
 		this.parts = [];
-		this.aside = [];
+		this.waiting = [];
 	}
 
-	/** What is not known of a range, as a range; undefined: all is. */
+	/** Returns a range that contains the unknown part of a range; undefined if all is known. */
 	missing(range: Range): Range | undefined {
-		if (this.known.some(({ row, col, toRow, toCol }) => row <= range.row && col <= range.col && toRow >= range.toRow && toCol >= range.toCol))
-			return undefined;
+		if (this.known.some((known) => contains(known, range.row, range.col) && contains(known, range.toRow, range.toCol))) return undefined;
 		for (const known of this.known) {
 			const wide = known.col <= range.col && known.toCol >= range.toCol;
 			const high = known.row <= range.row && known.toRow >= range.toRow;
@@ -99,20 +100,20 @@ export class Replica {
 	block(message: Block): void {
 		this.parts.push(message);
 		if (message.more) return;
-		this.aside.push(this.parts);
+		this.waiting.push(this.parts);
 		this.parts = [];
 		this.takeBlocks();
 	}
 
-	/** The block with this id is here, and put aside. */
+	/** Whether the block with this id has arrived and waits for edits. */
 	waits(id: number): boolean {
-		return this.aside.some(([block]) => block!.id === id);
+		return this.waiting.some(([block]) => block!.id === id);
 	}
 
-	/** Those whose seq has been reached. */
+	/** Applies the blocks whose seq has been reached. */
 	private takeBlocks(): void {
-		const due = this.aside.filter(([block]) => block!.seq <= this.seq);
-		this.aside = this.aside.filter(([block]) => block!.seq > this.seq);
+		const due = this.waiting.filter(([block]) => block!.seq <= this.seq);
+		this.waiting = this.waiting.filter(([block]) => block!.seq > this.seq);
 		for (const parts of due) if (parts[0]!.seq === this.seq) this.takeBlock(parts);
 	}
 
@@ -135,7 +136,7 @@ export class Replica {
 		this.known.push(range);
 	}
 
-	/** Returns the edits that change what is known. */
+	/** Applies edits. Returns those that change known cells. */
 	edits(message: Extract<ServerMessage, { t: 'edits' }>): LoggedEdit[] {
 		const told = message.edits.filter((edit) => this.edit(edit, message.seq));
 		if (!message.more) {
@@ -145,7 +146,7 @@ export class Replica {
 		return told;
 	}
 
-	/** Values that are older than the cell's content, or than a value that is known, are nothing. */
+	/** Stores values, except those older than the cell's content or than its known value. */
 	calc({ seq, cells }: Extract<ServerMessage, { t: 'calc' }>): void {
 		for (const { row, col, content } of cells) {
 			const key = keyOf(row, col);

@@ -1,7 +1,7 @@
-// blocked.ts - what Univer could do and a sheet cannot hold: hidden from the menus, and refused when a shortcut asks for it.
-// Anything here would change one browser's grid and nobody else's.
+// blocked.ts - Univer's commands that the server cannot store. They would change one browser's grid only. Their menu items
+// are hidden, and their shortcuts are refused.
 
-/** Commands that are refused, by the kind that the user is told (`blocked.KIND` in the texts). */
+/** Refused commands by kind. The texts have a message for each kind (`blocked.KIND`). */
 const commands: Record<string, string[]> = {
 	structure: [
 		'insert-row', 'insert-row-before', 'insert-row-after', 'insert-row-by-range', 'insert-multi-rows-above', 'insert-multi-rows-after',
@@ -30,12 +30,12 @@ const commands: Record<string, string[]> = {
 const kinds = new Map<string, string>();
 for (const [kind, names] of Object.entries(commands)) for (const name of names) kinds.set(`sheet.command.${name}`, kind);
 
-/** The kind of a command that is refused, undefined when it may run. */
+/** The kind of a refused command; undefined if the command is allowed. */
 export function blockedKind(command: string): string | undefined {
 	return kinds.get(command);
 }
 
-/** Univer's menu settings: the items of these commands, and the sub-menus that would be empty, are not shown. */
+/** Univer's menu settings: hides the items of these commands, and submenus that would be empty. */
 export function hiddenMenus(): Record<string, { hidden: boolean }> {
 	const ids = [...kinds.keys(), 'sheet.menu.cell-insert', 'sheet.menu.delete', 'sheet-permission.operation.openDialog', 'sheet-permission.operation.openPanel',
 		'contextMenu.permission', 'sheet.contextMenu.permission', 'sheet.toolbar.sheet-frozen'];

@@ -1,4 +1,4 @@
-// cells.ts - between the text of a cell (content.ts) and Univer's cell data.
+// cells.ts - converts between the text of a cell (content.ts) and Univer's cell data.
 import { CellValueType } from '@univerjs/core';
 import type { ICellData, IStyleData, Nullable } from '@univerjs/core';
 import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
@@ -6,7 +6,7 @@ import { formatDate, isDateFormat, numberContent, parseContent, textContent } fr
 const dateFormat = 'yyyy-mm-dd';
 const timeFormat = 'yyyy-mm-dd hh:mm:ss';
 
-/** A whole cell for this content, for building a sheet. */
+/** A complete cell, for a new sheet. */
 export function cellOfContent(content: string): ICellData | null {
 	const value = parseContent(content);
 	switch (value.kind) {
@@ -25,16 +25,16 @@ export function cellOfContent(content: string): ICellData | null {
 	}
 }
 
-/** The same as a patch on a cell that may hold anything: what is not there any more is null. */
+/** The same as a patch of an existing cell: removed properties are null. */
 export function patchOfContent(content: string, oldStyle: Nullable<IStyleData>): ICellData {
 	const { s, ...cell } = cellOfContent(content) ?? {};
 	const patch: ICellData = { v: null, f: null, si: null, p: null, ...cell };
-	// A date shows as its number unless the cell has a format already.
+	// Without a format, a date would show as a number.
 	if (s && !oldStyle?.n?.pattern) patch.s = s;
 	return patch;
 }
 
-/** A style that came in replaces the old one: what it does not name goes away. */
+/** A patch with which a received style replaces the old one: properties that it lacks are null. */
 export function stylePatch(info: unknown, oldStyle: Nullable<IStyleData>): IStyleData | null {
 	const style = styleOfInfo(info);
 	if (!style) return null;
@@ -43,7 +43,7 @@ export function stylePatch(info: unknown, oldStyle: Nullable<IStyleData>): IStyl
 	return { ...patch, ...style } as IStyleData;
 }
 
-/** `info` is whatever another client sent: only an object (or the JSON text of one) is a style. */
+/** Another client may send any `info`. Only an object, or the JSON text of one, is a style. */
 export function styleOfInfo(info: unknown): IStyleData | null {
 	let value = info;
 	if (typeof value === 'string') {
@@ -56,7 +56,7 @@ export function styleOfInfo(info: unknown): IStyleData | null {
 	return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as IStyleData) : null;
 }
 
-/** What a cell of the model holds, as text for the server. `formula` is resolved by the caller (shared formulas). */
+/** The content of a cell, for the server. The caller resolves shared formulas. */
 export function contentOfCell(cell: Nullable<ICellData>, formula: Nullable<string>, style: Nullable<IStyleData>): string {
 	if (formula) return formula;
 	if (!cell) return '';

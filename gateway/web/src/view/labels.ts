@@ -1,5 +1,5 @@
-// labels.ts - names for the buttons of Univer's toolbar that have none: most show only an icon, and their tooltip comes
-// with the mouse. The command behind a button is in its data-u-command attribute.
+// labels.ts - accessible names for the buttons of Univer's toolbar, most of which show only an icon. A button's command is
+// in its data-u-command attribute.
 import { t, tOr } from '../i18n';
 
 function nameOf(element: HTMLElement): string {
@@ -14,14 +14,11 @@ function nameAll(root: HTMLElement): void {
 		if (element.dataset.uComp === 'ribbon-header-menu') continue;
 		element.setAttribute('aria-label', nameOf(element) || t('tool.menu'));
 	}
-}
-
-/** Names that Univer forgot to translate. */
-function nameRest(root: HTMLElement): void {
+	// Names that Univer does not translate.
 	for (const element of root.querySelectorAll<HTMLElement>('[aria-label^="ui."]')) element.setAttribute('aria-label', t('tool.toolbar'));
 }
 
-/** Names what is there and what comes; returns how to end it. */
+/** Names present and future buttons. Returns a function that stops it. */
 export function nameToolbarButtons(root: HTMLElement): () => void {
 	let waiting = false;
 	const observer = new MutationObserver(() => {
@@ -30,11 +27,9 @@ export function nameToolbarButtons(root: HTMLElement): () => void {
 		requestAnimationFrame(() => {
 			waiting = false;
 			nameAll(root);
-			nameRest(root);
 		});
 	});
 	observer.observe(root, { childList: true, subtree: true });
 	nameAll(root);
-	nameRest(root);
 	return () => observer.disconnect();
 }

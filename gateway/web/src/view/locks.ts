@@ -1,16 +1,17 @@
-// locks.ts - the cells that others are editing: a coloured frame with their name over Univer's canvas.
+// locks.ts - coloured frames with names over Univer's canvas, for cells that others are editing.
 //
-// The canvas knows nothing of these frames, so their places are computed from its scrolling, zoom and frozen panes, once
-// per frame of the screen and only while there are locks.
+// Their positions are computed from the canvas's scrolling, zoom and frozen panes in each animation frame, while there are
+// locks.
 import type { Injector } from '@univerjs/core';
 import { IRenderManagerService, SHEET_VIEWPORT_KEY, SheetSkeletonManagerService } from '@univerjs/preset-sheets-core';
 import { IUniverInstanceService, UniverInstanceType } from '@univerjs/core';
 import type { Workbook } from '@univerjs/core';
-import { cellName } from '../a1';
+import { cellName } from '../content';
 import { t } from '../i18n';
 import type { CellLock } from '../protocol';
+import { keyOf } from '../queue';
 
-/** Colours with 4.5:1 against their white text. */
+/** Colours with a contrast of 4.5:1 to white text. */
 const colours = ['#b3261e', '#7b3fb5', '#0b6b50', '#a04a00', '#1558b0', '#93246b', '#4b5a00', '#00607a'];
 
 export function colourOf(name: string): string {
@@ -42,7 +43,7 @@ export class LockOverlay {
 	}
 
 	show(locks: CellLock[]): void {
-		const wanted = new Map(locks.map((lock) => [`${lock.row},${lock.col}`, lock]));
+		const wanted = new Map(locks.map((lock) => [keyOf(lock), lock]));
 		for (const [key, { lock, element }] of this.frames) {
 			if (wanted.get(key)?.username === lock.username) continue;
 			element.remove();
@@ -79,7 +80,7 @@ export class LockOverlay {
 		return element;
 	}
 
-	/** Puts every frame over its cell; goes on as long as there are frames. */
+	/** Positions the frames over their cells. Repeats while there are frames. */
 	private place(): void {
 		this.frame = 0;
 		if (this.frames.size === 0) return;
@@ -96,7 +97,7 @@ export class LockOverlay {
 		this.frame = requestAnimationFrame(() => this.place());
 	}
 
-	/** The visible part of the grid; null while there is none. Moves the layer over it. */
+	/** Moves the layer over the visible part of the grid. Returns null if there is none. */
 	private surface(): { boxOf(row: number, col: number): Box | null } | null {
 		const render = this.injector.get(IRenderManagerService).getRenderById(this.unitId);
 		const book = this.injector.get(IUniverInstanceService).getUnit<Workbook>(this.unitId, UniverInstanceType.UNIVER_SHEET);

@@ -1,31 +1,50 @@
-// univer.ts - the grid: Univer behind the SheetView interface.
+// univer.ts - the grid: Univer, with the few methods and events that the page uses.
 //
-// Two rules keep it in step with the server. A mutation of Univer is a partial patch ("formula: null" may mean "value
-// kept"), so what goes out is what the model holds after it, never the patch. And edits that come in are marked
-// fromCollab, so that they do not come back as own ones; where no formula is involved they are marked onlyLocal too,
-// which saves Univer a scan of all cells, and the recalculation is then started here.
+// A mutation of Univer is a partial patch ("formula: null" may mean that the value stays). Therefore the page sends the
+// content of the model after the mutation, not the patch. Received edits are marked fromCollab, so that they are not sent
+// again. Without formulas they are also marked onlyLocal, which saves Univer a scan of all cells; this file then starts the
+// recalculation.
 import { ICommandService, IUniverInstanceService, LocaleType, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
 import type { ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IRange, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import { FUniver } from '@univerjs/core/lib/facade';
 import { FormulaDataModel, UniverSheetsCorePreset } from '@univerjs/preset-sheets-core';
 import '@univerjs/preset-sheets-core/lib/index.css';
-import { cellName } from '../a1';
+import { cellName } from '../content';
 import type { CellEdit, CellLock, CellPlace } from '../protocol';
+import { keyOf } from '../queue';
 import { blockedKind, hiddenMenus } from './blocked';
 import { cellOfContent, contentOfCell, patchOfContent, stylePatch, styleOfInfo } from './cells';
 import { LockOverlay } from './locks';
-import type { GridContent, SheetView, SheetViewEvents } from './SheetView';
+
+export interface GridContent {
+	columns: number;
+	/** Row-major. */
+	content: string[];
+	styles: { row: number; col: number; info: unknown }[];
+}
+
+export interface GridEvents {
+	/** The user changed cells: typed, pasted, cleared, filled, formatted. */
+	onLocalEdits(edits: CellEdit[]): void;
+	/** The user starts to edit a cell. Returns the user who has locked it, or null. */
+	lockHolder(place: CellPlace): string | null;
+	/** The editor of a cell was opened, or closed (null). */
+	onEditing(place: CellPlace | null): void;
+	/** A command was refused. The texts have its kind (`blocked.KIND`). */
+	onBlocked(kind: string): void;
+	onSelection(place: CellPlace): void;
+}
 
 const unitId = 'book';
 const sheetId = 'sheet';
 const setValues = 'sheet.mutation.set-range-values';
-/** Empty rows and columns to type into, beyond what the sheet has. */
+/** Empty rows and columns after those of the sheet. */
 const spareRows = 200;
 const spareColumns = 6;
 const leastRows = 200;
 const leastColumns = 26;
 
-/** Pixels; a column starts as wide as what its first rows hold, within these. */
+/** Pixels. The first rows determine a column's width, within these limits. */
 const leastWidth = 96;
 const mostWidth = 200;
 const measuredRows = 200;
@@ -37,12 +56,12 @@ async function localeOf(language: string): Promise<{ locale: LocaleType; texts: 
 	return { locale: LocaleType.EN_US, texts: (await import('@univerjs/preset-sheets-core/locales/en-US')).default };
 }
 
-export async function createUniverView(container: HTMLElement, language: string, events: SheetViewEvents): Promise<UniverView> {
+export async function createUniverView(container: HTMLElement, language: string, events: GridEvents): Promise<UniverView> {
 	const { locale, texts } = await localeOf(language);
 	return new UniverView(container, locale, texts, events);
 }
 
-export class UniverView implements SheetView {
+export class UniverView {
 	private readonly host: HTMLElement;
 	private readonly univer: Univer;
 	private readonly api: FUniver;
@@ -59,9 +78,9 @@ export class UniverView implements SheetView {
 		container: HTMLElement,
 		locale: LocaleType,
 		texts: object,
-		private readonly events: SheetViewEvents,
+		private readonly events: GridEvents,
 	) {
-		// Univer's own rendering empties the element that it is given.
+		// Univer empties the element that it gets.
 		this.host = document.createElement('div');
 		this.host.className = 'grid-host';
 		container.append(this.host);
@@ -87,6 +106,7 @@ export class UniverView implements SheetView {
 
 	// ---- content ------------------------------------------------------------------------------------------------------
 
+	/** Replaces the content, with own edits on top. */
 	load(content: GridContent, overlay: CellEdit[]): void {
 		if (this.book) this.replace(content, overlay);
 		else this.create(content, overlay);
@@ -131,15 +151,15 @@ export class UniverView implements SheetView {
 		this.setReadOnly(this.readOnly);
 	}
 
-	/** New content over the old: only what differs is set, so that selection, scrolling and the open editor stay. */
+	/** Replaces the content. Sets only cells that differ, so that selection, scrolling and the open editor stay. */
 	private replace(content: GridContent, overlay: CellEdit[]): void {
 		const { columns } = content;
-		const own = new Set(overlay.map(({ row, col }) => `${row},${col}`));
+		const own = new Set(overlay.map(keyOf));
 		const edits: CellEdit[] = [];
 		const at = (row: number, col: number) => (col < columns ? (content.content[row * columns + col] ?? '') : '');
 		const compare = (row: number, col: number) => {
 			const text = at(row, col);
-			if (!own.has(`${row},${col}`) && this.contentAt(row, col) !== text) edits.push({ row, col, content: text });
+			if (!own.has(keyOf({ row, col })) && this.contentAt(row, col) !== text) edits.push({ row, col, content: text });
 		};
 		content.content.forEach((text, i) => {
 			if (text !== '') compare(Math.floor(i / columns), i % columns);
@@ -147,17 +167,18 @@ export class UniverView implements SheetView {
 		this.sheet.getCellMatrix().forValue((row, col) => {
 			if (at(row, col) === '') compare(row, col);
 		});
-		const byPlace = new Map(edits.map((edit) => [`${edit.row},${edit.col}`, edit]));
+		const byPlace = new Map(edits.map((edit) => [keyOf(edit), edit]));
 		for (const { row, col, info } of content.styles) {
-			const edit = byPlace.get(`${row},${col}`);
+			const edit = byPlace.get(keyOf({ row, col }));
 			if (edit) edit.info = info;
-			else if (!own.has(`${row},${col}`) && JSON.stringify(this.styleOf(this.sheet.getCellRaw(row, col)) ?? {}) !== JSON.stringify(info)) {
+			else if (!own.has(keyOf({ row, col })) && JSON.stringify(this.styleOf(this.sheet.getCellRaw(row, col)) ?? {}) !== JSON.stringify(info)) {
 				edits.push({ row, col, content: at(row, col), info });
 			}
 		}
 		this.apply([...edits, ...overlay]);
 	}
 
+	/** Applies edits by others. */
 	apply(edits: CellEdit[]): void {
 		if (edits.length === 0) return;
 		const cellValue: Record<number, Record<number, ICellData>> = {};
@@ -226,13 +247,14 @@ export class UniverView implements SheetView {
 		return contentOfCell(cell, formula, this.styleOf(cell));
 	}
 
+	/** A cell's content, and the text that it shows. */
 	contentOf({ row, col }: CellPlace): { content: string; shown: string } {
 		if (row >= this.sheet.getRowCount() || col >= this.sheet.getColumnCount()) return { content: '', shown: '' };
 		const shown = this.api.getActiveWorkbook()?.getSheetBySheetId(sheetId)?.getRange(row, col).getDisplayValue() ?? '';
 		return { content: this.contentAt(row, col), shown: String(shown ?? '') };
 	}
 
-	// ---- what the user does -------------------------------------------------------------------------------------------
+	// ---- the user's edits ---------------------------------------------------------------------------------------------
 
 	private listen(): void {
 		const executed = this.commands.onCommandExecuted((command, options) => {
@@ -240,19 +262,19 @@ export class UniverView implements SheetView {
 			const parameters = command.params as never;
 			switch (command.id) {
 				case 'sheet.operation.set-selections':
-					this.noteSelection(parameters);
+					this.reportSelection(parameters);
 					break;
 				case setValues:
-					this.noteValues(parameters);
+					this.markValues(parameters);
 					break;
 				case 'sheet.mutation.move-range':
-					this.noteMove(parameters);
+					this.markMove(parameters);
 					break;
 				case 'sheet.mutation.set.numfmt':
-					for (const { ranges } of Object.values((parameters as { values: Record<string, { ranges: IRange[] }> }).values)) this.noteRanges(ranges);
+					for (const { ranges } of Object.values((parameters as { values: Record<string, { ranges: IRange[] }> }).values)) this.markRanges(ranges);
 					break;
 				case 'sheet.mutation.remove.numfmt':
-					this.noteRanges((parameters as { ranges: IRange[] }).ranges);
+					this.markRanges((parameters as { ranges: IRange[] }).ranges);
 					break;
 			}
 		});
@@ -268,7 +290,7 @@ export class UniverView implements SheetView {
 			if (this.readOnly || this.events.lockHolder({ row: event.row, col: event.column })) event.cancel = true;
 		});
 		this.on(Event.SheetEditStarted, (event) => this.events.onEditing({ row: event.row, col: event.column }));
-		// The value is set just after the editor has closed; the lock is given back after the value went out.
+		// Univer sets the value after closing the editor. The lock is released after the value is sent.
 		this.on(Event.SheetEditEnded, () =>
 			setTimeout(() => {
 				if (!this.api.getActiveWorkbook()?.isCellEditing()) this.events.onEditing(null);
@@ -281,37 +303,37 @@ export class UniverView implements SheetView {
 		this.cleanUps.push(() => registered.dispose());
 	}
 
-	private noteSelection({ selections }: { selections?: { range: IRange; primary?: { actualRow: number; actualColumn: number } | null }[] }): void {
+	private reportSelection({ selections }: { selections?: { range: IRange; primary?: { actualRow: number; actualColumn: number } | null }[] }): void {
 		const last = selections?.at(-1);
 		if (!last) return;
 		const { range, primary } = last;
 		this.events.onSelection({ row: primary?.actualRow ?? range.startRow, col: primary?.actualColumn ?? range.startColumn });
 	}
 
-	private noteValues({ subUnitId, cellValue }: { subUnitId: string; cellValue?: Matrix }): void {
+	private markValues({ subUnitId, cellValue }: { subUnitId: string; cellValue?: Matrix }): void {
 		if (subUnitId !== sheetId || !cellValue) return;
 		forCells(cellValue, (row, col, patch) => {
 			const touchesContent = !patch || 'v' in patch || 'f' in patch || 'p' in patch || 'si' in patch;
 			const touchesStyle = !!patch && 's' in patch;
-			if (touchesContent || touchesStyle) this.note(row, col, touchesStyle);
+			if (touchesContent || touchesStyle) this.mark(row, col, touchesStyle);
 		});
 	}
 
-	/** Cut and paste, or a dragged selection: both places as they are after it. */
-	private noteMove({ from, to }: { from: { value: Matrix }; to: { value: Matrix } }): void {
-		for (const matrix of [from.value, to.value]) forCells(matrix, (row, col) => this.note(row, col, true));
+	/** Cut and paste, or a dragged selection: sends both ranges. */
+	private markMove({ from, to }: { from: { value: Matrix }; to: { value: Matrix } }): void {
+		for (const matrix of [from.value, to.value]) forCells(matrix, (row, col) => this.mark(row, col, true));
 	}
 
-	private noteRanges(ranges: IRange[]): void {
+	private markRanges(ranges: IRange[]): void {
 		for (const { startRow, endRow, startColumn, endColumn } of ranges) {
-			for (let row = startRow; row <= endRow; row++) for (let col = startColumn; col <= endColumn; col++) this.note(row, col, true);
+			for (let row = startRow; row <= endRow; row++) for (let col = startColumn; col <= endColumn; col++) this.mark(row, col, true);
 		}
 	}
 
-	/** A cell was changed here. One action may take several mutations (a value, then its format): they go out as one edit. */
-	private note(row: number, col: number, withStyle: boolean): void {
+	/** Marks a cell as changed by the user. Several mutations of an action (a value, then its format) become one edit. */
+	private mark(row: number, col: number, withStyle: boolean): void {
 		if (this.changed.size === 0) queueMicrotask(() => this.sendChanged());
-		const key = `${row},${col}`;
+		const key = keyOf({ row, col });
 		this.changed.set(key, { row, col, withStyle: withStyle || this.changed.get(key)?.withStyle === true });
 	}
 
@@ -328,10 +350,12 @@ export class UniverView implements SheetView {
 
 	// ---- the rest -----------------------------------------------------------------------------------------------------
 
+	/** Shows the current locks of others. */
 	showLocks(locks: CellLock[]): void {
 		this.locks.show(locks);
 	}
 
+	/** Closes the cell editor and discards the typed text. */
 	cancelEditing(): void {
 		void this.api.getActiveWorkbook()?.endEditingAsync(false);
 	}
@@ -353,7 +377,7 @@ export class UniverView implements SheetView {
 		this.host.remove();
 	}
 
-	/** What to read out for a cell. */
+	/** The text that a screen reader gets for a cell. */
 	describe(row: number, col: number): string {
 		const { content, shown } = this.contentOf({ row, col });
 		return content.startsWith('=') ? `${cellName(row, col)}, ${shown}, ${content}` : `${cellName(row, col)}, ${shown}`;
@@ -379,5 +403,5 @@ function columnWidths(content: string[], columns: number): Record<number, { w: n
 	return widths;
 }
 
-/** Chinese, Japanese and Korean letters take about twice the room. */
+/** Chinese, Japanese and Korean letters are about twice as wide. */
 const wideLetters = /[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uff60]/;
