@@ -94,24 +94,6 @@ tile_empty(const GridAllocator *allocator, size_t *bytes, Tile *tile)
 
 /* ---- slots ---- */
 
-const TileSlot *
-tile_find(const Tile *tile, uint16_t key)
-{
-	const TileSlot *slot;
-
-	if (tile_is_dense(tile))
-		slot = &tile->slots[key];
-	else
-	{
-		uint32_t at = tile_lower_bound(tile, key);
-
-		if (at == tile->cells || tile->keys[at] != key)
-			return NULL;
-		slot = &tile->slots[at];
-	}
-	return tile_slot_present(slot) ? slot : NULL;
-}
-
 /* The slots that so many cells need. */
 static inline uint32_t
 tile_slots_for(uint32_t cells)

@@ -71,7 +71,6 @@ extern bool tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_
 /* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
 extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
 					uint32_t style_len);
-extern const TileSlot *tile_find(const Tile *tile, uint16_t key); /* NULL when absent */
 
 /* ---- what scans do for each cell ---- */
 
@@ -104,6 +103,25 @@ static inline bool
 tile_slot_present(const TileSlot *slot)
 {
 	return slot->len > 0 || slot->style > 0;
+}
+
+/* NULL if the cell is absent. */
+static inline const TileSlot *
+tile_find(const Tile *tile, uint16_t key)
+{
+	const TileSlot *slot;
+
+	if (tile_is_dense(tile))
+		slot = &tile->slots[key];
+	else
+	{
+		uint32_t at = tile_lower_bound(tile, key);
+
+		if (at == tile->cells || tile->keys[at] != key)
+			return NULL;
+		slot = &tile->slots[at];
+	}
+	return tile_slot_present(slot) ? slot : NULL;
 }
 
 /* The present cell of a slot, at this place of the grid. */

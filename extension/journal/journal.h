@@ -1,7 +1,7 @@
 /*
  * journal.h - what the SQL functions call: append, read, versions.
  *
- * The caller (api) has checked permissions. Functions raise errors by ereport. See docs/ARCHITECTURE.md for the
+ * The caller (api) has checked permissions. Functions raise errors by ereport. See docs/design/journal.md for the
  * protocol.
  */
 #ifndef JOURNAL_H

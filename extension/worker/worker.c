@@ -24,7 +24,7 @@
  * Two workers in one database, as after a restart of the launcher, do no harm: each version and each repair is made
  * under the sheet lock, where the second finds nothing to do.
  *
- * Lock order of a worker: as for a writer (docs/ARCHITECTURE.md). It takes one sheet's lock in a transaction.
+ * Lock order of a worker: as for a writer (docs/design/journal.md). It takes one sheet's lock in a transaction.
  */
 #include "postgres.h"
 

@@ -93,7 +93,7 @@ sub on_both
 }
 
 # When a page has no room for one more deletion, two commands' of one transaction become one, and its cursors from in between
-# see again what the first had deleted (docs/ARCHITECTURE.md). `gone`: the ids that the transaction has deleted; `again`: those of
+# see again what the first had deleted (docs/design/log.md). `gone`: the ids that the transaction has deleted; `again`: those of
 # them that its cursor may see, since there has been a deletion after it.
 sub delete_on_both
 {

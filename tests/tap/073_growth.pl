@@ -23,7 +23,7 @@ my %steps = (
 my $set = q{'\x01000001010000000178'}; # one edit: an "x" in the first cell
 # A name may have a word behind it: the statement with other parameters.
 my %parameters = (
-	'access.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
+	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
 	'commit.c apply_sql' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'NULL', 'true' ],
 	'commit.c apply_sql newcomer' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'ARRAY[$guest, 987654321, 1, 1]', 'true' ],
 	'commit.c name_sql' => ['$rich'],
@@ -65,8 +65,8 @@ my %parameters = (
 	'routes_version.c version_check_sql' => [ '$busy', '$guest' ],
 	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
 	'v1_session.c refusal_sql' => [ '$busy', '0', '0' ],
-	'session.c session_check_sql' => [ '$busy', '$guest' ],
-	'session.c session_link_sql' => [ '$busy', q{'key'}, '$guest' ],
+	'admission.c check_sql' => [ '$busy', '$guest' ],
+	'admission.c link_sql' => [ '$busy', q{'key'}, '$guest' ],
 	'snapshot.c head_present_sql' => ['$busy'],
 	'snapshot.c head_version_sql' => [ '$busy', '$version' ],
 	'snapshot.c snapshot_long_sql' => ['$busy'],
@@ -81,8 +81,8 @@ my %parameters = (
 	'v2_join.c state_sql' => [ '$busy', '$guest', '7' ],
 	'v2_join.c tail_sql' => [ '$busy', '$last - 5', '4194304' ],
 	'v2_join.c user_sql' => [ '$busy', '$stranger' ],
-	'v2_lane.c lane_sql' => [ '$busy', '0', '0', '9', '9' ],
-	'window.c window_sql' => [ '$busy', '0', '0', '9', '9', '1000000' ],
+	'v2_large_block.c streaming_sql' => [ '$busy', '0', '0', '9', '9' ],
+	'cached_range.c range_sql' => [ '$busy', '0', '0', '9', '9', '1000000' ],
 );
 
 # What people ask for by SQL: one who has one sheet, and one who has many.

@@ -3,7 +3,7 @@
  *
  * From the shared grid if it is exactly what the snapshot sees, else rebuilt privately from the newest version and the
  * batches after it. The grid is right for a snapshot that sees its last transaction and does not see the transaction
- * that is writing (docs/ARCHITECTURE.md has the proof). The visibility check and the reading happen while the entry's
+ * that is writing (docs/design/cache.md, invariant 1). The visibility check and the reading happen while the entry's
  * lock is held.
  *
  * On a standby: replayed commits call no callbacks, so shared memory does not learn of changes there. Therefore a

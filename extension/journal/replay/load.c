@@ -2,8 +2,7 @@
  * load.c - from storage into the shared cache.
  *
  * Other processes wait for a load without deadlock detection. So the loader takes all locks on tables first, and waits
- * for nothing after that. It takes its snapshot after the load was announced: see docs/ARCHITECTURE.md, "How an edit
- * commits".
+ * for nothing after that. It takes its snapshot after the load was announced (docs/design/cache.md, invariant 2).
  *
  * The grid is built in this process's memory and then copied. So its size is known before anything is evicted for it,
  * and a grid that can never fit evicts nothing.
