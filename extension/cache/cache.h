@@ -77,7 +77,7 @@ typedef struct CacheEntry
 	/* what the grid (or the one being loaded) has taken from the budget */
 	pg_atomic_uint64 bytes;
 
-	/* of those who pin it, without a lock: at worst a sheet is checked twice (journal/recheck.c) */
+	/* of those who pin it, without a lock: at worst a sheet is checked twice (journal/store/recheck.c) */
 	bool opened;	  /* it was seen whether the sheet is to be checked */
 	CheckCause check; /* it is, and the queue had no room */
 

@@ -2,7 +2,7 @@
  * zk_locks.c - the sheets' locks (see zk_coord.h): ZooKeeper's recipe with sequential nodes, so that each waiter
  * watches only the one before it, and the one that has waited longest is next.
  *
- * A lock has one request under way at a time (`busy`), and zk_lock_step() decides after each answer what is to be done
+ * A lock has one request under way at a time (`busy`), and lock_step() decides after each answer what is to be done
  * next, from what is wanted and what is known:
  *
  *   wanted   no node -> make one -> list -> first? granted : watch the predecessor -> (it goes) -> list ...

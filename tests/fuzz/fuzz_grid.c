@@ -199,7 +199,7 @@ fuzz_prepare_change(Fuzz *fuzz, AxesChange *change)
 
 		if (empty || (change->insert ? line < limit - change->n : line < change->at || line - change->at >= change->n))
 			continue;
-		if (change->insert || !fuzz_put(fuzz, cell->row, cell->col, "", 0, 0, 0))
+		if (change->insert || !fuzz_put(fuzz, cell->row, cell->col, "", 0, 0))
 			return 0;
 		cell->len = cell->style = 0;
 	}

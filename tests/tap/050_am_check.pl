@@ -64,6 +64,14 @@ sub damage
 	$node->start;
 }
 
+# A crash between the extension of the file and the metapage's WAL record.
+$node->safe_psql('postgres', 'CREATE TABLE begun (id bigint) USING sheetlog');
+damage($node, 'begun', sub { print { $_[0] } "\0" x 8192 });
+is($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('begun')}), '', 'a table whose first writer did not come to its metapage');
+is($node->safe_psql('postgres', 'INSERT INTO begun VALUES (7); SELECT id FROM begun'), '7', 'takes rows');
+damage($node, 'begun', sub { print { $_[0] } "\0" x 8192 });
+is($node->safe_psql('postgres', q{SELECT block, what FROM sheet.am_check('begun')}), '0|the metapage is missing', 'once there are rows, a metapage is missed');
+
 sub flip
 {
 	my ($node, @places) = @_;

@@ -34,6 +34,7 @@ typedef struct LogCheck
 	TransactionId oldest_xmin, next_xid;
 	Relation directory; /* NULL: the table has none */
 	TupleTableSlot *slot;
+	bool no_meta;  /* block 0 is new */
 	uint8 *met;	   /* bit of each overflow page that a row has */
 	uint8 *orphan; /* ... and that some row should have */
 	PGAlignedBlock copy;
@@ -317,9 +318,13 @@ log_check_page(LogCheck *check, BlockNumber block)
 	}
 	if (PageIsNew(check->copy.data))
 	{
-		if (block == 0)
-			log_check_tell(check, InvalidOffsetNumber, "the metapage is missing");
+		check->no_meta |= block == 0; /* no damage if a crash ended the first writer: all other blocks are new, too */
 		return;
+	}
+	if (check->no_meta)
+	{
+		check->report(check->arg, 0, InvalidOffsetNumber, "the metapage is missing");
+		check->no_meta = false;
 	}
 	what = log_page_damage(check->copy.data, block);
 	if (what != NULL)

@@ -1,7 +1,7 @@
 /*
  * routes_version.c - versions: commit, read, roll back; and the answers of protocol v1 that hold every cell of a sheet.
  *
- * Every reader of a state shares its snapshot (ws/cells/snapshot.h). An answer holds only what precedes the cells, and
+ * Every reader of a state shares its snapshot (ws/cache/snapshot.h). An answer holds only what precedes the cells, and
  * the piece that is being written.
  */
 #include "http/routes/routes.h"

@@ -1,5 +1,5 @@
 // layout.ts - the fields of protocol v2's messages, in the order of the binary form. The gateway's tables are
-// gateway/ws/v2/v2_layout.c and v2_encode.c; tests/vectors/v2.json holds both to the same bytes.
+// gateway/ws/wire/v2_layout.c and v2_encode.c; tests/vectors/v2.json holds both to the same bytes.
 
 export type FieldKind =
 	| 'number'
