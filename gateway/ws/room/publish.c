@@ -19,8 +19,8 @@
  *   1. If a receiver is more than half of send-queue-bytes behind the end of its stream, no member of the room is read
  *      (ROOM_LAGGING), so that the stream grows no more; nor are edits of others fetched (commit_fetch()).
  *   2. If such a receiver has taken nothing for stalled-receiver-seconds, or less than 64 kB a second over 30 seconds,
- *      it is closed (1013, connect again). Only bytes that its system has acknowledged count, and only time in which
- * the gateway could not write more.
+ *      it is closed (1013, connect again). Only bytes that its system has acknowledged count, and
+ *      only time in which the gateway could not write more.
  *   3. A receiver that is closing does not keep blocks: it leaves the stream when it is so far behind.
  *   4. No member is read either while more than batch-edits edits are pending (ROOM_PAUSED).
  *

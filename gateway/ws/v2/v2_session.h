@@ -1,6 +1,6 @@
 /*
- * v2_session.h - members of protocol v2 (docs/PROTOCOL.md): what the files of v2/ share, and what server, metrics and
- * ticks call.
+ * v2_session.h - members of protocol v2 (docs/PROTOCOL.md): what the files of v2/ share, and what opens
+ * sessions and reports metrics.
  */
 #ifndef V2_SESSION_H
 #define V2_SESSION_H
