@@ -65,7 +65,7 @@ version_error(Request *request, const PGresult *res, Msg missing)
 	if (strcmp(pgresult_sqlstate(res), "SN001") == 0)
 		request_msg(request, MSG_NOTHING_TO_COMMIT);
 	else if (strcmp(pgresult_sqlstate(res), "42704") == 0 && text != NULL &&
-			 (strstr(text, "version") != NULL || strstr(text, "log") != NULL))
+			 (strstr(text, "version") != NULL || strstr(text, "segment") != NULL))
 		request_msg(request, missing);
 	else
 		request_sql_error(request, res);
