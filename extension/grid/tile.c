@@ -9,9 +9,8 @@
  * the tile is being filled; one that would be about as large as the old one takes its place. What a tile has beyond its
  * cells stays when it is not edited any more, and is given back when the owner of the memory asks for it (tile_shrink).
  *
- * Invariant: room in slots, styles and arena is at least what is reserved. Setting a cell uses at most what
- * its reservation added, and takes exactly that off the reserved amounts, so n sets fit after n reserves in whatever
- * way they overlap.
+ * Invariant: the space in slots, styles and arena is at least what is reserved. Setting a cell uses at most what its
+ * reservation added, and subtracts exactly that, so n sets fit after n reservations in any order.
  */
 #include "grid/tile.h"
 
@@ -579,7 +578,8 @@ tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, co
 
 		slot->offset = grows ? tile->arena_used : slot->offset;
 		tile->arena_used += grows ? content_len : 0;
-		short_copy(tile->arena + slot->offset, content, content_len);
+		if (content_len > 0) /* there may be no arena */
+			short_copy(tile->arena + slot->offset, content, content_len);
 		tile->content_bytes += content_len - slot->len;
 		slot->len = content_len & 0x1FFFF;
 		tile->reserved_bytes -= content_len;
