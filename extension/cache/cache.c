@@ -169,7 +169,6 @@ cache_unlink(CacheEntry *entry)
 	Grid *grid = entry->grid;
 
 	Assert(pg_atomic_read_u32(&entry->pins) == 0 && entry->writer_fxid == 0);
-	pg_read_barrier(); /* changes made before the last pin went */
 	hash_search(cache_directory, &entry->key, HASH_REMOVE, NULL);
 	dlist_delete(&entry->link);
 	cache_clock_remove(entry);
@@ -190,7 +189,10 @@ cache_find_victim(void)
 		CacheEntry *entry = dlist_container(CacheEntry, link, iter.cur);
 
 		if (pg_atomic_read_u32(&entry->pins) == 0)
+		{
+			pg_read_barrier(); /* what was changed before the last pin went */
 			return entry;
+		}
 	}
 	return NULL;
 }
@@ -328,6 +330,7 @@ cache_unlink_database(Oid database, dlist_head *gone)
 			pinned = true;
 			continue;
 		}
+		pg_read_barrier(); /* what was changed before the last pin went */
 		entry->grid = cache_unlink(entry);
 		dlist_push_tail(gone, &entry->link);
 	}

@@ -65,6 +65,7 @@ evict_from(CacheEntry *entry, bool own, size_t wanted)
 	{
 		grid_free(&allocator, entry->grid);
 		entry->grid = NULL;
+		entry->hand = 0;
 		cache_set_state(entry, CACHE_PLACEHOLDER);
 		cache_queue_version(entry);
 	}
@@ -92,8 +93,8 @@ evict_round(size_t wanted, bool wait)
 			continue;
 		}
 		freed += evict_from(entry, own, wanted - freed);
-		if (entry->hand > 0)
-			evict_stay(entry);
+		if (freed >= wanted && entry->hand > 0)
+			evict_stay(entry); /* the hand stopped within this grid */
 		if (!own)
 			LWLockRelease(&entry->lock);
 		cache_unpin(entry);

@@ -52,6 +52,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "worker/worker.h"
 
@@ -133,12 +134,33 @@ launcher_add_searches(void)
 	workqueue_count(WORK_RESCANS, 1);
 }
 
-/* Starts a worker in the database, or makes it wait. */
+/* Returns false if the database does not exist, or its DROP DATABASE was interrupted (datconnlimit -2). */
+static bool
+launcher_may_connect(Oid database)
+{
+	HeapTuple tuple;
+	bool may;
+
+	StartTransactionCommand();
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	may = HeapTupleIsValid(tuple) && ((Form_pg_database) GETSTRUCT(tuple))->datconnlimit != -2;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	CommitTransactionCommand();
+	return may;
+}
+
+/* Starts a worker in the database, or makes it wait. Discards the work of a database that cannot be connected to. */
 static void
 launcher_start(int slot, Oid database)
 {
 	BackgroundWorker worker = worker_definition("pg_sheet worker", "sheet_worker_main");
 
+	if (!launcher_may_connect(database))
+	{
+		workqueue_discard(database);
+		return;
+	}
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_notify_pid = MyProcPid;
 	worker.bgw_main_arg = ObjectIdGetDatum(database);
@@ -361,7 +383,7 @@ worker_search(const WorkItem *search)
 	int64 after = PG_INT64_MIN;
 	WorkItem item;
 
-	while (worker_find_long(&after, &item))
+	while (worker_has_extension() && worker_find_long(&after, &item))
 	{
 		if (item.seq != 0)
 			worker_serve(&item);

@@ -152,4 +152,24 @@ is(ask("SELECT wrong_cells($large, 2, 1600)"), 0, 'and is right');
 cache_is_at_rest($node, 'a large sheet');
 $_->end for $session, $editor;
 $node->stop;
+# Sheets that a transaction reads as a whole are passed over, also when the clock's hand stands between their tiles.
+{
+	restart_cold();
+	my @cold = make_sheets(300, 1);
+	my @wide = split /\n/, ask("SELECT sheet.create('wide', 64, 160) FROM generate_series(1, 8)");
+	my $committer = new_session($node);
+	for my $round (1 .. 3)
+	{
+		ask("SELECT count(write_block($_, $round, 0, 16 * k)) FROM generate_series(0, 9) k") for @wide;
+		ask("SELECT count(*) FROM sheet.range($cold[$_])") for map { $round * 30 + $_ } 0 .. 29;
+		$committer->rows('BEGIN');
+		$committer->rows("SELECT sheet.commit($_, 'whole')") for @wide;
+		my $failures = ask('SELECT load_failures FROM sheet.cache_stats');
+		ask("SELECT count(*) FROM sheet.range($cold[$_])") for map { 150 + $round * 30 + $_ } 0 .. 29;
+		is(ask('SELECT load_failures FROM sheet.cache_stats'), $failures, "round $round: other sheets are loaded beside those that are pinned");
+		$committer->rows('ROLLBACK');
+	}
+	$committer->end;
+}
+
 done_testing();

@@ -209,7 +209,10 @@ request_sent(Request *request, bool sent)
 {
 	if (sent)
 		return;
-	request_too_busy(request);
+	if (request_is_answered(request) && !request_is_gone(request))
+		conn_abort(request->conn); /* a part of the answer has been written: the client sees that it is not whole */
+	else
+		request_too_busy(request);
 	request_end_step(request);
 }
 

@@ -150,6 +150,7 @@ publish_to_authors_of(Room *room)
 	}
 	publish_acknowledge(room);
 	(void) publish_push_batches();
+	schedule_add(room, ROOM_TOUCHED); /* checks whether the room may end */
 }
 
 void
