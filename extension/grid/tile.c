@@ -3,11 +3,10 @@
  *
  * A tile has slots (8 bytes each) and an arena of bytes. With few cells the slots are sorted by key (row *
  * GRID_TILE_COLS + column); from half full on they are an array over all cells. A new content is appended to the arena
- * (or put over the old one when it fits); what it replaces becomes garbage. The arena is compacted, and styles that no
- * cell has are forgotten, when a reservation needs room, or finds that more than half of the arena has become needless,
- * never when a cell is set. The new arena has an eighth more than is needed then, or a quarter while
- * the tile is being filled; one that would be about as large as the old one takes its place. What a tile has beyond its
- * cells stays when it is not edited any more, and is given back when the owner of the memory asks for it (tile_shrink).
+ * (or overwrites the old one if it fits); what it replaces becomes garbage. A reservation compacts the arena, and drops
+ * styles that no cell has, if it needs space, or if more than half of the arena is garbage. Setting a cell never does.
+ * The new arena has slack: an eighth, or a quarter while the tile is being filled. If it would be about as large as the
+ * old one, the old one is compacted in place. tile_shrink() frees the slack of a tile that is not edited any more.
  *
  * Invariant: the space in slots, styles and arena is at least what is reserved. Setting a cell uses at most what its
  * reservation added, and subtracts exactly that, so n sets fit after n reservations in any order.
@@ -310,7 +309,7 @@ tile_compact_there(Tile *tile)
 
 #define TILE_WASTE_MIN 1024 /* bytes: fewer are not worth the copying */
 
-/* More than half of the arena is needless, also when so many bytes are added: contents have become shorter. */
+/* Whether more than half of the arena is garbage or slack, also after more_bytes are added. */
 static inline bool
 tile_is_wasteful(const Tile *tile, uint64_t more_bytes)
 {
@@ -329,7 +328,7 @@ tile_ahead(const GridAllocator *allocator, const Tile *tile, uint64_t size)
 	return tile->cells < TILE_CELLS / 4 * 3 ? size / 4 : size / 8;
 }
 
-/* As large an arena as is said, with the same bytes at the same places: what an arena without garbage needs to grow. */
+/* Moves the arena to one of `size` bytes, with the same bytes at the same offsets. Enough if there is no garbage. */
 static bool
 tile_move_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t size)
 {

@@ -398,7 +398,7 @@ log_directory_load(Relation index, Relation table, DirectoryBuild *build, IndexI
 	return entries;
 }
 
-/* What an index cannot be is said when it is made, or when its table becomes another. */
+/* Refuses an index definition that is not supported, at CREATE INDEX and when the table is rewritten. */
 static void
 log_directory_check(Relation table, Relation index, const IndexInfo *info)
 {

@@ -1,9 +1,9 @@
 /*
  * log_space.c - see log_space.h.
  *
- * All writers of a relation append to one page, its tail, so that the log lies in the order in which it was written.
- * Whoever finds it full opens the next one under the lock of the metapage: a page that VACUUM has given back, else the
- * first that was never used. The file grows by several pages at a time.
+ * All writers of a relation append to one page, its tail, so that rows are stored in the order of their insertion. A
+ * writer that finds the tail full opens the next page under the lock of the metapage: a page that VACUUM freed, or else
+ * the first page that was never used. The file grows by several pages at a time.
  */
 #include "postgres.h"
 

@@ -14,7 +14,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-/* What the free space map is told of a free page, and asked for it: its highest category. */
+/* A free page is recorded in the free space map with this size, its highest category, and requested by it. */
 #define LOG_FREE_BYTES	  MaxHeapTupleSize
 #define LOG_RECYCLE_BYTES (LOG_PAGE_BYTES / 4) /* room that makes a page worth going back to */
 #define LOG_RECYCLE_ROWS  (LOG_MAX_ROWS / 4)   /* row numbers that it must have, too */

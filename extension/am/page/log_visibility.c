@@ -37,7 +37,7 @@ log_mvcc_deleted(LogDeleter by, Snapshot snapshot)
 
 /* ---- the present, for unique checks ---- */
 
-/* For SNAPSHOT_DIRTY a transaction in progress is told, so that the caller can wait for it. */
+/* For SNAPSHOT_DIRTY, returns the transaction in progress, so that the caller can wait for it. */
 static bool
 log_now_inserted(const LogRun *run, Snapshot snapshot)
 {

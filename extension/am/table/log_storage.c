@@ -196,7 +196,7 @@ log_rewrite_by_scan(LogRewrite *rewrite)
 	table_endscan(scan);
 }
 
-/* The sort says in which order the rows come; each is read again, with who has written and deleted it. */
+/* Copies rows in the order of the sort. Each is read again, with its xmin and its deleter. */
 static void
 log_rewrite_sorted(LogRewrite *rewrite)
 {

@@ -72,7 +72,7 @@ log_vacuum_scan(LogVacuum *vacuum)
 
 /* ---- the metapage ---- */
 
-/* From now on deletions below the end are noted apart, so that none is missed. */
+/* From now on deletions below the end are recorded separately, so that none is missed. */
 static void
 log_vacuum_start_meta(LogVacuum *vacuum)
 {

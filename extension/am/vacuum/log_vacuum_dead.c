@@ -35,7 +35,7 @@ log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block, TransactionId wri
 			log_vacuum_come_back(vacuum, block);
 		buffer = log_space_read(vacuum->rel, block, vacuum->strategy);
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-		/* Of a writer who has failed since the page may be another row's by now. */
+		/* If the writer failed, the page may belong to another row by now. */
 		if (log_space_is(buffer, LOG_PAGE_OVERFLOW) && log_special(BufferGetPage(buffer))->overflow.writer == writer)
 		{
 			next = log_special(BufferGetPage(buffer))->overflow.next;
@@ -104,8 +104,8 @@ log_vacuum_clean_locked(LogVacuum *vacuum, Buffer buffer, int ndead, bool whole)
 	}
 	UnlockReleaseBuffer(buffer);
 	vacuum->removed += ndead;
-	/* The row is gone first: a crash in between loses pages until the next rewrite, and never takes others'. Whoever
-	 * cancels VACUUM has to wait. */
+	/* The row is removed before its pages: a crash in between leaks pages until the next rewrite, and never frees those
+	 * of other rows. A cancellation of VACUUM waits. */
 	STOP_POINT("vacuum-clean");
 	HOLD_INTERRUPTS();
 	for (int i = 0; i < noverflow; i++)
