@@ -20,6 +20,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
+#include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
@@ -30,6 +31,7 @@
 #define PLAN_MAX_KINDS 2
 
 static set_rel_pathlist_hook_type plan_next_hook = NULL;
+static planner_hook_type plan_next_planner = NULL;
 static const CallKind *plan_kinds[PLAN_MAX_KINDS];
 static int plan_nkinds = 0;
 
@@ -156,22 +158,32 @@ plan_needs_whole_rows(RelOptInfo *rel)
 		   bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
 }
 
+/* The kind of scan that can replace the call, and the index of its function; NULL if there is none. */
+static const CallKind *
+plan_find_kind(const FuncExpr *call, int *function)
+{
+	const char *source = call != NULL ? plan_source(call->funcid) : NULL;
+
+	for (int i = 0; source != NULL && i < plan_nkinds; i++)
+		for (*function = 0; *function < plan_kinds[i]->nfunctions; (*function)++)
+			if (strcmp(source, plan_kinds[i]->functions[*function].source) == 0 &&
+				list_length(call->args) == plan_kinds[i]->functions[*function].nargs)
+				return plan_kinds[i];
+	return NULL;
+}
+
 static void
 plan_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	FuncExpr *call = plan_call(rte);
-	const char *source;
+	const CallKind *kind;
+	int function;
 
 	if (plan_next_hook != NULL)
 		plan_next_hook(root, rel, rti, rte);
-	if (call == NULL || rel->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(rel) || plan_needs_whole_rows(rel))
-		return;
-	source = plan_source(call->funcid);
-	for (int i = 0; source != NULL && i < plan_nkinds; i++)
-		for (int function = 0; function < plan_kinds[i]->nfunctions; function++)
-			if (strcmp(source, plan_kinds[i]->functions[function].source) == 0 &&
-				list_length(call->args) == plan_kinds[i]->functions[function].nargs)
-				plan_kinds[i]->add_paths(root, rel, call, function);
+	if (rel->reloptkind == RELOPT_BASEREL && !IS_DUMMY_REL(rel) && (kind = plan_find_kind(call, &function)) != NULL &&
+		!plan_needs_whole_rows(rel))
+		kind->add_paths(root, rel, call, function);
 }
 
 CustomPath *
@@ -187,6 +199,57 @@ call_make_path(const CallKind *kind, RelOptInfo *rel, FuncExpr *call, int functi
 	path->custom_private = list_make3_int((int) call->funcid, function, mode);
 	path->methods = &kind->path_methods;
 	return path;
+}
+
+/* ---- statements that need whole rows ---- */
+
+/* Whether the query selects from one call, and from nothing else. */
+static bool
+plan_is_view(const Query *query)
+{
+	Node *from = list_length(query->jointree->fromlist) == 1 ? linitial(query->jointree->fromlist) : NULL;
+	int function;
+
+	return query->commandType == CMD_SELECT && from != NULL && IsA(from, RangeTblRef) &&
+		   plan_find_kind(plan_call(rt_fetch(((RangeTblRef *) from)->rtindex, query->rtable)), &function) != NULL;
+}
+
+/*
+ * UPDATE, DELETE, MERGE and SELECT FOR UPDATE may look again at the rows that they join (EvalPlanQual), so the planner
+ * asks for whole rows, which a scan does not have. A view over a call, such as sheet.log, therefore stays a subquery in
+ * them: the whole row is that of the subquery. PostgreSQL does not pull up a subquery that is a security barrier, and
+ * to mark one is always safe. `arg`: whether a query around this one keeps rows.
+ */
+static bool
+plan_keep_views(Node *node, void *arg)
+{
+	Query *query = (Query *) node;
+	bool keeps;
+	ListCell *cell;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, plan_keep_views, arg);
+	keeps = *(bool *) arg || query->rowMarks != NIL ||
+			(query->commandType != CMD_SELECT && query->commandType != CMD_INSERT);
+	foreach (cell, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+
+		if (keeps && rte->rtekind == RTE_SUBQUERY && plan_is_view(rte->subquery))
+			rte->security_barrier = true;
+	}
+	return query_tree_walker(query, plan_keep_views, &keeps, 0);
+}
+
+static PlannedStmt *
+plan_planner(Query *query, const char *source, int options, ParamListInfo params)
+{
+	bool keeps = false;
+
+	(void) plan_keep_views((Node *) query, &keeps);
+	return (plan_next_planner != NULL ? plan_next_planner : standard_planner)(query, source, options, params);
 }
 
 /* ---- plans ---- */
@@ -288,6 +351,8 @@ call_register(CallKind *kind)
 	{
 		plan_next_hook = set_rel_pathlist_hook;
 		set_rel_pathlist_hook = plan_hook;
+		plan_next_planner = planner_hook;
+		planner_hook = plan_planner;
 	}
 	Assert(plan_nkinds < PLAN_MAX_KINDS);
 	plan_kinds[plan_nkinds++] = kind;
