@@ -1,6 +1,6 @@
 /* catalog.h - SQL on the extension's own tables with the rights of their owner, and arguments of SQL functions. */
-#ifndef CATALOG_H
-#define CATALOG_H
+#ifndef PERMISSION_CATALOG_H
+#define PERMISSION_CATALOG_H
 
 #include "postgres.h"
 #include "executor/spi.h"

@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "am/page/log_row.h"
+#include "compat.h"
 #include "am/page/log_space.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -328,7 +329,7 @@ log_decode_column(LogSlot *slot, int column, Form_pg_attribute att)
 		log_slot_assemble(slot);
 	data = slot->next;
 	slot->next += strlen((const char *) data) + 1;
-	return CStringGetDatum(data);
+	return PointerGetDatum(data);
 }
 
 static void
@@ -470,10 +471,10 @@ log_slot_copy_heap_tuple(TupleTableSlot *slot)
 }
 
 static MinimalTuple
-log_slot_copy_minimal_tuple(TupleTableSlot *slot)
+log_slot_copy_minimal_tuple(TupleTableSlot *slot COMPAT_SLOT_EXTRA)
 {
 	slot_getallattrs(slot);
-	return heap_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	return compat_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
 }
 
 const TupleTableSlotOps LogSlotOps = {.base_slot_size = sizeof(LogSlot),
