@@ -94,6 +94,13 @@ typedef bool CompatUpdateIndexes;
 #define compat_tuplesort_getdatum(sort, value, isnull) tuplesort_getdatum(sort, true, value, isnull, NULL)
 #endif
 
+/* Whether a clause of ORDER BY is descending. */
+#if PG_VERSION_NUM >= 180000
+#define compat_set_reverse(clause, reverse) ((clause)->reverse_sort = (reverse))
+#else
+#define compat_set_reverse(clause, reverse) ((void) 0)
+#endif
+
 /* ---- permissions ---- */
 
 #if PG_VERSION_NUM >= 160000
