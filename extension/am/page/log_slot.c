@@ -209,16 +209,22 @@ log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, cons
 
 /* ---- decoding ---- */
 
-/* What is left of the row, with its overflow pages, in one piece of memory. */
+/*
+ * What is left of the row, with its overflow pages, in one piece of memory. A sort may ask for the row in a memory
+ * context from which nothing can be freed (BumpContext, from PostgreSQL 17 on). Reading pages may open files, which
+ * frees memory.
+ */
 static void
 log_slot_assemble(LogSlot *slot)
 {
+	MemoryContext old = MemoryContextSwitchTo(slot->virtual.base.tts_mcxt);
 	Size head = slot->end - slot->next;
 	uint8 *whole = log_slot_alloc(slot, head + slot->overflow_bytes + sizeof(uint64));
 	Buffer first = log_space_open_overflow(slot->rel, slot->overflow);
 
 	memcpy(whole, slot->next, head);
 	log_space_read_overflow(slot->rel, first, whole + head, slot->overflow_bytes);
+	MemoryContextSwitchTo(old);
 	slot->overflow = InvalidBlockNumber;
 	slot->next = whole;
 	slot->end = whole + head + slot->overflow_bytes;
