@@ -14,6 +14,7 @@ typedef struct CatalogQuery
 	const char *sql;
 	Oid types[CATALOG_MAX_ARGS + 1]; /* of the parameters, up to the first InvalidOid */
 	SPIPlanPtr plan;
+	bool by_values; /* planned for the values of the parameters each time: the best plan depends on them */
 } CatalogQuery;
 
 /* Values of parameters. */
