@@ -80,7 +80,7 @@ log_scan_parallel_block(LogScan *scan, BlockNumber *block)
 {
 	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->base.rs_parallel;
 
-	if (!scan->begun)
+	if (!scan->ahead)
 		table_block_parallelscan_startblock_init(scan->base.rs_rd, scan->worker, shared);
 	*block = table_block_parallelscan_nextpage(scan->base.rs_rd, scan->worker, shared);
 	return *block != InvalidBlockNumber;
@@ -88,19 +88,20 @@ log_scan_parallel_block(LogScan *scan, BlockNumber *block)
 
 /* The block that is `done` blocks after the start, or before its end. */
 static bool
-log_scan_serial_block(LogScan *scan, ScanDirection direction, BlockNumber *block)
+log_scan_serial_block(LogScan *scan, BlockNumber *block)
 {
 	BlockNumber blocks = log_scan_blocks(scan);
+	bool backward = ScanDirectionIsBackward(scan->direction);
 
-	if (!scan->begun)
+	if (!scan->ahead)
 	{
 		if (blocks == 0)
 			return false;
-		if (ScanDirectionIsBackward(direction))
+		if (backward)
 			scan->base.rs_flags &= ~SO_ALLOW_SYNC;
-		scan->done = ScanDirectionIsBackward(direction) ? blocks - 1 : 0;
+		scan->done = backward ? blocks - 1 : 0;
 	}
-	else if (ScanDirectionIsBackward(direction))
+	else if (backward)
 	{
 		if (scan->done == 0)
 			return false;
@@ -114,20 +115,44 @@ log_scan_serial_block(LogScan *scan, ScanDirection direction, BlockNumber *block
 	return true;
 }
 
+bool
+log_scan_next_block(LogScan *scan, BlockNumber *block)
+{
+	bool more =
+		scan->base.rs_parallel != NULL ? log_scan_parallel_block(scan, block) : log_scan_serial_block(scan, block);
+
+	scan->ahead = true;
+	return more;
+}
+
+/* Goes on from the current page in the other direction. */
+static void
+log_scan_turn(LogScan *scan, ScanDirection direction)
+{
+	if (scan->begun && scan->direction != direction)
+	{
+		log_scan_reset_pages(scan);
+		scan->done = (scan->source.block + scan->nblocks - scan->start) % scan->nblocks;
+	}
+	scan->direction = direction;
+}
+
 static bool
 log_scan_advance(LogScan *scan, ScanDirection direction)
 {
-	BlockNumber block;
-	bool more = scan->base.rs_parallel != NULL ? log_scan_parallel_block(scan, &block)
-											   : log_scan_serial_block(scan, direction, &block);
+	Buffer buffer;
 
-	scan->begun = more;
-	if (!more)
+	log_scan_turn(scan, direction);
+	buffer = log_scan_next_buffer(scan);
+	scan->begun = BufferIsValid(buffer);
+	if (!scan->begun)
 	{
 		log_scan_release_page(scan);
+		log_scan_reset_pages(scan);
+		scan->ahead = false;
 		return false;
 	}
-	log_scan_read_page(scan, log_space_read(scan->base.rs_rd, block, scan->strategy));
+	log_scan_read_page(scan, buffer);
 	scan->current = ScanDirectionIsBackward(direction) ? scan->nrows : -1;
 	return true;
 }
@@ -167,7 +192,8 @@ log_scan_init(LogScan *scan, ScanKey key, bool keep_start)
 	if (shared == NULL && !(keep_start && large))
 		scan->start = large ? ss_get_location(rel, scan->nblocks) : 0;
 	scan->limit = InvalidBlockNumber;
-	scan->begun = false;
+	scan->begun = scan->ahead = false;
+	scan->direction = ForwardScanDirection;
 	ItemPointerSetInvalid(&scan->min_tid);
 	ItemPointerSetInvalid(&scan->max_tid);
 	if (key != NULL && scan->base.rs_nkeys > 0)
@@ -197,8 +223,7 @@ log_scan_begin(Relation rel, Snapshot snapshot, int nkeys, ScanKey key, Parallel
 		PredicateLockRelation(rel, snapshot);
 	log_visibility_begin(&scan->visibility, rel, snapshot);
 	log_scan_init(scan, key, false);
-	if (flags & SO_TYPE_BITMAPSCAN)
-		log_scan_bitmap_begin(scan);
+	log_scan_begin_pages(scan);
 	return (TableScanDesc) scan;
 }
 
@@ -208,11 +233,11 @@ log_scan_end(TableScanDesc sscan)
 	LogScan *scan = (LogScan *) sscan;
 
 	log_scan_release_page(scan);
-	log_scan_bitmap_end(scan);
+	log_scan_end_pages(scan);
 	RelationDecrementReferenceCount(sscan->rs_rd);
 	if (sscan->rs_key != NULL)
 		pfree(sscan->rs_key);
-	if (scan->strategy != NULL && !(sscan->rs_flags & SO_TYPE_ANALYZE))
+	if (scan->strategy != NULL)
 		FreeAccessStrategy(scan->strategy);
 	if (scan->copy != NULL)
 		pfree(scan->copy);
@@ -236,8 +261,9 @@ log_scan_rescan(TableScanDesc sscan, ScanKey key, bool set_params, bool allow_st
 						   (allow_pagemode ? SO_ALLOW_PAGEMODE : 0);
 	}
 	log_scan_release_page(scan);
-	log_scan_bitmap_restart(scan);
+	log_scan_end_pages(scan);
 	log_scan_init(scan, key, true);
+	log_scan_begin_pages(scan);
 }
 
 void

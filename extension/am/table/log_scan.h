@@ -19,12 +19,14 @@ typedef struct LogScan
 	BlockNumber start;				  /* where a synchronised scan begins, or a range */
 	BlockNumber limit;				  /* number of blocks of a range; InvalidBlockNumber: all */
 	ItemPointerData min_tid, max_tid; /* of a TID range */
-	BlockNumber done;				  /* blocks begun so far, of a scan that is not parallel */
-	bool begun;
+	ScanDirection direction;
+	bool ahead;		  /* blocks have been asked for */
+	BlockNumber done; /* the last one that was, from the start; of a scan that is not parallel */
+	bool begun;		  /* there is a current page */
 	LogSource source; /* the page that the rows are on */
 	Page copy;		  /* of it, in recovery */
 	BufferAccessStrategy strategy;
-	struct ReadStream *bitmap_stream; /* of a bitmap scan, from PostgreSQL 18 on */
+	struct ReadStream *stream; /* reads pages ahead; NULL before PostgreSQL 17 (18 for a bitmap) */
 	ParallelBlockTableScanWorkerData *worker;
 	LogVisibility visibility;
 	int nrows;
@@ -46,7 +48,7 @@ extern bool log_scan_getnextslot_tidrange(TableScanDesc sscan, ScanDirection dir
 extern bool log_scan_sample_next_block(TableScanDesc sscan, struct SampleScanState *state);
 extern bool log_scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, TupleTableSlot *slot);
 
-/* ---- pages, for log_scan.c and log_scan_callbacks.c ---- */
+/* ---- pages, for log_scan.c and log_scan_versions.c ---- */
 
 /* Takes over the pinned buffer and locks it. The page before is released. */
 extern void log_scan_lock_page(LogScan *scan, Buffer buffer);
@@ -61,12 +63,18 @@ extern void log_scan_store(LogScan *scan, TupleTableSlot *slot, int number);
 extern bool log_scan_next_page(LogScan *scan);
 extern void log_scan_set_limits(LogScan *scan, BlockNumber start, BlockNumber blocks);
 
-/* ---- the callbacks that differ between versions: log_scan_callbacks.c ---- */
+/* ---- log_scan_versions.c ---- */
 
-/* For log_scan.c, which begins and ends all scans. */
-extern void log_scan_bitmap_begin(LogScan *scan);
-extern void log_scan_bitmap_restart(LogScan *scan);
-extern void log_scan_bitmap_end(LogScan *scan);
+/* Begin and end of the pages of a sequential scan, a TID range or a bitmap. */
+extern void log_scan_begin_pages(LogScan *scan);
+extern void log_scan_end_pages(LogScan *scan);
+/* Forgets what was read ahead. */
+extern void log_scan_reset_pages(LogScan *scan);
+/* The next page that log_scan_next_block() names, pinned; InvalidBuffer at the end. */
+extern Buffer log_scan_next_buffer(LogScan *scan);
+/* The block that comes next in the scan's direction. Returns false at the end. */
+extern bool log_scan_next_block(LogScan *scan, BlockNumber *block);
+
 #if PG_VERSION_NUM >= 180000
 extern bool log_scan_bitmap_next_tuple(TableScanDesc sscan, TupleTableSlot *slot, bool *recheck, uint64 *lossy_pages,
 									   uint64 *exact_pages);

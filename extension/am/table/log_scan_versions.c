@@ -1,8 +1,9 @@
 /*
- * log_scan_callbacks.c - bitmap scans and ANALYZE, whose callbacks differ between PostgreSQL 15 to 18.
+ * log_scan_versions.c - what of scans differs between PostgreSQL 15 to 18: read streams, bitmap scans, ANALYZE.
  *
- * Until 17 the executor hands over each page of the bitmap, and prefetches it. In 18 the scan takes them from the
- * bitmap's iterator by a read stream. ANALYZE hands over a block number until 16, and a read stream from 17 on.
+ * A read stream reads several pages at once, ahead of the scan; there are none until 16. Of a bitmap, the executor
+ * hands over each page until 17, and prefetches it. In 18 the scan takes the pages from the bitmap's iterator by a read
+ * stream. ANALYZE hands over a block number until 16, and a read stream from 17 on.
  */
 #include "postgres.h"
 
@@ -16,6 +17,96 @@
 #if PG_VERSION_NUM >= 170000
 #include "storage/read_stream.h"
 #endif
+
+/* ---- streams ---- */
+
+#if PG_VERSION_NUM >= 180000
+#define SCAN_STREAM_FLAGS READ_STREAM_USE_BATCHING
+#else
+#define SCAN_STREAM_FLAGS 0
+#endif
+
+#if PG_VERSION_NUM >= 170000
+
+static BlockNumber
+log_scan_stream_block(ReadStream *stream, void *arg, void *page_data)
+{
+	BlockNumber block;
+
+	return log_scan_next_block(arg, &block) ? block : InvalidBlockNumber;
+}
+
+#if PG_VERSION_NUM >= 180000
+
+static BlockNumber
+log_scan_bitmap_block(ReadStream *stream, void *arg, void *page_data)
+{
+	LogScan *scan = arg;
+	TBMIterateResult *page = page_data;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tbm_iterate(&scan->base.st.rs_tbmiterator, page))
+			return InvalidBlockNumber;
+	} while (page->blockno >= scan->nblocks);
+	return page->blockno;
+}
+
+#endif
+
+#endif
+
+void
+log_scan_begin_pages(LogScan *scan)
+{
+#if PG_VERSION_NUM >= 170000
+	if (scan->base.rs_flags & (SO_TYPE_SEQSCAN | SO_TYPE_TIDRANGESCAN))
+		scan->stream = read_stream_begin_relation(READ_STREAM_SEQUENTIAL | SCAN_STREAM_FLAGS, scan->strategy,
+												  scan->base.rs_rd, MAIN_FORKNUM, log_scan_stream_block, scan, 0);
+#endif
+#if PG_VERSION_NUM >= 180000
+	if (scan->base.rs_flags & SO_TYPE_BITMAPSCAN)
+		scan->stream =
+			read_stream_begin_relation(READ_STREAM_DEFAULT | SCAN_STREAM_FLAGS, scan->strategy, scan->base.rs_rd,
+									   MAIN_FORKNUM, log_scan_bitmap_block, scan, sizeof(TBMIterateResult));
+#endif
+}
+
+void
+log_scan_end_pages(LogScan *scan)
+{
+#if PG_VERSION_NUM >= 170000
+	if (scan->stream != NULL)
+		read_stream_end(scan->stream);
+	scan->stream = NULL;
+#endif
+}
+
+void
+log_scan_reset_pages(LogScan *scan)
+{
+#if PG_VERSION_NUM >= 170000
+	if (scan->stream != NULL)
+		read_stream_reset(scan->stream);
+#endif
+}
+
+Buffer
+log_scan_next_buffer(LogScan *scan)
+{
+	BlockNumber block;
+
+#if PG_VERSION_NUM >= 170000
+	if (scan->stream != NULL)
+	{
+		Buffer buffer = read_stream_next_buffer(scan->stream, NULL);
+
+		return BufferIsValid(buffer) ? log_space_verified(scan->base.rs_rd, buffer) : InvalidBuffer;
+	}
+#endif
+	return log_scan_next_block(scan, &block) ? log_space_read(scan->base.rs_rd, block, scan->strategy) : InvalidBuffer;
+}
 
 /* ---- bitmaps ---- */
 
@@ -70,43 +161,6 @@ log_scan_read_bitmap(LogScan *scan, Buffer buffer, const BitmapRows *rows)
 
 #if PG_VERSION_NUM >= 180000
 
-static BlockNumber
-log_scan_bitmap_block(ReadStream *stream, void *arg, void *page_data)
-{
-	LogScan *scan = arg;
-	TBMIterateResult *page = page_data;
-
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!tbm_iterate(&scan->base.st.rs_tbmiterator, page))
-			return InvalidBlockNumber;
-	} while (page->blockno >= scan->nblocks);
-	return page->blockno;
-}
-
-void
-log_scan_bitmap_begin(LogScan *scan)
-{
-	scan->bitmap_stream =
-		read_stream_begin_relation(READ_STREAM_DEFAULT | READ_STREAM_USE_BATCHING, scan->strategy, scan->base.rs_rd,
-								   MAIN_FORKNUM, log_scan_bitmap_block, scan, sizeof(TBMIterateResult));
-}
-
-void
-log_scan_bitmap_restart(LogScan *scan)
-{
-	if (scan->bitmap_stream != NULL)
-		read_stream_reset(scan->bitmap_stream);
-}
-
-void
-log_scan_bitmap_end(LogScan *scan)
-{
-	if (scan->bitmap_stream != NULL)
-		read_stream_end(scan->bitmap_stream);
-}
-
 /* Reads the next page that has rows. Returns false at the end. */
 static bool
 log_scan_bitmap_next_page(LogScan *scan, bool *recheck, uint64 *lossy_pages, uint64 *exact_pages)
@@ -117,7 +171,7 @@ log_scan_bitmap_next_page(LogScan *scan, bool *recheck, uint64 *lossy_pages, uin
 		BitmapRows rows = {offsets, -1};
 		TBMIterateResult *page;
 		void *page_data;
-		Buffer buffer = read_stream_next_buffer(scan->bitmap_stream, &page_data);
+		Buffer buffer = read_stream_next_buffer(scan->stream, &page_data);
 
 		log_scan_release_page(scan);
 		if (!BufferIsValid(buffer))
@@ -148,21 +202,6 @@ log_scan_bitmap_next_tuple(TableScanDesc sscan, TupleTableSlot *slot, bool *rech
 }
 
 #else
-
-void
-log_scan_bitmap_begin(LogScan *scan)
-{
-}
-
-void
-log_scan_bitmap_restart(LogScan *scan)
-{
-}
-
-void
-log_scan_bitmap_end(LogScan *scan)
-{
-}
 
 bool
 log_scan_bitmap_next_block(TableScanDesc sscan, TBMIterateResult *page)
