@@ -6,9 +6,9 @@
  * the rest of the text, spaces, $ and letters' case stay. A reference of which nothing is left becomes #REF!.
  *
  * Not references: texts in double quotes, names, numbers, names before "(", array constants in braces, references to
- * tables in brackets, and references that a sheet's name qualifies (Sheet2!A1, 'a b'!A1:B2): a sheet knows no name that
- * formulas could mean it by, so these mean other sheets. A formula in which a quotation mark, a bracket or a brace is
- * not closed stays as it is.
+ * tables in brackets, the word LOG10 (Univer takes it for the function), and references that a sheet's name qualifies
+ * (Sheet2!A1, 'a b'!A1:B2): a sheet knows no name that formulas could mean it by, so these mean other sheets. A formula
+ * in which a quotation mark, a bracket or a brace is not closed stays as it is.
  *
  * gateway/web/src/v2/formula.ts does the same; tests/vectors/formulas.json holds both to it.
  */
