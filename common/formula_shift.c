@@ -191,11 +191,15 @@ corner_write(Shift *shift, const Corner *corner, uint32_t row, uint32_t col)
 
 /* ---- references ---- */
 
-/* Moves the rows (columns) between two corners, whichever comes first. */
+/* Moves the rows (columns) between two corners, whichever comes first. All rows of sheets stay all rows. */
 static bool
 shift_lines(const Shift *shift, bool rows, uint32_t *a, uint32_t *b)
 {
-	return *a <= *b ? shift->move(shift->arg, rows, a, b) : shift->move(shift->arg, rows, b, a);
+	uint32_t *first = *a <= *b ? a : b, *last = *a <= *b ? b : a;
+
+	if (*first == 0 && *last == (rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS) - 1)
+		return true;
+	return shift->move(shift->arg, rows, first, last);
 }
 
 /* word: where the reference begins. b: the same corner for a single cell. */

@@ -3,7 +3,8 @@
  *
  * A formula is a content that begins with "=". Its references are cells (A1), ranges (A1:B2), whole columns (B:D) and
  * whole rows (3:5), each with or without $, in either case, within the limits of sheets. They are rewritten in place:
- * the rest of the text, spaces, $ and letters' case stay. A reference of which nothing is left becomes #REF!.
+ * the rest of the text, spaces, $ and letters' case stay. A reference of which nothing is left becomes #REF!. All
+ * rows (columns) of sheets stay all.
  *
  * Not references: texts in double quotes, names, numbers, names before "(", array constants in braces, references to
  * tables in brackets, the word LOG10 (Univer takes it for the function), and references that a sheet's name qualifies

@@ -145,8 +145,8 @@ formulas_scan_own(Formulas *formulas)
 	{
 		const StagedEdit *staged = &ws->staged[i];
 
-		if (formula_is(staged->content) && staging_find_content(ws, staged->row, staged->col, &newest) &&
-			newest.data == staged->content.data)
+		if (!staged->resize && formula_is(staged->content) &&
+			staging_find_content(ws, staged->row, staged->col, &newest) && newest.data == staged->content.data)
 			formulas_add(formulas, staged->row, staged->col, newest);
 	}
 }

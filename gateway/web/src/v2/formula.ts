@@ -136,9 +136,11 @@ class Shift {
 		this.copied = this.pos;
 	}
 
+	/** Moves the rows or columns between two corners. All rows of sheets stay all rows. */
 	private lines(rows: boolean, a: number | undefined, b: number | undefined): [number, number] | undefined {
 		if (a === undefined || b === undefined) return [0, 0];
 		const [first, last] = a <= b ? [a, b] : [b, a];
+		if (first === 0 && last === (rows ? maxRows : maxCols) - 1) return [a, b];
 		const moved = this.move(rows, first, last);
 		return moved && (a <= b ? moved : [moved[1], moved[0]]);
 	}
