@@ -2,10 +2,8 @@
  * grid.c - a sheet's cells in tiles, which a sorted index finds (grid_index.c).
  *
  * A sorted index keeps a sheet of a few cells small, makes one cell in row 16,000,000 cheap, and a scan row by row a
- * walk over neighbours. A tile of the index may be non-resident: it has cells, but they are on storage only.
- *
- * Eviction is a second-chance clock over the index: grid_evict() clears the `used` mark of a tile that was used since
- * the last pass, and shrinks it when edits have left it with slack; a tile without the mark is evicted.
+ * walk over neighbours. A tile of the index may be non-resident: it has cells, but they are on storage only
+ * (grid_nonresident.c).
  */
 #include "grid/grid.h"
 
@@ -14,13 +12,6 @@
 #include <string.h>
 
 _Static_assert(offsetof(Grid, axes) == 0, "grid_axes() reads the first field");
-
-static void
-grid_mark_used(GridIndexEntry *entry)
-{
-	if (!__atomic_load_n(&entry->used, __ATOMIC_RELAXED))
-		__atomic_store_n(&entry->used, true, __ATOMIC_RELAXED);
-}
 
 Grid *
 grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols)
@@ -156,7 +147,10 @@ void
 grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
 			   const char *style, uint32_t style_len)
 {
+	uint16_t formulas = tile->formulas;
+
 	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
+	grid->formulas += (uint64_t) (int64_t) (tile->formulas - formulas);
 	if (grid->axes == NULL)
 		grid_resize(grid, row + 1, col + 1);
 }
@@ -234,6 +228,7 @@ grid_copy_index(const GridAllocator *allocator, const Grid *grid, Grid *copy)
 		copy->index[i].tile = NULL;
 	copy->bytes += size;
 	copy->tile_count = copy->tile_capacity = copy->nonresident = grid->tile_count;
+	copy->maybe = grid->maybe;
 	return true;
 }
 
@@ -262,6 +257,7 @@ grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to)
 			return false;
 		copy->nonresident--;
 		copy->cells += tile->cells;
+		copy->formulas += tile->formulas;
 	}
 	return true;
 }
@@ -364,179 +360,6 @@ grid_tile_exists(const Grid *grid, GridTileNo no)
 	const GridIndexEntry *entry = grid_index_find(grid, no);
 
 	return entry != NULL && entry->tile != NULL && entry->tile->cells > 0;
-}
-
-/* ---- non-resident tiles ---- */
-
-bool
-grid_add_nonresident(const GridAllocator *allocator, Grid *grid, GridTileNo no)
-{
-	if (grid_index_find(grid, no) != NULL)
-		return true;
-	if (!grid_index_grow(allocator, grid))
-		return false;
-	grid_index_insert(grid, no, NULL);
-	return true;
-}
-
-uint32_t
-grid_tiles_resident(const Grid *grid)
-{
-	return grid->tile_count - grid->nonresident;
-}
-
-uint32_t
-grid_tiles_nonresident(const Grid *grid)
-{
-	return grid->nonresident;
-}
-
-bool
-grid_is_nonresident(const Grid *grid, uint32_t row, uint32_t col)
-{
-	const GridIndexEntry *entry;
-
-	if (grid->nonresident == 0)
-		return false;
-	entry = grid_index_find(grid, grid_tile_of(row, col));
-	return entry != NULL && entry->tile == NULL;
-}
-
-/* Iterates over the entries of the tiles that a physical rectangle touches. Begin with *at = 0. */
-static GridIndexEntry *
-grid_next_touched(const Grid *grid, const GridRect *rect, uint32_t *at)
-{
-	uint32_t first_col = rect->col0 / GRID_TILE_COLS;
-	uint32_t last_col = rect->col1 / GRID_TILE_COLS;
-	uint32_t last_row = rect->row1 / GRID_TILE_ROWS;
-
-	if (*at == 0)
-		*at = grid_index_lower_bound(grid, grid_tile_of(rect->row0, rect->col0));
-	while (*at < grid->tile_count)
-	{
-		GridIndexEntry *entry = &grid->index[*at];
-		GridTileNo no = entry->no;
-
-		if (no.row > last_row)
-			return NULL;
-		if (no.col >= first_col && no.col <= last_col)
-		{
-			(*at)++;
-			return entry;
-		}
-		*at = grid_index_lower_bound(grid, (GridTileNo){no.col < first_col ? no.row : no.row + 1, first_col});
-	}
-	return NULL;
-}
-
-uint32_t
-grid_list_nonresident(const Grid *grid, const Axes *axes, const GridRect *rect, GridTileNo *list, uint32_t room)
-{
-	const GridIndexEntry *entry;
-	AxesParts parts;
-	GridRect part;
-	uint32_t count = 0;
-
-	if (grid->nonresident == 0)
-		return 0;
-	axes_parts_init(&parts, axes, rect);
-	while (axes_parts_next(&parts, &part))
-		for (uint32_t at = 0; (entry = grid_next_touched(grid, &part, &at)) != NULL;)
-		{
-			if (entry->tile != NULL)
-				continue;
-			if (count < room)
-				list[count] = entry->no;
-			count++;
-		}
-	return count;
-}
-
-void
-grid_touch(Grid *grid, const Axes *axes, const GridRect *rect)
-{
-	GridIndexEntry *entry;
-	AxesParts parts;
-	GridRect part;
-
-	axes_parts_init(&parts, axes, rect);
-	while (axes_parts_next(&parts, &part))
-		for (uint32_t at = 0; (entry = grid_next_touched(grid, &part, &at)) != NULL;)
-			grid_mark_used(entry);
-}
-
-void
-grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-	{
-		GridIndexEntry *entry = grid_index_find(grid, wanted[i]);
-		GridIndexEntry *from = grid_index_find(part, wanted[i]);
-		size_t bytes;
-
-		if (entry == NULL || entry->tile != NULL)
-			continue;
-		if (from == NULL || from->tile->cells == 0)
-		{
-			grid_index_remove(grid, entry);
-			continue;
-		}
-		bytes = tile_bytes(from->tile);
-		entry->tile = from->tile;
-		entry->used = true;
-		grid->nonresident--;
-		grid->bytes += bytes;
-		grid->cells += from->tile->cells;
-		part->bytes -= bytes;
-		part->cells -= from->tile->cells;
-		from->tile = NULL;
-		part->nonresident++;
-	}
-}
-
-/* ---- eviction ---- */
-
-/* Returns true if the tile is gone from the index, too: it had no cells. */
-static bool
-grid_evict_tile(const GridAllocator *allocator, Grid *grid, GridIndexEntry *entry)
-{
-	Tile *tile = entry->tile;
-	bool empty = tile->cells == 0;
-
-	grid->cells -= tile->cells;
-	tile_free(allocator, &grid->bytes, tile);
-	entry->tile = NULL;
-	grid->nonresident++;
-	if (empty)
-		grid_index_remove(grid, entry);
-	return empty;
-}
-
-uint32_t
-grid_evict(const GridAllocator *allocator, Grid *grid, uint32_t *hand, size_t wanted)
-{
-	size_t until = grid->bytes > wanted ? grid->bytes - wanted : 0;
-	uint32_t evicted = 0;
-
-	while (*hand < grid->tile_count && grid->bytes > until)
-	{
-		GridIndexEntry *entry = &grid->index[(*hand)++];
-
-		if (entry->tile == NULL || entry->tile->pinned)
-			continue;
-		if (entry->used)
-		{
-			entry->used = false;
-			if (tile_has_slack(entry->tile))
-				(void) tile_shrink(allocator, &grid->bytes, entry->tile);
-			continue;
-		}
-		*hand -= grid_evict_tile(allocator, grid, entry);
-		evicted++;
-	}
-	if (*hand >= grid->tile_count)
-		*hand = 0;
-	return evicted;
 }
 
 /* ---- the row map and the column map ---- */

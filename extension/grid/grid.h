@@ -69,6 +69,13 @@ typedef struct GridCell
 	const char *style; /* "" when none */
 } GridCell;
 
+/* Whether a content is a formula, which structure edits may rewrite. */
+static inline bool
+grid_is_formula(const char *content, uint32_t len)
+{
+	return len > 0 && *content == '=';
+}
+
 /* An empty grid of rows x cols (at least 1 x 1); NULL when there is no room. */
 extern Grid *grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols);
 extern void grid_free(const GridAllocator *allocator, Grid *grid);
@@ -207,6 +214,14 @@ extern bool grid_is_nonresident(const Grid *grid, uint32_t row, uint32_t col);
  * logical by the maps, physical without. A tile may be listed more than once. */
 extern uint32_t grid_list_nonresident(const Grid *grid, const Axes *axes, const GridRect *rect, GridTileNo *list,
 									  uint32_t room);
+/*
+ * Finds the first tile at or after *no, in the order of the index, that has formulas, or is non-resident and may have
+ * some: it was never resident, or had formulas when it was evicted. Returns false if there is none. The cost without
+ * any is that of a comparison.
+ */
+extern bool grid_next_formulas(const Grid *grid, GridTileNo *no, bool *resident);
+/* A formula was set in a cell of a non-resident tile, on storage only. Never allocates. */
+extern void grid_note_formula(Grid *grid, uint32_t row, uint32_t col);
 /* Marks the tiles of the rectangle as used. Several readers may do this concurrently. */
 extern void grid_touch(Grid *grid, const Axes *axes, const GridRect *rect);
 /* Moves the wanted tiles out of `part`, where all of them have been loaded; one that has no cells there is removed from

@@ -92,9 +92,10 @@ grid_index_insert(Grid *grid, GridTileNo no, Tile *tile)
 	}
 	else
 		memmove(&grid->index[at + 1], &grid->index[at], behind * sizeof(GridIndexEntry));
-	grid->index[at] = (GridIndexEntry){no, true, tile};
+	grid->index[at] = (GridIndexEntry){.no = no, .used = true, .maybe = tile == NULL, .tile = tile};
 	grid->tile_count++;
 	grid->nonresident += tile == NULL;
+	grid->maybe += tile == NULL;
 }
 
 void
@@ -103,6 +104,7 @@ grid_index_remove(Grid *grid, GridIndexEntry *entry)
 	uint32_t at = (uint32_t) (entry - grid->index);
 
 	grid->nonresident -= entry->tile == NULL;
+	grid->maybe -= entry->maybe;
 	grid->tile_count--;
 	if (at < grid->tile_count - at)
 	{

@@ -1,5 +1,5 @@
 /*
- * grid_private.h - the inside of a grid, for grid.c, grid_index.c and grid_scan.c.
+ * grid_private.h - the inside of a grid, for grid.c, grid_index.c, grid_nonresident.c and grid_scan.c.
  */
 #ifndef GRID_PRIVATE_H
 #define GRID_PRIVATE_H
@@ -14,6 +14,7 @@ typedef struct GridIndexEntry
 {
 	GridTileNo no;
 	bool used;	/* since the eviction clock passed; readers set it concurrently */
+	bool maybe; /* non-resident, and may have formulas */
 	Tile *tile; /* NULL: non-resident */
 } GridIndexEntry;
 
@@ -30,6 +31,8 @@ struct Grid
 	uint32_t tile_capacity;
 	uint32_t lead;		  /* free entries before index[0] */
 	uint32_t nonresident; /* of tile_count */
+	uint32_t maybe;		  /* of them, those that may have formulas */
+	uint64_t formulas;	  /* of resident tiles */
 	Tile *pinned;		  /* list of tiles that may not be evicted, those with reservations among them */
 };
 
@@ -43,6 +46,13 @@ static inline uint16_t
 grid_key(uint32_t row, uint32_t col)
 {
 	return (uint16_t) (row % GRID_TILE_ROWS * GRID_TILE_COLS + col % GRID_TILE_COLS);
+}
+
+static inline void
+grid_mark_used(GridIndexEntry *entry)
+{
+	if (!__atomic_load_n(&entry->used, __ATOMIC_RELAXED))
+		__atomic_store_n(&entry->used, true, __ATOMIC_RELAXED);
 }
 
 /* grid_index.c: position of the first entry at or after the tile; and the tile's entry, NULL when there is none. */

@@ -502,9 +502,7 @@ tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t
 {
 	uint32_t wanted = tile->cells + tile->reserved_cells + 1;
 
-	if (wanted > TILE_CELLS)
-		wanted = TILE_CELLS;
-	if (!tile_grow_slots(allocator, bytes, tile, wanted) ||
+	if (!tile_grow_slots(allocator, bytes, tile, wanted < TILE_CELLS ? wanted : TILE_CELLS) ||
 		!tile_grow_arena(allocator, bytes, tile, (uint64_t) content_len + style_len, style_len > 0))
 		return false;
 	tile_add_reserved(tile, content_len, style_len);
@@ -575,6 +573,9 @@ tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, co
 	{
 		bool grows = content_len > slot->len;
 
+		if (tile->formulas > 0 && slot->len > 0)
+			tile->formulas -= grid_is_formula(tile->arena + slot->offset, slot->len);
+		tile->formulas += grid_is_formula(content, content_len);
 		slot->offset = grows ? tile->arena_used : slot->offset;
 		tile->arena_used += grows ? content_len : 0;
 		if (content_len > 0) /* there may be no arena */

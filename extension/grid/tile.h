@@ -38,6 +38,7 @@ typedef struct Tile
 	bool pinned;
 	uint16_t styles_used;
 	uint16_t styles_capacity;
+	uint16_t formulas; /* cells with one */
 	uint32_t reserved_styles;
 	uint32_t style_bytes;	  /* of the table's styles in the arena, used or not */
 	uint16_t *keys;			  /* NULL when dense */

@@ -24,16 +24,23 @@ static bool pinned[TILE_ROWS][TILE_COLS];
 static uint32_t
 text_of(uint32_t number, char text[32])
 {
-	return number == 0 ? 0 : (uint32_t) snprintf(text, 32, "%0*u", (int) (number % 20), number);
+	return number == 0
+			   ? 0
+			   : (uint32_t) snprintf(text, 32, number % 500 == 1 ? "=%0*u" : "%0*u", (int) (number % 20), number);
 }
 
+/* Whether the tile has cells, or formulas. */
 static bool
-tile_has_cells(GridTileNo tile)
+tile_has(GridTileNo tile, bool formulas)
 {
 	for (uint32_t row = 0; row < GRID_TILE_ROWS; row++)
 		for (uint32_t col = 0; col < GRID_TILE_COLS; col++)
-			if (cells[tile.row * GRID_TILE_ROWS + row][tile.col * GRID_TILE_COLS + col] != 0)
+		{
+			uint32_t number = cells[tile.row * GRID_TILE_ROWS + row][tile.col * GRID_TILE_COLS + col];
+
+			if (formulas ? number % 500 == 1 : number != 0)
 				return true;
+		}
 	return false;
 }
 
@@ -83,7 +90,7 @@ load(Grid *grid, const GridRect *rect)
 	grid_release(&allocator, part);
 	grid_merge(grid, part, missing, count);
 	for (uint32_t i = 0; i < count; i++)
-		resident[missing[i].row][missing[i].col] = used[missing[i].row][missing[i].col] = tile_has_cells(missing[i]);
+		resident[missing[i].row][missing[i].col] = used[missing[i].row][missing[i].col] = tile_has(missing[i], false);
 	grid_free(&allocator, part);
 	return grid_list_nonresident(grid, NULL, rect, NULL, 0) == 0;
 }
@@ -175,11 +182,31 @@ evict(Grid *grid, uint64_t *evictions)
 	return right && evicted == expected;
 }
 
+/* Exactly the tiles with formulas are found, in order, whether they are here or not. */
+static bool
+formulas_are_right(const Grid *grid)
+{
+	GridTileNo next = {0, 0};
+	bool there, any = grid_next_formulas(grid, &next, &there);
+
+	for (GridTileNo no = {0, 0}; no.row < TILE_ROWS; no.row++)
+		for (no.col = 0; no.col < TILE_COLS; no.col++)
+		{
+			if (!tile_has(no, true))
+				continue;
+			if (!any || next.row != no.row || next.col != no.col || there != resident[no.row][no.col])
+				return false;
+			next.col++;
+			any = grid_next_formulas(grid, &next, &there);
+		}
+	return !any;
+}
+
 int
 main(void)
 {
 	Grid *grid = grid_create(&allocator, ROWS, COLS);
-	bool edited = true, loaded = true, right = true, ordered = true, exact = true;
+	bool edited = true, loaded = true, right = true, ordered = true, exact = true, formulas = true;
 	uint64_t evictions = 0;
 
 	for (int i = 0; i < 60000; i++)
@@ -208,6 +235,8 @@ main(void)
 				break;
 		}
 		exact &= grid_bytes(grid) == taken;
+		if (i % 50 == 0)
+			formulas &= formulas_are_right(grid);
 	}
 	TAP_OK(edited, "a non-resident tile refuses edits until it is loaded");
 	TAP_OK(loaded, "after a load nothing of the rectangle is non-resident");
@@ -215,6 +244,7 @@ main(void)
 	TAP_OK(ordered && evictions > 1000,
 		   "a round evicts the tiles that were not used since the last one, except pinned ones");
 	TAP_OK(exact, "bytes are exact at every step");
+	TAP_OK(formulas, "tiles with formulas are known, also after their eviction");
 	load(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1});
 	TAP_OK(grid_tiles_nonresident(grid) == 0 && window_is_right(grid, &(GridRect){0, 0, ROWS - 1, COLS - 1}),
 		   "in the end all of it can be had");

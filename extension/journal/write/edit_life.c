@@ -15,6 +15,9 @@
  *        |  5 append    append_edit(), _end()     append.c    seq, time, previous content: a row of log_batch
  *        |  6 stage     staging_add()             staging.c   room reserved in the shared grid
  *        |
+ *        |  after structure edits
+ *        |      formulas_begin()          formulas.c  formulas that refer to moved cells: a batch again
+ *        |
  *      COMMIT           PostgreSQL                            WAL flushed, rows visible
  *        |
  *        |  7 publish   publish_sheet()           publish.c   set in the shared grid; cannot fail
@@ -39,6 +42,7 @@
 #include "journal/write/batch.h"
 #include "journal/write/clients.h"
 #include "journal/write/edit_life.h"
+#include "journal/write/formulas.h"
 #include "journal/write/session_tiles.h"
 #include "journal/write/structure.h"
 #include "miscadmin.h"
@@ -186,35 +190,69 @@ life_append_part(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 ne
 	result->last_seq = next.last_seq;
 }
 
-#define LIFE_EMPTIED 4096 /* cells that a structure edit empties in one batch */
+#define LIFE_STRUCTURE 4096 /* cells that structure edits empty or rewrite in one batch */
 
-static void
-life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit, AppendResult *result)
+/* Returns whether the edit changes anything; *change has what. */
+static bool
+life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit, FormulaChange *change,
+					  AppendResult *result)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet structure", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Structure structure;
+	bool changes = structure_begin(ws, edit, &structure);
 
-	if (structure_begin(ws, edit, &structure))
+	if (changes)
 	{
-		Edit *edits = palloc(sizeof(Edit) * LIFE_EMPTIED);
+		Edit *edits = palloc(sizeof(Edit) * LIFE_STRUCTURE);
 		uint32 n;
 
-		while ((n = structure_empty_cells(&structure, edits, LIFE_EMPTIED)) > 0)
+		while ((n = structure_empty_cells(&structure, edits, LIFE_STRUCTURE)) > 0)
 			life_append_part(ws, call, edits, n, result);
 		life_append_part(ws, call, &structure.edit, 1, result);
+		*change = (FormulaChange){.rows = structure.change.line == AXES_ROW,
+								  .insert = structure.change.insert,
+								  .at = structure.change.at,
+								  .n = structure.change.n};
 	}
 	else
 		life_note_read(ws);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
+	return changes;
 }
 
-/* Structure edits are batches of their own, since rows and columns have moved for the edits after them. */
+/* Rewrites the formulas that the last structure edits, `n` of them, concern. */
+static void
+life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const FormulaChange *changes, uint32 n,
+					 AppendResult *result)
+{
+	MemoryContext context, old;
+	Formulas formulas;
+	Edit *edits;
+
+	if (n == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet formulas", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	formulas_begin(ws, changes, n, &formulas);
+	edits = palloc(sizeof(Edit) * Min(LIFE_STRUCTURE, formulas.count));
+	while ((n = formulas_next(&formulas, uid, edits, LIFE_STRUCTURE)) > 0)
+		life_append_part(ws, call, edits, n, result);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+#define LIFE_CHANGES 64 /* structure edits after which formulas are rewritten once */
+
+/* Structure edits are batches of their own, since rows and columns have moved for the edits after them. Formulas are
+ * rewritten before those. */
 static void
 life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
-	uint32 done = 0;
+	FormulaChange changes[LIFE_CHANGES];
+	uint32 done = 0, n = 0;
+	uint64 uid = 0;
 
 	*result = (AppendResult){.last_seq = ws->meta.last_seq};
 	while (done < call->nedits)
@@ -223,11 +261,20 @@ life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 
 		while (done < call->nedits && !edit_is_structure(call->edits[done].kind))
 			done++;
+		if (done > from || n == LIFE_CHANGES)
+		{
+			life_append_formulas(ws, call, uid, changes, n, result);
+			n = 0;
+		}
 		if (done > from)
 			life_append_part(ws, call, &call->edits[from], done - from, result);
 		else
-			life_append_structure(ws, call, &call->edits[done++], result);
+		{
+			uid = call->edits[done].uid;
+			n += life_append_structure(ws, call, &call->edits[done++], &changes[n], result);
+		}
 	}
+	life_append_formulas(ws, call, uid, changes, n, result);
 }
 
 void

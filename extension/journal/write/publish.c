@@ -25,6 +25,8 @@ static bool
 publish_non_resident(CacheEntry *entry, const StagedEdit *edit)
 {
 	grid_resize(entry->grid, edit->row + 1, edit->col + 1);
+	if (grid_is_formula(edit->content.data, edit->content.len))
+		grid_note_formula(entry->grid, edit->row, edit->col);
 	entry->nonresident_edits++;
 	return grid_is_nonresident(entry->grid, edit->row, edit->col);
 }

@@ -82,6 +82,25 @@ staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, 
 	staging_add_own(ws, edit, cell);
 }
 
+bool
+staging_find_content(WriterSheet *ws, uint32 row, uint32 col, EditText *content)
+{
+	if (ws->nstaged == 0)
+		return false;
+	if (ws->newest == NULL)
+		staging_build_index(ws);
+	for (uint32 at = *staging_newest_of(ws, row, col); at != STAGING_NONE; at = ws->staged[at].before)
+	{
+		const StagedEdit *staged = &ws->staged[at];
+
+		if (staged->row != row || staged->col != col || staged->content.data == NULL)
+			continue;
+		*content = staged->content;
+		return true;
+	}
+	return false;
+}
+
 /* ---- staging ---- */
 
 void

@@ -163,6 +163,8 @@ typedef struct StagingCell
 extern void staging_expect(WriterSheet *ws, uint32 n);
 /* Looks up the cell of an edit, which has physical rows and columns. indexed: later lookups must see the edit. */
 extern void staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, StagingCell *cell);
+/* Whether own edits have set the content of the cell at this physical row and column; *content is the newest one. */
+extern bool staging_find_content(WriterSheet *ws, uint32 row, uint32 col, EditText *content);
 /* Stages the edit, and reserves room for it in the shared grid. cell: just looked up; NULL: a resize. */
 extern void staging_add(WriterSheet *ws, const Edit *edit, const StagingCell *cell);
 /* Removes the staged edits from this one on. */

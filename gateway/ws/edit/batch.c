@@ -80,6 +80,16 @@ batch_put_edit(RoomBatch *batch, const Edit *edit)
 		batch->cols = edit->col + 1;
 }
 
+void
+batch_put_edit_in_parts(RoomBatch *batch, const Edit *edit)
+{
+	size_t part = batch->event_count > 0 ? batch->events[batch->event_count - 1].edits_len : 0;
+
+	if (batch->edits.len - part > V2_PART_BYTES)
+		(void) batch_add_event(batch);
+	batch_put_edit(batch, edit);
+}
+
 Buf
 batch_take_edits(RoomBatch *batch)
 {

@@ -46,8 +46,10 @@ typedef struct RoomBatch
 	size_t event_count, event_size;
 	BatchClient *clients;
 	size_t client_count, client_size;
-	uint64_t number; /* of the room's batches, from 1 on */
-	int64_t seq;	 /* the sheet's seq with the batch, once committed */
+	int64_t collected; /* structural: `edits` are the stored ones up to this seq; 0: as they were sent */
+	uint32_t settled;  /* of them, those up to the last structure edit */
+	uint64_t number;   /* of the room's batches, from 1 on */
+	int64_t seq;	   /* the sheet's seq with the batch, once committed */
 } RoomBatch;
 
 /* Returns NULL when there is no memory. */
@@ -61,6 +63,8 @@ extern bool batch_failed(const RoomBatch *batch);
 
 /* Appends an edit. */
 extern void batch_put_edit(RoomBatch *batch, const Edit *edit);
+/* The same; a message ends before it if it has become long. */
+extern void batch_put_edit_in_parts(RoomBatch *batch, const Edit *edit);
 /* Removes all edits; the caller owns them. */
 extern Buf batch_take_edits(RoomBatch *batch);
 /* Adds an event: the next edit begins a message. Returns NULL when there is no memory. */

@@ -6,13 +6,14 @@
  * present order. An author's edit is looked up in the author's order and expressed in the present one. A structure edit
  * of the author changes both orders, so that the edits after it mean what they would have meant without the others'
  * changes. No edits are transformed in pairs, and the result does not depend on who was first, except for lines
- * inserted at the same position.
+ * inserted at the same position. The references of a formula are looked up as cells are.
  *
  * Each change adds two parts at most.
  */
 #include "ws/edit/lines.h"
 
 #include "common/extent.h"
+#include "common/formula_shift.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,31 @@ axis_map(const LinesAxis *axis, uint32_t *line)
 	return true;
 }
 
+/* Maps the author's lines first to last to the range of those that exist now. Returns false if there are none. */
+static bool
+axis_map_span(const LinesAxis *axis, uint32_t *first, uint32_t *last)
+{
+	uint64_t from = axis->limit, to = 0;
+
+	if (axis->parts == NULL)
+		return true;
+	for (const LinesPart *part = axis_find(axis, *first);
+		 part < axis->parts + axis->count && part->seen_before <= *last; part++)
+	{
+		uint64_t low = part->seen_before > *first ? part->seen_before : *first;
+		uint64_t high = part->seen_before + part->n - 1 < *last ? part->seen_before + part->n - 1 : *last;
+
+		if (!part->seen || !part->there)
+			continue;
+		if (from == axis->limit)
+			from = part->there_before + (low - part->seen_before);
+		to = part->there_before + (high - part->seen_before);
+	}
+	*first = (uint32_t) from;
+	*last = to < axis->limit ? (uint32_t) to : axis->limit - 1;
+	return from < axis->limit;
+}
+
 /* ---- a view ---- */
 
 void
@@ -397,6 +423,31 @@ transform_run(void *arg, const LinesChange *run)
 	transform->emit(transform->arg, &edit);
 }
 
+static bool
+view_move(const void *arg, bool rows, uint32_t *first, uint32_t *last)
+{
+	const LinesView *view = arg;
+
+	return axis_map_span(rows ? &view->rows : &view->cols, first, last);
+}
+
+/* Rewrites a formula. Returns false if it would be too long. *memory is to be freed after the edit's use. */
+static bool
+view_shift_formula(LinesView *view, Edit *edit, char **memory)
+{
+	uint32_t len;
+	FormulaShift shift;
+
+	*memory = malloc(SHEET_MAX_CONTENT_BYTES);
+	view->rows.failed |= *memory == NULL;
+	if (*memory == NULL)
+		return false;
+	shift = formula_shift(edit->content, view_move, view, *memory, &len);
+	if (shift == FORMULA_SHIFTED)
+		edit->content = (EditText){*memory, len};
+	return shift != FORMULA_TOO_LONG;
+}
+
 void
 lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 {
@@ -404,11 +455,14 @@ lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 	LinesRuns runs = {.emit = transform_run, .arg = &transform};
 	LinesChange change;
 	Edit own = *edit;
+	char *memory = NULL;
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, true, &runs);
-	else if (lines_view_find(view, &own.row, &own.col))
+	else if (lines_view_find(view, &own.row, &own.col) &&
+			 (own.kind != EDIT_SET || !formula_is(own.content) || view_shift_formula(view, &own, &memory)))
 		emit(arg, &own);
+	free(memory);
 }
 
 typedef struct Trace

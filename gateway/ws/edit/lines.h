@@ -65,7 +65,8 @@ extern void lines_view_change(LinesView *view, const LinesChange *change);
 extern bool lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col);
 
 typedef void (*LinesEmit)(void *arg, const Edit *edit);
-/* Emits the author's next edit as none, one or several edits of present cells. */
+/* Emits the author's next edit as none, one or several edits of present cells. References of formulas are rewritten; an
+ * edit whose formula would become too long is dropped. */
 extern void lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg);
 
 /* Calls touch for the cells that the author's next edit touches, as they were before the author's first. touch returns

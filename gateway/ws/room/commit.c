@@ -8,7 +8,8 @@
  *
  * If the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
  * number, and the database says whether they are stored. If they are, behind more than one answer can hold, the rest of
- * that is fetched (FINDING), and the batch is published at its position. Several rooms' batches may share a transaction
+ * that is fetched (FINDING), and the batch is published at its position. So is a batch with structure edits, to which
+ * the database adds edits that rewrite formulas. Several rooms' batches may share a transaction
  * (schedule.c).
  *
  * When others have inserted or deleted rows or columns, the database refuses the batch (SR001): the room catches up,
@@ -146,7 +147,7 @@ commit_finish(Room *room, int64_t last)
 	room_mark_dirty(room);
 }
 
-/* The batch is stored, behind more than the answer holds. */
+/* The batch is stored, behind more than the answer holds, or with edits that it does not hold. */
 static void
 commit_find_rest(Room *room, int64_t first, int64_t last)
 {
@@ -167,6 +168,8 @@ commit_applied(Room *room, PGresult *res)
 	bool duplicate = PQgetvalue(res, 0, 2)[0] != 0;
 	/* first 0: its operations were committed with another batch, which is among `missed`. */
 	bool is_stored = duplicate && first != 0;
+	/* What the database has added to structure edits is read from the log. */
+	bool is_found = batch->structural && !duplicate && first != 0;
 	const char *missed = PQgetvalue(res, 0, 3);
 	size_t missed_len = PQgetisnull(res, 0, 3) ? 0 : (size_t) PQgetlength(res, 0, 3);
 	int64_t uid = committed_find_stranger(missed, missed_len, first, is_stored ? last : -1);
@@ -175,11 +178,10 @@ commit_applied(Room *room, PGresult *res)
 	if (uid != 0 && commit_resolve(room, res, uid))
 		return;
 	committed_publish_stored(room, missed, missed_len, is_stored ? batch : NULL, first, last);
-	if (!duplicate)
+	if (!duplicate && !is_found)
 		committed_publish_own(room, batch, last);
-	else
-		metrics.duplicates++;
-	if (is_stored && room->published_seq < last)
+	metrics.duplicates += duplicate;
+	if ((is_stored || is_found) && room->published_seq < last)
 	{
 		commit_find_rest(room, first, last);
 		return;
@@ -459,7 +461,8 @@ static void
 commit_fetch_tail(Room *room)
 {
 	char sheet[24], since[24];
-	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(since, room->published_seq)};
+	int64_t known = room->found_first != 0 && room->sent->collected != 0 ? room->sent->collected : room->published_seq;
+	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(since, known)};
 
 	room->queries++;
 	if (database_query(DATABASE_EDITS, 0, tail_sql, 2, params, 1, commit_tail_answered, room))

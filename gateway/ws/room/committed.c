@@ -2,8 +2,8 @@
  * committed.c - committed batches go into the room's streams, in the order of seqs, and move what names cells.
  *
  * Pending edits, locks and selections name cells as of the last published seq. When a structure edit is published,
- * whoever made it, they are moved, and those in deleted lines are dropped. The room's history has the change, for edits
- * that name cells as of an earlier seq.
+ * whoever made it, they are moved, and those in deleted lines are dropped. References of pending formulas move, too.
+ * The room's history has the change, for edits that name cells as of an earlier seq.
  */
 #include "ws/room/committed.h"
 
@@ -176,6 +176,57 @@ committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 	metrics.edits_committed += batch->count;
 }
 
+/* ---- own structural batches ---- */
+
+/* Drops collected edits that only empty cells which the deletion removes: the database records the contents so. */
+static void
+collect_drop_emptied(RoomBatch *own, const LinesChange *deletion)
+{
+	uint32_t count = own->count;
+	Buf old = batch_take_edits(own);
+	EditReader reader;
+	Edit edit;
+
+	own->event_count = 0;
+	edit_reader_init_edits(&reader, old.data, old.len, count);
+	for (uint32_t i = 0; edit_read(&reader, &edit) == EDIT_OK; i++)
+	{
+		uint32_t line = deletion->rows ? edit.row : edit.col;
+		bool emptied = edit.kind == EDIT_SET && edit.content.len == 0 && edit.style.data != NULL && edit.style.len == 0;
+
+		if (i < own->settled || !emptied || line < deletion->at || line - deletion->at >= deletion->n)
+			batch_put_edit_in_parts(own, &edit);
+	}
+	buf_free(&old);
+}
+
+/* Collects the edits of one of the batch's rows in the log: the database has added those that rewrite formulas. */
+static void
+committed_collect(RoomBatch *own, EditReader reader, int64_t last)
+{
+	LinesChange change;
+	Edit edit;
+
+	if (own->collected == 0)
+	{
+		Buf sent = batch_take_edits(own);
+
+		own->event_count = 0;
+		buf_free(&sent);
+	}
+	own->collected = last;
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		bool structure = lines_change_of(&edit, &change);
+
+		edit.old = (EditText){NULL, 0};
+		if (structure && !change.insert)
+			collect_drop_emptied(own, &change);
+		batch_put_edit_in_parts(own, &edit);
+		own->settled = structure ? own->count : own->settled;
+	}
+}
+
 void
 committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
 {
@@ -189,7 +240,14 @@ committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *ow
 		bool is_own = own != NULL && (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
 		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
 
-		if (is_own && (int64_t) batch.first_seq == own_first)
+		if (is_own && own->structural)
+		{
+			if (last > own->collected)
+				committed_collect(own, reader, last);
+			if (last == own_last)
+				committed_publish_own(room, own, own_last);
+		}
+		else if (is_own && (int64_t) batch.first_seq == own_first)
 		{
 			committed_publish_own(room, own, own_last);
 			last = own_last;
@@ -202,6 +260,8 @@ committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *ow
 		}
 		while (edit_read(&reader, &edit) == EDIT_OK)
 			metrics.edits_foreign += !is_own && last > room->published_seq && edit_is_of_cell(edit.kind);
+		if (is_own && own->structural && last < own_last)
+			continue;
 		if (last > room->published_seq)
 			room->published_seq = last;
 		room_each_protocol(published, room, false);

@@ -10,8 +10,9 @@
 extern void committed_publish_own(Room *room, RoomBatch *batch, int64_t seq);
 /*
  * Publishes stored batches, as sheet.apply's `missed` and sheet.tail return them, from published_seq on, and advances
- * that. own, or NULL: a batch of this gateway that was sent again and is among them, at own_first to own_last. All of
- * it is published at the first of its rows, so that no member joins in the middle.
+ * that. own, or NULL: a batch of this gateway that is among them, at own_first to own_last, because it was sent again
+ * or is structural. It is published as a whole, so that no member joins in the middle: at the first of its rows, or, if
+ * it is structural, at the last one, with the edits that are stored.
  */
 extern void committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first,
 									 int64_t own_last);

@@ -110,11 +110,7 @@ pending_extent(const Room *room)
 void
 pending_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
 {
-	size_t part = batch->event_count > 0 ? batch->events[batch->event_count - 1].edits_len : 0;
-
-	if (batch->edits.len - part > V2_PART_BYTES)
-		(void) batch_add_event(batch);
-	batch_put_edit(batch, edit);
+	batch_put_edit_in_parts(batch, edit);
 	room->pending_edits++;
 	room_mark_dirty(room);
 }

@@ -1,10 +1,10 @@
 // lines.ts - how inserted and deleted rows and columns move cells, ranges and edits. The gateway does the same in
 // gateway/ws/edit/lines.c, which explains it; docs/PROTOCOL.md has the rules.
 
+import { maxCols, maxRows, shiftFormula } from './formula';
 import { type CellEdit, type Edit, type Place, type Range, type StructureEdit, isStructure } from './messages';
 
-export const maxRows = 16777216;
-export const maxCols = 16384;
+export { maxCols, maxRows };
 
 export const isOfRows = ({ kind }: StructureEdit): boolean => kind === 'insertRows' || kind === 'deleteRows';
 export const isInsert = ({ kind }: StructureEdit): boolean => kind === 'insertRows' || kind === 'insertColumns';
@@ -46,6 +46,11 @@ export function moveRange(range: Range, change: StructureEdit): Range | undefine
 	}
 	const cols = moveSpan(change, range.col, range.toCol);
 	return cols && { ...range, col: cols[0], toCol: cols[1] };
+}
+
+/** A content after the change, with the references of a formula moved; undefined if it would be too long. */
+export function moveContent(content: string, change: StructureEdit): string | undefined {
+	return shiftFormula(content, (rows, first, last) => (rows === isOfRows(change) ? moveSpan(change, first, last) : [first, last]));
 }
 
 /** The number of rows or columns of a sheet after the change. */
@@ -106,6 +111,24 @@ class Axis {
 		return undefined;
 	}
 
+	/** The first and the last of these lines that exist now. */
+	span(first: number, last: number): [number, number] | undefined {
+		let place = 0;
+		let from: number | undefined;
+		let to = 0;
+		for (const { n, seen, there } of this.parts) {
+			const [low, high] = [Math.max(first, 0), Math.min(last, n - 1)];
+			if (seen && there && low <= high) {
+				from ??= place + low;
+				to = place + high;
+			}
+			if (seen) [first, last] = [first - n, last - n];
+			if (there) place += n;
+			if (last < 0) break;
+		}
+		return from === undefined || from >= this.limit ? undefined : [from, Math.min(to, this.limit - 1)];
+	}
+
 	/** Applies the author's change. Returns it as changes of what exists now. */
 	follow(change: StructureEdit): StructureEdit[] {
 		return isInsert(change) ? this.insert(change) : this.delete(change);
@@ -145,7 +168,10 @@ export function transform(edits: readonly Edit[], changes: readonly StructureEdi
 	for (const change of changes) (isOfRows(change) ? rows : cols).change(change);
 	const place = (edit: CellEdit): Edit[] => {
 		const [row, col] = [rows.place(edit.row), cols.place(edit.col)];
-		return row === undefined || col === undefined ? [] : [{ ...edit, row, col }];
+		if (row === undefined || col === undefined) return [];
+		if (!edit.content?.startsWith('=')) return [{ ...edit, row, col }];
+		const content = shiftFormula(edit.content, (isRow, first, last) => (isRow ? rows : cols).span(first, last));
+		return content === undefined ? [] : [{ ...edit, row, col, content }];
 	};
 	return edits.flatMap((edit): Edit[] => (isStructure(edit) ? (isOfRows(edit) ? rows : cols).follow(edit) : place(edit)));
 }

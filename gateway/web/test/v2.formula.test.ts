@@ -1,0 +1,26 @@
+// v2.formula.test.ts - what becomes of references in formulas, against tests/vectors/formulas.json, which the database and
+// the gateway are held to as well (tests/unit/test_formula.c).
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { moveContent } from '../src/v2/lines';
+import type { StructureEdit } from '../src/v2/messages';
+
+const vectors = JSON.parse(readFileSync(new URL('../../../tests/vectors/formulas.json', import.meta.url), 'utf8')) as {
+	name: string;
+	formula: string;
+	change: [StructureEdit['kind'], number, number];
+	result: string;
+}[];
+
+test.each(vectors)('$name', ({ formula, change: [kind, at, n], result }) => {
+	expect(moveContent(formula, { kind, at, n })).toBe(result);
+});
+
+test('a formula that becomes too long', () => {
+	const formula = (cell: string, spaces: number): string => `=${cell}${' '.repeat(spaces)}+"é"`;
+	const insert = (text: string): string | undefined => moveContent(text, { kind: 'insertRows', at: 0, n: 1 });
+	expect(insert(formula('A9', 32759))).toBe(formula('A10', 32759));
+	expect(insert(formula('A9', 32760))).toBeUndefined();
+	expect(insert(formula('A8', 32760))).toBe(formula('A9', 32760));
+});
