@@ -2,8 +2,8 @@
 //
 // Any gateway answers most requests. If one does not answer, the other known ones are tried. A request that is not
 // idempotent is tried again only if it cannot have arrived.
-import { Msg, parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from './protocol';
-import type { Answer, LogEntry, Route, SheetInfo } from './protocol';
+import { Msg, parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from './answers';
+import type { Answer, LogEntry, Route, SheetInfo } from './answers';
 
 const timeoutMs = 10000;
 const membersKey = 'pg_sheet.gateways';
@@ -188,28 +188,13 @@ function reachable(address: string): string {
 	return url.href.replace(/\/$/, '');
 }
 
-/**
- * The WebSocket address of a sheet, from v1's `query=1`; a refusal is an ApiError. `nack=1` requests refusals of edits and
- * styles of cells, which extend v1.
- */
-export async function findSocket(token: string, fid: number): Promise<string> {
-	const { http, ws } = await findSheet(token, fid);
-	const answer = parseAnswer(await request(http, `/sheetws?fid=${fid}&query=1`, { headers: { authorization: `Bearer ${token}` } }));
-	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
-	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
-	const url = new URL(elsewhere ? reachable(elsewhere) : ws);
-	const { ticket } = (await request(`${url.protocol.replace('ws', 'http')}//${url.host}`, '/v2/ticket', postInit({ token, fid }))) as { ticket?: unknown };
-	if (typeof ticket !== 'string') throw new ProtocolError('the answer has no ticket');
-	return `${url.protocol}//${url.host}/sheetws?ticket=${ticket}&fid=${fid}&nack=1`;
-}
-
 /** The routes of a sheet, sent to its gateway. */
 export class SheetApi {
-	constructor(private readonly token: string, readonly fid: number) {}
+	constructor(private readonly session: Session, readonly fid: number) {}
 
 	private async call(path: string, body: object, again: boolean): Promise<unknown> {
-		const { http } = await findSheet(this.token, this.fid);
-		return call(path, { token: this.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
+		const { http } = await findSheet(this.session.token, this.fid);
+		return call(path, { token: this.session.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
 	}
 
 	async get(): Promise<SheetInfo> {

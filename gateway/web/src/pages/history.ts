@@ -2,7 +2,7 @@
 import { cellName } from '../content';
 import { button, explain, h } from '../dom';
 import { formatTime, t } from '../i18n';
-import type { LogEntry } from '../protocol';
+import type { LogEntry } from '../answers';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
 

@@ -3,7 +3,7 @@ import { account, deleteSheet, newSheet, recoverSheet } from '../api';
 import { attempt, button, confirmDialog, explain, field, h, isSignedOut, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
 import type { Navigation } from '../main';
-import type { SheetInfo } from '../protocol';
+import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
 import { languageSwitch } from './sign-in';
 

@@ -111,4 +111,5 @@ export const closeCodes = {
 	replaced: 4409,
 	gone: 4410,
 	moved: 4307,
+	unknown: 4412,
 } as const;

@@ -1,37 +1,4 @@
-// protocol.ts - protocol v1: parses and checks the messages of /sheetws and the answers of the HTTP routes. Malformed ones
-// are refused with a ProtocolError. No DOM, no grid.
-
-export interface CellPlace {
-	row: number;
-	col: number;
-}
-
-/** A cell's content, and its style if the message has one. */
-export interface CellEdit extends CellPlace {
-	content: string;
-	info?: unknown;
-}
-
-export interface CellLock extends CellPlace {
-	username: string;
-}
-
-export interface Snapshot {
-	name: string;
-	columns: number;
-	content: string[];
-	locks: CellLock[];
-	/** Styles of cells, an extension of v1. */
-	styles: { row: number; col: number; info: unknown }[];
-}
-
-export type ServerMessage =
-	| { type: 'onConn'; snapshot: Snapshot }
-	| { type: 'acquire' | 'release'; lock: CellLock }
-	| { type: 'modify'; edit: CellEdit; username: string }
-	| { type: 'refused'; place: CellPlace; reason: string; content: string | null }
-	/** Edits wait because a transaction of `holder` has locked the sheet for `ms` milliseconds; null: it has ended. */
-	| { type: 'held'; by: { holder: string; ms: number } | null };
+// answers.ts - the answers of the gateways' HTTP routes. Malformed ones are refused with a ProtocolError.
 
 export class ProtocolError extends Error {}
 
@@ -55,78 +22,10 @@ function indexOf(value: unknown, what: string): number {
 	return value;
 }
 
-function placeOf(body: Fields): CellPlace {
-	return { row: indexOf(body.row, 'row'), col: indexOf(body.col, 'col') };
-}
-
 function listOf(value: unknown, what: string): unknown[] {
 	if (value === undefined || value === null) return [];
 	if (!Array.isArray(value)) throw new ProtocolError(`${what} is not a list`);
 	return value;
-}
-
-function snapshotOf(body: Fields): Snapshot {
-	const columns = indexOf(body.columns, 'columns');
-	const content = listOf(body.content, 'content').map((text) => textOf(text, 'content'));
-	if (columns === 0 && content.length > 0) throw new ProtocolError('columns is 0');
-	const locks = listOf(body.cellLocks, 'cellLocks').map((entry) => {
-		const lock = fieldsOf(entry, 'a lock');
-		return { row: indexOf(lock.Row, 'Row'), col: indexOf(lock.Col, 'Col'), username: textOf(lock.Username, 'Username') };
-	});
-	const styles = listOf(body.styles, 'styles').map((entry) => {
-		const style = fieldsOf(entry, 'a style');
-		return { ...placeOf(style), info: style.info };
-	});
-	return { name: textOf(body.name, 'name'), columns, content, locks, styles };
-}
-
-/** Parses a message. Returns null for an unknown type, which a newer gateway may send. */
-export function parseMessage(text: string): ServerMessage | null {
-	let value: unknown;
-	try {
-		value = JSON.parse(text);
-	} catch {
-		throw new ProtocolError('not JSON');
-	}
-	const message = fieldsOf(value, 'the message');
-	switch (message.msgType) {
-		case 'onConn':
-			return { type: 'onConn', snapshot: snapshotOf(fieldsOf(message.body, 'body')) };
-		case 'acquire':
-		case 'release': {
-			const body = fieldsOf(message.body, 'body');
-			return { type: message.msgType, lock: { ...placeOf(body), username: textOf(body.username, 'username') } };
-		}
-		case 'modify': {
-			const body = fieldsOf(message.body, 'body');
-			const info = body.info === null || body.info === '' ? undefined : body.info;
-			return {
-				type: 'modify',
-				edit: { ...placeOf(body), content: textOf(body.content, 'content'), ...(info === undefined ? {} : { info }) },
-				username: textOf(body.username, 'username'),
-			};
-		}
-		case 'refused': {
-			const body = fieldsOf(message.body, 'body');
-			const content = body.content === undefined || body.content === null ? null : textOf(body.content, 'content');
-			return { type: 'refused', place: placeOf(body), reason: textOf(body.reason, 'reason'), content };
-		}
-		case 'held': {
-			const body = fieldsOf(message.body, 'body');
-			return { type: 'held', by: body.held === true ? { holder: textOf(body.holder, 'holder'), ms: indexOf(body.ms, 'ms') } : null };
-		}
-		default:
-			return null;
-	}
-}
-
-export function encodeLock(kind: 'acquire' | 'release', place: CellPlace): string {
-	return JSON.stringify({ msgType: kind, body: { row: place.row, col: place.col } });
-}
-
-export function encodeEdit(edit: CellEdit): string {
-	const { row, col, content, info } = edit;
-	return JSON.stringify({ msgType: 'modify', body: { row, col, content, ...(info === undefined ? {} : { info }) } });
 }
 
 /** The numbers of `msg` that the page acts on. */
@@ -135,9 +34,7 @@ export const Msg = {
 	InvalidToken: 1,
 	NoPermission: 13,
 	NoSheet: 14,
-	DupConnection: 17,
 	InTrash: 18,
-	Redirect: 19,
 	NoLog: 24,
 	NothingToCommit: 29,
 } as const;
@@ -189,7 +86,9 @@ export function parseSheet(value: unknown): SheetInfo {
 	};
 }
 
-export interface LogEntry extends CellPlace {
+export interface LogEntry {
+	row: number;
+	col: number;
 	lid: number;
 	timestamp: string;
 	old: string;
