@@ -239,7 +239,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	void bringLeftovers();
 
 	// For the console and for tests.
-	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null } });
+	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (col: number) => view?.layoutOf(col) } });
 
 	return {
 		unsaved: () => session.unsaved,

@@ -74,6 +74,7 @@ export function blockedKind(id: string): string | undefined {
 /** Univer's menu settings: hides the items of these commands, and submenus that would be empty. */
 export function hiddenMenus(): Record<string, { hidden: boolean }> {
 	const ids = [...kinds.keys(), 'sheet-permission.operation.openDialog', 'sheet-permission.operation.openPanel',
-		'contextMenu.permission', 'sheet.contextMenu.permission', 'sheet.toolbar.sheet-frozen'];
+		'contextMenu.permission', 'sheet.contextMenu.permission', 'sheet.toolbar.sheet-frozen', 'sheet.menu.sheet-frozen',
+		'sheet.column-header-menu.sheet-frozen', 'sheet.row-header-menu.sheet-frozen'];
 	return Object.fromEntries(ids.map((id) => [id, { hidden: true }]));
 }

@@ -342,6 +342,11 @@ export class UniverView implements SessionGrid {
 		return { ...this.read(row, col), shown: String(shown ?? '') };
 	}
 
+	/** For tests: the width of a column, and the number of merged ranges. */
+	layoutOf(col: number): { width: number; merges: number } {
+		return { width: this.sheet.getColumnWidth(col), merges: this.sheet.getMergeData().length };
+	}
+
 	// ---- the user's edits ---------------------------------------------------------------------------------------------
 
 	private listen(): void {
