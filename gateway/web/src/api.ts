@@ -40,7 +40,7 @@ const refusals = new Map<number, number>([
 ]);
 
 async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
-	const response = await fetch(base + path, { ...init, signal: AbortSignal.timeout(timeoutMs), credentials: 'omit', cache: 'no-store' });
+	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeoutMs), cache: 'no-store' });
 	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
 	const refusal = refusals.get(response.status);
@@ -80,7 +80,10 @@ async function call(path: string, body: object, options: { bases?: string[]; aga
 
 // ---- the session -------------------------------------------------------------------------------------------------------
 
-/** The signed-in user. sessionStorage keeps the session; the token is never in the page's address. */
+/**
+ * The signed-in user. sessionStorage keeps the session of a tab; new tabs get it by a cookie that scripts cannot read. The
+ * token is never in an address.
+ */
 export interface Session {
 	token: string;
 	uid: number;
@@ -102,8 +105,22 @@ export function saveSession(session: Session): void {
 	sessionStorage.setItem(sessionKey, JSON.stringify(session));
 }
 
+/** The session of another tab of this browser, by its cookie; null: there is none. */
+export async function sharedSession(): Promise<Session | null> {
+	try {
+		const init = { ...postInit({}), credentials: 'same-origin' as const };
+		const value = (await request(location.origin, '/v2/session', init)) as Partial<Session> | null;
+		if (typeof value?.token !== 'string' || typeof value.uid !== 'number' || typeof value.username !== 'string') return null;
+		return { token: value.token, uid: value.uid, username: value.username };
+	} catch {
+		return null;
+	}
+}
+
+/** Signs out, in all tabs that are opened from now on. */
 export function endSession(): void {
 	sessionStorage.removeItem(sessionKey);
+	void request(location.origin, '/v2/session/end', { ...postInit({}), credentials: 'same-origin', keepalive: true }).catch(() => {});
 }
 
 // ---- accounts -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID, and #link=KEY if it is opened
 // by a link).
 import './style.css';
-import { endSession, loadSession, openLink, saveSession } from './api';
+import { endSession, loadSession, openLink, saveSession, sharedSession } from './api';
 import { language, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
@@ -64,7 +64,8 @@ async function show(): Promise<void> {
 	leaving = null;
 	address = location.href;
 	root.replaceChildren();
-	const session = loadSession();
+	const session = loadSession() ?? (await sharedSession());
+	if (session) saveSession(session);
 	const fid = sheetOfAddress();
 	if (!session) {
 		document.title = `${t('signin.title')} – ${t('product')}`;

@@ -1,5 +1,5 @@
 // editor.ts - the page of a sheet: the grid, the session, and the bar above.
-import { ApiError, findSheet, SheetApi } from '../api';
+import { ApiError, findSheet, saveSession, sharedSession, SheetApi } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, h, notify } from '../dom';
 import { language, t, tOr } from '../i18n';
@@ -98,7 +98,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		},
 		onUndoState: (canUndo, canRedo) => view?.showUndo(canUndo, canRedo),
 		onTokenEnded() {
-			void askPassword(account, () => navigation.signOut()).then((signedIn) => {
+			void signInAgain().then((signedIn) => {
 				if (signedIn && !gone) session.resume();
 			});
 		},
@@ -175,6 +175,15 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		const text = h('p', {}, t(`stopped.${reason}`));
 		root.querySelector('.stopped')?.remove();
 		root.append(h('div', { class: 'stopped', role: 'alert' }, text, h('p', {}, button(t('editor.back'), () => navigation.toList(), { class: 'primary' }), ' ', retry)));
+	}
+
+	/** Gets a new token: that of another tab, or by the password. Resolves to whether there is one. */
+	async function signInAgain(): Promise<boolean> {
+		const shared = await sharedSession();
+		if (shared?.uid !== account.uid || shared.token === account.token) return askPassword(account, () => navigation.signOut());
+		Object.assign(account, shared);
+		saveSession(account);
+		return true;
 	}
 
 	/** Sends what earlier pages have left, and offers what the gateway has refused. */

@@ -91,6 +91,8 @@ export class UniverView implements SessionGrid {
 	private readonly univer: Univer;
 	private readonly api: FUniver;
 	private readonly commands: ICommandService;
+	/** Also used when Univer has been disposed of. */
+	private readonly instances: IUniverInstanceService;
 	private readonly marks: MarkOverlay;
 	private book!: Workbook;
 	private sheet!: Worksheet;
@@ -131,6 +133,7 @@ export class UniverView implements SessionGrid {
 		}
 		this.api = FUniver.newAPI(this.univer);
 		this.commands = this.get(ICommandService);
+		this.instances = this.get(IUniverInstanceService);
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
 	}
 
@@ -428,7 +431,7 @@ export class UniverView implements SessionGrid {
 	}
 
 	private get isFocused(): boolean {
-		return this.get<IUniverInstanceService>(IUniverInstanceService).getFocusedUnit()?.getUnitId() === unitId;
+		return this.instances.getFocusedUnit()?.getUnitId() === unitId;
 	}
 
 	private reportSelection({ selections }: { selections?: { range: IRange; primary?: { actualRow: number; actualColumn: number } | null }[] }): void {
@@ -501,7 +504,7 @@ export class UniverView implements SessionGrid {
 	/** The text in the open cell editor; null if none is open. */
 	editorText(): string | null {
 		if (!this.api.getActiveWorkbook()?.isCellEditing()) return null;
-		const document = this.get<IUniverInstanceService>(IUniverInstanceService).getUnit<DocumentDataModel>(DOCS_NORMAL_EDITOR_UNIT_ID_KEY);
+		const document = this.instances.getUnit<DocumentDataModel>(DOCS_NORMAL_EDITOR_UNIT_ID_KEY);
 		return document?.getBody()?.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n') ?? null;
 	}
 
@@ -516,7 +519,7 @@ export class UniverView implements SessionGrid {
 	}
 
 	focus(): void {
-		this.get<IUniverInstanceService>(IUniverInstanceService).focusUnit(unitId);
+		this.instances.focusUnit(unitId);
 		this.host.querySelector<HTMLElement>('canvas')?.focus();
 	}
 
