@@ -70,6 +70,8 @@ static const Route routes[] = {
 	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
 	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, SHEET_PATH, NULL, route_sheet_route},
+	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
+	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
 	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
 	{"/livez", METHOD_GET, ANYBODY, 0, NULL, route_live},
 	{"/readyz", METHOD_GET, ANYBODY, 0, NULL, route_ready},

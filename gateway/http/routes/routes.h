@@ -26,6 +26,9 @@ extern bool check_open_link(Request *request);	/* {link} */
 extern bool check_password(Request *request);	/* {password, oldPassword}; oldPassword is optional in v1 */
 
 /* ---- routes ---- */
+/* routes_history.c */
+extern void route_sheet_log(Request *request);
+extern void route_sheet_versions(Request *request);
 /* routes_account.c */
 extern void route_login(Request *request);
 extern void route_register(Request *request);

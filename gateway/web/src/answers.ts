@@ -35,7 +35,6 @@ export const Msg = {
 	NoPermission: 13,
 	NoSheet: 14,
 	InTrash: 18,
-	NoLog: 24,
 	NothingToCommit: 29,
 } as const;
 
@@ -51,11 +50,6 @@ export function parseAnswer(value: unknown): Answer {
 	return { success: bean.success, msg: bean.msg, data: bean.data ?? null };
 }
 
-export interface Version {
-	cid: number;
-	timestamp: string;
-}
-
 export interface SheetInfo {
 	fid: number;
 	name: string;
@@ -63,8 +57,6 @@ export interface SheetInfo {
 	isDeleted: boolean;
 	columns: number;
 	updatedAt: string;
-	versions: Version[];
-	lastVersion: number;
 }
 
 export function parseSheet(value: unknown): SheetInfo {
@@ -78,37 +70,55 @@ export function parseSheet(value: unknown): SheetInfo {
 		isDeleted: sheet.isDeleted === true,
 		columns: indexOf(sheet.columns, 'columns'),
 		updatedAt: textOf(sheet.UpdatedAt, 'UpdatedAt'),
-		versions: listOf(sheet.checkPointBrief, 'checkPointBrief').map((entry) => {
-			const version = fieldsOf(entry, 'a version');
-			return { cid: indexOf(version.cid, 'cid'), timestamp: textOf(version.timestamp, 'timestamp') };
-		}),
-		lastVersion: indexOf(sheet.checkpoint_num ?? 0, 'checkpoint_num'),
 	};
 }
 
-export interface LogEntry {
-	row: number;
-	col: number;
-	lid: number;
-	timestamp: string;
-	old: string;
-	new: string;
+/** A page of a list, and the number before which the next one begins; null: there is none. */
+export interface Page<Item> {
+	items: Item[];
+	next: number | null;
+}
+
+export function parsePage<Item>(value: unknown, name: string, parse: (item: unknown) => Item): Page<Item> {
+	const page = fieldsOf(value, 'the page');
+	return { items: listOf(page[name], name).map(parse), next: typeof page.next === 'number' ? page.next : null };
+}
+
+export interface Version {
+	cid: number;
+	at: string;
+	label: string;
+	kind: string;
 	username: string;
 }
 
-export function parseLog(value: unknown): LogEntry[] {
-	return listOf(value, 'the log').map((item) => {
-		const entry = fieldsOf(item, 'an entry');
-		return {
-			lid: indexOf(entry.lid, 'lid'),
-			timestamp: textOf(entry.timestamp, 'timestamp'),
-			row: typeof entry.row === 'number' ? entry.row : 0,
-			col: typeof entry.col === 'number' ? entry.col : 0,
-			old: textOf(entry.old, 'old'),
-			new: textOf(entry.new, 'new'),
-			username: textOf(entry.username, 'username'),
-		};
-	});
+export function parseVersion(value: unknown): Version {
+	const version = fieldsOf(value, 'a version');
+	const text = (name: string) => textOf(version[name], name);
+	return { cid: indexOf(version.cid, 'cid'), at: text('at'), label: text('label'), kind: text('kind'), username: text('username') };
+}
+
+export interface LogEntry {
+	seq: number;
+	at: string;
+	kind: string;
+	/** -1 if the entry has none. */
+	row: number;
+	col: number;
+	old: string;
+	new: string;
+	username: string;
+	segment: number;
+}
+
+export function parseLogEntry(value: unknown): LogEntry {
+	const entry = fieldsOf(value, 'an entry');
+	const text = (name: string) => textOf(entry[name], name);
+	const place = (line: unknown) => (typeof line === 'number' ? line : -1);
+	return {
+		...{ seq: indexOf(entry.seq, 'seq'), at: text('at'), kind: text('kind'), row: place(entry.row), col: place(entry.col) },
+		...{ old: text('old'), new: text('new'), username: text('username'), segment: indexOf(entry.segment, 'segment') },
+	};
 }
 
 export interface Route {

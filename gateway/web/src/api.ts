@@ -2,8 +2,8 @@
 //
 // Any gateway answers most requests. If one does not answer, the other known ones are tried. A request that is not
 // idempotent is tried again only if it cannot have arrived.
-import { Msg, parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from './answers';
-import type { Answer, LogEntry, Route, SheetInfo } from './answers';
+import { Msg, parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, parseVersion, ProtocolError } from './answers';
+import type { Answer, LogEntry, Page, Route, SheetInfo, Version } from './answers';
 
 const timeoutMs = 10000;
 const membersKey = 'pg_sheet.gateways';
@@ -214,10 +214,6 @@ export class SheetApi {
 		return call(path, { token: this.session.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
 	}
 
-	async get(): Promise<SheetInfo> {
-		return parseSheet(await this.call('/getsheet', {}, true));
-	}
-
 	/** The number of the new version; null if nothing has changed since the last one. */
 	async commit(): Promise<number | null> {
 		try {
@@ -238,14 +234,21 @@ export class SheetApi {
 		await this.call('/rollbacksheet', { cid }, false);
 	}
 
-	/** The entries of a segment; none if it does not exist. */
-	async log(lid: number): Promise<LogEntry[]> {
-		try {
-			return parseLog(await this.call('/getsheetlog', { lid }, true));
-		} catch (error) {
-			if (error instanceof ApiError && error.msg === Msg.NoLog) return [];
-			throw error;
-		}
+	private async page(path: string, before: number | null): Promise<unknown> {
+		const { http } = await findSheet(this.session.token, this.fid);
+		const bases = [http, ...knownGateways().filter((base) => base !== http)];
+		const init = { headers: { authorization: `Bearer ${this.session.token}` } };
+		return tryGateways(bases, `/v2/sheets/${this.fid}/${path}${before === null ? '' : `?before=${before}`}`, init, true);
+	}
+
+	/** A page of the edits before a seq, the newest first. */
+	async log(before: number | null): Promise<Page<LogEntry>> {
+		return parsePage(await this.page('log', before), 'edits', parseLogEntry);
+	}
+
+	/** A page of the saved versions before one, the newest first. */
+	async versions(before: number | null): Promise<Page<Version>> {
+		return parsePage(await this.page('versions', before), 'versions', parseVersion);
 	}
 
 	async share(username: string, role: string): Promise<void> {

@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { cellName, formatDate, isDateFormat, numberContent, parseContent, textContent } from '../src/content';
 import en from '../src/i18n/en.json';
 import zh from '../src/i18n/zh-CN.json';
-import { parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from '../src/answers';
+import { parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, ProtocolError } from '../src/answers';
 
 describe('answers of HTTP', () => {
 	it('reads answers, sheets, logs and routes', () => {
 		expect(parseAnswer({ success: true, msg: 5 })).toEqual({ success: true, msg: 5, data: null });
 		expect(() => parseAnswer('nonsense')).toThrow(ProtocolError);
 		const sheet = parseSheet({ fid: 7, name: 'n', owner: 'ann', isDeleted: false, columns: 3, checkpoint_num: 1, checkPointBrief: [{ cid: 1, timestamp: 't' }], CreatedAt: 'c', UpdatedAt: 'u' });
-		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', versions: [{ cid: 1, timestamp: 't' }] });
-		expect(parseLog([{ lid: 1, timestamp: 't', row: -1, col: -1, old: '', new: '', uid: 1, username: 'u' }])[0]).toMatchObject({ row: -1, col: -1 });
+		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', columns: 3 });
+		expect(parsePage({ edits: [{ seq: 3, at: 't', kind: 'commit', row: -1, col: -1, segment: 1 }], next: 3 }, 'edits', parseLogEntry)).toMatchObject({ items: [{ seq: 3, row: -1, old: '' }], next: 3 });
 		expect(parseRoute({ http: 'http://a:1/', ws: 'ws://a:1', epoch: 3 })).toEqual({ http: 'http://a:1', ws: 'ws://a:1', members: [] });
 		expect(() => parseRoute({ http: 'javascript:1', ws: 'x' })).toThrow(ProtocolError);
 	});
