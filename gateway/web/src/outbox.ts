@@ -193,9 +193,7 @@ export async function refusedEdits(uid: number, sheet: number): Promise<LeftEdit
 	return rows.map(({ page, n, edits }) => ({ edits, forget: async () => void (await transact('readwrite', (store) => store.delete([page, n]))) }));
 }
 
-/** Numbers of unsent operations by sheet, of closed pages. */
-export async function unsentSheets(uid: number): Promise<Map<number, number>> {
-	const counts = new Map<number, number>();
-	for (const { sheet } of await rowsOf(uid)) counts.set(sheet, (counts.get(sheet) ?? 0) + 1);
-	return counts;
+/** Sheets with operations that could not be sent. */
+export async function refusedSheets(uid: number): Promise<number[]> {
+	return [...new Set((await rowsOf(uid)).filter(({ refused }) => refused).map(({ sheet }) => sheet))];
 }

@@ -42,6 +42,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const sheetApi = new SheetApi(account, fid);
 	const title = h('h1', { class: 'sheet-name' }, '…');
 	const status = h('span', { class: 'status', role: 'status', 'data-state': 'connecting' }, t('status.connecting'));
+	const signIn = button(t('signin.submit'), () => void goOn(), { hidden: true });
 	const people = h('ul', { class: 'people', 'aria-label': t('people.title') });
 	const grid = h('div', { class: 'grid', 'aria-label': t('editor.grid'), role: 'application' });
 	const reader = h('div', { class: 'visually-hidden', 'aria-live': 'polite', id: 'cell-reader' });
@@ -98,9 +99,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		},
 		onUndoState: (canUndo, canRedo) => view?.showUndo(canUndo, canRedo),
 		onTokenEnded() {
-			void signInAgain().then((signedIn) => {
-				if (signedIn && !gone) session.resume();
-			});
+			void goOn();
 		},
 		onStopped(reason) {
 			view?.setReadOnly(true);
@@ -177,6 +176,15 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		root.append(h('div', { class: 'stopped', role: 'alert' }, text, h('p', {}, button(t('editor.back'), () => navigation.toList(), { class: 'primary' }), ' ', retry)));
 	}
 
+	/** Goes on with a new token. The user may close the dialog, and sign in later. */
+	async function goOn(): Promise<void> {
+		signIn.hidden = true;
+		const signedIn = await signInAgain();
+		if (gone) return;
+		signIn.hidden = signedIn;
+		if (signedIn) session.resume();
+	}
+
 	/** Gets a new token: that of another tab, or by the password. Resolves to whether there is one. */
 	async function signInAgain(): Promise<boolean> {
 		const shared = await sharedSession();
@@ -232,6 +240,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', {}, t('editor.back'))),
 			title,
 			status,
+			signIn,
 			h('span', { class: 'space' }),
 			people,
 			button(t('versions.save'), () => void save()),

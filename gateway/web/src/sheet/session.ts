@@ -109,6 +109,9 @@ export class SheetSession {
 	private cursor: Range | null = null;
 	private cursorTimer: ReturnType<typeof setTimeout> | undefined;
 	private silent = 0;
+	/** Cells to read after those of the first screen. */
+	private rest: Range | null = null;
+	private reportDue = false;
 
 	constructor(
 		private readonly options: SessionOptions,
@@ -350,6 +353,12 @@ export class SheetSession {
 			case 'hello':
 				this.greeted(message);
 				break;
+			case 'block':
+				// The first screen is there: read the rest.
+				if (message.more || !this.rest) break;
+				this.client.load(this.rest, wholeSlot);
+				this.rest = null;
+				break;
 			case 'lock': {
 				const { t: _t, ...lock } = message;
 				const own = lock.session === this.client.hello?.session;
@@ -422,7 +431,7 @@ export class SheetSession {
 
 	private plan(rows: number, cols: number): void {
 		this.client.load({ row: 0, col: 0, toRow: Math.min(rows, firstRows) - 1, toCol: Math.min(cols, firstCols) - 1 }, viewSlot);
-		if (rows * cols <= mostCells) this.client.load({ row: 0, col: 0, toRow: rows - 1, toCol: cols - 1 }, wholeSlot);
+		this.rest = rows * cols <= mostCells ? { row: 0, col: 0, toRow: rows - 1, toCol: cols - 1 } : null;
 	}
 
 	private refused({ edits }: Operation, { reason, row, col }: RefusedError): void {
@@ -462,14 +471,24 @@ export class SheetSession {
 		this.report();
 	}
 
+	/** Reports the state once for all messages of an animation frame. */
 	private report(): void {
+		if (this.reportDue) return;
+		this.reportDue = true;
+		(this.options.schedule ?? nextFrame)(() => {
+			this.reportDue = false;
+			this.events.onStatus(this.status());
+		});
+	}
+
+	private status(): Status {
 		const { held } = this;
 		const silent = this.phase === 'connected' && this.silent > (held ? heldMs : silentMs);
-		this.events.onStatus({
+		return {
 			phase: silent ? 'silent' : this.phase,
 			unsaved: this.unsaved,
-			loading: this.phase === 'connected' && this.grid !== null && !this.client.loaded,
+			loading: this.phase === 'connected' && this.grid !== null && (this.rest !== null || !this.client.loaded),
 			held: held && { holder: held.holder, seconds: Math.round((Date.now() - held.since) / 1000) },
-		});
+		};
 	}
 }

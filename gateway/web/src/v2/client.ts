@@ -9,6 +9,8 @@ import { type CellStore, Replica } from './replica';
 /** The part of WebSocket that the client uses. */
 export interface Socket {
 	binaryType: string;
+	/** 1: open. A test's socket is always open. */
+	readonly readyState?: number;
 	onopen: (() => void) | null;
 	onmessage: ((event: { data: unknown }) => void) | null;
 	onclose: ((event: { code: number; reason: string }) => void) | null;
@@ -215,6 +217,8 @@ export class SheetClient {
 	}
 
 	send(message: ClientMessage): void {
+		// A socket that is being closed accepts nothing. Operations are sent again.
+		if ((this.socket?.readyState ?? 1) !== 1) return;
 		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
 	}
 
