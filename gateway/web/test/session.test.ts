@@ -220,6 +220,19 @@ describe('undo', () => {
 		expect([grid.contents(), log]).toEqual([{ '0,0': 'theirs' }, ['skipped 0,0']]);
 	});
 
+	test('knows a formula again whose references a structure edit has rewritten', async () => {
+		const { session, grid, type, edits, ack, log } = await open([[5, 0, 'old']]);
+		type(5, 0, '=A1');
+		edits([1, 5, 0, '=A1']);
+		ack(1);
+		edits([2, 'insertRows', 0, 1], [2, 6, 0, '=A2']);
+		expect(grid.contents()).toEqual({ '6,0': '=A2' });
+		session.undo();
+		expect([grid.contents(), log]).toEqual([{ '6,0': 'old' }, []]);
+		session.redo();
+		expect(grid.contents()).toEqual({ '6,0': '=A2' });
+	});
+
 	test('an undo of 10,000 cells is one operation', async () => {
 		const { session, wire } = await open();
 		const none = { content: '', style: null };

@@ -109,6 +109,8 @@ export class SheetSession {
 	private cursor: Range | null = null;
 	private cursorTimer: ReturnType<typeof setTimeout> | undefined;
 	private silent = 0;
+	/** The commit that is being applied has structure edits, and rewrites formulas. */
+	private structured = false;
 	/** Cells to read after those of the first screen. */
 	private rest: Range | null = null;
 	private reportDue = false;
@@ -125,7 +127,7 @@ export class SheetSession {
 		this.mirror = new Mirror(
 			grid,
 			options.schedule ?? nextFrame,
-			(edit, uid) => this.undoStack.written(edit, uid === options.uid),
+			(edit, uid) => this.written(edit, uid),
 			(change) => this.moved(change),
 		);
 		this.client = new SheetClient({
@@ -238,6 +240,13 @@ export class SheetSession {
 		this.events.onUndoState(this.undoStack.canUndo, this.undoStack.canRedo);
 	}
 
+	private written(edit: CellEdit, uid: number): void {
+		const { row, col, content } = edit;
+		const before = this.structured && content?.startsWith('=') ? this.grid?.read(row, col).content : undefined;
+		if (before?.startsWith('=')) this.undoStack.rewritten(row, col, before, content!);
+		else this.undoStack.written(edit, uid === this.options.uid);
+	}
+
 	private read(row: number, col: number): CellState {
 		this.mirror.flush();
 		return this.grid?.read(row, col) ?? { content: '', style: null };
@@ -330,6 +339,7 @@ export class SheetSession {
 	}
 
 	private moved(change: StructureEdit): void {
+		this.structured = true;
 		this.undoStack.move(change);
 		if (this.editing) this.editing = movePlace(this.editing, change) ?? null;
 		const locks = [...this.locks.values()].flatMap((lock) => {
@@ -352,6 +362,9 @@ export class SheetSession {
 		switch (message.t) {
 			case 'hello':
 				this.greeted(message);
+				break;
+			case 'edits':
+				this.structured = false;
 				break;
 			case 'block':
 				// The first screen is there: read the rest.

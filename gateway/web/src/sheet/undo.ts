@@ -50,6 +50,18 @@ export class UndoStack {
 		else this.foreign.set(key, after);
 	}
 
+	/** A structure edit has changed the references of a formula: nobody has written another one. */
+	rewritten(row: number, col: number, before: string, after: string): void {
+		const renew = (state: CellState) => (state.content === before ? { ...state, content: after } : state);
+		for (const changes of [...this.undos, ...this.redos]) {
+			for (const change of changes) {
+				if (change.row !== row || change.col !== col) continue;
+				change.before = renew(change.before);
+				change.after = renew(change.after);
+			}
+		}
+	}
+
 	move(change: StructureEdit): void {
 		moveKeys(this.foreign, change);
 		const moved = (entries: Change[][]) =>

@@ -1,7 +1,7 @@
 // client.ts - a client of protocol v2. It authenticates, sends each operation until it is acknowledged, so that it takes
 // effect exactly once, and reconnects. Messages of the gateway go to a Replica and to the listener.
 
-import { decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
+import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
 import { transform } from './lines';
 import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
 import { type CellStore, Replica } from './replica';
@@ -274,7 +274,17 @@ export class SheetClient {
 	}
 
 	private receive(data: unknown): void {
-		const message = typeof data === 'string' ? decodeJson(data) : decodeBinary(new Uint8Array(data as ArrayBuffer));
+		let message: ServerMessage;
+		try {
+			message = typeof data === 'string' ? decodeJson(data) : decodeBinary(new Uint8Array(data as ArrayBuffer));
+		} catch (error) {
+			if (!(error instanceof CodecError)) throw error;
+			// What is shown may be wrong from here on.
+			const { socket } = this;
+			this.closed(closeCodes.malformed, error.message);
+			socket?.close(1000);
+			return;
+		}
 		this.heard = Date.now();
 		switch (message.t) {
 			case 'hello':

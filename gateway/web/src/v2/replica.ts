@@ -4,7 +4,7 @@
 // Structure edits move cells and the ranges whose cells are known.
 
 import { isInsert, isOfRows, maxCols, maxRows, moveExtent, movePlace, moveRange } from './lines';
-import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isStructure } from './messages';
+import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isProperty, isStructure } from './messages';
 
 export interface Cell {
 	content: string;
@@ -206,6 +206,12 @@ export class Replica {
 		if (isStructure(edit)) {
 			this.restructure(edit);
 			return true;
+		}
+		if (isProperty(edit)) {
+			// A property of whole rows does not extend the sheet to the right, and so on.
+			if (edit.value !== null && edit.toRow < maxRows - 1) this.rows = Math.max(this.rows, edit.toRow + 1);
+			if (edit.value !== null && edit.toCol < maxCols - 1) this.cols = Math.max(this.cols, edit.toCol + 1);
+			return false;
 		}
 		if (extendsSheet(edit)) {
 			this.rows = Math.max(this.rows, edit.row + 1);
