@@ -90,7 +90,7 @@ test('two people in one sheet', { timeout: 300000 }, async (t) => {
 	});
 
 	await step('an open editor keeps its text and moves with its cell when rows are inserted above', async () => {
-		await ann.type('B5', 'old');
+		await bob.type('B5', 'old');
 		await everyone('B5', 'old');
 		await ann.goTo('B5');
 		await ann.page.keyboard.type('half-ty');

@@ -2,7 +2,7 @@
 // by a link).
 import './style.css';
 import { endSession, loadSession, openLink, saveSession, sharedSession } from './api';
-import { language, t } from './i18n';
+import { language, loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, h, notify } from './dom';
@@ -95,4 +95,4 @@ window.addEventListener('popstate', () => {
 	if (mayLeave()) void show();
 	else history.pushState(null, '', address);
 });
-void show();
+void loadTexts().then(show);

@@ -9,11 +9,8 @@ import { PageOutbox, refusedEdits, sendLeftovers } from '../outbox';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
 import type { Place, Reason, Role } from '../v2/messages';
 import type { Session } from '../api';
-import { openHistory } from './history';
 import { KeptList } from './kept';
 import { askPassword } from './sign-in';
-import { openShare } from './share';
-import { openVersions } from './versions';
 import { createUniverView } from '../view/univer';
 import type { UniverView } from '../view/univer';
 import { nameToolbarButtons } from '../view/labels';
@@ -244,9 +241,9 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			h('span', { class: 'space' }),
 			people,
 			button(t('versions.save'), () => void save()),
-			button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
-			button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
-			button(t('share.title'), () => openShare(context), { class: 'primary', 'aria-haspopup': 'dialog' }),
+			button(t('versions.title'), () => void import('./versions').then(({ openVersions }) => openVersions(context)), { 'aria-haspopup': 'dialog' }),
+			button(t('history.title'), () => void import('./history').then(({ openHistory }) => openHistory(context)), { 'aria-haspopup': 'dialog' }),
+			button(t('share.title'), () => void import('./share').then(({ openShare }) => openShare(context)), { class: 'primary', 'aria-haspopup': 'dialog' }),
 			h('span', { class: 'user' }, account.username),
 		),
 		h('main', { class: 'editor' }, grid, drawers),

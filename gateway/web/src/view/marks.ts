@@ -3,7 +3,8 @@
 // Their positions are computed from the canvas's scrolling, zoom and frozen panes in each animation frame, while there are
 // marks.
 import type { Injector } from '@univerjs/core';
-import { IRenderManagerService, SHEET_VIEWPORT_KEY, SheetSkeletonManagerService } from '@univerjs/preset-sheets-core';
+import { IRenderManagerService, SHEET_VIEWPORT_KEY } from '@univerjs/engine-render';
+import { SheetSkeletonManagerService } from '@univerjs/sheets-ui';
 import { IUniverInstanceService, UniverInstanceType } from '@univerjs/core';
 import type { Workbook } from '@univerjs/core';
 import { cellName } from '../content';

@@ -9,7 +9,9 @@
 import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, ICommandService, IUndoRedoService, IUniverInstanceService, LocaleType, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
 import type { DocumentDataModel, ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IRange, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import { FUniver } from '@univerjs/core/lib/facade';
-import { FormulaDataModel, IEditorBridgeService, SheetsSelectionsService, UniverSheetsCorePreset } from '@univerjs/preset-sheets-core';
+import { FormulaDataModel } from '@univerjs/engine-formula';
+import { SheetsSelectionsService } from '@univerjs/sheets';
+import { IEditorBridgeService } from '@univerjs/sheets-ui';
 import '@univerjs/preset-sheets-core/lib/index.css';
 import { cellName } from '../content';
 import type { CellState } from '../sheet/mirror';
@@ -19,9 +21,10 @@ import { plainStyle, sameStyle } from '../style';
 import { isInsert, isOfRows, movePlace, moveRange } from '../v2/lines';
 import type { CellEdit, Place, Range, StructureEdit } from '../v2/messages';
 import { keyOf } from '../v2/replica';
-import { blockedKind, changesCells, hiddenMenus } from './blocked';
+import { blockedKind, changesCells } from './blocked';
 import { cellOfContent, contentOfCell, patchOfContent, stylePatch } from './cells';
 import { MarkOverlay } from './marks';
+import { pluginsOf } from './plugins';
 
 export interface GridEvents {
 	/** The user changed cells: typed, pasted, cleared, filled, formatted. One call for each command. */
@@ -117,20 +120,7 @@ export class UniverView implements SessionGrid {
 		this.host.className = 'grid-host';
 		container.append(this.host);
 		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
-		const { plugins } = UniverSheetsCorePreset({
-			container: this.host,
-			header: true,
-			footer: false,
-			menu: hiddenMenus(),
-			disableTextFormatAlert: true,
-			disableTextFormatMark: true,
-			sheets: { disableForceStringAlert: true, disableForceStringMark: true },
-			formula: { initialFormulaComputing: 0 },
-		} as never);
-		for (const plugin of plugins) {
-			if (Array.isArray(plugin)) this.univer.registerPlugin(plugin[0], plugin[1]);
-			else this.univer.registerPlugin(plugin);
-		}
+		for (const [plugin, options] of pluginsOf(this.host)) this.univer.registerPlugin(plugin as never, options as never);
 		this.api = FUniver.newAPI(this.univer);
 		this.commands = this.get(ICommandService);
 		this.instances = this.get(IUniverInstanceService);
