@@ -57,7 +57,7 @@ test('edits outlive the page', { timeout: 240000 }, async (t) => {
 			await typeUnsaved('A2', 'left behind');
 			await ann.page.evaluate(() => history.back());
 			await waitUntil(() => answers.length === 1, 'the question');
-			assert.match(answers[0], /1 edits are not saved yet/);
+			assert.match(answers[0], /Edits that are not saved yet: 1/);
 			await waitUntil(() => new URL(ann.page.url()).searchParams.get('id') === String(id), 'the page to stay');
 			assert.equal((await ann.cell('A2')).content, 'left behind');
 			accept = true;

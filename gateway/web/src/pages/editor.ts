@@ -67,9 +67,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			status.dataset.unsaved = String(next.unsaved);
 		},
 		onRole(role: Role) {
-			const readOnly = role !== 'editor' && role !== 'owner';
-			view?.setReadOnly(readOnly);
-			root.toggleAttribute('data-read-only', readOnly);
+			view?.setReadOnly(role !== 'editor' && role !== 'owner');
 		},
 		onMarks(marks, names) {
 			view?.showMarks(marks);

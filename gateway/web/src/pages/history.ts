@@ -42,6 +42,7 @@ export function openHistory(context: EditorContext): void {
 /** What an entry is about: a cell, or rows, columns or versions. */
 function subject({ kind, row, col, segment, new: count }: LogEntry): string {
 	if (kind === 'commit') return t('history.commit', { cid: segment });
+	if (kind === 'resize') return t('history.resize', { rows: row + 1, cols: col + 1 });
 	if (row >= 0 && col >= 0) return cellName(row, col);
 	const at = row >= 0 ? String(row + 1) : col >= 0 ? columnName(col) : '';
 	return tOr(`history.${kind}`, 'history.other', { at, count, kind });
@@ -51,7 +52,7 @@ function entry(log: LogEntry): HTMLElement {
 	const time = h('time', { datetime: log.at }, formatTime(log.at));
 	const who = h('span', { class: 'who' }, log.username || t('history.nobody'));
 	const title = h('strong', {}, subject(log));
-	if (log.row < 0 || log.col < 0) return h('li', { class: 'commit' }, title, who, time);
+	if (log.row < 0 || log.col < 0 || log.kind === 'resize') return h('li', { class: 'commit' }, title, who, time);
 	if (log.kind === 'style') return h('li', {}, title, who, time, h('span', { class: 'change nothing' }, t('kept.format')));
 	const empty = () => h('span', { class: 'nothing' }, t('history.empty'));
 	const before = log.old === '' ? empty() : h('del', {}, log.old);
