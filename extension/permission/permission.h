@@ -31,7 +31,7 @@ extern void permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, b
 extern SheetRole permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed);
 /* Permission to read cells and versions: gateways always, others need the role viewer. */
 extern void permission_require_reader(int64 sheet_id);
-/* Permission to read the log: the role viewer, in the trash owner. */
+/* Permission to read the log: gateways always, others need the role viewer, in the trash owner. */
 extern void permission_require_log(int64 sheet_id);
 /* The sheets with ids from low to high that sheet.list shows to the caller, in the order of their ids. Palloced. */
 extern int64 *permission_listed(int64 low, int64 high, int *count);

@@ -30,15 +30,20 @@ export class Person {
 		person.gateway = gateway;
 		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US' });
 		await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
-		person.page = await person.context.newPage();
-		person.page.setDefaultTimeout(15000);
-		person.page.on('pageerror', (error) => person.problems.push(error.stack));
-		person.page.on('console', (message) => {
+		await person.anotherPage();
+		return person;
+	}
+
+	/** Opens a page in the same browser, and goes on there. */
+	async anotherPage() {
+		this.page = await this.context.newPage();
+		this.page.setDefaultTimeout(15000);
+		this.page.on('pageerror', (error) => this.problems.push(error.stack));
+		this.page.on('console', (message) => {
 			// A gateway that is down is what some tests are about.
 			const offline = /net::ERR_|Failed to load resource|WebSocket connection to/.test(message.text());
-			if (message.type() === 'error' && !offline) person.problems.push(message.text());
+			if (message.type() === 'error' && !offline) this.problems.push(message.text());
 		});
-		return person;
 	}
 
 	async register() {
@@ -125,6 +130,23 @@ export class Person {
 		await this.page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
 		await this.goTo(name);
 		await this.page.keyboard.press('Control+v');
+	}
+
+	/** Chooses an item of the menu of a row's header. */
+	async rows(name, item) {
+		await this.grid.click({ position: { x: 20, y: 20 + (Number(name) - 1) * 24 + 12 }, button: 'right' });
+		await this.chooseItem(item);
+	}
+
+	/** Chooses an item of the menu of a column's header. */
+	async columns(name, item) {
+		await this.grid.click({ position: { x: 46 + (name.charCodeAt(0) - 65) * 96 + 40, y: 10 }, button: 'right' });
+		await this.chooseItem(item);
+	}
+
+	async chooseItem(item) {
+		// Its middle may be an input.
+		await this.page.getByText(item).first().click({ position: { x: 4, y: 4 } });
 	}
 
 	async share(name, role) {

@@ -17,6 +17,36 @@ after(() => cluster?.stop());
 const from = (address, path, body) =>
 	post(gateway, path, body, { headers: { 'x-forwarded-for': address }, timeoutMs: 60000 });
 
+describe('the session of a browser', () => {
+	test('goes on in a new tab by a cookie that only /v2/session accepts, and ends by signing out', async () => {
+		const user = await register(gateway);
+		const answer = await post(gateway, '/login', { username: user.username, password: user.password });
+		const cookies = answer.headers['set-cookie'];
+		const session = cookies.find((cookie) => cookie.startsWith('pg_sheet_session='));
+		assert.match(session, /^pg_sheet_session=[^;]+; Path=\/v2\/session; HttpOnly; SameSite=Strict$/);
+		const headers = { cookie: session.split(';')[0] };
+		const again = await post(gateway, '/v2/session', {}, { headers });
+		assert.equal(again.status, 200);
+		assert.equal(again.headers['cache-control'], 'no-store');
+		assert.deepEqual([again.json.username, again.json.token], [user.username, answer.json.data.token]);
+		assert.equal((await post(gateway, '/v2/session', {}, { headers: { ...headers, origin: gateway.url } })).status, 200);
+		for (const origin of ['http://elsewhere.example', 'null', `http://127.0.0.1:${gateway.port + 1}`])
+			assert.equal((await post(gateway, '/v2/session', {}, { headers: { ...headers, origin } })).status, 403, origin);
+		assert.equal((await post(gateway, '/v2/session', {})).status, 401);
+		assert.equal((await post(gateway, '/getuser', {}, { headers })).json.msg, 1);
+		const end = await post(gateway, '/v2/session/end', {}, { headers });
+		assert.ok(end.headers['set-cookie'].every((cookie) => /=; Path=.*Max-Age=0$/.test(cookie)), end.headers['set-cookie']);
+	});
+
+	test('ends with the tokens of the account', async () => {
+		const user = await register(gateway);
+		const headers = { cookie: `pg_sheet_session=${user.token}` };
+		assert.equal((await post(gateway, '/v2/session', {}, { headers })).status, 200);
+		await post(gateway, '/v2/account/revoke', { token: user.token });
+		assert.equal((await post(gateway, '/v2/session', {}, { headers })).status, 401);
+	});
+});
+
 describe('registration', () => {
 	test('200 at once, some of them twice: each name once, each its own identity', async () => {
 		const unique = [...Array(160)].map(() => uniqueName('crowd'));

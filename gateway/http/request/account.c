@@ -11,20 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ACCOUNT_COOKIE "pg_sheet_files"
-
 static const char account_get_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
 
 static bool
 account_cookie(const Request *request, char *to, size_t size)
 {
-	size_t name = sizeof(ACCOUNT_COOKIE) - 1;
+	size_t name = strlen(request->cookie);
 
 	for (const char *p = head_field(&request->head, "cookie"); p != NULL && *p != '\0'; p += strspn(p, "; "))
 	{
 		size_t len = strcspn(p, ";");
 
-		if (len > name && strncmp(p, ACCOUNT_COOKIE, name) == 0 && p[name] == '=' && len - name - 1 < size)
+		if (len > name && strncmp(p, request->cookie, name) == 0 && p[name] == '=' && len - name - 1 < size)
 		{
 			snprintf(to, size, "%.*s", (int) (len - name - 1), p + name + 1);
 			return true;
@@ -46,7 +44,7 @@ request_token(const Request *request, char *to, size_t size)
 			return true;
 		if (!request_header(request, "authorization", header, sizeof(header)) ||
 			strncasecmp(header, "Bearer ", 7) != 0 || strlen(header + 7) >= size)
-			return request->by_cookie && account_cookie(request, to, size);
+			return request->cookie != NULL && account_cookie(request, to, size);
 		token = header + 7;
 	}
 	if (strlen(token) >= size)
@@ -55,14 +53,21 @@ request_token(const Request *request, char *to, size_t size)
 	return true;
 }
 
-void
-request_set_cookie(Request *request, const char *token)
+static void
+account_set_cookie(Request *request, const char *name, const char *token, const char *path)
 {
 	Buf value = {NULL, 0, 0};
 
-	buf_printf(&value, ACCOUNT_COOKIE "=%s; Path=/getchunk; HttpOnly; SameSite=Strict%s", token,
-			   strcmp(gateway_http_scheme(), "https") == 0 ? "; Secure" : "");
+	buf_printf(&value, "%s=%s; Path=%s; HttpOnly; SameSite=Strict%s%s", name, token, path,
+			   strcmp(gateway_http_scheme(), "https") == 0 ? "; Secure" : "", token[0] == '\0' ? "; Max-Age=0" : "");
 	request_add_header_buf(request, "Set-Cookie", &value);
+}
+
+void
+request_set_cookies(Request *request, const char *token)
+{
+	account_set_cookie(request, COOKIE_FILES, token, "/getchunk");
+	account_set_cookie(request, COOKIE_SESSION, token, "/v2/session");
 }
 
 static void

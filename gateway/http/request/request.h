@@ -109,7 +109,7 @@ struct Request
 	RequestNext next;
 	uint64_t asked;			/* changes_now() when the account or the access was queried */
 	const char *form_token; /* of an upload; NULL: none */
-	bool by_cookie;			/* the token may be in the cookie */
+	const char *cookie;		/* name of a cookie that may have the token; NULL: none may */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
 	char int64s[REQUEST_INT64S][24];
 	int int64_count;
@@ -194,12 +194,14 @@ request_succeeded(const PGresult *res)
 }
 
 /* ---- account.c ---- */
+#define COOKIE_FILES   "pg_sheet_files"	  /* for /getchunk */
+#define COOKIE_SESSION "pg_sheet_session" /* for /v2/session */
 /* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid. */
 extern void request_authenticate(Request *request, RequestNext next);
 /* The token: of the JSON body, the query, the Authorization header, or the cookie. */
 extern bool request_token(const Request *request, char *to, size_t size);
-/* Sets the cookie with the token, which is valid for the addresses of files only. */
-extern void request_set_cookie(Request *request, const char *token);
+/* Sets the cookies with the token, each valid for its own addresses only; "" removes them. */
+extern void request_set_cookies(Request *request, const char *token);
 
 /* ---- arguments ---- */
 /* An argument of the query, copied; false if it is absent or too long. */

@@ -166,7 +166,7 @@ route_get_file(Request *request)
 
 	if (download == NULL)
 		return;
-	request->by_cookie = true;
+	request->cookie = COOKIE_FILES;
 	if (!request_arg_id(request, "fid", &request->sheet_id) ||
 		!request_arg(request, "chunk", download->name, sizeof(download->name)))
 		request_error(request, 400, "fid and chunk are needed");

@@ -65,9 +65,13 @@ static const Route routes[] = {
 	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
 	{"/v2/account/password", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, ACCOUNT, 0, NULL, route_revoke_tokens},
+	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session, route_session},
+	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end},
 	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
 	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, SHEET_PATH, NULL, route_sheet_route},
+	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
+	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
 	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
 	{"/livez", METHOD_GET, ANYBODY, 0, NULL, route_live},
 	{"/readyz", METHOD_GET, ANYBODY, 0, NULL, route_ready},
@@ -213,8 +217,7 @@ router_parse_body(Request *request)
 	return false;
 }
 
-/* The page that sends the request is of another origin than this gateway. */
-static bool
+bool
 router_is_cross_origin(const Request *request)
 {
 	const char *origin = head_field(&request->head, "origin");

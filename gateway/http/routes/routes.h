@@ -26,6 +26,9 @@ extern bool check_open_link(Request *request);	/* {link} */
 extern bool check_password(Request *request);	/* {password, oldPassword}; oldPassword is optional in v1 */
 
 /* ---- routes ---- */
+/* routes_history.c */
+extern void route_sheet_log(Request *request);
+extern void route_sheet_versions(Request *request);
 /* routes_account.c */
 extern void route_login(Request *request);
 extern void route_register(Request *request);
@@ -35,6 +38,9 @@ extern void route_modify_user(Request *request);
 /* routes_password.c */
 extern void route_modify_password(Request *request);
 extern void route_revoke_tokens(Request *request);
+extern bool check_session(Request *request);
+extern void route_session(Request *request);
+extern void route_session_end(Request *request);
 
 /* routes_sheet.c */
 extern void route_new_sheet(Request *request);
@@ -112,6 +118,8 @@ extern void whole_sheet_answer(Request *request, int64_t version);
 extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged);
 /* Append a member of a JSON object, behind others. value: a string, or a timestamp of PostgreSQL, written by RFC 3339.
  */
+/* The page that sends the request is of another origin than this gateway. */
+extern bool router_is_cross_origin(const Request *request);
 extern void routes_put_member(Buf *to, const char *name, const char *value);
 extern void routes_put_time_member(Buf *to, const char *name, const char *value);
 

@@ -1,9 +1,10 @@
 /*
- * routes_password.c - changing the password, and revoking all tokens.
+ * routes_password.c - changing the password, revoking all tokens, and the session of a browser.
  *
  * Both revoke all earlier tokens at all gateways: the event reaches every gateway (follow.c), which closes the live
  * editors (4401). Protocol v1 may change a password without the old one; if the old one is given, it must be right.
  */
+#include "auth/jwt.h"
 #include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "support/log.h"
@@ -123,4 +124,43 @@ route_revoke_tokens(Request *request)
 {
 	request_query(request, DATABASE_WRITES, password_revoke_sql, PARAMS(request_uid(request)), REQUEST_TEXT,
 				  password_answer_token);
+}
+
+/* ---- /v2/session: the token of the cookie, for pages of this gateway in new tabs ---- */
+
+/* SameSite=Strict keeps the cookie from requests of other sites; pages of other ports of this host are refused here. */
+bool
+check_session(Request *request)
+{
+	request->cookie = COOKIE_SESSION;
+	if (!router_is_cross_origin(request))
+		return true;
+	request_error(request, 403, "only pages of this gateway may use the session's cookie");
+	return false;
+}
+
+void
+route_session(Request *request)
+{
+	char token[JWT_MAX];
+	Buf data = {NULL, 0, 0};
+
+	request_token(request, token, sizeof(token));
+	buf_puts(&data, "{\"token\":");
+	buf_puts_json(&data, token);
+	buf_printf(&data, ",\"uid\":%lld", (long long) request->claims.uid);
+	routes_put_member(&data, "username", request->user_name);
+	buf_puts(&data, "}");
+	request_add_header(request, "Cache-Control", "no-store");
+	request_json(request, 200, &data);
+}
+
+void
+route_session_end(Request *request)
+{
+	Buf data = {NULL, 0, 0};
+
+	request_set_cookies(request, "");
+	buf_puts(&data, "{}");
+	request_json(request, 200, &data);
 }

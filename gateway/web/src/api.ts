@@ -2,8 +2,8 @@
 //
 // Any gateway answers most requests. If one does not answer, the other known ones are tried. A request that is not
 // idempotent is tried again only if it cannot have arrived.
-import { Msg, parseAnswer, parseLog, parseRoute, parseSheet, ProtocolError } from './protocol';
-import type { Answer, LogEntry, Route, SheetInfo } from './protocol';
+import { Msg, parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, parseVersion, ProtocolError } from './answers';
+import type { Answer, LogEntry, Page, Route, SheetInfo, Version } from './answers';
 
 const timeoutMs = 10000;
 const membersKey = 'pg_sheet.gateways';
@@ -40,7 +40,7 @@ const refusals = new Map<number, number>([
 ]);
 
 async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
-	const response = await fetch(base + path, { ...init, signal: AbortSignal.timeout(timeoutMs), credentials: 'omit', cache: 'no-store' });
+	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeoutMs), cache: 'no-store' });
 	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
 	const refusal = refusals.get(response.status);
@@ -80,7 +80,10 @@ async function call(path: string, body: object, options: { bases?: string[]; aga
 
 // ---- the session -------------------------------------------------------------------------------------------------------
 
-/** The signed-in user. sessionStorage keeps the session; the token is never in the page's address. */
+/**
+ * The signed-in user. sessionStorage keeps the session of a tab; new tabs get it by a cookie that scripts cannot read. The
+ * token is never in an address.
+ */
 export interface Session {
 	token: string;
 	uid: number;
@@ -102,8 +105,22 @@ export function saveSession(session: Session): void {
 	sessionStorage.setItem(sessionKey, JSON.stringify(session));
 }
 
+/** The session of another tab of this browser, by its cookie; null: there is none. */
+export async function sharedSession(): Promise<Session | null> {
+	try {
+		const init = { ...postInit({}), credentials: 'same-origin' as const };
+		const value = (await request(location.origin, '/v2/session', init)) as Partial<Session> | null;
+		if (typeof value?.token !== 'string' || typeof value.uid !== 'number' || typeof value.username !== 'string') return null;
+		return { token: value.token, uid: value.uid, username: value.username };
+	} catch {
+		return null;
+	}
+}
+
+/** Signs out, in all tabs that are opened from now on. */
 export function endSession(): void {
 	sessionStorage.removeItem(sessionKey);
+	void request(location.origin, '/v2/session/end', { ...postInit({}), credentials: 'same-origin', keepalive: true }).catch(() => {});
 }
 
 // ---- accounts -----------------------------------------------------------------------------------------------------------
@@ -188,32 +205,13 @@ function reachable(address: string): string {
 	return url.href.replace(/\/$/, '');
 }
 
-/**
- * The WebSocket address of a sheet, from v1's `query=1`; a refusal is an ApiError. `nack=1` requests refusals of edits and
- * styles of cells, which extend v1.
- */
-export async function findSocket(token: string, fid: number): Promise<string> {
-	const { http, ws } = await findSheet(token, fid);
-	const answer = parseAnswer(await request(http, `/sheetws?fid=${fid}&query=1`, { headers: { authorization: `Bearer ${token}` } }));
-	const elsewhere = answer.msg === Msg.Redirect && typeof answer.data === 'string' ? answer.data : null;
-	if (!answer.success && !elsewhere) throw new ApiError(answer.msg);
-	const url = new URL(elsewhere ? reachable(elsewhere) : ws);
-	const { ticket } = (await request(`${url.protocol.replace('ws', 'http')}//${url.host}`, '/v2/ticket', postInit({ token, fid }))) as { ticket?: unknown };
-	if (typeof ticket !== 'string') throw new ProtocolError('the answer has no ticket');
-	return `${url.protocol}//${url.host}/sheetws?ticket=${ticket}&fid=${fid}&nack=1`;
-}
-
 /** The routes of a sheet, sent to its gateway. */
 export class SheetApi {
-	constructor(private readonly token: string, readonly fid: number) {}
+	constructor(private readonly session: Session, readonly fid: number) {}
 
 	private async call(path: string, body: object, again: boolean): Promise<unknown> {
-		const { http } = await findSheet(this.token, this.fid);
-		return call(path, { token: this.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
-	}
-
-	async get(): Promise<SheetInfo> {
-		return parseSheet(await this.call('/getsheet', {}, true));
+		const { http } = await findSheet(this.session.token, this.fid);
+		return call(path, { token: this.session.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
 	}
 
 	/** The number of the new version; null if nothing has changed since the last one. */
@@ -236,14 +234,21 @@ export class SheetApi {
 		await this.call('/rollbacksheet', { cid }, false);
 	}
 
-	/** The entries of a segment; none if it does not exist. */
-	async log(lid: number): Promise<LogEntry[]> {
-		try {
-			return parseLog(await this.call('/getsheetlog', { lid }, true));
-		} catch (error) {
-			if (error instanceof ApiError && error.msg === Msg.NoLog) return [];
-			throw error;
-		}
+	private async page(path: string, before: number | null): Promise<unknown> {
+		const { http } = await findSheet(this.session.token, this.fid);
+		const bases = [http, ...knownGateways().filter((base) => base !== http)];
+		const init = { headers: { authorization: `Bearer ${this.session.token}` } };
+		return tryGateways(bases, `/v2/sheets/${this.fid}/${path}${before === null ? '' : `?before=${before}`}`, init, true);
+	}
+
+	/** A page of the edits before a seq, the newest first. */
+	async log(before: number | null): Promise<Page<LogEntry>> {
+		return parsePage(await this.page('log', before), 'edits', parseLogEntry);
+	}
+
+	/** A page of the saved versions before one, the newest first. */
+	async versions(before: number | null): Promise<Page<Version>> {
+		return parsePage(await this.page('versions', before), 'versions', parseVersion);
 	}
 
 	async share(username: string, role: string): Promise<void> {

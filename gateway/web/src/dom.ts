@@ -1,7 +1,7 @@
 // dom.ts - helpers to build the page: elements, dialogs, short messages, and texts for errors.
 import { ApiError } from './api';
 import { t, tOr } from './i18n';
-import { Msg } from './protocol';
+import { Msg } from './answers';
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;

@@ -1,11 +1,18 @@
 // main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID, and #link=KEY if it is opened
 // by a link).
 import './style.css';
-import { endSession, loadSession, openLink, saveSession } from './api';
-import { language, t } from './i18n';
+import { endSession, loadSession, openLink, saveSession, sharedSession } from './api';
+import { language, loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, h, notify } from './dom';
+
+/** What a page does when the user leaves it. */
+export interface Leaving {
+	/** Number of edits that are not saved. */
+	unsaved(): number;
+	end(): void;
+}
 
 export interface Navigation {
 	toList(): void;
@@ -16,7 +23,9 @@ export interface Navigation {
 
 const root = document.querySelector<HTMLElement>('#app')!;
 document.documentElement.lang = language;
-let leave: (() => void) | null = null;
+let leaving: Leaving | null = null;
+/** The address of the shown page. */
+let address = location.href;
 
 const navigation: Navigation = {
 	toList: () => go('/'),
@@ -28,8 +37,15 @@ const navigation: Navigation = {
 	},
 };
 
-function go(address: string): void {
-	history.pushState(null, '', address);
+/** Whether the page may be left: nothing is unsaved, or the user agrees. Unsaved edits stay in IndexedDB. */
+function mayLeave(): boolean {
+	const count = leaving?.unsaved() ?? 0;
+	return count === 0 || window.confirm(t('editor.leave', { count }));
+}
+
+function go(to: string): void {
+	if (!mayLeave()) return;
+	history.pushState(null, '', to);
 	void show();
 }
 
@@ -44,10 +60,12 @@ function linkOfAddress(): string | null {
 }
 
 async function show(): Promise<void> {
-	leave?.();
-	leave = null;
+	leaving?.end();
+	leaving = null;
+	address = location.href;
 	root.replaceChildren();
-	const session = loadSession();
+	const session = loadSession() ?? (await sharedSession());
+	if (session) saveSession(session);
 	const fid = sheetOfAddress();
 	if (!session) {
 		document.title = `${t('signin.title')} – ${t('product')}`;
@@ -59,7 +77,7 @@ async function show(): Promise<void> {
 	}
 	if (fid === null) {
 		document.title = `${t('sheets.title')} – ${t('product')}`;
-		leave = showSheets(root, session, navigation);
+		leaving = { unsaved: () => 0, end: showSheets(root, session, navigation) };
 		return;
 	}
 	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
@@ -68,8 +86,13 @@ async function show(): Promise<void> {
 	// The grid is most of the page's size, so it is loaded when a sheet is opened.
 	const { showEditor } = await import('./pages/editor');
 	root.replaceChildren();
-	leave = showEditor(root, session, fid, navigation);
+	leaving = showEditor(root, session, fid, navigation);
+	address = location.href;
 }
 
-window.addEventListener('popstate', () => void show());
-void show();
+// The browser has left the entry already: the page's own is added again if the user stays.
+window.addEventListener('popstate', () => {
+	if (mayLeave()) void show();
+	else history.pushState(null, '', address);
+});
+void loadTexts().then(show);

@@ -1,39 +1,17 @@
-// Texts: protocol messages, names of cells, what typed text means, and the texts of the page in two languages.
+// Texts: answers of HTTP, names of cells, what typed text means, and the texts of the page in two languages.
 import { describe, expect, it } from 'vitest';
 import { cellName, formatDate, isDateFormat, numberContent, parseContent, textContent } from '../src/content';
 import en from '../src/i18n/en.json';
 import zh from '../src/i18n/zh-CN.json';
-import { encodeEdit, parseAnswer, parseLog, parseMessage, parseRoute, parseSheet, ProtocolError } from '../src/protocol';
-import { EditBatch } from '../src/queue';
-import type { CellEdit } from '../src/protocol';
+import { parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, ProtocolError } from '../src/answers';
 
-describe('protocol', () => {
-	it('reads onConn, with the capitals that v1 has in locks', () => {
-		const text = '{"msgType":"onConn","body":{"name":"n","columns":2,"content":["a","","","d"],"cellLocks":[{"Row":1,"Col":0,"Username":"bob"}]}}';
-		expect(parseMessage(text)).toEqual({
-			type: 'onConn',
-			snapshot: { name: 'n', columns: 2, content: ['a', '', '', 'd'], locks: [{ row: 1, col: 0, username: 'bob' }], styles: [] },
-		});
-	});
-	it('takes missing row, col and content as 0, 0 and ""', () => {
-		expect(parseMessage('{"msgType":"modify","body":{"username":"u"}}')).toEqual({ type: 'modify', edit: { row: 0, col: 0, content: '' }, username: 'u' });
-	});
-	it('keeps the style of a cell', () => {
-		const message = parseMessage('{"msgType":"modify","body":{"row":1,"col":2,"content":"x","info":{"bl":1},"username":"u"}}');
-		expect(message).toEqual({ type: 'modify', edit: { row: 1, col: 2, content: 'x', info: { bl: 1 } }, username: 'u' });
-	});
-	it.each(['', '[]', '{"msgType":"modify","body":{"row":-1}}', '{"msgType":"modify","body":{"row":1.5}}', '{"msgType":"modify","body":{"content":5}}', '{"msgType":"onConn","body":{"columns":0,"content":["x"]}}'])(
-		'refuses %s', (text) => expect(() => parseMessage(text)).toThrow(ProtocolError),
-	);
-	it('writes an edit as v1 wants it', () => {
-		expect(encodeEdit({ row: 1, col: 2, content: '"\n你好' })).toBe('{"msgType":"modify","body":{"row":1,"col":2,"content":"\\"\\n你好"}}');
-	});
+describe('answers of HTTP', () => {
 	it('reads answers, sheets, logs and routes', () => {
 		expect(parseAnswer({ success: true, msg: 5 })).toEqual({ success: true, msg: 5, data: null });
 		expect(() => parseAnswer('nonsense')).toThrow(ProtocolError);
 		const sheet = parseSheet({ fid: 7, name: 'n', owner: 'ann', isDeleted: false, columns: 3, checkpoint_num: 1, checkPointBrief: [{ cid: 1, timestamp: 't' }], CreatedAt: 'c', UpdatedAt: 'u' });
-		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', versions: [{ cid: 1, timestamp: 't' }] });
-		expect(parseLog([{ lid: 1, timestamp: 't', row: -1, col: -1, old: '', new: '', uid: 1, username: 'u' }])[0]).toMatchObject({ row: -1, col: -1 });
+		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', columns: 3 });
+		expect(parsePage({ edits: [{ seq: 3, at: 't', kind: 'commit', row: -1, col: -1, segment: 1 }], next: 3 }, 'edits', parseLogEntry)).toMatchObject({ items: [{ seq: 3, row: -1, old: '' }], next: 3 });
 		expect(parseRoute({ http: 'http://a:1/', ws: 'ws://a:1', epoch: 3 })).toEqual({ http: 'http://a:1', ws: 'ws://a:1', members: [] });
 		expect(() => parseRoute({ http: 'javascript:1', ws: 'x' })).toThrow(ProtocolError);
 	});
@@ -69,19 +47,6 @@ describe('content', () => {
 	it('knows formats of dates', () => {
 		expect(['yyyy-mm-dd', 'd/m/yy h:mm', 'mmm yyyy'].every(isDateFormat)).toBe(true);
 		expect(['0.00', '#,##0', '0%', '"day" 0', '[Red]0', 'General', '@'].some(isDateFormat)).toBe(false);
-	});
-});
-
-describe('batch', () => {
-	it('applies once per frame, the last edit of each cell', () => {
-		const frames: (() => void)[] = [];
-		const applied: CellEdit[][] = [];
-		const batch = new EditBatch((run) => frames.push(run), (edits) => applied.push(edits));
-		for (let i = 0; i < 1000; i++) batch.add([{ row: i % 3, col: 0, content: String(i) }]);
-		batch.forget([{ row: 0, col: 0 }]);
-		expect(frames.length).toBe(1);
-		frames[0]();
-		expect(applied).toEqual([[{ row: 1, col: 0, content: '997' }, { row: 2, col: 0, content: '998' }]]);
 	});
 });
 

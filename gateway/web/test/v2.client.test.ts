@@ -166,13 +166,86 @@ describe('a client that was cut off', () => {
 		expect(wires.length).toBeGreaterThan(3);
 	});
 
-	test('gives up when coming again does not help, and says so to who waits', async () => {
+	test('stops when reconnecting does not help, and sends what it has with the next token', async () => {
 		const { client, wires, again } = start();
 		client.connect();
 		wires[0]!.greet(3, false);
 		const waiting = client.operate(edit);
 		again(4401, 'the token has expired');
-		await expect(waiting).rejects.toThrow('4401');
-		expect(wires.length).toBe(1);
+		expect([wires.length, client.unacknowledged]).toEqual([1, 1]);
+		client.connect();
+		wires[1]!.greet(3, true);
+		wires[1]!.hear({ t: 'ack', n: 1, seq: 4 });
+		expect(await waiting).toBe(4);
+	});
+
+	test('starts again with another number when the database does not know it', () => {
+		const { client, wires, again } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		void client.operate(edit);
+		wires[0]!.hear({ t: 'ack', n: 1, seq: 4 });
+		void client.operate(edit);
+		const wire = again(4412);
+		wire.greet(2, false);
+		expect(wire.said[0]).toMatchObject({ t: 'hello', acked: 0 });
+		expect(wire.said[0]!.client).not.toBe(5);
+		expect(wire.operations()).toEqual([[1, 0]]);
+	});
+
+	test('applies a commit of several messages as one', () => {
+		const { client, wires } = start();
+		client.load(range(0));
+		client.connect();
+		wires[0]!.greet(3, false);
+		wires[0]!.hear(block(1, false));
+		wires[0]!.hear({ t: 'edits', seq: 4, more: true, edits: [[1, 0, 0, 'a']] });
+		expect(client.replica.cells.size).toBe(0);
+		wires[0]!.hear({ t: 'edits', seq: 4, more: false, edits: [[1, 0, 1, 'b']] });
+		expect(client.replica.cells.size).toBe(2);
+	});
+
+	test('asks for a large range in parts', () => {
+		const { client, wires } = start();
+		client.load({ row: 0, col: 0, toRow: 9999, toCol: 9 });
+		client.connect();
+		wires[0]!.greet(3, false);
+		const asked = () => wires[0]!.said.filter(({ t }) => t === 'get').map(({ row, toRow }) => [row, toRow]);
+		expect(asked()).toEqual([[0, 6552]]);
+		wires[0]!.hear({ t: 'block', id: 1, row: 0, col: 0, toRow: 6552, toCol: 9, seq: 3, more: false, cells: [] });
+		expect(asked()).toEqual([[0, 6552], [6553, 9999]]);
+		expect(client.loaded).toBe(false);
+		wires[0]!.hear({ t: 'block', id: 1, row: 6553, col: 0, toRow: 9999, toCol: 9, seq: 3, more: false, cells: [] });
+		expect(client.loaded).toBe(true);
+	});
+
+	test('notices that the gateway is silent, and gives the connection up', () => {
+		const { client, wires } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		expect(client.check()).toBe(0);
+		void client.operate(edit);
+		vi.advanceTimersByTime(4000);
+		expect(client.check()).toBe(4000);
+		wires[0]!.hear({ t: 'ack', n: 1, seq: 4 });
+		expect(client.check()).toBe(0);
+		vi.advanceTimersByTime(16000);
+		client.check();
+		expect(wires[0]!.said.at(-1)).toMatchObject({ t: 'who' });
+		vi.advanceTimersByTime(21000);
+		client.check();
+		vi.advanceTimersByTime(1000);
+		expect(wires.length).toBe(2);
+	});
+
+	test('goes on with the operations of an earlier page, moved by what has happened since', () => {
+		const { client, wires } = start();
+		client.restore([{ n: 7, base: 3, lost: false, edits: [{ row: 4, col: 0, content: 'x' }] }], 3, 6);
+		client.connect();
+		wires[0]!.greet(3, true, 6);
+		expect(wires[0]!.said[0]).toMatchObject({ acked: 6, since: 3 });
+		expect(wires[0]!.operations()).toEqual([[7, 0]]);
+		wires[0]!.hear({ t: 'edits', seq: 5, more: false, edits: [[9, 'insertRows', 0, 2]] });
+		expect(client.unfinished[0]).toMatchObject({ base: 5, edits: [{ row: 6, col: 0, content: 'x' }] });
 	});
 });

@@ -79,15 +79,15 @@ describe('a replica', () => {
 		expect(replica.missing(range(0, 0, 9, 9))).toEqual(range(0, 0, 9, 9));
 	});
 
-	test('asks for no more than what has come into a range, and makes one of what it knows', () => {
+	test('knows that inserted rows and columns are empty, and asks for what has come into a range', () => {
 		const replica = at(1);
 		replica.block(block(1, range(0, 0, 9, 9), []));
 		replica.edits(edits(2, [{ kind: 'insertRows', at: 0, n: 1 }]));
-		expect(replica.missing(range(0, 0, 9, 9))).toEqual(range(0, 0, 0, 9));
-		replica.block(block(2, range(0, 0, 0, 9), []));
 		expect(replica.missing(range(0, 0, 10, 9))).toBeUndefined();
 		replica.edits(edits(3, [{ kind: 'insertColumns', at: 0, n: 2 }]));
-		expect(replica.missing(range(0, 0, 10, 9))).toEqual(range(0, 0, 10, 1));
+		expect(replica.missing(range(0, 0, 10, 11))).toBeUndefined();
+		replica.edits(edits(4, [{ kind: 'deleteRows', at: 0, n: 3 }]));
+		expect(replica.missing(range(0, 0, 9, 9))).toEqual(range(8, 2, 9, 9));
 	});
 
 	test('has the newest computed value of a cell until its content changes', () => {

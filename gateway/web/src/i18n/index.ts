@@ -1,9 +1,6 @@
 // i18n - the texts of the page in the user's language. The server sends codes only.
-import en from './en.json';
-import zh from './zh-CN.json';
 
 export type Language = 'en' | 'zh-CN';
-const texts: Record<Language, Record<string, string>> = { en, 'zh-CN': zh };
 const storageKey = 'pg_sheet.language';
 
 function chosen(): Language {
@@ -13,6 +10,12 @@ function chosen(): Language {
 }
 
 export const language: Language = chosen();
+let texts: Record<string, string> = {};
+
+/** Loads the texts of the language, before the page is shown. */
+export async function loadTexts(): Promise<void> {
+	texts = (await (language === 'en' ? import('./en.json') : import('./zh-CN.json'))).default;
+}
 
 export function setLanguage(next: Language): void {
 	localStorage.setItem(storageKey, next);
@@ -21,13 +24,13 @@ export function setLanguage(next: Language): void {
 
 /** The text of a key, with its {placeholders} replaced. */
 export function t(key: string, values: Record<string, string | number> = {}): string {
-	const text = texts[language][key] ?? key;
+	const text = texts[key] ?? key;
 	return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
 }
 
 /** t(key), or t(otherwise) if the key does not exist, for codes of the server. */
 export function tOr(key: string, otherwise: string, values: Record<string, string | number> = {}): string {
-	return t(key in texts[language] ? key : otherwise, values);
+	return t(key in texts ? key : otherwise, values);
 }
 
 export function formatTime(timestamp: string): string {

@@ -1,61 +1,62 @@
-// history.ts - the drawer of the edits, by segment, the newest first.
-import { cellName } from '../content';
+// history.ts - the drawer of the edits, the newest first, a page at a time.
+import { cellName, columnName } from '../content';
 import { button, explain, h } from '../dom';
-import { formatTime, t } from '../i18n';
-import type { LogEntry } from '../protocol';
+import { formatTime, t, tOr } from '../i18n';
+import type { LogEntry } from '../answers';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
-
-const entriesAtOnce = 200;
 
 export function openHistory(context: EditorContext): void {
 	const { sheetApi } = context;
 	const { body, isOpen } = openDrawer(context, 'history', t('history.title'));
 	const list = h('ol', { class: 'entries' });
-	const more = button(t('history.more'), () => void next());
+	const more = button(t('history.more'), () => void load());
 	const problem = h('p', { class: 'problem', role: 'alert' });
-	const again = button(t('history.refresh'), () => void start());
-	body.append(h('p', {}, t('history.help')), again, list, problem, more);
-	/** Entries that are read but not shown, the newest first, and the segment to read next. */
-	let waiting: LogEntry[] = [];
-	let nextSegment = 0;
-
-	async function start(): Promise<void> {
-		waiting = [];
+	const again = button(t('history.refresh'), () => {
+		before = null;
 		list.replaceChildren();
+		void load();
+	});
+	body.append(h('p', {}, t('history.help')), again, list, problem, more);
+	let before: number | null = null;
+
+	async function load(): Promise<void> {
+		more.hidden = true;
 		problem.textContent = '';
 		try {
-			nextSegment = (await sheetApi.get()).lastVersion + 1;
-			await next();
-			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t('history.none')));
-		} catch (error) {
-			problem.textContent = explain(error);
-		}
-	}
-
-	async function next(): Promise<void> {
-		more.hidden = true;
-		try {
-			while (waiting.length < entriesAtOnce && nextSegment >= 1) waiting.push(...(await sheetApi.log(nextSegment--)).reverse());
+			const { items, next } = await sheetApi.log(before);
 			if (!isOpen()) return;
-			list.append(...waiting.splice(0, entriesAtOnce).map(entry));
-			more.hidden = waiting.length === 0 && nextSegment < 1;
+			before = next;
+			list.append(...items.map(entry));
+			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t('history.none')));
+			more.hidden = next === null;
 		} catch (error) {
 			problem.textContent = explain(error);
+			more.hidden = false;
 		}
 	}
 
-	more.hidden = true;
-	void start();
+	void load();
+}
+
+/** What an entry is about: a cell, or rows, columns or versions. */
+function subject({ kind, row, col, segment, new: count }: LogEntry): string {
+	if (kind === 'commit') return t('history.commit', { cid: segment });
+	if (kind === 'resize') return t('history.resize', { rows: row + 1, cols: col + 1 });
+	if (row >= 0 && col >= 0) return cellName(row, col);
+	const at = row >= 0 ? String(row + 1) : col >= 0 ? columnName(col) : '';
+	return tOr(`history.${kind}`, 'history.other', { at, count, kind });
 }
 
 function entry(log: LogEntry): HTMLElement {
-	const time = h('time', { datetime: log.timestamp }, formatTime(log.timestamp));
+	const time = h('time', { datetime: log.at }, formatTime(log.at));
 	const who = h('span', { class: 'who' }, log.username || t('history.nobody'));
-	if (log.row < 0) return h('li', { class: 'commit' }, h('strong', {}, t('history.commit', { cid: log.lid })), who, time);
+	const title = h('strong', {}, subject(log));
+	if (log.row < 0 || log.col < 0 || log.kind === 'resize') return h('li', { class: 'commit' }, title, who, time);
+	if (log.kind === 'style') return h('li', {}, title, who, time, h('span', { class: 'change nothing' }, t('kept.format')));
 	const empty = () => h('span', { class: 'nothing' }, t('history.empty'));
 	const before = log.old === '' ? empty() : h('del', {}, log.old);
 	const after = log.new === '' ? empty() : h('ins', {}, log.new);
 	const change = h('span', { class: 'change' }, before, h('span', { 'aria-hidden': 'true' }, ' → '), after);
-	return h('li', {}, h('strong', {}, cellName(log.row, log.col)), who, time, change);
+	return h('li', {}, title, who, time, change);
 }

@@ -3,7 +3,8 @@ import { account, deleteSheet, newSheet, recoverSheet } from '../api';
 import { attempt, button, confirmDialog, explain, field, h, isSignedOut, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
 import type { Navigation } from '../main';
-import type { SheetInfo } from '../protocol';
+import { refusedSheets, sendLeftovers } from '../outbox';
+import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
 import { languageSwitch } from './sign-in';
 
@@ -20,6 +21,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	let next: string | null = null;
 	let loads = 0;
 	const list = h('div', { class: 'list' }, h('p', { role: 'status' }, t('sheets.loading')));
+	const unsent = h('p', { class: 'problem', role: 'alert' });
 	const tabs = [
 		button(t('sheets.current'), () => turn(false)),
 		button(t('sheets.trash'), () => turn(true)),
@@ -126,6 +128,15 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		name.input.select();
 	}
 
+	/** Sends what closed pages have left, and links to the sheets whose edits were refused. */
+	async function sendUnsent(): Promise<void> {
+		await sendLeftovers(session);
+		const fids = await refusedSheets(session.uid);
+		if (gone || fids.length === 0) return;
+		const links = fids.map((fid) => h('a', { href: `/?id=${fid}`, click: follow(fid) }, sheets.find((sheet) => sheet.fid === fid)?.name ?? String(fid)));
+		unsent.replaceChildren(t('sheets.unsent'), ...links.flatMap((link) => [' ', link]));
+	}
+
 	root.append(
 		h(
 			'header',
@@ -141,10 +152,12 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			{ class: 'sheets' },
 			h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
 			h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
+			unsent,
 			list,
 		),
 	);
 	void load();
+	void sendUnsent();
 	return () => {
 		gone = true;
 	};

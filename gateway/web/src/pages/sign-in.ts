@@ -1,8 +1,8 @@
 // sign-in.ts - the form to sign in or to register.
-import { ApiError, register, signIn } from '../api';
-import { button, explain, field, h } from '../dom';
+import { ApiError, register, saveSession, signIn } from '../api';
+import { button, explain, field, h, openDialog } from '../dom';
 import { language, setLanguage, t } from '../i18n';
-import { Msg } from '../protocol';
+import { Msg } from '../answers';
 import type { Session } from '../api';
 
 export function showSignIn(root: HTMLElement, done: (session: Session) => void): void {
@@ -59,6 +59,38 @@ export function showSignIn(root: HTMLElement, done: (session: Session) => void):
 		),
 	);
 	name.input.focus();
+}
+
+/**
+ * Asks for the password in place, after the token has ended. Resolves to whether the session has a new token. `leave` is
+ * called if the user does not sign in again.
+ */
+export function askPassword(session: Session, leave: () => void): Promise<boolean> {
+	return new Promise((resolve) => {
+		const password = field(t('signin.password'), { name: 'password', type: 'password', required: true, maxlength: 1024, autocomplete: 'current-password' });
+		const problem = h('p', { class: 'problem', role: 'alert' });
+		const submit = h('button', { type: 'submit', class: 'primary' }, t('signin.submit'));
+		let done = false;
+		const send = async (event: Event) => {
+			event.preventDefault();
+			submit.disabled = true;
+			try {
+				Object.assign(session, await signIn(session.username, password.input.value));
+				saveSession(session);
+				done = true;
+				close();
+			} catch (error) {
+				problem.textContent = explain(error);
+				password.input.select();
+			} finally {
+				submit.disabled = false;
+			}
+		};
+		const form = h('form', { submit: (event) => void send(event) }, password.row, problem, h('footer', {}, button(t('signout'), () => (close(), leave())), submit));
+		const { dialog, close } = openDialog(t('signin.again', { name: session.username }), h('p', {}, t('signin.againHelp')), form);
+		dialog.addEventListener('close', () => resolve(done));
+		password.input.focus();
+	});
 }
 
 export function languageSwitch(): HTMLElement {

@@ -2,6 +2,7 @@
 import { columnName } from '../content';
 import { attempt, button, confirmDialog, explain, h, notify, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
+import type { Version } from '../answers';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
 
@@ -13,7 +14,10 @@ export function openVersions(context: EditorContext): void {
 	const { body, isOpen } = openDrawer(context, 'versions', t('versions.title'));
 	const list = h('ol', { class: 'entries' });
 	const save = button(t('versions.save'), () => void saveNow(), { class: 'primary' });
-	body.append(h('p', {}, t('versions.help')), save, list);
+	const more = button(t('versions.older'), () => void load(true));
+	let before: number | null = null;
+	more.hidden = true;
+	body.append(h('p', {}, t('versions.help')), save, list, more);
 
 	async function saveNow(): Promise<void> {
 		save.disabled = true;
@@ -25,24 +29,29 @@ export function openVersions(context: EditorContext): void {
 		save.disabled = false;
 	}
 
-	async function load(): Promise<void> {
+	/** Reads the newest versions, or those after the shown ones. */
+	async function load(next = false): Promise<void> {
 		try {
-			const { versions } = await sheetApi.get();
+			const page = await sheetApi.versions(next ? before : null);
 			if (!isOpen()) return;
-			versions.sort((a, b) => b.cid - a.cid);
-			list.replaceChildren(...versions.map(({ cid, timestamp }) => entry(cid, timestamp)));
-			if (versions.length === 0) list.replaceChildren(h('li', { class: 'empty' }, t('versions.none')));
+			before = page.next;
+			const entries = page.items.map(entry);
+			if (next) list.append(...entries);
+			else list.replaceChildren(...(entries.length > 0 ? entries : [h('li', { class: 'empty' }, t('versions.none'))]));
+			more.hidden = before === null;
 		} catch (error) {
 			list.replaceChildren(h('li', { class: 'problem' }, explain(error)));
 		}
 	}
 
-	function entry(cid: number, timestamp: string): HTMLElement {
+	function entry({ cid, at, label, username }: Version): HTMLElement {
 		return h(
 			'li',
 			{ 'data-cid': cid },
 			h('strong', {}, t('versions.number', { cid })),
-			h('time', { datetime: timestamp }, formatTime(timestamp)),
+			h('span', { class: 'who' }, username || t('history.nobody')),
+			h('time', { datetime: at }, formatTime(at)),
+			label !== '' && h('span', { class: 'change' }, label),
 			h(
 				'span',
 				{ class: 'actions' },

@@ -1,14 +1,16 @@
 // client.ts - a client of protocol v2. It authenticates, sends each operation until it is acknowledged, so that it takes
 // effect exactly once, and reconnects. Messages of the gateway go to a Replica and to the listener.
 
-import { decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
+import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
 import { transform } from './lines';
 import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
-import { Replica } from './replica';
+import { type CellStore, Replica } from './replica';
 
 /** The part of WebSocket that the client uses. */
 export interface Socket {
 	binaryType: string;
+	/** 1: open. A test's socket is always open. */
+	readonly readyState?: number;
 	onopen: (() => void) | null;
 	onmessage: ((event: { data: unknown }) => void) | null;
 	onclose: ((event: { code: number; reason: string }) => void) | null;
@@ -17,18 +19,38 @@ export interface Socket {
 }
 
 export interface ClientOptions {
-	/** ws://host/sheetws, from GET /v2/sheets/ID/route. */
-	url: string;
+	/** ws://host/sheetws, from GET /v2/sheets/ID/route, or a function that asks for it before each connection. */
+	url: string | (() => Promise<string>);
 	sheet: number;
 	token: () => string;
 	encoding?: 'json' | 'binary';
 	/** The client's number, which stays the same as long as its queue; 0: read only. */
 	client?: number;
 	open?: (url: string, protocol: string) => Socket;
+	store?: CellStore;
+	outbox?: Outbox;
 	onMessage?: (message: ServerMessage) => void;
-	onClose?: (code: number, reason: string) => void;
+	/** The replica has forgotten all cells. */
+	onRestart?: (hello: Hello) => void;
+	/** An operation is acknowledged, and its edits are in the replica. */
+	onFinished?: (operation: Operation) => void;
+	onRefused?: (operation: Operation, refusal: RefusedError) => void;
+	/** again: the client reconnects by itself. */
+	onClose?: (code: number, reason: string, again: boolean) => void;
+	/** No gateway could be asked for the address. Returns whether to try again. */
+	onUnreachable?: (error: unknown) => boolean;
 	/** ms before the first reconnection; doubles up to 30 times that. */
 	retryMs?: number;
+}
+
+/** Stores the unacknowledged operations, so that they outlive the page. */
+export interface Outbox {
+	put(operation: Operation, client: number): void;
+	/** Structure edits have moved the edits of these operations, or only `base` has changed. */
+	rebase(operations: readonly Operation[], moved: boolean): void;
+	/** The operations up to n are settled. */
+	settle(n: number): void;
+	remove(n: number): void;
 }
 
 export class RefusedError extends Error {
@@ -41,46 +63,63 @@ export class RefusedError extends Error {
 	}
 }
 
-interface Pending {
+export interface Operation {
 	n: number;
 	/** The seq to which the coordinates of the edits refer. Both follow the edits received. */
 	base: number;
 	/** The edits since base are unknown: the gateway refuses the operation unless it is already acknowledged. */
 	lost: boolean;
 	edits: Edit[];
+}
+
+interface Pending extends Operation {
 	done: (seq: number) => void;
 	failed: (error: Error) => void;
 }
 
-/** Close codes after which the client reconnects. */
-const retryableCodes = new Set([1001, 1005, 1006, 1011, 1012, 1013]);
+type EditsMessage = Extract<ServerMessage, { t: 'edits' }>;
 
-const newClient = (): number => {
+/** Close codes after which the client reconnects. */
+const retryableCodes = new Set<number>([1001, 1005, 1006, 1011, 1012, 1013, closeCodes.timeout, closeCodes.unknown]);
+/** The most cells of a `get`. */
+const blockCells = 65536;
+/** A connection that is silent for so long is given up, if an answer is due. */
+const silentMs = 20000;
+/** An idle connection is probed after this time. */
+const probeMs = 15000;
+
+export const newClient = (): number => {
 	const [high, low] = crypto.getRandomValues(new Uint32Array(2)) as unknown as [number, number];
 	return (high >>> 11) * 2 ** 32 + low + 1;
 };
 
 export class SheetClient {
-	readonly replica = new Replica();
-	readonly client: number;
+	readonly replica: Replica;
+	client: number;
 	hello: Hello | null = null;
 	/** Highest operation that was acknowledged. */
 	acked = 0;
 	private lastOperation = 0;
 	private pending: Pending[] = [];
+	/** Acknowledged operations whose edits have not been received. */
+	private echoing: { operation: Operation; seq: number }[] = [];
 	private nacks = 0;
 	private ranges: { range: Range; asked: boolean }[] = [];
-	/** Structure edits of a batch whose other parts are still to come. */
-	private changes: StructureEdit[] = [];
+	/** The parts of an incomplete commit. */
+	private parts: EditsMessage[] = [];
 	private socket: Socket | null = null;
-	private url: string;
+	private movedTo: string | null = null;
 	private attempts = 0;
+	private attempt = 0;
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private ended = false;
+	/** When a message last arrived, and since when an answer is due (0: none is). */
+	private heard = 0;
+	private due = 0;
 
 	constructor(private readonly options: ClientOptions) {
 		this.client = options.client ?? newClient();
-		this.url = options.url;
+		this.replica = new Replica(options.store);
 	}
 
 	/** Number of operations that are not acknowledged. */
@@ -88,12 +127,41 @@ export class SheetClient {
 		return this.pending.length;
 	}
 
+	/** The operations whose edits are not in the replica, in their order. */
+	get unfinished(): Operation[] {
+		return [...this.echoing.map(({ operation }) => operation), ...this.pending];
+	}
+
+	/** Goes on with the operations of an earlier page, which had received everything up to `seq`. */
+	restore(operations: readonly Operation[], seq: number, acked: number): void {
+		this.replica.seq = seq;
+		this.acked = acked;
+		this.pending = operations.map((operation) => ({ ...operation, done: () => {}, failed: () => {} }));
+		this.lastOperation = operations.at(-1)?.n ?? acked;
+	}
+
 	connect(): void {
-		const open = this.options.open ?? ((url, protocol) => new WebSocket(url, protocol) as unknown as Socket);
-		const socket = open(`${this.url}?fid=${this.options.sheet}`, 'sheet.v2');
+		clearTimeout(this.timer);
+		const attempt = ++this.attempt;
+		const { url } = this.options;
+		if (this.movedTo !== null || typeof url === 'string') this.openSocket(this.movedTo ?? (url as string));
+		else
+			url().then(
+				(found) => attempt === this.attempt && !this.ended && this.openSocket(found),
+				(error: unknown) => {
+					if (attempt !== this.attempt || this.ended) return;
+					if (this.options.onUnreachable?.(error) !== false) this.retryLater();
+				},
+			);
+	}
+
+	private openSocket(url: string): void {
+		const open = this.options.open ?? ((to, protocol) => new WebSocket(to, protocol) as unknown as Socket);
+		const socket = open(`${url}?fid=${this.options.sheet}`, 'sheet.v2');
 		this.socket = socket;
 		this.hello = null;
 		this.nacks = 0;
+		this.due = this.heard = Date.now();
 		socket.binaryType = 'arraybuffer';
 		socket.onopen = () =>
 			this.send({
@@ -114,11 +182,43 @@ export class SheetClient {
 
 	close(): void {
 		this.ended = true;
+		this.attempt++;
 		clearTimeout(this.timer);
 		this.socket?.close(1000);
 	}
 
+	/** Reconnects at once if the client waits to. */
+	retryNow(): void {
+		if (!this.socket && !this.ended && this.timer !== undefined) this.connect();
+	}
+
+	/**
+	 * Milliseconds for which the gateway has owed an answer. Probes an idle connection, and gives up a silent one. Called
+	 * each second.
+	 */
+	check(): number {
+		if (!this.socket) return 0;
+		const now = Date.now();
+		if (this.due === 0 && now - this.heard > probeMs) this.probe();
+		const silent = this.due === 0 ? 0 : now - Math.max(this.due, this.heard);
+		if (silent > silentMs) {
+			const socket = this.socket;
+			this.closed(1006, 'silent');
+			socket.close();
+		}
+		return silent;
+	}
+
+	/** Asks for an answer, which the gateway gives at once. */
+	probe(): void {
+		if (!this.hello) return;
+		this.due ||= Date.now();
+		this.send({ t: 'who', uid: this.hello.uid });
+	}
+
 	send(message: ClientMessage): void {
+		// A socket that is being closed accepts nothing. Operations are sent again.
+		if ((this.socket?.readyState ?? 1) !== 1) return;
 		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
 	}
 
@@ -127,9 +227,12 @@ export class SheetClient {
 		if (this.hello && this.replica.seq > 0) this.send({ t: 'calc', seq: this.replica.seq, cells });
 	}
 
-	/** Requests a range and keeps its cells known from then on, whatever rows and columns it has. */
-	load(range: Range): void {
-		this.ranges.push({ range, asked: false });
+	/**
+	 * Requests a range and keeps its cells known from then on, whatever rows and columns it has. A slot, from 0, has one
+	 * range at a time; by default the range gets the next one.
+	 */
+	load(range: Range, slot = this.ranges.length): void {
+		this.ranges[slot] = { range, asked: this.ranges[slot]?.asked ?? false };
 		this.askMissing();
 	}
 
@@ -140,8 +243,16 @@ export class SheetClient {
 			const missing = entry.asked || this.replica.waits(i + 1) ? undefined : this.replica.missing(entry.range);
 			if (!missing) return;
 			entry.asked = true;
-			this.send({ t: 'get', id: i + 1, ...missing });
+			const cols = Math.min(missing.toCol - missing.col + 1, blockCells);
+			const toCol = missing.col + cols - 1;
+			const toRow = Math.min(missing.toRow, missing.row + Math.floor(blockCells / cols) - 1);
+			this.send({ t: 'get', id: i + 1, row: missing.row, col: missing.col, toRow, toCol });
 		});
+	}
+
+	/** Whether all cells of the requested ranges are known. */
+	get loaded(): boolean {
+		return this.ranges.every(({ range }) => !this.replica.missing(range));
 	}
 
 	/**
@@ -152,24 +263,36 @@ export class SheetClient {
 		return new Promise((done, failed) => {
 			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, done, failed };
 			this.pending.push(operation);
+			this.options.outbox?.put(operation, this.client);
 			if (this.hello) this.sendOperation(operation);
 		});
 	}
 
 	private sendOperation({ n, base, edits }: Pending): void {
+		this.due ||= Date.now();
 		this.send({ t: 'op', n, nacks: this.nacks, base, edits });
 	}
 
 	private receive(data: unknown): void {
-		const message = typeof data === 'string' ? decodeJson(data) : decodeBinary(new Uint8Array(data as ArrayBuffer));
+		let message: ServerMessage;
+		try {
+			message = typeof data === 'string' ? decodeJson(data) : decodeBinary(new Uint8Array(data as ArrayBuffer));
+		} catch (error) {
+			if (!(error instanceof CodecError)) throw error;
+			// What is shown may be wrong from here on.
+			const { socket } = this;
+			this.closed(closeCodes.malformed, error.message);
+			socket?.close(1000);
+			return;
+		}
+		this.heard = Date.now();
 		switch (message.t) {
 			case 'hello':
 				this.greeted(message);
 				break;
 			case 'edits':
-				this.replica.edits(message);
-				this.follow(message);
-				break;
+				this.received(message);
+				return;
 			case 'block':
 				this.replica.block(message);
 				if (message.more) break;
@@ -186,15 +309,28 @@ export class SheetClient {
 				this.refused(message);
 				break;
 		}
+		if (this.pending.length === 0 && this.hello) this.due = 0;
 		this.options.onMessage?.(message);
+	}
+
+	/** Applies a commit when all of it has arrived. */
+	private received(message: EditsMessage): void {
+		this.parts.push(message);
+		if (message.more) return;
+		const parts = this.parts.splice(0);
+		const whole = parts.length === 1 ? message : { ...message, edits: parts.flatMap(({ edits }) => edits) };
+		this.replica.edits(whole);
+		this.follow(whole);
+		this.options.onMessage?.(whole);
 	}
 
 	private greeted(hello: Hello): void {
 		this.hello = hello;
 		this.attempts = 0;
+		this.due = 0;
+		this.parts = [];
 		if (!hello.resumed) this.restart(hello);
 		this.replica.cut();
-		this.changes = [];
 		for (const entry of this.ranges) entry.asked = false;
 		this.askMissing();
 		this.lastOperation = Math.max(this.lastOperation, hello.landed);
@@ -202,22 +338,28 @@ export class SheetClient {
 		this.sendAgain();
 	}
 
-	private restart({ seq, rows, cols }: Hello): void {
+	private restart(hello: Hello): void {
+		const { seq, rows, cols } = hello;
 		for (const operation of this.pending) operation.lost = operation.base !== 0 && operation.base !== seq;
 		this.replica.reset(seq);
 		Object.assign(this.replica, { rows, cols });
+		this.options.onRestart?.(hello);
+		this.echoing.splice(0).forEach(({ operation }) => this.options.onFinished?.(operation));
 	}
 
 	/** Moves the coordinates of the unacknowledged operations by these edits. */
-	private follow({ seq, more, edits }: Extract<ServerMessage, { t: 'edits' }>): void {
-		this.changes.push(...edits.filter(isStructure));
-		if (more) return;
-		const changes = this.changes.splice(0);
-		for (const operation of this.pending) {
+	private follow({ seq, edits }: EditsMessage): void {
+		const changes: StructureEdit[] = edits.filter(isStructure);
+		for (const operation of this.unfinished) {
 			if (operation.lost || operation.base === 0 || seq <= operation.base) continue;
 			if (changes.length > 0) operation.edits = transform(operation.edits, changes);
 			operation.base = seq;
 		}
+		if (this.pending.length > 0) this.options.outbox?.rebase(this.pending, changes.length > 0);
+		this.echoing = this.echoing.filter(({ operation, seq: last }) => {
+			if (last <= seq) this.options.onFinished?.(operation);
+			return last > seq;
+		});
 		this.askMissing();
 	}
 
@@ -225,7 +367,11 @@ export class SheetClient {
 	private sendAgain(): void {
 		const empty = this.pending.filter(({ edits }) => edits.length === 0);
 		this.pending = this.pending.filter(({ edits }) => edits.length > 0);
-		empty.forEach((operation) => operation.done(this.replica.seq));
+		empty.forEach((operation) => {
+			this.options.outbox?.remove(operation.n);
+			this.options.onFinished?.(operation);
+			operation.done(this.replica.seq);
+		});
 		this.pending.forEach((operation) => this.sendOperation(operation));
 	}
 
@@ -234,7 +380,13 @@ export class SheetClient {
 		const acknowledged = this.pending.filter((operation) => operation.n <= n);
 		this.pending = this.pending.filter((operation) => operation.n > n);
 		this.acked = Math.max(this.acked, n);
-		acknowledged.forEach((operation) => operation.done(seq));
+		if (this.pending.length > 0) this.due = Date.now();
+		if (acknowledged.length > 0) this.options.outbox?.settle(n);
+		for (const operation of acknowledged) {
+			if (seq > this.replica.seq) this.echoing.push({ operation, seq });
+			else this.options.onFinished?.(operation);
+			operation.done(seq);
+		}
 	}
 
 	/** The gateway ignored the operations after the refused one, so they are sent again. */
@@ -242,22 +394,40 @@ export class SheetClient {
 		const failed = this.pending.find((operation) => operation.n === n);
 		this.pending = this.pending.filter((operation) => operation.n !== n);
 		this.nacks++;
+		this.options.outbox?.remove(n);
 		this.sendAgain();
-		failed?.failed(new RefusedError(reason, row, col));
+		if (!failed) return;
+		const refusal = new RefusedError(reason, row, col);
+		this.options.onRefused?.(failed, refusal);
+		failed.failed(refusal);
 	}
 
 	private closed(code: number, reason: string): void {
 		this.socket = null;
 		this.hello = null;
-		this.options.onClose?.(code, reason);
-		if (code === closeCodes.moved) this.url = (JSON.parse(reason) as { ws: string }).ws;
-		else if (this.ended || !retryableCodes.has(code)) {
-			this.pending.splice(0).forEach((operation) => operation.failed(new Error(`closed: ${code} ${reason}`)));
-			return;
-		}
-		if (this.ended) return;
-		if (this.attempts > 0 && code !== closeCodes.moved) this.url = this.options.url; // the gateway that it moved to is gone
+		this.due = 0;
+		if (code === closeCodes.moved) this.movedTo = (JSON.parse(reason) as { ws: string }).ws;
+		else if (code === closeCodes.unknown) this.renumber();
+		const again = !this.ended && (code === closeCodes.moved || retryableCodes.has(code));
+		this.options.onClose?.(code, reason, again);
+		if (!again) return;
+		if (this.attempts > 0 && code !== closeCodes.moved) this.movedTo = null; // the gateway that it moved to is gone
+		this.retryLater();
+	}
+
+	private retryLater(): void {
 		const first = this.options.retryMs ?? 1000;
 		this.timer = setTimeout(() => this.connect(), Math.min(first * 2 ** this.attempts++, first * 30));
+	}
+
+	/** The database does not know this client any more: its operations get the numbers of a new one. */
+	private renumber(): void {
+		this.pending.forEach(({ n }) => this.options.outbox?.remove(n));
+		this.client = newClient();
+		this.acked = this.lastOperation = 0;
+		for (const operation of this.pending) {
+			operation.n = ++this.lastOperation;
+			this.options.outbox?.put(operation, this.client);
+		}
 	}
 }

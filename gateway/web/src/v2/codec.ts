@@ -1,7 +1,7 @@
 // codec.ts - messages of protocol v2 to and from JSON and bytes. Malformed messages are refused with a CodecError.
 
 import { ByteReader, ByteWriter, CodecError, checkNumber } from './bytes';
-import { editToTuple, readCells, readEdits, tupleToCell, tupleToLogged, writeEdits } from './edits';
+import { editToTuple, readCells, readEdits, readProperties, tupleToCell, tupleToLogged, tupleToProperty, writeEdits } from './edits';
 import { type FieldKind, type Layout, clientLayouts, items, serverLayouts, words } from './layout';
 import type { ClientMessage, Edit, ServerMessage } from './messages';
 
@@ -68,6 +68,8 @@ function readField(from: ByteReader, kind: FieldKind): unknown {
 			return readEdits(from);
 		case 'cells':
 			return readCells(from);
+		case 'properties':
+			return readProperties(from);
 		default:
 			return readItems(from, kind);
 	}
@@ -124,6 +126,8 @@ function checkField(value: unknown, kind: FieldKind): unknown {
 			return listOf(value).map(tupleToLogged);
 		case 'cells':
 			return listOf(value).map(tupleToCell);
+		case 'properties':
+			return listOf(value).map(tupleToProperty);
 		default:
 			return listOf(value).map((item) => tupleToItem(item, kind));
 	}

@@ -2,12 +2,13 @@
 
 import { ByteReader, ByteWriter, CodecError, checkNumber } from './bytes';
 import { isOfRows, maxCols, maxRows } from './lines';
-import { type CellEdit, type Edit, type LoggedEdit, type StructureEdit, type Style, isStructure } from './messages';
+import { type CellEdit, type Edit, type LoggedEdit, type PropertyEdit, type StructureEdit, type Style, isProperty, isStructure } from './messages';
 
 const kindSet = 1;
 const kindStyle = 2;
 const kindResize = 3;
 const kindInsertRows = 6;
+const kindProperty = 10;
 const kindMask = 0x0f;
 const hasStyle = 0x10;
 const hasOld = 0x20;
@@ -38,6 +39,34 @@ function makeChange(kind: StructureEdit['kind'] | undefined, at: number, n: numb
 function makeEdit(row: number, col: number, content: string | undefined, style: Style | undefined): CellEdit {
 	if (row >= maxRows || col >= maxCols) throw new CodecError('no such row or column');
 	return { row, col, ...(content !== undefined && { content }), ...(style !== undefined && { style }) };
+}
+
+const keyPattern = /^[\w.-]{1,64}$/;
+
+function makeProperty(row: number, col: number, toRow: number, toCol: number, key: unknown, value: unknown): PropertyEdit {
+	if (row > toRow || col > toCol || toRow >= maxRows || toCol >= maxCols) throw new CodecError('no such range');
+	if (typeof key !== 'string' || !keyPattern.test(key)) throw new CodecError('not a key');
+	return { row, col, toRow, toCol, key, value };
+}
+
+/** The first row or column as digits, or * for all. Returns the first and the last one. */
+function spanOf(first: string, last: number, limit: number): [number, number] {
+	if (first === '*') return [0, limit - 1];
+	if (!/^(?:0|[1-9][0-9]{0,7})$/.test(first)) throw new CodecError('not a row or column');
+	return [Number(first), last];
+}
+
+/** A property edit in the binary form: the end of its range as a cell, `R C KEY` as style, the value as content. */
+function propertyOf(toRow: number, toCol: number, content: string, place: string): PropertyEdit {
+	const [first, second, key, ...rest] = place.split(' ');
+	if (key === undefined || rest.length > 0) throw new CodecError('a property is malformed');
+	const [row, lastRow] = spanOf(first!, toRow, maxRows);
+	const [col, lastCol] = spanOf(second!, toCol, maxCols);
+	try {
+		return makeProperty(row, col, lastRow, lastCol, key, content === '' ? null : JSON.parse(content));
+	} catch {
+		throw new CodecError('a property is malformed');
+	}
 }
 
 // ---- binary ----
@@ -88,13 +117,15 @@ export function readEdits(from: ByteReader): LoggedEdit[] {
 		const head = from.byte();
 		const kind = head & kindMask;
 		const change = changeKinds[kind - kindInsertRows];
-		if (kind < kindSet || (kind > kindResize && !change) || head & hasOld) throw new CodecError('unknown kind of edit');
+		if (kind < kindSet || (kind > kindResize && !change && kind !== kindProperty) || head & hasOld) throw new CodecError('unknown kind of edit');
 		if (!(head & sameUid)) uid = from.number();
 		if (!(head & sameRow)) row = from.number();
 		const col = from.number();
 		const content = from.text();
-		const style = head & hasStyle ? styleOf(from.text()) : undefined;
-		if (change) edits.push({ uid, ...makeChange(change, change.endsWith('Rows') ? row : col, countOf(content)) });
+		const text = head & hasStyle ? from.text() : undefined;
+		const style = text === undefined ? undefined : styleOf(text);
+		if (kind === kindProperty) edits.push({ uid, ...propertyOf(row, col, content, text ?? '') });
+		else if (change) edits.push({ uid, ...makeChange(change, change.endsWith('Rows') ? row : col, countOf(content)) });
 		else edits.push({ uid, ...makeEdit(row, col, kind === kindSet ? content : undefined, style) });
 	}
 	return edits;
@@ -102,7 +133,14 @@ export function readEdits(from: ByteReader): LoggedEdit[] {
 
 export function readCells(from: ByteReader): CellEdit[] {
 	return readEdits(from).map(({ uid: _uid, ...edit }) => {
-		if (isStructure(edit)) throw new CodecError('a block has cells only');
+		if (isStructure(edit) || isProperty(edit)) throw new CodecError('a block has cells only');
+		return edit;
+	});
+}
+
+export function readProperties(from: ByteReader): PropertyEdit[] {
+	return readEdits(from).map(({ uid: _uid, ...edit }) => {
+		if (!isProperty(edit)) throw new CodecError('not a property');
 		return edit;
 	});
 }
@@ -135,7 +173,14 @@ export function tupleToCell(tuple: unknown): CellEdit {
 	return makeEdit(checkNumber(row), checkNumber(col), content ?? undefined, style as Style | undefined);
 }
 
+export function tupleToProperty(tuple: unknown): PropertyEdit {
+	if (!Array.isArray(tuple) || tuple.length !== 7 || tuple[0] !== 'property') throw new CodecError('a property is malformed');
+	const [row, col, toRow, toCol] = tuple.slice(1, 5).map(checkNumber) as [number, number, number, number];
+	return makeProperty(row, col, toRow, toCol, tuple[5], tuple[6]);
+}
+
 export function tupleToLogged(tuple: unknown): LoggedEdit {
 	if (!Array.isArray(tuple)) throw new CodecError('an edit is malformed');
+	if (tuple[1] === 'property') return { uid: checkNumber(tuple[0]), ...tupleToProperty(tuple.slice(1)) };
 	return { uid: checkNumber(tuple[0]), ...tupleToEdit(tuple.slice(1)) };
 }

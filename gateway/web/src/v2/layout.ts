@@ -11,6 +11,7 @@ export type FieldKind =
 	| 'edits' // from a client
 	| 'logged' // edits with the uids of their authors
 	| 'cells'
+	| 'properties'
 	| 'peers'
 	| 'locks'
 	| 'cursors';
@@ -60,6 +61,7 @@ export const serverLayouts: Record<string, Layout> = {
 	authed: layout(77, 'expires'),
 	calc: layout(78, 'session seq cells:cells'),
 	held: layout(79, 'held:bool holder:text application:text ms'),
+	properties: layout(80, 'seq more:bool properties:properties'),
 };
 
 /** Words that the binary form encodes by their index. */

@@ -30,11 +30,19 @@ export interface StructureEdit {
 	n: number;
 }
 
+/** Sets the property `key` of exactly this range to a JSON value; null removes it. The page sends none yet. */
+export interface PropertyEdit extends Range {
+	key: string;
+	value: unknown;
+}
+
 export type Edit = CellEdit | StructureEdit;
 
-export type LoggedEdit = (CellEdit | StructureEdit) & { uid: number };
+export type LoggedEdit = (CellEdit | StructureEdit | PropertyEdit) & { uid: number };
 
-export const isStructure = <T extends Edit>(edit: T): edit is Extract<T, StructureEdit> => 'kind' in edit;
+export const isProperty = <T extends object>(edit: T): edit is Extract<T, PropertyEdit> => 'key' in edit;
+
+export const isStructure = <T extends object>(edit: T): edit is Extract<T, StructureEdit> => 'kind' in edit;
 
 export interface Peer {
 	session: number;
@@ -88,6 +96,7 @@ export type ServerMessage =
 	| Hello
 	| { t: 'edits'; seq: number; more: boolean; edits: LoggedEdit[] }
 	| ({ t: 'block'; id: number; seq: number; more: boolean; cells: CellEdit[] } & Range)
+	| { t: 'properties'; seq: number; more: boolean; properties: PropertyEdit[] }
 	| { t: 'ack'; n: number; seq: number }
 	| ({ t: 'nack'; n: number; reason: Reason; block: boolean } & Place)
 	| ({ t: 'lock' } & HeldCell)
@@ -111,4 +120,5 @@ export const closeCodes = {
 	replaced: 4409,
 	gone: 4410,
 	moved: 4307,
+	unknown: 4412,
 } as const;

@@ -3,27 +3,38 @@
 // All known cells have the state of one seq. A block with a later seq waits until the edits up to it have arrived.
 // Structure edits move cells and the ranges whose cells are known.
 
-import { isOfRows, moveExtent, movePlace, moveRange } from './lines';
-import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isStructure } from './messages';
+import { isInsert, isOfRows, maxCols, maxRows, moveExtent, movePlace, moveRange } from './lines';
+import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isProperty, isStructure } from './messages';
 
 export interface Cell {
 	content: string;
 	style: Style;
 }
 
+/** Where a replica keeps its cells. */
+export interface CellStore {
+	/** An edit of a known cell. */
+	set(edit: CellEdit, uid: number): void;
+	/** The non-empty cells of a range, which replace all of its cells. */
+	fill(range: Range, cells: CellEdit[]): void;
+	move(change: StructureEdit): void;
+	/** No cell is known any more. */
+	clear(): void;
+}
+
 type Block = Extract<ServerMessage, { t: 'block' }>;
 
-const contains = (range: Range, row: number, col: number): boolean =>
+export const contains = (range: Range, row: number, col: number): boolean =>
 	row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol;
 
-const keyOf = (row: number, col: number): string => `${row},${col}`;
-const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];
+export const keyOf = (row: number, col: number): string => `${row},${col}`;
+export const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];
 
 /** Whether the edit extends the sheet to its cell. An edit that leaves a cell beyond the end empty is not stored. */
 const extendsSheet = ({ content, style }: CellEdit): boolean => Boolean(content || style) || (content === undefined && style === undefined);
 
 /** Moves the entries of a map by cell. */
-function moveKeys(map: Map<string, unknown>, change: StructureEdit): void {
+export function moveKeys(map: Map<string, unknown>, change: StructureEdit): void {
 	const moved = [...map].flatMap(([key, value]): [string, unknown][] => {
 		const [row, col] = placeOf(key);
 		const place = movePlace({ row, col }, change);
@@ -49,9 +60,34 @@ function join(a: Range, b: Range): Range | undefined {
 	return undefined;
 }
 
-export class Replica {
-	/** By "row,col". Empty cells have no entry. */
+/** Cells by "row,col". Empty cells have no entry. */
+class CellMap implements CellStore {
 	readonly cells = new Map<string, Cell>();
+
+	set({ row, col, content, style }: CellEdit): void {
+		const key = keyOf(row, col);
+		const before = this.cells.get(key) ?? { content: '', style: null };
+		const cell = { content: content ?? before.content, style: style === undefined ? before.style : style };
+		if (cell.content === '' && cell.style === null) this.cells.delete(key);
+		else this.cells.set(key, cell);
+	}
+
+	fill(range: Range, cells: CellEdit[]): void {
+		for (const key of this.cells.keys()) if (contains(range, ...placeOf(key))) this.cells.delete(key);
+		cells.forEach((cell) => this.set(cell));
+	}
+
+	move(change: StructureEdit): void {
+		moveKeys(this.cells, change);
+	}
+
+	clear(): void {
+		this.cells.clear();
+	}
+}
+
+export class Replica {
+	private readonly map = new CellMap();
 	/** Values of formulas by "row,col", with the seq at which another client computed them. */
 	readonly values = new Map<string, { value: string; seq: number }>();
 	/** All edits up to here have been received. */
@@ -67,9 +103,20 @@ export class Replica {
 	/** Parts of an incomplete block. */
 	private parts: Block[] = [];
 
+	constructor(private readonly store?: CellStore) {}
+
+	/** The cells, if they are kept here. */
+	get cells(): Map<string, Cell> {
+		return this.map.cells;
+	}
+
+	private get kept(): CellStore {
+		return this.store ?? this.map;
+	}
+
 	/** Forgets all cells. They are requested again. */
 	reset(seq: number): void {
-		this.cells.clear();
+		this.kept.clear();
 		this.values.clear();
 		this.edited.clear();
 		this.known = [];
@@ -120,12 +167,12 @@ export class Replica {
 	private takeBlock(parts: Block[]): void {
 		const { row, col, toRow, toCol } = parts[0]!;
 		const range = { row, col, toRow, toCol };
-		for (const key of this.cells.keys()) if (contains(range, ...placeOf(key))) this.cells.delete(key);
 		this.know(range);
-		for (const { cells } of parts) cells.forEach((cell) => this.set(cell));
+		this.kept.fill(range, parts.length === 1 ? parts[0]!.cells : parts.flatMap(({ cells }) => cells));
 	}
 
-	private know(range: Range): void {
+	/** The cells of the range are known. */
+	know(range: Range): void {
 		for (let i = 0; i < this.known.length; i++) {
 			const both = join(range, this.known[i]!) ?? join(this.known[i]!, range);
 			if (!both) continue;
@@ -160,12 +207,18 @@ export class Replica {
 			this.restructure(edit);
 			return true;
 		}
+		if (isProperty(edit)) {
+			// A property of whole rows does not extend the sheet to the right, and so on.
+			if (edit.value !== null && edit.toRow < maxRows - 1) this.rows = Math.max(this.rows, edit.toRow + 1);
+			if (edit.value !== null && edit.toCol < maxCols - 1) this.cols = Math.max(this.cols, edit.toCol + 1);
+			return false;
+		}
 		if (extendsSheet(edit)) {
 			this.rows = Math.max(this.rows, edit.row + 1);
 			this.cols = Math.max(this.cols, edit.col + 1);
 		}
 		if (!this.known.some((range) => contains(range, edit.row, edit.col))) return false;
-		this.set(edit);
+		this.kept.set(edit, edit.uid);
 		if (edit.content === undefined) return true;
 		const key = keyOf(edit.row, edit.col);
 		this.edited.set(key, seq);
@@ -174,19 +227,16 @@ export class Replica {
 	}
 
 	private restructure(change: StructureEdit): void {
-		for (const map of [this.cells, this.values, this.edited] as Map<string, unknown>[]) moveKeys(map, change);
+		this.kept.move(change);
+		for (const map of [this.values, this.edited] as Map<string, unknown>[]) moveKeys(map, change);
 		const ranges = this.known.flatMap((range) => moveRange(range, change) ?? []);
 		this.known = [];
 		for (const range of ranges) this.know(range);
+		// Inserted rows and columns are empty.
+		const last = change.at + change.n - 1;
+		if (isInsert(change) && isOfRows(change)) this.know({ row: change.at, col: 0, toRow: last, toCol: maxCols - 1 });
+		else if (isInsert(change)) this.know({ row: 0, col: change.at, toRow: maxRows - 1, toCol: last });
 		if (isOfRows(change)) this.rows = moveExtent(change, this.rows);
 		else this.cols = moveExtent(change, this.cols);
-	}
-
-	private set({ row, col, content, style }: CellEdit): void {
-		const key = keyOf(row, col);
-		const before = this.cells.get(key) ?? { content: '', style: null };
-		const cell = { content: content ?? before.content, style: style === undefined ? before.style : style };
-		if (cell.content === '' && cell.style === null) this.cells.delete(key);
-		else this.cells.set(key, cell);
 	}
 }

@@ -1,15 +1,16 @@
-// locks.ts - coloured frames with names over Univer's canvas, for cells that others are editing.
+// marks.ts - coloured frames with names over Univer's canvas: the cells that others are editing, and their selections.
 //
 // Their positions are computed from the canvas's scrolling, zoom and frozen panes in each animation frame, while there are
-// locks.
+// marks.
 import type { Injector } from '@univerjs/core';
-import { IRenderManagerService, SHEET_VIEWPORT_KEY, SheetSkeletonManagerService } from '@univerjs/preset-sheets-core';
+import { IRenderManagerService, SHEET_VIEWPORT_KEY } from '@univerjs/engine-render';
+import { SheetSkeletonManagerService } from '@univerjs/sheets-ui';
 import { IUniverInstanceService, UniverInstanceType } from '@univerjs/core';
 import type { Workbook } from '@univerjs/core';
 import { cellName } from '../content';
 import { t } from '../i18n';
-import type { CellLock } from '../protocol';
-import { keyOf } from '../queue';
+import type { Mark } from '../sheet/session';
+import type { Range } from '../v2/messages';
 
 /** Colours with a contrast of 4.5:1 to white text. */
 const colours = ['#b3261e', '#7b3fb5', '#0b6b50', '#a04a00', '#1558b0', '#93246b', '#4b5a00', '#00607a'];
@@ -27,9 +28,9 @@ interface Box {
 	height: number;
 }
 
-export class LockOverlay {
+export class MarkOverlay {
 	private readonly layer = document.createElement('div');
-	private readonly frames = new Map<string, { lock: CellLock; element: HTMLElement }>();
+	private frames: { mark: Mark; element: HTMLElement }[] = [];
 	private frame = 0;
 
 	constructor(
@@ -42,24 +43,20 @@ export class LockOverlay {
 		container.append(this.layer);
 	}
 
-	show(locks: CellLock[]): void {
-		const wanted = new Map(locks.map((lock) => [keyOf(lock), lock]));
-		for (const [key, { lock, element }] of this.frames) {
-			if (wanted.get(key)?.username === lock.username) continue;
-			element.remove();
-			this.frames.delete(key);
-		}
-		for (const [key, lock] of wanted) {
-			if (this.frames.has(key)) continue;
-			const element = this.build(lock);
-			this.layer.append(element);
-			this.frames.set(key, { lock, element });
-		}
+	show(marks: Mark[]): void {
+		const same = (a: Mark, b: Mark) => a.session === b.session && a.lock === b.lock && a.name === b.name && cellName(a.row, a.col) === cellName(b.row, b.col);
+		const before = this.frames;
+		this.frames = marks.map((mark) => {
+			const element = before.find((frame) => same(frame.mark, mark))?.element ?? this.build(mark);
+			if (!element.isConnected) this.layer.append(element);
+			return { mark, element };
+		});
+		for (const { element } of before) if (!this.frames.some((frame) => frame.element === element)) element.remove();
 		this.refresh();
 	}
 
 	refresh(): void {
-		if (this.frame === 0 && this.frames.size > 0) this.frame = requestAnimationFrame(() => this.place());
+		if (this.frame === 0 && this.frames.length > 0) this.frame = requestAnimationFrame(() => this.place());
 	}
 
 	dispose(): void {
@@ -67,15 +64,15 @@ export class LockOverlay {
 		this.layer.remove();
 	}
 
-	private build(lock: CellLock): HTMLElement {
+	private build({ row, col, name, lock }: Mark): HTMLElement {
 		const element = document.createElement('div');
-		element.className = 'cell-lock';
-		element.dataset.cell = cellName(lock.row, lock.col);
-		element.dataset.user = lock.username;
-		element.style.setProperty('--colour', colourOf(lock.username));
+		element.className = lock ? 'cell-lock' : 'cell-cursor';
+		element.dataset.cell = cellName(row, col);
+		element.dataset.user = name;
+		element.style.setProperty('--colour', colourOf(name));
 		const label = document.createElement('span');
-		label.textContent = lock.username;
-		label.title = t('lock.held', { name: lock.username, cell: element.dataset.cell });
+		label.textContent = name;
+		if (lock) label.title = t('lock.held', { name, cell: element.dataset.cell });
 		element.append(label);
 		return element;
 	}
@@ -83,10 +80,10 @@ export class LockOverlay {
 	/** Positions the frames over their cells. Repeats while there are frames. */
 	private place(): void {
 		this.frame = 0;
-		if (this.frames.size === 0) return;
+		if (this.frames.length === 0) return;
 		const surface = this.surface();
-		for (const { lock, element } of this.frames.values()) {
-			const box = surface?.boxOf(lock.row, lock.col);
+		for (const { mark, element } of this.frames) {
+			const box = surface?.boxOf(mark);
 			element.hidden = !box;
 			if (!box) continue;
 			element.style.transform = `translate(${box.left}px, ${box.top}px)`;
@@ -98,7 +95,7 @@ export class LockOverlay {
 	}
 
 	/** Moves the layer over the visible part of the grid. Returns null if there is none. */
-	private surface(): { boxOf(row: number, col: number): Box | null } | null {
+	private surface(): { boxOf(range: Range): Box | null } | null {
 		const render = this.injector.get(IRenderManagerService).getRenderById(this.unitId);
 		const book = this.injector.get(IUniverInstanceService).getUnit<Workbook>(this.unitId, UniverInstanceType.UNIVER_SHEET);
 		const sheet = book?.getSheetBySheetId(this.sheetId);
@@ -122,14 +119,15 @@ export class LockOverlay {
 		const freeze = sheet.getFreeze();
 		const { viewportScrollX, viewportScrollY } = viewport;
 		return {
-			boxOf(row, col) {
+			boxOf({ row, col, toRow, toCol }) {
 				if (row >= sheet.getRowCount() || col >= sheet.getColumnCount()) return null;
-				const cell = skeleton.getCellWithCoordByIndex(row, col);
+				const first = skeleton.getCellWithCoordByIndex(row, col);
+				const last = skeleton.getCellWithCoordByIndex(Math.min(toRow, sheet.getRowCount() - 1), Math.min(toCol, sheet.getColumnCount() - 1));
 				const scrollX = col < freeze.startColumn ? 0 : viewportScrollX;
 				const scrollY = row < freeze.startRow ? 0 : viewportScrollY;
-				const left = (cell.startX - scrollX) * scaleX - headerWidth;
-				const top = (cell.startY - scrollY) * scaleY - headerHeight;
-				const box = { left, top, width: (cell.endX - cell.startX) * scaleX, height: (cell.endY - cell.startY) * scaleY };
+				const left = (first.startX - scrollX) * scaleX - headerWidth;
+				const top = (first.startY - scrollY) * scaleY - headerHeight;
+				const box = { left, top, width: (last.endX - first.startX) * scaleX, height: (last.endY - first.startY) * scaleY };
 				const visible = left + box.width > 0 && top + box.height > 0 && left < width && top < height;
 				return visible ? box : null;
 			},

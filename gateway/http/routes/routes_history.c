@@ -1,0 +1,124 @@
+/*
+ * routes_history.c - GET /v2/sheets/ID/log and /v2/sheets/ID/versions: pages of the edits and of the saved versions,
+ * newest first. The database reads the log backward from the given seq, so a page costs the same in a log of any size.
+ */
+#include "http/routes/routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HISTORY_PAGE	 200
+#define HISTORY_PAGE_MAX 500
+#define HISTORY_NEWEST	 INT64_C(9007199254740992)
+
+/* Contents are cut, as they may have 32,767 characters each. */
+static const char history_log_sql[] = "SELECT e.seq, e.at, e.kind, e.\"row\", e.col, left(e.old, 1024), left(e.new, "
+									  "1024), e.uid, e.username, e.segment_id "
+									  "FROM sheet.check_role($1, $2, 'viewer') c, LATERAL "
+									  "(SELECT * FROM sheet.log_edits($1) WHERE seq < $3 ORDER BY seq DESC LIMIT $4) e";
+static const char history_versions_sql[] =
+	"SELECT v.version_id, v.at, v.label, v.cause, v.uid, v.username "
+	"FROM sheet.check_role($1, $2, 'viewer') c, LATERAL sheet.saved_versions($1, $4, $3) v";
+
+/* An optional number of the query, from 1 to max. False: answered. */
+static bool
+history_number(Request *request, const char *name, int64_t otherwise, int64_t max, int64_t *value)
+{
+	char text[20];
+
+	*value = otherwise;
+	if (!request_has_arg(request, name))
+		return true;
+	if (request_arg(request, name, text, sizeof(text)) && strlen(text) <= 16 && text[0] != '\0' &&
+		strspn(text, "0123456789") == strlen(text))
+	{
+		*value = atoll(text);
+		if (*value >= 1 && *value <= max)
+			return true;
+	}
+	request_error(request, 400, "before and limit are numbers from 1; limit is at most 500");
+	return false;
+}
+
+static void
+history_query(Request *request, const char *sql, RequestStep step)
+{
+	int64_t before;
+
+	if (history_number(request, "before", HISTORY_NEWEST, HISTORY_NEWEST, &before) &&
+		history_number(request, "limit", HISTORY_PAGE, HISTORY_PAGE_MAX, &request->number))
+		request_query(request, DATABASE_READS, sql,
+					  PARAMS(request_sheet(request), request_uid(request), request_int64(request, before),
+							 request_int64(request, request->number)),
+					  REQUEST_TEXT, step);
+}
+
+/* Ends the answer. next: the value of `before` for the next page. */
+static void
+history_answer(Request *request, Buf *data, const PGresult *res)
+{
+	int rows = PQntuples(res);
+
+	buf_printf(data, "],\"next\":%s}", rows == request->number ? PQgetvalue(res, rows - 1, 0) : "null");
+	request_add_header(request, "Cache-Control", "private, no-cache");
+	request_json(request, 200, data);
+}
+
+static const char *
+history_text(const PGresult *res, int row, int column, const char *otherwise)
+{
+	return PQgetisnull(res, row, column) ? otherwise : PQgetvalue(res, row, column);
+}
+
+static void
+history_log(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+
+	buf_puts(&data, "{\"edits\":[");
+	for (int i = 0; i < PQntuples(res); i++)
+	{
+		buf_printf(&data, "%s{\"seq\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0));
+		routes_put_time_member(&data, "at", PQgetvalue(res, i, 1));
+		routes_put_member(&data, "kind", PQgetvalue(res, i, 2));
+		buf_printf(&data, ",\"row\":%s,\"col\":%s", history_text(res, i, 3, "-1"), history_text(res, i, 4, "-1"));
+		routes_put_member(&data, "old", history_text(res, i, 5, ""));
+		routes_put_member(&data, "new", history_text(res, i, 6, ""));
+		buf_printf(&data, ",\"uid\":%s", history_text(res, i, 7, "0"));
+		routes_put_member(&data, "username", history_text(res, i, 8, ""));
+		buf_printf(&data, ",\"segment\":%s}", PQgetvalue(res, i, 9));
+	}
+	history_answer(request, &data, res);
+}
+
+static void
+history_versions(Request *request, PGresult *res)
+{
+	Buf data = {NULL, 0, 0};
+
+	buf_puts(&data, "{\"versions\":[");
+	for (int i = 0; i < PQntuples(res); i++)
+	{
+		buf_printf(&data, "%s{\"cid\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0));
+		routes_put_time_member(&data, "at", PQgetvalue(res, i, 1));
+		routes_put_member(&data, "label", history_text(res, i, 2, ""));
+		routes_put_member(&data, "kind", PQgetvalue(res, i, 3));
+		buf_printf(&data, ",\"uid\":%s", history_text(res, i, 4, "0"));
+		routes_put_member(&data, "username", history_text(res, i, 5, ""));
+		buf_puts(&data, "}");
+	}
+	history_answer(request, &data, res);
+}
+
+void
+route_sheet_log(Request *request)
+{
+	history_query(request, history_log_sql, history_log);
+}
+
+void
+route_sheet_versions(Request *request)
+{
+	history_query(request, history_versions_sql, history_versions);
+}

@@ -1,0 +1,63 @@
+/*
+ * large.test.mjs - sheets of any size open at their first screen: a million cells, of which little is sent before it, and a
+ * sheet that is read only as far as it is scrolled.
+ */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Cluster } from '../lib/cluster.mjs';
+import { waitUntil } from '../lib/processes.mjs';
+import { Person, startBrowser } from './page.mjs';
+
+test('large sheets', { timeout: 240000 }, async (t) => {
+	const cluster = await Cluster.start();
+	t.after(() => cluster.stop());
+	const sql = (text) => cluster.psql(text);
+	const browser = await startBrowser();
+	t.after(() => browser.close());
+	const ann = await Person.arrive(browser, cluster.gateways[0], 'ann');
+	await ann.register();
+	let bytes;
+	ann.page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => (bytes += payload.length)));
+	const content = (row, col) => ann.page.evaluate(([r, c]) => window.pgSheet?.contentOf(r, c)?.content, [row, col]);
+	const make = async (rows, cols) => {
+		const id = Number(await sql(`SELECT sheet.create('Large', 10, 10, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
+		const row = Array.from({ length: cols }, (_, col) => `n || 'c${col}'`).join(` || ',' || `);
+		await sql(`SELECT sheet.import_csv_into(${id}, 'A1', (SELECT string_agg(${row}, E'\\n' ORDER BY n) FROM generate_series(0, ${rows - 1}) n))`);
+		return id;
+	};
+
+	await t.test('a million cells: the first screen comes first, then the rest', async () => {
+		const id = await make(20000, 50);
+		bytes = 0;
+		await ann.page.goto(`${ann.gateway.url}/?id=${id}`);
+		const start = Date.now();
+		await waitUntil(async () => (await content(0, 0)) === '0c0', 'the first screen');
+		assert.ok(bytes < 1e6, `${bytes} bytes before the first screen`);
+		t.diagnostic(`first screen of a million cells ${Date.now() - start} ms after navigation, ${bytes} bytes`);
+		await ann.untilSaved(100000);
+		assert.deepEqual([await content(19999, 49), await content(12345, 6)], ['19999c49', '12345c6']);
+		await sql(`SELECT sheet.set(${id}, 15000, 3, 'told')`);
+		await waitUntil(async () => (await content(15000, 3)) === 'told', 'an edit far below');
+		await ann.type('A1', '=COUNTA(A2:AX20000)');
+		await ann.untilShows('A1', String(19999 * 50), 60000);
+	});
+
+	await t.test('ten million cells are read as they are scrolled', async () => {
+		const id = await make(200000, 1);
+		await sql(`SELECT sheet.set(${id}, 199999, 49, 'the end')`);
+		bytes = 0;
+		await ann.page.goto(`${ann.gateway.url}/?id=${id}`);
+		await waitUntil(async () => (await content(0, 0)) === '0c0', 'the first screen', 30000);
+		await ann.untilSaved();
+		const rows = () => ann.page.evaluate(() => { let n = 0; for (let row = 50000; row < 150000; row++) if (window.pgSheet.contentOf(row, 0).content !== '') n++; return n; });
+		assert.equal(await rows(), 0);
+		const box = await ann.grid.boundingBox();
+		await ann.page.mouse.move(box.x + box.width - 5, box.y + 30);
+		await ann.page.mouse.down();
+		await ann.page.mouse.move(box.x + box.width - 5, box.y + box.height / 2, { steps: 10 });
+		await ann.page.mouse.up();
+		await waitUntil(async () => (await rows()) > 20, 'the cells that were scrolled to', 20000);
+		assert.ok(bytes < 1e6 && (await rows()) < 5000, `${bytes} bytes`);
+		assert.deepEqual(ann.problems, []);
+	});
+});
