@@ -59,7 +59,7 @@ version_read(Fsck *fsck, const HistoryVersion *version, const bytea *properties,
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	if (fault.error == EDIT_END && (int64) (grid_digest(grid) + property_store_digest(properties)) == version->digest)
 		return grid;
-	*why = fault.error == EDIT_END ? "its tiles and properties are not those of its digest"
+	*why = fault.error == EDIT_END ? "its tiles do not hold the cells of its digest"
 		   : fault.axes			   ? "its rows and columns do not decode"
 								   : psprintf("%s does not decode: %s", version_tile_name(fault.row, fault.col),
 											  edit_error_text(fault.error));

@@ -52,7 +52,7 @@ trim_check_version(int64 sheet_id, const HistoryVersion *version)
 	properties = property_store_read_version(sheet_id, version->version_id, snapshot);
 	UnregisterSnapshot(snapshot);
 	if ((int64) (grid_digest(grid) + property_store_digest(properties)) != version->digest)
-		trim_found(NULL, sheet_id, FSCK_ERROR, "the cells and properties cannot be read back from the version",
+		trim_found(NULL, sheet_id, FSCK_ERROR, "the cells cannot be read back from the version's tiles",
 				   psprintf("version " INT64_FORMAT, version->version_id), false);
 	grid_free(&allocator, grid);
 }

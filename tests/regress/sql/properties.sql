@@ -156,8 +156,12 @@ SELECT severity, what, place, repaired FROM sheet.fsck(:v);
 SELECT severity, what, place, repaired FROM sheet.fsck(:v, true);
 SELECT severity, what, place, repaired FROM sheet.fsck(:v, true);
 
-DELETE FROM sheet.version WHERE sheet_id = :v AND version_id = 4;
+ALTER TABLE sheet.version SET ACCESS METHOD heap;
+UPDATE sheet.version SET properties = NULL WHERE sheet_id = :v AND version_id = 4;
+DELETE FROM sheet.version WHERE sheet_id = :v AND version_id = 5;
+ALTER TABLE sheet.version SET ACCESS METHOD sheetlog;
 SELECT severity, what, place, repaired FROM sheet.fsck(:v);
+SELECT what FROM sheet.fsck(:v, true);
 SELECT target, key, value FROM sheet.properties(:v, 4);
 
 -- Limits: 10,000 properties, a megabyte of keys and values.
