@@ -13,6 +13,7 @@
 #include "ws/edit/lines.h"
 
 #include "common/extent.h"
+#include "common/properties.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,35 @@ axis_map(const LinesAxis *axis, uint32_t *line)
 	return true;
 }
 
+/* Maps adjacent lines of the author's order to the present ones, and to what was inserted between them. Returns false
+ * if all of them are deleted. All lines stay all lines. */
+static bool
+axis_map_range(const LinesAxis *axis, uint32_t *first, uint32_t *last)
+{
+	uint64_t from = UINT64_MAX, to = 0;
+
+	if (axis->parts == NULL || (*first == 0 && *last == axis->limit - 1))
+		return true;
+	for (size_t i = 0; i < axis->count; i++)
+	{
+		const LinesPart *part = &axis->parts[i];
+		uint64_t low = part->seen_before > *first ? part->seen_before : *first;
+		uint64_t end =
+			part->seen_before + part->n < *last + UINT64_C(1) ? part->seen_before + part->n : *last + UINT64_C(1);
+
+		if (!part->seen || !part->there || low >= end)
+			continue;
+		if (from == UINT64_MAX)
+			from = part->there_before + (low - part->seen_before);
+		to = part->there_before + (end - 1 - part->seen_before);
+	}
+	if (from >= axis->limit)
+		return false;
+	*first = (uint32_t) from;
+	*last = (uint32_t) (to < axis->limit ? to : axis->limit - 1);
+	return true;
+}
+
 /* ---- a view ---- */
 
 void
@@ -397,6 +427,21 @@ transform_run(void *arg, const LinesChange *run)
 	transform->emit(transform->arg, &edit);
 }
 
+static void
+transform_property(const LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
+{
+	char text[PROPERTY_TEXT_MAX];
+	Property property;
+	PropertyTarget *target = &property.target;
+	Edit own;
+
+	if (!property_of(edit, &property) || !axis_map_range(&view->rows, &target->row0, &target->row1) ||
+		!axis_map_range(&view->cols, &target->col0, &target->col1))
+		return;
+	own = property_edit(&property, text);
+	emit(arg, &own);
+}
+
 void
 lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 {
@@ -407,6 +452,8 @@ lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, true, &runs);
+	else if (edit->kind == EDIT_PROPERTY)
+		transform_property(view, edit, emit, arg);
 	else if (lines_view_find(view, &own.row, &own.col))
 		emit(arg, &own);
 }
@@ -440,7 +487,7 @@ lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, void *arg)
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, false, &runs);
-	else if (lines_view_find(view, &row, &col))
+	else if (edit->kind != EDIT_PROPERTY && lines_view_find(view, &row, &col))
 		return touch(arg, (const uint32_t[]){row, col, row, col});
 	return !trace.stopped;
 }
