@@ -11,6 +11,7 @@
 #include "journal/store/property_store.h"
 #include "journal/store/storage.h"
 #include "journal/write/property_write.h"
+#include "support/stoppoint.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -101,7 +102,11 @@ property_write_end(AppendBatch *append)
 	if (properties == NULL)
 		return;
 	if (properties->changed)
+	{
+		STOP_POINT("property-store");
 		property_store_write(append->ws->sheet_id, &properties->set);
+		STOP_POINT("property-stored");
+	}
 	MemoryContextDelete(properties->context);
 	append->properties = NULL;
 }
