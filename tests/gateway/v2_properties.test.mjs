@@ -5,7 +5,7 @@
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, newSheet, register, shareByLink } from '../lib/client.mjs';
+import { Editor, call, newSheet, register, shareByLink } from '../lib/client.mjs';
 import { PropertyClient, PropertySet, sqlProperties } from '../lib/properties.mjs';
 
 const ROW = 16777215; // the last
@@ -104,6 +104,8 @@ describe('an operation', () => {
 		await a.answer();
 		await old.nextModify(1, 1, 'cell');
 		await old.nextModify(2, 2, 'later');
+		const log = await call(gateway, '/getsheetlog', { token: anna.token, fid, lid: 1 }, 23);
+		assert.deepEqual(log.filter(({ row }) => row >= 0).map((edit) => edit.new).slice(-2), ['cell', 'later']);
 		assert.deepEqual(old.messages.slice(1).map(({ msgType }) => msgType), ['modify', 'modify']);
 	});
 
