@@ -37,13 +37,17 @@ SELECT rows, cols FROM sheet.read_cells(:id, 0, 0, 0, 0);
 RESET ROLE;
 
 -- Permission: viewers read, editors write, others do neither.
+\set VERBOSITY sqlstate
 SET ROLE props_bob;
 SELECT * FROM sheet.properties(:id);
+\set VERBOSITY default
 RESET ROLE;
 SELECT sheet.share(:id, 'props bob', 'viewer');
 SET ROLE props_bob;
 SELECT count(*) FROM sheet.properties(:id);
+\set VERBOSITY sqlstate
 SELECT sheet.set_property(:id, 'A1', 'note', '1');
+\set VERBOSITY default
 SELECT sheet.read_properties(:id);
 SELECT * FROM sheet.property_set;
 RESET ROLE;
@@ -106,7 +110,9 @@ SELECT target, key, value FROM sheet.properties(:v);
 SELECT target, key, value, seq FROM sheet.properties(:v, 1);
 SELECT target, key, value, seq FROM sheet.properties(:v, :'then'::timestamptz);
 SELECT count(*) FROM sheet.properties(:v, '2001-01-01'::timestamptz);
+\set VERBOSITY sqlstate
 SELECT * FROM sheet.properties(:v, 99);
+\set VERBOSITY default
 SELECT * FROM sheet.diff_properties(:v, 1);
 SELECT * FROM sheet.diff_properties(:v, 1, 1);
 SELECT sheet.rollback(:v, 1);
@@ -148,7 +154,9 @@ DELETE FROM sheet.property_set WHERE sheet_id = :v;
 SELECT severity, what, place, repaired FROM sheet.fsck(:v);
 SELECT target, key, value FROM sheet.properties(:v);
 UPDATE sheet.property_set SET data = '\x0102' WHERE sheet_id = :v;
+\set VERBOSITY sqlstate
 SELECT * FROM sheet.properties(:v);
+\set VERBOSITY default
 SELECT severity, what, place, repaired FROM sheet.fsck(:v, repair => false);
 SELECT severity, what, place, repaired FROM sheet.fsck(:v);
 UPDATE sheet.property_set SET data = p.data FROM sheet.property_set p WHERE property_set.sheet_id = :v AND p.sheet_id = :id;
