@@ -6,7 +6,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, register, shareByLink } from '../lib/client.mjs';
-import { PropertyClient, PropertySet, sqlProperties } from '../lib/properties.mjs';
+import { PropertyClient, sqlProperties } from '../lib/properties.mjs';
 
 const ROW = 16777215; // the last
 const COL = 16383;

@@ -11,6 +11,7 @@
 #include "journal/store/trimmark.h"
 #include "journal/write/batch.h"
 #include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 
 /* ---- the bytes ---- */
 
@@ -34,7 +35,7 @@ static void
 batch_check_property(const Edit *edit, uint32 index)
 {
 	Property property;
-	char *value;
+	MemoryContext context, old;
 
 	if (!property_of(edit, &property))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("malformed property"),
@@ -45,9 +46,11 @@ batch_check_property(const Edit *edit, uint32 index)
 		batch_limit(psprintf("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE), index);
 	if (edit->content.len == 0)
 		return;
-	value = pnstrdup(edit->content.data, edit->content.len);
-	(void) DirectFunctionCall1(jsonb_in, CStringGetDatum(value));
-	pfree(value);
+	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet property", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	(void) DirectFunctionCall1(jsonb_in, CStringGetDatum(pnstrdup(edit->content.data, edit->content.len)));
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }
 
 static void
