@@ -104,6 +104,7 @@ a1_parse_range(const char *text, size_t len, A1Range *range)
 	const char *end = text + len;
 	bool has_row0, has_col0, has_row1, has_col1;
 
+	*range = (A1Range){0};
 	if (!a1_take_corner(&text, end, &range->row0, &has_row0, &range->col0, &has_col0))
 		return false;
 	if (text == end)

@@ -1,66 +1,215 @@
-/* compat.h - what differs between PostgreSQL 15 (the base) and 16 to 18, in one place. */
+/* compat.h - what differs between PostgreSQL 15 to 18. What differs of scans is in log_scan_versions.c. */
 #ifndef SHEET_COMPAT_H
 #define SHEET_COMPAT_H
 
 #include "postgres.h"
 #include "access/genam.h"
+#include "access/nbtxlog.h"
 #include "access/tableam.h"
 #include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/autovacuum.h"
 #include "replication/message.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
+#include "storage/smgr.h"
+#include "utils/acl.h"
+#include "utils/backend_status.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/tuplesort.h"
 #include "utils/wait_event.h"
-
-/* The number of a relation's file: a new one after TRUNCATE or a rewrite. And the first subtransaction of the present
- * transaction that has given it one. */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#else
+#include "commands/explain.h"
+#endif
 #if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* ---- files of relations ---- */
+
+/*
+ * compat_file(): the name of a relation's file. compat_relfilenode(): its number, a new one after TRUNCATE or a
+ * rewrite. compat_first_file_subid(): the first subtransaction of the present transaction that has given it one.
+ */
+#if PG_VERSION_NUM >= 160000
+typedef RelFileLocator CompatFileLocator;
+#define compat_file(rel)			 ((rel)->rd_locator)
 #define compat_relfilenode(rel)		 ((rel)->rd_locator.relNumber)
 #define compat_first_file_subid(rel) ((rel)->rd_firstRelfilelocatorSubid)
+#define COMPAT_RELATION_SET_NEW_FILE relation_set_new_filelocator
 #else
+typedef RelFileNode CompatFileLocator;
+#define compat_file(rel)			 ((rel)->rd_node)
 #define compat_relfilenode(rel)		 ((rel)->rd_node.relNode)
 #define compat_first_file_subid(rel) ((rel)->rd_firstRelfilenodeSubid)
+#define COMPAT_RELATION_SET_NEW_FILE relation_set_new_filenode
 #endif
+
+/* The path of the main fork, allocated. */
+#if PG_VERSION_NUM >= 180000
+#define compat_path(smgr) pstrdup(relpath((smgr)->smgr_rlocator, MAIN_FORKNUM).str)
+#elif PG_VERSION_NUM >= 160000
+#define compat_path(smgr) relpath((smgr)->smgr_rlocator, MAIN_FORKNUM)
+#else
+#define compat_path(smgr) relpath((smgr)->smgr_rnode, MAIN_FORKNUM)
+#endif
+
+/* ---- slots ---- */
+
+/* Callers may want bytes before the tuple from 18 on. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_SLOT_EXTRA								, Size extra
+#define compat_form_minimal_tuple(desc, values, isnull) heap_form_minimal_tuple(desc, values, isnull, extra)
+#else
+#define COMPAT_SLOT_EXTRA
+#define compat_form_minimal_tuple(desc, values, isnull) heap_form_minimal_tuple(desc, values, isnull)
+#endif
+
+/* ---- indexes ---- */
 
 #if PG_VERSION_NUM >= 180000
 #define compat_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#define compat_primary_key(rel)								 RelationGetPrimaryKeyIndex(rel, false)
 #else
 #define compat_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
+#define compat_primary_key(rel)								 RelationGetPrimaryKeyIndex(rel)
 #endif
 
-/* May the role execute the function? */
+#if PG_VERSION_NUM >= 160000
+typedef TU_UpdateIndexes CompatUpdateIndexes;
+#define compat_must_update_indexes(update)			   ((update) != TU_None)
+#define compat_tuplesort_getdatum(sort, value, isnull) tuplesort_getdatum(sort, true, false, value, isnull, NULL)
+#else
+typedef bool CompatUpdateIndexes;
+#define compat_must_update_indexes(update)			   (update)
+#define compat_tuplesort_getdatum(sort, value, isnull) tuplesort_getdatum(sort, true, value, isnull, NULL)
+#endif
+
+/* Whether a clause of ORDER BY is descending. */
+#if PG_VERSION_NUM >= 180000
+#define compat_set_reverse(clause, reverse) ((clause)->reverse_sort = (reverse))
+#else
+#define compat_set_reverse(clause, reverse) ((void) 0)
+#endif
+
+/* ---- permissions ---- */
+
 #if PG_VERSION_NUM >= 160000
 #define compat_function_aclcheck(function, role) object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
+#define compat_is_table_owner(table, role)		 object_ownercheck(RelationRelationId, table, role)
 #else
 #define compat_function_aclcheck(function, role) pg_proc_aclcheck(function, role, ACL_EXECUTE)
+#define compat_is_table_owner(table, role)		 pg_class_ownercheck(table, role)
 #endif
 
-/* What pg_stat_activity says of a process that waits; 15 and 16 have one name for all extensions. */
+/* ---- other processes ---- */
+
+/* What pg_stat_activity shows for a process that waits; 15 and 16 have one name for all extensions. */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event(name) WaitEventExtensionNew(name)
 #else
 #define compat_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
-/* What a backend says of itself, by its number in the caller's copy, from 1. */
+/* What a backend reports, by its number in the caller's copy, from 1. */
 #if PG_VERSION_NUM >= 160000
 #define compat_backend_status(index) pgstat_get_local_beentry_by_index(index)
 #else
 #define compat_backend_status(index) pgstat_fetch_stat_local_beentry(index)
 #endif
 
-/* A record in the WAL that only has its transaction's commit waited for. */
+/* The backend of a virtual transaction, as a number; its process, NULL if it has ended; what it reports. */
+#if PG_VERSION_NUM >= 170000
+#define compat_vxid_backend(vxid)	   ((vxid).procNumber)
+#define COMPAT_NO_BACKEND			   INVALID_PROC_NUMBER
+#define compat_backend_process(number) ProcNumberGetProc(number)
+#define compat_backend_report(number)  pgstat_get_beentry_by_proc_number(number)
+#else
+#define compat_vxid_backend(vxid)	   ((vxid).backendId)
+#define COMPAT_NO_BACKEND			   InvalidBackendId
+#define compat_backend_process(number) BackendIdGetProc(number)
+#if PG_VERSION_NUM >= 160000
+#define compat_backend_report(number) pgstat_get_beentry_by_backend_id(number)
+#else
+#define compat_backend_report(number) pgstat_fetch_stat_beentry(number)
+#endif
+#endif
+
+/* ---- VACUUM ---- */
+
+#if PG_VERSION_NUM >= 170000
+#define compat_is_autovacuum_worker() AmAutoVacuumWorkerProcess()
+#else
+#define compat_is_autovacuum_worker() IsAutoVacuumWorkerProcess()
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define compat_vacuum_delay_point() vacuum_delay_point(false)
+#define compat_update_relstats(rel, pages, tuples, has_index, frozen_xid, min_multi)                                   \
+	vac_update_relstats(rel, pages, tuples, 0, 0, has_index, frozen_xid, min_multi, NULL, NULL, false)
+#define compat_report_vacuum(rel, live, start)                                                                         \
+	pgstat_report_vacuum(RelationGetRelid(rel), (rel)->rd_rel->relisshared, live, 0, start)
+#else
+#define compat_vacuum_delay_point() vacuum_delay_point()
+#define compat_update_relstats(rel, pages, tuples, has_index, frozen_xid, min_multi)                                   \
+	vac_update_relstats(rel, pages, tuples, 0, has_index, frozen_xid, min_multi, NULL, NULL, false)
+#define compat_report_vacuum(rel, live, start)                                                                         \
+	((void) (start), pgstat_report_vacuum(RelationGetRelid(rel), (rel)->rd_rel->relisshared, live, 0))
+#endif
+
+/* The oldest transactions that somebody may see, and the one before which rows must be frozen. */
+static inline void
+compat_vacuum_limits(Relation rel, VacuumParams *params, TransactionId *oldest_xmin, MultiXactId *oldest_multi,
+					 TransactionId *freeze_limit)
+{
+#if PG_VERSION_NUM >= 160000
+	struct VacuumCutoffs cutoffs;
+
+	(void) vacuum_get_cutoffs(rel, params, &cutoffs);
+	*oldest_xmin = cutoffs.OldestXmin;
+	*oldest_multi = cutoffs.OldestMxact;
+	*freeze_limit = cutoffs.FreezeLimit;
+#else
+	MultiXactId multi_cutoff;
+
+	(void) vacuum_set_xid_limits(rel, params->freeze_min_age, params->freeze_table_age,
+								 params->multixact_freeze_min_age, params->multixact_freeze_table_age, oldest_xmin,
+								 oldest_multi, freeze_limit, &multi_cutoff);
+#endif
+}
+
+/* ---- WAL ---- */
+
+/* A record whose only purpose is that the transaction's commit is waited for. */
 #if PG_VERSION_NUM >= 170000
 #define compat_log_message() ((void) LogLogicalMessage("pg_sheet", "", 0, true, false))
 #else
 #define compat_log_message() ((void) LogLogicalMessage("pg_sheet", "", 0, true))
 #endif
 
+/* Standbys end the queries that still see transactions up to `horizon`. */
+static inline void
+compat_set_conflict(xl_btree_reuse_page *record, Relation rel, FullTransactionId horizon)
+{
 #if PG_VERSION_NUM >= 160000
-typedef TU_UpdateIndexes CompatUpdateIndexes;
-#define compat_must_update_indexes(update) ((update) != TU_None)
+	record->locator = rel->rd_locator;
+	record->snapshotConflictHorizon = horizon;
 #else
-typedef bool CompatUpdateIndexes;
-#define compat_must_update_indexes(update) (update)
+	record->node = rel->rd_node;
+	record->latestRemovedFullXid = horizon;
 #endif
+}
+
+/* ---- transaction ids ---- */
 
 /* The full id of a transaction id that is on disk, hence at most 2^31 behind the next one. */
 static inline uint64

@@ -4,7 +4,7 @@
 #
 # node     node's own runner with --test-reporter=tap: "not ok" and a block of YAML
 # tap      prove, tests/unit, tests/fuzz/run, check-format: "not ok" and the comments after it
-# regress  pg_regress: "... FAILED", and the differences at the end
+# regress  pg_regress: "... FAILED", or "not ok" from PostgreSQL 16 on, and the differences at the end
 # web      vitest: "FAIL  FILE > TEST" and the error below it
 
 BEGIN { error_length = 160 }
@@ -108,6 +108,10 @@ kind == "tap" && sub(/^# last words of /, "") {
 kind == "regress" && /\.\.\. FAILED/ {
 	sub(/^test /, "")
 	tests[++count] = $1
+	next
+}
+kind == "regress" && /^not ok +[0-9]+ +[-+] / {
+	tests[++count] = $5
 	next
 }
 kind == "regress" && /^diff .*\.out$/ {

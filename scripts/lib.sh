@@ -40,6 +40,29 @@ settings_read() {
 	[ "$gateways" -eq 1 ] || coordinator=zookeeper
 }
 
+# ---- PostgreSQL -----------------------------------------------------------------------------------------------------
+
+pg_versions=(18 17 16 15) # that the extension supports, the newest first
+
+# Sets pg_config and pg_version: those of PG_CONFIG, else of the newest supported version that is installed from the
+# system's packages with its headers. Fails if there is none.
+pg_choose() {
+	pg_config=${PG_CONFIG:-}
+	if [ -n "$pg_config" ]; then
+		pg_version=$("$pg_config" --version 2>/dev/null | sed -nE 's/^PostgreSQL ([0-9]+).*/\1/p')
+		[[ " ${pg_versions[*]} " == *" ${pg_version:-none} "* ]] ||
+			die "PG_CONFIG=$pg_config is not the pg_config of PostgreSQL ${pg_versions[-1]} to ${pg_versions[0]}"
+		[ -e "$("$pg_config" --pgxs)" ] || die "PG_CONFIG=$pg_config: the files to build extensions are not installed"
+		return 0
+	fi
+	for pg_version in "${pg_versions[@]}"; do
+		pg_config=/usr/lib/postgresql/$pg_version/bin/pg_config
+		[ ! -x "${pg_config%_config}_ctl" ] || [ ! -e "/usr/lib/postgresql/$pg_version/lib/pgxs/src/makefiles/pgxs.mk" ] || return 0
+	done
+	pg_config='' pg_version=''
+	return 1
+}
+
 # ---- building -------------------------------------------------------------------------------------------------------
 
 # make, without the variables of the calling make: DATA, for example, has another meaning in PostgreSQL's makefiles.

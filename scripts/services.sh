@@ -4,7 +4,8 @@
 # reaches only the script, which then stops them in order.
 
 database=sheets
-bindir=$run_dir/pg/lib/postgresql/15/bin
+bindir=$("$repo/scripts/pgtree" "$run_dir/pg")
+bindir=${bindir%/*}
 
 # service_spawn NAME COMMAND...: starts it with its output in log/NAME.log, and keeps its pid.
 service_spawn() {
@@ -42,7 +43,12 @@ cluster_psql() {
 }
 
 cluster_init() {
-	[ ! -e "$data/postgres/PG_VERSION" ] || return 0
+	local version
+	if version=$(cat "$data/postgres/PG_VERSION" 2>/dev/null); then
+		[[ $("$bindir/postgres" --version) =~ \)\ $version[^0-9] ]] ||
+			die "$data/postgres was made by PostgreSQL $version, this is $("$bindir/postgres" --version): upgrade it with pg_upgrade (docs/OPERATIONS.md), choose PostgreSQL $version with PG_CONFIG=, or another directory with DATA="
+		return 0
+	fi
 	say "Creating a PostgreSQL cluster in $data/postgres"
 	rm -rf "$data/postgres.new"
 	as_service "$bindir/initdb" -D "$data/postgres.new" -U postgres --data-checksums --encoding=UTF8 --locale=C.UTF-8 \

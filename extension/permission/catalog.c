@@ -74,7 +74,8 @@ catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only)
 	}
 	if (query->plan == NULL)
 	{
-		SPIPlanPtr plan = SPI_prepare(query->sql, nargs, query->types);
+		SPIPlanPtr plan =
+			SPI_prepare_cursor(query->sql, nargs, query->types, query->by_values ? CURSOR_OPT_CUSTOM_PLAN : 0);
 
 		if (plan == NULL)
 			elog(ERROR, "cannot prepare \"%s\": %s", query->sql, SPI_result_code_string(SPI_result));

@@ -1,6 +1,6 @@
 /* catalog.h - SQL on the extension's own tables with the rights of their owner, and arguments of SQL functions. */
-#ifndef CATALOG_H
-#define CATALOG_H
+#ifndef PERMISSION_CATALOG_H
+#define PERMISSION_CATALOG_H
 
 #include "postgres.h"
 #include "executor/spi.h"
@@ -14,6 +14,7 @@ typedef struct CatalogQuery
 	const char *sql;
 	Oid types[CATALOG_MAX_ARGS + 1]; /* of the parameters, up to the first InvalidOid */
 	SPIPlanPtr plan;
+	bool by_values; /* planned for the values of the parameters each time: the best plan depends on them */
 } CatalogQuery;
 
 /* Values of parameters. */

@@ -47,7 +47,8 @@ static CatalogQuery permission_list_range = {
 	"FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s "
 	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.role IS NOT NULL "
 	"AND (s.trashed_at IS NULL OR s.role = 'owner') AND m.sheet_id BETWEEN $2 AND $3 ORDER BY 1",
-	{INT8OID, INT8OID, INT8OID}};
+	{INT8OID, INT8OID, INT8OID},
+	.by_values = true};
 static CatalogQuery permission_list_all = {
 	"SELECT sheet_id FROM sheet.sheet WHERE sheet_id BETWEEN $1 AND $2 ORDER BY 1", {INT8OID, INT8OID}};
 static CatalogQuery permission_unlink_role = {"UPDATE sheet.account SET db_role = NULL WHERE db_role = $1", {OIDOID}};

@@ -215,9 +215,9 @@ like(said($fatal), qr/^LOG .*findings: 2, repaired: 2$/, 'and repaired');
 
 # ---- a check that fails ----
 my ($failing) = create(1);
+sql("ALTER DATABASE postgres SET pg_sheet.stop_point = 'fsck-look:error'"); # before a worker starts, which reads it then
 crash();
 mark_log();
-sql("ALTER DATABASE postgres SET pg_sheet.stop_point = 'fsck-look:error'");
 $node->psql('postgres', "SELECT sheet.get($failing, 'A1')");
 ok($node->poll_query_until('postgres', 'SELECT queued = 0 AND workers = 0 FROM sheet.version_stats'), 'a check that fails is not repeated');
 like(said($failing), qr/^LOG .* failed: stop point "fsck-look" reached$/, 'the log says why');

@@ -90,7 +90,7 @@ sheetlog_refuse(Relation rel, const char *action)
 static TM_Result
 sheetlog_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
 					  Snapshot crosscheck, bool wait, TM_FailureData *tmfd, LockTupleMode *lockmode,
-					  bool *update_indexes)
+					  CompatUpdateIndexes *update_indexes)
 {
 	sheetlog_refuse(rel, "update");
 	return TM_Invisible; /* not reached */
@@ -258,7 +258,7 @@ static const TableAmRoutine sheetlog_routine = {
 	.tuple_delete = sheetlog_tuple_delete,
 	.tuple_update = sheetlog_tuple_update,
 	.tuple_lock = sheetlog_tuple_lock,
-	.relation_set_new_filenode = log_storage_new,
+	.COMPAT_RELATION_SET_NEW_FILE = log_storage_new,
 	.relation_nontransactional_truncate = log_storage_truncate,
 	.relation_copy_data = log_storage_copy,
 	.relation_copy_for_cluster = log_storage_rewrite,
@@ -270,7 +270,9 @@ static const TableAmRoutine sheetlog_routine = {
 	.relation_size = table_block_relation_size,
 	.relation_needs_toast_table = sheetlog_needs_toast_table,
 	.relation_estimate_size = log_storage_estimate,
+#if PG_VERSION_NUM < 180000
 	.scan_bitmap_next_block = log_scan_bitmap_next_block,
+#endif
 	.scan_bitmap_next_tuple = log_scan_bitmap_next_tuple,
 	.scan_sample_next_block = log_scan_sample_next_block,
 	.scan_sample_next_tuple = log_scan_sample_next_tuple,

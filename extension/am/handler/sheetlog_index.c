@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "access/genam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
@@ -184,13 +185,10 @@ sheetlog_next_indexed(struct ValidateIndexState *state, ItemPointer tid)
 	Datum value;
 	bool is_null;
 
-	if (!tuplesort_getdatum(state->tuplesort, true, &value, &is_null, NULL))
+	if (!compat_tuplesort_getdatum(state->tuplesort, &value, &is_null))
 		return false;
 	Assert(!is_null);
 	itemptr_decode(tid, DatumGetInt64(value));
-#ifndef USE_FLOAT8_BYVAL
-	pfree(DatumGetPointer(value));
-#endif
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "am/page/log_row.h"
+#include "compat.h"
 #include "am/page/log_space.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -208,16 +209,22 @@ log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, cons
 
 /* ---- decoding ---- */
 
-/* What is left of the row, with its overflow pages, in one piece of memory. */
+/*
+ * What is left of the row, with its overflow pages, in one piece of memory. A sort may ask for the row in a memory
+ * context from which nothing can be freed (BumpContext, from PostgreSQL 17 on). Reading pages may open files, which
+ * frees memory.
+ */
 static void
 log_slot_assemble(LogSlot *slot)
 {
+	MemoryContext old = MemoryContextSwitchTo(slot->virtual.base.tts_mcxt);
 	Size head = slot->end - slot->next;
 	uint8 *whole = log_slot_alloc(slot, head + slot->overflow_bytes + sizeof(uint64));
 	Buffer first = log_space_open_overflow(slot->rel, slot->overflow);
 
 	memcpy(whole, slot->next, head);
 	log_space_read_overflow(slot->rel, first, whole + head, slot->overflow_bytes);
+	MemoryContextSwitchTo(old);
 	slot->overflow = InvalidBlockNumber;
 	slot->next = whole;
 	slot->end = whole + head + slot->overflow_bytes;
@@ -328,7 +335,7 @@ log_decode_column(LogSlot *slot, int column, Form_pg_attribute att)
 		log_slot_assemble(slot);
 	data = slot->next;
 	slot->next += strlen((const char *) data) + 1;
-	return CStringGetDatum(data);
+	return PointerGetDatum(data);
 }
 
 static void
@@ -470,10 +477,10 @@ log_slot_copy_heap_tuple(TupleTableSlot *slot)
 }
 
 static MinimalTuple
-log_slot_copy_minimal_tuple(TupleTableSlot *slot)
+log_slot_copy_minimal_tuple(TupleTableSlot *slot COMPAT_SLOT_EXTRA)
 {
 	slot_getallattrs(slot);
-	return heap_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	return compat_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
 }
 
 const TupleTableSlotOps LogSlotOps = {.base_slot_size = sizeof(LogSlot),

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "compat.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "am/page/log_space.h"
@@ -49,7 +50,7 @@ log_space_check(Relation rel, Buffer buffer)
 		log_space_damaged(rel, BufferGetBlockNumber(buffer), damage);
 }
 
-static Buffer
+Buffer
 log_space_verified(Relation rel, Buffer buffer)
 {
 	Page page = BufferGetPage(buffer);
@@ -105,7 +106,7 @@ log_space_meta(Relation rel, LogMeta *meta)
 static char *
 extend_file(SMgrRelation smgr, BlockNumber block)
 {
-	char *path = relpath(smgr->smgr_rnode, MAIN_FORKNUM);
+	char *path = compat_path(smgr);
 
 	return block < RELSEG_SIZE ? path : psprintf("%s.%u", path, block / RELSEG_SIZE);
 }
@@ -503,7 +504,7 @@ log_overflow_follow(Relation rel, BlockNumber block, Buffer before)
 						errhint("Check the table with sheet.am_check().")));
 	if (before > 0 && guess > 0 && guess <= NBuffers)
 	{
-		if (ReadRecentBuffer(rel->rd_node, MAIN_FORKNUM, block, guess))
+		if (ReadRecentBuffer(compat_file(rel), MAIN_FORKNUM, block, guess))
 			return log_overflow_prefetch(guess);
 		step = -step;
 	}

@@ -21,6 +21,8 @@
 
 /* Reads a page and checks that it is one of ours; a page that was never written comes back as it is. Not locked. */
 extern Buffer log_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy);
+/* Checks a page that has been read, in the same way. Returns its buffer. */
+extern Buffer log_space_verified(Relation rel, Buffer buffer);
 /* Has the page been written? (Of a locked buffer.) */
 static inline bool
 log_space_is(Buffer buffer, LogPageKind kind)
@@ -80,6 +82,6 @@ log_register_fragment(LogFragment *fragment, Page page, uint16 offset, uint16 le
 }
 
 /* Raises ERRCODE_DATA_CORRUPTED with the block's number. */
-extern void log_space_damaged(Relation rel, BlockNumber block, const char *what) pg_attribute_noreturn();
+_Noreturn extern void log_space_damaged(Relation rel, BlockNumber block, const char *what);
 
 #endif

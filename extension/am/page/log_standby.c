@@ -53,9 +53,8 @@ log_standby_conflict(Relation rel, TransactionId newest)
 	if (!TransactionIdIsNormal(newest) || !XLogStandbyInfoActive() || !RelationNeedsWAL(rel))
 		return;
 	memset(&record, 0, sizeof(record));
-	record.node = rel->rd_node;
 	record.block = InvalidBlockNumber;
-	record.latestRemovedFullXid = FullTransactionIdFromU64(compat_widen_xid(newest, ReadNextFullTransactionId()));
+	compat_set_conflict(&record, rel, FullTransactionIdFromU64(compat_widen_xid(newest, ReadNextFullTransactionId())));
 	XLogBeginInsert();
 	XLogRegisterData((char *) &record, SizeOfBtreeReusePage);
 	XLogInsert(RM_BTREE_ID, XLOG_BTREE_REUSE_PAGE);

@@ -14,14 +14,13 @@
 #include "am/page/log_standby.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
-#include "nodes/tidbitmap.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
 /* ---- one page ---- */
 
-static void
+void
 log_scan_release_page(LogScan *scan)
 {
 	if (BufferIsValid(scan->source.buffer))
@@ -30,31 +29,29 @@ log_scan_release_page(LogScan *scan)
 	scan->nrows = 0;
 }
 
-/* Reads and locks the page. */
-static void
-log_scan_lock_page(LogScan *scan, BlockNumber block)
+void
+log_scan_lock_page(LogScan *scan, Buffer buffer)
 {
 	log_scan_release_page(scan);
 	CHECK_FOR_INTERRUPTS();
-	scan->source.block = block;
-	scan->source.buffer = log_space_read(scan->base.rs_rd, block, scan->strategy);
-	scan->source.page = BufferGetPage(scan->source.buffer);
-	LockBuffer(scan->source.buffer, BUFFER_LOCK_SHARE);
+	scan->source.block = BufferGetBlockNumber(buffer);
+	scan->source.buffer = buffer;
+	scan->source.page = BufferGetPage(buffer);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 }
 
-static void
+void
 log_scan_unlock_page(LogScan *scan)
 {
 	scan->source = log_standby_unlock(scan->source.buffer, &scan->copy, GetMemoryChunkContext(scan));
 }
 
-/* Notes the rows that the snapshot sees. */
-static void
-log_scan_read_page(LogScan *scan, BlockNumber block)
+void
+log_scan_read_page(LogScan *scan, Buffer buffer)
 {
 	LogWalk walk;
 
-	log_scan_lock_page(scan, block);
+	log_scan_lock_page(scan, buffer);
 	scan->max_offset = 0;
 	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
 	{
@@ -64,7 +61,7 @@ log_scan_read_page(LogScan *scan, BlockNumber block)
 			if (log_visibility_check(&scan->visibility, &walk))
 				scan->rows[scan->nrows++] = log_row_ref(&walk);
 		if (walk.damage != NULL)
-			log_space_damaged(scan->base.rs_rd, block, walk.damage);
+			log_space_damaged(scan->base.rs_rd, scan->source.block, walk.damage);
 		scan->max_offset = walk.offset;
 	}
 	log_scan_unlock_page(scan);
@@ -83,7 +80,7 @@ log_scan_parallel_block(LogScan *scan, BlockNumber *block)
 {
 	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->base.rs_parallel;
 
-	if (!scan->begun)
+	if (!scan->ahead)
 		table_block_parallelscan_startblock_init(scan->base.rs_rd, scan->worker, shared);
 	*block = table_block_parallelscan_nextpage(scan->base.rs_rd, scan->worker, shared);
 	return *block != InvalidBlockNumber;
@@ -91,19 +88,20 @@ log_scan_parallel_block(LogScan *scan, BlockNumber *block)
 
 /* The block that is `done` blocks after the start, or before its end. */
 static bool
-log_scan_serial_block(LogScan *scan, ScanDirection direction, BlockNumber *block)
+log_scan_serial_block(LogScan *scan, BlockNumber *block)
 {
 	BlockNumber blocks = log_scan_blocks(scan);
+	bool backward = ScanDirectionIsBackward(scan->direction);
 
-	if (!scan->begun)
+	if (!scan->ahead)
 	{
 		if (blocks == 0)
 			return false;
-		if (ScanDirectionIsBackward(direction))
+		if (backward)
 			scan->base.rs_flags &= ~SO_ALLOW_SYNC;
-		scan->done = ScanDirectionIsBackward(direction) ? blocks - 1 : 0;
+		scan->done = backward ? blocks - 1 : 0;
 	}
-	else if (ScanDirectionIsBackward(direction))
+	else if (backward)
 	{
 		if (scan->done == 0)
 			return false;
@@ -117,20 +115,44 @@ log_scan_serial_block(LogScan *scan, ScanDirection direction, BlockNumber *block
 	return true;
 }
 
+bool
+log_scan_next_block(LogScan *scan, BlockNumber *block)
+{
+	bool more =
+		scan->base.rs_parallel != NULL ? log_scan_parallel_block(scan, block) : log_scan_serial_block(scan, block);
+
+	scan->ahead = true;
+	return more;
+}
+
+/* Goes on from the current page in the other direction. */
+static void
+log_scan_turn(LogScan *scan, ScanDirection direction)
+{
+	if (scan->begun && scan->direction != direction)
+	{
+		log_scan_reset_pages(scan);
+		scan->done = (scan->source.block + scan->nblocks - scan->start) % scan->nblocks;
+	}
+	scan->direction = direction;
+}
+
 static bool
 log_scan_advance(LogScan *scan, ScanDirection direction)
 {
-	BlockNumber block;
-	bool more = scan->base.rs_parallel != NULL ? log_scan_parallel_block(scan, &block)
-											   : log_scan_serial_block(scan, direction, &block);
+	Buffer buffer;
 
-	scan->begun = more;
-	if (!more)
+	log_scan_turn(scan, direction);
+	buffer = log_scan_next_buffer(scan);
+	scan->begun = BufferIsValid(buffer);
+	if (!scan->begun)
 	{
 		log_scan_release_page(scan);
+		log_scan_reset_pages(scan);
+		scan->ahead = false;
 		return false;
 	}
-	log_scan_read_page(scan, block);
+	log_scan_read_page(scan, buffer);
 	scan->current = ScanDirectionIsBackward(direction) ? scan->nrows : -1;
 	return true;
 }
@@ -170,9 +192,10 @@ log_scan_init(LogScan *scan, ScanKey key, bool keep_start)
 	if (shared == NULL && !(keep_start && large))
 		scan->start = large ? ss_get_location(rel, scan->nblocks) : 0;
 	scan->limit = InvalidBlockNumber;
-	scan->begun = false;
-	ItemPointerSetInvalid(&scan->base.rs_mintid);
-	ItemPointerSetInvalid(&scan->base.rs_maxtid);
+	scan->begun = scan->ahead = false;
+	scan->direction = ForwardScanDirection;
+	ItemPointerSetInvalid(&scan->min_tid);
+	ItemPointerSetInvalid(&scan->max_tid);
 	if (key != NULL && scan->base.rs_nkeys > 0)
 		memcpy(scan->base.rs_key, key, scan->base.rs_nkeys * sizeof(ScanKeyData));
 	if (scan->base.rs_flags & SO_TYPE_SEQSCAN)
@@ -200,6 +223,7 @@ log_scan_begin(Relation rel, Snapshot snapshot, int nkeys, ScanKey key, Parallel
 		PredicateLockRelation(rel, snapshot);
 	log_visibility_begin(&scan->visibility, rel, snapshot);
 	log_scan_init(scan, key, false);
+	log_scan_begin_pages(scan);
 	return (TableScanDesc) scan;
 }
 
@@ -209,10 +233,11 @@ log_scan_end(TableScanDesc sscan)
 	LogScan *scan = (LogScan *) sscan;
 
 	log_scan_release_page(scan);
+	log_scan_end_pages(scan);
 	RelationDecrementReferenceCount(sscan->rs_rd);
 	if (sscan->rs_key != NULL)
 		pfree(sscan->rs_key);
-	if (scan->strategy != NULL && !(sscan->rs_flags & SO_TYPE_ANALYZE))
+	if (scan->strategy != NULL)
 		FreeAccessStrategy(scan->strategy);
 	if (scan->copy != NULL)
 		pfree(scan->copy);
@@ -236,7 +261,9 @@ log_scan_rescan(TableScanDesc sscan, ScanKey key, bool set_params, bool allow_st
 						   (allow_pagemode ? SO_ALLOW_PAGEMODE : 0);
 	}
 	log_scan_release_page(scan);
+	log_scan_end_pages(scan);
 	log_scan_init(scan, key, true);
+	log_scan_begin_pages(scan);
 }
 
 void
@@ -267,7 +294,7 @@ log_scan_keys_hold(LogScan *scan, TupleTableSlot *slot)
 	return true;
 }
 
-static void
+void
 log_scan_store(LogScan *scan, TupleTableSlot *slot, int number)
 {
 	log_slot_store_at(slot, scan->base.rs_rd, &scan->source, &scan->rows[number]);
@@ -309,8 +336,8 @@ log_scan_set_tidrange(TableScanDesc sscan, ItemPointer mintid, ItemPointer maxti
 	LogScan *scan = (LogScan *) sscan;
 	BlockNumber first = ItemPointerGetBlockNumberNoCheck(mintid), last = ItemPointerGetBlockNumberNoCheck(maxtid);
 
-	scan->base.rs_mintid = *mintid;
-	scan->base.rs_maxtid = *maxtid;
+	scan->min_tid = *mintid;
+	scan->max_tid = *maxtid;
 	if (scan->nblocks == 0 || first >= scan->nblocks || ItemPointerCompare(mintid, maxtid) > 0)
 		log_scan_set_limits(scan, 0, 0);
 	else
@@ -320,64 +347,13 @@ log_scan_set_tidrange(TableScanDesc sscan, ItemPointer mintid, ItemPointer maxti
 bool
 log_scan_getnextslot_tidrange(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
 {
+	LogScan *scan = (LogScan *) sscan;
+
 	while (log_scan_getnextslot(sscan, direction, slot))
-		if (ItemPointerCompare(&slot->tts_tid, &sscan->rs_mintid) >= 0 &&
-			ItemPointerCompare(&slot->tts_tid, &sscan->rs_maxtid) <= 0)
+		if (ItemPointerCompare(&slot->tts_tid, &scan->min_tid) >= 0 &&
+			ItemPointerCompare(&slot->tts_tid, &scan->max_tid) <= 0)
 			return true;
 	return false;
-}
-
-/* ---- bitmaps ---- */
-
-/* Of the visible rows, keeps those that the bitmap names; both are sorted. */
-static void
-log_scan_keep_offsets(LogScan *scan, const TBMIterateResult *tbmres)
-{
-	int n = 0, t = 0;
-
-	for (int i = 0; i < scan->nrows; i++)
-	{
-		while (t < tbmres->ntuples && tbmres->offsets[t] < scan->rows[i].offset)
-			t++;
-		if (t < tbmres->ntuples && tbmres->offsets[t] == scan->rows[i].offset)
-			scan->rows[n++] = scan->rows[i];
-	}
-	scan->nrows = n;
-}
-
-bool
-log_scan_bitmap_next_block(TableScanDesc sscan, TBMIterateResult *tbmres)
-{
-	LogScan *scan = (LogScan *) sscan;
-	ItemPointerData tid;
-
-	if (tbmres->blockno >= scan->nblocks)
-		return false;
-	/* Before it is read, so that no writer comes in between. A directory has no entry for a new row of the page. */
-	if (tbmres->ntuples < 0)
-		PredicateLockPage(sscan->rs_rd, tbmres->blockno, sscan->rs_snapshot);
-	for (int i = 0; i < tbmres->ntuples; i++)
-	{
-		ItemPointerSet(&tid, tbmres->blockno, tbmres->offsets[i]);
-		PredicateLockTID(sscan->rs_rd, &tid, sscan->rs_snapshot, InvalidTransactionId);
-	}
-	log_scan_read_page(scan, tbmres->blockno);
-	if (tbmres->ntuples >= 0)
-		log_scan_keep_offsets(scan, tbmres);
-	scan->current = -1;
-	return scan->nrows > 0;
-}
-
-bool
-log_scan_bitmap_next_tuple(TableScanDesc sscan, TBMIterateResult *tbmres, TupleTableSlot *slot)
-{
-	LogScan *scan = (LogScan *) sscan;
-
-	if (++scan->current >= scan->nrows)
-		return false;
-	log_scan_store(scan, slot, scan->current);
-	pgstat_count_heap_fetch(sscan->rs_rd);
-	return true;
 }
 
 /* ---- samples ---- */
@@ -400,7 +376,7 @@ log_scan_sample_next_block(TableScanDesc sscan, SampleScanState *state)
 		log_scan_release_page(scan);
 		return false;
 	}
-	log_scan_read_page(scan, block);
+	log_scan_read_page(scan, log_space_read(scan->base.rs_rd, block, scan->strategy));
 	return true;
 }
 
@@ -420,72 +396,5 @@ log_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, TupleTab
 				return true;
 			}
 	ExecClearTuple(slot);
-	return false;
-}
-
-/* ---- ANALYZE ---- */
-
-bool
-log_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccessStrategy strategy)
-{
-	LogScan *scan = (LogScan *) sscan;
-
-	log_scan_release_page(scan);
-	scan->source.block = block;
-	scan->strategy = strategy;
-	scan->nrows = -1; /* not looked at yet */
-	return true;
-}
-
-/* Notes the rows to sample and counts; others' rows in progress are left for the transaction to report. */
-static void
-log_scan_analyze_page(LogScan *scan, TransactionId oldest_xmin)
-{
-	LogWalk walk;
-
-	log_scan_lock_page(scan, scan->source.block);
-	scan->current = -1;
-	scan->live = scan->dead = 0;
-	if (log_space_is(scan->source.buffer, LOG_PAGE_DATA))
-	{
-		log_walk_begin(&walk, scan->source.page);
-		while (log_walk_next(&walk))
-		{
-			TransactionId xid;
-			LogRowState state = log_row_state(&walk, oldest_xmin, &xid);
-			bool mine = TransactionIdIsCurrentTransactionId(xid);
-
-			if (state == LOG_STATE_LIVE || (state == LOG_STATE_INSERTING && mine) ||
-				(state == LOG_STATE_DELETING && !mine))
-			{
-				scan->rows[scan->nrows++] = log_row_ref(&walk);
-				scan->live += 1;
-			}
-			else if (state != LOG_STATE_INSERTING)
-				scan->dead += 1;
-		}
-	}
-	log_scan_unlock_page(scan);
-}
-
-bool
-log_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *live, double *dead,
-							TupleTableSlot *slot)
-{
-	LogScan *scan = (LogScan *) sscan;
-
-	if (scan->nrows < 0)
-	{
-		log_scan_analyze_page(scan, oldest_xmin);
-		*live += scan->live;
-		*dead += scan->dead;
-	}
-	if (++scan->current < scan->nrows)
-	{
-		log_scan_store(scan, slot, scan->current);
-		return true;
-	}
-	ExecClearTuple(slot);
-	log_scan_release_page(scan);
 	return false;
 }

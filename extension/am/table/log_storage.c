@@ -29,19 +29,19 @@
 #include "utils/tuplesort.h"
 
 void
-log_storage_new(Relation rel, const RelFileNode *newrnode, char persistence, TransactionId *freeze_xid,
+log_storage_new(Relation rel, const CompatFileLocator *file, char persistence, TransactionId *freeze_xid,
 				MultiXactId *minmulti)
 {
 	SMgrRelation smgr;
 
 	*freeze_xid = RecentXmin;
 	*minmulti = GetOldestMultiXactId();
-	smgr = RelationCreateStorage(*newrnode, persistence, true);
+	smgr = RelationCreateStorage(*file, persistence, true);
 	if (persistence == RELPERSISTENCE_UNLOGGED)
 	{
 		/* Written past shared buffers: synced here, and logged even when the table is not. */
 		smgrcreate(smgr, INIT_FORKNUM, false);
-		log_smgrcreate(newrnode, INIT_FORKNUM);
+		log_smgrcreate(file, INIT_FORKNUM);
 		smgrimmedsync(smgr, INIT_FORKNUM);
 	}
 	smgrclose(smgr);
@@ -54,7 +54,7 @@ log_storage_truncate(Relation rel)
 }
 
 static void
-log_copy_fork(Relation rel, SMgrRelation to, const RelFileNode *newrnode, ForkNumber fork)
+log_copy_fork(Relation rel, SMgrRelation to, const CompatFileLocator *file, ForkNumber fork)
 {
 	char persistence = rel->rd_rel->relpersistence;
 
@@ -62,21 +62,21 @@ log_copy_fork(Relation rel, SMgrRelation to, const RelFileNode *newrnode, ForkNu
 		return;
 	smgrcreate(to, fork, false);
 	if (RelationIsPermanent(rel) || (persistence == RELPERSISTENCE_UNLOGGED && fork == INIT_FORKNUM))
-		log_smgrcreate(newrnode, fork);
+		log_smgrcreate(file, fork);
 	RelationCopyStorage(RelationGetSmgr(rel), to, fork, persistence);
 }
 
 /* SET TABLESPACE. */
 void
-log_storage_copy(Relation rel, const RelFileNode *newrnode)
+log_storage_copy(Relation rel, const CompatFileLocator *file)
 {
-	SMgrRelation to = smgropen(*newrnode, rel->rd_backend);
+	SMgrRelation to = smgropen(*file, rel->rd_backend);
 
 	FlushRelationBuffers(rel);
-	RelationCreateStorage(*newrnode, rel->rd_rel->relpersistence, true);
+	RelationCreateStorage(*file, rel->rd_rel->relpersistence, true);
 	RelationCopyStorage(RelationGetSmgr(rel), to, MAIN_FORKNUM, rel->rd_rel->relpersistence);
 	for (ForkNumber fork = MAIN_FORKNUM + 1; fork <= MAX_FORKNUM; fork++)
-		log_copy_fork(rel, to, newrnode, fork);
+		log_copy_fork(rel, to, file, fork);
 	RelationDropStorage(rel);
 	smgrclose(to);
 }
@@ -176,7 +176,7 @@ log_rewrite_take(LogRewrite *rewrite)
 static void
 log_rewrite_by_index(LogRewrite *rewrite, Relation index)
 {
-	IndexScanDesc scan = index_beginscan(rewrite->from, index, SnapshotAny, 0, 0);
+	IndexScanDesc scan = compat_index_beginscan(rewrite->from, index, SnapshotAny, 0);
 
 	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_INDEX_SCAN_HEAP);
 	index_rescan(scan, NULL, 0, NULL, 0);

@@ -4,11 +4,12 @@
 
 #include "postgres.h"
 #include "access/tableam.h"
+#include "compat.h"
 
-extern void log_storage_new(Relation rel, const RelFileNode *newrnode, char persistence, TransactionId *freeze_xid,
+extern void log_storage_new(Relation rel, const CompatFileLocator *file, char persistence, TransactionId *freeze_xid,
 							MultiXactId *minmulti);
 extern void log_storage_truncate(Relation rel);
-extern void log_storage_copy(Relation rel, const RelFileNode *newrnode);
+extern void log_storage_copy(Relation rel, const CompatFileLocator *file);
 extern void log_storage_rewrite(Relation from, Relation to, Relation index, bool use_sort, TransactionId oldest_xmin,
 								TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *live, double *removed,
 								double *recently_dead);

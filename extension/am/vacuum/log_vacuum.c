@@ -52,7 +52,7 @@ log_vacuum_scan(LogVacuum *vacuum)
 	pgstat_progress_update_param(PROGRESS_VACUUM_TOTAL_HEAP_BLKS, vacuum->used);
 	for (BlockNumber block = vacuum->from; block < vacuum->used; block++)
 	{
-		vacuum_delay_point();
+		compat_vacuum_delay_point();
 		if (vacuum->dead->max_items - vacuum->dead->num_items <= LOG_PAGE_OFFSET)
 		{
 			log_vacuum_dead(vacuum);
@@ -178,7 +178,7 @@ log_vacuum_used_end(LogVacuum *vacuum)
 		Buffer buffer = log_space_read(vacuum->rel, end - 1, vacuum->strategy);
 		bool free;
 
-		vacuum_delay_point();
+		compat_vacuum_delay_point();
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		free = log_space_is(buffer, LOG_PAGE_FREE);
 		UnlockReleaseBuffer(buffer);
@@ -241,11 +241,8 @@ static void
 log_vacuum_limits(LogVacuum *vacuum)
 {
 	TransactionId horizon, freeze_limit;
-	MultiXactId multi_cutoff;
 
-	(void) vacuum_set_xid_limits(vacuum->rel, vacuum->params->freeze_min_age, vacuum->params->freeze_table_age,
-								 vacuum->params->multixact_freeze_min_age, vacuum->params->multixact_freeze_table_age,
-								 &vacuum->oldest_xmin, &vacuum->new_min_multi, &freeze_limit, &multi_cutoff);
+	compat_vacuum_limits(vacuum->rel, vacuum->params, &vacuum->oldest_xmin, &vacuum->new_min_multi, &freeze_limit);
 	horizon = GetOldestNonRemovableTransactionId(vacuum->rel);
 	if (TransactionIdPrecedes(horizon, vacuum->oldest_xmin))
 		vacuum->oldest_xmin = horizon;
@@ -267,13 +264,13 @@ log_vacuum_limits(LogVacuum *vacuum)
 static void
 log_vacuum_make_dead(LogVacuum *vacuum)
 {
-	bool automatic = IsAutoVacuumWorkerProcess() && autovacuum_work_mem != -1;
+	bool automatic = compat_is_autovacuum_worker() && autovacuum_work_mem != -1;
 	Size items = (Size) (automatic ? autovacuum_work_mem : maintenance_work_mem) * 1024 / sizeof(ItemPointerData);
 	int max_items;
 
 	items = Min(items, (Size) vacuum->used * (LOG_MAX_ROWS + 1));
 	max_items = (int) Max(Min(items, MaxAllocSize / sizeof(ItemPointerData) / 2), 2 * (LOG_MAX_ROWS + 1));
-	vacuum->dead = palloc(sizeof(VacDeadItems) + sizeof(ItemPointerData) * max_items);
+	vacuum->dead = palloc(offsetof(LogDeadRows, items) + sizeof(ItemPointerData) * max_items);
 	vacuum->dead->max_items = max_items;
 	vacuum->dead->num_items = 0;
 }
@@ -293,8 +290,9 @@ log_vacuum_finish_indexes(LogVacuum *vacuum, double tuples)
 
 		vacuum->results[i] = vac_cleanup_one_index(&info, vacuum->results[i]);
 		if (vacuum->results[i] != NULL && !vacuum->results[i]->estimated_count)
-			vac_update_relstats(vacuum->indexes[i], vacuum->results[i]->num_pages, vacuum->results[i]->num_index_tuples,
-								0, false, InvalidTransactionId, InvalidMultiXactId, NULL, NULL, false);
+			compat_update_relstats(vacuum->indexes[i], vacuum->results[i]->num_pages,
+								   vacuum->results[i]->num_index_tuples, false, InvalidTransactionId,
+								   InvalidMultiXactId);
 	}
 	vac_close_indexes(vacuum->nindexes, vacuum->indexes, NoLock);
 }
@@ -319,6 +317,7 @@ log_vacuum(Relation rel, VacuumParams *params, BufferAccessStrategy strategy)
 	LogVacuum vacuum = {.rel = rel, .params = params, .strategy = strategy, .tail = InvalidBlockNumber};
 	BlockNumber blocks;
 	uint64 rows_before;
+	TimestampTz started = GetCurrentTimestamp();
 	double tuples;
 
 	pgstat_progress_start_command(PROGRESS_COMMAND_VACUUM, RelationGetRelid(rel));
@@ -342,9 +341,8 @@ log_vacuum(Relation rel, VacuumParams *params, BufferAccessStrategy strategy)
 
 	pgstat_progress_update_param(PROGRESS_VACUUM_PHASE, PROGRESS_VACUUM_PHASE_FINAL_CLEANUP);
 	blocks = RelationGetNumberOfBlocks(rel);
-	vac_update_relstats(rel, blocks, tuples, 0, vacuum.nindexes > 0, vacuum.new_frozen_xid, vacuum.new_min_multi, NULL,
-						NULL, false);
-	pgstat_report_vacuum(RelationGetRelid(rel), rel->rd_rel->relisshared, Max(tuples, 0), 0);
+	compat_update_relstats(rel, blocks, tuples, vacuum.nindexes > 0, vacuum.new_frozen_xid, vacuum.new_min_multi);
+	compat_report_vacuum(rel, Max(tuples, 0), started);
 	log_vacuum_report(&vacuum, blocks, tuples);
 	pgstat_progress_end_command();
 }

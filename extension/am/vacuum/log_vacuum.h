@@ -5,8 +5,16 @@
 #ifndef LOG_VACUUM_H
 #define LOG_VACUUM_H
 
+#include "compat.h"
 #include "commands/vacuum.h"
 #include "am/page/log_space.h"
+
+/* TIDs of rows marked dead, in ascending order. */
+typedef struct LogDeadRows
+{
+	int max_items, num_items;
+	ItemPointerData items[FLEXIBLE_ARRAY_MEMBER];
+} LogDeadRows;
 
 typedef struct LogVacuum
 {
@@ -22,7 +30,7 @@ typedef struct LogVacuum
 	Relation *indexes;
 	IndexBulkDeleteResult **results;
 	bool clean_indexes;
-	VacDeadItems *dead;
+	LogDeadRows *dead;
 	BlockNumber from, used, tail; /* as the metapage had them */
 	BlockNumber unfinished;		  /* first block that the next VACUUM has to look at */
 	BlockNumber scanned, freed, not_cleaned;

@@ -30,7 +30,7 @@ log_vacuum_free_overflow(LogVacuum *vacuum, BlockNumber block, TransactionId wri
 		Buffer buffer;
 		BlockNumber next = InvalidBlockNumber;
 
-		vacuum_delay_point();
+		compat_vacuum_delay_point();
 		if (block < vacuum->from)
 			log_vacuum_come_back(vacuum, block);
 		buffer = log_space_read(vacuum->rel, block, vacuum->strategy);
@@ -118,7 +118,7 @@ log_vacuum_clean_page(LogVacuum *vacuum, BlockNumber block, int ndead, bool whol
 {
 	Buffer buffer = log_space_read(vacuum->rel, block, vacuum->strategy);
 
-	vacuum_delay_point();
+	compat_vacuum_delay_point();
 	if (ConditionalLockBufferForCleanup(buffer))
 	{
 		log_vacuum_clean_locked(vacuum, buffer, ndead, whole);
@@ -129,10 +129,24 @@ log_vacuum_clean_page(LogVacuum *vacuum, BlockNumber block, int ndead, bool whol
 	vacuum->not_cleaned++;
 }
 
+static int
+log_vacuum_compare(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+static bool
+log_vacuum_is_dead(ItemPointer tid, void *arg)
+{
+	const LogDeadRows *dead = arg;
+
+	return bsearch(tid, dead->items, dead->num_items, sizeof(ItemPointerData), log_vacuum_compare) != NULL;
+}
+
 void
 log_vacuum_dead(LogVacuum *vacuum)
 {
-	VacDeadItems *dead = vacuum->dead;
+	LogDeadRows *dead = vacuum->dead;
 	int i = 0;
 
 	if (dead->num_items == 0)
@@ -147,7 +161,7 @@ log_vacuum_dead(LogVacuum *vacuum)
 								.num_heap_tuples = vacuum->rel->rd_rel->reltuples,
 								.strategy = vacuum->strategy};
 
-		vacuum->results[index] = vac_bulkdel_one_index(&info, vacuum->results[index], dead);
+		vacuum->results[index] = index_bulk_delete(&info, vacuum->results[index], log_vacuum_is_dead, dead);
 	}
 	STOP_POINT("vacuum-index");
 	pgstat_progress_update_param(PROGRESS_VACUUM_PHASE, PROGRESS_VACUUM_PHASE_VACUUM_HEAP);

@@ -250,7 +250,7 @@ log_vacuum_change_page(LogVacuum *vacuum, Buffer buffer, const LogPageFindings *
 static void
 log_vacuum_remember(LogVacuum *vacuum, BlockNumber block, OffsetNumber offset)
 {
-	VacDeadItems *dead = vacuum->dead;
+	LogDeadRows *dead = vacuum->dead;
 
 	Assert(dead->num_items < dead->max_items);
 	ItemPointerSet(&dead->items[dead->num_items], block, offset);

@@ -1,6 +1,7 @@
 /* am_check.c - sheet.am_check(): every page and record of a table that uses the access method sheetlog. */
 #include "postgres.h"
 
+#include "compat.h"
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
@@ -38,7 +39,7 @@ sheet_am_check(PG_FUNCTION_ARGS)
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
-	if (!pg_class_ownercheck(relid, GetUserId()))
+	if (!compat_is_table_owner(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	InitMaterializedSRF(fcinfo, 0);
 	rel = table_open(relid, mode);

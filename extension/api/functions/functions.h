@@ -1,6 +1,6 @@
 /* functions.h - what the module's start needs of the SQL functions. */
-#ifndef FUNCTIONS_H
-#define FUNCTIONS_H
+#ifndef API_FUNCTIONS_H
+#define API_FUNCTIONS_H
 
 #include "fmgr.h"
 

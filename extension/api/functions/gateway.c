@@ -4,6 +4,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "funcapi.h"
 #include "journal/follow/follow.h"
 #include "journal/journal.h"
@@ -286,16 +287,16 @@ holders_name(Oid role)
 static void
 holders_put(ReturnSetInfo *rsinfo, int64 sheet_id, VirtualTransactionId holder)
 {
-	PGPROC *proc = holder.backendId != InvalidBackendId ? BackendIdGetProc(holder.backendId) : NULL;
-	PgBackendStatus *status = proc != NULL ? pgstat_fetch_stat_beentry(holder.backendId) : NULL;
+	int backend = compat_vxid_backend(holder);
+	PGPROC *proc = backend != COMPAT_NO_BACKEND ? compat_backend_process(backend) : NULL;
+	PgBackendStatus *status = proc != NULL ? compat_backend_report(backend) : NULL;
 	Oid role = proc != NULL ? proc->roleId : InvalidOid;
 	char *name = OidIsValid(role) ? holders_name(role) : NULL;
 	Datum values[HOLDERS_COLUMNS];
 	bool nulls[HOLDERS_COLUMNS] = {false, true, true, false, true};
 
 	values[0] = Int64GetDatum(sheet_id);
-	values[3] =
-		PointerGetDatum(cstring_to_text(psprintf("%d/%u", holder.backendId, (unsigned) holder.localTransactionId)));
+	values[3] = PointerGetDatum(cstring_to_text(psprintf("%d/%u", backend, (unsigned) holder.localTransactionId)));
 	if (name != NULL)
 	{
 		values[1] = CStringGetTextDatum(name);

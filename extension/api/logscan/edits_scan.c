@@ -12,6 +12,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "api/logscan/edits_read.h"
+#include "compat.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"

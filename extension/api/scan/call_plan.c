@@ -9,6 +9,7 @@
 
 #include "access/sysattr.h"
 #include "api/scan/call.h"
+#include "compat.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
@@ -377,6 +378,7 @@ call_pathkeys(PlannerInfo *root, Index rti, const int *columns, const Oid *types
 		clause->eqop = cache->eq_opr;
 		clause->sortop = backward ? cache->gt_opr : cache->lt_opr;
 		clause->nulls_first = backward;
+		compat_set_reverse(clause, backward);
 		entries = lappend(entries, entry);
 		clauses = lappend(clauses, clause);
 	}

@@ -3,6 +3,7 @@
 #define CELLS_H
 
 #include "postgres.h"
+#include "compat.h"
 #include "common/a1.h"
 #include "fmgr.h"
 #include "journal/journal.h"

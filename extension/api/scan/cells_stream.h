@@ -3,6 +3,7 @@
 #define CELLS_STREAM_H
 
 #include "postgres.h"
+#include "compat.h"
 #include "journal/journal.h"
 
 typedef struct CellStream

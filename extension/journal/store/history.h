@@ -45,6 +45,6 @@ extern void history_store_segment(int64 sheet_id, int64 segment_id, int64 first_
 extern void history_delete_segment(int64 sheet_id, int64 segment_id);
 
 /* ERRCODE_DATA_CORRUPTED, naming `what` and its number, with a hint to sheet.fsck. */
-extern void history_corrupted(int64 sheet_id, const char *what, int64 number, EditError error) pg_attribute_noreturn();
+_Noreturn extern void history_corrupted(int64 sheet_id, const char *what, int64 number, EditError error);
 
 #endif

@@ -147,7 +147,7 @@ storage_find_primary(StorageTable table, Relation rel)
 		primary = storage_find_index(rel, storage_is_role_index);
 	}
 	else
-		primary = RelationGetPrimaryKeyIndex(rel);
+		primary = compat_primary_key(rel);
 	if (!OidIsValid(primary))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -1,8 +1,8 @@
 /*
  * storage.h - the journal's relations: opening and changing them (storage.c), scanning them (storage_scan.c).
  */
-#ifndef STORAGE_H
-#define STORAGE_H
+#ifndef JOURNAL_STORAGE_H
+#define JOURNAL_STORAGE_H
 
 #include "postgres.h"
 #include "access/genam.h"

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "common/edit_read.h"
 #include "common/properties.h"
 #include "common/utf8.h"

@@ -97,7 +97,9 @@ SET enable_material = off;
 SELECT 'SELECT count(*) FROM asked WHERE ' || string_agg('key > ' || 2 - g, ' AND ') FROM generate_series(1, 60) g \gexec
 SELECT 'SELECT count(*) FROM asked WHERE key = 1 AND ' || string_agg('position > ' || 1000 - g, ' AND ') FROM generate_series(1, 60) g \gexec
 \set ECHO all
+SET enable_hashagg = off;
 EXPLAIN (COSTS OFF) SELECT v.key, count(*) FROM (VALUES (1, 1990), (4, 0), (9, 0)) v(key, since) JOIN asked a ON a.key = v.key AND a.position > v.since GROUP BY 1 ORDER BY 1;
+RESET enable_hashagg;
 SELECT v.key, count(*) FROM (VALUES (1, 1990), (4, 0), (9, 0)) v(key, since) JOIN asked a ON a.key = v.key AND a.position > v.since GROUP BY 1 ORDER BY 1;
 SELECT v.key, count(*) FROM (VALUES (1, 1990), (4, 0), (3, 1999)) v(key, since) JOIN asked a ON a.key >= v.key AND (a.key, a.position) > (v.key, v.since) GROUP BY 1 ORDER BY 1;
 SELECT v.key, (SELECT count(*) FROM asked b WHERE b.key >= v.key AND (b.key, b.position) > (v.key, v.since) AND b.ctid IS NOT NULL) FROM (VALUES (1, 1990), (4, 0), (3, 1999)) v(key, since) ORDER BY 1;

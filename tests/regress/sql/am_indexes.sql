@@ -68,7 +68,7 @@ CREATE INDEX log_btree ON log (n);
 CREATE UNIQUE INDEX log_unique ON log (id);
 SELECT * FROM both_ways('n = 5');
 SELECT * FROM both_ways('id BETWEEN 100 AND 120');
-SELECT reltuples FROM pg_class WHERE oid = 'log'::regclass;
+SELECT reltuples FROM pg_class WHERE oid = 'log_btree'::regclass;
 RESET max_parallel_maintenance_workers;
 RESET min_parallel_table_scan_size;
 -- unique indexes and constraints

@@ -50,9 +50,10 @@ SELECT same('SELECT count(*) FROM T WHERE k = 5');
 CREATE FUNCTION reads(int) RETURNS bigint PARALLEL SAFE STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) FROM l2 WHERE k <= $1); END $$;
 SELECT sum(reads(k)) FROM (SELECT DISTINCT k FROM l WHERE k BETWEEN 0 AND 20) x;
 CREATE FUNCTION writes(int) RETURNS int PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN INSERT INTO l2 VALUES ($1); RETURN 1; END $$;
-SET force_parallel_mode = on;
+SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'debug_parallel_query' ELSE 'force_parallel_mode' END AS always_parallel \gset
+SET :always_parallel = on;
 SELECT writes(1);
-RESET force_parallel_mode;
+RESET :always_parallel;
 SELECT count(*) FROM l2 WHERE n IS NULL;
 CREATE MATERIALIZED VIEW m USING sheetlog AS SELECT k, count(*) AS n FROM l GROUP BY k;
 REFRESH MATERIALIZED VIEW m;

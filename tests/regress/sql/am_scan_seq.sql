@@ -46,9 +46,10 @@ ROLLBACK;
 SET enable_material = off;
 SELECT way('SELECT g, (SELECT count(*) FROM T WHERE k = g) FROM generate_series(1, 3) g');
 RESET enable_material;
-SET force_parallel_mode = on;
+SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'debug_parallel_query' ELSE 'force_parallel_mode' END AS always_parallel \gset
+SET :always_parallel = on;
 SELECT same('SELECT * FROM T WHERE id BETWEEN 100 AND 150');
-RESET force_parallel_mode;
+RESET :always_parallel;
 SET max_parallel_workers_per_gather = 0;
 
 -- scans that begin where another one is; synchronize_seqscans is for tables of more than a quarter of the shared buffers

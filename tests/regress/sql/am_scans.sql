@@ -34,7 +34,8 @@ BEGIN
 	RETURN NEXT;
 END $$;
 SELECT * FROM way('true', 'enable_seqscan=on');
-SELECT * FROM way('k = 7', 'enable_seqscan=on', 'parallel_setup_cost=0', 'parallel_tuple_cost=0', 'min_parallel_table_scan_size=0', 'force_parallel_mode=on');
+SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'debug_parallel_query' ELSE 'force_parallel_mode' END AS always_parallel \gset
+SELECT * FROM way('k = 7', 'enable_seqscan=on', 'parallel_setup_cost=0', 'parallel_tuple_cost=0', 'min_parallel_table_scan_size=0', :'always_parallel' || '=on');
 SELECT * FROM way('id BETWEEN 100 AND 300', 'enable_indexscan=on');
 SELECT * FROM way('id BETWEEN 4990 AND 5010', 'enable_bitmapscan=on');
 SELECT * FROM way('id < 4000 AND k <> 3', 'enable_bitmapscan=on', 'work_mem=64kB');

@@ -215,6 +215,7 @@ SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
 ROLLBACK;
 SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
 CREATE ROLE perm_admin CREATEROLE;
+GRANT perm_ann, perm_eve TO perm_admin WITH ADMIN OPTION;
 SET ROLE perm_admin;
 DROP ROLE perm_ann, perm_eve;
 RESET ROLE;

@@ -4,6 +4,7 @@ CREATE DATABASE encodings_latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0
 CREATE DATABASE encodings_japanese ENCODING 'EUC_JP' LOCALE 'C' TEMPLATE template0;
 CREATE DATABASE encodings_ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0;
 \c encodings_latin1
+\set SHOW_CONTEXT never
 CREATE EXTENSION pg_sheet;
 \c encodings_japanese
 \set VERBOSITY sqlstate

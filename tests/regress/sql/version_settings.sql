@@ -5,7 +5,9 @@ SHOW pg_sheet.version_interval;
 SET pg_sheet.version_edits = 10;
 ALTER SYSTEM SET pg_sheet.version_edits = -1;
 ALTER SYSTEM SET pg_sheet.version_bytes = '64 edits';
+\set VERBOSITY sqlstate
 ALTER SYSTEM SET pg_sheet.version_interval = '2d';
+\set VERBOSITY default
 -- versions by cause
 SELECT by_commit, by_rollback FROM sheet.version_stats \gset
 SELECT sheet.create('version settings', 10, 10) AS id \gset
