@@ -71,8 +71,10 @@ SELECT sheet.apply(:id, pg_temp.edit('\x0100', '* 0 k', '1'));
 SELECT sheet.apply(:id, pg_temp.edit('\xffffff0700', '0 0 k', '1'));
 SELECT sheet.apply(:id, pg_temp.edit('\x8080800800', '0 0 k', '1'));
 SELECT sheet.apply(:id, pg_temp.edit('\x0000', '00 0 k', '1'));
+\set VERBOSITY sqlstate
 SELECT sheet.apply(:id, pg_temp.edit('\x0000', '0 0 k', '{'));
 SELECT sheet.apply(:id, pg_temp.edit('\x0000', '0 0 k', '1e999999'));
+\set VERBOSITY default
 SELECT max(seq) = :before AS unchanged FROM sheet.log WHERE sheet_id = :id;
 SELECT (sheet.apply(:id, pg_temp.edit('\x0502', '4 2 k', '[1]'))).last_seq = :before + 1 AS appended;
 SELECT target, value FROM sheet.properties(:id) WHERE key = 'k';
