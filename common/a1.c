@@ -152,3 +152,31 @@ a1_format_cell(char *to, uint32_t row, uint32_t col)
 	a1_format_column(to, col);
 	snprintf(to + strlen(to), A1_MAX - strlen(to), "%llu", (unsigned long long) row + 1);
 }
+
+void
+a1_format_range(char *to, const A1Range *range)
+{
+	bool all_rows = range->row0 == 0 && range->row1 == SHEET_MAX_ROWS - 1;
+	bool all_cols = range->col0 == 0 && range->col1 == SHEET_MAX_COLS - 1;
+	char last[A1_MAX];
+
+	if (all_cols)
+	{
+		snprintf(to, A1_RANGE_MAX, "%llu:%llu", (unsigned long long) range->row0 + 1,
+				 (unsigned long long) range->row1 + 1);
+		return;
+	}
+	if (all_rows)
+	{
+		a1_format_column(to, range->col0);
+		a1_format_column(last, range->col1);
+	}
+	else
+	{
+		a1_format_cell(to, range->row0, range->col0);
+		a1_format_cell(last, range->row1, range->col1);
+		if (range->row0 == range->row1 && range->col0 == range->col1)
+			return;
+	}
+	strcat(strcat(to, ":"), last);
+}

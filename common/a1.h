@@ -19,5 +19,9 @@ extern bool a1_parse_cell(const char *text, size_t len, uint32_t *row, uint32_t 
 extern bool a1_parse_range(const char *text, size_t len, A1Range *range);
 extern void a1_format_cell(char *to, uint32_t row, uint32_t col);
 extern void a1_format_column(char *to, uint32_t col);
+/* As short as possible: B7, B7:C9, B:C for all rows, 3:5 for all columns; 1:16777216 for both. to: A1_RANGE_MAX bytes.
+ */
+#define A1_RANGE_MAX (2 * A1_MAX)
+extern void a1_format_range(char *to, const A1Range *range);
 
 #endif

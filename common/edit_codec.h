@@ -53,9 +53,10 @@ typedef enum EditKind
 	EDIT_DELETE_ROWS = 7,
 	EDIT_INSERT_COLUMNS = 8,
 	EDIT_DELETE_COLUMNS = 9,
+	EDIT_PROPERTY = 10, /* a property of the sheet; the form is in properties.h */
 } EditKind;
 
-#define EDIT_KIND_LAST EDIT_DELETE_COLUMNS
+#define EDIT_KIND_LAST EDIT_PROPERTY
 
 #define EDIT_KIND_MASK 0x0F
 #define EDIT_HAS_STYLE 0x10
@@ -86,18 +87,27 @@ edit_is_of_cell(EditKind kind)
 	return kind == EDIT_SET || kind == EDIT_STYLE;
 }
 
-/* Does a sheet have the edit's cell from then on? Beyond its end cells are empty, and an edit that leaves one so is not
- * stored. */
+/* Sets the least size of the sheet, or a property that lies within it. */
+static inline bool
+edit_is_of_extent(EditKind kind)
+{
+	return kind == EDIT_RESIZE || kind == EDIT_PROPERTY;
+}
+
+/* Returns whether a sheet has the edit's row and column from then on. Beyond its end there are neither cells nor
+ * properties, and an edit that only removes one is not stored. */
 static inline bool
 edit_extends(const Edit *edit)
 {
-	return edit->kind == EDIT_RESIZE || (edit_is_of_cell(edit->kind) && (edit->content.len > 0 || edit->style.len > 0));
+	if (edit_is_of_cell(edit->kind))
+		return edit->content.len > 0 || edit->style.len > 0;
+	return edit->kind == EDIT_RESIZE || (edit->kind == EDIT_PROPERTY && edit->content.len > 0);
 }
 
 static inline bool
 edit_is_structure(EditKind kind)
 {
-	return kind >= EDIT_INSERT_ROWS;
+	return kind >= EDIT_INSERT_ROWS && kind <= EDIT_DELETE_COLUMNS;
 }
 
 static inline bool

@@ -10,6 +10,7 @@
 #include "postgres.h"
 #include "support/workqueue.h"
 #include "common/edit_codec.h"
+#include "common/properties.h"
 #include "grid/grid.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
@@ -102,6 +103,11 @@ extern int64 journal_newest_version(int64 sheet_id, Snapshot snapshot, uint32 *c
 extern Grid *journal_read_version(int64 sheet_id, int64 version_id, bool cells, JournalView *view);
 /* The cells at a time; none before the sheet was created. 42704 if they were trimmed. */
 extern Grid *journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view);
+/* The properties that the snapshot sees, of a version, and at a time; into an empty set of the current memory context
+ * (property_store_init). Errors as for the cells. */
+extern void journal_read_properties(int64 sheet_id, Snapshot snapshot, Properties *set);
+extern void journal_read_version_properties(int64 sheet_id, int64 version_id, Properties *set);
+extern void journal_read_past_properties(int64 sheet_id, TimestampTz at, Properties *set);
 /* Stored batches with last_seq > since, oldest first, at most about max_bytes (at least one batch); NULL if there are
  * none. 22023 if edits after `since` were trimmed. */
 extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq);

@@ -46,6 +46,7 @@ CREATE TABLE sheet.version (
 	digest bigint NOT NULL,
 	cause integer NOT NULL DEFAULT 0,
 	axes bytea,
+	properties bytea,
 	PRIMARY KEY (sheet_id, version_id)
 ) USING sheetlog;
 CREATE INDEX version_cause_idx ON sheet.version (sheet_id, cause, version_id);
@@ -53,10 +54,12 @@ COMMENT ON TABLE sheet.version IS 'The versions of each sheet.';
 COMMENT ON COLUMN sheet.version.seq IS
 	'seq of the commit record that ends segment segment_id = version_id';
 COMMENT ON COLUMN sheet.version.tiles IS 'tiles stored with this version';
-COMMENT ON COLUMN sheet.version.digest IS 'digest of all cells, the extent and the axes';
+COMMENT ON COLUMN sheet.version.digest IS
+	'digest of all cells, the extent, the axes and the properties';
 COMMENT ON COLUMN sheet.version.axes IS
 	'row map and column map: where the rows and columns of the tiles are shown '
 	'(extension/grid/axes.h); null: identity';
+COMMENT ON COLUMN sheet.version.properties IS 'as in sheet.property_set; null: none';
 COMMENT ON COLUMN sheet.version.cause IS
 	'0 sheet.commit, 1 sheet.rollback, automatic: 2 the open segment was long, 3 the cache evicted '
 	'the sheet';
@@ -72,6 +75,15 @@ CREATE TABLE sheet.version_tile (
 COMMENT ON TABLE sheet.version_tile IS
 	'Blocks of 64 x 16 cells that changed in a version. A version consists of the newest row of '
 	'each tile up to it.';
+
+CREATE TABLE sheet.property_set (
+	sheet_id bigint PRIMARY KEY,
+	data bytea NOT NULL
+);
+COMMENT ON TABLE sheet.property_set IS
+	'The present properties of sheets that have some; they follow from the log. See '
+	'sheet.properties().';
+COMMENT ON COLUMN sheet.property_set.data IS 'all properties of the sheet (common/properties.h)';
 
 CREATE TABLE sheet.ownership (
 	sheet_id bigint PRIMARY KEY,
@@ -118,17 +130,20 @@ DO $$
 BEGIN
 	ALTER TABLE sheet.log_batch ALTER data SET COMPRESSION lz4;
 	ALTER TABLE sheet.version_tile ALTER data SET COMPRESSION lz4;
+	ALTER TABLE sheet.version ALTER properties SET COMPRESSION lz4;
+	ALTER TABLE sheet.property_set ALTER data SET COMPRESSION lz4;
 EXCEPTION WHEN feature_not_supported THEN
 	NULL;
 END
 $$;
 
-REVOKE ALL ON sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile, sheet.ownership, sheet.client,
-	sheet.log_trim FROM PUBLIC;
+REVOKE ALL ON sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile, sheet.property_set, sheet.ownership,
+	sheet.client, sheet.log_trim FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.segment', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.version', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.version_tile', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.property_set', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.ownership', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.client', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
@@ -194,6 +209,13 @@ COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer,
 	'size of the sheet, and the seq at which they are valid. One row; with max_bytes several, each '
 	'a stream of about so many bytes, all of one state. Viewers; gateways.';
 
+CREATE FUNCTION sheet.read_properties(IN sheet_id bigint,
+	OUT seq bigint, OUT rows integer, OUT cols integer, OUT properties bytea)
+	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_properties';
+COMMENT ON FUNCTION sheet.read_properties(bigint) IS
+	'The size of the sheet and its properties (common/properties.h; null: none), and the seq at '
+	'which they are valid. For gateways.';
+
 CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN version_id bigint, IN max_bytes integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
 	RETURNS SETOF record ROWS 1 LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
@@ -219,11 +241,11 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 
 REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
 	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
-	sheet.reset_epochs(), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer),
+	sheet.reset_epochs(), sheet.read_properties(bigint), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer),
 	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
 	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
-	sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
+	sheet.read_properties(bigint), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
 
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
 	epoch bigint DEFAULT NULL) RETURNS bigint
@@ -235,7 +257,7 @@ COMMENT ON FUNCTION sheet.commit(bigint, text, bigint, bigint) IS
 CREATE FUNCTION sheet.rollback(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL, epoch bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rollback';
 COMMENT ON FUNCTION sheet.rollback(bigint, bigint, bigint, bigint) IS
-	'Restores the cells of a version by new edits, as a new version, and returns its number. The '
+	'Restores the cells and properties of a version by new edits, as a new version, and returns its number. The '
 	'history is kept.';
 
 CREATE FUNCTION sheet.trim(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL) RETURNS bigint

@@ -67,6 +67,53 @@ COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
 	'The cells whose content differs between two versions; version_id_b null: between the version '
 	'and now.';
 
+-- ---- properties ----
+
+CREATE FUNCTION sheet.set_property(sheet_id bigint, target text, key text, value jsonb) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_property';
+COMMENT ON FUNCTION sheet.set_property(bigint, text, text, jsonb) IS
+	'Sets a property of a cell, a range, whole rows or columns, such as B7, A1:C10, 3:5 or B:D, or '
+	'of the sheet (null). A value that is null removes it. Returns the seq of the edit; if nothing '
+	'changed, of the sheet. Editors.';
+
+CREATE FUNCTION sheet.properties(sheet_id bigint)
+	RETURNS TABLE (target text, row0 integer, col0 integer, row1 integer, col1 integer, key text, value jsonb, seq bigint, uid bigint)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_properties';
+COMMENT ON FUNCTION sheet.properties(bigint) IS
+	'The properties of the sheet, by key and target, with the last edit of each. target: null for '
+	'the sheet itself; row0 and row1 (col0 and col1) are null for all rows (columns). Viewers.';
+
+CREATE FUNCTION sheet.properties(sheet_id bigint, version_id bigint)
+	RETURNS TABLE (target text, row0 integer, col0 integer, row1 integer, col1 integer, key text, value jsonb, seq bigint, uid bigint)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_properties_version';
+COMMENT ON FUNCTION sheet.properties(bigint, bigint) IS
+	'The properties of a version. 42704: there is no version with that number.';
+
+CREATE FUNCTION sheet.properties(sheet_id bigint, "time" timestamptz)
+	RETURNS TABLE (target text, row0 integer, col0 integer, row1 integer, col1 integer, key text, value jsonb, seq bigint, uid bigint)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_properties_time';
+COMMENT ON FUNCTION sheet.properties(bigint, timestamptz) IS
+	'The properties at a time, with the edits of that microsecond. 42704: that state has been '
+	'trimmed.';
+
+CREATE FUNCTION sheet.diff_properties(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL)
+	RETURNS TABLE (target text, key text, old jsonb, new jsonb)
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- A comparison of rows treats nulls as values.
+	RETURN QUERY WITH a AS (SELECT p.* FROM sheet.properties(sheet_id, version_id_a) p),
+		b AS (SELECT p.* FROM sheet.properties(sheet_id) p WHERE version_id_b IS NULL
+			UNION ALL SELECT p.* FROM sheet.properties(sheet_id, coalesce(version_id_b, version_id_a)) p WHERE version_id_b IS NOT NULL)
+		SELECT coalesce(a.target, b.target), coalesce(a.key, b.key), a.value, b.value
+		FROM a FULL JOIN b ON coalesce(a.target, '') = coalesce(b.target, '') AND a.key = b.key
+		WHERE a.value IS DISTINCT FROM b.value
+		ORDER BY 2, 1 NULLS FIRST;
+END
+$$;
+COMMENT ON FUNCTION sheet.diff_properties(bigint, bigint, bigint) IS
+	'The properties that differ between two versions; version_id_b null: between the version and '
+	'now.';
+
 -- Gives the planner the number of rows, and loads the library before planning.
 CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
 	LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_log_edits_support';
@@ -74,7 +121,8 @@ COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the plan
 REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
 -- A named type: the row type of RETURNS TABLE would be built for each column of the view in each query.
 CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, segment_id bigint, at timestamptz, uid bigint,
-	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text);
+	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text,
+	target text, key text);
 COMMENT ON TYPE sheet.logged_edit IS 'A row of sheet.log_edits().';
 CREATE FUNCTION sheet.log_edits(bigint)
 	RETURNS SETOF sheet.logged_edit

@@ -37,7 +37,8 @@ COMMENT ON COLUMN sheet.cells.style IS 'JSON; null: none';
 -- itself hides no row of it, so a security barrier would protect nothing. It would make PostgreSQL
 -- plan the view as a subquery, into which conditions of joins are not pushed.
 CREATE VIEW sheet.log AS
-	SELECT e.sheet_id, e.seq, e.segment_id, e.at, e.uid, e.username, e.origin, e.kind, e."row", e.col, e.a1, e.old, e.new, e.style
+	SELECT e.sheet_id, e.seq, e.segment_id, e.at, e.uid, e.username, e.origin, e.kind, e."row", e.col, e.a1, e.old, e.new, e.style,
+		e.target, e.key
 	FROM sheet.log_edits() e;
 COMMENT ON VIEW sheet.log IS 'All edits that were not trimmed, of every sheet in sheet.list.';
 COMMENT ON COLUMN sheet.log.seq IS 'number of the edit in its sheet: from 1, without gaps';
@@ -46,14 +47,18 @@ COMMENT ON COLUMN sheet.log.segment_id IS
 COMMENT ON COLUMN sheet.log.uid IS 'account; 0: a superuser without one';
 COMMENT ON COLUMN sheet.log.origin IS 'the gateway; 0: SQL';
 COMMENT ON COLUMN sheet.log.kind IS
-	'set, style, resize, commit, rollback, insert_rows, delete_rows, insert_columns or delete_columns';
+	'set, style, resize, commit, rollback, insert_rows, delete_rows, insert_columns, delete_columns '
+	'or property';
 COMMENT ON COLUMN sheet.log."row" IS
 	'from 0, in the numbering of that time; -1 for commit and rollback, and for inserted or '
-	'deleted columns';
+	'deleted columns; of a property the first row of its target, -1 for all rows';
 COMMENT ON COLUMN sheet.log.new IS
 	'content after the edit, unchanged by a style; the label of a commit; the number of inserted '
-	'or deleted rows or columns';
+	'or deleted rows or columns; the value of a property, empty if it was removed';
 COMMENT ON COLUMN sheet.log.style IS 'null: unchanged by the edit';
+COMMENT ON COLUMN sheet.log.target IS
+	'of a property: the cell, range, rows or columns that it belongs to; null: the sheet';
+COMMENT ON COLUMN sheet.log.key IS 'of a property; null: another kind of edit';
 
 CREATE FUNCTION sheet.history(sheet_id bigint, ref text) RETURNS SETOF sheet.log
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE AS $$

@@ -6,6 +6,7 @@
  * The first byte says in which form the rest is: from '{' on JSON.
  */
 #include "ws/edit/lines.h"
+#include "common/properties.h"
 #include "common/utf8.h"
 #include "ws/wire/v2.h"
 
@@ -13,6 +14,20 @@
 #include <string.h>
 
 #include "fuzz.h"
+
+static void
+fuzz_check_property(const V2Message *message, const Edit *edit)
+{
+	Property property;
+
+	FUZZ_CHECK(property_of(edit, &property));
+	FUZZ_CHECK(edit->content.len == 0 || json_check(edit->content.data, edit->content.len));
+	if (message->reason != V2_REASON_NONE)
+		return;
+	FUZZ_CHECK(property.target.row0 <= property.target.row1 && property.target.row1 < SHEET_MAX_ROWS);
+	FUZZ_CHECK(property.target.col0 <= property.target.col1 && property.target.col1 < SHEET_MAX_COLS);
+	FUZZ_CHECK(edit->content.len <= PROPERTY_MAX_VALUE);
+}
 
 static void
 fuzz_check_edit(const V2Message *message, const Edit *edit)
@@ -26,6 +41,11 @@ fuzz_check_edit(const V2Message *message, const Edit *edit)
 	{
 		FUZZ_CHECK(message->reason != V2_REASON_NONE || edit_lines(edit, &lines));
 		FUZZ_CHECK(edit->style.data == NULL);
+		return;
+	}
+	if (edit->kind == EDIT_PROPERTY)
+	{
+		fuzz_check_property(message, edit);
 		return;
 	}
 	FUZZ_CHECK(edit->kind >= EDIT_SET && edit->kind <= EDIT_RESIZE);
@@ -62,7 +82,9 @@ static void
 fuzz_check_late(void *arg, const Edit *edit)
 {
 	uint32_t *count = arg, lines;
+	Property property;
 
+	FUZZ_CHECK(edit->kind != EDIT_PROPERTY || property_of(edit, &property));
 	FUZZ_CHECK(edit->row < SHEET_MAX_ROWS && edit->col < SHEET_MAX_COLS);
 	FUZZ_CHECK(!edit_is_structure(edit->kind) || edit_lines(edit, &lines));
 	(*count)++;

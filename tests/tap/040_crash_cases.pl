@@ -18,7 +18,7 @@ sub rows_of
 {
 	my ($sheet) = @_;
 	my @parts = map { "(SELECT string_agg(t::text, E'\\n' ORDER BY t::text) FROM sheet.$_ t WHERE sheet_id = $sheet)" }
-	  qw(sheet log_batch segment version version_tile log_trim ownership member);
+	  qw(sheet log_batch segment version version_tile property_set log_trim ownership member);
 	return $node->safe_psql('postgres', 'SELECT concat_ws(E\'\\n--\\n\', ' . join(', ', @parts) . ')');
 }
 
@@ -29,7 +29,7 @@ sub new_sheet
 	for my $version (1, 2)
 	{
 		my @edits = map { [ $_ * 7, $_, "v$version cell $_" ] } 0 .. $scale{cells} - 1;
-		$node->safe_psql('postgres', "SELECT sheet.apply($sheet, " . batch(@edits) . "); SELECT sheet.commit($sheet, 'v$version')");
+		$node->safe_psql('postgres', "SELECT sheet.apply($sheet, " . batch(@edits) . "); SELECT sheet.set_property($sheet, '1:$version', 'height', '$version'); SELECT sheet.commit($sheet, 'v$version')");
 	}
 	$node->safe_psql('postgres', "SELECT sheet.apply($sheet, " . batch([ 0, 0, 'open' ], [ 250, 50, 'far' ]) . ')');
 	return $sheet;
@@ -52,6 +52,7 @@ sub stop_points
 my %way = (
 	append => ["SELECT sheet.set(S, 'B2', 'new')"],
 	publish => ["SELECT sheet.set(S, 'B2', 'new')"],
+	property => [ "SELECT sheet.set_property(S, 'B:B', 'width', '1')", 'SELECT sheet.insert_rows(S, 0)', "SELECT sheet.set_property(S, '1:1', 'height', NULL)" ],
 	clients => ["SELECT sheet.apply(S, j_batch(j_set(1, 1, 'new')), clients => '{1,7,1,1}')"],
 	commit => ["SELECT sheet.commit(S, 'third')"],
 	version => ["SELECT sheet.commit(S, 'third')"],
@@ -134,6 +135,7 @@ my @damages = (
 	[ ['version WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/the version is missing\|version 2/ ],
 	[ [ 'version WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/the version is missing\|version 1\|.*the version is missing\|version 2/s ],
 	[ ['version_tile WHERE version_id = 2 AND tile_row = 0'], [qw(remove-row version-row)], qr/the tile at A1 is missing/ ],
+	[ ['property_set WHERE true'], [qw(fsck-properties fsck-end)], qr/the sheet's properties differ from the log/ ],
 	[ ['segment WHERE segment_id = 3'], [qw(fsck-head fsck-end)], qr/the segment's row is missing/ ],
 	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'version WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/the segment's row is missing\|segment 3\|.*the version is missing\|version 2/s ],
 	[ ['log_batch WHERE segment_id = 2 AND first_seq = (SELECT max(seq) FROM sheet.version c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/the commit record of the version is missing/ ],

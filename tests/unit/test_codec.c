@@ -271,7 +271,7 @@ test_refusals(void)
 	TAP_OK(READ("") == EDIT_END, "nothing is an empty stream");
 	TAP_OK(READ("\x02\0\0\0") == EDIT_BAD_VERSION, "another version");
 	TAP_OK(READ("\x01\0\0\x01\x00\0\0\0\0") == EDIT_BAD_KIND, "kind 0");
-	TAP_OK(READ("\x01\0\0\x01\x0a\0\0\0\0") == EDIT_BAD_KIND, "kind 10");
+	TAP_OK(READ("\x01\0\0\x01\x0b\0\0\0\0") == EDIT_BAD_KIND, "kind 11");
 	TAP_OK(READ("\x01\0\0\x01\x01\0\x80\x80\x80\x80\x10\0\0") == EDIT_BAD_NUMBER, "a row of 2^32");
 	TAP_OK(READ("\x01\0\0\x01\x01\0\xff\xff\xff\xff\x0f\0\0") == EDIT_END, "a row of 2^32 - 1 is a number");
 	TAP_OK(READ("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0") == EDIT_END, "2^64 - 1 is a number");

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "common/a1.h"
+#include "common/properties.h"
 #include "access/stratnum.h"
 #include "api/logscan/edits_read.h"
 #include "miscadmin.h"
@@ -51,7 +52,8 @@ typedef struct EditsFound
 } EditsFound;
 
 static const char *const edits_kinds[] = {"unknown",  "set",		 "style",		"resize",		  "commit",
-										  "rollback", "insert_rows", "delete_rows", "insert_columns", "delete_columns"};
+										  "rollback", "insert_rows", "delete_rows", "insert_columns", "delete_columns",
+										  "property"};
 
 /* ---- queries ---- */
 
@@ -97,20 +99,33 @@ edits_new(const Edit *edit)
 	return edit->kind == EDIT_STYLE ? edit->old : edit->content;
 }
 
+/* The property of a property edit; false for other edits. */
+static bool
+edits_property(const Edit *edit, Property *property)
+{
+	return edit->kind == EDIT_PROPERTY && property_of(edit, property);
+}
+
 int32
 edits_row(const Edit *edit)
 {
+	Property property;
 	bool none = edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK ||
 				(edit_is_structure(edit->kind) && !edit_is_of_rows(edit->kind));
 
+	if (edits_property(edit, &property))
+		return property_has_all_rows(&property.target) ? -1 : (int32) property.target.row0;
 	return none ? -1 : (int32) edit->row;
 }
 
 int32
 edits_col(const Edit *edit)
 {
+	Property property;
 	bool none = edit->kind == EDIT_COMMIT || edit->kind == EDIT_ROLLBACK || edit_is_of_rows(edit->kind);
 
+	if (edits_property(edit, &property))
+		return property_has_all_cols(&property.target) ? -1 : (int32) property.target.col0;
 	return none ? -1 : (int32) edit->col;
 }
 
@@ -389,7 +404,8 @@ static void
 edits_begin_row(EditsReader *reader)
 {
 	const Edit *edit = &reader->edit;
-	Size most = (Size) edit->content.len + edit->old.len + edit->style.len + A1_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
+	Size most =
+		(Size) edit->content.len + edit->old.len + edit->style.len + A1_RANGE_MAX + 4 * (VARHDRSZ + MAXIMUM_ALIGNOF);
 
 	reader->row_used = 0;
 	if (reader->query.need < EDITS_NEED_CONTENTS || reader->row_room >= most)
@@ -462,6 +478,31 @@ edits_a1(EditsReader *reader, bool *isnull)
 	return edits_bytes(reader, a1, strlen(a1));
 }
 
+/* Null for the sheet itself. */
+static Datum
+edits_target(EditsReader *reader, bool *isnull)
+{
+	char name[A1_RANGE_MAX];
+	Property property;
+
+	*isnull = !edits_property(&reader->edit, &property) ||
+			  (property_has_all_rows(&property.target) && property_has_all_cols(&property.target));
+	if (*isnull)
+		return (Datum) 0;
+	a1_format_range(name,
+					&(A1Range){property.target.row0, property.target.col0, property.target.row1, property.target.col1});
+	return edits_bytes(reader, name, strlen(name));
+}
+
+static Datum
+edits_key(EditsReader *reader, bool *isnull)
+{
+	Property property;
+
+	*isnull = !edits_property(&reader->edit, &property);
+	return *isnull ? (Datum) 0 : edits_bytes(reader, property.key.data, property.key.len);
+}
+
 static Datum
 edits_username(EditsReader *reader, bool *isnull)
 {
@@ -505,7 +546,12 @@ edits_value(EditsReader *reader, EditsColumn column, bool *isnull)
 			return edits_text(reader, edit->old, isnull);
 		case EDITS_NEW:
 			return edits_text(reader, edits_new(edit), isnull);
+		case EDITS_TARGET:
+			return edits_target(reader, isnull);
+		case EDITS_KEY:
+			return edits_key(reader, isnull);
 		default:
-			return edits_text(reader, edit->style, isnull);
+			*isnull = edit->kind == EDIT_PROPERTY; /* its style is the target and the key */
+			return *isnull ? (Datum) 0 : edits_text(reader, edit->style, isnull);
 	}
 }

@@ -27,7 +27,9 @@ typedef enum EditsColumn
 	EDITS_OLD,
 	EDITS_NEW,
 	EDITS_STYLE,
-	EDITS_COLUMNS = EDITS_STYLE
+	EDITS_TARGET,
+	EDITS_KEY,
+	EDITS_COLUMNS = EDITS_KEY
 } EditsColumn;
 
 /* How much of a batch has to be unpacked. Sheet, segment, origin, seqs and times are known without. */

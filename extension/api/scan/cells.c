@@ -249,25 +249,32 @@ cells_write_flush(CellWriter *writer)
 }
 
 void
+cells_write_edit(CellWriter *writer, const Edit *edit)
+{
+	EditBatch unused = {0, 0, 0};
+
+	/* half of the limit: the stored batch also carries the old contents */
+	if (writer->count == SHEET_MAX_BATCH_EDITS || writer->body.len + edit_size_bound(edit) > SHEET_MAX_BATCH_BYTES / 2)
+		cells_write_flush(writer);
+	enlargeStringInfo(&writer->body, EDIT_BATCH_HEAD_MAX + (int) edit_size_bound(edit));
+	if (writer->count == 0) /* a header only to set the writer up */
+		edit_write_batch(&writer->writer, (uint8_t *) writer->body.data, &unused);
+	writer->writer.pos = (uint8_t *) writer->body.data + writer->body.len;
+	edit_write(&writer->writer, edit);
+	writer->body.len = (int) ((char *) writer->writer.pos - writer->body.data);
+	writer->count++;
+}
+
+void
 cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len)
 {
 	Edit edit = {.kind = kind, .uid = writer->uid, .row = row, .col = col, .content = {content, (uint32) len}};
-	EditBatch unused = {0, 0, 0};
 
 	if (len > SHEET_MAX_CONTENT_BYTES)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("the content of a cell is too long (row %u, column %u)", row, col),
 						errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS)));
-	/* half of the limit: the stored batch also carries the old contents */
-	if (writer->count == SHEET_MAX_BATCH_EDITS || writer->body.len + edit_size_bound(&edit) > SHEET_MAX_BATCH_BYTES / 2)
-		cells_write_flush(writer);
-	enlargeStringInfo(&writer->body, EDIT_BATCH_HEAD_MAX + (int) edit_size_bound(&edit));
-	if (writer->count == 0) /* a header only to set the writer up */
-		edit_write_batch(&writer->writer, (uint8_t *) writer->body.data, &unused);
-	writer->writer.pos = (uint8_t *) writer->body.data + writer->body.len;
-	edit_write(&writer->writer, &edit);
-	writer->body.len = (int) ((char *) writer->writer.pos - writer->body.data);
-	writer->count++;
+	cells_write_edit(writer, &edit);
 }
 
 int64

@@ -64,6 +64,8 @@ typedef struct CellWriter
 
 extern void cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid);
 extern void cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len);
+/* An edit of any kind, with its uid. Its texts are within the limits of edits. */
+extern void cells_write_edit(CellWriter *writer, const Edit *edit);
 extern int64 cells_write_end(CellWriter *writer); /* returns the last seq; of the sheet if nothing changed */
 /* 54000: outside the limits of a sheet; 22023: negative. */
 extern void cells_check_place(int64 row, int64 col);

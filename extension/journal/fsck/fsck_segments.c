@@ -11,6 +11,7 @@
 #include "journal/fsck/fsck_private.h"
 #include "journal/replay/batches.h"
 #include "journal/store/history.h"
+#include "journal/store/property_store.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
 #include "journal/store/version_store.h"
@@ -397,6 +398,22 @@ segments_check_versions(Fsck *fsck)
 	}
 }
 
+/* Properties that do not decode, or are missing although the newest version has some, are compared with the log. */
+static void
+segments_check_properties(Fsck *fsck)
+{
+	bytea *bytes = property_store_read(fsck->sheet_id, fsck->snapshot);
+	int64 newest = fsck->start.version_id + fsck->count - 1;
+	Properties set;
+
+	property_store_init(&set);
+	if (bytes != NULL)
+		fsck->want_replay |= !property_store_try_decode(bytes, &set);
+	else
+		fsck->want_replay |= property_store_read_version(fsck->sheet_id, newest, fsck->snapshot) != NULL;
+	properties_free(&set);
+}
+
 void
 fsck_check_segments(Fsck *fsck)
 {
@@ -414,4 +431,5 @@ fsck_check_segments(Fsck *fsck)
 	segments_check_records(fsck);
 	segments_check_rows(fsck);
 	segments_check_versions(fsck);
+	segments_check_properties(fsck);
 }

@@ -15,6 +15,7 @@
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
+#include "journal/store/property_store.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
 #include "journal/store/version_store.h"
@@ -26,10 +27,11 @@ typedef struct State
 {
 	Fsck *fsck;
 	GridAllocator allocator;
-	Grid *grid;			/* the cells so far; NULL after damage, until a version can be read */
-	TileSet *tiles;		/* touched by the segment that is being replayed */
-	int64 last_at;		/* of the last edit */
-	VersionHead commit; /* from the segment's commit record; seq 0: none yet. Its label is in segment_context */
+	Grid *grid;			   /* the cells so far; NULL after damage, until a version can be read */
+	Properties properties; /* likewise; empty without a grid */
+	TileSet *tiles;		   /* touched by the segment that is being replayed */
+	int64 last_at;		   /* of the last edit */
+	VersionHead commit;	   /* from the segment's commit record; seq 0: none yet. Its label is in segment_context */
 	MemoryContext batch_context, segment_context;
 } State;
 
@@ -44,9 +46,10 @@ version_tile_name(uint32 row, uint32 col)
 	return psprintf("the tile at %s", cell);
 }
 
-/* Reads a version from its tiles. Returns NULL if a tile does not decode, or the cells are not those of the digest. */
+/* Reads a version from its tiles. Returns NULL if a tile does not decode, or the cells and the properties are not those
+ * of the digest. */
 static Grid *
-version_read(Fsck *fsck, const HistoryVersion *version, const char **why)
+version_read(Fsck *fsck, const HistoryVersion *version, const bytea *properties, const char **why)
 {
 	GridAllocator allocator = journal_context_allocator();
 	ReplayFault fault;
@@ -54,7 +57,7 @@ version_read(Fsck *fsck, const HistoryVersion *version, const char **why)
 
 	if (!replay_version_try(fsck->sheet_id, version, fsck->snapshot, &allocator, &grid, &fault))
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	if (fault.error == EDIT_END && (int64) grid_digest(grid) == version->digest)
+	if (fault.error == EDIT_END && (int64) (grid_digest(grid) + property_store_digest(properties)) == version->digest)
 		return grid;
 	*why = fault.error == EDIT_END ? "its tiles do not hold the cells of its digest"
 		   : fault.axes			   ? "its rows and columns do not decode"
@@ -71,6 +74,31 @@ version_find(Fsck *fsck, int64 version_id, HistoryVersion *version)
 		   version->version_id == version_id;
 }
 
+static void
+state_drop(State *state)
+{
+	if (state->grid != NULL)
+		grid_free(&state->allocator, state->grid);
+	state->grid = NULL;
+	properties_free(&state->properties);
+}
+
+/* Sets the cells and properties to the version's. Returns false if they are damaged. */
+static bool
+state_read(State *state, const HistoryVersion *version, const char **why)
+{
+	Fsck *fsck = state->fsck;
+	bytea *properties = property_store_read_version(fsck->sheet_id, version->version_id, fsck->snapshot);
+
+	properties_free(&state->properties);
+	state->grid = version_read(fsck, version, properties, why);
+	if (state->grid == NULL || property_store_try_decode(properties, &state->properties))
+		return state->grid != NULL;
+	*why = "its properties do not decode";
+	state_drop(state);
+	return false;
+}
+
 /* Continues with a version's own tiles. Returns false if they are damaged. */
 static bool
 state_resume(State *state, int64 version_id)
@@ -79,39 +107,29 @@ state_resume(State *state, int64 version_id)
 	const char *why;
 
 	state->grid = NULL;
-	if (!version_find(state->fsck, version_id, &version))
-		return false;
-	state->grid = version_read(state->fsck, &version, &why);
-	return state->grid != NULL;
-}
-
-static void
-state_drop(State *state)
-{
-	if (state->grid != NULL)
-		grid_free(&state->allocator, state->grid);
-	state->grid = NULL;
+	return version_find(state->fsck, version_id, &version) && state_read(state, &version, &why);
 }
 
 /* ---- comparing ---- */
 
 /* Returns whether the stored version may be replaced by the replay. */
 static bool
-version_may_replace(Fsck *fsck, const VersionHead *head, const Grid *grid, VersionDiff diff)
+version_may_replace(Fsck *fsck, const VersionHead *head, const Grid *grid, const bytea *properties, VersionDiff diff)
 {
+	int64 digest = (int64) (grid_digest(grid) + property_store_digest(properties));
 	HistoryVersion stored;
 	const char *why;
 
 	if (diff == VERSION_MISSING || !version_find(fsck, head->version_id, &stored))
 		return true;
-	if (stored.digest == (int64) grid_digest(grid))
+	if (stored.digest == digest)
 		return true;
 	/* The row differs. Do the tiles hold what the replay has? */
-	stored.digest = (int64) grid_digest(grid);
+	stored.digest = digest;
 	stored.rows = grid_rows(grid);
 	stored.cols = grid_cols(grid);
 	stored.axes = version_store_axes(grid_axes(grid));
-	return version_read(fsck, &stored, &why) != NULL;
+	return version_read(fsck, &stored, properties, &why) != NULL;
 }
 
 static const char *
@@ -132,12 +150,12 @@ version_describe(VersionDiff diff, const VersionFault *fault)
 }
 
 static void
-version_rewrite(State *state, const FsckSegment *segment)
+version_rewrite(State *state, const FsckSegment *segment, const bytea *properties)
 {
 	if (segment->has_version || segment->tiles > 0)
 		version_store_delete(state->fsck->sheet_id, segment->segment_id);
 	STOP_POINT("fsck-deleted");
-	version_store_write(&state->commit, state->grid, grid_digest(state->grid), state->tiles);
+	version_store_write(&state->commit, state->grid, grid_digest(state->grid), state->tiles, properties);
 	STOP_POINT("fsck-version");
 	fsck_written(state->fsck);
 }
@@ -162,16 +180,18 @@ version_check(State *state, FsckSegment *segment)
 {
 	Fsck *fsck = state->fsck;
 	VersionFault fault = {0};
-	VersionDiff diff = version_store_compare(&state->commit, state->grid, state->tiles, fsck->snapshot, &fault);
+	bytea *properties = property_store_encode(&state->properties);
+	VersionDiff diff =
+		version_store_compare(&state->commit, state->grid, state->tiles, properties, fsck->snapshot, &fault);
 	bool replace;
 
 	if (diff == VERSION_SAME && segment->tiles != (int32) hash_get_num_entries(state->tiles))
 		diff = VERSION_TILES_STRAY;
 	if (diff == VERSION_SAME)
 		return;
-	replace = version_may_replace(fsck, &state->commit, state->grid, diff);
+	replace = version_may_replace(fsck, &state->commit, state->grid, properties, diff);
 	if (fsck->repair && replace)
-		version_rewrite(state, segment);
+		version_rewrite(state, segment, properties);
 	fsck_report(fsck, diff == VERSION_MISSING ? FSCK_WARNING : FSCK_ERROR, replace,
 				fsck_version_place(segment->segment_id),
 				replace ? version_describe(diff, &fault) : version_disagrees(state, segment->segment_id));
@@ -204,6 +224,27 @@ edit_check_structure(const Grid *grid, const Edit *edit)
 					change.insert ? "an insert pushes it beyond the end" : "it is deleted");
 }
 
+/* Applies a property edit or a structure edit to the properties. Returns what is wrong, or NULL. */
+static const char *
+state_apply_properties(State *state, const Edit *edit, int64 segment_id, int64 seq)
+{
+	const Property *before;
+	Property property;
+
+	if (edit->kind == EDIT_PROPERTY)
+	{
+		if (!property_of(edit, &property))
+			return "the log has a property that cannot be";
+		before = properties_find(&state->properties, &property.target, property.key);
+		if (edit->old.len != (before != NULL ? before->value.len : 0) ||
+			(before != NULL && memcmp(edit->old.data, before->value.data, edit->old.len) != 0))
+			fsck_report(state->fsck, FSCK_ERROR, false, fsck_seq_place(segment_id, seq),
+						"the old value of the property is not what the log has before it");
+	}
+	(void) properties_apply(&state->properties, edit, (uint64) seq); /* its memory raises an error */
+	return NULL;
+}
+
 /* Applies an edit, whose old content must be what the log has before it. Returns what is wrong, or NULL. */
 static const char *
 state_apply_edit(State *state, const Edit *edit, int64 segment_id, int64 seq)
@@ -225,7 +266,7 @@ state_apply_edit(State *state, const Edit *edit, int64 segment_id, int64 seq)
 	tileset_add_edit(state->tiles, edit, grid_axes(state->grid));
 	if (!replay_edit_into(state->grid, &state->allocator, edit))
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	return NULL;
+	return edit_is_of_cell(edit->kind) ? NULL : state_apply_properties(state, edit, segment_id, seq);
 }
 
 static void
@@ -345,10 +386,28 @@ state_begin(State *state)
 	if (fsck->start.version_id == 0)
 		state->grid = grid_create(&state->allocator, 1, 1);
 	else if (version_find(fsck, fsck->start.version_id, &version))
-		state->grid = version_read(fsck, &version, &why);
+		(void) state_read(state, &version, &why);
 	if (state->grid == NULL)
 		fsck_report(fsck, FSCK_ERROR, false, fsck_version_place(fsck->start.version_id),
 					psprintf("the oldest version cannot be read, and what it was made of has been trimmed: %s", why));
+}
+
+/* The sheet's properties must be those at the end of the log. */
+static void
+state_check_properties(State *state)
+{
+	Fsck *fsck = state->fsck;
+
+	if (state->grid == NULL || property_store_equal(property_store_read(fsck->sheet_id, fsck->snapshot),
+													property_store_encode(&state->properties)))
+		return;
+	if (fsck->repair)
+	{
+		property_store_write(fsck->sheet_id, &state->properties);
+		STOP_POINT("fsck-properties");
+		fsck_written(fsck);
+	}
+	fsck_report(fsck, FSCK_ERROR, true, "properties", "the sheet's properties differ from the log");
 }
 
 void
@@ -356,9 +415,11 @@ fsck_check_versions(Fsck *fsck)
 {
 	State state = {.fsck = fsck, .allocator = journal_context_allocator()};
 
+	property_store_init(&state.properties);
 	state.batch_context = AllocSetContextCreate(CurrentMemoryContext, "fsck batch", ALLOCSET_DEFAULT_SIZES);
 	state.segment_context = AllocSetContextCreate(CurrentMemoryContext, "fsck segment", ALLOCSET_DEFAULT_SIZES);
 	state_begin(&state);
 	for (int i = 0; i < fsck->count; i++)
 		state_check_segment(&state, &fsck->segments[i]);
+	state_check_properties(&state);
 }

@@ -11,6 +11,7 @@
 #include "journal/replay/batches.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
+#include "journal/store/property_store.h"
 #include "journal/store/sheetmeta.h"
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
@@ -113,6 +114,7 @@ typedef struct Past
 	int64 seq; /* of the last edit that was applied */
 	GridAllocator allocator;
 	Grid *grid;
+	Properties *properties;
 } Past;
 
 /* The newest version that is not after the time; *until: the seq of the next version. */
@@ -157,7 +159,11 @@ past_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 		return;
 	if (seq != past->seq + 1)
 		history_corrupted(past->sheet_id, "the log lacks seq", past->seq + 1, EDIT_OK);
-	(void) replay_edit_into(past->grid, &past->allocator, edit); /* this allocator raises an error */
+	/* Their memory raises an error. */
+	if (past->properties == NULL)
+		(void) replay_edit_into(past->grid, &past->allocator, edit);
+	else if (!edit_is_of_cell(edit->kind))
+		(void) properties_apply(past->properties, edit, (uint64) seq);
 	past->seq = seq;
 }
 
@@ -183,4 +189,43 @@ journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view)
 	UnregisterSnapshot(snapshot);
 	*view = (JournalView){.seq = past.seq, .rows = grid_rows(past.grid), .cols = grid_cols(past.grid), .at = at};
 	return past.grid;
+}
+
+/* ---- properties ---- */
+
+void
+journal_read_properties(int64 sheet_id, Snapshot snapshot, Properties *set)
+{
+	property_store_decode(sheet_id, property_store_read(sheet_id, snapshot), set);
+}
+
+void
+journal_read_version_properties(int64 sheet_id, int64 version_id, Properties *set)
+{
+	Snapshot snapshot = RegisterSnapshot(read_snapshot(true));
+	HistoryVersion version;
+
+	if (!history_find_version(sheet_id, version_id, snapshot, &version) || version.version_id != version_id)
+		trim_no_version(sheet_id, version_id, snapshot);
+	property_store_decode(sheet_id, property_store_read_version(sheet_id, version_id, snapshot), set);
+	UnregisterSnapshot(snapshot);
+}
+
+void
+journal_read_past_properties(int64 sheet_id, TimestampTz at, Properties *set)
+{
+	Past past = {.sheet_id = sheet_id, .at = at, .properties = set};
+	Snapshot snapshot = RegisterSnapshot(GetActiveSnapshot());
+	HistoryVersion version;
+	int64 until;
+
+	if (past_find_version(&past, snapshot, &version, &until))
+	{
+		property_store_decode(sheet_id, property_store_read_version(sheet_id, version.version_id, snapshot), set);
+		past.seq = version.seq;
+	}
+	else
+		trim_check_past(sheet_id, at, snapshot);
+	batches_each_edit(sheet_id, past.seq, until, snapshot, past_edit, &past);
+	UnregisterSnapshot(snapshot);
 }

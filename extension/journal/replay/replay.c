@@ -69,7 +69,7 @@ replay_other_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 {
 	AxesChange change;
 
-	if (edit->kind == EDIT_RESIZE)
+	if (edit_is_of_extent(edit->kind))
 		grid_resize(grid, edit->row + 1, edit->col + 1);
 	if (!edit_is_structure(edit->kind))
 		return true;
@@ -254,7 +254,7 @@ replay_follow_axes(AxesFollower *follower, const Edit *edit)
 	uint32 *extent;
 	Axes *axes;
 
-	if (edit_is_of_cell(edit->kind) || edit->kind == EDIT_RESIZE)
+	if (edit_is_of_cell(edit->kind) || edit_is_of_extent(edit->kind))
 	{
 		follower->rows = Max(follower->rows, edit->row + 1);
 		follower->cols = Max(follower->cols, edit->col + 1);

@@ -30,9 +30,9 @@
 
 #define STORAGE_MAX_INDEXES 16
 
-static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "segment", "version", "version_tile",
-														  "ownership", "sheet",	  "account", "account",
-														  "member",	   "client",  "log_trim"};
+static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "segment", "version",  "version_tile",
+														  "ownership", "sheet",	  "account",  "account",
+														  "member",	   "client",  "log_trim", "property_set"};
 
 typedef struct StorageInfo
 {
@@ -249,7 +249,8 @@ storage_lock_for_replay(void)
 void
 storage_lock_for_versions(void)
 {
-	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_SEGMENT, STORAGE_VERSION, STORAGE_VERSION_TILE};
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_SEGMENT, STORAGE_VERSION, STORAGE_VERSION_TILE,
+										  STORAGE_PROPERTY_SET};
 
 	for (int i = 0; i < lengthof(tables); i++)
 		table_close(storage_open(tables[i], RowExclusiveLock), NoLock);

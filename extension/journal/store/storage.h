@@ -27,6 +27,7 @@ typedef enum StorageTable
 	STORAGE_MEMBER,
 	STORAGE_CLIENT,
 	STORAGE_LOG_TRIM,
+	STORAGE_PROPERTY_SET,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -68,7 +69,8 @@ typedef enum VersionColumn
 	VERSION_DIGEST,
 	VERSION_CAUSE,
 	VERSION_AXES,
-	VERSION_COLUMNS = VERSION_AXES
+	VERSION_PROPERTIES,
+	VERSION_COLUMNS = VERSION_PROPERTIES
 } VersionColumn;
 
 typedef enum VersionTileColumn
@@ -109,7 +111,14 @@ typedef enum LogTrimColumn
 	LOG_TRIM_COLUMNS = LOG_TRIM_UID
 } LogTrimColumn;
 
-#define STORAGE_MAX_COLUMNS 12
+typedef enum PropertySetColumn
+{
+	PROPERTY_SET_SHEET_ID = 1,
+	PROPERTY_SET_DATA,
+	PROPERTY_SET_COLUMNS = PROPERTY_SET_DATA
+} PropertySetColumn;
+
+#define STORAGE_MAX_COLUMNS 13
 
 /* Registers the callback that clears what a session has cached of the relations. From _PG_init. */
 extern void storage_init(void);

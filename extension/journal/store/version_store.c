@@ -11,6 +11,7 @@
 
 #include "access/xact.h"
 #include "journal/store/version_store.h"
+#include "journal/store/property_store.h"
 #include "miscadmin.h"
 #include "support/stoppoint.h"
 #include "journal/store/storage.h"
@@ -180,11 +181,13 @@ version_store_axes(const Axes *axes)
 }
 
 void
-version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles)
+version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles, const bytea *properties)
 {
 	int32 count = version_store_tiles(head, grid, tiles);
 	bytea *axes = version_store_axes(grid_axes(grid));
-	bool nulls[STORAGE_MAX_COLUMNS] = {[VERSION_LABEL - 1] = head->label.len == 0, [VERSION_AXES - 1] = axes == NULL};
+	bool nulls[STORAGE_MAX_COLUMNS] = {[VERSION_LABEL - 1] = head->label.len == 0,
+									   [VERSION_AXES - 1] = axes == NULL,
+									   [VERSION_PROPERTIES - 1] = properties == NULL};
 	Datum values[STORAGE_MAX_COLUMNS] = {
 		[VERSION_SHEET_ID - 1] = Int64GetDatum(head->sheet_id),
 		[VERSION_VERSION_ID - 1] = Int64GetDatum(head->version_id),
@@ -194,9 +197,10 @@ version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, Ti
 		[VERSION_ROWS - 1] = Int32GetDatum((int32) grid_rows(grid)),
 		[VERSION_COLS - 1] = Int32GetDatum((int32) grid_cols(grid)),
 		[VERSION_TILES - 1] = Int32GetDatum(count),
-		[VERSION_DIGEST - 1] = Int64GetDatum((int64) digest),
+		[VERSION_DIGEST - 1] = Int64GetDatum((int64) (digest + property_store_digest(properties))),
 		[VERSION_CAUSE - 1] = Int32GetDatum((int32) head->cause),
 		[VERSION_AXES - 1] = PointerGetDatum(axes),
+		[VERSION_PROPERTIES - 1] = PointerGetDatum(properties),
 	};
 
 	if (head->label.len > 0)
@@ -245,20 +249,21 @@ version_store_label(StorageScan *scan)
 	return (EditText){text_to_cstring((text *) label), VARSIZE_ANY_EXHDR(label)};
 }
 
+/* The same for a column that may be null. */
 static bool
-version_store_axes_match(StorageScan *scan, const Axes *axes)
+version_store_column_matches(StorageScan *scan, int column, const bytea *wanted)
 {
-	bytea *wanted = version_store_axes(axes);
 	bool isnull;
 
-	(void) slot_getattr(scan->slot, VERSION_AXES, &isnull);
+	(void) slot_getattr(scan->slot, column, &isnull);
 	if (isnull || wanted == NULL)
 		return isnull && wanted == NULL;
-	return version_store_bytes_match(scan, VERSION_AXES, wanted);
+	return version_store_bytes_match(scan, column, wanted);
 }
 
 static bool
-version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid *grid, TileSet *tiles)
+version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid *grid, TileSet *tiles,
+						  const bytea *properties)
 {
 	EditText label = version_store_label(scan);
 
@@ -269,8 +274,10 @@ version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid
 		   storage_int32(scan, VERSION_ROWS) == (int32) grid_rows(grid) &&
 		   storage_int32(scan, VERSION_COLS) == (int32) grid_cols(grid) &&
 		   storage_int32(scan, VERSION_TILES) == (int32) hash_get_num_entries(tiles) &&
-		   storage_int64(scan, VERSION_DIGEST) == (int64) grid_digest(grid) &&
-		   storage_int32(scan, VERSION_CAUSE) == (int32) head->cause && version_store_axes_match(scan, grid_axes(grid));
+		   storage_int64(scan, VERSION_DIGEST) == (int64) (grid_digest(grid) + property_store_digest(properties)) &&
+		   storage_int32(scan, VERSION_CAUSE) == (int32) head->cause &&
+		   version_store_column_matches(scan, VERSION_AXES, version_store_axes(grid_axes(grid))) &&
+		   version_store_column_matches(scan, VERSION_PROPERTIES, properties);
 }
 
 /* Whether the tile is stored with this version, as it should be. */
@@ -319,13 +326,14 @@ version_store_tiles_match(const VersionHead *head, const Grid *grid, TileSet *ti
 }
 
 VersionDiff
-version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot, VersionFault *fault)
+version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles, const bytea *properties,
+					  Snapshot snapshot, VersionFault *fault)
 {
 	VersionDiff diff = VERSION_MISSING;
 	StorageScan scan;
 
 	if (version_store_scan(&scan, head, snapshot))
-		diff = version_store_row_matches(&scan, head, grid, tiles) ? VERSION_SAME : VERSION_ROW_DIFFERS;
+		diff = version_store_row_matches(&scan, head, grid, tiles, properties) ? VERSION_SAME : VERSION_ROW_DIFFERS;
 	storage_scan_end(&scan);
 	if (diff == VERSION_SAME && !version_store_tiles_match(head, grid, tiles, snapshot, fault))
 		diff = VERSION_TILE_DIFFERS;

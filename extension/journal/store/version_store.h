@@ -36,8 +36,9 @@ typedef struct VersionHead
 /* The row map and column map in their stored form; NULL for the identity. */
 extern bytea *version_store_axes(const Axes *axes);
 /* Stores the version's row, and the tiles of `tiles` from the grid. The grid need not have other tiles; `digest` is
- * that of all cells. */
-extern void version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles);
+ * that of all cells. properties: as stored (property_store.h); NULL: none. */
+extern void version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles,
+								const bytea *properties);
 
 typedef enum VersionDiff
 {
@@ -56,8 +57,8 @@ typedef struct VersionFault
 } VersionFault;
 
 /* Compares the stored version with this one, byte for byte. Does not search for tiles that should not exist. */
-extern VersionDiff version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles, Snapshot snapshot,
-										 VersionFault *fault);
+extern VersionDiff version_store_compare(const VersionHead *head, const Grid *grid, TileSet *tiles,
+										 const bytea *properties, Snapshot snapshot, VersionFault *fault);
 /* Sets time, account, label and cause from the version's row; false if there is none with the head's seq. */
 extern bool version_store_read_head(VersionHead *head, Snapshot snapshot);
 /* Deletes the version's row and tiles. */

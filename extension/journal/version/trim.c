@@ -18,6 +18,7 @@
 #include "access/xact.h"
 #include "journal/fsck/fsck.h"
 #include "journal/journal.h"
+#include "journal/store/property_store.h"
 #include "journal/store/storage.h"
 #include "journal/replay/replay_version.h"
 #include "support/stoppoint.h"
@@ -44,11 +45,13 @@ trim_check_version(int64 sheet_id, const HistoryVersion *version)
 	GridAllocator allocator = journal_context_allocator();
 	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	Grid *grid = NULL;
+	bytea *properties;
 
 	if (!replay_version(sheet_id, version, snapshot, &allocator, &grid))
 		elog(ERROR, "out of memory");
+	properties = property_store_read_version(sheet_id, version->version_id, snapshot);
 	UnregisterSnapshot(snapshot);
-	if ((int64) grid_digest(grid) != version->digest)
+	if ((int64) (grid_digest(grid) + property_store_digest(properties)) != version->digest)
 		trim_found(NULL, sheet_id, FSCK_ERROR, "the cells cannot be read back from the version's tiles",
 				   psprintf("version " INT64_FORMAT, version->version_id), false);
 	grid_free(&allocator, grid);

@@ -15,6 +15,7 @@
 
 #include "access/xact.h"
 #include "journal/write/edit_life.h"
+#include "journal/store/property_store.h"
 #include "journal/store/version_store.h"
 #include "journal/journal.h"
 #include "journal/store/history.h"
@@ -114,8 +115,12 @@ version_seal(WriterSheet *ws, const VersionOrigin *origin, const Grid *grid, uin
 {
 	Edit record = {.kind = EDIT_COMMIT, .uid = origin->uid, .row = origin->cause, .content = {"", 0}};
 	int64 version_id = ws->meta.segment_id;
+	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+	bytea *properties = property_store_read(ws->sheet_id, snapshot);
 	AppendResult result;
 	VersionHead head;
+
+	UnregisterSnapshot(snapshot);
 
 	if (origin->label != NULL)
 		record.content = (EditText){origin->label, strlen(origin->label)};
@@ -127,7 +132,7 @@ version_seal(WriterSheet *ws, const VersionOrigin *origin, const Grid *grid, uin
 	STOP_POINT("commit-head");
 	head = (VersionHead){ws->sheet_id, version_id,	   ws->meta.last_seq, ws->meta.last_at,
 						 origin->uid,  record.content, origin->cause};
-	version_store_write(&head, grid, digest, tiles);
+	version_store_write(&head, grid, digest, tiles, properties);
 	STOP_POINT("commit-version");
 	ws->meta.segment_id = version_id + 1;
 	ws->meta.log_first_seq = result.last_seq + 1;
@@ -291,6 +296,43 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 			rollback_add(list, EDIT_SET, now.row, now.col, empty, empty);
 }
 
+static void
+rollback_add_property(RollbackEdits *list, const Property *property, EditText value)
+{
+	Property edited = *property;
+	Edit edit;
+
+	edited.value = value;
+	edit = property_edit(&edited, palloc(PROPERTY_TEXT_MAX));
+	rollback_add(list, EDIT_PROPERTY, edit.row, edit.col, edit.content, edit.style);
+}
+
+/* Lists the edits that turn the present properties into the version's. Removes some first, so that the limits of
+ * properties are kept. The edits refer to the sets, which live in the current memory context. */
+static void
+rollback_compare_properties(int64 sheet_id, int64 version_id, Snapshot snapshot, RollbackEdits *list)
+{
+	Properties then, now;
+
+	property_store_init(&then);
+	property_store_init(&now);
+	property_store_decode(sheet_id, property_store_read_version(sheet_id, version_id, snapshot), &then);
+	property_store_decode(sheet_id, property_store_read(sheet_id, snapshot), &now);
+	for (uint32 i = 0; i < now.count; i++)
+	{
+		const Property *property = properties_get(&now, i);
+
+		if (properties_find(&then, &property->target, property->key) == NULL)
+			rollback_add_property(list, property, (EditText){"", 0});
+	}
+	for (uint32 i = 0; i < then.count; i++)
+	{
+		const Property *property = properties_get(&then, i);
+
+		rollback_add_property(list, property, property->value); /* changes nothing if it has this value */
+	}
+}
+
 /* Appends the edits in batches within the limits of any batch. */
 static void
 rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
@@ -326,11 +368,12 @@ rollback_to(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 ep
 
 	if (!replay_version(ws->sheet_id, version, snapshot, &allocator, &grid))
 		elog(ERROR, "out of memory");
-	UnregisterSnapshot(snapshot);
-	MemoryContextSwitchTo(old);
 	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->version_id, 0, (EditText){"", 0}, (EditText){NULL, 0});
 	/* Rows and columns may have been deleted since. The resize changes nothing in a sheet that has as many. */
 	rollback_add(&list, EDIT_RESIZE, grid_rows(grid) - 1, grid_cols(grid) - 1, (EditText){"", 0}, (EditText){NULL, 0});
+	rollback_compare_properties(ws->sheet_id, version->version_id, snapshot, &list);
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
 	rollback_compare(grid, version_present(ws), &list);
 	rollback_append(ws, &list, epoch);
 	STOP_POINT("rollback-edits");
@@ -344,8 +387,8 @@ rollback_to(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 ep
  *
  *   1. Take the sheet lock; find the version.
  *   2. Read the version's cells from its tiles, and the sheet's present cells.
- *   3. List the edits: EDIT_ROLLBACK, which names the version; EDIT_RESIZE to its extent; then EDIT_SET or EDIT_STYLE
- *      for each cell that differs, and an empty EDIT_SET for each cell that the version does not have.
+ *   3. List the edits: EDIT_ROLLBACK, which names the version; EDIT_RESIZE to its extent; EDIT_PROPERTY; EDIT_SET or
+ * EDIT_STYLE for each cell that differs, and an empty EDIT_SET for each cell that the version does not have.
  *   4. Append them in batches, as anybody's edits. Followers and gateways get them like any others.
  *   5. Make a new version of the result, labelled "rollback to version N". Its number is returned.
  */
@@ -523,8 +566,8 @@ journal_long_segment(int64 sheet_id, int64 edits, int64 bytes)
 void
 journal_purge(int64 sheet_id)
 {
-	static const StorageTable tables[] = {STORAGE_LOG_BATCH,	STORAGE_SEGMENT,   STORAGE_VERSION,
-										  STORAGE_VERSION_TILE, STORAGE_OWNERSHIP, STORAGE_CLIENT};
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_SEGMENT, STORAGE_VERSION,	   STORAGE_VERSION_TILE,
+										  STORAGE_OWNERSHIP, STORAGE_CLIENT,  STORAGE_PROPERTY_SET};
 	WriterSheet *ws;
 
 	writer_require_writable("sheet.purge()");

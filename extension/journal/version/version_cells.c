@@ -16,6 +16,7 @@
 #include "journal/replay/replay.h"
 #include "journal/replay/batches.h"
 #include "journal/replay/cellset.h"
+#include "journal/store/property_store.h"
 #include "journal/replay/replay_version.h"
 #include "journal/version/version_cells.h"
 
@@ -146,7 +147,8 @@ version_cells_begin(VersionCells *cells, int64 sheet_id, const HistoryVersion *b
 	(void) replay_version_add(sheet_id, before, none, snapshot, &cells->allocator, cells->grid);
 	hash_destroy(none);
 	if (before->version_id != 0)
-		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid);
+		cells->sum = (uint64) before->digest - grid_digest_shape(cells->grid) -
+					 property_store_digest(property_store_read_version(sheet_id, before->version_id, snapshot));
 }
 
 void

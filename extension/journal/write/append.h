@@ -24,13 +24,17 @@ typedef struct AppendResult
 	int64 at;		 /* of the first edit, Unix microseconds */
 } AppendResult;
 
+/* The sheet's properties, as far as a batch needs them (property_write.c). */
+typedef struct AppendProperties AppendProperties;
+
 /* A batch being appended. */
 typedef struct AppendBatch
 {
 	WriterSheet *ws;
 	const AppendCall *call;
-	AppendResult *result; /* of the rows that are stored */
-	bool changed;		  /* the change was begun */
+	AppendResult *result;		  /* of the rows that are stored */
+	bool changed;				  /* the change was begun */
+	AppendProperties *properties; /* NULL: not read */
 	/* the next row */
 	uint32 count; /* edits */
 	bytea *data;  /* encoded, without the batch's header, whose values are columns of the row */

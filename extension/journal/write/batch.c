@@ -6,10 +6,13 @@
 
 #include "compat.h"
 #include "common/edit_read.h"
+#include "common/properties.h"
 #include "common/utf8.h"
 #include "journal/replay/batches.h"
 #include "journal/store/trimmark.h"
 #include "journal/write/batch.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 
 /* ---- the bytes ---- */
 
@@ -26,6 +29,29 @@ batch_check_text(EditText text, const char *what, uint32 index, size_t *chars)
 	if (!utf8_check(text.data, text.len, chars))
 		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("%s is not valid UTF-8 without NUL", what),
 						errdetail("In edit %u of the batch.", index + 1)));
+}
+
+/* The value must be one that sheet.properties() can return. */
+static void
+batch_check_property(const Edit *edit, uint32 index)
+{
+	Property property;
+	MemoryContext context, old;
+
+	if (!property_of(edit, &property))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("malformed property"),
+						errdetail("In edit %u of the batch.", index + 1),
+						errhint("A key has 1 to %d of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\".",
+								PROPERTY_MAX_KEY)));
+	if (edit->content.len > PROPERTY_MAX_VALUE)
+		batch_limit(psprintf("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE), index);
+	if (edit->content.len == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet property", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	(void) DirectFunctionCall1(jsonb_in, CStringGetDatum(pnstrdup(edit->content.data, edit->content.len)));
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }
 
 static void
@@ -49,6 +75,8 @@ batch_check_edit(const Edit *edit, uint32 index)
 	if (edit->content.len > SHEET_MAX_CONTENT_BYTES)
 		batch_limit("a cell holds at most 32767 characters", index);
 	batch_check_text(edit->content, "a content", index, &chars);
+	if (edit->kind == EDIT_PROPERTY)
+		batch_check_property(edit, index);
 	if (chars > SHEET_MAX_CHARS)
 		batch_limit("a cell holds at most 32767 characters", index);
 	if (edit->style.data != NULL && edit->style.len > SHEET_MAX_STYLE_BYTES)
@@ -65,11 +93,14 @@ batch_malformed(EditError error, uint32 index)
 			 errmsg("malformed batch of edits: %s", edit_error_text(error)), errdetail("After %u edits.", index)));
 }
 
-/* Removes what edits of the kind do not have. */
+/* Removes what edits of the kind do not have. The value of a property that is null removes it. */
 static void
 batch_normalize(Edit *edit)
 {
-	if (edit->content.data == NULL || (edit->kind != EDIT_SET && !edit_is_structure(edit->kind)))
+	bool has_content = edit->kind == EDIT_SET || edit->kind == EDIT_PROPERTY || edit_is_structure(edit->kind);
+
+	if (edit->content.data == NULL || !has_content ||
+		(edit->kind == EDIT_PROPERTY && edit->content.len == 4 && memcmp(edit->content.data, "null", 4) == 0))
 		edit->content = (EditText){"", 0};
 	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
 		edit->style = (EditText){"", 0};

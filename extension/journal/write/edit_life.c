@@ -13,6 +13,7 @@
  *        |  4 look up   base_find_tiles()         base.c      tiles pinned in the shared grid, or read privately
  *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
  *        |  5 append    append_edit(), _end()     append.c    seq, time, previous content: a row of log_batch
+ *        |              property_write_apply()    property_write.c   the sheet's properties
  *        |  6 stage     staging_add()             staging.c   room reserved in the shared grid
  *        |
  *        |  after structure edits
@@ -43,6 +44,7 @@
 #include "journal/write/clients.h"
 #include "journal/write/edit_life.h"
 #include "journal/write/formulas.h"
+#include "journal/write/property_write.h"
 #include "journal/write/session_tiles.h"
 #include "journal/write/structure.h"
 #include "miscadmin.h"
@@ -91,15 +93,19 @@ life_edit(AppendBatch *append, Edit *edit, const Edit *placed, GridTile *tile, b
 	}
 	else if (edit->kind == EDIT_RESIZE && !life_changes_size(ws, edit))
 		return;
+	else if (edit->kind == EDIT_PROPERTY && !property_write_look_up(append, edit))
+		return;
 	append_edit(append, edit); /* before staging: reserving room may move the old content */
 	if (edit_is_structure(edit->kind))
 		structure_change_axes(ws, edit);
-	else if (of_cell || edit->kind == EDIT_RESIZE)
+	else if (of_cell || edit_is_of_extent(edit->kind))
 	{
 		ws->meta.rows = Max(ws->meta.rows, edit->row + 1);
 		ws->meta.cols = Max(ws->meta.cols, edit->col + 1);
 		staging_add(ws, placed, of_cell ? &cell : NULL);
 	}
+	if (!of_cell)
+		property_write_apply(append, edit);
 }
 
 /* ---- one batch ---- */
@@ -163,6 +169,7 @@ edit_life_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	STOP_POINT("append-stage");
 	staging_expect(ws, call->nedits);
 	life_edits(&append, placed, tiles, indexed);
+	property_write_end(&append);
 	if (placed != call->edits)
 		pfree(placed);
 	pfree(tiles);

@@ -194,7 +194,7 @@ staging_add(WriterSheet *ws, const Edit *edit, const StagingCell *cell)
 	staged->row = edit->row;
 	staged->col = edit->col;
 	staged->before = STAGING_NONE;
-	staged->resize = edit->kind == EDIT_RESIZE;
+	staged->resize = edit_is_of_extent(edit->kind);
 	staged->content = edit->kind == EDIT_STYLE ? (EditText){NULL, 0} : edit->content;
 	staged->style = edit->style;
 	if (cell != NULL)

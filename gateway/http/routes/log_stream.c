@@ -26,6 +26,7 @@ typedef struct LogStream
 	bool cut;		/* more has arrived than was taken */
 	Buf bytes;		/* that were not sent */
 	bool fetching;
+	bool any;  /* an edit has been written */
 	bool last; /* there are no more pages */
 } LogStream;
 
@@ -68,11 +69,14 @@ log_take_edit(Request *request, PGresult *res)
 		log->cut = true;
 		return;
 	}
-	if (strcmp(log->since, "0") != 0)
-		buf_puts(&log->bytes, ",");
-	log_put_edit(&log->bytes, request->number, res);
 	snprintf(log->since, sizeof(log->since), "%s", PQgetvalue(res, 0, 8));
 	log->taken++;
+	if (strcmp(PQgetvalue(res, 0, 7), "property") == 0)
+		return; /* v1 has no such edits */
+	if (log->any)
+		buf_puts(&log->bytes, ",");
+	log->any = true;
+	log_put_edit(&log->bytes, request->number, res);
 }
 
 /* Chooses how many edits the next page has. */

@@ -39,7 +39,9 @@ typedef struct RoomBatch
 	uint32_t count;
 	uint32_t rows, cols; /* the extent that the edits need, without structure edits */
 	bool has_v1;		 /* frames has its edits; otherwise nobody reads protocol v1 */
-	bool structural;	 /* one operation with structure edits, and nothing else */
+	bool refusable;		 /* one operation and nothing else, which the database may refuse: it has structure edits or
+							properties */
+	bool structural;	 /* it has structure edits */
 	bool uncertain;		 /* it was sent, and may be stored */
 	Buf frames;			 /* whole frames of protocol v1 */
 	RoomEvent *events;

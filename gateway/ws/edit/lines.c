@@ -6,14 +6,13 @@
  * present order. An author's edit is looked up in the author's order and expressed in the present one. A structure edit
  * of the author changes both orders, so that the edits after it mean what they would have meant without the others'
  * changes. No edits are transformed in pairs, and the result does not depend on who was first, except for lines
- * inserted at the same position. The references of a formula are looked up as cells are.
- *
- * Each change adds two parts at most.
+ * inserted at the same position. The references of a formula are looked up as cells are. Each change adds two parts.
  */
 #include "ws/edit/lines.h"
 
 #include "common/extent.h"
 #include "common/formula_shift.h"
+#include "common/properties.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -246,28 +245,29 @@ axis_map(const LinesAxis *axis, uint32_t *line)
 	return true;
 }
 
-/* Maps the author's lines first to last to the range of those that exist now. Returns false if there are none. */
+/* Maps a run of the author's lines to the present ones, and to those between them; false if none exists. All stay all.
+ */
 static bool
-axis_map_span(const LinesAxis *axis, uint32_t *first, uint32_t *last)
+axis_map_range(const LinesAxis *axis, uint32_t *first, uint32_t *last)
 {
-	uint64_t from = axis->limit, to = 0;
+	uint64_t from = UINT64_MAX, to = 0;
 
-	if (axis->parts == NULL)
+	if (axis->parts == NULL || (*first == 0 && *last == axis->limit - 1))
 		return true;
-	for (const LinesPart *part = axis_find(axis, *first);
-		 part < axis->parts + axis->count && part->seen_before <= *last; part++)
+	for (size_t i = 0; i < axis->count; i++)
 	{
+		const LinesPart *part = &axis->parts[i];
 		uint64_t low = part->seen_before > *first ? part->seen_before : *first;
-		uint64_t high = part->seen_before + part->n - 1 < *last ? part->seen_before + part->n - 1 : *last;
+		uint64_t past = part->seen_before + part->n, wanted = *last + UINT64_C(1), end = past < wanted ? past : wanted;
 
-		if (!part->seen || !part->there)
+		if (!part->seen || !part->there || low >= end)
 			continue;
-		if (from == axis->limit)
+		if (from == UINT64_MAX)
 			from = part->there_before + (low - part->seen_before);
-		to = part->there_before + (high - part->seen_before);
+		to = part->there_before + (end - 1 - part->seen_before);
 	}
 	*first = (uint32_t) from;
-	*last = to < axis->limit ? (uint32_t) to : axis->limit - 1;
+	*last = (uint32_t) (to < axis->limit ? to : axis->limit - 1);
 	return from < axis->limit;
 }
 
@@ -428,7 +428,7 @@ view_move(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 {
 	const LinesView *view = arg;
 
-	return axis_map_span(rows ? &view->rows : &view->cols, first, last);
+	return axis_map_range(rows ? &view->rows : &view->cols, first, last);
 }
 
 /* Rewrites a formula. Returns false if it would be too long. *memory is to be freed after the edit's use. */
@@ -448,6 +448,20 @@ view_shift_formula(LinesView *view, Edit *edit, char **memory)
 	return shift != FORMULA_TOO_LONG;
 }
 
+/* Maps the range of a property. Returns false if nothing is left of it. `text` is used by the edit. */
+static bool
+view_move_property(const LinesView *view, Edit *edit, char *text)
+{
+	Property property;
+	PropertyTarget *target = &property.target;
+	bool left = property_of(edit, &property) && view_move(view, true, &target->row0, &target->row1) &&
+				view_move(view, false, &target->col0, &target->col1);
+
+	if (left)
+		*edit = property_edit(&property, text);
+	return left;
+}
+
 void
 lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 {
@@ -455,12 +469,14 @@ lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 	LinesRuns runs = {.emit = transform_run, .arg = &transform};
 	LinesChange change;
 	Edit own = *edit;
-	char *memory = NULL;
+	char *memory = NULL, text[PROPERTY_TEXT_MAX];
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, true, &runs);
-	else if (lines_view_find(view, &own.row, &own.col) &&
-			 (own.kind != EDIT_SET || !formula_is(own.content) || view_shift_formula(view, &own, &memory)))
+	else if (own.kind == EDIT_PROPERTY
+				 ? view_move_property(view, &own, text)
+				 : lines_view_find(view, &own.row, &own.col) &&
+					   (own.kind != EDIT_SET || !formula_is(own.content) || view_shift_formula(view, &own, &memory)))
 		emit(arg, &own);
 	free(memory);
 }
@@ -494,7 +510,7 @@ lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, void *arg)
 
 	if (lines_change_of(edit, &change))
 		view_edit(view, &change, false, &runs);
-	else if (lines_view_find(view, &row, &col))
+	else if (edit->kind != EDIT_PROPERTY && lines_view_find(view, &row, &col))
 		return touch(arg, (const uint32_t[]){row, col, row, col});
 	return !trace.stopped;
 }

@@ -69,8 +69,8 @@ typedef void (*LinesEmit)(void *arg, const Edit *edit);
  * edit whose formula would become too long is dropped. */
 extern void lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg);
 
-/* Calls touch for the cells that the author's next edit touches, as they were before the author's first. touch returns
- * false to stop; so does lines_trace() then. */
+/* Calls touch for the cells that the author's next edit touches (a property touches none), as they were before the
+ * author's first. touch returns false to stop; so does lines_trace() then. */
 typedef bool (*LinesTouch)(void *arg, const uint32_t rect[4]);
 extern bool lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, void *arg);
 

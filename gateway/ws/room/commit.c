@@ -16,7 +16,7 @@
  * which moves its pending edits (committed.c), and sends them again. It does the same when others have committed more
  * than one answer can hold (SR002). Both errors say that the batch is not stored and never will be under its number.
  * After a final refusal the members are closed: they connect again and read what is stored. Only an operation with
- * structure edits, a batch of its own, is refused by a nack.
+ * structure edits or properties, a batch of its own, is refused by a nack.
  */
 #include "ws/room/commit.h"
 
@@ -233,9 +233,9 @@ commit_retry(Room *room, unsigned delay_ms)
 	room->sent_at = uv_hrtime() + (uint64_t) delay_ms * 1000000;
 }
 
-/* The sheet is too large for what an operation inserts. Its sender is told; nothing has been moved by it yet. */
+/* The sheet has no room for what an operation adds. Its sender is told; nothing has been moved by it yet. */
 static void
-commit_refuse_structural(Room *room)
+commit_refuse_operation(Room *room)
 {
 	RoomBatch *batch = room->sent;
 
@@ -243,6 +243,14 @@ commit_refuse_structural(Room *room)
 	room_set_work(room, ROOM_IDLE);
 	room_each_protocol(refuse, room, batch);
 	batch_free(batch);
+}
+
+/* Returns whether only the operation is at fault: no room for rows, columns or properties, or a value of a property
+ * that the database cannot store (JSON with a number that is too large). */
+static bool
+commit_is_final(const char *state)
+{
+	return strcmp(state, "54000") == 0 || strcmp(state, "22P02") == 0 || strcmp(state, "22003") == 0;
 }
 
 static void
@@ -270,9 +278,9 @@ commit_refused(Room *room, const PGresult *res)
 		commit_fall_back(room);
 		return;
 	}
-	if (strcmp(state, "54000") == 0 && room->sent->structural && !room->sent->uncertain)
+	if (commit_is_final(state) && room->sent->refusable && !room->sent->uncertain)
 	{
-		commit_refuse_structural(room);
+		commit_refuse_operation(room);
 		return;
 	}
 	room_set_work(room, ROOM_IDLE);

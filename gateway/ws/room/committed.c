@@ -123,7 +123,7 @@ committed_move_by(Room *room, EditReader reader, int64_t seq)
 	free(changes);
 }
 
-/* ---- the sheet's extent ---- */
+/* ---- the sheet's extent and properties ---- */
 
 static void
 committed_extend(Room *room, uint32_t rows, uint32_t cols)
@@ -132,14 +132,17 @@ committed_extend(Room *room, uint32_t rows, uint32_t cols)
 	room->extent.cols = cols > room->extent.cols ? cols : room->extent.cols;
 }
 
+/* Applies the edits to the room's extent and properties. */
 static void
-committed_extend_by(Room *room, EditReader reader)
+committed_apply_edits(Room *room, EditReader reader)
 {
 	LinesChange change;
 	Edit edit;
 
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
+		if (!properties_apply(&room->properties, &edit, 0))
+			room_fail_memory(room);
 		if (lines_change_of(&edit, &change))
 		{
 			uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
@@ -165,11 +168,11 @@ committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 		return;
 	}
 	room_each_protocol(publish_own, room, batch, seq);
-	if (batch->structural)
+	if (batch->refusable)
 	{
 		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
 		committed_move_by(room, reader, seq);
-		committed_extend_by(room, reader);
+		committed_apply_edits(room, reader);
 	}
 	else
 		committed_extend(room, batch->rows, batch->cols);
@@ -255,7 +258,7 @@ committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *ow
 		if (!is_own && last > room->published_seq)
 		{
 			room_each_protocol(publish_stored, room, &batch, reader);
-			committed_extend_by(room, reader);
+			committed_apply_edits(room, reader);
 			committed_move_by(room, reader, last);
 		}
 		while (edit_read(&reader, &edit) == EDIT_OK)

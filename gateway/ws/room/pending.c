@@ -1,8 +1,8 @@
 /*
  * pending.c - the batches of a room that have not been sent yet.
  *
- * Edits and frames are appended to the last batch. A new one is begun when it is full, or when an operation with
- * structure edits needs one of its own. The first is sent next (commit.c).
+ * Edits and frames are appended to the last batch. A new one is begun when it is full, or when an operation that
+ * the database may refuse needs one of its own. The first is sent next (commit.c).
  */
 #include "ws/room/pending.h"
 
@@ -36,19 +36,19 @@ pending_batch(Room *room, uint32_t edits, size_t bytes)
 {
 	RoomBatch *batch = room->pending_last;
 
-	if (batch != NULL && !batch->structural && batch->count + edits <= BATCH_EDITS_MAX &&
+	if (batch != NULL && !batch->refusable && batch->count + edits <= BATCH_EDITS_MAX &&
 		batch->edits.len + bytes < BATCH_BYTES_MAX)
 		return batch;
 	return pending_begin_batch(room);
 }
 
 RoomBatch *
-pending_structural_batch(Room *room)
+pending_refusable_batch(Room *room)
 {
 	RoomBatch *batch = pending_begin_batch(room);
 
 	if (batch != NULL)
-		batch->structural = true;
+		batch->refusable = true;
 	return batch;
 }
 

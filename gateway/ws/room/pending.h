@@ -10,7 +10,7 @@
  * below: no memory. */
 extern RoomBatch *pending_batch(Room *room, uint32_t edits, size_t bytes);
 /* Returns a new batch for one operation with structure edits, which takes nothing else. */
-extern RoomBatch *pending_structural_batch(Room *room);
+extern RoomBatch *pending_refusable_batch(Room *room);
 /* Appends an edit, for which batch_reserve() has reserved memory. */
 extern void pending_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
 /* Appends that the session has locked the cell, or that the cell is free. */

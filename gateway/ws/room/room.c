@@ -2,9 +2,9 @@
  * room.c - the life of a sheet that is open here: its lock, its claim, its members, its end.
  *
  * A room begins with the first session: coord_acquire() gets the sheet's lock, for which another gateway's editors may
- * have to leave first. sheet.claim then makes the database refuse the previous gateway, and the sheet's seq and extent
- * are read. While another transaction holds the sheet, the claim waits for that and edits wait for the claim, but
- * members can read.
+ * have to leave first. sheet.claim then makes the database refuse the previous gateway, and the sheet's seq, extent and
+ * properties are read. While another transaction holds the sheet, the claim waits for that and edits wait for the
+ * claim, but members can read.
  *
  * A room ends when it has no members, nothing pending and no query under way. The database is told so (sheet.release),
  * because a sheet that was not released is checked at the next claim. Then the lock is given back.
@@ -128,6 +128,15 @@ room_catch_up(Room *room, int64_t seq)
 
 /* ---- beginning ---- */
 
+static void *
+room_resize_memory(void *ctx, void *ptr, size_t size)
+{
+	if (size > 0)
+		return realloc(ptr, size);
+	free(ptr);
+	return NULL;
+}
+
 Room *
 room_open(int64_t sheet_id)
 {
@@ -136,6 +145,7 @@ room_open(int64_t sheet_id)
 	if (room == NULL)
 		return NULL;
 	room->entry.sheet_id = sheet_id;
+	properties_init(&room->properties, room_resize_memory, NULL);
 	sheet_map_add(&rooms, &room->entry);
 	if (coord_acquire(gateway.coord, sheet_id))
 		return room;
@@ -151,12 +161,17 @@ room_waiting(int64_t sheet_id, const char *holder)
 		log_event(LOG_INFO, "waiting for sheet", LOG_INT("sheet", sheet_id), LOG_STR("holder", holder));
 }
 
-/* res: seq, rows, cols. The streams begin after this seq. */
+/* res: seq, rows, cols, properties. The streams begin after this seq. */
 static void
 room_serve(Room *room, const PGresult *res)
 {
 	bool claimed = room->work != ROOM_HELD;
 
+	if (!properties_decode(&room->properties, PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3)))
+	{
+		room_fail(room, CLOSE_ERROR, "the sheet's properties cannot be read");
+		return;
+	}
 	room_set_state(room, claimed ? ROOM_SERVING : ROOM_UNCLAIMED);
 	room->published_seq = room->lines.floor = pgresult_int64(res, 0, 0);
 	room->refused_seq = -1;
@@ -189,7 +204,7 @@ room_measured(void *arg, PGresult *res)
 	room_query_done(room);
 }
 
-static const char room_measure_sql[] = "SELECT seq, rows, cols FROM sheet.read_cells($1, 0, 0, 0, 0)";
+static const char room_measure_sql[] = "SELECT seq, rows, cols, properties FROM sheet.read_properties($1)";
 
 static void
 room_measure(Room *room)
@@ -323,6 +338,7 @@ room_free(Room *room)
 		fanout_free(&room->streams[form].fanout);
 	locks_free(&room->locks);
 	lines_history_free(&room->lines);
+	properties_free(&room->properties);
 	free(room);
 }
 

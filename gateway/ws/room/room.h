@@ -18,6 +18,7 @@
 #ifndef ROOM_H
 #define ROOM_H
 
+#include "common/properties.h"
 #include "coord/sheet_map.h"
 #include "db/pgconn.h"
 #include "ws/edit/batch.h"
@@ -132,7 +133,7 @@ typedef struct RoomClient
 	uint64_t id;
 	Session *session;	/* the last one of this client; NULL when it has left */
 	bool known;			/* the database has been asked for its last operation */
-	bool undecided;		/* its last operation is structural, and the database may refuse it */
+	bool undecided;		/* the database may refuse its last operation */
 	uint64_t taken;		/* the last operation that is in a batch, or committed */
 	uint64_t committed; /* the last committed operation */
 	int64_t seq;		/* the sheet's seq with it */
@@ -162,6 +163,7 @@ typedef struct Room
 	uint64_t delivered;		   /* bytes of all streams when every receiver had everything */
 	int64_t published_seq;	   /* of the last edit in the streams, or before the first */
 	RoomExtent extent;		   /* at that seq */
+	Properties properties;	   /* at that seq */
 	LinesHistory lines;		   /* structure edits that were published */
 	uint64_t last_batch;	   /* number of the newest batch */
 	uint64_t published_batch;  /* number of the last one in the streams */

@@ -94,7 +94,7 @@ room_mark_dirty(Room *room)
 PgConn *
 schedule_connection(Room *room, const RoomBatch *batch)
 {
-	if (room->alone || batch->structural || batch->count > GROUP_BATCH_EDITS || !pgconn_is_up(gateway.group))
+	if (room->alone || batch->refusable || batch->count > GROUP_BATCH_EDITS || !pgconn_is_up(gateway.group))
 		return database_choose(DATABASE_EDITS);
 	if (group_open ? group_bytes < GROUP_BYTES : pgconn_pending(gateway.group) == 0)
 	{

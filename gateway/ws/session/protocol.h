@@ -71,7 +71,7 @@ typedef struct Protocol
 	void (*publish_member)(struct Room *room, const struct Session *session, bool here);
 	/* The batch is stored and published: acknowledges its operations. */
 	void (*acknowledge)(struct Room *room, RoomBatch *batch);
-	/* The database has refused the batch, which is structural. */
+	/* The database has refused the batch, which is refusable. */
 	void (*refuse)(struct Room *room, RoomBatch *batch);
 	/* Frees the protocol's part of the room. */
 	void (*free_room)(struct Room *room);

@@ -127,9 +127,52 @@ join_send_locks(Session *session)
 }
 
 static void
+join_put_properties(Session *session, Buf *edits, uint32_t count, bool more)
+{
+	Buf payload = {NULL, 0, 0};
+
+	if (buf_failed(edits))
+		buf_fail(&payload);
+	else
+		v2_put_properties(&payload, session->v2->encoding, (uint64_t) session->v2->joined_seq, more, edits->data,
+						  edits->len, count);
+	session_send(session, &payload);
+	edits->len = 0;
+}
+
+/* Sends the sheet's properties, if it has any. */
+static void
+join_send_properties(Session *session)
+{
+	const Properties *set = &session->room->properties;
+	Buf edits = {NULL, 0, 0};
+	EditWriter writer;
+	uint32_t count = 0;
+
+	edit_write_edits(&writer, NULL);
+	for (uint32_t i = 0; i < set->count; i++)
+	{
+		char text[PROPERTY_TEXT_MAX];
+		Edit edit = property_edit(properties_get(set, i), text);
+
+		edit.uid = 0;
+		edits_put(&edits, &writer, &edit);
+		count++;
+		if (edits.len <= V2_PART_BYTES && i + 1 < set->count)
+			continue;
+		join_put_properties(session, &edits, count, i + 1 < set->count);
+		count = 0;
+		writer.first = true;
+	}
+	buf_free(&edits);
+}
+
+static void
 join_admit(Session *session, bool resumed, bool locks)
 {
 	join_greet(session, resumed, locks);
+	if (!resumed)
+		join_send_properties(session);
 	if (session->state != SESSION_JOINING)
 		return; /* out of memory */
 	session_set_state(session, SESSION_LIVE);

@@ -10,8 +10,8 @@
  * a committed one without its sender's knowledge, and "committed up to n" says all.
  *
  * An operation names cells as of a seq (base). It is taken for the cells as of the last published seq, and is moved
- * with them from then on (committed.c). One with structure edits is a batch of its own, and its client is undecided
- * until it is committed: only the database knows whether the sheet is large enough.
+ * with them from then on (committed.c). One with structure edits or properties is a batch of its own, and its client is
+ * undecided until it is committed: only the database knows whether the sheet has room for them.
  */
 #include "core/gateway.h"
 #include "core/metrics.h"
@@ -115,7 +115,7 @@ v2_acknowledge(Room *room, RoomBatch *batch)
 		client->seq = batch->seq;
 		if (client->batch == batch)
 			client->batch = NULL;
-		if (batch->structural)
+		if (batch->refusable)
 			client->undecided = false;
 		if (client->session != NULL && client->session->state == SESSION_LIVE)
 		{
@@ -279,6 +279,8 @@ op_put_edit(void *arg, const Edit *edit)
 	edits_put(&transform->edits, &transform->writer, edit);
 	if (edit_is_structure(edit->kind))
 		transform->message->changes++;
+	else if (edit->kind == EDIT_PROPERTY)
+		transform->message->properties++;
 	else
 		v2_widen(transform->message, edit);
 	transform->message->count++;
@@ -298,7 +300,7 @@ op_transform(const Session *session, V2Message *message, Buf *edits)
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	lines_view_since(&view, &session->room->lines, (int64_t) message->base);
 	edit_write_edits(&transform.writer, NULL);
-	message->count = message->changes = 0;
+	message->count = message->changes = message->properties = 0;
 	message->bounded = false;
 	while (edit_read(&reader, &edit) == EDIT_OK)
 		lines_transform(&view, &edit, op_put_edit, &transform);
@@ -390,8 +392,8 @@ op_take(Session *session, const V2Message *message)
 {
 	Room *room = session->room;
 	size_t bytes = message->edits_len + message->count * (size_t) 10; /* with the author's uid */
-	RoomBatch *batch =
-		message->changes > 0 ? pending_structural_batch(room) : pending_batch(room, message->count, bytes);
+	bool refusable = message->changes > 0 || message->properties > 0;
+	RoomBatch *batch = refusable ? pending_refusable_batch(room) : pending_batch(room, message->count, bytes);
 	EditReader reader;
 	Edit edit;
 
@@ -400,7 +402,8 @@ op_take(Session *session, const V2Message *message)
 		session_fail(session);
 		return;
 	}
-	session->v2->client->undecided = batch->structural;
+	batch->structural = message->changes > 0;
+	session->v2->client->undecided = batch->refusable;
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{

@@ -63,8 +63,9 @@ typedef enum V2Reason
 extern const char *const v2_reason_names[V2_REASONS];
 
 /* Of structure edits in JSON: by kind, from EDIT_INSERT_ROWS on. */
-#define V2_CHANGE_KINDS (EDIT_KIND_LAST - EDIT_INSERT_ROWS + 1)
+#define V2_CHANGE_KINDS (EDIT_DELETE_COLUMNS - EDIT_INSERT_ROWS + 1)
 extern const char *const v2_change_names[V2_CHANGE_KINDS];
+extern const char v2_property_name[];
 
 /* What a type does not have is 0. */
 typedef struct V2Message
@@ -87,6 +88,7 @@ typedef struct V2Message
 	size_t edits_len;
 	uint32_t count;
 	uint32_t changes;		   /* structure edits among them */
+	uint32_t properties;	   /* property edits among them */
 	uint32_t plain;			   /* of the edits, contents without a style */
 	V2Reason reason;		   /* why they cannot be taken, V2_REASON_NONE when they can ... */
 	uint32_t bad_row, bad_col; /* ... and the first that cannot */
@@ -213,6 +215,9 @@ extern void v2_put_edits(Buf *to, V2Encoding encoding, uint64_t seq, bool more, 
 /* Cells as edits of uid 0. */
 extern void v2_put_block(Buf *to, V2Encoding encoding, const V2Block *block, const void *edits, size_t len,
 						 uint32_t count);
+/* Properties, as property edits of uid 0. */
+extern void v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const void *edits, size_t len,
+							  uint32_t count);
 /* One of these cells, in JSON. */
 extern void v2_put_cell(Buf *to, const Edit *cell);
 extern void v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq);

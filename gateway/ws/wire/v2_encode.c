@@ -6,6 +6,7 @@
 
 #include "common/edit_read.h"
 #include "common/edit_write.h"
+#include "common/properties.h"
 
 #include <string.h>
 
@@ -25,14 +26,19 @@ typedef enum ServerType
 	SERVER_ROLE,
 	SERVER_AUTHED,
 	SERVER_CALC,
-	SERVER_HELD
+	SERVER_HELD,
+	SERVER_PROPERTIES
 } ServerType;
 
 static const char *const server_names[] = {
-	[SERVER_HELLO] = "hello",	  [SERVER_EDITS] = "edits", [SERVER_BLOCK] = "block",	  [SERVER_ACK] = "ack",
-	[SERVER_NACK] = "nack",		  [SERVER_LOCK] = "lock",	[SERVER_DENIED] = "denied",	  [SERVER_PEER] = "peer",
-	[SERVER_CURSORS] = "cursors", [SERVER_USER] = "user",	[SERVER_VERSION] = "version", [SERVER_ROLE] = "role",
-	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",	[SERVER_HELD] = "held",
+	[SERVER_HELLO] = "hello",	  [SERVER_EDITS] = "edits",
+	[SERVER_BLOCK] = "block",	  [SERVER_ACK] = "ack",
+	[SERVER_NACK] = "nack",		  [SERVER_LOCK] = "lock",
+	[SERVER_DENIED] = "denied",	  [SERVER_PEER] = "peer",
+	[SERVER_CURSORS] = "cursors", [SERVER_USER] = "user",
+	[SERVER_VERSION] = "version", [SERVER_ROLE] = "role",
+	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",
+	[SERVER_HELD] = "held",		  [SERVER_PROPERTIES] = "properties",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -191,6 +197,23 @@ put_style(Buf *to, EditText style)
 }
 
 static void
+put_json_property(Buf *to, const Edit *edit)
+{
+	Property property;
+
+	(void) property_of(edit, &property); /* it was checked when it was stored */
+	buf_puts_json(to, v2_property_name);
+	buf_printf(to, ",%u,%u,%u,%u,", property.target.row0, property.target.col0, property.target.row1,
+			   property.target.col1);
+	buf_put_json(to, property.key.data, property.key.len);
+	buf_put(to, ",", 1);
+	if (property.value.len > 0)
+		buf_put(to, property.value.data, property.value.len);
+	else
+		buf_puts(to, "null");
+}
+
+static void
 put_json_edit(Buf *to, const Edit *edit, bool with_uid)
 {
 	if (with_uid)
@@ -205,6 +228,11 @@ put_json_edit(Buf *to, const Edit *edit, bool with_uid)
 		buf_put_number(to, edit_is_of_rows(edit->kind) ? edit->row : edit->col);
 		buf_put(to, ",", 1);
 		buf_put(to, edit->content.data, edit->content.len); /* in decimal: edit_lines() */
+		return;
+	}
+	if (edit->kind == EDIT_PROPERTY)
+	{
+		put_json_property(to, edit);
 		return;
 	}
 	buf_put_number(to, edit->row);
@@ -275,6 +303,17 @@ v2_put_block(Buf *to, V2Encoding encoding, const V2Block *block, const void *edi
 	put_number(&writer, "seq", block->seq);
 	put_bool(&writer, "more", block->more);
 	put_edits(&writer, "cells", edits, len, count, false);
+	put_end(&writer);
+}
+
+void
+v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const void *edits, size_t len, uint32_t count)
+{
+	Writer writer = put_begin(to, encoding, SERVER_PROPERTIES);
+
+	put_number(&writer, "seq", seq);
+	put_bool(&writer, "more", more);
+	put_edits(&writer, "properties", edits, len, count, false);
 	put_end(&writer);
 }
 

@@ -4,6 +4,7 @@
 #include "ws/wire/v2.h"
 
 #include "support/json.h"
+#include "common/properties.h"
 #include "common/utf8.h"
 
 #include <string.h>
@@ -46,6 +47,7 @@ const char *const v2_reason_names[V2_REASONS] = {
 };
 
 const char *const v2_change_names[V2_CHANGE_KINDS] = {"insertRows", "deleteRows", "insertColumns", "deleteColumns"};
+const char v2_property_name[] = "property";
 
 const V2Layout *
 v2_layout(uint64_t type)
@@ -123,6 +125,26 @@ v2_note_change(V2Message *message, const Edit *edit)
 	return true;
 }
 
+/* A value null removes the property: its edit has no content. */
+static bool
+v2_note_property(V2Message *message, const Edit *edit)
+{
+	JsonInput value = {edit->content.data, edit->content.data + edit->content.len};
+	Property property;
+
+	if (edit->style.data == NULL || !property_of(edit, &property))
+		return false;
+	if (edit->content.len > 0 && (!utf8_check(edit->content.data, edit->content.len, NULL) ||
+								  !json_check(edit->content.data, edit->content.len) || json_take_word(&value, "null")))
+		return false;
+	if (edit->row >= SHEET_MAX_ROWS || edit->col >= SHEET_MAX_COLS)
+		v2_refuse_edit(message, edit, V2_REASON_RANGE);
+	else if (edit->content.len > PROPERTY_MAX_VALUE || message->count >= V2_MAX_OP_EDITS)
+		v2_refuse_edit(message, edit, V2_REASON_SIZE);
+	message->properties++;
+	return true;
+}
+
 bool
 v2_note_edit(V2Message *message, const Edit *edit)
 {
@@ -132,6 +154,8 @@ v2_note_edit(V2Message *message, const Edit *edit)
 		return false;
 	if (edit_is_structure(edit->kind))
 		return v2_note_change(message, edit);
+	if (edit->kind == EDIT_PROPERTY)
+		return v2_note_property(message, edit);
 	if (edit->kind < EDIT_SET || edit->kind > EDIT_RESIZE)
 		return false;
 	if (edit->kind != EDIT_SET && edit->content.len > 0)

@@ -8,6 +8,7 @@
  */
 #include "ws/wire/v2.h"
 
+#include "common/properties.h"
 #include "common/utf8.h"
 #include "support/json.h"
 
@@ -36,7 +37,48 @@ read_edit_end(Reader *reader, const Edit *edit)
 	return true;
 }
 
-/* The rest of ["insertRows",at,n]. */
+static bool
+text_is(const Reader *reader, size_t len, const char *name)
+{
+	return strlen(name) == len && memcmp(name, reader->text, len) == 0;
+}
+
+/* The rest of ["property",row,col,toRow,toCol,key,value]. */
+static bool
+read_property(Reader *reader)
+{
+	JsonInput *input = &reader->input;
+	char text[PROPERTY_TEXT_MAX];
+	Property property = {0};
+	uint64_t numbers[4];
+	size_t len;
+	Edit edit;
+
+	for (int i = 0; i < 4; i++)
+	{
+		if (!json_take(input, ',') || !json_read_number(input, &numbers[i]) || numbers[i] > UINT32_MAX)
+			return false;
+	}
+	property.target =
+		(PropertyTarget){(uint32_t) numbers[0], (uint32_t) numbers[1], (uint32_t) numbers[2], (uint32_t) numbers[3]};
+	if (!json_take(input, ',') || !json_read_string(input, reader->text, &len) || !json_take(input, ','))
+		return false;
+	property.key = (EditText){reader->text, (uint32_t) len};
+	json_skip_blanks(input);
+	property.value.data = input->pos;
+	if (!json_take_word(input, "null"))
+	{
+		if (!json_skip_value(input))
+			return false;
+		property.value.len = (uint32_t) (input->pos - property.value.data);
+	}
+	if (!property_is_key(property.key))
+		return false;
+	edit = property_edit(&property, text);
+	return read_edit_end(reader, &edit);
+}
+
+/* The rest of ["insertRows",at,n], or of a property. */
 static bool
 read_change(Reader *reader)
 {
@@ -48,10 +90,11 @@ read_change(Reader *reader)
 
 	if (!json_read_string(input, reader->text, &len))
 		return false;
-	while (strlen(v2_change_names[edit.kind - EDIT_INSERT_ROWS]) != len ||
-		   memcmp(v2_change_names[edit.kind - EDIT_INSERT_ROWS], reader->text, len) != 0)
+	if (text_is(reader, len, v2_property_name))
+		return read_property(reader);
+	while (!text_is(reader, len, v2_change_names[edit.kind - EDIT_INSERT_ROWS]))
 	{
-		if (edit.kind++ == EDIT_KIND_LAST)
+		if (edit.kind++ == EDIT_DELETE_COLUMNS)
 			return false;
 	}
 	if (!json_take(input, ',') || !json_read_number(input, &at) || at > UINT32_MAX || !json_take(input, ','))

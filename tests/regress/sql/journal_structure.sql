@@ -182,7 +182,7 @@ SELECT last_seq, duplicate, length(missed) > 0 AS missed FROM sheet.apply(:b, '\
 SELECT last_seq FROM sheet.apply(:b, j_batch(j_set(5, 3, 'x')), 8);
 SELECT e, j_error(format('SELECT sheet.apply(%s, %L)', :b, j_batch(e))) FROM (VALUES (s_lines(6, 1, '')), (s_lines(6, 1, '0')), (s_lines(6, 1, '01')), (s_lines(7, 1, '-1')),
 	(s_lines(6, 0, '16777217')), (s_lines(6, 2, '16777215')), (s_lines(8, 0, '16385')), (s_lines(9, 16384, '1')), (s_lines(6, 0, '4294967297')), (s_lines(8, 0, '1x')),
-	(j_edit(6, 7, 1, 1, '1')), (j_edit(10, 7, 1, 1, ''))) v(e);
+	(j_edit(6, 7, 1, 1, '1')), (j_edit(11, 7, 1, 1, ''))) v(e);
 SELECT s_show(:b);
 
 -- ---- the log by conditions ----

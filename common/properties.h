@@ -1,0 +1,102 @@
+/*
+ * properties.h - properties of a sheet: a target, a key and a JSON value each; see properties.c. Pure C; both programs
+ * use it.
+ *
+ * A target is a rectangle. One that has all rows or all columns keeps all of them whatever is inserted or deleted; one
+ * that has both is the sheet itself.
+ *
+ * A property edit (EDIT_PROPERTY) is stored as
+ *
+ *   row, col   the last row and the last column of the target; 0 if it has all
+ *   style      "R C KEY": the first row and the first column in decimal, "*" for all; and the key
+ *   content    the value; empty removes the property
+ *   old        the value before; empty: there was none
+ *
+ * So an edit's row and col are those that the sheet has from then on, as for EDIT_RESIZE.
+ */
+#ifndef PROPERTIES_H
+#define PROPERTIES_H
+
+#include "common/edit_codec.h"
+
+#define PROPERTY_MAX_KEY	 64			   /* characters: letters, digits, '_', '-', '.' of ASCII */
+#define PROPERTY_MAX_VALUE	 32768		   /* bytes */
+#define PROPERTIES_MAX		 10000		   /* of one sheet ... */
+#define PROPERTIES_MAX_BYTES (1024 * 1024) /* ... and bytes of their keys and values */
+
+/* Inclusive. All rows: 0 to SHEET_MAX_ROWS - 1; all columns likewise. */
+typedef struct PropertyTarget
+{
+	uint32_t row0, col0, row1, col1;
+} PropertyTarget;
+
+typedef struct Property
+{
+	PropertyTarget target;
+	EditText key;
+	EditText value; /* len 0: none */
+	uint64_t uid;	/* of the last edit of it */
+	uint64_t seq;	/* likewise; 0: not known */
+} Property;
+
+static inline bool
+property_has_all_rows(const PropertyTarget *target)
+{
+	return target->row0 == 0 && target->row1 == SHEET_MAX_ROWS - 1;
+}
+
+static inline bool
+property_has_all_cols(const PropertyTarget *target)
+{
+	return target->col0 == 0 && target->col1 == SHEET_MAX_COLS - 1;
+}
+
+/* ---- one property edit ---- */
+/* Reads the property of an edit of the kind EDIT_PROPERTY, seq 0. Returns false if its style is malformed. Whether the
+ * target is within the limits of sheets is not checked. */
+extern bool property_of(const Edit *edit, Property *property);
+/* Returns whether the key can be one. */
+extern bool property_is_key(EditText key);
+/* Returns the edit that sets the property, or removes it. text: PROPERTY_TEXT_MAX bytes, which the edit refers to. */
+#define PROPERTY_TEXT_MAX (2 * 11 + PROPERTY_MAX_KEY)
+extern Edit property_edit(const Property *property, char *text);
+
+/* ---- a set of properties ---- */
+/* As realloc(); size 0 frees. Returns NULL if there is no memory. */
+typedef void *(*PropertiesRealloc)(void *ctx, void *ptr, size_t size);
+
+typedef struct PropertyEntry PropertyEntry;
+/* Sorted by key and target, each pair once. */
+typedef struct Properties
+{
+	PropertiesRealloc resize;
+	void *ctx;
+	PropertyEntry **entries;
+	uint32_t count, size;
+	size_t bytes; /* of keys and values */
+} Properties;
+
+extern void properties_init(Properties *set, PropertiesRealloc resize, void *ctx);
+extern void properties_free(Properties *set);
+extern const Property *properties_get(const Properties *set, uint32_t index);
+/* NULL if there is none. Valid until the next change. */
+extern const Property *properties_find(const Properties *set, const PropertyTarget *target, EditText key);
+/* Sets the property, or removes it. Returns false if there is no memory; the set is unchanged. */
+extern bool properties_put(Properties *set, const Property *property);
+/*
+ * Moves all properties by a structure edit that edit_lines() accepts. Those whose rows or columns are all deleted are
+ * removed. If two of one key get the same target, the one that had fewer cells stays. Returns whether any changed.
+ */
+extern bool properties_move(Properties *set, const Edit *edit);
+/* Applies a property edit or a structure edit, and ignores others. Returns false if there is no memory. */
+extern bool properties_apply(Properties *set, const Edit *edit, uint64_t seq);
+
+/* As bytes: of each property its seq, then its edit. The same set gives the same bytes; the empty one none. */
+extern size_t properties_encode_bound(const Properties *set);
+extern size_t properties_encode(const Properties *set, uint8_t *to);
+/* Adds the properties to an empty set. Returns false if the bytes are damaged, or if there is no memory. */
+extern bool properties_decode(Properties *set, const void *bytes, size_t len);
+/* 0 for no bytes. */
+extern uint64_t properties_digest(const void *bytes, size_t len);
+
+#endif

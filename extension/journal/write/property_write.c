@@ -1,0 +1,112 @@
+/*
+ * property_write.c - the properties of a sheet while edits are appended.
+ *
+ * A batch reads the sheet's properties at its first property edit or structure edit, applies its edits to them in
+ * memory, and stores them at its end. Batches of cells do not read them. A structure edit of a sheet without properties
+ * costs one index lookup.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "journal/store/property_store.h"
+#include "journal/store/storage.h"
+#include "journal/write/property_write.h"
+#include "support/stoppoint.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+struct AppendProperties
+{
+	MemoryContext context;
+	Properties set;
+	bool changed;
+};
+
+static AppendProperties *
+property_write_set(AppendBatch *append)
+{
+	MemoryContext context, old;
+	AppendProperties *properties;
+	Snapshot snapshot;
+
+	if (append->properties != NULL)
+		return append->properties;
+	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet properties", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	properties = palloc0(sizeof(AppendProperties));
+	properties->context = context;
+	property_store_init(&properties->set);
+	/* The lock of a writer, before reading: REINDEX blocks writers while it waits for readers. */
+	table_close(storage_open(STORAGE_PROPERTY_SET, RowExclusiveLock), NoLock);
+	snapshot = RegisterSnapshot(writer_snapshot());
+	property_store_decode(append->ws->sheet_id, property_store_read(append->ws->sheet_id, snapshot), &properties->set);
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	append->properties = properties;
+	return properties;
+}
+
+static void
+property_write_check_limits(const Properties *set, const Property *property, const Property *before)
+{
+	Size freed = before != NULL ? before->key.len + before->value.len : 0;
+
+	if (property->value.len == 0)
+		return;
+	if (before == NULL && set->count >= PROPERTIES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a sheet has at most %d properties", PROPERTIES_MAX),
+				 errhint("Set one property for adjacent rows or columns, or remove properties.")));
+	if (set->bytes - freed + property->key.len + property->value.len > PROPERTIES_MAX_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("the properties of a sheet have at most %d bytes", PROPERTIES_MAX_BYTES),
+						errdetail("The keys and values of its %u properties have %zu bytes.", set->count, set->bytes),
+						errhint("Remove properties that are not needed.")));
+}
+
+bool
+property_write_look_up(AppendBatch *append, Edit *edit)
+{
+	const Properties *set = &property_write_set(append)->set;
+	const Property *before;
+	Property property;
+
+	if (!property_of(edit, &property))
+		elog(ERROR, "a property edit was not checked");
+	before = properties_find(set, &property.target, property.key);
+	edit->old = before != NULL ? before->value : (EditText){"", 0};
+	if (edit->old.len == edit->content.len && memcmp(edit->old.data, edit->content.data, edit->old.len) == 0)
+		return false;
+	property_write_check_limits(set, &property, before);
+	return true;
+}
+
+void
+property_write_apply(AppendBatch *append, const Edit *edit)
+{
+	AppendProperties *properties;
+
+	if (edit->kind != EDIT_PROPERTY && !edit_is_structure(edit->kind))
+		return;
+	properties = property_write_set(append);
+	if (edit->kind == EDIT_PROPERTY)
+		(void) properties_apply(&properties->set, edit, (uint64) (append->ws->meta.last_seq + append->count));
+	properties->changed |= edit->kind == EDIT_PROPERTY || properties_move(&properties->set, edit);
+}
+
+void
+property_write_end(AppendBatch *append)
+{
+	AppendProperties *properties = append->properties;
+
+	if (properties == NULL)
+		return;
+	if (properties->changed)
+	{
+		STOP_POINT("property-store");
+		property_store_write(append->ws->sheet_id, &properties->set);
+		STOP_POINT("property-stored");
+	}
+	MemoryContextDelete(properties->context);
+	append->properties = NULL;
+}
