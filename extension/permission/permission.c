@@ -292,12 +292,10 @@ void
 permission_require_log(int64 sheet_id)
 {
 	bool trashed;
-	SheetRole role;
+	SheetRole role = permission_find(sheet_id, 0, false, &trashed);
 
-	if (permission_is_gateway())
-		return;
-	role = permission_find(sheet_id, 0, false, &trashed);
-	permission_check(sheet_id, role, ROLE_VIEWER, trashed && role < ROLE_OWNER);
+	if (!permission_is_gateway())
+		permission_check(sheet_id, role, ROLE_VIEWER, trashed && role < ROLE_OWNER);
 }
 
 static bool
