@@ -96,6 +96,49 @@ property_put_axis(char *to, bool all, uint32_t first)
 	return to;
 }
 
+bool
+property_value_is_bounded(EditText value)
+{
+	uint32_t depth = 0, power = 0;
+	bool quoted = false, exponent = false;
+
+	for (uint32_t i = 0; i < value.len; i++)
+	{
+		char c = value.data[i];
+
+		if (quoted)
+		{
+			i += c == '\\';
+			quoted = c != '"';
+			continue;
+		}
+		quoted = c == '"';
+		depth += c == '[' || c == '{';
+		depth -= (c == ']' || c == '}') && depth > 0;
+		/* "true" and "false" have an e that no digit follows. */
+		if (exponent && c >= '0' && c <= '9')
+			power = power * 10 + (uint32_t) (c - '0');
+		else if (!exponent || (c != '+' && c != '-'))
+		{
+			exponent = c == 'e' || c == 'E';
+			power = 0;
+		}
+		if (depth > PROPERTY_MAX_DEPTH || power > PROPERTY_MAX_POWER)
+			return false;
+	}
+	return true;
+}
+
+bool
+property_value_is_null(EditText value)
+{
+	while (value.len > 0 && strchr(" \t\n\r", value.data[0]) != NULL)
+		value = (EditText){value.data + 1, value.len - 1};
+	while (value.len > 0 && strchr(" \t\n\r", value.data[value.len - 1]) != NULL)
+		value.len--;
+	return value.len == 4 && memcmp(value.data, "null", 4) == 0;
+}
+
 Edit
 property_edit(const Property *property, char *text)
 {
@@ -300,6 +343,23 @@ move_target(PropertyTarget *target, const Edit *edit, uint32_t n)
 	if (edit_is_of_rows(edit->kind))
 		return move_axis(&target->row0, &target->row1, SHEET_MAX_ROWS, insert, edit->row, n);
 	return move_axis(&target->col0, &target->col1, SHEET_MAX_COLS, insert, edit->col, n);
+}
+
+const Property *
+properties_pushed_out(const Properties *set, const Edit *edit)
+{
+	uint32_t n;
+
+	if ((edit->kind != EDIT_INSERT_ROWS && edit->kind != EDIT_INSERT_COLUMNS) || !edit_lines(edit, &n))
+		return NULL;
+	for (uint32_t i = 0; i < set->count; i++)
+	{
+		PropertyTarget target = set->entries[i]->property.target;
+
+		if (!move_target(&target, edit, n))
+			return &set->entries[i]->property;
+	}
+	return NULL;
 }
 
 static int

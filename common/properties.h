@@ -21,6 +21,8 @@
 
 #define PROPERTY_MAX_KEY	 64			   /* characters: letters, digits, '_', '-', '.' of ASCII */
 #define PROPERTY_MAX_VALUE	 32768		   /* bytes */
+#define PROPERTY_MAX_DEPTH	 64			   /* arrays and objects in one another */
+#define PROPERTY_MAX_POWER	 308		   /* of ten, in a number: that of a double */
 #define PROPERTIES_MAX		 10000		   /* of one sheet ... */
 #define PROPERTIES_MAX_BYTES (1024 * 1024) /* ... and bytes of their keys and values */
 
@@ -57,6 +59,13 @@ property_has_all_cols(const PropertyTarget *target)
 extern bool property_of(const Edit *edit, Property *property);
 /* Returns whether the key can be one. */
 extern bool property_is_key(EditText key);
+/*
+ * Returns whether a JSON value is nested no deeper than PROPERTY_MAX_DEPTH, and its numbers have no exponent beyond
+ * PROPERTY_MAX_POWER, so that it can be read everywhere at a bounded cost. What is not JSON may be found good.
+ */
+extern bool property_value_is_bounded(EditText value);
+/* Returns whether the value is the JSON null, which removes a property. */
+extern bool property_value_is_null(EditText value);
 /* Returns the edit that sets the property, or removes it. text: PROPERTY_TEXT_MAX bytes, which the edit refers to. */
 #define PROPERTY_TEXT_MAX (2 * 11 + PROPERTY_MAX_KEY)
 extern Edit property_edit(const Property *property, char *text);
@@ -88,6 +97,8 @@ extern bool properties_put(Properties *set, const Property *property);
  * removed. If two of one key get the same target, the one that had fewer cells stays. Returns whether any changed.
  */
 extern bool properties_move(Properties *set, const Edit *edit);
+/* Returns a property that an insertion would push wholly beyond the end of sheets, or NULL. */
+extern const Property *properties_pushed_out(const Properties *set, const Edit *edit);
 /* Applies a property edit or a structure edit, and ignores others. Returns false if there is no memory. */
 extern bool properties_apply(Properties *set, const Edit *edit, uint64_t seq);
 

@@ -113,21 +113,21 @@ typedef bool CompatUpdateIndexes;
 
 /* ---- other processes ---- */
 
-/* What pg_stat_activity shows for a process that waits; 15 and 16 have one name for all extensions. */
+/* The wait event that pg_stat_activity shows. Until 16 there is one name for all extensions. */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event(name) WaitEventExtensionNew(name)
 #else
 #define compat_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
-/* What a backend reports, by its number in the caller's copy, from 1. */
+/* The status of a backend. index: its place in the caller's copy of all statuses, from 1. */
 #if PG_VERSION_NUM >= 160000
 #define compat_backend_status(index) pgstat_get_local_beentry_by_index(index)
 #else
 #define compat_backend_status(index) pgstat_fetch_stat_local_beentry(index)
 #endif
 
-/* The backend of a virtual transaction, as a number; its process, NULL if it has ended; what it reports. */
+/* Of the backend that runs a virtual transaction: its number; its PGPROC, NULL if it has ended; its status. */
 #if PG_VERSION_NUM >= 170000
 #define compat_vxid_backend(vxid)	   ((vxid).procNumber)
 #define COMPAT_NO_BACKEND			   INVALID_PROC_NUMBER

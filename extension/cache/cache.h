@@ -2,7 +2,7 @@
  * cache.h - grids of sheets in shared memory: directory, pins, loads, eviction, visibility.
  *
  * Needs shared_preload_libraries = 'pg_sheet'; without it cache_enabled() is false and nothing else here may be called.
- * The protocol between writers, readers and loaders is told in docs/design/cache.md.
+ * docs/design/cache.md describes how writers, readers and loaders work together.
  *
  * Files, each of which uses those before it: cache_memory.c (the shared area and its budget), cache.c (entries),
  * cache_evict.c (the eviction policy), cache_load.c (loads), cache_stats.c (SQL functions).

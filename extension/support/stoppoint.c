@@ -1,8 +1,8 @@
 /*
  * stoppoint.c - places where a test can end, fail or hold a backend.
  *
- * What a crash leaves behind depends on where it happens. Tests name the place in the setting pg_sheet.stop_point,
- * instead of sending a signal and hoping for the right moment.
+ * The result of a crash depends on where it happens. Tests name the place in the setting pg_sheet.stop_point, since a
+ * signal would arrive at some other place.
  */
 #include "postgres.h"
 

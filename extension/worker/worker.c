@@ -134,7 +134,8 @@ launcher_add_searches(void)
 	workqueue_count(WORK_RESCANS, 1);
 }
 
-/* Returns false if the database does not exist, or its DROP DATABASE was interrupted (datconnlimit -2). */
+/* Returns false if the database does not exist, or its DROP DATABASE was interrupted (datconnlimit -2). Workers also
+ * serve databases that do not allow connections. */
 static bool
 launcher_may_connect(Oid database)
 {

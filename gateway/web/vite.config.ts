@@ -1,20 +1,52 @@
-// How the page is built: hashed assets under /assets, nothing from the network, no hyphenation dictionaries.
+// How the page is built: hashed assets under /assets, nothing from the network, and of Univer's dependencies only what the
+// page uses.
 import { defineConfig } from 'vite';
+import * as cjk from 'cjk-regex';
 import path from 'node:path';
 
-// Univer's render engine has one lazy chunk for each language's hyphenation (4.5 MB); cells do not hyphenate.
-const noHyphenation = {
-	name: 'no-hyphenation',
+const patternsOf = Object.entries(cjk).map(([name, of]) => `export const ${name} = () => ({ toRegExp: () => ${of().toRegExp()} });`);
+
+/** Modules that replace dependencies of Univer, by their names. */
+const replacements: Record<string, string> = {
+	// Parses the fonts of a system, of which the page reads none.
+	'opentype.js': `export const parse = () => { throw new Error('fonts are not parsed'); };`,
+	// Finds the language of a text, for hyphenation. Cells do not hyphenate.
+	'franc-min': `export const franc = () => 'und';`,
+	// Computes its patterns from 660 kB of tables.
+	'cjk-regex': patternsOf.join('\n'),
+};
+
+const marksTexts = 'const FORCE_STRING_MARK = ';
+
+/** What Univer imports, or does, and the page does not need. */
+const withoutUnused = {
+	name: 'without-unused',
 	enforce: 'pre' as const,
-	resolveId(source: string, importer: string | undefined) {
-		const ofEngine = importer?.split(path.sep).join('/').endsWith('@univerjs/engine-render/lib/es/index.js');
-		return ofEngine && /^\.\/[\w-]+\.js$/.test(source) ? '\0no-hyphenation' : null;
+	resolveId(source: string, importer = '') {
+		const from = importer.split(path.sep).join('/');
+		if (source in replacements && from.includes('/@univerjs/')) return `\0${source}`;
+		// The render engine has a chunk for each language's hyphenation (4.5 MB).
+		if (from.endsWith('@univerjs/engine-render/lib/es/index.js') && /^\.\/[\w-]+\.js$/.test(source)) return '\0nothing';
+		// The texts of functions are read when they are needed (view/texts.ts).
+		if (from.includes('/preset-sheets-core/') && source.startsWith('@univerjs/sheets-formula/locale/')) return '\0nothing';
+		return null;
 	},
-	load: (id: string) => (id === '\0no-hyphenation' ? 'export default {};' : null),
+	transform(code: string, id: string) {
+		if (!id.includes('/@univerjs/')) return null;
+		// The pictures of panels that the page does not open: protected ranges, lists of documents.
+		let used = code.replace(/data:image\/\w+;base64,[\w+/=]{2000,}/g, 'data:,');
+		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
+		if (id.endsWith('/sheets-ui/lib/es/index.js')) {
+			if (!used.includes(marksTexts)) throw new Error(`Univer has changed: no "${marksTexts}"`);
+			used = used.replace(marksTexts, `return; ${marksTexts}`);
+		}
+		return used;
+	},
+	load: (id: string) => (id === '\0nothing' ? 'export default {};' : (replacements[id.slice(1)] ?? null)),
 };
 
 export default defineConfig({
-	plugins: [noHyphenation],
+	plugins: [withoutUnused],
 	define: { 'process.env.NODE_ENV': JSON.stringify('production') },
 	build: {
 		target: 'es2022',

@@ -1,6 +1,6 @@
 /*
  * large.test.mjs - sheets of any size open at their first screen: a million cells, of which little is sent before it, and a
- * sheet that is read only as far as it is scrolled.
+ * sheet that is read only as far as it is scrolled, or as a command needs.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -58,6 +58,33 @@ test('large sheets', { timeout: 240000 }, async (t) => {
 		await ann.page.mouse.up();
 		await waitUntil(async () => (await rows()) > 20, 'the cells that were scrolled to', 20000);
 		assert.ok(bytes < 1e6 && (await rows()) < 5000, `${bytes} bytes`);
+		assert.deepEqual(ann.problems, []);
+	});
+
+	await t.test('cells that have not been read are not taken for empty ones', async () => {
+		const id = await make(200000, 1);
+		await sql(`SELECT sheet.set(${id}, 150000, 1, 'far'), sheet.set(${id}, 199999, 49, 'the end')`);
+		const stored = () => sql(`SELECT string_agg(a1 || '=' || content, ' ' ORDER BY a1) FROM sheet.range(${id}) WHERE col > 0 AND content <> ''`);
+		const message = (text) => ann.page.getByText(text).first().waitFor();
+		await ann.page.goto(`${ann.gateway.url}/?id=${id}`);
+		await waitUntil(async () => (await content(0, 0)) === '0c0', 'the first screen', 30000);
+		await ann.untilOpen();
+		await ann.grid.click({ position: { x: 20, y: 10 } });
+		await ann.page.keyboard.press('Delete');
+		await message('These are too many cells for this page');
+		const columnB = { position: { x: 46 + 96 + 40, y: 10 } };
+		await ann.grid.click(columnB);
+		await ann.page.keyboard.press('Delete');
+		await message('Not all of these cells had been read');
+		await waitUntil(async () => (await content(150000, 1)) === 'far', 'the column to be read', 30000);
+		await ann.untilSaved();
+		assert.equal(await stored(), 'AX200000=the end B150001=far');
+		await ann.grid.click(columnB);
+		await ann.page.keyboard.press('Delete');
+		await waitUntil(async () => (await stored()) === 'AX200000=the end', 'the cell to be cleared', 30000);
+		await ann.untilSaved();
+		await ann.type('C1', '=COUNTA(AX1:AX200000)');
+		await waitUntil(async () => (await ann.status()).includes('formulas may be wrong'), 'a warning');
 		assert.deepEqual(ann.problems, []);
 	});
 });

@@ -1,7 +1,8 @@
 /*
- * page.mjs - people at the page, for the tests: Debian's Chromium through playwright-core, and what a person does there.
+ * page.mjs - people at the page, for the tests: Debian's Chromium and Firefox through playwright-core, and what a person
+ * does there.
  */
-import { chromium } from 'playwright-core';
+import playwright, { chromium } from 'playwright-core';
 import { waitUntil } from '../lib/processes.mjs';
 
 const flags = [
@@ -14,8 +15,20 @@ const flags = [
 	'--disable-sync',
 ];
 
+const options = { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, headless: true };
+
 export function startBrowser() {
-	return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, headless: true });
+	return chromium.launch(options);
+}
+
+/** A browser that keeps its caches in the directory, as people's do. */
+export function startBrowserIn(directory, more) {
+	return chromium.launchPersistentContext(directory, { ...options, ...more });
+}
+
+/** playwright-core drives a Firefox that it has not patched by WebDriver BiDi, under a name that it does not document. */
+export function startFirefox() {
+	return playwright._bidiFirefox.launch({ executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr', headless: true });
 }
 
 /** One person with a browser window of their own. */
@@ -23,13 +36,13 @@ export class Person {
 	/** Errors that the page reported: a test ends with none. */
 	problems = [];
 
-	static async arrive(browser, gateway, name) {
+	static async arrive(browser, gateway, name, options = {}) {
 		const person = new Person();
 		person.name = name;
 		person.password = `password of ${name}`;
 		person.gateway = gateway;
-		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US' });
-		await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
+		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US', ...options });
+		if (browser.browserType() === chromium) await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
 		await person.anotherPage();
 		return person;
 	}
@@ -142,6 +155,29 @@ export class Person {
 	async columns(name, item) {
 		await this.grid.click({ position: { x: 46 + (name.charCodeAt(0) - 65) * 96 + 40, y: 10 }, button: 'right' });
 		await this.chooseItem(item);
+	}
+
+	/** The middle of a row's header on the screen. */
+	async rowHeader(name) {
+		const box = await this.grid.boundingBox();
+		return [box.x + 20, box.y + 20 + (Number(name) - 1) * 24 + 12];
+	}
+
+	/** Selects whole rows. */
+	async selectRows(first, last = first) {
+		await this.page.mouse.click(...(await this.rowHeader(first)));
+		if (last === first) return;
+		await this.page.keyboard.down('Shift');
+		await this.page.mouse.click(...(await this.rowHeader(last)));
+		await this.page.keyboard.up('Shift');
+	}
+
+	/** Drags the headers of the selected rows, of which this is one, down onto another row: they come behind it. */
+	async dragRow(name, onto) {
+		await this.page.mouse.move(...(await this.rowHeader(name)));
+		await this.page.mouse.down();
+		await this.page.mouse.move(...(await this.rowHeader(onto)), { steps: 8 });
+		await this.page.mouse.up();
 	}
 
 	async chooseItem(item) {

@@ -2,64 +2,12 @@
  * Protocol v2: formulas follow the rows and columns that they refer to. What becomes of one formula is in
  * tests/vectors/formulas.json; here is what clients, the gateway and the database make of them together.
  */
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { newSheet, register } from '../lib/client.mjs';
+import { waitUntil } from '../lib/cluster.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
-import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
+import { cluster, gateway, anna, ben, fid, raw, whole, hold, set, change, sorted, sqlGrid, agree } from '../lib/two_people.mjs';
 
-let cluster;
-let gateway;
-let anna;
-let ben;
-let fid;
-let lastClient = 0;
-const opened = [];
-const sessions = [];
-
-before(async () => {
-	cluster = await Cluster.start();
-	[gateway] = cluster.gateways;
-	[anna, ben] = [await register(gateway), await register(gateway)];
-});
-after(() => cluster?.stop());
-beforeEach(async () => {
-	fid = await newSheet(gateway, anna);
-});
-afterEach(async () => {
-	for (const client of opened.splice(0)) (client.terminate ?? client.close).call(client);
-	for (const session of sessions.splice(0)) await session.close();
-});
-
-const keep = (client) => (opened.push(client), client);
-const raw = async (user, options) => keep(await RawClient.open(gateway, user, fid, { client: ++lastClient, ...options }));
-const whole = async (user, options) => {
-	const client = keep(sheetClient(gateway, user, fid, options));
-	await waitUntil(() => client.hello, 'hello');
-	return client;
-};
-const set = (row, col, content) => ({ row, col, content });
-const change = (kind, at, n) => ({ kind, at, n });
-const sorted = (cells) => cells.sort(([a], [b]) => (a < b ? -1 : 1));
-const sqlGrid = async () =>
-	sorted(
-		(await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid}) WHERE content <> ''`)).map(({ row, col, content }) => [`${row},${col}`, content]),
-	);
-const agree = async (clients) => {
-	const truth = await sqlGrid();
-	await waitUntil(
-		() => clients.every((client) => JSON.stringify(gridOf(client)) === JSON.stringify(truth)),
-		() => `all to show ${JSON.stringify(truth)}: ${clients.map((client) => JSON.stringify(gridOf(client)))}`,
-	);
-	return truth;
-};
-const hold = async (sql) => {
-	const session = cluster.psqlSession();
-	sessions.push(session);
-	await session.query(`BEGIN; ${sql}`);
-	return session;
-};
 const toldOf = (client, seq) =>
 	client.messages.filter(({ t, seq: at }) => t === 'edits' && at > seq).flatMap(({ edits }) => edits.map(({ kind, at, n, row, col, content }) => (kind ? `${kind} ${at} ${n}` : `${row},${col} ${content}`)));
 
@@ -95,6 +43,45 @@ for (const encoding of ['json', 'binary'])
 			['=SUM(B3:B11)', '=SUM(B3:B9)'],
 		]);
 	});
+
+const manyFormulas = (rows) =>
+	cluster.psql(`SELECT sheet.set_range(${fid}, 'B1000', (SELECT array_agg(ARRAY['=A99999', '=A99999', '=A99999', '=A99999']) FROM generate_series(1, ${rows})))`);
+
+/** The operation is refused, and the sheet goes on. */
+async function refused(edits) {
+	const a = await raw(anna);
+	const b = await raw(ben);
+	a.op(1, edits);
+	const nack = await a.next('nack');
+	assert.deepEqual([nack.n, nack.reason], [1, 'size']);
+	b.op(1, [set(0, 0, 'y')]);
+	await b.next('ack');
+	assert.equal(await cluster.psql(`SELECT content FROM sheet.range(${fid}, 'A1')`), 'y');
+}
+
+test('an operation that rewrites all formulas again and again is refused', async () => {
+	await manyFormulas(10000);
+	await refused(Array.from({ length: 64 }, (_, i) => [change('deleteRows', 0, 1), set(i, 0, 'x')]).flat());
+});
+
+test('an operation is refused that the database could not store in time, twice', async () => {
+	await manyFormulas(50000);
+	await (await whole(ben)).close(); // the gateway has followed
+	const session = cluster.psqlSession();
+	// As statement_timeout does.
+	const cancel = async (times) => {
+		const cancelled = new Set();
+		while (cancelled.size < times)
+			for (const start of (
+				await session.query(`SELECT query_start || CASE WHEN pg_cancel_backend(pid) THEN '' END FROM pg_stat_activity
+					WHERE application_name = 'pg_sheet edits' AND state = 'active' AND query LIKE '%sheet.apply%'`)
+			)
+				.split('\n')
+				.filter(Boolean))
+				cancelled.add(start);
+	};
+	await Promise.all([cancel(2), refused([change('insertRows', 0, 1)])]).finally(() => session.close());
+});
 
 test('formulas of late operations refer to what their author saw', async () => {
 	const a = await raw(anna);

@@ -2,66 +2,15 @@
  * Protocol v2: rows and columns that come and go, by clients and by SQL, while others edit. The rules for late edits are held to
  * a model by tests/unit/test_lines.c; here is what the gateway, the database and the clients make of them together.
  */
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, register, shareByLink } from '../lib/client.mjs';
+import { waitUntil } from '../lib/cluster.mjs';
+import { Editor, newSheet, shareByLink } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
-import { RawClient, gridOf, sheetClient } from '../lib/v2.mjs';
+import { RawClient } from '../lib/v2.mjs';
+import { cluster, gateway, anna, ben, fid, keep, usedClient, raw, whole, hold, set, change, sorted, sqlGrid, agree } from '../lib/two_people.mjs';
 
-let cluster;
-let gateway;
-let anna;
-let ben;
-let fid;
-let lastClient = 0;
-const opened = [];
-const sessions = [];
-
-before(async () => {
-	cluster = await Cluster.start();
-	[gateway] = cluster.gateways;
-	[anna, ben] = [await register(gateway), await register(gateway)];
-});
-after(() => cluster?.stop());
-beforeEach(async () => {
-	fid = await newSheet(gateway, anna);
-});
-afterEach(async () => {
-	for (const client of opened.splice(0)) (client.terminate ?? client.close).call(client);
-	for (const session of sessions.splice(0)) await session.close();
-});
-
-const keep = (client) => (opened.push(client), client);
-const raw = async (user, options) => keep(await RawClient.open(gateway, user, fid, { client: ++lastClient, ...options }));
-const whole = async (user, options) => {
-	const client = keep(sheetClient(gateway, user, fid, options));
-	await waitUntil(() => client.hello, 'hello');
-	return client;
-};
-const set = (row, col, content) => ({ row, col, content });
-const change = (kind, at, n) => ({ kind, at, n });
-const sorted = (cells) => cells.sort(([a], [b]) => (a < b ? -1 : 1));
-const sqlGrid = async () =>
-	sorted(
-		(await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid}) WHERE content <> ''`)).map(({ row, col, content }) => [`${row},${col}`, content]),
-	);
-const agree = async (clients) => {
-	const truth = await sqlGrid();
-	await waitUntil(
-		() => clients.every((client) => JSON.stringify(gridOf(client)) === JSON.stringify(truth)),
-		() => `all to show ${JSON.stringify(truth)}: ${clients.map((client) => JSON.stringify(gridOf(client)))}`,
-	);
-	return truth;
-};
-/** Statements of a transaction that stays open, and holds the sheet. */
-const hold = async (sql) => {
-	const session = cluster.psqlSession();
-	sessions.push(session);
-	await session.query(`BEGIN; ${sql}`);
-	return session;
-};
 const logOf = (seq) =>
 	cluster.rows(`SELECT kind, "row", col, new FROM sheet.log_edits(${fid}) WHERE seq > ${seq} ORDER BY seq`);
 
@@ -175,7 +124,7 @@ describe('late edits', () => {
 		);
 		b.op(5, [set(2, 0, 'gone')], { base });
 		await b.next('ack', ({ n }) => n === 5);
-		const again = await raw(ben, { client: lastClient });
+		const again = await raw(ben, { client: usedClient() });
 		assert.equal(again.hello.landed, 5, 'also those of which nothing was left');
 	});
 
@@ -233,7 +182,7 @@ describe('late edits', () => {
 		await gateway.kill();
 		await cluster.psql(`SELECT sheet.delete_rows(${fid}, 2, 4); SELECT sheet.insert_rows(${fid}, 0, 1)`);
 		await gateway.start();
-		const again = await raw(anna, { client: lastClient, since: seq });
+		const again = await raw(anna, { client: usedClient(), since: seq });
 		assert.deepEqual([again.hello.resumed, again.hello.landed], [true, 1]);
 		again.op(2, [set(7, 1, 'beside seven'), set(5, 1, 'gone')], { base: seq });
 		await again.next('edits', ({ edits }) => edits.some(({ content }) => content === 'beside seven'));
@@ -419,9 +368,7 @@ describe('hello tells how large the sheet is at its seq', () => {
 
 	test('and not what edits make of it that wait for their commit', async () => {
 		const a = await raw(anna);
-		const session = cluster.psqlSession();
-		sessions.push(session);
-		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
+		const session = await hold(`SELECT sheet.set(${fid}, 'A1', 'held')`);
 		a.op(1, [set(5000, 90, 'far')]);
 		await cluster.sheetIsHeld();
 		assert.deepEqual(size(await raw(anna)), size(a));

@@ -2,37 +2,17 @@
  * Protocol v2: properties of sheets, in both forms: set with cells and structure edits in one operation, told to others, sent to
  * those who join, moved by the structure edits of others, refused, and stored once.
  */
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, newSheet, register, shareByLink } from '../lib/client.mjs';
+import { waitUntil } from '../lib/cluster.mjs';
+import { Editor, call, shareByLink } from '../lib/client.mjs';
 import { PropertyClient, sqlProperties } from '../lib/properties.mjs';
+import { cluster, gateway, anna, ben, fid, keep, newClient } from '../lib/two_people.mjs';
 
 const ROW = 16777215; // the last
 const COL = 16383;
-let cluster;
-let gateway;
-let anna;
-let ben;
-let fid;
-let lastClient = 0;
-const opened = [];
 
-before(async () => {
-	cluster = await Cluster.start();
-	[gateway] = cluster.gateways;
-	[anna, ben] = [await register(gateway), await register(gateway)];
-});
-after(() => cluster?.stop());
-beforeEach(async () => {
-	fid = await newSheet(gateway, anna);
-});
-afterEach(async () => {
-	for (const client of opened.splice(0)) (client.terminate ?? client.close).call(client);
-});
-
-const keep = (client) => (opened.push(client), client);
-const join = async (user, options) => keep(await PropertyClient.open(gateway, user, fid, { client: ++lastClient, ...options }));
+const join = async (user, options) => keep(await PropertyClient.open(gateway, user, fid, { client: newClient(), ...options }));
 const set = (target, key, value) => `SELECT sheet.set_property(${fid}, '${target}', '${key}', '${JSON.stringify(value)}')`;
 const agree = async (clients) => {
 	const truth = await sqlProperties(cluster, fid);
@@ -110,7 +90,7 @@ describe('an operation', () => {
 	});
 
 	test('that is sent again is stored once', async () => {
-		const client = ++lastClient;
+		const client = newClient();
 		const a = await join(anna, { client });
 		a.op([['property', 0, 0, 0, 0, 'note', 'one']]);
 		const { seq } = await a.answer();

@@ -215,7 +215,7 @@ export class PropertyClient {
 		this.socket.send(
 			this.encoding === 'json'
 				? JSON.stringify({ t: 'op', n, nacks, base, edits })
-				: Buffer.from([4, ...number(n), ...number(nacks), ...number(base), ...number(edits.length), ...edits.flatMap(encodeEdit)]),
+				: Buffer.from([4, ...number(n), ...number(nacks), ...number(base), 0, ...number(edits.length), ...edits.flatMap(encodeEdit)]),
 		);
 	}
 

@@ -89,8 +89,8 @@ export class RawClient {
 		this.socket.send(data);
 	}
 
-	op(n, edits, { nacks = 0, base = 0 } = {}) {
-		this.send({ t: 'op', n, nacks, base, edits });
+	op(n, edits, { nacks = 0, base = 0, seen } = {}) {
+		this.send({ t: 'op', n, nacks, base, seen, edits });
 	}
 
 	/** The next message of a type, not yet taken, that the predicate accepts; those before it are skipped. */

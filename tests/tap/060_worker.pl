@@ -118,12 +118,12 @@ is($node->safe_psql('postgres', "SELECT string_agg(cause, ',' ORDER BY version_i
 my $busy = create('busy');
 edit($node, $busy, 3000);
 wait_until_idle();
-my $state = sheet_state($node, $busy);
+my $state = cells($node, $busy);
 $node->restart;
 $node->poll_query_until('postgres', 'SELECT rescans = 1 AND queued = 0 AND workers = 0 FROM sheet.version_stats') or die;
 wait_until_idle();
 my $read = stat_of($node, 'replayed_edits');
-is(sheet_state($node, $busy), $state, 'the cells after a restart');
+is(cells($node, $busy), $state, 'the cells after a restart');
 $read = stat_of($node, 'replayed_edits') - $read;
 cmp_ok($read, '<', $limit, "opening a cold sheet of 3000 edits reads $read of them");
 is($read, tail($node, $busy), 'those that follow its newest version');

@@ -104,13 +104,13 @@ dump(const V2Message *m)
 {
 	Buf to = {NULL, 0, 0};
 
-	buf_printf(&to, "%d %llu %.*s %llu %llu %llu %llu [%llu %llu %llu %llu] %llu %llu %llu %llu %u %s ", m->type,
+	buf_printf(&to, "%d %llu %.*s %llu %llu %llu %llu [%llu %llu %llu %llu] %llu %llu %llu %llu %llu %u %s ", m->type,
 			   (unsigned long long) m->version, (int) m->token.len, m->token.len > 0 ? m->token.data : "",
 			   (unsigned long long) m->client, (unsigned long long) m->acked, (unsigned long long) m->since,
 			   (unsigned long long) m->id, (unsigned long long) m->row, (unsigned long long) m->col,
 			   (unsigned long long) m->to_row, (unsigned long long) m->to_col, (unsigned long long) m->n,
-			   (unsigned long long) m->nacks, (unsigned long long) m->base, (unsigned long long) m->uid, m->count,
-			   v2_reason_names[m->reason]);
+			   (unsigned long long) m->nacks, (unsigned long long) m->base, (unsigned long long) m->seen,
+			   (unsigned long long) m->uid, m->count, v2_reason_names[m->reason]);
 	buf_printf(&to, "%u %u [%u %u %u %u]", m->bad_row, m->bad_col, m->rect[0], m->rect[1], m->rect[2], m->rect[3]);
 	if (m->count > 0)
 		dump_edits(&to, m);

@@ -210,9 +210,9 @@ log_slot_store(TupleTableSlot *slot, Relation rel, const LogSource *source, cons
 /* ---- decoding ---- */
 
 /*
- * What is left of the row, with its overflow pages, in one piece of memory. A sort may ask for the row in a memory
- * context from which nothing can be freed (BumpContext, from PostgreSQL 17 on). Reading pages may open files, which
- * frees memory.
+ * Copies the row's part on its page and those on overflow pages into one piece of memory. The caller's memory context
+ * may be one from which nothing can be freed: sorts use a BumpContext, from PostgreSQL 17 on. Reading pages may open
+ * files, which frees memory. So the slot's own context is used.
  */
 static void
 log_slot_assemble(LogSlot *slot)

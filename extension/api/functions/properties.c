@@ -154,6 +154,9 @@ sheet_set_property(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE),
 						errdetail("The value of \"%s\" has %u bytes.", key, property.value.len)));
+	if (!property_value_is_bounded(property.value))
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("the value of a property is nested at most %d deep", PROPERTY_MAX_DEPTH)));
 	permission_require(sheet_id, 0, ROLE_EDITOR, false);
 	property.uid = (uint64) permission_uid(0);
 	edit = property_edit(&property, text);

@@ -29,6 +29,7 @@ typedef struct State
 	GridAllocator allocator;
 	Grid *grid;			   /* the cells so far; NULL after damage, until a version can be read */
 	Properties properties; /* likewise; empty without a grid */
+	bool disputed;		   /* a version and the log disagreed, and the version was taken */
 	TileSet *tiles;		   /* touched by the segment that is being replayed */
 	int64 last_at;		   /* of the last edit */
 	VersionHead commit;	   /* from the segment's commit record; seq 0: none yet. Its label is in segment_context */
@@ -83,30 +84,38 @@ state_drop(State *state)
 	properties_free(&state->properties);
 }
 
-/* Sets the cells and properties to the version's. Returns false if they are damaged. */
+/* Sets the cells and properties to the version's. If they are damaged, returns false and changes nothing. */
 static bool
 state_read(State *state, const HistoryVersion *version, const char **why)
 {
 	Fsck *fsck = state->fsck;
-	bytea *properties = property_store_read_version(fsck->sheet_id, version->version_id, fsck->snapshot);
+	bytea *bytes = property_store_read_version(fsck->sheet_id, version->version_id, fsck->snapshot);
+	Grid *grid = version_read(fsck, version, bytes, why);
+	Properties properties;
 
-	properties_free(&state->properties);
-	state->grid = version_read(fsck, version, properties, why);
-	if (state->grid == NULL || property_store_try_decode(properties, &state->properties))
-		return state->grid != NULL;
-	*why = "its properties do not decode";
+	if (grid == NULL)
+		return false;
+	property_store_init(&properties);
+	if (!property_store_try_decode(bytes, &properties))
+	{
+		*why = "its properties do not decode";
+		grid_free(&state->allocator, grid);
+		properties_free(&properties);
+		return false;
+	}
 	state_drop(state);
-	return false;
+	state->grid = grid;
+	state->properties = properties;
+	return true;
 }
 
-/* Continues with a version's own tiles. Returns false if they are damaged. */
+/* Continues with a version's own tiles and properties. If they are damaged, returns false and changes nothing. */
 static bool
 state_resume(State *state, int64 version_id)
 {
 	HistoryVersion version;
 	const char *why;
 
-	state->grid = NULL;
 	return version_find(state->fsck, version_id, &version) && state_read(state, &version, &why);
 }
 
@@ -160,18 +169,13 @@ version_rewrite(State *state, const FsckSegment *segment, const bytea *propertie
 	fsck_written(state->fsck);
 }
 
-/* Row and tiles agree with each other and not with the log. The replay continues with the version. */
+/* If row and tiles agree with each other and not with the log, the replay continues with the version. */
 static const char *
 version_disagrees(State *state, int64 version_id)
 {
-	Grid *replayed = state->grid;
-
 	if (!state_resume(state, version_id))
-	{
-		state->grid = replayed;
 		return "the version is damaged, and not what the log has either: it is left as it is";
-	}
-	grid_free(&state->allocator, replayed);
+	state->disputed = true;
 	return "the version and the log disagree, each sound in itself: both are left as they are";
 }
 
@@ -401,13 +405,13 @@ state_check_properties(State *state)
 	if (state->grid == NULL || property_store_equal(property_store_read(fsck->sheet_id, fsck->snapshot),
 													property_store_encode(&state->properties)))
 		return;
-	if (fsck->repair)
+	if (fsck->repair && !state->disputed)
 	{
 		property_store_write(fsck->sheet_id, &state->properties);
 		STOP_POINT("fsck-properties");
 		fsck_written(fsck);
 	}
-	fsck_report(fsck, FSCK_ERROR, true, "properties", "the sheet's properties differ from the log");
+	fsck_report(fsck, FSCK_ERROR, !state->disputed, "properties", "the sheet's properties differ from the log");
 }
 
 void

@@ -39,9 +39,11 @@ batches_reader_end(const EditReader *reader, EditError error)
 	return error == EDIT_END && reader->pos != reader->end ? EDIT_TRUNCATED : error;
 }
 
-/* Calls fn for each stored edit with a seq after `since` and up to `until`, in order. at: Unix microseconds. */
+/* Calls fn for each stored edit with a seq after `since` and up to `until`, in order. at: Unix microseconds. The
+ * function below is also called by the benchmark log. */
 typedef void (*BatchesEditFn)(void *arg, int64 seq, int64 at, const Edit *edit);
-extern void batches_each_edit(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, BatchesEditFn fn, void *arg);
+extern PGDLLEXPORT void batches_each_edit(int64 sheet_id, int64 since, int64 until, Snapshot snapshot, BatchesEditFn fn,
+										  void *arg);
 /* The same for the current batch of a scan. */
 extern void batches_each_edit_of(BatchScan *scan, int64 since, int64 until, BatchesEditFn fn, void *arg);
 

@@ -19,10 +19,10 @@
 #include "journal/store/version_store.h"
 #include "journal/journal.h"
 #include "journal/store/history.h"
+#include "journal/version/rollback_edits.h"
 #include "journal/store/storage.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/batches.h"
-#include "journal/replay/replay_version.h"
 #include "journal/store/sheetmeta.h"
 #include "miscadmin.h"
 #include "support/stoppoint.h"
@@ -243,139 +243,13 @@ journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 
 /* ---- rollback ---- */
 
-typedef struct RollbackEdits
-{
-	Edit *edits;
-	Size count, room;
-	uint64 uid;
-} RollbackEdits;
-
-static void
-rollback_add(RollbackEdits *list, EditKind kind, uint32 row, uint32 col, EditText content, EditText style)
-{
-	if (list->count == list->room)
-	{
-		list->room = Max(list->room * 2, 1024);
-		list->edits = list->edits == NULL ? palloc(sizeof(Edit) * list->room)
-										  : repalloc_huge(list->edits, sizeof(Edit) * list->room);
-	}
-	list->edits[list->count++] =
-		(Edit){.kind = kind, .uid = list->uid, .row = row, .col = col, .content = content, .style = style};
-}
-
-static bool
-rollback_same(const char *a, uint32 a_len, const char *b, uint32 b_len)
-{
-	return a_len == b_len && memcmp(a, b, a_len) == 0;
-}
-
-/* Lists the edits that turn the present cells into the version's. Their texts are the version's. */
-static void
-rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
-{
-	GridScan scan;
-	GridCell then, now;
-	const EditText empty = {"", 0};
-
-	grid_view_init(&scan, version, grid_axes(version), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
-	while (grid_scan_next(&scan, &then))
-	{
-		EditText content = {then.content, then.content_len}, style = {then.style, then.style_len};
-		bool found = grid_view_get(present, then.row, then.col, &now);
-		bool same_content =
-			found ? rollback_same(content.data, content.len, now.content, now.content_len) : content.len == 0;
-
-		if (!same_content)
-			rollback_add(list, EDIT_SET, then.row, then.col, content, style);
-		else if (!found || !rollback_same(style.data, style.len, now.style, now.style_len))
-			rollback_add(list, EDIT_STYLE, then.row, then.col, empty, style);
-	}
-	grid_view_init(&scan, present, grid_axes(present), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
-	while (grid_scan_next(&scan, &now))
-		if (!grid_view_get(version, now.row, now.col, &then))
-			rollback_add(list, EDIT_SET, now.row, now.col, empty, empty);
-}
-
-static void
-rollback_add_property(RollbackEdits *list, const Property *property, EditText value)
-{
-	Property edited = *property;
-	Edit edit;
-
-	edited.value = value;
-	edit = property_edit(&edited, palloc(PROPERTY_TEXT_MAX));
-	rollback_add(list, EDIT_PROPERTY, edit.row, edit.col, edit.content, edit.style);
-}
-
-/* Lists the edits that turn the present properties into the version's. Removes some first, so that the limits of
- * properties are kept. The edits refer to the sets, which live in the current memory context. */
-static void
-rollback_compare_properties(int64 sheet_id, int64 version_id, Snapshot snapshot, RollbackEdits *list)
-{
-	Properties then, now;
-
-	property_store_init(&then);
-	property_store_init(&now);
-	property_store_decode(sheet_id, property_store_read_version(sheet_id, version_id, snapshot), &then);
-	property_store_decode(sheet_id, property_store_read(sheet_id, snapshot), &now);
-	for (uint32 i = 0; i < now.count; i++)
-	{
-		const Property *property = properties_get(&now, i);
-
-		if (properties_find(&then, &property->target, property->key) == NULL)
-			rollback_add_property(list, property, (EditText){"", 0});
-	}
-	for (uint32 i = 0; i < then.count; i++)
-	{
-		const Property *property = properties_get(&then, i);
-
-		rollback_add_property(list, property, property->value); /* changes nothing if it has this value */
-	}
-}
-
-/* Appends the edits in batches within the limits of any batch. */
-static void
-rollback_append(WriterSheet *ws, RollbackEdits *list, int64 epoch)
-{
-	Size done = 0;
-
-	while (done < list->count)
-	{
-		AppendCall call = {.edits = list->edits + done, .epoch = epoch};
-		AppendResult result;
-		Size bytes = 0;
-
-		while (done < list->count && call.nedits < SHEET_MAX_BATCH_EDITS && bytes < SHEET_MAX_BATCH_BYTES / 2)
-		{
-			bytes += edit_size_bound(&list->edits[done++]);
-			call.nedits++;
-		}
-		edit_life_append(ws, &call, &result);
-	}
-}
-
 /* Steps 2 to 5 of journal_rollback(), in the current memory context. */
 static int64
 rollback_to(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 epoch)
 {
-	/* The version's grid lives as long as the transaction, since the staged edits point into it. */
-	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
-	GridAllocator allocator = journal_context_allocator();
-	Snapshot snapshot = RegisterSnapshot(writer_snapshot());
 	VersionOrigin origin = {.uid = uid, .epoch = epoch, .cause = VERSION_BY_ROLLBACK};
-	RollbackEdits list = {.uid = uid};
-	Grid *grid = NULL;
 
-	if (!replay_version(ws->sheet_id, version, snapshot, &allocator, &grid))
-		elog(ERROR, "out of memory");
-	rollback_add(&list, EDIT_ROLLBACK, (uint32) version->version_id, 0, (EditText){"", 0}, (EditText){NULL, 0});
-	/* Rows and columns may have been deleted since. The resize changes nothing in a sheet that has as many. */
-	rollback_add(&list, EDIT_RESIZE, grid_rows(grid) - 1, grid_cols(grid) - 1, (EditText){"", 0}, (EditText){NULL, 0});
-	rollback_compare_properties(ws->sheet_id, version->version_id, snapshot, &list);
-	UnregisterSnapshot(snapshot);
-	MemoryContextSwitchTo(old);
-	rollback_compare(grid, version_present(ws), &list);
-	rollback_append(ws, &list, epoch);
+	rollback_edits(ws, version, version_present(ws), uid, epoch);
 	STOP_POINT("rollback-edits");
 	origin.label = psprintf("rollback to version " INT64_FORMAT, version->version_id);
 	return version_commit(ws, &origin);
@@ -388,7 +262,7 @@ rollback_to(WriterSheet *ws, const HistoryVersion *version, uint64 uid, int64 ep
  *   1. Take the sheet lock; find the version.
  *   2. Read the version's cells from its tiles, and the sheet's present cells.
  *   3. List the edits: EDIT_ROLLBACK, which names the version; EDIT_RESIZE to its extent; EDIT_PROPERTY; EDIT_SET or
- * EDIT_STYLE for each cell that differs, and an empty EDIT_SET for each cell that the version does not have.
+ *      EDIT_STYLE for each cell that differs, and an empty EDIT_SET for each cell that the version does not have.
  *   4. Append them in batches, as anybody's edits. Followers and gateways get them like any others.
  *   5. Make a new version of the result, labelled "rollback to version N". Its number is returned.
  */

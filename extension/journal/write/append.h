@@ -7,6 +7,9 @@
 #include "journal/store/version_store.h"
 #include "journal/write/writer.h"
 
+/* The sheet's properties, as far as edits need them (property_write.c). */
+typedef struct AppendProperties AppendProperties;
+
 typedef struct AppendCall
 {
 	Edit *edits; /* their texts live as long as the (sub)transaction; `old` is set */
@@ -14,7 +17,8 @@ typedef struct AppendCall
 	int64 epoch;
 	int64 origin;
 	int64 batch_no;
-	bool follows; /* the previous batch is of the same call: time continues from there */
+	bool follows;				   /* the previous batch is of the same call: time continues from there */
+	AppendProperties **properties; /* those of a call of several batches, or NULL; see property_write_end() */
 } AppendCall;
 
 typedef struct AppendResult
@@ -24,17 +28,14 @@ typedef struct AppendResult
 	int64 at;		 /* of the first edit, Unix microseconds */
 } AppendResult;
 
-/* The sheet's properties, as far as a batch needs them (property_write.c). */
-typedef struct AppendProperties AppendProperties;
-
 /* A batch being appended. */
 typedef struct AppendBatch
 {
 	WriterSheet *ws;
 	const AppendCall *call;
-	AppendResult *result;		  /* of the rows that are stored */
-	bool changed;				  /* the change was begun */
-	AppendProperties *properties; /* NULL: not read */
+	AppendResult *result;		   /* of the rows that are stored */
+	bool changed;				   /* the change was begun */
+	AppendProperties **properties; /* of the call; NULL: not read */
 	/* the next row */
 	uint32 count; /* edits */
 	bytea *data;  /* encoded, without the batch's header, whose values are columns of the row */

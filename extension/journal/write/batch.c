@@ -45,6 +45,10 @@ batch_check_property(const Edit *edit, uint32 index)
 								PROPERTY_MAX_KEY)));
 	if (edit->content.len > PROPERTY_MAX_VALUE)
 		batch_limit(psprintf("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE), index);
+	if (!property_value_is_bounded(edit->content))
+		batch_limit(psprintf("the value of a property is nested at most %d deep, and its numbers are below 1e%d",
+							 PROPERTY_MAX_DEPTH, PROPERTY_MAX_POWER + 1),
+					index);
 	if (edit->content.len == 0)
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet property", ALLOCSET_SMALL_SIZES);
@@ -100,7 +104,7 @@ batch_normalize(Edit *edit)
 	bool has_content = edit->kind == EDIT_SET || edit->kind == EDIT_PROPERTY || edit_is_structure(edit->kind);
 
 	if (edit->content.data == NULL || !has_content ||
-		(edit->kind == EDIT_PROPERTY && edit->content.len == 4 && memcmp(edit->content.data, "null", 4) == 0))
+		(edit->kind == EDIT_PROPERTY && property_value_is_null(edit->content)))
 		edit->content = (EditText){"", 0};
 	if (edit->kind == EDIT_STYLE && edit->style.data == NULL)
 		edit->style = (EditText){"", 0};

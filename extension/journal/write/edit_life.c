@@ -160,6 +160,7 @@ edit_life_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	bool indexed = call->nedits > 1 || writer_has_changes(ws) || ws->newest != NULL;
 	GridTile **tiles = MemoryContextAllocZero(writer_scratch, sizeof(GridTile *) * Max(call->nedits, 1));
 	Edit *placed = call->edits;
+	AppendProperties *properties = NULL;
 	AppendBatch append;
 
 	*result = (AppendResult){0, ws->meta.last_seq, ws->meta.last_at};
@@ -168,8 +169,9 @@ edit_life_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	append_begin(&append, ws, call, result);
 	STOP_POINT("append-stage");
 	staging_expect(ws, call->nedits);
+	append.properties = call->properties != NULL ? call->properties : &properties;
 	life_edits(&append, placed, tiles, indexed);
-	property_write_end(&append);
+	property_write_end(ws, properties);
 	if (placed != call->edits)
 		pfree(placed);
 	pfree(tiles);
@@ -214,6 +216,7 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 		Edit *edits = palloc(sizeof(Edit) * LIFE_STRUCTURE);
 		uint32 n;
 
+		property_write_check_end(ws, call->properties, &structure.edit);
 		while ((n = structure_empty_cells(&structure, edits, LIFE_STRUCTURE)) > 0)
 			life_append_part(ws, call, edits, n, result);
 		life_append_part(ws, call, &structure.edit, 1, result);
@@ -229,10 +232,13 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 	return changes;
 }
 
-/* Rewrites the formulas that the last structure edits, `n` of them, concern. */
+/* Formulas that one call may have rewritten before it rewrites more. */
+#define LIFE_FORMULAS 1000000
+
+/* Rewrites the formulas that the last structure edits, `n` of them, concern. Adds their number to *rewritten. */
 static void
 life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const FormulaChange *changes, uint32 n,
-					 AppendResult *result)
+					 uint32 *rewritten, AppendResult *result)
 {
 	MemoryContext context, old;
 	Formulas formulas;
@@ -240,9 +246,16 @@ life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const 
 
 	if (n == 0)
 		return;
+	if (*rewritten > LIFE_FORMULAS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("one call inserts and deletes rows and columns among too many formulas"),
+				 errdetail("It has rewritten %u formulas.", *rewritten),
+				 errhint("Insert and delete rows and columns before or after the other edits, or in several calls.")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet formulas", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	formulas_begin(ws, changes, n, &formulas);
+	*rewritten += formulas.count;
 	edits = palloc(sizeof(Edit) * Min(LIFE_STRUCTURE, formulas.count));
 	while ((n = formulas_next(&formulas, uid, edits, LIFE_STRUCTURE)) > 0)
 		life_append_part(ws, call, edits, n, result);
@@ -253,14 +266,17 @@ life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const 
 #define LIFE_CHANGES 64 /* structure edits after which formulas are rewritten once */
 
 /* Structure edits are batches of their own, since rows and columns have moved for the edits after them. Formulas are
- * rewritten before those. */
+ * rewritten before those, and before structure edits of another author. */
 static void
 life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
 	FormulaChange changes[LIFE_CHANGES];
-	uint32 done = 0, n = 0;
-	uint64 uid = 0;
+	AppendProperties *properties = NULL;
+	AppendCall batch = *call;
+	uint32 done = 0, n = 0, rewritten = 0;
+	uint64 uid = 0; /* of the changes */
 
+	batch.properties = &properties;
 	*result = (AppendResult){.last_seq = ws->meta.last_seq};
 	while (done < call->nedits)
 	{
@@ -268,20 +284,21 @@ life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 
 		while (done < call->nedits && !edit_is_structure(call->edits[done].kind))
 			done++;
-		if (done > from || n == LIFE_CHANGES)
+		if (done > from || n == LIFE_CHANGES || call->edits[done].uid != uid)
 		{
-			life_append_formulas(ws, call, uid, changes, n, result);
+			life_append_formulas(ws, &batch, uid, changes, n, &rewritten, result);
 			n = 0;
 		}
 		if (done > from)
-			life_append_part(ws, call, &call->edits[from], done - from, result);
+			life_append_part(ws, &batch, &call->edits[from], done - from, result);
 		else
 		{
 			uid = call->edits[done].uid;
-			n += life_append_structure(ws, call, &call->edits[done++], &changes[n], result);
+			n += life_append_structure(ws, &batch, &call->edits[done++], &changes[n], result);
 		}
 	}
-	life_append_formulas(ws, call, uid, changes, n, result);
+	life_append_formulas(ws, &batch, uid, changes, n, &rewritten, result);
+	property_write_end(ws, properties);
 }
 
 void

@@ -35,7 +35,7 @@ formulas_add(Formulas *formulas, uint32 row, uint32 col, EditText content)
 		formulas->texts[i] = palloc(SHEET_MAX_CONTENT_BYTES);
 	for (uint32 i = 0; i < formulas->nchanges && shift != FORMULA_TOO_LONG; i++)
 	{
-		char *to = formulas->texts[i % 2];
+		char *to = formulas->texts[now.data == formulas->texts[0]]; /* not the one that is read */
 		uint32 len;
 
 		shift = formula_shift(now, formula_move_lines, &formulas->changes[i], to, &len);

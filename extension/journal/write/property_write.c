@@ -1,13 +1,14 @@
 /*
  * property_write.c - the properties of a sheet while edits are appended.
  *
- * A batch reads the sheet's properties at its first property edit or structure edit, applies its edits to them in
- * memory, and stores them at its end. Batches of cells do not read them. A structure edit of a sheet without properties
- * costs one index lookup.
+ * A call reads the sheet's properties at its first property edit or structure edit, applies its edits to them in
+ * memory, and stores them once, after its last batch. Batches of cells do not read them. A structure edit of a sheet
+ * without properties costs one index lookup.
  */
 #include "postgres.h"
 
 #include "access/table.h"
+#include "common/a1.h"
 #include "journal/store/property_store.h"
 #include "journal/store/storage.h"
 #include "journal/write/property_write.h"
@@ -23,15 +24,15 @@ struct AppendProperties
 };
 
 static AppendProperties *
-property_write_set(AppendBatch *append)
+property_write_set(const WriterSheet *ws, AppendProperties **read)
 {
 	MemoryContext context, old;
-	AppendProperties *properties;
+	AppendProperties *properties = *read;
 	Snapshot snapshot;
 
-	if (append->properties != NULL)
-		return append->properties;
-	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet properties", ALLOCSET_SMALL_SIZES);
+	if (properties != NULL)
+		return properties;
+	context = AllocSetContextCreate(CurTransactionContext, "pg_sheet properties", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	properties = palloc0(sizeof(AppendProperties));
 	properties->context = context;
@@ -39,10 +40,10 @@ property_write_set(AppendBatch *append)
 	/* The lock of a writer, before reading: REINDEX blocks writers while it waits for readers. */
 	table_close(storage_open(STORAGE_PROPERTY_SET, RowExclusiveLock), NoLock);
 	snapshot = RegisterSnapshot(writer_snapshot());
-	property_store_decode(append->ws->sheet_id, property_store_read(append->ws->sheet_id, snapshot), &properties->set);
+	property_store_decode(ws->sheet_id, property_store_read(ws->sheet_id, snapshot), &properties->set);
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
-	append->properties = properties;
+	*read = properties;
 	return properties;
 }
 
@@ -67,7 +68,7 @@ property_write_check_limits(const Properties *set, const Property *property, con
 bool
 property_write_look_up(AppendBatch *append, Edit *edit)
 {
-	const Properties *set = &property_write_set(append)->set;
+	const Properties *set = &property_write_set(append->ws, append->properties)->set;
 	const Property *before;
 	Property property;
 
@@ -82,31 +83,46 @@ property_write_look_up(AppendBatch *append, Edit *edit)
 }
 
 void
+property_write_check_end(const WriterSheet *ws, AppendProperties **properties, const Edit *edit)
+{
+	const Property *lost = properties_pushed_out(&property_write_set(ws, properties)->set, edit);
+	char name[A1_RANGE_MAX];
+
+	if (lost == NULL)
+		return;
+	a1_format_range(name, &(A1Range){lost->target.row0, lost->target.col0, lost->target.row1, lost->target.col1});
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					errmsg("there is no room for more %s", edit_is_of_rows(edit->kind) ? "rows" : "columns"),
+					errdetail("The property \"%.*s\" of %s would be pushed beyond the end; a sheet has at most %d rows "
+							  "and %d columns.",
+							  (int) lost->key.len, lost->key.data, name, SHEET_MAX_ROWS, SHEET_MAX_COLS),
+					errhint("Remove the property first.")));
+}
+
+void
 property_write_apply(AppendBatch *append, const Edit *edit)
 {
 	AppendProperties *properties;
 
 	if (edit->kind != EDIT_PROPERTY && !edit_is_structure(edit->kind))
 		return;
-	properties = property_write_set(append);
+	properties = property_write_set(append->ws, append->properties);
 	if (edit->kind == EDIT_PROPERTY)
 		(void) properties_apply(&properties->set, edit, (uint64) (append->ws->meta.last_seq + append->count));
 	properties->changed |= edit->kind == EDIT_PROPERTY || properties_move(&properties->set, edit);
 }
 
 void
-property_write_end(AppendBatch *append)
+property_write_end(WriterSheet *ws, AppendProperties *properties)
 {
-	AppendProperties *properties = append->properties;
-
 	if (properties == NULL)
 		return;
 	if (properties->changed)
 	{
 		STOP_POINT("property-store");
-		property_store_write(append->ws->sheet_id, &properties->set);
+		property_store_write(ws->sheet_id, &properties->set);
+		CommandCounterIncrement();
 		STOP_POINT("property-stored");
 	}
 	MemoryContextDelete(properties->context);
-	append->properties = NULL;
 }

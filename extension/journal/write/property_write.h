@@ -9,9 +9,11 @@
 /* Looks up what a property edit replaces, and sets its old value. Returns false if it changes nothing. 54000 if the
  * sheet would have too many properties. Call property_write_apply() after it. */
 extern bool property_write_look_up(AppendBatch *append, Edit *edit);
+/* 54000 if an insertion would push a property wholly beyond the end of sheets. */
+extern void property_write_check_end(const WriterSheet *ws, AppendProperties **properties, const Edit *edit);
 /* Applies a property edit or a structure edit that has just been appended. */
 extern void property_write_apply(AppendBatch *append, const Edit *edit);
-/* Stores the properties if the batch has changed them. */
-extern void property_write_end(AppendBatch *append);
+/* Stores the properties if edits have changed them, and frees them. NULL does nothing. */
+extern void property_write_end(WriterSheet *ws, AppendProperties *properties);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * routes_cells.c - GET /v2/sheets/ID/cells: the cells of a range, for programs without a WebSocket.
  *
- * What a request needs is nearly always in memory: the account of the token and whether it may read the sheet
- * (ws/cache/accounts.c), and the cells (ws/cache/cached_range.c). What is not in memory is queried, in this order.
+ * A request needs the token's account, its role on the sheet (both from ws/cache/accounts.c) and the cells
+ * (ws/cache/cached_range.c). They are nearly always in memory. Those that are not are queried, in this order.
  */
 #include "common/a1.h"
 #include "common/edit_codec.h"

@@ -91,8 +91,10 @@ export interface Session {
 }
 
 const sessionKey = 'pg_sheet.session';
+/** Instead of a session: this tab does not take that of the cookie, which is being removed. */
+const signedOut = 'null';
 
-export function loadSession(): Session | null {
+function loadSession(): Session | null {
 	try {
 		const value = JSON.parse(sessionStorage.getItem(sessionKey) ?? 'null');
 		return value && typeof value.token === 'string' && typeof value.username === 'string' ? (value as Session) : null;
@@ -103,6 +105,11 @@ export function loadSession(): Session | null {
 
 export function saveSession(session: Session): void {
 	sessionStorage.setItem(sessionKey, JSON.stringify(session));
+}
+
+/** The session of this tab, or of another one. */
+export async function currentSession(): Promise<Session | null> {
+	return loadSession() ?? (sessionStorage.getItem(sessionKey) === signedOut ? null : sharedSession());
 }
 
 /** The session of another tab of this browser, by its cookie; null: there is none. */
@@ -117,10 +124,11 @@ export async function sharedSession(): Promise<Session | null> {
 	}
 }
 
-/** Signs out, in all tabs that are opened from now on. */
-export function endSession(): void {
-	sessionStorage.removeItem(sessionKey);
-	void request(location.origin, '/v2/session/end', { ...postInit({}), credentials: 'same-origin', keepalive: true }).catch(() => {});
+/** Signs out, in this tab at once, and in all tabs that are opened from now on. Throws if only this tab is signed out. */
+export async function endSession(): Promise<void> {
+	sessionStorage.setItem(sessionKey, signedOut);
+	await request(location.origin, '/v2/session/end', { ...postInit({}), credentials: 'same-origin', keepalive: true });
+	if (sessionStorage.getItem(sessionKey) === signedOut) sessionStorage.removeItem(sessionKey);
 }
 
 // ---- accounts -----------------------------------------------------------------------------------------------------------
@@ -190,6 +198,11 @@ export async function findSheet(token: string, fid: number): Promise<Route> {
 	const http = reachable(route.http);
 	storeGateways([http, ...route.members]);
 	return { ...route, http, ws: reachable(route.ws) };
+}
+
+/** The WebSocket's address of a sheet. moved: the one to which a gateway has sent the client. */
+export async function locateSheet(token: string, fid: number, moved: string | null): Promise<string> {
+	return moved === null ? (await findSheet(token, fid)).ws : reachable(moved);
 }
 
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;

@@ -41,6 +41,8 @@ export function openDialog(title: string, ...content: Child[]): { dialog: HTMLDi
 		...content.filter((child): child is Node | string => !!child),
 	);
 	dialog.addEventListener('close', () => {
+		const messages = dialog.querySelector('#messages');
+		if (messages) document.body.append(messages);
 		dialog.remove();
 		if (before instanceof HTMLElement) before.focus();
 	});
@@ -72,11 +74,10 @@ export function confirmDialog(title: string, text: string, yes: string, danger =
 
 /** Shows a short message at the bottom of the window, which screen readers read out. */
 export function notify(text: string, kind: 'info' | 'problem' = 'info'): void {
-	let area = document.querySelector<HTMLElement>('#messages');
-	if (!area) {
-		area = h('div', { id: 'messages', role: 'log', 'aria-live': 'polite' });
-		document.body.append(area);
-	}
+	const area = document.querySelector<HTMLElement>('#messages')!;
+	// What is outside of an open dialog is neither visible nor read out.
+	const place = document.querySelector('dialog[open]') ?? document.body;
+	if (area.parentElement !== place) place.append(area);
 	for (const old of area.children) if (old.textContent === text) old.remove();
 	const message = h('p', { class: kind }, text);
 	area.append(message);

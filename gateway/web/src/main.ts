@@ -1,8 +1,8 @@
 // main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID, and #link=KEY if it is opened
 // by a link).
 import './style.css';
-import { endSession, loadSession, openLink, saveSession, sharedSession } from './api';
-import { language, loadTexts, t } from './i18n';
+import { currentSession, endSession, openLink, saveSession } from './api';
+import { loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, h, notify } from './dom';
@@ -22,16 +22,17 @@ export interface Navigation {
 }
 
 const root = document.querySelector<HTMLElement>('#app')!;
-document.documentElement.lang = language;
 let leaving: Leaving | null = null;
 /** The address of the shown page. */
 let address = location.href;
+/** Number of pages shown: an earlier one that is still loading is not shown any more. */
+let shows = 0;
 
 const navigation: Navigation = {
 	toList: () => go('/'),
 	toSheet: (fid) => go(`/?id=${fid}`),
 	signOut(expired = false) {
-		endSession();
+		endSession().catch(() => notify(t('signout.failed'), 'problem'));
 		if (expired) notify(t('signin.expired'), 'problem');
 		void show();
 	},
@@ -64,9 +65,14 @@ async function show(): Promise<void> {
 	leaving = null;
 	address = location.href;
 	root.replaceChildren();
-	const session = loadSession() ?? (await sharedSession());
-	if (session) saveSession(session);
+	const current = ++shows;
 	const fid = sheetOfAddress();
+	// The grid is most of the page's size. It is loaded when a sheet is opened, while the session is asked for.
+	const editor = fid === null ? null : import('./pages/editor');
+	editor?.catch(() => {});
+	const session = await currentSession();
+	if (current !== shows) return;
+	if (session) saveSession(session);
 	if (!session) {
 		document.title = `${t('signin.title')} – ${t('product')}`;
 		showSignIn(root, (signedIn) => {
@@ -75,16 +81,18 @@ async function show(): Promise<void> {
 		});
 		return;
 	}
-	if (fid === null) {
+	if (fid === null || !editor) {
 		document.title = `${t('sheets.title')} – ${t('product')}`;
 		leaving = { unsaved: () => 0, end: showSheets(root, session, navigation) };
 		return;
 	}
 	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
 	const link = linkOfAddress();
-	if (link !== null && (await attempt(() => openLink(session.token, fid, link)))) history.replaceState(null, '', `/?id=${fid}`);
-	// The grid is most of the page's size, so it is loaded when a sheet is opened.
-	const { showEditor } = await import('./pages/editor');
+	const opened = link !== null && (await attempt(() => openLink(session.token, fid, link)));
+	if (current !== shows) return;
+	if (opened) history.replaceState(null, '', `/?id=${fid}`);
+	const { showEditor } = await editor;
+	if (current !== shows) return;
 	root.replaceChildren();
 	leaving = showEditor(root, session, fid, navigation);
 	address = location.href;

@@ -1,15 +1,18 @@
-// outbox.ts - the operations that are not acknowledged, in IndexedDB. They outlive the page: a later page sends them, or
+// outbox.ts - the operations that are not acknowledged, in IndexedDB. They outlive the page: another page sends them, or
 // shows those that were refused, for a decision.
 //
 // Each page has a number of its own and a lock with its name, so that nobody else sends the operations of a page that is
-// open.
-import { findSheet, type Session } from './api';
-import { SheetClient, newClient, type Operation, type Outbox } from './v2/client';
-import type { Edit } from './v2/messages';
+// open. Pages look from time to time for what closed ones have left.
+import { Msg } from './answers';
+import { ApiError, locateSheet, type Session } from './api';
+import type { Operation, Outbox, SheetClient } from './v2/client';
+import { newClient } from './v2/identity';
+import { closeCodes, type Edit } from './v2/messages';
 
 /** An operation as it is stored. */
-interface Row {
+export interface Row {
 	page: number;
+	/** The operation's, or a negative number: edits that are not an operation any more. */
 	n: number;
 	uid: number;
 	sheet: number;
@@ -17,27 +20,40 @@ interface Row {
 	acked: number;
 	base: number;
 	edits: Edit[];
+	seen?: number;
 	at: number;
-	/** The gateway has refused it. */
+	/** The user decides about it. */
 	refused?: boolean;
 }
+
+/** Stores edits until the user has decided about them. None: the user has. */
+export type Keep = (edits: readonly Edit[]) => void;
 
 /** The gateway remembers a client for at least this time. */
 const retentionMs = 7 * 86400000;
 const storeName = 'operations';
 const heartbeatMs = 90000;
 const drainMs = 20000;
+const lookMs = 5000;
+/** What another open page sends is rarely unsaved for so long. */
+const briefMs = 1000;
 
 let opened: Promise<IDBDatabase> | null = null;
 
+/** The connection, opened again if that has failed, or if the browser has closed it. */
 function database(): Promise<IDBDatabase> {
-	opened ??= new Promise((resolve, reject) => {
+	if (opened) return opened;
+	const opening = new Promise<IDBDatabase>((resolve, reject) => {
 		const request = indexedDB.open('pg_sheet', 1);
 		request.onupgradeneeded = () => request.result.createObjectStore(storeName, { keyPath: ['page', 'n'] });
-		request.onsuccess = () => resolve(request.result);
+		request.onsuccess = () => {
+			request.result.onclose = () => (opened = null);
+			resolve(request.result);
+		};
 		request.onerror = () => reject(request.error);
 	});
-	return opened;
+	opening.catch(() => (opened = null));
+	return (opened = opening);
 }
 
 /** Runs a transaction. Resolves when it is durable. */
@@ -77,20 +93,33 @@ async function withPage(page: number, run: () => Promise<void>): Promise<void> {
 	else if (Date.now() - Number(localStorage.getItem(name) ?? 0) > heartbeatMs) await run();
 }
 
+/** Whether a page is open, in any tab. */
+async function isOpen(page: number): Promise<boolean> {
+	const name = lockName(page);
+	if (navigator.locks) return (await navigator.locks.query()).held!.some((lock) => lock.name === name);
+	return Date.now() - Number(localStorage.getItem(name) ?? 0) <= heartbeatMs;
+}
+
+const put = (...rows: Row[]) => transact('readwrite', (store) => rows.forEach((row) => store.put(row)));
+const erase = (page: number, n: number) => transact('readwrite', (store) => store.delete([page, n]));
+
 /** The operations of this page. */
 export class PageOutbox implements Outbox {
-	private readonly page = newClient();
+	readonly page = newClient();
 	private readonly free = holdPage(this.page);
-	private acked = 0;
-	private clients = new Map<number, { client: number; at: number }>();
+	private clients = new Map<number, { client: number; acked: number; at: number }>();
+	private kept = 0;
+	private works = true;
 
 	constructor(
 		private readonly uid: number,
 		private readonly sheet: number,
+		/** Edits cannot be stored. Called once. */
+		private readonly onFailure: () => void,
 	) {}
 
-	put(operation: Operation, client: number): void {
-		this.clients.set(operation.n, { client, at: Date.now() });
+	put(operation: Operation, client: number, acked: number): void {
+		this.clients.set(operation.n, { client, acked, at: Date.now() });
 		this.write([operation]);
 	}
 
@@ -100,20 +129,38 @@ export class PageOutbox implements Outbox {
 	}
 
 	private write(operations: readonly Operation[]): void {
-		const { page, uid, sheet, acked } = this;
-		const rows = operations.map(({ n, base, edits }): Row => ({ page, n, uid, sheet, acked, base, edits, ...(this.clients.get(n) ?? { client: 0, at: 0 }) }));
-		void transact('readwrite', (store) => rows.forEach((row) => store.put(row))).catch(() => {});
+		const none = { client: 0, acked: 0, at: 0 };
+		this.store(operations.map(({ n, base, edits, seen }) => ({ ...this.named(n), ...(this.clients.get(n) ?? none), base, edits, ...(seen !== undefined && { seen }) })));
+	}
+
+	private named(n: number): Pick<Row, 'page' | 'n' | 'uid' | 'sheet'> {
+		return { page: this.page, n, uid: this.uid, sheet: this.sheet };
+	}
+
+	private store(rows: Row[]): void {
+		void put(...rows).catch(() => {
+			if (this.works) this.onFailure();
+			this.works = false;
+		});
 	}
 
 	settle(n: number): void {
-		this.acked = Math.max(this.acked, n);
 		for (const known of this.clients.keys()) if (known <= n) this.clients.delete(known);
 		void transact('readwrite', (store) => store.delete(IDBKeyRange.bound([this.page, 0], [this.page, n]))).catch(() => {});
 	}
 
 	remove(n: number): void {
 		this.clients.delete(n);
-		void transact('readwrite', (store) => store.delete([this.page, n])).catch(() => {});
+		void erase(this.page, n).catch(() => {});
+	}
+
+	/** For edits of this page that are not in the sheet, and wait for the user's decision. */
+	keep(): Keep {
+		const n = -++this.kept;
+		return (edits) => {
+			if (edits.length > 0) this.store([{ ...this.named(n), client: 0, acked: 0, base: 0, edits: [...edits], at: Date.now(), refused: true }]);
+			else this.remove(n);
+		};
 	}
 
 	close(): void {
@@ -121,79 +168,127 @@ export class PageOutbox implements Outbox {
 	}
 }
 
-// ---- what earlier pages have left ----
+// ---- what other pages have left ----
 
-/** Sends what closed pages of this account have left. Resolves to the numbers of operations that were sent, by sheet. */
-export async function sendLeftovers(session: Session): Promise<Map<number, number>> {
-	const sent = new Map<number, number>();
-	for (const page of new Set((await rowsOf(session.uid)).filter(({ refused }) => !refused).map(({ page }) => page))) {
-		await withPage(page, async () => {
-			const rows = (await rowsOf(session.uid)).filter((row) => row.page === page && !row.refused);
-			if (rows.length === 0) return;
-			const count = await drain(session, rows);
-			if (count > 0) sent.set(rows[0]!.sheet, (sent.get(rows[0]!.sheet) ?? 0) + count);
-		});
+export interface Leftovers {
+	/** Operations that are in the sheet now. */
+	sent: Row[];
+	/** Operations of other pages that are not acknowledged. */
+	unsent: Row[];
+	/** What could not be sent: to be written again or discarded by the user. */
+	refused: Row[];
+}
+
+/**
+ * Sends what closed pages of this account have left: now, when the network is back, and from time to time. Calls `show`
+ * before and after. own: the page that asks. Returns a function that ends this.
+ */
+export function watchLeftovers(session: Session, own: number, show: (leftovers: Leftovers) => void): () => void {
+	let busy = false;
+	let ended = false;
+	const look = async () => {
+		if (ended) return;
+		try {
+			// Also while something is being sent, which can take long.
+			if ((await report([])) === 0 || busy) return;
+			busy = true;
+			await report(await sendLeftovers(session, own).finally(() => (busy = false)));
+		} catch {
+			// Without IndexedDB, nothing was left.
+		}
+	};
+	const report = async (sent: Row[]): Promise<number> => {
+		const rows = (await rowsOf(session.uid)).filter(({ page }) => page !== own);
+		const unsent = rows.filter(({ refused }) => !refused);
+		const open = new Set<number>();
+		for (const page of new Set(rows.map((row) => row.page))) if (await isOpen(page)) open.add(page);
+		const isLeft = ({ page, at }: Row) => !open.has(page) || Date.now() - at > briefMs;
+		if (!ended) show({ sent, unsent: unsent.filter(isLeft), refused: rows.filter(({ page, refused }) => refused && !open.has(page)) });
+		return unsent.length;
+	};
+	const timer = setInterval(() => void look(), lookMs);
+	const listener = () => void look();
+	window.addEventListener('online', listener);
+	void look();
+	return () => {
+		ended = true;
+		clearInterval(timer);
+		window.removeEventListener('online', listener);
+	};
+}
+
+async function sendLeftovers(session: Session, own: number): Promise<Row[]> {
+	const unsent = async () => (await rowsOf(session.uid)).filter(({ page, refused }) => page !== own && !refused);
+	const sent: Row[] = [];
+	for (const page of new Set((await unsent()).map((row) => row.page))) {
+		const send = async () => {
+			const rows = (await unsent()).filter((row) => row.page === page);
+			if (rows.length > 0) sent.push(...(await drain(session, rows)));
+		};
+		// What one page has left does not hinder the others.
+		await withPage(page, send).catch(() => {});
 	}
 	return sent;
 }
 
 async function rowsOf(uid: number): Promise<Row[]> {
-	try {
-		const rows = (await transact<Row[]>('readonly', (store) => store.getAll())) ?? [];
-		return rows.filter((row) => row.uid === uid);
-	} catch {
-		return [];
-	}
+	const rows = (await transact<Row[]>('readonly', (store) => store.getAll())) ?? [];
+	return rows.filter((row) => row.uid === uid);
 }
 
-/** Sends the operations of a closed page. Resolves to how many are in the sheet now. */
-async function drain(session: Session, rows: Row[]): Promise<number> {
-	const { page, sheet, client, acked } = rows[0]!;
-	const refuse = (n: number) => transact('readwrite', (store) => store.put({ ...rows.find((row) => row.n === n)!, refused: true }));
-	const old = rows.filter(({ at }) => Date.now() - at > retentionMs);
-	await Promise.all(old.map(({ n }) => refuse(n)));
-	const fresh = rows.filter((row) => !old.includes(row));
-	if (fresh.length === 0) return 0;
-	let left = fresh.length;
-	const stored: Promise<unknown>[] = [];
-	// No structure edit is between the bases: it would have moved all of them to its seq.
-	const base = Math.max(...fresh.map((row) => row.base));
+/** Close codes that say nothing of what was left. */
+const neutralCodes = new Set<number>([1000, closeCodes.unauthorized, closeCodes.replaced]);
+
+/** Sends the operations of a closed page. Returns those that are in the sheet now. */
+async function drain(session: Session, rows: Row[]): Promise<Row[]> {
+	const { page, sheet, client } = rows[0]!;
+	const sent: Row[] = [];
+	const writes: Promise<unknown>[] = [];
+	const left = new Map(rows.map((row) => [row.n, row]));
+	const refuse = (row: Row, edits = row.edits) => {
+		left.delete(row.n);
+		writes.push(put({ ...row, edits, refused: true }));
+	};
+	for (const row of rows) if (Date.now() - row.at > retentionMs) refuse(row);
+	// Each operation has the base with which it was stored. What came since the first of them is read again.
+	const bases = [...left.values()].flatMap(({ base }) => (base > 0 ? [base] : []));
+	const { SheetClient: Client } = await import('./v2/client');
 	let sender: SheetClient | undefined;
-	await new Promise<void>((resolve) => {
-		const settled = () => --left === 0 && resolve();
-		sender = new SheetClient({
-			url: async () => (await findSheet(session.token, sheet)).ws,
-			sheet,
-			client,
-			token: () => session.token,
-			onRefused: ({ n }) => (stored.push(refuse(n)), settled()),
-			onFinished: ({ n }) => (stored.push(transact('readwrite', (store) => store.delete([page, n]))), settled()),
-			onMessage: (message) => { if (message.t === 'hello' && message.role !== 'editor' && message.role !== 'owner') resolve(); },
-			onClose: (_code, _reason, again) => { if (!again) resolve(); },
-			onUnreachable: () => (resolve(), false),
+	if (left.size > 0)
+		await new Promise<void>((resolve) => {
+			const refuseAll = () => left.forEach((row) => refuse(row));
+			const settled = () => left.size === 0 && resolve();
+			sender = new Client({
+				url: (moved) => locateSheet(session.token, sheet, moved),
+				sheet,
+				client,
+				token: () => session.token,
+				onRefused: ({ n, edits }) => (refuse(left.get(n)!, edits), settled()),
+				onFinished({ n }) {
+					sent.push(left.get(n)!);
+					left.delete(n);
+					writes.push(erase(page, n));
+					settled();
+				},
+				onClose(code, _reason, again) {
+					// If the database has forgotten the client, the operations may have been in the sheet before.
+					if (code === closeCodes.unknown || !(again || neutralCodes.has(code))) refuseAll();
+					if (code === closeCodes.unknown || !again) resolve();
+				},
+				onUnreachable(error) {
+					if (error instanceof ApiError && error.msg !== null && error.msg !== Msg.InvalidToken) refuseAll();
+					resolve();
+					return false;
+				},
+			});
+			sender.restore([...left.values()].map((row) => ({ ...row, lost: false })), bases.length > 0 ? Math.min(...bases) : 0, Math.max(...rows.map(({ acked }) => acked)));
+			setTimeout(resolve, drainMs);
+			sender.connect();
 		});
-		sender.restore(fresh.map(({ n, edits }) => ({ n, base, lost: false, edits })), base, acked);
-		setTimeout(resolve, drainMs);
-		sender.connect();
-	});
 	sender?.close();
-	await Promise.allSettled(stored);
-	const remaining = (await rowsOf(session.uid)).filter((row) => row.page === page).length;
-	return rows.length - remaining;
+	await Promise.all(writes);
+	return sent;
 }
 
-/** What of a sheet could not be sent: to be written again or discarded by the user. */
-export interface LeftEdits {
-	edits: Edit[];
-	forget(): Promise<void>;
-}
-
-export async function refusedEdits(uid: number, sheet: number): Promise<LeftEdits[]> {
-	const rows = (await rowsOf(uid)).filter((row) => row.refused && row.sheet === sheet);
-	return rows.map(({ page, n, edits }) => ({ edits, forget: async () => void (await transact('readwrite', (store) => store.delete([page, n]))) }));
-}
-
-/** Sheets with operations that could not be sent. */
-export async function refusedSheets(uid: number): Promise<number[]> {
-	return [...new Set((await rowsOf(uid)).filter(({ refused }) => refused).map(({ sheet }) => sheet))];
-}
+/** For refused edits of a closed page. */
+export const keepRow = (row: Row): Keep => (edits) => void (edits.length > 0 ? put({ ...row, edits: [...edits] }) : erase(row.page, row.n)).catch(() => {});

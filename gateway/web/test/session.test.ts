@@ -1,99 +1,8 @@
 // session.test.ts - an open sheet against a socket and a grid of the test: what the grid shows, what is sent, and undo.
 import { describe, expect, test, vi } from 'vitest';
-import { plainStyle, sameStyle } from '../src/style';
+import { knownStyle, plainStyle, sameStyle } from '../src/style';
 import { splitEdits } from '../src/sheet/split';
-import { SheetSession, type SessionEvents, type SessionGrid } from '../src/sheet/session';
-import type { CellState } from '../src/sheet/mirror';
-import type { Socket } from '../src/v2/client';
-import { contains, keyOf, moveKeys, placeOf } from '../src/v2/replica';
-import type { CellEdit, Place, Range, StructureEdit, Style } from '../src/v2/messages';
-
-class Wire implements Socket {
-	binaryType = '';
-	onopen: (() => void) | null = null;
-	onmessage: ((event: { data: unknown }) => void) | null = null;
-	onclose: ((event: { code: number; reason: string }) => void) | null = null;
-	said: Record<string, any>[] = [];
-	send(data: string | Uint8Array): void {
-		this.said.push(JSON.parse(data as string));
-	}
-	close(): void {}
-	hear(message: object): void {
-		this.onmessage?.({ data: JSON.stringify(message) });
-	}
-	operations(): unknown[] {
-		return this.said.filter(({ t }) => t === 'op').map(({ edits }) => edits);
-	}
-}
-
-/** A grid without Univer: cells by "row,col". */
-class TestGrid implements SessionGrid {
-	cells = new Map<string, CellState>();
-	read(row: number, col: number): CellState {
-		return this.cells.get(keyOf(row, col)) ?? { content: '', style: null };
-	}
-	apply(edits: CellEdit[]): void {
-		for (const { row, col, content, style } of edits) {
-			const before = this.read(row, col);
-			this.cells.set(keyOf(row, col), { content: content ?? before.content, style: style === undefined ? before.style : style });
-		}
-	}
-	fill(range: Range, cells: CellEdit[], skip: (row: number, col: number) => boolean): void {
-		for (const key of this.cells.keys()) if (contains(range, ...placeOf(key)) && !skip(...placeOf(key))) this.cells.delete(key);
-		this.apply(cells.filter(({ row, col }) => !skip(row, col)));
-	}
-	move(change: StructureEdit): void {
-		moveKeys(this.cells, change);
-	}
-	contents(): Record<string, string> {
-		return Object.fromEntries([...this.cells].filter(([, { content }]) => content !== '').map(([key, { content }]) => [key, content]));
-	}
-}
-
-async function open(cells: unknown[] = [], role = 'editor') {
-	vi.useRealTimers();
-	const wires: Wire[] = [];
-	const grid = new TestGrid();
-	const log: string[] = [];
-	const frames: (() => void)[] = [];
-	const events = new Proxy({} as SessionEvents, {
-		get: (_, name: string) => (...values: unknown[]) => {
-			if (name === 'onSkipped' && (values[0] as Place[]).length > 0) log.push(`skipped ${(values[0] as Place[]).map(({ row, col }) => keyOf(row, col))}`);
-			if (name === 'onRefused') log.push(`refused ${values[1]}`);
-			if (name === 'onTokenEnded' || name === 'onDenied') log.push(name);
-		},
-	});
-	const session = new SheetSession(
-		{ sheet: 7, uid: 1, token: () => 't', locate: async () => 'ws://a', stopOf: () => null, open: () => (wires.push(new Wire()), wires.at(-1)!), schedule: (run) => frames.push(run) },
-		events,
-	);
-	session.start();
-	const greet = async (more: object = {}) => {
-		await vi.waitFor(() => expect(wires.at(-1)?.onopen).toBeTruthy());
-		const wire = wires.at(-1)!;
-		wire.onopen!();
-		wire.hear({
-			...{ t: 'hello', v: 2, session: 1, uid: 1, name: 's', role, seq: 5, epoch: 1, rows: 9, cols: 9, landed: 0, resumed: false },
-			...{ retention: 604800, lease: 30, maxEdits: 16384, maxBytes: 1048576, peers: [], locks: [], ...more },
-		});
-		return wire;
-	};
-	const wire = await greet();
-	session.attach(grid);
-	for (const id of [1, 2]) wire.hear({ t: 'block', id, row: 0, col: 0, toRow: 8, toCol: 8, seq: 5, more: false, cells });
-	const frame = () => frames.splice(0).forEach((run) => run());
-	/** The user types into a cell. */
-	const type = (row: number, col: number, content: string, style?: Style) => {
-		const before = grid.read(row, col);
-		const after = { content, style: style === undefined ? before.style : style };
-		grid.cells.set(keyOf(row, col), after);
-		session.changed([{ row, col, before, after }]);
-	};
-	let seq = 5;
-	const edits = (...list: unknown[][]) => (wire.hear({ t: 'edits', seq: ++seq, more: false, edits: list }), frame());
-	const ack = (n: number) => wire.hear({ t: 'ack', n, seq });
-	return { session, wire, grid, log, type, edits, ack, frame, greet, wires };
-}
+import { open } from './open_sheet';
 
 describe('an open sheet', () => {
 	test('shows others once per frame, and own edits over theirs until the sheet has them', async () => {
@@ -107,6 +16,68 @@ describe('an open sheet', () => {
 		edits([2, 0, 0, 'after mine']);
 		expect(grid.contents()).toEqual({ '0,0': 'after mine', '1,1': 'x' });
 		expect(wire.operations()).toEqual([[[0, 0, 'mine']]]);
+	});
+
+	test('a cell is formatted in the frame in which somebody else writes it: both are kept', async () => {
+		const { wire, grid, type, hear, ack, frame, session } = await open([[0, 0, 'old']]);
+		hear([2, 0, 0, 'theirs']);
+		type(0, 0, undefined, { bl: 1 });
+		hear([1, 0, 0, null, { bl: 1 }]);
+		ack(1);
+		frame();
+		expect([grid.read(0, 0), wire.operations()]).toEqual([{ content: 'theirs', style: { bl: 1 } }, [[[0, 0, null, { bl: 1 }]]]]);
+		session.undo();
+		expect(wire.operations()[1]).toEqual([[0, 0, null, null]]);
+	});
+
+	test('a cell is typed over in the frame in which somebody else writes it: undo and a refusal bring that back', async () => {
+		const { wire, grid, type, hear, ack, frame, session } = await open([[0, 0, 'old'], [1, 0, 'old']]);
+		hear([2, 0, 0, 'theirs'], [2, 1, 0, 'theirs']);
+		type(0, 0, 'mine');
+		type(1, 0, 'mine');
+		frame();
+		expect(grid.contents()).toEqual({ '0,0': 'mine', '1,0': 'mine' });
+		wire.hear({ t: 'nack', n: 2, reason: 'locked', row: 1, col: 0, block: false });
+		hear([1, 0, 0, 'mine']);
+		ack(1);
+		frame();
+		expect(grid.contents()).toEqual({ '0,0': 'mine', '1,0': 'theirs' });
+		session.undo(); // of the refused one: there is nothing to take back
+		session.undo();
+		expect([grid.contents(), wire.operations().at(-1)]).toEqual([{ '0,0': 'theirs', '1,0': 'theirs' }, [[0, 0, 'theirs']]]);
+	});
+
+	test('an edit that the grid has not shown when the user writes the cell is what a refusal brings back', async () => {
+		const { session, wire, grid, hear, frame } = await open([[0, 0, 'old']]);
+		hear([2, 0, 0, 'theirs']);
+		grid.cells.set('0,0', { content: 'mine', style: null });
+		session.changed([{ row: 0, col: 0, before: { content: 'old', style: null }, after: { content: 'mine', style: null } }]);
+		frame();
+		expect(grid.contents()).toEqual({ '0,0': 'mine' });
+		wire.hear({ t: 'nack', n: 1, reason: 'locked', row: 0, col: 0, block: false });
+		frame();
+		expect(grid.contents()).toEqual({ '0,0': 'theirs' });
+	});
+
+	test('cells that are pushed out of the range that is being read are read, too', async () => {
+		const { wires, greet } = await open();
+		wires[0]!.onclose?.({ code: 1006, reason: '' });
+		await vi.waitFor(() => expect(wires.length).toBe(2));
+		const wire = await greet();
+		wire.hear({ t: 'edits', seq: 6, more: false, edits: [[2, 'insertColumns', 0, 1]] });
+		for (const id of [1, 2]) wire.hear({ t: 'block', id, row: 0, col: 0, toRow: 8, toCol: 8, seq: 6, more: false, cells: [] });
+		expect(wire.said.filter(({ t }) => t === 'get').at(-1)).toEqual({ t: 'get', id: 2, row: 0, col: 9, toRow: 8, toCol: 9 });
+	});
+
+	test('shows all edits but the one that the grid cannot show, and reports that', async () => {
+		const { grid, edits, log } = await open();
+		const { apply } = grid;
+		grid.apply = (list) => {
+			if (list.some(({ row }) => row === 1)) throw new Error('not this one');
+			apply.call(grid, list);
+		};
+		edits([2, 0, 0, 'a'], [2, 1, 0, 'b'], [2, 2, 0, 'c']);
+		expect([grid.contents(), log]).toEqual([{ '0,0': 'a', '2,0': 'c' }, ['unshown 1,0']]);
 	});
 
 	test('an edit that follows the own one in the same commit is shown', async () => {
@@ -155,15 +126,48 @@ describe('an open sheet', () => {
 		expect(grid.contents()).toEqual({ '1,0': 'a' });
 	});
 
-	test('after an interruption that is not resumed, the grid has the new state, with unsent edits on top', async () => {
-		const { grid, type, wires, greet } = await open([[0, 0, 'a'], [1, 0, 'b'], [2, 0, 'c']]);
+	test('after an interruption that is not resumed, the grid has the new state, and unsent edits are refused', async () => {
+		const { grid, type, wires, greet, log, frame } = await open([[0, 0, 'a'], [1, 0, 'b'], [2, 0, 'c']]);
 		type(0, 0, 'mine');
 		wires[0]!.onclose?.({ code: 1006, reason: '' });
 		await vi.waitFor(() => expect(wires.length).toBe(2));
 		const wire = await greet({ seq: 9, rows: 2 });
 		wire.hear({ t: 'block', id: 1, row: 0, col: 0, toRow: 1, toCol: 8, seq: 9, more: false, cells: [[0, 0, 'new a'], [1, 0, 'new b']] });
-		expect(grid.contents()).toEqual({ '0,0': 'mine', '1,0': 'new b' });
+		wire.hear({ t: 'edits', seq: 10, more: false, edits: [[2, 'insertRows', 0, 1]] });
+		expect(grid.contents()).toEqual({ '1,0': 'new a', '2,0': 'new b' });
 		wire.hear({ t: 'nack', n: 1, reason: 'base', row: 0, col: 0, block: false });
+		wire.hear({ t: 'edits', seq: 11, more: false, edits: [[2, 1, 0, 'theirs']] });
+		frame();
+		expect([grid.contents(), log]).toEqual([{ '1,0': 'theirs', '2,0': 'new b' }, ['refused base']]);
+	});
+
+	test('an edit whose place is unknown gives way to what the sheet has, wherever that moves', async () => {
+		const { type, grid, wires, greet, frame } = await open([[0, 0, 'a']]);
+		type(0, 0, 'mine');
+		wires[0]!.onclose?.({ code: 1006, reason: '' });
+		await vi.waitFor(() => expect(wires.length).toBe(2));
+		const wire = await greet({ seq: 9 });
+		wire.hear({ t: 'block', id: 1, row: 0, col: 0, toRow: 8, toCol: 8, seq: 9, more: false, cells: [[0, 0, 'new a']] });
+		wire.hear({ t: 'edits', seq: 10, more: false, edits: [[2, 'insertRows', 0, 1]] });
+		expect(grid.contents()).toEqual({ '1,0': 'new a' });
+		expect(wire.said.find(({ t }) => t === 'op')).toMatchObject({ base: 5, edits: [[0, 0, 'mine']] });
+		wire.hear({ t: 'nack', n: 1, reason: 'base', row: 0, col: 0, block: false });
+		frame();
+		expect(grid.contents()).toEqual({ '1,0': 'new a' });
+	});
+
+	test('asks for the names of those who hold cells, a few at a time', async () => {
+		const { session, wire, frame } = await open();
+		for (let uid = 100; uid < 200; uid++) wire.hear({ t: 'lock', row: uid, col: 0, session: 0, uid });
+		const asked = () => wire.said.filter(({ t }) => t === 'who').map(({ uid }) => uid as number);
+		frame();
+		expect(asked().length).toBeLessThan(60);
+		for (let told = 0; told < asked().length; told++) {
+			wire.hear({ t: 'user', uid: asked()[told], name: `user ${asked()[told]}` });
+			frame();
+		}
+		expect(new Set(asked()).size).toBe(100);
+		expect([asked().length, session.holderOf({ row: 199, col: 0 })]).toEqual([100, 'user 199']);
 	});
 
 	test('a token that ends keeps the edits, and they are sent with the next one', async () => {
@@ -220,6 +224,55 @@ describe('undo', () => {
 		expect([grid.contents(), log]).toEqual([{ '0,0': 'theirs' }, ['skipped 0,0']]);
 	});
 
+	test('never takes back what somebody else wrote with a structure edit, in one operation or in one resumed message', async () => {
+		for (const commit of [
+			[[2, 'insertRows', 5, 1], [2, 0, 0, '=2+2']],
+			[[2, 'insertRows', 5, 1], [2, 0, 0, '=2+2'], [2, 0, 0, '=1+1']],
+		]) {
+			const { session, grid, type, edits, ack, log, wires, greet } = await open();
+			type(0, 0, '=1+1');
+			edits([1, 0, 0, '=1+1']);
+			ack(1);
+			wires[0]!.onclose?.({ code: 1006, reason: '' });
+			await vi.waitFor(() => expect(wires.length).toBe(2));
+			const wire = await greet({ seq: 6, resumed: true });
+			wire.hear({ t: 'edits', seq: 8, more: true, edits: commit.slice(0, 1) });
+			wire.hear({ t: 'edits', seq: 8, more: false, edits: commit.slice(1) });
+			session.undo();
+			expect([grid.contents(), log, wire.operations()]).toEqual([{ '0,0': commit.at(-1)![3] }, ['skipped 0,0'], []]);
+		}
+	});
+
+	test('an own style does not hide that somebody else wrote the content', async () => {
+		const { session, wire, grid, type, edits, ack, log } = await open();
+		type(0, 0, 'x');
+		edits([1, 0, 0, 'x']);
+		ack(1);
+		edits([2, 0, 0, 'y'], [2, 0, 0, 'x']);
+		type(0, 0, 'x', { bl: 1 });
+		edits([1, 0, 0, null, { bl: 1 }]);
+		ack(2);
+		session.undo();
+		edits([1, 0, 0, null, null]);
+		ack(3);
+		session.undo();
+		expect([grid.contents(), log, wire.operations().length]).toEqual([{ '0,0': 'x' }, ['skipped 0,0'], 3]);
+	});
+
+	test('cells that have not been read leave the entries as they are', async () => {
+		const { session, wire, grid, type, undo, wires, greet } = await open([[0, 0, 'old']]);
+		type(0, 0, 'new');
+		session.undo();
+		expect(undo).toEqual([false, true]);
+		wires[0]!.onclose?.({ code: 1006, reason: '' });
+		await vi.waitFor(() => expect(wires.length).toBe(2));
+		await greet({ rows: 9000 });
+		type(8000, 0, 'typed');
+		session.write([{ row: 8001, col: 0, content: 'put back' }]);
+		expect(undo).toEqual([false, true]);
+		expect([grid.read(8001, 0).content, wire.operations().length]).toEqual(['put back', 2]);
+	});
+
 	test('knows a formula again whose references a structure edit has rewritten', async () => {
 		const { session, grid, type, edits, ack, log } = await open([[5, 0, 'old']]);
 		type(5, 0, '=A1');
@@ -247,6 +300,23 @@ describe('undo', () => {
 	});
 });
 
+describe('a command that needs cells which have not been read', () => {
+	test('waits until they are, and is refused for good if they are too many', async () => {
+		const { session, wires, greet } = await open();
+		expect(session.lacks([{ row: 0, col: 0, toRow: 8, toCol: 8 }, { row: 3, col: 3, toRow: 400, toCol: 20 }])).toBeNull();
+		wires[0]!.onclose?.({ code: 1006, reason: '' });
+		await vi.waitFor(() => expect(wires.length).toBe(2));
+		const wire = await greet({ rows: 1000000, cols: 10 });
+		for (const id of [1]) wire.hear({ t: 'block', id, row: 0, col: 0, toRow: 119, toCol: 9, seq: 5, more: false, cells: [] });
+		expect(session.lacks([{ row: 0, col: 0, toRow: 119, toCol: 9 }])).toBeNull();
+		expect(session.lacks([{ row: 0, col: 0, toRow: 999999, toCol: 9 }])).toBe('large');
+		expect(session.lacks([{ row: 100, col: 0, toRow: 130, toCol: 2 }, { row: 150, col: 5, toRow: 160, toCol: 5 }])).toBe('unread');
+		expect(wire.said.at(-1)).toEqual({ t: 'get', id: 3, row: 120, col: 0, toRow: 160, toCol: 5 });
+		wire.hear({ t: 'block', id: 3, row: 120, col: 0, toRow: 160, toCol: 5, seq: 5, more: false, cells: [] });
+		expect(session.lacks([{ row: 100, col: 0, toRow: 130, toCol: 2 }])).toBeNull();
+	});
+});
+
 describe('edits', () => {
 	test('are split where the gateway would refuse them', () => {
 		const edits = Array.from({ length: 20000 }, (_, row) => ({ row, col: 0, content: 'x' }));
@@ -261,5 +331,16 @@ describe('edits', () => {
 		expect(plainStyle({ ...pasted, bl: 1, bg: null })).toEqual({ bl: 1 });
 		expect(sameStyle({ bl: 1, n: { pattern: '0' } }, { n: { pattern: '0' }, bl: 1, it: 0 })).toBe(true);
 		expect(sameStyle(null, { bl: 1 })).toBe(false);
+	});
+
+	test('styles of any JSON are compared, and reach the grid without fields that it cannot show', () => {
+		const bombs = [5, 'x', [], { ff: { x: 1 } }, { constructor: 1 }, { toString: 1 }, { valueOf: {} }, JSON.parse('{"__proto__":{"x":1}}'), { n: { pattern: 5 } }, { bd: { t: 7 } }, { bd: { t: { s: 1, cl: 'x' } } }, { fs: '9' }];
+		for (const bomb of bombs) {
+			expect(knownStyle(bomb)).toBeNull();
+			expect(sameStyle(bomb, { bl: 1 })).toBe(false);
+		}
+		expect(plainStyle({ constructor: 1 })).toEqual({ constructor: 1 });
+		const shown = { bl: 1, n: { pattern: '0.00' }, bd: { t: { s: 1, cl: { rgb: '#000' } }, b: null }, bg: null, cl: { rgb: null } };
+		expect(knownStyle({ ...shown, ff: 5, custom: 1 })).toEqual(shown);
 	});
 });

@@ -1,7 +1,7 @@
 // v2.client.test.ts - what the client says when it comes again, against a socket that the test holds in its hands.
 
 import { describe, expect, test, vi } from 'vitest';
-import { SheetClient, type Socket } from '../src/v2/client';
+import { SheetClient, type ClientOptions, type Socket } from '../src/v2/client';
 
 class Wire implements Socket {
 	binaryType = '';
@@ -33,12 +33,13 @@ class Wire implements Socket {
 	}
 }
 
-function start() {
+function start(options: Partial<ClientOptions> = {}) {
 	vi.useFakeTimers();
 	const wires: Wire[] = [];
 	const client = new SheetClient({
 		...{ url: 'ws://a/sheetws', sheet: 7, token: () => 't', client: 5, retryMs: 10 },
 		open: (url) => (wires.push(new Wire(url)), wires.at(-1)!),
+		...options,
 	});
 	const again = (code = 1006, reason = '') => {
 		wires.at(-1)!.onclose?.({ code, reason });
@@ -179,8 +180,35 @@ describe('a client that was cut off', () => {
 		expect(await waiting).toBe(4);
 	});
 
+	test('reconnects when it cannot read where it is sent, and when the browser does not accept an address', async () => {
+		const asked: (string | null)[] = [];
+		let refuse = false;
+		const wires: Wire[] = [];
+		const open = (url: string) => {
+			if (refuse) throw new SyntaxError('no address');
+			return wires.push(new Wire(url)), wires.at(-1)!;
+		};
+		const { client } = start({ url: async (moved) => (asked.push(moved), `ws://${asked.length}`), open });
+		const close = async (code: number, reason: string) => {
+			wires.at(-1)!.onclose?.({ code, reason });
+			await vi.advanceTimersByTimeAsync(1000);
+		};
+		client.connect();
+		await vi.advanceTimersByTimeAsync(0);
+		await close(4307, '');
+		await close(4307, '{"ws":"ws://b/sheetws"}');
+		refuse = true;
+		await close(1006, '');
+		refuse = false;
+		await vi.advanceTimersByTimeAsync(1000);
+		expect(asked.slice(0, 4)).toEqual([null, null, 'ws://b/sheetws', null]);
+		expect(wires.at(-1)!.url).toBe(`ws://${asked.length}?fid=7`);
+	});
+
 	test('starts again with another number when the database does not know it', () => {
-		const { client, wires, again } = start();
+		const stored: unknown[] = [];
+		const outbox = { put: ({ n }: { n: number }, client: number, acked: number) => void stored.push([n, client === 5, acked]), rebase() {}, settle() {}, remove() {} };
+		const { client, wires, again } = start({ outbox });
 		client.connect();
 		wires[0]!.greet(3, false);
 		void client.operate(edit);
@@ -190,7 +218,8 @@ describe('a client that was cut off', () => {
 		wire.greet(2, false);
 		expect(wire.said[0]).toMatchObject({ t: 'hello', acked: 0 });
 		expect(wire.said[0]!.client).not.toBe(5);
-		expect(wire.operations()).toEqual([[1, 0]]);
+		expect(wire.operations()).toEqual([[2, 0]]);
+		expect(stored).toEqual([[1, true, 0], [2, true, 1], [2, false, 0]]);
 	});
 
 	test('applies a commit of several messages as one', () => {

@@ -90,24 +90,6 @@ describe('a replica', () => {
 		expect(replica.missing(range(0, 0, 9, 9))).toEqual(range(8, 2, 9, 9));
 	});
 
-	test('has the newest computed value of a cell until its content changes', () => {
-		const replica = at(5);
-		const calc = (seq: number, row: number, content: string) => replica.calc({ t: 'calc', session: 1, seq, cells: [{ row, col: 0, content }] });
-		replica.block(block(5, range(0, 0, 9, 9), []));
-		calc(5, 0, 'five');
-		calc(4, 0, 'older');
-		calc(5, 20, 'elsewhere');
-		calc(5, 3, 'moves');
-		expect(Object.fromEntries(replica.values)).toEqual({ '0,0': { value: 'five', seq: 5 }, '3,0': { value: 'moves', seq: 5 } });
-		replica.edits(edits(7, [{ row: 0, col: 0, content: '=A2' }, { row: 3, col: 0, style: null }, { kind: 'insertRows', at: 1, n: 2 }]));
-		calc(6, 0, 'of before the edit');
-		expect(Object.fromEntries(replica.values)).toEqual({ '5,0': { value: 'moves', seq: 5 } });
-		calc(7, 0, 'seven');
-		expect(replica.values.get('0,0')).toEqual({ value: 'seven', seq: 7 });
-		replica.reset(8);
-		expect(replica.values.size).toBe(0);
-	});
-
 	test('keeps styles and contents apart, and empty cells nowhere', () => {
 		const replica = at(1);
 		replica.block(block(1, range(0, 0, 9, 9), []));

@@ -20,7 +20,7 @@ for (const file of files(dist)) {
 	if (!isText.test(file)) continue;
 	const bytes = fs.readFileSync(file);
 	const brotli = zlib.brotliCompressSync(bytes, {
-		params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9, [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+		params: { [zlib.constants.BROTLI_PARAM_LGWIN]: zlib.constants.BROTLI_MAX_WINDOW_BITS, [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
 	});
 	fs.writeFileSync(`${file}.br`, brotli);
 	fs.writeFileSync(`${file}.gz`, zlib.gzipSync(bytes, { level: 9 }));

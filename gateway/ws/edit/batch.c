@@ -27,6 +27,7 @@ batch_free(RoomBatch *batch)
 {
 	buf_free(&batch->edits);
 	buf_free(&batch->frames);
+	buf_free(&batch->emptied);
 	free(batch->events);
 	free(batch->clients);
 	free(batch);

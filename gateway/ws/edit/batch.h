@@ -48,10 +48,11 @@ typedef struct RoomBatch
 	size_t event_count, event_size;
 	BatchClient *clients;
 	size_t client_count, client_size;
-	int64_t collected; /* structural: `edits` are the stored ones up to this seq; 0: as they were sent */
-	uint32_t settled;  /* of them, those up to the last structure edit */
-	uint64_t number;   /* of the room's batches, from 1 on */
-	int64_t seq;	   /* the sheet's seq with the batch, once committed */
+	int64_t collected;	/* structural: `edits` are the stored ones up to this seq; 0: as they were sent */
+	Buf emptied;		/* collected Edits that empty cells, if nothing has followed them yet */
+	unsigned cancelled; /* how often the database could not store it in time */
+	uint64_t number;	/* of the room's batches, from 1 on */
+	int64_t seq;		/* the sheet's seq with the batch, once committed */
 } RoomBatch;
 
 /* Returns NULL when there is no memory. */

@@ -233,7 +233,7 @@ commit_retry(Room *room, unsigned delay_ms)
 	room->sent_at = uv_hrtime() + (uint64_t) delay_ms * 1000000;
 }
 
-/* The sheet has no room for what an operation adds. Its sender is told; nothing has been moved by it yet. */
+/* The database cannot store the operation. Its sender is told; nothing has been moved by it yet. */
 static void
 commit_refuse_operation(Room *room)
 {
@@ -253,6 +253,14 @@ commit_is_final(const char *state)
 	return strcmp(state, "54000") == 0 || strcmp(state, "22P02") == 0 || strcmp(state, "22003") == 0;
 }
 
+#define COMMIT_ATTEMPTS 2 /* of an operation for which the database needs too long */
+
+static bool
+commit_takes_too_long(RoomBatch *batch, const char *state)
+{
+	return strcmp(state, "57014") == 0 && ++batch->cancelled >= COMMIT_ATTEMPTS;
+}
+
 static void
 commit_refused(Room *room, const PGresult *res)
 {
@@ -268,6 +276,12 @@ commit_refused(Room *room, const PGresult *res)
 	room->alone = true;
 	log_event(LOG_WARN, "batch refused", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("sqlstate", state),
 			  LOG_STR("reason", reason));
+	if (room->sent->refusable && !room->sent->uncertain &&
+		(commit_is_final(state) || commit_takes_too_long(room->sent, state)))
+	{
+		commit_refuse_operation(room);
+		return;
+	}
 	if (sqlstate_is_retryable(state))
 	{
 		commit_retry(room, RETRY_MS);
@@ -276,11 +290,6 @@ commit_refused(Room *room, const PGresult *res)
 	if (strcmp(state, "SR001") == 0 || strcmp(state, "SR002") == 0)
 	{
 		commit_fall_back(room);
-		return;
-	}
-	if (commit_is_final(state) && room->sent->refusable && !room->sent->uncertain)
-	{
-		commit_refuse_operation(room);
 		return;
 	}
 	room_set_work(room, ROOM_IDLE);

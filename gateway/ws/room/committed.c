@@ -168,9 +168,10 @@ committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 		return;
 	}
 	room_each_protocol(publish_own, room, batch, seq);
+	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+	writes_add(&room->writes, reader, batch->count, seq);
 	if (batch->refusable)
 	{
-		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
 		committed_move_by(room, reader, seq);
 		committed_apply_edits(room, reader);
 	}
@@ -181,26 +182,23 @@ committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 
 /* ---- own structural batches ---- */
 
-/* Drops collected edits that only empty cells which the deletion removes: the database records the contents so. */
+/* Collects the edits that empty cells, but for those in deleted rows or columns, if `deletion` is what follows them:
+ * the database records the contents that a deletion removes so. */
 static void
-collect_drop_emptied(RoomBatch *own, const LinesChange *deletion)
+collect_emptied(RoomBatch *own, const LinesChange *deletion)
 {
-	uint32_t count = own->count;
-	Buf old = batch_take_edits(own);
-	EditReader reader;
-	Edit edit;
+	const Edit *edits = (const Edit *) own->emptied.data;
 
-	own->event_count = 0;
-	edit_reader_init_edits(&reader, old.data, old.len, count);
-	for (uint32_t i = 0; edit_read(&reader, &edit) == EDIT_OK; i++)
+	for (size_t i = 0; i < own->emptied.len / sizeof(Edit); i++)
 	{
-		uint32_t line = deletion->rows ? edit.row : edit.col;
-		bool emptied = edit.kind == EDIT_SET && edit.content.len == 0 && edit.style.data != NULL && edit.style.len == 0;
+		uint32_t line = deletion != NULL && deletion->rows ? edits[i].row : edits[i].col;
 
-		if (i < own->settled || !emptied || line < deletion->at || line - deletion->at >= deletion->n)
-			batch_put_edit_in_parts(own, &edit);
+		if (deletion == NULL || line < deletion->at || line - deletion->at >= deletion->n)
+			batch_put_edit_in_parts(own, &edits[i]);
 	}
-	buf_free(&old);
+	if (buf_failed(&own->emptied))
+		buf_fail(&own->edits);
+	own->emptied.len = 0;
 }
 
 /* Collects the edits of one of the batch's rows in the log: the database has added those that rewrite formulas. */
@@ -220,35 +218,99 @@ committed_collect(RoomBatch *own, EditReader reader, int64_t last)
 	own->collected = last;
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		bool structure = lines_change_of(&edit, &change);
+		bool deletes = lines_change_of(&edit, &change) && !change.insert;
 
 		edit.old = (EditText){NULL, 0};
-		if (structure && !change.insert)
-			collect_drop_emptied(own, &change);
+		if (edit.kind == EDIT_SET && edit.content.len == 0 && edit.style.data != NULL && edit.style.len == 0)
+		{
+			edit.content = edit.style = (EditText){"", 0};
+			buf_put(&own->emptied, &edit, sizeof(edit));
+			continue;
+		}
+		collect_emptied(own, deletes ? &change : NULL);
 		batch_put_edit_in_parts(own, &edit);
-		own->settled = structure ? own->count : own->settled;
 	}
+}
+
+/* ---- batches of others ---- */
+
+/* Batches of others that are published as one, so that thousands of single edits, as of one SQL statement, are few
+ * messages. */
+typedef struct CommittedRun
+{
+	EditReader from;
+	int64_t last; /* 0: none */
+} CommittedRun;
+
+static void
+run_end(Room *room, CommittedRun *run)
+{
+	if (run->last != 0)
+		room_each_protocol(publish_run, room, run->from, run->last);
+	run->last = 0;
+}
+
+static bool
+batch_has_structure(EditReader reader)
+{
+	EditKind kind;
+
+	while (edit_read_kind(&reader, &kind) == EDIT_OK)
+	{
+		if (edit_is_structure(kind))
+			return true;
+	}
+	return false;
+}
+
+/* Publishes a batch of others, which the reader `from` begins. The run ends before and behind structure edits, which
+ * move what is published after them. */
+static void
+committed_publish_foreign(Room *room, CommittedRun *run, EditReader from, const EditBatch *batch, EditReader reader)
+{
+	int64_t last = (int64_t) batch->first_seq + batch->count - 1;
+	bool moves = batch_has_structure(reader);
+
+	if (moves)
+		run_end(room, run);
+	if (run->last == 0)
+		run->from = from;
+	run->last = last;
+	room_each_protocol(publish_stored, room, batch, reader);
+	committed_apply_edits(room, reader);
+	if (moves)
+	{
+		run_end(room, run);
+		committed_move_by(room, reader, last);
+	}
+	writes_add(&room->writes, reader, batch->count, last);
 }
 
 void
 committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
 {
-	EditReader reader;
+	CommittedRun run = {.last = 0};
+	EditReader reader, from;
 	EditBatch batch;
 	Edit edit;
 
 	edit_reader_init(&reader, data, len);
-	while (edit_read_batch(&reader, &batch) == EDIT_OK)
+	for (from = reader; edit_read_batch(&reader, &batch) == EDIT_OK; from = reader)
 	{
 		bool is_own = own != NULL && (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
 		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
 
+		if (is_own)
+			run_end(room, &run);
 		if (is_own && own->structural)
 		{
 			if (last > own->collected)
 				committed_collect(own, reader, last);
 			if (last == own_last)
+			{
+				collect_emptied(own, NULL);
 				committed_publish_own(room, own, own_last);
+			}
 		}
 		else if (is_own && (int64_t) batch.first_seq == own_first)
 		{
@@ -256,11 +318,7 @@ committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *ow
 			last = own_last;
 		}
 		if (!is_own && last > room->published_seq)
-		{
-			room_each_protocol(publish_stored, room, &batch, reader);
-			committed_apply_edits(room, reader);
-			committed_move_by(room, reader, last);
-		}
+			committed_publish_foreign(room, &run, from, &batch, reader);
 		while (edit_read(&reader, &edit) == EDIT_OK)
 			metrics.edits_foreign += !is_own && last > room->published_seq && edit_is_of_cell(edit.kind);
 		if (is_own && own->structural && last < own_last)
@@ -269,6 +327,7 @@ committed_publish_stored(Room *room, const char *data, size_t len, RoomBatch *ow
 			room->published_seq = last;
 		room_each_protocol(published, room, false);
 	}
+	run_end(room, &run);
 }
 
 void

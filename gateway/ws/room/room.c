@@ -173,7 +173,7 @@ room_serve(Room *room, const PGresult *res)
 		return;
 	}
 	room_set_state(room, claimed ? ROOM_SERVING : ROOM_UNCLAIMED);
-	room->published_seq = room->lines.floor = pgresult_int64(res, 0, 0);
+	room->published_seq = room->lines.floor = room->writes.floor = pgresult_int64(res, 0, 0);
 	room->refused_seq = -1;
 	room->extent = (RoomExtent){pgresult_uint32(res, 0, 1), pgresult_uint32(res, 0, 2)};
 	if (!claimed)
@@ -338,6 +338,7 @@ room_free(Room *room)
 		fanout_free(&room->streams[form].fanout);
 	locks_free(&room->locks);
 	lines_history_free(&room->lines);
+	writes_free(&room->writes);
 	properties_free(&room->properties);
 	free(room);
 }

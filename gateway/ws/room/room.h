@@ -24,6 +24,7 @@
 #include "ws/edit/batch.h"
 #include "ws/edit/lines.h"
 #include "ws/edit/locks.h"
+#include "ws/edit/writes.h"
 #include "ws/session/session.h"
 #include "ws/wire/fanout.h"
 
@@ -165,6 +166,7 @@ typedef struct Room
 	RoomExtent extent;		   /* at that seq */
 	Properties properties;	   /* at that seq */
 	LinesHistory lines;		   /* structure edits that were published */
+	Writes writes;			   /* cells that were written lately, as published */
 	uint64_t last_batch;	   /* number of the newest batch */
 	uint64_t published_batch;  /* number of the last one in the streams */
 	RoomBatch *unacknowledged; /* committed; acknowledged after their frames have been written */

@@ -63,6 +63,9 @@ typedef struct Protocol
 	void (*publish_own)(struct Room *room, const RoomBatch *batch, int64_t seq);
 	/* Publishes a batch that was committed elsewhere; the reader is at its edits. */
 	void (*publish_stored)(struct Room *room, const EditBatch *batch, EditReader reader);
+	/* Publishes a run of batches that were committed elsewhere: from the one that the reader begins, to the one that
+	 * ends at seq `last`. A batch with structure edits is a run of its own. */
+	void (*publish_run)(struct Room *room, EditReader reader, int64_t last);
 	/* The streams are complete up to the room's published_seq. done: no more is published in this iteration. */
 	void (*published)(struct Room *room, bool done);
 	/* Rows or columns have moved. */

@@ -208,24 +208,14 @@ join_emit(void *arg, Buf *payload)
 	session_send(arg, payload);
 }
 
-/* Sends the batches that are not in the stream. */
+/* Sends the batches that are not in the stream, as one commit. */
 static void
 join_send_missed(Session *session, const char *batches, size_t len)
 {
 	EditReader reader;
-	EditBatch batch;
-	Edit edit;
 
 	edit_reader_init(&reader, batches, len);
-	while (edit_read_batch(&reader, &batch) == EDIT_OK)
-	{
-		int64_t last = (int64_t) (batch.first_seq + batch.count - 1);
-
-		if (last <= session->v2->joined_seq)
-			v2_put_batch(session->v2->encoding, &batch, reader, last < session->v2->joined_seq, join_emit, session);
-		while (edit_read(&reader, &edit) == EDIT_OK)
-			;
-	}
+	v2_put_batches(session->v2->encoding, reader, session->v2->joined_seq, true, join_emit, session);
 }
 
 /* Adds structure edits among the missed ones to the room's history, for operations that were made before them. Returns

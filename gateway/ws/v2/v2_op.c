@@ -238,6 +238,79 @@ op_find_locked(LockSearch *search, const V2Message *message)
 	return found;
 }
 
+/* ---- cells that others have written ---- */
+
+typedef struct WriteSearch
+{
+	const Room *room;
+	const V2Message *message;
+	uint64_t uid;
+	WrittenCell found;
+	bool is_found;
+} WriteSearch;
+
+/* Edits that are pending come before the operation, too. */
+static bool
+search_batches(WriteSearch *search, const RoomBatch *batch, const uint32_t rect[4])
+{
+	for (; batch != NULL; batch = batch->next)
+	{
+		EditReader reader;
+		Edit edit;
+
+		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+		while (edit_read(&reader, &edit) == EDIT_OK)
+		{
+			if (written_cell_of(&edit, 0, &search->found) &&
+				written_cell_matches(&search->found, search->uid, rect, search->message->changes > 0))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool
+search_written(void *arg, const uint32_t rect[4])
+{
+	WriteSearch *search = arg;
+	const Room *room = search->room;
+	const WrittenCell *cell =
+		writes_find(&room->writes, search->uid, (int64_t) search->message->seen, rect, search->message->changes > 0);
+
+	if (cell != NULL)
+		search->found = *cell;
+	search->is_found =
+		cell != NULL || !search_batches(search, room->sent, rect) || !search_batches(search, room->pending, rect);
+	return !search->is_found;
+}
+
+/*
+ * Returns whether another account has written a cell that the operation changes or deletes, since `seen`; or, if the
+ * operation has structure edits, a formula, which may refer to what it deletes.
+ */
+static bool
+op_find_written(WriteSearch *search, Session *session)
+{
+	const Room *room = session->room;
+	const V2Message *message = search->message;
+	EditReader reader;
+	LinesView view;
+	Edit edit;
+
+	if (message->seen == 0)
+		return false;
+	if ((int64_t) message->seen < room->writes.floor || (int64_t) message->seen > room->published_seq)
+		return true;
+	lines_view_init(&view);
+	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
+	while (!search->is_found && edit_read(&reader, &edit) == EDIT_OK)
+		(void) lines_trace(&view, &edit, search_written, search);
+	if (lines_view_failed(&view))
+		session_fail(session);
+	lines_view_free(&view);
+	return search->is_found;
+}
+
 /* ---- moved cells ---- */
 
 bool
@@ -423,12 +496,15 @@ static void
 op_admit(Session *session, const V2Message *message)
 {
 	LockSearch search = {.session = session, .holder = session_lock_holder(session)};
+	WriteSearch writes = {.room = session->room, .message = message, .uid = (uint64_t) session->uid};
 	Edit edit;
 
 	if (message->count > V2_MAX_OP_EDITS)
 		op_refuse(session, message, V2_REASON_SIZE, message->rect[0], message->rect[1]);
 	else if (op_find_locked(&search, message))
 		op_refuse(session, message, V2_REASON_LOCKED, search.row, search.col);
+	else if (op_find_written(&writes, session))
+		op_refuse(session, message, V2_REASON_BASE, writes.found.row, writes.found.col);
 	else if (session->state != SESSION_LIVE)
 		return; /* out of memory */
 	else if (!op_fits(session->room, message, &edit))

@@ -89,11 +89,12 @@ extern void v2_handle_calc(Session *session, const V2Message *message);
 
 /* ---- v2_stream.c ---- */
 typedef void (*V2Emit)(void *arg, Buf *payload);
-/* Emits the batch at the reader, without old contents, as messages. The last one is `edits`, with `more` or not. */
-extern void v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, bool more, V2Emit emit,
-						 void *arg);
+/* Emits the batches from the reader on, which must begin one, up to the one that ends at seq `last`, as messages. Those
+ * after which the sheet has a state that existed have no `more`: the last one, and, unless `whole`, some that end with
+ * a batch. */
+extern void v2_put_batches(V2Encoding encoding, EditReader reader, int64_t last, bool whole, V2Emit emit, void *arg);
 extern void v2_publish_own(Room *room, const RoomBatch *batch, int64_t seq);
-extern void v2_publish_stored(Room *room, const EditBatch *batch, EditReader reader);
+extern void v2_publish_run(Room *room, EditReader reader, int64_t last);
 extern void v2_publish_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, uint32_t count);
 extern void v2_publish_member(Room *room, const Session *session, bool here);
 /* Selections have moved: they are published soon. */

@@ -132,22 +132,30 @@ part_put_version(Part *part, const Edit *edit)
 }
 
 void
-v2_put_batch(V2Encoding encoding, const EditBatch *batch, EditReader reader, bool more, V2Emit emit, void *arg)
+v2_put_batches(V2Encoding encoding, EditReader reader, int64_t last, bool whole, V2Emit emit, void *arg)
 {
-	Part part = {.encoding = encoding, .seq = batch->first_seq + batch->count - 1, .emit = emit, .arg = arg};
+	Part part = {.encoding = encoding, .emit = emit, .arg = arg};
+	EditBatch batch;
 	Edit edit;
 
 	(void) buf_reserve(&part.edits, 64);
 	part_begin(&part);
-	while (edit_read(&reader, &edit) == EDIT_OK)
+	while ((int64_t) part.seq < last && edit_read_batch(&reader, &batch) == EDIT_OK)
 	{
-		edit.old = (EditText){NULL, 0};
-		if (edit.kind == EDIT_COMMIT || edit.kind == EDIT_ROLLBACK)
-			part_put_version(&part, &edit);
-		else
-			part_put(&part, &edit);
+		if (!whole && part.edits.len > V2_PART_BYTES / 2)
+			part_end(&part, false);
+		part.seq = batch.first_seq + batch.count - 1;
+		while (edit_read(&reader, &edit) == EDIT_OK)
+		{
+			edit.old = (EditText){NULL, 0};
+			if (edit.kind == EDIT_COMMIT || edit.kind == EDIT_ROLLBACK)
+				part_put_version(&part, &edit);
+			else
+				part_put(&part, &edit);
+		}
 	}
-	part_end(&part, more);
+	if (part.seq > 0)
+		part_end(&part, false);
 	buf_free(&part.edits);
 }
 
@@ -166,13 +174,13 @@ stream_emit(void *arg, Buf *payload)
 }
 
 void
-v2_publish_stored(Room *room, const EditBatch *batch, EditReader reader)
+v2_publish_run(Room *room, EditReader reader, int64_t last)
 {
 	EACH_STREAM(room, encoding)
 	{
 		StreamTarget target = {room, encoding};
 
-		v2_put_batch(encoding, batch, reader, false, stream_emit, &target);
+		v2_put_batches(encoding, reader, last, false, stream_emit, &target);
 	}
 }
 

@@ -82,6 +82,7 @@ typedef struct V2Message
 	uint64_t n;
 	uint64_t nacks;
 	uint64_t base; /* of `calc`: its seq */
+	uint64_t seen; /* others must not have written the cells since this seq; 0: they may have */
 	uint64_t uid;
 	/* The edits of an operation, in edit_codec.h's form, uid 0; all kinds and texts have been checked. */
 	const uint8_t *edits;

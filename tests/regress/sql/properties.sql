@@ -202,6 +202,46 @@ SELECT sheet.set_property(:b, NULL, 'last', to_jsonb(repeat('x', 32764)));
 SELECT sheet.set_property(:b, NULL, 'last', to_jsonb(repeat('x', 30000))) > 0;
 SELECT count(*), sum(length(value::text)) FROM sheet.properties(:b);
 
+-- Values that could not be read everywhere are refused, null with white space removes.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set prelude :abs_srcdir '/data/journal_prelude.sql'
+\i :prelude
+SELECT sheet.create('values', 20, 10) AS x \gset
+SELECT sheet.set_property(:x, NULL, 'deep', (repeat('[', 64) || repeat(']', 64))::jsonb) > 0;
+SELECT sheet.set_property(:x, NULL, 'deep', (repeat('[', 65) || repeat(']', 65))::jsonb);
+SELECT sheet.apply(:x, j_batch(j_edit(10, 7, 0, 0, repeat('[', 65) || repeat(']', 65), '* * deep')));
+SELECT sheet.apply(:x, j_batch(j_edit(10, 7, 0, 0, '["[[e9", 1e308, {"e":[1.5E+10,1e-7,true]}, 1e309]', '* * large')));
+SELECT count(*) FROM sheet.apply(:x, j_batch(j_edit(10, 7, 0, 0, '["[[\"e999", 1e308, {"e400":[1.5E+10,1e-7,true,false,999]}]', '* * large')));
+SELECT count(*) FROM sheet.apply(:x, j_batch(j_edit(10, 7, 0, 0, E' null\n', '* * deep')));
+SELECT key, length(value::text) FROM sheet.properties(:x);
+
+-- A rollback never has more properties in between than before or after it.
+SELECT sheet.create('rollback', 20, 10) AS y \gset
+SELECT count(sheet.set_property(:y, NULL, 'a' || n, to_jsonb(repeat('x', 32700)))) FROM generate_series(1, 31) n;
+SELECT sheet.set_property(:y, NULL, 'b', '1') > 0, sheet.set_property(:y, NULL, 'zz', to_jsonb(repeat('x', 30000))) > 0, sheet.commit(:y);
+SELECT sheet.set_property(:y, NULL, 'a1', '1') > 0, sheet.set_property(:y, NULL, 'b', to_jsonb(repeat('x', 32700))) > 0,
+	sheet.set_property(:y, NULL, 'zz', to_jsonb(repeat('x', 32700))) > 0, sheet.set_property(:y, NULL, 'a31', to_jsonb(repeat('x', 32760))) > 0;
+SELECT sheet.rollback(:y, 1);
+SELECT key, length(value::text) FROM sheet.properties(:y) WHERE key IN ('a1', 'a31', 'b', 'zz');
+
+-- fsck leaves the sheet's properties alone if a version is damaged that it cannot replace.
+SELECT sheet.create('damaged', 20, 10) AS z \gset
+SELECT sheet.set(:z, 'A1', 'x') > 0, sheet.set_property(:z, 'B:B', 'width', '10') > 0, sheet.set_property(:z, 'C:C', 'width', '20') > 0, sheet.commit(:z);
+SELECT sheet.set(:z, 'A2', 'y') > 0, sheet.set_property(:z, 'D:D', 'width', '30') > 0;
+SET pg_sheet.allow_log_delete = on;
+CREATE TEMP TABLE damaged AS SELECT * FROM sheet.version WHERE sheet_id = :z;
+CREATE TEMP TABLE damaged_tile AS SELECT * FROM sheet.version_tile WHERE sheet_id = :z;
+DELETE FROM sheet.version WHERE sheet_id = :z;
+DELETE FROM sheet.version_tile WHERE sheet_id = :z;
+UPDATE damaged SET digest = digest + 1;
+UPDATE damaged_tile SET data = substr(data, 1, length(data) - 1);
+INSERT INTO sheet.version SELECT * FROM damaged;
+INSERT INTO sheet.version_tile SELECT * FROM damaged_tile;
+SELECT severity, what, place, repaired FROM sheet.fsck(:z, true, true);
+SELECT target, value FROM sheet.properties(:z);
+SELECT severity, what, place, repaired FROM sheet.fsck(:z, true, true);
+RESET pg_sheet.allow_log_delete;
+
 -- Purging removes the row.
 SELECT sheet.trash(:l), sheet.purge(:l);
 SELECT count(*) FROM sheet.property_set WHERE sheet_id = :l;

@@ -3,13 +3,8 @@
 export type Language = 'en' | 'zh-CN';
 const storageKey = 'pg_sheet.language';
 
-function chosen(): Language {
-	const stored = localStorage.getItem(storageKey);
-	if (stored === 'en' || stored === 'zh-CN') return stored;
-	return navigator.languages.find((tag) => /^(en|zh)\b/i.test(tag))?.toLowerCase().startsWith('zh') ? 'zh-CN' : 'en';
-}
-
-export const language: Language = chosen();
+/** public/preferences.js has chosen it. */
+export const language: Language = document.documentElement.lang === 'zh-CN' ? 'zh-CN' : 'en';
 let texts: Record<string, string> = {};
 
 /** Loads the texts of the language, before the page is shown. */

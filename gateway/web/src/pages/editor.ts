@@ -1,20 +1,24 @@
 // editor.ts - the page of a sheet: the grid, the session, and the bar above.
-import { ApiError, findSheet, saveSession, sharedSession, SheetApi } from '../api';
+import { ApiError, locateSheet, saveSession, sharedSession, SheetApi } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, h, notify } from '../dom';
 import { language, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName } from '../content';
-import { PageOutbox, refusedEdits, sendLeftovers } from '../outbox';
+import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
-import type { Place, Reason, Role } from '../v2/messages';
+import { isProperty, type Place, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
 import { KeptList } from './kept';
 import { askPassword } from './sign-in';
-import { createUniverView } from '../view/univer';
-import type { UniverView } from '../view/univer';
-import { nameToolbarButtons } from '../view/labels';
-import { colourOf } from '../view/marks';
+import { readTexts } from '../view/texts';
+import { UniverView } from '../view/univer';
+import { addToGrid } from '../view/additions';
+import { reveal } from '../view/parts';
+import { StateAnnouncer } from './announce';
+import { fold, foldIcon } from './fold';
+import { People } from './people';
+import { switches } from './switches';
 
 const stopOf = new Map<number, StopReason | 'token'>([
 	[Msg.InvalidToken, 'token'],
@@ -23,35 +27,47 @@ const stopOf = new Map<number, StopReason | 'token'>([
 	[Msg.InTrash, 'trash'],
 ]);
 
-const mostPeople = 5;
+const mostCells = 5;
 
-function statusText({ phase, unsaved, held, loading }: Status): string {
+function statusText({ phase, unsaved, held, loading, partial }: Status): string {
 	if (phase === 'stopped') return unsaved ? t('status.stoppedUnsaved', { count: unsaved }) : t('status.stopped');
 	if (phase === 'connecting') return t('status.connecting');
 	if (phase === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
 	if (phase === 'silent') return unsaved ? t('status.silentUnsaved', { count: unsaved }) : t('status.silent');
 	if (unsaved && held) return t('status.held', { count: unsaved, name: held.holder, seconds: held.seconds });
 	if (unsaved) return t('status.saving', { count: unsaved });
-	return loading ? t('status.loading') : t('status.saved');
+	if (loading) return t('status.loading');
+	return partial ? t('status.partial') : t('status.saved');
 }
 
 export function showEditor(root: HTMLElement, account: Session, fid: number, navigation: Navigation): Leaving {
 	const sheetApi = new SheetApi(account, fid);
 	const title = h('h1', { class: 'sheet-name' }, '…');
-	const status = h('span', { class: 'status', role: 'status', 'data-state': 'connecting' }, t('status.connecting'));
+	const status = h('span', { class: 'status', 'data-state': 'connecting' }, t('status.connecting'));
+	const announcer = new StateAnnouncer();
 	const signIn = button(t('signin.submit'), () => void goOn(), { hidden: true });
-	const people = h('ul', { class: 'people', 'aria-label': t('people.title') });
-	const grid = h('div', { class: 'grid', 'aria-label': t('editor.grid'), role: 'application' });
+	const grid = h('div', { class: 'grid', 'aria-label': t('editor.grid'), 'aria-describedby': 'grid-help', role: 'application' });
+	const people = new People(
+		grid,
+		({ row, col }) => view?.parts && reveal(view.parts, { row, col }),
+		() => phase === 'connected',
+	);
+	let phase: Status['phase'] = 'connecting';
 	const reader = h('div', { class: 'visually-hidden', 'aria-live': 'polite', id: 'cell-reader' });
 	const drawers = h('div', { class: 'drawers' });
 	const context = { session: account, sheetApi, drawers };
-	const outbox = new PageOutbox(account.uid, fid);
+	const outbox = new PageOutbox(account.uid, fid, () => notify(t('kept.notStored'), 'problem'));
+	const gridTexts = readTexts(language);
 	let view: UniverView | null = null;
 	let viewComing = false;
 	let gone = false;
-	let stopNaming = () => {};
+	let removeAdditions = () => {};
+	let shown: Status | null = null;
+	/** Number of edits that other pages have not saved. */
+	let elsewhere = 0;
 
-	const kept = new KeptList((edits) => session.write(edits));
+	let selected: Place = { row: 0, col: 0 };
+	const kept = new KeptList((edits) => session.write(edits), () => selected);
 	const events: SessionEvents = {
 		onHello(hello) {
 			title.textContent = hello.name || t('sheets.unnamed');
@@ -60,24 +76,35 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			viewComing = true;
 			void makeView(hello);
 		},
-		onStatus(next) {
-			const text = statusText(next);
+		onStatus(sessionState) {
+			shown = sessionState;
+			const next = { ...sessionState, partial: sessionState.partial && view?.hasFormulas === true };
+			const others = next.phase === 'connected' && next.unsaved === 0 && elsewhere > 0;
+			const text = others ? t('status.elsewhere', { count: elsewhere }) : statusText(next);
 			if (status.textContent !== text) status.textContent = text;
-			status.dataset.state = next.phase === 'connected' && next.unsaved ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
+			phase = next.phase;
+			status.dataset.state = next.phase === 'connected' && (next.unsaved || others) ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
 			status.dataset.unsaved = String(next.unsaved);
+			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
 		onRole(role: Role) {
 			view?.setReadOnly(role !== 'editor' && role !== 'owner');
 		},
 		onMarks(marks, names) {
 			view?.showMarks(marks);
-			showPeople(names);
+			people.show(marks, names);
 		},
 		onMove: (change) => kept.move(change),
 		onRefused(edits, reason, place) {
-			const text = refusal(reason, place);
+			const text = reason === 'size' && edits.some(isProperty) ? t('refused.properties') : refusal(reason, place);
 			notify(text, 'problem');
-			kept.add(edits, text);
+			kept.add(edits, text, outbox.keep());
+		},
+		onLost(deleted, cut) {
+			const keep = outbox.keep();
+			keep(deleted);
+			kept.addLost(deleted.map(({ content }) => content!), t('kept.deleted'), keep);
+			kept.add(cut, t('kept.cut'), outbox.keep());
 		},
 		onDenied(place, reason) {
 			if (reason !== 'locked') return;
@@ -85,13 +112,18 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			view?.cancelEditing();
 			const text = refusal(reason, place);
 			notify(text, 'problem');
-			if (content) kept.add([{ ...place, content }], text);
+			if (content) kept.add([{ ...place, content }], text, outbox.keep());
 		},
 		onSkipped(skipped) {
 			if (skipped.length === 0) return;
-			const cells = skipped.slice(0, mostPeople).map(({ row, col }) => cellName(row, col)).join(', ');
-			notify(t('undo.skipped', { count: skipped.length, cells: skipped.length > mostPeople ? `${cells} …` : cells }), 'problem');
+			const cells = skipped.slice(0, mostCells).map(({ row, col }) => cellName(row, col)).join(', ');
+			notify(t('undo.skipped', { count: skipped.length, cells: skipped.length > mostCells ? `${cells} …` : cells }), 'problem');
 		},
+		onUnshown({ row, col }, error) {
+			console.error(error);
+			notify(t('grid.unshown', { cell: cellName(row, col) }), 'problem');
+		},
+		onHindered: (reason) => notify(reason === 'offline' ? t('blocked.offline') : t(`hindered.${reason}`), 'problem'),
 		onUndoState: (canUndo, canRedo) => view?.showUndo(canUndo, canRedo),
 		onTokenEnded() {
 			void goOn();
@@ -107,7 +139,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			sheet: fid,
 			uid: account.uid,
 			token: () => account.token,
-			locate: async () => (await findSheet(account.token, fid)).ws,
+			locate: (moved) => locateSheet(account.token, fid, moved),
 			stopOf: (error) => (error instanceof ApiError && error.msg !== null ? (stopOf.get(error.msg) ?? null) : null),
 			outbox,
 		},
@@ -121,10 +153,21 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	}
 
 	async function makeView(size: { rows: number; cols: number }): Promise<void> {
-		const made = await createUniverView(grid, language, size, {
-			onChanges: (changes) => session.changed(changes),
+		const texts = await gridTexts;
+		if (gone) return;
+		const made = new UniverView(grid, texts, size, {
+			onChanges: (changes, properties) => session.changed(changes, properties),
+			beforeChange: () => session.flush(),
+			lacks: (ranges) => session.lacks(ranges),
+			properties: () => session.properties(),
 			onStructure(change) {
 				if (!session.restructure(change)) notify(t('blocked.offline'), 'problem');
+			},
+			onMoveLines(move) {
+				if (!session.moveLines(move)) notify(t('blocked.offline'), 'problem');
+			},
+			onTextLost(text) {
+				if (text) kept.addLost([text], t('kept.deleted'));
 			},
 			onUndo: () => session.undo(),
 			onRedo: () => session.redo(),
@@ -137,18 +180,15 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			onBlocked: (kind) => notify(t(`blocked.${kind}`), 'problem'),
 			onSelection(place, range) {
 				session.select(range);
+				selected = place;
 				readCell(place);
 			},
 			onView: (range) => session.view(range),
 		});
-		if (gone) {
-			made.dispose();
-			return;
-		}
 		view = made;
 		view.setReadOnly(!session.canEdit);
 		session.attach(view);
-		stopNaming = nameToolbarButtons(grid);
+		removeAdditions = addToGrid(view);
 	}
 
 	function readCell(place: Place): void {
@@ -157,11 +197,13 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		reader.textContent = view.describe(place.row, place.col) + (holder ? `, ${t('lock.held', { name: holder, cell: '' })}` : '');
 	}
 
-	function showPeople(names: string[]): void {
-		const different = [...new Set(names)];
-		const shown = different.slice(0, mostPeople).map((name) => h('li', { title: name, 'aria-label': name, style: `--colour:${colourOf(name)}` }, [...name][0]!.toUpperCase()));
-		const more = different.length - shown.length;
-		people.replaceChildren(...shown, ...(more > 0 ? [h('li', { class: 'more' }, `+${more}`)] : []));
+	/** Announces that all is saved after something was not, and that the connection is lost or back. */
+	function announceState(status: Status): void {
+		const { phase: now, unsaved, loading } = status;
+		if (now === 'connecting' || loading) return;
+		const settled = now !== 'connected' ? now : unsaved === 0 ? 'saved' : '';
+		if (settled === '') announcer.forget();
+		announcer.show(settled, statusText({ ...status, held: null }));
 	}
 
 	function showStopped(reason: StopReason): void {
@@ -189,12 +231,19 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		return true;
 	}
 
-	/** Sends what earlier pages have left, and offers what the gateway has refused. */
-	async function bringLeftovers(): Promise<void> {
-		const sent = (await sendLeftovers(account)).get(fid) ?? 0;
-		if (gone) return;
-		if (sent > 0) notify(t('kept.sent', { count: sent }));
-		for (const { edits, forget } of await refusedEdits(account.uid, fid)) kept.add(edits, t('kept.left'), () => void forget());
+	const offered = new Set<string>();
+	/** Says what other pages have not saved, and offers what the gateway has refused. */
+	function showLeftovers({ sent, unsent, refused }: Leftovers): void {
+		const here = (rows: Row[]) => rows.filter(({ sheet }) => sheet === fid);
+		const count = here(sent).length;
+		if (count > 0) notify(t('kept.sent', { count }));
+		elsewhere = here(unsent).length;
+		if (shown) events.onStatus(shown);
+		for (const row of here(refused)) {
+			const id = `${row.page} ${row.n}`;
+			if (!offered.has(id)) kept.add(row.edits, t('kept.left'), keepRow(row));
+			offered.add(id);
+		}
 	}
 
 	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
@@ -221,45 +270,61 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			notify(cid === null ? t('versions.nothing') : t('versions.saved', { cid }));
 		});
 	};
+	const actions = h(
+		'div',
+		{ class: 'actions-menu' },
+		button(t('versions.save'), () => void save()),
+		button(t('versions.title'), () => void import('./versions').then(({ openVersions }) => openVersions(context)), { 'aria-haspopup': 'dialog' }),
+		button(t('history.title'), () => void import('./history').then(({ openHistory }) => openHistory(context)), { 'aria-haspopup': 'dialog' }),
+		button(t('share.title'), () => void import('./share').then(({ openShare }) => openShare(context)), { class: 'primary', 'aria-haspopup': 'dialog' }),
+		switches(),
+		h('span', { class: 'user' }, account.username),
+	);
+	const toGrid = button('F6', () => view?.focus(), { class: 'to-grid', 'aria-label': t('editor.toGrid'), title: t('editor.gridHelp') });
+	const menu = fold('actions', t('editor.menu'), foldIcon(), actions);
 	root.append(
 		h(
 			'header',
-			{ class: 'bar' },
+			{ class: 'bar editor-bar' },
 			h('a', {
 				href: '/',
 				class: 'back',
+				'aria-label': t('editor.back'),
 				click: (event) => {
 					event.preventDefault();
 					navigation.toList();
 				},
-			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', {}, t('editor.back'))),
+			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', { class: 'label' }, t('editor.back'))),
 			title,
 			status,
+			toGrid,
 			signIn,
 			h('span', { class: 'space' }),
-			people,
-			button(t('versions.save'), () => void save()),
-			button(t('versions.title'), () => void import('./versions').then(({ openVersions }) => openVersions(context)), { 'aria-haspopup': 'dialog' }),
-			button(t('history.title'), () => void import('./history').then(({ openHistory }) => openHistory(context)), { 'aria-haspopup': 'dialog' }),
-			button(t('share.title'), () => void import('./share').then(({ openShare }) => openShare(context)), { class: 'primary', 'aria-haspopup': 'dialog' }),
-			h('span', { class: 'user' }, account.username),
+			people.element,
+			menu.toggle,
+			actions,
 		),
 		h('main', { class: 'editor' }, grid, drawers),
 		kept.element,
 		reader,
+		h('p', { id: 'grid-help', class: 'visually-hidden' }, t('editor.gridHelp')),
 	);
 	session.start();
-	void bringLeftovers();
+	const endWatch = watchLeftovers(account, outbox.page, showLeftovers);
 
 	// For the console and for tests.
-	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (col: number) => view?.layoutOf(col) } });
+	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (row: number, col: number) => view?.layoutOf(row, col) } });
 
 	return {
 		unsaved: () => session.unsaved,
 		end() {
 			gone = true;
 			listeners.abort();
-			stopNaming();
+			removeAdditions();
+			people.stop();
+			announcer.stop();
+			menu.close();
+			endWatch();
 			void session.stop().then(() => outbox.close());
 			view?.dispose();
 		},

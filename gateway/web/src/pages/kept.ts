@@ -1,69 +1,93 @@
-// kept.ts - what the user wrote and the sheet does not have: refused edits, and texts for cells that somebody else was
-// editing. The user writes them again, copies them, or discards them.
+// kept.ts - what the user wrote and the sheet does not have: refused edits, texts for cells that somebody else was editing,
+// and texts whose cells were deleted. The user writes them again, copies them, or discards them.
 import { cellName } from '../content';
 import { button, h, notify } from '../dom';
 import { t } from '../i18n';
-import { movePlace } from '../v2/lines';
-import { type CellEdit, type Edit, type StructureEdit, isStructure } from '../v2/messages';
+import type { Keep } from '../outbox';
+import { moveContent, movePlace } from '../v2/lines';
+import { type CellEdit, type Edit, type Place, type StructureEdit, isCell } from '../v2/messages';
 
 const mostCells = 3;
 const mostLetters = 60;
 
 interface Item {
 	edits: CellEdit[];
+	/** Texts whose cells are deleted. They are written into the selected cell, and those below it. */
+	lost: string[];
 	element: HTMLElement;
-	forget: () => void;
+	reason: string;
+	keep: Keep;
 }
 
 export class KeptList {
 	readonly element = h('section', { class: 'kept', 'aria-label': t('kept.title') });
 	private items: Item[] = [];
 
-	constructor(private readonly write: (edits: CellEdit[]) => void) {}
+	constructor(
+		private readonly write: (edits: CellEdit[]) => void,
+		private readonly selected: () => Place,
+	) {}
 
-	/** Offers edits. `reason` says why they are not in the sheet; `forget` is called when the user has decided. */
-	add(edits: readonly Edit[], reason: string, forget: () => void = () => {}): void {
-		const cells = edits.filter((edit): edit is CellEdit => !isStructure(edit));
-		if (cells.length === 0) {
-			forget();
-			return;
-		}
-		const element = h('div', { class: 'kept-item', role: 'alert' });
-		const item: Item = { edits: cells, element, forget };
-		element.append(
-			h('p', {}, reason, ' ', h('strong', {}, this.describe(cells))),
-			button(t('kept.write'), () => {
-				this.remove(item);
-				this.write(item.edits);
-			}, { class: 'primary' }),
-			button(t('kept.copy'), () => void navigator.clipboard?.writeText(item.edits.map(({ content }) => content ?? '').join('\n')).then(() => notify(t('kept.copied')))),
+	/** Offers edits, and keeps them until the user has decided. `reason` says why they are not in the sheet. */
+	add(edits: readonly Edit[], reason: string, keep: Keep): void {
+		const cells = edits.filter(isCell);
+		keep(cells);
+		if (cells.length > 0) this.offer({ edits: cells, lost: [], reason, keep });
+	}
+
+	/** Offers texts whose cells were deleted. */
+	addLost(texts: string[], reason: string, keep: Keep = () => {}): void {
+		if (texts.length > 0) this.offer({ edits: [], lost: texts, reason, keep });
+	}
+
+	private offer(content: Omit<Item, 'element'>): void {
+		const item = { ...content, element: h('div', { class: 'kept-item', role: 'alert' }) };
+		this.show(item);
+		this.items.push(item);
+		this.element.append(item.element);
+	}
+
+	private show(item: Item): void {
+		const texts = () => [...item.edits.map(({ content }) => content ?? ''), ...item.lost].join('\n');
+		item.element.replaceChildren(
+			h('p', {}, item.reason, ' ', h('strong', {}, this.describe(item))),
+			button(item.lost.length > 0 ? t('kept.writeHere') : t('kept.write'), () => this.writeItem(item), { class: 'primary' }),
+			button(t('kept.copy'), () => void navigator.clipboard?.writeText(texts()).then(() => notify(t('kept.copied')))),
 			button(t('kept.discard'), () => this.remove(item)),
 		);
-		this.items.push(item);
-		this.element.append(element);
+	}
+
+	private writeItem(item: Item): void {
+		const { row, col } = this.selected();
+		this.write([...item.edits, ...item.lost.map((content, i) => ({ row: row + i, col, content }))]);
+		this.remove(item);
 	}
 
 	move(change: StructureEdit): void {
 		for (const item of this.items) {
-			item.edits = item.edits.flatMap((edit) => {
+			const before = item.edits;
+			item.edits = before.flatMap((edit) => {
 				const place = movePlace(edit, change);
-				return place ? [{ ...edit, ...place }] : [];
+				return place ? [{ ...edit, ...place, ...(edit.content && { content: moveContent(edit.content, change) ?? edit.content }) }] : [];
 			});
+			item.lost.push(...before.flatMap((edit) => (edit.content && !movePlace(edit, change) ? [edit.content] : [])));
+			if (item.edits.length + item.lost.length === 0) this.remove(item);
+			else this.show(item);
+			// A text whose cell is deleted stays stored with its last place.
+			if (item.lost.length === 0) item.keep(item.edits);
 		}
 	}
 
-	private describe(cells: CellEdit[]): string {
-		const shown = cells.slice(0, mostCells).map(({ row, col, content }) => {
-			const text = content === undefined ? t('kept.format') : content.length > mostLetters ? `${content.slice(0, mostLetters)}…` : content;
-			return `${cellName(row, col)}: “${text}”`;
-		});
-		const more = cells.length - shown.length;
-		return shown.join(', ') + (more > 0 ? ` ${t('kept.more', { count: more })}` : '');
+	private describe({ edits, lost }: Item): string {
+		const short = (text: string): string => `“${text.length > mostLetters ? `${text.slice(0, mostLetters)}…` : text}”`;
+		const all = [...edits.map(({ row, col, content }) => `${cellName(row, col)}: ${content === undefined ? `“${t('kept.format')}”` : short(content)}`), ...lost.map(short)];
+		const more = all.length - mostCells;
+		return all.slice(0, mostCells).join(', ') + (more > 0 ? ` ${t('kept.more', { count: more })}` : '');
 	}
 
 	private remove(item: Item): void {
 		this.items = this.items.filter((other) => other !== item);
 		item.element.remove();
-		item.forget();
+		item.keep([]);
 	}
 }

@@ -3,10 +3,10 @@ import { account, deleteSheet, newSheet, recoverSheet } from '../api';
 import { attempt, button, confirmDialog, explain, field, h, isSignedOut, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
 import type { Navigation } from '../main';
-import { refusedSheets, sendLeftovers } from '../outbox';
+import { watchLeftovers, type Leftovers } from '../outbox';
 import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
-import { languageSwitch } from './sign-in';
+import { switches } from './switches';
 
 const pageSheets = 200;
 
@@ -128,13 +128,11 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		name.input.select();
 	}
 
-	/** Sends what closed pages have left, and links to the sheets whose edits were refused. */
-	async function sendUnsent(): Promise<void> {
-		await sendLeftovers(session);
-		const fids = await refusedSheets(session.uid);
-		if (gone || fids.length === 0) return;
+	/** Links to the sheets whose edits were refused. */
+	function showRefused({ refused }: Leftovers): void {
+		const fids = [...new Set(refused.map(({ sheet }) => sheet))];
 		const links = fids.map((fid) => h('a', { href: `/?id=${fid}`, click: follow(fid) }, sheets.find((sheet) => sheet.fid === fid)?.name ?? String(fid)));
-		unsent.replaceChildren(t('sheets.unsent'), ...links.flatMap((link) => [' ', link]));
+		if (links.length !== unsent.children.length) unsent.replaceChildren(...(links.length > 0 ? [t('sheets.unsent')] : []), ...links.flatMap((link) => [' ', link]));
 	}
 
 	root.append(
@@ -143,7 +141,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			{ class: 'bar' },
 			h('p', { class: 'brand' }, h('span', { class: 'logo', 'aria-hidden': 'true' }), t('product')),
 			h('span', { class: 'space' }),
-			languageSwitch(),
+			switches(),
 			h('span', { class: 'user' }, session.username),
 			button(t('signout'), () => navigation.signOut()),
 		),
@@ -157,8 +155,9 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		),
 	);
 	void load();
-	void sendUnsent();
+	const endWatch = watchLeftovers(session, 0, showRefused);
 	return () => {
 		gone = true;
+		endWatch();
 	};
 }

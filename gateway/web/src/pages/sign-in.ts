@@ -1,9 +1,10 @@
 // sign-in.ts - the form to sign in or to register.
 import { ApiError, register, saveSession, signIn } from '../api';
 import { button, explain, field, h, openDialog } from '../dom';
-import { language, setLanguage, t } from '../i18n';
+import { t } from '../i18n';
 import { Msg } from '../answers';
 import type { Session } from '../api';
+import { switches } from './switches';
 
 export function showSignIn(root: HTMLElement, done: (session: Session) => void): void {
 	let registering = false;
@@ -55,7 +56,7 @@ export function showSignIn(root: HTMLElement, done: (session: Session) => void):
 			title,
 			h('form', { submit: (event) => void send(event) }, name.row, email.row, password.row, problem, submit),
 			h('p', {}, question, ' ', other),
-			languageSwitch(),
+			switches(),
 		),
 	);
 	name.input.focus();
@@ -91,9 +92,4 @@ export function askPassword(session: Session, leave: () => void): Promise<boolea
 		dialog.addEventListener('close', () => resolve(done));
 		password.input.focus();
 	});
-}
-
-export function languageSwitch(): HTMLElement {
-	const next = language === 'en' ? 'zh-CN' : 'en';
-	return button(next === 'en' ? 'English' : '中文', () => setLanguage(next), { class: 'link language', lang: next });
 }

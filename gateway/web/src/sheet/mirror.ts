@@ -5,7 +5,7 @@
 // here, and shown if the own edit is refused. Other edits are collected and shown once per animation frame; structure edits
 // are applied at once, so that the grid always has the rows and columns of the replica.
 import { type CellStore, contains, keyOf, moveKeys, placeOf } from '../v2/replica';
-import { type CellEdit, type Edit, type Range, type StructureEdit, type Style, isStructure } from '../v2/messages';
+import { type CellEdit, type Edit, type LoggedStructure, type PropertyEdit, type Range, type Style, isCell } from '../v2/messages';
 
 export interface CellState {
 	content: string;
@@ -18,7 +18,7 @@ export interface Grid {
 	apply(edits: CellEdit[]): void;
 	/** Replaces the cells of a range, except those for which `skip` is true. */
 	fill(range: Range, cells: CellEdit[], skip: (row: number, col: number) => boolean): void;
-	move(change: StructureEdit): void;
+	move(change: LoggedStructure): void;
 }
 
 /** An own cell: how many own edits it has that are not in the sheet, and its state in the sheet (undefined: unknown). */
@@ -46,13 +46,9 @@ export class Mirror implements CellStore {
 		private readonly schedule: Schedule,
 		/** Called with each edit and its author. */
 		private readonly onEdit: (edit: CellEdit, uid: number) => void = () => {},
-		private readonly onMove: (change: StructureEdit) => void = () => {},
+		private readonly onMove: (change: LoggedStructure) => void = () => {},
+		readonly property: (edit: PropertyEdit, uid: number) => void = () => {},
 	) {}
-
-	/** The state of a cell with edits that are not in the grid yet. */
-	pending(row: number, col: number): CellEdit | undefined {
-		return this.waiting.get(keyOf(row, col));
-	}
 
 	isOwn(row: number, col: number): boolean {
 		return this.own.has(keyOf(row, col));
@@ -101,7 +97,7 @@ export class Mirror implements CellStore {
 		this.grid.fill(range, cells, (row, col) => this.isOwn(row, col));
 	}
 
-	move(change: StructureEdit): void {
+	move(change: LoggedStructure): void {
 		this.flush();
 		moveKeys(this.own, change);
 		this.grid.move(change);
@@ -120,6 +116,11 @@ export class Mirror implements CellStore {
 	take(row: number, col: number, before: CellState | undefined): void {
 		const key = keyOf(row, col);
 		const own = this.own.get(key) ?? { count: 0, ...before };
+		// What waits is older than the user's change, and is not in the state that the user has changed.
+		const { content, style } = this.waiting.get(key) ?? {};
+		if (content !== undefined) own.content = content;
+		if (style !== undefined) own.style = style;
+		this.waiting.delete(key);
 		own.count++;
 		this.own.set(key, own);
 	}
@@ -127,7 +128,7 @@ export class Mirror implements CellStore {
 	/** An own edit is in the sheet, or was refused. The grid shows what the sheet has. */
 	release(edits: readonly Edit[]): void {
 		for (const edit of edits) {
-			if (isStructure(edit)) continue;
+			if (!isCell(edit)) continue;
 			const { row, col } = edit;
 			const key = keyOf(row, col);
 			const own = this.own.get(key);

@@ -1,19 +1,25 @@
-// session.ts - an open sheet: the connection (v2/client.ts), the grid's mirror, undo, locks, and who is here.
+// session.ts - an open sheet: the connection (v2/client.ts), the grid's mirror, undo, and the user's lock and selection.
 //
 // It knows no DOM. The page gives it a grid when the size of the sheet is known, and gets its state and its news.
 import { SheetClient, type Operation, type Outbox, type RefusedError, type Socket } from '../v2/client';
-import { movePlace, moveRange, maxCols, maxRows } from '../v2/lines';
-import { keyOf } from '../v2/replica';
-import { closeCodes } from '../v2/messages';
-import type { CellEdit, Cursor, Edit, HeldCell, Hello, Place, Range, Reason, Role, ServerMessage, StructureEdit } from '../v2/messages';
-import { sameStyle } from '../style';
+import { moveContent, movePlace, maxCols, maxRows } from '../v2/lines';
+import { closeCodes, isCell, isProperty } from '../v2/messages';
+import type { CellEdit, Edit, Hello, LoggedStructure, Place, PropertyEdit, Range, Reason, Role, ServerMessage, StructureEdit } from '../v2/messages';
+import type { PropertySet } from '../v2/properties';
+import { withOwn } from './arrange';
+import { propertyChanges } from './property_undo';
 import { Mirror, nextFrame, type CellState, type Grid, type Schedule } from './mirror';
+import type { Hindrance } from './frames';
+import type { Cells, LineMove } from './moving';
+import { Presence, type Mark } from './presence';
+import { Restructuring } from './restructure';
 import { splitEdits } from './split';
-import { UndoStack, type Change } from './undo';
+import { editOf, UndoStack, type Change, type Step } from './undo';
 
 /** A grid of which the session also reads cells. */
-export interface SessionGrid extends Grid {
-	read(row: number, col: number): CellState;
+export interface SessionGrid extends Grid, Cells {
+	/** The properties have changed. */
+	arrange(): void;
 }
 
 export type Phase = 'connecting' | 'connected' | 'reconnecting' | 'silent' | 'stopped';
@@ -24,19 +30,13 @@ export interface Status {
 	unsaved: number;
 	/** Cells are still being read. */
 	loading: boolean;
+	/** The sheet is too large to be read as a whole: formulas may lack cells. */
+	partial: boolean;
 	/** A transaction that has locked the sheet, so that edits wait for it; null: none. */
 	held: { holder: string; seconds: number } | null;
 }
 
 export type StopReason = 'permission' | 'missing' | 'trash' | 'duplicate' | 'protocol';
-
-/** Somebody's cell or range. `session` 0 is a user of protocol v1. */
-export interface Mark extends Range {
-	session: number;
-	name: string;
-	/** The cell is being edited. */
-	lock: boolean;
-}
 
 export interface SessionEvents {
 	/** The sheet's name, size and role are known, for the first time and after each reconnection. */
@@ -49,9 +49,15 @@ export interface SessionEvents {
 	onMarks(marks: Mark[], names: string[]): void;
 	/** An operation was refused. What it wrote is not in the sheet. */
 	onRefused(edits: Edit[], reason: Reason, place: Place): void;
+	/** Others have deleted cells that the user was writing, or cells that such a formula refers to. */
+	onLost(deleted: CellEdit[], cut: CellEdit[]): void;
 	/** The lock of a cell was refused: somebody else is editing it. */
 	onDenied(place: Place, reason: Reason): void;
-	onSkipped(skipped: Place[], done: number): void;
+	onSkipped(skipped: Place[]): void;
+	/** The grid cannot show what a cell has. */
+	onUnshown(place: Place, error: unknown): void;
+	/** Rows or columns are not moved, or not taken back. */
+	onHindered(reason: Hindrance | 'offline'): void;
 	onUndoState(canUndo: boolean, canRedo: boolean): void;
 	/** The token has ended. The session goes on after `resume`. */
 	onTokenEnded(): void;
@@ -62,7 +68,8 @@ export interface SessionOptions {
 	sheet: number;
 	uid: number;
 	token: () => string;
-	locate: () => Promise<string>;
+	/** The gateway's address. moved: the one that the last gateway named. */
+	locate: (moved: string | null) => Promise<string>;
 	/** The reason to stop, if no address was found for good; 'token' if the token has ended. */
 	stopOf: (error: unknown) => StopReason | 'token' | null;
 	outbox?: Outbox;
@@ -82,12 +89,19 @@ const silentMs = 3000;
 const heldMs = 8000;
 const renewLockMs = 10000;
 const cursorMs = 120;
+/** Before a move is tried again that others have written into. */
+const repeatMs = 100;
 /** Larger sheets are read as they are scrolled. */
 const mostCells = 4194304;
 const viewSlot = 0;
 const wholeSlot = 1;
+const neededSlot = 2;
 const firstRows = 120;
 const firstCols = 60;
+
+/** The smallest range that contains both. */
+const unite = (a: Range, b: Range): Range =>
+	({ row: Math.min(a.row, b.row), col: Math.min(a.col, b.col), toRow: Math.max(a.toRow, b.toRow), toCol: Math.max(a.toCol, b.toCol) });
 
 export class SheetSession {
 	private readonly client: SheetClient;
@@ -100,19 +114,18 @@ export class SheetSession {
 	private timers: ReturnType<typeof setInterval>[] = [];
 	private editing: Place | null = null;
 	private renewed = 0;
-	private locks = new Map<string, HeldCell>();
-	private cursors = new Map<number, Cursor>();
-	private peers = new Map<number, string>();
-	private names = new Map<number, string>();
-	private asked = new Set<number>();
-	private marksDue = false;
+	private readonly presence: Presence;
 	private cursor: Range | null = null;
 	private cursorTimer: ReturnType<typeof setTimeout> | undefined;
 	private silent = 0;
-	/** The commit that is being applied has structure edits, and rewrites formulas. */
-	private structured = false;
-	/** Cells to read after those of the first screen. */
-	private rest: Range | null = null;
+	/** The grid is to be arranged in the next frame. */
+	private arrangeDue = false;
+	/** Whether all cells are read: not until the first screen is there, and not if there are too many. */
+	private whole: 'never' | 'later' | 'now' = 'never';
+	private readonly restructuring: Restructuring;
+	/** Adjacent structure edits of the commit that is being applied: edits that follow rewrite formulas. */
+	private structure: StructureEdit[] = [];
+	private structureEnded = false;
 	private reportDue = false;
 
 	constructor(
@@ -120,15 +133,19 @@ export class SheetSession {
 		private readonly events: SessionEvents,
 	) {
 		const grid: Grid = {
-			apply: (edits) => this.grid?.apply(edits),
+			apply: (edits) => this.show(edits),
 			fill: (range, cells, skip) => this.grid?.fill(range, cells, skip),
-			move: (change) => this.grid?.move(change),
+			move: (change) => {
+				this.restructuring.before(change);
+				this.grid?.move(change);
+			},
 		};
 		this.mirror = new Mirror(
 			grid,
 			options.schedule ?? nextFrame,
 			(edit, uid) => this.written(edit, uid),
 			(change) => this.moved(change),
+			(edit, uid) => this.undoStack.propertyWritten(edit, uid === options.uid),
 		);
 		this.client = new SheetClient({
 			...{ url: options.locate, sheet: options.sheet, token: options.token, store: this.mirror, retryMs: 250 },
@@ -136,10 +153,26 @@ export class SheetSession {
 			...(options.open && { open: options.open }),
 			onMessage: (message) => this.receive(message),
 			onRestart: (hello) => this.restart(hello),
-			onFinished: ({ edits }) => this.mirror.release(edits),
+			onDetached: ({ edits }) => this.mirror.release(edits),
+			onFinished: (operation) => {
+				// The cells of a structure edit are in the grid only when the sheet has them.
+				if (!this.restructuring.finished(operation) && !operation.lost) this.mirror.release(operation.edits);
+			},
 			onRefused: (operation, refusal) => this.refused(operation, refusal),
+			onLost: (deleted, cut) => this.events.onLost(deleted, cut),
 			onClose: (code, _reason, again) => this.closed(code, again),
 			onUnreachable: (error) => this.unreachable(error),
+		});
+		this.presence = new Presence(
+			(uid) => this.client.send({ t: 'who', uid }),
+			options.schedule ?? nextFrame,
+			(marks, names) => this.events.onMarks(marks, names),
+		);
+		this.restructuring = new Restructuring(this.client, options.uid, this.undoStack, () => this.flushed(), {
+			onHindered: (reason) => this.events.onHindered(reason),
+			onSkipped: (skipped) => this.events.onSkipped(skipped),
+			onChange: () => this.changedUndo(),
+			later: (run) => setTimeout(run, repeatMs),
 		});
 	}
 
@@ -172,11 +205,6 @@ export class SheetSession {
 		this.report();
 	}
 
-	/** Sends a new token before the old one expires. */
-	renew(token: string): void {
-		if (this.client.hello) this.client.send({ t: 'auth', token });
-	}
-
 	/** The network may be back, or the page was hidden: reconnects or probes at once. */
 	wake(): void {
 		this.mirror.flush();
@@ -196,17 +224,36 @@ export class SheetSession {
 		if (this.grid) this.client.load(range, viewSlot);
 	}
 
+	/**
+	 * Whether a command that needs these cells has to wait: they are not all in the grid. They are requested then ('unread'),
+	 * unless they are too many ('large').
+	 */
+	lacks(needed: Range[]): 'unread' | 'large' | null {
+		const missing = needed.flatMap((range) => this.client.replica.missing(range) ?? []);
+		if (missing.length === 0) return null;
+		const range = missing.reduce(unite);
+		if ((range.toRow - range.row + 1) * (range.toCol - range.col + 1) > mostCells) return 'large';
+		this.client.load(range, neededSlot);
+		this.report();
+		return 'unread';
+	}
+
 	// ---- edits ----
 
-	/** The user has changed cells in the grid. */
-	changed(changes: Change[]): void {
-		// Of a cell that has not been read, the former state is unknown.
-		this.undoStack.push(changes.filter(({ row, col }) => this.isKnown(row, col)));
-		this.send(changes.map(({ row, col, before, after }) => ({
-			...{ row, col },
-			...(before.content !== after.content && { content: after.content }),
-			...(!sameStyle(before.style, after.style) && { style: after.style }),
-		})), changes);
+	/** The sheet's properties, with the user's edits that are not in the sheet yet. */
+	properties(): PropertySet {
+		return withOwn(this.client.replica.properties, this.client.unfinished);
+	}
+
+	/** Shows all received edits. The user's command changes the cells that it has read. */
+	flush(): void {
+		this.mirror.flush();
+	}
+
+	/** The user has changed cells in the grid, and properties. */
+	changed(changes: Change[], properties: PropertyEdit[] = []): void {
+		this.undoStack.push([...this.known(changes), ...propertyChanges(properties, this.properties())]);
+		this.send([...changes.map(editOf), ...properties], changes);
 	}
 
 	/** Writes edits into the grid and the sheet, as one change of the user. */
@@ -216,48 +263,80 @@ export class SheetSession {
 			return { row: edit.row, col: edit.col, before, after: { content: edit.content ?? before.content, style: edit.style === undefined ? before.style : edit.style } };
 		});
 		this.grid?.apply(edits);
-		this.undoStack.push(changes);
+		this.undoStack.push(this.known(changes));
 		this.send(edits, changes);
 	}
 
 	undo(): void {
-		this.apply(this.undoStack.undo((row, col) => this.read(row, col)));
+		if (!this.restructuring.step('undo', () => this.undo())) this.apply(this.undoStack.undo((row, col) => this.read(row, col), this.properties()));
 	}
 
 	redo(): void {
-		this.apply(this.undoStack.redo((row, col) => this.read(row, col)));
+		if (!this.restructuring.step('redo', () => this.redo())) this.apply(this.undoStack.redo((row, col) => this.read(row, col), this.properties()));
 	}
 
-	private apply(step: { edits: CellEdit[]; skipped: Place[] } | null): void {
+	private apply(step: Step | null): void {
 		if (!step) return;
 		const { edits, skipped } = step;
 		if (edits.length > 0) {
-			const states = edits.map(({ row, col }) => ({ row, col, before: this.read(row, col) }));
-			this.grid?.apply(edits);
-			this.send(edits, states);
+			const cells = edits.filter(isCell);
+			const states = cells.map(({ row, col }) => ({ row, col, before: this.read(row, col) }));
+			this.grid?.apply(cells);
+			this.send(edits, states, false);
 		}
-		this.events.onSkipped(skipped, edits.length);
+		this.events.onSkipped(skipped);
+		this.changedUndo();
+	}
+
+	/** Shows edits, each for itself if one of them cannot be shown. */
+	private show(edits: CellEdit[]): void {
+		try {
+			this.grid?.apply(edits);
+		} catch (error) {
+			const [first] = edits;
+			if (edits.length > 1) edits.forEach((edit) => this.show([edit]));
+			else this.events.onUnshown(first!, error);
+		}
+	}
+
+	private changedUndo(): void {
 		this.events.onUndoState(this.undoStack.canUndo, this.undoStack.canRedo);
+		this.report();
 	}
 
 	private written(edit: CellEdit, uid: number): void {
-		const { row, col, content } = edit;
-		const before = this.structured && content?.startsWith('=') ? this.grid?.read(row, col).content : undefined;
-		if (before?.startsWith('=')) this.undoStack.rewritten(row, col, before, content!);
-		else this.undoStack.written(edit, uid === this.options.uid);
+		this.structureEnded = true;
+		if (!this.isRewritten(edit)) this.undoStack.written(edit, uid === this.options.uid);
+	}
+
+	/** Whether the structure edits before it have made the database write this: nobody has written another formula. */
+	private isRewritten({ row, col, content, style }: CellEdit): boolean {
+		if (this.structure.length === 0 || !content?.startsWith('=') || style !== undefined) return false;
+		const before = this.grid?.read(row, col).content;
+		return this.structure.reduce((text, change) => text && moveContent(text, change), before) === content;
+	}
+
+	/** The grid, with all received edits. */
+	private flushed(): SessionGrid | null {
+		this.flush();
+		return this.grid;
 	}
 
 	private read(row: number, col: number): CellState {
-		this.mirror.flush();
-		return this.grid?.read(row, col) ?? { content: '', style: null };
+		return this.flushed()?.read(row, col) ?? { content: '', style: null };
 	}
 
-	private send(edits: CellEdit[], states: { row: number; col: number; before: CellState }[]): void {
+	private send(edits: Edit[], states: { row: number; col: number; before: CellState }[], overwrites = true): void {
 		for (const { row, col, before } of states) this.mirror.take(row, col, this.isKnown(row, col) ? before : undefined);
 		const hello = this.client.hello;
-		for (const part of splitEdits(edits, hello?.maxEdits, hello?.maxBytes)) this.client.operate(part).catch(() => {});
-		this.events.onUndoState(this.undoStack.canUndo, this.undoStack.canRedo);
-		this.report();
+		for (const part of splitEdits(edits, hello?.maxEdits, hello?.maxBytes)) this.client.operate(part, overwrites).catch(() => {});
+		if (edits.some(isProperty)) this.grid?.arrange();
+		this.changedUndo();
+	}
+
+	/** The changes that can be taken back: the former state of a cell that has not been read is unknown. */
+	private known(changes: Change[]): Change[] {
+		return changes.filter(({ row, col }) => this.isKnown(row, col));
 	}
 
 	private isKnown(row: number, col: number): boolean {
@@ -266,10 +345,12 @@ export class SheetSession {
 
 	/** Inserts or deletes rows or columns. The grid changes when the edit is in the sheet. Returns whether it was sent. */
 	restructure(change: StructureEdit): boolean {
-		if (!this.client.hello) return false;
-		this.client.operate([change]).catch(() => {});
-		this.report();
-		return true;
+		return this.restructuring.change(change);
+	}
+
+	/** Moves rows or columns, when all edits of the user are in the sheet. Returns false if the page is not connected. */
+	moveLines(move: LineMove): boolean {
+		return this.restructuring.move(move);
 	}
 
 	// ---- locks and selections ----
@@ -291,13 +372,8 @@ export class SheetSession {
 	}
 
 	/** The name of the user who is editing a cell. */
-	holderOf({ row, col }: Place): string | null {
-		const lock = this.locks.get(keyOf(row, col));
-		return lock ? this.nameOf(lock) : null;
-	}
-
-	private nameOf({ session, uid }: { session: number; uid: number }): string {
-		return this.peers.get(session) ?? this.names.get(uid) ?? '…';
+	holderOf(place: Place): string | null {
+		return this.presence.holderOf(place);
 	}
 
 	select(range: Range): void {
@@ -312,93 +388,40 @@ export class SheetSession {
 		if (this.cursor && this.client.hello) this.client.send({ t: 'cursor', ...this.cursor, base: this.client.replica.seq });
 	}
 
-	private marksChanged(): void {
-		if (this.marksDue) return;
-		this.marksDue = true;
-		(this.options.schedule ?? nextFrame)(() => {
-			this.marksDue = false;
-			const marks: Mark[] = [];
-			for (const lock of this.locks.values()) {
-				const { row, col, session, uid } = lock;
-				if (!this.peers.has(session) && !this.names.has(uid)) this.ask(uid);
-				marks.push({ row, col, toRow: row, toCol: col, session, name: this.nameOf(lock), lock: true });
-			}
-			for (const { session, ...range } of this.cursors.values()) {
-				const name = this.peers.get(session);
-				const edits = marks.some((mark) => mark.lock && mark.session === session);
-				if (name !== undefined && !edits) marks.push({ ...range, session, name, lock: false });
-			}
-			this.events.onMarks(marks, [...this.peers.values()]);
-		});
-	}
-
-	private ask(uid: number): void {
-		if (this.asked.has(uid) || uid === 0) return;
-		this.asked.add(uid);
-		this.client.send({ t: 'who', uid });
-	}
-
-	private moved(change: StructureEdit): void {
-		this.structured = true;
-		this.undoStack.move(change);
+	private moved(change: LoggedStructure): void {
+		this.structure = this.structureEnded ? [change] : [...this.structure, change];
+		this.structureEnded = false;
 		if (this.editing) this.editing = movePlace(this.editing, change) ?? null;
-		const locks = [...this.locks.values()].flatMap((lock) => {
-			const place = movePlace(lock, change);
-			return place ? [{ ...lock, ...place }] : [];
-		});
-		this.locks = new Map(locks.map((lock) => [keyOf(lock.row, lock.col), lock]));
-		for (const [session, cursor] of this.cursors) {
-			const range = moveRange(cursor, change);
-			if (range) this.cursors.set(session, { ...range, session });
-			else this.cursors.delete(session);
-		}
+		this.presence.move(change);
 		this.events.onMove(change);
-		this.marksChanged();
 	}
 
 	// ---- messages ----
 
 	private receive(message: ServerMessage): void {
+		this.presence.receive(message);
 		switch (message.t) {
 			case 'hello':
 				this.greeted(message);
 				break;
 			case 'edits':
-				this.structured = false;
+				// The grid has moved already.
+				if (this.structure.length > 0) this.grid?.arrange();
+				else if (message.edits.some(isProperty)) this.arrangeSoon();
+				if (this.structure.length > 0 && this.whole === 'now') this.readWhole();
+				this.structure = [];
+				break;
+			case 'properties':
+				if (!message.more) this.arrangeSoon();
 				break;
 			case 'block':
 				// The first screen is there: read the rest.
-				if (message.more || !this.rest) break;
-				this.client.load(this.rest, wholeSlot);
-				this.rest = null;
+				if (message.more || this.whole !== 'later') break;
+				this.whole = 'now';
+				this.readWhole();
 				break;
-			case 'lock': {
-				const { t: _t, ...lock } = message;
-				const own = lock.session === this.client.hello?.session;
-				if (own || (lock.session === 0 && lock.uid === 0)) this.locks.delete(keyOf(lock.row, lock.col));
-				else this.locks.set(keyOf(lock.row, lock.col), lock);
-				this.marksChanged();
-				break;
-			}
 			case 'denied':
 				this.events.onDenied({ row: message.row, col: message.col }, message.reason);
-				break;
-			case 'peer':
-				if (message.here) this.peers.set(message.session, message.name);
-				else {
-					this.peers.delete(message.session);
-					this.cursors.delete(message.session);
-				}
-				this.names.set(message.uid, message.name);
-				this.marksChanged();
-				break;
-			case 'cursors':
-				for (const cursor of message.cursors) if (cursor.session !== this.client.hello?.session) this.cursors.set(cursor.session, cursor);
-				this.marksChanged();
-				break;
-			case 'user':
-				this.names.set(message.uid, message.name);
-				this.marksChanged();
 				break;
 			case 'role':
 				this.role = message.role;
@@ -411,6 +434,7 @@ export class SheetSession {
 				break;
 		}
 		this.silent = 0;
+		this.restructuring.goOn();
 		this.report();
 	}
 
@@ -418,23 +442,29 @@ export class SheetSession {
 		this.phase = 'connected';
 		this.held = null;
 		this.role = hello.role;
-		this.peers = new Map(hello.peers.filter(({ session }) => session !== hello.session).map(({ session, name }) => [session, name]));
-		for (const { uid, name } of hello.peers) this.names.set(uid, name);
-		this.cursors.clear();
-		this.locks = new Map(hello.locks.filter(({ session }) => session !== hello.session).map((lock) => [keyOf(lock.row, lock.col), lock]));
 		this.events.onHello(hello);
 		this.events.onRole(hello.role);
 		if (this.editing && this.canEdit) this.lock(this.editing);
 		this.sendCursor();
-		this.marksChanged();
 	}
 
 	/** Cells outside the sheet are empty. The first screen is read first, then the rest, unless the sheet is too large. */
 	private restart({ rows, cols }: Hello): void {
 		const { replica } = this.client;
+		this.restructuring.restart();
 		if (rows < maxRows) this.empty({ row: rows, col: 0, toRow: maxRows - 1, toCol: maxCols - 1 });
 		if (cols < maxCols) this.empty({ row: 0, col: cols, toRow: maxRows - 1, toCol: maxCols - 1 });
 		if (this.grid) this.plan(replica.rows, replica.cols);
+		this.arrangeSoon();
+	}
+
+	private arrangeSoon(): void {
+		if (this.arrangeDue) return;
+		this.arrangeDue = true;
+		(this.options.schedule ?? nextFrame)(() => {
+			this.arrangeDue = false;
+			this.grid?.arrange();
+		});
 	}
 
 	private empty(range: Range): void {
@@ -444,22 +474,30 @@ export class SheetSession {
 
 	private plan(rows: number, cols: number): void {
 		this.client.load({ row: 0, col: 0, toRow: Math.min(rows, firstRows) - 1, toCol: Math.min(cols, firstCols) - 1 }, viewSlot);
-		this.rest = rows * cols <= mostCells ? { row: 0, col: 0, toRow: rows - 1, toCol: cols - 1 } : null;
+		this.whole = rows * cols <= mostCells ? 'later' : 'never';
 	}
 
-	private refused({ edits }: Operation, { reason, row, col }: RefusedError): void {
-		this.mirror.release(edits);
+	/** Rows and columns may be inserted meanwhile, and push others out of the range that is being read. */
+	private readWhole(): void {
+		const { rows, cols } = this.client.replica;
+		this.client.load({ row: 0, col: 0, toRow: rows - 1, toCol: cols - 1 }, wholeSlot);
+	}
+
+	private refused(operation: Operation, refusal: RefusedError): void {
+		const { reason, row, col } = refusal;
+		if (operation.edits.some(isProperty)) this.arrangeSoon();
 		if (reason === 'role') this.events.onRole((this.role = 'viewer'));
-		this.events.onRefused(edits, reason, { row, col });
+		const told = (edits: Edit[]) => this.events.onRefused(edits, reason, { row, col });
+		if (!this.restructuring.refused(operation, refusal, () => told([]))) {
+			if (!operation.lost) this.mirror.release(operation.edits);
+			told(operation.edits);
+		}
 		this.report();
 	}
 
 	private closed(code: number, again: boolean): void {
 		this.held = null;
-		this.locks.clear();
-		this.cursors.clear();
-		this.peers.clear();
-		this.marksChanged();
+		this.presence.clear();
 		this.phase = again ? 'reconnecting' : 'stopped';
 		this.report();
 		if (again || code === 1000) return;
@@ -496,11 +534,13 @@ export class SheetSession {
 
 	private status(): Status {
 		const { held } = this;
+		const loading = this.phase === 'connected' && this.grid !== null && (this.whole === 'later' || !this.client.loaded);
 		const silent = this.phase === 'connected' && this.silent > (held ? heldMs : silentMs);
 		return {
 			phase: silent ? 'silent' : this.phase,
 			unsaved: this.unsaved,
-			loading: this.phase === 'connected' && this.grid !== null && (this.rest !== null || !this.client.loaded),
+			loading,
+			partial: this.phase === 'connected' && !loading && !this.client.replica.isWhole,
 			held: held && { holder: held.holder, seconds: Math.round((Date.now() - held.since) / 1000) },
 		};
 	}

@@ -1,18 +1,19 @@
 // split.ts - splits edits into operations that the gateway accepts.
-import type { CellEdit } from '../v2/messages';
+import { type Edit, isCell } from '../v2/messages';
 
 const encoder = new TextEncoder();
 /** Bytes of an edit besides its content and style, at most. */
 const editBytes = 40;
 
-function sizeOf({ content, style }: CellEdit): number {
-	const text = (content === undefined ? '' : JSON.stringify(content)) + (style === undefined ? '' : JSON.stringify(style));
+function sizeOf(edit: Edit): number {
+	const parts: unknown[] = isCell(edit) ? [edit.content, edit.style] : [edit];
+	const text = parts.map((part) => (part === undefined ? '' : JSON.stringify(part))).join('');
 	return editBytes + (/^[\x20-\x7e]*$/.test(text) ? text.length : encoder.encode(text).length);
 }
 
-export function splitEdits(edits: CellEdit[], maxEdits = 16384, maxBytes = 1048576): CellEdit[][] {
-	const parts: CellEdit[][] = [];
-	let part: CellEdit[] = [];
+export function splitEdits(edits: Edit[], maxEdits = 16384, maxBytes = 1048576): Edit[][] {
+	const parts: Edit[][] = [];
+	let part: Edit[] = [];
 	let bytes = 200;
 	for (const edit of edits) {
 		const size = sizeOf(edit);

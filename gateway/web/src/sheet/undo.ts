@@ -1,27 +1,75 @@
-// undo.ts - the user's edits of cells, to take them back and to make them again.
+// undo.ts - the user's edits, to take them back and to make them again.
 //
-// Only what the user wrote last is taken back: a part of a cell (its content or its style) that somebody else has written
-// since, or that differs for another reason, is skipped. Structure edits move the recorded cells.
-import { movePlace } from '../v2/lines';
-import { keyOf, moveKeys } from '../v2/replica';
-import type { CellEdit, Place, StructureEdit } from '../v2/messages';
+// Only what the user wrote last is taken back: a part of a cell (its content or its style) or a property that somebody else has
+// written since, or that differs for another reason, is skipped. Structure edits of others move the recorded cells, and the
+// references of their formulas. Those of the user are entries of their own (frames.ts).
+import { moveContent, movePlace } from '../v2/lines';
+import { keyOf, moveKeys, placeOf } from '../v2/replica';
+import type { CellEdit, Edit, Place, PropertyEdit, StructureEdit } from '../v2/messages';
+import { moveProperty, PropertySet } from '../v2/properties';
 import type { CellState } from './mirror';
 import { sameStyle } from '../style';
+import type { StructureFrame } from './frames';
+import { type LineMove, movedPlace } from './moving';
+import { ForeignProperties, isPropertyChange, type PropertyChange } from './property_undo';
 
 export interface Change extends Place {
 	before: CellState;
 	after: CellState;
 }
 
+/** What a change writes. */
+export const editOf = ({ row, col, before, after }: Change): CellEdit => ({
+	...{ row, col },
+	...(before.content !== after.content && { content: after.content }),
+	...(!sameStyle(before.style, after.style) && { style: after.style }),
+});
+
+/** An own change of a property, or of a cell. */
+type AnyChange = PropertyChange | Change;
+
+/** The edits that take a change back or make it again, and the cells that are skipped. */
+export interface Step {
+	edits: Edit[];
+	skipped: Place[];
+}
+
 const mostEntries = 100;
 const contentPart = 1;
 const stylePart = 2;
 
+type Entry = AnyChange[] | StructureFrame;
+export type Direction = 'undo' | 'redo';
+
+const isFrame = (entry: Entry): entry is StructureFrame => !Array.isArray(entry);
+
+/** Changes after a structure edit. */
+function moveChanges(changes: AnyChange[], edit: StructureEdit): AnyChange[] {
+	const moved = (state: CellState): CellState => ({ ...state, content: moveContent(state.content, edit) ?? state.content });
+	return changes.flatMap((item): AnyChange[] => {
+		if (isPropertyChange(item)) return [moveProperty(item, edit) ?? []].flat();
+		const place = movePlace(item, edit);
+		return place ? [{ ...place, before: moved(item.before), after: moved(item.after) }] : [];
+	});
+}
+
+/** The entries after a structure edit, each in its own coordinates. */
+function moveEntries(entries: Entry[], change: StructureEdit): Entry[] {
+	let changes = [change];
+	const moved = [...entries].reverse().map((entry) => {
+		if (!isFrame(entry)) return changes.reduce(moveChanges, entry);
+		changes = changes.flatMap((edit) => entry.follow(edit));
+		return entry;
+	});
+	return moved.reverse().filter((entry) => isFrame(entry) || entry.length > 0);
+}
+
 export class UndoStack {
-	private undos: Change[][] = [];
-	private redos: Change[][] = [];
+	private undos: Entry[] = [];
+	private redos: Entry[] = [];
 	/** Parts of recorded cells that somebody else has written last. */
 	private foreign = new Map<string, number>();
+	private properties = new ForeignProperties();
 
 	get canUndo(): boolean {
 		return this.undos.length > 0;
@@ -31,12 +79,16 @@ export class UndoStack {
 		return this.redos.length > 0;
 	}
 
-	/** The user has changed these cells. */
-	push(changes: Change[]): void {
+	/** The user has changed these cells and properties. */
+	push(changes: AnyChange[]): void {
+		if (changes.length === 0) return;
 		this.redos = [];
 		this.undos.push(changes);
 		if (this.undos.length > mostEntries) this.undos.shift();
-		if (this.foreign.size > 0) for (const { row, col } of changes) this.foreign.delete(keyOf(row, col));
+		for (const change of changes) {
+			if (isPropertyChange(change)) this.properties.written(change, true);
+			else this.written(editOf(change), true);
+		}
 	}
 
 	/** An edit has arrived in the sheet's order. */
@@ -50,44 +102,97 @@ export class UndoStack {
 		else this.foreign.set(key, after);
 	}
 
-	/** A structure edit has changed the references of a formula: nobody has written another one. */
-	rewritten(row: number, col: number, before: string, after: string): void {
-		const renew = (state: CellState) => (state.content === before ? { ...state, content: after } : state);
-		for (const changes of [...this.undos, ...this.redos]) {
-			for (const change of changes) {
-				if (change.row !== row || change.col !== col) continue;
-				change.before = renew(change.before);
-				change.after = renew(change.after);
-			}
+	propertyWritten(edit: PropertyEdit, own: boolean): void {
+		if (this.canUndo || this.canRedo) this.properties.written(edit, own);
+	}
+
+	/** Somebody else has inserted or deleted rows or columns. */
+	move(change: StructureEdit): void {
+		moveKeys(this.foreign, change);
+		this.properties.move(change);
+		this.undos = moveEntries(this.undos, change);
+		this.redos = moveEntries(this.redos, change);
+	}
+
+	/** The user's own structure edit is in the sheet. `frame` takes it back. It may itself take back `reversed` (make it again). */
+	restructured(frame: StructureFrame, changes: StructureEdit[], direction?: Direction, reversed?: StructureFrame): void {
+		for (const change of changes) {
+			moveKeys(this.foreign, change);
+			this.properties.move(change);
+		}
+		if (!direction) {
+			this.redos = [];
+			this.undos.push(frame);
+			return;
+		}
+		const [from, to] = direction === 'undo' ? [this.undos, this.redos] : [this.redos, this.undos];
+		// What the user has written since it was sent is in the coordinates from before it.
+		const at = reversed ? from.indexOf(reversed) : -1;
+		const later = at < 0 ? [] : from.splice(at).slice(1);
+		from.push(...changes.reduce(moveEntries, later));
+		if (later.length === 0) to.push(frame);
+	}
+
+	/** The user's own move is in the sheet. */
+	linesMoved(frame: StructureFrame, move: LineMove, changes: StructureEdit[], direction?: Direction, reversed?: StructureFrame): void {
+		const foreign = [...this.foreign];
+		this.restructured(frame, changes, direction, reversed);
+		this.foreign = new Map(foreign.map(([key, parts]) => {
+			const [row, col] = placeOf(key);
+			const place = movedPlace(move, { row, col });
+			return [keyOf(place.row, place.col), parts];
+		}));
+	}
+
+	/** The last entry, if it is a structure edit. */
+	frame(direction: Direction): StructureFrame | undefined {
+		const entry = (direction === 'undo' ? this.undos : this.redos).at(-1);
+		return entry && isFrame(entry) ? entry : undefined;
+	}
+
+	/** A structure edit is not taken back: the entries below it are in the coordinates after it from now on. */
+	drop(frame: StructureFrame): void {
+		for (const entries of [this.undos, this.redos]) {
+			const at = entries.indexOf(frame);
+			if (at >= 0) entries.splice(0, at + 1, ...frame.changes().reduce(moveEntries, entries.slice(0, at)));
 		}
 	}
 
-	move(change: StructureEdit): void {
-		moveKeys(this.foreign, change);
-		const moved = (entries: Change[][]) =>
-			entries
-				.map((changes) => changes.flatMap((cell) => { const place = movePlace(cell, change); return place ? [{ ...cell, ...place }] : []; }))
-				.filter((changes) => changes.length > 0);
-		this.undos = moved(this.undos);
-		this.redos = moved(this.redos);
+	/** It is not known where rows and columns have moved. */
+	forgetStructure(): void {
+		const known = (entries: Entry[]): Entry[] => entries.slice(entries.map(isFrame).lastIndexOf(true) + 1);
+		this.undos = known(this.undos);
+		this.redos = known(this.redos);
 	}
 
-	/** The edits that take the last change back, and the cells that are skipped. Null: there is nothing to take back. */
-	undo(state: (row: number, col: number) => CellState): { edits: CellEdit[]; skipped: Place[] } | null {
-		return this.swap(this.undos, this.redos, state);
+	/** What takes the last change back. Null: there is nothing to take back. */
+	undo(state: (row: number, col: number) => CellState, set = new PropertySet()): Step | null {
+		return this.swap(this.undos, this.redos, state, set);
 	}
 
-	redo(state: (row: number, col: number) => CellState): { edits: CellEdit[]; skipped: Place[] } | null {
-		return this.swap(this.redos, this.undos, state);
+	redo(state: (row: number, col: number) => CellState, set = new PropertySet()): Step | null {
+		return this.swap(this.redos, this.undos, state, set);
 	}
 
-	private swap(from: Change[][], to: Change[][], state: (row: number, col: number) => CellState): { edits: CellEdit[]; skipped: Place[] } | null {
-		const changes = from.pop();
-		if (!changes) return null;
-		const edits: CellEdit[] = [];
+	private swap(from: Entry[], to: Entry[], state: (row: number, col: number) => CellState, set: PropertySet): Step | null {
+		const changes = from.at(-1);
+		if (!changes || isFrame(changes)) return null;
+		from.pop();
+		const edits: Edit[] = [];
 		const skipped: Place[] = [];
-		const done: Change[] = [];
+		const done: AnyChange[] = [];
 		for (const change of changes) {
+			if (isPropertyChange(change)) {
+				const back = this.properties.takeBack(change, set);
+				if (!back) {
+					skipped.push({ row: change.row, col: change.col });
+					continue;
+				}
+				const { before: _before, ...edit } = back;
+				edits.push(edit);
+				done.push(back);
+				continue;
+			}
 			const { row, col, before, after } = change;
 			const now = state(row, col);
 			const foreign = this.foreign.get(keyOf(row, col)) ?? 0;

@@ -2,8 +2,9 @@
 // effect exactly once, and reconnects. Messages of the gateway go to a Replica and to the listener.
 
 import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
-import { transform } from './lines';
-import { type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
+import { newClient } from './identity';
+import { isInsert, transform } from './lines';
+import { type CellEdit, type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
 import { type CellStore, Replica } from './replica';
 
 /** The part of WebSocket that the client uses. */
@@ -19,8 +20,11 @@ export interface Socket {
 }
 
 export interface ClientOptions {
-	/** ws://host/sheetws, from GET /v2/sheets/ID/route, or a function that asks for it before each connection. */
-	url: string | (() => Promise<string>);
+	/**
+	 * ws://host/sheetws, from GET /v2/sheets/ID/route, or a function that is asked for it before each connection. moved: the
+	 * address that the last gateway named.
+	 */
+	url: string | ((moved: string | null) => Promise<string>);
 	sheet: number;
 	token: () => string;
 	encoding?: 'json' | 'binary';
@@ -32,9 +36,13 @@ export interface ClientOptions {
 	onMessage?: (message: ServerMessage) => void;
 	/** The replica has forgotten all cells. */
 	onRestart?: (hello: Hello) => void;
+	/** The edits since the operation's base are unknown, so its coordinates do not follow the replica any more. */
+	onDetached?: (operation: Operation) => void;
 	/** An operation is acknowledged, and its edits are in the replica. */
 	onFinished?: (operation: Operation) => void;
 	onRefused?: (operation: Operation, refusal: RefusedError) => void;
+	/** Others have deleted the cells of these edits, or what their formulas refer to, before the edits were in the sheet. */
+	onLost?: (deleted: CellEdit[], cut: CellEdit[]) => void;
 	/** again: the client reconnects by itself. */
 	onClose?: (code: number, reason: string, again: boolean) => void;
 	/** No gateway could be asked for the address. Returns whether to try again. */
@@ -45,7 +53,8 @@ export interface ClientOptions {
 
 /** Stores the unacknowledged operations, so that they outlive the page. */
 export interface Outbox {
-	put(operation: Operation, client: number): void;
+	/** acked: the highest operation of the client that was acknowledged. */
+	put(operation: Operation, client: number, acked: number): void;
 	/** Structure edits have moved the edits of these operations, or only `base` has changed. */
 	rebase(operations: readonly Operation[], moved: boolean): void;
 	/** The operations up to n are settled. */
@@ -70,6 +79,8 @@ export interface Operation {
 	/** The edits since base are unknown: the gateway refuses the operation unless it is already acknowledged. */
 	lost: boolean;
 	edits: Edit[];
+	/** The operation is refused if others have written its cells after this seq, which stays as it is. */
+	seen?: number;
 }
 
 interface Pending extends Operation {
@@ -88,10 +99,15 @@ const silentMs = 20000;
 /** An idle connection is probed after this time. */
 const probeMs = 15000;
 
-export const newClient = (): number => {
-	const [high, low] = crypto.getRandomValues(new Uint32Array(2)) as unknown as [number, number];
-	return (high >>> 11) * 2 ** 32 + low + 1;
-};
+/** The address in the reason of a close with 4307; null: it is unreadable. */
+function addressIn(reason: string): string | null {
+	try {
+		const { ws } = JSON.parse(reason) as { ws?: unknown };
+		return typeof ws === 'string' ? ws : null;
+	} catch {
+		return null;
+	}
+}
 
 export class SheetClient {
 	readonly replica: Replica;
@@ -144,12 +160,13 @@ export class SheetClient {
 		clearTimeout(this.timer);
 		const attempt = ++this.attempt;
 		const { url } = this.options;
-		if (this.movedTo !== null || typeof url === 'string') this.openSocket(this.movedTo ?? (url as string));
+		if (typeof url === 'string') this.openSocket(this.movedTo ?? url);
 		else
-			url().then(
+			url(this.movedTo).then(
 				(found) => attempt === this.attempt && !this.ended && this.openSocket(found),
 				(error: unknown) => {
 					if (attempt !== this.attempt || this.ended) return;
+					this.movedTo = null;
 					if (this.options.onUnreachable?.(error) !== false) this.retryLater();
 				},
 			);
@@ -157,7 +174,13 @@ export class SheetClient {
 
 	private openSocket(url: string): void {
 		const open = this.options.open ?? ((to, protocol) => new WebSocket(to, protocol) as unknown as Socket);
-		const socket = open(`${url}?fid=${this.options.sheet}`, 'sheet.v2');
+		let socket: Socket;
+		try {
+			socket = open(`${url}?fid=${this.options.sheet}`, 'sheet.v2');
+		} catch (error) {
+			this.closed(1006, String(error)); // the browser does not accept the address
+			return;
+		}
 		this.socket = socket;
 		this.hello = null;
 		this.nacks = 0;
@@ -222,11 +245,6 @@ export class SheetClient {
 		this.socket?.send(this.options.encoding === 'binary' ? encodeBinary(message) : encodeJson(message));
 	}
 
-	/** Sends values of formulas, computed from the current replica, to the others. They are not acknowledged. */
-	calc(cells: { row: number; col: number; content: string }[]): void {
-		if (this.hello && this.replica.seq > 0) this.send({ t: 'calc', seq: this.replica.seq, cells });
-	}
-
 	/**
 	 * Requests a range and keeps its cells known from then on, whatever rows and columns it has. A slot, from 0, has one
 	 * range at a time; by default the range gets the next one.
@@ -257,20 +275,21 @@ export class SheetClient {
 
 	/**
 	 * Resolves to the seq at which the operation is durable. Its coordinates refer to the current replica and, after a
-	 * structure edit of the operation, to the result of that.
+	 * structure edit of the operation, to the result of that. overwrites: also what others have written and is on its way.
 	 */
-	operate(edits: Edit[]): Promise<number> {
+	operate(edits: Edit[], overwrites = true): Promise<number> {
 		return new Promise((done, failed) => {
-			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, done, failed };
+			const seen = overwrites ? {} : { seen: this.replica.seq };
+			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, ...seen, done, failed };
 			this.pending.push(operation);
-			this.options.outbox?.put(operation, this.client);
+			this.options.outbox?.put(operation, this.client, this.acked);
 			if (this.hello) this.sendOperation(operation);
 		});
 	}
 
-	private sendOperation({ n, base, edits }: Pending): void {
+	private sendOperation({ n, base, seen, edits }: Pending): void {
 		this.due ||= Date.now();
-		this.send({ t: 'op', n, nacks: this.nacks, base, edits });
+		this.send({ t: 'op', n, nacks: this.nacks, base, ...(seen !== undefined && { seen }), edits });
 	}
 
 	private receive(data: unknown): void {
@@ -299,8 +318,8 @@ export class SheetClient {
 				if (this.ranges[message.id - 1]) this.ranges[message.id - 1]!.asked = false;
 				this.askMissing();
 				break;
-			case 'calc':
-				this.replica.calc(message);
+			case 'properties':
+				message.properties.forEach((property) => this.replica.properties.put(property));
 				break;
 			case 'ack':
 				this.settle(message.n, message.seq);
@@ -340,7 +359,11 @@ export class SheetClient {
 
 	private restart(hello: Hello): void {
 		const { seq, rows, cols } = hello;
-		for (const operation of this.pending) operation.lost = operation.base !== 0 && operation.base !== seq;
+		for (const operation of this.pending) {
+			if (operation.lost || operation.base === 0 || operation.base === seq) continue;
+			operation.lost = true;
+			this.options.onDetached?.(operation);
+		}
 		this.replica.reset(seq);
 		Object.assign(this.replica, { rows, cols });
 		this.options.onRestart?.(hello);
@@ -349,9 +372,11 @@ export class SheetClient {
 
 	/** Moves the coordinates of the unacknowledged operations by these edits. */
 	private follow({ seq, edits }: EditsMessage): void {
-		const changes: StructureEdit[] = edits.filter(isStructure);
+		const changes = edits.filter(isStructure);
+		const deletes = changes.some((change) => change.uid !== this.hello?.uid && !isInsert(change));
 		for (const operation of this.unfinished) {
 			if (operation.lost || operation.base === 0 || seq <= operation.base) continue;
+			if (deletes) this.reportLost(operation, changes);
 			if (changes.length > 0) operation.edits = transform(operation.edits, changes);
 			operation.base = seq;
 		}
@@ -361,6 +386,19 @@ export class SheetClient {
 			return last > seq;
 		});
 		this.askMissing();
+	}
+
+	private reportLost({ edits }: Operation, changes: StructureEdit[]): void {
+		if (!this.options.onLost || edits.some(isStructure)) return;
+		const deleted: CellEdit[] = [];
+		const cut: CellEdit[] = [];
+		for (const edit of edits as CellEdit[]) {
+			if (!edit.content) continue;
+			const [moved] = transform([edit], changes) as CellEdit[];
+			if (!moved) deleted.push(edit);
+			else if (moved.content!.split('#REF!').length > edit.content.split('#REF!').length) cut.push({ ...moved, content: edit.content });
+		}
+		if (deleted.length + cut.length > 0) this.options.onLost(deleted, cut);
 	}
 
 	/** Sends the unacknowledged operations again. One whose edits have all lost their cells is done. */
@@ -394,19 +432,20 @@ export class SheetClient {
 		const failed = this.pending.find((operation) => operation.n === n);
 		this.pending = this.pending.filter((operation) => operation.n !== n);
 		this.nacks++;
-		this.options.outbox?.remove(n);
 		this.sendAgain();
-		if (!failed) return;
-		const refusal = new RefusedError(reason, row, col);
-		this.options.onRefused?.(failed, refusal);
-		failed.failed(refusal);
+		if (failed) {
+			const refusal = new RefusedError(reason, row, col);
+			this.options.onRefused?.(failed, refusal);
+			failed.failed(refusal);
+		}
+		this.options.outbox?.remove(n);
 	}
 
 	private closed(code: number, reason: string): void {
 		this.socket = null;
 		this.hello = null;
 		this.due = 0;
-		if (code === closeCodes.moved) this.movedTo = (JSON.parse(reason) as { ws: string }).ws;
+		if (code === closeCodes.moved) this.movedTo = addressIn(reason);
 		else if (code === closeCodes.unknown) this.renumber();
 		const again = !this.ended && (code === closeCodes.moved || retryableCodes.has(code));
 		this.options.onClose?.(code, reason, again);
@@ -420,14 +459,10 @@ export class SheetClient {
 		this.timer = setTimeout(() => this.connect(), Math.min(first * 2 ** this.attempts++, first * 30));
 	}
 
-	/** The database does not know this client any more: its operations get the numbers of a new one. */
+	/** The database does not know this client any more: its operations are those of a new one. */
 	private renumber(): void {
-		this.pending.forEach(({ n }) => this.options.outbox?.remove(n));
 		this.client = newClient();
-		this.acked = this.lastOperation = 0;
-		for (const operation of this.pending) {
-			operation.n = ++this.lastOperation;
-			this.options.outbox?.put(operation, this.client);
-		}
+		this.acked = 0;
+		this.pending.forEach((operation) => this.options.outbox?.put(operation, this.client, this.acked));
 	}
 }

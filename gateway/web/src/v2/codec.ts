@@ -26,7 +26,7 @@ export function encodeBinary(message: ClientMessage): Uint8Array<ArrayBuffer> {
 	to.byte(layout.code);
 	for (const [name, kind] of layout.fields) {
 		const value = (message as unknown as Fields)[name];
-		if (kind === 'number') to.number(value as number);
+		if (kind === 'number') to.number((value as number | undefined) ?? 0);
 		else if (kind === 'text') to.text(value as string);
 		else writeEdits(to, value as Edit[]);
 	}

@@ -27,6 +27,18 @@ function changeAsCell(change: StructureEdit): { kind: number; row: number; col: 
 	return { kind: kindInsertRows + changeKinds.indexOf(change.kind), row, col, content: `${change.n}` };
 }
 
+/** A property edit likewise: the end of its range as the cell, `R C KEY` as style, the value as content. */
+function propertyAsCell({ row, col, toRow, toCol, key, value }: PropertyEdit): { kind: number; row: number; col: number; content: string; style: string } {
+	const [allRows, allCols] = [row === 0 && toRow === maxRows - 1, col === 0 && toCol === maxCols - 1];
+	const style = `${allRows ? '*' : row} ${allCols ? '*' : col} ${key}`;
+	return { kind: kindProperty, row: allRows ? 0 : toRow, col: allCols ? 0 : toCol, content: value === null ? '' : JSON.stringify(value), style };
+}
+
+function cellOf(edit: CellEdit): { kind: number; row: number; col: number; content: string; style: string | undefined } {
+	const { row, col, content = '', style } = edit;
+	return { kind: kindOf(edit), row, col, content, style: style === undefined ? undefined : style === null ? '' : JSON.stringify(style) };
+}
+
 function makeChange(kind: StructureEdit['kind'] | undefined, at: number, n: number): StructureEdit {
 	if (kind === undefined) throw new CodecError('unknown kind of edit');
 	const change = { kind, at, n };
@@ -56,7 +68,7 @@ function spanOf(first: string, last: number, limit: number): [number, number] {
 	return [Number(first), last];
 }
 
-/** A property edit in the binary form: the end of its range as a cell, `R C KEY` as style, the value as content. */
+/** The property edit of a binary form. */
 function propertyOf(toRow: number, toCol: number, content: string, place: string): PropertyEdit {
 	const [first, second, key, ...rest] = place.split(' ');
 	if (key === undefined || rest.length > 0) throw new CodecError('a property is malformed');
@@ -76,9 +88,7 @@ export function writeEdits(to: ByteWriter, edits: readonly (Edit & { uid?: numbe
 	to.number(edits.length);
 	for (const edit of edits) {
 		const uid = edit.uid ?? 0;
-		const { kind, row, col, content, style } = isStructure(edit)
-			? { ...changeAsCell(edit), style: undefined }
-			: { kind: kindOf(edit), row: edit.row, col: edit.col, content: edit.content ?? '', style: edit.style };
+		const { kind, row, col, content, style } = isStructure(edit) ? { ...changeAsCell(edit), style: undefined } : isProperty(edit) ? propertyAsCell(edit) : cellOf(edit);
 		const uidIsKnown = before?.uid === uid;
 		const rowIsKnown = before?.row === row;
 		to.byte(kind | (style !== undefined ? hasStyle : 0) | (uidIsKnown ? sameUid : 0) | (rowIsKnown ? sameRow : 0));
@@ -86,7 +96,7 @@ export function writeEdits(to: ByteWriter, edits: readonly (Edit & { uid?: numbe
 		if (!rowIsKnown) to.number(row);
 		to.number(col);
 		to.text(content);
-		if (style !== undefined) to.text(style === null ? '' : JSON.stringify(style));
+		if (style !== undefined) to.text(style);
 		before = { uid, row };
 	}
 }
@@ -150,11 +160,13 @@ export function readProperties(from: ByteReader): PropertyEdit[] {
 
 export function editToTuple(edit: Edit): unknown[] {
 	if (isStructure(edit)) return [edit.kind, edit.at, edit.n];
+	if (isProperty(edit)) return ['property', edit.row, edit.col, edit.toRow, edit.toCol, edit.key, edit.value];
 	if (edit.style !== undefined) return [edit.row, edit.col, edit.content ?? null, edit.style];
 	return edit.content !== undefined ? [edit.row, edit.col, edit.content] : [edit.row, edit.col];
 }
 
 export function tupleToEdit(tuple: unknown): Edit {
+	if (Array.isArray(tuple) && tuple[0] === 'property') return tupleToProperty(tuple);
 	if (Array.isArray(tuple) && typeof tuple[0] === 'string') {
 		if (tuple.length !== 3) throw new CodecError('an edit is malformed');
 		return makeChange(changeKinds.find((kind) => kind === tuple[0]), checkNumber(tuple[1]), checkNumber(tuple[2]));
@@ -181,6 +193,5 @@ export function tupleToProperty(tuple: unknown): PropertyEdit {
 
 export function tupleToLogged(tuple: unknown): LoggedEdit {
 	if (!Array.isArray(tuple)) throw new CodecError('an edit is malformed');
-	if (tuple[1] === 'property') return { uid: checkNumber(tuple[0]), ...tupleToProperty(tuple.slice(1)) };
 	return { uid: checkNumber(tuple[0]), ...tupleToEdit(tuple.slice(1)) };
 }

@@ -34,7 +34,7 @@ export const clientLayouts: Record<string, Layout> = {
 	hello: layout(1, 'v token:text client acked since'),
 	auth: layout(2, 'token:text'),
 	get: layout(3, 'id row col toRow toCol'),
-	op: layout(4, 'n nacks base edits:edits'),
+	op: layout(4, 'n nacks base seen edits:edits'),
 	lock: layout(5, 'row col base'),
 	unlock: layout(6, 'row col base'),
 	cursor: layout(7, 'row col toRow toCol base'),

@@ -2,7 +2,7 @@
 // gateway/ws/edit/lines.c, which explains it; docs/PROTOCOL.md has the rules.
 
 import { maxCols, maxRows, shiftFormula } from './formula';
-import { type CellEdit, type Edit, type Place, type Range, type StructureEdit, isStructure } from './messages';
+import { type CellEdit, type Edit, type Place, type PropertyEdit, type Range, type StructureEdit, isProperty, isStructure } from './messages';
 
 export { maxCols, maxRows };
 
@@ -24,7 +24,7 @@ export function movePlace({ row, col }: Place, change: StructureEdit): Place | u
 }
 
 /** The indexes first to last after the change, with rows or columns inserted between; undefined if all are deleted. */
-function moveSpan(change: StructureEdit, first: number, last: number): [number, number] | undefined {
+export function moveSpan(change: StructureEdit, first: number, last: number): [number, number] | undefined {
 	const { at, n } = change;
 	const limit = limitOf(change);
 	if (last < at) return [first, last];
@@ -111,8 +111,9 @@ class Axis {
 		return undefined;
 	}
 
-	/** The first and the last of these lines that exist now. */
+	/** The first and the last of these lines that exist now. All lines stay all lines. */
 	span(first: number, last: number): [number, number] | undefined {
+		if (first === 0 && last === this.limit - 1) return [first, last];
 		let place = 0;
 		let from: number | undefined;
 		let to = 0;
@@ -173,5 +174,12 @@ export function transform(edits: readonly Edit[], changes: readonly StructureEdi
 		const content = shiftFormula(edit.content, (isRow, first, last) => (isRow ? rows : cols).span(first, last));
 		return content === undefined ? [] : [{ ...edit, row, col, content }];
 	};
-	return edits.flatMap((edit): Edit[] => (isStructure(edit) ? (isOfRows(edit) ? rows : cols).follow(edit) : place(edit)));
+	const range = (edit: PropertyEdit): Edit[] => {
+		const [high, wide] = [rows.span(edit.row, edit.toRow), cols.span(edit.col, edit.toCol)];
+		return high && wide ? [{ ...edit, row: high[0], toRow: high[1], col: wide[0], toCol: wide[1] }] : [];
+	};
+	return edits.flatMap((edit): Edit[] => {
+		if (isStructure(edit)) return (isOfRows(edit) ? rows : cols).follow(edit);
+		return isProperty(edit) ? range(edit) : place(edit);
+	});
 }

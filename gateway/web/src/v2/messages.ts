@@ -30,17 +30,21 @@ export interface StructureEdit {
 	n: number;
 }
 
-/** Sets the property `key` of exactly this range to a JSON value; null removes it. The page sends none yet. */
+/** Sets the property `key` of exactly this range to a JSON value; null removes it. */
 export interface PropertyEdit extends Range {
 	key: string;
 	value: unknown;
 }
 
-export type Edit = CellEdit | StructureEdit;
+export type Edit = CellEdit | StructureEdit | PropertyEdit;
 
-export type LoggedEdit = (CellEdit | StructureEdit | PropertyEdit) & { uid: number };
+export type LoggedEdit = Edit & { uid: number };
+
+export type LoggedStructure = StructureEdit & { uid: number };
 
 export const isProperty = <T extends object>(edit: T): edit is Extract<T, PropertyEdit> => 'key' in edit;
+
+export const isCell = (edit: Edit): edit is CellEdit => !isStructure(edit) && !isProperty(edit);
 
 export const isStructure = <T extends object>(edit: T): edit is Extract<T, StructureEdit> => 'kind' in edit;
 
@@ -64,7 +68,7 @@ export type ClientMessage =
 	| { t: 'hello'; v: 2; token: string; client: number; acked: number; since: number }
 	| { t: 'auth'; token: string }
 	| ({ t: 'get'; id: number } & Range)
-	| { t: 'op'; n: number; nacks: number; base: number; edits: Edit[] }
+	| { t: 'op'; n: number; nacks: number; base: number; seen?: number; edits: Edit[] }
 	| ({ t: 'lock'; base: number } & Place)
 	| ({ t: 'unlock'; base: number } & Place)
 	| ({ t: 'cursor'; base: number } & Range)

@@ -4,7 +4,8 @@
 // Structure edits move cells and the ranges whose cells are known.
 
 import { isInsert, isOfRows, maxCols, maxRows, moveExtent, movePlace, moveRange } from './lines';
-import { type CellEdit, type LoggedEdit, type Range, type ServerMessage, type StructureEdit, type Style, isProperty, isStructure } from './messages';
+import { PropertySet } from './properties';
+import { type CellEdit, type LoggedEdit, type LoggedStructure, type PropertyEdit, type Range, type ServerMessage, type StructureEdit, type Style, isProperty, isStructure } from './messages';
 
 export interface Cell {
 	content: string;
@@ -17,7 +18,9 @@ export interface CellStore {
 	set(edit: CellEdit, uid: number): void;
 	/** The non-empty cells of a range, which replace all of its cells. */
 	fill(range: Range, cells: CellEdit[]): void;
-	move(change: StructureEdit): void;
+	move(change: LoggedStructure): void;
+	/** The set of properties has this edit. */
+	property?(edit: PropertyEdit, uid: number): void;
 	/** No cell is known any more. */
 	clear(): void;
 }
@@ -88,16 +91,14 @@ class CellMap implements CellStore {
 
 export class Replica {
 	private readonly map = new CellMap();
-	/** Values of formulas by "row,col", with the seq at which another client computed them. */
-	readonly values = new Map<string, { value: string; seq: number }>();
+	/** The sheet's properties, all of them. */
+	readonly properties = new PropertySet();
 	/** All edits up to here have been received. */
 	seq = 0;
 	rows = 0;
 	cols = 0;
 	/** Ranges whose cells are known. */
 	private known: Range[] = [];
-	/** The seq of the last edit of a content. */
-	private edited = new Map<string, number>();
 	/** Blocks that wait for edits. */
 	private waiting: Block[][] = [];
 	/** Parts of an incomplete block. */
@@ -117,8 +118,7 @@ export class Replica {
 	/** Forgets all cells. They are requested again. */
 	reset(seq: number): void {
 		this.kept.clear();
-		this.values.clear();
-		this.edited.clear();
+		this.properties.clear();
 		this.known = [];
 		this.cut();
 		this.seq = seq;
@@ -142,6 +142,11 @@ export class Replica {
 			if (high && known.toCol >= range.toCol && known.col <= range.toCol) return this.missing({ ...range, toCol: known.col - 1 });
 		}
 		return range;
+	}
+
+	/** Whether all cells of the sheet are known. */
+	get isWhole(): boolean {
+		return !this.missing({ row: 0, col: 0, toRow: Math.max(this.rows, 1) - 1, toCol: Math.max(this.cols, 1) - 1 });
 	}
 
 	block(message: Block): void {
@@ -185,7 +190,7 @@ export class Replica {
 
 	/** Applies edits. Returns those that change known cells. */
 	edits(message: Extract<ServerMessage, { t: 'edits' }>): LoggedEdit[] {
-		const told = message.edits.filter((edit) => this.edit(edit, message.seq));
+		const told = message.edits.filter((edit) => this.edit(edit));
 		if (!message.more) {
 			this.seq = message.seq;
 			this.takeBlocks();
@@ -193,21 +198,14 @@ export class Replica {
 		return told;
 	}
 
-	/** Stores values, except those older than the cell's content or than its known value. */
-	calc({ seq, cells }: Extract<ServerMessage, { t: 'calc' }>): void {
-		for (const { row, col, content } of cells) {
-			const key = keyOf(row, col);
-			if (!this.known.some((range) => contains(range, row, col)) || (this.edited.get(key) ?? 0) > seq) continue;
-			if ((this.values.get(key)?.seq ?? 0) <= seq) this.values.set(key, { value: content!, seq });
-		}
-	}
-
-	private edit(edit: LoggedEdit, seq: number): boolean {
+	private edit(edit: LoggedEdit): boolean {
 		if (isStructure(edit)) {
 			this.restructure(edit);
 			return true;
 		}
 		if (isProperty(edit)) {
+			this.properties.put(edit);
+			this.kept.property?.(edit, edit.uid);
 			// A property of whole rows does not extend the sheet to the right, and so on.
 			if (edit.value !== null && edit.toRow < maxRows - 1) this.rows = Math.max(this.rows, edit.toRow + 1);
 			if (edit.value !== null && edit.toCol < maxCols - 1) this.cols = Math.max(this.cols, edit.toCol + 1);
@@ -219,16 +217,12 @@ export class Replica {
 		}
 		if (!this.known.some((range) => contains(range, edit.row, edit.col))) return false;
 		this.kept.set(edit, edit.uid);
-		if (edit.content === undefined) return true;
-		const key = keyOf(edit.row, edit.col);
-		this.edited.set(key, seq);
-		this.values.delete(key);
 		return true;
 	}
 
-	private restructure(change: StructureEdit): void {
+	private restructure(change: LoggedStructure): void {
 		this.kept.move(change);
-		for (const map of [this.values, this.edited] as Map<string, unknown>[]) moveKeys(map, change);
+		this.properties.move(change);
 		const ranges = this.known.flatMap((range) => moveRange(range, change) ?? []);
 		this.known = [];
 		for (const range of ranges) this.know(range);

@@ -2,6 +2,7 @@
 import { CellValueType } from '@univerjs/core';
 import type { ICellData, IStyleData, Nullable } from '@univerjs/core';
 import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
+import { knownStyle } from '../style';
 
 const dateFormat = 'yyyy-mm-dd';
 const timeFormat = 'yyyy-mm-dd hh:mm:ss';
@@ -35,15 +36,13 @@ export function patchOfContent(content: string, oldStyle: Nullable<IStyleData>):
 }
 
 /** A patch with which a received style replaces the old one: properties that it lacks are null. */
-export function stylePatch(info: unknown, oldStyle: Nullable<IStyleData>): IStyleData | null {
-	const style = styleOfInfo(info);
-	if (!style) return null;
+export function stylePatch(style: IStyleData, oldStyle: Nullable<IStyleData>): IStyleData {
 	const patch: Record<string, unknown> = {};
 	for (const key of Object.keys(oldStyle ?? {})) patch[key] = null;
 	return { ...patch, ...style } as IStyleData;
 }
 
-/** Another client may send any `info`. Only an object, or the JSON text of one, is a style. */
+/** What Univer can show of a stored style: another client may store any JSON, or the JSON text of a style. */
 export function styleOfInfo(info: unknown): IStyleData | null {
 	let value = info;
 	if (typeof value === 'string') {
@@ -53,7 +52,7 @@ export function styleOfInfo(info: unknown): IStyleData | null {
 			return null;
 		}
 	}
-	return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as IStyleData) : null;
+	return knownStyle(value) as IStyleData | null;
 }
 
 /** The content of a cell, for the server. The caller resolves shared formulas. */

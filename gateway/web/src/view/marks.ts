@@ -9,7 +9,7 @@ import { IUniverInstanceService, UniverInstanceType } from '@univerjs/core';
 import type { Workbook } from '@univerjs/core';
 import { cellName } from '../content';
 import { t } from '../i18n';
-import type { Mark } from '../sheet/session';
+import type { Mark } from '../sheet/presence';
 import type { Range } from '../v2/messages';
 
 /** Colours with a contrast of 4.5:1 to white text. */
@@ -56,7 +56,14 @@ export class MarkOverlay {
 	}
 
 	refresh(): void {
-		if (this.frame === 0 && this.frames.length > 0) this.frame = requestAnimationFrame(() => this.place());
+		if (this.frame === 0 && this.frames.length > 0 && this.layer.isConnected) this.frame = requestAnimationFrame(() => this.place());
+	}
+
+	/** The upper left corner of a range in the window; null if it is not visible. */
+	cornerOf(range: Range): { x: number; y: number } | null {
+		const box = this.surface()?.boxOf(range);
+		const outer = this.layer.getBoundingClientRect();
+		return box ? { x: outer.left + Math.max(box.left, 0), y: outer.top + Math.max(box.top, 0) } : null;
 	}
 
 	dispose(): void {

@@ -6,35 +6,54 @@
 // marked onlyLocal, which saves Univer a scan of all cells; this file then starts the recalculation.
 //
 // Rows and columns change only when the sheet's do: a command that inserts or deletes some is reported, not executed.
-import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, ICommandService, IUndoRedoService, IUniverInstanceService, LocaleType, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
-import type { DocumentDataModel, ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IRange, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
+import { ICommandService, IUndoRedoService, IUniverInstanceService, LocaleService, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
+import type { ICellData, IExecutionOptions, IObjectMatrixPrimitiveType, IRange, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import { FUniver } from '@univerjs/core/lib/facade';
 import { FormulaDataModel } from '@univerjs/engine-formula';
 import { SheetsSelectionsService } from '@univerjs/sheets';
-import { IEditorBridgeService } from '@univerjs/sheets-ui';
 import '@univerjs/preset-sheets-core/lib/index.css';
 import { cellName } from '../content';
 import type { CellState } from '../sheet/mirror';
-import type { Mark, SessionGrid } from '../sheet/session';
+import type { LineMove } from '../sheet/moving';
+import type { Mark } from '../sheet/presence';
+import type { SessionGrid } from '../sheet/session';
 import type { Change } from '../sheet/undo';
 import { plainStyle, sameStyle } from '../style';
-import { isInsert, isOfRows, movePlace, moveRange } from '../v2/lines';
-import type { CellEdit, Place, Range, StructureEdit } from '../v2/messages';
-import { keyOf } from '../v2/replica';
-import { blockedKind, changesCells } from './blocked';
-import { cellOfContent, contentOfCell, patchOfContent, stylePatch } from './cells';
+import { isInsert, isOfRows, maxCols, maxRows } from '../v2/lines';
+import type { CellEdit, Place, PropertyEdit, Range, StructureEdit, Style } from '../v2/messages';
+import type { PropertySet } from '../v2/properties';
+import { blockedKind, changesCells, changesLayout, readsSelection } from './blocked';
+import { CellEditor } from './cell-editor';
+import { cellsOfMutation, UserChanges } from './changes';
+import { cellOfContent, contentOfCell, patchOfContent, styleOfInfo, stylePatch } from './cells';
+import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
+import type { GridParts } from './parts';
 import { pluginsOf } from './plugins';
+import { rangeOf, valuesOf, visitCells } from './reading';
+import { addMoveItems, deletion, insertion, keyOfMove, keyOfStructure, linesOf, moveByOne, moveCommands, movedSelections, structureCommands, structureMutations } from './structure';
+import { readFunctionTexts, type GridTexts } from './texts';
+import { columnWidths, leastWidth, measuredRows } from './widths';
 
 export interface GridEvents {
-	/** The user changed cells: typed, pasted, cleared, filled, formatted. One call for each command. */
-	onChanges(changes: Change[]): void;
+	/** The user changed cells or properties: typed, pasted, formatted, merged, resized. One call for each command. */
+	onChanges(changes: Change[], properties: PropertyEdit[]): void;
+	/** A command of the user is about to read or change cells. */
+	beforeChange(): void;
+	/** The kind of refusal if not all of these cells are in the grid; null if they are. */
+	lacks(ranges: Range[]): string | null;
+	/** The properties to be shown. */
+	properties(): PropertySet;
 	/** The user inserts or deletes rows or columns, which the grid does not do itself. */
 	onStructure(change: StructureEdit): void;
 	onUndo(): void;
 	onRedo(): void;
 	/** The user starts to edit a cell. Returns the user who has locked it, or null. */
 	lockHolder(place: Place): string | null;
+	/** The user moves rows or columns, which the grid does not do itself. */
+	onMoveLines(move: LineMove): void;
+	/** The cell that was being edited is deleted. */
+	onTextLost(text: string): void;
 	/** The editor of a cell was opened, or closed (null). */
 	onEditing(place: Place | null): void;
 	/** A command was refused. The texts have its kind (`blocked.KIND`). */
@@ -53,41 +72,10 @@ const spareColumns = 6;
 const leastRows = 200;
 const leastColumns = 26;
 
-/** Pixels. The first rows determine a column's width, within these limits. */
-const leastWidth = 96;
-const mostWidth = 200;
-const measuredRows = 200;
 const viewMs = 80;
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
 type Execute = (id: string, params?: any, options?: IExecutionOptions) => unknown;
-
-/** The commands with which all others insert or delete rows or columns. */
-const structureCommands: Record<string, StructureEdit['kind']> = {
-	'sheet.command.insert-row-by-range': 'insertRows',
-	'sheet.command.insert-col-by-range': 'insertColumns',
-	'sheet.command.remove-row-by-range': 'deleteRows',
-	'sheet.command.remove-col-by-range': 'deleteColumns',
-};
-
-const structureMutations: Record<StructureEdit['kind'], string> = {
-	insertRows: 'sheet.mutation.insert-row',
-	insertColumns: 'sheet.mutation.insert-col',
-	deleteRows: 'sheet.mutation.remove-rows',
-	deleteColumns: 'sheet.mutation.remove-col',
-};
-
-const rangeOf = ({ startRow, startColumn, endRow, endColumn }: IRange): Range => ({ row: startRow, col: startColumn, toRow: endRow, toCol: endColumn });
-
-async function localeOf(language: string): Promise<{ locale: LocaleType; texts: object }> {
-	if (language === 'zh-CN') return { locale: LocaleType.ZH_CN, texts: (await import('@univerjs/preset-sheets-core/locales/zh-CN')).default };
-	return { locale: LocaleType.EN_US, texts: (await import('@univerjs/preset-sheets-core/locales/en-US')).default };
-}
-
-export async function createUniverView(container: HTMLElement, language: string, size: { rows: number; cols: number }, events: GridEvents): Promise<UniverView> {
-	const { locale, texts } = await localeOf(language);
-	return new UniverView(container, locale, texts, size, events);
-}
 
 export class UniverView implements SessionGrid {
 	private readonly host: HTMLElement;
@@ -97,21 +85,23 @@ export class UniverView implements SessionGrid {
 	/** Also used when Univer has been disposed of. */
 	private readonly instances: IUniverInstanceService;
 	private readonly marks: MarkOverlay;
+	private readonly layout: GridLayout;
+	private readonly editor: CellEditor;
 	private book!: Workbook;
 	private sheet!: Worksheet;
-	private hasFormulas = false;
+	hasFormulas = false;
 	private readOnly = true;
-	private changed = new Map<string, { row: number; col: number; before: CellState }>();
+	private readonly changes = new UserChanges((row, col) => this.read(row, col));
 	private reporting = false;
 	private viewTimer: ReturnType<typeof setTimeout> | undefined;
 	private history = { undos: 0, redos: 0 };
 	private updateHistory = () => {};
 	private cleanUps: (() => void)[] = [];
+	private created: (parts: GridParts) => void = () => {};
 
 	constructor(
 		container: HTMLElement,
-		locale: LocaleType,
-		texts: object,
+		gridTexts: GridTexts,
 		private readonly size: { rows: number; cols: number },
 		private readonly events: GridEvents,
 	) {
@@ -119,12 +109,16 @@ export class UniverView implements SessionGrid {
 		this.host = document.createElement('div');
 		this.host.className = 'grid-host';
 		container.append(this.host);
+		const { locale, texts } = gridTexts;
 		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
 		for (const [plugin, options] of pluginsOf(this.host)) this.univer.registerPlugin(plugin as never, options as never);
 		this.api = FUniver.newAPI(this.univer);
 		this.commands = this.get(ICommandService);
 		this.instances = this.get(IUniverInstanceService);
+		this.editor = new CellEditor(this.univer);
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
+		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties, (col) => this.naturalWidth(col));
+		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)));
 	}
 
 	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
@@ -155,6 +149,20 @@ export class UniverView implements SessionGrid {
 		this.sheet = this.book.getSheetBySheetId(sheetId)!;
 		this.setReadOnly(this.readOnly);
 		this.listen();
+		this.arrange();
+		this.created(this.parts!);
+	}
+
+	/** Shows the properties. */
+	arrange(): void {
+		if (!this.book) return;
+		this.layout.arrange();
+		this.marks.refresh();
+	}
+
+	private naturalWidth(col: number): number {
+		const cells = Array.from({ length: Math.min(measuredRows, this.sheet.getRowCount()) }, (_, row) => ({ row, col, content: this.contentAt(row, col) }));
+		return columnWidths(cells)[col]?.w ?? leastWidth;
 	}
 
 	/** Replaces the cells of a range, except those that `skip` names. Writes the model directly, which is much faster. */
@@ -175,7 +183,8 @@ export class UniverView implements SessionGrid {
 		}
 		let shown: CellEdit | undefined;
 		for (const cell of cells) {
-			const { row, col, content = '', style } = cell;
+			const { row, col, content = '' } = cell;
+			const style = styleOfInfo(cell.style);
 			if (skip(row, col)) continue;
 			if (content.startsWith('=') && content.length > 1) {
 				formulas.push(cell);
@@ -183,7 +192,7 @@ export class UniverView implements SessionGrid {
 			}
 			if (matrix.getValue(row, col)?.f) gone.push({ row, col, content: '', style: null });
 			const { s: dateStyle, ...data } = cellOfContent(content) ?? {};
-			const full = style || dateStyle ? { ...(dateStyle as IStyleData), ...(style as IStyleData) } : null;
+			const full = style || dateStyle ? { ...(dateStyle as IStyleData), ...style } : null;
 			matrix.setValue(row, col, full ? { ...data, s: this.book.getStyles().setValue(full) } : data);
 			shown ??= cell;
 		}
@@ -201,13 +210,14 @@ export class UniverView implements SessionGrid {
 		let rows = 0;
 		let columns = 0;
 		let touchesFormula = false;
-		for (const { row, col, content, style } of edits) {
+		for (const { row, col, content, style: info } of edits) {
+			const style = info === undefined ? undefined : styleOfInfo(info);
 			const old = this.sheet.getCellRaw(row, col);
 			const oldStyle = this.styleOf(old);
 			const newContent = content !== undefined && content !== this.contentAt(row, col);
-			const newStyle = style !== undefined && !sameStyle(style, oldStyle as CellState['style']);
+			const newStyle = style !== undefined && !sameStyle(style as Style, oldStyle as Style);
 			if (!newContent && !newStyle) continue;
-			const cell = newContent ? patchOfContent(content, style === undefined ? oldStyle : (style as IStyleData)) : {};
+			const cell = newContent ? patchOfContent(content, style === undefined ? oldStyle : style) : {};
 			if (newStyle) cell.s = style === null ? (cell.s ?? null) : { ...(cell.s as IStyleData), ...stylePatch(style, oldStyle) };
 			if (newContent && (cell.f || old?.f || old?.si)) touchesFormula = true;
 			(cellValue[row] ??= {})[col] = cell;
@@ -226,6 +236,8 @@ export class UniverView implements SessionGrid {
 
 	private growTo(rows: number, columns: number): void {
 		const options = { fromCollab: true, onlyLocal: true };
+		// Properties of all rows or columns are those of the new ones.
+		if (rows > this.sheet.getRowCount() || columns > this.sheet.getColumnCount()) queueMicrotask(() => this.arrange());
 		if (rows > this.sheet.getRowCount()) {
 			const rowCount = rows + spareRows;
 			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-row-count', { unitId, subUnitId: sheetId, rowCount }, options);
@@ -270,44 +282,20 @@ export class UniverView implements SessionGrid {
 		const selections = this.selections.getCurrentSelections();
 		this.commands.syncExecuteCommand(structureMutations[change.kind], { unitId, subUnitId: sheetId, range }, { fromCollab: true });
 		this.growTo(leastRows, leastColumns);
-		this.moveSelections(change, selections);
-		this.moveEditor(change);
+		const limit = { row: this.sheet.getRowCount() - 1, col: this.sheet.getColumnCount() - 1 };
+		const moved = movedSelections(selections, change, limit);
+		if (moved.length > 0) this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
+		const lost = this.editor.move(change);
+		if (lost !== null) {
+			this.cancelEditing();
+			this.events.onTextLost(lost);
+		}
 		if (this.hasFormulas) this.recalculate([]);
 		this.marks.refresh();
 	}
 
 	private get selections(): SheetsSelectionsService {
 		return this.get(SheetsSelectionsService);
-	}
-
-	private moveSelections(change: StructureEdit, before: readonly { range: IRange; primary: unknown }[]): void {
-		const limit = { row: this.sheet.getRowCount() - 1, col: this.sheet.getColumnCount() - 1 };
-		const moved = before.map((selection) => {
-			const { row, col, toRow, toCol } = moveRange(rangeOf(selection.range), change) ?? this.fallback(change, rangeOf(selection.range));
-			const range = { ...selection.range, startRow: Math.min(row, limit.row), startColumn: Math.min(col, limit.col), endRow: Math.min(toRow, limit.row), endColumn: Math.min(toCol, limit.col) };
-			const old = selection.primary as { actualRow: number; actualColumn: number } | null;
-			const place = (old && movePlace({ row: old.actualRow, col: old.actualColumn }, change)) ?? { row: range.startRow, col: range.startColumn };
-			const primary = old && { ...old, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
-			return { ...selection, range, primary };
-		});
-		if (moved.length > 0) this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
-	}
-
-	/** What takes the place of a selection whose rows or columns are deleted. */
-	private fallback(change: StructureEdit, range: Range): Range {
-		return isOfRows(change) ? { ...range, row: change.at, toRow: change.at } : { ...range, col: change.at, toCol: change.at };
-	}
-
-	/** Univer moves the edited cell, but not the editor's box. */
-	private moveEditor(change: StructureEdit): void {
-		const bridge = this.get<IEditorBridgeService & { _currentEditCell?: { primary: Record<string, number> } | null }>(IEditorBridgeService);
-		const cell = bridge._currentEditCell;
-		if (!cell || !bridge.isVisible().visible) return;
-		const { primary } = cell;
-		const place = movePlace({ row: primary.actualRow!, col: primary.actualColumn! }, change);
-		if (!place) return;
-		cell.primary = { ...primary, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
-		bridge.refreshEditCellPosition(false);
 	}
 
 	private styleOf(cell: Nullable<ICellData>): Nullable<IStyleData> {
@@ -327,6 +315,25 @@ export class UniverView implements SessionGrid {
 		return { content: this.contentAt(row, col), style: plainStyle(this.styleOf(this.sheet.getCellRaw(row, col))) };
 	}
 
+	list(range: Range): CellEdit[] {
+		const cells: CellEdit[] = [];
+		if (this.book)
+			visitCells(this.sheet.getCellMatrix().getMatrix(), range, (row, col) => {
+				const { content, style } = this.read(row, col);
+				if (content !== '' || style) cells.push({ row, col, content, style });
+			});
+		return cells;
+	}
+
+	formulas(): (Place & { content: string })[] {
+		const cells: (Place & { content: string })[] = [];
+		if (this.book && this.hasFormulas)
+			visitCells(this.sheet.getCellMatrix().getMatrix(), { row: 0, col: 0, toRow: maxRows, toCol: maxCols }, (row, col, cell) => {
+				if (cell.f || cell.si) cells.push({ row, col, content: this.contentAt(row, col) });
+			});
+		return cells;
+	}
+
 	/** A cell's content, and the text that it shows; null while there is no grid. */
 	contentOf({ row, col }: Place): { content: string; shown: string; style: CellState['style'] } | null {
 		if (!this.book) return null;
@@ -335,9 +342,12 @@ export class UniverView implements SessionGrid {
 		return { ...this.read(row, col), shown: String(shown ?? '') };
 	}
 
-	/** For tests: the width of a column, and the number of merged ranges. */
-	layoutOf(col: number): { width: number; merges: number } {
-		return { width: this.sheet.getColumnWidth(col), merges: this.sheet.getMergeData().length };
+	/** For tests: sizes of a row and a column (0: hidden), the merged ranges, the frozen rows and columns. */
+	layoutOf(row: number, col: number): { height: number; width: number; merges: Range[]; frozen: [number, number] } {
+		const { ySplit, xSplit } = this.sheet.getConfig().freeze;
+		const height = this.sheet.getRowVisible(row) ? this.sheet.getRowHeight(row) : 0;
+		const width = this.sheet.getColVisible(col) ? this.sheet.getColumnWidth(col) : 0;
+		return { height, width, merges: this.sheet.getMergeData().map(rangeOf), frozen: [ySplit, xSplit] };
 	}
 
 	// ---- the user's edits ---------------------------------------------------------------------------------------------
@@ -362,6 +372,9 @@ export class UniverView implements SessionGrid {
 				if (!this.api.getActiveWorkbook()?.isCellEditing()) this.events.onEditing(null);
 			}, 0),
 		);
+		const keys = (event: KeyboardEvent) => this.structureKey(event);
+		this.host.addEventListener('keydown', keys, { capture: true });
+		addMoveItems(this.univer, (back) => this.moveSelected(back));
 		const resized = new ResizeObserver(() => this.reportView());
 		resized.observe(this.host);
 		this.cleanUps.push(() => resized.disconnect());
@@ -378,9 +391,13 @@ export class UniverView implements SessionGrid {
 	 */
 	private guard(isOurs: (options?: IExecutionOptions) => unknown): void {
 		const wrap = (run: Execute, result: (done: boolean) => unknown): Execute => (id, params, options) => {
+			if (id === setValues && options?.applyFormulaCalculationResult) params = this.presentResults(params);
 			if (isOurs(options)) return run(id, params, options);
+			if (id.startsWith('sheet.command.') || changesCells(id)) this.events.beforeChange();
 			const structure = structureCommands[id];
-			const kind = blockedKind(id) ?? (this.readOnly && (changesCells(id) || structure) ? 'role' : undefined);
+			const moves = moveCommands[id];
+			const cells = changesCells(id) ? cellsOfMutation(id, params) : [];
+			const kind = blockedKind(id) ?? (this.readOnly && (changesCells(id) || changesLayout(id) || structure || id in moveCommands) ? 'role' : this.lacking(id, cells));
 			if (kind) {
 				this.events.onBlocked(kind);
 				return result(id.startsWith('sheet.mutation.'));
@@ -391,13 +408,22 @@ export class UniverView implements SessionGrid {
 				this.events.onStructure({ kind: structure, at, n: end - at + 1 });
 				return result(true);
 			}
+			if (moves) {
+				this.events.onMoveLines(moves(params as never));
+				return result(true);
+			}
 			if ((id === 'univer.command.undo' || id === 'univer.command.redo') && this.isFocused) {
 				if (id === 'univer.command.undo') this.events.onUndo();
 				else this.events.onRedo();
 				return result(true);
 			}
+			if (changesLayout(id)) {
+				this.layout.collect(id, params as never);
+				this.reportSoon();
+				return result(true);
+			}
 			// Listeners of Univer change cells before the mutation does.
-			if (changesCells(id)) this.remember(id, params as never);
+			this.changes.remember(cells);
 			return run(id, params, options);
 		};
 		const { commands } = this;
@@ -414,6 +440,28 @@ export class UniverView implements SessionGrid {
 		this.updateHistory = () => history._updateStatus();
 	}
 
+	/** The kind of refusal of a command that needs cells which have not been read. A single cell can be typed over. */
+	private lacking(id: string, cells: Place[]): string | undefined {
+		const read = readsSelection(id) && this.isFocused ? this.selections.getCurrentSelections().map(({ range }) => this.inGrid(range)) : [];
+		const written = cells.length > 1 ? cells.map(({ row, col }) => ({ row, col, toRow: row, toCol: col })) : [];
+		return this.events.lacks([...read, ...written]) ?? undefined;
+	}
+
+	/** The cells of a selection. A whole row or column has no ends. */
+	private inGrid({ startRow, startColumn, endRow, endColumn }: IRange): Range {
+		const end = (value: number, last: number) => (Number.isNaN(value) ? last : value);
+		return { row: end(startRow, 0), col: end(startColumn, 0), toRow: end(endRow, this.sheet.getRowCount() - 1), toCol: end(endColumn, this.sheet.getColumnCount() - 1) };
+	}
+
+	/** Results of a calculation, without those whose formulas have moved since it began. Another one follows. */
+	private presentResults<Values extends { cellValue: Matrix }>(params: Values): Values {
+		const hasFormula = (row: number, col: number) => {
+			const cell = this.sheet.getCellRaw(row, col);
+			return Boolean(cell?.f || cell?.si);
+		};
+		return { ...params, cellValue: valuesOf(params.cellValue, hasFormula) };
+	}
+
 	/** Enables or disables the buttons of undo and redo. */
 	showUndo(canUndo: boolean, canRedo: boolean): void {
 		this.history = { undos: Number(canUndo), redos: Number(canRedo) };
@@ -428,42 +476,21 @@ export class UniverView implements SessionGrid {
 		const last = selections?.at(-1);
 		if (!last) return;
 		const { range, primary } = last;
-		const [rows, columns] = [this.sheet.getRowCount() - 1, this.sheet.getColumnCount() - 1];
-		const startRow = Number.isNaN(range.startRow) ? 0 : range.startRow;
-		const startColumn = Number.isNaN(range.startColumn) ? 0 : range.startColumn;
-		const [toRow, toCol] = [Number.isNaN(range.endRow) ? rows : range.endRow, Number.isNaN(range.endColumn) ? columns : range.endColumn];
-		this.events.onSelection({ row: primary?.actualRow ?? startRow, col: primary?.actualColumn ?? startColumn }, { row: startRow, col: startColumn, toRow, toCol });
+		const cells = this.inGrid(range);
+		this.events.onSelection({ row: primary?.actualRow ?? cells.row, col: primary?.actualColumn ?? cells.col }, cells);
 	}
 
 	private reportView(): void {
 		this.viewTimer ??= setTimeout(() => {
 			this.viewTimer = undefined;
-			const visible = this.api.getActiveWorkbook()?.getActiveSheet()?.getVisibleRange();
-			if (visible) this.events.onView(rangeOf(visible));
+			const visible = this.visible();
+			if (visible) this.events.onView(visible);
 		}, viewMs);
 	}
 
-	/** Reads the cells that a mutation is about to change. */
-	private remember(id: string, params: Record<string, unknown>): void {
-		const inRanges = (ranges: IRange[]) => {
-			for (const { startRow, endRow, startColumn, endColumn } of ranges)
-				for (let row = startRow; row <= endRow; row++) for (let col = startColumn; col <= endColumn; col++) this.touch(row, col);
-		};
-		if (id === setValues && params.subUnitId === sheetId && params.cellValue) {
-			forCells(params.cellValue as Matrix, (row, col, patch) => {
-				if (!patch || 'v' in patch || 'f' in patch || 'p' in patch || 'si' in patch || 's' in patch) this.touch(row, col);
-			});
-		} else if (id === 'sheet.mutation.move-range') {
-			for (const { value } of [params.from, params.to] as { value: Matrix }[]) forCells(value, (row, col) => this.touch(row, col));
-		} else if (id === 'sheet.mutation.set.numfmt') {
-			for (const { ranges } of Object.values(params.values as Record<string, { ranges: IRange[] }>)) inRanges(ranges);
-		} else if (id === 'sheet.mutation.remove.numfmt') inRanges(params.ranges as IRange[]);
-	}
-
-	/** Keeps the state of a cell before the user's change. */
-	private touch(row: number, col: number): void {
-		const key = keyOf(row, col);
-		if (!this.changed.has(key)) this.changed.set(key, { row, col, before: this.read(row, col) });
+	private visible(): Range | null {
+		const visible = this.api.getActiveWorkbook()?.getActiveSheet()?.getVisibleRange();
+		return visible ? rangeOf(visible) : null;
 	}
 
 	/** The mutations of an action (a value, then its format) are one change. */
@@ -474,18 +501,33 @@ export class UniverView implements SessionGrid {
 
 	private reportChanges(): void {
 		this.reporting = false;
-		const changes: Change[] = [];
-		for (const { row, col, before } of this.changed.values()) {
-			const after = this.read(row, col);
-			if (after.content.startsWith('=')) this.hasFormulas = true;
-			if (sameStyle(before.style, after.style)) after.style = before.style;
-			if (before.content !== after.content || before.style !== after.style) changes.push({ row, col, before, after });
-		}
-		this.changed.clear();
-		if (changes.length > 0) this.events.onChanges(changes);
+		const changes = this.changes.take();
+		if (changes.some(({ after }) => after.content.startsWith('='))) this.hasFormulas = true;
+		const properties = this.layout.take();
+		if (changes.length > 0 || properties.length > 0) this.events.onChanges(changes, properties);
 	}
 
 	// ---- the rest -----------------------------------------------------------------------------------------------------
+
+	/** Inserts, deletes or moves the selected rows and columns, if the key does that. */
+	private structureKey(event: KeyboardEvent): void {
+		if (!this.isFocused || this.editor.isOpen || this.readOnly) return;
+		const lines = linesOf(this.selections.getCurrentSelections());
+		const key = lines[0] && keyOfStructure(event);
+		const moves = lines.length === 1 && keyOfMove(event, lines[0]!);
+		if (!key && !moves) return;
+		event.preventDefault();
+		event.stopPropagation();
+		if (moves) this.moveSelected(moves === 'back');
+		else lines.forEach((each) => this.events.onStructure(key === 'insert' ? insertion(each) : deletion(each)));
+	}
+
+	private moveSelected(back: boolean): void {
+		const lines = linesOf(this.selections.getCurrentSelections());
+		const move = lines.length === 1 ? moveByOne(lines[0]!, back) : undefined;
+		if (this.readOnly) this.events.onBlocked('role');
+		else if (move) this.events.onMoveLines(move);
+	}
 
 	showMarks(marks: Mark[]): void {
 		this.marks.show(marks);
@@ -493,9 +535,7 @@ export class UniverView implements SessionGrid {
 
 	/** The text in the open cell editor; null if none is open. */
 	editorText(): string | null {
-		if (!this.api.getActiveWorkbook()?.isCellEditing()) return null;
-		const document = this.instances.getUnit<DocumentDataModel>(DOCS_NORMAL_EDITOR_UNIT_ID_KEY);
-		return document?.getBody()?.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n') ?? null;
+		return this.book ? this.editor.text() : null;
 	}
 
 	/** Closes the cell editor and discards the typed text. */
@@ -506,6 +546,30 @@ export class UniverView implements SessionGrid {
 	setReadOnly(readOnly: boolean): void {
 		this.readOnly = readOnly;
 		if (this.book) this.api.getActiveWorkbook()?.setEditable(!readOnly);
+	}
+
+	/** For the files that add to the grid; null until it has cells. */
+	get parts(): GridParts | null {
+		if (!this.book) return null;
+		return {
+			host: this.host,
+			injector: this.univer.__getInjector(),
+			commands: this.commands,
+			sheet: this.sheet,
+			isEditing: () => this.api.getActiveWorkbook()?.isCellEditing() ?? false,
+			visible: () => this.visible(),
+			cornerOf: (range) => this.marks.cornerOf(range),
+		};
+	}
+
+	/** Calls `run` as soon as the grid has cells. */
+	onCreated(run: (parts: GridParts) => void): void {
+		this.created = run;
+		if (this.parts) run(this.parts);
+	}
+
+	setDark(dark: boolean): void {
+		this.api.toggleDarkMode(dark);
 	}
 
 	focus(): void {
@@ -527,24 +591,3 @@ export class UniverView implements SessionGrid {
 		return content.startsWith('=') ? `${cellName(row, col)}, ${shown}, ${content}` : `${cellName(row, col)}, ${shown}`;
 	}
 }
-
-function forCells(matrix: Matrix, visit: (row: number, col: number, cell: Nullable<ICellData>) => void): void {
-	for (const [row, cells] of Object.entries(matrix)) {
-		for (const [col, cell] of Object.entries(cells ?? {})) visit(Number(row), Number(col), cell as Nullable<ICellData>);
-	}
-}
-
-function columnWidths(cells: CellEdit[]): Record<number, { w: number }> {
-	const widths: Record<number, { w: number }> = {};
-	for (const { row, col, content = '' } of cells) {
-		if (row >= measuredRows || content.startsWith('=')) continue;
-		if (content.length * 8 <= leastWidth && !wideLetters.test(content)) continue;
-		let width = 16;
-		for (const letter of content) width += wideLetters.test(letter) ? 15 : 8;
-		widths[col] = { w: Math.min(mostWidth, Math.max(leastWidth, width, widths[col]?.w ?? 0)) };
-	}
-	return widths;
-}
-
-/** Chinese, Japanese and Korean letters are about twice as wide. */
-const wideLetters = /[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uff60]/;

@@ -1,0 +1,64 @@
+// cell-editor.ts - Univer's editor of a cell: its text, and how structure edits move it.
+import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, ICommandService, IUniverInstanceService } from '@univerjs/core';
+import type { DocumentDataModel, Univer } from '@univerjs/core';
+import { DocSelectionManagerService } from '@univerjs/docs';
+import { IEditorService, InsertCommand } from '@univerjs/docs-ui';
+import { IEditorBridgeService } from '@univerjs/sheets-ui';
+import { moveContent, movePlace } from '../v2/lines';
+import type { StructureEdit } from '../v2/messages';
+
+type Bridge = IEditorBridgeService & { _currentEditCell?: { primary: Record<string, number> } | null };
+
+export class CellEditor {
+	constructor(private readonly univer: Univer) {}
+
+	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
+		return this.univer.__getInjector().get(service) as T;
+	}
+
+	private get bridge(): Bridge {
+		return this.get<Bridge>(IEditorBridgeService);
+	}
+
+	get isOpen(): boolean {
+		return this.bridge.isVisible().visible;
+	}
+
+	/** The text in the open editor; null if none is open. */
+	text(): string | null {
+		if (!this.isOpen) return null;
+		const document = this.get<IUniverInstanceService>(IUniverInstanceService).getUnit<DocumentDataModel>(DOCS_NORMAL_EDITOR_UNIT_ID_KEY);
+		return document?.getBody()?.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n') ?? null;
+	}
+
+	/** Moves the editor and the references in its text with its cell. Returns the text if the cell is deleted. */
+	move(change: StructureEdit): string | null {
+		const cell = this.bridge._currentEditCell;
+		const text = this.text();
+		if (!cell || text === null) return null;
+		const { primary } = cell;
+		const place = movePlace({ row: primary.actualRow!, col: primary.actualColumn! }, change);
+		if (!place) return text;
+		// Univer moves the edited cell, but not the editor's box.
+		cell.primary = { ...primary, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
+		this.bridge.refreshEditCellPosition(false);
+		const moved = moveContent(text, change);
+		if (moved !== undefined && moved !== text) this.replace(text, moved);
+		return null;
+	}
+
+	/** Replaces what differs, as typing does. The cursor stays behind the characters that it was behind. */
+	private replace(before: string, after: string): void {
+		const unitId = this.get<IEditorService>(IEditorService).getFocusId() ?? DOCS_NORMAL_EDITOR_UNIT_ID_KEY;
+		const cursor = this.get<DocSelectionManagerService>(DocSelectionManagerService).getActiveTextRange()?.startOffset ?? before.length;
+		let start = 0;
+		while (before[start] === after[start]) start++;
+		let rest = 0;
+		while (rest < Math.min(before.length, after.length) - start && before.at(-1 - rest) === after.at(-1 - rest)) rest++;
+		const end = before.length - rest;
+		const dataStream = after.slice(start, after.length - rest);
+		const moved = cursor <= start ? cursor : Math.max(start, cursor + after.length - before.length);
+		const range = { startOffset: start, endOffset: end, collapsed: start === end };
+		void this.get<ICommandService>(ICommandService).executeCommand(InsertCommand.id, { unitId, range, segmentId: '', body: { dataStream }, cursorOffset: moved - start });
+	}
+}

@@ -1,0 +1,58 @@
+// changes.ts - the cells that a command of the user changes. Each is read before the first mutation of it and after the last
+// one, because a mutation of Univer is a partial patch.
+import type { ICellData, IObjectMatrixPrimitiveType, IRange, Nullable } from '@univerjs/core';
+import type { CellState } from '../sheet/mirror';
+import type { Change } from '../sheet/undo';
+import { sameStyle } from '../style';
+import type { Place } from '../v2/messages';
+import { keyOf } from '../v2/replica';
+import { forCells } from './reading';
+
+type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
+
+/** The cells whose content or style a mutation changes. */
+export function cellsOfMutation(id: string, params: Record<string, unknown>): Place[] {
+	const cells: Place[] = [];
+	const inMatrix = (matrix: Matrix, changes: (patch: Nullable<ICellData>) => boolean) =>
+		forCells(matrix, (row, col, patch) => {
+			if (changes(patch)) cells.push({ row, col });
+		});
+	const inRanges = (ranges: IRange[]) => {
+		for (const { startRow, endRow, startColumn, endColumn } of ranges)
+			for (let row = startRow; row <= endRow; row++) for (let col = startColumn; col <= endColumn; col++) cells.push({ row, col });
+	};
+	if (id === 'sheet.mutation.set-range-values' && params.cellValue)
+		inMatrix(params.cellValue as Matrix, (patch) => !patch || 'v' in patch || 'f' in patch || 'p' in patch || 'si' in patch || 's' in patch);
+	else if (id === 'sheet.mutation.move-range') {
+		for (const { value } of [params.from, params.to] as { value: Matrix }[]) inMatrix(value, () => true);
+	} else if (id === 'sheet.mutation.set.numfmt') {
+		for (const { ranges } of Object.values(params.values as Record<string, { ranges: IRange[] }>)) inRanges(ranges);
+	} else if (id === 'sheet.mutation.remove.numfmt') inRanges(params.ranges as IRange[]);
+	return cells;
+}
+
+export class UserChanges {
+	private touched = new Map<string, Place & { before: CellState }>();
+
+	constructor(private readonly read: (row: number, col: number) => CellState) {}
+
+	/** The user is about to change these cells. */
+	remember(cells: Place[]): void {
+		for (const { row, col } of cells) {
+			const key = keyOf(row, col);
+			if (!this.touched.has(key)) this.touched.set(key, { row, col, before: this.read(row, col) });
+		}
+	}
+
+	/** What has changed since. */
+	take(): Change[] {
+		const changes: Change[] = [];
+		for (const { row, col, before } of this.touched.values()) {
+			const after = this.read(row, col);
+			if (sameStyle(before.style, after.style)) after.style = before.style;
+			if (before.content !== after.content || before.style !== after.style) changes.push({ row, col, before, after });
+		}
+		this.touched.clear();
+		return changes;
+	}
+}

@@ -1,0 +1,143 @@
+// keys.ts - keys of spreadsheets that Univer lacks: Home, End, Page Up and Down, with Ctrl the corners, with Shift a range;
+// Shift+Tab moves back; Shift+Space and Ctrl+Space select rows and columns; Ctrl+; and Ctrl+Shift+; write the date and the
+// time; Shift+F10 opens the menu.
+import { CellValueType, CommandType, RANGE_TYPE } from '@univerjs/core';
+import type { ICellData, IRange } from '@univerjs/core';
+import { IShortcutService, KeyCode, MetaKeys } from '@univerjs/ui';
+import type { Place } from '../v2/messages';
+import { cellOfContent } from './cells';
+import { openMenu } from './menu';
+import { canvasOf, hasContent, reveal, select, selectionOf, type GridParts } from './parts';
+
+/** The last row and the last column that have content. */
+function lastUsed({ sheet }: GridParts): Place {
+	const last = { row: 0, col: 0 };
+	sheet.getCellMatrix().forValue((row, col, cell) => {
+		if (!hasContent(cell)) return;
+		last.row = Math.max(last.row, row);
+		last.col = Math.max(last.col, col);
+	});
+	return last;
+}
+
+function lastOfRow({ sheet }: GridParts, row: number): number {
+	const cells = sheet.getCellMatrix().getMatrix()[row] ?? {};
+	return Object.entries(cells).reduce((last, [col, cell]) => (hasContent(cell) ? Math.max(last, Number(col)) : last), 0);
+}
+
+/** Where a key moves to from a cell; null if it moves nowhere. */
+function target(parts: GridParts, { key, ctrlKey }: KeyboardEvent, { row, col }: Place): Place | null {
+	const { sheet } = parts;
+	if (key === 'Home') return ctrlKey ? { row: 0, col: 0 } : { row, col: 0 };
+	if (key === 'End') return ctrlKey ? lastUsed(parts) : { row, col: lastOfRow(parts, row) };
+	if (ctrlKey || (key !== 'PageDown' && key !== 'PageUp')) return null;
+	const visible = parts.visible();
+	const screen = visible ? Math.max(1, visible.toRow - visible.row - 1) : 1;
+	return { row: Math.min(Math.max(row + (key === 'PageDown' ? screen : -screen), 0), sheet.getRowCount() - 1), col };
+}
+
+/** The range from the cell at which it was begun to another one. */
+function between(from: Place, to: Place): IRange {
+	return {
+		startRow: Math.min(from.row, to.row), endRow: Math.max(from.row, to.row),
+		startColumn: Math.min(from.col, to.col), endColumn: Math.max(from.col, to.col),
+	};
+}
+
+function write({ commands, sheet }: GridParts, { row, col }: Place, cell: ICellData | null): void {
+	const [unitId, subUnitId] = [sheet.getUnitId(), sheet.getSheetId()];
+	const range = { startRow: row, endRow: row, startColumn: col, endColumn: col };
+	void commands.executeCommand('sheet.command.set-range-values', { unitId, subUnitId, range, value: { ...cell, f: null, si: null, p: null } });
+}
+
+/** Today, as the user's clock shows it. */
+function dateNow(): ICellData | null {
+	const now = new Date();
+	const two = (n: number) => String(n).padStart(2, '0');
+	return cellOfContent(`${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`);
+}
+
+function timeNow(): ICellData {
+	const now = new Date();
+	const seconds = now.getHours() * 3600 + now.getMinutes() * 60 + now.getSeconds();
+	return { v: seconds / 86400, t: CellValueType.NUMBER, s: { n: { pattern: 'hh:mm:ss' } } };
+}
+
+/** Runs the command of a key. Returns false if the key has none. */
+function run(parts: GridParts, event: KeyboardEvent): boolean {
+	const { sheet } = parts;
+	const { key, ctrlKey, shiftKey, altKey, metaKey } = event;
+	const at = selectionOf(parts);
+	if (!at || altKey || metaKey) return false;
+	const to = target(parts, event, shiftKey ? farCorner(at) : at);
+	if (to) {
+		select(parts, shiftKey ? between(at, to) : between(to, to), shiftKey ? at : to);
+		reveal(parts, to);
+		return true;
+	}
+	if (key === ' ' && ctrlKey !== shiftKey) {
+		const range = shiftKey
+			? { startRow: at.range.startRow, endRow: at.range.endRow, startColumn: 0, endColumn: sheet.getColumnCount() - 1, rangeType: RANGE_TYPE.ROW }
+			: { startRow: 0, endRow: sheet.getRowCount() - 1, startColumn: at.range.startColumn, endColumn: at.range.endColumn, rangeType: RANGE_TYPE.COLUMN };
+		select(parts, range, at);
+		return true;
+	}
+	if (ctrlKey && /^[;:]$/.test(key)) {
+		write(parts, at, key === ':' ? timeNow() : dateNow());
+		return true;
+	}
+	if (key === 'ContextMenu' || (key === 'F10' && shiftKey && !ctrlKey)) {
+		openMenu(parts, at);
+		return true;
+	}
+	return false;
+}
+
+/** The corner of the selection that is opposite to its cell. */
+function farCorner({ range, row, col }: Place & { range: IRange }): Place {
+	return { row: range.startRow === row ? range.endRow : range.startRow, col: range.startColumn === col ? range.endColumn : range.startColumn };
+}
+
+/** Whether keys go to the cells: to the canvas, or to the hidden editor in which Univer takes what is typed. */
+function hasFocus({ host }: GridParts): boolean {
+	const focused = document.activeElement;
+	return focused === canvasOf(host) || (focused instanceof HTMLElement && host.contains(focused) && focused.isContentEditable);
+}
+
+/** Univer's own Shift+Tab throws if one cell is selected; in a range it moves. */
+function addPreviousCell(parts: GridParts): () => void {
+	const id = 'pg-sheet.command.previous-cell';
+	const handler = () => {
+		const at = selectionOf(parts);
+		if (!at) return false;
+		const to = { row: at.row, col: Math.max(at.col - 1, 0) };
+		select(parts, between(to, to), to);
+		reveal(parts, to);
+		return true;
+	};
+	const preconditions = () => {
+		const range = selectionOf(parts)?.range;
+		return hasFocus(parts) && !parts.isEditing() && range?.startRow === range?.endRow && range?.startColumn === range?.endColumn;
+	};
+	const command = parts.commands.registerCommand({ id, type: CommandType.COMMAND, handler });
+	const shortcut = parts.injector.get(IShortcutService).registerShortcut({ id, binding: KeyCode.TAB | MetaKeys.SHIFT, priority: 1000, preconditions });
+	return () => {
+		shortcut.dispose();
+		command.dispose();
+	};
+}
+
+/** Listens until the returned function is called. */
+export function addKeys(parts: GridParts): () => void {
+	const listen = (event: KeyboardEvent) => {
+		if (event.isComposing || !hasFocus(parts) || parts.isEditing() || !run(parts, event)) return;
+		event.preventDefault();
+		event.stopImmediatePropagation();
+	};
+	const removePreviousCell = addPreviousCell(parts);
+	window.addEventListener('keydown', listen, { capture: true });
+	return () => {
+		removePreviousCell();
+		window.removeEventListener('keydown', listen, { capture: true });
+	};
+}

@@ -1,0 +1,31 @@
+// texts.ts - Univer's texts in the language of the page. Those that describe functions are most of them. They are read when
+// the user first turns to the grid.
+import { LocaleService, LocaleType } from '@univerjs/core';
+
+export interface GridTexts {
+	locale: LocaleType;
+	texts: object;
+	/** The texts that describe functions. */
+	readFunctions: () => Promise<object>;
+}
+
+export async function readTexts(language: string): Promise<GridTexts> {
+	if (language === 'zh-CN') {
+		const { default: texts } = await import('@univerjs/preset-sheets-core/locales/zh-CN');
+		return { locale: LocaleType.ZH_CN, texts, readFunctions: async () => (await import('@univerjs/sheets-formula/locale/zh-CN')).default };
+	}
+	const { default: texts } = await import('@univerjs/preset-sheets-core/locales/en-US');
+	return { locale: LocaleType.EN_US, texts, readFunctions: async () => (await import('@univerjs/sheets-formula/locale/en-US')).default };
+}
+
+/** Adds the texts that describe functions at the first key or click in the element. Returns a function that stops it. */
+export function readFunctionTexts(element: HTMLElement, { locale, readFunctions }: GridTexts, service: LocaleService): () => void {
+	const listening = new AbortController();
+	const read = async () => {
+		listening.abort();
+		service.load({ [locale]: await readFunctions() } as never);
+		service.setLocale(locale);
+	};
+	for (const event of ['pointerdown', 'keydown']) element.addEventListener(event, () => void read(), { signal: listening.signal, capture: true });
+	return () => listening.abort();
+}

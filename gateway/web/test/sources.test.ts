@@ -1,0 +1,88 @@
+// Texts in the sources: what a user reads comes from the files of texts, in both languages, and all of these are used.
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import en from '../src/i18n/en.json';
+import zh from '../src/i18n/zh-CN.json';
+
+const sources = import.meta.glob<string>('../src/**/*.ts', { query: '?raw', eager: true, import: 'default' });
+const english = en as Record<string, string>;
+const chinese = zh as Record<string, string>;
+
+/** Functions of which these arguments are shown. */
+const shownArguments: Record<string, (index: number) => boolean> = {
+	h: (index) => index >= 2,
+	button: (index) => index === 0,
+	field: (index) => index === 0,
+	openDialog: () => true,
+	confirmDialog: (index) => index < 3,
+	openDrawer: (index) => index === 2,
+	notify: (index) => index === 0,
+	announce: (index) => index === 0,
+};
+const shownAttributes = new Set(['aria-label', 'aria-description', 'title', 'placeholder', 'alt']);
+const shownProperties = new Set(['textContent', 'innerText', 'title', 'ariaLabel', 'placeholder']);
+/** Names of languages, and of a key. */
+const untranslated = new Set(['English', '中文', 'F6']);
+
+/** Text that a user would see: letters in a string or a template. */
+function literals(node: ts.Node): string[] {
+	if (ts.isStringLiteralLike(node)) return [node.text];
+	if (ts.isTemplateExpression(node)) return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
+	if (ts.isConditionalExpression(node)) return [...literals(node.whenTrue), ...literals(node.whenFalse)];
+	if (ts.isBinaryExpression(node)) return node.operatorToken.kind === ts.SyntaxKind.AmpersandAmpersandToken ? literals(node.right) : [...literals(node.left), ...literals(node.right)];
+	if (ts.isParenthesizedExpression(node)) return literals(node.expression);
+	return [];
+}
+
+const isText = (text: string) => /\p{L}/u.test(text) && !untranslated.has(text);
+
+/** Texts that are written in a source, and the keys that it uses; patterns of those with a variable part. */
+function examine(source: string): { texts: string[]; keys: string[]; patterns: RegExp[] } {
+	const found = { texts: [] as string[], keys: [] as string[], patterns: [] as RegExp[] };
+	const note = (node: ts.Node) => found.texts.push(...literals(node).filter(isText));
+	const noteKey = (node: ts.Node): void => {
+		if (ts.isStringLiteralLike(node)) found.keys.push(node.text);
+		else if (ts.isTemplateExpression(node)) found.patterns.push(new RegExp(`^${literals(node).map((part) => part.replace(/\W/g, '\\$&')).join('.+')}$`));
+		else if (ts.isConditionalExpression(node)) [node.whenTrue, node.whenFalse].forEach(noteKey);
+	};
+	const visit = (node: ts.Node): void => {
+		if (ts.isCallExpression(node) && ts.isIdentifier(node.expression)) {
+			const name = node.expression.text;
+			node.arguments.forEach((argument, i) => shownArguments[name]?.(i) && note(argument));
+			if (name === 't' || name === 'tOr') node.arguments.slice(0, name === 't' ? 1 : 2).forEach(noteKey);
+		}
+		if (ts.isPropertyAssignment(node) && (ts.isStringLiteral(node.name) || ts.isIdentifier(node.name)) && shownAttributes.has(node.name.text)) note(node.initializer);
+		if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isPropertyAccessExpression(node.left) && shownProperties.has(node.left.name.text)) note(node.right);
+		ts.forEachChild(node, visit);
+	};
+	visit(ts.createSourceFile('source.ts', source, ts.ScriptTarget.ES2022, true));
+	return found;
+}
+
+describe('texts in the sources', () => {
+	const all = Object.entries(sources).map(([file, source]) => ({ file, ...examine(source) }));
+
+	it('a text that is not translated is found', () => {
+		const source = "h('p', { title: 'Help' }, 'Hello', t('close')); button(open ? 'Hide' : t('close'), run); label.textContent = `${n} cells`; h('div', { class: 'x' }, '✕', 'F6');";
+		expect(examine(source)).toEqual({ texts: ['Hello', 'Help', 'Hide', ' cells'], keys: ['close', 'close'], patterns: [] });
+	});
+	it('are all translated', () => {
+		expect(all.filter(({ texts }) => texts.length > 0).map(({ file, texts }) => ({ file, texts }))).toEqual([]);
+	});
+	it('refer to texts that exist', () => {
+		expect(all.flatMap(({ keys }) => keys).filter((key) => !(key in english))).toEqual([]);
+		expect(all.flatMap(({ patterns }) => patterns).filter((pattern) => !Object.keys(english).some((key) => pattern.test(key)))).toEqual([]);
+	});
+	it('use all texts', () => {
+		const keys = new Set(all.flatMap((file) => file.keys));
+		const patterns = all.flatMap((file) => file.patterns);
+		expect(Object.keys(english).filter((key) => !keys.has(key) && !patterns.some((pattern) => pattern.test(key)))).toEqual([]);
+	});
+	it('are in Chinese where they are Chinese', () => {
+		const isChinese = (text: string) => /\p{Script=Han}/u.test(text);
+		const same = new Set(['product']);
+		const values = (text: string) => text.replace(/\{\w+\}/g, '');
+		expect(Object.entries(chinese).filter(([key, text]) => !same.has(key) && /\p{L}/u.test(values(text)) && !isChinese(text))).toEqual([]);
+		expect(Object.entries(english).filter(([, text]) => isChinese(text))).toEqual([]);
+	});
+});

@@ -1,0 +1,91 @@
+/*
+ * test_writes.c - the last writers of cells: who has written where since a seq, also after insertions and deletions.
+ */
+#include "ws/edit/writes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+
+/* Edits in the codec's form. */
+typedef struct Edits
+{
+	uint8_t bytes[65536];
+	EditWriter writer;
+	uint32_t count;
+} Edits;
+
+static void
+put(Edits *edits, const Edit *edit)
+{
+	if (edits->count++ == 0)
+		edit_write_edits(&edits->writer, edits->bytes);
+	edit_write(&edits->writer, edit);
+}
+
+static void
+set(Edits *edits, uint64_t uid, uint32_t row, uint32_t col, const char *content)
+{
+	put(edits,
+		&(Edit){
+			.kind = EDIT_SET, .uid = uid, .row = row, .col = col, .content = {content, (uint32_t) strlen(content)}});
+}
+
+static void
+add(Writes *writes, Edits *edits, int64_t seq)
+{
+	EditReader reader;
+
+	edit_reader_init_edits(&reader, edits->bytes, (size_t) (edits->writer.pos - edits->bytes), edits->count);
+	writes_add(writes, reader, edits->count, seq);
+	memset(edits, 0, sizeof(*edits));
+}
+
+/* Whether another than user 1 has written the cell since. */
+static bool
+written(const Writes *writes, int64_t seq, uint32_t row, uint32_t col)
+{
+	return writes_find(writes, 1, seq, (const uint32_t[]){row, col, row, col}, false) != NULL;
+}
+
+int
+main(void)
+{
+	static Edits edits;
+	Writes writes = {.floor = 5};
+
+	set(&edits, 1, 0, 0, "own");
+	set(&edits, 2, 4, 1, "theirs");
+	add(&writes, &edits, 7);
+	TAP_OK(!written(&writes, 5, 0, 0) && written(&writes, 5, 4, 1), "own cells do not count, those of others do");
+	TAP_OK(!written(&writes, 7, 4, 1), "what was known does not count");
+
+	put(&edits, &(Edit){.kind = EDIT_INSERT_ROWS, .uid = 2, .row = 1, .content = {"3", 1}});
+	set(&edits, 2, 1, 0, "=A1");
+	add(&writes, &edits, 9);
+	TAP_OK(written(&writes, 5, 7, 1) && !written(&writes, 5, 4, 1), "cells move with their rows");
+	TAP_OK(writes_find(&writes, 1, 7, (const uint32_t[]){90, 0, 99, 9}, false) == NULL &&
+			   writes_find(&writes, 1, 7, (const uint32_t[]){90, 0, 99, 9}, true) != NULL,
+		   "formulas count everywhere, if they are asked for");
+	put(&edits, &(Edit){.kind = EDIT_DELETE_ROWS, .uid = 2, .row = 7, .content = {"1", 1}});
+	add(&writes, &edits, 10);
+	TAP_OK(!written(&writes, 5, 7, 1), "a deleted cell does not count");
+
+	for (int i = 0; i < WRITES_REMEMBERED; i++)
+	{
+		set(&edits, 2, (uint32_t) i, 5, "x");
+		add(&writes, &edits, 11 + i);
+	}
+	TAP_OK(writes.floor > 5 && writes.floor < 11 + WRITES_REMEMBERED - 1,
+		   "the oldest are forgotten, and the floor says so");
+	TAP_OK(written(&writes, writes.floor, WRITES_REMEMBERED - 1, 5) && !written(&writes, writes.floor, 0, 5),
+		   "above the floor all are known");
+	for (int i = 0; i <= WRITES_REMEMBERED; i++)
+		set(&edits, 2, 0, (uint32_t) i, "x");
+	add(&writes, &edits, 999);
+	TAP_OK(writes.floor == 999 && writes.count == 0, "a larger batch is not remembered");
+	writes_free(&writes);
+	return tap_done();
+}
