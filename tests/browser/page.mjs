@@ -51,7 +51,7 @@ export class Person {
 	async anotherPage() {
 		this.page = await this.context.newPage();
 		this.page.setDefaultTimeout(15000);
-		this.page.on('pageerror', (error) => this.problems.push(error.stack));
+		this.page.on('pageerror', (error) => this.problems.push(error.stack || `${error.name}: ${error.message}`));
 		this.page.on('console', (message) => {
 			// A gateway that is down is what some tests are about.
 			const offline = /net::ERR_|Failed to load resource|WebSocket connection to/.test(message.text());

@@ -9,8 +9,11 @@ import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '.
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
 import { isProperty, type Place, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
+import { openHistory } from './history';
 import { KeptList } from './kept';
+import { openShare } from './share';
 import { askPassword } from './sign-in';
+import { openVersions } from './versions';
 import { readTexts } from '../view/texts';
 import { UniverView } from '../view/univer';
 import { addToGrid } from '../view/additions';
@@ -274,9 +277,9 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		'div',
 		{ class: 'actions-menu' },
 		button(t('versions.save'), () => void save()),
-		button(t('versions.title'), () => void import('./versions').then(({ openVersions }) => openVersions(context)), { 'aria-haspopup': 'dialog' }),
-		button(t('history.title'), () => void import('./history').then(({ openHistory }) => openHistory(context)), { 'aria-haspopup': 'dialog' }),
-		button(t('share.title'), () => void import('./share').then(({ openShare }) => openShare(context)), { class: 'primary', 'aria-haspopup': 'dialog' }),
+		button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
+		button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
+		button(t('share.title'), () => openShare(context), { class: 'primary', 'aria-haspopup': 'dialog' }),
 		switches(),
 		h('span', { class: 'user' }, account.username),
 	);

@@ -18,14 +18,24 @@ export async function readTexts(language: string): Promise<GridTexts> {
 	return { locale: LocaleType.EN_US, texts, readFunctions: async () => (await import('@univerjs/sheets-formula/locale/en-US')).default };
 }
 
-/** Adds the texts that describe functions at the first key or click in the element. Returns a function that stops it. */
+/**
+ * Adds the texts that describe functions at the first key or click in the element; while no gateway gives them, at a
+ * later one. Returns a function that stops it.
+ */
 export function readFunctionTexts(element: HTMLElement, { locale, readFunctions }: GridTexts, service: LocaleService): () => void {
 	const listening = new AbortController();
+	const { signal } = listening;
+	let reading = false;
 	const read = async () => {
+		if (reading) return;
+		reading = true;
+		const texts = await readFunctions().catch(() => null);
+		reading = false;
+		if (!texts || signal.aborted) return;
 		listening.abort();
-		service.load({ [locale]: await readFunctions() } as never);
+		service.load({ [locale]: texts } as never);
 		service.setLocale(locale);
 	};
-	for (const event of ['pointerdown', 'keydown']) element.addEventListener(event, () => void read(), { signal: listening.signal, capture: true });
+	for (const event of ['pointerdown', 'keydown']) element.addEventListener(event, () => void read(), { signal, capture: true });
 	return () => listening.abort();
 }
