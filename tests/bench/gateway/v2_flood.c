@@ -78,8 +78,9 @@ put_operation(User *user)
 
 	*to++ = 4;
 	to = put_number(to, user->operations + 1);
-	to = put_number(to, 0);
-	to = put_number(to, 0);
+	to = put_number(to, 0); /* nacks */
+	to = put_number(to, 0); /* base */
+	to = put_number(to, 0); /* seen */
 	to = put_number(to, EDITS);
 	edit_write_edits(&writer, (uint8_t *) to);
 	for (int i = 0; i < EDITS; i++)
