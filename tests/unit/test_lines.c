@@ -6,31 +6,16 @@
 #include "ws/edit/lines.h"
 #include "ws/wire/v2.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "edit_vectors.h"
 #include "tap.h"
 
 #define VECTORS "../vectors/lines.json"
 
 /* ---- the vectors ---- */
-
-static cJSON *
-read_vectors(void)
-{
-	static char text[65536];
-	FILE *file = fopen(VECTORS, "rb");
-
-	if (file == NULL || fread(text, 1, sizeof(text) - 1, file) == 0)
-	{
-		perror(VECTORS);
-		exit(1);
-	}
-	fclose(file);
-	return cJSON_Parse(text);
-}
 
 /* A list of edits, read as an operation. */
 typedef struct Edits
@@ -68,25 +53,6 @@ edits_reader(const Edits *edits)
 
 	edit_reader_init_edits(&reader, edits->message.edits, edits->message.edits_len, edits->message.count);
 	return reader;
-}
-
-typedef struct Output
-{
-	Buf bytes;
-	EditWriter writer;
-	uint32_t count;
-} Output;
-
-static void
-output_put(void *arg, const Edit *edit)
-{
-	Output *output = arg;
-
-	buf_reserve(&output->bytes, edit_size_bound(edit));
-	output->writer.pos = (uint8_t *) output->bytes.data + output->bytes.len;
-	edit_write(&output->writer, edit);
-	output->bytes.len = (size_t) ((char *) output->writer.pos - output->bytes.data);
-	output->count++;
 }
 
 static void
@@ -449,7 +415,7 @@ check_memory(void)
 int
 main(void)
 {
-	cJSON *vectors = read_vectors();
+	cJSON *vectors = read_vectors(VECTORS);
 	const cJSON *vector;
 
 	TAP_OK(cJSON_GetArraySize(vectors) >= 16, "there are %d vectors", cJSON_GetArraySize(vectors));

@@ -7,11 +7,11 @@
 #include "ws/edit/lines.h"
 #include "ws/wire/v2.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "edit_vectors.h"
 #include "random.h"
 #include "tap.h"
 
@@ -27,21 +27,6 @@ resize(void *ctx, void *ptr, size_t size)
 }
 
 /* ---- the vectors ---- */
-
-static cJSON *
-read_vectors(void)
-{
-	static char text[65536];
-	FILE *file = fopen(VECTORS, "rb");
-
-	if (file == NULL || fread(text, 1, sizeof(text) - 1, file) == 0)
-	{
-		perror(VECTORS);
-		exit(1);
-	}
-	fclose(file);
-	return cJSON_Parse(text);
-}
 
 static const char *
 text_of(const cJSON *vector, const char *name)
@@ -174,25 +159,6 @@ reader_of(const Message *read)
 
 	edit_reader_init_edits(&reader, read->message.edits, read->message.edits_len, read->message.count);
 	return reader;
-}
-
-typedef struct Output
-{
-	Buf bytes;
-	EditWriter writer;
-	uint32_t count;
-} Output;
-
-static void
-output_put(void *arg, const Edit *edit)
-{
-	Output *output = arg;
-
-	buf_reserve(&output->bytes, edit_size_bound(edit));
-	output->writer.pos = (uint8_t *) output->bytes.data + output->bytes.len;
-	edit_write(&output->writer, edit);
-	output->bytes.len = (size_t) ((char *) output->writer.pos - output->bytes.data);
-	output->count++;
 }
 
 static void
@@ -738,7 +704,7 @@ check_damage(void)
 int
 main(void)
 {
-	cJSON *vectors = read_vectors(), *vector;
+	cJSON *vectors = read_vectors(VECTORS), *vector;
 
 	if (vectors == NULL)
 		abort();
