@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-_Static_assert(offsetof(Grid, axes) == 0, "grid_axes() reads the first field");
+_Static_assert(offsetof(Grid, maps) == 0, "grid_maps() reads the first field");
 
 Grid *
 grid_create(const GridAllocator *allocator, uint32_t rows, uint32_t cols)
@@ -35,8 +35,8 @@ grid_free(const GridAllocator *allocator, Grid *grid)
 			tile_free(allocator, &grid->bytes, grid->index[i].tile);
 	if (grid->index != NULL)
 		allocator->free(allocator->ctx, grid->index - grid->lead, grid->tile_capacity * sizeof(GridIndexEntry));
-	axes_free(allocator, grid->axes);
-	axes_free(allocator, grid->spare);
+	line_maps_free(allocator, grid->maps);
+	line_maps_free(allocator, grid->spare);
 	allocator->free(allocator->ctx, grid, sizeof(Grid));
 }
 
@@ -151,7 +151,7 @@ grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const cha
 
 	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
 	grid->formulas += (uint64_t) (int64_t) (tile->formulas - formulas);
-	if (grid->axes == NULL)
+	if (grid->maps == NULL)
 		grid_resize(grid, row + 1, col + 1);
 }
 
@@ -168,7 +168,7 @@ grid_free_spare(const GridAllocator *allocator, Grid *grid)
 	if (grid->spare == NULL)
 		return;
 	grid->bytes -= grid->spare->size;
-	axes_free(allocator, grid->spare);
+	line_maps_free(allocator, grid->spare);
 	grid->spare = NULL;
 }
 
@@ -236,15 +236,15 @@ bool
 grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to)
 {
 	Grid *copy = *to = grid_create(allocator, grid->rows, grid->cols);
-	Axes *axes;
+	LineMaps *maps;
 
 	if (copy == NULL || !grid_copy_index(allocator, grid, copy))
 		return false;
-	if (grid->axes != NULL)
+	if (grid->maps != NULL)
 	{
-		if (!axes_copy(allocator, grid->axes, &axes))
+		if (!line_maps_copy(allocator, grid->maps, &maps))
 			return false;
-		grid_give_axes(allocator, copy, axes);
+		grid_give_maps(allocator, copy, maps);
 	}
 	for (uint32_t i = 0; i < grid->tile_count; i++)
 	{
@@ -365,37 +365,37 @@ grid_tile_exists(const Grid *grid, GridTileNo no)
 /* ---- the row map and the column map ---- */
 
 void
-grid_give_axes(const GridAllocator *allocator, Grid *grid, Axes *axes)
+grid_give_maps(const GridAllocator *allocator, Grid *grid, LineMaps *maps)
 {
-	if (grid->axes != NULL)
-		grid->bytes -= grid->axes->size;
-	axes_free(allocator, grid->axes);
-	if (axes != NULL)
-		grid->bytes += axes->size;
-	grid->axes = axes;
+	if (grid->maps != NULL)
+		grid->bytes -= grid->maps->size;
+	line_maps_free(allocator, grid->maps);
+	if (maps != NULL)
+		grid->bytes += maps->size;
+	grid->maps = maps;
 }
 
 bool
-grid_change_axes(const GridAllocator *allocator, Grid *grid, const AxesChange *change)
+grid_change_maps(const GridAllocator *allocator, Grid *grid, const LineMapsChange *change)
 {
-	uint32_t *extent = change->line == AXES_ROW ? &grid->rows : &grid->cols;
-	Axes *axes;
+	uint32_t *extent = change->line == LINE_ROW ? &grid->rows : &grid->cols;
+	LineMaps *maps;
 
-	if (!axes_change(allocator, grid->axes, change, *extent, &axes))
+	if (!line_maps_change(allocator, grid->maps, change, *extent, &maps))
 		return false;
-	grid_give_axes(allocator, grid, axes);
-	*extent = axes_extent(change, *extent);
+	grid_give_maps(allocator, grid, maps);
+	*extent = line_maps_extent(change, *extent);
 	return true;
 }
 
 bool
-grid_reserve_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes)
+grid_reserve_maps(const GridAllocator *allocator, Grid *grid, const LineMaps *maps)
 {
-	Axes *spare;
+	LineMaps *spare;
 
-	if (grid->spare != NULL && grid->spare->size >= axes_bytes(axes))
+	if (grid->spare != NULL && grid->spare->size >= line_maps_bytes(maps))
 		return true;
-	spare = axes_make_room(allocator, axes);
+	spare = line_maps_make_room(allocator, maps);
 	if (spare == NULL)
 		return false;
 	grid_free_spare(allocator, grid);
@@ -405,17 +405,17 @@ grid_reserve_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes)
 }
 
 void
-grid_adopt_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes)
+grid_adopt_maps(const GridAllocator *allocator, Grid *grid, const LineMaps *maps)
 {
-	Axes *old = grid->axes;
+	LineMaps *old = grid->maps;
 
-	if (axes == NULL)
+	if (maps == NULL)
 	{
-		grid_give_axes(allocator, grid, NULL);
+		grid_give_maps(allocator, grid, NULL);
 		return;
 	}
-	memcpy(grid->spare->counts, axes->counts, sizeof(axes->counts));
-	memcpy(grid->spare->runs, axes->runs, axes_bytes(axes) - sizeof(Axes));
-	grid->axes = grid->spare;
+	memcpy(grid->spare->counts, maps->counts, sizeof(maps->counts));
+	memcpy(grid->spare->runs, maps->runs, line_maps_bytes(maps) - sizeof(LineMaps));
+	grid->maps = grid->spare;
 	grid->spare = old;
 }

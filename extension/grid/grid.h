@@ -14,8 +14,8 @@
  * was reserved and not used.
  *
  * Rows and columns are physical: a cell keeps them when rows or columns before it are inserted or deleted. Logical rows
- * and columns are what people see. The grid's row map and column map (axes.h) lead from logical to physical ones. Only
- * functions called grid_view_... and those that take maps use logical ones. Without maps both are the same.
+ * and columns are what people see. The grid's row map and column map (line_maps.h) lead from logical to physical ones.
+ * Only functions called grid_view_... and those that take maps use logical ones. Without maps both are the same.
  */
 #ifndef GRID_H
 #define GRID_H
@@ -28,8 +28,8 @@
 #define GRID_TILE_COLS 16
 
 typedef struct Grid Grid;
-typedef struct Axes Axes;
-struct AxesChange;
+typedef struct LineMaps LineMaps;
+struct LineMapsChange;
 /* One tile of a grid. Its address stays the same until it is evicted or the grid is freed. */
 typedef struct Tile GridTile;
 
@@ -156,7 +156,7 @@ typedef struct GridScan
 	uint32_t row0, col0, row1, col1; /* physical */
 	uint32_t row, col;				 /* the next cell */
 	uint32_t from, to, tile;		 /* index entries of the present band, and the next one; from == to: no band */
-	const Axes *axes;				 /* NULL: a physical scan; otherwise the rectangle above is one part, which ... */
+	const LineMaps *maps;			 /* NULL: a physical scan; otherwise the rectangle above is one part, which ... */
 	uint32_t left, top;				 /* ... begins at this logical column and row */
 	GridRect view;					 /* logical */
 } GridScan;
@@ -179,23 +179,23 @@ extern uint64_t grid_digest_cell(const GridCell *cell);
 /* ---- logical rows and columns ---- */
 
 /* NULL: the identity. Inline, because most grids have none: the maps are the first field. */
-static inline const Axes *
-grid_axes(const Grid *grid)
+static inline const LineMaps *
+grid_maps(const Grid *grid)
 {
-	return *(const Axes *const *) grid;
+	return *(const LineMaps *const *) grid;
 }
 /* Takes the maps, which come from the grid's allocator; the old ones are freed. */
-extern void grid_give_axes(const GridAllocator *allocator, Grid *grid, Axes *axes);
+extern void grid_give_maps(const GridAllocator *allocator, Grid *grid, LineMaps *maps);
 /* Inserts or deletes rows or columns; changes the extent, too. Returns false if there is no room. */
-extern bool grid_change_axes(const GridAllocator *allocator, Grid *grid, const struct AxesChange *change);
+extern bool grid_change_maps(const GridAllocator *allocator, Grid *grid, const struct LineMapsChange *change);
 /* Reserves room for a copy of the maps, beside those that the grid has, until grid_release(). */
-extern bool grid_reserve_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes);
+extern bool grid_reserve_maps(const GridAllocator *allocator, Grid *grid, const LineMaps *maps);
 /* Copies the maps into the reserved room; NULL needs no room. Cannot fail. */
-extern void grid_adopt_axes(const GridAllocator *allocator, Grid *grid, const Axes *axes);
+extern void grid_adopt_maps(const GridAllocator *allocator, Grid *grid, const LineMaps *maps);
 
 extern bool grid_view_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell);
 /* A scan (grid_scan_next) of logical rows and columns, in their order, by these maps. */
-extern void grid_view_init(GridScan *scan, const Grid *grid, const Axes *axes, uint32_t row0, uint32_t col0,
+extern void grid_view_init(GridScan *scan, const Grid *grid, const LineMaps *maps, uint32_t row0, uint32_t col0,
 						   uint32_t row1, uint32_t col1);
 
 /* ---- non-resident tiles, and eviction ---- */
@@ -212,7 +212,7 @@ extern uint32_t grid_tiles_nonresident(const Grid *grid);
 extern bool grid_is_nonresident(const Grid *grid, uint32_t row, uint32_t col);
 /* The number of non-resident tiles that the rectangle touches; the first `room` of them are listed. The rectangle is
  * logical by the maps, physical without. A tile may be listed more than once. */
-extern uint32_t grid_list_nonresident(const Grid *grid, const Axes *axes, const GridRect *rect, GridTileNo *list,
+extern uint32_t grid_list_nonresident(const Grid *grid, const LineMaps *maps, const GridRect *rect, GridTileNo *list,
 									  uint32_t room);
 /*
  * Finds the first tile at or after *no, in the order of the index, that has formulas, or is non-resident and may have
@@ -223,7 +223,7 @@ extern bool grid_next_formulas(const Grid *grid, GridTileNo *no, bool *resident)
 /* A formula was set in a cell of a non-resident tile, on storage only. Never allocates. */
 extern void grid_note_formula(Grid *grid, uint32_t row, uint32_t col);
 /* Marks the tiles of the rectangle as used. Several readers may do this concurrently. */
-extern void grid_touch(Grid *grid, const Axes *axes, const GridRect *rect);
+extern void grid_touch(Grid *grid, const LineMaps *maps, const GridRect *rect);
 /* Moves the wanted tiles out of `part`, where all of them have been loaded; one that has no cells there is removed from
  * the index. Never allocates. Both grids have the same allocator. */
 extern void grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count);

@@ -74,17 +74,17 @@ grid_next_touched(const Grid *grid, const GridRect *rect, uint32_t *at)
 }
 
 uint32_t
-grid_list_nonresident(const Grid *grid, const Axes *axes, const GridRect *rect, GridTileNo *list, uint32_t room)
+grid_list_nonresident(const Grid *grid, const LineMaps *maps, const GridRect *rect, GridTileNo *list, uint32_t room)
 {
 	const GridIndexEntry *entry;
-	AxesParts parts;
+	LineMapsParts parts;
 	GridRect part;
 	uint32_t count = 0;
 
 	if (grid->nonresident == 0)
 		return 0;
-	axes_parts_init(&parts, axes, rect);
-	while (axes_parts_next(&parts, &part))
+	line_maps_parts_init(&parts, maps, rect);
+	while (line_maps_parts_next(&parts, &part))
 		for (uint32_t at = 0; (entry = grid_next_touched(grid, &part, &at)) != NULL;)
 		{
 			if (entry->tile != NULL)
@@ -97,14 +97,14 @@ grid_list_nonresident(const Grid *grid, const Axes *axes, const GridRect *rect, 
 }
 
 void
-grid_touch(Grid *grid, const Axes *axes, const GridRect *rect)
+grid_touch(Grid *grid, const LineMaps *maps, const GridRect *rect)
 {
 	GridIndexEntry *entry;
-	AxesParts parts;
+	LineMapsParts parts;
 	GridRect part;
 
-	axes_parts_init(&parts, axes, rect);
-	while (axes_parts_next(&parts, &part))
+	line_maps_parts_init(&parts, maps, rect);
+	while (line_maps_parts_next(&parts, &part))
 		for (uint32_t at = 0; (entry = grid_next_touched(grid, &part, &at)) != NULL;)
 			grid_mark_used(entry);
 }

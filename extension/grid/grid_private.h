@@ -4,7 +4,7 @@
 #ifndef GRID_PRIVATE_H
 #define GRID_PRIVATE_H
 
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 #include "grid/tile.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ typedef struct GridIndexEntry
 
 struct Grid
 {
-	Axes *axes;	 /* first: see grid_axes() */
-	Axes *spare; /* reserved memory for the next ones */
+	LineMaps *maps;	 /* first: see grid_maps() */
+	LineMaps *spare; /* reserved memory for the next ones */
 	uint32_t rows;
 	uint32_t cols;
 	uint64_t cells; /* of resident tiles */

@@ -26,7 +26,7 @@ void
 grid_scan_init(GridScan *scan, const Grid *grid, uint32_t row0, uint32_t col0, uint32_t row1, uint32_t col1)
 {
 	scan->grid = grid;
-	scan->axes = NULL;
+	scan->maps = NULL;
 	grid_scan_begin(scan, row0, col0, row1, col1);
 }
 
@@ -160,7 +160,7 @@ grid_view_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
 	uint32_t at_row = row, at_col = col;
 	bool found;
 
-	axes_locate(grid->axes, &at_row, &at_col);
+	line_maps_locate(grid->maps, &at_row, &at_col);
 	found = grid_get(grid, at_row, at_col, cell);
 	cell->row = row;
 	cell->col = col;
@@ -168,17 +168,17 @@ grid_view_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
 }
 
 void
-grid_view_init(GridScan *scan, const Grid *grid, const Axes *axes, uint32_t row0, uint32_t col0, uint32_t row1,
+grid_view_init(GridScan *scan, const Grid *grid, const LineMaps *maps, uint32_t row0, uint32_t col0, uint32_t row1,
 			   uint32_t col1)
 {
 	grid_scan_init(scan, grid, row0, col0, row1, col1);
-	if (axes == NULL)
+	if (maps == NULL)
 		return;
-	scan->axes = axes;
+	scan->maps = maps;
 	scan->view.row0 = row0;
 	scan->view.col0 = col0;
-	scan->view.row1 = row1 < AXES_MAX_ROWS ? row1 : AXES_MAX_ROWS - 1;
-	scan->view.col1 = col1 < AXES_MAX_COLS ? col1 : AXES_MAX_COLS - 1;
+	scan->view.row1 = row1 < LINE_MAPS_MAX_ROWS ? row1 : LINE_MAPS_MAX_ROWS - 1;
+	scan->view.col1 = col1 < LINE_MAPS_MAX_COLS ? col1 : LINE_MAPS_MAX_COLS - 1;
 	/* An empty part, before the first one. */
 	scan->top = row0;
 	scan->left = scan->view.col1;
@@ -191,7 +191,7 @@ static void
 grid_view_begin(GridScan *scan, uint32_t top, uint32_t place, uint32_t rows, uint32_t left)
 {
 	uint32_t col;
-	uint32_t cols = axes_run_at(scan->axes, AXES_COL, left, scan->view.col1, &col);
+	uint32_t cols = line_maps_run_at(scan->maps, LINE_COL, left, scan->view.col1, &col);
 
 	grid_scan_begin(scan, place, col, place + rows - 1, col + cols - 1);
 	scan->top = top;
@@ -219,12 +219,12 @@ grid_view_next_rows(GridScan *scan, uint32_t top)
 {
 	const GridRect *view = &scan->view;
 	uint32_t col;
-	bool whole = axes_run_at(scan->axes, AXES_COL, view->col0, view->col1, &col) == view->col1 - view->col0 + 1;
+	bool whole = line_maps_run_at(scan->maps, LINE_COL, view->col0, view->col1, &col) == view->col1 - view->col0 + 1;
 
 	while (top <= view->row1)
 	{
 		uint32_t place;
-		uint32_t rows = axes_run_at(scan->axes, AXES_ROW, top, view->row1, &place);
+		uint32_t rows = line_maps_run_at(scan->maps, LINE_ROW, top, view->row1, &place);
 		uint32_t empty = grid_empty_rows(scan->grid, place, rows);
 
 		if (empty < rows)
@@ -259,7 +259,7 @@ grid_scan_some(GridScan *scan, GridCell *cells, uint32_t room)
 {
 	uint32_t count = grid_scan_physical(scan, cells, room);
 
-	if (scan->axes == NULL)
+	if (scan->maps == NULL)
 		return count;
 	while (count == 0)
 	{
@@ -310,15 +310,15 @@ grid_mix_text(uint64_t h, const char *data, uint32_t len)
 
 /* 0 for the identity, so that the digest of a sheet whose rows and columns were never moved does not depend on maps. */
 static uint64_t
-grid_axes_digest(const Axes *axes)
+grid_maps_digest(const LineMaps *maps)
 {
 	uint64_t h;
 
-	if (axes == NULL)
+	if (maps == NULL)
 		return 0;
-	h = grid_mix((uint64_t) axes->counts[AXES_ROW] << 32 | axes->counts[AXES_COL]);
-	for (uint32_t i = 0; i < axes->counts[AXES_ROW] + axes->counts[AXES_COL]; i++)
-		h = grid_mix(h ^ ((uint64_t) axes->runs[i].start << 32 | axes->runs[i].place));
+	h = grid_mix((uint64_t) maps->counts[LINE_ROW] << 32 | maps->counts[LINE_COL]);
+	for (uint32_t i = 0; i < maps->counts[LINE_ROW] + maps->counts[LINE_COL]; i++)
+		h = grid_mix(h ^ ((uint64_t) maps->runs[i].start << 32 | maps->runs[i].place));
 	return h;
 }
 
@@ -336,7 +336,7 @@ grid_digest_cell(const GridCell *cell)
 uint64_t
 grid_digest_shape(const Grid *grid)
 {
-	return grid_mix((uint64_t) grid->rows << 32 | grid->cols) + grid_axes_digest(grid->axes);
+	return grid_mix((uint64_t) grid->rows << 32 | grid->cols) + grid_maps_digest(grid->maps);
 }
 
 /* A sum, so that the order in which cells were written does not matter. */
@@ -347,7 +347,7 @@ grid_digest(const Grid *grid)
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init(&scan, grid, grid->axes, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
+	grid_view_init(&scan, grid, grid->maps, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
 	while (grid_scan_next(&scan, &cell))
 		sum += grid_digest_cell(&cell);
 	return sum;

@@ -45,7 +45,7 @@ CREATE TABLE sheet.version (
 	tiles integer NOT NULL,
 	digest bigint NOT NULL,
 	cause integer NOT NULL DEFAULT 0,
-	axes bytea,
+	line_maps bytea,
 	properties bytea,
 	PRIMARY KEY (sheet_id, version_id)
 ) USING sheetlog;
@@ -55,10 +55,10 @@ COMMENT ON COLUMN sheet.version.seq IS
 	'seq of the commit record that ends segment segment_id = version_id';
 COMMENT ON COLUMN sheet.version.tiles IS 'tiles stored with this version';
 COMMENT ON COLUMN sheet.version.digest IS
-	'digest of all cells, the extent, the axes and the properties';
-COMMENT ON COLUMN sheet.version.axes IS
+	'digest of all cells, the extent, the row and column maps and the properties';
+COMMENT ON COLUMN sheet.version.line_maps IS
 	'row map and column map: where the rows and columns of the tiles are shown '
-	'(extension/grid/axes.h); null: identity';
+	'(extension/grid/line_maps.h); null: identity';
 COMMENT ON COLUMN sheet.version.properties IS 'as in sheet.property_set; null: none';
 COMMENT ON COLUMN sheet.version.cause IS
 	'0 sheet.commit, 1 sheet.rollback, automatic: 2 the open segment was long, 3 the cache evicted '

@@ -3,7 +3,7 @@
  * rows and columns inserted and deleted, with an allocator that fails when it is told to. The grid must be what a plain
  * list of cells says, and count every byte.
  */
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 
 #include "fuzz.h"
 
@@ -113,7 +113,7 @@ fuzz_load_tile(Fuzz *fuzz, Grid *part, GridTileNo tile)
 		char style = (char) cell->style;
 		uint32_t row = cell->row, col = cell->col;
 
-		axes_locate(grid_axes(fuzz->grid), &row, &col);
+		line_maps_locate(grid_maps(fuzz->grid), &row, &col);
 		if (row / GRID_TILE_ROWS != tile.row || col / GRID_TILE_COLS != tile.col ||
 			(cell->len == 0 && cell->style == 0))
 			continue;
@@ -128,7 +128,7 @@ static void
 fuzz_load(Fuzz *fuzz, const GridRect *rect)
 {
 	GridTileNo missing[FUZZ_CELLS];
-	uint32_t listed = grid_list_nonresident(fuzz->grid, grid_axes(fuzz->grid), rect, missing, FUZZ_CELLS);
+	uint32_t listed = grid_list_nonresident(fuzz->grid, grid_maps(fuzz->grid), rect, missing, FUZZ_CELLS);
 	uint32_t count = listed < FUZZ_CELLS ? listed : FUZZ_CELLS;
 	Grid *part = grid_create(&fuzz_allocator, 1, 1);
 	int whole = part != NULL;
@@ -139,7 +139,7 @@ fuzz_load(Fuzz *fuzz, const GridRect *rect)
 	{
 		grid_release(&fuzz_allocator, part);
 		grid_merge(fuzz->grid, part, missing, count);
-		if (listed == count && grid_list_nonresident(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) != 0)
+		if (listed == count && grid_list_nonresident(fuzz->grid, grid_maps(fuzz->grid), rect, NULL, 0) != 0)
 			abort();
 	}
 	if (part != NULL)
@@ -153,7 +153,7 @@ fuzz_put(Fuzz *fuzz, uint32_t row, uint32_t col, const char *content, uint32_t l
 	uint32_t at_row = row, at_col = col;
 	GridTile *tile;
 
-	axes_locate(grid_axes(fuzz->grid), &at_row, &at_col);
+	line_maps_locate(grid_maps(fuzz->grid), &at_row, &at_col);
 	tile = grid_reserve(&fuzz_allocator, fuzz->grid, at_row, at_col, len, style > 0);
 	if (tile == NULL)
 		return 0;
@@ -182,10 +182,10 @@ fuzz_set(Fuzz *fuzz, int style)
 
 /* Empties what is deleted, and says whether the change is one that may be made. */
 static int
-fuzz_prepare_change(Fuzz *fuzz, AxesChange *change)
+fuzz_prepare_change(Fuzz *fuzz, LineMapsChange *change)
 {
-	uint32_t limit = axes_limit(change->line);
-	uint32_t extent = change->line == AXES_ROW ? grid_rows(fuzz->grid) : grid_cols(fuzz->grid);
+	uint32_t limit = line_maps_limit(change->line);
+	uint32_t extent = change->line == LINE_ROW ? grid_rows(fuzz->grid) : grid_cols(fuzz->grid);
 
 	if (!change->insert && change->at < extent && change->n > extent - change->at)
 		change->n = extent - change->at;
@@ -194,7 +194,7 @@ fuzz_prepare_change(Fuzz *fuzz, AxesChange *change)
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
 		FuzzCell *cell = &fuzz->cells[i];
-		uint32_t line = change->line == AXES_ROW ? cell->row : cell->col;
+		uint32_t line = change->line == LINE_ROW ? cell->row : cell->col;
 		int empty = cell->len == 0 && cell->style == 0;
 
 		if (empty || (change->insert ? line < limit - change->n : line < change->at || line - change->at >= change->n))
@@ -208,24 +208,24 @@ fuzz_prepare_change(Fuzz *fuzz, AxesChange *change)
 
 /* Inserts or deletes rows or columns. */
 static void
-fuzz_change(Fuzz *fuzz, AxesLine line, int insert)
+fuzz_change(Fuzz *fuzz, LineKind line, int insert)
 {
-	AxesChange change = {line, insert != 0, line == AXES_ROW ? fuzz_row(fuzz) : fuzz_col(fuzz),
-						 1 + fuzz_byte(fuzz) % 80};
+	LineMapsChange change = {line, insert != 0, line == LINE_ROW ? fuzz_row(fuzz) : fuzz_col(fuzz),
+							 1 + fuzz_byte(fuzz) % 80};
 	size_t kept = 0;
 
-	if (!fuzz_prepare_change(fuzz, &change) || !grid_change_axes(&fuzz_allocator, fuzz->grid, &change))
+	if (!fuzz_prepare_change(fuzz, &change) || !grid_change_maps(&fuzz_allocator, fuzz->grid, &change))
 		return;
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
 		FuzzCell cell = fuzz->cells[i];
-		uint32_t *at = change.line == AXES_ROW ? &cell.row : &cell.col;
+		uint32_t *at = change.line == LINE_ROW ? &cell.row : &cell.col;
 
 		if (!change.insert && *at >= change.at && *at - change.at < change.n)
 			continue;
 		if (*at >= change.at)
 			*at = change.insert ? *at + change.n : *at - change.n;
-		if (*at < axes_limit(change.line))
+		if (*at < line_maps_limit(change.line))
 			fuzz->cells[kept++] = cell;
 	}
 	fuzz->count = kept;
@@ -238,7 +238,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 	GridScan scan;
 	GridCell cell;
 
-	if (grid_list_nonresident(fuzz->grid, grid_axes(fuzz->grid), rect, NULL, 0) > 0)
+	if (grid_list_nonresident(fuzz->grid, grid_maps(fuzz->grid), rect, NULL, 0) > 0)
 		return;
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
@@ -250,7 +250,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 		(void) grid_view_get(fuzz->grid, one->row, one->col, &cell);
 		fuzz_check_cell(one, &cell);
 	}
-	grid_view_init(&scan, fuzz->grid, grid_axes(fuzz->grid), rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, fuzz->grid, grid_maps(fuzz->grid), rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 	{
 		const FuzzCell *one = fuzz_find(fuzz, cell.row, cell.col);
@@ -262,7 +262,7 @@ fuzz_read(Fuzz *fuzz, const GridRect *rect)
 	}
 	if (found != expected)
 		abort();
-	grid_touch(fuzz->grid, grid_axes(fuzz->grid), rect);
+	grid_touch(fuzz->grid, grid_maps(fuzz->grid), rect);
 }
 
 static void
@@ -294,10 +294,10 @@ fuzz_step(Fuzz *fuzz)
 			break;
 		}
 		case 5:
-			fuzz_change(fuzz, AXES_ROW, op & 8);
+			fuzz_change(fuzz, LINE_ROW, op & 8);
 			break;
 		case 6:
-			fuzz_change(fuzz, AXES_COL, op & 8);
+			fuzz_change(fuzz, LINE_COL, op & 8);
 			break;
 		default:
 			grid_release(&fuzz_allocator, fuzz->grid);

@@ -227,7 +227,7 @@ for my $case ([ 'further tiles', q{SELECT sheet.set($id, 70 + n, 17, 'new ' || n
 {
 	my ($what, $sql) = @$case;
 	my $id = create($what);
-	$node->safe_psql('postgres', "SELECT sheet.insert_columns($id, 5, 1)") if $what =~ /rows/; # there are axes before, too
+	$node->safe_psql('postgres', "SELECT sheet.insert_columns($id, 5, 1)") if $what =~ /rows/; # there are maps before, too
 	edit($node, $id, $limit - 20);
 	$node->safe_psql('postgres', "SELECT sheet.set($id, 500, 50, 'not touched again')");
 	$node->safe_psql('postgres', "SELECT sheet.commit($id)");

@@ -556,7 +556,7 @@ test_digest(void)
 		grid_get(one, i / 30, i % 30, &cell);
 		digest -= grid_digest_cell(&cell);
 	}
-	TAP_OK(digest == grid_digest_shape(one), "it is a sum of cells, extent and axes");
+	TAP_OK(digest == grid_digest_shape(one), "it is a sum of cells, extent and maps");
 	grid_put(&allocator, two, 70, 20, "moved", 5, NULL, 0);
 	grid_free(&allocator, two);
 	two = grid_create(&allocator, grid_rows(one), grid_cols(one));

@@ -287,11 +287,11 @@ check_server(const cJSON *vector)
 #define MODEL_SIZE	4000
 #define MODEL_PROPS 400
 
-typedef struct ModelAxis
+typedef struct ModelMap
 {
 	int lines[MODEL_SIZE]; /* names, in their order */
 	int count;
-} ModelAxis;
+} ModelMap;
 
 typedef struct ModelProperty
 {
@@ -301,7 +301,7 @@ typedef struct ModelProperty
 	int value;
 } ModelProperty;
 
-static ModelAxis model_axes[2];
+static ModelMap model_maps[2];
 static ModelProperty *model[MODEL_PROPS];
 static int model_count, model_next;
 
@@ -309,11 +309,11 @@ static void
 model_reset(void)
 {
 	model_next = 0;
-	for (int axis = 0; axis < 2; axis++)
+	for (int map = 0; map < 2; map++)
 	{
-		model_axes[axis].count = MODEL_LINES;
+		model_maps[map].count = MODEL_LINES;
 		for (int i = 0; i < MODEL_LINES; i++)
-			model_axes[axis].lines[i] = model_next++;
+			model_maps[map].lines[i] = model_next++;
 	}
 	while (model_count > 0)
 		free(model[--model_count]);
@@ -321,21 +321,21 @@ model_reset(void)
 
 /* The first and the last line; false if there is none. */
 static bool
-model_bounds(const ModelProperty *property, int axis, uint32_t *first, uint32_t *last)
+model_bounds(const ModelProperty *property, int map, uint32_t *first, uint32_t *last)
 {
 	bool any = false;
 
 	*first = 0;
-	*last = axis == 0 ? SHEET_MAX_ROWS - 1 : SHEET_MAX_COLS - 1;
-	for (int i = 0; i < model_axes[axis].count && !property->all[axis]; i++)
+	*last = map == 0 ? SHEET_MAX_ROWS - 1 : SHEET_MAX_COLS - 1;
+	for (int i = 0; i < model_maps[map].count && !property->all[map]; i++)
 	{
-		if (!property->has[axis][model_axes[axis].lines[i]])
+		if (!property->has[map][model_maps[map].lines[i]])
 			continue;
 		*first = any ? *first : (uint32_t) i;
 		*last = (uint32_t) i;
 		any = true;
 	}
-	return any || property->all[axis];
+	return any || property->all[map];
 }
 
 static bool
@@ -387,9 +387,9 @@ model_put(const PropertyTarget *target, char key, int value)
 	property->all[0] = property_has_all_rows(target);
 	property->all[1] = property_has_all_cols(target);
 	for (uint32_t i = target->row0; i <= target->row1 && !property->all[0]; i++)
-		property->has[0][model_axes[0].lines[i]] = true;
+		property->has[0][model_maps[0].lines[i]] = true;
 	for (uint32_t i = target->col0; i <= target->col1 && !property->all[1]; i++)
-		property->has[1][model_axes[1].lines[i]] = true;
+		property->has[1][model_maps[1].lines[i]] = true;
 }
 
 static uint64_t
@@ -401,8 +401,8 @@ model_cells(const PropertyTarget *target)
 static void
 model_change(const LinesChange *change)
 {
-	int axis = change->rows ? 0 : 1;
-	ModelAxis *lines = &model_axes[axis];
+	int map = change->rows ? 0 : 1;
+	ModelMap *lines = &model_maps[map];
 	uint64_t cells[MODEL_PROPS] = {0};
 	PropertyTarget target, other;
 
@@ -420,11 +420,11 @@ model_change(const LinesChange *change)
 			lines->lines[change->at + i] = model_next++;
 			for (int p = 0; p < model_count; p++)
 			{
-				bool within = change->at > 0 && model[p]->has[axis][lines->lines[change->at - 1]] &&
-							  model[p]->has[axis][lines->lines[change->at + change->n]];
+				bool within = change->at > 0 && model[p]->has[map][lines->lines[change->at - 1]] &&
+							  model[p]->has[map][lines->lines[change->at + change->n]];
 
-				model[p]->has[axis][lines->lines[change->at + i]] =
-					i == 0 ? within : model[p]->has[axis][lines->lines[change->at]];
+				model[p]->has[map][lines->lines[change->at + i]] =
+					i == 0 ? within : model[p]->has[map][lines->lines[change->at]];
 			}
 		}
 		lines->count += (int) change->n;
@@ -475,16 +475,16 @@ random_target(void)
 
 	if (kind != 0 && kind != 1)
 	{
-		target.row0 = random_below((uint32_t) model_axes[0].count);
+		target.row0 = random_below((uint32_t) model_maps[0].count);
 		target.row1 = target.row0 + random_below(4);
-		if (target.row1 >= (uint32_t) model_axes[0].count)
+		if (target.row1 >= (uint32_t) model_maps[0].count)
 			target.row1 = target.row0;
 	}
 	if (kind != 0 && kind != 2)
 	{
-		target.col0 = random_below((uint32_t) model_axes[1].count);
+		target.col0 = random_below((uint32_t) model_maps[1].count);
 		target.col1 = target.col0 + random_below(4);
-		if (target.col1 >= (uint32_t) model_axes[1].count)
+		if (target.col1 >= (uint32_t) model_maps[1].count)
 			target.col1 = target.col0;
 	}
 	return target;
@@ -494,7 +494,7 @@ static LinesChange
 random_change(void)
 {
 	LinesChange change = {.rows = random_below(2) == 0, .insert = random_below(2) == 0, .n = 1 + random_below(3)};
-	uint32_t count = (uint32_t) model_axes[change.rows ? 0 : 1].count;
+	uint32_t count = (uint32_t) model_maps[change.rows ? 0 : 1].count;
 
 	change.insert = count < 10 || (count < 60 && change.insert);
 	change.at = random_below(count - change.n);

@@ -78,7 +78,7 @@ history_stream_grid(CellStream *stream, Grid *grid)
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init(&scan, grid, grid_axes(grid), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	grid_view_init(&scan, grid, grid_maps(grid), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
 		stream_cells(stream, &cell, 1);
 	stream_end(stream);

@@ -130,9 +130,9 @@ cells_add_grid(CellList *list, const Grid *grid, const uint32 rect[4])
 	GridCell cell;
 
 	if (rect != NULL)
-		grid_view_init(&scan, grid, grid_axes(grid), rect[0], rect[1], rect[2], rect[3]);
+		grid_view_init(&scan, grid, grid_maps(grid), rect[0], rect[1], rect[2], rect[3]);
 	else
-		grid_view_init(&scan, grid, grid_axes(grid), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+		grid_view_init(&scan, grid, grid_maps(grid), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &cell))
 		cells_add(list, &cell);
 }

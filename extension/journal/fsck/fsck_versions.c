@@ -61,7 +61,7 @@ version_read(Fsck *fsck, const HistoryVersion *version, const bytea *properties,
 	if (fault.error == EDIT_END && (int64) (grid_digest(grid) + property_store_digest(properties)) == version->digest)
 		return grid;
 	*why = fault.error == EDIT_END ? "its tiles do not hold the cells of its digest"
-		   : fault.axes			   ? "its rows and columns do not decode"
+		   : fault.maps			   ? "its rows and columns do not decode"
 								   : psprintf("%s does not decode: %s", version_tile_name(fault.row, fault.col),
 											  edit_error_text(fault.error));
 	grid_free(&allocator, grid);
@@ -137,7 +137,7 @@ version_may_replace(Fsck *fsck, const VersionHead *head, const Grid *grid, const
 	stored.digest = digest;
 	stored.rows = grid_rows(grid);
 	stored.cols = grid_cols(grid);
-	stored.axes = version_store_axes(grid_axes(grid));
+	stored.maps = version_store_maps(grid_maps(grid));
 	return version_read(fsck, &stored, properties, &why) != NULL;
 }
 
@@ -208,7 +208,7 @@ version_check(State *state, FsckSegment *segment)
 static const char *
 edit_check_structure(const Grid *grid, const Edit *edit)
 {
-	AxesChange change;
+	LineMapsChange change;
 	GridRect rect = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
 	GridScan scan;
 	GridCell cell;
@@ -216,12 +216,12 @@ edit_check_structure(const Grid *grid, const Edit *edit)
 
 	if (!replay_change_of(edit, &change))
 		return "the log inserts or deletes what cannot be";
-	first = change.insert ? axes_limit(change.line) - change.n : change.at;
-	if (change.line == AXES_ROW)
+	first = change.insert ? line_maps_limit(change.line) - change.n : change.at;
+	if (change.line == LINE_ROW)
 		rect = (GridRect){first, 0, first + change.n - 1, rect.col1};
 	else
 		rect = (GridRect){0, first, rect.row1, first + change.n - 1};
-	grid_view_init(&scan, grid, grid_axes(grid), rect.row0, rect.col0, rect.row1, rect.col1);
+	grid_view_init(&scan, grid, grid_maps(grid), rect.row0, rect.col0, rect.row1, rect.col1);
 	if (!grid_scan_next(&scan, &cell))
 		return NULL;
 	return psprintf("row %u, column %u is not empty when %s", cell.row, cell.col,
@@ -267,7 +267,7 @@ state_apply_edit(State *state, const Edit *edit, int64 segment_id, int64 seq)
 						psprintf("the old content of row %u, column %u is not what the log has before it", edit->row,
 								 edit->col));
 	}
-	tileset_add_edit(state->tiles, edit, grid_axes(state->grid));
+	tileset_add_edit(state->tiles, edit, grid_maps(state->grid));
 	if (!replay_edit_into(state->grid, &state->allocator, edit))
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	return edit_is_of_cell(edit->kind) ? NULL : state_apply_properties(state, edit, segment_id, seq);

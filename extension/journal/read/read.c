@@ -73,7 +73,7 @@ read_some_rows(const ReadCall *call, const Grid *grid, uint32 row, uint64 most)
 	GridScan scan;
 	uint32 count;
 
-	grid_view_init(&scan, grid, grid_axes(grid), row, call->rect.col0, call->rect.row1, call->rect.col1);
+	grid_view_init(&scan, grid, grid_maps(grid), row, call->rect.col0, call->rect.row1, call->rect.col1);
 	while ((count = grid_scan_some(&scan, cells, READ_CELLS)) > 0)
 	{
 		uint32 taken = given < most ? count : read_count_row(cells, count, row);
@@ -111,15 +111,15 @@ read_snapshot(bool fresh)
 
 /* The set of the tiles of the rectangle; NULL if there are many. */
 static HTAB *
-read_tile_set(const ReadCall *call, const Axes *axes)
+read_tile_set(const ReadCall *call, const LineMaps *maps)
 {
 	HTAB *set = cellset_create();
-	AxesParts parts;
+	LineMapsParts parts;
 	GridRect part;
 	uint64 count = 0;
 
-	axes_parts_init(&parts, axes, &call->rect);
-	while (axes_parts_next(&parts, &part))
+	line_maps_parts_init(&parts, maps, &call->rect);
+	while (line_maps_parts_next(&parts, &part))
 	{
 		CellSetWanted wanted = {.rect = &part};
 
@@ -141,19 +141,19 @@ read_tile_set(const ReadCall *call, const Axes *axes)
 static bool
 read_some_tiles(const ReadCall *call, Snapshot snapshot, const GridAllocator *allocator, Grid **grid, int64 *seq)
 {
-	const Axes *axes = NULL;
+	const LineMaps *maps = NULL;
 
 	*grid = grid_create(allocator, 1, 1);
 	for (;;)
 	{
-		HTAB *set = read_tile_set(call, axes);
+		HTAB *set = read_tile_set(call, maps);
 
 		if (set == NULL)
 			return false;
 		(void) replay_add_tiles(call->sheet_id, PG_INT64_MAX, snapshot, allocator, *grid, set, seq);
-		if (axes != NULL || grid_axes(*grid) == NULL)
+		if (maps != NULL || grid_maps(*grid) == NULL)
 			return true;
-		axes = grid_axes(*grid);
+		maps = grid_maps(*grid);
 		*grid = grid_create(allocator, 1, 1);
 	}
 }
@@ -219,7 +219,7 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		cache_lock_read(entry);
 		rest.row0 = row;
 		if (entry->changes != states ||
-			grid_list_nonresident(entry->grid, grid_axes(entry->grid), &rest, &unused, 1) > 0)
+			grid_list_nonresident(entry->grid, grid_maps(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
 		row = read_some_rows(call, entry->grid, row, READ_SLICE);
 	}
@@ -238,10 +238,10 @@ read_try_grid(const ReadCall *call, CacheEntry *entry, bool slices, ReadNonResid
 	if (entry->writer_fxid != 0 && cache_snapshot_sees(snapshot, entry->writer_fxid))
 		return READ_WAIT_WRITER; /* it has ended, and is about to publish or to withdraw */
 	absent->count =
-		grid_list_nonresident(entry->grid, grid_axes(entry->grid), &call->rect, absent->tiles, absent->room);
+		grid_list_nonresident(entry->grid, grid_maps(entry->grid), &call->rect, absent->tiles, absent->room);
 	if (absent->count > 0)
 		return cache_is_loading(entry) ? READ_WAIT_LOAD : READ_LOAD_TILES;
-	grid_touch(entry->grid, grid_axes(entry->grid), &call->rect);
+	grid_touch(entry->grid, grid_maps(entry->grid), &call->rect);
 	return read_slices(call, entry, read_begin(call, entry->grid, entry->seq, slices ? READ_SLICE : PG_UINT64_MAX));
 }
 

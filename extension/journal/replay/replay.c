@@ -19,7 +19,8 @@
 #include "support/workqueue.h"
 #include "utils/memutils.h"
 
-StaticAssertDecl(AXES_MAX_ROWS == SHEET_MAX_ROWS && AXES_MAX_COLS == SHEET_MAX_COLS, "maps are as long as sheets");
+StaticAssertDecl(LINE_MAPS_MAX_ROWS == SHEET_MAX_ROWS && LINE_MAPS_MAX_COLS == SHEET_MAX_COLS,
+				 "maps are as long as sheets");
 
 /* ---- the current memory context as an allocator, which raises an error if it has no room ---- */
 
@@ -44,18 +45,18 @@ journal_context_allocator(void)
 /* ---- one edit ---- */
 
 bool
-replay_change_of(const Edit *edit, AxesChange *change)
+replay_change_of(const Edit *edit, LineMapsChange *change)
 {
 	bool rows = edit_is_of_rows(edit->kind);
 
-	change->line = rows ? AXES_ROW : AXES_COL;
+	change->line = rows ? LINE_ROW : LINE_COL;
 	change->insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS;
 	change->at = rows ? edit->row : edit->col;
 	return edit_lines(edit, &change->n);
 }
 
 static void
-replay_require_change(const Edit *edit, AxesChange *change)
+replay_require_change(const Edit *edit, LineMapsChange *change)
 {
 	if (!replay_change_of(edit, change))
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
@@ -67,14 +68,14 @@ replay_require_change(const Edit *edit, AxesChange *change)
 static bool
 replay_other_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 {
-	AxesChange change;
+	LineMapsChange change;
 
 	if (edit_is_of_extent(edit->kind))
 		grid_resize(grid, edit->row + 1, edit->col + 1);
 	if (!edit_is_structure(edit->kind))
 		return true;
 	replay_require_change(edit, &change);
-	return grid_change_axes(allocator, grid, &change);
+	return grid_change_maps(allocator, grid, &change);
 }
 
 /* Content and style into a cell at its physical row and column. */
@@ -94,7 +95,7 @@ replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 
 	if (!edit_is_of_cell(edit->kind))
 		return replay_other_into(grid, allocator, edit);
-	axes_locate(grid_axes(grid), &row, &col);
+	line_maps_locate(grid_maps(grid), &row, &col);
 	if (!replay_put(grid, allocator, edit, row, col))
 		return false;
 	grid_resize(grid, edit->row + 1, edit->col + 1);
@@ -151,7 +152,7 @@ replay_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 		replay->room = replay_other_into(replay->grid, replay->allocator, edit);
 		return;
 	}
-	axes_locate(grid_axes(replay->grid), &row, &col);
+	line_maps_locate(grid_maps(replay->grid), &row, &col);
 	replay->room = replay_cell(replay, edit, row, col);
 	grid_resize(replay->grid, edit->row + 1, edit->col + 1);
 }
@@ -248,11 +249,11 @@ replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot
 /* ---- the row map and column map alone ---- */
 
 void
-replay_follow_axes(AxesFollower *follower, const Edit *edit)
+replay_follow_maps(LineMapsFollower *follower, const Edit *edit)
 {
-	AxesChange change;
+	LineMapsChange change;
 	uint32 *extent;
-	Axes *axes;
+	LineMaps *maps;
 
 	if (edit_is_of_cell(edit->kind) || edit_is_of_extent(edit->kind))
 	{
@@ -262,29 +263,29 @@ replay_follow_axes(AxesFollower *follower, const Edit *edit)
 	if (!edit_is_structure(edit->kind))
 		return;
 	replay_require_change(edit, &change);
-	extent = change.line == AXES_ROW ? &follower->rows : &follower->cols;
-	if (!axes_change(follower->allocator, follower->axes, &change, *extent, &axes))
+	extent = change.line == LINE_ROW ? &follower->rows : &follower->cols;
+	if (!line_maps_change(follower->allocator, follower->maps, &change, *extent, &maps))
 		elog(ERROR, "out of memory");
-	axes_free(follower->allocator, follower->axes);
-	follower->axes = axes;
-	*extent = axes_extent(&change, *extent);
+	line_maps_free(follower->allocator, follower->maps);
+	follower->maps = maps;
+	*extent = line_maps_extent(&change, *extent);
 }
 
 static void
-replay_axes_edit(void *arg, int64 seq, int64 at, const Edit *edit)
+replay_maps_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 {
-	replay_follow_axes(arg, edit);
+	replay_follow_maps(arg, edit);
 }
 
 void
-replay_find_axes(int64 sheet_id, int64 until, Snapshot snapshot, AxesFollower *follower)
+replay_find_maps(int64 sheet_id, int64 until, Snapshot snapshot, LineMapsFollower *follower)
 {
 	HistoryVersion version;
 
 	history_version_at(sheet_id, until, snapshot, &version);
 	follower->rows = version.rows;
 	follower->cols = version.cols;
-	follower->axes = replay_version_axes(sheet_id, &version, follower->allocator);
+	follower->maps = replay_version_maps(sheet_id, &version, follower->allocator);
 	if (version.seq < until)
-		batches_each_edit(sheet_id, version.seq, until, snapshot, replay_axes_edit, follower);
+		batches_each_edit(sheet_id, version.seq, until, snapshot, replay_maps_edit, follower);
 }

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 #include "common/edit_codec.h"
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 #include "grid/grid.h"
 #include "journal/replay/cellset.h"
 #include "utils/snapshot.h"
@@ -35,19 +35,19 @@ extern bool replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snaps
 
 /* ---- one edit ---- */
 /* What a structure edit does; false if the edit is not valid. */
-extern bool replay_change_of(const Edit *edit, AxesChange *change);
+extern bool replay_change_of(const Edit *edit, LineMapsChange *change);
 /* Applies one edit; false if the allocator has no room. */
 extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit);
 
 /* ---- the row map and column map alone ---- */
-typedef struct AxesFollower
+typedef struct LineMapsFollower
 {
 	const GridAllocator *allocator; /* which raises an error if it has no room */
-	Axes *axes;
+	LineMaps *maps;
 	uint32 rows, cols; /* the extent, on which structure edits depend */
-} AxesFollower;
-extern void replay_follow_axes(AxesFollower *follower, const Edit *edit);
+} LineMapsFollower;
+extern void replay_follow_maps(LineMapsFollower *follower, const Edit *edit);
 /* Sets the follower to the state after the edit at seq `until`. */
-extern void replay_find_axes(int64 sheet_id, int64 until, Snapshot snapshot, AxesFollower *follower);
+extern void replay_find_maps(int64 sheet_id, int64 until, Snapshot snapshot, LineMapsFollower *follower);
 
 #endif

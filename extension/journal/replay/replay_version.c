@@ -175,27 +175,28 @@ read_tiles(int64 sheet_id, int64 version_id, const CellSetWanted *wanted, Snapsh
 	return room;
 }
 
-static AxesDecoded
-decode_axes(const HistoryVersion *version, const GridAllocator *allocator, Axes **axes)
+static LineMapsDecoded
+decode_maps(const HistoryVersion *version, const GridAllocator *allocator, LineMaps **maps)
 {
-	*axes = NULL;
-	if (version->axes == NULL)
-		return AXES_DECODED;
-	return axes_decode(allocator, (const uint8_t *) VARDATA_ANY(version->axes), VARSIZE_ANY_EXHDR(version->axes), axes);
+	*maps = NULL;
+	if (version->maps == NULL)
+		return LINE_MAPS_DECODED;
+	return line_maps_decode(allocator, (const uint8_t *) VARDATA_ANY(version->maps), VARSIZE_ANY_EXHDR(version->maps),
+							maps);
 }
 
 /* Gives the grid the version's maps and extent. False if there is no room. */
 static bool
 begin_version(Grid *grid, const HistoryVersion *version, const GridAllocator *allocator, ReplayFault *fault)
 {
-	Axes *axes;
-	AxesDecoded decoded = decode_axes(version, allocator, &axes);
+	LineMaps *maps;
+	LineMapsDecoded decoded = decode_maps(version, allocator, &maps);
 
-	grid_give_axes(allocator, grid, axes);
+	grid_give_maps(allocator, grid, maps);
 	grid_set_extent(grid, Max(version->rows, 1), Max(version->cols, 1));
-	if (decoded == AXES_DAMAGED)
+	if (decoded == LINE_MAPS_DAMAGED)
 		*fault = (ReplayFault){EDIT_BAD_NUMBER, true, 0, 0};
-	return decoded != AXES_NO_ROOM;
+	return decoded != LINE_MAPS_NO_ROOM;
 }
 
 /* Stops at damage. */
@@ -222,18 +223,18 @@ static void
 raise_fault(int64 sheet_id, int64 version_id, const ReplayFault *fault)
 {
 	if (fault->error != EDIT_END)
-		history_corrupted(sheet_id, fault->axes ? "the axes of version" : "a tile of version", version_id,
+		history_corrupted(sheet_id, fault->maps ? "the maps of version" : "a tile of version", version_id,
 						  fault->error);
 }
 
-Axes *
-replay_version_axes(int64 sheet_id, const HistoryVersion *version, const GridAllocator *allocator)
+LineMaps *
+replay_version_maps(int64 sheet_id, const HistoryVersion *version, const GridAllocator *allocator)
 {
-	Axes *axes;
+	LineMaps *maps;
 
-	if (decode_axes(version, allocator, &axes) == AXES_DAMAGED)
-		history_corrupted(sheet_id, "the axes of version", version->version_id, EDIT_BAD_NUMBER);
-	return axes;
+	if (decode_maps(version, allocator, &maps) == LINE_MAPS_DAMAGED)
+		history_corrupted(sheet_id, "the maps of version", version->version_id, EDIT_BAD_NUMBER);
+	return maps;
 }
 
 bool

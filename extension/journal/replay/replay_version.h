@@ -8,7 +8,7 @@
 #define REPLAY_VERSION_H
 
 #include "postgres.h"
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 #include "grid/grid.h"
 #include "journal/replay/cellset.h"
 #include "journal/store/history.h"
@@ -26,7 +26,7 @@ extern bool replay_version_add(int64 sheet_id, const HistoryVersion *version, HT
 typedef struct ReplayFault
 {
 	EditError error;
-	bool axes;		 /* the row map and column map do not decode, or else ... */
+	bool maps;		 /* the row map and column map do not decode, or else ... */
 	uint32 row, col; /* ... the tile with these numbers */
 } ReplayFault;
 /* The whole version; reports damage instead of raising it. */
@@ -34,6 +34,6 @@ extern bool replay_version_try(int64 sheet_id, const HistoryVersion *version, Sn
 							   const GridAllocator *allocator, Grid **grid, ReplayFault *fault);
 
 /* The row map and column map alone, NULL for the identity. The allocator must raise an error if it has no room. */
-extern Axes *replay_version_axes(int64 sheet_id, const HistoryVersion *version, const GridAllocator *allocator);
+extern LineMaps *replay_version_maps(int64 sheet_id, const HistoryVersion *version, const GridAllocator *allocator);
 
 #endif

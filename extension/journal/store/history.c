@@ -102,7 +102,7 @@ history_delete_segment(int64 sheet_id, int64 segment_id)
 /* ---- versions ---- */
 
 static bytea *
-history_copy_axes(StorageScan *scan)
+history_copy_maps(StorageScan *scan)
 {
 	bool isnull, copy;
 	struct varlena *bytes;
@@ -133,7 +133,7 @@ history_find_version(int64 sheet_id, int64 max_id, Snapshot snapshot, HistoryVer
 									.tiles = storage_int32(&scan, VERSION_TILES),
 									.digest = storage_int64(&scan, VERSION_DIGEST),
 									.cause = (uint32) storage_int32(&scan, VERSION_CAUSE),
-									.axes = history_copy_axes(&scan)};
+									.maps = history_copy_maps(&scan)};
 	storage_scan_end(&scan);
 	return found;
 }

@@ -29,7 +29,7 @@ typedef struct HistoryVersion
 	int32 tiles;
 	int64 digest;
 	uint32 cause; /* VersionCause */
-	bytea *axes;  /* as stored; NULL: the identity */
+	bytea *maps;  /* as stored; NULL: the identity */
 } HistoryVersion;
 
 extern void history_last_edit(int64 sheet_id, Snapshot snapshot, HistoryLast *last);

@@ -39,7 +39,7 @@ tileset_create(void)
 }
 
 void
-tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
+tileset_add_edit(TileSet *tiles, const Edit *edit, const LineMaps *maps)
 {
 	uint32 row = edit->row, col = edit->col;
 	TileEntry *entry;
@@ -48,7 +48,7 @@ tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes)
 
 	if (!edit_is_of_cell(edit->kind))
 		return;
-	axes_locate(axes, &row, &col);
+	line_maps_locate(maps, &row, &col);
 	key = grid_tile_of(row, col);
 	entry = hash_search(tiles, &key, HASH_ENTER, &found);
 	if (found && entry->bytes != NULL)
@@ -169,14 +169,14 @@ version_store_tiles(const VersionHead *head, const Grid *grid, TileSet *tiles)
 }
 
 bytea *
-version_store_axes(const Axes *axes)
+version_store_maps(const LineMaps *maps)
 {
 	bytea *bytes;
 
-	if (axes == NULL)
+	if (maps == NULL)
 		return NULL;
-	bytes = palloc(VARHDRSZ + axes_encode_bound(axes));
-	SET_VARSIZE(bytes, VARHDRSZ + axes_encode(axes, (uint8_t *) VARDATA(bytes)));
+	bytes = palloc(VARHDRSZ + line_maps_encode_bound(maps));
+	SET_VARSIZE(bytes, VARHDRSZ + line_maps_encode(maps, (uint8_t *) VARDATA(bytes)));
 	return bytes;
 }
 
@@ -184,9 +184,9 @@ void
 version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles, const bytea *properties)
 {
 	int32 count = version_store_tiles(head, grid, tiles);
-	bytea *axes = version_store_axes(grid_axes(grid));
+	bytea *maps = version_store_maps(grid_maps(grid));
 	bool nulls[STORAGE_MAX_COLUMNS] = {[VERSION_LABEL - 1] = head->label.len == 0,
-									   [VERSION_AXES - 1] = axes == NULL,
+									   [VERSION_AXES - 1] = maps == NULL,
 									   [VERSION_PROPERTIES - 1] = properties == NULL};
 	Datum values[STORAGE_MAX_COLUMNS] = {
 		[VERSION_SHEET_ID - 1] = Int64GetDatum(head->sheet_id),
@@ -199,7 +199,7 @@ version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, Ti
 		[VERSION_TILES - 1] = Int32GetDatum(count),
 		[VERSION_DIGEST - 1] = Int64GetDatum((int64) (digest + property_store_digest(properties))),
 		[VERSION_CAUSE - 1] = Int32GetDatum((int32) head->cause),
-		[VERSION_AXES - 1] = PointerGetDatum(axes),
+		[VERSION_AXES - 1] = PointerGetDatum(maps),
 		[VERSION_PROPERTIES - 1] = PointerGetDatum(properties),
 	};
 
@@ -276,7 +276,7 @@ version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid
 		   storage_int32(scan, VERSION_TILES) == (int32) hash_get_num_entries(tiles) &&
 		   storage_int64(scan, VERSION_DIGEST) == (int64) (grid_digest(grid) + property_store_digest(properties)) &&
 		   storage_int32(scan, VERSION_CAUSE) == (int32) head->cause &&
-		   version_store_column_matches(scan, VERSION_AXES, version_store_axes(grid_axes(grid))) &&
+		   version_store_column_matches(scan, VERSION_AXES, version_store_maps(grid_maps(grid))) &&
 		   version_store_column_matches(scan, VERSION_PROPERTIES, properties);
 }
 

@@ -5,7 +5,7 @@
 #define VERSION_STORE_H
 
 #include "postgres.h"
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 #include "common/edit_codec.h"
 #include "grid/grid.h"
 #include "utils/hsearch.h"
@@ -15,8 +15,8 @@
 typedef HTAB TileSet;
 
 extern TileSet *tileset_create(void);
-/* axes: the maps before the edit. Discards what was encoded of the tile. */
-extern void tileset_add_edit(TileSet *tiles, const Edit *edit, const Axes *axes);
+/* maps: the maps before the edit. Discards what was encoded of the tile. */
+extern void tileset_add_edit(TileSet *tiles, const Edit *edit, const LineMaps *maps);
 extern bool tileset_has(TileSet *tiles, GridTileNo tile);
 /* Encodes the tiles from the grid in advance, so that version_store_write() has less to do. */
 extern void tileset_encode(TileSet *tiles, const Grid *grid);
@@ -34,7 +34,7 @@ typedef struct VersionHead
 } VersionHead;
 
 /* The row map and column map in their stored form; NULL for the identity. */
-extern bytea *version_store_axes(const Axes *axes);
+extern bytea *version_store_maps(const LineMaps *maps);
 /* Stores the version's row, and the tiles of `tiles` from the grid. The grid need not have other tiles; `digest` is
  * that of all cells. properties: as stored (property_store.h); NULL: none. */
 extern void version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, TileSet *tiles,

@@ -45,7 +45,7 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 	GridCell then, now;
 	const EditText empty = {"", 0};
 
-	grid_view_init(&scan, version, grid_axes(version), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	grid_view_init(&scan, version, grid_maps(version), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &then))
 	{
 		EditText content = {then.content, then.content_len}, style = {then.style, then.style_len};
@@ -58,7 +58,7 @@ rollback_compare(const Grid *version, const Grid *present, RollbackEdits *list)
 		else if (!found || !rollback_same(style.data, style.len, now.style, now.style_len))
 			rollback_add(list, EDIT_STYLE, then.row, then.col, empty, style);
 	}
-	grid_view_init(&scan, present, grid_axes(present), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
+	grid_view_init(&scan, present, grid_maps(present), 0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1);
 	while (grid_scan_next(&scan, &now))
 		if (!grid_view_get(version, now.row, now.col, &then))
 			rollback_add(list, EDIT_SET, now.row, now.col, empty, empty);

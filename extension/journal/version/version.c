@@ -108,7 +108,7 @@ version_present(WriterSheet *ws)
 
 /*
  * Makes a version and returns its number. The grid has the tiles that the open segment has touched, as they are now,
- * and the sheet's extent and axes; the digest is of all cells. Caller must hold the sheet lock.
+ * and the sheet's extent and maps; the digest is of all cells. Caller must hold the sheet lock.
  */
 static int64
 version_seal(WriterSheet *ws, const VersionOrigin *origin, const Grid *grid, uint64 digest, TileSet *tiles)

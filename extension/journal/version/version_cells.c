@@ -25,7 +25,7 @@
 typedef struct TouchedTiles
 {
 	TileSet *tiles;
-	AxesFollower follower;
+	LineMapsFollower follower;
 } TouchedTiles;
 
 static void
@@ -33,8 +33,8 @@ touched_add_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 {
 	TouchedTiles *touched = arg;
 
-	tileset_add_edit(touched->tiles, edit, touched->follower.axes);
-	replay_follow_axes(&touched->follower, edit);
+	tileset_add_edit(touched->tiles, edit, touched->follower.maps);
+	replay_follow_maps(&touched->follower, edit);
 }
 
 TileSet *
@@ -43,7 +43,7 @@ version_touched_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapsho
 	GridAllocator allocator = journal_context_allocator();
 	TouchedTiles touched = {tileset_create(), {.allocator = &allocator}};
 
-	replay_find_axes(sheet_id, since, snapshot, &touched.follower);
+	replay_find_maps(sheet_id, since, snapshot, &touched.follower);
 	batches_each_edit(sheet_id, since, until, snapshot, touched_add_edit, &touched);
 	return touched.tiles;
 }
@@ -86,7 +86,7 @@ cells_find_new(void *arg, int64 seq, int64 at, const Edit *edit)
 	new->moved = new->moved || edit_is_structure(edit->kind);
 	if (new->moved || !edit_is_of_cell(edit->kind))
 		return;
-	axes_locate(grid_axes(new->cells->grid), &row, &col);
+	line_maps_locate(grid_maps(new->cells->grid), &row, &col);
 	tile = grid_tile_of(row, col);
 	if (!tileset_has(new->cells->tiles, tile))
 		cellset_add_tile(new->set, tile);
@@ -109,7 +109,7 @@ cells_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 
 	if (seq != cells->seq + 1)
 		history_corrupted(cells->sheet_id, "the log lacks seq", cells->seq + 1, EDIT_OK);
-	tileset_add_edit(cells->tiles, edit, grid_axes(cells->grid));
+	tileset_add_edit(cells->tiles, edit, grid_maps(cells->grid));
 	if (!cells->whole)
 		cells->sum -= cells_digest_of(cells->grid, edit);
 	(void) replay_edit_into(cells->grid, &cells->allocator, edit); /* the allocator raises an error */

@@ -29,21 +29,21 @@ base_learn_extent(WriterSheet *ws, const Grid *grid)
 
 /* Returns true if the maps became known and are not the identity. */
 static bool
-base_learn_axes(WriterSheet *ws, const Grid *grid)
+base_learn_maps(WriterSheet *ws, const Grid *grid)
 {
-	if (ws->axes_known)
+	if (ws->line_maps_known)
 		return false;
-	if (grid_axes(grid) != NULL)
+	if (grid_maps(grid) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 		GridAllocator allocator = journal_context_allocator();
 
-		(void) axes_copy(&allocator, grid_axes(grid), &ws->base_axes); /* this allocator raises an error */
+		(void) line_maps_copy(&allocator, grid_maps(grid), &ws->base_maps); /* this allocator raises an error */
 		MemoryContextSwitchTo(old);
 	}
-	ws->axes = ws->base_axes;
-	ws->axes_known = true;
-	return ws->axes != NULL;
+	ws->maps = ws->base_maps;
+	ws->line_maps_known = true;
+	return ws->maps != NULL;
 }
 
 /* The edits with physical rows and columns, as far as the maps are known. */
@@ -52,13 +52,13 @@ base_place_edits(const WriterSheet *ws, Edit *edits, uint32 nedits)
 {
 	Edit *placed;
 
-	if (ws->axes == NULL || nedits == 0)
+	if (ws->maps == NULL || nedits == 0)
 		return edits;
 	placed = MemoryContextAllocHuge(writer_scratch, sizeof(Edit) * nedits);
 	memcpy(placed, edits, sizeof(Edit) * nedits);
 	for (uint32 i = 0; i < nedits; i++)
 		if (edit_is_of_cell(edits[i].kind))
-			axes_locate(ws->axes, &placed[i].row, &placed[i].col);
+			line_maps_locate(ws->maps, &placed[i].row, &placed[i].col);
 	return placed;
 }
 
@@ -114,7 +114,7 @@ base_try_pin(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles
 	if (grid != NULL)
 	{
 		base_learn_extent(ws, grid);
-		result = base_learn_axes(ws, grid) ? BASE_MAPPED : BASE_PINNED;
+		result = base_learn_maps(ws, grid) ? BASE_MAPPED : BASE_PINNED;
 	}
 	if (result == BASE_PINNED)
 	{
@@ -233,7 +233,7 @@ base_may_keep(const WriterSheet *ws)
 static bool
 base_suits_session(const WriterSheet *ws, const SessionTiles *session, const Edit *edits, uint32 nedits)
 {
-	const Axes *axes = session != NULL ? grid_axes(session->grid) : ws->axes;
+	const LineMaps *maps = session != NULL ? grid_maps(session->grid) : ws->maps;
 	HTAB *set = cellset_create();
 	uint32 most = base_whole_tiles(ws);
 	bool suits;
@@ -244,7 +244,7 @@ base_suits_session(const WriterSheet *ws, const SessionTiles *session, const Edi
 
 		if (!edit_is_of_cell(edits[i].kind))
 			continue;
-		axes_locate(axes, &row, &col);
+		line_maps_locate(maps, &row, &col);
 		if (session == NULL || !cellset_has_cell(session->set, row, col))
 			cellset_add_tile(set, grid_tile_of(row, col));
 	}
@@ -348,12 +348,12 @@ base_find_tiles(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles)
 		return placed;
 	if (ws->base == NULL)
 		base_use_session(ws, edits, nedits);
-	if (ws->base != NULL && base_learn_axes(ws, ws->base))
+	if (ws->base != NULL && base_learn_maps(ws, ws->base))
 		placed = base_place_edits(ws, edits, nedits);
 	if (ws->base == NULL || ws->base_set != NULL)
 		base_find_cells(ws, placed, nedits);
 	base_learn_extent(ws, ws->base);
-	if (base_learn_axes(ws, ws->base))
+	if (base_learn_maps(ws, ws->base))
 	{
 		placed = base_place_edits(ws, edits, nedits);
 		if (ws->base_set != NULL)
@@ -380,6 +380,6 @@ base_whole_grid(WriterSheet *ws)
 	if (grid == NULL)
 		grid = ws->base;
 	base_learn_extent(ws, grid);
-	(void) base_learn_axes(ws, grid);
+	(void) base_learn_maps(ws, grid);
 	return grid;
 }

@@ -97,7 +97,7 @@ life_edit(AppendBatch *append, Edit *edit, const Edit *placed, GridTile *tile, b
 		return;
 	append_edit(append, edit); /* before staging: reserving room may move the old content */
 	if (edit_is_structure(edit->kind))
-		structure_change_axes(ws, edit);
+		structure_change_maps(ws, edit);
 	else if (of_cell || edit_is_of_extent(edit->kind))
 	{
 		ws->meta.rows = Max(ws->meta.rows, edit->row + 1);
@@ -220,7 +220,7 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 		while ((n = structure_empty_cells(&structure, edits, LIFE_STRUCTURE)) > 0)
 			life_append_part(ws, call, edits, n, result);
 		life_append_part(ws, call, &structure.edit, 1, result);
-		*change = (FormulaChange){.rows = structure.change.line == AXES_ROW,
+		*change = (FormulaChange){.rows = structure.change.line == LINE_ROW,
 								  .insert = structure.change.insert,
 								  .at = structure.change.at,
 								  .n = structure.change.n};

@@ -175,27 +175,27 @@ formulas_scan_private(Formulas *formulas)
 static int
 formulas_compare_runs(const void *a, const void *b)
 {
-	const AxisRun *x = a, *y = b;
+	const LineMapRun *x = a, *y = b;
 
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
 /* The runs of a map by their physical lines; NULL: the identity. */
-static AxisRun *
-formulas_invert(const Axis *axis)
+static LineMapRun *
+formulas_invert(const LineMap *map)
 {
-	AxisRun *runs;
+	LineMapRun *runs;
 
-	if (axis->count == 0)
+	if (map->count == 0)
 		return NULL;
-	runs = palloc(sizeof(AxisRun) * axis->count);
-	memcpy(runs, axis->runs, sizeof(AxisRun) * axis->count);
-	qsort(runs, axis->count, sizeof(AxisRun), formulas_compare_runs);
+	runs = palloc(sizeof(LineMapRun) * map->count);
+	memcpy(runs, map->runs, sizeof(LineMapRun) * map->count);
+	qsort(runs, map->count, sizeof(LineMapRun), formulas_compare_runs);
 	return runs;
 }
 
 static uint32
-formulas_line(const AxisRun *runs, uint32 count, uint32 physical)
+formulas_line(const LineMapRun *runs, uint32 count, uint32 physical)
 {
 	uint32 low = 0;
 
@@ -224,8 +224,8 @@ formulas_compare_cells(const void *a, const void *b)
 static void
 formulas_place(Formulas *formulas)
 {
-	Axis rows = axes_axis(formulas->ws->axes, AXES_ROW), cols = axes_axis(formulas->ws->axes, AXES_COL);
-	AxisRun *row_runs = formulas_invert(&rows), *col_runs = formulas_invert(&cols);
+	LineMap rows = line_maps_one(formulas->ws->maps, LINE_ROW), cols = line_maps_one(formulas->ws->maps, LINE_COL);
+	LineMapRun *row_runs = formulas_invert(&rows), *col_runs = formulas_invert(&cols);
 
 	for (Size i = 0; i < formulas->count; i++)
 	{

@@ -69,13 +69,13 @@ publish_edits(WriterSheet *ws, CacheEntry *entry)
 
 /* The maps and the extent, which does not follow from cells at physical rows and columns. */
 static void
-publish_axes(WriterSheet *ws, CacheEntry *entry)
+publish_maps(WriterSheet *ws, CacheEntry *entry)
 {
-	if (ws->axes != ws->base_axes)
+	if (ws->maps != ws->base_maps)
 	{
 		GridAllocator allocator = cache_allocator(entry);
 
-		grid_adopt_axes(&allocator, entry->grid, ws->axes);
+		grid_adopt_maps(&allocator, entry->grid, ws->maps);
 	}
 	if (ws->meta.rows != 0)
 		grid_set_extent(entry->grid, ws->meta.rows, ws->meta.cols);
@@ -120,7 +120,7 @@ publish_entry(WriterSheet *ws)
 	if (entry->grid != NULL)
 	{
 		if (publish_edits(ws, entry))
-			publish_axes(ws, entry);
+			publish_maps(ws, entry);
 		else
 			dropped = cache_detach_grid(entry);
 		STOP_POINT_NO_FAIL("publish-locked");

@@ -20,14 +20,14 @@
 /* ---- changing the maps ---- */
 
 static void
-structure_check_runs(const Axes *axes, AxesLine line)
+structure_check_runs(const LineMaps *maps, LineKind line)
 {
-	const char *what = line == AXES_ROW ? "rows" : "columns";
+	const char *what = line == LINE_ROW ? "rows" : "columns";
 
-	if (axes_axis(axes, line).count > AXES_MAX_RUNS)
+	if (line_maps_one(maps, line).count > LINE_MAPS_MAX_RUNS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("%s have been inserted or deleted in too many places of the sheet", what),
-						errdetail("Its %s would lie in more than %d pieces.", what, AXES_MAX_RUNS),
+						errdetail("Its %s would lie in more than %d pieces.", what, LINE_MAPS_MAX_RUNS),
 						errhint("Copy the sheet to a new one, with sheet.export_csv() and sheet.import_csv().")));
 }
 
@@ -37,44 +37,44 @@ static void
 structure_reserve(WriterSheet *ws)
 {
 	CacheEntry *entry = ws->entry;
-	bool done = entry == NULL || entry->grid == NULL || ws->axes == NULL || ws->drop_grid;
+	bool done = entry == NULL || entry->grid == NULL || ws->maps == NULL || ws->drop_grid;
 
 	while (!done)
 	{
 		GridAllocator allocator = cache_allocator(entry);
 
 		cache_lock_change(entry);
-		done = grid_reserve_axes(&allocator, entry->grid, ws->axes);
+		done = grid_reserve_maps(&allocator, entry->grid, ws->maps);
 		ws->pins = true;
 		LWLockRelease(&entry->lock);
-		if (!done && !cache_evict(entry, axes_bytes(ws->axes)))
+		if (!done && !cache_evict(entry, line_maps_bytes(ws->maps)))
 			done = ws->drop_grid = true;
 	}
 }
 
 void
-structure_change_axes(WriterSheet *ws, const Edit *edit)
+structure_change_maps(WriterSheet *ws, const Edit *edit)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer_grid_context(ws));
 	GridAllocator allocator = journal_context_allocator();
 	SubTransactionId subid = GetCurrentSubTransactionId();
 	uint32 *extent = edit_is_of_rows(edit->kind) ? &ws->meta.rows : &ws->meta.cols;
-	AxesChange change;
-	Axes *axes;
+	LineMapsChange change;
+	LineMaps *maps;
 
-	Assert(ws->axes_known && writer_has_changes(ws));
+	Assert(ws->line_maps_known && writer_has_changes(ws));
 	if (!replay_change_of(edit, &change))
 		elog(ERROR, "a structure edit was not checked");
-	(void) axes_change(&allocator, ws->axes, &change, *extent, &axes); /* this allocator raises an error */
+	(void) line_maps_change(&allocator, ws->maps, &change, *extent, &maps); /* this allocator raises an error */
 	MemoryContextSwitchTo(old);
-	structure_check_runs(axes, change.line);
+	structure_check_runs(maps, change.line);
 	/* Maps that the same subtransaction has made are not a state that a rollback restores. */
-	if (ws->axes_subid == subid)
-		axes_free(&allocator, ws->axes);
-	ws->axes = axes;
-	ws->axes_subid = subid;
+	if (ws->line_maps_subid == subid)
+		line_maps_free(&allocator, ws->maps);
+	ws->maps = maps;
+	ws->line_maps_subid = subid;
 	structure_reserve(ws);
-	*extent = axes_extent(&change, *extent);
+	*extent = line_maps_extent(&change, *extent);
 }
 
 /* ---- the cells of a logical rectangle ---- */
@@ -98,12 +98,12 @@ structure_add_cell(CellList *list, uint32 row, uint32 col)
 }
 
 static void
-structure_add_cells(const Grid *grid, const Axes *axes, const GridRect *rect, CellList *list)
+structure_add_cells(const Grid *grid, const LineMaps *maps, const GridRect *rect, CellList *list)
 {
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init(&scan, grid, axes, rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, grid, maps, rect->row0, rect->col0, rect->row1, rect->col1);
 	while (grid_scan_next(&scan, &cell))
 		structure_add_cell(list, cell.row, cell.col);
 }
@@ -124,11 +124,11 @@ structure_add_staged_part(const WriterSheet *ws, const GridRect *part, uint32 ro
 
 /* The length of the run of the map that begins at `from`; *physical: where it leads. */
 static uint32
-structure_run(const Axes *axes, AxesLine line, uint32 from, uint32 last, uint32 *physical)
+structure_run(const LineMaps *maps, LineKind line, uint32 from, uint32 last, uint32 *physical)
 {
-	Axis axis = axes_axis(axes, line);
+	LineMap map = line_maps_one(maps, line);
 
-	return Min(axis_run_at(&axis, from, physical), last - from + 1);
+	return Min(line_map_run_at(&map, from, physical), last - from + 1);
 }
 
 static void
@@ -139,12 +139,12 @@ structure_add_staged(const WriterSheet *ws, const GridRect *rect, CellList *list
 
 	for (uint32 row = rect->row0; ws->nstaged > 0 && row <= rect->row1; row += rows)
 	{
-		rows = structure_run(ws->axes, AXES_ROW, row, rect->row1, &part.row0);
+		rows = structure_run(ws->maps, LINE_ROW, row, rect->row1, &part.row0);
 		part.row1 = part.row0 + rows - 1;
 		CHECK_FOR_INTERRUPTS(); /* many edits times many runs */
 		for (uint32 col = rect->col0; col <= rect->col1; col += cols)
 		{
-			cols = structure_run(ws->axes, AXES_COL, col, rect->col1, &part.col0);
+			cols = structure_run(ws->maps, LINE_COL, col, rect->col1, &part.col0);
 			part.col1 = part.col0 + cols - 1;
 			structure_add_staged_part(ws, &part, row, col, list);
 		}
@@ -170,9 +170,9 @@ structure_list_shared(WriterSheet *ws, const GridRect *rect, CellList *list)
 		LWLockAcquire(&entry->lock, LW_SHARED);
 		there = entry->grid != NULL;
 		if (there)
-			absent = grid_list_nonresident(entry->grid, ws->axes, rect, tiles, STRUCTURE_TILES);
+			absent = grid_list_nonresident(entry->grid, ws->maps, rect, tiles, STRUCTURE_TILES);
 		if (there && absent == 0)
-			structure_add_cells(entry->grid, ws->axes, rect, list);
+			structure_add_cells(entry->grid, ws->maps, rect, list);
 		LWLockRelease(&entry->lock);
 		if (!there || absent == 0)
 			return there;
@@ -198,7 +198,7 @@ structure_list_private(WriterSheet *ws, const GridRect *rect, CellList *list)
 
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
-	structure_add_cells(grid, grid_axes(grid), rect, list);
+	structure_add_cells(grid, grid_maps(grid), rect, list);
 	MemoryContextDelete(context);
 }
 
@@ -236,18 +236,18 @@ structure_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *co
 /* ---- a structure edit ---- */
 
 static GridRect
-structure_lines(AxesLine line, uint32 first, uint32 n)
+structure_lines(LineKind line, uint32 first, uint32 n)
 {
-	if (line == AXES_ROW)
+	if (line == LINE_ROW)
 		return (GridRect){first, 0, first + n - 1, SHEET_MAX_COLS - 1};
 	return (GridRect){0, first, SHEET_MAX_ROWS - 1, first + n - 1};
 }
 
 /* Rows or columns that an insertion moves beyond the end of sheets must be empty. */
 static void
-structure_check_end(WriterSheet *ws, const AxesChange *change, uint32 extent)
+structure_check_end(WriterSheet *ws, const LineMapsChange *change, uint32 extent)
 {
-	uint32 limit = axes_limit(change->line);
+	uint32 limit = line_maps_limit(change->line);
 	GridRect rect = structure_lines(change->line, limit - change->n, change->n);
 	StructureCell *cells;
 	Size count;
@@ -259,7 +259,7 @@ structure_check_end(WriterSheet *ws, const AxesChange *change, uint32 extent)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("there is no room for %u more %s", change->n, change->line == AXES_ROW ? "rows" : "columns"),
+			 errmsg("there is no room for %u more %s", change->n, change->line == LINE_ROW ? "rows" : "columns"),
 			 errdetail(
 				 "Row %u, column %u holds something and would be pushed beyond the end; a sheet has at most %d rows "
 				 "and %d columns.",
@@ -270,7 +270,7 @@ structure_check_end(WriterSheet *ws, const AxesChange *change, uint32 extent)
 bool
 structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure)
 {
-	AxesChange *change = &structure->change;
+	LineMapsChange *change = &structure->change;
 	uint32 extent;
 	GridRect rect;
 
@@ -278,7 +278,7 @@ structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure)
 	(void) base_find_tiles(ws, NULL, 0, NULL); /* the extent and the maps */
 	if (!replay_change_of(edit, change))
 		elog(ERROR, "a structure edit was not checked");
-	extent = change->line == AXES_ROW ? ws->meta.rows : ws->meta.cols;
+	extent = change->line == LINE_ROW ? ws->meta.rows : ws->meta.cols;
 	if (change->insert)
 		structure_check_end(ws, change, extent);
 	else if (change->at >= extent)

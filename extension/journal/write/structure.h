@@ -15,7 +15,7 @@ typedef struct StructureCell
 /* A structure edit on its way. */
 typedef struct Structure
 {
-	AxesChange change;
+	LineMapsChange change;
 	uint64 uid;
 	StructureCell *cells; /* to empty before the edit */
 	Size count, done;
@@ -31,6 +31,6 @@ extern bool structure_begin(WriterSheet *ws, const Edit *edit, Structure *struct
 /* The next edits that empty cells; returns their number, 0 at the end. */
 extern uint32 structure_empty_cells(Structure *structure, Edit *edits, uint32 most);
 /* Within a change: inserts or deletes the rows or columns. 54000 if a map would become too long. */
-extern void structure_change_axes(WriterSheet *ws, const Edit *edit);
+extern void structure_change_maps(WriterSheet *ws, const Edit *edit);
 
 #endif

@@ -277,8 +277,8 @@ writer_begin_change(WriterSheet *ws, int64 origin)
 		ws->origin = 0;
 	change->subid = GetCurrentSubTransactionId();
 	change->before = ws->meta;
-	change->axes_known = ws->axes_known;
-	change->axes = ws->axes;
+	change->line_maps_known = ws->line_maps_known;
+	change->maps = ws->maps;
 	change->from = ws->nstaged;
 	ws->meta.last_fxid = ws->fxid;
 	dlist_push_tail(&ws->changes, &change->link);
@@ -309,8 +309,8 @@ writer_undo_changes(WriterSheet *ws, SubTransactionId subid)
 		if (change->subid != subid)
 			break;
 		ws->meta = change->before;
-		ws->axes = change->axes_known ? change->axes : ws->base_axes;
-		ws->axes_subid = InvalidSubTransactionId;
+		ws->maps = change->line_maps_known ? change->maps : ws->base_maps;
+		ws->line_maps_subid = InvalidSubTransactionId;
 		staging_undo(ws, change->from);
 		dlist_delete(&change->link);
 		pfree(change);
@@ -338,8 +338,8 @@ writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId pare
 
 	if (ws->locked_in == subid)
 		ws->locked_in = parent;
-	if (ws->axes_subid == subid)
-		ws->axes_subid = parent;
+	if (ws->line_maps_subid == subid)
+		ws->line_maps_subid = parent;
 	dlist_reverse_foreach(iter, &ws->changes)
 	{
 		WriterChange *change = dlist_container(WriterChange, link, iter.cur);

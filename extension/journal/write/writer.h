@@ -18,7 +18,7 @@
 #include "access/xact.h"
 #include "cache/cache.h"
 #include "common/edit_codec.h"
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 #include "lib/ilist.h"
 #include "storage/lock.h"
 #include "utils/hsearch.h"
@@ -43,9 +43,9 @@ typedef struct WriterChange
 	dlist_node link;
 	SubTransactionId subid;
 	CacheMeta before;
-	bool axes_known;
-	Axes *axes;	 /* before the change, if known */
-	uint32 from; /* its first edit in ws->staged; the next change's first one ends it */
+	bool line_maps_known;
+	LineMaps *maps; /* before the change, if known */
+	uint32 from;	/* its first edit in ws->staged; the next change's first one ends it */
 } WriterChange;
 
 typedef struct WriterSheet
@@ -65,10 +65,10 @@ typedef struct WriterSheet
 	HTAB *base_set;				  /* ... of these cells only, unless NULL */
 	struct SessionTiles *session; /* the owner of both; NULL: the transaction */
 	/* the row map and column map */
-	bool axes_known;
-	Axes *axes;					 /* at present, own changes included */
-	Axes *base_axes;			 /* before own changes; the same address without any */
-	SubTransactionId axes_subid; /* that made the present ones; invalid: a rollback may need them */
+	bool line_maps_known;
+	LineMaps *maps;					  /* at present, own changes included */
+	LineMaps *base_maps;			  /* before own changes; the same address without any */
+	SubTransactionId line_maps_subid; /* that made the present ones; invalid: a rollback may need them */
 	/* edits of all changes */
 	StagedEdit *staged;
 	uint32 nstaged, staged_size;

@@ -112,51 +112,51 @@ lines_move_range(const LinesChange *change, uint32_t rect[4])
 	*first = *first < *last ? *first : *last;
 }
 
-/* ---- a view's axis ---- */
+/* ---- a view's map ---- */
 
 /* Reserves the parts that one change or edit adds, and makes the first part. */
 static bool
-axis_reserve(LinesAxis *axis)
+line_map_reserve(LinesMap *map)
 {
-	size_t size = axis->size > 0 ? axis->size * 2 : 16;
+	size_t size = map->size > 0 ? map->size * 2 : 16;
 	LinesPart *parts;
 
-	if (axis->failed || axis->count + 3 <= axis->size)
-		return !axis->failed;
-	parts = realloc(axis->parts, size * sizeof(LinesPart));
-	axis->failed = parts == NULL;
-	if (axis->failed)
+	if (map->failed || map->count + 3 <= map->size)
+		return !map->failed;
+	parts = realloc(map->parts, size * sizeof(LinesPart));
+	map->failed = parts == NULL;
+	if (map->failed)
 		return false;
-	axis->parts = parts;
-	axis->size = size;
-	if (axis->count == 0)
-		axis->parts[axis->count++] = (LinesPart){.n = LINES_ENDLESS, .seen = true, .there = true};
+	map->parts = parts;
+	map->size = size;
+	if (map->count == 0)
+		map->parts[map->count++] = (LinesPart){.n = LINES_ENDLESS, .seen = true, .there = true};
 	return true;
 }
 
 static void
-axis_add(LinesAxis *axis, size_t i, LinesPart part)
+line_map_add(LinesMap *map, size_t i, LinesPart part)
 {
-	memmove(&axis->parts[i + 1], &axis->parts[i], (axis->count - i) * sizeof(LinesPart));
-	axis->parts[i] = part;
-	axis->count++;
+	memmove(&map->parts[i + 1], &map->parts[i], (map->count - i) * sizeof(LinesPart));
+	map->parts[i] = part;
+	map->count++;
 }
 
 static void
-axis_drop(LinesAxis *axis, size_t i)
+line_map_drop(LinesMap *map, size_t i)
 {
-	axis->count--;
-	memmove(&axis->parts[i], &axis->parts[i + 1], (axis->count - i) * sizeof(LinesPart));
+	map->count--;
+	memmove(&map->parts[i], &map->parts[i + 1], (map->count - i) * sizeof(LinesPart));
 }
 
 static void
-axis_count(LinesAxis *axis)
+line_map_count(LinesMap *map)
 {
 	uint64_t seen = 0, there = 0;
 
-	for (size_t i = 0; i < axis->count; i++)
+	for (size_t i = 0; i < map->count; i++)
 	{
-		LinesPart *part = &axis->parts[i];
+		LinesPart *part = &map->parts[i];
 
 		part->seen_before = seen;
 		part->there_before = there;
@@ -167,13 +167,13 @@ axis_count(LinesAxis *axis)
 
 /* Returns the part that begins with the line `index` of the present order, or of the author's; splits one for it. */
 static size_t
-axis_cut(LinesAxis *axis, bool there, uint64_t index)
+line_map_cut(LinesMap *map, bool there, uint64_t index)
 {
 	size_t i = 0;
 
 	for (;; i++)
 	{
-		const LinesPart *part = &axis->parts[i];
+		const LinesPart *part = &map->parts[i];
 
 		if (!(there ? part->there : part->seen))
 			continue;
@@ -183,63 +183,63 @@ axis_cut(LinesAxis *axis, bool there, uint64_t index)
 	}
 	if (index > 0)
 	{
-		LinesPart rest = axis->parts[i];
+		LinesPart rest = map->parts[i];
 
 		rest.n -= index;
-		axis->parts[i].n = index;
-		axis_add(axis, ++i, rest);
+		map->parts[i].n = index;
+		line_map_add(map, ++i, rest);
 	}
 	return i;
 }
 
 /* Applies a deletion by others. */
 static void
-axis_lose(LinesAxis *axis, uint32_t at, uint32_t n)
+line_map_lose(LinesMap *map, uint32_t at, uint32_t n)
 {
-	size_t i = axis_cut(axis, true, at), end = axis_cut(axis, true, (uint64_t) at + n);
+	size_t i = line_map_cut(map, true, at), end = line_map_cut(map, true, (uint64_t) at + n);
 
 	while (i < end)
 	{
-		if (axis->parts[i].there && !axis->parts[i].seen)
+		if (map->parts[i].there && !map->parts[i].seen)
 		{
-			axis_drop(axis, i);
+			line_map_drop(map, i);
 			end--;
 			continue;
 		}
-		axis->parts[i++].there = false;
+		map->parts[i++].there = false;
 	}
 }
 
 /* Returns the part with a line of the author's order: the last part with at most `line` seen lines before it. A part
  * behind an unseen one has as many before it, and the last part is seen. */
 static const LinesPart *
-axis_find(const LinesAxis *axis, uint32_t line)
+line_map_find(const LinesMap *map, uint32_t line)
 {
-	size_t low = 0, high = axis->count;
+	size_t low = 0, high = map->count;
 
 	while (high - low > 1)
 	{
 		size_t middle = (low + high) / 2;
 
-		if (axis->parts[middle].seen_before <= line)
+		if (map->parts[middle].seen_before <= line)
 			low = middle;
 		else
 			high = middle;
 	}
-	return &axis->parts[low];
+	return &map->parts[low];
 }
 
 static bool
-axis_map(const LinesAxis *axis, uint32_t *line)
+line_map_map(const LinesMap *map, uint32_t *line)
 {
 	const LinesPart *part;
 	uint64_t present;
 
-	if (axis->parts == NULL)
+	if (map->parts == NULL)
 		return true;
-	part = axis_find(axis, *line);
+	part = line_map_find(map, *line);
 	present = part->there_before + (*line - part->seen_before);
-	if (!part->there || present >= axis->limit)
+	if (!part->there || present >= map->limit)
 		return false;
 	*line = (uint32_t) present;
 	return true;
@@ -248,15 +248,15 @@ axis_map(const LinesAxis *axis, uint32_t *line)
 /* Maps a run of the author's lines to the present ones, and to those between them; false if none exists. All stay all.
  */
 static bool
-axis_map_range(const LinesAxis *axis, uint32_t *first, uint32_t *last)
+line_map_map_range(const LinesMap *map, uint32_t *first, uint32_t *last)
 {
 	uint64_t from = UINT64_MAX, to = 0;
 
-	if (axis->parts == NULL || (*first == 0 && *last == axis->limit - 1))
+	if (map->parts == NULL || (*first == 0 && *last == map->limit - 1))
 		return true;
-	for (size_t i = 0; i < axis->count; i++)
+	for (size_t i = 0; i < map->count; i++)
 	{
-		const LinesPart *part = &axis->parts[i];
+		const LinesPart *part = &map->parts[i];
 		uint64_t low = part->seen_before > *first ? part->seen_before : *first;
 		uint64_t past = part->seen_before + part->n, wanted = *last + UINT64_C(1), end = past < wanted ? past : wanted;
 
@@ -267,8 +267,8 @@ axis_map_range(const LinesAxis *axis, uint32_t *first, uint32_t *last)
 		to = part->there_before + (end - 1 - part->seen_before);
 	}
 	*first = (uint32_t) from;
-	*last = (uint32_t) (to < axis->limit ? to : axis->limit - 1);
-	return from < axis->limit;
+	*last = (uint32_t) (to < map->limit ? to : map->limit - 1);
+	return from < map->limit;
 }
 
 /* ---- a view ---- */
@@ -295,21 +295,21 @@ lines_view_free(LinesView *view)
 void
 lines_view_change(LinesView *view, const LinesChange *change)
 {
-	LinesAxis *axis = change->rows ? &view->rows : &view->cols;
+	LinesMap *map = change->rows ? &view->rows : &view->cols;
 
-	if (!axis_reserve(axis))
+	if (!line_map_reserve(map))
 		return;
 	if (change->insert)
-		axis_add(axis, axis_cut(axis, true, change->at), (LinesPart){.n = change->n, .there = true});
+		line_map_add(map, line_map_cut(map, true, change->at), (LinesPart){.n = change->n, .there = true});
 	else
-		axis_lose(axis, change->at, change->n);
-	axis_count(axis);
+		line_map_lose(map, change->at, change->n);
+	line_map_count(map);
 }
 
 bool
 lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col)
 {
-	return axis_map(&view->rows, row) && axis_map(&view->cols, col);
+	return line_map_map(&view->rows, row) && line_map_map(&view->cols, col);
 }
 
 /* ---- the author's edits ---- */
@@ -347,41 +347,41 @@ runs_add(LinesRuns *runs, uint64_t at, uint64_t n, uint32_t limit, bool merge)
 
 /* follow: the present order changes, too. It does not for lines_trace(). */
 static void
-axis_insert(LinesAxis *axis, const LinesChange *change, bool follow, LinesRuns *runs)
+line_map_insert(LinesMap *map, const LinesChange *change, bool follow, LinesRuns *runs)
 {
-	size_t i = axis_cut(axis, false, change->at);
+	size_t i = line_map_cut(map, false, change->at);
 	uint64_t at;
 
-	axis_count(axis);
-	at = axis->parts[i].there_before;
-	axis_add(axis, i, (LinesPart){.n = change->n, .seen = true, .there = follow});
+	line_map_count(map);
+	at = map->parts[i].there_before;
+	line_map_add(map, i, (LinesPart){.n = change->n, .seen = true, .there = follow});
 	if (follow)
-		runs_add(runs, at, change->n, axis->limit, false);
+		runs_add(runs, at, change->n, map->limit, false);
 	runs_end(runs);
 }
 
 static void
-axis_delete(LinesAxis *axis, const LinesChange *change, bool follow, LinesRuns *runs)
+line_map_delete(LinesMap *map, const LinesChange *change, bool follow, LinesRuns *runs)
 {
-	size_t i = axis_cut(axis, false, change->at);
-	size_t end = axis_cut(axis, false, (uint64_t) change->at + change->n);
+	size_t i = line_map_cut(map, false, change->at);
+	size_t end = line_map_cut(map, false, (uint64_t) change->at + change->n);
 	uint64_t at;
 	bool merge = false;
 
-	axis_count(axis);
-	at = axis->parts[i].there_before;
+	line_map_count(map);
+	at = map->parts[i].there_before;
 	while (i < end)
 	{
-		LinesPart *part = &axis->parts[i];
+		LinesPart *part = &map->parts[i];
 
 		if (part->seen && part->there)
-			runs_add(runs, at, part->n, axis->limit, merge);
+			runs_add(runs, at, part->n, map->limit, merge);
 		if (part->there)
 			merge = part->seen;
 		at += part->there && !(part->seen && follow) ? part->n : 0;
 		if (part->seen && (follow || !part->there))
 		{
-			axis_drop(axis, i);
+			line_map_drop(map, i);
 			end--;
 			continue;
 		}
@@ -394,16 +394,16 @@ axis_delete(LinesAxis *axis, const LinesChange *change, bool follow, LinesRuns *
 static void
 view_edit(LinesView *view, const LinesChange *change, bool follow, LinesRuns *runs)
 {
-	LinesAxis *axis = change->rows ? &view->rows : &view->cols;
+	LinesMap *map = change->rows ? &view->rows : &view->cols;
 
-	if (!axis_reserve(axis))
+	if (!line_map_reserve(map))
 		return;
 	runs->run = (LinesChange){.rows = change->rows, .insert = change->insert};
 	if (change->insert)
-		axis_insert(axis, change, follow, runs);
+		line_map_insert(map, change, follow, runs);
 	else
-		axis_delete(axis, change, follow, runs);
-	axis_count(axis);
+		line_map_delete(map, change, follow, runs);
+	line_map_count(map);
 }
 
 typedef struct Transform
@@ -428,7 +428,7 @@ view_move(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 {
 	const LinesView *view = arg;
 
-	return axis_map_range(rows ? &view->rows : &view->cols, first, last);
+	return line_map_map_range(rows ? &view->rows : &view->cols, first, last);
 }
 
 /* Rewrites a formula. Returns false if it would be too long. *memory is to be freed after the edit's use. */

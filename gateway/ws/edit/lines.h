@@ -42,17 +42,17 @@ typedef struct LinesPart
 	uint64_t seen_before, there_before; /* number of lines of either kind before it */
 } LinesPart;
 
-typedef struct LinesAxis
+typedef struct LinesMap
 {
 	uint32_t limit;
 	LinesPart *parts; /* NULL: the author knows the present lines */
 	bool failed;	  /* there was no memory: it cannot be used */
 	size_t count, size;
-} LinesAxis;
+} LinesMap;
 
 typedef struct LinesView
 {
-	LinesAxis rows, cols;
+	LinesMap rows, cols;
 } LinesView;
 
 extern void lines_view_init(LinesView *view);

@@ -58,7 +58,7 @@ SELECT severity, what FROM sheet.fsck(:places, true);
 SELECT sheet.create('structure runs', 100, 3) AS runs \gset
 SELECT last_seq FROM sheet.apply(:runs, (SELECT j_batch(VARIADIC array_agg(j_edit(6, 7, CASE WHEN i < 50 THEN 20 + i ELSE 90 END, 0, '1'))) FROM generate_series(0, 99) i));
 SELECT sheet.commit(:runs);
-SELECT length(axes) FROM sheet.version WHERE sheet_id = :runs;
+SELECT length(line_maps) FROM sheet.version WHERE sheet_id = :runs;
 
 -- ---- versions ----
 SELECT sheet.create('structure versions', 1000, 30) AS v \gset
@@ -68,14 +68,14 @@ SELECT sheet.insert_rows(:v, 500) > 0, sheet.commit(:v, 'a row');
 SELECT sheet.delete_columns(:v, 3) > 0, sheet.commit(:v, 'without a column');
 SELECT sheet.set(:v, 'A501', 'in the row') > 0, sheet.commit(:v, 'one cell');
 -- an insert stores no tile, a deletion those of the column, an edit one
-SELECT version_id, label, rows, cols, tiles, length(axes) FROM sheet.version WHERE sheet_id = :v ORDER BY version_id;
+SELECT version_id, label, rows, cols, tiles, length(line_maps) FROM sheet.version WHERE sheet_id = :v ORDER BY version_id;
 SELECT version_id, count(*), min(content) FILTER (WHERE "row" = 499 AND col = 2), min(content) FILTER (WHERE "row" = 501 AND col = 3),
 	min(content) FILTER (WHERE "row" = 500) FROM generate_series(1, 4) version_id, sheet.at(:v, version_id) GROUP BY version_id ORDER BY version_id;
 SELECT count(*) FROM sheet.diff(:v, 1, 2) WHERE "row" < 500;
 SELECT sheet.rollback(:v, 1);
 SELECT count(*), count(*) FILTER (WHERE a.content IS DISTINCT FROM b.content) FROM sheet.at(:v, 1) a FULL JOIN sheet.range(:v) b USING ("row", col);
 SELECT severity, what FROM sheet.fsck(:v, true);
--- axes that are lost or damaged are found, and written again
+-- maps that are lost or damaged are found, and written again
 SET pg_sheet.allow_log_delete = on;
 CREATE TEMP TABLE kept AS SELECT * FROM sheet.version WHERE sheet_id = :v;
 DELETE FROM sheet.version WHERE sheet_id = :v AND version_id IN (3, 4);
@@ -85,7 +85,7 @@ SELECT severity, what, place, repaired FROM sheet.fsck(:v, true, false);
 SELECT j_error(format('SELECT * FROM sheet.at(%s, 4)', :v));
 SELECT severity, what, place, repaired FROM sheet.fsck(:v, true);
 SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM sheet.version) t;
--- a version with axes as the beginning of the history
+-- a version with maps as the beginning of the history
 SELECT sheet.trim(:v, 4) > 0;
 SELECT count(*), min(content) FILTER (WHERE "row" = 501 AND col = 3) FROM sheet.at(:v, 4);
 SELECT severity, what FROM sheet.fsck(:v, true);

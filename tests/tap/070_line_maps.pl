@@ -18,13 +18,13 @@ my ($rows, $cols) = (400, 80);
 seed_random();
 my $seed = int rand 1_000_000;
 
-my $node = new_server('axes', streaming => 1);
+my $node = new_server('maps', streaming => 1);
 $node->append_conf('postgresql.conf', "pg_sheet.cache_size = '160kB'\nfsync = off\nmax_connections = 40\nautovacuum = off\npg_sheet.version_edits = 3000\npg_sheet.version_interval = 0\n");
 $node->restart;
 
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE sheets (n serial PRIMARY KEY, id bigint);
-INSERT INTO sheets (id) SELECT sheet.create('axes ' || i, $rows, $cols) FROM generate_series(1, $sheets) i;
+INSERT INTO sheets (id) SELECT sheet.create('maps ' || i, $rows, $cols) FROM generate_series(1, $sheets) i;
 CREATE TABLE model (id bigint, r int, c int, content text, PRIMARY KEY (id, r, c)) WITH (fillfactor = 70);
 CREATE TABLE old_model (id bigint, version_id bigint, r int, c int, content text);
 CREATE INDEX ON old_model (id, version_id);
@@ -174,16 +174,16 @@ for my $round (1 .. $rounds)
 }
 
 # A standby reads what the primary has, and the versions that are lost are rebuilt from the log alone.
-my $standby = start_standby($node, 'axes_standby');
+my $standby = start_standby($node, 'line_maps_standby');
 $node->safe_psql('postgres', 'SELECT move(id), put(id), move(id) FROM sheets');
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', 'SELECT sum(differ(id)) FROM sheets'), 0, 'a standby shows the sheets as the model says');
 $standby->stop;
 
-my $stored = q{SELECT md5(string_agg(c::text, E'\n' ORDER BY sheet_id, version_id)), count(*) FILTER (WHERE axes IS NOT NULL) > 3,
+my $stored = q{SELECT md5(string_agg(c::text, E'\n' ORDER BY sheet_id, version_id)), count(*) FILTER (WHERE line_maps IS NOT NULL) > 3,
 	(SELECT md5(string_agg(t::text, E'\n' ORDER BY sheet_id, tile_row, tile_col, version_id)) FROM sheet.version_tile t) FROM sheet.version c};
 my $before = $node->safe_psql('postgres', $stored);
-like($before, qr/\|t\|/, 'versions have axes');
+like($before, qr/\|t\|/, 'versions have maps');
 $node->safe_psql('postgres', 'SET pg_sheet.allow_log_delete = on; DELETE FROM sheet.version_tile; DELETE FROM sheet.version');
 like($node->safe_psql('postgres', 'SELECT DISTINCT repaired FROM sheet.fsck(NULL, true)'), qr/t/, 'versions that are lost are rebuilt');
 is($node->safe_psql('postgres', $stored), $before, 'from the log alone, byte for byte');

@@ -1,8 +1,8 @@
 /*
- * test_axes.c - rows and columns that move: one axis against a plain array of lines, and a grid's view against a plain
- * two-dimensional array, under random inserts, deletions and edits; axes as bytes; and room that is reserved for them.
+ * test_maps.c - rows and columns that move: one map against a plain array of lines, and a grid's view against a plain
+ * two-dimensional array, under random inserts, deletions and edits; maps as bytes; and room that is reserved for them.
  */
-#include "grid/axes.h"
+#include "grid/line_maps.h"
 #include "grid_memory.h"
 #include "tap.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one axis ---- */
+/* ---- one map ---- */
 
 #define LINES 48
 
@@ -19,34 +19,34 @@ static uint32_t line_extent;
 
 /* Every index, the lengths of runs, that no two runs could be one, and that free lines are sorted. */
 static bool
-lines_agree(const Axis *axis, const uint32_t *expected, uint32_t extent)
+lines_agree(const LineMap *map, const uint32_t *expected, uint32_t extent)
 {
 	uint64_t seen = 0;
 
 	for (uint32_t i = 0; i < LINES; i++)
 	{
 		uint32_t place, next;
-		uint32_t length = axis_run_at(axis, i, &place);
+		uint32_t length = line_map_run_at(map, i, &place);
 
-		if (axis_locate(axis, i) != place || i + length > LINES || place >= LINES)
+		if (line_map_locate(map, i) != place || i + length > LINES || place >= LINES)
 			return false;
 		seen |= UINT64_C(1) << place;
 		for (uint32_t k = 0; k < length; k++)
-			if (axis_locate(axis, i + k) != place + k)
+			if (line_map_locate(map, i + k) != place + k)
 				return false;
-		if (i + length < LINES && axis_locate(axis, i + length) == place + length)
+		if (i + length < LINES && line_map_locate(map, i + length) == place + length)
 			return false;
 		if (i < extent && place != expected[i])
 			return false;
-		if (i >= extent && i + 1 < LINES && (next = axis_locate(axis, i + 1)) < place)
+		if (i >= extent && i + 1 < LINES && (next = line_map_locate(map, i + 1)) < place)
 			return false;
 	}
-	return seen == (UINT64_C(1) << LINES) - 1 && axis->count != 1;
+	return seen == (UINT64_C(1) << LINES) - 1 && map->count != 1;
 }
 
-/* The lines as they should be after an insert took those that the axis has at `at` now. */
+/* The lines as they should be after an insert took those that the map has at `at` now. */
 static bool
-lines_insert(uint32_t at, uint32_t n, const Axis *axis)
+lines_insert(uint32_t at, uint32_t n, const LineMap *map)
 {
 	uint32_t old[LINES];
 	uint32_t from = at > line_extent ? at : line_extent;
@@ -57,7 +57,7 @@ lines_insert(uint32_t at, uint32_t n, const Axis *axis)
 	{
 		bool was_free = false;
 
-		lines[at + i] = axis_locate(axis, at + i);
+		lines[at + i] = line_map_locate(map, at + i);
 		for (uint32_t k = full ? LINES - n : from; k < LINES; k++)
 			was_free |= old[k] == lines[at + i];
 		if (!was_free)
@@ -76,10 +76,10 @@ lines_remove(uint32_t at, uint32_t n)
 }
 
 static void
-test_axis(void)
+test_map(void)
 {
-	AxisRun buffers[2][LINES + AXIS_GROWS];
-	Axis axis = {LINES, 0, NULL};
+	LineMapRun buffers[2][LINES + LINE_MAP_GROWS];
+	LineMap map = {LINES, 0, NULL};
 	bool agree = true, bounded = true;
 	uint32_t most = 0, full = 0;
 
@@ -88,114 +88,114 @@ test_axis(void)
 	line_extent = 10;
 	for (int step = 0; step < 40000 && agree; step++)
 	{
-		AxisRun *to = buffers[step % 2];
+		LineMapRun *to = buffers[step % 2];
 		bool insert = line_extent < 3 || random_below(2) == 0;
 		uint32_t end = insert ? LINES : line_extent;
 		uint32_t at = random_below(end);
 		uint32_t n = 1 + random_below(random_below(8) > 0 && end - at > 3 ? 3 : end - at);
 		uint32_t count =
-			insert ? axis_insert(&axis, at, n, line_extent, to) : axis_remove(&axis, at, n, line_extent, to);
+			insert ? line_map_insert(&map, at, n, line_extent, to) : line_map_remove(&map, at, n, line_extent, to);
 
-		bounded &= count <= axis.count + AXIS_GROWS;
-		axis = (Axis){LINES, count, to};
+		bounded &= count <= map.count + LINE_MAP_GROWS;
+		map = (LineMap){LINES, count, to};
 		full += insert && line_extent + n > LINES;
 		if (insert)
-			agree = lines_insert(at, n, &axis);
+			agree = lines_insert(at, n, &map);
 		else
 			lines_remove(at, n);
-		agree &= lines_agree(&axis, lines, line_extent);
+		agree &= lines_agree(&map, lines, line_extent);
 		for (uint32_t i = line_extent; i < LINES; i++) /* whatever their order is now */
-			lines[i] = axis_locate(&axis, i);
+			lines[i] = line_map_locate(&map, i);
 		most = count > most ? count : most;
 	}
-	TAP_OK(agree && most > LINES / 4, "40000 changes of an axis, up to %u runs, agree with an array", most);
+	TAP_OK(agree && most > LINES / 4, "40000 changes of an map, up to %u runs, agree with an array", most);
 	TAP_OK(full > 1000, "%u inserts found too few free lines", full);
-	TAP_OK(bounded, "a change adds at most %d runs", AXIS_GROWS);
+	TAP_OK(bounded, "a change adds at most %d runs", LINE_MAP_GROWS);
 }
 
-/* Changes of rows, one after another; the axes before are freed. */
+/* Changes of rows, one after another; the maps before are freed. */
 static void
-change_rows(Axes **axes, uint32_t *extent, bool insert, uint32_t at, uint32_t n)
+change_rows(LineMaps **maps, uint32_t *extent, bool insert, uint32_t at, uint32_t n)
 {
-	AxesChange change = {AXES_ROW, insert, at, n};
-	Axes *next = NULL;
+	LineMapsChange change = {LINE_ROW, insert, at, n};
+	LineMaps *next = NULL;
 
-	(void) axes_change(&allocator, *axes, &change, *extent, &next);
-	axes_free(&allocator, *axes);
-	*axes = next;
-	*extent = axes_extent(&change, *extent);
+	(void) line_maps_change(&allocator, *maps, &change, *extent, &next);
+	line_maps_free(&allocator, *maps);
+	*maps = next;
+	*extent = line_maps_extent(&change, *extent);
 }
 
 static uint32_t
-row_runs(const Axes *axes)
+row_runs(const LineMaps *maps)
 {
-	return axes_axis(axes, AXES_ROW).count;
+	return line_maps_one(maps, LINE_ROW).count;
 }
 
 static void
 test_runs(void)
 {
-	Axes *axes = NULL;
+	LineMaps *maps = NULL;
 	uint32_t extent = 1000;
 
-	change_rows(&axes, &extent, true, 5, 3);
-	TAP_OK(row_runs(axes) == 4,
+	change_rows(&maps, &extent, true, 5, 3);
+	TAP_OK(row_runs(maps) == 4,
 		   "an insert: rows before, it, rows behind with the free ones up to it, and those after it");
-	change_rows(&axes, &extent, false, 5, 3);
-	TAP_OK(axes == NULL, "the deletion of the same rows gives the identity");
+	change_rows(&maps, &extent, false, 5, 3);
+	TAP_OK(maps == NULL, "the deletion of the same rows gives the identity");
 	for (uint32_t i = 0; i < 100; i++)
-		change_rows(&axes, &extent, true, 10, 3);
-	TAP_OK(row_runs(axes) == 4, "inserts at one place stay one run");
+		change_rows(&maps, &extent, true, 10, 3);
+	TAP_OK(row_runs(maps) == 4, "inserts at one place stay one run");
 	for (uint32_t i = 0; i < 100; i++)
-		change_rows(&axes, &extent, true, 600 + 2 * i, 2);
-	TAP_OK(row_runs(axes) == 7, "so do inserts below each other");
-	change_rows(&axes, &extent, true, extent, 50);
-	TAP_OK(row_runs(axes) == 7, "rows at the end need no run of their own");
+		change_rows(&maps, &extent, true, 600 + 2 * i, 2);
+	TAP_OK(row_runs(maps) == 7, "so do inserts below each other");
+	change_rows(&maps, &extent, true, extent, 50);
+	TAP_OK(row_runs(maps) == 7, "rows at the end need no run of their own");
 	for (uint32_t i = 0; i < 20000; i++)
 	{
 		uint32_t at = random_below(extent - 20);
 
-		change_rows(&axes, &extent, i % 2 == 0, i % 2 == 0 ? at : random_below(extent - 10), 1 + random_below(5));
+		change_rows(&maps, &extent, i % 2 == 0, i % 2 == 0 ? at : random_below(extent - 10), 1 + random_below(5));
 	}
-	TAP_OK(row_runs(axes) <= 2 * extent + 1, "20000 inserts and deletions leave %u runs for %u rows", row_runs(axes),
+	TAP_OK(row_runs(maps) <= 2 * extent + 1, "20000 inserts and deletions leave %u runs for %u rows", row_runs(maps),
 		   extent);
-	change_rows(&axes, &extent, false, 0, extent);
-	TAP_OK(axes == NULL, "without rows there is nothing to remember");
+	change_rows(&maps, &extent, false, 0, extent);
+	TAP_OK(maps == NULL, "without rows there is nothing to remember");
 	TAP_OK(taken == 0, "no byte is left");
 }
 
 static void
 test_extent(void)
 {
-	AxesChange change = {AXES_COL, true, 4, 3};
+	LineMapsChange change = {LINE_COL, true, 4, 3};
 
-	TAP_OK(axes_extent(&change, 10) == 13, "an insert in between extends");
-	TAP_OK(axes_extent(&change, 2) == 7, "an insert behind the end extends to it first");
-	TAP_OK(axes_extent(&change, 16383) == 16384, "not beyond the limit");
+	TAP_OK(line_maps_extent(&change, 10) == 13, "an insert in between extends");
+	TAP_OK(line_maps_extent(&change, 2) == 7, "an insert behind the end extends to it first");
+	TAP_OK(line_maps_extent(&change, 16383) == 16384, "not beyond the limit");
 	change.insert = false;
-	TAP_OK(axes_extent(&change, 10) == 7 && axes_extent(&change, 6) == 4 && axes_extent(&change, 3) == 3,
+	TAP_OK(line_maps_extent(&change, 10) == 7 && line_maps_extent(&change, 6) == 4 && line_maps_extent(&change, 3) == 3,
 		   "a deletion takes what is there");
 	change.at = 0;
-	TAP_OK(axes_extent(&change, 3) == 1, "a sheet keeps one column");
+	TAP_OK(line_maps_extent(&change, 3) == 1, "a sheet keeps one column");
 }
 
 /* ---- bytes ---- */
 
-static Axes *
-random_axes(uint32_t changes)
+static LineMaps *
+random_maps(uint32_t changes)
 {
-	Axes *axes = NULL;
+	LineMaps *maps = NULL;
 
 	for (uint32_t i = 0; i < changes; i++)
 	{
-		AxesChange change = {random_below(2), random_below(3) > 0, random_below(300), 1 + random_below(5)};
-		Axes *next;
+		LineMapsChange change = {random_below(2), random_below(3) > 0, random_below(300), 1 + random_below(5)};
+		LineMaps *next;
 
-		(void) axes_change(&allocator, axes, &change, 1000, &next);
-		axes_free(&allocator, axes);
-		axes = next;
+		(void) line_maps_change(&allocator, maps, &change, 1000, &next);
+		line_maps_free(&allocator, maps);
+		maps = next;
 	}
-	return axes;
+	return maps;
 }
 
 static void
@@ -206,41 +206,41 @@ test_bytes(void)
 
 	for (uint32_t i = 0; i < 300; i++)
 	{
-		Axes *axes = random_axes(1 + random_below(60)), *back = NULL;
+		LineMaps *maps = random_maps(1 + random_below(60)), *back = NULL;
 		uint8_t *bytes;
 		size_t len;
 
-		if (axes == NULL)
+		if (maps == NULL)
 			continue;
-		bytes = malloc(axes_encode_bound(axes) + 1);
-		len = axes_encode(axes, bytes);
-		same &= len <= axes_encode_bound(axes) && axes_decode(&allocator, bytes, len, &back) == AXES_DECODED &&
-				axes_equal(axes, back);
-		axes_free(&allocator, back);
+		bytes = malloc(line_maps_encode_bound(maps) + 1);
+		len = line_maps_encode(maps, bytes);
+		same &= len <= line_maps_encode_bound(maps) &&
+				line_maps_decode(&allocator, bytes, len, &back) == LINE_MAPS_DECODED && line_maps_equal(maps, back);
+		line_maps_free(&allocator, back);
 		for (uint32_t k = 0; k < 20; k++)
 		{
 			size_t at = random_below((uint32_t) len);
 			uint8_t kept = bytes[at];
-			AxesDecoded decoded;
+			LineMapsDecoded decoded;
 
 			bytes[at] ^= 1 << random_below(8);
-			decoded = axes_decode(&allocator, bytes, len - random_below(2), &back);
-			refused += decoded == AXES_DAMAGED;
+			decoded = line_maps_decode(&allocator, bytes, len - random_below(2), &back);
+			refused += decoded == LINE_MAPS_DAMAGED;
 			/* What is not refused is another permutation: it must give its own bytes back. */
-			if (decoded == AXES_DECODED)
+			if (decoded == LINE_MAPS_DECODED)
 			{
-				uint8_t *again = malloc(axes_encode_bound(back));
+				uint8_t *again = malloc(line_maps_encode_bound(back));
 
-				sound &= axes_encode(back, again) <= len && !axes_equal(axes, back);
+				sound &= line_maps_encode(back, again) <= len && !line_maps_equal(maps, back);
 				free(again);
 			}
-			axes_free(&allocator, back);
+			line_maps_free(&allocator, back);
 			bytes[at] = kept;
 		}
 		free(bytes);
-		axes_free(&allocator, axes);
+		line_maps_free(&allocator, maps);
 	}
-	TAP_OK(same, "axes come back from their bytes");
+	TAP_OK(same, "maps come back from their bytes");
 	TAP_OK(sound && refused > 5000, "damaged bytes are refused (%u)", refused);
 	TAP_OK(taken == 0, "no byte is left");
 }
@@ -255,10 +255,10 @@ static uint32_t extent[2];
 
 /* Whether nothing that is there would leave the array. */
 static bool
-array_change(const AxesChange *change)
+array_change(const LineMapsChange *change)
 {
 	static uint32_t old[ROWS][COLS];
-	uint32_t size = change->line == AXES_ROW ? ROWS : COLS;
+	uint32_t size = change->line == LINE_ROW ? ROWS : COLS;
 	uint32_t n = change->n;
 
 	if (change->at + n > size)
@@ -266,7 +266,7 @@ array_change(const AxesChange *change)
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t col = 0; col < COLS; col++)
 		{
-			uint32_t line = change->line == AXES_ROW ? row : col;
+			uint32_t line = change->line == LINE_ROW ? row : col;
 			bool gone = change->insert ? line >= size - n : line >= change->at && line < change->at + n;
 
 			if (gone && cells[row][col] != 0)
@@ -276,13 +276,13 @@ array_change(const AxesChange *change)
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t col = 0; col < COLS; col++)
 		{
-			uint32_t line = change->line == AXES_ROW ? row : col;
+			uint32_t line = change->line == LINE_ROW ? row : col;
 			uint32_t from = line < change->at ? line : change->insert ? line - n : line + n;
 			bool empty = change->insert ? line >= change->at && line < change->at + n : from >= size;
 
-			cells[row][col] = empty ? 0 : change->line == AXES_ROW ? old[from][col] : old[row][from];
+			cells[row][col] = empty ? 0 : change->line == LINE_ROW ? old[from][col] : old[row][from];
 		}
-	extent[change->line] = axes_extent(change, extent[change->line]);
+	extent[change->line] = line_maps_extent(change, extent[change->line]);
 	return true;
 }
 
@@ -293,7 +293,7 @@ grid_set_number(Grid *grid, uint32_t row, uint32_t col, uint32_t number)
 	int len = number == 0 ? 0 : snprintf(text, sizeof(text), "%u", number);
 	uint32_t at_row = row, at_col = col;
 
-	axes_locate(grid_axes(grid), &at_row, &at_col);
+	line_maps_locate(grid_maps(grid), &at_row, &at_col);
 	(void) grid_put(&allocator, grid, at_row, at_col, text, (uint32_t) len, NULL, 0);
 	grid_resize(grid, row + 1, col + 1);
 	cells[row][col] = number;
@@ -317,7 +317,7 @@ view_agrees(const Grid *grid, const GridRect *rect)
 	GridScan scan;
 	GridCell cell;
 
-	grid_view_init(&scan, grid, grid_axes(grid), rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&scan, grid, grid_maps(grid), rect->row0, rect->col0, rect->row1, rect->col1);
 	for (uint32_t row = rect->row0; row <= rect->row1 && row < ROWS; row++)
 		for (uint32_t col = rect->col0; col <= rect->col1 && col < COLS; col++)
 		{
@@ -342,8 +342,8 @@ some_agree(const Grid *grid, const GridRect *rect)
 	GridCell cell, some[64];
 	uint32_t count;
 
-	grid_view_init(&one, grid, grid_axes(grid), rect->row0, rect->col0, rect->row1, rect->col1);
-	grid_view_init(&many, grid, grid_axes(grid), rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&one, grid, grid_maps(grid), rect->row0, rect->col0, rect->row1, rect->col1);
+	grid_view_init(&many, grid, grid_maps(grid), rect->row0, rect->col0, rect->row1, rect->col1);
 	while ((count = grid_scan_some(&many, some, 64)) > 0)
 		for (uint32_t i = 0; i < count; i++)
 			if (!grid_scan_next(&one, &cell) || cell.row != some[i].row || cell.col != some[i].col ||
@@ -354,14 +354,14 @@ some_agree(const Grid *grid, const GridRect *rect)
 
 /* The parts of a rectangle have its cells, each of them once, unless they are wide. */
 static bool
-parts_agree(const Axes *axes, const GridRect *rect)
+parts_agree(const LineMaps *maps, const GridRect *rect)
 {
-	AxesParts parts;
+	LineMapsParts parts;
 	GridRect part;
 	uint64_t area = 0;
 
-	axes_parts_init(&parts, axes, rect);
-	while (axes_parts_next(&parts, &part))
+	line_maps_parts_init(&parts, maps, rect);
+	while (line_maps_parts_next(&parts, &part))
 		area += (uint64_t) (part.row1 - part.row0 + 1) * (part.col1 - part.col0 + 1);
 	return parts.wide || area == (uint64_t) (rect->row1 - rect->row0 + 1) * (rect->col1 - rect->col0 + 1);
 }
@@ -376,12 +376,12 @@ random_rect(void)
 
 /* Whoever deletes empties first. */
 static void
-grid_empty(Grid *grid, const AxesChange *change)
+grid_empty(Grid *grid, const LineMapsChange *change)
 {
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t col = 0; col < COLS; col++)
 		{
-			uint32_t line = change->line == AXES_ROW ? row : col;
+			uint32_t line = change->line == LINE_ROW ? row : col;
 
 			if (cells[row][col] != 0 && line >= change->at && line < change->at + change->n)
 				grid_set_number(grid, row, col, 0);
@@ -399,10 +399,10 @@ test_grid(void)
 	extent[0] = extent[1] = 1;
 	for (int step = 0; step < 8000 && agree; step++)
 	{
-		AxesChange change = {random_below(2), random_below(2) == 0, 0, 1 + random_below(3)};
+		LineMapsChange change = {random_below(2), random_below(2) == 0, 0, 1 + random_below(3)};
 		GridRect rect = random_rect();
 
-		change.at = random_below(change.line == AXES_ROW ? ROWS / 2 : COLS / 2);
+		change.at = random_below(change.line == LINE_ROW ? ROWS / 2 : COLS / 2);
 		if (step % 4 == 0 && !change.insert)
 			grid_empty(grid, &change);
 		if (step % 4 != 0)
@@ -410,9 +410,9 @@ test_grid(void)
 		else if (array_change(&change))
 		{
 			changes++;
-			(void) grid_change_axes(&allocator, grid, &change);
+			(void) grid_change_maps(&allocator, grid, &change);
 		}
-		agree = view_agrees(grid, &rect) && some_agree(grid, &rect) && parts_agree(grid_axes(grid), &rect);
+		agree = view_agrees(grid, &rect) && some_agree(grid, &rect) && parts_agree(grid_maps(grid), &rect);
 		if (step % 100 == 0)
 			agree &= view_agrees(grid, &all);
 		counted &= grid_bytes(grid) == taken;
@@ -427,31 +427,31 @@ test_grid(void)
 	TAP_OK(taken == 0, "and given back");
 }
 
-/* ---- axes that become a grid's without failing ---- */
+/* ---- maps that become a grid's without failing ---- */
 
 static void
 test_adopt(void)
 {
 	Grid *grid = grid_create(&allocator, 100, 10);
-	Axes *small = random_axes(3), *large = random_axes(40);
+	LineMaps *small = random_maps(3), *large = random_maps(40);
 
-	TAP_OK(grid_reserve_axes(&allocator, grid, large) && grid_reserve_axes(&allocator, grid, small) &&
-			   grid_axes(grid) == NULL,
+	TAP_OK(grid_reserve_maps(&allocator, grid, large) && grid_reserve_maps(&allocator, grid, small) &&
+			   grid_maps(grid) == NULL,
 		   "room is reserved and nothing is changed");
-	grid_adopt_axes(&allocator, grid, small);
+	grid_adopt_maps(&allocator, grid, small);
 	grid_release(&allocator, grid);
-	TAP_OK(axes_equal(grid_axes(grid), small), "axes are adopted");
-	TAP_OK(grid_reserve_axes(&allocator, grid, large), "room beside those that are there");
-	grid_adopt_axes(&allocator, grid, large);
+	TAP_OK(line_maps_equal(grid_maps(grid), small), "maps are adopted");
+	TAP_OK(grid_reserve_maps(&allocator, grid, large), "room beside those that are there");
+	grid_adopt_maps(&allocator, grid, large);
 	grid_release(&allocator, grid);
-	TAP_OK(axes_equal(grid_axes(grid), large), "others take their place");
-	TAP_OK(grid_reserve_axes(&allocator, grid, large), "room that will not be used");
-	grid_adopt_axes(&allocator, grid, NULL);
+	TAP_OK(line_maps_equal(grid_maps(grid), large), "others take their place");
+	TAP_OK(grid_reserve_maps(&allocator, grid, large), "room that will not be used");
+	grid_adopt_maps(&allocator, grid, NULL);
 	grid_release(&allocator, grid);
-	TAP_OK(grid_axes(grid) == NULL, "back to the identity");
-	TAP_OK(grid_reserve_axes(&allocator, grid, large), "room that the grid has when it goes");
-	axes_free(&allocator, small);
-	axes_free(&allocator, large);
+	TAP_OK(grid_maps(grid) == NULL, "back to the identity");
+	TAP_OK(grid_reserve_maps(&allocator, grid, large), "room that the grid has when it goes");
+	line_maps_free(&allocator, small);
+	line_maps_free(&allocator, large);
 	TAP_OK(grid_bytes(grid) == taken, "every byte is accounted for");
 	grid_free(&allocator, grid);
 	TAP_OK(taken == 0, "and given back");
@@ -460,7 +460,7 @@ test_adopt(void)
 int
 main(void)
 {
-	test_axis();
+	test_map();
 	test_runs();
 	test_extent();
 	test_bytes();

@@ -1,6 +1,6 @@
 /*
- * axis.h - the row map or the column map of a sheet: which physical line lies at each logical index. A line is a row or
- * a column.
+ * line_map.h - the row map or the column map of a sheet: which physical line lies at each logical index. A line is a
+ * row or a column.
  *
  * A map is a permutation of [0, limit): no line is ever added to it or lost. Lines from the extent of the sheet on are
  * free: they hold nothing, so their order does not matter. An insertion takes free lines, and a deletion makes lines
@@ -15,38 +15,38 @@
  *
  * The extent is not part of a map, but determines how it changes: a replay of the log must follow both.
  */
-#ifndef AXIS_H
-#define AXIS_H
+#ifndef LINE_MAP_H
+#define LINE_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct AxisRun
+typedef struct LineMapRun
 {
 	uint32_t start; /* logical; the run ends where the next one starts, the last one at the limit */
 	uint32_t place; /* physical number of its first line */
-} AxisRun;
+} LineMapRun;
 
-typedef struct Axis
+typedef struct LineMap
 {
 	uint32_t limit;
-	uint32_t count;		 /* of runs; 0: the identity */
-	const AxisRun *runs; /* by start, the first one at 0 */
-} Axis;
+	uint32_t count;			/* of runs; 0: the identity */
+	const LineMapRun *runs; /* by start, the first one at 0 */
+} LineMap;
 
 /* A change adds at most so many runs. */
-#define AXIS_GROWS 4
+#define LINE_MAP_GROWS 4
 
 /* The physical line at an index below the limit. */
-extern uint32_t axis_locate(const Axis *axis, uint32_t index);
+extern uint32_t line_map_locate(const LineMap *map, uint32_t index);
 /* The same; returns how many lines from it on are adjacent in both orders. */
-extern uint32_t axis_run_at(const Axis *axis, uint32_t index, uint32_t *place);
+extern uint32_t line_map_run_at(const LineMap *map, uint32_t index, uint32_t *place);
 /*
  * The map after a change. n > 0, at + n <= limit, and lines to be removed are before the extent. If fewer than n lines
- * are free, an insertion takes the last n lines, which the caller knows to be empty. `to` has room for AXIS_GROWS more
- * runs than before. Returns the number of runs.
+ * are free, an insertion takes the last n lines, which the caller knows to be empty. `to` has room for LINE_MAP_GROWS
+ * more runs than before. Returns the number of runs.
  */
-extern uint32_t axis_insert(const Axis *axis, uint32_t at, uint32_t n, uint32_t extent, AxisRun *to);
-extern uint32_t axis_remove(const Axis *axis, uint32_t at, uint32_t n, uint32_t extent, AxisRun *to);
+extern uint32_t line_map_insert(const LineMap *map, uint32_t at, uint32_t n, uint32_t extent, LineMapRun *to);
+extern uint32_t line_map_remove(const LineMap *map, uint32_t at, uint32_t n, uint32_t extent, LineMapRun *to);
 
 #endif
