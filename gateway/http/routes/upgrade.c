@@ -218,7 +218,7 @@ upgrade_open_session(const Request *request, Socket *socket)
 }
 
 void
-upgrade_finish(Request *request, Stream stream, Peer *peer, char *read, size_t len)
+upgrade_finish(Request *request, Transport transport, Peer *peer, char *read, size_t len)
 {
 	static const int editor_buffer = UPGRADE_EDITOR_BUFFER;
 	const char *protocol = upgrade_protocol(request);
@@ -232,12 +232,12 @@ upgrade_finish(Request *request, Stream stream, Peer *peer, char *read, size_t l
 	if (protocol != NULL)
 		buf_printf(&answer, "\r\nSec-WebSocket-Protocol: %s", protocol);
 	buf_puts(&answer, "\r\n\r\n");
-	socket = socket_open(stream, upgrade_on_gone, peer);
+	socket = socket_open(transport, upgrade_on_gone, peer);
 	if (socket == NULL)
 		upgrade_on_gone(peer);
 	else
 	{
-		(void) setsockopt(stream.fd, SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
+		(void) setsockopt(transport.fd, SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
 		socket_put(socket, answer.data, answer.len);
 		if (!buf_failed(&answer))
 			session = upgrade_open_session(request, socket);

@@ -46,7 +46,7 @@ struct Conn
 {
 	uv_poll_t poll; /* must be first: conn_freed() */
 	Conn *next, *previous;
-	Stream stream;
+	Transport transport;
 	Peer *peer;
 	char address[48];
 	ConnState state;
@@ -88,14 +88,14 @@ conn_open(int fd, Peer *peer, const char *address)
 	int on = 1;
 
 	if (conn != NULL)
-		conn->stream = (Stream){.fd = fd, .ssl = tls_is_on() ? tls_new(fd) : NULL};
-	if (conn == NULL || (tls_is_on() && conn->stream.ssl == NULL) || uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
+		conn->transport = (Transport){.fd = fd, .ssl = tls_is_on() ? tls_new(fd) : NULL};
+	if (conn == NULL || (tls_is_on() && conn->transport.ssl == NULL) ||
+		uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
 	{
-		log_event(LOG_WARN, "could not take a connection",
-				  LOG_STR("reason", "out of memory, or its socket cannot be watched"));
+		log_event(LOG_WARN, "could not take a connection", LOG_STR("reason", "out of memory, or polling failed"));
 		peers_leave(peer);
 		if (conn != NULL)
-			tls_free(&conn->stream);
+			tls_free(&conn->transport);
 		close(fd);
 		free(conn);
 		return;
@@ -141,12 +141,12 @@ conn_forget(Conn *conn)
 static void
 conn_close(Conn *conn)
 {
-	Stream stream = conn->stream;
+	Transport transport = conn->transport;
 
 	peers_leave(conn->peer);
 	gateway.connections--;
 	conn_forget(conn);
-	stream_close(&stream); /* after uv_close(), which stops watching the descriptor */
+	transport_close(&transport); /* after uv_close(), which stops watching the descriptor */
 }
 
 static void
@@ -207,7 +207,7 @@ void
 conn_abort(Conn *conn)
 {
 	conn->state = CONN_DEAD;
-	(void) shutdown(conn->stream.fd, SHUT_RDWR); /* raises an event even if the socket is full */
+	(void) shutdown(conn->transport.fd, SHUT_RDWR); /* raises an event even if the socket is full */
 	conn_wake(conn);
 }
 
@@ -339,17 +339,17 @@ conn_may_read(const Conn *conn)
 static void
 conn_shake_hands(Conn *conn)
 {
-	bool plain = tls_is_plain(&conn->stream);
-	int result = plain ? STREAM_AGAIN : stream_handshake(&conn->stream);
+	bool plain = tls_is_plain(&conn->transport);
+	int result = plain ? TRANSPORT_AGAIN : transport_handshake(&conn->transport);
 
 	if (plain)
 	{
-		tls_free(&conn->stream);
+		tls_free(&conn->transport);
 		conn_refuse(conn, 400, "this address speaks HTTPS");
 	}
 	else if (result == 1)
 		conn_enter(conn, CONN_HEAD);
-	else if (result == STREAM_BROKEN)
+	else if (result == TRANSPORT_BROKEN)
 		conn->state = CONN_DEAD;
 }
 
@@ -365,8 +365,8 @@ conn_read(Conn *conn)
 		conn_shake_hands(conn);
 		return conn->state != CONN_HANDSHAKE;
 	}
-	got = stream_read(&conn->stream, conn_bytes, sizeof(conn_bytes));
-	if (got == STREAM_AGAIN)
+	got = transport_read(&conn->transport, conn_bytes, sizeof(conn_bytes));
+	if (got == TRANSPORT_AGAIN)
 		return false;
 	if (got <= 0)
 	{
@@ -374,7 +374,7 @@ conn_read(Conn *conn)
 		return true;
 	}
 	conn->read += got;
-	conn->drained = conn->stream.ssl == NULL && (size_t) got < sizeof(conn_bytes);
+	conn->drained = conn->transport.ssl == NULL && (size_t) got < sizeof(conn_bytes);
 	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
 		conn->since = uv_now(&gateway.loop);
 	if (conn->state != CONN_LINGER)
@@ -397,7 +397,7 @@ conn_request_done(Conn *conn)
 	conn_enter(conn, conn->close ? CONN_LINGER : CONN_HEAD);
 	if (conn->close)
 	{
-		stream_end(&conn->stream);
+		transport_end(&conn->transport);
 		buf_free(&conn->in);
 	}
 	buf_free(&conn->out);
@@ -409,13 +409,13 @@ conn_has_output(const Conn *conn)
 	return conn->out.len > 0 || conn->rest.iov_len > 0;
 }
 
-/* Writes what is left of `out` and `rest`. Returns the bytes written, or the error of the stream. */
+/* Writes what is left of `out` and `rest`. Returns the bytes written, or the error of the transport. */
 static ssize_t
 conn_send(Conn *conn)
 {
 	struct iovec parts[2] = {{conn->out.data + conn->out_written, conn->out.len - conn->out_written}, conn->rest};
-	ssize_t sent = conn->rest.iov_len == 0 ? stream_write(&conn->stream, parts[0].iov_base, parts[0].iov_len)
-										   : stream_write_parts(&conn->stream, parts, 2);
+	ssize_t sent = conn->rest.iov_len == 0 ? transport_write(&conn->transport, parts[0].iov_base, parts[0].iov_len)
+										   : transport_write_parts(&conn->transport, parts, 2);
 	size_t first = sent > 0 && (size_t) sent < parts[0].iov_len ? (size_t) sent : parts[0].iov_len;
 
 	if (sent < 0)
@@ -439,14 +439,14 @@ conn_write(Conn *conn)
 
 	/* TLS makes a record of each write: so the head and the beginning of the body are one. */
 	if (!conn_has_output(conn) && conn->has_answer && !conn->filled)
-		conn->filled = conn_handler->fill(conn->request, &conn->out, conn->stream.ssl == NULL ? &conn->rest : NULL);
+		conn->filled = conn_handler->fill(conn->request, &conn->out, conn->transport.ssl == NULL ? &conn->rest : NULL);
 	if (!conn_has_output(conn) && !buf_failed(&conn->out))
 		return false;
-	sent = buf_failed(&conn->out) ? STREAM_BROKEN : conn_send(conn);
-	if (sent < 0 && sent != STREAM_AGAIN)
+	sent = buf_failed(&conn->out) ? TRANSPORT_BROKEN : conn_send(conn);
+	if (sent < 0 && sent != TRANSPORT_AGAIN)
 		conn->state = CONN_DEAD;
 	if (sent < 0)
-		return sent != STREAM_AGAIN;
+		return sent != TRANSPORT_AGAIN;
 	if (conn->filled && !conn_has_output(conn))
 		conn_request_done(conn);
 	return true;
@@ -460,27 +460,27 @@ conn_update(Conn *conn)
 	int events = 0;
 
 	/* In ANSWER the socket is still watched until more arrives: changing the events costs more than a request. */
-	if (conn_may_read(conn) || conn->stream.wants_read || (conn->state == CONN_ANSWER && conn->drained))
+	if (conn_may_read(conn) || conn->transport.wants_read || (conn->state == CONN_ANSWER && conn->drained))
 		events |= UV_READABLE;
-	if (conn_has_output(conn) || conn->woken || conn->stream.wants_write)
+	if (conn_has_output(conn) || conn->woken || conn->transport.wants_write)
 		events |= UV_WRITABLE;
 	if (conn->state == CONN_HEAD && conn->in.len == 0)
 		buf_free(&conn->in); /* an idle connection holds no memory */
 	conn_watch(conn, events);
 }
 
-/* Gives the stream to the handler, and frees the connection. */
+/* Gives the transport to the handler, and frees the connection. */
 static void
 conn_hand_over(Conn *conn)
 {
 	struct Request *request = conn->request;
-	Stream stream = conn->stream;
+	Transport transport = conn->transport;
 	Peer *peer = conn->peer;
 	Buf in = buf_take(&conn->in);
 
 	conn->request = NULL;
 	conn_forget(conn);
-	conn_handler->upgrade(request, stream, peer, in.data, in.len);
+	conn_handler->upgrade(request, transport, peer, in.data, in.len);
 	conn_handler->gone(request);
 	buf_free(&in);
 }
@@ -524,7 +524,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 static int64_t
 conn_delivered(const Conn *conn)
 {
-	return conn->written - stream_queued(&conn->stream);
+	return conn->written - transport_queued(&conn->transport);
 }
 
 /* Fewer bytes than required have moved in the interval that began at `since`. Starts the next interval otherwise. */

@@ -9,7 +9,7 @@
 #include "http/server/chunked.h"
 #include "http/server/peers.h"
 #include "support/buf.h"
-#include "support/stream.h"
+#include "support/transport.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,8 +40,8 @@ typedef struct ConnHandler
 	 * was the last piece. rest: bytes to be sent after it, which stay where they are until gone(); NULL: all is
 	 * appended. */
 	bool (*fill)(struct Request *request, Buf *to, struct iovec *rest);
-	/* Takes over stream and peer of a connection that ends here. read: bytes that followed the head. */
-	void (*upgrade)(struct Request *request, Stream stream, Peer *peer, char *read, size_t len);
+	/* Takes over transport and peer of a connection that ends here. read: bytes that followed the head. */
+	void (*upgrade)(struct Request *request, Transport transport, Peer *peer, char *read, size_t len);
 	/* The answer is sent, or the connection has ended. */
 	void (*gone)(struct Request *request);
 } ConnHandler;

@@ -126,16 +126,16 @@ tls_new(int fd)
 }
 
 bool
-tls_is_plain(const Stream *stream)
+tls_is_plain(const Transport *transport)
 {
 	char byte;
 
-	return SSL_in_before(stream->ssl) && recv(stream->fd, &byte, 1, MSG_PEEK) == 1 && byte != TLS_RECORD;
+	return SSL_in_before(transport->ssl) && recv(transport->fd, &byte, 1, MSG_PEEK) == 1 && byte != TLS_RECORD;
 }
 
 void
-tls_free(Stream *stream)
+tls_free(Transport *transport)
 {
-	SSL_free(stream->ssl);
-	stream->ssl = NULL;
+	SSL_free(transport->ssl);
+	transport->ssl = NULL;
 }

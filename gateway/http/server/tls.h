@@ -4,7 +4,7 @@
 #ifndef TLS_H
 #define TLS_H
 
-#include "support/stream.h"
+#include "support/transport.h"
 
 #include <stdbool.h>
 
@@ -17,8 +17,8 @@ extern bool tls_is_on(void);
 /* The server's side of a connection; it takes no ownership of the descriptor. */
 extern SSL *tls_new(int fd);
 /* The client speaks HTTP without TLS, as the first byte shows. False after the handshake has begun. */
-extern bool tls_is_plain(const Stream *stream);
-/* Back to a plain stream. */
-extern void tls_free(Stream *stream);
+extern bool tls_is_plain(const Transport *transport);
+/* Back to a plain transport. */
+extern void tls_free(Transport *transport);
 
 #endif

@@ -27,7 +27,7 @@ struct Socket
 {
 	uv_poll_t poll; /* must be first: socket_freed() */
 	Socket *next, *previous;
-	Stream stream;
+	Transport transport;
 	FrameReader reader;
 	const SocketEvents *events;
 	void *user;
@@ -62,17 +62,17 @@ socket_now(void)
 /* ---- life ---- */
 
 Socket *
-socket_open(Stream stream, void (*gone)(void *arg), void *arg)
+socket_open(Transport transport, void (*gone)(void *arg), void *arg)
 {
 	Socket *socket = calloc(1, sizeof(Socket));
 
-	if (socket == NULL || uv_poll_init(&gateway.loop, &socket->poll, stream.fd) != 0)
+	if (socket == NULL || uv_poll_init(&gateway.loop, &socket->poll, transport.fd) != 0)
 	{
-		stream_close(&stream);
+		transport_close(&transport);
 		free(socket);
 		return NULL;
 	}
-	socket->stream = stream;
+	socket->transport = transport;
 	socket->gone = gone;
 	socket->arg = arg;
 	socket->heard = socket->pinged = socket_now();
@@ -81,7 +81,7 @@ socket_open(Stream stream, void (*gone)(void *arg), void *arg)
 		sockets->previous = socket;
 	sockets = socket;
 	/* TLS may have read bytes already, for which poll reports nothing. UV_WRITABLE is reported at once. */
-	socket->polled = UV_READABLE | (stream.ssl != NULL ? UV_WRITABLE : 0);
+	socket->polled = UV_READABLE | (transport.ssl != NULL ? UV_WRITABLE : 0);
 	uv_poll_start(&socket->poll, socket->polled, socket_on_poll);
 	return socket;
 }
@@ -95,7 +95,7 @@ socket_freed(uv_handle_t *handle)
 static void
 socket_close(Socket *socket)
 {
-	Stream stream = socket->stream;
+	Transport transport = socket->transport;
 
 	if (socket->next != NULL)
 		socket->next->previous = socket->previous;
@@ -108,7 +108,7 @@ socket_close(Socket *socket)
 	socket->gone(socket->arg);
 	buf_free(&socket->rest);
 	uv_close((uv_handle_t *) &socket->poll, socket_freed);
-	stream_close(&stream); /* the poll handle has released the descriptor */
+	transport_close(&transport); /* the poll handle has released the descriptor */
 }
 
 void
@@ -123,11 +123,11 @@ socket_watch(Socket *socket)
 {
 	int events = 0;
 
-	if ((!socket->paused && !socket->stream.ended) || socket->stream.wants_read)
+	if ((!socket->paused && !socket->transport.ended) || socket->transport.wants_read)
 		events |= UV_READABLE;
 	/* poll reports nothing for bytes that TLS has read already. */
 	if (socket->wants_write || socket->broken ||
-		(!socket->paused && (socket->stream.wants_write || stream_has_more(&socket->stream))))
+		(!socket->paused && (socket->transport.wants_write || transport_has_more(&socket->transport))))
 		events |= UV_WRITABLE;
 	if (events == socket->polled)
 		return;
@@ -179,7 +179,7 @@ socket_finish(Socket *socket)
 		return;
 	socket->deaf = socket->done = true;
 	socket_end_after(socket, SOCKET_END_SECONDS);
-	stream_end(&socket->stream);
+	transport_end(&socket->transport);
 }
 
 /* ---- reading ---- */
@@ -217,16 +217,16 @@ socket_take(Socket *socket, char *bytes, size_t len)
 static bool
 socket_read(Socket *socket)
 {
-	for (int reads = 0; reads < SOCKET_READS && !socket->paused && !socket->stream.ended; reads++)
+	for (int reads = 0; reads < SOCKET_READS && !socket->paused && !socket->transport.ended; reads++)
 	{
-		ssize_t got = stream_read(&socket->stream, socket_bytes, sizeof(socket_bytes));
+		ssize_t got = transport_read(&socket->transport, socket_bytes, sizeof(socket_bytes));
 
 		/* A peer that has ended its side may still wait for our close frame. */
 		if (got <= 0)
-			return got == STREAM_AGAIN || (got == STREAM_END && socket->deaf && !socket->done);
+			return got == TRANSPORT_AGAIN || (got == TRANSPORT_END && socket->deaf && !socket->done);
 		socket->heard = socket_now();
 		socket_take(socket, socket_bytes, (size_t) got);
-		if (!stream_has_more(&socket->stream))
+		if (!transport_has_more(&socket->transport))
 			break; /* poll reports more */
 	}
 	return true;
@@ -240,12 +240,12 @@ socket_flush(Socket *socket)
 {
 	while (socket->rest_sent < socket->rest.len)
 	{
-		ssize_t sent =
-			stream_write(&socket->stream, socket->rest.data + socket->rest_sent, socket->rest.len - socket->rest_sent);
+		ssize_t sent = transport_write(&socket->transport, socket->rest.data + socket->rest_sent,
+									   socket->rest.len - socket->rest_sent);
 
 		if (sent < 0)
 		{
-			socket->broken |= sent != STREAM_AGAIN;
+			socket->broken |= sent != TRANSPORT_AGAIN;
 			socket->full = true;
 			return false;
 		}
@@ -265,9 +265,9 @@ socket_write_tls(Socket *socket, const char *bytes, size_t len)
 	while (taken < len)
 	{
 		size_t part = len - taken < SOCKET_TLS_RECORD ? len - taken : SOCKET_TLS_RECORD;
-		ssize_t sent = stream_write(&socket->stream, bytes + taken, part);
+		ssize_t sent = transport_write(&socket->transport, bytes + taken, part);
 
-		if (sent == STREAM_AGAIN)
+		if (sent == TRANSPORT_AGAIN)
 		{
 			buf_put(&socket->rest, bytes + taken, part);
 			socket->full = true;
@@ -290,12 +290,12 @@ socket_write(Socket *socket, const void *bytes, size_t len)
 		return 0;
 	if (socket->broken)
 		return -1;
-	if (socket->stream.ssl != NULL)
+	if (socket->transport.ssl != NULL)
 		sent = socket_write_tls(socket, bytes, len);
 	else
 	{
-		sent = stream_write(&socket->stream, bytes, len);
-		if (sent == STREAM_AGAIN)
+		sent = transport_write(&socket->transport, bytes, len);
+		if (sent == TRANSPORT_AGAIN)
 			sent = 0;
 		socket->full |= sent >= 0 && (size_t) sent < len;
 		socket->sent += sent > 0 ? (uint64_t) sent : 0;
@@ -327,7 +327,7 @@ socket_delivered(const Socket *socket)
 {
 	int queued = 0;
 
-	if (ioctl(socket->stream.fd, SIOCOUTQ, &queued) != 0 || queued < 0)
+	if (ioctl(socket->transport.fd, SIOCOUTQ, &queued) != 0 || queued < 0)
 		queued = 0;
 	return (uint64_t) queued < socket->sent ? socket->sent - (uint64_t) queued : 0;
 }
@@ -356,9 +356,9 @@ socket_on_poll(uv_poll_t *poll, int status, int events)
 	Socket *socket = (Socket *) poll;
 	bool alive = status >= 0 && !socket->broken;
 
-	if (alive && ((events & UV_READABLE) || socket->stream.wants_write || stream_has_more(&socket->stream)))
+	if (alive && ((events & UV_READABLE) || socket->transport.wants_write || transport_has_more(&socket->transport)))
 		alive = socket_read(socket);
-	if (alive && socket->wants_write && ((events & UV_WRITABLE) || socket->stream.wants_read))
+	if (alive && socket->wants_write && ((events & UV_WRITABLE) || socket->transport.wants_read))
 		alive = socket_on_writable(socket);
 	if (alive && !socket->broken)
 		socket_watch(socket);

@@ -4,7 +4,7 @@
 #ifndef SOCKET_H
 #define SOCKET_H
 
-#include "support/stream.h"
+#include "support/transport.h"
 #include "ws/wire/frame.h"
 
 #include <stdbool.h>
@@ -25,9 +25,9 @@ typedef struct SocketEvents
 	void (*gone)(void *user);							  /* the connection has ended */
 } SocketEvents;
 
-/* Takes ownership of the stream, even on failure. `gone` is called when the connection has ended. Returns NULL, without
- * a call of `gone`, when there is no memory or the loop cannot watch the descriptor. */
-extern Socket *socket_open(Stream stream, void (*gone)(void *arg), void *arg);
+/* Takes ownership of the transport, even on failure. `gone` is called when the connection has ended. Returns NULL,
+ * without a call of `gone`, when there is no memory or the loop cannot watch the descriptor. */
+extern Socket *socket_open(Transport transport, void (*gone)(void *arg), void *arg);
 /* Must follow socket_open() before the loop runs; otherwise call socket_abort(). */
 extern void socket_set_user(Socket *socket, const SocketEvents *events, void *user);
 /* Handles bytes that were read already. They are unmasked in place. */
