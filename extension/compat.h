@@ -63,6 +63,13 @@ typedef RelFileNode CompatFileLocator;
 #define compat_path(smgr) relpath((smgr)->smgr_rnode, MAIN_FORKNUM)
 #endif
 
+/* A block that may be passed to smgrextend(). */
+#if PG_VERSION_NUM >= 160000
+typedef PGIOAlignedBlock CompatBlock;
+#else
+typedef PGAlignedBlock CompatBlock;
+#endif
+
 /* ---- slots ---- */
 
 /* Callers may want bytes before the tuple from 18 on. */

@@ -144,7 +144,7 @@ extend_allocate(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
 static BlockNumber
 extend_segment(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
 {
-	static const PGAlignedBlock zeros;
+	static const CompatBlock zeros;
 	BlockNumber last = Min(end, (begin / RELSEG_SIZE + 1) * RELSEG_SIZE) - 1;
 
 	/* The first page of a file creates it. */
