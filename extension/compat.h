@@ -153,6 +153,13 @@ typedef bool CompatUpdateIndexes;
 
 /* ---- VACUUM ---- */
 
+/* The field of IndexVacuumInfo for the index's table. */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_INDEX_VACUUM_TABLE(rel) .heaprel = (rel),
+#else
+#define COMPAT_INDEX_VACUUM_TABLE(rel)
+#endif
+
 #if PG_VERSION_NUM >= 170000
 #define compat_is_autovacuum_worker() AmAutoVacuumWorkerProcess()
 #else

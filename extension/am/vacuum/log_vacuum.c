@@ -275,18 +275,23 @@ log_vacuum_make_dead(LogVacuum *vacuum)
 	vacuum->dead->num_items = 0;
 }
 
+IndexVacuumInfo
+log_vacuum_index_info(const LogVacuum *vacuum, int index, double tuples, bool estimated)
+{
+	return (IndexVacuumInfo){.index = vacuum->indexes[index],
+							 COMPAT_INDEX_VACUUM_TABLE(vacuum->rel).estimated_count = estimated,
+							 .message_level = DEBUG2,
+							 .num_heap_tuples = tuples,
+							 .strategy = vacuum->strategy};
+}
+
 static void
 log_vacuum_finish_indexes(LogVacuum *vacuum, double tuples)
 {
 	pgstat_progress_update_param(PROGRESS_VACUUM_PHASE, PROGRESS_VACUUM_PHASE_INDEX_CLEANUP);
 	for (int i = 0; i < vacuum->nindexes && vacuum->clean_indexes; i++)
 	{
-		IndexVacuumInfo info = {.index = vacuum->indexes[i],
-								.report_progress = false,
-								.estimated_count = !vacuum->exact,
-								.message_level = DEBUG2,
-								.num_heap_tuples = tuples,
-								.strategy = vacuum->strategy};
+		IndexVacuumInfo info = log_vacuum_index_info(vacuum, i, tuples, !vacuum->exact);
 
 		vacuum->results[i] = vac_cleanup_one_index(&info, vacuum->results[i]);
 		if (vacuum->results[i] != NULL && !vacuum->results[i]->estimated_count)

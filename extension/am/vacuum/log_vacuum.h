@@ -47,6 +47,9 @@ extern void log_vacuum_page(LogVacuum *vacuum, BlockNumber block);
 /* Deletes the index entries of the remembered TIDs, then the rows themselves. */
 extern void log_vacuum_dead(LogVacuum *vacuum);
 
+/* What an index's functions for VACUUM are told. tuples: rows of the table; estimated: they were not counted. */
+extern IndexVacuumInfo log_vacuum_index_info(const LogVacuum *vacuum, int index, double tuples, bool estimated);
+
 /* Is the page worth going back to? Pages of short rows run out of row numbers before they run out of bytes. */
 extern bool log_vacuum_has_room(Page page);
 /* The next VACUUM has to look at the block. */

@@ -154,12 +154,7 @@ log_vacuum_dead(LogVacuum *vacuum)
 	pgstat_progress_update_param(PROGRESS_VACUUM_PHASE, PROGRESS_VACUUM_PHASE_VACUUM_INDEX);
 	for (int index = 0; index < vacuum->nindexes; index++)
 	{
-		IndexVacuumInfo info = {.index = vacuum->indexes[index],
-								.report_progress = false,
-								.estimated_count = true,
-								.message_level = DEBUG2,
-								.num_heap_tuples = vacuum->rel->rd_rel->reltuples,
-								.strategy = vacuum->strategy};
+		IndexVacuumInfo info = log_vacuum_index_info(vacuum, index, vacuum->rel->rd_rel->reltuples, true);
 
 		vacuum->results[index] = index_bulk_delete(&info, vacuum->results[index], log_vacuum_is_dead, dead);
 	}
