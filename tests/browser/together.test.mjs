@@ -126,7 +126,11 @@ test('two people in one sheet', { timeout: 300000 }, async (t) => {
 	await step('two who start in one cell at once: the text of the second is kept and offered', async () => {
 		await bob.goTo('C3');
 		await ann.goTo('C3');
-		await Promise.all([ann.page.keyboard.type('first'), bob.page.keyboard.type('second')]);
+		// Both have typed before the gateway gives the cell to one of them.
+		gateway.service.signal('SIGSTOP');
+		await Promise.all([ann.page.keyboard.type('first'), bob.page.keyboard.type('second')]).finally(() =>
+			gateway.service.signal('SIGCONT'),
+		);
 		const kept = async (person) => person.page.locator('.kept-item').count();
 		await waitUntil(async () => (await kept(ann)) + (await kept(bob)) === 1, 'one of them to be told');
 		const [loser, winner] = (await kept(ann)) ? [ann, bob] : [bob, ann];
