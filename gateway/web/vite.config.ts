@@ -16,7 +16,12 @@ const replacements: Record<string, string> = {
 	'cjk-regex': patternsOf.join('\n'),
 };
 
-const marksTexts = 'const FORCE_STRING_MARK = ';
+/** Replaces a part of Univer's source, which must be there. */
+function replaced(code: string, part: string | RegExp, by: string): string {
+	const result = code.replace(part, by);
+	if (result === code) throw new Error(`Univer has changed: no "${part}"`);
+	return result;
+}
 
 /** What Univer imports, or does, and the page does not need. */
 const withoutUnused = {
@@ -36,10 +41,9 @@ const withoutUnused = {
 		// The pictures of panels that the page does not open: protected ranges, lists of documents.
 		let used = code.replace(/data:image\/\w+;base64,[\w+/=]{2000,}/g, 'data:,');
 		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
-		if (id.endsWith('/sheets-ui/lib/es/index.js')) {
-			if (!used.includes(marksTexts)) throw new Error(`Univer has changed: no "${marksTexts}"`);
-			used = used.replace(marksTexts, `return; ${marksTexts}`);
-		}
+		if (id.endsWith('/sheets-ui/lib/es/index.js')) used = replaced(used, 'const FORCE_STRING_MARK = ', 'return; const FORCE_STRING_MARK = ');
+		// Univer waits 300 ms before it draws the grid for the first time.
+		if (id.endsWith('/@univerjs/ui/lib/es/index.js')) used = replaced(used, /(?<=STEADY_TIMEOUT\);\s*\}, )300\)/, '0)');
 		return used;
 	},
 	load: (id: string) => (id === '\0nothing' ? 'export default {};' : (replacements[id.slice(1)] ?? null)),
