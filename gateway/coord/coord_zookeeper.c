@@ -3,8 +3,10 @@
  *
  *   no session --up--> members settled --> ready --> serving --down--> suspended --up--> all settled --> resumed
  *                                                       |                  |
- *                                                       +------- over -----+--> lost for every held sheet, the client
- * is closed, and a new session begins
+ *                                                       +------- over -----+--> lost for every held sheet
+ *
+ * After `over` the session is closed and a new one begins. If contact was lost, the old session is closed when a server
+ * answers: its nodes, among them the member's name, go at once instead of when the session expires.
  *
  * What was asked for and not yet granted is asked for again in the new session. A gateway that is cut off never
  * gives up connecting; it serves nothing live in that time.
@@ -107,6 +109,7 @@ on_client_closed(void *arg)
 {
 	ZkCoord *self = arg;
 
+	self->ending = NULL;
 	if (!self->coord.closing)
 	{
 		open_session(self);
@@ -126,7 +129,8 @@ on_over(void *arg, const char *reason)
 	self->serving = false;
 	zk_members_end(self);
 	/* the goodbye comes first: what the gateway does in `lost` must not delay it */
-	zk_close(client, on_client_closed, self);
+	self->ending = client;
+	zk_abandon(client, on_client_closed, self);
 	zk_locks_end(self, reason);
 }
 
@@ -182,7 +186,7 @@ static void
 zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 {
 	ZkCoord *self = (ZkCoord *) coord;
-	ZkClient *client = self->client;
+	ZkClient *client = self->client ? self->client : self->ending;
 
 	self->done = done;
 	self->done_arg = arg;

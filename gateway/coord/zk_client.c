@@ -17,6 +17,8 @@
 #define WARN_MS			  10000
 #define REOPEN_MS		  1000
 
+#define ZK_FAREWELL_SESSIONS 2 /* session times without contact after which no server knows the session */
+
 static void on_timer(uv_timer_t *timer);
 static void on_opened(uv_work_t *work, int status);
 static void on_closed(uv_work_t *work, int status);
@@ -208,6 +210,21 @@ handle_message(ZkClient *client, const ZkMessage *message)
 	}
 }
 
+/* Handles a message after the session was over; true when it can be closed: a server answers, or has ended it. */
+static bool
+is_farewell(ZkClient *client, const ZkMessage *message)
+{
+	if (message->kind == ZK_MESSAGE_REPLY)
+		return !message->fn && message->reply.rc == ZOK;
+	if (message->kind == ZK_MESSAGE_CHANGED)
+		return false;
+	client->connected = message->kind == ZK_MESSAGE_STATE && message->reply.rc == ZOO_CONNECTED_STATE;
+	if (client->connected)
+		beat(client);
+	return message->kind == ZK_MESSAGE_STALLED || message->reply.rc == ZOO_EXPIRED_SESSION_STATE ||
+		   message->reply.rc == ZOO_AUTH_FAILED_STATE;
+}
+
 /* Handles all messages in order. A message may close the client; the rest is then dropped. */
 static void
 drain(ZkClient *client)
@@ -219,6 +236,8 @@ drain(ZkClient *client)
 		next = message->next;
 		if (!client->closing && !client->is_over)
 			handle_message(client, message);
+		else if (!client->closing && client->abandoned && is_farewell(client, message))
+			zk_close(client, client->done, client->done_arg);
 		zk_message_free(message);
 	}
 }
@@ -239,19 +258,25 @@ on_timer(uv_timer_t *timer)
 	uint64_t now;
 
 	atomic_fetch_add(&client->iterations, 1);
-	if (client->working || client->closing || client->is_over)
+	if (client->working || client->closing)
 		return;
 	drain(client);
-	if (client->closing || client->is_over)
+	if (client->closing || (client->is_over && !client->abandoned))
 		return;
 	now = now_ms();
+	if (client->abandoned && now - client->contact > client->session_ms * ZK_FAREWELL_SESSIONS)
+	{
+		zk_close(client, client->done, client->done_arg);
+		return;
+	}
 	if (!client->established && now - client->last_warning > WARN_MS)
 	{
 		client->last_warning = now;
 		log_event(LOG_WARN, "zookeeper is not reachable; trying on", LOG_STR("hosts", client->hosts));
 	}
-	if (client->established && now - client->contact > client->session_ms * 2 / 3)
+	if (!client->is_over && client->established && now - client->contact > client->session_ms * 2 / 3)
 	{
+		client->lost_contact = true;
 		go_over(client, "there was no contact with ZooKeeper for two thirds of the session time");
 		return;
 	}
@@ -392,6 +417,16 @@ zk_close(ZkClient *client, void (*done)(void *arg), void *arg)
 	client->done_arg = arg;
 	if (!client->working)
 		start_close(client);
+}
+
+void
+zk_abandon(ZkClient *client, void (*done)(void *arg), void *arg)
+{
+	client->done = done;
+	client->done_arg = arg;
+	client->abandoned = client->lost_contact;
+	if (!client->abandoned)
+		zk_close(client, done, arg);
 }
 
 /* ---- requests ---- */

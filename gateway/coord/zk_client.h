@@ -50,8 +50,15 @@ typedef struct ZkEvents
 
 /* Connects in the background, for as long as it takes. */
 extern ZkClient *zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events);
-/* Ends the session; done runs on the loop when client is freed. Unanswered requests are forgotten. */
+/* Ends the session at once; done runs on the loop when client is freed. Unanswered requests are forgotten. */
 extern void zk_close(ZkClient *client, void (*done)(void *arg), void *arg);
+
+/*
+ * The same for a session that is over. If the contact was lost, waits until a server answers, because only then the end
+ * of the session, which removes its nodes, can be told; at most until the session must have expired. May be followed by
+ * zk_close().
+ */
+extern void zk_abandon(ZkClient *client, void (*done)(void *arg), void *arg);
 
 extern bool zk_is_up(const ZkClient *client);
 extern int64_t zk_session(const ZkClient *client);	   /* its id, while up */
@@ -61,6 +68,9 @@ extern bool zk_is_connection_loss(int rc);
 
 /* flags: ZOO_EPHEMERAL and so on */
 extern void zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkReplyFn fn, void *arg);
+/* Makes both nodes or neither. Sequential nodes get consecutive numbers; the reply does not tell their names. */
+extern void zk_create_pair(ZkClient *client, const char *first, const char *second, const char *data, int flags,
+						   ZkReplyFn fn, void *arg);
 extern void zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg);
 extern void zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);
 extern void zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);

@@ -3,8 +3,10 @@
  * zk_locks.c: whose sheet).
  *
  * Nodes: ROOT/members/HOST:PORT (ephemeral; data "weight nonce") and
- * ROOT/locks/sheetID/<32 hex>__lock__NNNNNNNNNN (ephemeral, sequential; data: the member's name). The name is that of
- * kazoo's recipe, and any child that ends in ten digits is taken for a contender, so that other programs can take part.
+ * for each holder or waiter of a sheet's lock ROOT/locks/sheetID/<32 hex>-__lock__NNNNNNNNNN and <32
+ * hex>-lock-NNNNNNNNNN (ephemeral, sequential; data: the member's name). kazoo recognises the first name, Curator and
+ * the C recipe the second; any child that ends in ten digits is taken for a contender, so that other programs can take
+ * part.
  */
 #ifndef ZK_COORD_H
 #define ZK_COORD_H
@@ -44,6 +46,7 @@ typedef struct ZkCoord
 	char nonce[33];
 	unsigned session_ms;
 	ZkClient *client; /* NULL between two sessions */
+	ZkClient *ending; /* the former session, until it is closed */
 	uv_timer_t retry;
 	ZkMembers members;
 	ZkLocks locks;

@@ -5,13 +5,25 @@
  * A lock has one request under way at a time (`busy`), and lock_step() decides after each answer what is to be done
  * next, from what is wanted and what is known:
  *
- *   wanted   no node -> make one -> list -> first? granted : watch the predecessor -> (it goes) -> list ...
- *   dropped  delete the node -> delete the parent if it is empty -> forget the lock
+ *   wanted   no nodes -> make them -> list -> first? verify, granted : watch the predecessor -> (it goes) -> list ...
+ *   dropped  delete the nodes -> forget the lock
  *
- * The answer to a create may be lost with the connection while the node was made. Its name begins with a random
- * id of ours, so before another is made it is looked for (else our own orphan would block the sheet for as long as we
- * live). The epoch is the czxid of our node: it grows from holder to holder also when the parent, and with it the
- * sequence numbers, is made anew.
+ * Each contender has two nodes with consecutive numbers, made in one transaction, because other programs recognise
+ * and sort contenders by their names:
+ *
+ *   <id>-__lock__NNNNNNNNNN  kazoo, which recognises only names that end in "__lock__" and ten digits
+ *   <id>-lock-NNNNNNNNNN     Curator and go-zookeeper, which sort by what follows "lock-", and the C recipe, which
+ * sorts by what follows the last '-'
+ *
+ * The id begins with a letter, so that Curator sorts the first node after all numbers; so does the C recipe, which
+ * would crash on a name without '-'. Here a contender is any child whose name ends in ten digits. Consecutive numbers
+ * exclude that a contender of one kind stands between the two and that each waits for the other.
+ *
+ * The answer to a create may be lost with the connection while the nodes were made. Their names begin with a random id
+ * of ours, so before others are made they are looked for (else our own orphans would block the sheet for as long as we
+ * live). The epoch is the czxid of our nodes: it grows from holder to holder also when the parent, and with it the
+ * sequence numbers, is made anew. The parent is a container: the server removes it when it has been empty for about a
+ * minute. A gateway does not remove it, because a contender of another program may have just looked whether it exists.
  */
 #include "coord/zk_coord.h"
 
@@ -21,6 +33,8 @@
 #include <string.h>
 
 #define SEQUENCE_DIGITS 10
+#define NODE_KAZOO		"-__lock__"
+#define NODE_CURATOR	"-lock-"
 
 typedef struct ZkLock
 {
@@ -29,17 +43,19 @@ typedef struct ZkLock
 	bool wanted;
 	bool granted;
 	bool busy;		   /* a request is under way */
-	bool drop;		   /* the node has to go, before another may be made */
-	bool maybe_made;   /* a create's answer was lost */
+	bool drop;		   /* the nodes have to go, before others may be made */
+	bool maybe_made;   /* they may exist, and their names are not known: list */
+	bool twin_gone;	   /* while verifying: the second node is not there */
 	bool again;		   /* a watch fired while a request was under way */
 	bool watching;	   /* the predecessor; nothing to do until it goes */
-	bool verified;	   /* granted: the node was seen since contact was last lost */
+	bool verified;	   /* granted: the nodes were seen since contact was last lost */
 	bool told_waiting; /* for this coord_acquire() */
-	char id[33];	   /* of the node to be made or made */
-	char node[80];	   /* its name; "" while there is none, or we do not know */
+	char id[33];	   /* of the nodes to be made or made */
+	char node[80];	   /* the first one's name; "" while there is none, or we do not know */
+	char twin[80];	   /* the second one's */
 	char before[80];   /* the predecessor's node */
 	char *first;	   /* the holder's node, when that is not the predecessor */
-	int64_t epoch;	   /* of the node; 0: not known yet */
+	int64_t epoch;	   /* of the nodes, once granted */
 } ZkLock;
 
 static void lock_step(ZkLock *lock);
@@ -73,16 +89,6 @@ lock_delete(ZkLock *lock, const char *child, ZkReplyFn fn)
 	zk_delete(lock->self->client, path, fn, lock);
 }
 
-static void
-lock_create(ZkLock *lock, const char *child, const char *data, int flags, ZkReplyFn fn)
-{
-	char path[ZK_PATH_MAX];
-
-	node_path(lock, child, path);
-	lock->busy = true;
-	zk_create(lock->self->client, path, data, flags, fn, lock);
-}
-
 /* Forgets a lock that has no request under way. */
 static void
 lock_free(ZkLock *lock)
@@ -108,19 +114,18 @@ take_reply(ZkLock *lock, int rc, bool expected)
 	return false;
 }
 
-/* The held lock is no longer ours. */
+/* The held lock is no longer ours. One of its nodes may be left. */
 static void
 lock_lose(ZkLock *lock, const char *reason)
 {
 	ZkCoord *self = lock->self;
 	int64_t sheet_id = lock->entry.sheet_id;
 
-	lock_free(lock);
+	zk_locks_release(self, sheet_id);
 	coord_tell_lost(&self->coord, sheet_id, reason);
-	zk_coord_settled(self);
 }
 
-/* ---- making the node ---- */
+/* ---- making the nodes ---- */
 
 static void
 on_parent_made(void *arg, const ZkReply *reply)
@@ -135,37 +140,40 @@ static void
 on_made(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
+	char path[ZK_PATH_MAX];
 
-	if (zk_is_connection_loss(reply->rc))
+	if (zk_is_connection_loss(reply->rc) || reply->rc == ZOK)
 		lock->maybe_made = true;
 	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
 		return;
 	if (reply->rc == ZNONODE && lock->wanted && !lock->drop)
 	{
-		lock_create(lock, "", "", 0, on_parent_made);
+		node_path(lock, "", path);
+		lock->busy = true;
+		zk_create(lock->self->client, path, "", ZOO_CONTAINER, on_parent_made, lock);
 		return;
-	}
-	if (reply->rc == ZOK)
-	{
-		snprintf(lock->node, sizeof(lock->node), "%s", strrchr(reply->path, '/') + 1);
-		lock->epoch = reply->czxid;
 	}
 	lock_step(lock);
 }
 
 static void
-make_node(ZkLock *lock)
+make_nodes(ZkLock *lock)
 {
 	unsigned char random[16];
-	char child[64];
+	char child[64], first[ZK_PATH_MAX], second[ZK_PATH_MAX];
 
 	if (uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
 		abort();
+	random[0] |= 0xc0; /* the first digit is a letter */
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(lock->id + 2 * i, 3, "%02x", random[i]);
-	snprintf(child, sizeof(child), "%s__lock__", lock->id);
-	lock->epoch = 0;
-	lock_create(lock, child, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made);
+	snprintf(child, sizeof(child), "%s" NODE_KAZOO, lock->id);
+	node_path(lock, child, first);
+	snprintf(child, sizeof(child), "%s" NODE_CURATOR, lock->id);
+	node_path(lock, child, second);
+	lock->busy = true;
+	zk_create_pair(lock->self->client, first, second, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made,
+				   lock);
 }
 
 /* ---- the queue ---- */
@@ -213,31 +221,37 @@ on_holder(void *arg, const ZkReply *reply)
 
 typedef struct QueueLook
 {
-	const char *own;
+	const char *node, *twin; /* our own */
 	const char *first;
 	const char *predecessor;
 } QueueLook;
 
-/* The contenders in the order of their numbers. own is looked for by the random id, so it is found also when the answer
- * to its creation was lost. */
+/* The contenders in the order of their numbers. Our own nodes are looked for by the random id. */
 static QueueLook
 look_at_queue(const ZkLock *lock, const ZkReply *reply)
 {
-	QueueLook look = {NULL, NULL, NULL};
+	QueueLook look = {NULL, NULL, NULL, NULL};
 	int64_t own = INT64_MAX, first = INT64_MAX, predecessor = -1;
+	size_t id_len = strlen(lock->id);
 
 	for (int i = 0; i < reply->child_count; i++)
-		if (lock->id[0] && strncmp(reply->children[i], lock->id, strlen(lock->id)) == 0 &&
-			sequence_of(reply->children[i]) >= 0)
-		{
-			look.own = reply->children[i];
-			own = sequence_of(look.own);
-		}
+	{
+		const char *child = reply->children[i];
+
+		if (id_len == 0 || strncmp(child, lock->id, id_len) != 0 || sequence_of(child) < 0)
+			continue;
+		if (strncmp(child + id_len, NODE_KAZOO, strlen(NODE_KAZOO)) == 0)
+			look.node = child;
+		else
+			look.twin = child;
+		if (sequence_of(child) < own)
+			own = sequence_of(child);
+	}
 	for (int i = 0; i < reply->child_count; i++)
 	{
 		int64_t sequence = sequence_of(reply->children[i]);
 
-		if (sequence < 0 || reply->children[i] == look.own)
+		if (sequence < 0 || reply->children[i] == look.node || reply->children[i] == look.twin)
 			continue;
 		if (sequence < first)
 		{
@@ -294,65 +308,53 @@ watch_predecessor(ZkLock *lock, const QueueLook *look)
 	lock_get(lock, look->predecessor, true, on_predecessor);
 }
 
+/* Answers the request for the second node, which was sent before that for the first: replies come in order. */
+static void
+on_twin_verified(void *arg, const ZkReply *reply)
+{
+	ZkLock *lock = arg;
+
+	lock->twin_gone = reply->rc == ZNONODE || (reply->rc == ZOK && reply->session != zk_session(lock->self->client));
+}
+
 static void
 on_verified(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
 	ZkCoord *self = lock->self;
+	bool ours = reply->rc == ZOK && reply->session == zk_session(self->client) && !lock->twin_gone;
 
 	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
 		return;
-	if (!lock->granted || lock->drop)
+	if (!lock->wanted || lock->drop || (!lock->granted && (!ours || !zk_coord_is_up(self))))
+		lock_step(lock); /* lists again, if the lock is still wanted */
+	else if (!lock->granted)
 	{
+		lock->granted = lock->verified = true;
+		lock->epoch = reply->czxid;
 		lock_step(lock);
-		return;
+		coord_tell_granted(&self->coord, lock->entry.sheet_id, reply->czxid);
 	}
-	if (reply->rc == ZNONODE || reply->session != zk_session(self->client) || reply->czxid != lock->epoch)
-	{
+	else if (!ours || reply->czxid != lock->epoch)
 		lock_lose(lock, "the lock's node was removed from ZooKeeper");
-		return;
-	}
-	if (!lock->verified)
+	else
 	{
+		if (!lock->verified)
+			self->locks.unverified--;
 		lock->verified = true;
-		self->locks.unverified--;
+		lock_step(lock);
+		zk_coord_settled(self);
 	}
-	lock_step(lock);
-	zk_coord_settled(self);
 }
 
-/* Looks at our own node, with a watch: an administrator may remove it. */
+/* Looks at our own nodes, with watches: an administrator may remove them. */
 static void
 verify(ZkLock *lock)
 {
 	lock->again = false;
+	lock->twin_gone = false;
+	lock_get(lock, lock->twin, true, on_twin_verified);
 	lock_get(lock, lock->node, true, on_verified);
-}
-
-static void
-grant(ZkLock *lock)
-{
-	ZkCoord *self = lock->self;
-
-	lock->granted = true;
-	lock->verified = true;
-	verify(lock);
-	coord_tell_granted(&self->coord, lock->entry.sheet_id, lock->epoch);
-}
-
-/* Our node was found after the answer to its creation had been lost; the epoch is still missing. */
-static void
-on_found(void *arg, const ZkReply *reply)
-{
-	ZkLock *lock = arg;
-
-	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
-		return;
-	if (reply->rc == ZOK)
-		lock->epoch = reply->czxid;
-	else
-		lock->node[0] = '\0';
-	lock_step(lock);
 }
 
 static void
@@ -365,21 +367,16 @@ on_listed(void *arg, const ZkReply *reply)
 		return;
 	lock->maybe_made = false;
 	look = look_at_queue(lock, reply);
-	if (!look.own)
-		lock->node[0] = '\0'; /* never made, or removed by somebody */
-	else
-		snprintf(lock->node, sizeof(lock->node), "%s", look.own);
-	if (look.own && lock->epoch == 0 && lock->wanted && !lock->drop)
-	{
-		lock_get(lock, lock->node, false, on_found);
-		return;
-	}
-	if (!look.own || !lock->wanted || lock->drop || lock->granted || !zk_coord_is_up(lock->self))
+	snprintf(lock->node, sizeof(lock->node), "%s", look.node ? look.node : "");
+	snprintf(lock->twin, sizeof(lock->twin), "%s", look.twin ? look.twin : "");
+	if (!look.node != !look.twin)
+		lock->drop = true; /* somebody has removed one of them */
+	if (!look.node || !look.twin || !lock->wanted || lock->drop || lock->granted || !zk_coord_is_up(lock->self))
 		lock_step(lock);
 	else if (look.predecessor)
 		watch_predecessor(lock, &look);
 	else
-		grant(lock);
+		verify(lock);
 }
 
 static void
@@ -394,16 +391,12 @@ list(ZkLock *lock)
 	zk_get_children(lock->self->client, path, false, on_listed, lock);
 }
 
-/* ---- dropping the node ---- */
+/* ---- dropping the nodes ---- */
 
-/* Whatever the answer is: the parent stays when another has come. */
+/* The deletion of the first node follows in the same connection: its reply tells of both. */
 static void
-on_parent_deleted(void *arg, const ZkReply *reply)
+on_twin_deleted(void *arg, const ZkReply *reply)
 {
-	ZkLock *lock = arg;
-
-	lock->busy = false;
-	lock_step(lock);
 }
 
 static void
@@ -413,23 +406,24 @@ on_deleted(void *arg, const ZkReply *reply)
 
 	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
 		return;
-	lock->node[0] = lock->id[0] = '\0';
+	lock->node[0] = lock->twin[0] = lock->id[0] = '\0';
 	lock->drop = false;
-	if (lock->wanted)
-	{
-		lock_step(lock);
-		return;
-	}
-	lock_delete(lock, "", on_parent_deleted);
+	lock_step(lock);
 }
 
 static void
 lock_step_drop(ZkLock *lock)
 {
+	const char *last = lock->node[0] ? lock->node : lock->twin;
+
 	if (lock->maybe_made)
 		list(lock);
-	else if (lock->node[0])
-		lock_delete(lock, lock->node, on_deleted);
+	else if (last[0])
+	{
+		if (last != lock->twin && lock->twin[0])
+			lock_delete(lock, lock->twin, on_twin_deleted);
+		lock_delete(lock, last, on_deleted);
+	}
 	else
 	{
 		lock->drop = false;
@@ -459,7 +453,7 @@ lock_step(ZkLock *lock)
 			verify(lock);
 	}
 	else if (!lock->node[0] && !lock->maybe_made)
-		make_node(lock);
+		make_nodes(lock);
 	else if (!lock->watching || lock->again)
 		list(lock);
 }
@@ -519,7 +513,7 @@ zk_locks_end(ZkCoord *self, const char *reason)
 		bool lost = lock->granted && lock->wanted && !lock->drop;
 
 		lock->busy = lock->drop = lock->maybe_made = lock->again = lock->watching = false;
-		lock->node[0] = lock->id[0] = '\0';
+		lock->node[0] = lock->twin[0] = lock->id[0] = '\0';
 		if (lost || !lock->wanted)
 			lock_free(lock);
 		if (!lost)
@@ -587,7 +581,7 @@ zk_locks_release(ZkCoord *self, int64_t sheet_id)
 		self->locks.unverified--;
 	lock->wanted = lock->granted = false;
 	lock->watching = false;
-	lock->drop = lock->busy || lock->maybe_made || lock->node[0];
+	lock->drop = lock->busy || lock->maybe_made || lock->node[0] || lock->twin[0];
 	lock_step(lock);
 	zk_coord_settled(self);
 }

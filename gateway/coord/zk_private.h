@@ -45,6 +45,8 @@ struct ZkClient
 	bool working;
 	bool closing;
 	bool is_over;
+	bool lost_contact; /* the reason why it is over */
+	bool abandoned;	   /* closed as soon as a server has heard of us, or the session must have expired */
 	void (*done)(void *arg);
 	void *done_arg;
 

@@ -19,6 +19,7 @@ struct ZkRequest
 	ZkClient *client;
 	ZkReplyFn fn;
 	void *arg;
+	zoo_op_result_t results[2]; /* of zk_create_pair(): the library writes them before it calls the completion */
 };
 
 typedef struct ZkRequest ZkRequest;
@@ -86,7 +87,7 @@ request_new(ZkClient *client, ZkReplyFn fn, void *arg)
 	ZkRequest *request = must_have(malloc(sizeof(*request)));
 
 	uv_mutex_lock(&client->queue_lock);
-	*request = (ZkRequest){client->requests, NULL, client, fn, arg};
+	*request = (ZkRequest){.next = client->requests, .client = client, .fn = fn, .arg = arg};
 	if (client->requests)
 		client->requests->prev = request;
 	client->requests = request;
@@ -221,6 +222,22 @@ zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkRep
 	if (client->handle)
 		rc = zoo_acreate2(client->handle, path, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, on_created,
 						  request);
+	request_sent(client, request, rc);
+}
+
+void
+zk_create_pair(ZkClient *client, const char *first, const char *second, const char *data, int flags, ZkReplyFn fn,
+			   void *arg)
+{
+	ZkRequest *request = request_new(client, fn, arg);
+	zoo_op_t ops[2];
+	int rc = ZINVALIDSTATE;
+
+	zoo_create_op_init(&ops[0], first, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
+	zoo_create_op_init(&ops[1], second, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
+	uv_mutex_lock(&client->handle_lock);
+	if (client->handle)
+		rc = zoo_amulti(client->handle, 2, ops, request->results, on_void, request);
 	request_sent(client, request, rc);
 }
 

@@ -7,7 +7,7 @@ import { Probe, Proxy, finish, killProbes, newName, newSheet, nodeCount, prepare
 /* A session ends at most a tick (500 ms) late; the rest is for a busy machine. */
 const takeoverMs = sessionMs + 500 + 3000;
 
-before(prepare);
+before(() => prepare({ sweepMs: 300 }));
 afterEach(killProbes);
 after(finish);
 
@@ -217,6 +217,27 @@ test('no contact for two thirds of the session: every held sheet is lost, in tim
 	await proxy.stop();
 });
 
+test('contact is back before the session has expired: the gateway ends its old session itself, and waits for nothing', async () => {
+	const proxy = await Proxy.start();
+	const [a] = await start(1, { target: proxy.address });
+	const b = new Probe('zookeeper', newName());
+	await b.next('ready');
+	const sheet = newSheet();
+	await a.acquire(sheet);
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	proxy.mode = 'hole';
+	await a.next(`lost ${sheet}`);
+	proxy.mode = 'pass';
+	proxy.cutAll();
+	await b.granted(sheet);
+	await a.next('ready', takeoverMs);
+	assert.ok(!a.stderr.includes('in use'), a.stderr);
+	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'both members again');
+	await stop(a, b);
+	await proxy.stop();
+});
+
 test('a paused gateway has lost its sheets when it wakes', async () => {
 	const [a, b] = await start(2);
 	const sheet = newSheet();
@@ -260,7 +281,7 @@ test('a lock node that an administrator removes is lost at once', async () => {
 	const dump = await zookeeper.zookeeperCommand('dump');
 	await removeNode(new RegExp(`/pg_sheet/locks/sheet${sheet}/\\S+`).exec(dump)[0]);
 	assert.match((await a.next(`lost ${sheet}`)).text, /removed/);
-	assert.ok((await a.acquire(sheet)) > first);
+	assert.ok((await a.acquire(sheet)) > first, 'the other node of the lock blocks nobody');
 	await a.close();
 });
 

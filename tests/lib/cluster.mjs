@@ -375,6 +375,7 @@ export class Cluster {
 				'-Xshare:auto',
 				'-Djava.awt.headless=true',
 				'-Dzookeeper.jmx.log4j.disable=true',
+				...(this.zookeeperProperties ?? []),
 				'-cp',
 				'/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar',
 				'org.apache.zookeeper.server.quorum.QuorumPeerMain',

@@ -235,8 +235,9 @@ export class Proxy {
 	}
 }
 
-/** Builds the probe and starts ZooKeeper. */
-export async function prepare() {
+/** Builds the probe and starts ZooKeeper. sweepMs: how often the server removes empty containers; its default is a minute. */
+export async function prepare({ sweepMs = 60000 } = {}) {
+	zookeeper.zookeeperProperties = [`-Dznode.container.checkIntervalMs=${sweepMs}`];
 	zookeeper.directory = makeDirectory(path.join(os.tmpdir(), 'coord-'));
 	fs.mkdirSync(path.join(zookeeper.directory, 'log'));
 	giveToService(path.join(zookeeper.directory, 'log'));
