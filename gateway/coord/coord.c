@@ -23,6 +23,22 @@ coord_leave(Coord *coord)
 }
 
 void
+coord_set_state(Coord *coord, CoordState state)
+{
+	if (coord->ops->set_state)
+		coord->ops->set_state(coord, state);
+}
+
+bool
+coord_another_serves(const Coord *coord)
+{
+	for (int i = 0; i < coord->member_count; i++)
+		if (coord->members[i].state == COORD_SERVING && strcmp(coord->members[i].name, coord->member) != 0)
+			return true;
+	return false;
+}
+
+void
 coord_close(Coord *coord, void (*done)(void *arg), void *arg)
 {
 	coord->closing = true;
@@ -96,7 +112,7 @@ coord_member_name(const Coord *coord, int index)
 }
 
 static void
-free_members(RingMember *members, int count)
+free_members(CoordMember *members, int count)
 {
 	for (int i = 0; i < count; i++)
 		free((char *) members[i].name);
@@ -127,22 +143,23 @@ coord_free(Coord *coord)
 static int
 compare_members(const void *a, const void *b)
 {
-	return strcmp(((const RingMember *) a)->name, ((const RingMember *) b)->name);
+	return strcmp(((const CoordMember *) a)->name, ((const CoordMember *) b)->name);
 }
 
 static bool
-same_members(const Coord *coord, const RingMember *members, int count)
+same_members(const Coord *coord, const CoordMember *members, int count)
 {
 	if (!coord->ring || coord->member_count != count)
 		return false;
 	for (int i = 0; i < count; i++)
-		if (strcmp(coord->members[i].name, members[i].name) != 0 || coord->members[i].weight != members[i].weight)
+		if (strcmp(coord->members[i].name, members[i].name) != 0 || coord->members[i].weight != members[i].weight ||
+			coord->members[i].state != members[i].state)
 			return false;
 	return true;
 }
 
 static bool
-is_among(const RingMember *members, int count, const char *name)
+is_among(const CoordMember *members, int count, const char *name)
 {
 	for (int i = 0; i < count; i++)
 		if (strcmp(members[i].name, name) == 0)
@@ -150,16 +167,34 @@ is_among(const RingMember *members, int count, const char *name)
 	return false;
 }
 
-void
-coord_set_members(Coord *coord, const RingMember *members, int count)
+/* Without the members that are away, unless there are no others. */
+static Ring *
+ring_of(const CoordMember *members, int count)
 {
-	RingMember *copy = must_have(calloc((size_t) count + 1, sizeof(*copy)));
+	RingMember *among = must_have(calloc((size_t) count + 1, sizeof(*among)));
+	size_t used = 0;
+	Ring *ring;
+
+	for (int i = 0; i < count; i++)
+		if (members[i].state != COORD_AWAY)
+			among[used++] = (RingMember){members[i].name, members[i].weight};
+	for (int i = 0; used == 0 && i < count; i++)
+		among[i] = (RingMember){members[i].name, members[i].weight};
+	ring = ring_build(among, used > 0 ? used : (size_t) count);
+	free(among);
+	return ring;
+}
+
+void
+coord_set_members(Coord *coord, const CoordMember *members, int count)
+{
+	CoordMember *copy = must_have(calloc((size_t) count + 1, sizeof(*copy)));
 	const char **names = must_have(calloc((size_t) count + 1, sizeof(*names)));
 
 	for (int i = 0; i < count; i++)
 	{
+		copy[i] = members[i];
 		copy[i].name = must_have(strdup(members[i].name));
-		copy[i].weight = members[i].weight;
 	}
 	qsort(copy, (size_t) count, sizeof(*copy), compare_members);
 	if (same_members(coord, copy, count))
@@ -173,7 +208,7 @@ coord_set_members(Coord *coord, const RingMember *members, int count)
 		if (!is_among(copy, count, coord->members[i].name) && !is_former(coord, coord->members[i].name))
 			remember_former(coord, coord->members[i].name);
 	free_members(coord->members, coord->member_count);
-	coord->ring = ring_build(copy, (size_t) count);
+	coord->ring = ring_of(copy, count);
 	coord->members = copy;
 	coord->member_count = count;
 	for (int i = 0; i < count; i++)

@@ -19,13 +19,21 @@
 
 typedef struct Coord Coord;
 
+/* What a member tells the others of itself. */
+typedef enum CoordState
+{
+	COORD_SERVING,
+	COORD_CUT, /* the database does not answer it; it keeps its sheets */
+	COORD_AWAY /* it has given its sheets up: it is left out of the ring, unless all members are away */
+} CoordState;
+
 typedef struct CoordEvents
 {
 	void *arg;
 	/* The first ring is there: the gateway may serve. Told again after a session was lost and made anew; ends a
 	 * suspension as `resumed` does. */
 	void (*ready)(void *arg);
-	/* Members changed; ask coord_owner_of() again. names[0..count) are valid during the call. */
+	/* Members or their states changed; ask coord_owner_of() again. names[0..count) are valid during the call. */
 	void (*members)(void *arg, const char *const *names, int count);
 	void (*suspended)(void *arg);
 	void (*resumed)(void *arg);
@@ -55,6 +63,10 @@ typedef struct CoordConfig
 extern Coord *coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events);
 /* Leaves the ring at once (drain); held locks stay until released. */
 extern void coord_leave(Coord *coord);
+/* Tells the others, as soon as there is contact. A gateway that is alone tells nobody. */
+extern void coord_set_state(Coord *coord, CoordState state);
+/* Is another member COORD_SERVING, by the last word of it? */
+extern bool coord_another_serves(const Coord *coord);
 /* Releases everything and frees coord; done runs when nothing of it is left on the loop. */
 extern void coord_close(Coord *coord, void (*done)(void *arg), void *arg);
 

@@ -13,11 +13,19 @@
 typedef struct CoordOps
 {
 	void (*leave)(Coord *coord);
+	void (*set_state)(Coord *coord, CoordState state); /* NULL: there are no others */
 	/* Must call coord_free() and then done, when its handles are closed. */
 	void (*close)(Coord *coord, void (*done)(void *arg), void *arg);
 	bool (*acquire)(Coord *coord, int64_t sheet_id);
 	void (*release)(Coord *coord, int64_t sheet_id);
 } CoordOps;
+
+typedef struct CoordMember
+{
+	const char *name;
+	unsigned weight;
+	CoordState state;
+} CoordMember;
 
 #define COORD_FORMER 64 /* names of former members that are remembered */
 
@@ -28,8 +36,8 @@ struct Coord
 	CoordEvents events;
 	char *member;
 	unsigned weight;
-	Ring *ring;			 /* NULL before the first one */
-	RingMember *members; /* what the ring was built from, by name */
+	Ring *ring;			  /* NULL before the first one */
+	CoordMember *members; /* by name */
 	int member_count;
 	char *former[COORD_FORMER]; /* names that left the ring, NULL where none */
 	unsigned former_next;
@@ -45,7 +53,7 @@ extern void coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const
 extern void coord_free(Coord *coord);
 
 /* Builds a new ring if the members differ from the present ones, and tells. Names are copied. */
-extern void coord_set_members(Coord *coord, const RingMember *members, int count);
+extern void coord_set_members(Coord *coord, const CoordMember *members, int count);
 
 extern void coord_tell_ready(Coord *coord);
 extern void coord_tell_suspended(Coord *coord);

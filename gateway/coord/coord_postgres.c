@@ -104,7 +104,7 @@ lose_granted(PgCoord *self, const char *reason)
 static void
 become_coordinator(PgCoord *self, int64_t epoch)
 {
-	RingMember own = {self->coord.member, 1};
+	CoordMember own = {self->coord.member, 1, COORD_SERVING};
 
 	if (self->was_ready)
 		lose_granted(self, "the connection to the database was lost, and the epoch has changed");
@@ -334,7 +334,7 @@ postgres_close(Coord *coord, void (*done)(void *arg), void *arg)
 Coord *
 coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
 {
-	static const CoordOps ops = {postgres_leave, postgres_close, postgres_acquire, postgres_release};
+	static const CoordOps ops = {postgres_leave, NULL, postgres_close, postgres_acquire, postgres_release};
 	PgCoord *self = must_have(calloc(1, sizeof(*self)));
 
 	coord_init(&self->coord, &ops, loop, config, events);

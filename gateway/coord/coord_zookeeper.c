@@ -160,6 +160,15 @@ zookeeper_leave(Coord *coord)
 	zk_members_step(self);
 }
 
+static void
+zookeeper_set_state(Coord *coord, CoordState state)
+{
+	ZkCoord *self = (ZkCoord *) coord;
+
+	self->members.state = state;
+	zk_members_step(self);
+}
+
 static bool
 zookeeper_acquire(Coord *coord, int64_t sheet_id)
 {
@@ -199,7 +208,8 @@ zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 Coord *
 coord_zookeeper_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
 {
-	static const CoordOps ops = {zookeeper_leave, zookeeper_close_coord, zookeeper_acquire, zookeeper_release};
+	static const CoordOps ops = {zookeeper_leave, zookeeper_set_state, zookeeper_close_coord, zookeeper_acquire,
+								 zookeeper_release};
 	ZkCoord *self = must_have(calloc(1, sizeof(*self)));
 	unsigned char random[16];
 

@@ -2,7 +2,7 @@
  * zk_coord.h - the parts of the ZooKeeper coordinator (coord_zookeeper.c: the session; zk_members.c: who is there;
  * zk_locks.c: whose sheet).
  *
- * Nodes: ROOT/members/HOST:PORT (ephemeral; data "weight nonce") and
+ * Nodes: ROOT/members/HOST:PORT (ephemeral; data "weight nonce state") and
  * for each holder or waiter of a sheet's lock ROOT/locks/sheetID/<32 hex>-__lock__NNNNNNNNNN and <32
  * hex>-lock-NNNNNNNNNN (ephemeral, sequential; data: the member's name). kazoo recognises the first name, Curator and
  * the C recipe the second; any child that ends in ten digits is taken for a contender, so that other programs can take
@@ -24,6 +24,8 @@ typedef struct ZkMembers
 	int roots_made;
 	bool made;			  /* our own node, as far as we know */
 	bool left;			  /* coord_leave(): no node any more */
+	CoordState state;	  /* to be told */
+	CoordState told;	  /* what our node says, if it is made */
 	bool busy;			  /* a request is under way */
 	bool fresh;			  /* the ring is what the last read said, and a watch is set */
 	bool again;			  /* something changed during the read */

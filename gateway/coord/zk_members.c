@@ -2,8 +2,9 @@
  * zk_members.c - who the gateways are (see zk_coord.h).
  *
  * Watches are one-shot, and a member may come and go between a watch and the next read. So a change only says
- * "read again": the children are read with a new watch in one call, their weights after that, and the whole set
- * replaces the old one. An error keeps the old set: nobody leaves because our connection broke.
+ * "read again": the children are read with a new watch in one call, their weights and states after that, also with
+ * watches, and the whole set replaces the old one. An error keeps the old set: nobody leaves because our connection
+ * broke.
  */
 #include "coord/zk_coord.h"
 
@@ -19,8 +20,12 @@ typedef struct MemberRead
 	ZkCoord *self;
 	char *name;
 	unsigned weight; /* 0: gone in the meantime, or malformed */
+	CoordState state;
 	int rc;
 } MemberRead;
+
+/* The words in the data of a member's node. */
+static const char *const states[] = {[COORD_SERVING] = "serving", [COORD_CUT] = "cut", [COORD_AWAY] = "away"};
 
 static void
 members_path(const ZkCoord *self, char to[ZK_PATH_MAX])
@@ -46,6 +51,17 @@ take_reply(ZkCoord *self, int rc, bool expected)
 	else
 		zk_coord_retry_later(self);
 	return false;
+}
+
+static CoordState
+state_in(const char *data)
+{
+	char word[16];
+
+	for (CoordState state = COORD_CUT; state <= COORD_AWAY; state++)
+		if (sscanf(data, "%*s %*s %15s", word) == 1 && strcmp(word, states[state]) == 0)
+			return state;
+	return COORD_SERVING;
 }
 
 /* ---- the nodes above, and our own ---- */
@@ -120,8 +136,10 @@ on_own_looked_at(void *arg, const ZkReply *reply)
 		name_is_taken(self);
 		return;
 	}
-	/* ours: made by a request whose answer was lost */
+	/* ours: made by a request whose answer was lost, and whose state may be an older one */
 	self->members.made = reply->rc == ZOK;
+	if (self->members.made)
+		self->members.told = state_in(reply->data);
 	zk_members_step(self);
 }
 
@@ -144,6 +162,16 @@ on_own_made(void *arg, const ZkReply *reply)
 	}
 	self->members.made = reply->rc == ZOK;
 	zk_members_step(self);
+}
+
+static void
+on_own_set(void *arg, const ZkReply *reply)
+{
+	ZkCoord *self = arg;
+
+	self->members.made = reply->rc == ZOK; /* otherwise it is looked at again */
+	if (take_reply(self, reply->rc, reply->rc == ZNONODE))
+		zk_members_step(self);
 }
 
 static void
@@ -186,7 +214,7 @@ static void
 use_set(ZkCoord *self)
 {
 	ZkMembers *members = &self->members;
-	RingMember *set = must_have(calloc((size_t) members->read_count + 1, sizeof(*set)));
+	CoordMember *set = must_have(calloc((size_t) members->read_count + 1, sizeof(*set)));
 	bool found_own = false;
 	int count = 0, rc = ZOK;
 
@@ -198,7 +226,7 @@ use_set(ZkCoord *self)
 			rc = read->rc;
 		if (read->rc != ZOK || read->weight == 0)
 			continue;
-		set[count++] = (RingMember){read->name, read->weight};
+		set[count++] = (CoordMember){read->name, read->weight, read->state};
 		found_own = found_own || strcmp(read->name, self->coord.member) == 0;
 	}
 	if (take_reply(self, rc, false))
@@ -229,6 +257,7 @@ on_weight(void *arg, const ZkReply *reply)
 		read->weight = (unsigned) strtoul(reply->data, NULL, 10);
 		if (read->weight > RING_MAX_WEIGHT || reply->session == 0)
 			read->weight = 0;
+		read->state = state_in(reply->data);
 	}
 	if (--self->members.reads_left == 0)
 		use_set(self);
@@ -259,7 +288,7 @@ on_names(void *arg, const ZkReply *reply)
 	for (int i = 0; i < members->read_count; i++)
 	{
 		snprintf(path, sizeof(path), "%s/members/%s", self->root, members->reads[i].name);
-		zk_get(self->client, path, false, on_weight, &members->reads[i]);
+		zk_get(self->client, path, true, on_weight, &members->reads[i]);
 	}
 	if (members->read_count == 0)
 		use_set(self);
@@ -287,11 +316,15 @@ zk_members_step(ZkCoord *self)
 		members->busy = true;
 		zk_delete(self->client, path, on_own_deleted, self);
 	}
-	else if (!members->left && !members->made)
+	else if (!members->left && (!members->made || members->told != members->state))
 	{
 		members->busy = true;
-		snprintf(data, sizeof(data), "%u %s", self->coord.weight, self->nonce);
-		zk_create(self->client, path, data, ZOO_EPHEMERAL, on_own_made, self);
+		members->told = members->state;
+		snprintf(data, sizeof(data), "%u %s %s", self->coord.weight, self->nonce, states[members->told]);
+		if (members->made)
+			zk_set(self->client, path, data, on_own_set, self);
+		else
+			zk_create(self->client, path, data, ZOO_EPHEMERAL, on_own_made, self);
 	}
 	else if (!members->fresh)
 	{
@@ -314,7 +347,7 @@ zk_members_end(ZkCoord *self)
 	ZkMembers *members = &self->members;
 
 	free_reads(members);
-	*members = (ZkMembers){.left = members->left};
+	*members = (ZkMembers){.left = members->left, .state = members->state};
 }
 
 bool
@@ -329,7 +362,7 @@ zk_members_changed(ZkCoord *self, const char *path)
 	char own[ZK_PATH_MAX];
 
 	members_path(self, own);
-	if (strcmp(path, own) != 0)
+	if (strncmp(path, own, strlen(own)) != 0)
 		return false;
 	self->members.fresh = false;
 	self->members.again = true;

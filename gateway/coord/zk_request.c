@@ -242,6 +242,18 @@ zk_create_pair(ZkClient *client, const char *first, const char *second, const ch
 }
 
 void
+zk_set(ZkClient *client, const char *path, const char *data, ZkReplyFn fn, void *arg)
+{
+	ZkRequest *request = request_new(client, fn, arg);
+	int rc = ZINVALIDSTATE;
+
+	uv_mutex_lock(&client->handle_lock);
+	if (client->handle)
+		rc = zoo_aset(client->handle, path, data, (int) strlen(data), -1, on_stat, request);
+	request_sent(client, request, rc);
+}
+
+void
 zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 {
 	ZkRequest *request = request_new(client, fn, arg);

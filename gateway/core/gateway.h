@@ -33,6 +33,7 @@ typedef struct Gateway
 	bool suspended;					   /* contact with the coordinator is lost: edits are not acknowledged */
 	bool leaving;					   /* told to stop, still serving for drain-notice-seconds */
 	bool draining;
+	bool away; /* other gateways have the sheets, because the database answers them; see ws/room/away.c */
 	int connections;
 	uint64_t loop_lag_us; /* the longest iteration of the last second */
 } Gateway;

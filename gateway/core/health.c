@@ -59,6 +59,7 @@ health_is_ready(Buf *reasons)
 		{gateway.leaving || gateway.draining, "draining"},
 		{!health_database_answers(), "the database does not answer"},
 		{!gateway.ready, "the gateways have not found each other yet"},
+		{gateway.away, "the database did not answer: other gateways have the sheets for some more seconds"},
 		{gateway.suspended, "contact with the coordinator is lost"},
 	};
 	bool ready = true;

@@ -12,11 +12,13 @@
  *   WebSockets of protocol v2: close code 4307 with the address (ws/v2/v2_session.c)
  *   GET /v2/sheets/ID/route: the address as data
  *
- * Without a ring the answer is 503. A gateway that drains opens no WebSockets, also of its own sheets.
+ * Without a ring, and while the owner refuses connections (core/reach.c), the answer is 503 with Retry-After, or 1012.
+ * A gateway that drains opens no WebSockets, also of its own sheets.
  */
 #include "core/redirect.h"
 
 #include "core/gateway.h"
+#include "core/reach.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,11 +50,19 @@ redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX])
 	const char *owner = coord_owner_of(gateway.coord, sheet_id);
 
 	address[0] = '\0';
-	if (owner == NULL)
+	if (owner == NULL || reach_is_refusing(owner))
 		return SERVED_NOWHERE;
 	if (form == REDIRECT_HTTP)
 		snprintf(address, REDIRECT_MAX, "%s://%s", gateway_http_scheme(), owner);
 	else
 		snprintf(address, REDIRECT_MAX, "%s://%s/sheetws", gateway_ws_scheme(), owner);
 	return coord_is_mine(gateway.coord, sheet_id) ? SERVED_HERE : SERVED_ELSEWHERE;
+}
+
+const char *
+redirect_nowhere_reason(int64_t sheet_id)
+{
+	if (coord_owner_of(gateway.coord, sheet_id) == NULL)
+		return "the gateways have not found each other yet";
+	return "the gateway that serves the sheet refuses connections: if it is dead, another takes over within seconds";
 }

@@ -8,7 +8,7 @@ typedef enum Served
 {
 	SERVED_HERE,
 	SERVED_ELSEWHERE,
-	SERVED_NOWHERE /* the gateways have not found each other yet */
+	SERVED_NOWHERE /* for now: see redirect_nowhere_reason() */
 } Served;
 
 typedef enum RedirectForm
@@ -17,9 +17,12 @@ typedef enum RedirectForm
 	REDIRECT_WEBSOCKET /* ws://HOST:PORT/sheetws */
 } RedirectForm;
 
-#define REDIRECT_MAX 320
+#define REDIRECT_MAX	 320
+#define REDIRECT_RETRY_S 1 /* Retry-After for SERVED_NOWHERE */
 
 /* Sets the address of the gateway that serves the sheet, also if it is this one; "" for SERVED_NOWHERE. */
 extern Served redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX]);
+/* Why it is SERVED_NOWHERE; at most 123 bytes, for a WebSocket's close frame. */
+extern const char *redirect_nowhere_reason(int64_t sheet_id);
 
 #endif

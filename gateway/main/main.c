@@ -5,6 +5,7 @@
  * /readyz tells when it serves. SIGHUP reads settings and keys again. SIGTERM or SIGINT drains: the gateway leaves the
  * ring, takes no new editors, commits pending edits, closes all sessions (1012), releases its locks, and exits with 0.
  */
+#include "ws/room/away.h"
 #include "core/config.h"
 #include "core/database.h"
 #include "ws/room/follow.h"
@@ -12,6 +13,7 @@
 #include "core/health.h"
 #include "support/log.h"
 #include "core/metrics.h"
+#include "core/reach.h"
 #include "auth/password.h"
 #include "ws/room/admission.h"
 #include "ws/room/members.h"
@@ -126,6 +128,8 @@ main_on_second(uv_timer_t *timer)
 	longest_us = 0;
 	room_for_each(main_tick_room, &now);
 	health_tick();
+	reach_tick();
+	away_tick();
 	if (gateway.leaving || gateway.draining)
 		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", members_count(), room_count());
 	else
@@ -354,6 +358,7 @@ main_stop_services(void)
 
 	listen_stop();
 	socket_close_all();
+	reach_close();
 	database_close();
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 	{

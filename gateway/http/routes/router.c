@@ -238,7 +238,7 @@ router_begin_route(Request *request)
 	if (request->route->flags & AT_OWNER)
 		served = redirect_find(request->sheet_id, REDIRECT_HTTP, address);
 	if (served == SERVED_NOWHERE)
-		request_error(request, 503, "the gateways have not found each other yet");
+		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
 	else if (served == SERVED_HERE || router_is_cross_origin(request))
 		request->route->begin(request);
 	else

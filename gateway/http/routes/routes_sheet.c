@@ -310,7 +310,7 @@ sheet_route_info(Request *request, PGresult *res)
 		return;
 	if (redirect_find(request->sheet_id, REDIRECT_HTTP, http) == SERVED_NOWHERE)
 	{
-		request_error(request, 503, "the gateways have not found each other yet");
+		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
 		return;
 	}
 	(void) redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, ws);

@@ -163,7 +163,9 @@ upgrade_check_sheet(Request *request)
 	if (!by_ticket && (!request_token(request, token, sizeof(token)) ||
 					   jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK))
 		request_msg(request, MSG_INVALID_TOKEN);
-	else if (served == SERVED_NOWHERE || gateway.draining)
+	else if (served == SERVED_NOWHERE)
+		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
+	else if (gateway.draining)
 		request_error(request, 503, "not serving now");
 	else if (served == SERVED_ELSEWHERE && by_ticket)
 		upgrade_redirect(request, address, "", ""); /* a ticket is valid here only: the other gateway issues another */
@@ -261,7 +263,7 @@ sheet_ws_info(Request *request, PGresult *res)
 	switch (redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, address))
 	{
 		case SERVED_NOWHERE:
-			request_error(request, 503, "the gateways have not found each other yet");
+			request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
 			break;
 		case SERVED_HERE:
 			request_msg(request, MSG_DESTINATION);

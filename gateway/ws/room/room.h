@@ -14,6 +14,7 @@
  *   admission.c  who may be a member
  *   follow.c     hears of commits and changes elsewhere
  *   iteration.c  what rooms do in each iteration of the event loop
+ *   away.c       gives the rooms up while the database answers other gateways only
  */
 #ifndef ROOM_H
 #define ROOM_H

@@ -205,7 +205,8 @@ v2_check_owner(Session *session)
 
 	if (served == SERVED_NOWHERE || gateway.draining)
 	{
-		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
+		session_close(session, CLOSE_RESTART,
+					  gateway.draining ? "the gateway does not serve now" : redirect_nowhere_reason(session->sheet_id));
 		return false;
 	}
 	if (served == SERVED_HERE)
