@@ -2,7 +2,7 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Probe, Proxy, finish, killProbes, newName, newSheet, nodeCount, prepare, removeNode, sessionMs, start, stop, zookeeper } from '../lib/coord.mjs';
+import { Probe, Proxy, Rival, finish, killProbes, newName, newSheet, nodeCount, prepare, removeNode, sessionMs, start, stop, zookeeper } from '../lib/coord.mjs';
 
 /* A session ends at most a tick (500 ms) late; the rest is for a busy machine. */
 const takeoverMs = sessionMs + 500 + 3000;
@@ -54,6 +54,57 @@ test('bursts of joins and leaves end in the right set everywhere', async () => {
 	}
 	await waitUntil(() => a.members().length === 2 && b.members().length === 2, 'the first two');
 	await stop(a, b);
+});
+
+test('1,000 random joins and leaves in bursts: each is seen once by every gateway, and all agree at the end', async () => {
+	const proxy = await Proxy.start();
+	const others = new Rival('members');
+	const watchers = [...(await start(2, { session: 30000 })), new Probe('zookeeper', newName(), { target: proxy.address, session: 30000 })];
+	await watchers[2].next('ready');
+	const living = new Set(watchers.map((probe) => probe.member));
+	const names = () => [...living].sort().join(' ');
+	const agree = () => watchers.every((probe) => probe.members().join(' ') === names());
+	await waitUntil(agree, 'the three gateways');
+	const random = (limit) => Math.floor(Math.random() * limit);
+	const former = [];
+	for (let events = 0; events < 1000; ) {
+		const before = new Set(living);
+		const marks = watchers.map((probe) => probe.mark());
+		const leaves = [...living].filter((name) => watchers.every((probe) => probe.member !== name) && random(2));
+		const joins = Array.from({ length: 1 + random(40) }, () => (former.length > 0 && random(3) === 0 ? former.shift() : newName()));
+		const flips = Array.from({ length: random(5) }, newName); // come and go: seen twice or not at all
+		const wanted = [...joins.map((name) => `+${name}`), ...leaves.map((name) => `-${name}`)].sort();
+		const burst = [...wanted].sort(() => random(2) - 0.5);
+		for (const name of flips) burst.splice(random(burst.length), 0, `+${name}`, `-${name}`);
+		events += burst.length;
+		for (const name of joins) living.add(name);
+		for (const name of leaves) living.delete(name);
+		others.tell(`burst ${burst.join(' ')}`);
+		if (random(3) === 0) proxy.cutAll(); // this gateway hears of a part only after it has connected again
+		await others.answer('done');
+		await waitUntil(agree, () => `${names()}\n${watchers.map((probe) => probe.members().join(' ')).join('\n')}`, 30000, 5);
+		for (const [i, probe] of watchers.entries()) {
+			const seen = [];
+			let known = before;
+			for (const text of probe.since(marks[i]).filter((line) => line.startsWith('members'))) {
+				const now = new Set(text.split(' ').slice(1));
+				seen.push(...[...now].filter((name) => !known.has(name)).map((name) => `+${name}`));
+				seen.push(...[...known].filter((name) => !now.has(name)).map((name) => `-${name}`));
+				known = now;
+			}
+			const lasting = seen.filter((event) => !flips.includes(event.slice(1)));
+			assert.deepEqual(lasting.sort(), wanted, 'each join and leave, once');
+			assert.ok(flips.every((name) => seen.filter((event) => event.slice(1) === name).length % 2 === 0));
+		}
+		former.push(...leaves);
+	}
+	const nodes = (await zookeeper.zookeeperCommand('dump')).match(/\/pg_sheet\/members\/\S+/g);
+	assert.equal(nodes.map((node) => node.split('/').at(-1)).sort().join(' '), names(), 'the nodes are the members');
+	const owners = await Promise.all(watchers.map((probe) => probe.owners(2000)));
+	for (const answer of owners) assert.deepEqual(answer, owners[0]);
+	await others.end();
+	await stop(...watchers);
+	await proxy.stop();
 });
 
 test('one holds a lock, the next is told who, and gets it with a higher epoch as soon as it is released', async () => {

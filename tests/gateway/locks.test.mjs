@@ -1,80 +1,21 @@
 /* Other programs may take part in the sheets' locks: kazoo, Curator and the recipe in C exclude the gateways, and are excluded by them. */
 import { after, afterEach, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import path from 'node:path';
-import { repository, sleep, waitUntil } from '../lib/cluster.mjs';
-import { finish, killProbes, newSheet, prepare, start, stop, zookeeper } from '../lib/coord.mjs';
+import { sleep, waitUntil } from '../lib/cluster.mjs';
+import { Rival, finish, killProbes, newSheet, prepare, start, stop, zookeeper } from '../lib/coord.mjs';
 
 const sessionMs = 15000; // that of the rivals, too: no session ends by itself
-const rivals = {
-	kazoo: ['python3', ['rival.py', 'kazoo']],
-	'the recipe in C': ['python3', ['rival.py', 'c']],
-	Curator: [
-		'java',
-		[
-			'-Xmx64m',
-			'-XX:TieredStopAtLevel=1',
-			'-cp',
-			['curator-client', 'curator-framework', 'curator-recipes', 'zookeeper', 'guava', 'slf4j-nop', 'bsh']
-				.map((jar) => `/usr/share/java/${jar}.jar`)
-				.join(':'),
-			'bsh.Interpreter',
-			'rival_curator.bsh',
-		],
-	],
-};
-let running;
 
 before(prepare);
-afterEach(async () => {
-	running?.kill();
-	await killProbes();
-});
+afterEach(killProbes);
 after(finish);
-
-/** A program that was started: tell() gives it a command and resolves to its answer. */
-class Rival {
-	constructor(kind) {
-		const [program, args] = rivals[kind];
-		this.answers = [];
-		this.stderr = '';
-		this.child = spawn(program, [...args, `127.0.0.1:${zookeeper.zookeeperPort}`], {
-			cwd: path.join(repository, 'tests', 'lib'),
-			stdio: ['pipe', 'pipe', 'pipe'],
-		});
-		this.ended = new Promise((resolve) => this.child.on('exit', resolve));
-		this.child.stdin.on('error', () => {});
-		this.child.stderr.on('data', (data) => (this.stderr += data));
-		let partial = '';
-		this.child.stdout.on('data', (data) => {
-			const lines = (partial + data).split('\n');
-			partial = lines.pop();
-			this.answers.push(...lines);
-		});
-	}
-
-	tell(command) {
-		this.child.stdin.write(`${command}\n`);
-	}
-
-	async answer(wanted) {
-		await waitUntil(() => this.answers.length > 0 || this.child.exitCode !== null, () => `"${wanted}"\n${this.stderr}`, 60000, 2);
-		assert.equal(this.answers.shift(), wanted, this.stderr);
-	}
-
-	kill() {
-		this.child.kill('SIGKILL');
-		return this.ended;
-	}
-}
 
 const pathOf = (sheet) => `/pg_sheet/locks/sheet${sheet}`;
 
-for (const kind of Object.keys(rivals)) {
+for (const kind of ['kazoo', 'the recipe in C', 'Curator']) {
 	test(`${kind} and two gateways: one holder at a time, in the order in which they asked`, async () => {
 		const [a, b] = await start(2, { session: sessionMs });
-		const rival = (running = new Rival(kind));
+		const rival = new Rival(kind);
 		const sheet = newSheet();
 		const at = pathOf(sheet);
 		const nodes = async () => (await zookeeper.zookeeperCommand('dump')).split(`${at}/`).length - 1;

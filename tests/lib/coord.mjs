@@ -19,6 +19,24 @@ let nextSheet = 1000;
 let nextPort = 10000;
 const probes = new Set();
 
+const rivals = {
+	members: ['python3', ['rival.py', 'members']],
+	kazoo: ['python3', ['rival.py', 'kazoo']],
+	'the recipe in C': ['python3', ['rival.py', 'c']],
+	Curator: [
+		'java',
+		[
+			'-Xmx64m',
+			'-XX:TieredStopAtLevel=1',
+			'-cp',
+			['curator-client', 'curator-framework', 'curator-recipes', 'zookeeper', 'guava', 'slf4j-nop', 'bsh']
+				.map((jar) => `/usr/share/java/${jar}.jar`)
+				.join(':'),
+			'bsh.Interpreter',
+			'rival_curator.bsh',
+		],
+	],
+};
 export class Probe {
 	constructor(kind, member, { weight = 1, target, root = '/pg_sheet', session = sessionMs } = {}) {
 		this.member = member;
@@ -132,6 +150,51 @@ export class Probe {
 
 	async kill() {
 		this.child.kill('SIGKILL');
+		await this.ended;
+		probes.delete(this);
+	}
+}
+
+/** Another program that uses ZooKeeper: lib/rival.py or lib/rival_curator.bsh. */
+export class Rival {
+	constructor(kind) {
+		const [program, args] = rivals[kind];
+		this.answers = [];
+		probes.add(this);
+		this.stderr = '';
+		this.child = spawn(program, [...args, `127.0.0.1:${zookeeper.zookeeperPort}`], {
+			cwd: path.join(repository, 'tests', 'lib'),
+			stdio: ['pipe', 'pipe', 'pipe'],
+		});
+		this.ended = new Promise((resolve) => this.child.on('exit', resolve));
+		this.child.stdin.on('error', () => {});
+		this.child.stderr.on('data', (data) => (this.stderr += data));
+		let partial = '';
+		this.child.stdout.on('data', (data) => {
+			const lines = (partial + data).split('\n');
+			partial = lines.pop();
+			this.answers.push(...lines);
+		});
+	}
+
+	tell(command) {
+		this.child.stdin.write(`${command}\n`);
+	}
+
+	async answer(wanted) {
+		await waitUntil(() => this.answers.length > 0 || this.child.exitCode !== null, () => `"${wanted}"\n${this.stderr}`, 60000, 2);
+		assert.equal(this.answers.shift(), wanted, this.stderr);
+	}
+
+	async kill() {
+		this.child.kill('SIGKILL');
+		await this.ended;
+		probes.delete(this);
+	}
+
+	/** Ends it in the ordinary way: its session ends at once. */
+	async end() {
+		this.child.stdin.end();
 		await this.ended;
 		probes.delete(this);
 	}

@@ -1,6 +1,6 @@
 /*
  * pg_proxy.mjs - a wire between gateways and PostgreSQL that holds back what the server says, on the connections of some
- * application_names, so that an answer can be late, or lost, when a test wants it.
+ * application_names or on all, so that an answer can be late, or lost, when a test wants it.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -44,7 +44,7 @@ export class PgProxy {
 		});
 		client.on('data', (data) => server.write(data));
 		server.on('data', (data) => {
-			if (!this.held.includes(wire.name)) client.write(data);
+			if (!this.silent && !this.held.includes(wire.name)) client.write(data);
 			else {
 				wire.waiting.push(data);
 				if (wire.name === this.held[0]) this.heldBytes += data.length;
@@ -68,8 +68,14 @@ export class PgProxy {
 		this.heldBytes = 0;
 	}
 
+	/** From now on nothing arrives on any connection, as when the network drops packets. */
+	silence() {
+		this.silent = true;
+	}
+
 	release() {
 		this.held = [];
+		this.silent = false;
 		for (const { client, waiting } of this.wires) for (const data of waiting.splice(0)) client.write(data);
 	}
 

@@ -2,10 +2,11 @@
 rival.py - programs that share the gateways' locks, for tests: kazoo's Lock, and the lock recipe in C that comes with
 ZooKeeper (zoo_lock.c, which Debian does not package), written again: same names, same order.
 
-    rival.py kazoo|c HOSTS
+    rival.py kazoo|c|members HOSTS
 
 Reads "acquire PATH" and "release PATH" on standard input; answers "held PATH", "released PATH" or "error TEXT". kazoo's Lock
-objects are kept, as a program would.
+objects are kept, as a program would. With `members` it plays gateways instead: it reads "burst +NAME -NAME ...", makes and
+deletes their nodes without waiting in between, and answers "done".
 """
 
 import sys
@@ -43,12 +44,28 @@ class RecipeInC:
         self.client.delete(self.path + "/" + self.node)
 
 
+def burst(client, changes):
+    replies = []
+    for change in changes:
+        path = "/pg_sheet/members/" + change[1:]
+        if change[0] == "+":
+            replies.append(client.create_async(path, b"1 of-a-test serving", ephemeral=True))
+        else:
+            replies.append(client.delete_async(path))
+    for reply in replies:
+        reply.get()
+    print("done", flush=True)
+
+
 def main():
     kind, hosts = sys.argv[1:]
     client = KazooClient(hosts, timeout=15)
     client.start()
     locks = {}
     for line in sys.stdin:
+        if kind == "members":
+            burst(client, line.split()[1:])
+            continue
         verb, path = line.split()
         if path not in locks:
             locks[path] = client.Lock(path, "a rival") if kind == "kazoo" else RecipeInC(client, path)

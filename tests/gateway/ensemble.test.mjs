@@ -1,0 +1,107 @@
+/* Two gateways, of which one loses the database or is killed: clients are sent to the other, or told to wait, and never to a dead address. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { newSheet, register, request } from '../lib/client.mjs';
+import { PgProxy } from '../lib/pg_proxy.mjs';
+import { RawClient } from '../lib/v2.mjs';
+import { Writer, checkNothingLost } from '../lib/writer.mjs';
+
+/* So long that a killed gateway stays a member while the test looks at what is answered in its place. */
+const sessionMs = 30000;
+let cluster;
+let anna;
+let proxy;
+let left;
+let right;
+const sheets = [];
+
+before(async () => {
+	cluster = await Cluster.start({ gateways: 2, coordinator: 'zookeeper', sessionMs });
+	[left, right] = cluster.gateways;
+	proxy = await PgProxy.start(cluster, left);
+	anna = await register(right);
+	for (let i = 0; i < 20; i++) sheets.push(await newSheet(right, anna));
+	await waitUntil(async () => (await sheetsOf(left)).length > 0 && (await sheetsOf(right)).length > 0, 'the ring', 20000);
+});
+after(async () => {
+	await proxy?.stop();
+	await cluster?.stop();
+});
+
+const ready = async (gateway) => (await request(gateway, 'GET', '/readyz')).status === 200;
+
+/** How the gateway answers a WebSocket of protocol v2: {code, reason} of the close, or null when it serves the sheet. */
+async function greeting(gateway, fid) {
+	const client = new RawClient(gateway, fid);
+	await client.opened;
+	client.send({ t: 'hello', v: 2, token: anna.token, client: 0, acked: 0, since: 0 });
+	return client.waitClosed();
+}
+
+/** The sheets to which the gateway sends nobody elsewhere; it asks no database. */
+async function sheetsOf(gateway) {
+	const answers = await Promise.all(sheets.map((fid) => upgrade(gateway, fid)));
+	return sheets.filter((_, i) => answers[i].json?.msg !== 19);
+}
+
+const upgrade = (gateway, fid) =>
+	request(gateway, 'GET', `/sheetws?token=${anna.token}&fid=${fid}&ticket=none`, {
+		headers: {
+			upgrade: 'websocket',
+			connection: 'Upgrade',
+			'sec-websocket-version': '13',
+			'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+		},
+	});
+
+test('a gateway that the database does not answer gives its sheets to one that it answers, and takes them back', async () => {
+	const [fid] = await sheetsOf(left);
+	let tries = 0;
+	const writer = new Writer('w', 0, anna, fid, () => cluster.gateways[tries++ % 2]);
+	try {
+		await writer.progress(50);
+		proxy.silence();
+		await waitUntil(async () => (await sheetsOf(right)).length === sheets.length, 'one gateway to have all sheets', 60000, 100);
+		assert.deepEqual(await sheetsOf(left), [], 'the other agrees');
+		const { code, reason } = await greeting(left, fid);
+		assert.deepEqual([code, JSON.parse(reason)], [4307, { ws: `ws://${right.host}/sheetws` }]);
+		await writer.progress(50, 60000);
+		assert.ok(!(await ready(left)) && (await ready(right)));
+		proxy.release();
+		await waitUntil(async () => (await sheetsOf(left)).includes(fid) && (await ready(left)), 'the sheet to come back', 60000, 100);
+	} finally {
+		proxy.release();
+		await writer.stop();
+	}
+	await checkNothingLost(cluster, fid, [writer]);
+});
+
+test('nobody is sent to a killed gateway: while its session lasts, its sheets are answered with 503 and Retry-After', async () => {
+	const [fid] = await sheetsOf(right);
+	const [own] = await sheetsOf(left);
+	const cells = (sheet) =>
+		request(left, 'GET', `/v2/sheets/${sheet}/cells?range=A1:B2`, { headers: { authorization: `Bearer ${anna.token}` } });
+	assert.equal((await cells(fid)).status, 307);
+	await right.kill();
+	const answer = await waitUntil(
+		async () => {
+			const found = await cells(fid);
+			return found.status === 503 && found;
+		},
+		'503 in place of a redirect',
+		15000,
+		20,
+	);
+	assert.equal(answer.headers['retry-after'], '1');
+	assert.match(answer.text, /refuses connections: if it is dead, another takes over/);
+	const route = await request(left, 'GET', `/v2/sheets/${fid}/route`, { headers: { authorization: `Bearer ${anna.token}` } });
+	assert.equal(route.status, 503);
+	const handshake = await upgrade(left, fid);
+	assert.deepEqual([handshake.status, handshake.headers['retry-after']], [503, '1']);
+	const { code, reason } = await greeting(left, fid);
+	assert.equal(code, 1012);
+	assert.match(reason, /refuses connections/);
+	assert.equal((await cells(own)).status, 200, 'its own sheets are served');
+	assert.ok((await cluster.zookeeperCommand('dump')).includes(right.host), 'its session has not ended yet');
+});
