@@ -17,22 +17,16 @@ coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events
 }
 
 void
-coord_leave(Coord *coord)
-{
-	coord->ops->leave(coord);
-}
-
-void
 coord_set_state(Coord *coord, CoordState state)
 {
-	if (coord->ops->set_state)
+	if (coord)
 		coord->ops->set_state(coord, state);
 }
 
 bool
 coord_another_serves(const Coord *coord)
 {
-	for (int i = 0; i < coord->member_count; i++)
+	for (int i = 0; coord && i < coord->member_count; i++)
 		if (coord->members[i].state == COORD_SERVING && strcmp(coord->members[i].name, coord->member) != 0)
 			return true;
 	return false;
@@ -51,10 +45,47 @@ coord_acquire(Coord *coord, int64_t sheet_id)
 	return coord->ops->acquire(coord, sheet_id);
 }
 
+static void
+held_add(Coord *coord, int64_t sheet_id)
+{
+	SheetEntry *entry;
+
+	if (coord_holds(coord, sheet_id))
+		return;
+	entry = must_have(calloc(1, sizeof(*entry)));
+	entry->sheet_id = sheet_id;
+	sheet_map_add(&coord->held, entry);
+}
+
+static void
+held_remove(Coord *coord, int64_t sheet_id)
+{
+	SheetEntry *entry = sheet_map_find(&coord->held, sheet_id);
+
+	if (!entry)
+		return;
+	sheet_map_remove(&coord->held, entry);
+	free(entry);
+}
+
 void
 coord_release(Coord *coord, int64_t sheet_id)
 {
+	held_remove(coord, sheet_id);
 	coord->ops->release(coord, sheet_id);
+}
+
+bool
+coord_holds(const Coord *coord, int64_t sheet_id)
+{
+	return coord && sheet_map_find(&coord->held, sheet_id) != NULL;
+}
+
+bool
+coord_ask_holder(Coord *coord, int64_t sheet_id, CoordHolderFn fn, void *arg)
+{
+	return coord && coord->ops->ask_holder && !coord_holds(coord, sheet_id) &&
+		   coord->ops->ask_holder(coord, sheet_id, fn, arg);
 }
 
 const char *
@@ -129,6 +160,18 @@ coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const CoordConfig
 	coord->member = must_have(strdup(config->member));
 }
 
+static void
+held_free(Coord *coord)
+{
+	size_t count;
+	int64_t *ids = sheet_map_ids(&coord->held, &count);
+
+	for (size_t i = 0; i < count; i++)
+		held_remove(coord, ids[i]);
+	free(ids);
+	sheet_map_free(&coord->held);
+}
+
 void
 coord_free(Coord *coord)
 {
@@ -136,6 +179,7 @@ coord_free(Coord *coord)
 	free_members(coord->members, coord->member_count);
 	for (int i = 0; i < COORD_FORMER; i++)
 		free(coord->former[i]);
+	held_free(coord);
 	free(coord->member);
 	free(coord);
 }
@@ -167,7 +211,7 @@ is_among(const CoordMember *members, int count, const char *name)
 	return false;
 }
 
-/* Without the members that are away, unless there are no others. */
+/* Without the members that have given their sheets up, unless there are no others. */
 static Ring *
 ring_of(const CoordMember *members, int count)
 {
@@ -176,7 +220,7 @@ ring_of(const CoordMember *members, int count)
 	Ring *ring;
 
 	for (int i = 0; i < count; i++)
-		if (members[i].state != COORD_AWAY)
+		if (members[i].state < COORD_AWAY)
 			among[used++] = (RingMember){members[i].name, members[i].weight};
 	for (int i = 0; used == 0 && i < count; i++)
 		among[i] = (RingMember){members[i].name, members[i].weight};
@@ -242,6 +286,7 @@ coord_tell_resumed(Coord *coord)
 void
 coord_tell_granted(Coord *coord, int64_t sheet_id, int64_t epoch)
 {
+	held_add(coord, sheet_id);
 	if (!coord->closing && coord->events.granted)
 		coord->events.granted(coord->events.arg, sheet_id, epoch);
 }
@@ -256,8 +301,16 @@ coord_tell_waiting(Coord *coord, int64_t sheet_id, const char *holder)
 void
 coord_tell_lost(Coord *coord, int64_t sheet_id, const char *reason)
 {
+	held_remove(coord, sheet_id);
 	if (!coord->closing && coord->events.lost)
 		coord->events.lost(coord->events.arg, sheet_id, reason);
+}
+
+void
+coord_tell_released(Coord *coord, int64_t sheet_id)
+{
+	if (!coord->closing && coord->events.released)
+		coord->events.released(coord->events.arg, sheet_id);
 }
 
 void

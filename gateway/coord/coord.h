@@ -24,7 +24,9 @@ typedef enum CoordState
 {
 	COORD_SERVING,
 	COORD_CUT, /* the database does not answer it; it keeps its sheets */
-	COORD_AWAY /* it has given its sheets up: it is left out of the ring, unless all members are away */
+	/* It is left out of the ring, unless all members are in these states: */
+	COORD_AWAY,	   /* it has given its sheets up, because the database does not answer it */
+	COORD_DRAINING /* its sheets move to others */
 } CoordState;
 
 typedef struct CoordEvents
@@ -47,7 +49,12 @@ typedef struct CoordEvents
 	/* The gateway cannot go on (a second gateway with --coordinator=postgres, a member name in use): end with this
 	 * message. */
 	void (*fatal)(void *arg, const char *reason);
+	/* The lock of a coord_release() is gone: another can take it. The callback must not ask for a lock. */
+	void (*released)(void *arg, int64_t sheet_id);
 } CoordEvents;
+
+/* holder: another member's name, valid during the call; NULL: no other member holds the lock, as far as is known. */
+typedef void (*CoordHolderFn)(void *arg, const char *holder);
 
 typedef struct CoordConfig
 {
@@ -61,9 +68,7 @@ typedef struct CoordConfig
 } CoordConfig;
 
 extern Coord *coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events);
-/* Leaves the ring at once (drain); held locks stay until released. */
-extern void coord_leave(Coord *coord);
-/* Tells the others, as soon as there is contact. A gateway that is alone tells nobody. */
+/* Tells the others, as soon as there is contact. Held locks stay until they are released. */
 extern void coord_set_state(Coord *coord, CoordState state);
 /* Is another member COORD_SERVING, by the last word of it? */
 extern bool coord_another_serves(const Coord *coord);
@@ -87,5 +92,10 @@ extern const char *coord_member_name(const Coord *coord, int index);
 extern bool coord_acquire(Coord *coord, int64_t sheet_id);
 /* Give a held lock back, or stop waiting for it. No callback follows. */
 extern void coord_release(Coord *coord, int64_t sheet_id);
+/* Is the sheet's lock ours now, whoever owns the sheet by the ring? */
+extern bool coord_holds(const Coord *coord, int64_t sheet_id);
+/* Asks which member holds the sheet's lock, without waiting for it. Returns false when none but this one can be known
+ * to hold it; otherwise fn is called once, later. */
+extern bool coord_ask_holder(Coord *coord, int64_t sheet_id, CoordHolderFn fn, void *arg);
 
 #endif

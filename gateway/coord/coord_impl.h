@@ -9,15 +9,16 @@
 
 #include "coord/coord.h"
 #include "coord/ring.h"
+#include "support/sheet_map.h"
 
 typedef struct CoordOps
 {
-	void (*leave)(Coord *coord);
-	void (*set_state)(Coord *coord, CoordState state); /* NULL: there are no others */
+	void (*set_state)(Coord *coord, CoordState state);
 	/* Must call coord_free() and then done, when its handles are closed. */
 	void (*close)(Coord *coord, void (*done)(void *arg), void *arg);
 	bool (*acquire)(Coord *coord, int64_t sheet_id);
 	void (*release)(Coord *coord, int64_t sheet_id);
+	bool (*ask_holder)(Coord *coord, int64_t sheet_id, CoordHolderFn fn, void *arg); /* NULL: there are no others */
 } CoordOps;
 
 typedef struct CoordMember
@@ -41,7 +42,8 @@ struct Coord
 	int member_count;
 	char *former[COORD_FORMER]; /* names that left the ring, NULL where none */
 	unsigned former_next;
-	bool closing; /* nothing is told any more */
+	SheetMap held; /* SheetEntry: the locks that are ours */
+	bool closing;  /* nothing is told any more */
 };
 
 extern Coord *coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events);
@@ -61,6 +63,7 @@ extern void coord_tell_resumed(Coord *coord);
 extern void coord_tell_granted(Coord *coord, int64_t sheet_id, int64_t epoch);
 extern void coord_tell_waiting(Coord *coord, int64_t sheet_id, const char *holder);
 extern void coord_tell_lost(Coord *coord, int64_t sheet_id, const char *reason);
+extern void coord_tell_released(Coord *coord, int64_t sheet_id);
 extern void coord_tell_fatal(Coord *coord, const char *reason);
 
 #endif

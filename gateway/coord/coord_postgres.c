@@ -18,7 +18,7 @@
 #include "support/log.h"
 #include "db/pgconn.h"
 #include "db/pgresult.h"
-#include "coord/sheet_map.h"
+#include "support/sheet_map.h"
 
 #define DEADLINE_MS	  5000
 #define RETRY_MS	  500
@@ -44,7 +44,7 @@ typedef struct PgCoord
 	SheetMap sheets;
 	int64_t epoch;		  /* 0: we do not have the lock */
 	bool was_ready;		  /* we have had it once */
-	bool left;			  /* coord_leave(): out of the ring for good */
+	bool draining;		  /* out of the ring */
 	bool asking;		  /* a question is under way */
 	uint64_t taken_since; /* uv_now() when we first found the lock taken, or 0 */
 	int unprepared;		  /* times that the question could not even be prepared */
@@ -114,7 +114,7 @@ become_coordinator(PgCoord *self, int64_t epoch)
 	self->unprepared = 0;
 	again_in(self, HEARTBEAT_MS);
 	uv_timer_start(&self->next, on_next, 0, 0);
-	coord_set_members(&self->coord, &own, self->left ? 0 : 1);
+	coord_set_members(&self->coord, &own, self->draining ? 0 : 1);
 	coord_tell_ready(&self->coord);
 }
 
@@ -291,12 +291,14 @@ postgres_release(Coord *coord, int64_t sheet_id)
 }
 
 static void
-postgres_leave(Coord *coord)
+postgres_set_state(Coord *coord, CoordState state)
 {
 	PgCoord *self = (PgCoord *) coord;
+	CoordMember own = {coord->member, 1, COORD_SERVING};
 
-	self->left = true;
-	coord_set_members(coord, NULL, 0);
+	self->draining = state == COORD_DRAINING;
+	if (self->was_ready)
+		coord_set_members(coord, &own, self->draining ? 0 : 1);
 }
 
 static void
@@ -334,7 +336,7 @@ postgres_close(Coord *coord, void (*done)(void *arg), void *arg)
 Coord *
 coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
 {
-	static const CoordOps ops = {postgres_leave, NULL, postgres_close, postgres_acquire, postgres_release};
+	static const CoordOps ops = {postgres_set_state, postgres_close, postgres_acquire, postgres_release, NULL};
 	PgCoord *self = must_have(calloc(1, sizeof(*self)));
 
 	coord_init(&self->coord, &ops, loop, config, events);

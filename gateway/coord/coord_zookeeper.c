@@ -132,6 +132,7 @@ on_over(void *arg, const char *reason)
 	self->ending = client;
 	zk_abandon(client, on_client_closed, self);
 	zk_locks_end(self, reason);
+	zk_holder_end(self);
 }
 
 static void
@@ -149,15 +150,6 @@ open_session(ZkCoord *self)
 	ZkEvents events = {self, on_up, on_down, on_over, on_changed};
 
 	self->client = zk_open(self->coord.loop, self->hosts, self->session_ms, &events);
-}
-
-static void
-zookeeper_leave(Coord *coord)
-{
-	ZkCoord *self = (ZkCoord *) coord;
-
-	self->members.left = true;
-	zk_members_step(self);
 }
 
 static void
@@ -191,6 +183,12 @@ on_timer_closed(uv_handle_t *handle)
 }
 
 /* Closing the session removes all its nodes at once. */
+static bool
+zookeeper_ask_holder(Coord *coord, int64_t sheet_id, CoordHolderFn fn, void *arg)
+{
+	return zk_holder_ask((ZkCoord *) coord, sheet_id, fn, arg);
+}
+
 static void
 zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 {
@@ -208,8 +206,8 @@ zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 Coord *
 coord_zookeeper_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
 {
-	static const CoordOps ops = {zookeeper_leave, zookeeper_set_state, zookeeper_close_coord, zookeeper_acquire,
-								 zookeeper_release};
+	static const CoordOps ops = {zookeeper_set_state, zookeeper_close_coord, zookeeper_acquire, zookeeper_release,
+								 zookeeper_ask_holder};
 	ZkCoord *self = must_have(calloc(1, sizeof(*self)));
 	unsigned char random[16];
 

@@ -1,6 +1,6 @@
 /*
  * zk_coord.h - the parts of the ZooKeeper coordinator (coord_zookeeper.c: the session; zk_members.c: who is there;
- * zk_locks.c: whose sheet).
+ * zk_locks.c: whose sheet; zk_holder.c: who holds it, for those who do not want it).
  *
  * Nodes: ROOT/members/HOST:PORT (ephemeral; data "weight nonce state") and
  * for each holder or waiter of a sheet's lock ROOT/locks/sheetID/<32 hex>-__lock__NNNNNNNNNN and <32
@@ -12,7 +12,7 @@
 #define ZK_COORD_H
 
 #include "coord/coord_impl.h"
-#include "coord/sheet_map.h"
+#include "support/sheet_map.h"
 #include "coord/zk_client.h"
 
 #define ZK_PATH_MAX 640
@@ -23,7 +23,6 @@ typedef struct ZkMembers
 {
 	int roots_made;
 	bool made;			  /* our own node, as far as we know */
-	bool left;			  /* coord_leave(): no node any more */
 	CoordState state;	  /* to be told */
 	CoordState told;	  /* what our node says, if it is made */
 	bool busy;			  /* a request is under way */
@@ -41,6 +40,8 @@ typedef struct ZkLocks
 	int unverified; /* locks that were held before the contact broke, not yet looked at again */
 } ZkLocks;
 
+typedef struct ZkQuestion ZkQuestion;
+
 typedef struct ZkCoord
 {
 	Coord coord;
@@ -52,6 +53,7 @@ typedef struct ZkCoord
 	uv_timer_t retry;
 	ZkMembers members;
 	ZkLocks locks;
+	ZkQuestion *questions;
 	bool serving;	/* this session has told `ready` */
 	bool suspended; /* told */
 	bool done_with_client, done_with_timer;
@@ -73,6 +75,10 @@ extern void zk_members_end(ZkCoord *self);	   /* the session is over */
 extern bool zk_members_settled(const ZkCoord *self);
 extern bool zk_members_changed(ZkCoord *self, const char *path); /* a watch; false: not of ours */
 
+/* The path of a node below the sheet's; of that node itself if child is "". */
+extern void zk_lock_path(const ZkCoord *self, int64_t sheet_id, const char *child, char to[ZK_PATH_MAX]);
+/* The trailing ten digits, which every recipe's names have; -1 for anything else. */
+extern int64_t zk_sequence_of(const char *name);
 extern void zk_locks_step_all(ZkCoord *self);
 extern void zk_locks_suspend(ZkCoord *self);
 extern void zk_locks_end(ZkCoord *self, const char *reason);
@@ -81,5 +87,9 @@ extern void zk_locks_changed(ZkCoord *self, const char *path);
 extern bool zk_locks_acquire(ZkCoord *self, int64_t sheet_id);
 extern void zk_locks_release(ZkCoord *self, int64_t sheet_id);
 extern void zk_locks_free(ZkCoord *self);
+
+/* coord_ask_holder(); false: no contact */
+extern bool zk_holder_ask(ZkCoord *self, int64_t sheet_id, CoordHolderFn fn, void *arg);
+extern void zk_holder_end(ZkCoord *self); /* the session is over */
 
 #endif

@@ -27,14 +27,12 @@
  */
 #include "coord/zk_coord.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEQUENCE_DIGITS 10
-#define NODE_KAZOO		"-__lock__"
-#define NODE_CURATOR	"-lock-"
+#define NODE_KAZOO	 "-__lock__"
+#define NODE_CURATOR "-lock-"
 
 typedef struct ZkLock
 {
@@ -60,12 +58,16 @@ typedef struct ZkLock
 
 static void lock_step(ZkLock *lock);
 
-/* The path of a child of the sheet's node; of that node itself if child is "". */
+void
+zk_lock_path(const ZkCoord *self, int64_t sheet_id, const char *child, char to[ZK_PATH_MAX])
+{
+	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld%s%s", self->root, (long long) sheet_id, child[0] ? "/" : "", child);
+}
+
 static void
 node_path(const ZkLock *lock, const char *child, char to[ZK_PATH_MAX])
 {
-	snprintf(to, ZK_PATH_MAX, "%s/locks/sheet%lld%s%s", lock->self->root, (long long) lock->entry.sheet_id,
-			 child[0] ? "/" : "", child);
+	zk_lock_path(lock->self, lock->entry.sheet_id, child, to);
 }
 
 /* Requests about a lock's node: the parent's if child is "". The lock is busy until `fn` has its reply. */
@@ -95,6 +97,8 @@ lock_free(ZkLock *lock)
 {
 	if (lock->granted && !lock->verified)
 		lock->self->locks.unverified--;
+	if (!lock->wanted)
+		coord_tell_released(&lock->self->coord, lock->entry.sheet_id);
 	sheet_map_remove(&lock->self->locks.map, &lock->entry);
 	free(lock->first);
 	free(lock);
@@ -178,24 +182,6 @@ make_nodes(ZkLock *lock)
 
 /* ---- the queue ---- */
 
-/* The trailing ten digits, which every recipe's names have; -1 for anything else. */
-static int64_t
-sequence_of(const char *name)
-{
-	size_t len = strlen(name);
-	int64_t sequence = 0;
-
-	if (len < SEQUENCE_DIGITS)
-		return -1;
-	for (const char *digit = name + len - SEQUENCE_DIGITS; *digit; digit++)
-	{
-		if (!isdigit((unsigned char) *digit))
-			return -1;
-		sequence = sequence * 10 + (*digit - '0');
-	}
-	return sequence;
-}
-
 static void
 on_holder(void *arg, const ZkReply *reply)
 {
@@ -238,18 +224,18 @@ look_at_queue(const ZkLock *lock, const ZkReply *reply)
 	{
 		const char *child = reply->children[i];
 
-		if (id_len == 0 || strncmp(child, lock->id, id_len) != 0 || sequence_of(child) < 0)
+		if (id_len == 0 || strncmp(child, lock->id, id_len) != 0 || zk_sequence_of(child) < 0)
 			continue;
 		if (strncmp(child + id_len, NODE_KAZOO, strlen(NODE_KAZOO)) == 0)
 			look.node = child;
 		else
 			look.twin = child;
-		if (sequence_of(child) < own)
-			own = sequence_of(child);
+		if (zk_sequence_of(child) < own)
+			own = zk_sequence_of(child);
 	}
 	for (int i = 0; i < reply->child_count; i++)
 	{
-		int64_t sequence = sequence_of(reply->children[i]);
+		int64_t sequence = zk_sequence_of(reply->children[i]);
 
 		if (sequence < 0 || reply->children[i] == look.node || reply->children[i] == look.twin)
 			continue;

@@ -25,7 +25,8 @@ typedef struct MemberRead
 } MemberRead;
 
 /* The words in the data of a member's node. */
-static const char *const states[] = {[COORD_SERVING] = "serving", [COORD_CUT] = "cut", [COORD_AWAY] = "away"};
+static const char *const states[] = {
+	[COORD_SERVING] = "serving", [COORD_CUT] = "cut", [COORD_AWAY] = "away", [COORD_DRAINING] = "draining"};
 
 static void
 members_path(const ZkCoord *self, char to[ZK_PATH_MAX])
@@ -58,7 +59,7 @@ state_in(const char *data)
 {
 	char word[16];
 
-	for (CoordState state = COORD_CUT; state <= COORD_AWAY; state++)
+	for (CoordState state = COORD_CUT; state <= COORD_DRAINING; state++)
 		if (sscanf(data, "%*s %*s %15s", word) == 1 && strcmp(word, states[state]) == 0)
 			return state;
 	return COORD_SERVING;
@@ -174,17 +175,6 @@ on_own_set(void *arg, const ZkReply *reply)
 		zk_members_step(self);
 }
 
-static void
-on_own_deleted(void *arg, const ZkReply *reply)
-{
-	ZkCoord *self = arg;
-
-	if (!take_reply(self, reply->rc, reply->rc == ZNONODE))
-		return;
-	self->members.made = false;
-	zk_members_step(self);
-}
-
 /* ---- the set ---- */
 
 static void
@@ -233,7 +223,7 @@ use_set(ZkCoord *self)
 	{
 		if (!found_own)
 			members->made = false;
-		members->fresh = !members->again && (found_own || members->left);
+		members->fresh = !members->again && found_own;
 		coord_set_members(&self->coord, set, count);
 	}
 	free(set);
@@ -311,12 +301,7 @@ zk_members_step(ZkCoord *self)
 		return;
 	}
 	own_path(self, path);
-	if (members->left && members->made)
-	{
-		members->busy = true;
-		zk_delete(self->client, path, on_own_deleted, self);
-	}
-	else if (!members->left && (!members->made || members->told != members->state))
+	if (!members->made || members->told != members->state)
 	{
 		members->busy = true;
 		members->told = members->state;
@@ -347,7 +332,7 @@ zk_members_end(ZkCoord *self)
 	ZkMembers *members = &self->members;
 
 	free_reads(members);
-	*members = (ZkMembers){.left = members->left, .state = members->state};
+	*members = (ZkMembers){.state = members->state};
 }
 
 bool

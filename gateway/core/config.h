@@ -66,6 +66,7 @@ typedef struct Config
 	int lease_seconds;
 	int drain_notice_seconds;
 	int drain_seconds;
+	int handover_seconds;
 	int database_deadline_ms;
 	int long_connections;
 	int long_statement_seconds;

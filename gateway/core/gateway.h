@@ -32,8 +32,9 @@ typedef struct Gateway
 	bool ready;						   /* the gateways have agreed on the ring */
 	bool suspended;					   /* contact with the coordinator is lost: edits are not acknowledged */
 	bool leaving;					   /* told to stop, still serving for drain-notice-seconds */
-	bool draining;
-	bool away; /* other gateways have the sheets, because the database answers them; see ws/room/away.c */
+	bool draining;					   /* the sheets move to other gateways */
+	bool stopping; /* draining, and no other gateway takes them: no member is read, and all are closed */
+	bool away;	   /* other gateways have the sheets, because the database answers them; see main/away.c */
 	int connections;
 	uint64_t loop_lag_us; /* the longest iteration of the last second */
 } Gateway;

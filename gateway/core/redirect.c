@@ -1,8 +1,10 @@
 /*
  * redirect.c - which gateway serves a sheet, and how clients reach it.
  *
- * The ring names one member as the owner of each sheet. Only the owner has live editors of the sheet, so it alone opens
- * WebSockets, and changes the open sheet under its epoch. All callers use redirect_find():
+ * The ring names one member as the owner of each sheet. When members come or leave, the former owner may still hold the
+ * sheet's lock: it serves the sheet until it has moved it (ws/room/handover.c), and the new owner sends its clients
+ * there. Only the holder has live editors of the sheet, so it alone opens WebSockets, and changes the open sheet under
+ * its epoch. All callers use redirect_find():
  *
  *   routes that are AT_OWNER in the table of http/routes/router.c: 307 with Location, whose path and query are those of
  *     the request. A page of another origin is served here instead: a browser that follows a redirect of such a request
@@ -44,19 +46,29 @@ gateway_ws_scheme(void)
 	return redirect_uses_tls() ? "wss" : "ws";
 }
 
+void
+redirect_put_address(const char *member, RedirectForm form, char address[REDIRECT_MAX])
+{
+	if (form == REDIRECT_HTTP)
+		snprintf(address, REDIRECT_MAX, "%s://%s", gateway_http_scheme(), member);
+	else
+		snprintf(address, REDIRECT_MAX, "%s://%s/sheetws", gateway_ws_scheme(), member);
+}
+
 Served
 redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX])
 {
 	const char *owner = coord_owner_of(gateway.coord, sheet_id);
 
+	bool here = coord_holds(gateway.coord, sheet_id) || coord_is_mine(gateway.coord, sheet_id);
+
 	address[0] = '\0';
 	if (owner == NULL || reach_is_refusing(owner))
 		return SERVED_NOWHERE;
-	if (form == REDIRECT_HTTP)
-		snprintf(address, REDIRECT_MAX, "%s://%s", gateway_http_scheme(), owner);
-	else
-		snprintf(address, REDIRECT_MAX, "%s://%s/sheetws", gateway_ws_scheme(), owner);
-	return coord_is_mine(gateway.coord, sheet_id) ? SERVED_HERE : SERVED_ELSEWHERE;
+	if (here)
+		owner = gateway.config.public_address;
+	redirect_put_address(owner, form, address);
+	return here ? SERVED_HERE : SERVED_ELSEWHERE;
 }
 
 const char *

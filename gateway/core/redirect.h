@@ -25,4 +25,7 @@ extern Served redirect_find(int64_t sheet_id, RedirectForm form, char address[RE
 /* Why it is SERVED_NOWHERE; at most 123 bytes, for a WebSocket's close frame. */
 extern const char *redirect_nowhere_reason(int64_t sheet_id);
 
+/* The address of a member. */
+extern void redirect_put_address(const char *member, RedirectForm form, char address[REDIRECT_MAX]);
+
 #endif

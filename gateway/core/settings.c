@@ -37,6 +37,7 @@ static const size_t reloadable[] = {
 	FIELD(snapshot_bytes),
 	FIELD(lease_seconds),
 	FIELD(drain_seconds),
+	FIELD(handover_seconds),
 	FIELD(max_header_bytes),
 	FIELD(max_url_bytes),
 	FIELD(head_seconds),
@@ -185,6 +186,8 @@ const Setting settings[] = {
 	 "After SIGTERM, the gateway serves for this long while /readyz answers 503, so that load balancers notice."},
 	{"Limits", "drain-seconds", SETTING_INT, FIELD(drain_seconds), "10", 0, 3600, "s", "",
 	 "Then the maximum time for commits, queues and requests in progress."},
+	{"Limits", "handover-seconds", SETTING_INT, FIELD(handover_seconds), "10", 0, 3600, "s", "",
+	 "When another gateway becomes the owner of a sheet with editors, the sheet moves there within this time."},
 };
 
 const size_t settings_count = sizeof(settings) / sizeof(settings[0]);
@@ -373,7 +376,10 @@ settings_print(void)
 	const char *group = "";
 
 	printf("pg_sheet_gateway serves the sheets of a PostgreSQL database with pg_sheet to browsers.\n\n"
-		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n\n"
+		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n"
+		   "       pg_sheet_gateway members          the gateways, their state and load\n"
+		   "       pg_sheet_gateway drain ADDRESS    move the sheets of that gateway to others\n"
+		   "       pg_sheet_gateway resume ADDRESS   have it take sheets again\n\n"
 		   "A setting takes its value from its default, the file (NAME = VALUE lines), the environment\n"
 		   "(listen-port is PG_SHEET_LISTEN_PORT) and the flags; the last one wins. SIGHUP reads them\n"
 		   "again and applies those marked with *.\n\n"

@@ -2,13 +2,14 @@
  * main.c - start, iterations of the loop, and end.
  *
  * Start: settings, keys, database connections, the socket, then coordination. The gateway answers from then on;
- * /readyz tells when it serves. SIGHUP reads settings and keys again. SIGTERM or SIGINT drains: the gateway leaves the
- * ring, takes no new editors, commits pending edits, closes all sessions (1012), releases its locks, and exits with 0.
+ * /readyz tells when it serves. SIGHUP reads settings and keys again. SIGTERM or SIGINT drains (ws/room/handover.c),
+ * and the gateway exits with 0.
  */
-#include "ws/room/away.h"
+#include "main/away.h"
 #include "core/config.h"
 #include "core/database.h"
 #include "ws/room/follow.h"
+#include "ws/room/handover.h"
 #include "core/gateway.h"
 #include "core/health.h"
 #include "support/log.h"
@@ -17,7 +18,9 @@
 #include "auth/password.h"
 #include "ws/room/admission.h"
 #include "ws/room/members.h"
+#include "main/command.h"
 #include "main/reload.h"
+#include "main/report.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/server/listen.h"
@@ -36,8 +39,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define AGAIN_MS	  20 /* interval at which rooms are flushed that wait for their time */
-#define DRAIN_STEP_MS 50
+#define AGAIN_MS 20 /* interval at which rooms are flushed that wait for their time */
 
 Gateway gateway;
 
@@ -46,11 +48,9 @@ static uv_prepare_t loop_prepare;
 static uv_idle_t loop_more;
 static uv_timer_t loop_second;
 static uv_timer_t loop_again;
-static uv_timer_t loop_drain;
 static uv_signal_t signals[3];
 static int main_argc; /* what SIGHUP reads again */
 static char **main_argv;
-static uint64_t drain_until;
 static uint64_t longest_us; /* iteration of the loop in this second */
 static int exit_status;
 static bool ending;
@@ -116,6 +116,7 @@ main_tick_room(Room *room, void *arg)
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 		admission_tick(session, now);
 	members_expire_locks(room);
+	handover_tick(room);
 }
 
 static void
@@ -130,6 +131,7 @@ main_on_second(uv_timer_t *timer)
 	health_tick();
 	reach_tick();
 	away_tick();
+	report_tick();
 	if (gateway.leaving || gateway.draining)
 		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", members_count(), room_count());
 	else
@@ -163,46 +165,19 @@ main_finish(void)
 		uv_stop(&gateway.loop);
 }
 
+/* Called while the gateway stops. */
 static void
-main_drain_room(Room *room, void *arg)
+main_on_drained(bool at_once)
 {
-	bool quiet = room->pending_edits == 0 && room->work == ROOM_IDLE && !room->links[ROOM_PUBLISHING].queued;
-
-	if (quiet || !room_is_open(room))
-	{
-		for (Session *session = room->sessions; session != NULL; session = session->next)
-			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
-	}
-}
-
-static void
-main_on_drain(uv_timer_t *timer)
-{
-	if (!gateway.draining)
-	{
-		gateway.draining = true;
-		drain_until = uv_now(&gateway.loop) + (uint64_t) gateway.config.drain_seconds * 1000;
-		log_event(LOG_INFO, "draining", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()));
-		if (gateway.coord != NULL)
-			coord_leave(gateway.coord);
-	}
-	room_for_each(main_drain_room, NULL);
-	if ((members_count() == 0 && room_count() == 0 && trace_under_way() == 0) || uv_now(&gateway.loop) >= drain_until)
+	if (at_once || trace_under_way() == 0)
 		main_finish();
 }
 
-/* The first signal gives load balancers time (drain-notice-seconds), a second one begins the drain, and one during the
- * drain ends the gateway at once. */
 static void
 main_on_signal(uv_signal_t *handle, int number)
 {
-	uint64_t notice_ms = (uint64_t) gateway.config.drain_notice_seconds * 1000;
-
 	log_event(LOG_INFO, "received a signal to stop", LOG_INT("signal", number));
-	if (gateway.draining)
-		drain_until = 0;
-	uv_timer_start(&loop_drain, main_on_drain, gateway.leaving ? 0 : notice_ms, DRAIN_STEP_MS);
-	gateway.leaving = true;
+	drain_and_stop((uint64_t) gateway.config.drain_notice_seconds * 1000);
 	health_notify("STOPPING=1");
 }
 
@@ -253,13 +228,19 @@ main_on_granted(void *arg, int64_t sheet_id, int64_t epoch)
 static void
 main_on_waiting(void *arg, int64_t sheet_id, const char *holder)
 {
-	room_waiting(sheet_id, holder);
+	handover_waiting(sheet_id, holder);
 }
 
 static void
 main_on_lost(void *arg, int64_t sheet_id, const char *reason)
 {
 	room_lost(sheet_id, reason);
+}
+
+static void
+main_on_released(void *arg, int64_t sheet_id)
+{
+	handover_released(sheet_id);
 }
 
 static void
@@ -279,6 +260,7 @@ static const CoordEvents main_events = {
 	.waiting = main_on_waiting,
 	.lost = main_on_lost,
 	.fatal = main_on_fatal,
+	.released = main_on_released,
 };
 
 /* ---- start ---- */
@@ -315,7 +297,7 @@ main_start_loop(void)
 	uv_timer_init(&gateway.loop, &loop_second);
 	uv_timer_start(&loop_second, main_on_second, 1000, 1000);
 	uv_timer_init(&gateway.loop, &loop_again);
-	uv_timer_init(&gateway.loop, &loop_drain);
+	drain_open(main_on_drained);
 	for (int i = 0; i < 3; i++)
 		uv_signal_init(&gateway.loop, &signals[i]);
 	uv_signal_start(&signals[2], main_on_hangup, SIGHUP);
@@ -353,7 +335,7 @@ static void
 main_stop_services(void)
 {
 	uv_handle_t *own[] = {(uv_handle_t *) &loop_check,	(uv_handle_t *) &loop_prepare, (uv_handle_t *) &loop_more,
-						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   (uv_handle_t *) &loop_drain,
+						  (uv_handle_t *) &loop_second, (uv_handle_t *) &loop_again,   drain_handle(),
 						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
 
 	listen_stop();
@@ -373,6 +355,8 @@ main_stop_services(void)
 int
 main(int argc, char **argv)
 {
+	if (argc > 1 && argv[1][0] != '-')
+		return command_run(argc, argv);
 	main_argc = argc;
 	main_argv = argv;
 	switch (config_load(&gateway.config, argc, argv))

@@ -13,3 +13,47 @@ COMMENT ON FUNCTION sheet.follow(bigint, bigint, integer) IS
 	'ask every sheet for its tail. For gateways.';
 REVOKE ALL ON FUNCTION sheet.follow(bigint, bigint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sheet.follow(bigint, bigint, integer) TO sheet_gateway;
+
+-- What each gateway tells of itself every 5 seconds. Unlogged: nothing is decided by it.
+CREATE UNLOGGED TABLE sheet.gateway (
+	address text PRIMARY KEY,
+	weight integer NOT NULL,
+	state text NOT NULL,
+	sheets integer NOT NULL,
+	sessions integer NOT NULL,
+	edits_per_second integer NOT NULL,
+	seen timestamptz NOT NULL
+) WITH (fillfactor = 50);
+REVOKE ALL ON sheet.gateway FROM PUBLIC;
+
+CREATE FUNCTION sheet.report_gateway(address text, weight integer, state text, sheets integer, sessions integer,
+	edits_per_second integer) RETURNS void
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	INSERT INTO sheet.gateway VALUES (address, weight, state, sheets, sessions, edits_per_second, now())
+		ON CONFLICT ON CONSTRAINT gateway_pkey DO UPDATE SET weight = excluded.weight, state = excluded.state,
+			sheets = excluded.sheets, sessions = excluded.sessions, edits_per_second = excluded.edits_per_second,
+			seen = excluded.seen
+$$;
+COMMENT ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) IS
+	'Tells the state and the load of a gateway. For gateways.';
+REVOKE ALL ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) TO sheet_gateway;
+
+CREATE VIEW sheet.gateways AS
+	SELECT address, weight, CASE WHEN seen OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '15 s')
+		THEN 'silent' ELSE state END AS state, sheets, sessions, edits_per_second, seen
+	FROM sheet.gateway
+	WHERE seen OPERATOR(pg_catalog.>) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 day');
+COMMENT ON VIEW sheet.gateways IS
+	'Gateways that were seen in the last day, and what they told last. Not readable on a standby.';
+COMMENT ON COLUMN sheet.gateways.address IS 'host:port by which clients reach it';
+COMMENT ON COLUMN sheet.gateways.weight IS 'its share of the sheets, compared with the others';
+COMMENT ON COLUMN sheet.gateways.state IS
+	'serving; draining: its sheets move to others; stopping: the same, and it ends; away: the '
+	'database did not answer it, and others have its sheets; suspended: no contact with the '
+	'coordinator; silent: nothing was heard of it for 15 seconds';
+COMMENT ON COLUMN sheet.gateways.sheets IS 'open sheets';
+COMMENT ON COLUMN sheet.gateways.sessions IS 'open WebSockets';
+COMMENT ON COLUMN sheet.gateways.edits_per_second IS 'stored, on average between its last two reports';
+COMMENT ON COLUMN sheet.gateways.seen IS 'when it last told';
+GRANT SELECT ON sheet.gateways TO pg_monitor, sheet_gateway;

@@ -3,7 +3,7 @@
  *
  * Prints every event of coord.h as a line: "ready", "members A B", "suspended", "resumed", "granted SHEET EPOCH",
  * "waiting SHEET HOLDER", "lost SHEET REASON", "fatal REASON", "closed". Reads commands on standard input: acquire
- * SHEET, release SHEET, owner SHEET (prints "owner SHEET NAME"), owners COUNT (one line for sheets 1..COUNT), leave,
+ * SHEET, release SHEET, owner SHEET (prints "owner SHEET NAME"), owners COUNT (one line for sheets 1..COUNT), drain,
  * hang MS (the loop stands still), close (or end of input).
  *
  *     coord_probe postgres|zookeeper MEMBER WEIGHT CONNINFO|HOSTS [ROOT SESSION_MS]
@@ -133,8 +133,8 @@ run_command(const char *text)
 	}
 	else if (strcmp(verb, "owners") == 0)
 		print_owners((int) number);
-	else if (strcmp(verb, "leave") == 0)
-		coord_leave(coord);
+	else if (strcmp(verb, "drain") == 0)
+		coord_set_state(coord, COORD_DRAINING);
 	else if (strcmp(verb, "hang") == 0)
 		nanosleep(&(struct timespec){number / 1000, number % 1000 * 1000000}, NULL);
 	else if (strcmp(verb, "close") == 0)
@@ -171,7 +171,7 @@ int
 main(int argc, char **argv)
 {
 	CoordEvents events = {NULL,		  on_ready,	  on_members, on_suspended, on_resumed,
-						  on_granted, on_waiting, on_lost,	  on_fatal};
+						  on_granted, on_waiting, on_lost,	  on_fatal,		NULL};
 	CoordConfig config = {0};
 	uv_loop_t loop;
 

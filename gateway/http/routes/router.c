@@ -78,6 +78,8 @@ static const Route routes[] = {
 	{"/healthz", METHOD_GET, ANYBODY, 0, NULL, route_health},
 	{"/metrics", METHOD_GET, OPERATOR, 0, NULL, route_metrics},
 	{"/debug", METHOD_GET, OPERATOR, 0, NULL, route_debug},
+	{"/admin/drain", METHOD_POST, OPERATOR, 0, NULL, route_drain},
+	{"/admin/resume", METHOD_POST, OPERATOR, 0, NULL, route_resume},
 	{"/*", METHOD_GET, ANYBODY, 0, NULL, route_static},
 };
 
@@ -286,7 +288,7 @@ router_begin(Request *request, const char *head, size_t len, Chunked *body)
 	router_find(request);
 	router_allow_origin(request);
 	if (upgrade_begin(request))
-		return request_is_answered(request) ? CONN_NEXT_ANSWER : CONN_NEXT_UPGRADE;
+		return CONN_NEXT_ANSWER;
 	if (!router_check_method(request) || !router_check_length(request))
 		return CONN_NEXT_ANSWER;
 	if (request->route->flags & FORM && !request->route->check(request))

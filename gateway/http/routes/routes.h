@@ -69,6 +69,8 @@ extern void route_ready(Request *request);
 extern void route_health(Request *request);
 extern void route_metrics(Request *request);
 extern void route_debug(Request *request);
+extern void route_drain(Request *request);
+extern void route_resume(Request *request);
 /* The request is an operator's. False: answered with 403. */
 extern bool service_check_operator(Request *request);
 
@@ -85,7 +87,7 @@ extern void upload_body_end(Request *request);
 /* upgrade.c */
 extern void route_sheet_ws(Request *request);
 extern void route_ticket(Request *request);
-/* Is it a request to become a WebSocket? True: it may, with status 101, or it was answered. */
+/* Is it a request to become a WebSocket? True: it was answered, or will be, if not by upgrade_finish(). */
 extern bool upgrade_begin(Request *request);
 extern void upgrade_finish(Request *request, Transport transport, Peer *peer, char *read, size_t len);
 

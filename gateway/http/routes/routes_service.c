@@ -125,7 +125,8 @@ room_state_name(RoomState state)
 {
 	static const char *const names[] = {
 		[ROOM_LOCKING] = "locking", [ROOM_CLAIMING] = "claiming", [ROOM_UNCLAIMED] = "serving",
-		[ROOM_SERVING] = "serving", [ROOM_RELEASED] = "serving",  [ROOM_LOST] = "lost"};
+		[ROOM_SERVING] = "serving", [ROOM_RELEASED] = "serving",  [ROOM_MOVING] = "moving",
+		[ROOM_LOST] = "lost"};
 
 	return names[state];
 }

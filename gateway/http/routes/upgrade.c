@@ -7,6 +7,7 @@
  */
 #include "auth/base64.h"
 #include "core/gateway.h"
+#include "core/reach.h"
 #include "core/redirect.h"
 #include "http/request/tickets.h"
 #include "http/routes/routes.h"
@@ -143,11 +144,59 @@ upgrade_redirect(Request *request, const char *address, const char *token, const
 	request_data(request, MSG_REDIRECT, &data);
 }
 
-/* The token is valid and the sheet is served here. False: answered. */
+/* The token and the link that the request came with; "" if there is none. */
+static void
+upgrade_send_on(Request *request, const char *address)
+{
+	char token[JWT_MAX] = "", link[LINK_KEY_MAX + 1];
+
+	(void) upgrade_link(request, link);
+	if (request_has_arg(request, "ticket"))
+		link[0] = '\0'; /* a ticket is valid here only: the other gateway issues another */
+	else
+		(void) request_token(request, token, sizeof(token));
+	upgrade_redirect(request, address, token, link);
+}
+
+static void
+upgrade_on_holder(void *arg, const char *holder)
+{
+	Request *request = arg;
+	char address[REDIRECT_MAX];
+
+	if (!request_is_gone(request))
+	{
+		if (holder == NULL || reach_is_refusing(holder))
+			request->next(request);
+		else
+		{
+			redirect_put_address(holder, REDIRECT_WEBSOCKET, address);
+			upgrade_send_on(request, address);
+		}
+	}
+	request_end_step(request);
+}
+
+/*
+ * The sheet is ours by the ring. If its former owner has not moved it yet, sends the client there; otherwise calls
+ * next. Clients of protocol v2 need no such question, because they follow the code with which they are closed.
+ */
+static void
+upgrade_ask_holder(Request *request, RequestNext next)
+{
+	request->next = next;
+	request_begin_step(request);
+	if (coord_ask_holder(gateway.coord, request->sheet_id, upgrade_on_holder, request))
+		return;
+	request_end_step(request);
+	next(request);
+}
+
+/* The token is valid and the ring names this gateway. False: answered. */
 static bool
 upgrade_check_sheet(Request *request)
 {
-	char token[JWT_MAX] = "", ticket[TICKET_SIZE], link[LINK_KEY_MAX + 1], address[REDIRECT_MAX];
+	char token[JWT_MAX] = "", address[REDIRECT_MAX];
 	bool by_ticket = request_has_arg(request, "ticket");
 	Served served;
 
@@ -159,24 +208,34 @@ upgrade_check_sheet(Request *request)
 	if (upgrade_is_v2(request))
 		return true;
 	served = redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, address);
-	(void) upgrade_link(request, link);
 	if (!by_ticket && (!request_token(request, token, sizeof(token)) ||
 					   jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK))
 		request_msg(request, MSG_INVALID_TOKEN);
 	else if (served == SERVED_NOWHERE)
 		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
-	else if (gateway.draining)
-		request_error(request, 503, "not serving now");
-	else if (served == SERVED_ELSEWHERE && by_ticket)
-		upgrade_redirect(request, address, "", ""); /* a ticket is valid here only: the other gateway issues another */
 	else if (served == SERVED_ELSEWHERE)
-		upgrade_redirect(request, address, token, link);
-	else if (by_ticket && (!request_arg(request, "ticket", ticket, sizeof(ticket)) ||
-						   !ticket_redeem(ticket, request->sheet_id, &request->claims)))
-		request_msg(request, MSG_INVALID_TOKEN);
+		upgrade_send_on(request, address);
+	else if (gateway.stopping)
+		request_error(request, 503, "not serving now");
 	else
 		return true;
 	return false;
+}
+
+static void
+upgrade_accept(Request *request)
+{
+	char ticket[TICKET_SIZE];
+
+	if (!upgrade_is_v2(request) && request_has_arg(request, "ticket") &&
+		(!request_arg(request, "ticket", ticket, sizeof(ticket)) ||
+		 !ticket_redeem(ticket, request->sheet_id, &request->claims)))
+		request_msg(request, MSG_INVALID_TOKEN);
+	else
+	{
+		request->status = 101;
+		conn_upgrade(request->conn);
+	}
 }
 
 bool
@@ -186,8 +245,12 @@ upgrade_begin(Request *request)
 		head_field(&request->head, "upgrade") == NULL)
 		return false; /* other routes ignore an upgrade (RFC 9110 7.8) */
 	request->close = true;
-	if (upgrade_check_handshake(request) && upgrade_check_sheet(request))
-		request->status = 101;
+	if (!upgrade_check_handshake(request) || !upgrade_check_sheet(request))
+		return true;
+	if (upgrade_is_v2(request) || coord_holds(gateway.coord, request->sheet_id))
+		upgrade_accept(request);
+	else
+		upgrade_ask_holder(request, upgrade_accept);
 	return true;
 }
 
@@ -254,6 +317,12 @@ upgrade_finish(Request *request, Transport transport, Peer *peer, char *read, si
 /* ---- GET /sheetws?query=1: where to connect ---- */
 
 static void
+sheet_ws_here(Request *request)
+{
+	request_msg(request, MSG_DESTINATION);
+}
+
+static void
 sheet_ws_info(Request *request, PGresult *res)
 {
 	char token[JWT_MAX] = "", address[REDIRECT_MAX];
@@ -266,7 +335,7 @@ sheet_ws_info(Request *request, PGresult *res)
 			request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
 			break;
 		case SERVED_HERE:
-			request_msg(request, MSG_DESTINATION);
+			upgrade_ask_holder(request, sheet_ws_here);
 			break;
 		case SERVED_ELSEWHERE:
 			(void) request_arg(request, "token", token, sizeof(token));

@@ -44,7 +44,7 @@ typedef enum ConnState
 
 struct Conn
 {
-	uv_poll_t poll; /* must be first: conn_freed() */
+	uv_poll_t poll; /* must be first: conn_forget() */
 	Conn *next, *previous;
 	Transport transport;
 	Peer *peer;
@@ -115,12 +115,6 @@ conn_open(int fd, Peer *peer, const char *address)
 	uv_poll_start(&conn->poll, conn->events, conn_on_poll);
 }
 
-static void
-conn_freed(uv_handle_t *handle)
-{
-	free(handle);
-}
-
 /* Stops watching the socket and frees the connection. The socket and the peer stay the caller's. */
 static void
 conn_forget(Conn *conn)
@@ -135,7 +129,7 @@ conn_forget(Conn *conn)
 		conns = conn->next;
 	buf_free(&conn->in);
 	buf_free(&conn->out);
-	uv_close((uv_handle_t *) &conn->poll, conn_freed);
+	uv_close((uv_handle_t *) &conn->poll, (uv_close_cb) free);
 }
 
 static void
@@ -204,6 +198,13 @@ conn_pause(Conn *conn, bool pause)
 }
 
 void
+conn_upgrade(Conn *conn)
+{
+	conn->state = CONN_UPGRADE;
+	conn_wake(conn);
+}
+
+void
 conn_abort(Conn *conn)
 {
 	conn->state = CONN_DEAD;
@@ -254,8 +255,6 @@ conn_begin_request(Conn *conn, size_t len)
 	conn_enter(conn, CONN_ANSWER);
 	next = conn_handler->begin(conn->request, conn->in.data, len, &conn->body);
 	conn_take(conn, len);
-	if (next == CONN_NEXT_UPGRADE)
-		conn->state = CONN_UPGRADE;
 	if (next == CONN_NEXT_CONTINUE && conn->in.len == 0)
 		buf_puts(&conn->out, "HTTP/1.1 100 Continue\r\n\r\n");
 	if (next == CONN_NEXT_CONTINUE || next == CONN_NEXT_BODY)

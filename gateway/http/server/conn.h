@@ -22,8 +22,7 @@ typedef enum ConnNext
 {
 	CONN_NEXT_ANSWER,
 	CONN_NEXT_BODY,
-	CONN_NEXT_CONTINUE, /* a body, for which the client waits for 100 Continue */
-	CONN_NEXT_UPGRADE	/* the connection becomes a WebSocket */
+	CONN_NEXT_CONTINUE /* a body, for which the client waits for 100 Continue */
 } ConnNext;
 
 typedef struct ConnHandler
@@ -63,6 +62,8 @@ extern void conn_answer(Conn *conn, bool close);
 extern void conn_wake(Conn *conn);
 /* Stops or resumes reading the body. */
 extern void conn_pause(Conn *conn, bool pause);
+/* Hands the connection over by upgrade(); the request has no answer. */
+extern void conn_upgrade(Conn *conn);
 /* Ends the connection in whatever state it is. */
 extern void conn_abort(Conn *conn);
 

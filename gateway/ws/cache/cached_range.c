@@ -28,7 +28,7 @@
  */
 #include "ws/cache/cached_range.h"
 
-#include "coord/sheet_map.h"
+#include "support/sheet_map.h"
 #include "core/database.h"
 #include "core/gateway.h"
 #include "core/metrics.h"

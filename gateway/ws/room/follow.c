@@ -98,7 +98,7 @@ follow_on_timer(uv_timer_t *timer)
 static void
 follow_retry(void)
 {
-	if (!gateway.draining)
+	if (!gateway.draining || !gateway.leaving)
 		uv_timer_start(&follow_timer, follow_on_timer, FOLLOW_RETRY_MS, 0);
 }
 

@@ -7,6 +7,7 @@
 #include "ws/room/iteration.h"
 
 #include "ws/room/commit.h"
+#include "ws/room/handover.h"
 #include "ws/room/publish.h"
 #include "ws/room/schedule.h"
 
@@ -44,8 +45,10 @@ iteration_check(Room *room)
 	if (room_is_open(room))
 	{
 		publish_control(room);
-		commit_fetch(room);
+		handover_continue(room);
 	}
+	if (room_is_open(room))
+		commit_fetch(room);
 	room_check_end(room);
 }
 

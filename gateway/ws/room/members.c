@@ -4,6 +4,7 @@
 #include "ws/room/members.h"
 
 #include "core/gateway.h"
+#include "core/redirect.h"
 #include "ws/room/pending.h"
 #include "ws/room/publish.h"
 
@@ -16,20 +17,52 @@ members_count(void)
 }
 
 void
+members_send_away(Room *room, const char *member)
+{
+	char address[REDIRECT_MAX];
+
+	if (member != NULL)
+		redirect_put_address(member, REDIRECT_WEBSOCKET, address);
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (member != NULL)
+			session_close_moved(session, address);
+		else
+			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
+	}
+}
+
+/* Returns whether the session can be a member here. Otherwise closes it. room: NULL if there is none. */
+static bool
+members_may_add(Session *session, const Room *room)
+{
+	bool is_lost = room != NULL && room->state == ROOM_LOST;
+	char address[REDIRECT_MAX];
+
+	if (room != NULL && room->state == ROOM_LOCKING && room->holder != NULL)
+	{
+		redirect_put_address(room->holder, REDIRECT_WEBSOCKET, address);
+		session_close_moved(session, address);
+	}
+	else if ((is_lost || gateway.draining) &&
+			 redirect_find(session->sheet_id, REDIRECT_WEBSOCKET, address) == SERVED_ELSEWHERE)
+		session_close_moved(session, address);
+	else if (is_lost)
+		session_close(session, CLOSE_RESTART, "the sheet is moving");
+	else if (!gateway.ready || gateway.stopping)
+		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
+	else
+		return true;
+	return false;
+}
+
+void
 members_add(Session *session)
 {
 	Room *room = room_find(session->sheet_id);
 
-	if (room != NULL && room->state == ROOM_LOST)
-	{
-		session_close(session, CLOSE_RESTART, "the sheet is moving");
+	if (!members_may_add(session, room))
 		return;
-	}
-	if (!gateway.ready || gateway.draining)
-	{
-		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
-		return;
-	}
 	if (room == NULL && (room = room_open(session->sheet_id)) == NULL)
 	{
 		session_fail(session);

@@ -9,6 +9,8 @@
 /* Sessions of all rooms. */
 extern size_t members_count(void);
 /* Adds the session to its sheet's room, which is opened if necessary. */
+/* Closes all members with the address of this member of the ring; NULL: they come again. */
+extern void members_send_away(Room *room, const char *member);
 extern void members_add(Session *session);
 extern void members_remove(Session *session);
 

@@ -266,7 +266,7 @@ publish_control(Room *room)
 	uint32_t limit = (uint32_t) gateway.config.batch_edits;
 	bool full = room->pending_edits > (room->flow >= ROOM_PAUSED ? limit / 2 : limit) ||
 				pending_bytes(room) > (size_t) gateway.config.send_queue_bytes;
-	RoomFlow flow = full || gateway.draining ? ROOM_PAUSED : ROOM_EVEN;
+	RoomFlow flow = full || gateway.stopping || room->move_began != 0 ? ROOM_PAUSED : ROOM_EVEN;
 
 	if (room->flow == ROOM_EVEN && flow == ROOM_EVEN &&
 		room_stream_bytes(room) - room->delivered <= publish_lag_limit())

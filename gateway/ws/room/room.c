@@ -83,8 +83,9 @@ room_set_state(Room *room, RoomState state)
 		[ROOM_LOCKING] = TO(ROOM_CLAIMING) | TO(ROOM_LOST),
 		[ROOM_CLAIMING] = TO(ROOM_UNCLAIMED) | TO(ROOM_SERVING) | TO(ROOM_LOST),
 		[ROOM_UNCLAIMED] = TO(ROOM_SERVING) | TO(ROOM_LOST),
-		[ROOM_SERVING] = TO(ROOM_RELEASED) | TO(ROOM_LOST),
+		[ROOM_SERVING] = TO(ROOM_RELEASED) | TO(ROOM_MOVING) | TO(ROOM_LOST),
 		[ROOM_RELEASED] = TO(ROOM_SERVING) | TO(ROOM_LOST),
+		[ROOM_MOVING] = TO(ROOM_LOST),
 		[ROOM_LOST] = TO(ROOM_LOST),
 	};
 
@@ -152,13 +153,6 @@ room_open(int64_t sheet_id)
 	sheet_map_remove(&rooms, &room->entry);
 	free(room);
 	return NULL;
-}
-
-void
-room_waiting(int64_t sheet_id, const char *holder)
-{
-	if (room_find(sheet_id) != NULL)
-		log_event(LOG_INFO, "waiting for sheet", LOG_INT("sheet", sheet_id), LOG_STR("holder", holder));
 }
 
 /* res: seq, rows, cols, properties. The streams begin after this seq. */
@@ -305,6 +299,8 @@ room_granted(int64_t sheet_id, int64_t epoch)
 	if (room == NULL || room->state != ROOM_LOCKING)
 		return;
 	room->epoch = epoch;
+	free(room->holder);
+	room->holder = NULL;
 	room_set_state(room, ROOM_CLAIMING);
 	room_claim(room);
 }
@@ -340,6 +336,7 @@ room_free(Room *room)
 	lines_history_free(&room->lines);
 	writes_free(&room->writes);
 	properties_free(&room->properties);
+	free(room->holder);
 	free(room);
 }
 
@@ -352,21 +349,22 @@ room_released(void *arg, PGresult *res)
 
 static const char room_release_sql[] = "SELECT sheet.release($1, $2)";
 
-/* Tells the database that nobody is here. Returns false when there is nothing to tell or nobody to be told. */
-static bool
-room_release(Room *room)
+bool
+room_release(Room *room, RoomState state, PgResultFn fn)
 {
 	char sheet[24], epoch[24];
 	PgParam params[] = {pgparam_int64(sheet, room_sheet_id(room)), pgparam_int64(epoch, room->epoch)};
 
 	if (room->state != ROOM_SERVING || !pgpool_is_up(database_pool(DATABASE_EDITS)))
 		return false;
-	room_set_state(room, ROOM_RELEASED);
 	room->queries++;
-	if (database_query(DATABASE_EDITS, 0, room_release_sql, 2, params, 0, room_released, room))
-		return true;
-	room->queries--;
-	return false;
+	if (!database_query(DATABASE_EDITS, 0, room_release_sql, 2, params, 0, fn, room))
+	{
+		room->queries--;
+		return false;
+	}
+	room_set_state(room, state);
+	return true;
 }
 
 void
@@ -376,7 +374,7 @@ room_check_end(Room *room)
 
 	if (room->session_count > 0 || room->queries > 0 || schedule_has_room(room) || (room_is_open(room) && busy))
 		return;
-	if (!room_release(room))
+	if (!room_release(room, ROOM_RELEASED, room_released))
 		room_free(room);
 }
 

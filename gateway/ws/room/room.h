@@ -12,15 +12,15 @@
  *   committed.c  committed batches go into the streams, and move what names cells
  *   commit.c     sends batches to the database, and reads those of others
  *   admission.c  who may be a member
+ *   handover.c   moves the sheet to another gateway
  *   follow.c     hears of commits and changes elsewhere
  *   iteration.c  what rooms do in each iteration of the event loop
- *   away.c       gives the rooms up while the database answers other gateways only
  */
 #ifndef ROOM_H
 #define ROOM_H
 
 #include "common/properties.h"
-#include "coord/sheet_map.h"
+#include "support/sheet_map.h"
 #include "db/pgconn.h"
 #include "ws/edit/batch.h"
 #include "ws/edit/lines.h"
@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 /*
- * LOCKING -> CLAIMING -> SERVING or UNCLAIMED; UNCLAIMED -> SERVING <-> RELEASED; each -> LOST.
+ * LOCKING -> CLAIMING -> SERVING or UNCLAIMED; UNCLAIMED -> SERVING <-> RELEASED; SERVING -> MOVING; each -> LOST.
  * room_set_state() asserts it.
  */
 typedef enum RoomState
@@ -44,6 +44,7 @@ typedef enum RoomState
 	ROOM_UNCLAIMED, /* members can read; another transaction holds the sheet, and the claim waits for it */
 	ROOM_SERVING,
 	ROOM_RELEASED, /* without members; the database is being told so */
+	ROOM_MOVING,   /* another gateway gets the sheet; nothing is written any more (handover.c) */
 	ROOM_LOST	   /* another gateway has the sheet, or it cannot be written: members are being closed */
 } RoomState;
 
@@ -152,7 +153,10 @@ typedef struct Room
 	RoomLink links[ROOM_QUEUES];
 	RoomHeld held;
 	int64_t epoch;
-	int queries; /* under way; the room is freed after the last */
+	char *holder;		 /* in state LOCKING: the member that serves the sheet, to which editors are sent; or NULL */
+	uint64_t move_at;	 /* ms: when the sheet is to be moved to its owner; 0: it is not */
+	uint64_t move_began; /* ms: nothing is read from members since then, for the move; 0: they are read */
+	int queries;		 /* under way; the room is freed after the last */
 
 	/* Members. */
 	Session *sessions;
@@ -223,7 +227,6 @@ extern bool room_may_be_ahead(int64_t sheet_id);
 
 /* ---- events of the coordinator ---- */
 extern void room_granted(int64_t sheet_id, int64_t epoch);
-extern void room_waiting(int64_t sheet_id, const char *holder);
 extern void room_lost(int64_t sheet_id, const char *reason);
 
 /* ---- life ---- */
@@ -235,6 +238,11 @@ extern bool room_claim_again(Room *room);
 extern void room_fail(Room *room, int code, const char *reason);
 /* The same for want of memory. Nothing more is published, since something is missing. */
 extern void room_fail_memory(Room *room);
+/*
+ * Tells the database that the sheet is given up. Returns false when there is nothing to tell or nobody to be told, and
+ * then the state is unchanged. fn gets the room, and must call room_query_done().
+ */
+extern bool room_release(Room *room, RoomState state, PgResultFn fn);
 /* Frees the room if it has neither members nor work. */
 extern void room_check_end(Room *room);
 /* A query that counted in room->queries is answered. */

@@ -9,6 +9,7 @@
 #include "common/utf8.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
+#include "core/redirect.h"
 #include "support/log.h"
 
 #include <assert.h>
@@ -135,6 +136,15 @@ session_close(Session *session, int code, const char *reason)
 	for (len = strlen(session->close_reason); len > 0 && !utf8_check(session->close_reason, len, NULL); len--)
 		session->close_reason[len - 1] = '\0';
 	session_begin_close(session);
+}
+
+void
+session_close_moved(Session *session, const char *address)
+{
+	char reason[REDIRECT_MAX + 16];
+
+	snprintf(reason, sizeof(reason), session->v2 != NULL ? "{\"ws\":\"%s\"}" : "%s", address);
+	session_close(session, session->v2 != NULL ? CLOSE_MOVED : CLOSE_RESTART, reason);
 }
 
 void

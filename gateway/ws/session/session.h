@@ -136,6 +136,8 @@ extern LockHolder session_lock_holder(const Session *session);
 extern bool session_is_open(const Session *session);
 /* Closes the session, after what is queued has been sent. Every close goes through here or session_fail(). */
 extern void session_close(Session *session, int code, const char *reason);
+/* Closes the session, whose sheet is served at this ws:// address. */
+extern void session_close_moved(Session *session, const char *address);
 /* Closes the session for want of memory. Nothing more of the stream is sent, since something before it is missing. */
 extern void session_fail(Session *session);
 /* A query that counted in session->queries is answered. */

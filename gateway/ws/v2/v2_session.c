@@ -200,19 +200,19 @@ v2_verify(Session *session, EditText token, JwtClaims *claims)
 static bool
 v2_check_owner(Session *session)
 {
-	char address[REDIRECT_MAX], reason[REDIRECT_MAX + 16];
+	char address[REDIRECT_MAX];
 	Served served = redirect_find(session->sheet_id, REDIRECT_WEBSOCKET, address);
 
-	if (served == SERVED_NOWHERE || gateway.draining)
+	if (served == SERVED_NOWHERE || (served == SERVED_HERE && gateway.stopping))
 	{
 		session_close(session, CLOSE_RESTART,
-					  gateway.draining ? "the gateway does not serve now" : redirect_nowhere_reason(session->sheet_id));
+					  served == SERVED_HERE ? "the gateway does not serve now"
+											: redirect_nowhere_reason(session->sheet_id));
 		return false;
 	}
 	if (served == SERVED_HERE)
 		return true;
-	snprintf(reason, sizeof(reason), "{\"ws\":\"%s\"}", address);
-	session_close(session, CLOSE_MOVED, reason);
+	session_close_moved(session, address);
 	return false;
 }
 

@@ -99,6 +99,9 @@ const silentMs = 20000;
 /** An idle connection is probed after this time. */
 const probeMs = 15000;
 
+/** How often in a row the client follows a moved sheet without a pause: from the owner to the holder, and back. */
+const movesAtOnce = 3;
+
 /** The address in the reason of a close with 4307; null: it is unreadable. */
 function addressIn(reason: string): string | null {
 	try {
@@ -451,12 +454,13 @@ export class SheetClient {
 		this.options.onClose?.(code, reason, again);
 		if (!again) return;
 		if (this.attempts > 0 && code !== closeCodes.moved) this.movedTo = null; // the gateway that it moved to is gone
-		this.retryLater();
+		this.retryLater(code === closeCodes.moved && this.attempts < movesAtOnce);
 	}
 
-	private retryLater(): void {
+	private retryLater(atOnce = false): void {
 		const first = this.options.retryMs ?? 1000;
-		this.timer = setTimeout(() => this.connect(), Math.min(first * 2 ** this.attempts++, first * 30));
+		const wait = Math.min(first * 2 ** this.attempts++, first * 30);
+		this.timer = setTimeout(() => this.connect(), atOnce ? 0 : wait);
 	}
 
 	/** The database does not know this client any more: its operations are those of a new one. */

@@ -17,7 +17,7 @@
  * batch whose outcome is unknown is either in the log before the next gateway claims the sheet, or refused for its
  * epoch.
  */
-#include "ws/room/away.h"
+#include "main/away.h"
 
 #include "core/gateway.h"
 #include "core/health.h"
@@ -72,7 +72,12 @@ away_tick(void)
 {
 	bool answers = health_database_answers(), another;
 
-	if (gateway.coord == NULL || !gateway.ready || gateway.suspended)
+	if (gateway.draining)
+	{
+		away_state = COORD_SERVING; /* what drain_cancel() tells the others */
+		gateway.away = false;
+	}
+	if (gateway.draining || gateway.coord == NULL || !gateway.ready || gateway.suspended)
 		return;
 	another = coord_another_serves(gateway.coord);
 	switch (away_state)
@@ -95,6 +100,8 @@ away_tick(void)
 			log_event(LOG_INFO, "the database answers again: this gateway takes sheets");
 			away_returned = gateway_now();
 			away_enter(COORD_SERVING);
+			break;
+		case COORD_DRAINING: /* told by handover.c */
 			break;
 	}
 }

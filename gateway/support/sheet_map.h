@@ -1,5 +1,5 @@
 /*
- * sheet_map.h - a hash table from sheet ids to records, for the two coordinators. One thread.
+ * sheet_map.h - a hash table from sheet ids to records, for coordinators and rooms. One thread.
  */
 #ifndef SHEET_MAP_H
 #define SHEET_MAP_H

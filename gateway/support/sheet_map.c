@@ -1,7 +1,7 @@
 /*
  * sheet_map.c - a chained hash table keyed by sheet id (see sheet_map.h).
  */
-#include "coord/sheet_map.h"
+#include "support/sheet_map.h"
 
 #include "support/log.h"
 

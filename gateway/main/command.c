@@ -1,0 +1,203 @@
+/*
+ * command.c - what operators ask on the command line:
+ *
+ *   pg_sheet_gateway members         the view sheet.gateways
+ *   pg_sheet_gateway drain ADDRESS   moves the sheets of that gateway to others, and waits for the end of it
+ *   pg_sheet_gateway resume ADDRESS  has it take sheets again
+ *
+ * ADDRESS is host:port or a URL, http or https. Settings follow as flags, or come from where the gateway has them:
+ * `database` for members, `admin-token-file` for the others, unless they are asked in a network of admin-networks.
+ */
+#include "main/command.h"
+
+#include "core/gateway.h"
+#include "main/reload.h"
+
+#include <libpq-fe.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define COMMAND_STEP_MS	   500
+#define COMMAND_DRAIN_S	   60
+#define COMMAND_ANSWER_MAX 4096
+
+static void
+command_say(const char *line)
+{
+	fprintf(stderr, "pg_sheet_gateway: %s\n", line);
+}
+
+/* ---- members ---- */
+
+static int
+command_members(void)
+{
+	static const char sql[] = "SELECT address, weight, state, sheets, sessions, edits_per_second AS \"edits/s\", "
+							  "pg_catalog.date_trunc('second', pg_catalog.now() - seen) AS \"seen before\" FROM "
+							  "sheet.gateways ORDER BY address";
+	PQprintOpt options = {.header = 1, .align = 1, .fieldSep = "|"};
+	PGconn *conn = PQconnectdb(gateway.config.database);
+	PGresult *res = NULL;
+	int status = 1;
+
+	if (PQstatus(conn) == CONNECTION_OK)
+		res = PQexec(conn, sql);
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
+	{
+		PQprint(stdout, res, &options);
+		status = 0;
+	}
+	else
+		fprintf(stderr, "pg_sheet_gateway: %s", PQerrorMessage(conn));
+	PQclear(res);
+	PQfinish(conn);
+	return status;
+}
+
+/* ---- requests ---- */
+
+/* The connection to a host and port. NULL: it cannot be made. */
+static BIO *
+command_connect(const char *host, SSL_CTX *tls)
+{
+	BIO *bio = tls != NULL ? BIO_new_ssl_connect(tls) : BIO_new_connect(host);
+	SSL *ssl = NULL;
+	char name[256];
+
+	if (bio == NULL)
+		return NULL;
+	if (tls != NULL)
+	{
+		snprintf(name, sizeof(name), "%.*s", (int) (strrchr(host, ':') - host), host);
+		BIO_set_conn_hostname(bio, host);
+		BIO_get_ssl(bio, &ssl);
+		(void) SSL_set_tlsext_host_name(ssl, name);
+		(void) SSL_set1_host(ssl, name);
+	}
+	if (BIO_do_connect(bio) > 0)
+		return bio;
+	BIO_free_all(bio);
+	return NULL;
+}
+
+/* Posts to the path. Returns the status of HTTP, or 0 if there is no answer; body: what follows the head. */
+static int
+command_post(const char *address, const char *path, char answer[COMMAND_ANSWER_MAX], const char **body)
+{
+	bool https = strncmp(address, "https://", 8) == 0;
+	const char *host = strstr(address, "://") ? strstr(address, "://") + 3 : address;
+	SSL_CTX *tls = https ? SSL_CTX_new(TLS_client_method()) : NULL;
+	bool has_token = gateway.admin_token[0] != '\0';
+	BIO *bio;
+	int status = 0, got, len = 0;
+
+	if (tls != NULL)
+	{
+		SSL_CTX_set_default_verify_paths(tls);
+		SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, NULL);
+	}
+	bio = command_connect(host, tls);
+	*body = "";
+	if (bio != NULL)
+	{
+		BIO_printf(bio,
+				   "POST %s HTTP/1.1\r\nHost: %s\r\n%s%s%sContent-Type: application/json\r\nContent-Length: 2\r\n"
+				   "Connection: close\r\n\r\n{}",
+				   path, host, has_token ? "Authorization: Bearer " : "", gateway.admin_token, has_token ? "\r\n" : "");
+		(void) BIO_flush(bio);
+		while (len < COMMAND_ANSWER_MAX - 1 && (got = BIO_read(bio, answer + len, COMMAND_ANSWER_MAX - 1 - len)) > 0)
+			len += got;
+		answer[len] = '\0';
+		if (sscanf(answer, "HTTP/1.1 %d", &status) == 1 && strstr(answer, "\r\n\r\n") != NULL)
+			*body = strstr(answer, "\r\n\r\n") + 4;
+		BIO_free_all(bio);
+	}
+	SSL_CTX_free(tls);
+	return status;
+}
+
+/* Posts, and returns whether that was done; prints what was not. */
+static bool
+command_ask(const char *address, const char *path, char answer[COMMAND_ANSWER_MAX], const char **body)
+{
+	int status = command_post(address, path, answer, body);
+
+	if (status == 200)
+		return true;
+	if (status == 0)
+		fprintf(stderr, "pg_sheet_gateway: %s does not answer: %s\n", address,
+				ERR_peek_last_error() ? ERR_reason_error_string(ERR_peek_last_error()) : "no HTTP");
+	else
+		fprintf(stderr, "pg_sheet_gateway: %s answered %d: %s\n", address, status, *body);
+	return false;
+}
+
+/* Until no sheet is left there, or COMMAND_DRAIN_S have passed. */
+static int
+command_drain(const char *address)
+{
+	static const struct timespec step = {0, COMMAND_STEP_MS * 1000000L};
+	char answer[COMMAND_ANSWER_MAX];
+	const char *body, *sheets;
+	long left = -1, before;
+
+	for (int waited = 0; waited < COMMAND_DRAIN_S * 1000 && left != 0; waited += COMMAND_STEP_MS)
+	{
+		before = left;
+		if (!command_ask(address, "/admin/drain", answer, &body))
+			return 1;
+		sheets = strstr(body, "\"sheets\":");
+		left = sheets != NULL ? strtol(sheets + strlen("\"sheets\":"), NULL, 10) : 0;
+		if (left != before)
+			printf("%s drains: %ld open sheets are left\n", address, left);
+		fflush(stdout);
+		if (left != 0)
+			nanosleep(&step, NULL);
+	}
+	if (left == 0)
+		return 0;
+	command_say("some sheets have not moved: another transaction may hold them (see GET /debug)");
+	return 1;
+}
+
+static int
+command_resume(const char *address)
+{
+	char answer[COMMAND_ANSWER_MAX];
+	const char *body;
+
+	if (!command_ask(address, "/admin/resume", answer, &body))
+		return 1;
+	printf("%s takes sheets again\n", address);
+	return 0;
+}
+
+int
+command_run(int argc, char **argv)
+{
+	bool members = strcmp(argv[1], "members") == 0, drain = strcmp(argv[1], "drain") == 0;
+	int taken = members ? 1 : 2;
+	const char *address = argc > 2 ? argv[2] : "";
+
+	if (!members && !drain && strcmp(argv[1], "resume") != 0)
+	{
+		fprintf(stderr, "pg_sheet_gateway: there is no command \"%s\" (see --help)\n", argv[1]);
+		return 2;
+	}
+	if (!members && (address[0] == '-' || strchr(address, ':') == NULL))
+	{
+		fprintf(stderr, "pg_sheet_gateway: %s needs the address of a gateway: host:port, or a URL\n", argv[1]);
+		return 2;
+	}
+	argv[taken] = argv[0];
+	if (config_load(&gateway.config, argc - taken, argv + taken) != CONFIG_OK || !reload_admin_token(command_say))
+		return 2;
+	if (members)
+		return command_members();
+	return drain ? command_drain(address) : command_resume(address);
+}

@@ -1,0 +1,54 @@
+/*
+ * report.c - tells the database the state and the load of this gateway, for the view sheet.gateways.
+ *
+ * One row for each gateway, in an unlogged table. Nothing is decided by it: who owns a sheet is the coordinator's word.
+ */
+#include "main/report.h"
+
+#include "core/database.h"
+#include "core/gateway.h"
+#include "core/metrics.h"
+#include "ws/room/members.h"
+#include "ws/room/room.h"
+
+#define REPORT_S 5
+
+static int report_seconds;
+static uint64_t report_edits; /* metrics.edits_committed, at the last report */
+static bool report_under_way;
+
+static const char *
+report_state(void)
+{
+	if (gateway.leaving)
+		return "stopping";
+	if (gateway.draining)
+		return "draining";
+	if (gateway.away)
+		return "away";
+	return gateway.ready && !gateway.suspended ? "serving" : "suspended";
+}
+
+static void
+report_on_answer(void *arg, PGresult *res)
+{
+	report_under_way = false;
+}
+
+void
+report_tick(void)
+{
+	static const char sql[] = "SELECT sheet.report_gateway($1, $2, $3, $4, $5, $6)";
+	char weight[24], sheets[24], sessions[24], rate[24];
+	PgParam params[] = {pgparam_text(gateway.config.public_address),
+						pgparam_int64(weight, gateway.config.weight),
+						pgparam_text(report_state()),
+						pgparam_int64(sheets, (int64_t) room_count()),
+						pgparam_int64(sessions, (int64_t) members_count()),
+						pgparam_int64(rate, (int64_t) (metrics.edits_committed - report_edits) / REPORT_S)};
+
+	if (report_seconds++ % REPORT_S != 0 || report_under_way || !pgpool_is_up(database_pool(DATABASE_ACCOUNTS)))
+		return;
+	report_edits = metrics.edits_committed;
+	report_under_way = database_query(DATABASE_ACCOUNTS, 0, sql, 6, params, 0, report_on_answer, NULL);
+}

@@ -1,0 +1,191 @@
+/* Gateways join and are drained while editors of both protocols are live: newcomers are served at once, sheets move by themselves, nothing is lost. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Editor, newSheet, post, register, request } from '../lib/client.mjs';
+import { runAs } from '../lib/processes.mjs';
+import { RawClient, sheetClient } from '../lib/v2.mjs';
+import { Writer, checkNothingLost } from '../lib/writer.mjs';
+
+let cluster;
+let anna;
+let first;
+let second;
+const sheets = [];
+const clients = [];
+
+before(async () => {
+	cluster = await Cluster.start({ gateways: 1, coordinator: 'zookeeper', sessionMs: 10000, gatewayFlags: { 'handover-seconds': 2 } });
+	[first] = cluster.gateways;
+	anna = await register(first);
+	for (let i = 0; i < 12; i++) sheets.push(await newSheet(first, anna));
+});
+after(async () => {
+	for (const client of clients) client.close();
+	await cluster?.stop();
+});
+
+const query = async (gateway, fid) => (await request(gateway, 'GET', `/sheetws?token=${anna.token}&fid=${fid}&query=1`)).json;
+const owns = (gateway, fid) => query(gateway, fid).then(({ msg }) => msg === 20);
+
+/** Who serves the sheets, by their rooms. */
+async function served(gateway) {
+	const { first_rooms: rooms } = (await request(gateway, 'GET', '/debug')).json;
+	return new Set(rooms.filter(({ state }) => state === 'serving').map(({ sheet }) => sheet));
+}
+
+/** An editor of protocol v2, as the page is one: it writes one cell after the other, and counts what was acknowledged. */
+class Typist {
+	constructor(gateway, fid) {
+		Object.assign(this, { fid, written: 0, acknowledged: 0, closes: [], stopping: false });
+		this.client = sheetClient(gateway, anna, fid, { onClose: (code, reason) => this.closes.push({ code, reason }) });
+		clients.push(this.client);
+		this.done = this.run();
+	}
+
+	async run() {
+		while (!this.stopping) {
+			const n = ++this.written;
+			await this.client.operate([{ row: 1 + (n % 9), col: 1, content: `t:${n}` }]);
+			this.acknowledged = n;
+		}
+	}
+
+	progress(count) {
+		const goal = this.acknowledged + count;
+		return waitUntil(() => this.acknowledged >= goal, () => `${goal} edits; ${this.acknowledged} ${JSON.stringify(this.closes)}`, 20000);
+	}
+
+	async stop() {
+		this.stopping = true;
+		await this.done;
+	}
+}
+
+/** The gateway that serves a newcomer who begins at `gateway`, by protocol v1: query=1, then the WebSocket where it says. */
+async function enterV1(gateway, fid) {
+	const { msg, data } = await query(gateway, fid);
+	const host = msg === 20 ? gateway.host : new URL(data).host;
+	const target = cluster.gateways.find((candidate) => candidate.host === host);
+	const editor = await Editor.open(target, anna, fid);
+	await editor.close();
+	return target;
+}
+
+/** The same by protocol v2. */
+async function enterV2(gateway, fid) {
+	for (let tries = 0; tries < 4; tries++) {
+		const client = new RawClient(gateway, fid);
+		await client.opened;
+		client.send({ t: 'hello', v: 2, token: anna.token, client: 0, acked: 0, since: 0 });
+		await waitUntil(() => client.closed || client.messages.length > 0, 'an answer', 20000, 2);
+		if (!client.closed) {
+			client.socket.close();
+			return gateway;
+		}
+		assert.equal(client.closed.code, 4307, client.closed.reason);
+		const host = new URL(JSON.parse(client.closed.reason).ws).host;
+		gateway = cluster.gateways.find((candidate) => candidate.host === host);
+	}
+	throw new Error('sent to and fro');
+}
+
+const command = (...words) => runAs(cluster.gatewayBinary, [...words, ...first.arguments()], { timeoutMs: 60000 });
+
+test('a gateway joins: nobody is closed for it who does not come back, newcomers are served at once, sheets of v2 move', async () => {
+	const writers = [new Writer('w', 0, anna, sheets[0], () => first)];
+	const idle = await Promise.all(sheets.slice(1, 6).map((fid) => Editor.open(first, anna, fid)));
+	const typists = sheets.slice(6).map((fid) => new Typist(first, fid));
+	await Promise.all([...writers, ...typists].map((editor) => editor.progress(20)));
+	second = await cluster.addGateway();
+	await waitUntil(async () => (await Promise.all(sheets.map((fid) => owns(second, fid)))).every((own) => !own), 'the new one to send all on');
+	// The ring names the new gateway for some sheets; the first one holds them all.
+	const ring = (await Promise.all(sheets.map(async (fid) => [fid, (await post(first, '/getsheet', { token: anna.token, fid })).status])));
+	assert.ok(ring.every(([, status]) => status === 200), 'the holder answers for its sheets');
+	for (const fid of sheets.slice(0, 6)) {
+		assert.equal((await enterV1(second, fid)).host, first.host, 'newcomers of v1 are sent to the holder');
+		assert.equal((await enterV2(second, fid)).host, first.host, 'and those of v2');
+	}
+	for (const fid of sheets.slice(6)) await enterV2(second, fid);
+	const moved = await waitUntil(async () => {
+		const there = await served(second);
+		return there.size > 0 && typists.every(({ fid, closes }) => !there.has(fid) || closes.length > 0) && there;
+	}, 'sheets to move', 20000, 100);
+	await waitUntil(async () => {
+		const [here, there] = [await served(first), await served(second)];
+		return typists.every(({ fid }) => here.has(fid) !== there.has(fid));
+	}, 'each sheet to have one gateway', 20000, 100);
+	assert.ok(!sheets.slice(0, 6).some((fid) => moved.has(fid)), 'sheets with editors of v1 stay');
+	await Promise.all([...writers, ...typists].map((editor) => editor.progress(20)));
+	assert.equal(writers[0].connections, 1, 'no editor of v1 was closed');
+	assert.ok(idle.every(({ closed }) => !closed));
+	for (const { closes } of typists) assert.ok(closes.every(({ code }) => code === 4307), JSON.stringify(closes));
+	for (const editor of [...writers, ...typists]) await editor.stop();
+	for (const editor of idle) await editor.close();
+	for (const writer of writers) await checkNothingLost(cluster, writer.fid, [writer]);
+	for (const typist of typists) await checkTypist(typist);
+});
+
+/** Each acknowledged edit is in the log, once and in its order. */
+async function checkTypist({ fid, acknowledged }) {
+	const log = await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`);
+	assert.deepEqual(
+		log.map((row) => row.new),
+		Array.from({ length: acknowledged }, (_, i) => `t:${i + 1}`),
+	);
+}
+
+test('a gateway is drained by command: all of its sheets move, it forwards clients, and takes sheets again when told', async () => {
+	const fids = [];
+	for (let i = 0; i < 8; i++) fids.push(await newSheet(first, anna));
+	const own = [];
+	for (const fid of fids) if (await owns(second, fid)) own.push(fid);
+	assert.ok(own.length > 1, `${own.length} of ${fids.length}`);
+	let tries = 0;
+	const writer = new Writer('w', 0, anna, own[0], () => [second, first][tries++ % 2]);
+	const typist = new Typist(second, own[1]);
+	await Promise.all([writer.progress(20), typist.progress(20)]);
+	const v1 = writer.editor;
+	const drained = await command('drain', second.host);
+	assert.equal(drained.code, 0, drained.stderr);
+	assert.match(drained.stdout, /drains: 0 open sheets are left/);
+	await Promise.all([writer.progress(20), typist.progress(20)]);
+	assert.deepEqual([...(await served(second))], []);
+	const told = await v1.waitClosed();
+	assert.deepEqual([told.code, told.reason], [1012, `ws://${first.host}/sheetws`]);
+	assert.equal((await enterV1(second, own[0])).host, first.host);
+	assert.equal((await enterV2(second, own[1])).host, first.host);
+	const state = (host) => cluster.psql(`SELECT state FROM sheet.gateways WHERE address = '${host}'`);
+	await waitUntil(async () => (await state(second.host)) === 'draining' && (await state(first.host)) === 'serving', 'the view', 20000, 100);
+	assert.match((await command('members')).stdout, new RegExp(`${second.host}\\s*\\|.*draining`));
+	const refused = await command('drain', first.host);
+	assert.deepEqual([refused.code, /409.*no other gateway serves/.test(refused.stderr)], [1, true], refused.stderr);
+	const resumed = await command('resume', second.host);
+	assert.equal(resumed.code, 0, resumed.stderr);
+	await waitUntil(async () => (await served(second)).has(own[1]), 'the sheet to come back', 20000, 100);
+	await Promise.all([writer.stop(), typist.stop()]);
+	await checkNothingLost(cluster, own[0], [writer]);
+	await checkTypist(typist);
+});
+
+test('web pages may not drain a gateway, nor may strangers', async () => {
+	const page = await post(first, '/admin/drain', {}, { headers: { origin: 'http://elsewhere.example' } });
+	assert.equal(page.status, 403);
+	const stranger = await post(first, '/admin/drain', {}, { headers: { host: 'elsewhere.example' } });
+	assert.equal(stranger.status, 403);
+});
+
+test('SIGTERM: editors of v2 go to the other gateway, and the gateway ends', async () => {
+	const fid = await waitUntil(async () => {
+		const candidate = await newSheet(first, anna);
+		return (await owns(second, candidate)) && candidate;
+	}, 'a sheet of the second gateway');
+	const typist = new Typist(second, fid);
+	await typist.progress(20);
+	const [{ code }] = await Promise.all([second.stop(), typist.progress(20)]);
+	assert.equal(code, 0);
+	assert.deepEqual(typist.closes.map((close) => close.code), [4307], JSON.stringify(typist.closes));
+	assert.ok((await served(first)).has(fid));
+	await typist.stop();
+	await checkTypist(typist);
+});
