@@ -20,8 +20,8 @@
  * sheet is not quiet within PAUSE_MS, its members are read again, and the move is tried again after AGAIN_MS.
  *
  * A gateway that drains tells the others so: they leave it out of the ring, and each of its sheets moves to its new
- * owner at once. Told by POST /admin/drain, it stays afterwards, and sends clients on. Told by a signal, it ends when no
- * member, sheet or request is left, after drain-seconds at the latest. Then, or if no other gateway serves, it is
+ * owner at once. Told by POST /admin/drain, it stays afterwards, and sends clients on. Told by a signal, it ends when
+ * no member, sheet or request is left, after drain-seconds at the latest. Then, or if no other gateway serves, it is
  * `stopping`: pending edits are committed, and all members are closed (1012).
  */
 #include "ws/room/handover.h"
