@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, post, register, request } from '../lib/client.mjs';
 import { runAs } from '../lib/processes.mjs';
-import { RawClient, sheetClient } from '../lib/v2.mjs';
+import { Typist, enter } from '../lib/typist.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
 let cluster;
@@ -12,7 +12,7 @@ let anna;
 let first;
 let second;
 const sheets = [];
-const clients = [];
+const typists = [];
 
 before(async () => {
 	cluster = await Cluster.start({ gateways: 1, coordinator: 'zookeeper', sessionMs: 10000, gatewayFlags: { 'handover-seconds': 2 } });
@@ -21,7 +21,7 @@ before(async () => {
 	for (let i = 0; i < 12; i++) sheets.push(await newSheet(first, anna));
 });
 after(async () => {
-	for (const client of clients) client.close();
+	for (const { client } of typists) client.close();
 	await cluster?.stop();
 });
 
@@ -34,32 +34,9 @@ async function served(gateway) {
 	return new Set(rooms.filter(({ state }) => state === 'serving').map(({ sheet }) => sheet));
 }
 
-/** An editor of protocol v2, as the page is one: it writes one cell after the other, and counts what was acknowledged. */
-class Typist {
-	constructor(gateway, fid) {
-		Object.assign(this, { fid, written: 0, acknowledged: 0, closes: [], stopping: false });
-		this.client = sheetClient(gateway, anna, fid, { onClose: (code, reason) => this.closes.push({ code, reason }) });
-		clients.push(this.client);
-		this.done = this.run();
-	}
-
-	async run() {
-		while (!this.stopping) {
-			const n = ++this.written;
-			await this.client.operate([{ row: 1 + (n % 9), col: 1, content: `t:${n}` }]);
-			this.acknowledged = n;
-		}
-	}
-
-	progress(count) {
-		const goal = this.acknowledged + count;
-		return waitUntil(() => this.acknowledged >= goal, () => `${goal} edits; ${this.acknowledged} ${JSON.stringify(this.closes)}`, 20000);
-	}
-
-	async stop() {
-		this.stopping = true;
-		await this.done;
-	}
+function type(gateway, fid) {
+	typists.push(new Typist(gateway, anna, fid));
+	return typists.at(-1);
 }
 
 /** The gateway that serves a newcomer who begins at `gateway`, by protocol v1: query=1, then the WebSocket where it says. */
@@ -72,30 +49,13 @@ async function enterV1(gateway, fid) {
 	return target;
 }
 
-/** The same by protocol v2. */
-async function enterV2(gateway, fid) {
-	for (let tries = 0; tries < 4; tries++) {
-		const client = new RawClient(gateway, fid);
-		await client.opened;
-		client.send({ t: 'hello', v: 2, token: anna.token, client: 0, acked: 0, since: 0 });
-		await waitUntil(() => client.closed || client.messages.length > 0, 'an answer', 20000, 2);
-		if (!client.closed) {
-			client.socket.close();
-			return gateway;
-		}
-		assert.equal(client.closed.code, 4307, client.closed.reason);
-		const host = new URL(JSON.parse(client.closed.reason).ws).host;
-		gateway = cluster.gateways.find((candidate) => candidate.host === host);
-	}
-	throw new Error('sent to and fro');
-}
-
+const enterV2 = (gateway, fid) => enter(cluster, gateway, anna, fid);
 const command = (...words) => runAs(cluster.gatewayBinary, [...words, ...first.arguments()], { timeoutMs: 60000 });
 
 test('a gateway joins: nobody is closed for it who does not come back, newcomers are served at once, sheets of v2 move', async () => {
 	const writers = [new Writer('w', 0, anna, sheets[0], () => first)];
 	const idle = await Promise.all(sheets.slice(1, 6).map((fid) => Editor.open(first, anna, fid)));
-	const typists = sheets.slice(6).map((fid) => new Typist(first, fid));
+	for (const fid of sheets.slice(6)) type(first, fid);
 	await Promise.all([...writers, ...typists].map((editor) => editor.progress(20)));
 	second = await cluster.addGateway();
 	await waitUntil(async () => (await Promise.all(sheets.map((fid) => owns(second, fid)))).every((own) => !own), 'the new one to send all on');
@@ -126,14 +86,7 @@ test('a gateway joins: nobody is closed for it who does not come back, newcomers
 	for (const typist of typists) await checkTypist(typist);
 });
 
-/** Each acknowledged edit is in the log, once and in its order. */
-async function checkTypist({ fid, acknowledged }) {
-	const log = await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND kind = 'set' ORDER BY seq`);
-	assert.deepEqual(
-		log.map((row) => row.new),
-		Array.from({ length: acknowledged }, (_, i) => `t:${i + 1}`),
-	);
-}
+const checkTypist = async (typist) => assert.deepEqual(await typist.faults(cluster), { lost: 0, doubled: 0 });
 
 test('a gateway is drained by command: all of its sheets move, it forwards clients, and takes sheets again when told', async () => {
 	const fids = [];
@@ -143,7 +96,7 @@ test('a gateway is drained by command: all of its sheets move, it forwards clien
 	assert.ok(own.length > 1, `${own.length} of ${fids.length}`);
 	let tries = 0;
 	const writer = new Writer('w', 0, anna, own[0], () => [second, first][tries++ % 2]);
-	const typist = new Typist(second, own[1]);
+	const typist = type(second, own[1]);
 	await Promise.all([writer.progress(20), typist.progress(20)]);
 	const v1 = writer.editor;
 	const drained = await command('drain', second.host);
@@ -180,7 +133,7 @@ test('SIGTERM: editors of v2 go to the other gateway, and the gateway ends', asy
 		const candidate = await newSheet(first, anna);
 		return (await owns(second, candidate)) && candidate;
 	}, 'a sheet of the second gateway');
-	const typist = new Typist(second, fid);
+	const typist = type(second, fid);
 	await typist.progress(20);
 	const [{ code }] = await Promise.all([second.stop(), typist.progress(20)]);
 	assert.equal(code, 0);

@@ -454,13 +454,15 @@ export class SheetClient {
 		this.options.onClose?.(code, reason, again);
 		if (!again) return;
 		if (this.attempts > 0 && code !== closeCodes.moved) this.movedTo = null; // the gateway that it moved to is gone
-		this.retryLater(code === closeCodes.moved && this.attempts < movesAtOnce);
+		if (code === closeCodes.moved && this.attempts < movesAtOnce) this.retryLater(0);
+		else if (code === 1012) this.retryLater(1); // a gateway is there, and the sheet will be served soon
+		else this.retryLater();
 	}
 
-	private retryLater(atOnce = false): void {
-		const first = this.options.retryMs ?? 1000;
-		const wait = Math.min(first * 2 ** this.attempts++, first * 30);
-		this.timer = setTimeout(() => this.connect(), atOnce ? 0 : wait);
+	/** pause: in units of retryMs. */
+	private retryLater(pause = 2 ** Math.min(this.attempts, 3)): void {
+		this.attempts++;
+		this.timer = setTimeout(() => this.connect(), (this.options.retryMs ?? 1000) * pause);
 	}
 
 	/** The database does not know this client any more: its operations are those of a new one. */
