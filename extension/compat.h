@@ -34,6 +34,14 @@
 #include "varatt.h"
 #endif
 
+/* ---- locks ---- */
+
+#if PG_VERSION_NUM >= 170000
+#define compat_lock_held_by_me(tag, mode) LockHeldByMe(tag, mode, false)
+#else
+#define compat_lock_held_by_me(tag, mode) LockHeldByMe(tag, mode)
+#endif
+
 /* ---- files of relations ---- */
 
 /*

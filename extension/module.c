@@ -43,6 +43,7 @@ module_shmem_request(void)
 		module_next_shmem_request();
 	RequestAddinShmemSpace(log_last_shmem_size());
 	RequestAddinShmemSpace(server_life_shmem_size());
+	RequestAddinShmemSpace(locks_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
 }
 
@@ -57,6 +58,7 @@ module_shmem_startup(void)
 	follow_shmem_startup(true);
 	workqueue_shmem_startup();
 	server_life_shmem_startup();
+	locks_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 

@@ -24,6 +24,7 @@ CREATE UNLOGGED TABLE sheet.gateway (
 	edits_per_second integer NOT NULL,
 	seen timestamptz NOT NULL
 ) WITH (fillfactor = 50);
+COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
 REVOKE ALL ON sheet.gateway FROM PUBLIC;
 
 CREATE FUNCTION sheet.report_gateway(address text, weight integer, state text, sheets integer, sessions integer,

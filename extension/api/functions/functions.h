@@ -7,6 +7,11 @@
 /* files.c: the setting pg_sheet.file_quota. Called by _PG_init. */
 extern void files_init(void);
 
+/* locks.c: locks with names. */
+extern Size locks_shmem_size(void);
+/* From the shmem startup hook, under AddinShmemInitLock. */
+extern void locks_shmem_startup(void);
+
 /* sheets.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */
 extern PGDLLEXPORT Datum sheet_create(PG_FUNCTION_ARGS);
 

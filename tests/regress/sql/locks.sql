@@ -1,0 +1,48 @@
+-- Locks with names: numbers, counts, errors, the view. Waiting is tested by tests/isolation/specs/locks.spec.
+SELECT sheet.lock('job') AS first \gset
+SELECT :first > 0 AS number, sheet.locked('job'), sheet.locked('another');
+-- the same session locks it again: the same number, and as many calls of unlock
+SELECT sheet.lock('job') = :first AS same;
+SELECT name, number = :first AS same, pid = pg_backend_pid() AS own, role = session_user AS role, waiting FROM sheet.locks;
+SELECT sheet.unlock('job');
+SELECT sheet.locked('job');
+SELECT sheet.require_lock('job', :first);
+SELECT sheet.require_lock('job', :first - 1);
+SELECT sheet.unlock('job');
+SELECT sheet.unlock('job');
+SELECT sheet.require_lock('job', :first);
+-- a later owner has a higher number
+SELECT sheet.lock('job') > :first AS higher;
+-- several at once: those that are held keep their number
+SELECT n[1] < n[2] AND n[2] = n[3] AND n[2] = n[4] AS numbers FROM (SELECT sheet.lock(ARRAY['job', 'b', 'a', 'b']) AS n) x;
+SELECT name FROM sheet.locks ORDER BY name;
+-- a rollback releases nothing, and unlocks nothing again
+BEGIN;
+SELECT sheet.lock('in a transaction') > 0;
+SELECT sheet.unlock('a');
+ROLLBACK;
+SELECT name FROM sheet.locks ORDER BY name;
+-- malformed
+\set VERBOSITY sqlstate
+SELECT sheet.lock('');
+SELECT sheet.lock(repeat('n', 124));
+SELECT sheet.lock(NULL::text);
+SELECT sheet.lock(ARRAY['x', NULL]);
+SELECT sheet.lock('x', '-1 s');
+SELECT sheet.lock('x', '1 month');
+SELECT sheet.lock(array_agg('n' || i)) FROM generate_series(1, 129) i;
+SELECT name FROM sheet.locks ORDER BY name;
+\set VERBOSITY default
+-- what releases advisory locks releases these
+DISCARD ALL;
+SELECT count(*) FROM sheet.locks;
+SELECT sheet.lock('job') > :first AS higher;
+SELECT sheet.lock('ä' || repeat('n', 121)) > :first AS longest;
+SELECT count(*) FROM sheet.lock(ARRAY[]::text[]) n WHERE n = '{}';
+-- the sessions of other roles, too
+CREATE ROLE regress_locks_user;
+SET SESSION AUTHORIZATION regress_locks_user;
+SELECT sheet.lock('of a user') > 0;
+SELECT role FROM sheet.locks WHERE name = 'of a user';
+RESET SESSION AUTHORIZATION;
+DROP ROLE regress_locks_user;
