@@ -1,7 +1,7 @@
 # pg_sheet: `make run` and `make check` are all that is needed on Debian 12 or 13; `make help` tells the rest.
 # What stands on our command line must not reach PostgreSQL's makefiles, where DATA has another meaning.
 SUBMAKE = env -u MAKEFLAGS -u MFLAGS -u DATA -u PORT -u PGPORT $(MAKE) --no-print-directory
-export PORT PGPORT ZKPORT DATA GATEWAYS SUITE ASSERT SANITIZE BENCH PGVERSIONS
+export PORT PGPORT ZKPORT DATA GATEWAYS ZOOKEEPERS SUITE ASSERT SANITIZE BENCH PGVERSIONS
 
 all build:
 	@scripts/setup run

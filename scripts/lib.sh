@@ -32,12 +32,20 @@ settings_read() {
 	pgport=${PGPORT:-5442}
 	zkport=${ZKPORT:-21810}
 	gateways=${GATEWAYS:-1}
+	zookeepers=${ZOOKEEPERS:-1}
 	setting_check_number GATEWAYS "$gateways" 1 16
+	[[ $zookeepers == [135] ]] || die "ZOOKEEPERS=$zookeepers is not 1, 3 or 5"
 	setting_check_number PORT "$port" 1 $((65536 - gateways))
 	setting_check_number PGPORT "$pgport" 1 65535
-	setting_check_number ZKPORT "$zkport" 1 65535
+	setting_check_number ZKPORT "$zkport" 1 $((65535 - 25))
 	coordinator=postgres
-	[ "$gateways" -eq 1 ] || coordinator=zookeeper
+	[ "$gateways" -eq 1 ] && [ "$zookeepers" -eq 1 ] || coordinator=zookeeper
+}
+
+# zookeeper_ports K: the ports of the Kth ZooKeeper server: for clients, between servers, for elections. A single server
+# uses only the first.
+zookeeper_ports() {
+	echo $((zkport + $1 - 1)) $((zkport + 10 + $1)) $((zkport + 20 + $1))
 }
 
 # ---- PostgreSQL -----------------------------------------------------------------------------------------------------
@@ -67,7 +75,7 @@ pg_choose() {
 
 # make, without the variables of the calling make: DATA, for example, has another meaning in PostgreSQL's makefiles.
 submake() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u DATA -u PORT -u PGPORT -u DESTDIR -u GATEWAYS -u ZKPORT -u SUITE -u SANITIZE -u BENCH \
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u DATA -u PORT -u PGPORT -u DESTDIR -u GATEWAYS -u ZOOKEEPERS -u ZKPORT -u SUITE -u SANITIZE -u BENCH \
 		make --no-print-directory -s -j"$(nproc)" "$@"
 }
 
@@ -171,24 +179,27 @@ socket_dir_choose() {
 
 # ---- processes: a pid file has "PID STARTTIME", so that a reused pid is not mistaken for ours ---------------
 
-# proc_start_time PID: clock ticks since boot; fails if there is no such process or it is a zombie.
+# proc_start_time PID: sets start_time to clock ticks since boot; fails if there is no such process or it is a zombie.
 proc_start_time() {
 	local line fields
-	line=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	start_time=0
+	{ read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
 	read -ra fields <<<"${line##*) }"
-	[ "${fields[0]}" != Z ] && echo "${fields[19]}"
+	[ "${fields[0]}" != Z ] && start_time=${fields[19]}
 }
 
 # proc_record NAME PID
 proc_record() {
-	echo "$2 $(proc_start_time "$2" || echo 0)" >"$data/run/$1.pid"
+	local start_time
+	proc_start_time "$2" || true
+	echo "$2 $start_time" >"$data/run/$1.pid"
 }
 
 # proc_find NAME: prints the pid if that process is still running.
 proc_find() {
-	local pid start
-	read -r pid start 2>/dev/null <"$data/run/$1.pid" || return 1
-	[ "$(proc_start_time "$pid")" = "$start" ] && echo "$pid"
+	local pid start start_time
+	{ read -r pid start <"$data/run/$1.pid"; } 2>/dev/null || return 1
+	proc_start_time "$pid" && [ "$start_time" = "$start" ] && echo "$pid"
 }
 
 # proc_stop NAME SIGNAL SECONDS LAST_SIGNAL: signals it, waits, and sends LAST_SIGNAL after the timeout.
@@ -219,12 +230,11 @@ procs_stop_all() {
 		name=${file##*/}
 		proc_signal "${name%.pid}" TERM
 	done
-	for file in "$data"/run/gateway-*.pid; do
+	for file in "$data"/run/gateway-*.pid "$data"/run/zookeeper*.pid; do
 		[ -e "$file" ] || continue
 		name=${file##*/}
 		proc_stop "${name%.pid}" TERM 20 KILL
 	done
-	proc_stop zookeeper TERM 10 KILL
 	proc_stop postgres INT 60 QUIT
 }
 
@@ -251,15 +261,27 @@ port_check_free() {
 
 # ports_check: checks all ports of a run before anything is started.
 ports_check() {
-	local i
-	for ((i = 0; i < gateways; i++)); do
-		port_check_free PORT "$port" $((port + i)) "gateway $((i + 1))"
-		[ $((port + i)) -ne "$pgport" ] || die "PORT and PGPORT ask for the same port $pgport"
-		[ "$coordinator" = postgres ] || [ $((port + i)) -ne "$zkport" ] || die "PORT and ZKPORT ask for the same port $zkport"
-	done
+	local i number ports name
+	local -A taken=([$pgport]=PGPORT)
 	port_check_free PGPORT "$pgport" "$pgport" "PostgreSQL"
-	if [ "$coordinator" = zookeeper ]; then
-		[ "$pgport" -ne "$zkport" ] || die "PGPORT and ZKPORT ask for the same port $pgport"
-		port_check_free ZKPORT "$zkport" "$zkport" "ZooKeeper"
-	fi
+	for ((i = 0; i < gateways; i++)); do
+		port_take PORT "$port" $((port + i)) "gateway $((i + 1))"
+	done
+	[ "$coordinator" = zookeeper ] || return 0
+	for ((i = 1; i <= zookeepers; i++)); do
+		read -ra ports <<<"$(zookeeper_ports "$i")"
+		[ "$zookeepers" -gt 1 ] || ports=("${ports[0]}")
+		for number in "${ports[@]}"; do
+			port_take ZKPORT "$zkport" "$number" "ZooKeeper server $i"
+		done
+	done
+}
+
+# port_take VARIABLE VALUE PORT WHAT: like port_check_free; also fails if another variable asks for the port. Uses `taken`
+# of ports_check.
+port_take() {
+	name=${taken[$3]:-}
+	[ -z "$name" ] || die "$name and $1 ask for the same port $3"
+	taken[$3]=$1
+	port_check_free "$@"
 }

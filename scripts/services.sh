@@ -11,7 +11,7 @@ bindir=${bindir%/*}
 service_spawn() {
 	local name=$1
 	shift
-	setsid "${service_prefix[@]}" "$@" </dev/null >>"$data/log/$name.log" 2>&1 9>&- &
+	setsid "${service_prefix[@]}" "$@" </dev/null >>"$data/log/$name.log" 2>&1 8>&- 9>&- &
 	# setsid and setpriv execute the program in the same process, so the start time does not change.
 	proc_record "$name" $!
 }
@@ -59,12 +59,17 @@ cluster_init() {
 	mv "$data/postgres.new" "$data/postgres"
 }
 
-# cluster_start [OPTION...]: passes the settings that pg_sheet needs on the command line, so that postgresql.conf belongs
+# cluster_spawn [OPTION...]: passes the settings that pg_sheet needs on the command line, so that postgresql.conf belongs
 # to the user. OPTIONs are further options of postgres.
-cluster_start() {
+cluster_spawn() {
 	service_spawn postgres "$bindir/postgres" -D "$data/postgres" -p "$pgport" -k "$socket_dir" \
 		-c listen_addresses=127.0.0.1 -c unix_socket_permissions=0700 -c shared_preload_libraries=pg_sheet \
 		-c "cluster_name=pg_sheet" "$@"
+}
+
+# cluster_start [OPTION...]: cluster_spawn, and waits until the server answers.
+cluster_start() {
+	cluster_spawn "$@"
 	service_wait postgres 60 as_service "$bindir/pg_isready" -q -h "$socket_dir" -p "$pgport" ||
 		die "PostgreSQL did not start"
 }
@@ -82,37 +87,60 @@ cluster_prepare() {
 	SQL
 }
 
-# Epochs of different coordinators cannot be compared. If the kind has changed, the old ones are removed.
+# Epochs of different coordinators cannot be compared, nor those of ensembles of different sizes, which have separate
+# data. If the coordinator has changed, the old ones are removed.
 cluster_note_coordinator() {
-	local before
+	local before now=$coordinator
+	[ "$zookeepers" -eq 1 ] || now="zookeeper with $zookeepers servers"
 	before=$(cat "$data/coordinator" 2>/dev/null || true)
-	if [ -n "$before" ] && [ "$before" != "$coordinator" ]; then
-		say "The coordinator has changed from $before to $coordinator: resetting epochs"
+	if [ -n "$before" ] && [ "$before" != "$now" ]; then
+		say "The coordinator has changed from $before to $now: resetting epochs"
 		cluster_psql -c 'SELECT sheet.reset_epochs()' >/dev/null
 	fi
-	echo "$coordinator" >"$data/coordinator"
+	echo "$now" >"$data/coordinator"
 }
 
 # ---- ZooKeeper ------------------------------------------------------------------------------------------------------
 
+# zookeeper_answers PORT
 zookeeper_answers() {
 	local answer
-	exec 3<>"/dev/tcp/127.0.0.1/$zkport" || return 1
+	exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
 	printf srvr >&3
 	answer=$(timeout 2 cat <&3 || true)
 	exec 3>&-
 	[[ $answer == *Mode:* ]]
 }
 
-# One server on loopback. Its data is kept, because epochs are its transaction numbers and must keep growing.
-zookeeper_start() {
-	as_service mkdir -p "$data/zookeeper"
-	as_service tee "$data/zookeeper/zoo.cfg" >/dev/null <<-CFG
+# Prints the addresses of all servers, for clients.
+zookeeper_hosts() {
+	local k hosts=() ports
+	for ((k = 1; k <= zookeepers; k++)); do
+		read -ra ports <<<"$(zookeeper_ports "$k")"
+		hosts+=("127.0.0.1:${ports[0]}")
+	done
+	(IFS=, && echo "${hosts[*]}")
+}
+
+# zookeeper_dir K: the directory of the Kth server. Ensembles of different sizes share nothing.
+zookeeper_dir() {
+	if [ "$zookeepers" -eq 1 ]; then
+		echo "$data/zookeeper"
+	else
+		echo "$data/zookeeper-$zookeepers/$1"
+	fi
+}
+
+# zookeeper_configure K: prints the configuration of the Kth server.
+zookeeper_configure() {
+	local k ports
+	read -ra ports <<<"$(zookeeper_ports "$1")"
+	cat <<-CFG
 		tickTime=500
 		minSessionTimeout=1000
 		maxSessionTimeout=60000
-		dataDir=$data/zookeeper/data
-		clientPort=$zkport
+		dataDir=$(zookeeper_dir "$1")/data
+		clientPort=${ports[0]}
 		clientPortAddress=127.0.0.1
 		maxClientCnxns=0
 		admin.enableServer=false
@@ -120,10 +148,38 @@ zookeeper_start() {
 		autopurge.snapRetainCount=3
 		autopurge.purgeInterval=24
 	CFG
-	service_spawn zookeeper java -Xms16m -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.awt.headless=true \
-		-Dzookeeper.jmx.log4j.disable=true -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar \
-		org.apache.zookeeper.server.quorum.QuorumPeerMain "$data/zookeeper/zoo.cfg"
-	service_wait zookeeper 30 zookeeper_answers || die "ZooKeeper did not start"
+	[ "$zookeepers" -gt 1 ] || return 0
+	printf '%s\n' initLimit=20 syncLimit=10
+	for ((k = 1; k <= zookeepers; k++)); do
+		read -ra ports <<<"$(zookeeper_ports "$k")"
+		echo "server.$k=127.0.0.1:${ports[1]}:${ports[2]}"
+	done
+}
+
+# zookeeper_start K: starts the Kth server on loopback. Its data is kept, because epochs are its transaction numbers and
+# must keep growing.
+zookeeper_start() {
+	local dir
+	dir=$(zookeeper_dir "$1")
+	as_service mkdir -p "$dir/data"
+	zookeeper_configure "$1" | as_service tee "$dir/zoo.cfg" >/dev/null
+	[ "$zookeepers" -eq 1 ] || echo "$1" | as_service tee "$dir/data/myid" >/dev/null
+	service_spawn "zookeeper-$1" java -Xms16m -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+		-Djava.awt.headless=true -Dzookeeper.jmx.log4j.disable=true \
+		-cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar \
+		org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/zoo.cfg"
+}
+
+# Servers of an ensemble answer only when a majority has started.
+zookeepers_start() {
+	local k ports
+	for ((k = 1; k <= zookeepers; k++)); do
+		zookeeper_start "$k"
+	done
+	for ((k = 1; k <= zookeepers; k++)); do
+		read -ra ports <<<"$(zookeeper_ports "$k")"
+		service_wait "zookeeper-$k" 60 zookeeper_answers "${ports[0]}" || die "ZooKeeper server $k did not start"
+	done
 }
 
 # ---- gateways -------------------------------------------------------------------------------------------------------
@@ -146,7 +202,7 @@ gateway_start() {
 	done
 	[ -z "${PG_SHEET_ALLOWED_ORIGINS:-}" ] || others+=("$PG_SHEET_ALLOWED_ORIGINS")
 	service_spawn "gateway-$1" "$run_dir/app/pg_sheet_gateway" --listen-address=127.0.0.1 --listen-port="$1" \
-		--database="$(cluster_conninfo gateway)" --coordinator="$coordinator" --zookeeper-hosts="127.0.0.1:$zkport" \
+		--database="$(cluster_conninfo gateway)" --coordinator="$coordinator" --zookeeper-hosts="$(zookeeper_hosts)" \
 		--web-root="$run_dir/app/web" --jwt-key-file="$data/jwt.key" \
 		--allowed-origins="$(IFS=,; echo "${others[*]}")" ${gateway_flags[@]+"${gateway_flags[@]}"}
 }
