@@ -29,11 +29,14 @@ install: all
 	cp -r gateway/web/dist $(DESTDIR)$(PREFIX)/share/pg_sheet/web
 	$(MAKE) --no-print-directory install-service
 
-# The unit for systemd, the user as whom it runs, and an example of the configuration; none of them replaces what is in /etc.
+# The units for systemd (pg_sheet_gateway@NAME reads NAME.conf instead of gateway.conf), the user as whom it runs, and an example of the configuration; none of them replaces what is in /etc.
 PLACED = sed 's|@PREFIX@|$(PREFIX)|g'
 install-service:
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/share/pg_sheet
 	$(PLACED) packaging/pg_sheet_gateway.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/pg_sheet_gateway.service
+	$(PLACED) packaging/pg_sheet_gateway.service | sed 's|/gateway\.conf|/%i.conf|; s|^Description=.*|& %i|' \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/pg_sheet_gateway@.service
+	install -m 0644 packaging/pg_sheet_zookeeper.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	$(PLACED) packaging/gateway.conf >$(DESTDIR)$(PREFIX)/share/pg_sheet/gateway.conf.example
 	install -m 0644 packaging/pg_sheet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/pg_sheet.conf
 
