@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Cluster } from '../lib/cluster.mjs';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { request } from '../lib/client.mjs';
 import { Person, startBrowser } from './page.mjs';
 
@@ -34,5 +34,20 @@ test('open pages survive the death of one of two gateways', { timeout: 180000 },
 	await Promise.all([ann.untilSaved(60000), bob.untilSaved(60000)]);
 	await Promise.all([ann, bob].map((person) => person.untilShows('A2', 'after')));
 	assert.deepEqual(await ann.cells('A1', 'A2'), ['before', 'after']);
+
+	// One that stands still is noticed, and left, too. It comes back as if nothing had happened.
+	await owner.start();
+	const other = cluster.gateways.find((gateway) => gateway !== owner);
+	const servedBy = async (gateway) => (await gateway.metrics()).pg_sheet_sessions;
+	const still = await waitUntil(async () => ((await servedBy(owner)) === 2 ? owner : (await servedBy(other)) === 2 && other), 'both pages at one gateway', 60000, 100);
+	still.service.signal('SIGSTOP');
+	try {
+		await ann.type('A3', 'while it stands');
+		await ann.page.getByText(/does not answer/).first().waitFor({ timeout: 30000 });
+		await ann.untilSaved(60000);
+		await bob.untilShows('A3', 'while it stands', 60000);
+	} finally {
+		still.service.signal('SIGCONT');
+	}
 	assert.deepEqual([...ann.problems, ...bob.problems], []);
 });

@@ -6,6 +6,8 @@ import { Msg, parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, par
 import type { Answer, LogEntry, Page, Route, SheetInfo, Version } from './answers';
 
 const timeoutMs = 10000;
+/** For a question that another gateway answers as well. */
+const shortTimeoutMs = 4000;
 const membersKey = 'pg_sheet.gateways';
 
 /** A refusal, with its number and the gateway's text, or no answer (msg null). */
@@ -39,8 +41,8 @@ const refusals = new Map<number, number>([
 	[410, Msg.InTrash],
 ]);
 
-async function request(base: string, path: string, init: RequestInit): Promise<unknown> {
-	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeoutMs), cache: 'no-store' });
+async function request(base: string, path: string, init: RequestInit, timeout = timeoutMs): Promise<unknown> {
+	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeout), cache: 'no-store' });
 	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
 	const refusal = refusals.get(response.status);
@@ -53,11 +55,11 @@ function postInit(body: object): RequestInit {
 }
 
 /** Tries one gateway after another. */
-async function tryGateways(bases: string[], path: string, init: RequestInit, again: boolean): Promise<unknown> {
+async function tryGateways(bases: string[], path: string, init: RequestInit, again: boolean, timeout = timeoutMs): Promise<unknown> {
 	let problem: unknown;
 	for (const base of bases) {
 		try {
-			return await request(base, path, init);
+			return await request(base, path, init, timeout);
 		} catch (error) {
 			problem = error;
 			if (error instanceof ApiError && error.msg !== null) break;
@@ -191,7 +193,7 @@ export async function openLink(token: string, fid: number, link: string): Promis
 /** Finds the gateway of a sheet. */
 export async function findSheet(token: string, fid: number): Promise<Route> {
 	const init = { headers: { authorization: `Bearer ${token}` } };
-	const value = await tryGateways(knownGateways(), `/v2/sheets/${fid}/route`, init, true);
+	const value = await tryGateways(knownGateways(), `/v2/sheets/${fid}/route`, init, true, shortTimeoutMs);
 	const bean = value as { success?: unknown; msg?: unknown };
 	if (bean && bean.success === false && typeof bean.msg === 'number') throw new ApiError(bean.msg);
 	const route = parseRoute(value);

@@ -95,9 +95,9 @@ const retryableCodes = new Set<number>([1001, 1005, 1006, 1011, 1012, 1013, clos
 /** The most cells of a `get`. */
 const blockCells = 65536;
 /** A connection that is silent for so long is given up, if an answer is due. */
-const silentMs = 20000;
+const silentMs = 10000;
 /** An idle connection is probed after this time. */
-const probeMs = 15000;
+const probeMs = 5000;
 
 /** How often in a row the client follows a moved sheet without a pause: from the owner to the holder, and back. */
 const movesAtOnce = 3;
