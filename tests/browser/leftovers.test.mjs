@@ -76,6 +76,18 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await page.unrouteAll();
 	});
 
+	await part('an editor that cannot be loaded is told, and loaded when the user tries again', 'ann', async () => {
+		const { page } = ann;
+		await page.route(/editor-[^/]*\.js$/, (route) => route.abort());
+		await page.goto(`${gateway.url}/?id=${id}`);
+		await page.getByRole('alert').getByText('No gateway answers').waitFor();
+		await page.unrouteAll();
+		await page.getByRole('button', { name: 'Try again' }).click();
+		await ann.untilSaved();
+		await page.goto(`${gateway.url}/`);
+		await page.getByRole('heading', { name: 'Sheets' }).waitFor();
+	});
+
 	await t.test('signing out does not sign in again, whatever becomes of the request', async () => {
 		const { page } = ann;
 		const signOut = async () => {

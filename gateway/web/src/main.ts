@@ -5,7 +5,7 @@ import { currentSession, endSession, openLink, saveSession } from './api';
 import { loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
-import { attempt, h, notify } from './dom';
+import { attempt, button, h, notify } from './dom';
 
 /** What a page does when the user leaves it. */
 export interface Leaving {
@@ -91,10 +91,16 @@ async function show(): Promise<void> {
 	const opened = link !== null && (await attempt(() => openLink(session.token, fid, link)));
 	if (current !== shows) return;
 	if (opened) history.replaceState(null, '', `/?id=${fid}`);
-	const { showEditor } = await editor;
+	const page = await editor.catch(() => null);
 	if (current !== shows) return;
+	if (!page) {
+		// A browser does not load a module again that it could not load.
+		const retry = button(t('retry'), () => location.reload());
+		root.replaceChildren(h('p', { class: 'loading', role: 'alert' }, t('error.unreachable'), ' ', retry));
+		return;
+	}
 	root.replaceChildren();
-	leaving = showEditor(root, session, fid, navigation);
+	leaving = page.showEditor(root, session, fid, navigation);
 	address = location.href;
 }
 
