@@ -7,6 +7,7 @@ SELECT name, number = :first AS same, pid = pg_backend_pid() AS own, role = sess
 SELECT sheet.unlock('job');
 SELECT sheet.locked('job');
 SELECT sheet.require_lock('job', :first);
+\set VERBOSITY terse
 SELECT sheet.require_lock('job', :first - 1);
 SELECT sheet.unlock('job');
 SELECT sheet.unlock('job');
