@@ -199,6 +199,7 @@ zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 	self->done_arg = arg;
 	self->client = NULL;
 	uv_close((uv_handle_t *) &self->retry, on_timer_closed);
+	zk_holder_end(self);
 	if (client)
 		zk_close(client, on_client_closed, self);
 }

@@ -157,6 +157,7 @@ main_finish(void)
 	if (ending)
 		return;
 	ending = true;
+	gateway.stopping = true;
 	log_event(LOG_INFO, "stopped", LOG_INT("sessions", members_count()), LOG_INT("sheets", room_count()),
 			  LOG_INT("requests", trace_under_way()));
 	if (gateway.coord != NULL)

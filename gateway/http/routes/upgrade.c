@@ -166,7 +166,9 @@ upgrade_on_holder(void *arg, const char *holder)
 
 	if (!request_is_gone(request))
 	{
-		if (holder == NULL || reach_is_refusing(holder))
+		if (gateway.stopping)
+			request_error(request, 503, "not serving now");
+		else if (holder == NULL || reach_is_refusing(holder))
 			request->next(request);
 		else
 		{

@@ -39,7 +39,7 @@
 
 #define PAUSE_MS   300
 #define AGAIN_MS   1000
-#define RELEASE_MS 2000 /* in state MOVING, for the lock to go */
+#define RELEASE_MS 2000 /* in state MOVING, for the answer to sheet.release, and for the lock to go */
 
 #define DRAIN_STEP_MS 50
 #define DRAIN_RING_MS 500 /* before the end: sheets that have not moved by then are closed */
@@ -156,7 +156,12 @@ handover_tick(Room *room)
 	uint64_t now = uv_now(&gateway.loop);
 
 	if (room->state == ROOM_MOVING && now - room->move_began > RELEASE_MS)
-		handover_finish(room);
+	{
+		if (coord_holds(gateway.coord, room_sheet_id(room))) /* the database has not answered */
+			coord_release(gateway.coord, room_sheet_id(room));
+		if (room->state == ROOM_MOVING)
+			handover_finish(room);
+	}
 	if (!room_is_open(room))
 		return;
 	if (gateway.suspended || handover_target(room) == NULL)
