@@ -7,9 +7,11 @@
  * its epoch. All callers use redirect_find():
  *
  *   routes that are AT_OWNER in the table of http/routes/router.c: 307 with Location, whose path and query are those of
- *     the request. A page of another origin is served here instead: a browser that follows a redirect of such a request
- *     sends `Origin: null` and drops Authorization, so the owner would refuse it. The database has all that is asked
- *     for. Other routes of a sheet are served by any gateway, because the database alone answers them.
+ *     the request. Two kinds of requests are served here instead, because what the owner would get by a redirect it
+ *     would refuse: those of a page of another origin (a browser then sends `Origin: null`), and those with the token
+ *     in a header (curl, browsers, Node and Python's requests drop Authorization; others follow no redirect at all).
+ *     Any gateway can serve these routes, by queries; the owner is faster, because it has the cells in memory.
+ *     Other routes of a sheet are served by any gateway, because the database alone answers them.
  *   WebSockets of protocol v1, and GET /sheetws?query=1: msg 19 with the address (http/routes/upgrade.c)
  *   WebSockets of protocol v2: close code 4307 with the address (ws/v2/v2_session.c)
  *   GET /v2/sheets/ID/route: the address as data
@@ -55,12 +57,17 @@ redirect_put_address(const char *member, RedirectForm form, char address[REDIREC
 		snprintf(address, REDIRECT_MAX, "%s://%s/sheetws", gateway_ws_scheme(), member);
 }
 
+bool
+redirect_is_here(int64_t sheet_id)
+{
+	return coord_holds(gateway.coord, sheet_id) || coord_is_mine(gateway.coord, sheet_id);
+}
+
 Served
 redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX])
 {
 	const char *owner = coord_owner_of(gateway.coord, sheet_id);
-
-	bool here = coord_holds(gateway.coord, sheet_id) || coord_is_mine(gateway.coord, sheet_id);
+	bool here = redirect_is_here(sheet_id);
 
 	address[0] = '\0';
 	if (owner == NULL || reach_is_refusing(owner))

@@ -2,6 +2,7 @@
 #ifndef REDIRECT_H
 #define REDIRECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum Served
@@ -22,6 +23,8 @@ typedef enum RedirectForm
 
 /* Sets the address of the gateway that serves the sheet, also if it is this one; "" for SERVED_NOWHERE. */
 extern Served redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX]);
+/* Does this gateway serve the sheet, as holder of its lock or as owner by the ring? */
+extern bool redirect_is_here(int64_t sheet_id);
 /* Why it is SERVED_NOWHERE; at most 123 bytes, for a WebSocket's close frame. */
 extern const char *redirect_nowhere_reason(int64_t sheet_id);
 

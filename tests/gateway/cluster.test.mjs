@@ -32,8 +32,7 @@ after(() => cluster?.stop());
 
 const living = () => cluster.gateways.filter((gateway) => gateway.service.alive);
 const other = (gateway) => cluster.gateways.find((candidate) => candidate !== gateway);
-const window = (gateway, fid) =>
-	request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:B2`, { headers: { authorization: `Bearer ${anna.token}` } });
+const window = (gateway, fid) => request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:B2&token=${anna.token}`);
 const query = async (gateway, fid, user = anna) =>
 	(await request(gateway, 'GET', `/sheetws?token=${user.token}&fid=${fid}&query=1`)).json;
 
@@ -108,7 +107,9 @@ test('HTTP for a sheet owned elsewhere is 307 to the same path at the owner', as
 		}
 		const elsewhereCells = await window(elsewhere, fid);
 		assert.equal(elsewhereCells.status, 307);
-		assert.equal(elsewhereCells.headers.location, `http://${owner.host}/v2/sheets/${fid}/cells?range=A1:B2`);
+		assert.equal(elsewhereCells.headers.location, `http://${owner.host}/v2/sheets/${fid}/cells?range=A1:B2&token=${anna.token}`);
+		const headers = { authorization: `Bearer ${anna.token}` };
+		assert.equal((await request(elsewhere, 'GET', `/v2/sheets/${fid}/cells?range=A1:B2`, { headers })).status, 200);
 		assert.equal((await window(owner, fid)).status, 200);
 		assert.equal((await getSheet(owner, anna, fid)).fid, fid);
 		const followed = await fetch(`${elsewhere.url}/getsheet`, {

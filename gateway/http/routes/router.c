@@ -229,6 +229,17 @@ router_is_cross_origin(const Request *request)
 	return origin != NULL && (name == NULL || host == NULL || strcmp(name + 3, host) != 0);
 }
 
+/*
+ * Is the token in a header? Of the clients that follow a redirect, most drop the header when the address has another
+ * port, and the owner would refuse the request.
+ */
+static bool
+router_has_token_in_header(const Request *request)
+{
+	return head_field(&request->head, "authorization") != NULL && !request_has_arg(request, "token") &&
+		   request_member(request, "token") == NULL;
+}
+
 /* Runs the route here, or sends the client to the gateway that serves the sheet. */
 static void
 router_begin_route(Request *request)
@@ -241,7 +252,7 @@ router_begin_route(Request *request)
 		served = redirect_find(request->sheet_id, REDIRECT_HTTP, address);
 	if (served == SERVED_NOWHERE)
 		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
-	else if (served == SERVED_HERE || router_is_cross_origin(request))
+	else if (served == SERVED_HERE || router_is_cross_origin(request) || router_has_token_in_header(request))
 		request->route->begin(request);
 	else
 	{

@@ -6,6 +6,7 @@
  */
 #include "common/a1.h"
 #include "common/edit_codec.h"
+#include "core/redirect.h"
 #include "ws/cache/changes.h"
 #include "http/request/range.h"
 #include "http/routes/routes.h"
@@ -141,7 +142,7 @@ cells_find(Request *request)
 
 	if (!cells_key(request, &key))
 		return;
-	answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
+	answer = !redirect_is_here(key.sheet_id) || room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 	if (answer != NULL)
 	{
 		cells_give(request, answer);
