@@ -1,0 +1,405 @@
+/*
+ * test_simulation.c - three gateways and three ZooKeeper servers in a simulated world (sim.h), with the coordinators as
+ * they are shipped: random faults for 30 s, then peace.
+ *
+ *   SCHEDULES=n  how many schedules (default 2000)
+ *   SEED=n       the seed of the first one; a failure tells its seed
+ *
+ * Faults: gateways are killed, stopped and continued, and start again; links are cut, in one direction or both; servers
+ * crash and hang; the leader is lost; the disk is slow; an administrator removes nodes of locks.
+ *
+ * Promises, checked at each event that concerns them:
+ *   exclusion  when a gateway gets a sheet's lock, no other running gateway believes that it may serve the sheet
+ *   epochs     each holder's epoch is greater than those of all holders before it, so that the database can refuse them
+ *   no write   that the database has accepted is from a gateway while another one with a greater epoch has written
+ * and after 25 s of peace:
+ *   agreement  all gateways have the same members, and name the same owner of each sheet
+ *   progress   the owner of each sheet holds its lock
+ *   no orphans ZooKeeper has no nodes of locks but the holders', and none at all when the gateways have ended
+ */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coord/coord_impl.h"
+#include "support/log.h"
+#include "tap.h"
+
+#define GATEWAYS   3
+#define SHEETS	   4
+#define SESSION_MS 2000
+#define FAULTS_MS  30000
+#define PEACE_MS   25000
+
+typedef struct Held
+{
+	bool wanted;
+	int64_t epoch; /* 0: not granted */
+} Held;
+
+typedef struct Gateway
+{
+	SimProcess process;
+	Coord *coord;
+	struct Gateway *former; /* killed */
+	bool suspended, closed;
+	uint64_t continued;
+	Held held[SHEETS + 1];
+} Gateway;
+
+typedef struct Write
+{
+	int sheet;
+	int64_t epoch;
+} Write;
+
+static Gateway *gateways[GATEWAYS];
+static int64_t greatest[SHEETS + 1], written[SHEETS + 1]; /* epochs: granted, and accepted by the database */
+static bool peace;
+static uint64_t seed;
+static long grants, losses, kills, refusals, accepted;
+static const char *failure; /* the first one of the schedule */
+static int failed_sheet;
+
+Coord *
+coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events)
+{
+	abort();
+}
+
+static void
+promise(bool kept, const char *what, int sheet)
+{
+	if (kept || failure)
+		return;
+	failure = what;
+	failed_sheet = sheet;
+}
+
+/* ---- a gateway ---- */
+
+static void
+on_suspended(void *arg)
+{
+	((Gateway *) arg)->suspended = true;
+}
+
+static void
+on_resumed(void *arg)
+{
+	((Gateway *) arg)->suspended = false;
+}
+
+/* A process that was stopped does not know of the time before its timers have run. */
+static bool
+may_serve(const Gateway *gateway, int sheet)
+{
+	return gateway->held[sheet].epoch != 0 && !gateway->suspended && !gateway->process.stopped &&
+		   sim_now > gateway->continued + SESSION_MS / 12 * SIM_MS;
+}
+
+static void
+on_granted(void *arg, int64_t sheet, int64_t epoch)
+{
+	Gateway *self = arg;
+
+	grants++;
+	promise(self->held[sheet].wanted, "a lock is granted that nobody has asked for", (int) sheet);
+	promise(epoch > greatest[sheet], "epochs do not grow", (int) sheet);
+	greatest[sheet] = epoch;
+	for (int i = 0; i < GATEWAYS; i++)
+		promise(gateways[i] == self || !may_serve(gateways[i], (int) sheet), "two gateways hold a lock", (int) sheet);
+	self->held[sheet].epoch = epoch;
+}
+
+static void
+on_lost(void *arg, int64_t sheet, const char *reason)
+{
+	losses++;
+	((Gateway *) arg)->held[sheet] = (Held){false, 0};
+}
+
+static void gateway_start(int number, Gateway *former);
+
+static void
+on_closed(void *arg)
+{
+	((Gateway *) arg)->closed = true;
+}
+
+static void
+restart(void *arg)
+{
+	Gateway *former = arg;
+
+	gateway_start(former->process.number, former);
+}
+
+static void
+gateway_kill(Gateway *gateway)
+{
+	kills++;
+	sim_kill(&gateway->process);
+	sim_continue(&gateway->process);
+	memset(gateway->held, 0, sizeof(gateway->held));
+	coord_close(gateway->coord, on_closed, gateway); /* frees its memory, and is heard by nobody */
+	sim_after(NULL, (peace ? 0 : sim_random(6000)) * SIM_MS, restart, gateway);
+}
+
+static void
+kill_later(void *arg)
+{
+	if (!((Gateway *) arg)->process.dead)
+		gateway_kill(arg);
+}
+
+/* A name that another process has: possible, if the former session lives on because servers were elected anew. */
+static void
+on_fatal(void *arg, const char *reason)
+{
+	sim_after(NULL, 0, kill_later, arg);
+}
+
+static void
+database_gets(void *arg)
+{
+	Write *write = arg;
+
+	if (write->epoch >= written[write->sheet])
+	{
+		written[write->sheet] = write->epoch;
+		accepted++;
+	}
+	else
+		refusals++;
+	free(write);
+}
+
+/* What the gateway's users do, and its own moves. */
+static void
+gateway_lives(void *arg)
+{
+	Gateway *self = arg;
+	int sheet = 1 + (int) sim_random(SHEETS);
+	Held *held = &self->held[sheet];
+	bool mine;
+
+	if (self->process.dead || self->closed)
+		return;
+	mine = coord_is_mine(self->coord, sheet);
+	sim_after(&self->process, sim_random(300) * SIM_MS, gateway_lives, self);
+	if (held->epoch != 0 && !self->suspended)
+	{
+		Write *write = malloc(sizeof(*write));
+
+		promise(greatest[sheet] == held->epoch || self->continued != 0, "a gateway writes after another has the lock", sheet);
+		*write = (Write){sheet, held->epoch};
+		sim_after(NULL, sim_random(100) * SIM_MS, database_gets, write);
+	}
+	if (!held->wanted && (mine || (!peace && sim_percent(10))))
+	{
+		held->wanted = true;
+		coord_acquire(self->coord, sheet);
+	}
+	else if (held->wanted && !mine && (peace || sim_percent(20)))
+	{
+		*held = (Held){false, 0};
+		coord_release(self->coord, sheet);
+	}
+	else if (held->wanted && !peace && sim_percent(10))
+	{
+		*held = (Held){false, 0};
+		coord_release(self->coord, sheet);
+	}
+}
+
+static void
+gateway_start(int number, Gateway *former)
+{
+	Gateway *self = calloc(1, sizeof(*self));
+	char name[32];
+	CoordConfig config = {"zookeeper", name, 1, "", "simulated", SIM_ROOT, SESSION_MS};
+	CoordEvents events = {.arg = self,
+						  .suspended = on_suspended,
+						  .resumed = on_resumed,
+						  .ready = on_resumed,
+						  .granted = on_granted,
+						  .lost = on_lost,
+						  .fatal = on_fatal};
+
+	snprintf(name, sizeof(name), "gateway%d:80", number);
+	self->process.number = number;
+	self->process.loop.data = &self->process;
+	self->former = former;
+	gateways[number] = self;
+	self->coord = coord_open(&self->process.loop, &config, &events);
+	sim_after(&self->process, 0, gateway_lives, self);
+}
+
+/* ---- faults ---- */
+
+static void
+gateway_continues(void *arg)
+{
+	Gateway *gateway = arg;
+
+	gateway->continued = sim_now;
+	sim_continue(&gateway->process);
+}
+
+static void
+fault(void *arg)
+{
+	Gateway *gateway = gateways[sim_random(GATEWAYS)];
+	int server = (int) sim_random(SIM_SERVERS);
+	uint64_t duration = (uint64_t) sim_random(sim_percent(50) ? 1000 : 6000) * SIM_MS;
+	bool both = sim_percent(50), first = sim_percent(50);
+
+	if (peace)
+		return;
+	sim_after(NULL, (uint64_t) sim_random(2000) * SIM_MS, fault, NULL);
+	switch (sim_random(10))
+	{
+		case 0:
+			if (!gateway->process.dead)
+				gateway_kill(gateway);
+			break;
+		case 1:
+		case 2:
+			if (gateway->process.dead || gateway->process.stopped)
+				break;
+			gateway->process.stopped = true;
+			sim_after(NULL, duration, gateway_continues, gateway);
+			break;
+		case 3:
+		case 4:
+			for (int i = 0; i < SIM_SERVERS; i++)
+				if (i == server || sim_percent(50))
+					sim_cut_link(&gateway->process, i, both || first, both || !first, duration);
+			break;
+		case 5:
+			sim_crash_server(server, duration);
+			break;
+		case 6:
+			sim_hang_server(server, duration);
+			break;
+		case 7:
+			sim_lose_leader();
+			break;
+		case 8:
+			sim_slow_disk((uint64_t) sim_random(1500) * SIM_MS, duration);
+			break;
+		case 9:
+			if (sim_percent(30))
+				sim_remove_lock_node();
+	}
+}
+
+/* ---- peace ---- */
+
+static void
+check_node(void *arg, const char *path, int64_t session, int64_t czxid, const char *data)
+{
+	int sheet;
+
+	if (sscanf(path, SIM_ROOT "/locks/sheet%d/", &sheet) != 1 || session == 0)
+		return;
+	for (int i = 0; i < GATEWAYS; i++)
+		if (gateways[i]->held[sheet].epoch == czxid)
+			return;
+	promise(false, "a node is left that is not the holder's", sheet);
+}
+
+static void
+check_no_node(void *arg, const char *path, int64_t session, int64_t czxid, const char *data)
+{
+	promise(session == 0, "a node is left when all have ended", 0);
+}
+
+static void
+check_peace(void)
+{
+	for (int sheet = 1; sheet <= SHEETS; sheet++)
+	{
+		const char *owner = coord_owner_of(gateways[0]->coord, sheet);
+
+		for (int i = 0; i < GATEWAYS; i++)
+		{
+			Gateway *gateway = gateways[i];
+			const char *named = coord_owner_of(gateway->coord, sheet);
+
+			promise(gateway->coord->member_count == GATEWAYS, "members are missing", i);
+			promise(owner && named && strcmp(owner, named) == 0, "two gateways name different owners", sheet);
+			promise(!gateway->suspended, "a gateway is suspended", i);
+			promise((gateway->held[sheet].epoch != 0) == coord_is_mine(gateway->coord, sheet),
+					"the owner does not hold the lock, or another does", sheet);
+		}
+	}
+	sim_each_node(check_node, NULL);
+}
+
+static void
+run_schedule(void)
+{
+	failure = NULL;
+	peace = false;
+	memset(greatest, 0, sizeof(greatest));
+	memset(written, 0, sizeof(written));
+	sim_begin(seed);
+	sim_zookeeper_begin();
+	for (int i = 0; i < GATEWAYS; i++)
+		gateway_start(i, NULL);
+	sim_after(NULL, 2000 * SIM_MS, fault, NULL);
+	sim_run(FAULTS_MS * SIM_MS);
+	peace = true;
+	sim_zookeeper_heal();
+	for (int i = 0; i < GATEWAYS; i++)
+		if (gateways[i]->process.stopped)
+			gateway_continues(gateways[i]);
+	sim_run((FAULTS_MS + PEACE_MS) * SIM_MS);
+	check_peace();
+	for (int i = 0; i < GATEWAYS; i++)
+		if (!gateways[i]->process.dead)
+			coord_close(gateways[i]->coord, on_closed, gateways[i]);
+	sim_run((FAULTS_MS + PEACE_MS + 6000) * SIM_MS);
+	sim_each_node(check_no_node, NULL);
+	for (int i = 0; i < GATEWAYS; i++)
+		for (Gateway *gateway = gateways[i], *former; gateway; gateway = former)
+		{
+			former = gateway->former;
+			promise(gateway->closed, "a coordinator does not end", i);
+			free(gateway);
+		}
+	sim_zookeeper_end();
+	sim_end();
+}
+
+static unsigned long
+number_of(const char *name, unsigned long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 10) : otherwise;
+}
+
+int
+main(void)
+{
+	unsigned long count = number_of("SCHEDULES", 2000), failures = 0;
+	uint64_t first = number_of("SEED", 1);
+
+	log_setup("error", "text");
+	for (seed = first; seed < first + count; seed++)
+	{
+		run_schedule();
+		if (failure && failures++ < 10)
+			TAP_OK(false, "seed %llu: %s (%d)", (unsigned long long) seed, failure, failed_sheet);
+	}
+	printf("# seeds %llu to %llu: %ld locks granted, %ld lost, %ld gateways killed, %ld writes accepted, %ld refused\n",
+		   (unsigned long long) first, (unsigned long long) (first + count - 1), grants, losses, kills, accepted,
+		   refusals);
+	TAP_OK(failures == 0, "%lu schedules of faults: %lu broke a promise", count, failures);
+	TAP_OK(grants > 20 * (long) count && losses > (long) count && refusals > 0, "and the faults were felt");
+	return tap_done();
+}
