@@ -71,6 +71,8 @@ extern void zk_create(ZkClient *client, const char *path, const char *data, int 
 /* Makes both nodes or neither. Sequential nodes get consecutive numbers; the reply does not tell their names. */
 extern void zk_create_pair(ZkClient *client, const char *first, const char *second, const char *data, int flags,
 						   ZkReplyFn fn, void *arg);
+/* Requests that are sent after it see what the leader had proposed before it, also by a connection that is cut now. */
+extern void zk_sync(ZkClient *client, const char *path, ZkReplyFn fn, void *arg);
 extern void zk_set(ZkClient *client, const char *path, const char *data, ZkReplyFn fn, void *arg);
 extern void zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg);
 extern void zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);

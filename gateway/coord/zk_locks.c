@@ -51,7 +51,6 @@ typedef struct ZkLock
 	char id[33];	   /* of the nodes to be made or made */
 	char node[80];	   /* the first one's name; "" while there is none, or we do not know */
 	char twin[80];	   /* the second one's */
-	char before[80];   /* the predecessor's node */
 	char *first;	   /* the holder's node, when that is not the predecessor */
 	int64_t epoch;	   /* of the nodes, once granted */
 } ZkLock;
@@ -254,28 +253,10 @@ look_at_queue(const ZkLock *lock, const ZkReply *reply)
 }
 
 static void
-on_gone(void *arg, const ZkReply *reply)
-{
-	ZkLock *lock = arg;
-
-	if (take_reply(lock, reply->rc, reply->rc == ZNONODE))
-		lock_step(lock);
-}
-
-static void
 on_predecessor(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
 
-	/*
-	 * Ours, and not the node that we know: a server may execute a create of a cut connection after it has answered
-	 * the list by which we looked for it. Nobody else would ever remove it while our session lives.
-	 */
-	if (reply->rc == ZOK && reply->session == zk_session(lock->self->client))
-	{
-		lock_delete(lock, lock->before, on_gone);
-		return;
-	}
 	/* the watch is set when the node was there */
 	lock->watching = reply->rc == ZOK && !lock->again;
 	if (reply->rc == ZOK && lock->first && !lock->told_waiting)
@@ -289,7 +270,6 @@ watch_predecessor(ZkLock *lock, const QueueLook *look)
 {
 	free(lock->first);
 	lock->first = look->predecessor == look->first ? NULL : strdup(look->first);
-	snprintf(lock->before, sizeof(lock->before), "%s", look->predecessor);
 	lock->again = false;
 	lock_get(lock, look->predecessor, true, on_predecessor);
 }
@@ -365,6 +345,17 @@ on_listed(void *arg, const ZkReply *reply)
 		verify(lock);
 }
 
+/* The list, which was sent after it, has a reply of its own. */
+static void
+on_synced(void *arg, const ZkReply *reply)
+{
+}
+
+/*
+ * If a create was sent by a connection that broke, the leader may have proposed it and not committed it yet, when
+ * another server answers a list. Nobody would ever remove these nodes while our session lives, so the list waits for
+ * what was proposed. After that, the leader refuses what comes by the old connection, because the session has moved.
+ */
 static void
 list(ZkLock *lock)
 {
@@ -374,6 +365,8 @@ list(ZkLock *lock)
 	lock->busy = true;
 	lock->again = false;
 	lock->watching = false;
+	if (lock->maybe_made)
+		zk_sync(lock->self->client, path, on_synced, lock);
 	zk_get_children(lock->self->client, path, false, on_listed, lock);
 }
 

@@ -142,6 +142,12 @@ on_void(int rc, const void *data)
 }
 
 static void
+on_synced(int rc, const char *path, const void *data)
+{
+	on_void(rc, data);
+}
+
+static void
 on_stat(int rc, const struct Stat *stat, const void *data)
 {
 	on_void(rc, data);
@@ -238,6 +244,18 @@ zk_create_pair(ZkClient *client, const char *first, const char *second, const ch
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_amulti(client->handle, 2, ops, request->results, on_void, request);
+	request_sent(client, request, rc);
+}
+
+void
+zk_sync(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
+{
+	ZkRequest *request = request_new(client, fn, arg);
+	int rc = ZINVALIDSTATE;
+
+	uv_mutex_lock(&client->handle_lock);
+	if (client->handle)
+		rc = zoo_async(client->handle, path, on_synced, request);
 	request_sent(client, request, rc);
 }
 

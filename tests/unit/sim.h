@@ -31,6 +31,8 @@ typedef struct SimProcess
 typedef void (*SimFn)(void *arg);
 
 extern uint64_t sim_now;
+extern bool sim_traces; /* print what happens, with its time in ms */
+extern void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A new world at time 0. */
 extern void sim_begin(uint64_t seed);

@@ -6,6 +6,8 @@
  */
 #include "sim.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,7 @@ typedef struct SimEvent
 } SimEvent;
 
 uint64_t sim_now;
+bool sim_traces;
 
 static SimEvent **heap;
 static size_t heap_count, heap_room;
@@ -162,6 +165,20 @@ sim_end(void)
 	free(heap);
 	heap = NULL;
 	heap_room = 0;
+}
+
+void
+sim_trace(const char *format, ...)
+{
+	va_list args;
+
+	if (!sim_traces)
+		return;
+	printf("# %6llu.%03u ", (unsigned long long) sim_now / SIM_MS, (unsigned) (sim_now % SIM_MS));
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
 }
 
 SimProcess *

@@ -174,7 +174,7 @@ const int ZOO_CHANGED_EVENT = 3, ZOO_DELETED_EVENT = 2, ZOO_CHILD_EVENT = 4, ZOO
 struct ACL_vector ZOO_OPEN_ACL_UNSAFE;
 
 static Server servers[SIM_SERVERS];
-static Tree proposed;
+static Tree proposed; /* with all that the leader has proposed */
 static Transaction **history;
 static int history_count, history_room, committed;
 static uint64_t commits; /* when the last proposal is committed */
@@ -286,7 +286,11 @@ tree_touch_parent(Tree *tree, const char *path, int64_t zxid, bool created)
 static void
 tree_apply(Tree *tree, const Change *change, int64_t session, int64_t zxid)
 {
+	static const char *const kinds[] = {"create", "delete", "set"};
 	Node *node = tree_find(tree, change->path);
+
+	if (tree == &proposed)
+		sim_trace("zxid %lld session %lld: %s %s", (long long) zxid, (long long) session, kinds[change->kind], change->path);
 
 	if (change->kind == CREATE)
 	{
@@ -842,6 +846,7 @@ elect(void *arg)
 	}
 	commits = sim_now;
 	has_leader = true;
+	sim_trace("server %d leads, up to zxid %d", leader, committed);
 }
 
 void
@@ -849,6 +854,7 @@ sim_lose_leader(void)
 {
 	if (!has_leader)
 		return;
+	sim_trace("the leader is lost");
 	has_leader = false;
 	epoch++;
 	for (int i = 0; i < SIM_SERVERS; i++)
@@ -877,6 +883,7 @@ sim_crash_server(int number, uint64_t duration)
 {
 	if (servers[number].down || servers[number].process.stopped)
 		return;
+	sim_trace("server %d crashes for %llu ms", number, (unsigned long long) duration / SIM_MS);
 	server_closes_all(number, sim_percent(30));
 	servers[number].down = true;
 	check_quorum(number);
@@ -899,6 +906,7 @@ sim_hang_server(int number, uint64_t duration)
 {
 	if (servers[number].down || servers[number].process.stopped)
 		return;
+	sim_trace("server %d hangs for %llu ms", number, (unsigned long long) duration / SIM_MS);
 	servers[number].process.stopped = true;
 	servers[number].hangs_since = sim_now;
 	check_quorum(number);
@@ -908,6 +916,7 @@ sim_hang_server(int number, uint64_t duration)
 void
 sim_slow_disk(uint64_t delay, uint64_t duration)
 {
+	sim_trace("the disk takes %llu ms", (unsigned long long) delay / SIM_MS);
 	disk_delay = delay;
 	disk_until = sim_now + duration;
 }
@@ -915,6 +924,7 @@ sim_slow_disk(uint64_t delay, uint64_t duration)
 void
 sim_cut_link(SimProcess *process, int server, bool to_server, bool to_client, uint64_t duration)
 {
+	sim_trace("gateway %d - server %d cut for %llu ms", process->number, server, (unsigned long long) duration / SIM_MS);
 	if (to_server)
 		cut_to_server[process->number][server] = sim_now + duration;
 	if (to_client)
@@ -1063,6 +1073,7 @@ client_loses(zhandle_t *handle)
 {
 	bool was_connected = handle->connected;
 
+	sim_trace("gateway %d loses server %d", handle->process->number, handle->server);
 	client_closes(handle);
 	complete_all(handle, ZCONNECTIONLOSS);
 	handle->server = (handle->server + 1) % SIM_SERVERS;
@@ -1145,6 +1156,8 @@ client_is_connected(zhandle_t *handle, const Request *request)
 		handle->watcher(handle, ZOO_SESSION_EVENT, ZOO_EXPIRED_SESSION_STATE, "", handle->context);
 		return;
 	}
+	sim_trace("gateway %d is connected to server %d, session %lld", handle->process->number, handle->server,
+			  (long long) request->answer.session);
 	handle->id.client_id = request->answer.session;
 	handle->connected = true;
 	for (Request *waiting = handle->first; waiting; waiting = waiting->next)

@@ -4,6 +4,7 @@
  *
  *   SCHEDULES=n  how many schedules (default 2000)
  *   SEED=n       the seed of the first one; a failure tells its seed
+ *   TRACE=1      prints what happens
  *
  * Faults: gateways are killed, stopped and continued, and start again; links are cut, in one direction or both; servers
  * crash and hang; the leader is lost; the disk is slow; an administrator removes nodes of locks.
@@ -73,6 +74,7 @@ promise(bool kept, const char *what, int sheet)
 {
 	if (kept || failure)
 		return;
+	sim_trace("NOT KEPT: %s (%d)", what, sheet);
 	failure = what;
 	failed_sheet = sheet;
 }
@@ -82,21 +84,30 @@ promise(bool kept, const char *what, int sheet)
 static void
 on_suspended(void *arg)
 {
+	sim_trace("gateway %d is suspended", ((Gateway *) arg)->process.number);
 	((Gateway *) arg)->suspended = true;
 }
 
 static void
 on_resumed(void *arg)
 {
+	sim_trace("gateway %d serves", ((Gateway *) arg)->process.number);
 	((Gateway *) arg)->suspended = false;
 }
 
-/* A process that was stopped does not know of the time before its timers have run. */
+/* A process that is stopped, or that continues, does not know of the time that has passed before its timers have run.
+ * The epoch alone keeps others from harm. */
+static bool
+knows_the_time(const Gateway *gateway)
+{
+	return !gateway->process.stopped &&
+		   (gateway->continued == 0 || sim_now > gateway->continued + SESSION_MS / 12 * SIM_MS);
+}
+
 static bool
 may_serve(const Gateway *gateway, int sheet)
 {
-	return gateway->held[sheet].epoch != 0 && !gateway->suspended && !gateway->process.stopped &&
-		   sim_now > gateway->continued + SESSION_MS / 12 * SIM_MS;
+	return gateway->held[sheet].epoch != 0 && !gateway->suspended && knows_the_time(gateway);
 }
 
 static void
@@ -105,18 +116,22 @@ on_granted(void *arg, int64_t sheet, int64_t epoch)
 	Gateway *self = arg;
 
 	grants++;
+	sim_trace("gateway %d gets sheet %d, epoch %lld", self->process.number, (int) sheet, (long long) epoch);
 	promise(self->held[sheet].wanted, "a lock is granted that nobody has asked for", (int) sheet);
+	self->held[sheet].epoch = epoch;
+	if (!knows_the_time(self))
+		return;
 	promise(epoch > greatest[sheet], "epochs do not grow", (int) sheet);
 	greatest[sheet] = epoch;
 	for (int i = 0; i < GATEWAYS; i++)
 		promise(gateways[i] == self || !may_serve(gateways[i], (int) sheet), "two gateways hold a lock", (int) sheet);
-	self->held[sheet].epoch = epoch;
 }
 
 static void
 on_lost(void *arg, int64_t sheet, const char *reason)
 {
 	losses++;
+	sim_trace("gateway %d loses sheet %d: %s", ((Gateway *) arg)->process.number, (int) sheet, reason);
 	((Gateway *) arg)->held[sheet] = (Held){false, 0};
 }
 
@@ -140,6 +155,7 @@ static void
 gateway_kill(Gateway *gateway)
 {
 	kills++;
+	sim_trace("gateway %d is killed", gateway->process.number);
 	sim_kill(&gateway->process);
 	sim_continue(&gateway->process);
 	memset(gateway->held, 0, sizeof(gateway->held));
@@ -193,22 +209,25 @@ gateway_lives(void *arg)
 	{
 		Write *write = malloc(sizeof(*write));
 
-		promise(greatest[sheet] == held->epoch || self->continued != 0, "a gateway writes after another has the lock", sheet);
+		promise(held->epoch >= greatest[sheet] || !knows_the_time(self), "a gateway writes after another has the lock", sheet);
 		*write = (Write){sheet, held->epoch};
 		sim_after(NULL, sim_random(100) * SIM_MS, database_gets, write);
 	}
 	if (!held->wanted && (mine || (!peace && sim_percent(10))))
 	{
 		held->wanted = true;
+		sim_trace("gateway %d wants sheet %d", self->process.number, sheet);
 		coord_acquire(self->coord, sheet);
 	}
 	else if (held->wanted && !mine && (peace || sim_percent(20)))
 	{
+		sim_trace("gateway %d releases sheet %d", self->process.number, sheet);
 		*held = (Held){false, 0};
 		coord_release(self->coord, sheet);
 	}
 	else if (held->wanted && !peace && sim_percent(10))
 	{
+		sim_trace("gateway %d releases sheet %d", self->process.number, sheet);
 		*held = (Held){false, 0};
 		coord_release(self->coord, sheet);
 	}
@@ -244,6 +263,7 @@ gateway_continues(void *arg)
 {
 	Gateway *gateway = arg;
 
+	sim_trace("gateway %d continues", gateway->process.number);
 	gateway->continued = sim_now;
 	sim_continue(&gateway->process);
 }
@@ -269,6 +289,7 @@ fault(void *arg)
 		case 2:
 			if (gateway->process.dead || gateway->process.stopped)
 				break;
+			sim_trace("gateway %d stops", gateway->process.number);
 			gateway->process.stopped = true;
 			sim_after(NULL, duration, gateway_continues, gateway);
 			break;
@@ -389,7 +410,8 @@ main(void)
 	unsigned long count = number_of("SCHEDULES", 2000), failures = 0;
 	uint64_t first = number_of("SEED", 1);
 
-	log_setup("error", "text");
+	sim_traces = getenv("TRACE") != NULL;
+	log_setup(sim_traces ? "debug" : "error", "text");
 	for (seed = first; seed < first + count; seed++)
 	{
 		run_schedule();
