@@ -205,8 +205,11 @@ test('kill -9 of one gateway: the other serves its sheets, with every acknowledg
 
 	await owner.start();
 	await waitUntil(
-		async () => (await claimsOf(owner)).length > 0 && everybodyAgrees(),
-		'the gateway to be a member again',
+		async () =>
+			(await claimsOf(owner)).length > 0 &&
+			(await everybodyAgrees()) &&
+			(await Promise.all(sheets.map((sheet) => query(heir, sheet)))).every(({ msg }) => msg === 19 || msg === 20),
+		'the gateway to be a member again, and to be reached',
 		takeoverMs + 5000,
 		50,
 	);
