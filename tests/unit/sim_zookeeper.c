@@ -8,12 +8,12 @@
  *   applies committed writes in their order, at times of its own; then the client's server answers.
  *   A server answers a client's requests in their order. A read sees what this server has applied, perhaps not the
  *   newest state. `sync` waits for all that the leader has proposed.
- *   The leader refuses the writes of a session that has moved to another server (PrepRequestProcessor.checkSession), but
- *   what it has proposed before the session moved is committed, after the client has lost that connection.
- *   The leader ends a session that it has not heard of for the session time, and removes its nodes.
- *   When the leader is lost, all servers close their connections; of the proposals that were not committed some survive.
- *   Watches fire once, in order with the answers; a client sets them again when it has connected again.
- *   The library answers all unanswered requests by ZCONNECTIONLOSS when a connection breaks.
+ *   The leader refuses the writes of a session that has moved to another server (PrepRequestProcessor.checkSession),
+ * but what it has proposed before the session moved is committed, after the client has lost that connection. The leader
+ * ends a session that it has not heard of for the session time, and removes its nodes. When the leader is lost, all
+ * servers close their connections; of the proposals that were not committed some survive. Watches fire once, in order
+ * with the answers; a client sets them again when it has connected again. The library answers all unanswered requests
+ * by ZCONNECTIONLOSS when a connection breaks.
  */
 #include "sim.h"
 
@@ -290,7 +290,8 @@ tree_apply(Tree *tree, const Change *change, int64_t session, int64_t zxid)
 	Node *node = tree_find(tree, change->path);
 
 	if (tree == &proposed)
-		sim_trace("zxid %lld session %lld: %s %s", (long long) zxid, (long long) session, kinds[change->kind], change->path);
+		sim_trace("zxid %lld session %lld: %s %s", (long long) zxid, (long long) session, kinds[change->kind],
+				  change->path);
 
 	if (change->kind == CREATE)
 	{
@@ -924,7 +925,8 @@ sim_slow_disk(uint64_t delay, uint64_t duration)
 void
 sim_cut_link(SimProcess *process, int server, bool to_server, bool to_client, uint64_t duration)
 {
-	sim_trace("gateway %d - server %d cut for %llu ms", process->number, server, (unsigned long long) duration / SIM_MS);
+	sim_trace("gateway %d - server %d cut for %llu ms", process->number, server,
+			  (unsigned long long) duration / SIM_MS);
 	if (to_server)
 		cut_to_server[process->number][server] = sim_now + duration;
 	if (to_client)
@@ -1137,9 +1139,8 @@ client_ticks(void *arg)
 		if (sim_now >= handle->began)
 			client_connect(handle);
 	}
-	else if (!handle->connected
-				 ? sim_now - handle->began > timeout / 3 || servers[handle->connection->number].down
-				 : sim_now - handle->heard > timeout * 2 / 3)
+	else if (!handle->connected ? sim_now - handle->began > timeout / 3 || servers[handle->connection->number].down
+								: sim_now - handle->heard > timeout * 2 / 3)
 		client_loses(handle);
 	else if (handle->connected && sim_now - handle->sent >= timeout / 3)
 		client_sends(handle, request_new(handle, PING, "", NULL));

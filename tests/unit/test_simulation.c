@@ -209,7 +209,8 @@ gateway_lives(void *arg)
 	{
 		Write *write = malloc(sizeof(*write));
 
-		promise(held->epoch >= greatest[sheet] || !knows_the_time(self), "a gateway writes after another has the lock", sheet);
+		promise(held->epoch >= greatest[sheet] || !knows_the_time(self), "a gateway writes after another has the lock",
+				sheet);
 		*write = (Write){sheet, held->epoch};
 		sim_after(NULL, sim_random(100) * SIM_MS, database_gets, write);
 	}
