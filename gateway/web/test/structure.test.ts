@@ -159,6 +159,36 @@ describe('structure edits are taken back', () => {
 		expect(shows()).toEqual({ '3,0': 'd', '5,0': '=A4', '9,0': '=A1' });
 	});
 
+	test('whatever the user asks for after an undo comes after it', async () => {
+		const { session, take, type, shows } = await sheet([[1, 0, 'b'], [3, 0, 'd']]);
+		session.restructure({ kind: 'deleteRows', at: 1, n: 1 });
+		session.undo();
+		// The user still sees the deleted row: d is in row 4.
+		session.restructure({ kind: 'insertRows', at: 3, n: 1 });
+		type(8, 0, 'typed');
+		session.moveLines({ rows: true, at: 3, n: 1, to: 0 });
+		for (let i = 0; i < 5; i++) take();
+		expect(shows()).toEqual({ '0,0': 'd', '2,0': 'b', '10,0': 'typed' });
+	});
+
+	test('an undo that is made again comes before what the user has asked for, which follows the rows', async () => {
+		const { session, wire, rows, type, others, take, shows } = await sheet([[3, 0, 'd'], [5, 0, '=A4']]);
+		rows('deleteRows', 3);
+		session.undo();
+		vi.useFakeTimers();
+		others(['insertRows', 0, 1], [8, 0, '=A1']);
+		wire.hear({ t: 'nack', n: 2, reason: 'base', row: 8, col: 0, block: false });
+		wire.said = wire.said.filter(({ n }) => n !== 2);
+		type(7, 1, 'typed');
+		take();
+		session.restructure({ kind: 'insertRows', at: 7, n: 1 });
+		others(['insertRows', 0, 1]);
+		vi.runAllTimers();
+		vi.useRealTimers();
+		for (let i = 0; i < 3; i++) take();
+		expect(shows()).toEqual({ '5,0': 'd', '7,0': '=A6', '10,1': 'typed', '11,0': '=A2' });
+	});
+
 	test('the contents before an edit move with the references', async () => {
 		const { write, undo, others, shows } = await sheet([[5, 0, '=A2'], [1, 0, '1']]);
 		write(5, 0, 'typed over it');

@@ -1,8 +1,9 @@
 // restructure.ts - the user's own structure edits: sends them, and recognises them in the sheet, where they become entries of
 // the undo stack. Insertions and deletions are sent at once. What is made of the present cells (a move, and whatever takes
-// a structure edit back) waits until all edits of the user are in the sheet.
+// a structure edit back) waits until all edits of the user are in the sheet. Later structure edits and steps of undo wait
+// behind it, so that all take effect in the order in which the user has asked for them.
 import type { Operation, RefusedError, SheetClient } from '../v2/client';
-import { isInsert } from '../v2/lines';
+import { isInsert, transform } from '../v2/lines';
 import type { Edit, Place, StructureEdit } from '../v2/messages';
 import { type Hindrance, MoveBack, Removal, Restoration, type StructureFrame } from './frames';
 import { type Cells, type LineMove, type Sheet, cellsOf, changesNothing, followMove, moveEdits, moveOf } from './moving';
@@ -19,19 +20,28 @@ export interface RestructureEvents {
 	later(run: () => void): void;
 }
 
-/** A structure edit of the user that is under way. */
-interface Due {
+/** What the user has asked for, in the coordinates of the grid: insertions and deletions, a move, or a step. */
+interface Request {
+	changes?: StructureEdit[];
+	move?: LineMove | undefined;
+	direction?: Direction;
+	/** What the step takes back or makes again; undefined: the last entry of that time. */
+	frame?: StructureFrame | undefined;
+	/** Makes the step, if `frame` is undefined. */
+	again?: () => void;
+	tries: number;
+	/** It was refused, and is made again a moment later. */
+	pauses?: boolean;
+}
+
+/** A request that is under way. */
+interface Due extends Request {
 	operation: Operation;
-	/** It takes back `frame`, or makes it again. */
-	direction: Direction | undefined;
-	frame: StructureFrame | undefined;
 	/** Edits of the operation that are still to come, by their kinds. */
 	kinds: StructureEdit['kind'][];
-	move: LineMove | undefined;
 	inserted?: StructureEdit;
 	/** All formulas, before the move. */
 	formulas?: ReturnType<Cells['formulas']>;
-	tries: number;
 }
 
 /** What is made of the present cells is made again if others have written into them, so many times. */
@@ -39,8 +49,10 @@ const mostTries = 8;
 
 export class Restructuring {
 	private due: Due[] = [];
-	/** What waits for the user's edits to be in the sheet. */
-	private waiting: (() => void)[] = [];
+	/** Requests that wait for the user's edits to be in the sheet, and for those before them. */
+	private waiting: Request[] = [];
+	/** The first request that waited is being made. */
+	private going = false;
 
 	constructor(
 		private readonly client: SheetClient,
@@ -61,27 +73,31 @@ export class Restructuring {
 	/** Inserts or deletes rows or columns. Returns false if the page is not connected. */
 	change(change: StructureEdit): boolean {
 		if (!this.client.hello) return false;
-		this.send([change], { direction: undefined, frame: undefined, move: undefined, tries: 0 });
+		const request = { changes: [change], tries: 0 };
+		if (this.waiting.length > 0 || this.due.some(({ changes }) => !changes)) this.waiting.push(request);
+		else this.make(request);
 		return true;
 	}
 
 	/** Moves rows or columns. Returns false if the page is not connected. */
 	move(move: LineMove): boolean {
 		if (!this.client.hello) return false;
-		if (!changesNothing(move)) this.whenSaved(() => this.makeMove(move));
+		this.whenSaved({ move, tries: 0 });
 		return true;
 	}
 
 	/** Takes the last entry back, or makes it again. Returns false if it is none of a structure edit, and none is under way. */
 	step(direction: Direction, again: () => void): boolean {
-		if (this.due.length > 0) {
-			this.waiting.push(again);
+		if (!this.going && this.due.length + this.waiting.length > 0) {
+			this.waiting.push({ direction, again, tries: 0 });
 			return true;
 		}
 		const frame = this.stack.frame(direction);
 		if (!frame) return false;
+		const request = { direction, frame, tries: 0 };
 		if (!this.client.hello) this.events.onHindered('offline');
-		else this.whenSaved(() => this.reverse(direction));
+		else if (this.going) this.make(request);
+		else this.whenSaved(request);
 		return true;
 	}
 
@@ -89,9 +105,13 @@ export class Restructuring {
 	before(change: StructureEdit & { uid: number }): void {
 		const due = this.due[0];
 		const sheet = this.sheet();
+		for (const request of this.waiting) {
+			request.changes &&= transform(request.changes, [change]) as StructureEdit[];
+			request.move &&= followMove(request.move, change);
+		}
 		if (change.uid !== this.uid || !sheet || !due?.kinds.includes(change.kind)) {
 			this.stack.move(change);
-			for (const { move } of this.due) if (move) this.followMoves(change);
+			for (const other of this.due) other.move &&= followMove(other.move, change);
 		} else if (due.move) this.beforeMove(due, change, sheet);
 		else {
 			const { frame, direction } = due;
@@ -101,10 +121,6 @@ export class Restructuring {
 				: new Restoration(change, sheet, !this.client.replica.missing(this.inSheet(change)));
 			this.stack.restructured(made, [change], direction, frame);
 		}
-	}
-
-	private followMoves(change: StructureEdit): void {
-		for (const due of this.due) due.move = due.move && followMove(due.move, change);
 	}
 
 	/** A move is an insertion and a deletion. Others may have changed it on its way. */
@@ -132,10 +148,17 @@ export class Restructuring {
 		return { ...range, toRow: Math.min(range.toRow, Math.max(rows - 1, range.row)), toCol: Math.min(range.toCol, Math.max(cols - 1, range.col)) };
 	}
 
-	private reverse(direction: Direction, tries = 0): void {
-		const frame = this.stack.frame(direction);
+	private make(request: Request): void {
+		const { changes, frame, again } = request;
+		if (changes) this.send(changes, request);
+		else if (frame) this.reverse(frame, request);
+		else if (again) again();
+		else this.makeMove(request);
+	}
+
+	private reverse(frame: StructureFrame, request: Request): void {
 		const sheet = this.sheet();
-		if (!frame || !sheet) return;
+		if (!sheet || this.stack.lastFrame(request.direction!) !== frame) return; // the user has written since, which ends redo
 		if (frame instanceof MoveBack && !this.client.replica.isWhole) {
 			this.hinder('unread');
 			return;
@@ -144,7 +167,7 @@ export class Restructuring {
 		if (typeof result === 'string') this.hinder(result, frame);
 		else if (!this.fits(result.edits)) this.hinder('large', frame);
 		else {
-			this.send(result.edits, { direction, frame, move: frame instanceof MoveBack ? frame.move : undefined, tries });
+			this.send(result.edits, { ...request, move: frame instanceof MoveBack ? frame.move : undefined });
 			if (result.skipped.length > 0) this.events.onSkipped(result.skipped);
 		}
 	}
@@ -161,31 +184,35 @@ export class Restructuring {
 		return splitEdits(edits, hello?.maxEdits, hello?.maxBytes).length === 1;
 	}
 
-	private makeMove(move: LineMove, tries = 0): void {
+	private makeMove(request: Request): void {
+		const { move } = request;
 		const sheet = this.sheet();
-		if (!sheet || changesNothing(move)) return;
+		if (!sheet || !move || changesNothing(move)) return;
 		if (!this.client.replica.isWhole) {
 			this.hinder('unread');
 			return;
 		}
 		const edits = moveEdits(move, sheet);
 		if (!edits || !this.fits(edits)) this.hinder('large');
-		else this.send(edits, { direction: undefined, frame: undefined, move, tries });
+		else this.send(edits, request);
 	}
 
 	/** Insertions and deletions of the user are sent as they are; what is made of cells is refused if others have written them. */
-	private send(edits: Edit[], due: Omit<Due, 'operation' | 'kinds'>): void {
-		const plain = !due.move && !due.direction;
-		this.client.operate(edits, plain).catch(() => {});
+	private send(edits: Edit[], request: Request): void {
+		if (edits.length === 0) return; // others have deleted the rows or columns
+		this.client.operate(edits, request.changes !== undefined).catch(() => {});
 		const kinds = edits.flatMap((edit) => ('kind' in edit ? [edit.kind] : []));
-		this.due.push({ ...due, kinds, operation: this.client.unfinished.at(-1)! });
+		this.due.push({ ...request, kinds, operation: this.client.unfinished.at(-1)! });
 		this.events.onChange();
 	}
 
 	/** Returns whether the operation was a structure edit of the user; it is in the sheet now. */
 	finished(operation: Operation): boolean {
 		const due = this.remove(operation);
-		if (due?.frame && due.frame === this.stack.frame(due.direction!)) this.stack.drop(due.frame); // others have deleted it
+		if (due?.frame && due.frame === this.stack.lastFrame(due.direction!)) this.stack.drop(due.frame); // others have deleted it
+		// A step that was asked for meanwhile takes this edit back, whatever the user writes until then.
+		const next = this.waiting[0];
+		if (due && this.due.length === 0 && next?.again) next.frame ??= this.stack.frame(next.direction!);
 		this.goOn();
 		return due !== undefined;
 	}
@@ -194,13 +221,15 @@ export class Restructuring {
 	refused(operation: Operation, { reason }: RefusedError, told: () => void): boolean {
 		const due = this.remove(operation);
 		if (!due) return false;
-		const { move, direction, frame, tries } = due;
-		const again = () => {
-			if (!direction) this.makeMove(move!, tries + 1);
-			else if (this.stack.frame(direction) === frame) this.reverse(direction, tries + 1);
-		};
-		if ((move || direction) && reason === 'base' && tries < mostTries) this.events.later(() => this.whenSaved(again));
-		else told();
+		const { changes, move, direction, frame, tries } = due;
+		if (!changes && reason === 'base' && tries < mostTries) {
+			const request: Request = { move, ...(direction && { direction }), frame, tries: tries + 1, pauses: true };
+			this.waiting.unshift(request);
+			this.events.later(() => {
+				request.pauses = false;
+				this.goOn();
+			});
+		} else told();
 		this.goOn();
 		return true;
 	}
@@ -213,20 +242,27 @@ export class Restructuring {
 
 	/** It is not known what has happened to rows and columns. */
 	restart(): void {
+		if (this.waiting.length > 0) this.events.onHindered('offline');
 		this.due = [];
 		this.waiting = [];
 		this.stack.forgetStructure();
 	}
 
-	private whenSaved(run: () => void): void {
-		this.waiting.push(run);
+	private whenSaved(request: Request): void {
+		this.waiting.push(request);
 		this.goOn();
 	}
 
-	/** Does what waits, when all edits of the user are in the sheet. */
+	/** Makes the requests that wait, when all edits of the user are in the sheet. */
 	goOn(): void {
-		const saved = () => this.due.length === 0 && this.client.unfinished.length === 0;
-		while (this.waiting.length > 0 && this.client.hello && saved()) this.waiting.shift()!();
+		if (this.going) return;
+		this.going = true;
+		try {
+			const saved = () => this.due.length === 0 && this.client.unfinished.length === 0;
+			while (this.waiting.length > 0 && !this.waiting[0]!.pauses && this.client.hello && saved()) this.make(this.waiting.shift()!);
+		} finally {
+			this.going = false;
+		}
 	}
 }
 

@@ -150,6 +150,11 @@ export class UndoStack {
 		return entry && isFrame(entry) ? entry : undefined;
 	}
 
+	/** The last structure edit, below whatever the user has written since. */
+	lastFrame(direction: Direction): StructureFrame | undefined {
+		return (direction === 'undo' ? this.undos : this.redos).filter(isFrame).at(-1);
+	}
+
 	/** A structure edit is not taken back: the entries below it are in the coordinates after it from now on. */
 	drop(frame: StructureFrame): void {
 		for (const entries of [this.undos, this.redos]) {
