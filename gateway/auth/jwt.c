@@ -341,23 +341,6 @@ jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtC
 	return status;
 }
 
-const char *
-jwt_status_text(JwtStatus status)
-{
-	static const char *const texts[] = {
-		[JWT_OK] = "ok",
-		[JWT_MALFORMED] = "the token is malformed",
-		[JWT_WRONG_ALGORITHM] = "the token's algorithm is not HS256",
-		[JWT_UNKNOWN_KEY] = "the token was signed with a key that is not known here",
-		[JWT_BAD_SIGNATURE] = "the token's signature is wrong",
-		[JWT_BAD_CLAIMS] = "the token's claims are missing or malformed",
-		[JWT_EXPIRED] = "the token has expired",
-		[JWT_NOT_YET_VALID] = "the token is not valid yet",
-	};
-
-	return texts[status];
-}
-
 /* ---- the cache of verified tokens: a hash table in which a new token replaces the old one ---- */
 
 #define CACHE_SIZE	1024 /* a power of two */

@@ -63,6 +63,5 @@ extern JwtStatus jwt_verify(const JwtKeys *keys, const char *token, size_t len, 
 extern JwtStatus jwt_verify_cached(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtClaims *claims);
 /* Forgets the verified tokens. Must be called when the keys have changed. */
 extern void jwt_cache_clear(void);
-extern const char *jwt_status_text(JwtStatus status);
 
 #endif

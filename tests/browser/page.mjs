@@ -50,7 +50,7 @@ export class Person {
 	/** Opens a page in the same browser, and goes on there. */
 	async anotherPage() {
 		this.page = await this.context.newPage();
-		this.page.setDefaultTimeout(15000);
+		this.page.setDefaultTimeout(30000);
 		this.page.on('pageerror', (error) => this.problems.push(error.stack || `${error.name}: ${error.message}`));
 		this.page.on('console', (message) => {
 			// A gateway that is down is what some tests are about.
@@ -115,7 +115,7 @@ export class Person {
 		return Promise.all(names.map(async (name) => (await this.cell(name)).content));
 	}
 
-	untilShows(name, shown, timeoutMs = 10000) {
+	untilShows(name, shown, timeoutMs = 30000) {
 		let last;
 		return waitUntil(
 			async () => (last = await this.cell(name))?.shown === shown,

@@ -260,7 +260,7 @@ export class Editor {
 	}
 
 	/** The next message, not yet taken, that the predicate accepts; those before it are skipped. */
-	async next(predicate = () => true, timeoutMs = 10000) {
+	async next(predicate = () => true, timeoutMs = 30000) {
 		let found;
 		const look = () => {
 			while (this.position < this.messages.length) {
@@ -320,7 +320,7 @@ export class Editor {
 		return this.nextModify(row, col, content);
 	}
 
-	async waitClosed(timeoutMs = 10000) {
+	async waitClosed(timeoutMs = 30000) {
 		await waitUntil(() => this.closed, 'the connection to be closed', timeoutMs, 5);
 		return this.closed;
 	}

@@ -71,7 +71,7 @@ export class Probe {
 	}
 
 	/** The next event, after those that were already waited for, that begins with the words; what came between is skipped. */
-	async next(words, timeoutMs = 10000) {
+	async next(words, timeoutMs = 30000) {
 		let found;
 		await waitUntil(
 			() => {

@@ -20,7 +20,7 @@ const directories = new Set();
 export const roundsToRun = (short, long) => Number(process.env.ROUNDS ?? (process.env.LONG ? long : short));
 
 /** Waits until probe() gives something true, and returns that; what names it in the error. */
-export async function waitUntil(probe, what, timeoutMs = 10000, everyMs = 20) {
+export async function waitUntil(probe, what, timeoutMs = 30000, everyMs = 20) {
 	const end = Date.now() + timeoutMs;
 	let problem;
 	for (;;) {

@@ -32,7 +32,7 @@ export class RawConnection {
 	}
 
 	/** The next answer: {status, headers, body, text, json}. head: it answers HEAD, and so has no body. */
-	async answer({ head = false, timeoutMs = 10000 } = {}) {
+	async answer({ head = false, timeoutMs = 30000 } = {}) {
 		let found;
 		await waitUntil(
 			() => {
@@ -68,7 +68,7 @@ export class RawConnection {
 	}
 
 	/** Resolves when the gateway has ended the connection. */
-	waitClosed(timeoutMs = 10000) {
+	waitClosed(timeoutMs = 30000) {
 		return waitUntil(() => this.ended || this.closed, 'the connection to be closed', timeoutMs, 2);
 	}
 

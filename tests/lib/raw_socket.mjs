@@ -102,7 +102,7 @@ export class RawSocket {
 		return this.received[0] ?? Buffer.alloc(0);
 	}
 
-	waitFor(probe, what, timeoutMs = 10000) {
+	waitFor(probe, what, timeoutMs = 30000) {
 		return waitUntil(probe, what, timeoutMs, 5);
 	}
 
@@ -123,12 +123,12 @@ export class RawSocket {
 	}
 
 	/** Until a close frame or the end of the connection; the code, undefined without a close frame. */
-	async waitCode(timeoutMs = 10000) {
+	async waitCode(timeoutMs = 30000) {
 		await this.waitFor(() => this.ended || this.closeCodes().length > 0, 'a close frame', timeoutMs);
 		return this.closeCodes()[0];
 	}
 
-	waitEnd(timeoutMs = 10000) {
+	waitEnd(timeoutMs = 30000) {
 		return this.waitFor(() => this.ended, 'the end of the connection', timeoutMs);
 	}
 

@@ -147,7 +147,7 @@ export class StrictSocket {
 		this.socket.resume();
 	}
 
-	async waitFor(probe, what, timeoutMs = 10000) {
+	async waitFor(probe, what, timeoutMs = 30000) {
 		await waitUntil(() => this.wrong || probe(), what, timeoutMs, 5);
 		if (this.wrong) throw this.wrong;
 	}

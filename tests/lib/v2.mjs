@@ -94,7 +94,7 @@ export class RawClient {
 	}
 
 	/** The next message of a type, not yet taken, that the predicate accepts; those before it are skipped. */
-	async next(type, predicate = () => true, timeoutMs = 10000) {
+	async next(type, predicate = () => true, timeoutMs = 30000) {
 		return waitUntil(
 			() => {
 				while (this.position < this.messages.length) {

@@ -157,12 +157,6 @@ log_scan_advance(LogScan *scan, ScanDirection direction)
 	return true;
 }
 
-bool
-log_scan_next_page(LogScan *scan)
-{
-	return log_scan_advance(scan, ForwardScanDirection);
-}
-
 /* ---- begin and end ---- */
 
 static void

@@ -59,8 +59,6 @@ extern void log_scan_release_page(LogScan *scan);
 extern void log_scan_read_page(LogScan *scan, Buffer buffer);
 extern void log_scan_store(LogScan *scan, TupleTableSlot *slot, int number);
 
-/* For index builds: the next page with its rows, forward; false at the end. */
-extern bool log_scan_next_page(LogScan *scan);
 extern void log_scan_set_limits(LogScan *scan, BlockNumber start, BlockNumber blocks);
 
 /* ---- log_scan_versions.c ---- */
