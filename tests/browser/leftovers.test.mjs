@@ -14,6 +14,20 @@ import { Person, startBrowser } from './page.mjs';
 /** How long sending what was left takes at most: an attempt, a pause and another attempt. */
 const lookMs = 40000;
 
+/** Runs in the page: the number of edits that its IndexedDB has. */
+const rowsInIndexedDb = () =>
+	new Promise((resolve, reject) => {
+		const opening = indexedDB.open('pg_sheet');
+		opening.onerror = () => reject(opening.error);
+		opening.onsuccess = () => {
+			const count = opening.result.transaction('operations').objectStore('operations').count();
+			count.onsuccess = () => {
+				opening.result.close();
+				resolve(count.result);
+			};
+		};
+	});
+
 test('what other pages have left', { timeout: 420000 }, async (t) => {
 	const cluster = await Cluster.start();
 	t.after(() => cluster.stop());
@@ -212,6 +226,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		}
 		await offered('A5: “late”').getByRole('button', { name: 'Write it' }).click();
 		await untilStored('A1=first A5=late');
+		await waitUntil(async () => (await ann.page.evaluate(rowsInIndexedDb)) === 0, 'IndexedDB to be empty');
 		await ann.open(id);
 		assert.equal(await offered('late').count(), 0);
 	});
