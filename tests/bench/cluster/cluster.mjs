@@ -4,7 +4,8 @@
  * Three gateways; SHEETS=24 sheets with one editor of protocol v2 each, who stores a cell every 20 ms, and 3 with an editor of
  * protocol v1. ROUNDS=3 times: a gateway joins, it is drained, another one is killed and started again. All the time newcomers
  * come to random gateways. A gap is the longest time in which an editor got no acknowledgement; each figure is the longest of
- * all editors or newcomers, the median of the rounds. The last line is one line of JSON:
+ * all editors or newcomers, the median of the rounds. PHASES="handover ring locks throughput" chooses; the last one is in
+ * throughput.mjs. The last line is one line of JSON:
  *
  *   gap_idle_ms        gap while nothing happens, which is what the machine itself does
  *   handover_join_ms   gap while sheets move to the gateway that joins
@@ -14,6 +15,7 @@
  *   max_over_mean_N    sheets of the fullest of N gateways, by the ring, divided by the mean
  *   moved_join_ratio   sheets that a fourth gateway takes over, by the ring, divided by a fourth of all
  *   sheet_lock_ms      from a release of a sheet's lock in ZooKeeper to the grant to the next
+ *   lock_wake_ms       from sheet.unlock() in one SQL session to the return of sheet.lock() in another
  *   lost, duplicated   acknowledged edits that are not in the log, and edits that are there twice
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,6 +26,7 @@ import { runAs } from '../../lib/processes.mjs';
 import { Typist, enter } from '../../lib/typist.mjs';
 import { Writer, checkNothingLost } from '../../lib/writer.mjs';
 import { setting } from '../common/site.mjs';
+import { throughput } from './throughput.mjs';
 
 const rounds = setting('ROUNDS', 3, 1, 20);
 const sheetCount = setting('SHEETS', 24, 3, 200);
@@ -32,7 +35,7 @@ const handoverS = 5;
 const postgres = { max_connections: 200, fsync: 'on' };
 const goals = {
 	...{ handover_drain_ms: 300, handover_join_ms: 300, handover_kill_ms: sessionMs + 1000, newcomer_ms: 500 },
-	...{ max_over_mean_3: 1.25, max_over_mean_10: 1.25, moved_join_ratio: 1.2, lost: 0, duplicated: 0 },
+	...{ lock_wake_ms: 2, max_over_mean_3: 1.25, max_over_mean_10: 1.25, moved_join_ratio: 1.2, lost: 0, duplicated: 0 },
 };
 const results = {};
 
@@ -202,7 +205,32 @@ async function ring() {
 	}
 }
 
-await handover();
-await ring();
+/** Locks of SQL sessions: both times are the server's. */
+async function locks() {
+	const cluster = await Cluster.start({ gateways: 0 });
+	try {
+		const [owner, waiter] = [cluster.psqlSession(), cluster.psqlSession()];
+		const waits = [];
+		for (let i = 0; i < 50; i++) {
+			await owner.query("SELECT sheet.lock('wake')");
+			const granted = waiter.query("SELECT sheet.lock('wake'), extract(epoch FROM clock_timestamp())");
+			await waitUntil(async () => (await cluster.psql("SELECT waiting FROM sheet.locks WHERE name = 'wake'")) === '1', 'the waiter');
+			const [released] = (await owner.query("SELECT extract(epoch FROM clock_timestamp()), sheet.unlock('wake')")).split('|');
+			waits.push((Number((await granted).split('|')[1]) - Number(released)) * 1000);
+			await waiter.query("SELECT sheet.unlock('wake')");
+		}
+		report('lock_wake_ms', [median(waits)]);
+		await owner.close();
+		await waiter.close();
+	} finally {
+		await cluster.stop();
+	}
+}
+
+const phases = { handover, ring, locks, throughput: async () => Object.assign(results, await throughput()) };
+for (const name of (process.env.PHASES ?? Object.keys(phases).join(' ')).split(' ')) {
+	process.stdout.write(`${name}\n`);
+	await phases[name]();
+}
 console.log(JSON.stringify(results));
 process.exit(results.lost + results.duplicated > 0 ? 1 : 0);
