@@ -320,8 +320,8 @@ check_random_ranges(void)
 		granted += after;
 		good = good && model_agrees(&locks) && locks_next_free(&locks, NULL) == NULL;
 	}
-	TAP_OK(good && waited > 1000 && granted > 500, "%d steps with ranges agree with a plain array (%d waited, %d granted)",
-		   step, waited, granted);
+	TAP_OK(good && waited > 1000 && granted > 500,
+		   "%d steps with ranges agree with a plain array (%d waited, %d granted)", step, waited, granted);
 	locks_free(&locks);
 }
 

@@ -104,8 +104,8 @@ dump(const V2Message *m)
 {
 	Buf to = {NULL, 0, 0};
 
-	buf_printf(&to, "%d %llu %.*s %llu %llu %llu %llu [%llu %llu %llu %llu] %llu %llu %llu %llu %llu %llu %u %s ", m->type,
-			   (unsigned long long) m->version, (int) m->token.len, m->token.len > 0 ? m->token.data : "",
+	buf_printf(&to, "%d %llu %.*s %llu %llu %llu %llu [%llu %llu %llu %llu] %llu %llu %llu %llu %llu %llu %u %s ",
+			   m->type, (unsigned long long) m->version, (int) m->token.len, m->token.len > 0 ? m->token.data : "",
 			   (unsigned long long) m->client, (unsigned long long) m->acked, (unsigned long long) m->since,
 			   (unsigned long long) m->id, (unsigned long long) m->row, (unsigned long long) m->col,
 			   (unsigned long long) m->to_row, (unsigned long long) m->to_col, (unsigned long long) m->n,
@@ -370,11 +370,10 @@ edits_of(const cJSON *list, bool with_uid, uint32_t *count)
 static V2Lock
 range_of(const cJSON *item)
 {
-	return (V2Lock){
-		{(uint32_t) at(item, 0), (uint32_t) at(item, 1), (uint32_t) at(item, 2), (uint32_t) at(item, 3)},
-		true,
-		at(item, 4),
-		at(item, 5)};
+	return (V2Lock){{(uint32_t) at(item, 0), (uint32_t) at(item, 1), (uint32_t) at(item, 2), (uint32_t) at(item, 3)},
+					true,
+					at(item, 4),
+					at(item, 5)};
 }
 
 static void

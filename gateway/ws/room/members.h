@@ -19,9 +19,9 @@ extern V2Reason members_lock_cell(Session *session, uint32_t row, uint32_t col);
 /* Frees the cell if it is locked. Returns V2_REASON_LOCKED if the lock is another holder's. */
 extern V2Reason members_unlock_cell(Session *session, uint32_t row, uint32_t col);
 /*
- * Locks the range, renews the session's lock of it, or says why not. If the reason is V2_REASON_LOCKED, *conflict is set
- * to the lock or request that is in the way. *waits: the request may wait; set to whether it does. The other members
- * are told of the lock.
+ * Locks the range, renews the session's lock of it, or says why not. If the reason is V2_REASON_LOCKED, *conflict is
+ * set to the lock or request that is in the way. *waits: the request may wait; set to whether it does. The other
+ * members are told of the lock.
  */
 extern V2Reason members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const SheetLock **conflict);
 /* Frees the range, or ends the request, if it is the session's. */

@@ -185,8 +185,7 @@ static bool
 search_touch(void *arg, const uint32_t rect[4])
 {
 	LockSearch *search = arg;
-	const SheetLock *lock =
-		locks_find_other(&search->session->room->locks, &search->holder, rect, search->expires);
+	const SheetLock *lock = locks_find_other(&search->session->room->locks, &search->holder, rect, search->expires);
 
 	if (lock == NULL)
 		return true;
@@ -474,8 +473,7 @@ op_take(Session *session, const V2Message *message)
 static void
 op_admit(Session *session, const V2Message *message)
 {
-	LockSearch search = {
-		.session = session, .holder = session_lock_holder(session), .expires = members_lease_end()};
+	LockSearch search = {.session = session, .holder = session_lock_holder(session), .expires = members_lease_end()};
 	WriteSearch writes = {.room = session->room, .message = message, .uid = (uint64_t) session->uid};
 	Edit edit;
 

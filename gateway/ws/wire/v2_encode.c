@@ -339,8 +339,8 @@ put_locks(const Writer *writer, const char *key, const V2Hello *hello, bool rang
 		if (lock->range != range)
 			continue;
 		if (range)
-			put_item(writer, index++,
-					 (const uint64_t[]){rect[0], rect[1], rect[2], rect[3], lock->session, lock->uid}, 6, NULL);
+			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], rect[2], rect[3], lock->session, lock->uid},
+					 6, NULL);
 		else
 			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], lock->session, lock->uid}, 4, NULL);
 	}
