@@ -131,6 +131,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		wrong = v2_read_binary(input, size, &message);
 	if (wrong == NULL && (message.type == V2_OP || message.type == V2_CALC))
 		fuzz_check_operation(&message);
+	if (wrong == NULL && message.type == V2_LOCK_RANGE)
+		FUZZ_CHECK(message.wait <= 1 && message.row <= message.to_row && message.to_row < SHEET_MAX_ROWS &&
+				   message.col <= message.to_col && message.to_col < SHEET_MAX_COLS);
 	if (wrong == NULL && message.type == V2_OP && message.reason == V2_REASON_NONE)
 		fuzz_transform(&message);
 	free(scratch);

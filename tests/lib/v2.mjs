@@ -71,10 +71,10 @@ export class RawClient {
 	}
 
 	/** Connects and greets; the gateway's hello is in .hello. */
-	static async open(gateway, user, fid, { client = 0, acked = 0, since = 0, ...options } = {}) {
+	static async open(gateway, user, fid, { v = 2, client = 0, acked = 0, since = 0, ...options } = {}) {
 		const raw = new RawClient(gateway, fid, options);
 		await raw.opened;
-		raw.send({ t: 'hello', v: 2, token: user.token, client, acked, since });
+		raw.send({ t: 'hello', v, token: user.token, client, acked, since });
 		raw.hello = await raw.next('hello');
 		return raw;
 	}

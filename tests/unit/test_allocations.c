@@ -174,16 +174,19 @@ run_fanout(void)
 /* ---- locks ---- */
 
 static bool
-move_down(const void *arg, uint32_t *row, uint32_t *col)
+move_down(const void *arg, uint32_t rect[4])
 {
-	*row += 7;
-	return *col != 3;
+	rect[0] += 7;
+	rect[2] += 7;
+	return rect[1] != 3;
 }
 
 static bool
 run_locks(void)
 {
-	CellLocks locks = {NULL, 0, 0};
+	SheetLocks locks = {0};
+	const uint32_t rect[4] = {1, 0, 2, 2};
+	bool ranged = locks_add_range(&locks, rect, &(LockHolder){1, 1}) != NULL;
 	bool held[200], good = true;
 	size_t count = 0, left = 0;
 
@@ -195,7 +198,7 @@ run_locks(void)
 	}
 	good = locks.count == count;
 	locks_move(&locks, move_down, NULL);
-	good = good && locks.count == left;
+	good = good && locks.count == left && locks.range_count == ranged && (!ranged || locks.ranges->rect[2] == 9);
 	for (uint32_t i = 0; i < 200; i++)
 		good = good && (locks_find(&locks, i + 7, i % 5) != NULL) == (held[i] && i % 5 != 3);
 	locks_free(&locks);

@@ -324,10 +324,16 @@ static void
 check_range(LinesChange change, const uint32_t from[2], const uint32_t to[2], const char *what)
 {
 	uint32_t rect[4] = {from[0], 1, from[1], 2};
+	bool left = lines_move_range(&change, rect), some = false;
 
-	lines_move_range(&change, rect);
-	TAP_OK(rect[0] == to[0] && rect[2] == to[1] && rect[1] == 1 && rect[3] == 2, "%s: %u to %u", what, rect[0],
-		   rect[2]);
+	for (uint32_t line = from[0]; line <= from[1]; line++)
+	{
+		uint32_t row = line, col = 1;
+
+		some = lines_move(&change, &row, &col) || some;
+	}
+	TAP_OK(rect[0] == to[0] && rect[2] == to[1] && rect[1] == 1 && rect[3] == 2 && left == some, "%s: %u to %u", what,
+		   rect[0], rect[2]);
 }
 
 static void

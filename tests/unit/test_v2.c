@@ -104,13 +104,13 @@ dump(const V2Message *m)
 {
 	Buf to = {NULL, 0, 0};
 
-	buf_printf(&to, "%d %llu %.*s %llu %llu %llu %llu [%llu %llu %llu %llu] %llu %llu %llu %llu %llu %u %s ", m->type,
-			   (unsigned long long) m->version, (int) m->token.len, m->token.len > 0 ? m->token.data : "",
+	buf_printf(&to, "%d %llu %.*s %llu %llu %llu %llu [%llu %llu %llu %llu] %llu %llu %llu %llu %llu %llu %u %s ",
+			   m->type, (unsigned long long) m->version, (int) m->token.len, m->token.len > 0 ? m->token.data : "",
 			   (unsigned long long) m->client, (unsigned long long) m->acked, (unsigned long long) m->since,
 			   (unsigned long long) m->id, (unsigned long long) m->row, (unsigned long long) m->col,
 			   (unsigned long long) m->to_row, (unsigned long long) m->to_col, (unsigned long long) m->n,
 			   (unsigned long long) m->nacks, (unsigned long long) m->base, (unsigned long long) m->seen,
-			   (unsigned long long) m->uid, m->count, v2_reason_names[m->reason]);
+			   (unsigned long long) m->uid, (unsigned long long) m->wait, m->count, v2_reason_names[m->reason]);
 	buf_printf(&to, "%u %u [%u %u %u %u]", m->bad_row, m->bad_col, m->rect[0], m->rect[1], m->rect[2], m->rect[3]);
 	if (m->count > 0)
 		dump_edits(&to, m);
@@ -276,7 +276,9 @@ check_sizes(void)
 static uint64_t
 number(const cJSON *object, const char *name)
 {
-	return (uint64_t) cJSON_GetObjectItemCaseSensitive(object, name)->valuedouble;
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	return item != NULL ? (uint64_t) item->valuedouble : 0; /* a lock of a cell has no toRow */
 }
 
 static uint64_t
@@ -365,14 +367,25 @@ edits_of(const cJSON *list, bool with_uid, uint32_t *count)
 	return to;
 }
 
+static V2Lock
+range_of(const cJSON *item)
+{
+	return (V2Lock){{(uint32_t) at(item, 0), (uint32_t) at(item, 1), (uint32_t) at(item, 2), (uint32_t) at(item, 3)},
+					true,
+					at(item, 4),
+					at(item, 5)};
+}
+
 static void
 put_hello(Buf *to, V2Encoding encoding, const cJSON *m)
 {
 	static const char *const roles[] = {"viewer", "commenter", "editor", "owner"};
 	const cJSON *peers = cJSON_GetObjectItem(m, "peers"), *locks = cJSON_GetObjectItem(m, "locks");
+	const cJSON *ranges = cJSON_GetObjectItem(m, "ranges");
 	V2Peer peer[4];
-	V2HeldCell lock[4];
+	V2Lock lock[4];
 	V2Hello hello = {
+		.version = number(m, "v"),
 		.session = number(m, "session"),
 		.uid = number(m, "uid"),
 		.name = member(m, "name"),
@@ -389,7 +402,6 @@ put_hello(Buf *to, V2Encoding encoding, const cJSON *m)
 		.peers = peer,
 		.peer_count = (uint32_t) cJSON_GetArraySize(peers),
 		.locks = lock,
-		.lock_count = (uint32_t) cJSON_GetArraySize(locks),
 	};
 
 	for (uint32_t i = 0; i < hello.peer_count; i++)
@@ -398,11 +410,15 @@ put_hello(Buf *to, V2Encoding encoding, const cJSON *m)
 
 		peer[i] = (V2Peer){at(item, 0), at(item, 1), cJSON_GetArrayItem(item, 2)->valuestring};
 	}
-	for (uint32_t i = 0; i < hello.lock_count; i++)
+	/* The ranges first: the gateway's list has them in any order. */
+	for (int i = 0; i < cJSON_GetArraySize(ranges); i++)
+		lock[hello.lock_count++] = range_of(cJSON_GetArrayItem(ranges, i));
+	for (int i = 0; i < cJSON_GetArraySize(locks); i++)
 	{
-		const cJSON *item = cJSON_GetArrayItem(locks, (int) i);
+		const cJSON *item = cJSON_GetArrayItem(locks, i);
+		uint32_t row = (uint32_t) at(item, 0), col = (uint32_t) at(item, 1);
 
-		lock[i] = (V2HeldCell){(uint32_t) at(item, 0), (uint32_t) at(item, 1), at(item, 2), at(item, 3)};
+		lock[hello.lock_count++] = (V2Lock){{row, col, row, col}, false, at(item, 2), at(item, 3)};
 	}
 	v2_put_hello(to, encoding, &hello);
 }
@@ -464,10 +480,23 @@ put_server(Buf *to, V2Encoding encoding, const cJSON *m)
 	else if (strcmp(type, "nack") == 0)
 		v2_put_nack(to, encoding, number(m, "n"), (V2Reason) word(m, "reason", v2_reason_names, V2_REASONS),
 					(uint32_t) number(m, "row"), (uint32_t) number(m, "col"), flag(m, "block"));
-	else if (strcmp(type, "lock") == 0)
+	else if (strcmp(type, "lock") == 0 || strcmp(type, "range") == 0)
 		v2_put_lock(to, encoding,
-					&(V2HeldCell){(uint32_t) number(m, "row"), (uint32_t) number(m, "col"), number(m, "session"),
-								  number(m, "uid")});
+					&(V2Lock){{(uint32_t) number(m, "row"), (uint32_t) number(m, "col"), (uint32_t) number(m, "toRow"),
+							   (uint32_t) number(m, "toCol")},
+							  strcmp(type, "range") == 0,
+							  number(m, "session"),
+							  number(m, "uid")});
+	else if (strcmp(type, "blocked") == 0)
+		v2_put_blocked(to, encoding,
+					   &(V2Blocked){{(uint32_t) number(m, "row"), (uint32_t) number(m, "col"),
+									 (uint32_t) number(m, "toRow"), (uint32_t) number(m, "toCol")},
+									(V2Reason) word(m, "reason", v2_reason_names, V2_REASONS),
+									flag(m, "waits"),
+									(uint32_t) number(m, "atRow"),
+									(uint32_t) number(m, "atCol"),
+									number(m, "session"),
+									number(m, "uid")});
 	else if (strcmp(type, "denied") == 0)
 		v2_put_denied(to, encoding, (uint32_t) number(m, "row"), (uint32_t) number(m, "col"),
 					  (V2Reason) word(m, "reason", v2_reason_names, V2_REASONS));

@@ -6,6 +6,7 @@
 
 #include "support/buf.h"
 #include "common/edit_codec.h"
+#include "ws/edit/locks.h"
 #include "ws/wire/v2.h"
 
 #include <stdbool.h>
@@ -14,13 +15,13 @@
 
 struct RoomClient;
 
-/* A position in a batch: a message ends here, or a cell is locked or freed. */
+/* A position in a batch: a message ends here, or a cell or range is locked or freed. */
 typedef struct RoomEvent
 {
 	size_t edits_len; /* bytes of edits before it */
 	uint32_t count;	  /* edits before it; the next one is written in full */
 	bool is_lock;
-	V2HeldCell cell; /* if is_lock */
+	V2Lock lock; /* if is_lock */
 } RoomEvent;
 
 /* Operations of one client in a batch. */
@@ -82,6 +83,16 @@ extern void batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *in
 extern void batch_add_v1_frames(RoomBatch *batch);
 /* The edits have changed: makes the frames of protocol v1 anew, if the batch has any. */
 extern void batch_renew_v1_frames(RoomBatch *batch);
+
+/* Returns the lock as members are told of it. */
+static inline V2Lock
+batch_lock_of(const SheetLock *lock)
+{
+	return (V2Lock){{lock->rect[0], lock->rect[1], lock->rect[2], lock->rect[3]},
+					lock->range,
+					lock->holder.session,
+					(uint64_t) lock->holder.uid};
+}
 
 /* Appends an edit to a buffer of edits in the edit codec. */
 static inline void

@@ -73,43 +73,29 @@ lines_move(const LinesChange *change, uint32_t *row, uint32_t *col)
 	return *line < lines_limit(change->rows);
 }
 
-/* Shrinks first to last by a deletion that overlaps it. */
-static void
-lines_shrink(const LinesChange *change, uint32_t *first, uint32_t *last)
-{
-	uint32_t end = change->at + change->n;
-
-	if (*first >= change->at && *last < end)
-		*first = *last = change->at;
-	else
-	{
-		*first = *first < change->at ? *first : change->at;
-		*last = *last >= end ? *last - change->n : change->at - 1;
-	}
-}
-
-void
+bool
 lines_move_range(const LinesChange *change, uint32_t rect[4])
 {
 	uint32_t *first = &rect[change->rows ? 0 : 1], *last = &rect[change->rows ? 2 : 3];
-	uint32_t limit = lines_limit(change->rows);
+	uint32_t at = change->at, end = at + change->n, limit = lines_limit(change->rows);
+	bool deleted = !change->insert && *first >= at && *last < end;
 
-	if (*last < change->at)
-		return;
+	if (*last < at)
+		return true;
 	if (change->insert)
 	{
-		*first += *first >= change->at ? change->n : 0;
+		*first += *first >= at ? change->n : 0;
 		*last += change->n;
-	}
-	else if (*first >= change->at + change->n)
-	{
-		*first -= change->n;
-		*last -= change->n;
+		deleted = *first >= limit;
 	}
 	else
-		lines_shrink(change, first, last);
+	{
+		*first = *first >= end ? *first - change->n : *first < at ? *first : at;
+		*last = deleted ? at : *last >= end ? *last - change->n : at - 1;
+	}
 	*last = *last < limit ? *last : limit - 1;
 	*first = *first < *last ? *first : *last;
+	return !deleted;
 }
 
 /* ---- a view's map ---- */

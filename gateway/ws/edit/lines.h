@@ -29,8 +29,9 @@ extern Edit lines_edit(const LinesChange *change, uint64_t uid, char *text);
 extern uint32_t lines_extent(const LinesChange *change, uint32_t extent);
 /* Moves a cell to its position after the change. Returns false if it is deleted. */
 extern bool lines_move(const LinesChange *change, uint32_t *row, uint32_t *col);
-/* Moves a selection (row, column, last row, last column). At least one line is left of it. */
-extern void lines_move_range(const LinesChange *change, uint32_t rect[4]);
+/* Moves a range (row, column, last row, last column). Returns false if all of it is deleted: it is then the line that
+ * is in its place, for a selection. */
+extern bool lines_move_range(const LinesChange *change, uint32_t rect[4]);
 
 /* ---- an author's lines and the present ones ---- */
 

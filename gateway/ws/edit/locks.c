@@ -1,6 +1,10 @@
 /*
- * locks.c - locks of cells: a hash table from (row, col). A lock ends by release, by the end of its holder's last
- * connection, or by its lease.
+ * locks.c - locks of cells, in a hash table from (row, col), and of ranges, in a list.
+ *
+ * A lock ends by release, by the end of its holder's last connection, or by its lease. A request for a range that
+ * conflicts may wait. Its place in the list is its place in the queue: a later request that overlaps it waits behind
+ * it, even if its own cells are free, so that a large range is locked in the end. Without ranges, the list costs an
+ * edit nothing.
  */
 #include "ws/edit/locks.h"
 
@@ -10,7 +14,7 @@
 #include <string.h>
 
 static size_t
-locks_bucket(const CellLocks *locks, uint32_t row, uint32_t col)
+locks_bucket(const SheetLocks *locks, uint32_t row, uint32_t col)
 {
 	uint64_t key = (uint64_t) row << 32 | col;
 
@@ -23,114 +27,213 @@ locks_same_holder(const LockHolder *a, const LockHolder *b)
 	return a->session == b->session && (a->session != 0 || a->uid == b->uid);
 }
 
-CellLock *
-locks_find(const CellLocks *locks, uint32_t row, uint32_t col)
+/* ---- finding ---- */
+
+SheetLock *
+locks_find(const SheetLocks *locks, uint32_t row, uint32_t col)
 {
 	if (locks->count == 0)
 		return NULL;
-	for (CellLock *lock = locks->buckets[locks_bucket(locks, row, col)]; lock != NULL; lock = lock->next)
+	for (SheetLock *lock = locks->buckets[locks_bucket(locks, row, col)]; lock != NULL; lock = lock->next)
 	{
-		if (lock->row == row && lock->col == col)
+		if (lock->rect[0] == row && lock->rect[1] == col)
 			return lock;
 	}
 	return NULL;
 }
 
-/* Returns false when there is no memory for the first buckets. */
-static bool
-locks_grow(CellLocks *locks)
+SheetLock *
+locks_find_range(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4])
 {
-	CellLocks grown = {.bucket_count = locks->bucket_count > 0 ? locks->bucket_count * 2 : 16, .count = locks->count};
+	SheetLock *lock = locks->ranges;
 
-	grown.buckets = calloc(grown.bucket_count, sizeof(CellLock *));
-	if (grown.buckets == NULL)
-		return locks->buckets != NULL;
-	for (size_t i = 0; i < locks->bucket_count; i++)
-	{
-		CellLock *next;
-
-		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = next)
-		{
-			CellLock **bucket = &grown.buckets[locks_bucket(&grown, lock->row, lock->col)];
-
-			next = lock->next;
-			lock->next = *bucket;
-			*bucket = lock;
-		}
-	}
-	free(locks->buckets);
-	*locks = grown;
-	return true;
-}
-
-CellLock *
-locks_add(CellLocks *locks, uint32_t row, uint32_t col, const LockHolder *holder, uint64_t expires)
-{
-	CellLock *lock;
-	CellLock **bucket;
-
-	if (locks->count >= LOCKS_MAX)
-		return NULL;
-	if (locks->count >= locks->bucket_count && !locks_grow(locks))
-		return NULL;
-	lock = malloc(sizeof(CellLock));
-	if (lock == NULL)
-		return NULL;
-	bucket = &locks->buckets[locks_bucket(locks, row, col)];
-	*lock = (CellLock){*bucket, row, col, *holder, expires};
-	*bucket = lock;
-	locks->count++;
+	while (lock != NULL &&
+		   (!locks_same_holder(&lock->holder, holder) || memcmp(lock->rect, rect, sizeof(lock->rect)) != 0))
+		lock = lock->next;
 	return lock;
 }
 
-void
-locks_remove(CellLocks *locks, CellLock *lock)
+static bool
+locks_overlap(const SheetLock *lock, const uint32_t rect[4])
 {
-	CellLock **link = &locks->buckets[locks_bucket(locks, lock->row, lock->col)];
-
-	while (*link != lock)
-		link = &(*link)->next;
-	*link = lock->next;
-	locks->count--;
-	free(lock);
+	return lock->rect[0] <= rect[2] && lock->rect[2] >= rect[0] && lock->rect[1] <= rect[3] && lock->rect[3] >= rect[1];
 }
 
-CellLock *
-locks_find_of(const CellLocks *locks, const LockHolder *holder, uint64_t now)
+/* Returns the first lock of the list that is another's and overlaps. Renews the holder's own before it. */
+static SheetLock *
+locks_search(SheetLock *lock, const LockHolder *holder, const uint32_t rect[4], uint64_t expires)
 {
-	for (size_t i = 0; locks->count > 0 && i < locks->bucket_count; i++)
+	for (; lock != NULL; lock = lock->next)
 	{
-		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = lock->next)
+		if (lock->waits || !locks_overlap(lock, rect))
+			continue;
+		if (!locks_same_holder(&lock->holder, holder))
+			return lock;
+		if (expires > 0)
+			lock->expires = expires;
+	}
+	return NULL;
+}
+
+SheetLock *
+locks_find_other(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4], uint64_t expires)
+{
+	SheetLock *found = NULL;
+
+	if (rect[0] == rect[2] && rect[1] == rect[3])
+	{
+		if (locks->count > 0)
+			found = locks_search(locks->buckets[locks_bucket(locks, rect[0], rect[1])], holder, rect, expires);
+		return found != NULL ? found : locks_search(locks->ranges, holder, rect, expires);
+	}
+	for (size_t i = 0; i <= locks->bucket_count && found == NULL; i++)
+		found = locks_search(locks_list(locks, i), holder, rect, expires);
+	return found;
+}
+
+SheetLock *
+locks_find_conflict(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4], const SheetLock *self)
+{
+	SheetLock *found = locks_find_other(locks, holder, rect, 0);
+
+	for (SheetLock *lock = locks->ranges; found == NULL && lock != self; lock = lock->next)
+	{
+		if (lock->waits && !locks_same_holder(&lock->holder, holder) && locks_overlap(lock, rect))
+			found = lock;
+	}
+	return found;
+}
+
+SheetLock *
+locks_next_free(const SheetLocks *locks, SheetLock *after)
+{
+	SheetLock *lock = after != NULL ? after->next : locks->ranges;
+
+	while (lock != NULL && (!lock->waits || locks_find_conflict(locks, &lock->holder, lock->rect, lock) != NULL))
+		lock = lock->next;
+	return lock;
+}
+
+SheetLock *
+locks_find_of(const SheetLocks *locks, const LockHolder *holder, uint64_t now)
+{
+	for (size_t i = locks->count > 0 ? 0 : locks->bucket_count; i <= locks->bucket_count; i++)
+	{
+		for (SheetLock *lock = locks_list(locks, i); lock != NULL; lock = lock->next)
 		{
-			if ((holder == NULL || locks_same_holder(&lock->holder, holder)) &&
-				(now == UINT64_MAX || lock->expires <= now))
+			if ((holder == NULL || locks_same_holder(&lock->holder, holder)) && lock->expires <= now)
 				return lock;
 		}
 	}
 	return NULL;
 }
 
-void
-locks_renew(CellLocks *locks, const LockHolder *holder, uint64_t expires)
+/* ---- changing ---- */
+
+/* Returns false when there is no memory for the first buckets. */
+static bool
+locks_grow(SheetLocks *locks)
 {
-	for (size_t i = 0; locks->count > 0 && i < locks->bucket_count; i++)
+	size_t count = locks->bucket_count > 0 ? locks->bucket_count * 2 : 16;
+	SheetLock **buckets = calloc(count, sizeof(SheetLock *));
+	SheetLocks old = *locks;
+
+	if (buckets == NULL)
+		return locks->buckets != NULL;
+	locks->buckets = buckets;
+	locks->bucket_count = count;
+	for (size_t i = 0; i < old.bucket_count; i++)
 	{
-		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = lock->next)
+		SheetLock *next;
+
+		for (SheetLock *lock = old.buckets[i]; lock != NULL; lock = next)
 		{
-			if (locks_same_holder(&lock->holder, holder))
+			SheetLock **bucket = &buckets[locks_bucket(locks, lock->rect[0], lock->rect[1])];
+
+			next = lock->next;
+			lock->next = *bucket;
+			*bucket = lock;
+		}
+	}
+	free(old.buckets);
+	return true;
+}
+
+SheetLock *
+locks_add(SheetLocks *locks, uint32_t row, uint32_t col, const LockHolder *holder, uint64_t expires)
+{
+	SheetLock *lock;
+	SheetLock **bucket;
+
+	if (locks->count >= LOCKS_MAX)
+		return NULL;
+	if (locks->count >= locks->bucket_count && !locks_grow(locks))
+		return NULL;
+	lock = malloc(sizeof(SheetLock));
+	if (lock == NULL)
+		return NULL;
+	bucket = &locks->buckets[locks_bucket(locks, row, col)];
+	*lock = (SheetLock){.next = *bucket, .rect = {row, col, row, col}, .holder = *holder, .expires = expires};
+	*bucket = lock;
+	locks->count++;
+	return lock;
+}
+
+SheetLock *
+locks_add_range(SheetLocks *locks, const uint32_t rect[4], const LockHolder *holder)
+{
+	SheetLock **end = &locks->ranges;
+	size_t own = 0;
+	SheetLock *lock;
+
+	for (; *end != NULL; end = &(*end)->next)
+		own += locks_same_holder(&(*end)->holder, holder);
+	if (locks->range_count >= LOCKS_MAX_RANGES || own >= LOCKS_HOLDERS_RANGES)
+		return NULL;
+	lock = malloc(sizeof(SheetLock));
+	if (lock == NULL)
+		return NULL;
+	*lock = (SheetLock){.range = true, .waits = true, .holder = *holder, .expires = UINT64_MAX};
+	memcpy(lock->rect, rect, sizeof(lock->rect));
+	*end = lock;
+	locks->range_count++;
+	return lock;
+}
+
+void
+locks_remove(SheetLocks *locks, SheetLock *lock)
+{
+	SheetLock **link =
+		lock->range ? &locks->ranges : &locks->buckets[locks_bucket(locks, lock->rect[0], lock->rect[1])];
+
+	while (*link != lock)
+		link = &(*link)->next;
+	*link = lock->next;
+	*(lock->range ? &locks->range_count : &locks->count) -= 1;
+	free(lock);
+}
+
+void
+locks_renew(SheetLocks *locks, const LockHolder *holder, uint64_t expires)
+{
+	for (size_t i = locks->count > 0 ? 0 : locks->bucket_count; i <= locks->bucket_count; i++)
+	{
+		for (SheetLock *lock = locks_list(locks, i); lock != NULL; lock = lock->next)
+		{
+			if (!lock->waits && locks_same_holder(&lock->holder, holder))
 				lock->expires = expires;
 		}
 	}
 }
 
-void
-locks_move(CellLocks *locks, bool (*fn)(const void *arg, uint32_t *row, uint32_t *col), const void *arg)
+static void
+locks_move_cells(SheetLocks *locks, bool (*fn)(const void *arg, uint32_t rect[4]), const void *arg)
 {
-	CellLock *all = NULL, *next;
+	SheetLock *all = NULL, *next;
 
 	for (size_t i = 0; i < locks->bucket_count; i++)
 	{
-		CellLock **end = &locks->buckets[i];
+		SheetLock **end = &locks->buckets[i];
 
 		while (*end != NULL)
 			end = &(*end)->next;
@@ -139,17 +242,17 @@ locks_move(CellLocks *locks, bool (*fn)(const void *arg, uint32_t *row, uint32_t
 		locks->buckets[i] = NULL;
 	}
 	locks->count = 0;
-	for (CellLock *lock = all; lock != NULL; lock = next)
+	for (SheetLock *lock = all; lock != NULL; lock = next)
 	{
-		CellLock **bucket;
+		SheetLock **bucket;
 
 		next = lock->next;
-		if (!fn(arg, &lock->row, &lock->col))
+		if (!fn(arg, lock->rect))
 		{
 			free(lock);
 			continue;
 		}
-		bucket = &locks->buckets[locks_bucket(locks, lock->row, lock->col)];
+		bucket = &locks->buckets[locks_bucket(locks, lock->rect[0], lock->rect[1])];
 		lock->next = *bucket;
 		*bucket = lock;
 		locks->count++;
@@ -157,18 +260,46 @@ locks_move(CellLocks *locks, bool (*fn)(const void *arg, uint32_t *row, uint32_t
 }
 
 void
-locks_free(CellLocks *locks)
+locks_move(SheetLocks *locks, bool (*fn)(const void *arg, uint32_t rect[4]), const void *arg)
 {
-	for (size_t i = 0; i < locks->bucket_count; i++)
-	{
-		CellLock *next;
+	SheetLock **link = &locks->ranges;
+	SheetLock *lock;
 
-		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = next)
+	locks_move_cells(locks, fn, arg);
+	while ((lock = *link) != NULL)
+	{
+		/* The ranges before it have been moved. */
+		SheetLock *same = fn(arg, lock->rect) ? locks_find_range(locks, &lock->holder, lock->rect) : NULL;
+
+		if (same == lock)
+		{
+			link = &lock->next;
+			continue;
+		}
+		if (same != NULL && !lock->waits)
+		{
+			same->expires = same->waits || lock->expires > same->expires ? lock->expires : same->expires;
+			same->waits = false;
+		}
+		*link = lock->next;
+		free(lock);
+		locks->range_count--;
+	}
+}
+
+void
+locks_free(SheetLocks *locks)
+{
+	for (size_t i = 0; i <= locks->bucket_count; i++)
+	{
+		SheetLock *next;
+
+		for (SheetLock *lock = locks_list(locks, i); lock != NULL; lock = next)
 		{
 			next = lock->next;
 			free(lock);
 		}
 	}
 	free(locks->buckets);
-	*locks = (CellLocks){NULL, 0, 0};
+	*locks = (SheetLocks){0};
 }

@@ -1,5 +1,5 @@
 /*
- * locks.h - locks of cells, with leases; see locks.c. Pure C.
+ * locks.h - locks of cells and ranges, with leases, and the requests that wait for ranges; see locks.c. Pure C.
  */
 #ifndef LOCKS_H
 #define LOCKS_H
@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LOCKS_MAX			 4096 /* locked cells of one sheet */
+#define LOCKS_MAX_RANGES	 256  /* of one sheet, with those that wait */
+#define LOCKS_HOLDERS_RANGES 32	  /* of one holder */
+
 /* A user of protocol v1 with all sessions of theirs (session 0), or one session of protocol v2. */
 typedef struct LockHolder
 {
@@ -15,36 +19,66 @@ typedef struct LockHolder
 	uint64_t session;
 } LockHolder;
 
-typedef struct CellLock
+typedef struct SheetLock
 {
-	struct CellLock *next;
-	uint32_t row;
-	uint32_t col;
+	struct SheetLock *next;
+	uint32_t rect[4]; /* row, column, last row, last column */
+	bool range;		  /* false: of one cell */
+	bool waits;		  /* the range is requested, and not locked yet */
 	LockHolder holder;
-	uint64_t expires; /* ms of the caller's clock */
-} CellLock;
+	uint64_t expires; /* ms of the caller's clock; UINT64_MAX if it waits */
+} SheetLock;
 
-typedef struct CellLocks
+/* Locks of one holder may overlap. Those of different holders never do, unless one of them waits. */
+typedef struct SheetLocks
 {
-	CellLock **buckets;
+	SheetLock **buckets; /* of cells */
 	size_t bucket_count;
-	size_t count;
-} CellLocks;
-
-#define LOCKS_MAX 4096 /* of one sheet */
+	size_t count;		/* of cells */
+	SheetLock *ranges;	/* in the order of their requests */
+	size_t range_count; /* with those that wait */
+} SheetLocks;
 
 extern bool locks_same_holder(const LockHolder *a, const LockHolder *b);
-/* Returns the lock of a cell, NULL when it is free. */
-extern CellLock *locks_find(const CellLocks *locks, uint32_t row, uint32_t col);
-/* Locks a free cell. Returns NULL when the sheet has LOCKS_MAX locks, or there is no memory. */
-extern CellLock *locks_add(CellLocks *locks, uint32_t row, uint32_t col, const LockHolder *holder, uint64_t expires);
-extern void locks_remove(CellLocks *locks, CellLock *lock);
-/* Returns a lock of this holder (NULL: of any) that has expired by `now` (UINT64_MAX: any); NULL when there is none. */
-extern CellLock *locks_find_of(const CellLocks *locks, const LockHolder *holder, uint64_t now);
+/* Returns the lock of a cell, NULL if there is none. */
+extern SheetLock *locks_find(const SheetLocks *locks, uint32_t row, uint32_t col);
+/* Returns the holder's lock of exactly this range, or its request. NULL if there is none. */
+extern SheetLock *locks_find_range(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4]);
+/*
+ * Returns another holder's lock that overlaps the rectangle, NULL if there is none. Meanwhile renews the holder's own
+ * locks that overlap it. expires: 0 to renew nothing.
+ */
+extern SheetLock *locks_find_other(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4],
+								   uint64_t expires);
+/*
+ * Returns why the holder cannot lock the rectangle: another's lock that overlaps it, or another's request that waits
+ * and comes before the request `self` (NULL: before a new one). NULL if it can.
+ */
+extern SheetLock *locks_find_conflict(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4],
+									  const SheetLock *self);
+/* Locks a cell without a conflict. Returns NULL if the sheet has LOCKS_MAX locks, or there is no memory. */
+extern SheetLock *locks_add(SheetLocks *locks, uint32_t row, uint32_t col, const LockHolder *holder, uint64_t expires);
+/* Adds a range that the holder does not have, and that waits. Returns NULL if the sheet or the holder has too many
+ * ranges, or there is no memory. */
+extern SheetLock *locks_add_range(SheetLocks *locks, const uint32_t rect[4], const LockHolder *holder);
+extern void locks_remove(SheetLocks *locks, SheetLock *lock);
+/* Returns the next request behind this one (NULL: the first) that waits for nothing any more, NULL if there is none. */
+extern SheetLock *locks_next_free(const SheetLocks *locks, SheetLock *after);
+/* Returns a lock of this holder (NULL: of any) that has expired by `now` (UINT64_MAX: any, also one that waits); NULL
+ * if there is none. */
+extern SheetLock *locks_find_of(const SheetLocks *locks, const LockHolder *holder, uint64_t now);
 /* Renews all locks of a holder. */
-extern void locks_renew(CellLocks *locks, const LockHolder *holder, uint64_t expires);
-/* Moves all locks to the cells that fn gives; those for which it returns false end. fn must keep cells distinct. */
-extern void locks_move(CellLocks *locks, bool (*fn)(const void *arg, uint32_t *row, uint32_t *col), const void *arg);
-extern void locks_free(CellLocks *locks);
+extern void locks_renew(SheetLocks *locks, const LockHolder *holder, uint64_t expires);
+/* Moves all locks and requests by fn; those for which it returns false end. fn must keep cells distinct. Ranges of one
+ * holder that become equal are one. */
+extern void locks_move(SheetLocks *locks, bool (*fn)(const void *arg, uint32_t rect[4]), const void *arg);
+extern void locks_free(SheetLocks *locks);
+
+/* All locks: the lists from 0 to bucket_count, of which the last one has the ranges. */
+static inline SheetLock *
+locks_list(const SheetLocks *locks, size_t i)
+{
+	return i < locks->bucket_count ? locks->buckets[i] : locks->ranges;
+}
 
 #endif

@@ -50,6 +50,8 @@ role_by_name(const char *name)
 static void
 session_set_role(Session *session, V2Role role)
 {
+	if (session->may_edit && role < V2_ROLE_EDITOR && session->room != NULL)
+		members_end_locks(session);
 	session->may_edit = role >= V2_ROLE_EDITOR;
 	if (role != session->role && session->state == SESSION_LIVE && session->protocol->send_role != NULL)
 		session->protocol->send_role(session, role);

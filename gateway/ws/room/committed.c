@@ -10,6 +10,7 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "ws/cache/accounts.h"
+#include "ws/room/members.h"
 #include "ws/room/publish.h"
 
 #include <stdlib.h>
@@ -20,6 +21,8 @@ typedef struct BatchTransform
 {
 	LinesView view;
 	RoomBatch *batch;
+	const LinesChange *changes; /* that the view has */
+	size_t n;
 } BatchTransform;
 
 static void
@@ -28,7 +31,7 @@ batch_take_edit(void *arg, const Edit *edit)
 	batch_put_edit(((BatchTransform *) arg)->batch, edit);
 }
 
-/* Keeps the event behind the edits that it came behind. The lock of a deleted cell is not told. */
+/* Keeps the event behind the edits that it came behind. The lock of deleted cells is not told. */
 static void
 batch_move_event(BatchTransform *transform, RoomEvent *event)
 {
@@ -37,14 +40,14 @@ batch_move_event(BatchTransform *transform, RoomEvent *event)
 	event->edits_len = batch->edits.len;
 	event->count = batch->count;
 	batch->writer.first = true;
-	if (event->is_lock && !lines_view_find(&transform->view, &event->cell.row, &event->cell.col))
-		event->is_lock = false;
+	for (size_t i = 0; event->is_lock && i < transform->n; i++)
+		event->is_lock = lines_move_range(&transform->changes[i], event->lock.rect);
 }
 
 static void
 batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
 {
-	BatchTransform transform = {.batch = batch};
+	BatchTransform transform = {.batch = batch, .changes = changes, .n = n};
 	uint32_t count = batch->count, done = 0;
 	Buf old = batch_take_edits(batch);
 	size_t event = 0;
@@ -72,9 +75,9 @@ batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
 /* ---- structure edits ---- */
 
 static bool
-lock_move(const void *arg, uint32_t *row, uint32_t *col)
+lock_move(const void *arg, uint32_t rect[4])
 {
-	return lines_move(arg, row, col);
+	return lines_move_range(arg, rect);
 }
 
 static void
@@ -93,6 +96,7 @@ committed_move(Room *room, const LinesChange *changes, size_t n, int64_t seq)
 		locks_move(&room->locks, lock_move, &changes[i]); /* clients move the locks that they know */
 	}
 	room_each_protocol(moved, room, changes, n);
+	members_grant_ranges(room); /* what they waited for may be deleted */
 }
 
 /* Moves what names cells by the structure edits of the reader, as of seq. Their batch is not pending any more. */

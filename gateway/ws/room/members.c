@@ -1,5 +1,5 @@
 /*
- * members.c - the sessions of a room, and the cells that they have locked.
+ * members.c - the sessions of a room, and the cells and ranges that they have locked.
  */
 #include "ws/room/members.h"
 
@@ -86,7 +86,7 @@ members_add(Session *session)
 		session->protocol->join(session);
 }
 
-/* ---- locks of cells ---- */
+/* ---- locks ---- */
 
 uint64_t
 members_lease_end(void)
@@ -94,38 +94,117 @@ members_lease_end(void)
 	return uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000;
 }
 
+/* Ends a lock, or a request that waits. session: of the holder; NULL if it is unknown. */
+static void
+members_end_lock(Room *room, SheetLock *lock, const Session *session)
+{
+	if (!lock->waits && session != NULL)
+		pending_add_lock(room, lock, session, false);
+	locks_remove(&room->locks, lock);
+}
+
+/* Locks what is free, or renews it. */
+static void
+members_hold(Room *room, SheetLock *lock, const Session *session)
+{
+	lock->waits = false;
+	lock->expires = members_lease_end();
+	pending_add_lock(room, lock, session, true);
+}
+
+void
+members_grant_ranges(Room *room)
+{
+	SheetLock *lock = NULL;
+
+	while ((lock = locks_next_free(&room->locks, lock)) != NULL)
+	{
+		const Session *session = members_find_holder(room, &lock->holder);
+
+		if (session != NULL)
+			members_hold(room, lock, session);
+	}
+}
+
 V2Reason
 members_lock_cell(Session *session, uint32_t row, uint32_t col)
 {
-	CellLocks *locks = &session->room->locks;
+	SheetLocks *locks = &session->room->locks;
 	LockHolder holder = session_lock_holder(session);
-	CellLock *lock = locks_find(locks, row, col);
+	SheetLock *lock = locks_find(locks, row, col);
+	bool own = lock != NULL && locks_same_holder(&lock->holder, &holder);
 
 	if (!session->may_edit)
 		return V2_REASON_ROLE;
-	if (lock != NULL && !locks_same_holder(&lock->holder, &holder))
+	if (!own && locks_find_conflict(locks, &holder, (const uint32_t[]){row, col, row, col}, NULL) != NULL)
 		return V2_REASON_LOCKED;
 	if (lock == NULL && (lock = locks_add(locks, row, col, &holder, 0)) == NULL)
 		return V2_REASON_BUSY;
-	lock->expires = members_lease_end();
-	pending_add_lock(session->room, row, col, session, true);
+	members_hold(session->room, lock, session);
+	return V2_REASON_NONE;
+}
+
+V2Reason
+members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const SheetLock **conflict)
+{
+	SheetLocks *locks = &session->room->locks;
+	LockHolder holder = session_lock_holder(session);
+	SheetLock *lock = locks_find_range(locks, &holder, rect);
+
+	if (!session->may_edit)
+		return V2_REASON_ROLE;
+	if (lock == NULL || lock->waits)
+		*conflict = locks_find_conflict(locks, &holder, rect, lock);
+	*waits = *conflict != NULL && (lock != NULL || *waits);
+	if (*conflict != NULL && !*waits)
+		return V2_REASON_LOCKED;
+	if (lock == NULL && (lock = locks_add_range(locks, rect, &holder)) == NULL)
+	{
+		*conflict = NULL;
+		return V2_REASON_BUSY;
+	}
+	if (*waits)
+		return V2_REASON_LOCKED;
+	members_hold(session->room, lock, session);
 	return V2_REASON_NONE;
 }
 
 V2Reason
 members_unlock_cell(Session *session, uint32_t row, uint32_t col)
 {
-	CellLocks *locks = &session->room->locks;
 	LockHolder holder = session_lock_holder(session);
-	CellLock *lock = locks_find(locks, row, col);
+	SheetLock *lock = locks_find(&session->room->locks, row, col);
 
 	if (lock == NULL)
 		return V2_REASON_NONE;
 	if (!locks_same_holder(&lock->holder, &holder))
 		return V2_REASON_LOCKED;
-	locks_remove(locks, lock);
-	pending_add_lock(session->room, row, col, session, false);
+	members_end_lock(session->room, lock, session);
+	members_grant_ranges(session->room);
 	return V2_REASON_NONE;
+}
+
+void
+members_unlock_range(Session *session, const uint32_t rect[4])
+{
+	LockHolder holder = session_lock_holder(session);
+	SheetLock *lock = locks_find_range(&session->room->locks, &holder, rect);
+
+	if (lock == NULL)
+		return;
+	members_end_lock(session->room, lock, session);
+	members_grant_ranges(session->room);
+}
+
+void
+members_end_locks(Session *session)
+{
+	LockHolder holder = session_lock_holder(session);
+	SheetLock *lock;
+
+	while ((lock = locks_find_of(&session->room->locks, &holder, UINT64_MAX)) != NULL)
+		members_end_lock(session->room, lock, session);
+	members_grant_ranges(session->room);
 }
 
 void
@@ -152,16 +231,11 @@ members_find_holder(const Room *room, const LockHolder *holder)
 void
 members_expire_locks(Room *room)
 {
-	CellLock *lock;
+	SheetLock *lock;
 
 	while ((lock = locks_find_of(&room->locks, NULL, uv_now(&gateway.loop))) != NULL)
-	{
-		const Session *holder = members_find_holder(room, &lock->holder);
-
-		if (holder != NULL)
-			pending_add_lock(room, lock->row, lock->col, holder, false);
-		locks_remove(&room->locks, lock);
-	}
+		members_end_lock(room, lock, members_find_holder(room, &lock->holder));
+	members_grant_ranges(room);
 }
 
 void
@@ -169,7 +243,6 @@ members_remove(Session *session)
 {
 	Room *room = session->room;
 	LockHolder holder = session_lock_holder(session);
-	CellLock *lock;
 
 	if (session->state == SESSION_JOINING && session->protocol->stop_joining != NULL)
 		session->protocol->stop_joining(session);
@@ -184,12 +257,7 @@ members_remove(Session *session)
 	members_total--;
 	room->streams[session->form].readers--;
 	room_each_protocol(publish_member, room, session, false);
-	/* The holder's last session has left. */
-	while (members_find_holder(room, &holder) == NULL &&
-		   (lock = locks_find_of(&room->locks, &holder, UINT64_MAX)) != NULL)
-	{
-		pending_add_lock(room, lock->row, lock->col, session, false);
-		locks_remove(&room->locks, lock);
-	}
+	if (members_find_holder(room, &holder) == NULL)
+		members_end_locks(session);
 	room_check_end(room);
 }

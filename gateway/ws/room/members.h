@@ -1,5 +1,5 @@
 /*
- * members.h - the sessions of a room, and the cells that they have locked; see members.c.
+ * members.h - the sessions of a room, and the cells and ranges that they have locked; see members.c.
  */
 #ifndef MEMBERS_H
 #define MEMBERS_H
@@ -18,6 +18,18 @@ extern void members_remove(Session *session);
 extern V2Reason members_lock_cell(Session *session, uint32_t row, uint32_t col);
 /* Frees the cell if it is locked. Returns V2_REASON_LOCKED if the lock is another holder's. */
 extern V2Reason members_unlock_cell(Session *session, uint32_t row, uint32_t col);
+/*
+ * Locks the range, renews the session's lock of it, or says why not. If the reason is V2_REASON_LOCKED, *conflict is
+ * set to the lock or request that is in the way. *waits: the request may wait; set to whether it does. The other
+ * members are told of the lock.
+ */
+extern V2Reason members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const SheetLock **conflict);
+/* Frees the range, or ends the request, if it is the session's. */
+extern void members_unlock_range(Session *session, const uint32_t rect[4]);
+/* Locks the ranges whose requests wait for nothing any more. Their sessions are told as all are. */
+extern void members_grant_ranges(Room *room);
+/* Ends the locks and requests of the session's holder. */
+extern void members_end_locks(Session *session);
 extern void members_renew_locks(Session *session);
 /* Ends the locks that nobody has renewed. */
 extern void members_expire_locks(Room *room);

@@ -116,7 +116,7 @@ pending_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
 }
 
 void
-pending_add_lock(Room *room, uint32_t row, uint32_t col, const Session *session, bool locked)
+pending_add_lock(Room *room, const SheetLock *lock, const Session *session, bool locked)
 {
 	RoomBatch *batch = pending_batch(room, 1, 0);
 	RoomEvent *event = batch != NULL ? batch_add_event(batch) : NULL;
@@ -127,17 +127,17 @@ pending_add_lock(Room *room, uint32_t row, uint32_t col, const Session *session,
 		room_fail_memory(room);
 		return;
 	}
-	v1_put_lock(&payload, locked ? "acquire" : "release", row, col, &session->name_json);
-	batch_add_v1_frame(batch, &payload);
-	buf_free(&payload);
+	if (!lock->range)
+	{
+		v1_put_lock(&payload, locked ? "acquire" : "release", lock->rect[0], lock->rect[1], &session->name_json);
+		batch_add_v1_frame(batch, &payload);
+		buf_free(&payload);
+	}
 	room_mark_dirty(room);
 	event->is_lock = true;
-	event->cell = (V2HeldCell){.row = row, .col = col};
-	if (locked)
-	{
-		event->cell.session = session_lock_holder(session).session;
-		event->cell.uid = (uint64_t) session->uid;
-	}
+	event->lock = batch_lock_of(lock);
+	if (!locked)
+		event->lock.session = event->lock.uid = 0;
 }
 
 void

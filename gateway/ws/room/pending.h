@@ -13,8 +13,8 @@ extern RoomBatch *pending_batch(Room *room, uint32_t edits, size_t bytes);
 extern RoomBatch *pending_refusable_batch(Room *room);
 /* Appends an edit, for which batch_reserve() has reserved memory. */
 extern void pending_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
-/* Appends that the session has locked the cell, or that the cell is free. */
-extern void pending_add_lock(Room *room, uint32_t row, uint32_t col, const Session *session, bool locked);
+/* Appends that the session has locked the cell or range, or that it is free. */
+extern void pending_add_lock(Room *room, const SheetLock *lock, const Session *session, bool locked);
 /* The first member of protocol v1 has come: makes the v1 frames of batches without. */
 extern void pending_add_v1_frames(Room *room);
 

@@ -8,7 +8,7 @@
  *   room.c       life: the sheet's lock, the claim, the end
  *   pending.c    edits that wait for their batch to be sent
  *   publish.c    writes the streams to their receivers; what happens to receivers that lag
- *   members.c    sessions come and leave; locks of cells
+ *   members.c    sessions come and leave; locks of cells and ranges
  *   committed.c  committed batches go into the streams, and move what names cells
  *   commit.c     sends batches to the database, and reads those of others
  *   admission.c  who may be a member
@@ -162,7 +162,7 @@ typedef struct Room
 	Session *sessions;
 	Session *authors; /* who wait for a batch with edits of theirs */
 	int session_count;
-	CellLocks locks;
+	SheetLocks locks;
 
 	/* What is published. */
 	RoomStream streams[STREAM_FORMS];

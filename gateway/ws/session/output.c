@@ -119,7 +119,8 @@ session_want_write(Session *session)
 void
 session_send(Session *session, Buf *payload)
 {
-	FrameOp op = session->form == STREAM_V2 + V2_BINARY ? FRAME_BINARY : FRAME_TEXT;
+	bool binary = session->form == STREAM_V2 + V2_BINARY || session->form == STREAM_V2_RANGES + V2_BINARY;
+	FrameOp op = binary ? FRAME_BINARY : FRAME_TEXT;
 
 	if (session_is_open(session))
 		session_add_frame(session,

@@ -17,8 +17,9 @@ struct Session;
 typedef enum StreamForm
 {
 	STREAM_V1,
-	STREAM_V2, /* V2Encoding is added */
-	STREAM_FORMS = STREAM_V2 + V2_ENCODINGS
+	STREAM_V2,									 /* version 2 of protocol v2; V2Encoding is added */
+	STREAM_V2_RANGES = STREAM_V2 + V2_ENCODINGS, /* version 3, whose clients know of locked ranges; the same */
+	STREAM_FORMS = STREAM_V2_RANGES + V2_ENCODINGS
 } StreamForm;
 
 /* The transaction of another session that holds a sheet (room/held.c). */

@@ -127,13 +127,13 @@ join_put_locks(Buf *to, const Room *room)
 	buf_puts(to, "\"cellLocks\":[");
 	for (size_t i = 0; i < room->locks.bucket_count; i++)
 	{
-		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
+		for (const SheetLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
 		{
 			const Session *holder = members_find_holder(room, &lock->holder);
 
 			if (holder == NULL)
 				continue;
-			buf_printf(to, "%s{\"Row\":%u,\"Col\":%u,\"Username\":", first ? "" : ",", lock->row, lock->col);
+			buf_printf(to, "%s{\"Row\":%u,\"Col\":%u,\"Username\":", first ? "" : ",", lock->rect[0], lock->rect[1]);
 			buf_put(to, holder->name_json.data, holder->name_json.len);
 			buf_puts(to, "}");
 			first = false;

@@ -128,14 +128,12 @@ static const char *
 v1_cell_problem(Session *session, uint32_t row, uint32_t col)
 {
 	LockHolder holder = session_lock_holder(session);
-	CellLock *lock = locks_find(&session->room->locks, row, col);
+	const uint32_t rect[4] = {row, col, row, col};
 
 	if (!session->may_edit)
 		return v1_reason(V2_REASON_ROLE);
-	if (lock != NULL && !locks_same_holder(&lock->holder, &holder))
+	if (locks_find_other(&session->room->locks, &holder, rect, members_lease_end()) != NULL)
 		return v1_reason(V2_REASON_LOCKED);
-	if (lock != NULL)
-		lock->expires = members_lease_end();
 	return NULL;
 }
 

@@ -58,9 +58,13 @@ calc_select(Session *session, const V2Message *message, Buf *to)
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		if (v2_find_cell(session, message->base, &edit.row, &edit.col) != V2_FOUND ||
-			!value_register(session->room, edit.row, edit.col, (int64_t) message->base))
+		uint32_t rect[4] = {edit.row, edit.col, edit.row, edit.col};
+
+		if (v2_find_range(session, message->base, rect) != V2_FOUND ||
+			!value_register(session->room, rect[0], rect[1], (int64_t) message->base))
 			continue;
+		edit.row = rect[0];
+		edit.col = rect[1];
 		edit_write(&writer, &edit);
 		count++;
 	}

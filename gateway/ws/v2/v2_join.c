@@ -50,26 +50,25 @@ join_list_peers(const Session *session, V2Peer *peers)
 	return count;
 }
 
-/* Returns the locked cells, to be freed; NULL when there is no memory. */
-static V2HeldCell *
+/* Returns the locked cells and ranges, to be freed; NULL when there is no memory. */
+static V2Lock *
 join_list_locks(const Room *room, uint32_t *count)
 {
-	V2HeldCell *cells = calloc(room->locks.count + 1, sizeof(V2HeldCell));
+	V2Lock *list = calloc(room->locks.count + room->locks.range_count + 1, sizeof(V2Lock));
 
 	*count = 0;
-	for (size_t i = 0; cells != NULL && i < room->locks.bucket_count; i++)
+	for (size_t i = 0; list != NULL && i <= room->locks.bucket_count; i++)
 	{
-		for (const CellLock *lock = room->locks.buckets[i]; lock != NULL; lock = lock->next)
+		for (const SheetLock *lock = locks_list(&room->locks, i); lock != NULL; lock = lock->next)
 		{
-			if (members_find_holder(room, &lock->holder) != NULL)
-				cells[(*count)++] =
-					(V2HeldCell){lock->row, lock->col, lock->holder.session, (uint64_t) lock->holder.uid};
+			if (!lock->waits && members_find_holder(room, &lock->holder) != NULL)
+				list[(*count)++] = batch_lock_of(lock);
 		}
 	}
-	return cells;
+	return list;
 }
 
-/* locks: they are in the cells of hello's seq. */
+/* locks: they name the rows and columns of hello's seq. */
 static void
 join_greet(Session *session, bool resumed, bool locks)
 {
@@ -77,9 +76,10 @@ join_greet(Session *session, bool resumed, bool locks)
 	const V2Session *v2 = session->v2;
 	uint32_t lock_count;
 	V2Peer *peers = calloc((size_t) room->session_count + 1, sizeof(V2Peer));
-	V2HeldCell *cells = join_list_locks(room, &lock_count);
+	V2Lock *list = join_list_locks(room, &lock_count);
 	Buf payload = {NULL, 0, 0};
 	V2Hello hello = {
+		.version = v2_knows_ranges(session) ? V2_VERSION_RANGES : V2_VERSION,
 		.session = session->number,
 		.uid = (uint64_t) session->uid,
 		.name = session->sheet_name,
@@ -95,35 +95,37 @@ join_greet(Session *session, bool resumed, bool locks)
 		.max_bytes = (uint64_t) gateway.config.max_frame_bytes,
 		.peers = peers,
 		.peer_count = peers != NULL ? join_list_peers(session, peers) : 0,
-		.locks = cells,
+		.locks = list,
 		.lock_count = locks ? lock_count : 0,
 	};
 
-	if (peers == NULL || cells == NULL)
+	if (peers == NULL || list == NULL)
 		buf_fail(&payload);
 	else
 		v2_put_hello(&payload, v2->encoding, &hello);
 	session_send(session, &payload);
 	free(peers);
-	free(cells);
+	free(list);
 }
 
 static void
 join_send_locks(Session *session)
 {
 	uint32_t count;
-	V2HeldCell *cells = join_list_locks(session->room, &count);
+	V2Lock *list = join_list_locks(session->room, &count);
 
-	if (cells == NULL)
+	if (list == NULL)
 		session_fail(session);
 	for (uint32_t i = 0; i < count; i++)
 	{
 		Buf payload = {NULL, 0, 0};
 
-		v2_put_lock(&payload, session->v2->encoding, &cells[i]);
+		if (list[i].range && !v2_knows_ranges(session))
+			continue;
+		v2_put_lock(&payload, session->v2->encoding, &list[i]);
 		session_send(session, &payload);
 	}
-	free(cells);
+	free(list);
 }
 
 static void

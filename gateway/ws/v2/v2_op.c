@@ -176,45 +176,22 @@ typedef struct LockSearch
 {
 	Session *session;
 	LockHolder holder; /* the session */
+	uint64_t expires;  /* of its own locks that the operation touches */
 	uint32_t row, col; /* of a cell that another has locked */
 } LockSearch;
 
-/* Returns false when another has locked the cell. Renews the session's own lock. */
-static bool
-search_check(LockSearch *search, CellLock *lock)
-{
-	if (locks_same_holder(&lock->holder, &search->holder))
-	{
-		lock->expires = members_lease_end();
-		return true;
-	}
-	search->row = lock->row;
-	search->col = lock->col;
-	return false;
-}
-
+/* Returns false when another has locked a cell. Renews the session's own locks. */
 static bool
 search_touch(void *arg, const uint32_t rect[4])
 {
 	LockSearch *search = arg;
-	const CellLocks *locks = &search->session->room->locks;
+	const SheetLock *lock = locks_find_other(&search->session->room->locks, &search->holder, rect, search->expires);
 
-	if (rect[0] == rect[2] && rect[1] == rect[3])
-	{
-		CellLock *lock = locks_find(locks, rect[0], rect[1]);
-
-		return lock == NULL || search_check(search, lock);
-	}
-	for (size_t i = 0; i < locks->bucket_count; i++)
-	{
-		for (CellLock *lock = locks->buckets[i]; lock != NULL; lock = lock->next)
-		{
-			if (lock->row >= rect[0] && lock->row <= rect[2] && lock->col >= rect[1] && lock->col <= rect[3] &&
-				!search_check(search, lock))
-				return false;
-		}
-	}
-	return true;
+	if (lock == NULL)
+		return true;
+	search->row = lock->rect[0] > rect[0] ? lock->rect[0] : rect[0];
+	search->col = lock->rect[1] > rect[1] ? lock->rect[1] : rect[1];
+	return false;
 }
 
 /* Returns whether another has locked a cell that the operation changes or deletes. */
@@ -226,7 +203,7 @@ op_find_locked(LockSearch *search, const V2Message *message)
 	LinesView view;
 	Edit edit;
 
-	if (search->session->room->locks.count == 0)
+	if (search->session->room->locks.count + search->session->room->locks.range_count == 0)
 		return false;
 	lines_view_init(&view);
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
@@ -323,18 +300,19 @@ v2_knows_base(const Session *session, uint64_t base)
 }
 
 V2Found
-v2_find_cell(const Session *session, uint64_t base, uint32_t *row, uint32_t *col)
+v2_find_range(const Session *session, uint64_t base, uint32_t rect[4])
 {
 	const LinesHistory *lines = &session->room->lines;
+	bool left = true;
 
 	if (!v2_knows_base(session, base))
 		return V2_UNKNOWN;
 	for (size_t i = 0; base != 0 && i < lines->count; i++)
 	{
-		if (lines->entries[i].seq > (int64_t) base && !lines_move(&lines->entries[i].change, row, col))
-			return V2_DELETED;
+		if (lines->entries[i].seq > (int64_t) base)
+			left = lines_move_range(&lines->entries[i].change, rect) && left;
 	}
-	return V2_FOUND;
+	return left ? V2_FOUND : V2_DELETED;
 }
 
 typedef struct OpTransform
@@ -495,7 +473,7 @@ op_take(Session *session, const V2Message *message)
 static void
 op_admit(Session *session, const V2Message *message)
 {
-	LockSearch search = {.session = session, .holder = session_lock_holder(session)};
+	LockSearch search = {.session = session, .holder = session_lock_holder(session), .expires = members_lease_end()};
 	WriteSearch writes = {.room = session->room, .message = message, .uid = (uint64_t) session->uid};
 	Edit edit;
 

@@ -153,6 +153,12 @@ v2_is_full(const Session *session)
 	return session->out_bytes > (size_t) gateway.config.send_queue_bytes / 2;
 }
 
+bool
+v2_knows_ranges(const Session *session)
+{
+	return session->form >= STREAM_V2_RANGES;
+}
+
 /* Nothing more is read while the session has much to read itself, or its messages wait. */
 static bool
 v2_is_busy(const Session *session)
@@ -226,7 +232,7 @@ v2_greet(Session *session, const V2Message *message)
 	session->uid = claims.uid;
 	session->generation = claims.generation;
 	session->expires = claims.expires_at;
-	session->form = STREAM_V2 + session->v2->encoding;
+	session->form = (message->version < 3 ? STREAM_V2 : STREAM_V2_RANGES) + session->v2->encoding;
 	session->v2->client_id = message->client;
 	session->v2->acked = message->acked;
 	session->v2->since = message->since;
@@ -272,13 +278,14 @@ v2_deny(Session *session, const V2Message *message, V2Reason reason)
 static void
 v2_lock(Session *session, const V2Message *message)
 {
-	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
+	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->row,
+						(uint32_t) message->col};
 	V2Reason reason = V2_REASON_BASE;
 
 	if (!session->may_edit)
 		reason = V2_REASON_ROLE;
-	else if (v2_find_cell(session, message->base, &row, &col) == V2_FOUND)
-		reason = members_lock_cell(session, row, col);
+	else if (v2_find_range(session, message->base, rect) == V2_FOUND)
+		reason = members_lock_cell(session, rect[0], rect[1]);
 	if (reason != V2_REASON_NONE)
 		v2_deny(session, message, reason);
 }
@@ -286,28 +293,55 @@ v2_lock(Session *session, const V2Message *message)
 static void
 v2_unlock(Session *session, const V2Message *message)
 {
-	uint32_t row = (uint32_t) message->row, col = (uint32_t) message->col;
+	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->row,
+						(uint32_t) message->col};
 
 	/* The lock of a deleted cell has ended. */
-	if (v2_find_cell(session, message->base, &row, &col) == V2_FOUND)
-		(void) members_unlock_cell(session, row, col);
+	if (v2_find_range(session, message->base, rect) == V2_FOUND)
+		(void) members_unlock_cell(session, rect[0], rect[1]);
+}
+
+/* rect: the message's range. */
+static void
+v2_lock_range(Session *session, const V2Message *message, uint32_t rect[4])
+{
+	V2Blocked blocked = {.rect = {rect[0], rect[1], rect[2], rect[3]}, .reason = V2_REASON_BASE};
+	const SheetLock *conflict = NULL;
+	bool waits = message->wait != 0;
+	Buf payload = {NULL, 0, 0};
+
+	if (!session->may_edit)
+		blocked.reason = V2_REASON_ROLE;
+	else if (v2_find_range(session, message->base, rect) == V2_FOUND)
+		blocked.reason = members_lock_range(session, rect, &waits, &conflict);
+	if (blocked.reason == V2_REASON_NONE)
+		return;
+	if (conflict != NULL)
+	{
+		blocked.waits = waits;
+		blocked.at_row = rect[0] > conflict->rect[0] ? rect[0] : conflict->rect[0];
+		blocked.at_col = rect[1] > conflict->rect[1] ? rect[1] : conflict->rect[1];
+		blocked.session = conflict->holder.session;
+		blocked.uid = (uint64_t) conflict->holder.uid;
+	}
+	v2_put_blocked(&payload, session->v2->encoding, &blocked);
+	session_send(session, &payload);
 }
 
 static void
-v2_move_cursor(Session *session, const V2Message *message)
+v2_unlock_range(Session *session, const V2Message *message, uint32_t rect[4])
 {
-	const LinesHistory *lines = &session->room->lines;
-	V2Session *v2 = session->v2;
-	uint32_t rect[4] = {(uint32_t) message->row, (uint32_t) message->col, (uint32_t) message->to_row,
-						(uint32_t) message->to_col};
+	if (v2_find_range(session, message->base, rect) == V2_FOUND)
+		members_unlock_range(session, rect);
+}
 
-	if (!v2_knows_base(session, message->base))
+static void
+v2_move_cursor(Session *session, const V2Message *message, uint32_t rect[4])
+{
+	V2Session *v2 = session->v2;
+
+	if (v2_find_range(session, message->base, rect) == V2_UNKNOWN)
 		return;
-	for (size_t i = 0; message->base != 0 && i < lines->count; i++)
-	{
-		if (lines->entries[i].seq > (int64_t) message->base)
-			lines_move_range(&lines->entries[i].change, rect);
-	}
 	v2->cursor = (V2Cursor){session->number, rect[0], rect[1], rect[2], rect[3]};
 	v2->has_cursor = true;
 	v2->cursor_moved = true;
@@ -358,8 +392,14 @@ v2_dispatch(Session *session, V2Message *message)
 		case V2_UNLOCK:
 			v2_unlock(session, message);
 			break;
+		case V2_LOCK_RANGE:
+			v2_lock_range(session, message, rect);
+			break;
+		case V2_UNLOCK_RANGE:
+			v2_unlock_range(session, message, rect);
+			break;
 		case V2_CURSOR:
-			v2_move_cursor(session, message);
+			v2_move_cursor(session, message, rect);
 			break;
 		case V2_CALC:
 			v2_handle_calc(session, message);
@@ -385,6 +425,8 @@ v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 	wrong = binary ? v2_read_binary(data, len, &message) : v2_read_json(data, len, session->scratch.data, &message);
 	if (wrong == NULL && session->state == SESSION_GREETING && message.type != V2_HELLO)
 		wrong = "the first message is hello";
+	if (wrong == NULL && message.type >= V2_LOCK_RANGE && !v2_knows_ranges(session))
+		wrong = "ranges are locked in version 3";
 	if (wrong != NULL)
 	{
 		metrics.refused_malformed++;

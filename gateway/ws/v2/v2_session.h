@@ -42,6 +42,8 @@ extern Session *v2_session_open(Socket *socket, int64_t sheet_id, const char *li
 extern void v2_tick(void);
 /* Returns whether the session has much to read: none of its questions is answered before it has. */
 extern bool v2_is_full(const Session *session);
+/* Returns whether the client knows of locked ranges: its version is 3. */
+extern bool v2_knows_ranges(const Session *session);
 /* Returns whether it may ask another question. */
 extern bool v2_may_ask(const Session *session);
 /* Its client's operation is decided: handles the messages that have waited. */
@@ -81,8 +83,9 @@ typedef enum V2Found
 	V2_DELETED,
 	V2_UNKNOWN /* !v2_knows_base() */
 } V2Found;
-/* Maps a cell named as of `base` to the present one. */
-extern V2Found v2_find_cell(const Session *session, uint64_t base, uint32_t *row, uint32_t *col);
+/* Moves a range (row, column, last row, last column) named as of `base` to the present one; a deleted one to the line
+ * that is in its place. */
+extern V2Found v2_find_range(const Session *session, uint64_t base, uint32_t rect[4]);
 
 /* ---- v2_calc.c ---- */
 extern void v2_handle_calc(Session *session, const V2Message *message);

@@ -14,28 +14,29 @@
 #define CURSORS_MS	100 /* between messages with selections */
 #define CURSORS_MAX 256 /* of one message */
 
-static void
-stream_append(Room *room, V2Encoding encoding, Buf *payload)
+static V2Encoding
+stream_encoding(StreamForm form)
 {
-	fanout_append_message(&room->streams[STREAM_V2 + encoding].fanout, encoding == V2_BINARY, payload);
+	return (V2Encoding) ((form - STREAM_V2) % V2_ENCODINGS);
+}
+
+static void
+stream_append(Room *room, StreamForm form, Buf *payload)
+{
+	fanout_append_message(&room->streams[form].fanout, stream_encoding(form) == V2_BINARY, payload);
 	payload->len = 0;
 }
 
-static bool
-stream_is_read(const Room *room, V2Encoding encoding)
-{
-	return room->streams[STREAM_V2 + encoding].readers > 0;
-}
-
-#define EACH_STREAM(room, encoding)                                                                                    \
-	for (V2Encoding encoding = 0; encoding < V2_ENCODINGS; encoding++)                                                 \
-		if (stream_is_read(room, encoding))
+#define EACH_STREAM(room, form)                                                                                        \
+	for (StreamForm form = STREAM_V2; form < STREAM_FORMS; form++)                                                     \
+		if ((room)->streams[form].readers > 0)
 
 /* ---- batches of members ---- */
 
 static void
-stream_put_batch(Room *room, V2Encoding encoding, const RoomBatch *batch, int64_t seq)
+stream_put_batch(Room *room, StreamForm form, const RoomBatch *batch, int64_t seq)
 {
+	V2Encoding encoding = stream_encoding(form);
 	Buf payload = {NULL, 0, 0};
 	size_t bytes = 0;
 	uint32_t count = 0;
@@ -50,14 +51,14 @@ stream_put_batch(Room *room, V2Encoding encoding, const RoomBatch *batch, int64_
 		{
 			v2_put_edits(&payload, encoding, (uint64_t) seq, to_count < batch->count, batch->edits.data + bytes,
 						 to_bytes - bytes, to_count - count);
-			stream_append(room, encoding, &payload);
+			stream_append(room, form, &payload);
 			bytes = to_bytes;
 			count = to_count;
 		}
-		if (event != NULL && event->is_lock)
+		if (event != NULL && event->is_lock && (!event->lock.range || form >= STREAM_V2_RANGES))
 		{
-			v2_put_lock(&payload, encoding, &event->cell);
-			stream_append(room, encoding, &payload);
+			v2_put_lock(&payload, encoding, &event->lock);
+			stream_append(room, form, &payload);
 		}
 	}
 	buf_free(&payload);
@@ -66,8 +67,8 @@ stream_put_batch(Room *room, V2Encoding encoding, const RoomBatch *batch, int64_
 void
 v2_publish_own(Room *room, const RoomBatch *batch, int64_t seq)
 {
-	EACH_STREAM(room, encoding)
-	stream_put_batch(room, encoding, batch, seq);
+	EACH_STREAM(room, form)
+	stream_put_batch(room, form, batch, seq);
 }
 
 /* ---- batches of the log ---- */
@@ -162,7 +163,7 @@ v2_put_batches(V2Encoding encoding, EditReader reader, int64_t last, bool whole,
 typedef struct StreamTarget
 {
 	Room *room;
-	V2Encoding encoding;
+	StreamForm form;
 } StreamTarget;
 
 static void
@@ -170,17 +171,17 @@ stream_emit(void *arg, Buf *payload)
 {
 	const StreamTarget *target = arg;
 
-	stream_append(target->room, target->encoding, payload);
+	stream_append(target->room, target->form, payload);
 }
 
 void
 v2_publish_run(Room *room, EditReader reader, int64_t last)
 {
-	EACH_STREAM(room, encoding)
+	EACH_STREAM(room, form)
 	{
-		StreamTarget target = {room, encoding};
+		StreamTarget target = {room, form};
 
-		v2_put_batches(encoding, reader, last, false, stream_emit, &target);
+		v2_put_batches(stream_encoding(form), reader, last, false, stream_emit, &target);
 	}
 }
 
@@ -191,10 +192,10 @@ v2_publish_values(Room *room, uint64_t session, uint64_t seq, const Buf *edits, 
 {
 	Buf payload = {NULL, 0, 0};
 
-	EACH_STREAM(room, encoding)
+	EACH_STREAM(room, form)
 	{
-		v2_put_calc(&payload, encoding, session, seq, edits->data, edits->len, count);
-		stream_append(room, encoding, &payload);
+		v2_put_calc(&payload, stream_encoding(form), session, seq, edits->data, edits->len, count);
+		stream_append(room, form, &payload);
 	}
 	buf_free(&payload);
 	publish_later(room);
@@ -207,10 +208,10 @@ v2_publish_member(Room *room, const Session *session, bool here)
 	Buf payload = {NULL, 0, 0};
 	bool any = false;
 
-	EACH_STREAM(room, encoding)
+	EACH_STREAM(room, form)
 	{
-		v2_put_peer(&payload, encoding, &peer, here);
-		stream_append(room, encoding, &payload);
+		v2_put_peer(&payload, stream_encoding(form), &peer, here);
+		stream_append(room, form, &payload);
 		any = true;
 	}
 	buf_free(&payload);
@@ -223,10 +224,10 @@ stream_put_cursors(Room *room, const V2Cursor *cursors, uint32_t count)
 {
 	Buf payload = {NULL, 0, 0};
 
-	EACH_STREAM(room, encoding)
+	EACH_STREAM(room, form)
 	{
-		v2_put_cursors(&payload, encoding, cursors, count);
-		stream_append(room, encoding, &payload);
+		v2_put_cursors(&payload, stream_encoding(form), cursors, count);
+		stream_append(room, form, &payload);
 	}
 	buf_free(&payload);
 }

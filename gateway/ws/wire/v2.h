@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define V2_VERSION		   2
+#define V2_VERSION_RANGES  3 /* with locks of ranges */
 #define V2_MAX_NUMBER	   JSON_MAX_NUMBER
 #define V2_MAX_TOKEN	   4096 /* bytes */
 #define V2_MAX_OP_EDITS	   16384
@@ -45,14 +46,17 @@ typedef enum V2Type
 	V2_UNLOCK = 6,
 	V2_CURSOR = 7,
 	V2_WHO = 8,
-	V2_CALC = 9
+	V2_CALC = 9,
+	/* From version 3 on: */
+	V2_LOCK_RANGE = 10,
+	V2_UNLOCK_RANGE = 11
 } V2Type;
 
 typedef enum V2Reason
 {
 	V2_REASON_NONE,
 	V2_REASON_ROLE,	  /* the role does not allow it */
-	V2_REASON_LOCKED, /* another session holds a cell of it */
+	V2_REASON_LOCKED, /* another session holds a cell of it, or waits for one */
 	V2_REASON_RANGE,  /* no such row or column can be */
 	V2_REASON_SIZE,	  /* too many edits or characters */
 	V2_REASON_BUSY,	  /* too many locks */
@@ -84,6 +88,7 @@ typedef struct V2Message
 	uint64_t base; /* of `calc`: its seq */
 	uint64_t seen; /* others must not have written the cells since this seq; 0: they may have */
 	uint64_t uid;
+	uint64_t wait; /* 1: a range that is not free is waited for */
 	/* The edits of an operation, in edit_codec.h's form, uid 0; all kinds and texts have been checked. */
 	const uint8_t *edits;
 	size_t edits_len;
@@ -112,6 +117,7 @@ extern const char *v2_read_binary(const void *bytes, size_t len, V2Message *mess
 typedef enum V2FieldKind
 {
 	V2_FIELD_NUMBER,
+	V2_FIELD_FLAG, /* a number that is 0 or 1 */
 	V2_FIELD_TEXT,
 	V2_FIELD_EDITS
 } V2FieldKind;
@@ -124,7 +130,7 @@ typedef struct V2Field
 	size_t offset; /* in V2Message */
 } V2Field;
 
-#define V2_MAX_FIELDS 6 /* with the end */
+#define V2_MAX_FIELDS 7 /* with the end */
 
 typedef struct V2Layout
 {
@@ -174,15 +180,17 @@ typedef struct V2Peer
 	const char *name;
 } V2Peer;
 
-typedef struct V2HeldCell
+typedef struct V2Lock
 {
-	uint32_t row, col;
+	uint32_t rect[4]; /* row, column, last row, last column */
+	bool range;		  /* false: of a cell */
 	uint64_t session; /* 0: a user of protocol v1, with any of their connections */
 	uint64_t uid;
-} V2HeldCell;
+} V2Lock;
 
 typedef struct V2Hello
 {
+	uint64_t version; /* the client's */
 	uint64_t session;
 	uint64_t uid;
 	const char *name; /* of the sheet */
@@ -197,9 +205,19 @@ typedef struct V2Hello
 	uint64_t max_bytes; /* of a client's message */
 	const V2Peer *peers;
 	uint32_t peer_count;
-	const V2HeldCell *locks;
+	const V2Lock *locks; /* of cells and ranges */
 	uint32_t lock_count;
 } V2Hello;
+
+/* The answer to the request for a range that is not free. */
+typedef struct V2Blocked
+{
+	uint32_t rect[4]; /* as the client named it */
+	V2Reason reason;
+	bool waits;				 /* the request waits; false: it is refused */
+	uint32_t at_row, at_col; /* for V2_REASON_LOCKED: the first cell that another holds, or waits for ... */
+	uint64_t session, uid;	 /* ... and who that is */
+} V2Blocked;
 
 typedef struct V2Block
 {
@@ -224,8 +242,9 @@ extern void v2_put_cell(Buf *to, const Edit *cell);
 extern void v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq);
 extern void v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col,
 						bool block);
-/* session and uid 0: the cell is free. */
-extern void v2_put_lock(Buf *to, V2Encoding encoding, const V2HeldCell *cell);
+/* session and uid 0: the cell or range is free. */
+extern void v2_put_lock(Buf *to, V2Encoding encoding, const V2Lock *lock);
+extern void v2_put_blocked(Buf *to, V2Encoding encoding, const V2Blocked *blocked);
 extern void v2_put_denied(Buf *to, V2Encoding encoding, uint32_t row, uint32_t col, V2Reason reason);
 extern void v2_put_peer(Buf *to, V2Encoding encoding, const V2Peer *peer, bool here);
 extern void v2_put_cursors(Buf *to, V2Encoding encoding, const V2Cursor *cursors, uint32_t count);

@@ -81,12 +81,14 @@ v2_read_binary(const void *bytes, size_t len, V2Message *message)
 	{
 		void *to = (char *) message + field->offset;
 
-		if (field->kind == V2_FIELD_NUMBER)
+		if (field->kind == V2_FIELD_NUMBER || field->kind == V2_FIELD_FLAG)
 			wrong = binary_number(&input, to);
 		else if (field->kind == V2_FIELD_TEXT)
 			wrong = binary_text(&input, to);
 		else
 			wrong = binary_edits(&input, message);
+		if (wrong == NULL && field->kind == V2_FIELD_FLAG && *(uint64_t *) to > 1)
+			wrong = bad_number;
 	}
 	if (wrong == NULL && input.pos != input.end)
 		wrong = "the message goes on behind its end";

@@ -27,7 +27,9 @@ typedef enum ServerType
 	SERVER_AUTHED,
 	SERVER_CALC,
 	SERVER_HELD,
-	SERVER_PROPERTIES
+	SERVER_PROPERTIES,
+	SERVER_RANGE,
+	SERVER_BLOCKED
 } ServerType;
 
 static const char *const server_names[] = {
@@ -39,6 +41,7 @@ static const char *const server_names[] = {
 	[SERVER_VERSION] = "version", [SERVER_ROLE] = "role",
 	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",
 	[SERVER_HELD] = "held",		  [SERVER_PROPERTIES] = "properties",
+	[SERVER_RANGE] = "range",	  [SERVER_BLOCKED] = "blocked",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -319,12 +322,37 @@ v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const v
 
 /* ---- the others ---- */
 
+/* Those of cells, or those of ranges. */
+static void
+put_locks(const Writer *writer, const char *key, const V2Hello *hello, bool range)
+{
+	uint32_t count = 0, index = 0;
+
+	for (uint32_t i = 0; i < hello->lock_count; i++)
+		count += hello->locks[i].range == range;
+	put_list(writer, key, count);
+	for (uint32_t i = 0; i < hello->lock_count; i++)
+	{
+		const V2Lock *lock = &hello->locks[i];
+		const uint32_t *rect = lock->rect;
+
+		if (lock->range != range)
+			continue;
+		if (range)
+			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], rect[2], rect[3], lock->session, lock->uid},
+					 6, NULL);
+		else
+			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], lock->session, lock->uid}, 4, NULL);
+	}
+	put_list_end(writer);
+}
+
 void
 v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 {
 	Writer writer = put_begin(to, encoding, SERVER_HELLO);
 
-	put_number(&writer, "v", V2_VERSION);
+	put_number(&writer, "v", hello->version);
 	put_number(&writer, "session", hello->session);
 	put_number(&writer, "uid", hello->uid);
 	put_text(&writer, "name", hello->name, strlen(hello->name));
@@ -343,14 +371,9 @@ v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 	for (uint32_t i = 0; i < hello->peer_count; i++)
 		put_item(&writer, i, (const uint64_t[]){hello->peers[i].session, hello->peers[i].uid}, 2, hello->peers[i].name);
 	put_list_end(&writer);
-	put_list(&writer, "locks", hello->lock_count);
-	for (uint32_t i = 0; i < hello->lock_count; i++)
-	{
-		const V2HeldCell *cell = &hello->locks[i];
-
-		put_item(&writer, i, (const uint64_t[]){cell->row, cell->col, cell->session, cell->uid}, 4, NULL);
-	}
-	put_list_end(&writer);
+	put_locks(&writer, "locks", hello, false);
+	if (hello->version >= V2_VERSION_RANGES)
+		put_locks(&writer, "ranges", hello, true);
 	put_end(&writer);
 }
 
@@ -378,14 +401,37 @@ v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t 
 }
 
 void
-v2_put_lock(Buf *to, V2Encoding encoding, const V2HeldCell *cell)
+v2_put_lock(Buf *to, V2Encoding encoding, const V2Lock *lock)
 {
-	Writer writer = put_begin(to, encoding, SERVER_LOCK);
+	Writer writer = put_begin(to, encoding, lock->range ? SERVER_RANGE : SERVER_LOCK);
 
-	put_number(&writer, "row", cell->row);
-	put_number(&writer, "col", cell->col);
-	put_number(&writer, "session", cell->session);
-	put_number(&writer, "uid", cell->uid);
+	put_number(&writer, "row", lock->rect[0]);
+	put_number(&writer, "col", lock->rect[1]);
+	if (lock->range)
+	{
+		put_number(&writer, "toRow", lock->rect[2]);
+		put_number(&writer, "toCol", lock->rect[3]);
+	}
+	put_number(&writer, "session", lock->session);
+	put_number(&writer, "uid", lock->uid);
+	put_end(&writer);
+}
+
+void
+v2_put_blocked(Buf *to, V2Encoding encoding, const V2Blocked *blocked)
+{
+	Writer writer = put_begin(to, encoding, SERVER_BLOCKED);
+
+	put_number(&writer, "row", blocked->rect[0]);
+	put_number(&writer, "col", blocked->rect[1]);
+	put_number(&writer, "toRow", blocked->rect[2]);
+	put_number(&writer, "toCol", blocked->rect[3]);
+	put_name(&writer, "reason", v2_reason_names, blocked->reason);
+	put_bool(&writer, "waits", blocked->waits);
+	put_number(&writer, "atRow", blocked->at_row);
+	put_number(&writer, "atCol", blocked->at_col);
+	put_number(&writer, "session", blocked->session);
+	put_number(&writer, "uid", blocked->uid);
 	put_end(&writer);
 }
 

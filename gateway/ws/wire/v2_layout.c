@@ -17,6 +17,10 @@
 	{                                                                                                                  \
 		field_name, V2_FIELD_NUMBER, true, offsetof(V2Message, member)                                                 \
 	}
+#define FLAG(field_name, member)                                                                                       \
+	{                                                                                                                  \
+		field_name, V2_FIELD_FLAG, true, offsetof(V2Message, member)                                                   \
+	}
 #define TEXT(field_name, member)                                                                                       \
 	{                                                                                                                  \
 		field_name, V2_FIELD_TEXT, false, offsetof(V2Message, member)                                                  \
@@ -43,6 +47,12 @@ static const V2Layout layouts[] = {
 					OPTIONAL("base", base)}},
 	[V2_WHO] = {"who", {NUMBER("uid", uid)}},
 	[V2_CALC] = {"calc", {NUMBER("seq", base), {"cells", V2_FIELD_EDITS, false, 0}}},
+	[V2_LOCK_RANGE] = {"lockRange",
+					   {NUMBER("row", row), NUMBER("col", col), NUMBER("toRow", to_row), NUMBER("toCol", to_col),
+						OPTIONAL("base", base), FLAG("wait", wait)}},
+	[V2_UNLOCK_RANGE] = {"unlockRange",
+						 {NUMBER("row", row), NUMBER("col", col), NUMBER("toRow", to_row), NUMBER("toCol", to_col),
+						  OPTIONAL("base", base)}},
 };
 
 const char *const v2_reason_names[V2_REASONS] = {
@@ -205,8 +215,8 @@ v2_check(const V2Message *message)
 	switch (message->type)
 	{
 		case V2_HELLO:
-			if (message->version != V2_VERSION)
-				return "this gateway speaks version 2";
+			if (message->version < V2_VERSION || message->version > V2_VERSION_RANGES)
+				return "this gateway speaks the versions 2 and 3";
 			if (message->acked > 0 && message->client == 0)
 				return "operations need a client";
 			return message->token.len == 0 ? "a token is needed" : NULL;
@@ -214,6 +224,8 @@ v2_check(const V2Message *message)
 			return message->token.len == 0 ? "a token is needed" : NULL;
 		case V2_GET:
 		case V2_CURSOR:
+		case V2_LOCK_RANGE:
+		case V2_UNLOCK_RANGE:
 			return v2_check_range(message);
 		case V2_LOCK:
 		case V2_UNLOCK:

@@ -193,6 +193,9 @@ read_value(Reader *reader, const V2Field *field)
 	{
 		case V2_FIELD_NUMBER:
 			return json_read_number(&reader->input, to);
+		case V2_FIELD_FLAG:
+			*(uint64_t *) to = json_take_word(&reader->input, "true");
+			return *(uint64_t *) to == 1 || json_take_word(&reader->input, "false");
 		case V2_FIELD_TEXT:
 			return read_text(reader, to);
 		case V2_FIELD_EDITS:
@@ -251,7 +254,7 @@ read_type(Reader *reader)
 		reader->text[0] != 't' || !json_take(&reader->input, ':') ||
 		!json_read_string(&reader->input, reader->text, &len))
 		return NULL;
-	for (uint64_t type = V2_HELLO; type <= V2_CALC; type++)
+	for (uint64_t type = V2_HELLO; type <= V2_UNLOCK_RANGE; type++)
 	{
 		const V2Layout *layout = v2_layout(type);
 

@@ -1,6 +1,7 @@
-// presence.ts - who is here: the cells that others are editing, their selections and their names.
+// presence.ts - who is here: the cells that others are editing, the ranges that they have locked, their selections and
+// their names.
 import { movePlace, moveRange } from '../v2/lines';
-import type { Cursor, HeldCell, Hello, LoggedStructure, Place, Range, ServerMessage } from '../v2/messages';
+import type { Cursor, HeldCell, HeldRange, Hello, LoggedStructure, Place, Range, ServerMessage } from '../v2/messages';
 import { keyOf } from '../v2/replica';
 
 /** Names that are asked for at a time. The gateway allows 64 unanswered questions. */
@@ -10,7 +11,7 @@ const mostQuestions = 32;
 export interface Mark extends Range {
 	session: number;
 	name: string;
-	/** The cell is being edited. */
+	/** The cell is being edited, or the range is locked. */
 	lock: boolean;
 }
 
@@ -18,6 +19,7 @@ export class Presence {
 	/** The session of this page. */
 	private own = 0;
 	private locks = new Map<string, HeldCell>();
+	private ranges: HeldRange[] = [];
 	private cursors = new Map<number, Cursor>();
 	private peers = new Map<number, string>();
 	private names = new Map<number, string>();
@@ -32,9 +34,10 @@ export class Presence {
 		private readonly onMarks: (marks: Mark[], names: string[]) => void,
 	) {}
 
-	/** The name of the user who is editing a cell. */
+	/** The name of the user who is editing a cell, or has locked a range with it. */
 	holderOf({ row, col }: Place): string | null {
-		const lock = this.locks.get(keyOf(row, col));
+		const covers = (range: Range) => row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol;
+		const lock = this.locks.get(keyOf(row, col)) ?? this.ranges.find(covers);
 		return lock ? this.nameOf(lock) : null;
 	}
 
@@ -45,6 +48,7 @@ export class Presence {
 	/** The connection is lost. */
 	clear(): void {
 		this.locks.clear();
+		this.ranges = [];
 		this.cursors.clear();
 		this.peers.clear();
 		this.changed();
@@ -56,6 +60,10 @@ export class Presence {
 			return place ? [{ ...lock, ...place }] : [];
 		});
 		this.locks = new Map(locks.map((lock) => [keyOf(lock.row, lock.col), lock]));
+		this.ranges = this.ranges.flatMap((held) => {
+			const range = moveRange(held, change);
+			return range ? [{ ...held, ...range }] : [];
+		});
 		for (const [session, cursor] of this.cursors) {
 			const range = moveRange(cursor, change);
 			if (range) this.cursors.set(session, { ...range, session });
@@ -73,6 +81,12 @@ export class Presence {
 				const { t: _t, ...lock } = message;
 				if (lock.session === this.own || (lock.session === 0 && lock.uid === 0)) this.locks.delete(keyOf(lock.row, lock.col));
 				else this.locks.set(keyOf(lock.row, lock.col), lock);
+				break;
+			}
+			case 'range': {
+				const { t: _t, ...range } = message;
+				this.ranges = this.ranges.filter(({ row, col, toRow, toCol }) => row !== range.row || col !== range.col || toRow !== range.toRow || toCol !== range.toCol);
+				if (range.session !== this.own && range.session !== 0) this.ranges.push(range);
 				break;
 			}
 			case 'peer':
@@ -96,13 +110,14 @@ export class Presence {
 		this.changed();
 	}
 
-	private greeted({ session: own, peers, locks }: Hello): void {
+	private greeted({ session: own, peers, locks, ranges = [] }: Hello): void {
 		this.own = own;
 		this.peers = new Map(peers.filter(({ session }) => session !== own).map(({ session, name }) => [session, name]));
 		for (const { uid, name } of peers) this.names.set(uid, name);
 		this.asked.clear();
 		this.cursors.clear();
 		this.locks = new Map(locks.filter(({ session }) => session !== own).map((lock) => [keyOf(lock.row, lock.col), lock]));
+		this.ranges = ranges.filter(({ session }) => session !== own);
 	}
 
 	private changed(): void {
@@ -111,14 +126,14 @@ export class Presence {
 		this.schedule(() => {
 			this.due = false;
 			const marks: Mark[] = [];
-			for (const lock of this.locks.values()) {
-				const { row, col, session, uid } = lock;
-				if (!this.peers.has(session) && !this.names.has(uid)) this.ask(uid);
-				marks.push({ row, col, toRow: row, toCol: col, session, name: this.nameOf(lock), lock: true });
+			const cells = [...this.locks.values()].map((lock) => ({ ...lock, toRow: lock.row, toCol: lock.col }));
+			for (const { uid, ...range } of [...cells, ...this.ranges]) {
+				if (!this.peers.has(range.session) && !this.names.has(uid)) this.ask(uid);
+				marks.push({ ...range, name: this.nameOf({ session: range.session, uid }), lock: true });
 			}
 			for (const { session, ...range } of this.cursors.values()) {
 				const name = this.peers.get(session);
-				const edits = marks.some((mark) => mark.lock && mark.session === session);
+				const edits = cells.some((lock) => lock.session === session);
 				if (name !== undefined && !edits) marks.push({ ...range, session, name, lock: false });
 			}
 			this.onMarks(marks, [...this.peers.values()]);

@@ -192,7 +192,7 @@ export class SheetClient {
 		socket.onopen = () =>
 			this.send({
 				t: 'hello',
-				v: 2,
+				v: 3,
 				token: this.options.token(),
 				client: this.client,
 				acked: this.acked,

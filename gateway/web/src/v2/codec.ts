@@ -27,6 +27,7 @@ export function encodeBinary(message: ClientMessage): Uint8Array<ArrayBuffer> {
 	for (const [name, kind] of layout.fields) {
 		const value = (message as unknown as Fields)[name];
 		if (kind === 'number') to.number((value as number | undefined) ?? 0);
+		else if (kind === 'bool') to.number(value ? 1 : 0);
 		else if (kind === 'text') to.text(value as string);
 		else writeEdits(to, value as Edit[]);
 	}
@@ -34,6 +35,9 @@ export function encodeBinary(message: ClientMessage): Uint8Array<ArrayBuffer> {
 }
 
 // ---- from the gateway: binary ----
+
+/** Whether a message with these fields has one of a later version. */
+const has = (fields: Fields, since: number): boolean => since === 0 || (fields.v as number) >= since;
 
 function wordAt(kind: FieldKind, index: number): string {
 	const word = words[kind]?.[index];
@@ -76,7 +80,9 @@ function readField(from: ByteReader, kind: FieldKind): unknown {
 }
 
 function readFields(from: ByteReader, fields: Layout['fields']): Fields {
-	return Object.fromEntries(fields.map(([name, kind]) => [name, readField(from, kind)]));
+	const values: Fields = {};
+	for (const [name, kind, since] of fields) if (has(values, since)) values[name] = readField(from, kind);
+	return values;
 }
 
 const serverNames = new Map(Object.entries(serverLayouts).map(([name, layout]) => [layout.code, name]));
@@ -145,6 +151,6 @@ export function decodeJson(text: string): ServerMessage {
 	if (!Object.hasOwn(serverLayouts, textOf(fields.t))) throw new CodecError('unknown type');
 	const layout = serverLayouts[fields.t as string]!;
 	const message: Fields = { t: fields.t };
-	for (const [name, kind] of layout.fields) message[name] = checkField(fields[name], kind);
+	for (const [name, kind, since] of layout.fields) if (has(message, since)) message[name] = checkField(fields[name], kind);
 	return message as unknown as ServerMessage;
 }

@@ -14,18 +14,20 @@ export type FieldKind =
 	| 'properties'
 	| 'peers'
 	| 'locks'
+	| 'ranges'
 	| 'cursors';
 
 export interface Layout {
 	code: number;
-	fields: (readonly [name: string, kind: FieldKind])[];
+	/** since: the version (`v`) of messages that have the field. */
+	fields: (readonly [name: string, kind: FieldKind, since: number])[];
 }
 
-/** The fields as text: NAME for a number, NAME:KIND for other kinds. */
+/** The fields as text: NAME for a number, NAME:KIND for other kinds, NAME:KIND:VERSION for those of later versions. */
 function layout(code: number, text: string): Layout {
 	const fields = text.split(' ').map((field) => {
-		const [name, kind = 'number'] = field.split(':');
-		return [name!, kind as FieldKind] as const;
+		const [name, kind = 'number', since = '0'] = field.split(':');
+		return [name!, kind as FieldKind, Number(since)] as const;
 	});
 	return { code, fields };
 }
@@ -40,12 +42,14 @@ export const clientLayouts: Record<string, Layout> = {
 	cursor: layout(7, 'row col toRow toCol base'),
 	who: layout(8, 'uid'),
 	calc: layout(9, 'seq cells:cells'),
+	lockRange: layout(10, 'row col toRow toCol base wait:bool'),
+	unlockRange: layout(11, 'row col toRow toCol base'),
 };
 
 export const serverLayouts: Record<string, Layout> = {
 	hello: layout(
 		65,
-		'v session uid name:text role:role seq epoch rows cols landed resumed:bool retention lease maxEdits maxBytes peers:peers locks:locks',
+		'v session uid name:text role:role seq epoch rows cols landed resumed:bool retention lease maxEdits maxBytes peers:peers locks:locks ranges:ranges:3',
 	),
 	edits: layout(66, 'seq more:bool edits:logged'),
 	block: layout(67, 'id row col toRow toCol seq more:bool cells:cells'),
@@ -62,6 +66,8 @@ export const serverLayouts: Record<string, Layout> = {
 	calc: layout(78, 'session seq cells:cells'),
 	held: layout(79, 'held:bool holder:text application:text ms'),
 	properties: layout(80, 'seq more:bool properties:properties'),
+	range: layout(81, 'row col toRow toCol session uid'),
+	blocked: layout(82, 'row col toRow toCol reason:reason waits:bool atRow atCol session uid'),
 };
 
 /** Words that the binary form encodes by their index. */
@@ -75,5 +81,6 @@ export const words: Partial<Record<FieldKind, readonly string[]>> = {
 export const items: Partial<Record<FieldKind, Layout['fields']>> = {
 	peers: layout(0, 'session uid name:text').fields,
 	locks: layout(0, 'row col session uid').fields,
+	ranges: layout(0, 'row col toRow toCol session uid').fields,
 	cursors: layout(0, 'session row col toRow toCol').fields,
 };

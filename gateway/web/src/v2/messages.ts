@@ -60,12 +60,18 @@ export interface HeldCell extends Place {
 	uid: number;
 }
 
+/** session and uid 0: the range is free. */
+export interface HeldRange extends Range {
+	session: number;
+	uid: number;
+}
+
 export interface Cursor extends Range {
 	session: number;
 }
 
 export type ClientMessage =
-	| { t: 'hello'; v: 2; token: string; client: number; acked: number; since: number }
+	| { t: 'hello'; v: 2 | 3; token: string; client: number; acked: number; since: number }
 	| { t: 'auth'; token: string }
 	| ({ t: 'get'; id: number } & Range)
 	| { t: 'op'; n: number; nacks: number; base: number; seen?: number; edits: Edit[] }
@@ -73,7 +79,9 @@ export type ClientMessage =
 	| ({ t: 'unlock'; base: number } & Place)
 	| ({ t: 'cursor'; base: number } & Range)
 	| { t: 'who'; uid: number }
-	| { t: 'calc'; seq: number; cells: CellEdit[] };
+	| { t: 'calc'; seq: number; cells: CellEdit[] }
+	| ({ t: 'lockRange'; base: number; wait?: boolean } & Range)
+	| ({ t: 'unlockRange'; base: number } & Range);
 
 export interface Hello {
 	t: 'hello';
@@ -94,6 +102,8 @@ export interface Hello {
 	maxBytes: number;
 	peers: Peer[];
 	locks: HeldCell[];
+	/** If the version is 3. */
+	ranges?: HeldRange[];
 }
 
 export type ServerMessage =
@@ -104,7 +114,9 @@ export type ServerMessage =
 	| { t: 'ack'; n: number; seq: number }
 	| ({ t: 'nack'; n: number; reason: Reason; block: boolean } & Place)
 	| ({ t: 'lock' } & HeldCell)
+	| ({ t: 'range' } & HeldRange)
 	| ({ t: 'denied'; reason: Reason } & Place)
+	| ({ t: 'blocked'; reason: Reason; waits: boolean; atRow: number; atCol: number; session: number; uid: number } & Range)
 	| ({ t: 'peer'; here: boolean } & Peer)
 	| { t: 'cursors'; cursors: Cursor[] }
 	| { t: 'user'; uid: number; name: string }

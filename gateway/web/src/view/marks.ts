@@ -1,4 +1,4 @@
-// marks.ts - coloured frames with names over Univer's canvas: the cells that others are editing, and their selections.
+// marks.ts - coloured frames with names over Univer's canvas: the cells and ranges that others have locked, and their selections.
 //
 // Their positions are computed from the canvas's scrolling, zoom and frozen panes in each animation frame, while there are
 // marks.
@@ -19,6 +19,11 @@ export function colourOf(name: string): string {
 	let hash = 0;
 	for (const letter of name) hash = (hash * 31 + letter.codePointAt(0)!) >>> 0;
 	return colours[hash % colours.length];
+}
+
+/** The cell or, of a locked range, the range. */
+function markName({ row, col, toRow, toCol, lock }: Mark): string {
+	return cellName(row, col) + (lock && (row < toRow || col < toCol) ? `:${cellName(toRow, toCol)}` : '');
 }
 
 interface Box {
@@ -44,7 +49,7 @@ export class MarkOverlay {
 	}
 
 	show(marks: Mark[]): void {
-		const same = (a: Mark, b: Mark) => a.session === b.session && a.lock === b.lock && a.name === b.name && cellName(a.row, a.col) === cellName(b.row, b.col);
+		const same = (a: Mark, b: Mark) => a.session === b.session && a.lock === b.lock && a.name === b.name && markName(a) === markName(b);
 		const before = this.frames;
 		this.frames = marks.map((mark) => {
 			const element = before.find((frame) => same(frame.mark, mark))?.element ?? this.build(mark);
@@ -71,10 +76,11 @@ export class MarkOverlay {
 		this.layer.remove();
 	}
 
-	private build({ row, col, name, lock }: Mark): HTMLElement {
+	private build(mark: Mark): HTMLElement {
+		const { name, lock } = mark;
 		const element = document.createElement('div');
 		element.className = lock ? 'cell-lock' : 'cell-cursor';
-		element.dataset.cell = cellName(row, col);
+		element.dataset.cell = markName(mark);
 		element.dataset.user = name;
 		element.style.setProperty('--colour', colourOf(name));
 		const label = document.createElement('span');
