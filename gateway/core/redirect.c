@@ -17,6 +17,8 @@
  *   GET /v2/sheets/ID/route: the address as data
  *
  * Without a ring, and while the owner refuses connections (core/reach.c), the answer is 503 with Retry-After, or 1012.
+ * A gateway that has lost contact with the coordinator answers so to WebSockets of sheets that it does not hold; it
+ * serves HTTP, by queries.
  * A gateway that drains opens no WebSockets, also of its own sheets.
  */
 #include "core/redirect.h"
@@ -63,6 +65,16 @@ redirect_is_here(int64_t sheet_id)
 	return coord_holds(gateway.coord, sheet_id) || coord_is_mine(gateway.coord, sheet_id);
 }
 
+/*
+ * Without contact to the coordinator, another gateway may have got the sheet, or be about to. A client that waited here
+ * would wait until contact is back.
+ */
+static bool
+redirect_is_cut_off(int64_t sheet_id)
+{
+	return gateway.suspended && !coord_holds(gateway.coord, sheet_id);
+}
+
 Served
 redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX])
 {
@@ -70,7 +82,8 @@ redirect_find(int64_t sheet_id, RedirectForm form, char address[REDIRECT_MAX])
 	bool here = redirect_is_here(sheet_id);
 
 	address[0] = '\0';
-	if (owner == NULL || reach_is_refusing(owner))
+	if (owner == NULL || reach_is_refusing(owner) ||
+		(here && form == REDIRECT_WEBSOCKET && redirect_is_cut_off(sheet_id)))
 		return SERVED_NOWHERE;
 	if (here)
 		owner = gateway.config.public_address;
@@ -83,5 +96,7 @@ redirect_nowhere_reason(int64_t sheet_id)
 {
 	if (coord_owner_of(gateway.coord, sheet_id) == NULL)
 		return "the gateways have not found each other yet";
+	if (redirect_is_cut_off(sheet_id))
+		return "this gateway has lost contact with the coordinator: another one may serve the sheet";
 	return "the gateway that serves the sheet refuses connections: if it is dead, another takes over within seconds";
 }

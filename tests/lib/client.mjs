@@ -16,7 +16,7 @@ import { waitUntil } from './processes.mjs';
 export function request(gateway, method, path, { headers = {}, body, timeoutMs = 20000 } = {}) {
 	return new Promise((resolve, reject) => {
 		const outgoing = (gateway.tls ? https : http).request(
-			{ host: '127.0.0.1', port: gateway.port, method, path, headers, agent: false, ...gateway.tls },
+			{ host: gateway.address ?? '127.0.0.1', port: gateway.port, method, path, headers, agent: false, timeout: timeoutMs, ...gateway.tls },
 			(answer) => {
 				const parts = [];
 				answer.on('data', (part) => parts.push(part));
@@ -34,9 +34,7 @@ export function request(gateway, method, path, { headers = {}, body, timeoutMs =
 				});
 			},
 		);
-		outgoing.setTimeout(timeoutMs, () =>
-			outgoing.destroy(new Error(`${method} ${path}: no answer in ${timeoutMs} ms`)),
-		);
+		outgoing.on('timeout', () => outgoing.destroy(new Error(`${method} ${path}: no answer in ${timeoutMs} ms`)));
 		outgoing.on('error', reject);
 		outgoing.end(body);
 	});
@@ -159,7 +157,7 @@ export function unsignedToken(header, claims, signature = '') {
 export class Editor {
 	/**
 	 * Connects and waits for onConn. nack: ask for refusals; token, path, headers: to connect in a wrong way;
-	 * grid: false skips keeping a copy of the cells.
+	 * grid: false skips keeping a copy of the cells; timeoutMs: for the handshake, and again for onConn.
 	 */
 	static async open(gateway, user, fid, options = {}) {
 		const editor = new Editor(gateway, user, fid, options);
@@ -174,7 +172,7 @@ export class Editor {
 		gateway,
 		user,
 		fid,
-		{ nack = false, token = user?.token, path, headers = {}, extra = '', protocols = [] } = {},
+		{ nack = false, token = user?.token, path, headers = {}, extra = '', protocols = [], timeoutMs } = {},
 	) {
 		const query = path ?? `/sheetws?token=${encodeURIComponent(token)}&fid=${fid}${nack ? '&nack=1' : ''}${extra}`;
 		this.user = user;
@@ -186,6 +184,7 @@ export class Editor {
 			...gateway.tls,
 			perMessageDeflate: true,
 			headers,
+			handshakeTimeout: timeoutMs,
 			maxPayload: 256 << 20,
 		});
 		this.opened = new Promise((resolve, reject) => {

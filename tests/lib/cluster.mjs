@@ -70,13 +70,14 @@ const sanitizerForgets = { ASAN_OPTIONS: 'quarantine_size_mb=1:thread_local_quar
 
 /** One gateway process and its place: it keeps port and name when it is started again. */
 export class Gateway {
-	constructor(cluster, index, port) {
+	constructor(cluster, index, port, address = '127.0.0.1') {
 		Object.assign(this, {
 			cluster,
 			index,
 			port,
-			host: `127.0.0.1:${port}`,
-			url: `${cluster.certificate ? 'https' : 'http'}://127.0.0.1:${port}`,
+			address,
+			host: `${address}:${port}`,
+			url: `${cluster.certificate ? 'https' : 'http'}://${address}:${port}`,
 			tls: cluster.certificate ? { ca: cluster.certificate } : undefined, // for clients
 			flags: {},
 			env: {},
@@ -87,7 +88,7 @@ export class Gateway {
 	arguments(flags = {}) {
 		const { cluster } = this;
 		const settings = {
-			'listen-address': '127.0.0.1',
+			'listen-address': this.address,
 			'listen-port': this.port,
 			database: cluster.conninfo('gateway'),
 			coordinator: cluster.coordinator,
@@ -116,6 +117,7 @@ export class Gateway {
 		this.service = Service.spawn(`gateway ${this.host}`, this.cluster.gatewayBinary, this.arguments(), {
 			log: path.join(this.cluster.directory, 'log', `gateway-${this.index}.log`),
 			cwd: this.cluster.directory,
+			prefix: this.cluster.networkOf(`gateway-${this.index}`),
 			env: { ...(this.cluster.measured ? sanitizerForgets : {}), ...this.env },
 		});
 		await this.service.waitReady(
@@ -210,7 +212,7 @@ export class Cluster {
 		tls = false,
 		measured = false,
 	} = {}) {
-		const cluster = new Cluster();
+		const cluster = new this();
 		const { bin, gateway } = build();
 		cluster.bin = bin;
 		cluster.coordinator = coordinator;
@@ -238,6 +240,11 @@ export class Cluster {
 			throw error;
 		}
 		return cluster;
+	}
+
+	/** The words that run a command in the network of this server (ensemble.mjs): here all are on loopback. */
+	networkOf() {
+		return [];
 	}
 
 	prepareFiles(gateway) {
@@ -309,6 +316,7 @@ export class Cluster {
 		this.postgres = Service.spawn('postgres', path.join(this.bin, 'postgres'), args, {
 			log: path.join(this.directory, 'log', 'postgres.log'),
 			deathSignal: 'SIGQUIT',
+			prefix: this.networkOf('postgres'),
 		});
 		const probe = ['-q', '-d', this.conninfo('postgres', 'postgres')];
 		await this.postgres.waitReady(
@@ -346,26 +354,20 @@ export class Cluster {
 
 	async startZookeeper() {
 		this.zookeeperPort ??= await freePort();
-		const home = path.join(this.directory, 'zookeeper');
+		this.zookeeper = this.spawnZookeeper('zookeeper', [`clientPort=${this.zookeeperPort}`, 'clientPortAddress=127.0.0.1']);
+		await this.zookeeper.waitReady(async () => (await this.zookeeperCommand('srvr')).includes('Mode:'), 30000);
+	}
+
+	/** One server with a directory of this name; lines: what differs from server to server in its configuration. */
+	spawnZookeeper(name, lines, data = path.join(this.directory, name, 'data')) {
+		const home = path.join(this.directory, name);
 		if (!fs.existsSync(home)) fs.mkdirSync(home);
 		giveToService(home);
-		fs.writeFileSync(
-			path.join(home, 'zoo.cfg'),
-			[
-				'tickTime=500',
-				'minSessionTimeout=1000',
-				'maxSessionTimeout=60000',
-				`dataDir=${home}/data`,
-				`clientPort=${this.zookeeperPort}`,
-				'clientPortAddress=127.0.0.1',
-				'maxClientCnxns=0',
-				'admin.enableServer=false',
-				'4lw.commands.whitelist=*',
-				'',
-			].join('\n'),
-		);
-		this.zookeeper = Service.spawn(
-			'zookeeper',
+		const common = ['tickTime=500', 'minSessionTimeout=1000', 'maxSessionTimeout=60000', `dataDir=${data}`, 'maxClientCnxns=0'];
+		const words = ['admin.enableServer=false', '4lw.commands.whitelist=*', ...lines, ''];
+		fs.writeFileSync(path.join(home, 'zoo.cfg'), [...common, ...words].join('\n'));
+		return Service.spawn(
+			name,
 			'java',
 			[
 				'-Xms16m',
@@ -381,15 +383,14 @@ export class Cluster {
 				'org.apache.zookeeper.server.quorum.QuorumPeerMain',
 				path.join(home, 'zoo.cfg'),
 			],
-			{ log: path.join(this.directory, 'log', 'zookeeper.log'), cwd: this.directory },
+			{ log: path.join(this.directory, 'log', `${name}.log`), cwd: this.directory, prefix: this.networkOf(name) },
 		);
-		await this.zookeeper.waitReady(async () => (await this.zookeeperCommand('srvr')).includes('Mode:'), 30000);
 	}
 
 	/** A four-letter word of ZooKeeper's: srvr, dump, mntr ... */
-	zookeeperCommand(word) {
+	zookeeperCommand(word, address = '127.0.0.1') {
 		return new Promise((resolve, reject) => {
-			const socket = net.connect(this.zookeeperPort, '127.0.0.1', () => socket.end(word));
+			const socket = net.connect(this.zookeeperPort, address, () => socket.end(word));
 			let text = '';
 			socket.on('data', (data) => (text += data));
 			socket.on('error', reject);

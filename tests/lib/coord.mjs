@@ -11,6 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Cluster, repository, waitUntil } from './cluster.mjs';
 import { giveToService, makeDirectory, removeDirectory } from './processes.mjs';
+import { withZookeeper } from './zookeeper.mjs';
 
 export const sessionMs = 3000;
 export const zookeeper = new Cluster();
@@ -216,37 +217,8 @@ export const newSheet = () => ++nextSheet;
 export const newName = () => `127.0.0.1:${++nextPort}`;
 export const nodeCount = async () => Number(/zk_znode_count\s+(\d+)/.exec(await zookeeper.zookeeperCommand('mntr'))[1]);
 
-/** What an administrator does with zkCli.sh: deletes a node. By hand, since there is no client in JavaScript here. */
-export function removeNode(path) {
-	const packet = (...parts) => {
-		const body = Buffer.concat(parts);
-		const length = Buffer.alloc(4);
-		length.writeInt32BE(body.length);
-		return Buffer.concat([length, body]);
-	};
-	const int = (value) => {
-		const bytes = Buffer.alloc(4);
-		bytes.writeInt32BE(value);
-		return bytes;
-	};
-	const [connectType, xid, deleteType, anyVersion] = [0, 1, 2, -1];
-	return new Promise((resolve, reject) => {
-		const socket = net.connect(zookeeper.zookeeperPort, '127.0.0.1');
-		let answers = Buffer.alloc(0);
-		socket.write(packet(int(connectType), Buffer.alloc(8), int(5000), Buffer.alloc(8), int(16), Buffer.alloc(16)));
-		socket.write(packet(int(xid), int(deleteType), int(path.length), Buffer.from(path), int(anyVersion)));
-		socket.on('error', reject);
-		socket.on('data', (data) => {
-			answers = Buffer.concat([answers, data]);
-			const second = answers.length >= 4 ? 4 + answers.readInt32BE(0) : Infinity;
-			if (answers.length < second + 20) return;
-			const error = answers.readInt32BE(second + 16);
-			socket.destroy();
-			if (error) reject(new Error(`delete of ${path}: error ${error}`));
-			else resolve();
-		});
-	});
-}
+/** What an administrator does with zkCli.sh: deletes a node. */
+export const removeNode = (path) => withZookeeper({ port: zookeeper.zookeeperPort }, ({ remove }) => remove(path));
 
 /** Between a probe and ZooKeeper. */
 export class Proxy {

@@ -79,11 +79,11 @@ export function signalAll(pids, signal) {
 
 /** A long-running process; its output goes to a log file. */
 export class Service {
-	/** deathSignal: what the kernel sends it when this process dies. */
-	static spawn(name, command, args, { log, env = {}, cwd = '/', deathSignal = 'SIGKILL' }) {
+	/** deathSignal: what the kernel sends it when this process dies. prefix: a command that runs the rest (Network.enter()). */
+	static spawn(name, command, args, { log, env = {}, cwd = '/', deathSignal = 'SIGKILL', prefix = [] }) {
 		const service = new Service();
 		const out = fs.openSync(log, 'a');
-		const words = [...serviceWords(deathSignal), command, ...args];
+		const words = [...prefix, ...serviceWords(deathSignal), command, ...args];
 		service.name = name;
 		service.log = log;
 		service.exit = null;

@@ -7,18 +7,29 @@ import { waitUntil } from './processes.mjs';
 import { RawClient, sheetClient } from './v2.mjs';
 
 export class Typist {
-	/** pauseMs: between an acknowledgement and the next edit. living: gives a gateway to go to when its own has died. */
-	constructor(gateway, user, fid, { pauseMs = 0, living = () => gateway } = {}) {
-		Object.assign(this, { fid, pauseMs, acknowledged: 0, acknowledgedAt: [], closes: [], stopping: false });
+	/**
+	 * pauseMs: between an acknowledgement and the next edit. living: gives a gateway to go to when its own has died. name: begins
+	 * its contents. told: of each of its connections, the contents that it was told. options: of the page's client.
+	 */
+	constructor(gateway, user, fid, { pauseMs = 0, living = () => gateway, name = 't', ...options } = {}) {
+		Object.assign(this, { fid, pauseMs, name, acknowledged: 0, acknowledgedAt: [], closes: [], told: [], stopping: false });
 		const url = async (moved) => moved ?? `ws://${(this.closes.length === 0 ? gateway : living()).host}/sheetws`;
-		this.client = sheetClient(gateway, user, fid, { url, onClose: (code, reason) => this.closes.push({ code, reason }) });
+		const onClose = (code, reason) => this.closes.push({ code, reason });
+		const onMessage = (message) => this.hear(message);
+		this.client = sheetClient(gateway, user, fid, { url, onClose, onMessage, ...options });
+		this.checking = setInterval(() => this.client.check(), 1000).unref();
 		this.done = this.run();
+	}
+
+	hear(message) {
+		if (message.t === 'hello') this.told.push([]);
+		if (message.t === 'edits') for (const { content } of message.edits) this.told.at(-1).push(content);
 	}
 
 	async run() {
 		while (!this.stopping) {
 			const n = this.acknowledged + 1;
-			await this.client.operate([{ row: 1 + (n % 9), col: 1, content: `t:${n}` }]);
+			await this.client.operate([{ row: 1 + (n % 9), col: 1, content: `${this.name}:${n}` }]);
 			this.acknowledged = n;
 			this.acknowledgedAt.push(performance.now());
 			if (this.pauseMs) await new Promise((resolve) => setTimeout(resolve, this.pauseMs));
@@ -40,13 +51,19 @@ export class Typist {
 	async stop() {
 		this.stopping = true;
 		await this.done;
+		clearInterval(this.checking);
 		this.client.close();
+	}
+
+	/** The acknowledged contents, in their order. */
+	get order() {
+		return Array.from({ length: this.acknowledged }, (_, i) => `${this.name}:${i + 1}`);
 	}
 
 	/** The acknowledged edits that are not in the log, and those that are there more than once or out of order. */
 	async faults(cluster) {
-		const rows = await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${this.fid} AND new LIKE 't:%' ORDER BY seq`);
-		const found = rows.map((row) => Number(row.new.slice(2)));
+		const rows = await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${this.fid} AND new LIKE '${this.name}:%' ORDER BY seq`);
+		const found = rows.map((row) => Number(row.new.slice(this.name.length + 1)));
 		const lost = Array.from({ length: this.acknowledged }, (_, i) => i + 1).filter((n) => !found.includes(n)).length;
 		return { lost, doubled: found.filter((n, i) => i > 0 && n <= found[i - 1]).length };
 	}

@@ -54,9 +54,9 @@ export const gridOf = (client) =>
 
 /** Says what it is told to, and keeps what it hears. */
 export class RawClient {
-	constructor(gateway, fid, { encoding = 'json', protocols = 'sheet.v2', headers = {} } = {}) {
+	constructor(gateway, fid, { encoding = 'json', protocols = 'sheet.v2', headers = {}, timeoutMs } = {}) {
 		Object.assign(this, { encoding, messages: [], position: 0, closed: null });
-		this.socket = new WebSocket(`ws://${gateway.host}/sheetws?fid=${fid}`, protocols, { headers });
+		this.socket = new WebSocket(`ws://${gateway.host}/sheetws?fid=${fid}`, protocols, { headers, handshakeTimeout: timeoutMs });
 		this.opened = new Promise((resolve, reject) => {
 			this.socket.once('open', resolve);
 			this.socket.once('error', reject);

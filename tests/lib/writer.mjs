@@ -7,12 +7,15 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Editor } from './client.mjs';
 
-const window = 40;
-
 export class Writer {
-	/** choose() gives the gateway to try next. Each writer has a row of its own. */
-	constructor(name, row, user, fid, choose) {
+	/**
+	 * choose() gives the gateway to try next. Each writer has a row of its own. window: edits that wait for their echoes;
+	 * pauseMs: between looks at what has come.
+	 */
+	constructor(name, row, user, fid, choose, { window = 40, pauseMs = 2 } = {}) {
 		Object.assign(this, {
+			window,
+			pauseMs,
 			name,
 			row,
 			user,
@@ -64,12 +67,12 @@ export class Writer {
 		this.inFlight = new Set();
 		while (!this.stopping && !editor.closed) {
 			this.take(editor);
-			while (this.inFlight.size < window) {
+			while (this.inFlight.size < this.window) {
 				const content = `${this.name}:${++this.sent}`;
 				this.inFlight.add(content);
 				editor.modify(this.row, this.sent % 10, content);
 			}
-			await sleep(2);
+			await sleep(this.pauseMs);
 		}
 	}
 
@@ -105,9 +108,9 @@ export class Writer {
 
 /**
  * Holds the log and the cells of a sheet to what its writers have seen: every acknowledged edit is there, once, in the
- * writer's order; the log has no gap; and each cell holds the last edit of it that is logged.
+ * writer's order; the log has no gap; and each cell holds the last edit of it that is logged. The same for typists.
  */
-export async function checkNothingLost(cluster, fid, writers) {
+export async function checkNothingLost(cluster, fid, writers, typists = []) {
 	const log = await cluster.rows(`SELECT seq, kind, "row", col, new FROM sheet.log WHERE sheet_id = ${fid} ORDER BY seq`);
 	log.forEach((entry, i) => assert.equal(entry.seq, i + 1, 'seq has no gap'));
 	const places = new Map();
@@ -118,7 +121,7 @@ export async function checkNothingLost(cluster, fid, writers) {
 		places.set(content, seq);
 		last.set(`${row},${col}`, content);
 	}
-	for (const writer of writers) {
+	for (const writer of [...writers, ...typists]) {
 		let before = 0;
 		for (const content of writer.order) {
 			assert.ok(places.has(content), `${content} was acknowledged and is not in the log`);
@@ -130,6 +133,7 @@ export async function checkNothingLost(cluster, fid, writers) {
 	checkStreams(
 		log.filter(({ kind }) => kind !== 'commit'),
 		writers,
+		typists,
 	);
 	const cells = await cluster.rows(`SELECT "row", col, content FROM sheet.range(${fid})`);
 	const held = new Map(cells.map(({ row, col, content }) => [`${row},${col}`, content]));
@@ -141,19 +145,22 @@ export async function checkNothingLost(cluster, fid, writers) {
  * One total order: what a connection was told between onConn and its end is a piece of the edits without a gap, and the
  * snapshot in onConn holds everything before that piece.
  */
-function checkStreams(edits, writers) {
+function checkStreams(edits, writers, typists) {
 	const contents = edits.map((entry) => entry.new);
 	const places = new Map(contents.map((content, i) => [content, i]));
+	const checkPiece = (name, told) => {
+		const first = places.get(told[0]);
+		assert.ok(first !== undefined, `${name} was told of ${told[0]}, which is not in the log`);
+		assert.deepEqual(told, contents.slice(first, first + told.length), `what ${name} was told is a piece of the log`);
+		return first;
+	};
 	for (const { name, streams } of writers) {
 		for (const { onConn, messages } of streams) {
 			const told = messages.filter(({ msgType }) => msgType === 'modify').map(({ body }) => body.content);
-			if (told.length === 0) continue;
-			const first = places.get(told[0]);
-			assert.ok(first !== undefined, `${name} was told of ${told[0]}, which is not in the log`);
-			assert.deepEqual(told, contents.slice(first, first + told.length), `what ${name} was told is a piece of the log`);
-			checkSnapshot(name, onConn.body, edits.slice(0, first));
+			if (told.length > 0) checkSnapshot(name, onConn.body, edits.slice(0, checkPiece(name, told)));
 		}
 	}
+	for (const { name, told } of typists) for (const piece of told) if (piece.length > 0) checkPiece(name, piece);
 }
 
 function checkSnapshot(name, { columns, content }, before) {

@@ -308,12 +308,12 @@ sheet_route_info(Request *request, PGresult *res)
 	request->by_status = true; /* of these refusals; an invalid token is told by msg */
 	if (!sheet_is_visible(request, res))
 		return;
-	if (redirect_find(request->sheet_id, REDIRECT_HTTP, http) == SERVED_NOWHERE)
+	if (redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, ws) == SERVED_NOWHERE)
 	{
 		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
 		return;
 	}
-	(void) redirect_find(request->sheet_id, REDIRECT_WEBSOCKET, ws);
+	(void) redirect_find(request->sheet_id, REDIRECT_HTTP, http);
 	buf_printf(&body, "{\"http\":\"%s\",\"ws\":\"%s\",\"epoch\":%lld,\"members\":[", http, ws,
 			   room != NULL ? (long long) room->epoch : 0LL);
 	for (int i = 0; coord_member_name(gateway.coord, i) != NULL; i++)
