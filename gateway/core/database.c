@@ -37,11 +37,17 @@ static const DatabaseKind kinds[DATABASE_CLASSES] = {
 static PgPool *pools[DATABASE_CLASSES];
 
 /* The first statement of each session. */
-static char session_sql[DATABASE_CLASSES + 1][256];
+static char session_sql[DATABASE_CLASSES + 1][512];
 #define SESSION_GROUP DATABASE_CLASSES
 
+/*
+ * The server ends the session 25 s after the gateway has vanished with its machine or network, by default two hours: the
+ * session may keep a sheet locked. Connections that wait for slow clients lock nothing, and have no such limit.
+ */
 static const char session_format_sql[] =
-	"SELECT set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false)%s%s";
+	"SELECT set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false), "
+	"set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), "
+	"set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '25000', false)%s%s";
 
 static const char *
 database_session_sql(int index, unsigned lock_ms, unsigned statement_ms, bool edits)

@@ -23,15 +23,6 @@
 #define PGCONN_SLOW_MS		100
 #define PGCONN_TICK_MS		200 /* between checks of the deadlines */
 
-/*
- * Each side notices after 25 s that the other has vanished with its machine or network; by default after two hours. The
- * server then ends the session, which may keep a sheet locked. The gateway replaces idle connections; deadlines cover
- * the others. The first statement of each session, and what libpq is told unless the connection string says otherwise:
- */
-static const char liveness_sql[] =
-	"SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), "
-	"set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '25000', false)";
-
 typedef enum PgState
 {
 	PG_IDLE, /* until the retry timer fires */
@@ -138,6 +129,8 @@ pgconn_on_notice(void *arg, const PGresult *res)
 static void
 pgconn_start(PgConn *conn, const PgAddresses *addresses)
 {
+	/* A server that has vanished with its machine or network is noticed after 25 s, unless the connection string says
+	 * otherwise. */
 	const char *keywords[] = {"keepalives_idle",
 							  "keepalives_interval",
 							  "keepalives_count",
@@ -209,7 +202,6 @@ pgconn_connect_step(PgConn *conn)
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	log_event(LOG_INFO, "database connected", LOG_STR("connection", conn->name),
 			  LOG_INT("server_pid", PQbackendPID(conn->pipeline.pg)));
-	pipeline_send_setup(&conn->pipeline, liveness_sql, uv_now(conn->loop));
 	if (conn->options.session_sql != NULL)
 		pipeline_send_setup(&conn->pipeline, conn->options.session_sql, uv_now(conn->loop));
 	if (conn->options.state_fn != NULL)

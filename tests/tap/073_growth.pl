@@ -41,7 +41,6 @@ my %parameters = (
 	'held.c held_sql' => ['ARRAY[$busy]'],
 	'log_stream.c log_sql' => [ '$busy', '$version', '$guest', '0', '100' ],
 	'account.c account_get_sql' => ['$rich'],
-	'pgconn.c liveness_sql' => undef, # it reads no table
 	'report.c sql' => [ q{'here:1'}, '1', q{'serving'}, '2', '3', '4' ],
 	'room.c room_claim_sql' => [ '$busy', '9', q{'here'}, 'true' ],
 	'room.c room_measure_sql' => ['$busy'],
