@@ -41,8 +41,8 @@ static char session_sql[DATABASE_CLASSES + 1][512];
 #define SESSION_GROUP DATABASE_CLASSES
 
 /*
- * The server ends the session 25 s after the gateway has vanished with its machine or network, by default two hours: the
- * session may keep a sheet locked. Connections that wait for slow clients lock nothing, and have no such limit.
+ * The server ends the session 25 s after the gateway has vanished with its machine or network, by default two hours:
+ * the session may keep a sheet locked. Connections that wait for slow clients lock nothing, and have no such limit.
  */
 static const char session_format_sql[] =
 	"SELECT set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false), "
