@@ -126,6 +126,21 @@ describe('metrics', () => {
 		}
 	});
 
+	test('the dashboard for Grafana asks only for metrics that exist, with labels that they have', async () => {
+		const text = fs.readFileSync(path.join(repository, 'docker/grafana-dashboard.json'), 'utf8');
+		const queries = JSON.parse(text).panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+		const series = Object.keys(await gateway.metrics());
+		const exported = new Set(series.map((name) => name.replace(/\{.*/, '')));
+		const named = new Set(text.match(/\b(pg_sheet|process)_\w+/g));
+		assert.ok(queries.length >= 12 && named.size >= 12);
+		for (const name of named) assert.ok(exported.has(name), `${name} is not exported`);
+		for (const query of queries) {
+			const name = /\b(pg_sheet|process)_\w+/.exec(query)[0];
+			const label = /by \((\w+)\)/.exec(query)?.[1];
+			if (label) assert.ok(series.some((one) => one.startsWith(`${name}{`) && one.includes(`${label}="`)), query);
+		}
+	});
+
 	test('whatever addresses strangers ask for, there is one series for each route', async () => {
 		const series = async () => Object.keys(await gateway.metrics()).length;
 		await get('/stranger');

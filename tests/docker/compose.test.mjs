@@ -1,0 +1,183 @@
+/*
+ * docker/compose.yaml as docs/OPERATIONS.md tells: built from a copy of the clone, started, used, a gateway killed, taken
+ * down. With a project name, image tag, network and ports of its own. The images are kept for the next run. Skipped where
+ * no Docker engine answers.
+ *
+ * PG_SHEET_DOCKER_CA=FILE: certificates with which npm connects while the images are built (docker/ca/README.md).
+ */
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Editor, login, newSheet, register, request } from '../lib/client.mjs';
+import { freePort, waitUntil } from '../lib/processes.mjs';
+
+const run = promisify(execFile);
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const project = `pg_sheet_test_${process.pid}`;
+const services = ['postgres', 'zookeeper-1', 'zookeeper-2', 'zookeeper-3', 'gateway-1', 'gateway-2', 'gateway-3'];
+const buildMs = 25 * 60 * 1000;
+
+const works = (command, ...args) => spawnSync(command, args, { stdio: 'ignore', timeout: 20000 }).status === 0;
+const compose = [['docker', 'compose'], ['docker-compose']].find((words) => works(...words, 'version'));
+const obstacle = !works('docker', 'info')
+	? 'no Docker engine answers'
+	: !compose
+		? 'Docker Compose is not installed'
+		: !fs.existsSync(path.join(repository, 'docker/compose.yaml')) && 'docker/compose.yaml is not here';
+
+const directory = obstacle ? undefined : fs.mkdtempSync(path.join(process.env.TMPDIR ?? '/tmp', 'docker-'));
+const environment = { ...process.env, COMPOSE_PROJECT_NAME: project };
+const words = [...(compose ?? []), '-f', 'docker/compose.yaml'];
+
+let running; // docker compose
+
+async function docker(...args) {
+	return (await run('docker', args)).stdout.trim();
+}
+
+/** Runs docker compose in the copy; its whole output is part of the error. */
+async function composed(...args) {
+	try {
+		const options = { cwd: directory, env: environment, timeout: buildMs, maxBuffer: 64 << 20 };
+		const result = run(words[0], [...words.slice(1), ...args], options);
+		running = result.child;
+		return (await result).stdout.trim();
+	} catch (error) {
+		throw new Error(`${args.join(' ')}: ${`${error.stdout}${error.stderr}`.slice(-6000)}`);
+	}
+}
+
+/** The containers, volumes or networks of the project. */
+async function list(...command) {
+	const lines = await docker(...command, '--quiet', '--filter', `label=com.docker.compose.project=${project}`);
+	return lines.split('\n').filter(Boolean);
+}
+const containers = () => list('ps', '--all');
+const volumes = () => list('volume', 'ls');
+const networks = () => list('network', 'ls');
+
+function clean() {
+	if (!fs.existsSync(directory)) return;
+	running?.kill();
+	spawnSync(words[0], [...words.slice(1), 'down', '--volumes', '--timeout', '1'], { cwd: directory, env: environment });
+	fs.rmSync(directory, { recursive: true, force: true });
+}
+
+/** Copies what a clone has: neither what was built nor the secrets and data of an installation. */
+function copyClone() {
+	const left = /^(\.git|\.run|build|docker\/(\.env|tls)|gateway\/web\/dist|(.*\/)?node_modules)$/;
+	for (const name of fs.readdirSync(repository)) {
+		fs.cpSync(path.join(repository, name), path.join(directory, name), {
+			recursive: true,
+			filter: (source) => !left.test(path.relative(repository, source)),
+		});
+	}
+	const certificates = process.env.PG_SHEET_DOCKER_CA;
+	if (certificates) fs.copyFileSync(certificates, path.join(directory, 'docker/ca/test.crt'));
+}
+
+async function configure(gateways) {
+	await run('docker/make-secrets', { cwd: directory });
+	const lines = [
+		'IMAGE_TAG=test',
+		`INNER_NETWORK=172.30.${1 + Math.floor(Math.random() * 250)}`,
+		...gateways.flatMap(({ port, host }, i) => [`GATEWAY_${i + 1}_PORT=${port}`, `GATEWAY_${i + 1}_ADDRESS=${host}`]),
+	];
+	fs.appendFileSync(path.join(directory, 'docker/.env'), `${lines.join('\n')}\n`);
+}
+
+if (obstacle) {
+	test('docker/compose.yaml', { skip: obstacle }, () => {});
+} else {
+	describe('docker/compose.yaml', () => {
+		const gateways = [];
+		let anna;
+		let fid;
+		let owner;
+
+		const container = (service) => composed('ps', '-q', service);
+		const health = async (service) =>
+			docker('inspect', '--format', '{{.State.Health.Status}}', await container(service));
+		/** The gateway that says of itself that the sheet is its own. */
+		const findOwner = async (candidates) => {
+			for (const gateway of candidates) {
+				const where = await request(gateway, 'GET', `/sheetws?token=${anna.token}&fid=${fid}&query=1`);
+				if (where.json?.msg === 20) return gateway;
+			}
+			return undefined;
+		};
+
+		before(
+			async () => {
+				process.on('exit', clean);
+				copyClone();
+				for (const service of services.filter((name) => name.startsWith('gateway'))) {
+					const port = await freePort();
+					gateways.push({ service, port, host: `127.0.0.1:${port}` });
+				}
+				await configure(gateways);
+				await composed('up', '-d', '--build');
+			},
+			{ timeout: buildMs },
+		);
+		after(clean, { timeout: 120000 });
+
+		test('all containers become healthy', async () => {
+			await waitUntil(
+				async () => (await Promise.all(services.map(health))).every((status) => status === 'healthy'),
+				'all to be healthy',
+				120000,
+				500,
+			);
+			for (const gateway of gateways) {
+				assert.equal((await request(gateway, 'GET', '/readyz')).status, 200);
+				assert.match((await request(gateway, 'GET', '/')).text, /<script/);
+			}
+		});
+
+		test('an account signs in at any gateway and edits a sheet at its owner', async () => {
+			anna = await register(gateways[0]);
+			for (const gateway of gateways) anna.token = (await login(gateway, anna)).token;
+			fid = await newSheet(gateways[0], anna);
+			owner = await waitUntil(() => findOwner(gateways), 'an owner of the sheet');
+			const editor = await Editor.open(owner, anna, fid);
+			editor.modify(0, 0, 'kept');
+			await editor.nextModify(0, 0, 'kept');
+			await editor.close();
+			const sql = `SELECT content FROM sheet.cells WHERE sheet_id = ${fid} AND a1 = 'A1'`;
+			assert.equal(await docker('exec', await container('postgres'), 'psql', '-XAtc', sql, 'sheets'), 'kept');
+		});
+
+		test('another gateway serves the sheet of one that is killed, which comes back', async () => {
+			const editor = await Editor.open(owner, anna, fid);
+			editor.modify(0, 1, 'acknowledged');
+			await editor.nextModify(0, 1, 'acknowledged');
+			const killed = await container(owner.service);
+			await docker('kill', killed);
+			await editor.waitClosed();
+			const others = gateways.filter((gateway) => gateway !== owner);
+			const successor = await waitUntil(() => findOwner(others), 'a successor', 30000, 200);
+			const again = await waitUntil(() => Editor.open(successor, anna, fid), 'the sheet to be open', 30000, 200);
+			assert.equal(again.cells.get('0,0'), 'kept');
+			assert.equal(again.cells.get('0,1'), 'acknowledged');
+			again.modify(1, 0, 'of the successor');
+			await again.nextModify(1, 0, 'of the successor');
+			await again.close();
+			await docker('start', killed);
+			await waitUntil(async () => (await health(owner.service)) === 'healthy', 'it to be back', 60000, 500);
+		});
+
+		test('down removes containers and networks and keeps the data; down -v removes the data', async () => {
+			assert.equal((await containers()).length, services.length);
+			await composed('down');
+			assert.deepEqual([await containers(), await networks()], [[], []]);
+			assert.ok((await volumes()).includes(`${project}_postgres`));
+			await composed('down', '--volumes');
+			assert.deepEqual(await volumes(), []);
+		});
+	});
+}
