@@ -129,8 +129,7 @@ pgconn_on_notice(void *arg, const PGresult *res)
 static void
 pgconn_start(PgConn *conn, const PgAddresses *addresses)
 {
-	/* A server that has vanished with its machine or network is noticed after 25 s, unless the connection string says
-	 * otherwise. */
+	/* An idle connection whose server has vanished ends after 25 s, unless the connection string says otherwise. */
 	const char *keywords[] = {"keepalives_idle",
 							  "keepalives_interval",
 							  "keepalives_count",

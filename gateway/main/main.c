@@ -206,11 +206,20 @@ main_on_members(void *arg, const char *const *names, int count)
 	log_event(LOG_INFO, "members changed", LOG_INT("members", count));
 }
 
+/* Another gateway may get the lock that members wait for here. */
+static void
+main_suspend_room(Room *room, void *arg)
+{
+	if (room->state == ROOM_LOCKING)
+		members_send_away(room, NULL);
+}
+
 static void
 main_on_suspended(void *arg)
 {
 	log_event(LOG_WARN, "lost contact with the coordinator: edits wait, and are not acknowledged");
 	gateway.suspended = true;
+	room_for_each(main_suspend_room, NULL);
 }
 
 static void

@@ -87,10 +87,15 @@ record_has(const Record *record, uint32_t row, uint32_t col)
 	return row >= record->rect[0] && row <= record->rect[2] && col >= record->rect[1] && col <= record->rect[3];
 }
 
-/* Looks at each cell. self: the index of the request; those behind it may wait. */
+/* Looks at each cell. self: the index of the request; those behind it may wait, and all if the holder has a range
+ * around. */
 static bool
 model_conflicts(const LockHolder *holder, const uint32_t rect[4], int self)
 {
+	for (int i = 0; i < record_count; i++)
+		if (records[i].range && !records[i].waits && locks_same_holder(&records[i].holder, holder) &&
+			record_has(&records[i], rect[0], rect[1]) && record_has(&records[i], rect[2], rect[3]))
+			self = -1;
 	for (uint32_t row = rect[0]; row <= rect[2]; row++)
 		for (uint32_t col = rect[1]; col <= rect[3]; col++)
 			for (int i = 0; i < record_count; i++)

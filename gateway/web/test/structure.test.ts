@@ -265,6 +265,16 @@ describe('rows and columns are moved', () => {
 		expect(shows()).toMatchObject({ '2,0': 'B', '2,2': 'theirs', '5,0': '=A3' });
 	});
 
+	test('what the user asks for during a move is done where the rows have moved', async () => {
+		const { session, take, shows } = await sheet([[0, 0, 'a'], [1, 0, 'b'], [2, 0, 'c'], [3, 0, 'd'], [4, 0, 'e']]);
+		session.moveLines({ rows: true, at: 1, n: 2, to: 5 });
+		session.restructure({ kind: 'deleteRows', at: 1, n: 1 });
+		session.moveLines({ rows: true, at: 2, n: 1, to: 0 });
+		session.restructure({ kind: 'insertRows', at: 0, n: 1 });
+		for (let i = 0; i < 5; i++) take();
+		expect(shows()).toEqual({ '0,0': 'c', '2,0': 'a', '3,0': 'd', '4,0': 'e' });
+	});
+
 	test('properties come along, and come back with deleted rows', async () => {
 		const { session, take, rows, undo, others, shows } = await sheet(cells);
 		const height = (row: number, toRow: number, value: number) => ['property', row, 0, toRow, 16383, 'height', value];

@@ -86,9 +86,16 @@ locks_find_other(const SheetLocks *locks, const LockHolder *holder, const uint32
 			found = locks_search(locks->buckets[locks_bucket(locks, rect[0], rect[1])], holder, rect, expires);
 		return found != NULL ? found : locks_search(locks->ranges, holder, rect, expires);
 	}
-	for (size_t i = 0; i <= locks->bucket_count && found == NULL; i++)
-		found = locks_search(locks_list(locks, i), holder, rect, expires);
+	found = locks_search(locks->ranges, holder, rect, expires);
+	for (size_t i = 0; locks->count > 0 && i < locks->bucket_count && found == NULL; i++)
+		found = locks_search(locks->buckets[i], holder, rect, expires);
 	return found;
+}
+
+static bool
+locks_contain(const SheetLock *lock, const uint32_t rect[4])
+{
+	return lock->rect[0] <= rect[0] && lock->rect[1] <= rect[1] && lock->rect[2] >= rect[2] && lock->rect[3] >= rect[3];
 }
 
 SheetLock *
@@ -96,6 +103,13 @@ locks_find_conflict(const SheetLocks *locks, const LockHolder *holder, const uin
 {
 	SheetLock *found = locks_find_other(locks, holder, rect, 0);
 
+	if (found != NULL)
+		return found;
+	for (const SheetLock *lock = locks->ranges; lock != NULL; lock = lock->next)
+	{
+		if (!lock->waits && locks_same_holder(&lock->holder, holder) && locks_contain(lock, rect))
+			return NULL;
+	}
 	for (SheetLock *lock = locks->ranges; found == NULL && lock != self; lock = lock->next)
 	{
 		if (lock->waits && !locks_same_holder(&lock->holder, holder) && locks_overlap(lock, rect))

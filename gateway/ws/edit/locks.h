@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #define LOCKS_MAX			 4096 /* locked cells of one sheet */
-#define LOCKS_MAX_RANGES	 256  /* of one sheet, with those that wait */
-#define LOCKS_HOLDERS_RANGES 32	  /* of one holder */
+#define LOCKS_MAX_RANGES	 64	  /* of one sheet, with those that wait */
+#define LOCKS_HOLDERS_RANGES 16	  /* of one holder */
 
 /* A user of protocol v1 with all sessions of theirs (session 0), or one session of protocol v2. */
 typedef struct LockHolder
@@ -52,7 +52,8 @@ extern SheetLock *locks_find_other(const SheetLocks *locks, const LockHolder *ho
 								   uint64_t expires);
 /*
  * Returns why the holder cannot lock the rectangle: another's lock that overlaps it, or another's request that waits
- * and comes before the request `self` (NULL: before a new one). NULL if it can.
+ * and comes before the request `self` (NULL: before a new one). NULL if it can. Requests do not wait for others' if
+ * their rectangle lies in a range that their holder has locked.
  */
 extern SheetLock *locks_find_conflict(const SheetLocks *locks, const LockHolder *holder, const uint32_t rect[4],
 									  const SheetLock *self);

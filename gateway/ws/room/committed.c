@@ -96,7 +96,7 @@ committed_move(Room *room, const LinesChange *changes, size_t n, int64_t seq)
 		locks_move(&room->locks, lock_move, &changes[i]); /* clients move the locks that they know */
 	}
 	room_each_protocol(moved, room, changes, n);
-	members_grant_ranges(room); /* what they waited for may be deleted */
+	members_free_ranges(room); /* what they waited for may be deleted */
 }
 
 /* Moves what names cells by the structure edits of the reader, as of seq. Their batch is not pending any more. */

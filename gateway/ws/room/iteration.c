@@ -8,6 +8,7 @@
 
 #include "ws/room/commit.h"
 #include "ws/room/handover.h"
+#include "ws/room/members.h"
 #include "ws/room/publish.h"
 #include "ws/room/schedule.h"
 
@@ -21,7 +22,10 @@ iteration_send(Room *room)
 {
 	schedule_add(room, ROOM_TOUCHED);
 	if (room_is_open(room))
+	{
+		members_grant_ranges(room);
 		commit_send(room);
+	}
 }
 
 static void

@@ -7,6 +7,7 @@
 #include "core/redirect.h"
 #include "ws/room/pending.h"
 #include "ws/room/publish.h"
+#include "ws/room/schedule.h"
 
 static size_t members_total;
 
@@ -28,7 +29,7 @@ members_send_away(Room *room, const char *member)
 		if (member != NULL)
 			session_close_moved(session, address);
 		else
-			session_close(session, CLOSE_RESTART, "the gateway stops: come again");
+			session_close(session, CLOSE_RESTART, "the gateway stops, or has lost contact with the others: come again");
 	}
 }
 
@@ -49,7 +50,8 @@ members_may_add(Session *session, const Room *room)
 		session_close_moved(session, address);
 	else if (is_lost)
 		session_close(session, CLOSE_RESTART, "the sheet is moving");
-	else if (!gateway.ready || gateway.stopping)
+	else if (!gateway.ready || gateway.stopping ||
+			 (gateway.suspended && !coord_holds(gateway.coord, session->sheet_id)))
 		session_close(session, CLOSE_RESTART, "the gateway does not serve now");
 	else
 		return true;
@@ -113,10 +115,22 @@ members_hold(Room *room, SheetLock *lock, const Session *session)
 }
 
 void
+members_free_ranges(Room *room)
+{
+	if (room->locks.ranges == NULL)
+		return;
+	room->ranges_freed = true;
+	room_mark_dirty(room);
+}
+
+void
 members_grant_ranges(Room *room)
 {
 	SheetLock *lock = NULL;
 
+	if (!room->ranges_freed)
+		return;
+	room->ranges_freed = false;
 	while ((lock = locks_next_free(&room->locks, lock)) != NULL)
 	{
 		const Session *session = members_find_holder(room, &lock->holder);
@@ -180,7 +194,7 @@ members_unlock_cell(Session *session, uint32_t row, uint32_t col)
 	if (!locks_same_holder(&lock->holder, &holder))
 		return V2_REASON_LOCKED;
 	members_end_lock(session->room, lock, session);
-	members_grant_ranges(session->room);
+	members_free_ranges(session->room);
 	return V2_REASON_NONE;
 }
 
@@ -193,7 +207,7 @@ members_unlock_range(Session *session, const uint32_t rect[4])
 	if (lock == NULL)
 		return;
 	members_end_lock(session->room, lock, session);
-	members_grant_ranges(session->room);
+	members_free_ranges(session->room);
 }
 
 void
@@ -204,7 +218,7 @@ members_end_locks(Session *session)
 
 	while ((lock = locks_find_of(&session->room->locks, &holder, UINT64_MAX)) != NULL)
 		members_end_lock(session->room, lock, session);
-	members_grant_ranges(session->room);
+	members_free_ranges(session->room);
 }
 
 void
@@ -235,7 +249,7 @@ members_expire_locks(Room *room)
 
 	while ((lock = locks_find_of(&room->locks, NULL, uv_now(&gateway.loop))) != NULL)
 		members_end_lock(room, lock, members_find_holder(room, &lock->holder));
-	members_grant_ranges(room);
+	members_free_ranges(room);
 }
 
 void

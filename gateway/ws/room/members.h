@@ -8,9 +8,9 @@
 
 /* Sessions of all rooms. */
 extern size_t members_count(void);
-/* Adds the session to its sheet's room, which is opened if necessary. */
 /* Closes all members with the address of this member of the ring; NULL: they come again. */
 extern void members_send_away(Room *room, const char *member);
+/* Adds the session to its sheet's room, which is opened if necessary. */
 extern void members_add(Session *session);
 extern void members_remove(Session *session);
 
@@ -26,7 +26,10 @@ extern V2Reason members_unlock_cell(Session *session, uint32_t row, uint32_t col
 extern V2Reason members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const SheetLock **conflict);
 /* Frees the range, or ends the request, if it is the session's. */
 extern void members_unlock_range(Session *session, const uint32_t rect[4]);
-/* Locks the ranges whose requests wait for nothing any more. Their sessions are told as all are. */
+/* Something was freed or deleted: members_grant_ranges() is called at the end of the iteration. */
+extern void members_free_ranges(Room *room);
+/* Locks the ranges whose requests wait for nothing any more. Their sessions are told as all are. Once in an iteration,
+ * since each request is compared with all locks. */
 extern void members_grant_ranges(Room *room);
 /* Ends the locks and requests of the session's holder. */
 extern void members_end_locks(Session *session);

@@ -199,6 +199,7 @@ typedef struct Room
 	RoomClient *clients;		  /* of v2 */
 	struct ComputedValue *values; /* of v2 */
 	bool cursors_moved;			  /* of v2 */
+	bool ranges_freed;			  /* requests for ranges may wait for nothing any more */
 } Room;
 
 #define room_sheet_id(room) ((room)->entry.sheet_id)

@@ -301,6 +301,31 @@ v2_unlock(Session *session, const V2Message *message)
 		(void) members_unlock_cell(session, rect[0], rect[1]);
 }
 
+/* Each request is compared with all locks of the sheet. Returns false if the session is closed. */
+static bool
+v2_admit_range(Session *session)
+{
+	V2Session *v2 = session->v2;
+	uint64_t now = uv_now(&gateway.loop);
+
+	if (v2->ranges_ms != now)
+		v2->range_requests = 0;
+	v2->ranges_ms = now;
+	if (++v2->range_requests <= V2_RANGES_AT_ONCE)
+		return true;
+	session_close(session, CLOSE_SLOW, "more than 64 requests for ranges at once");
+	return false;
+}
+
+static void
+v2_send_blocked(Session *session, const V2Blocked *blocked)
+{
+	Buf payload = {NULL, 0, 0};
+
+	v2_put_blocked(&payload, session->v2->encoding, blocked);
+	session_send(session, &payload);
+}
+
 /* rect: the message's range. */
 static void
 v2_lock_range(Session *session, const V2Message *message, uint32_t rect[4])
@@ -308,7 +333,6 @@ v2_lock_range(Session *session, const V2Message *message, uint32_t rect[4])
 	V2Blocked blocked = {.rect = {rect[0], rect[1], rect[2], rect[3]}, .reason = V2_REASON_BASE};
 	const SheetLock *conflict = NULL;
 	bool waits = message->wait != 0;
-	Buf payload = {NULL, 0, 0};
 
 	if (!session->may_edit)
 		blocked.reason = V2_REASON_ROLE;
@@ -324,15 +348,25 @@ v2_lock_range(Session *session, const V2Message *message, uint32_t rect[4])
 		blocked.session = conflict->holder.session;
 		blocked.uid = (uint64_t) conflict->holder.uid;
 	}
-	v2_put_blocked(&payload, session->v2->encoding, &blocked);
-	session_send(session, &payload);
+	v2_send_blocked(session, &blocked);
 }
 
 static void
 v2_unlock_range(Session *session, const V2Message *message, uint32_t rect[4])
 {
-	if (v2_find_range(session, message->base, rect) == V2_FOUND)
-		members_unlock_range(session, rect);
+	V2Blocked blocked = {.rect = {rect[0], rect[1], rect[2], rect[3]}, .reason = V2_REASON_BASE};
+
+	switch (v2_find_range(session, message->base, rect))
+	{
+		case V2_FOUND:
+			members_unlock_range(session, rect);
+			break;
+		case V2_UNKNOWN:
+			v2_send_blocked(session, &blocked);
+			break;
+		case V2_DELETED: /* has ended */
+			break;
+	}
 }
 
 static void
@@ -393,10 +427,12 @@ v2_dispatch(Session *session, V2Message *message)
 			v2_unlock(session, message);
 			break;
 		case V2_LOCK_RANGE:
-			v2_lock_range(session, message, rect);
+			if (v2_admit_range(session))
+				v2_lock_range(session, message, rect);
 			break;
 		case V2_UNLOCK_RANGE:
-			v2_unlock_range(session, message, rect);
+			if (v2_admit_range(session))
+				v2_unlock_range(session, message, rect);
 			break;
 		case V2_CURSOR:
 			v2_move_cursor(session, message, rect);

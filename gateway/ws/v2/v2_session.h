@@ -7,9 +7,10 @@
 
 #include "ws/room/room.h"
 
-#define V2_HELLO_MS		 10000
-#define V2_MAX_QUESTIONS 64				 /* `get` and `who` of a session under way */
-#define V2_RETENTION	 (7 * 24 * 3600) /* seconds; sheet.client_acknowledged() keeps operations as long */
+#define V2_HELLO_MS		  10000
+#define V2_MAX_QUESTIONS  64			  /* `get` and `who` of a session under way */
+#define V2_RANGES_AT_ONCE 64			  /* requests for ranges, of a session in an iteration */
+#define V2_RETENTION	  (7 * 24 * 3600) /* seconds; sheet.client_acknowledged() keeps operations as long */
 
 typedef struct V2Session
 {
@@ -19,11 +20,13 @@ typedef struct V2Session
 	uint64_t acked; /* from hello */
 	uint64_t since; /* from hello */
 	RoomClient *client;
-	int64_t joined_seq;			  /* everything up to here is before its position in the stream */
-	int tails;					  /* questions for what it has missed */
-	uint64_t moved_seq;			  /* rows or columns may have moved, unnoticed, up to here */
-	uint64_t nacks;				  /* sent */
-	int questions;				  /* `get` and `who` that are not answered */
+	int64_t joined_seq; /* everything up to here is before its position in the stream */
+	int tails;			/* questions for what it has missed */
+	uint64_t moved_seq; /* rows or columns may have moved, unnoticed, up to here */
+	uint64_t nacks;		/* sent */
+	int questions;		/* `get` and `who` that are not answered */
+	int range_requests; /* for ranges, in the iteration that began at: */
+	uint64_t ranges_ms;
 	struct BlockQuestion *blocks; /* to be read, one after the other */
 	struct BlockQuestion **blocks_last;
 	struct BlockQuestion *reading;	/* the block that is being read */

@@ -8,7 +8,7 @@ import type { CellEdit, Edit, Place, PropertyEdit, StructureEdit } from '../v2/m
 import { moveProperty, propertyName, sameValue } from '../v2/properties';
 import { keyOf } from '../v2/replica';
 import { sameStyle } from '../style';
-import { type Cells, type LineMove, type Sheet, cellsOf, followMove, moveBack, moveCells, movedContent, movedLine, movedPlace, movedRuns, moveEdits, structureOf, writes } from './moving';
+import { type Cells, type LineMove, type Sheet, cellsOf, followMove, moveBack, moveCells, moveChange, movedContent, movedPlace, moveEdits, structureOf, writes } from './moving';
 
 /** Why a structure edit is not taken back: somebody has written into the rows, a formula refers to them, they are deleted,
  * their cells were not read, or they are too many for one operation. */
@@ -194,7 +194,7 @@ export class MoveBack implements Frame {
 	follow(change: StructureEdit): StructureEdit[] {
 		const { move } = this;
 		if (!move) return [change];
-		const below = this.below(move, change);
+		const below = moveChange(move, change);
 		this.move = followMove(move, change);
 		this.formulas = followFormulas(this.formulas, change, below);
 		return below;
@@ -206,14 +206,6 @@ export class MoveBack implements Frame {
 		if (!edits) return move ? 'large' : 'deleted';
 		const restored = restore(this.formulas, sheet, (place) => movedPlace(move, place));
 		return { edits: [...edits, ...restored.edits], skipped: restored.skipped };
-	}
-
-	private below(move: LineMove, change: StructureEdit): StructureEdit[] {
-		if (isOfRows(change) !== move.rows) return [change];
-		if (isInsert(change)) return [{ ...change, at: movedLine(move, change.at) }];
-		// The last one first, so that none moves another.
-		const runs = movedRuns(move, change.at, change.at + change.n - 1).map((run) => ({ ...change, ...run }));
-		return runs.filter(({ n }) => n > 0).sort((a, b) => b.at - a.at);
 	}
 }
 

@@ -88,6 +88,22 @@ function movedWhole(move: LineMove, first: number, last: number): [number, numbe
 	return to - from === last - first ? [from, to] : undefined;
 }
 
+/** Another structure edit after the move. */
+export function moveChange(move: LineMove, change: StructureEdit): StructureEdit[] {
+	if (isOfRows(change) !== move.rows) return [change];
+	if (isInsert(change)) return [{ ...change, at: movedLine(move, change.at) }];
+	// The last one first, so that none moves another.
+	const runs = movedRuns(move, change.at, change.at + change.n - 1).map((run) => ({ ...change, ...run }));
+	return runs.filter(({ n }) => n > 0).sort((a, b) => b.at - a.at);
+}
+
+/** Another move after this one; undefined if its rows or columns are not adjacent any more. */
+export function moveMove(move: LineMove, other: LineMove): LineMove | undefined {
+	if (other.rows !== move.rows) return other;
+	const span = movedWhole(move, other.at, other.at + other.n - 1);
+	return span && { ...other, at: span[0], to: movedLine(move, other.to) };
+}
+
 /** The edits that move properties where the insertion and the deletion do not: removals first. */
 function moveProperties(move: LineMove, properties: readonly PropertyEdit[]): PropertyEdit[] {
 	const removed: PropertyEdit[] = [];

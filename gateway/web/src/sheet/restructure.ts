@@ -6,7 +6,7 @@ import type { Operation, RefusedError, SheetClient } from '../v2/client';
 import { isInsert, transform } from '../v2/lines';
 import type { Edit, Place, StructureEdit } from '../v2/messages';
 import { type Hindrance, MoveBack, Removal, Restoration, type StructureFrame } from './frames';
-import { type Cells, type LineMove, type Sheet, cellsOf, changesNothing, followMove, moveEdits, moveOf } from './moving';
+import { type Cells, type LineMove, type Sheet, cellsOf, changesNothing, followMove, moveChange, moveEdits, moveMove, moveOf } from './moving';
 import { splitEdits } from './split';
 import type { Direction, UndoStack } from './undo';
 
@@ -105,11 +105,9 @@ export class Restructuring {
 	before(change: StructureEdit & { uid: number }): void {
 		const due = this.due[0];
 		const sheet = this.sheet();
-		for (const request of this.waiting) {
-			request.changes &&= transform(request.changes, [change]) as StructureEdit[];
-			request.move &&= followMove(request.move, change);
-		}
-		if (change.uid !== this.uid || !sheet || !due?.kinds.includes(change.kind)) {
+		const own = change.uid === this.uid && sheet !== null && due?.kinds.includes(change.kind);
+		if (!own || !due?.move) this.followWaiting(change);
+		if (!own) {
 			this.stack.move(change);
 			for (const other of this.due) other.move &&= followMove(other.move, change);
 		} else if (due.move) this.beforeMove(due, change, sheet);
@@ -120,6 +118,13 @@ export class Restructuring {
 				? new Removal(change, frame instanceof Restoration ? frame.cells : [], !restored)
 				: new Restoration(change, sheet, !this.client.replica.missing(this.inSheet(change)));
 			this.stack.restructured(made, [change], direction, frame);
+		}
+	}
+
+	private followWaiting(change: StructureEdit): void {
+		for (const request of this.waiting) {
+			request.changes &&= transform(request.changes, [change]) as StructureEdit[];
+			request.move &&= followMove(request.move, change);
 		}
 	}
 
@@ -134,10 +139,17 @@ export class Restructuring {
 		due.kinds = [];
 		const changes = inserted ? [inserted, change] : [change];
 		if (inserted?.n !== change.n) {
-			changes.forEach((edit) => this.stack.move(edit));
+			changes.forEach((edit) => {
+				this.stack.move(edit);
+				this.followWaiting(edit);
+			});
 			return;
 		}
 		const move = moveOf(inserted, change);
+		for (const request of this.waiting) {
+			request.changes &&= request.changes.flatMap((edit) => moveChange(move, edit));
+			request.move &&= moveMove(move, request.move);
+		}
 		this.stack.linesMoved(new MoveBack(move, due.formulas!), move, changes, due.direction, due.frame);
 	}
 
