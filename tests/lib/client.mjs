@@ -13,7 +13,7 @@ import WebSocket from 'ws';
 import { waitUntil } from './processes.mjs';
 
 /** One request; resolves to {status, headers, body: Buffer, text, json}. json is undefined when the body is not JSON. */
-export function request(gateway, method, path, { headers = {}, body, timeoutMs = 20000 } = {}) {
+export function request(gateway, method, path, { headers = {}, body, timeoutMs = 60000 } = {}) {
 	return new Promise((resolve, reject) => {
 		const outgoing = (gateway.tls ? https : http).request(
 			{ host: gateway.address ?? '127.0.0.1', port: gateway.port, method, path, headers, agent: false, timeout: timeoutMs, ...gateway.tls },

@@ -176,7 +176,7 @@ export class PsqlSession {
 	}
 
 	/** Runs statements; returns their output, throws with the SQLSTATEs when one failed. */
-	async query(sql, timeoutMs = 20000) {
+	async query(sql, timeoutMs = 60000) {
 		const marker = `---${++this.marker}---`;
 		this.output = '';
 		this.errors = '';

@@ -125,7 +125,7 @@ export class Service {
 	}
 
 	/** Until the probe succeeds; fails with the end of the log when the process ends before or time runs out. */
-	async waitReady(probe, timeoutMs = 20000) {
+	async waitReady(probe, timeoutMs = 60000) {
 		const ready = async () => {
 			if (!this.alive) throw new Error(`ended with ${JSON.stringify(this.exit)}`);
 			return probe();
@@ -160,7 +160,7 @@ export class Service {
 	}
 
 	/** Signals it and waits for its end; kills the whole group when it takes too long. */
-	async stop(signal = 'SIGTERM', timeoutMs = 15000) {
+	async stop(signal = 'SIGTERM', timeoutMs = 60000) {
 		if (this.alive) {
 			this.signal('SIGCONT');
 			this.signal(signal);

@@ -36,7 +36,7 @@ export class Typist {
 		}
 	}
 
-	progress(count, timeoutMs = 20000) {
+	progress(count, timeoutMs = 60000) {
 		const goal = this.acknowledged + count;
 		const problem = () => `${goal} edits; ${this.acknowledged} ${JSON.stringify(this.closes)}`;
 		return waitUntil(() => this.acknowledged >= goal, problem, timeoutMs);

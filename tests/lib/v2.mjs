@@ -110,7 +110,7 @@ export class RawClient {
 		);
 	}
 
-	async waitClosed(timeoutMs = 15000) {
+	async waitClosed(timeoutMs = 60000) {
 		await waitUntil(() => this.closed, 'the connection to be closed', timeoutMs, 5);
 		return this.closed;
 	}

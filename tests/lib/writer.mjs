@@ -93,7 +93,7 @@ export class Writer {
 	}
 
 	/** Resolves when `count` more edits have been acknowledged. */
-	async progress(count, timeoutMs = 20000) {
+	async progress(count, timeoutMs = 60000) {
 		const goal = this.echoed.size + count;
 		const end = Date.now() + timeoutMs;
 		while (this.echoed.size < goal) {
