@@ -41,7 +41,7 @@ const askAndBeMute = (clients) => {
 		get(client, large);
 	}
 };
-const blockSeconds = 5; // for what a test does before the first of them ends
+const blockSeconds = 20; // for what a test does before the first of them ends
 
 const join = async (user = anna) => {
 	const client = await RawClient.open(gateway, user, fid, { encoding: 'binary' });
@@ -56,7 +56,7 @@ const get = (client, range, id = 1) => client.send({ t: 'get', id, ...range });
 const backends = (condition) =>
 	cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet blocks' AND ${condition}`).then(Number);
 /** The server has more of `count` blocks to send than the gateway takes. */
-const stalled = (count) => waitUntil(async () => (await backends(`wait_event = 'ClientWrite'`)) === count, `${count} blocks to wait for their clients`);
+const stalled = (count) => waitUntil(async () => (await backends(`wait_event = 'ClientWrite'`)) === count, `${count} blocks to wait for their clients`, 90000);
 
 /** The parts of one block, as they come; resolves to the seqs that they hold at, after a look at every cell. */
 async function takeBlock(client, range, id = 1) {
@@ -64,7 +64,7 @@ async function takeBlock(client, range, id = 1) {
 	const missing = new Set();
 	for (let row = range.row; row <= range.toRow; row++) for (let col = range.col; col <= range.toCol; col++) missing.add(`${row},${col}`);
 	for (let more = true; more; ) {
-		const part = await client.next('block', () => true, 30000);
+		const part = await client.next('block', () => true, 90000);
 		client.messages.splice(0, client.position);
 		client.position = 0;
 		assert.equal(part.id, id);
@@ -174,7 +174,8 @@ test('an account that asks for many large blocks, and reads none, does not keep 
 	for (let i = 0; i < 8; i++) greedy.push(await join(ben));
 	const last = await join();
 	askAndBeMute(greedy);
-	await waitUntil(async () => (await gateway.metrics()).pg_sheet_blocks_waiting === 6, 'the others to wait');
+	let waiting;
+	await waitUntil(async () => (waiting = (await gateway.metrics()).pg_sheet_blocks_waiting) === 6, () => `6 to wait; ${waiting} do`, 90000);
 	get(last, medium);
 	await takeBlock(last, medium);
 	/* In the order of asking, none would wait any more when it begins: all eight of the greedy account would have begun. */
@@ -192,7 +193,7 @@ test('who does not read a large block in time is closed; who waits for it hears 
 	await cluster.psql(`SELECT sheet.set(${fid}, ${side - 1}, ${side - 1}, 'newest')`);
 	const { seq } = await third.next('edits');
 	// Whoever does not read the reason within five seconds is cut off without: so look at the third's block afterwards.
-	await waitUntil(async () => (await backends(`state <> 'idle'`)) === 0, 'the first two to be closed, the third to be served');
+	await waitUntil(async () => (await backends(`state <> 'idle'`)) === 0, 'the first two to be closed, the third to be served', 90000);
 	for (const mute of mutes) mute.socket.resume();
 	for (const mute of mutes)
 		assert.deepEqual(await mute.waitClosed(), { code: 1013, reason: 'a large block has not been read in time: ask for smaller ranges' });
