@@ -1,7 +1,7 @@
 /*
  * Three gateways, three ZooKeeper servers and PostgreSQL, each in a network of its own: links are cut, also in one direction,
  * processes are killed, paused and restarted, disks are full. All the time editors of both protocols write and newcomers come. No
- * acknowledged edit is lost or stored twice, all are told of one order, no gateway serves a sheet after another one has got it,
+ * acknowledged edit is lost or stored twice, all clients receive one order, no gateway serves a sheet after another one has got it,
  * and in the end all gateways agree and answer alike.
  *
  * The short form has each fault once. The long form goes on with random ones (PG_SHEET_SEED).

@@ -130,6 +130,16 @@ describe('a range', () => {
 		assert.equal((await old.waitClosed()).code, 4400);
 	});
 
+	test('is not asked for again and again: more than 64 requests at once close the client', async () => {
+		const [a, b] = [await raw(anna), await raw(ben)];
+		a.socket._socket.cork();
+		for (let i = 0; i < 2000; i++) lock(a, rect(0, 0, 1, i), true);
+		a.socket._socket.uncork();
+		assert.equal((await a.waitClosed()).code, 1013);
+		lock(b, rect(0, 0, 9, 9));
+		await granted([b], b, ben, rect(0, 0, 9, 9));
+	});
+
 	test('is refused for each reason', async () => {
 		const share = (role) => call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role }, 12);
 		await call(gateway, '/sharelink', { token: anna.token, fid, role: null }, 12);

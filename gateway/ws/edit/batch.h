@@ -84,7 +84,7 @@ extern void batch_add_v1_frames(RoomBatch *batch);
 /* The edits have changed: makes the frames of protocol v1 anew, if the batch has any. */
 extern void batch_renew_v1_frames(RoomBatch *batch);
 
-/* Returns the lock as members are told of it. */
+/* Returns the lock in the form in which the messages to members have it. */
 static inline V2Lock
 batch_lock_of(const SheetLock *lock)
 {

@@ -20,16 +20,16 @@ extern V2Reason members_lock_cell(Session *session, uint32_t row, uint32_t col);
 extern V2Reason members_unlock_cell(Session *session, uint32_t row, uint32_t col);
 /*
  * Locks the range, renews the session's lock of it, or says why not. If the reason is V2_REASON_LOCKED, *conflict is
- * set to the lock or request that is in the way. *waits: the request may wait; set to whether it does. The other
- * members are told of the lock.
+ * set to the lock or request that is in the way. *waits: the request may wait; set to whether it does. Sends the lock
+ * to all members.
  */
 extern V2Reason members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const SheetLock **conflict);
 /* Frees the range, or ends the request, if it is the session's. */
 extern void members_unlock_range(Session *session, const uint32_t rect[4]);
 /* Something was freed or deleted: members_grant_ranges() is called at the end of the iteration. */
 extern void members_free_ranges(Room *room);
-/* Locks the ranges whose requests wait for nothing any more. Their sessions are told as all are. Once in an iteration,
- * since each request is compared with all locks. */
+/* Grants the requests for ranges that nothing hinders any more, and sends the locks to all members. Called once in an
+ * iteration, because it compares each request with all locks. */
 extern void members_grant_ranges(Room *room);
 /* Ends the locks and requests of the session's holder. */
 extern void members_end_locks(Session *session);
