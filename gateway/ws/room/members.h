@@ -28,8 +28,8 @@ extern V2Reason members_lock_range(Session *session, const uint32_t rect[4], boo
 extern void members_unlock_range(Session *session, const uint32_t rect[4]);
 /* Something was freed or deleted: members_grant_ranges() is called at the end of the iteration. */
 extern void members_free_ranges(Room *room);
-/* Grants the requests for ranges that no longer conflict with a lock, and sends the locks to all members. Called once
- * in an iteration, because it compares each request with all locks. */
+/* Grants the requests that no longer conflict with a lock or an earlier request, and sends the locks to all members.
+ * Called once in an iteration, because it compares each request with all locks. */
 extern void members_grant_ranges(Room *room);
 /* Ends the locks and requests of the session's holder. */
 extern void members_end_locks(Session *session);
