@@ -20,10 +20,22 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 /* ---- the private memory of a load ---- */
 
 /* A grid that fits into the cache takes less than this many times the cache while it is built. */
 #define LOAD_MEMORY 2
+
+/*
+ * A process that loads keeps up to LOAD_KEEP bytes of freed memory for its next load. By default malloc() may return
+ * all of it to the kernel, and then each load takes hundreds of page faults. What is larger than LOAD_BLOCK, the
+ * largest block of a memory context, is mapped on its own and returned when it is freed.
+ */
+#define LOAD_KEEP  (16 << 20)
+#define LOAD_BLOCK (8 << 20)
 
 typedef struct LoadMemory
 {
@@ -51,9 +63,25 @@ load_free(void *ctx, void *ptr, size_t size)
 	pfree(ptr);
 }
 
+static void
+load_keep_memory(void)
+{
+#ifdef __GLIBC__
+	static bool done = false;
+
+	if (!done)
+	{
+		mallopt(M_MMAP_THRESHOLD, LOAD_BLOCK);
+		mallopt(M_TRIM_THRESHOLD, LOAD_KEEP);
+		done = true;
+	}
+#endif
+}
+
 static GridAllocator
 load_begin_memory(LoadMemory *memory)
 {
+	load_keep_memory();
 	memory->context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet load", ALLOCSET_DEFAULT_SIZES);
 	memory->left = CacheState->budget * LOAD_MEMORY;
 	return (GridAllocator){load_alloc, load_free, memory, true};
