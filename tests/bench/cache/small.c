@@ -16,7 +16,7 @@
 #define MAKERS	   2
 #define CHUNK	   1000
 #define SHEET_ROOM (4 + 32 + SMALL_ROWS * SMALL_COLS * (64 + TEXT_MAX))
-#define TABLES	   16
+#define TABLES	   64 /* at most, in the schema */
 
 typedef struct Maker
 {
