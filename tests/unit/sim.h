@@ -1,8 +1,8 @@
 /*
  * sim.h - a world with a clock of its own, in which several gateways' coordinators run in one thread.
  *
- * sim_loop.c takes the place of libuv and of the time, sim_zookeeper.c that of libzookeeper, its servers and the
- * network. gateway/coord/ is linked as it is shipped. All chance comes from one seed, so a run can be repeated.
+ * sim_loop.c takes the place of libuv and of the time, sim_libzookeeper.c that of libzookeeper, sim_zookeeper.c that of
+ * its servers and the network. gateway/coord/ is linked as it is shipped. All chance comes from one seed, so a run can be repeated.
  *
  * Invariant: events run in the order of their time, and in the order in which they were made if the time is the same.
  * Those of a process that is stopped wait, and run in that order when it continues.
