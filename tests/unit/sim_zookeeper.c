@@ -177,7 +177,7 @@ tree_copy(Tree *to, const Tree *from)
 static uint64_t
 link_delay(void)
 {
-	return sim_random(sim_percent(3) ? 200 * SIM_MS : 2 * SIM_MS) + 50;
+	return sim_random(sim_is_slow(3) ? 200 * SIM_MS : 2 * SIM_MS) + 50;
 }
 
 /* When a message that is sent now arrives: after the one before it, and not while the link is cut (TCP sends again). */
@@ -264,7 +264,7 @@ on_committed(void *arg)
 	committed++;
 	for (int i = 0; i < SIM_SERVERS; i++)
 	{
-		uint64_t at = sim_now + sim_random(sim_percent(3) ? 400 * SIM_MS : 2 * SIM_MS);
+		uint64_t at = sim_now + sim_random(sim_is_slow(3) ? 400 * SIM_MS : 2 * SIM_MS);
 
 		servers[i].applies = at > servers[i].applies ? at : servers[i].applies;
 		sim_after(&servers[i].process, servers[i].applies - sim_now, apply_next, &servers[i]);
