@@ -19,6 +19,7 @@
 #include "ws/room/admission.h"
 #include "ws/room/members.h"
 #include "main/command.h"
+#include "main/coordination.h"
 #include "main/reload.h"
 #include "main/report.h"
 #include "ws/room/room.h"
@@ -190,69 +191,6 @@ main_on_hangup(uv_signal_t *handle, int number)
 	health_notify("READY=1");
 }
 
-/* ---- coordination ---- */
-
-static void
-main_on_ready(void *arg)
-{
-	log_event(LOG_INFO, "serving", LOG_STR("address", gateway.config.public_address));
-	gateway.ready = true;
-	gateway.suspended = false;
-}
-
-static void
-main_on_members(void *arg, const char *const *names, int count)
-{
-	log_event(LOG_INFO, "members changed", LOG_INT("members", count));
-}
-
-/* Another gateway may get the lock that members wait for here. */
-static void
-main_suspend_room(Room *room, void *arg)
-{
-	if (room->state == ROOM_LOCKING)
-		members_send_away(room, NULL);
-}
-
-static void
-main_on_suspended(void *arg)
-{
-	log_event(LOG_WARN, "lost contact with the coordinator: edits wait, and are not acknowledged");
-	gateway.suspended = true;
-	room_for_each(main_suspend_room, NULL);
-}
-
-static void
-main_on_resumed(void *arg)
-{
-	log_event(LOG_INFO, "regained contact with the coordinator");
-	gateway.suspended = false;
-}
-
-static void
-main_on_granted(void *arg, int64_t sheet_id, int64_t epoch)
-{
-	room_granted(sheet_id, epoch);
-}
-
-static void
-main_on_waiting(void *arg, int64_t sheet_id, const char *holder)
-{
-	handover_waiting(sheet_id, holder);
-}
-
-static void
-main_on_lost(void *arg, int64_t sheet_id, const char *reason)
-{
-	room_lost(sheet_id, reason);
-}
-
-static void
-main_on_released(void *arg, int64_t sheet_id)
-{
-	handover_released(sheet_id);
-}
-
 static void
 main_on_fatal(void *arg, const char *reason)
 {
@@ -260,18 +198,6 @@ main_on_fatal(void *arg, const char *reason)
 	exit_status = 1;
 	main_finish();
 }
-
-static const CoordEvents main_events = {
-	.ready = main_on_ready,
-	.members = main_on_members,
-	.suspended = main_on_suspended,
-	.resumed = main_on_resumed,
-	.granted = main_on_granted,
-	.waiting = main_on_waiting,
-	.lost = main_on_lost,
-	.fatal = main_on_fatal,
-	.released = main_on_released,
-};
 
 /* ---- start ---- */
 
@@ -326,7 +252,9 @@ main_start_services(void)
 								.zk_hosts = gateway.config.zookeeper_hosts,
 								.zk_root = gateway.config.zookeeper_root,
 								.zk_session_ms = (unsigned) gateway.config.zookeeper_session_ms};
+	CoordEvents events = coordination_events;
 
+	events.fatal = main_on_fatal;
 	if (getrandom(&gateway.origin, sizeof(gateway.origin), 0) != sizeof(gateway.origin))
 		return false;
 	gateway.origin &= INT64_MAX;
@@ -334,7 +262,7 @@ main_start_services(void)
 		return false;
 	if (!listen_start(&router_handler))
 		return false;
-	gateway.coord = coord_open(&gateway.loop, &coordination, &main_events);
+	gateway.coord = coord_open(&gateway.loop, &coordination, &events);
 	if (gateway.coord == NULL)
 		return false;
 	follow_start();

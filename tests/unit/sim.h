@@ -1,8 +1,9 @@
 /*
  * sim.h - a world with a clock of its own, in which several gateways' coordinators run in one thread.
  *
- * sim_loop.c takes the place of libuv and of the time, sim_zookeeper.c that of libzookeeper, its servers and the
- * network. gateway/coord/ is linked as it is shipped. All chance comes from one seed, so a run can be repeated.
+ * sim_loop.c takes the place of libuv and of the time, sim_libzookeeper.c that of libzookeeper, sim_zookeeper.c that of
+ * its servers and the network. gateway/coord/ is linked as it is shipped. All chance comes from one seed, so a run can
+ * be repeated.
  *
  * Invariant: events run in the order of their time, and in the order in which they were made if the time is the same.
  * Those of a process that is stopped wait, and run in that order when it continues.
@@ -26,12 +27,14 @@ typedef struct SimProcess
 	bool stopped;
 	bool dead;					   /* killed: what it sends reaches nobody, and it gets nothing */
 	struct SimEvent *first, *last; /* that wait while it is stopped */
+	void (*iterate)(void);		   /* called after each of its events; NULL: nothing is */
 } SimProcess;
 
 typedef void (*SimFn)(void *arg);
 
 extern uint64_t sim_now;
-extern bool sim_traces; /* print what happens, with its time in ms */
+extern bool sim_traces;	 /* print what happens, with its time in ms */
+extern bool sim_is_calm; /* no message takes long */
 extern void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A new world at time 0. */
@@ -39,6 +42,8 @@ extern void sim_begin(uint64_t seed);
 /* A number from 0 to below - 1. */
 extern uint32_t sim_random(uint32_t below);
 extern bool sim_percent(unsigned percent);
+/* Returns whether a message or a step is one of the few that take long. */
+extern bool sim_is_slow(unsigned percent);
 /* Runs events up to this time. */
 extern void sim_run(uint64_t until);
 /* Forgets all events. */

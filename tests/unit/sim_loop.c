@@ -21,7 +21,7 @@ typedef struct SimEvent
 } SimEvent;
 
 uint64_t sim_now;
-bool sim_traces;
+bool sim_traces, sim_is_calm;
 
 static SimEvent **heap;
 static size_t heap_count, heap_room;
@@ -50,6 +50,12 @@ bool
 sim_percent(unsigned percent)
 {
 	return sim_random(100) < percent;
+}
+
+bool
+sim_is_slow(unsigned percent)
+{
+	return !sim_is_calm && sim_percent(percent);
 }
 
 /* ---- events: a binary heap ---- */
@@ -127,6 +133,8 @@ sim_run(uint64_t until)
 		running = process;
 		if (event->fn)
 			event->fn(event->arg);
+		if (event->fn && process && process->iterate && !process->stopped)
+			process->iterate();
 		running = NULL;
 		free(event);
 	}
@@ -257,6 +265,11 @@ uv_timer_stop(uv_timer_t *timer)
 	return 0;
 }
 
+void
+uv_unref(uv_handle_t *handle)
+{
+}
+
 int
 uv_is_active(const uv_handle_t *handle)
 {
@@ -328,7 +341,7 @@ uv_queue_work(uv_loop_t *loop, uv_work_t *work, uv_work_cb fn, uv_after_work_cb 
 	work->loop = loop;
 	work->work_cb = fn;
 	work->after_work_cb = after;
-	sim_after(loop->data, sim_random(sim_percent(10) ? 500 * SIM_MS : 5 * SIM_MS), work_runs, work);
+	sim_after(loop->data, sim_random(sim_is_slow(10) ? 500 * SIM_MS : 5 * SIM_MS), work_runs, work);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * sim_zookeeper.c - three ZooKeeper servers, the network to them, and the functions of libzookeeper that gateway/coord/
- * calls; see sim.h.
+ * sim_zookeeper.c - three ZooKeeper servers and the network to them; see sim.h. Their clients' end is in
+ * sim_libzookeeper.c.
  *
  * What is modelled, from ZooKeeper 3.8:
  *
@@ -12,168 +12,15 @@
  * but what it has proposed before the session moved is committed, after the client has lost that connection. The leader
  * ends a session that it has not heard of for the session time, and removes its nodes. When the leader is lost, all
  * servers close their connections; of the proposals that were not committed some survive. Watches fire once, in order
- * with the answers; a client sets them again when it has connected again. The library answers all unanswered requests
- * by ZCONNECTIONLOSS when a connection breaks.
+ * with the answers; a client sets them again when it has connected again.
  */
-#include "sim.h"
+#include "sim_zookeeper.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zookeeper/zookeeper.h>
 
-#define PATH_SIZE	  96
-#define DATA_SIZE	  64
-#define PROCESSES_MAX 8
-#define SESSIONS_MAX  512
-
-typedef struct Node
-{
-	char path[PATH_SIZE], data[DATA_SIZE];
-	int64_t czxid, mzxid, pzxid, session;
-	bool container;
-	int sequence; /* of its next child */
-} Node;
-
-typedef struct Tree
-{
-	Node *nodes;
-	int count, room;
-	int64_t zxid;
-} Tree;
-
-typedef enum RequestKind
-{
-	WRITE,
-	END_SESSION,
-	SYNC,
-	GET,
-	CHILDREN,
-	EXISTS,
-	/* These have no completion: */
-	CONNECT,
-	PING
-} RequestKind;
-
-typedef enum ChangeKind
-{
-	CREATE,
-	DELETE,
-	SET
-} ChangeKind;
-
-typedef struct Change
-{
-	ChangeKind kind;
-	char path[PATH_SIZE], data[DATA_SIZE]; /* path: with its number, when the leader has proposed it */
-	int flags;
-} Change;
-
-/* What a server has to tell a client. */
-typedef struct Answer
-{
-	int rc;
-	Node node;
-	char (*children)[PATH_SIZE];
-	int child_count;
-	int64_t session, zxid;
-} Answer;
-
-typedef struct Watch
-{
-	struct Watch *next;
-	char path[PATH_SIZE];
-	bool child;
-} Watch;
-
-typedef struct Connection
-{
-	struct Connection *next; /* of the world */
-	int number;				 /* of the server */
-	SimProcess *process;
-	zhandle_t *handle; /* NULL: closed at the client's end */
-	bool open;		   /* at the server's end */
-	int64_t session;
-	uint64_t to_server, to_client; /* when the last message arrives */
-	Watch *watches;
-} Connection;
-
-typedef struct Request
-{
-	struct Request *next;  /* of the handle */
-	struct Request *after; /* of the session at its server */
-	RequestKind kind;
-	Connection *connection;
-	int64_t session, zxid;
-	unsigned epoch; /* of the leader */
-	int timeout;	/* CONNECT: ms */
-	bool forwarded;
-	Change changes[2];
-	int change_count;
-	char path[PATH_SIZE];
-	bool watch;
-	Answer answer;
-	void_completion_t on_void;
-	stat_completion_t on_stat;
-	data_completion_t on_data;
-	strings_completion_t on_children;
-	string_stat_completion_t on_created;
-	string_completion_t on_synced;
-	const void *data;
-} Request;
-
-typedef struct Transaction
-{
-	Request *request; /* NULL: the servers' own */
-	int server;		  /* that answers it */
-	Change changes[2];
-	int change_count;
-	int64_t ended; /* session */
-	int rc;
-} Transaction;
-
-typedef struct Server
-{
-	SimProcess process;
-	bool down;
-	uint64_t hangs_since;
-	Tree tree;
-	int applied; /* transactions */
-	uint64_t applies, to_leader;
-	Request *first[SESSIONS_MAX]; /* the unanswered requests of each session, in order */
-} Server;
-
-typedef struct Session
-{
-	int server; /* that may send writes; -1: any */
-	bool ended;
-	uint64_t timeout, ends;
-} Session;
-
-struct _zhandle
-{
-	SimProcess *process;
-	watcher_fn watcher, watch_fn;
-	void *context, *watch_context;
-	clientid_t id;
-	int timeout; /* ms */
-	int server;
-	bool connected, expired;
-	Connection *connection;
-	uint64_t began, heard, sent;
-	int64_t zxid;
-	Request *first, *last; /* unanswered */
-	Watch *watches;
-	struct SimEvent *tick;
-};
-
-const int ZOO_EPHEMERAL = 1, ZOO_EPHEMERAL_SEQUENTIAL = 3, ZOO_CONTAINER = 4, ZOO_SEQUENCE = 2;
-const int ZOO_EXPIRED_SESSION_STATE = -112, ZOO_AUTH_FAILED_STATE = -113, ZOO_CONNECTING_STATE = 1,
-		  ZOO_CONNECTED_STATE = 3;
-const int ZOO_CHANGED_EVENT = 3, ZOO_DELETED_EVENT = 2, ZOO_CHILD_EVENT = 4, ZOO_SESSION_EVENT = -1;
-struct ACL_vector ZOO_OPEN_ACL_UNSAFE;
-
-static Server servers[SIM_SERVERS];
+Server servers[SIM_SERVERS];
 static Tree proposed; /* with all that the leader has proposed */
 static Transaction **history;
 static int history_count, history_room, committed;
@@ -192,7 +39,7 @@ static uint64_t disk_delay, disk_until;
 static void **kept;
 static size_t kept_count, kept_room;
 
-static void *
+void *
 keep(size_t size)
 {
 	if (kept_count == kept_room)
@@ -330,7 +177,7 @@ tree_copy(Tree *to, const Tree *from)
 static uint64_t
 link_delay(void)
 {
-	return sim_random(sim_percent(3) ? 200 * SIM_MS : 2 * SIM_MS) + 50;
+	return sim_random(sim_is_slow(3) ? 200 * SIM_MS : 2 * SIM_MS) + 50;
 }
 
 /* When a message that is sent now arrives: after the one before it, and not while the link is cut (TCP sends again). */
@@ -343,18 +190,7 @@ arrival(uint64_t *last, uint64_t cut_until)
 	return *last - sim_now;
 }
 
-typedef struct Message
-{
-	Connection *connection;
-	Request *request; /* the answer to it; NULL: a watch fires, or the connection ends */
-	int event;		  /* 0: the connection ends */
-	char path[PATH_SIZE];
-	int64_t zxid;
-} Message;
-
-static void client_gets(void *arg);
 static void server_gets(void *arg);
-static void client_connect(zhandle_t *handle);
 
 static void
 send_to_client(Connection *connection, Request *request, int event, const char *path)
@@ -369,6 +205,13 @@ send_to_client(Connection *connection, Request *request, int event, const char *
 	sim_after(connection->process,
 			  arrival(&connection->to_client, cut_to_client[connection->process->number][connection->number]),
 			  client_gets, message);
+}
+
+void
+connection_add(Connection *connection)
+{
+	connection->next = connections;
+	connections = connection;
 }
 
 /* quietly: the client is not told, as when a host fails. */
@@ -386,7 +229,7 @@ server_loses_client(void *arg)
 	((Connection *) arg)->open = false;
 }
 
-static void
+void
 send_to_server(Request *request)
 {
 	Connection *connection = request->connection;
@@ -395,6 +238,15 @@ send_to_server(Request *request)
 		sim_after(&servers[connection->number].process,
 				  arrival(&connection->to_server, cut_to_server[connection->process->number][connection->number]),
 				  server_gets, request);
+}
+
+void
+send_end_to_server(Connection *connection)
+{
+	if (!connection->process->dead)
+		sim_after(&servers[connection->number].process,
+				  arrival(&connection->to_server, cut_to_server[connection->process->number][connection->number]),
+				  server_loses_client, connection);
 }
 
 /* ---- the leader ---- */
@@ -412,7 +264,7 @@ on_committed(void *arg)
 	committed++;
 	for (int i = 0; i < SIM_SERVERS; i++)
 	{
-		uint64_t at = sim_now + sim_random(sim_percent(3) ? 400 * SIM_MS : 2 * SIM_MS);
+		uint64_t at = sim_now + sim_random(sim_is_slow(3) ? 400 * SIM_MS : 2 * SIM_MS);
 
 		servers[i].applies = at > servers[i].applies ? at : servers[i].applies;
 		sim_after(&servers[i].process, servers[i].applies - sim_now, apply_next, &servers[i]);
@@ -551,7 +403,7 @@ to_leader(int number, SimFn fn, void *arg)
 
 /* ---- a server ---- */
 
-static void
+void
 watch_add(Watch **list, const char *path, bool child)
 {
 	Watch *watch;
@@ -566,7 +418,7 @@ watch_add(Watch **list, const char *path, bool child)
 	*list = watch;
 }
 
-static bool
+bool
 watch_take(Watch **list, const char *path, bool child)
 {
 	for (; *list; list = &(*list)->next)
@@ -1012,364 +864,4 @@ sim_zookeeper_end(void)
 	history = NULL;
 	kept_count = kept_room = 0;
 	history_room = 0;
-}
-
-/* ---- libzookeeper ---- */
-
-static void
-complete(zhandle_t *handle, Request *request, int rc)
-{
-	const Answer *answer = &request->answer;
-	struct Stat stat = {.czxid = answer->node.czxid, .ephemeralOwner = answer->node.session};
-	char *names[256];
-	struct String_vector children = {answer->child_count, names};
-
-	if (rc == ZOK && request->watch)
-		watch_add(&handle->watches, request->path, request->kind == CHILDREN);
-	for (int i = 0; i < answer->child_count; i++)
-		names[i] = answer->children[i];
-	if (request->on_void)
-		request->on_void(rc, request->data);
-	else if (request->on_stat)
-		request->on_stat(rc, &stat, request->data);
-	else if (request->on_data)
-		request->on_data(rc, answer->node.data, (int) strlen(answer->node.data), &stat, request->data);
-	else if (request->on_children)
-		request->on_children(rc, rc == ZOK ? &children : NULL, request->data);
-	else if (request->on_created)
-		request->on_created(rc, answer->node.path, &stat, request->data);
-	else if (request->on_synced)
-		request->on_synced(rc, request->path, request->data);
-}
-
-static void
-complete_all(zhandle_t *handle, int rc)
-{
-	while (handle->first)
-	{
-		Request *request = handle->first;
-
-		handle->first = request->next;
-		complete(handle, request, rc);
-	}
-}
-
-static void
-client_closes(zhandle_t *handle)
-{
-	Connection *connection = handle->connection;
-
-	handle->connection = NULL;
-	handle->connected = false;
-	if (!connection)
-		return;
-	connection->handle = NULL;
-	if (!connection->process->dead)
-		sim_after(&servers[connection->number].process,
-				  arrival(&connection->to_server, cut_to_server[connection->process->number][connection->number]),
-				  server_loses_client, connection);
-}
-
-static void
-client_loses(zhandle_t *handle)
-{
-	bool was_connected = handle->connected;
-
-	sim_trace("gateway %d loses server %d", handle->process->number, handle->server);
-	client_closes(handle);
-	complete_all(handle, ZCONNECTIONLOSS);
-	handle->server = (handle->server + 1) % SIM_SERVERS;
-	handle->began = sim_now + sim_random(300) * SIM_MS;
-	if (was_connected)
-		handle->watcher(handle, ZOO_SESSION_EVENT, ZOO_CONNECTING_STATE, "", handle->context);
-}
-
-static Request *
-request_new(zhandle_t *handle, RequestKind kind, const char *path, const void *data)
-{
-	Request *request = keep(sizeof(*request));
-
-	request->kind = kind;
-	request->session = handle->id.client_id;
-	request->data = data;
-	strcpy(request->path, path);
-	return request;
-}
-
-static void
-client_sends(zhandle_t *handle, Request *request)
-{
-	request->connection = handle->connection;
-	request->session = handle->id.client_id;
-	handle->sent = sim_now;
-	send_to_server(request);
-}
-
-static void
-client_connect(zhandle_t *handle)
-{
-	Connection *connection = keep(sizeof(*connection));
-	Request *request = request_new(handle, CONNECT, "", NULL);
-
-	connection->next = connections;
-	connections = connection;
-	connection->number = handle->server;
-	connection->process = handle->process;
-	connection->handle = handle;
-	connection->open = !servers[handle->server].down;
-	connection->session = handle->id.client_id;
-	request->zxid = handle->zxid;
-	request->timeout = handle->timeout;
-	handle->connection = connection;
-	handle->began = sim_now;
-	client_sends(handle, request);
-}
-
-static void
-client_ticks(void *arg)
-{
-	zhandle_t *handle = arg;
-	uint64_t timeout = (uint64_t) handle->timeout * SIM_MS;
-
-	handle->tick = sim_after(handle->process, 50 * SIM_MS, client_ticks, handle);
-	if (handle->expired)
-		return;
-	if (!handle->connection)
-	{
-		if (sim_now >= handle->began)
-			client_connect(handle);
-	}
-	else if (!handle->connected ? sim_now - handle->began > timeout / 3 || servers[handle->connection->number].down
-								: sim_now - handle->heard > timeout * 2 / 3)
-		client_loses(handle);
-	else if (handle->connected && sim_now - handle->sent >= timeout / 3)
-		client_sends(handle, request_new(handle, PING, "", NULL));
-}
-
-static void
-client_is_connected(zhandle_t *handle, const Request *request)
-{
-	if (request->answer.rc != ZOK)
-	{
-		handle->expired = true;
-		client_closes(handle);
-		complete_all(handle, ZSESSIONEXPIRED);
-		handle->watcher(handle, ZOO_SESSION_EVENT, ZOO_EXPIRED_SESSION_STATE, "", handle->context);
-		return;
-	}
-	sim_trace("gateway %d is connected to server %d, session %lld", handle->process->number, handle->server,
-			  (long long) request->answer.session);
-	handle->id.client_id = request->answer.session;
-	handle->connected = true;
-	for (Request *waiting = handle->first; waiting; waiting = waiting->next)
-		client_sends(handle, waiting);
-	handle->watcher(handle, ZOO_SESSION_EVENT, ZOO_CONNECTED_STATE, "", handle->context);
-}
-
-static void
-client_gets(void *arg)
-{
-	Message *message = arg;
-	Request *request = message->request;
-	zhandle_t *handle = message->connection->handle;
-
-	if (!handle || message->connection->process->dead)
-		return;
-	handle->heard = sim_now;
-	if (message->zxid > handle->zxid)
-		handle->zxid = message->zxid;
-	if (!request && message->event == 0)
-		client_loses(handle);
-	else if (!request)
-	{
-		if (watch_take(&handle->watches, message->path, message->event == ZOO_CHILD_EVENT) ||
-			(message->event == ZOO_DELETED_EVENT && watch_take(&handle->watches, message->path, true)))
-			handle->watch_fn(handle, message->event, ZOO_CONNECTED_STATE, message->path, handle->watch_context);
-	}
-	else if (request->kind == CONNECT)
-		client_is_connected(handle, request);
-	else if (request->kind != PING)
-	{
-		handle->first = request->next;
-		complete(handle, request, request->answer.rc);
-		if (request->answer.rc == ZSESSIONMOVED)
-			client_loses(handle);
-	}
-}
-
-zhandle_t *
-zookeeper_init2(const char *hosts, watcher_fn fn, int timeout, const clientid_t *id, void *context, int flags,
-				log_callback_fn log)
-{
-	zhandle_t *handle = calloc(1, sizeof(*handle));
-
-	handle->process = sim_process_now();
-	handle->watcher = fn;
-	handle->context = context;
-	handle->timeout = timeout;
-	handle->server = (int) sim_random(SIM_SERVERS);
-	handle->tick = sim_after(handle->process, 0, client_ticks, handle);
-	return handle;
-}
-
-int
-zookeeper_close(zhandle_t *handle)
-{
-	if (handle->connected && !handle->process->dead)
-		client_sends(handle, request_new(handle, END_SESSION, "", NULL));
-	if (handle->connected)
-		complete_all(handle, ZCLOSING);
-	client_closes(handle);
-	sim_cancel(handle->tick);
-	free(handle);
-	return ZOK;
-}
-
-const clientid_t *
-zoo_client_id(zhandle_t *handle)
-{
-	return &handle->id;
-}
-
-int
-zoo_recv_timeout(zhandle_t *handle)
-{
-	return handle->timeout;
-}
-
-void
-zoo_set_debug_level(ZooLogLevel level)
-{
-}
-
-static int
-client_asks(zhandle_t *handle, Request *request)
-{
-	Request **end = &handle->first;
-
-	if (handle->expired)
-		return ZINVALIDSTATE;
-	for (; *end; end = &(*end)->next)
-		;
-	*end = request;
-	if (handle->connected)
-		client_sends(handle, request);
-	return ZOK;
-}
-
-static void
-change_add(Request *request, ChangeKind kind, const char *path, const char *data, int len, int flags)
-{
-	Change *change = &request->changes[request->change_count++];
-
-	change->kind = kind;
-	change->flags = flags;
-	snprintf(change->path, PATH_SIZE, "%s", path);
-	snprintf(change->data, DATA_SIZE, "%.*s", len, data);
-}
-
-int
-zoo_acreate2(zhandle_t *handle, const char *path, const char *data, int len, const struct ACL_vector *acl, int flags,
-			 string_stat_completion_t fn, const void *arg)
-{
-	Request *request = request_new(handle, WRITE, "", arg);
-
-	request->on_created = fn;
-	change_add(request, CREATE, path, data, len, flags);
-	return client_asks(handle, request);
-}
-
-void
-zoo_create_op_init(zoo_op_t *op, const char *path, const char *data, int len, const struct ACL_vector *acl, int flags,
-				   char *name, int name_len)
-{
-	op->create_op.path = path;
-	op->create_op.data = data;
-	op->create_op.datalen = len;
-	op->create_op.flags = flags;
-}
-
-int
-zoo_amulti(zhandle_t *handle, int count, const zoo_op_t *ops, zoo_op_result_t *results, void_completion_t fn,
-		   const void *arg)
-{
-	Request *request = request_new(handle, WRITE, "", arg);
-
-	request->on_void = fn;
-	for (int i = 0; i < count; i++)
-		change_add(request, CREATE, ops[i].create_op.path, ops[i].create_op.data, ops[i].create_op.datalen,
-				   ops[i].create_op.flags);
-	return client_asks(handle, request);
-}
-
-int
-zoo_aset(zhandle_t *handle, const char *path, const char *data, int len, int version, stat_completion_t fn,
-		 const void *arg)
-{
-	Request *request = request_new(handle, WRITE, "", arg);
-
-	request->on_stat = fn;
-	change_add(request, SET, path, data, len, 0);
-	return client_asks(handle, request);
-}
-
-int
-zoo_adelete(zhandle_t *handle, const char *path, int version, void_completion_t fn, const void *arg)
-{
-	Request *request = request_new(handle, WRITE, "", arg);
-
-	request->on_void = fn;
-	change_add(request, DELETE, path, "", 0, 0);
-	return client_asks(handle, request);
-}
-
-static Request *
-read_new(zhandle_t *handle, RequestKind kind, const char *path, watcher_fn watch, void *context, const void *arg)
-{
-	Request *request = request_new(handle, kind, path, arg);
-
-	request->watch = watch != NULL;
-	if (watch)
-	{
-		handle->watch_fn = watch;
-		handle->watch_context = context;
-	}
-	return request;
-}
-
-int
-zoo_awget(zhandle_t *handle, const char *path, watcher_fn watch, void *context, data_completion_t fn, const void *arg)
-{
-	Request *request = read_new(handle, GET, path, watch, context, arg);
-
-	request->on_data = fn;
-	return client_asks(handle, request);
-}
-
-int
-zoo_awget_children(zhandle_t *handle, const char *path, watcher_fn watch, void *context, strings_completion_t fn,
-				   const void *arg)
-{
-	Request *request = read_new(handle, CHILDREN, path, watch, context, arg);
-
-	request->on_children = fn;
-	return client_asks(handle, request);
-}
-
-int
-zoo_aexists(zhandle_t *handle, const char *path, int watch, stat_completion_t fn, const void *arg)
-{
-	Request *request = read_new(handle, EXISTS, path, NULL, NULL, arg);
-
-	request->on_stat = fn;
-	return client_asks(handle, request);
-}
-
-int
-zoo_async(zhandle_t *handle, const char *path, string_completion_t fn, const void *arg)
-{
-	Request *request = request_new(handle, SYNC, path, arg);
-
-	request->on_synced = fn;
-	return client_asks(handle, request);
 }

@@ -1,0 +1,10 @@
+/* coordination.h - the gateway's answers to the coordinator's events; see coordination.c. */
+#ifndef COORDINATION_H
+#define COORDINATION_H
+
+#include "coord/coord.h"
+
+/* Without `fatal`. */
+extern const CoordEvents coordination_events;
+
+#endif
