@@ -53,13 +53,14 @@ function observe() {
 }
 
 export class Window {
-	static async open(context) {
+	/** counts: what is loaded. The browser then notes who asked for it, which takes V8 up to half a second in a large script. */
+	static async open(context, counts = false) {
 		const page = await context.newPage();
 		const window = Object.assign(new Window(), { page, loaded: 0, lastLoad: 0 });
 		page.setDefaultTimeout(60000);
 		await page.addInitScript(observe);
 		window.devtools = await context.newCDPSession(page);
-		await window.countLoads();
+		if (counts) await window.countLoads();
 		await window.devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
 		return window;
 	}
