@@ -2,7 +2,7 @@
  * test_handover.c - gateways, editors, ZooKeeper and the database in a simulated world (sim_gateway.h): sheets move
  * between gateways that join, drain and fail, while they are edited.
  *
- *   SCHEDULES=n  how many schedules (default 3000)
+ *   SCHEDULES=n  how many schedules (default 10000)
  *   SEED=n       the seed of the first one; a failure tells its seed
  *   TRACE=1      prints what happens
  *
@@ -891,7 +891,7 @@ number_of(const char *name, unsigned long otherwise)
 int
 main(void)
 {
-	unsigned long count = number_of("SCHEDULES", 3000);
+	unsigned long count = number_of("SCHEDULES", 10000);
 	uint64_t first = number_of("SEED", 1);
 	Child children[CHILDREN] = {{0}};
 	Result sum = {NULL};
