@@ -55,33 +55,36 @@ const withoutUnused = {
  */
 const editorAsScript: Plugin = {
 	name: 'editor-as-script',
-	generateBundle(_, bundle) {
-		const editor = Object.values(bundle).find((file) => file.type === 'chunk' && file.name === 'editor');
-		if (editor?.type !== 'chunk') throw new Error('the page has no editor');
-		const { code } = editor;
-		const exported: [name: string, local: string][] = [];
-		let body = '';
-		let end = 0;
-		for (const node of this.parse(code).body) {
-			const statement = node as typeof node & { start: number; end: number };
-			if (!/^(Import|Export)/.test(node.type)) continue;
-			body += code.slice(end, statement.start);
-			end = statement.end;
-			if (node.type === 'ImportDeclaration' && node.specifiers.every((of) => of.type === 'ImportSpecifier')) {
-				const names = node.specifiers.map(({ imported, local }) => `${(imported as typeof local).name}:${local.name}`);
-				body += `const{${names.join()}}=await import(${JSON.stringify(node.source.value)});`;
-			} else if (node.type === 'ExportNamedDeclaration' && !node.declaration && !node.source) {
-				for (const { exported: name, local } of node.specifiers) exported.push([(name as { name: string }).name, (local as { name: string }).name]);
-			} else throw new Error(`the editor has a statement that only a module can have: ${code.slice(statement.start, statement.end)}`);
-		}
-		body += code.slice(end);
-		const fileName = editor.fileName.replace(/js$/, 'script.js');
-		const names = exported.map(([name, local]) => `${name}:${local}`).join();
-		this.emitFile({ type: 'asset', fileName, source: `globalThis.pgSheetEditor=(async()=>{"use strict";${body}\nreturn{${names}}})();` });
-		editor.code =
-			`await new Promise((done,failed)=>{const script=document.createElement("script");` +
-			`Object.assign(script,{src:${JSON.stringify(`/${fileName}`)},onload:done,onerror:failed});document.head.append(script)});` +
-			`const editor=await pgSheetEditor;export const ${exported.map(([name]) => `${name}=editor.${name}`).join()};`;
+	generateBundle: {
+		order: 'post', // after Vite has filled in what import() preloads
+		handler(_, bundle) {
+			const editor = Object.values(bundle).find((file) => file.type === 'chunk' && file.name === 'editor');
+			if (editor?.type !== 'chunk' || editor.code.includes('__VITE_')) throw new Error('the page has no finished editor');
+			const { code } = editor;
+			const exported: [name: string, local: string][] = [];
+			let body = '';
+			let end = 0;
+			for (const node of this.parse(code).body) {
+				const statement = node as typeof node & { start: number; end: number };
+				if (!/^(Import|Export)/.test(node.type)) continue;
+				body += code.slice(end, statement.start);
+				end = statement.end;
+				if (node.type === 'ImportDeclaration' && node.specifiers.every((of) => of.type === 'ImportSpecifier')) {
+					const names = node.specifiers.map(({ imported, local }) => `${(imported as typeof local).name}:${local.name}`);
+					body += `const{${names.join()}}=await import(${JSON.stringify(node.source.value)});`;
+				} else if (node.type === 'ExportNamedDeclaration' && !node.declaration && !node.source) {
+					for (const { exported: name, local } of node.specifiers) exported.push([(name as { name: string }).name, (local as { name: string }).name]);
+				} else throw new Error(`the editor has a statement that only a module can have: ${code.slice(statement.start, statement.end)}`);
+			}
+			body += code.slice(end);
+			const fileName = editor.fileName.replace(/js$/, 'script.js');
+			const names = exported.map(([name, local]) => `${name}:${local}`).join();
+			this.emitFile({ type: 'asset', fileName, source: `globalThis.pgSheetEditor=(async()=>{"use strict";${body}\nreturn{${names}}})();` });
+			editor.code =
+				`await new Promise((done,failed)=>{const script=document.createElement("script");` +
+				`Object.assign(script,{src:${JSON.stringify(`/${fileName}`)},onload:done,onerror:failed});document.head.append(script)});` +
+				`const editor=await pgSheetEditor;export const ${exported.map(([name]) => `${name}=editor.${name}`).join()};`;
+		},
 	},
 };
 
