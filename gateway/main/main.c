@@ -16,7 +16,6 @@
 #include "core/metrics.h"
 #include "core/reach.h"
 #include "auth/password.h"
-#include "ws/room/admission.h"
 #include "ws/room/members.h"
 #include "main/command.h"
 #include "main/coordination.h"
@@ -108,27 +107,14 @@ main_on_prepare(uv_prepare_t *handle)
 	idle = slept;
 }
 
-/* Ends leases that were not renewed. */
-static void
-main_tick_room(Room *room, void *arg)
-{
-	int64_t now = *(int64_t *) arg;
-
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-		admission_tick(session, now);
-	members_expire_locks(room);
-	handover_tick(room);
-}
-
 static void
 main_on_second(uv_timer_t *timer)
 {
-	int64_t now = gateway_now();
 	char status[128]; /* for systemctl status */
 
 	gateway.loop_lag_us = longest_us;
 	longest_us = 0;
-	room_for_each(main_tick_room, &now);
+	iteration_tick_rooms();
 	health_tick();
 	reach_tick();
 	away_tick();

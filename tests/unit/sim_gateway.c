@@ -109,22 +109,9 @@ iterate(void)
 }
 
 static void
-tick_room(Room *room, void *arg)
-{
-	int64_t now = *(int64_t *) arg;
-
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-		admission_tick(session, now);
-	members_expire_locks(room);
-	handover_tick(room);
-}
-
-static void
 tick(uv_timer_t *timer)
 {
-	int64_t now = gateway_now();
-
-	room_for_each(tick_room, &now);
+	iteration_tick_rooms();
 	away_tick();
 	v2_tick();
 }

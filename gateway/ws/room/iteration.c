@@ -6,6 +6,8 @@
  */
 #include "ws/room/iteration.h"
 
+#include "core/gateway.h"
+#include "ws/room/admission.h"
 #include "ws/room/commit.h"
 #include "ws/room/handover.h"
 #include "ws/room/members.h"
@@ -76,4 +78,23 @@ bool
 iteration_has_waiting(void)
 {
 	return schedule_has(ROOM_DIRTY);
+}
+
+static void
+iteration_tick_room(Room *room, void *arg)
+{
+	int64_t now = *(int64_t *) arg;
+
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+		admission_tick(session, now);
+	members_expire_locks(room);
+	handover_tick(room);
+}
+
+void
+iteration_tick_rooms(void)
+{
+	int64_t now = gateway_now();
+
+	room_for_each(iteration_tick_room, &now);
 }

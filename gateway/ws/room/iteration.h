@@ -1,5 +1,5 @@
 /*
- * iteration.h - what rooms do in each iteration of the event loop; see iteration.c.
+ * iteration.h - what rooms do in each iteration of the event loop, and in each second; see iteration.c.
  */
 #ifndef ITERATION_H
 #define ITERATION_H
@@ -12,5 +12,7 @@ extern void iteration_finish(void);
 extern bool iteration_has_more(void);
 /* Returns whether a room waits for its time: the loop must come again soon. */
 extern bool iteration_has_waiting(void);
+/* Once in a second: ends leases and locks that were not renewed, and lets rooms move to other gateways. */
+extern void iteration_tick_rooms(void);
 
 #endif
