@@ -4,7 +4,7 @@
 
 #include "coord/coord.h"
 
-/* Without `fatal`. */
+/* `fatal` is NULL: the caller sets it. */
 extern const CoordEvents coordination_events;
 
 #endif

@@ -50,8 +50,8 @@ const withoutUnused = {
 };
 
 /**
- * Makes the editor a classic script, which a small module loads. Chromium keeps the compiled code of both, but compiles a
- * module again at each load all the same, and the editor has 4.5 MB.
+ * Makes the editor a classic script, which a small module loads. Chromium stores the compiled code of modules and of
+ * scripts, but uses only that of scripts. The editor has 4.5 MB, and parsing them delays the first painting.
  */
 const editorAsScript: Plugin = {
 	name: 'editor-as-script',

@@ -400,7 +400,7 @@ run_holders(const Statement *statement)
 	return res;
 }
 
-/* What an editor is told of itself and of its sheet. */
+/* The answer to the statement that reads an account; with_sheet: and its rights to a sheet. */
 static PGresult *
 run_account(const Statement *statement, bool with_sheet)
 {

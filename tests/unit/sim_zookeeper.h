@@ -55,7 +55,7 @@ typedef struct Change
 	int flags;
 } Change;
 
-/* What a server has to tell a client. */
+/* A server's answer to a request of a client, or its event. */
 typedef struct Answer
 {
 	int rc;
