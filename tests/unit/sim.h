@@ -46,6 +46,8 @@ extern bool sim_percent(unsigned percent);
 extern bool sim_is_slow(unsigned percent);
 /* Runs events up to this time. */
 extern void sim_run(uint64_t until);
+/* The number in this environment variable, or `otherwise`. */
+extern unsigned long sim_setting(const char *name, unsigned long otherwise);
 /* Forgets all events. */
 extern void sim_end(void);
 

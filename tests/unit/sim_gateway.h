@@ -6,6 +6,7 @@
  * simulated:
  *
  *   sim_loop.c, sim_zookeeper.c, sim_libzookeeper.c   see sim.h
+ *   sim_children.c   processes, one for each schedule
  *   sim_socket.c     the WebSockets between clients and gateways, instead of gateway/ws/wire/socket.c
  *   sim_database.c   PostgreSQL with pg_sheet, instead of gateway/core/database.c and gateway/db/
  */
@@ -16,7 +17,7 @@
 
 struct Socket;
 
-/* What a library exports, as `sim_gateway_calls`. All are called in events of the process. */
+/* The functions of a library, which exports them as `sim_gateway_calls`. Call them in events of the process. */
 typedef struct SimGatewayCalls
 {
 	/* Starts the gateway. ended: it has drained, or cannot go on. */
@@ -37,9 +38,18 @@ extern bool sim_is_refusing(const char *address);
 /* A promise is broken, if it is not kept. The first one of a schedule counts. */
 extern void sim_promise(bool kept, const char *what, int64_t number);
 
+/* ---- sim_children.c ---- */
+
+/*
+ * Runs the schedules of `count` seeds, each in a process of its own. There, run() leaves its result in *result, of
+ * `size` bytes. Here, ended() gets it; NULL: the process has ended without a result.
+ */
+extern void sim_run_children(uint64_t first, uint64_t count, void (*run)(uint64_t seed), const void *result,
+							 size_t size, void (*ended)(uint64_t seed, const void *result));
+
 /* ---- sim_socket.c ---- */
 
-/* What happens at the client's end. The socket is not used after `closed`. */
+/* Functions that the socket calls at the client's end. `closed` is the last call. */
 typedef struct SimClient
 {
 	void (*message)(void *arg, const char *text, size_t len);

@@ -400,3 +400,11 @@ uv_thread_join(uv_thread_t *thread)
 {
 	return 0;
 }
+
+unsigned long
+sim_setting(const char *name, unsigned long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 10) : otherwise;
+}

@@ -6,15 +6,15 @@
  *   SEED=n       the seed of the first one; a failure tells its seed
  *   TRACE=1      prints what happens
  *
- * Each schedule runs in a child process, so that it begins with fresh variables, and an assertion that fails is told
- * with its seed. Editors connect to any gateway, follow redirects, send numbered operations, and send again what was
+ * Each schedule runs in a child process. So its variables are fresh, and if an assertion fails, the test reports the
+ * seed. Editors connect to any gateway, follow redirects, send numbered operations, and send again what was
  * not acknowledged. For 15 s gateways join, drain, and take sheets again. In every fourth schedule nothing else
  * happens. In the others gateways are killed and stopped, links are cut, ZooKeeper's servers and their leader fail,
  * connections to the database and to editors break, and other transactions hold sheets. Then there is peace for 16 s.
  *
  * Promises in all schedules:
  *   the log       an acknowledged operation is in it, each operation once, and an editor's operations in their order
- *   the stream    each editor is told each operation once, in the order of the log
+ *   the stream    each editor receives each operation once, in the order of the log
  *   epochs        the database accepts an epoch of one gateway only; epochs grow
  *   exclusion     when a gateway gets a lock, no other running gateway believes that it may serve the sheet
  *   progress      after the peace each editor is served by the gateway that the ring names, and all its operations are
@@ -30,8 +30,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "coord/ring.h"
 #include "support/log.h"
@@ -43,7 +41,6 @@
 #define EDITORS		8
 #define SESSION_MS	2000
 #define HANDOVER_MS 4000 /* sim_gateway.c sets handover-seconds */
-#define CHILDREN	2	 /* at the same time */
 #define FAULTS_MS	15000
 #define PEACE_MS	16000
 #define QUIET_MS	4000 /* at the end nothing is edited */
@@ -795,50 +792,27 @@ result_add(Result *sum, const Result *one)
 
 /* ---- children ---- */
 
-typedef struct Child
-{
-	uint64_t seed;
-	pid_t pid; /* 0: none */
-	int pipe;
-} Child;
-
 static unsigned long failures;
+static Result sum;
 
+/* In a child process. */
 static void
-child_start(Child *child)
+child_run(uint64_t number)
 {
-	int pipes[2];
-
-	fflush(stdout);
-	if (pipe(pipes) != 0 || (child->pid = fork()) < 0)
-		abort();
-	if (child->pid == 0)
-	{
-		seed = child->seed;
-		run_schedule();
-		fflush(stdout);
-		_exit(write(pipes[1], &result, sizeof(result)) != sizeof(result));
-	}
-	close(pipes[1]);
-	child->pipe = pipes[0];
+	seed = number;
+	run_schedule();
 }
 
-/* Waits for the end of the child. It has the same addresses of constant texts. */
+/* A child has the same addresses of constant texts. */
 static void
-child_end(Child *child, Result *sum)
+child_ended(uint64_t number, const void *its)
 {
-	Result one;
+	static const Result none = {.failure = "the process has ended"};
+	const Result *one = its ? its : &none;
 
-	if (child->pid == 0)
-		return;
-	if (read(child->pipe, &one, sizeof(one)) != sizeof(one))
-		one = (Result){.failure = "the process has ended"};
-	close(child->pipe);
-	waitpid(child->pid, NULL, 0);
-	child->pid = 0;
-	result_add(sum, &one);
-	if (one.failure && failures++ < 10)
-		TAP_OK(false, "seed %llu: %s (%lld)", (unsigned long long) child->seed, one.failure, one.failed_number);
+	result_add(&sum, one);
+	if (one->failure && failures++ < 10)
+		TAP_OK(false, "seed %llu: %s (%lld)", (unsigned long long) number, one->failure, one->failed_number);
 }
 
 static void
@@ -880,21 +854,11 @@ build_rings(void)
 	}
 }
 
-static unsigned long
-number_of(const char *name, unsigned long otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoul(text, NULL, 10) : otherwise;
-}
-
 int
 main(void)
 {
-	unsigned long count = number_of("SCHEDULES", 10000);
-	uint64_t first = number_of("SEED", 1);
-	Child children[CHILDREN] = {{0}};
-	Result sum = {NULL};
+	unsigned long count = sim_setting("SCHEDULES", 10000);
+	uint64_t first = sim_setting("SEED", 1);
 
 	sim_traces = getenv("TRACE") != NULL;
 	if (sim_traces)
@@ -902,16 +866,7 @@ main(void)
 	log_setup(sim_traces ? "debug" : "error", "text");
 	load_libraries();
 	build_rings();
-	for (uint64_t next = first; next < first + count; next++)
-	{
-		Child *child = &children[next % CHILDREN];
-
-		child_end(child, &sum);
-		child->seed = next;
-		child_start(child);
-	}
-	for (uint64_t next = first + count; next < first + count + CHILDREN; next++)
-		child_end(&children[next % CHILDREN], &sum);
+	sim_run_children(first, count, child_run, &result, sizeof(result), child_ended);
 	printf(
 		"# seeds %llu to %llu: %ld locks granted, %ld moves, %ld redirects, %ld gateways killed, %ld batches "
 		"committed, %ld refused; without faults at most %llu ms and %d redirects until an editor was served, %llu ms "

@@ -397,19 +397,11 @@ run_schedule(void)
 	sim_end();
 }
 
-static unsigned long
-number_of(const char *name, unsigned long otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoul(text, NULL, 10) : otherwise;
-}
-
 int
 main(void)
 {
-	unsigned long count = number_of("SCHEDULES", 10000), failures = 0;
-	uint64_t first = number_of("SEED", 1);
+	unsigned long count = sim_setting("SCHEDULES", 10000), failures = 0;
+	uint64_t first = sim_setting("SEED", 1);
 
 	sim_traces = getenv("TRACE") != NULL;
 	log_setup(sim_traces ? "debug" : "error", "text");
