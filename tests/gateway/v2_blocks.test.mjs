@@ -3,6 +3,7 @@ import { after, afterEach, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, register, request } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
@@ -56,7 +57,18 @@ const get = (client, range, id = 1) => client.send({ t: 'get', id, ...range });
 const backends = (condition) =>
 	cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet blocks' AND ${condition}`).then(Number);
 /** The server has more of `count` blocks to send than the gateway takes. */
-const stalled = (count) => waitUntil(async () => (await backends(`wait_event = 'ClientWrite'`)) === count, `${count} blocks to wait for their clients`, 90000);
+async function stalled(count) {
+	try {
+		await waitUntil(async () => (await backends(`wait_event = 'ClientWrite'`)) === count, `${count} blocks to wait for their clients`, 90000);
+	} catch (error) {
+		// A paused client does not notice that it has been closed.
+		const servers = await cluster.rows(`SELECT state, wait_event FROM pg_stat_activity WHERE application_name = 'pg_sheet blocks'`);
+		for (const client of opened) client.socket.resume();
+		await sleep(2000);
+		const clients = opened.map(({ closed, messages }) => ({ closed, parts: messages.filter(({ t }) => t === 'block').length }));
+		throw new Error(`${error.message}: ${JSON.stringify({ servers, clients })}`);
+	}
+}
 
 /** The parts of one block, as they come; resolves to the seqs that they hold at, after a look at every cell. */
 async function takeBlock(client, range, id = 1) {

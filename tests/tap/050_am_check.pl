@@ -53,30 +53,33 @@ for my $none (0, 4000000000)
 ($code, $out, $err) = $node->psql('postgres', q{CREATE ROLE reader; GRANT SELECT ON t TO reader; GRANT USAGE ON SCHEMA sheet TO reader; SET ROLE reader; SELECT * FROM sheet.am_check('t')});
 like($err, qr/must be owner of table t/, 'for owners only');
 
-# damage($node, $table, sub { my ($fh) = @_; ... }): changes the table's file; the server is stopped meanwhile.
+# damage($node, TABLE => sub { my ($fh) = @_; ... }, ...): changes the tables' files; the server is stopped meanwhile.
 sub damage
 {
-	my ($node, $table, $change) = @_;
-	my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$table')");
+	my ($node, %changes) = @_;
+	my %files = map { $_ => $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$_')") } keys %changes;
 	$node->stop;
-	open my $fh, '+<:raw', $file or die "$file: $!";
-	$change->($fh);
-	close $fh;
+	for my $table (keys %changes)
+	{
+		open my $fh, '+<:raw', $files{$table} or die "$files{$table}: $!";
+		$changes{$table}->($fh);
+		close $fh;
+	}
 	$node->start;
 }
 
 # A crash between the extension of the file and the metapage's WAL record.
 $node->safe_psql('postgres', 'CREATE TABLE begun (id bigint) USING sheetlog');
-damage($node, 'begun', sub { print { $_[0] } "\0" x 8192 });
+damage($node, begun => sub { print { $_[0] } "\0" x 8192 });
 is($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('begun')}), '', 'a table whose first writer did not come to its metapage');
 is($node->safe_psql('postgres', 'INSERT INTO begun VALUES (7); SELECT id FROM begun'), '7', 'takes rows');
-damage($node, 'begun', sub { print { $_[0] } "\0" x 8192 });
+damage($node, begun => sub { print { $_[0] } "\0" x 8192 });
 is($node->safe_psql('postgres', q{SELECT block, what FROM sheet.am_check('begun')}), '0|the metapage is missing', 'once there are rows, a metapage is missed');
 
 sub flip
 {
 	my ($node, @places) = @_;
-	damage($node, 't', sub {
+	damage($node, t => sub {
 		my ($fh) = @_;
 		for my $place (@places)
 		{
@@ -96,18 +99,50 @@ sub used_bytes
 	  $node->safe_psql('postgres', q{SELECT b, lower FROM generate_series(1, pg_relation_size('t') / 8192 - 1) b, page_header(get_raw_page('t', b::int)) WHERE lower > 24});
 }
 
+sub different_pages
+{
+	my %seen;
+	return grep { !$seen{ $_->[0] }++ } @_;
+}
+
 # A page that rows would be added to, whose base record promises 200 columns: behind tag, xid and the row's 4 columns.
 $node->safe_psql('postgres', 'CREATE TABLE base (a int, b int, c int, d int) USING sheetlog; INSERT INTO base VALUES (1, 2, 3, 4)');
-damage($node, 'base', sub { my ($fh) = @_; seek $fh, 8192 + 24 + 6, 0; print $fh "\x22\x03" });
+damage($node, base => sub { my ($fh) = @_; seek $fh, 8192 + 24 + 6, 0; print $fh "\x22\x03" });
 ($code, $out, $err) = $node->psql('postgres', 'INSERT INTO base VALUES (5, 6, 7, 8)');
 like($err, qr/block 1 of table "base" is damaged.*cannot be read/s, 'nothing is added to a page whose base record is damaged');
 like($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('base')}), qr/too many columns/, 'and the check says why');
+
+# The check sum of a row does not cover its tag, which says how it is decoded: each bit of one, in a table of its own.
+$node->safe_psql('postgres', "CREATE TABLE tag$_ (a int, b text, c int, d int) USING sheetlog; INSERT INTO tag$_ SELECT i, 'needle' || i, i, i FROM generate_series(1, 3) i") for 0 .. 7;
+damage($node, map {
+	my $bit = 1 << $_;
+	"tag$_" => sub {
+		my ($fh) = @_;
+		local $/;
+		my $place = index(<$fh>, 'needle2') - 6; # behind it length, check sum, a, and the length of b
+		seek $fh, $place, 0;
+		read $fh, my $tag, 1;
+		is(ord($tag), 0x80, 'the tag of a plain row');
+		seek $fh, $place, 0;
+		print $fh chr(ord($tag) ^ $bit);
+	}
+} 0 .. 7);
+is($node->safe_psql('postgres', join ' UNION ALL ', map { "SELECT $_, c.* FROM sheet.am_check('tag$_') c" } 0 .. 7), <<~'END' =~ s/\n\z//r, 'each is reported once');
+	0|1|2|the row does not end with its last column
+	1|1|2|the row goes on in a block that does not exist
+	2|1|2|row (1,2) of table "tag2" is damaged
+	3|1|2|the row names a deleter that is not there
+	4|1|2|the row names a deleter that is not there
+	5|1|2|the row names a deleter that is not there
+	6|1|13|a row does not end
+	7|1|2|the page has a second base record
+	END
 
 # Without checksums: a byte of the records of each of some pages.
 my @pages = used_bytes($node);
 my @chosen = map { $pages[ rand @pages ] } 1 .. 25;
 my %expected = map { $_->[0] => 1 } @chosen;
-my @flipped = map { $_->[0] * 8192 + 24 + int rand($_->[1] - 24) } values %{ { map { $_->[0] => $_ } @chosen } };
+my @flipped = map { $_->[0] * 8192 + 24 + int rand($_->[1] - 24) } different_pages(@chosen);
 flip($node, @flipped);
 my %reported = map { (split /\|/)[0] => 1 } split /\n/, check($node);
 # A damaged page of a long row is reported with the block and number of the row.
@@ -121,7 +156,7 @@ $node->stop;
 # With checksums: every byte, and the block.
 my $summed = make_node('summed', '--data-checksums');
 @pages = used_bytes($summed);
-@chosen = values %{ { map { $_->[0] => $_ } map { $pages[ rand @pages ] } 1 .. 25 } };
+@chosen = different_pages(map { $pages[ rand @pages ] } 1 .. 25);
 flip($summed, map { $_->[0] * 8192 + int rand 8192 } @chosen);
 %reported = map { (split /\|/)[0] => 1 } split /\n/, check($summed);
 is(join(' ', sort grep { !$reported{$_} } map { $_->[0] } @chosen), '', 'with checksums every flipped byte is reported with its block');

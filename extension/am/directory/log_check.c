@@ -3,8 +3,8 @@
  *
  * Each page is read once: header, special space, the stream of records, the check of each row with its overflow pages,
  * ids of transactions, and that the row decodes to as many columns as it says. Rows of a directory's table are looked
- * up in it. In the end pages of long rows must all have been met. A page that cannot be read (its checksum is wrong) is
- * reported as well, which takes a subtransaction to survive.
+ * up in it. In the end pages of long rows must all have been met. A page that cannot be read (its checksum is wrong) and
+ * a row that cannot be decoded raise errors, which are reported as well: subtransactions survive them.
  */
 #include "postgres.h"
 
@@ -39,6 +39,8 @@ typedef struct LogCheck
 	uint8 *orphan; /* ... and that some row should have */
 	PGAlignedBlock copy;
 	BlockNumber block; /* of the page that is copied */
+	LogWalk walk;	   /* its rows */
+	uint16 run;		   /* position of the run whose transaction id has been checked */
 } LogCheck;
 
 static void
@@ -47,21 +49,11 @@ log_check_tell(LogCheck *check, OffsetNumber offset, const char *what)
 	check->report(check->arg, check->block, offset, what);
 }
 
-/* ---- reading ---- */
+/* ---- errors ---- */
 
-static void
-log_check_copy(LogCheck *check, BlockNumber block, char *copy)
-{
-	Buffer buffer = ReadBuffer(check->rel, block);
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
-}
-
-/* False when the page cannot be read; *why says so. */
+/* False when work(check, arg) has met damaged data; *why says what. */
 static bool
-log_check_read(LogCheck *check, BlockNumber block, char *copy, char **why)
+log_check_try(LogCheck *check, void (*work)(LogCheck *check, void *arg), void *arg, char **why)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -71,7 +63,7 @@ log_check_read(LogCheck *check, BlockNumber block, char *copy, char **why)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		log_check_copy(check, block, copy);
+		work(check, arg);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -93,6 +85,32 @@ log_check_read(LogCheck *check, BlockNumber block, char *copy, char **why)
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	return ok;
+}
+
+/* ---- reading ---- */
+
+typedef struct LogCopy
+{
+	BlockNumber block;
+	char *to;
+} LogCopy;
+
+static void
+log_check_copy(LogCheck *check, void *arg)
+{
+	LogCopy *copy = arg;
+	Buffer buffer = ReadBuffer(check->rel, copy->block);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(copy->to, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* False when the page cannot be read; *why says so. */
+static bool
+log_check_read(LogCheck *check, BlockNumber block, char *copy, char **why)
+{
+	return log_check_try(check, log_check_copy, &(LogCopy){block, copy}, why);
 }
 
 /* ---- transactions ---- */
@@ -257,27 +275,37 @@ log_check_row(LogCheck *check, const LogWalk *walk)
 
 /* ---- pages ---- */
 
+/* The rows of the page that have not been looked at. */
 static void
-log_check_data_page(LogCheck *check)
+log_check_rows(LogCheck *check, void *unused)
 {
-	uint16 run = 0;
-	LogWalk walk;
+	LogWalk *walk = &check->walk;
 
-	log_walk_begin(&walk, check->copy.data);
-	while (log_walk_next(&walk))
+	while (log_walk_next(walk))
 	{
 		const char *what;
 
 		CHECK_FOR_INTERRUPTS();
-		if (walk.run.pos != run && !walk.run.frozen && (what = log_check_xid(check, walk.run.xid)) != NULL)
-			log_check_tell(check, walk.row.offset, what);
-		if (walk.run.pos != run && !walk.run.frozen && check->block < check->meta.work_from)
-			log_check_tell(check, walk.row.offset, "VACUUM will not come to the row, which is not frozen");
-		run = walk.run.pos;
-		log_check_row(check, &walk);
+		if (walk->run.pos != check->run && !walk->run.frozen && (what = log_check_xid(check, walk->run.xid)) != NULL)
+			log_check_tell(check, walk->row.offset, what);
+		if (walk->run.pos != check->run && !walk->run.frozen && check->block < check->meta.work_from)
+			log_check_tell(check, walk->row.offset, "VACUUM will not come to the row, which is not frozen");
+		check->run = walk->run.pos;
+		log_check_row(check, walk);
 	}
-	if (walk.damage != NULL)
-		log_check_tell(check, walk.offset + 1, walk.damage);
+}
+
+static void
+log_check_data_page(LogCheck *check)
+{
+	char *why = NULL;
+
+	check->run = 0;
+	log_walk_begin(&check->walk, check->copy.data);
+	while (!log_check_try(check, log_check_rows, NULL, &why))
+		log_check_tell(check, check->walk.row.offset, why);
+	if (check->walk.damage != NULL)
+		log_check_tell(check, check->walk.offset + 1, check->walk.damage);
 }
 
 static void
