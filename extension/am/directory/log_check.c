@@ -3,8 +3,8 @@
  *
  * Each page is read once: header, special space, the stream of records, the check of each row with its overflow pages,
  * ids of transactions, and that the row decodes to as many columns as it says. Rows of a directory's table are looked
- * up in it. In the end pages of long rows must all have been met. A page that cannot be read (its checksum is wrong) and
- * a row that cannot be decoded raise errors, which are reported as well: subtransactions survive them.
+ * up in it. In the end pages of long rows must all have been met. A page that cannot be read (its checksum is wrong)
+ * and a row that cannot be decoded raise errors, which are reported as well: subtransactions survive them.
  */
 #include "postgres.h"
 
