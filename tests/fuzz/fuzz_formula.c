@@ -63,13 +63,14 @@ check_rest(const char *text, size_t len, const char *result, size_t result_len)
 	FUZZ_CHECK(skeleton(result, result_len, b) == n && memcmp(a, b, n) == 0);
 }
 
-/* Whether a part of the formula is no reference any more, so that a further change cannot move it: #REF!, and the word
- * LOG10, which is none (formula_shift.c). */
+/* Whether a part of the formula is no reference any more, so that a further change cannot move it: #REF!, and a
+ * reference that the change has made part of another word: LOG10, or #N/A from #N/B1 (formula_shift.c). */
 static bool
 has_lost(const char *text, size_t len)
 {
-	for (size_t i = 0; i + 5 <= len; i++)
-		if (strncasecmp(text + i, "#REF!", 5) == 0 || strncasecmp(text + i, "LOG10", 5) == 0)
+	for (size_t i = 0; i + 4 <= len; i++)
+		if (strncasecmp(text + i, "#N/A", 4) == 0 ||
+			(i + 5 <= len && (strncasecmp(text + i, "#REF!", 5) == 0 || strncasecmp(text + i, "LOG10", 5) == 0)))
 			return true;
 	return false;
 }
