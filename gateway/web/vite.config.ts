@@ -3,6 +3,7 @@
 import { defineConfig, type Plugin } from 'vite';
 import * as cjk from 'cjk-regex';
 import path from 'node:path';
+import { changedUniver } from './tools/univer';
 
 const patternsOf = Object.entries(cjk).map(([name, of]) => `export const ${name} = () => ({ toRegExp: () => ${of().toRegExp()} });`);
 
@@ -15,13 +16,6 @@ const replacements: Record<string, string> = {
 	// Computes its patterns from 660 kB of tables.
 	'cjk-regex': patternsOf.join('\n'),
 };
-
-/** Replaces a part of Univer's source, which must be there. */
-function replaced(code: string, part: string | RegExp, by: string): string {
-	const result = code.replace(part, by);
-	if (result === code) throw new Error(`Univer has changed: no "${part}"`);
-	return result;
-}
 
 /** What Univer imports, or does, and the page does not need. */
 const withoutUnused = {
@@ -36,16 +30,7 @@ const withoutUnused = {
 		if (from.includes('/preset-sheets-core/') && source.startsWith('@univerjs/sheets-formula/locale/')) return '\0nothing';
 		return null;
 	},
-	transform(code: string, id: string) {
-		if (!id.includes('/@univerjs/')) return null;
-		// The pictures of panels that the page does not open: protected ranges, lists of documents.
-		let used = code.replace(/data:image\/\w+;base64,[\w+/=]{2000,}/g, 'data:,');
-		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
-		if (id.endsWith('/sheets-ui/lib/es/index.js')) used = replaced(used, 'const FORCE_STRING_MARK = ', 'return; const FORCE_STRING_MARK = ');
-		// Univer waits 300 ms before it draws the grid for the first time.
-		if (id.endsWith('/@univerjs/ui/lib/es/index.js')) used = replaced(used, /(?<=STEADY_TIMEOUT\);\s*\}, )300\)/, '0)');
-		return used;
-	},
+	transform: changedUniver,
 	load: (id: string) => (id === '\0nothing' ? 'export default {};' : (replacements[id.slice(1)] ?? null)),
 };
 

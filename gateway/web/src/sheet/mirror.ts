@@ -2,7 +2,7 @@
 //
 // The user's edits are in the grid before they are in the sheet. While a cell has such an edit, edits by others do not
 // reach the grid: the own edit comes later in the sheet's order and replaces them. The cell's state in the sheet is kept
-// here, and shown if the own edit is refused. Other edits are collected and shown once per animation frame; structure edits
+// here, and shown if the own edit is refused. Other edits are collected and shown at most once per frame; structure edits
 // are applied at once, so that the grid always has the rows and columns of the replica.
 import { type CellStore, contains, keyOf, moveKeys, placeOf } from '../v2/replica';
 import { type CellEdit, type Edit, type LoggedStructure, type PropertyEdit, type Range, type Style, isCell } from '../v2/messages';
@@ -28,12 +28,24 @@ interface Own {
 	style?: Style;
 }
 
-/** Calls `run` in the next animation frame, or soon if the page is hidden. */
+/** Calls `run` in time for the next frame. */
 export type Schedule = (run: () => void) => void;
 
+const frameMs = 16;
+let lastRun = -frameMs;
+
+/**
+ * At once, or in the next animation frame if something has run within the last one. Univer draws at the beginning of a
+ * frame, before what has been asked for since: what waits for a frame is drawn in the one after it.
+ */
 export const nextFrame: Schedule = (run) => {
-	if (document.hidden) setTimeout(run, 50);
-	else requestAnimationFrame(run);
+	const begin = () => {
+		lastRun = performance.now();
+		run();
+	};
+	if (document.hidden) setTimeout(begin, 50);
+	else if (performance.now() - lastRun < frameMs) requestAnimationFrame(begin);
+	else queueMicrotask(begin); // when the message has been read to its end
 };
 
 export class Mirror implements CellStore {

@@ -1,0 +1,67 @@
+// univer.ts - what the build changes in Univer's sources: work that the page does not need. A part that is not there any more,
+// after an update of Univer, ends the build.
+
+interface Change {
+	part: string | RegExp;
+	by: string;
+}
+
+/** An offset of a canvas that is computed when it is used. */
+const whereCanvasIs = 'getCanvasOffsetByEngine(engine)';
+const hiddenButtons = 'combineLatest(hiddenObservableMap).pipe(startWith$1(new Array(hiddenObservableMap.length).fill(false))';
+
+const changes: Record<string, Change[]> = {
+	'/sheets-ui/lib/es/index.js': [
+		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
+		{ part: 'const FORCE_STRING_MARK = ', by: 'return; const FORCE_STRING_MARK = ' },
+		// Univer asks where the canvas is whenever a cell is selected, which makes the browser compute the page's layout. Only an
+		// editor that opens needs it.
+		{
+			part: /(?<=const canvasOffset = )getCanvasOffsetByEngine\(engine\)/g,
+			by: `{ get left() { return ${whereCanvasIs}.left; }, get top() { return ${whereCanvasIs}.top; } }`,
+		},
+	],
+	'/docs-ui/lib/es/index.js': [
+		// Univer moves the hidden input to the text cursor, for input methods, nine times for each typed cell, and each time the
+		// browser computes the layout. Once a frame is enough. The input gets the focus at once.
+		{
+			part: '_updateInputPosition(forceFocus = false) {',
+			by: `_updateInputPosition(forceFocus = false) {
+				this._ensureHostContainer();
+				if ((this.canFocusing || forceFocus || !this._getActiveRangeInstance()?.getAnchor()?.visible) && !this.hasFocus()) this.focus();
+				this._placing ??= requestAnimationFrame(() => {
+					this._placing = undefined;
+					this._placeInput();
+				});
+			}
+			_placeInput() {`,
+		},
+		{ part: /(?<=this\.activeViewPort == null\) \{\s*)this\.focus\(\);(?=\s*return;)/, by: '' },
+		{ part: 'this.activate(canvasLeft, canvasTop, forceFocus)', by: 'this.activate(canvasLeft, canvasTop)' },
+	],
+	'/@univerjs/ui/lib/es/index.js': [
+		// Univer waits 300 ms before it draws the grid for the first time.
+		{ part: /(?<=STEADY_TIMEOUT\);\s*\}, )300\)/, by: '0)' },
+		// Univer makes the toolbar anew whenever a button tells that it is still hidden or shown: five times for each typed cell.
+		{ part: hiddenButtons, by: `${hiddenButtons}, distinctUntilChanged((before, after) => after.every((hidden, i) => hidden === before[i]))` },
+		// Univer disables most buttons while a cell is edited. With short texts they would only flicker.
+		{
+			part: 'disabled$.subscribe((disabled) => setDisabled(disabled))',
+			by: 'disabled$.pipe(switchMap((disabled, n) => disabled && n > 0 ? waits(300).pipe(map(() => true)) : of(disabled))).subscribe(setDisabled)',
+		},
+		{ part: 'animationFrameScheduler, ', by: 'animationFrameScheduler, timer as waits, ' },
+	],
+};
+
+/** The source of a module of Univer, as the page has it; null: it is not one. */
+export function changedUniver(code: string, id: string): string | null {
+	if (!id.includes('/@univerjs/')) return null;
+	// The pictures of panels that the page does not open: protected ranges, lists of documents.
+	let changed = code.replace(/data:image\/\w+;base64,[\w+/=]{2000,}/g, 'data:,');
+	for (const { part, by } of Object.entries(changes).flatMap(([file, of]) => (id.endsWith(file) ? of : []))) {
+		const before = changed;
+		changed = before.replace(part, () => by);
+		if (changed === before) throw new Error(`Univer has changed: no "${part}"`);
+	}
+	return changed;
+}
