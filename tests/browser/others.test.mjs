@@ -51,6 +51,7 @@ test('others', { timeout: 240000 }, async (t) => {
 		await ann.page.evaluate(() => {
 			const next = window.requestAnimationFrame.bind(window);
 			window.requestAnimationFrame = (run) => next(() => setTimeout(() => next(run), 500));
+			window.queueMicrotask = window.requestAnimationFrame; // the first edit is shown without waiting for a frame
 		});
 		const stored = () => sql(`SELECT string_agg(content, ' ' ORDER BY "row") FROM sheet.range(${id}) WHERE col = 0 AND content <> ''`);
 		const agree = async (texts) => {

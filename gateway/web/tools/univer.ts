@@ -10,8 +10,65 @@ interface Change {
 const whereCanvasIs = 'getCanvasOffsetByEngine(engine)';
 const hiddenButtons = 'combineLatest(hiddenObservableMap).pipe(startWith$1(new Array(hiddenObservableMap.length).fill(false))';
 
+/** Draws the rows `this.onlyRows` again, as Univer draws what scrolling uncovers; a margin has the borders between rows. */
+const refreshRows = `refreshRows(viewportInfo, { cacheCtx, mainCtx, leftOrigin, topOrigin, bufferEdgeX, bufferEdgeY }) {
+	const margin = 3;
+	const { rowHeightAccumulation, rowHeaderWidthAndMarginLeft, columnHeaderHeightAndMarginTop } = this.getSkeleton();
+	const { left, right, top, bottom } = viewportInfo.cacheBound;
+	const m = mainCtx.getTransform();
+	cacheCtx.save();
+	cacheCtx.setTransform(m.a, m.b, m.c, m.d, 0, 0);
+	cacheCtx.translateWithPrecision(m.e / m.a - leftOrigin + bufferEdgeX, m.f / m.d - topOrigin + bufferEdgeY);
+	this._refreshIncrementalState = true;
+	for (const row of this.onlyRows) {
+		const y = (rowHeightAccumulation[row - 1] ?? 0) - margin;
+		const end = rowHeightAccumulation[row] + margin;
+		if (columnHeaderHeightAndMarginTop + end < top || columnHeaderHeightAndMarginTop + y > bottom) continue;
+		const area = [left - rowHeaderWidthAndMarginLeft, y, right - left, end - y];
+		cacheCtx.clearRectByPrecision(...area);
+		cacheCtx.save();
+		cacheCtx.beginPath();
+		cacheCtx.rectByPrecision(...area);
+		cacheCtx.closePath();
+		cacheCtx.clip();
+		this.draw(cacheCtx, { ...viewportInfo, diffBounds: [{ left, right, top: columnHeaderHeightAndMarginTop + y, bottom: columnHeaderHeightAndMarginTop + end }] });
+		cacheCtx.restore();
+	}
+	this._refreshIncrementalState = false;
+	cacheCtx.restore();
+}
+`;
+
+/** The ranges of these rows and their neighbours. */
+const aroundRows = `function aroundRows(rows, { startRow, endRow, ...columns }) {
+	const ranges = [...rows].map((row) => ({ ...columns, startRow: Math.max(startRow, row - 1), endRow: Math.min(endRow, row + 1) }));
+	return ranges.filter((range) => range.startRow <= range.endRow);
+}
+`;
+
 const changes: Record<string, Change[]> = {
+	'/engine-render/lib/es/index.js': [
+		// Univer draws all visible cells when one of them has changed. See onlyRows below.
+		{ part: 'if (state === false) this._dirtyBounds = [];', by: 'if (state === false) this._dirtyBounds = []; this.onlyRows = undefined;' },
+		{
+			part: 'spreadsheetSkeleton.setStylesCache(viewportInfo);',
+			by: `const { diffX, diffY, isForceDirty } = viewportInfo;
+				if (isForceDirty || this.isForceDirty() || diffX !== 0 || diffY !== 0 || spreadsheetSkeleton.worksheet.getMergeData().length) this.onlyRows = undefined;
+				spreadsheetSkeleton.setStylesCache(this.onlyRows ? { ...viewportInfo, onlyRows: this.onlyRows } : viewportInfo);`,
+		},
+		{ part: 'const styleRanges = ', by: 'const styleRanges = vpInfo?.onlyRows ? aroundRows(vpInfo.onlyRows, rowColumnSegment) : ' },
+		{ part: 'refreshCacheCanvas(viewportInfo, param) {', by: `${refreshRows} refreshCacheCanvas(viewportInfo, param) { if (this.onlyRows) return this.refreshRows(viewportInfo, param);` },
+		{ part: 'var Spreadsheet = ', by: `${aroundRows} var Spreadsheet = ` },
+	],
 	'/sheets-ui/lib/es/index.js': [
+		// Edits by others change rows that are known, unless something else has changed since the last frame.
+		{
+			part: 'if (spreadsheet) spreadsheet.makeDirty();',
+			by: `const rows = spreadsheet && options?.onlyRows && (spreadsheet.isDirty() ? spreadsheet.onlyRows : new Set());
+				if (spreadsheet) spreadsheet.makeDirty();
+				if (rows) for (const row of Object.keys(command.params.cellValue)) rows.add(Number(row));
+				if (rows && rows.size <= 8) spreadsheet.onlyRows = rows;`,
+		},
 		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
 		{ part: 'const FORCE_STRING_MARK = ', by: 'return; const FORCE_STRING_MARK = ' },
 		// Univer asks where the canvas is whenever a cell is selected, which makes the browser compute the page's layout. Only an

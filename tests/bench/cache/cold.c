@@ -130,7 +130,7 @@ cold_loads(Cold *cold)
 static void
 cold_warm_pages(Cold *cold, int64_t sheet_id)
 {
-	static const char *const tables[] = {"sheet",	"member",	 "log_trim", "owner",
+	static const char *const tables[] = {"sheet",	"member",	 "log_trim", "ownership",
 										 "segment", "log_batch", "version",	 "version_tile"};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)

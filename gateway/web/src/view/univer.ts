@@ -228,7 +228,8 @@ export class UniverView implements SessionGrid {
 		if (written.length === 0) return;
 		this.growTo(rows, columns);
 		this.hasFormulas ||= touchesFormula;
-		const options: IExecutionOptions = touchesFormula ? { fromCollab: true } : { fromCollab: true, onlyLocal: true };
+		// onlyRows: tools/univer.ts
+		const options: IExecutionOptions = touchesFormula ? { fromCollab: true } : { fromCollab: true, onlyLocal: true, onlyRows: true };
 		this.commands.syncExecuteCommand(setValues, { unitId, subUnitId: sheetId, cellValue }, options);
 		if (!touchesFormula && this.hasFormulas) this.recalculate(written);
 		this.marks.refresh();

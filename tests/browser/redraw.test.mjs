@@ -1,0 +1,143 @@
+/*
+ * redraw.test.mjs - when somebody else has changed a few rows, only these are drawn again: the grid looks as if all of it had been.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { register } from '../lib/client.mjs';
+import { Cluster } from '../lib/cluster.mjs';
+import { waitUntil } from '../lib/processes.mjs';
+import { sheetClient } from '../lib/v2.mjs';
+import { Person, startBrowser } from './page.mjs';
+
+const rounds = 12;
+const [rows, columns] = [30, 14]; // more than is visible
+
+/** The same numbers in each run. */
+let state = 12345;
+const random = (n) => (state = (state * 48271) % 0x7fffffff) % n;
+const pick = (values) => values[random(values.length)];
+
+const line = (width, colour) => ({ s: width, cl: { rgb: colour } });
+const styles = [
+	...[null, { bl: 1 }, { bg: { rgb: '#ffcc00' } }, { cl: { rgb: '#cc0000' }, it: 1 }, { fs: 18 }, { ht: 3 }, { ht: 2, vt: 3 }, { st: { s: 1 } }],
+	...[{ bd: { t: line(13, '#0000ff'), b: line(8, '#ff0000') } }, { bd: { l: line(1, '#00aa00'), r: line(7, '#00aa00') } }, { tr: { a: 45 } }, { tr: { v: 1, a: 0 } }],
+];
+const texts = ['', '7', '-1234.5', 'text', 'a text that is longer than its cell and goes on in the next ones', 'two\nlines', '漢字', "'007"];
+
+test('the rows that others change', { timeout: 240000 }, async (t) => {
+	const cluster = await Cluster.start();
+	t.after(() => cluster.stop());
+	const [gateway] = cluster.gateways;
+	const browser = await startBrowser();
+	t.after(() => browser.close());
+	const ann = await Person.arrive(browser, gateway, 'ann');
+	await ann.register();
+	const account = await register(gateway);
+
+	const meet = async () => {
+		const id = Number(await cluster.psql(`SELECT sheet.create('Rows', 84, 60, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
+		await cluster.psql(`SELECT sheet.share(${id}, '${account.username}', 'editor')`);
+		const ben = sheetClient(gateway, account, id, { load: null });
+		t.after(() => ben.close());
+		await waitUntil(() => ben.hello, 'Ben to join');
+		await ann.open(id);
+		return { id, ben };
+	};
+	let sequence = 0;
+	/** Ben writes, and Ann's page knows it. */
+	const send = async (ben, edits) => {
+		const last = `last ${++sequence}`;
+		await ben.operate([...edits, { row: 27, col: 20, content: last }]);
+		await waitUntil(() => ann.page.evaluate((text) => window.pgSheet.contentOf(27, 20)?.content === text, last), last);
+	};
+	const isDrawn = () => ann.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+	const write = async (ben, edits) => {
+		await send(ben, edits);
+		await isDrawn();
+	};
+	/** What `action` causes is drawn in one frame. */
+	const inOneFrame = async (action) => {
+		await ann.page.evaluate(() => {
+			const next = window.requestAnimationFrame;
+			const held = [];
+			window.requestAnimationFrame = (run) => held.push(run);
+			window.releaseFrames = () => {
+				window.requestAnimationFrame = next;
+				for (const run of held) next.call(window, run);
+			};
+		});
+		await action();
+		await ann.page.evaluate(() => window.releaseFrames());
+		await isDrawn();
+	};
+	const picture = () => ann.grid.screenshot();
+	/** A picture after everything has been drawn again. */
+	const wholePicture = async () => {
+		await ann.page.setViewportSize({ width: 1280, height: 700 });
+		await ann.page.waitForTimeout(300);
+		await ann.page.setViewportSize({ width: 1280, height: 760 });
+		await ann.page.waitForTimeout(300);
+		return picture();
+	};
+	/** The largest difference of a colour, 0 to 255. Where scrolling joins two parts, lines of the grid may differ by a few. */
+	const difference = (a, b) =>
+		ann.page.evaluate(
+			async (pictures) => {
+				const pixels = [];
+				for (const bytes of pictures) {
+					const image = await createImageBitmap(new Blob([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))]));
+					const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+					context.drawImage(image, 0, 0);
+					pixels.push(context.getImageData(0, 0, image.width, image.height).data);
+				}
+				return pixels[0].reduce((most, value, i) => Math.max(most, Math.abs(value - pixels[1][i])), 0);
+			},
+			[a, b].map((bytes) => bytes.toString('base64')),
+		);
+	const looksRight = async (what) => {
+		const before = await picture();
+		const after = await wholePicture();
+		if ((await difference(before, after)) <= 8) return;
+		for (const [name, bytes] of Object.entries({ before, after })) fs.writeFileSync(path.join(process.env.SCREENSHOTS || cluster.directory, `redraw-${name}.png`), bytes);
+		assert.fail(`${what}: the picture changes when everything is drawn`);
+	};
+	const cells = (n) => Array.from({ length: n }, () => ({ row: random(rows), col: random(columns), content: pick(texts), style: pick(styles) }));
+
+	await t.test('contents and styles of any kind, in a few rows at a time', async () => {
+		const { ben } = await meet();
+		await write(ben, cells(250));
+		for (let round = 0; round < rounds; round++) {
+			await write(ben, cells(1 + random(4)));
+			await looksRight(`round ${round}`);
+		}
+	});
+
+	await t.test('with frozen rows and columns, with merged cells, and after scrolling', async () => {
+		const { id, ben } = await meet();
+		await write(ben, cells(250));
+		await cluster.psql(`SELECT sheet.set_property(${id}, NULL, 'freeze', '{"rows": 2, "cols": 1}')`);
+		await write(ben, cells(2));
+		await looksRight('frozen');
+		await ann.page.mouse.move(600, 500);
+		for (let n = 0; n < 3; n++) {
+			await ann.page.mouse.wheel(n === 1 ? 130 : 0, 75);
+			await write(ben, cells(2));
+		}
+		await ann.page.waitForTimeout(500);
+		await write(ben, cells(2));
+		await looksRight('scrolled');
+		await inOneFrame(async () => {
+			await ann.page.mouse.wheel(0, 100);
+			await send(ben, cells(2));
+		});
+		await looksRight('scrolled and written in one frame');
+		await cluster.psql(`SELECT sheet.set_property(${id}, 'C9:D12', 'merge', 'true')`);
+		for (const row of [8, 9, 13]) {
+			await write(ben, [{ row, col: 2, content: `in row ${row}`, style: { bg: { rgb: '#ccffcc' } } }]);
+			await looksRight(`merged, row ${row}`);
+		}
+		assert.deepEqual(ann.problems, []);
+	});
+});
