@@ -7,37 +7,24 @@
  */
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { Editor, login, newSheet, register, request } from '../lib/client.mjs';
 import { freePort, waitUntil } from '../lib/processes.mjs';
+import { buildMs, copyClone, docker, engineObstacle, run, works } from './engine.mjs';
 
-const run = promisify(execFile);
-const repository = fileURLToPath(new URL('../..', import.meta.url));
 const project = `pg_sheet_test_${process.pid}`;
 const services = ['postgres', 'zookeeper-1', 'zookeeper-2', 'zookeeper-3', 'gateway-1', 'gateway-2', 'gateway-3'];
-const buildMs = 25 * 60 * 1000;
 
-const works = (command, ...args) => spawnSync(command, args, { stdio: 'ignore', timeout: 20000 }).status === 0;
 const compose = [['docker', 'compose'], ['docker-compose']].find((words) => works(...words, 'version'));
-const obstacle = !works('docker', 'info')
-	? 'no Docker engine answers'
-	: !compose
-		? 'Docker Compose is not installed'
-		: !fs.existsSync(path.join(repository, 'docker/compose.yaml')) && 'docker/compose.yaml is not here';
+const obstacle = engineObstacle('docker/compose.yaml') || (!compose && 'Docker Compose is not installed');
 
-const directory = obstacle ? undefined : fs.mkdtempSync(path.join(process.env.TMPDIR ?? '/tmp', 'docker-'));
+const directory = obstacle ? undefined : copyClone();
 const environment = { ...process.env, COMPOSE_PROJECT_NAME: project };
 const words = [...(compose ?? []), '-f', 'docker/compose.yaml'];
 
 let running; // docker compose
-
-async function docker(...args) {
-	return (await run('docker', args)).stdout.trim();
-}
 
 /** Runs docker compose in the copy; its whole output is part of the error. */
 async function composed(...args) {
@@ -65,19 +52,6 @@ function clean() {
 	running?.kill();
 	spawnSync(words[0], [...words.slice(1), 'down', '--volumes', '--timeout', '1'], { cwd: directory, env: environment });
 	fs.rmSync(directory, { recursive: true, force: true });
-}
-
-/** Copies what a clone has: neither what was built nor the secrets and data of an installation. */
-function copyClone() {
-	const left = /^(\.git|\.run|build|docker\/(\.env|tls)|gateway\/web\/dist|(.*\/)?node_modules)$/;
-	for (const name of fs.readdirSync(repository)) {
-		fs.cpSync(path.join(repository, name), path.join(directory, name), {
-			recursive: true,
-			filter: (source) => !left.test(path.relative(repository, source)),
-		});
-	}
-	const certificates = process.env.PG_SHEET_DOCKER_CA;
-	if (certificates) fs.copyFileSync(certificates, path.join(directory, 'docker/ca/test.crt'));
 }
 
 async function configure(gateways) {
@@ -114,7 +88,6 @@ if (obstacle) {
 		before(
 			async () => {
 				process.on('exit', clean);
-				copyClone();
 				for (const service of services.filter((name) => name.startsWith('gateway'))) {
 					const port = await freePort();
 					gateways.push({ service, port, host: `127.0.0.1:${port}` });
