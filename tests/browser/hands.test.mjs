@@ -37,6 +37,17 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 		};
 		const step = (name, run) => t.test(name, async () => { await run(); assert.deepEqual(ann.problems.splice(0), []); });
 
+		await step('a sheet that is opened takes keys, without a click', async () => {
+			await ann.open(id);
+			await waitUntil(async () => (await box()) === 'A1', 'the first cell to be named');
+			for (let n = 0; n < 4; n++) await keyboard.press('ArrowRight');
+			await keyboard.type('typed');
+			await keyboard.press('Enter');
+			await ann.untilShows('E1', 'typed');
+			await keyboard.press('ArrowUp');
+			await keyboard.press('Delete');
+			await ann.untilShows('E1', '');
+		});
 		for (const [from, key, selected] of [
 			['C2', 'ArrowLeft', 'B2'], ['C2', 'ArrowRight', 'D2'], ['C2', 'ArrowDown', 'C3'], ['C2', 'ArrowUp', 'C1'], ['C2', 'Tab', 'D2'], ['C2', 'Shift+Tab', 'B2'], ['A2', 'Shift+Tab', 'A2'], ['C2', 'Tab Tab Shift+Tab', 'D2'],
 			['C2', 'Shift+ArrowDown', 'C2:C3'], ['A1', 'Control+ArrowDown', 'A3'], ['A1', 'Control+ArrowRight', 'C1'], ['C3', 'Control+ArrowLeft', 'B3'],

@@ -120,6 +120,15 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 		await cluster.psql(`SELECT sheet.set_property(${id}, NULL, 'freeze', '{"rows": 2, "cols": 1}')`);
 		await write(ben, cells(2));
 		await looksRight('frozen');
+		// The rows beside hidden and narrow ones have borders and colours.
+		const coloured = (row) => ({ row, col: 2, content: `row ${row}`, style: { bg: { rgb: '#ffcc00' }, bd: { t: line(13, '#0000ff'), b: line(13, '#ff0000') } } });
+		await cluster.psql(`SELECT sheet.set_property(${id}, '11:14', 'hidden', 'true'), sheet.set_property(${id}, '17:17', 'height', '2')`);
+		await write(ben, [9, 14, 15, 17].map(coloured));
+		await looksRight('hidden rows');
+		for (const row of [9, 11, 14, 15, 16, 17]) {
+			await write(ben, [{ row, col: 3, content: `beside ${row}` }]);
+			await looksRight(`hidden and narrow rows, row ${row}`);
+		}
 		await ann.page.mouse.move(600, 500);
 		for (let n = 0; n < 3; n++) {
 			await ann.page.mouse.wheel(n === 1 ? 130 : 0, 75);

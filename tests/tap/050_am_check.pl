@@ -138,6 +138,28 @@ is($node->safe_psql('postgres', join ' UNION ALL ', map { "SELECT $_, c.* FROM s
 	7|1|2|the page has a second base record
 	END
 
+# A transaction id of which the server has forgotten whether it committed, because all older rows are frozen.
+{
+	my ($xact, $command) = ($node->data_dir . '/pg_xact', sub { PostgreSQL::Test::Utils::system_or_bail(@_) });
+	$node->safe_psql($_, 'VACUUM FREEZE') for qw(postgres template1);
+	$node->stop;
+	$command->('pg_resetwal', '-x', 0x200000 + 64, $node->data_dir);
+	open my $fh, '>:raw', "$xact/0002" or die;
+	print $fh "\0" x (32 * 8192);
+	close $fh;
+	unlink "$xact/0000" or die;
+	$node->start;
+	$node->safe_psql('postgres', <<~'SQL');
+		CREATE TABLE old (id bigint, body text) USING sheetlog;
+		CREATE INDEX old_directory ON old USING sheetlog_directory (id, id);
+		INSERT INTO old SELECT i, repeat(md5(i::text), 1000 * (2 - i)) FROM generate_series(1, 2) i;
+		SQL
+	is($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('old')}), '', 'a table with young rows');
+	damage($node, old => sub { my ($fh) = @_; seek $fh, 8192 + 24 + 3, 0; print $fh "\0" });
+	is($node->safe_psql('postgres', q{SELECT what FROM sheet.am_check('old')}), 'a transaction id is older than relfrozenxid and is not frozen', 'a forgotten transaction id is reported');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM t') > 3000, 1, 'the rest can be read');
+}
+
 # Without checksums: a byte of the records of each of some pages.
 my @pages = used_bytes($node);
 my @chosen = map { $pages[ rand @pages ] } 1 .. 25;

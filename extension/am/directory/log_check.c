@@ -41,6 +41,7 @@ typedef struct LogCheck
 	BlockNumber block; /* of the page that is copied */
 	LogWalk walk;	   /* its rows */
 	uint16 run;		   /* position of the run whose transaction id has been checked */
+	bool run_is_wrong; /* its transaction id is: whether it has committed cannot be asked */
 } LogCheck;
 
 static void
@@ -78,7 +79,8 @@ log_check_try(LogCheck *check, void (*work)(LogCheck *check, void *arg), void *a
 		CurrentResourceOwner = owner;
 		if (error->sqlerrcode != ERRCODE_DATA_CORRUPTED)
 			ReThrowError(error);
-		*why = error->message;
+		*why = pstrdup(error->message);
+		FreeErrorData(error);
 		ok = false;
 	}
 	PG_END_TRY();
@@ -249,11 +251,12 @@ static void
 log_check_row(LogCheck *check, const LogWalk *walk)
 {
 	int deleter = log_row_deleter(walk->row.tag);
+	bool wrong = check->run_is_wrong;
 	const char *what;
 
 	/* Nobody reads it, and VACUUM does not follow its pages: it frees them as it meets them, and may have ended before
 	 * it came to the row. They can be another row's by now. */
-	if ((walk->row.tag & LOG_ROW_OVERFLOW) && log_run_has_failed(&walk->run))
+	if ((walk->row.tag & LOG_ROW_OVERFLOW) && !wrong && log_run_has_failed(&walk->run))
 		return;
 	if (deleter == LOG_DEAD)
 	{
@@ -265,15 +268,32 @@ log_check_row(LogCheck *check, const LogWalk *walk)
 	if (deleter > LOG_DELETERS || (deleter > 0 && !TransactionIdIsValid(log_row_deleted_by(walk).xid)))
 		log_check_tell(check, walk->row.offset, "the row names a deleter that is not there");
 	else if (deleter > 0 && (what = log_check_xid(check, log_row_deleted_by(walk).xid)) != NULL)
+	{
 		log_check_tell(check, walk->row.offset, what);
+		wrong = true;
+	}
 	if (!log_check_bytes(check, walk))
 		return;
 	log_check_columns(check, walk);
-	log_check_directory(check, walk);
+	if (!wrong)
+		log_check_directory(check, walk);
 	ExecClearTuple(check->slot);
 }
 
 /* ---- pages ---- */
+
+static void
+log_check_run(LogCheck *check, const LogWalk *walk)
+{
+	const char *what = walk->run.frozen ? NULL : log_check_xid(check, walk->run.xid);
+
+	if (what != NULL)
+		log_check_tell(check, walk->row.offset, what);
+	if (!walk->run.frozen && check->block < check->meta.work_from)
+		log_check_tell(check, walk->row.offset, "VACUUM will not come to the row, which is not frozen");
+	check->run_is_wrong = what != NULL;
+	check->run = walk->run.pos;
+}
 
 /* The rows of the page that have not been looked at. */
 static void
@@ -283,14 +303,9 @@ log_check_rows(LogCheck *check, void *unused)
 
 	while (log_walk_next(walk))
 	{
-		const char *what;
-
 		CHECK_FOR_INTERRUPTS();
-		if (walk->run.pos != check->run && !walk->run.frozen && (what = log_check_xid(check, walk->run.xid)) != NULL)
-			log_check_tell(check, walk->row.offset, what);
-		if (walk->run.pos != check->run && !walk->run.frozen && check->block < check->meta.work_from)
-			log_check_tell(check, walk->row.offset, "VACUUM will not come to the row, which is not frozen");
-		check->run = walk->run.pos;
+		if (walk->run.pos != check->run)
+			log_check_run(check, walk);
 		log_check_row(check, walk);
 	}
 }

@@ -10,39 +10,47 @@ interface Change {
 const whereCanvasIs = 'getCanvasOffsetByEngine(engine)';
 const hiddenButtons = 'combineLatest(hiddenObservableMap).pipe(startWith$1(new Array(hiddenObservableMap.length).fill(false))';
 
-/** Draws the rows `this.onlyRows` again, as Univer draws what scrolling uncovers; a margin has the borders between rows. */
-const refreshRows = `refreshRows(viewportInfo, { cacheCtx, mainCtx, leftOrigin, topOrigin, bufferEdgeX, bufferEdgeY }) {
-	const margin = 3;
-	const { rowHeightAccumulation, rowHeaderWidthAndMarginLeft, columnHeaderHeightAndMarginTop } = this.getSkeleton();
+/** Where rows and the borders around them are drawn, and all rows that are there: neighbours may be hidden or narrow. */
+const areasOf = `function areasOf(rows, heights, scale) {
+	const margin = 3 / Math.min(1, scale); // borders are as thick when the grid is small
+	return [...rows].filter((row) => row < heights.length).map((row) => {
+		const [top, end] = [(heights[row - 1] ?? 0) - margin, heights[row] + margin];
+		let [startRow, endRow] = [row, row];
+		while (startRow > 0 && heights[startRow - 1] >= top) startRow--;
+		while (endRow < heights.length - 1 && heights[endRow] <= end) endRow++;
+		return { top, end, startRow, endRow };
+	});
+}
+function rangesOf(areas, { startRow, endRow, ...columns }) {
+	const ranges = areas.map((area) => ({ ...columns, startRow: Math.max(startRow, area.startRow), endRow: Math.min(endRow, area.endRow) }));
+	return ranges.filter((range) => range.startRow <= range.endRow);
+}
+`;
+
+/** Draws these areas again, as Univer draws what scrolling uncovers. */
+const refreshAreas = `refreshAreas(viewportInfo, { cacheCtx, mainCtx, leftOrigin, topOrigin, bufferEdgeX, bufferEdgeY }) {
+	const { rowHeaderWidthAndMarginLeft, columnHeaderHeightAndMarginTop } = this.getSkeleton();
 	const { left, right, top, bottom } = viewportInfo.cacheBound;
 	const m = mainCtx.getTransform();
 	cacheCtx.save();
 	cacheCtx.setTransform(m.a, m.b, m.c, m.d, 0, 0);
 	cacheCtx.translateWithPrecision(m.e / m.a - leftOrigin + bufferEdgeX, m.f / m.d - topOrigin + bufferEdgeY);
 	this._refreshIncrementalState = true;
-	for (const row of this.onlyRows) {
-		const y = (rowHeightAccumulation[row - 1] ?? 0) - margin;
-		const end = rowHeightAccumulation[row] + margin;
-		if (columnHeaderHeightAndMarginTop + end < top || columnHeaderHeightAndMarginTop + y > bottom) continue;
-		const area = [left - rowHeaderWidthAndMarginLeft, y, right - left, end - y];
-		cacheCtx.clearRectByPrecision(...area);
+	for (const area of viewportInfo.areas) {
+		const bounds = { left, right, top: columnHeaderHeightAndMarginTop + area.top, bottom: columnHeaderHeightAndMarginTop + area.end };
+		if (bounds.bottom < top || bounds.top > bottom) continue;
+		const rectangle = [left - rowHeaderWidthAndMarginLeft, area.top, right - left, area.end - area.top];
+		cacheCtx.clearRectByPrecision(...rectangle);
 		cacheCtx.save();
 		cacheCtx.beginPath();
-		cacheCtx.rectByPrecision(...area);
+		cacheCtx.rectByPrecision(...rectangle);
 		cacheCtx.closePath();
 		cacheCtx.clip();
-		this.draw(cacheCtx, { ...viewportInfo, diffBounds: [{ left, right, top: columnHeaderHeightAndMarginTop + y, bottom: columnHeaderHeightAndMarginTop + end }] });
+		this.draw(cacheCtx, { ...viewportInfo, diffBounds: [bounds] });
 		cacheCtx.restore();
 	}
 	this._refreshIncrementalState = false;
 	cacheCtx.restore();
-}
-`;
-
-/** The ranges of these rows and their neighbours. */
-const aroundRows = `function aroundRows(rows, { startRow, endRow, ...columns }) {
-	const ranges = [...rows].map((row) => ({ ...columns, startRow: Math.max(startRow, row - 1), endRow: Math.min(endRow, row + 1) }));
-	return ranges.filter((range) => range.startRow <= range.endRow);
 }
 `;
 
@@ -54,11 +62,12 @@ const changes: Record<string, Change[]> = {
 			part: 'spreadsheetSkeleton.setStylesCache(viewportInfo);',
 			by: `const { diffX, diffY, isForceDirty } = viewportInfo;
 				if (isForceDirty || this.isForceDirty() || diffX !== 0 || diffY !== 0 || spreadsheetSkeleton.worksheet.getMergeData().length) this.onlyRows = undefined;
-				spreadsheetSkeleton.setStylesCache(this.onlyRows ? { ...viewportInfo, onlyRows: this.onlyRows } : viewportInfo);`,
+				if (this.onlyRows) viewportInfo = { ...viewportInfo, areas: areasOf(this.onlyRows, spreadsheetSkeleton.rowHeightAccumulation, mainCtx.getTransform().d) };
+				spreadsheetSkeleton.setStylesCache(viewportInfo);`,
 		},
-		{ part: 'const styleRanges = ', by: 'const styleRanges = vpInfo?.onlyRows ? aroundRows(vpInfo.onlyRows, rowColumnSegment) : ' },
-		{ part: 'refreshCacheCanvas(viewportInfo, param) {', by: `${refreshRows} refreshCacheCanvas(viewportInfo, param) { if (this.onlyRows) return this.refreshRows(viewportInfo, param);` },
-		{ part: 'var Spreadsheet = ', by: `${aroundRows} var Spreadsheet = ` },
+		{ part: 'const styleRanges = ', by: 'const styleRanges = vpInfo?.areas ? rangesOf(vpInfo.areas, rowColumnSegment) : ' },
+		{ part: 'refreshCacheCanvas(viewportInfo, param) {', by: `${refreshAreas} refreshCacheCanvas(viewportInfo, param) { if (viewportInfo.areas) return this.refreshAreas(viewportInfo, param);` },
+		{ part: 'var Spreadsheet = ', by: `${areasOf} var Spreadsheet = ` },
 	],
 	'/sheets-ui/lib/es/index.js': [
 		// Edits by others change rows that are known, unless something else has changed since the last frame.

@@ -41,7 +41,11 @@ let lastRun = -frameMs;
 export const nextFrame: Schedule = (run) => {
 	const begin = () => {
 		lastRun = performance.now();
-		run();
+		try {
+			run();
+		} finally {
+			lastRun = performance.now();
+		}
 	};
 	if (document.hidden) setTimeout(begin, 50);
 	else if (performance.now() - lastRun < frameMs) requestAnimationFrame(begin);

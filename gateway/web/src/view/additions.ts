@@ -3,12 +3,13 @@ import { onTheme } from '../theme';
 import { addKeys } from './keys';
 import { nameToolbarButtons } from './labels';
 import { addMenuKeys } from './menu';
+import { addStart } from './start';
 import { addTouch } from './touch';
 import type { UniverView } from './univer';
 
 /** Adds them, until the returned function is called. Those that need cells are added when there are some. */
 export function addToGrid(view: UniverView): () => void {
 	const removals = [onTheme((dark) => view.setDark(dark)), nameToolbarButtons(document.body)];
-	view.onCreated((parts) => removals.push(addKeys(parts), addMenuKeys(parts), addTouch(parts)));
+	view.onCreated((parts) => removals.push(addStart(parts), addKeys(parts), addMenuKeys(parts), addTouch(parts)));
 	return () => removals.forEach((remove) => remove());
 }
