@@ -5,9 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import test from 'node:test';
+import { register } from '../lib/client.mjs';
 import { Cluster } from '../lib/cluster.mjs';
 import { sqlProperties } from '../lib/properties.mjs';
 import { waitUntil } from '../lib/processes.mjs';
+import { sheetClient } from '../lib/v2.mjs';
 import { Person, place, startBrowser } from './page.mjs';
 
 const ROW = 16777215;
@@ -251,5 +253,48 @@ test('properties in the page', { timeout: 400000 }, async (t) => {
 		await saved();
 		await both('B1', 'width', 96);
 		assert.deepEqual(await stored(), []);
+	});
+
+	await step('a row is as high as its content on every page, and after a reload', async () => {
+		const isHigh = (person, cell) => waitUntil(async () => (await layout(person, cell)).height > HEIGHT + 5, `${person.name}'s row of ${cell} to be high`);
+		await ann.goTo('A1');
+		await ann.page.keyboard.type('one');
+		await ann.page.keyboard.press('Alt+Enter');
+		await ann.page.keyboard.type('two');
+		await ann.page.keyboard.press('Enter');
+		await isHigh(bob, 'A1');
+		await saved();
+		await ann.open(id);
+		await isHigh(ann, 'A1');
+		await picture(ann, 'lines');
+		await ann.goTo('A1');
+		await ann.page.keyboard.press('F2');
+		await ann.page.keyboard.type('!');
+		await ann.page.keyboard.press('Enter');
+		await waitUntil(async () => (await bob.cell('A1')).content === 'one\ntwo!', 'both lines to be kept');
+		const account = await register(gateway);
+		await sql(`SELECT sheet.share(${id}, '${account.username}', 'editor')`);
+		const carl = sheetClient(gateway, account, id, { load: null });
+		await waitUntil(() => carl.hello, 'Carl to join');
+		await carl.operate([{ row: 4, col: 0, content: 'large', style: { fs: 30 } }]);
+		carl.close();
+		await isHigh(bob, 'A5');
+		await isHigh(ann, 'A5');
+		await sql(`SELECT sheet.set(${id}, 0, 0, 'one')`);
+		await both('A1', 'height', HEIGHT);
+	});
+
+	await step('a format of a part of a text is refused, and the text is kept', async () => {
+		await ann.goTo('C9');
+		await ann.page.keyboard.type('plain bold');
+		await ann.page.keyboard.press('Enter');
+		await ann.goTo('C9');
+		await ann.page.keyboard.press('F2');
+		for (let n = 0; n < 4; n++) await ann.page.keyboard.press('Shift+ArrowLeft');
+		await ann.page.keyboard.press('Control+b');
+		await ann.page.keyboard.press('Enter');
+		await ann.page.getByText('Formats and links of a part of a text are not kept; the text is.').waitFor();
+		await saved();
+		assert.deepEqual(await bob.cell('C9'), { ...(await ann.cell('C9')), content: 'plain bold' });
 	});
 });

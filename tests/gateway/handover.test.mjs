@@ -13,15 +13,19 @@ let first;
 let second;
 const sheets = [];
 const typists = [];
+const writers = [];
+// Each of them is the new gateway's with a probability of a half.
+const movable = 16;
 
 before(async () => {
 	cluster = await Cluster.start({ gateways: 1, coordinator: 'zookeeper', sessionMs: 10000, gatewayFlags: { 'handover-seconds': 2 } });
 	[first] = cluster.gateways;
 	anna = await register(first);
-	for (let i = 0; i < 12; i++) sheets.push(await newSheet(first, anna));
+	for (let i = 0; i < 6 + movable; i++) sheets.push(await newSheet(first, anna));
 });
 after(async () => {
 	for (const { client } of typists) client.close();
+	for (const writer of writers) writer.stopping = true;
 	await cluster?.stop();
 });
 
@@ -53,7 +57,7 @@ const enterV2 = (gateway, fid) => enter(cluster, gateway, anna, fid);
 const command = (...words) => runAs(cluster.gatewayBinary, [...words, ...first.arguments()], { timeoutMs: 60000 });
 
 test('a gateway joins: nobody is closed for it who does not come back, newcomers are served at once, sheets of v2 move', async () => {
-	const writers = [new Writer('w', 0, anna, sheets[0], () => first)];
+	writers.push(new Writer('w', 0, anna, sheets[0], () => first));
 	const idle = await Promise.all(sheets.slice(1, 6).map((fid) => Editor.open(first, anna, fid)));
 	for (const fid of sheets.slice(6)) type(first, fid);
 	await Promise.all([...writers, ...typists].map((editor) => editor.progress(20)));

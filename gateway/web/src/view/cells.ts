@@ -1,6 +1,6 @@
 // cells.ts - converts between the text of a cell (content.ts) and Univer's cell data.
 import { CellValueType } from '@univerjs/core';
-import type { ICellData, IStyleData, Nullable } from '@univerjs/core';
+import type { ICellData, IDocumentData, IStyleData, Nullable } from '@univerjs/core';
 import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
 import { knownStyle } from '../style';
 
@@ -22,8 +22,32 @@ export function cellOfContent(content: string): ICellData | null {
 		case 'date':
 			return { v: value.serial, t: CellValueType.NUMBER, s: { n: { pattern: value.hasTime ? timeFormat : dateFormat } } };
 		case 'text':
-			return { v: value.text, t: value.forced ? CellValueType.FORCE_STRING : CellValueType.STRING };
+			return { v: value.text, t: value.forced ? CellValueType.FORCE_STRING : CellValueType.STRING, ...(value.text.includes('\n') && { p: documentOf(value.text) }) };
 	}
+}
+
+/** Univer shows and edits a text of several lines as a document. */
+function documentOf(text: string): IDocumentData {
+	const dataStream = `${text.replace(/\r?\n/g, '\r')}\r\n`;
+	const paragraphs = [...dataStream.matchAll(/\r/g)].map(({ index }) => ({ startIndex: index }));
+	return { id: 'cell', documentStyle: {}, body: { dataStream, paragraphs, textRuns: [], customRanges: [] } };
+}
+
+/**
+ * Formats and links of parts of a text are not stored: takes them out of a cell that the user writes. A format of the whole
+ * text becomes the cell's. Returns whether something is gone.
+ */
+export function makePlain(cell: ICellData): boolean {
+	const body = cell.p?.body;
+	if (!body) return false;
+	const { textRuns = [], customRanges = [], dataStream } = body;
+	const styled = textRuns.filter(({ ts }) => ts && Object.keys(ts).length > 0);
+	const ofAll = styled.length === 1 && styled[0]!.st === 0 && styled[0]!.ed >= dataStream.length - 2;
+	if (ofAll && typeof cell.s !== 'string') cell.s = { ...cell.s, ...styled[0]!.ts } as IStyleData;
+	const text = dataStream.replace(/\r\n$/, '');
+	if (text.includes('\r')) cell.p!.body = { ...body, textRuns: [], customRanges: [] };
+	else Object.assign(cell, { v: text, t: CellValueType.STRING, p: null });
+	return (styled.length > 0 && !ofAll) || customRanges.length > 0;
 }
 
 /** The same as a patch of an existing cell: removed properties are null. */

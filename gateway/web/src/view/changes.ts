@@ -6,6 +6,7 @@ import type { Change } from '../sheet/undo';
 import { sameStyle } from '../style';
 import type { Place } from '../v2/messages';
 import { keyOf } from '../v2/replica';
+import { makePlain } from './cells';
 import { forCells } from './reading';
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
@@ -29,6 +30,15 @@ export function cellsOfMutation(id: string, params: Record<string, unknown>): Pl
 		for (const { ranges } of Object.values(params.values as Record<string, { ranges: IRange[] }>)) inRanges(ranges);
 	} else if (id === 'sheet.mutation.remove.numfmt') inRanges(params.ranges as IRange[]);
 	return cells;
+}
+
+/** Takes what is not stored out of the cells that a mutation sets. Returns whether there was something. */
+export function leavePlain(params: Record<string, unknown>): boolean {
+	let left = false;
+	forCells((params.cellValue ?? {}) as Matrix, (_row, _col, patch) => {
+		if (patch && makePlain(patch)) left = true;
+	});
+	return left;
 }
 
 export class UserChanges {

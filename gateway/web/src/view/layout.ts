@@ -127,14 +127,16 @@ export class GridLayout {
 
 	// ---- showing them ----
 
-	arrange(): void {
+	/** Returns whether the widths of columns have changed. */
+	arrange(): boolean {
 		const set = this.properties();
-		if (set.size === 0 && !this.arranged) return;
+		if (set.size === 0 && !this.arranged) return false;
 		this.arranged = true;
 		this.showRows(set);
-		this.showColumns(set);
+		const widened = this.showColumns(set);
 		this.showMerges(set);
 		this.showFreeze(set);
+		return widened;
 	}
 
 	private execute(name: string, params: object): void {
@@ -177,7 +179,7 @@ export class GridLayout {
 		if (hide.length > 0) this.execute('set-row-hidden', { ranges: this.rows(hide) });
 	}
 
-	private showColumns(set: PropertySet): void {
+	private showColumns(set: PropertySet): boolean {
 		const manager = this.sheet().getColumnManager();
 		const count = this.sheet().getColumnCount();
 		const [widths, hidden] = [sizes(set, false, count), hiddenLines(set, false, count)];
@@ -198,6 +200,7 @@ export class GridLayout {
 		if (ranges.length > 0) this.execute('set-worksheet-col-width', { ranges, colWidth });
 		if (show.length > 0) this.execute('set-col-visible', { ranges: this.columns(show) });
 		if (hide.length > 0) this.execute('set-col-hidden', { ranges: this.columns(hide) });
+		return ranges.length > 0;
 	}
 
 	private showMerges(set: PropertySet): void {

@@ -24,8 +24,9 @@ import type { CellEdit, Place, PropertyEdit, Range, StructureEdit, Style } from 
 import type { PropertySet } from '../v2/properties';
 import { blockedKind, changesCells, changesLayout, readsSelection } from './blocked';
 import { CellEditor } from './cell-editor';
-import { cellsOfMutation, UserChanges } from './changes';
+import { cellsOfMutation, leavePlain, UserChanges } from './changes';
 import { cellOfContent, contentOfCell, patchOfContent, styleOfInfo, stylePatch } from './cells';
+import { RowHeights } from './heights';
 import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
 import type { GridParts } from './parts';
@@ -86,6 +87,7 @@ export class UniverView implements SessionGrid {
 	private readonly instances: IUniverInstanceService;
 	private readonly marks: MarkOverlay;
 	private readonly layout: GridLayout;
+	private readonly heights: RowHeights;
 	private readonly editor: CellEditor;
 	private book!: Workbook;
 	private sheet!: Worksheet;
@@ -117,8 +119,9 @@ export class UniverView implements SessionGrid {
 		this.instances = this.get(IUniverInstanceService);
 		this.editor = new CellEditor(this.univer);
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
+		this.heights = new RowHeights(this.univer.__getInjector(), this.commands, { unitId, subUnitId: sheetId }, () => this.sheet);
 		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties, (col) => this.naturalWidth(col));
-		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)));
+		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose());
 	}
 
 	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
@@ -156,7 +159,8 @@ export class UniverView implements SessionGrid {
 	/** Shows the properties. */
 	arrange(): void {
 		if (!this.book) return;
-		this.layout.arrange();
+		const visible = this.layout.arrange() ? this.visible() : null;
+		if (visible) this.heights.widthsChanged(visible.row, visible.toRow);
 		this.marks.refresh();
 	}
 
@@ -195,6 +199,7 @@ export class UniverView implements SessionGrid {
 			const full = style || dateStyle ? { ...(dateStyle as IStyleData), ...style } : null;
 			matrix.setValue(row, col, full ? { ...data, s: this.book.getStyles().setValue(full) } : data);
 			shown ??= cell;
+			this.heights.changed(row, content, full);
 		}
 		if (gone.length > 0) this.apply(gone);
 		if (formulas.length > 0) this.apply(formulas);
@@ -207,9 +212,7 @@ export class UniverView implements SessionGrid {
 		if (!this.book) return;
 		const cellValue: Record<number, Record<number, ICellData>> = {};
 		const written: Range[] = [];
-		let rows = 0;
-		let columns = 0;
-		let touchesFormula = false;
+		let [rows, columns, touchesFormula] = [0, 0, false];
 		for (const { row, col, content, style: info } of edits) {
 			const style = info === undefined ? undefined : styleOfInfo(info);
 			const old = this.sheet.getCellRaw(row, col);
@@ -221,6 +224,7 @@ export class UniverView implements SessionGrid {
 			if (newStyle) cell.s = style === null ? (cell.s ?? null) : { ...(cell.s as IStyleData), ...stylePatch(style, oldStyle) };
 			if (newContent && (cell.f || old?.f || old?.si)) touchesFormula = true;
 			(cellValue[row] ??= {})[col] = cell;
+			this.heights.changed(row, content ?? '', style ?? oldStyle);
 			written.push({ row, col, toRow: row, toCol: col });
 			rows = Math.max(rows, row + 1);
 			columns = Math.max(columns, col + 1);
@@ -275,6 +279,7 @@ export class UniverView implements SessionGrid {
 		const ofRows = isOfRows(change);
 		const extent = ofRows ? this.sheet.getRowCount() : this.sheet.getColumnCount();
 		if (change.at >= extent) return;
+		this.heights.fit(true);
 		const last = isInsert(change) ? change.at + change.n - 1 : Math.min(change.at + change.n, extent) - 1;
 		const [rowEnd, columnEnd] = [this.sheet.getRowCount() - 1, this.sheet.getColumnCount() - 1];
 		const range = ofRows
@@ -425,6 +430,7 @@ export class UniverView implements SessionGrid {
 			}
 			// Listeners of Univer change cells before the mutation does.
 			this.changes.remember(cells);
+			if (id === setValues && leavePlain(params)) this.events.onBlocked('part');
 			return run(id, params, options);
 		};
 		const { commands } = this;
