@@ -535,7 +535,7 @@ export class SheetSession {
 	private status(): Status {
 		const { held } = this;
 		const loading = this.phase === 'connected' && this.grid !== null && (this.whole === 'later' || !this.client.loaded);
-		const silent = this.phase === 'connected' && this.silent > (held ? heldMs : silentMs);
+		const silent = this.phase === 'connected' && this.silent >= (held ? heldMs : silentMs);
 		return {
 			phase: silent ? 'silent' : this.phase,
 			unsaved: this.unsaved,

@@ -97,7 +97,7 @@ const blockCells = 65536;
 /** A connection that is silent for so long is given up, if an answer is due. */
 const silentMs = 10000;
 /** An idle connection is probed after this time. */
-const probeMs = 5000;
+const probeMs = 2000;
 
 /** How often in a row the client follows a moved sheet without a pause: from the owner to the holder, and back. */
 const movesAtOnce = 3;
@@ -225,7 +225,8 @@ export class SheetClient {
 	check(): number {
 		if (!this.socket) return 0;
 		const now = Date.now();
-		if (this.due === 0 && now - this.heard > probeMs) this.probe();
+		// The silence before the probe counts, except what the page has slept through.
+		if (this.due === 0 && now - this.heard >= probeMs) this.probe(Math.max(this.heard, now - probeMs));
 		const silent = this.due === 0 ? 0 : now - Math.max(this.due, this.heard);
 		if (silent > silentMs) {
 			const socket = this.socket;
@@ -236,9 +237,9 @@ export class SheetClient {
 	}
 
 	/** Asks for an answer, which the gateway gives at once. */
-	probe(): void {
+	probe(due = Date.now()): void {
 		if (!this.hello) return;
-		this.due ||= Date.now();
+		this.due ||= due;
 		this.send({ t: 'who', uid: this.hello.uid });
 	}
 
