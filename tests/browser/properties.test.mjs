@@ -222,8 +222,13 @@ test('properties in the page', { timeout: 400000 }, async (t) => {
 		await waitUntil(async () => /1/.test(await ann.status()), 'the page to say that it is not saved');
 		assert.deepEqual(await stored(), []);
 		await sql(`SELECT sheet.insert_columns(${id}, 0, 1)`);
-		ann.page.once('dialog', (dialog) => void dialog.accept());
+		let asked = 0;
+		ann.page.once('dialog', (dialog) => {
+			asked++;
+			return dialog.accept();
+		});
 		await ann.open(id);
+		assert.equal(asked, 1);
 		await both('B1', 'width', width);
 		await saved();
 		assert.deepEqual(await stored(), [`0,1,${ROW},1,width=${width}`]);

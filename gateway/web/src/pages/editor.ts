@@ -7,7 +7,7 @@ import type { Leaving, Navigation } from '../main';
 import { cellName } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
-import { isProperty, type Place, type Reason, type Role } from '../v2/messages';
+import { isCell, isProperty, type Place, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
 import { openHistory } from './history';
 import { KeptList } from './kept';
@@ -19,6 +19,7 @@ import { UniverView } from '../view/univer';
 import { addToGrid } from '../view/additions';
 import { reveal } from '../view/parts';
 import { StateAnnouncer } from './announce';
+import { Draft } from './draft';
 import { fold, foldIcon } from './fold';
 import { People } from './people';
 import { switches } from './switches';
@@ -71,6 +72,15 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 
 	let selected: Place = { row: 0, col: 0 };
 	const kept = new KeptList((edits) => session.write(edits), () => selected);
+	const draft = new Draft(() => view, () => outbox.keep());
+	const unsaved = () => session.unsaved + (draft.content ? 1 : 0);
+	/** The user may not write any more: closes the cell editor, and offers its text. */
+	const endEditing = (reason: string) => {
+		const { content } = draft;
+		if (content) kept.add([content], reason, outbox.keep());
+		view?.cancelEditing();
+		view?.setReadOnly(true);
+	};
 	const events: SessionEvents = {
 		onHello(hello) {
 			title.textContent = hello.name || t('sheets.unnamed');
@@ -91,13 +101,17 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
 		onRole(role: Role) {
-			view?.setReadOnly(role !== 'editor' && role !== 'owner');
+			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);
+			else endEditing(t('refused.role'));
 		},
 		onMarks(marks, names) {
 			view?.showMarks(marks);
 			people.show(marks, names);
 		},
-		onMove: (change) => kept.move(change),
+		onMove(change) {
+			draft.move(change);
+			kept.move(change);
+		},
 		onRefused(edits, reason, place) {
 			const text = reason === 'size' && edits.some(isProperty) ? t('refused.properties') : refusal(reason, place);
 			notify(text, 'problem');
@@ -132,7 +146,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			void goOn();
 		},
 		onStopped(reason) {
-			view?.setReadOnly(true);
+			endEditing(t(`stopped.${reason}`));
 			showStopped(reason);
 		},
 	};
@@ -179,7 +193,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 				if (name) notify(t('lock.held', { name, cell: cellName(place.row, place.col) }), 'problem');
 				return name;
 			},
-			onEditing: (place) => session.setEditing(place),
+			onEditing(place) {
+				draft.edit(place);
+				session.setEditing(place);
+			},
 			onBlocked: (kind) => notify(t(`blocked.${kind}`), 'problem'),
 			onSelection(place, range) {
 				session.select(range);
@@ -244,13 +261,15 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		if (shown) events.onStatus(shown);
 		for (const row of here(refused)) {
 			const id = `${row.page} ${row.n}`;
-			if (!offered.has(id)) kept.add(row.edits, t('kept.left'), keepRow(row));
+			const others = row.edits.filter((edit) => !isCell(edit));
+			if (!offered.has(id)) kept.add(row.edits, t(others.length > 0 ? 'kept.leftOthers' : 'kept.left'), keepRow(row), others);
 			offered.add(id);
 		}
 	}
 
 	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
-		if (session.unsaved > 0) event.preventDefault();
+		draft.store();
+		if (unsaved() > 0) event.preventDefault();
 	};
 	// Tab moves between cells, so F6 leaves the grid and returns to it.
 	const leaveGrid = (event: KeyboardEvent) => {
@@ -265,7 +284,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	document.addEventListener('keydown', leaveGrid, { capture: true, signal });
 	window.addEventListener('beforeunload', askBeforeLeaving, { signal });
 	window.addEventListener('online', () => session.wake(), { signal });
-	document.addEventListener('visibilitychange', () => document.hidden || session.wake(), { signal });
+	window.addEventListener('pagehide', () => draft.store(), { signal });
+	document.addEventListener('visibilitychange', () => (document.hidden ? draft.store() : session.wake()), { signal });
 
 	const save = async () => {
 		await attempt(async () => {
@@ -319,8 +339,9 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (row: number, col: number) => view?.layoutOf(row, col) } });
 
 	return {
-		unsaved: () => session.unsaved,
+		unsaved,
 		end() {
+			draft.store();
 			gone = true;
 			listeners.abort();
 			removeAdditions();

@@ -5,7 +5,7 @@ import { button, h, notify } from '../dom';
 import { t } from '../i18n';
 import type { Keep } from '../outbox';
 import { moveContent, movePlace } from '../v2/lines';
-import { type CellEdit, type Edit, type Place, type StructureEdit, isCell } from '../v2/messages';
+import { type CellEdit, type Edit, type Place, type StructureEdit, isCell, isProperty } from '../v2/messages';
 
 const mostCells = 3;
 const mostLetters = 60;
@@ -14,6 +14,8 @@ interface Item {
 	edits: CellEdit[];
 	/** Texts whose cells are deleted. They are written into the selected cell, and those below it. */
 	lost: string[];
+	/** Sizes and the like, and structure edits: they are only named. */
+	others: readonly Edit[];
 	element: HTMLElement;
 	reason: string;
 	keep: Keep;
@@ -29,15 +31,15 @@ export class KeptList {
 	) {}
 
 	/** Offers edits, and keeps them until the user has decided. `reason` says why they are not in the sheet. */
-	add(edits: readonly Edit[], reason: string, keep: Keep): void {
+	add(edits: readonly Edit[], reason: string, keep: Keep, others: readonly Edit[] = []): void {
 		const cells = edits.filter(isCell);
-		keep(cells);
-		if (cells.length > 0) this.offer({ edits: cells, lost: [], reason, keep });
+		keep([...cells, ...others]);
+		if (cells.length + others.length > 0) this.offer({ edits: cells, lost: [], others, reason, keep });
 	}
 
 	/** Offers texts whose cells were deleted. */
 	addLost(texts: string[], reason: string, keep: Keep = () => {}): void {
-		if (texts.length > 0) this.offer({ edits: [], lost: texts, reason, keep });
+		if (texts.length > 0) this.offer({ edits: [], lost: texts, others: [], reason, keep });
 	}
 
 	private offer(content: Omit<Item, 'element'>): void {
@@ -48,12 +50,30 @@ export class KeptList {
 	}
 
 	private show(item: Item): void {
-		const texts = () => [...item.edits.map(({ content }) => content ?? ''), ...item.lost].join('\n');
+		const forCells = [
+			button(item.lost.length > 0 ? t('kept.writeHere') : t('kept.write'), () => this.writeItem(item), { class: 'primary' }),
+			button(t('kept.copy'), () => this.copy(item)),
+		];
 		item.element.replaceChildren(
 			h('p', {}, item.reason, ' ', h('strong', {}, this.describe(item))),
-			button(item.lost.length > 0 ? t('kept.writeHere') : t('kept.write'), () => this.writeItem(item), { class: 'primary' }),
-			button(t('kept.copy'), () => void navigator.clipboard?.writeText(texts()).then(() => notify(t('kept.copied')))),
+			...(item.edits.length + item.lost.length > 0 ? forCells : []),
 			button(t('kept.discard'), () => this.remove(item)),
+		);
+	}
+
+	/** Without the clipboard, shows the whole text selected. */
+	private copy(item: Item): void {
+		const texts = [...item.edits.map(({ content }) => content ?? ''), ...item.lost].join('\n');
+		const copied = navigator.clipboard?.writeText(texts) ?? Promise.reject(new Error('no clipboard'));
+		copied.then(
+			() => notify(t('kept.copied')),
+			() => {
+				const area = h('textarea', { readonly: true, 'aria-label': t('kept.copy') }, texts);
+				item.element.querySelector('textarea')?.remove();
+				item.element.append(area);
+				area.select();
+				notify(t('share.copyByHand'));
+			},
 		);
 	}
 
@@ -71,18 +91,20 @@ export class KeptList {
 				return place ? [{ ...edit, ...place, ...(edit.content && { content: moveContent(edit.content, change) ?? edit.content }) }] : [];
 			});
 			item.lost.push(...before.flatMap((edit) => (edit.content && !movePlace(edit, change) ? [edit.content] : [])));
-			if (item.edits.length + item.lost.length === 0) this.remove(item);
+			if (item.edits.length + item.lost.length + item.others.length === 0) this.remove(item);
 			else this.show(item);
 			// A text whose cell is deleted stays stored with its last place.
-			if (item.lost.length === 0) item.keep(item.edits);
+			if (item.lost.length === 0) item.keep([...item.edits, ...item.others]);
 		}
 	}
 
-	private describe({ edits, lost }: Item): string {
+	private describe({ edits, lost, others }: Item): string {
 		const short = (text: string): string => `“${text.length > mostLetters ? `${text.slice(0, mostLetters)}…` : text}”`;
 		const all = [...edits.map(({ row, col, content }) => `${cellName(row, col)}: ${content === undefined ? `“${t('kept.format')}”` : short(content)}`), ...lost.map(short)];
+		const kinds = new Set(others.map((edit) => t(isProperty(edit) ? 'kept.layout' : 'kept.structure')));
 		const more = all.length - mostCells;
-		return all.slice(0, mostCells).join(', ') + (more > 0 ? ` ${t('kept.more', { count: more })}` : '');
+		const cells = all.slice(0, mostCells).join(', ') + (more > 0 ? ` ${t('kept.more', { count: more })}` : '');
+		return [...(cells ? [cells] : []), ...kinds].join(', ');
 	}
 
 	private remove(item: Item): void {
