@@ -146,6 +146,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			void goOn();
 		},
 		onStopped(reason) {
+			if (gone) return;
 			endEditing(t(`stopped.${reason}`));
 			showStopped(reason);
 		},
@@ -351,6 +352,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			endWatch();
 			void session.stop().then(() => outbox.close());
 			view?.dispose();
+			view = null;
 		},
 	};
 }
