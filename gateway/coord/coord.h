@@ -81,6 +81,8 @@ extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
 /* Is this "host:port" a member now? */
 extern bool coord_is_member(const Coord *coord, const char *name);
+/* Is the member COORD_CUT, by the last word of it? */
+extern bool coord_is_cut(const Coord *coord, const char *name);
 /* Is it one, or was it since we started? For the Origin allow-list: open pages outlive the gateway that they came from.
  */
 extern bool coord_was_member(const Coord *coord, const char *name);

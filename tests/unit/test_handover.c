@@ -17,6 +17,7 @@
  *   the stream    each editor receives each operation once, in the order of the log
  *   epochs        the database accepts an epoch of one gateway only; epochs grow
  *   exclusion     when a gateway gets a lock, no other running gateway believes that it may serve the sheet
+ *   reach         no editor is sent to a gateway that refuses connections
  *   progress      after the peace each editor is served by the gateway that the ring names, and all its operations are
  *                 acknowledged
  * and in those without faults:
@@ -45,6 +46,7 @@
 #define PEACE_MS	16000
 #define QUIET_MS	4000 /* at the end nothing is edited */
 #define RING_MS		1000 /* in which all hear of a change */
+#define REDIRECT_MS 250	 /* until a redirect has arrived */
 #define SERVED_MS	500
 #define HOPS_MAX	8
 #define MOVED_MS	2000
@@ -56,6 +58,7 @@ typedef struct Gateway
 	char address[16];
 	bool drains, leaves;
 	uint64_t continued;
+	uint64_t ended; /* when it refused connections */
 } Gateway;
 
 typedef enum EditorState
@@ -183,6 +186,7 @@ gateway_is_gone(Gateway *gateway)
 	sim_trace("gateway %d has ended", gateway->process.number);
 	ring_changes();
 	gateway->process.dead = gateway->process.stopped = true;
+	gateway->ended = sim_now;
 	sim_disconnect_all(&gateway->process);
 }
 
@@ -451,6 +455,8 @@ on_closed(void *arg, int code, const char *reason)
 	if (editor->waits == 0)
 		editor->waits = sim_now;
 	gateway = gateway_at(name);
+	sim_promise(!gateway || !gateway->process.dead || sim_now - gateway->ended < REDIRECT_MS * SIM_MS,
+				"an editor is sent to a gateway that refuses connections", editor->number);
 	if (gateway)
 		editor_connect(editor, gateway);
 	else
