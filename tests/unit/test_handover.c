@@ -9,8 +9,9 @@
  * Each schedule runs in a child process. So its variables are fresh, and if an assertion fails, the test reports the
  * seed. Editors connect to any gateway, follow redirects, send numbered operations, and send again what was
  * not acknowledged. For 15 s gateways join, drain, and take sheets again. In every fourth schedule nothing else
- * happens. In the others gateways are killed and stopped, links are cut, ZooKeeper's servers and their leader fail,
- * connections to the database and to editors break, and other transactions hold sheets. Then there is peace for 16 s.
+ * happens. In the others gateways are killed and stopped, have no memory for their sheets, links are cut, ZooKeeper's
+ * servers and their leader fail, connections to the database and to editors break, and other transactions hold sheets.
+ * Then there is peace for 16 s.
  *
  * Promises in all schedules:
  *   the log       an acknowledged operation is in it, each operation once, and an editor's operations in their order
@@ -633,6 +634,15 @@ gateway_continues(void *arg)
 	sim_continue(&gateway->process);
 }
 
+/* There is no memory for any of its sheets. */
+static void
+gateway_fails(void *arg)
+{
+	sim_trace("gateway %d has no memory", ((Gateway *) arg)->process.number);
+	for (int sheet = 1; sheet <= SHEETS; sheet++)
+		((Gateway *) arg)->calls->fail(sheet);
+}
+
 static void
 fault_of_gateway(Gateway *gateway, uint64_t duration)
 {
@@ -640,7 +650,7 @@ fault_of_gateway(Gateway *gateway, uint64_t duration)
 
 	if (!gateway || gateway->process.dead)
 		return;
-	switch (sim_random(4))
+	switch (sim_random(5))
 	{
 		case 0:
 			gateway_kill(gateway);
@@ -660,6 +670,9 @@ fault_of_gateway(Gateway *gateway, uint64_t duration)
 			break;
 		case 3:
 			sim_database_break(&gateway->process, sim_percent(50) ? 100 * SIM_MS : duration);
+			break;
+		case 4:
+			sim_after(&gateway->process, 0, gateway_fails, gateway);
 	}
 }
 

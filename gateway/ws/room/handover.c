@@ -85,7 +85,6 @@ handover_finish(Room *room)
 	log_event(LOG_INFO, "sheet moved", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("to", target ? target : ""),
 			  LOG_INT("sessions", room->session_count),
 			  LOG_INT("ms", (int64_t) (uv_now(&gateway.loop) - room->move_began)));
-	room->epoch = 0; /* nothing to release */
 	room_set_state(room, ROOM_LOST);
 	cached_range_invalidate(room_sheet_id(room));
 	members_send_away(room, target);
