@@ -111,6 +111,15 @@ coord_is_member(const Coord *coord, const char *name)
 	return false;
 }
 
+bool
+coord_is_cut(const Coord *coord, const char *name)
+{
+	for (int i = 0; coord && i < coord->member_count; i++)
+		if (strcmp(coord->members[i].name, name) == 0)
+			return coord->members[i].state == COORD_CUT;
+	return false;
+}
+
 static bool
 is_former(const Coord *coord, const char *name)
 {

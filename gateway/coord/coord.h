@@ -81,6 +81,8 @@ extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
 /* Is this "host:port" a member now? */
 extern bool coord_is_member(const Coord *coord, const char *name);
+/* Is the member COORD_CUT, by the last word of it? */
+extern bool coord_is_cut(const Coord *coord, const char *name);
 /* Is it one, or was it since we started? For the Origin allow-list: open pages outlive the gateway that they came from.
  */
 extern bool coord_was_member(const Coord *coord, const char *name);
@@ -90,7 +92,8 @@ extern const char *coord_member_name(const Coord *coord, int index);
 /* Ask for the sheet's lock; answered by granted, perhaps after waiting. Asking for a held lock again is an error of the
  * caller. False: no memory, and it is not answered. */
 extern bool coord_acquire(Coord *coord, int64_t sheet_id);
-/* Give a held lock back, or stop waiting for it. No callback follows. */
+/* Give a held lock back, or stop waiting for it. No callback follows. Does nothing if it is neither held nor asked for.
+ */
 extern void coord_release(Coord *coord, int64_t sheet_id);
 /* Is the sheet's lock ours now, whoever owns the sheet by the ring? */
 extern bool coord_holds(const Coord *coord, int64_t sheet_id);

@@ -70,6 +70,7 @@ test('a gateway joins: nobody is closed for it who does not come back, newcomers
 		assert.equal((await enterV1(second, fid)).host, first.host, 'newcomers of v1 are sent to the holder');
 		assert.equal((await enterV2(second, fid)).host, first.host, 'and those of v2');
 	}
+	await checkTickets();
 	for (const fid of sheets.slice(6)) await enterV2(second, fid);
 	const moved = await waitUntil(async () => {
 		const there = await served(second);
@@ -89,6 +90,26 @@ test('a gateway joins: nobody is closed for it who does not come back, newcomers
 	for (const writer of writers) await checkNothingLost(cluster, writer.fid, [writer]);
 	for (const typist of typists) await checkTypist(typist);
 });
+
+/** The first gateway holds the sheets. Where the ring names the second one, it tells so only to those with a ticket. */
+async function checkTickets() {
+	const upgrade = async (fid, ticket) =>
+		(
+			await request(second, 'GET', `/sheetws?ticket=${ticket}&fid=${fid}`, {
+				headers: {
+					upgrade: 'websocket',
+					connection: 'Upgrade',
+					'sec-websocket-version': '13',
+					'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+				},
+			})
+		).json;
+	const { ticket } = (await post(second, '/v2/ticket', { token: anna.token, fid: sheets[1] })).json;
+	const strangers = await Promise.all(sheets.map((fid) => upgrade(fid, 'A'.repeat(22))));
+	assert.ok(strangers.some(({ msg }) => msg === 1));
+	const { msg, data } = await upgrade(sheets[1], ticket);
+	assert.deepEqual([msg, new URL(data).host], [19, first.host]);
+}
 
 const checkTypist = async (typist) => assert.deepEqual(await typist.faults(cluster), { lost: 0, doubled: 0 });
 

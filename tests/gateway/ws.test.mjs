@@ -369,6 +369,19 @@ describe('who may connect', () => {
 		Object.assign(anna, await login(gateway, anna));
 	});
 
+	test('an account has 64 unused tickets, and others have theirs', async () => {
+		const carl = await register(gateway);
+		const ask = ({ token }) => post(gateway, '/v2/ticket', { token, fid });
+		const answers = [];
+		for (let i = 0; i < 65; i++) answers.push(await ask(carl));
+		assert.deepEqual(answers.map(({ status }) => status), [...Array(64).fill(200), 429]);
+		assert.equal(answers.at(-1).headers['retry-after'], '1');
+		assert.match(answers.at(-1).text, /too many unused tickets/);
+		opened.push(await Editor.open(gateway, carl, fid, { path: `/sheetws?ticket=${answers[0].json.ticket}&fid=${fid}` }));
+		assert.equal((await ask(carl)).status, 200, 'one was used');
+		assert.equal((await ask(anna)).status, 200);
+	});
+
 	test('query=1 says that the owner is here, and takes no lock', async () => {
 		const answer = await request(gateway, 'GET', `/sheetws?token=${anna.token}&fid=${fid}&query=1`);
 		assert.equal(answer.status, 200);

@@ -19,6 +19,7 @@
 #include "ws/room/handover.h"
 #include "ws/room/iteration.h"
 #include "ws/room/members.h"
+#include "ws/room/schedule.h"
 #include "ws/v2/v2_session.h"
 
 #define SESSION_MS		 2000
@@ -204,6 +205,17 @@ drain(bool begin)
 		drain_cancel();
 }
 
+static void
+fail(int64_t sheet_id)
+{
+	Room *room = room_find(sheet_id);
+
+	if (room == NULL)
+		return;
+	room_fail_memory(room);
+	room_mark_dirty(room); /* it may have no members whose end would end it */
+}
+
 static const char *
 owner(int64_t sheet_id)
 {
@@ -224,4 +236,4 @@ serves(int64_t sheet_id)
 	return !gateway.suspended && (holds(sheet_id) || (room != NULL && room->state == ROOM_SERVING));
 }
 
-const SimGatewayCalls sim_gateway_calls = {start, accept_client, stop, drain, owner, holds, serves};
+const SimGatewayCalls sim_gateway_calls = {start, accept_client, stop, drain, fail, owner, holds, serves};

@@ -25,6 +25,7 @@ typedef struct SimGatewayCalls
 	void (*accept)(struct Socket *socket, int64_t sheet_id); /* a client of protocol v2 has connected */
 	void (*stop)(void);										 /* as SIGTERM does */
 	void (*drain)(bool drain);								 /* as POST /admin/drain does, or its end */
+	void (*fail)(int64_t sheet_id);							 /* there is no memory for the sheet */
 	/* These may be called at any time. */
 	const char *(*owner)(int64_t sheet_id); /* by its ring; NULL: it has none */
 	bool (*holds)(int64_t sheet_id);		/* the lock */

@@ -9,14 +9,16 @@
  * Each schedule runs in a child process. So its variables are fresh, and if an assertion fails, the test reports the
  * seed. Editors connect to any gateway, follow redirects, send numbered operations, and send again what was
  * not acknowledged. For 15 s gateways join, drain, and take sheets again. In every fourth schedule nothing else
- * happens. In the others gateways are killed and stopped, links are cut, ZooKeeper's servers and their leader fail,
- * connections to the database and to editors break, and other transactions hold sheets. Then there is peace for 16 s.
+ * happens. In the others gateways are killed and stopped, have no memory for their sheets, links are cut, ZooKeeper's
+ * servers and their leader fail, connections to the database and to editors break, and other transactions hold sheets.
+ * Then there is peace for 16 s.
  *
  * Promises in all schedules:
  *   the log       an acknowledged operation is in it, each operation once, and an editor's operations in their order
  *   the stream    each editor receives each operation once, in the order of the log
  *   epochs        the database accepts an epoch of one gateway only; epochs grow
  *   exclusion     when a gateway gets a lock, no other running gateway believes that it may serve the sheet
+ *   reach         no editor is sent to a gateway that refuses connections
  *   progress      after the peace each editor is served by the gateway that the ring names, and all its operations are
  *                 acknowledged
  * and in those without faults:
@@ -45,6 +47,7 @@
 #define PEACE_MS	16000
 #define QUIET_MS	4000 /* at the end nothing is edited */
 #define RING_MS		1000 /* in which all hear of a change */
+#define REDIRECT_MS 250	 /* until a redirect has arrived */
 #define SERVED_MS	500
 #define HOPS_MAX	8
 #define MOVED_MS	2000
@@ -56,6 +59,7 @@ typedef struct Gateway
 	char address[16];
 	bool drains, leaves;
 	uint64_t continued;
+	uint64_t ended; /* when it refused connections */
 } Gateway;
 
 typedef enum EditorState
@@ -183,6 +187,7 @@ gateway_is_gone(Gateway *gateway)
 	sim_trace("gateway %d has ended", gateway->process.number);
 	ring_changes();
 	gateway->process.dead = gateway->process.stopped = true;
+	gateway->ended = sim_now;
 	sim_disconnect_all(&gateway->process);
 }
 
@@ -451,6 +456,8 @@ on_closed(void *arg, int code, const char *reason)
 	if (editor->waits == 0)
 		editor->waits = sim_now;
 	gateway = gateway_at(name);
+	sim_promise(!gateway || !gateway->process.dead || sim_now - gateway->ended < REDIRECT_MS * SIM_MS,
+				"an editor is sent to a gateway that refuses connections", editor->number);
 	if (gateway)
 		editor_connect(editor, gateway);
 	else
@@ -627,6 +634,15 @@ gateway_continues(void *arg)
 	sim_continue(&gateway->process);
 }
 
+/* There is no memory for any of its sheets. */
+static void
+gateway_fails(void *arg)
+{
+	sim_trace("gateway %d has no memory", ((Gateway *) arg)->process.number);
+	for (int sheet = 1; sheet <= SHEETS; sheet++)
+		((Gateway *) arg)->calls->fail(sheet);
+}
+
 static void
 fault_of_gateway(Gateway *gateway, uint64_t duration)
 {
@@ -634,7 +650,7 @@ fault_of_gateway(Gateway *gateway, uint64_t duration)
 
 	if (!gateway || gateway->process.dead)
 		return;
-	switch (sim_random(4))
+	switch (sim_random(5))
 	{
 		case 0:
 			gateway_kill(gateway);
@@ -654,6 +670,9 @@ fault_of_gateway(Gateway *gateway, uint64_t duration)
 			break;
 		case 3:
 			sim_database_break(&gateway->process, sim_percent(50) ? 100 * SIM_MS : duration);
+			break;
+		case 4:
+			sim_after(&gateway->process, 0, gateway_fails, gateway);
 	}
 }
 

@@ -34,6 +34,17 @@ ticket_slot(const unsigned char *bytes)
 	return &tickets[(bytes[0] | bytes[1] << 8) & (TICKET_SLOTS - 1)];
 }
 
+int
+ticket_count(int64_t uid)
+{
+	uint64_t now = uv_now(&gateway.loop);
+	int count = 0;
+
+	for (int i = 0; i < TICKET_SLOTS; i++)
+		count += tickets[i].ends > now && tickets[i].claims.uid == uid;
+	return count;
+}
+
 bool
 ticket_issue(const JwtClaims *claims, int64_t sheet_id, char to[TICKET_SIZE])
 {
@@ -56,18 +67,35 @@ ticket_issue(const JwtClaims *claims, int64_t sheet_id, char to[TICKET_SIZE])
 	return false;
 }
 
-bool
-ticket_redeem(const char *ticket, int64_t sheet_id, JwtClaims *claims)
+/* NULL if the ticket does not exist, was used, is for another sheet, or is too old. */
+static SheetTicket *
+ticket_find(const char *ticket, int64_t sheet_id)
 {
 	unsigned char bytes[TICKET_BYTES];
 	SheetTicket *slot;
 	size_t len;
 
 	if (!base64_decode(BASE64_URL, ticket, strlen(ticket), bytes, sizeof(bytes), &len) || len != sizeof(bytes))
-		return false;
+		return NULL;
 	slot = ticket_slot(bytes);
 	if (slot->ends <= uv_now(&gateway.loop) || slot->sheet_id != sheet_id ||
 		CRYPTO_memcmp(slot->bytes, bytes, sizeof(bytes)) != 0)
+		return NULL;
+	return slot;
+}
+
+bool
+ticket_is_valid(const char *ticket, int64_t sheet_id)
+{
+	return ticket_find(ticket, sheet_id) != NULL;
+}
+
+bool
+ticket_redeem(const char *ticket, int64_t sheet_id, JwtClaims *claims)
+{
+	SheetTicket *slot = ticket_find(ticket, sheet_id);
+
+	if (slot == NULL)
 		return false;
 	*claims = slot->claims;
 	slot->ends = 0;

@@ -194,7 +194,16 @@ upgrade_ask_holder(Request *request, RequestNext next)
 	next(request);
 }
 
-/* The token is valid and the ring names this gateway. False: answered. */
+/* The ticket is valid. Nothing is asked about a sheet without one: anyone could have ZooKeeper asked without end. */
+static bool
+upgrade_has_ticket(const Request *request)
+{
+	char ticket[TICKET_SIZE];
+
+	return request_arg(request, "ticket", ticket, sizeof(ticket)) && ticket_is_valid(ticket, request->sheet_id);
+}
+
+/* The token or the ticket is valid and the ring names this gateway. False: answered. */
 static bool
 upgrade_check_sheet(Request *request)
 {
@@ -219,6 +228,8 @@ upgrade_check_sheet(Request *request)
 		upgrade_send_on(request, address);
 	else if (gateway.stopping)
 		request_error(request, 503, "not serving now");
+	else if (by_ticket && !upgrade_has_ticket(request))
+		request_msg(request, MSG_INVALID_TOKEN);
 	else
 		return true;
 	return false;
@@ -390,6 +401,8 @@ route_ticket(Request *request)
 
 	if (request->sheet_id == 0)
 		request_error(request, 400, "fid is needed, as a number");
+	else if (ticket_count(request->claims.uid) >= TICKETS_MAX)
+		request_error_later(request, 429, REQUEST_BUSY_S, "too many unused tickets of this account: use one, or wait");
 	else if (!ticket_issue(&request->claims, request->sheet_id, ticket))
 		request_error_later(request, 503, REQUEST_BUSY_S, "too many tickets are out: try again");
 	else

@@ -7,7 +7,8 @@
  * that refuses connections, is waited for. Clients of protocol v1 are sent on before their WebSocket opens
  * (http/routes/upgrade.c).
  *
- * The holder moves the sheet within handover-seconds. Moves are spread over the second half of that time. Members of
+ * The holder moves the sheet within handover-seconds. It keeps the sheet while the new owner refuses connections
+ * (core/reach.c), or is cut off from the database. Moves are spread over the second half of that time. Members of
  * protocol v1 do not reconnect by themselves, so a sheet with such members moves only when the gateway drains.
  *
  *   due        move_at is set when the sheet's owner is found to be another gateway
@@ -44,13 +45,16 @@
 #define DRAIN_STEP_MS 50
 #define DRAIN_RING_MS 500 /* before the end: sheets that have not moved by then are closed */
 
-/* Returns the member that is to serve the sheet instead of this one; NULL if there is none. */
+/* Returns the member that is to serve the sheet instead of this one; NULL if there is none, or if it could not. */
 static const char *
 handover_target(const Room *room)
 {
 	const char *owner = coord_owner_of(gateway.coord, room_sheet_id(room));
 
-	return owner == NULL || coord_is_mine(gateway.coord, room_sheet_id(room)) ? NULL : owner;
+	if (owner == NULL || coord_is_mine(gateway.coord, room_sheet_id(room)) || reach_is_refusing(owner) ||
+		coord_is_cut(gateway.coord, owner))
+		return NULL;
+	return owner;
 }
 
 void
@@ -81,7 +85,6 @@ handover_finish(Room *room)
 	log_event(LOG_INFO, "sheet moved", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("to", target ? target : ""),
 			  LOG_INT("sessions", room->session_count),
 			  LOG_INT("ms", (int64_t) (uv_now(&gateway.loop) - room->move_began)));
-	room->epoch = 0; /* nothing to release */
 	room_set_state(room, ROOM_LOST);
 	cached_range_invalidate(room_sheet_id(room));
 	members_send_away(room, target);

@@ -4,6 +4,7 @@
 #include "ws/room/members.h"
 
 #include "core/gateway.h"
+#include "core/reach.h"
 #include "core/redirect.h"
 #include "ws/room/pending.h"
 #include "ws/room/publish.h"
@@ -40,7 +41,7 @@ members_may_add(Session *session, const Room *room)
 	bool is_lost = room != NULL && room->state == ROOM_LOST;
 	char address[REDIRECT_MAX];
 
-	if (room != NULL && room->state == ROOM_LOCKING && room->holder != NULL)
+	if (room != NULL && room->state == ROOM_LOCKING && room->holder != NULL && !reach_is_refusing(room->holder))
 	{
 		redirect_put_address(room->holder, REDIRECT_WEBSOCKET, address);
 		session_close_moved(session, address);

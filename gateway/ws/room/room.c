@@ -324,8 +324,8 @@ room_free(Room *room)
 {
 	sheet_map_remove(&rooms, &room->entry);
 	held_end(room);
-	if (gateway.coord != NULL && (room->state != ROOM_LOST || room->epoch != 0))
-		coord_release(gateway.coord, room_sheet_id(room));
+	if (gateway.coord != NULL)
+		coord_release(gateway.coord, room_sheet_id(room)); /* or ends the wait for it; does nothing if it is gone */
 	batch_free_all(room->pending);
 	batch_free_all(room->sent);
 	PQclear(room->answer);
@@ -412,7 +412,6 @@ room_lost(int64_t sheet_id, const char *reason)
 
 	if (room == NULL)
 		return;
-	room->epoch = 0; /* the lock is gone: nothing to release */
 	room_fail(room, CLOSE_RESTART, reason);
 	room_check_end(room);
 }
