@@ -271,7 +271,9 @@ describe('rows and columns are moved', () => {
 		session.restructure({ kind: 'deleteRows', at: 1, n: 1 });
 		session.moveLines({ rows: true, at: 2, n: 1, to: 0 });
 		session.restructure({ kind: 'insertRows', at: 0, n: 1 });
+		expect(session.unsaved).toBe(4);
 		for (let i = 0; i < 5; i++) take();
+		expect(session.unsaved).toBe(0);
 		expect(shows()).toEqual({ '0,0': 'c', '2,0': 'a', '3,0': 'd', '4,0': 'e' });
 	});
 

@@ -70,6 +70,11 @@ export class Restructuring {
 		return { read: (row, col) => grid.read(row, col), list: (range) => grid.list(range), formulas: () => grid.formulas(), properties };
 	}
 
+	/** How many requests wait. */
+	get waits(): number {
+		return this.waiting.length;
+	}
+
 	/** Inserts or deletes rows or columns. Returns false if the page is not connected. */
 	change(change: StructureEdit): boolean {
 		if (!this.client.hello) return false;

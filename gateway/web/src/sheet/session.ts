@@ -177,7 +177,7 @@ export class SheetSession {
 	}
 
 	get unsaved(): number {
-		return this.client.unacknowledged;
+		return this.client.unacknowledged + this.restructuring.waits;
 	}
 
 	get canEdit(): boolean {
