@@ -41,7 +41,7 @@ typedef struct LogCheck
 	BlockNumber block; /* of the page that is copied */
 	LogWalk walk;	   /* its rows */
 	uint16 run;		   /* position of the run whose transaction id has been checked */
-	bool run_is_wrong; /* its transaction id is: whether it has committed cannot be asked */
+	bool run_is_wrong; /* the run's transaction id is damaged: whether it committed is unknown */
 } LogCheck;
 
 static void
