@@ -158,12 +158,12 @@ export class Probe {
 
 /** Another program that uses ZooKeeper: lib/rival.py or lib/rival_curator.bsh. */
 export class Rival {
-	constructor(kind) {
+	constructor(kind, port = zookeeper.zookeeperPort) {
 		const [program, args] = rivals[kind];
 		this.answers = [];
 		probes.add(this);
 		this.stderr = '';
-		this.child = spawn(program, [...args, `127.0.0.1:${zookeeper.zookeeperPort}`], {
+		this.child = spawn(program, [...args, `127.0.0.1:${port}`], {
 			cwd: path.join(repository, 'tests', 'lib'),
 			stdio: ['pipe', 'pipe', 'pipe'],
 		});

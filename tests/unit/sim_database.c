@@ -728,14 +728,24 @@ pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, i
 	return true;
 }
 
-/* A batch takes effect when it is committed. The statements behind it wait. Without faults two commits are shorter than
- * a move waits for them (PAUSE_MS of handover.c). */
+unsigned sim_commit_ms;
+
+static uint64_t
+commit_time(void)
+{
+	unsigned most = sim_is_slow(5) ? 600 : sim_percent(20) ? 130 : 20;
+
+	if (sim_commit_ms > 0)
+		return (sim_commit_ms / 2 + sim_random(sim_commit_ms / 2)) * SIM_MS;
+	return sim_random(most * SIM_MS);
+}
+
+/* A batch takes effect when it is committed. The statements behind it wait. */
 void
 pgconn_sync(PgConn *conn)
 {
 	Transaction *transaction = conn->open;
-	unsigned most = sim_is_slow(5) ? 600 : sim_percent(20) ? 130 : 20;
-	uint64_t commit = strstr(transaction->first->sql, "sheet.apply(") ? sim_random(most * SIM_MS) : 0;
+	uint64_t commit = strstr(transaction->first->sql, "sheet.apply(") ? commit_time() : 0;
 	uint64_t delay = arrival(&conn->to_server, conn->database->down_until) + commit;
 
 	conn->open = NULL;

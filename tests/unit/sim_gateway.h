@@ -68,6 +68,8 @@ extern void sim_disconnect_all(SimProcess *process);
 
 /* ---- sim_database.c ---- */
 
+/* A commit takes half of this at least; 0: most take less than 20 ms. */
+extern unsigned sim_commit_ms;
 /* A new process connects. Returns its connection for groups. */
 extern struct PgConn *sim_database_open(SimProcess *process);
 /* The process's connections break, and are up again after a while. Some of what was sent is still executed. */

@@ -3,9 +3,10 @@
  *
  * When gateways come or leave, the ring names another owner for some sheets. Their editors are not disturbed: the
  * holder of the sheet's lock goes on serving them. The new owner has newcomers wait for the lock; the coordinator tells
- * it who holds it, and it sends them there (handover_waiting). A holder that is not a member, as another program, or
- * that refuses connections, is waited for. Clients of protocol v1 are sent on before their WebSocket opens
- * (http/routes/upgrade.c).
+ * it who holds it, and it sends them there (handover_waiting). A holder that refuses connections is waited for. If the
+ * holder is no member, it is asked for again each second: it may be another program, or a gateway whose session has
+ * ended, after which a third one got the lock. Newcomers that have waited for longer than a session lasts are told so
+ * and closed. Clients of protocol v1 are sent on before their WebSocket opens (http/routes/upgrade.c).
  *
  * The holder moves the sheet within handover-seconds. It keeps the sheet while the new owner refuses connections
  * (core/reach.c), or is cut off from the database. Moves are spread over the second half of that time. Members of
@@ -18,7 +19,8 @@
  *
  * Nothing is acknowledged from MOVING on, and a client sends what was not acknowledged to the new owner, where
  * sheet.apply recognises what is stored. Members are closed after the lock is gone, so that they find it free. If the
- * sheet is not quiet within PAUSE_MS, its members are read again, and the move is tried again after AGAIN_MS.
+ * sheet is not quiet within PAUSE_MS, its members are read again for AGAIN_MS. The next pause may be twice as long, since
+ * commits may be slow: the last two have to end in it.
  *
  * A gateway that drains tells the others so: they leave it out of the ring, and each of its sheets moves to its new
  * owner at once. Told by POST /admin/drain, it stays afterwards, and sends clients on. Told by a signal, it ends when
@@ -38,9 +40,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAUSE_MS   300
-#define AGAIN_MS   1000
-#define RELEASE_MS 2000 /* in state MOVING, for the answer to sheet.release, and for the lock to go */
+#define PAUSE_MS	 300
+#define PAUSE_MAX_MS 4800
+#define AGAIN_MS	 1000
+#define RELEASE_MS	 2000 /* in state MOVING, for the answer to sheet.release, and for the lock to go */
+#define WAIT_MS		 5000 /* more than a session, for the lock */
 
 #define DRAIN_STEP_MS 50
 #define DRAIN_RING_MS 500 /* before the end: sheets that have not moved by then are closed */
@@ -57,21 +61,61 @@ handover_target(const Room *room)
 	return owner;
 }
 
+/* ---- waiting for the lock ---- */
+
 void
 handover_waiting(int64_t sheet_id, const char *holder)
 {
 	Room *room = room_find(sheet_id);
+	char *name;
 
 	if (room == NULL || room->state != ROOM_LOCKING)
 		return;
-	log_event(LOG_INFO, "waiting for sheet", LOG_INT("sheet", sheet_id), LOG_STR("holder", holder));
-	if (!coord_is_member(gateway.coord, holder) || strcmp(holder, gateway.config.public_address) == 0 ||
-		reach_is_refusing(holder))
+	name = strdup(holder);
+	if (name == NULL)
+	{
+		room_fail_memory(room);
 		return;
+	}
+	if (room->holder == NULL || strcmp(room->holder, name) != 0)
+		log_event(LOG_INFO, "waiting for sheet", LOG_INT("sheet", sheet_id), LOG_STR("holder", holder));
 	free(room->holder);
-	room->holder = strdup(holder); /* without memory, editors wait */
-	if (room->holder != NULL)
+	room->holder = name;
+	if (members_holder_serves(room))
 		members_send_away(room, room->holder);
+}
+
+static void
+handover_on_holder(void *arg, const char *holder)
+{
+	Room *room = arg;
+
+	if (holder != NULL)
+		handover_waiting(room_sheet_id(room), holder);
+	room_query_done(room);
+}
+
+/* Once a second. */
+static void
+handover_wait(Room *room)
+{
+	uint64_t now = uv_now(&gateway.loop);
+
+	if (room->wait_until == 0)
+		room->wait_until = now + (uint64_t) gateway.config.zookeeper_session_ms + WAIT_MS;
+	if (room->holder == NULL)
+		return; /* the coordinator is about to tell it */
+	if (members_holder_serves(room))
+		members_send_away(room, room->holder);
+	else if (now >= room->wait_until)
+		room_fail(room, CLOSE_RESTART, "the sheet's lock is held by another program: come again");
+	else if (!coord_is_member(gateway.coord, room->holder) ||
+			 strcmp(room->holder, gateway.config.public_address) == 0)
+	{
+		room->queries++;
+		if (!coord_ask_holder(gateway.coord, room_sheet_id(room), handover_on_holder, room))
+			room->queries--;
+	}
 }
 
 /* ---- moving ---- */
@@ -116,10 +160,12 @@ room_is_quiet(const Room *room)
 	return room->pending_edits == 0 && room->work == ROOM_IDLE && !room->links[ROOM_PUBLISHING].queued;
 }
 
-/* Reads the members again. */
+/* Reads the members again. move_at: 0 if the sheet is not to be moved. */
 static void
 handover_cancel(Room *room, uint64_t move_at)
 {
+	if (move_at == 0)
+		room->move_pause = 0;
 	room->move_at = move_at;
 	if (room->move_began != 0)
 		room_mark_dirty(room);
@@ -137,8 +183,13 @@ handover_continue(Room *room)
 		handover_cancel(room, 0);
 	else if (room_is_quiet(room) && room->queries == 0 && room_release(room, ROOM_MOVING, handover_told))
 		return;
-	else if (now - room->move_began > PAUSE_MS)
+	else if (room->work == ROOM_HELD)
 		handover_cancel(room, now + AGAIN_MS);
+	else if (now - room->move_began > room->move_pause)
+	{
+		handover_cancel(room, now + AGAIN_MS);
+		room->move_pause = room->move_pause < PAUSE_MAX_MS ? 2 * room->move_pause : PAUSE_MAX_MS;
+	}
 }
 
 /* ---- when ---- */
@@ -165,6 +216,8 @@ handover_tick(Room *room)
 		if (room->state == ROOM_MOVING)
 			handover_finish(room);
 	}
+	if (room->state == ROOM_LOCKING)
+		handover_wait(room);
 	if (!room_is_open(room))
 		return;
 	if (gateway.suspended || handover_target(room) == NULL)
@@ -178,6 +231,8 @@ handover_tick(Room *room)
 		(room->streams[STREAM_V1].readers > 0 && !gateway.draining))
 		return;
 	room->move_began = now;
+	if (room->move_pause == 0)
+		room->move_pause = PAUSE_MS;
 	room_watch(room);
 }
 

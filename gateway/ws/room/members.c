@@ -10,6 +10,8 @@
 #include "ws/room/publish.h"
 #include "ws/room/schedule.h"
 
+#include <string.h>
+
 static size_t members_total;
 
 size_t
@@ -34,6 +36,13 @@ members_send_away(Room *room, const char *member)
 	}
 }
 
+bool
+members_holder_serves(const Room *room)
+{
+	return room->holder != NULL && coord_is_member(gateway.coord, room->holder) &&
+		   strcmp(room->holder, gateway.config.public_address) != 0 && !reach_is_refusing(room->holder);
+}
+
 /* Returns whether the session can be a member here. Otherwise closes it. room: NULL if there is none. */
 static bool
 members_may_add(Session *session, const Room *room)
@@ -41,7 +50,7 @@ members_may_add(Session *session, const Room *room)
 	bool is_lost = room != NULL && room->state == ROOM_LOST;
 	char address[REDIRECT_MAX];
 
-	if (room != NULL && room->state == ROOM_LOCKING && room->holder != NULL && !reach_is_refusing(room->holder))
+	if (room != NULL && room->state == ROOM_LOCKING && members_holder_serves(room))
 	{
 		redirect_put_address(room->holder, REDIRECT_WEBSOCKET, address);
 		session_close_moved(session, address);

@@ -10,6 +10,8 @@
 extern size_t members_count(void);
 /* Closes all members with the address of this member of the ring; NULL: they come again. */
 extern void members_send_away(Room *room, const char *member);
+/* Returns whether the room waits for a lock that another gateway has, which can be reached. */
+extern bool members_holder_serves(const Room *room);
 /* Adds the session to its sheet's room, which is opened if necessary. */
 extern void members_add(Session *session);
 extern void members_remove(Session *session);
