@@ -39,23 +39,23 @@
 #include "support/log.h"
 #include "tap.h"
 
-#define GATEWAYS	3
-#define LIBRARIES	16 /* processes of a schedule */
-#define SHEETS		4
-#define EDITORS		8
-#define SESSION_MS	2000
-#define HANDOVER_MS 4000 /* sim_gateway.c sets handover-seconds */
-#define FAULTS_MS	15000
-#define PEACE_MS	16000
-#define QUIET_MS	4000 /* at the end nothing is edited */
-#define RING_MS		1000 /* in which all hear of a change */
-#define REDIRECT_MS 250	 /* until a redirect has arrived */
-#define SERVED_MS	500
+#define GATEWAYS	 3
+#define LIBRARIES	 16 /* processes of a schedule */
+#define SHEETS		 4
+#define EDITORS		 8
+#define SESSION_MS	 2000
+#define HANDOVER_MS	 4000 /* sim_gateway.c sets handover-seconds */
+#define FAULTS_MS	 15000
+#define PEACE_MS	 16000
+#define QUIET_MS	 4000 /* at the end nothing is edited */
+#define RING_MS		 1000 /* in which all hear of a change */
+#define REDIRECT_MS	 250  /* until a redirect has arrived */
+#define SERVED_MS	 500
 #define IMPATIENT_MS 4000 /* more than a session */
-#define HOPS_MAX	8
-#define MOVED_MS	2000
-#define SLOW_MS		600
-#define SLOW_PAUSES 8
+#define HOPS_MAX	 8
+#define MOVED_MS	 2000
+#define SLOW_MS		 600
+#define SLOW_PAUSES	 8
 
 typedef struct Gateway
 {

@@ -19,8 +19,8 @@
  *
  * Nothing is acknowledged from MOVING on, and a client sends what was not acknowledged to the new owner, where
  * sheet.apply recognises what is stored. Members are closed after the lock is gone, so that they find it free. If the
- * sheet is not quiet within PAUSE_MS, its members are read again for AGAIN_MS. The next pause may be twice as long, since
- * commits may be slow: the last two have to end in it.
+ * sheet is not quiet within PAUSE_MS, its members are read again for AGAIN_MS. The next pause may be twice as long,
+ * since commits may be slow: the last two have to end in it.
  *
  * A gateway that drains tells the others so: they leave it out of the ring, and each of its sheets moves to its new
  * owner at once. Told by POST /admin/drain, it stays afterwards, and sends clients on. Told by a signal, it ends when
@@ -109,8 +109,7 @@ handover_wait(Room *room)
 		members_send_away(room, room->holder);
 	else if (now >= room->wait_until)
 		room_fail(room, CLOSE_RESTART, "the sheet's lock is held by another program: come again");
-	else if (!coord_is_member(gateway.coord, room->holder) ||
-			 strcmp(room->holder, gateway.config.public_address) == 0)
+	else if (!coord_is_member(gateway.coord, room->holder) || strcmp(room->holder, gateway.config.public_address) == 0)
 	{
 		room->queries++;
 		if (!coord_ask_holder(gateway.coord, room_sheet_id(room), handover_on_holder, room))
