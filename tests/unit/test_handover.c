@@ -106,7 +106,7 @@ static Gateway *gateways[GATEWAYS];
 static Editor editors[EDITORS];
 static int64_t greatest[SHEETS + 1];	   /* epochs granted */
 static uint64_t misplaced[SHEETS + 1];	   /* since when another gateway than the owner has the sheet; 0: none has */
-static const Gateway *holders[SHEETS + 1]; /* that gateway */
+static const Gateway *holders[SHEETS + 1]; /* the last gateway that had it */
 static bool holder_drains[SHEETS + 1];
 static uint64_t changed_at, changed_before; /* when the ring has last changed, and the time before */
 static bool calm, peace;
@@ -573,7 +573,7 @@ owner_of(int sheet)
 static void
 watch(void *arg)
 {
-	sim_after(NULL, 50 * SIM_MS, watch, NULL);
+	sim_after(NULL, 10 * SIM_MS, watch, NULL);
 	for (int sheet = 1; sheet <= SHEETS; sheet++)
 	{
 		const Gateway *holder = holder_of(sheet), *owner = owner_of(sheet);
@@ -582,8 +582,11 @@ watch(void *arg)
 
 		if (!holder || !owner || holder == owner)
 		{
-			if (misplaced[sheet] != 0 && owner && holder == owner)
-				result.moves++;
+			if (holder && holder == owner)
+			{
+				result.moves += holders[sheet] && holders[sheet] != holder;
+				holders[sheet] = holder;
+			}
 			misplaced[sheet] = 0;
 			continue;
 		}
