@@ -210,6 +210,25 @@ test('properties in the page', { timeout: 400000 }, async (t) => {
 		assert.deepEqual(await stored(), []);
 	});
 
+	await step('the history says what was set, and of what', async () => {
+		const set = [['3:3', 'height', '70'], ['B:D', 'width', '60'], ['B:D', 'width', 'null'], ['7:8', 'hidden', 'true'], ['7:8', 'hidden', 'null'], ['A4:B5', 'merge', 'true'], ['A4:B5', 'merge', 'null'], ['C:C', 'note', '"x"']];
+		for (const [target, key, value] of set) await sql(`SELECT sheet.set_property(${id}, '${target}', '${key}', '${value}')`);
+		await sql(`SELECT sheet.set_property(${id}, NULL, 'freeze', '{"rows": 2}')`);
+		const history = async (person, name) => {
+			await person.page.getByRole('button', { name, exact: true }).click();
+			await person.page.locator('.drawer time').first().waitFor();
+			return person.page.locator('.drawer li strong').allTextContents();
+		};
+		assert.deepEqual((await history(ann, 'History')).slice(0, 9).reverse(), ['Height of row 3: 70', 'Width of columns B to D: 60', 'Width of columns B to D: standard', 'Hidden: rows 7 to 8', 'Shown: rows 7 to 8',
+			'Merged: A4:B5', 'No longer merged: A4:B5', 'note of column C: "x"', 'Frozen rows: 2, frozen columns: 0']);
+		assert.equal(await ann.page.locator('.drawer .change').count(), 0, 'an edit of a property is not shown as one of a cell');
+		await picture(ann, 'history');
+		await bob.page.getByRole('button', { name: '中文' }).click();
+		assert.deepEqual((await history(bob, '历史')).slice(0, 3), ['冻结 2 行、0 列', 'C 列的 note："x"', '取消合并：A4:B5']);
+		await bob.page.getByRole('button', { name: 'English' }).click();
+		await bob.untilOpen();
+	});
+
 	await step('while the page is not connected, and over a reload', async () => {
 		await ann.type('A1', 'x');
 		await saved();

@@ -60,6 +60,20 @@ describe('the log', () => {
 		assert.equal([...(await get(`${fid}/log?limit=1`)).json.edits[0].new].length, 1024);
 	});
 
+	test('tells what properties were set, and of which rows, columns or cells', async () => {
+		const set = [['5:5', 'height', '40'], ['B:D', 'hidden', 'true'], ['A1:B2', 'merge', 'true'], [null, 'freeze', '{"rows": 1}']];
+		for (const [target, key, value] of set) await cluster.psql(`SELECT sheet.set_property(${fid}, ${target ? `'${target}'` : 'NULL'}, '${key}', '${value}')`);
+		await cluster.psql(`SELECT sheet.set(${fid}, 0, 0, 'cell')`);
+		const [cell, ...edits] = (await get(`${fid}/log?limit=5`)).json.edits;
+		assert.deepEqual(edits.reverse().map(({ kind, row, col, target, key, new: value }) => [kind, row, col, target, key, value]), [
+			['property', 4, -1, '5:5', 'height', '40'],
+			['property', -1, 1, 'B:D', 'hidden', 'true'],
+			['property', 0, 0, 'A1:B2', 'merge', 'true'],
+			['property', -1, -1, '', 'freeze', '{"rows": 1}'],
+		]);
+		assert.deepEqual(['target' in cell, 'key' in cell], [false, false]);
+	});
+
 	test('is for those who may read the sheet, and asked for in numbers', async () => {
 		const ben = await register(gateway);
 		for (const what of ['log', 'versions']) {

@@ -14,7 +14,7 @@
 
 /* Contents are cut, as they may have 32,767 characters each. */
 static const char history_log_sql[] = "SELECT e.seq, e.at, e.kind, e.\"row\", e.col, left(e.old, 1024), left(e.new, "
-									  "1024), e.uid, e.username, e.segment_id "
+									  "1024), e.uid, e.username, e.segment_id, e.target, e.key "
 									  "FROM sheet.check_role($1, $2, 'viewer') c, LATERAL "
 									  "(SELECT * FROM sheet.log_edits($1) WHERE seq < $3 ORDER BY seq DESC LIMIT $4) e";
 static const char history_versions_sql[] =
@@ -87,7 +87,13 @@ history_log(Request *request, PGresult *res)
 		routes_put_member(&data, "new", history_text(res, i, 6, ""));
 		buf_printf(&data, ",\"uid\":%s", history_text(res, i, 7, "0"));
 		routes_put_member(&data, "username", history_text(res, i, 8, ""));
-		buf_printf(&data, ",\"segment\":%s}", PQgetvalue(res, i, 9));
+		buf_printf(&data, ",\"segment\":%s", PQgetvalue(res, i, 9));
+		if (!PQgetisnull(res, i, 11))
+		{
+			routes_put_member(&data, "target", history_text(res, i, 10, ""));
+			routes_put_member(&data, "key", PQgetvalue(res, i, 11));
+		}
+		buf_puts(&data, "}");
 	}
 	history_answer(request, &data, res);
 }

@@ -109,6 +109,9 @@ export interface LogEntry {
 	new: string;
 	username: string;
 	segment: number;
+	/** Of an edit of a property; target '': the sheet. */
+	target: string;
+	key: string;
 }
 
 export function parseLogEntry(value: unknown): LogEntry {
@@ -118,6 +121,7 @@ export function parseLogEntry(value: unknown): LogEntry {
 	return {
 		...{ seq: indexOf(entry.seq, 'seq'), at: text('at'), kind: text('kind'), row: place(entry.row), col: place(entry.col) },
 		...{ old: text('old'), new: text('new'), username: text('username'), segment: indexOf(entry.segment, 'segment') },
+		...{ target: text('target'), key: text('key') },
 	};
 }
 

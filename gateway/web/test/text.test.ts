@@ -12,6 +12,7 @@ describe('answers of HTTP', () => {
 		const sheet = parseSheet({ fid: 7, name: 'n', owner: 'ann', isDeleted: false, columns: 3, checkpoint_num: 1, checkPointBrief: [{ cid: 1, timestamp: 't' }], CreatedAt: 'c', UpdatedAt: 'u' });
 		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', columns: 3 });
 		expect(parsePage({ edits: [{ seq: 3, at: 't', kind: 'commit', row: -1, col: -1, segment: 1 }], next: 3 }, 'edits', parseLogEntry)).toMatchObject({ items: [{ seq: 3, row: -1, old: '' }], next: 3 });
+		expect(parseLogEntry({ seq: 4, at: 't', kind: 'property', row: 4, col: -1, old: '', new: '40', segment: 1, target: '5:5', key: 'height' })).toMatchObject({ target: '5:5', key: 'height' });
 		expect(parseRoute({ http: 'http://a:1/', ws: 'ws://a:1', epoch: 3 })).toEqual({ http: 'http://a:1', ws: 'ws://a:1', members: [] });
 		expect(() => parseRoute({ http: 'javascript:1', ws: 'x' })).toThrow(ProtocolError);
 	});

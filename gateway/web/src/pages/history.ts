@@ -39,8 +39,35 @@ export function openHistory(context: EditorContext): void {
 	void load();
 }
 
-/** What an entry is about: a cell, or rows, columns or versions. */
-function subject({ kind, row, col, segment, new: count }: LogEntry): string {
+/** A target as people name it: a range, a row, columns. */
+function nameOf(target: string): string {
+	const [first, last = first] = target.split(':');
+	const kind = target === '' ? 'sheet' : /[0-9]/.test(first!) ? (/[A-Z]/.test(first!) ? 'cells' : 'row') : 'column';
+	return t(`history.at.${kind}${first !== last && kind !== 'cells' ? 's' : ''}`, { target, first: first!, last: last! });
+}
+
+/** The rows and columns of a value of `freeze`. Any client may have set it. */
+function frozen(value: string): { rows: number; cols: number } {
+	try {
+		const { rows = 0, cols = 0 } = JSON.parse(value) as { rows?: number; cols?: number };
+		return { rows: Number(rows), cols: Number(cols) };
+	} catch {
+		return { rows: 0, cols: 0 };
+	}
+}
+
+/** What an edit of a property did, in a sentence. */
+function propertyText({ target, key, new: value }: LogEntry): string {
+	const at = nameOf(target);
+	if (key === 'hidden' || key === 'merge') return t(`history.property.${key}${value === 'true' ? '' : '.off'}`, { at });
+	if (key === 'freeze') return t('history.property.freeze', frozen(value));
+	return t(`history.property.${key === 'width' || key === 'height' ? key : 'other'}`, { at, key, value: value || t('history.property.none') });
+}
+
+/** What an entry is about: a cell, or properties, rows, columns or versions. */
+function subject(log: LogEntry): string {
+	const { kind, row, col, segment, new: count } = log;
+	if (kind === 'property') return propertyText(log);
 	if (kind === 'commit') return t('history.commit', { cid: segment });
 	if (kind === 'resize') return t('history.resize', { rows: row + 1, cols: col + 1 });
 	if (row >= 0 && col >= 0) return cellName(row, col);
@@ -52,7 +79,7 @@ function entry(log: LogEntry): HTMLElement {
 	const time = h('time', { datetime: log.at }, formatTime(log.at));
 	const who = h('span', { class: 'who' }, log.username || t('history.nobody'));
 	const title = h('strong', {}, subject(log));
-	if (log.row < 0 || log.col < 0 || log.kind === 'resize') return h('li', { class: 'commit' }, title, who, time);
+	if (log.row < 0 || log.col < 0 || log.kind === 'resize' || log.kind === 'property') return h('li', { class: 'commit' }, title, who, time);
 	if (log.kind === 'style') return h('li', {}, title, who, time, h('span', { class: 'change nothing' }, t('kept.format')));
 	const empty = () => h('span', { class: 'nothing' }, t('history.empty'));
 	const before = log.old === '' ? empty() : h('del', {}, log.old);
