@@ -217,3 +217,19 @@ describe('the own list', () => {
 		assert.deepEqual(await list(mia), fids.slice().reverse(), 'those in the trash are shown to their owner');
 	});
 });
+
+describe('a refusal that a person can cause', () => {
+	test('has a code', async () => {
+		const fid = await newSheet(gateway, anna);
+		const share = (username) => post(gateway, '/sharesheet', { token: anna.token, fid, username, role: 'editor' });
+		const account = (username, password = 'password') => post(gateway, '/register', { username, password, email: '' });
+		const coded = async (answer) => [(await answer).status, (await answer).json.code];
+		assert.deepEqual(await coded(share('nobody of this name')), [404, 'no_account']);
+		assert.deepEqual(await coded(share(anna.username)), [400, 'owner']);
+		assert.deepEqual(await coded(account('two\nlines')), [400, 'account']);
+		assert.deepEqual(await coded(account('n'.repeat(101))), [400, 'account']);
+		assert.deepEqual(await coded(account('long', 'p'.repeat(1025))), [400, 'password']);
+		assert.deepEqual(await coded(post(gateway, '/newsheet', { token: anna.token, name: 'n'.repeat(256) })), [400, 'sheet_name']);
+		assert.deepEqual(await coded(post(gateway, '/newsheet', { token: anna.token, name: 7 })), [400, undefined], 'a malformed request has none');
+	});
+});

@@ -114,14 +114,22 @@ request_msg(Request *request, Msg msg)
 }
 
 void
-request_error(Request *request, int status, const char *reason)
+request_error_code(Request *request, int status, const char *code, const char *reason)
 {
 	Buf body = {NULL, 0, 0};
 
 	buf_puts(&body, "{\"success\":false,\"msg\":0,\"data\":");
 	buf_puts_json(&body, reason);
+	if (code != NULL)
+		buf_printf(&body, ",\"code\":\"%s\"", code);
 	buf_puts(&body, "}");
 	request_json(request, status, &body);
+}
+
+void
+request_error(Request *request, int status, const char *reason)
+{
+	request_error_code(request, status, NULL, reason);
 }
 
 void
@@ -157,6 +165,15 @@ request_deny(Request *request, Msg msg, int status, const char *reason)
 	if (status == 401)
 		request_add_header(request, "WWW-Authenticate", "Bearer");
 	request_error(request, status, reason);
+}
+
+bool
+request_sql_error_code(Request *request, const PGresult *res, const char *code)
+{
+	if (strncmp(pgresult_sqlstate(res), "22", 2) != 0)
+		return false;
+	request_error_code(request, 400, code, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+	return true;
 }
 
 void

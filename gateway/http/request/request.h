@@ -235,12 +235,16 @@ extern void request_msg(Request *request, Msg msg);
 extern void request_data(Request *request, Msg msg, Buf *data);
 /* 4xx and 5xx: {"success":false,"msg":0,"data":reason}. */
 extern void request_error(Request *request, int status, const char *reason);
+/* The same with "code":code, a word by which a page finds its own text for a person. */
+extern void request_error_code(Request *request, int status, const char *code, const char *reason);
 /* 503 or 429, with Retry-After. */
 extern void request_error_later(Request *request, int status, int seconds, const char *reason);
 extern void request_too_busy(Request *request); /* 503: too many requests of the kind */
 extern void request_out_of_memory(Request *request);
 /* msg, or for by_status the status and reason. */
 extern void request_deny(Request *request, Msg msg, int status, const char *reason);
+/* Answers an error of the database about a value that it does not accept. False: it is another one, or none. */
+extern bool request_sql_error_code(Request *request, const PGresult *res, const char *code);
 /* An error of the database. */
 extern void request_sql_error(Request *request, const PGresult *res);
 /* A value with a control character, which could end the line, is left out. */

@@ -163,7 +163,7 @@ account_password_acceptable(Request *request, const char *password)
 {
 	if (password[0] != '\0' && strlen(password) <= PASSWORD_MAX)
 		return true;
-	request_error(request, 400, "a password of 1 to 1024 bytes is needed");
+	request_error_code(request, 400, "password", "a password of 1 to 1024 bytes is needed");
 	return false;
 }
 

@@ -117,6 +117,8 @@ register_created(Request *request, PGresult *res)
 
 	if (account_name_is_taken(res))
 		request_msg(request, MSG_USER_EXISTS);
+	else if (request_sql_error_code(request, res, "account"))
+		return;
 	else if (!request_succeeded(res) || PQntuples(res) != 1)
 		request_sql_error(request, res);
 	else if (account_put_token(request, &data, atoll(PQgetvalue(res, 0, 0)), atoll(PQgetvalue(res, 0, 1))))

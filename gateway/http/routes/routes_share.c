@@ -42,7 +42,9 @@ share_answered(Request *request, PGresult *res)
 	if (request_succeeded(res))
 		request_msg(request, MSG_SHEET);
 	else if (reason != NULL && strcmp(pgresult_sqlstate(res), "42704") == 0 && strncmp(reason, "account", 7) == 0)
-		request_error(request, 404, reason); /* 42704 may mean the sheet or the account */
+		request_error_code(request, 404, "no_account", reason); /* 42704 may mean the sheet or the account */
+	else if (reason != NULL && strstr(reason, "is the owner of the sheet") != NULL)
+		request_error_code(request, 400, "owner", reason);
 	else
 		request_sql_error(request, res);
 }

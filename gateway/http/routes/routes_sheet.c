@@ -155,6 +155,13 @@ new_sheet_created(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
+	if (request_sql_error_code(request, res, "sheet_name"))
+		return;
+	if (!request_succeeded(res))
+	{
+		request_sql_error(request, res);
+		return;
+	}
 	buf_puts(&data, PQgetvalue(res, 0, 0));
 	request_data(request, MSG_SHEET_NEW, &data);
 }
@@ -172,7 +179,7 @@ route_new_sheet(Request *request)
 						 request_int64(request, rows < SHEET_MIN_ROWS ? SHEET_MIN_ROWS : rows),
 						 request_int64(request, cols < SHEET_MIN_COLS ? SHEET_MIN_COLS : cols),
 						 pgparam_text(strcmp(role, "none") == 0 ? NULL : role), request_uid(request)),
-				  REQUEST_TEXT, new_sheet_created);
+				  REQUEST_TEXT_RAW, new_sheet_created);
 }
 
 /* ---- /getsheet {fid} ---- */

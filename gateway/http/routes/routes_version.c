@@ -222,7 +222,7 @@ whole_answered(void *arg, SnapshotStatus status, Snapshot *snapshot, const PGres
 	else if (status == SNAPSHOT_READY)
 		whole_begin(request, snapshot);
 	else if (status == SNAPSHOT_TOO_LARGE)
-		request_error(request, 413, "the sheet is too large for protocol v1");
+		request_error_code(request, 413, "large_version", "the sheet is too large for protocol v1");
 	else if (status == SNAPSHOT_BUSY)
 		request_too_busy(request);
 	else if (status == SNAPSHOT_MALFORMED)

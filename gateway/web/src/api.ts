@@ -10,10 +10,10 @@ const timeoutMs = 10000;
 const shortTimeoutMs = 4000;
 const membersKey = 'pg_sheet.gateways';
 
-/** A refusal, with its number and the gateway's text, or no answer (msg null). */
+/** A refusal, with its number, or no answer (msg null). The texts have its code (`error.CODE`). */
 export class ApiError extends Error {
-	constructor(readonly msg: number | null, readonly detail = '') {
-		super(msg === null ? 'no gateway answers' : `refused: ${msg}`);
+	constructor(readonly msg: number | null, readonly code = msg === null ? 'unreachable' : String(msg), detail = '') {
+		super(`${code} ${detail}`);
 	}
 }
 
@@ -35,6 +35,7 @@ function storeGateways(urls: string[]): void {
 }
 
 const refusals = new Map<number, number>([
+	[400, Msg.InvalidFormat],
 	[401, Msg.InvalidToken],
 	[403, Msg.NoPermission],
 	[404, Msg.NoSheet],
@@ -43,11 +44,12 @@ const refusals = new Map<number, number>([
 
 async function request(base: string, path: string, init: RequestInit, timeout = timeoutMs): Promise<unknown> {
 	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeout), cache: 'no-store' });
-	if (response.status >= 500) throw new ApiError(null, `${response.status}`);
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
-	const refusal = refusals.get(response.status);
-	if (refusal !== undefined) throw new ApiError(refusal);
-	return (await response.json()) as unknown;
+	if (response.ok) return (await response.json()) as unknown;
+	const body = (await response.json().catch(() => null)) as { code?: unknown } | null;
+	const known = refusals.get(response.status);
+	const msg = known ?? (response.status >= 500 ? null : Msg.InvalidFormat);
+	throw new ApiError(msg, typeof body?.code === 'string' ? body.code : known !== undefined ? String(known) : `http.${response.status}`);
 }
 
 function postInit(body: object): RequestInit {
@@ -67,7 +69,7 @@ async function tryGateways(bases: string[], path: string, init: RequestInit, aga
 			if (mayHaveArrived && !again) break;
 		}
 	}
-	throw problem instanceof ApiError ? problem : new ApiError(null, String(problem));
+	throw problem instanceof ApiError ? problem : new ApiError(null, undefined, String(problem));
 }
 
 export async function post(path: string, body: object, { bases = knownGateways(), again = true } = {}): Promise<Answer> {
@@ -76,7 +78,7 @@ export async function post(path: string, body: object, { bases = knownGateways()
 
 async function call(path: string, body: object, options: { bases?: string[]; again?: boolean } = {}): Promise<unknown> {
 	const answer = await post(path, body, options);
-	if (!answer.success) throw new ApiError(answer.msg, typeof answer.data === 'string' ? answer.data : '');
+	if (!answer.success) throw new ApiError(answer.msg);
 	return answer.data;
 }
 

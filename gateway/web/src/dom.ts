@@ -87,9 +87,7 @@ export function notify(text: string, kind: 'info' | 'problem' = 'info'): void {
 
 /** The text for an error. */
 export function explain(error: unknown): string {
-	if (error instanceof ApiError && error.msg === null) return t('error.unreachable');
-	if (error instanceof ApiError && error.msg === Msg.InvalidFormat && error.detail) return t('error.0.because', { detail: error.detail });
-	if (error instanceof ApiError) return tOr(`error.${error.msg}`, 'error.other', { code: error.msg ?? 0 });
+	if (error instanceof ApiError) return tOr(`error.${error.code}`, error.msg === null ? 'error.unreachable' : 'error.other', { code: error.code });
 	return t('error.unexpected', { detail: error instanceof Error ? error.message : String(error) });
 }
 

@@ -1,14 +1,13 @@
 // sign-in.ts - the form to sign in or to register.
-import { ApiError, register, saveSession, signIn } from '../api';
+import { register, saveSession, signIn } from '../api';
 import { button, explain, field, h, openDialog } from '../dom';
 import { t } from '../i18n';
-import { Msg } from '../answers';
 import type { Session } from '../api';
 import { switches } from './switches';
 
 export function showSignIn(root: HTMLElement, done: (session: Session) => void): void {
 	let registering = false;
-	const name = field(t('signin.username'), { name: 'username', autocomplete: 'username', required: true, maxlength: 64, autofocus: true });
+	const name = field(t('signin.username'), { name: 'username', autocomplete: 'username', required: true, maxlength: 100, autofocus: true });
 	const email = field(t('signin.email'), { name: 'email', type: 'email', autocomplete: 'email', maxlength: 254 });
 	const password = field(t('signin.password'), { name: 'password', type: 'password', required: true, maxlength: 1024 });
 	const problem = h('p', { class: 'problem', role: 'alert' });
@@ -39,8 +38,7 @@ export function showSignIn(root: HTMLElement, done: (session: Session) => void):
 			const username = name.input.value.trim();
 			done(registering ? await register(username, email.input.value.trim(), password.input.value) : await signIn(username, password.input.value));
 		} catch (error) {
-			const refused = error instanceof ApiError && error.msg === Msg.InvalidFormat && !error.detail;
-			problem.textContent = refused ? t('signin.malformed') : explain(error);
+			problem.textContent = explain(error);
 			name.input.focus();
 		} finally {
 			submit.disabled = false;
