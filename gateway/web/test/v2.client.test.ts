@@ -268,12 +268,39 @@ describe('a client that was cut off', () => {
 		expect(after(1000)).toBe(3000);
 		wires[0]!.hear({ t: 'user', uid: 1, name: 'ann' });
 		expect(after(1000)).toBe(0);
-		expect(after(60000)).toBe(2000); // the page has slept
-		expect(after(8000)).toBe(10000);
-		expect(wires.length).toBe(1);
-		expect(after(1000)).toBe(11000);
+		expect(after(1000)).toBe(2000);
+		for (let silent = 3000; silent <= 11000; silent += 1000) {
+			expect(wires.length).toBe(1);
+			expect(after(1000)).toBe(silent);
+		}
 		vi.advanceTimersByTime(1000);
 		expect(wires.length).toBe(2);
+	});
+
+	test('gives a silent connection up sooner after the page has slept, or the network was away', () => {
+		const { client, wires } = start();
+		const after = (milliseconds: number) => {
+			vi.advanceTimersByTime(milliseconds);
+			return client.check();
+		};
+		client.connect();
+		wires[0]!.greet(3, false);
+		expect([after(1000), after(60000)]).toEqual([0, 0]);
+		expect(wires[0]!.said.at(-1)).toMatchObject({ t: 'who' });
+		expect([after(1000), after(1000), after(1000)]).toEqual([1000, 2000, 3000]);
+		expect([wires.length, after(1000)]).toEqual([1, 4000]);
+		vi.advanceTimersByTime(1000);
+		expect(wires.length).toBe(2);
+		wires[1]!.greet(3, true);
+		void client.operate(edit);
+		expect([after(1000), after(1000), after(1000), after(1000)]).toEqual([1000, 2000, 3000, 4000]);
+		client.retryNow();
+		expect(wires.length).toBe(2);
+		client.retryNow(true);
+		expect(wires.length).toBe(3);
+		wires[2]!.greet(3, true);
+		expect([after(1000), after(1000), after(1000), after(1000)]).toEqual([1000, 2000, 3000, 4000]);
+		expect(wires.length).toBe(3);
 	});
 
 	test('goes on with the operations of an earlier page, moved by what has happened since', () => {

@@ -36,6 +36,8 @@ const mostCells = 5;
 function statusText({ phase, unsaved, held, loading, partial }: Status): string {
 	if (phase === 'stopped') return unsaved ? t('status.stoppedUnsaved', { count: unsaved }) : t('status.stopped');
 	if (phase === 'connecting') return t('status.connecting');
+	// A gateway on this machine answers without a network.
+	if (phase !== 'connected' && !navigator.onLine) return unsaved ? t('status.offlineUnsaved', { count: unsaved }) : t('status.offline');
 	if (phase === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
 	if (phase === 'silent') return unsaved ? t('status.silentUnsaved', { count: unsaved }) : t('status.silent');
 	if (unsaved && held) return t('status.held', { count: unsaved, name: held.holder, seconds: held.seconds });
@@ -284,7 +286,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const { signal } = listeners;
 	document.addEventListener('keydown', leaveGrid, { capture: true, signal });
 	window.addEventListener('beforeunload', askBeforeLeaving, { signal });
-	window.addEventListener('online', () => session.wake(), { signal });
+	window.addEventListener('online', () => session.wake(true), { signal });
 	window.addEventListener('pagehide', () => draft.store(), { signal });
 	document.addEventListener('visibilitychange', () => (document.hidden ? draft.store() : session.wake()), { signal });
 

@@ -205,11 +205,10 @@ export class SheetSession {
 		this.report();
 	}
 
-	/** The network may be back, or the page was hidden: reconnects or probes at once. */
-	wake(): void {
+	/** The network is back, or the page was hidden: reconnects or probes at once. */
+	wake(networkWasAway = false): void {
 		this.mirror.flush();
-		this.client.retryNow();
-		this.client.probe();
+		this.client.retryNow(networkWasAway);
 	}
 
 	/** The grid exists now. It is empty, and has the size of the sheet. */

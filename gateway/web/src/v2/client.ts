@@ -96,8 +96,12 @@ const retryableCodes = new Set<number>([1001, 1005, 1006, 1011, 1012, 1013, clos
 const blockCells = 65536;
 /** A connection that is silent for so long is given up, if an answer is due. */
 const silentMs = 10000;
+/** The same while it is doubtful whether the connection still exists. */
+const doubtfulMs = 3000;
 /** An idle connection is probed after this time. */
 const probeMs = 2000;
+/** A page that was not called for so long has slept. */
+const sleptMs = 5000;
 
 /** How often in a row the client follows a moved sheet without a pause: from the owner to the holder, and back. */
 const movesAtOnce = 3;
@@ -135,6 +139,9 @@ export class SheetClient {
 	/** When a message last arrived, and since when an answer is due (0: none is). */
 	private heard = 0;
 	private due = 0;
+	/** The page has slept, or the network was away, and nothing has arrived since then. */
+	private doubtful = false;
+	private checked = Date.now();
 
 	constructor(private readonly options: ClientOptions) {
 		this.client = options.client ?? newClient();
@@ -188,6 +195,7 @@ export class SheetClient {
 		this.hello = null;
 		this.nacks = 0;
 		this.due = this.heard = Date.now();
+		this.doubtful = false;
 		socket.binaryType = 'arraybuffer';
 		socket.onopen = () =>
 			this.send({
@@ -213,9 +221,12 @@ export class SheetClient {
 		this.socket?.close(1000);
 	}
 
-	/** Reconnects at once if the client waits to. */
-	retryNow(): void {
+	/** Reconnects at once if the client waits to; else asks for an answer. doubtful: the network was away. */
+	retryNow(doubtful = false): void {
+		this.doubtful ||= doubtful;
+		this.check();
 		if (!this.socket && !this.ended && this.timer !== undefined) this.connect();
+		this.probe();
 	}
 
 	/**
@@ -223,12 +234,14 @@ export class SheetClient {
 	 * each second.
 	 */
 	check(): number {
-		if (!this.socket) return 0;
 		const now = Date.now();
+		if (now - this.checked > sleptMs) this.doubtful = true;
+		this.checked = now;
+		if (!this.socket) return 0;
 		// The silence before the probe counts, except what the page has slept through.
-		if (this.due === 0 && now - this.heard >= probeMs) this.probe(Math.max(this.heard, now - probeMs));
+		if (this.due === 0 && now - this.heard >= probeMs) this.probe(this.doubtful ? now : Math.max(this.heard, now - probeMs));
 		const silent = this.due === 0 ? 0 : now - Math.max(this.due, this.heard);
-		if (silent > silentMs) {
+		if (silent > (this.doubtful ? doubtfulMs : silentMs)) {
 			const socket = this.socket;
 			this.closed(1006, 'silent');
 			socket.close();
@@ -309,6 +322,7 @@ export class SheetClient {
 			return;
 		}
 		this.heard = Date.now();
+		this.doubtful = false;
 		switch (message.t) {
 			case 'hello':
 				this.greeted(message);
