@@ -25,6 +25,8 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 	await bob.goTo('C5');
 	await ann.page.getByRole('button', { name: 'Save version' }).click();
 	await ann.page.getByText('Version 1 is saved.').waitFor();
+	const trashed = Number(await cluster.psql(`SELECT sheet.create('Old', 84, 60, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
+	await cluster.psql(`SELECT sheet.trash(${trashed})`);
 	const step = (name, run) =>
 		t.test(name, async () => {
 			await run();
@@ -44,16 +46,52 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await page.goto(`${gateway.url}/`);
 		await goOn('main.sign-in');
 		await check('sign-in');
+		await page.locator('main.sign-in p > button').click();
+		await goOn('input[type=email]');
+		await check('register');
+		await page.locator('main.sign-in p > button').click();
+		await page.locator('form input[name=username]').fill(`nobody ${Math.random()}`);
+		await page.locator('form input[name=password]').fill('not a password');
+		await page.locator('form button[type=submit]').click();
+		await goOn('.problem:not(:empty)');
+		await check('sign-in refused');
 		await page.locator('form input[name=username]').fill('ann');
 		await page.locator('form input[name=password]').fill(ann.password);
 		await page.locator('form button[type=submit]').click();
 		await goOn('main.sheets table');
 		await check('list');
+		await page.locator('.heading button').click();
+		await goOn('dialog form');
+		await check('new sheet');
+		await page.keyboard.press('Escape');
+		await page.locator('.tabs button').nth(1).click();
+		await goOn('td button.danger');
+		await check('trash');
+		await page.locator('td button.danger').click();
+		await goOn('dialog button.danger');
+		await check('question');
+		await page.keyboard.press('Escape');
 		await page.goto(`${gateway.url}/?id=${id}`);
 		await goOn('.grid canvas');
 		await waitUntil(() => page.evaluate(() => window.pgSheet?.contentOf(0, 0)), 'the grid to be filled');
 		await page.locator('.cell-cursor[data-user="bob"]').waitFor({ state: 'attached' });
 		await check('editor');
+		if (phone) {
+			await page.locator('.bar > .fold').click();
+			await goOn('.actions-menu[data-open]');
+			await check('menu');
+			await page.keyboard.press('Escape');
+			await page.locator('.people > .fold').click();
+			await goOn('.faces .face');
+		} else await page.locator('.faces .face[data-name="bob"]').click();
+		await check('people');
+		await page.keyboard.press('Escape');
+		const box = await page.locator('.grid canvas').first().boundingBox();
+		const at = [box.x + 200, box.y + 150];
+		await page.mouse.click(...at, { button: 'right' });
+		await goOn('.univer-popup button');
+		await check('context menu');
+		await page.keyboard.press('Escape');
 		await action(1);
 		await goOn('.drawer .entries button');
 		await check('versions');
@@ -67,6 +105,22 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await action(3);
 		await goOn('dialog form');
 		await check('share');
+		await page.locator('dialog form input').first().fill('nobody');
+		await page.locator('dialog form button[type=submit]').click();
+		await goOn('dialog .problem:not(:empty)');
+		assert.match(await page.locator('dialog .problem').textContent(), /^(There is no user with this name\.|没有叫这个名字的用户。)$/);
+		await check('share refused');
+		await page.goto(`${gateway.url}/?id=${id}`);
+		await waitUntil(() => page.evaluate(() => window.pgSheet?.contentOf(0, 0)), 'the grid to be filled');
+		await goOn('.cell-cursor[data-user="bob"]');
+		await page.mouse.click(...at);
+		await page.keyboard.type('42');
+		await cluster.psql(`SELECT sheet.delete_rows(${id}, 4, 4); SELECT sheet.insert_rows(${id}, 4, 4)`);
+		await goOn('.kept-item button');
+		await check('kept');
+		await page.goto(`${gateway.url}/?id=999999`);
+		await goOn('.stopped button');
+		await check('stopped');
 	}
 
 	for (const locale of ['en', 'zh-CN'])
@@ -95,7 +149,7 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 						if (locale === 'zh-CN') assert.deepEqual(await englishTexts(page), [], name);
 						seen.push(screen);
 					});
-					assert.equal(seen.length, 7);
+					assert.equal(seen.length, phone ? 18 : 17);
 					await context.close();
 				});
 			}
@@ -118,6 +172,20 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		const editor = await invisibleFocus(ann.page, 'body');
 		assert.deepEqual([editor.invisible, editor.reached >= 8], [[], true], JSON.stringify(editor));
 		await page.context().close();
+	});
+
+	await step('what a stopped sheet covers takes no focus', async () => {
+		const page = await ann.context.newPage();
+		await page.goto(`${gateway.url}/?id=999999`);
+		await page.locator('.stopped button').first().waitFor();
+		const reached = [];
+		for (let i = 0; i < 4; i++) {
+			await page.keyboard.press('Tab');
+			reached.push(await page.evaluate(() => (document.activeElement === document.body ? null : document.activeElement.outerHTML.slice(0, 160))));
+		}
+		const names = reached.filter(Boolean);
+		assert.ok(names.length > 1 && names.every((html) => /^<button/.test(html) && /Sheets|Try again/.test(html)), names.join('\n'));
+		await page.close();
 	});
 
 	await step('theme and language are switched on each screen, and remembered', async () => {
@@ -231,7 +299,7 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 /** Names of controls and texts that have no Chinese letter, except data, names of fonts, and what is the same in all languages. */
 function englishTexts(page) {
 	return page.evaluate(() => {
-		const same = /^(pg_sheet|English|F6|ann|bob|Household|Arial|fx|[A-Z]{1,2}[0-9]*(, .*)?|Item|Cost|Rent|Food|Sum|=SUM\(.*\)|[^\p{L}]*)$/u;
+		const same = /^(pg_sheet|English|F6|ann|bob|Household|Old|Arial|fx|[A-Z]{1,2}[0-9]*(,.*)?|Item|Cost|Rent|Food|Sum|=SUM\(.*\)|[^\p{L}]*)$/u;
 		const isEnglish = (text) => text && !/\p{Script=Han}/u.test(text) && !same.test(text);
 		const found = new Set();
 		for (const element of document.querySelectorAll('body *:not(script, style, noscript)')) {

@@ -93,6 +93,43 @@ test('what is not in the sheet yet', { timeout: 240000 }, async (t) => {
 		await offered('B3').getByRole('button', { name: 'Discard' }).click();
 	});
 
+	await part('a switch of the language asks, and the text is offered in the new one', async () => {
+		const switchTo = async (language) => {
+			await ann.page.getByRole('button', { name: language }).click();
+			await ann.page.waitForTimeout(300);
+		};
+		await halfType('B2', 'half');
+		assert.equal(await asked(false, () => switchTo('中文')), 1);
+		assert.equal(await ann.page.evaluate(() => document.documentElement.lang), 'en');
+		assert.equal(await asked(true, () => switchTo('中文')), 1);
+		await offered('B2: “half”').waitFor();
+		await ann.page.getByText('这是您之前写的').waitFor();
+		assert.equal(await ann.page.evaluate(() => document.documentElement.lang), 'zh-CN');
+		await offered('B2').getByRole('button', { name: '写入' }).click();
+		await waitUntil(async () => (await stored()) === 'B2=half', 'it to be stored');
+		await waitUntil(async () => (await ann.status()) === '已保存', 'the page to say so');
+		assert.equal(await asked(true, () => switchTo('English')), 0);
+		await ann.untilOpen();
+	});
+
+	await part('a tab that is closed asks, and the text is offered in the next one', async () => {
+		await halfType('B2', 'closed');
+		const { page } = ann;
+		const closed = new Promise((resolve) => page.once('close', resolve));
+		page.once('dialog', (dialog) => dialog.accept());
+		await page.close({ runBeforeUnload: true });
+		await closed;
+		await ann.anotherPage();
+		await ann.open(id);
+		await offered('B2: “closed”').waitFor();
+		await offered('B2').getByRole('button', { name: 'Write it' }).click();
+		await waitUntil(async () => (await stored()) === 'B2=closed', 'it to be stored');
+		await ann.untilSaved();
+		await ann.open(id);
+		await ann.page.waitForTimeout(1000);
+		assert.equal(await ann.page.locator('.kept-item').count(), 0);
+	});
+
 	await part('an editor whose text is the cell\'s, or that was closed, is no reason to ask', async () => {
 		await ann.type('A1', 'same');
 		await ann.untilSaved();

@@ -138,6 +138,47 @@ test('rows and columns come, go and move', { timeout: 300000 }, async (t) => {
 		await everyone('A3', '2');
 	});
 
+	await step('an insertion or a deletion that is refused leaves both pages with what the database has', async () => {
+		const seen = (person) =>
+			person.page.evaluate(() => {
+				const cells = Array.from({ length: 20 }, (_, row) => Array.from({ length: 8 }, (_, col) => [`${'ABCDEFGH'[col]}${row + 1}`, window.pgSheet.contentOf(row, col).content])).flat();
+				return cells.filter(([, content]) => content !== '').map((cell) => cell.join('=')).join(' ');
+			});
+		/** Both pages and the database have these cells, and the grid has its size. */
+		const all = async (contents) => {
+			await untilStored(contents);
+			for (const person of [ann, bob]) {
+				let last;
+				await waitUntil(async () => (last = await seen(person)) === contents.replace(/ ?XFD\d+=end/, ''), () => `${person.name}'s page to show ${contents}; it shows ${last}`);
+			}
+		};
+		await bob.paste('A1', '1\n2\n3\n=SUM(A1:A3)\n5');
+		await everyone('A4', '6');
+		await ann.goTo('B2');
+		await ann.page.keyboard.type('mine');
+		await waitUntil(async () => (await bob.locks()).B2 === 'ann', 'the lock');
+		// What follows a refused deletion was written for rows that are still there.
+		gateway.service.signal('SIGSTOP');
+		await bob.rows('2', 'Delete Selected Row');
+		await bob.type('A6', 'six');
+		await bob.rows('5', 'rows above');
+		gateway.service.signal('SIGCONT');
+		await bob.page.getByText('ann is editing B2').waitFor();
+		await bob.untilSaved();
+		await all('A1=1 A2=2 A3=3 A4==SUM(A1:A3) A6=5 A7=six');
+		await ann.page.keyboard.press('Enter');
+		await all('A1=1 A2=2 B2=mine A3=3 A4==SUM(A1:A3) A6=5 A7=six');
+
+		// A cell in the last column has no room to move.
+		await sql(`SELECT sheet.set(${id}, 'XFD9', 'end')`);
+		await saved();
+		await bob.columns('A', 'cols left');
+		await bob.page.locator('#messages p.problem').first().waitFor();
+		await bob.type('A8', 'eight');
+		await saved();
+		await all('A1=1 A2=2 B2=mine A3=3 A4==SUM(A1:A3) A6=5 A7=six A8=eight XFD9=end');
+	});
+
 	await step('both insert, delete, move and write at once: both pages have what the database has', async () => {
 		await ann.paste('A1', Array.from({ length: 14 }, (_, i) => `r${i}\t${i}\t=B${i + 1}*2`).join('\n'));
 		await everyone('C14', '26');
