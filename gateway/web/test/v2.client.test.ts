@@ -54,6 +54,26 @@ const block = (id: number, more: boolean) => ({ t: 'block', id, ...range(id * 10
 const edit = [{ row: 0, col: 0, content: 'x' }];
 
 describe('a client that was cut off', () => {
+	test('joins anew if the properties had not all come', () => {
+		const { client, wires, again } = start();
+		const property = (col: number) => ['property', 0, col, 16777215, col, 'width', 90];
+		const since = () => wires.at(-1)!.said[0]!.since;
+		client.connect();
+		wires[0]!.greet(3, false);
+		again().greet(4, false);
+		wires.at(-1)!.hear({ t: 'properties', seq: 4, more: true, properties: [property(1)] });
+		expect(since()).toBe(0);
+		again().greet(4, false);
+		wires.at(-1)!.hear({ t: 'properties', seq: 4, more: false, properties: [property(1), property(2)] });
+		expect(since()).toBe(0);
+		again().greet(4, true);
+		again().greet(4, false);
+		wires.at(-1)!.hear({ t: 'user', uid: 1, name: 'there are none' });
+		expect(since()).toBe(4);
+		again().greet(4, true);
+		expect([since(), client.replica.properties.size]).toEqual([4, 0]);
+	});
+
 	test('asks for the ranges that had not come whole, when it is resumed', () => {
 		const { client, wires, again } = start();
 		client.load(range(0));

@@ -130,6 +130,8 @@ export class SheetClient {
 	private ranges: { range: Range; asked: boolean }[] = [];
 	/** The parts of an incomplete commit. */
 	private parts: EditsMessage[] = [];
+	/** The last hello was not resumed, and the sheet's properties may follow it. */
+	private isJoining = false;
 	private socket: Socket | null = null;
 	private movedTo: string | null = null;
 	private attempts = 0;
@@ -204,7 +206,8 @@ export class SheetClient {
 				token: this.options.token(),
 				client: this.client,
 				acked: this.acked,
-				since: this.replica.seq,
+				// What the gateway would resume lacks properties that have not arrived.
+				since: this.isJoining ? 0 : this.replica.seq,
 			});
 		socket.onmessage = ({ data }) => {
 			if (socket === this.socket) this.receive(data);
@@ -323,6 +326,7 @@ export class SheetClient {
 		}
 		this.heard = Date.now();
 		this.doubtful = false;
+		if (message.t !== 'properties') this.isJoining = message.t === 'hello' && !message.resumed;
 		switch (message.t) {
 			case 'hello':
 				this.greeted(message);
@@ -338,6 +342,7 @@ export class SheetClient {
 				break;
 			case 'properties':
 				message.properties.forEach((property) => this.replica.properties.put(property));
+				this.isJoining = message.more;
 				break;
 			case 'ack':
 				this.settle(message.n, message.seq);
