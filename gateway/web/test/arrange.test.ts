@@ -35,6 +35,11 @@ describe('what counts', () => {
 		expect(mergesOf(set)).toEqual([]);
 	});
 
+	test('of merges that begin in one cell and are equally large the one with more rows, whichever came first', () => {
+		const [wide, square, high] = [cells(2, 2, 2, 5), cells(2, 2, 3, 3), cells(2, 2, 5, 2)];
+		for (const merges of [[wide, square, high], [high, square, wide], [square, high, wide]]) expect(mergesOf(setOf(...merges)).map(({ toRow }) => toRow)).toEqual([5]);
+	});
+
 	test('of overlapping merges the smaller, and those that overlap only a merge that does not count', () => {
 		const set = setOf(cells(0, 0, 3, 3), cells(3, 3, 4, 4), cells(0, 0, 0, 1), cells(9, 9, 9, 10));
 		expect(mergesOf(set).map(({ row, col }) => [row, col]).sort()).toEqual([[0, 0], [3, 3], [9, 9]]);

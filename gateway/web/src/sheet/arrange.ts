@@ -98,7 +98,7 @@ export function freezeOf(set: PropertySet): Freeze {
 
 export const overlap = (a: Range, b: Range): boolean => a.row <= b.toRow && b.row <= a.toRow && a.col <= b.toCol && b.col <= a.toCol;
 
-/** The merged ranges. If two overlap, the one with fewer cells counts, and of equally large ones the one that begins later. */
+/** The merged ranges. Of two that overlap, the one with fewer cells counts, then the one that begins later, then the one with more rows. */
 export function mergesOf(set: PropertySet): Range[] {
 	const all = set.of('merge').filter((property) => property.value === true && cellsOf(property) > 1);
 	const rivals = new Map<PropertyEdit, PropertyEdit[]>();
@@ -110,7 +110,7 @@ export function mergesOf(set: PropertySet): Range[] {
 		open.push(merge);
 	}
 	const counts = new Set<PropertyEdit>();
-	for (const merge of all.sort((a, b) => cellsOf(a) - cellsOf(b) || b.row - a.row || b.col - a.col)) {
+	for (const merge of all.sort((a, b) => cellsOf(a) - cellsOf(b) || b.row - a.row || b.col - a.col || b.toRow - a.toRow)) {
 		if (!rivals.get(merge)!.some((other) => counts.has(other))) counts.add(merge);
 	}
 	return [...counts];
