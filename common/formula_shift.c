@@ -342,6 +342,8 @@ skip_hash(Shift *shift)
 static bool
 shift_next(Shift *shift)
 {
+	size_t space;
+
 	switch (*shift->pos)
 	{
 		case '"':
@@ -359,10 +361,11 @@ shift_next(Shift *shift)
 			skip_qualified(shift);
 			break;
 		default:
-			if (is_in_word(*shift->pos) && space_at(shift->pos, shift->end) == 0)
+			space = space_at(shift->pos, shift->end);
+			if (space == 0 && is_in_word(*shift->pos))
 				shift_word(shift);
 			else
-				shift->pos++;
+				shift->pos += space > 0 ? space : 1;
 	}
 	return true;
 }

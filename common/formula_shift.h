@@ -11,7 +11,8 @@
  * (Sheet2!A1, 'a b'!A1:B2): a sheet knows no name that formulas could mean it by, so these mean other sheets. A formula
  * in which a quotation mark, a bracket or a brace is not closed stays as it is.
  *
- * gateway/web/src/v2/formula.ts does the same; tests/vectors/formulas.json holds both to it.
+ * gateway/web/src/v2/formula.ts does the same; tests/vectors/formulas.json and random formulas hold both to it
+ * (gateway/web/test/univer.formula.test.ts).
  */
 #ifndef FORMULA_SHIFT_H
 #define FORMULA_SHIFT_H

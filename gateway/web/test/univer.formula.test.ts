@@ -1,10 +1,12 @@
 // univer.formula.test.ts - compares moveContent() with what Univer makes of random formulas when rows and columns are
-// inserted or deleted. The reference is the page's own: UpdateFormulaController of the pinned Univer.
+// inserted or deleted, and with common/formula_shift.c, which must do the same to the letter. The reference is the page's
+// own: UpdateFormulaController of the pinned Univer.
 //
-// Both agree but for these, where Univer writes the same in another way or is wrong:
+// moveContent() and Univer agree but for these, where Univer writes the same in another way or is wrong:
 //  - Univer writes a changed formula anew: references in capitals, corners in ascending order, A1:A1 as A1, without
 //    spaces beside them. Ours keep what was typed. The comparison takes both in Univer's way.
 //  - Univer takes "A1 : B2", with spaces, for two cells, and rewrites them one by one. Ours is a range.
+//  - Univer takes a no-break or ideographic space before a sheet's name for a part of the name (not generated).
 //  - Univer moves references that name the sheet itself. The database knows no name for it: ours stay (not generated).
 //  - Univer loses one of two quotation marks in a text ("say ""A5""") of a formula that it changes (not generated).
 //  - Univer cuts off some formulas that it changes at the brace of an array constant (generated as a sole argument).
@@ -12,9 +14,14 @@
 
 import { LexerTreeBuilder } from '@univerjs/engine-formula';
 import { UpdateFormulaController } from '@univerjs/sheets-formula';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { EMPTY } from 'rxjs';
 import { expect, test } from 'vitest';
-import { moveContent } from '../src/v2/lines';
+import { isOfRows, maxCols, maxRows, moveContent } from '../src/v2/lines';
 import type { StructureEdit } from '../src/v2/messages';
 
 type FormulaData = Record<string, Record<string, Record<number, { 0: { f: string } }>>>;
@@ -101,12 +108,15 @@ function generator(random: (below: number) => number): () => string {
 	return () => `=${expression(3)}`;
 }
 
-test('10,000 random formulas, as Univer has them', () => {
-	const random = randomOf(20260101);
+const kinds = ['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const;
+const seed = Number(process.env.PG_SHEET_SEED ?? 20260101);
+
+test(`10,000 random formulas, as Univer has them: seed ${seed}`, () => {
+	const random = randomOf(seed);
 	const formula = generator(random);
 	let changed = 0;
 	for (let round = 0; round < 100; round++) {
-		const kind = (['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const)[round % 4]!;
+		const kind = kinds[round % 4]!;
 		const change = { kind, at: random(10), n: 1 + random(4) };
 		const formulas = Array.from({ length: 100 }, formula);
 		const theirs = byUniver(formulas, change);
@@ -118,3 +128,41 @@ test('10,000 random formulas, as Univer has them', () => {
 	}
 	expect(changed).toBeGreaterThan(5000);
 }, 60000);
+
+/** Formulas as people type them, some with mistakes, and what is at the limits of sheets. */
+function damager(random: (below: number) => number): (formula: string) => string {
+	const parts = [...'A1$:!\'"#{}[](),._\\?~`|;@%+ \t\n\u00a0\u3000é中😀', 'XFD', 'XFE', '16777216', '16777217', 'A16777216', '$XFD$9', 'A1:XFD16777216', '2:16777216', 'B:XFD', 'LOG10', 'log10', '#REF!', '#N/A', '#DIV/0!', "'it''s'!", '""', ' : ', '0', 'A0', 'A01'];
+	return (formula) => {
+		const chars = [...formula];
+		for (let i = random(4); i > 0; i--) chars.splice(1 + random(chars.length), random(2), ...(random(4) > 0 ? [parts[random(parts.length)]!] : []));
+		return chars.join('');
+	};
+}
+
+test(`40,000 random formulas, as the database and the gateway have them: seed ${seed}`, () => {
+	const random = randomOf(seed);
+	const [formula, damage] = [generator(random), damager(random)];
+	const vectors = Array.from({ length: 40000 }, (_, i) => {
+		const kind = kinds[i % 4]!;
+		const limit = isOfRows({ kind, at: 0, n: 1 }) ? maxRows : maxCols;
+		const at = random(8) > 0 ? random(10) : limit - 1 - random(10);
+		const n = Math.min(random(8) > 0 ? 1 + random(4) : limit - 9, limit - at);
+		const text = damage(formula());
+		return { name: `${JSON.stringify(text)} ${kind} ${at} ${n}`, formula: text, change: [kind, at, n], result: moveContent(text, { kind, at, n }) };
+	});
+	expect(vectors.filter(({ formula: text, result }) => text !== result).length).toBeGreaterThan(15000);
+	const unit = fileURLToPath(new URL('../../../tests/unit', import.meta.url));
+	const directory = mkdtempSync(path.join(tmpdir(), 'formulas-'));
+	try {
+		writeFileSync(path.join(directory, 'vectors.json'), JSON.stringify(vectors));
+		const program = path.join(directory, 'test_formula');
+		const { MAKEFLAGS: _, ...env } = process.env;
+		const made = spawnSync('make', ['-s', '-C', unit, `BUILD=${directory}`, program], { env, encoding: 'utf8' });
+		expect(made.status, made.stderr).toBe(0);
+		const { stdout, stderr } = spawnSync(program, [path.join(directory, 'vectors.json')], { encoding: 'utf8', maxBuffer: 64 << 20 });
+		expect([stdout.split('\n').filter((line) => line.startsWith('not ok')), stderr]).toEqual([[], '']);
+		expect(stdout).toContain('1..40000');
+	} finally {
+		rmSync(directory, { recursive: true });
+	}
+}, 120000);
