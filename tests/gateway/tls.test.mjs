@@ -61,11 +61,18 @@ describe('the protocol', () => {
 		assert.match(answer.json.data, /HTTPS/);
 		await plain.waitClosed();
 		plain.close();
-		for (const bytes of ['', '\u0016', '\u0016\u0003\u0001\u0000\u0004nope']) {
+		const timeouts = async () => (await gateway.metrics()).pg_sheet_http_timeouts_total;
+		for (const [bytes, counted] of [
+			['', 0], // as other gateways and load balancers do
+			['\u0016', 1],
+			['\u0016\u0003\u0001\u0000\u0004nope', 0],
+		]) {
+			const before_ = await timeouts();
 			const connection = await RawConnection.open(gateway);
 			connection.send(Buffer.from(bytes, 'latin1'));
 			await connection.waitClosed();
 			connection.close();
+			assert.equal((await timeouts()) - before_, counted, JSON.stringify(bytes));
 		}
 	});
 

@@ -556,14 +556,15 @@ conn_tick(Conn *conn)
 {
 	uint64_t waited = uv_now(&gateway.loop) - conn->since;
 	bool due = waited >= (uint64_t) gateway.config.head_seconds * 1000;
-	bool idle = conn->state == CONN_HEAD && conn->in.len == 0;
+	bool idle =
+		conn->state == CONN_HANDSHAKE ? tls_is_silent(&conn->transport) : conn->state == CONN_HEAD && conn->in.len == 0;
 
 	if (idle && conn->served)
 		due = waited >= (uint64_t) gateway.config.keepalive_seconds * 1000;
-	if (conn->state == CONN_HANDSHAKE && due)
-		conn_time_out(conn, 0, "the TLS handshake took too long");
-	else if (idle && due)
+	if (idle && due)
 		conn_abort(conn);
+	else if (conn->state == CONN_HANDSHAKE && due)
+		conn_time_out(conn, 0, "the TLS handshake took too long");
 	else if (conn->state == CONN_HEAD && due)
 		conn_time_out(conn, 408, "the head of the request took too long");
 	else if (conn->state == CONN_BODY && conn->paused)

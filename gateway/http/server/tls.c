@@ -133,6 +133,12 @@ tls_is_plain(const Transport *transport)
 	return SSL_in_before(transport->ssl) && recv(transport->fd, &byte, 1, MSG_PEEK) == 1 && byte != TLS_RECORD;
 }
 
+bool
+tls_is_silent(const Transport *transport)
+{
+	return BIO_number_read(SSL_get_rbio(transport->ssl)) == 0;
+}
+
 void
 tls_free(Transport *transport)
 {

@@ -18,6 +18,8 @@ extern bool tls_is_on(void);
 extern SSL *tls_new(int fd);
 /* The client speaks HTTP without TLS, as the first byte shows. False after the handshake has begun. */
 extern bool tls_is_plain(const Transport *transport);
+/* During the handshake: the client has sent no byte. */
+extern bool tls_is_silent(const Transport *transport);
 /* Back to a plain transport. */
 extern void tls_free(Transport *transport);
 
