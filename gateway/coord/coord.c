@@ -111,6 +111,15 @@ coord_is_member(const Coord *coord, const char *name)
 	return false;
 }
 
+const char *
+coord_peer_address(const Coord *coord, const char *name)
+{
+	for (int i = 0; coord && i < coord->member_count; i++)
+		if (strcmp(coord->members[i].name, name) == 0)
+			return coord->members[i].peer ? coord->members[i].peer : coord->members[i].name;
+	return NULL;
+}
+
 bool
 coord_is_cut(const Coord *coord, const char *name)
 {
@@ -155,7 +164,10 @@ static void
 free_members(CoordMember *members, int count)
 {
 	for (int i = 0; i < count; i++)
+	{
 		free((char *) members[i].name);
+		free((char *) members[i].peer);
+	}
 	free(members);
 }
 
@@ -167,6 +179,7 @@ coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const CoordConfig
 	coord->events = *events;
 	coord->weight = config->weight;
 	coord->member = must_have(strdup(config->member));
+	coord->peer = must_have(strdup(config->peer ? config->peer : ""));
 }
 
 static void
@@ -190,6 +203,7 @@ coord_free(Coord *coord)
 		free(coord->former[i]);
 	held_free(coord);
 	free(coord->member);
+	free(coord->peer);
 	free(coord);
 }
 
@@ -200,13 +214,19 @@ compare_members(const void *a, const void *b)
 }
 
 static bool
+same_peer(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool
 same_members(const Coord *coord, const CoordMember *members, int count)
 {
 	if (!coord->ring || coord->member_count != count)
 		return false;
 	for (int i = 0; i < count; i++)
 		if (strcmp(coord->members[i].name, members[i].name) != 0 || coord->members[i].weight != members[i].weight ||
-			coord->members[i].state != members[i].state)
+			coord->members[i].state != members[i].state || !same_peer(coord->members[i].peer, members[i].peer))
 			return false;
 	return true;
 }
@@ -248,6 +268,8 @@ coord_set_members(Coord *coord, const CoordMember *members, int count)
 	{
 		copy[i] = members[i];
 		copy[i].name = must_have(strdup(members[i].name));
+		if (members[i].peer)
+			copy[i].peer = must_have(strdup(members[i].peer));
 	}
 	qsort(copy, (size_t) count, sizeof(*copy), compare_members);
 	if (same_members(coord, copy, count))

@@ -65,6 +65,7 @@ typedef struct CoordConfig
 	const char *zk_hosts;	/* "127.0.0.1:2181,..." */
 	const char *zk_root;	/* "/pg_sheet" */
 	unsigned zk_session_ms; /* default 7000 */
+	const char *peer;		/* "host:port" that other gateways reach this one at; NULL or "": member */
 } CoordConfig;
 
 extern Coord *coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events);
@@ -81,6 +82,9 @@ extern const char *coord_owner_of(const Coord *coord, int64_t sheet_id);
 extern bool coord_is_mine(const Coord *coord, int64_t sheet_id);
 /* Is this "host:port" a member now? */
 extern bool coord_is_member(const Coord *coord, const char *name);
+/* The "host:port" that other gateways reach the member at; NULL if it is none. Valid until the next iteration of the
+ * loop. */
+extern const char *coord_peer_address(const Coord *coord, const char *name);
 /* Is the member COORD_CUT, by the last word of it? */
 extern bool coord_is_cut(const Coord *coord, const char *name);
 /* Is it one, or was it since we started? For the Origin allow-list: open pages outlive the gateway that they came from.

@@ -26,6 +26,7 @@ typedef struct CoordMember
 	const char *name;
 	unsigned weight;
 	CoordState state;
+	const char *peer; /* its address for other gateways; NULL: its name */
 } CoordMember;
 
 #define COORD_FORMER 64 /* names of former members that are remembered */
@@ -36,6 +37,7 @@ struct Coord
 	uv_loop_t *loop;
 	CoordEvents events;
 	char *member;
+	char *peer; /* "": member */
 	unsigned weight;
 	Ring *ring;			  /* NULL before the first one */
 	CoordMember *members; /* by name */

@@ -104,7 +104,7 @@ lose_granted(PgCoord *self, const char *reason)
 static void
 become_coordinator(PgCoord *self, int64_t epoch)
 {
-	CoordMember own = {self->coord.member, 1, COORD_SERVING};
+	CoordMember own = {self->coord.member, 1, COORD_SERVING, NULL};
 
 	if (self->was_ready)
 		lose_granted(self, "the connection to the database was lost, and the epoch has changed");
@@ -294,7 +294,7 @@ static void
 postgres_set_state(Coord *coord, CoordState state)
 {
 	PgCoord *self = (PgCoord *) coord;
-	CoordMember own = {coord->member, 1, COORD_SERVING};
+	CoordMember own = {coord->member, 1, COORD_SERVING, NULL};
 
 	self->draining = state == COORD_DRAINING;
 	if (self->was_ready)

@@ -2,7 +2,7 @@
  * zk_coord.h - the parts of the ZooKeeper coordinator (coord_zookeeper.c: the session; zk_members.c: who is there;
  * zk_locks.c: whose sheet; zk_holder.c: who holds it, for those who do not want it).
  *
- * Nodes: ROOT/members/HOST:PORT (ephemeral; data "weight nonce state") and
+ * Nodes: ROOT/members/HOST:PORT (ephemeral; data "weight nonce state peer-address") and
  * for each holder or waiter of a sheet's lock ROOT/locks/sheetID/<32 hex>-__lock__NNNNNNNNNN and <32
  * hex>-lock-NNNNNNNNNN (ephemeral, sequential; data: the member's name). kazoo recognises the first name, Curator and
  * the C recipe the second; any child that ends in ten digits is taken for a contender, so that other programs can take

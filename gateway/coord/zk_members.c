@@ -21,6 +21,7 @@ typedef struct MemberRead
 	char *name;
 	unsigned weight; /* 0: gone in the meantime, or malformed */
 	CoordState state;
+	char *peer; /* NULL: not told */
 	int rc;
 } MemberRead;
 
@@ -63,6 +64,29 @@ state_in(const char *data)
 		if (sscanf(data, "%*s %*s %15s", word) == 1 && strcmp(word, states[state]) == 0)
 			return state;
 	return COORD_SERVING;
+}
+
+/* Names end up in redirects, so a strange one is not a member. */
+static bool
+is_member_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char) name[i]) && !strchr(".-_:[]", name[i]))
+			return false;
+	return len > 0 && len <= 255;
+}
+
+/* The address in the data of a member's node. NULL if there is none, as in those of gateways before this word. */
+static char *
+peer_in(const char *data)
+{
+	char word[256];
+
+	if (sscanf(data, "%*s %*s %*s %255s", word) != 1 || !is_member_name(word))
+		return NULL;
+	return must_have(strdup(word));
 }
 
 /* ---- the nodes above, and our own ---- */
@@ -181,22 +205,13 @@ static void
 free_reads(ZkMembers *members)
 {
 	for (int i = 0; i < members->read_count; i++)
+	{
 		free(members->reads[i].name);
+		free(members->reads[i].peer);
+	}
 	free(members->reads);
 	members->reads = NULL;
 	members->read_count = members->reads_left = 0;
-}
-
-/* Names end up in redirects, so a strange one is not a member. */
-static bool
-is_member_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char) name[i]) && !strchr(".-_:[]", name[i]))
-			return false;
-	return len > 0 && len <= 255;
 }
 
 /* All weights are read: the new ring. */
@@ -216,7 +231,7 @@ use_set(ZkCoord *self)
 			rc = read->rc;
 		if (read->rc != ZOK || read->weight == 0)
 			continue;
-		set[count++] = (CoordMember){read->name, read->weight, read->state};
+		set[count++] = (CoordMember){read->name, read->weight, read->state, read->peer};
 		found_own = found_own || strcmp(read->name, self->coord.member) == 0;
 	}
 	if (take_reply(self, rc, false))
@@ -248,6 +263,7 @@ on_weight(void *arg, const ZkReply *reply)
 		if (read->weight > RING_MAX_WEIGHT || reply->session == 0)
 			read->weight = 0;
 		read->state = state_in(reply->data);
+		read->peer = peer_in(reply->data);
 	}
 	if (--self->members.reads_left == 0)
 		use_set(self);
@@ -290,7 +306,7 @@ void
 zk_members_step(ZkCoord *self)
 {
 	ZkMembers *members = &self->members;
-	char path[ZK_PATH_MAX], data[64];
+	char path[ZK_PATH_MAX], data[320];
 
 	if (members->busy || !zk_coord_is_up(self))
 		return;
@@ -305,7 +321,8 @@ zk_members_step(ZkCoord *self)
 	{
 		members->busy = true;
 		members->told = members->state;
-		snprintf(data, sizeof(data), "%u %s %s", self->coord.weight, self->nonce, states[members->told]);
+		snprintf(data, sizeof(data), "%u %s %s %s", self->coord.weight, self->nonce, states[members->told],
+				 self->coord.peer);
 		if (members->made)
 			zk_set(self->client, path, data, on_own_set, self);
 		else

@@ -449,6 +449,8 @@ loader_check(Loader *loader)
 	if (strcmp(config->coordinator, "zookeeper") == 0 &&
 		(strncmp(config->public_address, "0.0.0.0:", 8) == 0 || strncmp(config->public_address, "[::]:", 5) == 0))
 		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
+	if (config->peer_address[0] != '\0' && !is_host_port(config->peer_address))
+		return loader_refuse(loader, "peer-address", "it is not host:port");
 	if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
 		return loader_refuse(loader, "tls-key", "tls-certificate and tls-key go together");
 	if (config->tls_key[0] && (file_mode(config->tls_key) & 07) != 0)

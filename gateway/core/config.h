@@ -20,6 +20,7 @@ typedef struct Config
 	char *listen_address;
 	int listen_port;
 	char *public_address;
+	char *peer_address;
 	char *public_scheme;
 	char *tls_certificate;
 	char *tls_key;

@@ -2,9 +2,10 @@
  * reach.c - which of the other gateways refuse connections.
  *
  * ZooKeeper's session time decides when the sheets of a killed gateway move. Until then redirects to it would lead
- * nowhere, so clients get 503 instead (core/redirect.c). For this a gateway keeps one idle connection to the public
- * address of each other member. When the connection ends it connects again at once: a killed process refuses that. The
- * member ends idle connections from time to time, therefore the end alone proves nothing.
+ * nowhere, so clients get 503 instead (core/redirect.c). For this a gateway keeps one idle connection to the address
+ * of each other member (peer-address, or else public-address). When the connection ends it connects again at once: a
+ * killed process refuses that. The member ends idle connections from time to time, therefore the end alone proves
+ * nothing.
  *
  * A member is believed to refuse only if it was reached from here before, and for REACH_BELIEVED sessions at most: then
  * ZooKeeper has either ended its session, or it lives and cannot be reached from here only. Connections that are not
@@ -48,6 +49,7 @@ typedef struct Reach
 	uv_connect_t connect;
 	uv_getaddrinfo_t resolve;
 	char name[256];
+	char address[256];
 } Reach;
 
 static Reach *reaches;
@@ -152,18 +154,18 @@ reach_on_resolved(uv_getaddrinfo_t *resolve, int status, struct addrinfo *found)
 	uv_freeaddrinfo(found);
 }
 
-/* The name is "host:port" or "[address]:port". */
+/* The address is "host:port" or "[address]:port". */
 static void
 reach_connect(Reach *reach)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-	const char *colon = strrchr(reach->name, ':');
-	bool brackets = reach->name[0] == '[';
+	const char *colon = strrchr(reach->address, ':');
+	bool brackets = reach->address[0] == '[';
 	char host[256];
 
-	if (colon == NULL || colon - reach->name < 1 + 2 * brackets)
+	if (colon == NULL || colon - reach->address < 1 + 2 * brackets)
 		return;
-	snprintf(host, sizeof(host), "%.*s", (int) (colon - reach->name) - 2 * brackets, reach->name + brackets);
+	snprintf(host, sizeof(host), "%.*s", (int) (colon - reach->address) - 2 * brackets, reach->address + brackets);
 	reach->resolve.data = reach;
 	if (uv_getaddrinfo(&gateway.loop, &reach->resolve, reach_on_resolved, host, colon + 1, &hints) == 0)
 		reach->state = REACH_RESOLVING;
@@ -189,13 +191,14 @@ reach_end(Reach *reach)
 }
 
 static void
-reach_add(const char *name)
+reach_add(const char *name, const char *address)
 {
 	Reach *reach = calloc(1, sizeof(*reach));
 
 	if (reach == NULL)
 		return;
 	snprintf(reach->name, sizeof(reach->name), "%s", name);
+	snprintf(reach->address, sizeof(reach->address), "%s", address);
 	reach->next = reaches;
 	reaches = reach;
 	reach_count++;
@@ -204,17 +207,18 @@ reach_add(const char *name)
 void
 reach_tick(void)
 {
-	const char *name;
+	const char *name, *address;
 
 	for (Reach *reach = reaches, *next; reach != NULL; reach = next)
 	{
 		next = reach->next;
-		if (!reach->ends && !coord_is_member(gateway.coord, reach->name))
+		address = coord_peer_address(gateway.coord, reach->name);
+		if (!reach->ends && (address == NULL || strcmp(address, reach->address) != 0))
 			reach_end(reach);
 	}
 	for (int i = 0; (name = coord_member_name(gateway.coord, i)) != NULL && reach_count < REACH_MAX; i++)
 		if (strcmp(name, gateway.config.public_address) != 0 && reach_find(name) == NULL)
-			reach_add(name);
+			reach_add(name, coord_peer_address(gateway.coord, name));
 	for (Reach *reach = reaches; reach != NULL; reach = reach->next)
 		if (reach->state == REACH_IDLE && !reach->ends)
 			reach_connect(reach);

@@ -59,8 +59,10 @@ const Setting settings[] = {
 	 "Address to listen on. 0.0.0.0 means every interface."},
 	{"Listening", "listen-port", SETTING_INT, FIELD(listen_port), "8080", 1, 65535, "", "", "TCP port to listen on."},
 	{"Listening", "public-address", SETTING_TEXT, FIELD(public_address), "", 0, 0, "", "host:port",
-	 "Address at which browsers and other gateways reach this gateway; its name in the ring and in redirects. Default: "
+	 "Address at which browsers reach this gateway; its name in the ring and in redirects. Default: "
 	 "listen-address:listen-port."},
+	{"Listening", "peer-address", SETTING_TEXT, FIELD(peer_address), "", 0, 0, "", "host:port",
+	 "Address at which the other gateways reach this gateway, to notice its death at once. Default: public-address."},
 	{"Listening", "allowed-origins", SETTING_TEXT, FIELD(allowed_origins), "", 0, 0, "", "comma-separated origins",
 	 "Origins, other than the gateways' own, whose pages may use this gateway; for example "
 	 "https://sheets.example.org."},

@@ -237,7 +237,8 @@ main_start_services(void)
 								.conninfo = gateway.config.database,
 								.zk_hosts = gateway.config.zookeeper_hosts,
 								.zk_root = gateway.config.zookeeper_root,
-								.zk_session_ms = (unsigned) gateway.config.zookeeper_session_ms};
+								.zk_session_ms = (unsigned) gateway.config.zookeeper_session_ms,
+								.peer = gateway.config.peer_address};
 	CoordEvents events = coordination_events;
 
 	events.fatal = main_on_fatal;

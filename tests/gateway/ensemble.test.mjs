@@ -1,7 +1,7 @@
 /* Two gateways, of which one loses the database or is killed: clients are sent to the other, or told to wait, and never to a dead address. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Cluster, freePort, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, register, request } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
 import { RawClient } from '../lib/v2.mjs';
@@ -105,4 +105,32 @@ test('nobody is sent to a killed gateway: while its session lasts, its sheets ar
 	assert.match(reason, /refuses connections/);
 	assert.equal((await cells(own)).status, 200, 'its own sheets are served');
 	assert.ok((await cluster.zookeeperCommand('dump')).includes(right.host), 'its session has not ended yet');
+});
+
+test('a killed gateway is noticed at its peer-address, where others cannot reach its public address', async () => {
+	const name = `127.0.0.1:${await freePort()}`; // where nobody listens
+	const hidden = await cluster.addGateway();
+	await hidden.stop();
+	await hidden.start({ 'public-address': name, 'peer-address': hidden.host });
+	const cells = (sheet) => request(left, 'GET', `/v2/sheets/${sheet}/cells?range=A1:B2&token=${anna.token}`);
+	const sentThere = async () => {
+		for (const sheet of sheets) if ((await cells(sheet)).headers.location?.startsWith(`http://${name}/`)) return sheet;
+		return undefined;
+	};
+	const fid = await waitUntil(sentThere, 'a sheet of the new gateway', 20000);
+	const connections = async () => (await hidden.metrics()).pg_sheet_connections;
+	await waitUntil(async () => (await connections()) > 1, 'the connection of the other gateway');
+	await hidden.kill();
+	const answer = await waitUntil(
+		async () => {
+			const found = await cells(fid);
+			return found.status === 503 && found;
+		},
+		'503 in place of a redirect',
+		10000,
+		20,
+	);
+	assert.equal(answer.headers['retry-after'], '1');
+	assert.match(answer.text, /refuses connections/);
+	assert.ok((await cluster.zookeeperCommand('dump')).includes(name), 'its session has not ended yet');
 });

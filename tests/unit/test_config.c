@@ -185,6 +185,8 @@ test_values(void)
 	expect_refusal(FLAGS("--log-level="), "an empty level", "log-level", "error warn info debug", "");
 	expect_refusal(FLAGS("--public-address=host"), "an address without a port", "public-address", "host:port", "");
 	expect_refusal(FLAGS("--public-address=ho/st:80"), "an address with a slash", "public-address", "host:port", "");
+	expect_refusal(FLAGS("--peer-address=10.0.0.1"), "a peer's address without a port", "peer-address", "host:port",
+				   "");
 	expect_refusal(FLAGS("--public-address=a:b:80"), "an address with two colons", "public-address", "host:port", "");
 	expect_refusal(FLAGS("--coordinator=zookeeper", "--listen-address=0.0.0.0"), "a public address of 0.0.0.0",
 				   "public-address", "redirected", "");
@@ -233,11 +235,12 @@ static void
 test_help(void)
 {
 	static const char *const names[] = {
-		"listen-address",	"listen-port",			"public-address",  "allowed-origins", "web-root",
-		"database",			"database-deadline-ms", "durable",		   "batch-edits",	  "coordinator",
-		"zookeeper-hosts",	"zookeeper-root",		"weight",		   "jwt-key-file",	  "token-minutes",
-		"log-level",		"log-format",			"max-connections", "max-frame-bytes", "max-body-bytes",
-		"max-upload-bytes", "send-queue-bytes",		"lease-seconds",   "drain-seconds",	  "zookeeper-session-ms"};
+		"listen-address",	   "listen-port",	   "public-address",	   "allowed-origins", "web-root",
+		"peer-address",		   "database",		   "database-deadline-ms", "durable",		  "batch-edits",
+		"coordinator",		   "zookeeper-hosts",  "zookeeper-root",	   "weight",		  "jwt-key-file",
+		"token-minutes",	   "log-level",		   "log-format",		   "max-connections", "max-frame-bytes",
+		"max-body-bytes",	   "max-upload-bytes", "send-queue-bytes",	   "lease-seconds",	  "drain-seconds",
+		"zookeeper-session-ms"};
 	Config config;
 	char flag[64];
 	bool all = true;
