@@ -7,6 +7,7 @@
  *
  * ADDRESS is host:port or a URL, http or https. Settings follow as flags, or come from where the gateway has them:
  * `database` for members, `admin-token-file` for the others, unless they are asked in a network of admin-networks.
+ * A command whose server does not answer for COMMAND_ANSWER_S ends with an error.
  */
 #include "main/command.h"
 
@@ -17,19 +18,42 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define COMMAND_STEP_MS	   500
 #define COMMAND_DRAIN_S	   60
+#define COMMAND_ANSWER_S   10
 #define COMMAND_ANSWER_MAX 4096
 
 static void
 command_say(const char *line)
 {
 	fprintf(stderr, "pg_sheet_gateway: %s\n", line);
+}
+
+static char command_late[512]; /* what is said when the answer does not come */
+
+static void
+command_on_alarm(int number)
+{
+	ssize_t ignored = write(STDERR_FILENO, command_late, strlen(command_late));
+
+	_exit(ignored >= 0 ? 1 : 2);
+}
+
+/* Ends the process, with a message that names `whom`, unless alarm(0) follows within COMMAND_ANSWER_S. */
+static void
+command_expect(const char *whom)
+{
+	snprintf(command_late, sizeof(command_late), "pg_sheet_gateway: %s did not answer within %d s\n", whom,
+			 COMMAND_ANSWER_S);
+	signal(SIGALRM, command_on_alarm);
+	alarm(COMMAND_ANSWER_S);
 }
 
 /* ---- members ---- */
@@ -41,12 +65,15 @@ command_members(void)
 							  "pg_catalog.date_trunc('second', pg_catalog.now() - seen) AS \"seen before\" FROM "
 							  "sheet.gateways ORDER BY address";
 	PQprintOpt options = {.header = 1, .align = 1, .fieldSep = "|"};
-	PGconn *conn = PQconnectdb(gateway.config.database);
+	PGconn *conn;
 	PGresult *res = NULL;
 	int status = 1;
 
+	command_expect("the database");
+	conn = PQconnectdb(gateway.config.database);
 	if (PQstatus(conn) == CONNECTION_OK)
 		res = PQexec(conn, sql);
+	alarm(0);
 	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 	{
 		PQprint(stdout, res, &options);
@@ -125,8 +152,11 @@ command_post(const char *address, const char *path, char answer[COMMAND_ANSWER_M
 static bool
 command_ask(const char *address, const char *path, char answer[COMMAND_ANSWER_MAX], const char **body)
 {
-	int status = command_post(address, path, answer, body);
+	int status;
 
+	command_expect(address);
+	status = command_post(address, path, answer, body);
+	alarm(0);
 	if (status == 200)
 		return true;
 	if (status == 0)
