@@ -22,7 +22,8 @@ CREATE UNLOGGED TABLE sheet.gateway (
 	sheets integer NOT NULL,
 	sessions integer NOT NULL,
 	edits_per_second integer NOT NULL,
-	seen timestamptz NOT NULL
+	seen timestamptz NOT NULL,
+	pid integer NOT NULL -- of the connection that it told by
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
 REVOKE ALL ON sheet.gateway FROM PUBLIC;
@@ -30,10 +31,10 @@ REVOKE ALL ON sheet.gateway FROM PUBLIC;
 CREATE FUNCTION sheet.report_gateway(address text, weight integer, state text, sheets integer, sessions integer,
 	edits_per_second integer) RETURNS void
 	LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-	INSERT INTO sheet.gateway VALUES (address, weight, state, sheets, sessions, edits_per_second, now())
+	INSERT INTO sheet.gateway VALUES (address, weight, state, sheets, sessions, edits_per_second, now(), pg_backend_pid())
 		ON CONFLICT ON CONSTRAINT gateway_pkey DO UPDATE SET weight = excluded.weight, state = excluded.state,
 			sheets = excluded.sheets, sessions = excluded.sessions, edits_per_second = excluded.edits_per_second,
-			seen = excluded.seen
+			seen = excluded.seen, pid = excluded.pid
 $$;
 COMMENT ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) IS
 	'Tells the state and the load of a gateway. For gateways.';
@@ -42,6 +43,7 @@ GRANT EXECUTE ON FUNCTION sheet.report_gateway(text, integer, text, integer, int
 
 CREATE VIEW sheet.gateways AS
 	SELECT address, weight, CASE WHEN seen OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '15 s')
+			OR NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) gateway.pid)
 		THEN 'silent' ELSE state END AS state, sheets, sessions, edits_per_second, seen
 	FROM sheet.gateway
 	WHERE seen OPERATOR(pg_catalog.>) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 day');
@@ -52,7 +54,8 @@ COMMENT ON COLUMN sheet.gateways.weight IS 'its share of the sheets, compared wi
 COMMENT ON COLUMN sheet.gateways.state IS
 	'serving; draining: its sheets move to others; stopping: the same, and it ends; away: the '
 	'database did not answer it, and others have its sheets; suspended: no contact with the '
-	'coordinator; silent: nothing was heard of it for 15 seconds';
+	'coordinator; silent: its connection to the database has ended, or nothing was heard of it for '
+	'15 seconds';
 COMMENT ON COLUMN sheet.gateways.sheets IS 'open sheets';
 COMMENT ON COLUMN sheet.gateways.sessions IS 'open WebSockets';
 COMMENT ON COLUMN sheet.gateways.edits_per_second IS 'stored, on average between its last two reports';

@@ -1,11 +1,15 @@
 /* Gateways join and are drained while editors of both protocols are live: newcomers are served at once, sheets move by themselves, nothing is lost. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, post, register, request } from '../lib/client.mjs';
+import { PgProxy } from '../lib/pg_proxy.mjs';
 import { runAs } from '../lib/processes.mjs';
 import { Typist, enter } from '../lib/typist.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
+import { withZookeeper } from '../lib/zookeeper.mjs';
 
 let cluster;
 let anna;
@@ -16,10 +20,21 @@ const typists = [];
 const writers = [];
 // Each of them is the new gateway's with a probability of a half.
 const movable = 16;
+// Accepts connections, and says nothing. Commands ask it while other tests run: they wait for 10 s.
+const mute = net.createServer(() => {}).unref();
+let unanswered;
 
 before(async () => {
 	cluster = await Cluster.start({ gateways: 1, coordinator: 'zookeeper', sessionMs: 10000, gatewayFlags: { 'handover-seconds': 2 } });
 	[first] = cluster.gateways;
+	mute.listen(0, '127.0.0.1');
+	await once(mute, 'listening');
+	const { port } = mute.address();
+	unanswered = Promise.all([
+		command('drain', `127.0.0.1:${port}`),
+		command('resume', `https://127.0.0.1:${port}`),
+		command('members', `--database=host=127.0.0.1 port=${port} dbname=sheets`),
+	]);
 	anna = await register(first);
 	for (let i = 0; i < 6 + movable; i++) sheets.push(await newSheet(first, anna));
 });
@@ -54,7 +69,10 @@ async function enterV1(gateway, fid) {
 }
 
 const enterV2 = (gateway, fid) => enter(cluster, gateway, anna, fid);
-const command = (...words) => runAs(cluster.gatewayBinary, [...words, ...first.arguments()], { timeoutMs: 60000 });
+const command = (verb, ...words) => {
+	const [address, ...flags] = verb === 'members' ? ['', ...words] : words;
+	return runAs(cluster.gatewayBinary, [verb, address, ...first.arguments(), ...flags].filter(Boolean), { timeoutMs: 60000 });
+};
 
 test('a gateway joins: nobody is closed for it who does not come back, newcomers are served at once, sheets of v2 move', async () => {
 	writers.push(new Writer('w', 0, anna, sheets[0], () => first));
@@ -91,23 +109,25 @@ test('a gateway joins: nobody is closed for it who does not come back, newcomers
 	for (const typist of typists) await checkTypist(typist);
 });
 
+const upgrade = async (gateway, fid, ticket = 'A'.repeat(22)) =>
+	(
+		await request(gateway, 'GET', `/sheetws?ticket=${ticket}&fid=${fid}`, {
+			headers: {
+				upgrade: 'websocket',
+				connection: 'Upgrade',
+				'sec-websocket-version': '13',
+				'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+			},
+		})
+	).json;
+/** Does the ring name the gateway, whoever holds the sheet? Then it tells the holder only to those with a ticket. */
+const ringNames = async (gateway, fid) => (await upgrade(gateway, fid)).msg === 1;
+
 /** The first gateway holds the sheets. Where the ring names the second one, it tells so only to those with a ticket. */
 async function checkTickets() {
-	const upgrade = async (fid, ticket) =>
-		(
-			await request(second, 'GET', `/sheetws?ticket=${ticket}&fid=${fid}`, {
-				headers: {
-					upgrade: 'websocket',
-					connection: 'Upgrade',
-					'sec-websocket-version': '13',
-					'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-				},
-			})
-		).json;
 	const { ticket } = (await post(second, '/v2/ticket', { token: anna.token, fid: sheets[1] })).json;
-	const strangers = await Promise.all(sheets.map((fid) => upgrade(fid, 'A'.repeat(22))));
-	assert.ok(strangers.some(({ msg }) => msg === 1));
-	const { msg, data } = await upgrade(sheets[1], ticket);
+	assert.ok((await Promise.all(sheets.map((fid) => ringNames(second, fid)))).some((named) => named));
+	const { msg, data } = await upgrade(second, sheets[1], ticket);
 	assert.deepEqual([msg, new URL(data).host], [19, first.host]);
 }
 
@@ -146,6 +166,18 @@ test('a gateway is drained by command: all of its sheets move, it forwards clien
 	await checkTypist(typist);
 });
 
+test('a command whose server does not answer ends with an error', async () => {
+	const [drain, resume, members] = await unanswered;
+	for (const [{ code, stderr }, whom] of [
+		[drain, /^pg_sheet_gateway: 127\.0\.0\.1:\d+ did not answer within 10 s\n$/],
+		[resume, /^pg_sheet_gateway: https:\/\/127\.0\.0\.1:\d+ did not answer within 10 s\n$/],
+		[members, /^pg_sheet_gateway: the database did not answer within 10 s\n$/],
+	]) {
+		assert.equal(code, 1, stderr);
+		assert.match(stderr, whom);
+	}
+});
+
 test('web pages may not drain a gateway, nor may strangers', async () => {
 	const page = await post(first, '/admin/drain', {}, { headers: { origin: 'http://elsewhere.example' } });
 	assert.equal(page.status, 403);
@@ -166,4 +198,44 @@ test('SIGTERM: editors of v2 go to the other gateway, and the gateway ends', asy
 	assert.ok((await served(first)).has(fid));
 	await typist.stop();
 	await checkTypist(typist);
+});
+
+test('no sheet moves to a gateway that the database does not answer; the view tells at once that it was killed', async () => {
+	const fids = sheets.slice(6, 18);
+	const editors = await Promise.all(fids.map((fid) => Editor.open(first, anna, fid))); // while they are here, the sheets stay
+	const third = await cluster.addGateway();
+	const proxy = await PgProxy.start(cluster, third);
+	const told = async () =>
+		withZookeeper({ port: cluster.zookeeperPort }, async ({ read }) => (await read(`/pg_sheet/members/${third.host}`)).text.split(' ')[2]);
+	try {
+		const named = async () => {
+			const found = await Promise.all(fids.map((fid) => ringNames(third, fid)));
+			return fids.filter((_, i) => found[i]);
+		};
+		const fid = (await waitUntil(async () => (await named()).length > 0 && named(), 'a sheet of the third gateway'))[0];
+		const typist = new Typist(first, anna, fid, { name: 'c' });
+		typists.push(typist);
+		await typist.progress(20);
+		proxy.silence();
+		await waitUntil(async () => (await told()) === 'cut', 'it to be cut');
+		for (const editor of editors) await editor.close();
+		await typist.progress(20);
+		await waitUntil(async () => (await told()) === 'away', 'it to give its sheets up');
+		await typist.progress(20);
+		assert.deepEqual(typist.closes, [], 'the sheet has stayed');
+		await typist.stop();
+		await checkTypist(typist);
+	} finally {
+		proxy.release();
+	}
+	const view = () =>
+		cluster.rows(`SELECT state, seen > now() - interval '15 s' AS lately FROM sheet.gateways WHERE address = '${third.host}'`);
+	await waitUntil(async () => (await view())[0].state === 'away', 'the view to show it', 20000, 100);
+	await third.kill();
+	const [row] = await waitUntil(async () => {
+		const rows = await view();
+		return rows[0].state === 'silent' && rows;
+	}, 'the view to show that it is gone', 20000, 20);
+	assert.ok(row.lately);
+	await proxy.stop();
 });
