@@ -182,7 +182,7 @@ main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	config.kind = argv[1];
-	config.member = argv[2];
+	config.member = config.peer = argv[2];
 	config.weight = (unsigned) atoi(argv[3]);
 	config.conninfo = config.zk_hosts = argv[4];
 	config.zk_root = argc > 5 ? argv[5] : "/pg_sheet";

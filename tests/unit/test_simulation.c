@@ -239,7 +239,7 @@ gateway_start(int number, Gateway *former)
 {
 	Gateway *self = calloc(1, sizeof(*self));
 	char name[32];
-	CoordConfig config = {"zookeeper", name, 1, "", "simulated", SIM_ROOT, SESSION_MS};
+	CoordConfig config = {"zookeeper", name, 1, "", "simulated", SIM_ROOT, SESSION_MS, NULL};
 	CoordEvents events = {.arg = self,
 						  .suspended = on_suspended,
 						  .resumed = on_resumed,
