@@ -4,7 +4,10 @@
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import path from 'node:path';
+import axios from 'axios';
+import { WebSocket } from 'ws';
 import { Cluster, repository, waitUntil } from '../lib/cluster.mjs';
 import { getSheet, newSheet, post, register, request } from '../lib/client.mjs';
 import { mustRunAs } from '../lib/processes.mjs';
@@ -61,6 +64,40 @@ test("Node's fetch does", async () => {
 	const send = (more) => fetch(address(), { method: 'POST', ...more }).then((answer) => answer.text());
 	checkSheet(await send({ body: body({ token: anna.token }) }));
 	checkSheet(await send({ body: body(), headers: { authorization: `Bearer ${anna.token}` } }));
+});
+
+test('axios does', async () => {
+	const send = (data, headers = {}) => axios.post(address(), data, { headers, responseType: 'text', transformResponse: [] });
+	checkSheet((await send({ fid, token: anna.token })).data);
+	checkSheet((await send({ fid }, { Authorization: `Bearer ${anna.token}` })).data);
+});
+
+test("Node's ws finds the gateway: with the token in a header by the answer to the upgrade, and by close code 4307", async () => {
+	const headers = { authorization: `Bearer ${anna.token}` };
+	const url = `ws://${wrong.host}/sheetws?fid=${fid}`;
+	// Protocol v1: an answer without an upgrade, which ws does not follow, names the address.
+	const refused = new WebSocket(url, { headers, followRedirects: true });
+	const response = await new Promise((resolve, reject) => refused.on('error', reject).on('unexpected-response', (_, answer) => resolve(answer)));
+	const { msg, data } = JSON.parse((await response.toArray()).join(''));
+	assert.equal(msg, 19);
+	assert.equal(new URL(data).host, right.host);
+	const editor = new WebSocket(data, { headers, followRedirects: true });
+	const [first] = await once(editor, 'message');
+	editor.close();
+	assert.equal(JSON.parse(first).msgType, 'onConn');
+	// Protocol v2: the token is in the hello.
+	const hello = async (address) => {
+		const socket = new WebSocket(address, 'sheet.v2', { followRedirects: true });
+		await once(socket, 'open');
+		socket.send(JSON.stringify({ t: 'hello', v: 2, token: anna.token }));
+		const answer = await Promise.race([once(socket, 'message'), once(socket, 'close')]);
+		socket.close();
+		return answer;
+	};
+	const [code, reason] = await hello(url);
+	assert.equal(code, 4307);
+	const [message] = await hello(`${JSON.parse(reason).ws}?fid=${fid}`);
+	assert.equal(JSON.parse(message).t, 'hello');
 });
 
 const python = (...args) =>
