@@ -9,8 +9,13 @@ import { RawClient, sheetClient } from '../lib/v2.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
 const sessionMs = 2000;
-/* A session ends at most a third of it and a tick later than it should; then the other must notice and claim. */
-const takeoverMs = sessionMs + sessionMs / 3 + 500 + 3000;
+/* A process of a test on a busy machine may wait this long for a core. */
+const schedulingMs = 1000;
+/* Sheets of a dead gateway are refused for at most its session and a second: ZooKeeper ends sessions at ticks of 0.5 s. */
+const takeoverMs = sessionMs + 1000 + schedulingMs;
+/* Sheets of a gateway that leaves. */
+const leaveMs = 300 + schedulingMs;
+const patienceMs = 15000;
 let cluster;
 let anna;
 let ben;
@@ -194,7 +199,7 @@ test('kill -9 of one gateway: the other serves its sheets, with every acknowledg
 		for (const writer of writers) await writer.progress(1, takeoverMs);
 		const took = Date.now() - killed;
 		assert.ok(took <= takeoverMs, `${took} ms`);
-		await waitUntil(everybodyAgrees, 'all sheets to be served by the other', takeoverMs, 50);
+		await waitUntil(everybodyAgrees, 'all sheets to be served by the other', takeoverMs - took, 50);
 		for (const writer of writers) await writer.progress(100);
 	} finally {
 		await Promise.all(writers.map((writer) => writer.stop()));
@@ -210,7 +215,7 @@ test('kill -9 of one gateway: the other serves its sheets, with every acknowledg
 			(await everybodyAgrees()) &&
 			(await Promise.all(sheets.map((sheet) => query(heir, sheet)))).every(({ msg }) => msg === 19 || msg === 20),
 		'the gateway to be a member again, and to be reached',
-		takeoverMs + 5000,
+		patienceMs,
 		50,
 	);
 });
@@ -231,7 +236,7 @@ test('a paused owner never writes after its successor, and shows no cells from b
 			successor = await waitUntil(
 				() => Editor.open(heir, ben, fid, { timeoutMs: 1000 }).catch(() => null),
 				'the other to serve the sheet',
-				takeoverMs + 5000,
+				takeoverMs,
 				50,
 			);
 			assert.equal(successor.cells.get('0,0'), 'before the pause');
@@ -367,19 +372,17 @@ test('protocol v2: the wrong gateway names the right one; when that is killed ev
 		results.map((_, i) => i + 1),
 	);
 	await owner.start();
-	await waitUntil(everybodyAgrees, 'the ring again', takeoverMs + 5000, 50);
+	await waitUntil(everybodyAgrees, 'the ring again', patienceMs, 50);
 });
 
 test('a gateway that is stopped leaves the ring at once', async () => {
 	const [, second] = cluster.gateways;
-	const started = Date.now();
 	const stopped = second.stop();
 	await waitUntil(
 		async () => (await claimsOf(cluster.gateways[0])).length === sheets.length,
 		'the other to own everything',
-		sessionMs + 3000,
+		leaveMs,
 		20,
 	);
-	assert.ok(Date.now() - started < sessionMs + 3000);
 	assert.equal((await stopped).code, 0);
 });
