@@ -3,7 +3,9 @@ import { after, afterEach, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { sleep, waitUntil } from '../lib/cluster.mjs';
 import { Rival, finish, killProbes, newSheet, prepare, start, stop, zookeeper } from '../lib/coord.mjs';
+import { withZookeeper } from '../lib/zookeeper.mjs';
 
+const noNode = -101; // ZooKeeper's code
 const sessionMs = 15000; // that of the rivals, too: no session ends by itself
 
 before(prepare);
@@ -11,6 +13,8 @@ afterEach(killProbes);
 after(finish);
 
 const pathOf = (sheet) => `/pg_sheet/locks/sheet${sheet}`;
+const countNodes = async (at) => (await zookeeper.zookeeperCommand('dump')).split(`${at}/`).length - 1;
+const waitForNodes = (at, count) => waitUntil(async () => (await countNodes(at)) === count, () => `${count} nodes`, 30000, 20);
 
 for (const kind of ['kazoo', 'the recipe in C', 'Curator']) {
 	test(`${kind} and two gateways: one holder at a time, in the order in which they asked`, async () => {
@@ -18,8 +22,7 @@ for (const kind of ['kazoo', 'the recipe in C', 'Curator']) {
 		const rival = new Rival(kind);
 		const sheet = newSheet();
 		const at = pathOf(sheet);
-		const nodes = async () => (await zookeeper.zookeeperCommand('dump')).split(`${at}/`).length - 1;
-		const asked = async (count) => waitUntil(async () => (await nodes()) === count, () => `${count} nodes`, 30000, 20);
+		const asked = (count) => waitForNodes(at, count);
 
 		// The rival waits for a gateway that asked before it, and a gateway that asked after it waits for the rival.
 		await a.acquire(sheet);
@@ -73,3 +76,34 @@ for (const kind of ['kazoo', 'the recipe in C', 'Curator']) {
 		await stop(a, b);
 	});
 }
+
+test('kazoo takes a lock by a new Lock object after ZooKeeper has removed the empty parent', async () => {
+	await zookeeper.zookeeper.stop('SIGKILL');
+	zookeeper.zookeeperProperties = ['-Dznode.container.checkIntervalMs=100']; // a minute by default
+	await zookeeper.startZookeeper();
+	const [a] = await start(1, { session: sessionMs });
+	const rival = new Rival('kazoo');
+	const sheet = newSheet();
+	const at = pathOf(sheet);
+	const held = async () => {
+		await rival.answer(`held ${at}`);
+		rival.tell(`release ${at}`);
+		await rival.answer(`released ${at}`);
+	};
+	const exists = () =>
+		withZookeeper({ port: zookeeper.zookeeperPort }, ({ children }) => children(at)).then(
+			() => true,
+			({ code }) => code !== noNode,
+		);
+	await a.acquire(sheet); // makes the parent
+	rival.tell(`acquire ${at}`);
+	await waitForNodes(at, 3);
+	a.tell(`release ${sheet}`);
+	await held();
+	await waitUntil(async () => !(await exists()), 'the parent to be removed', 30000, 20);
+	rival.tell(`forget ${at}`);
+	rival.tell(`acquire ${at}`);
+	await held();
+	await rival.kill();
+	await stop(a);
+});

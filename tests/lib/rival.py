@@ -5,7 +5,7 @@ ZooKeeper (zoo_lock.c, which Debian does not package), written again: same names
     rival.py kazoo|c|members HOSTS
 
 Reads "acquire PATH" and "release PATH" on standard input; answers "held PATH", "released PATH" or "error TEXT". kazoo's Lock
-objects are kept, as a program would. With `members` it plays gateways instead: it reads "burst +NAME -NAME ...", makes and
+objects are kept, as a program would, until "forget PATH". With `members` it plays gateways instead: it reads "burst +NAME -NAME ...", makes and
 deletes their nodes without waiting in between, and answers "done".
 """
 
@@ -67,6 +67,9 @@ def main():
             burst(client, line.split()[1:])
             continue
         verb, path = line.split()
+        if verb == "forget":
+            del locks[path]
+            continue
         if path not in locks:
             locks[path] = client.Lock(path, "a rival") if kind == "kazoo" else RecipeInC(client, path)
         try:
