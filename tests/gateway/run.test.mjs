@@ -1,5 +1,5 @@
 /*
- * `make run` supervises: with two gateways and three ZooKeeper servers, whichever is killed comes back while a client edits,
+ * `make run` supervises: with three gateways and three ZooKeeper servers, whichever is killed comes back while a client edits,
  * with a growing delay; `make stop` ends everything. The scripts run in a directory of their own, which looks like a
  * clone that has been built.
  */
@@ -23,7 +23,7 @@ let gateways;
 /** Below the ports of the other tests, so that none takes a port of a service that is about to start again. */
 function choosePorts() {
 	const first = 10000 + 50 * Math.floor(Math.random() * 100);
-	return { PORT: first, PGPORT: first + 2, ZKPORT: first + 10 };
+	return { PORT: first, PGPORT: first + 5, ZKPORT: first + 10 };
 }
 
 const log = () => fs.readFileSync(path.join(data, 'log', 'run.log'), 'utf8');
@@ -65,7 +65,7 @@ before(async () => {
 		env = {
 			...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
 			PG_CONFIG: path.join(bin, 'pg_config'),
-			GATEWAYS: '2',
+			GATEWAYS: '3',
 			ZOOKEEPERS: '3',
 			PG_SHEET_ZOOKEEPER_SESSION_MS: '3000',
 			PG_SHEET_PASSWORD_MEMORY: '1MB',
@@ -81,7 +81,7 @@ before(async () => {
 		if (run.alive) break;
 		assert.ok(tries > 0 && / is in use, and /.test(log()), log());
 	}
-	gateways = [ports.PORT, ports.PORT + 1].map((port) => ({ port, host: `127.0.0.1:${port}` }));
+	gateways = [0, 1, 2].map((i) => ports.PORT + i).map((port) => ({ port, host: `127.0.0.1:${port}` }));
 });
 
 after(async () => {
@@ -94,14 +94,14 @@ test('a gateway and a ZooKeeper server that are killed come back while a client 
 	const user = await register(gateways[0]);
 	const fid = await newSheet(gateways[0], user);
 	let turn = 0;
-	const writer = new Writer('w', 0, user, fid, () => gateways[++turn % 2]);
+	const writer = new Writer('w', 0, user, fid, () => gateways[++turn % gateways.length]);
 	try {
 		await writer.progress(100, patient);
 		const before = log();
 		const connections = writer.connections;
 		await killed('zookeeper-2');
 		await writer.progress(100, patient);
-		const owner = turn % 2;
+		const owner = turn % gateways.length;
 		await killed(names[owner]);
 		await waitUntil(() => writer.connections > connections, 'the client to reconnect', patient);
 		await writer.progress(100, patient);
