@@ -1,4 +1,5 @@
-# Locks with names: 50 sessions of one name never hold it together; what is left of a lock when sessions and servers are killed.
+# Locks with names: 50 sessions of one name never hold it together, and wait without CPU; what is left of a lock when clients,
+# sessions and servers have gone.
 use strict;
 use warnings;
 use FindBin;
@@ -7,7 +8,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SheetTest;
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(sleep time);
 
 my $node = new_server('locks');
 $node->safe_psql('postgres', 'CREATE TABLE counter (inside int, most int, total int); INSERT INTO counter VALUES (0, 0, 0)');
@@ -29,6 +30,68 @@ SELECT sheet.unlock('counter');
 } });
 is(sql('SELECT * FROM counter'), '0|1|1000', 'never two at a time');
 is(sql('SELECT count(*) FROM sheet.locks'), '0', 'no lock is left');
+
+# ---- waiting ----------------------------------------------------------------------------------------------------------------
+
+# Milliseconds of CPU that these processes have used.
+sub cpu_ms
+{
+	my $sum = 0;
+	$sum += (split ' ', slurp_file("/proc/$_/schedstat"))[0] / 1e6 for @_;
+	return $sum;
+}
+
+my $holder = new_session($node);
+$holder->rows(q{SELECT sheet.lock('idle')});
+my $script = $node->basedir . '/wait.sql';
+append_to_file($script, q{SELECT sheet.lock('idle'); SELECT sheet.unlock('idle');});
+my $waiters = IPC::Run::start(
+	[ 'pgbench', '--no-vacuum', '--client=50', '--jobs=2', '--transactions=1', "--file=$script", $node->connstr('postgres') ],
+	'>', \my $report, '2>', \my $errors, IPC::Run::timeout(300));
+$node->poll_query_until('postgres', q{SELECT waiting = 50 FROM sheet.locks WHERE name = 'idle'}) or die 'they do not wait';
+my @pids = split /\n/, sql(q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+is(@pids, 50, '50 sessions wait');
+my $used = cpu_ms(@pids);
+sleep 3;
+cmp_ok(cpu_ms(@pids) - $used, '<', 30, 'they use no CPU');
+$holder->rows(q{SELECT sheet.unlock('idle')});
+$waiters->finish;
+like($report, qr{processed: 50/50}, 'each gets the lock');
+
+# ---- a client that is gone --------------------------------------------------------------------------------------------------
+
+# The first of two sessions gets the lock, $away makes its client vanish. The second has the lock within a second after that.
+sub passes_on
+{
+	my ($what, $settings, $away) = @_;
+	my ($owner, $waiter) = map { new_session($node) } 1 .. 2;
+	$owner->rows($settings);
+	my $number = $owner->rows(q{SELECT sheet.lock('leased')});
+	$waiter->send(q{SELECT sheet.lock('leased')});
+	$node->poll_query_until('postgres', q{SELECT waiting = 1 FROM sheet.locks WHERE name = 'leased'}) or die 'nobody waits';
+	$away->($owner);
+	my $since = time;
+	cmp_ok($waiter->answer, '>', $number, "$what: the waiter has the lock, under a higher number");
+	cmp_ok(time - $since, '<', 3, "$what: in time"); # a second, and two for a busy machine
+	is(($node->psql('postgres', "SELECT sheet.require_lock('leased', $number)"))[0], 3, "$what: the former number is refused");
+	$waiter->end;
+	$owner->{psql}->signal('KILL');
+	eval { $owner->{psql}->finish };
+}
+
+passes_on('a client that hangs', q{SET idle_session_timeout = '1 s'}, sub { $_[0]{psql}->signal('STOP') });
+passes_on(
+	'a client that hangs in a transaction',
+	q{SET idle_in_transaction_session_timeout = '1 s'},
+	sub { $_[0]->rows('BEGIN'); $_[0]{psql}->signal('STOP') });
+passes_on(
+	'a client that ends during a statement',
+	q{SET client_connection_check_interval = '1 s'},
+	sub {
+		$_[0]->send('SELECT pg_sleep(600)');
+		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) or die;
+		$_[0]{psql}->signal('KILL');
+	});
 
 # ---- ends ---------------------------------------------------------------------------------------------------------------------
 
