@@ -8,6 +8,7 @@ import { Editor, newSheet, post, register, request } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
 import { runAs } from '../lib/processes.mjs';
 import { Typist, enter } from '../lib/typist.mjs';
+import { RawClient } from '../lib/v2.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 import { withZookeeper } from '../lib/zookeeper.mjs';
 
@@ -176,6 +177,43 @@ test('a command whose server does not answer ends with an error', async () => {
 		assert.equal(code, 1, stderr);
 		assert.match(stderr, whom);
 	}
+});
+
+test('locks of ranges end when the sheet moves: the holder and who waits are closed with 4307, and ask again', async () => {
+	const ben = await register(first);
+	const fid = await waitUntil(async () => {
+		const candidate = await newSheet(first, anna);
+		return (await owns(second, candidate)) && candidate;
+	}, 'a sheet of the second gateway');
+	const range = { row: 1, col: 1, toRow: 3, toCol: 3 };
+	const lock = (client) => client.send({ t: 'lockRange', ...range, wait: true });
+	const holder = await RawClient.open(second, anna, fid, { client: 1, v: 3 });
+	const next = await RawClient.open(second, ben, fid, { client: 2, v: 3 });
+	lock(holder);
+	await next.next('range');
+	lock(next);
+	assert.ok((await next.next('blocked')).waits);
+	assert.equal((await command('drain', second.host)).code, 0);
+	for (const client of [holder, next]) {
+		const { code, reason } = await client.waitClosed();
+		assert.deepEqual([code, JSON.parse(reason).ws], [4307, `ws://${first.host}/sheetws`]);
+	}
+	// Whoever asks first has it.
+	const nowHolder = await RawClient.open(first, ben, fid, { client: 2, v: 3 });
+	assert.deepEqual(nowHolder.hello.ranges, []);
+	lock(nowHolder);
+	const { session } = await nowHolder.next('range');
+	assert.equal(session, nowHolder.hello.session);
+	const former = await RawClient.open(first, anna, fid, { client: 1, v: 3 });
+	assert.deepEqual(former.hello.ranges, [{ ...range, session, uid: ben.uid }]);
+	former.op(1, [{ row: 2, col: 2, content: 'under a lock that has ended' }]);
+	assert.equal((await former.next('nack')).reason, 'locked');
+	lock(former);
+	assert.ok((await former.next('blocked')).waits);
+	nowHolder.terminate();
+	await former.next('range', (message) => message.session === former.hello.session);
+	former.terminate();
+	assert.equal((await command('resume', second.host)).code, 0);
 });
 
 test('web pages may not drain a gateway, nor may strangers', async () => {
