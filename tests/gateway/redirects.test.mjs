@@ -70,6 +70,12 @@ test('axios does', async () => {
 	const send = (data, headers = {}) => axios.post(address(), data, { headers, responseType: 'text', transformResponse: [] });
 	checkSheet((await send({ fid, token: anna.token })).data);
 	checkSheet((await send({ fid }, { Authorization: `Bearer ${anna.token}` })).data);
+	// An upload, as PicGo sends it.
+	const form = new FormData();
+	form.append('fid', String(fid));
+	form.append('uploadfile', new Blob(['a picture']), 'a.png');
+	const { data } = await axios.post(`${wrong.url}/uploadchunk`, form, { headers: { Authorization: `Bearer ${anna.token}` } });
+	assert.deepEqual([data.msg, data.data], [33, 'a.png']);
 });
 
 test("Node's ws finds the gateway: with the token in a header by the answer to the upgrade, and by close code 4307", async () => {
