@@ -86,7 +86,7 @@ class Bench {
 				const [gateway, fid] = [living, this.fids].map((list) => list[Math.floor(Math.random() * list.length)]);
 				await enter(this.cluster, gateway, this.user, fid).then(
 					() => waits.push(performance.now() - at),
-					({ code, message }) => errors.push({ at: performance.now() - began, text: message || code }),
+					({ code, message }) => errors.push({ at: performance.now() - began, text: (message || code).split('\n')[0] }),
 				);
 				await sleep(50);
 			}
