@@ -19,12 +19,12 @@ test('large sheets', { timeout: 240000 }, async (t) => {
 	let bytes;
 	ann.page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => (bytes += payload.length)));
 	const content = (row, col) => ann.page.evaluate(([r, c]) => window.pgSheet?.contentOf(r, c)?.content, [row, col]);
-	const make = async (rows, cols) => {
+	const makeOf = async (rows, row) => {
 		const id = Number(await sql(`SELECT sheet.create('Large', 10, 10, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
-		const row = Array.from({ length: cols }, (_, col) => `n || 'c${col}'`).join(` || ',' || `);
 		await sql(`SELECT sheet.import_csv_into(${id}, 'A1', (SELECT string_agg(${row}, E'\\n' ORDER BY n) FROM generate_series(0, ${rows - 1}) n))`);
 		return id;
 	};
+	const make = (rows, cols) => makeOf(rows, Array.from({ length: cols }, (_, col) => `n || 'c${col}'`).join(` || ',' || `));
 
 	await t.test('a million cells: the first screen comes first, then the rest', async () => {
 		const id = await make(20000, 50);
@@ -40,6 +40,28 @@ test('large sheets', { timeout: 240000 }, async (t) => {
 		await waitUntil(async () => (await content(15000, 3)) === 'told', 'an edit far below');
 		await ann.type('A1', '=COUNTA(A2:AX20000)');
 		await ann.untilShows('A1', String(19999 * 50), 60000);
+	});
+
+	await t.test('rows of several lines get their heights when they are about to be seen', async () => {
+		const id = await makeOf(100000, `n || ',' || CASE WHEN n % 2 = 1 THEN '"two' || E'\\n' || 'lines"' ELSE 'one' END`);
+		const high = (...rows) => ann.page.evaluate((all) => all.map((row) => window.pgSheet.layoutOf(row, 0).height > 30), rows);
+		await ann.open(id);
+		assert.deepEqual(await high(0, 1, 2, 3, 4, 5), [false, true, false, true, false, true]);
+		await sql(`SELECT sheet.insert_rows(${id}, 3, 1)`);
+		await waitUntil(async () => (await content(4, 0)) === '3', 'the inserted row');
+		assert.deepEqual(await high(1, 2, 3, 4, 5, 6), [true, false, false, true, false, true]);
+		assert.deepEqual(await high(50000, 99998, 100000), [false, false, false]);
+		await ann.goTo('A1');
+		await ann.page.keyboard.press('Control+End');
+		await waitUntil(async () => (await ann.selected()) === 'B100001', 'the last row to be selected');
+		assert.deepEqual(await high(99997, 99998, 99999, 100000), [false, true, false, true]);
+		// It is still at the lower end of the screen.
+		await ann.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+		const { height } = await ann.grid.boundingBox();
+		await ann.grid.click({ position: { x: 60, y: height - 30 } });
+		let lowest;
+		await waitUntil(async () => /^A10000[0-3]$/.test((lowest = await ann.selected())), () => `the last row to be visible, not ${lowest}`, 5000);
+		assert.deepEqual(ann.problems, []);
 	});
 
 	await t.test('ten million cells are read as they are scrolled', async () => {

@@ -124,6 +124,12 @@ export class Person {
 		);
 	}
 
+	/** What the box of the formula bar names: the selected cell or range. */
+	selected() {
+		const inputs = this.page.locator('.grid input[type="text"]');
+		return inputs.evaluateAll((all) => all.map(({ value }) => value).find((value) => /^([A-Z]+[0-9]+(:[A-Z]+[0-9]+)?|[0-9]+:[0-9]+|[A-Z]+:[A-Z]+)$/.test(value)));
+	}
+
 	/** Selects a cell of the visible part. */
 	async goTo(name) {
 		const [row, col] = place(name);

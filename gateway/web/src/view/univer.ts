@@ -279,7 +279,7 @@ export class UniverView implements SessionGrid {
 		const ofRows = isOfRows(change);
 		const extent = ofRows ? this.sheet.getRowCount() : this.sheet.getColumnCount();
 		if (change.at >= extent) return;
-		this.heights.fit(true);
+		this.heights.move(change);
 		const last = isInsert(change) ? change.at + change.n - 1 : Math.min(change.at + change.n, extent) - 1;
 		const [rowEnd, columnEnd] = [this.sheet.getRowCount() - 1, this.sheet.getColumnCount() - 1];
 		const range = ofRows
