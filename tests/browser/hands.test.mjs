@@ -34,6 +34,7 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			let last;
 			await waitUntil(async () => (last = await box()) === selected || selected.test?.(last ?? ''), () => `${key} from ${from} to select ${selected}, not ${last}`, 5000);
 		};
+		const focused = () => page.evaluate(() => document.activeElement.ariaLabel || document.activeElement.textContent);
 		const step = (name, run) => t.test(name, async () => { await run(); assert.deepEqual(ann.problems.splice(0), []); });
 
 		await step('a sheet that is opened takes keys, without a click', async () => {
@@ -87,11 +88,34 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await keyboard.type('bc');
 			await keyboard.press('F2');
 			await keyboard.press('Home');
-			await page.waitForTimeout(100);
 			await keyboard.type('a');
+			await keyboard.press('End');
+			await keyboard.type('d');
 			await keyboard.press('Enter');
-			await waitUntil(async () => (await ann.cell('E1')).content !== '', 'the text to be written');
-			assert.equal((await ann.cell('A1')).content, 'Item');
+			await ann.untilShows('E1', 'abcd');
+			// Lines, and a selection that typing replaces.
+			await goTo('E1');
+			await keyboard.press('F2');
+			await keyboard.press('Alt+Enter');
+			await keyboard.type('fg');
+			await keyboard.press('Home');
+			await keyboard.type('e');
+			await keyboard.press('Control+Home');
+			await keyboard.press('Shift+End');
+			await keyboard.type('xy');
+			await keyboard.press('Shift+Home');
+			await keyboard.type('z');
+			await keyboard.press('Control+End');
+			await keyboard.type('h');
+			await keyboard.press('Enter');
+			await waitUntil(async () => (await ann.cell('E1')).content === 'z\nefgh', 'both lines');
+			await goTo('E1');
+			await keyboard.press('Delete');
+			await ann.untilShows('E1', '');
+			await goTo('E1');
+			await keyboard.press('ArrowDown');
+			assert.deepEqual(await ann.cells('A1', 'C1', 'A2'), ['Item', 'Note', 'Rent']);
+			assert.equal(await box(), 'E2');
 		});
 		await step('Ctrl+; writes the date, Ctrl+Shift+; the time', async () => {
 			const today = () => page.evaluate(() => new Date().toLocaleDateString('sv'));
@@ -110,7 +134,6 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.range(${id}, 'E5:E6') WHERE content <> ''`), '2');
 		});
 		await step('Shift+F10 opens the menu, where the arrow keys, Enter and Escape work', async () => {
-			const focused = () => page.evaluate(() => document.activeElement.textContent);
 			await goTo('A2');
 			await keyboard.press('Shift+F10');
 			await waitUntil(async () => (await focused()) === 'Copy', 'the menu to have the focus');
@@ -137,16 +160,89 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await ann.untilShows('A3', 'Rent');
 			await ann.untilShows('B6', '1150');
 		});
-		await step('F6 leaves the cells and comes back', async () => {
+		await step('the menu has the height of rows and the width of columns', async () => {
+			const size = (row, col) => page.evaluate(([r, c]) => window.pgSheet.layoutOf(r, c), [row, col]);
+			const open = async (cell, select, name, ...keys) => {
+				await goTo(cell);
+				await keyboard.press(select);
+				await keyboard.press('Shift+F10');
+				await waitUntil(async () => (await focused()) === 'Copy', 'the menu to have the focus');
+				for (const key of keys) for (let i = 0; i < 30 && !(await focused()).startsWith(name); i++) await keyboard.press(key);
+				assert.match(await focused(), new RegExp(`^${name}`));
+			};
+			await open('A2', 'Shift+Space', 'Row Height', 'ArrowDown');
+			await keyboard.type('60');
+			await keyboard.press('Enter');
+			await waitUntil(async () => (await size(1, 0)).height === 60, 'the row to be 60 high');
+			await keyboard.press('ArrowDown');
+			await waitUntil(async () => (await box()) === 'A3', 'the cells to have the focus again');
+			// In the number, the keys of the text and those of the menu.
+			await open('A1', 'Control+Space', 'Column Width', 'Tab');
+			await keyboard.type('15');
+			await keyboard.press('ArrowLeft');
+			await keyboard.type('2');
+			await keyboard.press('Home');
+			await keyboard.press('Delete');
+			await keyboard.press('End');
+			await keyboard.type('0');
+			await keyboard.press('ArrowUp');
+			await keyboard.press('Tab');
+			await keyboard.press('Shift+Tab');
+			await keyboard.press('ArrowDown');
+			assert.match(await focused(), /^Column Width/);
+			await keyboard.press('Enter');
+			await waitUntil(async () => (await size(0, 0)).width === 250, 'the column to be 250 wide');
+			await open('A1', 'Shift+Space', 'Row Height', 'Shift+Tab');
+			await keyboard.type('99');
+			await keyboard.press('Escape');
+			await page.getByText('Row Height').waitFor({ state: 'hidden' });
+			await keyboard.press('ArrowDown');
+			await waitUntil(async () => (await box()) === 'A2', 'the cells to have the focus again');
+			assert.equal((await size(0, 0)).height, 24);
+			for (let n = 0; n < 2; n++) await keyboard.press('Control+z');
+			await waitUntil(async () => (await size(1, 0)).height === 24 && (await size(0, 0)).width === 96, 'both to be taken back');
+		});
+		await step('Ctrl+9 and Ctrl+0 hide rows and columns, with Shift they are shown again', async () => {
+			const hidden = async () => {
+				const { rows, cols } = await page.evaluate(() => ({ rows: [0, 1, 2, 3].filter((row) => window.pgSheet.layoutOf(row, 0).height === 0), cols: [0, 1, 2, 3].filter((col) => window.pgSheet.layoutOf(0, col).width === 0) }));
+				return `rows ${rows}, columns ${cols}`;
+			};
+			const untilHidden = async (what) => {
+				let last;
+				await waitUntil(async () => (last = await hidden()) === what, () => `${what} to be hidden, not ${last}`, 5000);
+			};
+			await goTo('C2');
+			await keyboard.press('Shift+ArrowDown');
+			await keyboard.press('Control+9');
+			await untilHidden('rows 1,2, columns ');
+			await goTo('B1');
+			await keyboard.press('Control+0');
+			await untilHidden('rows 1,2, columns 1');
+			await ann.untilSaved();
+			assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.properties(${id}) WHERE key = 'hidden'`), '2');
+			await keyboard.press('Control+a');
+			await keyboard.press('Control+Shift+9');
+			await untilHidden('rows , columns 1');
+			await keyboard.press('Control+a');
+			await keyboard.press('Control+Shift+0');
+			await untilHidden('rows , columns ');
+		});
+		await step('F6 leaves the cells and comes back, also in a narrow window', async () => {
 			await goTo('B2');
 			await keyboard.press('F6');
 			assert.equal(await page.evaluate(() => document.activeElement.className), 'back');
 			await keyboard.press('F6');
 			await keyboard.press('ArrowRight');
 			await waitUntil(async () => (await box()) === 'C2', 'the cells to have the focus');
-			await page.getByRole('button', { name: /^Go to the cells/ }).press('Enter');
+			await page.setViewportSize({ width: 390, height: 760 });
+			const hint = page.getByRole('button', { name: /^Go to the cells/ });
+			const { x, width } = await hint.boundingBox();
+			assert.ok(x > 0 && x + width < 390 && (await hint.evaluate((element) => element.checkVisibility({ opacityProperty: true }))));
+			await hint.press('Enter');
 			await keyboard.press('ArrowRight');
 			await waitUntil(async () => (await box()) === 'D2', 'the cells to have the focus');
+			await page.setViewportSize({ width: 1280, height: 760 });
+			await keyboard.press('Control+Home');
 		});
 		// Univer fits the heights of the rows then: the last step.
 		await step('Ctrl+D and Ctrl+R fill', async () => {
@@ -197,6 +293,12 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 				const { x, width } = await control.boundingBox();
 				assert.ok(x >= 0 && x + width <= 390);
 			}
+			// A keyboard comes to the way out of the cells.
+			const opacity = () => page.locator('.to-grid').evaluate((element) => getComputedStyle(element).opacity);
+			assert.equal(await opacity(), '0');
+			await page.locator('.bar .back').focus();
+			await page.keyboard.press('Tab');
+			assert.deepEqual([await page.evaluate(() => document.activeElement.className), await opacity()], ['to-grid', '1']);
 			await page.getByRole('button', { name: 'Menu', exact: true }).click();
 			await page.getByRole('button', { name: 'History' }).click();
 			await page.locator('.drawer').getByRole('button', { name: 'Close' }).click();

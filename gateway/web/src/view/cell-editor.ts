@@ -1,6 +1,6 @@
-// cell-editor.ts - Univer's editor of a cell: its text, and how structure edits move it.
-import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, ICommandService, IUniverInstanceService } from '@univerjs/core';
-import type { DocumentDataModel, Univer } from '@univerjs/core';
+// cell-editor.ts - Univer's editor of a cell: its text, how structure edits move it, and Home and End, which Univer lacks there.
+import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, ICommandService, IUniverInstanceService, RANGE_DIRECTION, UniverInstanceType } from '@univerjs/core';
+import type { DocumentDataModel, Injector, Univer } from '@univerjs/core';
 import { DocSelectionManagerService } from '@univerjs/docs';
 import { IEditorService, InsertCommand } from '@univerjs/docs-ui';
 import { IEditorBridgeService } from '@univerjs/sheets-ui';
@@ -61,4 +61,18 @@ export class CellEditor {
 		const range = { startOffset: start, endOffset: end, collapsed: start === end };
 		void this.get<ICommandService>(ICommandService).executeCommand(InsertCommand.id, { unitId, range, segmentId: '', body: { dataStream }, cursorOffset: moved - start });
 	}
+}
+
+/** Moves the cursor to the start or the end of its line; with Ctrl, of the text; with Shift, selects. Returns false for other keys. */
+export function moveCursor(injector: Injector, { key, ctrlKey, shiftKey, altKey, metaKey }: KeyboardEvent): boolean {
+	const selections = injector.get(DocSelectionManagerService);
+	const range = selections.getActiveTextRange();
+	const text = injector.get(IUniverInstanceService).getCurrentUnitOfType<DocumentDataModel>(UniverInstanceType.UNIVER_DOC)?.getBody()?.dataStream;
+	if ((key !== 'Home' && key !== 'End') || altKey || metaKey || !range || !text) return false;
+	const backward = range.direction === RANGE_DIRECTION.BACKWARD;
+	const [anchor, focus] = backward ? [range.endOffset!, range.startOffset!] : [range.startOffset!, range.endOffset!];
+	const [start, end] = ctrlKey ? [0, text.length - 2] : [text.slice(0, focus).lastIndexOf('\r') + 1, text.indexOf('\r', focus)];
+	const to = key === 'Home' ? start : end;
+	selections.replaceTextRanges([{ startOffset: shiftKey ? anchor : to, endOffset: to }], false);
+	return true;
 }

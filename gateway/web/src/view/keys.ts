@@ -1,10 +1,12 @@
 // keys.ts - keys of spreadsheets that Univer lacks: Home, End, Page Up and Down, with Ctrl the corners, with Shift a range;
-// Shift+Tab moves back; Shift+Space and Ctrl+Space select rows and columns; Ctrl+; and Ctrl+Shift+; write the date and the
-// time; Shift+F10 opens the menu.
+// Shift+Tab moves back; Shift+Space and Ctrl+Space select rows and columns; Ctrl+9 and Ctrl+0 hide them, with Shift they are
+// shown again; Ctrl+; and Ctrl+Shift+; write the date and the time; Shift+F10 opens the menu.
 import { CellValueType, CommandType, RANGE_TYPE } from '@univerjs/core';
 import type { ICellData, IRange } from '@univerjs/core';
+import { SheetsSelectionsService } from '@univerjs/sheets';
 import { IShortcutService, KeyCode, MetaKeys } from '@univerjs/ui';
 import type { Place } from '../v2/messages';
+import { moveCursor } from './cell-editor';
 import { cellOfContent } from './cells';
 import { openMenu } from './menu';
 import { canvasOf, hasContent, reveal, select, selectionOf, type GridParts } from './parts';
@@ -63,10 +65,24 @@ function timeNow(): ICellData {
 	return { v: seconds / 86400, t: CellValueType.NUMBER, s: { n: { pattern: 'hh:mm:ss' } } };
 }
 
+/** Hides the selected rows or columns, or shows the hidden ones among them. */
+function hide({ injector, commands, sheet }: GridParts, rows: boolean, hidden: boolean): void {
+	const [unitId, subUnitId] = [sheet.getUnitId(), sheet.getSheetId()];
+	// A whole column may have no first row.
+	const selected = injector.get(SheetsSelectionsService).getCurrentSelections().flatMap(({ range }) => (Number.isNaN(rows ? range.startRow : range.startColumn) ? [] : [range]));
+	const lines = (range: IRange): IRange[] => {
+		if (rows) return hidden ? [{ ...range, startColumn: 0, endColumn: sheet.getColumnCount() - 1, rangeType: RANGE_TYPE.ROW }] : sheet.getHiddenRows(range.startRow, range.endRow);
+		return hidden ? [{ ...range, startRow: 0, endRow: sheet.getRowCount() - 1, rangeType: RANGE_TYPE.COLUMN }] : sheet.getHiddenCols(range.startColumn, range.endColumn);
+	};
+	const ranges = selected.flatMap(lines);
+	const name = rows ? (hidden ? 'set-rows-hidden' : 'set-specific-rows-visible') : hidden ? 'set-col-hidden' : 'set-col-visible-on-cols';
+	if (ranges.length > 0) void commands.executeCommand(`sheet.command.${name}`, { unitId, subUnitId, ranges });
+}
+
 /** Runs the command of a key. Returns false if the key has none. */
 function run(parts: GridParts, event: KeyboardEvent): boolean {
 	const { sheet } = parts;
-	const { key, ctrlKey, shiftKey, altKey, metaKey } = event;
+	const { key, code, ctrlKey, shiftKey, altKey, metaKey } = event;
 	const at = selectionOf(parts);
 	if (!at || altKey || metaKey) return false;
 	const to = target(parts, event, shiftKey ? farCorner(at) : at);
@@ -80,6 +96,11 @@ function run(parts: GridParts, event: KeyboardEvent): boolean {
 			? { startRow: at.range.startRow, endRow: at.range.endRow, startColumn: 0, endColumn: sheet.getColumnCount() - 1, rangeType: RANGE_TYPE.ROW }
 			: { startRow: 0, endRow: sheet.getRowCount() - 1, startColumn: at.range.startColumn, endColumn: at.range.endColumn, rangeType: RANGE_TYPE.COLUMN };
 		select(parts, range, at);
+		return true;
+	}
+	// With Shift, `key` is what the keyboard has above the digit.
+	if (ctrlKey && (code === 'Digit9' || code === 'Digit0')) {
+		hide(parts, code === 'Digit9', !shiftKey);
 		return true;
 	}
 	if (ctrlKey && /^[;:]$/.test(key)) {
@@ -130,7 +151,7 @@ function addPreviousCell(parts: GridParts): () => void {
 /** Listens until the returned function is called. */
 export function addKeys(parts: GridParts): () => void {
 	const listen = (event: KeyboardEvent) => {
-		if (event.isComposing || !hasFocus(parts) || parts.isEditing() || !run(parts, event)) return;
+		if (event.isComposing || !hasFocus(parts) || !(parts.isEditing() ? moveCursor(parts.injector, event) : run(parts, event))) return;
 		event.preventDefault();
 		event.stopImmediatePropagation();
 	};

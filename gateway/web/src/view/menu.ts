@@ -1,5 +1,5 @@
 // menu.ts - Univer's menu of cells, rows and columns, for the keyboard: opens it at the selection, and moves in it with the
-// arrow keys. Univer's own listens to the mouse alone.
+// arrow keys and Tab. An item with a number, such as a height, is one stop: its input. Univer's own listens to the mouse alone.
 import { RANGE_TYPE } from '@univerjs/core';
 import type { IRange } from '@univerjs/core';
 import { ContextMenuPosition, IContextMenuService, ILayoutService } from '@univerjs/ui';
@@ -22,31 +22,45 @@ export function openMenu(parts: GridParts, { range, row, col }: Place & { range:
 	focusFirst(() => (service.visible ? document.querySelector(panels) : null));
 }
 
+/** Focuses an item, or the input in it. */
+function focusItem(item: HTMLElement | null | undefined): void {
+	const input = item?.querySelector<HTMLInputElement>('input:not(:disabled)');
+	// The texts around the input, without the signs of its buttons.
+	input?.setAttribute('aria-label', item!.textContent!.replace(/[+-]+/, ' '));
+	(input ?? item)?.focus();
+	input?.select();
+}
+
 /** Focuses the first item of a panel as soon as Univer shows it. */
 function focusFirst(panel: () => Element | null | undefined): void {
 	const begun = performance.now();
 	const enter = () => {
 		const first = panel()?.querySelector<HTMLElement>(items);
-		first?.focus();
-		if ((!first || document.activeElement !== first) && performance.now() - begun < waitMs) requestAnimationFrame(enter);
+		focusItem(first);
+		if (!first?.contains(document.activeElement) && performance.now() - begun < waitMs) requestAnimationFrame(enter);
 	};
 	requestAnimationFrame(enter);
 }
 
 /** Moves in the open menu. Returns false if the key is not one of a menu. */
-function run(parts: GridParts, key: string, panel: Element, focused: HTMLElement): boolean {
+function run(parts: GridParts, { key, shiftKey }: KeyboardEvent, panel: Element, focused: HTMLElement): boolean {
 	const all = [...panel.querySelectorAll<HTMLElement>(items)].filter((item) => item.offsetParent !== null);
-	const at = all.indexOf(focused);
+	const current = focused.closest<HTMLElement>(items)!;
+	const at = all.indexOf(current);
 	const focus = (index: number) => {
 		if (!panel.matches(submenu)) closeSubmenu();
-		all[(index + all.length) % all.length]?.focus();
+		focusItem(all[(index + all.length) % all.length]);
 	};
+	if (focused instanceof HTMLInputElement && isOfText(key, focused)) return false;
 	switch (key) {
 		case 'ArrowDown':
 			focus(at + 1);
 			return true;
 		case 'ArrowUp':
 			focus(at - 1);
+			return true;
+		case 'Tab':
+			focus(shiftKey ? at - 1 : at + 1);
 			return true;
 		case 'Home':
 			focus(0);
@@ -55,23 +69,27 @@ function run(parts: GridParts, key: string, panel: Element, focused: HTMLElement
 			focus(-1);
 			return true;
 		case 'ArrowRight':
-			openSubmenu(focused);
+			openSubmenu(current);
 			return true;
 		case 'ArrowLeft':
 			if (panel.matches(submenu)) document.querySelector<HTMLElement>(open)?.focus();
 			return true;
 		case 'Enter':
 		case ' ':
-			focused.click();
+			current.click();
 			return true;
 		case 'Escape':
-		case 'Tab':
 			parts.injector.get(IContextMenuService).hideContextMenu();
 			parts.injector.get(ILayoutService).focus();
 			return true;
 		default:
 			return false;
 	}
+}
+
+/** Whether a key edits the text of an input. ArrowLeft at the start of the text leaves the submenu. */
+function isOfText(key: string, input: HTMLInputElement): boolean {
+	return /^(ArrowRight|Home|End| )$/.test(key) || (key === 'ArrowLeft' && input.selectionStart !== 0);
 }
 
 /** Univer opens a submenu when the mouse is over its item. */
@@ -95,8 +113,9 @@ export function addMenuKeys(parts: GridParts): () => void {
 		const focused = document.activeElement;
 		const panel = focused?.closest(panels);
 		if (!(focused instanceof HTMLElement) || !panel || !parts.injector.get(IContextMenuService).visible) return;
-		if (!run(parts, event.key, panel, focused)) return;
-		event.preventDefault();
+		if (run(parts, event, panel, focused)) event.preventDefault();
+		else if (!(focused instanceof HTMLInputElement)) return;
+		// Keys of the input are none of the cells.
 		event.stopImmediatePropagation();
 	};
 	window.addEventListener('keydown', listen, { capture: true });
