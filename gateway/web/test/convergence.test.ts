@@ -1,57 +1,18 @@
 // convergence.test.ts - several people edit a sheet at random, over connections that delay, merge, split and break. All grids
-// end equal to the cells of the server, which is a table and its log.
+// end equal to the cells, the styles and the properties of the server, which is a table and its log.
 import { describe, expect, test, vi } from 'vitest';
 import type { Socket } from '../src/v2/client';
 import { editToTuple, tupleToEdit } from '../src/v2/edits';
-import { transform } from '../src/v2/lines';
-import { type ClientMessage, type Edit, isProperty, isStructure } from '../src/v2/messages';
-import type { CellState } from '../src/sheet/mirror';
+import { moveContent, transform } from '../src/v2/lines';
+import { type ClientMessage, type Edit, isCell, isProperty, isStructure, type StructureEdit } from '../src/v2/messages';
+import { moveKeys } from '../src/v2/replica';
 import { Person, randomOf, type Random } from './person';
+import { Table } from './table';
 
 interface Commit {
 	seq: number;
 	uid: number;
 	edits: Edit[];
-}
-
-const empty = (): CellState => ({ content: '', style: null });
-
-/** Cells in rows, as the database has them after a log. */
-class Table {
-	rows: CellState[][];
-
-	constructor(rows: number, readonly width: { cols: number }) {
-		this.rows = Array.from({ length: rows }, () => Array.from({ length: width.cols }, empty));
-	}
-
-	apply(edit: Edit): void {
-		if (isProperty(edit)) return;
-		if (!isStructure(edit)) {
-			const { row, col, content, style } = edit;
-			while (this.rows.length <= row) this.rows.push(Array.from({ length: this.width.cols }, empty));
-			for (; this.width.cols <= col; this.width.cols++) this.rows.forEach((cells) => cells.push(empty()));
-			const cell = this.rows[row]![col]!;
-			if (content !== undefined) cell.content = content;
-			if (style !== undefined) cell.style = style;
-			return;
-		}
-		const { kind, at, n } = edit;
-		const ofRows = kind.endsWith('Rows');
-		if (at >= (ofRows ? this.rows.length : this.width.cols)) return;
-		if (ofRows && kind.startsWith('insert')) this.rows.splice(at, 0, ...Array.from({ length: n }, () => Array.from({ length: this.width.cols }, empty)));
-		else if (ofRows) this.rows.splice(at, n);
-		else if (kind.startsWith('insert')) this.rows.forEach((cells) => cells.splice(at, 0, ...Array.from({ length: n }, empty)));
-		else this.rows.forEach((cells) => cells.splice(at, n));
-		if (!ofRows) this.width.cols = kind.startsWith('insert') ? this.width.cols + n : Math.max(at, this.width.cols - n);
-	}
-
-	contents(): Record<string, string> {
-		return Object.fromEntries(this.rows.flatMap((cells, row) => cells.flatMap(({ content }, col) => (content ? [[`${row},${col}`, content]] : []))));
-	}
-
-	styles(): Record<string, unknown> {
-		return Object.fromEntries(this.rows.flatMap((cells, row) => cells.flatMap(({ style }, col) => (style ? [[`${row},${col}`, style]] : []))));
-	}
 }
 
 /** One connection: messages wait in both directions until the test delivers them. */
@@ -81,7 +42,7 @@ class Connection implements Socket {
 }
 
 class Server {
-	table = new Table(10, { cols: 8 });
+	table = new Table(10, 8);
 	log: Commit[] = [];
 	seq = 1;
 	landed = new Map<number, number>();
@@ -117,9 +78,8 @@ class Server {
 		else if (message.t === 'get') {
 			this.tell(connection, true);
 			const { id, row, col, toRow, toCol } = message;
-			const cells = this.table.rows.flatMap((line, r) => line.flatMap(({ content, style }, c) =>
-				(content || style) && r >= row && r <= toRow && c >= col && c <= toCol ? [editToTuple({ row: r, col: c, content, style })] : []));
-			connection.down.push({ t: 'block', id, row, col, toRow, toCol, seq: this.seq, more: false, cells });
+			const cells = this.table.list().filter((cell) => cell.row >= row && cell.row <= toRow && cell.col >= col && cell.col <= toCol);
+			connection.down.push({ t: 'block', id, row, col, toRow, toCol, seq: this.seq, more: false, cells: cells.map(editToTuple) });
 		}
 	}
 
@@ -128,9 +88,14 @@ class Server {
 		Object.assign(connection, { client, joined: true, told: resumed ? since : this.seq, floor: resumed || since === 0 ? 0 : this.seq });
 		connection.down.push({
 			...{ t: 'hello', v: 2, session: this.connections.indexOf(connection) + 1, uid: connection.uid, name: 's', role: 'editor', seq: connection.told, epoch: 1 },
-			...{ rows: this.table.rows.length, cols: this.table.width.cols, landed: this.landed.get(client) ?? 0, resumed, retention: 604800, lease: 30 },
+			...{ rows: this.table.rows.length, cols: this.table.cols.length, landed: this.landed.get(client) ?? 0, resumed, retention: 604800, lease: 30 },
 			...{ maxEdits: 16384, maxBytes: 1048576, peers: [], locks: [] },
 		});
+		// The database sorts them.
+		const properties = this.table.propertyList().map(editToTuple).sort();
+		const part = this.random(properties.length + 1);
+		if (!resumed && part > 0) connection.down.push({ t: 'properties', seq: connection.told, more: part < properties.length, properties: properties.slice(0, part) });
+		if (!resumed && part < properties.length) connection.down.push({ t: 'properties', seq: connection.told, more: false, properties: properties.slice(part) });
 		this.tell(connection, true);
 	}
 
@@ -150,33 +115,75 @@ class Server {
 		}
 	}
 
-	private operate(connection: Connection, { n, nacks, base, edits }: Extract<ClientMessage, { t: 'op' }>): void {
+	private operate(connection: Connection, { n, nacks, base, seen, edits }: Extract<ClientMessage, { t: 'op' }>): void {
 		if (nacks !== connection.nacks) return;
 		if (n <= (this.landed.get(connection.client) ?? 0)) {
 			connection.down.push({ t: 'ack', n, seq: this.seq });
 			return;
 		}
-		const stale = base !== 0 && base < connection.floor;
+		const late = this.late(edits, base);
+		const stale = (base !== 0 && base < connection.floor) || (seen !== undefined && this.overwrites(late, connection.uid, seen));
 		if (stale || this.random(15) === 0) {
 			connection.nacks++;
 			connection.down.push({ t: 'nack', n, reason: stale ? 'base' : 'locked', row: 0, col: 0, block: false });
 			return;
 		}
-		const changes = base === 0 ? [] : this.log.filter(({ seq }) => seq > base).flatMap((commit) => commit.edits.filter(isStructure));
-		const late = transform(edits, changes);
 		this.landed.set(connection.client, n);
-		if (late.length > 0) {
-			this.seq += late.length;
-			this.log.push({ seq: this.seq, uid: connection.uid, edits: late });
-			late.forEach((edit) => this.table.apply(edit));
-		}
+		if (late.length > 0) this.commit(connection.uid, late);
 		// The acknowledgement comes before the edits, or behind them.
 		if (this.random(2) === 0) this.tell(connection, true);
 		connection.down.push({ t: 'ack', n, seq: this.seq });
 	}
-}
 
-const stylesOf = (cells: Map<string, CellState>) => Object.fromEntries([...cells].flatMap(([key, { style }]) => (style ? [[key, style]] : [])));
+	private since(seq: number): Commit[] {
+		return this.log.filter((commit) => commit.seq > seq);
+	}
+
+	private late(edits: Edit[], base: number): Edit[] {
+		return base === 0 ? edits : transform(edits, this.since(base).flatMap((commit) => commit.edits.filter(isStructure)));
+	}
+
+	/** Whether the edits write or delete a cell that others have written since, or delete rows since others have written a formula. */
+	private overwrites(edits: Edit[], uid: number, seen: number): boolean {
+		const written = new Map<string, boolean>();
+		for (const commit of this.since(seen)) {
+			for (const edit of commit.edits) {
+				if (isStructure(edit)) moveKeys(written, edit);
+				else if (isCell(edit) && commit.uid !== uid) written.set(`${edit.row},${edit.col}`, Boolean(edit.content?.startsWith('=')));
+			}
+		}
+		if (edits.some(isStructure) && [...written.values()].includes(true)) return true;
+		return edits.some((edit) => {
+			if (!isStructure(edit)) return isCell(edit) && written.has(`${edit.row},${edit.col}`);
+			const { size } = written;
+			moveKeys(written, edit);
+			return written.size < size;
+		});
+	}
+
+	/** Stores edits. Those that rewrite formulas follow adjacent structure edits. */
+	private commit(uid: number, edits: Edit[]): void {
+		const stored: Edit[] = [];
+		const store = (edit: Edit) => {
+			stored.push(edit);
+			this.table.apply(edit);
+		};
+		let changes: StructureEdit[] = [];
+		edits.forEach((edit, i) => {
+			store(edit);
+			if (!isStructure(edit)) return;
+			changes.push(edit);
+			if (edits[i + 1] && isStructure(edits[i + 1]!)) return;
+			for (const { row, col, content } of this.table.list()) {
+				const moved = changes.reduce((text, change) => moveContent(text, change)!, content);
+				if (moved !== content) store({ row, col, content: moved });
+			}
+			changes = [];
+		});
+		this.seq += stored.length;
+		this.log.push({ seq: this.seq, uid, edits: stored });
+	}
+}
 
 async function converge(seed: number, steps: number): Promise<{ server: Server; people: Person[] }> {
 	const random = randomOf(seed);
@@ -185,7 +192,7 @@ async function converge(seed: number, steps: number): Promise<{ server: Server; 
 	for (let step = 0; step < steps; step++) {
 		const connection = server.connections[random(server.connections.length)];
 		const what = random(100);
-		if (what < 30) people[random(people.length)]!.act(server.table.rows.length, server.table.width.cols);
+		if (what < 30) people[random(people.length)]!.act(server.table.rows.length, server.table.cols.length);
 		else if (what === 30 && connection) server.cut(connection);
 		else if (what < 40) await vi.advanceTimersByTimeAsync(random(400));
 		else if (connection) server.deliver(connection);
@@ -199,20 +206,27 @@ async function converge(seed: number, steps: number): Promise<{ server: Server; 
 	return { server, people };
 }
 
+/** What a grid shows, or a table has. */
+type Shown = Pick<Person['grid'], 'contents' | 'styles' | 'properties' | 'merges'>;
+
+const isMove = ([first, second]: Edit[]): boolean =>
+	Boolean(first && second && isStructure(first) && isStructure(second) && first.kind.replace('insert', 'delete') === second.kind);
+
 describe('people who edit at random, over connections that break', () => {
-	test.each(Array.from({ length: 25 }, (_, seed) => seed))('end with the cells of the server: seed %i', async (seed) => {
+	test.each(Array.from({ length: 25 }, (_, seed) => seed))('end with the sheet of the server: seed %i', async (seed) => {
 		vi.useFakeTimers();
 		const { server, people } = await converge(seed, 1500);
 		expect(people.map(({ isQuiet }) => isQuiet)).toEqual(people.map(() => true));
-		for (const { grid } of people) {
-			expect(grid.contents()).toEqual(server.table.contents());
-			expect(stylesOf(grid.cells)).toEqual(server.table.styles());
-		}
-		const replayed = new Table(10, { cols: 8 });
+		const shown = (grid: Shown) => ({ contents: grid.contents(), styles: grid.styles(), properties: grid.properties, merges: grid.merges });
+		const replayed = new Table(10, 8);
 		for (const { edits } of server.log) edits.forEach((edit) => replayed.apply(edit));
-		expect(replayed.contents()).toEqual(server.table.contents());
-		expect(server.log.length).toBeGreaterThan(100);
-		expect(server.log.flatMap(({ edits }) => edits.filter(isStructure)).length).toBeGreaterThan(10);
+		expect(shown(server.table)).toEqual(shown(replayed));
+		for (const { grid } of people) expect(shown(grid)).toEqual(shown(replayed));
+		const edits = server.log.map((commit) => commit.edits);
+		expect(edits.length).toBeGreaterThan(100);
+		expect(edits.flat().filter(isStructure).length).toBeGreaterThan(10);
+		expect(edits.flat().filter(isProperty).length).toBeGreaterThan(10);
+		expect(edits.filter(isMove).length).toBeGreaterThan(0);
 		vi.useRealTimers();
-	});
+	}, 60000);
 });
