@@ -79,6 +79,12 @@ test('large sheets', { timeout: 240000 }, async (t) => {
 		await ann.page.mouse.move(box.x + box.width - 5, box.y + box.height / 2, { steps: 10 });
 		await ann.page.mouse.up();
 		await waitUntil(async () => (await rows()) > 20, 'the cells that were scrolled to', 20000);
+		await ann.grid.click({ position: { x: 60, y: 40 } });
+		await ann.page.keyboard.press('Control+End');
+		await waitUntil(async () => (await ann.selected()) === 'AX200000', 'the last cell to be selected');
+		await waitUntil(async () => (await content(199999, 49)) === 'the end', 'the last cell to be read');
+		await ann.page.keyboard.press('Control+Shift+Home');
+		await waitUntil(async () => (await ann.selected()) === 'A1:AX200000', 'all cells to be selected');
 		assert.ok(bytes < 1e6 && (await rows()) < 5000, `${bytes} bytes`);
 		assert.deepEqual(ann.problems, []);
 	});

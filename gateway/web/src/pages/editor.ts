@@ -211,7 +211,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		view = made;
 		view.setReadOnly(!session.canEdit);
 		session.attach(view);
-		removeAdditions = addToGrid(view);
+		removeAdditions = addToGrid(view, () => session.unreadEnd);
 	}
 
 	function readCell(place: Place): void {

@@ -237,6 +237,12 @@ export class SheetSession {
 		return 'unread';
 	}
 
+	/** The last row and column of the sheet, if not all cells are in the grid. */
+	get unreadEnd(): Place | null {
+		const { isWhole, rows, cols } = this.client.replica;
+		return isWhole ? null : { row: Math.max(rows, 1) - 1, col: Math.max(cols, 1) - 1 };
+	}
+
 	// ---- edits ----
 
 	/** The sheet's properties, with the user's edits that are not in the sheet yet. */

@@ -1,6 +1,6 @@
 // additions.ts - what the grid has beyond Univer: names for its controls, keys, touch, and the theme of the page.
 import { onTheme } from '../theme';
-import { addKeys } from './keys';
+import { addKeys, type KeyParts } from './keys';
 import { nameToolbarButtons } from './labels';
 import { addMenuKeys } from './menu';
 import { addStart } from './start';
@@ -8,8 +8,8 @@ import { addTouch } from './touch';
 import type { UniverView } from './univer';
 
 /** Adds them, until the returned function is called. Those that need cells are added when there are some. */
-export function addToGrid(view: UniverView): () => void {
+export function addToGrid(view: UniverView, unreadEnd: KeyParts['unreadEnd']): () => void {
 	const removals = [onTheme((dark) => view.setDark(dark)), nameToolbarButtons(document.body)];
-	view.onCreated((parts) => removals.push(addStart(parts), addKeys(parts), addMenuKeys(parts), addTouch(parts)));
+	view.onCreated((parts) => removals.push(addStart(parts), addKeys({ ...parts, unreadEnd }), addMenuKeys(parts), addTouch(parts)));
 	return () => removals.forEach((remove) => remove());
 }

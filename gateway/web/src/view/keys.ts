@@ -11,9 +11,14 @@ import { cellOfContent } from './cells';
 import { openMenu } from './menu';
 import { canvasOf, hasContent, reveal, select, selectionOf, type GridParts } from './parts';
 
-/** The last row and the last column that have content. */
-function lastUsed({ sheet }: GridParts): Place {
-	const last = { row: 0, col: 0 };
+export interface KeyParts extends GridParts {
+	/** The last row and column of the sheet, if cells have not been read; null: they all have. */
+	unreadEnd(): Place | null;
+}
+
+/** The last row and the last column that have content, or may have. */
+function lastUsed({ sheet, unreadEnd }: KeyParts): Place {
+	const last = { ...(unreadEnd() ?? { row: 0, col: 0 }) };
 	sheet.getCellMatrix().forValue((row, col, cell) => {
 		if (!hasContent(cell)) return;
 		last.row = Math.max(last.row, row);
@@ -28,7 +33,7 @@ function lastOfRow({ sheet }: GridParts, row: number): number {
 }
 
 /** Where a key moves to from a cell; null if it moves nowhere. */
-function target(parts: GridParts, { key, ctrlKey }: KeyboardEvent, { row, col }: Place): Place | null {
+function target(parts: KeyParts, { key, ctrlKey }: KeyboardEvent, { row, col }: Place): Place | null {
 	const { sheet } = parts;
 	if (key === 'Home') return ctrlKey ? { row: 0, col: 0 } : { row, col: 0 };
 	if (key === 'End') return ctrlKey ? lastUsed(parts) : { row, col: lastOfRow(parts, row) };
@@ -80,7 +85,7 @@ function hide({ injector, commands, sheet }: GridParts, rows: boolean, hidden: b
 }
 
 /** Runs the command of a key. Returns false if the key has none. */
-function run(parts: GridParts, event: KeyboardEvent): boolean {
+function run(parts: KeyParts, event: KeyboardEvent): boolean {
 	const { sheet } = parts;
 	const { key, code, ctrlKey, shiftKey, altKey, metaKey } = event;
 	const at = selectionOf(parts);
@@ -149,7 +154,7 @@ function addPreviousCell(parts: GridParts): () => void {
 }
 
 /** Listens until the returned function is called. */
-export function addKeys(parts: GridParts): () => void {
+export function addKeys(parts: KeyParts): () => void {
 	const listen = (event: KeyboardEvent) => {
 		if (event.isComposing || !hasFocus(parts) || !(parts.isEditing() ? moveCursor(parts.injector, event) : run(parts, event))) return;
 		event.preventDefault();
