@@ -4,16 +4,17 @@ CREATE SEQUENCE sheet.lock_number_seq;
 SELECT pg_catalog.pg_extension_config_dump('sheet.lock_number_seq', '');
 REVOKE ALL ON SEQUENCE sheet.lock_number_seq FROM PUBLIC;
 
-CREATE FUNCTION sheet.lock(name text, wait interval DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION sheet.lock(name text, wait interval DEFAULT NULL, lease interval DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_lock';
-COMMENT ON FUNCTION sheet.lock(text, interval) IS
+COMMENT ON FUNCTION sheet.lock(text, interval, interval) IS
 	'Locks the name (1 to 123 bytes) for this session, until as many calls of unlock() or its end. '
 	'Returns a number that is higher than that of every earlier owner; while the session holds the '
 	'name, the same one. wait null: waits as lock_timeout says. 55P03: another session held it for '
-	'longer than wait.';
-CREATE FUNCTION sheet.lock(names text[], wait interval DEFAULT NULL) RETURNS bigint[]
+	'longer than wait. lease (from 1 s; not in a transaction block): while it holds a name, the '
+	'session ends when its client has been silent or gone for that long.';
+CREATE FUNCTION sheet.lock(names text[], wait interval DEFAULT NULL, lease interval DEFAULT NULL) RETURNS bigint[]
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_lock_all';
-COMMENT ON FUNCTION sheet.lock(text[], interval) IS
+COMMENT ON FUNCTION sheet.lock(text[], interval, interval) IS
 	'Locks all of the names or none, in an order that excludes deadlocks between such calls. Returns '
 	'their numbers in the order of the names.';
 CREATE FUNCTION sheet.unlock(name text) RETURNS void

@@ -60,13 +60,12 @@ like($report, qr{processed: 50/50}, 'each gets the lock');
 
 # ---- a client that is gone --------------------------------------------------------------------------------------------------
 
-# The first of two sessions gets the lock, $away makes its client vanish. The second has the lock within a second after that.
+# The first of two sessions gets the lock for a second, $away makes its client vanish. The second has the lock in time.
 sub passes_on
 {
-	my ($what, $settings, $away) = @_;
+	my ($what, $away) = @_;
 	my ($owner, $waiter) = map { new_session($node) } 1 .. 2;
-	$owner->rows($settings);
-	my $number = $owner->rows(q{SELECT sheet.lock('leased')});
+	my $number = $owner->rows(q{SELECT sheet.lock('leased', lease => '1 s')});
 	$waiter->send(q{SELECT sheet.lock('leased')});
 	$node->poll_query_until('postgres', q{SELECT waiting = 1 FROM sheet.locks WHERE name = 'leased'}) or die 'nobody waits';
 	$away->($owner);
@@ -79,19 +78,27 @@ sub passes_on
 	eval { $owner->{psql}->finish };
 }
 
-passes_on('a client that hangs', q{SET idle_session_timeout = '1 s'}, sub { $_[0]{psql}->signal('STOP') });
+passes_on('a client that hangs', sub { $_[0]{psql}->signal('STOP') });
 passes_on(
 	'a client that hangs in a transaction',
-	q{SET idle_in_transaction_session_timeout = '1 s'},
 	sub { $_[0]->rows('BEGIN'); $_[0]{psql}->signal('STOP') });
 passes_on(
 	'a client that ends during a statement',
-	q{SET client_connection_check_interval = '1 s'},
 	sub {
 		$_[0]->send('SELECT pg_sleep(600)');
 		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) or die;
 		$_[0]{psql}->signal('KILL');
 	});
+
+my $client = new_session($node);
+$client->rows(q{SELECT sheet.lock('kept', lease => '1 s')});
+for (1 .. 10)
+{
+	sleep 0.3;
+	$client->rows('SELECT 1');
+}
+is(sql(q{SELECT sheet.locked('kept')}), 't', 'a client that sends statements keeps the lock');
+$client->end;
 
 # ---- ends ---------------------------------------------------------------------------------------------------------------------
 

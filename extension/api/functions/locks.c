@@ -15,8 +15,8 @@
  *
  * Lock order: OWN of all names of a call in their order, then USE likewise, then the table's lock, a leaf.
  *
- * There are no leases: a session that has ended holds nothing, and a session that idles too long is ended by
- * idle_session_timeout. A lease that a worker would renew for its session would last exactly as long.
+ * A lease limits how long a session keeps its locks when its client is silent or gone. A session alone can release what
+ * it holds in the lock manager, so the lease is a matter of PostgreSQL's settings for the end of such sessions.
  */
 #include "postgres.h"
 
@@ -32,7 +32,9 @@
 #include "storage/ipc.h"
 #include "storage/lock.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
+#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -48,6 +50,7 @@ PG_FUNCTION_INFO_V1(sheet_locks_read);
 #define LOCKS_MAX		  4096 /* names that are locked at a time, in all databases */
 #define LOCKS_SESSION_MAX 128  /* of one session */
 #define LOCK_NAME_MAX	  123  /* bytes */
+#define LEASE_MIN_MS	  1000
 
 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348, the coordinator 0x5345 */
 #define LOCK_OWN 0x534C
@@ -329,14 +332,78 @@ take_all(Taking *taking, int count, bool nowait)
 	}
 }
 
-/* All of them or none; keys are sorted, each once. wait_ms: -1 as lock_timeout says. */
-static void
-lock_keys(Taking *taking, int count, int wait_ms)
+/* ---- leases ---- */
+
+/* The settings that end the session of a client that is silent or gone. */
+static const struct LeaseSetting
 {
-	int nest = NewGUCNestLevel();
+	const char *name;
+	const int *value; /* 0: unlimited */
+	int share;		  /* of the lease */
+	int unit;		  /* in ms */
+} lease_settings[] = {
+	{"idle_session_timeout", &IdleSessionTimeout, 1, 1},
+	{"idle_in_transaction_session_timeout", &IdleInTransactionSessionTimeout, 1, 1},
+	{"client_connection_check_interval", &client_connection_check_interval, 3, 1},
+	{"tcp_user_timeout", &tcp_user_timeout, 1, 1},
+	{"tcp_keepalives_idle", &tcp_keepalives_idle, 3, 1000},
+	{"tcp_keepalives_interval", &tcp_keepalives_interval, 3, 1000},
+};
+
+static bool lease_is_set[lengthof(lease_settings)];
+
+/* value: NULL for the default. */
+static void
+lease_set(int i, const char *value)
+{
+	(void) set_config_option(lease_settings[i].name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
+	lease_is_set[i] = value != NULL;
+}
+
+/* Before the lock is taken: if that fails, the settings are rolled back. */
+static void
+lease_begin(int ms)
+{
+	if (IsTransactionBlock())
+		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+						errmsg("a lock with a lease cannot be taken in a transaction block"),
+						errdetail("A rollback would end the lease, but not the lock."),
+						errhint("Take the lock before BEGIN.")));
+	for (int i = 0; i < lengthof(lease_settings); i++)
+	{
+		const struct LeaseSetting *setting = &lease_settings[i];
+		int value = Max(ms / setting->share / setting->unit, 1);
+		char text[16];
+
+		if (*setting->value != 0 && *setting->value <= value)
+			continue;
+		snprintf(text, sizeof(text), "%d", value);
+		lease_set(i, text);
+	}
+}
+
+/* The session holds no lock any more. */
+static void
+lease_end(void)
+{
+	for (int i = 0; i < lengthof(lease_settings); i++)
+		if (lease_is_set[i])
+			lease_set(i, NULL);
+}
+
+/* ---- arguments, and the functions ---- */
+
+/* All of them or none; keys are sorted, each once. wait_ms: -1 as lock_timeout says. lease_ms: -1 none. */
+static void
+lock_keys(Taking *taking, int count, int wait_ms, int lease_ms)
+{
+	int nest;
 	char text[16];
 
 	require_possible();
+	if (lease_ms >= 0)
+		lease_begin(lease_ms);
+	nest = NewGUCNestLevel();
 	if (wait_ms > 0)
 	{
 		snprintf(text, sizeof(text), "%d", wait_ms);
@@ -355,23 +422,30 @@ lock_keys(Taking *taking, int count, int wait_ms)
 	AtEOXact_GUC(true, nest);
 }
 
-/* The longest time to wait, in ms; -1: null. */
+/* A time in ms; -1: null. */
 static int
-arg_wait(FunctionCallInfo fcinfo, int arg)
+arg_time(FunctionCallInfo fcinfo, int arg, int least, const char *problem)
 {
-	const Interval *wait;
+	const Interval *time;
 	double ms;
 
 	if (PG_ARGISNULL(arg))
 		return -1;
-	wait = PG_GETARG_INTERVAL_P(arg);
-	ms = (double) wait->time / 1000 + ((double) wait->day + 30.0 * wait->month) * 86400000;
-	if (ms < 0 || ms > INT_MAX)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the time to wait is from 0 to 24 days")));
+	time = PG_GETARG_INTERVAL_P(arg);
+	ms = (double) time->time / 1000 + ((double) time->day + 30.0 * time->month) * 86400000;
+	if (ms < least || ms > INT_MAX)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem)));
 	return (int) ms == 0 && ms > 0 ? 1 : (int) ms;
 }
 
-/* lock(name, wait) */
+static void
+lock_with_args(FunctionCallInfo fcinfo, Taking *taking, int count)
+{
+	lock_keys(taking, count, arg_time(fcinfo, 1, 0, "the time to wait is from 0 to 24 days"),
+			  arg_time(fcinfo, 2, LEASE_MIN_MS, "a lease is from 1 second to 24 days"));
+}
+
+/* lock(name, wait, lease) */
 Datum
 sheet_lock(PG_FUNCTION_ARGS)
 {
@@ -379,11 +453,11 @@ sheet_lock(PG_FUNCTION_ARGS)
 
 	catalog_require_arg(fcinfo, 0, "name");
 	taking.key = key_of(PG_GETARG_TEXT_PP(0));
-	lock_keys(&taking, 1, arg_wait(fcinfo, 1));
+	lock_with_args(fcinfo, &taking, 1);
 	PG_RETURN_INT64(taking.number);
 }
 
-/* lock(names[], wait): the numbers in the order of the names */
+/* lock(names[], wait, lease): the numbers in the order of the names */
 Datum
 sheet_lock_all(PG_FUNCTION_ARGS)
 {
@@ -409,7 +483,7 @@ sheet_lock_all(PG_FUNCTION_ARGS)
 	for (int i = 0; i < count; i++)
 		if (used == 0 || compare_keys(&taking[used - 1], &taking[i]) != 0)
 			taking[used++] = taking[i];
-	lock_keys(taking, used, arg_wait(fcinfo, 1));
+	lock_with_args(fcinfo, taking, used);
 	for (int i = 0; i < count; i++)
 	{
 		NamedLockKey key = key_of(DatumGetTextPP(names[i]));
@@ -437,6 +511,8 @@ sheet_unlock(PG_FUNCTION_ARGS)
 	LockRelease(&own, ExclusiveLock, true);
 	if (!compat_lock_held_by_me(&own, ExclusiveLock))
 		entry_remove(&key);
+	if (locks_of_session == 0)
+		lease_end();
 	PG_RETURN_VOID();
 }
 

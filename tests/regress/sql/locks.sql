@@ -47,3 +47,18 @@ SELECT sheet.lock('of a user') > 0;
 SELECT role FROM sheet.locks WHERE name = 'of a user';
 RESET SESSION AUTHORIZATION;
 DROP ROLE regress_locks_user;
+-- a lease is a matter of settings, which end with the last lock; shorter ones stay
+\connect -
+SET idle_session_timeout = '7 s';
+SELECT sheet.lock('leased', '1 s', '10 s') > 0, sheet.lock(ARRAY['leased', 'too'], lease => '9 s') IS NOT NULL;
+SELECT name, current_setting(name) FROM unnest(ARRAY['client_connection_check_interval', 'idle_in_transaction_session_timeout',
+	'idle_session_timeout']) name ORDER BY name;
+SELECT sheet.unlock('leased'), sheet.unlock('leased');
+SHOW idle_in_transaction_session_timeout;
+SELECT sheet.unlock('too');
+SHOW idle_session_timeout;
+SHOW idle_in_transaction_session_timeout;
+SELECT sheet.lock('leased', lease => '0.9 s');
+BEGIN;
+SELECT sheet.lock('leased', lease => '9 s');
+ROLLBACK;
