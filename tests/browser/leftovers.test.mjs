@@ -152,6 +152,33 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await ann.untilSaved();
 	});
 
+	await part('a move that waits for an edit is kept with it, when the sheet or the tab is left', 'ann', async () => {
+		for (const close of [false, true]) {
+			await sql(`SELECT sheet.set(${id}, 0, 0, 'here'), sheet.set(${id}, 1, 0, 'below')`);
+			await ann.open(id);
+			const held = cluster.psqlSession();
+			await held.query(`BEGIN; SELECT sheet.set(${id}, 30, 5, '${close}')`);
+			await typeUnsaved('A1', 'mine');
+			await ann.selectRows(1);
+			await ann.page.keyboard.press('Alt+Shift+ArrowDown');
+			await waitUntil(async () => (await ann.page.locator('.status').getAttribute('data-unsaved')) === '2', 'the move to be unsaved');
+			ann.page.once('dialog', (dialog) => dialog.accept());
+			if (!close) await toList();
+			else {
+				const closed = ann.page.waitForEvent('close');
+				await ann.page.close({ runBeforeUnload: true });
+				await closed;
+				await ann.anotherPage();
+			}
+			await held.query('COMMIT');
+			await held.close();
+			await goTo();
+			await untilStored(`A1=below A2=mine F31=${close}`);
+			await ann.untilShows('A2', 'mine', lookMs);
+			await ann.untilSaved();
+		}
+	});
+
 	await part('an edit of a page that was left a moment ago is sent when the gateway is back', 'ann', async () => {
 		await ann.open(id);
 		ann.page.once('dialog', (dialog) => dialog.accept());

@@ -277,6 +277,21 @@ describe('rows and columns are moved', () => {
 		expect(shows()).toEqual({ '0,0': 'c', '2,0': 'a', '3,0': 'd', '4,0': 'e' });
 	});
 
+	test('a move that waits is made when the page is left, behind the edits that it waits for', async () => {
+		const { session, wire, type, take, shows, log } = await sheet(cells);
+		type(1, 0, 'B');
+		session.moveLines({ rows: true, at: 1, n: 1, to: 3 });
+		session.store();
+		expect(wire.operations().length).toBe(2);
+		take();
+		expect(shows()).toMatchObject({ '1,0': 'c', '2,0': 'B', '2,1': '=A3&A1', '5,0': '=A3' });
+		type(5, 5, 'typed');
+		session.moveLines({ rows: true, at: 2, n: 1, to: 0 });
+		session.restructure({ kind: 'insertRows', at: 0, n: 1 });
+		void session.stop();
+		expect([wire.operations().length, session.unsaved, log]).toEqual([4, 2, ['hindered left']]);
+	});
+
 	test('properties come along, and come back with deleted rows', async () => {
 		const { session, take, rows, undo, others, shows } = await sheet(cells);
 		const height = (row: number, toRow: number, value: number) => ['property', row, 0, toRow, 16383, 'height', value];

@@ -271,8 +271,12 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		}
 	}
 
-	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
+	const store = () => {
 		draft.store();
+		session.store();
+	};
+	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
+		store();
 		if (unsaved() > 0) event.preventDefault();
 	};
 	// Tab moves between cells, so F6 leaves the grid and returns to it.
@@ -288,8 +292,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	document.addEventListener('keydown', leaveGrid, { capture: true, signal });
 	window.addEventListener('beforeunload', askBeforeLeaving, { signal });
 	window.addEventListener('online', () => session.wake(true), { signal });
-	window.addEventListener('pagehide', () => draft.store(), { signal });
-	document.addEventListener('visibilitychange', () => (document.hidden ? draft.store() : session.wake()), { signal });
+	window.addEventListener('pagehide', store, { signal });
+	document.addEventListener('visibilitychange', () => (document.hidden ? store() : session.wake()), { signal });
 
 	const save = async () => {
 		await attempt(async () => {

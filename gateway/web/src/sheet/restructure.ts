@@ -12,7 +12,7 @@ import type { Direction, UndoStack } from './undo';
 
 export interface RestructureEvents {
 	/** A structure edit is not made. */
-	onHindered(reason: Hindrance | 'offline'): void;
+	onHindered(reason: Hindrance | 'offline' | 'left'): void;
 	onSkipped(skipped: Place[]): void;
 	/** The undo stack or the number of operations has changed. */
 	onChange(): void;
@@ -257,6 +257,13 @@ export class Restructuring {
 		return due;
 	}
 
+	/** The page is left. Says so if requests are lost. */
+	leave(): void {
+		this.goOn(true);
+		if (this.waiting.length > 0) this.events.onHindered('left');
+		this.waiting = [];
+	}
+
 	/** It is not known what has happened to rows and columns. */
 	restart(): void {
 		if (this.waiting.length > 0) this.events.onHindered('offline');
@@ -270,13 +277,16 @@ export class Restructuring {
 		this.goOn();
 	}
 
-	/** Makes the requests that wait, when all edits of the user are in the sheet. */
-	goOn(): void {
+	/**
+	 * Makes the requests that wait, when all edits of the user are in the sheet. leaving: the page may not live until then. It
+	 * makes and stores the first one, behind the user's edits; those behind it need its result.
+	 */
+	goOn(leaving = false): void {
 		if (this.going) return;
 		this.going = true;
 		try {
-			const saved = () => this.due.length === 0 && this.client.unfinished.length === 0;
-			while (this.waiting.length > 0 && !this.waiting[0]!.pauses && this.client.hello && saved()) this.make(this.waiting.shift()!);
+			const saved = () => this.client.hello && !this.waiting[0]!.pauses && this.client.unfinished.length === 0;
+			while (this.waiting.length > 0 && this.due.length === 0 && (leaving || saved())) this.make(this.waiting.shift()!);
 		} finally {
 			this.going = false;
 		}

@@ -57,7 +57,7 @@ export interface SessionEvents {
 	/** The grid cannot show what a cell has. */
 	onUnshown(place: Place, error: unknown): void;
 	/** Rows or columns are not moved, or not taken back. */
-	onHindered(reason: Hindrance | 'offline'): void;
+	onHindered(reason: Hindrance | 'offline' | 'left'): void;
 	onUndoState(canUndo: boolean, canRedo: boolean): void;
 	/** The token has ended. The session goes on after `resume`. */
 	onTokenEnded(): void;
@@ -193,9 +193,15 @@ export class SheetSession {
 	async stop(): Promise<void> {
 		this.timers.forEach(clearInterval);
 		clearTimeout(this.cursorTimer);
+		this.restructuring.leave();
 		this.grid = null;
 		for (let i = 0; i < 40 && this.unsaved > 0 && this.client.hello; i++) await new Promise((resolve) => setTimeout(resolve, 50));
 		this.client.close();
+	}
+
+	/** The page may end at any time: stores a move that waits. */
+	store(): void {
+		this.restructuring.goOn(true);
 	}
 
 	/** There is a new token. */
