@@ -88,7 +88,7 @@ test('all grids end with the cells of the database and of its log', { timeout: 3
 		for (const { grid } of people) assert.deepEqual(grid.merges, people[0].grid.merges);
 		await stop();
 		const typed = people.flatMap((person) => person.typed);
-		assert.ok(typed.length > 100, 'edits were made');
+		assert.ok(typed.length > 50, 'edits were made');
 		t.diagnostic(`seed ${seed}: ${typed.length} texts, ${people.reduce((sum, { refusals }) => sum + refusals, 0)} refusals, ${Object.entries(truth).map(([what, all]) => `${Object.keys(all).length} ${what}`).join(', ')}`);
 		// Also compares the cells with the replay of the log.
 		assert.equal(await cluster.psql(`SELECT severity, what FROM sheet.fsck(${fid}, "full" => true)`), 'info|clean');
