@@ -1,15 +1,15 @@
 /*
- * reach.c - which of the other gateways refuse connections.
+ * reach.c - which of the other gateways accept no connections.
  *
  * ZooKeeper's session time decides when the sheets of a killed gateway move. Until then redirects to it would lead
- * nowhere, so clients get 503 instead (core/redirect.c). For this a gateway keeps one idle connection to the address
- * of each other member (peer-address, or else public-address). When the connection ends it connects again at once: a
- * killed process refuses that. The member ends idle connections from time to time, therefore the end alone proves
- * nothing.
+ * nowhere, so clients get 503 instead (core/redirect.c). For this a gateway keeps one idle connection to the address of
+ * each other member (peer-address, or else public-address). When the connection ends it connects again at once: a
+ * killed process refuses that, and nobody answers for a container or machine that has ended, which counts after
+ * REACH_SILENT_MS. The member ends idle connections from time to time, therefore the end alone proves nothing.
  *
  * A member is believed to refuse only if it was reached from here before, and for REACH_BELIEVED sessions at most: then
- * ZooKeeper has either ended its session, or it lives and cannot be reached from here only. Connections that are not
- * answered at all prove nothing.
+ * ZooKeeper has either ended its session, or it lives and cannot be reached from here only. A connection that does not
+ * end proves nothing, although a network may have been cut since.
  *
  * Bounds: REACH_MAX members, one attempt a second for each, and one more after the end of a connection that lasted a
  * second. Names are looked up by uv_getaddrinfo() in another thread.
@@ -27,6 +27,7 @@
 #define REACH_MAX		64
 #define REACH_BELIEVED	2
 #define REACH_STEADY_MS 1000
+#define REACH_SILENT_MS 1500
 
 typedef enum ReachState
 {
@@ -45,6 +46,7 @@ typedef struct Reach
 	bool reached;		   /* once, since it is followed */
 	uint64_t refused_at;   /* ms: when it first refused; 0: it does not */
 	uint64_t connected_at; /* ms */
+	uint64_t ended_at;	   /* ms: when its connection ended that has no successor yet; 0: none has */
 	uv_tcp_t socket;
 	uv_connect_t connect;
 	uv_getaddrinfo_t resolve;
@@ -77,6 +79,8 @@ reach_on_closed(uv_handle_t *handle)
 
 	reach->state = REACH_IDLE;
 	reach->connected_at = 0;
+	if (connected_at != 0)
+		reach->ended_at = uv_now(&gateway.loop);
 	if (reach->ends)
 		reach_free(reach);
 	else if (connected_at != 0 && uv_now(&gateway.loop) - connected_at >= REACH_STEADY_MS)
@@ -108,6 +112,15 @@ reach_on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buffer)
 }
 
 static void
+reach_believe(Reach *reach)
+{
+	if (reach->refused_at != 0)
+		return;
+	log_event(LOG_WARN, "another gateway accepts no connections", LOG_STR("gateway", reach->name));
+	reach->refused_at = uv_now(&gateway.loop);
+}
+
+static void
 reach_on_connected(uv_connect_t *connect, int status)
 {
 	Reach *reach = connect->data;
@@ -118,16 +131,13 @@ reach_on_connected(uv_connect_t *connect, int status)
 	{
 		reach->state = REACH_CONNECTED;
 		reach->reached = true;
-		reach->refused_at = 0;
+		reach->refused_at = reach->ended_at = 0;
 		reach->connected_at = uv_now(&gateway.loop);
 		uv_read_start((uv_stream_t *) &reach->socket, reach_give_buffer, reach_on_read);
 		return;
 	}
-	if (status == UV_ECONNREFUSED && reach->reached && reach->refused_at == 0)
-	{
-		log_event(LOG_WARN, "another gateway refuses connections", LOG_STR("gateway", reach->name));
-		reach->refused_at = uv_now(&gateway.loop);
-	}
+	if (status == UV_ECONNREFUSED && reach->reached)
+		reach_believe(reach);
 	reach_disconnect(reach);
 }
 
@@ -220,8 +230,13 @@ reach_tick(void)
 		if (strcmp(name, gateway.config.public_address) != 0 && reach_find(name) == NULL)
 			reach_add(name, coord_peer_address(gateway.coord, name));
 	for (Reach *reach = reaches; reach != NULL; reach = reach->next)
+	{
+		if (reach->ended_at != 0 && reach->state != REACH_RESOLVING &&
+			uv_now(&gateway.loop) - reach->ended_at >= REACH_SILENT_MS)
+			reach_believe(reach);
 		if (reach->state == REACH_IDLE && !reach->ends)
 			reach_connect(reach);
+	}
 }
 
 bool

@@ -16,10 +16,9 @@
  *   WebSockets of protocol v2: close code 4307 with the address (ws/v2/v2_session.c)
  *   GET /v2/sheets/ID/route: the address as data
  *
- * Without a ring, and while the owner refuses connections (core/reach.c), the answer is 503 with Retry-After, or 1012.
- * A gateway that has lost contact with the coordinator answers so to WebSockets of sheets that it does not hold; it
- * serves HTTP, by queries.
- * A gateway that drains opens no WebSockets, also of its own sheets.
+ * Without a ring, and while the owner accepts no connections (core/reach.c), the answer is 503 with Retry-After, or
+ * 1012. A gateway that has lost contact with the coordinator answers so to WebSockets of sheets that it does not hold;
+ * it serves HTTP, by queries. A gateway that drains opens no WebSockets, also of its own sheets.
  */
 #include "core/redirect.h"
 
@@ -98,5 +97,5 @@ redirect_nowhere_reason(int64_t sheet_id)
 		return "the gateways have not found each other yet";
 	if (redirect_is_cut_off(sheet_id))
 		return "this gateway has lost contact with the coordinator: another one may serve the sheet";
-	return "the gateway that serves the sheet refuses connections: if it is dead, another takes over within seconds";
+	return "the gateway that serves the sheet accepts no connections: if it is dead, another takes over within seconds";
 }

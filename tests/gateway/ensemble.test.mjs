@@ -1,6 +1,8 @@
 /* Two gateways, of which one loses the database or is killed: clients are sent to the other, or told to wait, and never to a dead address. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { Cluster, freePort, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, register, request } from '../lib/client.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
@@ -95,42 +97,79 @@ test('nobody is sent to a killed gateway: while its session lasts, its sheets ar
 		20,
 	);
 	assert.equal(answer.headers['retry-after'], '1');
-	assert.match(answer.text, /refuses connections: if it is dead, another takes over/);
+	assert.match(answer.text, /accepts no connections: if it is dead, another takes over/);
 	const route = await request(left, 'GET', `/v2/sheets/${fid}/route`, { headers: { authorization: `Bearer ${anna.token}` } });
 	assert.equal(route.status, 503);
 	const handshake = await upgrade(left, fid);
 	assert.deepEqual([handshake.status, handshake.headers['retry-after']], [503, '1']);
 	const { code, reason } = await greeting(left, fid);
 	assert.equal(code, 1012);
-	assert.match(reason, /refuses connections/);
+	assert.match(reason, /accepts no connections/);
 	assert.equal((await cells(own)).status, 200, 'its own sheets are served');
 	assert.ok((await cluster.zookeeperCommand('dump')).includes(right.host), 'its session has not ended yet');
 });
 
-test('a killed gateway is noticed at its peer-address, where others cannot reach its public address', async () => {
-	const name = `127.0.0.1:${await freePort()}`; // where nobody listens
+/** A new gateway with this peer-address, whose public address nobody can reach, and a sheet for which `left` sends clients there. */
+async function addHidden(peer) {
+	const name = `127.0.0.1:${await freePort()}`;
 	const hidden = await cluster.addGateway();
 	await hidden.stop();
-	await hidden.start({ 'public-address': name, 'peer-address': hidden.host });
-	const cells = (sheet) => request(left, 'GET', `/v2/sheets/${sheet}/cells?range=A1:B2&token=${anna.token}`);
-	const sentThere = async () => {
-		for (const sheet of sheets) if ((await cells(sheet)).headers.location?.startsWith(`http://${name}/`)) return sheet;
-		return undefined;
+	await hidden.start({ 'public-address': name, 'peer-address': peer ?? hidden.host });
+	const cells = () => request(left, 'GET', `/v2/sheets/${hidden.fid}/cells?range=A1:B2&token=${anna.token}`);
+	const find = async () => {
+		for (hidden.fid of sheets) if ((await cells()).headers.location?.startsWith(`http://${name}/`)) return true;
+		return false;
 	};
-	const fid = await waitUntil(sentThere, 'a sheet of the new gateway', 20000);
+	await waitUntil(find, 'a sheet of the new gateway', 20000);
+	return Object.assign(hidden, { name, cells });
+}
+
+/** Clients are told to wait while the session of the gateway lasts. */
+async function checkNoticed({ name, cells }) {
+	const refused = async () => {
+		const answer = await cells();
+		return answer.status === 503 && answer;
+	};
+	const answer = await waitUntil(refused, '503 in place of a redirect', 10000, 20);
+	assert.equal(answer.headers['retry-after'], '1');
+	assert.match(answer.text, /accepts no connections/);
+	assert.ok((await cluster.zookeeperCommand('dump')).includes(name), 'its session has not ended yet');
+}
+
+test('a killed gateway is noticed at its peer-address, where others cannot reach its public address', async () => {
+	const hidden = await addHidden();
 	const connections = async () => (await hidden.metrics()).pg_sheet_connections;
 	await waitUntil(async () => (await connections()) > 1, 'the connection of the other gateway');
 	await hidden.kill();
-	const answer = await waitUntil(
-		async () => {
-			const found = await cells(fid);
-			return found.status === 503 && found;
-		},
-		'503 in place of a redirect',
-		10000,
-		20,
-	);
-	assert.equal(answer.headers['retry-after'], '1');
-	assert.match(answer.text, /refuses connections/);
-	assert.ok((await cluster.zookeeperCommand('dump')).includes(name), 'its session has not ended yet');
+	await checkNoticed(hidden);
+});
+
+/* A listener for one connection, which ends it when told. Then the queue of new ones is full, so that Linux answers none. */
+const lastOne = `
+import socket, sys
+listener = socket.create_server(('127.0.0.1', 0), backlog=0)
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+print('accepted', flush=True)
+sys.stdin.readline()
+others = [socket.socket() for _ in range(4)]
+for other in others:
+    other.setblocking(False)
+    other.connect_ex(listener.getsockname())
+connection.close()
+sys.stdin.read()
+`;
+
+test('a machine that vanished with a gateway is noticed when its connection ends and no other one is answered', async () => {
+	const machine = spawn('python3', ['-c', lastOne], { stdio: ['pipe', 'pipe', 'inherit'] });
+	const lines = createInterface(machine.stdout)[Symbol.asyncIterator]();
+	try {
+		const hidden = await addHidden(`127.0.0.1:${(await lines.next()).value}`);
+		await lines.next();
+		assert.equal((await hidden.cells()).status, 307);
+		machine.stdin.write('\n');
+		await checkNoticed(hidden);
+	} finally {
+		machine.kill();
+	}
 });

@@ -433,7 +433,7 @@ is_of_change(const char *reason)
 {
 	if (sim_now - changed_at >= RING_MS * SIM_MS)
 		return false;
-	return strstr(reason, "refuses connections") ||
+	return strstr(reason, "accepts no connections") ||
 		   (strstr(reason, "come again") && sim_now - changed_before < (HANDOVER_MS + MOVED_MS) * SIM_MS);
 }
 
