@@ -25,7 +25,10 @@ test('without a network, and asleep', { timeout: 300000 }, async (t) => {
 	/** How often the contents were written, in the order of the cells. */
 	const written = (range) =>
 		sql(`SELECT coalesce(string_agg(l.a1 || '=' || l.new, ' ' ORDER BY l."row", l.seq), '') FROM sheet.log l JOIN sheet.range(${id}, '${range}') c USING ("row", col) WHERE l.sheet_id = ${id} AND l.kind = 'set'`);
-	const says = (text, timeoutMs) => waitUntil(async () => (await ann.status()) === text, async () => `the page to say ${text}; it says ${await ann.status()}`, timeoutMs);
+	const says = (text, timeoutMs) => {
+		let last;
+		return waitUntil(async () => (last = await ann.status()) === text, () => `the page to say ${text}; it says ${last}`, timeoutMs);
+	};
 	const within = async (timeoutMs, run) => {
 		const start = Date.now();
 		await run();

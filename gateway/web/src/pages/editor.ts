@@ -33,11 +33,15 @@ const stopOf = new Map<number, StopReason | 'token'>([
 
 const mostCells = 5;
 
+/** The browser has told that its network is gone. On a machine that never had one, a local gateway answers. */
+let offline = false;
+window.addEventListener('offline', () => (offline = true));
+window.addEventListener('online', () => (offline = false));
+
 function statusText({ phase, unsaved, held, loading, partial }: Status): string {
 	if (phase === 'stopped') return unsaved ? t('status.stoppedUnsaved', { count: unsaved }) : t('status.stopped');
 	if (phase === 'connecting') return t('status.connecting');
-	// A gateway on this machine answers without a network.
-	if (phase !== 'connected' && !navigator.onLine) return unsaved ? t('status.offlineUnsaved', { count: unsaved }) : t('status.offline');
+	if (phase !== 'connected' && offline) return unsaved ? t('status.offlineUnsaved', { count: unsaved }) : t('status.offline');
 	if (phase === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
 	if (phase === 'silent') return unsaved ? t('status.silentUnsaved', { count: unsaved }) : t('status.silent');
 	if (unsaved && held) return t('status.held', { count: unsaved, name: held.holder, seconds: held.seconds });
