@@ -143,7 +143,7 @@ class Server {
 		return base === 0 ? edits : transform(edits, this.since(base).flatMap((commit) => commit.edits.filter(isStructure)));
 	}
 
-	/** Whether the edits write or delete a cell that others have written since, or delete rows since others have written a formula. */
+	/** Whether others have written since a cell that the edits write or delete or, with structure edits, any formula. */
 	private overwrites(edits: Edit[], uid: number, seen: number): boolean {
 		const written = new Map<string, boolean>();
 		for (const commit of this.since(seen)) {

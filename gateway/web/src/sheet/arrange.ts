@@ -98,7 +98,7 @@ export function freezeOf(set: PropertySet): Freeze {
 
 export const overlap = (a: Range, b: Range): boolean => a.row <= b.toRow && b.row <= a.toRow && a.col <= b.toCol && b.col <= a.toCol;
 
-/** The merged ranges. Of two that overlap, the one with fewer cells counts, then the one that begins later, then the one with more rows. */
+/** The merged ranges. Of those that overlap, the one with the fewest cells counts, then the one that begins last, then the highest. */
 export function mergesOf(set: PropertySet): Range[] {
 	const all = set.of('merge').filter((property) => property.value === true && cellsOf(property) > 1);
 	const rivals = new Map<PropertyEdit, PropertyEdit[]>();
