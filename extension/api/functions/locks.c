@@ -15,12 +15,13 @@
  *
  * Lock order: OWN of all names of a call in their order, then USE likewise, then the table's lock, a leaf.
  *
- * A lease limits how long a session keeps its locks when its client is silent or gone. A session alone can release what
- * it holds in the lock manager, so the lease is a matter of PostgreSQL's settings for the end of such sessions.
+ * Locks with a lease (lease.c) that a transaction has taken are released if it is rolled back, since that ends the
+ * lease.
  */
 #include "postgres.h"
 
 #include "api/functions/functions.h"
+#include "api/functions/lease.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
@@ -32,9 +33,7 @@
 #include "storage/ipc.h"
 #include "storage/lock.h"
 #include "storage/lwlock.h"
-#include "storage/proc.h"
 #include "storage/shmem.h"
-#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -50,7 +49,7 @@ PG_FUNCTION_INFO_V1(sheet_locks_read);
 #define LOCKS_MAX		  4096 /* names that are locked at a time, in all databases */
 #define LOCKS_SESSION_MAX 128  /* of one session */
 #define LOCK_NAME_MAX	  123  /* bytes */
-#define LEASE_MIN_MS	  1000
+#define LEASE_MIN_MS	  1000 /* TCP's timers have seconds */
 
 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348, the coordinator 0x5345 */
 #define LOCK_OWN 0x534C
@@ -123,18 +122,25 @@ require_possible(void)
 }
 
 static NamedLockKey
-key_of(const text *name)
+key_of_bytes(const char *name, int len)
 {
 	NamedLockKey key;
+
+	memset(&key, 0, sizeof(key));
+	key.database = MyDatabaseId;
+	memcpy(key.name, name, len);
+	return key;
+}
+
+static NamedLockKey
+key_of(const text *name)
+{
 	int len = VARSIZE_ANY_EXHDR(name);
 
 	if (len == 0 || len > LOCK_NAME_MAX)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("a lock's name has 1 to %d bytes", LOCK_NAME_MAX), errdetail("This one has %d.", len)));
-	memset(&key, 0, sizeof(key));
-	key.database = MyDatabaseId;
-	memcpy(key.name, VARDATA_ANY(name), len);
-	return key;
+	return key_of_bytes(VARDATA_ANY(name), len);
 }
 
 static int
@@ -298,6 +304,17 @@ give_back(Taking *taking, int count)
 	}
 }
 
+/* Releases OWN once. */
+static void
+give_back_one(const NamedLockKey *key)
+{
+	LOCKTAG own = tag_of(key, LOCK_OWN);
+
+	LockRelease(&own, ExclusiveLock, true);
+	if (!compat_lock_held_by_me(&own, ExclusiveLock))
+		entry_remove(key);
+}
+
 static void
 take_all(Taking *taking, int count, bool nowait)
 {
@@ -334,61 +351,33 @@ take_all(Taking *taking, int count, bool nowait)
 
 /* ---- leases ---- */
 
-/* The settings that end the session of a client that is silent or gone. */
-static const struct LeaseSetting
-{
-	const char *name;
-	const int *value; /* 0: unlimited */
-	int share;		  /* of the lease */
-	int unit;		  /* in ms */
-} lease_settings[] = {
-	{"idle_session_timeout", &IdleSessionTimeout, 1, 1},
-	{"idle_in_transaction_session_timeout", &IdleInTransactionSessionTimeout, 1, 1},
-	{"client_connection_check_interval", &client_connection_check_interval, 3, 1},
-	{"tcp_user_timeout", &tcp_user_timeout, 1, 1},
-	{"tcp_keepalives_idle", &tcp_keepalives_idle, 3, 1000},
-	{"tcp_keepalives_interval", &tcp_keepalives_interval, 3, 1000},
-};
-
-static bool lease_is_set[lengthof(lease_settings)];
-
-/* value: NULL for the default. */
 static void
-lease_set(int i, const char *value)
+give_back_leased(const char *name)
 {
-	(void) set_config_option(lease_settings[i].name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
-	lease_is_set[i] = value != NULL;
+	NamedLockKey key = key_of_bytes(name, strlen(name));
+
+	give_back_one(&key);
 }
 
-/* Before the lock is taken: if that fails, the settings are rolled back. */
-static void
-lease_begin(int ms)
+/* Does the session hold a name? Not each entry of it tells. */
+static bool
+session_holds_any(void)
 {
-	if (IsTransactionBlock())
-		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-						errmsg("a lock with a lease cannot be taken in a transaction block"),
-						errdetail("A rollback would end the lease, but not the lock."),
-						errhint("Take the lock before BEGIN.")));
-	for (int i = 0; i < lengthof(lease_settings); i++)
-	{
-		const struct LeaseSetting *setting = &lease_settings[i];
-		int value = Max(ms / setting->share / setting->unit, 1);
-		char text[16];
+	HASH_SEQ_STATUS scan;
+	NamedLock *entry;
+	bool holds = false;
 
-		if (*setting->value != 0 && *setting->value <= value)
-			continue;
-		snprintf(text, sizeof(text), "%d", value);
-		lease_set(i, text);
-	}
-}
+	LWLockAcquire(&locks->lock, LW_SHARED);
+	hash_seq_init(&scan, locks_table);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		if (entry->pid == MyProcPid && entry->key.database == MyDatabaseId)
+		{
+			LOCKTAG own = tag_of(&entry->key, LOCK_OWN);
 
-/* The session holds no lock any more. */
-static void
-lease_end(void)
-{
-	for (int i = 0; i < lengthof(lease_settings); i++)
-		if (lease_is_set[i])
-			lease_set(i, NULL);
+			holds = holds || compat_lock_held_by_me(&own, ExclusiveLock);
+		}
+	LWLockRelease(&locks->lock);
+	return holds;
 }
 
 /* ---- arguments, and the functions ---- */
@@ -402,7 +391,7 @@ lock_keys(Taking *taking, int count, int wait_ms, int lease_ms)
 
 	require_possible();
 	if (lease_ms >= 0)
-		lease_begin(lease_ms);
+		lease_begin(lease_ms, give_back_leased);
 	nest = NewGUCNestLevel();
 	if (wait_ms > 0)
 	{
@@ -420,6 +409,8 @@ lock_keys(Taking *taking, int count, int wait_ms, int lease_ms)
 	}
 	PG_END_TRY();
 	AtEOXact_GUC(true, nest);
+	for (int i = 0; lease_ms >= 0 && i < count; i++)
+		lease_took(taking[i].key.name);
 }
 
 /* A time in ms; -1: null. */
@@ -508,10 +499,9 @@ sheet_unlock(PG_FUNCTION_ARGS)
 	if (!compat_lock_held_by_me(&own, ExclusiveLock))
 		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_OWNED), errmsg("this session does not hold lock \"%s\"", key.name),
 						errhint("Only the session that has locked a name unlocks it.")));
-	LockRelease(&own, ExclusiveLock, true);
-	if (!compat_lock_held_by_me(&own, ExclusiveLock))
-		entry_remove(&key);
-	if (locks_of_session == 0)
+	lease_gave_back(key.name);
+	give_back_one(&key);
+	if (lease_is_on() && !session_holds_any())
 		lease_end();
 	PG_RETURN_VOID();
 }

@@ -62,3 +62,25 @@ SELECT sheet.lock('leased', lease => '0.9 s');
 BEGIN;
 SELECT sheet.lock('leased', lease => '9 s');
 ROLLBACK;
+-- a statement that fails after it has taken such a lock releases it, and leaves the settings alone
+SELECT sheet.lock('leased', lease => '9 s') / 0;
+SELECT sheet.locked('leased');
+SHOW idle_in_transaction_session_timeout;
+-- the settings of the session come back with the last unlock
+SET idle_in_transaction_session_timeout = '1 h';
+SELECT sheet.lock('plain') > 0, sheet.lock('leased', lease => '9 s') > 0;
+SHOW idle_in_transaction_session_timeout;
+SELECT sheet.unlock('leased'), sheet.unlock('plain');
+SHOW idle_in_transaction_session_timeout;
+-- an unlock that is rolled back leaves the settings to the next one
+SELECT sheet.lock('leased', lease => '9 s') > 0;
+BEGIN;
+SELECT sheet.unlock('leased');
+ROLLBACK;
+SELECT sheet.lock('plain') > 0, sheet.unlock('plain') IS NULL;
+SHOW idle_in_transaction_session_timeout;
+-- after DISCARD ALL another lease begins and ends
+SELECT sheet.lock('leased', lease => '9 s') > 0;
+DISCARD ALL;
+SELECT sheet.lock('again', lease => '9 s') > 0, sheet.unlock('again');
+SHOW idle_in_transaction_session_timeout;
