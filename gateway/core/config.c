@@ -427,6 +427,12 @@ check_jwt_keys(Loader *loader)
 	return good || loader_refuse(loader, "jwt-key-file", reason);
 }
 
+static bool
+is_wildcard(const char *address)
+{
+	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+}
+
 /* Checks formats, files, and combinations of values. */
 static bool
 loader_check(Loader *loader)
@@ -446,11 +452,10 @@ loader_check(Loader *loader)
 	}
 	if (!is_host_port(config->public_address))
 		return loader_refuse(loader, "public-address", "it is not host:port");
-	if (strcmp(config->coordinator, "zookeeper") == 0 &&
-		(strncmp(config->public_address, "0.0.0.0:", 8) == 0 || strncmp(config->public_address, "[::]:", 5) == 0))
+	if (strcmp(config->coordinator, "zookeeper") == 0 && is_wildcard(config->public_address))
 		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
-	if (config->peer_address[0] != '\0' && !is_host_port(config->peer_address))
-		return loader_refuse(loader, "peer-address", "it is not host:port");
+	if (config->peer_address[0] != '\0' && (!is_host_port(config->peer_address) || is_wildcard(config->peer_address)))
+		return loader_refuse(loader, "peer-address", "it is not the host:port of this machine");
 	if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
 		return loader_refuse(loader, "tls-key", "tls-certificate and tls-key go together");
 	if (config->tls_key[0] && (file_mode(config->tls_key) & 07) != 0)

@@ -5,11 +5,12 @@
  * nowhere, so clients get 503 instead (core/redirect.c). For this a gateway keeps one idle connection to the address of
  * each other member (peer-address, or else public-address). When the connection ends it connects again at once: a
  * killed process refuses that, and nobody answers for a container or machine that has ended, which counts after
- * REACH_SILENT_MS. The member ends idle connections from time to time, therefore the end alone proves nothing.
+ * REACH_SILENT_MS. The member ends idle connections from time to time, therefore the end alone proves nothing. TCP's
+ * keepalives end the connection to a machine that has vanished; a paused process answers them.
  *
  * A member is believed to refuse only if it was reached from here before, and for REACH_BELIEVED sessions at most: then
- * ZooKeeper has either ended its session, or it lives and cannot be reached from here only. A connection that does not
- * end proves nothing, although a network may have been cut since.
+ * ZooKeeper has either ended its session, or it lives and cannot be reached from here only. Failures of this machine,
+ * such as a name that cannot be looked up, prove nothing.
  *
  * Bounds: REACH_MAX members, one attempt a second for each, and one more after the end of a connection that lasted a
  * second. Names are looked up by uv_getaddrinfo() in another thread.
@@ -19,6 +20,7 @@
 #include "core/gateway.h"
 #include "support/log.h"
 
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +48,7 @@ typedef struct Reach
 	bool reached;		   /* once, since it is followed */
 	uint64_t refused_at;   /* ms: when it first refused; 0: it does not */
 	uint64_t connected_at; /* ms */
-	uint64_t ended_at;	   /* ms: when its connection ended that has no successor yet; 0: none has */
+	uint64_t lost_at;	   /* ms: since when it does not answer the attempt to connect again; 0: it was not connected */
 	uv_tcp_t socket;
 	uv_connect_t connect;
 	uv_getaddrinfo_t resolve;
@@ -80,7 +82,7 @@ reach_on_closed(uv_handle_t *handle)
 	reach->state = REACH_IDLE;
 	reach->connected_at = 0;
 	if (connected_at != 0)
-		reach->ended_at = uv_now(&gateway.loop);
+		reach->lost_at = uv_now(&gateway.loop);
 	if (reach->ends)
 		reach_free(reach);
 	else if (connected_at != 0 && uv_now(&gateway.loop) - connected_at >= REACH_STEADY_MS)
@@ -111,6 +113,19 @@ reach_on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buffer)
 		reach_disconnect(reach);
 }
 
+/* The connection ends about 3 s after the other machine has vanished. */
+static void
+reach_keep_alive(Reach *reach)
+{
+	static const int second = 1, probes = 2;
+	uv_os_fd_t fd;
+
+	if (uv_tcp_keepalive(&reach->socket, 1, 1) != 0 || uv_fileno((uv_handle_t *) &reach->socket, &fd) != 0)
+		return;
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &second, sizeof(second));
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
 static void
 reach_believe(Reach *reach)
 {
@@ -131,13 +146,15 @@ reach_on_connected(uv_connect_t *connect, int status)
 	{
 		reach->state = REACH_CONNECTED;
 		reach->reached = true;
-		reach->refused_at = reach->ended_at = 0;
+		reach->refused_at = reach->lost_at = 0;
 		reach->connected_at = uv_now(&gateway.loop);
+		reach_keep_alive(reach);
 		uv_read_start((uv_stream_t *) &reach->socket, reach_give_buffer, reach_on_read);
 		return;
 	}
-	if (status == UV_ECONNREFUSED && reach->reached)
+	if ((status == UV_ECONNREFUSED || status == UV_EHOSTUNREACH) && reach->reached)
 		reach_believe(reach);
+	reach->lost_at = 0;
 	reach_disconnect(reach);
 }
 
@@ -146,9 +163,13 @@ reach_connect_to(Reach *reach, const struct sockaddr *address)
 {
 	reach->socket.data = reach->connect.data = reach;
 	reach->state = REACH_CONNECTING;
+	if (reach->lost_at != 0)
+		reach->lost_at = uv_now(&gateway.loop);
 	uv_tcp_init(&gateway.loop, &reach->socket);
-	if (uv_tcp_connect(&reach->connect, &reach->socket, address, reach_on_connected) != 0)
-		reach_disconnect(reach);
+	if (uv_tcp_connect(&reach->connect, &reach->socket, address, reach_on_connected) == 0)
+		return;
+	reach->lost_at = 0;
+	reach_disconnect(reach);
 }
 
 static void
@@ -161,6 +182,8 @@ reach_on_resolved(uv_getaddrinfo_t *resolve, int status, struct addrinfo *found)
 		reach_free(reach);
 	else if (status == 0)
 		reach_connect_to(reach, found->ai_addr);
+	else
+		reach->lost_at = 0;
 	uv_freeaddrinfo(found);
 }
 
@@ -231,8 +254,8 @@ reach_tick(void)
 			reach_add(name, coord_peer_address(gateway.coord, name));
 	for (Reach *reach = reaches; reach != NULL; reach = reach->next)
 	{
-		if (reach->ended_at != 0 && reach->state != REACH_RESOLVING &&
-			uv_now(&gateway.loop) - reach->ended_at >= REACH_SILENT_MS)
+		if (reach->lost_at != 0 && reach->state == REACH_CONNECTING &&
+			uv_now(&gateway.loop) - reach->lost_at >= REACH_SILENT_MS)
 			reach_believe(reach);
 		if (reach->state == REACH_IDLE && !reach->ends)
 			reach_connect(reach);

@@ -64,13 +64,16 @@ command_members(void)
 	static const char sql[] = "SELECT address, weight, state, sheets, sessions, edits_per_second AS \"edits/s\", "
 							  "pg_catalog.date_trunc('second', pg_catalog.now() - seen) AS \"seen before\" FROM "
 							  "sheet.gateways ORDER BY address";
+	/* What `database` says counts, as the last one; of several hosts, one that does not answer is passed over. */
+	const char *const keys[] = {"connect_timeout", "dbname", NULL};
+	const char *const values[] = {"3", gateway.config.database, NULL};
 	PQprintOpt options = {.header = 1, .align = 1, .fieldSep = "|"};
 	PGconn *conn;
 	PGresult *res = NULL;
 	int status = 1;
 
 	command_expect("the database");
-	conn = PQconnectdb(gateway.config.database);
+	conn = PQconnectdbParams(keys, values, 1);
 	if (PQstatus(conn) == CONNECTION_OK)
 		res = PQexec(conn, sql);
 	alarm(0);

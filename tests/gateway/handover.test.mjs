@@ -172,7 +172,7 @@ test('a command whose server does not answer ends with an error', async () => {
 	for (const [{ code, stderr }, whom] of [
 		[drain, /^pg_sheet_gateway: 127\.0\.0\.1:\d+ did not answer within 10 s\n$/],
 		[resume, /^pg_sheet_gateway: https:\/\/127\.0\.0\.1:\d+ did not answer within 10 s\n$/],
-		[members, /^pg_sheet_gateway: the database did not answer within 10 s\n$/],
+		[members, /^pg_sheet_gateway: connection to server at "127\.0\.0\.1", port \d+ failed: timeout expired\n/],
 	]) {
 		assert.equal(code, 1, stderr);
 		assert.match(stderr, whom);

@@ -55,7 +55,7 @@ test('a lock that no gateway has: the newcomer is closed with the reason, and se
 	const client = await come(first, fid);
 	await waitUntil(() => client.closed, 'the end of its patience', 20000);
 	assert.equal(client.closed.code, 1012);
-	assert.match(client.closed.reason, /lock is held by another program/);
+	assert.match(client.closed.reason, /lock is held by another program or gateway/);
 	const waited = performance.now() - client.cameAt;
 	assert.ok(waited > sessionMs, `it waits for longer than the session of a dead gateway lasts: ${waited} ms`);
 	const again = await come(first, fid);

@@ -187,6 +187,8 @@ test_values(void)
 	expect_refusal(FLAGS("--public-address=ho/st:80"), "an address with a slash", "public-address", "host:port", "");
 	expect_refusal(FLAGS("--peer-address=10.0.0.1"), "a peer's address without a port", "peer-address", "host:port",
 				   "");
+	expect_refusal(FLAGS("--peer-address=0.0.0.0:80"), "a peer's address of 0.0.0.0", "peer-address", "this machine",
+				   "");
 	expect_refusal(FLAGS("--public-address=a:b:80"), "an address with two colons", "public-address", "host:port", "");
 	expect_refusal(FLAGS("--coordinator=zookeeper", "--listen-address=0.0.0.0"), "a public address of 0.0.0.0",
 				   "public-address", "redirected", "");

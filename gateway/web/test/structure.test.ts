@@ -292,6 +292,16 @@ describe('rows and columns are moved', () => {
 		expect([wire.operations().length, session.unsaved, log]).toEqual([4, 2, ['hindered left']]);
 	});
 
+	test('a move that is made when the page is left takes along the properties that the user has just set', async () => {
+		const { session, take } = await sheet(cells);
+		session.changed([], [{ row: 1, col: 0, toRow: 1, toCol: 16383, key: 'height', value: 30 }]);
+		session.moveLines({ rows: true, at: 1, n: 1, to: 3 });
+		session.store();
+		take();
+		take();
+		expect(session.properties().of('height').map(({ row, toRow, value }) => [row, toRow, value])).toEqual([[2, 2, 30]]);
+	});
+
 	test('properties come along, and come back with deleted rows', async () => {
 		const { session, take, rows, undo, others, shows } = await sheet(cells);
 		const height = (row: number, toRow: number, value: number) => ['property', row, 0, toRow, 16383, 'height', value];

@@ -103,12 +103,12 @@ handover_wait(Room *room)
 
 	if (room->wait_until == 0)
 		room->wait_until = now + (uint64_t) gateway.config.zookeeper_session_ms + WAIT_MS;
-	if (room->holder == NULL)
-		return; /* the coordinator is about to tell it */
 	if (members_holder_serves(room))
 		members_send_away(room, room->holder);
 	else if (now >= room->wait_until)
-		room_fail(room, CLOSE_RESTART, "the sheet's lock is held by another program: come again");
+		room_fail(room, CLOSE_RESTART, "the sheet's lock is held by another program or gateway: come again");
+	else if (room->holder == NULL)
+		return; /* the coordinator is about to tell it */
 	else if (!coord_is_member(gateway.coord, room->holder) || strcmp(room->holder, gateway.config.public_address) == 0)
 	{
 		room->queries++;
@@ -181,12 +181,14 @@ handover_continue(Room *room)
 	if (handover_target(room) == NULL || gateway.suspended)
 		handover_cancel(room, 0);
 	else if (room_is_quiet(room) && room->queries == 0 && room_release(room, ROOM_MOVING, handover_told))
-		return;
+		room->move_at = now + RELEASE_MS;
 	else if (room->work == ROOM_HELD)
 		handover_cancel(room, now + AGAIN_MS);
 	else if (now - room->move_began > room->move_pause)
 	{
-		handover_cancel(room, now + AGAIN_MS);
+		bool rests = room->move_pause == PAUSE_MAX_MS && !gateway.draining;
+
+		handover_cancel(room, now + (rests ? (uint64_t) gateway.config.handover_seconds * 1000 : AGAIN_MS));
 		room->move_pause = room->move_pause < PAUSE_MAX_MS ? 2 * room->move_pause : PAUSE_MAX_MS;
 	}
 }
@@ -208,7 +210,7 @@ handover_tick(Room *room)
 {
 	uint64_t now = uv_now(&gateway.loop);
 
-	if (room->state == ROOM_MOVING && now - room->move_began > RELEASE_MS)
+	if (room->state == ROOM_MOVING && now > room->move_at)
 	{
 		if (coord_holds(gateway.coord, room_sheet_id(room))) /* the database has not answered */
 			coord_release(gateway.coord, room_sheet_id(room));

@@ -155,7 +155,8 @@ typedef struct Room
 	int64_t epoch;
 	char *holder;		 /* in state LOCKING: who has the lock, by its own words; NULL: not known yet */
 	uint64_t wait_until; /* ms: in state LOCKING, when members are told that the lock is not to be had; 0: not set */
-	uint64_t move_at;	 /* ms: when the sheet is to be moved to its owner; 0: it is not */
+	uint64_t move_at;	 /* ms: when the sheet is to be moved to its owner, or in state MOVING, is moved whatever the
+						  * database says; 0: it is not to be moved */
 	uint64_t move_began; /* ms: nothing is read from members since then, for the move; 0: they are read */
 	uint32_t move_pause; /* ms: how long that may last; 0: the first one */
 	int queries;		 /* under way; the room is freed after the last */

@@ -5,6 +5,7 @@
 import type { Operation, RefusedError, SheetClient } from '../v2/client';
 import { isInsert, transform } from '../v2/lines';
 import type { Edit, Place, StructureEdit } from '../v2/messages';
+import { withOwn } from './arrange';
 import { type Hindrance, MoveBack, Removal, Restoration, type StructureFrame } from './frames';
 import { type Cells, type LineMove, type Sheet, cellsOf, changesNothing, followMove, moveChange, moveEdits, moveMove, moveOf } from './moving';
 import { splitEdits } from './split';
@@ -66,7 +67,7 @@ export class Restructuring {
 	private sheet(): Sheet | null {
 		const grid = this.grid();
 		if (!grid) return null;
-		const properties = this.client.replica.properties.list();
+		const properties = withOwn(this.client.replica.properties, this.client.unfinished).list();
 		return { read: (row, col) => grid.read(row, col), list: (range) => grid.list(range), formulas: () => grid.formulas(), properties };
 	}
 
