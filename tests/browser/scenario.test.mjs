@@ -43,7 +43,7 @@ test('two people and psql in one sheet', { timeout: 240000 }, async (t) => {
 		await page.getByLabel('E-mail').fill('ann@example.org');
 		await page.getByLabel('Password').fill('a password');
 		await page.locator('form button[type=submit]').click();
-		await page.getByText('must not contain characters that change the direction of text').waitFor();
+		await page.getByText('which are not control characters or invisible ones').waitFor();
 	});
 
 	await step('one registers, makes a sheet, types and pastes a block', async () => {

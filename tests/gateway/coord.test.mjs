@@ -2,7 +2,7 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Probe, Proxy, Rival, finish, killProbes, newName, newSheet, nodeCount, prepare, removeNode, sessionMs, start, stop, zookeeper } from '../lib/coord.mjs';
+import { Probe, Proxy, Rival, finish, killProbes, newName, newSheet, nodeCount, prepare, quietNodeCount, removeNode, sessionMs, start, stop, zookeeper } from '../lib/coord.mjs';
 
 /* A session ends at most a tick (500 ms) late; the rest is for a busy machine. */
 const takeoverMs = sessionMs + 500 + 3000;
@@ -109,7 +109,7 @@ test('1,000 random joins and leaves in bursts: each is seen once by every gatewa
 
 test('one holds a lock, the next is told who, and gets it with a higher epoch as soon as it is released', async () => {
 	const [a, b, c] = await start(3);
-	const before = await nodeCount();
+	const before = await quietNodeCount();
 	const sheet = newSheet();
 	const first = await a.acquire(sheet);
 	assert.ok(first > 0);
@@ -138,7 +138,7 @@ test('one holds a lock, the next is told who, and gets it with a higher epoch as
 
 test('releasing while waiting, and asking again at once, leave nothing behind', async () => {
 	const [a, b] = await start(2);
-	const before = await nodeCount();
+	const before = await quietNodeCount();
 	const sheet = newSheet();
 	await a.acquire(sheet);
 	for (let i = 0; i < 20; i++) {
@@ -159,7 +159,7 @@ test('releasing while waiting, and asking again at once, leave nothing behind', 
 
 test('three contend for ten sheets: never two holders, epochs only grow', async () => {
 	const group = await start(3);
-	const before = await nodeCount();
+	const before = await quietNodeCount();
 	const sheets = Array.from({ length: 10 }, newSheet);
 	const grants = new Map(sheets.map((sheet) => [sheet, []]));
 	const holders = new Map();
@@ -357,7 +357,7 @@ test('a create whose answer is lost is found again, not made twice', async () =>
 	const b = new Probe('zookeeper', newName());
 	await b.next('ready');
 	await waitUntil(() => [a, b].every((probe) => probe.members().length === 2), 'both members');
-	const before = await nodeCount();
+	const before = await quietNodeCount();
 	for (let i = 0; i < 5; i++) {
 		const sheet = newSheet();
 		/* the parent exists, so that the one request is the lock's own node */
@@ -386,7 +386,7 @@ test('random cuts under load: never two holders, nothing left behind, no sheet s
 	const b = new Probe('zookeeper', newName());
 	await b.next('ready');
 	await waitUntil(() => a.members().length === 2, 'both members');
-	const before = await nodeCount();
+	const before = await quietNodeCount();
 	const sheets = Array.from({ length: 6 }, newSheet);
 	const epochs = new Map(sheets.map((sheet) => [sheet, 0]));
 	let running = true;

@@ -217,6 +217,13 @@ export const newSheet = () => ++nextSheet;
 export const newName = () => `127.0.0.1:${++nextPort}`;
 export const nodeCount = async () => Number(/zk_znode_count\s+(\d+)/.exec(await zookeeper.zookeeperCommand('mntr'))[1]);
 
+/** The number of nodes when the locks of earlier tests have gone: the server removes their empty parents after a while. */
+export async function quietNodeCount() {
+	const locks = () => withZookeeper({ port: zookeeper.zookeeperPort }, ({ children }) => children('/pg_sheet/locks'));
+	await waitUntil(async () => (await locks()).length === 0, 'no locks', 30000, 50);
+	return nodeCount();
+}
+
 /** What an administrator does with zkCli.sh: deletes a node. */
 export const removeNode = (path) => withZookeeper({ port: zookeeper.zookeeperPort }, ({ remove }) => remove(path));
 
