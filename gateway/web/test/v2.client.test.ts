@@ -323,6 +323,20 @@ describe('a client that was cut off', () => {
 		expect(wires.length).toBe(3);
 	});
 
+	test('does not take what has arrived during the sleep for a sign of life', () => {
+		const { client, wires } = start();
+		client.connect();
+		wires[0]!.greet(3, false);
+		vi.advanceTimersByTime(60000);
+		client.check();
+		wires[0]!.hear({ t: 'edits', seq: 3, more: false, edits: [] });
+		for (let i = 0; i < 8; i++) {
+			vi.advanceTimersByTime(1000);
+			client.check();
+		}
+		expect(wires.length).toBe(2);
+	});
+
 	test('goes on with the operations of an earlier page, moved by what has happened since', () => {
 		const { client, wires } = start();
 		client.restore([{ n: 7, base: 3, lost: false, edits: [{ row: 4, col: 0, content: 'x' }] }], 3, 6);

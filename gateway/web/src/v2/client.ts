@@ -102,6 +102,8 @@ const doubtfulMs = 3000;
 const probeMs = 2000;
 /** A page that was not called for so long has slept. */
 const sleptMs = 5000;
+/** A message that arrives so soon after that may have been sent before. */
+const oldMs = 500;
 
 /** How often in a row the client follows a moved sheet without a pause: from the owner to the holder, and back. */
 const movesAtOnce = 3;
@@ -141,8 +143,8 @@ export class SheetClient {
 	/** When a message last arrived, and since when an answer is due (0: none is). */
 	private heard = 0;
 	private due = 0;
-	/** The page has slept, or the network was away, and nothing has arrived since then. */
-	private doubtful = false;
+	/** When the page woke up, or the network was back, and nothing new has arrived since then; 0: something has. */
+	private doubtful = 0;
 	private checked = Date.now();
 
 	constructor(private readonly options: ClientOptions) {
@@ -197,7 +199,7 @@ export class SheetClient {
 		this.hello = null;
 		this.nacks = 0;
 		this.due = this.heard = Date.now();
-		this.doubtful = false;
+		this.doubtful = 0;
 		socket.binaryType = 'arraybuffer';
 		socket.onopen = () =>
 			this.send({
@@ -226,7 +228,7 @@ export class SheetClient {
 
 	/** Reconnects at once if the client waits to; else asks for an answer. doubtful: the network was away. */
 	retryNow(doubtful = false): void {
-		this.doubtful ||= doubtful;
+		if (doubtful) this.doubtful = Date.now();
 		this.check();
 		if (!this.socket && !this.ended && this.timer !== undefined) this.connect();
 		this.probe();
@@ -238,7 +240,7 @@ export class SheetClient {
 	 */
 	check(): number {
 		const now = Date.now();
-		if (now - this.checked > sleptMs) this.doubtful = true;
+		if (now - this.checked > sleptMs) this.doubtful = now;
 		this.checked = now;
 		if (!this.socket) return 0;
 		// The silence before the probe counts, except what the page has slept through.
@@ -325,7 +327,7 @@ export class SheetClient {
 			return;
 		}
 		this.heard = Date.now();
-		this.doubtful = false;
+		if (this.heard - this.doubtful > oldMs) this.doubtful = 0;
 		if (message.t !== 'properties') this.isJoining = message.t === 'hello' && !message.resumed;
 		switch (message.t) {
 			case 'hello':
