@@ -113,8 +113,11 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await page.goto(`${gateway.url}/?id=${id}`);
 		await waitUntil(() => page.evaluate(() => window.pgSheet?.contentOf(0, 0)), 'the grid to be filled');
 		await goOn('.cell-cursor[data-user="bob"]');
+		await page.locator('[id="__editor___INTERNAL_EDITOR__DOCS_NORMAL"]').waitFor({ state: 'attached' });
+		await page.waitForTimeout(300);
 		await page.mouse.click(...at);
 		await page.keyboard.type('42');
+		await waitUntil(async () => Object.values(await bob.locks()).includes('ann'), 'the cell to be edited');
 		await cluster.psql(`SELECT sheet.delete_rows(${id}, 4, 4); SELECT sheet.insert_rows(${id}, 4, 4)`);
 		await goOn('.kept-item button');
 		await check('kept');
@@ -144,7 +147,7 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 						assert.equal(ground, colorScheme === 'dark' ? 'rgb(28, 31, 33)' : 'rgb(255, 255, 255)');
 						// Controls that Univer has just added get their names in the next frame.
 						let broken;
-						await waitUntil(async () => (broken = await brokenRules(page)).length === 0, 'no broken rules', 3000).catch(() => {});
+						await waitUntil(async () => (broken = await brokenRules(page)).length === 0, 'no broken rules', 15000).catch(() => {});
 						assert.deepEqual(broken, [], name);
 						if (locale === 'zh-CN') assert.deepEqual(await englishTexts(page), [], name);
 						seen.push(screen);
@@ -245,7 +248,14 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		// That bob came at the end of an earlier step has been announced by then.
 		await ann.page.waitForTimeout(2500);
 		await listen(ann);
-		await ann.type('A7', 'x');
+		// The page is to notice that something is not saved.
+		gateway.service.signal('SIGSTOP');
+		try {
+			await ann.type('A7', 'x');
+			await waitUntil(async () => (await ann.page.locator('.status').getAttribute('data-unsaved')) !== '0', 'an unsaved edit');
+		} finally {
+			gateway.service.signal('SIGCONT');
+		}
 		await untilAnnounced(ann, 'Saved');
 		await bob.page.goto(`${gateway.url}/`);
 		await untilAnnounced(ann, 'bob has left.');
@@ -260,6 +270,8 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await bob.page.keyboard.press('Escape');
 		await gateway.stop();
 		await untilAnnounced(ann, 'Reconnecting …');
+		// Who has left is settled while nobody is connected.
+		await ann.page.waitForTimeout(1500);
 		await gateway.start();
 		await untilAnnounced(ann, 'Saved');
 		await Promise.all([ann.untilSaved(), bob.untilSaved()]);

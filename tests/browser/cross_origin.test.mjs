@@ -19,8 +19,12 @@ test('a page of another origin reads, saves and watches sheets of both gateways 
 	const [first] = cluster.gateways;
 	const user = await register(first);
 	const sheets = [];
-	for (let i = 0; i < 8; i++) sheets.push(await newSheet(first, user));
-	const redirected = await Promise.all(sheets.map(async (fid) => (await post(first, '/getsheet', { token: user.token, fid })).status === 307));
+	const redirected = [];
+	for (let i = 0; i < 64 && !(i >= 8 && redirected.includes(true) && redirected.includes(false)); i++) {
+		const fid = await newSheet(first, user);
+		sheets.push(fid);
+		redirected.push((await post(first, '/getsheet', { token: user.token, fid })).status === 307);
+	}
 	assert.ok(redirected.includes(true) && redirected.includes(false), 'each gateway has some of the sheets');
 
 	const browser = await startBrowser();

@@ -76,7 +76,7 @@ test('edits outlive the page', { timeout: 240000 }, async (t) => {
 	await t.test('a page that crashes loses nothing: the next one sends its edits, to where their rows have moved', async () => {
 		gateway.service.signal('SIGSTOP');
 		await typeUnsaved('A5', 'crashed');
-		await ann.page.waitForTimeout(300);
+		await ann.untilKept();
 		const { page } = ann;
 		await gateway.kill();
 		const crashed = ann.page.waitForEvent('crash').catch(() => {});
@@ -112,7 +112,7 @@ test('edits outlive the page', { timeout: 240000 }, async (t) => {
 		await ann.share('bob', 'editor');
 		gateway.service.signal('SIGSTOP');
 		await typeUnsaved('B1', 'too late');
-		await ann.page.waitForTimeout(300);
+		await ann.untilKept();
 		await gateway.kill();
 		await ann.page.close({ runBeforeUnload: false });
 		await gateway.start();

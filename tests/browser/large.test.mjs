@@ -32,7 +32,8 @@ test('large sheets', { timeout: 240000 }, async (t) => {
 		await ann.page.goto(`${ann.gateway.url}/?id=${id}`);
 		const start = Date.now();
 		await waitUntil(async () => (await content(0, 0)) === '0c0', 'the first screen');
-		assert.ok(bytes < 1e6, `${bytes} bytes before the first screen`);
+		// The next block may come before the test has looked; the whole sheet has 20 MB.
+		assert.ok(bytes < 4e6, `${bytes} bytes before the first screen`);
 		t.diagnostic(`first screen of a million cells ${Date.now() - start} ms after navigation, ${bytes} bytes`);
 		await ann.untilSaved(100000);
 		assert.deepEqual([await content(19999, 49), await content(12345, 6)], ['19999c49', '12345c6']);
@@ -45,16 +46,20 @@ test('large sheets', { timeout: 240000 }, async (t) => {
 	await t.test('rows of several lines get their heights when they are about to be seen', async () => {
 		const id = await makeOf(100000, `n || ',' || CASE WHEN n % 2 = 1 THEN '"two' || E'\\n' || 'lines"' ELSE 'one' END`);
 		const high = (...rows) => ann.page.evaluate((all) => all.map((row) => window.pgSheet.layoutOf(row, 0).height > 30), rows);
+		const untilHigh = (rows, wanted) => {
+			let last;
+			return waitUntil(async () => JSON.stringify((last = await high(...rows))) === JSON.stringify(wanted), () => `${rows} to be ${wanted}, not ${last}`);
+		};
 		await ann.open(id);
-		assert.deepEqual(await high(0, 1, 2, 3, 4, 5), [false, true, false, true, false, true]);
+		await untilHigh([0, 1, 2, 3, 4, 5], [false, true, false, true, false, true]);
 		await sql(`SELECT sheet.insert_rows(${id}, 3, 1)`);
 		await waitUntil(async () => (await content(4, 0)) === '3', 'the inserted row');
-		assert.deepEqual(await high(1, 2, 3, 4, 5, 6), [true, false, false, true, false, true]);
+		await untilHigh([1, 2, 3, 4, 5, 6], [true, false, false, true, false, true]);
 		assert.deepEqual(await high(50000, 99998, 100000), [false, false, false]);
 		await ann.goTo('A1');
 		await ann.page.keyboard.press('Control+End');
 		await waitUntil(async () => (await ann.selected()) === 'B100001', 'the last row to be selected');
-		assert.deepEqual(await high(99997, 99998, 99999, 100000), [false, true, false, true]);
+		await untilHigh([99997, 99998, 99999, 100000], [false, true, false, true]);
 		// It is still at the lower end of the screen.
 		await ann.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 		const { height } = await ann.grid.boundingBox();

@@ -14,20 +14,6 @@ import { Person, startBrowser } from './page.mjs';
 /** How long sending what was left takes at most: an attempt, a pause and another attempt. */
 const lookMs = 40000;
 
-/** Runs in the page: the number of edits that its IndexedDB has. */
-const rowsInIndexedDb = () =>
-	new Promise((resolve, reject) => {
-		const opening = indexedDB.open('pg_sheet');
-		opening.onerror = () => reject(opening.error);
-		opening.onsuccess = () => {
-			const count = opening.result.transaction('operations').objectStore('operations').count();
-			count.onsuccess = () => {
-				opening.result.close();
-				resolve(count.result);
-			};
-		};
-	});
-
 test('what other pages have left', { timeout: 420000 }, async (t) => {
 	const cluster = await Cluster.start();
 	t.after(() => cluster.stop());
@@ -48,7 +34,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 	const typeUnsaved = async (cell, text) => {
 		await ann.type(cell, text);
 		await waitUntil(async () => (await ann.page.locator('.status').getAttribute('data-unsaved')) !== '0', 'an unsaved edit');
-		await ann.page.waitForTimeout(300);
+		await ann.untilKept();
 	};
 	/** Types while the gateway is stopped, and closes the page before it goes on. */
 	const leave = async (cell, text) => {
@@ -144,7 +130,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await toList();
 		await goTo();
 		let status;
-		await waitUntil(async () => elsewhere.test((status = await ann.status())), () => `the page to say so, instead of ${status}`, 8000);
+		await waitUntil(async () => elsewhere.test((status = await ann.status())), () => `the page to say so, instead of ${status}`);
 		await picture('elsewhere');
 		await held.query('COMMIT');
 		await held.close();
@@ -253,7 +239,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		}
 		await offered('A5: “late”').getByRole('button', { name: 'Write it' }).click();
 		await untilStored('A1=first A5=late');
-		await waitUntil(async () => (await ann.page.evaluate(rowsInIndexedDb)) === 0, 'IndexedDB to be empty');
+		await waitUntil(async () => (await ann.rowsKept()) === 0, 'IndexedDB to be empty');
 		await ann.open(id);
 		assert.equal(await offered('late').count(), 0);
 	});
@@ -273,6 +259,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await ann.open(id);
 		await offered('B2: “refused”').waitFor();
 		await sql(`SELECT sheet.insert_rows(${id}, 0, 1)`);
+		await offered('B3: “refused”').waitFor();
 		await ann.type('A5', 'x');
 		await ann.untilSaved();
 		await ann.page.waitForTimeout(300);

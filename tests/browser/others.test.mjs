@@ -42,6 +42,8 @@ test('others', { timeout: 240000 }, async (t) => {
 
 	await t.test('cells are formatted or cleared in the frame in which somebody else writes them: the grid has what is stored, undo brings it back', async () => {
 		await meet();
+		let heard = '';
+		ann.page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => (heard += payload)));
 		await ann.open(id);
 		await ann.goTo('A1');
 		await ann.page.keyboard.down('Shift');
@@ -57,12 +59,14 @@ test('others', { timeout: 240000 }, async (t) => {
 		const agree = async (texts) => {
 			await ann.page.waitForTimeout(1200);
 			await ann.untilSaved();
-			assert.deepEqual([await columnA(), await stored()], [texts, texts.join(' ').trim()]);
+			let last;
+			const wanted = JSON.stringify([texts, texts.join(' ').trim()]);
+			await waitUntil(async () => (last = JSON.stringify([await columnA(), await stored()])) === wanted, () => `${wanted}; it is ${last}`, 10000);
 		};
 		for (let round = 0; round < rounds; round++) {
 			const texts = Array.from({ length: 20 }, (_, row) => `r${round}.${row}`);
 			await ben.operate(texts.map((content, row) => ({ row, col: 0, content })));
-			await ann.page.waitForTimeout(150);
+			await waitUntil(() => heard.includes(`r${round}.19`), 'what Ben has written to arrive');
 			await ann.page.keyboard.press(round === 0 ? 'Control+b' : 'Delete');
 			await agree(round === 0 ? texts : texts.map(() => ''));
 			await ann.page.keyboard.press('Control+z');

@@ -32,6 +32,21 @@ export function startFirefox() {
 }
 
 /** One person with a browser window of their own. */
+/** Runs in the page: the number of edits that its IndexedDB has. */
+const rowsInIndexedDb = () =>
+	new Promise((resolve, reject) => {
+		const opening = indexedDB.open('pg_sheet');
+		opening.onupgradeneeded = () => opening.transaction.abort(); // the page has not made it yet
+		opening.onerror = () => reject(opening.error);
+		opening.onsuccess = () => {
+			const count = opening.result.transaction('operations').objectStore('operations').count();
+			count.onsuccess = () => {
+				opening.result.close();
+				resolve(count.result);
+			};
+		};
+	});
+
 export class Person {
 	/** Errors that the page reported: a test ends with none. */
 	problems = [];
@@ -89,6 +104,9 @@ export class Person {
 		await this.untilSaved();
 		await this.grid.waitFor();
 		await waitUntil(() => this.cell('A1'), `${this.name}'s grid to be filled`);
+		// Without a grid, the page says Saved before it has read the cells.
+		await this.untilSaved();
+		await this.page.locator('[id="__editor___INTERNAL_EDITOR__DOCS_NORMAL"]').waitFor({ state: 'attached' });
 		// Univer takes keys some frames after it has drawn.
 		await this.page.waitForTimeout(500);
 	}
@@ -101,8 +119,31 @@ export class Person {
 		return this.page.locator('.status').textContent();
 	}
 
+	/** What the page says before its next frame may be from before the last key. */
 	untilSaved(timeoutMs = 30000) {
-		return waitUntil(async () => (await this.status()) === 'Saved', `${this.name}'s page to say Saved`, timeoutMs);
+		const saved = async () => {
+			await this.frames();
+			return (await this.status()) === 'Saved';
+		};
+		return waitUntil(saved, `${this.name}'s page to say Saved`, timeoutMs);
+	}
+
+	/** The number of edits that the page keeps until they are saved. */
+	rowsKept() {
+		return this.page.evaluate(rowsInIndexedDb);
+	}
+
+	/** Waits until an edit is kept. */
+	untilKept() {
+		return waitUntil(async () => (await this.rowsKept()) > 0, 'an edit to be in IndexedDB');
+	}
+
+	/** Waits for two frames, at most for a second. */
+	frames() {
+		return this.page.evaluate(() => new Promise((done) => {
+			requestAnimationFrame(() => requestAnimationFrame(() => done()));
+			setTimeout(done, 1000);
+		}));
 	}
 
 	/** What a cell holds and shows: {content, shown}; null while there is no grid. */

@@ -319,6 +319,7 @@ test('properties in the page', { timeout: 400000 }, async (t) => {
 		await ann.page.keyboard.press('Enter');
 		await ann.page.getByText('Formats and links of a part of a text are not kept; the text is.').waitFor();
 		await saved();
+		await bob.untilShows('C9', 'plain bold');
 		assert.deepEqual(await bob.cell('C9'), { ...(await ann.cell('C9')), content: 'plain bold' });
 	});
 });

@@ -119,8 +119,11 @@ test('two people and psql in one sheet', { timeout: 240000 }, async (t) => {
 		await ann.page.keyboard.press('F2');
 		await waitUntil(async () => (await bob.locks()).B4 === 'ann', 'the lock to be shown');
 		await picture(bob, 'lock');
-		const frame = await bob.page.locator('.cell-lock').boundingBox();
-		assert.ok(frame.width > 80 && frame.height > 20, JSON.stringify(frame));
+		let frame;
+		await waitUntil(
+			async () => (frame = await bob.page.locator('.cell-lock').boundingBox()) && frame.width > 80 && frame.height > 20,
+			() => `the frame to cover the cell, not ${JSON.stringify(frame)}`,
+		);
 		await bob.type('B4', 'mine now');
 		await bob.page.getByText('ann is editing B4').first().waitFor();
 		assert.deepEqual(await ann.locks(), {});

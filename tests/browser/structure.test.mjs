@@ -124,10 +124,12 @@ test('rows and columns come, go and move', { timeout: 300000 }, async (t) => {
 		await ann.selectRows(2);
 		await ann.dragRow(2, 3);
 		await untilStored('A1=1 A2=3 A3=2 A4=4 A5==A3*10 A6==SUM(A1:A4)');
+		await everyone('A3', '2');
 		await everyone('A5', '20');
 		await picture(ann, 'moved');
 		await bob.rows('3', 'Move up');
 		await untilStored('A1=1 A2=2 A3=3 A4=4 A5==A2*10 A6==SUM(A1:A4)');
+		await everyone('A3', '3');
 		await bob.selectRows(1, 2);
 		await bob.page.keyboard.press('Alt+Shift+ArrowDown');
 		await untilStored('A1=3 A2=1 A3=2 A4=4 A5==A3*10 A6==SUM(A1:A4)');

@@ -39,6 +39,7 @@ test('two people in one sheet', { timeout: 300000 }, async (t) => {
 	await step('undo takes back own edits, and leaves what another has written over them', async () => {
 		await ann.type('A1', 'a1');
 		await everyone('A1', 'a1');
+		await waitUntil(async () => Object.keys(await bob.locks()).length === 0, 'the lock to go');
 		await bob.type('A1', 'b1');
 		await everyone('A1', 'b1');
 		await ann.page.keyboard.press('Control+z');
@@ -92,6 +93,7 @@ test('two people in one sheet', { timeout: 300000 }, async (t) => {
 	await step('an open editor keeps its text and moves with its cell when rows are inserted above', async () => {
 		await bob.type('B5', 'old');
 		await everyone('B5', 'old');
+		await waitUntil(async () => Object.keys(await ann.locks()).length === 0, 'the lock to go');
 		await ann.goTo('B5');
 		await ann.page.keyboard.type('half-ty');
 		await bob.rows('2', 'rows above');

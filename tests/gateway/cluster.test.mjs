@@ -321,9 +321,11 @@ test('ZooKeeper is stopped for five seconds: editing stops in time, goes on afte
 	const writer = new Writer('s', 0, anna, fid, () => cluster.gateways[hosts++ % cluster.gateways.length]);
 	try {
 		await writer.progress(50);
+		const { editor } = writer;
 		cluster.zookeeper.signal('SIGSTOP');
 		const until = Date.now() + 5000; // more than twice the session
 		await waitUntil(async () => (await request(owner, 'GET', '/readyz')).status === 503, 'the gateway to notice');
+		await editor.waitClosed(4000); // the lock is given up: what was under way is decided
 		await sleep(100); // what was acknowledged before has been read
 		const told = writer.echoed.size;
 		await sleep(until - Date.now());
@@ -376,13 +378,10 @@ test('protocol v2: the wrong gateway names the right one; when that is killed ev
 });
 
 test('a gateway that is stopped leaves the ring at once', async () => {
-	const [, second] = cluster.gateways;
+	const [first, second] = cluster.gateways;
+	const [fid] = await claimsOf(second);
 	const stopped = second.stop();
-	await waitUntil(
-		async () => (await claimsOf(cluster.gateways[0])).length === sheets.length,
-		'the other to own everything',
-		leaveMs,
-		20,
-	);
+	await waitUntil(async () => (await query(first, fid)).msg === 20, 'the other to own its sheet', leaveMs, 5);
+	assert.equal((await claimsOf(first)).length, sheets.length);
 	assert.equal((await stopped).code, 0);
 });

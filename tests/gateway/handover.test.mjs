@@ -135,11 +135,12 @@ async function checkTickets() {
 const checkTypist = async (typist) => assert.deepEqual(await typist.faults(cluster), { lost: 0, doubled: 0 });
 
 test('a gateway is drained by command: all of its sheets move, it forwards clients, and takes sheets again when told', async () => {
-	const fids = [];
-	for (let i = 0; i < 8; i++) fids.push(await newSheet(first, anna));
 	const own = [];
-	for (const fid of fids) if (await owns(second, fid)) own.push(fid);
-	assert.ok(own.length > 1, `${own.length} of ${fids.length}`);
+	for (let i = 0; own.length < 2 && i < 60; i++) {
+		const fid = await newSheet(first, anna);
+		if (await owns(second, fid)) own.push(fid);
+	}
+	assert.equal(own.length, 2);
 	let tries = 0;
 	const writer = new Writer('w', 0, anna, own[0], () => [second, first][tries++ % 2]);
 	const typist = type(second, own[1]);
@@ -233,7 +234,8 @@ test('SIGTERM: editors of v2 go to the other gateway, and the gateway ends', asy
 	const { code } = await second.stop();
 	assert.equal(code, 0);
 	await typist.progress(20); // more than were under way
-	assert.deepEqual(typist.closes.map((close) => close.code), [4307], JSON.stringify(typist.closes));
+	// The first gateway sends him back while it has not heard that the second one is leaving.
+	assert.ok(typist.closes.length > 0 && typist.closes.every((close) => close.code === 4307), JSON.stringify(typist.closes));
 	assert.ok((await served(first)).has(fid));
 	await typist.stop();
 	await checkTypist(typist);

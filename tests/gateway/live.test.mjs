@@ -94,10 +94,7 @@ describe('SQL and browsers', () => {
 			await session.query(`BEGIN; SELECT sheet.delete_rows(${fid}, 2, 2)`);
 			a.modify(5, 0, 'five, late');
 			a.modify(3, 0, 'gone with its row');
-			await waitUntil(
-				async () => Number(await cluster.psql(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)) > 0,
-				'the edit to wait for the sheet',
-			);
+			await cluster.sheetIsHeld();
 			await session.query('COMMIT');
 		} finally {
 			await session.close();

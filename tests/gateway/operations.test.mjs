@@ -407,10 +407,12 @@ describe('the drain', () => {
 		const user = await register(gateway);
 		const lock = cluster.psqlSession();
 		await lock.query('BEGIN; LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+		const { length } = logFile();
 		const answer = post(gateway, '/newsheet', { token: user.token, name: 'late', initRows: 10, initColumns: 10 });
-		await waitUntil(() => cluster.psql("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'sheet.sheet'::regclass"), 'the request');
+		// The request waits for the lock for half a second only, so another psql would come too late.
+		await waitUntil(() => lock.query("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'sheet.sheet'::regclass"), 'the request', 30000, 1);
 		const stopped = gateway.stop();
-		await waitUntil(async () => /"event":"draining"/.test(logFile().slice(-2000)), 'the drain');
+		await waitUntil(() => /"event":"draining"/.test(logFile().slice(length)), 'the drain', 30000, 1);
 		await lock.query('COMMIT');
 		assert.equal((await answer).json.msg, 11, (await answer).text);
 		assert.equal((await stopped).code, 0);

@@ -164,6 +164,7 @@ describe('the own list', () => {
 			const editor = await Editor.open(gateway, ben, fid);
 			await editor.settle(0, 0);
 			await editor.close();
+			await waitUntil(async () => (await gateway.metrics())['pg_sheet_database_queue{class="writes"}'] === 0, 'the openings to be tried');
 			await holder.query('ROLLBACK');
 		}
 		assert.equal(await cluster.psql(`SELECT sheet.register_opening(${fid}, ${ben.uid})`), 't');

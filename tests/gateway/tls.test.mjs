@@ -16,7 +16,7 @@ let anna;
 let fid;
 
 before(async () => {
-	cluster = await Cluster.start({ tls: true, gatewayFlags: { 'head-seconds': 1, 'keepalive-seconds': 60 } });
+	cluster = await Cluster.start({ tls: true, gatewayFlags: { 'head-seconds': 3, 'keepalive-seconds': 60 } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 	fid = await newSheet(gateway, anna);
@@ -155,7 +155,7 @@ describe('certificates', () => {
 		const editor = await Editor.open(gateway, anna, fid);
 		const keptAlive = await RawConnection.open(gateway, { tls: gateway.tls });
 		const health = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-		assert.equal((await keptAlive.send(health).answer()).status, 200); // who has said nothing has a second
+		assert.equal((await keptAlive.send(health).answer()).status, 200); // who has said nothing has three seconds
 		const before_ = (await shakeHands({})).fingerprint;
 		cluster.makeCertificate();
 		assert.equal((await shakeHands({})).fingerprint, before_, 'not before it is told');

@@ -68,10 +68,11 @@ test('an operation is refused that the database could not store in time, twice',
 	await manyFormulas(50000);
 	await (await whole(ben)).close(); // the gateway has followed
 	const session = cluster.psqlSession();
+	await session.query('SELECT 1'); // it is there before the operation
 	// As statement_timeout does.
 	const cancel = async (times) => {
 		const cancelled = new Set();
-		while (cancelled.size < times)
+		while (cancelled.size < times && session.child.exitCode === null)
 			for (const start of (
 				await session.query(`SELECT query_start || CASE WHEN pg_cancel_backend(pid) THEN '' END FROM pg_stat_activity
 					WHERE application_name = 'pg_sheet edits' AND state = 'active' AND query LIKE '%sheet.apply%'`)

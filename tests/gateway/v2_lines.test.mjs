@@ -441,6 +441,7 @@ test('whatever clients, SQL and a killed gateway do at once, all end with the ce
 	assert.deepEqual([...times].filter(([, n]) => n !== 1), [], `seed ${seed}: no operation landed twice`);
 	assert.deepEqual(tokens.filter((token) => !times.has(token)), [], `seed ${seed}: what was put into inserted rows is there`);
 	const [{ rows, cols }] = await cluster.rows(`SELECT rows, cols FROM sheet.read_cells(${fid})`);
-	assert.deepEqual(clients.map(({ replica }) => [replica.rows, replica.cols]), clients.map(() => [rows, cols]), `seed ${seed}`);
+	const sizes = () => clients.map(({ replica }) => [replica.rows, replica.cols]);
+	await waitUntil(() => sizes().every(([height, width]) => height === rows && width === cols), () => `seed ${seed}: ${rows} rows, ${cols} columns: ${sizes()}`);
 	assert.equal(await cluster.psql(`SELECT string_agg(what, '; ') FROM sheet.fsck(${fid}, true, false)`), 'clean');
 });

@@ -90,6 +90,7 @@ describe('shapes', () => {
 	test('an edit without row or column is refused; without content, or with null, it clears the cell', async () => {
 		const a = await open(anna, { nack: true });
 		a.modify(0, 0, 'stays');
+		await a.nextModify(0, 0, 'stays');
 		for (const body of ['{"content":"x"}', '{"row":0,"content":"x"}', '{"col":0,"content":"x"}', '{"row":null,"col":0,"content":"x"}', '{}']) {
 			a.sendRaw(`{"msgType":"modify","body":${body}}`);
 			assert.equal((await a.nextOf('refused')).body.reason, 'malformed', body);

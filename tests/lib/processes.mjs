@@ -32,7 +32,7 @@ export async function waitUntil(probe, what, timeoutMs = 30000, everyMs = 20) {
 			problem = error;
 		}
 		if (Date.now() > end) {
-			const detail = typeof what === 'function' ? what() : what;
+			const detail = typeof what === 'function' ? await what() : what;
 			throw new Error(`waited ${timeoutMs} ms for ${detail}${problem ? `; last: ${problem.message}` : ''}`);
 		}
 		await sleep(everyMs);

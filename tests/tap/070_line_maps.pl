@@ -166,8 +166,12 @@ for my $round (1 .. $rounds)
 		'postgres' ], '>', '/dev/null', '2>', '/dev/null');
 	Time::HiRes::sleep(0.5 + rand 1);
 	my $life = server_life($node);
-	my $pid = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE query LIKE '%sheet_of%' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1");
-	kill 'KILL', $pid if $pid;
+	for (1 .. 200)
+	{
+		my $pid = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE query LIKE '%sheet_of%' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1");
+		last if $pid && kill 'KILL', $pid;
+		Time::HiRes::sleep(0.05);
+	}
 	wait_until_next_life($node, $life);
 	eval { $pgbench->finish };
 	all_is_well("round $round, after kill -9 of a backend");

@@ -91,8 +91,8 @@ passes_on(
 	});
 
 my $client = new_session($node);
-$client->rows(q{SELECT sheet.lock('kept', lease => '1 s')});
-for (1 .. 10)
+$client->rows(q{SELECT sheet.lock('kept', lease => '3 s')});
+for (1 .. 15)
 {
 	sleep 0.3;
 	$client->rows('SELECT 1');

@@ -60,6 +60,8 @@ function database(): Promise<IDBDatabase> {
 async function transact<T>(mode: IDBTransactionMode, run: (store: IDBObjectStore) => IDBRequest<T> | void): Promise<T | undefined> {
 	const transaction = (await database()).transaction(storeName, mode);
 	const request = run(transaction.objectStore(storeName));
+	// Otherwise the page commits when it hears of the last request's success. A page that is being left does not.
+	transaction.commit();
 	return new Promise((resolve, reject) => {
 		transaction.oncomplete = () => resolve(request ? request.result : undefined);
 		transaction.onabort = transaction.onerror = () => reject(transaction.error);
