@@ -83,7 +83,7 @@ test('without a network, and asleep', { timeout: 300000 }, async (t) => {
 		await says('Offline', 15000);
 		await bob.type('B2', 'news');
 		await network(true);
-		await within(6000, () => ann.untilShows('B2', 'news'));
+		await within(4000, () => ann.untilShows('B2', 'news'));
 		await says('Saved');
 	});
 
@@ -125,7 +125,7 @@ test('without a network, and asleep', { timeout: 300000 }, async (t) => {
 			gateway.service.signal('SIGSTOP');
 		});
 		try {
-			await within(9500, () => says('Reconnecting …', 20000));
+			await within(8000, () => says('Reconnecting …', 20000));
 			await ann.type('A6', 'six');
 			await says('Reconnecting … 1 not saved');
 		} finally {

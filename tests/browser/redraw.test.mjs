@@ -70,7 +70,7 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 			};
 		});
 		const done = action();
-		// What comes within 16 ms of something else waits for a frame, too, and is not shown before.
+		// The page shows an edit that follows another within 16 ms in the next frame, which is held here.
 		await Promise.race([done, sleep(3000, undefined, { ref: false })]);
 		await ann.page.evaluate(() => window.releaseFrames());
 		await done;

@@ -48,14 +48,10 @@ describe('the log', () => {
 		const [{ n }] = await cluster.rows(`SELECT max(seq) AS n FROM sheet.log WHERE sheet_id = ${big}`);
 		assert.ok(Number(n) > 1000000, `${n} edits`);
 		for (const before of ['', `?before=${Math.floor(n / 2)}`]) {
-			let fastest = Infinity;
-			for (let tries = 0; tries < 3; tries++) {
-				const start = performance.now();
-				const { json } = await get(`${big}/log${before}`);
-				assert.equal(json.edits.length, 200);
-				fastest = Math.min(fastest, performance.now() - start);
-			}
-			assert.ok(fastest < 500, `${fastest} ms`);
+			const start = Date.now();
+			const { json } = await get(`${big}/log${before}`);
+			assert.equal(json.edits.length, 200);
+			assert.ok(Date.now() - start < 500, `${Date.now() - start} ms`);
 		}
 	});
 
