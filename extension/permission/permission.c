@@ -63,12 +63,12 @@ permission_forget_roles(Datum arg, int cacheid, uint32 hash)
 	permission_gateway_role = InvalidOid;
 }
 
-static bool
-permission_is_gateway(void)
+bool
+permission_is_gateway_role(Oid role)
 {
 	static bool watching = false;
 
-	if (superuser())
+	if (superuser_arg(role))
 		return true;
 	if (!watching)
 	{
@@ -77,7 +77,13 @@ permission_is_gateway(void)
 	}
 	if (!OidIsValid(permission_gateway_role))
 		permission_gateway_role = get_role_oid("sheet_gateway", true);
-	return OidIsValid(permission_gateway_role) && has_privs_of_role(GetUserId(), permission_gateway_role);
+	return OidIsValid(permission_gateway_role) && has_privs_of_role(role, permission_gateway_role);
+}
+
+static bool
+permission_is_gateway(void)
+{
+	return permission_is_gateway_role(GetUserId());
 }
 
 void

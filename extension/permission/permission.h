@@ -37,6 +37,8 @@ extern void permission_require_log(int64 sheet_id);
 extern int64 *permission_listed(int64 low, int64 high, int *count);
 /* Raises 42501 unless the caller may act for others: superusers and members of sheet_gateway. Reads no table. */
 extern void permission_require_gateway(void);
+/* Whether the role is a superuser or a member of sheet_gateway. */
+extern bool permission_is_gateway_role(Oid role);
 
 /* Called by _PG_init. */
 extern void permission_init(void);

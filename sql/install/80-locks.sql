@@ -1,6 +1,7 @@
 -- Locks with names, for programs that use SQL.
 
-CREATE SEQUENCE sheet.lock_number_seq;
+-- A number is one of this sequence and 24 random bits below it (locks.c).
+CREATE SEQUENCE sheet.lock_number_seq MAXVALUE 549755813887;
 SELECT pg_catalog.pg_extension_config_dump('sheet.lock_number_seq', '');
 REVOKE ALL ON SEQUENCE sheet.lock_number_seq FROM PUBLIC;
 
@@ -25,23 +26,25 @@ CREATE FUNCTION sheet.require_lock(name text, number bigint) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_require_lock';
 COMMENT ON FUNCTION sheet.require_lock(text, bigint) IS
 	'SF002 unless the name is locked under this number, by any session. No other session becomes '
-	'the owner before the current transaction ends.';
+	'the owner before the current transaction ends. Any role that was given the number may call it.';
 
 CREATE FUNCTION sheet.locks_read(OUT name text, OUT number bigint, OUT pid integer, OUT role oid, OUT since timestamptz,
 	OUT classid oid, OUT objid oid)
 	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_locks_read';
 COMMENT ON FUNCTION sheet.locks_read() IS 'For the view sheet.locks.';
 
--- 21324 is the field by which locks.c tells its locks from others.
+-- 21324 is the field by which locks.c tells its locks from others. The lock manager is read once.
 CREATE VIEW sheet.locks AS
-	SELECT n.name, n.number, n.pid, n.role::regrole::text AS role, n.since,
-		(SELECT count(*) FROM pg_catalog.pg_locks w WHERE NOT w.granted AND w.locktype = 'advisory' AND w.database = l.database
-			AND w.classid = l.classid AND w.objid = l.objid AND w.objsubid = l.objsubid) AS waiting
-	FROM sheet.locks_read() n JOIN pg_catalog.pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.pid = n.pid
-		AND l.classid = n.classid AND l.objid = n.objid AND l.objsubid = 21324
-		AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database());
+	WITH l AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, l.granted FROM pg_catalog.pg_locks l
+		WHERE l.locktype = 'advisory' AND l.objsubid = 21324
+			AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()))
+	SELECT n.name, n.number, n.pid, n.role::regrole::text AS role, n.since, COALESCE(w.sessions, 0) AS waiting
+	FROM sheet.locks_read() n JOIN l ON l.granted AND l.pid = n.pid AND l.classid = n.classid AND l.objid = n.objid
+		LEFT JOIN (SELECT classid, objid, count(*) AS sessions FROM l WHERE NOT granted GROUP BY classid, objid) w
+			ON w.classid = n.classid AND w.objid = n.objid;
 COMMENT ON VIEW sheet.locks IS 'Locked names of this database, and their owners.';
-COMMENT ON COLUMN sheet.locks.number IS 'as returned by sheet.lock()';
+COMMENT ON COLUMN sheet.locks.number IS
+	'as returned by sheet.lock(); null for who has not the rights of the owner''s role';
 COMMENT ON COLUMN sheet.locks.pid IS 'of the owner''s session';
 COMMENT ON COLUMN sheet.locks.role IS 'of the owner''s session';
 COMMENT ON COLUMN sheet.locks.since IS 'when it became the owner';

@@ -7,7 +7,7 @@
 /* files.c: the setting pg_sheet.file_quota. Called by _PG_init. */
 extern void files_init(void);
 
-/* locks.c: locks with names. */
+/* locks_table.c: locks with names. */
 extern Size locks_shmem_size(void);
 /* From the shmem startup hook, under AddinShmemInitLock. */
 extern void locks_shmem_startup(void);

@@ -8,10 +8,15 @@
  *   USE  shared by the transactions that have called require_lock(), until they end
  *
  * A new owner first takes OWN, and then USE for a moment: so transactions that were allowed under the former number
- * have ended before the new number is given out. Numbers come from a sequence, whose WAL is flushed before a number is
- * returned, so no number is given out twice, whatever crashes. Names, numbers and owners are in a table in shared
- * memory. Its entry goes after OWN has been released, or by the next owner; one whose owner does not hold OWN any more
- * (DISCARD ALL, pg_advisory_unlock_all) counts for nothing.
+ * have ended before the new number is given out. Names, numbers and owners are in a table in shared memory
+ * (locks_table.c). Its entry goes after OWN has been released, or by the next owner; one whose owner does not hold OWN
+ * any more (DISCARD ALL, pg_advisory_unlock_all) counts for nothing.
+ *
+ * A number is the permission to hold USE, and so to keep the next owner waiting. Any role that was given it may pass it
+ * to require_lock(), for example a service that stores what the owner sends. So nobody may read or guess the numbers of
+ * others. The upper bits come from a sequence, whose WAL is flushed before a number is returned, so numbers grow,
+ * whatever crashes. The NUMBER_RANDOM_BITS lower ones are random. A number is compared before USE is taken, and a
+ * wrong one costs a role that could not read the right one WRONG_NUMBER_MS.
  *
  * Lock order: OWN of all names of a call in their order, then USE likewise, then the table's lock, a leaf.
  *
@@ -20,8 +25,8 @@
  */
 #include "postgres.h"
 
-#include "api/functions/functions.h"
 #include "api/functions/lease.h"
+#include "api/functions/locks_table.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
@@ -30,15 +35,14 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
-#include "storage/ipc.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/lock.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
-#include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 PG_FUNCTION_INFO_V1(sheet_lock);
 PG_FUNCTION_INFO_V1(sheet_lock_all);
@@ -46,10 +50,9 @@ PG_FUNCTION_INFO_V1(sheet_unlock);
 PG_FUNCTION_INFO_V1(sheet_require_lock);
 PG_FUNCTION_INFO_V1(sheet_locks_read);
 
-#define LOCKS_MAX		  4096 /* names that are locked at a time, in all databases */
-#define LOCKS_SESSION_MAX 128  /* of one session */
-#define LOCK_NAME_MAX	  123  /* bytes */
-#define LEASE_MIN_MS	  1000 /* TCP's timers have seconds */
+#define LEASE_MIN_MS	   1000 /* TCP's timers have seconds */
+#define NUMBER_RANDOM_BITS 24
+#define WRONG_NUMBER_MS	   20
 
 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348, the coordinator 0x5345 */
 #define LOCK_OWN 0x534C
@@ -57,62 +60,12 @@ PG_FUNCTION_INFO_V1(sheet_locks_read);
 
 #define ERRCODE_LOCK_NOT_OWNED MAKE_SQLSTATE('S', 'F', '0', '0', '2')
 
-typedef struct NamedLockKey
-{
-	Oid database;
-	char name[LOCK_NAME_MAX + 1]; /* padded with zeros */
-} NamedLockKey;
-
-typedef struct NamedLock
-{
-	NamedLockKey key;
-	int64 number;
-	int pid;
-	Oid role;
-	TimestampTz since;
-} NamedLock;
-
-typedef struct NamedLocks
-{
-	LWLock lock;
-	int tranche;
-} NamedLocks;
-
-static NamedLocks *locks = NULL; /* NULL: not preloaded */
-static HTAB *locks_table = NULL;
-static int locks_of_session = 0; /* entries of this session, at most */
-static bool locks_end_registered = false;
-
-/* ---- shared memory ---- */
-
-Size
-locks_shmem_size(void)
-{
-	return add_size(MAXALIGN(sizeof(NamedLocks)), hash_estimate_size(LOCKS_MAX, sizeof(NamedLock)));
-}
-
-void
-locks_shmem_startup(void)
-{
-	HASHCTL info = {.keysize = sizeof(NamedLockKey), .entrysize = sizeof(NamedLock)};
-	bool found;
-
-	locks = ShmemInitStruct("pg_sheet named locks", sizeof(NamedLocks), &found);
-	locks_table = ShmemInitHash("pg_sheet named locks table", LOCKS_MAX, LOCKS_MAX, &info, HASH_ELEM | HASH_BLOBS);
-	if (!found)
-	{
-		locks->tranche = LWLockNewTrancheId();
-		LWLockInitialize(&locks->lock, locks->tranche);
-	}
-	LWLockRegisterTranche(locks->tranche, "pg_sheet_named_locks");
-}
-
 /* ---- names ---- */
 
 static void
 require_possible(void)
 {
-	if (locks == NULL)
+	if (!locks_table_exists())
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("locks with names need shared memory of pg_sheet"),
 						errhint("Add pg_sheet to shared_preload_libraries and restart the server.")));
@@ -136,11 +89,14 @@ static NamedLockKey
 key_of(const text *name)
 {
 	int len = VARSIZE_ANY_EXHDR(name);
+	NamedLockKey key;
 
 	if (len == 0 || len > LOCK_NAME_MAX)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("a lock's name has 1 to %d bytes", LOCK_NAME_MAX), errdetail("This one has %d.", len)));
-	return key_of_bytes(VARDATA_ANY(name), len);
+	key = key_of_bytes(VARDATA_ANY(name), len);
+	catalog_check_name("lock's name", key.name, LOCK_NAME_MAX);
+	return key;
 }
 
 static int
@@ -165,82 +121,13 @@ tag_of(const NamedLockKey *key, uint16 which)
 	return tag;
 }
 
-/* ---- the table ---- */
-
+/* Whether this session holds OWN. */
 static bool
-entry_read(const NamedLockKey *key, NamedLock *entry)
+session_holds(const NamedLockKey *key)
 {
-	NamedLock *found;
+	LOCKTAG own = tag_of(key, LOCK_OWN);
 
-	LWLockAcquire(&locks->lock, LW_SHARED);
-	found = hash_search(locks_table, key, HASH_FIND, NULL);
-	if (found != NULL)
-		*entry = *found;
-	LWLockRelease(&locks->lock);
-	return found != NULL;
-}
-
-/* Removes the entry if it is still this session's. */
-static void
-entry_remove(const NamedLockKey *key)
-{
-	NamedLock *found;
-
-	LWLockAcquire(&locks->lock, LW_EXCLUSIVE);
-	found = hash_search(locks_table, key, HASH_FIND, NULL);
-	if (found != NULL && found->pid == MyProcPid)
-	{
-		(void) hash_search(locks_table, key, HASH_REMOVE, NULL);
-		locks_of_session--;
-	}
-	LWLockRelease(&locks->lock);
-}
-
-/* At the end of the session, before the lock manager releases its locks. */
-static void
-locks_end_session(int code, Datum arg)
-{
-	HASH_SEQ_STATUS scan;
-	NamedLock *entry;
-
-	if (locks_of_session == 0)
-		return;
-	LWLockAcquire(&locks->lock, LW_EXCLUSIVE);
-	hash_seq_init(&scan, locks_table);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-		if (entry->pid == MyProcPid)
-			(void) hash_search(locks_table, &entry->key, HASH_REMOVE, NULL);
-	LWLockRelease(&locks->lock);
-	locks_of_session = 0;
-}
-
-/* Whoever had the entry before does not hold the lock any more. */
-static void
-entry_write(const NamedLockKey *key, int64 number)
-{
-	NamedLock *entry;
-	bool found;
-
-	if (!locks_end_registered)
-	{
-		before_shmem_exit(locks_end_session, (Datum) 0);
-		locks_end_registered = true;
-	}
-	LWLockAcquire(&locks->lock, LW_EXCLUSIVE);
-	entry = hash_search(locks_table, key, HASH_ENTER_NULL, &found);
-	if (entry != NULL)
-	{
-		if (!found || entry->pid != MyProcPid)
-			locks_of_session++;
-		entry->number = number;
-		entry->pid = MyProcPid;
-		entry->role = GetSessionUserId();
-		entry->since = GetCurrentTimestamp();
-	}
-	LWLockRelease(&locks->lock);
-	if (entry == NULL)
-		ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-						errmsg("too many locks with names are held: %d", LOCKS_MAX)));
+	return compat_lock_held_by_me(&own, ExclusiveLock);
 }
 
 /* ---- taking ---- */
@@ -251,12 +138,15 @@ static int64
 number_new(void)
 {
 	int64 number = 0;
+	uint32 random;
 
 	(void) catalog_find_int64(&next_number, NULL, false, &number);
 	/* A sequence writes WAL once for 32 numbers, and the commit that would flush it may be asynchronous. */
 	if (!XLogRecPtrIsInvalid(XactLastRecEnd))
 		XLogFlush(XactLastRecEnd);
-	return number;
+	if (!pg_strong_random(&random, sizeof(random)))
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random number")));
+	return number << NUMBER_RANDOM_BITS | (random >> (32 - NUMBER_RANDOM_BITS));
 }
 
 typedef struct Taking
@@ -277,7 +167,7 @@ take(const Taking *taking, uint16 which, bool nowait, bool *taken, bool *is_new)
 	if (result == LOCKACQUIRE_NOT_AVAIL)
 	{
 		NamedLock entry;
-		bool found = entry_read(&taking->key, &entry);
+		bool found = locks_table_read(&taking->key, &entry);
 
 		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 						errmsg("lock \"%s\" is held by another session", taking->key.name),
@@ -300,7 +190,7 @@ give_back(Taking *taking, int count)
 		if (taking[i].own)
 			LockRelease(&own, ExclusiveLock, true);
 		if (taking[i].own && taking[i].is_new)
-			entry_remove(&taking[i].key);
+			locks_table_remove(&taking[i].key);
 	}
 }
 
@@ -311,8 +201,8 @@ give_back_one(const NamedLockKey *key)
 	LOCKTAG own = tag_of(key, LOCK_OWN);
 
 	LockRelease(&own, ExclusiveLock, true);
-	if (!compat_lock_held_by_me(&own, ExclusiveLock))
-		entry_remove(key);
+	if (!session_holds(key))
+		locks_table_remove(key);
 }
 
 static void
@@ -328,7 +218,7 @@ take_all(Taking *taking, int count, bool nowait)
 
 		if (taking[i].is_new)
 			take(&taking[i], LOCK_USE, nowait, &taking[i].use, NULL);
-		else if (entry_read(&taking[i].key, &entry))
+		else if (locks_table_read(&taking[i].key, &entry))
 			taking[i].number = entry.number;
 	}
 	for (int i = 0; i < count; i++)
@@ -337,13 +227,10 @@ take_all(Taking *taking, int count, bool nowait)
 
 		if (!taking[i].is_new)
 			continue;
-		if (locks_of_session >= LOCKS_SESSION_MAX)
-			ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-							errmsg("a session holds at most %d locks with names", LOCKS_SESSION_MAX)));
 		if (number == 0)
 			number = number_new();
 		taking[i].number = number;
-		entry_write(&taking[i].key, number);
+		locks_table_write(&taking[i].key, number, session_holds);
 		LockRelease(&use, ExclusiveLock, true);
 		taking[i].use = false;
 	}
@@ -363,20 +250,13 @@ give_back_leased(const char *name)
 static bool
 session_holds_any(void)
 {
-	HASH_SEQ_STATUS scan;
-	NamedLock *entry;
+	int count;
+	NamedLockKey *keys = locks_table_own(&count);
 	bool holds = false;
 
-	LWLockAcquire(&locks->lock, LW_SHARED);
-	hash_seq_init(&scan, locks_table);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-		if (entry->pid == MyProcPid && entry->key.database == MyDatabaseId)
-		{
-			LOCKTAG own = tag_of(&entry->key, LOCK_OWN);
-
-			holds = holds || compat_lock_held_by_me(&own, ExclusiveLock);
-		}
-	LWLockRelease(&locks->lock);
+	for (int i = 0; i < count && !holds; i++)
+		holds = session_holds(&keys[i]);
+	pfree(keys);
 	return holds;
 }
 
@@ -490,13 +370,11 @@ Datum
 sheet_unlock(PG_FUNCTION_ARGS)
 {
 	NamedLockKey key;
-	LOCKTAG own;
 
 	catalog_require_arg(fcinfo, 0, "name");
 	require_possible();
 	key = key_of(PG_GETARG_TEXT_PP(0));
-	own = tag_of(&key, LOCK_OWN);
-	if (!compat_lock_held_by_me(&own, ExclusiveLock))
+	if (!session_holds(&key))
 		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_OWNED), errmsg("this session does not hold lock \"%s\"", key.name),
 						errhint("Only the session that has locked a name unlocks it.")));
 	lease_gave_back(key.name);
@@ -515,38 +393,71 @@ entry_is_held(const NamedLock *entry)
 	LOCKTAG own = tag_of(&entry->key, LOCK_OWN);
 
 	if (entry->pid == MyProcPid)
-		return compat_lock_held_by_me(&own, ExclusiveLock);
+		return session_holds(&entry->key);
 	if (LockAcquire(&own, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
 	LockRelease(&own, ShareLock, false);
 	return false;
 }
 
-/* require_lock(name, number) */
+/* Whether the caller may read the number: its session is the owner, or it has the rights of the owner's role. */
+static bool
+entry_shows_number(const NamedLock *entry)
+{
+	return entry->pid == MyProcPid || has_privs_of_role(GetUserId(), entry->role);
+}
+
+/* So long that nobody finds a number by trying. No lock of the name is held. */
+static void
+wait_after_wrong_number(void)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), WRONG_NUMBER_MS);
+	long left;
+
+	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, left, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* SF002 unless the name is locked under this number. */
+static void
+check_number(const NamedLockKey *key, int64 number)
+{
+	NamedLock entry;
+	bool held = locks_table_read(key, &entry) && entry_is_held(&entry), shows;
+
+	if (held && entry.number == number)
+		return;
+	shows = held && entry_shows_number(&entry);
+	if (held && !shows)
+		wait_after_wrong_number();
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_OWNED), errmsg("lock \"%s\" is not held under the given number", key->name),
+			 !held ? errdetail("Nobody holds it.")
+			 : shows
+				 ? errdetail("It is held under number %lld, not %lld.", (long long) entry.number, (long long) number)
+				 : errdetail("It is held under another number."),
+			 errhint("The lock has passed on since the number was given out. Lock the name again.")));
+}
+
+/* require_lock(name, number): checks before USE is taken, and whether the lock has passed on meanwhile. */
 Datum
 sheet_require_lock(PG_FUNCTION_ARGS)
 {
 	NamedLockKey key;
-	NamedLock entry;
 	LOCKTAG use;
-	int64 number;
-	bool held;
 
 	catalog_require_arg(fcinfo, 0, "name");
 	catalog_require_arg(fcinfo, 1, "number");
 	require_possible();
 	key = key_of(PG_GETARG_TEXT_PP(0));
-	number = PG_GETARG_INT64(1);
+	check_number(&key, PG_GETARG_INT64(1));
 	use = tag_of(&key, LOCK_USE);
 	(void) LockAcquire(&use, ShareLock, false, false);
-	held = entry_read(&key, &entry) && entry_is_held(&entry);
-	if (!held || entry.number != number)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_LOCK_NOT_OWNED), errmsg("lock \"%s\" is not held under the given number", key.name),
-			 held ? errdetail("It is held under number %lld, not %lld.", (long long) entry.number, (long long) number)
-				  : errdetail("Nobody holds it."),
-			 errhint("The lock has passed on since the number was given out. Lock the name again.")));
+	check_number(&key, PG_GETARG_INT64(1));
 	PG_RETURN_VOID();
 }
 
@@ -557,30 +468,23 @@ Datum
 sheet_locks_read(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	NamedLock *copies = palloc(sizeof(NamedLock) * LOCKS_MAX);
-	HASH_SEQ_STATUS scan;
-	NamedLock *entry;
-	int count = 0;
+	NamedLock *entries;
+	int count;
 
 	require_possible();
 	InitMaterializedSRF(fcinfo, 0);
-	LWLockAcquire(&locks->lock, LW_SHARED);
-	hash_seq_init(&scan, locks_table);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-		if (entry->key.database == MyDatabaseId)
-			copies[count++] = *entry;
-	LWLockRelease(&locks->lock);
+	entries = locks_table_read_all(&count);
 	for (int i = 0; i < count; i++)
 	{
-		uint64 hash = hash_of(&copies[i].key);
-		Datum values[LOCKS_COLUMNS] = {CStringGetTextDatum(copies[i].key.name),
-									   Int64GetDatum(copies[i].number),
-									   Int32GetDatum(copies[i].pid),
-									   ObjectIdGetDatum(copies[i].role),
-									   TimestampTzGetDatum(copies[i].since),
+		uint64 hash = hash_of(&entries[i].key);
+		Datum values[LOCKS_COLUMNS] = {CStringGetTextDatum(entries[i].key.name),
+									   Int64GetDatum(entries[i].number),
+									   Int32GetDatum(entries[i].pid),
+									   ObjectIdGetDatum(entries[i].role),
+									   TimestampTzGetDatum(entries[i].since),
 									   ObjectIdGetDatum((Oid) (hash >> 32)),
 									   ObjectIdGetDatum((Oid) (hash & 0xFFFFFFFF))};
-		bool nulls[LOCKS_COLUMNS] = {false};
+		bool nulls[LOCKS_COLUMNS] = {false, !entry_shows_number(&entries[i])};
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
