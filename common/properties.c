@@ -22,22 +22,6 @@ struct PropertyEntry
 
 /* ---- one property edit ---- */
 
-bool
-property_is_key(EditText key)
-{
-	if (key.len == 0 || key.len > PROPERTY_MAX_KEY)
-		return false;
-	for (uint32_t i = 0; i < key.len; i++)
-	{
-		char c = key.data[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			  (c != '\0' && strchr("_-.", c) != NULL)))
-			return false;
-	}
-	return true;
-}
-
 /* Reads "*" or a number without leading zeros, and the space after it. `last`: of the edit. */
 static bool
 property_read_axis(EditText *text, uint32_t limit, uint32_t last, uint32_t *from, uint32_t *to)
@@ -96,47 +80,16 @@ property_put_axis(char *to, bool all, uint32_t first)
 	return to;
 }
 
-bool
-property_value_is_bounded(EditText value)
+static uint64_t
+target_cells(const PropertyTarget *target)
 {
-	uint32_t depth = 0, power = 0;
-	bool quoted = false, exponent = false;
-
-	for (uint32_t i = 0; i < value.len; i++)
-	{
-		char c = value.data[i];
-
-		if (quoted)
-		{
-			i += c == '\\';
-			quoted = c != '"';
-			continue;
-		}
-		quoted = c == '"';
-		depth += c == '[' || c == '{';
-		depth -= (c == ']' || c == '}') && depth > 0;
-		/* "true" and "false" have an e that no digit follows. */
-		if (exponent && c >= '0' && c <= '9')
-			power = power * 10 + (uint32_t) (c - '0');
-		else if (!exponent || (c != '+' && c != '-'))
-		{
-			exponent = c == 'e' || c == 'E';
-			power = 0;
-		}
-		if (depth > PROPERTY_MAX_DEPTH || power > PROPERTY_MAX_POWER)
-			return false;
-	}
-	return true;
+	return (uint64_t) (target->row1 - target->row0 + 1) * (target->col1 - target->col0 + 1);
 }
 
-bool
-property_value_is_null(EditText value)
+uint64_t
+property_merged_cells(const Property *property)
 {
-	while (value.len > 0 && strchr(" \t\n\r", value.data[0]) != NULL)
-		value = (EditText){value.data + 1, value.len - 1};
-	while (value.len > 0 && strchr(" \t\n\r", value.data[value.len - 1]) != NULL)
-		value.len--;
-	return value.len == 4 && memcmp(value.data, "null", 4) == 0;
+	return property->key.len == 5 && memcmp(property->key.data, "merge", 5) == 0 ? target_cells(&property->target) : 0;
 }
 
 Edit
@@ -168,6 +121,7 @@ static void
 properties_drop(Properties *set, PropertyEntry *entry)
 {
 	set->bytes -= entry->property.key.len + entry->property.value.len;
+	set->merged -= property_merged_cells(&entry->property);
 	(void) set->resize(set->ctx, entry, 0);
 }
 
@@ -255,6 +209,7 @@ properties_copy(Properties *set, const Property *property)
 	entry->property.key.data = entry->bytes;
 	entry->property.value.data = entry->bytes + key;
 	set->bytes += key + value;
+	set->merged += property_merged_cells(property);
 	return entry;
 }
 
@@ -362,6 +317,29 @@ properties_pushed_out(const Properties *set, const Edit *edit)
 	return NULL;
 }
 
+const Property *
+properties_overgrown(const Properties *set, const Edit *edit)
+{
+	uint64_t merged = set->merged;
+	uint32_t n;
+
+	if ((edit->kind != EDIT_INSERT_ROWS && edit->kind != EDIT_INSERT_COLUMNS) || !edit_lines(edit, &n))
+		return NULL;
+	for (uint32_t i = 0; i < set->count; i++)
+	{
+		const Property *property = &set->entries[i]->property;
+		uint64_t before = property_merged_cells(property), cells;
+		PropertyTarget target = property->target;
+
+		if (before == 0 || !move_target(&target, edit, n) || (cells = target_cells(&target)) <= before)
+			continue;
+		merged += cells - before;
+		if (cells > PROPERTY_MAX_MERGE || merged > PROPERTIES_MAX_MERGED)
+			return property;
+	}
+	return NULL;
+}
+
 static int
 compare_moved(const void *a, const void *b)
 {
@@ -384,13 +362,16 @@ properties_move(Properties *set, const Edit *edit)
 		PropertyEntry *entry = set->entries[i];
 		PropertyTarget *target = &entry->property.target, before = *target;
 
-		entry->cells = (uint64_t) (before.row1 - before.row0 + 1) * (before.col1 - before.col0 + 1);
+		entry->cells = target_cells(&before);
 		if (!move_target(target, edit, n))
 		{
+			*target = before;
 			properties_drop(set, entry);
 			changed = true;
 			continue;
 		}
+		if (property_merged_cells(&entry->property) > 0)
+			set->merged += target_cells(target) - entry->cells;
 		changed |= memcmp(target, &before, sizeof(before)) != 0;
 		set->entries[kept++] = entry;
 	}

@@ -26,6 +26,12 @@
 #define PROPERTIES_MAX		 10000		   /* of one sheet ... */
 #define PROPERTIES_MAX_BYTES (1024 * 1024) /* ... and bytes of their keys and values */
 
+/* Of the keys that the page uses: what other values would cost every member who opens the sheet. */
+#define PROPERTY_MAX_PIXELS	  10000	  /* width, height */
+#define PROPERTY_MAX_FROZEN	  1000	  /* rows, and columns */
+#define PROPERTY_MAX_MERGE	  100000  /* cells of a merge ... */
+#define PROPERTIES_MAX_MERGED 1000000 /* ... and of all merges of a sheet */
+
 /* Inclusive. All rows: 0 to SHEET_MAX_ROWS - 1; all columns likewise. */
 typedef struct PropertyTarget
 {
@@ -61,11 +67,16 @@ extern bool property_of(const Edit *edit, Property *property);
 extern bool property_is_key(EditText key);
 /*
  * Returns whether a JSON value is nested no deeper than PROPERTY_MAX_DEPTH, and its numbers have no exponent beyond
- * PROPERTY_MAX_POWER, so that it can be read everywhere at a bounded cost. What is not JSON may be found good.
+ * PROPERTY_MAX_POWER and fit into a double, so that it can be read everywhere at a bounded cost. What is not JSON may
+ * be found good. *deep: it is nested too deep.
  */
-extern bool property_value_is_bounded(EditText value);
+extern bool property_value_is_bounded(EditText value, bool *deep);
 /* Returns whether the value is the JSON null, which removes a property. */
 extern bool property_value_is_null(EditText value);
+/* What the value of a key of the page must be, if this value (JSON, not null) is something else; otherwise NULL. */
+extern const char *property_wanted_value(const Property *property);
+/* The number of cells that the property merges. */
+extern uint64_t property_merged_cells(const Property *property);
 /* Returns the edit that sets the property, or removes it. text: PROPERTY_TEXT_MAX bytes, which the edit refers to. */
 #define PROPERTY_TEXT_MAX (2 * 11 + PROPERTY_MAX_KEY)
 extern Edit property_edit(const Property *property, char *text);
@@ -82,7 +93,8 @@ typedef struct Properties
 	void *ctx;
 	PropertyEntry **entries;
 	uint32_t count, size;
-	size_t bytes; /* of keys and values */
+	size_t bytes;	 /* of keys and values */
+	uint64_t merged; /* cells of all merges */
 } Properties;
 
 extern void properties_init(Properties *set, PropertiesRealloc resize, void *ctx);
@@ -99,6 +111,9 @@ extern bool properties_put(Properties *set, const Property *property);
 extern bool properties_move(Properties *set, const Edit *edit);
 /* Returns a property that an insertion would push wholly beyond the end of sheets, or NULL. */
 extern const Property *properties_pushed_out(const Properties *set, const Edit *edit);
+/* Returns a merge that an insertion would widen so that it, or all merges together, have more cells than allowed; or
+ * NULL. */
+extern const Property *properties_overgrown(const Properties *set, const Edit *edit);
 /* Applies a property edit or a structure edit, and ignores others. Returns false if there is no memory. */
 extern bool properties_apply(Properties *set, const Edit *edit, uint64_t seq);
 

@@ -663,6 +663,109 @@ check_edits(void)
 	}
 }
 
+static bool
+is_bounded(const char *value, bool *deep)
+{
+	return property_value_is_bounded((EditText){value, (uint32_t) strlen(value)}, deep);
+}
+
+static bool
+is_wanted(const char *key, const char *value)
+{
+	Property property = {.key = {key, (uint32_t) strlen(key)}, .value = {value, (uint32_t) strlen(value)}};
+
+	return property_wanted_value(&property) == NULL;
+}
+
+/* Numbers that a double has, and only these, wherever they stand; values of the keys of the page. */
+static void
+check_values(void)
+{
+	static const char *const numbers[] = {"0",		"-0",	  "1e308",		 "1.7976931348623157e308",
+										  "1e-308", "-1E308", "0.00017e308", "[1,{\"a\":17976931348623157e292}]",
+										  "12e+3",	"0e308",  "\"1e999\"",	 "[true,false,null,\"e9\"]"};
+	static const char *const large[] = {"1e309",
+										"-1e999",
+										"1.8e308",
+										"[2e308]",
+										"{\"a\":1e400}",
+										"100e307",
+										"17976931348623158e292",
+										"1e99999999999999999999"};
+	static const struct
+	{
+		const char *key, *value;
+		bool wanted;
+	} values[] = {{"width", "0", true},
+				  {"width", " 120.5\n", true},
+				  {"height", "1e4", true},
+				  {"height", "10000.01", false},
+				  {"width", "-1", false},
+				  {"width", "\"7\"", false},
+				  {"width", "", false},
+				  {"width", "1 2", false},
+				  {"hidden", "true", true},
+				  {"hidden", "truer", false},
+				  {"merge", " true ", true},
+				  {"merge", "false", false},
+				  {"freeze", "{ \"rows\" : 1 , \"cols\" : 1000 }", true},
+				  {"freeze", "{}", true},
+				  {"freeze", "{\"rows\":1001}", false},
+				  {"freeze", "{\"rows\":0.5}", false},
+				  {"freeze", "{\"rows\":1,}", false},
+				  {"freeze", "{\"rows\":1}}", false},
+				  {"freeze", "{\"lines\":1}", false},
+				  {"widths", "-1", true}};
+	char digits[400];
+	bool good = true, deep;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		good = is_bounded(numbers[i], &deep) && good;
+	TAP_OK(good, "numbers of doubles");
+	good = true;
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+		good = !is_bounded(large[i], &deep) && !deep && good;
+	memset(digits, '9', sizeof(digits));
+	TAP_OK(good && property_value_is_bounded((EditText){digits, 308}, &deep) &&
+			   !property_value_is_bounded((EditText){digits, 309}, &deep),
+		   "larger numbers are refused, also as digits");
+	memset(digits, '[', sizeof(digits));
+	TAP_OK(property_value_is_bounded((EditText){digits, PROPERTY_MAX_DEPTH}, &deep) && !deep &&
+			   !property_value_is_bounded((EditText){digits, PROPERTY_MAX_DEPTH + 1}, &deep) && deep,
+		   "values that are nested too deep");
+	good = true;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		good = is_wanted(values[i].key, values[i].value) == values[i].wanted && good;
+	TAP_OK(good, "values of the keys of the page");
+}
+
+/* The cells of merges are counted, whatever moves or goes; insertions that would make too many of them are found. */
+static void
+check_merges(void)
+{
+	Property merge = {.target = {10, 0, 10 + PROPERTY_MAX_MERGE / 2 - 1, 1}, .key = {"merge", 5}, .value = {"true", 4}};
+	Property other = {.target = {5, 7, 6, 7}, .key = {"merge", 5}, .value = {"true", 4}};
+	Edit inside = {.kind = EDIT_INSERT_ROWS, .row = 11, .content = {"1", 1}};
+	Edit before = {.kind = EDIT_INSERT_ROWS, .row = 3, .content = {"1", 1}};
+	Edit within = {.kind = EDIT_DELETE_ROWS, .row = 11, .content = {"5", 1}};
+	Edit all = {.kind = EDIT_DELETE_ROWS, .row = 5, .content = {"2", 1}};
+	Properties set;
+
+	properties_init(&set, resize, NULL);
+	(void) properties_put(&set, &merge);
+	(void) properties_put(&set, &other);
+	(void) properties_put(&set, &other);
+	TAP_OK(set.merged == PROPERTY_MAX_MERGE + 2, "the cells of all merges");
+	TAP_OK(properties_overgrown(&set, &inside) != NULL && properties_overgrown(&set, &before) == NULL,
+		   "an insertion that would widen a merge too far");
+	(void) properties_move(&set, &all);
+	TAP_OK(set.merged == PROPERTY_MAX_MERGE, "without those that are deleted");
+	(void) properties_move(&set, &within);
+	TAP_OK(set.merged == PROPERTY_MAX_MERGE - 10 && properties_overgrown(&set, &inside) == NULL, "and narrowed");
+	properties_free(&set);
+	TAP_OK(set.merged == 0, "none");
+}
+
 /* Whatever the bytes, what is read of them is a set that is written as these bytes. */
 static void
 check_damage(void)
@@ -716,6 +819,8 @@ main(void)
 	cJSON_ArrayForEach(vector, cJSON_GetObjectItem(vectors, "late")) check_late(vector);
 	cJSON_Delete(vectors);
 	check_edits();
+	check_values();
+	check_merges();
 	check_model();
 	check_damage();
 	return tap_done();

@@ -137,6 +137,7 @@ sheet_set_property(PG_FUNCTION_ARGS)
 	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
 	Property property = {0};
 	char *key, *value, text[PROPERTY_TEXT_MAX];
+	bool deep;
 	CellWriter writer;
 	Edit edit;
 
@@ -154,9 +155,11 @@ sheet_set_property(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE),
 						errdetail("The value of \"%s\" has %u bytes.", key, property.value.len)));
-	if (!property_value_is_bounded(property.value))
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("the value of a property is nested at most %d deep", PROPERTY_MAX_DEPTH)));
+	if (!property_value_is_bounded(property.value, &deep))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 deep ? errmsg("the value of a property is nested at most %d deep", PROPERTY_MAX_DEPTH)
+					  : errmsg("the numbers in the value of a property are below 1e%d", PROPERTY_MAX_POWER + 1)));
 	permission_require(sheet_id, 0, ROLE_EDITOR, false);
 	property.uid = (uint64) permission_uid(0);
 	edit = property_edit(&property, text);

@@ -31,12 +31,28 @@ batch_check_text(EditText text, const char *what, uint32 index, size_t *chars)
 						errdetail("In edit %u of the batch.", index + 1)));
 }
 
+/* What is set by one member is read by the pages of all others. */
+static void
+batch_check_property_of_page(const Property *property, uint32 index)
+{
+	const char *wanted = property_wanted_value(property);
+
+	if (wanted != NULL)
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("the value of the property \"%.*s\" is %s", (int) property->key.len, property->key.data,
+							   wanted),
+						errdetail("In edit %u of the batch.", index + 1)));
+	if (property_merged_cells(property) > PROPERTY_MAX_MERGE)
+		batch_limit(psprintf("a merge has at most %d cells", PROPERTY_MAX_MERGE), index);
+}
+
 /* The value must be one that sheet.properties() can return. */
 static void
 batch_check_property(const Edit *edit, uint32 index)
 {
 	Property property;
 	MemoryContext context, old;
+	bool deep;
 
 	if (!property_of(edit, &property))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("malformed property"),
@@ -45,7 +61,7 @@ batch_check_property(const Edit *edit, uint32 index)
 								PROPERTY_MAX_KEY)));
 	if (edit->content.len > PROPERTY_MAX_VALUE)
 		batch_limit(psprintf("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE), index);
-	if (!property_value_is_bounded(edit->content))
+	if (!property_value_is_bounded(edit->content, &deep))
 		batch_limit(psprintf("the value of a property is nested at most %d deep, and its numbers are below 1e%d",
 							 PROPERTY_MAX_DEPTH, PROPERTY_MAX_POWER + 1),
 					index);
@@ -56,6 +72,8 @@ batch_check_property(const Edit *edit, uint32 index)
 	(void) DirectFunctionCall1(jsonb_in, CStringGetDatum(pnstrdup(edit->content.data, edit->content.len)));
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
+	if (!property_value_is_null(edit->content))
+		batch_check_property_of_page(&property, index);
 }
 
 static void

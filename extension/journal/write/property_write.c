@@ -63,6 +63,11 @@ property_write_check_limits(const Properties *set, const Property *property, con
 						errmsg("the properties of a sheet have at most %d bytes", PROPERTIES_MAX_BYTES),
 						errdetail("The keys and values of its %u properties have %zu bytes.", set->count, set->bytes),
 						errhint("Remove properties that are not needed.")));
+	if (before == NULL && property_merged_cells(property) > 0 &&
+		set->merged + property_merged_cells(property) > PROPERTIES_MAX_MERGED)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("the merges of a sheet have at most %d cells", PROPERTIES_MAX_MERGED),
+						errhint("Remove merges that are not needed.")));
 }
 
 bool
@@ -85,18 +90,25 @@ property_write_look_up(AppendBatch *append, Edit *edit)
 void
 property_write_check_end(const WriterSheet *ws, AppendProperties **properties, const Edit *edit)
 {
-	const Property *lost = properties_pushed_out(&property_write_set(ws, properties)->set, edit);
+	const Properties *set = &property_write_set(ws, properties)->set;
+	const Property *lost = properties_pushed_out(set, edit), *widened = properties_overgrown(set, edit);
+	const Property *hinders = lost != NULL ? lost : widened;
 	char name[A1_RANGE_MAX];
 
-	if (lost == NULL)
+	if (hinders == NULL)
 		return;
-	a1_format_range(name, &(A1Range){lost->target.row0, lost->target.col0, lost->target.row1, lost->target.col1});
-	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					errmsg("there is no room for more %s", edit_is_of_rows(edit->kind) ? "rows" : "columns"),
-					errdetail("The property \"%.*s\" of %s would be pushed beyond the end; a sheet has at most %d rows "
-							  "and %d columns.",
-							  (int) lost->key.len, lost->key.data, name, SHEET_MAX_ROWS, SHEET_MAX_COLS),
-					errhint("Remove the property first.")));
+	a1_format_range(name,
+					&(A1Range){hinders->target.row0, hinders->target.col0, hinders->target.row1, hinders->target.col1});
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("there is no room for more %s", edit_is_of_rows(edit->kind) ? "rows" : "columns"),
+			 lost != NULL ? errdetail("The property \"%.*s\" of %s would be pushed beyond the end; a sheet has at most "
+									  "%d rows and %d columns.",
+									  (int) lost->key.len, lost->key.data, name, SHEET_MAX_ROWS, SHEET_MAX_COLS)
+						  : errdetail("The merge %s would be widened; a merge has at most %d cells, all merges of a "
+									  "sheet at most %d.",
+									  name, PROPERTY_MAX_MERGE, PROPERTIES_MAX_MERGED),
+			 errhint("Remove the property first.")));
 }
 
 void

@@ -45,6 +45,15 @@ describe('what counts', () => {
 		expect(mergesOf(set).map(({ row, col }) => [row, col]).sort()).toEqual([[0, 0], [3, 3], [9, 9]]);
 	});
 
+	test('ten thousand merges of one cell, and as many that do not overlap; none is larger than the database permits', () => {
+		const at = (n: number) => [Math.floor(n / 100), n % 100] as const;
+		const nested = Array.from({ length: 10_000 }, (_, n) => cells(0, 0, at(n)[0] + 1, at(n)[1]));
+		expect(mergesOf(setOf(...nested)).map(({ toRow, toCol }) => [toRow, toCol])).toEqual([[1, 0]]);
+		const apart = Array.from({ length: 10_000 }, (_, n) => cells(at(n)[0] * 2, at(n)[1], at(n)[0] * 2 + 1, at(n)[1]));
+		expect(mergesOf(setOf(...apart))).toHaveLength(10_000);
+		expect(mergesOf(setOf(cells(0, 0, 99_999, 0), cells(0, 1, 100_000, 1))).map(({ col }) => col)).toEqual([0]);
+	});
+
 	test('own edits over those of the sheet, up to the first own structure edit', () => {
 		const operation = { n: 1, base: 1, lost: false, edits: [rows(1, 1, 'height', 7), { kind: 'insertRows' as const, at: 0, n: 1 }, rows(2, 2, 'height', 8)] };
 		const sheet = setOf(rows(1, 1, 'height', 6));

@@ -145,6 +145,7 @@ v2_note_property(V2Message *message, const Edit *edit)
 {
 	JsonInput value = {edit->content.data, edit->content.data + edit->content.len};
 	Property property;
+	bool deep;
 
 	if (edit->style.data == NULL || !property_of(edit, &property))
 		return false;
@@ -153,7 +154,10 @@ v2_note_property(V2Message *message, const Edit *edit)
 		return false;
 	if (edit->row >= SHEET_MAX_ROWS || edit->col >= SHEET_MAX_COLS)
 		v2_refuse_edit(message, edit, V2_REASON_RANGE);
-	else if (edit->content.len > PROPERTY_MAX_VALUE || message->count >= V2_MAX_OP_EDITS)
+	else if (edit->content.len > PROPERTY_MAX_VALUE || message->count >= V2_MAX_OP_EDITS ||
+			 !property_value_is_bounded(edit->content, &deep) ||
+			 (edit->content.len > 0 &&
+			  (property_wanted_value(&property) != NULL || property_merged_cells(&property) > PROPERTY_MAX_MERGE)))
 		v2_refuse_edit(message, edit, V2_REASON_SIZE);
 	message->properties++;
 	return true;

@@ -247,3 +247,40 @@ SELECT sheet.trash(:l), sheet.purge(:l);
 SELECT count(*) FROM sheet.property_set WHERE sheet_id = :l;
 DROP VIEW pg_temp.props;
 DROP ROLE props_ann, props_bob;
+
+-- What a page makes of a value costs all members: values of the page's keys are checked, however they come, and merges have an end.
+SELECT sheet.create('page', 20, 10) AS p \gset
+CREATE FUNCTION tried(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+	RETURN 'done';
+EXCEPTION WHEN OTHERS THEN
+	RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+SELECT key, left(value, 40) AS value, tried(format('SELECT sheet.set_property(%s, NULL, %L, %L)', :p, key, value)) AS by_function,
+	left(tried(format($$SELECT sheet.apply(%s, j_batch(j_edit(10, 7, 0, 0, %L, '* * %s')))$$, :p, value, key)), 5) AS by_batch
+FROM (VALUES ('width', '-1'), ('width', '10000'), ('width', '10000.1'), ('width', '1e300'), ('height', '"30"'), ('height', '[30]'),
+	('height', '0.5'), ('height', 'true'), ('height', '12345678901234567890123456789012345678901234567890123456789012345678901234567890'),
+	('hidden', '1'), ('hidden', 'false'), ('merge', 'false'), ('merge', '{}'), ('freeze', '1'), ('freeze', '{"rows": -1}'),
+	('freeze', '{"rows": 1001}'), ('freeze', '{"rows": 1.5}'), ('freeze', '{"cols": 1e9}'), ('freeze', '{"rows": 1, "lines": 2}'),
+	('freeze', '{"rows": 1000, "cols": 2}'), ('freeze', '{}'), ('other', '-1'), ('other', '1.7976931348623157e308'), ('other', '1.8e308'),
+	('other', '[0.000012e313]'), ('other', '[0.000018e313]'), ('other', '-1e308'), ('other', '1e999'), ('other', '{"a":' || repeat('9', 309) || '}')) v (key, value);
+SELECT tried(format($$SELECT sheet.set_property(%s, 'A1:A100000', 'merge', 'true')$$, :p)),
+	tried(format($$SELECT sheet.set_property(%s, 'B1:B100001', 'merge', 'true')$$, :p)),
+	tried(format($$SELECT sheet.set_property(%s, 'C:C', 'merge', 'true')$$, :p)),
+	tried(format($$SELECT sheet.set_property(%s, NULL, 'merge', 'true')$$, :p)),
+	tried(format($$SELECT sheet.insert_rows(%s, 7, 1)$$, :p)),
+	tried(format($$SELECT sheet.insert_rows(%s, 0, 1)$$, :p)),
+	tried(format($$SELECT sheet.insert_columns(%s, 1, 1)$$, :p)) \gx
+SELECT sheet.set_property(:p, 'A2:A100001', 'merge', NULL) > 0 AS removed;
+SELECT target, tried(format('SELECT sheet.set_property(%s, %L, %L, %L)', :p, target, 'merge', 'true'))
+FROM (SELECT chr(66 + n) || '1:' || chr(66 + n) || '90000' AS target FROM generate_series(1, 12) n) t;
+SELECT tried(format('SELECT sheet.insert_rows(%s, 80000, 1000)', :p)), tried(format('SELECT sheet.insert_rows(%s, 80000, 900)', :p));
+-- a removal makes room again, and a rollback brings back what there was
+SELECT sheet.commit(:p) AS version \gset
+SELECT tried(format('SELECT sheet.set_property(%s, %L, %L, NULL)', :p, target, 'merge')) FROM sheet.properties(:p) WHERE key = 'merge' AND target LIKE 'C%';
+SELECT tried(format('SELECT sheet.insert_rows(%s, 80000, 1000)', :p));
+SELECT count(*) FROM sheet.properties(:p) WHERE key = 'merge';
+SELECT sheet.rollback(:p, :version) > 0;
+SELECT count(*) FROM sheet.properties(:p) WHERE key = 'merge';
+SELECT what FROM sheet.fsck(:p, true, false);

@@ -98,22 +98,28 @@ export function freezeOf(set: PropertySet): Freeze {
 
 export const overlap = (a: Range, b: Range): boolean => a.row <= b.toRow && b.row <= a.toRow && a.col <= b.toCol && b.col <= a.toCol;
 
+/** The database refuses larger merges; the grid has an entry for each of their cells. */
+const mostMerged = 100_000;
+const blockRows = 64;
+
 /** The merged ranges. Of those that overlap, the one with the fewest cells counts, then the one that begins last, then the highest. */
 export function mergesOf(set: PropertySet): Range[] {
-	const all = set.of('merge').filter((property) => property.value === true && cellsOf(property) > 1);
-	const rivals = new Map<PropertyEdit, PropertyEdit[]>();
-	let open: PropertyEdit[] = [];
-	for (const merge of [...all].sort((a, b) => a.row - b.row)) {
-		open = open.filter(({ toRow }) => toRow >= merge.row);
-		rivals.set(merge, open.filter((other) => overlap(other, merge)));
-		for (const other of rivals.get(merge)!) rivals.get(other)!.push(merge);
-		open.push(merge);
-	}
-	const counts = new Set<PropertyEdit>();
+	const counts: PropertyEdit[] = [];
+	/** Those that count, by the blocks of rows that they touch. */
+	const inBlock = new Map<number, PropertyEdit[]>();
+	const all = set.of('merge').filter((property) => property.value === true && cellsOf(property) > 1 && cellsOf(property) <= mostMerged);
 	for (const merge of all.sort((a, b) => cellsOf(a) - cellsOf(b) || b.row - a.row || b.col - a.col || b.toRow - a.toRow)) {
-		if (!rivals.get(merge)!.some((other) => counts.has(other))) counts.add(merge);
+		const last = Math.floor(merge.toRow / blockRows);
+		let block = Math.floor(merge.row / blockRows);
+		while (block <= last && !inBlock.get(block)?.some((other) => overlap(other, merge))) block++;
+		if (block <= last) continue;
+		counts.push(merge);
+		for (block = Math.floor(merge.row / blockRows); block <= last; block++) {
+			if (!inBlock.has(block)) inBlock.set(block, []);
+			inBlock.get(block)!.push(merge);
+		}
 	}
-	return [...counts];
+	return counts;
 }
 
 // ---- changes by the user ----
