@@ -313,7 +313,7 @@ edits_decode(EditsReader *reader)
 static void
 edits_decode_all(EditsReader *reader)
 {
-	uint32 most = reader->to - reader->from + 1;
+	uint32 most = (uint32) Min(reader->to - reader->from + 1, SHEET_MAX_BATCH_EDITS); /* edit_read() gives no more */
 
 	if (reader->room < most)
 	{
@@ -452,10 +452,11 @@ edits_bytes(EditsReader *reader, const char *data, Size len)
 {
 	text *value = (text *) (reader->row + reader->row_used);
 
+	if (MAXALIGN(VARHDRSZ + len) > reader->row_room - reader->row_used) /* a text twice */
+		return PointerGetDatum(cstring_to_text_with_len(data, (int) len));
 	SET_VARSIZE(value, VARHDRSZ + len);
 	memcpy(VARDATA(value), data, len);
 	reader->row_used += MAXALIGN(VARHDRSZ + len);
-	Assert(reader->row_used <= reader->row_room);
 	return PointerGetDatum(value);
 }
 

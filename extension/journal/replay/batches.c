@@ -154,8 +154,13 @@ batches_each_edit_of(BatchScan *scan, int64 since, int64 until, BatchesEditFn fn
 	batches_read_edits(scan, &start);
 	reader = start; /* a copy whose address is not taken: the compiler keeps it in registers */
 	for (; (error = edit_read_inline(&reader, &edit)) == EDIT_OK; seq++, at++)
+	{
+		/* Grids and maps trust their callers. */
+		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS || edit.content.len > SHEET_MAX_CONTENT_BYTES)
+			history_corrupted(scan->sheet_id, "the edit at seq", seq, EDIT_BAD_NUMBER);
 		if (seq > since && seq <= until)
 			fn(arg, seq, at, &edit);
+	}
 	error = batches_reader_end(&reader, error);
 	if (error != EDIT_END)
 		history_corrupted(scan->sheet_id, "the batch before seq", seq, error);

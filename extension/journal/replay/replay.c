@@ -142,8 +142,6 @@ replay_apply(void *arg, int64 seq, int64 at, const Edit *edit)
 
 	if (seq != replay->seq + 1)
 		history_corrupted(replay->sheet_id, "the log lacks seq", replay->seq + 1, EDIT_OK);
-	if (row >= SHEET_MAX_ROWS || col >= SHEET_MAX_COLS)
-		history_corrupted(replay->sheet_id, "the edit at seq", seq, EDIT_BAD_NUMBER);
 	replay->seq = seq;
 	if (!replay->room)
 		return;

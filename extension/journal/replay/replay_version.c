@@ -10,6 +10,13 @@
 #include "journal/replay/replay_version.h"
 #include "journal/store/storage.h"
 
+/* Whether a stored cell is one: grids trust their callers. */
+static inline bool
+is_cell(const Edit *edit)
+{
+	return edit->row < SHEET_MAX_ROWS && edit->col < SHEET_MAX_COLS && edit->content.len <= SHEET_MAX_CONTENT_BYTES;
+}
+
 /* Puts a cell into the grid. *no and *tile are those of the previous cell, mostly the same: this saves the search. */
 static bool
 put_cell(Grid *grid, const GridAllocator *allocator, const Edit *edit, GridTileNo *no, GridTile **tile)
@@ -38,7 +45,7 @@ put_cells(Grid *grid, const GridAllocator *allocator, const CellSetTile *tile, E
 
 	while ((error = edit_read_inline(&local, &edit)) == EDIT_OK)
 	{
-		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+		if (!is_cell(&edit))
 			return EDIT_BAD_NUMBER;
 		if (edit.kind != EDIT_SET)
 			return EDIT_BAD_KIND;
@@ -73,8 +80,8 @@ is_plain_batch(EditReader reader, PlainBatch *plain)
 
 		if (plain->cells == 0)
 			plain->tile = tile;
-		if (edit.kind != EDIT_SET || edit.style.data != NULL || edit.row >= SHEET_MAX_ROWS ||
-			edit.col >= SHEET_MAX_COLS || tile.row != plain->tile.row || tile.col != plain->tile.col)
+		if (edit.kind != EDIT_SET || edit.style.data != NULL || !is_cell(&edit) || tile.row != plain->tile.row ||
+			tile.col != plain->tile.col)
 			return false;
 		plain->cells++;
 		plain->bytes += edit.content.len;
@@ -175,10 +182,13 @@ read_tiles(int64 sheet_id, int64 version_id, const CellSetWanted *wanted, Snapsh
 	return room;
 }
 
+/* Also checks the extent, which changes of maps rely on. */
 static LineMapsDecoded
 decode_maps(const HistoryVersion *version, const GridAllocator *allocator, LineMaps **maps)
 {
 	*maps = NULL;
+	if (version->rows > SHEET_MAX_ROWS || version->cols > SHEET_MAX_COLS)
+		return LINE_MAPS_DAMAGED;
 	if (version->maps == NULL)
 		return LINE_MAPS_DECODED;
 	return line_maps_decode(allocator, (const uint8_t *) VARDATA_ANY(version->maps), VARSIZE_ANY_EXHDR(version->maps),
@@ -193,9 +203,10 @@ begin_version(Grid *grid, const HistoryVersion *version, const GridAllocator *al
 	LineMapsDecoded decoded = decode_maps(version, allocator, &maps);
 
 	grid_give_maps(allocator, grid, maps);
-	grid_set_extent(grid, Max(version->rows, 1), Max(version->cols, 1));
 	if (decoded == LINE_MAPS_DAMAGED)
 		*fault = (ReplayFault){EDIT_BAD_NUMBER, true, 0, 0};
+	else
+		grid_set_extent(grid, Max(version->rows, 1), Max(version->cols, 1));
 	return decoded != LINE_MAPS_NO_ROOM;
 }
 
