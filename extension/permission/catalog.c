@@ -280,3 +280,12 @@ catalog_check_name(const char *what, const char *name, int max)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must not contain %s", what, problem),
 						errdetail("It contains U+%04X.", character)));
 }
+
+void
+catalog_check_text(FunctionCallInfo fcinfo, int arg, const char *what, int max)
+{
+	char *value = PG_ARGISNULL(arg) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(arg));
+
+	if (value[0] != '\0')
+		catalog_check_name(what, value, max);
+}

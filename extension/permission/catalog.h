@@ -66,5 +66,7 @@ extern int32 catalog_arg_page(FunctionCallInfo fcinfo, int arg, int32 max, const
 extern char *catalog_normal_name(char *name);
 /* 22023 unless the name has 1 to max characters, and none is a control character or changes the direction of text. */
 extern void catalog_check_name(const char *what, const char *name, int max);
+/* The same for an argument that may be null or empty. */
+extern void catalog_check_text(FunctionCallInfo fcinfo, int arg, const char *what, int max);
 
 #endif

@@ -23,7 +23,9 @@ CREATE UNLOGGED TABLE sheet.gateway (
 	sessions integer NOT NULL,
 	edits_per_second integer NOT NULL,
 	seen timestamptz NOT NULL,
-	pid integer NOT NULL -- of the connection that it told by
+	pid integer NOT NULL, -- of the connection that it told by
+	CONSTRAINT gateway_texts CHECK (pg_catalog.length(address) OPERATOR(pg_catalog.<=) 300
+		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.!~) '[[:cntrl:]\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
 REVOKE ALL ON sheet.gateway FROM PUBLIC;

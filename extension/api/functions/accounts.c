@@ -24,6 +24,7 @@ PG_FUNCTION_INFO_V1(sheet_account_set_password);
 PG_FUNCTION_INFO_V1(sheet_account_revoke_tokens);
 PG_FUNCTION_INFO_V1(sheet_link_account);
 
+#define ACCOUNT_EMAIL_MAX  254
 #define ACCOUNT_NAME_MAX   100
 #define ACCOUNT_SEEN_EDITS 1000 /* of the log's end */
 
@@ -178,6 +179,7 @@ sheet_account_create(PG_FUNCTION_ARGS)
 
 	permission_require_gateway();
 	account_check_name(name);
+	catalog_check_text(fcinfo, 1, "e-mail address", ACCOUNT_EMAIL_MAX);
 	args[3] = CATALOG_TEXT(account_require_free(0, name));
 	if (!catalog_find_int64(&account_insert, args, false, &uid))
 		account_name_error(name);

@@ -201,6 +201,7 @@ sheet_file_begin(PG_FUNCTION_ARGS)
 
 	permission_require_gateway();
 	files_check_name(wanted);
+	catalog_check_text(fcinfo, 2, "content type", FILES_NAME_BYTES);
 	if (size < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a file has 0 bytes or more")));
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
@@ -257,6 +258,7 @@ sheet_file_end(PG_FUNCTION_ARGS)
 	char *key;
 
 	permission_require_gateway();
+	catalog_check_text(fcinfo, 1, "digest", FILES_NAME_BYTES);
 	catalog_begin(&scope);
 	files_require_open(PG_GETARG_INT64(0), &uid, &announced);
 	catalog_run(&files_whole, args, false);

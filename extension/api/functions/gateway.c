@@ -36,6 +36,7 @@ PG_FUNCTION_INFO_V1(sheet_apply);
 #define TAIL_MAX_BYTES	   (512 * 1024 * 1024)
 #define HOLDERS_MAX		   100000 /* sheets of a call */
 #define HOLDERS_COLUMNS	   5
+#define HOLDER_MAX		   300	 /* characters of a gateway's name */
 #define APPLY_MAX_CLIENTS  65536 /* a batch has no more edits */
 
 /* ---- the coordinator ---- */
@@ -59,6 +60,7 @@ sheet_coordinator_acquire(PG_FUNCTION_ARGS)
 	int64 epoch;
 
 	permission_require_gateway();
+	catalog_check_text(fcinfo, 0, "holder", HOLDER_MAX);
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, COORDINATOR_LOCK);
 	switch (LockAcquire(&tag, ExclusiveLock, true, true))
 	{
@@ -95,6 +97,7 @@ sheet_claim(PG_FUNCTION_ARGS)
 	int64 last_seq;
 
 	permission_require_gateway();
+	catalog_check_text(fcinfo, 2, "holder", HOLDER_MAX);
 	if (!journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2)), PG_GETARG_BOOL(3),
 					   &last_seq))
 		PG_RETURN_NULL();

@@ -40,6 +40,7 @@ sheet_commit(PG_FUNCTION_ARGS)
 	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
 	char *label = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 
+	catalog_check_text(fcinfo, 1, "label", PG_INT32_MAX); /* the journal checks its length */
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 3, 0)));
 }

@@ -18,7 +18,7 @@ BEGIN
 			answers := answers || format('%s %s (%s)', SQLSTATE, SQLERRM, said);
 		END;
 	END LOOP;
-	RETURN (SELECT string_agg(DISTINCT replace(a, substring(a FROM 'U\+[0-9A-F]+'), 'U+...'), '; ') FROM unnest(answers) a);
+	RETURN (SELECT string_agg(DISTINCT replace(a, coalesce(substring(a FROM 'U\+[0-9A-F]+'), ''), 'U+...'), '; ') FROM unnest(answers) a);
 END $$;
 SELECT array_agg(c) AS chars FROM (SELECT generate_series(8234, 8238) UNION ALL SELECT generate_series(8294, 8297) UNION ALL VALUES (8206), (8207), (1564)) v(c) \gset
 SELECT pg_temp.refused('SELECT sheet.create(%s)', VARIADIC :'chars');
@@ -27,6 +27,19 @@ SELECT pg_temp.refused('SELECT sheet.import_csv(%s, $$a,b$$)', VARIADIC :'chars'
 SELECT pg_temp.refused(format('SELECT sheet.file_begin(%s, %%s, NULL)', :id), VARIADIC :'chars');
 SELECT pg_temp.refused('SELECT sheet.account_create(%s, NULL, $$x$$)', VARIADIC :'chars');
 SELECT pg_temp.refused(format('SELECT sheet.account_rename(%s, %%s)', :owner), VARIADIC :'chars');
+-- and control characters, in all texts that others are shown
+SELECT :'chars'::int[] || ARRAY[1, 9, 10, 13, 27, 127, 133] AS more \gset
+SELECT sheet.set(:id, 'A1', 'x') > 0;
+SELECT pg_temp.refused(format('SELECT sheet.commit(%s, %%s)', :id), VARIADIC :'more');
+SELECT pg_temp.refused('SELECT sheet.lock(%s)', VARIADIC :'more');
+SELECT pg_temp.refused('SELECT sheet.lock(ARRAY[%s])', VARIADIC :'more');
+SELECT pg_temp.refused(format('SELECT sheet.file_begin(%s, $$a$$, %%s)', :id), VARIADIC :'more');
+SELECT pg_temp.refused('SELECT sheet.account_create($$names texts$$, %s, $$x$$)', VARIADIC :'more');
+SELECT pg_temp.refused(format('SELECT sheet.claim(%s, 1, %%s)', :id), VARIADIC :'more');
+SELECT pg_temp.refused('SELECT sheet.coordinator_acquire(%s)', VARIADIC :'more');
+SELECT left(pg_temp.refused('SELECT sheet.report_gateway(%s, 1, $$serving$$, 0, 0, 0)', VARIADIC :'more'), 5);
+SELECT left(pg_temp.refused('SELECT sheet.report_gateway($$a$$, 1, %s, 0, 0, 0)', VARIADIC :'more'), 5);
+SELECT sheet.commit(:id, '') AS without_label;
 -- what is written from right to left needs none of them
 SELECT sheet.rename(:id, 'גיליון שלי'), (SELECT name FROM sheet.file_begin(:id, 'تقرير.pdf', NULL));
 
