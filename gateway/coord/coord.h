@@ -6,7 +6,7 @@
  * the epoch is the czxid of the lock node). All callbacks run on the loop.
  *
  * Session rules (ZooKeeper): when contact is lost, `suspended` is told at once: the gateway stops acknowledging edits,
- * and keeps them; back within the session, `resumed`. At two thirds of the session time without
+ * and keeps them; back within the session, `resumed`. At five sixths of the session time without
  * contact, or when the session has expired, every held sheet gets `lost`, and the member node is made anew when contact
  * returns.
  */

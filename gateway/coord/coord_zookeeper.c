@@ -68,6 +68,9 @@ on_up(void *arg)
 {
 	ZkCoord *self = arg;
 
+	/* also what an answer has settled that came after `down`: its watch may have been left with a server */
+	zk_members_suspend(self);
+	zk_locks_suspend(self);
 	zk_members_step(self);
 	if (self->serving)
 		zk_locks_step_all(self);

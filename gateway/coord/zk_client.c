@@ -4,6 +4,17 @@
  * Threads: the library's (its callbacks end in zk_message_push), the watchdog's, a worker for zookeeper_init and
  * zookeeper_close (both block: name lookup, the goodbye), and the loop. Two locks, neither held while calling out:
  * queue_lock guards the messages; handle_lock guards the handle, which the watchdog may take away.
+ *
+ * The library tries another server at once when a connection is refused or ends. But it waits two thirds of the
+ * session time for a server that accepts a connection and does not answer: one that is starting or stopped, or behind a
+ * network that drops packets. And if the number of addresses is even, it tries each second one only. So a handle that
+ * has no contact in time is replaced by another one, which continues the session and tries the servers in another
+ * order:
+ *
+ *   leave (worker: the handle is disconnected and closed) -> its requests are answered -> open (worker)
+ *
+ * A new handle knows neither the watches of the old one nor the newest transaction that it has seen. `up` therefore
+ * means that everything has to be looked at again, and the first request of each connection is a sync.
  */
 #include "coord/zk_private.h"
 
@@ -13,17 +24,24 @@
 
 #include "support/log.h"
 
-#define WATCHDOG_QUARTERS 4 /* quarters of the session time without an iteration of the loop */
+#define WATCHDOG_QUARTERS 4	 /* quarters of the session time without an iteration of the loop */
+#define TICKS			  24 /* of the timer in a session time */
 #define WARN_MS			  10000
 #define REOPEN_MS		  1000
+#define NOWHERE			  "127.255.255.254:1" /* another address than those of all servers; the library ignores ports */
+
+/* How long an attempt may take: at least so many ms, this share of the time without contact, and so many round trips of
+ * earlier heartbeats (TCP's handshake, the session's, the sync, and the server's questions to its leader). */
+#define ATTEMPT_MS			250
+#define ATTEMPT_SHARE		8
+#define ATTEMPT_ROUND_TRIPS 4
 
 #define ZK_FAREWELL_SESSIONS 2 /* session times without contact after which no server knows the session */
 
 static void on_timer(uv_timer_t *timer);
-static void on_opened(uv_work_t *work, int status);
-static void on_closed(uv_work_t *work, int status);
-static void open_in_worker(uv_work_t *work);
-static void close_in_worker(uv_work_t *work);
+static void start_open(ZkClient *client);
+static void start_leave(ZkClient *client);
+static void start_close(ZkClient *client);
 
 static uint64_t
 now_ms(void)
@@ -46,17 +64,32 @@ ignore_log(const char *message)
 
 /* ---- the watchdog ---- */
 
-/* Takes the handle away from the loop. Returns NULL if there is none. */
+/* Takes the handle away from the loop. Returns NULL if there is none. for_good: a new one is closed at once. */
 static zhandle_t *
-take_handle(ZkClient *client)
+take_handle(ZkClient *client, bool for_good)
 {
 	zhandle_t *handle;
 
 	uv_mutex_lock(&client->handle_lock);
 	handle = client->handle;
 	client->handle = NULL;
+	client->handle_refused = client->handle_refused || for_good;
 	uv_mutex_unlock(&client->handle_lock);
 	return handle;
+}
+
+/* Returns whether the watchdog has not taken the handle away meanwhile. */
+static bool
+give_handle(ZkClient *client, zhandle_t *handle)
+{
+	bool refused;
+
+	uv_mutex_lock(&client->handle_lock);
+	refused = client->handle_refused;
+	if (!refused)
+		client->handle = handle;
+	uv_mutex_unlock(&client->handle_lock);
+	return !refused;
 }
 
 /*
@@ -83,7 +116,7 @@ watchdog_run(void *arg)
 	uv_mutex_unlock(&client->queue_lock);
 	if (still >= WATCHDOG_QUARTERS)
 	{
-		zhandle_t *handle = take_handle(client);
+		zhandle_t *handle = take_handle(client, true);
 
 		if (handle)
 			zookeeper_close(handle);
@@ -116,11 +149,10 @@ go_over(ZkClient *client, const char *reason)
 	client->events.over(client->events.arg, reason);
 }
 
-/* The timer fires twelve times in a session time, which is often enough to check sixths (heartbeat) and thirds. */
 static void
 start_timer(ZkClient *client)
 {
-	uint64_t tick = client->session_ms / 12;
+	uint64_t tick = client->session_ms / TICKS;
 
 	uv_timer_start(&client->timer, on_timer, tick < 20 ? 20 : tick, tick < 20 ? 20 : tick);
 }
@@ -133,7 +165,7 @@ go_up(ZkClient *client)
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 	{
-		client->session = zoo_client_id(client->handle)->client_id;
+		client->id = *zoo_client_id(client->handle);
 		client->session_ms = (unsigned) zoo_recv_timeout(client->handle);
 	}
 	uv_mutex_unlock(&client->handle_lock);
@@ -141,7 +173,7 @@ go_up(ZkClient *client)
 	if (!client->has_watchdog)
 		client->has_watchdog = uv_thread_create(&client->watchdog, watchdog_run, client) == 0;
 	if (!client->established)
-		log_event(LOG_INFO, "zookeeper session", LOG_INT("id", client->session),
+		log_event(LOG_INFO, "zookeeper session", LOG_INT("id", client->id.client_id),
 				  LOG_INT("session_ms", client->session_ms));
 	client->up = true;
 	client->established = true;
@@ -152,17 +184,34 @@ go_up(ZkClient *client)
 static void
 heard_beat(ZkClient *client, uint64_t sent)
 {
+	uint64_t now = now_ms(), took = now - sent;
+
+	client->waited = 0;
+	client->round_trip = took < client->round_trip ? took : client->round_trip + (took - client->round_trip) / 8;
 	if (sent > client->contact)
 		client->contact = sent;
-	if (now_ms() - client->contact <= client->session_ms / 3)
+	if (now - client->contact <= client->session_ms / 3)
 		go_up(client);
 }
 
 static void
 beat(ZkClient *client)
 {
-	client->last_beat = now_ms();
-	zk_request_beat(client, client->last_beat);
+	zk_request_beat(client, now_ms());
+}
+
+static void
+on_greeted(void *arg, const ZkReply *reply)
+{
+}
+
+/* What is read by a connection must not be older than what was read before by another. */
+static void
+greet(ZkClient *client)
+{
+	client->waited = 0;
+	zk_sync(client, "/", on_greeted, NULL);
+	beat(client);
 }
 
 static void
@@ -170,15 +219,18 @@ handle_state(ZkClient *client, int state)
 {
 	if (state == ZOO_CONNECTED_STATE)
 	{
+		if (!client->opened)
+			return; /* the last word of a server that is being left */
 		client->connected = true;
 		uv_mutex_lock(&client->handle_lock);
 		if (client->handle)
 			client->session_ms = (unsigned) zoo_recv_timeout(client->handle);
 		uv_mutex_unlock(&client->handle_lock);
-		beat(client);
+		greet(client);
 		return;
 	}
 	client->connected = false;
+	client->waited = 0;
 	if (state == ZOO_EXPIRED_SESSION_STATE)
 		go_over(client, "the ZooKeeper session has expired");
 	else if (state == ZOO_AUTH_FAILED_STATE)
@@ -193,6 +245,8 @@ handle_message(ZkClient *client, const ZkMessage *message)
 	switch (message->kind)
 	{
 		case ZK_MESSAGE_REPLY:
+			if (zk_is_connection_loss(message->reply.rc))
+				go_down(client); /* the library tells it after the replies */
 			if (message->fn)
 				message->fn(message->arg, &message->reply);
 			else if (message->reply.rc == ZOK)
@@ -215,12 +269,12 @@ static bool
 is_farewell(ZkClient *client, const ZkMessage *message)
 {
 	if (message->kind == ZK_MESSAGE_REPLY)
-		return !message->fn && message->reply.rc == ZOK;
+		return !message->fn && message->reply.rc == ZOK && client->opened;
 	if (message->kind == ZK_MESSAGE_CHANGED)
 		return false;
-	client->connected = message->kind == ZK_MESSAGE_STATE && message->reply.rc == ZOO_CONNECTED_STATE;
+	client->connected = message->kind == ZK_MESSAGE_STATE && message->reply.rc == ZOO_CONNECTED_STATE && client->opened;
 	if (client->connected)
-		beat(client);
+		greet(client);
 	return message->kind == ZK_MESSAGE_STALLED || message->reply.rc == ZOO_EXPIRED_SESSION_STATE ||
 		   message->reply.rc == ZOO_AUTH_FAILED_STATE;
 }
@@ -247,8 +301,41 @@ on_wake(uv_async_t *wake)
 {
 	ZkClient *client = wake->data;
 
-	if (!client->working) /* on_opened() drains what came before it */
+	if (!client->working) /* on_opened() and on_left() drain what came before them */
 		drain(client);
+}
+
+/* For how long no progress may be made before another handle is tried. */
+static uint64_t
+patience(const ZkClient *client, uint64_t now)
+{
+	uint64_t longest = client->session_ms / 3, wanted = ATTEMPT_MS;
+
+	if (!client->established)
+		return longest;
+	if (wanted < (now - client->contact) / ATTEMPT_SHARE)
+		wanted = (now - client->contact) / ATTEMPT_SHARE;
+	if (wanted < client->round_trip * ATTEMPT_ROUND_TRIPS)
+		wanted = client->round_trip * ATTEMPT_ROUND_TRIPS;
+	return wanted < longest ? wanted : longest;
+}
+
+/* Opens the handle, sends a heartbeat, or leaves the server. */
+static void
+step(ZkClient *client, uint64_t now)
+{
+	if (!client->opened)
+	{
+		if (now >= client->reopen_at)
+			start_open(client);
+		return;
+	}
+	if (client->connected)
+		beat(client);
+	/* ticks are counted, so that a loop that was late does not blame the server for it */
+	client->waited += uv_timer_get_repeat(&client->timer);
+	if (!client->up && client->waited > patience(client, now))
+		start_leave(client);
 }
 
 static void
@@ -258,9 +345,10 @@ on_timer(uv_timer_t *timer)
 	uint64_t now;
 
 	atomic_fetch_add(&client->iterations, 1);
-	if (client->working || client->closing)
+	if (client->closing)
 		return;
-	drain(client);
+	if (!client->working)
+		drain(client);
 	if (client->closing || (client->is_over && !client->abandoned))
 		return;
 	now = now_ms();
@@ -274,27 +362,54 @@ on_timer(uv_timer_t *timer)
 		client->last_warning = now;
 		log_event(LOG_WARN, "zookeeper is not reachable; trying on", LOG_STR("hosts", client->hosts));
 	}
-	if (!client->is_over && client->established && now - client->contact > client->session_ms * 2 / 3)
+	if (!client->is_over && client->established && now - client->contact > (uint64_t) client->session_ms * 5 / 6)
 	{
 		client->lost_contact = true;
-		go_over(client, "there was no contact with ZooKeeper for two thirds of the session time");
+		go_over(client, "there was no contact with ZooKeeper for five sixths of the session time");
 		return;
 	}
 	if (now - client->contact > client->session_ms / 3)
 		go_down(client);
-	if (client->connected && now - client->last_beat >= client->session_ms / 6)
-		beat(client);
+	if (!client->working && !client->closing)
+		step(client, now);
 }
 
-/* ---- opening and closing ---- */
+/* ---- opening, leaving and closing ---- */
 
 static void
 open_in_worker(uv_work_t *work)
 {
 	ZkClient *client = work->data;
+	zhandle_t *handle =
+		zookeeper_init2(client->hosts, on_session, (int) (client->established ? client->session_ms : client->asked_ms),
+						client->established ? &client->id : NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
 
-	client->opened = zookeeper_init2(client->hosts, on_session, (int) client->asked_ms, NULL, client,
-									 ZOO_NO_LOG_CLIENTENV, ignore_log);
+	client->opened = handle != NULL;
+	if (handle && !give_handle(client, handle))
+		zookeeper_close(handle);
+}
+
+static void
+on_opened(uv_work_t *work, int status)
+{
+	ZkClient *client = work->data;
+
+	client->working = false;
+	client->waited = 0;
+	if (client->closing)
+	{
+		start_close(client);
+		return;
+	}
+	if (!client->opened)
+	{
+		log_event(LOG_WARN, "a name among the zookeeper hosts cannot be looked up; trying again",
+				  LOG_STR("hosts", client->hosts));
+		client->reopen_at = now_ms() + REOPEN_MS;
+	}
+	if (!uv_is_active((uv_handle_t *) &client->timer))
+		start_timer(client);
+	uv_async_send(&client->wake);
 }
 
 static void
@@ -304,43 +419,49 @@ start_open(ZkClient *client)
 	uv_queue_work(client->loop, &client->work, open_in_worker, on_opened);
 }
 
+/* Closing a connected handle would end the session, perhaps when a stopped server continues. So it is disconnected
+ * before. */
 static void
-on_reopen(uv_timer_t *timer)
+leave_in_worker(uv_work_t *work)
 {
-	start_open(timer->data);
+	ZkClient *client = work->data;
+	zhandle_t *handle = take_handle(client, false);
+
+	client->left = handle != NULL;
+	if (!handle)
+		return;
+	zoo_set_servers(handle, NOWHERE);
+	zookeeper_close(handle);
 }
 
 static void
-start_close(ZkClient *client)
-{
-	client->working = true;
-	uv_timer_stop(&client->timer);
-	uv_queue_work(client->loop, &client->work, close_in_worker, on_closed);
-}
-
-static void
-on_opened(uv_work_t *work, int status)
+on_left(uv_work_t *work, int status)
 {
 	ZkClient *client = work->data;
 
 	client->working = false;
-	uv_mutex_lock(&client->handle_lock);
-	client->handle = client->opened;
-	uv_mutex_unlock(&client->handle_lock);
 	if (client->closing)
+	{
 		start_close(client);
-	else if (!client->opened)
-	{
-		log_event(LOG_WARN, "a name among the zookeeper hosts cannot be looked up; trying again",
-				  LOG_STR("hosts", client->hosts));
-		uv_timer_start(&client->timer, on_reopen, REOPEN_MS, 0);
+		return;
 	}
-	else
+	if (!client->left)
 	{
-		client->contact = client->last_warning = now_ms();
-		start_timer(client);
-		uv_async_send(&client->wake);
+		client->opened = true; /* the watchdog has the handle, and closes it just now */
+		return;
 	}
+	zk_request_lose_all(client);
+	drain(client);
+	if (!client->closing)
+		start_open(client);
+}
+
+static void
+start_leave(ZkClient *client)
+{
+	client->connected = client->opened = false;
+	client->working = true;
+	uv_queue_work(client->loop, &client->work, leave_in_worker, on_left);
 }
 
 static void
@@ -355,7 +476,7 @@ close_in_worker(uv_work_t *work)
 	uv_mutex_unlock(&client->queue_lock);
 	if (client->has_watchdog)
 		uv_thread_join(&client->watchdog);
-	handle = take_handle(client);
+	handle = take_handle(client, true);
 	if (handle)
 		zookeeper_close(handle);
 }
@@ -388,6 +509,14 @@ on_closed(uv_work_t *work, int status)
 	uv_close((uv_handle_t *) &client->wake, on_handle_closed);
 }
 
+static void
+start_close(ZkClient *client)
+{
+	client->working = true;
+	uv_timer_stop(&client->timer);
+	uv_queue_work(client->loop, &client->work, close_in_worker, on_closed);
+}
+
 ZkClient *
 zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events)
 {
@@ -398,6 +527,8 @@ zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents 
 	client->events = *events;
 	client->hosts = must_have(strdup(hosts));
 	client->asked_ms = client->session_ms = session_ms;
+	client->contact = client->last_warning = now_ms();
+	client->round_trip = session_ms;
 	if (uv_mutex_init(&client->handle_lock) || uv_mutex_init(&client->queue_lock) ||
 		uv_cond_init(&client->watchdog_wake) || uv_async_init(loop, &client->wake, on_wake))
 		abort();
@@ -440,7 +571,7 @@ zk_is_up(const ZkClient *client)
 int64_t
 zk_session(const ZkClient *client)
 {
-	return client->session;
+	return client->id.client_id;
 }
 
 unsigned
@@ -452,5 +583,5 @@ zk_session_ms(const ZkClient *client)
 bool
 zk_is_connection_loss(int rc)
 {
-	return rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT || rc == ZSESSIONMOVED;
+	return rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT || rc == ZSESSIONMOVED || rc == ZCLOSING;
 }

@@ -4,12 +4,15 @@
  * libzookeeper-mt runs its own two threads; their callbacks only copy what they are told into a queue, and everything
  * else happens on the loop. Each client is one session: when it is over, close it and open another. On top of
  * the library it knows how fresh the contact is, because the library tells nobody that a session has expired while it
- * is cut off (ZOOKEEPER-4508): a heartbeat of its own is sent each sixth of the session time, and contact is dated by
- * when the last answered one was *sent*, so it is never thought fresher than the server's own clock of the session.
+ * is cut off (ZOOKEEPER-4508): it sends 24 heartbeats of its own in a session time, and contact is dated by when the
+ * last answered one was *sent*, so it is never thought fresher than the server's own clock of the session.
  *
  *   up    connected, and a heartbeat was answered       (told again after each `down`)
- *   down  disconnected, or no contact for T/3
- *   over  no contact for 2T/3, the session has expired, or the loop has stood still for T: nothing follows this
+ *   down  disconnected, or no contact for T/3: the session is moved to another server
+ *   over  no contact for 5T/6, the session has expired, or the loop has stood still for T: nothing follows this
+ *
+ * Watches are gone, and what was read may be outdated, at each `up`. 5T/6 is 2T/3, for which all servers may be away
+ * while the session lives, and T/6 for the age of the last heartbeat and for connecting again.
  *
  * A loop that stands still would keep its session for ever, since the library's thread goes on with its pings: a
  * watchdog thread closes the session then, so that other gateways get the sheets.
@@ -32,6 +35,7 @@ typedef struct ZkReply
 	char *const *children;
 	int child_count;
 	int64_t czxid;
+	int version;	 /* zk_get, zk_set */
 	int64_t session; /* zk_get: whose ephemeral node it is; 0: nobody's */
 } ZkReply;
 
@@ -68,12 +72,13 @@ extern bool zk_is_connection_loss(int rc);
 
 /* flags: ZOO_EPHEMERAL and so on */
 extern void zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkReplyFn fn, void *arg);
-/* Makes both nodes or neither. Sequential nodes get consecutive numbers; the reply does not tell their names. */
-extern void zk_create_pair(ZkClient *client, const char *first, const char *second, const char *data, int flags,
-						   ZkReplyFn fn, void *arg);
+/* Makes both nodes or neither, and neither unless the guard, a node, has this version (ZBADVERSION). Sequential nodes
+ * get consecutive numbers; the reply does not tell their names. */
+extern void zk_create_pair(ZkClient *client, const char *guard, int version, const char *first, const char *second,
+						   const char *data, int flags, ZkReplyFn fn, void *arg);
 /* Requests that are sent after it see what the leader had proposed before it, also by a connection that is cut now. */
 extern void zk_sync(ZkClient *client, const char *path, ZkReplyFn fn, void *arg);
-extern void zk_set(ZkClient *client, const char *path, const char *data, ZkReplyFn fn, void *arg);
+extern void zk_set(ZkClient *client, const char *path, const char *data, int version, ZkReplyFn fn, void *arg);
 extern void zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg);
 extern void zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);
 extern void zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg);

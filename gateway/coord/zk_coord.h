@@ -25,6 +25,8 @@ typedef struct ZkMembers
 	bool made;			  /* our own node, as far as we know */
 	CoordState state;	  /* to be told */
 	CoordState told;	  /* what our node says, if it is made */
+	int version;		  /* of our node, if it is made */
+	bool current;		  /* it was given this version since contact was last lost */
 	bool busy;			  /* a request is under way */
 	bool fresh;			  /* the ring is what the last read said, and a watch is set */
 	bool again;			  /* something changed during the read */
@@ -73,6 +75,10 @@ extern void zk_members_step(ZkCoord *self);
 extern void zk_members_suspend(ZkCoord *self); /* contact is lost: everything has to be looked at again */
 extern void zk_members_end(ZkCoord *self);	   /* the session is over */
 extern bool zk_members_settled(const ZkCoord *self);
+/* The path of our node. Returns its version, or -1 until contact is back and it has a new one: what has been sent
+ * before on condition that it had the former version is then done, or is not done any more. */
+extern int zk_members_guard(const ZkCoord *self, char path[ZK_PATH_MAX]);
+extern void zk_members_guard_failed(ZkCoord *self);				 /* it has another version: it is looked at again */
 extern bool zk_members_changed(ZkCoord *self, const char *path); /* a watch; false: not of ours */
 
 /* The path of a node below the sheet's; of that node itself if child is "". */

@@ -21,9 +21,12 @@
  *
  * The answer to a create may be lost with the connection while the nodes were made. Their names begin with a random id
  * of ours, so before others are made they are looked for (else our own orphans would block the sheet for as long as we
- * live). The epoch is the czxid of our nodes: it grows from holder to holder also when the parent, and with it the
- * sequence numbers, is made anew. The parent is a container: the server removes it when it has been empty for about a
- * minute. A gateway does not remove it, because a contender of another program may have just looked whether it exists.
+ * live). They might also be made later: a server executes what a closed connection has brought. So a create is done
+ * only while the member's node has the version that it had when the create was sent, and this node gets a new version
+ * before a lock is looked for (zk_members_guard). The epoch is the czxid of our nodes: it grows from holder to holder
+ * also when the parent, and with it the sequence numbers, is made anew. The parent is a container: the server removes
+ * it when it has been empty for about a minute. A gateway does not remove it, because a contender of another program
+ * may have just looked whether it exists.
  */
 #include "coord/zk_coord.h"
 
@@ -147,7 +150,9 @@ on_made(void *arg, const ZkReply *reply)
 
 	if (zk_is_connection_loss(reply->rc) || reply->rc == ZOK)
 		lock->maybe_made = true;
-	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE))
+	if (reply->rc == ZBADVERSION)
+		zk_members_guard_failed(lock->self);
+	if (!take_reply(lock, reply->rc, reply->rc == ZNONODE || reply->rc == ZBADVERSION))
 		return;
 	if (reply->rc == ZNONODE && lock->wanted && !lock->drop)
 	{
@@ -163,8 +168,11 @@ static void
 make_nodes(ZkLock *lock)
 {
 	unsigned char random[16];
-	char child[64], first[ZK_PATH_MAX], second[ZK_PATH_MAX];
+	char child[64], first[ZK_PATH_MAX], second[ZK_PATH_MAX], guard[ZK_PATH_MAX];
+	int version = zk_members_guard(lock->self, guard);
 
+	if (version < 0)
+		return; /* stepped again when it has one */
 	if (uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
 		abort();
 	random[0] |= 0xc0; /* the first digit is a letter */
@@ -175,8 +183,8 @@ make_nodes(ZkLock *lock)
 	snprintf(child, sizeof(child), "%s" NODE_CURATOR, lock->id);
 	node_path(lock, child, second);
 	lock->busy = true;
-	zk_create_pair(lock->self->client, first, second, lock->self->coord.member, ZOO_EPHEMERAL_SEQUENTIAL, on_made,
-				   lock);
+	zk_create_pair(lock->self->client, guard, version, first, second, lock->self->coord.member,
+				   ZOO_EPHEMERAL_SEQUENTIAL, on_made, lock);
 }
 
 /* ---- the queue ---- */
@@ -345,28 +353,17 @@ on_listed(void *arg, const ZkReply *reply)
 		verify(lock);
 }
 
-/* The list, which was sent after it, has a reply of its own. */
-static void
-on_synced(void *arg, const ZkReply *reply)
-{
-}
-
-/*
- * If a create was sent by a connection that broke, the leader may have proposed it and not committed it yet, when
- * another server answers a list. Nobody would ever remove these nodes while our session lives, so the list waits for
- * what was proposed. After that, the leader refuses what comes by the old connection, because the session has moved.
- */
 static void
 list(ZkLock *lock)
 {
 	char path[ZK_PATH_MAX];
 
+	if (lock->maybe_made && zk_members_guard(lock->self, path) < 0)
+		return; /* stepped again when it has one */
 	node_path(lock, "", path);
 	lock->busy = true;
 	lock->again = false;
 	lock->watching = false;
-	if (lock->maybe_made)
-		zk_sync(lock->self->client, path, on_synced, lock);
 	zk_get_children(lock->self->client, path, false, on_listed, lock);
 }
 

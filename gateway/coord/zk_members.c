@@ -164,8 +164,22 @@ on_own_looked_at(void *arg, const ZkReply *reply)
 	/* ours: made by a request whose answer was lost, and whose state may be an older one */
 	self->members.made = reply->rc == ZOK;
 	if (self->members.made)
+	{
 		self->members.told = state_in(reply->data);
+		self->members.version = reply->version;
+	}
 	zk_members_step(self);
+}
+
+/* Our node says our state, and has a version of this contact. */
+static void
+own_is_current(ZkCoord *self, int version)
+{
+	self->members.made = self->members.current = true;
+	self->members.version = version;
+	zk_members_step(self);
+	if (self->serving)
+		zk_locks_step_all(self);
 }
 
 static void
@@ -185,8 +199,10 @@ on_own_made(void *arg, const ZkReply *reply)
 		zk_get(self->client, path, false, on_own_looked_at, self);
 		return;
 	}
-	self->members.made = reply->rc == ZOK;
-	zk_members_step(self);
+	if (reply->rc == ZOK)
+		own_is_current(self, 0);
+	else
+		zk_members_step(self);
 }
 
 static void
@@ -195,7 +211,11 @@ on_own_set(void *arg, const ZkReply *reply)
 	ZkCoord *self = arg;
 
 	self->members.made = reply->rc == ZOK; /* otherwise it is looked at again */
-	if (take_reply(self, reply->rc, reply->rc == ZNONODE))
+	if (!take_reply(self, reply->rc, reply->rc == ZNONODE || reply->rc == ZBADVERSION))
+		return;
+	if (reply->rc == ZOK)
+		own_is_current(self, reply->version);
+	else
 		zk_members_step(self);
 }
 
@@ -317,14 +337,15 @@ zk_members_step(ZkCoord *self)
 		return;
 	}
 	own_path(self, path);
-	if (!members->made || members->told != members->state)
+	if (!members->made || !members->current || members->told != members->state)
 	{
 		members->busy = true;
+		members->current = false;
 		members->told = members->state;
 		snprintf(data, sizeof(data), "%u %s %s %s", self->coord.weight, self->nonce, states[members->told],
 				 self->coord.peer);
 		if (members->made)
-			zk_set(self->client, path, data, on_own_set, self);
+			zk_set(self->client, path, data, members->version, on_own_set, self);
 		else
 			zk_create(self->client, path, data, ZOO_EPHEMERAL, on_own_made, self);
 	}
@@ -340,7 +361,21 @@ zk_members_step(ZkCoord *self)
 void
 zk_members_suspend(ZkCoord *self)
 {
-	self->members.fresh = false;
+	self->members.fresh = self->members.current = false;
+}
+
+int
+zk_members_guard(const ZkCoord *self, char path[ZK_PATH_MAX])
+{
+	own_path(self, path);
+	return self->members.made && self->members.current ? self->members.version : -1;
+}
+
+void
+zk_members_guard_failed(ZkCoord *self)
+{
+	self->members.made = false;
+	zk_members_step(self);
 }
 
 void

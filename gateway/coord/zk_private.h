@@ -33,16 +33,19 @@ struct ZkClient
 	unsigned asked_ms;
 
 	uv_mutex_t handle_lock;
-	zhandle_t *handle; /* NULL before it is open and after it is closed */
+	zhandle_t *handle;	 /* NULL before it is open and after it is closed */
+	bool handle_refused; /* the watchdog has ended the session, or it is closed: there may be no other handle */
 
 	uv_mutex_t queue_lock;
 	ZkMessage *first, *last;
 	struct ZkRequest *requests; /* that have no reply yet; queue_lock guards it as well */
 	uv_async_t wake;
 
-	uv_work_t work; /* opening, closing */
-	zhandle_t *opened;
+	uv_work_t work; /* opening, leaving, closing */
 	bool working;
+	bool opened;		/* there is a handle, or the watchdog has taken it */
+	bool left;			/* leaving has closed it */
+	uint64_t reopen_at; /* ms: after a name was not found */
 	bool closing;
 	bool is_over;
 	bool lost_contact; /* the reason why it is over */
@@ -56,10 +59,11 @@ struct ZkClient
 	bool up;
 	bool established; /* was up once */
 	unsigned session_ms;
-	int64_t session;
-	uint64_t contact; /* ms: when the last answered heartbeat was sent */
+	clientid_t id;		 /* of the session, once established */
+	uint64_t contact;	 /* ms: when the last answered heartbeat was sent */
+	uint64_t round_trip; /* ms: of heartbeats; follows shorter ones at once, longer ones slowly */
+	uint64_t waited;	 /* ms without progress: a heartbeat answered, connected, disconnected, a new handle */
 	uint64_t last_warning;
-	uint64_t last_beat; /* ms: when the last heartbeat was sent */
 
 	uv_thread_t watchdog;
 	bool has_watchdog;
@@ -79,5 +83,7 @@ extern ZkMessage *zk_message_take_all(ZkClient *client);
 extern void zk_request_beat(ZkClient *client, uint64_t sent);
 /* Frees the requests that the library has forgotten. The handle is closed. */
 extern void zk_request_free_all(ZkClient *client);
+/* Answers them by ZCONNECTIONLOSS instead, in their order. */
+extern void zk_request_lose_all(ZkClient *client);
 
 #endif

@@ -11,15 +11,15 @@
 
 #include "support/log.h"
 
-/* Given to the library with each request. The completion frees it, or zk_request_free_all() does: the library forgets
- * some requests when it is closed while a server is away. */
+/* Given to the library with each request. The completion frees it, or zk_request_free_all() or zk_request_lose_all()
+ * does: the library forgets some requests when it is closed while a server is away. */
 struct ZkRequest
 {
 	struct ZkRequest *next, *prev;
 	ZkClient *client;
 	ZkReplyFn fn;
 	void *arg;
-	zoo_op_result_t results[2]; /* of zk_create_pair(): the library writes them before it calls the completion */
+	zoo_op_result_t results[3]; /* of zk_create_pair(): the library writes them before it calls the completion */
 };
 
 typedef struct ZkRequest ZkRequest;
@@ -141,6 +141,20 @@ on_void(int rc, const void *data)
 	zk_message_push(client, message);
 }
 
+void
+zk_request_lose_all(ZkClient *client)
+{
+	ZkRequest *oldest = client->requests, *later;
+
+	while (oldest && oldest->next)
+		oldest = oldest->next;
+	for (; oldest; oldest = later)
+	{
+		later = oldest->prev;
+		on_void(ZCONNECTIONLOSS, oldest);
+	}
+}
+
 static void
 on_synced(int rc, const char *path, const void *data)
 {
@@ -150,7 +164,12 @@ on_synced(int rc, const char *path, const void *data)
 static void
 on_stat(int rc, const struct Stat *stat, const void *data)
 {
-	on_void(rc, data);
+	ZkClient *client;
+	ZkMessage *message = reply_new(data, rc, &client);
+
+	if (rc == ZOK)
+		message->reply.version = stat->version;
+	zk_message_push(client, message);
 }
 
 static void
@@ -177,6 +196,7 @@ on_data(int rc, const char *value, int len, const struct Stat *stat, const void 
 	{
 		message->reply.data = must_have(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
 		message->reply.czxid = stat->czxid;
+		message->reply.version = stat->version;
 		message->reply.session = stat->ephemeralOwner;
 	}
 	zk_message_push(client, message);
@@ -232,18 +252,19 @@ zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkRep
 }
 
 void
-zk_create_pair(ZkClient *client, const char *first, const char *second, const char *data, int flags, ZkReplyFn fn,
-			   void *arg)
+zk_create_pair(ZkClient *client, const char *guard, int version, const char *first, const char *second,
+			   const char *data, int flags, ZkReplyFn fn, void *arg)
 {
 	ZkRequest *request = request_new(client, fn, arg);
-	zoo_op_t ops[2];
+	zoo_op_t ops[3];
 	int rc = ZINVALIDSTATE;
 
-	zoo_create_op_init(&ops[0], first, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
-	zoo_create_op_init(&ops[1], second, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
+	zoo_check_op_init(&ops[0], guard, version);
+	zoo_create_op_init(&ops[1], first, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
+	zoo_create_op_init(&ops[2], second, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
-		rc = zoo_amulti(client->handle, 2, ops, request->results, on_void, request);
+		rc = zoo_amulti(client->handle, 3, ops, request->results, on_void, request);
 	request_sent(client, request, rc);
 }
 
@@ -260,14 +281,14 @@ zk_sync(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 }
 
 void
-zk_set(ZkClient *client, const char *path, const char *data, ZkReplyFn fn, void *arg)
+zk_set(ZkClient *client, const char *path, const char *data, int version, ZkReplyFn fn, void *arg)
 {
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
-		rc = zoo_aset(client->handle, path, data, (int) strlen(data), -1, on_stat, request);
+		rc = zoo_aset(client->handle, path, data, (int) strlen(data), version, on_stat, request);
 	request_sent(client, request, rc);
 }
 

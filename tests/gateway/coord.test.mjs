@@ -7,6 +7,10 @@ import { Probe, Proxy, Rival, finish, killProbes, newName, newSheet, nodeCount, 
 /* A session ends at most a tick (500 ms) late; the rest is for a busy machine. */
 const takeoverMs = sessionMs + 500 + 3000;
 
+/** The path of a node of a sheet's lock. */
+const lockNode = async (sheet) =>
+	new RegExp(`/pg_sheet/locks/sheet${sheet}/\\S+`).exec(await zookeeper.zookeeperCommand('dump'))[0];
+
 before(() => prepare({ sweepMs: 300 }));
 afterEach(killProbes);
 after(finish);
@@ -231,7 +235,67 @@ test('contact lost for less than the session: suspended, then resumed with every
 	await a.close();
 });
 
-test('no contact for two thirds of the session: every held sheet is lost, in time and once; then it serves again', async () => {
+test('ZooKeeper is away for less than two thirds of the session: whatever it does with connections then, nothing is lost', async () => {
+	const longSession = 6000;
+	const away = async (mode) => {
+		const proxy = await Proxy.start();
+		const a = new Probe('zookeeper', newName(), { target: proxy.address, session: longSession });
+		await a.next('ready');
+		await a.acquire(newSheet());
+		const mark = a.mark();
+		proxy.mode = mode;
+		proxy.cutAll();
+		await sleep(longSession * 0.6);
+		proxy.mode = 'pass';
+		await a.next('resumed');
+		const told = a.since(mark).filter((text) => !text.startsWith('members')); // the other one of this test may end first
+		assert.deepEqual(told, ['suspended', 'resumed'], mode);
+		assert.ok((await a.acquire(newSheet())) > 0);
+		await a.close();
+		await proxy.stop();
+	};
+	await Promise.all(['refuse', 'mute'].map(away));
+});
+
+test('a server that stops is left: the session goes on at another one, with its locks and watches, also when the former continues', async () => {
+	const longSession = 6000;
+	const proxies = [await Proxy.start(), await Proxy.start()];
+	const hosts = proxies.map((proxy) => proxy.address).join();
+	const [a, b] = await start(2, { target: hosts, session: longSession });
+	const [sheet, removed] = [newSheet(), newSheet()];
+	await a.acquire(sheet);
+	await a.acquire(removed);
+	b.tell(`acquire ${sheet}`);
+	await b.next(`waiting ${sheet}`);
+	const marks = [a, b].map((probe) => probe.mark());
+	const [stopped, other] = proxies[0].links.size > 0 ? proxies : proxies.toReversed();
+	const moves = stopped.links.size;
+	const left = performance.now();
+	stopped.stall();
+	const resumed = () => [a, b].filter((probe, i) => probe.since(marks[i]).includes('resumed'));
+	await waitUntil(() => resumed().length === moves && other.links.size === 2, 'the session to move', longSession);
+	for (const probe of resumed()) assert.ok(probe.events.findLast(({ text }) => text === 'resumed').at - left < (longSession * 5) / 6);
+	const former = [...stopped.links];
+	stopped.proceed();
+	await waitUntil(() => !former.some((link) => stopped.links.has(link)), 'the former connections to end');
+	const c = new Probe('zookeeper', newName());
+	await c.next('ready');
+	await waitUntil(() => [a, b].every((probe) => probe.members().length === 3), 'all to see the third');
+	await removeNode(await lockNode(removed));
+	assert.match((await a.next(`lost ${removed}`)).text, /removed/);
+	a.tell(`release ${sheet}`);
+	await b.granted(sheet);
+	assert.ok(![a, b].some((probe) => probe.texts.some((text) => /^lost/.test(text) && !text.startsWith(`lost ${removed} `))));
+	await stop(a, b, c);
+	for (const proxy of proxies) await proxy.stop();
+});
+
+test('one of four addresses is served: each session finds it', async () => {
+	const target = `127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:${zookeeper.zookeeperPort}`;
+	await stop(...(await start(4, { target })));
+});
+
+test('no contact for five sixths of the session: every held sheet is lost, in time and once; then it serves again', async () => {
 	const proxy = await Proxy.start();
 	const [a] = await start(1, { target: proxy.address });
 	const b = new Probe('zookeeper', newName());
@@ -329,8 +393,7 @@ test('a lock node that an administrator removes is lost at once', async () => {
 	const [a] = await start(1);
 	const sheet = newSheet();
 	const first = await a.acquire(sheet);
-	const dump = await zookeeper.zookeeperCommand('dump');
-	await removeNode(new RegExp(`/pg_sheet/locks/sheet${sheet}/\\S+`).exec(dump)[0]);
+	await removeNode(await lockNode(sheet));
 	assert.match((await a.next(`lost ${sheet}`)).text, /removed/);
 	assert.ok((await a.acquire(sheet)) > first, 'the other node of the lock blocks nobody');
 	await a.close();

@@ -28,8 +28,8 @@ const patienceMs = 60000; // of a test on a busy machine
  */
 const busyMs = 1000;
 const deadMs = sessionMs + 1000 + busyMs;
-/* ZooKeeper hears a gateway until that gives up, as every client does after two thirds of the session without an answer. */
-const heardMs = (sessionMs * 5) / 3 + 1000 + busyMs;
+/* ZooKeeper hears a gateway until that leaves its server, after a third of the session without an answer. */
+const heardMs = (sessionMs * 4) / 3 + 1000 + busyMs;
 const withoutDatabaseMs = 10000 + busyMs;
 /* For how long an editor may wait for an acknowledgement when its gateway hands over. */
 const handoverMs = 300 + busyMs;

@@ -242,6 +242,7 @@ export class Proxy {
 
 	link(client) {
 		if (this.mode === 'refuse') return client.destroy();
+		if (this.mode === 'mute') return void client.on('error', () => {}).resume(); // for ever: who comes later is answered
 		const server = net.connect(zookeeper.zookeeperPort, '127.0.0.1');
 		const link = { client, server, deaf: false };
 		const end = () => {
@@ -250,6 +251,7 @@ export class Proxy {
 			this.links.delete(link);
 		};
 		this.links.add(link);
+		if (this.mode === 'stall') this.pause(link);
 		for (const socket of [client, server]) socket.on('error', end).on('close', end);
 		client.on('data', (data) => {
 			if (this.mode === 'hole') return;
@@ -265,6 +267,25 @@ export class Proxy {
 		server.on('data', (data) => {
 			if (this.mode !== 'hole' && !link.deaf) client.write(data);
 		});
+	}
+
+	pause({ client, server }) {
+		client.pause();
+		server.pause();
+	}
+
+	/** Like a server that is stopped: what it is sent arrives when it continues, also by connections that have been closed. */
+	stall() {
+		this.mode = 'stall';
+		for (const link of this.links) this.pause(link);
+	}
+
+	proceed() {
+		this.mode = 'pass';
+		for (const { client, server } of this.links) {
+			client.resume();
+			server.resume();
+		}
 	}
 
 	cutAll() {

@@ -2,7 +2,11 @@
  * sim_libzookeeper.c - the functions of libzookeeper that gateway/coord/ calls; see sim.h.
  *
  * A handle has one connection at a time. When it breaks, all unanswered requests are answered by ZCONNECTIONLOSS, and
- * the next server is tried.
+ * the next server is tried. A server that does not answer, also to the first request of a connection, is given up after
+ * two thirds of the session time (zookeeper_interest() in zookeeper.c). A new handle begins with any server, has seen
+ * no transaction and knows no watch, also when it continues a session. zoo_set_servers() closes a connection to a
+ * server that is not among the new ones, and answers no request. zookeeper_close() ends the session if the handle is
+ * connected.
  */
 #include "sim_zookeeper.h"
 
@@ -20,7 +24,8 @@ static void
 complete(zhandle_t *handle, Request *request, int rc)
 {
 	const Answer *answer = &request->answer;
-	struct Stat stat = {.czxid = answer->node.czxid, .ephemeralOwner = answer->node.session};
+	struct Stat stat = {
+		.czxid = answer->node.czxid, .version = answer->node.version, .ephemeralOwner = answer->node.session};
 	char *names[256];
 	struct String_vector children = {answer->child_count, names};
 
@@ -128,15 +133,15 @@ client_ticks(void *arg)
 	uint64_t timeout = (uint64_t) handle->timeout * SIM_MS;
 
 	handle->tick = sim_after(handle->process, 50 * SIM_MS, client_ticks, handle);
-	if (handle->expired)
+	if (handle->expired || handle->nowhere)
 		return;
 	if (!handle->connection)
 	{
 		if (sim_now >= handle->began)
 			client_connect(handle);
 	}
-	else if (!handle->connected ? sim_now - handle->began > timeout / 3 || servers[handle->connection->number].down
-								: sim_now - handle->heard > timeout * 2 / 3)
+	else if (sim_now - (handle->connected ? handle->heard : handle->began) > timeout * 2 / 3 ||
+			 (!handle->connected && servers[handle->connection->number].down))
 		client_loses(handle);
 	else if (handle->connected && sim_now - handle->sent >= timeout / 3)
 		client_sends(handle, request_new(handle, PING, "", NULL));
@@ -203,6 +208,8 @@ zookeeper_init2(const char *hosts, watcher_fn fn, int timeout, const clientid_t 
 	handle->watcher = fn;
 	handle->context = context;
 	handle->timeout = timeout;
+	if (id)
+		handle->id = *id;
 	handle->server = (int) sim_random(SIM_SERVERS);
 	handle->tick = sim_after(handle->process, 0, client_ticks, handle);
 	return handle;
@@ -218,6 +225,14 @@ zookeeper_close(zhandle_t *handle)
 	client_closes(handle);
 	sim_cancel(handle->tick);
 	free(handle);
+	return ZOK;
+}
+
+int
+zoo_set_servers(zhandle_t *handle, const char *hosts)
+{
+	handle->nowhere = true;
+	client_closes(handle);
 	return ZOK;
 }
 
@@ -254,12 +269,13 @@ client_asks(zhandle_t *handle, Request *request)
 }
 
 static void
-change_add(Request *request, ChangeKind kind, const char *path, const char *data, int len, int flags)
+change_add(Request *request, ChangeKind kind, const char *path, const char *data, int len, int flags, int version)
 {
 	Change *change = &request->changes[request->change_count++];
 
 	change->kind = kind;
 	change->flags = flags;
+	change->version = version;
 	snprintf(change->path, PATH_SIZE, "%s", path);
 	snprintf(change->data, DATA_SIZE, "%.*s", len, data);
 }
@@ -271,7 +287,7 @@ zoo_acreate2(zhandle_t *handle, const char *path, const char *data, int len, con
 	Request *request = request_new(handle, WRITE, "", arg);
 
 	request->on_created = fn;
-	change_add(request, CREATE, path, data, len, flags);
+	change_add(request, CREATE, path, data, len, flags, -1);
 	return client_asks(handle, request);
 }
 
@@ -279,10 +295,19 @@ void
 zoo_create_op_init(zoo_op_t *op, const char *path, const char *data, int len, const struct ACL_vector *acl, int flags,
 				   char *name, int name_len)
 {
+	op->type = CREATE;
 	op->create_op.path = path;
 	op->create_op.data = data;
 	op->create_op.datalen = len;
 	op->create_op.flags = flags;
+}
+
+void
+zoo_check_op_init(zoo_op_t *op, const char *path, int version)
+{
+	op->type = CHECK;
+	op->check_op.path = path;
+	op->check_op.version = version;
 }
 
 int
@@ -293,8 +318,11 @@ zoo_amulti(zhandle_t *handle, int count, const zoo_op_t *ops, zoo_op_result_t *r
 
 	request->on_void = fn;
 	for (int i = 0; i < count; i++)
-		change_add(request, CREATE, ops[i].create_op.path, ops[i].create_op.data, ops[i].create_op.datalen,
-				   ops[i].create_op.flags);
+		if (ops[i].type == CHECK)
+			change_add(request, CHECK, ops[i].check_op.path, "", 0, 0, ops[i].check_op.version);
+		else
+			change_add(request, CREATE, ops[i].create_op.path, ops[i].create_op.data, ops[i].create_op.datalen,
+					   ops[i].create_op.flags, -1);
 	return client_asks(handle, request);
 }
 
@@ -305,7 +333,7 @@ zoo_aset(zhandle_t *handle, const char *path, const char *data, int len, int ver
 	Request *request = request_new(handle, WRITE, "", arg);
 
 	request->on_stat = fn;
-	change_add(request, SET, path, data, len, 0);
+	change_add(request, SET, path, data, len, 0, version);
 	return client_asks(handle, request);
 }
 
@@ -315,7 +343,7 @@ zoo_adelete(zhandle_t *handle, const char *path, int version, void_completion_t 
 	Request *request = request_new(handle, WRITE, "", arg);
 
 	request->on_void = fn;
-	change_add(request, DELETE, path, "", 0, 0);
+	change_add(request, DELETE, path, "", 0, 0, version);
 	return client_asks(handle, request);
 }
 

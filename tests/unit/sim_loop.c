@@ -265,6 +265,12 @@ uv_timer_stop(uv_timer_t *timer)
 	return 0;
 }
 
+uint64_t
+uv_timer_get_repeat(const uv_timer_t *timer)
+{
+	return timer->repeat;
+}
+
 void
 uv_unref(uv_handle_t *handle)
 {

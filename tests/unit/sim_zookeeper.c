@@ -100,6 +100,8 @@ tree_check(Tree *tree, Change *change)
 	Node *node = tree_find(tree, change->path), *parent;
 	char above[PATH_SIZE];
 
+	if (node && (change->kind == SET || change->kind == CHECK) && change->version != node->version)
+		return ZBADVERSION;
 	if (change->kind != CREATE)
 		return !node ? ZNONODE : change->kind == DELETE && tree_children(tree, change->path, NULL) ? ZNOTEMPTY : ZOK;
 	parent_of(change->path, above);
@@ -136,6 +138,8 @@ tree_apply(Tree *tree, const Change *change, int64_t session, int64_t zxid)
 	static const char *const kinds[] = {"create", "delete", "set"};
 	Node *node = tree_find(tree, change->path);
 
+	if (change->kind == CHECK)
+		return;
 	if (tree == &proposed)
 		sim_trace("zxid %lld session %lld: %s %s", (long long) zxid, (long long) session, kinds[change->kind],
 				  change->path);
@@ -155,6 +159,7 @@ tree_apply(Tree *tree, const Change *change, int64_t session, int64_t zxid)
 	{
 		strcpy(node->data, change->data);
 		node->mzxid = zxid;
+		node->version++;
 	}
 	else
 	{
@@ -443,6 +448,8 @@ fire_change(int number, const Change *change)
 {
 	char above[PATH_SIZE];
 
+	if (change->kind == CHECK)
+		return;
 	parent_of(change->path, above);
 	if (change->kind != CREATE)
 		fire(number, change->path, false, change->kind == SET ? ZOO_CHANGED_EVENT : ZOO_DELETED_EVENT);

@@ -18,6 +18,7 @@ typedef struct Node
 	char path[PATH_SIZE], data[DATA_SIZE];
 	int64_t czxid, mzxid, pzxid, session;
 	bool container;
+	int version;
 	int sequence; /* of its next child */
 } Node;
 
@@ -45,7 +46,8 @@ typedef enum ChangeKind
 {
 	CREATE,
 	DELETE,
-	SET
+	SET,
+	CHECK
 } ChangeKind;
 
 typedef struct Change
@@ -53,6 +55,7 @@ typedef struct Change
 	ChangeKind kind;
 	char path[PATH_SIZE], data[DATA_SIZE]; /* path: with its number, when the leader has proposed it */
 	int flags;
+	int version; /* SET, CHECK: that the node must have */
 } Change;
 
 /* A server's answer to a request of a client, or its event. */
@@ -94,7 +97,7 @@ typedef struct Request
 	unsigned epoch; /* of the leader */
 	int timeout;	/* CONNECT: ms */
 	bool forwarded;
-	Change changes[2];
+	Change changes[3];
 	int change_count;
 	char path[PATH_SIZE];
 	bool watch;
@@ -112,7 +115,7 @@ typedef struct Transaction
 {
 	Request *request; /* NULL: the servers' own */
 	int server;		  /* that answers it */
-	Change changes[2];
+	Change changes[3];
 	int change_count;
 	int64_t ended; /* session */
 	int rc;
@@ -145,6 +148,7 @@ struct _zhandle
 	int timeout; /* ms */
 	int server;
 	bool connected, expired;
+	bool nowhere; /* its servers are none of these */
 	Connection *connection;
 	uint64_t began, heard, sent;
 	int64_t zxid;
