@@ -288,6 +288,28 @@ const faults = {
 		await healed();
 	},
 
+	async 'a ZooKeeper server is paused, and continues'() {
+		const leader = await cluster.zookeeperLeader();
+		const paused = cluster.zookeepers[faultsRandom.choose([1, 2, 3].filter((n) => n !== leader))];
+		paused.signal('SIGSTOP');
+		try {
+			await progress();
+			await enter(idle);
+		} finally {
+			paused.signal('SIGCONT');
+		}
+		await healed();
+	},
+
+	async 'all ZooKeeper servers are restarted, one after the other'() {
+		for (const n of faultsRandom.shuffle([1, 2, 3])) {
+			await cluster.zookeepers[n].kill();
+			await progress();
+			await cluster.startServers(n);
+		}
+		await healed();
+	},
+
 	async 'PostgreSQL and a gateway end their sessions while they do not reach each other'() {
 		const [gateway] = await victims();
 		away.add(gateway);
@@ -382,10 +404,10 @@ async function begin() {
 	cluster.observe();
 }
 
-/** Names of faults: each once, then random ones. The last takes half a minute, and is of the long form only. */
+/** Names of faults: each once, then random ones. The last three, which take half a minute, are of the long form only. */
 function plan() {
 	const names = Object.keys(faults);
-	const rounds = roundsToRun(names.length - 1, 40);
+	const rounds = roundsToRun(names.length - 3, 40);
 	return Array.from({ length: rounds }, (_, i) => names[i] ?? faultsRandom.choose(names));
 }
 
