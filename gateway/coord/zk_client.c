@@ -8,7 +8,7 @@
  * The library tries another server at once when a connection is refused or ends. But it waits two thirds of the
  * session time for a server that accepts a connection and does not answer: one that is starting or stopped, or behind a
  * network that drops packets. And if the number of addresses is even, it tries each second one only. So a handle that
- * has no contact in time is replaced by another one, which continues the session and tries the servers in another
+ * has no contact in time is replaced by another one, which continues the session and tries the other servers, in a new
  * order:
  *
  *   leave (worker: the handle is disconnected and closed) -> its requests are answered -> open (worker)
@@ -376,14 +376,36 @@ on_timer(uv_timer_t *timer)
 
 /* ---- opening, leaving and closing ---- */
 
+/* The hosts but the silent one, or all if there is no other; to be freed. A host that is a name is not recognised. */
+static char *
+hosts_to_try(const ZkClient *client)
+{
+	char *hosts = must_have(calloc(1, strlen(client->hosts) + 1)), *end = hosts;
+	const char *host = client->hosts;
+
+	while (*host)
+	{
+		size_t len = strcspn(host, ",");
+
+		if (strlen(client->silent) != len || strncmp(client->silent, host, len) != 0)
+			end += sprintf(end, "%s%.*s", end > hosts ? "," : "", (int) len, host);
+		host += len + (host[len] == ',');
+	}
+	if (end == hosts)
+		strcpy(hosts, client->hosts);
+	return hosts;
+}
+
 static void
 open_in_worker(uv_work_t *work)
 {
 	ZkClient *client = work->data;
+	char *hosts = hosts_to_try(client);
 	zhandle_t *handle =
-		zookeeper_init2(client->hosts, on_session, (int) (client->established ? client->session_ms : client->asked_ms),
+		zookeeper_init2(hosts, on_session, (int) (client->established ? client->session_ms : client->asked_ms),
 						client->established ? &client->id : NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
 
+	free(hosts);
 	client->opened = handle != NULL;
 	if (handle && !give_handle(client, handle))
 		zookeeper_close(handle);
@@ -430,6 +452,7 @@ leave_in_worker(uv_work_t *work)
 	client->left = handle != NULL;
 	if (!handle)
 		return;
+	snprintf(client->silent, sizeof(client->silent), "%s", zoo_get_current_server(handle));
 	zoo_set_servers(handle, NOWHERE);
 	zookeeper_close(handle);
 }

@@ -45,6 +45,7 @@ struct ZkClient
 	bool working;
 	bool opened;		/* there is a handle, or the watchdog has taken it */
 	bool left;			/* leaving has closed it */
+	char silent[128];	/* the server that was left last */
 	uint64_t reopen_at; /* ms: after a name was not found */
 	bool closing;
 	bool is_over;

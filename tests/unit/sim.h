@@ -17,6 +17,7 @@
 
 #define SIM_MS		1000 /* units of time in a millisecond */
 #define SIM_SERVERS 3
+#define SIM_HOSTS	"server0:1,server1:1,server2:1"
 #define SIM_ROOT	"/sim"
 
 /* A gateway's process. */
@@ -72,6 +73,8 @@ extern void sim_hang_server(int server, uint64_t duration);
 /* Proposals take this long until they are committed. */
 extern void sim_slow_disk(uint64_t delay, uint64_t duration);
 extern void sim_lose_leader(void);
+/* A server that is not the leader. */
+extern int sim_follower(void);
 /* The process is gone: its connections break. */
 extern void sim_kill(SimProcess *process);
 /* An administrator removes a random node below a sheet's lock. */

@@ -153,7 +153,7 @@ on_granted(void *arg, int64_t sheet_id, int64_t epoch)
 static void
 start(SimProcess *self, const char *address, void (*ended)(SimProcess *process))
 {
-	CoordConfig config = {"zookeeper", address, 1, "", "simulated", SIM_ROOT, SESSION_MS, NULL};
+	CoordConfig config = {"zookeeper", address, 1, "", SIM_HOSTS, SIM_ROOT, SESSION_MS, NULL};
 	CoordEvents events = coordination_events;
 
 	process = self;

@@ -73,6 +73,14 @@ client_closes(zhandle_t *handle)
 }
 
 static void
+client_tries_next(zhandle_t *handle)
+{
+	do
+		handle->server = (handle->server + 1) % SIM_SERVERS;
+	while (!handle->may_try[handle->server]);
+}
+
+static void
 client_loses(zhandle_t *handle)
 {
 	bool was_connected = handle->connected;
@@ -80,7 +88,7 @@ client_loses(zhandle_t *handle)
 	sim_trace("gateway %d loses server %d", handle->process->number, handle->server);
 	client_closes(handle);
 	complete_all(handle, ZCONNECTIONLOSS);
-	handle->server = (handle->server + 1) % SIM_SERVERS;
+	client_tries_next(handle);
 	handle->began = sim_now + sim_random(300) * SIM_MS;
 	if (was_connected)
 		handle->watcher(handle, ZOO_SESSION_EVENT, ZOO_CONNECTING_STATE, "", handle->context);
@@ -210,7 +218,15 @@ zookeeper_init2(const char *hosts, watcher_fn fn, int timeout, const clientid_t 
 	handle->timeout = timeout;
 	if (id)
 		handle->id = *id;
+	for (int i = 0; i < SIM_SERVERS; i++)
+	{
+		char name[16];
+
+		snprintf(name, sizeof(name), "server%d:", i);
+		handle->may_try[i] = strstr(hosts, name) != NULL;
+	}
 	handle->server = (int) sim_random(SIM_SERVERS);
+	client_tries_next(handle);
 	handle->tick = sim_after(handle->process, 0, client_ticks, handle);
 	return handle;
 }
@@ -226,6 +242,15 @@ zookeeper_close(zhandle_t *handle)
 	sim_cancel(handle->tick);
 	free(handle);
 	return ZOK;
+}
+
+const char *
+zoo_get_current_server(zhandle_t *handle)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "server%d:1", handle->server);
+	return name;
 }
 
 int

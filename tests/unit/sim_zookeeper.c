@@ -773,6 +773,12 @@ sim_hang_server(int number, uint64_t duration)
 	sim_after(NULL, duration, server_continues, &servers[number]);
 }
 
+int
+sim_follower(void)
+{
+	return (leader + 1 + (int) sim_random(SIM_SERVERS - 1)) % SIM_SERVERS;
+}
+
 void
 sim_slow_disk(uint64_t delay, uint64_t duration)
 {

@@ -148,6 +148,7 @@ struct _zhandle
 	int timeout; /* ms */
 	int server;
 	bool connected, expired;
+	bool may_try[SIM_SERVERS];
 	bool nowhere; /* its servers are none of these */
 	Connection *connection;
 	uint64_t began, heard, sent;
