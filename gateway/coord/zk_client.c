@@ -3,7 +3,7 @@
  *
  * Threads: the library's (its callbacks end in zk_message_push), the watchdog's, a worker for zookeeper_init and
  * zookeeper_close (both block: name lookup, the goodbye), and the loop. Two locks, neither held while calling out:
- * queue_lock guards the messages; handle_lock guards the handle, which the watchdog may take away.
+ * queue_lock guards the messages; handle_lock guards the handle (zk_handle.c), which the watchdog may take away.
  *
  * The library tries another server at once when a connection is refused or ends. But it waits two thirds of the
  * session time for a server that accepts a connection and does not answer: one that is starting or stopped, or behind a
@@ -28,7 +28,6 @@
 #define TICKS			  24 /* of the timer in a session time */
 #define WARN_MS			  10000
 #define REOPEN_MS		  1000
-#define NOWHERE			  "127.255.255.254:1" /* another address than those of all servers; the library ignores ports */
 
 /* How long an attempt may take: at least so many ms, this share of the time without contact, and so many round trips of
  * earlier heartbeats (TCP's handshake, the session's, the sync, and the server's questions to its leader). */
@@ -49,48 +48,7 @@ now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-static void
-on_session(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	if (type == ZOO_SESSION_EVENT)
-		zk_message_push(context, zk_message_new(ZK_MESSAGE_STATE, state, NULL));
-}
-
-/* The library logs many lines while a server is away. The events report what matters. */
-static void
-ignore_log(const char *message)
-{
-}
-
 /* ---- the watchdog ---- */
-
-/* Takes the handle away from the loop. Returns NULL if there is none. for_good: a new one is closed at once. */
-static zhandle_t *
-take_handle(ZkClient *client, bool for_good)
-{
-	zhandle_t *handle;
-
-	uv_mutex_lock(&client->handle_lock);
-	handle = client->handle;
-	client->handle = NULL;
-	client->handle_refused = client->handle_refused || for_good;
-	uv_mutex_unlock(&client->handle_lock);
-	return handle;
-}
-
-/* Returns whether the watchdog has not taken the handle away meanwhile. */
-static bool
-give_handle(ZkClient *client, zhandle_t *handle)
-{
-	bool refused;
-
-	uv_mutex_lock(&client->handle_lock);
-	refused = client->handle_refused;
-	if (!refused)
-		client->handle = handle;
-	uv_mutex_unlock(&client->handle_lock);
-	return !refused;
-}
 
 /*
  * Counts the quarters of the session time in which the loop made no iteration. It does not read the clock: a process
@@ -116,7 +74,7 @@ watchdog_run(void *arg)
 	uv_mutex_unlock(&client->queue_lock);
 	if (still >= WATCHDOG_QUARTERS)
 	{
-		zhandle_t *handle = take_handle(client, true);
+		zhandle_t *handle = zk_handle_take(client, true);
 
 		if (handle)
 			zookeeper_close(handle);
@@ -376,39 +334,16 @@ on_timer(uv_timer_t *timer)
 
 /* ---- opening, leaving and closing ---- */
 
-/* The hosts but the silent one, or all if there is no other; to be freed. A host that is a name is not recognised. */
-static char *
-hosts_to_try(const ZkClient *client)
-{
-	char *hosts = must_have(calloc(1, strlen(client->hosts) + 1)), *end = hosts;
-	const char *host = client->hosts;
-
-	while (*host)
-	{
-		size_t len = strcspn(host, ",");
-
-		if (strlen(client->silent) != len || strncmp(client->silent, host, len) != 0)
-			end += sprintf(end, "%s%.*s", end > hosts ? "," : "", (int) len, host);
-		host += len + (host[len] == ',');
-	}
-	if (end == hosts)
-		strcpy(hosts, client->hosts);
-	return hosts;
-}
-
 static void
 open_in_worker(uv_work_t *work)
 {
-	ZkClient *client = work->data;
-	char *hosts = hosts_to_try(client);
-	zhandle_t *handle =
-		zookeeper_init2(hosts, on_session, (int) (client->established ? client->session_ms : client->asked_ms),
-						client->established ? &client->id : NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
+	zk_handle_open(work->data);
+}
 
-	free(hosts);
-	client->opened = handle != NULL;
-	if (handle && !give_handle(client, handle))
-		zookeeper_close(handle);
+static void
+leave_in_worker(uv_work_t *work)
+{
+	zk_handle_leave(work->data);
 }
 
 static void
@@ -439,22 +374,6 @@ start_open(ZkClient *client)
 {
 	client->working = true;
 	uv_queue_work(client->loop, &client->work, open_in_worker, on_opened);
-}
-
-/* Closing a connected handle would end the session, perhaps when a stopped server continues. So it is disconnected
- * before. */
-static void
-leave_in_worker(uv_work_t *work)
-{
-	ZkClient *client = work->data;
-	zhandle_t *handle = take_handle(client, false);
-
-	client->left = handle != NULL;
-	if (!handle)
-		return;
-	snprintf(client->silent, sizeof(client->silent), "%s", zoo_get_current_server(handle));
-	zoo_set_servers(handle, NOWHERE);
-	zookeeper_close(handle);
 }
 
 static void
@@ -499,7 +418,7 @@ close_in_worker(uv_work_t *work)
 	uv_mutex_unlock(&client->queue_lock);
 	if (client->has_watchdog)
 		uv_thread_join(&client->watchdog);
-	handle = take_handle(client, true);
+	handle = zk_handle_take(client, true);
 	if (handle)
 		zookeeper_close(handle);
 }

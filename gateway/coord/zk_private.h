@@ -1,5 +1,6 @@
 /*
- * zk_private.h - what zk_client.c (the session) and zk_request.c (requests and their replies) share.
+ * zk_private.h - what zk_client.c (the session), zk_handle.c (the library's handle) and zk_request.c (requests and
+ * their replies) share.
  */
 #ifndef ZK_PRIVATE_H
 #define ZK_PRIVATE_H
@@ -73,6 +74,12 @@ struct ZkClient
 	atomic_uint iterations;	 /* of the timer: it shows that the loop runs */
 };
 
+/* Takes the handle away from the others. Returns NULL if there is none. for_good: a new one is closed at once. */
+extern zhandle_t *zk_handle_take(ZkClient *client, bool for_good);
+/* Blocks, in a worker: opens a handle, of the session if there is one. Sets `opened`. */
+extern void zk_handle_open(ZkClient *client);
+/* Blocks, in a worker: closes the handle without ending its session. Sets `left`. */
+extern void zk_handle_leave(ZkClient *client);
 /* Called by any thread: hands the message to the loop, which frees it. */
 extern void zk_message_push(ZkClient *client, ZkMessage *message);
 /* A message of this kind. Its path is copied. */

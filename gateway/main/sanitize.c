@@ -20,7 +20,7 @@ __ubsan_default_options(void)
 }
 
 /* Leaks of libraries: libzookeeper 3.8.0 does not free unanswered requests when a session is closed that has lost
- * contact. Our own data of these requests is freed (coord/zk_client.c). */
+ * contact. Our own data of these requests is freed (coord/zk_request.c). */
 const char *
 __lsan_default_suppressions(void)
 {
