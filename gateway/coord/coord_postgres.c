@@ -260,6 +260,16 @@ on_state(void *arg, bool up)
 	}
 }
 
+/* Ends the gateway if it was not the coordinator yet: its database is not one for gateways. */
+static void
+on_refused(void *arg, const char *reason)
+{
+	PgCoord *self = arg;
+
+	if (!self->coord.closing && !self->was_ready)
+		coord_tell_fatal(&self->coord, reason);
+}
+
 static bool
 postgres_acquire(Coord *coord, int64_t sheet_id)
 {
@@ -344,7 +354,9 @@ coord_postgres_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvent
 	uv_timer_init(loop, &self->next);
 	self->timer.data = self->next.data = self;
 	self->handles = 2;
-	self->conn = pgconn_open(loop, config->conninfo,
-							 &(PgConnOptions){.name = "pg_sheet coordinator", .state_fn = on_state, .state_arg = self});
+	self->conn = pgconn_open(
+		loop, config->conninfo,
+		&(PgConnOptions){
+			.name = "pg_sheet coordinator", .state_fn = on_state, .refused_fn = on_refused, .state_arg = self});
 	return &self->coord;
 }

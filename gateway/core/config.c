@@ -15,11 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <libpq-fe.h>
 #include <openssl/crypto.h>
 
 #include "auth/jwt.h"
+#include "db/pgconninfo.h"
 #include "support/log.h"
 #include "support/network.h"
 #include "core/settings.h"
@@ -397,17 +398,10 @@ loader_refuse(Loader *loader, const char *name, const char *problem)
 static bool
 check_database(Loader *loader)
 {
-	char *message = NULL, problem[512];
-	PQconninfoOption *options = PQconninfoParse(loader->config->database, &message);
+	char problem[512];
 
-	if (options)
-	{
-		PQconninfoFree(options);
-		return true;
-	}
-	snprintf(problem, sizeof(problem), "%s", message ? trim(message) : "out of memory");
-	PQfreemem(message);
-	return loader_refuse(loader, "database", problem);
+	return pgconninfo_check(loader->config->database, problem, sizeof(problem)) ||
+		   loader_refuse(loader, "database", problem);
 }
 
 /* Checks the keys. main/reload.c loads them. */
@@ -460,8 +454,10 @@ loader_check(Loader *loader)
 		return loader_refuse(loader, "tls-key", "tls-certificate and tls-key go together");
 	if (config->tls_key[0] && (file_mode(config->tls_key) & 07) != 0)
 		return loader_refuse(loader, "tls-key", "others may read it: chmod o-rwx");
-	if (config->web_root[0] && !S_ISDIR(file_mode(config->web_root)))
-		return loader_refuse(loader, "web-root", "there is no such directory");
+	if (config->web_root[0] && file_mode(config->web_root) != 0 && !S_ISDIR(file_mode(config->web_root)))
+		return loader_refuse(loader, "web-root", "it is not a directory");
+	if (config->web_root[0] && access(config->web_root, R_OK | X_OK) != 0)
+		return loader_refuse(loader, "web-root", strerror(errno));
 	if ((config->password_memory & (config->password_memory - 1)) != 0)
 		return loader_refuse(loader, "password-memory", "it is not a power of two");
 	if (!network_list_is_valid(config->trusted_proxies))
@@ -475,9 +471,9 @@ loader_check(Loader *loader)
 	return check_database(loader) && check_jwt_keys(loader);
 }
 
-/* Reads all sources into an empty Config. On failure it is empty again. */
+/* Reads all sources into an empty Config. On failure it is empty again. check: what they must be together. */
 static bool
-config_read(Config *config, int argc, char **argv)
+config_read(Config *config, int argc, char **argv, bool (*check)(Loader *loader))
 {
 	Loader loader = {config, {NULL}};
 	const char *path;
@@ -487,7 +483,7 @@ config_read(Config *config, int argc, char **argv)
 	for (size_t i = 0; i < settings_count && good; i++)
 		good = loader_set(&loader, &settings[i], settings[i].fallback, "default");
 	good = good && find_config_file(argc, argv, &path) && (!path || loader_read_file(&loader, path)) &&
-		   loader_read_environment(&loader) && loader_read_flags(&loader, argc, argv) && loader_check(&loader);
+		   loader_read_environment(&loader) && loader_read_flags(&loader, argc, argv) && check(&loader);
 	for (size_t i = 0; i < settings_count; i++)
 		free(loader.from[i]);
 	if (!good)
@@ -507,7 +503,19 @@ config_load(Config *config, int argc, char **argv)
 				printf("pg_sheet_gateway %s\n", CONFIG_VERSION);
 			return CONFIG_HELP;
 		}
-	return config_read(config, argc, argv) ? CONFIG_OK : CONFIG_INVALID;
+	return config_read(config, argc, argv, loader_check) ? CONFIG_OK : CONFIG_INVALID;
+}
+
+static bool
+check_nothing(Loader *loader)
+{
+	return true;
+}
+
+bool
+config_load_command(Config *config, int argc, char **argv, bool uses_database)
+{
+	return config_read(config, argc, argv, uses_database ? check_database : check_nothing);
 }
 
 bool
@@ -517,7 +525,7 @@ config_reload(Config *config, int argc, char **argv, ConfigSayFn say)
 	bool good;
 
 	config_say_fn = say;
-	good = config_read(&fresh, argc, argv);
+	good = config_read(&fresh, argc, argv, loader_check);
 	for (size_t i = 0; good && i < settings_count; i++)
 	{
 		const Setting *setting = &settings[i];

@@ -82,6 +82,8 @@ typedef enum ConfigResult
 } ConfigResult;
 
 extern ConfigResult config_load(Config *config, int argc, char **argv);
+/* For a command, which is no gateway: of the settings that must exist or fit together, only `database` is checked. */
+extern bool config_load_command(Config *config, int argc, char **argv, bool uses_database);
 /*
  * Reads all sources again and changes the settings that can change while the gateway runs. Calls say with a line for
  * each change, and for each setting that needs a restart. On an error, returns false and changes nothing; say then gets

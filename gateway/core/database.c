@@ -36,25 +36,25 @@ static const DatabaseKind kinds[DATABASE_CLASSES] = {
 
 static PgPool *pools[DATABASE_CLASSES];
 
-/* The first statement of each session. */
-static char session_sql[DATABASE_CLASSES + 1][512];
-#define SESSION_GROUP DATABASE_CLASSES
+/* The settings of each class's sessions. */
+static char settings_sql[DATABASE_CLASSES + 1][512];
+#define SETTINGS_GROUP DATABASE_CLASSES
 
 /*
  * The server ends the session 25 s after the gateway has vanished with its machine or network, by default two hours:
  * the session may keep a sheet locked. Connections that wait for slow clients lock nothing, and have no such limit.
  */
-static const char session_format_sql[] =
-	"SELECT set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false), "
+static const char settings_format_sql[] =
+	"set_config('lock_timeout', '%u', false), set_config('statement_timeout', '%u', false), "
 	"set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), "
 	"set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '25000', false)%s%s";
 
 static const char *
-database_session_sql(int index, unsigned lock_ms, unsigned statement_ms, bool edits)
+database_settings_sql(int index, unsigned lock_ms, unsigned statement_ms, bool edits)
 {
-	char *to = session_sql[index];
+	char *to = settings_sql[index];
 
-	snprintf(to, sizeof(session_sql[index]), session_format_sql, lock_ms, statement_ms,
+	snprintf(to, sizeof(settings_sql[index]), settings_format_sql, lock_ms, statement_ms,
 			 edits ? ", set_config('pg_sheet.time_slice', '0.1ms', false)" : "",
 			 edits && !gateway.config.durable ? ", set_config('synchronous_commit', 'off', false)" : "");
 	return to;
@@ -102,7 +102,8 @@ database_open_pool(DatabaseClass class)
 		class == DATABASE_LONG ? (unsigned) gateway.config.long_statement_seconds * 1000 : database_deadline();
 	PgPoolOptions options = {
 		.conn = {.name = kind->name,
-				 .session_sql = database_session_sql(class, kind->lock_ms, deadline / 4 * 3, kind->edits),
+				 .settings_sql = database_settings_sql(class, kind->lock_ms, deadline / 4 * 3, kind->edits),
+				 .relaxed = !gateway.config.durable,
 				 .overdue_fn = class == DATABASE_ACCOUNTS ? NULL : database_overdue},
 		.connections = kind->connections > 0 ? kind->connections : gateway.config.long_connections,
 		.serial = kind->serial,
@@ -116,9 +117,10 @@ database_open_pool(DatabaseClass class)
 }
 
 static PgConn *
-database_open_one(const char *name, const char *session, PgOverdueFn overdue_fn)
+database_open_one(const char *name, const char *settings, PgOverdueFn overdue_fn)
 {
-	PgConnOptions options = {.name = name, .session_sql = session, .overdue_fn = overdue_fn};
+	PgConnOptions options = {
+		.name = name, .settings_sql = settings, .relaxed = !gateway.config.durable, .overdue_fn = overdue_fn};
 
 	return pgconn_open(&gateway.loop, gateway.config.database, &options);
 }
@@ -132,7 +134,7 @@ database_open(void)
 		opened = database_open_pool(class) && opened;
 	gateway.group = database_open_one(
 		DATABASE_NAME_PREFIX "group",
-		database_session_sql(SESSION_GROUP, kinds[DATABASE_EDITS].lock_ms, database_deadline() / 4 * 3, true),
+		database_settings_sql(SETTINGS_GROUP, kinds[DATABASE_EDITS].lock_ms, database_deadline() / 4 * 3, true),
 		database_overdue);
 	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
 	{

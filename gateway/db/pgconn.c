@@ -1,17 +1,17 @@
 /*
  * pgconn.c - one PostgreSQL connection on the libuv loop.
  *
- * pgpipeline.c has the queries. This file has the session: when it is opened and dropped, and when its socket is read
- * and written.
+ * pgpipeline.c has the queries, pgconnect.c opens the session. This file has its life: when it is opened and dropped,
+ * and when its socket is read and written.
  *
  * libpq facts that shape the code: PQflush() may read input, so results are taken after each flush and not only when
- * the socket is readable; the socket changes while libpq tries several hosts, so each socket gets a new poll handle.
+ * the socket is readable.
  */
 #include "db/pgconn.h"
 
 #include "support/log.h"
+#include "db/pgconnect.h"
 #include "db/pgpipeline.h"
-#include "db/pgresolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,6 @@
 
 #define PGCONN_RETRY_MIN_MS 100
 #define PGCONN_RETRY_MAX_MS 2000
-#define PGCONN_CONNECT_MS	5000
 #define PGCONN_SLOW_MS		100
 #define PGCONN_TICK_MS		200 /* between checks of the deadlines */
 
@@ -39,13 +38,15 @@ struct PgConn
 	PgConnOptions options;
 	PgState state;
 	PgPipeline pipeline;
-	PgResolve resolve;
+	PgConnect *connect; /* while it is connecting */
+	PgSession session;
+	PgAddress address; /* of the session */
+	PgSufferer sufferer;
 	uv_poll_t *poll;
 	int poll_fd;
 	int poll_events;
 	uv_timer_t retry;
 	uv_timer_t tick;
-	uint64_t connect_deadline;
 	unsigned retry_ms;
 	bool reading;	/* results are being taken: callbacks may queue queries */
 	bool paused;	/* nothing is read */
@@ -55,6 +56,7 @@ struct PgConn
 
 static void pgconn_on_socket(uv_poll_t *handle, int status, int events);
 static void pgconn_drop(PgConn *conn, const char *reason);
+static void pgconn_on_retry(uv_timer_t *timer);
 static void pgconn_pump(PgConn *conn);
 
 /* ---- handles ---- */
@@ -125,107 +127,72 @@ pgconn_on_notice(void *arg, const PGresult *res)
 			  LOG_STR("text", PQresultErrorMessage(res)));
 }
 
-/* Starts the connection. A NULL parameter leaves the connection string's own. */
 static void
-pgconn_start(PgConn *conn, const PgAddresses *addresses)
+pgconn_retry(PgConn *conn)
 {
-	/* An idle connection whose server has vanished ends after 25 s, unless the connection string says otherwise. */
-	const char *keywords[] = {"keepalives_idle",
-							  "keepalives_interval",
-							  "keepalives_count",
-							  "dbname",
-							  "fallback_application_name",
-							  "connect_timeout",
-							  "host",
-							  "hostaddr",
-							  "port",
-							  NULL};
-	const char *values[] = {
-		"10", "5", "3", conn->conninfo, conn->name, "5", addresses->hosts, addresses->addresses, addresses->ports,
-		NULL};
-
-	conn->pipeline.pg = PQconnectStartParams(keywords, values, 1);
-	if (conn->pipeline.pg == NULL || PQstatus(conn->pipeline.pg) == CONNECTION_BAD)
-	{
-		pgconn_drop(conn, conn->pipeline.pg != NULL ? PQerrorMessage(conn->pipeline.pg) : "out of memory");
-		return;
-	}
-	PQsetNoticeReceiver(conn->pipeline.pg, pgconn_on_notice, conn);
-	pgconn_watch(conn, UV_WRITABLE);
+	conn->state = PG_IDLE;
+	uv_timer_start(&conn->retry, pgconn_on_retry, conn->retry_ms, 0);
+	conn->retry_ms = conn->retry_ms * 2 > PGCONN_RETRY_MAX_MS ? PGCONN_RETRY_MAX_MS : conn->retry_ms * 2;
 }
 
 static void
-pgconn_on_resolved(void *arg, const PgAddresses *addresses, const char *problem)
+pgconn_on_connected(void *arg, PGconn *pg, const char *refusal)
 {
-	if (addresses != NULL)
-		pgconn_start(arg, addresses);
-	else
-		pgconn_drop(arg, problem);
+	PgConn *conn = arg;
+
+	conn->connect = NULL;
+	if (pg == NULL)
+	{
+		pgconn_retry(conn);
+		if (refusal != NULL && conn->options.refused_fn != NULL)
+			conn->options.refused_fn(conn->options.state_arg, refusal);
+		return;
+	}
+	conn->pipeline.pg = pg;
+	conn->state = PG_UP;
+	conn->retry_ms = PGCONN_RETRY_MIN_MS;
+	pgsession_begin(&conn->session);
+	PQsetNoticeReceiver(pg, pgconn_on_notice, conn);
+	log_event(LOG_INFO, "database connected", LOG_STR("connection", conn->name), LOG_STR("host", PQhost(pg)),
+			  LOG_STR("port", PQport(pg)), LOG_INT("server_pid", conn->session.pid));
+	if (conn->options.state_fn != NULL)
+		conn->options.state_fn(conn->options.state_arg, true);
+	pgconn_pump(conn);
 }
 
 static void
 pgconn_on_retry(uv_timer_t *timer)
 {
 	PgConn *conn = timer->data;
+	PgConnectOptions options = {.conninfo = conn->conninfo,
+								.name = conn->name,
+								.settings_sql = conn->options.settings_sql,
+								.durable = !conn->options.relaxed,
+								.sufferer = &conn->sufferer,
+								.session = &conn->session,
+								.address = &conn->address,
+								.fn = pgconn_on_connected,
+								.arg = conn};
 
-	conn->state = PG_CONNECTING;
 	conn->pipeline.broken = conn->paused = false;
 	conn->asked = 0;
-	conn->connect_deadline = uv_now(conn->loop) + PGCONN_CONNECT_MS;
-	pgresolve(conn->loop, conn->conninfo, &conn->resolve);
-}
-
-static void
-pgconn_connect_step(PgConn *conn)
-{
-	switch (PQconnectPoll(conn->pipeline.pg))
-	{
-		case PGRES_POLLING_READING:
-			pgconn_watch(conn, UV_READABLE);
-			return;
-		case PGRES_POLLING_WRITING:
-			pgconn_watch(conn, UV_WRITABLE);
-			return;
-		case PGRES_POLLING_OK:
-			break;
-		default:
-			pgconn_drop(conn, PQerrorMessage(conn->pipeline.pg));
-			return;
-	}
-	if (PQsetnonblocking(conn->pipeline.pg, 1) != 0 || PQenterPipelineMode(conn->pipeline.pg) != 1)
-	{
-		pgconn_drop(conn, PQerrorMessage(conn->pipeline.pg));
-		return;
-	}
-	conn->state = PG_UP;
-	conn->retry_ms = PGCONN_RETRY_MIN_MS;
-	log_event(LOG_INFO, "database connected", LOG_STR("connection", conn->name),
-			  LOG_INT("server_pid", PQbackendPID(conn->pipeline.pg)));
-	if (conn->options.session_sql != NULL)
-		pipeline_send_setup(&conn->pipeline, conn->options.session_sql, uv_now(conn->loop));
-	if (conn->options.state_fn != NULL)
-		conn->options.state_fn(conn->options.state_arg, true);
-	pgconn_pump(conn);
+	conn->state = PG_CONNECTING;
+	conn->connect = pgconnect_start(conn->loop, &options);
+	if (conn->connect == NULL)
+		pgconn_retry(conn);
 }
 
 /* Ends the session. Queries that were sent are answered with NULL; the others wait for the next session. */
 static void
 pgconn_drop(PgConn *conn, const char *reason)
 {
-	bool was_up = conn->state == PG_UP;
-	char text[256];
-
-	snprintf(text, sizeof(text), "%.*s", (int) strcspn(reason, "\n"), reason);
-	log_event(LOG_WARN, was_up ? "database connection lost" : "database not reachable",
-			  LOG_STR("connection", conn->name), LOG_STR("reason", text));
-	conn->state = PG_IDLE;
-	pgresolve_forget(&conn->resolve);
+	pgcause_report(&conn->sufferer, uv_now(conn->loop), "database connection lost", conn->name, reason, "");
+	pgsession_end(&conn->session);
 	pgconn_unwatch(conn);
 	PQfinish(conn->pipeline.pg);
 	pipeline_lose_session(&conn->pipeline);
-	uv_timer_start(&conn->retry, pgconn_on_retry, conn->retry_ms, 0);
-	conn->retry_ms = conn->retry_ms * 2 > PGCONN_RETRY_MAX_MS ? PGCONN_RETRY_MAX_MS : conn->retry_ms * 2;
-	if (was_up && conn->options.state_fn != NULL)
+	pgconn_retry(conn);
+	if (conn->options.state_fn != NULL)
 		conn->options.state_fn(conn->options.state_arg, false);
 	pipeline_answer_lost(&conn->pipeline);
 }
@@ -390,8 +357,6 @@ pgconn_on_socket(uv_poll_t *handle, int status, int events)
 
 	if (status < 0)
 		pgconn_drop(conn, uv_strerror(status));
-	else if (conn->state == PG_CONNECTING)
-		pgconn_connect_step(conn);
 	else
 		pgconn_work(conn);
 }
@@ -426,13 +391,17 @@ pgconn_on_tick(uv_timer_t *timer)
 {
 	PgConn *conn = timer->data;
 	uint64_t now = uv_now(conn->loop);
+	const char *reason;
 
-	if (conn->state == PG_CONNECTING && now >= conn->connect_deadline)
-		pgconn_drop(conn, "no answer to the connection attempt");
-	else if (conn->pipeline.broken && (conn->state == PG_UP || conn->state == PG_CONNECTING))
+	if (conn->state == PG_UP && conn->pipeline.broken)
 		pgconn_drop(conn, PQerrorMessage(conn->pipeline.pg));
-	if (conn->state == PG_UP && pgconn_is_silent(conn, now))
+	else if (conn->state == PG_UP && (reason = pgsession_must_end(&conn->session)) != NULL)
+		pgconn_drop(conn, reason);
+	else if (conn->state == PG_UP && pgconn_is_silent(conn, now))
+	{
+		pgresolve_set_fails(&conn->address);
 		pgconn_drop(conn, "no answer within the deadline");
+	}
 	if (conn->state != PG_UP)
 		pipeline_expire_waiting(&conn->pipeline, now);
 }
@@ -457,7 +426,7 @@ pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options)
 		return NULL;
 	}
 	conn->options = *options;
-	conn->resolve = (PgResolve){.fn = pgconn_on_resolved, .arg = conn};
+	pgcause_add(&conn->sufferer);
 	conn->retry_ms = PGCONN_RETRY_MIN_MS;
 	pipeline_init(&conn->pipeline, conn->name);
 	uv_timer_init(loop, &conn->retry);
@@ -473,7 +442,9 @@ void
 pgconn_close(PgConn *conn)
 {
 	conn->state = PG_CLOSED;
-	pgresolve_forget(&conn->resolve);
+	pgconnect_stop(conn->connect);
+	pgcause_remove(&conn->sufferer);
+	pgsession_end(&conn->session);
 	pgconn_unwatch(conn);
 	PQfinish(conn->pipeline.pg);
 	pipeline_lose_all(&conn->pipeline);
@@ -491,7 +462,7 @@ pgconn_is_up(const PgConn *conn)
 int
 pgconn_server_pid(const PgConn *conn)
 {
-	return PQbackendPID(conn->pipeline.pg);
+	return conn->session.pid;
 }
 
 const char *

@@ -8,7 +8,7 @@
  *
  * The deadline of a query limits the server's silence while that query is the next to be answered, its commit
  * included. After that the connection is dropped and opened again, and the queries in progress are answered with a
- * NULL result: outcome unknown. A working server cancels a statement earlier, by the timeouts that session_sql sets.
+ * NULL result: outcome unknown. A working server cancels a statement earlier, by the timeouts that settings_sql sets.
  * While there is no session, queries wait, at most PGCONN_MAX_PENDING and until their deadline.
  */
 #ifndef PGCONN_H
@@ -25,6 +25,9 @@ struct PgItem;
 /* A session is ready (up), or has ended. */
 typedef void (*PgStateFn)(void *arg, bool up);
 
+/* The server has answered, and an administrator must change something there before it can be used (pgsession.h). */
+typedef void (*PgRefusedFn)(void *arg, const char *reason);
+
 /*
  * The deadline has passed. The function asks on another connection whether the server still executes the query, and
  * then calls pgconn_prolong(). Otherwise the connection is dropped after PGCONN_ASK_MS.
@@ -34,14 +37,16 @@ typedef void (*PgOverdueFn)(PgConn *conn);
 
 typedef struct PgConnOptions
 {
-	const char *name;		 /* in the log, and application_name */
-	const char *session_sql; /* first statement of each session; NULL: none; must outlive the connection */
-	PgStateFn state_fn;		 /* may be NULL */
+	const char *name;		  /* in the log, and application_name */
+	const char *settings_sql; /* settings of each session, as calls of set_config(); may be NULL; must outlive it */
+	bool relaxed;			  /* commits need not be on disk: synchronous_commit may be off */
+	PgStateFn state_fn;		  /* may be NULL */
+	PgRefusedFn refused_fn;	  /* may be NULL */
 	void *state_arg;
 	PgOverdueFn overdue_fn; /* NULL: the connection is dropped at once */
 } PgConnOptions;
 
-/* Connects in the background. Retries after 0.1 s, doubling to 2 s. */
+/* Connects in the background, to each server of conninfo in turn. Retries after 0.1 s, doubling to 2 s. */
 extern PgConn *pgconn_open(uv_loop_t *loop, const char *conninfo, const PgConnOptions *options);
 /* Answers pending queries with NULL. Frees conn at the end of the iteration. */
 extern void pgconn_close(PgConn *conn);

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIPELINE_OWN_MS 5000 /* deadline of setup, Prepare and Sync */
+#define PIPELINE_OWN_MS 5000 /* deadline of Prepare and Sync */
 
 /* ---- queues ---- */
 
@@ -223,14 +223,6 @@ pipeline_send_sync(PgPipeline *pipeline)
 		pipeline_push_sent(pipeline, ITEM_SYNC, 0, PQpipelineSync(pipeline->pg));
 }
 
-void
-pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now)
-{
-	pipeline->progress = now;
-	pipeline_push_sent(pipeline, ITEM_SETUP, 0, PQsendQueryParams(pipeline->pg, sql, 0, NULL, NULL, NULL, NULL, 0));
-	pipeline_send_sync(pipeline);
-}
-
 static void
 pipeline_send_prepare(PgPipeline *pipeline, int statement, int nparams)
 {
@@ -294,24 +286,17 @@ pipeline_send(PgPipeline *pipeline, uint64_t now)
 
 /* ---- receiving ---- */
 
-/*
- * A Prepare or the setup was answered. If a Prepare failed, the queries that need it fail (26000) and the next one
- * prepares it again. A session whose setup failed is dropped: without its timeouts a statement might wait forever.
- */
+/* A Prepare was answered. If it failed, the queries that need it fail (26000) and the next one prepares it again. */
 static void
-pipeline_own_done(PgPipeline *pipeline, PgItem *item)
+pipeline_prepared(PgPipeline *pipeline, PgItem *item)
 {
-	bool setup = item->kind == ITEM_SETUP;
 	PgStatement *statement = &pipeline->statements[item->statement];
 
-	if (PQresultStatus(item->result) == (setup ? PGRES_TUPLES_OK : PGRES_COMMAND_OK))
+	if (PQresultStatus(item->result) == PGRES_COMMAND_OK)
 		return;
-	if (setup)
-		pipeline->broken = true;
-	else
-		statement->prepared = false;
-	log_event(LOG_ERROR, setup ? "session not set up" : "statement not prepared", LOG_STR("connection", pipeline->name),
-			  LOG_STR("sql", setup ? "" : statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
+	statement->prepared = false;
+	log_event(LOG_ERROR, "statement not prepared", LOG_STR("connection", pipeline->name),
+			  LOG_STR("sql", statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
 }
 
 /* The results of the first item in `sent` are complete. */
@@ -325,7 +310,7 @@ pipeline_item_done(PgPipeline *pipeline)
 		pipeline_queue_push(&pipeline->done, item);
 		return;
 	}
-	pipeline_own_done(pipeline, item);
+	pipeline_prepared(pipeline, item);
 	pipeline_item_free(item);
 }
 

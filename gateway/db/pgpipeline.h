@@ -16,7 +16,6 @@
 
 typedef enum PgItemKind
 {
-	ITEM_SETUP,
 	ITEM_PREPARE,
 	ITEM_QUERY,
 	ITEM_SYNC
@@ -74,8 +73,6 @@ extern void pipeline_queue_push(PgItemQueue *queue, PgItem *item);
 /* Removes and returns the first item that `fits` accepts, or NULL. */
 extern PgItem *pipeline_queue_take(PgItemQueue *queue, bool (*fits)(const PgItem *item, void *arg), void *arg);
 
-/* Sends the first statement of a session. */
-extern void pipeline_send_setup(PgPipeline *pipeline, const char *sql, uint64_t now);
 /* Adds a query to the open group and takes ownership. If false, there were too many statements or no memory, and the
  * caller still owns the item. */
 extern bool pipeline_add(PgPipeline *pipeline, PgItem *item);

@@ -1,134 +1,140 @@
 /*
- * pgresolve.c - looks up the servers in a connection string without blocking the loop.
+ * pgresolve.c - the addresses of the database's servers; see pgresolve.h.
  *
- * libpq looks up names in the calling thread. A slow name server would block the gateway until ZooKeeper declares it
- * dead. Therefore a thread of libuv's pool looks up the names, and libpq gets addresses. All connections of a gateway
- * have the same string. They share one lookup, so that it occupies one thread, and its result for a second.
+ * libpq looks up names with getaddrinfo(), which blocks for as long as the name server does not answer. Here libuv's
+ * threads do that, once for all connections that are opened within a second. One name is looked up at a time, so that
+ * a name server that is away keeps one thread.
  */
 #include "db/pgresolve.h"
 
-#include "support/buf.h"
 #include "support/log.h"
 
 #include <arpa/inet.h>
-#include <libpq-fe.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RESOLVE_FRESH_MS 1000
-#define RESOLVE_HOSTS	 32
+#define RESOLVE_FRESH_MS  1000
+#define RESOLVE_ADDRESSES 16 /* of a name */
+
+typedef struct ResolvedName
+{
+	int count;
+	char addresses[RESOLVE_ADDRESSES][PGRESOLVE_ADDRESS];
+} ResolvedName;
 
 static struct
 {
 	uv_loop_t *loop;
-	bool parsed;
-	char *hosts[RESOLVE_HOSTS];
-	char *ports[RESOLVE_HOSTS];
-	int count; /* hosts; 0: libpq needs no help */
-	int next;  /* host to look up */
+	const PgConninfo *info;
+	ResolvedName names[PGCONNINFO_HOSTS]; /* of the hosts that are names */
 	bool running;
-	bool answered;
-	uint64_t answered_at; /* ms */
-	int found;			  /* entries in the lists */
-	Buf host_list, address_list, port_list;
+	int next;			  /* host to look up */
+	uint64_t answered_at; /* ms; 0: never */
 	char problem[256];
 	uv_getaddrinfo_t lookup;
 	PgResolve *requests;
+	PgAddress first;  /* the address to try first */
+	bool first_fails; /* the one after it */
 } resolver;
 
-/* ---- the connection string ---- */
+/* ---- lists ---- */
 
 /* A socket's path and an address need no lookup. Nor does the default. */
 static bool
-host_is_name(const char *host)
+host_is_name(const PgHost *host)
 {
 	struct in6_addr address;
+	const char *name = host->host;
 
-	return *host != '\0' && *host != '/' && *host != '@' && inet_pton(AF_INET, host, &address) != 1 &&
-		   inet_pton(AF_INET6, host, &address) != 1;
+	return host->address[0] == '\0' && *name != '\0' && *name != '/' && *name != '@' &&
+		   inet_pton(AF_INET, name, &address) != 1 && inet_pton(AF_INET6, name, &address) != 1;
 }
 
-static const char *
-option_value(const PQconninfoOption *options, const char *keyword)
+static PgAddresses *
+resolver_list(void)
 {
-	for (; options->keyword != NULL; options++)
+	const PgConninfo *info = resolver.info;
+	size_t most = (size_t) info->count * RESOLVE_ADDRESSES;
+	PgAddresses *list = must_have(calloc(1, sizeof(PgAddresses) + most * sizeof(PgAddress)));
+
+	list->references = 1;
+	for (int i = 0; i < info->count; i++)
 	{
-		if (strcmp(options->keyword, keyword) == 0)
-			return options->val != NULL ? options->val : options->envvar != NULL ? getenv(options->envvar) : NULL;
+		bool name = host_is_name(&info->hosts[i]);
+
+		for (int j = 0; j < (name ? resolver.names[i].count : 1); j++)
+		{
+			PgAddress *address = &list->list[list->count++];
+
+			address->host = &info->hosts[i];
+			snprintf(address->address, sizeof(address->address), "%s",
+					 name ? resolver.names[i].addresses[j] : info->hosts[i].address);
+		}
 	}
-	return NULL;
+	return list;
 }
 
-/* Splits a list at its commas. A single item stands for all, as in libpq. */
-static int
-list_split(const char *list, char *to[RESOLVE_HOSTS])
+void
+pgresolve_unref(PgAddresses *addresses)
 {
-	bool single = list == NULL || strchr(list, ',') == NULL;
-	int count = 0;
-
-	for (const char *item = list != NULL ? list : ""; count < RESOLVE_HOSTS; count++)
-	{
-		size_t len = strcspn(item, ",");
-
-		to[count] = must_have(strndup(item, len));
-		if (!single && item[len] == '\0')
-			return count + 1;
-		item += single ? 0 : len + 1;
-	}
-	return single ? 1 : RESOLVE_HOSTS + 1;
+	if (addresses != NULL && --addresses->references == 0)
+		free(addresses);
 }
 
-static void
-resolver_parse(const char *conninfo)
+static bool
+address_is(const PgAddress *address, const PgAddress *other)
 {
-	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
-	const char *hosts = options != NULL ? option_value(options, "host") : NULL;
-	const char *addresses = options != NULL ? option_value(options, "hostaddr") : NULL;
-	bool names = false;
-	int count = 0;
+	return address->host == other->host && strcmp(address->address, other->address) == 0;
+}
 
-	resolver.parsed = true;
-	if (hosts != NULL && (addresses == NULL || *addresses == '\0'))
-	{
-		count = list_split(hosts, resolver.hosts);
-		(void) list_split(option_value(options, "port"), resolver.ports);
-	}
-	PQconninfoFree(options);
-	if (count > RESOLVE_HOSTS)
-		return;
-	for (int i = 0; i < count; i++)
-		names = names || host_is_name(resolver.hosts[i]);
-	resolver.count = names ? count : 0;
+int
+pgresolve_first(const PgAddresses *addresses)
+{
+	int i = 0;
+
+	if (addresses->count == 0)
+		return 0;
+	while (i < addresses->count && !address_is(&addresses->list[i], &resolver.first))
+		i++;
+	if (i == addresses->count)
+		i = 0;
+	else if (resolver.first_fails)
+		i = (i + 1) % addresses->count;
+	pgresolve_set_answers(&addresses->list[i]);
+	return i;
+}
+
+void
+pgresolve_set_answers(const PgAddress *address)
+{
+	resolver.first = *address;
+	resolver.first_fails = false;
+}
+
+void
+pgresolve_set_fails(const PgAddress *address)
+{
+	if (address_is(address, &resolver.first))
+		resolver.first_fails = true;
 }
 
 /* ---- looking up ---- */
 
-/* Adds an entry for the current host. address is "" for a host that needs none. */
-static void
-resolver_add(const char *address)
-{
-	const char *comma = resolver.found++ > 0 ? "," : "";
-	const char *port = resolver.ports[resolver.next];
-
-	buf_printf(&resolver.host_list, "%s%s", comma, resolver.hosts[resolver.next]);
-	buf_printf(&resolver.address_list, "%s%s", comma, address);
-	buf_printf(&resolver.port_list, "%s%s", comma, port != NULL ? port : "");
-}
-
 static void
 resolver_answer(void)
 {
-	PgAddresses found = {resolver.host_list.data, resolver.address_list.data, resolver.port_list.data};
-	bool usable = resolver.found > 0 && found.hosts != NULL && found.addresses != NULL && found.ports != NULL;
+	PgAddresses *list = resolver_list();
 	PgResolve *request;
 
 	while ((request = resolver.requests) != NULL)
 	{
 		resolver.requests = request->next;
-		request->fn(request->arg, usable ? &found : NULL, resolver.problem);
+		list->references++;
+		request->fn(request->arg, list, resolver.problem);
 	}
+	pgresolve_unref(list);
 }
 
 static void resolver_on_answer(uv_getaddrinfo_t *lookup, int status, struct addrinfo *result);
@@ -139,16 +145,15 @@ resolver_step(void)
 {
 	static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 
-	for (; resolver.next < resolver.count; resolver.next++)
+	for (; resolver.next < resolver.info->count; resolver.next++)
 	{
-		if (!host_is_name(resolver.hosts[resolver.next]))
-			resolver_add("");
-		else if (uv_getaddrinfo(resolver.loop, &resolver.lookup, resolver_on_answer, resolver.hosts[resolver.next],
-								NULL, &hints) == 0)
+		const PgHost *host = &resolver.info->hosts[resolver.next];
+
+		if (host_is_name(host) &&
+			uv_getaddrinfo(resolver.loop, &resolver.lookup, resolver_on_answer, host->host, NULL, &hints) == 0)
 			return;
 	}
 	resolver.running = false;
-	resolver.answered = true;
 	resolver.answered_at = uv_now(resolver.loop);
 	resolver_answer();
 }
@@ -156,15 +161,19 @@ resolver_step(void)
 static void
 resolver_on_answer(uv_getaddrinfo_t *lookup, int status, struct addrinfo *result)
 {
-	char address[INET6_ADDRSTRLEN];
+	ResolvedName *name = &resolver.names[resolver.next];
 
 	if (status != 0)
 		snprintf(resolver.problem, sizeof(resolver.problem), "\"%.100s\" cannot be looked up: %s",
-				 resolver.hosts[resolver.next], uv_strerror(status));
-	for (const struct addrinfo *info = status == 0 ? result : NULL; info != NULL; info = info->ai_next)
+				 resolver.info->hosts[resolver.next].host, uv_strerror(status));
+	else
+		name->count = 0;
+	for (const struct addrinfo *info = status == 0 ? result : NULL; info != NULL && name->count < RESOLVE_ADDRESSES;
+		 info = info->ai_next)
 	{
-		if (getnameinfo(info->ai_addr, info->ai_addrlen, address, sizeof(address), NULL, 0, NI_NUMERICHOST) == 0)
-			resolver_add(address);
+		if (getnameinfo(info->ai_addr, info->ai_addrlen, name->addresses[name->count], PGRESOLVE_ADDRESS, NULL, 0,
+						NI_NUMERICHOST) == 0)
+			name->count++;
 	}
 	uv_freeaddrinfo(result);
 	resolver.next++;
@@ -174,32 +183,36 @@ resolver_on_answer(uv_getaddrinfo_t *lookup, int status, struct addrinfo *result
 void
 pgresolve(uv_loop_t *loop, const char *conninfo, PgResolve *request)
 {
-	static const PgAddresses none = {NULL, NULL, NULL};
-
 	resolver.loop = loop;
-	if (!resolver.parsed)
-		resolver_parse(conninfo);
-	if (resolver.count == 0)
-	{
-		request->fn(request->arg, &none, NULL);
-		return;
-	}
+	resolver.info = pgconninfo_get(conninfo);
 	request->next = resolver.requests;
 	resolver.requests = request;
 	if (resolver.running)
 		return;
-	if (resolver.answered && uv_now(loop) - resolver.answered_at < RESOLVE_FRESH_MS)
+	if (resolver.answered_at != 0 && uv_now(loop) - resolver.answered_at < RESOLVE_FRESH_MS)
 	{
 		resolver_answer();
 		return;
 	}
 	resolver.running = true;
-	resolver.next = resolver.found = 0;
+	resolver.next = 0;
 	resolver.problem[0] = '\0';
-	buf_free(&resolver.host_list);
-	buf_free(&resolver.address_list);
-	buf_free(&resolver.port_list);
 	resolver_step();
+}
+
+bool
+pgresolve_hurry(PgResolve *request)
+{
+	PgAddresses *list = resolver_list();
+
+	if (list->count > 0)
+	{
+		pgresolve_forget(request);
+		request->fn(request->arg, list, "a name server does not answer");
+		return true;
+	}
+	pgresolve_unref(list);
+	return false;
 }
 
 void
