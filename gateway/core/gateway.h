@@ -36,6 +36,7 @@ typedef struct Gateway
 	bool stopping; /* draining, and no other gateway takes them: no member is read, and all are closed */
 	bool away;	   /* other gateways have the sheets, because the database answers them; see main/away.c */
 	int connections;
+	bool invalid;		  /* at the start: a setting cannot be used, so a restart is of no use */
 	uint64_t loop_lag_us; /* the longest iteration of the last second */
 } Gateway;
 

@@ -65,8 +65,8 @@ command_members(void)
 							  "pg_catalog.date_trunc('second', pg_catalog.now() - seen) AS \"seen before\" FROM "
 							  "sheet.gateways ORDER BY address";
 	/* What `database` says counts, as the last one; of several hosts, one that does not answer is passed over. */
-	const char *const keys[] = {"connect_timeout", "dbname", NULL};
-	const char *const values[] = {"3", gateway.config.database, NULL};
+	const char *const keys[] = {"connect_timeout", "dbname", "target_session_attrs", NULL};
+	const char *const values[] = {"3", gateway.config.database, "primary", NULL}; /* the table is not on standbys */
 	PQprintOpt options = {.header = 1, .align = 1, .fieldSep = "|"};
 	PGconn *conn;
 	PGresult *res = NULL;
@@ -228,7 +228,9 @@ command_run(int argc, char **argv)
 		return 2;
 	}
 	argv[taken] = argv[0];
-	if (config_load(&gateway.config, argc - taken, argv + taken) != CONFIG_OK || !reload_admin_token(command_say))
+	if (!config_load_command(&gateway.config, argc - taken, argv + taken, members))
+		return 2;
+	if (!members && !reload_admin_token(command_say))
 		return 2;
 	if (members)
 		return command_members();

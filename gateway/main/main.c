@@ -294,7 +294,7 @@ main(int argc, char **argv)
 			return 2;
 	}
 	log_setup(gateway.config.log_level, gateway.config.log_format);
-	if (!reload_keys(main_say) || !reload_admin_token(main_say))
+	if (!reload_keys(main_say) || !reload_admin_token(main_say) || !tls_start())
 		return 2;
 	password_set_memory(__builtin_ctz((unsigned) gateway.config.password_memory));
 	main_raise_limits();
@@ -306,7 +306,7 @@ main(int argc, char **argv)
 		uv_run(&gateway.loop, UV_RUN_DEFAULT);
 	}
 	else
-		exit_status = 1;
+		exit_status = gateway.invalid ? 2 : 1;
 	main_stop_services();
 	config_free(&gateway.config);
 	return exit_status;

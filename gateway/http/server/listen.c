@@ -104,6 +104,21 @@ listen_on_tick(uv_timer_t *timer)
 	uv_poll_start(&listen_poll, UV_READABLE, listen_on_poll);
 }
 
+/* Says why the gateway cannot listen. Another program may leave the port; anything else is in the settings. */
+static void
+listen_explain(const char *reason, int error)
+{
+	fprintf(stderr, "pg_sheet_gateway: cannot listen on %s port %d: %s\n", gateway.config.listen_address,
+			gateway.config.listen_port, reason);
+	if (error == EADDRINUSE)
+		fprintf(stderr, "Choose another port with --listen-port, or end the program that uses it.\n");
+	else if (error == EACCES)
+		fprintf(stderr, "Choose a port from 1024 on with --listen-port, or give the process CAP_NET_BIND_SERVICE.\n");
+	else
+		fprintf(stderr, "Set listen-address to an IP address of this machine, or to 0.0.0.0 for all of them.\n");
+	gateway.invalid = error == 0 || error == EADDRNOTAVAIL || error == EACCES || error == EAFNOSUPPORT;
+}
+
 bool
 listen_start(const ConnHandler *handler)
 {
@@ -111,11 +126,9 @@ listen_start(const ConnHandler *handler)
 	struct addrinfo *found = NULL;
 	const char *reason = NULL;
 	char port[8];
-	int on = 1, result;
+	int on = 1, result, error = 0;
 
 	conn_handler = handler;
-	if (!tls_start())
-		return false;
 	snprintf(port, sizeof(port), "%d", gateway.config.listen_port);
 	result = getaddrinfo(gateway.config.listen_address, port, &hints, &found);
 	if (result != 0)
@@ -126,17 +139,18 @@ listen_start(const ConnHandler *handler)
 		(void) setsockopt(listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (reason == NULL && (listen_fd < 0 || bind(listen_fd, found->ai_addr, found->ai_addrlen) != 0 ||
 						   listen(listen_fd, LISTEN_BACKLOG) != 0))
-		reason = strerror(errno);
+	{
+		error = errno;
+		reason = strerror(error);
+	}
 	if (found != NULL)
 		freeaddrinfo(found);
 	if (reason != NULL)
 	{
-		fprintf(stderr, "pg_sheet_gateway: cannot listen on %s port %d: %s\n", gateway.config.listen_address,
-				gateway.config.listen_port, reason);
-		fprintf(stderr, "Choose another port with --listen-port, or end the program that uses it.\n");
 		if (listen_fd >= 0)
 			close(listen_fd);
 		listen_fd = -1;
+		listen_explain(reason, error);
 		return false;
 	}
 	uv_poll_init(&gateway.loop, &listen_poll, listen_fd);

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* Reads the certificate and listens. handler: of all connections. False: a message was printed. */
+/* Listens. handler: of all connections. False: a message was printed, and gateway.invalid is set if settings are wrong.
+ */
 extern bool listen_start(const ConnHandler *handler);
 /* Closes the socket and all connections. Their handles close in the next iterations of the loop. */
 extern void listen_stop(void);

@@ -57,7 +57,7 @@ tls_load(char *reason, size_t size)
 		what = "tls-key cannot be read, or does not belong to the certificate";
 	if (what == NULL)
 		return context;
-	snprintf(reason, size, "%s: %s", what, ERR_reason_error_string(ERR_peek_last_error()) ?: "unknown error");
+	snprintf(reason, size, "%s: %s", what, ERR_reason_error_string(ERR_peek_error()) ?: "unknown error");
 	ERR_clear_error();
 	SSL_CTX_free(context);
 	return NULL;
