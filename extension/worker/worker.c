@@ -155,7 +155,9 @@ launcher_may_connect(Oid database)
 static void
 launcher_start(int slot, Oid database)
 {
+	static bool no_room_told = false;
 	BackgroundWorker worker = worker_definition("pg_sheet worker", "sheet_worker_main");
+	bool locked;
 
 	if (!launcher_may_connect(database))
 	{
@@ -165,16 +167,24 @@ launcher_start(int slot, Oid database)
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_notify_pid = MyProcPid;
 	worker.bgw_main_arg = ObjectIdGetDatum(database);
-	if (!launcher_is_locked(database) && RegisterDynamicBackgroundWorker(&worker, &launcher_handles[slot]))
+	locked = launcher_is_locked(database);
+	if (!locked && RegisterDynamicBackgroundWorker(&worker, &launcher_handles[slot]))
 	{
 		launcher_databases[slot] = database;
+		no_room_told = false;
 		return;
 	}
 	launcher_handles[slot] = NULL;
 	workqueue_put_off(database, LAUNCHER_WAIT_MS);
-	ereport(DEBUG1,
-			(errmsg_internal("pg_sheet: no worker in database %u: it is locked, or max_worker_processes is reached",
-							 database)));
+	if (locked)
+		ereport(DEBUG1, (errmsg_internal("pg_sheet: no worker in database %u: it is locked", database)));
+	else
+	{
+		ereport(no_room_told ? DEBUG1 : LOG,
+				(errmsg("pg_sheet: automatic versions wait, because no background worker can be started"),
+				 errhint("Increase max_worker_processes, and restart the server.")));
+		no_room_told = true;
+	}
 }
 
 /* Forgets workers that have ended, and terminates those whose database somebody has locked. */
