@@ -1,8 +1,9 @@
 /*
  * pgcause.c - the log lines about connections that fail; see pgcause.h.
  *
- * The table has one entry for each text. If all are in use, the one that was logged first is forgotten, and its text
- * would be logged anew.
+ * The table has one entry for each text. If all are in use, the oldest one is forgotten, and its text would be logged
+ * anew. Connections come up one after another, so a cause may end and be met again by the next one: within
+ * CAUSE_AGAIN_MS it is the same.
  */
 #include "db/pgcause.h"
 
@@ -15,6 +16,7 @@
 
 #define CAUSE_TABLE		64
 #define CAUSE_REPEAT_MS 60000
+#define CAUSE_AGAIN_MS	5000
 
 typedef struct PgCause
 {
@@ -23,6 +25,8 @@ typedef struct PgCause
 	uint64_t failures;
 	uint64_t since;	 /* ms */
 	uint64_t logged; /* ms */
+	uint64_t ended;	 /* ms; 0: it has not */
+	bool told;		 /* it was logged since it ended the last time */
 } PgCause;
 
 static PgCause causes[CAUSE_TABLE];
@@ -36,27 +40,6 @@ pgcause_add(PgSufferer *sufferer)
 	sufferers = sufferer;
 }
 
-/* Frees the entries from which nobody suffers. said: their end is logged. */
-static void
-cause_free_unused(uint64_t now, bool said)
-{
-	uint64_t used = 0;
-
-	for (const PgSufferer *sufferer = sufferers; sufferer != NULL; sufferer = sufferer->next)
-		used |= sufferer->causes;
-	for (int i = 0; i < CAUSE_TABLE; i++)
-	{
-		PgCause *cause = &causes[i];
-
-		if (cause->event == NULL || (used >> i & 1) != 0)
-			continue;
-		if (said)
-			log_event(LOG_INFO, "database connections work again", LOG_STR("after", cause->reason),
-					  LOG_INT("failures", cause->failures), LOG_INT("ms", now - cause->since));
-		cause->event = NULL;
-	}
-}
-
 void
 pgcause_remove(PgSufferer *sufferer)
 {
@@ -66,7 +49,6 @@ pgcause_remove(PgSufferer *sufferer)
 		at = &(*at)->next;
 	if (*at != NULL)
 		*at = sufferer->next;
-	cause_free_unused(0, false);
 }
 
 static int
@@ -103,15 +85,17 @@ pgcause_report(PgSufferer *sufferer, uint64_t now, const char *event, const char
 	i = cause_find(event, text);
 	cause = &causes[i];
 	sufferer->causes |= UINT64_C(1) << i;
-	if (cause->event == NULL)
+	if (cause->event == NULL || (cause->ended != 0 && now - cause->ended >= CAUSE_AGAIN_MS))
 	{
 		*cause = (PgCause){.event = event, .since = now};
 		memcpy(cause->reason, text, sizeof(text));
 	}
 	cause->failures++;
+	cause->ended = 0;
 	if (cause->failures > 1 && now - cause->logged < CAUSE_REPEAT_MS)
 		return;
 	cause->logged = now;
+	cause->told = true;
 	{
 		const LogField fields[] = {LOG_STR("connection", connection), LOG_INT("failures", cause->failures),
 								   LOG_STR("reason", text), LOG_STR("hint", hint)};
@@ -123,8 +107,21 @@ pgcause_report(PgSufferer *sufferer, uint64_t now, const char *event, const char
 void
 pgcause_end(PgSufferer *sufferer, uint64_t now)
 {
-	if (sufferer->causes == 0)
-		return;
+	uint64_t suffered = sufferer->causes, others = 0;
+
 	sufferer->causes = 0;
-	cause_free_unused(now, true);
+	for (const PgSufferer *other = sufferers; other != NULL; other = other->next)
+		others |= other->causes;
+	for (int i = 0; i < CAUSE_TABLE; i++)
+	{
+		PgCause *cause = &causes[i];
+
+		if ((suffered & ~others & UINT64_C(1) << i) == 0)
+			continue;
+		cause->ended = now;
+		if (cause->told)
+			log_event(LOG_INFO, "database connections work again", LOG_STR("after", cause->reason),
+					  LOG_INT("failures", cause->failures), LOG_INT("ms", now - cause->since));
+		cause->told = false;
+	}
 }
