@@ -5,6 +5,7 @@
 #include "postgres.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "utils/builtins.h"
 
 #define CATALOG_MAX_ARGS 6
 
@@ -21,6 +22,7 @@ typedef struct CatalogQuery
 #define CATALOG_DATUM(datum) ((NullableDatum){(datum), false})
 #define CATALOG_INT64(value) CATALOG_DATUM(Int64GetDatum(value))
 #define CATALOG_TEXT(string) CATALOG_DATUM(CStringGetTextDatum(string))
+#define CATALOG_NAME(string) CATALOG_DATUM(DirectFunctionCall1(namein, CStringGetDatum(string)))
 #define CATALOG_NULL		 ((NullableDatum){(Datum) 0, true})
 
 /* Between begin and end the current user is the owner of the tables: no code of the caller may run there. */

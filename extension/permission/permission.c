@@ -2,7 +2,7 @@
  * permission.c - who may do what to a sheet.
  *
  * The caller is GetUserId(): the role of the session, that of SET ROLE, or the owner of a SECURITY DEFINER function
- * that calls us. A superuser may do everything. Any other role acts as the account that is linked to it
+ * that calls us. A superuser may do everything. Any other role acts as the account that is linked to its name
  * (sheet.account.db_role), without one as nobody. Superusers and members of sheet_gateway may name the account for
  * which they act (as_uid).
  *
@@ -19,7 +19,9 @@
  */
 #include "permission/permission.h"
 
+#include "access/genam.h"
 #include "access/stratnum.h"
+#include "access/table.h"
 #include "permission/catalog.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_authid.h"
@@ -29,6 +31,7 @@
 #include "journal/store/storage.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -51,7 +54,8 @@ static CatalogQuery permission_list_range = {
 	.by_values = true};
 static CatalogQuery permission_list_all = {
 	"SELECT sheet_id FROM sheet.sheet WHERE sheet_id BETWEEN $1 AND $2 ORDER BY 1", {INT8OID, INT8OID}};
-static CatalogQuery permission_unlink_role = {"UPDATE sheet.account SET db_role = NULL WHERE db_role = $1", {OIDOID}};
+static CatalogQuery permission_relink_role = {"UPDATE sheet.account SET db_role = $2 WHERE db_role = $1",
+											  {NAMEOID, NAMEOID}};
 
 /* ---- who calls ---- */
 
@@ -107,8 +111,8 @@ permission_scan(StorageScan *scan, StorageTable table, Snapshot snapshot, const 
 static int64
 permission_uid_by(int64 as_uid, Snapshot snapshot)
 {
-	StorageKey key = {1, BTEqualStrategyNumber, false, GetUserId()};
 	StorageScan scan;
+	StorageKey key;
 	int64 uid = 0;
 	bool isnull;
 
@@ -117,6 +121,7 @@ permission_uid_by(int64 as_uid, Snapshot snapshot)
 		permission_require_gateway();
 		return as_uid;
 	}
+	key = storage_key_name(1, GetUserNameFromId(GetUserId(), false));
 	if (permission_scan(&scan, STORAGE_ACCOUNT_OF_ROLE, snapshot, &key, 1))
 		uid = DatumGetInt64(storage_value(&scan, "uid", &isnull));
 	storage_scan_end(&scan);
@@ -345,21 +350,74 @@ permission_listed(int64 low, int64 high, int *count)
 	return ids;
 }
 
-/* ---- roles that are dropped ---- */
+/* ---- roles that are dropped or renamed ---- */
 
 /*
- * A dropped role must not stay linked to an account: its OID would be in dumps of the database, and be another role's
- * where they are restored, which would act as the account. DROP ROLE ends the link in the database in which it runs.
+ * Links are by name: they survive a dump, and mean the role that has the name where it is restored. In the database in
+ * which it runs, DROP ROLE ends the link and ALTER ROLE ... RENAME keeps it. Commands in other databases do neither:
+ * there, a role acts as the account that is linked to its name, as pg_hba.conf would see it.
  */
 static object_access_hook_type permission_next_hook = NULL;
+
+/* The role's name in the row that the command has just written, which the caches do not have yet. */
+static char *
+permission_new_name(Oid role)
+{
+	Relation rel = table_open(AuthIdRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+	char *name = NULL;
+
+	ScanKeyInit(&key, Anum_pg_authid_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(role));
+	scan = systable_beginscan(rel, AuthIdOidIndexId, true, SnapshotSelf, 1, &key);
+	if (HeapTupleIsValid(row = systable_getnext(scan)))
+		name = pstrdup(NameStr(((Form_pg_authid) GETSTRUCT(row))->rolname));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return name;
+}
+
+/* No role had the new name until now. A link to it was to a role that was dropped or renamed in another database. */
+static void
+permission_rename_role(const char *old_name, const char *new_name)
+{
+	NullableDatum args[] = {CATALOG_NAME(new_name), CATALOG_NULL};
+
+	if (catalog_execute(&permission_relink_role, args) > 0)
+		ereport(NOTICE, (errmsg("the account that was linked to a role \"%s\" is no longer linked", new_name),
+						 errdetail("No role had that name.")));
+	args[1] = args[0];
+	args[0] = CATALOG_NAME(old_name);
+	(void) catalog_execute(&permission_relink_role, args);
+}
+
+static void
+permission_role_changes(ObjectAccessType access, Oid role)
+{
+	NullableDatum args[] = {CATALOG_NULL, CATALOG_NULL};
+	char *old_name = GetUserNameFromId(role, true), *new_name;
+
+	if (old_name == NULL || !OidIsValid(get_extension_oid("pg_sheet", true)))
+		return;
+	args[0] = CATALOG_NAME(old_name);
+	if (access == OAT_DROP)
+	{
+		(void) catalog_execute(&permission_relink_role, args);
+		return;
+	}
+	new_name = permission_new_name(role);
+	if (new_name != NULL && strcmp(old_name, new_name) != 0)
+		permission_rename_role(old_name, new_name);
+}
 
 static void
 permission_object_access(ObjectAccessType access, Oid catalog, Oid object, int sub_object, void *arg)
 {
 	if (permission_next_hook != NULL)
 		permission_next_hook(access, catalog, object, sub_object, arg);
-	if (access == OAT_DROP && catalog == AuthIdRelationId && OidIsValid(get_extension_oid("pg_sheet", true)))
-		(void) catalog_execute(&permission_unlink_role, &CATALOG_DATUM(ObjectIdGetDatum(object)));
+	if (catalog == AuthIdRelationId && (access == OAT_DROP || access == OAT_POST_ALTER))
+		permission_role_changes(access, object);
 }
 
 void

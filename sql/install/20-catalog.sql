@@ -16,7 +16,7 @@ CREATE TABLE sheet.account (
 	email text,
 	password_hash text,
 	token_generation integer NOT NULL DEFAULT 0,
-	db_role regrole CONSTRAINT account_db_role_key UNIQUE,
+	db_role name CONSTRAINT account_db_role_key UNIQUE,
 	created_at timestamptz NOT NULL DEFAULT now(),
 	skeleton text COLLATE "C" CONSTRAINT account_skeleton_key UNIQUE
 );
@@ -28,7 +28,7 @@ COMMENT ON COLUMN sheet.account.password_hash IS 'as computed by the gateway';
 COMMENT ON COLUMN sheet.account.token_generation IS 'tokens of an older generation are revoked';
 COMMENT ON COLUMN sheet.account.skeleton IS
 	'equal for names that look alike (Unicode Technical Standard 39)';
-COMMENT ON COLUMN sheet.account.db_role IS 'the SQL role that acts as this account';
+COMMENT ON COLUMN sheet.account.db_role IS 'name of the SQL role that acts as this account';
 
 CREATE SEQUENCE sheet.sheet_number_seq MINVALUE 0 START 0;
 CREATE TABLE sheet.id_range (

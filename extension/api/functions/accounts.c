@@ -55,8 +55,10 @@ static CatalogQuery account_update_password = {
 static CatalogQuery account_update_generation = {
 	"UPDATE sheet.account SET token_generation = token_generation + 1 WHERE uid = $1 RETURNING token_generation::int8",
 	{INT8OID}};
-static CatalogQuery account_update_role = {"UPDATE sheet.account SET db_role = $2::pg_catalog.regrole WHERE name = $1",
-										   {TEXTOID, OIDOID}};
+static CatalogQuery account_update_role = {"UPDATE sheet.account SET db_role = $2 WHERE name = $1", {TEXTOID, NAMEOID}};
+static CatalogQuery account_of_role = {"SELECT name FROM sheet.account WHERE db_role = $2 AND name <> $1",
+									   {TEXTOID, NAMEOID}};
+
 /* ---- names that look alike ---- */
 
 /* Made once for the session. */
@@ -267,12 +269,22 @@ sheet_link_account(PG_FUNCTION_ARGS)
 {
 	char *name = account_arg_name(fcinfo, 0);
 	NullableDatum args[2] = {CATALOG_TEXT(name), CATALOG_NULL};
+	char *other = NULL;
 
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only a superuser may link accounts to roles")));
 	if (!PG_ARGISNULL(1))
-		args[1] = CATALOG_DATUM(ObjectIdGetDatum(get_role_oid(NameStr(*PG_GETARG_NAME(1)), false)));
+	{
+		(void) get_role_oid(NameStr(*PG_GETARG_NAME(1)), false);
+		args[1] = fcinfo->args[1];
+		other = catalog_find_string(&account_of_role, args, true);
+	}
+	if (other != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("role \"%s\" is linked to account \"%s\"", NameStr(*PG_GETARG_NAME(1)), other),
+				 errhint("End that link first: SELECT sheet.link_account(%s, NULL).", quote_literal_cstr(other))));
 	if (catalog_execute(&account_update_role, args) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("account \"%s\" does not exist", name)));
 	PG_RETURN_VOID();

@@ -275,15 +275,16 @@ sheet_tail(PG_FUNCTION_ARGS)
  * A transaction holds a sheet from its first edit to its end, by the sheet lock (journal/write/writer.c). A gateway
  * that could not get a sheet asks, for all such sheets at once and without waiting, which transactions hold them.
  */
-static CatalogQuery holders_account = {"SELECT name FROM sheet.account WHERE db_role = $1", {OIDOID}};
+static CatalogQuery holders_account = {"SELECT name FROM sheet.account WHERE db_role = $1", {NAMEOID}};
 
 /* The account as which the role acts, or the role itself if there is none. */
 static char *
 holders_name(Oid role)
 {
-	char *name = catalog_find_string(&holders_account, &CATALOG_DATUM(ObjectIdGetDatum(role)), true);
+	char *role_name = GetUserNameFromId(role, true);
+	char *name = role_name == NULL ? NULL : catalog_find_string(&holders_account, &CATALOG_NAME(role_name), true);
 
-	return name != NULL ? name : GetUserNameFromId(role, true);
+	return name != NULL ? name : role_name;
 }
 
 /* One row: the sheet and its holder. Columns are null if the holder has ended meanwhile. */

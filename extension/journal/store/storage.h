@@ -168,6 +168,7 @@ typedef struct StorageKey
 	int strategy; /* BTEqualStrategyNumber ... */
 	bool is_int4; /* the column is an integer, else a bigint (or the role) */
 	int64 value;
+	const char *name; /* of a role; must outlive the call that begins the scan */
 } StorageKey;
 
 static inline StorageKey
@@ -180,6 +181,12 @@ static inline StorageKey
 storage_key_int32(int column, int strategy, int32 value)
 {
 	return (StorageKey){column, strategy, true, value};
+}
+
+static inline StorageKey
+storage_key_name(int column, const char *name)
+{
+	return (StorageKey){.column = column, .strategy = BTEqualStrategyNumber, .name = name};
 }
 
 extern void storage_scan_begin(StorageScan *scan, StorageTable table, Snapshot snapshot, const StorageKey *keys,

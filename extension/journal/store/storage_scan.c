@@ -41,7 +41,7 @@ static void
 storage_key_init(ScanKey to, StorageTable table, const StorageKey *key)
 {
 	if (table == STORAGE_ACCOUNT_OF_ROLE)
-		ScanKeyInit(to, key->column, key->strategy, F_OIDEQ, ObjectIdGetDatum((Oid) key->value));
+		ScanKeyInit(to, key->column, key->strategy, F_NAMEEQ, CStringGetDatum(key->name));
 	else
 		ScanKeyInit(to, key->column, key->strategy, storage_key_procedure(key->strategy, key->is_int4),
 					key->is_int4 ? Int32GetDatum((int32) key->value) : Int64GetDatum(key->value));

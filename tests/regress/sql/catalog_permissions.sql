@@ -21,6 +21,8 @@ CREATE ROLE perm_bob;
 CREATE ROLE perm_eve;
 CREATE ROLE perm_gateway IN ROLE sheet_gateway;
 SELECT sheet.link_account('perm ann', 'perm_ann'), sheet.link_account('perm bob', 'perm_bob');
+SELECT sheet.link_account('perm ann', 'perm_bob');
+SELECT sheet.link_account('perm ann', 'perm_nobody');
 
 -- the owner
 SET ROLE perm_ann;
@@ -213,6 +215,28 @@ BEGIN;
 DROP ROLE perm_bob;
 SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
 ROLLBACK;
+SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
+-- the link follows a role that is renamed; a name that nobody had before brings no account with it
+ALTER ROLE perm_bob RENAME TO "perm Bob";
+SET ROLE "perm Bob";
+SELECT sheet.current_uid() = :bob AS same;
+RESET ROLE;
+UPDATE sheet.account SET db_role = 'perm_carl' WHERE uid = :ann; -- dropped in another database
+ALTER ROLE perm_eve RENAME TO perm_carl;
+SET ROLE perm_carl;
+SELECT sheet.current_uid();
+RESET ROLE;
+ALTER ROLE perm_carl RENAME TO perm_eve;
+BEGIN;
+ALTER ROLE "perm Bob" RENAME TO perm_robert;
+SET LOCAL ROLE perm_robert;
+SELECT sheet.current_uid() = :bob AS same;
+ROLLBACK;
+SET ROLE "perm Bob";
+SELECT sheet.current_uid() = :bob AS same;
+RESET ROLE;
+ALTER ROLE "perm Bob" RENAME TO perm_bob;
+SELECT sheet.link_account('perm ann', 'perm_ann');
 SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
 CREATE ROLE perm_admin CREATEROLE;
 GRANT perm_ann, perm_eve TO perm_admin WITH ADMIN OPTION;
