@@ -8,6 +8,7 @@
 #include "permission/catalog.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "common/string.h"
@@ -19,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 static Oid
@@ -60,17 +62,22 @@ catalog_end(CatalogScope *scope)
 	SetUserIdAndSecContext(scope->user, scope->security);
 }
 
-uint64
-catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only)
+typedef struct CatalogArgs
 {
 	Datum values[CATALOG_MAX_ARGS];
 	char nulls[CATALOG_MAX_ARGS];
-	int nargs = 0, status;
+} CatalogArgs;
+
+/* Makes the plan in the first call. */
+static void
+catalog_prepare(CatalogQuery *query, const NullableDatum *args, CatalogArgs *to)
+{
+	int nargs = 0;
 
 	for (; OidIsValid(query->types[nargs]); nargs++)
 	{
-		values[nargs] = args[nargs].value;
-		nulls[nargs] = args[nargs].isnull ? 'n' : ' ';
+		to->values[nargs] = args[nargs].value;
+		to->nulls[nargs] = args[nargs].isnull ? 'n' : ' ';
 	}
 	if (query->plan == NULL)
 	{
@@ -82,10 +89,34 @@ catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only)
 		SPI_keepplan(plan);
 		query->plan = plan;
 	}
-	status = SPI_execute_plan(query->plan, values, nulls, read_only, 0);
+}
+
+static uint64
+catalog_processed(const CatalogQuery *query, int status)
+{
 	if (status < 0)
 		elog(ERROR, "cannot run \"%s\": %s", query->sql, SPI_result_code_string(status));
 	return SPI_processed;
+}
+
+uint64
+catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only)
+{
+	CatalogArgs to;
+
+	catalog_prepare(query, args, &to);
+	return catalog_processed(query, SPI_execute_plan(query->plan, to.values, to.nulls, read_only, 0));
+}
+
+uint64
+catalog_run_latest(CatalogQuery *query, const NullableDatum *args)
+{
+	Snapshot own = IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot;
+	CatalogArgs to;
+
+	catalog_prepare(query, args, &to);
+	return catalog_processed(
+		query, SPI_execute_snapshot(query->plan, to.values, to.nulls, GetLatestSnapshot(), own, false, true, 0));
 }
 
 int64

@@ -1,4 +1,6 @@
--- The catalog: accounts, sheets, members, files, and the functions on them.
+-- The catalog: accounts, sheets, members, files, and the functions on them. There are no foreign keys: they exist
+-- before the rows of a dump, which a parallel restore inserts in any order. The functions keep the rows consistent
+-- (sheets.c, files.c), and sheet.fsck reports what belongs to nothing.
 
 DO $$
 BEGIN
@@ -41,7 +43,7 @@ COMMENT ON TABLE sheet.id_range IS
 CREATE TABLE sheet.sheet (
 	sheet_id bigint PRIMARY KEY CHECK (sheet_id BETWEEN 1 AND 9007199254740991),
 	name text NOT NULL,
-	owner bigint REFERENCES sheet.account,
+	owner bigint,
 	created_at timestamptz NOT NULL DEFAULT now(),
 	trashed_at timestamptz,
 	link_role text CHECK (link_role IN ('viewer', 'commenter', 'editor')),
@@ -63,8 +65,8 @@ COMMENT ON COLUMN sheet.sheet.link_digest IS
 COMMENT ON COLUMN sheet.sheet.link_no IS 'number of the link; a new link ends the previous one';
 
 CREATE TABLE sheet.member (
-	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
-	uid bigint NOT NULL REFERENCES sheet.account,
+	sheet_id bigint NOT NULL,
+	uid bigint NOT NULL,
 	role text CHECK (role IN ('viewer', 'commenter', 'editor', 'owner')),
 	link_no integer,
 	opened_at timestamptz NOT NULL DEFAULT now(),
@@ -85,7 +87,7 @@ COMMENT ON COLUMN sheet.member.opened_at IS
 CREATE SEQUENCE sheet.file_upload_id_seq;
 CREATE TABLE sheet.file (
 	upload_id bigint PRIMARY KEY DEFAULT nextval('sheet.file_upload_id_seq'),
-	sheet_id bigint NOT NULL REFERENCES sheet.sheet ON DELETE CASCADE,
+	sheet_id bigint NOT NULL,
 	name text COLLATE "C" NOT NULL,
 	content_type text,
 	uid bigint,
@@ -108,7 +110,7 @@ COMMENT ON COLUMN sheet.file.link_key IS
 	'key that permits reading the file while the sheet is not in the trash';
 
 CREATE TABLE sheet.file_part (
-	upload_id bigint NOT NULL REFERENCES sheet.file ON DELETE CASCADE,
+	upload_id bigint NOT NULL,
 	part integer NOT NULL CHECK (part >= 0),
 	data bytea NOT NULL,
 	PRIMARY KEY (upload_id, part)

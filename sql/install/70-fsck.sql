@@ -15,8 +15,41 @@ COMMENT ON FUNCTION sheet.fsck(bigint, boolean, boolean) IS
 	'cannot be repaired is reported with its place, and nothing is overwritten. A sheet with '
 	'findings is locked for its repair until the end of the transaction; others are not. With '
 	'null, at most max_locks_per_transaction sheets are repaired; sheet.fsck_all repairs any '
-	'number. Both also check the records of protocol v2 clients: the account exists, numbers and '
-	'times are possible.';
+	'number. Both also check the records of protocol v2 clients (the account exists, numbers and '
+	'times are possible), and report members, owners, files and parts of files that belong to nothing, '
+	'as after an incomplete restore.';
+
+CREATE FUNCTION sheet.fsck_catalog(only_sheet bigint) RETURNS TABLE (sheet_id bigint, what text, place text)
+	LANGUAGE sql STABLE AS $$
+	SELECT s.sheet_id, 'its owner is gone', 'account ' || s.owner FROM sheet.sheet s
+	WHERE (only_sheet IS NULL OR s.sheet_id = only_sheet) AND s.owner IS NOT NULL
+		AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.uid = s.owner)
+	UNION ALL
+	SELECT s.sheet_id, 'its owner is not among its members', 'account ' || s.owner FROM sheet.sheet s
+	WHERE (only_sheet IS NULL OR s.sheet_id = only_sheet) AND s.owner IS NOT NULL
+		AND NOT EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = s.sheet_id AND m.uid = s.owner AND m.role = 'owner')
+	UNION ALL
+	SELECT m.sheet_id, 'a member is gone', 'account ' || m.uid FROM sheet.member m
+	WHERE (only_sheet IS NULL OR m.sheet_id = only_sheet) AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.uid = m.uid)
+	UNION ALL
+	SELECT f.sheet_id, format('%s of %s bytes are stored', p.bytes, f.size), format('file "%s"', f.name) FROM sheet.file f,
+		LATERAL (SELECT coalesce(sum(length(p.data)), 0) AS bytes FROM sheet.file_part p WHERE p.upload_id = f.upload_id) p
+	WHERE (only_sheet IS NULL OR f.sheet_id = only_sheet) AND f.size <> p.bytes
+	UNION ALL
+	SELECT r.sheet_id, 'the sheet is gone', string_agg(DISTINCT r.kind, ', ') FROM (
+		SELECT m.sheet_id, 'members' FROM sheet.member m
+		UNION ALL SELECT f.sheet_id, 'files' FROM sheet.file f
+		UNION ALL SELECT g.sheet_id, 'segments' FROM sheet.segment g
+		UNION ALL SELECT v.sheet_id, 'versions' FROM sheet.version v
+		UNION ALL SELECT p.sheet_id, 'properties' FROM sheet.property_set p) r (sheet_id, kind)
+	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = r.sheet_id) GROUP BY r.sheet_id
+	UNION ALL
+	SELECT NULL, 'parts of a file that is gone are stored', 'upload ' || p.upload_id FROM (SELECT DISTINCT p.upload_id FROM sheet.file_part p) p
+	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.file f WHERE f.upload_id = p.upload_id)
+	ORDER BY 1, 3, 2
+$$;
+COMMENT ON FUNCTION sheet.fsck_catalog(bigint) IS
+	'Internal: members, owners, files and other rows, of one sheet or of all, that refer to what does not exist.';
 
 CREATE PROCEDURE sheet.fsck_all("full" boolean DEFAULT false, repair boolean DEFAULT true, after bigint DEFAULT NULL)
 	LANGUAGE c

@@ -28,8 +28,12 @@ PG_FUNCTION_INFO_V1(sheet_file_list);
 #define FILES_NAME_BYTES 255
 #define FILES_NUMBER_MAX (1 << 30)
 
+/* A purged sheet gets no more files. */
+static CatalogQuery files_lock_sheet = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR KEY SHARE", {INT8OID}};
 static CatalogQuery files_expire = {
-	"DELETE FROM sheet.file WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 day'", {INT8OID}};
+	"WITH gone AS (DELETE FROM sheet.file WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 "
+	"day' RETURNING upload_id) SELECT array_agg(upload_id) FROM gone",
+	{INT8OID}};
 static CatalogQuery files_insert = {
 	"INSERT INTO sheet.file (sheet_id, name, content_type, uid, announced) VALUES ($1, $2, $3, $4, $5) "
 	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
@@ -53,7 +57,17 @@ static CatalogQuery files_end = {"UPDATE sheet.file SET size = $2, etag = $3, cr
 static CatalogQuery files_count = {"INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file "
 								   "WHERE upload_id = $1 AND uid IS NOT NULL",
 								   {INT8OID}};
-static CatalogQuery files_abort = {"DELETE FROM sheet.file WHERE upload_id = $1 AND size IS NULL", {INT8OID}};
+static CatalogQuery files_abort = {
+	"WITH gone AS (DELETE FROM sheet.file WHERE upload_id = $1 AND size IS NULL RETURNING upload_id) "
+	"SELECT array_agg(upload_id) FROM gone",
+	{INT8OID}};
+/* All files of a sheet, whose bytes are subtracted. Waits for an upload that is ending. */
+static CatalogQuery files_delete_of_sheet = {
+	"WITH gone AS (DELETE FROM sheet.file WHERE sheet_id = $1 RETURNING upload_id, uid, size), "
+	"used AS (INSERT INTO sheet.file_use SELECT uid, -sum(size) FROM gone WHERE uid IS NOT NULL AND size IS NOT NULL "
+	"GROUP BY uid) SELECT array_agg(upload_id) FROM gone",
+	{INT8OID}};
+static CatalogQuery files_delete_parts = {"DELETE FROM sheet.file_part WHERE upload_id = ANY ($1)", {INT8ARRAYOID}};
 static CatalogQuery files_info = {
 	"SELECT upload_id, size, content_type, etag, c.created_at, link_key = $3 AND trashed_at IS NULL "
 	"FROM sheet.file c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
@@ -110,6 +124,30 @@ files_require_quota(int64 uid, int64 upload_id, int64 bytes)
 						errdetail("The account's files have " INT64_FORMAT " bytes, and " INT64_FORMAT " are allowed.",
 								  used, quota),
 						errhint("Remove sheets whose files are not needed, or have pg_sheet.file_quota raised.")));
+}
+
+/* ---- deleting ---- */
+
+/*
+ * Runs a query that deletes files and returns an array of their uploads, then deletes their parts. A part is inserted
+ * under a lock on the row of its file (files_open), so nobody adds one to a file that is deleted; the second statement
+ * sees those that came before. Called between catalog_begin() and catalog_end().
+ */
+static void
+files_delete(CatalogQuery *query, const NullableDatum *args)
+{
+	NullableDatum uploads;
+
+	catalog_run_latest(query, args);
+	uploads.value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &uploads.isnull);
+	if (!uploads.isnull)
+		catalog_run_latest(&files_delete_parts, &uploads);
+}
+
+void
+files_delete_all(int64 sheet_id)
+{
+	files_delete(&files_delete_of_sheet, &CATALOG_INT64(sheet_id));
 }
 
 /* ---- names ---- */
@@ -208,7 +246,9 @@ sheet_file_begin(PG_FUNCTION_ARGS)
 	uid = permission_uid(as_uid);
 	args[3] = CATALOG_INT64(uid);
 	catalog_begin(&scope);
-	catalog_run(&files_expire, args, false);
+	if (catalog_run(&files_lock_sheet, args, false) == 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
+	files_delete(&files_expire, args);
 	files_require_quota(uid, 0, size);
 	while (catalog_run(&files_insert, args, false) == 0)
 	{
@@ -280,8 +320,12 @@ sheet_file_end(PG_FUNCTION_ARGS)
 Datum
 sheet_file_abort(PG_FUNCTION_ARGS)
 {
+	CatalogScope scope;
+
 	permission_require_gateway();
-	catalog_execute(&files_abort, fcinfo->args);
+	catalog_begin(&scope);
+	files_delete(&files_abort, fcinfo->args);
+	catalog_end(&scope);
 	PG_RETURN_VOID();
 }
 

@@ -6,6 +6,8 @@
 
 /* files.c: the setting pg_sheet.file_quota. Called by _PG_init. */
 extern void files_init(void);
+/* Deletes the files of a sheet whose row the transaction has deleted. Between catalog_begin() and catalog_end(). */
+extern void files_delete_all(int64 sheet_id);
 
 /* locks_table.c: locks with names. */
 extern Size locks_shmem_size(void);

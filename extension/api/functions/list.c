@@ -55,7 +55,7 @@ static CatalogQuery list_open_again = {"UPDATE sheet.member SET opened_at = now(
 static CatalogQuery list_open_first = {
 	"INSERT INTO sheet.member (sheet_id, uid, link_no) SELECT s.sheet_id, a.uid, s.link_no "
 	"FROM sheet.sheet s, sheet.account a WHERE s.sheet_id = $1 AND a.uid = $2 AND s.link_role IS NOT NULL AND "
-	"s.link_digest IS NULL AND s.trashed_at IS NULL "
+	"s.link_digest IS NULL AND s.trashed_at IS NULL FOR KEY SHARE OF s "
 	"ON CONFLICT (sheet_id, uid) DO UPDATE SET link_no = excluded.link_no, opened_at = now()",
 	{INT8OID, INT8OID}};
 

@@ -41,12 +41,10 @@ static CatalogQuery sheets_rename = {"UPDATE sheet.sheet SET name = $2 WHERE she
 static CatalogQuery sheets_trash = {
 	"UPDATE sheet.sheet SET trashed_at = coalesce(trashed_at, now()) WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_recover = {"UPDATE sheet.sheet SET trashed_at = NULL WHERE sheet_id = $1", {INT8OID}};
+/* What inserts rows of members and files locks the sheet's row with FOR KEY SHARE before. So once the row is deleted,
+ * nobody else inserts any. */
 static CatalogQuery sheets_delete = {"DELETE FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
-/* Deletes the files before the sheet, to subtract their bytes. Waits for an upload that is ending. */
-static CatalogQuery sheets_delete_files = {
-	"WITH gone AS (DELETE FROM sheet.file WHERE sheet_id = $1 RETURNING uid, size) INSERT INTO sheet.file_use "
-	"SELECT uid, -sum(size) FROM gone WHERE uid IS NOT NULL AND size IS NOT NULL GROUP BY uid",
-	{INT8OID}};
+static CatalogQuery sheets_delete_members = {"DELETE FROM sheet.member WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_link = {"UPDATE sheet.sheet SET link_role = $2, link_digest = sha256(convert_to($3, "
 								   "'UTF8')), link_no = link_no + 1 WHERE sheet_id = $1",
 								   {INT8OID, TEXTOID, TEXTOID}};
@@ -56,9 +54,10 @@ static CatalogQuery sheets_open_link = {
 	"WHERE s.sheet_id = $1 AND s.link_role IS NOT NULL AND (s.link_digest IS NULL OR s.link_digest = "
 	"sha256(convert_to($3, 'UTF8'))) AND NOT EXISTS "
 	"(SELECT FROM sheet.member m WHERE m.sheet_id = $1 AND m.uid = $2 AND (m.link_no = s.link_no OR m.role = 'owner')) "
-	"ON CONFLICT (sheet_id, uid) DO UPDATE SET link_no = excluded.link_no, opened_at = now()",
+	"FOR KEY SHARE OF s ON CONFLICT (sheet_id, uid) DO UPDATE SET link_no = excluded.link_no, opened_at = now()",
 	{INT8OID, INT8OID, TEXTOID}};
-static CatalogQuery sheets_share = {"INSERT INTO sheet.member (sheet_id, uid, role) VALUES ($1, $2, $3) "
+static CatalogQuery sheets_share = {"INSERT INTO sheet.member (sheet_id, uid, role) "
+									"SELECT s.sheet_id, $2, $3 FROM sheet.sheet s WHERE s.sheet_id = $1 FOR KEY SHARE "
 									"ON CONFLICT (sheet_id, uid) DO UPDATE SET role = excluded.role, opened_at = "
 									"CASE WHEN member.role IS NULL AND member.link_no IS NULL THEN now() "
 									"ELSE member.opened_at END",
@@ -215,17 +214,21 @@ sheet_recover(PG_FUNCTION_ARGS)
 	return sheets_owner_change(fcinfo, &sheets_recover);
 }
 
-/* purge(sheet_id, as_uid): the foreign key deletes the members */
+/* purge(sheet_id, as_uid) */
 Datum
 sheet_purge(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	CatalogScope scope;
 
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
 	journal_lock_sheet(sheet_id);
 	journal_purge(sheet_id);
-	catalog_execute(&sheets_delete_files, fcinfo->args);
 	sheets_change(sheet_id, &sheets_delete, fcinfo->args, true);
+	catalog_begin(&scope);
+	catalog_run_latest(&sheets_delete_members, fcinfo->args);
+	files_delete_all(sheet_id);
+	catalog_end(&scope);
 	PG_RETURN_VOID();
 }
 
