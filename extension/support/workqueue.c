@@ -308,6 +308,16 @@ queue_is_busy(Oid database, const Oid *busy, int count)
 	return false;
 }
 
+/* No delay is longer than that between two versions, or than the longest one after a failure. An item that would wait
+ * longer was put off before the clock was set back. */
+static bool
+queue_is_due(const WorkItem *item, TimestampTz now)
+{
+	int longest = Max(workqueue_interval, WORKQUEUE_DELAY_MAX_MS);
+
+	return item->due <= now || item->due > TimestampTzPlusMilliseconds(now, longest);
+}
+
 Oid
 workqueue_due_database(const Oid *busy, int count, TimestampTz *next)
 {
@@ -322,7 +332,7 @@ workqueue_due_database(const Oid *busy, int count, TimestampTz *next)
 
 		if (queue_is_busy(item->database, busy, count))
 			continue;
-		if (item->due <= now)
+		if (queue_is_due(item, now))
 			found = item->database;
 		else if (*next == 0 || item->due < *next)
 			*next = item->due;
@@ -373,8 +383,8 @@ workqueue_take(WorkItem *item, bool may_search)
 	for (int i = 0; i < queue->used && !found; i++)
 	{
 		*item = queue->items[i];
-		found =
-			item->database == MyDatabaseId && item->due <= now && (may_search || item->sheet_id != WORKQUEUE_SEARCH);
+		found = item->database == MyDatabaseId && queue_is_due(item, now) &&
+				(may_search || item->sheet_id != WORKQUEUE_SEARCH);
 	}
 	LWLockRelease(&queue->lock);
 	return found;

@@ -109,6 +109,7 @@ typedef struct WorkItem
 extern bool workqueue_take(WorkItem *item, bool may_search);
 /* The item's check is done or, when it wants none, its version. What was queued meanwhile stays. */
 extern void workqueue_settle(const WorkItem *item);
+#define WORKQUEUE_DELAY_MAX_MS 3600000 /* the longest delay after a failure */
 /* Makes the item due at a later time. Adds an item that is not queued, if there is room. */
 extern void workqueue_retry(const WorkItem *item, TimestampTz due, uint32 failures);
 

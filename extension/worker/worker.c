@@ -57,10 +57,10 @@
 #include "worker/worker.h"
 
 #define WORKER_MAX			3
-#define WORKER_SHEETS		1000	/* are searched in one transaction */
-#define WORKER_LOCK_MS		400		/* limit of a wait for a lock; also less than half of deadlock_timeout */
-#define WORKER_RETRY_MS		5000	/* after a first failure; doubled after each next one ... */
-#define WORKER_RETRY_MAX_MS 3600000 /* ... up to this */
+#define WORKER_SHEETS		1000 /* are searched in one transaction */
+#define WORKER_LOCK_MS		400	 /* limit of a wait for a lock; also less than half of deadlock_timeout */
+#define WORKER_RETRY_MS		5000 /* after a first failure; doubled after each next one ... */
+#define WORKER_RETRY_MAX_MS WORKQUEUE_DELAY_MAX_MS /* ... up to this */
 #define WORKER_RETRY_STEPS	10
 
 #define LAUNCHER_RESTART_SECONDS 5

@@ -58,7 +58,8 @@ CREATE FUNCTION sheet.at(sheet_id bigint, "time" timestamptz)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_at_time';
 COMMENT ON FUNCTION sheet.at(bigint, timestamptz) IS
 	'The cells at a time, with the edits of that microsecond; none before the sheet was created. '
-	'42704: that state has been trimmed.';
+	'now(), and a time that is not before the start of the statement, means the present. 42704: that '
+	'state has been trimmed.';
 
 CREATE FUNCTION sheet.diff(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL)
 	RETURNS TABLE ("row" integer, col integer, a1 text, old text, new text)
@@ -93,8 +94,8 @@ CREATE FUNCTION sheet.properties(sheet_id bigint, "time" timestamptz)
 	RETURNS TABLE (target text, row0 integer, col0 integer, row1 integer, col1 integer, key text, value jsonb, seq bigint, uid bigint)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_properties_time';
 COMMENT ON FUNCTION sheet.properties(bigint, timestamptz) IS
-	'The properties at a time, with the edits of that microsecond. 42704: that state has been '
-	'trimmed.';
+	'The properties at a time, with the edits of that microsecond; see sheet.at(). 42704: that state '
+	'has been trimmed.';
 
 CREATE FUNCTION sheet.diff_properties(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL)
 	RETURNS TABLE (target text, key text, old jsonb, new jsonb)

@@ -114,6 +114,15 @@ is(stat_of($node, 'by_commit, by_rollback, by_log, by_eviction, failures'), '1|1
 $node->safe_psql('postgres', "DELETE FROM sheet.version WHERE sheet_id = $sheet; DELETE FROM sheet.version_tile WHERE sheet_id = $sheet; SELECT sheet.fsck($sheet, true, true)");
 is($node->safe_psql('postgres', "SELECT string_agg(cause, ',' ORDER BY version_id) FROM sheet.versions($sheet)"), 'log,commit,rollback', 'the causes are in the log: versions that are rebuilt have them');
 
+# ---- a version with a time to come, as after the clock was set back ----
+my $clock = create('clock');
+edit($node, $clock, 20);
+$node->safe_psql('postgres', "SELECT sheet.commit($clock); CREATE TABLE moved AS SELECT * FROM sheet.version WHERE sheet_id = $clock; DELETE FROM sheet.version WHERE sheet_id = $clock;
+	UPDATE moved SET at = at + interval '2 hours'; INSERT INTO sheet.version SELECT * FROM moved; DROP TABLE moved");
+edit($node, $clock, $limit + 20);
+wait_for_version($node, $clock, 'the next version does not wait for that time');
+$node->safe_psql('postgres', "SELECT sheet.purge($clock)"); # whose version is not that of its log any more
+
 # ---- many edits, and opening the sheet cold ----
 my $busy = create('busy');
 edit($node, $busy, 3000);

@@ -3,9 +3,14 @@
  *
  * The cells at a time are those of the newest version that is not after it, and of the edits between. The times of a
  * sheet's edits only increase, and so do those of its versions: nothing after the next version is read.
+ *
+ * So after the clock was set back, edits get times that are still to come, each a microsecond after the one before. A
+ * reader who asks for the present must see them. Hence a time that is not before the start of the statement, or is
+ * now(), stands for the present: everything that the snapshot sees.
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "journal/journal.h"
 #include "journal/read/read.h"
 #include "journal/replay/batches.h"
@@ -17,6 +22,7 @@
 #include "journal/store/timeconv.h"
 #include "journal/store/trimmark.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 /* ---- what a list shows: read without replaying the log or loading the sheet ---- */
 
@@ -117,6 +123,15 @@ typedef struct Past
 	Properties *properties;
 } Past;
 
+/* DT_NOEND for the present. */
+static TimestampTz
+past_time(TimestampTz at)
+{
+	if (at >= GetCurrentStatementStartTimestamp() || at == GetCurrentTransactionStartTimestamp())
+		return DT_NOEND;
+	return at;
+}
+
 /* The newest version that is not after the time; *until: the seq of the next version. */
 static bool
 past_find_version(const Past *past, Snapshot snapshot, HistoryVersion *version, int64 *until)
@@ -170,7 +185,7 @@ past_edit(void *arg, int64 seq, int64 at, const Edit *edit)
 Grid *
 journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view)
 {
-	Past past = {.sheet_id = sheet_id, .at = at, .allocator = journal_context_allocator()};
+	Past past = {.sheet_id = sheet_id, .at = past_time(at), .allocator = journal_context_allocator()};
 	Snapshot snapshot = RegisterSnapshot(GetActiveSnapshot());
 	HistoryVersion version;
 	int64 until;
@@ -182,7 +197,7 @@ journal_read_past(int64 sheet_id, TimestampTz at, JournalView *view)
 	}
 	else
 	{
-		trim_check_past(sheet_id, at, snapshot);
+		trim_check_past(sheet_id, past.at, snapshot);
 		past.grid = grid_create(&past.allocator, 1, 1);
 	}
 	batches_each_edit(sheet_id, past.seq, until, snapshot, past_edit, &past);
@@ -214,7 +229,7 @@ journal_read_version_properties(int64 sheet_id, int64 version_id, Properties *se
 void
 journal_read_past_properties(int64 sheet_id, TimestampTz at, Properties *set)
 {
-	Past past = {.sheet_id = sheet_id, .at = at, .properties = set};
+	Past past = {.sheet_id = sheet_id, .at = past_time(at), .properties = set};
 	Snapshot snapshot = RegisterSnapshot(GetActiveSnapshot());
 	HistoryVersion version;
 	int64 until;
@@ -225,7 +240,7 @@ journal_read_past_properties(int64 sheet_id, TimestampTz at, Properties *set)
 		past.seq = version.seq;
 	}
 	else
-		trim_check_past(sheet_id, at, snapshot);
+		trim_check_past(sheet_id, past.at, snapshot);
 	batches_each_edit(sheet_id, past.seq, until, snapshot, past_edit, &past);
 	UnregisterSnapshot(snapshot);
 }

@@ -314,6 +314,7 @@ automatic_build(AutomaticVersion *automatic, const JournalVersionCall *call, Sna
 {
 	HistoryVersion before = {.rows = 1, .cols = 1};
 	HistoryLast last;
+	TimestampTz now;
 	bool found;
 
 	history_last_edit(call->sheet_id, snapshot, &last);
@@ -327,7 +328,10 @@ automatic_build(AutomaticVersion *automatic, const JournalVersionCall *call, Sna
 						  EDIT_OK);
 	if (found)
 		*due = TimestampTzPlusMilliseconds(before.at, call->interval_ms);
-	if (found && *due > GetCurrentTimestamp())
+	/* After the clock was set back, the time of the version before is in the future: nothing is known of the interval.
+	 */
+	now = GetCurrentTimestamp();
+	if (found && before.at <= now && *due > now)
 		return JOURNAL_VERSION_EARLY;
 	version_cells_begin(&automatic->cells, call->sheet_id, &before, snapshot);
 	version_cells_catch_up(&automatic->cells, snapshot);

@@ -77,6 +77,29 @@ SELECT j_error(format('SELECT * FROM sheet.at(%s, %L::timestamptz)', :s, :'made'
 -- before the sheet was made it had no cells, trimmed or not
 SELECT count(*) FROM sheet.at(:s, :'made'::timestamptz - interval '1 microsecond');
 SELECT count(*) FROM sheet.at(:s, '-infinity'::timestamptz);
+-- the clock was two hours fast, and was set back: edits have times to come, and the present has them nevertheless
+SELECT sheet.create('past clock', 10, 10) AS c \gset
+SELECT sheet.set(:c, 'A1', 'before') > 0 AS set;
+SELECT sheet.set(:c, 'A1', 'fast') > 0 AS set;
+SELECT sheet.set(:c, 'A1', 'before') > 0 AS set, pg_sleep(0.01) IS NOT NULL AS slept;
+INSERT INTO sheet.log_batch SELECT sheet_id, 5, 5, segment_id, at + interval '2 hours', epoch, origin, batch_no, data
+	FROM sheet.log_batch WHERE sheet_id = :c AND first_seq = 3;
+SELECT sheet.trash(:c), sheet.recover(:c); -- reads the end of the log again
+SELECT sheet.set(:c, 'B1', 'after') > 0 AS set, sheet.set_property(:c, NULL, 'p', '1') > 0 AS property;
+SELECT seq, at > now() + interval '1 hour' AS to_come FROM sheet.log_edits(:c) ORDER BY seq;
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, now());
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, clock_timestamp());
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, now() + interval '1 minute');
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, now() - interval '5 milliseconds');
+SELECT key FROM sheet.properties(:c, now());
+SELECT key FROM sheet.properties(:c, now() - interval '5 milliseconds');
+SELECT sheet.commit(:c) > 0 AS committed, sheet.set(:c, 'C1', 'last') > 0 AS set;
+BEGIN;
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, now());
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, now() - interval '1 microsecond');
+SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.at(:c, statement_timestamp());
+COMMIT;
+SELECT what FROM sheet.fsck(:c, true);
 -- who may not read the sheet
 CREATE ROLE past_eve;
 SET ROLE past_eve;
