@@ -9,7 +9,6 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN
 	NULL; -- roles belong to the cluster: another database has created it
 END
 $$;
-GRANT USAGE ON SCHEMA sheet TO PUBLIC;
 
 CREATE SEQUENCE sheet.account_uid_seq;
 CREATE TABLE sheet.account (
@@ -134,7 +133,6 @@ ALTER TABLE sheet.file ALTER sheet_id SET (n_distinct = -0.05), ALTER uid SET (n
 ALTER TABLE sheet.file_part ALTER upload_id SET (n_distinct = -0.05);
 ALTER TABLE sheet.file_use ALTER uid SET (n_distinct = -0.05);
 
-REVOKE ALL ON sheet.account, sheet.id_range, sheet.sheet, sheet.member, sheet.file, sheet.file_part, sheet.file_use FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.account', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.account_uid_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.id_range', '');
@@ -280,8 +278,6 @@ CREATE FUNCTION sheet.glance(IN sheet_id bigint, IN init_cols integer, IN create
 COMMENT ON FUNCTION sheet.glance(bigint, integer, timestamptz) IS
 	'Internal: what a list shows of a sheet: the number of its newest version, its columns as far '
 	'as known without reading it, its last edit.';
-REVOKE ALL ON FUNCTION sheet.next_sheet_id(), sheet.set_id_range(bigint, bigint),
-	sheet.last_edit(bigint, timestamptz), sheet.glance(bigint, integer, timestamptz) FROM PUBLIC;
 
 CREATE FUNCTION sheet.create(name text, rows integer DEFAULT 100, cols integer DEFAULT 26, link_role text DEFAULT NULL,
 	as_uid bigint DEFAULT NULL) RETURNS bigint
@@ -389,7 +385,6 @@ CREATE TABLE sheet.coordinator (
 );
 COMMENT ON TABLE sheet.coordinator IS
 	'The last coordinator. It remains the coordinator while its session holds the lock.';
-REVOKE ALL ON sheet.coordinator FROM PUBLIC;
 CREATE FUNCTION sheet.coordinator_acquire(holder text) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_acquire';
 COMMENT ON FUNCTION sheet.coordinator_acquire(text) IS
@@ -398,16 +393,3 @@ COMMENT ON FUNCTION sheet.coordinator_acquire(text) IS
 CREATE FUNCTION sheet.coordinator_holder() RETURNS text
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_holder';
 COMMENT ON FUNCTION sheet.coordinator_holder() IS 'The name of the last coordinator. For gateways.';
-
-DO $$
-DECLARE
-	f regprocedure;
-BEGIN
-	FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
-		AND (p.proname LIKE 'file\_%' OR p.proname LIKE 'coordinator\_%' OR p.proname IN ('account_create',
-			'account_find', 'account_get', 'account_seen', 'register_opening', 'account_rename', 'account_set_password', 'account_revoke_tokens')) LOOP
-		EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
-		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO sheet_gateway', f);
-	END LOOP;
-END
-$$;

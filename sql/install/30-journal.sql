@@ -137,8 +137,6 @@ EXCEPTION WHEN feature_not_supported THEN
 END
 $$;
 
-REVOKE ALL ON sheet.log_batch, sheet.segment, sheet.version, sheet.version_tile, sheet.property_set, sheet.ownership,
-	sheet.client, sheet.log_trim FROM PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.segment', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.version', '');
@@ -239,14 +237,6 @@ COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'last_seq is the last seq among them. 22023: some of them have been trimmed, so read the cells '
 	'again. For gateways.';
 
-REVOKE ALL ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
-	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
-	sheet.reset_epochs(), sheet.read_properties(bigint), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer),
-	sheet.tail(bigint, bigint, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, bigint[], boolean),
-	sheet.client_acknowledged(bigint, bigint, bigint), sheet.claim(bigint, bigint, text, boolean), sheet.release(bigint, bigint), sheet.holders(bigint[]),
-	sheet.read_properties(bigint), sheet.read_version(bigint, bigint, integer), sheet.read_log(bigint, bigint, bigint, integer), sheet.tail(bigint, bigint, integer) TO sheet_gateway;
-
 CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
 	epoch bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_commit';
@@ -306,11 +296,6 @@ CREATE VIEW sheet.cache_entries AS SELECT * FROM sheet.cache_entries_read();
 COMMENT ON VIEW sheet.cache_entries IS
 	'Sheets in the cache of this server, most recently used first. cached: cells are cached, '
 	'tiles_cached of tiles (null while it is being changed).';
-GRANT SELECT ON sheet.cache_stats TO PUBLIC;
--- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
-REVOKE ALL ON FUNCTION sheet.cache_entries_read() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.cache_entries_read() TO pg_monitor;
-GRANT SELECT ON sheet.cache_entries TO pg_monitor;
 
 CREATE FUNCTION sheet.version_stats_read(OUT by_commit bigint, OUT by_rollback bigint, OUT by_log bigint,
 	OUT by_eviction bigint, OUT failures bigint, OUT rescans bigint, OUT replayed_edits bigint,
@@ -336,4 +321,3 @@ COMMENT ON COLUMN sheet.version_stats.damaged IS
 	'of these, sheets with findings, which are in the server''s log';
 COMMENT ON COLUMN sheet.version_stats.queued IS 'sheets that wait for a version or a check';
 COMMENT ON COLUMN sheet.version_stats.workers IS 'running background workers';
-GRANT SELECT ON sheet.version_stats TO PUBLIC;

@@ -119,7 +119,6 @@ COMMENT ON FUNCTION sheet.diff_properties(bigint, bigint, bigint) IS
 CREATE FUNCTION sheet.log_edits_support(internal) RETURNS internal
 	LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_log_edits_support';
 COMMENT ON FUNCTION sheet.log_edits_support(internal) IS 'Internal: for the planner.';
-REVOKE ALL ON FUNCTION sheet.log_edits_support(internal) FROM PUBLIC;
 -- A named type: the row type of RETURNS TABLE would be built for each column of the view in each query.
 CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, segment_id bigint, at timestamptz, uid bigint,
 	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text,

@@ -72,5 +72,3 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.history(bigint, text) IS 'The edits of one cell, oldest first.';
-
-GRANT SELECT ON sheet.list, sheet.cells, sheet.log TO PUBLIC;

@@ -11,8 +11,6 @@ COMMENT ON FUNCTION sheet.follow(bigint, bigint, integer) IS
 	'sheet_ids[i], or -1 if the sheet''s row or its members changed. sheet_ids[i] is -uid, and '
 	'seqs[i] -1, if the name or the tokens of that account changed. lost: events were missed, so '
 	'ask every sheet for its tail. For gateways.';
-REVOKE ALL ON FUNCTION sheet.follow(bigint, bigint, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.follow(bigint, bigint, integer) TO sheet_gateway;
 
 -- What each gateway tells of itself every 5 seconds. Unlogged: nothing is decided by it.
 CREATE UNLOGGED TABLE sheet.gateway (
@@ -28,7 +26,6 @@ CREATE UNLOGGED TABLE sheet.gateway (
 		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.!~) '[[:cntrl:]\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
-REVOKE ALL ON sheet.gateway FROM PUBLIC;
 
 CREATE FUNCTION sheet.report_gateway(address text, weight integer, state text, sheets integer, sessions integer,
 	edits_per_second integer) RETURNS void
@@ -40,8 +37,6 @@ CREATE FUNCTION sheet.report_gateway(address text, weight integer, state text, s
 $$;
 COMMENT ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) IS
 	'Tells the state and the load of a gateway. For gateways.';
-REVOKE ALL ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) TO sheet_gateway;
 
 CREATE VIEW sheet.gateways AS
 	SELECT address, weight, CASE WHEN seen OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '15 s')
@@ -62,4 +57,3 @@ COMMENT ON COLUMN sheet.gateways.sheets IS 'open sheets';
 COMMENT ON COLUMN sheet.gateways.sessions IS 'open WebSockets';
 COMMENT ON COLUMN sheet.gateways.edits_per_second IS 'stored, on average between its last two reports';
 COMMENT ON COLUMN sheet.gateways.seen IS 'when it last told';
-GRANT SELECT ON sheet.gateways TO pg_monitor, sheet_gateway;

@@ -73,6 +73,3 @@ COMMENT ON COLUMN sheet.fsck_progress.sheets_total IS 'number of sheets above "a
 COMMENT ON COLUMN sheet.fsck_progress.sheet_id IS
 	'the sheet that is being checked; CALL sheet.fsck_all(after => sheet_id - 1) continues with it';
 COMMENT ON COLUMN sheet.fsck_progress.repaired IS 'repaired findings';
-REVOKE ALL ON FUNCTION sheet.fsck_progress_read() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sheet.fsck_progress_read() TO pg_monitor;
-GRANT SELECT ON sheet.fsck_progress TO pg_monitor;

@@ -3,7 +3,6 @@
 -- A number is one of this sequence and 24 random bits below it (locks.c).
 CREATE SEQUENCE sheet.lock_number_seq MAXVALUE 549755813887;
 SELECT pg_catalog.pg_extension_config_dump('sheet.lock_number_seq', '');
-REVOKE ALL ON SEQUENCE sheet.lock_number_seq FROM PUBLIC;
 
 CREATE FUNCTION sheet.lock(name text, wait interval DEFAULT NULL, lease interval DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_lock';
@@ -49,7 +48,6 @@ COMMENT ON COLUMN sheet.locks.pid IS 'of the owner''s session';
 COMMENT ON COLUMN sheet.locks.role IS 'of the owner''s session';
 COMMENT ON COLUMN sheet.locks.since IS 'when it became the owner';
 COMMENT ON COLUMN sheet.locks.waiting IS 'sessions that wait for the name';
-GRANT SELECT ON sheet.locks TO PUBLIC;
 
 CREATE FUNCTION sheet.locked(name text) RETURNS boolean
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp

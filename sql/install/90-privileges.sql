@@ -1,0 +1,93 @@
+-- Who may use what: all grants of the extension. A table, a sequence or a function that is not named here is for
+-- superusers alone, whatever ALTER DEFAULT PRIVILEGES has granted on new objects.
+--
+-- The last part of the install script. An update script ends with this part, too.
+
+CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, OUT kind text, OUT name text)
+	RETURNS SETOF record LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT g.grantee, g.privilege, g.kind, n.name FROM (VALUES
+		('public', 'USAGE', 'SCHEMA', 'sheet'),
+		('public', 'USAGE', 'TYPE', 'applied logged_edit'),
+		('public', 'SELECT', 'TABLE', 'cache_stats cells list locks log version_stats'),
+		-- these check what the caller may do
+		('public', 'EXECUTE', 'ROUTINE', 'account_sheets am_check as_table at cache_stats_read check_role column_names
+			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv fsck fsck_all
+			get history import_csv import_csv_into info insert_columns insert_rows link_account lock locked locks_read
+			log_edits member_role members newest_version open_link properties purge range read_cells recover rename
+			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link trash trim
+			unlock unshare version_stats_read versions'),
+		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
+		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),
+		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read'),
+		('sheet_gateway', 'SELECT', 'TABLE', 'gateways'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
+			account_revoke_tokens account_seen account_set_password apply claim client_acknowledged coordinator_acquire
+			coordinator_holder file_abort file_begin file_end file_get file_info file_list file_put follow holders read_log
+			read_properties read_version register_opening release report_gateway tail')
+	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '\s+') n (name)
+$$;
+COMMENT ON FUNCTION sheet.granted() IS
+	'Internal: what the extension grants, to others than the owners. A name stands for all functions of that name.';
+
+CREATE OR REPLACE FUNCTION sheet.privileges_changed(OUT extra boolean, OUT privilege text, OUT kind text, OUT object text,
+	OUT grantee text)
+	RETURNS SETOF record LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	WITH object (kind, name, object, owner, acl, standard) AS (
+		SELECT 'SCHEMA', n.nspname, n.nspname::text, n.nspowner, n.nspacl, acldefault('n', n.nspowner)
+		FROM pg_namespace n WHERE n.nspname = 'sheet'
+		UNION ALL
+		SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.relname, format('sheet.%I', c.relname), c.relowner,
+			c.relacl, acldefault(CASE c.relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, c.relowner)
+		FROM pg_class c WHERE c.relnamespace = 'sheet'::regnamespace AND c.relkind IN ('r', 'v', 'S')
+			AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_class'::regclass
+				AND d.objid = c.oid AND d.deptype = 'e' AND e.extname = 'pg_sheet')
+		UNION ALL
+		SELECT 'ROUTINE', p.proname, p.oid::regprocedure::text, p.proowner, p.proacl, acldefault('f', p.proowner)
+		FROM pg_proc p WHERE p.pronamespace = 'sheet'::regnamespace
+			AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_proc'::regclass
+				AND d.objid = p.oid AND d.deptype = 'e' AND e.extname = 'pg_sheet')
+		UNION ALL
+		SELECT 'TYPE', t.typname, format('sheet.%I', t.typname), t.typowner, t.typacl, acldefault('T', t.typowner)
+		FROM pg_type t WHERE t.typnamespace = 'sheet'::regnamespace
+			AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_type'::regclass
+				AND d.objid = t.oid AND d.deptype = 'e' AND e.extname = 'pg_sheet')),
+	actual (kind, object, grantee, privilege, grantable) AS (
+		SELECT o.kind, o.object, a.grantee, a.privilege_type, a.is_grantable
+		FROM object o, aclexplode(coalesce(o.acl, o.standard)) a
+		UNION
+		SELECT 'TABLE', format('sheet.%I', c.relname), a.grantee, a.privilege_type, a.is_grantable
+		FROM pg_attribute t JOIN pg_class c ON c.oid = t.attrelid, aclexplode(t.attacl) a
+		WHERE c.relnamespace = 'sheet'::regnamespace AND t.attacl IS NOT NULL),
+	wanted (kind, object, grantee, privilege, grantable) AS (
+		SELECT o.kind, o.object, a.grantee, a.privilege_type, a.is_grantable
+		FROM object o, aclexplode(o.standard) a WHERE a.grantee = o.owner
+		UNION
+		SELECT o.kind, o.object, coalesce(r.oid, 0), g.privilege, false
+		FROM object o JOIN sheet.granted() g ON g.kind = o.kind AND g.name = o.name LEFT JOIN pg_roles r ON r.rolname = g.grantee
+		WHERE r.oid IS NOT NULL OR g.grantee = 'public')
+	SELECT d.extra, d.privilege, d.kind, d.object, CASE d.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(d.grantee)) END
+	FROM ((SELECT true, * FROM actual EXCEPT SELECT true, * FROM wanted)
+		UNION ALL (SELECT false, * FROM wanted EXCEPT SELECT false, * FROM actual)) d (extra, kind, object, grantee, privilege, grantable)
+$$;
+COMMENT ON FUNCTION sheet.privileges_changed() IS
+	'Internal: how the privileges on the objects of the extension differ from what it grants. extra: one too many; '
+	'otherwise one is missing.';
+
+CREATE OR REPLACE FUNCTION sheet.reset_privileges() RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	c record;
+BEGIN
+	FOR c IN SELECT * FROM sheet.privileges_changed() WHERE extra LOOP
+		EXECUTE format('REVOKE %s ON %s %s FROM %s CASCADE', c.privilege, c.kind, c.object, c.grantee);
+	END LOOP;
+	FOR c IN SELECT * FROM sheet.privileges_changed() WHERE NOT extra LOOP
+		EXECUTE format('GRANT %s ON %s %s TO %s', c.privilege, c.kind, c.object, c.grantee);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION sheet.reset_privileges() IS
+	'Revokes every privilege on objects of the extension that it does not grant itself, and grants those that are '
+	'missing. CREATE EXTENSION and ALTER EXTENSION UPDATE do so. Superusers.';
+
+SELECT sheet.reset_privileges();
