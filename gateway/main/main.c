@@ -19,6 +19,7 @@
 #include "ws/room/members.h"
 #include "main/command.h"
 #include "main/coordination.h"
+#include "main/doctor.h"
 #include "main/reload.h"
 #include "main/report.h"
 #include "ws/room/room.h"
@@ -119,6 +120,7 @@ main_on_second(uv_timer_t *timer)
 	reach_tick();
 	away_tick();
 	report_tick();
+	doctor_tick();
 	if (gateway.leaving || gateway.draining)
 		snprintf(status, sizeof(status), "draining: %zu sessions, %zu sheets", members_count(), room_count());
 	else

@@ -198,6 +198,18 @@ test('nothing above has killed or restarted the gateway', async () => {
 	assert.equal((await request(gateway, 'GET', '/healthz')).status, 200);
 });
 
+test('a gateway logs what sheet.doctor() finds', async () => {
+	const log = () => fs.readFileSync(gateway.service.log, 'utf8');
+	const granted = /sheet\.doctor\(\) has a finding.*PUBLIC: SELECT on sheet\.account/;
+	assert.doesNotMatch(log(), granted);
+	await cluster.psql('GRANT SELECT ON sheet.account TO PUBLIC');
+	await gateway.stop();
+	gateway = await cluster.addGateway();
+	await waitUntil(() => granted.test(log()), 'the finding to be logged');
+	assert.doesNotMatch(log(), /could not be asked/);
+	await cluster.psql('SELECT sheet.reset_privileges()');
+});
+
 test('durable=false commits edits without waiting for the disk, and says so', async () => {
 	assert.equal((await request(gateway, 'GET', '/healthz')).json.durable, true);
 	await gateway.stop();

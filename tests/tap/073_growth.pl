@@ -33,6 +33,7 @@ my %parameters = (
 	'coord_postgres.c holder_sql' => [],
 	'database.c database_works_sql' => [ '1', q{'pg_sheet group'} ],
 	'database.c session_format_sql' => undef, # not to be explained: it reads no table
+	'doctor.c doctor_sql' => [],
 	'download.c download_info_sql' => [ '$busy', q{'file 7'}, '$guest', q{''} ],
 	'download.c download_part_sql' => [ '$file', '0' ],
 	'command.c sql' => [],
