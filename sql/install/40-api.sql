@@ -108,7 +108,7 @@ BEGIN
 		SELECT coalesce(a.target, b.target), coalesce(a.key, b.key), a.value, b.value
 		FROM a FULL JOIN b ON coalesce(a.target, '') = coalesce(b.target, '') AND a.key = b.key
 		WHERE a.value IS DISTINCT FROM b.value
-		ORDER BY 2, 1 NULLS FIRST;
+		ORDER BY coalesce(a.key, b.key) COLLATE "C", coalesce(a.target, b.target) COLLATE "C" NULLS FIRST;
 END
 $$;
 COMMENT ON FUNCTION sheet.diff_properties(bigint, bigint, bigint) IS

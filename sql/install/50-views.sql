@@ -68,7 +68,8 @@ BEGIN
 	END IF;
 	PERFORM sheet.get(sheet_id, ref); -- fails if the reference is invalid or the caller may not read it
 	RETURN QUERY SELECT l.* FROM sheet.log l WHERE l.sheet_id OPERATOR(pg_catalog.=) history.sheet_id
-		AND l.a1 OPERATOR(pg_catalog.=) pg_catalog.upper(pg_catalog.replace(ref, '$', '')) ORDER BY l.seq;
+		-- in the collation "C": the capital of "i" is another letter in Turkish
+		AND l.a1 OPERATOR(pg_catalog.=) pg_catalog.upper(pg_catalog.replace(ref, '$', '') COLLATE pg_catalog."C") COLLATE pg_catalog."default" ORDER BY l.seq;
 END
 $$;
 COMMENT ON FUNCTION sheet.history(bigint, text) IS 'The edits of one cell, oldest first.';
