@@ -259,6 +259,11 @@ port_check_free() {
 	! port_is_open "$3" || die "port $3 is in use, and $4 needs it: choose another port, for example $1=$other"
 }
 
+# gateway_admin_port PORT: the port of admin-address by default (--help).
+gateway_admin_port() {
+	echo $(($1 + ($1 > 64535 ? -1000 : 1000)))
+}
+
 # ports_check: checks all ports of a run before anything is started.
 ports_check() {
 	local i number ports name
@@ -266,6 +271,7 @@ ports_check() {
 	port_check_free PGPORT "$pgport" "$pgport" "PostgreSQL"
 	for ((i = 0; i < gateways; i++)); do
 		port_take PORT "$port" $((port + i)) "gateway $((i + 1))"
+		port_take PORT "$port" "$(gateway_admin_port $((port + i)))" "operators of gateway $((i + 1))"
 	done
 	[ "$coordinator" = zookeeper ] || return 0
 	for ((i = 1; i <= zookeepers; i++)); do

@@ -427,6 +427,39 @@ is_wildcard(const char *address)
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
+/* Puts host:port into the setting. */
+static void
+put_address(char **setting, const char *host, int port)
+{
+	char address[300];
+
+	snprintf(address, sizeof(address), strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host, port);
+	free(*setting);
+	*setting = text_copy(address);
+}
+
+/* Addresses that follow from others. So the ports for operators of gateways on one machine differ as the others do. */
+static void
+derive_addresses(Config *config)
+{
+	bool loopback = network_list_contains(NETWORK_LOOPBACK, config->listen_address);
+	int port = config->listen_port;
+
+	if (config->public_address[0] == '\0')
+		put_address(&config->public_address, config->listen_address, port);
+	if (config->admin_address[0] == '\0')
+		put_address(&config->admin_address, loopback ? config->listen_address : "127.0.0.1",
+					port + (port + CONFIG_ADMIN_PORT > 65535 ? -CONFIG_ADMIN_PORT : CONFIG_ADMIN_PORT));
+}
+
+static bool
+is_ip_port(const char *text)
+{
+	char host[NETWORK_HOST_MAX];
+
+	return is_host_port(text) && network_split(text, host) != NULL && network_is_address(host);
+}
+
 /* Checks formats, files, and combinations of values. */
 static bool
 loader_check(Loader *loader)
@@ -435,17 +468,11 @@ loader_check(Loader *loader)
 
 	if (config->listen_address[0] == '\0')
 		return loader_refuse(loader, "listen-address", "it is empty");
-	if (config->public_address[0] == '\0')
-	{
-		char address[300];
-		bool ipv6 = strchr(config->listen_address, ':') != NULL;
-
-		snprintf(address, sizeof(address), ipv6 ? "[%s]:%d" : "%s:%d", config->listen_address, config->listen_port);
-		free(config->public_address);
-		config->public_address = text_copy(address);
-	}
+	derive_addresses(config);
 	if (!is_host_port(config->public_address))
 		return loader_refuse(loader, "public-address", "it is not host:port");
+	if (!is_ip_port(config->admin_address))
+		return loader_refuse(loader, "admin-address", "it is not an IP address and a port");
 	if (strcmp(config->coordinator, "zookeeper") == 0 && is_wildcard(config->public_address))
 		return loader_refuse(loader, "public-address", "nobody can be redirected to it; name this machine");
 	if (config->peer_address[0] != '\0' && (!is_host_port(config->peer_address) || is_wildcard(config->peer_address)))
@@ -550,6 +577,15 @@ config_reload(Config *config, int argc, char **argv, ConfigSayFn say)
 		config_free(&fresh);
 	config_say_fn = NULL;
 	return good;
+}
+
+bool
+config_admin_is_plain(const Config *config)
+{
+	char host[NETWORK_HOST_MAX];
+
+	return config->tls_certificate[0] == '\0' ||
+		   (network_split(config->admin_address, host) != NULL && network_list_contains(NETWORK_LOOPBACK, host));
 }
 
 void

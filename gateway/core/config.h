@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CONFIG_VERSION "1.0"
+#define CONFIG_VERSION	  "1.0"
+#define CONFIG_ADMIN_PORT 1000 /* added to listen-port, or subtracted if that is too much */
 
 /* settings.c documents the fields: the setting of `listen_port` is "listen-port". */
 typedef struct Config
@@ -40,6 +41,7 @@ typedef struct Config
 	int password_queue;
 	char *trusted_proxies;
 	char *allowed_origins;
+	char *admin_address;
 	char *admin_networks;
 	char *admin_token_file;
 	bool log_requests;
@@ -91,6 +93,8 @@ extern bool config_load_command(Config *config, int argc, char **argv, bool uses
  */
 typedef void (*ConfigSayFn)(const char *line);
 extern bool config_reload(Config *config, int argc, char **argv, ConfigSayFn say);
+/* Operators are served over plain HTTP: certificates name no loopback address, and nobody listens there. */
+extern bool config_admin_is_plain(const Config *config);
 extern void config_free(Config *config);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "core/gateway.h"
 #include "support/log.h"
+#include "support/network.h"
 
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -192,15 +193,13 @@ static void
 reach_connect(Reach *reach)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-	const char *colon = strrchr(reach->address, ':');
-	bool brackets = reach->address[0] == '[';
-	char host[256];
+	char host[NETWORK_HOST_MAX];
+	const char *port = network_split(reach->address, host);
 
-	if (colon == NULL || colon - reach->address < 1 + 2 * brackets)
+	if (port == NULL)
 		return;
-	snprintf(host, sizeof(host), "%.*s", (int) (colon - reach->address) - 2 * brackets, reach->address + brackets);
 	reach->resolve.data = reach;
-	if (uv_getaddrinfo(&gateway.loop, &reach->resolve, reach_on_resolved, host, colon + 1, &hints) == 0)
+	if (uv_getaddrinfo(&gateway.loop, &reach->resolve, reach_on_resolved, host, port, &hints) == 0)
 		reach->state = REACH_RESOLVING;
 }
 

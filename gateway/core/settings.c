@@ -67,8 +67,8 @@ const Setting settings[] = {
 	 "Origins, other than the gateways' own, whose pages may use this gateway; for example "
 	 "https://sheets.example.org."},
 	{"Listening", "trusted-proxies", SETTING_TEXT, FIELD(trusted_proxies), "", 0, 0, "", "comma-separated networks",
-	 "Proxies whose X-Forwarded-For or Forwarded header names the client; for example 127.0.0.1, 10.0.0.0/8. If the "
-	 "header is malformed, or the two headers differ, the client's address is unknown."},
+	 "Proxies whose X-Forwarded-For or Forwarded header names the client; for example 127.0.0.1, 10.0.0.0/8. If a "
+	 "header is malformed in any part, or the two headers differ, the client's address is unknown."},
 	{"Listening", "web-root", SETTING_TEXT, FIELD(web_root), "", 0, 0, "", "a directory",
 	 "Directory of the built page. Empty: no page is served."},
 	{"Listening", "public-scheme", SETTING_CHOICE, FIELD(public_scheme), "auto", 0, 0, "", "auto http https",
@@ -135,11 +135,16 @@ const Setting settings[] = {
 	 "text: one line per message. json: one JSON object per message."},
 	{"Logging", "log-requests", SETTING_BOOL, FIELD(log_requests), "false", 0, 1, "", "",
 	 "Log each HTTP request, without the query of its URL. false: only at log-level debug."},
+	{"Operators", "admin-address", SETTING_TEXT, FIELD(admin_address), "", 0, 0, "", "address:port",
+	 "IP address and port for operators: /metrics, /debug and /admin are served here only. Default: listen-port + 1000 "
+	 "(- 1000 if that exceeds 65535) of listen-address if that is a loopback address, otherwise of 127.0.0.1."},
 	{"Operators", "admin-networks", SETTING_TEXT, FIELD(admin_networks), NETWORK_LOOPBACK, 0, 0, "",
 	 "comma-separated networks",
-	 "Networks that may read /metrics and /debug. A request forwarded by an untrusted proxy never matches."},
+	 "Networks that may read /metrics and /debug without a token, and loopback addresses that may use /admin. A "
+	 "request "
+	 "forwarded by an untrusted proxy never matches."},
 	{"Operators", "admin-token-file", SETTING_TEXT, FIELD(admin_token_file), "", 0, 0, "", "a file with mode 0600",
-	 "File with a token of 32 to 256 characters that permits reading them from anywhere (Authorization: Bearer "
+	 "File with a token of 32 to 256 characters that permits all of these from anywhere (Authorization: Bearer "
 	 "TOKEN)."},
 	{"Limits", "max-connections", SETTING_INT, FIELD(max_connections), "10000", 10, 1000000, "connections", "",
 	 "WebSocket and HTTP connections together. Needs as many file descriptors (ulimit -n)."},
@@ -381,7 +386,8 @@ settings_print(void)
 		   "Usage: pg_sheet_gateway [--config=FILE] [--NAME=VALUE ...]\n"
 		   "       pg_sheet_gateway members          the gateways, their state and load\n"
 		   "       pg_sheet_gateway drain ADDRESS    move the sheets of that gateway to others\n"
-		   "       pg_sheet_gateway resume ADDRESS   have it take sheets again\n\n"
+		   "       pg_sheet_gateway resume ADDRESS   have it take sheets again\n"
+		   "ADDRESS is its admin-address (host:port, or a URL), or its name as members shows it.\n\n"
 		   "A setting takes its value from its default, the file (NAME = VALUE lines), the environment\n"
 		   "(listen-port is PG_SHEET_LISTEN_PORT) and the flags; the last one wins. SIGHUP reads them\n"
 		   "again and applies those marked with *.\n\n"

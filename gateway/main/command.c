@@ -5,8 +5,9 @@
  *   pg_sheet_gateway drain ADDRESS   moves the sheets of that gateway to others, and waits for the end of it
  *   pg_sheet_gateway resume ADDRESS  has it take sheets again
  *
- * ADDRESS is host:port or a URL, http or https. Settings follow as flags, or come from where the gateway has them:
- * `database` for members, `admin-token-file` for the others, unless they are asked in a network of admin-networks.
+ * ADDRESS is the gateway's admin-address, as host:port or a URL, http or https; or its name as `members` shows it.
+ * Settings follow as flags, or come from where the gateway has them: `database` for members and names,
+ * `admin-token-file` for the others, unless they are asked on the gateway's machine.
  * A command whose server does not answer for COMMAND_ANSWER_S ends with an error.
  */
 #include "main/command.h"
@@ -25,10 +26,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COMMAND_STEP_MS	   500
-#define COMMAND_DRAIN_S	   60
-#define COMMAND_ANSWER_S   10
-#define COMMAND_ANSWER_MAX 4096
+#define COMMAND_STEP_MS		500
+#define COMMAND_DRAIN_S		60
+#define COMMAND_ANSWER_S	10
+#define COMMAND_ANSWER_MAX	4096
+#define COMMAND_ADDRESS_MAX 300
 
 static void
 command_say(const char *line)
@@ -56,24 +58,32 @@ command_expect(const char *whom)
 	alarm(COMMAND_ANSWER_S);
 }
 
+/* What `database` says counts, as the last one; of several hosts, one that does not answer is passed over. */
+static PGconn *
+command_connect_database(void)
+{
+	const char *const keys[] = {"connect_timeout", "dbname", "target_session_attrs", NULL};
+	const char *const values[] = {"3", gateway.config.database, "primary", NULL}; /* the table is not on standbys */
+
+	return PQconnectdbParams(keys, values, 1);
+}
+
 /* ---- members ---- */
 
 static int
 command_members(void)
 {
-	static const char sql[] = "SELECT address, weight, state, sheets, sessions, edits_per_second AS \"edits/s\", "
-							  "pg_catalog.date_trunc('second', pg_catalog.now() - seen) AS \"seen before\" FROM "
-							  "sheet.gateways ORDER BY address";
-	/* What `database` says counts, as the last one; of several hosts, one that does not answer is passed over. */
-	const char *const keys[] = {"connect_timeout", "dbname", "target_session_attrs", NULL};
-	const char *const values[] = {"3", gateway.config.database, "primary", NULL}; /* the table is not on standbys */
+	static const char sql[] =
+		"SELECT address, weight, state, sheets, sessions, edits_per_second AS \"edits/s\", "
+		"pg_catalog.date_trunc('second', pg_catalog.now() - seen) AS \"seen before\", admin_url FROM "
+		"sheet.gateways ORDER BY address";
 	PQprintOpt options = {.header = 1, .align = 1, .fieldSep = "|"};
 	PGconn *conn;
 	PGresult *res = NULL;
 	int status = 1;
 
 	command_expect("the database");
-	conn = PQconnectdbParams(keys, values, 1);
+	conn = command_connect_database();
 	if (PQstatus(conn) == CONNECTION_OK)
 		res = PQexec(conn, sql);
 	alarm(0);
@@ -151,20 +161,47 @@ command_post(const char *address, const char *path, char answer[COMMAND_ANSWER_M
 	return status;
 }
 
-/* Posts, and returns whether that was done; prints what was not. */
+/* The address for operators of the gateway of this name. False: the database knows none, or does not answer. */
+static bool
+command_find(const char *name, char admin[COMMAND_ADDRESS_MAX])
+{
+	static const char sql[] = "SELECT admin_url FROM sheet.gateways WHERE address = $1";
+	PGconn *conn = command_connect_database();
+	PGresult *res = PQexecParams(conn, sql, 1, NULL, &name, NULL, NULL, 0);
+	bool found = PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1;
+
+	if (found)
+		snprintf(admin, COMMAND_ADDRESS_MAX, "%s", PQgetvalue(res, 0, 0));
+	PQclear(res);
+	PQfinish(conn);
+	return found;
+}
+
+/* Posts, and returns whether that was done; prints what was not. The address of clients, where nothing is to be asked
+ * (404), is a name. */
 static bool
 command_ask(const char *address, const char *path, char answer[COMMAND_ANSWER_MAX], const char **body)
 {
+	char admin[COMMAND_ADDRESS_MAX];
 	int status;
 
 	command_expect(address);
 	status = command_post(address, path, answer, body);
+	if (status == 404 && command_find(strstr(address, "://") ? strstr(address, "://") + 3 : address, admin))
+	{
+		address = admin;
+		command_expect(address);
+		status = command_post(address, path, answer, body);
+	}
 	alarm(0);
 	if (status == 200)
 		return true;
 	if (status == 0)
 		fprintf(stderr, "pg_sheet_gateway: %s does not answer: %s\n", address,
 				ERR_peek_last_error() ? ERR_reason_error_string(ERR_peek_last_error()) : "no HTTP");
+	else if (status == 404)
+		fprintf(stderr, "pg_sheet_gateway: %s is not the admin-address of a gateway, nor a name that `members` shows\n",
+				address);
 	else
 		fprintf(stderr, "pg_sheet_gateway: %s answered %d: %s\n", address, status, *body);
 	return false;
@@ -224,7 +261,7 @@ command_run(int argc, char **argv)
 	}
 	if (!members && (address[0] == '-' || strchr(address, ':') == NULL))
 	{
-		fprintf(stderr, "pg_sheet_gateway: %s needs the address of a gateway: host:port, or a URL\n", argv[1]);
+		fprintf(stderr, "pg_sheet_gateway: %s needs a gateway: its admin-address, or its name\n", argv[1]);
 		return 2;
 	}
 	argv[taken] = argv[0];

@@ -11,6 +11,9 @@
 #include "ws/room/members.h"
 #include "ws/room/room.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define REPORT_S 5
 
 static int report_seconds;
@@ -29,6 +32,24 @@ report_state(void)
 	return gateway.ready && !gateway.suspended ? "serving" : "suspended";
 }
 
+/* Where other machines reach admin-address: if it is on every interface, at the host by which they know this gateway.
+ */
+static const char *
+report_admin_url(char *to, size_t size)
+{
+	const Config *config = &gateway.config;
+	const char *address = config->admin_address;
+	const char *named = config->peer_address[0] != '\0' ? config->peer_address : config->public_address;
+	int host = (int) (strrchr(address, ':') - address);
+
+	if (strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0)
+		snprintf(to, size, "http%s://%.*s%s", config_admin_is_plain(config) ? "" : "s",
+				 (int) (strrchr(named, ':') - named), named, address + host);
+	else
+		snprintf(to, size, "http%s://%s", config_admin_is_plain(config) ? "" : "s", address);
+	return to;
+}
+
 static void
 report_on_answer(void *arg, PGresult *res)
 {
@@ -38,17 +59,18 @@ report_on_answer(void *arg, PGresult *res)
 void
 report_tick(void)
 {
-	static const char sql[] = "SELECT sheet.report_gateway($1, $2, $3, $4, $5, $6)";
-	char weight[24], sheets[24], sessions[24], rate[24];
+	static const char sql[] = "SELECT sheet.report_gateway($1, $2, $3, $4, $5, $6, $7)";
+	char weight[24], sheets[24], sessions[24], rate[24], admin[300];
 	PgParam params[] = {pgparam_text(gateway.config.public_address),
 						pgparam_int64(weight, gateway.config.weight),
 						pgparam_text(report_state()),
 						pgparam_int64(sheets, (int64_t) room_count()),
 						pgparam_int64(sessions, (int64_t) members_count()),
-						pgparam_int64(rate, (int64_t) (metrics.edits_committed - report_edits) / REPORT_S)};
+						pgparam_int64(rate, (int64_t) (metrics.edits_committed - report_edits) / REPORT_S),
+						pgparam_text(report_admin_url(admin, sizeof(admin)))};
 
 	if (report_seconds++ % REPORT_S != 0 || report_under_way || !pgpool_is_up(database_pool(DATABASE_ACCOUNTS)))
 		return;
 	report_edits = metrics.edits_committed;
-	report_under_way = database_query(DATABASE_ACCOUNTS, 0, sql, 6, params, 0, report_on_answer, NULL);
+	report_under_way = database_query(DATABASE_ACCOUNTS, 0, sql, 7, params, 0, report_on_answer, NULL);
 }

@@ -116,6 +116,18 @@ network_list_contains(const char *list, const char *address)
 	return found;
 }
 
+const char *
+network_split(const char *address, char host[NETWORK_HOST_MAX])
+{
+	const char *colon = strrchr(address, ':');
+	bool brackets = address[0] == '[' && colon > address && colon[-1] == ']';
+
+	if (colon == NULL || colon - address < 1 + 2 * brackets || colon - address >= NETWORK_HOST_MAX)
+		return NULL;
+	snprintf(host, NETWORK_HOST_MAX, "%.*s", (int) (colon - address) - 2 * brackets, address + brackets);
+	return colon + 1;
+}
+
 void
 network_holder(const char *address, char to[NETWORK_NAME_MAX])
 {

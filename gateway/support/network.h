@@ -6,12 +6,17 @@
 
 #define NETWORK_NAME_MAX 48
 #define NETWORK_LOOPBACK "127.0.0.0/8,::1"
+#define NETWORK_HOST_MAX 256
 
 /* Whether every item is an address, optionally with a prefix length. The empty list is valid. */
 extern bool network_list_is_valid(const char *list);
 extern bool network_is_address(const char *text);
 /* An IPv4-mapped address (::ffff:a.b.c.d) counts as IPv4. Returns false for text that is no address. */
 extern bool network_list_contains(const char *list, const char *address);
+
+/* Splits host:port, or [host]:port, whose host is copied without the brackets. Returns the port; NULL if there is none.
+ */
+extern const char *network_split(const char *address, char host[NETWORK_HOST_MAX]);
 
 /*
  * Writes the network that one user controls: the address itself for IPv4, its /64 for IPv6. Text that is no address is

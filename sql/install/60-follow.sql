@@ -22,26 +22,28 @@ CREATE UNLOGGED TABLE sheet.gateway (
 	edits_per_second integer NOT NULL,
 	seen timestamptz NOT NULL,
 	pid integer NOT NULL, -- of the connection that it told by
+	admin_url text NOT NULL,
 	CONSTRAINT gateway_texts CHECK (pg_catalog.length(address) OPERATOR(pg_catalog.<=) 300
-		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.!~) '[[:cntrl:]\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]')
+		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.||) admin_url OPERATOR(pg_catalog.!~) '[[:cntrl:]\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
 
 CREATE FUNCTION sheet.report_gateway(address text, weight integer, state text, sheets integer, sessions integer,
-	edits_per_second integer) RETURNS void
+	edits_per_second integer, admin_url text) RETURNS void
 	LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-	INSERT INTO sheet.gateway VALUES (address, weight, state, sheets, sessions, edits_per_second, now(), pg_backend_pid())
+	INSERT INTO sheet.gateway VALUES (address, weight, state, sheets, sessions, edits_per_second, now(), pg_backend_pid(),
+			admin_url)
 		ON CONFLICT ON CONSTRAINT gateway_pkey DO UPDATE SET weight = excluded.weight, state = excluded.state,
 			sheets = excluded.sheets, sessions = excluded.sessions, edits_per_second = excluded.edits_per_second,
-			seen = excluded.seen, pid = excluded.pid
+			seen = excluded.seen, pid = excluded.pid, admin_url = excluded.admin_url
 $$;
-COMMENT ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer) IS
+COMMENT ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, integer, text) IS
 	'Tells the state and the load of a gateway. For gateways.';
 
 CREATE VIEW sheet.gateways AS
 	SELECT address, weight, CASE WHEN seen OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '15 s')
 			OR NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) gateway.pid)
-		THEN 'silent' ELSE state END AS state, sheets, sessions, edits_per_second, seen
+		THEN 'silent' ELSE state END AS state, sheets, sessions, edits_per_second, seen, admin_url
 	FROM sheet.gateway
 	WHERE seen OPERATOR(pg_catalog.>) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 day');
 COMMENT ON VIEW sheet.gateways IS
@@ -57,3 +59,4 @@ COMMENT ON COLUMN sheet.gateways.sheets IS 'open sheets';
 COMMENT ON COLUMN sheet.gateways.sessions IS 'open WebSockets';
 COMMENT ON COLUMN sheet.gateways.edits_per_second IS 'stored, on average between its last two reports';
 COMMENT ON COLUMN sheet.gateways.seen IS 'when it last told';
+COMMENT ON COLUMN sheet.gateways.admin_url IS 'where operators ask it: its setting admin-address';

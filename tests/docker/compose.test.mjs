@@ -189,7 +189,7 @@ if (obstacle) {
 				await waitUntil(ready, `${door.host} to be ready`, 120000, 500);
 				assert.match((await request(door, 'GET', '/')).text, /<script/);
 				for (const headers of [{}, { 'x-forwarded-for': '127.0.0.1' }, { forwarded: 'for=127.0.0.1' }])
-					assert.equal((await request(door, 'GET', '/metrics', { headers })).status, 403);
+					assert.equal((await request(door, 'GET', '/metrics', { headers })).status, 404);
 			}
 			const door = await waitUntil(() => findOwner(doors), 'an owner of the sheet');
 			const editor = await Editor.open(door, anna, fid);
@@ -207,7 +207,7 @@ if (obstacle) {
 				(await request(prometheus, 'GET', `/api/v1/query?query=${query}`).catch(() => ({}))).json?.data?.result ?? [];
 			const values = async (query) =>
 				Object.fromEntries((await ask(query)).map(({ metric, value }) => [metric.instance, value[1]]));
-			const all = Object.fromEntries([1, 2, 3].map((i) => [`gateway-${i}:8080`, '1']));
+			const all = Object.fromEntries([1, 2, 3].map((i) => [`gateway-${i}:9080`, '1']));
 			for (const query of ['up', 'pg_sheet_ready']) {
 				let found;
 				const isAll = async () => isDeepStrictEqual((found = await values(query)), all);

@@ -50,7 +50,7 @@ const owns = (gateway, fid) => query(gateway, fid).then(({ msg }) => msg === 20)
 
 /** Who serves the sheets, by their rooms. */
 async function served(gateway) {
-	const { first_rooms: rooms } = (await request(gateway, 'GET', '/debug')).json;
+	const { first_rooms: rooms } = (await request(gateway.admin, 'GET', '/debug')).json;
 	return new Set(rooms.filter(({ state }) => state === 'serving').map(({ sheet }) => sheet));
 }
 
@@ -158,9 +158,12 @@ test('a gateway is drained by command: all of its sheets move, it forwards clien
 	const state = (host) => cluster.psql(`SELECT state FROM sheet.gateways WHERE address = '${host}'`);
 	await waitUntil(async () => (await state(second.host)) === 'draining' && (await state(first.host)) === 'serving', 'the view', 20000, 100);
 	assert.match((await command('members')).stdout, new RegExp(`${second.host}\\s*\\|.*draining`));
-	const refused = await command('drain', first.host);
+	assert.match((await command('members')).stdout, new RegExp(`${second.host}\\s*\\|.*http://${second.admin.host}`));
+	const refused = await command('drain', first.admin.host);
 	assert.deepEqual([refused.code, /409.*no other gateway serves/.test(refused.stderr)], [1, true], refused.stderr);
-	const resumed = await command('resume', second.host);
+	const nameless = await command('resume', `localhost:${first.port}`);
+	assert.deepEqual([nameless.code, /not the admin-address of a gateway, nor a name/.test(nameless.stderr)], [1, true], nameless.stderr);
+	const resumed = await command('resume', `http://${second.admin.host}`);
 	assert.equal(resumed.code, 0, resumed.stderr);
 	await waitUntil(async () => (await served(second)).has(own[1]), 'the sheet to come back', 20000, 100);
 	await Promise.all([writer.stop(), typist.stop()]);
@@ -218,9 +221,9 @@ test('locks of ranges end when the sheet moves: the holder and who waits are clo
 });
 
 test('web pages may not drain a gateway, nor may strangers', async () => {
-	const page = await post(first, '/admin/drain', {}, { headers: { origin: 'http://elsewhere.example' } });
+	const page = await post(first.admin, '/admin/drain', {}, { headers: { origin: 'http://elsewhere.example' } });
 	assert.equal(page.status, 403);
-	const stranger = await post(first, '/admin/drain', {}, { headers: { host: 'elsewhere.example' } });
+	const stranger = await post(first.admin, '/admin/drain', {}, { headers: { host: 'elsewhere.example' } });
 	assert.equal(stranger.status, 403);
 });
 

@@ -151,8 +151,8 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 		},
 		cells: (n) => ask(request, gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:C${n + 1}`, { headers: { authorization: `Bearer ${anna.token}` } }),
 		page: () => ask(request, gateway, 'GET', '/'),
-		metrics: () => ask(request, gateway, 'GET', '/metrics'),
-		debug: () => ask(request, gateway, 'GET', '/debug'),
+		metrics: () => ask(request, gateway.admin, 'GET', '/metrics'),
+		debug: () => ask(request, gateway.admin, 'GET', '/debug'),
 		upload: () => ask(request, gateway, 'POST', '/uploadchunk', file),
 		v1: (n) =>
 			member(async (open) => {

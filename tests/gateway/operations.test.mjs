@@ -4,9 +4,12 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import dgram from 'node:dgram';
 import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
+import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { Cluster, repository, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
+import { Cluster, freePort, repository, sleep, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
 import { Editor, call, login, newSheet, post, refused, register, request, tokenParts, uniqueName } from '../lib/client.mjs';
 import { signalAll } from '../lib/processes.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
@@ -26,6 +29,7 @@ before(async () => {
 after(() => cluster?.stop());
 
 const get = (address, headers = {}) => request(gateway, 'GET', address, { headers });
+const ask = (address, headers = {}) => request(gateway.admin, 'GET', address, { headers }); // as an operator
 const logFile = () => fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8');
 
 /** New settings in the file, and SIGHUP. */
@@ -68,7 +72,7 @@ describe('metrics', () => {
 		await editor.settle();
 		await editor.close();
 		await get('/no/such/address');
-		const text = (await get('/metrics')).text;
+		const text = (await ask('/metrics')).text;
 		const types = new Map();
 		const values = new Map();
 		for (const line of text.trimEnd().split('\n')) {
@@ -157,7 +161,7 @@ describe('metrics', () => {
 		const user = await register(gateway);
 		const fid = await newSheet(gateway, user);
 		const editor = await Editor.open(gateway, user, fid);
-		const { json } = await get('/debug');
+		const { json } = await ask('/debug');
 		const room = json.first_rooms.find(({ sheet }) => sheet === fid);
 		assert.equal(room.state, 'serving');
 		assert.equal(room.sessions, 1);
@@ -172,27 +176,92 @@ describe('for operators only', () => {
 
 	/** The status of both addresses, which is the same. */
 	async function status(headers) {
-		const [metrics, debug] = [await get('/metrics', headers), await get('/debug', headers)];
+		const [metrics, debug] = [await ask('/metrics', headers), await ask('/debug', headers)];
 		assert.equal(metrics.status, debug.status);
 		if (metrics.status === 403) assert.match(metrics.json.data, /admin-networks.*admin-token-file/);
 		return metrics.status;
 	}
 
+	const act = async (headers = {}, address = '/admin/drain') => (await post(gateway.admin, address, {}, { headers })).status;
+	const permitted = 409; // there is no other gateway
+
+	test('at admin-address, where nothing else is served, and nowhere else', async () => {
+		const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
+		for (const address of ['/metrics', '/debug', '/admin/drain', '/admin/resume', '/%6detrics'])
+			for (const answer of [await get(address, headers), await post(gateway, address, {}, { headers })])
+				assert.equal(answer.status, 404, address);
+		for (const address of ['/', '/index.html', '/sheetws?query=1&fid=1', '/getchunk?fid=1&chunk=a', '/v2/sheets/1/cells'])
+			assert.equal((await ask(address)).status, 404, address);
+		for (const address of ['/login', '/register', '/getuser', '/v2/session', '/v2/session/end', '/v2/ticket', '/uploadchunk'])
+			assert.equal((await post(gateway.admin, address, {})).status, 404, address);
+		await assert.rejects(Editor.open(gateway.admin, { token: 'x' }, 1), (error) => error.status === 404);
+		for (const address of ['/livez', '/readyz', '/healthz'])
+			for (const answer of [await get(address), await ask(address)]) assert.equal(answer.status, 200, address);
+		const page = await ask('/metrics', { origin: `http://${gateway.host}` });
+		assert.equal(page.headers['access-control-allow-origin'], undefined);
+	});
+
+	test('the default of admin-address follows listen-port; one that is in use, or has no port, is refused', async () => {
+		const start = (flags) => cluster.runGateway(flags, { timeoutMs: 20000 });
+		const used = await start({ 'admin-address': gateway.admin.host });
+		assert.equal(used.code, 1);
+		assert.match(used.stderr, new RegExp(`cannot listen on 127.0.0.1 port ${gateway.admin.port}: .*\n.*--admin-address`));
+		for (const value of ['127.0.0.1', 'localhost:9080', ':9080', '127.0.0.1:0', '127.0.0.1:65536', '::1:9080'])
+			assert.match((await start({ 'admin-address': value })).stderr, /setting "admin-address" = .*not an IP address and a port/);
+		const busy = net.createServer().listen(64000, '127.0.0.2');
+		await once(busy, 'listening').catch(() => {}); // in use already: as good
+		try {
+			// The port that follows is in use, so that the gateway tells it.
+			for (const flags of [{ 'listen-port': 63000 }, { 'listen-port': 65000 }]) {
+				const { stderr } = await start({ 'listen-address': '127.0.0.2', 'admin-address': '', ...flags });
+				assert.match(stderr, /cannot listen on 127.0.0.2 port 64000/);
+			}
+		} finally {
+			busy.close();
+		}
+	});
+
 	test('from loopback by default, but not through a proxy there', async () => {
 		assert.equal(await status({}), 200);
-		for (const headers of [{ 'x-forwarded-for': '127.0.0.1' }, { forwarded: 'for=127.0.0.1' }])
-			assert.equal(await status(headers), 403);
+		assert.equal(await act(), permitted);
+		for (const name of ['x-forwarded-for', 'x-forwarded', 'x-forwarded-proto', 'X-Forwarded-Host', 'via', 'x-real-ip', 'true-client-ip', 'forwarded', 'cf-connecting-ip', 'x-original-uri']) {
+			const headers = { [name]: name === 'forwarded' ? 'for=127.0.0.1' : '127.0.0.1' };
+			assert.equal(await status(headers), 403, name);
+			assert.equal(await act(headers), 403, name);
+			assert.equal(await act(headers, '/admin/resume'), 403, name);
+		}
 		await configure('trusted-proxies = 127.0.0.1\n');
 		assert.equal(await status({ 'x-forwarded-for': '198.51.100.1' }), 403);
 		assert.equal(await status({ 'x-forwarded-for': '127.0.0.2' }), 200);
 		assert.equal(await status({ forwarded: 'for="127.0.0.2:80"' }), 200);
+		assert.equal(await status({ 'x-real-ip': '127.0.0.2' }), 403);
+		assert.equal(await act({ 'x-forwarded-for': '127.0.0.2' }), 403, 'who changes something must be on this machine');
+	});
+
+	test('another machine reads metrics if its network is one of the setting, and changes nothing without the token', async (t) => {
+		const address = Object.values(os.networkInterfaces()).flat().find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+		if (!address) return t.skip('this machine has no address but loopback');
+		const file = path.join(cluster.directory, 'operator');
+		writePrivateFile(file, `${token}\n`);
+		const port = await freePort();
+		const other = await cluster.addGateway(
+			{ 'admin-address': `${address}:${port}`, 'admin-networks': '0.0.0.0/0', 'admin-token-file': file, coordinator: 'zookeeper', 'zookeeper-hosts': '127.0.0.1:1' },
+			{ ready: '/livez' },
+		);
+		const door = { address, port };
+		assert.equal((await request(door, 'GET', '/metrics')).status, 200);
+		const drain = async (headers) => (await post(door, '/admin/drain', {}, { headers })).status;
+		assert.equal(await drain({}), 403);
+		assert.equal(await drain({ authorization: `Bearer ${token}` }), permitted);
+		await other.stop();
+		return undefined;
 	});
 
 	test('and not when a proxy does not say, in a way that can be read, for whom it asks', async () => {
 		await configure('trusted-proxies = 127.0.0.1\n');
 		const lists = ['', 'unknown', 'garbage', '198.51.100.1:1234', '[2001:db8::1]:1234', `127.0.0.2${', 127.0.0.1'.repeat(100)}`, `${'127.0.0.2, '.repeat(100)}198.51.100.1`];
 		for (const list of lists) assert.equal(await status({ 'x-forwarded-for': list }), 403, list);
-		for (const list of ['for=unknown', 'for=_hidden', 'host=a', 'for="127.0.0.2', 'for=127.0.0.2;for=127.0.0.2'])
+		for (const list of ['for=unknown', 'for=_hidden', 'host=a', 'for="127.0.0.2', 'for=127.0.0.2;for=127.0.0.2', 'for=127.0.0.2;x=", for=198.51.100.1', 'for=127.0.0.2;x=", for="198.51.100.1"'])
 			assert.equal(await status({ forwarded: list }), 403, list);
 		assert.equal(await status({ 'x-forwarded-for': '127.0.0.2', forwarded: 'for=127.0.0.3' }), 403, 'which of the two is the proxy\u2019s?');
 		await configure('');
@@ -212,7 +281,9 @@ describe('for operators only', () => {
 		writePrivateFile(file, `${token}\n`);
 		await configure(`admin-networks = 10.9.0.0/16\nadmin-token-file = ${file}\n`);
 		assert.equal(await status({}), 403);
+		assert.equal(await act(), 403, 'nor does loopback count');
 		assert.equal(await status({ authorization: `Bearer ${token}` }), 200);
+		assert.equal(await act({ authorization: `Bearer ${token}`, via: '1.1 proxy', 'x-forwarded-for': '1.2.3.4' }), permitted);
 		for (const wrong of [`Bearer ${token}x`, `Bearer ${token.slice(1)}`, 'Bearer ', `Basic ${token}`, token])
 			assert.equal(await status({ authorization: wrong }), 403, wrong);
 		assert.equal((await get('/readyz')).status, 200, 'anybody may ask whether it is ready');

@@ -316,7 +316,7 @@ const faults = {
 		cluster.network.part(gateway.network, 'postgres');
 		const sessions = () => cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE client_addr = '${gateway.address}'`);
 		await waitUntil(async () => (await sessions()) === '0', 'PostgreSQL to end the sessions', patienceMs, 500);
-		const isUp = async () => /"up":true/.test((await request(gateway, 'GET', '/debug')).text);
+		const isUp = async () => /"up":true/.test((await request(gateway.admin, 'GET', '/debug')).text);
 		await waitUntil(async () => !(await isUp()), 'the gateway to notice on all connections', patienceMs, 500);
 		await healed();
 	},

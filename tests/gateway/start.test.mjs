@@ -142,7 +142,7 @@ describe('the page and the operator', () => {
 
 	test('/healthz and /metrics', async () => {
 		assert.equal((await request(gateway, 'GET', '/healthz')).status, 200);
-		const answer = await request(gateway, 'GET', '/metrics');
+		const answer = await request(gateway.admin, 'GET', '/metrics');
 		assert.equal(answer.status, 200);
 		assert.match(answer.headers['content-type'], /^text\/plain/);
 		assert.match(answer.text, /^# TYPE \w+ (counter|gauge|histogram)$/m);

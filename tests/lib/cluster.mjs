@@ -70,7 +70,7 @@ const sanitizerForgets = { ASAN_OPTIONS: 'quarantine_size_mb=1:thread_local_quar
 
 /** One gateway process and its place: it keeps port and name when it is started again. */
 export class Gateway {
-	constructor(cluster, index, port, address = '127.0.0.1') {
+	constructor(cluster, index, port, address = '127.0.0.1', adminPort = port + 1000) {
 		Object.assign(this, {
 			cluster,
 			index,
@@ -83,6 +83,9 @@ export class Gateway {
 			env: {},
 			service: null,
 		});
+		/** Its admin-address, as a gateway of client.mjs. */
+		const tls = address.startsWith('127.') ? undefined : this.tls;
+		this.admin = { address, port: adminPort, host: `${address}:${adminPort}`, url: `http${tls ? 's' : ''}://${address}:${adminPort}`, tls };
 	}
 
 	arguments(flags = {}) {
@@ -90,6 +93,7 @@ export class Gateway {
 		const settings = {
 			'listen-address': this.address,
 			'listen-port': this.port,
+			'admin-address': this.admin.host,
 			database: cluster.conninfo('gateway'),
 			coordinator: cluster.coordinator,
 			...(cluster.zookeeperPort
@@ -151,7 +155,7 @@ export class Gateway {
 
 	/** /metrics as a map from "name{labels}" to its number. */
 	async metrics() {
-		const answer = await request(this, 'GET', '/metrics');
+		const answer = await request(this.admin, 'GET', '/metrics');
 		return Object.fromEntries(
 			answer.text
 				.split('\n')
@@ -406,14 +410,14 @@ export class Cluster {
 	}
 
 	async addGateway(flags = {}, options = {}) {
-		const gateway = new Gateway(this, this.gateways.length, await freePort());
+		const gateway = new Gateway(this, this.gateways.length, await freePort(), undefined, await freePort());
 		this.gateways.push(gateway);
 		return gateway.start(flags, options);
 	}
 
 	/** Runs a gateway that is expected to end by itself; resolves to {code, signal, stdout, stderr}. */
 	async runGateway(flags = {}, { extra = [], env = {}, timeoutMs = 60000 } = {}) {
-		const gateway = new Gateway(this, 99, await freePort());
+		const gateway = new Gateway(this, 99, await freePort(), undefined, await freePort());
 		return runAs(this.gatewayBinary, [...gateway.arguments(flags), ...extra], { env, timeoutMs });
 	}
 

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from './client.mjs';
 import { Cluster, Gateway, database } from './cluster.mjs';
 import { Network } from './networks.mjs';
-import { giveToService, runAs, waitUntil } from './processes.mjs';
+import { giveToService, runAs, waitUntil, writePrivateFile } from './processes.mjs';
 import { RawClient } from './v2.mjs';
 import { withZookeeper } from './zookeeper.mjs';
 
@@ -76,7 +76,10 @@ export class Ensemble extends Cluster {
 		this.session = this.psqlSession();
 		this.former = Promise.resolve();
 		await this.psql('SELECT pg_reload_conf()');
+		const token = path.join(this.directory, 'operator');
+		writePrivateFile(token, `operator-${'0123456789'.repeat(4)}\n`); // commands come from another machine
 		this.gatewayFlags = {
+			'admin-token-file': token,
 			database: `host=${addresses.postgres} user=gateway dbname=${database}`,
 			'zookeeper-hosts': servers.map((n) => `${addresses[`zookeeper-${n}`]}:${zookeeperPort}`).join(),
 			'admin-networks': '10.9.0.0/16',
@@ -220,7 +223,7 @@ export class Ensemble extends Cluster {
 	/** The rooms in which a gateway serves: sheet to epoch; null if it does not answer. */
 	async serving(gateway) {
 		const from = performance.now();
-		const answer = await request(gateway, 'GET', '/debug', { timeoutMs: impatienceMs }).catch(() => null);
+		const answer = await request(gateway.admin, 'GET', '/debug', { timeoutMs: impatienceMs }).catch(() => null);
 		if (answer?.status !== 200) return null;
 		const rooms = answer.json.first_rooms.filter(({ state }) => state === 'serving');
 		for (const { sheet, epoch } of rooms) this.observer.note(sheet, epoch, gateway.host, from);

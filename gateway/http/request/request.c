@@ -18,13 +18,14 @@
 /* ---- life ---- */
 
 Request *
-request_create(Conn *conn)
+request_create(Conn *conn, bool admin)
 {
 	Request *request = calloc(1, sizeof(Request));
 
 	if (request == NULL)
 		return NULL;
 	request->conn = conn;
+	request->admin = admin;
 	snprintf(request->peer, sizeof(request->peer), "%s", conn_address(conn));
 	metrics.http_requests++;
 	return request;

@@ -85,6 +85,7 @@ typedef void (*RequestNext)(Request *request);
 struct Request
 {
 	Conn *conn;
+	bool admin; /* it came to admin-address */
 	RequestState state;
 	int steps; /* under way */
 	Head head;
@@ -150,7 +151,7 @@ request_is_gone(const Request *request)
 
 /* ---- for the connection ---- */
 /* NULL: out of memory. */
-extern Request *request_create(Conn *conn);
+extern Request *request_create(Conn *conn, bool admin);
 /* Parses the head, and finds the client's address and id. False: answered. */
 extern bool request_begin(Request *request, const char *head, size_t len);
 extern void request_refuse(Request *request, int status, const char *reason);

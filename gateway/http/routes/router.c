@@ -21,15 +21,16 @@ typedef enum Caller
 {
 	ANYBODY,
 	ACCOUNT, /* with a valid token */
-	OPERATOR
+	OPERATOR /* at admin-address only, where other routes are not served */
 } Caller;
 
 enum RouteFlags
 {
-	AT_OWNER = 1,  /* redirected to the gateway that serves the sheet: see core/redirect.c */
-	BY_STATUS = 2, /* refusals have a status of HTTP's, not a msg */
-	FORM = 4,	   /* the body is a form, read as it arrives (upload.c), not a JSON object */
-	SHEET_PATH = 8 /* the * of the path is the id of a sheet */
+	AT_OWNER = 1,	/* redirected to the gateway that serves the sheet: see core/redirect.c */
+	BY_STATUS = 2,	/* refusals have a status of HTTP's, not a msg */
+	FORM = 4,		/* the body is a form, read as it arrives (upload.c), not a JSON object */
+	SHEET_PATH = 8, /* the * of the path is the id of a sheet */
+	EVERYWHERE = 16 /* also at admin-address */
 };
 
 typedef struct Route
@@ -73,9 +74,9 @@ static const Route routes[] = {
 	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
 	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
 	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
-	{"/livez", METHOD_GET, ANYBODY, 0, NULL, route_live},
-	{"/readyz", METHOD_GET, ANYBODY, 0, NULL, route_ready},
-	{"/healthz", METHOD_GET, ANYBODY, 0, NULL, route_health},
+	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live},
+	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready},
+	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health},
 	{"/metrics", METHOD_GET, OPERATOR, 0, NULL, route_metrics},
 	{"/debug", METHOD_GET, OPERATOR, 0, NULL, route_debug},
 	{"/admin/drain", METHOD_POST, OPERATOR, 0, NULL, route_drain},
@@ -114,7 +115,7 @@ router_find(Request *request)
 		const char *part = route_match(&routes[i], request->head.path, &len);
 		char id[24] = "";
 
-		if (part == NULL)
+		if (part == NULL || (request->admin != (routes[i].caller == OPERATOR) && !(routes[i].flags & EVERYWHERE)))
 			continue;
 		if (routes[i].flags & SHEET_PATH)
 		{
@@ -135,7 +136,7 @@ router_allow_origin(Request *request)
 	const char *origin = head_field(&request->head, "origin");
 	const char *host = head_field(&request->head, "host");
 
-	if (origin == NULL)
+	if (origin == NULL || request->admin)
 		return;
 	request_add_header(request, "Vary", "Origin");
 	if (!origin_is_allowed(origin, host != NULL ? host : ""))

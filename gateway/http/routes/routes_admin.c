@@ -4,7 +4,7 @@
  *   POST /admin/drain   moves all sheets to other gateways; again and again, it tells how many are left
  *   POST /admin/resume  takes sheets again
  *
- * Web pages may not ask: the browser of an operator may be in a network of admin-networks.
+ * They are served at admin-address. Web pages may not ask: the browser of an operator may run on this machine.
  */
 #include "core/gateway.h"
 #include "http/routes/routes.h"

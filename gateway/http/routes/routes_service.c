@@ -7,8 +7,9 @@
  *   /metrics  counters, for Prometheus; operators only
  *   /debug    what is open, and what waits; operators only
  *
- * A proxy on this machine makes every request come from loopback. So the client of a forwarded request counts only if
- * the proxy is trusted (forwarded.c); otherwise the request is nobody's.
+ * A proxy on this machine makes every request come from loopback, and need not say that it is one. So what operators
+ * may ask is served at admin-address only, which proxies do not forward to. Should one do so, the client of the request
+ * counts only if the proxy is trusted and tells it (forwarded.c).
  */
 #include "core/database.h"
 #include "core/gateway.h"
@@ -17,6 +18,7 @@
 #include "auth/password.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
+#include "http/server/forwarded.h"
 #include "http/server/origin.h"
 #include "support/network.h"
 #include "ws/room/held.h"
@@ -33,13 +35,6 @@
 /* ---- operators ---- */
 
 static bool
-service_was_forwarded(const Request *request)
-{
-	return (head_field(&request->head, "x-forwarded-for") != NULL || head_field(&request->head, "forwarded") != NULL) &&
-		   !network_list_contains(gateway.config.trusted_proxies, conn_address(request->conn));
-}
-
-static bool
 service_has_token(const Request *request)
 {
 	char header[ADMIN_TOKEN_MAX + 16];
@@ -50,18 +45,32 @@ service_has_token(const Request *request)
 		   CRYPTO_memcmp(header + 7, gateway.admin_token, len) == 0;
 }
 
+/* Without the token, the address counts, and that nobody has forwarded the request who does not tell for whom. */
+static bool
+service_is_operator(const Request *request, bool changes)
+{
+	const char *sender = conn_address(request->conn), *host = head_field(&request->head, "host");
+	const char *forwarders = changes ? "" : gateway.config.trusted_proxies;
+
+	return (!forwarded_has_signs(&request->head) || network_list_contains(forwarders, sender)) &&
+		   (host == NULL || origin_host_is_known(host)) &&
+		   (!changes || network_list_contains(NETWORK_LOOPBACK, sender)) &&
+		   network_list_contains(gateway.config.admin_networks, request->peer);
+}
+
 bool
 service_check_operator(Request *request)
 {
-	const char *host = head_field(&request->head, "host");
+	bool changes = strncmp(request->head.path, "/admin/", 7) == 0;
 
-	if (service_has_token(request) ||
-		(!service_was_forwarded(request) && (host == NULL || origin_host_is_known(host)) &&
-		 network_list_contains(gateway.config.admin_networks, request->peer)))
+	if (service_has_token(request) || service_is_operator(request, changes))
 		return true;
 	request_error(request, 403,
-				  "this is for operators: ask from a network of admin-networks, by a name of this gateway, or with the "
-				  "token of admin-token-file");
+				  changes
+					  ? "this is for operators: ask on this machine, not through a proxy, by a name of this "
+						"gateway, or with the token of admin-token-file"
+					  : "this is for operators: ask from a network of admin-networks, by a name of this gateway, or "
+						"with the token of admin-token-file");
 	return false;
 }
 

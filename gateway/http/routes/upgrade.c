@@ -254,7 +254,7 @@ upgrade_accept(Request *request)
 bool
 upgrade_begin(Request *request)
 {
-	if (request->method != METHOD_GET || strcmp(request->head.path, "/sheetws") != 0 ||
+	if (request->admin || request->method != METHOD_GET || strcmp(request->head.path, "/sheetws") != 0 ||
 		head_field(&request->head, "upgrade") == NULL)
 		return false; /* other routes ignore an upgrade (RFC 9110 7.8) */
 	request->close = true;

@@ -51,6 +51,7 @@ struct Conn
 	char address[48];
 	ConnState state;
 	int events;		  /* that poll waits for */
+	bool admin;		  /* accepted at admin-address */
 	bool woken;		  /* to be called again without an event of the socket */
 	bool in_callback; /* conn_on_poll() is running: it watches the socket when it ends */
 	bool drained;	  /* the socket was read to its end: further bytes raise an event */
@@ -82,15 +83,14 @@ static void conn_on_poll(uv_poll_t *poll, int status, int events);
 /* ---- life ---- */
 
 void
-conn_open(int fd, Peer *peer, const char *address)
+conn_open(int fd, Peer *peer, const char *address, ConnDoor door)
 {
 	Conn *conn = calloc(1, sizeof(Conn));
 	int on = 1;
 
 	if (conn != NULL)
-		conn->transport = (Transport){.fd = fd, .ssl = tls_is_on() ? tls_new(fd) : NULL};
-	if (conn == NULL || (tls_is_on() && conn->transport.ssl == NULL) ||
-		uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
+		conn->transport = (Transport){.fd = fd, .ssl = door.tls ? tls_new(fd) : NULL};
+	if (conn == NULL || (door.tls && conn->transport.ssl == NULL) || uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
 	{
 		log_event(LOG_WARN, "could not take a connection", LOG_STR("reason", "out of memory, or polling failed"));
 		peers_leave(peer);
@@ -104,7 +104,8 @@ conn_open(int fd, Peer *peer, const char *address)
 	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	conn->peer = peer;
 	strcpy(conn->address, address);
-	conn->state = tls_is_on() ? CONN_HANDSHAKE : CONN_HEAD;
+	conn->admin = door.admin;
+	conn->state = door.tls ? CONN_HANDSHAKE : CONN_HEAD;
 	conn->since = uv_now(&gateway.loop);
 	conn->next = conns;
 	if (conns != NULL)
@@ -220,7 +221,7 @@ conn_refuse(Conn *conn, int status, const char *reason)
 {
 	buf_free(&conn->in);
 	if (conn->request == NULL)
-		conn->request = conn_handler->create(conn);
+		conn->request = conn_handler->create(conn, conn->admin);
 	if (conn->request == NULL)
 	{
 		conn->state = CONN_DEAD;
@@ -246,7 +247,7 @@ conn_begin_request(Conn *conn, size_t len)
 {
 	ConnNext next;
 
-	conn->request = conn_handler->create(conn);
+	conn->request = conn_handler->create(conn, conn->admin);
 	if (conn->request == NULL)
 	{
 		conn->state = CONN_DEAD;
@@ -310,10 +311,8 @@ conn_read_body(Conn *conn)
 		if (conn->body.measured && conn->body.left == 0)
 			result = CHUNKED_END;
 	}
-	if (result == CHUNKED_TRAILER)
-		conn_refuse(conn, 400, "a body in chunks may have no trailers here");
-	else if (result == CHUNKED_MALFORMED)
-		conn_refuse(conn, 400, "the body's chunks are malformed");
+	if (result == CHUNKED_MALFORMED)
+		conn_refuse(conn, 400, "the body's chunks or trailers are malformed, or have more than 4096 bytes to ignore");
 	else
 	{
 		conn_take(conn, taken);

@@ -27,8 +27,8 @@ typedef enum ConnNext
 
 typedef struct ConnHandler
 {
-	/* NULL: out of memory. */
-	struct Request *(*create)(Conn *conn);
+	/* admin: the connection was accepted at admin-address. NULL: out of memory. */
+	struct Request *(*create)(Conn *conn, bool admin);
 	/* The head of the request. Sets how its body is framed, if one follows. */
 	ConnNext (*begin)(struct Request *request, const char *head, size_t len, Chunked *body);
 	void (*body)(struct Request *request, const char *data, size_t len);
@@ -48,8 +48,15 @@ typedef struct ConnHandler
 /* Handler of all connections; set before the first one. */
 extern const ConnHandler *conn_handler;
 
+/* Where a connection was accepted. */
+typedef struct ConnDoor
+{
+	bool admin; /* at admin-address: operators' routes only */
+	bool tls;
+} ConnDoor;
+
 /* Takes over an accepted socket and its peer. */
-extern void conn_open(int fd, Peer *peer, const char *address);
+extern void conn_open(int fd, Peer *peer, const char *address, ConnDoor door);
 /* Ends connections that take too long. Called four times a second. */
 extern void conn_tick_all(void);
 extern void conn_close_all(void);

@@ -1,189 +1,230 @@
 /*
- * forwarded.c - the items of X-Forwarded-For and Forwarded, from the last to the first; see forwarded.h.
+ * forwarded.c - the elements of X-Forwarded-For and Forwarded; see forwarded.h.
  *
- * An item of X-Forwarded-For is an address: 192.0.2.1, 2001:db8::1 or [2001:db8::1], with or without a port (an IPv6
- * address then needs brackets). An item of Forwarded is a list of parameters, for=192.0.2.1;proto=https, whose `for` is
- * an address as above, or a quoted one; commas and semicolons within quotes do not separate.
+ * An element of X-Forwarded-For is a node: 192.0.2.1, 2001:db8::1 or [2001:db8::1], with or without a port (an IPv6
+ * address then needs brackets), `unknown`, or an obfuscated name. An element of Forwarded is a list of parameters,
+ * for=192.0.2.1;proto=https, whose `for` is a node; semicolons within quotes do not separate.
+ *
+ * A proxy appends a comma and its element to what the client has sent. If that ends within quotes, the proxy's element
+ * seems to be a part of them, and the client's own the last one. So each line is read from its beginning, strictly; no
+ * element of a malformed header counts; and a comma within quotes, which RFC 9110 permits, is malformed here.
  */
 #include "http/server/forwarded.h"
 
 #include "support/network.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#define NODE_MAX   512 /* bytes of a parameter's value */
+#define NAME_CHARS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
+
+/* ---- nodes ---- */
+
+/* ":" and a port, an obfuscated one (RFC 7239 6.3), or nothing. */
 static bool
-is_blank(char c)
+is_port(const char *text)
 {
-	return c == ' ' || c == '\t';
-}
+	size_t digits = *text == ':' ? strspn(text + 1, "0123456789") : 0;
 
-static void
-trim(const char **text, size_t *len)
-{
-	while (*len > 0 && is_blank(**text))
-	{
-		(*text)++;
-		(*len)--;
-	}
-	while (*len > 0 && is_blank((*text)[*len - 1]))
-		(*len)--;
-}
-
-/* Start of the part that ends at len: after the last separator outside of quotes. */
-static size_t
-part_start(const char *value, size_t len, char separator, bool quotes)
-{
-	size_t start = 0;
-	bool quoted = false;
-
-	for (size_t i = 0; i < len; i++)
-	{
-		if (quotes && value[i] == '"')
-			quoted = !quoted;
-		else if (quoted && value[i] == '\\')
-			i++;
-		else if (!quoted && value[i] == separator)
-			start = i + 1;
-	}
-	return start;
-}
-
-/* :PORT, or an obfuscated one (RFC 7239 6.3): characters of a name only. */
-static bool
-is_port(const char *text, size_t len)
-{
-	if (len == 0)
+	if (*text == '\0')
 		return true;
-	if (len < 2 || len > 64 || text[0] != ':')
-		return false;
-	for (size_t i = 1; i < len; i++)
-		if (strchr("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-", text[i]) == NULL)
-			return false;
-	return true;
+	if (digits > 0 && digits <= 5 && text[1 + digits] == '\0')
+		return atoi(text + 1) <= 65535;
+	return text[0] == ':' && text[1] == '_' && text[2] != '\0' && text[2 + strspn(text + 2, NAME_CHARS)] == '\0';
 }
 
-/* Copies the address of a node without brackets and port. Leaves it empty if there is none. */
-static void
-node_address(const char *text, size_t len, char address[FORWARDED_ADDRESS_MAX])
-{
-	const char *end = len > 0 ? memchr(text, ']', len) : NULL;
-	const char *colon = len > 0 ? memchr(text, ':', len) : NULL;
-	size_t host = len;
-
-	if (len > 0 && text[0] == '[')
-	{
-		if (end == NULL || !is_port(end + 1, (size_t) (text + len - end - 1)))
-			return;
-		text++;
-		host = (size_t) (end - text);
-	}
-	else if (colon != NULL && memchr(colon + 1, ':', (size_t) (text + len - colon - 1)) == NULL)
-	{
-		if (!is_port(colon, (size_t) (text + len - colon)))
-			return;
-		host = (size_t) (colon - text);
-	}
-	if (host >= FORWARDED_ADDRESS_MAX || memchr(text, '\0', host) != NULL)
-		return;
-	snprintf(address, FORWARDED_ADDRESS_MAX, "%.*s", (int) host, text);
-	if (!network_is_address(address))
-		address[0] = '\0';
-}
-
-/* The value of a parameter without its quotes; false if it is malformed or too long. */
+/* The node's address, or "" if it hides it. False: it is none. Changes the text. */
 static bool
-unquote(const char **text, size_t *len, char buffer[64])
+read_node(char *text, char address[FORWARDED_ADDRESS_MAX])
 {
-	size_t to = 0;
-
-	if (*len == 0 || **text != '"')
-		return memchr(*text, '"', *len) == NULL;
-	if (*len < 2 || (*text)[*len - 1] != '"')
-		return false;
-	for (size_t i = 1; i < *len - 1; i++)
-	{
-		if ((*text)[i] == '\\' && ++i == *len - 1)
-			return false;
-		if (to == 64)
-			return false;
-		buffer[to++] = (*text)[i];
-	}
-	*text = buffer;
-	*len = to;
-	return true;
-}
-
-/* The address of an element of Forwarded, which must have one `for`. */
-static void
-element_address(const char *text, size_t len, char address[FORWARDED_ADDRESS_MAX])
-{
-	const char *node = NULL;
-	size_t node_len = 0;
-	char buffer[64];
-
-	while (len > 0)
-	{
-		size_t start = part_start(text, len, ';', true);
-		const char *part = text + start;
-		size_t part_len = len - start;
-
-		trim(&part, &part_len);
-		if (part_len >= 4 && strncasecmp(part, "for=", 4) == 0)
-		{
-			if (node != NULL)
-				return;
-			node = part + 4;
-			node_len = part_len - 4;
-		}
-		len = start > 0 ? start - 1 : 0;
-	}
-	if (node != NULL && unquote(&node, &node_len, buffer))
-		node_address(node, node_len, address);
-}
-
-void
-forwarded_take_last(const char *value, ssize_t *len, bool rfc7239, char address[FORWARDED_ADDRESS_MAX])
-{
-	size_t start = part_start(value, (size_t) *len, ',', rfc7239);
-	const char *item = value + start;
-	size_t item_len = (size_t) *len - start;
+	char *end = strchr(text, ':');
+	size_t name = text[0] == '_' ? strspn(text, NAME_CHARS) : strncasecmp(text, "unknown", 7) == 0 ? 7 : 0;
 
 	address[0] = '\0';
-	*len = (ssize_t) start - 1;
-	trim(&item, &item_len);
-	if (rfc7239)
-		element_address(item, item_len, address);
-	else
-		node_address(item, item_len, address);
+	if (name > 0)
+		return name > 1 && is_port(text + name);
+	if (text[0] == '[')
+	{
+		end = strchr(text, ']');
+		if (end == NULL || !is_port(end + 1) || strcspn(text, ":") > (size_t) (end - text))
+			return false;
+		text++;
+	}
+	else if (end != NULL && strchr(end + 1, ':') != NULL)
+		end = text + strlen(text); /* IPv6 without a port */
+	else if (end != NULL && !is_port(end))
+		return false;
+	if (end != NULL)
+		*end = '\0';
+	if (strlen(text) >= FORWARDED_ADDRESS_MAX || !network_is_address(text))
+		return false;
+	strcpy(address, text);
+	return true;
 }
 
-#define FORWARDED_PROXIES_MAX 32 /* one behind the other */
+/* ---- lines ---- */
+
+static void
+skip_blanks(const char **at)
+{
+	*at += strspn(*at, " \t");
+}
+
+static char *
+next_address(ForwardedList *list)
+{
+	char *address = list->addresses[list->count++ % FORWARDED_PROXIES_MAX];
+
+	address[0] = '\0';
+	return address;
+}
+
+/* An element without quotes, up to the comma behind it. */
+static bool
+read_plain_element(const char **at, char address[FORWARDED_ADDRESS_MAX])
+{
+	char node[NODE_MAX];
+	size_t len = strcspn(*at, ",");
+	int used = (int) len;
+
+	while (used > 0 && ((*at)[used - 1] == ' ' || (*at)[used - 1] == '\t'))
+		used--;
+	snprintf(node, sizeof(node), "%.*s", used, *at);
+	*at += len;
+	return used == 0 || (used < NODE_MAX && read_node(node, address));
+}
+
+/* A quoted string (RFC 9110 5.6.4) without commas, or the characters of an unquoted value: of a token, a port or a
+ * path. */
+static bool
+read_value(const char **at, char value[NODE_MAX])
+{
+	bool quoted = **at == '"';
+	size_t len = 0;
+
+	*at += quoted;
+	for (; quoted ? **at != '"' : head_is_token_char(**at) || (**at != '\0' && strchr(":[]/", **at)); (*at)++)
+	{
+		if (quoted && **at == '\\')
+			(*at)++;
+		if (**at == '\0' || **at == ',' || len == NODE_MAX - 1)
+			return false;
+		value[len++] = **at;
+	}
+	*at += quoted;
+	value[len] = '\0';
+	return quoted || len > 0;
+}
+
+/* NAME=VALUE, or nothing. Sets the address if it is the element's first `for`. */
+static bool
+read_parameter(const char **at, bool *has_node, char address[FORWARDED_ADDRESS_MAX])
+{
+	const char *name = *at;
+	char value[NODE_MAX];
+	bool is_node;
+
+	while (head_is_token_char(**at))
+		(*at)++;
+	if (*at == name)
+		return true;
+	is_node = *at - name == 3 && strncasecmp(name, "for", 3) == 0;
+	if (*(*at)++ != '=' || !read_value(at, value) || (is_node && *has_node))
+		return false;
+	*has_node |= is_node;
+	return !is_node || read_node(value, address);
+}
+
+/* An element of Forwarded, up to the comma behind it. */
+static bool
+read_element(const char **at, char address[FORWARDED_ADDRESS_MAX])
+{
+	bool has_node = false;
+
+	for (;; (*at)++)
+	{
+		skip_blanks(at);
+		if (!read_parameter(at, &has_node, address))
+			return false;
+		skip_blanks(at);
+		if (**at != ';')
+			return **at == ',' || **at == '\0';
+	}
+}
+
+bool
+forwarded_read(ForwardedList *list, const char *value, bool rfc7239)
+{
+	for (;; value++)
+	{
+		skip_blanks(&value);
+		if (!(rfc7239 ? read_element : read_plain_element)(&value, next_address(list)))
+			return false;
+		if (*value == '\0')
+			return true;
+	}
+}
+
+/* ---- requests ---- */
+
+bool
+forwarded_has_signs(const Head *head)
+{
+	static const char *const names[] = {"via",
+										"forwarded",
+										"client-ip",
+										"true-client-ip",
+										"x-real-ip",
+										"x-client-ip",
+										"x-cluster-client-ip",
+										"x-proxyuser-ip",
+										"x-remote-addr",
+										"x-remote-ip",
+										"fastly-client-ip",
+										"cf-connecting-ip",
+										"x-azure-clientip",
+										"x-appengine-user-ip"};
+	static const char *const prefixes[] = {"x-forwarded", "x-original-", "x-envoy-"};
+	bool found = false;
+
+	for (int i = 0; i < head->field_count && !found; i++)
+	{
+		const char *name = head->fields[i].name;
+
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			found |= strcmp(name, names[k]) == 0;
+		for (size_t k = 0; k < sizeof(prefixes) / sizeof(prefixes[0]); k++)
+			found |= strncmp(name, prefixes[k], strlen(prefixes[k])) == 0;
+	}
+	return found;
+}
 
 /*
- * The last address in the header that is not a trusted proxy: the client may have invented those before it. Empty if
- * that item has no address. If all are proxies, the first of them.
+ * The last address in the header that is not a trusted proxy: the client may have invented those before it. If all are
+ * proxies, the first of them. Empty if that element has no address, or the header is malformed.
  */
 static void
 forwarded_find(const Head *head, const char *name, bool rfc7239, const char *trusted,
 			   char address[FORWARDED_ADDRESS_MAX])
 {
-	int proxies = 0;
+	ForwardedList list = {.count = 0};
+	size_t kept;
 
-	for (int i = head->field_count - 1; i >= 0; i--)
+	address[0] = '\0';
+	for (int i = 0; i < head->field_count; i++)
+		if (strcmp(head->fields[i].name, name) == 0 && !forwarded_read(&list, head->fields[i].value, rfc7239))
+			return;
+	kept = list.count < FORWARDED_PROXIES_MAX ? list.count : FORWARDED_PROXIES_MAX;
+	for (size_t i = 1; i <= kept; i++)
 	{
-		const HeadField *field = &head->fields[i];
-		ssize_t len = (ssize_t) strlen(field->value);
+		const char *one = list.addresses[(list.count - i) % FORWARDED_PROXIES_MAX];
 
-		while (strcmp(field->name, name) == 0 && len >= 0)
+		if (i == list.count || !network_list_contains(trusted, one))
 		{
-			forwarded_take_last(field->value, &len, rfc7239, address);
-			if (!network_list_contains(trusted, address))
-				return;
-			if (++proxies < FORWARDED_PROXIES_MAX)
-				continue;
-			address[0] = '\0';
+			strcpy(address, one);
 			return;
 		}
 	}
@@ -196,7 +237,7 @@ forwarded_peer(const Head *head, const char *trusted, char peer[FORWARDED_ADDRES
 	bool has_forwarded = head_field(head, "forwarded") != NULL;
 	char listed[FORWARDED_ADDRESS_MAX] = "", forwarded[FORWARDED_ADDRESS_MAX] = "";
 
-	if ((!has_list && !has_forwarded) || !network_list_contains(trusted, peer))
+	if (!network_list_contains(trusted, peer) || !forwarded_has_signs(head))
 		return true;
 	if (has_list)
 		forwarded_find(head, "x-forwarded-for", false, trusted, listed);

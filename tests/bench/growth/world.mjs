@@ -30,7 +30,7 @@ export class World {
 		const { cluster, name } = this;
 		await this.#admin(`CREATE DATABASE ${name}`);
 		await this.psql('CREATE EXTENSION pg_sheet');
-		this.gateway = new Gateway(cluster, name, await freePort());
+		this.gateway = new Gateway(cluster, name, await freePort(), undefined, await freePort());
 		cluster.gateways.push(this.gateway);
 		await this.gateway.start({ database: cluster.conninfo('gateway', name) });
 		this.user = await register(this.gateway, 'owner', 'password of owner');
