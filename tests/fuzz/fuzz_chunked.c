@@ -70,7 +70,10 @@ on_complete(http_parser *parser)
 	return 0;
 }
 
-/* What we have read to its end is such a body to http-parser, too. (To 2.9.4 a tab behind the size is malformed.) */
+/*
+ * What we have read to its end is such a body to http-parser, too. (To 2.9.4 a tab behind the size is malformed, and it
+ * minds what trailers say of the framing.)
+ */
 static void
 check_with_other(const Body *body, const char *bytes)
 {
@@ -84,10 +87,18 @@ check_with_other(const Body *body, const char *bytes)
 	FUZZ_CHECK(http_parser_execute(&parser, &settings, head, strlen(head)) == strlen(head));
 	FUZZ_CHECK(!told.complete);
 	http_parser_execute(&parser, &settings, bytes, body->used);
-	if (HTTP_PARSER_ERRNO(&parser) != HPE_INVALID_CHUNK_SIZE || memchr(bytes, '\t', body->used) == NULL)
+	switch (HTTP_PARSER_ERRNO(&parser))
 	{
-		FUZZ_CHECK(HTTP_PARSER_ERRNO(&parser) == HPE_OK && told.complete);
-		FUZZ_CHECK(told.len == body->len && memcmp(told.content, body->content, told.len) == 0);
+		case HPE_INVALID_CHUNK_SIZE:
+			FUZZ_CHECK(memchr(bytes, '\t', body->used) != NULL);
+			break;
+		case HPE_INVALID_CONTENT_LENGTH:
+		case HPE_UNEXPECTED_CONTENT_LENGTH:
+		case HPE_INVALID_TRANSFER_ENCODING:
+			break;
+		default:
+			FUZZ_CHECK(HTTP_PARSER_ERRNO(&parser) == HPE_OK && told.complete);
+			FUZZ_CHECK(told.len == body->len && memcmp(told.content, body->content, told.len) == 0);
 	}
 	free(told.content);
 }

@@ -6,6 +6,8 @@
 #include "http/server/head.h"
 
 #include <stdbool.h>
+#include <string.h>
+#include <strings.h>
 
 #define CHUNKED_DIGITS_MAX 16
 
@@ -44,12 +46,51 @@ chunked_skip(Chunked *chunked, char c)
 		chunked->state = CHUNKED_SIZE_LF;
 		return CHUNKED_MORE;
 	}
-	if (++chunked->extensions > CHUNKED_EXTENSIONS_MAX)
+	if (++chunked->ignored > CHUNKED_IGNORED_MAX)
 		return CHUNKED_MALFORMED;
 	if (chunked->state == CHUNKED_BLANKS && c == ';')
 		chunked->state = CHUNKED_EXTENSION;
 	else if (chunked->state == CHUNKED_BLANKS ? !blank : !blank && ((unsigned char) c <= 0x20 || c == 0x7F))
 		return CHUNKED_MALFORMED;
+	return CHUNKED_MORE;
+}
+
+/* Trailers say nothing of the framing (RFC 9110 6.5.1): one that does is meant for a lenient reader. */
+static bool
+chunked_name_is_framing(const Chunked *chunked)
+{
+	static const char *const names[] = {"content-length", "transfer-encoding"};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		found |= chunked->name_len == strlen(names[i]) && strncasecmp(chunked->name, names[i], chunked->name_len) == 0;
+	return found;
+}
+
+/* A byte of a trailer (RFC 9112 7.1.2): NAME: VALUE. The first byte of its name is read by LAST_CR. */
+static ChunkedResult
+chunked_read_trailer(Chunked *chunked, char c)
+{
+	bool value = chunked->state == CHUNKED_TRAILER_VALUE;
+
+	if (value && c == '\r')
+	{
+		chunked->state = CHUNKED_TRAILER_LF;
+		return CHUNKED_MORE;
+	}
+	if (++chunked->ignored > CHUNKED_IGNORED_MAX || (value && c != '\t' && ((unsigned char) c < 0x20 || c == 0x7F)) ||
+		(!value && c == ':' && chunked_name_is_framing(chunked)) || (!value && c != ':' && !head_is_token_char(c)))
+		return CHUNKED_MALFORMED;
+	if (c == ':')
+		chunked->state = CHUNKED_TRAILER_VALUE;
+	else if (!value)
+	{
+		if (chunked->state == CHUNKED_LAST_CR)
+			chunked->name_len = 0;
+		if (chunked->name_len < sizeof(chunked->name))
+			chunked->name[chunked->name_len++] = c;
+		chunked->state = CHUNKED_TRAILER_NAME;
+	}
 	return CHUNKED_MORE;
 }
 
@@ -84,9 +125,14 @@ chunked_read_frame(Chunked *chunked, char c)
 			return chunked_expect(chunked, c, '\n', CHUNKED_SIZE);
 		case CHUNKED_LAST_CR:
 			if (c != '\r')
-				return CHUNKED_TRAILER;
+				return c == ':' ? CHUNKED_MALFORMED : chunked_read_trailer(chunked, c);
 			chunked->state = CHUNKED_LAST_LF;
 			return CHUNKED_MORE;
+		case CHUNKED_TRAILER_NAME:
+		case CHUNKED_TRAILER_VALUE:
+			return chunked_read_trailer(chunked, c);
+		case CHUNKED_TRAILER_LF:
+			return chunked_expect(chunked, c, '\n', CHUNKED_LAST_CR);
 		case CHUNKED_LAST_LF:
 			if (chunked_expect(chunked, c, '\n', CHUNKED_DONE) == CHUNKED_MORE)
 				return CHUNKED_END;

@@ -2,9 +2,8 @@
  * chunked.h - the body of a request, read strictly as it comes: in chunks (RFC 9112 7.1), or of a known length.
  *
  * Lenient readers of chunks allow requests to be smuggled past proxies. So a size has 1 to 16 hexadecimal digits and
- * nothing before them, lines end in CRLF, and CRLF follows a chunk. Printable extensions are ignored, up to
- * CHUNKED_EXTENSIONS_MAX bytes of a body. Trailers are refused: they would be fields that were not checked. Pure C,
- * without memory of its own.
+ * nothing before them, lines end in CRLF, and CRLF follows a chunk. Printable extensions and well-formed trailers are
+ * ignored, up to CHUNKED_IGNORED_MAX bytes of a body. Pure C, without memory of its own.
  */
 #ifndef CHUNKED_H
 #define CHUNKED_H
@@ -13,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHUNKED_EXTENSIONS_MAX 4096
+#define CHUNKED_IGNORED_MAX 4096
 
 typedef enum ChunkedState
 {
@@ -24,8 +23,11 @@ typedef enum ChunkedState
 	CHUNKED_DATA,
 	CHUNKED_DATA_CR,
 	CHUNKED_DATA_LF,
-	CHUNKED_LAST_CR, /* after the last chunk: the empty line */
+	CHUNKED_LAST_CR, /* after the last chunk or a trailer: the empty line, or another trailer */
 	CHUNKED_LAST_LF,
+	CHUNKED_TRAILER_NAME, /* after its first character */
+	CHUNKED_TRAILER_VALUE,
+	CHUNKED_TRAILER_LF,
 	CHUNKED_DONE
 } ChunkedState;
 
@@ -35,18 +37,19 @@ typedef struct Chunked
 	ChunkedState state;
 	bool measured;
 	int digits;
-	uint64_t left; /* bytes of the chunk, or its size as far as it was read */
-	size_t extensions;
+	uint64_t left;	/* bytes of the chunk, or its size as far as it was read */
+	size_t ignored; /* bytes of extensions and trailers */
+	char name[20];	/* the first characters of a trailer's name */
+	size_t name_len;
 } Chunked;
 
 #define CHUNKED_MEASURED(length) ((Chunked){.state = CHUNKED_DATA, .measured = true, .left = (length)})
 
 typedef enum ChunkedResult
 {
-	CHUNKED_MORE,	 /* all bytes are used, and more are needed */
-	CHUNKED_PIECE,	 /* *piece is content; call again with the bytes after the used ones */
-	CHUNKED_END,	 /* the body ends after the used bytes */
-	CHUNKED_TRAILER, /* there is a trailer */
+	CHUNKED_MORE,  /* all bytes are used, and more are needed */
+	CHUNKED_PIECE, /* *piece is content; call again with the bytes after the used ones */
+	CHUNKED_END,   /* the body ends after the used bytes */
 	CHUNKED_MALFORMED
 } ChunkedResult;
 
