@@ -38,6 +38,67 @@ describe('the session of a browser', () => {
 		assert.ok(end.headers['set-cookie'].every((cookie) => /=; Path=.*Max-Age=0$/.test(cookie)), end.headers['set-cookie']);
 	});
 
+	/** Headers of requests that no page of this gateway sends, or that may be those of a form of another one. */
+	const foreign = () => [
+		...['http://elsewhere.example', 'null', `http://127.0.0.1:${gateway.port + 1}`, `https://${gateway.host}`.replace(/\d+$/, gateway.port + 1)].map((origin) => ({ origin })),
+		{ origin: 'null', 'content-type': 'text/plain' },
+		{ 'sec-fetch-site': 'cross-site' },
+		{ 'sec-fetch-site': 'same-site' },
+		{ origin: gateway.url, 'sec-fetch-site': 'cross-site' },
+		{ origin: 'http://elsewhere.example', 'sec-fetch-site': 'same-origin' },
+		...['text/plain', 'application/x-www-form-urlencoded', 'text/plain; application/json', 'application/jsonp'].map((type) => ({ 'content-type': type })),
+	];
+	const own = () => [
+		{},
+		{ 'content-type': 'Application/JSON; charset=utf-8' },
+		{ origin: gateway.url },
+		{ origin: gateway.url, 'sec-fetch-site': 'same-origin', 'content-type': 'text/plain' },
+		{ 'sec-fetch-site': 'same-origin', 'content-type': 'text/plain' },
+	];
+
+	test('begins and ends by pages of this gateway only: others get tokens without cookies', async () => {
+		const user = await register(gateway);
+		const signIns = {
+			'/login': () => ({ username: user.username, password: user.password }),
+			'/register': () => ({ username: uniqueName(), password: 'x', email: '' }),
+			'/modifyuserauth': () => ({ token: user.token, password: user.password, oldPassword: user.password }),
+			'/v2/account/password': () => ({ token: user.token, password: user.password, oldPassword: user.password }),
+			'/v2/account/revoke': () => ({ token: user.token }),
+		};
+		const ask = async (path, headers) => {
+			const answer = await post(gateway, path, signIns[path](), { headers });
+			assert.equal(answer.status, 200, `${path} ${answer.text}`);
+			assert.equal(answer.headers['cache-control'], 'no-store');
+			if (!/login|register/.test(path)) user.token = answer.json.token ?? answer.json.data;
+			return (answer.headers['set-cookie'] ?? []).map((cookie) => cookie.split('=')[0]).sort();
+		};
+		for (const path of Object.keys(signIns)) {
+			for (const headers of path === '/login' ? foreign() : foreign().slice(0, 2)) assert.deepEqual(await ask(path, headers), [], `${path} ${JSON.stringify(headers)}`);
+			for (const headers of path === '/login' ? own() : own().slice(-1)) assert.deepEqual(await ask(path, headers), ['pg_sheet_files', 'pg_sheet_session'], `${path} ${JSON.stringify(headers)}`);
+		}
+		for (const path of ['/v2/session', '/v2/session/end']) {
+			const cookie = `pg_sheet_session=${user.token}`;
+			for (const headers of foreign()) {
+				const answer = await post(gateway, path, {}, { headers: { cookie, ...headers } });
+				assert.deepEqual([answer.status, answer.headers['set-cookie']], [403, undefined], `${path} ${JSON.stringify(headers)}`);
+			}
+			if (path === '/v2/session')
+				for (const headers of own()) assert.equal((await post(gateway, path, {}, { headers: { cookie, ...headers } })).status, 200, JSON.stringify(headers));
+		}
+		const ticket = await post(gateway, '/v2/ticket', { token: user.token, fid: 1 });
+		assert.deepEqual([ticket.status, ticket.headers['cache-control']], [200, 'no-store']);
+	});
+
+	test('pages of allowed origins get cookies, and do not get the token by them', async () => {
+		const other = await cluster.addGateway({ 'allowed-origins': 'https://sheets.example.org', coordinator: 'zookeeper', 'zookeeper-hosts': '127.0.0.1:1' }, { ready: '/livez' });
+		const headers = { origin: 'https://sheets.example.org', 'sec-fetch-site': 'same-site' };
+		const user = await register(gateway);
+		const answer = await post(other, '/login', { username: user.username, password: user.password }, { headers });
+		assert.equal(answer.headers['set-cookie']?.length, 2);
+		assert.equal((await post(other, '/v2/session', {}, { headers: { ...headers, cookie: `pg_sheet_session=${user.token}` } })).status, 403);
+		await other.stop();
+	});
+
 	test('ends with the tokens of the account', async () => {
 		const user = await register(gateway);
 		const headers = { cookie: `pg_sheet_session=${user.token}` };

@@ -2,9 +2,11 @@
 import { after, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { Cluster } from '../lib/cluster.mjs';
-import { call, multipart, newSheet, post, register, request } from '../lib/client.mjs';
+import { call, multipart, newSheet, post, register, request, signToken, tokenParts } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
 
 const maxUpload = 4 << 20;
@@ -380,7 +382,7 @@ describe('refusals', () => {
 			return answer.headers['set-cookie'] ?? [];
 		};
 		const [cookie] = await signIn(anna);
-		assert.match(cookie, /^pg_sheet_files=[^;]+; Path=\/getchunk; HttpOnly; SameSite=Strict$/);
+		assert.match(cookie, /^pg_sheet_files=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/);
 		assert.deepEqual(await signIn(anna, 'a wrong password'), []);
 		const headers = { cookie: `a=b; ${cookie.split(';')[0]}; c=d` };
 		assert.equal((await download(name, { token: null, headers })).text, 'a picture');
@@ -389,6 +391,58 @@ describe('refusals', () => {
 		assert.equal(refused.status, 404);
 		const answer = await post(gateway, '/getallchunks', { fid }, { headers });
 		assert.equal(answer.json.msg, 1);
+		assert.equal((await download(name, { token: null, headers: { ...headers, 'sec-fetch-site': 'same-site' } })).status, 200, 'a page of another gateway');
+		for (const foreign of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'http://elsewhere.example' }])
+			assert.equal((await download(name, { token: null, headers: { ...headers, ...foreign } })).json.msg, 1);
+	});
+
+	test('who has the token only gets the cookie again, with the rest of its life', async () => {
+		const name = await stored(Buffer.from('a picture'), 'again.png');
+		const own = { origin: gateway.url };
+		const key = fs.readFileSync(path.join(cluster.directory, 'jwt.key'), 'utf8').trim().slice(3);
+		const sign = (user, left) => {
+			const { header, claims } = tokenParts(user.token);
+			return signToken(header, { ...claims, iat: claims.iat - 1, exp: Math.floor(Date.now() / 1000) + left }, key);
+		};
+		const token = sign(anna, 600);
+		const form = () => multipart([['fid', String(fid)], ['token', token], ['uploadfile', Buffer.from('x'), 'x.txt', 'text/plain']]);
+		const bearer = { authorization: `Bearer ${token}` };
+		const asks = [
+			(headers) => post(gateway, '/getuser', { token }, { headers }),
+			(headers) => post(gateway, '/getsheet', { token, fid }, { headers }),
+			(headers) => post(gateway, '/v2/ticket', { fid }, { headers: { ...headers, ...bearer } }),
+			(headers) => request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1:B2`, { headers: { ...headers, ...bearer } }),
+			(headers) => request(gateway, 'GET', `/getchunk?fid=${fid}&chunk=${name}&token=${token}`, { headers }),
+			(headers) => {
+				const { body, headers: types } = form();
+				return request(gateway, 'POST', '/uploadchunk', { body, headers: { ...headers, ...types } });
+			},
+		];
+		const cookieOf = async (ask, headers) => {
+			const answer = await ask(headers);
+			assert.equal(answer.status, 200, answer.text);
+			const [cookie, ...more] = answer.headers['set-cookie'] ?? [];
+			assert.equal(more.length, 0);
+			if (cookie) assert.equal(answer.headers['cache-control'], 'no-store');
+			return cookie;
+		};
+		for (const ask of asks) {
+			const cookie = await cookieOf(ask, own);
+			const [, value, left] = /^pg_sheet_files=([^;]+); Path=\/; HttpOnly; SameSite=Strict; Max-Age=(\d+)$/.exec(cookie);
+			assert.equal(value, token);
+			assert.ok(left > 500 && left <= 600, left);
+			assert.equal((await download(name, { token: null, headers: { cookie: cookie.split(';')[0] } })).text, 'a picture');
+			const held = (kept) => ({ ...own, cookie: `a=b; pg_sheet_files=${kept}` });
+			assert.equal(await cookieOf(ask, held(token)), undefined, 'it is there');
+			assert.equal(await cookieOf(ask, held(ben.token)), undefined, 'somebody else has signed in since');
+			for (const kept of [sign(anna, 60), sign(anna, -60), sign(ben, -60), 'x', '']) assert.ok(await cookieOf(ask, held(kept)), kept);
+			for (const foreign of [{ origin: 'http://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }])
+				assert.equal(await cookieOf(ask, foreign), undefined, JSON.stringify(foreign));
+		}
+		assert.ok(await cookieOf(asks[0], {}), 'a client that is no browser');
+		assert.equal(await cookieOf(asks[3], {}), undefined, 'it may be a picture of any page');
+		const refused = await post(gateway, '/getuser', { token: sign(anna, -60) }, { headers: own });
+		assert.deepEqual([refused.json.msg, refused.headers['set-cookie']], [1, undefined]);
 	});
 
 	test('what a browser would run is not served as a page of ours', async () => {

@@ -79,8 +79,16 @@ test('nobody becomes an operator through it, and clients cannot forge what it te
 		const body = { username: 'nobody', password: 'x' };
 		await post({ ...doors[0], tls: { ...doors[0].tls, localAddress: '127.0.0.4' } }, '/login', body, { headers: { ...headers, 'x-request-id': id } });
 		const line = log().split('\n').find((text) => text.includes('login refused') && text.includes(id));
-		assert.match(line, /peer=127\.0\.0\.4\b/, JSON.stringify(headers));
+		assert.match(line, /peer="127\.0\.0\.4"/, JSON.stringify(headers));
 	}
+});
+
+test('the page behind it gets cookies of this host alone', async () => {
+	const answer = await post(right, '/login', { username: anna.username, password: anna.password }, { headers: { origin: right.url } });
+	const cookies = answer.headers['set-cookie'].map((cookie) => cookie.replace(/=[^;]+/, ''));
+	assert.match(cookies.join('\n'), /^__Host-pg_sheet_files; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=\d+\n__Host-pg_sheet_session; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
+	const headers = { origin: right.url, cookie: answer.headers['set-cookie'][1].split(';')[0] };
+	assert.equal((await post(right, '/v2/session', {}, { headers })).json.username, anna.username);
 });
 
 test('two edit over wss and hear of each other; REST reads what they wrote', async () => {

@@ -82,6 +82,26 @@ describe('the protocol', () => {
 		assert.match(headers['content-security-policy'], /connect-src 'self' https:\/\/\S+ wss:\/\/\S+;/);
 	});
 
+	test('cookies are of this host alone; pages without TLS are others', async () => {
+		const answer = await post(gateway, '/login', { username: anna.username, password: anna.password });
+		const [files, session] = answer.headers['set-cookie'];
+		const { token } = answer.json.data;
+		assert.match(files, /^__Host-pg_sheet_files=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=\d+$/);
+		assert.match(session, /^__Host-pg_sheet_session=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
+		const ask = async (headers) => (await post(gateway, '/v2/session', {}, { headers })).status;
+		const cookie = session.split(';')[0];
+		assert.equal(await ask({ cookie }), 200);
+		assert.equal(await ask({ cookie, origin: gateway.url }), 200);
+		assert.equal(await ask({ cookie, origin: `http://${gateway.host}` }), 403);
+		assert.equal(await ask({ cookie: `pg_sheet_session=${token}` }), 401, 'a page without TLS could have set it');
+		const signIn = await post(gateway, '/login', { username: anna.username, password: anna.password }, { headers: { origin: `http://${gateway.host}` } });
+		assert.deepEqual([signIn.json.msg, signIn.headers['set-cookie']], [4, undefined]);
+	});
+
+	test('operators are served on loopback without TLS', async () => {
+		assert.equal((await request(gateway.admin, 'GET', '/metrics')).status, 200);
+	});
+
 	test('addresses in answers are https and wss', async () => {
 		const answer = await request(gateway, 'GET', `/v2/sheets/${fid}/route?token=${anna.token}`);
 		assert.deepEqual(

@@ -10,21 +10,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char account_get_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
 
 static bool
-account_cookie(const Request *request, char *to, size_t size)
+account_has_tls(void)
 {
-	size_t name = strlen(request->cookie);
+	return strcmp(gateway_http_scheme(), "https") == 0;
+}
 
+static void
+account_cookie_name(const char *name, char to[64])
+{
+	snprintf(to, 64, "%s%s", account_has_tls() ? "__Host-" : "", name);
+}
+
+static bool
+account_cookie(const Request *request, const char *cookie, char *to, size_t size)
+{
+	char name[64];
+	size_t name_len;
+
+	account_cookie_name(cookie, name);
+	name_len = strlen(name);
 	for (const char *p = head_field(&request->head, "cookie"); p != NULL && *p != '\0'; p += strspn(p, "; "))
 	{
 		size_t len = strcspn(p, ";");
 
-		if (len > name && strncmp(p, request->cookie, name) == 0 && p[name] == '=' && len - name - 1 < size)
+		if (len > name_len && strncmp(p, name, name_len) == 0 && p[name_len] == '=' && len - name_len - 1 < size)
 		{
-			snprintf(to, size, "%.*s", (int) (len - name - 1), p + name + 1);
+			snprintf(to, size, "%.*s", (int) (len - name_len - 1), p + name_len + 1);
 			return true;
 		}
 		p += len;
@@ -44,7 +60,7 @@ request_token(const Request *request, char *to, size_t size)
 			return true;
 		if (!request_header(request, "authorization", header, sizeof(header)) ||
 			strncasecmp(header, "Bearer ", 7) != 0 || strlen(header + 7) >= size)
-			return request->cookie != NULL && account_cookie(request, to, size);
+			return request->cookie != NULL && account_cookie(request, request->cookie, to, size);
 		token = header + 7;
 	}
 	if (strlen(token) >= size)
@@ -53,21 +69,96 @@ request_token(const Request *request, char *to, size_t size)
 	return true;
 }
 
+/* path: without TLS. max_age: seconds; -1: until the browser ends. */
 static void
-account_set_cookie(Request *request, const char *name, const char *token, const char *path)
+account_set_cookie(Request *request, const char *cookie, const char *token, const char *path, int64_t max_age)
 {
 	Buf value = {NULL, 0, 0};
+	char name[64];
+	bool tls = account_has_tls();
 
-	buf_printf(&value, "%s=%s; Path=%s; HttpOnly; SameSite=Strict%s%s", name, token, path,
-			   strcmp(gateway_http_scheme(), "https") == 0 ? "; Secure" : "", token[0] == '\0' ? "; Max-Age=0" : "");
+	account_cookie_name(cookie, name);
+	buf_printf(&value, "%s=%s; Path=%s; HttpOnly; SameSite=Strict%s", name, token, tls ? "/" : path,
+			   tls ? "; Secure" : "");
+	if (max_age >= 0)
+		buf_printf(&value, "; Max-Age=%lld", (long long) max_age);
 	request_add_header_buf(request, "Set-Cookie", &value);
+	request->no_store = true;
+}
+
+static void
+account_set_files_cookie(Request *request, const char *token, int64_t expires_at)
+{
+	int64_t left = expires_at - gateway_now();
+
+	account_set_cookie(request, COOKIE_FILES, token, "/", left > 0 ? left : 0);
+}
+
+/* Forms of any page can send other types, and older browsers do not tell whose page it is. */
+static bool
+account_is_json(const Request *request)
+{
+	const char *type = head_field(&request->head, "content-type");
+	size_t len = type != NULL ? strcspn(type, "; \t") : 0;
+
+	return len == 16 && strncasecmp(type, "application/json", len) == 0;
+}
+
+bool
+request_is_own(const Request *request)
+{
+	return request->origin == ORIGIN_SAME || (request->origin == ORIGIN_UNKNOWN && account_is_json(request));
+}
+
+static bool
+account_may_set_cookies(const Request *request)
+{
+	return request->origin == ORIGIN_ALLOWED || request_is_own(request);
 }
 
 void
-request_set_cookies(Request *request, const char *token)
+request_set_cookies(Request *request, const char *token, int64_t expires_at)
 {
-	account_set_cookie(request, COOKIE_FILES, token, "/getchunk");
-	account_set_cookie(request, COOKIE_SESSION, token, "/v2/session");
+	request->no_store = true;
+	request->renews = false;
+	if (!account_may_set_cookies(request))
+		return;
+	account_set_files_cookie(request, token, expires_at);
+	account_set_cookie(request, COOKIE_SESSION, token, "/v2/session", -1);
+}
+
+void
+request_remove_cookies(Request *request)
+{
+	request->renews = false;
+	account_set_cookie(request, COOKIE_FILES, "", "/", 0);
+	account_set_cookie(request, COOKIE_SESSION, "", "/v2/session", 0);
+}
+
+/*
+ * Pictures are loaded by the cookie, and clients keep tokens for longer than browsers keep cookies. So whoever proves
+ * who they are gets it again, if it is missing, has expired, or has another token of the account. The one of another
+ * account stays: somebody signed in there later.
+ */
+static bool
+account_lacks_files_cookie(const Request *request)
+{
+	char token[JWT_MAX], cookie[JWT_MAX];
+	JwtClaims claims;
+
+	return account_may_set_cookies(request) && request_token(request, token, sizeof(token)) &&
+		   (!account_cookie(request, COOKIE_FILES, cookie, sizeof(cookie)) ||
+			jwt_verify_cached(&gateway.keys, cookie, strlen(cookie), gateway_now(), &claims) != JWT_OK ||
+			(claims.uid == request->claims.uid && strcmp(cookie, token) != 0));
+}
+
+void
+request_renew_cookie(Request *request)
+{
+	char token[JWT_MAX];
+
+	if (request->renews && request_token(request, token, sizeof(token)))
+		account_set_files_cookie(request, token, request->claims.expires_at);
 }
 
 static void
@@ -87,6 +178,8 @@ account_check_generation(Request *request)
 		return;
 	}
 	request->user_name = account->name;
+	request->renews = account_lacks_files_cookie(request);
+	request->no_store |= request->renews;
 	request->next(request);
 }
 

@@ -16,6 +16,8 @@
 void
 request_add_header(Request *request, const char *name, const char *value)
 {
+	if (request->no_store && strcmp(name, "Cache-Control") == 0)
+		return;
 	for (const char *p = value; *p != '\0'; p++)
 	{
 		if ((unsigned char) *p < 0x20 || *p == 0x7F)
@@ -66,6 +68,7 @@ request_answer(Request *request, int status, const char *type, Buf *body)
 	}
 	request->status = status;
 	request->type = type;
+	request_renew_cookie(request);
 	if (body != NULL)
 	{
 		request->answer = buf_take(body);
@@ -289,6 +292,8 @@ answer_put_head(const Request *request, Buf *to)
 	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (tls_is_on() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
+	if (request->no_store || request->method == METHOD_POST)
+		buf_puts(to, "Cache-Control: no-store\r\n");
 	buf_put_buf(to, &request->headers);
 	if (request->unmeasured && request->head.minor > 0)
 		buf_puts(to, "Transfer-Encoding: chunked\r\n");

@@ -15,6 +15,7 @@
 #include "http/request/trace.h"
 #include "http/server/conn.h"
 #include "http/server/head.h"
+#include "http/server/origin.h"
 #include "support/buf.h"
 
 #include <cjson/cJSON.h>
@@ -86,6 +87,7 @@ struct Request
 {
 	Conn *conn;
 	bool admin; /* it came to admin-address */
+	Origin origin;
 	RequestState state;
 	int steps; /* under way */
 	Head head;
@@ -110,7 +112,7 @@ struct Request
 	RequestNext next;
 	uint64_t asked;			/* changes_now() when the account or the access was queried */
 	const char *form_token; /* of an upload; NULL: none */
-	const char *cookie;		/* name of a cookie that may have the token; NULL: none may */
+	const char *cookie;		/* a cookie that may have the token; NULL: none may */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
 	char int64s[REQUEST_INT64S][24];
 	int int64_count;
@@ -124,6 +126,8 @@ struct Request
 	size_t length;
 	size_t written;
 	bool close;								 /* the connection ends after the answer */
+	bool renews;							 /* it sets the cookie for files again */
+	bool no_store;							 /* it has a token or a cookie */
 	bool unmeasured;						 /* the length is not known in advance */
 	bool (*fill)(Request *request, Buf *to); /* appends the next piece of the body; NULL: the body is `text` */
 
@@ -195,14 +199,20 @@ request_succeeded(const PGresult *res)
 }
 
 /* ---- account.c ---- */
+/* Over TLS their names begin with __Host-, so that nothing but this host can set them. */
 #define COOKIE_FILES   "pg_sheet_files"	  /* for /getchunk */
 #define COOKIE_SESSION "pg_sheet_session" /* for /v2/session */
 /* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid. */
 extern void request_authenticate(Request *request, RequestNext next);
 /* The token: of the JSON body, the query, the Authorization header, or the cookie. */
 extern bool request_token(const Request *request, char *to, size_t size);
-/* Sets the cookies with the token, each valid for its own addresses only; "" removes them. */
-extern void request_set_cookies(Request *request, const char *token);
+/* Sets the cookies with the token, unless a foreign page has sent the request. expires_at: of the token. */
+extern void request_set_cookies(Request *request, const char *token, int64_t expires_at);
+extern void request_remove_cookies(Request *request);
+/* Sets the cookie for files again, if the request needs it (renews). Called when it is answered. */
+extern void request_renew_cookie(Request *request);
+/* May the request use the cookie of the session? It must come of a page of this gateway, or of no page. */
+extern bool request_is_own(const Request *request);
 
 /* ---- arguments ---- */
 /* An argument of the query, copied; false if it is absent or too long. */
@@ -248,7 +258,7 @@ extern void request_deny(Request *request, Msg msg, int status, const char *reas
 extern bool request_sql_error_code(Request *request, const PGresult *res, const char *code);
 /* An error of the database. */
 extern void request_sql_error(Request *request, const PGresult *res);
-/* A value with a control character, which could end the line, is left out. */
+/* A value with a control character, which could end the line, is left out; so is Cache-Control with no_store. */
 extern void request_add_header(Request *request, const char *name, const char *value);
 /* Frees value. */
 extern void request_add_header_buf(Request *request, const char *name, Buf *value);

@@ -301,6 +301,6 @@ account_put_token(Request *request, Buf *to, int64_t uid, int64_t generation)
 		return false;
 	}
 	buf_puts_json(to, token);
-	request_set_cookies(request, token);
+	request_set_cookies(request, token, claims.expires_at);
 	return true;
 }

@@ -2,8 +2,8 @@
  * download.c - GET /getchunk: a file out of the database, part by part, with Range and ETag.
  *
  * Browsers load a picture in a cell without a token. So the address that an upload returns has a key that opens this
- * one file. Without a key the account must be able to see the sheet; its token may be in the cookie of this path, which
- * signing in sets.
+ * one file. Without a key the account must be able to see the sheet; its token may be in a cookie, which signing in
+ * sets.
  *
  * Only pictures, which are recognized by their first bytes, are shown in place. All other files are attachments, so no
  * uploaded page or script runs in the gateway's origin.
@@ -166,7 +166,8 @@ route_get_file(Request *request)
 
 	if (download == NULL)
 		return;
-	request->cookie = COOKIE_FILES;
+	/* Pages of other gateways, on other ports of this host, show pictures of this one. */
+	request->cookie = request->origin != ORIGIN_FOREIGN ? COOKIE_FILES : NULL;
 	if (!request_arg_id(request, "fid", &request->sheet_id) ||
 		!request_arg(request, "chunk", download->name, sizeof(download->name)))
 		request_error(request, 400, "fid and chunk are needed");

@@ -134,12 +134,12 @@ static void
 router_allow_origin(Request *request)
 {
 	const char *origin = head_field(&request->head, "origin");
-	const char *host = head_field(&request->head, "host");
 
+	request->origin = origin_of(&request->head);
 	if (origin == NULL || request->admin)
 		return;
 	request_add_header(request, "Vary", "Origin");
-	if (!origin_is_allowed(origin, host != NULL ? host : ""))
+	if (request->origin > ORIGIN_ALLOWED)
 		return;
 	request_add_header(request, "Access-Control-Allow-Origin", origin);
 	request_add_header(request, "Access-Control-Allow-Credentials", "true");
@@ -223,11 +223,7 @@ router_parse_body(Request *request)
 bool
 router_is_cross_origin(const Request *request)
 {
-	const char *origin = head_field(&request->head, "origin");
-	const char *host = head_field(&request->head, "host");
-	const char *name = origin != NULL ? strstr(origin, "://") : NULL;
-
-	return origin != NULL && (name == NULL || host == NULL || strcmp(name + 3, host) != 0);
+	return request->origin > ORIGIN_SAME;
 }
 
 /*
@@ -259,6 +255,7 @@ router_begin_route(Request *request)
 	{
 		buf_puts(&location, address);
 		buf_puts(&location, request->head.target);
+		request->no_store = true; /* the address may have the token */
 		request_add_header_buf(request, "Location", &location);
 		metrics.redirects++;
 		request_error(request, 307, "the sheet is served by another gateway");

@@ -128,12 +128,13 @@ route_revoke_tokens(Request *request)
 
 /* ---- /v2/session: the token of the cookie, for pages of this gateway in new tabs ---- */
 
-/* SameSite=Strict keeps the cookie from requests of other sites; pages of other ports of this host are refused here. */
+/* SameSite=Strict keeps the cookie from requests of other sites; pages of other origins of this site are refused here.
+ */
 bool
 check_session(Request *request)
 {
 	request->cookie = COOKIE_SESSION;
-	if (!router_is_cross_origin(request))
+	if (request_is_own(request))
 		return true;
 	request_error(request, 403, "only pages of this gateway may use the session's cookie");
 	return false;
@@ -151,7 +152,6 @@ route_session(Request *request)
 	buf_printf(&data, ",\"uid\":%lld", (long long) request->claims.uid);
 	routes_put_member(&data, "username", request->user_name);
 	buf_puts(&data, "}");
-	request_add_header(request, "Cache-Control", "no-store");
 	request_json(request, 200, &data);
 }
 
@@ -160,7 +160,7 @@ route_session_end(Request *request)
 {
 	Buf data = {NULL, 0, 0};
 
-	request_set_cookies(request, "");
+	request_remove_cookies(request);
 	buf_puts(&data, "{}");
 	request_json(request, 200, &data);
 }

@@ -139,6 +139,7 @@ upgrade_redirect(Request *request, const char *address, const char *token, const
 {
 	Buf data = {NULL, 0, 0};
 
+	request->no_store = true;
 	buf_printf(&data, "\"%s?%s%s%sfid=%lld%s%s\"", address, token[0] != '\0' ? "token=" : "", token,
 			   token[0] != '\0' ? "&" : "", (long long) request->sheet_id, link[0] != '\0' ? "&link=" : "", link);
 	request_data(request, MSG_REDIRECT, &data);

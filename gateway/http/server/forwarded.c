@@ -2,8 +2,9 @@
  * forwarded.c - the elements of X-Forwarded-For and Forwarded; see forwarded.h.
  *
  * An element of X-Forwarded-For is a node: 192.0.2.1, 2001:db8::1 or [2001:db8::1], with or without a port (an IPv6
- * address then needs brackets), `unknown`, or an obfuscated name. An element of Forwarded is a list of parameters,
- * for=192.0.2.1;proto=https, whose `for` is a node; semicolons within quotes do not separate.
+ * address then needs brackets), or something that is no address, as `unknown`. It has no quotes. An element of
+ * Forwarded is a list of parameters, for=192.0.2.1;proto=https, whose `for` is a node; semicolons within quotes do not
+ * separate.
  *
  * A proxy appends a comma and its element to what the client has sent. If that ends within quotes, the proxy's element
  * seems to be a part of them, and the client's own the last one. So each line is read from its beginning, strictly; no
@@ -36,33 +37,28 @@ is_port(const char *text)
 	return text[0] == ':' && text[1] == '_' && text[2] != '\0' && text[2 + strspn(text + 2, NAME_CHARS)] == '\0';
 }
 
-/* The node's address, or "" if it hides it. False: it is none. Changes the text. */
-static bool
+/* The node's address, or "" if it hides it, or is none. Changes the text. */
+static void
 read_node(char *text, char address[FORWARDED_ADDRESS_MAX])
 {
 	char *end = strchr(text, ':');
-	size_t name = text[0] == '_' ? strspn(text, NAME_CHARS) : strncasecmp(text, "unknown", 7) == 0 ? 7 : 0;
 
 	address[0] = '\0';
-	if (name > 0)
-		return name > 1 && is_port(text + name);
 	if (text[0] == '[')
 	{
 		end = strchr(text, ']');
 		if (end == NULL || !is_port(end + 1) || strcspn(text, ":") > (size_t) (end - text))
-			return false;
+			return;
 		text++;
 	}
 	else if (end != NULL && strchr(end + 1, ':') != NULL)
 		end = text + strlen(text); /* IPv6 without a port */
 	else if (end != NULL && !is_port(end))
-		return false;
+		return;
 	if (end != NULL)
 		*end = '\0';
-	if (strlen(text) >= FORWARDED_ADDRESS_MAX || !network_is_address(text))
-		return false;
-	strcpy(address, text);
-	return true;
+	if (strlen(text) < FORWARDED_ADDRESS_MAX && network_is_address(text))
+		strcpy(address, text);
 }
 
 /* ---- lines ---- */
@@ -94,7 +90,9 @@ read_plain_element(const char **at, char address[FORWARDED_ADDRESS_MAX])
 		used--;
 	snprintf(node, sizeof(node), "%.*s", used, *at);
 	*at += len;
-	return used == 0 || (used < NODE_MAX && read_node(node, address));
+	if (used < NODE_MAX)
+		read_node(node, address);
+	return memchr(*at - len, '"', len) == NULL;
 }
 
 /* A quoted string (RFC 9110 5.6.4) without commas, or the characters of an unquoted value: of a token, a port or a
@@ -119,35 +117,40 @@ read_value(const char **at, char value[NODE_MAX])
 	return quoted || len > 0;
 }
 
-/* NAME=VALUE, or nothing. Sets the address if it is the element's first `for`. */
+/* NAME=VALUE, or nothing. Sets the address if it is `for`, of which an element has one. */
 static bool
-read_parameter(const char **at, bool *has_node, char address[FORWARDED_ADDRESS_MAX])
+read_parameter(const char **at, int *nodes, char address[FORWARDED_ADDRESS_MAX])
 {
 	const char *name = *at;
 	char value[NODE_MAX];
-	bool is_node;
+	size_t len;
 
 	while (head_is_token_char(**at))
 		(*at)++;
 	if (*at == name)
 		return true;
-	is_node = *at - name == 3 && strncasecmp(name, "for", 3) == 0;
-	if (*(*at)++ != '=' || !read_value(at, value) || (is_node && *has_node))
+	len = (size_t) (*at - name);
+	if (*(*at)++ != '=' || !read_value(at, value))
 		return false;
-	*has_node |= is_node;
-	return !is_node || read_node(value, address);
+	if (len == 3 && strncasecmp(name, "for", 3) == 0)
+	{
+		read_node(value, address);
+		if (++*nodes > 1)
+			address[0] = '\0';
+	}
+	return true;
 }
 
 /* An element of Forwarded, up to the comma behind it. */
 static bool
 read_element(const char **at, char address[FORWARDED_ADDRESS_MAX])
 {
-	bool has_node = false;
+	int nodes = 0;
 
 	for (;; (*at)++)
 	{
 		skip_blanks(at);
-		if (!read_parameter(at, &has_node, address))
+		if (!read_parameter(at, &nodes, address))
 			return false;
 		skip_blanks(at);
 		if (**at != ';')

@@ -20,8 +20,8 @@ typedef struct ForwardedList
 } ForwardedList;
 
 /*
- * Appends the addresses of a header line. An element that hides its address ("unknown", an obfuscated name), or is
- * empty, has the empty one. False: the line is malformed, and where its elements begin and end is not known.
+ * Appends the addresses of a header line. An element without one ("unknown", an obfuscated name, anything else) has the
+ * empty one. False: the line is malformed, and where its elements begin and end is not known.
  */
 extern bool forwarded_read(ForwardedList *list, const char *value, bool rfc7239);
 /* Has the request a header that a proxy adds? A client can add one as well. */

@@ -1,7 +1,8 @@
 /*
  * origin.c - which web pages may use this gateway: its own, those of present and former members (open pages of a
  * member that has gone need another gateway), and those of the setting allowed-origins. A browser sends Origin with
- * every WebSocket and every cross-origin request, and does not let a page forge it.
+ * every WebSocket, every POST and every cross-origin request of a script, over TLS and on loopback also Sec-Fetch-Site
+ * with every request, and does not let a page forge them.
  */
 #include "http/server/origin.h"
 
@@ -43,6 +44,37 @@ origin_is_allowed(const char *origin, const char *host)
 		return origin_is_configured(origin);
 	return strcmp(address, host) == 0 || strcmp(address, gateway.config.public_address) == 0 ||
 		   (gateway.coord != NULL && coord_was_member(gateway.coord, address)) || origin_is_configured(origin);
+}
+
+/* Scheme, host and port are those of the request: a page without TLS is another one than with it. */
+static bool
+origin_is_own(const char *origin, const char *host)
+{
+	const char *scheme = gateway_http_scheme();
+	size_t len = strlen(scheme);
+
+	return *host != '\0' && strncmp(origin, scheme, len) == 0 && strncmp(origin + len, "://", 3) == 0 &&
+		   strcmp(origin + len + 3, host) == 0;
+}
+
+Origin
+origin_of(const Head *head)
+{
+	const char *origin = head_field(head, "origin"), *host = head_field(head, "host");
+	const char *site = head_field(head, "sec-fetch-site");
+	bool same = site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+
+	if (host == NULL)
+		host = "";
+	if (origin != NULL && origin_is_own(origin, host))
+		return same ? ORIGIN_SAME : ORIGIN_FOREIGN;
+	if (origin != NULL)
+		return origin_is_allowed(origin, host) ? ORIGIN_ALLOWED : ORIGIN_FOREIGN;
+	if (site == NULL || strcmp(site, "none") == 0)
+		return ORIGIN_UNKNOWN;
+	if (same)
+		return ORIGIN_SAME;
+	return strcmp(site, "same-site") == 0 ? ORIGIN_SITE : ORIGIN_FOREIGN;
 }
 
 /* Compares the host of an address, "name:port", "[v6]:port" or either without its port. */
