@@ -200,8 +200,9 @@ jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
 	if (keys->count == 0)
 		return false;
 	snprintf(header, sizeof(header), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", keys->keys[0].kid);
-	snprintf(payload, sizeof(payload), "{\"uid\":%lld,\"gen\":%lld,\"iat\":%lld,\"exp\":%lld}", (long long) claims->uid,
-			 (long long) claims->generation, (long long) claims->issued_at, (long long) claims->expires_at);
+	snprintf(payload, sizeof(payload), "{\"uid\":%lld,\"gen\":%lld,\"tid\":%lld,\"iat\":%lld,\"exp\":%lld}",
+			 (long long) claims->uid, (long long) claims->generation, (long long) claims->id,
+			 (long long) claims->issued_at, (long long) claims->expires_at);
 	len = base64_encode(BASE64_URL, header, strlen(header), token, sizeof(token));
 	token[len++] = '.';
 	len += base64_encode(BASE64_URL, payload, strlen(payload), token + len, sizeof(token) - len);
@@ -298,10 +299,12 @@ check_claims(const char *part, size_t len, int64_t now, JwtClaims *claims)
 		   take_integer(payload, "gen", true, 0, &claims->generation) && claims->generation <= INT32_MAX &&
 		   take_integer(payload, "exp", true, 0, &claims->expires_at) &&
 		   take_integer(payload, "iat", false, 0, &claims->issued_at) &&
-		   take_integer(payload, "nbf", false, 0, &not_before);
+		   take_integer(payload, "tid", false, 0, &claims->id) && take_integer(payload, "nbf", false, 0, &not_before);
 	cJSON_Delete(payload);
 	if (!good)
 		return JWT_BAD_CLAIMS;
+	if (claims->id == 0)
+		claims->id = claims->issued_at;
 	if (claims->expires_at <= now)
 		return JWT_EXPIRED;
 	if (claims->issued_at > now + CLOCK_SKEW || not_before > now + CLOCK_SKEW)

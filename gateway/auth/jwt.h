@@ -1,8 +1,8 @@
 /*
  * jwt.h - JSON Web Tokens, HS256 only (RFC 7515, 7519), signed with OpenSSL's HMAC.
  *
- * Claims: uid, gen (the account's token generation: a password change revokes older tokens), iat, exp. The header's kid
- * names the key.
+ * Claims: uid, gen (the account's token generation: a password change revokes older tokens), tid (the token's id, by
+ * which it is revoked alone), iat, exp. The header's kid names the key.
  */
 #ifndef JWT_H
 #define JWT_H
@@ -31,6 +31,7 @@ typedef struct JwtClaims
 {
 	int64_t uid;
 	int64_t generation;
+	int64_t id;			/* of the token, 1 to 2^53 - 1; issued_at if it has none */
 	int64_t issued_at;	/* seconds */
 	int64_t expires_at; /* seconds */
 } JwtClaims;

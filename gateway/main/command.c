@@ -165,9 +165,9 @@ command_post(const char *address, const char *path, char answer[COMMAND_ANSWER_M
 static bool
 command_find(const char *name, char admin[COMMAND_ADDRESS_MAX])
 {
-	static const char sql[] = "SELECT admin_url FROM sheet.gateways WHERE address = $1";
+	static const char admin_sql[] = "SELECT admin_url FROM sheet.gateways WHERE address = $1";
 	PGconn *conn = command_connect_database();
-	PGresult *res = PQexecParams(conn, sql, 1, NULL, &name, NULL, NULL, 0);
+	PGresult *res = PQexecParams(conn, admin_sql, 1, NULL, &name, NULL, NULL, 0);
 	bool found = PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1;
 
 	if (found)

@@ -31,6 +31,15 @@ COMMENT ON COLUMN sheet.account.skeleton IS
 	'equal for names that look alike (Unicode Technical Standard 39)';
 COMMENT ON COLUMN sheet.account.db_role IS 'name of the SQL role that acts as this account';
 
+CREATE TABLE sheet.revoked_token (
+	uid bigint NOT NULL,
+	token_id bigint NOT NULL,
+	expires_at timestamptz NOT NULL,
+	PRIMARY KEY (uid, token_id)
+);
+COMMENT ON TABLE sheet.revoked_token IS
+	'Tokens that were revoked one by one, by signing out, until they expire.';
+
 CREATE SEQUENCE sheet.sheet_number_seq MINVALUE 0 START 0;
 CREATE TABLE sheet.id_range (
 	start bigint NOT NULL CHECK (start BETWEEN 1 AND 9007199254740991),
@@ -134,6 +143,7 @@ ALTER TABLE sheet.file_part ALTER upload_id SET (n_distinct = -0.05);
 ALTER TABLE sheet.file_use ALTER uid SET (n_distinct = -0.05);
 
 SELECT pg_catalog.pg_extension_config_dump('sheet.account', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.revoked_token', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.account_uid_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.id_range', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.sheet_number_seq', '');
@@ -217,6 +227,17 @@ CREATE FUNCTION sheet.account_revoke_tokens(uid bigint) RETURNS integer
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_revoke_tokens';
 COMMENT ON FUNCTION sheet.account_revoke_tokens(bigint) IS
 	'Revokes the account''s tokens and returns the new token generation. For gateways.';
+
+CREATE FUNCTION sheet.account_revoke_token(uid bigint, token_id bigint, expires_at bigint) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_revoke_token';
+COMMENT ON FUNCTION sheet.account_revoke_token(bigint, bigint, bigint) IS
+	'Revokes one of the account''s tokens, which expires at expires_at (seconds since 1970). An '
+	'account with a thousand of them gets a new token generation instead. For gateways.';
+
+CREATE FUNCTION sheet.account_token_revoked(uid bigint, token_id bigint) RETURNS boolean
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_token_revoked';
+COMMENT ON FUNCTION sheet.account_token_revoked(bigint, bigint) IS
+	'Whether the token was revoked by account_revoke_token. For gateways.';
 
 CREATE FUNCTION sheet.account_sheets(uid bigint, max_rows integer DEFAULT 200, after text DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions bigint, cols integer,

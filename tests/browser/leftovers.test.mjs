@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import test from 'node:test';
 import { Cluster } from '../lib/cluster.mjs';
-import { register } from '../lib/client.mjs';
+import { post, register } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
-import { sheetClient } from '../lib/v2.mjs';
+import { RawClient, sheetClient } from '../lib/v2.mjs';
 import { Person, startBrowser } from './page.mjs';
 
 /** How long sending what was left takes at most: an attempt, a pause and another attempt. */
@@ -119,6 +119,29 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 		await page.unrouteAll();
 		await signIn();
+	});
+
+	await t.test('signing out ends the session in the other tabs, and the token everywhere', async () => {
+		const { page } = ann;
+		const other = await ann.context.newPage();
+		const token = await page.evaluate(() => JSON.parse(sessionStorage.getItem('pg_sheet.session')).token);
+		await other.goto(`${gateway.url}/?id=${id}`);
+		await other.locator('.grid canvas').first().waitFor();
+		await waitUntil(() => other.evaluate(() => window.pgSheet?.contentOf(0, 0)), 'the grid to be filled');
+		const script = await RawClient.open(gateway, { token }, id);
+		await page.getByRole('button', { name: 'Sign out' }).click();
+		await other.getByRole('heading', { name: 'Sign in' }).waitFor();
+		await other.getByText('You have signed out in another tab.').waitFor();
+		assert.equal(await other.locator('dialog[open]').count(), 0);
+		assert.deepEqual(await script.waitClosed(), { code: 4401, reason: 'the token has been revoked' });
+		assert.equal((await post(gateway, '/getuser', { token })).json.msg, 1);
+		await other.reload();
+		await other.getByRole('heading', { name: 'Sign in' }).waitFor();
+		await other.close();
+		await page.getByLabel('User name').fill('ann');
+		await page.getByLabel('Password').fill(ann.password);
+		await page.locator('form button[type=submit]').click();
+		await page.getByRole('heading', { name: 'Sheets' }).waitFor();
 	});
 
 	await part('an edit that waits for a transaction, and whose page was left, is not called saved', 'ann', async () => {

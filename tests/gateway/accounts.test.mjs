@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, login, newSheet, post, refused, register, shareByLink, tokenClaims, uniqueName } from '../lib/client.mjs';
+import { RawClient } from '../lib/v2.mjs';
 
 let cluster;
 let gateway;
@@ -96,7 +97,48 @@ describe('the session of a browser', () => {
 		const answer = await post(other, '/login', { username: user.username, password: user.password }, { headers });
 		assert.equal(answer.headers['set-cookie']?.length, 2);
 		assert.equal((await post(other, '/v2/session', {}, { headers: { ...headers, cookie: `pg_sheet_session=${user.token}` } })).status, 403);
+		const { token } = answer.json.data;
+		await call(other, '/getuser', { token }, 10);
+		await post(gateway, '/v2/session/end', { token });
+		await waitUntil(async () => (await post(other, '/getuser', { token })).json.msg === 1, 'the other gateway to hear that the token is revoked', 4000);
+		await call(other, '/getuser', { token: user.token }, 10);
 		await other.stop();
+	});
+
+	test('signing out revokes the token wherever it is used, and no other', async () => {
+		const user = await register(gateway);
+		const fid = await newSheet(gateway, user);
+		const [first, second, third] = await Promise.all([1, 2, 3].map(async () => ({ ...user, token: (await login(gateway, user)).token })));
+		const ticket = (await post(gateway, '/v2/ticket', { token: first.token, fid })).json.ticket;
+		const [v1, v2, kept] = [await Editor.open(gateway, first, fid), await RawClient.open(gateway, first, fid), await Editor.open(gateway, second, fid)];
+		await call(gateway, '/getuser', { token: first.token }, 10);
+		const end = (token, cookie) =>
+			post(gateway, '/v2/session/end', token ? { token } : {}, { headers: cookie ? { cookie: `pg_sheet_session=${cookie}` } : {} });
+		const out = await end(first.token, first.token);
+		assert.deepEqual([out.status, out.headers['set-cookie'].length], [200, 2]);
+		for (const closed of [await v1.waitClosed(), await v2.waitClosed()]) assert.deepEqual(closed, { code: 4401, reason: 'the token has been revoked' });
+		await refused(gateway, '/getuser', { token: first.token }, 1);
+		assert.equal((await post(gateway, '/v2/ticket', { token: first.token, fid })).status, 401);
+		assert.equal((await post(gateway, '/v2/session', {}, { headers: { cookie: `pg_sheet_session=${first.token}` } })).status, 401);
+		const late = new Editor(gateway, null, fid, { path: `/sheetws?ticket=${ticket}&fid=${fid}` });
+		await late.opened;
+		assert.equal((await late.waitClosed()).code, 4401, 'a ticket of the token');
+		await kept.settle();
+		await kept.close();
+		assert.equal((await end(first.token)).status, 200, 'again');
+		assert.equal((await end('nonsense')).status, 200);
+		const stranger = await register(gateway);
+		assert.equal((await end(second.token, stranger.token)).headers['set-cookie'], undefined, 'somebody else has signed in with this browser');
+		await call(gateway, '/getuser', { token: stranger.token }, 10);
+		await refused(gateway, '/getuser', { token: second.token }, 1);
+		await call(gateway, '/getuser', { token: third.token }, 10);
+		await end(null, third.token);
+		await refused(gateway, '/getuser', { token: third.token }, 1);
+		await call(gateway, '/getuser', { token: user.token }, 10);
+		// What is kept of it is bounded: an account with a thousand of them gets new tokens.
+		await cluster.psql(`SELECT count(sheet.account_revoke_token(${user.uid}, n, extract(epoch FROM now())::bigint + 600)) FROM generate_series(1, 1000) n`);
+		assert.equal(await cluster.psql(`SELECT count(*) < 1000 FROM sheet.revoked_token WHERE uid = ${user.uid}`), 't');
+		await refused(gateway, '/getuser', { token: user.token }, 1);
 	});
 
 	test('ends with the tokens of the account', async () => {

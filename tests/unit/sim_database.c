@@ -414,6 +414,7 @@ run_account(const Statement *statement, bool with_sheet)
 	result_text(res, 3, "sheet");
 	result_text(res, 4, "f");
 	result_text(res, 5, "editor");
+	result_text(res, 6, "f");
 	return res;
 }
 

@@ -22,11 +22,14 @@ PG_FUNCTION_INFO_V1(sheet_account_seen);
 PG_FUNCTION_INFO_V1(sheet_account_rename);
 PG_FUNCTION_INFO_V1(sheet_account_set_password);
 PG_FUNCTION_INFO_V1(sheet_account_revoke_tokens);
+PG_FUNCTION_INFO_V1(sheet_account_revoke_token);
+PG_FUNCTION_INFO_V1(sheet_account_token_revoked);
 PG_FUNCTION_INFO_V1(sheet_link_account);
 
-#define ACCOUNT_EMAIL_MAX  254
-#define ACCOUNT_NAME_MAX   100
-#define ACCOUNT_SEEN_EDITS 1000 /* of the log's end */
+#define ACCOUNT_EMAIL_MAX	254
+#define ACCOUNT_NAME_MAX	100
+#define ACCOUNT_SEEN_EDITS	1000 /* of the log's end */
+#define ACCOUNT_REVOKED_MAX 1000 /* tokens that have not expired */
 
 static CatalogQuery account_insert = {
 	"INSERT INTO sheet.account (name, email, password_hash, skeleton) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING "
@@ -58,6 +61,16 @@ static CatalogQuery account_update_generation = {
 static CatalogQuery account_update_role = {"UPDATE sheet.account SET db_role = $2 WHERE name = $1", {TEXTOID, NAMEOID}};
 static CatalogQuery account_of_role = {"SELECT name FROM sheet.account WHERE db_role = $2 AND name <> $1",
 									   {TEXTOID, NAMEOID}};
+static CatalogQuery token_insert = {"INSERT INTO sheet.revoked_token "
+									"SELECT uid, $2, pg_catalog.to_timestamp($3::float8) FROM sheet.account "
+									"WHERE uid = $1 ON CONFLICT DO NOTHING",
+									{INT8OID, INT8OID, INT8OID}};
+static CatalogQuery token_delete_expired = {
+	"DELETE FROM sheet.revoked_token WHERE uid = $1 AND expires_at < pg_catalog.now()", {INT8OID}};
+static CatalogQuery token_delete_all = {"DELETE FROM sheet.revoked_token WHERE uid = $1", {INT8OID}};
+static CatalogQuery token_count = {"SELECT pg_catalog.count(*) FROM sheet.revoked_token WHERE uid = $1", {INT8OID}};
+static CatalogQuery token_find = {"SELECT token_id FROM sheet.revoked_token WHERE uid = $1 AND token_id = $2",
+								  {INT8OID, INT8OID}};
 
 /* ---- names that look alike ---- */
 
@@ -261,6 +274,32 @@ Datum
 sheet_account_revoke_tokens(PG_FUNCTION_ARGS)
 {
 	return account_new_generation(&account_update_generation, fcinfo->args);
+}
+
+/* account_revoke_token(uid, token_id, expires_at). The rows of an account are bounded. */
+Datum
+sheet_account_revoke_token(PG_FUNCTION_ARGS)
+{
+	int64 count = 0, generation;
+
+	permission_require_gateway();
+	catalog_execute(&token_delete_expired, fcinfo->args);
+	catalog_execute(&token_insert, fcinfo->args);
+	if (catalog_find_int64(&token_count, fcinfo->args, false, &count) && count > ACCOUNT_REVOKED_MAX &&
+		catalog_find_int64(&account_update_generation, fcinfo->args, false, &generation))
+		catalog_execute(&token_delete_all, fcinfo->args);
+	follow_register_account(PG_GETARG_INT64(0));
+	PG_RETURN_VOID();
+}
+
+/* account_token_revoked(uid, token_id) */
+Datum
+sheet_account_token_revoked(PG_FUNCTION_ARGS)
+{
+	int64 found;
+
+	permission_require_gateway();
+	PG_RETURN_BOOL(catalog_find_int64(&token_find, fcinfo->args, true, &found));
 }
 
 /* link_account(name, db_role): NULL ends the link */

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const char account_get_sql[] = "SELECT name, token_generation FROM sheet.account_get($1)";
+static const char account_get_sql[] =
+	"SELECT name, token_generation, sheet.account_token_revoked($1, $2) FROM sheet.account_get($1)";
 
 static bool
 account_has_tls(void)
@@ -49,6 +50,12 @@ account_cookie(const Request *request, const char *cookie, char *to, size_t size
 }
 
 bool
+request_cookie(const Request *request, char *to, size_t size)
+{
+	return account_cookie(request, request->cookie, to, size);
+}
+
+bool
 request_token(const Request *request, char *to, size_t size)
 {
 	const char *token = request->form_token;
@@ -60,7 +67,7 @@ request_token(const Request *request, char *to, size_t size)
 			return true;
 		if (!request_header(request, "authorization", header, sizeof(header)) ||
 			strncasecmp(header, "Bearer ", 7) != 0 || strlen(header + 7) >= size)
-			return request->cookie != NULL && account_cookie(request, request->cookie, to, size);
+			return request->cookie != NULL && request_cookie(request, to, size);
 		token = header + 7;
 	}
 	if (strlen(token) >= size)
@@ -172,7 +179,8 @@ account_check_generation(Request *request)
 {
 	const Account *account = accounts_find(request->claims.uid);
 
-	if (account == NULL || account->generation != request->claims.generation)
+	if (account == NULL || account->generation != request->claims.generation ||
+		!accounts_has_token(account, request->claims.id))
 	{
 		account_refuse_token(request);
 		return;
@@ -194,7 +202,11 @@ account_answered(Request *request, PGresult *res)
 		return;
 	}
 	if (PQntuples(res) == 1)
+	{
 		accounts_put(request->claims.uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)), request->asked);
+		if (PQgetvalue(res, 0, 2)[0] == 'f')
+			accounts_put_token(request->claims.uid, request->claims.id);
+	}
 	else
 		changes_register(-request->claims.uid);
 	account_check_generation(request);
@@ -204,7 +216,8 @@ static void
 account_query(Request *request)
 {
 	request->asked = changes_now();
-	request_query(request, DATABASE_ACCOUNTS, account_get_sql, PARAMS(request_uid(request)), REQUEST_TEXT,
+	request_query(request, DATABASE_ACCOUNTS, account_get_sql,
+				  PARAMS(request_uid(request), request_int64(request, request->claims.id)), REQUEST_TEXT,
 				  account_answered);
 }
 
@@ -213,6 +226,7 @@ request_authenticate(Request *request, RequestNext next)
 {
 	char token[JWT_MAX];
 	const cJSON *item = request_member(request, "token");
+	const Account *account;
 
 	request->next = next;
 	if (item != NULL && !cJSON_IsString(item))
@@ -220,7 +234,8 @@ request_authenticate(Request *request, RequestNext next)
 	else if (!request_token(request, token, sizeof(token)) ||
 			 jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 		account_refuse_token(request);
-	else if (accounts_is_fresh(accounts_find(request->claims.uid)))
+	else if (accounts_is_fresh(account = accounts_find(request->claims.uid)) &&
+			 (account->generation != request->claims.generation || accounts_has_token(account, request->claims.id)))
 		account_check_generation(request);
 	else
 		account_query(request);

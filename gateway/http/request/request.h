@@ -81,7 +81,7 @@ typedef struct Request Request;
 typedef void (*RequestStep)(Request *request, PGresult *res);
 typedef void (*RequestNext)(Request *request);
 
-#define REQUEST_INT64S 5
+#define REQUEST_INT64S 6
 
 struct Request
 {
@@ -206,6 +206,8 @@ request_succeeded(const PGresult *res)
 extern void request_authenticate(Request *request, RequestNext next);
 /* The token: of the JSON body, the query, the Authorization header, or the cookie. */
 extern bool request_token(const Request *request, char *to, size_t size);
+/* The token of request->cookie. */
+extern bool request_cookie(const Request *request, char *to, size_t size);
 /* Sets the cookies with the token, unless a foreign page has sent the request. expires_at: of the token. */
 extern void request_set_cookies(Request *request, const char *token, int64_t expires_at);
 extern void request_remove_cookies(Request *request);

@@ -10,6 +10,7 @@
 #include "support/network.h"
 #include "auth/password.h"
 
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,11 +286,23 @@ account_compare(Request *request, const char *password, const char *stored, Requ
 
 /* ---- tokens ---- */
 
+/* 52 random bits. */
+static int64_t
+account_token_id(void)
+{
+	uint64_t bits;
+
+	if (RAND_bytes((unsigned char *) &bits, sizeof(bits)) != 1)
+		return 0; /* the time of its issue is the id then */
+	return (int64_t) (bits >> 12) + 1;
+}
+
 bool
 account_put_token(Request *request, Buf *to, int64_t uid, int64_t generation)
 {
 	JwtClaims claims = {.uid = uid,
 						.generation = generation,
+						.id = account_token_id(),
 						.issued_at = gateway_now(),
 						.expires_at = gateway_now() + (int64_t) gateway.config.token_minutes * 60};
 	char token[JWT_MAX];

@@ -5,6 +5,7 @@
  * editors (4401). Protocol v1 may change a password without the old one; if the old one is given, it must be right.
  */
 #include "auth/jwt.h"
+#include "core/gateway.h"
 #include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "support/log.h"
@@ -12,10 +13,13 @@
 #include "ws/cache/changes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char password_find_sql[] = "SELECT uid, password_hash FROM sheet.account_find($1)";
 static const char password_set_sql[] = "SELECT sheet.account_set_password($1, $2)";
 static const char password_revoke_sql[] = "SELECT sheet.account_revoke_tokens($1)";
+static const char session_end_sql[] =
+	"SELECT sheet.account_revoke_token($1, $2, $3), sheet.account_revoke_token($4, $5, $6)";
 
 static bool
 password_is_v2(const Request *request)
@@ -155,12 +159,59 @@ route_session(Request *request)
 	request_json(request, 200, &data);
 }
 
-void
-route_session_end(Request *request)
+/* ---- /v2/session/end {token}: signing out ---- */
+
+static void
+session_answer_end(Request *request)
 {
 	Buf data = {NULL, 0, 0};
 
-	request_remove_cookies(request);
 	buf_puts(&data, "{}");
 	request_json(request, 200, &data);
+}
+
+static void
+session_ended(Request *request, PGresult *res)
+{
+	changes_register(-request->claims.uid);
+	session_answer_end(request);
+}
+
+/* A token that is valid, or was revoked; uid 0: none is. */
+static JwtClaims
+session_claims(Request *request, const char *cookie)
+{
+	char token[JWT_MAX];
+	JwtClaims claims = {.uid = 0};
+
+	request->cookie = cookie;
+	if (cookie != NULL ? request_cookie(request, token, sizeof(token)) : request_token(request, token, sizeof(token)))
+		(void) jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &claims);
+	return claims;
+}
+
+/*
+ * Revokes the token of the request and that of the cookie, and removes the cookies. If somebody else has signed in with
+ * this browser since, the cookies are theirs, and stay.
+ */
+void
+route_session_end(Request *request)
+{
+	JwtClaims own = session_claims(request, NULL), kept = session_claims(request, COOKIE_SESSION);
+
+	if (own.uid == 0 || own.uid == kept.uid || kept.uid == 0)
+		request_remove_cookies(request);
+	if (own.uid == 0)
+		own = kept;
+	if (kept.uid != own.uid)
+		kept = own;
+	request->claims = own;
+	if (own.uid == 0)
+		session_answer_end(request);
+	else
+		request_query(request, DATABASE_WRITES, session_end_sql,
+					  PARAMS(request_int64(request, own.uid), request_int64(request, own.id),
+							 request_int64(request, own.expires_at), request_int64(request, kept.uid),
+							 request_int64(request, kept.id), request_int64(request, kept.expires_at)),
+					  REQUEST_TEXT, session_ended);
 }

@@ -128,11 +128,34 @@ export async function sharedSession(): Promise<Session | null> {
 	}
 }
 
-/** Signs out, in this tab at once, and in all tabs that are opened from now on. Throws if only this tab is signed out. */
+/** Forgets a session that has ended. The tab takes that of the cookie, if another tab has signed in since. */
+export function forgetSession(): void {
+	sessionStorage.removeItem(sessionKey);
+}
+
+export function isSignedIn(): boolean {
+	return loadSession() !== null;
+}
+
+/** Tells the other tabs which account has been signed out. */
+const signOuts = new BroadcastChannel('pg_sheet.sign-out');
+
+/** Calls back when another tab has signed out the account of this one. */
+export function onSignedOut(callback: () => void): void {
+	signOuts.onmessage = ({ data }) => {
+		if (loadSession()?.uid !== data) return;
+		forgetSession();
+		callback();
+	};
+}
+
+/** Signs out, in this tab at once, then wherever the token is used. Throws if only this tab is signed out. */
 export async function endSession(): Promise<void> {
+	const session = loadSession();
 	sessionStorage.setItem(sessionKey, signedOut);
-	await request(location.origin, '/v2/session/end', { ...postInit({}), credentials: 'same-origin', keepalive: true });
-	if (sessionStorage.getItem(sessionKey) === signedOut) sessionStorage.removeItem(sessionKey);
+	await request(location.origin, '/v2/session/end', { ...postInit(session ? { token: session.token } : {}), credentials: 'same-origin', keepalive: true });
+	if (sessionStorage.getItem(sessionKey) === signedOut) forgetSession();
+	if (session) signOuts.postMessage(session.uid);
 }
 
 // ---- accounts -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID, and #link=KEY if it is opened
 // by a link).
 import './style.css';
-import { currentSession, endSession, openLink, saveSession } from './api';
+import { currentSession, endSession, forgetSession, isSignedIn, onSignedOut, openLink, saveSession } from './api';
 import { loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
@@ -32,9 +32,9 @@ const navigation: Navigation = {
 	toList: () => go('/'),
 	toSheet: (fid) => go(`/?id=${fid}`),
 	signOut(expired = false) {
-		endSession().catch(() => notify(t('signout.failed'), 'problem'));
-		if (expired) notify(t('signin.expired'), 'problem');
-		void show();
+		if (expired) forgetSession();
+		else endSession().catch(() => notify(t('signout.failed'), 'problem'));
+		void show().then(() => expired && !isSignedIn() && notify(t('signin.expired'), 'problem'));
 	},
 };
 
@@ -108,5 +108,11 @@ async function show(): Promise<void> {
 window.addEventListener('popstate', () => {
 	if (mayLeave()) void show();
 	else history.pushState(null, '', address);
+});
+onSignedOut(() => {
+	// The gateway may have closed the sheet before, so that the page asks for the password.
+	for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]')) dialog.close();
+	notify(t('signin.elsewhere'));
+	void show();
 });
 void loadTexts().then(show);

@@ -13,6 +13,7 @@
 #include "ws/cache/changes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ACCOUNTS_SETS	  512 /* a power of two */
 #define ACCOUNTS_WAYS	  8
@@ -66,11 +67,35 @@ accounts_put(int64_t uid, const char *name, int64_t generation, uint64_t asked)
 {
 	Account *account = accounts_slot(uid);
 
+	if (account->uid != uid || changes_since(-uid, account->asked))
+		memset(account->tokens, 0, sizeof(account->tokens));
 	account->uid = uid;
 	snprintf(account->name, sizeof(account->name), "%s", name);
 	account->generation = generation;
 	account->asked = asked;
 	account->fetched = accounts_now() + (accounts_now() == 0);
+}
+
+bool
+accounts_has_token(const Account *account, int64_t token_id)
+{
+	for (int i = 0; i < ACCOUNT_TOKENS; i++)
+	{
+		const AcceptedToken *token = &account->tokens[i];
+
+		if (token->id == token_id && token->at != 0 && accounts_now() - token->at < ACCOUNTS_FRESH_MS)
+			return true;
+	}
+	return false;
+}
+
+void
+accounts_put_token(int64_t uid, int64_t token_id)
+{
+	Account *account = accounts_slot(uid);
+	AcceptedToken *token = &account->tokens[account->next_token++ % ACCOUNT_TOKENS];
+
+	*token = (AcceptedToken){token_id, accounts_now() + (accounts_now() == 0)};
 }
 
 /* ---- pairs of a sheet and an account ---- */

@@ -14,14 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role "
+static const char check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role, "
+								"sheet.account_token_revoked($2, $3) "
 								"FROM sheet.account_get($2) a LEFT JOIN LATERAL sheet.info($1, $2) i ON true";
 static const char link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
 
 static bool
 session_may_stay(Session *session, const PGresult *res)
 {
-	if (PQntuples(res) == 0 || atoll(PQgetvalue(res, 0, 1)) != session->generation)
+	if (PQntuples(res) == 0 || atoll(PQgetvalue(res, 0, 1)) != session->generation || PQgetvalue(res, 0, 6)[0] == 't')
 		session_close(session, CLOSE_UNAUTHORIZED, "the token has been revoked");
 	else if (PQgetisnull(res, 0, 2))
 		session_close(session, CLOSE_NOT_FOUND, "no such sheet");
@@ -134,8 +135,9 @@ admission_open_link(Session *session)
 void
 admission_check(Session *session)
 {
-	char sheet[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid)};
+	char sheet[24], uid[24], token[24];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid),
+						pgparam_int64(token, session->token_id)};
 
 	if (session->check == CHECK_ASKED || session->check == CHECK_ASKED_AGAIN)
 	{
@@ -150,7 +152,7 @@ admission_check(Session *session)
 	}
 	session->check_began = changes_now();
 	session->queries++;
-	if (!database_query(DATABASE_READS, 0, check_sql, 2, params, 0, admission_checked, session))
+	if (!database_query(DATABASE_READS, 0, check_sql, 3, params, 0, admission_checked, session))
 	{
 		session->check = CHECK_DONE;
 		session->queries--;

@@ -86,8 +86,9 @@ typedef struct Session
 	int64_t sheet_id;
 	int64_t uid;
 	int64_t generation; /* of the token */
-	int64_t expires;	/* of the token, seconds */
-	char *name;			/* of the account */
+	int64_t token_id;
+	int64_t expires; /* of the token, seconds */
+	char *name;		 /* of the account */
 	Buf name_json;
 	char *sheet_name;
 	char link[LINK_KEY_MAX + 1]; /* the link to open before the check; "": none */
