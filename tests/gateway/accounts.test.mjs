@@ -2,7 +2,7 @@
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, login, newSheet, post, refused, register, shareByLink, tokenClaims, uniqueName } from '../lib/client.mjs';
+import { Editor, call, login, newSheet, post, refused, register, request, shareByLink, tokenClaims, uniqueName } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
 
 let cluster;
@@ -410,6 +410,23 @@ describe('tokens are revoked', () => {
 			await lock.query('COMMIT');
 			await Promise.all([change.close(), lock.close()]);
 		}));
+});
+
+test('routes of protocol v2 answer 401 to a token that is not valid, those of v1 msg 1', async () => {
+	const user = await register(gateway);
+	const fid = await newSheet(gateway, user);
+	const old = user.token;
+	user.token = (await post(gateway, '/v2/account/revoke', { token: old })).json.token;
+	for (const token of [undefined, '', 'nonsense', `${user.token}x`, old]) {
+		for (const path of ['/v2/session', '/v2/ticket', '/v2/account/revoke', '/v2/account/password', `/v2/sheets/${fid}/open`]) {
+			const answer = await post(gateway, path, { token, fid, link: 'x', password: 'x', oldPassword: 'x' });
+			assert.deepEqual([answer.status, answer.headers['www-authenticate'], answer.json.success], [401, 'Bearer', false], `${path} ${token} ${answer.text}`);
+		}
+		for (const what of ['route', 'log', 'versions', 'cells?range=A1'])
+			for (const headers of [{}, { authorization: `Bearer ${token}` }])
+				assert.equal((await request(gateway, 'GET', `/v2/sheets/${fid}/${what}`, { headers })).status, 401, what);
+		await refused(gateway, '/getuser', { token }, 1);
+	}
 });
 
 describe('a password is changed', () => {

@@ -2,6 +2,7 @@
 import { after, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -312,11 +313,22 @@ describe('refusals', () => {
 			outgoing.flushHeaders(); // The body is never sent.
 		});
 		assert.equal(answer.statusCode, 413);
+		const [text] = await once(answer, 'data');
+		assert.match(text.toString(), new RegExp(`max-upload-bytes permits \\(${maxUpload} bytes\\)`));
 		answer.destroy();
 		// A client that sends all of it regardless may find the connection closed before it reads the answer.
 		const sent = await upload(Buffer.alloc(maxUpload + 100000), 'large.bin').catch((error) => ({ status: error.code }));
 		assert.ok([413, 'EPIPE', 'ECONNRESET'].includes(sent.status), `${sent.status}`);
 		assert.deepEqual(await list(), []);
+	});
+
+	test('a name of more than 255 bytes is refused with the reason, and one of 255 is stored', async () => {
+		for (const name of ['x'.repeat(256), '漢'.repeat(86), 'x'.repeat(3000)]) {
+			const answer = await upload(Buffer.from('x'), name);
+			assert.deepEqual([answer.status, answer.json], [400, { success: false, msg: 0, data: 'the name of the file is longer than 255 bytes' }]);
+		}
+		for (const name of ['x'.repeat(255), '漢'.repeat(85)]) assert.equal((await upload(Buffer.from('x'), name)).json.data, name);
+		assert.equal((await list()).length, 2);
 	});
 
 	test('names that are paths, empty or strange cannot leave their sheet', async () => {

@@ -96,9 +96,20 @@ describe('framing', () => {
 		await refused(`POST /getuser HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400);
 	});
 
-	test('a body in malformed chunks, with trailers, or too much in them', async () => {
-		const chunks = (text, target = '/getuser') =>
-			`POST ${target} HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n\r\n${text}`;
+	const chunks = (text, target = '/getuser') =>
+		`POST ${target} HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n\r\n${text}`;
+
+	test('well-formed trailers are ignored, and the next request is read behind them', async () => {
+		const connection = await RawConnection.open(gateway);
+		for (const trailers of ['X: y\r\n', 'Digest:sha-256=:YQ==:\r\nempty:\r\nX-Content-Length: 40\r\n', `Long: ${'a'.repeat(4000)}\r\n`, 'Authorization: Bearer x\r\n']) {
+			const answer = await connection.send(chunks(`2\r\n{}\r\n0\r\n${trailers}\r\n`)).answer();
+			assert.deepEqual([answer.status, answer.json.msg], [200, 1], trailers.slice(0, 40));
+			assert.equal((await connection.send(health()).answer()).status, 200);
+		}
+		connection.close();
+	});
+
+	test('a body in malformed chunks, with malformed trailers, or too much in them', async () => {
 		for (const text of [
 			health(),
 			'\r\n2\r\n{}\r\n0\r\n\r\n',
@@ -111,6 +122,10 @@ describe('framing', () => {
 			'00000000000000002\r\n{}\r\n0\r\n\r\n',
 			`2;${'x'.repeat(5000)}\r\n{}\r\n0\r\n\r\n`,
 			'2\r\n{}\r\n0\r\nContent-Length: 40\r\n\r\n',
+			'2\r\n{}\r\n0\r\nX y\r\n\r\n',
+			'2\r\n{}\r\n0\r\n X: y\r\n\r\n',
+			'2\r\n{}\r\n0\r\nX: y\n\r\n',
+			`2\r\n{}\r\n0\r\nX: ${'y'.repeat(5000)}\r\n\r\n`,
 			`2\r\n{}\r\n0\r\n${health()}`,
 		])
 			await refused(chunks(text) + health(), 400);

@@ -307,6 +307,7 @@ describe('handshakes', () => {
 	for (const [name, changes] of [
 		['Connection: keep-alive, Upgrade', { Connection: 'keep-alive, Upgrade' }],
 		['a subprotocol that is spoken, among others', { 'Sec-WebSocket-Protocol': 'chat, sheet.v1' }],
+		['a list of subprotocols in several lines', { 'Sec-WebSocket-Protocol': 'chat\r\nSec-WebSocket-Protocol: superchat, sheet.v1\r\nSec-WebSocket-Protocol: other' }],
 		['an extension that is not', { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits' }],
 		['its own origin', { Origin: 'http://HOST' }],
 	]) {

@@ -64,13 +64,13 @@ static const Route routes[] = {
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file},
 	{"/uploadchunk", METHOD_POST, ANYBODY, FORM, upload_begin, upload_body_end},
 	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
-	{"/v2/account/password", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password},
-	{"/v2/account/revoke", METHOD_POST, ACCOUNT, 0, NULL, route_revoke_tokens},
+	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password},
+	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens},
 	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session, route_session},
 	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end},
 	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
-	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, SHEET_PATH, NULL, route_sheet_route},
+	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_route},
 	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
 	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
 	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
@@ -181,6 +181,18 @@ router_body_limit(const Request *request)
 										: gateway.config.max_body_bytes;
 }
 
+static void
+router_refuse_size(Request *request)
+{
+	bool form = (request->route->flags & FORM) != 0;
+	char reason[80];
+
+	snprintf(reason, sizeof(reason), "the body is larger than %s permits (%d bytes)",
+			 form ? "max-upload-bytes" : "max-body-bytes",
+			 form ? gateway.config.max_upload_bytes : gateway.config.max_body_bytes);
+	request_error(request, 413, reason);
+}
+
 /* The announced body is acceptable. False: answered, and the connection ends. */
 static bool
 router_check_length(Request *request)
@@ -195,7 +207,7 @@ router_check_length(Request *request)
 	else if (head->content_length == -1 && !head->chunked)
 		request_error(request, 411, "Content-Length is needed, or the body in chunks");
 	else if (head->content_length > router_body_limit(request))
-		request_error(request, 413, "the body is too large");
+		router_refuse_size(request);
 	else
 	{
 		request->close = head->close || gateway.leaving;
@@ -318,7 +330,7 @@ router_body(Request *request, const char *data, size_t len)
 	if (request->received == request->head.content_length)
 		request->body_comes = false;
 	if (request->head.chunked && request->received > router_body_limit(request))
-		request_error(request, 413, "the body is too large");
+		router_refuse_size(request);
 	else if (request->route->flags & FORM)
 		upload_body(request, data, len);
 	else

@@ -48,11 +48,11 @@ upgrade_key_is_valid(const char *key)
 static const char *
 upgrade_protocol(const Request *request)
 {
-	const char *asked = head_field(&request->head, "sec-websocket-protocol");
+	static const char field[] = "sec-websocket-protocol";
 
-	if (head_list_has(asked, UPGRADE_V2))
+	if (head_has_word(&request->head, field, UPGRADE_V2))
 		return UPGRADE_V2;
-	return head_list_has(asked, UPGRADE_V1) ? UPGRADE_V1 : NULL;
+	return head_has_word(&request->head, field, UPGRADE_V1) ? UPGRADE_V1 : NULL;
 }
 
 static bool

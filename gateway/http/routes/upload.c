@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,13 @@ upload_fail(Request *request, Msg msg)
 {
 	request->close = true;
 	request_msg(request, msg);
+}
+
+static void
+upload_error(Request *request, int status, const char *reason)
+{
+	request->close = true;
+	request_error(request, status, reason);
 }
 
 static void
@@ -312,18 +320,22 @@ void
 upload_body(Request *request, const char *data, size_t len)
 {
 	Upload *upload = request->own;
+	char reason[80];
 
 	if (!multipart_feed(upload->reader, data, len))
 	{
 		if (buf_failed(&upload->bytes))
 			upload_out_of_memory(request);
+		else if (multipart_has_long_filename(upload->reader))
+			upload_error(request, 400, multipart_error(upload->reader));
 		else
 			upload_fail(request, MSG_BAD_FORM);
 	}
 	else if (upload->file_bytes > gateway.config.max_upload_bytes)
 	{
-		request->close = true;
-		request_error(request, 413, "the file is too large");
+		snprintf(reason, sizeof(reason), "the file is larger than max-upload-bytes permits (%d bytes)",
+				 gateway.config.max_upload_bytes);
+		upload_error(request, 413, reason);
 	}
 	else
 		upload_continue(request);

@@ -279,9 +279,9 @@ conn_read_head(Conn *conn)
 	else if (len > limit || (len == 0 && conn->in.len > (size_t) limit))
 	{
 		if (memchr(conn->in.data, '\n', conn->in.len) == NULL)
-			conn_refuse(conn, 414, "the address is too long");
+			conn_refuse(conn, 414, "the address is longer than max-header-bytes");
 		else
-			conn_refuse(conn, 431, "the headers are too large");
+			conn_refuse(conn, 431, "the headers are longer than max-header-bytes");
 	}
 	else if (len > 0)
 		conn_begin_request(conn, (size_t) len);
@@ -565,11 +565,11 @@ conn_tick(Conn *conn)
 	else if (conn->state == CONN_HANDSHAKE && due)
 		conn_time_out(conn, 0, "the TLS handshake took too long");
 	else if (conn->state == CONN_HEAD && due)
-		conn_time_out(conn, 408, "the head of the request took too long");
+		conn_time_out(conn, 408, "the head of the request took longer than head-seconds");
 	else if (conn->state == CONN_BODY && conn->paused)
 		conn_enter(conn, CONN_BODY);
 	else if (conn->state == CONN_BODY && conn_is_stalled(conn, conn->read))
-		conn_time_out(conn, 408, "the body of the request came too slowly");
+		conn_time_out(conn, 408, "the body of the request came more slowly than min-rate-bytes");
 	else if (conn->state == CONN_ANSWER && !conn_has_output(conn) && !conn->woken)
 	{
 		conn->since = uv_now(&gateway.loop); /* it waits for the database, not for the client */

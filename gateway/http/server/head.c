@@ -160,7 +160,7 @@ parse_request_line(Head *head, char *line, size_t url_max, char *room, HeadError
 			return head_fail(error, 400, "the method is malformed");
 	}
 	if ((size_t) (version - target) > url_max)
-		return head_fail(error, 414, "the address is too long");
+		return head_fail(error, 414, "the address is longer than max-url-bytes");
 	return parse_version(head, version, error) && parse_target(head, target, room, error);
 }
 
@@ -187,7 +187,7 @@ parse_field(Head *head, char *line, HeadError *error)
 		;
 	*end = '\0';
 	if (head->field_count == HEAD_FIELDS_MAX)
-		return head_fail(error, 431, "the request has too many header lines");
+		return head_fail(error, 431, "the request has more than 100 header lines");
 	head->fields[head->field_count++] = (HeadField){name, value};
 	return true;
 }
@@ -281,13 +281,12 @@ check_framing(Head *head, HeadError *error)
 	return true;
 }
 
-/* A list may be spread over several fields of its name (RFC 9110 5.3). */
-static bool
-connection_has(const Head *head, const char *word)
+bool
+head_has_word(const Head *head, const char *name, const char *word)
 {
 	for (int i = 0; i < head->field_count; i++)
 	{
-		if (strcmp(head->fields[i].name, "connection") == 0 && head_list_has(head->fields[i].value, word))
+		if (strcmp(head->fields[i].name, name) == 0 && head_list_has(head->fields[i].value, word))
 			return true;
 	}
 	return false;
@@ -298,8 +297,9 @@ check_connection(Head *head, HeadError *error)
 {
 	const char *expect = head_field(head, "expect");
 
-	head->close = connection_has(head, "close") || (head->minor == 0 && !connection_has(head, "keep-alive"));
-	head->upgrade = head_field(head, "upgrade") != NULL && connection_has(head, "upgrade");
+	head->close = head_has_word(head, "connection", "close") ||
+				  (head->minor == 0 && !head_has_word(head, "connection", "keep-alive"));
+	head->upgrade = head_field(head, "upgrade") != NULL && head_has_word(head, "connection", "upgrade");
 	if (expect == NULL || head->minor == 0)
 		return true;
 	if (strcasecmp(expect, "100-continue") != 0)

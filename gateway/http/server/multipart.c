@@ -44,6 +44,8 @@ struct Multipart
 	const char *error;
 };
 
+static const char multipart_long_filename[] = "the name of the file is longer than 255 bytes";
+
 static bool
 fail(Multipart *reader, const char *error)
 {
@@ -153,7 +155,7 @@ typedef struct Part
 static bool
 parse_disposition(Multipart *reader, const char *value, Part *part)
 {
-	char name[32], text[3 * MULTIPART_NAME_MAX + 32]; /* percent-encoding triples it */
+	char name[32], text[MULTIPART_HEADERS_MAX + 1]; /* so that what is too long is told */
 	const char *at = value + strcspn(value, "; \t");
 	int taken;
 
@@ -171,7 +173,7 @@ parse_disposition(Multipart *reader, const char *value, Part *part)
 		if (!extended && strcmp(name, "name") != 0 && strcmp(name, "filename") != 0)
 			continue;
 		if (strlen(text) > MULTIPART_NAME_MAX)
-			return fail(reader, "a part's name or filename is too long");
+			return fail(reader, strcmp(name, "name") == 0 ? "a part's name is too long" : multipart_long_filename);
 		if (strcmp(name, "name") == 0)
 		{
 			if (part->has_name)
@@ -380,6 +382,12 @@ const char *
 multipart_error(const Multipart *reader)
 {
 	return reader->error ? reader->error : "";
+}
+
+bool
+multipart_has_long_filename(const Multipart *reader)
+{
+	return reader->error == multipart_long_filename;
 }
 
 size_t

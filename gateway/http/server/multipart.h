@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define MULTIPART_BOUNDARY_MAX 200
-#define MULTIPART_NAME_MAX	   256	/* bytes of a field's or file's name */
+#define MULTIPART_NAME_MAX	   255	/* bytes of a field's or file's name; the database permits no longer ones */
 #define MULTIPART_HEADERS_MAX  4096 /* bytes of a part's headers */
 
 typedef struct Multipart Multipart;
@@ -33,6 +33,8 @@ extern bool multipart_feed(Multipart *reader, const char *data, size_t len);
 /* True when the closing boundary has been seen. */
 extern bool multipart_done(const Multipart *reader);
 extern const char *multipart_error(const Multipart *reader);
+/* The error is that the name of a file is longer than MULTIPART_NAME_MAX. */
+extern bool multipart_has_long_filename(const Multipart *reader);
 /* Bytes that were fed and may be data or the beginning of a delimiter. */
 extern size_t multipart_undecided(const Multipart *reader);
 /* Bytes of the shortest closing delimiter. */
