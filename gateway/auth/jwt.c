@@ -194,15 +194,17 @@ bool
 jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
 {
 	unsigned char signature[SIGNATURE_LEN];
-	char header[128], payload[256], token[JWT_MAX];
+	char header[128], payload[256], id[40] = "", token[JWT_MAX];
 	size_t len;
 
 	if (keys->count == 0)
 		return false;
 	snprintf(header, sizeof(header), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", keys->keys[0].kid);
-	snprintf(payload, sizeof(payload), "{\"uid\":%lld,\"gen\":%lld,\"tid\":%lld,\"iat\":%lld,\"exp\":%lld}",
-			 (long long) claims->uid, (long long) claims->generation, (long long) claims->id,
-			 (long long) claims->issued_at, (long long) claims->expires_at);
+	if (claims->id != 0)
+		snprintf(id, sizeof(id), ",\"tid\":%lld", (long long) claims->id);
+	snprintf(payload, sizeof(payload), "{\"uid\":%lld,\"gen\":%lld%s,\"iat\":%lld,\"exp\":%lld}",
+			 (long long) claims->uid, (long long) claims->generation, id, (long long) claims->issued_at,
+			 (long long) claims->expires_at);
 	len = base64_encode(BASE64_URL, header, strlen(header), token, sizeof(token));
 	token[len++] = '.';
 	len += base64_encode(BASE64_URL, payload, strlen(payload), token + len, sizeof(token) - len);
@@ -303,8 +305,6 @@ check_claims(const char *part, size_t len, int64_t now, JwtClaims *claims)
 	cJSON_Delete(payload);
 	if (!good)
 		return JWT_BAD_CLAIMS;
-	if (claims->id == 0)
-		claims->id = claims->issued_at;
 	if (claims->expires_at <= now)
 		return JWT_EXPIRED;
 	if (claims->issued_at > now + CLOCK_SKEW || not_before > now + CLOCK_SKEW)

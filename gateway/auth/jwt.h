@@ -31,10 +31,17 @@ typedef struct JwtClaims
 {
 	int64_t uid;
 	int64_t generation;
-	int64_t id;			/* of the token, 1 to 2^53 - 1; issued_at if it has none */
 	int64_t issued_at;	/* seconds */
 	int64_t expires_at; /* seconds */
+	int64_t id;			/* of the token, 1 to 2^53 - 1; 0: it has none */
 } JwtClaims;
+
+/* By what the token is revoked. One without an id is revoked with those of the same account and second. */
+static inline int64_t
+jwt_token_id(const JwtClaims *claims)
+{
+	return claims->id != 0 ? claims->id : claims->issued_at;
+}
 
 typedef enum JwtStatus
 {

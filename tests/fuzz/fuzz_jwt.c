@@ -23,7 +23,7 @@ static char good[JWT_MAX];
 static void
 fuzz_begin(void)
 {
-	JwtClaims claims = {7, 1, 1700000000, 1800000000};
+	JwtClaims claims = {7, 1, 1700000000, 1800000000, 9};
 	char reason[256];
 
 	FUZZ_CHECK(jwt_keys_parse(&keys, "k1:" FUZZ_SECRET "\n", reason, sizeof(reason)));
@@ -108,7 +108,7 @@ static void
 fuzz_keys(const char *data, size_t size)
 {
 	char *text = fuzz_text(data, size), reason[256] = "", token[JWT_MAX];
-	JwtClaims claims = {7, 1, 1700000000, 1800000000}, found;
+	JwtClaims claims = {7, 1, 1700000000, 1800000000, 9}, found;
 	JwtKeys parsed;
 
 	if (jwt_keys_parse(&parsed, text, reason, sizeof(reason)))

@@ -33,7 +33,7 @@ name_of(JwtStatus status)
 static void
 expect(const char *token, JwtStatus wanted, const char *what)
 {
-	JwtClaims claims = {1, 1, 1, 1};
+	JwtClaims claims = {1, 1, 1, 1, 1};
 	JwtStatus status = jwt_verify(&keys, token, strlen(token), NOW, &claims);
 
 	TAP_OK(status == wanted, "%s: %s", what, name_of(status));
@@ -64,17 +64,21 @@ token_of(const char *header, const char *payload)
 static void
 test_round_trip(void)
 {
-	JwtClaims in = {7, 2, NOW - 1, NOW + 100}, out;
+	JwtClaims in = {7, 2, NOW - 1, NOW + 100, 5}, out;
 	char token[JWT_MAX], small[100];
 
 	TAP_OK(jwt_sign(&keys, &in, token, sizeof(token)), "a token is signed");
 	TAP_OK(jwt_verify(&keys, token, strlen(token), NOW, &out) == JWT_OK && memcmp(&in, &out, sizeof(in)) == 0,
 		   "and verified with the same claims");
 	TAP_OK(!jwt_sign(&keys, &in, small, sizeof(small)), "a buffer that is too small is refused");
-	in = (JwtClaims){(1LL << 53) - 1, INT32_MAX, NOW, NOW + 1};
+	in = (JwtClaims){(1LL << 53) - 1, INT32_MAX, NOW, NOW + 1, (1LL << 53) - 1};
 	TAP_OK(jwt_sign(&keys, &in, token, sizeof(token)) && jwt_verify(&keys, token, strlen(token), NOW, &out) == JWT_OK &&
 			   memcmp(&in, &out, sizeof(in)) == 0,
 		   "the largest claims survive");
+	in.id = 0;
+	TAP_OK(jwt_sign(&keys, &in, token, sizeof(token)) && jwt_verify(&keys, token, strlen(token), NOW, &out) == JWT_OK &&
+			   memcmp(&in, &out, sizeof(in)) == 0 && jwt_token_id(&out) == NOW,
+		   "a token without an id is known by its time");
 }
 
 /* RFC 7515, appendix A.1: a signature that was not made by our own code. Its claims are not ours. */
@@ -265,7 +269,7 @@ static void
 test_rotation(void)
 {
 	JwtKeys both, newer_only;
-	JwtClaims claims = {7, 0, NOW, NOW + 60}, out;
+	JwtClaims claims = {7, 0, NOW, NOW + 60, 1}, out;
 	char old_token[JWT_MAX], new_token[JWT_MAX], reason[200];
 
 	jwt_sign(&keys, &claims, old_token, sizeof(old_token));

@@ -180,7 +180,7 @@ account_check_generation(Request *request)
 	const Account *account = accounts_find(request->claims.uid);
 
 	if (account == NULL || account->generation != request->claims.generation ||
-		!accounts_has_token(account, request->claims.id))
+		!accounts_has_token(account, jwt_token_id(&request->claims)))
 	{
 		account_refuse_token(request);
 		return;
@@ -205,7 +205,7 @@ account_answered(Request *request, PGresult *res)
 	{
 		accounts_put(request->claims.uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)), request->asked);
 		if (PQgetvalue(res, 0, 2)[0] == 'f')
-			accounts_put_token(request->claims.uid, request->claims.id);
+			accounts_put_token(request->claims.uid, jwt_token_id(&request->claims));
 	}
 	else
 		changes_register(-request->claims.uid);
@@ -217,7 +217,7 @@ account_query(Request *request)
 {
 	request->asked = changes_now();
 	request_query(request, DATABASE_ACCOUNTS, account_get_sql,
-				  PARAMS(request_uid(request), request_int64(request, request->claims.id)), REQUEST_TEXT,
+				  PARAMS(request_uid(request), request_int64(request, jwt_token_id(&request->claims))), REQUEST_TEXT,
 				  account_answered);
 }
 
@@ -235,7 +235,8 @@ request_authenticate(Request *request, RequestNext next)
 			 jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 		account_refuse_token(request);
 	else if (accounts_is_fresh(account = accounts_find(request->claims.uid)) &&
-			 (account->generation != request->claims.generation || accounts_has_token(account, request->claims.id)))
+			 (account->generation != request->claims.generation ||
+			  accounts_has_token(account, jwt_token_id(&request->claims))))
 		account_check_generation(request);
 	else
 		account_query(request);

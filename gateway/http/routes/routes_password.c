@@ -210,8 +210,8 @@ route_session_end(Request *request)
 		session_answer_end(request);
 	else
 		request_query(request, DATABASE_WRITES, session_end_sql,
-					  PARAMS(request_int64(request, own.uid), request_int64(request, own.id),
+					  PARAMS(request_int64(request, own.uid), request_int64(request, jwt_token_id(&own)),
 							 request_int64(request, own.expires_at), request_int64(request, kept.uid),
-							 request_int64(request, kept.id), request_int64(request, kept.expires_at)),
+							 request_int64(request, jwt_token_id(&kept)), request_int64(request, kept.expires_at)),
 					  REQUEST_TEXT, session_ended);
 }

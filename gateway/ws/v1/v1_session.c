@@ -326,7 +326,7 @@ v1_session_open(Socket *socket, const JwtClaims *claims, int64_t sheet_id, const
 		return NULL;
 	session->uid = claims->uid;
 	session->generation = claims->generation;
-	session->token_id = claims->id;
+	session->token_id = jwt_token_id(claims);
 	session->expires = claims->expires_at;
 	session->nack = nack;
 	session_set_state(session, SESSION_CHECKING);

@@ -231,7 +231,7 @@ v2_greet(Session *session, const V2Message *message)
 		return;
 	session->uid = claims.uid;
 	session->generation = claims.generation;
-	session->token_id = claims.id;
+	session->token_id = jwt_token_id(&claims);
 	session->expires = claims.expires_at;
 	session->form = (message->version < 3 ? STREAM_V2 : STREAM_V2_RANGES) + session->v2->encoding;
 	session->v2->client_id = message->client;
@@ -257,7 +257,7 @@ v2_reauthenticate(Session *session, const V2Message *message)
 		return;
 	}
 	session->generation = claims.generation;
-	session->token_id = claims.id;
+	session->token_id = jwt_token_id(&claims);
 	session->expires = claims.expires_at;
 	admission_check(session);
 	v2_put_authed(&payload, session->v2->encoding, (uint64_t) claims.expires_at);
