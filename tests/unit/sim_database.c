@@ -20,7 +20,7 @@
 #define PROCESSES_MAX 64
 #define SHEETS_MAX	  16
 #define EDITORS_MAX	  64
-#define COLUMNS_MAX	  6
+#define COLUMNS_MAX	  7
 
 /* ---- results ---- */
 
