@@ -37,8 +37,8 @@ SELECT pg_temp.refused(format('SELECT sheet.file_begin(%s, $$a$$, %%s)', :id), V
 SELECT pg_temp.refused('SELECT sheet.account_create($$names texts$$, %s, $$x$$)', VARIADIC :'more');
 SELECT pg_temp.refused(format('SELECT sheet.claim(%s, 1, %%s)', :id), VARIADIC :'more');
 SELECT pg_temp.refused('SELECT sheet.coordinator_acquire(%s)', VARIADIC :'more');
-SELECT left(pg_temp.refused('SELECT sheet.report_gateway(%s, 1, $$serving$$, 0, 0, 0)', VARIADIC :'more'), 5);
-SELECT left(pg_temp.refused('SELECT sheet.report_gateway($$a$$, 1, %s, 0, 0, 0)', VARIADIC :'more'), 5);
+SELECT left(pg_temp.refused('SELECT sheet.report_gateway(%s, 1, $$serving$$, 0, 0, 0, $$$$)', VARIADIC :'more'), 5);
+SELECT left(pg_temp.refused('SELECT sheet.report_gateway($$a$$, 1, %s, 0, 0, 0, $$$$)', VARIADIC :'more'), 5);
 SELECT sheet.commit(:id, '') AS without_label;
 -- what is written from right to left needs none of them
 SELECT sheet.rename(:id, 'גיליון שלי'), (SELECT name FROM sheet.file_begin(:id, 'تقرير.pdf', NULL));
