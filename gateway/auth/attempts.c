@@ -92,6 +92,12 @@ attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now
 	return 0;
 }
 
+int
+attempts_taken(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms)
+{
+	return per_minute - (int) (attempts_find(attempts, name, per_minute, now_ms)->tokens / ATTEMPTS_WHOLE);
+}
+
 void
 attempts_give_back(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms)
 {

@@ -34,6 +34,8 @@ extern uint64_t attempts_key(const char *name);
  * is available.
  */
 extern int attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
+/* How many of its attempts a minute the name has taken and not got back yet, 0 to per_minute. */
+extern int attempts_taken(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
 /* Returns an attempt that must not count. */
 extern void attempts_give_back(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
 

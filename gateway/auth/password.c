@@ -136,7 +136,7 @@ password_verify(const char *password, size_t len, const char *stored_text)
 	return same && usable;
 }
 
-/* ---- the queue: first come, first served ---- */
+/* ---- the queue: by rank, and within one first come, first served ---- */
 
 typedef struct PasswordJob
 {
@@ -145,13 +145,14 @@ typedef struct PasswordJob
 	uv_loop_t *loop;
 	PasswordTask task;
 	char *password, *stored;
-	bool ok;
-	bool failed; /* there was no memory */
+	PasswordResult result;
 	char hash[PASSWORD_HASH_MAX];
 } PasswordJob;
 
-static PasswordJob *waiting_first;
-static PasswordJob **waiting_last = &waiting_first;
+static struct
+{
+	PasswordJob *first, *last;
+} queues[PASSWORD_RANKS];
 static int waiting;
 static int running;
 
@@ -188,7 +189,7 @@ job_new(uv_loop_t *loop, const PasswordTask *task)
 static void
 job_end(PasswordJob *job)
 {
-	job->task.done(job->task.arg, job->ok, job->failed ? NULL : job->hash);
+	job->task.done(job->task.arg, job->result, job->hash);
 	job_free(job);
 }
 
@@ -197,12 +198,18 @@ static void
 job_work(uv_work_t *work)
 {
 	PasswordJob *job = work->data;
+	bool ok;
 
 	if (job->task.compare)
-		job->ok = password_verify(job->password, strlen(job->password), job->stored);
+		ok = password_verify(job->password, strlen(job->password), job->stored);
 	else
-		job->ok = password_hash(job->password, strlen(job->password), job->hash);
-	job->failed = !job->ok && (errno == ENOMEM || !job->task.compare);
+		ok = password_hash(job->password, strlen(job->password), job->hash);
+	if (ok)
+		job->result = PASSWORD_OK;
+	else if (!job->task.compare || errno == ENOMEM)
+		job->result = PASSWORD_NO_MEMORY;
+	else
+		job->result = PASSWORD_WRONG;
 }
 
 static void
@@ -211,9 +218,40 @@ job_worked(uv_work_t *work, int status)
 	PasswordJob *job = work->data;
 
 	running--;
-	job->ok = job->ok && status == 0;
+	if (status != 0)
+		job->result = PASSWORD_FAILED;
 	job_end(job);
 	queue_run();
+}
+
+/* Takes the first job of a rank, or the last one. */
+static PasswordJob *
+queue_take(int rank, bool last)
+{
+	PasswordJob *job = queues[rank].first, *before = NULL;
+
+	for (; last && job->next != NULL; job = job->next)
+		before = job;
+	if (before != NULL)
+		before->next = NULL;
+	else
+		queues[rank].first = job->next;
+	if (job == queues[rank].last)
+		queues[rank].last = before;
+	waiting--;
+	return job;
+}
+
+/* Takes the last job of the highest rank above this one; NULL if there is none. */
+static PasswordJob *
+queue_take_above(int rank)
+{
+	for (int above = PASSWORD_RANKS - 1; above > rank; above--)
+	{
+		if (queues[above].first != NULL)
+			return queue_take(above, true);
+	}
+	return NULL;
 }
 
 static void
@@ -222,31 +260,48 @@ queue_run(void)
 	int processors = (int) uv_available_parallelism();
 	int running_max = processors < RUNNING_MAX ? processors : RUNNING_MAX;
 
-	while (waiting_first != NULL && running < running_max)
+	while (waiting > 0 && running < running_max)
 	{
-		PasswordJob *job = waiting_first;
+		PasswordJob *job;
+		int rank = 0;
 
-		waiting_first = job->next;
-		if (waiting_first == NULL)
-			waiting_last = &waiting_first;
-		waiting--;
+		while (queues[rank].first == NULL)
+			rank++;
+		job = queue_take(rank, false);
 		if (job->task.wanted(job->task.arg) && uv_queue_work(job->loop, &job->work, job_work, job_worked) == 0)
 			running++;
 		else
+		{
+			job->result = PASSWORD_FAILED;
 			job_end(job);
+		}
 	}
 }
 
 bool
 password_queue_add(uv_loop_t *loop, const PasswordTask *task, int limit)
 {
-	PasswordJob *job = waiting < limit ? job_new(loop, task) : NULL;
+	PasswordJob *job = job_new(loop, task);
+	bool is_full = waiting >= limit;
+	PasswordJob *displaced = job != NULL && is_full ? queue_take_above(task->rank) : NULL;
 
-	if (job == NULL)
+	if (job == NULL || (is_full && displaced == NULL))
+	{
+		if (job != NULL)
+			job_free(job);
 		return false;
-	*waiting_last = job;
-	waiting_last = &job->next;
+	}
+	if (queues[task->rank].first != NULL)
+		queues[task->rank].last->next = job;
+	else
+		queues[task->rank].first = job;
+	queues[task->rank].last = job;
 	waiting++;
+	if (displaced != NULL)
+	{
+		displaced->result = PASSWORD_DISPLACED;
+		job_end(displaced);
+	}
 	queue_run();
 	return true;
 }

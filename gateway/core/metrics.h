@@ -50,8 +50,9 @@ typedef struct Metrics
 	uint64_t http_requests;
 	uint64_t http_errors; /* 5xx */
 	uint64_t redirects;
-	uint64_t http_timeouts;		  /* closed because they were too slow */
-	uint64_t connections_refused; /* beyond a limit */
+	uint64_t http_timeouts;			/* closed because they were too slow */
+	uint64_t connections_refused;	/* beyond a limit */
+	uint64_t connections_displaced; /* ended to make room for others */
 	Histogram commit_us;
 	Histogram turn_us; /* iterations of the loop, without its sleep */
 	Histogram batch_edits;

@@ -115,16 +115,18 @@ const Setting settings[] = {
 	{"Login", "token-minutes", SETTING_INT, FIELD(token_minutes), "720", 1, 525600, "minutes", "",
 	 "Lifetime of a login token."},
 	{"Login", "attempts-per-address", SETTING_INT, FIELD(attempts_per_address), "60", 0, 100000, "a minute", "",
-	 "Logins, registrations and password changes per client address, with a burst of the same number; more get 429. "
-	 "Loopback is not limited. 0: no limit."},
+	 "Logins and registrations per client address, and password changes and logins of known devices per account, "
+	 "with a burst of the same number; more get 429. Loopback is not limited. 0: no limit."},
 	{"Login", "attempts-per-account", SETTING_INT, FIELD(attempts_per_account), "10", 0, 100000, "a minute", "",
-	 "Wrong passwords per account and network; more get 429. After this many from all networks together, networks from "
-	 "which the account has not signed in wait two seconds per attempt. 0: no limit."},
+	 "Wrong passwords per account and network; more get 429, or wait two seconds per attempt if the account has "
+	 "signed in from the network. After this many from all networks together, all other networks wait as well. 0: no "
+	 "limit."},
 	{"Login", "password-memory", SETTING_BYTES, FIELD(password_memory), "32MB", MEBIBYTE, 256 * MEBIBYTE, "bytes", "",
 	 "Memory for hashing a new password, a power of two. More memory makes stolen hashes harder to crack. At most "
 	 "three passwords are hashed at a time. Stored passwords keep the value they were hashed with until they change."},
 	{"Login", "password-queue", SETTING_INT, FIELD(password_queue), "256", 1, 100000, "passwords", "",
-	 "Passwords that may wait to be hashed (about 0.1 s of CPU each); more get 503."},
+	 "Passwords that may wait to be hashed (about 0.1 s of CPU each); more get 503. Those of addresses and known "
+	 "devices that have asked for fewer in the last ten minutes come first."},
 	{"Sharing", "default-link-role", SETTING_CHOICE, FIELD(default_link_role), "none", 0, 0, "",
 	 "none viewer commenter editor",
 	 "Role of every signed-in account on a new sheet whose id it knows, until the owner creates a link. Ids can be "
@@ -147,11 +149,12 @@ const Setting settings[] = {
 	 "File with a token of 32 to 256 characters that permits all of these from anywhere (Authorization: Bearer "
 	 "TOKEN)."},
 	{"Limits", "max-connections", SETTING_INT, FIELD(max_connections), "10000", 10, 1000000, "connections", "",
-	 "WebSocket and HTTP connections together. Needs as many file descriptors (ulimit -n)."},
+	 "WebSocket and HTTP connections together. A further one takes the place of a connection without a token, of the "
+	 "address that has the most of them. Needs as many file descriptors (ulimit -n)."},
 	{"Limits", "max-connections-per-address", SETTING_INT, FIELD(max_connections_per_address), "1000", 0, 1000000,
 	 "connections", "",
-	 "Connections from one IPv4 address or IPv6 /64 network that is not in trusted-proxies; more get 429. 0: no "
-	 "limit."},
+	 "Connections from one IPv4 address or IPv6 /64 network, or, if it is in trusted-proxies, of one client behind "
+	 "it. A further one takes the place of one that has shown no token for two seconds, or gets 429. 0: no limit."},
 	{"Limits", "max-header-bytes", SETTING_BYTES, FIELD(max_header_bytes), "16kB", 1024, 65536, "bytes", "",
 	 "Maximum size of an HTTP request head; a larger one gets 431."},
 	{"Limits", "max-url-bytes", SETTING_BYTES, FIELD(max_url_bytes), "8kB", 256, 65536, "bytes", "",

@@ -15,8 +15,8 @@ before(async () => {
 after(() => cluster?.stop());
 
 /** A request that a trusted proxy forwards from this address. */
-const from = (address, path, body) =>
-	post(gateway, path, body, { headers: { 'x-forwarded-for': address }, timeoutMs: 60000 });
+const from = (address, path, body, headers = {}) =>
+	post(gateway, path, body, { headers: { 'x-forwarded-for': address, ...headers }, timeoutMs: 60000 });
 
 describe('the session of a browser', () => {
 	test('goes on in a new tab by a cookie that only /v2/session accepts, and ends by signing out', async () => {
@@ -293,6 +293,60 @@ describe('guessing', () => {
 		const forged = [undefined, user.token.slice(0, -2), (await register(gateway)).token];
 		const strangers = await Promise.all(forged.map((token, i) => timed(`203.0.113.${90 + i}`, '/login', { username, password, token })));
 		for (const { msg, seconds } of strangers) assert.ok(msg === 4 && seconds >= 2, `without a token of the account: ${seconds} s`);
+	});
+
+	test('who guesses in the network of the owner keeps out neither the owner nor a known device', async () => {
+		const user = await register(gateway);
+		const stranger = await register(gateway);
+		const { username, password } = user;
+		const office = '198.51.100.20';
+		const registered = { username: uniqueName('colleague'), password: 'her own' };
+		assert.equal((await from(office, '/register', { ...registered, email: '' })).json.msg, 5);
+		const first = await from(office, '/login', { username, password });
+		assert.equal(first.json.msg, 4);
+		const guesses = await attempts(30, (i) => from(office, '/login', { username, password: `guess ${i}` }));
+		assert.ok(guesses.let.every(({ json }) => json.msg === 3));
+		assert.equal(guesses.limited.length, 0, 'guesses are delayed');
+		const signIn = async (body, headers) => (await from(office, '/login', body, headers)).json.msg;
+		assert.equal(await signIn({ username, password }), 4, 'the right password after them');
+		await attempts(60, () => from(office, '/login', { username: uniqueName('nobody'), password: 'x' }));
+		const others = await attempts(10, () => from(office, '/login', { username: stranger.username, password: stranger.password }));
+		assert.ok(others.limited.length >= 5, `the attempts of the address are used up: ${others.limited.length} of 10`);
+		assert.equal(await signIn({ username, password }), 4, 'not for who has signed in there');
+		assert.equal(await signIn(registered), 4, 'or registered');
+		const cookie = first.headers['set-cookie'].find((text) => text.startsWith('pg_sheet_device=')).split(';')[0];
+		for (const [body, headers] of [[{}, { cookie }], [{ token: user.token }, {}]]) {
+			const start = performance.now();
+			assert.equal(await signIn({ username, password, ...body }, headers), 4);
+			const seconds = (performance.now() - start) / 1000;
+			assert.ok(seconds < 1.5, `a known device: ${seconds} s`);
+		}
+		const changed = await from(office, '/v2/account/password', { token: user.token, oldPassword: password, password: 'another' });
+		assert.equal(changed.status, 200, changed.text);
+	});
+
+	test('a flood of logins from some networks delays nobody else, and takes nobody’s place in the queue', async () => {
+		await gateway.stop();
+		await gateway.start({ 'password-memory': '64MB', 'password-queue': 60 });
+		const user = await register(gateway);
+		let answered = 0;
+		const flood = Promise.all(
+			Array.from({ length: 160 }, async (_, i) => {
+				const { status } = await from(`192.0.2.${100 + (i % 8)}`, '/login', { username: uniqueName('nobody'), password: 'x' });
+				answered += status === 200;
+				return status;
+			}),
+		);
+		await waitUntil(async () => answered > 8 && (await gateway.metrics()).pg_sheet_password_queue > 40, 'the queue to be full');
+		const before_ = answered;
+		const { json } = await from('192.0.2.200', '/login', user);
+		const after_ = answered;
+		assert.equal(json.msg, 4, JSON.stringify(json));
+		assert.ok(after_ - before_ < 20, `${after_ - before_} passwords of the flood came before`);
+		const statuses = await flood;
+		assert.ok(statuses.every((status) => status === 200 || status === 503), `${statuses}`);
+		await gateway.stop();
+		await gateway.start({ 'password-memory': '1MB', 'password-queue': 256 });
 	});
 
 	test('an unknown name is nobody’s number', async () => {

@@ -1,13 +1,15 @@
 /*
  * bounds.test.mjs - what one client can make the gateway keep: pending edits, refusals that are being answered, the stream of a
- * sheet that somebody was about to join, and that of one that nobody edits, all have their bounds.
+ * sheet that somebody was about to join, and that of one that nobody edits, all have their bounds; and what a few can take from
+ * all: nobody's connection.
  */
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from '../lib/cluster.mjs';
-import { Editor, newSheet, register, shareByLink } from '../lib/client.mjs';
+import { Editor, login, newSheet, post, register, shareByLink } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
+import { RawConnection } from '../lib/raw.mjs';
 import { SilentMember } from '../lib/raw_socket.mjs';
 import { RawClient } from '../lib/v2.mjs';
 
@@ -141,4 +143,79 @@ test('a member that reads nothing is closed when others only move their selectio
 		silent.end();
 		for (const member of members) member.terminate();
 	}
+});
+
+describe('when all connections are taken', () => {
+	const limit = 60;
+	const greeting = (fid) =>
+		`GET /sheetws?fid=${fid} HTTP/1.1\r\nHost: ${gateway.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n` +
+		`Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: sheet.v2\r\n\r\n`;
+
+	before(async () => {
+		await gateway.stop();
+		await gateway.start({ 'max-connections': limit, 'head-seconds': 600, 'stall-seconds': 600, 'stalled-receiver-seconds': 10 });
+	});
+
+	/** From so many addresses, twice as many connections as there may be; who is thrown out comes again. Then `work`. */
+	async function occupied(addresses, first, work) {
+		const connections = new Set();
+		let done = false;
+		let thrown = 0;
+		const attackers = Array.from({ length: 2 * limit }, async (_, i) => {
+			while (!done) {
+				const connection = await RawConnection.open(gateway, { localAddress: `127.0.3.${1 + (i % addresses)}` }).catch(() => null);
+				if (!connection) continue;
+				connections.add(connection.send(first(i)));
+				if (done) connection.close();
+				await connection.waitClosed(600000).catch(() => {});
+				connections.delete(connection);
+				connection.close();
+				thrown++;
+				await sleep(20); // as many attackers as the machine can have beside the test
+			}
+		});
+		try {
+			await waitUntil(() => thrown > limit, 'all places to be taken');
+			await work();
+		} finally {
+			done = true;
+			for (const connection of connections) connection.close();
+			await Promise.all(attackers);
+		}
+	}
+
+	for (const [what, first] of [
+		['silent connections', () => ''],
+		['halves of requests', (i) => ['GET / HTTP/1.1\r\nX: ', 'POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{'][i % 2]],
+		['WebSockets that do not say who they are', (i) => greeting(i + 1)],
+	])
+		test(`${what} from ten addresses make room for others, and who has signed in stays`, async () => {
+			const fid = await newSheet(gateway, anna);
+			const editor = await Editor.open(gateway, anna, fid);
+			const member = await RawClient.open(gateway, ben, fid);
+			await occupied(10, first, async () => {
+				for (let i = 0; i < 20; i++) assert.equal((await post(gateway, '/getuser', { token: anna.token })).json.msg, 10);
+				await login(gateway, anna);
+				const other = await Editor.open(gateway, ben, fid);
+				await other.settle(1, 1);
+				await editor.settle(2, 2);
+				await other.close();
+				assert.equal(member.closed, null);
+				assert.ok((await gateway.metrics()).pg_sheet_connections <= limit + 8);
+			});
+			await editor.close();
+			member.terminate();
+		});
+
+	test('an account that has opened many WebSockets loses some of them to others', async () => {
+		const fid = await newSheet(gateway, anna);
+		const many = [];
+		for (let i = 0; i < limit; i++) many.push(await Editor.open(gateway, anna, fid).catch(() => null));
+		for (let i = 0; i < 20; i++) assert.equal((await post(gateway, '/getuser', { token: ben.token })).json.msg, 10);
+		const editor = await Editor.open(gateway, ben, fid);
+		await editor.settle(3, 3);
+		assert.ok(many.filter((one) => one && !one.closed).length >= limit / 8, 'others stay');
+		await editor.close();
+		for (const one of many) one?.terminate();
+	});
 });

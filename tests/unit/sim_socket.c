@@ -164,6 +164,11 @@ socket_set_user(Socket *socket, const SocketEvents *events, void *user)
 }
 
 void
+socket_sign_in(Socket *socket, int64_t uid)
+{
+}
+
+void
 socket_want_write(Socket *socket)
 {
 	if (!socket->wants_write)

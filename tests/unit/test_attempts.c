@@ -41,6 +41,9 @@ test_bucket(void)
 	for (int i = 0; i < 20; i++)
 		attempts_give_back(attempts, "ben", 10, 7000);
 	TAP_OK(burst("ben", 10, 7000) == 10, "but never more than a full bucket");
+	TAP_OK(attempts_taken(attempts, "fred", 10, 0) == 0 && burst("fred", 10, 0) == 10 &&
+			   attempts_taken(attempts, "fred", 10, 5999) == 10 && attempts_taken(attempts, "fred", 10, 6000) == 9,
+		   "it is known how many a name has taken");
 	TAP_OK(attempts_take(attempts, "dora", 100, 0) == 0 && burst("dora", 1, 0) == 1,
 		   "a limit that was lowered holds at once");
 }

@@ -6,6 +6,8 @@
 #include "core/gateway.h"
 #include "tap.h"
 
+#include <string.h>
+
 Gateway gateway; /* of which only the loop's clock is used */
 
 static char text[TICKET_SIZE];
@@ -50,10 +52,37 @@ test_count(void)
 	TAP_OK(ticket_count(8) == 0, "nor those that are too old");
 }
 
+/* More accounts than there are slots for their tickets; then others come. */
+static void
+test_full(void)
+{
+	int refused = 0, kept = 0;
+	char texts[100][TICKET_SIZE];
+
+	for (int uid = 1000; uid < 1150; uid++)
+	{
+		for (int i = 0; i < TICKETS_MAX; i++)
+			(void) issue(uid, 1);
+	}
+	for (int uid = 0; uid < 100; uid++)
+	{
+		refused += !issue(2000 + uid, 1);
+		memcpy(texts[uid], text, sizeof(text));
+	}
+	for (int uid = 1000; uid < 1150; uid++)
+		(void) issue(uid, 1);
+	for (int uid = 0; uid < 100; uid++)
+		kept += ticket_is_valid(texts[uid], 1);
+	TAP_OK(refused == 0, "150 accounts keep nobody from a ticket (%d of 100 refused)", refused);
+	TAP_OK(kept == 100, "and take nobody's away (%d of 100 kept)", kept);
+	gateway.loop.time += TICKET_SECONDS * 1000;
+}
+
 int
 main(void)
 {
 	test_use();
 	test_count();
+	test_full();
 	return tap_done();
 }

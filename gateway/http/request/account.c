@@ -132,6 +132,7 @@ request_set_cookies(Request *request, const char *token, int64_t expires_at)
 		return;
 	account_set_files_cookie(request, token, expires_at);
 	account_set_cookie(request, COOKIE_SESSION, token, "/v2/session", -1);
+	account_set_cookie(request, COOKIE_DEVICE, token, "/login", -1);
 }
 
 void
@@ -185,6 +186,7 @@ account_check_generation(Request *request)
 		account_refuse_token(request);
 		return;
 	}
+	place_sign_in(conn_place(request->conn), request->claims.uid);
 	request->user_name = account->name;
 	request->renews = account_lacks_files_cookie(request);
 	request->no_store |= request->renews;

@@ -122,6 +122,13 @@ request_begin(Request *request, const char *head, size_t len)
 	if (!forwarded_peer(&request->head, gateway.config.trusted_proxies, request->peer))
 		strcpy(request->peer, REQUEST_NOBODY);
 	trace_begin(request, head_field(&request->head, "x-request-id"));
+	if (!place_set_client(conn_place(request->conn), request->peer))
+	{
+		metrics.connections_refused++;
+		request->close = true;
+		request_error_later(request, 429, REQUEST_FULL_S, "too many connections from your address");
+		return false;
+	}
 	return true;
 }
 

@@ -132,11 +132,10 @@ struct Request
 	bool (*fill)(Request *request, Buf *to); /* appends the next piece of the body; NULL: the body is `text` */
 
 	/* of single routes */
-	Buf data;		/* an answer that is being built */
-	char *secret;	/* a password hash */
-	bool device;	/* it comes with a token of the account whose password is tried */
-	bool comparing; /* a password, instead of hashing one */
-	bool slow;		/* the password is compared after a delay */
+	Buf data;	  /* an answer that is being built */
+	char *secret; /* a password hash */
+	bool device;  /* it comes with a token of the account whose password is tried */
+	bool slow;	  /* the password is compared after a delay */
 	void *own;
 	void (*free_own)(void *own);
 };
@@ -202,6 +201,7 @@ request_succeeded(const PGresult *res)
 /* Over TLS their names begin with __Host-, so that nothing but this host can set them. */
 #define COOKIE_FILES   "pg_sheet_files"	  /* for /getchunk */
 #define COOKIE_SESSION "pg_sheet_session" /* for /v2/session */
+#define COOKIE_DEVICE  "pg_sheet_device"  /* for /login: a known device */
 /* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid. */
 extern void request_authenticate(Request *request, RequestNext next);
 /* The token: of the JSON body, the query, the Authorization header, or the cookie. */
@@ -238,7 +238,8 @@ extern bool request_parse_id(const char *text, int64_t *value);
 
 /* ---- answer.c: each of these answers the request, unless it is answered. Without memory the answer is 503 ---- */
 #define REQUEST_NOBODY "unknown"
-#define REQUEST_BUSY_S 1 /* Retry-After of what may be tried again */
+#define REQUEST_BUSY_S 1  /* Retry-After of what may be tried again */
+#define REQUEST_FULL_S 10 /* and of a connection beyond a limit */
 /* Takes over body; NULL: request->text, or nothing. */
 extern void request_answer(Request *request, int status, const char *type, Buf *body);
 extern void request_json(Request *request, int status, Buf *body);

@@ -4,6 +4,9 @@
  * A browser sends no headers of ours with a WebSocket, so its credentials are in the address, which logs and histories
  * record. A ticket is worthless there: it is valid once, at the gateway that issued it, for one sheet, and for
  * TICKET_SECONDS. It is 128 random bits, of which the first are its index in the table.
+ *
+ * When the slots that are looked at are taken, the account that has the most tickets of them loses one to an account
+ * that has less. So a few accounts with TICKETS_MAX tickets each cannot keep others from getting one.
  */
 #include "http/request/tickets.h"
 
@@ -11,6 +14,7 @@
 #include "core/gateway.h"
 
 #include <openssl/crypto.h>
+#include <limits.h>
 #include <openssl/rand.h>
 #include <string.h>
 
@@ -49,22 +53,30 @@ bool
 ticket_issue(const JwtClaims *claims, int64_t sheet_id, char to[TICKET_SIZE])
 {
 	uint64_t now = uv_now(&gateway.loop);
+	int most = ticket_count(claims->uid) + 1; /* with the new one */
+	unsigned char bytes[TICKET_BYTES];
+	SheetTicket *slot = NULL;
 
-	for (int i = 0; i < TICKET_TRIES; i++)
+	for (int i = 0; i < TICKET_TRIES && (slot == NULL || slot->ends > now); i++)
 	{
-		unsigned char bytes[TICKET_BYTES];
-		SheetTicket *slot;
+		unsigned char tried[TICKET_BYTES];
+		int count = INT_MAX; /* of the tickets of the account that has the slot */
 
-		if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+		if (RAND_bytes(tried, sizeof(tried)) != 1)
 			return false;
-		slot = ticket_slot(bytes);
-		if (slot->ends > now)
+		if (ticket_slot(tried)->ends > now)
+			count = ticket_count(ticket_slot(tried)->claims.uid);
+		if (count <= most)
 			continue;
-		*slot = (SheetTicket){.claims = *claims, .sheet_id = sheet_id, .ends = now + TICKET_SECONDS * 1000};
-		memcpy(slot->bytes, bytes, sizeof(bytes));
-		return base64_encode(BASE64_URL, bytes, sizeof(bytes), to, TICKET_SIZE) > 0;
+		most = count;
+		slot = ticket_slot(tried);
+		memcpy(bytes, tried, sizeof(bytes));
 	}
-	return false;
+	if (slot == NULL)
+		return false;
+	*slot = (SheetTicket){.claims = *claims, .sheet_id = sheet_id, .ends = now + TICKET_SECONDS * 1000};
+	memcpy(slot->bytes, bytes, sizeof(bytes));
+	return base64_encode(BASE64_URL, bytes, sizeof(bytes), to, TICKET_SIZE) > 0;
 }
 
 /* NULL if the ticket does not exist, was used, is for another sheet, or is too old. */

@@ -15,7 +15,7 @@
 
 /* Counts the account's tickets that are unused and not too old. */
 extern int ticket_count(int64_t uid);
-/* Issues a ticket for a sheet and an account. False: too many are unused, or there is no randomness. */
+/* Issues a ticket for a sheet and an account. False: too many accounts have as many, or there is no randomness. */
 extern bool ticket_issue(const JwtClaims *claims, int64_t sheet_id, char to[TICKET_SIZE]);
 /* Returns whether ticket_redeem() would accept it. */
 extern bool ticket_is_valid(const char *ticket, int64_t sheet_id);

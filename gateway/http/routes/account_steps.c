@@ -20,8 +20,14 @@
 
 static Attempts attempts_by_address;
 static Attempts attempts_by_account;
-static Attempts attempts_by_pair; /* of account and client */
+static Attempts attempts_by_pair;	  /* of account and client */
+static Attempts attempts_at_password; /* passwords that a party has had hashed */
 #define ACCOUNT_PAIR_MAX (NETWORK_NAME_MAX + 64)
+
+#define RANK_PASSWORDS 60 /* after so many in ten minutes, a party is behind all others ... */
+#define RANK_TEN	   10
+#define RANK_OF_NOBODY 8 /* ... and a network is as if it had had so many more than a known device */
+_Static_assert(RANK_PASSWORDS + RANK_OF_NOBODY < PASSWORD_RANKS, "each rank has a queue");
 
 /* ---- limits ---- */
 
@@ -39,49 +45,50 @@ account_answer_attempts(Request *request, int seconds, const char *whose)
 	return false;
 }
 
-bool
-account_may_come(Request *request)
+/* Who asks: the account, if the client is a known device of it; otherwise the network. */
+static void
+account_party(const Request *request, char to[NETWORK_NAME_MAX])
 {
-	char holder[NETWORK_NAME_MAX];
-	int seconds;
-
-	if (network_list_contains(NETWORK_LOOPBACK, request->peer))
-		return true;
-	network_holder(request->peer, holder);
-	seconds = attempts_take(&attempts_by_address, holder, gateway.config.attempts_per_address, uv_now(&gateway.loop));
-	metrics.refused_attempts_address += seconds != 0;
-	return account_answer_attempts(request, seconds, "address");
+	if (request->device)
+		snprintf(to, NETWORK_NAME_MAX, "uid %lld", (long long) request->claims.uid);
+	else
+		network_holder(request->peer, to);
 }
-
-/* ---- guesses at an account's password ---- */
 
 /* Keyed hashes of accounts and the networks from which they have signed in; a new one replaces the one in its slot. */
 #define FAMILIAR_SLOTS 65536
 static uint64_t familiar[FAMILIAR_SLOTS];
 
-/* Unknown accounts are counted like others, so that the limits do not show which exist. */
-static void
-account_name(const Request *request, char *to, size_t size)
+static bool
+familiar_has(uint64_t key)
 {
-	const char *name = "";
+	return familiar[key % FAMILIAR_SLOTS] == key;
+}
 
-	if (request->claims.uid != 0)
-		snprintf(to, size, "uid %lld", (long long) request->claims.uid);
+static void
+familiar_add(uint64_t key)
+{
+	familiar[key % FAMILIAR_SLOTS] = key;
+}
+
+/* Unknown accounts are counted like others, so that the limits do not show which exist. uid 0: by its name. */
+static void
+account_name(int64_t uid, const char *name, char *to, size_t size)
+{
+	if (uid != 0)
+		snprintf(to, size, "uid %lld", (long long) uid);
 	else
-	{
-		(void) request_string(request, "username", &name);
 		snprintf(to, size, "name %016llx", (unsigned long long) attempts_key(name));
-	}
 }
 
 /* The account and the client: a device that has a token of the account, otherwise the network. */
 static void
-account_pair(const Request *request, char *to, size_t size)
+account_pair(const Request *request, int64_t uid, const char *name, char *to, size_t size)
 {
 	char holder[NETWORK_NAME_MAX], token[JWT_MAX];
 	size_t len;
 
-	account_name(request, to, size);
+	account_name(uid, name, to, size);
 	len = strlen(to);
 	if (request->device && request_token(request, token, sizeof(token)))
 		snprintf(to + len, size - len, " device %016llx", (unsigned long long) attempts_key(token));
@@ -92,27 +99,92 @@ account_pair(const Request *request, char *to, size_t size)
 	}
 }
 
+static uint64_t
+account_pair_key(const Request *request, int64_t uid, const char *name)
+{
+	char pair[ACCOUNT_PAIR_MAX];
+
+	account_pair(request, uid, name, pair, sizeof(pair));
+	return attempts_key(pair);
+}
+
+void
+account_remember(const Request *request, int64_t uid, const char *name)
+{
+	familiar_add(account_pair_key(request, uid, NULL));
+	familiar_add(account_pair_key(request, 0, name));
+}
+
+/* Counts a request. Returns the seconds after which there may be another one, or 0. */
+static int
+account_come(const Request *request)
+{
+	char party[NETWORK_NAME_MAX];
+	int seconds;
+
+	if (network_list_contains(NETWORK_LOOPBACK, request->peer))
+		return 0;
+	account_party(request, party);
+	seconds = attempts_take(&attempts_by_address, party, gateway.config.attempts_per_address, uv_now(&gateway.loop));
+	metrics.refused_attempts_address += seconds != 0;
+	return seconds;
+}
+
+bool
+account_may_come(Request *request)
+{
+	return account_answer_attempts(request, account_come(request), "address");
+}
+
+bool
+account_may_sign_in(Request *request)
+{
+	int seconds = account_come(request);
+
+	/* Those who have used the attempts up may be others in the owner's network. */
+	if (seconds != 0 && familiar_has(account_pair_key(request, 0, request_text(request, "username"))))
+	{
+		request->slow = true;
+		return true;
+	}
+	return account_answer_attempts(request, seconds, "address");
+}
+
+/* ---- guesses at an account's password ---- */
+
 /* Whose attempts count, and whether the client is a familiar one. */
 typedef struct Guess
 {
 	char name[ACCOUNT_PAIR_MAX];
 	char pair[ACCOUNT_PAIR_MAX];
 	uint64_t key;
-	uint64_t *slot;
 	bool familiar;
 } Guess;
 
 static Guess
 account_guess(const Request *request)
 {
+	const char *name = request_text(request, "username");
 	Guess guess;
 
-	account_name(request, guess.name, sizeof(guess.name));
-	account_pair(request, guess.pair, sizeof(guess.pair));
+	account_name(request->claims.uid, name, guess.name, sizeof(guess.name));
+	account_pair(request, request->claims.uid, name, guess.pair, sizeof(guess.pair));
 	guess.key = attempts_key(guess.pair);
-	guess.slot = &familiar[guess.key % FAMILIAR_SLOTS];
-	guess.familiar = request->device || *guess.slot == guess.key;
+	guess.familiar = request->device || familiar_has(guess.key);
 	return guess;
+}
+
+bool
+account_shows_token(const Request *request)
+{
+	char token[JWT_MAX];
+	JwtClaims claims;
+	JwtStatus status;
+
+	if (!request_token(request, token, sizeof(token)))
+		return false;
+	status = jwt_verify(&gateway.keys, token, strlen(token), gateway_now(), &claims);
+	return status == JWT_OK || status == JWT_EXPIRED;
 }
 
 void
@@ -137,10 +209,15 @@ account_may_try(Request *request)
 	int limit = gateway.config.attempts_per_account;
 	int seconds = attempts_take(&attempts_by_pair, guess.pair, limit, now);
 
+	if (seconds != 0 && guess.familiar && !request->device)
+	{
+		request->slow = true; /* the guesses may be another's in the owner's network */
+		return true;
+	}
 	metrics.refused_attempts_account += seconds != 0;
 	if (!account_answer_attempts(request, seconds, "account"))
 		return false;
-	request->slow = !guess.familiar && attempts_take(&attempts_by_account, guess.name, limit, now) != 0;
+	request->slow |= !guess.familiar && attempts_take(&attempts_by_account, guess.name, limit, now) != 0;
 	return true;
 }
 
@@ -154,7 +231,7 @@ account_forgive(Request *request)
 	attempts_give_back(&attempts_by_pair, guess.pair, limit, now);
 	if (!guess.familiar && !request->slow)
 		attempts_give_back(&attempts_by_account, guess.name, limit, now);
-	*guess.slot = guess.key;
+	familiar_add(guess.key);
 }
 
 /* ---- password hashes ---- */
@@ -179,27 +256,44 @@ account_is_waiting(const void *arg)
 static void
 account_too_busy(Request *request)
 {
+	metrics.refused_password_queue++;
 	request_error_later(request, 503, BUSY_RETRY_S, "too many passwords are being checked: try again");
 }
 
 static void
-account_password_done(void *arg, bool ok, const char *hash)
+account_password_done(void *arg, PasswordResult result, const char *hash)
 {
 	Request *request = arg;
-	bool made = hash != NULL && hash[0] != '\0';
+	bool made = hash[0] != '\0';
 
-	request->number = ok;
+	request->number = result == PASSWORD_OK;
 	free(request->secret);
 	request->secret = made ? strdup(hash) : NULL;
-	if (hash == NULL || (made && request->secret == NULL))
-		request_out_of_memory(request);
-	else if (request_is_gone(request))
+	if (request_is_gone(request))
 		;
-	else if (ok || request->comparing)
-		request->next(request);
-	else
+	else if (result == PASSWORD_NO_MEMORY || (made && request->secret == NULL))
+		request_out_of_memory(request);
+	else if (result == PASSWORD_DISPLACED)
+		account_too_busy(request);
+	else if (result == PASSWORD_FAILED)
 		request_error(request, 500, "the password could not be hashed");
+	else
+		request->next(request);
 	request_end_step(request);
+}
+
+/* Counts the password, and returns its place among those that wait. */
+static int
+account_rank(const Request *request)
+{
+	uint64_t now = uv_now(&gateway.loop) / RANK_TEN;
+	char party[NETWORK_NAME_MAX];
+	int rank;
+
+	account_party(request, party);
+	rank = attempts_taken(&attempts_at_password, party, RANK_PASSWORDS, now);
+	(void) attempts_take(&attempts_at_password, party, RANK_PASSWORDS, now);
+	return rank + (request->device ? 0 : RANK_OF_NOBODY);
 }
 
 /* compare false: makes a hash. */
@@ -209,16 +303,15 @@ account_queue(Request *request, const char *password, bool compare, const char *
 	PasswordTask task = {.password = password,
 						 .stored = stored,
 						 .compare = compare,
+						 .rank = account_rank(request),
 						 .wanted = account_is_waiting,
 						 .done = account_password_done,
 						 .arg = request};
 
 	request->next = next;
-	request->comparing = compare;
 	request_begin_step(request);
 	if (password_queue_add(&gateway.loop, &task, gateway.config.password_queue))
 		return;
-	metrics.refused_password_queue++;
 	account_too_busy(request);
 	request_end_step(request);
 }

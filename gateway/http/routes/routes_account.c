@@ -68,6 +68,7 @@ login_compared(Request *request)
 		return;
 	}
 	account_forgive(request);
+	account_remember(request, request->claims.uid, request_text(request, "username"));
 	info = buf_take(&request->data);
 	buf_puts(&request->data, "{\"token\":");
 	if (account_put_token(request, &request->data, request->claims.uid, request->claims.generation))
@@ -88,6 +89,8 @@ login_found(Request *request, PGresult *res)
 	request->claims.generation = found ? atoll(PQgetvalue(res, 0, 3)) : 0;
 	if (found)
 		account_find_device(request);
+	if (account_shows_token(request) && !account_may_sign_in(request))
+		return;
 	if (!account_may_try(request))
 		return;
 	if (found)
@@ -101,9 +104,11 @@ route_login(Request *request)
 	const char *name;
 	const char *password;
 
+	request->cookie = COOKIE_DEVICE;
 	if (!request_string(request, "username", &name) || !request_string(request, "password", &password))
 		request_error(request, 400, "username and password are needed, as strings");
-	else if (account_may_come(request))
+	/* With a token, the attempt counts after it is known whether the token is of this account. */
+	else if (account_shows_token(request) || account_may_sign_in(request))
 		request_query(request, DATABASE_ACCOUNTS, account_find_sql, PARAMS(pgparam_text(name)), REQUEST_TEXT,
 					  login_found);
 }
@@ -122,7 +127,10 @@ register_created(Request *request, PGresult *res)
 	else if (!request_succeeded(res) || PQntuples(res) != 1)
 		request_sql_error(request, res);
 	else if (account_put_token(request, &data, atoll(PQgetvalue(res, 0, 0)), atoll(PQgetvalue(res, 0, 1))))
+	{
+		account_remember(request, atoll(PQgetvalue(res, 0, 0)), request_text(request, "username"));
 		request_data(request, MSG_REGISTERED, &data);
+	}
 }
 
 static void

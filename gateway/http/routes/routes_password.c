@@ -105,19 +105,21 @@ check_password(Request *request)
 	else if ((old_is_given || password_is_v2(request)) && !request_string(request, "oldPassword", &old))
 		request_error(request, 400, "oldPassword is needed, as a string");
 	else
-		return account_password_acceptable(request, password) && account_may_come(request);
+		return account_password_acceptable(request, password);
 	return false;
 }
 
 void
 route_modify_password(Request *request)
 {
+	request->device = true;
+	if (!account_may_come(request))
+		return;
 	if (request_member(request, "oldPassword") == NULL)
 	{
 		account_hash(request, request_text(request, "password"), password_hashed);
 		return;
 	}
-	request->device = true;
 	if (account_may_try(request))
 		request_query(request, DATABASE_ACCOUNTS, password_find_sql, PARAMS(pgparam_text(request->user_name)),
 					  REQUEST_TEXT, password_found);
@@ -151,6 +153,7 @@ route_session(Request *request)
 	Buf data = {NULL, 0, 0};
 
 	request_token(request, token, sizeof(token));
+	account_remember(request, request->claims.uid, request->user_name);
 	buf_puts(&data, "{\"token\":");
 	buf_puts_json(&data, token);
 	buf_printf(&data, ",\"uid\":%lld", (long long) request->claims.uid);

@@ -271,10 +271,21 @@ upgrade_begin(Request *request)
 /* ---- the WebSocket ---- */
 
 static void
+upgrade_on_signed_in(void *arg, int64_t uid)
+{
+	place_sign_in(arg, uid);
+}
+
+static void
 upgrade_on_gone(void *arg)
 {
-	gateway.connections--;
-	peers_leave(arg);
+	place_give_up(arg);
+}
+
+static void
+upgrade_end(void *arg)
+{
+	socket_abort(arg);
 }
 
 static Session *
@@ -297,8 +308,10 @@ upgrade_open_session(const Request *request, Socket *socket)
 }
 
 void
-upgrade_finish(Request *request, Transport transport, Peer *peer, char *read, size_t len)
+upgrade_finish(Request *request, Transport transport, Place *place, char *read, size_t len)
 {
+	static const SocketOwner socket_owner = {upgrade_on_signed_in, upgrade_on_gone};
+	static const PlaceOwner place_owner = {NULL, upgrade_end};
 	static const int editor_buffer = UPGRADE_EDITOR_BUFFER;
 	const char *protocol = upgrade_protocol(request);
 	Buf answer = {NULL, 0, 0};
@@ -311,11 +324,12 @@ upgrade_finish(Request *request, Transport transport, Peer *peer, char *read, si
 	if (protocol != NULL)
 		buf_printf(&answer, "\r\nSec-WebSocket-Protocol: %s", protocol);
 	buf_puts(&answer, "\r\n\r\n");
-	socket = socket_open(transport, upgrade_on_gone, peer);
+	socket = socket_open(transport, &socket_owner, place);
 	if (socket == NULL)
-		upgrade_on_gone(peer);
+		place_give_up(place);
 	else
 	{
+		place_set_owner(place, &place_owner, socket);
 		(void) setsockopt(transport.fd, SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
 		socket_put(socket, answer.data, answer.len);
 		if (!buf_failed(&answer))

@@ -1,8 +1,7 @@
 /*
  * conn.c - a connection that speaks HTTP/1.1 (RFC 9112).
  *
- * Requests of one connection are handled one after the other, so answers are in order. Pipelined bytes wait in `in`,
- * which holds at most a head of the largest size and one read.
+ * Requests are handled one after the other. Pipelined bytes wait in `in`: a head of the largest size and a read.
  *
  * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and LINGER at the end: our side is closed, and input
  * is discarded for a moment, because closing a socket with unread bytes resets the connection and discards the answer.
@@ -47,8 +46,7 @@ struct Conn
 	uv_poll_t poll; /* must be first: conn_forget() */
 	Conn *next, *previous;
 	Transport transport;
-	Peer *peer;
-	char address[48];
+	Place *place;
 	ConnState state;
 	int events;		  /* that poll waits for */
 	bool admin;		  /* accepted at admin-address */
@@ -82,9 +80,16 @@ static void conn_on_poll(uv_poll_t *poll, int status, int events);
 
 /* ---- life ---- */
 
-void
-conn_open(int fd, Peer *peer, const char *address, ConnDoor door)
+static bool
+conn_is_idle(const void *owner)
 {
+	return ((const Conn *) owner)->state <= CONN_HEAD;
+}
+
+void
+conn_open(int fd, Place *place, ConnDoor door)
+{
+	static const PlaceOwner owner = {conn_is_idle, conn_abort};
 	Conn *conn = calloc(1, sizeof(Conn));
 	int on = 1;
 
@@ -93,7 +98,7 @@ conn_open(int fd, Peer *peer, const char *address, ConnDoor door)
 	if (conn == NULL || (door.tls && conn->transport.ssl == NULL) || uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
 	{
 		log_event(LOG_WARN, "could not take a connection", LOG_STR("reason", "out of memory, or polling failed"));
-		peers_leave(peer);
+		place_give_up(place);
 		if (conn != NULL)
 			tls_free(&conn->transport);
 		close(fd);
@@ -102,8 +107,8 @@ conn_open(int fd, Peer *peer, const char *address, ConnDoor door)
 	}
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	conn->peer = peer;
-	strcpy(conn->address, address);
+	conn->place = place;
+	place_set_owner(place, &owner, conn);
 	conn->admin = door.admin;
 	conn->state = door.tls ? CONN_HANDSHAKE : CONN_HEAD;
 	conn->since = uv_now(&gateway.loop);
@@ -111,12 +116,11 @@ conn_open(int fd, Peer *peer, const char *address, ConnDoor door)
 	if (conns != NULL)
 		conns->previous = conn;
 	conns = conn;
-	gateway.connections++;
 	conn->events = UV_READABLE;
 	uv_poll_start(&conn->poll, conn->events, conn_on_poll);
 }
 
-/* Stops watching the socket and frees the connection. The socket and the peer stay the caller's. */
+/* Stops watching the socket and frees the connection. The socket and the place stay the caller's. */
 static void
 conn_forget(Conn *conn)
 {
@@ -138,8 +142,7 @@ conn_close(Conn *conn)
 {
 	Transport transport = conn->transport;
 
-	peers_leave(conn->peer);
-	gateway.connections--;
+	place_give_up(conn->place);
 	conn_forget(conn);
 	transport_close(&transport); /* after uv_close(), which stops watching the descriptor */
 }
@@ -154,10 +157,10 @@ conn_enter(Conn *conn, ConnState state)
 
 /* ---- for requests ---- */
 
-const char *
-conn_address(const Conn *conn)
+Place *
+conn_place(const Conn *conn)
 {
-	return conn->address;
+	return conn->place;
 }
 
 static void
@@ -206,8 +209,10 @@ conn_upgrade(Conn *conn)
 }
 
 void
-conn_abort(Conn *conn)
+conn_abort(void *arg)
 {
+	Conn *conn = arg;
+
 	conn->state = CONN_DEAD;
 	(void) shutdown(conn->transport.fd, SHUT_RDWR); /* raises an event even if the socket is full */
 	conn_wake(conn);
@@ -215,20 +220,23 @@ conn_abort(Conn *conn)
 
 /* ---- reading ---- */
 
+/* Without memory for a request the connection ends. */
+static bool
+conn_has_request(Conn *conn)
+{
+	if (conn->request == NULL)
+		conn->request = conn_handler->create(conn, conn->admin);
+	conn_enter(conn, conn->request != NULL ? CONN_ANSWER : CONN_DEAD);
+	return conn->request != NULL;
+}
+
 /* Answers an error and ends the connection. Without memory for an answer the connection ends at once. */
 static void
 conn_refuse(Conn *conn, int status, const char *reason)
 {
 	buf_free(&conn->in);
-	if (conn->request == NULL)
-		conn->request = conn_handler->create(conn, conn->admin);
-	if (conn->request == NULL)
-	{
-		conn->state = CONN_DEAD;
-		return;
-	}
-	conn_enter(conn, CONN_ANSWER);
-	conn_handler->refuse(conn->request, status, reason);
+	if (conn_has_request(conn))
+		conn_handler->refuse(conn->request, status, reason);
 }
 
 static void
@@ -247,13 +255,8 @@ conn_begin_request(Conn *conn, size_t len)
 {
 	ConnNext next;
 
-	conn->request = conn_handler->create(conn, conn->admin);
-	if (conn->request == NULL)
-	{
-		conn->state = CONN_DEAD;
+	if (!conn_has_request(conn))
 		return;
-	}
-	conn_enter(conn, CONN_ANSWER);
 	next = conn_handler->begin(conn->request, conn->in.data, len, &conn->body);
 	conn_take(conn, len);
 	if (next == CONN_NEXT_CONTINUE && conn->in.len == 0)
@@ -267,6 +270,7 @@ conn_read_head(Conn *conn)
 {
 	long limit = gateway.config.max_header_bytes;
 	size_t blank = 0;
+	bool is_long;
 	long len;
 
 	/* Empty lines before a request are ignored (RFC 9112 2.2): all at once, as there may be thousands. */
@@ -274,15 +278,13 @@ conn_read_head(Conn *conn)
 		blank += 2;
 	conn_take(conn, blank);
 	len = conn->in.len > 0 ? head_find_end(conn->in.data, conn->in.len, &conn->seen) : 0;
+	is_long = len > limit || (len == 0 && conn->in.len > (size_t) limit);
 	if (len < 0)
 		conn_refuse(conn, 400, "the head of the request holds a control character or a line without CRLF");
-	else if (len > limit || (len == 0 && conn->in.len > (size_t) limit))
-	{
-		if (memchr(conn->in.data, '\n', conn->in.len) == NULL)
-			conn_refuse(conn, 414, "the address is longer than max-header-bytes");
-		else
-			conn_refuse(conn, 431, "the headers are longer than max-header-bytes");
-	}
+	else if (is_long && memchr(conn->in.data, '\n', conn->in.len) == NULL)
+		conn_refuse(conn, 414, "the address is longer than max-header-bytes");
+	else if (is_long)
+		conn_refuse(conn, 431, "the headers are longer than max-header-bytes");
 	else if (len > 0)
 		conn_begin_request(conn, (size_t) len);
 	else
@@ -337,15 +339,16 @@ conn_may_read(const Conn *conn)
 static void
 conn_shake_hands(Conn *conn)
 {
-	bool plain = tls_is_plain(&conn->transport);
-	int result = plain ? TRANSPORT_AGAIN : transport_handshake(&conn->transport);
+	int result;
 
-	if (plain)
+	if (tls_is_plain(&conn->transport))
 	{
 		tls_free(&conn->transport);
 		conn_refuse(conn, 400, "this address speaks HTTPS");
+		return;
 	}
-	else if (result == 1)
+	result = transport_handshake(&conn->transport);
+	if (result == 1)
 		conn_enter(conn, CONN_HEAD);
 	else if (result == TRANSPORT_BROKEN)
 		conn->state = CONN_DEAD;
@@ -467,18 +470,18 @@ conn_update(Conn *conn)
 	conn_watch(conn, events);
 }
 
-/* Gives the transport to the handler, and frees the connection. */
+/* Gives transport and place to the handler, and frees the connection. */
 static void
 conn_hand_over(Conn *conn)
 {
 	struct Request *request = conn->request;
 	Transport transport = conn->transport;
-	Peer *peer = conn->peer;
+	Place *place = conn->place;
 	Buf in = buf_take(&conn->in);
 
 	conn->request = NULL;
 	conn_forget(conn);
-	conn_handler->upgrade(request, transport, peer, in.data, in.len);
+	conn_handler->upgrade(request, transport, place, in.data, in.len);
 	conn_handler->gone(request);
 	buf_free(&in);
 }
@@ -542,7 +545,7 @@ conn_is_stalled(Conn *conn, int64_t total)
 static void
 conn_time_out(Conn *conn, int status, const char *reason)
 {
-	log_event(LOG_INFO, "connection timed out", LOG_STR("peer", conn->address), LOG_STR("reason", reason));
+	log_event(LOG_INFO, "connection timed out", LOG_STR("peer", place_address(conn->place)), LOG_STR("reason", reason));
 	metrics.http_timeouts++;
 	if (status == 0)
 		conn_abort(conn);
@@ -584,11 +587,8 @@ conn_tick(Conn *conn)
 void
 conn_tick_all(void)
 {
-	for (Conn *conn = conns, *next; conn != NULL; conn = next)
-	{
-		next = conn->next;
+	for (Conn *conn = conns; conn != NULL; conn = conn->next)
 		conn_tick(conn);
-	}
 }
 
 void

@@ -39,8 +39,8 @@ typedef struct ConnHandler
 	 * was the last piece. rest: bytes to be sent after it, which stay where they are until gone(); NULL: all is
 	 * appended. */
 	bool (*fill)(struct Request *request, Buf *to, struct iovec *rest);
-	/* Takes over transport and peer of a connection that ends here. read: bytes that followed the head. */
-	void (*upgrade)(struct Request *request, Transport transport, Peer *peer, char *read, size_t len);
+	/* Takes over transport and place of a connection that ends here. read: bytes that followed the head. */
+	void (*upgrade)(struct Request *request, Transport transport, Place *place, char *read, size_t len);
 	/* The answer is sent, or the connection has ended. */
 	void (*gone)(struct Request *request);
 } ConnHandler;
@@ -55,14 +55,19 @@ typedef struct ConnDoor
 	bool tls;
 } ConnDoor;
 
-/* Takes over an accepted socket and its peer. */
-extern void conn_open(int fd, Peer *peer, const char *address, ConnDoor door);
+/* Takes over an accepted socket and its place. */
+extern void conn_open(int fd, Place *place, ConnDoor door);
 /* Ends connections that take too long. Called four times a second. */
 extern void conn_tick_all(void);
 extern void conn_close_all(void);
 
 /* ---- for requests: all of these take effect in a later iteration of the loop ---- */
-extern const char *conn_address(const Conn *conn);
+extern Place *conn_place(const Conn *conn);
+static inline const char *
+conn_address(const Conn *conn)
+{
+	return place_address(conn_place(conn));
+}
 /* The answer begins. close: the connection ends after it. */
 extern void conn_answer(Conn *conn, bool close);
 /* There is a further piece of the answer. */
@@ -72,6 +77,6 @@ extern void conn_pause(Conn *conn, bool pause);
 /* Hands the connection over by upgrade(); the request has no answer. */
 extern void conn_upgrade(Conn *conn);
 /* Ends the connection in whatever state it is. */
-extern void conn_abort(Conn *conn);
+extern void conn_abort(void *conn);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * listen.c - the listening sockets: one for clients, and one for operators (admin-address). Accepts connections within
- * max-connections and max-connections-per-address, and runs the timer that ends slow ones.
+ * listen.c - the listening sockets: one for clients, and one for operators (admin-address). Accepts connections for
+ * which there is a place (peers.c), and runs the timer that ends slow ones.
  */
 #include "http/server/listen.h"
 
@@ -8,9 +8,9 @@
 #include "core/gateway.h"
 #include "support/log.h"
 #include "core/metrics.h"
-#include "support/network.h"
 #include "http/server/peers.h"
 #include "http/server/tls.h"
+#include "support/network.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -56,24 +56,25 @@ listen_refuse(int fd, ConnDoor door, const char *status_line, const char *reason
 static void
 listen_accepted(int fd, const struct sockaddr *from, ConnDoor door)
 {
-	char address[48];
-	Peer *peer = peers_enter(from, address);
-	int allowed = gateway.config.max_connections_per_address;
+	char address[PEERS_ADDRESS_MAX];
+	PlaceRefusal refusal;
+	Place *place = place_take(from, address, &refusal);
 
-	if (peer == NULL)
-		listen_refuse(fd, door, "503 Service Unavailable", "out of memory\n", address);
-	else if (gateway.connections >= gateway.config.max_connections)
-		listen_refuse(fd, door, "503 Service Unavailable", "the gateway has too many connections\n", address);
-	else if (allowed > 0 && peer->connections > allowed &&
-			 !network_list_contains(gateway.config.trusted_proxies, address))
-		listen_refuse(fd, door, "429 Too Many Requests", "too many connections from your address\n", address);
-	else
+	switch (refusal)
 	{
-		conn_open(fd, peer, address, door);
-		return;
+		case PLACE_TAKEN:
+			conn_open(fd, place, door);
+			break;
+		case PLACE_NO_MEMORY:
+			listen_refuse(fd, door, "503 Service Unavailable", "out of memory\n", address);
+			break;
+		case PLACE_GATEWAY_FULL:
+			listen_refuse(fd, door, "503 Service Unavailable", "the gateway has too many connections\n", address);
+			break;
+		case PLACE_ADDRESS_FULL:
+			listen_refuse(fd, door, "429 Too Many Requests", "too many connections from your address\n", address);
+			break;
 	}
-	if (peer != NULL)
-		peers_leave(peer);
 }
 
 static void

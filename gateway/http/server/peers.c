@@ -1,10 +1,29 @@
 /*
- * peers.c - the connected addresses, and the number of connections of each.
+ * peers.c - who has how many of the gateway's connections, and who makes room for whom.
  *
- * An IPv6 user can choose any address of a /64, so a /64 counts as one address. An entry exists while it has
- * connections: max-connections bounds the table.
+ * A connection belongs to an address until it has shown a valid token, and then to the token's account. The rule for
+ * all that has a limit: who has the most makes room for who has less.
+ *
+ * - When max-connections is reached, a new connection takes the place of one without a token, of the address that has
+ *   the most of these; if all have shown one, of the account that has the most, if that has several. Only if each has
+ *   one is the new connection refused.
+ * - When an address has max-connections-per-address, with or without tokens, a new connection of the address takes the
+ *   place of one without a token that has been there for PEERS_SETTLED_MS, or is refused. So who opens connections
+ *   behind the same address keeps nobody out who comes to sign in.
+ * - An account has at most an eighth of either limit. Its further connections count as connections without a token.
+ *
+ * Idle connections go first, then the oldest. An IPv6 user can choose any address of a /64, so a /64 counts as one
+ * address. Behind a trusted proxy, a connection belongs to the client of its last request; clients that the proxy does
+ * not tell are one address. max-connections-per-address does not apply to the proxy itself.
+ *
+ * All operations take constant time, but for the search for an idle connection, which looks at PEERS_LOOKS of them.
  */
 #include "http/server/peers.h"
+
+#include "core/gateway.h"
+#include "core/metrics.h"
+#include "support/log.h"
+#include "support/network.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,33 +31,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PEERS_BUCKETS 4096
+#define PEERS_BUCKETS	 4096
+#define PEERS_LOOKS		 16
+#define PEERS_SETTLED_MS 2000
+#define PEERS_SHARE		 8 /* an account has this part of a limit */
 
-static Peer *peers_table[PEERS_BUCKETS];
-
-static void
-peers_name(const struct sockaddr *from, char *address, char *key)
+/* Whose connections are told apart: an address, or an account. Exists while it has connections. */
+typedef struct Party
 {
-	strcpy(address, "?");
-	if (from->sa_family == AF_INET)
-		(void) inet_ntop(AF_INET, &((const struct sockaddr_in *) from)->sin_addr, address, 48);
-	else if (from->sa_family == AF_INET6)
-	{
-		struct in6_addr network = ((const struct sockaddr_in6 *) from)->sin6_addr;
+	struct Party *next; /* in the table */
+	char key[PEERS_ADDRESS_MAX];
+	bool account;
+	int connections;			  /* of an address, with and without tokens; of an account, as in `places` */
+	int count;					  /* of `places` */
+	Place *first, *last;		  /* without a token, or of the account, oldest first */
+	struct Party *before, *after; /* a ring of those with the same count */
+} Party;
 
-		(void) inet_ntop(AF_INET6, &network, address, 48);
-		if (!IN6_IS_ADDR_V4MAPPED(&network))
-		{
-			memset(network.s6_addr + 8, 0, 8);
-			(void) inet_ntop(AF_INET6, &network, key, 48);
-			return;
-		}
-	}
-	strcpy(key, address);
-}
+struct Place
+{
+	Place *next, *previous; /* in the party */
+	Party *address;			/* NULL: it was taken away, and its connection is ending */
+	Party *account;			/* NULL: without a token */
+	const PlaceOwner *owner;
+	void *arg;
+	uint64_t since; /* ms: when it came to its party */
+	char from[PEERS_ADDRESS_MAX];
+};
 
-static Peer **
-peers_bucket(const char *key)
+/* The parties of one kind by their counts. */
+typedef struct Ranking
+{
+	Party **by_count; /* up to max-connections; the one that has had its count for longest, and the ring behind it */
+	int most;
+} Ranking;
+
+static Party *peers_table[PEERS_BUCKETS];
+static Ranking rankings[2]; /* of addresses, of accounts */
+
+/* ---- parties ---- */
+
+static Party **
+party_bucket(const char *key)
 {
 	uint32_t hash = 2166136261u;
 
@@ -47,39 +81,286 @@ peers_bucket(const char *key)
 	return &peers_table[hash % PEERS_BUCKETS];
 }
 
-Peer *
-peers_enter(const struct sockaddr *from, char *address)
+/* Counts a connection. Returns NULL when there is no memory. */
+static Party *
+party_enter(const char *key, bool account)
 {
-	char key[48];
-	Peer **bucket;
-	Peer *peer;
+	Party **bucket = party_bucket(key);
+	Party *party = *bucket;
 
-	peers_name(from, address, key);
-	bucket = peers_bucket(key);
-	for (peer = *bucket; peer != NULL && strcmp(peer->key, key) != 0; peer = peer->next)
-		;
-	if (peer == NULL)
+	while (party != NULL && strcmp(party->key, key) != 0)
+		party = party->next;
+	if (party == NULL)
 	{
-		peer = calloc(1, sizeof(Peer));
-		if (peer == NULL)
+		party = calloc(1, sizeof(Party));
+		if (party == NULL)
 			return NULL;
-		strcpy(peer->key, key);
-		peer->next = *bucket;
-		*bucket = peer;
+		snprintf(party->key, sizeof(party->key), "%s", key);
+		party->account = account;
+		party->before = party->after = party;
+		party->next = *bucket;
+		*bucket = party;
 	}
-	peer->connections++;
-	return peer;
+	party->connections++;
+	return party;
+}
+
+static void
+party_leave(Party *party)
+{
+	Party **link = party_bucket(party->key);
+
+	if (--party->connections > 0)
+		return;
+	while (*link != party)
+		link = &(*link)->next;
+	*link = party->next;
+	free(party);
+}
+
+/* Moves the party in its ranking, behind the others with the same count. */
+static void
+party_add_count(Party *party, int change)
+{
+	Ranking *ranking = &rankings[party->account];
+	Party **head;
+
+	if (ranking->by_count == NULL)
+		ranking->by_count = must_have(calloc((size_t) gateway.config.max_connections + 2, sizeof(Party *)));
+	head = &ranking->by_count[party->count];
+	if (*head == party)
+		*head = party->after != party ? party->after : NULL;
+	party->before->after = party->after;
+	party->after->before = party->before;
+	party->before = party->after = party;
+	party->count += change;
+	head = &ranking->by_count[party->count];
+	if (party->count > 0 && *head == NULL)
+		*head = party;
+	else if (party->count > 0)
+	{
+		party->after = *head;
+		party->before = (*head)->before;
+		party->before->after = party->after->before = party;
+	}
+	if (party->count > ranking->most)
+		ranking->most = party->count;
+	while (ranking->most > 0 && ranking->by_count[ranking->most] == NULL)
+		ranking->most--;
+}
+
+/* ---- places ---- */
+
+static Party *
+place_party(const Place *place)
+{
+	return place->account != NULL ? place->account : place->address;
+}
+
+static void
+place_add(Place *place)
+{
+	Party *party = place_party(place);
+
+	place->next = NULL;
+	place->previous = party->last;
+	if (party->last != NULL)
+		party->last->next = place;
+	else
+		party->first = place;
+	party->last = place;
+	place->since = uv_now(&gateway.loop);
+	party_add_count(party, 1);
+}
+
+static void
+place_remove(Place *place)
+{
+	Party *party = place_party(place);
+
+	if (place->previous != NULL)
+		place->previous->next = place->next;
+	else
+		party->first = place->next;
+	if (place->next != NULL)
+		place->next->previous = place->previous;
+	else
+		party->last = place->previous;
+	party_add_count(party, -1);
+}
+
+/* The place counts no more. */
+static void
+place_leave(Place *place)
+{
+	place_remove(place);
+	if (place->account != NULL)
+		party_leave(place->account);
+	party_leave(place->address);
+	place->address = place->account = NULL;
+	gateway.connections--;
+}
+
+/* Takes a place of the party away, of those that came before `until`. Returns false if there is none. */
+static bool
+party_make_room(const Party *party, uint64_t until)
+{
+	Place *found = NULL;
+	int looks = 0;
+
+	for (Place *place = party->first; place != NULL && place->since <= until && looks < PEERS_LOOKS;
+		 place = place->next)
+	{
+		bool idle = place->owner != NULL && place->owner->is_idle != NULL && place->owner->is_idle(place->arg);
+
+		if (place->owner != NULL && (found == NULL || idle))
+			found = place;
+		if (idle)
+			break;
+		looks++;
+	}
+	if (found == NULL)
+		return false;
+	log_event(LOG_DEBUG, "connection makes room", LOG_STR("peer", found->from));
+	metrics.connections_displaced++;
+	place_leave(found);
+	found->owner->end(found->arg);
+	return true;
+}
+
+static bool
+peers_make_room(void)
+{
+	for (int kind = 0; kind < 2; kind++)
+	{
+		const Ranking *ranking = &rankings[kind];
+
+		if (ranking->most > (kind == 0 ? 0 : 1) && party_make_room(ranking->by_count[ranking->most], UINT64_MAX))
+			return true;
+	}
+	return false;
+}
+
+/* The address has more than its limit, and no place was given up. */
+static bool
+peers_address_is_full(const Party *party)
+{
+	int allowed = gateway.config.max_connections_per_address;
+	uint64_t now = uv_now(&gateway.loop);
+
+	return allowed > 0 && party->connections > allowed &&
+		   !network_list_contains(gateway.config.trusted_proxies, party->key) &&
+		   (now < PEERS_SETTLED_MS || !party_make_room(party, now - PEERS_SETTLED_MS));
+}
+
+static void
+peers_name(const struct sockaddr *from, char *address)
+{
+	strcpy(address, "?");
+	if (from->sa_family == AF_INET)
+		(void) inet_ntop(AF_INET, &((const struct sockaddr_in *) from)->sin_addr, address, PEERS_ADDRESS_MAX);
+	else if (from->sa_family == AF_INET6)
+		(void) inet_ntop(AF_INET6, &((const struct sockaddr_in6 *) from)->sin6_addr, address, PEERS_ADDRESS_MAX);
+}
+
+Place *
+place_take(const struct sockaddr *from, char *address, PlaceRefusal *refusal)
+{
+	Place *place = calloc(1, sizeof(Place));
+	char key[NETWORK_NAME_MAX];
+
+	peers_name(from, address);
+	network_holder(address, key);
+	*refusal = PLACE_NO_MEMORY;
+	if (place == NULL || (place->address = party_enter(key, false)) == NULL)
+	{
+		free(place);
+		return NULL;
+	}
+	if (peers_address_is_full(place->address))
+		*refusal = PLACE_ADDRESS_FULL;
+	else if (gateway.connections >= gateway.config.max_connections && !peers_make_room())
+		*refusal = PLACE_GATEWAY_FULL;
+	else
+	{
+		*refusal = PLACE_TAKEN;
+		strcpy(place->from, address);
+		place_add(place);
+		gateway.connections++;
+		return place;
+	}
+	party_leave(place->address);
+	free(place);
+	return NULL;
 }
 
 void
-peers_leave(Peer *peer)
+place_give_up(Place *place)
 {
-	Peer **link = peers_bucket(peer->key);
+	if (place->address != NULL)
+		place_leave(place);
+	free(place);
+}
 
-	if (--peer->connections > 0)
+const char *
+place_address(const Place *place)
+{
+	return place->from;
+}
+
+void
+place_set_owner(Place *place, const PlaceOwner *owner, void *arg)
+{
+	place->owner = owner;
+	place->arg = arg;
+}
+
+bool
+place_set_client(Place *place, const char *address)
+{
+	char key[NETWORK_NAME_MAX];
+	Party *party;
+
+	network_holder(address, key);
+	if (place->address == NULL || strcmp(place->address->key, key) == 0)
+		return true;
+	party = party_enter(key, false);
+	if (party == NULL)
+		return true; /* it counts where it has counted */
+	place_remove(place);
+	if (place->account != NULL)
+		party_leave(place->account);
+	party_leave(place->address);
+	place->account = NULL;
+	place->address = party;
+	place_add(place);
+	return !peers_address_is_full(party);
+}
+
+void
+place_sign_in(Place *place, int64_t uid)
+{
+	int allowed = gateway.config.max_connections_per_address;
+	int limit = gateway.config.max_connections;
+	char key[PEERS_ADDRESS_MAX];
+	Party *party;
+
+	snprintf(key, sizeof(key), "account %lld", (long long) uid);
+	if (place->address == NULL || (place->account != NULL && strcmp(place->account->key, key) == 0))
 		return;
-	while (*link != peer)
-		link = &(*link)->next;
-	*link = peer->next;
-	free(peer);
+	party = party_enter(key, true);
+	if (party == NULL)
+		return;
+	if (allowed > 0 && allowed < limit)
+		limit = allowed;
+	place_remove(place);
+	if (place->account != NULL)
+		party_leave(place->account);
+	place->account = party;
+	if (party->connections > (limit >= PEERS_SHARE ? limit / PEERS_SHARE : 1))
+	{
+		place->account = NULL;
+		party_leave(party);
+	}
+	place_add(place);
 }

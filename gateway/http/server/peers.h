@@ -1,20 +1,44 @@
 /*
- * peers.h - the connected addresses, and the number of connections of each; see peers.c.
+ * peers.h - who has how many of the gateway's connections, and who makes room for whom; see peers.c.
  */
 #ifndef PEERS_H
 #define PEERS_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
-typedef struct Peer
-{
-	struct Peer *next;
-	char key[48];
-	int connections;
-} Peer;
+#define PEERS_ADDRESS_MAX 48
 
-/* Counts a connection. address: at least 48 bytes for the address as text. NULL: out of memory. */
-extern Peer *peers_enter(const struct sockaddr *from, char *address);
-extern void peers_leave(Peer *peer);
+/* The place of a connection among the others. */
+typedef struct Place Place;
+
+/* What a connection does for its place. */
+typedef struct PlaceOwner
+{
+	/* Nothing is lost if the connection ends now. NULL: something always is. */
+	bool (*is_idle)(const void *owner);
+	/* Another one needs the place: the connection ends soon, and gives the place up then. */
+	void (*end)(void *owner);
+} PlaceOwner;
+
+typedef enum PlaceRefusal
+{
+	PLACE_TAKEN, /* not refused */
+	PLACE_NO_MEMORY,
+	PLACE_GATEWAY_FULL,
+	PLACE_ADDRESS_FULL
+} PlaceRefusal;
+
+/* Takes a place for a new connection, and sets its address as text (PEERS_ADDRESS_MAX). NULL: *refusal says why. */
+extern Place *place_take(const struct sockaddr *from, char *address, PlaceRefusal *refusal);
+extern void place_give_up(Place *place);
+/* The address at the other end of the connection: a client's, or a proxy's. */
+extern const char *place_address(const Place *place);
+extern void place_set_owner(Place *place, const PlaceOwner *owner, void *arg);
+/* A trusted proxy names the client of the connection's next request. Returns false if that client has too many. */
+extern bool place_set_client(Place *place, const char *address);
+/* The connection has shown a valid token of this account. */
+extern void place_sign_in(Place *place, int64_t uid);
 
 #endif

@@ -67,6 +67,7 @@ session_admit(Session *session, const char *name, const char *sheet_name)
 	session->sheet_name = strdup(sheet_name);
 	buf_puts_json(&session->name_json, name);
 	session_set_state(session, SESSION_WAITING);
+	socket_sign_in(session->socket, session->uid);
 	accounts_register_opening(session->sheet_id, session->uid);
 	if (session->name == NULL || session->sheet_name == NULL || buf_failed(&session->name_json))
 		session_fail(session);

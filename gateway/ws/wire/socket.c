@@ -31,7 +31,7 @@ struct Socket
 	FrameReader reader;
 	const SocketEvents *events;
 	void *user;
-	void (*gone)(void *arg);
+	const SocketOwner *owner;
 	void *arg;
 	Buf rest;		  /* bytes that count as taken and are not sent yet */
 	size_t rest_sent; /* of rest */
@@ -62,7 +62,7 @@ socket_now(void)
 /* ---- life ---- */
 
 Socket *
-socket_open(Transport transport, void (*gone)(void *arg), void *arg)
+socket_open(Transport transport, const SocketOwner *owner, void *arg)
 {
 	Socket *socket = calloc(1, sizeof(Socket));
 
@@ -73,7 +73,7 @@ socket_open(Transport transport, void (*gone)(void *arg), void *arg)
 		return NULL;
 	}
 	socket->transport = transport;
-	socket->gone = gone;
+	socket->owner = owner;
 	socket->arg = arg;
 	socket->heard = socket->pinged = socket_now();
 	socket->next = sockets;
@@ -105,7 +105,7 @@ socket_close(Socket *socket)
 		sockets = socket->next;
 	if (socket->user != NULL)
 		socket->events->gone(socket->user);
-	socket->gone(socket->arg);
+	socket->owner->gone(socket->arg);
 	buf_free(&socket->rest);
 	uv_close((uv_handle_t *) &socket->poll, socket_freed);
 	transport_close(&transport); /* the poll handle has released the descriptor */
@@ -157,6 +157,12 @@ socket_set_user(Socket *socket, const SocketEvents *events, void *user)
 {
 	socket->events = events;
 	socket->user = user;
+}
+
+void
+socket_sign_in(Socket *socket, int64_t uid)
+{
+	socket->owner->signed_in(socket->arg, uid);
 }
 
 void

@@ -25,9 +25,17 @@ typedef struct SocketEvents
 	void (*gone)(void *user);							  /* the connection has ended */
 } SocketEvents;
 
-/* Takes ownership of the transport, even on failure. `gone` is called when the connection has ended. Returns NULL,
- * without a call of `gone`, when there is no memory or the loop cannot watch the descriptor. */
-extern Socket *socket_open(Transport transport, void (*gone)(void *arg), void *arg);
+/* What the socket calls on its connection. */
+typedef struct SocketOwner
+{
+	void (*signed_in)(void *arg, int64_t uid); /* a valid token of this account was shown */
+	void (*gone)(void *arg);				   /* the connection has ended */
+} SocketOwner;
+
+/* Takes ownership of the transport, even on failure. Returns NULL, without a call of `gone`, when there is no memory or
+ * the loop cannot watch the descriptor. */
+extern Socket *socket_open(Transport transport, const SocketOwner *owner, void *arg);
+extern void socket_sign_in(Socket *socket, int64_t uid);
 /* Must follow socket_open() before the loop runs; otherwise call socket_abort(). */
 extern void socket_set_user(Socket *socket, const SocketEvents *events, void *user);
 /* Handles bytes that were read already. They are unmasked in place. */
