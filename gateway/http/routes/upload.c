@@ -2,14 +2,15 @@
  * upload.c - POST /uploadchunk: a file of any size into the database, in parts, with bounded memory.
  *
  * The form's fields may come in any order: up to one part of the file is buffered until fid and token are known. Then
- * the token is verified, the file is begun in the database, and its parts are written one after the other. While a part
- * is written, the client is read only up to the next one.
+ * the token is verified, the file is begun in the database, and its parts are written one after the other, each in its
+ * turn among all uploads (upload_pace.c). While a part waits or is written, the client is read only up to the next one.
  *
  * States: FIELDS (until fid and token are known) -> CHECKING (file_begin) -> WRITING -> ENDING (file_end).
  */
 #include "core/gateway.h"
 #include "http/server/multipart.h"
 #include "http/routes/routes.h"
+#include "http/routes/upload_pace.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -48,8 +49,8 @@ typedef struct Upload
 	bool has_file;
 	bool file_done;
 	bool body_done;
-	bool writing; /* a part */
-	Buf bytes;	  /* of the file, not yet written */
+	PaceTurn turn; /* to write a part */
+	Buf bytes;	   /* of the file, not yet written */
 	int64_t file_bytes;
 	int64_t upload_id;
 	char stored_name[UPLOAD_NAME_MAX * 4];
@@ -74,6 +75,7 @@ upload_free(void *own)
 
 	if (upload->upload_id != 0)
 		(void) database_query(DATABASE_WRITES, 0, upload_abort_sql, 1, &param, 0, NULL, NULL);
+	pace_end(&upload->turn);
 	multipart_close(upload->reader);
 	EVP_MD_CTX_free(upload->sha256);
 	buf_free(&upload->bytes);
@@ -196,22 +198,33 @@ upload_begin(Request *request)
 static void
 upload_put_answered(Request *request, PGresult *res)
 {
-	((Upload *) request->own)->writing = false;
+	pace_end(&((Upload *) request->own)->turn);
 	upload_continue(request);
 }
 
 static void
-upload_put_part(Request *request, size_t len)
+upload_put_part(Request *request)
 {
 	Upload *upload = request->own;
+	size_t len = upload->bytes.len < UPLOAD_PART_BYTES ? upload->bytes.len : UPLOAD_PART_BYTES;
 
-	upload->writing = true;
 	request_query(request, DATABASE_WRITES, upload_put_sql,
 				  PARAMS(request_int64(request, upload->upload_id), request_int64(request, upload->part++),
 						 pgparam_bytes(upload->bytes.data, (int) len)),
 				  REQUEST_TEXT, upload_put_answered);
 	upload->bytes.len -= len;
 	memmove(upload->bytes.data, upload->bytes.data + len, upload->bytes.len);
+}
+
+static void
+upload_on_turn(void *arg)
+{
+	Request *request = arg;
+
+	if (request_is_answered(request))
+		pace_end(&((Upload *) request->own)->turn);
+	else
+		upload_put_part(request);
 }
 
 /* The name of the file, and its address below that of any gateway. */
@@ -304,13 +317,14 @@ upload_continue(Request *request)
 	}
 	if (upload->state == UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES)
 		upload_fail(request, MSG_BAD_FORM); /* fid and token must come earlier */
-	if (upload->state == UPLOAD_WRITING && !upload->writing)
+	if (upload->state == UPLOAD_WRITING)
 	{
-		if (upload->bytes.len >= UPLOAD_PART_BYTES)
-			upload_put_part(request, UPLOAD_PART_BYTES);
-		else if (upload->file_done && upload->bytes.len > 0)
-			upload_put_part(request, upload->bytes.len);
-		else if (upload->file_done && upload->body_done)
+		if (upload->bytes.len >= UPLOAD_PART_BYTES || (upload->file_done && upload->bytes.len > 0))
+		{
+			if (pace_begin(&upload->turn, request->claims.uid, upload_on_turn, request))
+				upload_put_part(request);
+		}
+		else if (upload->file_done && upload->body_done && !upload->turn.taken)
 			upload_end(request);
 	}
 	conn_pause(request->conn, upload->state != UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES);
