@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
 import { Editor, newSheet, register } from '../lib/client.mjs';
 import { RawSocket, clientFrame, closeFrame, upgradeHead } from '../lib/raw_socket.mjs';
+import { RawClient, encodeJson } from '../lib/v2.mjs';
 
 const frameLimit = 65536;
 const longestEcho = 3000; // ms; on a busy machine
@@ -241,6 +242,37 @@ describe('silence', () => {
 			() => pulse.editor.messages.some(({ msgType, body }) => msgType === 'release' && body.row === 5 && body.col === 5),
 			'the release',
 		);
+	});
+
+	test('who ignores the close frame has no locks and is no member, from the moment at which it is sent', async () => {
+		const carl = await register(gateway);
+		const peer = await RawClient.open(gateway, ben, fid, { v: 3 });
+		const ignoring = await RawSocket.open(gateway, carl, fid);
+		ignoring.write(clientFrame(0x81, Buffer.from('{"msgType":"acquire","body":{"row":6,"col":6}}')));
+		await peer.next('lock', ({ row, uid }) => row === 6 && uid === carl.uid);
+		const v2 = new RawSocket(gateway);
+		v2.write(upgradeHead(gateway, carl, fid, { changes: { 'Sec-WebSocket-Protocol': 'sheet.v2' } }));
+		const say = (message) => v2.write(clientFrame(0x81, Buffer.from(encodeJson({ base: 0, ...message }))));
+		await v2.waitFor(() => v2.bytes().includes('101 Switching'), 'the upgrade');
+		say({ t: 'hello', v: 3, token: carl.token, client: 0, acked: 0, since: 0 });
+		say({ t: 'lock', row: 7, col: 7 });
+		const { session } = await peer.next('lock', ({ row, uid }) => row === 7 && uid === carl.uid);
+		say({ t: 'lockRange', row: 20, col: 0, toRow: 25, toCol: 5, wait: false });
+		await peer.next('range', ({ row, uid }) => row === 20 && uid === carl.uid);
+		const open = (await gateway.metrics()).pg_sheet_sessions;
+		say({ t: 'hello', v: 3, token: carl.token, client: 0, acked: 0, since: 0 }); // a second one: 4400
+		await peer.next('peer', (message) => message.session === session && !message.here);
+		await peer.next('lock', ({ row, uid }) => row === 7 && uid === 0);
+		await peer.next('range', ({ row, uid }) => row === 20 && uid === 0);
+		ignoring.write(clientFrame(0x81, Buffer.alloc(frameLimit + 1, 0x20))); // 1009
+		await peer.next('lock', ({ row, uid }) => row === 6 && uid === 0);
+		assert.equal((await gateway.metrics()).pg_sheet_sessions, open, 'their connections have not ended');
+		assert.deepEqual([ignoring.ended, v2.ended], [false, false]);
+		const late = await RawClient.open(gateway, ben, fid, { v: 3 });
+		assert.ok(late.hello.peers.every(({ uid }) => uid !== carl.uid), JSON.stringify(late.hello.peers));
+		assert.ok(late.hello.locks.every(({ uid }) => uid !== carl.uid), JSON.stringify(late.hello.locks));
+		for (const one of [ignoring, v2]) one.destroy();
+		for (const one of [peer, late]) one.terminate();
 	});
 
 	test('a client that is stopped in the middle of a frame is dropped', async () => {

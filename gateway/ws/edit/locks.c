@@ -1,7 +1,7 @@
 /*
  * locks.c - locks of cells, in a hash table from (row, col), and of ranges, in a list.
  *
- * A lock ends by release, by the end of its holder's last connection, or by its lease. A request for a range that
+ * A lock ends by release, when its holder's last session closes, or by its lease. A request for a range that
  * conflicts may wait. Its place in the list is its place in the queue: a later request that overlaps it waits behind
  * it, even if its own cells are free, so that a large range is locked in the end. Without ranges, the list costs an
  * edit nothing.

@@ -25,6 +25,7 @@ iteration_send(Room *room)
 	schedule_add(room, ROOM_TOUCHED);
 	if (room_is_open(room))
 	{
+		members_resign_closing(room);
 		members_grant_ranges(room);
 		commit_send(room);
 	}

@@ -246,7 +246,7 @@ members_find_holder(const Room *room, const LockHolder *holder)
 	{
 		LockHolder other = session_lock_holder(session);
 
-		if (locks_same_holder(&other, holder) && session->name_json.len > 0)
+		if (locks_same_holder(&other, holder) && session->name_json.len > 0 && !session->resigned)
 			return session;
 	}
 	return NULL;
@@ -262,11 +262,45 @@ members_expire_locks(Room *room)
 	members_free_ranges(room);
 }
 
+/* Whoever ignores the close frame stays connected for a while, and must not keep cells locked. */
+static void
+members_resign(Session *session)
+{
+	LockHolder holder = session_lock_holder(session);
+
+	if (session->resigned)
+		return;
+	session->resigned = true;
+	session->may_edit = false;
+	room_each_protocol(publish_member, session->room, session, false);
+	if (members_find_holder(session->room, &holder) == NULL)
+		members_end_locks(session);
+}
+
+void
+members_resign_soon(Session *session)
+{
+	session->room->member_closes = true;
+	room_mark_dirty(session->room);
+}
+
+void
+members_resign_closing(Room *room)
+{
+	if (!room->member_closes)
+		return;
+	room->member_closes = false;
+	for (Session *session = room->sessions; session != NULL; session = session->next)
+	{
+		if (session->state == SESSION_CLOSING)
+			members_resign(session);
+	}
+}
+
 void
 members_remove(Session *session)
 {
 	Room *room = session->room;
-	LockHolder holder = session_lock_holder(session);
 
 	if (session->state == SESSION_JOINING && session->protocol->stop_joining != NULL)
 		session->protocol->stop_joining(session);
@@ -280,8 +314,6 @@ members_remove(Session *session)
 	room->session_count--;
 	members_total--;
 	room->streams[session->form].readers--;
-	room_each_protocol(publish_member, room, session, false);
-	if (members_find_holder(room, &holder) == NULL)
-		members_end_locks(session);
+	members_resign(session);
 	room_check_end(room);
 }

@@ -15,6 +15,9 @@ extern bool members_holder_serves(const Room *room);
 /* Adds the session to its sheet's room, which is opened if necessary. */
 extern void members_add(Session *session);
 extern void members_remove(Session *session);
+/* The session is closing: its locks and its presence end at the end of the iteration, with members_resign_closing(). */
+extern void members_resign_soon(Session *session);
+extern void members_resign_closing(Room *room);
 
 /* Locks the cell, renews the session's lock of it, or says why not. The other members are told. */
 extern V2Reason members_lock_cell(Session *session, uint32_t row, uint32_t col);

@@ -41,7 +41,9 @@ typedef struct Protocol
 	void (*join)(struct Session *session);
 	/* A session in state JOINING closes or leaves. */
 	void (*stop_joining)(struct Session *session);
-	/* The session leaves its room. */
+	/* The session closes: its locks, its selection and its presence end with this iteration of the loop. */
+	void (*closing)(struct Session *session);
+	/* Its connection has ended: the session leaves its room. */
 	void (*leave)(struct Session *session);
 	/* The connection is alive: the session's locks are renewed. */
 	void (*renew)(struct Session *session);

@@ -115,6 +115,8 @@ session_begin_close(Session *session)
 	if (session->state == SESSION_JOINING && session->protocol->stop_joining != NULL)
 		session->protocol->stop_joining(session);
 	session_set_state(session, SESSION_CLOSING);
+	if (session->room != NULL)
+		session->protocol->closing(session);
 	if (session->cursor.block != NULL)
 		session->stream_end = session->stream->end;
 	socket_end_after(session->socket, SESSION_CLOSE_SECONDS);

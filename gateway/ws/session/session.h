@@ -96,6 +96,7 @@ typedef struct Session
 	char request_id[68]; /* of the upgrade, for the log */
 	V2Role role;
 	bool may_edit;
+	bool resigned;		  /* the others take it for gone: it is closing */
 	uint64_t check_began; /* changes_now() when the database was asked */
 	bool nack;			  /* protocol v1: the client understands `refused` and `held` */
 	bool paused;		  /* not read */

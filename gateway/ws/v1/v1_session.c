@@ -307,6 +307,7 @@ const Protocol protocol_v1 = {
 	.receive = v1_receive,
 	.join = v1_join,
 	.stop_joining = v1_stop_joining,
+	.closing = members_resign_soon,
 	.leave = members_remove,
 	.renew = members_renew_locks,
 	.send_holder = v1_send_holder,

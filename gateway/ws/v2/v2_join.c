@@ -193,7 +193,7 @@ join_publish_cursors(Session *session)
 
 	for (Session *other = session->room->sessions; other != NULL; other = other->next)
 	{
-		if (other->v2 == NULL || !other->v2->has_cursor)
+		if (other->v2 == NULL || !other->v2->has_cursor || other->resigned)
 			continue;
 		other->v2->cursor_moved = true;
 		any = true;

@@ -544,6 +544,7 @@ v2_free_room(Room *room)
 const Protocol protocol_v2 = {
 	.receive = v2_receive,
 	.join = v2_join,
+	.closing = members_resign_soon,
 	.leave = v2_leave,
 	.renew = members_renew_locks,
 	.gone = v2_gone,
