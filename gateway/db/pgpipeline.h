@@ -25,8 +25,9 @@ typedef struct PgItem
 {
 	struct PgItem *next;
 	PgItemKind kind;
-	PgQuery query; /* its parameters are in the same allocation */
-	int statement; /* index of the prepared statement */
+	PgQuery query;	/* its parameters are in the same allocation */
+	int statement;	/* index of the prepared statement */
+	uint64_t order; /* among those that wait in a pool */
 	uint64_t since;
 	uint64_t deadline;
 	bool single_rows; /* libpq is in single-row mode for this query */

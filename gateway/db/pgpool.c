@@ -2,7 +2,9 @@
  * pgpool.c - the connections for one class of statements; see pgpool.h.
  *
  * A serial pool has one queue. An idle connection gets the first statement whose account has fewer statements in
- * progress than its limit, so that the statements of a busy account wait for each other.
+ * progress than its limit, so that the statements of a busy account wait for each other. In the queue accounts take
+ * turns: a new statement is before those that have more of their own account's before them, and takes the place of the
+ * last of these if the queue is full. So some accounts with many statements keep nobody out.
  */
 #include "db/pgpool.h"
 
@@ -28,6 +30,7 @@ struct PgPool
 	PoolSlot slots[PGPOOL_MAX_CONNECTIONS];
 	PgItemQueue waiting; /* serial */
 	int waiting_count;
+	uint64_t order; /* of the statement that was begun last */
 	uv_timer_t tick;
 	bool closing;
 };
@@ -63,18 +66,22 @@ pool_take(PgPool *pool, bool (*fits)(const PgItem *item, void *arg), void *arg)
 	return item;
 }
 
-/* Answers waiting items with NULL. */
+/* Answers an item with NULL, and frees it. */
+static void
+pool_answer_none(PgItem *item)
+{
+	if (item->query.fn != NULL)
+		item->query.fn(item->query.arg, NULL);
+	pipeline_item_free(item);
+}
+
 static void
 pool_give_up(PgPool *pool, bool (*fits)(const PgItem *item, void *arg), void *arg)
 {
 	PgItem *item;
 
 	while ((item = pool_take(pool, fits, arg)) != NULL)
-	{
-		if (item->query.fn != NULL)
-			item->query.fn(item->query.arg, NULL);
-		pipeline_item_free(item);
-	}
+		pool_answer_none(item);
 }
 
 static void pool_dispatch(PgPool *pool);
@@ -122,6 +129,7 @@ pool_dispatch(PgPool *pool)
 	{
 		slot->busy = true;
 		slot->query = item->query;
+		pool->order = item->order > pool->order ? item->order : pool->order;
 		item->query.row_fn = item->query.row_fn != NULL ? pool_row : NULL;
 		item->query.fn = pool_answered;
 		item->query.arg = slot;
@@ -133,16 +141,45 @@ pool_dispatch(PgPool *pool)
 	}
 }
 
+/* Returns whether another statement of the account may wait, and sets its order in the queue. */
 static bool
-pool_may_wait(const PgPool *pool, int64_t account)
+pool_may_wait(const PgPool *pool, int64_t account, uint64_t *order)
 {
+	uint64_t last = 0;
 	int count = 0;
 
-	if (pool->waiting_count >= pool->options.waiting)
-		return false;
+	*order = pool->order;
 	for (const PgItem *item = pool->waiting.head; item != NULL; item = item->next)
-		count += item->query.account == account;
-	return account == 0 || count < pool->options.account_waiting;
+	{
+		if (account != 0 && item->query.account == account)
+		{
+			count++;
+			*order = item->order + 1;
+		}
+		last = item->order;
+	}
+	return (account == 0 || count < pool->options.account_waiting) &&
+		   (pool->waiting_count < pool->options.waiting || last > *order);
+}
+
+static void
+pool_push(PgPool *pool, PgItem *item)
+{
+	PgItem **at = &pool->waiting.head;
+
+	while (*at != NULL && (*at)->order <= item->order)
+		at = &(*at)->next;
+	item->next = *at;
+	*at = item;
+	if (item->next == NULL)
+		pool->waiting.tail = &item->next;
+	pool->waiting_count++;
+}
+
+static bool
+pool_is_last(const PgItem *item, void *arg)
+{
+	return item->next == NULL;
 }
 
 bool
@@ -150,15 +187,20 @@ pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const 
 			 PgResultFn row_fn, PgResultFn fn, void *arg)
 {
 	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, row_fn, fn, arg, account};
-	PgItem *item;
+	PgItem *item, *displaced = NULL;
+	uint64_t order;
 
 	if (!pool->options.serial)
 		return pgconn_query(pgpool_choose(pool), sql, nparams, params, result_format, query.deadline_ms, fn, arg);
-	if (!pool_may_wait(pool, account) || (item = pipeline_item(&query, uv_now(pool->loop))) == NULL)
+	if (!pool_may_wait(pool, account, &order) || (item = pipeline_item(&query, uv_now(pool->loop))) == NULL)
 		return false;
-	pipeline_queue_push(&pool->waiting, item);
-	pool->waiting_count++;
+	if (pool->waiting_count >= pool->options.waiting)
+		displaced = pool_take(pool, pool_is_last, NULL);
+	item->order = order;
+	pool_push(pool, item);
 	pool_dispatch(pool);
+	if (displaced != NULL)
+		pool_answer_none(displaced);
 	return true;
 }
 

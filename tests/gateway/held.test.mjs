@@ -63,6 +63,32 @@ async function measure(operations, rounds) {
 describe('nobody else notices', () => {
 	const sheets = 40;
 
+	test('that some accounts have filled the queue of long statements: whoever has none in it comes next', async () => {
+		const crowd = await Promise.all(Array.from({ length: 20 }, () => register(gateway)));
+		const held = await Promise.all(crowd.map((user) => newSheet(gateway, user)));
+		const free = await newSheet(gateway, ben);
+		const author = await v1(ben, { fid: free });
+		await author.settle();
+		await hold(...held);
+		let answered = 0;
+		// Each waits for the lock for half a second, and there are two at a time.
+		const many = Promise.all(
+			crowd.flatMap((user, i) =>
+				Array.from({ length: 5 }, async () => {
+					const { status } = await post(gateway, '/commitsheet', { token: user.token, fid: held[i] });
+					answered++;
+					return status;
+				}),
+			),
+		);
+		await waitUntil(async () => (await gateway.metrics())['pg_sheet_database_queue{class="long"}'] >= 64, 'the queue to be full');
+		const { status, text } = await post(gateway, '/commitsheet', { token: ben.token, fid: free });
+		assert.equal(status, 200, text);
+		assert.ok(answered < 80, `${answered} of 100 were answered before`);
+		await holder.query('ROLLBACK');
+		assert.ok((await many).every((one) => one === 200 || one === 503));
+	});
+
 	test('that one transaction holds many sheets, whose editors type and whose versions are asked for', async () => {
 		const held = [];
 		for (let i = 0; i < sheets; i++) held.push(await newSheet(gateway, anna));
