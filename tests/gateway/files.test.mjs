@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import http from 'node:http';
 import { Cluster } from '../lib/cluster.mjs';
-import { Editor, newSheet, register, request } from '../lib/client.mjs';
+import { Editor, multipart, newSheet, register, request } from '../lib/client.mjs';
 
-const size = 256 << 20;
+const size = 96 << 20;
 const piece = crypto.randomBytes(1 << 20);
 let cluster;
 let gateway;
@@ -130,7 +130,7 @@ function downloadLarge(name, headers = {}) {
 
 const shown = ({ longest, most }) => `an edit's echo took ${Math.round(longest)} ms at most, while ${Math.round(most / (1 << 20))} MiB went by`;
 
-test('a file of 256 MiB goes in and out within 16 MiB of memory, while somebody edits', async (context) => {
+test('a file of 96 MiB goes in and out within 16 MiB of memory, while somebody edits', async (context) => {
 	const sha256 = crypto.createHash('sha256');
 	for (let i = 0; i < size / piece.length; i++) sha256.update(piece);
 	const before_ = peak();
@@ -158,4 +158,39 @@ test('sixteen downloads at a time cost no more', async () => {
 	const parts = [...Array(16)].map((_, i) => downloadLarge('large.bin', { range: `bytes=${i * 1000003}-${i * 1000003 + (8 << 20) - 1}` }));
 	for (const { bytes } of await Promise.all(parts)) assert.equal(bytes, 8 << 20);
 	assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
+});
+
+test('while somebody edits, uploads write in turn and with pauses, and a small one comes soon', async () => {
+	const ben = await register(gateway);
+	const parts = 12;
+	const send = (user, name, bytes) => {
+		const form = multipart([['fid', String(fid)], ['token', user.token], ['uploadfile', bytes, name, 'application/octet-stream']]);
+		return request(gateway, 'POST', '/uploadchunk', form);
+	};
+	const editor = await Editor.open(gateway, anna, fid);
+	await editor.settle();
+	let busy = true;
+	const editing = (async () => {
+		while (busy) await editor.settle();
+	})();
+	try {
+		const started = performance.now();
+		let large = 0;
+		const many = Promise.all(
+			Array.from({ length: 4 }, async (_, i) => {
+				assert.equal((await send(anna, `large ${i}`, piece.subarray(0, 256 * 1024 * (parts / 4)))).json.msg, 33);
+				large++;
+			}),
+		);
+		const small = await send(ben, 'small', Buffer.from('a few bytes'));
+		assert.equal(small.json.msg, 33, small.text);
+		assert.ok(large < 4, 'before the large ones');
+		await many;
+		const took = performance.now() - started;
+		assert.ok(took >= (parts - 1) * 40, `${parts} parts took ${took} ms`);
+	} finally {
+		busy = false;
+		await editing;
+		await editor.close();
+	}
 });

@@ -11,8 +11,8 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 
-#define PACE_PAUSES	  4
-#define PACE_PAUSE_MS 60
+#define PACE_PAUSES	  3
+#define PACE_PAUSE_MS 40
 #define PACE_LOST_MS  1000 /* a part that takes longer, or waits for its account's other statements, stops nobody */
 #define PACE_EDITS_MS 2000 /* after an edit, somebody edits */
 

@@ -20,7 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFUSALS_MAX 256 /* under way, of a session */
+#define REFUSALS_MAX 256  /* under way, of a session */
+#define REFUSALS_ALL 2048 /* of all sessions; then a session has REFUSALS_FEW: others need the connections for reads   \
+						   */
+#define REFUSALS_FEW 8
+
+static int refusals; /* of all sessions */
 
 /* ---- refusals ---- */
 
@@ -52,6 +57,7 @@ refusal_answered(void *arg, PGresult *res)
 			edit = cell;
 	}
 	session->refusals--;
+	refusals--;
 	if (!pgresult_succeeded(res))
 		session_close(session, CLOSE_RESTART, "the database does not answer"); /* the cell's content is not known */
 	else if (session->socket != NULL && session->state == SESSION_LIVE)
@@ -77,7 +83,7 @@ v1_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 
 	if (!session->nack || session->state != SESSION_LIVE)
 		return;
-	if (session->refusals >= REFUSALS_MAX)
+	if (session->refusals >= (refusals < REFUSALS_ALL ? REFUSALS_MAX : REFUSALS_FEW))
 	{
 		session_close(session, CLOSE_SLOW, "too many refused messages at once");
 		return;
@@ -89,6 +95,7 @@ v1_refuse(Session *session, uint32_t row, uint32_t col, const char *reason)
 		return;
 	}
 	session->refusals++;
+	refusals++;
 	*refusal = (Refusal){.session = session, .row = row, .col = col};
 	snprintf(refusal->reason, sizeof(refusal->reason), "%s", reason);
 	session->queries++;
