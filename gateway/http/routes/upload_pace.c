@@ -47,6 +47,9 @@ pace_is_due(void)
 static void
 pace_take(PaceTurn *turn)
 {
+	if (turn->order > pace_order)
+		pace_order = turn->order;
+	turn->order = pace_order + 1; /* of its next part */
 	turn->taken = true;
 	turn->began = uv_hrtime();
 	next_at = turn->began + pace_ns(PACE_LOST_MS);
@@ -60,7 +63,6 @@ pace_on_timer(uv_timer_t *timer)
 		PaceTurn *turn = waiting;
 
 		waiting = turn->next;
-		pace_order = turn->order;
 		turn->waits = false;
 		pace_take(turn);
 		turn->fn(turn->arg);
@@ -94,10 +96,14 @@ pace_begin(PaceTurn *turn, int64_t account, void (*fn)(void *arg), void *arg)
 		pace_take(turn);
 		return true;
 	}
-	*turn = (PaceTurn){.waits = true, .account = account, .order = pace_order, .fn = fn, .arg = arg};
+	*turn = (PaceTurn){.waits = true,
+					   .account = account,
+					   .order = turn->order > pace_order ? turn->order : pace_order,
+					   .fn = fn,
+					   .arg = arg};
 	for (const PaceTurn *other = waiting; other != NULL; other = other->next)
 	{
-		if (other->account == account)
+		if (other->account == account && other->order >= turn->order)
 			turn->order = other->order + 1;
 	}
 	while (*link != NULL && (*link)->order <= turn->order)

@@ -12,7 +12,7 @@ typedef struct PaceTurn
 {
 	struct PaceTurn *next;
 	int64_t account;
-	uint64_t order;
+	uint64_t order; /* the lowest one is next; while it does not wait, the order that its next part has at least */
 	bool waits;
 	bool taken;		/* until pace_end() */
 	uint64_t began; /* ns: when it was taken */

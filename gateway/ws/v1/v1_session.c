@@ -20,9 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFUSALS_MAX 256  /* under way, of a session */
-#define REFUSALS_ALL 2048 /* of all sessions; then a session has REFUSALS_FEW: others need the connections for reads   \
-						   */
+#define REFUSALS_MAX 256 /* under way, of a session */
+#define REFUSALS_ALL                                                                                                   \
+	2048 /* of all sessions; then a session has REFUSALS_FEW: others need the connections for reads                    \
+		  */
 #define REFUSALS_FEW 8
 
 static int refusals; /* of all sessions */
