@@ -1,0 +1,178 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of scripts/check, which sources this
+# check-suites.sh - the suites of scripts/check: which test files they have and how they run.
+#
+# suite_NAME [FILE...] prints the log of the suite, or of these files of it (names as in check-results.awk). It runs in a
+# process of its own, with its own directory ($dir).
+
+suites=(format unit fuzz web regress isolation tap gateway browser docker)
+suites_long=(fuzz tap gateway)
+suites_server=(regress isolation tap gateway) # what depends on the version of PostgreSQL
+
+# The kind of a suite's log, as scripts/check-results.awk calls it.
+suite_log_kind() {
+	case $1 in
+		unit | tap) echo tap ;;
+		regress | isolation | pgregress) echo regress ;;
+		gateway | browser | docker) echo node ;;
+		*) echo "$1" ;;
+	esac
+}
+
+# suite_path SUITE FILE: the path of a test file in the repository.
+suite_path() {
+	case $1 in
+		unit) echo "tests/unit/$2.c" ;;
+		fuzz) echo "tests/fuzz/fuzz_$2.c" ;;
+		web) echo "gateway/web/$2" ;;
+		regress) echo "tests/regress/sql/$2.sql" ;;
+		isolation) echo "tests/isolation/specs/$2.spec" ;;
+		*) echo "tests/$1/$2" ;;
+	esac
+}
+
+# test_files SUITE: sets files to the names of its test files; with LONG=1 to those that have a long form.
+test_files() {
+	local pattern
+	case $1 in
+		regress) pattern='sql/*.sql' ;;
+		isolation) pattern='specs/*.spec' ;;
+		tap) pattern='*.pl' ;;
+		gateway | browser | docker) pattern='*.test.mjs' ;;
+		*) pattern= ;;
+	esac
+	files=()
+	[ -n "$pattern" ] || return 0
+	# shellcheck disable=SC2086 # a pattern
+	mapfile -t files < <(cd "$source_dir/tests/$1" && printf '%s\n' $pattern)
+	[ "${LONG:-0}" = 0 ] || mapfile -t files < <(cd "$source_dir/tests/$1" && grep -lE '(seconds_to_run|rounds_to_run|roundsToRun)\(' "${files[@]}")
+	case $1 in regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
+}
+
+suite_format() {
+	local code=0
+	"$repo/scripts/check-format" || code=1
+	"$repo/tests/check/run" || code=1
+	return "$code"
+}
+
+suite_unit() {
+	local tests=()
+	[ $# -eq 0 ] || tests=("TESTS=${*#test_}")
+	submake -C "$repo/tests/unit" check "${tests[@]}"
+}
+
+suite_fuzz() {
+	"$repo/tests/fuzz/run" "$@"
+}
+
+suite_web() {
+	cd "$repo/gateway/web" && NO_COLOR=1 CI=true npm test -- "$@" </dev/null
+}
+
+# run_pg_regress SUITE PROGRAM TEST...: on a temporary server with the extension preloaded.
+run_pg_regress() {
+	local suite=$1 program=$2
+	shift 2
+	# Tests run VACUUM and ANALYZE themselves: an autovacuum's snapshot would keep rows that a test expects to vanish.
+	# They also save versions themselves: an automatic version would take a seq between theirs.
+	as_suite tee "$dir/server.conf" >/dev/null <<-CONF
+		shared_preload_libraries = 'pg_sheet'
+		autovacuum = off
+		max_prepared_transactions = 10
+		timezone = 'UTC'
+		pg_sheet.version_bytes = 0
+		pg_sheet.version_edits = 0
+	CONF
+	cd "$dir"
+	as_suite "$program" --inputdir="$source_dir/tests/$suite" --outputdir="$dir" --bindir="$bindir" \
+		--temp-instance="$dir/instance" --temp-config="$dir/server.conf" --encoding=UTF8 --no-locale \
+		--dbname="pg_sheet_$suite" --load-extension=pg_sheet "$@" || {
+		cat "$dir/regression.diffs" 2>/dev/null
+		return 1
+	}
+}
+
+suite_regress() {
+	local files=("$@")
+	[ $# -gt 0 ] || test_files regress
+	run_pg_regress regress "$pgxs/src/test/regress/pg_regress" "${files[@]}"
+}
+
+suite_isolation() {
+	local files=("$@")
+	[ $# -gt 0 ] || test_files isolation
+	run_pg_regress isolation "$pgxs/src/test/isolation/pg_isolation_regress" "${files[@]}"
+}
+
+# PostgreSQL's own tests of append-only tables (tests/pgregress), with all their tables in sheetlog. Only with ASSERT=1.
+suite_pgregress() {
+	local names name
+	# Some are not in all versions.
+	mapfile -t names < <(grep -v '^#' "$source_dir/tests/pgregress/schedule" |
+		while read -r name; do [ ! -e "$tmp/pg/regress/sql/$name.sql" ] || echo "$name"; done)
+	as_suite cp -r "$tmp/pg/regress" "$dir/regress"
+	printf '%s\n' "shared_preload_libraries = 'pg_sheet'" 'default_table_access_method = sheetlog' 'max_prepared_transactions = 10' |
+		as_suite tee "$dir/server.conf" >/dev/null
+	cd "$dir/regress"
+	as_suite "$pgxs/src/test/regress/pg_regress" --inputdir="$dir/regress" --outputdir="$dir/regress" --bindir="$bindir" \
+		--dlpath="$dir/regress" --temp-instance="$dir/regress/instance" --temp-config="$dir/server.conf" \
+		--encoding=UTF8 --no-locale --load-extension=pg_sheet --dbname=regression --max-connections=1 "${names[@]}" || {
+		head -200 "$dir/regress/regression.diffs"
+		return 1
+	}
+}
+
+# file_perl FILE: one file of the suite tap.
+file_perl() {
+	local code=0 name=${1%.pl}
+	cd "$dir"
+	# TESTDIR until PostgreSQL 15, the others from 16 on.
+	as_suite env "TESTDIR=$dir" "TESTDATADIR=$dir/tmp_check" "TESTLOGDIR=$dir/tmp_check/log" \
+		perl -I "$source_dir/tests/tap" "$source_dir/tests/tap/$1" || code=$?
+	# PostgreSQL's modules write the last messages of a dying test to its own file, before those of its end.
+	[ "$code" -eq 0 ] || grep -qE '^\[.* 1\.\.[0-9]+$' "tmp_check/log/regress_log_$name" || grep -m 1 '^error running SQL' "tmp_check/log/regress_log_$name" ||
+		grep -vE '^###|^# (Running|Postmaster PID|No postmaster)|^waiting for|^server (stopped|started)|# (Looks like|Tests were run)' "tmp_check/log/regress_log_$name" | tail -n 1
+	return "$code"
+}
+
+suite_tap() {
+	local files=("$@")
+	[ $# -gt 0 ] || test_files tap
+	as_suite mkdir -p "$dir/tmp_check"
+	run_files "$files_at_a_time" file_perl "${files[@]}"
+}
+
+file_node() {
+	cd "$source_dir"
+	as_suite node --test --test-reporter=tap "tests/$suite/$1"
+}
+
+suite_gateway() {
+	local files=("$@")
+	[ $# -gt 0 ] || test_files gateway
+	# A gateway with sanitizers needs a processor for itself.
+	run_files "$([ "${SANITIZE:-0}" = 0 ] && echo "$files_at_a_time" || echo 1)" file_node "${files[@]}"
+}
+
+suite_browser() {
+	local files=("$@")
+	[ $# -gt 0 ] || test_files browser
+	run_files 1 file_node "${files[@]}"
+}
+
+# As the caller, who may use the engine.
+file_docker() {
+	local settings=() name
+	for name in PATH HOME DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_CERT_PATH DOCKER_TLS_VERIFY XDG_RUNTIME_DIR; do
+		[ -z "${!name:-}" ] || settings+=("$name=${!name}")
+	done
+	settings+=("TMPDIR=$dir" "CHECK_DIR=$dir" LANG=C.UTF-8 "PG_SHEET_DOCKER_CA=${PG_SHEET_DOCKER_CA:-${NODE_EXTRA_CA_CERTS:-}}")
+	cd "$repo"
+	env -i "${settings[@]}" node --test --test-reporter=tap "tests/docker/$1"
+}
+
+suite_docker() {
+	local files=("$@")
+	[ $# -gt 0 ] || test_files docker
+	run_files 1 file_docker "${files[@]}"
+}
