@@ -233,11 +233,37 @@ servers_keep_logs() {
 
 # part_run_alone PART [FILE...]
 part_run_alone() {
-	local code=0
 	part_start "$@"
-	wait "$!" || code=$?
-	unset "part_of[$!]"
-	part_finish "$1" "$code"
+	part_wait
+}
+
+# part_wait: until a part has ended. Sets `ended` to its suite.
+part_wait() {
+	local pid part code=0
+	wait -n -p pid "${!part_of[@]}" || code=$?
+	part=${part_of[$pid]} ended=${part%%-*}
+	unset "part_of[$pid]"
+	part_finish "$part" "$code"
+}
+
+# lines_run: runs the suites of all `lines`.
+lines_run() {
+	local line suite ended
+	local -A next=()
+	for line in "${lines[@]}"; do
+		# What follows each suite in its line.
+		ended=
+		for suite in $line; do
+			[[ " ${suites[*]} " == *" $suite "* ]] || continue
+			[ -n "$ended" ] || part_start "$suite"
+			[ -z "$ended" ] || next[$ended]=$suite
+			ended=$suite
+		done
+	done
+	while [ ${#part_of[@]} -gt 0 ]; do
+		part_wait
+		[ -z "${next[$ended]:-}" ] || part_start "${next[$ended]}"
+	done
 }
 
 # ---- failed files run again ------------------------------------------------------------------------------------------------
@@ -294,12 +320,15 @@ failed_again() {
 
 # check_run: runs the suites, prints what came of them, and fails if something failed.
 check_run() {
-	local suite passed failed skipped summary
+	local suite files passed failed skipped summary
 	results=$tmp/results
 	mkdir "$results"
+	lines_run
 	for suite in "${suites[@]}"; do
-		part_run_alone "$suite"
+		test_files "$suite-alone"
+		[ ${#files[@]} -eq 0 ] || part_run_alone "$suite-alone"
 	done
+	[[ " ${suites[*]} " != *" docker "* ]] || part_run_alone docker
 	[ "${RERUN:-0}" = 0 ] || failed_again
 	say ""
 	failures_show

@@ -30,10 +30,18 @@ suite_path() {
 	esac
 }
 
-# test_files SUITE: sets files to the names of its test files; with LONG=1 to those that have a long form.
+# Two lines of suites run at the same time, those of a line one after another: the first ones compute, the second ones
+# mostly wait. Files that measure run after all others, one at a time. The suite docker builds images, and runs last.
+lines=('format unit fuzz web regress isolation pgregress tap' 'gateway browser')
+declare -A files_at_a_time=([tap]=2 [gateway]=4 [browser]=2)
+[ "${SANITIZE:-0}" = 0 ] || files_at_a_time[gateway]=1 # such a gateway needs a processor for itself
+
+# test_files PART: sets files to the names of its test files: with LONG=1 to those that have a long form. Files with a
+# line "// measures WHAT" or "# measures WHAT" belong to SUITE-alone, others to SUITE.
 test_files() {
-	local pattern
-	case $1 in
+	local pattern suite=${1%%-*} measuring=-L
+	[[ $1 != *-alone ]] || measuring=-l
+	case $suite in
 		regress) pattern='sql/*.sql' ;;
 		isolation) pattern='specs/*.spec' ;;
 		tap) pattern='*.pl' ;;
@@ -43,9 +51,9 @@ test_files() {
 	files=()
 	[ -n "$pattern" ] || return 0
 	# shellcheck disable=SC2086 # a pattern
-	mapfile -t files < <(cd "$source_dir/tests/$1" && printf '%s\n' $pattern)
-	[ "${LONG:-0}" = 0 ] || mapfile -t files < <(cd "$source_dir/tests/$1" && grep -lE '(seconds_to_run|rounds_to_run|roundsToRun)\(' "${files[@]}")
-	case $1 in regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
+	mapfile -t files < <(cd "$source_dir/tests/$suite" && grep "$measuring" -E '^(//|#) measures ' $pattern |
+		if [ "${LONG:-0}" = 0 ]; then cat; else xargs -r grep -lE '(seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi)
+	case $suite in regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
 }
 
 suite_format() {
@@ -135,11 +143,17 @@ file_perl() {
 	return "$code"
 }
 
+# suite_files COMMAND [FILE...]: runs COMMAND FILE for the files of this part.
+suite_files() {
+	local files=("${@:2}") jobs=${files_at_a_time[$suite]:-1}
+	[ ${#files[@]} -gt 0 ] || test_files "$part"
+	[ "$part" = "$suite" ] || jobs=1
+	run_files "$jobs" "$1" "${files[@]}"
+}
+
 suite_tap() {
-	local files=("$@")
-	[ $# -gt 0 ] || test_files tap
 	as_suite mkdir -p "$dir/tmp_check"
-	run_files "$files_at_a_time" file_perl "${files[@]}"
+	suite_files file_perl "$@"
 }
 
 file_node() {
@@ -148,16 +162,11 @@ file_node() {
 }
 
 suite_gateway() {
-	local files=("$@")
-	[ $# -gt 0 ] || test_files gateway
-	# A gateway with sanitizers needs a processor for itself.
-	run_files "$([ "${SANITIZE:-0}" = 0 ] && echo "$files_at_a_time" || echo 1)" file_node "${files[@]}"
+	suite_files file_node "$@"
 }
 
 suite_browser() {
-	local files=("$@")
-	[ $# -gt 0 ] || test_files browser
-	run_files 1 file_node "${files[@]}"
+	suite_files file_node "$@"
 }
 
 # As the caller, who may use the engine.
@@ -172,7 +181,5 @@ file_docker() {
 }
 
 suite_docker() {
-	local files=("$@")
-	[ $# -gt 0 ] || test_files docker
-	run_files 1 file_docker "${files[@]}"
+	suite_files file_docker "$@"
 }

@@ -1,6 +1,7 @@
 /*
  * Sheets that an SQL transaction holds: their editors wait, know for whom, and lose nothing; nobody else notices.
  */
+// measures how long others wait
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
