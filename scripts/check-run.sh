@@ -278,7 +278,7 @@ files_failed() {
 	for part in "$results"/*.results; do
 		part=$(basename "$part" .results)
 		[[ $part == format || $part == pgregress ]] || awk -F '\t' -v part="$part" '$1 != "" && $3 > 0 { print part "\t" $1 }' "$results/$part.results"
-	done
+	done | sort
 }
 
 # failed_again: runs each failed file once more, alone. One that passes then is flaky, and named in `flaky`: its results

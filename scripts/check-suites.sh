@@ -5,7 +5,7 @@
 # process of its own, with its own directory ($dir).
 
 suites=(format unit fuzz web regress isolation tap gateway browser docker)
-suites_long=(fuzz tap gateway)
+suites_long=(unit fuzz web tap gateway browser)
 suites_server=(regress isolation tap gateway) # what depends on the version of PostgreSQL
 
 # The kind of a suite's log, as scripts/check-results.awk calls it.
@@ -42,6 +42,7 @@ test_files() {
 	local pattern suite=${1%%-*} measuring=-L
 	[[ $1 != *-alone ]] || measuring=-l
 	case $suite in
+		unit) pattern='test_*.c' ;;
 		regress) pattern='sql/*.sql' ;;
 		isolation) pattern='specs/*.spec' ;;
 		tap) pattern='*.pl' ;;
@@ -52,8 +53,8 @@ test_files() {
 	[ -n "$pattern" ] || return 0
 	# shellcheck disable=SC2086 # a pattern
 	mapfile -t files < <(cd "$source_dir/tests/$suite" && grep "$measuring" -E '^(//|#) measures ' $pattern |
-		if [ "${LONG:-0}" = 0 ]; then cat; else xargs -r grep -lE '(seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi)
-	case $suite in regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
+		if [ "${LONG:-0}" = 0 ]; then cat; else xargs -r grep -lE '(steps_to_run|seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi)
+	case $suite in unit | regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
 }
 
 suite_format() {
@@ -64,9 +65,9 @@ suite_format() {
 }
 
 suite_unit() {
-	local tests=()
-	[ $# -eq 0 ] || tests=("TESTS=${*#test_}")
-	submake -C "$repo/tests/unit" check "${tests[@]}"
+	local files=("$@")
+	[ $# -gt 0 ] || test_files "$part"
+	submake -C "$repo/tests/unit" check TESTS="${files[*]#test_}"
 }
 
 suite_fuzz() {

@@ -1,6 +1,7 @@
 // How the page is built: hashed assets under /assets, nothing from the network, and of Univer's dependencies only what the
 // page uses.
-import { defineConfig, type Plugin } from 'vite';
+import type { Plugin } from 'vite';
+import { defineConfig } from 'vitest/config';
 import * as cjk from 'cjk-regex';
 import path from 'node:path';
 import { changedUniver } from './tools/univer';
@@ -83,4 +84,5 @@ export default defineConfig({
 		modulePreload: { polyfill: false },
 	},
 	server: { host: '127.0.0.1', strictPort: true },
+	test: { testTimeout: 60000 }, // on a busy machine
 });

@@ -8,11 +8,11 @@ import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { register } from '../lib/client.mjs';
 import { Cluster } from '../lib/cluster.mjs';
-import { waitUntil } from '../lib/processes.mjs';
+import { roundsToRun, waitUntil } from '../lib/processes.mjs';
 import { sheetClient } from '../lib/v2.mjs';
 import { Person, startBrowser } from './page.mjs';
 
-const rounds = 12;
+const rounds = roundsToRun(4, 12);
 const [rows, columns] = [30, 14]; // more than is visible
 
 /** The same numbers in each run. */

@@ -9,7 +9,7 @@ import { WebSocketServer } from 'ws';
 import { repository } from '../lib/cluster.mjs';
 
 const users = 4;
-const faultAt = 1000;
+const faultAt = 300;
 let directory;
 let generator;
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int tap_count, tap_failures;
 
@@ -42,6 +43,13 @@ tap_done(void)
 {
 	printf("1..%d\n", tap_count);
 	return tap_failures > 0;
+}
+
+/* How many random steps a test takes: `few` in make check, `many` in make check-long. */
+static inline unsigned
+steps_to_run(unsigned few, unsigned many)
+{
+	return getenv("LONG") ? many : few;
 }
 
 #endif

@@ -2,7 +2,7 @@
  * test_handover.c - gateways, editors, ZooKeeper and the database in a simulated world (sim_gateway.h): sheets move
  * between gateways that join, drain and fail, while they are edited.
  *
- *   SCHEDULES=n  how many schedules (default 10000)
+ *   SCHEDULES=n  how many schedules (default 1500, with LONG 10000)
  *   SEED=n       the seed of the first one; a failure tells its seed
  *   TRACE=1      prints what happens
  *
@@ -888,7 +888,7 @@ build_rings(void)
 int
 main(void)
 {
-	unsigned long count = sim_setting("SCHEDULES", 10000);
+	unsigned long count = sim_setting("SCHEDULES", steps_to_run(1500, 10000));
 	uint64_t first = sim_setting("SEED", 1);
 
 	sim_traces = getenv("TRACE") != NULL;

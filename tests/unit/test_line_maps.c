@@ -86,7 +86,7 @@ test_map(void)
 	for (uint32_t i = 0; i < LINES; i++)
 		lines[i] = i;
 	line_extent = 10;
-	for (int step = 0; step < 40000 && agree; step++)
+	for (int step = 0; step < (int) steps_to_run(8000, 40000) && agree; step++)
 	{
 		LineMapRun *to = buffers[step % 2];
 		bool insert = line_extent < 3 || random_below(2) == 0;
@@ -397,7 +397,7 @@ test_grid(void)
 	uint32_t changes = 0, next = 1;
 
 	extent[0] = extent[1] = 1;
-	for (int step = 0; step < 8000 && agree; step++)
+	for (int step = 0; step < (int) steps_to_run(1600, 8000) && agree; step++)
 	{
 		LineMapsChange change = {random_below(2), random_below(2) == 0, 0, 1 + random_below(3)};
 		GridRect rect = random_rect();

@@ -209,7 +209,7 @@ main(void)
 	bool edited = true, loaded = true, right = true, ordered = true, exact = true, formulas = true;
 	uint64_t evictions = 0;
 
-	for (int i = 0; i < 60000; i++)
+	for (int i = 0; i < (int) steps_to_run(12000, 60000); i++)
 	{
 		GridRect rect = random_rect();
 

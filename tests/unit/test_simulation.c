@@ -2,7 +2,7 @@
  * test_simulation.c - three gateways and three ZooKeeper servers in a simulated world (sim.h), with the coordinators as
  * they are shipped: random faults for 24 s, then peace.
  *
- *   SCHEDULES=n  how many schedules (default 10000)
+ *   SCHEDULES=n  how many schedules (default 1500, with LONG 10000)
  *   SEED=n       the seed of the first one; a failure tells its seed
  *   TRACE=1      prints what happens
  *
@@ -434,7 +434,7 @@ run_schedule(void)
 int
 main(void)
 {
-	unsigned long count = sim_setting("SCHEDULES", 10000), failures = 0;
+	unsigned long count = sim_setting("SCHEDULES", steps_to_run(1500, 10000)), failures = 0;
 	uint64_t first = sim_setting("SEED", 1);
 
 	sim_traces = getenv("TRACE") != NULL;
