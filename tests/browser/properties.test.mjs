@@ -7,7 +7,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { register } from '../lib/client.mjs';
 import { Cluster } from '../lib/cluster.mjs';
-import { sqlProperties } from '../lib/properties.mjs';
+import { PropertyClient, sqlProperties } from '../lib/properties.mjs';
 import { waitUntil } from '../lib/processes.mjs';
 import { sheetClient } from '../lib/v2.mjs';
 import { Person, place, startBrowser } from './page.mjs';
@@ -254,7 +254,10 @@ test('properties in the page', { timeout: 400000 }, async (t) => {
 	});
 
 	await step('what the database refuses is not shown', async () => {
-		await sql(`SELECT count(sheet.set_property(${id}, format('%s:%s', n, n), 'note', '1')) FROM generate_series(1, 10000) n`);
+		const carl = await PropertyClient.open(gateway, await register(gateway), id, { client: 1 });
+		carl.op(Array.from({ length: 10000 }, (_, row) => ['property', row, 0, row, COL, 'note', 1]));
+		await waitUntil(async () => (await stored()).length === 10000, 'the properties to be stored');
+		carl.terminate();
 		await widen(ann);
 		await ann.page.getByText('The sheet has no room for more sizes').waitFor();
 		await picture(ann, 'refused');
