@@ -240,7 +240,12 @@ part_run_alone() {
 # part_wait: until a part has ended. Sets `ended` to its suite.
 part_wait() {
 	local pid part code=0
-	wait -n -p pid "${!part_of[@]}" || code=$?
+	wait -n -p pid "${!part_of[@]}" 2>/dev/null || code=$?
+	if [ -z "${pid:-}" ]; then
+		# One was killed while another was looked at; wait -n does not know it any more.
+		pid=${!part_of[*]} pid=${pid%% *} code=0
+		wait "$pid" || code=$?
+	fi
 	part=${part_of[$pid]} ended=${part%%-*}
 	unset "part_of[$pid]"
 	part_finish "$part" "$code"
