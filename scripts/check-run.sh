@@ -225,7 +225,7 @@ log_show() {
 servers_keep_logs() {
 	local place
 	rm -rf "$logs/$part.servers"
-	for place in "$tmp/$part/log" "$tmp/$part/tmp_check/log"; do
+	for place in "$tmp/$part/log" "$tmp/$part/regress/log" "$tmp/$part/tmp_check/log"; do
 		[ ! -d "$place" ] || cp -r "$place" "$logs/$part.servers"
 		[ ! -e "$place/postmaster.log" ] || grep -E 'FATAL|PANIC|TRAP|terminated by' "$place/postmaster.log" | tail -n 5 || true
 	done

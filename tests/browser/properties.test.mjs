@@ -254,7 +254,9 @@ test('properties in the page', { timeout: 400000 }, async (t) => {
 	});
 
 	await step('what the database refuses is not shown', async () => {
-		const carl = await PropertyClient.open(gateway, await register(gateway), id, { client: 1 });
+		const account = await register(gateway);
+		await sql(`SELECT sheet.share(${id}, '${account.username}', 'editor')`);
+		const carl = await PropertyClient.open(gateway, account, id, { client: 1 });
 		carl.op(Array.from({ length: 10000 }, (_, row) => ['property', row, 0, row, COL, 'note', 1]));
 		await waitUntil(async () => (await stored()).length === 10000, 'the properties to be stored');
 		carl.terminate();
