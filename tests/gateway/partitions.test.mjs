@@ -6,6 +6,7 @@
  *
  * The short form has each fault once. The long form goes on with random ones (PG_SHEET_SEED).
  */
+// measures for how long gateways refuse
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { runInNamespace } from '../lib/networks.mjs';

@@ -162,7 +162,7 @@ export class Editor {
 	static async open(gateway, user, fid, options = {}) {
 		const editor = new Editor(gateway, user, fid, options);
 		await editor.opened;
-		editor.onConn = await editor.next((message) => true, options.timeoutMs ?? 10000);
+		editor.onConn = await editor.next((message) => true, options.timeoutMs ?? 30000);
 		assert.equal(editor.onConn.msgType, 'onConn', 'the first message is onConn');
 		editor.startGrid(editor.onConn.body);
 		return editor;

@@ -236,7 +236,7 @@ export class PropertyClient {
 				return null;
 			},
 			() => `${wanted}; heard ${JSON.stringify(this.messages.slice(-4)).slice(0, 500)}`,
-			10000,
+			30000,
 			2,
 		);
 	}
