@@ -83,9 +83,20 @@ main(void)
 	TAP_OK(written(&writes, writes.floor, WRITES_REMEMBERED - 1, 5) && !written(&writes, writes.floor, 0, 5),
 		   "above the floor all are known");
 	for (int i = 0; i <= WRITES_REMEMBERED; i++)
-		set(&edits, 2, 0, (uint32_t) i, "x");
+		set(&edits, i % 2 ? 1 : 2, i % 2 ? 400 : 10 + (uint32_t) i, 7, i == 4 ? "=A1" : "x");
 	add(&writes, &edits, 999);
-	TAP_OK(writes.floor == 999 && writes.count == 0, "a larger batch is not remembered");
+	TAP_OK(writes.floor < 990 && written(&writes, 998, 10, 7) && written(&writes, 998, 50, 7) &&
+			   !written(&writes, 998, 9, 7) && !written(&writes, 998, 50, 8) && !written(&writes, 998, 400, 7),
+		   "of a large batch, the range of each author is remembered");
+	TAP_OK(writes_find(&writes, 1, 998, (const uint32_t[]){0, 0, 0, 0}, true) != NULL, "and whether it has a formula");
+	for (int i = 0; i <= WRITES_REMEMBERED; i++)
+		set(&edits, 2 + (uint64_t) (i % 20), 0, (uint32_t) i, "x");
+	add(&writes, &edits, 1000);
+	TAP_OK(writes.floor == 1000 && writes.count == 0, "a large batch of many authors is not remembered");
+	for (int i = 0; i <= WRITES_REMEMBERED; i++)
+		put(&edits, &(Edit){.kind = EDIT_INSERT_ROWS, .uid = 2, .row = 1, .content = {"1", 1}});
+	add(&writes, &edits, 1300);
+	TAP_OK(writes.floor == 1300 && writes.count == 0, "nor is one with structure edits");
 	writes_free(&writes);
 	return tap_done();
 }

@@ -4,52 +4,59 @@
  * A client takes back only what its user wrote last (undo). It knows the last writers of cells as of the last seq that
  * it has read, not the edits that are on their way to it. So its operation names that seq (`seen`), and the room
  * refuses the operation if another account has written one of its cells since. The room remembers the last cells for
- * this, at their present coordinates. If it does not know, the operation is refused.
+ * this, at their present coordinates, and of batches with many cells the range around those of each author. If it does
+ * not know, the operation is refused.
  */
 #include "ws/edit/writes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define LARGE_BATCH			64 /* a batch of more cells is remembered by its ranges */
+#define LARGE_BATCH_AUTHORS 8
+
 bool
-written_cell_of(const Edit *edit, int64_t seq, WrittenCell *cell)
+written_of(const Edit *edit, int64_t seq, Written *written)
 {
 	if (edit->kind != EDIT_SET && edit->kind != EDIT_STYLE)
 		return false;
-	*cell = (WrittenCell){seq, edit->uid, edit->row, edit->col, edit->content.len > 0 && edit->content.data[0] == '='};
+	*written = (Written){seq,
+						 edit->uid,
+						 {edit->row, edit->col, edit->row, edit->col},
+						 edit->content.len > 0 && edit->content.data[0] == '='};
 	return true;
 }
 
 bool
-written_cell_matches(const WrittenCell *cell, uint64_t uid, const uint32_t rect[4], bool formulas)
+written_matches(const Written *written, uint64_t uid, const uint32_t rect[4], bool formulas)
 {
-	if (cell->uid == uid)
+	if (written->uid == uid)
 		return false;
-	return (formulas && cell->formula) ||
-		   (cell->row >= rect[0] && cell->row <= rect[2] && cell->col >= rect[1] && cell->col <= rect[3]);
+	return (formulas && written->formula) || (written->rect[0] <= rect[2] && written->rect[2] >= rect[0] &&
+											  written->rect[1] <= rect[3] && written->rect[3] >= rect[1]);
 }
 
 /* Without memory nothing is remembered: what was written is unknown up to this seq. */
 static bool
 writes_allocate(Writes *writes)
 {
-	if (writes->cells == NULL)
-		writes->cells = malloc(WRITES_REMEMBERED * sizeof(WrittenCell));
-	return writes->cells != NULL;
+	if (writes->entries == NULL)
+		writes->entries = malloc(WRITES_REMEMBERED * sizeof(Written));
+	return writes->entries != NULL;
 }
 
 static void
-writes_put(Writes *writes, const WrittenCell *cell)
+writes_put(Writes *writes, const Written *written)
 {
 	if (writes->count == WRITES_REMEMBERED)
 	{
 		size_t half = WRITES_REMEMBERED / 2;
 
-		writes->floor = writes->cells[half - 1].seq;
+		writes->floor = writes->entries[half - 1].seq;
 		writes->count -= half;
-		memmove(writes->cells, writes->cells + half, writes->count * sizeof(WrittenCell));
+		memmove(writes->entries, writes->entries + half, writes->count * sizeof(Written));
 	}
-	writes->cells[writes->count++] = *cell;
+	writes->entries[writes->count++] = *written;
 }
 
 static void
@@ -59,43 +66,78 @@ writes_move(Writes *writes, const LinesChange *change)
 
 	for (size_t i = 0; i < writes->count; i++)
 	{
-		WrittenCell *cell = &writes->cells[i];
-
-		if (lines_move(change, &cell->row, &cell->col))
-			writes->cells[count++] = *cell;
+		if (lines_move_range(change, writes->entries[i].rect))
+			writes->entries[count++] = writes->entries[i];
 	}
 	writes->count = count;
+}
+
+/* Adds a batch of many cells as one entry for each author. Returns false if it has too many, or structure edits. */
+static bool
+writes_add_ranges(Writes *writes, EditReader reader, int64_t seq)
+{
+	Written authors[LARGE_BATCH_AUTHORS], written;
+	size_t count = 0;
+	Edit edit;
+
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		LinesChange change;
+		size_t i = 0;
+
+		if (lines_change_of(&edit, &change))
+			return false;
+		if (!written_of(&edit, seq, &written))
+			continue;
+		while (i < count && authors[i].uid != written.uid)
+			i++;
+		if (i == LARGE_BATCH_AUTHORS)
+			return false;
+		if (i == count)
+			authors[count++] = written;
+		for (int side = 0; side < 2; side++)
+		{
+			if (written.rect[side] < authors[i].rect[side])
+				authors[i].rect[side] = written.rect[side];
+			if (written.rect[side] > authors[i].rect[side + 2])
+				authors[i].rect[side + 2] = written.rect[side];
+		}
+		authors[i].formula |= written.formula;
+	}
+	for (size_t i = 0; i < count; i++)
+		writes_put(writes, &authors[i]);
+	return true;
 }
 
 void
 writes_add(Writes *writes, EditReader reader, uint32_t count, int64_t seq)
 {
 	LinesChange change;
-	WrittenCell cell;
+	Written written;
 	Edit edit;
 
-	if (count > WRITES_REMEMBERED || !writes_allocate(writes))
+	if (!writes_allocate(writes) || (count > LARGE_BATCH && !writes_add_ranges(writes, reader, seq)))
 	{
 		writes->count = 0;
 		writes->floor = seq;
 		return;
 	}
-	while (edit_read(&reader, &edit) == EDIT_OK)
+	while (count <= LARGE_BATCH && edit_read(&reader, &edit) == EDIT_OK)
 	{
 		if (lines_change_of(&edit, &change))
 			writes_move(writes, &change);
-		else if (written_cell_of(&edit, seq, &cell))
-			writes_put(writes, &cell);
+		else if (written_of(&edit, seq, &written))
+			writes_put(writes, &written);
 	}
 }
 
-const WrittenCell *
+const Written *
 writes_find(const Writes *writes, uint64_t uid, int64_t seq, const uint32_t rect[4], bool formulas)
 {
-	for (size_t i = writes->count; i > 0 && writes->cells[i - 1].seq > seq; i--)
+	for (size_t i = writes->count; i > 0 && writes->entries[i - 1].seq > seq; i--)
 	{
-		if (written_cell_matches(&writes->cells[i - 1], uid, rect, formulas))
-			return &writes->cells[i - 1];
+		if (written_matches(&writes->entries[i - 1], uid, rect, formulas))
+			return &writes->entries[i - 1];
 	}
 	return NULL;
 }
@@ -103,6 +145,6 @@ writes_find(const Writes *writes, uint64_t uid, int64_t seq, const uint32_t rect
 void
 writes_free(Writes *writes)
 {
-	free(writes->cells);
+	free(writes->entries);
 	*writes = (Writes){0};
 }

@@ -222,9 +222,31 @@ typedef struct WriteSearch
 	const Room *room;
 	const V2Message *message;
 	uint64_t uid;
-	WrittenCell found;
+	uint64_t pending; /* number of edits of others that are pending */
+	Written found;
 	bool is_found;
 } WriteSearch;
+
+/* More comparisons of pending edits with cells of an operation than the loop has time for. */
+#define SEARCH_MAX 4000000
+
+/* The number of edits of others in these batches. */
+static uint64_t
+count_others(const RoomBatch *batch, uint64_t uid)
+{
+	uint64_t others = 0;
+
+	for (; batch != NULL; batch = batch->next)
+	{
+		EditReader reader;
+		Edit edit;
+
+		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+		while (edit_read(&reader, &edit) == EDIT_OK)
+			others += edit.uid != uid;
+	}
+	return others;
+}
 
 /* Edits that are pending come before the operation, too. */
 static bool
@@ -238,8 +260,8 @@ search_batches(WriteSearch *search, const RoomBatch *batch, const uint32_t rect[
 		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
 		while (edit_read(&reader, &edit) == EDIT_OK)
 		{
-			if (written_cell_of(&edit, 0, &search->found) &&
-				written_cell_matches(&search->found, search->uid, rect, search->message->changes > 0))
+			if (written_of(&edit, 0, &search->found) &&
+				written_matches(&search->found, search->uid, rect, search->message->changes > 0))
 				return false;
 		}
 	}
@@ -251,13 +273,17 @@ search_written(void *arg, const uint32_t rect[4])
 {
 	WriteSearch *search = arg;
 	const Room *room = search->room;
-	const WrittenCell *cell =
+	const Written *written =
 		writes_find(&room->writes, search->uid, (int64_t) search->message->seen, rect, search->message->changes > 0);
 
-	if (cell != NULL)
-		search->found = *cell;
-	search->is_found =
-		cell != NULL || !search_batches(search, room->sent, rect) || !search_batches(search, room->pending, rect);
+	if (written != NULL)
+		search->found = *written;
+	search->is_found = written != NULL || (search->pending > 0 && (!search_batches(search, room->sent, rect) ||
+																   !search_batches(search, room->pending, rect)));
+	/* A range that somebody has written concerns this cell of the operation. */
+	for (int side = 0; search->is_found && side < 2; side++)
+		if (search->found.rect[side] < rect[side] && search->found.rect[side + 2] >= rect[side])
+			search->found.rect[side] = rect[side];
 	return !search->is_found;
 }
 
@@ -276,7 +302,9 @@ op_find_written(WriteSearch *search, Session *session)
 
 	if (message->seen == 0)
 		return false;
-	if ((int64_t) message->seen < room->writes.floor || (int64_t) message->seen > room->published_seq)
+	search->pending = count_others(room->sent, search->uid) + count_others(room->pending, search->uid);
+	if ((int64_t) message->seen < room->writes.floor || (int64_t) message->seen > room->published_seq ||
+		search->pending * message->count > SEARCH_MAX)
 		return true;
 	lines_view_init(&view);
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
@@ -482,7 +510,7 @@ op_admit(Session *session, const V2Message *message)
 	else if (op_find_locked(&search, message))
 		op_refuse(session, message, V2_REASON_LOCKED, search.row, search.col);
 	else if (op_find_written(&writes, session))
-		op_refuse(session, message, V2_REASON_BASE, writes.found.row, writes.found.col);
+		op_refuse(session, message, V2_REASON_BASE, writes.found.rect[0], writes.found.rect[1]);
 	else if (session->state != SESSION_LIVE)
 		return; /* out of memory */
 	else if (!op_fits(session->room, message, &edit))
