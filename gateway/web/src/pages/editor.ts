@@ -6,6 +6,7 @@ import { language, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
+import { merge, unmerge } from '../sheet/arrange';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
 import { isCell, isProperty, type Place, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
@@ -17,6 +18,7 @@ import { openVersions } from './versions';
 import { readTexts } from '../view/texts';
 import { UniverView } from '../view/univer';
 import { addToGrid } from '../view/additions';
+import type { PasteEvents } from '../view/paste';
 import { reveal } from '../view/parts';
 import { StateAnnouncer } from './announce';
 import { Draft } from './draft';
@@ -32,6 +34,8 @@ const stopOf = new Map<number, StopReason | 'token'>([
 ]);
 
 const mostCells = 5;
+/** A paste of so many cells is reported. */
+const toldCells = 1000;
 
 /** The browser has told that its network is gone. On a machine that never had one, a local gateway answers. */
 let offline = false;
@@ -215,8 +219,27 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		view = made;
 		view.setReadOnly(!session.canEdit);
 		session.attach(view);
-		removeAdditions = addToGrid(view, () => session.unreadEnd);
+		removeAdditions = addToGrid(view, () => session.unreadEnd, pasting(made));
 	}
+
+	const pasting = (grid: UniverView): PasteEvents => ({
+		canEdit: () => session.canEdit,
+		lacks: (ranges) => session.lacks(ranges),
+		styleAt: (row, col) => grid.read(row, col).style,
+		write(edits, area, merges) {
+			const before = session.properties();
+			const after = before.copy();
+			if (merges) unmerge(after, area);
+			merges?.forEach((range) => merge(after, range));
+			session.write(edits, after.since(before));
+		},
+		onBlocked: (kind) => notify(t(`blocked.${kind}`), 'problem'),
+		onDivides: (merged) => notify(t('paste.divides', { merged }), 'problem'),
+		onPasted(rows, cols, lostFormats) {
+			if (lostFormats > 0) notify(t('paste.formats', { count: lostFormats }), 'problem');
+			else if (rows * cols >= toldCells) notify(t('paste.done', { rows, cols }));
+		},
+	});
 
 	function readCell(place: Place): void {
 		if (!view) return;

@@ -268,14 +268,14 @@ export class SheetSession {
 	}
 
 	/** Writes edits into the grid and the sheet, as one change of the user. */
-	write(edits: CellEdit[]): void {
+	write(edits: CellEdit[], properties: PropertyEdit[] = []): void {
 		const changes = edits.map((edit): Change => {
 			const before = this.read(edit.row, edit.col);
 			return { row: edit.row, col: edit.col, before, after: { content: edit.content ?? before.content, style: edit.style === undefined ? before.style : edit.style } };
 		});
 		this.grid?.apply(edits);
-		this.undoStack.push(this.known(changes));
-		this.send(edits, changes);
+		this.undoStack.push([...this.known(changes), ...propertyChanges(properties, this.properties())]);
+		this.send([...edits, ...properties], changes);
 	}
 
 	undo(): void {

@@ -3,13 +3,14 @@ import { onTheme } from '../theme';
 import { addKeys, type KeyParts } from './keys';
 import { nameToolbarButtons } from './labels';
 import { addMenuKeys } from './menu';
+import { addPaste, type PasteEvents } from './paste';
 import { addStart } from './start';
 import { addTouch } from './touch';
 import type { UniverView } from './univer';
 
 /** Adds them, until the returned function is called. Those that need cells are added when there are some. */
-export function addToGrid(view: UniverView, unreadEnd: KeyParts['unreadEnd']): () => void {
+export function addToGrid(view: UniverView, unreadEnd: KeyParts['unreadEnd'], pasting: PasteEvents): () => void {
 	const removals = [onTheme((dark) => view.setDark(dark)), nameToolbarButtons(document.body)];
-	view.onCreated((parts) => removals.push(addStart(parts), addKeys({ ...parts, unreadEnd }), addMenuKeys(parts), addTouch(parts)));
+	view.onCreated((parts) => removals.push(addStart(parts), addKeys({ ...parts, unreadEnd }), addMenuKeys(parts), addTouch(parts), addPaste(parts, pasting)));
 	return () => removals.forEach((remove) => remove());
 }

@@ -26,6 +26,7 @@ import { blockedKind, changesCells, changesLayout, readsSelection } from './bloc
 import { CellEditor } from './cell-editor';
 import { cellsOfMutation, leavePlain, UserChanges } from './changes';
 import { cellOfContent, contentOfCell, patchOfContent, styleOfInfo, stylePatch } from './cells';
+import { columnCountFor, GridExtent, leastColumns, leastRows, rowCountFor } from './extent';
 import { RowHeights } from './heights';
 import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
@@ -67,12 +68,6 @@ export interface GridEvents {
 const unitId = 'book';
 const sheetId = 'sheet';
 const setValues = 'sheet.mutation.set-range-values';
-/** Empty rows and columns after those of the sheet. */
-const spareRows = 200;
-const spareColumns = 6;
-const leastRows = 200;
-const leastColumns = 26;
-
 const viewMs = 80;
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
@@ -87,6 +82,7 @@ export class UniverView implements SessionGrid {
 	private readonly instances: IUniverInstanceService;
 	private readonly marks: MarkOverlay;
 	private readonly layout: GridLayout;
+	private readonly extent: GridExtent;
 	private readonly heights: RowHeights;
 	private readonly editor: CellEditor;
 	private book!: Workbook;
@@ -121,6 +117,7 @@ export class UniverView implements SessionGrid {
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
 		this.heights = new RowHeights(this.univer.__getInjector(), this.commands, { unitId, subUnitId: sheetId }, () => this.sheet);
 		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties, (col) => this.naturalWidth(col));
+		this.extent = new GridExtent(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, () => queueMicrotask(() => this.arrange()));
 		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose());
 	}
 
@@ -141,8 +138,8 @@ export class UniverView implements SessionGrid {
 					id: sheetId,
 					name: 'Sheet',
 					cellData: {},
-					rowCount: Math.max(leastRows, this.size.rows + spareRows),
-					columnCount: Math.max(leastColumns, this.size.cols + spareColumns),
+					rowCount: rowCountFor(this.size.rows),
+					columnCount: columnCountFor(this.size.cols),
 					columnData: columnWidths(cells),
 					defaultColumnWidth: leastWidth,
 					defaultRowHeight: 24,
@@ -173,7 +170,7 @@ export class UniverView implements SessionGrid {
 	fill(range: Range, cells: CellEdit[], skip: (row: number, col: number) => boolean): void {
 		if (!this.book && cells.length === 0 && range.row >= this.size.rows) return;
 		if (!this.book) this.create(cells);
-		this.growTo(cells.reduce((most, { row }) => Math.max(most, row + 1), 0), cells.reduce((most, { col }) => Math.max(most, col + 1), 0));
+		this.extent.growTo(cells.reduce((most, { row }) => Math.max(most, row + 1), 0), cells.reduce((most, { col }) => Math.max(most, col + 1), 0));
 		const matrix = this.sheet.getCellMatrix();
 		const formulas: CellEdit[] = [];
 		const listed = new Set(cells.map(({ row, col }) => row * 16384 + col));
@@ -230,27 +227,13 @@ export class UniverView implements SessionGrid {
 			columns = Math.max(columns, col + 1);
 		}
 		if (written.length === 0) return;
-		this.growTo(rows, columns);
+		this.extent.growTo(rows, columns);
 		this.hasFormulas ||= touchesFormula;
 		// onlyRows: tools/univer.ts
 		const options: IExecutionOptions = touchesFormula ? { fromCollab: true } : { fromCollab: true, onlyLocal: true, onlyRows: true };
 		this.commands.syncExecuteCommand(setValues, { unitId, subUnitId: sheetId, cellValue }, options);
 		if (!touchesFormula && this.hasFormulas) this.recalculate(written);
 		this.marks.refresh();
-	}
-
-	private growTo(rows: number, columns: number): void {
-		const options = { fromCollab: true, onlyLocal: true };
-		// Properties of all rows or columns are those of the new ones.
-		if (rows > this.sheet.getRowCount() || columns > this.sheet.getColumnCount()) queueMicrotask(() => this.arrange());
-		if (rows > this.sheet.getRowCount()) {
-			const rowCount = rows + spareRows;
-			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-row-count', { unitId, subUnitId: sheetId, rowCount }, options);
-		}
-		if (columns > this.sheet.getColumnCount()) {
-			const columnCount = columns + spareColumns;
-			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-column-count', { unitId, subUnitId: sheetId, columnCount }, options);
-		}
 	}
 
 	/** Computes the formulas that depend on these ranges; all formulas if there are none. */
@@ -287,7 +270,7 @@ export class UniverView implements SessionGrid {
 			: { startRow: 0, endRow: rowEnd, startColumn: change.at, endColumn: last };
 		const selections = this.selections.getCurrentSelections();
 		this.commands.syncExecuteCommand(structureMutations[change.kind], { unitId, subUnitId: sheetId, range }, { fromCollab: true });
-		this.growTo(leastRows, leastColumns);
+		this.extent.growTo(leastRows, leastColumns);
 		const limit = { row: this.sheet.getRowCount() - 1, col: this.sheet.getColumnCount() - 1 };
 		const moved = movedSelections(selections, change, limit);
 		if (moved.length > 0) this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
@@ -399,6 +382,11 @@ export class UniverView implements SessionGrid {
 		const wrap = (run: Execute, result: (done: boolean) => unknown): Execute => (id, params, options) => {
 			if (id === setValues && options?.applyFormulaCalculationResult) params = this.presentResults(params);
 			if (isOurs(options)) return run(id, params, options);
+			// The box that names the selection takes cells behind the grid, too.
+			if (id === 'sheet.operation.set-selections' && !this.reach(params.selections ?? [])) {
+				this.events.onBlocked('end');
+				return result(false);
+			}
 			if (id.startsWith('sheet.command.') || changesCells(id)) this.events.beforeChange();
 			const structure = structureCommands[id];
 			const moves = moveCommands[id];
@@ -447,6 +435,15 @@ export class UniverView implements SessionGrid {
 		this.updateHistory = () => history._updateStatus();
 	}
 
+	/** Makes room for what is to be selected. Returns whether the sheet may have so many rows and columns. */
+	private reach(selections: { range: IRange }[]): boolean {
+		const end = (last: 'endRow' | 'endColumn', count: number) => selections.reduce((most, { range }) => (range[last] > most ? range[last] : most), count - 1);
+		const [row, col] = [end('endRow', this.sheet.getRowCount()), end('endColumn', this.sheet.getColumnCount())];
+		if (row >= maxRows || col >= maxCols) return false;
+		this.extent.growTo(row + 1, col + 1);
+		return true;
+	}
+
 	/** The kind of refusal of a command that needs cells which have not been read. A single cell can be typed over. */
 	private lacking(id: string, cells: Place[]): string | undefined {
 		const read = readsSelection(id) && this.isFocused ? this.selections.getCurrentSelections().map(({ range }) => this.inGrid(range)) : [];
@@ -482,16 +479,19 @@ export class UniverView implements SessionGrid {
 	private reportSelection({ selections }: { selections?: { range: IRange; primary?: { actualRow: number; actualColumn: number } | null }[] }): void {
 		const last = selections?.at(-1);
 		if (!last) return;
-		const { range, primary } = last;
-		const cells = this.inGrid(range);
-		this.events.onSelection({ row: primary?.actualRow ?? cells.row, col: primary?.actualColumn ?? cells.col }, cells);
+		const cells = this.inGrid(last.range);
+		const place = { row: last.primary?.actualRow ?? cells.row, col: last.primary?.actualColumn ?? cells.col };
+		this.extent.reached(place);
+		this.events.onSelection(place, cells);
 	}
 
 	private reportView(): void {
 		this.viewTimer ??= setTimeout(() => {
 			this.viewTimer = undefined;
 			const visible = this.visible();
-			if (visible) this.events.onView(visible);
+			if (!visible) return;
+			this.extent.reached({ row: visible.toRow, col: visible.toCol });
+			this.events.onView(visible);
 		}, viewMs);
 	}
 
@@ -586,7 +586,7 @@ export class UniverView implements SessionGrid {
 
 	dispose(): void {
 		clearTimeout(this.viewTimer);
-		for (const cleanUp of this.cleanUps) cleanUp();
+		this.cleanUps.forEach((cleanUp) => cleanUp());
 		this.marks.dispose();
 		this.univer.dispose();
 		this.host.remove();

@@ -1,0 +1,110 @@
+// value.ts - the content of a cell for a text that was typed or pasted, and for a value that another spreadsheet shows.
+import { getNumfmtParseValueFilter, numfmt } from '@univerjs/core';
+import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
+import { orderOf, readDate, readTime } from './dates';
+import type { Locale } from './locale';
+import type { Marks } from './marks';
+
+/** A content, and the number format that it brings. */
+export interface Value {
+	content: string;
+	/** undefined: that of the cell. */
+	pattern?: string | undefined;
+}
+
+const textFormat = '@';
+
+/** A text as somebody types it. */
+export function typedValue(text: string, locale: Locale): Value {
+	const { kind } = parseContent(text);
+	if (kind === 'number') return { content: numberContent(Number(text)) };
+	if (kind === 'date') return { content: text, pattern: text.includes(':') ? 'yyyy-mm-dd hh:mm:ss' : 'yyyy-mm-dd' };
+	if (kind !== 'text' || text.startsWith("'") || /[\r\n\t]/.test(text)) return { content: text };
+	if (/^(true|false)$/i.test(text)) return { content: text.toUpperCase() };
+	const date = readDate(text, locale);
+	if (date) return { content: date, pattern: date.includes(':') ? `${locale.datePattern} h:mm` : locale.datePattern };
+	// 1,234.5, 12 %, $5, 1:30. Not a day and a month without a year, whose order nobody knows, and no number that would change.
+	const parsed = getNumfmtParseValueFilter(text);
+	if (!parsed?.z || typeof parsed.v !== 'number' || isDateFormat(parsed.z)) return { content: textContent(text) };
+	return /^[^0-9]*0[0-9]/.test(text) && !readTime(text) ? { content: textContent(text) } : { content: numberContent(parsed.v), pattern: parsed.z };
+}
+
+/** The digits and what divides them, without signs, currencies and spaces. */
+const figures = (shown: string) => shown.replace(/[^0-9.,]/g, '').replace(/^[.,]+(?=[0-9]+[.,])|[.,]+$/g, '');
+
+/** The number that a source shows in this format; null: it is not understood. The source's decimal mark follows from the format. */
+function shownNumber(shown: string, pattern: string): number | null {
+	const section = pattern.replace(/"[^"]*"|\\.|_.|\*./g, '').split(';')[0]!;
+	const scientific = /^(.*?)E([+-]?[0-9]+)\s*$/i.exec(shown.trim());
+	const mantissa = scientific ? scientific[1]! : shown;
+	if (!/[0-9]/.test(mantissa)) return null;
+	const decimals = /\.([0#?]+)/.exec(section)?.[1]!.length ?? (section === '' || /general/i.test(section) ? Infinity : 0);
+	const text = figures(mantissa);
+	const mark = Math.max(text.lastIndexOf('.'), text.lastIndexOf(','));
+	const hasDecimals = mark >= 0 && decimals > 0 && text.length - mark - 1 <= decimals;
+	const digits = hasDecimals ? `${text.slice(0, mark).replace(/[.,]/g, '')}.${text.slice(mark + 1)}` : text.replace(/[.,]/g, '');
+	let number = Number(`${digits || '0'}${scientific ? `e${scientific[2]}` : ''}`);
+	if (/%/.test(section)) number = Number(`${number}e-2`);
+	if (/^\s*[-\u2212]|[-\u2212]\s*$|\(.*\)/.test(mantissa.replace(/[^0-9.,()\u2212-]/g, ''))) number = -number;
+	return Number.isFinite(number) ? number : null;
+}
+
+/** Whether the format shows the number in this way, whatever divides its digits. */
+function showsSame(pattern: string, number: number, shown: string): boolean {
+	const bare = (text: string) => text.replace(/[\s.,'\u2019]/g, '').replace(/\u2212/g, '-');
+	try {
+		return bare(numfmt.format(pattern, number)) === bare(shown);
+	} catch {
+		return false;
+	}
+}
+
+/** What a cell of another spreadsheet has that shows this text in this format; null: it is not understood. */
+export function shownValue(shown: string, pattern: string, locale: Locale): Value | null {
+	const text = shown.trim();
+	if (pattern === textFormat) return { content: textContent(shown), pattern };
+	if (pattern === '' || text === '' || text.startsWith('=')) return typedValue(pattern === '' ? text : shown, locale);
+	try {
+		numfmt.format(pattern, 1);
+	} catch {
+		return null;
+	}
+	if (isDateFormat(pattern)) {
+		const content = readDate(text, { order: orderOf(pattern) ?? locale.order, months: locale.months });
+		return content ? { content, pattern } : null;
+	}
+	if (/h|s/i.test(pattern.replace(/"[^"]*"|\\.|\[[$~][^\]]*\]/g, '')) && readTime(text)) {
+		const { hour, minute, second } = readTime(text)!;
+		return { content: numberContent((hour * 3600 + minute * 60 + second) / 86400), pattern };
+	}
+	const number = shownNumber(text, pattern);
+	if (number !== null && showsSame(pattern, number, text)) return { content: numberContent(number), pattern };
+	// A text in a cell with a number format.
+	return /[0-9]/.test(text) ? null : { content: typedValue(text, locale).content, pattern };
+}
+
+/** The content of a cell of another spreadsheet. `understood`: its format is kept. */
+export function pastedValue(shown: string, { value, pattern }: Marks, locale: Locale): Value & { understood: boolean } {
+	if (typeof value === 'boolean') return { content: value ? 'TRUE' : 'FALSE', understood: true };
+	if (typeof value === 'string') return { content: textContent(value), ...(pattern === textFormat && { pattern }), understood: true };
+	if (typeof value === 'number') return numberIn(value, pattern);
+	if (pattern === undefined) return { ...typedValue(shown, locale), understood: true };
+	const known = shownValue(shown, pattern, locale);
+	return known ? { ...known, understood: true } : { ...typedValue(shown, locale), understood: false };
+}
+
+/** A number in a format. */
+function numberIn(number: number, pattern = ''): Value & { understood: boolean } {
+	let understood = true;
+	try {
+		numfmt.format(pattern || 'General', number);
+	} catch {
+		understood = false;
+	}
+	// Serial numbers of days before 1900-03-01 differ between programs.
+	const content = pattern && isDateFormat(pattern) && number >= 61 ? formatDate(number) : numberContent(number);
+	return { content, ...(pattern && understood && { pattern }), understood };
+}
+
+/** Whether a text that is typed into a cell of this format stays as it is. */
+export const isTextFormat = (pattern: string | undefined): boolean => pattern === textFormat;

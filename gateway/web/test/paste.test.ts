@@ -1,0 +1,137 @@
+// What pasted texts and values become (src/paste), without a browser. tests/browser/paste.test.mjs has HTML.
+import { describe, expect, test } from 'vitest';
+import { readDate } from '../src/paste/dates';
+import { localeOf } from '../src/paste/locale';
+import { excelFormat, marksOf } from '../src/paste/marks';
+import { pastedRange, planPaste } from '../src/paste/plan';
+import { readTable, writeTable } from '../src/paste/tsv';
+import { pastedValue, shownValue, typedValue } from '../src/paste/value';
+import type { PastedRows } from '../src/paste/html';
+
+const en = localeOf('en-US');
+const gb = localeOf('en-GB');
+const de = localeOf('de-DE');
+
+describe('a table as text', () => {
+	const cases: [string, string, string[][]][] = [
+		['one cell', 'a', [['a']]],
+		['nothing', '', [['']]],
+		['tabs and a trailing line break', 'a\tb\nc\td\n', [['a', 'b'], ['c', 'd']]],
+		['CRLF', 'a\tb\r\nc\td\r\n', [['a', 'b'], ['c', 'd']]],
+		['CR alone', 'a\rb\r', [['a'], ['b']]],
+		['an empty row and an empty last cell', 'a\t\n\nb', [['a', ''], [''], ['b']]],
+		['a quoted cell of several lines', 'a\t"line1\nline2"\t"say ""hi"""', [['a', 'line1\nline2', 'say "hi"']]],
+		['line breaks of Windows inside of a cell', '"x\r\ny"\tz\r\n', [['x\ny', 'z']]],
+		['a tab inside of a cell', '"a\tb"\tc', [['a\tb', 'c']]],
+		['quotation marks that somebody has typed', '"hello"\t"a" b\t5" x', [['"hello"', '"a" b', '5" x']]],
+		['a quotation mark without its end', '"abc\tdef\nghi', [['"abc', 'def'], ['ghi']]],
+		['what looks like HTML', 'Bob <bob@example.org>\nAnn <ann@example.org>', [['Bob <bob@example.org>'], ['Ann <ann@example.org>']]],
+		['spaces', '  a \t b', [['  a ', ' b']]],
+	];
+	test.each(cases)('%s', (_, text, rows) => expect(readTable(text)).toEqual(rows));
+
+	test('is read as the same cells that were written', () => {
+		const letters = ['a', '"', '\t', '\n', ' ', '', '""', '=1', "'"];
+		let seed = 7;
+		const next = (n: number) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+		for (let round = 0; round < 2000; round++) {
+			const cell = () => Array.from({ length: next(5) }, () => letters[next(letters.length)]).join('');
+			const cols = 1 + next(3);
+			const rows = Array.from({ length: 1 + next(3) }, () => Array.from({ length: cols }, cell));
+			// A last row that is empty cannot be told from a line break at the end.
+			if (cols === 1 && rows.at(-1)![0] === '') rows.at(-1)![0] = 'x';
+			expect(readTable(writeTable(rows))).toEqual(rows);
+		}
+	});
+
+	test('a million quotation marks are read in linear time', () => {
+		const began = performance.now();
+		expect(readTable('"a\n'.repeat(300000)).length).toBe(300000);
+		expect(readTable(`"${'x""'.repeat(300000)}`)).toHaveLength(1);
+		expect(performance.now() - began).toBeLessThan(5000);
+	});
+});
+
+describe('what is typed', () => {
+	const cases: [string, ReturnType<typeof localeOf>, string, string?][] = [
+		['12', en, '12'], ['1.50', en, '1.5'], ['007', en, '007'], ['1E5', en, '100000'], ['0x1F', en, '0x1F'], ['true', en, 'TRUE'], ['=A1+1', en, '=A1+1'],
+		["'007", en, "'007"], ['12345678901234567', en, '12345678901234567'], ['03/04/2024', gb, '2024-04-03', 'dd/mm/yyyy'], ['03/04/2024', en, '2024-03-04', 'mm/dd/yyyy'],
+		['31/01/2024', gb, '2024-01-31', 'dd/mm/yyyy'], ['31.01.2024', de, '2024-01-31', 'dd.mm.yyyy'], ['1. März 2024', de, '2024-03-01', 'dd.mm.yyyy'],
+		['1 March 2024', gb, '2024-03-01', 'dd/mm/yyyy'], ['Friday, March 1, 2024', en, '2024-03-01', 'mm/dd/yyyy'], ['2024-02-30', en, '2024-02-30'],
+		['31/31/2024', gb, '31/31/2024'], ['1/2', en, '1/2'], ['May 5', en, 'May 5'], ['50%', en, '0.5', '0%'], ['1,234.50', en, '1234.5', '#,##0.00'],
+		['2024-01-31 10:30', en, '2024-01-31 10:30', 'yyyy-mm-dd hh:mm:ss'], ['Bob', en, 'Bob'], ['192.168.1.10', gb, '192.168.1.10'], ['1.2.3', de, '1.2.3'], ['555-1234', en, '555-1234'],
+		['a\n=b', en, 'a\n=b'], ['+49 170 123', en, '+49 170 123'], ['-', en, '-'], ['1-2-3', en, '1-2-3'],
+	];
+	test.each(cases)('%s', (text, locale, content, pattern) => expect(typedValue(text, locale)).toEqual({ content, ...(pattern && { pattern }) }));
+});
+
+describe('dates', () => {
+	test.each([
+		['2024/1/31', 'mdy', '2024-01-31'], ['31-Jan-24', 'mdy', '2024-01-31'], ['01/31/2024 5:07 PM', 'mdy', '2024-01-31 17:07:00'], ['1/2/98', 'dmy', '1998-02-01'],
+		['29/02/2023', 'dmy', null], ['24/12/31', 'ymd', '2024-12-31'], ['1/2-2024', 'mdy', null], ['10:30', 'mdy', null], ['March 2024', 'mdy', null], ['call 1 March 2024 back', 'mdy', null],
+		['2024年3月1日', 'ymd', '2024-03-01'],
+	] as const)('%s as %s', (text, order, content) => expect(readDate(text, { order, months: en.months })).toBe(content));
+});
+
+describe('what another spreadsheet shows in a format', () => {
+	test.each([
+		['1,234.50', '#,##0.00', '1234.5'], ['1.234,50', '#,##0.00', '1234.5'], ['(1,234)', '#,##0_);(#,##0)', '-1234'], ['-5', '0', '-5'], ['12.50%', '0.00%', '0.125'],
+		['1.23E+05', '0.00E+00', '123000'], ['$1,000.00', '$#,##0.00', '1000'], ['1 234', '# ##0', '1234'], ['31-Jan-24', 'd-mmm-yy', '2024-01-31'],
+		['31/01/2024', 'dd/mm/yyyy', '2024-01-31'], ['007', '@', '007'], ['1/2', '@', '1/2'], ['=1+1', '@', "'=1+1"], ['1E5', '@', "'1E5"], ['00042', '00000', '42'], ['n/a', '0.00', 'n/a'],
+		['0.5', '', '0.5'], ['6:30 PM', 'h:mm AM/PM', '0.770833333333333'],
+	])('%s as %s', (shown, pattern, content) => {
+		const value = shownValue(shown, pattern, en);
+		expect(value && { ...value, content: /^0\.77/.test(value.content) ? value.content.slice(0, 17) : value.content }).toEqual({ content, ...(pattern && { pattern }) });
+	});
+	test('what is not understood costs the format, not the value', () => {
+		for (const [shown, pattern] of [['abc1', '0'], ['12', 'Percen'], ['12', '[[['], ['####', '0.00'], ['1.234,5', '0%'], ['soon 5', 'yyyy-mm-dd']] as const) {
+			const { content, understood } = pastedValue(shown, { pattern }, en);
+			expect([shown, content]).toEqual([shown, typedValue(shown, en).content]);
+			if (/[0-9]/.test(shown)) expect([pattern, understood]).toEqual([pattern, false]);
+		}
+	});
+});
+
+describe('marks of a cell', () => {
+	const marks = (attributes: Record<string, string>, mso?: string) => marksOf((name) => attributes[name] ?? null, mso, en);
+	test("Excel's names and escapes", () => {
+		expect(['Percent', '"Short Date"', 'Fixed', 'Standard', 'Scientific', 'General', '"\\@"', '\\@', '"0\\.00"', '"\\#\\,\\#\\#0\\.00"', '"d\\\\-mmm\\\\-yy"', '"\\0022Total\\0022\\ 0"', '"Medium Time"', '"Long Date"'].map((name) => excelFormat(name, en))).toEqual(
+			['0.00%', 'mm/dd/yyyy', '0.00', '#,##0.00', '0.00E+00', '', '@', '@', '0.00', '#,##0.00', 'd\\-mmm\\-yy', '"Total" 0', 'h:mm AM/PM', 'dddd, mmmm d, yyyy'],
+		);
+	});
+	test('Google Sheets, LibreOffice, WPS', () => {
+		expect(marks({ 'data-sheets-value': '{"1":2,"2":"0041"}' })).toEqual({ value: '0041' });
+		expect(marks({ 'data-sheets-value': '{"1":3,"3":41.5}', 'data-sheets-numberformat': '{"1":2,"2":"0.00"}' })).toEqual({ value: 41.5, pattern: '0.00' });
+		expect(marks({ 'data-sheets-value': '{"1":4,"4":1}' })).toEqual({ value: true });
+		expect(marks({ 'data-sheets-value': 'broken' })).toEqual({});
+		expect(marks({ sdval: '45292', sdnum: '1033;0;YYYY-MM-DD' })).toEqual({ value: 45292, pattern: 'YYYY-MM-DD' });
+		expect(marks({ sdnum: '1033;0;@' })).toEqual({ pattern: '@' });
+		expect(marks({ sdval: '1', sdnum: '1033;0;BOOLEAN' })).toEqual({ value: true });
+		expect(marks({ 'x:str': '' })).toEqual({ pattern: '@' });
+		expect(marks({ 'x:num': '1234.5' })).toEqual({ value: 1234.5 });
+		expect(marks({ 'x:num': '' }, 'Percent')).toEqual({ pattern: '0.00%' });
+	});
+});
+
+describe('where a paste goes', () => {
+	const table = (...rows: string[][]): PastedRows => rows.map((row) => new Map(row.map((text, col) => [col, { text, marks: {}, style: null, rows: 1, cols: 1 }])));
+	const at = (row: number, col: number, toRow = row, toCol = col) => ({ row, col, toRow, toCol });
+	test('as many cells as it has, or the selection if that is a multiple', () => {
+		const two = table(['a', 'b']);
+		expect(pastedRange(two, at(3, 3))).toEqual(at(3, 3, 3, 4));
+		expect(pastedRange(two, at(3, 3, 4, 6))).toEqual(at(3, 3, 4, 6));
+		expect(pastedRange(two, at(3, 3, 4, 5))).toEqual(at(3, 3, 3, 4));
+	});
+	test('a text keeps the formats of cells, and what is formatted as text takes it literally', () => {
+		const plan = planPaste(table(['007', '5']), at(0, 0, 0, 1), 'plain', en, (_, col) => (col === 0 ? { n: { pattern: '@' } } : null));
+		expect(plan.edits).toEqual([{ row: 0, col: 0, content: "007" }, { row: 0, col: 1, content: '5' }]);
+		expect(planPaste(table(['=1+1', '']), at(0, 0, 0, 1), 'plain', en, () => ({ n: { pattern: '@' } })).edits.map(({ content }) => content)).toEqual(["'=1+1", '']);
+	});
+	test('links become formulas, merged cells ranges', () => {
+		const rows: PastedRows = [new Map([[0, { text: 'a "b"', marks: {}, style: { bl: 1 }, link: 'https://x.org/?a=1&b=2', rows: 2, cols: 2 }]]), new Map()];
+		const { edits, merges } = planPaste(rows, at(4, 1, 5, 2), 'all', en, () => null);
+		expect(edits[0]).toEqual({ row: 4, col: 1, content: '=HYPERLINK("https://x.org/?a=1&b=2","a ""b""")', style: { bl: 1 } });
+		expect(merges).toEqual([at(4, 1, 5, 2)]);
+		expect(planPaste(rows, at(4, 1, 5, 2), 'values', en, () => null)).toMatchObject({ merges: [], edits: [{ content: 'a "b"' }, {}, {}, {}] });
+	});
+});
