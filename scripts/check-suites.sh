@@ -136,7 +136,7 @@ file_perl() {
 	local code=0 name=${1%.pl}
 	cd "$dir"
 	# TESTDIR until PostgreSQL 15, the others from 16 on.
-	as_suite env "TESTDIR=$dir" "TESTDATADIR=$dir/tmp_check" "TESTLOGDIR=$dir/tmp_check/log" \
+	as_suite env "PATH=$source_dir/tests/tap/bin:$bindir:$PATH" "TESTDIR=$dir" "TESTDATADIR=$dir/tmp_check" "TESTLOGDIR=$dir/tmp_check/log" \
 		perl -I "$source_dir/tests/tap" "$source_dir/tests/tap/$1" || code=$?
 	# PostgreSQL's modules write the last messages of a dying test to its own file, before those of its end.
 	[ "$code" -eq 0 ] || grep -qE '^\[.* 1\.\.[0-9]+$' "tmp_check/log/regress_log_$name" || grep -m 1 '^error running SQL' "tmp_check/log/regress_log_$name" ||

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import test from 'node:test';
 import { Cluster } from '../lib/cluster.mjs';
-import { waitUntil } from '../lib/processes.mjs';
+import { waitUntil, roundsToRun } from '../lib/processes.mjs';
 import { Person, startBrowser } from './page.mjs';
 import { brokenRules, invisibleFocus } from './rules.mjs';
 
@@ -129,6 +129,9 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 	for (const locale of ['en', 'zh-CN'])
 		for (const colorScheme of ['light', 'dark'])
 			for (const phone of [false, true]) {
+				// Half of them have each pair of properties.
+				const odd = [locale === 'en', colorScheme === 'light', !phone].filter(Boolean).length % 2;
+				if (odd === 0 && roundsToRun(1, 2) === 1) continue;
 				await step(`each screen in ${locale}, ${colorScheme}, on a ${phone ? 'phone' : 'wide screen'}`, async () => {
 					const size = phone ? { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true } : { viewport: { width: 1280, height: 760 } };
 					const context = await browser.newContext({ locale, colorScheme, ...size });

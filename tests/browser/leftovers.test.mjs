@@ -73,7 +73,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		assert.equal(new URL(page.url()).search, '');
 		assert.equal(await page.locator('.status').count(), 0);
 		assert.ok(await page.getByRole('heading', { name: 'Sheets' }).isVisible());
-		await page.unrouteAll();
+		await page.unrouteAll({ behavior: 'wait' });
 	});
 
 	await part('an editor that cannot be loaded is told, and loaded when the user tries again', 'ann', async () => {
@@ -81,7 +81,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await page.route(/editor-[^/]*\.js$/, (route) => route.abort());
 		await page.goto(`${gateway.url}/?id=${id}`);
 		await page.getByRole('alert').getByText('No gateway answers').waitFor();
-		await page.unrouteAll();
+		await page.unrouteAll({ behavior: 'wait' });
 		await page.getByRole('button', { name: 'Try again' }).click();
 		await ann.untilSaved();
 		await page.goto(`${gateway.url}/`);
@@ -110,14 +110,14 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await page.reload();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 		await signIn();
-		await page.unrouteAll();
+		await page.unrouteAll({ behavior: 'wait' });
 		await page.route('**/v2/session/end', (route) => route.abort());
 		await signOut();
 		await page.getByText('Signed out in this tab only').waitFor();
 		await picture('signed-out');
 		await page.reload();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-		await page.unrouteAll();
+		await page.unrouteAll({ behavior: 'wait' });
 		await signIn();
 	});
 

@@ -75,7 +75,7 @@ describe('the session of a browser', () => {
 		};
 		for (const path of Object.keys(signIns)) {
 			for (const headers of path === '/login' ? foreign() : foreign().slice(0, 2)) assert.deepEqual(await ask(path, headers), [], `${path} ${JSON.stringify(headers)}`);
-			for (const headers of path === '/login' ? own() : own().slice(-1)) assert.deepEqual(await ask(path, headers), ['pg_sheet_files', 'pg_sheet_session'], `${path} ${JSON.stringify(headers)}`);
+			for (const headers of path === '/login' ? own() : own().slice(-1)) assert.deepEqual(await ask(path, headers), ['pg_sheet_device', 'pg_sheet_files', 'pg_sheet_session'], `${path} ${JSON.stringify(headers)}`);
 		}
 		for (const path of ['/v2/session', '/v2/session/end']) {
 			const cookie = `pg_sheet_session=${user.token}`;
@@ -95,7 +95,7 @@ describe('the session of a browser', () => {
 		const headers = { origin: 'https://sheets.example.org', 'sec-fetch-site': 'same-site' };
 		const user = await register(gateway);
 		const answer = await post(other, '/login', { username: user.username, password: user.password }, { headers });
-		assert.equal(answer.headers['set-cookie']?.length, 2);
+		assert.equal(answer.headers['set-cookie']?.length, 3);
 		assert.equal((await post(other, '/v2/session', {}, { headers: { ...headers, cookie: `pg_sheet_session=${user.token}` } })).status, 403);
 		const { token } = answer.json.data;
 		await call(other, '/getuser', { token }, 10);

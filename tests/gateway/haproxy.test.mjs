@@ -86,7 +86,7 @@ test('nobody becomes an operator through it, and clients cannot forge what it te
 test('the page behind it gets cookies of this host alone', async () => {
 	const answer = await post(right, '/login', { username: anna.username, password: anna.password }, { headers: { origin: right.url } });
 	const cookies = answer.headers['set-cookie'].map((cookie) => cookie.replace(/=[^;]+/, ''));
-	assert.match(cookies.join('\n'), /^__Host-pg_sheet_files; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=\d+\n__Host-pg_sheet_session; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
+	assert.match(cookies.join('\n'), /^__Host-pg_sheet_files; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=\d+\n__Host-pg_sheet_session; Path=\/; HttpOnly; SameSite=Strict; Secure\n__Host-pg_sheet_device; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
 	const headers = { origin: right.url, cookie: answer.headers['set-cookie'][1].split(';')[0] };
 	assert.equal((await post(right, '/v2/session', {}, { headers })).json.username, anna.username);
 });

@@ -123,7 +123,7 @@ describe('starting', () => {
 		const closed = await run('drain', `127.0.0.1:${await freePort()}`);
 		assert.equal(closed.code, 1);
 		assert.match(closed.stderr, /does not answer/);
-		const resumed = await run('resume', gateway.host);
+		const resumed = await run('resume', gateway.admin.host);
 		assert.equal(resumed.code, 0, resumed.stderr);
 		const members = await run('members', `--database=${cluster.conninfo('gateway')}`, '--admin-token-file=/nonexistent');
 		assert.equal(members.code, 0, members.stderr);

@@ -75,12 +75,30 @@ describe('an operation with `seen`', () => {
 		await a.next('ack');
 	});
 
+	test('is not refused for a commit of many cells, of its account or elsewhere, but for one around its cells', async () => {
+		const a = await raw(anna);
+		const b = await raw(ben);
+		const seen = a.hello.seq;
+		const many = (top, content) => Array.from({ length: 600 }, (_, i) => set(top + (i >> 2), 2 + (i & 3), content));
+		a.op(1, many(0, 'own'));
+		await a.next('ack');
+		b.op(1, many(300, 'theirs'));
+		await b.next('ack');
+		a.op(2, many(0, 'again'), { seen });
+		await a.next('ack', ({ n }) => n === 2);
+		a.op(3, [set(280, 2, 'x'), set(310, 3, 'x')], { seen });
+		assert.deepEqual(await a.next('nack').then(({ reason, row, col }) => [reason, row, col]), ['base', 310, 3]);
+	});
+
 	test('is refused if `seen` is older than what the gateway remembers, or has not been reported', async () => {
 		const a = await raw(anna);
 		const b = await raw(ben);
 		const seen = a.hello.seq;
-		for (let n = 1; n <= 3; n++) b.op(n, Array.from({ length: 200 }, (_, row) => set(row, 9, `${n}`)));
-		const { seq } = await b.next('ack', ({ n }) => n === 3);
+		let seq;
+		for (let n = 1; n <= 9; n++) {
+			b.op(n, Array.from({ length: 60 }, (_, row) => set(row, 9, `${n}`)));
+			({ seq } = await b.next('ack', (ack) => ack.n === n));
+		}
 		a.op(1, [set(0, 0, 'a')], { seen });
 		assert.equal((await a.next('nack')).reason, 'base');
 		a.op(2, [set(0, 0, 'a')], { seen: seq + 1000, nacks: 1 });

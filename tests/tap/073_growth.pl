@@ -32,12 +32,13 @@ my %parameters = (
 	'coord_postgres.c heartbeat_sql' => [],
 	'coord_postgres.c holder_sql' => [],
 	'database.c database_works_sql' => [ '1', q{'pg_sheet group'} ],
-	'database.c session_format_sql' => undef, # not to be explained: it reads no table
 	'doctor.c doctor_sql' => [],
 	'download.c download_info_sql' => [ '$busy', q{'file 7'}, '$guest', q{''} ],
 	'download.c download_part_sql' => [ '$file', '0' ],
 	'command.c sql' => [],
 	'command.c admin_sql' => [q{'here:1'}],
+	# not to be explained: these set and read settings
+	map({ ("pgsession.c $_" => undef) } '"SELECT %s"', '"SELECT 1"', 'check_begin_sql', 'setup_durable_sql'),
 	'follow.c follow_sql' => [ '5', 'NULL', '0' ],
 	'health.c sql' => [],
 	'held.c held_sql' => ['ARRAY[$busy]'],

@@ -2,7 +2,7 @@
  * test_handover.c - gateways, editors, ZooKeeper and the database in a simulated world (sim_gateway.h): sheets move
  * between gateways that join, drain and fail, while they are edited.
  *
- *   SCHEDULES=n  how many schedules (default 1500, with LONG 10000)
+ *   SCHEDULES=n  how many schedules (default 1000, with LONG 10000)
  *   SEED=n       the seed of the first one; a failure tells its seed
  *   TRACE=1      prints what happens
  *
@@ -50,6 +50,7 @@
 #define QUIET_MS	 4000 /* at the end nothing is edited */
 #define RING_MS		 1000 /* in which all hear of a change */
 #define REDIRECT_MS	 250  /* until a redirect has arrived */
+#define RESTART_MS	 100  /* at least, between the end of a gateway and its next start: as systemd's RestartSec */
 #define SERVED_MS	 500
 #define IMPATIENT_MS 4000 /* more than a session */
 #define HOPS_MAX	 8
@@ -220,6 +221,8 @@ gateway_kill(Gateway *gateway)
 	gateway_is_gone(gateway);
 }
 
+static void gateway_starts(void *arg);
+
 static void
 gateway_runs(void *arg)
 {
@@ -236,6 +239,11 @@ gateway_start(int number)
 
 	if ((gateway && !gateway->process.dead) || libraries_used == LIBRARIES)
 		return;
+	if (gateway && sim_now - gateway->ended < RESTART_MS * SIM_MS)
+	{
+		sim_after(NULL, RESTART_MS * SIM_MS, gateway_starts, (void *) (intptr_t) number);
+		return;
+	}
 	sim_trace("gateway %d starts", number);
 	ring_changes();
 	gateway = gateways[number] = calloc(1, sizeof(*gateway));
@@ -888,7 +896,7 @@ build_rings(void)
 int
 main(void)
 {
-	unsigned long count = sim_setting("SCHEDULES", steps_to_run(1500, 10000));
+	unsigned long count = sim_setting("SCHEDULES", steps_to_run(1000, 10000));
 	uint64_t first = sim_setting("SEED", 1);
 
 	sim_traces = getenv("TRACE") != NULL;
