@@ -197,7 +197,7 @@ cmp_ok(sql(q{SELECT sheet.lock('work')}), '>', $fourth, 'nor is one of a transac
 
 # Names, sheets in the cache, followers, checks and versions that are due: each time beyond what the tables hold, while all of the
 # sessions read all of the tables.
-$node->append_conf('postgresql.conf', "pg_sheet.max_cached_sheets = 16\npg_sheet.version_edits = 1\npg_sheet.version_interval = 0\n");
+$node->append_conf('postgresql.conf', "max_locks_per_transaction = 1024\npg_sheet.max_cached_sheets = 16\npg_sheet.version_edits = 1\npg_sheet.version_interval = 0\n");
 $node->restart;
 sql(q{
 CREATE FUNCTION crowd_look() RETURNS bigint LANGUAGE sql AS $$

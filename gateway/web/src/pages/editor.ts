@@ -276,6 +276,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	/** Gets a new token: that of another tab, or by the password. Resolves to whether there is one. */
 	async function signInAgain(): Promise<boolean> {
 		const shared = await sharedSession();
+		if (gone) return false;
 		if (shared?.uid !== account.uid || shared.token === account.token) return askPassword(account, () => navigation.signOut());
 		Object.assign(account, shared);
 		saveSession(account);
