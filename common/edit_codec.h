@@ -94,6 +94,16 @@ edit_is_of_extent(EditKind kind)
 	return kind == EDIT_RESIZE || kind == EDIT_PROPERTY;
 }
 
+/* Returns whether row, column, content and style lie within the limits of sheets. The row of EDIT_ROLLBACK is a
+ * version, which may be any. */
+static inline bool
+edit_is_within_limits(const Edit *edit)
+{
+	return (edit->row < SHEET_MAX_ROWS || edit->kind == EDIT_ROLLBACK) && edit->col < SHEET_MAX_COLS &&
+		   edit->content.len <= SHEET_MAX_CONTENT_BYTES &&
+		   (edit->style.data == NULL || edit->style.len <= SHEET_MAX_STYLE_BYTES);
+}
+
 /* Returns whether a sheet has the edit's row and column from then on. Beyond its end there are neither cells nor
  * properties, and an edit that only removes one is not stored. */
 static inline bool

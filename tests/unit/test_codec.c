@@ -380,6 +380,35 @@ test_lines(void)
 		   "other texts are no numbers of lines");
 }
 
+/* What is stored is within the limits of sheets, but a rollback may name any version. */
+static void
+test_limits(void)
+{
+	Edit edit = {.kind = EDIT_SET,
+				 .row = SHEET_MAX_ROWS - 1,
+				 .col = SHEET_MAX_COLS - 1,
+				 .content = {"", SHEET_MAX_CONTENT_BYTES},
+				 .style = {"", SHEET_MAX_STYLE_BYTES}};
+	Edit rollback = {.kind = EDIT_ROLLBACK, .row = SHEET_MAX_ROWS}, other;
+
+	TAP_OK(edit_is_within_limits(&edit), "the last cell may have the longest content and style");
+	other = edit;
+	other.row++;
+	TAP_OK(!edit_is_within_limits(&other), "no row is beyond the last one");
+	other = edit;
+	other.col++;
+	TAP_OK(!edit_is_within_limits(&other), "no column is beyond the last one");
+	other = edit;
+	other.content.len++;
+	TAP_OK(!edit_is_within_limits(&other), "no content is longer");
+	other = edit;
+	other.style.len++;
+	TAP_OK(!edit_is_within_limits(&other), "no style is longer");
+	TAP_OK(edit_is_within_limits(&rollback), "a rollback names a version above the number of rows");
+	rollback.row = UINT32_MAX;
+	TAP_OK(edit_is_within_limits(&rollback), "and any other");
+}
+
 int
 main(void)
 {
@@ -388,5 +417,6 @@ main(void)
 	test_random_bytes();
 	test_refusals();
 	test_lines();
+	test_limits();
 	return tap_done();
 }

@@ -292,7 +292,7 @@ state_apply_edits(State *state, EditReader *reader, const StoredBatch *batch, in
 
 	while ((error = edit_read(reader, &edit)) == EDIT_OK)
 	{
-		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS)
+		if (!edit_is_within_limits(&edit))
 			break;
 		if (state->commit.seq != 0)
 			return "the segment goes on after its commit record";

@@ -156,7 +156,7 @@ batches_each_edit_of(BatchScan *scan, int64 since, int64 until, BatchesEditFn fn
 	for (; (error = edit_read_inline(&reader, &edit)) == EDIT_OK; seq++, at++)
 	{
 		/* Grids and maps trust their callers. */
-		if (edit.row >= SHEET_MAX_ROWS || edit.col >= SHEET_MAX_COLS || edit.content.len > SHEET_MAX_CONTENT_BYTES)
+		if (!edit_is_within_limits(&edit))
 			history_corrupted(scan->sheet_id, "the edit at seq", seq, EDIT_BAD_NUMBER);
 		if (seq > since && seq <= until)
 			fn(arg, seq, at, &edit);

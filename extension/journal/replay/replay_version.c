@@ -14,7 +14,7 @@
 static inline bool
 is_cell(const Edit *edit)
 {
-	return edit->row < SHEET_MAX_ROWS && edit->col < SHEET_MAX_COLS && edit->content.len <= SHEET_MAX_CONTENT_BYTES;
+	return edit->row < SHEET_MAX_ROWS && edit_is_within_limits(edit);
 }
 
 /* Puts a cell into the grid. *no and *tile are those of the previous cell, mostly the same: this saves the search. */
