@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(sheet_link_account);
 #define ACCOUNT_EMAIL_MAX	254
 #define ACCOUNT_NAME_MAX	100
 #define ACCOUNT_SEEN_EDITS	1000 /* of the log's end */
-#define ACCOUNT_REVOKED_MAX 1000 /* tokens that have not expired */
+#define ACCOUNT_REVOKED_MAX 1000 /* tokens that may not have expired */
 
 static CatalogQuery account_insert = {
 	"INSERT INTO sheet.account (name, email, password_hash, skeleton) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING "
@@ -65,8 +65,9 @@ static CatalogQuery token_insert = {"INSERT INTO sheet.revoked_token "
 									"SELECT uid, $2, pg_catalog.to_timestamp($3::float8) FROM sheet.account "
 									"WHERE uid = $1 ON CONFLICT DO NOTHING",
 									{INT8OID, INT8OID, INT8OID}};
+/* By a clock of a gateway, which may be behind this one, they may not have expired. */
 static CatalogQuery token_delete_expired = {
-	"DELETE FROM sheet.revoked_token WHERE uid = $1 AND expires_at < pg_catalog.now()", {INT8OID}};
+	"DELETE FROM sheet.revoked_token WHERE uid = $1 AND expires_at < pg_catalog.now() - interval '1 day'", {INT8OID}};
 static CatalogQuery token_delete_all = {"DELETE FROM sheet.revoked_token WHERE uid = $1", {INT8OID}};
 static CatalogQuery token_count = {"SELECT pg_catalog.count(*) FROM sheet.revoked_token WHERE uid = $1", {INT8OID}};
 static CatalogQuery token_find = {"SELECT token_id FROM sheet.revoked_token WHERE uid = $1 AND token_id = $2",
