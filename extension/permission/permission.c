@@ -378,18 +378,31 @@ permission_new_name(Oid role)
 	return name;
 }
 
+/* The link may be newer than the snapshot of the transaction. */
+static uint64
+permission_relink(const NullableDatum *args)
+{
+	CatalogScope scope;
+	uint64 rows;
+
+	catalog_begin(&scope);
+	rows = catalog_run_latest(&permission_relink_role, args);
+	catalog_end(&scope);
+	return rows;
+}
+
 /* No role had the new name until now. A link to it was to a role that was dropped or renamed in another database. */
 static void
 permission_rename_role(const char *old_name, const char *new_name)
 {
 	NullableDatum args[] = {CATALOG_NAME(new_name), CATALOG_NULL};
 
-	if (catalog_execute(&permission_relink_role, args) > 0)
+	if (permission_relink(args) > 0)
 		ereport(NOTICE, (errmsg("the account that was linked to a role \"%s\" is no longer linked", new_name),
 						 errdetail("No role had that name.")));
 	args[1] = args[0];
 	args[0] = CATALOG_NAME(old_name);
-	(void) catalog_execute(&permission_relink_role, args);
+	(void) permission_relink(args);
 }
 
 static void
@@ -403,7 +416,7 @@ permission_role_changes(ObjectAccessType access, Oid role)
 	args[0] = CATALOG_NAME(old_name);
 	if (access == OAT_DROP)
 	{
-		(void) catalog_execute(&permission_relink_role, args);
+		(void) permission_relink(args);
 		return;
 	}
 	new_name = permission_new_name(role);
