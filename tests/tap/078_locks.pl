@@ -103,6 +103,34 @@ $pooled->end;
 is(take_names('greedy', 14), (4096 - 512) / 2, 'the names of sessions that have ended are free');
 $_->end for @sessions;
 
+# ---- numbers cannot be guessed -----------------------------------------------------------------------------------------------
+
+# Wrong numbers of the present owner take turns: sessions together guess no faster than one.
+my $guarded = new_session($node);
+my $secret = $guarded->rows(q{SELECT sheet.lock('guarded')});
+my $guess = "SELECT sheet.require_lock('guarded', " . ($secret ^ 1) . ')';
+my @guessers = map { new_session($node) } 1 .. 10;
+$_->ask('SET SESSION AUTHORIZATION modest') for @guessers;
+my $begin = time;
+$_->send($guess) for @guessers;
+is((grep { $_->answer =~ /^ERROR SF002/ } @guessers), 10, 'ten sessions guess wrongly');
+cmp_ok(time - $begin, '>=', 0.19, 'which takes ten times 20 ms');
+# No timeout shortens one. It may end the statement before.
+$guessers[0]->ask(q{SET statement_timeout = '5ms'});
+my ($answer, $took) = ('', 0);
+for (1 .. 100)
+{
+	$begin = time;
+	$answer = $guessers[0]->ask($guess);
+	$took = time - $begin;
+	last if $answer =~ /^ERROR SF002/;
+}
+like($answer, qr/^ERROR SF002/, 'a wrong number is refused as such, and not by statement_timeout');
+cmp_ok($took, '>=', 0.019, 'after its time');
+$guessers[0]->ask('RESET statement_timeout');
+unlike($guessers[0]->ask("SELECT sheet.require_lock('guarded', $secret)"), qr/^ERROR/, 'the right number is not refused');
+$_->end for @guessers, $guarded;
+
 # ---- a client that is gone --------------------------------------------------------------------------------------------------
 
 # Waits for a state before the lease is over; a new psql for each look could take longer.

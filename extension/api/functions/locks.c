@@ -15,8 +15,10 @@
  * A number is the permission to hold USE, and so to keep the next owner waiting. Any role that was given it may pass it
  * to require_lock(), for example a service that stores what the owner sends. So nobody may read or guess the numbers of
  * others. The upper bits come from a sequence, whose WAL is flushed before a number is returned, so numbers grow,
- * whatever crashes. The NUMBER_RANDOM_BITS lower ones are random. A number is compared before USE is taken, and a
- * wrong one costs a role that could not read the right one WRONG_NUMBER_MS.
+ * whatever crashes. The NUMBER_RANDOM_BITS lower ones are random. A number is compared before any lock is taken, and a
+ * wrong one costs a role that could not read the right one WRONG_NUMBER_MS, which no timeout and no signal shortens.
+ * Those whose upper bits are right may be guesses, so they take turns: many sessions guess no faster than one, up to
+ * the number that TURNS_MS is enough for.
  *
  * Lock order: OWN of all names of a call in their order, then USE likewise, then the table's lock, a leaf.
  *
@@ -36,6 +38,7 @@
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "pgstat.h"
+#include "portability/instr_time.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
@@ -53,6 +56,7 @@ PG_FUNCTION_INFO_V1(sheet_locks_read);
 #define LEASE_MIN_MS	   1000 /* TCP's timers have seconds */
 #define NUMBER_RANDOM_BITS 24
 #define WRONG_NUMBER_MS	   20
+#define TURNS_MS		   2000 /* nobody waits longer, since it cannot be ended */
 
 /* LOCKTAG_ADVISORY's field4; sheets use 0x5348, the coordinator 0x5345 */
 #define LOCK_OWN 0x534C
@@ -407,19 +411,30 @@ entry_shows_number(const NamedLock *entry)
 	return entry->pid == MyProcPid || has_privs_of_role(GetUserId(), entry->role);
 }
 
-/* So long that nobody finds a number by trying. No lock of the name is held. */
+/*
+ * So long that nobody finds a number by trying. No lock of the name is held. A caller that could end it would know
+ * after a shorter time that the number is wrong.
+ */
 static void
-wait_after_wrong_number(void)
+wait_after_wrong_number(const NamedLock *entry, int64 number)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), WRONG_NUMBER_MS);
-	long left;
+	bool guess = number >> NUMBER_RANDOM_BITS == entry->number >> NUMBER_RANDOM_BITS;
+	int ms = guess ? locks_table_turn(entry, WRONG_NUMBER_MS, TURNS_MS) : WRONG_NUMBER_MS;
+	instr_time since, now;
+	long left = ms;
 
-	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
+	HOLD_INTERRUPTS();
+	INSTR_TIME_SET_CURRENT(since);
+	while (left > 0)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, left, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, since);
+		left = ms - (long) INSTR_TIME_GET_MILLISEC(now);
 	}
+	SetLatch(MyLatch); /* what has set it meanwhile was not looked at */
+	RESUME_INTERRUPTS();
 }
 
 /* SF002 unless the name is locked under this number. */
@@ -427,19 +442,19 @@ static void
 check_number(const NamedLockKey *key, int64 number)
 {
 	NamedLock entry;
-	bool held = locks_table_read(key, &entry) && entry_is_held(&entry), shows;
+	bool found = locks_table_read(key, &entry), same = found && entry.number == number, shows;
 
-	if (held && entry.number == number)
+	if (same && entry_is_held(&entry))
 		return;
-	shows = held && entry_shows_number(&entry);
-	if (held && !shows)
-		wait_after_wrong_number();
+	shows = found && entry_shows_number(&entry);
+	if (found && !same && !shows)
+		wait_after_wrong_number(&entry, number);
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_OWNED), errmsg("lock \"%s\" is not held under the given number", key->name),
-			 !held ? errdetail("Nobody holds it.")
-			 : shows
-				 ? errdetail("It is held under number %lld, not %lld.", (long long) entry.number, (long long) number)
-				 : errdetail("It is held under another number."),
+			 !found || same ? errdetail("Nobody holds it.")
+			 : shows		? errdetail("It was last locked under number %lld, not %lld.", (long long) entry.number,
+										(long long) number)
+							: errdetail("It was last locked under another number."),
 			 errhint("The lock has passed on since the number was given out. Lock the name again.")));
 }
 

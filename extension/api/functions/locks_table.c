@@ -3,7 +3,7 @@
  *
  * The table has room for LOCKS_MAX names. Nobody may take it from the others: LOCKS_RESERVED names are for superusers
  * and gateways, and any other role holds at most as many of the rest as are still free. So the first role gets half of
- * them, the next one half of what is left, and there is always room for a role that holds none.
+ * them, the next one half of what is left, and a role that holds none finds room until 12 others hold all they may.
  *
  * An entry is removed after its lock was released, by the next owner, or at the end of the session. One whose session
  * has released the lock in another way (DISCARD ALL, pg_advisory_unlock_all) stays until the session needs room.
@@ -17,6 +17,7 @@
 #include "api/functions/locks_table.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
+#include "portability/instr_time.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -224,6 +225,29 @@ locks_forget_released(LocksHolds holds)
 
 /* ---- writing ---- */
 
+static int64
+locks_now_ms(void)
+{
+	instr_time now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return (int64) INSTR_TIME_GET_MILLISEC(now);
+}
+
+int
+locks_table_turn(const NamedLock *entry, int ms, int most_ms)
+{
+	int64 now = locks_now_ms(), end = now + ms;
+	NamedLock *found;
+
+	LWLockAcquire(&locks->lock, LW_EXCLUSIVE);
+	found = hash_search(locks_names, &entry->key, HASH_FIND, NULL);
+	if (found != NULL && found->number == entry->number)
+		end = found->turn = Min(Max(found->turn, now) + ms, now + most_ms);
+	LWLockRelease(&locks->lock);
+	return (int) (end - now);
+}
+
 typedef enum LocksRefusal
 {
 	LOCKS_TAKEN,
@@ -272,6 +296,7 @@ locks_enter(const NamedLockKey *key, int64 number, Oid role, bool privileged, bo
 	entry->pid = MyProcPid;
 	entry->role = role;
 	entry->since = GetCurrentTimestamp();
+	entry->turn = 0;
 	return LOCKS_TAKEN;
 }
 

@@ -24,6 +24,7 @@ typedef struct NamedLock
 	int pid;
 	Oid role; /* of the session */
 	TimestampTz since;
+	int64 turn; /* ms of the monotonic clock: the end of the last turn of those that give a wrong number */
 } NamedLock;
 
 /* Whether this session holds the lock of a name. */
@@ -43,6 +44,11 @@ extern NamedLockKey *locks_table_own(int *count);
  * 53400: the session, its role or the server has too many names. Names that holds() denies do not count.
  */
 extern void locks_table_write(const NamedLockKey *key, int64 number, LocksHolds holds);
+/*
+ * The next turn of so many ms among those that have given a wrong number for this owner of the name. Returns in how
+ * many ms it ends, most_ms at most.
+ */
+extern int locks_table_turn(const NamedLock *entry, int ms, int most_ms);
 /* Removes the entry if it is still this session's. */
 extern void locks_table_remove(const NamedLockKey *key);
 
