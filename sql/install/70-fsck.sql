@@ -41,7 +41,9 @@ CREATE FUNCTION sheet.fsck_catalog(only_sheet bigint) RETURNS TABLE (sheet_id bi
 		UNION ALL SELECT f.sheet_id, 'files' FROM sheet.file f
 		UNION ALL SELECT g.sheet_id, 'segments' FROM sheet.segment g
 		UNION ALL SELECT v.sheet_id, 'versions' FROM sheet.version v
-		UNION ALL SELECT p.sheet_id, 'properties' FROM sheet.property_set p) r (sheet_id, kind)
+		UNION ALL SELECT p.sheet_id, 'properties' FROM sheet.property_set p
+		UNION ALL SELECT o.sheet_id, 'ownership' FROM sheet.ownership o
+		UNION ALL SELECT t.sheet_id, 'trims' FROM sheet.log_trim t) r (sheet_id, kind)
 	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = r.sheet_id) GROUP BY r.sheet_id
 	UNION ALL
 	SELECT NULL, 'parts of a file that is gone are stored', 'upload ' || p.upload_id FROM (SELECT DISTINCT p.upload_id FROM sheet.file_part p) p
