@@ -1,5 +1,6 @@
 -- What the database must be, and a schema in which nobody else could have made anything. This script is ASCII, so it
--- can be read in every encoding.
+-- can be read in every encoding. It has backslashes in literals E'...' only, so it means the same whatever
+-- standard_conforming_strings is.
 
 -- Nothing is looked up in a schema in which others may have created something. All other names are qualified.
 SET LOCAL search_path = pg_catalog, pg_temp;

@@ -2,11 +2,25 @@
 -- before the rows of a dump, which a parallel restore inserts in any order. The functions keep the rows consistent
 -- (sheets.c, files.c), and sheet.fsck reports what belongs to nothing.
 
+CREATE FUNCTION sheet.gateway_role_powers() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT nullif(concat_ws(', ', CASE WHEN r.rolcanlogin THEN 'LOGIN' END, CASE WHEN r.rolsuper THEN 'SUPERUSER' END,
+		CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END, CASE WHEN r.rolcreatedb THEN 'CREATEDB' END,
+		CASE WHEN r.rolreplication THEN 'REPLICATION' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END), '')
+	FROM pg_roles r WHERE r.rolname = 'sheet_gateway'
+$$;
+COMMENT ON FUNCTION sheet.gateway_role_powers() IS
+	'Internal: what sheet_gateway may do that the extension has not given it. NULL: nothing.';
+
 DO $$
 BEGIN
 	CREATE ROLE sheet_gateway NOLOGIN;
 EXCEPTION WHEN duplicate_object OR unique_violation THEN
-	NULL; -- roles belong to the cluster: another database has created it
+	-- Roles belong to the cluster: another database has created it. Or somebody who wants to be a gateway.
+	IF sheet.gateway_role_powers() IS NOT NULL THEN
+		RAISE EXCEPTION 'role "sheet_gateway" exists already, and is not as the extension makes it' USING ERRCODE = 'duplicate_object',
+			DETAIL = pg_catalog.format('It has %s.', sheet.gateway_role_powers()),
+			HINT = 'Gateways act for every account. See who uses the role, and drop it, or run ALTER ROLE sheet_gateway NOLOGIN NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS.';
+	END IF;
 END
 $$;
 

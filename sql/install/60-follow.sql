@@ -24,7 +24,8 @@ CREATE UNLOGGED TABLE sheet.gateway (
 	pid integer NOT NULL, -- of the connection that it told by
 	admin_url text NOT NULL,
 	CONSTRAINT gateway_texts CHECK (pg_catalog.length(address) OPERATOR(pg_catalog.<=) 300
-		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.||) admin_url OPERATOR(pg_catalog.!~) '[[:cntrl:]\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]')
+		AND pg_catalog.length(state) OPERATOR(pg_catalog.<=) 300 AND pg_catalog.length(admin_url) OPERATOR(pg_catalog.<=) 300
+		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.||) admin_url OPERATOR(pg_catalog.!~) E'[[:cntrl:]\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]')
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
 

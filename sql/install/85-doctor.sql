@@ -3,7 +3,7 @@
 CREATE FUNCTION sheet.doctor() RETURNS TABLE (severity text, what text, detail text, advice text)
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	preloaded boolean := current_setting('shared_preload_libraries') ~ '\mpg_sheet\M';
+	preloaded boolean := current_setting('shared_preload_libraries') ~ '[[:<:]]pg_sheet[[:>:]]';
 	members oid[] := (SELECT array_agg(d.objid) FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
 		WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'pg_sheet');
 	blocks bigint := pg_relation_size('sheet.log_batch') / current_setting('block_size')::bigint;
@@ -30,6 +30,9 @@ BEGIN
 		FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = 'sheet'::regnamespace AND d.deptype = 'n'
 			AND d.classid <> 'pg_extension'::regclass AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = d.classid
 				AND e.objid = d.objid AND e.refclassid = 'pg_extension'::regclass AND e.deptype = 'e') ORDER BY 3 LIMIT 20;
+	RETURN QUERY SELECT 'error', 'sheet_gateway can do more than act for accounts', format('It has %s.', sheet.gateway_role_powers()),
+			'Use ALTER ROLE sheet_gateway NOLOGIN NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS. Gateways connect as members of it.'
+		WHERE sheet.gateway_role_powers() IS NOT NULL;
 	RETURN QUERY SELECT DISTINCT 'warning', 'a role that is not a superuser can make others gateways', format('role %I is a member of sheet_gateway with ADMIN OPTION', r.rolname),
 			format('Gateways act for every account. Use REVOKE ADMIN OPTION FOR sheet_gateway FROM %I, unless you trust it.', r.rolname)
 		FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member JOIN pg_roles g ON g.oid = m.roleid
@@ -74,7 +77,7 @@ BEGIN
 			('synchronous_commit', '^(off|false|no|0)$', 'error', 'Edits that were acknowledged are lost in a crash.'),
 			('default_transaction_read_only', '^(on|true|yes|1)$', 'error', 'Edits fail.'),
 			('default_transaction_isolation', '^(serializable|repeatable read)$', 'warning', 'Edits fail when others edit the same sheet.'),
-			('search_path', '^(?!\s*"?pg_catalog"?\s*(,|$)).*pg_catalog', 'error', 'What others create in a schema before pg_catalog is called instead of PostgreSQL''s own functions.'),
+			('search_path', '^(?![[:space:]]*"?pg_catalog"?[[:space:]]*(,|$)).*pg_catalog', 'error', 'What others create in a schema before pg_catalog is called instead of PostgreSQL''s own functions.'),
 			('session_replication_role', '^(replica|local)$', 'warning', 'Triggers of your own do not fire.'),
 			('row_security', '^(off|false|no|0)$', 'warning', 'Queries of views with policies of your own fail.'),
 			('zero_damaged_pages', '^(on|true|yes|1)$', 'error', 'Damaged pages are emptied.'),

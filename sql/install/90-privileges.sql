@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_end file_get file_info file_list file_put follow holders read_log
 			read_properties read_version register_opening release report_gateway tail')
-	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '\s+') n (name)
+	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)
 $$;
 COMMENT ON FUNCTION sheet.granted() IS
 	'Internal: what the extension grants, to others than the owners. A name stands for all functions of that name.';

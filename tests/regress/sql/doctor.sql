@@ -7,15 +7,28 @@ SET client_min_messages = warning;
 CREATE DATABASE doctor_database ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0;
 \c doctor_database
 SET client_min_messages = warning;
+SET escape_string_warning = off;
+SET standard_conforming_strings = off;
 CREATE EXTENSION pg_sheet;
 -- the server of this test does not sync, which is said; and may be asked by gateways, and by nobody else
 CREATE VIEW public.findings AS SELECT severity, what, detail, advice FROM sheet.doctor() WHERE what !~ '^fsync';
 SELECT * FROM findings;
+RESET standard_conforming_strings;
+-- what gateways tell of themselves is short, and has no characters that change the direction of text
+\set VERBOSITY terse
+SELECT sheet.report_gateway('users:80', 1, 'serving', 0, 0, 0, repeat('x', 300));
+SELECT sheet.report_gateway('users' || chr(8238) || ':80', 1, 'serving', 0, 0, 0, '');
+SELECT sheet.report_gateway('long:80', 1, 'serving', 0, 0, 0, repeat('x', 301));
+SELECT sheet.report_gateway('long:80', 1, repeat('x', 301), 0, 0, 0, '');
+\set VERBOSITY default
 SET ROLE doctor_gateway;
 SELECT count(*) FROM sheet.doctor() WHERE what !~ '^fsync';
 SET ROLE doctor_linked;
 SELECT count(*) FROM sheet.doctor();
 RESET ROLE;
+SET standard_conforming_strings = off;
+SELECT * FROM findings;
+RESET standard_conforming_strings;
 SELECT count(sheet.set(sheet.create('doctor', as_uid => sheet.account_create('doctor ann', NULL, NULL)), 'A1', 'x'));
 SELECT * FROM findings;
 -- who may do what
@@ -37,6 +50,10 @@ ALTER TABLE sheet.file OWNER TO CURRENT_USER;
 REVOKE sheet_gateway FROM doctor_other;
 SELECT sheet.reset_privileges(), sheet.link_account('doctor ann', NULL);
 SELECT * FROM findings;
+BEGIN;
+ALTER ROLE sheet_gateway LOGIN CREATEDB;
+SELECT * FROM findings;
+ROLLBACK;
 -- settings
 ALTER DATABASE doctor_database SET synchronous_commit = off;
 ALTER DATABASE doctor_database SET idle_session_timeout = '1min';

@@ -55,6 +55,30 @@ CREATE EXTENSION pg_sheet;
 SELECT * FROM sheet.privileges_changed();
 DROP EXTENSION pg_sheet;
 DROP SCHEMA sheet;
+-- the role of gateways, which another database has made, or somebody who wants to be one
+BEGIN;
+ALTER ROLE sheet_gateway LOGIN CREATEROLE;
+\set SHOW_CONTEXT never
+CREATE EXTENSION pg_sheet;
+ROLLBACK;
+CREATE EXTENSION pg_sheet;
+DROP EXTENSION pg_sheet;
+DROP SCHEMA sheet;
+-- where backslashes are escapes in literals
+ALTER DATABASE install_database SET escape_string_warning = off;
+ALTER DATABASE install_database SET standard_conforming_strings = off;
+\c install_database
+SET client_min_messages = warning;
+CREATE EXTENSION pg_sheet;
+SELECT count(*) > 0 AS granted, count(*) FILTER (WHERE g.name ~ '[[:space:]]') AS with_spaces FROM sheet.granted() g;
+SELECT sheet.reset_privileges();
+SELECT * FROM sheet.privileges_changed();
+SELECT what FROM sheet.doctor() WHERE what !~ '^fsync';
+DROP EXTENSION pg_sheet;
+DROP SCHEMA sheet;
+ALTER DATABASE install_database RESET ALL;
+\c install_database
+SET client_min_messages = warning;
 -- a schema that somebody else has made or may use
 \set SHOW_CONTEXT never
 CREATE SCHEMA sheet AUTHORIZATION install_other;
