@@ -246,3 +246,6 @@ RESET ROLE;
 SELECT name, db_role FROM sheet.account WHERE uid IN (:ann, :bob) ORDER BY name;
 DROP ROLE perm_bob, perm_gateway, perm_admin;
 SELECT count(db_role) FROM sheet.account WHERE uid IN (:ann, :bob);
+-- a token that was revoked is kept for a day after it has expired: clocks of gateways may be behind
+SELECT count(sheet.account_revoke_token(:ann, n, extract(epoch FROM now())::bigint - 3600 * n)) FROM unnest(ARRAY[1, 48, 2]) n;
+SELECT n, sheet.account_token_revoked(:ann, n) FROM unnest(ARRAY[1, 48, 2]) n;

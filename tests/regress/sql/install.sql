@@ -113,6 +113,10 @@ DROP PUBLICATION install_schema;
 CREATE PUBLICATION install_public FOR TABLES IN SCHEMA public;
 CREATE EXTENSION pg_sheet;
 SELECT sheet.create('published not') > 0 AS created;
+-- what a restore has left of sheets that are gone is reported
+INSERT INTO sheet.ownership VALUES (4711, 1, '');
+INSERT INTO sheet.log_trim VALUES (4711, 1, 1, now(), 0), (4712, 1, 1, now(), 0);
+SELECT sheet_id, severity, what, place FROM sheet.fsck(NULL);
 \c :here
 DROP DATABASE install_database;
 DROP ROLE install_reader, install_other;
