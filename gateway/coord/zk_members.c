@@ -265,6 +265,8 @@ use_set(ZkCoord *self)
 	free_reads(members);
 	if (rc == ZOK)
 	{
+		if (!self->serving)
+			zk_coord_settled(self);
 		zk_members_step(self);
 		zk_coord_settled(self);
 	}
@@ -326,6 +328,8 @@ void
 zk_members_step(ZkCoord *self)
 {
 	ZkMembers *members = &self->members;
+	/* A newcomer is in nobody's ring before it knows the others: they would send it clients that it cannot place. */
+	CoordState state = self->serving ? members->state : COORD_DRAINING;
 	char path[ZK_PATH_MAX], data[320];
 
 	if (members->busy || !zk_coord_is_up(self))
@@ -337,11 +341,11 @@ zk_members_step(ZkCoord *self)
 		return;
 	}
 	own_path(self, path);
-	if (!members->made || !members->current || members->told != members->state)
+	if (!members->made || !members->current || members->told != state)
 	{
 		members->busy = true;
 		members->current = false;
-		members->told = members->state;
+		members->told = state;
 		snprintf(data, sizeof(data), "%u %s %s %s", self->coord.weight, self->nonce, states[members->told],
 				 self->coord.peer);
 		if (members->made)
@@ -362,6 +366,7 @@ void
 zk_members_suspend(ZkCoord *self)
 {
 	self->members.fresh = self->members.current = false;
+	self->members.taken_since = 0; /* sessions do not end while the servers have no leader */
 }
 
 int

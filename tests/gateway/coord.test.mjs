@@ -2,7 +2,7 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, sleep, waitUntil } from '../lib/cluster.mjs';
-import { Probe, Proxy, Rival, finish, killProbes, newName, newSheet, nodeCount, prepare, quietNodeCount, removeNode, sessionMs, start, stop, zookeeper } from '../lib/coord.mjs';
+import { Probe, Proxy, Rival, finish, killProbes, newName, newSheet, nodeCount, prepare, quietNodeCount, removeNode, sessionMs, start, stop, untilInRing, zookeeper } from '../lib/coord.mjs';
 
 /* A session ends at most a tick (500 ms) late; the rest is for a busy machine. */
 const takeoverMs = sessionMs + 500 + 3000;
@@ -35,6 +35,7 @@ test('a member of weight 2 owns twice the sheets', async () => {
 	const [a] = await start(1);
 	const b = new Probe('zookeeper', newName(), { weight: 2 });
 	await b.next('ready');
+	await untilInRing(a, b);
 	const owners = await b.owners(3000);
 	const ratio =
 		owners.filter((owner) => owner === b.member).length / owners.filter((owner) => owner === a.member).length;

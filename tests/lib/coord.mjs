@@ -201,11 +201,21 @@ export class Rival {
 	}
 }
 
+/** Waits until each of the probes gives sheets to all of them. A newcomer is ready before the others count on it. */
+export async function untilInRing(...group) {
+	for (const probe of group)
+		await waitUntil(async () => {
+			const owners = await probe.owners(1000);
+			return group.every(({ member }) => owners.includes(member));
+		}, 'all members to own sheets');
+}
+
 /** Probes that are ready and know one another. */
 export async function start(count, options = {}) {
 	const group = Array.from({ length: count }, () => new Probe('zookeeper', newName(), options));
 	for (const probe of group) await probe.next('ready');
 	await waitUntil(() => group.every((probe) => probe.members().length === count), 'all members');
+	await untilInRing(...group);
 	return group;
 }
 
