@@ -6,7 +6,9 @@
  * While it is, no session behind a pooler can be used (SHARED_S): one that is not shared now will be.
  *
  * All sessions are at one server. When one finds another server as the primary, the others leave the former one, which
- * may be paused, or a primary still that has been replaced: what it commits would be lost.
+ * may be paused, or a primary still that has been replaced: what it commits would be lost. A promotion begins a higher
+ * timeline, and pg_upgrade timeline 1 of a newer PostgreSQL. So a server with a lower version or timeline than one that
+ * this process has used is a former primary, and is not used, even if no other server can be reached.
  */
 #include "db/pgsession.h"
 
@@ -54,8 +56,16 @@ static const SessionSetting settings[] = {
 static const char *const set_by_class[] = {"statement_timeout", "lock_timeout"};
 
 static PgSession *sessions;
-static char server_start[64]; /* when the server of the newest session was started, which tells servers apart */
-static time_t shared_at;	  /* when two sessions had the same server process; 0: never */
+static time_t shared_at; /* when two sessions had the same server process; 0: never */
+
+/* The server of the newest session. No session before it has had a higher version or timeline. */
+static struct
+{
+	char start[64]; /* when it was started, which tells servers apart; "": there was no session yet */
+	char name[PGSESSION_SERVER];
+	int version; /* of PostgreSQL: the major one */
+	unsigned long timeline;
+} server;
 
 static time_t
 session_now(void)
@@ -77,14 +87,15 @@ setting_exists(const SessionSetting *setting, PGconn *pg)
 /*
  * The role is that which has logged in, if it may use the sheets: ALTER ROLE ... SET role may name another one. A
  * commit is acknowledged when it is on disk; local, remote_write and remote_apply are that, too, and are the operator's
- * choice of what a synchronous standby must have done.
+ * choice of what a synchronous standby must have done. Each value is set, so that the session does not follow
+ * postgresql.conf when it is reloaded.
  */
 static const char setup_more_sql[] =
 	", pg_catalog.set_config('role', 'none', false) FROM pg_catalog.pg_roles r "
 	"WHERE r.rolname OPERATOR(pg_catalog.=) 'sheet_gateway' AND pg_catalog.pg_has_role(session_user, r.oid, 'USAGE')";
 static const char setup_durable_sql[] =
-	"SELECT pg_catalog.set_config('synchronous_commit', 'on', false) "
-	"WHERE pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'";
+	"SELECT pg_catalog.set_config('synchronous_commit', CASE WHEN s OPERATOR(pg_catalog.=) 'off' THEN 'on' ELSE s END, "
+	"false) FROM pg_catalog.current_setting('synchronous_commit') s";
 
 void
 pgsession_setup_sql(Buf *sql, PGconn *pg, bool durable, const char *more)
@@ -114,6 +125,7 @@ enum
 	CHECK_PRELOADED,
 	CHECK_READ_ONLY,
 	CHECK_SYNCHRONOUS,
+	CHECK_TIMELINE,
 	CHECK_WRONG
 };
 
@@ -124,6 +136,7 @@ static const char check_begin_sql[] =
 	"current_setting('pg_sheet.cache_size', true) IS NOT NULL, "
 	"(SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only' AND setting = 'on'), "
 	"current_setting('synchronous_commit'), "
+	"left(pg_walfile_name(pg_current_wal_lsn()), 8), " /* fails at a standby */
 	"(SELECT string_agg(format('%s is \"%s\" instead of \"%s\" (%s)', s.name, s.setting, w.value, s.source), ', ') "
 	"FROM pg_settings s JOIN (VALUES ('session_replication_role', 'origin')";
 static const char check_end_sql[] = ") w(name, value) ON s.name = w.name AND s.setting <> w.value)";
@@ -193,7 +206,7 @@ pgsession_must_end(const PgSession *session)
 {
 	if (session_is_shared(session))
 		return "its pooler gives the server process to other connections";
-	if (strcmp(session_start(session), server_start) != 0)
+	if (strcmp(session_start(session), server.start) != 0)
 		return "another server is the primary now";
 	return NULL;
 }
@@ -254,6 +267,22 @@ check_problem(const PGresult *res, bool durable, char *problem, size_t size)
 	return NULL;
 }
 
+/* Returns what to do if the session's server was the primary before another one, or NULL. */
+static const char *
+check_former(const PgSession *session, char *problem, size_t size)
+{
+	if (session->version > server.version ||
+		(session->version == server.version && session->timeline >= server.timeline))
+		return NULL;
+	snprintf(
+		problem, size,
+		"this is a former primary: its timeline %lu of PostgreSQL %d is older than timeline %lu of PostgreSQL %d of "
+		"the server at %s, which this gateway has used",
+		session->timeline, session->version, server.timeline, server.version, server.name);
+	return "stop this server; if it is to be used, because it was restored from a backup, for example, restart all "
+		   "gateways";
+}
+
 PgVerdict
 pgsession_check(PgSession *session, PGconn *pg, const PGresult *res, bool durable, char *problem, size_t size,
 				const char **hint)
@@ -261,6 +290,9 @@ pgsession_check(PgSession *session, PGconn *pg, const PGresult *res, bool durabl
 	session->pid = atoi(PQgetvalue(res, 0, CHECK_PID));
 	session->pooled = session->pid != PQbackendPID(pg);
 	snprintf(session->identity, sizeof(session->identity), "%s", PQgetvalue(res, 0, CHECK_IDENTITY));
+	snprintf(session->server, sizeof(session->server), "\"%.200s\", port %.20s", PQhost(pg), PQport(pg));
+	session->version = PQserverVersion(pg) / 10000;
+	session->timeline = strtoul(PQgetvalue(res, 0, CHECK_TIMELINE), NULL, 16);
 	if (session->pooled && session_has_twin(session))
 		shared_at = session_now();
 	if (session_is_shared(session))
@@ -269,6 +301,8 @@ pgsession_check(PgSession *session, PGconn *pg, const PGresult *res, bool durabl
 		*hint = hint_pooler;
 		return SESSION_UNUSABLE;
 	}
+	if ((*hint = check_former(session, problem, size)) != NULL)
+		return SESSION_UNUSABLE;
 	if ((*hint = check_refusal(res, problem, size)) != NULL)
 		return SESSION_REFUSED;
 	if ((*hint = check_problem(res, durable, problem, size)) != NULL)
@@ -283,7 +317,10 @@ pgsession_begin(PgSession *session)
 {
 	session->next = sessions;
 	sessions = session;
-	snprintf(server_start, sizeof(server_start), "%s", session_start(session));
+	snprintf(server.start, sizeof(server.start), "%s", session_start(session));
+	snprintf(server.name, sizeof(server.name), "%s", session->server);
+	server.version = session->version;
+	server.timeline = session->timeline;
 }
 
 void

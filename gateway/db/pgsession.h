@@ -16,13 +16,18 @@
 /* The version of the extension that this gateway was made for. */
 #define PGSESSION_EXTENSION "1.0"
 
+#define PGSESSION_SERVER 256
+
 /* A session that is in use. */
 typedef struct PgSession
 {
 	struct PgSession *next;
-	int pid;		   /* the server process; behind a pooler not that of PQbackendPID() */
-	char identity[64]; /* of the server process, among all servers: PID@START */
-	bool pooled;	   /* a pooler is between */
+	int pid;					   /* the server process; behind a pooler not that of PQbackendPID() */
+	char identity[64];			   /* of the server process, among all servers: PID@START */
+	bool pooled;				   /* a pooler is between */
+	char server[PGSESSION_SERVER]; /* "HOST", port PORT */
+	int version;				   /* of PostgreSQL: the major one */
+	unsigned long timeline;		   /* of its server */
 } PgSession;
 
 typedef enum PgVerdict
@@ -40,7 +45,7 @@ extern void pgsession_check_sql(Buf *sql, PGconn *pg);
 extern PgVerdict pgsession_check(PgSession *session, PGconn *pg, const PGresult *res, bool durable, char *problem,
 								 size_t size, const char **hint);
 
-/* The session is in use, until pgsession_end(). */
+/* The session, which has just been checked, is in use until pgsession_end(). */
 extern void pgsession_begin(PgSession *session);
 extern void pgsession_end(PgSession *session);
 /* Why a session in use must end; NULL: it need not. */

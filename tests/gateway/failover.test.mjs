@@ -10,7 +10,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { Cluster, freePort, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
 import { newSheet, register, request } from '../lib/client.mjs';
-import { signalAll } from '../lib/processes.mjs';
+import { mustRunAs, signalAll } from '../lib/processes.mjs';
 import { Standby } from '../lib/standby.mjs';
 import { Writer, checkNothingLost } from '../lib/writer.mjs';
 
@@ -102,10 +102,13 @@ async function start(database, { env = {}, ready = '/readyz' } = {}) {
 	await gateway.start({ database }, { env, ready });
 }
 
-/** Each connection has found the server of this port. */
+/** Each connection has found the server of this port, which is the cluster's. A connection may have been opened twice. */
 async function allAreAt(port) {
 	await waitUntil(
-		() => (fresh().match(new RegExp(`database connected .*port="${port}"`, 'g')) ?? []).length === 17,
+		async () => {
+			const pids = [...fresh().matchAll(new RegExp(`database connected .*port="${port}" server_pid=(\\d+)`, 'g'))].map(([, pid]) => pid);
+			return pids.length >= 17 && (await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE pid IN (${pids})`)) === '17';
+		},
 		() => `17 connections to port ${port}: ${fresh()}`,
 	);
 	await waitUntil(serves, 'the gateway to serve');
@@ -186,20 +189,53 @@ async function failOver(fail) {
 	assert.match(fresh(), /database connections work again/);
 }
 
+/**
+ * The former primary of this port runs on. A connection that the new one refuses does not go to it, nor do the others.
+ */
+async function staysAway(formerPort) {
+	const former = () =>
+		mustRunAs(path.join(cluster.bin, 'psql'), ['-XqAtc', 'SELECT pg_is_in_recovery()', `host=127.0.0.1 port=${formerPort} user=postgres dbname=sheets connect_timeout=5`]);
+	await waitUntil(async () => (await former()).trim() === 'f', 'the former primary to serve');
+	const user = await register(gateway);
+	const fid = await newSheet(gateway, user);
+	const writer = new Writer('w', 0, user, fid, () => gateway);
+	const { length } = log();
+	try {
+		await writer.progress(50);
+		await cluster.psql(
+			"ALTER ROLE gateway CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pg_sheet group' ORDER BY pid LIMIT 1",
+		);
+		const said = new RegExp(`port ${formerPort} failed: this is a former primary: its timeline \\d+ .* of the server at .*port ${cluster.settings.port}, which .* hint="stop this server`);
+		await waitUntil(() => said.test(log().slice(length)) || log().slice(length).includes('database connected'), 'the connection to try the former primary');
+		assert.match(log().slice(length), said);
+		await writer.progress(50);
+		await cluster.psql('ALTER ROLE gateway CONNECTION LIMIT -1');
+		await allAreAt(cluster.settings.port);
+		await writer.progress(50);
+	} finally {
+		await writer.stop();
+	}
+	assert.doesNotMatch(log().slice(length), new RegExp(`database connected .*port="${formerPort}"`));
+	await checkNothingLost(cluster, fid, [writer]);
+}
+
 /** Commits wait for the standby. */
 async function synchronize() {
 	await cluster.psql("SET synchronous_commit = local; ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()");
 	await waitUntil(() => cluster.psql("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"), 'the standby to be synchronous');
 }
 
-test('after the primary is paused and its standby promoted, no connection stays behind', async () => {
+test('after the primary is paused and its standby promoted, no connection stays behind, and none goes back when it runs on', async () => {
 	const former = cluster.postgres;
+	const formerPort = cluster.settings.port;
 	let pids = [former.pid];
 	try {
 		await failOver(() => {
 			pids = [former.pid, ...execFileSync('pgrep', ['-P', `${former.pid}`]).toString().trim().split('\n').map(Number)];
 			signalAll(pids, 'SIGSTOP');
 		});
+		signalAll(pids, 'SIGCONT');
+		await staysAway(formerPort);
 	} finally {
 		signalAll(pids, 'SIGKILL');
 		await former.ended;

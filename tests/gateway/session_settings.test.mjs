@@ -32,13 +32,12 @@ async function startAfter(sql, flags = {}, ready = '/readyz') {
 	await gateway.start(flags, { ready });
 }
 
-test('an acknowledged edit survives a crash although synchronous_commit is off', async () => {
-	await startAfter(
-		'ALTER SYSTEM SET synchronous_commit = off; ALTER DATABASE sheets SET synchronous_commit = off; ALTER ROLE gateway SET synchronous_commit = off; SELECT pg_reload_conf()',
-	);
+/** Edits made after reload() are there after a crash. */
+async function survivesCrash(reload = async () => {}) {
 	const user = await register(gateway);
 	const fid = await newSheet(gateway, user);
 	const editor = await Editor.open(gateway, user, fid);
+	await reload();
 	for (let i = 0; i < 5; i++) {
 		editor.modify(i, 0, `edit ${i}`);
 		await editor.nextModify(i, 0, `edit ${i}`);
@@ -47,6 +46,25 @@ test('an acknowledged edit survives a crash although synchronous_commit is off',
 	await cluster.startPostgres();
 	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.range(${fid})`), '5');
 	await waitUntil(serves, 'the gateway to serve again');
+}
+
+test('an acknowledged edit survives a crash although synchronous_commit is off', async () => {
+	await startAfter(
+		'ALTER SYSTEM SET synchronous_commit = off; ALTER DATABASE sheets SET synchronous_commit = off; ALTER ROLE gateway SET synchronous_commit = off; SELECT pg_reload_conf()',
+	);
+	await survivesCrash();
+});
+
+test('an acknowledged edit survives a crash although synchronous_commit was turned off in running sessions', async () => {
+	await startAfter('ALTER SYSTEM RESET ALL; ALTER DATABASE sheets RESET ALL; ALTER ROLE gateway RESET ALL; SELECT pg_reload_conf()');
+	await survivesCrash(async () => {
+		const session = cluster.psqlSession('gateway');
+		await session.query('SELECT 1');
+		await cluster.psql('ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf()');
+		// A session that has set nothing follows, and those of the gateway would.
+		await waitUntil(async () => (await session.query('SHOW synchronous_commit')).trim() === 'off', 'the reload');
+		await session.close();
+	});
 });
 
 test('synchronous_commit = local stays: commits do not wait for a standby', async () => {
