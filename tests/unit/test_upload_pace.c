@@ -1,6 +1,6 @@
 /*
  * test_upload_pace.c - when uploads may write: at once while nobody edits; otherwise one at a time, with pauses, the
- * accounts in turn.
+ * accounts in turn. A part that takes long stops nobody.
  */
 #include "http/routes/upload_pace.h"
 
@@ -65,6 +65,23 @@ run_until_done(const Upload *uploads, int n)
 }
 
 static void
+on_long_turn(void *arg)
+{
+}
+
+/* Has somebody edit until the turn is given, for 15 s at most. */
+static bool
+run_until_taken(const PaceTurn *turn)
+{
+	for (uint64_t until = uv_hrtime() + UINT64_C(15000000000); !turn->taken && uv_hrtime() < until;)
+	{
+		metrics.edits_received++;
+		uv_run(&gateway.loop, UV_RUN_ONCE);
+	}
+	return turn->taken;
+}
+
+static void
 nothing(uv_timer_t *timer)
 {
 }
@@ -103,5 +120,13 @@ main(void)
 	for (uint64_t until = uv_hrtime() + 3 * PAUSE_MS * UINT64_C(1000000); uv_hrtime() < until;)
 		uv_run(&gateway.loop, UV_RUN_NOWAIT);
 	TAP_OK(!turns[0].waits && !turns[0].taken, "may give up");
+	metrics.edits_received++;
+	if (!pace_begin(&turns[0], 1, on_long_turn, NULL))
+		(void) run_until_taken(&turns[0]);
+	turns[0].began -= UINT64_C(60000000000);
+	pace_end(&turns[0]);
+	TAP_OK(pace_begin(&turns[1], 2, on_long_turn, NULL) || run_until_taken(&turns[1]),
+		   "a part that took a minute stops nobody for three");
+	pace_end(&turns[1]);
 	return tap_done();
 }

@@ -129,10 +129,11 @@ pace_end(PaceTurn *turn)
 	}
 	if (turn->taken)
 	{
-		uint64_t pause = (now - turn->began) * PACE_PAUSES;
+		uint64_t took = now - turn->began, pause = took * PACE_PAUSES;
 
 		turn->taken = false;
-		next_at = now + (pause > pace_ns(PACE_PAUSE_MS) ? pause : pace_ns(PACE_PAUSE_MS));
+		if (took < pace_ns(PACE_LOST_MS))
+			next_at = now + (pause > pace_ns(PACE_PAUSE_MS) ? pause : pace_ns(PACE_PAUSE_MS));
 		pace_wake();
 	}
 }
