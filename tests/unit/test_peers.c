@@ -208,6 +208,20 @@ test_address(void)
 	gateway.loop.time += 10000;
 	TAP_OK(!take(&others[0], "10.0.0.1") && refusal == PLACE_ADDRESS_FULL, "who has shown a token does not");
 	leave_all(crowd, FULL);
+	for (int i = 0; i < 8; i++)
+	{
+		(void) take(&crowd[i], "10.0.0.1");
+		place_sign_in(crowd[i].place, 1);
+	}
+	gateway.loop.time += 10000;
+	for (int i = 0; i < 8; i++)
+		place_sign_in(crowd[i].place, 1);
+	for (int i = 0; i < 7; i++)
+		taken &= take(&others[i], "10.0.0.1");
+	TAP_OK(taken && !crowd[0].ended && count_ended(crowd, 8) == 7,
+		   "beyond an account's share, its requests do not renew its places");
+	leave_all(crowd, FULL);
+	leave_all(others, FULL);
 }
 
 static void

@@ -353,14 +353,16 @@ place_sign_in(Place *place, int64_t uid)
 		return;
 	if (allowed > 0 && allowed < limit)
 		limit = allowed;
+	if (party->connections > (limit >= PEERS_SHARE ? limit / PEERS_SHARE : 1))
+	{
+		party_leave(party);
+		party = NULL;
+	}
+	if (party == place->account)
+		return; /* it goes on without: each of its requests comes here, and must not make it a new one */
 	place_remove(place);
 	if (place->account != NULL)
 		party_leave(place->account);
 	place->account = party;
-	if (party->connections > (limit >= PEERS_SHARE ? limit / PEERS_SHARE : 1))
-	{
-		place->account = NULL;
-		party_leave(party);
-	}
 	place_add(place);
 }
