@@ -268,11 +268,20 @@ describe('time', { concurrency: true }, () => {
 		const silent = await RawConnection.open(gateway);
 		const idle = await RawConnection.open(gateway);
 		assert.equal((await idle.send(health()).answer()).status, 200);
-		await silent.waitClosed();
-		await idle.waitClosed();
-		assert.equal(silent.received.length + idle.received.length, 0);
-		silent.close();
-		idle.close();
+		// Empty lines are nothing: "\n\r" ends one and begins the next.
+		const blank = await Promise.all(['\r\n', '\n\r'].map(() => RawConnection.open(gateway)));
+		for (const connection of blank) assert.equal((await connection.send(health()).answer()).status, 200);
+		blank[1].send('\r');
+		const beat = setInterval(() => blank.forEach((connection, i) => connection.closed || connection.send(['\r\n', '\n\r'][i])), 500);
+		try {
+			for (const connection of [silent, idle, ...blank]) await connection.waitClosed();
+		} finally {
+			clearInterval(beat);
+		}
+		for (const connection of [silent, idle, ...blank]) {
+			assert.equal(connection.received.length, 0);
+			connection.close();
+		}
 	});
 
 	test('a body that drips is answered with 408, and one that comes at the least rate is read', async () => {

@@ -59,7 +59,7 @@ struct Conn
 	bool filled;	  /* the last piece of the answer is in `out` */
 	bool close;		  /* the connection ends after this answer */
 	Buf in;
-	size_t seen; /* bytes of an incomplete head that were searched */
+	size_t seen; /* bytes of an incomplete head that were searched; 0: none has begun */
 	Buf out;
 	size_t out_written;
 	struct iovec rest; /* of the answer, after `out` */
@@ -277,7 +277,11 @@ conn_read_head(Conn *conn)
 	while (conn->in.len - blank >= 2 && memcmp(conn->in.data + blank, "\r\n", 2) == 0)
 		blank += 2;
 	conn_take(conn, blank);
-	len = conn->in.len > 0 ? head_find_end(conn->in.data, conn->in.len, &conn->seen) : 0;
+	if (conn->in.len == 0 || (conn->in.len == 1 && conn->in.data[0] == '\r'))
+		return false;
+	if (conn->served && conn->seen == 0)
+		conn->since = uv_now(&gateway.loop); /* the head begins */
+	len = head_find_end(conn->in.data, conn->in.len, &conn->seen);
 	is_long = len > limit || (len == 0 && conn->in.len > (size_t) limit);
 	if (len < 0)
 		conn_refuse(conn, 400, "the head of the request holds a control character or a line without CRLF");
@@ -376,8 +380,6 @@ conn_read(Conn *conn)
 	}
 	conn->read += got;
 	conn->drained = conn->transport.ssl == NULL && (size_t) got < sizeof(conn_bytes);
-	if (conn->state == CONN_HEAD && conn->served && conn->in.len == 0)
-		conn->since = uv_now(&gateway.loop);
 	if (conn->state != CONN_LINGER)
 		buf_put(&conn->in, conn_bytes, (size_t) got);
 	if (buf_failed(&conn->in))
@@ -559,11 +561,11 @@ conn_tick(Conn *conn)
 	uint64_t waited = uv_now(&gateway.loop) - conn->since;
 	bool due = waited >= (uint64_t) gateway.config.head_seconds * 1000;
 	bool idle =
-		conn->state == CONN_HANDSHAKE ? tls_is_silent(&conn->transport) : conn->state == CONN_HEAD && conn->in.len == 0;
+		conn->state == CONN_HANDSHAKE ? tls_is_silent(&conn->transport) : conn->state == CONN_HEAD && conn->seen == 0;
 
 	if (idle && conn->served)
 		due = waited >= (uint64_t) gateway.config.keepalive_seconds * 1000;
-	if (idle && due)
+	if ((idle && due) || (conn->state == CONN_LINGER && waited >= CONN_LINGER_MS))
 		conn_abort(conn);
 	else if (conn->state == CONN_HANDSHAKE && due)
 		conn_time_out(conn, 0, "the TLS handshake took too long");
@@ -580,8 +582,6 @@ conn_tick(Conn *conn)
 	}
 	else if (conn->state == CONN_ANSWER && conn_is_stalled(conn, conn_delivered(conn)))
 		conn_time_out(conn, 0, "the answer was read too slowly");
-	else if (conn->state == CONN_LINGER && waited >= CONN_LINGER_MS)
-		conn_abort(conn);
 }
 
 void
