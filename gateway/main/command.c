@@ -5,7 +5,8 @@
  *   pg_sheet_gateway drain ADDRESS   moves the sheets of that gateway to others, and waits for the end of it
  *   pg_sheet_gateway resume ADDRESS  has it take sheets again
  *
- * ADDRESS is the gateway's admin-address, as host:port or a URL, http or https; or its name as `members` shows it.
+ * ADDRESS is the gateway's admin-address, as host:port or a URL, http or https; or its name as `members` shows it. The
+ * database is asked for names first: a gateway's name is its address for clients, which must not get the admin token.
  * Settings follow as flags, or come from where the gateway has them: `database` for members and names,
  * `admin-token-file` for the others, unless they are asked on the gateway's machine.
  * A command whose server does not answer for COMMAND_ANSWER_S ends with an error.
@@ -161,49 +162,60 @@ command_post(const char *address, const char *path, char answer[COMMAND_ANSWER_M
 	return status;
 }
 
-/* The address for operators of the gateway of this name. False: the database knows none, or does not answer. */
+static char command_admin[COMMAND_ADDRESS_MAX]; /* the address for operators that the name stands for; "": none */
+
+/* Asks the database for the gateway of this name. False: it does not answer; a message was printed. */
 static bool
-command_find(const char *name, char admin[COMMAND_ADDRESS_MAX])
+command_find(const char *name)
 {
 	static const char admin_sql[] = "SELECT admin_url FROM sheet.gateways WHERE address = $1";
-	PGconn *conn = command_connect_database();
-	PGresult *res = PQexecParams(conn, admin_sql, 1, NULL, &name, NULL, NULL, 0);
-	bool found = PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1;
+	PGconn *conn;
+	PGresult *res;
+	bool asked;
 
-	if (found)
-		snprintf(admin, COMMAND_ADDRESS_MAX, "%s", PQgetvalue(res, 0, 0));
+	command_expect("the database");
+	conn = command_connect_database();
+	res = PQexecParams(conn, admin_sql, 1, NULL, &name, NULL, NULL, 0);
+	asked = PQresultStatus(res) == PGRES_TUPLES_OK;
+	if (!asked)
+		fprintf(stderr, "pg_sheet_gateway: %s", PQerrorMessage(conn));
+	else if (PQntuples(res) == 1)
+		snprintf(command_admin, sizeof(command_admin), "%s", PQgetvalue(res, 0, 0));
 	PQclear(res);
 	PQfinish(conn);
-	return found;
+	alarm(0);
+	return asked;
 }
 
-/* Posts, and returns whether that was done; prints what was not. The address of clients, where nothing is to be asked
- * (404), is a name. */
+/* Posts, and returns whether that was done; prints what was not. Without `database`, the address of clients, where
+ * nothing is to be asked (404), is a name. */
 static bool
 command_ask(const char *address, const char *path, char answer[COMMAND_ANSWER_MAX], const char **body)
 {
-	char admin[COMMAND_ADDRESS_MAX];
+	const char *to = command_admin[0] != '\0' ? command_admin : address;
 	int status;
 
-	command_expect(address);
-	status = command_post(address, path, answer, body);
-	if (status == 404 && command_find(strstr(address, "://") ? strstr(address, "://") + 3 : address, admin))
+	command_expect(to);
+	status = command_post(to, path, answer, body);
+	if (status == 404 && command_admin[0] == '\0')
+		(void) command_find(strstr(address, "://") ? strstr(address, "://") + 3 : address);
+	if (status == 404 && command_admin[0] != '\0' && to != command_admin)
 	{
-		address = admin;
-		command_expect(address);
-		status = command_post(address, path, answer, body);
+		to = command_admin;
+		command_expect(to);
+		status = command_post(to, path, answer, body);
 	}
 	alarm(0);
 	if (status == 200)
 		return true;
 	if (status == 0)
-		fprintf(stderr, "pg_sheet_gateway: %s does not answer: %s\n", address,
+		fprintf(stderr, "pg_sheet_gateway: %s does not answer: %s\n", to,
 				ERR_peek_last_error() ? ERR_reason_error_string(ERR_peek_last_error()) : "no HTTP");
 	else if (status == 404)
 		fprintf(stderr, "pg_sheet_gateway: %s is not the admin-address of a gateway, nor a name that `members` shows\n",
-				address);
+				to);
 	else
-		fprintf(stderr, "pg_sheet_gateway: %s answered %d: %s\n", address, status, *body);
+		fprintf(stderr, "pg_sheet_gateway: %s answered %d: %s\n", to, status, *body);
 	return false;
 }
 
@@ -271,5 +283,12 @@ command_run(int argc, char **argv)
 		return 2;
 	if (members)
 		return command_members();
+	if (strstr(address, "://") == NULL && gateway.config.database[0] != '\0' && !command_find(address) &&
+		gateway.admin_token[0] != '\0')
+	{
+		command_say(
+			"it is not known whether that is a name: give the admin-address as a URL, for example http://HOST:PORT");
+		return 1;
+	}
 	return drain ? command_drain(address) : command_resume(address);
 }

@@ -8,7 +8,7 @@ import tls from 'node:tls';
 import { Cluster } from '../lib/cluster.mjs';
 import { Editor, call, multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { RawConnection } from '../lib/raw.mjs';
-import { runAs, waitUntil } from '../lib/processes.mjs';
+import { runAs, waitUntil, writePrivateFile } from '../lib/processes.mjs';
 
 let cluster;
 let gateway;
@@ -100,6 +100,20 @@ describe('the protocol', () => {
 
 	test('operators are served on loopback without TLS', async () => {
 		assert.equal((await request(gateway.admin, 'GET', '/metrics')).status, 200);
+	});
+
+	test('a gateway is named by its address for clients, which the admin token is not sent to', async () => {
+		const file = path.join(cluster.directory, 'admin.token');
+		writePrivateFile(file, 'a-token-of-the-operators-0123456789');
+		const command = (address, flags) => runAs(cluster.gatewayBinary, ['resume', address, ...gateway.arguments({ 'admin-token-file': file, ...flags })]);
+		const named = () => cluster.psql(`SELECT admin_url FROM sheet.gateways WHERE address = '${gateway.host}'`);
+		await waitUntil(async () => (await named()) !== '', 'the gateway to be told of');
+		const resumed = await command(gateway.host, {});
+		assert.deepEqual([resumed.code, resumed.stdout], [0, `${gateway.host} takes sheets again\n`], resumed.stderr);
+		const lost = await command(gateway.host, { database: 'host=/nonexistent' });
+		assert.equal(lost.code, 1);
+		assert.match(lost.stderr, /it is not known whether that is a name/);
+		assert.equal((await command(gateway.admin.url, { database: 'host=/nonexistent' })).code, 0);
 	});
 
 	test('addresses in answers are https and wss', async () => {
