@@ -360,9 +360,15 @@ on_opened(uv_work_t *work, int status)
 	}
 	if (!client->opened)
 	{
-		log_event(LOG_WARN, "a name among the zookeeper hosts cannot be looked up; trying again",
-				  LOG_STR("hosts", client->hosts));
-		client->reopen_at = now_ms() + REOPEN_MS;
+		uint64_t now = now_ms();
+
+		if (client->last_name_warning == 0 || now - client->last_name_warning > WARN_MS)
+		{
+			client->last_warning = client->last_name_warning = now; /* this one says more */
+			log_event(LOG_WARN, "a name among the zookeeper hosts cannot be looked up; trying again",
+					  LOG_STR("hosts", client->hosts));
+		}
+		client->reopen_at = now + REOPEN_MS;
 	}
 	if (!uv_is_active((uv_handle_t *) &client->timer))
 		start_timer(client);

@@ -66,6 +66,7 @@ struct ZkClient
 	uint64_t round_trip; /* ms: of heartbeats; follows shorter ones at once, longer ones slowly */
 	uint64_t waited;	 /* ms without progress: a heartbeat answered, connected, disconnected, a new handle */
 	uint64_t last_warning;
+	uint64_t last_name_warning; /* 0: none yet */
 
 	uv_thread_t watchdog;
 	bool has_watchdog;
