@@ -13,10 +13,13 @@
  *   exclusion  when a gateway gets a sheet's lock, no other running gateway believes that it may serve the sheet
  *   epochs     each holder's epoch is greater than those of all holders before it, so that the database can refuse them
  *   no write   that the database has accepted is from a gateway while another one with a greater epoch has written
- *   no loss    of a sheet when a follower crashes or hangs, or all servers are unreachable for two thirds of the
- * session time: schedules without other faults and after 15 s of peace: agreement  all gateways have the same members,
- * and name the same owner of each sheet progress   the owner of each sheet holds its lock no orphans ZooKeeper has no
- * nodes of locks but the holders', and none at all when the gateways have ended
+ *   no loss    of a sheet when a follower crashes or hangs, or no server can be reached for 2/3 of the session time:
+ *              in schedules without other faults
+ *
+ * and after 15 s of peace:
+ *   agreement  all gateways have the same members, and name the same owner of each sheet
+ *   progress   the owner of each sheet holds its lock
+ *   no orphans ZooKeeper has no nodes of locks but the holders', and none at all when the gateways have ended
  */
 #include "sim.h"
 
