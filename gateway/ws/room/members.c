@@ -270,31 +270,40 @@ members_resign(Session *session)
 
 	if (session->resigned)
 		return;
+	if (session->closing_link != NULL)
+	{
+		*session->closing_link = session->next_closing;
+		if (session->next_closing != NULL)
+			session->next_closing->closing_link = session->closing_link;
+		session->closing_link = NULL;
+	}
 	session->resigned = true;
 	session->may_edit = false;
 	room_each_protocol(publish_member, session->room, session, false);
-	if (members_find_holder(session->room, &holder) == NULL)
+	/* The members are searched only if there is something to end. */
+	if (locks_find_of(&session->room->locks, &holder, UINT64_MAX) != NULL &&
+		members_find_holder(session->room, &holder) == NULL)
 		members_end_locks(session);
 }
 
 void
 members_resign_soon(Session *session)
 {
-	session->room->member_closes = true;
-	room_mark_dirty(session->room);
+	Room *room = session->room;
+
+	session->next_closing = room->closing;
+	session->closing_link = &room->closing;
+	if (room->closing != NULL)
+		room->closing->closing_link = &session->next_closing;
+	room->closing = session;
+	room_mark_dirty(room);
 }
 
 void
 members_resign_closing(Room *room)
 {
-	if (!room->member_closes)
-		return;
-	room->member_closes = false;
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->state == SESSION_CLOSING)
-			members_resign(session);
-	}
+	while (room->closing != NULL)
+		members_resign(room->closing);
 }
 
 void

@@ -203,7 +203,7 @@ typedef struct Room
 	struct ComputedValue *values; /* of v2 */
 	bool cursors_moved;			  /* of v2 */
 	bool ranges_freed;			  /* requests for ranges may wait for nothing any more */
-	bool member_closes;			  /* a member is closing, and has not resigned */
+	Session *closing;			  /* members that are closing, and have not resigned */
 } Room;
 
 #define room_sheet_id(room) ((room)->entry.sheet_id)

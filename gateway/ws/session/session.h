@@ -75,7 +75,8 @@ typedef struct Session
 	uint64_t author_of;			 /* lowest batch not published yet that has edits of the session; 0: none */
 	uint64_t author_to;			 /* and the highest */
 	struct Session *next_author; /* in the room, if author_of is set */
-	uint64_t number;			 /* names the session to others; unique in this process */
+	struct Session *next_closing, **closing_link; /* in the room; closing_link NULL: not among room->closing */
+	uint64_t number;							  /* names the session to others; unique in this process */
 	const Protocol *protocol;
 	Socket *socket; /* NULL: the connection has ended */
 	struct V2Session *v2;
