@@ -143,7 +143,8 @@ metrics_print(Buf *buf)
 		metrics_print_value(buf, counters[i].name, "counter", counters[i].help, *counters[i].value);
 	metrics_print_refusals(buf);
 	metrics_print_closes(buf);
-	metrics_print_value(buf, "connections", "gauge", "HTTP and WebSocket connections.", (uint64_t) gateway.connections);
+	metrics_print_value(buf, "connections", "gauge", "HTTP and WebSocket connections, without those at admin-address.",
+						(uint64_t) gateway.connections);
 	metrics_print_value(buf, "loop_lag_microseconds", "gauge",
 						"Longest iteration of the event loop in the last second.", gateway.loop_lag_us);
 	metrics_print_head(buf, "commit_seconds", "histogram", "Time from sending a batch to its commit.");

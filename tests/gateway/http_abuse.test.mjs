@@ -236,7 +236,7 @@ describe('sizes', () => {
 	test('one address has so many connections, and the next is told', async () => {
 		const open = [];
 		const count = async () => (await gateway.metrics()).pg_sheet_connections;
-		await waitUntil(async () => (await count()) <= 2, 'earlier connections to be gone');
+		await waitUntil(async () => (await count()) <= 1, 'earlier connections to be gone');
 		for (let i = 0; i < 39; i++) open.push(await RawConnection.open(gateway));
 		const one = await RawConnection.open(gateway);
 		const answer = await one.answer();

@@ -38,7 +38,7 @@ static const PlaceOwner client_owner = {client_is_idle, client_end};
 static PlaceRefusal refusal;
 
 static bool
-take(Client *client, const char *address)
+take_as(Client *client, const char *address, bool operator)
 {
 	struct sockaddr_in from4 = {.sin_family = AF_INET};
 	struct sockaddr_in6 from6 = {.sin6_family = AF_INET6};
@@ -48,11 +48,17 @@ take(Client *client, const char *address)
 	if (!is4)
 		inet_pton(AF_INET6, address, &from6.sin6_addr);
 	*client = (Client){0};
-	client->place = place_take(is4 ? (struct sockaddr *) &from4 : (struct sockaddr *) &from6, text, &refusal);
+	client->place = place_take(is4 ? (struct sockaddr *) &from4 : (struct sockaddr *) &from6, operator, text, &refusal);
 	if (client->place == NULL)
 		return false;
 	place_set_owner(client->place, &client_owner, client);
 	return strcmp(text, address) == 0 && strcmp(place_address(client->place), address) == 0;
+}
+
+static bool
+take(Client *client, const char *address)
+{
+	return take_as(client, address, false);
 }
 
 static int
@@ -225,6 +231,37 @@ test_address(void)
 }
 
 static void
+test_operators(void)
+{
+	bool taken = true;
+
+	gateway.config.max_connections_per_address = 8;
+	taken &= take_as(&others[0], "127.0.0.1", true);
+	place_sign_in(others[0].place, 1);
+	taken &= place_set_client(others[0].place, "10.0.0.1");
+	for (int i = 0; i < FULL; i++)
+	{
+		char address[32];
+
+		snprintf(address, sizeof(address), "10.0.0.%d", 1 + i);
+		taken &= take(&crowd[i], address);
+		place_sign_in(crowd[i].place, 1 + i);
+	}
+	TAP_OK(taken && !others[0].ended && gateway.connections == FULL, "operators are not among the others");
+	for (int i = 1; i < 32; i++)
+		taken &= take_as(&others[i], "127.0.0.1", true);
+	TAP_OK(taken && count_ended(crowd, FULL) + count_ended(others, FULL) == 0, "of whom they displace none");
+	for (int i = 0; i < 32; i++)
+		others[i].busy = i != 3;
+	TAP_OK(take_as(&others[32], "127.0.0.1", true) && others[3].ended && count_ended(others, FULL) == 1 &&
+			   count_ended(crowd, FULL) == 0,
+		   "many of them make room for each other");
+	leave_all(others, FULL);
+	leave_all(crowd, FULL);
+	TAP_OK(gateway.connections == 0, "all have left");
+}
+
+static void
 test_proxy(void)
 {
 	bool taken = true;
@@ -259,6 +296,7 @@ main(void)
 	test_accounts();
 	test_one_account();
 	test_address();
+	test_operators();
 	test_proxy();
 	return tap_done();
 }

@@ -58,7 +58,7 @@ listen_accepted(int fd, const struct sockaddr *from, ConnDoor door)
 {
 	char address[PEERS_ADDRESS_MAX];
 	PlaceRefusal refusal;
-	Place *place = place_take(from, address, &refusal);
+	Place *place = place_take(from, door.admin, address, &refusal);
 
 	switch (refusal)
 	{

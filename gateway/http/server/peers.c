@@ -11,6 +11,8 @@
  *   place of one without a token that has been there for PEERS_SETTLED_MS, or is refused. So who opens connections
  *   behind the same address keeps nobody out who comes to sign in.
  * - An account has at most an eighth of either limit. Its further connections count as connections without a token.
+ * - Connections of operators are not among these: they have PEERS_OPERATORS places of their own, and make room for each
+ *   other.
  *
  * Idle connections go first, then the oldest. An IPv6 user can choose any address of a /64, so a /64 counts as one
  * address. Behind a trusted proxy, a connection belongs to the client of its last request; clients that the proxy does
@@ -35,13 +37,22 @@
 #define PEERS_LOOKS		 16
 #define PEERS_SETTLED_MS 2000
 #define PEERS_SHARE		 8 /* an account has this part of a limit */
+#define PEERS_OPERATORS	 32
 
-/* Whose connections are told apart: an address, or an account. Exists while it has connections. */
+typedef enum PartyKind
+{
+	PARTY_ADDRESS,
+	PARTY_ACCOUNT,
+	PARTY_OPERATORS, /* of which there is one */
+	PARTY_KINDS
+} PartyKind;
+
+/* Whose connections are told apart. Exists while it has connections. */
 typedef struct Party
 {
 	struct Party *next; /* in the table */
 	char key[PEERS_ADDRESS_MAX];
-	bool account;
+	PartyKind kind;
 	int connections;			  /* of an address, with and without tokens; of an account, as in `places` */
 	int count;					  /* of `places` */
 	Place *first, *last;		  /* without a token, or of the account, oldest first */
@@ -62,12 +73,12 @@ struct Place
 /* The parties of one kind by their counts. */
 typedef struct Ranking
 {
-	Party **by_count; /* up to max-connections; the one that has had its count for longest, and the ring behind it */
+	Party **by_count; /* up to the most places; the one that has had its count for longest, and the ring behind it */
 	int most;
 } Ranking;
 
 static Party *peers_table[PEERS_BUCKETS];
-static Ranking rankings[2]; /* of addresses, of accounts */
+static Ranking rankings[PARTY_KINDS];
 
 /* ---- parties ---- */
 
@@ -83,7 +94,7 @@ party_bucket(const char *key)
 
 /* Counts a connection. Returns NULL when there is no memory. */
 static Party *
-party_enter(const char *key, bool account)
+party_enter(const char *key, PartyKind kind)
 {
 	Party **bucket = party_bucket(key);
 	Party *party = *bucket;
@@ -96,7 +107,7 @@ party_enter(const char *key, bool account)
 		if (party == NULL)
 			return NULL;
 		snprintf(party->key, sizeof(party->key), "%s", key);
-		party->account = account;
+		party->kind = kind;
 		party->before = party->after = party;
 		party->next = *bucket;
 		*bucket = party;
@@ -122,11 +133,12 @@ party_leave(Party *party)
 static void
 party_add_count(Party *party, int change)
 {
-	Ranking *ranking = &rankings[party->account];
+	Ranking *ranking = &rankings[party->kind];
 	Party **head;
 
 	if (ranking->by_count == NULL)
-		ranking->by_count = must_have(calloc((size_t) gateway.config.max_connections + 2, sizeof(Party *)));
+		ranking->by_count =
+			must_have(calloc((size_t) gateway.config.max_connections + PEERS_OPERATORS, sizeof(Party *)));
 	head = &ranking->by_count[party->count];
 	if (*head == party)
 		*head = party->after != party ? party->after : NULL;
@@ -196,9 +208,9 @@ place_leave(Place *place)
 	place_remove(place);
 	if (place->account != NULL)
 		party_leave(place->account);
+	gateway.connections -= place->address->kind == PARTY_ADDRESS;
 	party_leave(place->address);
 	place->address = place->account = NULL;
-	gateway.connections--;
 }
 
 /* Takes a place of the party away, of those that came before `until`. Returns false if there is none. */
@@ -231,11 +243,12 @@ party_make_room(const Party *party, uint64_t until)
 static bool
 peers_make_room(void)
 {
-	for (int kind = 0; kind < 2; kind++)
+	for (PartyKind kind = PARTY_ADDRESS; kind <= PARTY_ACCOUNT; kind++)
 	{
 		const Ranking *ranking = &rankings[kind];
 
-		if (ranking->most > (kind == 0 ? 0 : 1) && party_make_room(ranking->by_count[ranking->most], UINT64_MAX))
+		if (ranking->most > (kind == PARTY_ADDRESS ? 0 : 1) &&
+			party_make_room(ranking->by_count[ranking->most], UINT64_MAX))
 			return true;
 	}
 	return false;
@@ -248,6 +261,8 @@ peers_address_is_full(const Party *party)
 	int allowed = gateway.config.max_connections_per_address;
 	uint64_t now = uv_now(&gateway.loop);
 
+	if (party->kind == PARTY_OPERATORS)
+		return party->connections > PEERS_OPERATORS && !party_make_room(party, UINT64_MAX);
 	return allowed > 0 && party->connections > allowed &&
 		   !network_list_contains(gateway.config.trusted_proxies, party->key) &&
 		   (now < PEERS_SETTLED_MS || !party_make_room(party, now - PEERS_SETTLED_MS));
@@ -264,7 +279,7 @@ peers_name(const struct sockaddr *from, char *address)
 }
 
 Place *
-place_take(const struct sockaddr *from, char *address, PlaceRefusal *refusal)
+place_take(const struct sockaddr *from, bool operator, char * address, PlaceRefusal *refusal)
 {
 	Place *place = calloc(1, sizeof(Place));
 	char key[NETWORK_NAME_MAX];
@@ -272,21 +287,23 @@ place_take(const struct sockaddr *from, char *address, PlaceRefusal *refusal)
 	peers_name(from, address);
 	network_holder(address, key);
 	*refusal = PLACE_NO_MEMORY;
-	if (place == NULL || (place->address = party_enter(key, false)) == NULL)
+	if (operator)
+		strcpy(key, "operators");
+	if (place == NULL || (place->address = party_enter(key, operator? PARTY_OPERATORS : PARTY_ADDRESS)) == NULL)
 	{
 		free(place);
 		return NULL;
 	}
 	if (peers_address_is_full(place->address))
 		*refusal = PLACE_ADDRESS_FULL;
-	else if (gateway.connections >= gateway.config.max_connections && !peers_make_room())
+	else if (!operator&& gateway.connections >= gateway.config.max_connections && !peers_make_room())
 		*refusal = PLACE_GATEWAY_FULL;
 	else
 	{
 		*refusal = PLACE_TAKEN;
 		strcpy(place->from, address);
 		place_add(place);
-		gateway.connections++;
+		gateway.connections += !operator;
 		return place;
 	}
 	party_leave(place->address);
@@ -322,9 +339,9 @@ place_set_client(Place *place, const char *address)
 	Party *party;
 
 	network_holder(address, key);
-	if (place->address == NULL || strcmp(place->address->key, key) == 0)
+	if (place->address == NULL || place->address->kind == PARTY_OPERATORS || strcmp(place->address->key, key) == 0)
 		return true;
-	party = party_enter(key, false);
+	party = party_enter(key, PARTY_ADDRESS);
 	if (party == NULL)
 		return true; /* it counts where it has counted */
 	place_remove(place);
@@ -346,9 +363,10 @@ place_sign_in(Place *place, int64_t uid)
 	Party *party;
 
 	snprintf(key, sizeof(key), "account %lld", (long long) uid);
-	if (place->address == NULL || (place->account != NULL && strcmp(place->account->key, key) == 0))
+	if (place->address == NULL || place->address->kind == PARTY_OPERATORS ||
+		(place->account != NULL && strcmp(place->account->key, key) == 0))
 		return;
-	party = party_enter(key, true);
+	party = party_enter(key, PARTY_ACCOUNT);
 	if (party == NULL)
 		return;
 	if (allowed > 0 && allowed < limit)
