@@ -18,14 +18,14 @@ Gateway gateway; /* of which the loop's clock, the limits and the number of conn
 typedef struct Client
 {
 	Place *place;
-	bool busy;
+	PlaceUse use;
 	bool ended;
 } Client;
 
-static bool
-client_is_idle(const void *owner)
+static PlaceUse
+client_use(const void *owner)
 {
-	return !((const Client *) owner)->busy;
+	return ((const Client *) owner)->use;
 }
 
 static void
@@ -34,7 +34,7 @@ client_end(void *owner)
 	((Client *) owner)->ended = true;
 }
 
-static const PlaceOwner client_owner = {client_is_idle, client_end};
+static const PlaceOwner client_owner = {client_use, client_end};
 static PlaceRefusal refusal;
 
 static bool
@@ -122,10 +122,10 @@ test_idle(void)
 	for (int i = 0; i < FULL; i++)
 	{
 		(void) take(&crowd[i], "10.0.0.1");
-		crowd[i].busy = i != 5;
+		crowd[i].use = i == 5 ? PLACE_IDLE : i == 0 ? PLACE_SERVED : PLACE_BUSY;
 	}
 	TAP_OK(take(&others[0], "10.0.1.1") && crowd[5].ended, "an idle connection ends before busy ones");
-	TAP_OK(take(&others[1], "10.0.1.1") && crowd[0].ended, "then the oldest");
+	TAP_OK(take(&others[1], "10.0.1.1") && crowd[1].ended, "then the oldest");
 	leave_all(crowd, FULL);
 	leave_all(others, FULL);
 }
@@ -228,6 +228,17 @@ test_address(void)
 		   "beyond an account's share, its requests do not renew its places");
 	leave_all(crowd, FULL);
 	leave_all(others, FULL);
+	for (int i = 0; i < 8; i++)
+	{
+		(void) take(&crowd[i], "10.0.0.1");
+		crowd[i].use = i == 7 ? PLACE_BUSY : PLACE_SERVED;
+	}
+	gateway.loop.time += 10000;
+	TAP_OK(take(&others[0], "10.0.0.1") && crowd[7].ended && !take(&others[1], "10.0.0.1") &&
+			   refusal == PLACE_ADDRESS_FULL && count_ended(crowd, 8) == 1,
+		   "who waits for an answer does not lose it to others of the address");
+	leave_all(crowd, FULL);
+	leave_all(others, FULL);
 }
 
 static void
@@ -252,7 +263,7 @@ test_operators(void)
 		taken &= take_as(&others[i], "127.0.0.1", true);
 	TAP_OK(taken && count_ended(crowd, FULL) + count_ended(others, FULL) == 0, "of whom they displace none");
 	for (int i = 0; i < 32; i++)
-		others[i].busy = i != 3;
+		others[i].use = i == 3 ? PLACE_IDLE : PLACE_BUSY;
 	TAP_OK(take_as(&others[32], "127.0.0.1", true) && others[3].ended && count_ended(others, FULL) == 1 &&
 			   count_ended(crowd, FULL) == 0,
 		   "many of them make room for each other");

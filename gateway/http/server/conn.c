@@ -80,16 +80,20 @@ static void conn_on_poll(uv_poll_t *poll, int status, int events);
 
 /* ---- life ---- */
 
-static bool
-conn_is_idle(const void *owner)
+static PlaceUse
+conn_use(const void *owner)
 {
-	return ((const Conn *) owner)->state <= CONN_HEAD;
+	const Conn *conn = owner;
+
+	if (conn->state == CONN_ANSWER && !conn->has_answer)
+		return PLACE_SERVED;
+	return conn->state <= CONN_HEAD ? PLACE_IDLE : PLACE_BUSY;
 }
 
 void
 conn_open(int fd, Place *place, ConnDoor door)
 {
-	static const PlaceOwner owner = {conn_is_idle, conn_abort};
+	static const PlaceOwner owner = {conn_use, conn_abort};
 	Conn *conn = calloc(1, sizeof(Conn));
 	int on = 1;
 
@@ -371,13 +375,10 @@ conn_read(Conn *conn)
 		return conn->state != CONN_HANDSHAKE;
 	}
 	got = transport_read(&conn->transport, conn_bytes, sizeof(conn_bytes));
-	if (got == TRANSPORT_AGAIN)
-		return false;
-	if (got <= 0)
-	{
+	if (got <= 0 && got != TRANSPORT_AGAIN)
 		conn->state = CONN_DEAD; /* complete requests were answered before */
-		return true;
-	}
+	if (got <= 0)
+		return got != TRANSPORT_AGAIN;
 	conn->read += got;
 	conn->drained = conn->transport.ssl == NULL && (size_t) got < sizeof(conn_bytes);
 	if (conn->state != CONN_LINGER)

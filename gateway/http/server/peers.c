@@ -9,7 +9,8 @@
  *   one is the new connection refused.
  * - When an address has max-connections-per-address, with or without tokens, a new connection of the address takes the
  *   place of one without a token that has been there for PEERS_SETTLED_MS, or is refused. So who opens connections
- *   behind the same address keeps nobody out who comes to sign in.
+ *   behind the same address keeps nobody out who comes to sign in. Who waits for an answer, as after many wrong
+ *   passwords, does not lose it so.
  * - An account has at most an eighth of either limit. Its further connections count as connections without a token.
  * - Connections of operators are not among these: they have PEERS_OPERATORS places of their own, and make room for each
  *   other.
@@ -18,7 +19,8 @@
  * address. Behind a trusted proxy, a connection belongs to the client of its last request; clients that the proxy does
  * not tell are one address. max-connections-per-address does not apply to the proxy itself.
  *
- * All operations take constant time, but for the search for an idle connection, which looks at PEERS_LOOKS of them.
+ * All operations take constant time, but for the search for an idle connection, which looks at PEERS_LOOKS of them, and
+ * at PEERS_SPARED that wait for an answer.
  */
 #include "http/server/peers.h"
 
@@ -35,6 +37,7 @@
 
 #define PEERS_BUCKETS	 4096
 #define PEERS_LOOKS		 16
+#define PEERS_SPARED	 1000
 #define PEERS_SETTLED_MS 2000
 #define PEERS_SHARE		 8 /* an account has this part of a limit */
 #define PEERS_OPERATORS	 32
@@ -213,22 +216,31 @@ place_leave(Place *place)
 	place->address = place->account = NULL;
 }
 
-/* Takes a place of the party away, of those that came before `until`. Returns false if there is none. */
+/* Takes a place of the party away, of those that came before `until`; that of a connection that waits for an answer
+ * only if `until` is UINT64_MAX. Returns false if there is none. */
 static bool
 party_make_room(const Party *party, uint64_t until)
 {
 	Place *found = NULL;
-	int looks = 0;
+	PlaceUse least = PLACE_SERVED;
+	int looks = 0, spared = 0;
 
-	for (Place *place = party->first; place != NULL && place->since <= until && looks < PEERS_LOOKS;
+	for (Place *place = party->first; place != NULL && place->since <= until && looks < PEERS_LOOKS &&
+									  spared < PEERS_SPARED && (found == NULL || least > PLACE_IDLE);
 		 place = place->next)
 	{
-		bool idle = place->owner != NULL && place->owner->is_idle != NULL && place->owner->is_idle(place->arg);
+		PlaceUse use = place->owner != NULL && place->owner->use != NULL ? place->owner->use(place->arg) : PLACE_BUSY;
 
-		if (place->owner != NULL && (found == NULL || idle))
+		if (use == PLACE_SERVED && until != UINT64_MAX)
+		{
+			spared++;
+			continue;
+		}
+		if (place->owner != NULL && (found == NULL || use < least))
+		{
 			found = place;
-		if (idle)
-			break;
+			least = use;
+		}
 		looks++;
 	}
 	if (found == NULL)

@@ -13,11 +13,17 @@
 /* The place of a connection among the others. */
 typedef struct Place Place;
 
+typedef enum PlaceUse
+{
+	PLACE_IDLE, /* nothing is lost if the connection ends now */
+	PLACE_BUSY,
+	PLACE_SERVED /* a whole request waits for its answer */
+} PlaceUse;
+
 /* What a connection does for its place. */
 typedef struct PlaceOwner
 {
-	/* Nothing is lost if the connection ends now. NULL: something always is. */
-	bool (*is_idle)(const void *owner);
+	PlaceUse (*use)(const void *owner); /* NULL: it is always busy */
 	/* Another one needs the place: the connection ends soon, and gives the place up then. */
 	void (*end)(void *owner);
 } PlaceOwner;
