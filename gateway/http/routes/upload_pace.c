@@ -68,7 +68,11 @@ pace_on_timer(uv_timer_t *timer)
 		turn->fn(turn->arg);
 	}
 	if (waiting != NULL)
-		uv_timer_start(timer, pace_on_timer, (next_at - uv_hrtime()) / pace_ns(1) + 1, 0);
+	{
+		uint64_t now = uv_hrtime(); /* may have passed next_at just now */
+
+		uv_timer_start(timer, pace_on_timer, next_at > now ? (next_at - now) / pace_ns(1) + 1 : 0, 0);
+	}
 }
 
 /* Has the turns given that are due, in another iteration of the loop. */
