@@ -163,7 +163,7 @@ on_greeted(void *arg, const ZkReply *reply)
 {
 }
 
-/* What is read by a connection must not be older than what was read before by another. */
+/* A new connection must not read an older state than the one before it has read: it begins with a sync. */
 static void
 greet(ZkClient *client)
 {

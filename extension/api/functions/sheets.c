@@ -41,8 +41,8 @@ static CatalogQuery sheets_rename = {"UPDATE sheet.sheet SET name = $2 WHERE she
 static CatalogQuery sheets_trash = {
 	"UPDATE sheet.sheet SET trashed_at = coalesce(trashed_at, now()) WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_recover = {"UPDATE sheet.sheet SET trashed_at = NULL WHERE sheet_id = $1", {INT8OID}};
-/* What inserts rows of members and files locks the sheet's row with FOR KEY SHARE before. So once the row is deleted,
- * nobody else inserts any. */
+/* Inserts of members and files first lock the sheet's row with FOR KEY SHARE. So nobody inserts any after the row is
+ * deleted. */
 static CatalogQuery sheets_delete = {"DELETE FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_delete_members = {"DELETE FROM sheet.member WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_link = {"UPDATE sheet.sheet SET link_role = $2, link_digest = sha256(convert_to($3, "

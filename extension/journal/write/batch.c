@@ -31,7 +31,7 @@ batch_check_text(EditText text, const char *what, uint32 index, size_t *chars)
 						errdetail("In edit %u of the batch.", index + 1)));
 }
 
-/* What is set by one member is read by the pages of all others. */
+/* The pages of all members read a property that one of them has set. */
 static void
 batch_check_property_of_page(const Property *property, uint32 index)
 {
