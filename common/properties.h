@@ -73,7 +73,8 @@ extern bool property_is_key(EditText key);
 extern bool property_value_is_bounded(EditText value, bool *deep);
 /* Returns whether the value is the JSON null, which removes a property. */
 extern bool property_value_is_null(EditText value);
-/* What the value of a key of the page must be, if this value (JSON, not null) is something else; otherwise NULL. */
+/* Describes the values that the key of this property allows, if its value (JSON, not null) is not one of them. Returns
+ * NULL if the value is allowed, or the key is not one of the page. */
 extern const char *property_wanted_value(const Property *property);
 /* The number of cells that the property merges. */
 extern uint64_t property_merged_cells(const Property *property);

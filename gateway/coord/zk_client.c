@@ -29,8 +29,8 @@
 #define WARN_MS			  10000
 #define REOPEN_MS		  1000
 
-/* How long an attempt may take: at least so many ms, this share of the time without contact, and so many round trips of
- * earlier heartbeats (TCP's handshake, the session's, the sync, and the server's questions to its leader). */
+/* The time limit of an attempt is the largest of: ATTEMPT_MS, the time without contact divided by ATTEMPT_SHARE, and
+ * ATTEMPT_ROUND_TRIPS of earlier heartbeats (TCP's handshake, the session's, the sync, the question to the leader). */
 #define ATTEMPT_MS			250
 #define ATTEMPT_SHARE		8
 #define ATTEMPT_ROUND_TRIPS 4

@@ -140,7 +140,7 @@ pgconninfo_get(const char *conninfo)
 	if (info.attempt_ms < CONNINFO_ATTEMPT_MIN_MS)
 		info.attempt_ms = CONNINFO_ATTEMPT_MIN_MS;
 	PQfinish(probe);
-	/* What they say is in the options, and must not complete the parameters of a single server. */
+	/* libpq must not complete the parameters of a single server from these: their values are in the options. */
 	unsetenv("PGSERVICE");
 	unsetenv("PGHOST");
 	unsetenv("PGHOSTADDR");

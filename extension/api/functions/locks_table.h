@@ -45,8 +45,8 @@ extern NamedLockKey *locks_table_own(int *count);
  */
 extern void locks_table_write(const NamedLockKey *key, int64 number, LocksHolds holds);
 /*
- * The next turn of so many ms among those that have given a wrong number for this owner of the name. Returns in how
- * many ms it ends, most_ms at most.
+ * Sessions that give a wrong number for this owner of the name wait in turns of `ms` each. Returns the time in ms until
+ * the caller's turn ends, most_ms at most.
  */
 extern int locks_table_turn(const NamedLock *entry, int ms, int most_ms);
 /* Removes the entry if it is still this session's. */

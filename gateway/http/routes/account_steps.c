@@ -24,9 +24,9 @@ static Attempts attempts_by_pair;	  /* of account and client */
 static Attempts attempts_at_password; /* passwords that a party has had hashed */
 #define ACCOUNT_PAIR_MAX (NETWORK_NAME_MAX + 64)
 
-#define RANK_PASSWORDS 60 /* after so many in ten minutes, a party is behind all others ... */
+#define RANK_PASSWORDS 60 /* a party with this number of passwords in ten minutes is behind all others */
 #define RANK_TEN	   10
-#define RANK_OF_NOBODY 8 /* ... and a network is as if it had had so many more than a known device */
+#define RANK_OF_NOBODY 8 /* a network counts as if it had had this number more than a known device */
 _Static_assert(RANK_PASSWORDS + RANK_OF_NOBODY < PASSWORD_RANKS, "each rank has a queue");
 
 /* ---- limits ---- */

@@ -155,7 +155,7 @@ typedef struct Part
 static bool
 parse_disposition(Multipart *reader, const char *value, Part *part)
 {
-	char name[32], text[MULTIPART_HEADERS_MAX + 1]; /* so that what is too long is told */
+	char name[32], text[MULTIPART_HEADERS_MAX + 1]; /* longer than a file name may be: the refusal says so */
 	const char *at = value + strcspn(value, "; \t");
 	int taken;
 
