@@ -1,7 +1,7 @@
 // blocked.test.ts - what of Univer is refused, with which reason, and what is stored.
 import { expect, test } from 'vitest';
 import english from '../src/i18n/en.json';
-import { blockedKind, changesCells, changesLayout, hiddenMenus } from '../src/view/blocked';
+import { blockedKind, changesCells, changesLayout, hiddenMenus } from '../src/view/input/blocked';
 
 test('sizes, hidden rows and columns, merges and the frozen part are stored; the rest is refused with a reason', () => {
 	const mutations = ['set-worksheet-col-width', 'set-row-hidden', 'set-col-visible', 'add-worksheet-merge', 'set-frozen'].map((name) => `sheet.mutation.${name}`);

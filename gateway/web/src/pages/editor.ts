@@ -18,7 +18,7 @@ import { openVersions } from './versions';
 import { readTexts } from '../view/texts';
 import { UniverView } from '../view/univer';
 import { addToGrid } from '../view/additions';
-import type { PasteEvents } from '../view/paste';
+import type { PasteEvents } from '../view/input/paste';
 import { reveal } from '../view/parts';
 import { StateAnnouncer } from './announce';
 import { Draft } from './draft';

@@ -1,11 +1,11 @@
 // additions.ts - what the grid has beyond Univer: names for its controls, keys, touch, and the theme of the page.
 import { onTheme } from '../theme';
-import { addKeys, type KeyParts } from './keys';
+import { addKeys, type KeyParts } from './input/keys';
 import { nameToolbarButtons } from './labels';
-import { addMenuKeys } from './menu';
-import { addPaste, type PasteEvents } from './paste';
+import { addMenuKeys } from './input/menu';
+import { addPaste, type PasteEvents } from './input/paste';
 import { addStart } from './start';
-import { addTouch } from './touch';
+import { addTouch } from './input/touch';
 import type { UniverView } from './univer';
 
 /** Adds them, until the returned function is called. Those that need cells are added when there are some. */

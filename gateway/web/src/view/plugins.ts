@@ -13,7 +13,7 @@ import { UniverSheetsUIPlugin } from '@univerjs/sheets-ui';
 import { UniverUIPlugin } from '@univerjs/ui';
 import '@univerjs/sheets/lib/facade';
 import '@univerjs/sheets-ui/lib/facade';
-import { hiddenMenus } from './blocked';
+import { hiddenMenus } from './input/blocked';
 
 export function pluginsOf(container: HTMLElement): [plugin: unknown, options?: object][] {
 	return [

@@ -7,7 +7,7 @@ import { t } from '../i18n';
 import type { LineMove } from '../sheet/moving';
 import { isOfRows, movePlace, moveRange } from '../v2/lines';
 import type { Place, Range, StructureEdit } from '../v2/messages';
-import { rangeOf } from './reading';
+import { rangeOf } from './cells/reading';
 
 /** The commands with which all others insert or delete rows or columns. */
 export const structureCommands: Record<string, StructureEdit['kind']> = {

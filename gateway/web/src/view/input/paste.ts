@@ -5,14 +5,14 @@
 import { CellModeEnum, CellValueType, type ICellData, type IRange, type Nullable } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { ISheetClipboardService } from '@univerjs/sheets-ui';
-import { cellName, textContent } from '../content';
-import { cellsOfRows, readHtml, type PastedRows } from '../paste/html';
-import { localeOf } from '../paste/locale';
-import { isInSheet, pastedRange, planPaste, type PasteKind } from '../paste/plan';
-import { readTable, writeTable } from '../paste/tsv';
-import type { CellEdit, Range, Style } from '../v2/messages';
-import { select, type GridParts } from './parts';
-import { rangeOf } from './reading';
+import { cellName, textContent } from '../../content';
+import { cellsOfRows, readHtml, type PastedRows } from '../../paste/html';
+import { localeOf } from '../../paste/locale';
+import { isInSheet, pastedRange, planPaste, type PasteKind } from '../../paste/plan';
+import { readTable, writeTable } from '../../paste/tsv';
+import type { CellEdit, Range, Style } from '../../v2/messages';
+import { select, type GridParts } from '../parts';
+import { rangeOf } from '../cells/reading';
 
 export interface PasteEvents {
 	canEdit(): boolean;

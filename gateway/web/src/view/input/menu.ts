@@ -3,8 +3,8 @@
 import { RANGE_TYPE } from '@univerjs/core';
 import type { IRange } from '@univerjs/core';
 import { ContextMenuPosition, IContextMenuService, ILayoutService } from '@univerjs/ui';
-import type { Place } from '../v2/messages';
-import type { GridParts } from './parts';
+import type { Place } from '../../v2/messages';
+import type { GridParts } from '../parts';
 
 const submenu = '[data-u-context-menu-submenu]';
 const panels = `section[dir] > section, ${submenu}`;

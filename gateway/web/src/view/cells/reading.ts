@@ -1,6 +1,6 @@
 // reading.ts - cells of Univer's matrices.
 import type { ICellData, IRange, IObjectMatrixPrimitiveType, Nullable } from '@univerjs/core';
-import type { Range } from '../v2/messages';
+import type { Range } from '../../v2/messages';
 
 export const rangeOf = ({ startRow, startColumn, endRow, endColumn }: IRange): Range => ({ row: startRow, col: startColumn, toRow: endRow, toCol: endColumn });
 

@@ -1,12 +1,12 @@
 // changes.ts - the cells that a command of the user changes. Each is read before the first mutation of it and after the last
 // one, because a mutation of Univer is a partial patch.
 import type { ICellData, IObjectMatrixPrimitiveType, IRange, Nullable } from '@univerjs/core';
-import type { CellState } from '../sheet/mirror';
-import type { Change } from '../sheet/undo';
-import { sameStyle } from '../style';
-import type { Place } from '../v2/messages';
-import { keyOf } from '../v2/replica';
-import { makePlain } from './cells';
+import type { CellState } from '../../sheet/mirror';
+import type { Change } from '../../sheet/undo';
+import { sameStyle } from '../../style';
+import type { Place } from '../../v2/messages';
+import { keyOf } from '../../v2/replica';
+import { makePlain } from './cell';
 import { forCells } from './reading';
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;

@@ -4,8 +4,8 @@ import type { DocumentDataModel, Injector, Univer } from '@univerjs/core';
 import { DocSelectionManagerService } from '@univerjs/docs';
 import { IEditorService, InsertCommand } from '@univerjs/docs-ui';
 import { IEditorBridgeService } from '@univerjs/sheets-ui';
-import { moveContent, movePlace } from '../v2/lines';
-import type { StructureEdit } from '../v2/messages';
+import { moveContent, movePlace } from '../../v2/lines';
+import type { StructureEdit } from '../../v2/messages';
 
 type Bridge = IEditorBridgeService & { _currentEditCell?: { primary: Record<string, number> } | null };
 

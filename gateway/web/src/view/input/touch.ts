@@ -3,7 +3,7 @@
 //
 // Univer knows the mouse alone, and would select cells during a swipe. Events of touch do not reach it; it gets those of a
 // mouse that does the same.
-import { canvasOf, type GridParts } from './parts';
+import { canvasOf, type GridParts } from '../parts';
 
 const slop = 8;
 const longPressMs = 450;

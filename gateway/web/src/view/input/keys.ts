@@ -5,11 +5,11 @@ import { CellValueType, CommandType, RANGE_TYPE } from '@univerjs/core';
 import type { ICellData, IRange } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { IShortcutService, KeyCode, MetaKeys } from '@univerjs/ui';
-import type { Place } from '../v2/messages';
+import type { Place } from '../../v2/messages';
 import { moveCursor } from './cell-editor';
-import { cellOfContent } from './cells';
+import { cellOfContent } from '../cells/cell';
 import { openMenu } from './menu';
-import { canvasOf, hasContent, reveal, select, selectionOf, type GridParts } from './parts';
+import { canvasOf, hasContent, reveal, select, selectionOf, type GridParts } from '../parts';
 
 export interface KeyParts extends GridParts {
 	/** The last row and column of the sheet, if cells have not been read; null: they all have. */

@@ -1,8 +1,8 @@
-// cells.ts - converts between the text of a cell (content.ts) and Univer's cell data.
+// cell.ts - converts between the text of a cell (content.ts) and Univer's cell data.
 import { CellValueType } from '@univerjs/core';
 import type { ICellData, IDocumentData, IStyleData, Nullable } from '@univerjs/core';
-import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
-import { knownStyle } from '../style';
+import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../../content';
+import { knownStyle } from '../../style';
 
 const dateFormat = 'yyyy-mm-dd';
 const timeFormat = 'yyyy-mm-dd hh:mm:ss';
