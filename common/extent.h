@@ -1,6 +1,6 @@
 /*
- * extent.h - how many rows, or columns, a sheet has after some have come or gone. Both programs reckon it, and the page
- * does so as well (moveExtent() in gateway/web/src/v2/lines.ts).
+ * extent.h - how many rows, or columns, a sheet has after some have come or gone, and where they are then. Both programs
+ * compute it, and the page does so as well (gateway/web/src/v2/lines.ts).
  */
 #ifndef EXTENT_H
 #define EXTENT_H
@@ -23,6 +23,28 @@ extent_after(uint32_t extent, uint32_t limit, bool insert, uint32_t at, uint32_t
 	if (extent - at > n)
 		return extent - n;
 	return at > 0 ? at : 1;
+}
+
+/* Moves the lines *first to *last, *first <= *last, by the same edit. Lines that are inserted between them are added; what
+ * is pushed beyond the limit is lost. Returns false if none of them is left. */
+static inline bool
+extent_move(uint32_t *first, uint32_t *last, uint32_t limit, bool insert, uint32_t at, uint32_t n)
+{
+	uint32_t end = at + n;
+
+	if (*last < at)
+		return true;
+	if (insert)
+	{
+		*first += *first >= at ? n : 0;
+		*last = limit - 1 - *last < n ? limit - 1 : *last + n;
+		return *first < limit;
+	}
+	if (*first >= at && *last < end)
+		return false;
+	*first = *first < at ? *first : *first < end ? at : *first - n;
+	*last = *last < end ? at - 1 : *last - n;
+	return true;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/formula_shift.h"
 
 #include "common/a1.h"
+#include "common/extent.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -409,19 +410,7 @@ bool
 formula_move_lines(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 {
 	const FormulaChange *change = arg;
-	uint32_t limit = rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS, end = change->at + change->n;
+	uint32_t limit = rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
 
-	if (rows != change->rows || *last < change->at)
-		return true;
-	if (change->insert)
-	{
-		*first += *first >= change->at ? change->n : 0;
-		*last = *last + change->n < limit ? *last + change->n : limit - 1;
-		return *first < limit;
-	}
-	if (*first >= change->at && *last < end)
-		return false;
-	*first = *first < change->at ? *first : *first < end ? change->at : *first - change->n;
-	*last = *last < end ? change->at - 1 : *last - change->n;
-	return true;
+	return rows != change->rows || extent_move(first, last, limit, change->insert, change->at, change->n);
 }

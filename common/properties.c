@@ -9,6 +9,7 @@
 
 #include "common/edit_read.h"
 #include "common/edit_write.h"
+#include "common/extent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -265,29 +266,11 @@ properties_put(Properties *set, const Property *property)
 
 /* ---- structure edits ---- */
 
-/* Moves first to last. Returns false if nothing is left within the limit. */
+/* All rows (columns) of a sheet stay all. */
 static bool
 move_axis(uint32_t *first, uint32_t *last, uint32_t limit, bool insert, uint32_t at, uint32_t n)
 {
-	uint32_t end = at + n;
-
-	if (*last < at || (*first == 0 && *last == limit - 1))
-		return true;
-	if (insert)
-	{
-		if (*first >= at)
-			*first += n;
-		*last = limit - 1 - *last < n ? limit - 1 : *last + n;
-		return *first < limit;
-	}
-	if (*first >= at && *last < end)
-		return false;
-	if (*first >= end)
-		*first -= n;
-	else if (*first > at)
-		*first = at;
-	*last = *last >= end ? *last - n : at - 1;
-	return true;
+	return (*first == 0 && *last == limit - 1) || extent_move(first, last, limit, insert, at, n);
 }
 
 static bool

@@ -33,7 +33,7 @@ typedef struct LogDirectoryScan
 	ScanDirection direction;
 } LogDirectoryScan;
 
-/* Forward: from the last entry with a position <= from. Backward: from the last entry with a position <= from. */
+/* In both directions the scan begins at the last entry with a position <= from. */
 extern void log_directory_begin(LogDirectoryScan *scan, Relation index, Snapshot snapshot, int64 key, int64 from,
 								ScanDirection direction);
 extern bool log_directory_next(LogDirectoryScan *scan, int64 *position, BlockNumber *block);

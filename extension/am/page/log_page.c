@@ -314,7 +314,7 @@ log_append_end(LogAppend *append)
 }
 
 /*
- * Dead rows become DEAD records, neighbours one, and those at the end nothing. Runs without rows go with them; a run
+ * Dead rows become GONE records, neighbours one, and those at the end nothing. Runs without rows go with them; a run
  * that rows follow is kept as it is. The bytes before frozen_end are frozen afterwards as before: it moves with them.
  */
 void

@@ -207,7 +207,7 @@ typedef enum ReadStep
 static ReadStep
 read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 {
-	uint64 states = entry->changes;
+	uint64 changes = entry->changes;
 	GridRect rest = call->rect;
 	GridTileNo unused;
 
@@ -218,7 +218,7 @@ read_slices(const ReadCall *call, CacheEntry *entry, uint32 row)
 		CHECK_FOR_INTERRUPTS();
 		cache_lock_read(entry);
 		rest.row0 = row;
-		if (entry->changes != states ||
+		if (entry->changes != changes ||
 			grid_list_nonresident(entry->grid, grid_maps(entry->grid), &rest, &unused, 1) > 0)
 			return READ_OVERTAKEN;
 		row = read_some_rows(call, entry->grid, row, READ_SLICE);

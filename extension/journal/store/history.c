@@ -107,10 +107,10 @@ history_copy_maps(StorageScan *scan)
 	bool isnull, copy;
 	struct varlena *bytes;
 
-	(void) slot_getattr(scan->slot, VERSION_AXES, &isnull);
+	(void) slot_getattr(scan->slot, VERSION_LINE_MAPS, &isnull);
 	if (isnull)
 		return NULL;
-	bytes = storage_bytes(scan, VERSION_AXES, &copy);
+	bytes = storage_bytes(scan, VERSION_LINE_MAPS, &copy);
 	return copy ? (bytea *) bytes : (bytea *) PG_DETOAST_DATUM_COPY(PointerGetDatum(bytes));
 }
 

@@ -186,7 +186,7 @@ version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, Ti
 	int32 count = version_store_tiles(head, grid, tiles);
 	bytea *maps = version_store_maps(grid_maps(grid));
 	bool nulls[STORAGE_MAX_COLUMNS] = {[VERSION_LABEL - 1] = head->label.len == 0,
-									   [VERSION_AXES - 1] = maps == NULL,
+									   [VERSION_LINE_MAPS - 1] = maps == NULL,
 									   [VERSION_PROPERTIES - 1] = properties == NULL};
 	Datum values[STORAGE_MAX_COLUMNS] = {
 		[VERSION_SHEET_ID - 1] = Int64GetDatum(head->sheet_id),
@@ -199,7 +199,7 @@ version_store_write(const VersionHead *head, const Grid *grid, uint64 digest, Ti
 		[VERSION_TILES - 1] = Int32GetDatum(count),
 		[VERSION_DIGEST - 1] = Int64GetDatum((int64) (digest + property_store_digest(properties))),
 		[VERSION_CAUSE - 1] = Int32GetDatum((int32) head->cause),
-		[VERSION_AXES - 1] = PointerGetDatum(maps),
+		[VERSION_LINE_MAPS - 1] = PointerGetDatum(maps),
 		[VERSION_PROPERTIES - 1] = PointerGetDatum(properties),
 	};
 
@@ -276,7 +276,7 @@ version_store_row_matches(StorageScan *scan, const VersionHead *head, const Grid
 		   storage_int32(scan, VERSION_TILES) == (int32) hash_get_num_entries(tiles) &&
 		   storage_int64(scan, VERSION_DIGEST) == (int64) (grid_digest(grid) + property_store_digest(properties)) &&
 		   storage_int32(scan, VERSION_CAUSE) == (int32) head->cause &&
-		   version_store_column_matches(scan, VERSION_AXES, version_store_maps(grid_maps(grid))) &&
+		   version_store_column_matches(scan, VERSION_LINE_MAPS, version_store_maps(grid_maps(grid))) &&
 		   version_store_column_matches(scan, VERSION_PROPERTIES, properties);
 }
 

@@ -79,14 +79,14 @@ structure_change_maps(WriterSheet *ws, const Edit *edit)
 
 /* ---- the cells of a logical rectangle ---- */
 
-typedef struct CellList
+typedef struct StructureCells
 {
 	StructureCell *cells;
 	Size count, size;
-} CellList;
+} StructureCells;
 
 static void
-structure_add_cell(CellList *list, uint32 row, uint32 col)
+structure_add_cell(StructureCells *list, uint32 row, uint32 col)
 {
 	if (list->count == list->size)
 	{
@@ -98,7 +98,7 @@ structure_add_cell(CellList *list, uint32 row, uint32 col)
 }
 
 static void
-structure_add_cells(const Grid *grid, const LineMaps *maps, const GridRect *rect, CellList *list)
+structure_add_cells(const Grid *grid, const LineMaps *maps, const GridRect *rect, StructureCells *list)
 {
 	GridScan scan;
 	GridCell cell;
@@ -110,7 +110,7 @@ structure_add_cells(const Grid *grid, const LineMaps *maps, const GridRect *rect
 
 /* Staged edits within a physical rectangle whose first cell is at the given logical row and column. */
 static void
-structure_add_staged_part(const WriterSheet *ws, const GridRect *part, uint32 row, uint32 col, CellList *list)
+structure_add_staged_part(const WriterSheet *ws, const GridRect *part, uint32 row, uint32 col, StructureCells *list)
 {
 	for (uint32 i = 0; i < ws->nstaged; i++)
 	{
@@ -122,29 +122,20 @@ structure_add_staged_part(const WriterSheet *ws, const GridRect *part, uint32 ro
 	}
 }
 
-/* The length of the run of the map that begins at `from`; *physical: where it leads. */
-static uint32
-structure_run(const LineMaps *maps, LineKind line, uint32 from, uint32 last, uint32 *physical)
-{
-	LineMap map = line_maps_one(maps, line);
-
-	return Min(line_map_run_at(&map, from, physical), last - from + 1);
-}
-
 static void
-structure_add_staged(const WriterSheet *ws, const GridRect *rect, CellList *list)
+structure_add_staged(const WriterSheet *ws, const GridRect *rect, StructureCells *list)
 {
 	GridRect part;
 	uint32 rows, cols;
 
 	for (uint32 row = rect->row0; ws->nstaged > 0 && row <= rect->row1; row += rows)
 	{
-		rows = structure_run(ws->maps, LINE_ROW, row, rect->row1, &part.row0);
+		rows = line_maps_run_at(ws->maps, LINE_ROW, row, rect->row1, &part.row0);
 		part.row1 = part.row0 + rows - 1;
 		CHECK_FOR_INTERRUPTS(); /* many edits times many runs */
 		for (uint32 col = rect->col0; col <= rect->col1; col += cols)
 		{
-			cols = structure_run(ws->maps, LINE_COL, col, rect->col1, &part.col0);
+			cols = line_maps_run_at(ws->maps, LINE_COL, col, rect->col1, &part.col0);
 			part.col1 = part.col0 + cols - 1;
 			structure_add_staged_part(ws, &part, row, col, list);
 		}
@@ -156,7 +147,7 @@ structure_add_staged(const WriterSheet *ws, const GridRect *rect, CellList *list
 
 /* Lists cells of the shared grid if its tiles are resident or can be loaded; false otherwise. */
 static bool
-structure_list_shared(WriterSheet *ws, const GridRect *rect, CellList *list)
+structure_list_shared(WriterSheet *ws, const GridRect *rect, StructureCells *list)
 {
 	CacheEntry *entry = ws->entry;
 	GridTileNo tiles[STRUCTURE_TILES];
@@ -188,7 +179,7 @@ structure_list_shared(WriterSheet *ws, const GridRect *rect, CellList *list)
 
 /* From storage, which has own changes, too. */
 static void
-structure_list_private(WriterSheet *ws, const GridRect *rect, CellList *list)
+structure_list_private(WriterSheet *ws, const GridRect *rect, StructureCells *list)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet cells", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
@@ -217,7 +208,7 @@ structure_compare_cells(const void *a, const void *b)
 static StructureCell *
 structure_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *count)
 {
-	CellList list = {0};
+	StructureCells list = {0};
 	Size n = 0;
 
 	if ((!exact || ws->nstaged == 0) && structure_list_shared(ws, rect, &list))

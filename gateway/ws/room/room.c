@@ -19,7 +19,6 @@
 #include "ws/room/held.h"
 #include "ws/room/schedule.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +75,15 @@ room_stream_bytes(const Room *room)
 
 #define TO(state) (1u << (state))
 
+/* A defect of the gateway. It ends one room and not the process. */
+static void
+room_fail_transition(Room *room, const char *what, int from, int to)
+{
+	log_event(LOG_ERROR, "unexpected state of a room", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("of", what),
+			  LOG_INT("from", from), LOG_INT("to", to));
+	room_fail(room, CLOSE_RESTART, "internal error: come again");
+}
+
 void
 room_set_state(Room *room, RoomState state)
 {
@@ -89,7 +97,11 @@ room_set_state(Room *room, RoomState state)
 		[ROOM_LOST] = TO(ROOM_LOST),
 	};
 
-	assert(next[room->state] & TO(state));
+	if ((next[room->state] & TO(state)) == 0)
+	{
+		room_fail_transition(room, "state", room->state, state);
+		return;
+	}
 	room->state = state;
 }
 
@@ -106,7 +118,8 @@ room_set_work(Room *room, RoomWork work)
 		[ROOM_RESOLVING] = TO(ROOM_IDLE) | TO(ROOM_HELD) | TO(ROOM_FINDING) | TO(ROOM_RESOLVING),
 	};
 
-	assert(room->state == ROOM_LOST || next[room->work] & TO(work));
+	if (room->state != ROOM_LOST && (next[room->work] & TO(work)) == 0)
+		room_fail_transition(room, "work", room->work, work);
 	room->work = work;
 }
 

@@ -12,7 +12,6 @@
 #include "core/redirect.h"
 #include "support/log.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +47,15 @@ session_create(Socket *socket, const Protocol *protocol, int64_t sheet_id, const
 void
 session_set_state(Session *session, SessionState state)
 {
-	assert(state == SESSION_CLOSING ? session->state != SESSION_CLOSING : state == session->state + 1);
-	session->state = state;
+	bool expected = state == SESSION_CLOSING ? session->state != SESSION_CLOSING : state == session->state + 1;
+
+	if (expected)
+	{
+		session->state = state;
+		return;
+	}
+	log_event(LOG_ERROR, "unexpected state of a session", LOG_INT("from", session->state), LOG_INT("to", state));
+	session_close(session, CLOSE_RESTART, "internal error: come again");
 }
 
 LockHolder
