@@ -106,9 +106,8 @@ export class Person {
 		await waitUntil(() => this.cell('A1'), `${this.name}'s grid to be filled`);
 		// Without a grid, the page says Saved before it has read the cells.
 		await this.untilSaved();
-		await this.page.locator('[id="__editor___INTERNAL_EDITOR__DOCS_NORMAL"]').waitFor({ state: 'attached' });
-		// Univer takes keys some frames after it has drawn.
-		await this.page.waitForTimeout(500);
+		await this.page.locator('.grid-host[data-ready]').waitFor({ state: 'attached' });
+		await this.frames();
 	}
 
 	get grid() {

@@ -16,7 +16,11 @@ export function addStart({ host, injector, commands, sheet }: GridParts): () => 
 		commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId, selections }, { fromCollab: true });
 	};
 	const made = injector.get(IRenderManagerService).created$.subscribe(({ unitId }) => {
-		if (unitId === DOCS_NORMAL_EDITOR_UNIT_ID_KEY) requestAnimationFrame(start);
+		if (unitId !== DOCS_NORMAL_EDITOR_UNIT_ID_KEY) return;
+		requestAnimationFrame(() => {
+			start();
+			host.dataset.ready = ''; // for tests: from now on the grid takes keys
+		});
 	});
 	return () => made.unsubscribe();
 }
