@@ -85,6 +85,12 @@ export function notify(text: string, kind: 'info' | 'problem' = 'info'): void {
 	setTimeout(() => message.remove(), kind === 'problem' ? 8000 : 4000);
 }
 
+/** Shows a message unless it is shown already: the reason why keys are refused is told once, not for each key. */
+export function remind(text: string): void {
+	const shown = [...document.querySelectorAll('#messages > p')].some(({ textContent }) => textContent === text);
+	if (!shown) notify(text, 'problem');
+}
+
 /** The text for an error. */
 export function explain(error: unknown): string {
 	if (error instanceof ApiError) return tOr(`error.${error.code}`, error.msg === null ? 'error.unreachable' : 'error.other', { code: error.code });

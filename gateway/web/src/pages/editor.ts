@@ -1,7 +1,7 @@
 // editor.ts - the page of a sheet: the grid, the session, and the bar above.
 import { ApiError, locateSheet, saveSession, sharedSession, SheetApi } from '../api';
 import { Msg } from '../answers';
-import { attempt, button, h, notify } from '../dom';
+import { attempt, button, h, notify, remind } from '../dom';
 import { language, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName } from '../content';
@@ -111,6 +111,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
 		onRole(role: Role) {
+			document.body.dataset.role = role;
 			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);
 			else endEditing(t('refused.role'));
 		},
@@ -133,14 +134,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			kept.addLost(deleted.map(({ content }) => content!), t('kept.deleted'), keep);
 			kept.add(cut, t('kept.cut'), outbox.keep());
 		},
-		onDenied(place, reason) {
-			if (reason !== 'locked') return;
-			const content = view?.editorText();
-			view?.cancelEditing();
-			const text = refusal(reason, place);
-			notify(text, 'problem');
-			if (content) kept.add([{ ...place, content }], text, outbox.keep());
-		},
+		onDenied: (place) => notify(t('lock.denied', { cell: cellName(place.row, place.col) }), 'problem'),
 		onSkipped(skipped) {
 			if (skipped.length === 0) return;
 			const cells = skipped.slice(0, mostCells).map(({ row, col }) => cellName(row, col)).join(', ');
@@ -199,16 +193,17 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			},
 			onUndo: () => session.undo(),
 			onRedo: () => session.redo(),
-			lockHolder(place: Place) {
+			mayEdit(place: Place) {
 				const name = session.holderOf(place);
-				if (name) notify(t('lock.held', { name, cell: cellName(place.row, place.col) }), 'problem');
-				return name;
+				const reason = session.canEdit ? name && t('lock.held', { name, cell: cellName(place.row, place.col) }) : t('blocked.role');
+				if (reason) remind(reason);
+				return !reason;
 			},
 			onEditing(place) {
 				draft.edit(place);
 				session.setEditing(place);
 			},
-			onBlocked: (kind) => notify(t(`blocked.${kind}`), 'problem'),
+			onBlocked: (kind) => remind(t(`blocked.${kind}`)),
 			onSelection(place, range) {
 				session.select(range);
 				selected = place;

@@ -218,7 +218,7 @@ export class Restructuring {
 	/** Insertions and deletions of the user are sent as they are; what is made of cells is refused if others have written them. */
 	private send(edits: Edit[], request: Request): void {
 		if (edits.length === 0) return; // others have deleted the rows or columns
-		this.client.operate(edits, request.changes !== undefined).catch(() => {});
+		this.client.operate(edits, request.changes ? undefined : this.client.replica.seq).catch(() => {});
 		const kinds = edits.flatMap((edit) => ('kind' in edit ? [edit.kind] : []));
 		this.due.push({ ...request, kinds, operation: this.client.unfinished.at(-1)! });
 		this.events.onChange();

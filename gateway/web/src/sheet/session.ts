@@ -51,8 +51,8 @@ export interface SessionEvents {
 	onRefused(edits: Edit[], reason: Reason, place: Place): void;
 	/** Others have deleted cells that the user was writing, or cells that such a formula refers to. */
 	onLost(deleted: CellEdit[], cut: CellEdit[]): void;
-	/** The lock of a cell was refused: somebody else is editing it. */
-	onDenied(place: Place, reason: Reason): void;
+	/** The lock of the cell that the user is editing was refused: somebody else is editing it. Called once. */
+	onDenied(place: Place): void;
 	onSkipped(skipped: Place[]): void;
 	/** The grid cannot show what a cell has. */
 	onUnshown(place: Place, error: unknown): void;
@@ -113,6 +113,10 @@ export class SheetSession {
 	private held: { holder: string; since: number } | null = null;
 	private timers: ReturnType<typeof setInterval>[] = [];
 	private editing: Place | null = null;
+	/** What the sheet was when the user began to edit. */
+	private began = 0;
+	/** The lock of the edited cell was refused. */
+	private denied = false;
 	private renewed = 0;
 	private readonly presence: Presence;
 	private cursor: Range | null = null;
@@ -261,10 +265,13 @@ export class SheetSession {
 		this.mirror.flush();
 	}
 
-	/** The user has changed cells in the grid, and properties. */
+	/**
+	 * The user has changed cells in the grid, and properties. What was written without the cell's lock does not overwrite what
+	 * the other user has written meanwhile: the gateway refuses it.
+	 */
 	changed(changes: Change[], properties: PropertyEdit[] = []): void {
 		this.undoStack.push([...this.known(changes), ...propertyChanges(properties, this.properties())]);
-		this.send([...changes.map(editOf), ...properties], changes);
+		this.send([...changes.map(editOf), ...properties], changes, this.denied ? this.began : undefined);
 	}
 
 	/** Writes edits into the grid and the sheet, as one change of the user. */
@@ -293,7 +300,7 @@ export class SheetSession {
 			const cells = edits.filter(isCell);
 			const states = cells.map(({ row, col }) => ({ row, col, before: this.read(row, col) }));
 			this.grid?.apply(cells);
-			this.send(edits, states, false);
+			this.send(edits, states, this.client.replica.seq);
 		}
 		this.events.onSkipped(skipped);
 		this.changedUndo();
@@ -337,10 +344,11 @@ export class SheetSession {
 		return this.flushed()?.read(row, col) ?? { content: '', style: null };
 	}
 
-	private send(edits: Edit[], states: { row: number; col: number; before: CellState }[], overwrites = true): void {
+	/** seen: the edits are refused if others have written their cells after this seq. */
+	private send(edits: Edit[], states: { row: number; col: number; before: CellState }[], seen?: number): void {
 		for (const { row, col, before } of states) this.mirror.take(row, col, this.isKnown(row, col) ? before : undefined);
 		const hello = this.client.hello;
-		for (const part of splitEdits(edits, hello?.maxEdits, hello?.maxBytes)) this.client.operate(part, overwrites).catch(() => {});
+		for (const part of splitEdits(edits, hello?.maxEdits, hello?.maxBytes)) this.client.operate(part, seen).catch(() => {});
 		if (edits.some(isProperty)) this.grid?.arrange();
 		this.changedUndo();
 	}
@@ -371,6 +379,8 @@ export class SheetSession {
 		const before = this.editing;
 		if (before && place && before.row === place.row && before.col === place.col) return;
 		this.editing = place;
+		this.denied = false;
+		this.began = this.client.replica.seq;
 		if (!this.client.hello || !this.canEdit) return;
 		const base = this.client.replica.seq;
 		if (before) this.client.send({ t: 'unlock', ...before, base });
@@ -380,6 +390,13 @@ export class SheetSession {
 	private lock(place: Place): void {
 		this.renewed = Date.now();
 		this.client.send({ t: 'lock', row: place.row, col: place.col, base: this.client.replica.seq });
+	}
+
+	private refuseLock(reason: Reason, row: number, col: number): void {
+		const { editing } = this;
+		if (reason !== 'locked' || this.denied || editing?.row !== row || editing.col !== col) return;
+		this.denied = true;
+		this.events.onDenied(editing);
 	}
 
 	/** The name of the user who is editing a cell. */
@@ -432,7 +449,7 @@ export class SheetSession {
 				this.readWhole();
 				break;
 			case 'denied':
-				this.events.onDenied({ row: message.row, col: message.col }, message.reason);
+				this.refuseLock(message.reason, message.row, message.col);
 				break;
 			case 'role':
 				this.role = message.role;

@@ -297,12 +297,11 @@ export class SheetClient {
 
 	/**
 	 * Resolves to the seq at which the operation is durable. Its coordinates refer to the current replica and, after a
-	 * structure edit of the operation, to the result of that. overwrites: also what others have written and is on its way.
+	 * structure edit of the operation, to the result of that. seen: it is refused if others have written its cells after this seq.
 	 */
-	operate(edits: Edit[], overwrites = true): Promise<number> {
+	operate(edits: Edit[], seen?: number): Promise<number> {
 		return new Promise((done, failed) => {
-			const seen = overwrites ? {} : { seen: this.replica.seq };
-			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, ...seen, done, failed };
+			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, ...(seen !== undefined && { seen }), done, failed };
 			this.pending.push(operation);
 			this.options.outbox?.put(operation, this.client, this.acked);
 			if (this.hello) this.sendOperation(operation);

@@ -17,8 +17,8 @@ export interface GridEvents {
 	onStructure(change: StructureEdit): void;
 	onUndo(): void;
 	onRedo(): void;
-	/** The user starts to edit a cell. Returns the user who has locked it, or null. */
-	lockHolder(place: Place): string | null;
+	/** Whether the user may edit a cell. If not, tells the user the reason. */
+	mayEdit(place: Place): boolean;
 	/** The user moves rows or columns, which the grid does not do itself. */
 	onMoveLines(move: LineMove): void;
 	/** The cell that was being edited is deleted. */

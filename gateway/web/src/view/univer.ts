@@ -19,6 +19,7 @@ import { RowHeights } from './heights';
 import { changesCells } from './input/blocked';
 import { CellEditor } from './input/cell-editor';
 import { Guard, isOurs } from './input/guard';
+import { Typing } from './input/typing';
 import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
 import type { GridParts } from './parts';
@@ -43,6 +44,7 @@ export class UniverView implements SessionGrid {
 	private readonly extent: GridExtent;
 	private readonly heights: RowHeights;
 	private readonly editor: CellEditor;
+	private readonly typing: Typing;
 	private book!: Workbook;
 	private sheet!: Worksheet;
 	private contents!: Contents;
@@ -63,17 +65,19 @@ export class UniverView implements SessionGrid {
 		this.host.className = 'grid-host';
 		container.append(this.host);
 		const { locale, texts } = gridTexts;
+		const injector = () => (this.book ? this.univer.__getInjector() : null);
+		this.editor = new CellEditor(injector);
+		this.typing = new Typing({ host: this.host, injector, unitId, editor: this.editor, mayEdit: (place) => events.mayEdit(place) });
 		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
 		for (const [plugin, options] of pluginsOf(this.host)) this.univer.registerPlugin(plugin as never, options as never);
 		this.api = FUniver.newAPI(this.univer);
 		this.commands = this.get(ICommandService);
 		this.instances = this.get(IUniverInstanceService);
-		this.editor = new CellEditor(this.univer);
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
 		this.heights = new RowHeights(this.univer.__getInjector(), this.commands, { unitId, subUnitId: sheetId }, () => this.sheet);
 		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties, (col) => this.naturalWidth(col));
 		this.extent = new GridExtent(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, () => queueMicrotask(() => this.arrange()));
-		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose());
+		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose(), () => this.typing.dispose());
 	}
 
 	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
@@ -102,12 +106,13 @@ export class UniverView implements SessionGrid {
 			},
 		});
 		this.sheet = this.book.getSheetBySheetId(sheetId)!;
-		const { commands, book, sheet, extent, heights, layout, events } = this;
+		const { commands, book, sheet, extent, heights, layout, events, typing } = this;
+		this.editor.keepText();
 		const injector = this.univer.__getInjector();
 		const formulas = this.get<FormulaDataModel>(FormulaDataModel);
 		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights, onShown: () => this.marks.refresh() });
 		this.setReadOnly(this.readOnly);
-		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, events, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
+		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
 		this.listen();
 		this.arrange();
 		this.created(this.parts!);
@@ -210,9 +215,6 @@ export class UniverView implements SessionGrid {
 		});
 		this.cleanUps.push(() => executed.dispose());
 		const { Event } = this.api;
-		this.on(Event.BeforeSheetEditStart, (event) => {
-			if (this.readOnly || this.events.lockHolder({ row: event.row, col: event.column })) event.cancel = true;
-		});
 		this.on(Event.SheetEditStarted, (event) => this.events.onEditing({ row: event.row, col: event.column }));
 		// Univer sets the value after closing the editor. The lock is released after the value is sent.
 		this.on(Event.SheetEditEnded, () =>

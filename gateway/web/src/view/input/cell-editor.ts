@@ -1,6 +1,6 @@
 // cell-editor.ts - Univer's editor of a cell: its text, how structure edits move it, and Home and End, which Univer lacks there.
 import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, ICommandService, IUniverInstanceService, RANGE_DIRECTION, UniverInstanceType } from '@univerjs/core';
-import type { DocumentDataModel, Injector, Univer } from '@univerjs/core';
+import type { DocumentDataModel, Injector } from '@univerjs/core';
 import { DocSelectionManagerService } from '@univerjs/docs';
 import { IEditorService, InsertCommand } from '@univerjs/docs-ui';
 import { IEditorBridgeService } from '@univerjs/sheets-ui';
@@ -10,10 +10,19 @@ import type { StructureEdit } from '../../v2/messages';
 type Bridge = IEditorBridgeService & { _currentEditCell?: { primary: Record<string, number> } | null };
 
 export class CellEditor {
-	constructor(private readonly univer: Univer) {}
+	constructor(private readonly injector: () => Injector | null) {}
 
-	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
-		return this.univer.__getInjector().get(service) as T;
+	private get<T>(service: Parameters<Injector['get']>[0]): T {
+		return this.injector()!.get(service as never) as T;
+	}
+
+	/** Univer would replace the text in the open editor when the cell changes, or is read again. */
+	keepText(): void {
+		const { bridge } = this;
+		const refresh = bridge.refreshEditCellState.bind(bridge);
+		bridge.refreshEditCellState = () => {
+			if (!this.isOpen) refresh();
+		};
 	}
 
 	private get bridge(): Bridge {
@@ -21,7 +30,7 @@ export class CellEditor {
 	}
 
 	get isOpen(): boolean {
-		return this.bridge.isVisible().visible;
+		return this.injector() !== null && this.bridge.isVisible().visible;
 	}
 
 	/** The text in the open editor; null if none is open. */

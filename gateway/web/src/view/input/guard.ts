@@ -17,6 +17,7 @@ import type { GridExtent } from '../extent';
 import type { GridLayout } from '../layout';
 import { moveCommands, structureCommands } from '../structure';
 import { blockedKind, changesCells, changesLayout, readsSelection } from './blocked';
+import type { Typing } from './typing';
 
 const setValues = 'sheet.mutation.set-range-values';
 
@@ -36,6 +37,7 @@ interface GuardParts {
 	extent: GridExtent;
 	layout: GridLayout;
 	events: GridEvents;
+	typing: Typing;
 	readOnly(): boolean;
 	/** The grid has the focus, not an editor of text. */
 	isFocused(): boolean;
@@ -60,8 +62,10 @@ export class Guard {
 	 * rest of its command goes on. Undo and redo of the sheet are the page's own.
 	 */
 	private wrap(run: Execute, result: (done: boolean) => unknown): Execute {
-		const { events, layout } = this.parts;
+		const { events, layout, typing } = this.parts;
 		return (id, params, options) => {
+			if (!typing.allows(id, params)) return result(false);
+			if (id === 'doc.command-replace-snapshot') return typing.replace(() => run(id, params, options));
 			if (id === setValues && options?.applyFormulaCalculationResult) params = this.presentResults(params);
 			if (isOurs(options)) return run(id, params, options);
 			// The box that names the selection takes cells behind the grid, too.

@@ -1,0 +1,182 @@
+/*
+ * typing.test.mjs - what people type is never lost and never damaged: refused keys leave nothing behind, of two who begin in one
+ * cell at the same time both keep their texts, what others do leaves an open editor alone, and a key goes to the selected cell
+ * wherever the focus is.
+ */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Cluster } from '../lib/cluster.mjs';
+import { waitUntil } from '../lib/processes.mjs';
+import { Person, startBrowser } from './page.mjs';
+
+test('what people type', { timeout: 300000 }, async (t) => {
+	const cluster = await Cluster.start();
+	t.after(() => cluster.stop());
+	const [gateway] = cluster.gateways;
+	const browser = await startBrowser();
+	t.after(() => browser.close());
+	const [ann, bob] = await Promise.all(['ann', 'bob'].map((name) => Person.arrive(browser, gateway, name)));
+	await Promise.all([ann.register(), bob.register()]);
+	const id = await ann.newSheet('Typing');
+	const sql = (text) => cluster.psql(text);
+	const shareWith = (name, role) => sql(`SELECT sheet.share(${id}, '${name}', '${role}')`);
+	await sql(`SELECT sheet.share_link(${id}, NULL)`);
+	await shareWith('bob', 'editor');
+	await bob.open(id);
+	const stored = () => sql(`SELECT string_agg(a1 || '=' || content, ' ' ORDER BY "row", col) FROM sheet.range(${id}) WHERE content <> ''`);
+	const untilStored = (text) => {
+		let last;
+		return waitUntil(async () => (last = await stored()) === text, () => `the sheet to have ${text}; it has ${JSON.stringify(last)}`);
+	};
+	const offered = (person, text) => person.page.locator('.kept-item', { hasText: text });
+	const untilTold = (person, text) => person.page.locator('#messages p', { hasText: text }).waitFor();
+	const untilLocked = (person, cell) => waitUntil(async () => cell in (await person.locks()), `${cell} to be locked`);
+	const untilFree = (person, cell) => waitUntil(async () => !(cell in (await person.locks())), `${cell} to be free`);
+	const untilRole = (person, role) => waitUntil(() => person.page.evaluate((wanted) => document.body.dataset.role === wanted, role), `${person.name} to be ${role}`);
+	const step = (name, run) =>
+		t.test(name, async () => {
+			await sql(`SELECT sheet.set(${id}, a1, '') FROM sheet.range(${id}) WHERE content <> ''`);
+			await Promise.all([ann, bob].map((person) => waitUntil(async () => (await person.cells('A1', 'B3', 'C5', 'D7')).every((content) => content === ''), 'the sheet to be empty')));
+			await run();
+			assert.deepEqual([...ann.problems.splice(0), ...bob.problems.splice(0)], []);
+		});
+
+	/** The second's keys are refused while the first has the lock; what comes after that is whole. */
+	async function refusedThenTyped(type) {
+		await bob.goTo('B3');
+		await bob.page.keyboard.type('b');
+		await untilLocked(ann, 'B3');
+		await ann.goTo('B3');
+		await type();
+		await untilTold(ann, 'bob is editing B3');
+		await bob.page.keyboard.press('Escape');
+		await untilFree(ann, 'B3');
+		await ann.page.keyboard.type('again');
+		await ann.page.keyboard.press('Enter');
+		await untilStored('B3=again');
+		await Promise.all([ann.untilShows('B3', 'again'), bob.untilShows('B3', 'again')]);
+	}
+
+	await step('keys that are refused because of a lock leave nothing behind', () => refusedThenTyped(() => ann.page.keyboard.type('xx')));
+
+	await step('nor does a composition, which is refused as a whole', async () => {
+		const session = await ann.page.context().newCDPSession(ann.page);
+		await refusedThenTyped(async () => {
+			for (const text of ['n', 'ni', 'nih']) await session.send('Input.imeSetComposition', { text, selectionStart: text.length, selectionEnd: text.length });
+			await session.send('Input.insertText', { text: '你' });
+		});
+		// The lock ends in the middle of a composition.
+		await bob.goTo('B4');
+		await bob.page.keyboard.type('b');
+		await untilLocked(ann, 'B4');
+		await ann.goTo('B4');
+		await session.send('Input.imeSetComposition', { text: 'ni', selectionStart: 2, selectionEnd: 2 });
+		await bob.page.keyboard.press('Escape');
+		await untilFree(ann, 'B4');
+		await session.send('Input.imeSetComposition', { text: 'niha', selectionStart: 4, selectionEnd: 4 });
+		await session.send('Input.insertText', { text: '你好' });
+		await ann.page.keyboard.type('whole');
+		await ann.page.keyboard.press('Enter');
+		await untilStored('B3=again B4=whole');
+		await sql(`SELECT sheet.set(${id}, 'B4', '')`);
+	});
+
+	await step('nor do F2, Backspace, a double click, the formula bar or the clipboard', () =>
+		refusedThenTyped(async () => {
+			const { keyboard } = ann.page;
+			await keyboard.press('F2');
+			await keyboard.type('f2');
+			await keyboard.press('Backspace');
+			const bar = await ann.page.locator('[data-u-comp="formula-bar"]').boundingBox();
+			await ann.page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2);
+			await ann.page.evaluate(() => navigator.clipboard.writeText('pasted'));
+			await keyboard.type('bar');
+			await keyboard.press('Control+v');
+			await ann.page.waitForTimeout(100); // the formula bar gives the focus back
+			await ann.goTo('B3');
+			await ann.page.waitForTimeout(500); // no double click with the last one
+			const box = await ann.grid.boundingBox();
+			await ann.page.mouse.dblclick(box.x + 46 + 96 + 40, box.y + 20 + 48 + 12);
+			await keyboard.type('xx');
+		}),
+	);
+
+	await step('what a viewer types is refused once, and is whole when the role comes back', async () => {
+		await shareWith('bob', 'viewer');
+		await untilRole(bob, 'viewer');
+		await bob.goTo('C5');
+		await bob.page.keyboard.type('refused');
+		await untilTold(bob, 'You may read this sheet, not change it.');
+		assert.equal(await bob.page.locator('#messages p').count(), 1);
+		await bob.page.keyboard.press('Delete');
+		await bob.page.keyboard.press('F2');
+		const bar = await bob.page.locator('[data-u-comp="formula-bar"]').boundingBox();
+		await bob.page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2);
+		await bob.page.keyboard.type('bar');
+		await bob.page.keyboard.press('Backspace');
+		assert.equal(await bob.page.locator('#messages p').count(), 1);
+		await bob.goTo('C5');
+		await shareWith('bob', 'editor');
+		await untilRole(bob, 'editor');
+		await bob.page.keyboard.type('clean');
+		await bob.page.keyboard.press('Enter');
+		await untilStored('C5=clean');
+		await ann.untilShows('C5', 'clean');
+	});
+
+	await step('of two who begin at the same time, the second keeps the whole text', async () => {
+		await Promise.all([ann.goTo('D7'), bob.goTo('D7')]);
+		await Promise.all([ann, bob].map(({ page, name }) => page.keyboard.type(`${name} writes a text`, { delay: 30 })));
+		const second = await waitUntil(async () => (await ann.locks()).D7 ? ann : (await bob.locks()).D7 ? bob : null, 'one to have the lock');
+		const first = second === ann ? bob : ann;
+		await untilTold(second, 'Somebody else is editing D7, too.');
+		await first.page.keyboard.press('Enter');
+		await untilStored(`D7=${first.name} writes a text`);
+		await second.page.keyboard.type(' to its end');
+		await second.page.keyboard.press('Enter');
+		await offered(second, `D7: “${second.name} writes a text to its end”`).waitFor();
+		assert.equal(await stored(), `D7=${first.name} writes a text`);
+		await second.untilShows('D7', `${first.name} writes a text`);
+		await offered(second, 'D7').getByRole('button', { name: 'Write it' }).click();
+		await untilStored(`D7=${second.name} writes a text to its end`);
+
+		// The first gives up: nobody is overwritten.
+		await Promise.all([ann.goTo('D8'), bob.goTo('D8')]);
+		await first.page.keyboard.type('first');
+		await Promise.all([untilLocked(second, 'D8')]);
+		await first.page.keyboard.press('Escape');
+		await untilFree(second, 'D8');
+		await second.page.keyboard.type('second');
+		await second.page.keyboard.press('Enter');
+		await untilStored(`D7=${second.name} writes a text to its end D8=second`);
+		assert.equal(await offered(second, 'D8').count(), 0);
+		await sql(`SELECT sheet.set(${id}, 'D8', '')`);
+	});
+
+	await step('what others write into a cell leaves the open editor alone', async () => {
+		await ann.goTo('A1');
+		await ann.page.keyboard.type('half');
+		await sql(`SELECT sheet.set(${id}, 'A1', 'by SQL')`);
+		await ann.untilShows('A1', 'by SQL');
+		await ann.page.keyboard.type(' typed');
+		await ann.page.keyboard.press('Enter');
+		await untilStored('A1=half typed');
+	});
+
+	await step('an editor that is open while the sheet is read again keeps its text', async () => {
+		await ann.type('A1', 'old');
+		await ann.untilSaved();
+		await ann.page.keyboard.press('ArrowUp');
+		await ann.page.keyboard.type('half');
+		await gateway.kill();
+		await waitUntil(async () => /Reconnecting|Offline/.test(await ann.status()), 'the connection to end');
+		await ann.page.keyboard.type(' typed');
+		await sql(`SELECT sheet.set(${id}, 'B3', 'meanwhile')`);
+		await gateway.start();
+		await ann.untilShows('B3', 'meanwhile');
+		await ann.page.keyboard.type(' on');
+		await ann.page.keyboard.press('Enter');
+		await untilStored('A1=half typed on B3=meanwhile');
+		await bob.untilSaved();
+	});
+});
