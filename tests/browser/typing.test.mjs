@@ -41,8 +41,8 @@ test('what people type', { timeout: 300000 }, async (t) => {
 			assert.deepEqual([...ann.problems.splice(0), ...bob.problems.splice(0)], []);
 		});
 
-	/** The second's keys are refused while the first has the lock; what comes after that is whole. */
-	async function refusedThenTyped(type) {
+	/** The second's keys are refused while the first has the lock, and offered; what comes after that is whole. */
+	async function refusedThenTyped(text, type) {
 		await bob.goTo('B3');
 		await bob.page.keyboard.type('b');
 		await untilLocked(ann, 'B3');
@@ -55,13 +55,15 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await ann.page.keyboard.press('Enter');
 		await untilStored('B3=again');
 		await Promise.all([ann.untilShows('B3', 'again'), bob.untilShows('B3', 'again')]);
+		await offered(ann, `B3: “${text}`).first().waitFor();
+		while ((await ann.page.locator('.kept-item').count()) > 0) await ann.page.getByRole('button', { name: 'Discard' }).first().click();
 	}
 
-	await step('keys that are refused because of a lock leave nothing behind', () => refusedThenTyped(() => ann.page.keyboard.type('xx')));
+	await step('keys that are refused because of a lock leave nothing behind', () => refusedThenTyped('xx', () => ann.page.keyboard.type('xx')));
 
 	await step('nor does a composition, which is refused as a whole', async () => {
 		const session = await ann.page.context().newCDPSession(ann.page);
-		await refusedThenTyped(async () => {
+		await refusedThenTyped('你', async () => {
 			for (const text of ['n', 'ni', 'nih']) await session.send('Input.imeSetComposition', { text, selectionStart: text.length, selectionEnd: text.length });
 			await session.send('Input.insertText', { text: '你' });
 		});
@@ -78,11 +80,12 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await ann.page.keyboard.type('whole');
 		await ann.page.keyboard.press('Enter');
 		await untilStored('B3=again B4=whole');
+		await offered(ann, 'B4: “你好”').getByRole('button', { name: 'Discard' }).click();
 		await sql(`SELECT sheet.set(${id}, 'B4', '')`);
 	});
 
 	await step('nor do F2, Backspace, a double click, the formula bar or the clipboard', () =>
-		refusedThenTyped(async () => {
+		refusedThenTyped('f2', async () => {
 			const { keyboard } = ann.page;
 			await keyboard.press('F2');
 			await keyboard.type('f2');
@@ -126,10 +129,13 @@ test('what people type', { timeout: 300000 }, async (t) => {
 
 	await step('of two who begin at the same time, the second keeps the whole text', async () => {
 		await Promise.all([ann.goTo('D7'), bob.goTo('D7')]);
-		await Promise.all([ann, bob].map(({ page, name }) => page.keyboard.type(`${name} writes a text`, { delay: 30 })));
-		const second = await waitUntil(async () => (await ann.locks()).D7 ? ann : (await bob.locks()).D7 ? bob : null, 'one to have the lock');
+		gateway.service.signal('SIGSTOP'); // neither knows of the other's lock
+		await Promise.all([ann, bob].map(({ page, name }) => page.keyboard.type(name)));
+		gateway.service.signal('SIGCONT');
+		const second = await waitUntil(async () => ((await ann.locks()).D7 ? ann : (await bob.locks()).D7 ? bob : null), 'one to have the lock');
 		const first = second === ann ? bob : ann;
 		await untilTold(second, 'Somebody else is editing D7, too.');
+		await Promise.all([ann, bob].map(({ page }) => page.keyboard.type(' writes a text')));
 		await first.page.keyboard.press('Enter');
 		await untilStored(`D7=${first.name} writes a text`);
 		await second.page.keyboard.type(' to its end');
@@ -178,5 +184,23 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await ann.page.keyboard.press('Enter');
 		await untilStored('A1=half typed on B3=meanwhile');
 		await bob.untilSaved();
+	});
+
+	await step('a change that the page cannot queue is named and offered, and no later one is lost', async () => {
+		await ann.page.evaluate(() => {
+			const { encode } = TextEncoder.prototype;
+			TextEncoder.prototype.encode = function (text) {
+				if (text.includes('☠')) throw new Error('broken');
+				return encode.call(this, text);
+			};
+		});
+		await ann.type('A1', '☠ text', 'later');
+		await offered(ann, 'A1: “☠ text”').waitFor();
+		assert.equal(await ann.status(), 'Not saved: reload the page');
+		await untilStored('A2=later');
+		assert.equal(ann.problems.splice(0).length, 1);
+		await ann.open(id);
+		await offered(ann, 'A1: “☠ text”').getByRole('button', { name: 'Write it' }).click();
+		await untilStored('A1=☠ text A2=later');
 	});
 });

@@ -75,6 +75,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	let view: UniverView | null = null;
 	let viewComing = false;
 	let gone = false;
+	/** An edit could not be queued. */
+	let broken = false;
 	let removeAdditions = () => {};
 	let shown: Status | null = null;
 	/** Number of edits that other pages have not saved. */
@@ -103,10 +105,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			shown = sessionState;
 			const next = { ...sessionState, partial: sessionState.partial && view?.hasFormulas === true };
 			const others = next.phase === 'connected' && next.unsaved === 0 && elsewhere > 0;
-			const text = others ? t('status.elsewhere', { count: elsewhere }) : statusText(next);
+			const text = broken ? t('status.broken') : others ? t('status.elsewhere', { count: elsewhere }) : statusText(next);
 			if (status.textContent !== text) status.textContent = text;
 			phase = next.phase;
-			status.dataset.state = next.phase === 'connected' && (next.unsaved || others) ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
+			status.dataset.state = next.phase === 'connected' && (next.unsaved || others || broken) ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
 			status.dataset.unsaved = String(next.unsaved);
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
@@ -179,6 +181,12 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		if (gone) return;
 		const made = new UniverView(grid, texts, size, {
 			onChanges: (changes, properties) => session.changed(changes, properties),
+			onUnsaved(edits, error) {
+				console.error(error);
+				broken = true;
+				kept.add(edits, t('kept.broken'), outbox.keep());
+				if (shown) events.onStatus(shown);
+			},
 			beforeChange: () => session.flush(),
 			lacks: (ranges) => session.lacks(ranges),
 			properties: () => session.properties(),
@@ -193,12 +201,13 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			},
 			onUndo: () => session.undo(),
 			onRedo: () => session.redo(),
-			mayEdit(place: Place) {
-				const name = session.holderOf(place);
-				const reason = session.canEdit ? name && t('lock.held', { name, cell: cellName(place.row, place.col) }) : t('blocked.role');
-				if (reason) remind(reason);
-				return !reason;
+			refusal(place) {
+				const holder = session.holderOf(place);
+				if (session.canEdit && !holder) return null;
+				remind(session.canEdit ? refusal('locked', place) : t('blocked.role'));
+				return session.canEdit ? 'locked' : 'role';
 			},
+			onRefusedText: (edit) => kept.add([edit], refusal('locked', edit), outbox.keep()),
 			onEditing(place) {
 				draft.edit(place);
 				session.setEditing(place);

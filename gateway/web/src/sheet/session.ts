@@ -346,9 +346,9 @@ export class SheetSession {
 
 	/** seen: the edits are refused if others have written their cells after this seq. */
 	private send(edits: Edit[], states: { row: number; col: number; before: CellState }[], seen?: number): void {
+		const parts = splitEdits(edits, this.client.hello?.maxEdits, this.client.hello?.maxBytes);
 		for (const { row, col, before } of states) this.mirror.take(row, col, this.isKnown(row, col) ? before : undefined);
-		const hello = this.client.hello;
-		for (const part of splitEdits(edits, hello?.maxEdits, hello?.maxBytes)) this.client.operate(part, seen).catch(() => {});
+		for (const part of parts) this.client.operate(part, seen).catch(() => {});
 		if (edits.some(isProperty)) this.grid?.arrange();
 		this.changedUndo();
 	}

@@ -1,12 +1,14 @@
 // events.ts - what the grid asks the page, and tells it.
 import type { LineMove } from '../sheet/moving';
 import type { Change } from '../sheet/undo';
-import type { Place, PropertyEdit, Range, StructureEdit } from '../v2/messages';
+import type { CellEdit, Place, PropertyEdit, Range, StructureEdit } from '../v2/messages';
 import type { PropertySet } from '../v2/properties';
 
 export interface GridEvents {
 	/** The user changed cells or properties: typed, pasted, formatted, merged, resized. One call for each command. */
 	onChanges(changes: Change[], properties: PropertyEdit[]): void;
+	/** What the user has done to these cells could not be given to the page, and is in the grid at most. */
+	onUnsaved(edits: CellEdit[], error: unknown): void;
 	/** A command of the user is about to read or change cells. */
 	beforeChange(): void;
 	/** The kind of refusal if not all of these cells are in the grid; null if they are. */
@@ -17,8 +19,10 @@ export interface GridEvents {
 	onStructure(change: StructureEdit): void;
 	onUndo(): void;
 	onRedo(): void;
-	/** Whether the user may edit a cell. If not, tells the user the reason. */
-	mayEdit(place: Place): boolean;
+	/** The reason why the user may not edit a cell now, of which the user is told; null if the cell may be edited. */
+	refusal(place: Place): 'role' | 'locked' | null;
+	/** The user has typed this into a cell that somebody else is editing. */
+	onRefusedText(edit: CellEdit): void;
 	/** The user moves rows or columns, which the grid does not do itself. */
 	onMoveLines(move: LineMove): void;
 	/** The cell that was being edited is deleted. */

@@ -16,9 +16,8 @@ import { rangeOf } from './cells/reading';
 import type { GridEvents } from './events';
 import { columnCountFor, GridExtent, leastColumns, leastRows, rowCountFor } from './extent';
 import { RowHeights } from './heights';
-import { changesCells } from './input/blocked';
 import { CellEditor } from './input/cell-editor';
-import { Guard, isOurs } from './input/guard';
+import { Guard } from './input/guard';
 import { Typing } from './input/typing';
 import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
@@ -67,7 +66,7 @@ export class UniverView implements SessionGrid {
 		const { locale, texts } = gridTexts;
 		const injector = () => (this.book ? this.univer.__getInjector() : null);
 		this.editor = new CellEditor(injector);
-		this.typing = new Typing({ host: this.host, injector, unitId, editor: this.editor, mayEdit: (place) => events.mayEdit(place) });
+		this.typing = new Typing({ host: this.host, injector, unitId, editor: this.editor, events });
 		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
 		for (const [plugin, options] of pluginsOf(this.host)) this.univer.registerPlugin(plugin as never, options as never);
 		this.api = FUniver.newAPI(this.univer);
@@ -211,7 +210,6 @@ export class UniverView implements SessionGrid {
 		const executed = this.commands.onCommandExecuted(({ id, params }, options) => {
 			if (id === 'sheet.operation.set-selections' && !options?.fromCollab) this.reportSelection(params as never);
 			if (id === 'sheet.operation.set-scroll') this.reportView();
-			if (changesCells(id) && !isOurs(options)) this.guard.reportSoon();
 		});
 		this.cleanUps.push(() => executed.dispose());
 		const { Event } = this.api;
@@ -219,6 +217,7 @@ export class UniverView implements SessionGrid {
 		// Univer sets the value after closing the editor. The lock is released after the value is sent.
 		this.on(Event.SheetEditEnded, () =>
 			setTimeout(() => {
+				this.typing.closed();
 				if (!this.api.getActiveWorkbook()?.isCellEditing()) this.events.onEditing(null);
 			}, 0),
 		);

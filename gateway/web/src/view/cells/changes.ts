@@ -50,19 +50,28 @@ export class UserChanges {
 	remember(cells: Place[]): void {
 		for (const { row, col } of cells) {
 			const key = keyOf(row, col);
-			if (!this.touched.has(key)) this.touched.set(key, { row, col, before: this.read(row, col) });
+			if (!this.touched.has(key)) this.touched.set(key, { row, col, before: this.readOr(row, col, () => ({ content: '', style: null })) });
 		}
 	}
 
-	/** What has changed since. */
-	take(): Change[] {
+	/** What has changed since. A cell that cannot be read is given to `failed`, and does not keep the others from being reported. */
+	take(failed: (place: Place, error: unknown) => void): Change[] {
 		const changes: Change[] = [];
-		for (const { row, col, before } of this.touched.values()) {
-			const after = this.read(row, col);
+		const touched = [...this.touched.values()];
+		this.touched.clear();
+		for (const { row, col, before } of touched) {
+			const after = this.readOr(row, col, (error) => (failed({ row, col }, error), before));
 			if (sameStyle(before.style, after.style)) after.style = before.style;
 			if (before.content !== after.content || before.style !== after.style) changes.push({ row, col, before, after });
 		}
-		this.touched.clear();
 		return changes;
+	}
+
+	private readOr(row: number, col: number, otherwise: (error: unknown) => CellState): CellState {
+		try {
+			return this.read(row, col);
+		} catch (error) {
+			return otherwise(error);
+		}
 	}
 }

@@ -7,6 +7,7 @@
 import { ICommandService, IUndoRedoService } from '@univerjs/core';
 import type { ICellData, IExecutionOptions, Injector, IObjectMatrixPrimitiveType, IRange, Nullable, Worksheet } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
+import { editOf } from '../../sheet/undo';
 import { maxCols, maxRows } from '../../v2/lines';
 import type { Place, Range } from '../../v2/messages';
 import { cellsOfMutation, leavePlain, UserChanges } from '../cells/changes';
@@ -24,9 +25,10 @@ const setValues = 'sheet.mutation.set-range-values';
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
 type Execute = (id: string, params?: any, options?: IExecutionOptions) => unknown;
 
-/** Mutations that the page itself executes, or the calculation of formulas. */
-export function isOurs(options?: IExecutionOptions): boolean {
-	return Boolean(options?.fromCollab || options?.onlyLocal || options?.fromFormula || options?.applyFormulaCalculationResult);
+/** Mutations that the page itself executes, or the calculation of formulas. Any other that changes cells is the user's. */
+function isOurs(id: string, options?: IExecutionOptions): boolean {
+	if (options?.fromCollab || options?.applyFormulaCalculationResult) return true;
+	return !changesCells(id) && Boolean(options?.onlyLocal || options?.fromFormula);
 }
 
 interface GuardParts {
@@ -67,7 +69,7 @@ export class Guard {
 			if (!typing.allows(id, params)) return result(false);
 			if (id === 'doc.command-replace-snapshot') return typing.replace(() => run(id, params, options));
 			if (id === setValues && options?.applyFormulaCalculationResult) params = this.presentResults(params);
-			if (isOurs(options)) return run(id, params, options);
+			if (isOurs(id, options)) return run(id, params, options);
 			// The box that names the selection takes cells behind the grid, too.
 			if (id === 'sheet.operation.set-selections' && !this.reach(params.selections ?? [])) {
 				events.onBlocked('end');
@@ -102,7 +104,8 @@ export class Guard {
 				this.reportSoon();
 				return result(true);
 			}
-			// Listeners of Univer change cells before the mutation does.
+			// Listeners of Univer change cells before the mutation does. Some may throw, when the cells are changed already.
+			if (cells.length > 0) this.reportSoon();
 			this.changes.remember(cells);
 			if (id === setValues && leavePlain(params)) events.onBlocked('part');
 			return run(id, params, options);
@@ -163,16 +166,23 @@ export class Guard {
 	}
 
 	/** The mutations of an action (a value, then its format) are one change. */
-	reportSoon(): void {
+	private reportSoon(): void {
 		if (!this.reporting) queueMicrotask(() => this.report());
 		this.reporting = true;
 	}
 
+	/** Each change of the user is queued by the page, or reported as not saved. */
 	private report(): void {
+		const { events, layout, contents, typing } = this.parts;
 		this.reporting = false;
-		const changes = this.changes.take();
-		if (changes.some(({ after }) => after.content.startsWith('='))) this.parts.contents.hasFormulas = true;
-		const properties = this.parts.layout.take();
-		if (changes.length > 0 || properties.length > 0) this.parts.events.onChanges(changes, properties);
+		const changes = this.changes.take((place, error) => events.onUnsaved([place], error));
+		typing.reported(changes);
+		try {
+			if (changes.some(({ after }) => after.content.startsWith('='))) contents.hasFormulas = true;
+			const properties = layout.take();
+			if (changes.length > 0 || properties.length > 0) events.onChanges(changes, properties);
+		} catch (error) {
+			events.onUnsaved(changes.map(editOf), error);
+		}
 	}
 }
