@@ -127,6 +127,58 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await ann.untilShows('C5', 'clean');
 	});
 
+	await step('a viewer sees that the sheet is read only, and what a viewer may do; the page follows the role', async () => {
+		const { page } = bob;
+		const seen = async () => {
+			const names = { mark: 'text="View only"', toolbar: '[data-u-comp="headerbar"]', save: 'header button:text-is("Save version")', share: 'header button:text-is("Share")', restore: '.drawer button:text-is("Restore")', versions: 'header button:text-is("Versions")', preview: '.drawer button:text-is("Preview")' };
+			const visible = await Promise.all(Object.entries(names).map(async ([name, selector]) => ((await page.locator(selector).first().isVisible()) ? name : '')));
+			return visible.filter(Boolean).join(' ');
+		};
+		const untilSeen = (wanted) => {
+			let last;
+			return waitUntil(async () => (last = await seen()) === wanted, () => `bob to see ${wanted}; he sees ${last}`);
+		};
+		await ann.type('A1', 'first');
+		await ann.untilSaved();
+		await ann.page.getByRole('button', { name: 'Save version' }).click();
+		await ann.page.getByText('Version 1 is saved.').waitFor();
+		await page.getByRole('button', { name: 'Versions', exact: true }).click();
+		await untilSeen('toolbar save restore versions preview');
+		await shareWith('bob', 'viewer');
+		await untilSeen('mark versions preview');
+		await page.locator('.drawer').getByRole('button', { name: 'Preview version 1' }).click();
+		await page.locator('dialog table').waitFor();
+		assert.equal(await page.locator('dialog button', { hasText: 'Restore' }).isVisible(), false);
+		await page.keyboard.press('Escape');
+		await shareWith('bob', 'editor');
+		await untilSeen('toolbar save restore versions preview');
+
+		// A restored version is a new one, which the list has at once.
+		await ann.type('A1', 'second');
+		await ann.untilSaved();
+		await page.locator('.drawer').getByRole('button', { name: 'Preview version 1' }).click();
+		await page.locator('dialog').getByRole('button', { name: 'Restore' }).click();
+		await page.locator('dialog').last().getByRole('button', { name: 'Restore' }).click();
+		await page.locator('.drawer .entries li', { hasText: 'Restored from an earlier version' }).first().waitFor();
+		await ann.untilShows('A1', 'first');
+		await page.locator('.drawer').getByRole('button', { name: 'Restore version 1' }).click();
+		await page.locator('dialog').getByRole('button', { name: 'Restore' }).click();
+		await page.locator('.drawer .entries li', { hasText: 'Restored from an earlier version' }).nth(1).waitFor();
+		await page.locator('.drawer').getByRole('button', { name: 'Close' }).click();
+	});
+
+	await t.test('a first visit asks for no session that does not exist', async () => {
+		const context = await browser.newContext();
+		const page = await context.newPage();
+		const failed = [];
+		page.on('response', (response) => response.status() >= 400 && failed.push(`${response.status()} ${response.url()}`));
+		page.on('console', (message) => message.type() === 'error' && failed.push(message.text()));
+		await page.goto(`${gateway.url}/`);
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+		assert.deepEqual(failed, []);
+		await context.close();
+	});
+
 	await step('of two who begin at the same time, the second keeps the whole text', async () => {
 		await Promise.all([ann.goTo('D7'), bob.goTo('D7')]);
 		gateway.service.signal('SIGSTOP'); // neither knows of the other's lock

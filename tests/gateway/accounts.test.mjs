@@ -33,7 +33,9 @@ describe('the session of a browser', () => {
 		assert.equal((await post(gateway, '/v2/session', {}, { headers: { ...headers, origin: gateway.url } })).status, 200);
 		for (const origin of ['http://elsewhere.example', 'null', `http://127.0.0.1:${gateway.port + 1}`])
 			assert.equal((await post(gateway, '/v2/session', {}, { headers: { ...headers, origin } })).status, 403, origin);
-		assert.equal((await post(gateway, '/v2/session', {})).status, 401);
+		const none = await post(gateway, '/v2/session', {});
+		assert.deepEqual([none.status, none.text], [204, ''], 'a browser without a session');
+		assert.equal((await post(gateway, '/v2/session', {}, { headers: { cookie: 'pg_sheet_session=nonsense' } })).status, 401);
 		assert.equal((await post(gateway, '/getuser', {}, { headers })).json.msg, 1);
 		const end = await post(gateway, '/v2/session/end', {}, { headers });
 		assert.ok(end.headers['set-cookie'].every((cookie) => /=; Path=.*Max-Age=0$/.test(cookie)), end.headers['set-cookie']);
@@ -472,7 +474,7 @@ test('routes of protocol v2 answer 401 to a token that is not valid, those of v1
 	const old = user.token;
 	user.token = (await post(gateway, '/v2/account/revoke', { token: old })).json.token;
 	for (const token of [undefined, '', 'nonsense', `${user.token}x`, old]) {
-		for (const path of ['/v2/session', '/v2/ticket', '/v2/account/revoke', '/v2/account/password', `/v2/sheets/${fid}/open`]) {
+		for (const path of ['/v2/ticket', '/v2/account/revoke', '/v2/account/password', `/v2/sheets/${fid}/open`]) {
 			const answer = await post(gateway, path, { token, fid, link: 'x', password: 'x', oldPassword: 'x' });
 			assert.deepEqual([answer.status, answer.headers['www-authenticate'], answer.json.success], [401, 'Bearer', false], `${path} ${token} ${answer.text}`);
 		}

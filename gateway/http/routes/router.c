@@ -66,7 +66,7 @@ static const Route routes[] = {
 	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
 	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens},
-	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session, route_session},
+	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session_cookie, route_session},
 	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end},
 	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},

@@ -39,6 +39,7 @@ extern void route_modify_user(Request *request);
 extern void route_modify_password(Request *request);
 extern void route_revoke_tokens(Request *request);
 extern bool check_session(Request *request);
+extern bool check_session_cookie(Request *request);
 extern void route_session(Request *request);
 extern void route_session_end(Request *request);
 

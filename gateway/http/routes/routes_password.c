@@ -146,6 +146,20 @@ check_session(Request *request)
 	return false;
 }
 
+/* A browser without the cookie has no session, which is no error: a page that is opened does not know. */
+bool
+check_session_cookie(Request *request)
+{
+	char token[JWT_MAX];
+
+	if (!check_session(request))
+		return false;
+	if (request_cookie(request, token, sizeof(token)))
+		return true;
+	request_answer(request, 204, NULL, NULL);
+	return false;
+}
+
 void
 route_session(Request *request)
 {

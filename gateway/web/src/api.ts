@@ -45,6 +45,7 @@ const refusals = new Map<number, number>([
 async function request(base: string, path: string, init: RequestInit, timeout = timeoutMs): Promise<unknown> {
 	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeout), cache: 'no-store' });
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
+	if (response.status === 204) return null;
 	if (response.ok) return (await response.json()) as unknown;
 	const body = (await response.json().catch(() => null)) as { code?: unknown } | null;
 	const known = refusals.get(response.status);

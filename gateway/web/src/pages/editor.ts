@@ -336,10 +336,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const actions = h(
 		'div',
 		{ class: 'actions-menu' },
-		button(t('versions.save'), () => void save()),
+		button(t('versions.save'), () => void save(), { class: 'for-editors' }),
 		button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
 		button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
-		button(t('share.title'), () => openShare(context), { class: 'primary', 'aria-haspopup': 'dialog' }),
+		button(t('share.title'), () => openShare(context), { class: 'primary for-owners', 'aria-haspopup': 'dialog' }),
 		switches(),
 		h('span', { class: 'user' }, account.username),
 	);
@@ -359,6 +359,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 				},
 			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', { class: 'label' }, t('editor.back'))),
 			title,
+			h('span', { class: 'read-only', title: t('blocked.role') }, t('editor.readOnly')),
 			status,
 			toGrid,
 			signIn,
@@ -383,6 +384,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		end() {
 			draft.store();
 			gone = true;
+			delete document.body.dataset.role;
 			listeners.abort();
 			removeAdditions();
 			people.stop();

@@ -13,7 +13,7 @@ export function openVersions(context: EditorContext): void {
 	const { sheetApi } = context;
 	const { body, isOpen } = openDrawer(context, 'versions', t('versions.title'));
 	const list = h('ol', { class: 'entries' });
-	const save = button(t('versions.save'), () => void saveNow(), { class: 'primary' });
+	const save = button(t('versions.save'), () => void saveNow(), { class: 'primary for-editors' });
 	const more = button(t('versions.older'), () => void load(true));
 	let before: number | null = null;
 	more.hidden = true;
@@ -44,7 +44,7 @@ export function openVersions(context: EditorContext): void {
 		}
 	}
 
-	function entry({ cid, at, label, username }: Version): HTMLElement {
+	function entry({ cid, at, label, kind, username }: Version): HTMLElement {
 		return h(
 			'li',
 			{ 'data-cid': cid },
@@ -52,18 +52,18 @@ export function openVersions(context: EditorContext): void {
 			h('span', { class: 'who' }, username || t('history.nobody')),
 			h('time', { datetime: at }, formatTime(at)),
 			label !== '' && h('span', { class: 'change' }, label),
+			kind === 'rollback' && h('span', { class: 'change' }, t('versions.byRestore')),
 			h(
 				'span',
 				{ class: 'actions' },
-				button(t('versions.preview'), () => void preview(context, cid), { 'aria-label': t('versions.previewOf', { cid }) }),
-				button(t('versions.restore'), () => void restore(cid), { 'aria-label': t('versions.restoreOf', { cid }) }),
+				button(t('versions.preview'), () => void preview(context, cid, () => void (isOpen() && load())), { 'aria-label': t('versions.previewOf', { cid }) }),
+				button(t('versions.restore'), () => void restore(cid), { 'aria-label': t('versions.restoreOf', { cid }), class: 'for-editors' }),
 			),
 		);
 	}
 
 	async function restore(cid: number): Promise<void> {
-		await restoreVersion(context, cid);
-		if (isOpen()) await load();
+		if ((await restoreVersion(context, cid)) && isOpen()) await load();
 	}
 
 	list.append(h('li', {}, t('loading')));
@@ -79,7 +79,7 @@ async function restoreVersion({ sheetApi }: EditorContext, cid: number): Promise
 }
 
 /** Shows a version as a read-only table. */
-async function preview(context: EditorContext, cid: number): Promise<void> {
+async function preview(context: EditorContext, cid: number, restored: () => void): Promise<void> {
 	await attempt(async () => {
 		const { columns, content } = await context.sheetApi.version(cid);
 		const { rows, columns: used } = usedPart(content, columns);
@@ -104,10 +104,15 @@ async function preview(context: EditorContext, cid: number): Promise<void> {
 				'footer',
 				{},
 				button(t('close'), () => close()),
-				button(t('versions.restore'), () => void restoreVersion(context, cid).then((done) => done && close()), { class: 'primary' }),
+				button(t('versions.restore'), () => void restoreHere(), { class: 'primary for-editors' }),
 			),
 		);
 		dialog.classList.add('wide');
+		async function restoreHere(): Promise<void> {
+			if (!(await restoreVersion(context, cid))) return;
+			close();
+			restored();
+		}
 	});
 }
 

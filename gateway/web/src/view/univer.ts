@@ -1,9 +1,9 @@
 // univer.ts - the grid: Univer, with the few methods and events that the page uses.
-import { ICommandService, IUniverInstanceService, LocaleService, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
+import { ICommandService, IPermissionService, IUniverInstanceService, LocaleService, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
 import type { IRange, Workbook, Worksheet } from '@univerjs/core';
 import { FUniver } from '@univerjs/core/lib/facade';
 import { FormulaDataModel } from '@univerjs/engine-formula';
-import { SheetsSelectionsService } from '@univerjs/sheets';
+import { SheetPermissionCheckController, SheetsSelectionsService } from '@univerjs/sheets';
 import '@univerjs/preset-sheets-core/lib/index.css';
 import { cellName } from '../content';
 import type { CellState } from '../sheet/mirror';
@@ -212,6 +212,10 @@ export class UniverView implements SessionGrid {
 			if (id === 'sheet.operation.set-scroll') this.reportView();
 		});
 		this.cleanUps.push(() => executed.dispose());
+		// Univer tells in a dialog of its own what the role does not permit.
+		this.get<IPermissionService>(IPermissionService).setShowComponents(false);
+		const refused = this.get<SheetPermissionCheckController>(SheetPermissionCheckController).triggerPermissionUIEvent$.subscribe(() => this.events.onBlocked('role'));
+		this.cleanUps.push(() => refused.unsubscribe());
 		const { Event } = this.api;
 		this.on(Event.SheetEditStarted, (event) => this.events.onEditing({ row: event.row, col: event.column }));
 		// Univer sets the value after closing the editor. The lock is released after the value is sent.
