@@ -238,6 +238,48 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await bob.untilSaved();
 	});
 
+	await step('the next key goes to the selected cell, wherever the focus is and whatever has happened meanwhile', async () => {
+		const { page } = ann;
+		const session = await page.context().newCDPSession(page);
+		const lifecycle = (state) => session.send('Page.setWebLifecycleState', { state });
+		await sql(`SELECT sheet.set_property(${id}, NULL, 'freeze', '{"rows": 1, "cols": 0}')`);
+		await waitUntil(() => page.evaluate(() => window.pgSheet.layoutOf(0, 0).frozen[0] === 1), 'the first row to be frozen');
+		const cases = {
+			'nothing has the focus': () => page.evaluate(() => document.activeElement.blur()),
+			'a click beside the cells': () => page.locator('.sheet-name').click(),
+			'a dialog was closed': () => ann.share('bob', 'editor'),
+			'the page was frozen': async () => {
+				await lifecycle('frozen');
+				await lifecycle('active');
+			},
+			'the page was behind another one': async () => {
+				const other = await ann.context.newPage();
+				await other.bringToFront();
+				await page.bringToFront();
+				await other.close();
+			},
+			'the sheet was read again': async () => {
+				await gateway.kill();
+				await page.evaluate(() => document.activeElement.blur());
+				await sql(`SELECT sheet.set(${id}, 'B3', 'meanwhile'), sheet.commit(${id})`);
+				await sql(`SELECT sheet.trim(${id}, (SELECT max(version_id) FROM sheet.saved_versions(${id})))`);
+				await gateway.start();
+				await ann.untilShows('B3', 'meanwhile');
+				await sql(`SELECT sheet.set(${id}, 'B3', '')`);
+			},
+		};
+		for (const [cell, [name, run]] of Object.entries(cases).map((one, i) => [`A${i + 3}`, one])) {
+			await ann.goTo(cell);
+			await run();
+			await page.keyboard.type('typed');
+			await page.keyboard.press('Enter');
+			await waitUntil(async () => (await stored()) === `${cell}=typed`, async () => `${cell} to be typed when ${name}; the sheet has ${await stored()}`);
+			await sql(`SELECT sheet.set(${id}, '${cell}', '')`);
+		}
+		await sql(`SELECT sheet.set_property(${id}, NULL, 'freeze', NULL)`);
+		await bob.untilSaved();
+	});
+
 	await step('a change that the page cannot queue is named and offered, and no later one is lost', async () => {
 		await ann.page.evaluate(() => {
 			const { encode } = TextEncoder.prototype;

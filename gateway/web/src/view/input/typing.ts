@@ -49,7 +49,7 @@ export class Typing {
 	constructor(private readonly parts: TypingParts) {
 		const listen = <Type extends keyof WindowEventMap>(type: Type, run: (event: WindowEventMap[Type]) => void) =>
 			window.addEventListener(type, (event) => parts.injector() && run(event), { capture: true, signal: this.listeners.signal });
-		listen('keydown', (event) => this.prepare(event.key));
+		listen('keydown', (event) => this.prepare(event));
 		listen('beforeinput', (event) => {
 			const reason = this.refusing ?? this.refusalOf(event);
 			if (reason === 'locked' && !this.refusing) this.collect(event.data);
@@ -80,9 +80,10 @@ export class Typing {
 	}
 
 	/** Lets the key that is being pressed go to the selected cell. */
-	private prepare(key: string): void {
+	private prepare({ key, ctrlKey, altKey, metaKey }: KeyboardEvent): void {
+		const isLetter = [...key].length === 1 && key !== ' ' && !ctrlKey && !altKey && !metaKey;
 		const focused = document.activeElement;
-		const nothing = focused === null || focused === document.body || focused === canvasOf(this.parts.host);
+		const nothing = focused === null || focused === document.body || focused === canvasOf(this.parts.host) || (isLetter && isControl(focused));
 		const isInput = focused?.id === inputId(DOCS_NORMAL_EDITOR_UNIT_ID_KEY);
 		if (this.parts.editor.isOpen || !(isInput || nothing)) return;
 		if (nothing && (otherKeys.test(key) || document.querySelector('dialog[open]') || this.parts.host.closest('[inert]'))) return;
@@ -177,6 +178,11 @@ export class Typing {
 		this.offer();
 		this.listeners.abort();
 	}
+}
+
+/** A button or a link has no use for letters: after a click on it, they are for the selected cell. */
+function isControl(element: Element): boolean {
+	return element.matches('button, a') && !element.closest('dialog, [role="menu"], [role="listbox"], [data-u-comp="rect-popup"]');
 }
 
 function stop(event: Event): void {
