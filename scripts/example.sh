@@ -53,7 +53,7 @@ demo_import() {
 }
 
 demo_prepare() {
-	[ -n "$(demo_get sheet)" ] || say "Importing the example sheet"
+	[ -n "$(demo_get sheet)" ] || say "Importing the example sheet (about 5 s)"
 	demo_register
 	demo_import
 }

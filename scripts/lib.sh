@@ -79,10 +79,15 @@ submake() {
 		make --no-print-directory -s -j"$(nproc)" "$@"
 }
 
+# build_say PART SECONDS OPTION...: says how long building takes, if make has something to build.
+build_say() {
+	submake -q "${@:3}" >/dev/null 2>&1 || say "Building the $1 (about $2 s if all of it is new)"
+}
+
 # npm_install DIR: npm ci, if package-lock.json has changed.
 npm_install() {
 	cmp -s "$1/package-lock.json" "$1/node_modules/.pg_sheet-lock" && return
-	say "Installing the npm packages of ${1#"$repo"/}"
+	say "Installing the npm packages of ${1#"$repo"/} (about 15 s)"
 	(cd "$1" && npm ci --no-audit --no-fund --loglevel=error </dev/null)
 	cp "$1/package-lock.json" "$1/node_modules/.pg_sheet-lock"
 }

@@ -49,7 +49,7 @@ cluster_init() {
 			die "$data/postgres was made by PostgreSQL $version, this is $("$bindir/postgres" --version): upgrade it with pg_upgrade (docs/OPERATIONS.md), choose PostgreSQL $version with PG_CONFIG=, or another directory with DATA="
 		return 0
 	fi
-	say "Creating a PostgreSQL cluster in $data/postgres"
+	say "Creating a PostgreSQL cluster in $data/postgres (about 5 s)"
 	rm -rf "$data/postgres.new"
 	as_service "$bindir/initdb" -D "$data/postgres.new" -U postgres --data-checksums --encoding=UTF8 --locale=C.UTF-8 \
 		--auth-local=trust --auth-host=scram-sha-256 >"$data/log/initdb.log" 2>&1 || {
