@@ -80,6 +80,7 @@ test('only the edits of others and the results of formulas are not the user\'s',
 	const { write, changed } = open();
 	write(1, 'others', { fromCollab: true });
 	write(2, 'result', { onlyLocal: true, fromFormula: true, applyFormulaCalculationResult: true });
+	write(4, '=A1', { onlyLocal: true, fromFormula: true });
 	write(3, 'by Univer, later', { onlyLocal: true });
 	await Promise.resolve();
 	expect(changed).toEqual(['3=by Univer, later']);

@@ -25,10 +25,10 @@ const setValues = 'sheet.mutation.set-range-values';
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
 type Execute = (id: string, params?: any, options?: IExecutionOptions) => unknown;
 
-/** Mutations that the page itself executes, or the calculation of formulas. Any other that changes cells is the user's. */
+/** Mutations that the page itself executes, or the calculation of formulas, which marks formulas that others write, too. Any other that changes cells is the user's. */
 function isOurs(id: string, options?: IExecutionOptions): boolean {
-	if (options?.fromCollab || options?.applyFormulaCalculationResult) return true;
-	return !changesCells(id) && Boolean(options?.onlyLocal || options?.fromFormula);
+	if (options?.fromCollab || options?.fromFormula || options?.applyFormulaCalculationResult) return true;
+	return Boolean(options?.onlyLocal) && !changesCells(id);
 }
 
 interface GuardParts {
