@@ -141,6 +141,11 @@ database_open(void)
 		gateway.blocks[i] = database_open_one(DATABASE_NAME_PREFIX "blocks", NULL, database_overdue);
 		opened = opened && gateway.blocks[i] != NULL;
 	}
+	for (int i = 0; i < EXPORT_CONNECTIONS; i++)
+	{
+		gateway.exports[i] = database_open_one(DATABASE_NAME_PREFIX "downloads", NULL, database_overdue);
+		opened = opened && gateway.exports[i] != NULL;
+	}
 	gateway.follow = database_open_one(DATABASE_NAME_PREFIX "follow", NULL, NULL);
 	return opened && gateway.group != NULL && gateway.follow != NULL;
 }
@@ -151,6 +156,8 @@ database_close(void)
 	pgconn_close(gateway.group);
 	for (int i = 0; i < BLOCK_CONNECTIONS; i++)
 		pgconn_close(gateway.blocks[i]);
+	for (int i = 0; i < EXPORT_CONNECTIONS; i++)
+		pgconn_close(gateway.exports[i]);
 	pgconn_close(gateway.follow);
 	for (int class = 0; class < DATABASE_CLASSES; class ++)
 		pgpool_close(pools[class]);

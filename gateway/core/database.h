@@ -12,7 +12,8 @@
  *             whole sheets, logs
  *
  * The last three are serial (pgpool.h). Further connections: gateway.group for groups (ws/room/schedule.c),
- * gateway.blocks for large blocks of cells (ws/v2), and gateway.follow for changes by others (ws/room/follow.c).
+ * gateway.blocks for large blocks of cells (ws/v2), gateway.exports for sheets that are downloaded
+ * (http/routes/csv_export.c), and gateway.follow for changes by others (ws/room/follow.c).
  */
 #ifndef DATABASE_H
 #define DATABASE_H

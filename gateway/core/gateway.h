@@ -13,8 +13,9 @@
 #include <stdint.h>
 #include <uv.h>
 
-#define BLOCK_CONNECTIONS 2
-#define ADMIN_TOKEN_MAX	  256
+#define BLOCK_CONNECTIONS  2
+#define EXPORT_CONNECTIONS 2
+#define ADMIN_TOKEN_MAX	   256
 
 typedef struct Gateway
 {
@@ -25,14 +26,15 @@ typedef struct Gateway
 	uv_loop_t loop;
 	Coord *coord;
 	/* Connections besides those of database.h, which database_open() opens. */
-	PgConn *group;					   /* batches of several sheets in one transaction */
-	PgConn *blocks[BLOCK_CONNECTIONS]; /* streaming connections for large blocks */
-	PgConn *follow;					   /* waits in sheet.follow */
-	int64_t origin;					   /* random; identifies this process to sheet.apply and sheet.follow */
-	bool ready;						   /* the gateways have agreed on the ring */
-	bool suspended;					   /* contact with the coordinator is lost: edits are not acknowledged */
-	bool leaving;					   /* told to stop, still serving for drain-notice-seconds */
-	bool draining;					   /* the sheets move to other gateways */
+	PgConn *group;						 /* batches of several sheets in one transaction */
+	PgConn *blocks[BLOCK_CONNECTIONS];	 /* streaming connections for large blocks */
+	PgConn *exports[EXPORT_CONNECTIONS]; /* streaming connections for downloads of sheets */
+	PgConn *follow;						 /* waits in sheet.follow */
+	int64_t origin;						 /* random; identifies this process to sheet.apply and sheet.follow */
+	bool ready;							 /* the gateways have agreed on the ring */
+	bool suspended;						 /* contact with the coordinator is lost: edits are not acknowledged */
+	bool leaving;						 /* told to stop, still serving for drain-notice-seconds */
+	bool draining;						 /* the sheets move to other gateways */
 	bool stopping; /* draining, and no other gateway takes them: no member is read, and all are closed */
 	bool away;	   /* other gateways have the sheets, because the database answers them; see main/away.c */
 	int connections;

@@ -181,3 +181,48 @@ CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_
 COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean) IS
 	'The range (null: the sheet) as CSV (RFC 4180) with CRLF. escape_formulas: puts an apostrophe '
 	'before contents that a spreadsheet program would take for a formula.';
+CREATE FUNCTION sheet.read_csv(sheet_id bigint, max_bytes integer) RETURNS SETOF text
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_csv';
+COMMENT ON FUNCTION sheet.read_csv(bigint, integer) IS
+	'The sheet as by export_csv(), in pieces of about max_bytes, in order. Viewers; '
+	'gateways for all their users.';
+
+-- ---- imports in parts, for gateways ----
+
+-- Unlogged: an import that a crash interrupts is begun anew by its client.
+CREATE SEQUENCE sheet.import_id_seq;
+CREATE UNLOGGED TABLE sheet.import (
+	import_id bigint PRIMARY KEY DEFAULT nextval('sheet.import_id_seq'),
+	uid bigint NOT NULL,
+	name text NOT NULL,
+	link_role text,
+	parts integer NOT NULL DEFAULT 0,
+	begun_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX import_begun_idx ON sheet.import (begun_at);
+COMMENT ON TABLE sheet.import IS 'CSV that is being uploaded, to become a sheet.';
+COMMENT ON COLUMN sheet.import.parts IS 'number of parts that have come';
+CREATE UNLOGGED TABLE sheet.import_part (
+	import_id bigint NOT NULL,
+	part integer NOT NULL,
+	data bytea NOT NULL,
+	PRIMARY KEY (import_id, part)
+);
+ALTER TABLE sheet.import_part ALTER data SET STORAGE EXTERNAL, ALTER import_id SET (n_distinct = -0.05);
+COMMENT ON TABLE sheet.import_part IS 'The bytes of imports, in parts of at most 262144.';
+
+CREATE FUNCTION sheet.import_begin(name text, link_role text, as_uid bigint) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_begin';
+COMMENT ON FUNCTION sheet.import_begin(text, text, bigint) IS
+	'Begins the import of CSV, in parts, into a new sheet of the account, and returns its number. For gateways.';
+CREATE FUNCTION sheet.import_put(import_id bigint, part integer, data bytea) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_put';
+COMMENT ON FUNCTION sheet.import_put(bigint, integer, bytea) IS
+	'Stores a part, of at most 262144 bytes. Parts are numbered from 0, and come in order. For gateways.';
+CREATE FUNCTION sheet.import_end(import_id bigint) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_end';
+COMMENT ON FUNCTION sheet.import_end(bigint) IS
+	'Creates the sheet from the parts, removes them, and returns its id. For gateways.';
+CREATE FUNCTION sheet.import_abort(import_id bigint) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_abort';
+COMMENT ON FUNCTION sheet.import_abort(bigint) IS 'Removes the parts of an import. For gateways.';

@@ -112,7 +112,7 @@ BEGIN
 		FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.oid = ANY (members) AND c.relname IN ('log_batch', 'segment', 'version', 'version_tile')
 			AND a.amname <> 'sheetlog' ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a table is emptied by a crash', format('sheet.%I is unlogged', c.relname), format('Use ALTER TABLE sheet.%I SET LOGGED.', c.relname)
-		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relpersistence <> 'p' AND c.relname <> 'gateway' ORDER BY 3;
+		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relpersistence <> 'p' AND c.relname NOT IN ('gateway', 'import', 'import_part') ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'an index cannot be used', i.indexrelid::regclass::text, format('Use REINDEX INDEX %s.', i.indexrelid::regclass)
 		FROM pg_index i WHERE i.indrelid = ANY (members) AND NOT (i.indisvalid AND i.indisready) ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a table has no primary key', format('sheet.%I', c.relname), 'Create it as in the installation script, after duplicate rows are removed.'

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'EXECUTE', 'ROUTINE', 'account_sheets am_check as_table at cache_stats_read check_role column_names
 			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv fsck fsck_all
 			get history import_csv import_csv_into info insert_columns insert_rows link_account lock locked locks_read
-			log_edits member_role members newest_version open_link properties purge range read_cells recover rename
+			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
 			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link trash trim
 			unlock unshare version_stats_read versions'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
@@ -22,7 +22,8 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('sheet_gateway', 'SELECT', 'TABLE', 'gateways'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
-			coordinator_holder doctor file_abort file_begin file_end file_get file_info file_list file_put follow holders read_log
+			coordinator_holder doctor file_abort file_begin file_end file_get file_info file_list file_put follow holders import_abort import_begin
+			import_end import_put read_log
 			read_properties read_version register_opening release report_gateway tail')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)
 $$;

@@ -107,9 +107,9 @@ async function allAreAt(port) {
 	await waitUntil(
 		async () => {
 			const pids = [...fresh().matchAll(new RegExp(`database connected .*port="${port}" server_pid=(\\d+)`, 'g'))].map(([, pid]) => pid);
-			return pids.length >= 17 && (await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE pid IN (${pids})`)) === '17';
+			return pids.length >= 19 && (await cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE pid IN (${pids})`)) === '19';
 		},
-		() => `17 connections to port ${port}: ${fresh()}`,
+		() => `19 connections to port ${port}: ${fresh()}`,
 	);
 	await waitUntil(serves, 'the gateway to serve');
 }
@@ -135,7 +135,7 @@ test('the primary is found behind hosts that refuse, hang, drop packets, or are 
 		await allAreAt(port);
 		const lines = fresh().replaceAll('\\"', '"').split('\n').filter((line) => line.includes(' warn '));
 		assert.ok(lines.some((line) => said.test(line) || said.test(line.replaceAll('"', '\\"'))), `${said}: ${lines.join('\n')}`);
-		// A cause is logged once, though 17 connections suffer from it.
+		// A cause is logged once, though 19 connections suffer from it.
 		const causes = lines.map((line) => /reason="(.*)"/.exec(line)?.[1]);
 		assert.equal(new Set(causes).size, causes.length, lines.join('\n'));
 	}

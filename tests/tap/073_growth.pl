@@ -31,6 +31,11 @@ my %parameters = (
 	'coord_postgres.c acquire_sql' => [q{'here'}],
 	'coord_postgres.c heartbeat_sql' => [],
 	'coord_postgres.c holder_sql' => [],
+	'csv_export.c export_sql' => [ '$busy', '$guest' ],
+	'csv_import.c import_abort_sql' => ['$import'],
+	'csv_import.c import_begin_sql' => [ q{'new'}, 'NULL', '$rich' ],
+	'csv_import.c import_end_sql' => [ '$import', q{|SELECT sheet.import_put($import, 0, 'a,b')} ],
+	'csv_import.c import_put_sql' => [ '$import', '0', q{'bytes'} ],
 	'database.c database_works_sql' => [ '1', q{'pg_sheet group'} ],
 	'doctor.c doctor_sql' => [],
 	'download.c download_info_sql' => [ '$busy', q{'file 7'}, '$guest', q{''} ],
@@ -179,6 +184,7 @@ INSERT INTO sheet.file (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'pi
 INSERT INTO sheet.file_part SELECT upload_id, 0, 'x' FROM sheet.file;
 INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file;
 INSERT INTO ids SELECT 'file', upload_id FROM sheet.file WHERE name = 'file 7';
+INSERT INTO ids SELECT 'import', sheet.import_begin('import', NULL, id('rich'));
 INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, id('rich'), 100);
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
 INSERT INTO sheet.ownership SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;

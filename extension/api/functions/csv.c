@@ -77,17 +77,33 @@ csv_read_plain(CsvReader *reader, CsvField *field)
 	return CSV_FIELD;
 }
 
+/*
+ * A field that ends where the piece ends may continue, and so may its end: a quote may be the first of two, and LF may
+ * follow CR.
+ */
+static bool
+csv_is_undecided(const CsvReader *reader)
+{
+	return reader->more && (reader->pos == reader->end || (*reader->pos == '\r' && reader->pos + 1 == reader->end));
+}
+
 CsvStatus
 csv_read(CsvReader *reader, CsvField *field)
 {
+	CsvReader before = *reader;
 	CsvStatus status;
 
-	if (reader->pos == reader->end && !reader->field_due)
-		return CSV_END;
+	if (reader->pos == reader->end && (reader->more || !reader->field_due))
+		return reader->more ? CSV_MORE : CSV_END;
 	field->row = reader->row;
 	field->col = reader->col;
 	field->quoted = reader->pos < reader->end && *reader->pos == '"';
 	status = field->quoted ? csv_read_quoted(reader, field) : csv_read_plain(reader, field);
+	if (status == CSV_UNCLOSED ? reader->more : status == CSV_FIELD && csv_is_undecided(reader))
+	{
+		*reader = before;
+		return CSV_MORE;
+	}
 	if (status == CSV_FIELD)
 		csv_end_field(reader);
 	return status;

@@ -10,17 +10,25 @@ typedef enum CsvStatus
 {
 	CSV_FIELD,		/* a field was read */
 	CSV_END,		/* the text is used up */
+	CSV_MORE,		/* the next field is not complete: more of the text is needed */
 	CSV_UNCLOSED,	/* a quoted field has no end */
 	CSV_STRAY_QUOTE /* a quote inside an unquoted field, or text after a closing quote */
 } CsvStatus;
 
-/* Reads a text of len bytes; a byte order mark at its start is skipped. Lines end with LF or CRLF (or a lone CR). */
+/*
+ * Reads a text of len bytes; a byte order mark at its start is skipped. Lines end with LF or CRLF (or a lone CR).
+ *
+ * A text may be read in pieces: while `more` is set, the text continues behind `end`. csv_read() then returns CSV_MORE,
+ * and changes nothing, if the next field may go beyond `end`. The caller moves the bytes from `pos` on to the front of
+ * the next piece, and sets `pos` and `end` anew. The first piece has the whole byte order mark.
+ */
 typedef struct CsvReader
 {
 	const char *pos, *end;
 	uint32_t row, col; /* of the next field, from 0 */
 	uint64_t line;	   /* of the text, from 1; for messages */
 	bool field_due;	   /* a comma was read: a field follows even at the end */
+	bool more;		   /* the text continues behind `end` */
 } CsvReader;
 
 typedef struct CsvField

@@ -14,6 +14,8 @@ extern Size locks_shmem_size(void);
 /* From the shmem startup hook, under AddinShmemInitLock. */
 extern void locks_shmem_startup(void);
 
+#define SHEET_NAME_MAX 255 /* characters */
+
 /* sheets.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */
 extern PGDLLEXPORT Datum sheet_create(PG_FUNCTION_ARGS);
 

@@ -22,7 +22,6 @@ PG_FUNCTION_INFO_V1(sheet_share_link);
 PG_FUNCTION_INFO_V1(sheet_members);
 PG_FUNCTION_INFO_V1(sheet_open_link);
 
-#define SHEET_NAME_MAX	255
 #define SHEET_KEY_CHARS 22 /* of six bits */
 
 static CatalogQuery sheets_insert = {"INSERT INTO sheet.sheet (sheet_id, name, owner, link_role, init_rows, init_cols) "

@@ -28,7 +28,7 @@ enum RouteFlags
 {
 	AT_OWNER = 1,	/* redirected to the gateway that serves the sheet: see core/redirect.c */
 	BY_STATUS = 2,	/* refusals have a status of HTTP's, not a msg */
-	FORM = 4,		/* the body is a form, read as it arrives (upload.c), not a JSON object */
+	STREAM = 4,		/* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
 	SHEET_PATH = 8, /* the * of the path is the id of a sheet */
 	EVERYWHERE = 16 /* also at admin-address */
 };
@@ -41,6 +41,7 @@ typedef struct Route
 	int flags;
 	bool (*check)(Request *request); /* of the arguments; false: answered. NULL: the route has none, or checks itself */
 	void (*begin)(Request *request);
+	void (*body)(Request *request, const char *data, size_t len); /* of STREAM: gets each piece of the body */
 } Route;
 
 /* The first row that matches is taken. */
@@ -62,13 +63,15 @@ static const Route routes[] = {
 	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link},
 	{"/sheetws", METHOD_GET, ANYBODY, 0, NULL, route_sheet_ws},
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file},
-	{"/uploadchunk", METHOD_POST, ANYBODY, FORM, upload_begin, upload_body_end},
+	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end, upload_body},
 	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
 	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens},
 	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session_cookie, route_session},
 	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end},
 	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
+	{"/v2/sheets/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, import_begin, import_body_end, import_body},
+	{"/v2/sheets/*.csv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH, NULL, route_sheet_csv},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
 	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_route},
 	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
@@ -177,19 +180,19 @@ router_check_method(Request *request)
 static int64_t
 router_body_limit(const Request *request)
 {
-	return request->route->flags & FORM ? gateway.config.max_upload_bytes + ROUTER_FORM_BYTES
-										: gateway.config.max_body_bytes;
+	return request->route->flags & STREAM ? gateway.config.max_upload_bytes + ROUTER_FORM_BYTES
+										  : gateway.config.max_body_bytes;
 }
 
 static void
 router_refuse_size(Request *request)
 {
-	bool form = (request->route->flags & FORM) != 0;
+	bool stream = (request->route->flags & STREAM) != 0;
 	char reason[80];
 
 	snprintf(reason, sizeof(reason), "the body is larger than %s permits (%d bytes)",
-			 form ? "max-upload-bytes" : "max-body-bytes",
-			 form ? gateway.config.max_upload_bytes : gateway.config.max_body_bytes);
+			 stream ? "max-upload-bytes" : "max-body-bytes",
+			 stream ? gateway.config.max_upload_bytes : gateway.config.max_body_bytes);
 	request_error(request, 413, reason);
 }
 
@@ -281,9 +284,9 @@ router_dispatch(Request *request)
 	const Route *route = request->route;
 
 	request_enter(request, REQUEST_RUNNING);
-	if (route->method == METHOD_POST && !(route->flags & FORM) && !router_parse_body(request))
+	if (route->method == METHOD_POST && !(route->flags & STREAM) && !router_parse_body(request))
 		return;
-	if (route->check != NULL && !(route->flags & FORM) && !route->check(request))
+	if (route->check != NULL && !(route->flags & STREAM) && !route->check(request))
 		return;
 	if (route->caller == ACCOUNT)
 		request_authenticate(request, router_begin_route);
@@ -312,7 +315,7 @@ router_begin(Request *request, const char *head, size_t len, Chunked *body)
 		return CONN_NEXT_ANSWER;
 	if (!router_check_method(request) || !router_check_length(request))
 		return CONN_NEXT_ANSWER;
-	if (request->route->flags & FORM && !request->route->check(request))
+	if (request->route->flags & STREAM && !request->route->check(request))
 		return CONN_NEXT_ANSWER;
 	if (!request->body_comes)
 	{
@@ -331,8 +334,8 @@ router_body(Request *request, const char *data, size_t len)
 		request->body_comes = false;
 	if (request->head.chunked && request->received > router_body_limit(request))
 		router_refuse_size(request);
-	else if (request->route->flags & FORM)
-		upload_body(request, data, len);
+	else if (request->route->flags & STREAM)
+		request->route->body(request, data, len);
 	else
 		buf_put(&request->body, data, len);
 }

@@ -85,6 +85,14 @@ extern bool upload_begin(Request *request); /* false: answered */
 extern void upload_body(Request *request, const char *data, size_t len);
 extern void upload_body_end(Request *request);
 
+/* csv_import.c: the same for the body of /v2/sheets/import */
+extern bool import_begin(Request *request);
+extern void import_body(Request *request, const char *data, size_t len);
+extern void import_body_end(Request *request);
+
+/* csv_export.c */
+extern void route_sheet_csv(Request *request);
+
 /* upgrade.c */
 extern void route_sheet_ws(Request *request);
 extern void route_ticket(Request *request);

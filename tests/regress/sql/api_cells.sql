@@ -37,6 +37,30 @@ SELECT sheet.export_csv(:formulas, NULL, true);
 SELECT sheet.export_csv(:formulas, 'A1:B1', NULL) = sheet.export_csv(:formulas, 'A1:B1') AS off_by_default;
 SELECT sheet.import_csv('bad', E'a,"b');
 SELECT sheet.import_csv('bad', E'a\nb"c');
+SELECT sheet.import_csv('bad', E'a\n"b\nc",' || repeat('x', 32768));
+SELECT sheet.account_create('api importer', NULL, 'x') AS importer \gset
+-- CSV in parts: fields, line ends and characters are divided
+SELECT sheet.import_begin('api parts', 'viewer', :importer) AS import \gset
+SELECT sheet.import_put(:import, 0, convert_to(E'\uFEFFä,"b', 'UTF8')), sheet.import_put(:import, 1, '"'), sheet.import_put(:import, 2, E'" c\r\nd"\r'),
+	sheet.import_put(:import, 3, E'\n,\\303'), sheet.import_put(:import, 4, E'\\266');
+SELECT sheet.import_put(:import, 4, 'again');
+SELECT sheet.import_end(:import) AS parts \gset
+SELECT name, owner, link_role FROM sheet.info(:parts);
+SELECT a1, content FROM sheet.range(:parts);
+SELECT sheet.import_end(:import) IS NULL;
+SELECT count(*) AS parts_left FROM sheet.import_part;
+-- in pieces; a sheet without content has none
+SELECT count(*) AS pieces, max(length(p)) AS longest, string_agg(p, '') = E'ä,"b"" c\r\nd"\r\n,ö\r\n' AS whole FROM sheet.read_csv(:parts, 1) p;
+SELECT string_agg(p, '') = sheet.export_csv(:parts) AS whole FROM sheet.read_csv(:parts, 1000) p;
+SELECT sheet.create('api empty', as_uid => :importer) AS empty \gset
+SELECT count(*) FROM sheet.read_csv(:empty, 1000);
+SELECT sheet.import_begin('api bad', NULL, :importer) AS import \gset
+SELECT sheet.import_put(:import, 0, E'a,b\n\\377\\376x');
+SELECT sheet.import_end(:import) IS NULL;
+SELECT sheet.import_abort(:import);
+SELECT count(*) AS parts_left FROM sheet.import_part;
+SELECT sheet.import_begin(E'a\nb', NULL, :importer) IS NULL;
+SELECT sheet.purge(:parts), sheet.purge(:empty);
 
 -- errors
 \set VERBOSITY sqlstate

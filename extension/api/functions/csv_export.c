@@ -1,0 +1,142 @@
+/* csv_export.c - SQL functions that write cells as CSV: export_csv, read_csv. */
+#include "postgres.h"
+
+#include "api/functions/csv.h"
+#include "api/scan/cells.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "permission/catalog.h"
+#include "permission/permission.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(sheet_export_csv);
+PG_FUNCTION_INFO_V1(sheet_read_csv);
+
+/* A spreadsheet program takes what begins with one of these for a formula, and runs it. */
+static bool
+csv_looks_like_formula(const char *data, Size len)
+{
+	return len > 0 && memchr("=+-@\t\r", data[0], 6) != NULL;
+}
+
+static void
+csv_append(StringInfo out, const char *data, Size len, bool escape)
+{
+	if (escape && csv_looks_like_formula(data, len))
+	{
+		char *escaped = palloc(len + 1);
+
+		escaped[0] = '\'';
+		memcpy(escaped + 1, data, len);
+		csv_append(out, escaped, len + 1, false);
+		pfree(escaped);
+		return;
+	}
+	enlargeStringInfo(out, (int) (2 * len + 2));
+	out->len += (int) csv_write(out->data + out->len, data, len);
+	out->data[out->len] = '\0';
+}
+
+/* The rows of a rectangle, from its first row and column to the last ones that have a content. */
+typedef struct CsvRows
+{
+	CellList *list;
+	Size last;		   /* cells from here on are empty */
+	Size next;		   /* the first cell that was not written */
+	uint32 row, col;   /* the next field; the column counts from 0 */
+	uint32 col0, cols; /* the first column, and their number */
+	bool escape;
+} CsvRows;
+
+static void
+csv_rows_begin(CsvRows *rows, CellList *list, const uint32 rect[4], bool escape)
+{
+	*rows = (CsvRows){.list = list, .row = rect[0], .col0 = rect[1], .escape = escape};
+	for (Size i = 0; i < list->count; i++)
+		if (list->cells[i].content_len > 0)
+		{
+			rows->last = i + 1;
+			rows->cols = Max(rows->cols, list->cells[i].col - rect[1] + 1);
+		}
+}
+
+/* Appends fields until all are written, or `out` has max_bytes. Returns false if all were written before. */
+static bool
+csv_rows_append(CsvRows *rows, StringInfo out, int max_bytes)
+{
+	const Cell *cells = rows->list->cells;
+
+	if (rows->next == rows->last && rows->col == 0)
+		return false;
+	while ((rows->next < rows->last || rows->col > 0) && out->len < max_bytes)
+	{
+		const Cell *cell = rows->next < rows->last ? &cells[rows->next] : NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		if (cell != NULL && cell->row == rows->row && cell->col == rows->col0 + rows->col)
+		{
+			csv_append(out, cell->content, cell->content_len, rows->escape);
+			rows->next++;
+		}
+		rows->col++;
+		if (rows->col < rows->cols)
+		{
+			appendStringInfoChar(out, ',');
+			continue;
+		}
+		while (rows->next < rows->last && cells[rows->next].row == rows->row)
+			rows->next++; /* styled only, past the last column */
+		appendStringInfoString(out, "\r\n");
+		rows->row++;
+		rows->col = 0;
+	}
+	return true;
+}
+
+/* export_csv(sheet_id, ref, escape_formulas) */
+Datum
+sheet_export_csv(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	bool escape = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
+	StringInfoData out;
+	CsvRows rows;
+
+	(void) cells_arg_range(fcinfo, 1, rect);
+	permission_require(sheet_id, 0, ROLE_VIEWER, false);
+	csv_rows_begin(&rows, cells_read(sheet_id, rect, false), rect, escape);
+	initStringInfo(&out);
+	(void) csv_rows_append(&rows, &out, INT_MAX);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/* read_csv(sheet_id, max_bytes): all pieces have one state of the sheet. In a target list, each is made when it is
+ * asked for. */
+Datum
+sheet_read_csv(PG_FUNCTION_ARGS)
+{
+	FuncCallContext *call;
+	StringInfoData out;
+
+	if (SRF_IS_FIRSTCALL())
+	{
+		static const uint32 all[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+		int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+		MemoryContext old;
+
+		call = SRF_FIRSTCALL_INIT();
+		if (PG_GETARG_INT32(1) < 1)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must be positive")));
+		permission_require_reader(sheet_id);
+		old = MemoryContextSwitchTo(call->multi_call_memory_ctx);
+		call->user_fctx = palloc(sizeof(CsvRows));
+		csv_rows_begin(call->user_fctx, cells_read(sheet_id, all, true), all, false);
+		MemoryContextSwitchTo(old);
+	}
+	call = SRF_PERCALL_SETUP();
+	initStringInfo(&out);
+	if (!csv_rows_append(call->user_fctx, &out, PG_GETARG_INT32(1)))
+		SRF_RETURN_DONE(call);
+	SRF_RETURN_NEXT(call, PointerGetDatum(cstring_to_text_with_len(out.data, out.len)));
+}

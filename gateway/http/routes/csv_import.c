@@ -1,0 +1,251 @@
+/*
+ * csv_import.c - POST /v2/sheets/import?name=NAME: CSV of any size becomes a new sheet, with bounded memory.
+ *
+ * The body is the CSV. It is stored in parts as it arrives, each in its turn among all uploads (upload_pace.c), and
+ * then becomes the sheet in one statement. Nothing is left of an import that fails. While a part waits or is written,
+ * the client is read only up to the next one.
+ *
+ * States: CHECKING (until the account is known and the import has begun) -> WRITING -> ENDING.
+ */
+#include "core/gateway.h"
+#include "http/routes/routes.h"
+#include "http/routes/upload_pace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IMPORT_PART_BYTES 262144
+#define IMPORT_NAME_BYTES 1024
+
+typedef enum ImportState
+{
+	IMPORT_CHECKING,
+	IMPORT_WRITING,
+	IMPORT_ENDING
+} ImportState;
+
+typedef struct Import
+{
+	ImportState state;
+	char name[IMPORT_NAME_BYTES + 1];
+	bool body_done;
+	PaceTurn turn; /* to write a part */
+	Buf bytes;	   /* not yet written */
+	int64_t import_id;
+	int part;
+} Import;
+
+static const char import_begin_sql[] = "SELECT sheet.import_begin($1, $2, $3)";
+static const char import_put_sql[] = "SELECT sheet.import_put($1, $2, $3)";
+static const char import_end_sql[] = "SELECT sheet.import_end($1)";
+static const char import_abort_sql[] = "SELECT sheet.import_abort($1)";
+
+static void import_continue(Request *request);
+
+/* Removes an import that was not completed from the database, without waiting for the result. */
+static void
+import_free(void *own)
+{
+	Import *import = own;
+	char id[24];
+	PgParam param = pgparam_int64(id, import->import_id);
+
+	if (import->import_id != 0)
+		(void) database_query(DATABASE_WRITES, 0, import_abort_sql, 1, &param, 0, NULL, NULL);
+	pace_end(&import->turn);
+	buf_free(&import->bytes);
+	free(import);
+}
+
+/* ---- errors ---- */
+
+/* The code by which a page finds its text; NULL: the error is not about the CSV. */
+static const char *
+import_error_code(const char *sqlstate)
+{
+	if (strcmp(sqlstate, "22P04") == 0)
+		return "csv_malformed";
+	if (strcmp(sqlstate, "22021") == 0)
+		return "csv_encoding";
+	return strcmp(sqlstate, "54000") == 0 ? "csv_limit" : NULL;
+}
+
+/* {"success":false,"msg":0,"data":reason,"code":code,"line":line,"column":column}; the message names the place. */
+static void
+import_refuse_csv(Request *request, const PGresult *res, const char *code)
+{
+	const char *message = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+	const char *detail = PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL);
+	const char *place = message != NULL ? strstr(message, " in line ") : NULL;
+	Buf reason = {NULL, 0, 0}, body = {NULL, 0, 0};
+	long long line, column;
+
+	buf_printf(&reason, "%s: %s", message != NULL ? message : "", detail != NULL ? detail : "");
+	buf_put(&reason, "", 1);
+	buf_puts(&body, "{\"success\":false,\"msg\":0,\"data\":");
+	buf_puts_json(&body, buf_failed(&reason) ? "" : reason.data);
+	buf_printf(&body, ",\"code\":\"%s\"", code);
+	if (place != NULL && sscanf(place, " in line %lld, column %lld", &line, &column) == 2)
+		buf_printf(&body, ",\"line\":%lld,\"column\":%lld", line, column);
+	buf_puts(&body, "}");
+	buf_free(&reason);
+	request_json(request, 400, &body);
+}
+
+static void
+import_refuse_size(Request *request)
+{
+	char reason[80];
+
+	snprintf(reason, sizeof(reason), "the file is larger than max-upload-bytes permits (%d bytes)",
+			 gateway.config.max_upload_bytes);
+	request_error(request, 413, reason);
+}
+
+/* ---- the database ---- */
+
+static void
+import_ended(Request *request, PGresult *res)
+{
+	Import *import = request->own;
+	const char *code = import_error_code(pgresult_sqlstate(res));
+	Buf body = {NULL, 0, 0};
+
+	if (request_succeeded(res))
+	{
+		import->import_id = 0;
+		buf_printf(&body, "{\"id\":%s}", PQgetvalue(res, 0, 0));
+		request_json(request, 200, &body);
+	}
+	else if (code != NULL)
+		import_refuse_csv(request, res, code);
+	else
+		request_sql_error(request, res);
+}
+
+static void
+import_put_answered(Request *request, PGresult *res)
+{
+	pace_end(&((Import *) request->own)->turn);
+	import_continue(request);
+}
+
+static void
+import_put_part(Request *request)
+{
+	Import *import = request->own;
+	size_t len = import->bytes.len < IMPORT_PART_BYTES ? import->bytes.len : IMPORT_PART_BYTES;
+
+	request_query(request, DATABASE_WRITES, import_put_sql,
+				  PARAMS(request_int64(request, import->import_id), request_int64(request, import->part++),
+						 pgparam_bytes(import->bytes.data, (int) len)),
+				  REQUEST_TEXT, import_put_answered);
+	import->bytes.len -= len;
+	memmove(import->bytes.data, import->bytes.data + len, import->bytes.len);
+}
+
+static void
+import_on_turn(void *arg)
+{
+	Request *request = arg;
+
+	if (request_is_answered(request))
+		pace_end(&((Import *) request->own)->turn);
+	else
+		import_put_part(request);
+}
+
+/* Does what can be done, after each piece of the body and each result. */
+static void
+import_continue(Request *request)
+{
+	Import *import = request->own;
+
+	if (request_is_answered(request))
+		return;
+	if (import->state == IMPORT_WRITING)
+	{
+		if (import->bytes.len >= IMPORT_PART_BYTES || (import->body_done && import->bytes.len > 0))
+		{
+			if (pace_begin(&import->turn, request->claims.uid, import_on_turn, request))
+				import_put_part(request);
+		}
+		else if (import->body_done && !import->turn.taken)
+		{
+			import->state = IMPORT_ENDING;
+			request_query(request, DATABASE_LONG, import_end_sql, PARAMS(request_int64(request, import->import_id)),
+						  REQUEST_TEXT_RAW, import_ended);
+		}
+	}
+	conn_pause(request->conn, import->bytes.len > IMPORT_PART_BYTES);
+}
+
+static void
+import_begun(Request *request, PGresult *res)
+{
+	Import *import = request->own;
+
+	if (request_sql_error_code(request, res, "sheet_name"))
+		return;
+	if (!request_succeeded(res))
+	{
+		request_sql_error(request, res);
+		return;
+	}
+	import->import_id = atoll(PQgetvalue(res, 0, 0));
+	import->state = IMPORT_WRITING;
+	import_continue(request);
+}
+
+static void
+import_authenticated(Request *request)
+{
+	const char *role = gateway.config.default_link_role;
+
+	request_query(request, DATABASE_WRITES, import_begin_sql,
+				  PARAMS(pgparam_text(((Import *) request->own)->name),
+						 pgparam_text(strcmp(role, "none") == 0 ? NULL : role), request_uid(request)),
+				  REQUEST_TEXT_RAW, import_begun);
+}
+
+/* ---- the request ---- */
+
+bool
+import_begin(Request *request)
+{
+	Import *import = request_own(request, sizeof(Import), import_free);
+
+	if (import == NULL)
+		return false;
+	if (!request_arg(request, "name", import->name, sizeof(import->name)))
+		request_error(request, 400, "name is needed in the query: that of the sheet");
+	else if (request->head.content_length > gateway.config.max_upload_bytes)
+		import_refuse_size(request);
+	else
+		request_authenticate(request, import_authenticated);
+	return !request_is_answered(request);
+}
+
+void
+import_body(Request *request, const char *data, size_t len)
+{
+	Import *import = request->own;
+
+	if (request_is_answered(request))
+		return;
+	buf_put(&import->bytes, data, len);
+	if (buf_failed(&import->bytes))
+		request_out_of_memory(request);
+	else if (request->received > gateway.config.max_upload_bytes)
+		import_refuse_size(request);
+	else
+		import_continue(request);
+}
+
+void
+import_body_end(Request *request)
+{
+	((Import *) request->own)->body_done = true;
+	import_continue(request);
+}

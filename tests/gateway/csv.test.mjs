@@ -1,0 +1,192 @@
+/*
+ * csv.test.mjs - a sheet as CSV, and CSV as a new sheet: bounded memory in the gateway, errors by their place, and nothing left of
+ * an import that fails.
+ */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Editor, call, newSheet, post, register, request } from '../lib/client.mjs';
+
+let cluster;
+let gateway;
+let anna;
+let ben;
+
+before(async () => {
+	cluster = await Cluster.start({ measured: true, gatewayFlags: { 'default-link-role': 'none' }, postgres: { fsync: 'off', max_wal_size: '2GB' } });
+	[gateway] = cluster.gateways;
+	[anna, ben] = [await register(gateway), await register(gateway)];
+});
+after(() => cluster?.stop());
+
+const bearer = (user) => ({ authorization: `Bearer ${user.token}` });
+const download = (user, fid) => request(gateway, 'GET', `/v2/sheets/${fid}.csv`, { headers: bearer(user) });
+const upload = (user, name, body, headers = {}) =>
+	request(gateway, 'POST', `/v2/sheets/import?name=${encodeURIComponent(name)}`, { headers: { ...bearer(user), 'content-type': 'text/csv', ...headers }, body });
+const sheets = async (user) => (await call(gateway, '/getuser', { token: user.token }, 10)).sheets;
+const nothingLeft = () =>
+	waitUntil(async () => (await cluster.psql('SELECT (SELECT count(*) FROM sheet.import) + (SELECT count(*) FROM sheet.import_part)')) === '0', 'the parts to be removed');
+
+test('CSV becomes a sheet of the account, which is downloaded as the same CSV', async () => {
+	const csv = 'name,"a ""quoted"" text"\r\n"two\r\nlines",=A1+1\r\n,äöü 表 🙂\r\n';
+	for (const [body, headers] of [
+		[`\uFEFF${csv}`, {}],
+		[csv, { 'transfer-encoding': 'chunked' }],
+		[csv.slice(0, -2), { expect: '100-continue' }],
+	]) {
+		const made = await upload(anna, 'Größe & "mehr"', body, headers);
+		assert.equal(made.status, 200, made.text);
+		const fid = made.json.id;
+		const listed = (await sheets(anna)).find((sheet) => sheet.fid === fid);
+		assert.deepEqual([listed.name, listed.owner], ['Größe & "mehr"', anna.username]);
+		const got = await download(anna, fid);
+		assert.equal(got.status, 200, got.text);
+		assert.equal(got.text, csv);
+		assert.equal(got.headers['content-type'], 'text/csv; charset=utf-8');
+		assert.equal(got.headers['content-disposition'], `attachment; filename*=UTF-8''${encodeURIComponent('Größe & "mehr"')}.csv`);
+	}
+	await nothingLeft();
+});
+
+test('an empty sheet is an empty file, and the other way round', async () => {
+	const made = await upload(anna, 'empty', '');
+	assert.equal(made.status, 200, made.text);
+	const got = await download(anna, made.json.id);
+	assert.deepEqual([got.status, got.text], [200, '']);
+	const head = await request(gateway, 'HEAD', `/v2/sheets/${made.json.id}.csv`, { headers: bearer(anna) });
+	assert.deepEqual([head.status, head.text], [200, '']);
+});
+
+test('a link is followed with the cookie for files; others get no sheet', async () => {
+	const fid = (await upload(anna, 'mine', 'secret')).json.id;
+	const signedIn = await post(gateway, '/login', { username: anna.username, password: anna.password }, { headers: { 'sec-fetch-site': 'same-origin' } });
+	const cookie = signedIn.headers['set-cookie'].find((line) => line.includes('pg_sheet_files=')).split(';')[0];
+	const path = `/v2/sheets/${fid}.csv`;
+	assert.equal((await request(gateway, 'GET', path, { headers: { cookie } })).text, 'secret\r\n');
+	assert.equal((await request(gateway, 'GET', path, { headers: { cookie, 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' } })).status, 401);
+	assert.equal((await request(gateway, 'GET', path)).status, 401);
+	assert.equal((await download(ben, fid)).status, 403);
+	assert.equal((await download(anna, 999999)).status, 404);
+	assert.equal((await request(gateway, 'GET', '/v2/sheets/x.csv', { headers: bearer(anna) })).status, 404);
+	await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
+	assert.equal((await download(anna, fid)).status, 410);
+});
+
+test('an error is told by its place, and nothing is left of the import', async () => {
+	const before_ = (await sheets(ben)).length;
+	const long = 'x'.repeat(32768);
+	for (const [body, code, line, column] of [
+		['a,b\nc,"d', 'csv_malformed', 2, 2],
+		['a\n\n"b"c', 'csv_malformed', 3, 1],
+		[`${'row,of,cells\n'.repeat(50000)}a,b"`, 'csv_malformed', 50001, 2],
+		[`a,"${'never closed\n'.repeat(50000)}`, 'csv_malformed', 1, 2],
+		[Buffer.from('n\u00e4me\nk\u00f6ln', 'latin1'), 'csv_encoding', 1, 1],
+		[Buffer.from('\uFEFFa,b\n', 'utf16le'), 'csv_encoding', 1, 1],
+		[`a,"\n",${long}`, 'csv_limit', 2, 3],
+		[`a\n${','.repeat(16384)}`, 'csv_limit', 2, 16385],
+	]) {
+		const answer = await upload(ben, 'bad', body);
+		assert.equal(answer.status, 400, answer.text);
+		assert.deepEqual([answer.json.code, answer.json.line, answer.json.column], [code, line, column], answer.text);
+		assert.match(answer.json.data, /in line \d+, column \d+: [A-Z]/);
+	}
+	for (const name of ['', 'a\u202eb', 'n'.repeat(256)]) assert.equal((await upload(ben, name, 'a')).json.code, 'sheet_name');
+	assert.equal((await request(gateway, 'POST', '/v2/sheets/import', { headers: bearer(ben), body: 'a' })).status, 400);
+	assert.equal((await request(gateway, 'POST', '/v2/sheets/import?name=x', { body: 'a' })).status, 401);
+	await nothingLeft();
+	assert.equal((await sheets(ben)).length, before_);
+});
+
+test('a client that leaves in the middle, and a file that is too large, leave nothing', async () => {
+	const before_ = (await sheets(ben)).length;
+	const outgoing = http.request({ port: gateway.port, method: 'POST', path: '/v2/sheets/import?name=cut', agent: false, headers: { ...bearer(ben), 'content-length': 10 << 20 } });
+	outgoing.on('error', () => {});
+	outgoing.write(Buffer.alloc(2 << 20, 'a,b\n'));
+	await waitUntil(async () => Number(await cluster.psql('SELECT count(*) FROM sheet.import_part')) > 0, 'a part');
+	outgoing.destroy();
+	await nothingLeft();
+	await gateway.stop();
+	await gateway.start({ 'max-upload-bytes': '1MB', 'default-link-role': 'none' });
+	const body = Buffer.alloc((1 << 20) + 1, 'a,b\n');
+	for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
+		const answer = await upload(ben, 'large', body, headers).catch((error) => error);
+		if (!(answer instanceof Error)) assert.equal(answer.status, 413, answer.text); // or the connection ended while it was sending
+	}
+	await nothingLeft();
+	assert.equal((await sheets(ben)).length, before_);
+	await gateway.stop();
+	await gateway.start({ 'max-upload-bytes': '64MB', 'default-link-role': 'none' });
+});
+
+/** CSV of about `megabytes`, in lines of 1 kB. */
+const lines = (megabytes) => Array.from({ length: megabytes * 1024 }, (_, i) => Array.from({ length: 64 }, (_, j) => `cell ${(i * 64 + j) % 99999999}`.padEnd(15)).join(',')).join('\r\n') + '\r\n';
+
+test('a large sheet goes in and out within 16 MiB of memory, while somebody edits another one', async (context) => {
+	const csv = lines(24);
+	const editor = await Editor.open(gateway, ben, await newSheet(gateway, ben));
+	await editor.settle();
+	const peak = () => gateway.memory('VmHWM') / 1024;
+	const before_ = peak();
+	let busy = true;
+	let edits = 0;
+	const editing = (async () => {
+		for (; busy; edits++) await editor.settle();
+	})();
+	try {
+		const started = performance.now();
+		const made = await upload(anna, 'large', csv);
+		context.diagnostic(`import: ${Math.round(performance.now() - started)} ms, ${edits} edits, +${(peak() - before_).toFixed(1)} MiB`);
+		assert.equal(made.status, 200, made.text);
+		const got = await download(anna, made.json.id);
+		assert.equal(got.status, 200, got.text);
+		assert.ok(got.text === csv, `${got.text.length} of ${csv.length}`);
+		context.diagnostic(`and download: ${Math.round(performance.now() - started)} ms, ${edits} edits, +${(peak() - before_).toFixed(1)} MiB`);
+		assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
+		assert.ok(edits > 10);
+
+		// A client that does not read keeps its connection to the database, and no other.
+		const slow = [];
+		for (let i = 0; i < 4; i++) {
+			slow.push(
+				http.get({ port: gateway.port, path: `/v2/sheets/${made.json.id}.csv`, agent: false, headers: bearer(anna) }, (answer) => answer.pause()).on('error', () => {}),
+			);
+		}
+		const active = () => cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet downloads' AND state = 'active'`);
+		await waitUntil(async () => (await active()) === '2', 'both connections to be in use');
+		await waitUntil(async () => (await download(anna, made.json.id)).status === 503, 'an account to have at most four downloads');
+		const small = (await upload(ben, 'small', 'x')).json.id;
+		const waits = download(ben, small);
+		slow[0].destroy();
+		slow[1].destroy();
+		assert.equal((await waits).text, 'x\r\n');
+		slow.forEach((request_) => request_.destroy());
+		await waitUntil(async () => (await active()) === '0', 'nothing to be read for clients that have gone');
+		assert.ok(peak() - before_ < 24, `${before_} -> ${peak()} MiB`);
+	} finally {
+		busy = false;
+		await editing;
+		await editor.close();
+	}
+});
+
+test('all rows have one state of the sheet', async () => {
+	const rows = 20000;
+	const fid = (await upload(anna, 'state', 'old\n'.repeat(rows))).json.id;
+	const text = await new Promise((resolve, reject) => {
+		const outgoing = http.get({ port: gateway.port, path: `/v2/sheets/${fid}.csv`, agent: false, headers: bearer(anna) }, (answer) => {
+			let got = '';
+			answer.once('data', async (data) => {
+				got += data;
+				answer.pause();
+				await cluster.psql(`SELECT sheet.import_csv_into(${fid}, 'A1', repeat(E'new\\n', ${rows}))`).catch(reject);
+				answer.on('data', (more) => (got += more));
+				answer.on('end', () => resolve(got));
+				answer.resume();
+			});
+		});
+		outgoing.on('error', reject);
+	});
+	assert.equal(text, 'old\r\n'.repeat(rows));
+	assert.equal((await download(anna, fid)).text, 'new\r\n'.repeat(rows));
+});
