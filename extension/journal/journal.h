@@ -113,6 +113,8 @@ extern void journal_read_past_properties(int64 sheet_id, TimestampTz at, Propert
 extern bytea *journal_tail(int64 sheet_id, int64 since, Size max_bytes, int64 *last_seq);
 
 /* ---- versions ---- */
+/* 54000: it is too long. */
+extern void journal_check_label(const char *label);
 extern int64 journal_commit(int64 sheet_id, uint64 uid, const char *label,
 							int64 epoch); /* SN001: nothing has changed */
 extern int64 journal_rollback(int64 sheet_id, int64 version_id, uint64 uid, int64 epoch); /* returns the new version */

@@ -373,6 +373,13 @@ CREATE FUNCTION sheet.members(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_members';
 COMMENT ON FUNCTION sheet.members(bigint, bigint) IS
 	'The owner, the accounts with which the sheet is shared, and those that have opened its link.';
+CREATE FUNCTION sheet.access(sheet_id bigint, as_uid bigint DEFAULT NULL, max_rows integer DEFAULT 200, after bigint DEFAULT 0)
+	RETURNS TABLE (uid bigint, name text, role text, by_link boolean)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_access';
+COMMENT ON FUNCTION sheet.access(bigint, bigint, integer, bigint) IS
+	'A page of sheet.members(): accounts with uids above `after`, by uid. by_link: the role is that '
+	'of the link, which the account has opened. A row without a role is an account that can no '
+	'longer see the sheet. The page has max_rows rows unless the list ends. Viewers.';
 
 -- ---- files, for gateways ----
 

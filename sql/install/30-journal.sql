@@ -50,6 +50,17 @@ CREATE TABLE sheet.version (
 	PRIMARY KEY (sheet_id, version_id)
 ) USING sheetlog;
 CREATE INDEX version_cause_idx ON sheet.version (sheet_id, cause, version_id);
+
+-- Rows of sheet.version never change.
+CREATE TABLE sheet.version_label (
+	sheet_id bigint NOT NULL,
+	version_id bigint NOT NULL,
+	label text NOT NULL,
+	PRIMARY KEY (sheet_id, version_id)
+);
+ALTER TABLE sheet.version_label ALTER sheet_id SET (n_distinct = -0.05);
+COMMENT ON TABLE sheet.version_label IS
+	'Labels that versions got after they were made, instead of those in sheet.version. Empty: none.';
 COMMENT ON TABLE sheet.version IS 'The versions of each sheet.';
 COMMENT ON COLUMN sheet.version.seq IS
 	'seq of the commit record that ends segment segment_id = version_id';
@@ -141,6 +152,7 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.log_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.segment', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.version', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.version_tile', '');
+SELECT pg_catalog.pg_extension_config_dump('sheet.version_label', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.property_set', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.ownership', '');
 SELECT pg_catalog.pg_extension_config_dump('sheet.client', '');
@@ -271,6 +283,12 @@ CREATE FUNCTION sheet.saved_versions(IN sheet_id bigint, IN max_rows integer DEF
 COMMENT ON FUNCTION sheet.saved_versions(bigint, integer, bigint) IS
 	'A page of the versions that people saved, by commit or rollback, newest first: at most '
 	'max_rows of those before version `before`.';
+
+CREATE FUNCTION sheet.label_version(sheet_id bigint, version_id bigint, label text, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_label_version';
+COMMENT ON FUNCTION sheet.label_version(bigint, bigint, text, bigint) IS
+	'Changes the label of a version that somebody saved (null or empty: none). 42704: there is no '
+	'such version. Editors.';
 
 CREATE FUNCTION sheet.newest_version(sheet_id bigint) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_newest_version';

@@ -41,6 +41,7 @@ CREATE FUNCTION sheet.fsck_catalog(only_sheet bigint) RETURNS TABLE (sheet_id bi
 		UNION ALL SELECT f.sheet_id, 'files' FROM sheet.file f
 		UNION ALL SELECT g.sheet_id, 'segments' FROM sheet.segment g
 		UNION ALL SELECT v.sheet_id, 'versions' FROM sheet.version v
+		UNION ALL SELECT l.sheet_id, 'labels of versions' FROM sheet.version_label l
 		UNION ALL SELECT p.sheet_id, 'properties' FROM sheet.property_set p
 		UNION ALL SELECT o.sheet_id, 'ownership' FROM sheet.ownership o
 		UNION ALL SELECT t.sheet_id, 'trims' FROM sheet.log_trim t) r (sheet_id, kind)

@@ -2,7 +2,7 @@
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster } from '../lib/cluster.mjs';
-import { newSheet, register, request } from '../lib/client.mjs';
+import { call, newSheet, post, register, request } from '../lib/client.mjs';
 
 let cluster;
 let gateway;
@@ -55,6 +55,41 @@ describe('the log', () => {
 		}
 	});
 
+	test('is searched for a person and for cells, in pages that cost the same in a log of any size', async () => {
+		const ben = await register(gateway);
+		const sheet = await newSheet(gateway, anna);
+		const edit = (row, col, content, uid) => cluster.psql(`SELECT sheet.import_csv_into(${sheet}, '${'ABC'[col]}${row + 1}', '${content}', ${uid})`);
+		await edit(0, 0, 'of anna', anna.uid);
+		await call(gateway, '/sharesheet', { token: anna.token, fid: sheet, username: ben.username, role: 'editor' }, 12);
+		await edit(1, 1, 'of ben', ben.uid);
+		await cluster.psql(`SELECT count(sheet.set(${sheet}, n, 2, 'edit ' || n)) FROM generate_series(1, 25000) n`);
+		await edit(0, 0, 'again of anna', anna.uid);
+		/** All that is found, and how many pages it took. */
+		const search = async (query) => {
+			const found = [];
+			let pages = 0;
+			for (let next = Number.MAX_SAFE_INTEGER; next !== null; pages++) {
+				const { status, json, text } = await get(`${sheet}/log?${query}&before=${next}`);
+				assert.equal(status, 200, text);
+				found.push(...json.edits);
+				next = json.next;
+			}
+			return [found.filter(({ kind }) => kind === 'set').map((one) => one.new), pages];
+		};
+		assert.deepEqual(await search(`uid=${anna.uid}`), [['again of anna', 'of anna'], 3]);
+		assert.deepEqual(await search(`uid=${ben.uid}`), [['of ben'], 3]);
+		assert.deepEqual(await search('range=A1:B2'), [['again of anna', 'of ben', 'of anna'], 3]);
+		assert.deepEqual(await search(`range=A1:B2&uid=${ben.uid}`), [['of ben'], 3]);
+		assert.deepEqual(await search('range=B:B'), [['of ben'], 3]);
+		assert.deepEqual(await search('range=C25001'), [['edit 25000'], 3]);
+		assert.deepEqual(await search('uid=999999'), [[], 3]);
+		const all = await search('range=C:C&limit=500');
+		assert.equal(all[0].length, 25000);
+		for (const query of ['uid=x', 'uid=', 'range=', 'range=A1:ZZZZ9', 'range=1&uid=-1']) assert.equal((await get(`${sheet}/log?${query}`)).status, 400, query);
+		assert.equal((await get(`${sheet}/log?uid=1`, await register(gateway))).status, 403);
+		assert.deepEqual((await get(`${await newSheet(gateway, anna)}/log?uid=77777`)).json, { edits: [], next: null });
+	});
+
 	test('long contents are cut', async () => {
 		await cluster.psql(`SELECT sheet.set(${fid}, 0, 0, repeat('长', 30000))`);
 		assert.equal([...(await get(`${fid}/log?limit=1`)).json.edits[0].new].length, 1024);
@@ -89,6 +124,41 @@ describe('the log', () => {
 });
 
 describe('the versions', () => {
+	test('have a label, from the beginning or later', async () => {
+		const sheet = await newSheet(gateway, anna);
+		const commit = async (label) => {
+			await cluster.psql(`SELECT sheet.set(${sheet}, 0, 0, clock_timestamp()::text)`);
+			return (await post(gateway, '/commitsheet', { token: anna.token, fid: sheet, label })).json;
+		};
+		const rename = (version, label, user = anna) => post(gateway, `/v2/sheets/${sheet}/label`, { token: user.token, version, label });
+		const labels = async () => (await get(`${sheet}/versions`)).json.versions.map(({ label }) => label);
+		assert.deepEqual(await commit('before the audit'), { success: true, msg: 28, data: 1 });
+		assert.equal((await commit()).data, 2);
+		assert.equal((await commit('')).data, 3);
+		assert.deepEqual(await labels(), ['', '', 'before the audit']);
+		assert.deepEqual([(await rename(2, 'second')).json, (await rename(1, '')).json], [{}, {}]);
+		assert.deepEqual(await labels(), ['', 'second', '']);
+		await rename(2, 'twice');
+		assert.deepEqual(await labels(), ['', 'twice', '']);
+		assert.equal(await cluster.psql(`SELECT string_agg(coalesce(label, '-'), ',' ORDER BY version_id) FROM sheet.versions(${sheet})`), '-,twice,-');
+		for (const bad of ['a\u0007b', 'a\u202eb', 'x'.repeat(5000)]) {
+			for (const answer of [(await rename(2, bad)).json, await commit(bad)]) assert.deepEqual([answer.msg, answer.code], [0, 'label'], JSON.stringify(answer));
+		}
+		assert.deepEqual([(await rename(77, 'x')).status, (await rename(77, 'x')).json.code], [404, 'no_version']);
+		assert.equal((await rename('2', 'x')).status, 400);
+		assert.equal((await post(gateway, '/commitsheet', { token: anna.token, fid: sheet, label: 5 })).status, 400);
+		const ben = await register(gateway);
+		assert.equal((await rename(2, 'x', ben)).status, 403);
+		await call(gateway, '/sharesheet', { token: anna.token, fid: sheet, username: ben.username, role: 'viewer' }, 12);
+		assert.equal((await rename(2, 'x', ben)).status, 403);
+		await cluster.psql(`SELECT sheet.trim(${sheet}, 3)`);
+		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.version_label WHERE sheet_id = ${sheet}`), '0');
+		await rename(3, 'kept');
+		assert.deepEqual(await labels(), ['kept']);
+		await cluster.psql(`SELECT sheet.purge(${sheet})`);
+		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.version_label WHERE sheet_id = ${sheet}`), '0');
+	});
+
 	test('come in pages, newest first, without contents', async () => {
 		const sheet = await newSheet(gateway, anna);
 		for (let i = 1; i <= 5; i++) await cluster.psql(`SELECT sheet.set(${sheet}, 0, 0, '${i}'); SELECT sheet.commit(${sheet}, 'label ${i}');`);

@@ -110,6 +110,72 @@ describe('a link', () => {
 	});
 });
 
+describe('who has access', () => {
+	const access = (user, fid, query = '') => request(gateway, 'GET', `/v2/sheets/${fid}/access${query}`, { headers: { authorization: `Bearer ${user.token}` } });
+	const member = ({ uid, username }, role, byLink = false) => ({ uid, username, role, byLink });
+
+	test('is seen by who has it, with roles and the role of the link, and taken back', async () => {
+		const fid = await newSheet(gateway, anna);
+		assert.deepEqual((await access(anna, fid)).json, { role: 'owner', owner: anna.username, link: null, members: [member(anna, 'owner')], next: null });
+		assert.equal((await access(eve, fid)).status, 403);
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'viewer' }, 12);
+		await shareByLink(gateway, anna, fid, 'editor', eve);
+		assert.deepEqual((await access(ben, fid)).json, {
+			role: 'viewer',
+			owner: anna.username,
+			link: 'editor',
+			members: [member(anna, 'owner'), member(ben, 'viewer'), member(eve, 'editor', true)],
+			next: null,
+		});
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: null }, 12);
+		await call(gateway, '/sharelink', { token: anna.token, fid, role: null }, 12);
+		assert.deepEqual((await access(anna, fid)).json.members, [member(anna, 'owner')]);
+		assert.equal((await access(ben, fid)).status, 403);
+		assert.equal((await access(anna, 999999)).status, 404);
+		assert.equal((await access({ token: 'x' }, fid)).status, 401);
+		assert.equal((await access(anna, fid, '?after=x')).status, 400);
+	});
+
+	test('comes in pages', async () => {
+		const fid = await newSheet(gateway, anna);
+		await cluster.psql(
+			`INSERT INTO sheet.account (name) SELECT 'member ' || n FROM generate_series(1, 450) n; SELECT count(sheet.share(${fid}, 'member ' || n, 'viewer')) FROM generate_series(1, 450) n; SELECT count(sheet.unshare(${fid}, 'member ' || n)) FROM generate_series(100, 299) n`,
+		);
+		const names = [];
+		let pages = 0;
+		for (let next = ''; next !== null; pages++) {
+			const { json } = await access(anna, fid, next && `?after=${next}`);
+			names.push(...json.members.map(({ username }) => username));
+			next = json.next;
+		}
+		assert.deepEqual([names.length, new Set(names).size, pages], [251, 251, 3]);
+	});
+});
+
+describe('a sheet is renamed', () => {
+	const rename = (user, fid, name) => post(gateway, `/v2/sheets/${fid}/rename`, { token: user.token, name });
+
+	test('by who may edit it, and everybody has the new name at the next look', async () => {
+		const fid = await newSheet(gateway, anna);
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'viewer' }, 12);
+		for (const user of [ben, eve]) assert.equal((await rename(user, fid, 'theirs')).status, 403);
+		assert.deepEqual((await rename(anna, fid, 'Plan "B" 表')).json, {});
+		assert.equal((await getSheet(gateway, ben, fid)).name, 'Plan "B" 表');
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'editor' }, 12);
+		assert.equal((await rename(ben, fid, 'of ben')).status, 200);
+		assert.equal((await getSheet(gateway, anna, fid)).name, 'of ben');
+		for (const name of ['', 'a\nb', 'a\u202eb', 'n'.repeat(256)]) {
+			const answer = await rename(anna, fid, name);
+			assert.deepEqual([answer.status, answer.json.code], [400, 'sheet_name'], JSON.stringify(name));
+		}
+		assert.equal((await rename(anna, fid, 7)).status, 400);
+		assert.equal((await rename({ token: 'x' }, fid, 'x')).status, 401);
+		assert.equal((await rename(anna, 999999, 'x')).status, 404);
+		await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
+		assert.equal((await rename(anna, fid, 'x')).status, 410);
+	});
+});
+
 describe('the own list', () => {
 	test('has a sheet that is open by its id when it has been opened, by a WebSocket or by getsheet', async () => {
 		const [mia, noa] = [await register(gateway), await register(gateway)];

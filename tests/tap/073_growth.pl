@@ -17,6 +17,9 @@ my $allowance = 8;
 
 # Blocks more for those that need more.
 my %steps = (
+	# search 10,000 edits, more than the small database has
+	'routes_history.c history_find_sql' => 60,
+	'routes_history.c history_find_sql cells' => 1200,
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
 );
 
@@ -70,11 +73,16 @@ my %parameters = (
 	'routes_share.c sheet_share_link_sql' => [ '$busy', q{'viewer'}, '$rich' ],
 	'routes_share.c sheet_share_sql' => [ '$busy', q{'account 3'}, q{'viewer'}, '$rich' ],
 	'routes_history.c history_log_sql' => [ '$busy', '$guest', '$last', '200' ],
+	'routes_history.c history_find_sql' => [ '$busy', '$guest', '$last', '200', '$guest', '$guest', '-1', '16777215', '-1', '16383' ],
+	'routes_history.c history_find_sql cells' => [ '$busy', '$guest', '9007199254740992', '200', '-9223372036854775808', '9223372036854775807', '3', '3', '3', '3' ],
+	'routes_share.c sheet_access_sql' => [ '$busy', '$rich', '200', '0' ],
 	'routes_history.c history_versions_sql' => [ '$busy', '$guest', '9007199254740992', '200' ],
+	'routes_sheet.c sheet_rename_sql' => [ '$busy', q{'renamed'}, '$rich' ],
 	'routes_sheet.c sheet_trash_sql' => [ '$busy', '$rich' ],
 	'routes_share.c sheet_unshare_sql' => [ '$busy', q{'account 4'}, '$rich' ],
 	'routes_sheet.c sheet_versions_sql' => ['$busy'],
-	'routes_version.c version_commit_sql' => [ '$busy', '$rich', 'NULL', '|SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)' ],
+	'routes_version.c version_label_sql' => [ '$busy', '$version', q{'label'}, '$rich' ],
+	'routes_version.c version_commit_sql' => [ '$busy', q{'label'}, '$rich', 'NULL', '|SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)' ],
 	'routes_version.c version_check_sql' => [ '$busy', '$guest' ],
 	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
 	'v1_session.c refusal_sql' => [ '$busy', '0', '0' ],

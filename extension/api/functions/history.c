@@ -21,6 +21,7 @@
 
 PG_FUNCTION_INFO_V1(sheet_commit);
 PG_FUNCTION_INFO_V1(sheet_rollback);
+PG_FUNCTION_INFO_V1(sheet_label_version);
 PG_FUNCTION_INFO_V1(sheet_trim);
 PG_FUNCTION_INFO_V1(sheet_read_version);
 PG_FUNCTION_INFO_V1(sheet_read_log);
@@ -45,6 +46,44 @@ sheet_commit(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 3, 0)));
 }
 
+/* A purged sheet gets no more labels. */
+static CatalogQuery history_lock_sheet = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR KEY SHARE", {INT8OID}};
+static CatalogQuery history_is_saved = {
+	"SELECT 1 FROM sheet.version WHERE sheet_id = $1 AND version_id = $2 AND cause <= 1", {INT8OID, INT8OID}};
+static CatalogQuery history_label = {"INSERT INTO sheet.version_label VALUES ($1, $2, $3) ON CONFLICT (sheet_id, "
+									 "version_id) DO UPDATE SET label = excluded.label",
+									 {INT8OID, INT8OID, TEXTOID}};
+static CatalogQuery history_find_label = {
+	"SELECT label FROM sheet.version_label WHERE sheet_id = $1 AND version_id = $2", {INT8OID, INT8OID}};
+static CatalogQuery history_trim_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1 AND version_id < $2",
+										   {INT8OID, INT8OID}};
+
+/* label_version(sheet_id, version_id, label, as_uid) */
+Datum
+sheet_label_version(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	char *label = PG_ARGISNULL(2) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(2));
+	NullableDatum args[] = {fcinfo->args[0], fcinfo->args[1], CATALOG_TEXT(label)};
+	CatalogScope scope;
+
+	catalog_require_arg(fcinfo, 1, "version");
+	catalog_check_text(fcinfo, 2, "label", PG_INT32_MAX);
+	journal_check_label(label);
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 3, 0), ROLE_EDITOR, false);
+	catalog_begin(&scope);
+	if (catalog_run(&history_lock_sheet, args, false) == 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
+	if (catalog_run(&history_is_saved, args, false) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("sheet " INT64_FORMAT " has no saved version " INT64_FORMAT, sheet_id, PG_GETARG_INT64(1)),
+				 errdetail("Versions that were made automatically have no label.")));
+	catalog_run(&history_label, args, false);
+	catalog_end(&scope);
+	PG_RETURN_VOID();
+}
+
 /* rollback(sheet_id, version_id, as_uid, epoch) */
 Datum
 sheet_rollback(PG_FUNCTION_ARGS)
@@ -63,11 +102,13 @@ Datum
 sheet_trim(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0), removed;
 
 	catalog_require_arg(fcinfo, 1, "version");
 	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
-	PG_RETURN_INT64(journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid)));
+	removed = journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid));
+	catalog_execute(&history_trim_labels, fcinfo->args);
+	PG_RETURN_INT64(removed);
 }
 
 /* ---- reading ---- */
@@ -200,6 +241,11 @@ sheet_read_log(PG_FUNCTION_ARGS)
 static void
 history_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
 {
+	NullableDatum key[] = {CATALOG_INT64(storage_int64(scan, VERSION_SHEET_ID)),
+						   CATALOG_INT64(storage_int64(scan, VERSION_VERSION_ID))};
+	VersionCause cause = (VersionCause) storage_int32(scan, VERSION_CAUSE);
+	bool saved = cause == VERSION_BY_COMMIT || cause == VERSION_BY_ROLLBACK;
+	char *label = saved ? catalog_find_string(&history_find_label, key, true) : NULL;
 	int64 uid = storage_int64(scan, VERSION_UID);
 	text *name = usernames_get(names, uid);
 	Datum values[9];
@@ -212,9 +258,14 @@ history_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *nam
 	values[4] = PointerGetDatum(name);
 	nulls[4] = name == NULL;
 	values[5] = slot_getattr(scan->slot, VERSION_LABEL, &nulls[5]);
+	if (label != NULL)
+	{
+		nulls[5] = label[0] == '\0';
+		values[5] = CStringGetTextDatum(label);
+	}
 	values[6] = Int32GetDatum(storage_int32(scan, VERSION_ROWS));
 	values[7] = Int32GetDatum(storage_int32(scan, VERSION_COLS));
-	values[8] = CStringGetTextDatum(version_cause_name((VersionCause) storage_int32(scan, VERSION_CAUSE)));
+	values[8] = CStringGetTextDatum(version_cause_name(cause));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -246,11 +297,15 @@ sheet_versions(PG_FUNCTION_ARGS)
 	"(SELECT version_id, seq, at, uid, label, cause FROM sheet.version WHERE sheet_id = $1 AND cause >= " cause        \
 	" AND cause <= " cause " AND version_id < $3 ORDER BY cause DESC, version_id DESC LIMIT $2)"
 static CatalogQuery saved_versions = {
-	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, v.label, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END "
+	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, CASE WHEN l.label IS NULL THEN v.label ELSE nullif(l.label, '') "
+	"END, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END "
 	"FROM "
 	"(" SAVED_OF_CAUSE("0") " UNION ALL " SAVED_OF_CAUSE(
 		"1") " ORDER BY version_id DESC LIMIT $2) v "
-			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true ORDER BY "
+			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true "
+			 "LEFT JOIN LATERAL (SELECT l.label FROM sheet.version_label l WHERE l.sheet_id = $1 AND l.version_id = "
+			 "v.version_id "
+			 "OFFSET 0) l ON true ORDER BY "
 			 "v.version_id DESC",
 	{INT8OID, INT8OID, INT8OID}};
 

@@ -20,9 +20,11 @@ PG_FUNCTION_INFO_V1(sheet_share);
 PG_FUNCTION_INFO_V1(sheet_unshare);
 PG_FUNCTION_INFO_V1(sheet_share_link);
 PG_FUNCTION_INFO_V1(sheet_members);
+PG_FUNCTION_INFO_V1(sheet_access);
 PG_FUNCTION_INFO_V1(sheet_open_link);
 
 #define SHEET_KEY_CHARS 22 /* of six bits */
+#define ACCESS_MAX_ROWS 1000
 
 static CatalogQuery sheets_insert = {"INSERT INTO sheet.sheet (sheet_id, name, owner, link_role, init_rows, init_cols) "
 									 "VALUES (sheet.next_sheet_id(), $1, $2, $3, $4, $5) RETURNING sheet_id",
@@ -75,6 +77,15 @@ static CatalogQuery sheets_members = {
 	"(m.role IS NOT NULL OR m.link_no IS NOT NULL)) m JOIN sheet.account a USING (uid) WHERE m.role IS NOT NULL "
 	"ORDER BY 2",
 	{INT8OID}};
+
+static CatalogQuery sheets_access = {
+	"SELECT m.uid, a.name, m.role, m.role IS NOT NULL AND m.role IS DISTINCT FROM m.own_role FROM (SELECT m.uid, "
+	"m.role AS own_role, sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role "
+	"FROM (SELECT * FROM sheet.member WHERE sheet_id = $1 AND uid > $3 ORDER BY uid LIMIT $2) m "
+	"JOIN sheet.sheet s USING (sheet_id)) m LEFT JOIN LATERAL "
+	"(SELECT a.name FROM sheet.account a WHERE a.uid = m.uid OFFSET 0) a ON true ORDER BY m.uid",
+	{INT8OID, INT8OID, INT8OID}};
+static CatalogQuery sheets_delete_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1", {INT8OID}};
 
 static void
 sheets_check_shared_role(const char *role)
@@ -226,6 +237,7 @@ sheet_purge(PG_FUNCTION_ARGS)
 	sheets_change(sheet_id, &sheets_delete, fcinfo->args, true);
 	catalog_begin(&scope);
 	catalog_run_latest(&sheets_delete_members, fcinfo->args);
+	catalog_run_latest(&sheets_delete_labels, fcinfo->args);
 	files_delete_all(sheet_id);
 	catalog_end(&scope);
 	PG_RETURN_VOID();
@@ -343,4 +355,16 @@ sheet_members(PG_FUNCTION_ARGS)
 {
 	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, true);
 	return catalog_return_rows(fcinfo, &sheets_members, fcinfo->args, true);
+}
+
+/* access(sheet_id, as_uid, max_rows, after) */
+Datum
+sheet_access(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[] = {CATALOG_INT64(catalog_arg_sheet(fcinfo, 0)),
+							CATALOG_INT64(catalog_arg_page(fcinfo, 2, ACCESS_MAX_ROWS, "accounts")),
+							CATALOG_INT64(catalog_arg_int64(fcinfo, 3, 0))};
+
+	permission_require(DatumGetInt64(args[0].value), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, true);
+	return catalog_return_rows(fcinfo, &sheets_access, args, true);
 }

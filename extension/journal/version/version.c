@@ -216,6 +216,14 @@ version_open(int64 sheet_id, int64 epoch)
 	return ws;
 }
 
+void
+journal_check_label(const char *label)
+{
+	if (strlen(label) > SHEET_MAX_STYLE_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a version's label has at most %d bytes", SHEET_MAX_STYLE_BYTES)));
+}
+
 int64
 journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 {
@@ -225,9 +233,8 @@ journal_commit(int64 sheet_id, uint64 uid, const char *label, int64 epoch)
 	int64 version_id;
 
 	writer_require_writable("sheet.commit()");
-	if (label != NULL && strlen(label) > SHEET_MAX_STYLE_BYTES)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("a version's label has at most %d bytes", SHEET_MAX_STYLE_BYTES)));
+	if (label != NULL)
+		journal_check_label(label);
 	ws = version_open(sheet_id, epoch);
 	if (version_is_made(ws))
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'N', '0', '0', '1')),

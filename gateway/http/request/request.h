@@ -81,7 +81,7 @@ typedef struct Request Request;
 typedef void (*RequestStep)(Request *request, PGresult *res);
 typedef void (*RequestNext)(Request *request);
 
-#define REQUEST_INT64S 6
+#define REQUEST_INT64S 10
 
 struct Request
 {
@@ -101,6 +101,7 @@ struct Request
 
 	/* what arrived */
 	Buf body;
+	void (*take_body)(Request *request, const char *data, size_t len); /* gets the body instead, as it arrives */
 	cJSON *json;
 	JwtClaims claims;
 	const char *user_name; /* of the account; valid until the next step */

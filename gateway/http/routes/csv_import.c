@@ -211,23 +211,7 @@ import_authenticated(Request *request)
 
 /* ---- the request ---- */
 
-bool
-import_begin(Request *request)
-{
-	Import *import = request_own(request, sizeof(Import), import_free);
-
-	if (import == NULL)
-		return false;
-	if (!request_arg(request, "name", import->name, sizeof(import->name)))
-		request_error(request, 400, "name is needed in the query: that of the sheet");
-	else if (request->head.content_length > gateway.config.max_upload_bytes)
-		import_refuse_size(request);
-	else
-		request_authenticate(request, import_authenticated);
-	return !request_is_answered(request);
-}
-
-void
+static void
 import_body(Request *request, const char *data, size_t len)
 {
 	Import *import = request->own;
@@ -241,6 +225,23 @@ import_body(Request *request, const char *data, size_t len)
 		import_refuse_size(request);
 	else
 		import_continue(request);
+}
+
+bool
+import_begin(Request *request)
+{
+	Import *import = request_own(request, sizeof(Import), import_free);
+
+	if (import == NULL)
+		return false;
+	request->take_body = import_body;
+	if (!request_arg(request, "name", import->name, sizeof(import->name)))
+		request_error(request, 400, "name is needed in the query: that of the sheet");
+	else if (request->head.content_length > gateway.config.max_upload_bytes)
+		import_refuse_size(request);
+	else
+		request_authenticate(request, import_authenticated);
+	return !request_is_answered(request);
 }
 
 void

@@ -41,7 +41,6 @@ typedef struct Route
 	int flags;
 	bool (*check)(Request *request); /* of the arguments; false: answered. NULL: the route has none, or checks itself */
 	void (*begin)(Request *request);
-	void (*body)(Request *request, const char *data, size_t len); /* of STREAM: gets each piece of the body */
 } Route;
 
 /* The first row that matches is taken. */
@@ -63,16 +62,19 @@ static const Route routes[] = {
 	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link},
 	{"/sheetws", METHOD_GET, ANYBODY, 0, NULL, route_sheet_ws},
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file},
-	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end, upload_body},
+	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end},
 	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
 	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password},
 	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens},
 	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session_cookie, route_session},
 	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end},
 	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
-	{"/v2/sheets/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, import_begin, import_body_end, import_body},
+	{"/v2/sheets/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, import_begin, import_body_end},
 	{"/v2/sheets/*.csv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH, NULL, route_sheet_csv},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
+	{"/v2/sheets/*/rename", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet},
+	{"/v2/sheets/*/label", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_label, route_label_version},
+	{"/v2/sheets/*/access", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_access},
 	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_route},
 	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
 	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
@@ -335,7 +337,7 @@ router_body(Request *request, const char *data, size_t len)
 	if (request->head.chunked && request->received > router_body_limit(request))
 		router_refuse_size(request);
 	else if (request->route->flags & STREAM)
-		request->route->body(request, data, len);
+		request->take_body(request, data, len);
 	else
 		buf_put(&request->body, data, len);
 }

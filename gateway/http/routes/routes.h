@@ -14,7 +14,7 @@ extern const ConnHandler router_handler;
  * Checked before the token is verified. They set sheet_id and number. False: answered with 400.
  */
 extern bool check_fid(Request *request);		/* {fid} */
-extern bool check_commit(Request *request);		/* {fid} */
+extern bool check_commit(Request *request);		/* {fid, label}; label is optional */
 extern bool check_fid_cid(Request *request);	/* {fid, cid} */
 extern bool check_fid_lid(Request *request);	/* {fid, lid} */
 extern bool check_user(Request *request);		/* {limit, after}, both optional */
@@ -22,6 +22,8 @@ extern bool check_username(Request *request);	/* {username} */
 extern bool check_new_sheet(Request *request);	/* {name, initRows, initColumns} */
 extern bool check_share(Request *request);		/* {fid, username, role | null} */
 extern bool check_share_link(Request *request); /* {fid, role | null} */
+extern bool check_rename(Request *request);		/* {name} */
+extern bool check_label(Request *request);		/* {version, label} */
 extern bool check_open_link(Request *request);	/* {link} */
 extern bool check_password(Request *request);	/* {password, oldPassword}; oldPassword is optional in v1 */
 
@@ -82,13 +84,16 @@ extern void route_static(Request *request);	  /* static.c */
 
 /* upload.c: the body of /uploadchunk is read as it arrives */
 extern bool upload_begin(Request *request); /* false: answered */
-extern void upload_body(Request *request, const char *data, size_t len);
 extern void upload_body_end(Request *request);
 
 /* csv_import.c: the same for the body of /v2/sheets/import */
 extern bool import_begin(Request *request);
-extern void import_body(Request *request, const char *data, size_t len);
 extern void import_body_end(Request *request);
+
+/* what the files of v1's routes have for v2 */
+extern void route_rename_sheet(Request *request);
+extern void route_label_version(Request *request);
+extern void route_sheet_access(Request *request);
 
 /* csv_export.c */
 extern void route_sheet_csv(Request *request);

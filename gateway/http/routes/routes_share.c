@@ -9,6 +9,10 @@
 static const char sheet_share_sql[] = "SELECT sheet.share($1, $2, $3, $4)";
 static const char sheet_unshare_sql[] = "SELECT sheet.unshare($1, $2, $3)";
 static const char sheet_share_link_sql[] = "SELECT sheet.share_link($1, $2, $3)";
+static const char sheet_access_sql[] =
+	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.link_role, m.uid, m.name, m.role, "
+	"m.by_link "
+	"FROM sheet.info($1, $2) i LEFT JOIN LATERAL sheet.access($1, $2, $3, $4) m ON i.role IS NOT NULL ORDER BY m.uid";
 const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
 
 /* role: a string; null or absent ends the sharing. */
@@ -131,4 +135,62 @@ route_open_link(Request *request)
 	request_query(request, DATABASE_WRITES, sheet_open_link_sql,
 				  PARAMS(request_sheet(request), pgparam_text(request_text(request, "link")), request_uid(request)),
 				  REQUEST_TEXT, open_link_answered);
+}
+
+/* ---- GET /v2/sheets/ID/access: who may open the sheet, in pages ---- */
+
+#define ACCESS_PAGE 200
+
+enum
+{
+	ACCESS_LINK_ROLE = INFO_UPDATED_AT + 1,
+	ACCESS_UID,
+	ACCESS_NAME,
+	ACCESS_ROLE,
+	ACCESS_BY_LINK
+};
+
+static void
+access_answered(Request *request, PGresult *res)
+{
+	int rows = PQntuples(res), shown = 0;
+	Buf body = {NULL, 0, 0};
+
+	if (!sheet_is_open(request, res))
+		return;
+	buf_puts(&body, "{\"role\":");
+	buf_puts_json(&body, PQgetvalue(res, 0, INFO_ROLE));
+	routes_put_member(&body, "owner", PQgetvalue(res, 0, INFO_OWNER));
+	buf_puts(&body, ",\"link\":");
+	if (PQgetisnull(res, 0, ACCESS_LINK_ROLE))
+		buf_puts(&body, "null");
+	else
+		buf_puts_json(&body, PQgetvalue(res, 0, ACCESS_LINK_ROLE));
+	buf_puts(&body, ",\"members\":[");
+	for (int i = 0; i < rows; i++)
+	{
+		if (PQgetisnull(res, i, ACCESS_NAME) || PQgetisnull(res, i, ACCESS_ROLE))
+			continue; /* it can no longer see the sheet */
+		buf_printf(&body, "%s{\"uid\":%s", shown++ > 0 ? "," : "", PQgetvalue(res, i, ACCESS_UID));
+		routes_put_member(&body, "username", PQgetvalue(res, i, ACCESS_NAME));
+		routes_put_member(&body, "role", PQgetvalue(res, i, ACCESS_ROLE));
+		buf_printf(&body, ",\"byLink\":%s}", PQgetvalue(res, i, ACCESS_BY_LINK)[0] == 't' ? "true" : "false");
+	}
+	buf_printf(&body, "],\"next\":%s}", rows == ACCESS_PAGE ? PQgetvalue(res, rows - 1, ACCESS_UID) : "null");
+	request_add_header(request, "Cache-Control", "private, no-cache");
+	request_json(request, 200, &body);
+}
+
+void
+route_sheet_access(Request *request)
+{
+	int64_t after = 0;
+
+	if (request_has_arg(request, "after") && !request_arg_id(request, "after", &after))
+		request_error(request, 400, "after is a number");
+	else
+		request_query(request, DATABASE_READS, sheet_access_sql,
+					  PARAMS(request_sheet(request), request_uid(request), request_int64(request, ACCESS_PAGE),
+							 request_int64(request, after)),
+					  REQUEST_TEXT, access_answered);
 }

@@ -19,6 +19,7 @@ static const char sheet_info_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at FROM sheet.info($1, $2) i";
 static const char sheet_versions_sql[] = "SELECT n, v.version_id, v.at FROM sheet.newest_version($1) n LEFT JOIN "
 										 "sheet.saved_versions($1, 1000) v ON true ORDER BY v.version_id";
+static const char sheet_rename_sql[] = "SELECT sheet.rename($1, $2, $3)";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
 static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
@@ -270,6 +271,44 @@ void
 route_recover_sheet(Request *request)
 {
 	sheet_query_info(request, recover_sheet_info);
+}
+
+/* ---- POST /v2/sheets/ID/rename {name} ---- */
+
+bool
+check_rename(Request *request)
+{
+	const char *name;
+
+	if (request_string(request, "name", &name))
+		return true;
+	request_error(request, 400, "name is needed, as a string");
+	return false;
+}
+
+static void
+rename_answered(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	changes_register(request->sheet_id);
+	if (request_sql_error_code(request, res, "sheet_name"))
+		return;
+	if (!request_succeeded(res))
+	{
+		request_sql_error(request, res);
+		return;
+	}
+	buf_puts(&body, "{}");
+	request_json(request, 200, &body);
+}
+
+void
+route_rename_sheet(Request *request)
+{
+	request_query(request, DATABASE_WRITES, sheet_rename_sql,
+				  PARAMS(request_sheet(request), pgparam_text(request_text(request, "name")), request_uid(request)),
+				  REQUEST_TEXT_RAW, rename_answered);
 }
 
 /* ---- /getallchunks {fid}: the names of the files ---- */

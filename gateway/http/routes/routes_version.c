@@ -14,7 +14,8 @@
 
 #define WHOLE_WRITE_BYTES 65536
 
-static const char version_commit_sql[] = "SELECT sheet.commit($1, NULL, $2, $3)";
+static const char version_commit_sql[] = "SELECT sheet.commit($1, $2, $3, $4)";
+static const char version_label_sql[] = "SELECT sheet.label_version($1, $2, $3, $4)";
 static const char version_rollback_sql[] = "SELECT sheet.rollback($1, $2, $3, $4)";
 static const char version_check_sql[] = "SELECT FROM sheet.check_role($1, $2, 'viewer', true)";
 
@@ -41,7 +42,24 @@ version_check(Request *request, const char *name)
 bool
 check_commit(Request *request)
 {
-	return version_check(request, NULL);
+	const cJSON *label = request_member(request, "label");
+
+	if (label == NULL || cJSON_IsNull(label) || cJSON_IsString(label))
+		return version_check(request, NULL);
+	request_error(request, 400, "label is a string");
+	return false;
+}
+
+bool
+check_label(Request *request)
+{
+	const char *label;
+
+	if (request_string(request, "label", &label) &&
+		request_number(request, "version", 1, SHEET_ID_MAX, &request->number))
+		return true;
+	request_error(request, 400, "version is needed as a number, label as a string");
+	return false;
 }
 
 bool
@@ -71,7 +89,20 @@ version_error(Request *request, const PGresult *res, Msg missing)
 		request_sql_error(request, res);
 }
 
-/* ---- /commitsheet {fid}, /rollbacksheet {fid, cid} ---- */
+/* ---- /commitsheet {fid, label}, /rollbacksheet {fid, cid} ---- */
+
+/* Answers an error that is about the label. */
+static bool
+version_label_error(Request *request, const PGresult *res)
+{
+	const char *text = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	if (text == NULL || strstr(text, "label") == NULL ||
+		(strncmp(pgresult_sqlstate(res), "22", 2) != 0 && strcmp(pgresult_sqlstate(res), "54000") != 0))
+		return false;
+	request_error_code(request, 400, "label", text);
+	return true;
+}
 
 static void
 commit_answered(Request *request, PGresult *res)
@@ -79,6 +110,8 @@ commit_answered(Request *request, PGresult *res)
 	Buf data = {NULL, 0, 0};
 
 	cached_range_invalidate(request->sheet_id);
+	if (version_label_error(request, res))
+		return;
 	if (!request_succeeded(res))
 	{
 		version_error(request, res, MSG_NO_VERSION);
@@ -91,9 +124,44 @@ commit_answered(Request *request, PGresult *res)
 void
 route_commit(Request *request)
 {
+	const char *label = request_text(request, "label");
+
 	request_query(request, DATABASE_LONG, version_commit_sql,
-				  PARAMS(request_sheet(request), request_uid(request), version_epoch(request)), REQUEST_TEXT_RAW,
-				  commit_answered);
+				  PARAMS(request_sheet(request), pgparam_text(label[0] != '\0' ? label : NULL), request_uid(request),
+						 version_epoch(request)),
+				  REQUEST_TEXT_RAW, commit_answered);
+}
+
+/* ---- POST /v2/sheets/ID/label {version, label} ---- */
+
+static void
+label_answered(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	const char *text = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	if (version_label_error(request, res))
+		return;
+	if (!request_succeeded(res))
+	{
+		if (strcmp(pgresult_sqlstate(res), "42704") == 0 && text != NULL && strstr(text, "saved version") != NULL)
+			request_error_code(request, 404, "no_version", text);
+		else
+			request_sql_error(request, res);
+		return;
+	}
+	buf_puts(&body, "{}");
+	request_json(request, 200, &body);
+}
+
+void
+route_label_version(Request *request)
+{
+	request_query(request, DATABASE_WRITES, version_label_sql,
+				  PARAMS(request_sheet(request), request_int64(request, request->number),
+						 pgparam_text(request_text(request, "label")), request_uid(request)),
+				  REQUEST_TEXT_RAW, label_answered);
 }
 
 static void

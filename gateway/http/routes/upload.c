@@ -171,6 +171,8 @@ upload_part_end(void *arg)
 	return true;
 }
 
+static void upload_body(Request *request, const char *data, size_t len);
+
 bool
 upload_begin(Request *request)
 {
@@ -180,6 +182,7 @@ upload_begin(Request *request)
 
 	if (upload == NULL)
 		return false;
+	request->take_body = upload_body;
 	(void) request_header(request, "content-type", type, sizeof(type));
 	errno = 0;
 	upload->sha256 = EVP_MD_CTX_new();
@@ -330,7 +333,7 @@ upload_continue(Request *request)
 	conn_pause(request->conn, upload->state != UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES);
 }
 
-void
+static void
 upload_body(Request *request, const char *data, size_t len)
 {
 	Upload *upload = request->own;
