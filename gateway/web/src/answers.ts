@@ -92,6 +92,33 @@ export interface Version {
 	username: string;
 }
 
+/** Who may open a sheet, and how. */
+export interface Access {
+	/** The own role. */
+	role: string;
+	/** The role of the link; null: there is none. */
+	link: string | null;
+	members: Member[];
+	/** Where the next page begins; null: there is none. */
+	next: number | null;
+}
+
+export interface Member {
+	username: string;
+	role: string;
+	/** The account has the role of the link. */
+	byLink: boolean;
+}
+
+export function parseAccess(value: unknown): Access {
+	const access = fieldsOf(value, 'the access');
+	const { items: members, next } = parsePage(value, 'members', (item) => {
+		const member = fieldsOf(item, 'a member');
+		return { username: textOf(member.username, 'username'), role: textOf(member.role, 'role'), byLink: member.byLink === true };
+	});
+	return { role: textOf(access.role, 'role'), link: access.link === null ? null : textOf(access.link, 'link'), members, next };
+}
+
 export function parseVersion(value: unknown): Version {
 	const version = fieldsOf(value, 'a version');
 	const text = (name: string) => textOf(version[name], name);
@@ -107,6 +134,7 @@ export interface LogEntry {
 	col: number;
 	old: string;
 	new: string;
+	uid: number;
 	username: string;
 	segment: number;
 	/** Of an edit of a property; target '': the sheet. */
@@ -120,7 +148,7 @@ export function parseLogEntry(value: unknown): LogEntry {
 	const place = (line: unknown) => (typeof line === 'number' ? line : -1);
 	return {
 		...{ seq: indexOf(entry.seq, 'seq'), at: text('at'), kind: text('kind'), row: place(entry.row), col: place(entry.col) },
-		...{ old: text('old'), new: text('new'), username: text('username'), segment: indexOf(entry.segment, 'segment') },
+		...{ old: text('old'), new: text('new'), uid: indexOf(entry.uid, 'uid'), username: text('username'), segment: indexOf(entry.segment, 'segment') },
 		...{ target: text('target'), key: text('key') },
 	};
 }

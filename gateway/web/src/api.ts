@@ -2,8 +2,8 @@
 //
 // Any gateway answers most requests. If one does not answer, the other known ones are tried. A request that is not
 // idempotent is tried again only if it cannot have arrived.
-import { Msg, parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, parseVersion, ProtocolError } from './answers';
-import type { Answer, LogEntry, Page, Route, SheetInfo, Version } from './answers';
+import { Msg, parseAccess, parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, parseVersion, ProtocolError } from './answers';
+import type { Access, Answer, LogEntry, Page, Route, SheetInfo, Version } from './answers';
 
 const timeoutMs = 10000;
 /** For a question that another gateway answers as well. */
@@ -42,8 +42,11 @@ const refusals = new Map<number, number>([
 	[410, Msg.InTrash],
 ]);
 
+/** Their answers set cookies. */
+const cookiePaths = new Set(['/login', '/register', '/v2/account/password', '/v2/account/revoke']);
+
 async function request(base: string, path: string, init: RequestInit, timeout = timeoutMs): Promise<unknown> {
-	const response = await fetch(base + path, { credentials: path === '/login' || path === '/register' ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeout), cache: 'no-store' });
+	const response = await fetch(base + path, { credentials: cookiePaths.has(path) ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeout), cache: 'no-store' });
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
 	if (response.status === 204) return null;
 	if (response.ok) return (await response.json()) as unknown;
@@ -193,6 +196,40 @@ export async function account(token: string, limit: number, after: string | null
 	return { uid: data.uid, username: data.username, sheets, next: typeof data.next === 'string' ? data.next : null };
 }
 
+/** Gets a new token for the session. All others of the account, in other tabs too, end. */
+async function renewToken(session: Session, path: string, body: object): Promise<void> {
+	const value = (await request(location.origin, path, postInit({ token: session.token, ...body }))) as { token?: unknown } | null;
+	if (typeof value?.token !== 'string') throw new ProtocolError('the answer has no token');
+	session.token = value.token;
+	saveSession(session);
+}
+
+/** The change of the token that is under way. An open sheet, whose token it ends, waits for it. */
+let renewal: Promise<unknown> = Promise.resolve();
+
+export async function tokenRenewal(): Promise<void> {
+	await renewal.catch(() => {});
+}
+
+export function changePassword(session: Session, oldPassword: string, password: string): Promise<void> {
+	const run = renewToken(session, '/v2/account/password', { oldPassword, password });
+	renewal = run;
+	return run;
+}
+
+/** Ends all tokens of the account but the session's, which is a new one. */
+export function revokeTokens(session: Session): Promise<void> {
+	const run = renewToken(session, '/v2/account/revoke', {});
+	renewal = run;
+	return run;
+}
+
+export async function changeUsername(session: Session, username: string): Promise<void> {
+	await call('/modifyuser', { token: session.token, username }, { again: false });
+	session.username = username;
+	saveSession(session);
+}
+
 // ---- sheets -------------------------------------------------------------------------------------------------------------
 
 export async function newSheet(token: string, name: string): Promise<number> {
@@ -208,6 +245,10 @@ export async function deleteSheet(token: string, fid: number): Promise<void> {
 
 export async function recoverSheet(token: string, fid: number): Promise<void> {
 	await call('/recoversheet', { token, fid }, { again: false });
+}
+
+export async function renameSheet(token: string, fid: number, name: string): Promise<void> {
+	await tryGateways(knownGateways(), `/v2/sheets/${fid}/rename`, postInit({ token, name }), true);
 }
 
 /** Opens a sheet by its link. Later the account can open it without the link. */
@@ -256,9 +297,9 @@ export class SheetApi {
 	}
 
 	/** The number of the new version; null if nothing has changed since the last one. */
-	async commit(): Promise<number | null> {
+	async commit(label = ''): Promise<number | null> {
 		try {
-			return (await this.call('/commitsheet', {}, false)) as number;
+			return (await this.call('/commitsheet', label === '' ? {} : { label }, false)) as number;
 		} catch (error) {
 			if (error instanceof ApiError && error.msg === Msg.NothingToCommit) return null;
 			throw error;
@@ -275,24 +316,42 @@ export class SheetApi {
 		await this.call('/rollbacksheet', { cid }, false);
 	}
 
-	private async page(path: string, before: number | null): Promise<unknown> {
+	async label(version: number, label: string): Promise<void> {
+		await tryGateways(knownGateways(), `/v2/sheets/${this.fid}/label`, postInit({ token: this.session.token, version, label }), true);
+	}
+
+	rename(name: string): Promise<void> {
+		return renameSheet(this.session.token, this.fid, name);
+	}
+
+	/** A page of those who may open the sheet. after: where it begins; null: the first one. */
+	async access(after: number | null = null): Promise<Access> {
+		return parseAccess(await this.page('access', after === null ? {} : { after }));
+	}
+
+	private async page(path: string, query: Record<string, string | number>): Promise<unknown> {
 		const { http } = await findSheet(this.session.token, this.fid);
 		const bases = [http, ...knownGateways().filter((base) => base !== http)];
 		const init = { headers: { authorization: `Bearer ${this.session.token}` } };
-		return tryGateways(bases, `/v2/sheets/${this.fid}/${path}${before === null ? '' : `?before=${before}`}`, init, true);
+		const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+		return tryGateways(bases, `/v2/sheets/${this.fid}/${path}${search === '' ? '' : `?${search}`}`, init, true);
 	}
 
-	/** A page of the edits before a seq, the newest first. */
-	async log(before: number | null): Promise<Page<LogEntry>> {
-		return parsePage(await this.page('log', before), 'edits', parseLogEntry);
+	/**
+	 * A page of the edits before a seq, the newest first. found: only those of an account (uid), of a range, or both; such a
+	 * page may be empty though there are more.
+	 */
+	async log(before: number | null, found: { uid?: number; range?: string } = {}): Promise<Page<LogEntry>> {
+		return parsePage(await this.page('log', { ...found, ...(before === null ? {} : { before }) }), 'edits', parseLogEntry);
 	}
 
 	/** A page of the saved versions before one, the newest first. */
 	async versions(before: number | null): Promise<Page<Version>> {
-		return parsePage(await this.page('versions', before), 'versions', parseVersion);
+		return parsePage(await this.page('versions', before === null ? {} : { before }), 'versions', parseVersion);
 	}
 
-	async share(username: string, role: string): Promise<void> {
+	/** role null: takes it back. */
+	async share(username: string, role: string | null): Promise<void> {
 		await this.call('/sharesheet', { username, role }, false);
 	}
 

@@ -3,11 +3,14 @@ import type { SheetApi } from '../api';
 import { button, h } from '../dom';
 import { t } from '../i18n';
 import type { Session } from '../api';
+import type { Range } from '../v2/messages';
 
 export interface EditorContext {
 	session: Session;
 	sheetApi: SheetApi;
 	drawers: HTMLElement;
+	/** The selected cells. */
+	selection(): Range;
 }
 
 /** Opens a drawer. Its content goes into `body`. */

@@ -1,5 +1,5 @@
 // editor.ts - the page of a sheet: the grid, the session, and the bar above.
-import { ApiError, locateSheet, saveSession, sharedSession, SheetApi } from '../api';
+import { ApiError, locateSheet, saveSession, sharedSession, SheetApi, tokenRenewal } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, h, notify, remind } from '../dom';
 import { language, t, tOr } from '../i18n';
@@ -8,8 +8,10 @@ import { cellName } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
 import { merge, unmerge } from '../sheet/arrange';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
-import { isCell, isProperty, type Place, type Reason, type Role } from '../v2/messages';
+import { isCell, isProperty, type Place, type Range, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
+import { downloadCsv } from '../csv';
+import { accountButton } from './account';
 import { openHistory } from './history';
 import { KeptList } from './kept';
 import { openShare } from './share';
@@ -24,6 +26,7 @@ import { StateAnnouncer } from './announce';
 import { Draft } from './draft';
 import { fold, foldIcon } from './fold';
 import { People } from './people';
+import { SheetTitle } from './title';
 import { switches } from './switches';
 
 const stopOf = new Map<number, StopReason | 'token'>([
@@ -56,7 +59,7 @@ function statusText({ phase, unsaved, held, loading, partial }: Status): string 
 
 export function showEditor(root: HTMLElement, account: Session, fid: number, navigation: Navigation): Leaving {
 	const sheetApi = new SheetApi(account, fid);
-	const title = h('h1', { class: 'sheet-name' }, '…');
+	const title = new SheetTitle((name) => sheetApi.rename(name));
 	const status = h('span', { class: 'status', 'data-state': 'connecting' }, t('status.connecting'));
 	const announcer = new StateAnnouncer();
 	const signIn = button(t('signin.submit'), () => void goOn(), { hidden: true });
@@ -69,7 +72,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	let phase: Status['phase'] = 'connecting';
 	const reader = h('div', { class: 'visually-hidden', 'aria-live': 'polite', id: 'cell-reader' });
 	const drawers = h('div', { class: 'drawers' });
-	const context = { session: account, sheetApi, drawers };
+	const context = { session: account, sheetApi, drawers, selection: () => selectedRange };
 	const outbox = new PageOutbox(account.uid, fid, () => notify(t('kept.notStored'), 'problem'));
 	const gridTexts = readTexts(language);
 	let view: UniverView | null = null;
@@ -79,10 +82,13 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	let broken = false;
 	let removeAdditions = () => {};
 	let shown: Status | null = null;
+	/** The token with which the sheet was opened. */
+	let usedToken = account.token;
 	/** Number of edits that other pages have not saved. */
 	let elsewhere = 0;
 
 	let selected: Place = { row: 0, col: 0 };
+	let selectedRange: Range = { row: 0, col: 0, toRow: 0, toCol: 0 };
 	const kept = new KeptList((edits) => session.write(edits), () => selected);
 	const draft = new Draft(() => view, () => outbox.keep());
 	const unsaved = () => session.unsaved + (draft.content ? 1 : 0);
@@ -95,8 +101,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	};
 	const events: SessionEvents = {
 		onHello(hello) {
-			title.textContent = hello.name || t('sheets.unnamed');
-			document.title = `${title.textContent} – ${t('product')}`;
+			title.show(hello.name);
 			if (viewComing) return;
 			viewComing = true;
 			void makeView(hello);
@@ -114,6 +119,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		},
 		onRole(role: Role) {
 			document.body.dataset.role = role;
+			title.allow(session.canEdit);
 			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);
 			else endEditing(t('refused.role'));
 		},
@@ -162,7 +168,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		{
 			sheet: fid,
 			uid: account.uid,
-			token: () => account.token,
+			token: () => (usedToken = account.token),
 			locate: (moved) => locateSheet(account.token, fid, moved),
 			stopOf: (error) => (error instanceof ApiError && error.msg !== null ? (stopOf.get(error.msg) ?? null) : null),
 			outbox,
@@ -216,6 +222,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			onSelection(place, range) {
 				session.select(range);
 				selected = place;
+				selectedRange = range;
 				readCell(place);
 			},
 			onView: (range) => session.view(range),
@@ -279,6 +286,9 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 
 	/** Gets a new token: that of another tab, or by the password. Resolves to whether there is one. */
 	async function signInAgain(): Promise<boolean> {
+		await tokenRenewal();
+		if (gone) return false;
+		if (account.token !== usedToken) return true;
 		const shared = await sharedSession();
 		if (gone) return false;
 		if (shared?.uid !== account.uid || shared.token === account.token) return askPassword(account, () => navigation.signOut());
@@ -339,9 +349,11 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		button(t('versions.save'), () => void save(), { class: 'for-editors' }),
 		button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
 		button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
-		button(t('share.title'), () => openShare(context), { class: 'primary for-owners', 'aria-haspopup': 'dialog' }),
+		button(t('share.title'), () => openShare(context, t('share.heading')), { class: 'primary for-owners', 'aria-haspopup': 'dialog' }),
+		button(t('csv.download'), () => void attempt(() => downloadCsv(fid))),
+		button(t('access.title'), () => openShare(context, t('access.heading')), { class: 'for-others', 'aria-haspopup': 'dialog' }),
 		switches(),
-		h('span', { class: 'user' }, account.username),
+		accountButton(account, navigation),
 	);
 	const toGrid = button('F6', () => view?.focus(), { class: 'to-grid', 'aria-label': t('editor.toGrid'), title: t('editor.gridHelp') });
 	const menu = fold('actions', t('editor.menu'), foldIcon(), actions);
@@ -358,7 +370,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 					navigation.toList();
 				},
 			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', { class: 'label' }, t('editor.back'))),
-			title,
+			title.element,
 			h('span', { class: 'read-only', title: t('blocked.role') }, t('editor.readOnly')),
 			status,
 			toGrid,

@@ -1,10 +1,14 @@
 // history.ts - the drawer of the edits, the newest first, a page at a time.
 import { cellName, columnName } from '../content';
+import type { Range } from '../v2/messages';
 import { button, explain, h } from '../dom';
 import { formatTime, t, tOr } from '../i18n';
 import type { LogEntry } from '../answers';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
+
+/** So many pages of a search are read at a time until one has an edit; each is of 10,000 edits. */
+const mostPages = 10;
 
 export function openHistory(context: EditorContext): void {
 	const { sheetApi } = context;
@@ -12,31 +16,71 @@ export function openHistory(context: EditorContext): void {
 	const list = h('ol', { class: 'entries' });
 	const more = button(t('history.more'), () => void load());
 	const problem = h('p', { class: 'problem', role: 'alert' });
-	const again = button(t('history.refresh'), () => {
+	const again = button(t('history.refresh'), () => restart());
+	const person = h('select', { id: 'history-person' }, h('option', { value: '' }, t('history.everybody')));
+	const cells = button(t('history.cells'), () => {
+		range = range === null ? rangeName(context.selection()) : null;
+		restart();
+	});
+	const filters = h('div', { class: 'filters' }, h('label', { for: 'history-person' }, t('history.person')), person, cells);
+	body.append(h('p', {}, t('history.help')), filters, again, list, problem, more);
+	let before: number | null = null;
+	/** The cells whose edits are shown; null: all. */
+	let range: string | null = null;
+	/** An answer to an earlier question is not shown. */
+	let loads = 0;
+	person.addEventListener('change', () => restart());
+
+	function restart(): void {
 		before = null;
 		list.replaceChildren();
+		cells.setAttribute('aria-pressed', String(range !== null));
+		cells.textContent = range === null ? t('history.cells') : t('history.onlyCells', { range });
 		void load();
-	});
-	body.append(h('p', {}, t('history.help')), again, list, problem, more);
-	let before: number | null = null;
+	}
 
+	/** Adds who has made these edits to those that can be chosen. */
+	function addPeople(items: LogEntry[]): void {
+		for (const { uid, username } of items) {
+			if (username === '' || [...person.options].some(({ value }) => value === String(uid))) continue;
+			person.append(h('option', { value: String(uid) }, username));
+		}
+	}
+
+	/** A search for few edits goes on over pages without any, up to a limit. */
 	async function load(): Promise<void> {
+		const current = ++loads;
+		const found = { ...(person.value === '' ? {} : { uid: Number(person.value) }), ...(range === null ? {} : { range }) };
 		more.hidden = true;
 		problem.textContent = '';
 		try {
-			const { items, next } = await sheetApi.log(before);
-			if (!isOpen()) return;
-			before = next;
-			list.append(...items.map(entry));
-			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t('history.none')));
-			more.hidden = next === null;
+			let shown = 0;
+			for (let pages = 0; pages < mostPages && shown === 0; pages++) {
+				const { items, next } = await sheetApi.log(before, found);
+				if (!isOpen() || current !== loads) return;
+				before = next;
+				shown = items.length;
+				list.append(...items.map(entry));
+				addPeople(items);
+				if (next === null) break;
+			}
+			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t(before !== null ? 'history.noneYet' : person.value !== '' || range !== null ? 'history.notFound' : 'history.none')));
+			else if (shown > 0) list.querySelector('.empty')?.remove();
+			more.hidden = before === null;
 		} catch (error) {
+			if (current !== loads) return;
 			problem.textContent = explain(error);
 			more.hidden = false;
 		}
 	}
 
-	void load();
+	restart();
+}
+
+/** Of whole rows or columns, the selection names the first and last cell. */
+function rangeName({ row, col, toRow, toCol }: Range): string {
+	const [first, last] = [cellName(row, col), cellName(toRow, toCol)];
+	return first === last ? first : `${first}:${last}`;
 }
 
 /** A target as people name it: a range, a row, columns. */

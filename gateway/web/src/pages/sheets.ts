@@ -1,11 +1,14 @@
 // sheets.ts - the list of own and shared sheets, the last used first, and the trash.
-import { account, deleteSheet, newSheet, recoverSheet } from '../api';
+import { account, deleteSheet, newSheet, recoverSheet, renameSheet } from '../api';
 import { attempt, button, confirmDialog, explain, field, h, isSignedOut, openDialog } from '../dom';
-import { formatTime, t } from '../i18n';
+import { formatTime, language, t } from '../i18n';
 import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
 import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
+import { accountButton } from './account';
+import { importButton } from './import';
+import { arrange, needsAll, sortedNext, unarranged, type Shown, type SortKey } from './sorting';
 import { switches } from './switches';
 
 const pageSheets = 200;
@@ -20,6 +23,15 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	let sheets: SheetInfo[] = [];
 	let next: string | null = null;
 	let loads = 0;
+	let arrangement = unarranged;
+	let completing = false;
+	const ended = new AbortController();
+	const search = h('input', { type: 'search', 'aria-label': t('sheets.search'), placeholder: t('sheets.search'), maxlength: 255 });
+	search.addEventListener('input', () => {
+		arrangement = { ...arrangement, search: search.value };
+		void complete();
+		draw();
+	});
 	const list = h('div', { class: 'list' }, h('p', { role: 'status' }, t('sheets.loading')));
 	const unsent = h('p', { class: 'problem', role: 'alert' });
 	const tabs = [
@@ -54,28 +66,61 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		}
 	}
 
+	/** Reads the rest of the list, which a search and an order need. */
+	async function complete(): Promise<void> {
+		if (completing || !needsAll(arrangement)) return;
+		completing = true;
+		while (!gone && next !== null && needsAll(arrangement)) {
+			const before = next;
+			await load(true);
+			if (next === before) break; // it failed, and says so
+		}
+		completing = false;
+		if (!gone) draw();
+	}
+
+	function sort(key: SortKey): void {
+		arrangement = sortedNext(arrangement, key);
+		void complete();
+		draw();
+		list.querySelector<HTMLElement>(`[data-sort="${key}"]`)?.focus();
+	}
+
+	function column(key: SortKey, label: string): HTMLElement {
+		const { by, descending } = arrangement;
+		const order = by !== key ? 'none' : descending ? 'descending' : 'ascending';
+		const mark = h('span', { 'aria-hidden': 'true' }, order === 'none' ? '' : descending ? ' ↓' : ' ↑');
+		const header = button(label, () => sort(key), { class: 'link', 'data-sort': key });
+		header.append(mark);
+		return h('th', { scope: 'col', 'aria-sort': order }, header);
+	}
+
 	function draw(): void {
 		tabs.forEach((tab, i) => tab.setAttribute('aria-pressed', String(trash === (i === 1))));
-		const shown = sheets.filter((sheet) => sheet.isDeleted === trash);
-		const further = next === null ? [] : [button(t('sheets.more'), () => void load(true))];
+		const all = sheets.filter((sheet) => sheet.isDeleted === trash).map((sheet): Shown => ({ sheet, name: sheet.name || t('sheets.unnamed'), owner: ownerOf(sheet) }));
+		const shown = arrange(all, arrangement, language);
+		const further = next === null ? [] : completing ? [h('p', { role: 'status' }, t('sheets.loading'))] : [button(t('sheets.more'), () => void load(true))];
 		if (shown.length === 0) {
-			list.replaceChildren(h('p', { class: 'empty' }, t(trash ? 'sheets.noTrash' : 'sheets.none')), ...further);
+			list.replaceChildren(h('p', { class: 'empty' }, t(all.length > 0 ? 'sheets.notFound' : trash ? 'sheets.noTrash' : 'sheets.none')), ...further);
 			return;
 		}
-		const head = h('tr', {}, h('th', { scope: 'col' }, t('sheets.name')), h('th', { scope: 'col' }, t('sheets.owner')), h('th', { scope: 'col' }, t('sheets.used')), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))));
+		const head = h('tr', {}, column('name', t('sheets.name')), column('owner', t('sheets.owner')), column('used', t('sheets.used')), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))));
 		list.replaceChildren(h('table', {}, h('thead', {}, head), h('tbody', {}, ...shown.map(row))), ...further);
 	}
 
-	function row(sheet: SheetInfo): HTMLElement {
+	function ownerOf(sheet: SheetInfo): string {
+		return isOwn(sheet, session) ? t('sheets.me') : typeof sheet.owner === 'string' ? sheet.owner : t('sheets.shared');
+	}
+
+	function row({ sheet, name, owner }: Shown): HTMLElement {
 		const own = isOwn(sheet, session);
-		const name = sheet.name || t('sheets.unnamed');
 		const link = h('a', { href: `/?id=${sheet.fid}`, click: follow(sheet.fid) }, name);
-		const actions = own ? (trash ? [recoverButton(sheet, name), purgeButton(sheet, name)] : [trashButton(sheet, name)]) : [];
+		const actions = own ? (trash ? [recoverButton(sheet, name), purgeButton(sheet, name)] : [renameButton(sheet, name), trashButton(sheet, name)]) : [];
 		return h(
 			'tr',
 			{},
 			h('td', {}, trash ? name : link),
-			h('td', {}, own ? t('sheets.me') : typeof sheet.owner === 'string' ? sheet.owner : t('sheets.shared')),
+			h('td', {}, owner),
 			h('td', {}, h('time', { datetime: sheet.updatedAt }, formatTime(sheet.updatedAt))),
 			h('td', { class: 'actions' }, ...actions),
 		);
@@ -87,6 +132,14 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		event.preventDefault();
 		navigation.toSheet(fid);
 	};
+
+	function renameButton(sheet: SheetInfo, name: string): HTMLElement {
+		const run = () => askName(t('sheets.rename'), t('sheets.renameSave'), sheet.name, async (next) => {
+			await renameSheet(session.token, sheet.fid, next);
+			await load();
+		});
+		return button(t('sheets.rename'), run, { 'aria-label': t('sheets.renameOf', { name }) });
+	}
 
 	function trashButton(sheet: SheetInfo, name: string): HTMLElement {
 		const run = () => attempt(() => deleteSheet(session.token, sheet.fid)).then(() => load());
@@ -108,23 +161,27 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	}
 
 	function create(): void {
-		const name = field(t('sheets.newName'), { name: 'name', required: true, maxlength: 200, value: t('sheets.untitled') });
+		askName(t('sheets.new'), t('sheets.create'), t('sheets.untitled'), async (name) => navigation.toSheet(await newSheet(session.token, name)));
+	}
+
+	/** Asks for the name of a sheet, until the gateway accepts it. */
+	function askName(title: string, yes: string, before: string, work: (name: string) => Promise<void>): void {
+		const name = field(t('sheets.newName'), { name: 'name', required: true, maxlength: 255, value: before });
 		const problem = h('p', { class: 'problem', role: 'alert' });
-		const submit = h('button', { type: 'submit', class: 'primary' }, t('sheets.create'));
+		const submit = h('button', { type: 'submit', class: 'primary' }, yes);
 		const send = async (event: Event) => {
 			event.preventDefault();
 			submit.disabled = true;
 			try {
-				const fid = await newSheet(session.token, name.input.value.trim());
+				await work(name.input.value.trim());
 				close();
-				navigation.toSheet(fid);
 			} catch (error) {
 				problem.textContent = explain(error);
 			} finally {
 				submit.disabled = false;
 			}
 		};
-		const { close } = openDialog(t('sheets.new'), h('form', { submit: (event) => void send(event) }, name.row, problem, h('footer', {}, submit)));
+		const { close } = openDialog(title, h('form', { submit: (event) => void send(event) }, name.row, problem, h('footer', {}, submit)));
 		name.input.select();
 	}
 
@@ -135,6 +192,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		if (links.length !== unsent.children.length) unsent.replaceChildren(...(links.length > 0 ? [t('sheets.unsent')] : []), ...links.flatMap((link) => [' ', link]));
 	}
 
+	const main = h('main', { class: 'sheets' });
 	root.append(
 		h(
 			'header',
@@ -142,22 +200,23 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			h('p', { class: 'brand' }, h('span', { class: 'logo', 'aria-hidden': 'true' }), t('product')),
 			h('span', { class: 'space' }),
 			switches(),
-			h('span', { class: 'user' }, session.username),
+			accountButton(session, navigation),
 			button(t('signout'), () => navigation.signOut()),
 		),
-		h(
-			'main',
-			{ class: 'sheets' },
-			h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
-			h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
-			unsent,
-			list,
-		),
+		main,
+	);
+	main.append(
+		h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
+		h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
+		h('div', { class: 'tools' }, search, importButton(session, main, navigation, ended.signal)),
+		unsent,
+		list,
 	);
 	void load();
 	const endWatch = watchLeftovers(session, 0, showRefused);
 	return () => {
 		gone = true;
+		ended.abort();
 		endWatch();
 	};
 }

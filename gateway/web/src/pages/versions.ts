@@ -1,6 +1,6 @@
 // versions.ts - the drawer of versions: saves, previews and restores them.
 import { columnName } from '../content';
-import { attempt, button, confirmDialog, explain, h, notify, openDialog } from '../dom';
+import { attempt, button, confirmDialog, explain, field, h, notify, openDialog } from '../dom';
 import { formatTime, t } from '../i18n';
 import type { Version } from '../answers';
 import { openDrawer } from './drawer';
@@ -13,16 +13,25 @@ export function openVersions(context: EditorContext): void {
 	const { sheetApi } = context;
 	const { body, isOpen } = openDrawer(context, 'versions', t('versions.title'));
 	const list = h('ol', { class: 'entries' });
-	const save = button(t('versions.save'), () => void saveNow(), { class: 'primary for-editors' });
+	const label = field(t('versions.label'), { name: 'label', maxlength: 200, autocomplete: 'off' });
+	const save = h('button', { type: 'submit', class: 'primary' }, t('versions.save'));
+	const saving = h('form', {
+		class: 'inline for-editors',
+		submit: (event) => {
+			event.preventDefault();
+			void saveNow();
+		},
+	}, label.row, save);
 	const more = button(t('versions.older'), () => void load(true));
 	let before: number | null = null;
 	more.hidden = true;
-	body.append(h('p', {}, t('versions.help')), save, list, more);
+	body.append(h('p', {}, t('versions.help')), saving, list, more);
 
 	async function saveNow(): Promise<void> {
 		save.disabled = true;
 		await attempt(async () => {
-			const cid = await sheetApi.commit();
+			const cid = await sheetApi.commit(label.input.value.trim());
+			if (cid !== null) label.input.value = '';
 			notify(cid === null ? t('versions.nothing') : t('versions.saved', { cid }));
 			await load();
 		});
@@ -51,15 +60,42 @@ export function openVersions(context: EditorContext): void {
 			h('strong', {}, t('versions.number', { cid })),
 			h('span', { class: 'who' }, username || t('history.nobody')),
 			h('time', { datetime: at }, formatTime(at)),
-			label !== '' && h('span', { class: 'change' }, label),
+			label !== '' && h('span', { class: 'change label' }, label),
 			kind === 'rollback' && h('span', { class: 'change' }, t('versions.byRestore')),
 			h(
 				'span',
 				{ class: 'actions' },
 				button(t('versions.preview'), () => void preview(context, cid, () => void (isOpen() && load())), { 'aria-label': t('versions.previewOf', { cid }) }),
 				button(t('versions.restore'), () => void restore(cid), { 'aria-label': t('versions.restoreOf', { cid }), class: 'for-editors' }),
+				button(t('versions.rename'), (event) => rename(event.target as HTMLElement, cid, label), { 'aria-label': t('versions.renameOf', { cid }), class: 'for-editors' }),
 			),
 		);
+	}
+
+	/** Shows a field for the name instead of the buttons of the entry. */
+	function rename(from: HTMLElement, cid: number, before: string): void {
+		const entry = from.closest('li');
+		const actions = from.closest('.actions');
+		const name = field(t('versions.label'), { maxlength: 200, value: before, autocomplete: 'off' });
+		const back = () => {
+			form.replaceWith(actions!);
+			from.focus();
+		};
+		const send = async (event: Event) => {
+			event.preventDefault();
+			const next = name.input.value.trim();
+			if (await attempt(() => sheetApi.label(cid, next))) await load();
+			if (isOpen()) list.querySelector<HTMLElement>(`[data-cid="${cid}"] button`)?.focus();
+		};
+		const form = h('form', { class: 'inline', submit: (event) => void send(event) }, name.row, h('button', { type: 'submit' }, t('versions.renameSave')));
+		form.addEventListener('keydown', (event) => {
+			if (event.key !== 'Escape') return;
+			event.stopPropagation();
+			back();
+		});
+		if (!entry || !actions) return;
+		actions.replaceWith(form);
+		name.input.select();
 	}
 
 	async function restore(cid: number): Promise<void> {

@@ -1,0 +1,64 @@
+// csv.ts - sheets as CSV files: downloads that the browser writes to its disk, and uploads that become sheets.
+import { ApiError, type Session } from './api';
+import { Msg } from './answers';
+import { tOr, t } from './i18n';
+
+/** A refusal of a file: what is wrong with it, and where. */
+export class CsvError extends Error {}
+
+const refusals = new Map<number, number>([
+	[401, Msg.InvalidToken],
+	[403, Msg.NoPermission],
+	[404, Msg.NoSheet],
+	[410, Msg.InTrash],
+]);
+
+function refusal(status: number, code = `http.${status}`): ApiError {
+	const msg = refusals.get(status);
+	return new ApiError(msg ?? (status >= 500 || status === 0 ? null : Msg.InvalidFormat), msg === undefined ? code : String(msg));
+}
+
+/** Has the browser download a sheet. It sends the cookie for files, so it is asked first whether that may read the sheet. */
+export async function downloadCsv(fid: number): Promise<void> {
+	const address = `/v2/sheets/${fid}.csv`;
+	const answer = await fetch(address, { method: 'HEAD', credentials: 'same-origin', cache: 'no-store' }).catch(() => null);
+	if (!answer?.ok) throw refusal(answer?.status ?? 0, answer ? undefined : 'unreachable');
+	const link = document.createElement('a');
+	link.href = address;
+	link.download = '';
+	link.click();
+}
+
+/** The name of a sheet that is made of this file. */
+export function sheetNameOf(file: { name: string }): string {
+	return [...file.name.replace(/\.(csv|txt)$/i, '')].slice(0, 255).join('') || t('sheets.untitled');
+}
+
+export interface CsvUpload {
+	/** The id of the new sheet. Throws a CsvError if the file cannot become one. */
+	done: Promise<number>;
+	cancel(): void;
+}
+
+/** Uploads a file, which becomes a sheet. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
+export function uploadCsv(session: Session, file: File, progress: (share: number) => void): CsvUpload {
+	// fetch() tells nothing of its progress.
+	const sending = new XMLHttpRequest();
+	const done = new Promise<number>((resolve, reject) => {
+		sending.responseType = 'json';
+		sending.open('POST', `/v2/sheets/import?name=${encodeURIComponent(sheetNameOf(file))}`);
+		sending.setRequestHeader('authorization', `Bearer ${session.token}`);
+		sending.setRequestHeader('content-type', 'text/csv');
+		sending.upload.onprogress = ({ loaded, total }) => progress(total === 0 ? 1 : loaded / total);
+		sending.onload = () => {
+			const answer = sending.response as { id?: unknown; code?: unknown; line?: unknown; column?: unknown } | null;
+			if (sending.status === 200 && typeof answer?.id === 'number') resolve(answer.id);
+			else if (typeof answer?.code === 'string') reject(new CsvError(tOr(`csv.error.${answer.code}`, 'error.other', { code: answer.code, line: String(answer.line), column: String(answer.column) })));
+			else reject(refusal(sending.status));
+		};
+		sending.onerror = () => reject(new CsvError(t('csv.broken')));
+		sending.onabort = () => reject(new CsvError(t('csv.canceled')));
+		sending.send(file);
+	});
+	return { done, cancel: () => sending.abort() };
+}

@@ -1,0 +1,63 @@
+// access.ts - who may open a sheet, in the dialog that shares it: roles are changed and taken back by the owner.
+import type { SheetApi } from '../api';
+import type { Member } from '../answers';
+import { button, explain, h } from '../dom';
+import { t } from '../i18n';
+
+/** Roles that can be given. A commenter cannot do more than a viewer in this page, so nobody is made one here. */
+export const givenRoles = ['editor', 'viewer'];
+
+export interface AccessList {
+	element: HTMLElement;
+	/** Reads the list again. */
+	load(): Promise<void>;
+}
+
+/** change: runs what may fail, and shows the problem. onAccess: called with the role and the link, whenever they were read. */
+export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void>, done: string) => Promise<void>, onAccess: (role: string, link: string | null) => void): AccessList {
+	const list = h('ul', { class: 'members' });
+	const problem = h('p', { role: 'alert' });
+	const more = button(t('access.more'), () => void read(true));
+	let next: number | null = null;
+	let isOwner = false;
+	more.hidden = true;
+
+	async function read(further: boolean): Promise<void> {
+		more.disabled = true;
+		try {
+			const access = await sheetApi.access(further ? next : null);
+			next = access.next;
+			isOwner = access.role === 'owner';
+			problem.textContent = '';
+			onAccess(access.role, access.link);
+			const rows = [...access.members].sort((a, b) => Number(b.role === 'owner') - Number(a.role === 'owner')).map(row);
+			if (further) list.append(...rows);
+			else list.replaceChildren(...rows);
+			more.hidden = next === null;
+		} catch (error) {
+			problem.textContent = explain(error);
+		}
+		more.disabled = false;
+	}
+
+	function row({ username, role, byLink }: Member): HTMLElement {
+		const name = h('span', { class: 'member' }, username);
+		const shown = byLink ? t('access.byLink', { role: t(`role.${role}`) }) : t(`role.${role}`);
+		if (!isOwner || role === 'owner') return h('li', {}, name, h('span', {}, shown));
+		const again = () => read(false);
+		const select = h('select', { 'aria-label': t('access.roleOf', { name: username }) });
+		const choices = givenRoles.includes(role) && !byLink ? givenRoles : ['', ...givenRoles];
+		select.append(...choices.map((choice) => h('option', { value: choice }, choice === '' ? shown : t(`role.${choice}`))));
+		select.value = byLink ? '' : choices.includes(role) ? role : '';
+		select.addEventListener('change', () => {
+			if (select.value === '') return;
+			void change(() => sheetApi.share(username, select.value), t('share.done', { name: username, role: t(`role.${select.value}`) })).then(again);
+		});
+		const remove = button(t('access.remove'), () => void change(() => sheetApi.share(username, null), t('access.removed', { name: username })).then(again), {
+			'aria-label': t('access.removeOf', { name: username }),
+		});
+		return h('li', {}, name, select, remove);
+	}
+
+	return { element: h('div', {}, h('h3', {}, t('access.title')), problem, list, more), load: () => read(false) };
+}

@@ -1,0 +1,263 @@
+/*
+ * things.test.mjs - what is around the grid: names of sheets, the list, who has access, the account, CSV files, names of versions,
+ * and the history of a person or of cells.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import test from 'node:test';
+import { Cluster } from '../lib/cluster.mjs';
+import { waitUntil } from '../lib/processes.mjs';
+import { Person, startBrowser } from './page.mjs';
+
+test('around the grid', { timeout: 420000 }, async (t) => {
+	const cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' } });
+	t.after(() => cluster.stop());
+	const [gateway] = cluster.gateways;
+	const browser = await startBrowser();
+	t.after(() => browser.close());
+	const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'csv-'));
+	t.after(() => fs.rm(directory, { recursive: true }));
+	const [ann, bob] = await Promise.all(['ann', 'bob'].map((name) => Person.arrive(browser, gateway, name)));
+	await Promise.all([ann.register(), bob.register()]);
+	const step = (name, run) =>
+		t.test(name, async () => {
+			await run();
+			assert.deepEqual([...ann.problems.splice(0), ...bob.problems.splice(0)], []);
+		});
+	const title = (person) => person.page.locator('.sheet-name').textContent();
+	const toList = (person) => person.page.goto(`${gateway.url}/`);
+	/** The names in the list, from above. */
+	const names = (person) => person.page.locator('.list tbody td:first-child').allTextContents();
+	const untilNames = (person, expected) => waitUntil(async () => JSON.stringify(await names(person)) === JSON.stringify(expected), async () => `the list to have ${expected}: ${await names(person)}`);
+	const says = (person, text) => person.page.getByText(text).first().waitFor();
+	const id = await ann.newSheet('Household');
+	await ann.type('A1', 'Rent', 'Food');
+
+	await step('a sheet is renamed in its title, by Enter, and not by Escape', async () => {
+		const { page } = ann;
+		await page.locator('.sheet-name button').click();
+		await page.locator('.sheet-name input').fill('Not this');
+		await page.keyboard.press('Escape');
+		assert.equal(await title(ann), 'Household');
+		await page.locator('.sheet-name button').click();
+		await page.locator('.sheet-name input').fill('  Our house ');
+		await page.keyboard.press('Enter');
+		await page.locator('.sheet-name button', { hasText: 'Our house' }).waitFor();
+		assert.match(await page.title(), /^Our house –/);
+		assert.equal(await cluster.psql(`SELECT name FROM sheet.info(${id})`), 'Our house');
+		assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Our house');
+		for (const bad of ['', 'a\u202eb']) {
+			await page.locator('.sheet-name button').click();
+			await page.locator('.sheet-name input').fill(bad);
+			await page.keyboard.press('Enter');
+			await says(ann, 'Names of sheets have 1 to 255 characters');
+			await page.locator('.sheet-name input:not(:disabled)').press('Escape');
+			assert.equal(await title(ann), 'Our house');
+			await page.locator('#messages p').first().waitFor({ state: 'detached', timeout: 20000 });
+		}
+		assert.deepEqual(await ann.cells('A1', 'A2'), ['Rent', 'Food'], 'keys of the name do not reach the grid');
+	});
+
+	await step('the owner sees who has access, changes it, and takes it back; others see it', async () => {
+		const { page } = ann;
+		await ann.share('bob', 'viewer');
+		const link = await ann.shareByLink('editor');
+		await page.getByRole('button', { name: 'Share', exact: true }).click();
+		const rows = page.locator('.members li');
+		await waitUntil(async () => (await rows.count()) === 2, 'two members');
+		assert.equal(await rows.nth(0).textContent(), 'annowner');
+		assert.equal(await page.getByLabel('Access of bob').inputValue(), 'viewer');
+		await says(ann, 'A link opens this sheet. Whoever opens it is editor.');
+		assert.deepEqual(await page.getByLabel('Role', { exact: true }).locator('option').allTextContents(), ['editor', 'viewer']);
+		assert.ok(!(await page.locator('dialog').textContent()).includes('commenter'));
+
+		await bob.open(id);
+		assert.equal(await bob.page.locator('.sheet-name button').count(), 0, 'a viewer cannot rename');
+		await page.getByLabel('Access of bob').selectOption('editor');
+		await says(ann, 'bob is now editor of this sheet.');
+		await bob.page.locator('.sheet-name button').waitFor();
+		await bob.page.getByRole('button', { name: 'Who has access' }).click();
+		await says(bob, 'A link opens this sheet.');
+		assert.deepEqual(await bob.page.locator('.members li').allTextContents(), ['annowner', 'bobeditor']);
+		assert.equal(await bob.page.locator('dialog form').isVisible(), false, 'an editor does not share');
+		await bob.page.keyboard.press('Escape');
+		await page.getByLabel('Whoever opens the link is').selectOption('off');
+		await page.getByRole('button', { name: 'Set', exact: true }).click();
+		await says(ann, 'There is no link that opens this sheet.');
+		await page.getByRole('button', { name: 'Remove bob' }).click();
+		await waitUntil(async () => (await rows.count()) === 1, 'bob to be gone from the list');
+		await bob.page.locator('.stopped').waitFor();
+		await page.keyboard.press('Escape');
+		assert.ok(link.includes('#link='));
+		await ann.share('bob', 'editor');
+		await bob.open(id);
+		await bob.type('B1', 'from bob');
+		await bob.untilSaved();
+	});
+
+	await step('a version gets a name when it is saved, and another one later', async () => {
+		const { page } = ann;
+		await page.getByRole('button', { name: 'Versions', exact: true }).click();
+		await page.getByLabel('Name of the version').fill('before the move');
+		await page.locator('.drawer').getByRole('button', { name: 'Save version' }).click();
+		await page.locator('.drawer .label', { hasText: 'before the move' }).waitFor();
+		await page.getByRole('button', { name: 'Name version 1' }).click();
+		await page.locator('.entries').getByLabel('Name of the version').fill('the old flat');
+		await page.keyboard.press('Enter');
+		await page.locator('.drawer .label', { hasText: 'the old flat' }).waitFor();
+		assert.equal(await cluster.psql(`SELECT string_agg(label, ',') FROM sheet.versions(${id}) WHERE cause = 'commit'`), 'the old flat');
+		await page.getByRole('button', { name: 'Name version 1' }).click();
+		await page.locator('.entries').getByLabel('Name of the version').press('Escape');
+		assert.equal(await page.getByRole('button', { name: 'Preview version 1' }).isVisible(), true, 'the drawer is still there');
+	});
+
+	await step('the history of a person, and of the selected cells', async () => {
+		const { page } = ann;
+		await page.getByRole('button', { name: 'History', exact: true }).click();
+		const entries = () => page.locator('.entries li strong').allTextContents();
+		const untilEntries = (expected) => waitUntil(async () => JSON.stringify(await entries()) === JSON.stringify(expected), async () => `${expected}: ${await entries()}`);
+		await untilEntries(['Version 1', 'B1', 'A2', 'A1', 'The sheet has 84 rows and 60 columns']);
+		await page.getByLabel('By', { exact: true }).selectOption('bob');
+		await untilEntries(['B1']);
+		await page.getByLabel('By', { exact: true }).selectOption('everybody');
+		await untilEntries(['Version 1', 'B1', 'A2', 'A1', 'The sheet has 84 rows and 60 columns']);
+		await ann.goTo('A2');
+		await page.getByRole('button', { name: 'Selected cells only' }).click();
+		await untilEntries(['A2']);
+		await page.getByLabel('By', { exact: true }).selectOption('bob');
+		await says(ann, 'No such edits were found.');
+		await page.getByRole('button', { name: 'Only A2' }).click();
+		await untilEntries(['B1']);
+		await page.keyboard.press('Escape');
+	});
+
+	await step('a sheet is downloaded as CSV, and CSV becomes a sheet', async () => {
+		const { page } = ann;
+		const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
+		assert.equal(download.suggestedFilename(), 'Our house.csv');
+		const file = path.join(directory, 'Copied.csv');
+		await download.saveAs(file);
+		assert.equal(await fs.readFile(file, 'utf8'), 'Rent,from bob\r\nFood,\r\n');
+
+		await toList(ann);
+		await page.locator('input[type=file]').setInputFiles(file);
+		await ann.untilOpen();
+		assert.deepEqual([await title(ann), ...(await ann.cells('A1', 'B1', 'A2'))], ['Copied', 'Rent', 'from bob', 'Food']);
+
+		await toList(ann);
+		await page.locator('.list table').waitFor();
+		const dropped = await page.evaluateHandle(() => {
+			const transfer = new DataTransfer();
+			transfer.items.add(new File(['x,y\n1,"2'], 'bad.csv', { type: 'text/csv' }));
+			return transfer;
+		});
+		await page.dispatchEvent('main.sheets', 'dragover', { dataTransfer: dropped });
+		assert.equal(await page.locator('main.sheets.dropping').count(), 1);
+		await page.dispatchEvent('main.sheets', 'drop', { dataTransfer: dropped });
+		await says(ann, 'Line 2, field 2: a quotation mark is misplaced, or not closed. Nothing was imported.');
+		await page.keyboard.press('Escape');
+		const other = path.join(directory, 'köln.csv');
+		await fs.writeFile(other, Buffer.from('a,k\u00f6ln', 'latin1'));
+		await page.locator('input[type=file]').setInputFiles(other);
+		await says(ann, 'Line 1, field 2: the file is not in UTF-8.');
+		await page.keyboard.press('Escape');
+		await toList(ann);
+		await untilNames(ann, ['Copied', 'Our house']);
+	});
+
+	await step('an import is cancelled while it is sent, and nothing is left', async () => {
+		const { page } = ann;
+		const network = await page.context().newCDPSession(page);
+		await network.send('Network.enable');
+		await network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200000 });
+		const file = path.join(directory, 'large.csv');
+		await fs.writeFile(file, 'a,b,c\n'.repeat(1 << 20));
+		await page.locator('input[type=file]').setInputFiles(file);
+		await waitUntil(async () => Number(await cluster.psql('SELECT count(*) FROM sheet.import_part')) > 0, 'a part to arrive');
+		await page.getByRole('button', { name: 'Cancel' }).click();
+		await network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
+		await waitUntil(async () => (await cluster.psql('SELECT (SELECT count(*) FROM sheet.import) + (SELECT count(*) FROM sheet.import_part)')) === '0', 'the parts to be removed');
+		await toList(ann);
+		await untilNames(ann, ['Copied', 'Our house']);
+	});
+
+	await step('the list is searched, sorted, and sheets are renamed in it', async () => {
+		const { page } = ann;
+		await page.getByRole('button', { name: 'Rename Copied' }).click();
+		await page.getByLabel('Name of the sheet').fill('');
+		await page.getByLabel('Name of the sheet').fill('a\u202eb');
+		await page.getByRole('button', { name: 'Save', exact: true }).click();
+		await says(ann, 'Names of sheets have 1 to 255 characters');
+		await page.getByLabel('Name of the sheet').fill('Plan 9');
+		await page.getByRole('button', { name: 'Save', exact: true }).click();
+		await untilNames(ann, ['Plan 9', 'Our house']);
+		// More than a page of the list: what is searched and sorted is all of it.
+		await cluster.psql(`SELECT count(sheet.create('Plan ' || n, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))) FROM generate_series(10, 250) n`);
+		await toList(ann);
+		await waitUntil(async () => (await names(ann)).length === 200, 'the first page');
+		await page.getByLabel('Search sheets').fill('our');
+		await untilNames(ann, ['Our house']);
+		await page.getByLabel('Search sheets').fill('none of them');
+		await says(ann, 'No sheet has this in its name');
+		await page.getByLabel('Search sheets').fill('plan 1');
+		await waitUntil(async () => (await names(ann)).length === 132, 'the plans that have a 1');
+		await page.getByLabel('Search sheets').fill('plan');
+		await page.getByRole('button', { name: 'Name', exact: true }).click();
+		await waitUntil(async () => (await names(ann))[0] === 'Plan 9' && (await names(ann))[1] === 'Plan 10', 'the order of the names');
+		assert.equal(await page.locator('th').first().getAttribute('aria-sort'), 'ascending');
+		await page.getByRole('button', { name: 'Name', exact: true }).click();
+		await waitUntil(async () => (await names(ann))[0] === 'Plan 250', 'the names backward');
+		await page.getByRole('button', { name: 'Last edited' }).click();
+		await waitUntil(async () => (await names(ann))[0] === 'Plan 250', 'the last edited first');
+		await page.getByLabel('Search sheets').fill('');
+		await page.getByRole('button', { name: 'Last edited' }).click();
+		await waitUntil(async () => (await names(ann))[0] === 'Our house', 'the first edited first');
+	});
+
+	await step('a new name and a new password, while a sheet is open', async () => {
+		const { page } = ann;
+		await ann.open(id);
+		await page.getByRole('button', { name: 'ann', exact: true }).click();
+		await page.getByLabel('Display name').fill('bob');
+		await page.getByRole('button', { name: 'Change name' }).click();
+		await says(ann, 'This user name is taken.');
+		await page.getByLabel('Display name').fill('Ann Smith');
+		await page.getByRole('button', { name: 'Change name' }).click();
+		await says(ann, 'Your name is now Ann Smith.');
+		await page.getByLabel('Current password').fill('wrong');
+		await page.getByLabel('New password').fill('a newer password');
+		await page.getByRole('button', { name: 'Change password' }).click();
+		await says(ann, 'The current password is wrong.');
+		await page.getByLabel('Current password').fill(ann.password);
+		await page.getByRole('button', { name: 'Change password' }).click();
+		await says(ann, 'Your password is changed.');
+		ann.password = 'a newer password';
+		await page.getByRole('button', { name: 'Close', exact: true }).click();
+		await page.getByRole('button', { name: 'Ann Smith' }).waitFor();
+		await ann.untilSaved();
+		await ann.type('A3', 'after the change');
+		await bob.untilShows('A3', 'after the change');
+		assert.equal(await page.locator('dialog').count(), 0, 'nobody is asked for the password');
+	});
+
+	await step('signing out everywhere signs out other browsers, and this one', async () => {
+		const { page } = ann;
+		const other = await Person.arrive(browser, gateway, 'ann elsewhere');
+		await other.page.goto(`${gateway.url}/`);
+		await other.page.getByLabel('User name').fill('Ann Smith');
+		await other.page.getByLabel('Password').fill(ann.password);
+		await other.page.locator('form button[type=submit]').click();
+		await other.page.locator('.list table').waitFor();
+		await page.getByRole('button', { name: 'Ann Smith' }).click();
+		await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+		await page.locator('dialog').last().getByRole('button', { name: 'Sign out everywhere' }).click();
+		await page.locator('main.sign-in').waitFor();
+		await other.page.goto(`${gateway.url}/?id=${id}`);
+		await other.page.locator('main.sign-in, dialog input[type=password]').first().waitFor();
+		await page.goto(`${gateway.url}/`);
+		await page.locator('main.sign-in').waitFor();
+		assert.deepEqual(other.problems, []);
+	});
+});
