@@ -60,6 +60,10 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await page.locator('form button[type=submit]').click();
 		await goOn('main.sheets table');
 		await check('list');
+		await page.locator('.bar .user').click();
+		await goOn('dialog form');
+		await check('account');
+		await page.keyboard.press('Escape');
 		await page.locator('.heading button').click();
 		await goOn('dialog form');
 		await check('new sheet');
