@@ -29,6 +29,7 @@
 /* Of the keys that the page uses: what other values would cost every member who opens the sheet. */
 #define PROPERTY_MAX_PIXELS	  10000	  /* width, height */
 #define PROPERTY_MAX_FROZEN	  1000	  /* rows, and columns */
+#define PROPERTY_MAX_ZONE	  64	  /* characters of timezone */
 #define PROPERTY_MAX_MERGE	  100000  /* cells of a merge ... */
 #define PROPERTIES_MAX_MERGED 1000000 /* ... and of all merges of a sheet */
 

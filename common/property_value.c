@@ -207,6 +207,28 @@ value_is_freeze(EditText text)
 	return value_is(text, "}");
 }
 
+/* The name of a time zone as a JSON text: letters, digits, and what stands between them ("Europe/Berlin", "Etc/GMT+3").
+ * Which names there are depends on the tz database of each reader. */
+static bool
+value_is_zone(EditText text)
+{
+	uint32_t len = 0;
+
+	if (!value_take(&text, "\""))
+		return false;
+	while (len < text.len && len <= PROPERTY_MAX_ZONE)
+	{
+		char c = text.data[len];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			  (len > 0 && c != '\0' && strchr("0123456789/_+-", c) != NULL)))
+			break;
+		len++;
+	}
+	text = (EditText){text.data + len, text.len - len};
+	return len > 0 && len <= PROPERTY_MAX_ZONE && value_is(text, "\"");
+}
+
 static bool
 key_is(EditText key, const char *name)
 {
@@ -229,6 +251,8 @@ property_wanted_value(const Property *property)
 		return "true";
 	if (key_is(key, "freeze") && !value_is_freeze(value))
 		return "{\"rows\": n, \"cols\": n} with whole numbers from 0 to " TEXT_OF(PROPERTY_MAX_FROZEN);
+	if (key_is(key, "timezone") && !value_is_zone(value))
+		return "the name of a time zone, of at most " TEXT_OF(PROPERTY_MAX_ZONE) " letters, digits and /_+-";
 	return NULL;
 }
 

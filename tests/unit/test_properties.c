@@ -715,6 +715,16 @@ check_values(void)
 				  {"freeze", "{\"rows\":1,}", false},
 				  {"freeze", "{\"rows\":1}}", false},
 				  {"freeze", "{\"lines\":1}", false},
+				  {"timezone", "\"Europe/Berlin\"", true},
+				  {"timezone", " \"America/Argentina/Buenos_Aires\" ", true},
+				  {"timezone", "\"Etc/GMT+3\"", true},
+				  {"timezone", "\"\"", false},
+				  {"timezone", "\"Europe/Berl in\"", false},
+				  {"timezone", "\"Europe\\/Berlin\"", false},
+				  {"timezone", "\"+03:00\"", false},
+				  {"timezone", "\"UTC", false},
+				  {"timezone", "\"UTC\"x", false},
+				  {"timezone", "2", false},
 				  {"widths", "-1", true}};
 	char digits[400];
 	bool good = true, deep;

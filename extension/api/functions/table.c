@@ -39,6 +39,15 @@ table_error_context(void *arg)
 	errcontext("cell %s, column \"%s\"", a1, place->column);
 }
 
+/* The text of a content that is not empty, without the apostrophe that makes it a text: '12 and '=A1 as 12 and =A1. */
+static char *
+table_cell_text(const Cell *cell)
+{
+	Size skipped = cell->content[0] == '\'' ? 1 : 0;
+
+	return pnstrdup(cell->content + skipped, cell->content_len - skipped);
+}
+
 static TableColumn *
 table_columns(TupleDesc desc)
 {
@@ -75,7 +84,7 @@ table_put_row(ReturnSetInfo *rsinfo, TableColumn *columns, const CellList *list,
 			continue;
 		place.col = cell->col;
 		place.column = NameStr(TupleDescAttr(desc, cell->col)->attname);
-		values[cell->col] = InputFunctionCall(&columns[cell->col].input, pnstrdup(cell->content, cell->content_len),
+		values[cell->col] = InputFunctionCall(&columns[cell->col].input, table_cell_text(cell),
 											  columns[cell->col].param, columns[cell->col].typmod);
 		nulls[cell->col] = false;
 	}
@@ -164,7 +173,7 @@ sheet_column_names(PG_FUNCTION_ARGS)
 			continue;
 		cols = Max(cols, cell->col + 1);
 		if (header && cell->row == 0)
-			wanted[cell->col] = pnstrdup(cell->content, cell->content_len);
+			wanted[cell->col] = table_cell_text(cell);
 	}
 	if (cols > MaxTupleAttributeNumber)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS), errmsg("the sheet uses %u columns", cols),
@@ -176,7 +185,8 @@ sheet_column_names(PG_FUNCTION_ARGS)
 		char letters[A1_MAX];
 
 		a1_format_column(letters, col);
-		names[col] = table_distinct_name(names, col, wanted[col] != NULL ? wanted[col] : letters);
+		names[col] =
+			table_distinct_name(names, col, wanted[col] != NULL && wanted[col][0] != '\0' ? wanted[col] : letters);
 		values[col] = CStringGetTextDatum(names[col]);
 	}
 	PG_RETURN_ARRAYTYPE_P(construct_array(values, (int) cols, TEXTOID, -1, false, TYPALIGN_INT));

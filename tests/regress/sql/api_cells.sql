@@ -82,3 +82,12 @@ SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'sheet'::regnames
 SELECT c.oid::regclass FROM pg_class c WHERE relnamespace = 'sheet'::regnamespace AND relkind IN ('r', 'v') AND obj_description(oid, 'pg_class') IS NULL;
 DROP VIEW "api trees";
 SELECT sheet.purge(:id), sheet.purge(:csv), sheet.purge(:csv2);
+
+-- An apostrophe makes a text, of which it is no part.
+SELECT sheet.create('api texts') AS texts \gset
+SELECT sheet.set_range(:texts, 'A1', ARRAY[['''size', ''''], ['''12', '''=A1'], ['''''x', ''''], ['10:30:00', '1900-01-01']]);
+SELECT * FROM sheet.as_table(:texts, false) AS t(a text, b text);
+SELECT sheet.column_names(:texts, true);
+SELECT sheet.set(:texts, 'A3', ''), sheet.set(:texts, 'A4', '''0.5');
+SELECT * FROM sheet.as_table(:texts) AS t(size numeric);
+SELECT sheet.purge(:texts);

@@ -263,7 +263,7 @@ FROM (VALUES ('width', '-1'), ('width', '10000'), ('width', '10000.1'), ('width'
 	('height', '0.5'), ('height', 'true'), ('height', '12345678901234567890123456789012345678901234567890123456789012345678901234567890'),
 	('hidden', '1'), ('hidden', 'false'), ('merge', 'false'), ('merge', '{}'), ('freeze', '1'), ('freeze', '{"rows": -1}'),
 	('freeze', '{"rows": 1001}'), ('freeze', '{"rows": 1.5}'), ('freeze', '{"cols": 1e9}'), ('freeze', '{"rows": 1, "lines": 2}'),
-	('freeze', '{"rows": 1000, "cols": 2}'), ('freeze', '{}'), ('other', '-1'), ('other', '1.7976931348623157e308'), ('other', '1.8e308'),
+	('freeze', '{"rows": 1000, "cols": 2}'), ('freeze', '{}'), ('timezone', '"Europe/Berlin"'), ('timezone', '"Berlin; now"'), ('timezone', 'true'), ('other', '-1'), ('other', '1.7976931348623157e308'), ('other', '1.8e308'),
 	('other', '[0.000012e313]'), ('other', '[0.000018e313]'), ('other', '-1e308'), ('other', '1e999'), ('other', '{"a":' || repeat('9', 309) || '}')) v (key, value);
 SELECT tried(format($$SELECT sheet.set_property(%s, 'A1:A100000', 'merge', 'true')$$, :p)),
 	tried(format($$SELECT sheet.set_property(%s, 'B1:B100001', 'merge', 'true')$$, :p)),
