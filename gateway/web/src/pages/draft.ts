@@ -2,11 +2,12 @@
 // so that it is offered when the sheet is opened again.
 import type { Keep } from '../outbox';
 import { movePlace } from '../v2/lines';
-import type { CellEdit, Place, StructureEdit } from '../v2/messages';
+import type { CellEdit, Place, StructureEdit, Style } from '../v2/messages';
+import { typedContent } from '../view/input/typed';
 
 interface View {
 	editorText(): string | null;
-	contentOf(place: Place): { content: string; shown: string } | null;
+	contentOf(place: Place): { content: string; shown: string; style: Style } | null;
 }
 
 export class Draft {
@@ -34,8 +35,9 @@ export class Draft {
 		const text = this.view()?.editorText();
 		const cell = this.place && this.view()?.contentOf(this.place);
 		if (!this.place || !text || !cell || text === cell.content) return null;
-		// The editor shows some values, such as dates, as the cell does.
-		return text === cell.shown && !cell.content.startsWith('=') ? null : { ...this.place, content: text };
+		const content = typedContent(text, (cell.style?.['n'] as { pattern?: string } | undefined)?.pattern);
+		// The editor shows some values, such as amounts, as the cell does.
+		return content === cell.content || (text === cell.shown && !cell.content.startsWith('=')) ? null : { ...this.place, content };
 	}
 
 	/** Stores the text until the editor is closed. */

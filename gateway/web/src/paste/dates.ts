@@ -41,13 +41,19 @@ function divide(text: string): { date: string; time: Time | null } {
 	return time ? { date: match[1]!.replace(/,$/, ''), time } : { date: text, time: null };
 }
 
+/** Chinese and Japanese write the name of the day behind a date, without a space. */
+function withoutEnd(date: string, fillers: ReadonlySet<string>): string {
+	const match = /^(.*[日号號일])\s?(\S+)$/.exec(date);
+	return match && fillers.has(match[2]!) ? match[1]! : date;
+}
+
 /**
  * Reads a date with a year: numbers in the given order, or with the year first, or with the name of a month. The separators of
  * a numeric date are equal. Returns null for everything else.
  */
-export function readDate(text: string, { order, months }: Pick<Locale, 'order' | 'months'>): string | null {
+export function readDate(text: string, { order, months, fillers }: Pick<Locale, 'order' | 'months' | 'fillers'>): string | null {
 	const { date, time } = divide(text.replace(/[\u202f\u00a0]/g, ' ').trim());
-	const numeric = /^([0-9]{1,4})([-/.])([0-9]{1,2})\2([0-9]{1,4})\.?$/.exec(date) ?? /^([0-9]{4})(年)([0-9]{1,2})月([0-9]{1,2})日$/.exec(date);
+	const numeric = /^([0-9]{1,4})([-/]|\.\s?)([0-9]{1,2})\2([0-9]{1,4})\.?$/.exec(date) ?? /^([0-9]{4})(年|년)\s?([0-9]{1,2})[月월]\s?([0-9]{1,2})[日号號일]$/.exec(withoutEnd(date, fillers));
 	if (numeric) {
 		const [first, middle, last] = [numeric[1]!, numeric[3]!, numeric[4]!];
 		if (first.length === 4 && last.length <= 2) return contentOf(Number(first), Number(middle), Number(last), time);
@@ -56,15 +62,13 @@ export function readDate(text: string, { order, months }: Pick<Locale, 'order' |
 		const [day, month] = order === 'dmy' ? [first, middle] : [middle, first];
 		return contentOf(fullYear(last), Number(month), Number(day), time);
 	}
-	// Friday, 1 March 2024; March 1, 2024; 1-Mar-24; 1. März 2024; 1 de marzo de 2024
-	const words = date.replace(/\b(de|of|the)\b/gi, ' ').replace(/([0-9])(st|nd|rd|th)\b/gi, '$1').split(/[\s,/-]+|(?<=[0-9])\./).filter(Boolean);
+	// Friday, 1 March 2024; March 1, 2024; 1-Mar-24; 1. März 2024; 1 de marzo de 2024; 1er mars 2024
+	const words = date.replace(/([0-9])(st|nd|rd|th|er|º|°)(?=[\s,]|$)/gi, '$1').split(/[\s,/-]+|(?<=[0-9])\./).filter((word) => word && !fillers.has(plainMonth(word)));
 	const at = words.findIndex((word) => months.has(plainMonth(word)));
 	if (at < 0) return null;
 	const month = months.get(plainMonth(words[at]!))!;
 	const numbers = words.filter((word, i) => i !== at && /^[0-9]+$/.test(word));
-	const others = words.filter((word, i) => i !== at && !/^[0-9]+$/.test(word));
-	// Only the name of the day may stand before the rest.
-	if (numbers.length !== 2 || others.length > 1 || (others.length === 1 && (words[0] !== others[0] || !/^\p{L}{2,}\.?$/u.test(others[0]!)))) return null;
+	if (numbers.length !== 2 || words.length !== 3) return null;
 	const [a, b] = numbers as [string, string];
 	const [year, day] = a.length === 4 ? [a, b] : [b, a];
 	return (year.length === 4 || year.length === 2) && day.length <= 2 ? contentOf(fullYear(year), month, Number(day), time) : null;

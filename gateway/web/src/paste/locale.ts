@@ -7,6 +7,8 @@ export interface Locale {
 	datePattern: string;
 	/** Names of months in small letters, long and short, also English: their numbers from 1. */
 	months: Map<string, number>;
+	/** What else stands in a date in words, in small letters: de, Friday. */
+	fillers: ReadonlySet<string>;
 }
 
 const known = new Map<string, Locale>();
@@ -24,15 +26,21 @@ function readLocale(language: string): Locale {
 	const patterns = { dmy: ['dd', 'mm', 'yyyy'], mdy: ['mm', 'dd', 'yyyy'], ymd: ['yyyy', 'mm', 'dd'] };
 	const found = order in patterns ? (order as Locale['order']) : 'ymd';
 	const months = new Map<string, number>();
-	for (const [of, month] of [['en', 'long'], ['en', 'short'], [language, 'long'], [language, 'short']] as const) {
+	const fillers = new Set(['of', 'the', 'de']);
+	for (const [of, length] of [['en', 'long'], ['en', 'short'], [language, 'long'], [language, 'short']] as const) {
+		const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(of, { ...options, timeZone: 'UTC' });
+		// The name as it stands in a date differs in some languages from the name alone.
+		const [inDate, alone, dayAlone] = [format({ day: 'numeric', month: length, year: 'numeric', weekday: length }), format({ month: length }), format({ weekday: length })];
 		for (let number = 1; number <= 12; number++) {
-			// The name as it stands in a date, which differs in some languages from the name alone.
-			const inDate = new Intl.DateTimeFormat(of, { month, day: 'numeric', timeZone: 'UTC' }).formatToParts(Date.UTC(2024, number - 1, 15));
-			const alone = new Intl.DateTimeFormat(of, { month, timeZone: 'UTC' }).format(Date.UTC(2024, number - 1, 15));
-			for (const name of [alone, inDate.find(({ type }) => type === 'month')?.value ?? alone]) months.set(plainMonth(name), number);
+			const at = Date.UTC(2024, number - 1, 15);
+			for (const name of [alone.format(at), inDate.formatToParts(at).find(({ type }) => type === 'month')!.value]) if (/\p{L}/u.test(name)) months.set(plainMonth(name), number);
+		}
+		for (let day = 1; day <= 7; day++) {
+			for (const { type, value } of inDate.formatToParts(Date.UTC(2024, 0, day))) if (type === 'literal' || type === 'weekday') value.split(/[\s,/-]+/).forEach((word) => fillers.add(plainMonth(word)));
+			dayAlone.format(Date.UTC(2024, 0, day)).split('-').forEach((word) => fillers.add(plainMonth(word)));
 		}
 	}
-	return { order: found, datePattern: patterns[found].join(separator), months };
+	return { order: found, datePattern: patterns[found].join(separator), months, fillers };
 }
 
 /** A month's name without what differs between spellings. */

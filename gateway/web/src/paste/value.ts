@@ -1,6 +1,6 @@
 // value.ts - the content of a cell for a text that was typed or pasted, and for a value that another spreadsheet shows.
 import { getNumfmtParseValueFilter, numfmt } from '@univerjs/core';
-import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../content';
+import { formattedContent, formatTime, isDateFormat, isNumberText, isTimeFormat, losesDigits, numberContent, parseContent, parseTime, textContent } from '../content';
 import { orderOf, readDate, readTime } from './dates';
 import type { Locale } from './locale';
 import type { Marks } from './marks';
@@ -14,19 +14,54 @@ export interface Value {
 
 const textFormat = '@';
 
-/** A text as somebody types it. */
-export function typedValue(text: string, locale: Locale): Value {
+const timePatterns = { minutes: 'hh:mm', seconds: 'hh:mm:ss', hours: '[h]:mm:ss', half: 'h:mm AM/PM' };
+
+/** 9:30, 9:30:15, 9:30 pm, 25:30; null: no time. */
+function typedTime(text: string): Value | null {
+	const time = readTime(text);
+	const pattern = /[ap]/i.test(text) ? timePatterns.half : /:.*:/.test(text) ? timePatterns.seconds : timePatterns.minutes;
+	if (time) return { content: formatTime((time.hour * 3600 + time.minute * 60 + time.second) / 86400), pattern };
+	const duration = parseTime(text);
+	return duration === null ? null : { content: formatTime(duration), pattern: timePatterns.hours };
+}
+
+/** A text without an apostrophe as somebody types it, if it is not that text; null if it is. */
+function typedOther(typed: string, locale: Locale): Value | null {
+	const text = typed.trim();
 	const { kind } = parseContent(text);
+	if (kind === 'formula') return typed === text ? { content: text } : null;
+	if (/[\r\n\t]/.test(text)) return null;
 	if (kind === 'number') return { content: numberContent(Number(text)) };
 	if (kind === 'date') return { content: text, pattern: text.includes(':') ? 'yyyy-mm-dd hh:mm:ss' : 'yyyy-mm-dd' };
-	if (kind !== 'text' || text.startsWith("'") || /[\r\n\t]/.test(text)) return { content: text };
 	if (/^(true|false)$/i.test(text)) return { content: text.toUpperCase() };
 	const date = readDate(text, locale);
 	if (date) return { content: date, pattern: date.includes(':') ? `${locale.datePattern} h:mm` : locale.datePattern };
-	// 1,234.5, 12 %, $5, 1:30. Not a day and a month without a year, whose order nobody knows, and no number that would change.
+	const time = typedTime(text);
+	if (time) return time;
+	// 1,234.5, 12 %, $5, .5, (5). Not a day and a month without a year, whose order nobody knows, and no number that would change.
 	const parsed = getNumfmtParseValueFilter(text);
-	if (!parsed?.z || typeof parsed.v !== 'number' || isDateFormat(parsed.z)) return { content: textContent(text) };
-	return /^[^0-9]*0[0-9]/.test(text) && !readTime(text) ? { content: textContent(text) } : { content: numberContent(parsed.v), pattern: parsed.z };
+	const pattern = parsed?.z;
+	if (typeof parsed?.v !== 'number' || (pattern && isDateFormat(pattern)) || losesDigits(text) || /^[^0-9]*0[0-9]/.test(text)) return null;
+	if (pattern && isTimeFormat(pattern)) return { content: formattedContent(parsed.v, pattern), pattern };
+	// A number without a format is one of those that the database knows, except for signs: .5, 5., (5), 1E400 is none.
+	if (/e/i.test(text) && !isNumberText(text)) return null;
+	return { content: numberContent(parsed.v), ...(pattern && { pattern }) };
+}
+
+/** Letters of the width of Chinese ones, as Chinese and Japanese keyboards write them. */
+const halfWidth = (text: string) => text.replace(/[\uff01-\uff5e]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) - 0xfee0)).replaceAll('\u3000', ' ');
+
+/** A text as somebody types it into a cell of this number format. */
+export function typedValue(text: string, locale: Locale, format?: string): Value {
+	if (/^['\uff07]./s.test(text)) return { content: textContent(text.slice(1)) };
+	if (isTextFormat(format)) return { content: textContent(text) };
+	const half = halfWidth(text);
+	return typedOther(text, locale) ?? (half.startsWith('=') ? null : typedOther(half, locale)) ?? { content: textContent(text) };
+}
+
+/** What the editor shows for a text of a cell, so that typing it gives that text again. */
+export function typedText(text: string, locale: Locale, format?: string): string {
+	return typedValue(text, locale, format).content === textContent(text) ? text : `'${text}`;
 }
 
 /** The digits and what divides them, without signs, currencies and spaces. */
@@ -70,12 +105,12 @@ export function shownValue(shown: string, pattern: string, locale: Locale): Valu
 		return null;
 	}
 	if (isDateFormat(pattern)) {
-		const content = readDate(text, { order: orderOf(pattern) ?? locale.order, months: locale.months });
+		const content = readDate(text, { ...locale, order: orderOf(pattern) ?? locale.order });
 		return content ? { content, pattern } : null;
 	}
 	if (/h|s/i.test(pattern.replace(/"[^"]*"|\\.|\[[$~][^\]]*\]/g, '')) && readTime(text)) {
 		const { hour, minute, second } = readTime(text)!;
-		return { content: numberContent((hour * 3600 + minute * 60 + second) / 86400), pattern };
+		return { content: formatTime((hour * 3600 + minute * 60 + second) / 86400), pattern };
 	}
 	const number = shownNumber(text, pattern);
 	if (number !== null && showsSame(pattern, number, text)) return { content: numberContent(number), pattern };
@@ -87,7 +122,11 @@ export function shownValue(shown: string, pattern: string, locale: Locale): Valu
 export function pastedValue(shown: string, { value, pattern }: Marks, locale: Locale): Value & { understood: boolean } {
 	if (typeof value === 'boolean') return { content: value ? 'TRUE' : 'FALSE', understood: true };
 	if (typeof value === 'string') return { content: textContent(value), ...(pattern === textFormat && { pattern }), understood: true };
-	if (typeof value === 'number') return numberIn(value, pattern);
+	if (typeof value === 'number') {
+		// Programs differ in the numbers of days before 1900-03-01.
+		const known = value < 61 && pattern && isDateFormat(pattern) ? shownValue(shown, pattern, locale) : null;
+		return known ? { ...known, understood: true } : numberIn(value, pattern);
+	}
 	if (pattern === undefined) return { ...typedValue(shown, locale), understood: true };
 	const known = shownValue(shown, pattern, locale);
 	return known ? { ...known, understood: true } : { ...typedValue(shown, locale), understood: false };
@@ -101,9 +140,7 @@ function numberIn(number: number, pattern = ''): Value & { understood: boolean }
 	} catch {
 		understood = false;
 	}
-	// Serial numbers of days before 1900-03-01 differ between programs.
-	const content = pattern && isDateFormat(pattern) && number >= 61 ? formatDate(number) : numberContent(number);
-	return { content, ...(pattern && understood && { pattern }), understood };
+	return { content: formattedContent(number, pattern), ...(pattern && understood && { pattern }), understood };
 }
 
 /** Whether a text that is typed into a cell of this format stays as it is. */

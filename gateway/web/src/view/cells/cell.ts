@@ -1,15 +1,17 @@
 // cell.ts - converts between the text of a cell (content.ts) and Univer's cell data.
 import { CellValueType } from '@univerjs/core';
 import type { ICellData, IDocumentData, IStyleData, Nullable } from '@univerjs/core';
-import { formatDate, isDateFormat, numberContent, parseContent, textContent } from '../../content';
+import { formattedContent, isNumberText, parseContent, textContent } from '../../content';
+import { isTextFormat } from '../../paste/value';
 import { knownStyle } from '../../style';
 
-const dateFormat = 'yyyy-mm-dd';
-const timeFormat = 'yyyy-mm-dd hh:mm:ss';
+const formatted = (number: number, pattern: string): ICellData => ({ v: number, t: CellValueType.NUMBER, s: { n: { pattern } } });
 
-/** A complete cell, for a new sheet. */
-export function cellOfContent(content: string): ICellData | null {
-	const value = parseContent(content);
+/** A complete cell, for a new sheet. `pattern`: its number format. A date that a program writes into a cell of texts is a text. */
+export function cellOfContent(content: string, pattern?: string): ICellData | null {
+	const parsed = parseContent(content);
+	const isDate = parsed.kind === 'date' || parsed.kind === 'time';
+	const value = isDate && isTextFormat(pattern) ? { kind: 'text' as const, text: content, forced: false } : parsed;
 	switch (value.kind) {
 		case 'empty':
 			return null;
@@ -20,18 +22,22 @@ export function cellOfContent(content: string): ICellData | null {
 		case 'boolean':
 			return { v: value.boolean ? 1 : 0, t: CellValueType.BOOLEAN };
 		case 'date':
-			return { v: value.serial, t: CellValueType.NUMBER, s: { n: { pattern: value.hasTime ? timeFormat : dateFormat } } };
+			return formatted(value.serial, value.hasTime ? 'yyyy-mm-dd hh:mm:ss' : 'yyyy-mm-dd');
+		case 'time':
+			return formatted(value.serial, value.serial >= 1 ? '[h]:mm:ss' : value.hasSeconds ? 'hh:mm:ss' : 'hh:mm');
 		case 'text':
 			return { v: value.text, t: value.forced ? CellValueType.FORCE_STRING : CellValueType.STRING, ...(value.text.includes('\n') && { p: documentOf(value.text) }) };
 	}
 }
 
 /** Univer shows and edits a text of several lines as a document. */
-function documentOf(text: string): IDocumentData {
+export function documentOf(text: string): IDocumentData {
 	const dataStream = `${text.replace(/\r?\n/g, '\r')}\r\n`;
 	const paragraphs = [...dataStream.matchAll(/\r/g)].map(({ index }) => ({ startIndex: index }));
 	return { id: 'cell', documentStyle: {}, body: { dataStream, paragraphs, textRuns: [], customRanges: [] } };
 }
+
+export const textOfDocument = ({ body }: IDocumentData): string => body?.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n') ?? '';
 
 /**
  * Formats and links of parts of a text are not stored: takes them out of a cell that the user writes. A format of the whole
@@ -50,9 +56,15 @@ export function makePlain(cell: ICellData): boolean {
 	return (styled.length > 0 && !ofAll) || customRanges.length > 0;
 }
 
+/** Univer takes 0x1F and Infinity as numbers, which no other page does. */
+export function settleType(cell: ICellData): void {
+	if (typeof cell.v !== 'string' || cell.f || cell.t === CellValueType.STRING || cell.t === CellValueType.FORCE_STRING || cell.t === CellValueType.BOOLEAN) return;
+	if (cell.v.trim() !== '' && !Number.isNaN(Number(cell.v)) && !isNumberText(cell.v.trim())) cell.t = CellValueType.STRING;
+}
+
 /** The same as a patch of an existing cell: removed properties are null. */
 export function patchOfContent(content: string, oldStyle: Nullable<IStyleData>): ICellData {
-	const { s, ...cell } = cellOfContent(content) ?? {};
+	const { s, ...cell } = cellOfContent(content, oldStyle?.n?.pattern) ?? {};
 	const patch: ICellData = { v: null, f: null, si: null, p: null, ...cell };
 	// Without a format, a date would show as a number.
 	if (s && !oldStyle?.n?.pattern) patch.s = s;
@@ -83,14 +95,11 @@ export function styleOfInfo(info: unknown): IStyleData | null {
 export function contentOfCell(cell: Nullable<ICellData>, formula: Nullable<string>, style: Nullable<IStyleData>): string {
 	if (formula) return formula;
 	if (!cell) return '';
-	if (cell.p?.body) return textContent(cell.p.body.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n'));
+	if (cell.p?.body) return textContent(textOfDocument(cell.p));
 	const { v } = cell;
 	if (v === undefined || v === null || v === '') return '';
 	if (cell.t === CellValueType.BOOLEAN || typeof v === 'boolean') return v === 1 || v === true || v === '1' ? 'TRUE' : 'FALSE';
 	if (cell.t === CellValueType.FORCE_STRING) return textContent(String(v));
-	if (typeof v === 'number') {
-		const pattern = style?.n?.pattern;
-		return pattern && isDateFormat(pattern) && v >= 61 ? formatDate(v) : numberContent(v);
-	}
+	if (typeof v === 'number') return formattedContent(v, style?.n?.pattern);
 	return textContent(String(v));
 }

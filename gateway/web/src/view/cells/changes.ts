@@ -6,7 +6,7 @@ import type { Change } from '../../sheet/undo';
 import { sameStyle } from '../../style';
 import type { Place } from '../../v2/messages';
 import { keyOf } from '../../v2/replica';
-import { makePlain } from './cell';
+import { makePlain, settleType } from './cell';
 import { forCells } from './reading';
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
@@ -36,7 +36,9 @@ export function cellsOfMutation(id: string, params: Record<string, unknown>): Pl
 export function leavePlain(params: Record<string, unknown>): boolean {
 	let left = false;
 	forCells((params.cellValue ?? {}) as Matrix, (_row, _col, patch) => {
-		if (patch && makePlain(patch)) left = true;
+		if (!patch) return;
+		settleType(patch);
+		if (makePlain(patch)) left = true;
 	});
 	return left;
 }

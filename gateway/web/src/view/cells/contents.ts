@@ -60,7 +60,7 @@ export class Contents {
 				continue;
 			}
 			if (matrix.getValue(row, col)?.f) gone.push({ row, col, content: '', style: null });
-			const { s: dateStyle, ...data } = cellOfContent(content) ?? {};
+			const { s: dateStyle, ...data } = cellOfContent(content, style?.n?.pattern) ?? {};
 			const full = style || dateStyle ? { ...(dateStyle as IStyleData), ...style } : null;
 			matrix.setValue(row, col, full ? { ...data, s: this.parts.book.getStyles().setValue(full) } : data);
 			shown ??= cell;

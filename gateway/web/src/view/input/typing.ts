@@ -16,6 +16,7 @@ import type { CellEdit, Place } from '../../v2/messages';
 import type { GridEvents } from '../events';
 import { canvasOf } from '../parts';
 import type { CellEditor } from './cell-editor';
+import { typedContent } from './typed';
 
 const inputId = (editor: string) => `__editor_${editor}`;
 const inputs = new Set([DOCS_NORMAL_EDITOR_UNIT_ID_KEY, DOCS_FORMULA_BAR_EDITOR_UNIT_ID_KEY].map(inputId));
@@ -122,7 +123,7 @@ export class Typing {
 
 	private offer(): void {
 		clearTimeout(this.pause);
-		if (this.refused) this.parts.events.onRefusedText(this.refused);
+		if (this.refused) this.parts.events.onRefusedText({ ...this.refused, content: typedContent(this.refused.content) });
 		this.refused = null;
 	}
 
@@ -135,7 +136,7 @@ export class Typing {
 	private typed(): CellEdit | null {
 		const { place } = this;
 		const content = this.parts.editor.text();
-		return place && content ? { ...place, content } : null;
+		return place && content ? { ...place, content: typedContent(content) } : null;
 	}
 
 	/** Whether Univer may execute this now. */
