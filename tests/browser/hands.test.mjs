@@ -127,7 +127,8 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await goTo('E6');
 			await keyboard.press('Control+Shift+Semicolon');
 			await waitUntil(async () => /^[0-9]{2}:[0-9]{2}:[0-9]{2}$/.test((await ann.cell('E6')).shown), 'the time');
-			const fraction = Number((await ann.cell('E6')).content);
+			const [hours, minutes] = (await ann.cell('E6')).content.split(':');
+			const fraction = (Number(hours) * 60 + Number(minutes)) / 1440;
 			const now = await page.evaluate(() => (new Date().getHours() * 60 + new Date().getMinutes()) / 1440);
 			assert.ok(Math.abs(fraction - now) < 0.01 || Math.abs(fraction - now) > 0.99, `${fraction} ${now}`);
 			await ann.untilSaved();

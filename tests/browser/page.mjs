@@ -151,6 +151,11 @@ export class Person {
 		return this.page.evaluate(([r, c]) => window.pgSheet?.contentOf(r, c) ?? null, [row, col]);
 	}
 
+	/** The text in the open editor of a cell; null if none is open. */
+	editorText() {
+		return this.page.evaluate(() => window.pgSheet?.editorText() ?? null);
+	}
+
 	async cells(...names) {
 		return Promise.all(names.map(async (name) => (await this.cell(name)).content));
 	}

@@ -7,8 +7,10 @@ import type { Leaving, Navigation } from '../main';
 import { cellName } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
 import { merge, unmerge } from '../sheet/arrange';
+import { foreignPart } from '../sheet/foreign';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
-import { isCell, isProperty, type Place, type Range, type Reason, type Role } from '../v2/messages';
+import { browserZone, zoneOf, zoneProperty } from '../sheet/timezone';
+import { isCell, isProperty, type CellEdit, type Place, type Range, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
 import { downloadCsv } from '../csv';
 import { accountButton } from './account';
@@ -21,6 +23,7 @@ import { readTexts } from '../view/texts';
 import { UniverView } from '../view/univer';
 import { addToGrid } from '../view/additions';
 import type { PasteEvents } from '../view/input/paste';
+import { typedContent } from '../view/input/typed';
 import { reveal } from '../view/parts';
 import { StateAnnouncer } from './announce';
 import { Draft } from './draft';
@@ -28,6 +31,7 @@ import { fold, foldIcon } from './fold';
 import { People } from './people';
 import { SheetTitle } from './title';
 import { switches } from './switches';
+import { ZoneButton } from './zone';
 
 const stopOf = new Map<number, StopReason | 'token'>([
 	[Msg.InvalidToken, 'token'],
@@ -72,6 +76,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	let phase: Status['phase'] = 'connecting';
 	const reader = h('div', { class: 'visually-hidden', 'aria-live': 'polite', id: 'cell-reader' });
 	const drawers = h('div', { class: 'drawers' });
+	const zone = new ZoneButton(() => session.canEdit, (name) => session.write([], [zoneProperty(name)]));
+	const gridStatus = h('span', { class: 'grid-status' });
 	const context = { session: account, sheetApi, drawers, selection: () => selectedRange };
 	const outbox = new PageOutbox(account.uid, fid, () => notify(t('kept.notStored'), 'problem'));
 	const gridTexts = readTexts(language);
@@ -113,6 +119,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			const text = broken ? t('status.broken') : others ? t('status.elsewhere', { count: elsewhere }) : statusText(next);
 			if (status.textContent !== text) status.textContent = text;
 			phase = next.phase;
+			zone.show(zoneOf(session.properties()));
 			status.dataset.state = next.phase === 'connected' && (next.unsaved || others || broken) ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
 			status.dataset.unsaved = String(next.unsaved);
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
@@ -172,6 +179,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			locate: (moved) => locateSheet(account.token, fid, moved),
 			stopOf: (error) => (error instanceof ApiError && error.msg !== null ? (stopOf.get(error.msg) ?? null) : null),
 			outbox,
+			zone: browserZone(),
 		},
 		events,
 	);
@@ -186,7 +194,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		const texts = await gridTexts;
 		if (gone) return;
 		const made = new UniverView(grid, texts, size, {
-			onChanges: (changes, properties) => session.changed(changes, properties),
+			onChanges(changes, properties) {
+				session.changed(changes, properties);
+				tellForeign(changes.map(({ row, col, after }) => ({ row, col, content: after.content })), made);
+			},
 			onUnsaved(edits, error) {
 				console.error(error);
 				broken = true;
@@ -203,7 +214,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 				if (!session.moveLines(move)) notify(t('blocked.offline'), 'problem');
 			},
 			onTextLost(text) {
-				if (text) kept.addLost([text], t('kept.deleted'));
+				if (text) kept.addLost([typedContent(text)], t('kept.deleted'));
 			},
 			onUndo: () => session.undo(),
 			onRedo: () => session.redo(),
@@ -230,7 +241,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		view = made;
 		view.setReadOnly(!session.canEdit);
 		session.attach(view);
-		removeAdditions = addToGrid(view, () => session.unreadEnd, pasting(made));
+		removeAdditions = addToGrid(view, () => session.unreadEnd, pasting(made), gridStatus);
 	}
 
 	const pasting = (grid: UniverView): PasteEvents => ({
@@ -243,6 +254,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			if (merges) unmerge(after, area);
 			merges?.forEach((range) => merge(after, range));
 			session.write(edits, after.since(before));
+			tellForeign(edits, grid);
 		},
 		onBlocked: (kind) => notify(t(`blocked.${kind}`), 'problem'),
 		onDivides: (merged) => notify(t('paste.divides', { merged }), 'problem'),
@@ -251,6 +263,16 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			else if (rows * cols >= toldCells) notify(t('paste.done', { rows, cols }));
 		},
 	});
+
+	/** Says what to write instead of the first formula that only other spreadsheets understand. */
+	function tellForeign(edits: CellEdit[], grid: UniverView): void {
+		for (const { row, col, content = '' } of edits) {
+			const part = foreignPart(content, (name) => grid.hasFunction(name));
+			if (!part) continue;
+			const instead = part.kind === 'unknown' ? tOr(`formula.instead.${part.name}`, 'formula.instead.other') : part.instead;
+			return notify(t(`formula.${part.kind}`, { cell: cellName(row, col), name: part.name, instead }), 'problem');
+		}
+	}
 
 	function readCell(place: Place): void {
 		if (!view) return;
@@ -355,7 +377,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		switches(),
 		accountButton(account, navigation),
 	);
-	const toGrid = button('F6', () => view?.focus(), { class: 'to-grid', 'aria-label': t('editor.toGrid'), title: t('editor.gridHelp') });
+	const toGrid = button('', () => view?.focus(), { class: 'to-grid', 'aria-label': t('editor.toGrid'), title: t('editor.gridHelp') });
+	toGrid.append(h('span', { class: 'label' }, t('editor.toGrid')), h('span', { class: 'sign', 'aria-hidden': 'true' }, '\u2328'));
 	const menu = fold('actions', t('editor.menu'), foldIcon(), actions);
 	root.append(
 		h(
@@ -381,6 +404,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			actions,
 		),
 		h('main', { class: 'editor' }, grid, drawers),
+		h('footer', { class: 'status-bar' }, zone.element, gridStatus),
 		kept.element,
 		reader,
 		h('p', { id: 'grid-help', class: 'visually-hidden' }, t('editor.gridHelp')),
@@ -389,7 +413,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const endWatch = watchLeftovers(account, outbox.page, showLeftovers);
 
 	// For the console and for tests.
-	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (row: number, col: number) => view?.layoutOf(row, col) } });
+	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (row: number, col: number) => view?.layoutOf(row, col), editorText: () => view?.editorText() ?? null } });
 
 	return {
 		unsaved,

@@ -105,6 +105,7 @@ function propertyText({ target, key, new: value }: LogEntry): string {
 	const at = nameOf(target);
 	if (key === 'hidden' || key === 'merge') return t(`history.property.${key}${value === 'true' ? '' : '.off'}`, { at });
 	if (key === 'freeze') return t('history.property.freeze', frozen(value));
+	if (key === 'timezone' && value) return t('history.property.timezone', { value: value.replaceAll('"', '') });
 	return t(`history.property.${key === 'width' || key === 'height' ? key : 'other'}`, { at, key, value: value || t('history.property.none') });
 }
 

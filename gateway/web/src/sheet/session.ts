@@ -5,7 +5,7 @@ import { SheetClient, type Operation, type Outbox, type RefusedError, type Socke
 import { moveContent, movePlace, maxCols, maxRows } from '../v2/lines';
 import { closeCodes, isCell, isProperty } from '../v2/messages';
 import type { CellEdit, Edit, Hello, LoggedStructure, Place, PropertyEdit, Range, Reason, Role, ServerMessage, StructureEdit } from '../v2/messages';
-import type { PropertySet } from '../v2/properties';
+import { sameValue, type PropertySet } from '../v2/properties';
 import { withOwn } from './arrange';
 import { propertyChanges } from './property_undo';
 import { Mirror, nextFrame, type CellState, type Grid, type Schedule } from './mirror';
@@ -14,6 +14,7 @@ import type { Cells, LineMove } from './moving';
 import { Presence, type Mark } from './presence';
 import { Restructuring } from './restructure';
 import { splitEdits } from './split';
+import { hasZone, zoneProperty } from './timezone';
 import { editOf, UndoStack, type Change, type Step } from './undo';
 
 /** A grid of which the session also reads cells. */
@@ -73,6 +74,8 @@ export interface SessionOptions {
 	/** The reason to stop, if no address was found for good; 'token' if the token has ended. */
 	stopOf: (error: unknown) => StopReason | 'token' | null;
 	outbox?: Outbox;
+	/** The time zone that a sheet without one gets. */
+	zone?: string;
 	open?: (url: string, protocol: string) => Socket;
 	schedule?: Schedule;
 }
@@ -124,6 +127,8 @@ export class SheetSession {
 	private silent = 0;
 	/** The grid is to be arranged in the next frame. */
 	private arrangeDue = false;
+	/** The time zone that this page has offered, or would have. */
+	private zoneEdit: PropertyEdit | null = null;
 	/** Whether all cells are read: not until the first screen is there, and not if there are too many. */
 	private whole: 'never' | 'later' | 'now' = 'never';
 	private readonly restructuring: Restructuring;
@@ -462,8 +467,18 @@ export class SheetSession {
 				break;
 		}
 		this.silent = 0;
+		// The properties come before all else.
+		if (message.t !== 'hello' && message.t !== 'properties') this.settleZone();
 		this.restructuring.goOn();
 		this.report();
+	}
+
+	/** The first editor of a sheet gives it a time zone, once for all. */
+	private settleZone(): void {
+		const { zone } = this.options;
+		if (!zone || this.zoneEdit || !this.canEdit || !this.client.hello) return;
+		this.zoneEdit = zoneProperty(zone);
+		if (!hasZone(this.properties())) this.client.operate([this.zoneEdit], this.client.replica.seq).catch(() => {});
 	}
 
 	private greeted(hello: Hello): void {
@@ -514,6 +529,8 @@ export class SheetSession {
 	private refused(operation: Operation, refusal: RefusedError): void {
 		const { reason, row, col } = refusal;
 		if (operation.edits.some(isProperty)) this.arrangeSoon();
+		// Somebody else has been faster, or there is no room for it.
+		if (this.zoneEdit && sameValue(operation.edits, [this.zoneEdit])) return this.report();
 		if (reason === 'role') this.events.onRole((this.role = 'viewer'));
 		const told = (edits: Edit[]) => this.events.onRefused(edits, reason, { row, col });
 		if (!this.restructuring.refused(operation, refusal, () => told([]))) {

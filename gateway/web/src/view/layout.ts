@@ -38,8 +38,6 @@ export class GridLayout {
 		private readonly ids: { unitId: string; subUnitId: string },
 		private readonly sheet: () => Worksheet,
 		private readonly properties: () => PropertySet,
-		/** The width of a column that has no property. */
-		private readonly widthOf: (col: number) => number,
 	) {}
 
 	// ---- the user's changes ----
@@ -189,7 +187,8 @@ export class GridLayout {
 			const { custom, hd = 0 } = manager.getColumn(col) ?? {};
 			const width = widths.get(col);
 			if (width === undefined ? custom?.sized : !custom?.sized || manager.getColumnWidth(col) !== width) {
-				colWidth[col] = width ?? this.widthOf(col);
+				// All see the same width of a column to which nobody has given one.
+				colWidth[col] = width ?? this.sheet().getConfig().defaultColumnWidth;
 				// The mutation leaves hidden columns alone. The mark moves with the column.
 				manager.setColumnWidth(col, colWidth[col]!);
 				manager.getColumnOrCreate(col).custom = { ...custom, sized: width !== undefined };

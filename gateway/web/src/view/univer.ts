@@ -2,7 +2,7 @@
 import { ICommandService, IPermissionService, IUniverInstanceService, LocaleService, LogLevel, mergeLocales, Univer, UniverInstanceType } from '@univerjs/core';
 import type { IRange, Workbook, Worksheet } from '@univerjs/core';
 import { FUniver } from '@univerjs/core/lib/facade';
-import { FormulaDataModel } from '@univerjs/engine-formula';
+import { FormulaDataModel, IFunctionService } from '@univerjs/engine-formula';
 import { SheetPermissionCheckController, SheetsSelectionsService } from '@univerjs/sheets';
 import '@univerjs/preset-sheets-core/lib/index.css';
 import { cellName } from '../content';
@@ -13,6 +13,7 @@ import { isInsert, isOfRows } from '../v2/lines';
 import type { CellEdit, Place, Range, StructureEdit } from '../v2/messages';
 import { Contents } from './cells/contents';
 import { rangeOf } from './cells/reading';
+import { GridClock } from './clock';
 import type { GridEvents } from './events';
 import { columnCountFor, GridExtent, leastColumns, leastRows, rowCountFor } from './extent';
 import { RowHeights } from './heights';
@@ -25,7 +26,6 @@ import type { GridParts } from './parts';
 import { pluginsOf } from './plugins';
 import { addMoveItems, deletion, insertion, keyOfMove, keyOfStructure, linesOf, moveByOne, movedSelections, structureMutations } from './structure';
 import { readFunctionTexts, type GridTexts } from './texts';
-import { columnWidths, leastWidth, measuredRows } from './widths';
 
 const unitId = 'book';
 const sheetId = 'sheet';
@@ -48,6 +48,7 @@ export class UniverView implements SessionGrid {
 	private sheet!: Worksheet;
 	private contents!: Contents;
 	private guard!: Guard;
+	private clock!: GridClock;
 	private readOnly = true;
 	private viewTimer: ReturnType<typeof setTimeout> | undefined;
 	private cleanUps: (() => void)[] = [];
@@ -74,7 +75,7 @@ export class UniverView implements SessionGrid {
 		this.instances = this.get(IUniverInstanceService);
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
 		this.heights = new RowHeights(this.univer.__getInjector(), this.commands, { unitId, subUnitId: sheetId }, () => this.sheet);
-		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties, (col) => this.naturalWidth(col));
+		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties);
 		this.extent = new GridExtent(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, () => queueMicrotask(() => this.arrange()));
 		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose(), () => this.typing.dispose());
 	}
@@ -85,8 +86,8 @@ export class UniverView implements SessionGrid {
 
 	// ---- the sheet's content ------------------------------------------------------------------------------------------
 
-	/** Creates the grid when its first cells are known, which determine the widths of columns. */
-	private create(cells: CellEdit[]): void {
+	/** Creates the grid when the first cells are known. */
+	private create(): void {
 		this.book = this.univer.createUnit<object, Workbook>(UniverInstanceType.UNIVER_SHEET, {
 			id: unitId,
 			name: '',
@@ -98,8 +99,7 @@ export class UniverView implements SessionGrid {
 					cellData: {},
 					rowCount: rowCountFor(this.size.rows),
 					columnCount: columnCountFor(this.size.cols),
-					columnData: columnWidths(cells),
-					defaultColumnWidth: leastWidth,
+					defaultColumnWidth: 96,
 					defaultRowHeight: 24,
 				},
 			},
@@ -110,6 +110,7 @@ export class UniverView implements SessionGrid {
 		const injector = this.univer.__getInjector();
 		const formulas = this.get<FormulaDataModel>(FormulaDataModel);
 		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights, onShown: () => this.marks.refresh() });
+		this.clock = new GridClock(injector, events.properties, () => this.contents.hasFormulas && this.contents.recalculate([]));
 		this.setReadOnly(this.readOnly);
 		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
 		this.listen();
@@ -120,19 +121,15 @@ export class UniverView implements SessionGrid {
 	/** Shows the properties. */
 	arrange(): void {
 		if (!this.book) return;
+		this.clock.arrange();
 		const visible = this.layout.arrange() ? this.visible() : null;
 		if (visible) this.heights.widthsChanged(visible.row, visible.toRow);
 		this.marks.refresh();
 	}
 
-	private naturalWidth(col: number): number {
-		const cells = Array.from({ length: Math.min(measuredRows, this.sheet.getRowCount()) }, (_, row) => ({ row, col, content: this.read(row, col).content }));
-		return columnWidths(cells)[col]?.w ?? leastWidth;
-	}
-
 	fill(range: Range, cells: CellEdit[], skip: (row: number, col: number) => boolean): void {
 		if (!this.book && cells.length === 0 && range.row >= this.size.rows) return;
-		if (!this.book) this.create(cells);
+		if (!this.book) this.create();
 		this.contents.fill(range, cells, skip);
 	}
 
@@ -161,7 +158,7 @@ export class UniverView implements SessionGrid {
 		if (!this.book) return null;
 		if (row >= this.sheet.getRowCount() || col >= this.sheet.getColumnCount()) return { content: '', shown: '', style: null };
 		const shown = this.api.getActiveWorkbook()?.getSheetBySheetId(sheetId)?.getRange(row, col).getDisplayValue() ?? '';
-		return { ...this.read(row, col), shown: String(shown ?? '') };
+		return { ...this.read(row, col), shown: String(shown ?? '').replace(/\r\n$/, '') };
 	}
 
 
@@ -332,6 +329,11 @@ export class UniverView implements SessionGrid {
 		if (this.parts) run(this.parts);
 	}
 
+	/** Whether formulas have a function of this name, in capital letters. */
+	hasFunction(name: string): boolean {
+		return this.get<IFunctionService>(IFunctionService).hasExecutor(name);
+	}
+
 	setDark(dark: boolean): void {
 		this.api.toggleDarkMode(dark);
 	}
@@ -343,6 +345,7 @@ export class UniverView implements SessionGrid {
 
 	dispose(): void {
 		clearTimeout(this.viewTimer);
+		this.clock?.dispose();
 		this.cleanUps.forEach((cleanUp) => cleanUp());
 		this.marks.dispose();
 		this.univer.dispose();

@@ -1,7 +1,7 @@
 // keys.ts - keys of spreadsheets that Univer lacks: Home, End, Page Up and Down, with Ctrl the corners, with Shift a range;
-// Shift+Tab moves back; Shift+Space and Ctrl+Space select rows and columns; Ctrl+9 and Ctrl+0 hide them, with Shift they are
+// Shift+Tab and Shift+Enter move back; Shift+Space and Ctrl+Space select rows and columns; Ctrl+9 and Ctrl+0 hide them, with Shift they are
 // shown again; Ctrl+; and Ctrl+Shift+; write the date and the time; Shift+F10 opens the menu.
-import { CellValueType, CommandType, RANGE_TYPE } from '@univerjs/core';
+import { CommandType, RANGE_TYPE } from '@univerjs/core';
 import type { ICellData, IRange } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { IShortcutService, KeyCode, MetaKeys } from '@univerjs/ui';
@@ -57,17 +57,17 @@ function write({ commands, sheet }: GridParts, { row, col }: Place, cell: ICellD
 	void commands.executeCommand('sheet.command.set-range-values', { unitId, subUnitId, range, value: { ...cell, f: null, si: null, p: null } });
 }
 
+const two = (n: number) => String(n).padStart(2, '0');
+
 /** Today, as the user's clock shows it. */
 function dateNow(): ICellData | null {
 	const now = new Date();
-	const two = (n: number) => String(n).padStart(2, '0');
 	return cellOfContent(`${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`);
 }
 
-function timeNow(): ICellData {
+function timeNow(): ICellData | null {
 	const now = new Date();
-	const seconds = now.getHours() * 3600 + now.getMinutes() * 60 + now.getSeconds();
-	return { v: seconds / 86400, t: CellValueType.NUMBER, s: { n: { pattern: 'hh:mm:ss' } } };
+	return cellOfContent(`${two(now.getHours())}:${two(now.getMinutes())}:${two(now.getSeconds())}`);
 }
 
 /** Hides the selected rows or columns, or shows the hidden ones among them. */
@@ -82,6 +82,25 @@ function hide({ injector, commands, sheet }: GridParts, rows: boolean, hidden: b
 	const ranges = selected.flatMap(lines);
 	const name = rows ? (hidden ? 'set-rows-hidden' : 'set-specific-rows-visible') : hidden ? 'set-col-hidden' : 'set-col-visible-on-cols';
 	if (ranges.length > 0) void commands.executeCommand(`sheet.command.${name}`, { unitId, subUnitId, ranges });
+}
+
+/** The key that writes ; without Shift. With Shift it writes something else on many keyboards. */
+let semicolonCode = 'Semicolon';
+
+interface Keyboard {
+	getLayoutMap(): Promise<Map<string, string>>;
+}
+
+/** Not all browsers tell the layout. */
+function readLayout(): void {
+	const { keyboard } = navigator as Navigator & { keyboard?: Keyboard };
+	keyboard?.getLayoutMap().then((layout) => {
+		for (const [code, letter] of layout) if (letter === ';') semicolonCode = code;
+	}, () => {});
+}
+
+function isSemicolon({ key, code }: KeyboardEvent): boolean {
+	return /^[;:]$/.test(key) || (code === semicolonCode && !/^\p{L}$/u.test(key));
 }
 
 /** Runs the command of a key. Returns false if the key has none. */
@@ -108,8 +127,8 @@ function run(parts: KeyParts, event: KeyboardEvent): boolean {
 		hide(parts, code === 'Digit9', !shiftKey);
 		return true;
 	}
-	if (ctrlKey && /^[;:]$/.test(key)) {
-		write(parts, at, key === ':' ? timeNow() : dateNow());
+	if (ctrlKey && isSemicolon(event)) {
+		write(parts, at, (code === semicolonCode ? shiftKey : key === ':') ? timeNow() : dateNow());
 		return true;
 	}
 	if (key === 'ContextMenu' || (key === 'F10' && shiftKey && !ctrlKey)) {
@@ -130,13 +149,13 @@ function hasFocus({ host }: GridParts): boolean {
 	return focused === canvasOf(host) || (focused instanceof HTMLElement && host.contains(focused) && focused.isContentEditable);
 }
 
-/** Univer's own Shift+Tab throws if one cell is selected; in a range it moves. */
-function addPreviousCell(parts: GridParts): () => void {
-	const id = 'pg-sheet.command.previous-cell';
+/** Univer's own Shift+Tab and Shift+Enter throw, or stay, if one cell is selected; in a range they move. */
+function addPreviousCell(parts: GridParts, name: string, binding: number, rows: number, cols: number): () => void {
+	const id = `pg-sheet.command.${name}`;
 	const handler = () => {
 		const at = selectionOf(parts);
 		if (!at) return false;
-		const to = { row: at.row, col: Math.max(at.col - 1, 0) };
+		const to = { row: Math.max(at.row - rows, 0), col: Math.max(at.col - cols, 0) };
 		select(parts, between(to, to), to);
 		reveal(parts, to);
 		return true;
@@ -146,7 +165,7 @@ function addPreviousCell(parts: GridParts): () => void {
 		return hasFocus(parts) && !parts.isEditing() && range?.startRow === range?.endRow && range?.startColumn === range?.endColumn;
 	};
 	const command = parts.commands.registerCommand({ id, type: CommandType.COMMAND, handler });
-	const shortcut = parts.injector.get(IShortcutService).registerShortcut({ id, binding: KeyCode.TAB | MetaKeys.SHIFT, priority: 1000, preconditions });
+	const shortcut = parts.injector.get(IShortcutService).registerShortcut({ id, binding, priority: 1000, preconditions });
 	return () => {
 		shortcut.dispose();
 		command.dispose();
@@ -160,10 +179,11 @@ export function addKeys(parts: KeyParts): () => void {
 		event.preventDefault();
 		event.stopImmediatePropagation();
 	};
-	const removePreviousCell = addPreviousCell(parts);
+	const removals = [addPreviousCell(parts, 'previous-cell', KeyCode.TAB | MetaKeys.SHIFT, 0, 1), addPreviousCell(parts, 'upper-cell', KeyCode.ENTER | MetaKeys.SHIFT, 1, 0)];
+	readLayout();
 	window.addEventListener('keydown', listen, { capture: true });
 	return () => {
-		removePreviousCell();
+		removals.forEach((remove) => remove());
 		window.removeEventListener('keydown', listen, { capture: true });
 	};
 }
