@@ -15,6 +15,11 @@ export function cellName(row: number, col: number): string {
 	return `${columnName(col)}${row + 1}`;
 }
 
+/** A range in A1 notation. */
+export function rangeName({ row, col, toRow, toCol }: { row: number; col: number; toRow: number; toCol: number }): string {
+	return row === toRow && col === toCol ? cellName(row, col) : `${cellName(row, col)}:${cellName(toRow, toCol)}`;
+}
+
 export type TypedValue =
 	| { kind: 'empty' }
 	| { kind: 'formula'; formula: string }

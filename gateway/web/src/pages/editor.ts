@@ -1,7 +1,7 @@
 // editor.ts - the page of a sheet: the grid, the session, and the bar above.
 import { ApiError, locateSheet, saveSession, sharedSession, SheetApi, tokenRenewal } from '../api';
 import { Msg } from '../answers';
-import { attempt, button, h, notify, remind } from '../dom';
+import { attempt, button, confirmDialog, h, notify, remind } from '../dom';
 import { language, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName } from '../content';
@@ -10,6 +10,7 @@ import { merge, unmerge } from '../sheet/arrange';
 import { foreignPart } from '../sheet/foreign';
 import { SheetSession, type SessionEvents, type Status, type StopReason } from '../sheet/session';
 import { browserZone, zoneOf, zoneProperty } from '../sheet/timezone';
+import { movePlace } from '../v2/lines';
 import { isCell, isProperty, type CellEdit, type Place, type Range, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
 import { downloadCsv } from '../csv';
@@ -41,6 +42,9 @@ const stopOf = new Map<number, StopReason | 'token'>([
 ]);
 
 const mostCells = 5;
+/** So many cells are named before they are deleted. */
+const mostNamed = 30;
+const named = (cells: string[], most: number) => cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '');
 /** A paste of so many cells is reported. */
 const toldCells = 1000;
 
@@ -137,6 +141,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		onMove(change) {
 			draft.move(change);
 			kept.move(change);
+			selected = movePlace(selected, change) ?? selected;
 		},
 		onRefused(edits, reason, place) {
 			const text = reason === 'size' && edits.some(isProperty) ? t('refused.properties') : refusal(reason, place);
@@ -152,8 +157,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		onDenied: (place) => notify(t('lock.denied', { cell: cellName(place.row, place.col) }), 'problem'),
 		onSkipped(skipped) {
 			if (skipped.length === 0) return;
-			const cells = skipped.slice(0, mostCells).map(({ row, col }) => cellName(row, col)).join(', ');
-			notify(t('undo.skipped', { count: skipped.length, cells: skipped.length > mostCells ? `${cells} …` : cells }), 'problem');
+			notify(t('undo.skipped', { count: skipped.length, cells: named(skipped.map(({ row, col }) => cellName(row, col)), mostCells) }), 'problem');
 		},
 		onUnshown({ row, col }, error) {
 			console.error(error);
@@ -237,6 +241,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 				readCell(place);
 			},
 			onView: (range) => session.view(range),
+			onDivides: (merged) => notify(t('merge.divides', { merged }), 'problem'),
+			confirmMerge: (ranges, cells) => confirmDialog(t('merge.title', { range: named(ranges, mostCells) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
 		});
 		view = made;
 		view.setReadOnly(!session.canEdit);

@@ -2,7 +2,7 @@
 //
 // It knows no DOM. The page gives it a grid when the size of the sheet is known, and gets its state and its news.
 import { SheetClient, type Operation, type Outbox, type RefusedError, type Socket } from '../v2/client';
-import { moveContent, movePlace, maxCols, maxRows } from '../v2/lines';
+import { moveContent, movePlace, moveRange, maxCols, maxRows } from '../v2/lines';
 import { closeCodes, isCell, isProperty } from '../v2/messages';
 import type { CellEdit, Edit, Hello, LoggedStructure, Place, PropertyEdit, Range, Reason, Role, ServerMessage, StructureEdit } from '../v2/messages';
 import { sameValue, type PropertySet } from '../v2/properties';
@@ -425,6 +425,7 @@ export class SheetSession {
 		this.structure = this.structureEnded ? [change] : [...this.structure, change];
 		this.structureEnded = false;
 		if (this.editing) this.editing = movePlace(this.editing, change) ?? null;
+		this.cursor = this.cursor && (moveRange(this.cursor, change) ?? this.cursor);
 		this.presence.move(change);
 		this.events.onMove(change);
 	}

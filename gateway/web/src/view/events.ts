@@ -31,6 +31,10 @@ export interface GridEvents {
 	onEditing(place: Place | null): void;
 	/** A command was refused. The texts have its kind (`blocked.KIND`). */
 	onBlocked(kind: string): void;
+	/** A command would divide these merged cells, and was refused. */
+	onDivides(merged: string): void;
+	/** Asks whether these ranges are to be merged, which deletes the contents of the named cells. */
+	confirmMerge(ranges: string[], cells: string[]): Promise<boolean>;
 	onSelection(place: Place, range: Range): void;
 	/** Other rows and columns are visible. */
 	onView(range: Range): void;

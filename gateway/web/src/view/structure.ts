@@ -90,7 +90,7 @@ export function addMoveItems(univer: Univer, run: (back: boolean) => void): void
 	injector.get(IMenuManagerService).mergeMenu({ [ContextMenuPosition.ROW_HEADER]: group(true), [ContextMenuPosition.COL_HEADER]: group(false) } as never);
 }
 
-interface Selected {
+export interface Selected {
 	range: IRange;
 	primary: unknown;
 }
@@ -99,13 +99,37 @@ interface Selected {
 const fallback = (range: Range, change: StructureEdit): Range =>
 	isOfRows(change) ? { ...range, row: change.at, toRow: change.at } : { ...range, col: change.at, toCol: change.at };
 
-/** Selections after a structure edit. limit: the last row and column of the grid. */
-export const movedSelections = (selections: readonly Selected[], change: StructureEdit, limit: Place): Selected[] =>
-	selections.map((selection) => {
-		const { row, col, toRow, toCol } = moveRange(rangeOf(selection.range), change) ?? fallback(rangeOf(selection.range), change);
-		const range = { ...selection.range, startRow: Math.min(row, limit.row), startColumn: Math.min(col, limit.col), endRow: Math.min(toRow, limit.row), endColumn: Math.min(toCol, limit.col) };
-		const old = selection.primary as { actualRow: number; actualColumn: number } | null;
-		const place = (old && movePlace({ row: old.actualRow, col: old.actualColumn }, change)) ?? { row: range.startRow, col: range.startColumn };
-		const primary = old && { ...old, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
-		return { ...selection, range, primary };
-	});
+/** A selection of whole rows or columns (or of all) has all cells of them, and may have no ends. */
+function placed({ rangeType }: IRange, range: Range, limit: Place): Range {
+	const [ofRows, ofColumns] = [rangeType === RANGE_TYPE.ROW || rangeType === RANGE_TYPE.ALL, rangeType === RANGE_TYPE.COLUMN || rangeType === RANGE_TYPE.ALL];
+	const within = (value: number, last: number) => Math.min(value, last);
+	return {
+		row: ofColumns ? 0 : within(range.row, limit.row),
+		toRow: ofColumns ? limit.row : within(range.toRow, limit.row),
+		col: ofRows ? 0 : within(range.col, limit.col),
+		toCol: ofRows ? limit.col : within(range.toCol, limit.col),
+	};
+}
+
+/** A selection after a structure edit; undefined if all of it is deleted. limit: the last row and column of the grid. */
+export function movedSelection(selection: Selected, change: StructureEdit, limit: Place, instead?: Range): Selected | undefined {
+	const { rangeType } = selection.range;
+	const across = rangeType === RANGE_TYPE.ALL || rangeType === (isOfRows(change) ? RANGE_TYPE.COLUMN : RANGE_TYPE.ROW);
+	const before = rangeOf(selection.range);
+	const moved = (across ? before : moveRange(before, change)) ?? instead;
+	if (!moved) return undefined;
+	const { row, col, toRow, toCol } = placed(selection.range, moved, limit);
+	const range = { ...selection.range, startRow: row, startColumn: col, endRow: toRow, endColumn: toCol };
+	const old = selection.primary as { actualRow: number; actualColumn: number } | null;
+	const place = (old && movePlace({ row: old.actualRow, col: old.actualColumn }, change)) ?? { row, col };
+	const primary = old && { ...old, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
+	return { ...selection, range, primary };
+}
+
+/** Selections after a structure edit. If all of them are deleted, what has taken the place of the last one (isGone). */
+export function movedSelections(selections: readonly Selected[], change: StructureEdit, limit: Place): { moved: Selected[]; isGone: boolean } {
+	const moved = selections.flatMap((selection) => movedSelection(selection, change, limit) ?? []);
+	const last = selections.at(-1);
+	if (moved.length > 0 || !last) return { moved, isGone: false };
+	return { moved: [movedSelection(last, change, limit, fallback(rangeOf(last.range), change))!], isGone: true };
+}

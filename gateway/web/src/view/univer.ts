@@ -24,6 +24,7 @@ import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
 import type { GridParts } from './parts';
 import { pluginsOf } from './plugins';
+import { Pointers } from './pointers';
 import { addMoveItems, deletion, insertion, keyOfMove, keyOfStructure, linesOf, moveByOne, movedSelections, structureMutations } from './structure';
 import { readFunctionTexts, type GridTexts } from './texts';
 
@@ -43,6 +44,7 @@ export class UniverView implements SessionGrid {
 	private readonly extent: GridExtent;
 	private readonly heights: RowHeights;
 	private readonly editor: CellEditor;
+	private readonly pointers: Pointers;
 	private readonly typing: Typing;
 	private book!: Workbook;
 	private sheet!: Worksheet;
@@ -73,11 +75,12 @@ export class UniverView implements SessionGrid {
 		this.api = FUniver.newAPI(this.univer);
 		this.commands = this.get(ICommandService);
 		this.instances = this.get(IUniverInstanceService);
+		this.pointers = new Pointers(this.univer.__getInjector(), this.host, (kind) => events.onBlocked(kind));
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
 		this.heights = new RowHeights(this.univer.__getInjector(), this.commands, { unitId, subUnitId: sheetId }, () => this.sheet);
 		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties);
 		this.extent = new GridExtent(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, () => queueMicrotask(() => this.arrange()));
-		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose(), () => this.typing.dispose());
+		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose(), () => this.typing.dispose(), () => this.pointers.dispose());
 	}
 
 	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
@@ -105,14 +108,15 @@ export class UniverView implements SessionGrid {
 			},
 		});
 		this.sheet = this.book.getSheetBySheetId(sheetId)!;
-		const { commands, book, sheet, extent, heights, layout, events, typing } = this;
+		const { commands, book, sheet, extent, heights, layout, pointers, events, typing } = this;
 		this.editor.keepText();
 		const injector = this.univer.__getInjector();
 		const formulas = this.get<FormulaDataModel>(FormulaDataModel);
 		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights, onShown: () => this.marks.refresh() });
 		this.clock = new GridClock(injector, events.properties, () => this.contents.hasFormulas && this.contents.recalculate([]));
 		this.setReadOnly(this.readOnly);
-		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
+		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, pointers, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
+		pointers.start();
 		this.listen();
 		this.arrange();
 		this.created(this.parts!);
@@ -175,11 +179,13 @@ export class UniverView implements SessionGrid {
 			? { startRow: change.at, endRow: last, startColumn: 0, endColumn: columnEnd }
 			: { startRow: 0, endRow: rowEnd, startColumn: change.at, endColumn: last };
 		const selections = this.selections.getCurrentSelections();
+		const marks = this.pointers.marks();
 		this.commands.syncExecuteCommand(structureMutations[change.kind], { unitId, subUnitId: sheetId, range }, { fromCollab: true });
 		this.extent.growTo(leastRows, leastColumns);
 		const limit = { row: this.sheet.getRowCount() - 1, col: this.sheet.getColumnCount() - 1 };
-		const moved = movedSelections(selections, change, limit);
+		const { moved, isGone } = movedSelections(selections, change, limit);
 		if (moved.length > 0) this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
+		this.pointers.move(marks, change, limit, isGone);
 		const lost = this.editor.move(change);
 		if (lost !== null) {
 			this.cancelEditing();

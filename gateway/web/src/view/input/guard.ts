@@ -16,8 +16,10 @@ import { valuesOf } from '../cells/reading';
 import type { GridEvents } from '../events';
 import type { GridExtent } from '../extent';
 import type { GridLayout } from '../layout';
+import type { Pointers } from '../pointers';
 import { moveCommands, structureCommands } from '../structure';
 import { blockedKind, changesCells, changesLayout, readsSelection } from './blocked';
+import { Merging } from './merging';
 import type { Typing } from './typing';
 
 const setValues = 'sheet.mutation.set-range-values';
@@ -37,6 +39,7 @@ interface GuardParts {
 	sheet: Worksheet;
 	contents: Contents;
 	extent: GridExtent;
+	pointers: Pointers;
 	layout: GridLayout;
 	events: GridEvents;
 	typing: Typing;
@@ -47,12 +50,14 @@ interface GuardParts {
 
 export class Guard {
 	private readonly changes: UserChanges;
+	private readonly merging: Merging;
 	private reporting = false;
 	private history = { undos: 0, redos: 0 };
 	private updateHistory = () => {};
 
 	constructor(private readonly parts: GuardParts) {
 		this.changes = new UserChanges((row, col) => parts.contents.read(row, col));
+		this.merging = new Merging(parts);
 		const commands = parts.injector.get(ICommandService);
 		commands.syncExecuteCommand = this.wrap(commands.syncExecuteCommand.bind(commands), (done) => done) as never;
 		commands.executeCommand = this.wrap(commands.executeCommand.bind(commands), (done) => Promise.resolve(done)) as never;
@@ -64,7 +69,7 @@ export class Guard {
 	 * rest of its command goes on. Undo and redo of the sheet are the page's own.
 	 */
 	private wrap(run: Execute, result: (done: boolean) => unknown): Execute {
-		const { events, layout, typing } = this.parts;
+		const { events, layout, pointers, typing } = this.parts;
 		return (id, params, options) => {
 			if (!typing.allows(id, params)) return result(false);
 			if (id === 'doc.command-replace-snapshot') return typing.replace(() => run(id, params, options));
@@ -79,11 +84,12 @@ export class Guard {
 			const structure = structureCommands[id];
 			const moves = moveCommands[id];
 			const cells = changesCells(id) ? cellsOfMutation(id, params) : [];
-			const kind = blockedKind(id) ?? (this.parts.readOnly() && (changesCells(id) || changesLayout(id) || structure || id in moveCommands) ? 'role' : this.lacking(id, cells));
+			const kind = blockedKind(id) ?? (pointers.refuses(id) ? 'moved' : undefined) ?? (this.parts.readOnly() && (changesCells(id) || changesLayout(id) || structure || id in moveCommands) ? 'role' : this.lacking(id, cells));
 			if (kind) {
 				events.onBlocked(kind);
 				return result(id.startsWith('sheet.mutation.'));
 			}
+			if (this.merging.holds(id, params)) return result(false);
 			if (structure) {
 				const range = (params as { range: IRange }).range;
 				const [at, end] = structure.endsWith('Rows') ? [range.startRow, range.endRow] : [range.startColumn, range.endColumn];

@@ -5,14 +5,16 @@
 import { CellModeEnum, CellValueType, type ICellData, type IRange, type Nullable } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { ISheetClipboardService } from '@univerjs/sheets-ui';
-import { cellName, textContent } from '../../content';
+import { rangeName, textContent } from '../../content';
 import { cellsOfRows, readHtml, type PastedRows } from '../../paste/html';
 import { localeOf } from '../../paste/locale';
 import { isInSheet, pastedRange, planPaste, type PasteKind } from '../../paste/plan';
 import { readTable, writeTable } from '../../paste/tsv';
 import type { CellEdit, Range, Style } from '../../v2/messages';
 import { select, type GridParts } from '../parts';
+import { refreshCut } from '../pointers/clipboard';
 import { rangeOf } from '../cells/reading';
+import { dividedBy } from './merging';
 
 export interface PasteEvents {
 	canEdit(): boolean;
@@ -37,7 +39,9 @@ const kinds: Record<string, PasteKind> = {
 /** Whether Univer has copied this itself, in this page. */
 function isOwn(clipboard: ISheetClipboardService, html: string): boolean {
 	const id = /data-copy-id="([^"]+)"/.exec(html)?.[1];
-	return id !== undefined && Boolean(clipboard.copyContentCache().get(id));
+	if (id === undefined || !clipboard.copyContentCache().get(id)) return false;
+	refreshCut(clipboard, id);
+	return true;
 }
 
 /** The selected cells; of a whole row or column its first cell. */
@@ -51,9 +55,7 @@ function target({ injector, sheet }: GridParts): Range | null {
 	return isWhole ? { row, col, toRow: row, toCol: col } : { row, col, toRow: endRow, toCol: endColumn };
 }
 
-const overlaps = (a: Range, b: Range) => a.row <= b.toRow && b.row <= a.toRow && a.col <= b.toCol && b.col <= a.toCol;
 const isInside = (a: Range, b: Range) => a.row >= b.row && a.toRow <= b.toRow && a.col >= b.col && a.toCol <= b.toCol;
-const nameOf = ({ row, col, toRow, toCol }: Range) => `${cellName(row, col)}:${cellName(toRow, toCol)}`;
 
 function paste(parts: GridParts, events: PasteEvents, rows: PastedRows, kind: PasteKind): boolean {
 	const { sheet } = parts;
@@ -72,9 +74,9 @@ function paste(parts: GridParts, events: PasteEvents, rows: PastedRows, kind: Pa
 		events.onBlocked('size');
 		return false;
 	}
-	const inTheWay = isOne && whole ? undefined : merged.find((one) => overlaps(one, range) && !isInside(one, range));
+	const inTheWay = isOne && whole ? undefined : dividedBy(sheet, range);
 	if (inTheWay) {
-		events.onDivides(nameOf(inTheWay));
+		events.onDivides(rangeName(inTheWay));
 		return false;
 	}
 	const lacking = events.lacks([range]);
@@ -140,10 +142,36 @@ function copyHook({ sheet }: GridParts) {
 	};
 }
 
+interface Internals {
+	_errorService: { emit(text: string): void };
+	_getPastedRange(cells: unknown): { pastedRange: { rows: number[]; cols: number[] } } | null;
+}
+
+/** Names the merged cells that Univer refuses to divide by a paste of its own cells. */
+function nameDivided({ sheet }: GridParts, events: PasteEvents, clipboard: ISheetClipboardService): void {
+	const univer = clipboard as unknown as Internals;
+	const { _errorService: errors, _getPastedRange: pastedRange } = univer;
+	let range: Range | null = null;
+	univer._getPastedRange = (cells) => {
+		const target = pastedRange.call(clipboard, cells);
+		const { rows, cols } = target?.pastedRange ?? { rows: [], cols: [] };
+		range = rows.length > 0 && cols.length > 0 ? { row: rows[0]!, col: cols[0]!, toRow: rows.at(-1)!, toCol: cols.at(-1)! } : null;
+		return target;
+	};
+	univer._errorService = {
+		emit(text) {
+			const divided = range && dividedBy(sheet, range);
+			if (divided) events.onDivides(rangeName(divided));
+			else errors.emit(text);
+		},
+	};
+}
+
 /** Reads and writes the clipboard, until the returned function is called. */
 export function addPaste(parts: GridParts, events: PasteEvents): () => void {
 	const clipboard = parts.injector.get(ISheetClipboardService);
 	const { legacyPaste, paste: pasteItem, generateCopyContent } = clipboard;
+	nameDivided(parts, events, clipboard);
 	clipboard.legacyPaste = async (html = '', text = '', files) => {
 		if (isOwn(clipboard, html) || (!html && !text)) return legacyPaste.call(clipboard, html, text, files);
 		return pasteExternal(parts, events, html, text);

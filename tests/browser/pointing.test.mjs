@@ -1,0 +1,254 @@
+/*
+ * pointing.test.mjs - what points at cells while somebody else inserts and deletes rows and columns: what was cut or copied, the
+ * selection, open questions, drags; merges, which ask before they delete.
+ */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Cluster } from '../lib/cluster.mjs';
+import { waitUntil } from '../lib/processes.mjs';
+import { Person, place, startBrowser } from './page.mjs';
+
+test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
+	const cluster = await Cluster.start();
+	t.after(() => cluster.stop());
+	const [gateway] = cluster.gateways;
+	const browser = await startBrowser();
+	t.after(() => browser.close());
+	const [ann, bob] = await Promise.all(['ann', 'bob'].map((name) => Person.arrive(browser, gateway, name)));
+	const { page } = ann;
+	const { keyboard, mouse } = page;
+	const sql = (text) => cluster.psql(text);
+	let id;
+	const stored = () => sql(`SELECT string_agg(a1 || '=' || content, ' ' ORDER BY "row", col) FROM sheet.range(${id}) WHERE content <> ''`);
+	const untilStored = (contents) => {
+		let last;
+		return waitUntil(async () => (last = await stored()) === contents, () => `${contents} to be stored; there is ${last}`);
+	};
+	/** Before row or column `at`, or from it on; the first one is 1. */
+	const change = (kind, at, n = 1) => sql(`SELECT sheet.${kind}(${id}, ${at - 1}, ${n})`);
+	const said = (text) => page.locator('#messages').getByText(text).waitFor();
+	const untilSelected = (name) => waitUntil(async () => (await ann.selected()) === name, () => `${name} to be selected`, 10000);
+	await Promise.all([ann.register(), bob.register()]);
+
+	/** Runs in a sheet with these texts in A1 and below and beside it. */
+	const step = (name, texts, run) =>
+		(!process.env.ONLY || new RegExp(process.env.ONLY).test(name)) && t.test(name, async () => {
+			id = Number(await sql(`SELECT sheet.create('Pointing', 84, 60, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
+			await sql(`SELECT sheet.share(${id}, 'bob', 'editor')`);
+			await ann.open(id);
+			await ann.paste('A1', texts);
+			await ann.untilSaved();
+			await run();
+			assert.deepEqual([...ann.problems.splice(0), ...bob.problems.splice(0)], []);
+		});
+	const key = (...keys) => keys.reduce((done, one) => done.then(() => keyboard.press(one)), Promise.resolve());
+	/** The middle of a cell on the screen. */
+	const at = async (name) => {
+		const box = await ann.grid.boundingBox();
+		const [row, col] = place(name);
+		return [box.x + 46 + col * 96 + 40, box.y + 20 + row * 24 + 12];
+	};
+	const select = async (from, to) => {
+		await mouse.move(...(await at(from)));
+		await mouse.down();
+		await mouse.move(...(await at(to)), { steps: 4 });
+		await mouse.up();
+	};
+
+	await step('a cut cell is pasted from where it is: rows above it come and go', '1\n2\n3\n4', async () => {
+		await ann.goTo('A3');
+		await key('Control+x');
+		await change('insert_rows', 2, 2);
+		await ann.untilShows('A5', '3');
+		await ann.goTo('C1');
+		await key('Control+v');
+		await untilStored('A1=1 C1=3 A4=2 A6=4');
+	});
+	await step('what was cut grows with its rows, and is what others have made of it', '1\n2\n3\n4', async () => {
+		await select('A2', 'A3');
+		await key('Control+x');
+		await change('insert_rows', 3);
+		await ann.untilShows('A4', '3');
+		await sql(`SELECT sheet.set(${id}, 'A3', 'between')`);
+		await sql(`SELECT sheet.set(${id}, 'A4', '=A1+1')`);
+		await ann.untilShows('A4', '2');
+		await ann.goTo('C7');
+		await key('Control+v');
+		await untilStored('A1=1 A5=4 C7=2 C8=between C9==A1+1');
+	});
+	await step('a copied formula is pasted as from where it is, with the references that it has now', '1\n=$A$1+A1\n3', async () => {
+		await ann.goTo('A2');
+		await key('Control+c');
+		await change('insert_rows', 1);
+		await ann.untilShows('A3', '2');
+		await ann.goTo('A5');
+		await key('Control+v');
+		await untilStored('A2=1 A3==$A$2+A2 A4=3 A5==$A$2+A4');
+	});
+	await step('columns do the same', 'a\tb\tc', async () => {
+		await ann.goTo('B1');
+		await key('Control+x');
+		await change('insert_columns', 1);
+		await ann.untilShows('C1', 'b');
+		await ann.goTo('B4');
+		await key('Control+v');
+		await untilStored('B1=a D1=c B4=b');
+	});
+	await step('a cut whose cells are deleted is ended with a word; its values can still be pasted', '1\n2\n3\n4', async () => {
+		await ann.goTo('A3');
+		await key('Control+x');
+		await change('delete_rows', 3);
+		await said(/cells that you had cut are deleted/);
+		await ann.goTo('C1');
+		await key('Control+v');
+		await untilStored('A1=1 C1=3 A2=2 A3=4');
+	});
+	await step('the mark around a cut is where its cells are', '1\n2\n3', async () => {
+		const marked = async () => {
+			await ann.frames();
+			const [x, y] = await at('A4');
+			const shot = (await page.screenshot({ clip: { x: x - 50, y: y - 14, width: 120, height: 28 } })).toString('base64');
+			return page.evaluate(async (png) => {
+				const image = await createImageBitmap(new Blob([Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0))], { type: 'image/png' }));
+				const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+				context.drawImage(image, 0, 0);
+				const { data } = context.getImageData(0, 0, image.width, image.height);
+				let blue = 0;
+				for (let i = 0; i < data.length; i += 4) if (data[i + 2] > data[i] + 60) blue++;
+				return blue > 40;
+			}, shot);
+		};
+		await ann.goTo('J14');
+		await waitUntil(async () => !(await marked()), 'no mark to be there', 10000);
+		await ann.goTo('A3');
+		await key('Control+x');
+		await change('insert_rows', 1);
+		await ann.untilShows('A4', '3');
+		await ann.goTo('J14');
+		await waitUntil(marked, 'the mark to be around A4', 10000);
+	});
+	await step('a drag that began before the rows moved does nothing, and says so', '1\n2\n3\n4', async () => {
+		await ann.goTo('A3');
+		const [x, y] = await at('A3');
+		// The border of the selection moves cells.
+		await mouse.move(x, y - 12);
+		await mouse.down();
+		await mouse.move(...(await at('C3')), { steps: 5 });
+		await change('insert_rows', 2);
+		await ann.untilShows('A4', '3');
+		await mouse.move(...(await at('C6')), { steps: 5 });
+		await mouse.up();
+		await ann.frames();
+		await untilStored('A1=1 A3=2 A4=3 A5=4');
+		// The handle at its corner fills.
+		await ann.goTo('J14');
+		await ann.goTo('A4');
+		const [left, top] = await at('A4');
+		await mouse.move(left + 55, top + 11);
+		await mouse.down();
+		await mouse.move(...(await at('B4')), { steps: 5 });
+		await mouse.move(...(await at('C4')), { steps: 5 });
+		await change('delete_rows', 2);
+		await ann.untilShows('A3', '3');
+		await mouse.move(...(await at('D4')), { steps: 5 });
+		await mouse.up();
+		await ann.frames();
+		await ann.goTo('A7');
+		await keyboard.type('after');
+		await key('Enter');
+		await untilStored('A1=1 A2=2 A3=3 A4=4 A7=after');
+		// A header moves its row.
+		await mouse.click(...(await ann.rowHeader('2')));
+		await mouse.move(...(await ann.rowHeader('2')));
+		await mouse.down();
+		await mouse.move(...(await ann.rowHeader('4')), { steps: 8 });
+		await change('insert_rows', 1);
+		await ann.untilShows('A4', '3');
+		await mouse.up();
+		await said(/Drag again/);
+		await ann.untilSaved();
+		assert.equal(await stored(), 'A2=1 A3=2 A4=3 A5=4 A8=after');
+	});
+	await step('of several selected ranges those stay that are there; whole columns stay whole', '1\n2\n3\n4', async () => {
+		await ann.goTo('A2');
+		await keyboard.down('Control');
+		await ann.goTo('A4');
+		await keyboard.up('Control');
+		await change('delete_rows', 4);
+		await ann.untilShows('A4', '');
+		await untilSelected('A2');
+		await key('Delete');
+		await untilStored('A1=1 A3=3');
+		await page.mouse.click(...(await at('C1')).map((pixel, i) => (i === 1 ? pixel - 20 : pixel)));
+		await waitUntil(async () => /^C(1:C[0-9]+|:C)$/.test((await ann.selected()) ?? ''), 'column C to be selected', 10000);
+		const before = await ann.selected();
+		await change('delete_rows', 1, 2);
+		await ann.untilShows('A1', '3');
+		assert.equal(await ann.selected(), before);
+	});
+	await step('a menu whose rows are deleted is closed', '1\n2\n3\n4', async () => {
+		await ann.grid.click({ position: { x: 20, y: 20 + 2 * 24 + 12 }, button: 'right' });
+		await page.getByText('Delete selected row').first().waitFor();
+		await change('delete_rows', 3);
+		await said(/What was selected is deleted/);
+		await page.getByText('Delete selected row').first().waitFor({ state: 'hidden' });
+		await untilStored('A1=1 A2=2 A3=4');
+	});
+	await step('the selection that others see after a new connection is where its cells are', '1\n2\n3', async () => {
+		await bob.open(id);
+		await ann.goTo('A3');
+		const cursor = async () => (await bob.page.locator('.cell-cursor').evaluateAll((all) => all.map(({ dataset }) => dataset.cell)))[0];
+		await waitUntil(async () => (await cursor()) === 'A3', 'bob to see A3', 10000);
+		await change('insert_rows', 1, 2);
+		await ann.untilShows('A5', '3');
+		await waitUntil(async () => (await cursor()) === 'A5', 'bob to see A5', 10000);
+		await bob.page.reload();
+		await bob.untilOpen();
+		await waitUntil(async () => (await cursor()) === 'A5', 'bob to see A5 again', 10000);
+		await bob.page.goto('about:blank');
+	});
+
+	await step('a merge names the contents that it deletes, wherever they have moved', 'a\tb\nc\td\ne\tf', async () => {
+		const merge = async () => {
+			await page.locator('[data-u-command="sheet.command.add-worksheet-merge"]').first().click();
+			await page.getByText('Merge all', { exact: true }).click();
+		};
+		const question = page.locator('dialog[open]');
+		await ann.goTo('H14');
+		await select('A1', 'B2');
+		await untilSelected('A1:B2');
+		await merge();
+		await question.getByText('B1, A2, B2').waitFor();
+		await key('Escape');
+		await question.waitFor({ state: 'hidden' });
+		assert.equal(await stored(), 'A1=a B1=b A2=c B2=d A3=e B3=f');
+		await select('A2', 'B2');
+		await merge();
+		await question.getByText('deleted: B2').waitFor();
+		await change('insert_rows', 1);
+		await ann.untilShows('A3', 'c');
+		await question.getByRole('button', { name: 'Merge', exact: true }).click();
+		// The cells have other names now.
+		await question.getByText('A3:B3').waitFor();
+		await question.getByRole('button', { name: 'Merge', exact: true }).click();
+		await untilStored('A2=a B2=b A3=c A4=e B4=f');
+		const merges = () => page.evaluate(() => JSON.stringify(window.pgSheet.layoutOf(0, 0).merges));
+		await waitUntil(async () => (await merges()) === '[{"row":2,"col":0,"toRow":2,"toCol":1}]', 'A3:B3 to be merged');
+		// Over merged cells, and one key takes it back.
+		await select('A2', 'B4');
+		await merge();
+		await question.getByText('B2, A3, A4, B4').waitFor();
+		await question.getByRole('button', { name: 'Merge', exact: true }).click();
+		await untilStored('A2=a');
+		await key('Control+z');
+		await untilStored('A2=a B2=b A3=c A4=e B4=f');
+		await waitUntil(async () => (await merges()) === '[{"row":2,"col":0,"toRow":2,"toCol":1}]', 'A3:B3 to be merged again');
+		// A paste of own cells that would divide them names them.
+		await select('A4', 'A5');
+		await key('Control+c');
+		await ann.goTo('B2');
+		await key('Control+v');
+		await said(/would divide the merged cells A3:B3/);
+		assert.equal(await stored(), 'A2=a B2=b A3=c A4=e B4=f');
+	});
+});
