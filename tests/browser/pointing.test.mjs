@@ -1,6 +1,6 @@
 /*
  * pointing.test.mjs - what points at cells while somebody else inserts and deletes rows and columns: what was cut or copied, the
- * selection, open questions, drags; merges, which ask before they delete.
+ * selection, open questions, drags; merges, which ask before they delete; finding, replacing and printing.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -250,5 +250,138 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		await key('Control+v');
 		await said(/would divide the merged cells A3:B3/);
 		assert.equal(await stored(), 'A2=a B2=b A3=c A4=e B4=f');
+	});
+
+	const drawer = page.locator('.drawer[data-drawer=find]');
+	const counted = (text) => drawer.locator('.find-count').getByText(text, { exact: true }).waitFor();
+	await step('Ctrl+F finds in what cells show, one after the other, and follows rows that move', 'rent\t5\nfood\t=B1*2\nRental\t10.5', async () => {
+		await ann.goTo('B2');
+		await key('Control+f');
+		await drawer.getByLabel('Find', { exact: true }).waitFor();
+		await keyboard.type('rent');
+		await counted('Cells: 2');
+		await key('Enter');
+		await untilSelected('A3');
+		await counted('2 of 2');
+		await key('Enter');
+		await untilSelected('A1');
+		await change('insert_rows', 2, 2);
+		await ann.untilShows('A5', 'Rental');
+		await key('Enter');
+		await untilSelected('A5');
+		await key('Shift+Enter');
+		await untilSelected('A1');
+		await sql(`SELECT sheet.set(${id}, 'D2', 'current')`);
+		await counted('1 of 3');
+		await drawer.getByLabel('Match case').check();
+		await counted('1 of 2');
+		await drawer.getByLabel('Match case').uncheck();
+		await drawer.getByLabel('Find', { exact: true }).fill('10');
+		await counted('Cells: 2');
+		await drawer.getByLabel('Also in formulas').check();
+		await drawer.getByLabel('Find', { exact: true }).fill('B1');
+		await counted('Cells: 1');
+		await drawer.getByLabel('Find', { exact: true }).fill('nowhere');
+		await counted('Not found');
+		// Keys of the drawer are none of the cells.
+		await key('Delete', 'Backspace');
+		await key('Escape');
+		await drawer.waitFor({ state: 'hidden' });
+		await untilStored('A1=rent B1=5 D2=current A4=food B4==B1*2 A5=Rental B5=10.5');
+	});
+	await step('Ctrl+H replaces in one step of undo, and leaves locked cells and results alone, with a word', 'a1\ta2\na3\t="a"&4\na5\tb', async () => {
+		await bob.open(id);
+		await bob.goTo('A3');
+		await bob.page.keyboard.type('mine');
+		await waitUntil(async () => (await ann.locks()).A3 === 'bob', 'ann to see that bob edits A3');
+		await ann.goTo('J14');
+		await key('Control+h');
+		await drawer.getByLabel('Find', { exact: true }).fill('A');
+		await counted('Cells: 5');
+		await drawer.getByLabel('Replace with').fill('$&x');
+		await drawer.getByRole('button', { name: 'Replace all' }).click();
+		await said('Replaced cells: 3');
+		await said(/B2 \(the result of a formula\)/);
+		await said(/A3 \(somebody is editing it\)/);
+		await untilStored('A1=$&x1 B1=$&x2 A2=$&x3 B2=="a"&4 A3=a5 B3=b');
+		await bob.page.keyboard.press('Escape');
+		await ann.goTo('H14');
+		await key('Control+z');
+		await untilStored('A1=a1 B1=a2 A2=a3 B2=="a"&4 A3=a5 B3=b');
+		// One after the other.
+		await ann.goTo('B1');
+		await drawer.getByLabel('Replace with').fill('c');
+		await drawer.getByRole('button', { name: 'Replace', exact: true }).click();
+		await untilSelected('A2');
+		await untilStored('A1=a1 B1=c2 A2=a3 B2=="a"&4 A3=a5 B3=b');
+		await bob.page.goto('about:blank');
+		await drawer.getByRole('button', { name: 'Close' }).click();
+	});
+	await step('a viewer finds, and replaces nothing', 'a1\ta2', async () => {
+		await sql(`SELECT sheet.share(${id}, 'bob', 'viewer')`);
+		await bob.open(id);
+		await bob.goTo('J14');
+		await bob.page.keyboard.press('Control+h');
+		const panel = bob.page.locator('.drawer[data-drawer=find]');
+		await panel.getByLabel('Find', { exact: true }).fill('a');
+		await panel.getByText('Cells: 2').waitFor();
+		await panel.getByText('You may read this sheet, not change it.').waitFor();
+		assert.deepEqual(await Promise.all(['Replace', 'Replace all'].map((name) => panel.getByRole('button', { name, exact: true }).isDisabled())), [true, true]);
+		await bob.page.goto('about:blank');
+	});
+	await step('the drawer is loaded at its first use, and speaks Chinese', 'a', async () => {
+		const loaded = () => page.evaluate(() => performance.getEntriesByType('resource').filter(({ name }) => /\/find-/.test(name)).length);
+		assert.equal(await loaded(), 0);
+		await page.getByRole('button', { name: '中文' }).click();
+		await ann.untilShows('A1', 'a');
+		await page.getByRole('button', { name: '查找和替换' }).click();
+		await drawer.getByLabel('查找', { exact: true }).fill('a');
+		await counted('第 1 个，共 1 个');
+		assert.ok((await loaded()) > 0);
+		await page.getByRole('button', { name: 'English' }).click();
+		await ann.untilShows('A1', 'a');
+	});
+	await step('print shows the used cells and nothing else, black on white', 'Item\tCost\tDay\nRent\t1200.5\t2024-01-31\nTwo lines\t\nlast\t=B2*2', async () => {
+		await sql(`SELECT sheet.set(${id}, 'A3', E'two\\nlines')`);
+		await select('A1', 'C1');
+		await key('Control+b');
+		await ann.untilSaved();
+		await ann.goTo('J14');
+		await sql(`SELECT sheet.set_property(${id}, 'B3:C3', 'merge', 'true')`);
+		await sql(`SELECT sheet.set_property(${id}, NULL, 'freeze', '{"rows": 1}')`);
+		await waitUntil(async () => (await page.evaluate(() => window.pgSheet.layoutOf(0, 0).frozen[0])) === 1, 'the first row to be frozen');
+		await page.getByRole('button', { name: 'Dark' }).click();
+		const paper = () => page.evaluate(() => {
+			window.dispatchEvent(new Event('beforeprint'));
+			const rows = [...document.querySelectorAll('.paper tr')].map((row) => [...row.cells].map((cell) => cell.textContent + (cell.colSpan > 1 ? `/${cell.colSpan}` : '')));
+			const head = [...document.querySelectorAll('.paper thead td')].map((cell) => `${cell.textContent} ${getComputedStyle(cell).fontWeight}`);
+			const width = document.querySelector('.paper col').style.width;
+			window.dispatchEvent(new Event('afterprint'));
+			return { rows, head, width, left: document.querySelectorAll('.paper').length };
+		});
+		const all = await paper();
+		assert.deepEqual(all.rows, [['Item', 'Cost', 'Day'], ['Rent', '1200.5', '2024-01-31'], ['two\nlines', '/2'], ['last', '2401', '']]);
+		assert.deepEqual(all.head, ['Item', 'Cost', 'Day'].map((text) => `${text} 700`));
+		assert.match(all.width, /^[0-9]+px$/);
+		assert.equal(all.left, 0);
+		await select('A2', 'B2');
+		assert.deepEqual((await paper()).rows, [['Rent', '1200.5']]);
+		await ann.goTo('J14');
+		// On paper there is neither the bar nor the toolbar.
+		await page.emulateMedia({ media: 'print' });
+		const shown = await page.evaluate(() => {
+			window.dispatchEvent(new Event('beforeprint'));
+			const { backgroundColor, color } = getComputedStyle(document.querySelector('.paper'));
+			const visible = [...document.querySelectorAll('body > *')].filter((element) => element.getClientRects().length > 0).map(({ className }) => className);
+			return { backgroundColor, color, visible };
+		});
+		assert.deepEqual(shown, { backgroundColor: 'rgb(255, 255, 255)', color: 'rgb(0, 0, 0)', visible: ['paper'] });
+		if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/print.png` });
+		await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+		await page.emulateMedia({ media: null });
+		// Chromium itself tells the page that it prints.
+		const pdf = await page.pdf();
+		assert.ok(pdf.length > 5000);
+		await page.getByRole('button', { name: 'Light' }).click();
 	});
 });

@@ -33,6 +33,7 @@ import { People } from './people';
 import { SheetTitle } from './title';
 import { switches } from './switches';
 import { ZoneButton } from './zone';
+import { addTools } from './tools';
 
 const stopOf = new Map<number, StopReason | 'token'>([
 	[Msg.InvalidToken, 'token'],
@@ -371,12 +372,14 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			notify(cid === null ? t('versions.nothing') : t('versions.saved', { cid }));
 		});
 	};
+	const tools = addTools({ context, session, view: () => view, name: () => title.element.textContent ?? '' });
 	const actions = h(
 		'div',
 		{ class: 'actions-menu' },
 		button(t('versions.save'), () => void save(), { class: 'for-editors' }),
 		button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
 		button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
+		...tools.buttons,
 		button(t('share.title'), () => openShare(context, t('share.heading')), { class: 'primary for-owners', 'aria-haspopup': 'dialog' }),
 		button(t('csv.download'), () => void attempt(() => downloadCsv(fid))),
 		button(t('access.title'), () => openShare(context, t('access.heading')), { class: 'for-others', 'aria-haspopup': 'dialog' }),
@@ -429,6 +432,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			delete document.body.dataset.role;
 			listeners.abort();
 			removeAdditions();
+			tools.end();
 			people.stop();
 			announcer.stop();
 			menu.close();

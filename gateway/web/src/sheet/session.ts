@@ -258,6 +258,12 @@ export class SheetSession {
 		return isWhole ? null : { row: Math.max(rows, 1) - 1, col: Math.max(cols, 1) - 1 };
 	}
 
+	/** Cells of the sheet that are not in the grid; null: all are. */
+	get unread(): Range | null {
+		const { replica } = this.client;
+		return replica.missing({ row: 0, col: 0, toRow: Math.max(replica.rows, 1) - 1, toCol: Math.max(replica.cols, 1) - 1 }) ?? null;
+	}
+
 	// ---- edits ----
 
 	/** The sheet's properties, with the user's edits that are not in the sheet yet. */

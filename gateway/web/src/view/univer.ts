@@ -310,6 +310,11 @@ export class UniverView implements SessionGrid {
 		void this.api.getActiveWorkbook()?.endEditingAsync(false);
 	}
 
+	/** Closes the cell editor and writes the typed text. */
+	acceptEditing(): void {
+		void this.api.getActiveWorkbook()?.endEditingAsync(true);
+	}
+
 	setReadOnly(readOnly: boolean): void {
 		this.readOnly = readOnly;
 		if (this.book) this.api.getActiveWorkbook()?.setEditable(!readOnly);

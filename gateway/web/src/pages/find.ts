@@ -1,0 +1,238 @@
+// find.ts - the drawer that finds and replaces. It is loaded at its first use.
+//
+// It keeps no results that could become old: the next cell is looked for from the selected one, in what the grid has now, and a cell
+// is read again before its content is replaced.
+import { cellName, rangeName } from '../content';
+import { button, field, h, notify } from '../dom';
+import { t } from '../i18n';
+import { Finder, isFormula, isTooLong } from '../sheet/find';
+import { moveCommands, structureMutations } from '../view/structure';
+import { reveal, select, selectionOf, type GridParts } from '../view/parts';
+import type { CellEdit, Place, Range } from '../v2/messages';
+import { openDrawer, type EditorContext } from './drawer';
+
+export interface FindSheet {
+	parts: GridParts;
+	contentOf(place: Place): { content: string; shown: string };
+	canEdit(): boolean;
+	/** Who is editing a cell; null: nobody. */
+	holderOf(place: Place): string | null;
+	/** Cells of the sheet that have not been read; null: all have. */
+	unread(): Range | null;
+	/** Writes the cells as one step of undo. */
+	write(edits: CellEdit[]): void;
+}
+
+const sliceMs = 12;
+const waitMs = 300;
+const structural = new Set([...Object.values(structureMutations), ...Object.keys(moveCommands)]);
+
+const isAfter = (a: Place, b: Place) => a.row > b.row || (a.row === b.row && a.col > b.col);
+
+/** Lets the page do other things. */
+const pause = () => new Promise<void>((done) => setTimeout(done, 0));
+
+export class FindDrawer {
+	private readonly text = field(t('find.text'), { type: 'search', autocomplete: 'off', name: 'find' });
+	private readonly by = field(t('find.by'), { type: 'text', autocomplete: 'off', name: 'replace' });
+	private readonly matchCase = h('input', { type: 'checkbox' });
+	private readonly whole = h('input', { type: 'checkbox' });
+	private readonly formulas = h('input', { type: 'checkbox' });
+	private readonly count = h('p', { role: 'status', class: 'find-count' });
+	private readonly unread = h('p', { class: 'find-unread' });
+	private readonly buttons: HTMLButtonElement[];
+	private readonly role = h('p', {}, t('blocked.role'));
+	private isOpen: () => boolean = () => false;
+	/** Counts scans: an older one ends. */
+	private scans = 0;
+	/** Rows or columns have moved, so often. */
+	private moves = 0;
+	private timer: ReturnType<typeof setTimeout> | undefined;
+	private listening: { dispose(): void } | undefined;
+
+	constructor(private readonly context: EditorContext, private readonly sheet: FindSheet) {
+		const run = (work: () => Promise<void>) => () => void work();
+		this.buttons = [button(t('find.replace'), run(() => this.replace()), { name: 'replace' }), button(t('find.replaceAll'), run(() => this.replaceAll()), { name: 'replace-all' })];
+		for (const input of [this.text.input, this.matchCase, this.whole, this.formulas]) input.addEventListener('input', () => this.countSoon(waitMs / 3));
+		this.text.input.addEventListener('keydown', (event) => {
+			if (event.key !== 'Enter' || event.isComposing) return;
+			event.preventDefault();
+			void this.go(event.shiftKey);
+		});
+		this.by.input.addEventListener('keydown', (event) => {
+			if (event.key === 'Enter' && !event.isComposing) void this.replace();
+		});
+	}
+
+	/** Opens the drawer, with the text that is selected in the sheet if none was looked for. */
+	open(replace: boolean): void {
+		if (!this.isOpen()) {
+			const { body, isOpen } = openDrawer(this.context, 'find', t('find.title'));
+			this.isOpen = isOpen;
+			const option = (input: HTMLInputElement, text: string) => h('label', { class: 'option' }, input, text);
+			body.append(
+				this.text.row,
+				option(this.matchCase, t('find.case')),
+				option(this.whole, t('find.whole')),
+				option(this.formulas, t('find.formulas')),
+				h('div', { class: 'find-buttons' }, button(t('find.next'), () => void this.go(false), { class: 'primary' }), button(t('find.previous'), () => void this.go(true))),
+				this.count,
+				this.unread,
+				this.by.row,
+				h('div', { class: 'find-buttons' }, ...this.buttons),
+				this.role,
+			);
+			this.listening?.dispose();
+			this.listening = this.sheet.parts.commands.onCommandExecuted(({ id }) => {
+				if (!this.isOpen()) return this.listening?.dispose();
+				if (structural.has(id)) this.moves++;
+				if (id.startsWith('sheet.mutation.')) this.countSoon(waitMs);
+				if (id === 'sheet.operation.set-selections') this.showPosition();
+			});
+		}
+		this.showRole();
+		this.countSoon(0);
+		const { input } = replace ? this.by : this.text;
+		input.focus();
+		input.select();
+	}
+
+	private showRole(): void {
+		const canEdit = this.sheet.canEdit();
+		this.role.hidden = canEdit;
+		for (const control of [...this.buttons, this.by.input]) control.disabled = !canEdit;
+	}
+
+	private get finder(): Finder | null {
+		const { value } = this.text.input;
+		return value === '' ? null : new Finder({ text: value, matchCase: this.matchCase.checked, whole: this.whole.checked, formulas: this.formulas.checked });
+	}
+
+	private finds(finder: Finder, place: Place): boolean {
+		const cell = this.sheet.parts.sheet.getCellRaw(place.row, place.col);
+		if (!cell) return false;
+		let read: { content: string; shown: string } | undefined;
+		const all = () => (read ??= this.sheet.contentOf(place));
+		return finder.finds(all().content, () => all().shown);
+	}
+
+	/** The cells that are found, row by row; null if another search has begun. What rows that move meanwhile leave behind is searched again. */
+	private async scan(finder: Finder): Promise<Place[] | null> {
+		const scan = ++this.scans;
+		for (;;) {
+			const { moves } = this;
+			const found: Place[] = [];
+			let begun = performance.now();
+			const rows = this.sheet.parts.sheet.getCellMatrix().getMatrix();
+			for (const row of Object.keys(rows)) {
+				for (const col of Object.keys(rows[Number(row)] ?? {})) {
+					const place = { row: Number(row), col: Number(col) };
+					if (this.finds(finder, place)) found.push(place);
+				}
+				if (performance.now() - begun < sliceMs) continue;
+				await pause();
+				if (scan !== this.scans) return null;
+				if (moves !== this.moves) break;
+				begun = performance.now();
+			}
+			if (moves === this.moves) return found;
+		}
+	}
+
+	private countSoon(ms: number): void {
+		clearTimeout(this.timer);
+		this.timer = setTimeout(() => void this.showCount(), ms);
+	}
+
+	private found: Place[] = [];
+
+	private async showCount(): Promise<void> {
+		if (!this.isOpen()) return;
+		this.showRole();
+		const unread = this.sheet.unread();
+		this.unread.textContent = unread ? t('find.unread', { range: rangeName(unread) }) : '';
+		const { finder } = this;
+		if (!finder) {
+			this.found = [];
+			this.count.textContent = '';
+			return;
+		}
+		const found = await this.scan(finder);
+		if (!found) return;
+		this.found = found;
+		this.showPosition();
+	}
+
+	private showPosition(): void {
+		const { value } = this.text.input;
+		const at = selectionOf(this.sheet.parts);
+		const n = at ? this.found.findIndex(({ row, col }) => row === at.row && col === at.col) + 1 : 0;
+		const count = this.found.length;
+		const text = value === '' ? '' : count === 0 ? t('find.none') : n > 0 ? t('find.at', { n, count }) : t('find.count', { count });
+		if (this.count.textContent !== text) this.count.textContent = text;
+	}
+
+	/** Selects the next cell, or the previous one; behind the last one the first. */
+	private async go(back: boolean): Promise<void> {
+		const { finder } = this;
+		const found = finder && (await this.scan(finder));
+		if (!found) return;
+		this.found = found;
+		const from = selectionOf(this.sheet.parts) ?? { row: 0, col: -1 };
+		const next = back ? (found.filter((place) => isAfter(from, place)).at(-1) ?? found.at(-1)) : (found.find((place) => isAfter(place, from)) ?? found[0]);
+		if (next) {
+			select(this.sheet.parts, { startRow: next.row, endRow: next.row, startColumn: next.col, endColumn: next.col }, next);
+			reveal(this.sheet.parts, next);
+		}
+		this.showPosition();
+	}
+
+	/** What a cell is to hold; a text says why it is left alone. */
+	private edit(finder: Finder, place: Place): CellEdit | 'formulas' | 'formats' | 'locked' | 'long' {
+		const { content } = this.sheet.contentOf(place);
+		const after = finder.replaced(content, this.by.input.value);
+		if (after === null) return isFormula(content) ? 'formulas' : 'formats';
+		if (isTooLong(after)) return 'long';
+		return this.sheet.holderOf(place) ? 'locked' : { ...place, content: after };
+	}
+
+	/** Replaces the text in the selected cell if it is found there, and goes to the next one. */
+	private async replace(): Promise<void> {
+		const { finder } = this;
+		const at = selectionOf(this.sheet.parts);
+		if (!finder || !at) return;
+		if (!this.sheet.canEdit()) return notify(t('blocked.role'), 'problem');
+		const place = { row: at.row, col: at.col };
+		if (this.finds(finder, place)) {
+			const edit = this.edit(finder, place);
+			if (typeof edit === 'string') notify(t('find.left', { reasons: t(`find.left.${edit}`, { cells: cellName(place.row, place.col) }) }), 'problem');
+			else this.sheet.write([edit]);
+		}
+		await this.go(false);
+	}
+
+	private async replaceAll(): Promise<void> {
+		const { finder } = this;
+		const found = finder && (await this.scan(finder));
+		if (!finder || !found) return;
+		if (!this.sheet.canEdit()) return notify(t('blocked.role'), 'problem');
+		const edits: CellEdit[] = [];
+		const left = new Map<string, string[]>();
+		for (const place of found) {
+			const edit = this.edit(finder, place);
+			if (typeof edit !== 'string') edits.push(edit);
+			else {
+				if (!left.has(edit)) left.set(edit, []);
+				left.get(edit)!.push(cellName(place.row, place.col));
+			}
+		}
+		if (edits.length > 0) this.sheet.write(edits);
+		notify(t('find.replaced', { count: edits.length }));
+		const most = 5;
+		const reasons = [...left].map(([reason, cells]) => t(`find.left.${reason}`, { cells: cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '') }));
+		if (reasons.length > 0) notify(t('find.left', { reasons: reasons.join(' ') }), 'problem');
+		const unread = this.sheet.unread();
+		if (unread) notify(t('find.unread', { range: rangeName(unread) }), 'problem');
+		this.countSoon(0);
+	}
+}

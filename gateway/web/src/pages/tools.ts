@@ -1,0 +1,66 @@
+// tools.ts - what the page does with a sheet as a whole: finds and replaces, prints. Keys and buttons.
+import { button, notify } from '../dom';
+import { t } from '../i18n';
+import type { SheetSession } from '../sheet/session';
+import type { UniverView } from '../view/univer';
+import type { EditorContext } from './drawer';
+import type { FindDrawer } from './find';
+import { addPrinting } from './print';
+
+interface ToolParts {
+	context: EditorContext;
+	session: SheetSession;
+	view(): UniverView | null;
+	name(): string;
+}
+
+export interface Tools {
+	buttons: HTMLElement[];
+	end(): void;
+}
+
+export function addTools({ context, session, view, name }: ToolParts): Tools {
+	let find: Promise<FindDrawer> | undefined;
+	let ended = false;
+	const sheetNow = () => {
+		const grid = view();
+		const parts = grid?.parts;
+		if (!grid || !parts) return null;
+		return { name: name(), parts, contentOf: (place: { row: number; col: number }) => grid.contentOf(place) ?? { content: '', shown: '' }, unread: () => session.unread };
+	};
+
+	async function openFind(replace: boolean): Promise<void> {
+		const sheet = sheetNow();
+		if (!sheet) return;
+		view()?.acceptEditing();
+		find ??= import('./find').then(({ FindDrawer }) => {
+			const rest = { canEdit: () => session.canEdit, holderOf: (place: { row: number; col: number }) => session.holderOf(place), write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits) };
+			return new FindDrawer(context, { ...sheet, ...rest });
+		});
+		try {
+			const drawer = await find;
+			if (!ended) drawer.open(replace);
+		} catch {
+			find = undefined;
+			notify(t('error.unreachable'), 'problem');
+		}
+	}
+
+	const listening = new AbortController();
+	const keys = (event: KeyboardEvent) => {
+		if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || !/^[fh]$/i.test(event.key) || document.querySelector('dialog[open]')) return;
+		event.preventDefault();
+		event.stopPropagation();
+		void openFind(event.key.toLowerCase() === 'h');
+	};
+	window.addEventListener('keydown', keys, { capture: true, signal: listening.signal });
+	const endPrinting = addPrinting(sheetNow);
+	return {
+		buttons: [button(t('find.title'), () => void openFind(false)), button(t('print.title'), () => window.print())],
+		end() {
+			ended = true;
+			listening.abort();
+			endPrinting();
+		},
+	};
+}
