@@ -169,6 +169,25 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		await ann.untilSaved();
 		assert.equal(await stored(), 'A2=1 A3=2 A4=3 A5=4 A8=after');
 	});
+	await step('a selection by the mouse goes on from the cell at which it began, a reference from the cell that it names', '1\n2\n3\n4', async () => {
+		await ann.goTo('C1');
+		await mouse.move(...(await at('A2')));
+		await mouse.down();
+		await mouse.move(...(await at('A3')), { steps: 4 });
+		await change('insert_rows', 1);
+		await ann.untilShows('A4', '3');
+		await mouse.move(...(await at('A5')), { steps: 4 });
+		await mouse.up();
+		await untilSelected('A3:A5');
+		await ann.goTo('C1');
+		await keyboard.type('=');
+		await ann.goTo('A3');
+		await ann.frames();
+		await change('insert_rows', 2, 2);
+		await ann.untilShows('A5', '2');
+		await key('Enter');
+		await untilStored('C1==A5 A4=1 A5=2 A6=3 A7=4');
+	});
 	await step('of several selected ranges those stay that are there; whole columns stay whole', '1\n2\n3\n4', async () => {
 		await ann.goTo('A2');
 		await keyboard.down('Control');
@@ -380,8 +399,11 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
 		await page.emulateMedia({ media: null });
 		// Chromium itself tells the page that it prints.
+		const papers = () => page.evaluate(() => [window.papers, document.querySelectorAll('.paper').length]);
+		await page.evaluate(() => window.addEventListener('beforeprint', () => (window.papers = document.querySelectorAll('.paper').length)));
 		const pdf = await page.pdf();
 		assert.ok(pdf.length > 5000);
+		await waitUntil(async () => String(await papers()) === '1,0', 'the table to have been there while Chromium printed');
 		await page.getByRole('button', { name: 'Light' }).click();
 	});
 });

@@ -36,11 +36,20 @@ export function openDialog(title: string, ...content: Child[]): { dialog: HTMLDi
 	const before = document.activeElement;
 	const dialog = h('dialog', { 'aria-labelledby': id });
 	const close = () => dialog.close();
+	// Univer takes the key if one of its menus has opened the dialog.
+	const escape = (event: KeyboardEvent) => {
+		if (event.key !== 'Escape' || event.isComposing || [...document.querySelectorAll('dialog[open]')].at(-1) !== dialog) return;
+		event.preventDefault();
+		event.stopImmediatePropagation();
+		close();
+	};
+	window.addEventListener('keydown', escape, { capture: true });
 	dialog.append(
 		h('header', {}, h('h2', { id }, title), button('✕', close, { class: 'icon', 'aria-label': t('close') })),
 		...content.filter((child): child is Node | string => !!child),
 	);
 	dialog.addEventListener('close', () => {
+		window.removeEventListener('keydown', escape, { capture: true });
 		const messages = dialog.querySelector('#messages');
 		if (messages) document.body.append(messages);
 		dialog.remove();

@@ -2,11 +2,14 @@
 // or deleted: what was copied or cut, Univer's marks, menus, drags, and ranges that the page has asked about.
 //
 // What cannot be moved is dropped, and the user is told.
-import type { Injector } from '@univerjs/core';
+import { type Injector, type IRange, UniverInstanceType } from '@univerjs/core';
+import { IRenderManagerService } from '@univerjs/engine-render';
 import { AutoFillController, IAutoFillService } from '@univerjs/sheets';
+import { ISheetSelectionRenderService } from '@univerjs/sheets-ui';
 import { IContextMenuService } from '@univerjs/ui';
 import { moveRange } from '../../v2/lines';
 import type { Place, Range, StructureEdit } from '../../v2/messages';
+import { rangeOf } from '../cells/reading';
 import { followCopies, marksOf, moveClipboard, type Marks } from './clipboard';
 
 /** Commands that the end of a drag runs, with the rows and columns that the drag began with. */
@@ -66,6 +69,7 @@ export class Pointers {
 			const ranges = each.ranges?.map((range) => moveRange(range, change));
 			each.ranges = ranges && !ranges.includes(undefined) ? (ranges as Range[]) : null;
 		}
+		this.moveStart(change);
 		// The choice between copies and series refers to the cells that were filled.
 		this.injector.get(AutoFillController).quit();
 		this.injector.get(IAutoFillService).setShowMenu(false);
@@ -73,6 +77,16 @@ export class Pointers {
 		if (!isGone || !menu.visible) return;
 		menu.hideContextMenu();
 		this.told('gone');
+	}
+
+	/** Moves the cell at which a selection by the mouse was begun. */
+	private moveStart(change: StructureEdit): void {
+		for (const [, render] of this.injector.get(IRenderManagerService).getRenderAll()) {
+			if (render.type !== UniverInstanceType.UNIVER_SHEET) continue;
+			const selecting = render.with(ISheetSelectionRenderService) as unknown as { _startRangeWhenPointerDown: IRange };
+			const moved = moveRange(rangeOf(selecting._startRangeWhenPointerDown), change);
+			if (moved) Object.assign(selecting._startRangeWhenPointerDown, { startRow: moved.row, endRow: moved.toRow, startColumn: moved.col, endColumn: moved.toCol });
+		}
 	}
 
 	/** Whether a command ends a drag that began before rows or columns moved. */
