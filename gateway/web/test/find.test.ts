@@ -15,6 +15,8 @@ describe('find', () => {
 		expect(finds(search('01-31'), '2024-01-31', '31/01/2024')).toBe(true);
 		expect(finds(search("'"), "'0012", '0012')).toBe(false);
 		expect(finds(search('TRUE'), 'TRUE')).toBe(true);
+		expect(finds(search('5 %'), '0.05', '5 %')).toBe(true);
+		expect(finds(search('5 %'), '-.05', '-5 %')).toBe(true);
 		expect(finds(search('STRASSE'), 'Straße')).toBe(false);
 		expect(finds(search('ÄRGER'), 'ärger')).toBe(true);
 		expect(finds(search('b'), 'a\nb\nc')).toBe(true);

@@ -13,7 +13,9 @@ import { openDrawer, type EditorContext } from './drawer';
 
 export interface FindSheet {
 	parts: GridParts;
-	contentOf(place: Place): { content: string; shown: string };
+	contentAt(place: Place): string;
+	/** What a cell shows, which takes longer to find out. */
+	shownAt(place: Place): string;
 	canEdit(): boolean;
 	/** Who is editing a cell; null: nobody. */
 	holderOf(place: Place): string | null;
@@ -109,11 +111,7 @@ export class FindDrawer {
 	}
 
 	private finds(finder: Finder, place: Place): boolean {
-		const cell = this.sheet.parts.sheet.getCellRaw(place.row, place.col);
-		if (!cell) return false;
-		let read: { content: string; shown: string } | undefined;
-		const all = () => (read ??= this.sheet.contentOf(place));
-		return finder.finds(all().content, () => all().shown);
+		return finder.finds(this.sheet.contentAt(place), () => this.sheet.shownAt(place));
 	}
 
 	/** The cells that are found, row by row; null if another search has begun. What rows that move meanwhile leave behind is searched again. */
@@ -189,7 +187,7 @@ export class FindDrawer {
 
 	/** What a cell is to hold; a text says why it is left alone. */
 	private edit(finder: Finder, place: Place): CellEdit | 'formulas' | 'formats' | 'locked' | 'long' {
-		const { content } = this.sheet.contentOf(place);
+		const content = this.sheet.contentAt(place);
 		const after = finder.replaced(content, this.by.input.value);
 		if (after === null) return isFormula(content) ? 'formulas' : 'formats';
 		if (isTooLong(after)) return 'long';

@@ -2,6 +2,7 @@
 import { button, notify } from '../dom';
 import { t } from '../i18n';
 import type { SheetSession } from '../sheet/session';
+import type { Place } from '../v2/messages';
 import type { UniverView } from '../view/univer';
 import type { EditorContext } from './drawer';
 import type { FindDrawer } from './find';
@@ -26,7 +27,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		const grid = view();
 		const parts = grid?.parts;
 		if (!grid || !parts) return null;
-		return { name: name(), parts, contentOf: (place: { row: number; col: number }) => grid.contentOf(place) ?? { content: '', shown: '' }, unread: () => session.unread };
+		return { name: name(), parts, contentOf: (place: Place) => grid.contentOf(place) ?? { content: '', shown: '' }, unread: () => session.unread };
 	};
 
 	async function openFind(replace: boolean): Promise<void> {
@@ -34,8 +35,9 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		if (!sheet) return;
 		view()?.acceptEditing();
 		find ??= import('./find').then(({ FindDrawer }) => {
-			const rest = { canEdit: () => session.canEdit, holderOf: (place: { row: number; col: number }) => session.holderOf(place), write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits) };
-			return new FindDrawer(context, { ...sheet, ...rest });
+			const grid = { contentAt: ({ row, col }: Place) => view()?.read(row, col).content ?? '', shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '' };
+			const rest = { canEdit: () => session.canEdit, holderOf: (place: Place) => session.holderOf(place), write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits) };
+			return new FindDrawer(context, { ...sheet, ...grid, ...rest });
 		});
 		try {
 			const drawer = await find;
@@ -48,10 +50,12 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 
 	const listening = new AbortController();
 	const keys = (event: KeyboardEvent) => {
-		if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || !/^[fh]$/i.test(event.key) || document.querySelector('dialog[open]')) return;
+		// On other keyboards than Latin ones, the key's place counts.
+		const letter = (/^[a-z]$/i.test(event.key) ? event.key : event.code.replace('Key', '')).toLowerCase();
+		if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || !/^[fh]$/.test(letter) || document.querySelector('dialog[open]')) return;
 		event.preventDefault();
 		event.stopPropagation();
-		void openFind(event.key.toLowerCase() === 'h');
+		void openFind(letter === 'h');
 	};
 	window.addEventListener('keydown', keys, { capture: true, signal: listening.signal });
 	const endPrinting = addPrinting(sheetNow);

@@ -41,7 +41,9 @@ export class Finder {
 	/** shown: called only if the typed text does not decide. */
 	finds(content: string, shown: () => string): boolean {
 		if (content === '') return false;
-		return ((this.search.formulas || !isFormula(content)) && this.isIn(typed(content))) || this.isIn(shown());
+		if ((this.search.formulas || !isFormula(content)) && this.isIn(typed(content))) return true;
+		// Only numbers, dates and results may look different from what was typed.
+		return /^[=+\-.\d]/.test(content) && this.isIn(shown());
 	}
 
 	/** The content after the replacement; null if there is nothing to replace: the result of a formula, or what only a format shows. */
