@@ -7,7 +7,7 @@ all build:
 	@scripts/setup run
 	@scripts/build
 
-run start stop check bench:
+run start stop check bench picture:
 	@scripts/$@
 # Random tests for longer, and more inputs of the fuzz targets.
 check-long:
@@ -48,4 +48,4 @@ clean:
 help:
 	@cat scripts/help.txt
 
-.PHONY: install-service all build run start stop check check-long bench web install clean help
+.PHONY: install-service all build run start stop picture check check-long bench web install clean help
