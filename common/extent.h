@@ -1,6 +1,6 @@
 /*
- * extent.h - how many rows, or columns, a sheet has after some have come or gone, and where they are then. Both programs
- * compute it, and the page does so as well (gateway/web/src/v2/lines.ts).
+ * extent.h - how many rows, or columns, a sheet has after some have come or gone, and where they are then. Both
+ * programs compute it, and the page does so as well (gateway/web/src/v2/lines.ts).
  */
 #ifndef EXTENT_H
 #define EXTENT_H
@@ -25,8 +25,8 @@ extent_after(uint32_t extent, uint32_t limit, bool insert, uint32_t at, uint32_t
 	return at > 0 ? at : 1;
 }
 
-/* Moves the lines *first to *last, *first <= *last, by the same edit. Lines that are inserted between them are added; what
- * is pushed beyond the limit is lost. Returns false if none of them is left. */
+/* Moves the lines *first to *last, *first <= *last, by the same edit. Lines that are inserted between them are added;
+ * what is pushed beyond the limit is lost. Returns false if none of them is left. */
 static inline bool
 extent_move(uint32_t *first, uint32_t *last, uint32_t limit, bool insert, uint32_t at, uint32_t n)
 {
