@@ -76,6 +76,7 @@ const editorAsScript: Plugin = {
 
 export default defineConfig({
 	plugins: [withoutUnused, editorAsScript],
+	worker: { format: 'es', plugins: () => [withoutUnused] },
 	define: { 'process.env.NODE_ENV': JSON.stringify('production') },
 	build: {
 		target: 'es2022',

@@ -1,6 +1,6 @@
 // arrange.test.ts - what properties mean for rows, columns and cells, and what a change by the user makes of them.
 import { describe, expect, test } from 'vitest';
-import { freezeOf, hiddenLines, merge, mergesOf, setFreeze, setLines, sizes, unmerge, withOwn, wholeSheet } from '../src/sheet/arrange';
+import { commonHeight, freezeOf, hiddenLines, merge, mergesOf, setFreeze, setLines, sizes, unmerge, withOwn, wholeSheet } from '../src/sheet/arrange';
 import { ForeignProperties } from '../src/sheet/property_undo';
 import { splitEdits } from '../src/sheet/split';
 import { tupleToProperty } from '../src/v2/edits';
@@ -17,6 +17,14 @@ function setOf(...properties: PropertyEdit[]): PropertySet {
 const heights = (set: PropertySet, count = 20) => Array.from({ length: count }, (_, row) => sizes(set, true, count).get(row) ?? 0);
 
 describe('what counts', () => {
+	test('a height of all rows of a sheet of any size costs as much as a few', () => {
+		const set = setOf({ ...wholeSheet, key: 'height', value: 50 }, rows(3, 16_000_000, 'height', 40), rows(9, 10, 'height', 30), rows(16_000_009, 16_000_009, 'hidden', true));
+		const found = sizes(set, true, 16_777_216);
+		expect([found.get(10), found.get(4), commonHeight(set, 16_777_216), commonHeight(set, 1000)]).toEqual([30, 40, 50, undefined]);
+		expect(found.size).toBeLessThan(300_000);
+		expect([...hiddenLines(set, true, 16_777_216)]).toEqual([16_000_009]);
+	});
+
 	test('the smaller range, and of equal ones the later', () => {
 		const set = setOf(rows(0, 9, 'height', 10), rows(2, 4, 'height', 20), rows(4, 6, 'height', 30), rows(3, 3, 'height', 40), { ...wholeSheet, key: 'height', value: 5 });
 		expect(heights(set, 12)).toEqual([10, 10, 20, 40, 30, 30, 30, 10, 10, 10, 5, 5]);

@@ -55,6 +55,10 @@ const refreshAreas = `refreshAreas(viewportInfo, { cacheCtx, mainCtx, leftOrigin
 `;
 
 const changes: Record<string, Change[]> = {
+	'/@univerjs/core/lib/es/index.js': [
+		// The limit of INDIRECT() and OFFSET(), and of pasted rows.
+		{ part: 'const MAX_ROW_COUNT = 1048576;', by: 'const MAX_ROW_COUNT = 16777216;' },
+	],
 	'/engine-render/lib/es/index.js': [
 		// Univer draws all visible cells when one of them has changed. See onlyRows below.
 		{ part: 'if (state === false) this._dirtyBounds = [];', by: 'if (state === false) this._dirtyBounds = []; this.onlyRows = undefined;' },
@@ -85,6 +89,16 @@ const changes: Record<string, Change[]> = {
 		{
 			part: /(?<=const canvasOffset = )getCanvasOffsetByEngine\(engine\)/g,
 			by: `{ get left() { return ${whereCanvasIs}.left; }, get top() { return ${whereCanvasIs}.top; } }`,
+		},
+	],
+	'/sheets-formula-ui/lib/es/index.js': [
+		// Univer frames the references of a formula that is typed, row by row, also those behind the grid.
+		{
+			part: 'const range = setEndForRange(rawRange, worksheet.getRowCount(), worksheet.getColumnCount());',
+			by: `const range = setEndForRange(rawRange, worksheet.getRowCount(), worksheet.getColumnCount());
+				const [lastRow, lastColumn] = [worksheet.getRowCount() - 1, worksheet.getColumnCount() - 1];
+				if (range.startRow > lastRow || range.startColumn > lastColumn) continue;
+				Object.assign(range, { endRow: Math.min(range.endRow, lastRow), endColumn: Math.min(range.endColumn, lastColumn) });`,
 		},
 	],
 	'/docs-ui/lib/es/index.js': [

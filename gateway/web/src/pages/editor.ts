@@ -29,6 +29,7 @@ import { reveal } from '../view/parts';
 import { StateAnnouncer } from './announce';
 import { Draft } from './draft';
 import { fold, foldIcon } from './fold';
+import { FormulaNotice } from './formulas';
 import { People } from './people';
 import { SheetTitle } from './title';
 import { switches } from './switches';
@@ -71,6 +72,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const title = new SheetTitle((name) => sheetApi.rename(name));
 	const status = h('span', { class: 'status', 'data-state': 'connecting' }, t('status.connecting'));
 	const announcer = new StateAnnouncer();
+	const formulas = new FormulaNotice();
 	const signIn = button(t('signin.submit'), () => void goOn(), { hidden: true });
 	const grid = h('div', { class: 'grid', 'aria-label': t('editor.grid'), 'aria-describedby': 'grid-help', role: 'application' });
 	const people = new People(
@@ -244,7 +246,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			onView: (range) => session.view(range),
 			onDivides: (merged) => notify(t('merge.divides', { merged }), 'problem'),
 			confirmMerge: (ranges, cells) => confirmDialog(t('merge.title', { range: named(ranges, mostCells) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
-		});
+		}, formulas.options(() => session.seq));
 		view = made;
 		view.setReadOnly(!session.canEdit);
 		session.attach(view);
@@ -405,6 +407,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			title.element,
 			h('span', { class: 'read-only', title: t('blocked.role') }, t('editor.readOnly')),
 			status,
+			formulas.element,
 			toGrid,
 			signIn,
 			h('span', { class: 'space' }),

@@ -74,18 +74,28 @@ export function runsOf(set: PropertySet, key: LineKey, ofRows: boolean): Run[] {
 	return edges.flatMap((first, i) => (owners[i] ? [{ first, last: edges[i + 1]! - 1, property: owners[i] }] : []));
 }
 
+/** The grid has an entry for each row or column with a value. If there are more, the longest runs have none from here on. */
+const mostLines = 200_000;
+
 /** The rows or columns below `count` that have a value. Other clients may have set any. */
 function lines<T>(set: PropertySet, key: LineKey, ofRows: boolean, count: number, read: (value: unknown) => T | undefined): Map<number, T> {
 	const values = new Map<number, T>();
-	for (const { first, last, property } of runsOf(set, key, ofRows)) {
+	for (const { first, last, property } of runsOf(set, key, ofRows).sort((a, b) => a.last - a.first - (b.last - b.first))) {
 		const value = read(property.value);
-		if (value !== undefined) for (let line = first; line <= Math.min(last, count - 1); line++) values.set(line, value);
+		const end = Math.min(last, count - 1, first + mostLines - values.size - 1);
+		if (value !== undefined) for (let line = first; line <= end; line++) values.set(line, value);
 	}
 	return values;
 }
 
 export const sizes = (set: PropertySet, ofRows: boolean, count: number): Map<number, number> =>
 	lines(set, ofRows ? 'height' : 'width', ofRows, count, (value) => (typeof value === 'number' && value > 0 ? Math.min(value, mostPixels) : undefined));
+
+/** The height of all rows, if they are more than can have one each. */
+export function commonHeight(set: PropertySet, count: number): number | undefined {
+	const value = count > mostLines ? set.value({ ...wholeSheet, key: 'height' }) : undefined;
+	return typeof value === 'number' && value > 0 ? Math.min(value, mostPixels) : undefined;
+}
 
 export const hiddenLines = (set: PropertySet, ofRows: boolean, count: number): Set<number> =>
 	new Set(lines(set, 'hidden', ofRows, count, (value) => (value === true ? true : undefined)).keys());

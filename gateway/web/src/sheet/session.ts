@@ -252,6 +252,11 @@ export class SheetSession {
 		return 'unread';
 	}
 
+	/** The seq of the sheet that the grid shows. */
+	get seq(): number {
+		return this.client.replica.seq;
+	}
+
 	/** The last row and column of the sheet, if not all cells are in the grid. */
 	get unreadEnd(): Place | null {
 		const { isWhole, rows, cols } = this.client.replica;

@@ -1,5 +1,6 @@
 // timezone.ts - the time zone of a sheet, in which NOW() and TODAY() are computed, so that all see the same. It is a property of the
 // sheet (docs/PROTOCOL.md, Properties).
+import { parseDate } from '../content';
 import type { PropertyEdit } from '../v2/messages';
 import type { PropertySet } from '../v2/properties';
 import { wholeSheet } from './arrange';
@@ -40,3 +41,6 @@ export function clockIn(zone: string, at: Date): string {
 	const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
 	return `${parts['year']}-${parts['month']}-${parts['day']} ${parts['hour']}:${parts['minute']}:${parts['second']}`;
 }
+
+/** The present time of a zone as a number of days, as spreadsheets count them. */
+export const serialIn = (zone: string): number => parseDate(clockIn(zone, new Date()))!.serial;

@@ -1,8 +1,5 @@
-// clock.ts - NOW() and TODAY() in the time zone of the sheet. Univer computes NOW() in that of the browser, and TODAY() in UTC.
-import type { Injector } from '@univerjs/core';
-import { BaseFunction, FUNCTION_NAMES_DATE, IFunctionService, NumberValueObject } from '@univerjs/engine-formula';
-import { parseDate } from '../content';
-import { clockIn, zoneOf } from '../sheet/timezone';
+// clock.ts - the time of NOW() and TODAY(): that of the sheet's time zone, from day to day.
+import { serialIn, zoneOf } from '../sheet/timezone';
 import type { PropertySet } from '../v2/properties';
 
 /** So often it is seen whether a day has begun. */
@@ -14,34 +11,14 @@ export class GridClock {
 	private readonly timer: ReturnType<typeof setInterval>;
 
 	constructor(
-		injector: Injector,
 		private readonly properties: () => PropertySet,
-		/** Computes all formulas. */
-		private readonly recalculate: () => void,
+		/** Formulas get the time of this zone, anew. */
+		private readonly tell: (zone: string) => void,
 	) {
 		this.zone = zoneOf(properties());
-		this.day = Math.floor(this.serial());
-		const clock = this;
-		class Now extends BaseFunction {
-			override minParams = 0;
-			override maxParams = 0;
-			override calculate() {
-				return NumberValueObject.create(clock.serial(), 'yyyy-mm-dd hh:mm');
-			}
-		}
-		class Today extends BaseFunction {
-			override minParams = 0;
-			override maxParams = 0;
-			override calculate() {
-				return NumberValueObject.create(Math.floor(clock.serial()), 'yyyy-mm-dd');
-			}
-		}
-		injector.get(IFunctionService).registerExecutors(new Now(FUNCTION_NAMES_DATE.NOW), new Today(FUNCTION_NAMES_DATE.TODAY));
+		this.day = Math.floor(serialIn(this.zone));
+		tell(this.zone);
 		this.timer = setInterval(() => this.look(), dayMs);
-	}
-
-	private serial(): number {
-		return parseDate(clockIn(this.zone, new Date()))!.serial;
 	}
 
 	/** The properties may have changed. */
@@ -49,15 +26,15 @@ export class GridClock {
 		const zone = zoneOf(this.properties());
 		if (zone === this.zone) return;
 		this.zone = zone;
-		this.day = Math.floor(this.serial());
-		this.recalculate();
+		this.day = Math.floor(serialIn(zone));
+		this.tell(zone);
 	}
 
 	private look(): void {
-		const day = Math.floor(this.serial());
+		const day = Math.floor(serialIn(this.zone));
 		if (day === this.day) return;
 		this.day = day;
-		this.recalculate();
+		this.tell(this.zone);
 	}
 
 	dispose(): void {

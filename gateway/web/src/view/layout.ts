@@ -4,7 +4,7 @@
 // sent. The grid shows what the properties say then, and whenever they change: arrange() compares Univer's model with them
 // and corrects it, so it does not matter how the model came to differ.
 import type { ICommandService, IRange, Worksheet } from '@univerjs/core';
-import { freezeOf, hiddenLines, merge, mergesOf, setFreeze, setLines, sizes, unmerge, wholeSheet } from '../sheet/arrange';
+import { commonHeight, freezeOf, hiddenLines, merge, mergesOf, setFreeze, setLines, sizes, unmerge, wholeSheet } from '../sheet/arrange';
 import type { PropertyEdit, Range } from '../v2/messages';
 import type { PropertySet } from '../v2/properties';
 
@@ -30,6 +30,10 @@ export class GridLayout {
 	/** The properties before and after the user's change; null: there is none. */
 	private before: PropertySet | null = null;
 	private after: PropertySet | null = null;
+	/** The height of rows without a property. */
+	private normalHeight: number | undefined;
+	/** The rows that are hidden. */
+	hidden: Iterable<number> = [];
 	/** Something was shown that is not the default. */
 	private arranged = false;
 
@@ -153,9 +157,13 @@ export class GridLayout {
 
 	private showRows(set: PropertySet): void {
 		const manager = this.sheet().getRowManager();
-		const normal = this.sheet().getConfig().defaultRowHeight;
 		const count = this.sheet().getRowCount();
+		const config = this.sheet().getConfig();
+		this.normalHeight ??= config.defaultRowHeight;
+		const normal = commonHeight(set, count) ?? this.normalHeight;
+		config.defaultRowHeight = normal;
 		const [heights, hidden] = [sizes(set, true, count), hiddenLines(set, true, count)];
+		this.hidden = hidden;
 		const rowHeight: Record<number, number> = {};
 		const autoHeightInfo: Record<number, number | undefined> = {};
 		const [hide, show]: [number[], number[]] = [[], []];

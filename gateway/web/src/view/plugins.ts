@@ -5,7 +5,6 @@ import { UniverDocsUIPlugin } from '@univerjs/docs-ui';
 import { UniverFormulaEnginePlugin } from '@univerjs/engine-formula';
 import { UniverRenderEnginePlugin } from '@univerjs/engine-render';
 import { UniverSheetsPlugin } from '@univerjs/sheets';
-import { UniverSheetsFormulaPlugin } from '@univerjs/sheets-formula';
 import { UniverSheetsFormulaUIPlugin } from '@univerjs/sheets-formula-ui';
 import { UniverSheetsNumfmtPlugin } from '@univerjs/sheets-numfmt';
 import { UniverSheetsNumfmtUIPlugin } from '@univerjs/sheets-numfmt-ui';
@@ -13,6 +12,7 @@ import { UniverSheetsUIPlugin } from '@univerjs/sheets-ui';
 import { UniverUIPlugin } from '@univerjs/ui';
 import '@univerjs/sheets/lib/facade';
 import '@univerjs/sheets-ui/lib/facade';
+import { SheetsFormula } from './formulas/plugin';
 import { hiddenMenus } from './input/blocked';
 
 export function pluginsOf(container: HTMLElement): [plugin: unknown, options?: object][] {
@@ -21,12 +21,13 @@ export function pluginsOf(container: HTMLElement): [plugin: unknown, options?: o
 		[UniverRenderEnginePlugin],
 		[UniverUIPlugin, { container, header: true, menu: hiddenMenus() }],
 		[UniverDocsUIPlugin],
-		[UniverFormulaEnginePlugin],
+		// The worker computes (view/formulas/computing.ts).
+		[UniverFormulaEnginePlugin, { notExecuteFormula: true }],
 		[UniverSheetsPlugin],
 		[UniverSheetsUIPlugin, { footer: false, disableForceStringAlert: true, disableForceStringMark: true, protectedRangeShadow: true }],
 		[UniverSheetsNumfmtPlugin, { disableTextFormatAlert: true, disableTextFormatMark: true }],
 		[UniverSheetsNumfmtUIPlugin],
-		[UniverSheetsFormulaPlugin, { initialFormulaComputing: 0 }],
+		[SheetsFormula, { initialFormulaComputing: 0 }],
 		[UniverSheetsFormulaUIPlugin],
 	];
 }

@@ -17,6 +17,8 @@ import { GridClock } from './clock';
 import type { GridEvents } from './events';
 import { columnCountFor, GridExtent, leastColumns, leastRows, rowCountFor } from './extent';
 import { RowHeights } from './heights';
+import { Computing, type ComputingEvents } from './formulas/computing';
+import { startWorker } from './formulas/worker';
 import { CellEditor } from './input/cell-editor';
 import { Guard } from './input/guard';
 import { Typing } from './input/typing';
@@ -49,6 +51,7 @@ export class UniverView implements SessionGrid {
 	private book!: Workbook;
 	private sheet!: Worksheet;
 	private contents!: Contents;
+	private computing!: Computing;
 	private guard!: Guard;
 	private clock!: GridClock;
 	private readOnly = true;
@@ -61,6 +64,7 @@ export class UniverView implements SessionGrid {
 		gridTexts: GridTexts,
 		private readonly size: { rows: number; cols: number },
 		private readonly events: GridEvents,
+		private readonly computed: ComputingEvents & { off: boolean; seq(): number },
 	) {
 		// Univer empties the element that it gets.
 		this.host = document.createElement('div');
@@ -112,8 +116,12 @@ export class UniverView implements SessionGrid {
 		this.editor.keepText();
 		const injector = this.univer.__getInjector();
 		const formulas = this.get<FormulaDataModel>(FormulaDataModel);
-		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights, onShown: () => this.marks.refresh() });
-		this.clock = new GridClock(injector, events.properties, () => this.contents.hasFormulas && this.contents.recalculate([]));
+		const onFilled = (cells: Place[]) => this.computing.note(cells);
+		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights, onFilled, onShown: () => this.marks.refresh() });
+		const contentAt = (row: number, col: number) => this.contents.contentAt(row, col);
+		this.computing = new Computing({ book, sheet, commands, model: formulas, extent, contentAt, makeWorker: startWorker, off: this.computed.off, seq: this.computed.seq, events: this.computed });
+		this.cleanUps.push(() => this.computing.dispose());
+		this.clock = new GridClock(events.properties, (zone) => this.computing.setClock(zone));
 		this.setReadOnly(this.readOnly);
 		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, pointers, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
 		pointers.start();
@@ -128,6 +136,7 @@ export class UniverView implements SessionGrid {
 		this.clock.arrange();
 		const visible = this.layout.arrange() ? this.visible() : null;
 		if (visible) this.heights.widthsChanged(visible.row, visible.toRow);
+		this.computing.hide(this.layout.hidden);
 		this.marks.refresh();
 	}
 
@@ -191,7 +200,7 @@ export class UniverView implements SessionGrid {
 			this.cancelEditing();
 			this.events.onTextLost(lost);
 		}
-		if (this.hasFormulas) this.contents.recalculate([]);
+		this.computing.move(change);
 		this.marks.refresh();
 	}
 

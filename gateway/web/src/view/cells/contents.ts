@@ -1,7 +1,7 @@
 // contents.ts - the cells of Univer's model, as the session reads and writes them.
 //
 // Received edits are marked fromCollab, so that they are not reported. Without formulas they are also marked onlyLocal, which
-// saves Univer a scan of all cells; this file then starts the recalculation.
+// saves Univer a scan of all cells.
 import type { ICellData, ICommandService, IExecutionOptions, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import type { FormulaDataModel } from '@univerjs/engine-formula';
 import type { CellState } from '../../sheet/mirror';
@@ -24,6 +24,8 @@ interface ContentParts {
 	heights: RowHeights;
 	/** Cells were shown. */
 	onShown(): void;
+	/** These cells were written without a mutation. */
+	onFilled(cells: Place[]): void;
 }
 
 export class Contents {
@@ -69,13 +71,13 @@ export class Contents {
 		if (gone.length > 0) this.apply(gone);
 		if (formulas.length > 0) this.apply(formulas);
 		else if (shown) this.parts.commands.syncExecuteCommand(setValues, { unitId: this.unitId, subUnitId: this.sheetId, cellValue: { [shown.row]: { [shown.col]: {} } } }, { fromCollab: true, onlyLocal: true });
-		if (this.hasFormulas && cells.length > formulas.length) this.recalculate([range]);
+		if (this.hasFormulas && cells.length > formulas.length) this.parts.onFilled(cells);
 	}
 
 	/** Applies edits. Cells that are so already are left alone. */
 	apply(edits: CellEdit[]): void {
 		const cellValue: Record<number, Record<number, ICellData>> = {};
-		const written: Range[] = [];
+		let written = 0;
 		let [rows, columns, touchesFormula] = [0, 0, false];
 		for (const { row, col, content, style: info } of edits) {
 			const style = info === undefined ? undefined : styleOfInfo(info);
@@ -89,45 +91,24 @@ export class Contents {
 			if (newContent && (cell.f || old?.f || old?.si)) touchesFormula = true;
 			(cellValue[row] ??= {})[col] = cell;
 			this.parts.heights.changed(row, content ?? '', style ?? oldStyle);
-			written.push({ row, col, toRow: row, toCol: col });
+			written++;
 			rows = Math.max(rows, row + 1);
 			columns = Math.max(columns, col + 1);
 		}
-		if (written.length === 0) return;
+		if (written === 0) return;
 		this.parts.extent.growTo(rows, columns);
 		this.hasFormulas ||= touchesFormula;
 		// onlyRows: tools/univer.ts
 		const options: IExecutionOptions = touchesFormula ? { fromCollab: true } : { fromCollab: true, onlyLocal: true, onlyRows: true };
 		this.parts.commands.syncExecuteCommand(setValues, { unitId: this.unitId, subUnitId: this.sheetId, cellValue }, options);
-		if (!touchesFormula && this.hasFormulas) this.recalculate(written);
 		this.parts.onShown();
-	}
-
-	/** Computes the formulas that depend on these ranges; all formulas if there are none. */
-	recalculate(ranges: Range[]): void {
-		const dirtyRanges = ranges.map(({ row, col, toRow, toCol }) => ({
-			unitId: this.unitId,
-			sheetId: this.sheetId,
-			range: { startRow: row, endRow: toRow, startColumn: col, endColumn: toCol },
-		}));
-		const parameters = {
-			dirtyRanges,
-			forceCalculation: ranges.length === 0,
-			dirtyNameMap: {},
-			dirtyDefinedNameMap: {},
-			dirtyUnitFeatureMap: {},
-			dirtyUnitOtherFormulaMap: {},
-			clearDependencyTreeCache: {},
-			options: null,
-		};
-		void this.parts.commands.executeCommand('formula.mutation.set-formula-calculation-start', parameters, { onlyLocal: true });
 	}
 
 	private styleOf(cell: Nullable<ICellData>): Nullable<IStyleData> {
 		return cell?.s ? this.parts.book.getStyles().getStyleByCell(cell) : null;
 	}
 
-	private contentAt(row: number, col: number): string {
+	contentAt(row: number, col: number): string {
 		const cell = this.parts.sheet.getCellRaw(row, col);
 		if (!cell) return '';
 		let formula: Nullable<string> = cell.f;

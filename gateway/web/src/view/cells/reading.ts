@@ -16,15 +16,6 @@ export function visitCells(matrix: Matrix, range: Range, visit: (row: number, co
 	}
 }
 
-/** The values of cells that `keeps` accepts. */
-export function valuesOf(matrix: Matrix, keeps: (row: number, col: number) => boolean): Matrix {
-	const kept: Record<string, Record<string, unknown>> = {};
-	for (const [row, cells] of Object.entries(matrix)) {
-		for (const [col, cell] of Object.entries(cells ?? {})) if (keeps(Number(row), Number(col))) (kept[row] ??= {})[col] = cell;
-	}
-	return kept as Matrix;
-}
-
 /** Calls `visit` for all entries of a matrix. */
 export function forCells(matrix: Matrix, visit: (row: number, col: number, cell: Nullable<ICellData>) => void): void {
 	for (const [row, cells] of Object.entries(matrix)) {

@@ -5,14 +5,13 @@
 // the value stays). Therefore a cell is read before the user's first mutation of it and after the last one, and both states
 // are reported.
 import { ICommandService, IUndoRedoService } from '@univerjs/core';
-import type { ICellData, IExecutionOptions, Injector, IObjectMatrixPrimitiveType, IRange, Nullable, Worksheet } from '@univerjs/core';
+import type { IExecutionOptions, Injector, IRange, Worksheet } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { editOf } from '../../sheet/undo';
 import { maxCols, maxRows } from '../../v2/lines';
 import type { Place, Range } from '../../v2/messages';
 import { cellsOfMutation, leavePlain, UserChanges } from '../cells/changes';
 import type { Contents } from '../cells/contents';
-import { valuesOf } from '../cells/reading';
 import type { GridEvents } from '../events';
 import type { GridExtent } from '../extent';
 import type { GridLayout } from '../layout';
@@ -24,7 +23,6 @@ import type { Typing } from './typing';
 
 const setValues = 'sheet.mutation.set-range-values';
 
-type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
 type Execute = (id: string, params?: any, options?: IExecutionOptions) => unknown;
 
 /** Mutations that the page itself executes, or the calculation of formulas, which marks formulas that others write, too. Any other that changes cells is the user's. */
@@ -73,7 +71,6 @@ export class Guard {
 		return (id, params, options) => {
 			if (!typing.allows(id, params)) return result(false);
 			if (id === 'doc.command-replace-snapshot') return typing.replace(() => run(id, params, options));
-			if (id === setValues && options?.applyFormulaCalculationResult) params = this.presentResults(params);
 			if (isOurs(id, options)) return run(id, params, options);
 			// The box that names the selection takes cells behind the grid, too.
 			if (id === 'sheet.operation.set-selections' && !this.reach(params.selections ?? [])) {
@@ -160,15 +157,6 @@ export class Guard {
 		const { sheet } = this.parts;
 		const end = (value: number, last: number) => (Number.isNaN(value) ? last : value);
 		return { row: end(startRow, 0), col: end(startColumn, 0), toRow: end(endRow, sheet.getRowCount() - 1), toCol: end(endColumn, sheet.getColumnCount() - 1) };
-	}
-
-	/** Results of a calculation, without those whose formulas have moved since it began. Another one follows. */
-	private presentResults<Values extends { cellValue: Matrix }>(params: Values): Values {
-		const hasFormula = (row: number, col: number) => {
-			const cell = this.parts.sheet.getCellRaw(row, col);
-			return Boolean(cell?.f || cell?.si);
-		};
-		return { ...params, cellValue: valuesOf(params.cellValue, hasFormula) };
 	}
 
 	/** The mutations of an action (a value, then its format) are one change. */

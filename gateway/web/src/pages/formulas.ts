@@ -1,0 +1,44 @@
+// formulas.ts - what the page says about formulas that are not computed, and the way to open a sheet without them (?formulas=off).
+import { cellName } from '../content';
+import { button, h, notify } from '../dom';
+import { t } from '../i18n';
+import type { ComputingEvents } from '../view/formulas/computing';
+
+export class FormulaNotice {
+	private readonly text = h('span', {});
+	private readonly other = button('', () => this.reopen());
+	/** For the bar. */
+	readonly element = h('span', { class: 'formula-notice', role: 'status' }, this.text, ' ', this.other);
+	private readonly isOff = new URLSearchParams(location.search).get('formulas') === 'off';
+
+	constructor() {
+		this.element.hidden = true;
+		if (this.isOff) this.show(t('formulas.off'));
+	}
+
+	private show(text: string): void {
+		this.text.textContent = text;
+		this.other.textContent = t(this.isOff ? 'formulas.compute' : 'formulas.openWithout');
+		this.element.hidden = false;
+	}
+
+	/** Opens the sheet with formulas, or without. */
+	private reopen(): void {
+		const address = new URL(location.href);
+		if (this.isOff) address.searchParams.delete('formulas');
+		else address.searchParams.set('formulas', 'off');
+		location.assign(address);
+	}
+
+	/** For the grid. */
+	options(seq: () => number): ComputingEvents & { off: boolean; seq(): number } {
+		return {
+			off: this.isOff,
+			seq,
+			onStopped: ({ row, col }) => notify(t('formulas.stopped', { cell: cellName(row, col) }), 'problem'),
+			onSlow: () => this.show(t('formulas.slow')),
+			onComputed: () => (this.element.hidden = !this.isOff),
+			onOff: () => this.show(t('formulas.off')),
+		};
+	}
+}

@@ -1,0 +1,200 @@
+// formulas.test.ts - what the worker computes: values, arrays, circles, limits.
+import { describe, expect, test } from 'vitest';
+import { Calculation } from '../src/formulas/calculation';
+import { Evaluator } from '../src/formulas/evaluator';
+import type { FromWorker } from '../src/formulas/messages';
+
+const evaluator = new Evaluator();
+const columns = (name: string): number => [...name].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1;
+const place = (name: string): [number, number] => {
+	const [, letters, digits] = /^([A-Z]+)([0-9]+)$/.exec(name)!;
+	return [Number(digits) - 1, columns(letters!)];
+};
+
+/** A sheet whose formulas are computed as in the worker, and what the page shows of it. */
+class Computed {
+	private n = 0;
+	private done = 0;
+	readonly contents = new Map<string, string | number | boolean>();
+	shown = new Map<string, unknown>();
+	calculation: Calculation;
+	stopped = new Set<string>();
+
+	constructor() {
+		evaluator.changedAll();
+		const options = { stopped: this.stopped, careful: false, post: (message: FromWorker) => this.hear(message), pause: async () => {} };
+		this.calculation = new Calculation(evaluator, options);
+	}
+
+	private hear(message: FromWorker): void {
+		if (message.t === 'done') this.done = message.n;
+		if (message.t !== 'results') return;
+		for (const [row, col, cell] of [...message.filled, ...message.values]) this.shown.set(`${row},${col}`, cell?.v ?? null);
+	}
+
+	async write(contents: Record<string, string | number | boolean | null>, slowly = false): Promise<void> {
+		const entries = Object.entries(contents).map(([name, value]) => [...place(name), value] as const);
+		const isFormula = (value: unknown) => typeof value === 'string' && value.startsWith('=');
+		for (const [name, value] of Object.entries(contents)) {
+			// As the grid does.
+			this.shown.delete(place(name).join());
+			if (value === null) this.contents.delete(name);
+			else this.contents.set(name, value);
+		}
+		this.calculation.set(
+			++this.n,
+			entries.filter(([, , value]) => !isFormula(value)).map(([row, col, value]) => [row, col, value]),
+			entries.filter(([, , value]) => isFormula(value)).map(([row, col, value]) => [row, col, value as string]),
+		);
+		if (!slowly) await this.settled();
+	}
+
+	async settled(): Promise<void> {
+		while (this.done < this.n) await new Promise((resolve) => setTimeout(resolve, 0));
+	}
+
+	of(...names: string[]): unknown[] {
+		return names.map((name) => this.shown.get(place(name).join()) ?? null);
+	}
+}
+
+async function values(contents: Record<string, string | number | boolean>, ...names: string[]): Promise<unknown[]> {
+	const sheet = new Computed();
+	await sheet.write(contents);
+	return sheet.of(...names);
+}
+
+describe('what formulas show', () => {
+	test('values, chains, ranges', async () => {
+		expect(await values({ A1: 1, A2: 2, A3: '=A1+A2', B1: '=SUM(A1:A3)', B2: '=B1*2', C1: '="x"&B2', C2: '=A9', C3: '=C2=0' }, 'A3', 'B1', 'B2', 'C1', 'C2', 'C3')).toEqual([3, 6, 12, 'x12', 0, 1]);
+	});
+});
+
+test('links show their text', async () => {
+	const contents = { A1: '=HYPERLINK("https://example.org/","one")', A2: '=HYPERLINK("#B5","two")', B1: '=A1&A2' };
+	expect((await values(contents, 'B1'))[0]).toBe('onetwo');
+});
+
+describe('limits', () => {
+	test('references beyond the sheet are errors', async () => {
+		expect(await values({ A1: '=SUM(B5:B99999999)', A2: '=B16777217', A3: '=XFE1', A4: '=SUM(B1:XFE2)', A5: '=IFERROR(B16777217,7)', A6: '=B16777216', A7: '=INDIRECT("B99999999")', A8: '=OFFSET(B1,16777216,0)' }, 'A1', 'A2', 'A3', 'A4', 'A5', 'A6', 'A7', 'A8')).toEqual(['#REF!', '#REF!', '#REF!', '#REF!', 7, 0, '#REF!', '#REF!']);
+	});
+
+	test('ranges are read as far as something is in them', async () => {
+		const names = ['D1', 'D2', 'D3', 'D4', 'D5', 'D6', 'D7', 'D8', 'D9', 'E1', 'E2'];
+		const shown = await values(
+			{
+				...{ A1: 1, A2: 2, A3: 3, B1: 10, B2: 20, B3: 30, B5: 'x' },
+				...{ D1: '=SUM(A2:B16777216)', D2: '=SUM(A:A)', D3: '=SUM(1:3)-SUM(D1:E3)', D4: '=SUMPRODUCT(A:A*B1:B16777216)', D5: '=ROWS(A:A)', D6: '=COLUMNS(1:1)', D7: '=COUNTBLANK(A:A)', D8: '=SUMIFS(B:B,A:A,">1")' },
+				...{ D9: '=INDEX(A:A,3)', E1: '=COUNTA(INDIRECT("A1:B1048576"))', E2: '=SUM(OFFSET(A1,0,0,1048576,2))' },
+			},
+			...names,
+		);
+		expect(shown).toEqual([55, 6, '#CYCLE!', '#VALUE!', 16777216, 16384, 16777213, 50, 3, 7, 66]);
+	});
+
+	test('arrays and texts that are too large', async () => {
+		const contents = {
+			...{ A1: '=SUM(SEQUENCE(1E9))', A2: '=SEQUENCE(1E5,1E5)', A3: '=REPT("x",1E9)', A4: '=SUM(MAKEARRAY(1E6,1E6,LAMBDA(a,b,1)))', A5: '=SUM(MUNIT(1E6))', A6: '=SUM(RANDARRAY(1E5,1E5))' },
+			...{ A7: '=SEQUENCE(600000)', A8: '=REDUCE("ab",SEQUENCE(40),LAMBDA(a,b,a&a))', A9: '=ROWS(A1:XFD16777216)' },
+		};
+		const shown = await values(contents, ...Object.keys(contents));
+		expect(shown).toEqual(['#NUM!', '#NUM!', '#VALUE!', '#NUM!', '#NUM!', '#NUM!', '#NUM!', '#VALUE!', 16777216]);
+	});
+});
+
+describe('circles', () => {
+	test('show an error, and end', async () => {
+		const sheet = new Computed();
+		await sheet.write({ A1: '=B1+1', B1: '=C1+1', C1: '=A1+1', D1: '=A1', E1: '=IFERROR(A1,5)', F1: '=SUM(F1:F3)', G1: '=INDIRECT("G1")', H1: 3 });
+		expect(sheet.of('A1', 'B1', 'C1', 'D1', 'E1', 'F1', 'G1')).toEqual(['#CYCLE!', '#CYCLE!', '#CYCLE!', '#CYCLE!', 5, '#CYCLE!', '#CYCLE!']);
+		await sheet.write({ C1: '=H1' });
+		expect(sheet.of('A1', 'B1', 'C1', 'D1', 'E1')).toEqual([5, 4, 3, 5, 5]);
+		await sheet.write({ H1: '=A1' });
+		expect(sheet.of('A1', 'H1')).toEqual(['#CYCLE!', '#CYCLE!']);
+	});
+});
+
+describe('arrays', () => {
+	test('make room for what is written, and come back', async () => {
+		const sheet = new Computed();
+		await sheet.write({ A1: '=SEQUENCE(4)', B1: '=SUM(A1:A4)', C1: '=A3' });
+		expect(sheet.of('A1', 'A2', 'A3', 'A4', 'B1', 'C1')).toEqual([1, 2, 3, 4, 10, 3]);
+		await sheet.write({ A3: 'text' });
+		expect(sheet.of('A1', 'A2', 'A3', 'A4', 'B1', 'C1')).toEqual(['#SPILL!', null, null, null, '#SPILL!', 'text']);
+		await sheet.write({ A3: null });
+		expect(sheet.of('A1', 'A2', 'A3', 'A4', 'B1', 'C1')).toEqual([1, 2, 3, 4, 10, 3]);
+		await sheet.write({ A1: null });
+		expect(sheet.of('A2', 'A4', 'B1', 'C1')).toEqual([null, null, 0, 0]);
+	});
+
+	test('the one above fills the cells that two want', async () => {
+		const sheet = new Computed();
+		await sheet.write({ B3: '=SEQUENCE(1,3)', C2: '=SEQUENCE(3)' });
+		expect(sheet.of('B3', 'C2', 'C3', 'D3')).toEqual(['#SPILL!', 1, 2, null]);
+		await sheet.write({ C4: 1 });
+		expect(sheet.of('B3', 'C2', 'C3', 'D3')).toEqual([1, '#SPILL!', 2, 3]);
+	});
+});
+
+/** mulberry32: the same edits in each run. */
+function randomOf(seed: number): (below: number) => number {
+	return (below) => {
+		seed = (seed + 0x6d2b79f5) | 0;
+		let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+		t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+		return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below);
+	};
+}
+
+describe('pages with the same log show the same values', () => {
+	const seed = Number(process.env.PG_SHEET_SEED ?? 20260101);
+	const times = process.env.LONG ? 400 : 40;
+
+	test(`random edits, heard in parts of any size, and all at once: seed ${seed}`, async () => {
+		const random = randomOf(seed);
+		const pick = <T>(list: readonly T[]): T => list[random(list.length)]!;
+		const names = ['A', 'B', 'C', 'D', 'E'].flatMap((col) => [1, 2, 3, 4, 5, 6].map((row) => `${col}${row}`));
+		const cell = () => pick(names);
+		const content = () =>
+			pick<() => string | number | boolean | null>([
+				() => random(5),
+				() => random(5),
+				() => null,
+				() => null,
+				() => 'text',
+				() => `=${cell()}+${cell()}`,
+				() => `=SUM(${cell()}:${cell()})`,
+				() => `=SEQUENCE(${1 + random(3)},${1 + random(3)})`,
+				() => `=SEQUENCE(MOD(N(${cell()}),4)+1)`,
+				() => `=${pick(['A', 'B', 'C', 'D'])}1:${pick(['A', 'B', 'C', 'D'])}${1 + random(4)}`,
+				() => `=IFERROR(${cell()},"none")`,
+				() => `=INDIRECT("${pick(['A', 'B'])}"&MOD(N(${cell()}),6)+1)`,
+				() => `=COUNTA(${pick(['A:A', 'B:C', '2:2', 'A1:E1048576'])})`,
+				() => `=1/${cell()}`,
+				() => '=RAND()',
+			])();
+		let [cycles, blocked] = [0, 0];
+		for (let round = 0; round < times; round++) {
+			const pages = [new Computed(), new Computed()];
+			for (let i = 0; i < 12; i++) {
+				const edits = Object.fromEntries(Array.from({ length: 1 + random(4) }, () => [cell(), content()]));
+				await pages[0]!.write(edits);
+				// The other page hears of several before it has computed.
+				await pages[1]!.write(edits, random(2) === 0);
+			}
+			for (const page of pages) await page.settled();
+			const fresh = new Computed();
+			await fresh.write(Object.fromEntries(pages[0]!.contents));
+			const all = [...pages, fresh].map((page) => Object.fromEntries(names.concat('F1', 'F2', 'A7', 'A8', 'B7').map((name) => [name, page.of(name)[0]])));
+			const formulas = Object.fromEntries([...pages[0]!.contents].filter(([, value]) => String(value).startsWith('=')));
+			const shownOf = (page: Record<string, unknown>) => Object.fromEntries(Object.entries(page).filter(([name]) => !pages[0]!.contents.has(name) || name in formulas));
+			expect(shownOf(all[1]!), JSON.stringify(Object.fromEntries(pages[0]!.contents))).toEqual(shownOf(all[0]!));
+			expect(shownOf(all[2]!), JSON.stringify(Object.fromEntries(pages[0]!.contents))).toEqual(shownOf(all[0]!));
+			const shown = Object.values(all[0]!);
+			cycles += shown.includes('#CYCLE!') ? 1 : 0;
+			blocked += shown.includes('#SPILL!') ? 1 : 0;
+		}
+		expect(Math.min(cycles, blocked)).toBeGreaterThan(times / 10);
+	});
+});
