@@ -91,6 +91,10 @@ const changes: Record<string, Change[]> = {
 			by: `{ get left() { return ${whereCanvasIs}.left; }, get top() { return ${whereCanvasIs}.top; } }`,
 		},
 	],
+	'/@univerjs/sheets/lib/es/index.js': [
+		// Univer looks at each cell that a typed formula refers to for a protection. The sheets have none.
+		{ part: '_permissionCheckWithFormula(params) {', by: '_permissionCheckWithFormula(params) { return true;' },
+	],
 	'/sheets-formula-ui/lib/es/index.js': [
 		// Univer frames the references of a formula that is typed, row by row, also those behind the grid.
 		{
