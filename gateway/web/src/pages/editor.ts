@@ -47,6 +47,8 @@ const mostCells = 5;
 /** So many cells are named before they are deleted. */
 const mostNamed = 30;
 const named = (cells: string[], most: number) => cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '');
+/** A text without the cell's lock is offered when the user has paused for so long. */
+const deniedMs = 1000;
 /** A paste of so many cells is reported. */
 const toldCells = 1000;
 
@@ -157,7 +159,21 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			kept.addLost(deleted.map(({ content }) => content!), t('kept.deleted'), keep);
 			kept.add(cut, t('kept.cut'), outbox.keep());
 		},
-		onDenied: (place) => notify(t('lock.denied', { cell: cellName(place.row, place.col) }), 'problem'),
+		onDenied(place) {
+			notify(t('lock.denied', { cell: cellName(place.row, place.col) }), 'problem');
+			let before = draft.content;
+			const timer = setInterval(() => {
+				const { content } = draft;
+				if (content && content.content !== before?.content) {
+					before = content; // the user is writing
+					return;
+				}
+				clearInterval(timer);
+				if (!content) return;
+				kept.add([content], refusal('locked', content), outbox.keep());
+				view?.cancelEditing();
+			}, deniedMs);
+		},
 		onSkipped(skipped) {
 			if (skipped.length === 0) return;
 			notify(t('undo.skipped', { count: skipped.length, cells: named(skipped.map(({ row, col }) => cellName(row, col)), mostCells) }), 'problem');
