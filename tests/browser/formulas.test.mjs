@@ -51,7 +51,7 @@ test('formulas', { timeout: 900000 }, async (t) => {
 	});
 
 	await t.test('a formula that never ends is stopped, alone', async () => {
-		const endless = '=REDUCE(0,SEQUENCE(3000),LAMBDA(a,b,a+SUM(SEQUENCE(3000))))';
+		const endless = '=REDUCE(0,SEQUENCE(100000),LAMBDA(a,b,a+SUM(SEQUENCE(100000))))';
 		const id = await make({ A1: '2', B1: '=A1*2', B2: endless, B3: '=B2', B4: '=A1*3' });
 		await ann.open(id);
 		await ann.type('A1', '5');

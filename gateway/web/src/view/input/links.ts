@@ -79,7 +79,10 @@ export function addLinks(parts: GridParts): () => void {
 		if (isInside) open(cell.address);
 	};
 	const key = (event: KeyboardEvent) => {
-		if (event.key !== 'Enter' || !event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || card.hidden || !host.contains(document.activeElement)) return;
+		if (event.key !== 'Enter' || !event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || card.hidden) return;
+		// Keys go to the cells also if nothing has the focus, or the card has.
+		const focused = document.activeElement;
+		if (focused !== document.body && !host.contains(focused) && !card.contains(focused)) return;
 		event.preventDefault();
 		event.stopImmediatePropagation();
 		link.click();
