@@ -135,6 +135,7 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 
 	await step('a sheet is downloaded as CSV, and CSV becomes a sheet', async () => {
 		const { page } = ann;
+		await page.getByRole('button', { name: 'More', exact: true }).click();
 		const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
 		assert.equal(download.suggestedFilename(), 'Our house.csv');
 		const file = path.join(directory, 'Copied.csv');

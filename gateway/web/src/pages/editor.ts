@@ -391,16 +391,19 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		});
 	};
 	const tools = addTools({ context, session, view: () => view, name: () => title.element.textContent ?? '' });
+	const moreMenu = h('div', { class: 'more-menu' }, ...tools.buttons, button(t('csv.download'), () => void attempt(() => downloadCsv(fid))));
+	const more = fold('more', t('editor.more'), t('editor.more'), moreMenu);
+	more.toggle.classList.add('more');
 	const actions = h(
 		'div',
 		{ class: 'actions-menu' },
 		button(t('versions.save'), () => void save(), { class: 'for-editors' }),
 		button(t('versions.title'), () => openVersions(context), { 'aria-haspopup': 'dialog' }),
 		button(t('history.title'), () => openHistory(context), { 'aria-haspopup': 'dialog' }),
-		...tools.buttons,
 		button(t('share.title'), () => openShare(context, t('share.heading')), { class: 'primary for-owners', 'aria-haspopup': 'dialog' }),
-		button(t('csv.download'), () => void attempt(() => downloadCsv(fid))),
 		button(t('access.title'), () => openShare(context, t('access.heading')), { class: 'for-others', 'aria-haspopup': 'dialog' }),
+		more.toggle,
+		moreMenu,
 		switches(),
 		accountButton(account, navigation),
 	);
@@ -455,6 +458,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			people.stop();
 			announcer.stop();
 			menu.close();
+			more.close();
 			endWatch();
 			void session.stop().then(() => outbox.close());
 			view?.dispose();
