@@ -428,6 +428,16 @@ test('values', { timeout: 420000 }, async (t) => {
 				const [opened] = await Promise.all([ann.context.waitForEvent('page'), keyboard.press(key)]);
 				await opened.close();
 			},
+			'Find in the sheet Ctrl+F': async (key) => {
+				await at('C5', key);
+				await page.locator('.drawer[data-drawer=find]').getByLabel('Find', { exact: true }).waitFor();
+			},
+			'Find and replace in the sheet Ctrl+H': async (key) => {
+				await at('C5', key);
+				await page.locator('.drawer[data-drawer=find]').getByLabel('Replace with', { exact: true }).waitFor();
+				await keyboard.press('Escape');
+				await page.locator('.drawer[data-drawer=find]').waitFor({ state: 'detached' });
+			},
 			'Open the menu Shift+F10': async (key) => {
 				await at('C5', key);
 				const menu = page.locator('section[dir] > section button');

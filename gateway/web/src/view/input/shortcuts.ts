@@ -13,7 +13,7 @@ type Listed = IShortcutItem & { keys?: string };
 const keysOfPage: [keys: string, text: string][] = [
 	['Home', 'rowStart'], ['End', 'rowEnd'], ['Ctrl+Home', 'first'], ['Ctrl+End', 'last'], ['PageDown', 'pageDown'], ['PageUp', 'pageUp'],
 	['Shift+Space', 'selectRows'], ['Ctrl+Space', 'selectColumns'], ['Ctrl+9', 'hideRows'], ['Ctrl+0', 'hideColumns'], ['Ctrl+Shift+9', 'showRows'], ['Ctrl+Shift+0', 'showColumns'],
-	['Ctrl++', 'insert'], ['Ctrl+-', 'delete'], ['Alt+Shift+\u2191', 'moveBack'], ['Alt+Shift+\u2193', 'moveForth'], ['Ctrl+;', 'date'], ['Ctrl+Shift+;', 'time'], ['Alt+Enter', 'link'], ['Shift+F10', 'menu'], ['F6', 'leave'],
+	['Ctrl++', 'insert'], ['Ctrl+-', 'delete'], ['Alt+Shift+\u2191', 'moveBack'], ['Alt+Shift+\u2193', 'moveForth'], ['Ctrl+;', 'date'], ['Ctrl+Shift+;', 'time'], ['Alt+Enter', 'link'], ['Ctrl+F', 'find'], ['Ctrl+H', 'replace'], ['Shift+F10', 'menu'], ['F6', 'leave'],
 ];
 
 /** Univer's items of keys that do something else: Ctrl+0 hides columns, Enter alone opens no editor, and Alt+= often sums up nothing. */
