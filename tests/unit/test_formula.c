@@ -1,6 +1,6 @@
 /*
  * test_formula.c - what becomes of the references of formulas when rows and columns come and go: against
- * tests/vectors/formulas.json, which gateway/web/test/v2.formula.test.ts reads as well; against lists of lines; and the
+ * tests/vectors/formulas.json, which gateway/web/test/v2/formula.test.ts reads as well; against lists of lines; and the
  * limits. `test_formula FILE` checks the vectors of that file alone: gateway/web/test/univer.formula.test.ts writes
  * random ones.
  */

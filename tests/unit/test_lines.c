@@ -1,6 +1,6 @@
 /*
  * test_lines.c - what becomes of late edits when rows and columns have come and gone: against tests/vectors/lines.json,
- * which gateway/web/test/v2.lines.test.ts reads as well; against a plain model, in which each line is itself wherever
+ * which gateway/web/test/v2/lines.test.ts reads as well; against a plain model, in which each line is itself wherever
  * it lies; and what is remembered.
  */
 #include "ws/edit/lines.h"

@@ -1,7 +1,7 @@
 /*
- * test_v2.c - the codec of protocol v2 against tests/vectors/v2.json, which gateway/web/test/v2.test.ts reads as well:
- * what clients send means the same in both forms, what the gateway sends is written to the byte, what is malformed is
- * refused, and a message that ends too early is nothing.
+ * test_v2.c - the codec of protocol v2 against tests/vectors/v2.json, which gateway/web/test/v2/codec.test.ts reads as
+ * well: what clients send means the same in both forms, what the gateway sends is written to the byte, what is
+ * malformed is refused, and a message that ends too early is nothing.
  */
 #include "ws/wire/v2.h"
 

@@ -1,6 +1,7 @@
 // open_sheet.ts - an open sheet for the tests: a session, a socket and a grid of their own, no gateway and no Univer.
 import { expect, vi } from 'vitest';
-import { SheetSession, type SessionEvents } from '../src/sheet/session';
+import type { SessionEvents } from '../src/sheet/events';
+import { SheetSession } from '../src/sheet/session';
 import type { Socket } from '../src/v2/client';
 import { keyOf } from '../src/v2/replica';
 import type { Place, Style } from '../src/v2/messages';

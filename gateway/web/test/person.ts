@@ -2,7 +2,8 @@
 // random. Also used by tests/gateway/convergence.test.mjs.
 import { merge, mergesOf, setFreeze, setLines, unmerge } from '../src/sheet/arrange';
 import type { CellState } from '../src/sheet/mirror';
-import { SheetSession, type SessionEvents, type SessionGrid } from '../src/sheet/session';
+import type { SessionEvents } from '../src/sheet/events';
+import { SheetSession, type SessionGrid } from '../src/sheet/session';
 import type { Socket } from '../src/v2/client';
 import type { CellEdit, Hello, PropertyEdit, Range, StructureEdit } from '../src/v2/messages';
 import { PropertySet, propertyName } from '../src/v2/properties';

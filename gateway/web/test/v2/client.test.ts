@@ -1,7 +1,7 @@
-// v2.client.test.ts - what the client says when it comes again, against a socket that the test holds in its hands.
+// client.test.ts - what the client says when it comes again, against a socket that the test holds in its hands.
 
 import { describe, expect, test, vi } from 'vitest';
-import { SheetClient, type ClientOptions, type Socket } from '../src/v2/client';
+import { SheetClient, type ClientOptions, type Socket } from '../../src/v2/client';
 
 class Wire implements Socket {
 	binaryType = '';

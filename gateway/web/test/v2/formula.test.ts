@@ -1,12 +1,12 @@
-// v2.formula.test.ts - what becomes of references in formulas, against tests/vectors/formulas.json, which the database and
+// formula.test.ts - what becomes of references in formulas, against tests/vectors/formulas.json, which the database and
 // the gateway are held to as well (tests/unit/test_formula.c).
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { moveContent } from '../src/v2/lines';
-import type { StructureEdit } from '../src/v2/messages';
+import { moveContent } from '../../src/v2/lines';
+import type { StructureEdit } from '../../src/v2/messages';
 
-const vectors = JSON.parse(readFileSync(new URL('../../../tests/vectors/formulas.json', import.meta.url), 'utf8')) as {
+const vectors = JSON.parse(readFileSync(new URL('../../../../tests/vectors/formulas.json', import.meta.url), 'utf8')) as {
 	name: string;
 	formula: string;
 	change: [StructureEdit['kind'], number, number];

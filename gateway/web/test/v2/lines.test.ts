@@ -1,13 +1,13 @@
-// v2.lines.test.ts - what becomes of late edits, against tests/vectors/lines.json, which the gateway is held to as well
+// lines.test.ts - what becomes of late edits, against tests/vectors/lines.json, which the gateway is held to as well
 // (tests/unit/test_lines.c).
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { editToTuple, tupleToEdit } from '../src/v2/edits';
-import { moveExtent, movePlace, moveRange, transform } from '../src/v2/lines';
-import { type StructureEdit, isStructure } from '../src/v2/messages';
+import { editToTuple, tupleToEdit } from '../../src/v2/edits';
+import { moveExtent, movePlace, moveRange, transform } from '../../src/v2/lines';
+import { type StructureEdit, isStructure } from '../../src/v2/messages';
 
-const vectors = JSON.parse(readFileSync(new URL('../../../tests/vectors/lines.json', import.meta.url), 'utf8')) as {
+const vectors = JSON.parse(readFileSync(new URL('../../../../tests/vectors/lines.json', import.meta.url), 'utf8')) as {
 	name: string;
 	changes: unknown[];
 	edits: unknown[];

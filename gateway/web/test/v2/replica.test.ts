@@ -1,8 +1,8 @@
-// v2.replica.test.ts - cells from blocks and edits, in whatever order they come.
+// replica.test.ts - cells from blocks and edits, in whatever order they come.
 
 import { describe, expect, test } from 'vitest';
-import type { CellEdit, Edit, LoggedEdit } from '../src/v2/messages';
-import { Replica } from '../src/v2/replica';
+import type { CellEdit, Edit, LoggedEdit } from '../../src/v2/messages';
+import { Replica } from '../../src/v2/replica';
 
 const range = (row: number, col: number, toRow: number, toCol: number) => ({ row, col, toRow, toCol });
 const block = (seq: number, where: ReturnType<typeof range>, cells: CellEdit[], more = false) =>

@@ -1,11 +1,11 @@
-// v2.test.ts - the page's codec of protocol v2 against tests/vectors/v2.json, which the gateway's own is held to as well
+// codec.test.ts - the page's codec of protocol v2 against tests/vectors/v2.json, which the gateway's own is held to as well
 // (tests/unit/test_v2.c).
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../src/v2/codec';
-import { tupleToEdit } from '../src/v2/edits';
-import type { ClientMessage } from '../src/v2/messages';
+import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../../src/v2/codec';
+import { tupleToEdit } from '../../src/v2/edits';
+import type { ClientMessage } from '../../src/v2/messages';
 
 interface Vector {
 	name: string;
@@ -13,7 +13,7 @@ interface Vector {
 	hex: string;
 }
 
-const vectors = JSON.parse(readFileSync(new URL('../../../tests/vectors/v2.json', import.meta.url), 'utf8')) as {
+const vectors = JSON.parse(readFileSync(new URL('../../../../tests/vectors/v2.json', import.meta.url), 'utf8')) as {
 	client: Vector[];
 	server: Vector[];
 };

@@ -1,14 +1,14 @@
-// v2.properties.test.ts - properties: tests/vectors/properties.json, which the C code is held to as well
+// properties.test.ts - properties: tests/vectors/properties.json, which the C code is held to as well
 // (tests/unit/test_properties.c), and replicas that edit properties and structure at the same time.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../src/v2/codec';
-import { editToTuple, tupleToEdit } from '../src/v2/edits';
-import { maxCols, maxRows, transform } from '../src/v2/lines';
-import { PropertySet } from '../src/v2/properties';
-import { Replica } from '../src/v2/replica';
-import { type ClientMessage, type Edit, type ServerMessage, type StructureEdit, isProperty, isStructure } from '../src/v2/messages';
+import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../../src/v2/codec';
+import { editToTuple, tupleToEdit } from '../../src/v2/edits';
+import { maxCols, maxRows, transform } from '../../src/v2/lines';
+import { PropertySet } from '../../src/v2/properties';
+import { Replica } from '../../src/v2/replica';
+import { type ClientMessage, type Edit, type ServerMessage, type StructureEdit, isProperty, isStructure } from '../../src/v2/messages';
 
 interface Vector {
 	name: string;
@@ -18,7 +18,7 @@ interface Vector {
 	edits: unknown[];
 	result: unknown[];
 }
-const vectors = JSON.parse(readFileSync(new URL('../../../tests/vectors/properties.json', import.meta.url), 'utf8')) as Record<'client' | 'server' | 'sets' | 'late', Vector[]>;
+const vectors = JSON.parse(readFileSync(new URL('../../../../tests/vectors/properties.json', import.meta.url), 'utf8')) as Record<'client' | 'server' | 'sets' | 'late', Vector[]>;
 const bytes = (hex: string) => Uint8Array.from(hex.match(/../g)!, (pair) => parseInt(pair, 16));
 
 function apply(set: PropertySet, edits: readonly Edit[]): void {
