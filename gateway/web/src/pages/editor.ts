@@ -319,7 +319,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		const retry = button(t('retry'), () => location.reload());
 		const text = h('p', {}, t(`stopped.${reason}`));
 		root.querySelector('.stopped')?.remove();
-		for (const covered of root.querySelectorAll<HTMLElement>('header, main')) covered.inert = true;
+		for (const covered of root.querySelectorAll<HTMLElement>('header, main, footer')) covered.inert = true;
 		root.append(h('div', { class: 'stopped', role: 'alert' }, text, h('p', {}, button(t('editor.back'), () => navigation.toList(), { class: 'primary' }), ' ', retry)));
 	}
 

@@ -15,12 +15,16 @@ export function addStart({ host, injector, commands, sheet }: GridParts): () => 
 		const selections = [...injector.get(SheetsSelectionsService).getCurrentSelections()];
 		commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId, selections }, { fromCollab: true });
 	};
+	let frame = 0;
 	const made = injector.get(IRenderManagerService).created$.subscribe(({ unitId }) => {
 		if (unitId !== DOCS_NORMAL_EDITOR_UNIT_ID_KEY) return;
-		requestAnimationFrame(() => {
+		frame = requestAnimationFrame(() => {
 			start();
 			host.dataset.ready = ''; // for tests: from now on the grid takes keys
 		});
 	});
-	return () => made.unsubscribe();
+	return () => {
+		cancelAnimationFrame(frame);
+		made.unsubscribe();
+	};
 }

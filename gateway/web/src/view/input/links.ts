@@ -56,12 +56,10 @@ export function addLinks(parts: GridParts): () => void {
 		card.style.left = `${Math.min(corner.x, innerWidth - card.offsetWidth - 8)}px`;
 		card.style.top = `${corner.y + sheet.getRowHeight(cell.row) * sheet.getZoomRatio() + 2}px`;
 	};
-	let waiting = false;
+	let frame = 0;
 	const showSoon = () => {
-		if (waiting) return;
-		waiting = true;
-		requestAnimationFrame(() => {
-			waiting = false;
+		frame ||= requestAnimationFrame(() => {
+			frame = 0;
 			show();
 		});
 	};
@@ -90,6 +88,7 @@ export function addLinks(parts: GridParts): () => void {
 	host.addEventListener('click', click);
 	window.addEventListener('keydown', key, { capture: true });
 	return () => {
+		cancelAnimationFrame(frame);
 		listener.dispose();
 		host.removeEventListener('click', click);
 		window.removeEventListener('keydown', key, { capture: true });
