@@ -353,7 +353,7 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		assert.equal(await loaded(), 0);
 		await page.getByRole('button', { name: '中文' }).click();
 		await ann.untilShows('A1', 'a');
-		await page.getByRole('button', { name: '更多', exact: true }).click();
+		await page.locator('.bar .more').click();
 		await page.getByRole('button', { name: '查找和替换' }).click();
 		await drawer.getByLabel('查找', { exact: true }).fill('a');
 		await counted('第 1 个，共 1 个');

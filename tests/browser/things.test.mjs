@@ -118,11 +118,11 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await page.getByRole('button', { name: 'History', exact: true }).click();
 		const entries = () => page.locator('.entries li strong').allTextContents();
 		const untilEntries = (expected) => waitUntil(async () => JSON.stringify(await entries()) === JSON.stringify(expected), async () => `${expected}: ${await entries()}`);
-		await untilEntries(['Version 1', 'B1', 'A2', 'A1', 'The sheet has 84 rows and 60 columns']);
+		await untilEntries(['Version 1', 'B1', 'A2', 'A1', 'Time zone: UTC', 'The sheet has 84 rows and 60 columns']);
 		await page.getByLabel('By', { exact: true }).selectOption('bob');
 		await untilEntries(['B1']);
 		await page.getByLabel('By', { exact: true }).selectOption('everybody');
-		await untilEntries(['Version 1', 'B1', 'A2', 'A1', 'The sheet has 84 rows and 60 columns']);
+		await untilEntries(['Version 1', 'B1', 'A2', 'A1', 'Time zone: UTC', 'The sheet has 84 rows and 60 columns']);
 		await ann.goTo('A2');
 		await page.getByRole('button', { name: 'Selected cells only' }).click();
 		await untilEntries(['A2']);
@@ -135,7 +135,7 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 
 	await step('a sheet is downloaded as CSV, and CSV becomes a sheet', async () => {
 		const { page } = ann;
-		await page.getByRole('button', { name: 'More', exact: true }).click();
+		await page.locator('.bar .more').click();
 		const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
 		assert.equal(download.suggestedFilename(), 'Our house.csv');
 		const file = path.join(directory, 'Copied.csv');

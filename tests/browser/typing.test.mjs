@@ -244,7 +244,7 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await waitUntil(() => page.evaluate(() => window.pgSheet.layoutOf(0, 0).frozen[0] === 1), 'the first row to be frozen');
 		const cases = {
 			'nothing has the focus': () => page.evaluate(() => document.activeElement.blur()),
-			'a click beside the cells': () => page.locator('.sheet-name').click(),
+			'a click beside the cells': () => page.locator('.status').click(),
 			'a dialog was closed': () => ann.share('bob', 'editor'),
 			'the page was frozen': async () => {
 				await lifecycle('frozen');
