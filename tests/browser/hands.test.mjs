@@ -154,7 +154,7 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await keyboard.press('ArrowRight');
 			await waitUntil(async () => /rows above/.test(await focused()), 'the submenu to have the focus');
 			await keyboard.press('ArrowLeft');
-			assert.equal(await focused(), 'Insert');
+			await waitUntil(async () => (await focused()) === 'Insert', 'the item to have the focus again');
 			await keyboard.press('ArrowRight');
 			await waitUntil(async () => /rows above/.test(await focused()), 'the submenu to have the focus');
 			await keyboard.press('Enter');

@@ -189,7 +189,7 @@ $writer->ask("BEGIN; SELECT sheet.set($busy, 'B1', 'mine')");
 sql("SELECT sheet.get($next, 'A1')");
 ok($node->poll_query_until('postgres', 'SELECT checked = 1 FROM sheet.version_stats'), 'a check that must wait for a writer keeps no other waiting');
 is($writer->ask("SELECT sheet.set($busy, 'B2', 'mine') > 0"), 't', 'and not the writer');
-like(slurp_file($node->logfile, $log_from), qr/check of sheet $busy in database "postgres" is put off/, 'it is put off');
+ok($node->wait_for_log(qr/check of sheet $busy in database "postgres" is put off/, $log_from), 'it is put off');
 $writer->ask('COMMIT');
 $writer->end;
 wait_for_checks(2, 'and made later');
