@@ -429,8 +429,11 @@ test('values', { timeout: 420000 }, async (t) => {
 				await opened.close();
 			},
 			'Find in the sheet Ctrl+F': async (key) => {
+				const drawer = page.locator('.drawer[data-drawer=find]');
 				await at('C5', key);
-				await page.locator('.drawer[data-drawer=find]').getByLabel('Find', { exact: true }).waitFor();
+				await drawer.getByLabel('Find', { exact: true }).waitFor();
+				await keyboard.press('Escape');
+				await drawer.waitFor({ state: 'detached' });
 			},
 			'Find and replace in the sheet Ctrl+H': async (key) => {
 				await at('C5', key);
