@@ -166,18 +166,35 @@ pipeline_statement(PgPipeline *pipeline, const char *sql)
 	}
 	if (pipeline->nstatements == PGPIPELINE_MAX_STATEMENTS)
 		return -1;
-	pipeline->statements[pipeline->nstatements] = (PgStatement){sql, false};
+	pipeline->statements[pipeline->nstatements] = (PgStatement){.sql = sql};
 	return pipeline->nstatements++;
 }
 
+/* Returns false if there is no memory. */
+static bool
+pipeline_reserve(PgItem **item)
+{
+	if (*item == NULL)
+		*item = calloc(1, sizeof(PgItem));
+	return *item != NULL;
+}
+
+static void
+pipeline_unreserve(PgItem **item)
+{
+	free(*item);
+	*item = NULL;
+}
+
+/* All that sending needs is allocated here: a query for which there is no memory is refused, and the session stays. */
 bool
 pipeline_add(PgPipeline *pipeline, PgItem *item)
 {
 	int statement = pipeline_statement(pipeline, item->query.sql);
 
-	if (pipeline->open_sync == NULL)
-		pipeline->open_sync = calloc(1, sizeof(PgItem));
-	if (statement < 0 || pipeline->open_sync == NULL)
+	if (statement < 0 || !pipeline_reserve(&pipeline->open_sync) ||
+		!pipeline_reserve(&pipeline->statements[statement].prepare) ||
+		!pipeline_reserve(&pipeline->statements[statement].sync))
 		return false;
 	item->statement = statement;
 	pipeline_queue_push(&pipeline->open, item);
@@ -199,40 +216,34 @@ pipeline_close_group(PgPipeline *pipeline)
 
 /* ---- sending ---- */
 
-/* Appends to `sent` what libpq was given. If it failed (accepted is not 1) or there is no memory, the session is
- * broken. */
+/* Appends to `sent` what libpq was given. If it failed (accepted is not 1), the session is broken. Statements that were
+ * added before a Prepare has failed, and are prepared again, need memory here. */
 static void
-pipeline_push_sent(PgPipeline *pipeline, PgItemKind kind, int statement, int accepted)
+pipeline_push_sent(PgPipeline *pipeline, PgItem **reserved, PgItemKind kind, int statement, int accepted)
 {
-	PgItem *item = accepted == 1 ? calloc(1, sizeof(PgItem)) : NULL;
-
-	if (item == NULL)
+	if (accepted != 1 || !pipeline_reserve(reserved))
 	{
 		pipeline->broken = true;
 		return;
 	}
-	item->kind = kind;
-	item->statement = statement;
-	pipeline_queue_push(&pipeline->sent, item);
+	(*reserved)->kind = kind;
+	(*reserved)->statement = statement;
+	pipeline_queue_push(&pipeline->sent, *reserved);
+	*reserved = NULL;
 }
 
 static void
-pipeline_send_sync(PgPipeline *pipeline)
+pipeline_send_prepare(PgPipeline *pipeline, int number, int nparams)
 {
-	if (!pipeline->broken)
-		pipeline_push_sent(pipeline, ITEM_SYNC, 0, PQpipelineSync(pipeline->pg));
-}
-
-static void
-pipeline_send_prepare(PgPipeline *pipeline, int statement, int nparams)
-{
+	PgStatement *statement = &pipeline->statements[number];
 	char name[16];
 
-	snprintf(name, sizeof(name), "s%d", statement);
-	pipeline->statements[statement].prepared = true; /* until its answer says otherwise */
-	pipeline_push_sent(pipeline, ITEM_PREPARE, statement,
-					   PQsendPrepare(pipeline->pg, name, pipeline->statements[statement].sql, nparams, NULL));
-	pipeline_send_sync(pipeline);
+	snprintf(name, sizeof(name), "s%d", number);
+	statement->prepared = true; /* until its answer says otherwise */
+	pipeline_push_sent(pipeline, &statement->prepare, ITEM_PREPARE, number,
+					   PQsendPrepare(pipeline->pg, name, statement->sql, nparams, NULL));
+	if (!pipeline->broken)
+		pipeline_push_sent(pipeline, &statement->sync, ITEM_SYNC, 0, PQpipelineSync(pipeline->pg));
 }
 
 static bool
@@ -449,8 +460,12 @@ pipeline_lose_all(PgPipeline *pipeline)
 	pipeline_lose_session(pipeline);
 	queue_move_all(&pipeline->lost, &pipeline->waiting);
 	queue_move_all(&pipeline->lost, &pipeline->open);
-	free(pipeline->open_sync);
-	pipeline->open_sync = NULL;
+	pipeline_unreserve(&pipeline->open_sync);
+	for (int i = 0; i < pipeline->nstatements; i++)
+	{
+		pipeline_unreserve(&pipeline->statements[i].prepare);
+		pipeline_unreserve(&pipeline->statements[i].sync);
+	}
 }
 
 void

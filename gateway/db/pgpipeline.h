@@ -44,6 +44,7 @@ typedef struct PgStatement
 {
 	const char *sql;
 	bool prepared;
+	PgItem *prepare, *sync; /* for its Prepare and the Sync behind it: sending must not fail for want of memory */
 } PgStatement;
 
 typedef struct PgPipeline
