@@ -211,7 +211,11 @@ export class Ensemble extends Cluster {
 		this.stopped.clear();
 	}
 
+	/** None has ended by itself. */
 	living() {
+		for (const { host, service } of this.gateways) {
+			if (!service.alive && !service.stopping) throw new Error(`the gateway ${host} ended with ${JSON.stringify(service.exit)}\n${service.logTail()}`);
+		}
 		return this.gateways.filter((gateway) => gateway.service.alive && !this.stopped.has(gateway));
 	}
 

@@ -87,6 +87,7 @@ export class Service {
 		service.name = name;
 		service.log = log;
 		service.exit = null;
+		service.stopping = false; // by the test
 		service.deathSignal = deathSignal;
 		service.child = spawn(words[0], words.slice(1), {
 			env: serviceEnvironment(env),
@@ -161,6 +162,7 @@ export class Service {
 
 	/** Signals it and waits for its end; kills the whole group when it takes too long. */
 	async stop(signal = 'SIGTERM', timeoutMs = 60000) {
+		this.stopping = true;
 		if (this.alive) {
 			this.signal('SIGCONT');
 			this.signal(signal);
@@ -174,6 +176,7 @@ export class Service {
 
 	/** kill -9, now. */
 	async kill() {
+		this.stopping = true;
 		this.signalGroup('SIGKILL');
 		return this.ended;
 	}
