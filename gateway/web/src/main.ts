@@ -2,7 +2,7 @@
 // by a link).
 import './style.css';
 import { currentSession, endSession, forgetSession, isSignedIn, onSignedOut, openLink, saveSession } from './api';
-import { loadTexts, t } from './i18n';
+import { loadEditorTexts, loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, button, h, notify } from './dom';
@@ -68,7 +68,7 @@ async function show(): Promise<void> {
 	const current = ++shows;
 	const fid = sheetOfAddress();
 	// The grid is most of the page's size. It is loaded when a sheet is opened, while the session is asked for.
-	const editor = fid === null ? null : import('./pages/editor');
+	const editor = fid === null ? null : Promise.all([import('./pages/editor'), loadEditorTexts()]);
 	editor?.catch(() => {});
 	const session = await currentSession();
 	if (current !== shows) return;
@@ -91,15 +91,16 @@ async function show(): Promise<void> {
 	const opened = link !== null && (await attempt(() => openLink(session.token, fid, link)));
 	if (current !== shows) return;
 	if (opened) history.replaceState(null, '', `/?id=${fid}`);
-	const page = await editor.catch(() => null);
+	const loaded = await editor.catch(() => null);
 	if (current !== shows) return;
-	if (!page) {
+	if (!loaded) {
 		// A browser does not load a module again that it could not load.
 		const retry = button(t('retry'), () => location.reload());
 		root.replaceChildren(h('p', { class: 'loading', role: 'alert' }, t('error.unreachable'), ' ', retry));
 		return;
 	}
 	root.replaceChildren();
+	const [page] = loaded;
 	leaving = page.showEditor(root, session, fid, navigation);
 	address = location.href;
 }

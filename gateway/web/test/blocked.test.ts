@@ -1,6 +1,6 @@
 // blocked.test.ts - what of Univer is refused, with which reason, and what is stored.
 import { expect, test } from 'vitest';
-import english from '../src/i18n/en.json';
+import { english } from './texts';
 import { blockedKind, changesCells, changesLayout, hiddenMenus } from '../src/view/input/blocked';
 
 test('sizes, hidden rows and columns, merges and the frozen part are stored; the rest is refused with a reason', () => {

@@ -1,8 +1,7 @@
 // Refusals: the page has a text of its own, in each language, for each that a gateway sends to a person.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import en from '../src/i18n/en.json';
-import zh from '../src/i18n/zh-CN.json';
+import { english as en, chinese as zh } from './texts';
 
 const gateway = new URL('../../', import.meta.url);
 const files = ['http/', 'ws/'].flatMap((folder) => (readdirSync(new URL(folder, gateway), { recursive: true }) as string[]).map((file) => folder + file));

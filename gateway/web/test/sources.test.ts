@@ -1,12 +1,9 @@
 // Texts in the sources: what a user reads comes from the files of texts, in both languages, and all of these are used.
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import en from '../src/i18n/en.json';
-import zh from '../src/i18n/zh-CN.json';
+import { chinese, english, first } from './texts';
 
 const sources = import.meta.glob<string>('../src/**/*.ts', { query: '?raw', eager: true, import: 'default' });
-const english = en as Record<string, string>;
-const chinese = zh as Record<string, string>;
 
 /** Functions of which these arguments are shown. */
 const shownArguments: Record<string, (index: number) => boolean> = {
@@ -36,9 +33,9 @@ function literals(node: ts.Node): string[] {
 
 const isText = (text: string) => /\p{L}/u.test(text) && !untranslated.has(text);
 
-/** Texts that are written in a source, and the keys that it uses; patterns of those with a variable part. */
-function examine(source: string): { texts: string[]; keys: string[]; patterns: RegExp[] } {
-	const found = { texts: [] as string[], keys: [] as string[], patterns: [] as RegExp[] };
+/** Texts that are written in a source, the keys that it uses (patterns of those with a variable part), and what it imports. */
+function examine(source: string): { texts: string[]; keys: string[]; patterns: RegExp[]; imports: string[] } {
+	const found = { texts: [] as string[], keys: [] as string[], patterns: [] as RegExp[], imports: [] as string[] };
 	const note = (node: ts.Node) => found.texts.push(...literals(node).filter(isText));
 	const noteKey = (node: ts.Node): void => {
 		if (ts.isStringLiteralLike(node)) found.keys.push(node.text);
@@ -51,6 +48,7 @@ function examine(source: string): { texts: string[]; keys: string[]; patterns: R
 			node.arguments.forEach((argument, i) => shownArguments[name]?.(i) && note(argument));
 			if (name === 't' || name === 'tOr') node.arguments.slice(0, name === 't' ? 1 : 2).forEach(noteKey);
 		}
+		if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly && ts.isStringLiteral(node.moduleSpecifier)) found.imports.push(node.moduleSpecifier.text);
 		if (ts.isPropertyAssignment(node) && (ts.isStringLiteral(node.name) || ts.isIdentifier(node.name)) && shownAttributes.has(node.name.text)) note(node.initializer);
 		if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isPropertyAccessExpression(node.left) && shownProperties.has(node.left.name.text)) note(node.right);
 		ts.forEachChild(node, visit);
@@ -64,7 +62,7 @@ describe('texts in the sources', () => {
 
 	it('a text that is not translated is found', () => {
 		const source = "h('p', { title: 'Help' }, 'Hello', t('close')); button(open ? 'Hide' : t('close'), run); label.textContent = `${n} cells`; h('div', { class: 'x' }, '✕', 'F6');";
-		expect(examine(source)).toEqual({ texts: ['Hello', 'Help', 'Hide', ' cells'], keys: ['close', 'close'], patterns: [] });
+		expect(examine(source)).toEqual({ texts: ['Hello', 'Help', 'Hide', ' cells'], keys: ['close', 'close'], patterns: [], imports: [] });
 	});
 	it('are all translated', () => {
 		expect(all.filter(({ texts }) => texts.length > 0).map(({ file, texts }) => ({ file, texts }))).toEqual([]);
@@ -77,6 +75,18 @@ describe('texts in the sources', () => {
 		const keys = new Set(all.flatMap((file) => file.keys));
 		const patterns = all.flatMap((file) => file.patterns);
 		expect(Object.keys(english).filter((key) => !keys.has(key) && !patterns.some((pattern) => pattern.test(key)))).toEqual([]);
+	});
+	it('of the first pages are loaded with them', () => {
+		const files = new Set(['../src/main.ts']);
+		for (const file of files) {
+			const directory = file.slice(0, file.lastIndexOf('/') + 1);
+			for (const name of all.find((each) => each.file === file)?.imports ?? []) {
+				const path = new URL(name, `file:///src/web/${directory.slice(3)}`).pathname.replace('/src/web', '..');
+				for (const found of [`${path}.ts`, `${path}/index.ts`]) if (found in sources) files.add(found);
+			}
+		}
+		expect([...files]).toContain('../src/pages/sheets.ts');
+		expect([...files].flatMap((file) => all.find((each) => each.file === file)!.keys).filter((key) => !(key in first))).toEqual([]);
 	});
 	it('are in Chinese where they are Chinese', () => {
 		const isChinese = (text: string) => /\p{Script=Han}/u.test(text);

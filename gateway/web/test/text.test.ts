@@ -1,8 +1,7 @@
 // Texts: answers of HTTP, names of cells, what typed text means, and the texts of the page in two languages.
 import { describe, expect, it } from 'vitest';
 import { cellName, formatDate, isDateFormat, numberContent, parseContent, textContent } from '../src/content';
-import en from '../src/i18n/en.json';
-import zh from '../src/i18n/zh-CN.json';
+import { english as en, chinese as zh, parts } from './texts';
 import { parseAnswer, parseLogEntry, parsePage, parseRoute, parseSheet, ProtocolError } from '../src/answers';
 
 describe('answers of HTTP', () => {
@@ -54,7 +53,10 @@ describe('content', () => {
 describe('texts of the page', () => {
 	const keys = (texts: Record<string, string>) => Object.keys(texts).sort();
 	const places = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]).sort();
-	it('are the same in all languages', () => expect(keys(zh)).toEqual(keys(en)));
+	it('are the same in all languages', () => {
+		for (const [english, chinese] of parts) expect(keys(chinese)).toEqual(keys(english));
+		expect(Object.keys(en)).toHaveLength(parts.reduce((sum, [english]) => sum + Object.keys(english).length, 0));
+	});
 	it('have the same places for values', () => {
 		for (const [key, text] of Object.entries(en as Record<string, string>)) expect([key, places((zh as Record<string, string>)[key])]).toEqual([key, places(text)]);
 	});

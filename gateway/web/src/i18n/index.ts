@@ -5,12 +5,16 @@ const storageKey = 'pg_sheet.language';
 
 /** public/preferences.js has chosen it. */
 export const language: Language = document.documentElement.lang === 'zh-CN' ? 'zh-CN' : 'en';
-let texts: Record<string, string> = {};
+const texts: Record<string, string> = {};
 
-/** Loads the texts of the language, before the page is shown. */
-export async function loadTexts(): Promise<void> {
-	texts = (await (language === 'en' ? import('./en.json') : import('./zh-CN.json'))).default;
+async function add(part: Promise<{ default: Record<string, string> }>): Promise<void> {
+	Object.assign(texts, (await part).default);
 }
+
+/** Loads the texts of the list of sheets and of signing in, before a page is shown. */
+export const loadTexts = (): Promise<void> => add(language === 'en' ? import('./en.json') : import('./zh-CN.json'));
+/** Loads the other texts, before a sheet is shown. */
+export const loadEditorTexts = (): Promise<void> => add(language === 'en' ? import('./en.editor.json') : import('./zh-CN.editor.json'));
 
 export function setLanguage(next: Language): void {
 	localStorage.setItem(storageKey, next);
