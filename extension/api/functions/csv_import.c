@@ -120,7 +120,7 @@ input_end(CsvInput *input)
 		pfree(input->window);
 }
 
-/* Where the next field begins, as clients show it to people. */
+/* The line and the column of a field in messages. Both count from 1. */
 #define INPUT_PLACE(line, col) (unsigned long long) (line), (col) + 1
 
 /* The next field; false at the end. Says what is wrong and where otherwise. */

@@ -50,7 +50,7 @@ typedef enum PartyKind
 	PARTY_KINDS
 } PartyKind;
 
-/* Whose connections are told apart. Exists while it has connections. */
+/* An address or an account whose connections are counted. It is freed with its last connection. */
 typedef struct Party
 {
 	struct Party *next; /* in the table */

@@ -94,7 +94,7 @@ export function notify(text: string, kind: 'info' | 'problem' = 'info'): void {
 	setTimeout(() => message.remove(), kind === 'problem' ? 8000 : 4000);
 }
 
-/** Shows a message unless it is shown already: the reason why keys are refused is told once, not for each key. */
+/** Shows a message unless it is visible. For reasons that each key would repeat. */
 export function remind(text: string): void {
 	const shown = [...document.querySelectorAll('#messages > p')].some(({ textContent }) => textContent === text);
 	if (!shown) notify(text, 'problem');

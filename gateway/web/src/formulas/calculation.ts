@@ -51,13 +51,13 @@ export class Calculation {
 	private told = 0;
 	/** Where the contents end, for ranges that are read to their end. */
 	private end = { row: -1, col: -1 };
-	// What has not been posted yet.
+	// Changes for the next message to the page.
 	private values = new Set<Formula>();
 	private filled = new Map<number, Place>();
 	private resized = new Set<Formula>();
 	private gone: [row: number, col: number, spill: null][] = [];
 	private posted = 0;
-	// What the formula that is being computed has read.
+	// What the current formula has read.
 	private readNow: Range[] = [];
 	private needs = new Set<Formula>();
 	private first: Formula[] = [];

@@ -4,7 +4,7 @@ import type { Member } from '../answers';
 import { button, explain, h } from '../dom';
 import { t } from '../i18n';
 
-/** Roles that can be given. A commenter cannot do more than a viewer in this page, so nobody is made one here. */
+/** The roles that the page offers. It does not offer commenter, because a commenter can do no more than a viewer. */
 export const givenRoles = ['editor', 'viewer'];
 
 export interface AccessList {
