@@ -123,6 +123,20 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 		}
 	});
 
+	await t.test('a page at rest draws nothing', async () => {
+		const framesOfASecond = () =>
+			ann.page.evaluate(async () => {
+				const real = window.requestAnimationFrame;
+				let count = 0;
+				window.requestAnimationFrame = (run) => (count++, real.call(window, run));
+				await new Promise((done) => setTimeout(done, 1000));
+				window.requestAnimationFrame = real;
+				return count;
+			});
+		// The text cursor of the cell that is not being edited blinks.
+		await waitUntil(async () => (await framesOfASecond()) < 30, 'the page to be at rest');
+	});
+
 	await t.test('with frozen rows and columns, with merged cells, and after scrolling', async () => {
 		const { id, ben } = await meet();
 		await write(ben, cells(250));

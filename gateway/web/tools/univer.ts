@@ -60,6 +60,21 @@ const changes: Record<string, Change[]> = {
 		{ part: 'const MAX_ROW_COUNT = 1048576;', by: 'const MAX_ROW_COUNT = 16777216;' },
 	],
 	'/engine-render/lib/es/index.js': [
+		// Univer asks whether something is to be drawn in each frame of the screen, for ever, once for each of its canvases. Here it
+		// asks from when a layer has become dirty until three frames were drawn without one.
+		{
+			part: 'if (this._renderFrameTasks.length > 0) this._requestNewFrameHandler =',
+			by: 'if (this._renderFrameTasks.length > 0 && this.framesLeft-- > 0) this._requestNewFrameHandler =',
+		},
+		{ part: 'startRenderLoop() {', by: 'startRenderLoop() { this.framesLeft = 3;' },
+		{
+			part: 'makeDirty(state = true) {\n\t\tthis._dirty = state;\n\t\t/**',
+			by: `makeDirty(state = true) {
+				this._dirty = state;
+				const engine = state && this.scene.getEngine();
+				if (engine && engine._renderFrameTasks.length > 0) engine.startRenderLoop();
+				/**`,
+		},
 		// Univer draws all visible cells when one of them has changed. See onlyRows below.
 		{ part: 'if (state === false) this._dirtyBounds = [];', by: 'if (state === false) this._dirtyBounds = []; this.onlyRows = undefined;' },
 		{
