@@ -130,8 +130,8 @@ database_open(void)
 {
 	bool opened = true;
 
-	for (int class = 0; class < DATABASE_CLASSES; class ++)
-		opened = database_open_pool(class) && opened;
+	for (int i = 0; i < DATABASE_CLASSES; i++)
+		opened = database_open_pool(i) && opened;
 	gateway.group = database_open_one(
 		DATABASE_NAME_PREFIX "group",
 		database_settings_sql(SETTINGS_GROUP, kinds[DATABASE_EDITS].lock_ms, database_deadline() / 4 * 3, true),
@@ -159,8 +159,8 @@ database_close(void)
 	for (int i = 0; i < EXPORT_CONNECTIONS; i++)
 		pgconn_close(gateway.exports[i]);
 	pgconn_close(gateway.follow);
-	for (int class = 0; class < DATABASE_CLASSES; class ++)
-		pgpool_close(pools[class]);
+	for (int i = 0; i < DATABASE_CLASSES; i++)
+		pgpool_close(pools[i]);
 }
 
 /* ---- queries ---- */

@@ -412,8 +412,8 @@ entry_shows_number(const NamedLock *entry)
 }
 
 /*
- * So long that nobody finds a number by trying. No lock of the name is held. A caller that could end it would know
- * after a shorter time that the number is wrong.
+ * Delays the caller, so that numbers cannot be guessed. Interrupts are held: a cancelled wait would tell a wrong number
+ * sooner. Caller must hold no lock of the name.
  */
 static void
 wait_after_wrong_number(const NamedLock *entry, int64 number)

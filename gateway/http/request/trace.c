@@ -131,11 +131,11 @@ trace_print(Buf *buf)
 					   "Requests by route and the first digit of the answer's status; 0xx: the client left before.");
 	for (int i = 0; i < TRACE_ROUTES_MAX; i++)
 	{
-		for (int class = 0; class < TRACE_CLASSES; class ++)
+		for (int digit = 0; digit < TRACE_CLASSES; digit++)
 		{
-			if (trace_stats[i].answers[class] > 0)
+			if (trace_stats[i].answers[digit] > 0)
 				buf_printf(buf, "pg_sheet_http_answers_total{route=\"%s\",status=\"%dxx\"} %llu\n",
-						   trace_stats[i].route, class, (unsigned long long) trace_stats[i].answers[class]);
+						   trace_stats[i].route, digit, (unsigned long long) trace_stats[i].answers[digit]);
 		}
 	}
 	metrics_print_head(buf, "http_duration_seconds", "histogram", "From a request's headers to the end of its answer.");

@@ -172,14 +172,13 @@ service_put_connections(Buf *body)
 	buf_puts(body, "\"database\":{\"group\":{\"pending\":");
 	buf_printf(body, "%d,\"connections\":[", pgconn_pending(gateway.group));
 	service_put_connection(body, gateway.group, true);
-	for (int class = 0; class < DATABASE_CLASSES; class ++)
+	for (int i = 0; i < DATABASE_CLASSES; i++)
 	{
-		const PgPool *pool = database_pool(class);
+		const PgPool *pool = database_pool(i);
 
-		buf_printf(body, "]},\"%s\":{\"pending\":%d,\"connections\":[", database_class_name(class),
-				   pgpool_pending(pool));
-		for (int i = 0; i < pgpool_connections(pool); i++)
-			service_put_connection(body, pgpool_connection(pool, i), i == 0);
+		buf_printf(body, "]},\"%s\":{\"pending\":%d,\"connections\":[", database_class_name(i), pgpool_pending(pool));
+		for (int j = 0; j < pgpool_connections(pool); j++)
+			service_put_connection(body, pgpool_connection(pool, j), j == 0);
 	}
 	buf_puts(body, "]}},");
 }
@@ -197,9 +196,9 @@ service_print_queues(Buf *body)
 	metrics_print_gauge(body, "http_under_way", "HTTP requests in progress.", (uint64_t) trace_under_way());
 	metrics_print_head(body, "database_queue", "gauge", "Statements that PostgreSQL has not answered, by class.");
 	buf_printf(body, "pg_sheet_database_queue{class=\"group\"} %d\n", pgconn_pending(gateway.group));
-	for (int class = 0; class < DATABASE_CLASSES; class ++)
-		buf_printf(body, "pg_sheet_database_queue{class=\"%s\"} %d\n", database_class_name(class),
-				   pgpool_pending(database_pool(class)));
+	for (int i = 0; i < DATABASE_CLASSES; i++)
+		buf_printf(body, "pg_sheet_database_queue{class=\"%s\"} %d\n", database_class_name(i),
+				   pgpool_pending(database_pool(i)));
 	metrics_print_gauge(body, "held_sheets", "Sheets held by another transaction.", (uint64_t) held_count());
 	metrics_print_gauge(body, "blocks_waiting", "Large blocks of cells waiting for a streaming connection.",
 						(uint64_t) v2_blocks_waiting());

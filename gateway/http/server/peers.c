@@ -1,16 +1,16 @@
 /*
  * peers.c - who has how many of the gateway's connections, and who makes room for whom.
  *
- * A connection belongs to an address until it has shown a valid token, and then to the token's account. The rule for
- * all that has a limit: who has the most makes room for who has less.
+ * A connection belongs to an address until it has shown a valid token, and then to the token's account. When a limit is
+ * reached, the party with the most connections gives one up.
  *
  * - When max-connections is reached, a new connection takes the place of one without a token, of the address that has
  *   the most of these; if all have shown one, of the account that has the most, if that has several. Only if each has
  *   one is the new connection refused.
  * - When an address has max-connections-per-address, with or without tokens, a new connection of the address takes the
- *   place of one without a token that has been there for PEERS_SETTLED_MS, or is refused. So who opens connections
- *   behind the same address keeps nobody out who comes to sign in. Who waits for an answer, as after many wrong
- *   passwords, does not lose it so.
+ *   place of one without a token that has been there for PEERS_SETTLED_MS, or is refused. So a client that opens many
+ *   connections behind an address cannot keep others of that address from signing in. A connection that waits for an
+ *   answer, as after many wrong passwords, is not ended for that.
  * - An account has at most an eighth of either limit. Its further connections count as connections without a token.
  * - Connections of operators are not among these: they have PEERS_OPERATORS places of their own, and make room for each
  *   other.
@@ -291,7 +291,7 @@ peers_name(const struct sockaddr *from, char *address)
 }
 
 Place *
-place_take(const struct sockaddr *from, bool operator, char * address, PlaceRefusal *refusal)
+place_take(const struct sockaddr *from, bool is_operator, char *address, PlaceRefusal *refusal)
 {
 	Place *place = calloc(1, sizeof(Place));
 	char key[NETWORK_NAME_MAX];
@@ -299,23 +299,23 @@ place_take(const struct sockaddr *from, bool operator, char * address, PlaceRefu
 	peers_name(from, address);
 	network_holder(address, key);
 	*refusal = PLACE_NO_MEMORY;
-	if (operator)
+	if (is_operator)
 		strcpy(key, "operators");
-	if (place == NULL || (place->address = party_enter(key, operator? PARTY_OPERATORS : PARTY_ADDRESS)) == NULL)
+	if (place == NULL || (place->address = party_enter(key, is_operator ? PARTY_OPERATORS : PARTY_ADDRESS)) == NULL)
 	{
 		free(place);
 		return NULL;
 	}
 	if (peers_address_is_full(place->address))
 		*refusal = PLACE_ADDRESS_FULL;
-	else if (!operator&& gateway.connections >= gateway.config.max_connections && !peers_make_room())
+	else if (!is_operator && gateway.connections >= gateway.config.max_connections && !peers_make_room())
 		*refusal = PLACE_GATEWAY_FULL;
 	else
 	{
 		*refusal = PLACE_TAKEN;
 		strcpy(place->from, address);
 		place_add(place);
-		gateway.connections += !operator;
+		gateway.connections += !is_operator;
 		return place;
 	}
 	party_leave(place->address);

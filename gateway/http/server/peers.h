@@ -37,8 +37,8 @@ typedef enum PlaceRefusal
 } PlaceRefusal;
 
 /* Takes a place for a new connection, and sets its address as text (PEERS_ADDRESS_MAX). NULL: *refusal says why.
- * operator: it is one of those at admin-address, which are not among the others. */
-extern Place *place_take(const struct sockaddr *from, bool operator, char * address, PlaceRefusal *refusal);
+ * is_operator: it is one of those at admin-address, which are not among the others. */
+extern Place *place_take(const struct sockaddr *from, bool is_operator, char *address, PlaceRefusal *refusal);
 extern void place_give_up(Place *place);
 /* The address at the other end of the connection: a client's, or a proxy's. */
 extern const char *place_address(const Place *place);
