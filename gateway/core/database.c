@@ -9,6 +9,7 @@
 #include "core/database.h"
 
 #include "core/gateway.h"
+#include "db/pgresult.h"
 #include "support/log.h"
 
 #include <stdio.h>
@@ -90,6 +91,33 @@ database_overdue(PgConn *conn)
 	PgParam params[] = {pgparam_int64(pid, pgconn_server_pid(conn)), pgparam_text(pgconn_application(conn))};
 
 	(void) database_query(DATABASE_ACCOUNTS, 0, database_works_sql, 2, params, 0, database_works, conn);
+}
+
+/* ---- cancelling ---- */
+
+static const char database_cancel_sql[] =
+	"SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_get_activity($1::integer) "
+	"WHERE application_name = $2";
+
+/* With the answer the signal has been sent: it cancels nothing in a process that is idle, and so not the next
+ * statement. If the answer is lost, the signal may come later, so the next statement gets another process. */
+static void
+database_cancelled(void *arg, PGresult *res)
+{
+	pgconn_release(arg, !pgresult_succeeded(res));
+}
+
+void
+database_cancel(PgConn *conn)
+{
+	char pid[24];
+
+	if (pgconn_is_held(conn) || !pgconn_is_up(conn))
+		return;
+	if (database_query(DATABASE_ACCOUNTS, 0, database_cancel_sql, 2,
+					   (PgParam[]){pgparam_int64(pid, pgconn_server_pid(conn)), pgparam_text(pgconn_application(conn))},
+					   0, database_cancelled, conn))
+		pgconn_hold(conn);
 }
 
 /* ---- opening and closing ---- */

@@ -46,6 +46,12 @@ extern bool database_query(DatabaseClass class, int64_t account, const char *sql
 /* The same for a serial class, with a function that gets each row; see pgconn_stream(). */
 extern bool database_stream(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
 							int result_format, PgResultFn row_fn, PgResultFn fn, void *arg);
+/*
+ * Has the server cancel the statement in progress, which then ends with an error, unless it ends before. May be called
+ * again until it has ended. The server does not cancel while it waits for the connection to be read. Only for a
+ * connection with one statement at a time; the next one is sent when it cannot be cancelled any more.
+ */
+extern void database_cancel(PgConn *conn);
 /* The connection of a pipelined class for the next statement. */
 extern PgConn *database_choose(DatabaseClass class);
 extern const PgPool *database_pool(DatabaseClass class);

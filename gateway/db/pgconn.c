@@ -50,6 +50,7 @@ struct PgConn
 	unsigned retry_ms;
 	bool reading;	/* results are being taken: callbacks may queue queries */
 	bool paused;	/* nothing is read */
+	bool held;		/* no query is sent */
 	uint64_t asked; /* ms: when overdue_fn was called; 0: no query is overdue */
 	int handles;	/* to close before conn is freed */
 };
@@ -226,7 +227,7 @@ pgconn_pump(PgConn *conn)
 {
 	bool full;
 
-	if (pgconn_serves(conn))
+	if (pgconn_serves(conn) && !conn->held)
 		pipeline_send(&conn->pipeline, uv_now(conn->loop));
 	full = pgconn_flush(conn);
 	if (pgconn_serves(conn))
@@ -348,6 +349,28 @@ pgconn_resume(PgConn *conn)
 	conn->paused = false;
 	conn->pipeline.progress = uv_now(conn->loop);
 	pgconn_work(conn);
+}
+
+void
+pgconn_hold(PgConn *conn)
+{
+	conn->held = true;
+}
+
+bool
+pgconn_is_held(const PgConn *conn)
+{
+	return conn->held;
+}
+
+void
+pgconn_release(PgConn *conn, bool anew)
+{
+	conn->held = false;
+	if (conn->state == PG_UP && anew)
+		pgconn_drop(conn, "it is not known whether a statement will be cancelled");
+	else
+		pgconn_pump(conn);
 }
 
 static void

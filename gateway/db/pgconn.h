@@ -84,6 +84,12 @@ extern bool pgconn_submit(PgConn *conn, struct PgItem *item);
 /* Writes more of what the socket did not take. Returns true if bytes remain. A failure is reported later. */
 extern bool pgconn_push(PgConn *conn);
 
+/* Queries that were not sent wait for pgconn_release(). */
+extern void pgconn_hold(PgConn *conn);
+extern bool pgconn_is_held(const PgConn *conn);
+/* Sends them; with `anew` in another session, if there is one now. Queries in progress may be answered from within. */
+extern void pgconn_release(PgConn *conn, bool anew);
+
 /* Stops reading, so that the server waits. No deadline passes meanwhile. */
 extern void pgconn_pause(PgConn *conn);
 /* Resumes reading. Queries may be answered from within. */

@@ -4,7 +4,9 @@
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, post, register, request } from '../lib/client.mjs';
 
@@ -25,6 +27,10 @@ const download = (user, fid) => request(gateway, 'GET', `/v2/sheets/${fid}.csv`,
 const upload = (user, name, body, headers = {}) =>
 	request(gateway, 'POST', `/v2/sheets/import?name=${encodeURIComponent(name)}`, { headers: { ...bearer(user), 'content-type': 'text/csv', ...headers }, body });
 const sheets = async (user) => (await call(gateway, '/getuser', { token: user.token }, 10)).sheets;
+/** A download that its client does not read. */
+const mute = (user, fid) =>
+	http.get({ port: gateway.port, path: `/v2/sheets/${fid}.csv`, agent: false, headers: bearer(user) }, (answer) => answer.pause()).on('error', () => {});
+const active = () => cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet downloads' AND state = 'active'`);
 const nothingLeft = () =>
 	waitUntil(async () => (await cluster.psql('SELECT (SELECT count(*) FROM sheet.import) + (SELECT count(*) FROM sheet.import_part)')) === '0', 'the parts to be removed');
 
@@ -146,20 +152,12 @@ test('a large sheet goes in and out within 16 MiB of memory, while somebody edit
 		assert.ok(edits > 10);
 
 		// A client that does not read keeps its connection to the database, and no other.
-		const slow = [];
-		for (let i = 0; i < 4; i++) {
-			slow.push(
-				http.get({ port: gateway.port, path: `/v2/sheets/${made.json.id}.csv`, agent: false, headers: bearer(anna) }, (answer) => answer.pause()).on('error', () => {}),
-			);
-		}
-		const active = () => cluster.psql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet downloads' AND state = 'active'`);
-		await waitUntil(async () => (await active()) === '2', 'both connections to be in use');
+		const slow = [0, 1, 2, 3].map(() => mute(anna, made.json.id));
+		await waitUntil(async () => (await active()) === '1', 'a connection to be in use');
 		await waitUntil(async () => (await download(anna, made.json.id)).status === 503, 'an account to have at most four downloads');
 		const small = (await upload(ben, 'small', 'x')).json.id;
-		const waits = download(ben, small);
-		slow[0].destroy();
-		slow[1].destroy();
-		assert.equal((await waits).text, 'x\r\n');
+		assert.equal((await download(ben, small)).text, 'x\r\n');
+		assert.equal(await active(), '1', 'an account never has both connections');
 		slow.forEach((request_) => request_.destroy());
 		await waitUntil(async () => (await active()) === '0', 'nothing to be read for clients that have gone');
 		assert.ok(peak() - before_ < 24, `${before_} -> ${peak()} MiB`);
@@ -168,6 +166,60 @@ test('a large sheet goes in and out within 16 MiB of memory, while somebody edit
 		await editing;
 		await editor.close();
 	}
+});
+
+test('the statement of a client that has gone is cancelled, and no other one', async () => {
+	await gateway.stop();
+	await gateway.start({ 'database-deadline-ms': '4000', 'default-link-role': 'none' });
+	const carl = await register(gateway);
+	const large = [await newSheet(gateway, anna), await newSheet(gateway, ben)];
+	for (const fid of large) await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'x'), sheet.set(${fid}, 'XFD5000', 'x')`); // 82 MB of commas
+	const small = (await upload(carl, 'small', 'x')).json.id;
+	const log = path.join(cluster.directory, 'log', 'postgres.log');
+	const cancelled = () => fs.readFileSync(log, 'utf8').split('canceling statement due to user request').length - 1;
+	const pids = (name) => cluster.psql(`SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE application_name = 'pg_sheet ${name}'`);
+	const bothBusy = async () => {
+		const clients = [mute(anna, large[0]), mute(ben, large[1])];
+		await waitUntil(async () => (await active()) === '2', 'both connections to be in use');
+		const waits = download(carl, small);
+		return { waits, leave: () => clients.forEach((client) => client.destroy()) };
+	};
+
+	const before_ = cancelled();
+	for (let i = 1; i <= 3; i++) {
+		const { waits, leave } = await bothBusy();
+		leave();
+		assert.equal((await waits).text, 'x\r\n');
+		await waitUntil(async () => (await active()) === '0', 'the connections to be free');
+	}
+	assert.equal(cancelled() - before_, 6);
+
+	// It is not known whether and when a request to cancel reaches its statement: the next one has another process.
+	const { waits, leave } = await bothBusy();
+	const [asking, old] = [Number(await pids('accounts')), (await pids('downloads')).split(' ')];
+	process.kill(asking, 'SIGSTOP');
+	try {
+		leave();
+		assert.equal((await waits).text, 'x\r\n');
+		const now = (await pids('downloads')).split(' ');
+		assert.ok(now.some((pid) => !old.includes(pid)), `${now} instead of ${old}`);
+	} finally {
+		process.kill(asking, 'SIGCONT');
+	}
+
+	// The gateway ends without the answer, too.
+	const clients = [mute(anna, large[0]), mute(ben, large[1])];
+	await waitUntil(async () => (await active()) === '2', 'both connections to be in use');
+	const silent = Number(await pids('accounts'));
+	process.kill(silent, 'SIGSTOP');
+	try {
+		clients.forEach((client) => client.destroy());
+		await waitUntil(async () => (await active()) === '0', 'the connections to be read');
+		assert.deepEqual(await gateway.stop(), { code: 0, signal: null });
+	} finally {
+		process.kill(silent, 'SIGCONT');
+	}
+	await gateway.start();
 });
 
 test('all rows have one state of the sheet', async () => {

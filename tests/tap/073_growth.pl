@@ -40,6 +40,7 @@ my %parameters = (
 	'csv_import.c import_end_sql' => [ '$import', q{|SELECT sheet.import_put($import, 0, 'a,b')} ],
 	'csv_import.c import_put_sql' => [ '$import', '0', q{'bytes'} ],
 	'database.c database_works_sql' => [ '1', q{'pg_sheet group'} ],
+	'database.c database_cancel_sql' => [ '1', q{'pg_sheet blocks'} ],
 	'doctor.c doctor_sql' => [],
 	'download.c download_info_sql' => [ '$busy', q{'file 7'}, '$guest', q{''} ],
 	'download.c download_part_sql' => [ '$file', '0' ],

@@ -831,3 +831,9 @@ pgconn_resume(PgConn *conn)
 {
 	abort();
 }
+
+void
+database_cancel(PgConn *conn)
+{
+	abort();
+}

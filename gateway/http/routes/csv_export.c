@@ -3,18 +3,19 @@
  *
  * All pieces have one state of the sheet, so they come from one statement, and its connection is the download's until
  * the client has taken them. There are few such connections (EXPORT_CONNECTIONS), and nothing else uses them. Other
- * downloads wait in a queue; the next one is of the account with the fewest. Nothing is read from the server while
- * EXPORT_AHEAD bytes wait for the client, so a download takes about as much memory, whatever its size. Its statement
- * holds a snapshot, which VACUUM has to keep, so it ends after long-statement-seconds. The rest of a download whose
- * client has gone is read and dropped.
+ * downloads wait in a queue. No account has all connections, so its slow clients do not keep others waiting. Nothing is
+ * read from the server while EXPORT_AHEAD bytes wait for the client, so a download takes about as much memory here,
+ * whatever its size. Its statement holds a snapshot, which VACUUM has to keep, so it ends after long-statement-seconds.
+ * It is cancelled when the client has gone.
  */
 #include "core/gateway.h"
 #include "http/routes/routes.h"
 
 #include <stdlib.h>
 
-#define EXPORT_AHEAD	   (512 * 1024) /* bytes */
-#define EXPORT_ACCOUNT_MAX 4			/* downloads of an account, waiting ones included */
+#define EXPORT_AHEAD	   (512 * 1024)				/* bytes */
+#define EXPORT_ACCOUNT_MAX 4						/* downloads of an account, waiting ones included */
+#define EXPORT_SHARE	   (EXPORT_CONNECTIONS - 1) /* connections of an account */
 #define EXPORT_TICK_MS	   250
 
 static const char export_sql[] = "SELECT sheet.read_csv($1, 65536) FROM sheet.check_role($1, $2, 'viewer')";
@@ -157,12 +158,12 @@ export_count(int64_t uid, bool all)
 	return count;
 }
 
-/* Takes the first waiting download of the account with the fewest connections. NULL: none waits. */
+/* Takes the first waiting download of the account with the fewest connections. NULL: none may have another one. */
 static Export *
 export_next(void)
 {
 	Export **best = NULL, *export;
-	int fewest = EXPORT_CONNECTIONS + 1;
+	int fewest = EXPORT_SHARE;
 
 	for (Export **link = &waiting; (export = *link) != NULL;)
 	{
@@ -201,7 +202,7 @@ export_use(void)
 	}
 }
 
-/* Ends what takes too long, and reads on for clients that have gone. */
+/* Ends what takes too long, or is for clients that have gone. */
 static void
 export_on_timer(uv_timer_t *handle)
 {
@@ -219,7 +220,10 @@ export_on_timer(uv_timer_t *handle)
 		if (!request_is_gone(export->request) && uv_now(&gateway.loop) - export->began > most)
 			conn_abort(export->request->conn);
 		if (request_is_gone(export->request))
+		{
+			database_cancel(export->conn);
 			pgconn_resume(export->conn);
+		}
 	}
 	if (!any && waiting == NULL)
 		uv_timer_stop(handle);

@@ -4,10 +4,10 @@
  * All parts of a block hold at one seq, so they come from one statement, and its connection is the block's until the
  * client has taken them: a streaming connection. There are few of them (BLOCK_CONNECTIONS), apart from other reads,
  * which so never wait for a slow client. Other blocks wait in a queue, without holding their client's stream; the next
- * one is of the account with the fewest. Nothing is read from the server while STREAMING_AHEAD bytes wait for the
- * client, and the server stops when the socket between them is full. Its statement holds a snapshot, which VACUUM has
- * to keep, so a client is closed after block-seconds. The rest of its block, and of blocks whose client has gone, is
- * read and dropped, which takes a moment.
+ * one is of the account with the fewest. No account has all connections, so its slow clients do not keep others
+ * waiting. Nothing is read from the server while STREAMING_AHEAD bytes wait for the client, and the server stops when
+ * the socket between them is full. Its statement holds a snapshot, which VACUUM has to keep, so a client is closed
+ * after block-seconds. The statement is cancelled when the client has gone.
  *
  * A large block takes STREAMING_AHEAD, a row and what libpq has read, whatever its size.
  */
@@ -16,7 +16,8 @@
 #include "db/pgresult.h"
 #include "ws/v2/v2_block.h"
 
-#define STREAMING_AHEAD (1024 * 1024) /* bytes; reading goes on at half of it */
+#define STREAMING_AHEAD (1024 * 1024)			/* bytes; reading goes on at half of it */
+#define STREAMING_SHARE (BLOCK_CONNECTIONS - 1) /* connections of an account */
 
 /* A row is about a message (V2_PART_BYTES). */
 static const char streaming_sql[] = "SELECT cells FROM sheet.read_cells($1, $2, $3, $4, $5, 262144)";
@@ -111,15 +112,14 @@ streaming_count_of(int64_t uid)
 	return count;
 }
 
-/* Takes the first waiting block of the account with the fewest connections, so that no account can take all of them by
- * asking often and reading slowly. */
+/* Takes the first waiting block of the account with the fewest connections. NULL: none may have another one. */
 static BlockQuestion *
 streaming_next(void)
 {
-	BlockQuestion **best = &waiting, *question;
-	int fewest = streaming_count_of(waiting->session->uid);
+	BlockQuestion **best = NULL, *question;
+	int fewest = STREAMING_SHARE;
 
-	for (BlockQuestion **link = &waiting->next; fewest > 0 && *link != NULL; link = &(*link)->next)
+	for (BlockQuestion **link = &waiting; fewest > 0 && *link != NULL; link = &(*link)->next)
 	{
 		int count = streaming_count_of((*link)->session->uid);
 
@@ -129,6 +129,8 @@ streaming_next(void)
 			best = link;
 		}
 	}
+	if (best == NULL)
+		return NULL;
 	question = *best;
 	*best = question->next;
 	if (question->next == NULL)
@@ -165,10 +167,12 @@ static void
 streaming_use(void)
 {
 	streaming_forget_gone();
-	for (Streaming *streaming = streams; streaming < streams + BLOCK_CONNECTIONS && waiting != NULL; streaming++)
+	for (Streaming *streaming = streams; streaming < streams + BLOCK_CONNECTIONS; streaming++)
 	{
-		if (streaming->question == NULL)
-			streaming_begin(streaming, streaming_next());
+		BlockQuestion *question = streaming->question == NULL ? streaming_next() : NULL;
+
+		if (question != NULL)
+			streaming_begin(streaming, question);
 	}
 }
 
@@ -218,6 +222,9 @@ v2_tick_blocks(void)
 			session_close(streaming->question->session, CLOSE_SLOW,
 						  "a large block has not been read in time: ask for smaller ranges");
 		if (!block_is_wanted(streaming->question))
+		{
+			database_cancel(streaming_connection(streaming));
 			pgconn_resume(streaming_connection(streaming));
+		}
 	}
 }
