@@ -86,6 +86,24 @@ request_json(Request *request, int status, Buf *body)
 	request_answer(request, status, "application/json", body);
 }
 
+void
+request_nothing(Request *request)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_puts(&body, "{}");
+	request_json(request, 200, &body);
+}
+
+void
+request_done(Request *request, const PGresult *res)
+{
+	if (request_succeeded(res))
+		request_nothing(request);
+	else
+		request_sql_error(request, res);
+}
+
 #define MSG_BIT(msg) (1ULL << (msg))
 
 /* Messages that tell of a failure. */

@@ -262,6 +262,10 @@ extern void request_deny(Request *request, Msg msg, int status, const char *reas
 extern bool request_sql_error_code(Request *request, const PGresult *res, const char *code);
 /* An error of the database. */
 extern void request_sql_error(Request *request, const PGresult *res);
+/* {}. */
+extern void request_nothing(Request *request);
+/* The same if the query succeeded, else the error. */
+extern void request_done(Request *request, const PGresult *res);
 /* A value with a control character, which could end the line, is left out; so is Cache-Control with no_store. */
 extern void request_add_header(Request *request, const char *name, const char *value);
 /* Frees value. */

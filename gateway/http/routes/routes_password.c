@@ -179,19 +179,10 @@ route_session(Request *request)
 /* ---- /v2/session/end {token}: signing out ---- */
 
 static void
-session_answer_end(Request *request)
-{
-	Buf data = {NULL, 0, 0};
-
-	buf_puts(&data, "{}");
-	request_json(request, 200, &data);
-}
-
-static void
 session_ended(Request *request, PGresult *res)
 {
 	changes_register(-request->claims.uid);
-	session_answer_end(request);
+	request_nothing(request);
 }
 
 /* A token that is valid, or was revoked; uid 0: none is. */
@@ -224,7 +215,7 @@ route_session_end(Request *request)
 		kept = own;
 	request->claims = own;
 	if (own.uid == 0)
-		session_answer_end(request);
+		request_nothing(request);
 	else
 		request_query(request, DATABASE_WRITES, session_end_sql,
 					  PARAMS(request_int64(request, own.uid), request_int64(request, jwt_token_id(&own)),

@@ -289,18 +289,9 @@ check_rename(Request *request)
 static void
 rename_answered(Request *request, PGresult *res)
 {
-	Buf body = {NULL, 0, 0};
-
 	changes_register(request->sheet_id);
-	if (request_sql_error_code(request, res, "sheet_name"))
-		return;
-	if (!request_succeeded(res))
-	{
-		request_sql_error(request, res);
-		return;
-	}
-	buf_puts(&body, "{}");
-	request_json(request, 200, &body);
+	if (!request_sql_error_code(request, res, "sheet_name"))
+		request_done(request, res);
 }
 
 void

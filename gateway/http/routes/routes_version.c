@@ -137,22 +137,14 @@ route_commit(Request *request)
 static void
 label_answered(Request *request, PGresult *res)
 {
-	Buf body = {NULL, 0, 0};
-
 	const char *text = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	if (version_label_error(request, res))
 		return;
-	if (!request_succeeded(res))
-	{
-		if (strcmp(pgresult_sqlstate(res), "42704") == 0 && text != NULL && strstr(text, "saved version") != NULL)
-			request_error_code(request, 404, "no_version", text);
-		else
-			request_sql_error(request, res);
-		return;
-	}
-	buf_puts(&body, "{}");
-	request_json(request, 200, &body);
+	if (strcmp(pgresult_sqlstate(res), "42704") == 0 && text != NULL && strstr(text, "saved version") != NULL)
+		request_error_code(request, 404, "no_version", text);
+	else
+		request_done(request, res);
 }
 
 void
