@@ -39,7 +39,8 @@ extern void catalog_end(CatalogScope *scope);
 /* Runs a query. Its rows are in SPI_tuptable until catalog_end(). Returns the number of rows. */
 extern uint64 catalog_run(CatalogQuery *query, const NullableDatum *args, bool read_only);
 /*
- * Runs a DELETE or an UPDATE that must leave no row behind: it sees all that is committed, in every isolation level.
+ * Runs a DELETE or an UPDATE that must leave no row behind, or a SELECT that must find none that has been deleted: it
+ * sees all that is committed, in every isolation level.
  * 40001 if one of the rows is newer than the snapshot of a transaction in REPEATABLE READ or SERIALIZABLE.
  */
 extern uint64 catalog_run_latest(CatalogQuery *query, const NullableDatum *args);

@@ -113,6 +113,7 @@ my %queries = (
 	'poor a sheet of sheet.list' => 'SELECT * FROM sheet.list WHERE sheet_id = $quiet',
 	'poor the end of sheet.log' => 'SELECT * FROM sheet.log WHERE sheet_id = $quiet ORDER BY seq DESC LIMIT 100',
 	'poor sheet.log of all sheets' => 'SELECT count(*) FROM sheet.log',
+	'poor sheet.versions' => 'SELECT count(*) FROM sheet.versions($quiet)',
 	'poor sheet.cells' => 'SELECT count(*) FROM sheet.cells',
 	'guest a sheet of sheet.list' => 'SELECT * FROM sheet.list WHERE sheet_id = $busy',
 	'guest the end of sheet.log' => 'SELECT * FROM sheet.log WHERE sheet_id = $busy ORDER BY seq DESC LIMIT 100',

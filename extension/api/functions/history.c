@@ -46,15 +46,15 @@ sheet_commit(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 3, 0)));
 }
 
-/* A purged sheet gets no more labels. */
-static CatalogQuery history_lock_sheet = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR KEY SHARE", {INT8OID}};
+/* Labels and trims of a sheet wait for each other, so that no label outlives its version. A trim locks the row after
+ * the sheet's writer, as a purge does. */
+static CatalogQuery history_lock_label = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR SHARE", {INT8OID}};
+static CatalogQuery history_lock_trim = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR NO KEY UPDATE", {INT8OID}};
 static CatalogQuery history_is_saved = {
 	"SELECT 1 FROM sheet.version WHERE sheet_id = $1 AND version_id = $2 AND cause <= 1", {INT8OID, INT8OID}};
 static CatalogQuery history_label = {"INSERT INTO sheet.version_label VALUES ($1, $2, $3) ON CONFLICT (sheet_id, "
 									 "version_id) DO UPDATE SET label = excluded.label",
 									 {INT8OID, INT8OID, TEXTOID}};
-static CatalogQuery history_find_label = {
-	"SELECT label FROM sheet.version_label WHERE sheet_id = $1 AND version_id = $2", {INT8OID, INT8OID}};
 static CatalogQuery history_trim_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1 AND version_id < $2",
 										   {INT8OID, INT8OID}};
 
@@ -72,9 +72,9 @@ sheet_label_version(PG_FUNCTION_ARGS)
 	journal_check_label(label);
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 3, 0), ROLE_EDITOR, false);
 	catalog_begin(&scope);
-	if (catalog_run(&history_lock_sheet, args, false) == 0)
+	if (catalog_run(&history_lock_label, args, false) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
-	if (catalog_run(&history_is_saved, args, false) == 0)
+	if (catalog_run_latest(&history_is_saved, args) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("sheet " INT64_FORMAT " has no saved version " INT64_FORMAT, sheet_id, PG_GETARG_INT64(1)),
@@ -103,11 +103,15 @@ sheet_trim(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0), removed;
+	CatalogScope scope;
 
 	catalog_require_arg(fcinfo, 1, "version");
 	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
 	removed = journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid));
-	catalog_execute(&history_trim_labels, fcinfo->args);
+	catalog_begin(&scope);
+	catalog_run(&history_lock_trim, fcinfo->args, false);
+	catalog_run_latest(&history_trim_labels, fcinfo->args);
+	catalog_end(&scope);
 	PG_RETURN_INT64(removed);
 }
 
@@ -238,57 +242,28 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-static void
-history_put_version_row(ReturnSetInfo *rsinfo, StorageScan *scan, Usernames *names)
-{
-	NullableDatum key[] = {CATALOG_INT64(storage_int64(scan, VERSION_SHEET_ID)),
-						   CATALOG_INT64(storage_int64(scan, VERSION_VERSION_ID))};
-	VersionCause cause = (VersionCause) storage_int32(scan, VERSION_CAUSE);
-	bool saved = cause == VERSION_BY_COMMIT || cause == VERSION_BY_ROLLBACK;
-	char *label = saved ? catalog_find_string(&history_find_label, key, true) : NULL;
-	int64 uid = storage_int64(scan, VERSION_UID);
-	text *name = usernames_get(names, uid);
-	Datum values[9];
-	bool nulls[9] = {0};
+/* Of versions v: the account's name, and the label that the version got later, which is empty if it was removed. */
+#define VERSIONS_SELECT                                                                                                \
+	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, CASE WHEN l.label IS NULL THEN v.label ELSE nullif(l.label, "    \
+	"'') "                                                                                                             \
+	"END, "
+#define VERSIONS_CAUSE "(ARRAY['commit', 'rollback', 'log', 'eviction'])[v.cause + 1] FROM "
+#define VERSIONS_JOIN                                                                                                  \
+	"LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true "                   \
+	"LEFT JOIN LATERAL (SELECT l.label FROM sheet.version_label l WHERE l.sheet_id = $1 AND l.version_id = "           \
+	"v.version_id OFFSET 0) l ON true ORDER BY v.version_id"
 
-	values[0] = Int64GetDatum(storage_int64(scan, VERSION_VERSION_ID));
-	values[1] = Int64GetDatum(storage_int64(scan, VERSION_SEQ));
-	values[2] = TimestampTzGetDatum(storage_int64(scan, VERSION_AT));
-	values[3] = Int64GetDatum(uid);
-	values[4] = PointerGetDatum(name);
-	nulls[4] = name == NULL;
-	values[5] = slot_getattr(scan->slot, VERSION_LABEL, &nulls[5]);
-	if (label != NULL)
-	{
-		nulls[5] = label[0] == '\0';
-		values[5] = CStringGetTextDatum(label);
-	}
-	values[6] = Int32GetDatum(storage_int32(scan, VERSION_ROWS));
-	values[7] = Int32GetDatum(storage_int32(scan, VERSION_COLS));
-	values[8] = CStringGetTextDatum(version_cause_name(cause));
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-}
+static CatalogQuery all_versions = {VERSIONS_SELECT
+									"v.rows, v.cols, " VERSIONS_CAUSE
+									"(SELECT * FROM sheet.version WHERE sheet_id = $1) v " VERSIONS_JOIN,
+									{INT8OID}};
 
 /* versions(sheet_id) */
 Datum
 sheet_versions(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = PG_GETARG_INT64(0);
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	Snapshot snapshot;
-	Usernames names;
-	StorageScan scan;
-
-	permission_require_reader(sheet_id);
-	InitMaterializedSRF(fcinfo, 0);
-	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	usernames_init(&names, snapshot);
-	storage_scan_begin(&scan, STORAGE_VERSION, snapshot, &key, 1);
-	while (storage_scan_next(&scan, ForwardScanDirection))
-		history_put_version_row((ReturnSetInfo *) fcinfo->resultinfo, &scan, &names);
-	storage_scan_end(&scan);
-	UnregisterSnapshot(snapshot);
-	return (Datum) 0;
+	permission_require_reader(PG_GETARG_INT64(0));
+	return catalog_return_rows(fcinfo, &all_versions, fcinfo->args, false);
 }
 
 /* The newest versions of a cause, by the index on (sheet_id, cause, version_id). With an equation on the cause the
@@ -296,18 +271,10 @@ sheet_versions(PG_FUNCTION_ARGS)
 #define SAVED_OF_CAUSE(cause)                                                                                          \
 	"(SELECT version_id, seq, at, uid, label, cause FROM sheet.version WHERE sheet_id = $1 AND cause >= " cause        \
 	" AND cause <= " cause " AND version_id < $3 ORDER BY cause DESC, version_id DESC LIMIT $2)"
-static CatalogQuery saved_versions = {
-	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, CASE WHEN l.label IS NULL THEN v.label ELSE nullif(l.label, '') "
-	"END, CASE v.cause WHEN 0 THEN 'commit' ELSE 'rollback' END "
-	"FROM "
-	"(" SAVED_OF_CAUSE("0") " UNION ALL " SAVED_OF_CAUSE(
-		"1") " ORDER BY version_id DESC LIMIT $2) v "
-			 "LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true "
-			 "LEFT JOIN LATERAL (SELECT l.label FROM sheet.version_label l WHERE l.sheet_id = $1 AND l.version_id = "
-			 "v.version_id "
-			 "OFFSET 0) l ON true ORDER BY "
-			 "v.version_id DESC",
-	{INT8OID, INT8OID, INT8OID}};
+static CatalogQuery saved_versions = {VERSIONS_SELECT VERSIONS_CAUSE
+									  "(" SAVED_OF_CAUSE("0") " UNION ALL " SAVED_OF_CAUSE(
+										  "1") " ORDER BY version_id DESC LIMIT $2) v " VERSIONS_JOIN " DESC",
+									  {INT8OID, INT8OID, INT8OID}};
 
 /* saved_versions(sheet_id, max_rows, before) */
 Datum
