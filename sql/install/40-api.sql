@@ -180,7 +180,8 @@ CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
 COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean) IS
 	'The range (null: the sheet) as CSV (RFC 4180) with CRLF. escape_formulas: puts an apostrophe '
-	'before contents that a spreadsheet program would take for a formula.';
+	'before contents that a spreadsheet program would take for a formula. At most 100 million fields '
+	'may be empty (54000).';
 CREATE FUNCTION sheet.read_csv(sheet_id bigint, max_bytes integer) RETURNS SETOF text
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_csv';
 COMMENT ON FUNCTION sheet.read_csv(bigint, integer) IS

@@ -222,6 +222,14 @@ test('the statement of a client that has gone is cancelled, and no other one', a
 	await gateway.start();
 });
 
+test('a sheet with a content far from the others is refused', async () => {
+	const fid = await newSheet(gateway, anna);
+	await cluster.psql(`SELECT sheet.set(${fid}, 'A1', 'x'), sheet.set(${fid}, 'XFD16777216', 'y')`);
+	const got = await download(anna, fid);
+	assert.equal(got.status, 400, got.text);
+	assert.match(got.json.data, /274877906942 empty fields/);
+});
+
 test('all rows have one state of the sheet', async () => {
 	const rows = 20000;
 	const fid = (await upload(anna, 'state', 'old\n'.repeat(rows))).json.id;

@@ -12,6 +12,8 @@
 PG_FUNCTION_INFO_V1(sheet_export_csv);
 PG_FUNCTION_INFO_V1(sheet_read_csv);
 
+#define EXPORT_MAX_EMPTY 100000000 /* fields */
+
 /* A spreadsheet program takes what begins with one of these for a formula, and runs it. */
 static bool
 csv_looks_like_formula(const char *data, Size len)
@@ -48,6 +50,32 @@ typedef struct CsvRows
 	bool escape;
 } CsvRows;
 
+/* A content far from the others makes a field of each cell between them: a cell in the last row and column would make
+ * 275 GB of commas. */
+static void
+csv_rows_check(const CsvRows *rows)
+{
+	uint64 fields, contents = 0;
+	uint32 last_row;
+
+	if (rows->last == 0)
+		return;
+	last_row = rows->list->cells[rows->last - 1].row;
+	fields = (uint64) (last_row - rows->row + 1) * rows->cols;
+	for (Size i = 0; i < rows->last; i++)
+		contents += rows->list->cells[i].content_len > 0;
+	if (fields - contents > EXPORT_MAX_EMPTY)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the CSV would have " UINT64_FORMAT " empty fields", fields - contents),
+				 errdetail("Fields with a content in %s:%s: " UINT64_FORMAT ". At most %d fields may be empty.",
+						   TextDatumGetCString(cells_a1(rows->row, rows->col0)),
+						   TextDatumGetCString(cells_a1(last_row, rows->col0 + rows->cols - 1)), contents,
+						   EXPORT_MAX_EMPTY),
+				 errhint("Export ranges around the contents: sheet.export_csv(sheet_id, 'A1:Z1000'). sheet.range() "
+						 "gives the cells that are not empty.")));
+}
+
 static void
 csv_rows_begin(CsvRows *rows, CellList *list, const uint32 rect[4], bool escape)
 {
@@ -58,6 +86,7 @@ csv_rows_begin(CsvRows *rows, CellList *list, const uint32 rect[4], bool escape)
 			rows->last = i + 1;
 			rows->cols = Max(rows->cols, list->cells[i].col - rect[1] + 1);
 		}
+	csv_rows_check(rows);
 }
 
 /* Appends fields until all are written, or `out` has max_bytes. Returns false if all were written before. */

@@ -30,14 +30,36 @@ SELECT sheet.import_csv('api csv 2', sheet.export_csv(:csv)) AS csv2 \gset
 SELECT sheet.export_csv(:csv) = sheet.export_csv(:csv2) AS round_trip;
 SELECT sheet.import_csv_into(:csv, 'B2', 'z,w') IS NOT NULL AS imported;
 SELECT sheet.export_csv(:csv, 'B2:C2') = E'z,w\r\n' AS part;
+-- a content far from the others: not a field for each cell between them
+SELECT sheet.create('api sparse', 10, 10) AS sparse \gset
+SELECT sheet.set(:sparse, 'A1', 'first') < sheet.set(:sparse, 'XFD16777216', 'last') AS set;
+\set VERBOSITY default
+SELECT sheet.export_csv(:sparse);
+\set VERBOSITY sqlstate
+SELECT count(*) FROM sheet.read_csv(:sparse, 1000);
+\set VERBOSITY terse
+SELECT sheet.export_csv(:sparse, 'A1:B2');
+SELECT sheet.export_csv(:sparse, 'XFC16777215:XFD16777216');
+SELECT sheet.export_csv(:sparse, 'B1:XFD16777215') = '' AS nothing;
+SELECT length(sheet.export_csv(:sparse, 'XEU16777210:XFD16777216'));
+SELECT sheet.set(:sparse, 'XFD16777216', '') < sheet.set(:sparse, 'XFD6103', 'last') AS at_the_limit;
+SET statement_timeout = '1ms';
+SELECT sheet.export_csv(:sparse);
+SELECT count(*) FROM sheet.read_csv(:sparse, 1000);
+RESET statement_timeout;
+SELECT sheet.set(:sparse, 'XFD6104', 'beyond') > 0 AS beyond_it;
+SELECT sheet.export_csv(:sparse);
+SELECT sheet.purge(:sparse);
 -- for those who open it in a spreadsheet program: what begins as a formula does, is none there
 SELECT sheet.create('formulas', 10, 10) AS formulas \gset
 SELECT count(sheet.set_range(:formulas, 'A1', ARRAY[ARRAY['=HYPERLINK("x","y")', '+1', '-1', '@SUM(A1)'], ARRAY[E'\t=1', E'\r=1', '''=1', 'a=1'], ARRAY['1', ' =1', '', '=']])) > 0 AS set;
 SELECT sheet.export_csv(:formulas, NULL, true);
 SELECT sheet.export_csv(:formulas, 'A1:B1', NULL) = sheet.export_csv(:formulas, 'A1:B1') AS off_by_default;
+\set VERBOSITY default
 SELECT sheet.import_csv('bad', E'a,"b');
 SELECT sheet.import_csv('bad', E'a\nb"c');
 SELECT sheet.import_csv('bad', E'a\n"b\nc",' || repeat('x', 32768));
+\set VERBOSITY terse
 SELECT sheet.account_create('api importer', NULL, 'x') AS importer \gset
 -- CSV in parts: fields, line ends and characters are divided
 SELECT sheet.import_begin('api parts', 'viewer', :importer) AS import \gset
