@@ -90,6 +90,7 @@ test('an error is told by its place, and nothing is left of the import', async (
 		[Buffer.from('n\u00e4me\nk\u00f6ln', 'latin1'), 'csv_encoding', 1, 1],
 		[Buffer.from('\uFEFFa,b\n', 'utf16le'), 'csv_encoding', 1, 1],
 		[`a,"\n",${long}`, 'csv_limit', 2, 3],
+		[`a,"${'closed\n'.repeat(50000)}"\n`, 'csv_limit', 1, 2],
 		[`a\n${','.repeat(16384)}`, 'csv_limit', 2, 16385],
 	]) {
 		const answer = await upload(ben, 'bad', body);

@@ -120,8 +120,36 @@ input_end(CsvInput *input)
 		pfree(input->window);
 }
 
-/* The line and the column of a field in messages. Both count from 1. */
-#define INPUT_PLACE(line, col) (unsigned long long) (line), (col) + 1
+/* Where a field begins, as COPY says it; gateways read this (http/routes/csv_import.c). Both count from 1. */
+#define INPUT_CONTEXT(line, col)                                                                                       \
+	errcontext("CSV, line %llu, column %u", (unsigned long long) (line), (uint32) (col) + 1)
+
+static void
+input_refuse_long(uint64 line, uint32 col)
+{
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a content of the CSV is too long"),
+					errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS), INPUT_CONTEXT(line, col)));
+}
+
+/* Whether the field that is longer than a content has an end. The rest of the text up to it is read and dropped. */
+static bool
+input_field_ends(CsvInput *input)
+{
+	bool quoted = false;
+
+	for (;; input_fill(input))
+	{
+		for (; input->reader.pos < input->reader.end; input->reader.pos++)
+		{
+			if (*input->reader.pos == '"')
+				quoted = !quoted;
+			else if (!quoted)
+				return true;
+		}
+		if (!input->reader.more)
+			return !quoted;
+	}
+}
 
 /* The next field; false at the end. Says what is wrong and where otherwise. */
 static bool
@@ -136,13 +164,15 @@ input_next(CsvInput *input, CsvField *field)
 		input_fill(input);
 	if (status == CSV_FIELD || status == CSV_END)
 		return status == CSV_FIELD;
+	if (status == CSV_MORE && input_field_ends(input))
+		input_refuse_long(line, col);
 	ereport(ERROR,
-			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-			 errmsg("the CSV is malformed in line %llu, column %u", INPUT_PLACE(line, col)),
+			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("the CSV is malformed"),
 			 errdetail(status == CSV_STRAY_QUOTE ? "A quote stands inside a field that is not quoted, or text follows "
 												   "a closing quote."
 												 : "A field that starts there has no end."),
-			 errhint("Fields that contain quotes, commas or line ends are quoted, and quotes in them doubled.")));
+			 errhint("Fields that contain quotes, commas or line ends are quoted, and quotes in them doubled."),
+			 INPUT_CONTEXT(line, col)));
 }
 
 /* ---- from the text to cells ---- */
@@ -153,14 +183,11 @@ csv_check_content(const char *content, Size len, uint64 line, uint32 col)
 	size_t chars = 0;
 
 	if (len <= SHEET_MAX_CONTENT_BYTES && !utf8_check(content, len, &chars))
-		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
-						errmsg("the CSV is not in UTF-8 in line %llu, column %u", INPUT_PLACE(line, col)),
+		ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("the CSV is not in UTF-8"),
 						errdetail("A content is not valid UTF-8 without NUL."),
-						errhint("Save the file in the encoding UTF-8.")));
+						errhint("Save the file in the encoding UTF-8."), INPUT_CONTEXT(line, col)));
 	if (len > SHEET_MAX_CONTENT_BYTES || chars > SHEET_MAX_CHARS)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("the content is too long in line %llu, column %u", INPUT_PLACE(line, col)),
-						errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS)));
+		input_refuse_long(line, col);
 }
 
 /* How many rows and columns the CSV has; fails if it cannot be imported, before anything is stored. */
@@ -177,9 +204,9 @@ csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (row + field.row >= SHEET_MAX_ROWS || col + field.col >= SHEET_MAX_COLS)
-			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("the CSV is too large in line %llu, column %u", INPUT_PLACE(line, field.col)),
-							errdetail("A sheet has at most %d rows and %d columns.", SHEET_MAX_ROWS, SHEET_MAX_COLS)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the CSV is too large"),
+							errdetail("A sheet has at most %d rows and %d columns.", SHEET_MAX_ROWS, SHEET_MAX_COLS),
+							INPUT_CONTEXT(line, field.col)));
 		*rows = Max(*rows, field.row + 1);
 		*cols = Max(*cols, field.col + 1);
 		if (field.len > room)

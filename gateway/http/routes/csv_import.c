@@ -71,22 +71,29 @@ import_error_code(const char *sqlstate)
 	return strcmp(sqlstate, "54000") == 0 ? "csv_limit" : NULL;
 }
 
-/* {"success":false,"msg":0,"data":reason,"code":code,"line":line,"column":column}; the message names the place. */
+/* {"success":false,"msg":0,"data":reason,"code":code,"line":line,"column":column}; the context has the place. */
 static void
 import_refuse_csv(Request *request, const PGresult *res, const char *code)
 {
 	const char *message = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 	const char *detail = PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL);
-	const char *place = message != NULL ? strstr(message, " in line ") : NULL;
+	const char *context = PQresultErrorField(res, PG_DIAG_CONTEXT);
+	bool placed = false;
 	Buf reason = {NULL, 0, 0}, body = {NULL, 0, 0};
 	long long line, column;
 
-	buf_printf(&reason, "%s: %s", message != NULL ? message : "", detail != NULL ? detail : "");
+	buf_puts(&reason, message != NULL ? message : "");
+	if (context != NULL && sscanf(context, "CSV, line %lld, column %lld", &line, &column) == 2)
+	{
+		placed = true;
+		buf_printf(&reason, " in line %lld, column %lld", line, column);
+	}
+	buf_printf(&reason, ": %s", detail != NULL ? detail : "");
 	buf_put(&reason, "", 1);
 	buf_puts(&body, "{\"success\":false,\"msg\":0,\"data\":");
 	buf_puts_json(&body, buf_failed(&reason) ? "" : reason.data);
 	buf_printf(&body, ",\"code\":\"%s\"", code);
-	if (place != NULL && sscanf(place, " in line %lld, column %lld", &line, &column) == 2)
+	if (placed)
 		buf_printf(&body, ",\"line\":%lld,\"column\":%lld", line, column);
 	buf_puts(&body, "}");
 	buf_free(&reason);

@@ -76,6 +76,27 @@ SELECT count(*) AS pieces, max(length(p)) AS longest, string_agg(p, '') = E'ä,"
 SELECT string_agg(p, '') = sheet.export_csv(:parts) AS whole FROM sheet.read_csv(:parts, 1000) p;
 SELECT sheet.create('api empty', as_uid => :importer) AS empty \gset
 SELECT count(*) FROM sheet.read_csv(:empty, 1000);
+-- a field that is longer than a content, in one part and in many: too long if it has an end, malformed otherwise
+CREATE FUNCTION import_long(begins text, middle text, ends text, parts int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	id bigint := sheet.import_begin('api long', NULL, (SELECT uid FROM sheet.account WHERE name = 'api importer'));
+	context text;
+BEGIN
+	PERFORM sheet.import_put(id, 0, convert_to(begins, 'UTF8'));
+	FOR i IN 1 .. parts LOOP
+		PERFORM sheet.import_put(id, i, convert_to(repeat(middle, 200000 / length(middle)), 'UTF8'));
+	END LOOP;
+	PERFORM sheet.import_put(id, parts + 1, convert_to(ends, 'UTF8'));
+	RETURN sheet.import_end(id);
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+	RETURN sqlstate || ' ' || split_part(context, E'\n', 1);
+END $$;
+SELECT parts, import_long(E'a\nb,', 'x', E'\n', parts) AS plain, import_long(E'a\nb,"', 'x,', E'"\n', parts) AS quoted,
+	import_long(E'a\nb,"', '""', '",c', parts) AS pairs, import_long(E'a\nb,"', E'\n', '"', parts) AS last,
+	import_long(E'a\nb,"', 'x', E'\n', parts) AS unclosed, import_long(E'a\nb,"', '""', '""', parts) AS unclosed_pairs
+FROM unnest(ARRAY[1, 2, 4]) parts;
+DROP FUNCTION import_long;
 SELECT sheet.import_begin('api bad', NULL, :importer) AS import \gset
 SELECT sheet.import_put(:import, 0, E'a,b\n\\377\\376x');
 SELECT sheet.import_end(:import) IS NULL;
