@@ -38,7 +38,7 @@ static const PlaceOwner client_owner = {client_use, client_end};
 static PlaceRefusal refusal;
 
 static bool
-take_as(Client *client, const char *address, bool operator)
+take_as(Client *client, const char *address, bool is_operator)
 {
 	struct sockaddr_in from4 = {.sin_family = AF_INET};
 	struct sockaddr_in6 from6 = {.sin6_family = AF_INET6};
@@ -48,7 +48,8 @@ take_as(Client *client, const char *address, bool operator)
 	if (!is4)
 		inet_pton(AF_INET6, address, &from6.sin6_addr);
 	*client = (Client){0};
-	client->place = place_take(is4 ? (struct sockaddr *) &from4 : (struct sockaddr *) &from6, operator, text, &refusal);
+	client->place =
+		place_take(is4 ? (struct sockaddr *) &from4 : (struct sockaddr *) &from6, is_operator, text, &refusal);
 	if (client->place == NULL)
 		return false;
 	place_set_owner(client->place, &client_owner, client);
