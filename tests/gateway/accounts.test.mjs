@@ -259,11 +259,23 @@ describe('guessing', () => {
 		return { limited, let: answers.filter(({ status }) => status !== 429), seconds: (Date.now() - start) / 1000 };
 	}
 
+	/** The right password of this client is not delayed, by two seconds: one of some answers comes earlier, also on a busy machine. */
+	async function signsInAtOnce(what, address, body, headers) {
+		const taken = [];
+		const early = async () => {
+			const start = performance.now();
+			assert.equal((await from(address, '/login', body, headers)).json.msg, 4, what);
+			return taken.push((performance.now() - start) / 1000) > 0 && taken.at(-1) < 2;
+		};
+		await waitUntil(early, () => `${what} to sign in at once; it took ${taken} s`);
+	}
+
 	for (const known of [true, false]) {
 		test(`ten wrong passwords a minute on ${known ? 'an' : 'an unknown'} account from one network`, async () => {
 			const username = known ? (await register(gateway)).username : uniqueName('nobody');
 			const other = await register(gateway);
-			const tried = await attempts(30, (i) => from(i % 2 ? '192.0.2.1' : '2001:db8:1:2::1', '/login', { username, password: `guess ${i}` }));
+			const guess = (address, i) => from(address, '/login', { username, password: `guess ${i}` });
+			const tried = await attempts(30, (i) => guess(i % 2 ? '192.0.2.1' : '2001:db8:1:2::1', i));
 			assert.ok(tried.let.every(({ json }) => json.msg === 3));
 			assert.ok(tried.let.length >= 20 && tried.let.length <= 20 + 2 * (tried.seconds / 6 + 1), `${tried.let.length} of 30`);
 			for (const { json, headers } of tried.limited) {
@@ -271,7 +283,12 @@ describe('guessing', () => {
 				assert.match(json.data, /too many attempts: try again in \d s/);
 				assert.match(headers['retry-after'], /^[1-7]$/);
 			}
-			assert.equal((await from('192.0.2.1', '/login', { username, password: `pw of ${username}` })).status, 429, 'the right password has to wait, too');
+			// There is another attempt every six seconds, which a guess takes.
+			const waits = async () => {
+				await attempts(3, (i) => guess('192.0.2.1', i));
+				return (await from('192.0.2.1', '/login', { username, password: `pw of ${username}` })).status === 429;
+			};
+			await waitUntil(waits, 'the right password to have to wait, too');
 			await login(gateway, other);
 		});
 	}
@@ -286,12 +303,10 @@ describe('guessing', () => {
 		};
 		assert.equal((await timed('203.0.113.1', '/login', { username, password })).msg, 4);
 		await attempts(30, (i) => from(`192.0.2.${i}`, '/login', { username, password: `guess ${i}` }));
-		const known = await timed('203.0.113.1', '/login', { username, password });
-		assert.equal(known.msg, 4);
-		assert.ok(known.seconds < 1.5, `a known network: ${known.seconds} s`);
-		const device = await timed('192.0.2.1', '/login', { username, password, token: user.token });
-		assert.equal(device.msg, 4);
-		assert.ok(device.seconds < 1.5, `a device with a token, in the network of one who guesses: ${device.seconds} s`);
+		await signsInAtOnce('a known network', '203.0.113.1', { username, password });
+		await signsInAtOnce('a device with a token, in the network of one who guesses', '192.0.2.1', { username, password, token: user.token });
+		// The attempts of the account that have come back since are used up again.
+		await attempts(30, (i) => from(`192.0.2.${i}`, '/login', { username, password: `guess ${i}` }));
 		const forged = [undefined, user.token.slice(0, -2), (await register(gateway)).token];
 		const strangers = await Promise.all(forged.map((token, i) => timed(`203.0.113.${90 + i}`, '/login', { username, password, token })));
 		for (const { msg, seconds } of strangers) assert.ok(msg === 4 && seconds >= 2, `without a token of the account: ${seconds} s`);
@@ -311,18 +326,17 @@ describe('guessing', () => {
 		assert.equal(guesses.limited.length, 0, 'guesses are delayed');
 		const signIn = async (body, headers) => (await from(office, '/login', body, headers)).json.msg;
 		assert.equal(await signIn({ username, password }), 4, 'the right password after them');
-		await attempts(60, () => from(office, '/login', { username: uniqueName('nobody'), password: 'x' }));
-		const others = await attempts(10, () => from(office, '/login', { username: stranger.username, password: stranger.password }));
-		assert.ok(others.limited.length >= 5, `the attempts of the address are used up: ${others.limited.length} of 10`);
+		// There is another attempt every second: what is used up before the answers, may be there after them.
+		const usedUp = async () => {
+			await attempts(60, () => from(office, '/login', { username: uniqueName('nobody'), password: 'x' }));
+			return (await from(office, '/login', { username: stranger.username, password: stranger.password })).status === 429;
+		};
+		await waitUntil(usedUp, 'the attempts of the address to be used up');
 		assert.equal(await signIn({ username, password }), 4, 'not for who has signed in there');
 		assert.equal(await signIn(registered), 4, 'or registered');
 		const cookie = first.headers['set-cookie'].find((text) => text.startsWith('pg_sheet_device=')).split(';')[0];
-		for (const [body, headers] of [[{}, { cookie }], [{ token: user.token }, {}]]) {
-			const start = performance.now();
-			assert.equal(await signIn({ username, password, ...body }, headers), 4);
-			const seconds = (performance.now() - start) / 1000;
-			assert.ok(seconds < 1.5, `a known device: ${seconds} s`);
-		}
+		for (const [body, headers] of [[{}, { cookie }], [{ token: user.token }, {}]])
+			await signsInAtOnce('a known device', office, { username, password, ...body }, headers);
 		const changed = await from(office, '/v2/account/password', { token: user.token, oldPassword: password, password: 'another' });
 		assert.equal(changed.status, 200, changed.text);
 	});
@@ -364,14 +378,18 @@ describe('guessing', () => {
 
 	test('sixty passwords a minute from an address; others are not concerned', async () => {
 		const attempt = (address) => from(address, '/register', { username: '', password: 'x' });
+		const start = Date.now();
 		const tried = await attempts(100, () => attempt('198.51.100.7'));
 		assert.ok(tried.let.every(({ status }) => status === 400));
 		assert.ok(tried.let.length >= 60 && tried.let.length <= 60 + tried.seconds + 1, `${tried.let.length} of 100`);
 		assert.ok(tried.limited.every(({ headers }) => headers['retry-after'] === '1'));
 		assert.equal((await attempt('198.51.100.8')).status, 400);
 		// What a client invents in front of its address does not help, nor does a chain of our own proxies.
-		for (const forwarded of ['203.0.113.5, 198.51.100.7', '198.51.100.7, 10.1.2.3', 'nonsense, 198.51.100.7'])
-			assert.ok((await attempts(10, () => attempt(forwarded))).limited.length >= 5, forwarded);
+		let count = tried.let.length;
+		for (const forwarded of ['203.0.113.5, 198.51.100.7', '198.51.100.7, 10.1.2.3', 'nonsense, 198.51.100.7']) {
+			count += (await attempts(60, () => attempt(forwarded))).let.length;
+			assert.ok(count <= 60 + (Date.now() - start) / 1000 + 1, `${forwarded}: ${count}`);
+		}
 		// Whoever has an address of IPv6 has 2^64 of them.
 		const many = await attempts(100, (i) => attempt(`2001:db8:0:1::${(i + 1).toString(16)}`));
 		assert.ok(many.let.length >= 60 && many.let.length <= 60 + many.seconds + 1, `${many.let.length} of 100`);
