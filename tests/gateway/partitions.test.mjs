@@ -429,7 +429,7 @@ else {
 				await faults[name](t);
 				assert.deepEqual(cluster.observer.faults, []);
 			} finally {
-				cluster.restore();
+				await cluster.repair();
 				for (const gateway of away) if (await isReady(gateway)) away.delete(gateway);
 				t.diagnostic(`${Math.round(performance.now() - began)} ms`);
 			}

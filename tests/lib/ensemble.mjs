@@ -211,6 +211,20 @@ export class Ensemble extends Cluster {
 		this.stopped.clear();
 	}
 
+	/** All is as in the beginning, also after a fault whose test has failed before it was mended. */
+	async repair() {
+		this.restore();
+		for (const n of servers) {
+			fs.rmSync(path.join(this.zookeeperData(n), 'filler'), { force: true });
+			if (!this.zookeepers[n].alive) await this.startServers(n);
+		}
+		if (this.gateways[3]?.service.alive) await this.gateways[3].stop();
+		for (const gateway of this.gateways.slice(0, 3)) {
+			const { alive, stopping } = gateway.service; // one that has ended by itself remains: see living()
+			if (!alive && stopping) await gateway.start({}, { ready: '/readyz' });
+		}
+	}
+
 	/** None has ended by itself. */
 	living() {
 		for (const { host, service } of this.gateways) {
