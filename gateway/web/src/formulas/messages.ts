@@ -39,7 +39,7 @@ export interface Spill {
 
 export type FromWorker =
 	| { t: 'ready' }
-	/** A formula is about to be computed. Only if `careful`. */
+	/** A formula is about to be computed. Told if `careful`, or if the sheet has few formulas (`mostTold`). */
 	| { t: 'at'; row: number; col: number; formula: string }
 	/** Formulas have been computed since the last message. */
 	| { t: 'alive' }

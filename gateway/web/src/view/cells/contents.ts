@@ -4,6 +4,7 @@
 // saves Univer a scan of all cells.
 import type { ICellData, ICommandService, IExecutionOptions, IStyleData, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import type { FormulaDataModel } from '@univerjs/engine-formula';
+import { keyOf } from '../../formulas/cells';
 import type { CellState } from '../../sheet/mirror';
 import { plainStyle, sameStyle } from '../../style';
 import { maxCols, maxRows } from '../../v2/lines';
@@ -43,13 +44,13 @@ export class Contents {
 		this.parts.extent.growTo(cells.reduce((most, { row }) => Math.max(most, row + 1), 0), cells.reduce((most, { col }) => Math.max(most, col + 1), 0));
 		const matrix = this.parts.sheet.getCellMatrix();
 		const formulas: CellEdit[] = [];
-		const listed = new Set(cells.map(({ row, col }) => row * 16384 + col));
+		const listed = new Set(cells.map(({ row, col }) => keyOf(row, col)));
 		const gone: CellEdit[] = [];
 		const rows = matrix.getMatrix();
 		for (let row = range.row; row <= Math.min(range.toRow, matrix.getLength() - 1); row++) {
 			for (const name of Object.keys(rows[row] ?? {})) {
 				const col = Number(name);
-				if (col >= range.col && col <= range.toCol && !listed.has(row * 16384 + col) && !skip(row, col)) gone.push({ row, col, content: '', style: null });
+				if (col >= range.col && col <= range.toCol && !listed.has(keyOf(row, col)) && !skip(row, col)) gone.push({ row, col, content: '', style: null });
 			}
 		}
 		let shown: CellEdit | undefined;

@@ -5,8 +5,10 @@
 // because of one formula, it is ended, and a new one computes the others.
 import type { ICellData, ICommandService, IExecutionOptions, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import type { FormulaDataModel } from '@univerjs/engine-formula';
+import { keyOf } from '../../formulas/cells';
 import { deadlineMs, mostStopped } from '../../formulas/limits';
 import type { CellMessage, FormulaMessage, FromWorker, Result, ToWorker } from '../../formulas/messages';
+import { isOfRows, movePlace } from '../../v2/lines';
 import type { Place, StructureEdit } from '../../v2/messages';
 import { cellsOfMutation } from '../cells/changes';
 import type { GridExtent } from '../extent';
@@ -21,6 +23,8 @@ const loadingMs = 60_000;
 const slowMs = 10_000;
 const chunkCells = 20_000;
 const mostFailures = 3;
+/** After a worker whose script could not be loaded, the next one is started so much later; after the second, twice that. */
+const retryMs = 5000;
 
 export interface WorkerLike {
 	postMessage(message: ToWorker): void;
@@ -68,6 +72,7 @@ export class Computing {
 	/** The rows that have not been sent to the worker yet; null: all have been. */
 	private rows: number[] | null = null;
 	private sending: ReturnType<typeof setTimeout> | undefined;
+	private retrying: ReturnType<typeof setTimeout> | undefined;
 	private n = 0;
 	private done = 0;
 	/** Number of the last message before which results have other coordinates. */
@@ -115,6 +120,7 @@ export class Computing {
 	/** The contents of these cells have changed. */
 	note(places: Iterable<Place>): void {
 		const { sheet } = this.parts;
+		if (this.retrying !== undefined) return;
 		if (!this.worker) {
 			const formulas = [...places].filter(({ row, col }) => isFormulaCell(sheet.getCellRaw(row, col)));
 			if (formulas.length === 0) return;
@@ -124,7 +130,7 @@ export class Computing {
 		}
 		let emptied = false;
 		for (const place of places) {
-			this.changed.set(place.row * 16384 + place.col, place);
+			this.changed.set(keyOf(place.row, place.col), place);
 			if (this.filled[place.row]?.[place.col]) {
 				delete this.filled[place.row]![place.col];
 				emptied = true;
@@ -164,15 +170,12 @@ export class Computing {
 
 	/** Rows or columns were inserted or deleted in the grid. */
 	move(change: StructureEdit): void {
-		this.changed.clear();
+		this.dropFilled();
 		if (!this.worker) return;
-		this.filled = {};
-		this.ranges = {};
-		this.showFilled();
-		if (this.rows) {
-			this.begin();
-			return;
-		}
+		// What has not been sent yet is sent from where it is then.
+		const places = [...this.changed.values()].flatMap((place) => movePlace(place, change) ?? []);
+		this.changed = new Map(places.map((place) => [keyOf(place.row, place.col), place]));
+		if (isOfRows(change)) this.rows = this.rows?.flatMap((row) => movePlace({ row, col: 0 }, change)?.row ?? []) ?? null;
 		this.movedAt = ++this.n;
 		this.post({ t: 'move', n: this.n, change });
 	}
@@ -204,6 +207,8 @@ export class Computing {
 	/** Starts a worker, and sends it all cells. */
 	private begin(): void {
 		this.end();
+		this.changed.clear();
+		this.dropFilled();
 		try {
 			this.worker = this.parts.makeWorker();
 		} catch {
@@ -240,10 +245,12 @@ export class Computing {
 
 	private end(): void {
 		clearTimeout(this.sending);
+		clearTimeout(this.retrying);
 		clearInterval(this.ticking);
 		this.worker?.terminate();
 		this.worker = null;
 		this.rows = null;
+		this.retrying = undefined;
 		this.at = null;
 		this.isReady = false;
 		this.silentTicks = 0;
@@ -255,15 +262,10 @@ export class Computing {
 
 	private hear(message: FromWorker): void {
 		this.silentTicks = 0;
+		this.at = message.t === 'at' ? message : null;
 		switch (message.t) {
 			case 'ready':
 				this.isReady = true;
-				return;
-			case 'at':
-				this.at = message;
-				return;
-			case 'alive':
-				this.at = null;
 				return;
 			case 'results':
 				if (message.n >= this.movedAt) this.show(message.values, message.filled, message.spills);
@@ -301,19 +303,22 @@ export class Computing {
 		else this.begin();
 	}
 
-	/** The worker has ended, or does not say where it is. */
+	/** The worker has ended, or does not say where it is. If it has not begun, the network may be gone. */
 	private fail(): void {
+		const { isReady } = this;
 		if (++this.failures >= mostFailures) this.turnOff();
-		else this.begin();
+		else if (isReady) this.begin();
+		else {
+			this.end();
+			this.retrying = setTimeout(() => this.begin(), retryMs * this.failures);
+		}
 	}
 
 	private turnOff(): void {
 		this.end();
 		clearTimeout(this.slow);
 		this.off = true;
-		this.filled = {};
-		this.ranges = {};
-		this.showFilled();
+		this.dropFilled();
 		const places: Place[] = [];
 		this.parts.sheet.getCellMatrix().forValue((row, col, cell) => void (isFormulaCell(cell) && places.push({ row, col })));
 		this.showTexts(places);
@@ -348,6 +353,14 @@ export class Computing {
 		const options = { onlyLocal: true, fromFormula: true, applyFormulaCalculationResult: true };
 		// Drawing follows from the mutation.
 		if (Object.keys(cellValue).length > 0 || filled.length > 0) commands.syncExecuteCommand(setValues, { ...this.ids, cellValue }, options);
+	}
+
+	/** Nothing is known of what arrays fill. */
+	private dropFilled(): void {
+		if (Object.keys(this.filled).length === 0 && Object.keys(this.ranges).length === 0) return;
+		this.filled = {};
+		this.ranges = {};
+		this.showFilled();
 	}
 
 	private showFilled(): void {

@@ -1,0 +1,281 @@
+// computing.test.ts - the page's side of computed formulas (view/formulas): what the worker is told, and what the grid shows.
+import { ICommandService, type IWorkbookData, LocaleType, LogLevel, Univer, UniverInstanceType, type Workbook } from '@univerjs/core';
+import { FormulaDataModel, UniverFormulaEnginePlugin } from '@univerjs/engine-formula';
+import { UniverSheetsPlugin } from '@univerjs/sheets';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Calculation } from '../src/formulas/calculation';
+import { Evaluator } from '../src/formulas/evaluator';
+import { setZone } from '../src/formulas/functions';
+import type { FromWorker, ToWorker } from '../src/formulas/messages';
+import type { Place, StructureEdit } from '../src/v2/messages';
+import { Contents } from '../src/view/cells/contents';
+import { Computing, type WorkerLike } from '../src/view/formulas/computing';
+import { randomOf } from './person';
+
+const evaluator = new Evaluator();
+const structureMutations = { insertRows: 'insert-row', insertColumns: 'insert-col', deleteRows: 'remove-rows', deleteColumns: 'remove-col' };
+const ids = { unitId: 'page', subUnitId: 'page' };
+const wait = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+const placeOf = (name: string): Place => ({ row: Number(name.slice(1)) - 1, col: name.charCodeAt(0) - 65 });
+
+/** Computes in this thread. What both sides say waits in a queue, as between threads. */
+class TestWorker implements WorkerLike {
+	onmessage: ((event: never) => void) | null = null;
+	onerror: ((event: never) => void) | null = null;
+	ended = false;
+	heard: ToWorker[] = [];
+	private calculation: Calculation | undefined;
+
+	postMessage(message: ToWorker): void {
+		this.heard.push(structuredClone(message));
+		setTimeout(() => this.hear(message), 0);
+	}
+
+	terminate(): void {
+		this.ended = true;
+	}
+
+	say(data: FromWorker): void {
+		if (!this.ended) this.onmessage?.({ data } as never);
+	}
+
+	protected hear(message: ToWorker): void {
+		if (this.ended) return;
+		if (message.t === 'start') {
+			const post = (data: FromWorker) => void setTimeout(() => this.say(structuredClone(data)), 0);
+			this.calculation = new Calculation(evaluator, { stopped: new Set(message.stopped), careful: message.careful, post, pause: wait });
+			evaluator.changedAll();
+			post({ t: 'ready' });
+		} else if (message.t === 'cells') this.calculation!.set(message.n, message.cells, message.formulas, message.more);
+		else if (message.t === 'move') this.calculation!.move(message.n, message.change);
+		else if (message.t === 'hidden') this.calculation!.hide(message.n, message.rows);
+		else if (message.t === 'seq') this.calculation!.draw(message.n, message.seq);
+		else {
+			setZone(message.zone);
+			this.calculation!.redraw(message.n);
+		}
+	}
+}
+
+/** A worker that answers nothing by itself. */
+class Mute extends TestWorker {
+	protected override hear(): void {}
+}
+
+/** A grid of Univer without its UI, and its formulas. */
+class Page {
+	readonly workers: TestWorker[] = [];
+	readonly events: string[] = [];
+	readonly univer = new Univer({ locale: LocaleType.EN_US, locales: { [LocaleType.EN_US]: {} }, logLevel: LogLevel.SILENT, override: [] });
+	readonly book: Workbook;
+	readonly contents: Contents;
+	readonly computing: Computing;
+	readonly commands: ICommandService;
+	seq = 1;
+	private computed = 0;
+	private arrays: Record<number, Record<number, { v: unknown }>> = {};
+
+	constructor(make: () => TestWorker = () => new TestWorker()) {
+		this.univer.registerPlugin(UniverFormulaEnginePlugin, { notExecuteFormula: true });
+		this.univer.registerPlugin(UniverSheetsPlugin, { notExecuteFormula: true });
+		this.book = this.univer.createUnit<Partial<IWorkbookData>, Workbook>(UniverInstanceType.UNIVER_SHEET, { id: 'page', sheetOrder: ['page'], sheets: { page: { id: 'page', name: 'Page', rowCount: 60, columnCount: 20 } } });
+		const injector = this.univer.__getInjector();
+		this.commands = injector.get(ICommandService);
+		const formulas = injector.get(FormulaDataModel);
+		this.commands.onCommandExecuted(({ id, params }) => {
+			if (id === 'formula.mutation.set-array-formula-data') this.arrays = structuredClone((params as { arrayFormulaCellData: never }).arrayFormulaCellData['page']['page']);
+		});
+		const { book, commands } = this;
+		const sheet = book.getSheetBySheetId('page')!;
+		const extent = { growTo() {} } as never;
+		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights: { changed() {} } as never, onShown() {}, onFilled: (cells) => this.computing.note(cells) });
+		this.computing = new Computing({
+			...{ book, sheet, commands, model: formulas, extent, off: false, seq: () => this.seq },
+			contentAt: (row, col) => this.contents.contentAt(row, col),
+			makeWorker: () => {
+				this.workers.push(make());
+				return this.workers.at(-1)!;
+			},
+			events: { onStopped: ({ row, col }) => this.events.push(`stopped ${row},${col}`), onSlow: () => this.events.push('slow'), onComputed: () => this.computed++, onOff: () => this.events.push('off') },
+		});
+	}
+
+	get worker(): TestWorker {
+		return this.workers.at(-1)!;
+	}
+
+	/** What others, or the user, write. */
+	write(contents: Record<string, string>): void {
+		this.contents.apply(Object.entries(contents).map(([name, content]) => ({ ...placeOf(name), content })));
+	}
+
+	move(change: StructureEdit): void {
+		const ofRows = change.kind.endsWith('Rows');
+		const [first, last] = [change.at, change.at + change.n - 1];
+		const range = ofRows ? { startRow: first, endRow: last, startColumn: 0, endColumn: 19 } : { startRow: 0, endRow: 59, startColumn: first, endColumn: last };
+		this.commands.syncExecuteCommand(`sheet.mutation.${structureMutations[change.kind]}`, { ...ids, range }, { fromCollab: true });
+		this.computing.move(change);
+	}
+
+	async settled(): Promise<void> {
+		const before = this.computed;
+		await vi.waitUntil(() => this.computed > before, { timeout: 30000, interval: 1 });
+	}
+
+	raw(name: string) {
+		const { row, col } = placeOf(name);
+		return this.book.getSheetBySheetId('page')!.getCellRaw(row, col);
+	}
+
+	/** The value and the number format that a cell shows. */
+	of(...names: string[]): unknown[] {
+		return names.map((name) => this.raw(name)?.v ?? null);
+	}
+
+	/** What arrays fill. */
+	filled(...names: string[]): unknown[] {
+		return names.map((name) => this.arrays[placeOf(name).row]?.[placeOf(name).col]?.v ?? null);
+	}
+
+	format(name: string): string | undefined {
+		return this.book.getStyles().getStyleByCell(this.raw(name))?.n?.pattern;
+	}
+}
+
+let page: Page;
+const open = (make?: () => TestWorker): Page => (page = new Page(make));
+afterEach(() => page.computing.dispose());
+
+describe('rows and columns that move', () => {
+	test('edits that were made just before reach the worker', async () => {
+		open().write({ A1: '1', A5: '5', B1: '=A1+A5' });
+		await page.settled();
+		page.write({ A5: '7', C6: 'gone' });
+		page.move({ kind: 'deleteRows', at: 5, n: 1 });
+		page.write({ A1: '2' });
+		page.move({ kind: 'insertRows', at: 1, n: 2 });
+		page.move({ kind: 'insertColumns', at: 0, n: 1 });
+		page.write({ C1: '=B1+B7' });
+		await page.settled();
+		expect(page.of('C1', 'B7')).toEqual([9, 7]);
+		expect(page.workers.length).toBe(1);
+	});
+
+	test('while the worker is told the cells for the first time', async () => {
+		open().write({ A1: '1', A2: '2', A3: '3', B1: '=SUM(A1:A9)' });
+		page.move({ kind: 'insertRows', at: 0, n: 1 });
+		page.move({ kind: 'deleteRows', at: 2, n: 1 });
+		await page.settled();
+		expect(page.of('B2')).toEqual([4]);
+	});
+
+	test('arrays fill their cells anew', async () => {
+		open().write({ A1: '=SEQUENCE(3)', B1: '=A3' });
+		await page.settled();
+		page.move({ kind: 'insertRows', at: 0, n: 1 });
+		page.write({ B2: '=A4' });
+		await page.settled();
+		expect(page.of('A2', 'B2')).toEqual([1, 3]);
+	});
+});
+
+test('random edits and moves, of which the worker hears later, end with the values of a page that opens the sheet then', async () => {
+	const random = randomOf(Number(process.env.PG_SHEET_SEED ?? 20260101));
+	const pick = <T>(list: readonly T[]): T => list[random(list.length)]!;
+	const name = () => `${pick(['A', 'B', 'C', 'D', 'E'])}${1 + random(8)}`;
+	const content = () => pick([() => `${random(9)}`, () => '', () => 'text', () => `=${name()}+${name()}`, () => `=SUM(${name()}:${name()})`, () => `=SEQUENCE(${1 + random(3)})`, () => '=COUNTA(A:B)', () => '=RAND()', () => '=SUBTOTAL(109,A1:A9)'])();
+	for (let round = 0; round < (process.env.LONG ? 200 : 10); round++) {
+		open();
+		for (let i = 0; i < 40; i++) {
+			const what = random(10);
+			if (what < 6) page.write(Object.fromEntries(Array.from({ length: 1 + random(3) }, () => [name(), content()])));
+			else if (what < 8) page.move({ kind: pick(['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const), at: random(6), n: 1 + random(2) });
+			else if (what === 8) page.computing.hide([random(4), 5 + random(3)]);
+			else for (let turns = random(6); turns > 0; turns--) await wait();
+		}
+		const names = ['A', 'B', 'C', 'D', 'E', 'F', 'G'].flatMap((col) => Array.from({ length: 16 }, (_, row) => `${col}${row + 1}`));
+		const hidden = [1];
+		page.computing.hide(hidden);
+		page.write({ H1: `=${round}` });
+		await page.settled();
+		const contents = Object.fromEntries(names.map((of) => [of, page.contents.contentAt(placeOf(of).row, placeOf(of).col)]).filter(([, of]) => of !== ''));
+		const shown = { values: page.of(...names), filled: page.filled(...names) };
+		page.computing.dispose();
+		open();
+		page.computing.hide(hidden);
+		page.write({ ...contents, H1: `=${round}` });
+		await page.settled();
+		expect(shown, JSON.stringify(contents)).toEqual({ values: page.of(...names), filled: page.filled(...names) });
+	}
+});
+
+test('a formula is named as the one that takes too long only while it is computed', async () => {
+	vi.useFakeTimers();
+	try {
+		open(() => new Mute()).write({ A1: '=B1' });
+		await vi.advanceTimersByTimeAsync(100);
+		const [first] = page.workers;
+		first!.say({ t: 'ready' });
+		first!.say({ t: 'at', row: 0, col: 0, formula: '=B1' });
+		first!.say({ t: 'done', n: (first!.heard.at(-1) as { n: number }).n });
+		page.write({ B1: '2' });
+		await vi.advanceTimersByTimeAsync(6000);
+		expect([page.events, page.workers.length, first!.ended]).toEqual([[], 2, true]);
+		expect(page.worker.heard[0]).toEqual({ t: 'start', stopped: [], careful: true });
+		page.worker.say({ t: 'ready' });
+		page.worker.say({ t: 'at', row: 0, col: 0, formula: '=B1' });
+		await vi.advanceTimersByTimeAsync(6000);
+		expect(page.events).toEqual(['stopped 0,0']);
+		expect(page.worker.heard[0]).toEqual({ t: 'start', stopped: ['=B1'], careful: true });
+	} finally {
+		vi.useRealTimers();
+	}
+});
+
+test('a worker that does not load is started again after a while, twice', async () => {
+	vi.useFakeTimers();
+	try {
+		open(() => new Mute()).write({ A1: '=B1', B1: '2' });
+		await vi.advanceTimersByTimeAsync(100);
+		for (const [workers, pause] of [[1, 5000], [2, 10000]] as const) {
+			expect(page.workers.length).toBe(workers);
+			page.worker.onerror!({} as never);
+			// Formulas that are written in the pause do not end it.
+			page.write({ A2: '=B1', A1: `=B${pause}` });
+			page.move({ kind: 'insertRows', at: 0, n: 1 });
+			await vi.advanceTimersByTimeAsync(pause - 1);
+			expect(page.workers.length).toBe(workers);
+			await vi.advanceTimersByTimeAsync(1);
+		}
+		expect([page.workers.length, page.events.includes('off')]).toEqual([3, false]);
+		page.worker.onerror!({} as never);
+		expect([page.workers.length, page.events.includes('off'), page.computing.isOff]).toEqual([3, true, true]);
+		expect(page.of('A2', 'A3')).toEqual(['=B10000', '=B1']);
+	} finally {
+		vi.useRealTimers();
+	}
+});
+
+test('the array of a formula that is stopped goes', async () => {
+	vi.useFakeTimers();
+	try {
+		let isStuck = false;
+		class Stuck extends TestWorker {
+			protected override hear(message: ToWorker): void {
+				if (!isStuck || this !== page.workers[0]) super.hear(message);
+			}
+		}
+		open(() => new Stuck()).write({ A1: '=SEQUENCE(B1)', B1: '3' });
+		await vi.advanceTimersByTimeAsync(300);
+		expect(page.filled('A2', 'A3')).toEqual([2, 3]);
+		isStuck = true;
+		page.write({ B1: '4' });
+		await vi.advanceTimersByTimeAsync(100);
+		page.worker.say({ t: 'at', row: 0, col: 0, formula: '=SEQUENCE(B1)' });
+		await vi.advanceTimersByTimeAsync(6000);
+		expect(page.events).toEqual(['stopped 0,0']);
+		expect([...page.of('A1'), ...page.filled('A2', 'A3')]).toEqual(['#CALC!', null, null]);
+	} finally {
+		vi.useRealTimers();
+	}
+});
