@@ -9,7 +9,7 @@ export class FormulaNotice {
 	private readonly other = button('', () => this.reopen());
 	/** For the bar. */
 	readonly element = h('span', { class: 'formula-notice', role: 'status' }, this.text, ' ', this.other);
-	private readonly isOff = new URLSearchParams(location.search).get('formulas') === 'off';
+	private isOff = new URLSearchParams(location.search).get('formulas') === 'off';
 
 	constructor() {
 		this.element.hidden = true;
@@ -27,7 +27,8 @@ export class FormulaNotice {
 		const address = new URL(location.href);
 		if (this.isOff) address.searchParams.delete('formulas');
 		else address.searchParams.set('formulas', 'off');
-		location.assign(address);
+		if (address.href === location.href) location.reload();
+		else location.assign(address);
 	}
 
 	/** For the grid. */
@@ -38,7 +39,10 @@ export class FormulaNotice {
 			onStopped: ({ row, col }) => notify(t('formulas.stopped', { cell: cellName(row, col) }), 'problem'),
 			onSlow: () => this.show(t('formulas.slow')),
 			onComputed: () => (this.element.hidden = !this.isOff),
-			onOff: () => this.show(t('formulas.off')),
+			onOff: () => {
+				this.isOff = true;
+				this.show(t('formulas.off'));
+			},
 		};
 	}
 }
