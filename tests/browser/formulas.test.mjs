@@ -50,6 +50,17 @@ test('formulas', { timeout: 900000 }, async (t) => {
 		for (const person of [ann, bob]) await person.untilShows('A1', '#CYCLE!');
 	});
 
+	await t.test('a date format that a formula gives goes with the formula', async () => {
+		const id = await make({ A1: '=TODAY()', A2: '=TODAY()', A3: '=TODAY()' });
+		await ann.open(id);
+		await waitUntil(async () => /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test((await ann.cell('A1')).shown), () => 'today in A1');
+		await ann.type('A1', '5', 'text', '1/2/2024');
+		for (const [name, shown] of [['A1', '5'], ['A2', 'text'], ['A3', '2024-01-02']]) await ann.untilShows(name, shown);
+		await ann.untilSaved();
+		assert.deepEqual(await Promise.all(['A1', 'A2', 'A3'].map((name) => stored(id, name))), ['5', 'text', '2024-01-02']);
+		assert.equal(await sql(`SELECT count(*) FROM sheet.range(${id}) WHERE a1 IN ('A1', 'A2') AND style IS NOT NULL`), '0');
+	});
+
 	await t.test('a formula that never ends is stopped, alone', async () => {
 		const endless = '=REDUCE(0,SEQUENCE(100000),LAMBDA(a,b,a+SUM(SEQUENCE(100000))))';
 		const id = await make({ A1: '2', B1: '=A1*2', B2: endless, B3: '=B2', B4: '=A1*3' });

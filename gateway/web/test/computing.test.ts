@@ -10,6 +10,7 @@ import type { FromWorker, ToWorker } from '../src/formulas/messages';
 import type { Place, StructureEdit } from '../src/v2/messages';
 import { Contents } from '../src/view/cells/contents';
 import { Computing, type WorkerLike } from '../src/view/formulas/computing';
+import { withoutDerived } from '../src/view/formulas/values';
 import { randomOf } from './person';
 
 const evaluator = new Evaluator();
@@ -207,6 +208,47 @@ test('random edits and moves, of which the worker hears later, end with the valu
 		await page.settled();
 		expect(shown, JSON.stringify(contents)).toEqual({ values: page.of(...names), filled: page.filled(...names) });
 	}
+});
+
+describe('a format that follows from a result', () => {
+	test('is not stored, and goes with the formula', async () => {
+		open().write({ A1: '=TODAY()', A2: '=TODAY()', A3: '=TODAY()', A4: '=TODAY()' });
+		await page.settled();
+		expect(page.format('A1')).toBe('yyyy-mm-dd');
+		expect(page.contents.read(0, 0)).toEqual({ content: '=TODAY()', style: null });
+		page.write({ A1: '5', A2: '2024-05-06' });
+		// As Univer does for the user: a number, a deletion.
+		const patch = { f: null, si: null, p: null };
+		page.commands.syncExecuteCommand('sheet.mutation.set-range-values', { ...ids, cellValue: { 2: { 0: { ...patch, v: 6, s: { bl: 1 } } }, 3: { 0: { ...patch, v: null, custom: null } } } });
+		await page.settled();
+		expect(['A1', 'A2', 'A3', 'A4'].map((name) => page.format(name))).toEqual([undefined, 'yyyy-mm-dd', undefined, undefined]);
+		const stored = [0, 1, 2, 3].map((row) => page.contents.read(row, 0));
+		expect(stored).toEqual([{ content: '5', style: null }, { content: '2024-05-06', style: { n: { pattern: 'yyyy-mm-dd' } } }, { content: '6', style: { bl: 1 } }, { content: '', style: null }]);
+		page.write({ A2: '=A1', A4: '=TODAY()' });
+		await page.settled();
+		expect([page.format('A2'), page.format('A4'), ...page.of('A2')]).toEqual(['yyyy-mm-dd', 'yyyy-mm-dd', 5]);
+	});
+
+	test('gives way to one of the user, of whom nothing else is lost', async () => {
+		open().write({ A1: '=TODAY()', A2: '=TODAY()', B1: '1' });
+		await page.settled();
+		page.contents.apply([{ row: 0, col: 0, style: { n: { pattern: '0.00' } } as never }, { row: 1, col: 0, style: { bl: 1 } as never }]);
+		page.write({ B1: '2', B2: '=B1' });
+		await page.settled();
+		page.write({ A1: '=TODAY()+B1' });
+		await page.settled();
+		expect([page.format('A1'), page.format('A2')]).toEqual(['0.00', 'yyyy-mm-dd']);
+		expect([page.contents.read(0, 0).style, page.contents.read(1, 0).style]).toEqual([{ n: { pattern: '0.00' } }, { bl: 1 }]);
+	});
+
+	test('is not what the user types', () => {
+		open();
+		const styles = page.book.getStyles();
+		const style = { bl: 1 as const, n: { pattern: 'yyyy-mm-dd' } };
+		const old = { f: '=TODAY()', v: 46000, s: styles.setValue(style), custom: { derivedFormat: 'yyyy-mm-dd' } };
+		expect(withoutDerived({ v: 5, s: style }, old, styles)).toEqual({ v: 5, s: { bl: 1 } });
+		expect(withoutDerived({ v: 5, s: style }, { ...old, custom: null }, styles)).toEqual({ v: 5, s: style });
+	});
 });
 
 test('a formula is named as the one that takes too long only while it is computed', async () => {

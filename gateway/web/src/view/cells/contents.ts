@@ -10,6 +10,7 @@ import { plainStyle, sameStyle } from '../../style';
 import { maxCols, maxRows } from '../../v2/lines';
 import type { CellEdit, Place, Range, Style } from '../../v2/messages';
 import type { GridExtent } from '../extent';
+import { ownStyle } from '../formulas/values';
 import type { RowHeights } from '../heights';
 import { cellOfContent, contentOfCell, patchOfContent, styleOfInfo, stylePatch } from './cell';
 import { visitCells } from './reading';
@@ -106,7 +107,7 @@ export class Contents {
 	}
 
 	private styleOf(cell: Nullable<ICellData>): Nullable<IStyleData> {
-		return cell?.s ? this.parts.book.getStyles().getStyleByCell(cell) : null;
+		return ownStyle(cell, this.parts.book.getStyles());
 	}
 
 	contentAt(row: number, col: number): string {

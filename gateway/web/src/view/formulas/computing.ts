@@ -3,7 +3,7 @@
 //
 // The worker exists if the grid has formulas. It gets all cells then, and each change. If it does not answer for a while
 // because of one formula, it is ended, and a new one computes the others.
-import type { ICellData, ICommandService, IExecutionOptions, Nullable, Workbook, Worksheet } from '@univerjs/core';
+import type { ICellData, ICommandService, IExecutionOptions, IObjectMatrixPrimitiveType, Nullable, Workbook, Worksheet } from '@univerjs/core';
 import type { FormulaDataModel } from '@univerjs/engine-formula';
 import { keyOf } from '../../formulas/cells';
 import { deadlineMs, mostStopped } from '../../formulas/limits';
@@ -11,9 +11,10 @@ import type { CellMessage, FormulaMessage, FromWorker, Result, ToWorker } from '
 import { isOfRows, movePlace } from '../../v2/lines';
 import type { Place, StructureEdit } from '../../v2/messages';
 import { cellsOfMutation } from '../cells/changes';
+import { forCells } from '../cells/reading';
 import type { GridExtent } from '../extent';
 import { changesCells } from '../input/blocked';
-import { formulaPatch, valueOf } from './values';
+import { formulaPatch, leaveDerived, valueOf } from './values';
 
 const setValues = 'sheet.mutation.set-range-values';
 const tickMs = 500;
@@ -60,6 +61,7 @@ interface ComputingParts {
 	seq(): number;
 }
 
+type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
 type Filled = Record<number, Record<number, ICellData>>;
 
 export class Computing {
@@ -96,8 +98,10 @@ export class Computing {
 		this.off = parts.off;
 		// The worker knows what arrays fill. Univer would change it by itself.
 		Object.assign(parts.model, { updateArrayFormulaCellData: () => false, updateArrayFormulaRange: () => false });
+		const before = parts.commands.beforeCommandExecuted(({ id, params }, options) => this.onExecuting(id, params as never, options));
 		const executed = parts.commands.onCommandExecuted(({ id, params }, options) => this.onExecuted(id, params as never, options));
 		this.dispose = () => {
+			before.dispose();
 			executed.dispose();
 			clearTimeout(this.slow);
 			this.end();
@@ -112,6 +116,12 @@ export class Computing {
 	}
 
 	// ---- what changes ----
+
+	private onExecuting(id: string, params: { cellValue?: Matrix }, options?: IExecutionOptions): void {
+		if (id !== setValues || options?.applyFormulaCalculationResult) return;
+		const { sheet, book } = this.parts;
+		forCells(params.cellValue ?? {}, (row, col, patch) => patch && leaveDerived(patch, sheet.getCellRaw(row, col), book.getStyles()));
+	}
 
 	private onExecuted(id: string, params: Record<string, unknown>, options?: IExecutionOptions): void {
 		if (changesCells(id) && !options?.applyFormulaCalculationResult) this.note(cellsOfMutation(id, params));

@@ -7,6 +7,7 @@ import { formatTime, parseContent } from '../../content';
 import { localeOf } from '../../paste/locale';
 import { typedText, typedValue } from '../../paste/value';
 import { cellOfContent, contentOfCell, documentOf, textOfDocument } from '../cells/cell';
+import { withoutDerived } from '../formulas/values';
 import type { GridParts } from '../parts';
 
 const language = () => localeOf(navigator.language);
@@ -75,7 +76,8 @@ export function addTyped(parts: GridParts): () => void {
 	const { writeCellInterceptor } = parts.injector.get(SheetInterceptorService);
 	const after = writeCellInterceptor.intercept(AFTER_CELL_EDIT, {
 		priority: 1000,
-		handler(value, { workbook }, next) {
+		handler(submitted, { workbook, worksheet, row, col }, next) {
+			const value = submitted && withoutDerived(submitted, worksheet.getCellRaw(row, col), workbook.getStyles());
 			const text = value && submittedText(value);
 			return text ? typedCell(value, asTyped(text, parts), workbook.getStyles()) : next(value);
 		},
