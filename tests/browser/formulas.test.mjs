@@ -55,7 +55,7 @@ test('formulas', { timeout: 900000 }, async (t) => {
 		await ann.open(id);
 		await waitUntil(async () => /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test((await ann.cell('A1')).shown), () => 'today in A1');
 		await ann.type('A1', '5', 'text', '1/2/2024');
-		for (const [name, shown] of [['A1', '5'], ['A2', 'text'], ['A3', '2024-01-02']]) await ann.untilShows(name, shown);
+		for (const [name, shown] of [['A1', '5'], ['A2', 'text'], ['A3', '01/02/2024']]) await ann.untilShows(name, shown);
 		await ann.untilSaved();
 		assert.deepEqual(await Promise.all(['A1', 'A2', 'A3'].map((name) => stored(id, name))), ['5', 'text', '2024-01-02']);
 		assert.equal(await sql(`SELECT count(*) FROM sheet.range(${id}) WHERE a1 IN ('A1', 'A2') AND style IS NOT NULL`), '0');

@@ -44,7 +44,10 @@ class TestWorker implements WorkerLike {
 		if (this.ended) return;
 		if (message.t === 'start') {
 			const post = (data: FromWorker) => void setTimeout(() => this.say(structuredClone(data)), 0);
-			this.calculation = new Calculation(evaluator, { stopped: new Set(message.stopped), careful: message.careful, post, pause: wait });
+			const failed = (error: unknown) => {
+				throw error;
+			};
+			this.calculation = new Calculation(evaluator, { stopped: new Set(message.stopped), careful: message.careful, post, pause: wait, failed });
 			evaluator.changedAll();
 			post({ t: 'ready' });
 		} else if (message.t === 'cells') this.calculation!.set(message.n, message.cells, message.formulas, message.more);

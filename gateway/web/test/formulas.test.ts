@@ -1,8 +1,12 @@
 // formulas.test.ts - what the worker computes: values, arrays, circles, limits.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Calculation } from '../src/formulas/calculation';
 import { Evaluator } from '../src/formulas/evaluator';
+import type { Formula } from '../src/formulas/cells';
 import type { FromWorker } from '../src/formulas/messages';
+import { Reads } from '../src/formulas/reads';
+import type { Range } from '../src/v2/messages';
+import { randomOf } from './person';
 
 const evaluator = new Evaluator();
 const columns = (name: string): number => [...name].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1;
@@ -17,19 +21,25 @@ class Computed {
 	private done = 0;
 	readonly contents = new Map<string, string | number | boolean>();
 	shown = new Map<string, unknown>();
+	private readonly written = new Set<string>();
 	calculation: Calculation;
 	stopped = new Set<string>();
+	readonly failures: unknown[] = [];
+	/** Called when messages may be heard. */
+	paused = () => {};
 
 	constructor() {
 		evaluator.changedAll();
-		const options = { stopped: this.stopped, careful: false, post: (message: FromWorker) => this.hear(message), pause: async () => {} };
+		const options = { stopped: this.stopped, careful: false, post: (message: FromWorker) => this.hear(message), pause: async () => this.paused(), failed: (error: unknown) => this.failures.push(error) };
 		this.calculation = new Calculation(evaluator, options);
 	}
 
 	private hear(message: FromWorker): void {
 		if (message.t === 'done') this.done = message.n;
 		if (message.t !== 'results') return;
-		for (const [row, col, cell] of [...message.filled, ...message.values]) this.shown.set(`${row},${col}`, cell?.v ?? null);
+		// As the grid does: what arrays fill is shown where nothing is.
+		for (const [row, col, cell] of message.filled) if (!this.written.has(`${row},${col}`)) this.shown.set(`${row},${col}`, cell?.v ?? null);
+		for (const [row, col, cell] of message.values) this.shown.set(`${row},${col}`, cell?.v ?? null);
 	}
 
 	async write(contents: Record<string, string | number | boolean | null>, slowly = false): Promise<void> {
@@ -40,6 +50,8 @@ class Computed {
 			this.shown.delete(place(name).join());
 			if (value === null) this.contents.delete(name);
 			else this.contents.set(name, value);
+			if (value === null) this.written.delete(place(name).join());
+			else this.written.add(place(name).join());
 		}
 		this.calculation.set(
 			++this.n,
@@ -50,7 +62,7 @@ class Computed {
 	}
 
 	async settled(): Promise<void> {
-		while (this.done < this.n) await new Promise((resolve) => setTimeout(resolve, 0));
+		while (this.done < this.n && this.failures.length === 0) await new Promise((resolve) => setTimeout(resolve, 0));
 	}
 
 	of(...names: string[]): unknown[] {
@@ -137,15 +149,114 @@ describe('arrays', () => {
 	});
 });
 
-/** mulberry32: the same edits in each run. */
-function randomOf(seed: number): (below: number) => number {
-	return (below) => {
-		seed = (seed + 0x6d2b79f5) | 0;
-		let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-		t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-		return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below);
+/** Contents of so many rows. */
+const rows = (n: number, of: (row: number) => Record<string, string | number>): Record<string, string | number> =>
+	Object.fromEntries(Array.from({ length: n }, (_, i) => Object.entries(of(i + 1))).flat());
+
+describe('many formulas', () => {
+	const n = 130_000;
+
+	test('are computed if one reads all others, and if they are in a circle', async () => {
+		const sheet = new Computed();
+		// The total comes first, so that all others are needed at once.
+		await sheet.write({ C1: 1, B1: `=SUM(A1:A${n})`, ...rows(n, (row) => ({ [`A${row}`]: '=C$1' })) });
+		expect(sheet.of('B1')).toEqual([n]);
+		await sheet.write({ C1: '=B1' });
+		expect(sheet.of('A1', `A${n}`, 'B1', 'C1')).toEqual(['#CYCLE!', '#CYCLE!', '#CYCLE!', '#CYCLE!']);
+		await sheet.write({ C1: 2 });
+		expect(sheet.of('B1')).toEqual([2 * n]);
+		expect(sheet.failures).toEqual([]);
+	});
+
+	test('of which each reads the one above it', async () => {
+		const sheet = new Computed();
+		await sheet.write({ A1: 1, ...rows(20_000, (row) => ({ [`A${row + 1}`]: `=A${row}+1` })) });
+		expect(sheet.of('A20001')).toEqual([20_001]);
+		await sheet.write({ A1: '=A20001' });
+		expect(sheet.of('A2', 'A20001')).toEqual(['#CYCLE!', '#CYCLE!']);
+		await sheet.write({ A1: 2 });
+		expect(sheet.of('A20001')).toEqual([20_002]);
+	});
+
+	test('that read one long range of formulas, or wait for it in a circle', async () => {
+		const sheet = new Computed();
+		const m = 8000;
+		await sheet.write({ C1: 1, ...rows(m, (row) => ({ [`B${row}`]: `=SUM(A$1:A$${m})+${row}`, [`A${row}`]: '=C$1' })) });
+		expect(sheet.of('B1', `B${m}`)).toEqual([m + 1, 2 * m]);
+		await sheet.write({ C1: 2 });
+		expect(sheet.of('B1', `B${m}`)).toEqual([2 * m + 1, 3 * m]);
+		await sheet.write(rows(m, (row) => ({ [`A${row}`]: '=SUM(A:A)' })));
+		expect(sheet.of('A1', `A${m}`, 'B1')).toEqual(['#CYCLE!', '#CYCLE!', '#CYCLE!']);
+		await sheet.write(rows(m, (row) => ({ [`A${row}`]: row })));
+		expect(sheet.of('B1')).toEqual([(m * (m + 1)) / 2 + 1]);
+	});
+
+	test('with running totals', async () => {
+		const sheet = new Computed();
+		const m = 2000;
+		await sheet.write(rows(m, (row) => ({ [`A${row}`]: row / 8, [`B${row}`]: `=SUM(A$1:A${row})`, [`C${row}`]: `=MAX(A$1:A${row})+COUNT(A$1:A${row})+COUNTA(A$1:A${row})` })));
+		expect(sheet.of('B1', 'B2', `B${m}`, `C${m}`)).toEqual([1 / 8, 3 / 8, (m * (m + 1)) / 16, m / 8 + 2 * m]);
+		await sheet.write({ A2: 'text', A3: null });
+		expect(sheet.of('B2', 'B3', `B${m}`, `C${m}`)).toEqual([1 / 8, 1 / 8, (m * (m + 1)) / 16 - 5 / 8, m / 8 + 2 * m - 3]);
+		await sheet.write({ A4: '=1/0' });
+		expect(sheet.of('B3', 'B4', `B${m}`, `C${m}`)).toEqual([1 / 8, '#DIV/0!', '#DIV/0!', '#DIV/0!']);
+	});
+});
+
+test('what is computed is shown before the rest is, also while somebody types', async () => {
+	const sheet = new Computed();
+	// Each takes some time, and all of them more than a slice.
+	const slow = (row: number) => ({ [`B${row}`]: `=SUM(SEQUENCE(100000))+A1+${row}` });
+	let [typed, early] = [0, false];
+	sheet.paused = () => {
+		early ||= sheet.shown.size > 0 && sheet.of('B12')[0] === null;
+		if (typed < 5) void sheet.write({ A1: ++typed }, true);
 	};
-}
+	await sheet.write({ A1: 0, ...rows(12, slow) });
+	expect(early).toBe(true);
+	expect(sheet.of('B12')).toEqual([5000050000 + typed + 12]);
+});
+
+test('an error of the computation itself is reported', async () => {
+	const failures: unknown[] = [];
+	const broken = { changed() {}, changedAll() {}, evaluate: () => Promise.reject(new Error('broken')) } as unknown as Evaluator;
+	const calculation = new Calculation(broken, { stopped: new Set(), careful: false, post() {}, pause: async () => {}, failed: (error) => failures.push(error) });
+	calculation.set(1, [], [[0, 0, '=1']]);
+	await vi.waitUntil(() => failures.length > 0, { interval: 1 });
+	expect(String(failures[0])).toContain('broken');
+});
+
+describe('which formulas have read a cell', () => {
+	const range = (row: number, col: number, toRow: number, toCol: number) => ({ row, col, toRow, toCol });
+
+	test('those that a search of all of them finds', () => {
+		const random = randomOf(7);
+		const reads = new Reads();
+		const all = new Map<Formula, Range[]>();
+		const highest = 3000;
+		for (let i = 0; i < 2000; i++) {
+			const formula = { text: `${i}` } as Formula;
+			const ranges = Array.from({ length: 1 + random(3) }, () => {
+				const [row, col] = [random(highest), random(6)];
+				const [height, width] = [[1, 2, 3, 256, 257, 1000][random(6)]!, 1 + random(3)];
+				return range(row, col, row + height - 1, col + width - 1);
+			});
+			reads.add(formula, ranges);
+			all.set(formula, ranges);
+			const [other] = [...all.keys()].slice(random(all.size));
+			if (random(3) > 0) continue;
+			reads.remove(other!);
+			all.delete(other!);
+		}
+		for (let i = 0; i < 500; i++) {
+			const [row, col] = [random(highest + 1000), random(9)];
+			const found = new Set<Formula>();
+			reads.find({ row, col }, (formula) => found.add(formula));
+			const expected = [...all].filter(([, ranges]) => ranges.some((of) => row >= of.row && row <= of.toRow && col >= of.col && col <= of.toCol));
+			expect(found).toEqual(new Set(expected.map(([formula]) => formula)));
+		}
+	});
+});
 
 describe('pages with the same log show the same values', () => {
 	const seed = Number(process.env.PG_SHEET_SEED ?? 20260101);

@@ -7,18 +7,21 @@
 // all formulas are computed (spills.ts); those that have read one of these cells are marked again.
 import type { ICellData } from '@univerjs/core';
 import type { Place, Range, StructureEdit } from '../v2/messages';
-import { cellOf, CellStore, type Formula, isFormula, keyOf } from './cells';
+import { cellOf, CellStore, type Formula, isFormula, keyOf, type Needs } from './cells';
 import { errorCell, type Evaluator, type Sheet } from './evaluator';
 import { mostRead, mostRounds, mostTold } from './limits';
 import type { CellMessage, FormulaMessage, FromWorker, Result } from './messages';
 import { Reads } from './reads';
 import { Spills } from './spills';
+import { Unfinished } from './unfinished';
 
 const cycle = errorCell('#CYCLE!');
 const stoppedCell = errorCell('#CALC!');
 const spillError = errorCell('#SPILL!');
 /** A computation makes room for messages so often. */
 const sliceMs = 100;
+/** In a range of more cells, the formulas without a value are not looked for cell by cell. */
+const fewCells = 64;
 
 function sameCell(a: ICellData | null, b: ICellData | null): boolean {
 	return a === b || (!!a && !!b && a.v === b.v && a.t === b.t && JSON.stringify([a.s, a.p]) === JSON.stringify([b.s, b.p]));
@@ -32,13 +35,15 @@ export interface CalculationOptions {
 	post(message: FromWorker): void;
 	/** Resolves when messages that wait have been handled. */
 	pause(): Promise<void>;
+	/** The computation has ended with an error. */
+	failed(error: unknown): void;
 }
 
 export class Calculation {
 	private readonly cells = new CellStore();
 	private readonly reads = new Reads();
 	private readonly spills = new Spills(this.cells);
-	private readonly unfinished = new Set<Formula>();
+	private readonly unfinished = new Unfinished();
 	private hidden: Record<number, { hd: 1 }> = {};
 	/** How often formulas were marked again since the last change. */
 	private rounds = 0;
@@ -59,9 +64,11 @@ export class Calculation {
 	private posted = 0;
 	// What the current formula has read.
 	private readNow: Range[] = [];
-	private needs = new Set<Formula>();
-	private first: Formula[] = [];
+	private needs: Needs[] = [];
 	private readsToEnd = false;
+	/** By ranges, as of `needsVersion`. */
+	private readonly needsOf = new Map<string, Needs>();
+	private needsVersion = -1;
 
 	constructor(
 		private readonly evaluator: Evaluator,
@@ -91,14 +98,14 @@ export class Calculation {
 				continue;
 			}
 			const formula: Formula = {
-				...{ row, col, text, done: true, started: false, waits: [], value: { v: 0, t: 2 }, array: null, spill: null, reads: [], readsToEnd: false, volatile: false, circle: null, removed: false },
+				...{ row, col, text, done: true, started: false, waits: null, value: { v: 0, t: 2 }, array: null, spill: null, reads: [], readsToEnd: false, volatile: false, circle: null, removed: false },
 			};
 			write(row, col, formula);
 			this.mark(formula);
 		}
 		if (places.length > 1000) this.evaluator.changedAll();
 		else places.forEach(({ row, col }) => this.evaluator.changed(row, col));
-		this.reads.findAll(places, (formula) => this.mark(formula));
+		this.markReaders(places);
 		if (!this.spills.isEmpty && this.spills.touches(places)) this.spillsChanged = true;
 		this.noteChange(n, more);
 	}
@@ -111,13 +118,13 @@ export class Calculation {
 		this.values.clear();
 		this.resized.clear();
 		this.reads.clear();
+		this.unfinished.clear();
 		this.cells.move(change);
 		this.evaluator.changedAll();
 		for (const formula of this.cells.formulas) {
-			Object.assign(formula, { array: null, spill: null, reads: [] });
+			Object.assign(formula, { array: null, spill: null, reads: [], done: true });
 			this.mark(formula);
 		}
-		for (const formula of this.unfinished) if (formula.removed) this.unfinished.delete(formula);
 		this.noteChange(n);
 	}
 
@@ -165,31 +172,31 @@ export class Calculation {
 
 	/** Marks a formula and all that depend on it. */
 	private mark(formula: Formula): void {
-		const stack = [formula];
-		for (let next = stack.pop(); next; next = stack.pop()) {
-			if (!next.done || next.removed) continue;
+		const stack: Formula[] = [];
+		const take = (next: Formula) => {
+			if (!next.done || next.removed) return;
 			next.done = false;
 			next.started = false;
+			this.reads.remove(next);
 			this.unfinished.add(next);
-			if (next.circle) stack.push(...this.leaveCircle(next));
-			const add = (reader: Formula) => {
-				if (reader.done) stack.push(reader);
-			};
-			if (!next.spill) this.reads.find(next, add);
-			else this.reads.findAll(this.placesOf(next.spill), add);
+			stack.push(next);
+		};
+		take(formula);
+		for (let next = stack.pop(); next; next = stack.pop()) {
+			if (next.circle) this.leaveCircle(next).forEach(take);
+			const { row, col, toRow, toCol } = next.spill ?? { row: next.row, col: next.col, toRow: next.row, toCol: next.col };
+			for (let r = row; r <= toRow; r++) for (let c = col; c <= toCol; c++) this.reads.find({ row: r, col: c }, take);
 		}
+	}
+
+	private markReaders(places: Place[]): void {
+		for (const place of places) this.reads.find(place, (formula) => this.mark(formula));
 	}
 
 	/** One of a circle changes: the others may end, too. */
 	private leaveCircle({ circle }: Formula): Formula[] {
 		circle!.forEach((member) => (member.circle = null));
 		return circle!;
-	}
-
-	private placesOf({ row, col, toRow, toCol }: Range): Place[] {
-		const places: Place[] = [];
-		for (let r = row; r <= toRow; r++) for (let c = col; c <= toCol; c++) places.push({ row: r, col: c });
-		return places;
 	}
 
 	// ---- computing ----
@@ -207,6 +214,8 @@ export class Calculation {
 			}
 			this.post();
 			this.options.post({ t: 'done', n: this.told });
+		} catch (error) {
+			this.options.failed(error);
 		} finally {
 			this.running = false;
 		}
@@ -243,7 +252,11 @@ export class Calculation {
 	private async computeMarked(seen: number): Promise<boolean> {
 		while (this.unfinished.size > 0) {
 			const before = this.unfinished.size;
-			for (const formula of this.unfinished) Object.assign(formula, { started: false, waits: [] });
+			for (const formula of this.unfinished) {
+				formula.started = false;
+				formula.waits = null;
+			}
+			this.needsVersion = -1;
 			for (const root of [...this.unfinished]) if (!(await this.computeWithNeeds(root, seen))) return false;
 			if (this.unfinished.size === before) this.breakCycles();
 		}
@@ -254,11 +267,12 @@ export class Calculation {
 		const stack = [root];
 		while (stack.length > 0) {
 			const formula = stack.at(-1)!;
-			if (formula.done || (formula.started && formula.waits.length > 0 && formula.waits.every((other) => !other.done && other.started))) {
+			if (formula.done || (formula.started && this.isWaiting(formula))) {
 				stack.pop();
 				continue;
 			}
 			if (performance.now() - this.posted > sliceMs) {
+				this.post();
 				this.options.post({ t: 'alive' });
 				this.posted = performance.now();
 				await this.options.pause();
@@ -270,15 +284,24 @@ export class Calculation {
 				stack.pop();
 				continue;
 			}
-			const open = needs.filter((other) => !other.started);
-			if (open.length === 0) stack.pop();
-			stack.push(...open);
+			const before = stack.length;
+			for (const need of needs) {
+				if (need.isOpen) continue;
+				need.isOpen = true;
+				for (const other of need.formulas) if (!other.started) stack.push(other);
+			}
+			if (stack.length === before) stack.pop();
 		}
 		return true;
 	}
 
+	/** None of those for which it waits has got a value since. */
+	private isWaiting({ waits }: Formula): boolean {
+		return waits !== null && (waits.version === this.unfinished.version || waits.formulas.every((other) => !other.done && other.started));
+	}
+
 	/** Computes a formula. Returns the marked ones that it has read; if there are none, it has a value now. */
-	private async attempt(formula: Formula): Promise<Formula[]> {
+	private async attempt(formula: Formula): Promise<Needs[]> {
 		const { text, row, col } = formula;
 		if (this.options.stopped.has(text)) {
 			this.finish(formula, stoppedCell, null);
@@ -286,24 +309,23 @@ export class Calculation {
 		}
 		if (this.options.careful || this.cells.formulas.size <= mostTold) this.options.post({ t: 'at', row, col, formula: text });
 		this.readNow = [];
-		this.needs = new Set();
-		this.first = [];
+		this.needs = [];
 		this.readsToEnd = false;
 		const { value, array, volatile } = await this.evaluator.evaluate(text, row, col, this.sheet);
 		if (formula.removed) return [];
 		formula.reads = this.readNow;
 		formula.readsToEnd = this.readsToEnd;
 		formula.volatile = volatile || /RANDARRAY/i.test(text);
-		this.reads.set(formula, formula.reads);
-		if (this.needs.size === 0) this.finish(formula, value, array);
-		else formula.waits = this.first;
-		return [...this.needs];
+		if (this.needs.length === 0) this.finish(formula, value, array);
+		else formula.waits = this.needs[0]!;
+		return this.needs;
 	}
 
 	private finish(formula: Formula, value: ICellData, array: Formula['array']): void {
 		this.unfinished.delete(formula);
 		formula.done = true;
-		formula.waits = [];
+		formula.waits = null;
+		this.reads.add(formula, formula.reads);
 		if (array && this.fillsWhatItReads(formula, array)) [value, array] = [cycle, null];
 		const hadArray = formula.array !== null;
 		formula.array = array;
@@ -326,41 +348,47 @@ export class Calculation {
 		return reads.some((read) => read.row <= toRow && read.toRow >= row && read.col <= toCol && read.toCol >= col);
 	}
 
-	/** All that is left waits for others that are left. Those that wait for themselves show an error. */
+	/**
+	 * All that is left waits for others that are left. Those that wait for themselves show an error. (The strongly connected
+	 * components of a graph in which a formula leads to what it needs, and that to its formulas.)
+	 */
 	private breakCycles(): void {
-		const index = new Map<Formula, number>();
-		const low = new Map<Formula, number>();
-		const open: Formula[] = [];
-		const isOpen = new Set<Formula>();
+		type Node = Formula | Needs;
+		const index = new Map<Node, number>();
+		const low = new Map<Node, number>();
+		const open: Node[] = [];
+		const isOpen = new Set<Node>();
 		const circular: Formula[] = [];
 		for (const root of this.unfinished) {
 			if (index.has(root)) continue;
-			const stack: { formula: Formula; next: number }[] = [];
-			const enter = (formula: Formula) => {
-				index.set(formula, index.size);
-				low.set(formula, index.get(formula)!);
-				open.push(formula);
-				isOpen.add(formula);
-				stack.push({ formula, next: 0 });
+			const stack: { node: Node; others: Node[]; next: number }[] = [];
+			const enter = (node: Node) => {
+				index.set(node, index.size);
+				low.set(node, index.get(node)!);
+				open.push(node);
+				isOpen.add(node);
+				stack.push({ node, others: 'formulas' in node ? node.formulas : node.waits ? [node.waits] : [], next: 0 });
 			};
 			enter(root);
 			while (stack.length > 0) {
 				const top = stack.at(-1)!;
-				const { formula } = top;
-				const other = formula.waits[top.next++];
+				const { node } = top;
+				const other = top.others[top.next++];
 				if (other) {
-					if (other.done) continue;
+					if ('done' in other && other.done) continue;
 					if (!index.has(other)) enter(other);
-					else if (isOpen.has(other)) low.set(formula, Math.min(low.get(formula)!, index.get(other)!));
+					else if (isOpen.has(other)) low.set(node, Math.min(low.get(node)!, index.get(other)!));
 					continue;
 				}
 				stack.pop();
-				const above = stack.at(-1)?.formula;
-				if (above) low.set(above, Math.min(low.get(above)!, low.get(formula)!));
-				if (low.get(formula) !== index.get(formula)) continue;
-				const members = open.splice(open.indexOf(formula));
-				members.forEach((member) => isOpen.delete(member));
-				if (members.length > 1 || formula.waits.includes(formula)) circular.push(...members);
+				const above = stack.at(-1)?.node;
+				if (above) low.set(above, Math.min(low.get(above)!, low.get(node)!));
+				if (low.get(node) !== index.get(node)) continue;
+				const members = open.splice(open.lastIndexOf(node));
+				for (const member of members) {
+					isOpen.delete(member);
+					if (members.length > 1 && 'text' in member) circular.push(member);
+				}
 			}
 		}
 		for (const formula of circular) this.finish(formula, cycle, null);
@@ -385,8 +413,7 @@ export class Calculation {
 		});
 		if (changed.length > 1000) this.evaluator.changedAll();
 		else changed.forEach(({ row, col }) => this.evaluator.changed(row, col));
-		const places = [...new Map(changed.map((place) => [keyOf(place.row, place.col), place])).values()];
-		this.reads.findAll(places, (formula) => this.mark(formula));
+		this.markReaders(changed);
 		this.findEnd();
 	}
 
@@ -407,12 +434,14 @@ export class Calculation {
 	private readonly sheet: Sheet = {
 		read: (range) => {
 			this.readNow.push(range);
-			const filled = this.spills.isEmpty ? this.end : this.spills.end(range, () => true);
-			const isLarge = (range.toRow - range.row + 1) * (range.toCol - range.col + 1) > mostRead;
-			if (isLarge) this.readsToEnd = true;
-			const end = isLarge ? { toRow: Math.min(range.toRow, Math.max(this.end.row, filled.row)), toCol: Math.min(range.toCol, Math.max(this.end.col, filled.col)) } : range;
-			if (this.unfinished.size > 0) this.findNeeds({ ...range, toRow: end.toRow, toCol: end.toCol });
-			return { toRow: end.toRow, toCol: end.toCol };
+			let { toRow, toCol } = range;
+			if ((toRow - range.row + 1) * (toCol - range.col + 1) > mostRead) {
+				this.readsToEnd = true;
+				const filled = this.spills.endIn(range);
+				[toRow, toCol] = [Math.min(toRow, Math.max(this.end.row, filled.row)), Math.min(toCol, Math.max(this.end.col, filled.col))];
+			}
+			if (this.unfinished.size > 0) this.findNeeds({ ...range, toRow, toCol });
+			return { toRow, toCol };
 		},
 		shown: (row, col) => this.cells.shown(row, col),
 		formulaText: (row, col) => {
@@ -422,33 +451,32 @@ export class Calculation {
 		hiddenRows: () => this.hidden,
 	};
 
-	private findNeeds({ row, col, toRow, toCol }: Range): void {
-		const before = this.needs.size;
-		const isFirst = before === 0;
-		const found = (formula: Formula) => {
-			this.needs.add(formula);
-			if (isFirst) this.first.push(formula);
-		};
-		if ((toRow - row + 1) * (toCol - col + 1) > this.unfinished.size * 2) {
-			for (const formula of this.unfinished) {
-				const { spill } = formula;
-				const area = spill ?? { row: formula.row, col: formula.col, toRow: formula.row, toCol: formula.col };
-				if (area.row <= toRow && area.toRow >= row && area.col <= toCol && area.toCol >= col) found(formula);
-			}
+	private findNeeds(range: Range): void {
+		const { row, col, toRow, toCol } = range;
+		const { version } = this.unfinished;
+		if ((toRow - row + 1) * (toCol - col + 1) <= fewCells) {
+			const formulas: Formula[] = [];
+			for (let r = row; r <= toRow; r++)
+				for (let c = col; c <= toCol; c++) {
+					const formula = this.cells.source(r, c);
+					if (formula && !formula.done) formulas.push(formula);
+				}
+			if (formulas.length > 0) this.needs.push({ formulas, version, isOpen: false });
 			return;
 		}
-		for (let r = row; r <= toRow; r++)
-			for (let c = col; c <= toCol; c++) {
-				const formula = this.cells.source(r, c);
-				if (formula && !formula.done && !this.needs.has(formula)) found(formula);
-			}
+		if (this.needsVersion !== version) this.needsOf.clear();
+		this.needsVersion = version;
+		const key = `${row},${col},${toRow},${toCol}`;
+		let needs = this.needsOf.get(key);
+		if (!needs) this.needsOf.set(key, (needs = { formulas: this.unfinished.within(range), version, isOpen: false }));
+		if (needs.formulas.length > 0) this.needs.push(needs);
 	}
 
 	// ---- results ----
 
 	private post(): void {
 		if (this.values.size === 0 && this.filled.size === 0 && this.resized.size === 0 && this.gone.length === 0) return;
-		const values: Result[] = [...this.values].filter(({ removed }) => !removed).map(({ row, col, value }) => [row, col, value]);
+		const values: Result[] = [...this.values].filter(({ removed, done }) => !removed && done).map(({ row, col, value }) => [row, col, value]);
 		const filled: Result[] = [...this.filled.values()].map(({ row, col }) => [row, col, this.cells.get(row, col) === undefined ? this.cells.shown(row, col) : null]);
 		const spills = [...this.gone, ...[...this.resized].filter(({ removed }) => !removed).map(({ row, col, spill }): [number, number, Range | null] => [row, col, spill])];
 		this.values.clear();

@@ -12,7 +12,7 @@ export interface Formula {
 	/** It has been computed in this pass and waits for others. */
 	started: boolean;
 	/** The formulas without a value that it reads first. */
-	waits: Formula[];
+	waits: Needs | null;
 	/** What the cell shows, unless its array does not fit. */
 	value: ICellData;
 	/** All values of an array of several cells. */
@@ -28,6 +28,15 @@ export interface Formula {
 	circle: Formula[] | null;
 	/** It is not in the sheet any more. */
 	removed: boolean;
+}
+
+/** The formulas without a value that a range contains. All that have read it share them. */
+export interface Needs {
+	formulas: Formula[];
+	/** They were found when the unfinished formulas had this version. */
+	version: number;
+	/** They have been computed in this pass, or are about to be. */
+	isOpen: boolean;
 }
 
 /** Contents without a formula; those with a format are objects. */

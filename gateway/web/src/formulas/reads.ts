@@ -1,106 +1,114 @@
 // reads.ts - finds the formulas that have read a cell.
 //
-// A range of few rows is in the blocks of rows that it touches, so that a search looks at its neighbours only. All others are in
-// one list. The cost of a range does not depend on its cells.
+// It has what the formulas that are done have read; the others are computed in any case. Formulas that have read the same range
+// share an entry. A range is in one or two blocks, of as many rows as it has, rounded up to a power of two, and there by its
+// columns. So a search looks only at ranges that are near, and formulas whose ranges begin together (running totals) cost
+// hardly more than those that it finds.
+import { maxCols, maxRows } from '../v2/lines';
 import type { Place, Range } from '../v2/messages';
 import { type Formula, keyOf } from './cells';
 
 interface Read {
 	range: Range;
-	formula: Formula;
+	readers: Set<Formula>;
 }
 
-const blockRows = 256;
-const mostBlocks = 4;
+/** Ranges of the same columns. */
+interface Columns {
+	col: number;
+	toCol: number;
+	/** By their rows. */
+	reads: Map<number, Read>;
+}
 
-const blockOf = (row: number): number => Math.floor(row / blockRows);
-const contains = (range: Range, { row, col }: Place): boolean => row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol;
-const overlaps = (a: Range, b: Range): boolean => a.row <= b.toRow && b.row <= a.toRow && a.col <= b.toCol && b.col <= a.toCol;
+type Block = Map<number, Columns>;
+
 const isCell = ({ row, col, toRow, toCol }: Range): boolean => row === toRow && col === toCol;
+const rowsKey = ({ row, toRow }: Range): number => row * maxRows + toRow;
+const columnsKey = ({ col, toCol }: Range): number => col * maxCols + toCol;
+/** A block of this level has 2^level rows. */
+const levelOf = ({ row, toRow }: Range): number => 32 - Math.clz32(toRow - row);
 
 export class Reads {
 	private cells = new Map<number, Set<Formula>>();
-	private blocks = new Map<number, Set<Read>>();
-	private others = new Set<Read>();
-	private of = new Map<Formula, { cells: number[]; ranges: Read[] }>();
+	/** By level and number. */
+	private levels = new Map<number, Map<number, Block>>();
+	private of = new Map<Formula, Range[]>();
 
-	/** Replaces what a formula has read. */
-	set(formula: Formula, ranges: Range[]): void {
-		this.remove(formula);
+	/** A formula has read these ranges. It is not here yet. */
+	add(formula: Formula, ranges: Range[]): void {
 		if (ranges.length === 0) return;
-		const entry: { cells: number[]; ranges: Read[] } = { cells: [], ranges: [] };
+		this.of.set(formula, ranges);
 		for (const range of ranges) {
 			if (isCell(range)) {
 				const key = keyOf(range.row, range.col);
-				let readers = this.cells.get(key);
-				if (!readers) this.cells.set(key, (readers = new Set()));
-				readers.add(formula);
-				entry.cells.push(key);
-				continue;
-			}
-			const read = { range, formula };
-			entry.ranges.push(read);
-			for (const list of this.listsOf(range, true)) list.add(read);
+				const readers = this.cells.get(key);
+				if (readers) readers.add(formula);
+				else this.cells.set(key, new Set([formula]));
+			} else this.readOf(range).readers.add(formula);
 		}
-		this.of.set(formula, entry);
 	}
 
 	remove(formula: Formula): void {
-		const entry = this.of.get(formula);
-		if (!entry) return;
-		this.of.delete(formula);
-		for (const key of entry.cells) {
-			const readers = this.cells.get(key);
-			readers?.delete(formula);
-			if (readers?.size === 0) this.cells.delete(key);
+		for (const range of this.of.get(formula) ?? []) {
+			if (isCell(range)) {
+				const key = keyOf(range.row, range.col);
+				const readers = this.cells.get(key);
+				readers?.delete(formula);
+				if (readers?.size === 0) this.cells.delete(key);
+			} else this.removeRead(range, formula);
 		}
-		for (const read of entry.ranges) for (const list of this.listsOf(read.range, false)) list.delete(read);
+		this.of.delete(formula);
 	}
 
 	clear(): void {
 		this.cells.clear();
-		this.blocks.clear();
-		this.others.clear();
+		this.levels.clear();
 		this.of.clear();
 	}
 
-	private listsOf(range: Range, make: boolean): Set<Read>[] {
-		const [first, last] = [blockOf(range.row), blockOf(range.toRow)];
-		if (last - first >= mostBlocks) return [this.others];
-		const lists: Set<Read>[] = [];
-		for (let block = first; block <= last; block++) {
-			let list = this.blocks.get(block);
-			if (!list && make) this.blocks.set(block, (list = new Set()));
-			if (list) lists.push(list);
+	private readOf(range: Range): Read {
+		const level = levelOf(range);
+		const blocks = entry(this.levels, level, () => new Map<number, Block>());
+		let read: Read | undefined;
+		for (let number = range.row >> level; number <= range.toRow >> level; number++) {
+			const block = entry(blocks, number, (): Block => new Map());
+			const { reads } = entry(block, columnsKey(range), () => ({ col: range.col, toCol: range.toCol, reads: new Map<number, Read>() }));
+			read = entry(reads, rowsKey(range), () => read ?? { range, readers: new Set() });
 		}
-		return lists;
+		return read!;
 	}
 
-	/** The formulas that have read the cell. */
-	find(place: Place, found: (formula: Formula) => void): void {
-		this.cells.get(keyOf(place.row, place.col))?.forEach(found);
-		for (const list of [this.blocks.get(blockOf(place.row)), this.others]) list?.forEach(({ range, formula }) => contains(range, place) && found(formula));
+	private removeRead(range: Range, formula: Formula): void {
+		const level = levelOf(range);
+		const blocks = this.levels.get(level);
+		for (let number = range.row >> level; number <= range.toRow >> level; number++) {
+			const block = blocks?.get(number);
+			const columns = block?.get(columnsKey(range));
+			const read = columns?.reads.get(rowsKey(range));
+			read?.readers.delete(formula);
+			if (read?.readers.size !== 0) continue;
+			columns!.reads.delete(rowsKey(range));
+			if (columns!.reads.size === 0) block!.delete(columnsKey(range));
+			if (block!.size === 0) blocks!.delete(number);
+			if (blocks!.size === 0) this.levels.delete(level);
+		}
 	}
 
-	/** The formulas that have read one of the cells. */
-	findAll(places: Place[], found: (formula: Formula) => void): void {
-		if (places.length === 0) return;
-		const area = { row: Infinity, col: Infinity, toRow: -1, toCol: -1 };
-		const inBlocks = new Map<number, Place[]>();
-		for (const place of places) {
-			const { row, col } = place;
-			this.cells.get(keyOf(row, col))?.forEach(found);
-			Object.assign(area, { row: Math.min(area.row, row), col: Math.min(area.col, col), toRow: Math.max(area.toRow, row), toCol: Math.max(area.toCol, col) });
-			const block = blockOf(row);
-			if (!this.blocks.has(block)) continue;
-			if (!inBlocks.has(block)) inBlocks.set(block, []);
-			inBlocks.get(block)!.push(place);
+	/** The formulas that have read the cell. They may be removed meanwhile. */
+	find({ row, col }: Place, found: (formula: Formula) => void): void {
+		this.cells.get(keyOf(row, col))?.forEach(found);
+		for (const [level, blocks] of this.levels) {
+			for (const columns of blocks.get(row >> level)?.values() ?? []) {
+				if (col < columns.col || col > columns.toCol) continue;
+				for (const { range, readers } of columns.reads.values()) if (row >= range.row && row <= range.toRow) readers.forEach(found);
+			}
 		}
-		const search = (list: Set<Read>, among: Place[]) =>
-			list.forEach(({ range, formula }) => {
-				if (overlaps(range, area) && among.some((place) => contains(range, place))) found(formula);
-			});
-		for (const [block, among] of inBlocks) search(this.blocks.get(block)!, among);
-		search(this.others, places);
 	}
+}
+
+function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+	let value = map.get(key);
+	if (value === undefined) map.set(key, (value = make()));
+	return value;
 }

@@ -20,6 +20,9 @@ export class Spills {
 	/** Formulas that fill cells, with the array that is there. */
 	private readonly shown = new Map<Formula, Formula['array']>();
 
+	/** By ranges; what is filled has not changed since. */
+	private readonly ends = new Map<string, { row: number; col: number }>();
+
 	constructor(private readonly cells: CellStore) {}
 
 	get isEmpty(): boolean {
@@ -40,6 +43,14 @@ export class Spills {
 			if (places.some((place) => place.row >= row && place.row <= toRow && place.col >= col && place.col <= toCol)) return true;
 		}
 		return false;
+	}
+
+	/** The last row and column that are filled in the columns and rows of a range. */
+	endIn(range: Range): { row: number; col: number } {
+		const key = `${range.row},${range.col},${range.toRow},${range.toCol}`;
+		let end = this.ends.get(key);
+		if (!end) this.ends.set(key, (end = this.end(range, () => true)));
+		return end;
 	}
 
 	/** The last row and column that are filled in these columns and rows by formulas that `counts` accepts. */
@@ -103,6 +114,7 @@ export class Spills {
 	}
 
 	private empty(formula: Formula, changed: (row: number, col: number) => void): void {
+		this.ends.clear();
 		this.shown.delete(formula);
 		const { row, col, toRow, toCol } = formula.spill!;
 		formula.spill = null;
@@ -116,6 +128,7 @@ export class Spills {
 	}
 
 	private fill(formula: Formula, range: Range, changed: (row: number, col: number) => void): void {
+		this.ends.clear();
 		this.shown.set(formula, formula.array);
 		formula.spill = range;
 		formula.array!.forEach((line, i) => {

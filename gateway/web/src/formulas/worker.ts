@@ -17,13 +17,20 @@ const pause = (): Promise<void> =>
 		port2.postMessage(null);
 	});
 
+/** Tells the page: its onerror is called. */
+const failed = (error: unknown): void => {
+	setTimeout(() => {
+		throw error;
+	}, 0);
+};
+
 const evaluator = new Evaluator();
 let calculation: Calculation;
 
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
 	switch (data.t) {
 		case 'start':
-			calculation = new Calculation(evaluator, { stopped: new Set(data.stopped), careful: data.careful, post, pause });
+			calculation = new Calculation(evaluator, { stopped: new Set(data.stopped), careful: data.careful, post, pause, failed });
 			evaluator.changedAll();
 			return post({ t: 'ready' });
 		case 'cells':
