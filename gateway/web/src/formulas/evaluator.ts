@@ -11,6 +11,7 @@ import {
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
 import type { Range } from '../v2/messages';
+import { arrayOfRange, forgetArrays, forgetArraysOf, keepTotals, makeArray, sheetId, unitId } from './arrays';
 import { random, registerFunctions, seedRandom } from './functions';
 import { longestText, mostCells, mostFilled } from './limits';
 
@@ -30,10 +31,7 @@ export interface Computed {
 	volatile: boolean;
 }
 
-const unitId = 'book';
-const sheetId = 'sheet';
 const mostTrees = 5000;
-const mostArrays = 64;
 
 /** Ends a computation with an error. */
 class FormulaError extends Error {
@@ -70,7 +68,6 @@ interface Runtime {
 }
 
 let sheet!: Sheet;
-const arrays = new Map<string, { range: Range; array: ArrayValueObject }>();
 
 const error = (type: string) => ErrorValueObject.create(type as never);
 
@@ -84,9 +81,6 @@ function readRange(reference: Reference): Range | null {
 	if ((end.toRow - end.row + 1) * (end.toCol - end.col + 1) > mostCells) throw new FormulaError('#NUM!');
 	return end;
 }
-
-const arrayOf = (values: BaseValueObject[][], row: number, column: number) =>
-	ArrayValueObject.create({ calculateValueList: values, rowCount: values.length, columnCount: values[0]?.length ?? 0, unitId, sheetId, row, column });
 
 function replaceReading(): void {
 	const methods = BaseReferenceObject.prototype as unknown as Record<string, unknown>;
@@ -128,22 +122,13 @@ function replaceReading(): void {
 			return first ?? NullValueObject.create();
 		},
 		toArrayValueObject(this: Reference) {
-			const { startRow, startColumn } = this.getRangePosition();
 			const range = this._checkIfWorksheetMiss() ? null : readRange(this);
-			if (!range) return arrayOf([[error('#REF!')]], -1, -1);
-			const key = `${range.row},${range.col},${range.toRow},${range.toCol}`;
-			const known = arrays.get(key);
-			if (known) return known.array;
-			const values: BaseValueObject[][] = [];
-			for (let row = range.row; row <= range.toRow; row++) {
+			if (!range) return makeArray([[error('#REF!')]], -1, -1);
+			return arrayOfRange(range, (row) => {
 				const line: BaseValueObject[] = [];
 				for (let col = range.col; col <= range.toCol; col++) line.push(valueAt(this, row, col) ?? NullValueObject.create());
-				values.push(line);
-			}
-			const array = arrayOf(values, startRow, startColumn);
-			if (arrays.size >= mostArrays) arrays.delete(arrays.keys().next().value!);
-			arrays.set(key, { range, array });
-			return array;
+				return line;
+			});
 		},
 	});
 	const texts = StringValueObject as unknown as { create(text: string, options?: unknown): unknown };
@@ -206,19 +191,20 @@ export class Evaluator {
 		this.runtime = injector.get(IFormulaRuntimeService) as never;
 		registerFunctions(injector.get(IFunctionService));
 		replaceReading();
+		keepTotals();
 		Math.random = random;
 	}
 
 	/** A cell shows something else. */
 	changed(row: number, col: number): void {
-		for (const [key, { range }] of arrays) if (row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol) arrays.delete(key);
+		forgetArraysOf(row, col);
 		const caches = CELL_INVERTED_INDEX_CACHE as unknown as Record<'_cache' | '_continueBuildingCache', Map<string, Map<string, Map<number, unknown>>>>;
 		for (const cache of [caches._cache, caches._continueBuildingCache]) cache.get(unitId)?.get(sheetId)?.delete(col);
 	}
 
 	/** Many cells show something else. */
 	changedAll(): void {
-		arrays.clear();
+		forgetArrays();
 		CELL_INVERTED_INDEX_CACHE.clear();
 	}
 
