@@ -324,3 +324,13 @@ test('the array of a formula that is stopped goes', async () => {
 		vi.useRealTimers();
 	}
 });
+
+test('cells that are read anew replace formulas and their arrays', async () => {
+	open().write({ A1: '=SEQUENCE(2)', B1: '=A1+1', C1: '=B1' });
+	await page.settled();
+	const cells = [{ row: 0, col: 0, content: '5' }, { row: 0, col: 2, content: '=A1' }].map((cell) => ({ ...cell, style: null }));
+	page.contents.fill({ row: 0, col: 0, toRow: 9, toCol: 9 }, cells, () => false);
+	await page.settled();
+	expect([...page.of('A1', 'B1', 'C1'), ...page.filled('A2')]).toEqual([5, null, 5, null]);
+	expect([0, 1, 2].map((col) => page.contents.contentAt(0, col))).toEqual(['5', '', '=A1']);
+});

@@ -10,7 +10,7 @@ import { plainStyle, sameStyle } from '../../style';
 import { maxCols, maxRows } from '../../v2/lines';
 import type { CellEdit, Place, Range, Style } from '../../v2/messages';
 import type { GridExtent } from '../extent';
-import { ownStyle } from '../formulas/values';
+import { isFormulaCell, ownStyle } from '../formulas/values';
 import type { RowHeights } from '../heights';
 import { cellOfContent, contentOfCell, patchOfContent, styleOfInfo, stylePatch } from './cell';
 import { visitCells } from './reading';
@@ -54,23 +54,25 @@ export class Contents {
 				if (col >= range.col && col <= range.toCol && !listed.has(keyOf(row, col)) && !skip(row, col)) gone.push({ row, col, content: '', style: null });
 			}
 		}
+		const isFormula = (content: string) => content.startsWith('=') && content.length > 1;
+		for (const { row, col, content = '' } of cells) if (!isFormula(content) && !skip(row, col) && isFormulaCell(matrix.getValue(row, col))) gone.push({ row, col, content: '', style: null });
+		// Univer hears of formulas that go. Only then others may take their cells.
+		if (gone.length > 0) this.apply(gone);
 		let shown: CellEdit | undefined;
 		for (const cell of cells) {
 			const { row, col, content = '' } = cell;
 			const style = styleOfInfo(cell.style);
 			if (skip(row, col)) continue;
-			if (content.startsWith('=') && content.length > 1) {
+			if (isFormula(content)) {
 				formulas.push(cell);
 				continue;
 			}
-			if (matrix.getValue(row, col)?.f) gone.push({ row, col, content: '', style: null });
 			const { s: dateStyle, ...data } = cellOfContent(content, style?.n?.pattern) ?? {};
 			const full = style || dateStyle ? { ...(dateStyle as IStyleData), ...style } : null;
 			matrix.setValue(row, col, full ? { ...data, s: this.parts.book.getStyles().setValue(full) } : data);
 			shown ??= cell;
 			this.parts.heights.changed(row, content, full);
 		}
-		if (gone.length > 0) this.apply(gone);
 		if (formulas.length > 0) this.apply(formulas);
 		else if (shown) this.parts.commands.syncExecuteCommand(setValues, { unitId: this.unitId, subUnitId: this.sheetId, cellValue: { [shown.row]: { [shown.col]: {} } } }, { fromCollab: true, onlyLocal: true });
 		if (this.hasFormulas && cells.length > formulas.length) this.parts.onFilled(cells);

@@ -14,7 +14,7 @@ import { cellsOfMutation } from '../cells/changes';
 import { forCells } from '../cells/reading';
 import type { GridExtent } from '../extent';
 import { changesCells } from '../input/blocked';
-import { formulaPatch, leaveDerived, valueOf } from './values';
+import { formulaPatch, isFormulaCell, leaveDerived, valueOf } from './values';
 
 const setValues = 'sheet.mutation.set-range-values';
 const tickMs = 500;
@@ -378,8 +378,4 @@ export class Computing {
 		const params = { arrayFormulaRange: of(this.ranges), arrayFormulaCellData: of(this.filled) };
 		this.parts.commands.syncExecuteCommand('formula.mutation.set-array-formula-data', params, { onlyLocal: true });
 	}
-}
-
-function isFormulaCell(cell: Nullable<ICellData>): boolean {
-	return !!cell && Boolean(cell.f || cell.si);
 }

@@ -2,6 +2,10 @@
 import { CellValueType } from '@univerjs/core';
 import type { ICellData, IStyleData, Nullable, Styles } from '@univerjs/core';
 
+export function isFormulaCell(cell: Nullable<ICellData>): boolean {
+	return !!cell && Boolean(cell.f || cell.si);
+}
+
 /** The value of a cell without a formula; undefined: it is empty. */
 export function valueOf(cell: Nullable<ICellData>): number | string | boolean | undefined {
 	if (!cell) return undefined;
