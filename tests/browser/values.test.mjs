@@ -100,6 +100,14 @@ test('values', { timeout: 420000 }, async (t) => {
 		assert.equal(await sql('H1'), '10:30:00');
 	});
 
+	await step('what a cell shows rounded is whole in its editor, and after Enter there', async () => {
+		await types(ann, 'K', [['10:30:15.25', '10:30:15.25', '10:30:15'], ['31/01/2024 10:30:15.25', '2024-01-31 10:30:15.25', '31/01/2024 10:30'], ['12.345%', '0.12345', '12.35%'], ['$1,234.567', '1234.567', '$1,234.57']]);
+		for (const [name, text, content] of [['K1', '10:30:15.25', '10:30:15.25'], ['K2', '31/01/2024 10:30:15.25', '2024-01-31 10:30:15.25'], ['K3', '12.345%', '0.12345'], ['K4', '1234.567', '1234.567']]) {
+			assert.equal(await edited(ann, name), text);
+			assert.equal(await sql(name), content);
+		}
+	});
+
 	await step('the sheet has one time zone, that of its first editor, for formulas on all pages', async () => {
 		const zone = () => cluster.psql(`SELECT value FROM sheet.properties(${id}) WHERE key = 'timezone'`);
 		assert.equal(await zone(), '"Pacific/Auckland"');

@@ -7,7 +7,7 @@ import { typedContent } from '../view/input/typed';
 
 interface View {
 	editorText(): string | null;
-	contentOf(place: Place): { content: string; shown: string; style: Style } | null;
+	contentOf(place: Place): { content: string; style: Style } | null;
 }
 
 export class Draft {
@@ -36,8 +36,7 @@ export class Draft {
 		const cell = this.place && this.view()?.contentOf(this.place);
 		if (!this.place || !text || !cell || text === cell.content) return null;
 		const content = typedContent(text, (cell.style?.['n'] as { pattern?: string } | undefined)?.pattern);
-		// The editor shows some values, such as amounts, as the cell does.
-		return content === cell.content || (text === cell.shown && !cell.content.startsWith('=')) ? null : { ...this.place, content };
+		return content === cell.content ? null : { ...this.place, content };
 	}
 
 	/** Stores the text until the editor is closed. */

@@ -1,5 +1,5 @@
 // dates.ts - reads dates and times as people write them, into the form in which cells store them: 2024-12-31, 2024-12-31 23:59:00.
-import { parseDate } from '../content';
+import { formatTime, parseDate } from '../content';
 import { plainMonth, type Locale } from './locale';
 
 const two = (number: number) => String(number).padStart(2, '0');
@@ -7,38 +7,33 @@ const two = (number: number) => String(number).padStart(2, '0');
 /** Years of two digits, as spreadsheets read them. */
 const fullYear = (text: string) => (text.length > 2 ? Number(text) : Number(text) + (Number(text) < 30 ? 2000 : 1900));
 
-interface Time {
-	hour: number;
-	minute: number;
-	second: number;
-}
+const timePattern = /^([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,3})[0-9]*)?)?(?:\s?([ap])\.?m?\.?)?$/i;
 
-const timePattern = /^([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]+)?)?(?:\s?([ap])\.?m?\.?)?$/i;
-
-export function readTime(text: string): Time | null {
+/** The time of a day, to the millisecond, as a part of days. */
+export function readTime(text: string): number | null {
 	const match = timePattern.exec(text.replace(/[\u202f\u00a0]/g, ' ').trim());
 	if (!match) return null;
-	const [, h, m, s = '0', half] = match;
+	const [, h, m, s = '0', fraction = '0', half] = match;
 	let hour = Number(h);
 	if (half) {
 		if (hour < 1 || hour > 12) return null;
 		hour = (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
 	}
-	return hour < 24 && Number(m) < 60 && Number(s) < 60 ? { hour, minute: Number(m), second: Number(s) } : null;
+	return hour < 24 && Number(m) < 60 && Number(s) < 60 ? (hour * 3600 + Number(m) * 60 + Number(`${s}.${fraction}`)) / 86400 : null;
 }
 
 /** The content for a day and a time; null if there is no such day. */
-function contentOf(year: number, month: number, day: number, time: Time | null): string | null {
+function contentOf(year: number, month: number, day: number, time: number | null): string | null {
 	const date = `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
-	const content = time ? `${date} ${two(time.hour)}:${two(time.minute)}:${two(time.second)}` : date;
+	const content = time === null ? date : `${date} ${formatTime(time)}`;
 	return parseDate(content) ? content : null;
 }
 
 /** A text divided into a date and a time. */
-function divide(text: string): { date: string; time: Time | null } {
+function divide(text: string): { date: string; time: number | null } {
 	const match = /^(.*?)(?:,|\s|T)\s*([0-9]{1,2}:[0-9]{2}.*)$/.exec(text);
 	const time = match && readTime(match[2]!);
-	return time ? { date: match[1]!.replace(/,$/, ''), time } : { date: text, time: null };
+	return match && time !== null ? { date: match[1]!.replace(/,$/, ''), time } : { date: text, time: null };
 }
 
 /** Chinese and Japanese write the name of the day behind a date, without a space. */

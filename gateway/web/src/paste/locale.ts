@@ -22,7 +22,7 @@ export function localeOf(language: string): Locale {
 function readLocale(language: string): Locale {
 	const parts = new Intl.DateTimeFormat(language, { day: '2-digit', month: '2-digit', year: 'numeric' }).formatToParts(Date.UTC(2024, 11, 31));
 	const order = parts.map(({ type }) => ({ day: 'd', month: 'm', year: 'y' })[type as string] ?? '').join('');
-	const separator = parts.find(({ type }) => type === 'literal')?.value.trim().replace(/[^/.-]/, '-') || '-';
+	const separator = parts.find(({ type }) => type === 'literal')?.value.match(/[/.-]/)?.[0] ?? '-';
 	const patterns = { dmy: ['dd', 'mm', 'yyyy'], mdy: ['mm', 'dd', 'yyyy'], ymd: ['yyyy', 'mm', 'dd'] };
 	const found = order in patterns ? (order as Locale['order']) : 'ymd';
 	const months = new Map<string, number>();

@@ -20,16 +20,17 @@ const timePatterns = { minutes: 'hh:mm', seconds: 'hh:mm:ss', hours: '[h]:mm:ss'
 function typedTime(text: string): Value | null {
 	const time = readTime(text);
 	const pattern = /[ap]/i.test(text) ? timePatterns.half : /:.*:/.test(text) ? timePatterns.seconds : timePatterns.minutes;
-	if (time) return { content: formatTime((time.hour * 3600 + time.minute * 60 + time.second) / 86400), pattern };
+	if (time !== null) return { content: formatTime(time), pattern };
 	const duration = parseTime(text);
 	return duration === null ? null : { content: formatTime(duration), pattern: timePatterns.hours };
 }
 
 /** A text without an apostrophe as somebody types it, if it is not that text; null if it is. */
 function typedOther(typed: string, locale: Locale): Value | null {
+	if (parseContent(typed).kind === 'formula') return { content: typed };
 	const text = typed.trim();
 	const { kind } = parseContent(text);
-	if (kind === 'formula') return typed === text ? { content: text } : null;
+	if (kind === 'formula') return null;
 	if (/[\r\n\t]/.test(text)) return null;
 	if (kind === 'number') return { content: numberContent(Number(text)) };
 	if (kind === 'date') return { content: text, pattern: text.includes(':') ? 'yyyy-mm-dd hh:mm:ss' : 'yyyy-mm-dd' };
@@ -108,10 +109,8 @@ export function shownValue(shown: string, pattern: string, locale: Locale): Valu
 		const content = readDate(text, { ...locale, order: orderOf(pattern) ?? locale.order });
 		return content ? { content, pattern } : null;
 	}
-	if (/h|s/i.test(pattern.replace(/"[^"]*"|\\.|\[[$~][^\]]*\]/g, '')) && readTime(text)) {
-		const { hour, minute, second } = readTime(text)!;
-		return { content: formatTime((hour * 3600 + minute * 60 + second) / 86400), pattern };
-	}
+	const time = /h|s/i.test(pattern.replace(/"[^"]*"|\\.|\[[$~][^\]]*\]/g, '')) ? readTime(text) : null;
+	if (time !== null) return { content: formatTime(time), pattern };
 	const number = shownNumber(text, pattern);
 	if (number !== null && showsSame(pattern, number, text)) return { content: numberContent(number), pattern };
 	// A text in a cell with a number format.

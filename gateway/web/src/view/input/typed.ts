@@ -3,7 +3,7 @@
 import { DOCS_NORMAL_EDITOR_UNIT_ID_KEY, IUniverInstanceService, numfmt, UniverInstanceType } from '@univerjs/core';
 import type { DocumentDataModel, ICellData, IStyleData, Nullable, Styles } from '@univerjs/core';
 import { AFTER_CELL_EDIT, BEFORE_CELL_EDIT, SheetInterceptorService } from '@univerjs/sheets';
-import { formatTime, parseContent } from '../../content';
+import { formatTime, numberContent, parseContent } from '../../content';
 import { localeOf } from '../../paste/locale';
 import { typedText, typedValue } from '../../paste/value';
 import { cellOfContent, contentOfCell, documentOf, textOfDocument } from '../cells/cell';
@@ -59,9 +59,14 @@ export function editedText(content: string, pattern: string | undefined): string
 		return text === value.text && !value.forced ? null : text;
 	}
 	if (value.kind === 'time') return formatTime(value.serial).replace(/^([0-9]+:[0-9]{2}):00$/, '$1');
-	if (value.kind !== 'date') return null;
-	const { datePattern } = language();
-	return numfmt.format(value.hasTime ? `${datePattern} hh:mm:ss` : datePattern, value.serial);
+	if (value.kind === 'date') {
+		const time = value.hasTime ? ` ${formatTime(value.serial % 1)}` : '';
+		return numfmt.format(language().datePattern, Math.floor(value.serial)) + time;
+	}
+	if (value.kind !== 'number') return null;
+	// What the cell shows may be rounded.
+	const percent = `${numberContent(Number(`${content}e2`))}%`;
+	return pattern && numfmt.getFormatInfo(pattern).isPercent && typedContent(percent, pattern) === content ? percent : content;
 }
 
 function editedCell(cell: ICellData, raw: ICellData, style: Nullable<IStyleData>): ICellData | null {
