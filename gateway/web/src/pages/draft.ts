@@ -1,5 +1,5 @@
 // draft.ts - the text in the open cell editor, which the sheet does not have yet. It is stored when the page is hidden or left,
-// so that it is offered when the sheet is opened again.
+// so that it is offered when the sheet is opened again. It is offered at once, in a pause, if somebody else has the cell's lock.
 import type { Keep } from '../outbox';
 import { movePlace } from '../v2/lines';
 import type { CellEdit, Place, StructureEdit, Style } from '../v2/messages';
@@ -10,7 +10,11 @@ interface View {
 	contentOf(place: Place): { content: string; style: Style } | null;
 }
 
+/** A text without the cell's lock is offered when the user has paused for so long. */
+const pauseMs = 1000;
+
 export class Draft {
+	private pause: ReturnType<typeof setInterval> | undefined;
 	private place: Place | null = null;
 	private keep: Keep | null = null;
 
@@ -21,8 +25,24 @@ export class Draft {
 
 	/** The user opened the editor of a cell (null: closed it). */
 	edit(place: Place | null): void {
+		if (place && this.place && place.row === this.place.row && place.col === this.place.col) return;
+		clearInterval(this.pause);
 		this.place = place;
 		this.drop();
+	}
+
+	/** Calls `offer` with what the user writes in the open editor, after a pause; not if the editor is closed before. */
+	whenPaused(offer: (content: CellEdit) => void): void {
+		let before = this.content?.content;
+		clearInterval(this.pause);
+		this.pause = setInterval(() => {
+			const { content } = this;
+			if (content && content.content === before) {
+				clearInterval(this.pause);
+				offer(content);
+			}
+			before = content?.content;
+		}, pauseMs);
 	}
 
 	move(change: StructureEdit): void {
@@ -44,6 +64,12 @@ export class Draft {
 		const { content } = this;
 		if (!content) this.drop();
 		else (this.keep ??= this.newKeep())([content]);
+	}
+
+	/** The page is left. */
+	end(): void {
+		this.store();
+		clearInterval(this.pause);
 	}
 
 	private drop(): void {

@@ -48,8 +48,6 @@ const mostCells = 5;
 /** So many cells are named before they are deleted. */
 const mostNamed = 30;
 const named = (cells: string[], most: number) => cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '');
-/** A text without the cell's lock is offered when the user has paused for so long. */
-const deniedMs = 1000;
 /** A paste of so many cells is reported. */
 const toldCells = 1000;
 
@@ -162,18 +160,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		},
 		onDenied(place) {
 			notify(t('lock.denied', { cell: cellName(place.row, place.col) }), 'problem');
-			let before = draft.content;
-			const timer = setInterval(() => {
-				const { content } = draft;
-				if (content && content.content !== before?.content) {
-					before = content; // the user is writing
-					return;
-				}
-				clearInterval(timer);
-				if (!content) return;
+			draft.whenPaused((content) => {
 				kept.add([content], refusal('locked', content), outbox.keep());
 				view?.cancelEditing();
-			}, deniedMs);
+			});
 		},
 		onSkipped(skipped) {
 			if (skipped.length === 0) return;
@@ -450,7 +440,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	return {
 		unsaved,
 		end() {
-			draft.store();
+			draft.end();
 			gone = true;
 			delete document.body.dataset.role;
 			listeners.abort();
