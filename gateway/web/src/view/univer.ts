@@ -73,7 +73,7 @@ export class UniverView implements SessionGrid {
 		const { locale, texts } = gridTexts;
 		const injector = () => (this.book ? this.univer.__getInjector() : null);
 		this.editor = new CellEditor(injector);
-		this.typing = new Typing({ host: this.host, injector, unitId, editor: this.editor, events });
+		this.typing = new Typing({ host: this.host, injector, unitId, editor: this.editor, read: (row, col) => this.read(row, col), events });
 		this.univer = new Univer({ locale, locales: { [locale]: mergeLocales(texts as never) }, logLevel: LogLevel.ERROR });
 		for (const [plugin, options] of pluginsOf(this.host)) this.univer.registerPlugin(plugin as never, options as never);
 		this.api = FUniver.newAPI(this.univer);
@@ -196,10 +196,8 @@ export class UniverView implements SessionGrid {
 		if (moved.length > 0) this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
 		this.pointers.move(marks, change, limit, isGone);
 		const lost = this.editor.move(change);
-		if (lost !== null) {
-			this.cancelEditing();
-			this.events.onTextLost(lost);
-		}
+		if (lost !== null) this.cancelEditing();
+		for (const text of [lost, this.typing.move(change)]) if (text !== null) this.events.onTextLost(text);
 		this.computing.move(change);
 		this.marks.refresh();
 	}

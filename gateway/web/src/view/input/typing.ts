@@ -12,7 +12,9 @@ import { DocSelectionRenderService } from '@univerjs/docs-ui';
 import { IRenderManagerService } from '@univerjs/engine-render';
 import { IEditorBridgeService } from '@univerjs/sheets-ui';
 import { KeyCode } from '@univerjs/ui';
-import type { CellEdit, Place } from '../../v2/messages';
+import type { CellState } from '../../sheet/mirror';
+import { moveContent, movePlace } from '../../v2/lines';
+import type { CellEdit, Place, StructureEdit } from '../../v2/messages';
 import type { GridEvents } from '../events';
 import { canvasOf } from '../parts';
 import type { CellEditor } from './cell-editor';
@@ -31,7 +33,8 @@ interface TypingParts {
 	/** Null while there is no grid. */
 	injector(): Injector | null;
 	unitId: string;
-	editor: CellEditor;
+	editor: Pick<CellEditor, 'isOpen' | 'text'>;
+	read(row: number, col: number): CellState;
 	events: Pick<GridEvents, 'refusal' | 'onRefusedText' | 'onUnsaved'>;
 }
 
@@ -41,10 +44,10 @@ export class Typing {
 	private refusing: 'role' | 'locked' | null = null;
 	private replacing = false;
 	/** Refused text for a cell that somebody else is editing, until it is offered. */
-	private refused: (Place & { content: string }) | null = null;
+	private refused: (Place & { text: string }) | null = null;
 	private pause: ReturnType<typeof setTimeout> | undefined;
-	/** The text of the editor that is being closed, until it is reported as the user's change. */
-	private closing: CellEdit | null = null;
+	/** What the editor that is being closed has, until Univer has written it. */
+	private closing: (Place & { text: string; isSettled: boolean }) | null = null;
 
 	/** Has to be made before Univer, which listens for keys of the window too. */
 	constructor(private readonly parts: TypingParts) {
@@ -53,7 +56,7 @@ export class Typing {
 		listen('keydown', (event) => this.prepare(event));
 		listen('beforeinput', (event) => {
 			const reason = this.refusing ?? this.refusalOf(event);
-			if (reason === 'locked' && !this.refusing) this.collect(event.data);
+			if (reason === 'locked' && !this.refusing) this.collect(event);
 			if (reason) stop(event);
 		});
 		listen('compositionstart', (event) => {
@@ -65,7 +68,7 @@ export class Typing {
 		listen('unhandledrejection', ({ reason }) => this.failed(reason));
 		listen('compositionend', (event) => {
 			if (!this.refusing) return;
-			if (this.refusing === 'locked') this.collect(event.data);
+			if (this.refusing === 'locked') this.collect(event);
 			this.refusing = null;
 			stop(event);
 			(event.target as HTMLElement).replaceChildren();
@@ -81,13 +84,15 @@ export class Typing {
 	}
 
 	/** Lets the key that is being pressed go to the selected cell. */
-	private prepare({ key, ctrlKey, altKey, metaKey }: KeyboardEvent): void {
+	private prepare(event: KeyboardEvent): void {
+		const { key, ctrlKey, altKey, metaKey } = event;
 		const isLetter = [...key].length === 1 && key !== ' ' && !ctrlKey && !altKey && !metaKey;
 		const focused = document.activeElement;
 		const nothing = focused === null || focused === document.body || focused === canvasOf(this.parts.host) || (isLetter && isControl(focused));
 		const isInput = focused?.id === inputId(DOCS_NORMAL_EDITOR_UNIT_ID_KEY);
 		if (this.parts.editor.isOpen || !(isInput || nothing)) return;
 		if (nothing && (otherKeys.test(key) || document.querySelector('dialog[open]') || this.parts.host.closest('[inert]'))) return;
+		if (key === 'Backspace' && this.takeBack()) return stop(event);
 		const contexts = this.get<IContextService>(IContextService);
 		for (const context of [FOCUSING_FX_BAR_EDITOR, EDITOR_ACTIVATED, FOCUSING_EDITOR_INPUT_FORMULA]) {
 			if (contexts.getContextValue(context)) contexts.setContextValue(context, false);
@@ -112,19 +117,54 @@ export class Typing {
 	}
 
 	/** Text for a cell that somebody else is editing. */
-	private collect(text: string | null): void {
+	private collect({ data }: Pick<InputEvent, 'data'>): void {
+		const { place } = this;
+		if (!place || !data) return;
+		if (!isSame(this.refused, place)) this.offer();
+		this.wait({ ...place, text: (this.refused?.text ?? '') + data });
+	}
+
+	/** Takes back the last letter of the refused text of the selected cell. Returns whether there is one. */
+	private takeBack(): boolean {
 		const { place, refused } = this;
-		if (!place || !text) return;
-		if (refused && (refused.row !== place.row || refused.col !== place.col)) this.offer();
-		this.refused = { ...place, content: (this.refused?.content ?? '') + text };
+		if (!refused || !place || !isSame(refused, place)) return false;
+		const letters = [...new Intl.Segmenter().segment(refused.text)];
+		this.wait({ ...place, text: refused.text.slice(0, letters.at(-1)?.index) });
+		return true;
+	}
+
+	private wait(refused: Place & { text: string }): void {
 		clearTimeout(this.pause);
+		this.refused = refused.text === '' ? null : refused;
 		this.pause = setTimeout(() => this.offer(), pauseMs);
 	}
 
 	private offer(): void {
 		clearTimeout(this.pause);
-		if (this.refused) this.parts.events.onRefusedText({ ...this.refused, content: typedContent(this.refused.content) });
+		if (this.refused) this.parts.events.onRefusedText(this.editOf(this.refused, this.refused.text));
 		this.refused = null;
+	}
+
+	/** The refused text moves with its cell. Returns it if the cell is deleted. */
+	move(change: StructureEdit): string | null {
+		const { refused } = this;
+		const place = refused && movePlace(refused, change);
+		this.refused = place ? { ...place, text: moveContent(refused.text, change) ?? refused.text } : null;
+		return refused && !place ? refused.text : null;
+	}
+
+	/** A text as it is typed into a cell. */
+	private editOf({ row, col }: Place, text: string): CellEdit {
+		return { row, col, content: typedContent(text, (this.stateOf({ row, col }).style?.['n'] as { pattern?: string } | undefined)?.pattern) };
+	}
+
+	/** No text is lost because its cell cannot be read. */
+	private stateOf({ row, col }: Place): CellState {
+		try {
+			return this.parts.read(row, col);
+		} catch {
+			return { content: '', style: null };
+		}
 	}
 
 	/** The cell that is edited, or would be. */
@@ -133,16 +173,13 @@ export class Typing {
 		return location ? { row: location.row, col: location.column } : null;
 	}
 
-	private typed(): CellEdit | null {
-		const { place } = this;
-		const content = this.parts.editor.text();
-		return place && content ? { ...place, content: typedContent(content) } : null;
-	}
-
 	/** Whether Univer may execute this now. */
 	allows(id: string, params?: { visible?: boolean; unitId?: string; keycode?: number }): boolean {
 		if (this.parts.editor.isOpen) {
-			if (id === 'sheet.operation.set-cell-edit-visible' && !params?.visible) this.closing = params?.keycode === KeyCode.ESC ? null : this.typed();
+			if (id !== 'sheet.operation.set-cell-edit-visible' || params?.visible) return true;
+			const { place } = this;
+			const text = params?.keycode === KeyCode.ESC ? null : this.parts.editor.text();
+			this.closing = place && text ? { ...place, text, isSettled: false } : null;
 			return true;
 		}
 		if (id === 'sheet.operation.set-cell-edit-visible') return !params?.visible || !this.refusal();
@@ -161,7 +198,8 @@ export class Typing {
 	}
 
 	reported(changes: Place[]): void {
-		if (changes.some(({ row, col }) => this.closing?.row === row && this.closing.col === col)) this.closing = null;
+		const { closing } = this;
+		if (closing && changes.some((place) => isSame(place, closing))) closing.isSettled = true;
 	}
 
 	/** The editor is closed, and Univer has written its text. */
@@ -169,10 +207,17 @@ export class Typing {
 		this.closing = null;
 	}
 
-	/** Something has failed. If Univer was about to write the text of the editor, it has not. */
+	/** Something has failed. It may have been Univer while it wrote the text of the editor: the cell tells. */
 	private failed(error: unknown): void {
-		if (this.closing) this.parts.events.onUnsaved([this.closing], error);
-		this.closing = null;
+		const { closing } = this;
+		// Browsers report by such an event that a ResizeObserver waits for the next frame.
+		if (!closing || error === null || error === undefined) return;
+		setTimeout(() => {
+			if (closing.isSettled) return;
+			closing.isSettled = true;
+			const edit = this.editOf(closing, closing.text);
+			if (this.stateOf(closing).content !== edit.content) this.parts.events.onUnsaved([edit], error);
+		});
 	}
 
 	dispose(): void {
@@ -180,6 +225,8 @@ export class Typing {
 		this.listeners.abort();
 	}
 }
+
+const isSame = (a: Place | null, b: Place): boolean => a?.row === b.row && a.col === b.col;
 
 /** A button or a link has no use for letters: after a click on it, they are for the selected cell. */
 function isControl(element: Element): boolean {
