@@ -263,7 +263,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const pasting = (grid: UniverView): PasteEvents => ({
 		canEdit: () => session.canEdit,
 		lacks: (ranges) => session.lacks(ranges),
-		styleAt: (row, col) => grid.read(row, col).style,
+		styleAt(row, col) {
+			session.flush();
+			return grid.read(row, col).style;
+		},
 		write(edits, area, merges) {
 			const before = session.properties();
 			const after = before.copy();

@@ -72,6 +72,8 @@ export class Merging {
 		const named = new Set<string>();
 		try {
 			for (;;) {
+				// What has arrived since the last frame is not in the grid.
+				events.beforeChange();
 				const at = tracked.ranges?.map(irange);
 				if (!at) return events.onBlocked('gone');
 				const now = id === mergeId ? { ...params, selections: at, defaultMerge: true } : { ...params, range: at[0] };
