@@ -1,7 +1,7 @@
 // open_sheet.ts - an open sheet for the tests: a session, a socket and a grid of their own, no gateway and no Univer.
 import { expect, vi } from 'vitest';
 import type { SessionEvents } from '../src/sheet/events';
-import { SheetSession } from '../src/sheet/session';
+import { SheetSession, type SessionOptions } from '../src/sheet/session';
 import type { Socket } from '../src/v2/client';
 import { keyOf } from '../src/v2/replica';
 import type { Place, Style } from '../src/v2/messages';
@@ -25,7 +25,7 @@ class Wire implements Socket {
 	}
 }
 
-export async function open(cells: unknown[] = [], role = 'editor') {
+export async function open(cells: unknown[] = [], role = 'editor', options: Partial<SessionOptions> = {}) {
 	vi.useRealTimers();
 	const wires: Wire[] = [];
 	const grid = new TestGrid();
@@ -42,10 +42,11 @@ export async function open(cells: unknown[] = [], role = 'editor') {
 			if (name === 'onUndoState') undo.splice(0, 2, ...(values as boolean[]));
 			if (name === 'onLost') log.push(`lost ${JSON.stringify(values)}`);
 			if (name === 'onTokenEnded' || name === 'onDenied') log.push(name);
+			if (name === 'onRole' && values[0] !== role) log.push(`role ${values[0]}`);
 		},
 	});
 	const session = new SheetSession(
-		{ sheet: 7, uid: 1, token: () => 't', locate: async () => 'ws://a', stopOf: () => null, open: () => (wires.push(new Wire()), wires.at(-1)!), schedule: (run) => frames.push(run) },
+		{ sheet: 7, uid: 1, token: () => 't', locate: async () => 'ws://a', stopOf: () => null, open: () => (wires.push(new Wire()), wires.at(-1)!), schedule: (run) => frames.push(run), ...options },
 		events,
 	);
 	session.start();

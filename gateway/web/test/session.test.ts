@@ -2,6 +2,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { knownStyle, plainStyle, sameStyle } from '../src/style';
 import { splitEdits } from '../src/sheet/split';
+import { browserZone, zoneProperty } from '../src/sheet/timezone';
+import type { Operation } from '../src/v2/client';
 import { open } from './open_sheet';
 
 describe('an open sheet', () => {
@@ -179,6 +181,51 @@ describe('an open sheet', () => {
 		await vi.waitFor(() => expect(wires.length).toBe(2));
 		const wire = await greet({ resumed: true });
 		expect(wire.operations()).toEqual([[[0, 0, 'written meanwhile']]]);
+	});
+});
+
+describe('the time zone', () => {
+	const zone = 'Europe/Berlin';
+	const edit = ['property', 0, 0, 16777215, 16383, 'timezone', zone];
+	const kept = () => {
+		const rows: unknown[] = [];
+		return { rows, outbox: { put: (operation: Operation) => void rows.push(operation.n), rebase: (all: readonly Operation[]) => void rows.push(...all.map(({ n }) => n)), settle() {}, remove() {} } };
+	};
+
+	test('of a sheet without one is that of its first editor, which no other page sends', async () => {
+		const { rows, outbox } = kept();
+		const { wire, wires, edits, type, greet } = await open([], 'editor', { zone, outbox });
+		expect(wire.operations()).toEqual([[edit]]);
+		edits([2, 'insertRows', 0, 1]);
+		wires[0]!.onclose?.({ code: 4412, reason: 'unknown' });
+		await vi.waitFor(() => expect(wires.length).toBe(2));
+		const again = await greet({ resumed: true });
+		expect([again.operations(), rows]).toEqual([[[edit]], []]);
+		type(0, 0, 'typed');
+		again.hear({ t: 'edits', seq: 7, more: false, edits: [[2, 'insertRows', 0, 1]] });
+		expect(rows).toEqual([2, 2]);
+	});
+
+	test('is refused in silence, unless the user has chosen it', async () => {
+		const { session, wire, log } = await open([], 'editor', { zone });
+		wire.hear({ t: 'nack', n: 1, reason: 'base', row: 0, col: 0, block: false });
+		expect(log).toEqual([]);
+		session.write([], [zoneProperty(zone)]);
+		wire.hear({ t: 'nack', n: 2, reason: 'size', row: 0, col: 0, block: false });
+		expect(log).toEqual(['refused size']);
+	});
+
+	test('of an editor whose role changes is refused, and given again when the role is back', async () => {
+		const { wire, log, edits } = await open([], 'editor', { zone });
+		wire.hear({ t: 'nack', n: 1, reason: 'role', row: 0, col: 0, block: false });
+		edits([2, 0, 0, 'theirs']);
+		expect([log, wire.operations().length]).toEqual([['role viewer'], 1]);
+		wire.hear({ t: 'role', role: 'editor' });
+		expect(wire.operations()).toEqual([[edit], [edit]]);
+	});
+
+	test('is none if the browser does not know its own', () => {
+		for (const [name, known] of [['Europe/Berlin', 'Europe/Berlin'], ['Etc/GMT+3', 'Etc/GMT+3'], ['UTC', 'UTC'], ['Etc/Unknown', undefined], ['Nowhere/Atlantis', undefined], ['', undefined], ['+03:00', undefined]]) expect(browserZone(name)).toBe(known);
 	});
 });
 

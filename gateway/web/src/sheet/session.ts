@@ -5,7 +5,7 @@ import { SheetClient, type Operation, type Outbox, type RefusedError, type Socke
 import { moveContent, movePlace, moveRange, maxCols, maxRows } from '../v2/lines';
 import { closeCodes, isCell, isProperty } from '../v2/messages';
 import type { CellEdit, Edit, Hello, LoggedStructure, Place, PropertyEdit, Range, Reason, Role, ServerMessage, StructureEdit } from '../v2/messages';
-import { sameValue, type PropertySet } from '../v2/properties';
+import type { PropertySet } from '../v2/properties';
 import { withOwn } from './arrange';
 import type { Phase, SessionEvents, Status, StopReason } from './events';
 import { propertyChanges } from './property_undo';
@@ -33,7 +33,7 @@ export interface SessionOptions {
 	stopOf: (error: unknown) => StopReason | 'token' | null;
 	outbox?: Outbox;
 	/** The time zone that a sheet without one gets. */
-	zone?: string;
+	zone?: string | undefined;
 	open?: (url: string, protocol: string) => Socket;
 	schedule?: Schedule;
 }
@@ -85,8 +85,10 @@ export class SheetSession {
 	private silent = 0;
 	/** The grid is to be arranged in the next frame. */
 	private arrangeDue = false;
-	/** The time zone that this page has offered, or would have. */
-	private zoneEdit: PropertyEdit | null = null;
+	/** Whether the sheet had a time zone when the user could edit it, or has been given one. */
+	private zoneSettled = false;
+	/** The operation that gives it one. */
+	private zoneOperation: Operation | undefined;
 	/** Whether all cells are read: not until the first screen is there, and not if there are too many. */
 	private whole: 'never' | 'later' | 'now' = 'never';
 	private readonly restructuring: Restructuring;
@@ -446,9 +448,12 @@ export class SheetSession {
 	/** The first editor of a sheet gives it a time zone, once for all. */
 	private settleZone(): void {
 		const { zone } = this.options;
-		if (!zone || this.zoneEdit || !this.canEdit || !this.client.hello) return;
-		this.zoneEdit = zoneProperty(zone);
-		if (!hasZone(this.properties())) this.client.operate([this.zoneEdit], this.client.replica.seq).catch(() => {});
+		if (!zone || this.zoneSettled || !this.canEdit || !this.client.hello) return;
+		this.zoneSettled = true;
+		if (hasZone(this.properties())) return;
+		// The user has not written it, so no other page sends it, or asks what becomes of it.
+		this.client.operate([zoneProperty(zone)], this.client.replica.seq, false).catch(() => {});
+		this.zoneOperation = this.client.unfinished.at(-1);
 	}
 
 	private greeted(hello: Hello): void {
@@ -499,9 +504,12 @@ export class SheetSession {
 	private refused(operation: Operation, refusal: RefusedError): void {
 		const { reason, row, col } = refusal;
 		if (operation.edits.some(isProperty)) this.arrangeSoon();
-		// Somebody else has been faster, or there is no room for it.
-		if (this.zoneEdit && sameValue(operation.edits, [this.zoneEdit])) return this.report();
 		if (reason === 'role') this.events.onRole((this.role = 'viewer'));
+		if (operation === this.zoneOperation) {
+			// Somebody else has been faster, there is no room for it, or the role has changed and may come back.
+			this.zoneSettled = reason !== 'role';
+			return this.report();
+		}
 		const told = (edits: Edit[]) => this.events.onRefused(edits, reason, { row, col });
 		if (!this.restructuring.refused(operation, refusal, () => told([]))) {
 			if (!operation.lost) this.mirror.release(operation.edits);

@@ -12,12 +12,6 @@ export const zoneProperty = (zone: string): PropertyEdit => ({ ...wholeSheet, ke
 
 export const hasZone = (set: PropertySet): boolean => set.value({ ...wholeSheet, key }) !== null;
 
-/** The time zone of this browser, as a property may have it. */
-export function browserZone(): string {
-	const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-	return /^[a-z][a-z0-9/_+-]{0,63}$/i.test(zone) ? zone : noZone;
-}
-
 function isKnown(zone: string): boolean {
 	try {
 		new Intl.DateTimeFormat('en', { timeZone: zone });
@@ -25,6 +19,11 @@ function isKnown(zone: string): boolean {
 	} catch {
 		return false;
 	}
+}
+
+/** The time zone of this browser, as a property may have it; undefined if the browser does not know where it is (Etc/Unknown). */
+export function browserZone(zone = new Intl.DateTimeFormat().resolvedOptions().timeZone): string | undefined {
+	return /^[a-z][a-z0-9/_+-]{0,63}$/i.test(zone) && isKnown(zone) ? zone : undefined;
 }
 
 /** UTC, if there is none, or one that the browser does not know. */

@@ -81,6 +81,8 @@ export interface Operation {
 	edits: Edit[];
 	/** The operation is refused if others have written its cells after this seq, which stays as it is. */
 	seen?: number;
+	/** The operation ends with the page: it is not in the outbox. */
+	brief?: true;
 }
 
 interface Pending extends Operation {
@@ -155,6 +157,11 @@ export class SheetClient {
 	/** Number of operations that are not acknowledged. */
 	get unacknowledged(): number {
 		return this.pending.length;
+	}
+
+	/** The unacknowledged operations that are in the outbox. */
+	private get kept(): Pending[] {
+		return this.pending.filter(({ brief }) => !brief);
 	}
 
 	/** The operations whose edits are not in the replica, in their order. */
@@ -298,12 +305,13 @@ export class SheetClient {
 	/**
 	 * Resolves to the seq at which the operation is durable. Its coordinates refer to the current replica and, after a
 	 * structure edit of the operation, to the result of that. seen: it is refused if others have written its cells after this seq.
+	 * isKept: it is in the outbox.
 	 */
-	operate(edits: Edit[], seen?: number): Promise<number> {
+	operate(edits: Edit[], seen?: number, isKept = true): Promise<number> {
 		return new Promise((done, failed) => {
-			const operation = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, ...(seen !== undefined && { seen }), done, failed };
+			const operation: Pending = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, ...(seen !== undefined && { seen }), ...(!isKept && { brief: true }), done, failed };
 			this.pending.push(operation);
-			this.options.outbox?.put(operation, this.client, this.acked);
+			if (isKept) this.options.outbox?.put(operation, this.client, this.acked);
 			if (this.hello) this.sendOperation(operation);
 		});
 	}
@@ -404,7 +412,7 @@ export class SheetClient {
 			if (changes.length > 0) operation.edits = transform(operation.edits, changes);
 			operation.base = seq;
 		}
-		if (this.pending.length > 0) this.options.outbox?.rebase(this.pending, changes.length > 0);
+		if (this.kept.length > 0) this.options.outbox?.rebase(this.kept, changes.length > 0);
 		this.echoing = this.echoing.filter(({ operation, seq: last }) => {
 			if (last <= seq) this.options.onFinished?.(operation);
 			return last > seq;
@@ -490,6 +498,6 @@ export class SheetClient {
 	private renumber(): void {
 		this.client = newClient();
 		this.acked = 0;
-		this.pending.forEach((operation) => this.options.outbox?.put(operation, this.client, this.acked));
+		this.kept.forEach((operation) => this.options.outbox?.put(operation, this.client, this.acked));
 	}
 }
