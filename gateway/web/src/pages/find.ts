@@ -3,7 +3,7 @@
 // It keeps no results that could become old: the next cell is looked for from the selected one, in what the grid has now, and a cell
 // is read again before its content is replaced.
 import { cellName, rangeName } from '../content';
-import { button, field, h, notify } from '../dom';
+import { button, explain, field, h, notify } from '../dom';
 import { t } from '../i18n';
 import { Finder, isFormula, isTooLong } from '../sheet/find';
 import { moveCommands, structureMutations } from '../view/structure';
@@ -45,24 +45,25 @@ export class FindDrawer {
 	private readonly buttons: HTMLButtonElement[];
 	private readonly role = h('p', {}, t('blocked.role'));
 	private isOpen: () => boolean = () => false;
-	/** Counts scans: an older one ends. */
-	private scans = 0;
+	/** What the user asks for is done in this order. */
+	private work = Promise.resolve();
+	/** Counts the counts: an older one ends. */
+	private counts = 0;
 	/** Rows or columns have moved, so often. */
 	private moves = 0;
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private listening: { dispose(): void } | undefined;
 
 	constructor(private readonly context: EditorContext, private readonly sheet: FindSheet) {
-		const run = (work: () => Promise<void>) => () => void work();
-		this.buttons = [button(t('find.replace'), run(() => this.replace()), { name: 'replace' }), button(t('find.replaceAll'), run(() => this.replaceAll()), { name: 'replace-all' })];
+		this.buttons = [button(t('find.replace'), () => this.replace(), { name: 'replace' }), button(t('find.replaceAll'), () => this.replaceAll(), { name: 'replace-all' })];
 		for (const input of [this.text.input, this.matchCase, this.whole, this.formulas]) input.addEventListener('input', () => this.countSoon(waitMs / 3));
 		this.text.input.addEventListener('keydown', (event) => {
 			if (event.key !== 'Enter' || event.isComposing) return;
 			event.preventDefault();
-			void this.go(event.shiftKey);
+			this.go(event.shiftKey);
 		});
 		this.by.input.addEventListener('keydown', (event) => {
-			if (event.key === 'Enter' && !event.isComposing) void this.replace();
+			if (event.key === 'Enter' && !event.isComposing) this.replace();
 		});
 	}
 
@@ -77,7 +78,7 @@ export class FindDrawer {
 				option(this.matchCase, t('find.case')),
 				option(this.whole, t('find.whole')),
 				option(this.formulas, t('find.formulas')),
-				h('div', { class: 'find-buttons' }, button(t('find.next'), () => void this.go(false), { class: 'primary' }), button(t('find.previous'), () => void this.go(true))),
+				h('div', { class: 'find-buttons' }, button(t('find.next'), () => this.go(false), { class: 'primary' }), button(t('find.previous'), () => this.go(true))),
 				this.count,
 				this.unread,
 				this.by.row,
@@ -114,9 +115,14 @@ export class FindDrawer {
 		return finder.finds(this.sheet.contentAt(place), () => this.sheet.shownAt(place));
 	}
 
-	/** The cells that are found, row by row; null if another search has begun. What rows that move meanwhile leave behind is searched again. */
-	private async scan(finder: Finder): Promise<Place[] | null> {
-		const scan = ++this.scans;
+	/** Runs what the user asks for, with the text that is looked for now. */
+	private ask(run: (finder: Finder) => Promise<void>): void {
+		const { finder } = this;
+		if (finder) this.work = this.work.then(() => run(finder)).catch((error) => notify(explain(error), 'problem'));
+	}
+
+	/** The cells that are found, row by row; null if it is not wanted any more. What rows that move meanwhile leave behind is searched again. */
+	private async scan(finder: Finder, isWanted = this.isOpen): Promise<Place[] | null> {
 		for (;;) {
 			const { moves } = this;
 			const found: Place[] = [];
@@ -129,7 +135,7 @@ export class FindDrawer {
 				}
 				if (performance.now() - begun < sliceMs) continue;
 				await pause();
-				if (scan !== this.scans) return null;
+				if (!isWanted()) return null;
 				if (moves !== this.moves) break;
 				begun = performance.now();
 			}
@@ -151,11 +157,13 @@ export class FindDrawer {
 		this.unread.textContent = unread ? t('find.unread', { range: rangeName(unread) }) : '';
 		const { finder } = this;
 		if (!finder) {
+			this.counts++;
 			this.found = [];
 			this.count.textContent = '';
 			return;
 		}
-		const found = await this.scan(finder);
+		const count = ++this.counts;
+		const found = await this.scan(finder, () => this.isOpen() && count === this.counts);
 		if (!found) return;
 		this.found = found;
 		this.showPosition();
@@ -171,9 +179,12 @@ export class FindDrawer {
 	}
 
 	/** Selects the next cell, or the previous one; behind the last one the first. */
-	private async go(back: boolean): Promise<void> {
-		const { finder } = this;
-		const found = finder && (await this.scan(finder));
+	private go(back: boolean): void {
+		this.ask((finder) => this.goTo(finder, back));
+	}
+
+	private async goTo(finder: Finder, back: boolean): Promise<void> {
+		const found = await this.scan(finder);
 		if (!found) return;
 		this.found = found;
 		const from = selectionOf(this.sheet.parts) ?? { row: 0, col: -1 };
@@ -186,38 +197,44 @@ export class FindDrawer {
 	}
 
 	/** What a cell is to hold; a text says why it is left alone. */
-	private edit(finder: Finder, place: Place): CellEdit | 'formulas' | 'formats' | 'locked' | 'long' {
+	private edit(finder: Finder, by: string, place: Place): CellEdit | 'formulas' | 'formats' | 'locked' | 'long' {
 		const content = this.sheet.contentAt(place);
-		const after = finder.replaced(content, this.by.input.value);
+		const after = finder.replaced(content, by);
 		if (after === null) return isFormula(content) ? 'formulas' : 'formats';
 		if (isTooLong(after)) return 'long';
 		return this.sheet.holderOf(place) ? 'locked' : { ...place, content: after };
 	}
 
 	/** Replaces the text in the selected cell if it is found there, and goes to the next one. */
-	private async replace(): Promise<void> {
-		const { finder } = this;
-		const at = selectionOf(this.sheet.parts);
-		if (!finder || !at) return;
-		if (!this.sheet.canEdit()) return notify(t('blocked.role'), 'problem');
-		const place = { row: at.row, col: at.col };
-		if (this.finds(finder, place)) {
-			const edit = this.edit(finder, place);
-			if (typeof edit === 'string') notify(t('find.left', { reasons: t(`find.left.${edit}`, { cells: cellName(place.row, place.col) }) }), 'problem');
-			else this.sheet.write([edit]);
-		}
-		await this.go(false);
+	private replace(): void {
+		const by = this.by.input.value;
+		this.ask(async (finder) => {
+			const at = selectionOf(this.sheet.parts);
+			if (!at) return;
+			if (!this.sheet.canEdit()) return notify(t('blocked.role'), 'problem');
+			const place = { row: at.row, col: at.col };
+			if (this.finds(finder, place)) {
+				const edit = this.edit(finder, by, place);
+				if (typeof edit === 'string') notify(t('find.left', { reasons: t(`find.left.${edit}`, { cells: cellName(place.row, place.col) }) }), 'problem');
+				else this.sheet.write([edit]);
+			}
+			await this.goTo(finder, false);
+		});
 	}
 
-	private async replaceAll(): Promise<void> {
-		const { finder } = this;
-		const found = finder && (await this.scan(finder));
-		if (!finder || !found) return;
+	private replaceAll(): void {
+		const by = this.by.input.value;
+		this.ask((finder) => this.replaceIn(finder, by));
+	}
+
+	private async replaceIn(finder: Finder, by: string): Promise<void> {
+		const found = await this.scan(finder);
+		if (!found) return;
 		if (!this.sheet.canEdit()) return notify(t('blocked.role'), 'problem');
 		const edits: CellEdit[] = [];
 		const left = new Map<string, string[]>();
 		for (const place of found) {
-			const edit = this.edit(finder, place);
+			const edit = this.edit(finder, by, place);
 			if (typeof edit !== 'string') edits.push(edit);
 			else {
 				if (!left.has(edit)) left.set(edit, []);

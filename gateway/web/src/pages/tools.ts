@@ -35,7 +35,11 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		if (!sheet) return;
 		view()?.acceptEditing();
 		find ??= import('./find').then(({ FindDrawer }) => {
-			const grid = { contentAt: ({ row, col }: Place) => view()?.read(row, col).content ?? '', shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '' };
+			const contentAt = ({ row, col }: Place) => {
+				session.flush();
+				return view()?.read(row, col).content ?? '';
+			};
+			const grid = { contentAt, shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '' };
 			const rest = { canEdit: () => session.canEdit, holderOf: (place: Place) => session.holderOf(place), write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits) };
 			return new FindDrawer(context, { ...sheet, ...grid, ...rest });
 		});
