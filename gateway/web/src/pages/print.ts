@@ -1,6 +1,6 @@
 // print.ts - the sheet on paper: a table of the used cells, or of the selected ones if there are several, which exists while the
 // browser prints. The frozen rows are repeated on each page.
-import type { IStyleData, Nullable } from '@univerjs/core';
+import type { IRange, IStyleData, Nullable } from '@univerjs/core';
 import { columnName, isNumberText, rangeName } from '../content';
 import { h, notify } from '../dom';
 import { t } from '../i18n';
@@ -77,30 +77,51 @@ function dress(element: HTMLElement, style: Nullable<IStyleData>, content: strin
 	}
 }
 
+/** How many of these ascending numbers are less. */
+function countBelow(numbers: readonly number[], limit: number): number {
+	let [low, high] = [0, numbers.length];
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (numbers[middle]! < limit) low = middle + 1;
+		else high = middle;
+	}
+	return low;
+}
+
+interface Span {
+	rows: number;
+	cols: number;
+	/** The cell whose content it shows: its first row or column may be hidden, or not be printed. */
+	main: Place;
+}
+
+/** The merged cells by their first cell ("row,col") in these rows and columns, and the other cells of them. */
+export function spansOf(rows: readonly number[], cols: readonly number[], merges: readonly IRange[]): { spans: Map<string, Span>; covered: Set<string> } {
+	const spans = new Map<string, Span>();
+	const covered = new Set<string>();
+	for (const { startRow, endRow, startColumn, endColumn } of merges) {
+		const [down, across] = [rows.slice(countBelow(rows, startRow), countBelow(rows, endRow + 1)), cols.slice(countBelow(cols, startColumn), countBelow(cols, endColumn + 1))];
+		if (down.length === 0 || across.length === 0) continue;
+		for (const r of down) for (const c of across) covered.add(`${r},${c}`);
+		const first = `${down[0]},${across[0]}`;
+		covered.delete(first);
+		spans.set(first, { rows: down.length, cols: across.length, main: { row: startRow, col: startColumn } });
+	}
+	return { spans, covered };
+}
+
 function tableOf({ parts, contentOf }: PrintSheet, { row, col, toRow, toCol }: Range): { table: HTMLTableElement; width: number } {
 	const { sheet } = parts;
 	const lines = (from: number, to: number, isShown: (line: number) => boolean) => Array.from({ length: to - from + 1 }, (_, i) => from + i).filter(isShown);
 	const rows = lines(row, toRow, (line) => sheet.getRowVisible(line));
 	const cols = lines(col, toCol, (line) => sheet.getColVisible(line));
-	const covered = new Set<string>();
-	const spans = new Map<string, [rows: number, cols: number]>();
-	for (const { startRow, endRow, startColumn, endColumn } of sheet.getMergeData()) {
-		const [down, across] = [rows.filter((line) => line >= startRow && line <= endRow), cols.filter((line) => line >= startColumn && line <= endColumn)];
-		if (down.length === 0 || across.length === 0) continue;
-		for (const r of down) for (const c of across) covered.add(`${r},${c}`);
-		covered.delete(`${down[0]},${across[0]}`);
-		// Its first row or column may be hidden, or not be printed.
-		spans.set(`${down[0]},${across[0]}`, [down.length, across.length]);
-	}
-	const mainOf = (r: number, c: number): Place => {
-		const merged = spans.has(`${r},${c}`) ? sheet.getMergedCell(r, c) : null;
-		return merged ? { row: merged.startRow, col: merged.startColumn } : { row: r, col: c };
-	};
+	const { spans, covered } = spansOf(rows, cols, sheet.getMergeData());
 	const cellOf = (r: number, c: number): HTMLElement => {
-		const main = mainOf(r, c);
+		const span = spans.get(`${r},${c}`);
+		const main = span?.main ?? { row: r, col: c };
 		const raw = sheet.getCellRaw(main.row, main.col);
 		const { content, shown } = hasContent(raw) ? contentOf(main) : { content: '', shown: '' };
-		const [rowspan, colspan] = spans.get(`${r},${c}`) ?? [1, 1];
+		const { rows: rowspan, cols: colspan } = span ?? { rows: 1, cols: 1 };
 		const text = content.includes('\n') && !content.startsWith('=') ? content.replace(/^'/, '') : shown;
 		const cell = h('td', { rowspan: rowspan > 1 && rowspan, colspan: colspan > 1 && colspan }, text);
 		dress(cell, raw?.s ? (sheet.getComposedCellStyle(main.row, main.col) as Nullable<IStyleData>) : null, content, shown);
@@ -119,7 +140,8 @@ function tableOf({ parts, contentOf }: PrintSheet, { row, col, toRow, toCol }: R
 	});
 	const { ySplit } = sheet.getFreeze();
 	// A merged cell that goes on below keeps its row out of the head.
-	const headEnd = rows.findIndex((r) => r >= ySplit || cols.some((c) => (spans.get(`${r},${c}`)?.[0] ?? 1) > rows.filter((other) => other >= r && other < ySplit).length));
+	const frozen = countBelow(rows, ySplit);
+	const headEnd = rows.findIndex((r, i) => i >= frozen || cols.some((c) => (spans.get(`${r},${c}`)?.rows ?? 1) > frozen - i));
 	const head = headEnd < 0 ? rows.length - 1 : headEnd;
 	const table = h('table', {}, h('colgroup', {}, ...columns), head > 0 && h('thead', {}, ...rows.slice(0, head).map(line)), h('tbody', {}, ...rows.slice(Math.max(head, 0)).map(line)));
 	table.style.width = `${width}px`;
