@@ -3,6 +3,7 @@
  * does there.
  */
 import playwright, { chromium } from 'playwright-core';
+import { Cluster } from '../lib/cluster.mjs';
 import { waitUntil } from '../lib/processes.mjs';
 
 const flags = [
@@ -31,7 +32,21 @@ export function startFirefox() {
 	return playwright._bidiFirefox.launch({ executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr', headless: true });
 }
 
-/** One person with a browser window of their own. */
+/**
+ * A cluster, a browser, and people who have an account, until the test ends.
+ * people: the options of their windows by their names.
+ */
+export async function meet(t, people = { ann: {}, bob: {} }, options = {}) {
+	const cluster = await Cluster.start(options);
+	t.after(() => cluster.stop());
+	const browser = await startBrowser();
+	t.after(() => browser.close());
+	const [gateway] = cluster.gateways;
+	const persons = await Promise.all(Object.entries(people).map(([name, window]) => Person.arrive(browser, gateway, name, window)));
+	await Promise.all(persons.map((person) => person.register()));
+	return { cluster, gateway, browser, persons, sql: (text) => cluster.psql(text) };
+}
+
 /** Runs in the page: the number of edits that its IndexedDB has. */
 const rowsInIndexedDb = () =>
 	new Promise((resolve, reject) => {
@@ -47,6 +62,7 @@ const rowsInIndexedDb = () =>
 		};
 	});
 
+/** One person with a browser window of their own. */
 export class Person {
 	/** Errors that the page reported: a test ends with none. */
 	problems = [];

@@ -7,20 +7,13 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
-import { Cluster } from '../lib/cluster.mjs';
 import { waitUntil } from '../lib/processes.mjs';
-import { Person, startBrowser } from './page.mjs';
+import { meet, Person } from './page.mjs';
 
 test('around the grid', { timeout: 420000 }, async (t) => {
-	const cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' } });
-	t.after(() => cluster.stop());
-	const [gateway] = cluster.gateways;
-	const browser = await startBrowser();
-	t.after(() => browser.close());
+	const { cluster, gateway, browser, persons: [ann, bob] } = await meet(t, undefined, { gatewayFlags: { 'default-link-role': 'none' } });
 	const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'csv-'));
 	t.after(() => fs.rm(directory, { recursive: true }));
-	const [ann, bob] = await Promise.all(['ann', 'bob'].map((name) => Person.arrive(browser, gateway, name)));
-	await Promise.all([ann.register(), bob.register()]);
 	const step = (name, run) =>
 		t.test(name, async () => {
 			await run();
@@ -199,6 +192,37 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await toList(ann);
 		await waitUntil(async () => (await names(ann)).length === 200, 'the first page');
 		await page.getByLabel('Search sheets').fill('our');
+		await untilNames(ann, ['Our house']);
+		// While the first page is being read, and while the second is and a new name makes the list be read again.
+		const holdAnswer = () => {
+			let release;
+			const held = new Promise((resolve) => (release = resolve));
+			const asked = page.waitForRequest('**/getuser');
+			return page.route('**/getuser', async (route) => (await held, route.continue()), { times: 1 }).then(() => ({ asked, release }));
+		};
+		const first = await holdAnswer();
+		await toList(ann);
+		await first.asked;
+		await page.getByLabel('Search sheets').fill('our');
+		first.release();
+		await untilNames(ann, ['Our house']);
+		await toList(ann);
+		await waitUntil(async () => (await names(ann)).length === 200, 'the first page');
+		const second = await holdAnswer();
+		await page.getByLabel('Search sheets').fill('our');
+		await second.asked;
+		await page.getByLabel('Search sheets').fill('plan 250');
+		await page.getByRole('button', { name: 'Rename Plan 250' }).click();
+		await page.getByLabel('Name of the sheet').fill('Plan 250 of our house');
+		await page.getByRole('button', { name: 'Save', exact: true }).click();
+		await page.locator('dialog').waitFor({ state: 'detached' });
+		await page.getByLabel('Search sheets').fill('our');
+		await untilNames(ann, ['Plan 250 of our house', 'Our house']);
+		second.release();
+		await untilNames(ann, ['Plan 250 of our house', 'Our house']);
+		await page.getByRole('button', { name: 'Rename Plan 250 of our house' }).click();
+		await page.getByLabel('Name of the sheet').fill('Plan 250');
+		await page.getByRole('button', { name: 'Save', exact: true }).click();
 		await untilNames(ann, ['Our house']);
 		await page.getByLabel('Search sheets').fill('none of them');
 		await says(ann, 'No sheet has this in its name');

@@ -24,12 +24,14 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	let next: string | null = null;
 	let loads = 0;
 	let arrangement = unarranged;
-	let completing = false;
+	let busy = false;
+	/** The user has asked for the next page. */
+	let wantsMore = false;
 	const ended = new AbortController();
 	const search = h('input', { type: 'search', 'aria-label': t('sheets.search'), placeholder: t('sheets.search'), maxlength: 255 });
 	search.addEventListener('input', () => {
 		arrangement = { ...arrangement, search: search.value };
-		void complete();
+		readOn();
 		draw();
 	});
 	const list = h('div', { class: 'list' }, h('p', { role: 'status' }, t('sheets.loading')));
@@ -48,6 +50,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	async function load(more = false): Promise<void> {
 		const read: SheetInfo[] = more ? [...sheets] : [];
 		const current = ++loads;
+		busy = true;
 		try {
 			let after = more ? next : null;
 			do {
@@ -58,30 +61,33 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			} while (!more && after !== null && read.length < sheets.length);
 			sheets = read;
 			next = after;
-			if (!gone) draw();
-		} catch (error) {
+			busy = false;
+			if (more) wantsMore = false;
 			if (gone) return;
+			readOn();
+			draw();
+		} catch (error) {
+			if (gone || current !== loads) return;
+			busy = wantsMore = false;
 			if (isSignedOut(error)) navigation.signOut(true);
 			else list.replaceChildren(h('p', { class: 'problem', role: 'alert' }, explain(error)), button(t('retry'), () => void load()));
 		}
 	}
 
-	/** Reads the rest of the list, which a search and an order need. */
-	async function complete(): Promise<void> {
-		if (completing || !needsAll(arrangement)) return;
-		completing = true;
-		while (!gone && next !== null && needsAll(arrangement)) {
-			const before = next;
-			await load(true);
-			if (next === before) break; // it failed, and says so
-		}
-		completing = false;
-		if (!gone) draw();
+	/** Reads the next page if it is needed, after what is being read: a search and an order need all of them. */
+	function readOn(): void {
+		if (!busy && next !== null && (wantsMore || needsAll(arrangement))) void load(true);
+	}
+
+	function readMore(): void {
+		wantsMore = true;
+		readOn();
+		draw();
 	}
 
 	function sort(key: SortKey): void {
 		arrangement = sortedNext(arrangement, key);
-		void complete();
+		readOn();
 		draw();
 		list.querySelector<HTMLElement>(`[data-sort="${key}"]`)?.focus();
 	}
@@ -99,7 +105,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		tabs.forEach((tab, i) => tab.setAttribute('aria-pressed', String(trash === (i === 1))));
 		const all = sheets.filter((sheet) => sheet.isDeleted === trash).map((sheet): Shown => ({ sheet, name: sheet.name || t('sheets.unnamed'), owner: ownerOf(sheet) }));
 		const shown = arrange(all, arrangement, language);
-		const further = next === null ? [] : completing ? [h('p', { role: 'status' }, t('sheets.loading'))] : [button(t('sheets.more'), () => void load(true))];
+		const further = next === null ? [] : busy ? [h('p', { role: 'status' }, t('sheets.loading'))] : [button(t('sheets.more'), readMore)];
 		if (shown.length === 0) {
 			list.replaceChildren(h('p', { class: 'empty' }, t(all.length > 0 ? 'sheets.notFound' : trash ? 'sheets.noTrash' : 'sheets.none')), ...further);
 			return;
