@@ -51,7 +51,6 @@ test('what is not in the sheet yet', { timeout: 240000 }, async (t) => {
 			history.pushState(null, '', '/');
 			window.dispatchEvent(new PopStateEvent('popstate'));
 		});
-		await ann.page.waitForTimeout(300);
 	};
 	/** Without a server that answers, then with one. */
 	const leave = async (run, meanwhile) => {
@@ -100,8 +99,7 @@ test('what is not in the sheet yet', { timeout: 240000 }, async (t) => {
 
 	await part('a switch of the language asks, and the text is offered in the new one', async () => {
 		const switchTo = async (language) => {
-			await ann.page.getByRole('button', { name: language }).click();
-			await ann.page.waitForTimeout(300);
+			await Promise.all([ann.page.waitForEvent('dialog'), ann.page.getByRole('button', { name: language }).click()]);
 		};
 		await halfType('B2', 'half');
 		assert.equal(await asked(false, () => switchTo('中文')), 1);
@@ -113,7 +111,10 @@ test('what is not in the sheet yet', { timeout: 240000 }, async (t) => {
 		await offered('B2').getByRole('button', { name: '写入' }).click();
 		await waitUntil(async () => (await stored()) === 'B2=half', 'it to be stored');
 		await waitUntil(async () => (await ann.status()) === '已保存', 'the page to say so');
-		assert.equal(await asked(true, () => switchTo('English')), 0);
+		assert.equal(await asked(true, async () => {
+			await ann.page.getByRole('button', { name: 'English' }).click();
+			await waitUntil(() => ann.page.evaluate(() => document.documentElement.lang === 'en').catch(() => false), 'the English page');
+		}), 0);
 		await ann.untilOpen();
 	});
 
@@ -140,7 +141,7 @@ test('what is not in the sheet yet', { timeout: 240000 }, async (t) => {
 		await ann.untilSaved();
 		await ann.goTo('A1');
 		await ann.page.keyboard.press('F2');
-		await ann.page.waitForTimeout(300);
+		await waitUntil(() => ann.editorText(), 'the editor to open');
 		assert.equal(await asked(true, () => ann.open(id)), 0);
 		await halfType('A2', 'stays');
 		await asked(false, back);

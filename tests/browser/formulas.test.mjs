@@ -4,20 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Cluster } from '../lib/cluster.mjs';
 import { waitUntil } from '../lib/processes.mjs';
-import { Person, startBrowser } from './page.mjs';
+import { meet } from './page.mjs';
 
 test('formulas', { timeout: 900000 }, async (t) => {
-	const cluster = await Cluster.start();
-	t.after(() => cluster.stop());
-	const sql = (text) => cluster.psql(text);
-	const browser = await startBrowser();
-	t.after(() => browser.close());
-	const ann = await Person.arrive(browser, cluster.gateways[0], 'ann');
-	await ann.register();
-	const bob = await Person.arrive(browser, cluster.gateways[0], 'bob');
-	await bob.register();
+	const { sql, persons: [ann, bob] } = await meet(t);
 	const make = async (cells = {}) => {
 		const id = Number(await sql(`SELECT sheet.create('Formulas', 10, 10, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
 		await sql(`SELECT sheet.share(${id}, 'bob', 'editor')`);

@@ -316,8 +316,7 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 		await step('a double tap edits, with the screen keyboard', async () => {
 			const place = at(2, 1);
 			await Promise.all([touch('touchStart', place), touch('touchEnd'), touch('touchStart', place), touch('touchEnd')]);
-			await bob.page.waitForTimeout(300);
-			assert.deepEqual(await editor(), [true, '']);
+			await waitUntil(async () => String(await editor()) === 'true,', async () => `the editor to open: ${await editor()}`);
 			await page.keyboard.type('typed');
 			await page.keyboard.press('Enter');
 			await bob.untilShows('B3', 'typed');

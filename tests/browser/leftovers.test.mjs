@@ -92,6 +92,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		const { page } = ann;
 		const signOut = async () => {
 			await page.getByRole('button', { name: 'Sign out' }).click();
+			await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 			await page.waitForTimeout(500);
 			assert.equal(await page.getByRole('heading').first().textContent(), 'Sign in');
 		};
@@ -195,10 +196,10 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await typeUnsaved('A1', 'mine');
 		await ann.page.evaluate(() => history.pushState(null, '', '/'));
 		await ann.page.evaluate(() => window.dispatchEvent(new PopStateEvent('popstate')));
-		await ann.page.waitForTimeout(300);
+		await ann.page.getByRole('heading', { name: 'Sheets' }).waitFor();
 		await ann.page.evaluate((sheet) => history.pushState(null, '', `/?id=${sheet}`), id);
 		await ann.page.evaluate(() => window.dispatchEvent(new PopStateEvent('popstate')));
-		await ann.page.waitForTimeout(300);
+		await ann.page.locator('.status').waitFor();
 		await gateway.kill();
 		await gateway.start();
 		await untilStored('A1=mine');
@@ -276,7 +277,7 @@ test('what other pages have left', { timeout: 420000 }, async (t) => {
 		await ann.paste('B2', 'refused\tpaste');
 		await offered('B2: “refused”').waitFor();
 		other.close();
-		await ann.page.waitForTimeout(300);
+		await ann.untilKept();
 		await ann.page.close({ runBeforeUnload: false });
 		await ann.anotherPage();
 		await ann.open(id);

@@ -4,20 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Cluster } from '../lib/cluster.mjs';
 import { waitUntil } from '../lib/processes.mjs';
-import { Person, place, startBrowser } from './page.mjs';
+import { meet, place } from './page.mjs';
 
 test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
-	const cluster = await Cluster.start();
-	t.after(() => cluster.stop());
-	const [gateway] = cluster.gateways;
-	const browser = await startBrowser();
-	t.after(() => browser.close());
-	const [ann, bob] = await Promise.all(['ann', 'bob'].map((name) => Person.arrive(browser, gateway, name)));
+	const { sql, persons: [ann, bob] } = await meet(t);
 	const { page } = ann;
 	const { keyboard, mouse } = page;
-	const sql = (text) => cluster.psql(text);
 	let id;
 	const stored = () => sql(`SELECT string_agg(a1 || '=' || content, ' ' ORDER BY "row", col) FROM sheet.range(${id}) WHERE content <> ''`);
 	const untilStored = (contents) => {
@@ -28,7 +21,6 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 	const change = (kind, at, n = 1) => sql(`SELECT sheet.${kind}(${id}, ${at - 1}, ${n})`);
 	const said = (text) => page.locator('#messages').getByText(text).waitFor();
 	const untilSelected = (name) => waitUntil(async () => (await ann.selected()) === name, () => `${name} to be selected`, 10000);
-	await Promise.all([ann.register(), bob.register()]);
 
 	/** Runs in a sheet with these texts in A1 and below and beside it. */
 	const step = (name, texts, run) =>

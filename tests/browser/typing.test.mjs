@@ -5,20 +5,12 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Cluster } from '../lib/cluster.mjs';
 import { waitUntil } from '../lib/processes.mjs';
-import { Person, startBrowser } from './page.mjs';
+import { meet } from './page.mjs';
 
 test('what people type', { timeout: 300000 }, async (t) => {
-	const cluster = await Cluster.start();
-	t.after(() => cluster.stop());
-	const [gateway] = cluster.gateways;
-	const browser = await startBrowser();
-	t.after(() => browser.close());
-	const [ann, bob] = await Promise.all(['ann', 'bob'].map((name) => Person.arrive(browser, gateway, name)));
-	await Promise.all([ann.register(), bob.register()]);
+	const { gateway, browser, sql, persons: [ann, bob] } = await meet(t);
 	const id = await ann.newSheet('Typing');
-	const sql = (text) => cluster.psql(text);
 	const shareWith = (name, role) => sql(`SELECT sheet.share(${id}, '${name}', '${role}')`);
 	await sql(`SELECT sheet.share_link(${id}, NULL)`);
 	await shareWith('bob', 'editor');

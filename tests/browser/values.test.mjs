@@ -4,20 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Cluster } from '../lib/cluster.mjs';
 import { waitUntil } from '../lib/processes.mjs';
-import { Person, startBrowser } from './page.mjs';
+import { meet } from './page.mjs';
 
 test('values', { timeout: 420000 }, async (t) => {
-	const cluster = await Cluster.start();
-	t.after(() => cluster.stop());
-	const [gateway] = cluster.gateways;
-	const browser = await startBrowser();
-	t.after(() => browser.close());
+	const { cluster, gateway, persons: [ann, bob] } = await meet(t, {
+		ann: { locale: 'en-GB', timezoneId: 'Pacific/Auckland' },
+		bob: { locale: 'en-US', timezoneId: 'America/Los_Angeles' },
+	});
 	const step = (name, run) => t.test(name, run);
-	const ann = await Person.arrive(browser, gateway, 'ann', { locale: 'en-GB', timezoneId: 'Pacific/Auckland' });
-	const bob = await Person.arrive(browser, gateway, 'bob', { locale: 'en-US', timezoneId: 'America/Los_Angeles' });
-	for (const person of [ann, bob]) await person.register();
 	const id = await ann.newSheet('Values');
 	await ann.share('bob', 'editor');
 	await bob.open(id);

@@ -165,12 +165,12 @@ export class PropertySet {
 }
 
 
-/** The same list, as the database has it, without the time zone, which each sheet has that an editor has opened. */
+/** The same list, as the database has it. */
 export const sqlProperties = async (cluster, fid, ...version) =>
 	(
 		await cluster.rows(
 			`SELECT coalesce(row0, 0) AS row0, coalesce(col0, 0) AS col0, coalesce(row1, ${ROWS - 1}) AS row1, coalesce(col1, ${COLS - 1}) AS col1, key, value
-			FROM sheet.properties(${[fid, ...version].join()}) WHERE key <> 'timezone'`,
+			FROM sheet.properties(${[fid, ...version].join()})`,
 		)
 	)
 		.map(({ row0, col0, row1, col1, key, value }) => `${[row0, col0, row1, col1, key].join()}=${JSON.stringify(value)}`)
