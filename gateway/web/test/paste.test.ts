@@ -1,7 +1,7 @@
 // What pasted texts and values become (src/paste), without a browser. tests/browser/paste.test.mjs has HTML.
 import { describe, expect, test } from 'vitest';
 import { readDate } from '../src/paste/dates';
-import { localeOf } from '../src/paste/locale';
+import { type Locale, localeOf } from '../src/paste/locale';
 import { excelFormat, marksOf } from '../src/paste/marks';
 import { pastedRange, planPaste } from '../src/paste/plan';
 import { readTable, writeTable } from '../src/paste/tsv';
@@ -72,6 +72,15 @@ describe('what is typed', () => {
 		['a\n=b', en, 'a\n=b'], ['+49 170 123', en, '+49 170 123'], ['-', en, '-'], ['1-2-3', en, '1-2-3'],
 	];
 	test.each(cases)('%s', (text, locale, content, pattern) => expect(typedValue(text, locale)).toEqual({ content, ...(pattern && { pattern }) }));
+	test('a decimal comma is read where the language writes one, and what others write stays', () => {
+		const contents = (locale: Locale, ...texts: string[]) => texts.map((text) => typedValue(text, locale).content);
+		const comma = ['1,5', '-0,25', '1.234,56', '1.234.567,8', '1 234,5', '12,5 %', '1,234', '1,23456789012345678', '007,5', 'A1,5', '1,5,2', '1,2 - 3,4'];
+		expect(contents(de, ...comma)).toEqual(['1.5', '-0.25', '1234.56', '1234567.8', '1234.5', '0.125', '1.234', '1,23456789012345678', '007,5', 'A1,5', '1,5,2', '1,2 - 3,4']);
+		expect(contents(localeOf('fr-FR'), '1\u202f234,5', '1\u00a0234,5')).toEqual(['1234.5', '1234.5']);
+		expect(contents(en, '1,5', '1.234,56', '1,234')).toEqual(['1,5', '1.234,56', '1234']);
+		for (const locale of [de, en]) expect(contents(locale, '1.5', '1,234.5', '1,234,567', '1.234')).toEqual(['1.5', '1234.5', '1234567', '1.234']);
+		expect(typedValue('1.234,56', de).pattern).toBe(typedValue('1,234.56', en).pattern);
+	});
 });
 
 describe('what is typed into a cell of texts', () => {

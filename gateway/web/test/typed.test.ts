@@ -10,7 +10,7 @@ afterAll(() => vi.unstubAllGlobals());
 afterEach(() => vi.useRealTimers());
 
 const formats = [undefined, '0.00', '#,##0', '0%', '0.00%', '"$"#,##0.00', '0.00E+00', '# ?/?', 'yyyy-mm-dd', 'dd/mm/yyyy', 'yyyy-mm-dd hh:mm:ss', 'hh:mm', 'hh:mm:ss.000', '[h]:mm:ss', 'h:mm AM/PM', 'General', '@'];
-const texts = ['a', 'A1', '007', '1/2', '1,234.5', '12 %', '$5', '(5)', '.5', '1e400', '10:61', '9:30 pm', '25:30', '31/12/2024', '12/31/24', '1 March 2024', '2024年3月1日', 'TRUE', 'true', '=', '=x', '+', '-', "'", '’', '＇x', '＝1', '１２', ' ', '\n', '\t', '\u00a0', '#', '0x1F', 'Infinity', '12345678901234567', 'May 5', 'é', '☠'];
+const texts = ['a', 'A1', '007', '1/2', '1,234.5', '1,5', '1.234,56', '12,5 %', '12 %', '$5', '(5)', '.5', '1e400', '10:61', '9:30 pm', '25:30', '31/12/2024', '12/31/24', '1 March 2024', '2024年3月1日', 'TRUE', 'true', '=', '=x', '+', '-', "'", '’', '＇x', '＝1', '１２', ' ', '\n', '\t', '\u00a0', '#', '0x1F', 'Infinity', '12345678901234567', 'May 5', 'é', '☠'];
 
 const kinds: Record<string, (random: Random) => string> = {
 	text: (random) => textContent(Array.from({ length: 1 + random(3) }, () => texts[random(texts.length)]).join(['', ' ', '-'][random(3)])),

@@ -5,6 +5,8 @@ export interface Locale {
 	order: 'dmy' | 'mdy' | 'ymd';
 	/** The number format of a date. */
 	datePattern: string;
+	/** Numbers have a decimal comma. */
+	comma: boolean;
 	/** Names of months in small letters, long and short, also English: their numbers from 1. */
 	months: Map<string, number>;
 	/** What else stands in a date in words, in small letters: de, Friday. */
@@ -40,7 +42,8 @@ function readLocale(language: string): Locale {
 			dayAlone.format(Date.UTC(2024, 0, day)).split('-').forEach((word) => fillers.add(plainMonth(word)));
 		}
 	}
-	return { order: found, datePattern: patterns[found].join(separator), months, fillers };
+	const comma = new Intl.NumberFormat(language).formatToParts(1.5).some(({ type, value }) => type === 'decimal' && value === ',');
+	return { order: found, comma, datePattern: patterns[found].join(separator), months, fillers };
 }
 
 /** A month's name without what differs between spellings. */

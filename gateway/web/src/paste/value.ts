@@ -25,10 +25,19 @@ function typedTime(text: string): Value | null {
 	return duration === null ? null : { content: formatTime(duration), pattern: timePatterns.hours };
 }
 
+/** A number with one decimal comma, and no point that is not between groups of digits. */
+const commaPattern = /^[^0-9.,]*(?:[0-9]{1,3}(?:[. \u00a0\u202f][0-9]{3})+|[0-9]+),[0-9]+[^0-9.,]*$/;
+
+/** 1.234,5 as 1,234.5 if the language writes so. What other languages write otherwise (1,234.5, 1,234,567) stays. */
+function withPoint(text: string, { comma }: Locale): string {
+	if (!comma || !commaPattern.test(text)) return text;
+	return text.replace(/([0-9])[. \u00a0\u202f](?=[0-9])|,/g, (_, digit: string | undefined) => (digit === undefined ? '.' : `${digit},`));
+}
+
 /** A text without an apostrophe as somebody types it, if it is not that text; null if it is. */
 function typedOther(typed: string, locale: Locale): Value | null {
 	if (parseContent(typed).kind === 'formula') return { content: typed };
-	const text = typed.trim();
+	const text = withPoint(typed.trim(), locale);
 	const { kind } = parseContent(text);
 	if (kind === 'formula') return null;
 	if (/[\r\n\t]/.test(text)) return null;
