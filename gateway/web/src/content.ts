@@ -20,6 +20,9 @@ export function rangeName({ row, col, toRow, toCol }: { row: number; col: number
 	return row === toRow && col === toCol ? cellName(row, col) : `${cellName(row, col)}:${cellName(toRow, toCol)}`;
 }
 
+/** The first of many cells or ranges, and how many there are. */
+export const named = (cells: string[], most = 5): string => cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '');
+
 export type TypedValue =
 	| { kind: 'empty' }
 	| { kind: 'formula'; formula: string }

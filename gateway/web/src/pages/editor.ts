@@ -4,7 +4,7 @@ import { Msg } from '../answers';
 import { attempt, button, confirmDialog, h, notify, remind } from '../dom';
 import { language, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
-import { cellName } from '../content';
+import { cellName, named } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
 import { merge, unmerge } from '../sheet/arrange';
 import { foreignPart } from '../sheet/foreign';
@@ -44,10 +44,8 @@ const stopOf = new Map<number, StopReason | 'token'>([
 	[Msg.InTrash, 'trash'],
 ]);
 
-const mostCells = 5;
 /** So many cells are named before they are deleted. */
 const mostNamed = 30;
-const named = (cells: string[], most: number) => cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '');
 /** A paste of so many cells is reported. */
 const toldCells = 1000;
 
@@ -167,7 +165,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		},
 		onSkipped(skipped) {
 			if (skipped.length === 0) return;
-			notify(t('undo.skipped', { count: skipped.length, cells: named(skipped.map(({ row, col }) => cellName(row, col)), mostCells) }), 'problem');
+			notify(t('undo.skipped', { count: skipped.length, cells: named(skipped.map(({ row, col }) => cellName(row, col))) }), 'problem');
 		},
 		onUnshown({ row, col }, error) {
 			console.error(error);
@@ -252,7 +250,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			},
 			onView: (range) => session.view(range),
 			onDivides: (merged) => notify(t('merge.divides', { merged }), 'problem'),
-			confirmMerge: (ranges, cells) => confirmDialog(t('merge.title', { range: named(ranges, mostCells) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
+			confirmMerge: (ranges, cells) => confirmDialog(t('merge.title', { range: named(ranges) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
 		}, formulas.options(() => session.seq));
 		view = made;
 		view.setReadOnly(!session.canEdit);

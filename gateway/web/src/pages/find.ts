@@ -2,10 +2,11 @@
 //
 // It keeps no results that could become old: the next cell is looked for from the selected one, in what the grid has now, and a cell
 // is read again before its content is replaced.
-import { cellName, rangeName } from '../content';
+import { cellName, named, rangeName } from '../content';
 import { button, explain, field, h, notify } from '../dom';
 import { t } from '../i18n';
-import { Finder, isFormula, isTooLong } from '../sheet/find';
+import { Finder, isFormula } from '../sheet/find';
+import { isTooLong } from '../v2/formula';
 import { moveCommands, structureMutations } from '../view/structure';
 import { reveal, select, selectionOf, type GridParts } from '../view/parts';
 import type { CellEdit, Place, Range } from '../v2/messages';
@@ -243,8 +244,7 @@ export class FindDrawer {
 		}
 		if (edits.length > 0) this.sheet.write(edits);
 		notify(t('find.replaced', { count: edits.length }));
-		const most = 5;
-		const reasons = [...left].map(([reason, cells]) => t(`find.left.${reason}`, { cells: cells.slice(0, most).join(', ') + (cells.length > most ? ` … (${cells.length})` : '') }));
+		const reasons = [...left].map(([reason, cells]) => t(`find.left.${reason}`, { cells: named(cells) }));
 		if (reasons.length > 0) notify(t('find.left', { reasons: reasons.join(' ') }), 'problem');
 		const unread = this.sheet.unread();
 		if (unread) notify(t('find.unread', { range: rangeName(unread) }), 'problem');

@@ -1,6 +1,5 @@
 // history.ts - the drawer of the edits, the newest first, a page at a time.
-import { cellName, columnName } from '../content';
-import type { Range } from '../v2/messages';
+import { cellName, columnName, rangeName } from '../content';
 import { button, explain, h } from '../dom';
 import { formatTime, t, tOr } from '../i18n';
 import type { LogEntry } from '../answers';
@@ -75,12 +74,6 @@ export function openHistory(context: EditorContext): void {
 	}
 
 	restart();
-}
-
-/** Of whole rows or columns, the selection names the first and last cell. */
-function rangeName({ row, col, toRow, toCol }: Range): string {
-	const [first, last] = [cellName(row, col), cellName(toRow, toCol)];
-	return first === last ? first : `${first}:${last}`;
 }
 
 /** A target as people name it: a range, a row, columns. */

@@ -107,6 +107,8 @@ export function freezeOf(set: PropertySet): Freeze {
 }
 
 export const overlap = (a: Range, b: Range): boolean => a.row <= b.toRow && b.row <= a.toRow && a.col <= b.toCol && b.col <= a.toCol;
+/** Whether the second range has all of the first. */
+export const isInside = (a: Range, b: Range): boolean => a.row >= b.row && a.toRow <= b.toRow && a.col >= b.col && a.toCol <= b.toCol;
 
 /** The database refuses larger merges; the grid has an entry for each of their cells. */
 const mostMerged = 100_000;

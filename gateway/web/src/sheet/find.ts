@@ -2,7 +2,7 @@
 //
 // A cell is found by what it shows and by what was typed; a formula by its own text only if that is asked for. What is replaced
 // is what was typed, as the sheet stores it.
-import { parseContent, textContent } from '../content';
+import { textContent } from '../content';
 
 export interface Search {
 	text: string;
@@ -12,8 +12,6 @@ export interface Search {
 	/** Formulas are searched and replaced, too, not only their results. */
 	formulas: boolean;
 }
-
-const mostCharacters = 32767;
 
 export const isFormula = (content: string): boolean => content.startsWith('=') && content.length > 1;
 
@@ -54,8 +52,6 @@ export class Finder {
 		const after = before.replace(this.pattern, () => by);
 		if (content.startsWith("'")) return textContent(after);
 		// A text does not become a formula.
-		return isFormula(after) || parseContent(after).kind === 'formula' ? `'${after}` : after;
+		return isFormula(after) ? `'${after}` : after;
 	}
 }
-
-export const isTooLong = (content: string): boolean => content.length > mostCharacters;

@@ -7,6 +7,9 @@ export const maxRows = 16777216;
 export const maxCols = 16384;
 const maxChars = 32767;
 
+/** Whether a cell cannot have so many characters. */
+export const isTooLong = (content: string): boolean => content.length > maxChars && [...content].length > maxChars;
+
 /** Moves the rows or columns first to last, first <= last; undefined if none of them is left. */
 export type MoveLines = (rows: boolean, first: number, last: number) => [number, number] | undefined;
 
@@ -57,7 +60,7 @@ class Shift {
 		while (this.pos < this.text.length) if (!this.next()) return this.text;
 		if (this.copied === 0) return this.text;
 		const result = this.result + this.text.slice(this.copied);
-		return result.length <= maxChars || [...result].length <= maxChars ? result : undefined;
+		return isTooLong(result) ? undefined : result;
 	}
 
 	/** What a pattern matches at a position; undefined if it does not. */

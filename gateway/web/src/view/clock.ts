@@ -2,7 +2,7 @@
 import { serialIn, zoneOf } from '../sheet/timezone';
 import type { PropertySet } from '../v2/properties';
 
-/** So often it is seen whether a day has begun. */
+/** Interval of the check for a new day. */
 const dayMs = 20000;
 
 export class GridClock {

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { isTooLong } from '../../src/v2/formula';
 import { moveContent } from '../../src/v2/lines';
 import type { StructureEdit } from '../../src/v2/messages';
 
@@ -23,4 +24,8 @@ test('a formula that becomes too long', () => {
 	expect(insert(formula('A9', 32759))).toBe(formula('A10', 32759));
 	expect(insert(formula('A9', 32760))).toBeUndefined();
 	expect(insert(formula('A8', 32760))).toBe(formula('A9', 32760));
+});
+
+test('a cell has up to 32,767 characters, of whatever script', () => {
+	expect(['x', '👍'].map((letter) => [32767, 32768].map((count) => isTooLong(letter.repeat(count))))).toEqual([[false, true], [false, true]]);
 });

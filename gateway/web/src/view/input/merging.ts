@@ -4,7 +4,7 @@ import { ICommandService, type Injector, type IRange, type Worksheet } from '@un
 import { getAddMergeMutationRangeByType } from '@univerjs/sheets';
 import { IFormatPainterService } from '@univerjs/sheets-ui';
 import { cellName, rangeName } from '../../content';
-import { overlap } from '../../sheet/arrange';
+import { isInside, overlap } from '../../sheet/arrange';
 import type { Range } from '../../v2/messages';
 import { rangeOf } from '../cells/reading';
 import type { GridEvents } from '../events';
@@ -15,7 +15,6 @@ const mergeId = 'sheet.command.add-worksheet-merge';
 const paintId = 'sheet.command.apply-format-painter';
 const moveId = 'sheet.command.move-range';
 
-const isInside = (a: Range, b: Range) => a.row >= b.row && a.toRow <= b.toRow && a.col >= b.col && a.toCol <= b.toCol;
 const irange = ({ row, col, toRow, toCol }: Range): IRange => ({ startRow: row, startColumn: col, endRow: toRow, endColumn: toCol });
 
 /** The first merged cells that a range has a part of. */

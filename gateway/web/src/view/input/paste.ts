@@ -11,6 +11,7 @@ import { localeOf } from '../../paste/locale';
 import { isInSheet, pastedRange, planPaste, type PasteKind } from '../../paste/plan';
 import { readTable, writeTable } from '../../paste/tsv';
 import type { CellEdit, Range, Style } from '../../v2/messages';
+import { isInside } from '../../sheet/arrange';
 import { select, type GridParts } from '../parts';
 import { refreshCut } from '../pointers/clipboard';
 import { rangeOf } from '../cells/reading';
@@ -54,8 +55,6 @@ function target({ injector, sheet }: GridParts): Range | null {
 	const isWhole = !(endRow - row < sheet.getRowCount() - 1) || !(endColumn - col < sheet.getColumnCount() - 1);
 	return isWhole ? { row, col, toRow: row, toCol: col } : { row, col, toRow: endRow, toCol: endColumn };
 }
-
-const isInside = (a: Range, b: Range) => a.row >= b.row && a.toRow <= b.toRow && a.col >= b.col && a.toCol <= b.toCol;
 
 function paste(parts: GridParts, events: PasteEvents, rows: PastedRows, kind: PasteKind): boolean {
 	const { sheet } = parts;
