@@ -20,12 +20,16 @@ export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void
 	const more = button(t('access.more'), () => void read(true));
 	let next: number | null = null;
 	let isOwner = false;
+	/** A later call shows the list. */
+	let reads = 0;
 	more.hidden = true;
 
 	async function read(further: boolean): Promise<void> {
+		const current = ++reads;
 		more.disabled = true;
 		try {
 			const access = await sheetApi.access(further ? next : null);
+			if (current !== reads) return;
 			next = access.next;
 			isOwner = access.role === 'owner';
 			problem.textContent = '';
@@ -35,6 +39,7 @@ export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void
 			else list.replaceChildren(...rows);
 			more.hidden = next === null;
 		} catch (error) {
+			if (current !== reads) return;
 			problem.textContent = explain(error);
 		}
 		more.disabled = false;

@@ -24,6 +24,8 @@ export function openVersions(context: EditorContext): void {
 	}, label.row, save);
 	const more = button(t('versions.older'), () => void load(true));
 	let before: number | null = null;
+	/** A later call shows the list. */
+	let loads = 0;
 	more.hidden = true;
 	body.append(h('p', {}, t('versions.help')), saving, list, more);
 
@@ -40,17 +42,21 @@ export function openVersions(context: EditorContext): void {
 
 	/** Reads the newest versions, or those after the shown ones. */
 	async function load(next = false): Promise<void> {
+		const current = ++loads;
+		more.disabled = true;
 		try {
 			const page = await sheetApi.versions(next ? before : null);
-			if (!isOpen()) return;
+			if (!isOpen() || current !== loads) return;
 			before = page.next;
 			const entries = page.items.map(entry);
 			if (next) list.append(...entries);
 			else list.replaceChildren(...(entries.length > 0 ? entries : [h('li', { class: 'empty' }, t('versions.none'))]));
 			more.hidden = before === null;
 		} catch (error) {
+			if (current !== loads) return;
 			list.replaceChildren(h('li', { class: 'problem' }, explain(error)));
 		}
+		more.disabled = false;
 	}
 
 	function entry({ cid, at, label, kind, username }: Version): HTMLElement {
