@@ -61,15 +61,15 @@ COMMENT ON COLUMN sheet.log.target IS
 COMMENT ON COLUMN sheet.log.key IS 'of a property; null: another kind of edit';
 
 CREATE FUNCTION sheet.history(sheet_id bigint, ref text) RETURNS SETOF sheet.log
-	LANGUAGE plpgsql STABLE PARALLEL UNSAFE AS $$
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	IF ref OPERATOR(pg_catalog.~) ':' THEN
+	IF ref ~ ':' THEN
 		RAISE EXCEPTION '"%" is not a cell such as B7', ref USING ERRCODE = '22023';
 	END IF;
 	PERFORM sheet.get(sheet_id, ref); -- fails if the reference is invalid or the caller may not read it
-	RETURN QUERY SELECT l.* FROM sheet.log l WHERE l.sheet_id OPERATOR(pg_catalog.=) history.sheet_id
+	RETURN QUERY SELECT l.* FROM sheet.log l WHERE l.sheet_id = history.sheet_id
 		-- in the collation "C": the capital of "i" is another letter in Turkish
-		AND l.a1 OPERATOR(pg_catalog.=) pg_catalog.upper(pg_catalog.replace(ref, '$', '') COLLATE pg_catalog."C") COLLATE pg_catalog."default" ORDER BY l.seq;
+		AND l.a1 = upper(replace(ref, '$', '') COLLATE "C") COLLATE "default" ORDER BY l.seq;
 END
 $$;
 COMMENT ON FUNCTION sheet.history(bigint, text) IS 'The edits of one cell, oldest first.';

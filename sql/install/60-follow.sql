@@ -23,9 +23,8 @@ CREATE UNLOGGED TABLE sheet.gateway (
 	seen timestamptz NOT NULL,
 	pid integer NOT NULL, -- of the connection that it told by
 	admin_url text NOT NULL,
-	CONSTRAINT gateway_texts CHECK (pg_catalog.length(address) OPERATOR(pg_catalog.<=) 300
-		AND pg_catalog.length(state) OPERATOR(pg_catalog.<=) 300 AND pg_catalog.length(admin_url) OPERATOR(pg_catalog.<=) 300
-		AND address OPERATOR(pg_catalog.||) state OPERATOR(pg_catalog.||) admin_url OPERATOR(pg_catalog.!~) E'[[:cntrl:]\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]')
+	CONSTRAINT gateway_texts CHECK (length(address) <= 300 AND length(state) <= 300 AND length(admin_url) <= 300
+		AND address || state || admin_url !~ E'[[:cntrl:]\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]')
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE sheet.gateway IS 'For the view sheet.gateways.';
 
@@ -42,11 +41,11 @@ COMMENT ON FUNCTION sheet.report_gateway(text, integer, text, integer, integer, 
 	'Tells the state and the load of a gateway. For gateways.';
 
 CREATE VIEW sheet.gateways AS
-	SELECT address, weight, CASE WHEN seen OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '15 s')
-			OR NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) gateway.pid)
+	SELECT address, weight, CASE WHEN seen < now() - interval '15 s'
+			OR NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = gateway.pid)
 		THEN 'silent' ELSE state END AS state, sheets, sessions, edits_per_second, seen, admin_url
 	FROM sheet.gateway
-	WHERE seen OPERATOR(pg_catalog.>) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 day');
+	WHERE seen > now() - interval '1 day';
 COMMENT ON VIEW sheet.gateways IS
 	'Gateways that were seen in the last day, and what they told last. Not readable on a standby.';
 COMMENT ON COLUMN sheet.gateways.address IS 'host:port by which clients reach it';

@@ -68,7 +68,7 @@ CREATE FUNCTION sheet.fsck_progress_read(OUT pid integer, OUT datid oid, OUT "fu
 COMMENT ON FUNCTION sheet.fsck_progress_read() IS 'See the view sheet.fsck_progress.';
 CREATE VIEW sheet.fsck_progress AS
 	SELECT p.pid, p.datid, d.datname, p."full", p.repair, p.sheets_total, p.sheets_done, p.sheet_id, p.findings, p.repaired
-	FROM sheet.fsck_progress_read() p LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+	FROM sheet.fsck_progress_read() p LEFT JOIN pg_database d ON d.oid = p.datid;
 COMMENT ON VIEW sheet.fsck_progress IS
 	'A row for each session that checks all sheets, in any database of this server: CALL '
 	'sheet.fsck_all() or sheet.fsck(NULL).';
