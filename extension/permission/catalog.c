@@ -253,6 +253,28 @@ catalog_require_arg(FunctionCallInfo fcinfo, int arg, const char *what)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the %s must not be null", what)));
 }
 
+/* Parameters that are results come last. */
+void
+catalog_require_args(FunctionCallInfo fcinfo)
+{
+	for (int arg = 0; arg < PG_NARGS(); arg++)
+	{
+		HeapTuple tuple;
+		Oid *types;
+		char **names, *modes;
+
+		if (!PG_ARGISNULL(arg))
+			continue;
+		tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo->flinfo->fn_oid));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for function %u", fcinfo->flinfo->fn_oid);
+		(void) get_func_arg_info(tuple, &types, &names, &modes);
+		for (char *at = names[arg]; (at = strchr(at, '_')) != NULL;)
+			*at = ' ';
+		catalog_require_arg(fcinfo, arg, names[arg]);
+	}
+}
+
 int32
 catalog_arg_page(FunctionCallInfo fcinfo, int arg, int32 max, const char *what)
 {

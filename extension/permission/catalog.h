@@ -67,6 +67,8 @@ extern int64 catalog_sheet(NullableDatum arg);
 extern int64 catalog_arg_sheet(FunctionCallInfo fcinfo, int arg);
 extern int64 catalog_arg_int64(FunctionCallInfo fcinfo, int arg, int64 otherwise);
 extern void catalog_require_arg(FunctionCallInfo fcinfo, int arg, const char *what);
+/* Of all arguments: the message names the parameter. */
+extern void catalog_require_args(FunctionCallInfo fcinfo);
 extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what);
 /* The number of rows of a page, from 1 to max; max if null. 22023: out of range. */
 extern int32 catalog_arg_page(FunctionCallInfo fcinfo, int arg, int32 max, const char *what);

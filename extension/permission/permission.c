@@ -442,18 +442,18 @@ permission_init(void)
 
 /* ---- for SQL ---- */
 
-/* check_role(sheet_id, as_uid, role, allow_trashed) */
+/* check_role(sheet_id, role, allow_trashed, as_uid) */
 Datum
 sheet_check_role(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	char *name = catalog_arg_string(fcinfo, 2, "role");
+	char *name = catalog_arg_string(fcinfo, 1, "role");
 	SheetRole needed = permission_parse(name);
 
 	if (needed == ROLE_NONE)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not a role of sheets", name),
 						errhint("The roles are viewer, commenter, editor and owner.")));
-	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), needed, !PG_ARGISNULL(3) && PG_GETARG_BOOL(3));
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 3, 0), needed, !PG_ARGISNULL(2) && PG_GETARG_BOOL(2));
 	PG_RETURN_VOID();
 }
 

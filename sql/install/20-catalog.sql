@@ -170,9 +170,9 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.file_use', '');
 
 -- ---- the caller and its permissions ----
 
-CREATE FUNCTION sheet.check_role(sheet_id bigint, as_uid bigint, role text, allow_trashed boolean DEFAULT false)
+CREATE FUNCTION sheet.check_role(sheet_id bigint, role text, allow_trashed boolean DEFAULT false, as_uid bigint DEFAULT NULL)
 	RETURNS void LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_check_role';
-COMMENT ON FUNCTION sheet.check_role(bigint, bigint, text, boolean) IS
+COMMENT ON FUNCTION sheet.check_role(bigint, text, boolean, bigint) IS
 	'Raises 42501 unless the account (null: that of the current role) has at least this role on '
 	'the sheet, ST001 in the trash.';
 
@@ -208,20 +208,18 @@ CREATE FUNCTION sheet.account_create(name text, email text, password_hash text) 
 COMMENT ON FUNCTION sheet.account_create(text, text, text) IS
 	'Creates an account and returns its uid. 23505: the name is taken, or looks like another one.';
 
-CREATE FUNCTION sheet.account_find(text)
-	RETURNS TABLE (uid bigint, name text, password_hash text, token_generation integer)
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_find';
+CREATE FUNCTION sheet.account_find(OUT uid bigint, INOUT name text, OUT password_hash text, OUT token_generation integer)
+	RETURNS SETOF record LANGUAGE c STRICT STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_find';
 COMMENT ON FUNCTION sheet.account_find(text) IS
 	'The account with that name: 0 or 1 row. For gateways.';
 
-CREATE FUNCTION sheet.account_get(bigint)
-	RETURNS TABLE (uid bigint, name text, token_generation integer)
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_get';
+CREATE FUNCTION sheet.account_get(INOUT uid bigint, OUT name text, OUT token_generation integer)
+	RETURNS SETOF record LANGUAGE c STRICT STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_account_get';
 COMMENT ON FUNCTION sheet.account_get(bigint) IS
 	'The account with that uid: 0 or 1 row. For gateways.';
 
 CREATE FUNCTION sheet.account_seen(sheet_id bigint, uid bigint) RETURNS text
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_seen';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_seen';
 COMMENT ON FUNCTION sheet.account_seen(bigint, bigint) IS
 	'The name of an account that is visible in the sheet: its owner, members and former members, '
 	'and accounts that sent operations in the last days or made one of the last 1,000 edits; '
@@ -256,7 +254,7 @@ COMMENT ON FUNCTION sheet.account_token_revoked(bigint, bigint) IS
 CREATE FUNCTION sheet.account_sheets(uid bigint, max_rows integer DEFAULT 200, after text DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions bigint, cols integer,
 		created_at timestamptz, updated_at timestamptz, place text)
-	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
 COMMENT ON FUNCTION sheet.account_sheets(bigint, integer, text) IS
 	'A page of the account''s list of sheets, last opened first: sheets that it owns, that are '
 	'shared with it or that it has opened by a link. after: the place of the last row of the page '
@@ -264,7 +262,7 @@ COMMENT ON FUNCTION sheet.account_sheets(bigint, integer, text) IS
 	'max_rows rows unless the list ends. For gateways and for the account itself.';
 
 CREATE FUNCTION sheet.register_opening(sheet_id bigint, uid bigint) RETURNS boolean
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_register_opening';
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_register_opening';
 COMMENT ON FUNCTION sheet.register_opening(bigint, bigint) IS
 	'Moves the sheet to the head of the list of an account that may open it, once an hour; true if '
 	'it did. Does not wait: null if it would have to, and on a standby. For gateways.';
@@ -321,10 +319,10 @@ COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS
 	'Creates a sheet and returns its id. link_role: the role of every signed-in account that knows '
 	'the id; null: the sheet is private.';
 
-CREATE FUNCTION sheet.info(bigint, as_uid bigint DEFAULT NULL)
-	RETURNS TABLE (sheet_id bigint, name text, owner_uid bigint, owner text, trashed boolean, link_role text, role text,
-		created_at timestamptz, updated_at timestamptz)
-	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_info';
+CREATE FUNCTION sheet.info(INOUT sheet_id bigint, IN as_uid bigint DEFAULT NULL,
+	OUT name text, OUT owner_uid bigint, OUT owner text, OUT trashed boolean, OUT link_role text, OUT role text,
+	OUT created_at timestamptz, OUT updated_at timestamptz)
+	RETURNS SETOF record LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_info';
 COMMENT ON FUNCTION sheet.info(bigint, bigint) IS
 	'Properties of a sheet: 0 or 1 row. For gateways, role is null if the account may not see the '
 	'sheet.';
@@ -370,23 +368,22 @@ COMMENT ON FUNCTION sheet.open_link(bigint, text, bigint) IS
 
 CREATE FUNCTION sheet.members(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (uid bigint, name text, role text)
-	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_members';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_members';
 COMMENT ON FUNCTION sheet.members(bigint, bigint) IS
 	'The owner, the accounts with which the sheet is shared, and those that have opened its link.';
-CREATE FUNCTION sheet.access(sheet_id bigint, as_uid bigint DEFAULT NULL, max_rows integer DEFAULT 200, after bigint DEFAULT 0)
+CREATE FUNCTION sheet.access(sheet_id bigint, max_rows integer DEFAULT 200, after bigint DEFAULT 0, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (uid bigint, name text, role text, by_link boolean)
-	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_access';
-COMMENT ON FUNCTION sheet.access(bigint, bigint, integer, bigint) IS
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_access';
+COMMENT ON FUNCTION sheet.access(bigint, integer, bigint, bigint) IS
 	'A page of sheet.members(): accounts with uids above `after`, by uid. by_link: the role is that '
 	'of the link, which the account has opened. A row without a role is an account that can no '
 	'longer see the sheet. The page has max_rows rows unless the list ends. Viewers.';
 
 -- ---- files, for gateways ----
 
-CREATE FUNCTION sheet.file_begin(sheet_id bigint, text, content_type text, as_uid bigint DEFAULT NULL,
-	size bigint DEFAULT NULL)
-	RETURNS TABLE (name text, upload_id bigint)
-	LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_begin';
+CREATE FUNCTION sheet.file_begin(IN sheet_id bigint, INOUT name text, IN content_type text, IN size bigint DEFAULT NULL,
+	IN as_uid bigint DEFAULT NULL, OUT upload_id bigint)
+	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_begin';
 COMMENT ON FUNCTION sheet.file_begin(bigint, text, text, bigint, bigint) IS
 	'Starts an upload of at most size bytes (null: not announced). The name is made unique by " '
 	'(2)" before the extension. For gateways.';
@@ -404,15 +401,15 @@ CREATE FUNCTION sheet.file_abort(upload_id bigint) RETURNS void
 COMMENT ON FUNCTION sheet.file_abort(bigint) IS 'Removes an unfinished upload. For gateways.';
 CREATE FUNCTION sheet.file_info(sheet_id bigint, name text, key text DEFAULT '')
 	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz, by_key boolean)
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_info';
+	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_info';
 COMMENT ON FUNCTION sheet.file_info(bigint, text, text) IS
 	'The file with that name: 0 or 1 row. by_key: the key opens it without an account. For '
 	'gateways.';
 CREATE FUNCTION sheet.file_get(upload_id bigint, part integer) RETURNS bytea
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
+	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
 COMMENT ON FUNCTION sheet.file_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
 CREATE FUNCTION sheet.file_list(sheet_id bigint) RETURNS SETOF text
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_list';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_list';
 COMMENT ON FUNCTION sheet.file_list(bigint) IS 'The names of a sheet''s files. For gateways.';
 
 -- ---- one gateway without ZooKeeper ----
@@ -433,5 +430,5 @@ COMMENT ON FUNCTION sheet.coordinator_acquire(text) IS
 	'Makes this session the coordinator until it ends, and returns a new epoch above all earlier '
 	'ones; null: another session is the coordinator. For gateways.';
 CREATE FUNCTION sheet.coordinator_holder() RETURNS text
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_holder';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_coordinator_holder';
 COMMENT ON FUNCTION sheet.coordinator_holder() IS 'The name of the last coordinator. For gateways.';

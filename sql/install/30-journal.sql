@@ -176,13 +176,13 @@ COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, b
 	'nowait: while another transaction holds the sheet, nothing is done and all columns are null.';
 
 CREATE FUNCTION sheet.client_acknowledged(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_acknowledged';
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_acknowledged';
 COMMENT ON FUNCTION sheet.client_acknowledged(bigint, bigint, bigint) IS
 	'The highest committed operation of a protocol v2 client in the sheet; 0: none known. For '
 	'gateways.';
 
 CREATE FUNCTION sheet.claim(sheet_id bigint, epoch bigint, holder text, nowait boolean DEFAULT false) RETURNS bigint
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_claim';
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_claim';
 COMMENT ON FUNCTION sheet.claim(bigint, bigint, text, boolean) IS
 	'Makes epoch the lowest that may write the sheet, and returns the last seq. SF001: a higher '
 	'epoch has been seen. nowait: null, and nothing is done, while another transaction holds the '
@@ -190,7 +190,7 @@ COMMENT ON FUNCTION sheet.claim(bigint, bigint, text, boolean) IS
 	'gateways.';
 
 CREATE FUNCTION sheet.release(sheet_id bigint, epoch bigint) RETURNS boolean
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_release';
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_release';
 COMMENT ON FUNCTION sheet.release(bigint, bigint) IS
 	'The holder of the epoch releases the sheet. Does not wait: false if another transaction edits '
 	'the sheet, or a higher epoch has been seen. Makes the commit of the transaction asynchronous. '
@@ -210,6 +210,7 @@ COMMENT ON FUNCTION sheet.reset_epochs() IS
 	'Removes the epochs of all sheets, after ZooKeeper was wiped or the coordinator changed. No '
 	'gateway may be running.';
 
+-- VOLATILE, as read_properties(), tail() and client_acknowledged(): they read what is committed when they are called.
 CREATE FUNCTION sheet.read_cells(IN sheet_id bigint, IN row0 integer DEFAULT NULL, IN col0 integer DEFAULT NULL,
 	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL, IN max_bytes integer DEFAULT NULL,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT cells bytea)
@@ -221,14 +222,14 @@ COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer,
 
 CREATE FUNCTION sheet.read_properties(IN sheet_id bigint,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT properties bytea)
-	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_properties';
+	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_properties';
 COMMENT ON FUNCTION sheet.read_properties(bigint) IS
 	'The size of the sheet and its properties (common/properties.h; null: none), and the seq at '
 	'which they are valid. For gateways.';
 
 CREATE FUNCTION sheet.read_version(IN sheet_id bigint, IN version_id bigint, IN max_bytes integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT rows integer, OUT cols integer, OUT cells bytea)
-	RETURNS SETOF record ROWS 1 LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
+	RETURNS SETOF record ROWS 1 LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_version';
 COMMENT ON FUNCTION sheet.read_version(bigint, bigint, integer) IS
 	'The cells of a version as a stream of edits. One row; with max_bytes several, each a stream '
 	'of about so many bytes; with max_bytes 0 one without cells. For gateways.';
@@ -236,27 +237,27 @@ COMMENT ON FUNCTION sheet.read_version(bigint, bigint, integer) IS
 CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN segment_id bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
 	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
 	OUT uid bigint, OUT username text)
-	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
+	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
 COMMENT ON FUNCTION sheet.read_log(bigint, bigint, bigint, integer) IS
 	'The edits of one segment after seq since, at most max_edits. A commit record has row and col '
 	'-1. For gateways.';
 
 CREATE FUNCTION sheet.tail(IN sheet_id bigint, IN since bigint, IN max_bytes integer DEFAULT 4194304,
 	OUT last_seq bigint, OUT batches bytea)
-	RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tail';
+	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tail';
 COMMENT ON FUNCTION sheet.tail(bigint, bigint, integer) IS
 	'Whole batches that end after seq since, oldest first: at least one, at most about max_bytes. '
 	'last_seq is the last seq among them. 22023: some of them have been trimmed, so read the cells '
 	'again. For gateways.';
 
-CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, as_uid bigint DEFAULT NULL,
-	epoch bigint DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION sheet.commit(sheet_id bigint, label text DEFAULT NULL, epoch bigint DEFAULT NULL,
+	as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_commit';
 COMMENT ON FUNCTION sheet.commit(bigint, text, bigint, bigint) IS
 	'Saves the present state as a new version and returns its number. SN001: nothing has changed '
 	'since the last one.';
 
-CREATE FUNCTION sheet.rollback(sheet_id bigint, version_id bigint, as_uid bigint DEFAULT NULL, epoch bigint DEFAULT NULL)
+CREATE FUNCTION sheet.rollback(sheet_id bigint, version_id bigint, epoch bigint DEFAULT NULL, as_uid bigint DEFAULT NULL)
 	RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rollback';
 COMMENT ON FUNCTION sheet.rollback(bigint, bigint, bigint, bigint) IS
 	'Restores the cells and properties of a version by new edits, as a new version, and returns its number. The '
@@ -272,14 +273,14 @@ COMMENT ON FUNCTION sheet.trim(bigint, bigint, bigint) IS
 CREATE FUNCTION sheet.versions(IN sheet_id bigint,
 	OUT version_id bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text,
 	OUT rows integer, OUT cols integer, OUT cause text)
-	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
+	RETURNS SETOF record LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_versions';
 COMMENT ON FUNCTION sheet.versions(bigint) IS
 	'The versions of a sheet, oldest first. cause: commit or rollback; log or eviction for an '
 	'automatic version.';
 
 CREATE FUNCTION sheet.saved_versions(IN sheet_id bigint, IN max_rows integer DEFAULT 100, IN before bigint DEFAULT NULL,
 	OUT version_id bigint, OUT seq bigint, OUT at timestamptz, OUT uid bigint, OUT username text, OUT label text, OUT cause text)
-	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_saved_versions';
+	RETURNS SETOF record LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_saved_versions';
 COMMENT ON FUNCTION sheet.saved_versions(bigint, integer, bigint) IS
 	'A page of the versions that people saved, by commit or rollback, newest first: at most '
 	'max_rows of those before version `before`.';
@@ -291,7 +292,7 @@ COMMENT ON FUNCTION sheet.label_version(bigint, bigint, text, bigint) IS
 	'such version. Editors.';
 
 CREATE FUNCTION sheet.newest_version(sheet_id bigint) RETURNS bigint
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_newest_version';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_newest_version';
 COMMENT ON FUNCTION sheet.newest_version(bigint) IS
 	'The number of the newest version, automatic ones included; 0: none.';
 

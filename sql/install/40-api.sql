@@ -9,9 +9,9 @@ CREATE FUNCTION sheet.set(sheet_id bigint, "row" integer, col integer, content t
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_place';
 COMMENT ON FUNCTION sheet.set(bigint, integer, integer, text) IS
 	'Sets the cell at row and column, both from 0 (null or empty: clears it), and returns the seq of the edit. Editors.';
-CREATE FUNCTION sheet.set_range(sheet_id bigint, ref text, content text[]) RETURNS bigint
+CREATE FUNCTION sheet.set_range(sheet_id bigint, ref text, content text[], as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_range';
-COMMENT ON FUNCTION sheet.set_range(bigint, text, text[]) IS
+COMMENT ON FUNCTION sheet.set_range(bigint, text, text[], bigint) IS
 	'Sets a rectangle with upper left corner ref from an array of rows (nulls clear), and returns '
 	'the last seq. Editors.';
 
@@ -70,9 +70,9 @@ COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
 
 -- ---- properties ----
 
-CREATE FUNCTION sheet.set_property(sheet_id bigint, target text, key text, value jsonb) RETURNS bigint
+CREATE FUNCTION sheet.set_property(sheet_id bigint, target text, key text, value jsonb, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_set_property';
-COMMENT ON FUNCTION sheet.set_property(bigint, text, text, jsonb) IS
+COMMENT ON FUNCTION sheet.set_property(bigint, text, text, jsonb, bigint) IS
 	'Sets a property of a cell, a range, whole rows or columns, such as B7, A1:C10, 3:5 or B:D, or '
 	'of the sheet (null). A value that is null removes it. Returns the seq of the edit; if nothing '
 	'changed, of the sheet. Editors.';
@@ -124,15 +124,15 @@ CREATE TYPE sheet.logged_edit AS (sheet_id bigint, seq bigint, segment_id bigint
 	username text COLLATE "C", origin bigint, kind text, "row" integer, col integer, a1 text, old text, new text, style text,
 	target text, key text);
 COMMENT ON TYPE sheet.logged_edit IS 'A row of sheet.log_edits().';
-CREATE FUNCTION sheet.log_edits(bigint)
+CREATE FUNCTION sheet.log_edits(sheet_id bigint)
 	RETURNS SETOF sheet.logged_edit
-	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
+	LANGUAGE c STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
 COMMENT ON FUNCTION sheet.log_edits(bigint) IS
 	'All edits of the sheet. Conditions on the columns limit what is read of the log. Viewers; in '
 	'the trash owners.';
 CREATE FUNCTION sheet.log_edits()
 	RETURNS SETOF sheet.logged_edit
-	LANGUAGE c STRICT STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
+	LANGUAGE c STABLE PARALLEL UNSAFE SUPPORT sheet.log_edits_support AS 'MODULE_PATHNAME', 'sheet_log_edits';
 COMMENT ON FUNCTION sheet.log_edits() IS
 	'All edits of every sheet in sheet.list; see the view sheet.log.';
 
@@ -145,7 +145,7 @@ COMMENT ON FUNCTION sheet.as_table(bigint, boolean) IS
 	'With header, the first row is omitted.';
 
 CREATE FUNCTION sheet.column_names(sheet_id bigint, header boolean) RETURNS text[]
-	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_column_names';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_column_names';
 COMMENT ON FUNCTION sheet.column_names(bigint, boolean) IS
 	'Distinct names for the used columns: the contents of the first row with header; otherwise, '
 	'and where it is empty, A, B, C, ...';
@@ -155,7 +155,8 @@ CREATE FUNCTION sheet.create_view(sheet_id bigint, view name, header boolean DEF
 DECLARE
 	columns text;
 BEGIN
-	SELECT pg_catalog.string_agg(pg_catalog.quote_ident(n) OPERATOR(pg_catalog.||) ' text', ', ' ORDER BY i)
+	-- The view is created in the current schema, so the path is the caller's.
+	SELECT pg_catalog.string_agg(pg_catalog.format('%I text', n), ', ' ORDER BY i)
 		INTO columns FROM pg_catalog.unnest(sheet.column_names(sheet_id, header)) WITH ORDINALITY c(n, i);
 	IF columns IS NULL THEN
 		RAISE EXCEPTION 'sheet % is empty', sheet_id USING ERRCODE = '22023', DETAIL = 'A view needs at least one column.';
@@ -183,7 +184,7 @@ COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean) IS
 	'before contents that a spreadsheet program would take for a formula. At most 100 million fields '
 	'may be empty (54000).';
 CREATE FUNCTION sheet.read_csv(sheet_id bigint, max_bytes integer) RETURNS SETOF text
-	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_csv';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_csv';
 COMMENT ON FUNCTION sheet.read_csv(bigint, integer) IS
 	'The sheet as by export_csv(), in pieces of about max_bytes, in order. Viewers; '
 	'gateways for all their users.';

@@ -32,7 +32,7 @@ for my $round (1 .. 3)
 $node->safe_psql('postgres', "SELECT sheet.rollback($sheets[0], 2); SELECT sheet.apply($sheets[1], " . batch([ 99, 25, q(it's "the" last) ]) . ')');
 $node->safe_psql('postgres', "SELECT sheet.trash($sheets[2])");
 $node->safe_psql('postgres', "SELECT sheet.share($sheets[0], 'bob', 'editor'), sheet.set_property($sheets[0], 'B:B', 'width', '120')");
-my $upload = $node->safe_psql('postgres', "SELECT upload_id FROM sheet.file_begin($sheets[1], 'picture.png', 'image/png', $ann)");
+my $upload = $node->safe_psql('postgres', "SELECT upload_id FROM sheet.file_begin($sheets[1], 'picture.png', 'image/png', as_uid => $ann)");
 $node->safe_psql('postgres', "SELECT sheet.file_put($upload, 0, decode(repeat('00ff', 5000), 'hex')), sheet.file_end($upload, 'ff')");
 $node->safe_psql('postgres', 'CREATE TABLE own (id int PRIMARY KEY, body text) USING sheetlog; INSERT INTO own SELECT g, g::text FROM generate_series(1, 1000) g');
 

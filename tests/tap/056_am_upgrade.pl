@@ -43,7 +43,7 @@ sub fill
 	my $account = $node->safe_psql('postgres', q{SELECT sheet.account_create('ann', NULL, NULL)});
 	my $sheet = $node->safe_psql('postgres', "SELECT sheet.create('upgraded', as_uid => $account)");
 	$node->safe_psql('postgres', "SELECT sheet.set($sheet, 'A' || i, 'v' || i) FROM generate_series(1, 300) i; SELECT sheet.commit($sheet); SELECT sheet.set($sheet, 'A1', 'later'), sheet.insert_rows($sheet, 3, 2); SELECT sheet.commit($sheet, 'two'); SELECT sheet.set($sheet, 'B7', 'last')");
-	my $upload = $node->safe_psql('postgres', "SELECT upload_id FROM sheet.file_begin($sheet, 'picture.png', 'image/png', $account)");
+	my $upload = $node->safe_psql('postgres', "SELECT upload_id FROM sheet.file_begin($sheet, 'picture.png', 'image/png', as_uid => $account)");
 	$node->safe_psql('postgres', "SELECT sheet.file_put($upload, 0, decode(repeat('00ff', 5000), 'hex')), sheet.file_end($upload, 'ff')");
 	return ($sheet, $upload);
 }

@@ -195,7 +195,7 @@ INSERT INTO sheet.file_part SELECT upload_id, 0, 'x' FROM sheet.file;
 INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file;
 INSERT INTO ids SELECT 'file', upload_id FROM sheet.file WHERE name = 'file 7';
 INSERT INTO ids SELECT 'import', sheet.import_begin('import', NULL, id('rich'));
-INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, id('rich'), 100);
+INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, 100, id('rich'));
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
 INSERT INTO sheet.ownership SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
 INSERT INTO ids SELECT 'last', r.seq FROM sheet.read_cells(id('busy'), 0, 0, 0, 0) r;

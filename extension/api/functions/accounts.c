@@ -228,6 +228,7 @@ sheet_account_seen(PG_FUNCTION_ARGS)
 	HistoryLast last;
 
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	history_last_edit(PG_GETARG_INT64(0), GetActiveSnapshot(), &last);
 	args[2] = CATALOG_INT64(last.last_seq - ACCOUNT_SEEN_EDITS);
 	return catalog_return_text(fcinfo, &account_seen, args, true);

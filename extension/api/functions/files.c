@@ -224,15 +224,15 @@ files_require_open(int64 upload_id, int64 *uid, int64 *announced)
 	*announced = catalog_int64(2, -1);
 }
 
-/* file_begin(sheet_id, name, content_type, as_uid, size) */
+/* file_begin(sheet_id, name, content_type, size, as_uid) */
 Datum
 sheet_file_begin(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 4, 0);
 	char *wanted = catalog_arg_string(fcinfo, 1, "file name");
-	int64 size = catalog_arg_int64(fcinfo, 4, 0), uid;
-	NullableDatum args[5] = {fcinfo->args[0], CATALOG_TEXT(wanted), fcinfo->args[2], CATALOG_NULL, fcinfo->args[4]};
+	int64 size = catalog_arg_int64(fcinfo, 3, 0), uid;
+	NullableDatum args[5] = {fcinfo->args[0], CATALOG_TEXT(wanted), fcinfo->args[2], CATALOG_NULL, fcinfo->args[3]};
 	NullableDatum row[2];
 	CatalogScope scope;
 	char *name = wanted;
@@ -334,6 +334,7 @@ Datum
 sheet_file_info(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	return catalog_return_rows(fcinfo, &files_info, fcinfo->args, true);
 }
 
@@ -366,5 +367,6 @@ Datum
 sheet_file_list(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	return catalog_return_rows(fcinfo, &files_list, fcinfo->args, true);
 }

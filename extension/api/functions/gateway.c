@@ -85,7 +85,7 @@ Datum
 sheet_coordinator_holder(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
-	return catalog_return_text(fcinfo, &coordinator_read, NULL, false);
+	return catalog_return_text(fcinfo, &coordinator_read, NULL, true);
 }
 
 /* ---- ownership ---- */
@@ -97,6 +97,7 @@ sheet_claim(PG_FUNCTION_ARGS)
 	int64 last_seq;
 
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	catalog_check_text(fcinfo, 2, "holder", HOLDER_MAX);
 	if (!journal_claim(PG_GETARG_INT64(0), PG_GETARG_INT64(1), text_to_cstring(PG_GETARG_TEXT_PP(2)), PG_GETARG_BOOL(3),
 					   &last_seq))
@@ -109,6 +110,7 @@ Datum
 sheet_release(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	PG_RETURN_BOOL(journal_release(PG_GETARG_INT64(0), PG_GETARG_INT64(1)));
 }
@@ -206,6 +208,7 @@ Datum
 sheet_client_acknowledged(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	PG_RETURN_INT64(journal_acknowledged(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
 }
 
@@ -260,6 +263,7 @@ sheet_tail(PG_FUNCTION_ARGS)
 	bool nulls[2] = {0};
 
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	if (PG_GETARG_INT32(2) < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
 	batches = journal_tail(PG_GETARG_INT64(0), PG_GETARG_INT64(1), Min(PG_GETARG_INT32(2), TAIL_MAX_BYTES), &last_seq);

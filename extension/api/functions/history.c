@@ -33,17 +33,17 @@ PG_FUNCTION_INFO_V1(sheet_newest_version);
 
 /* ---- writing ---- */
 
-/* commit(sheet_id, label, as_uid, epoch) */
+/* commit(sheet_id, label, epoch, as_uid) */
 Datum
 sheet_commit(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
 	char *label = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 
 	catalog_check_text(fcinfo, 1, "label", PG_INT32_MAX); /* the journal checks its length */
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 3, 0)));
+	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 2, 0)));
 }
 
 /* Labels and trims of a sheet wait for each other, so that no label outlives its version. A trim locks the row after
@@ -84,17 +84,17 @@ sheet_label_version(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* rollback(sheet_id, version_id, as_uid, epoch) */
+/* rollback(sheet_id, version_id, epoch, as_uid) */
 Datum
 sheet_rollback(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
 
 	catalog_require_arg(fcinfo, 1, "version");
 	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	PG_RETURN_INT64(journal_rollback(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid),
-									 catalog_arg_int64(fcinfo, 3, 0)));
+									 catalog_arg_int64(fcinfo, 2, 0)));
 }
 
 /* trim(sheet_id, version_id, as_uid) */
@@ -144,6 +144,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	bool nulls[5] = {0};
 
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	if (max_bytes < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_bytes must not be negative")));
 	InitMaterializedSRF(fcinfo, 0);
@@ -228,6 +229,7 @@ sheet_read_log(PG_FUNCTION_ARGS)
 	int64 first, last;
 
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	InitMaterializedSRF(fcinfo, 0);
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	if (!history_segment_bounds(sheet_id, segment_id, snapshot, &first, &last))
@@ -262,8 +264,8 @@ static CatalogQuery all_versions = {VERSIONS_SELECT
 Datum
 sheet_versions(PG_FUNCTION_ARGS)
 {
-	permission_require_reader(PG_GETARG_INT64(0));
-	return catalog_return_rows(fcinfo, &all_versions, fcinfo->args, false);
+	permission_require_reader(catalog_arg_sheet(fcinfo, 0));
+	return catalog_return_rows(fcinfo, &all_versions, fcinfo->args, true);
 }
 
 /* The newest versions of a cause, by the index on (sheet_id, cause, version_id). With an equation on the cause the
@@ -292,7 +294,7 @@ sheet_saved_versions(PG_FUNCTION_ARGS)
 Datum
 sheet_newest_version(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = PG_GETARG_INT64(0);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	uint32 cols;
 
 	permission_require_reader(sheet_id);

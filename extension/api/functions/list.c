@@ -94,7 +94,7 @@ sheet_account_sheets(PG_FUNCTION_ARGS)
 		permission_require_gateway();
 	args[1] = CATALOG_INT64(catalog_arg_page(fcinfo, 1, LIST_MAX_ROWS, "sheets"));
 	list_parse_place(fcinfo, 2, &args[2], &args[3]);
-	return catalog_return_rows(fcinfo, &list_page, args, false);
+	return catalog_return_rows(fcinfo, &list_page, args, true);
 }
 
 /* last_edit(sheet_id, otherwise): internal, not granted to anybody */
@@ -198,6 +198,7 @@ sheet_register_opening(PG_FUNCTION_ARGS)
 	ListOpening result = LIST_OPENING_NONE;
 
 	permission_require_gateway();
+	catalog_require_args(fcinfo);
 	if (RecoveryInProgress() || XactReadOnly)
 		PG_RETURN_NULL();
 	catalog_begin(&scope);

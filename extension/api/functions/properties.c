@@ -98,7 +98,7 @@ sheet_properties_time(PG_FUNCTION_ARGS)
 Datum
 sheet_read_properties(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = PG_GETARG_INT64(0);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	Datum values[4];
 	bool nulls[4] = {0};
 	JournalView view;
@@ -129,11 +129,12 @@ properties_arg_value(FunctionCallInfo fcinfo, int arg)
 	return strcmp(text, "null") == 0 ? "" : text;
 }
 
-/* set_property(sheet_id, target, key, value) */
+/* set_property(sheet_id, target, key, value, as_uid) */
 Datum
 sheet_set_property(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 4, 0);
 	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
 	Property property = {0};
 	char *key, *value, text[PROPERTY_TEXT_MAX];
@@ -160,8 +161,8 @@ sheet_set_property(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 deep ? errmsg("the value of a property is nested at most %d deep", PROPERTY_MAX_DEPTH)
 					  : errmsg("the numbers in the value of a property are below 1e%d", PROPERTY_MAX_POWER + 1)));
-	permission_require(sheet_id, 0, ROLE_EDITOR, false);
-	property.uid = (uint64) permission_uid(0);
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	property.uid = (uint64) permission_uid(as_uid);
 	edit = property_edit(&property, text);
 	cells_write_begin(&writer, sheet_id, property.uid);
 	cells_write_edit(&writer, &edit);

@@ -59,11 +59,12 @@ sheet_set_place(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(references_set(sheet_id, PG_GETARG_INT32(1), PG_GETARG_INT32(2), fcinfo, 3));
 }
 
-/* set_range(sheet_id, ref, content text[][]): ref is the upper left corner; nulls clear */
+/* set_range(sheet_id, ref, content text[][], as_uid): ref is the upper left corner; nulls clear */
 Datum
 sheet_set_range(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
 	ArrayType *array;
 	CellWriter writer;
 	Datum *values;
@@ -77,12 +78,12 @@ sheet_set_range(PG_FUNCTION_ARGS)
 	if (ARR_NDIM(array) > 2)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the contents have %d dimensions, a sheet has two", ARR_NDIM(array))));
-	permission_require(sheet_id, 0, ROLE_EDITOR, false);
+	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
 	cols = ARR_NDIM(array) == 0 ? 1 : ARR_DIMS(array)[ARR_NDIM(array) - 1];
 	if (count > 0)
 		cells_check_place((int64) row + count / cols - 1, (int64) col + cols - 1);
-	cells_write_begin(&writer, sheet_id, (uint64) permission_uid(0));
+	cells_write_begin(&writer, sheet_id, (uint64) permission_uid(as_uid));
 	for (int i = 0; i < count; i++)
 	{
 		text *content = nulls[i] ? NULL : DatumGetTextPP(values[i]);

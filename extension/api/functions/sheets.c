@@ -37,7 +37,7 @@ static CatalogQuery sheets_info = {
 	"sheet.last_edit(s.sheet_id, s.created_at) "
 	"FROM sheet.sheet s LEFT JOIN sheet.account o ON o.uid = s.owner WHERE s.sheet_id = $1",
 	{INT8OID, TEXTOID}};
-static CatalogQuery sheets_exists = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_exists = {"SELECT sheet_id FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_rename = {"UPDATE sheet.sheet SET name = $2 WHERE sheet_id = $1", {INT8OID, TEXTOID}};
 static CatalogQuery sheets_trash = {
 	"UPDATE sheet.sheet SET trashed_at = coalesce(trashed_at, now()) WHERE sheet_id = $1", {INT8OID}};
@@ -158,7 +158,7 @@ sheet_info(PG_FUNCTION_ARGS)
 	int64 as_uid = catalog_arg_int64(fcinfo, 1, 0);
 	NullableDatum args[2] = {fcinfo->args[0], CATALOG_NULL};
 
-	if (catalog_execute(&sheets_exists, args) > 0)
+	if (catalog_find_int64(&sheets_exists, args, true, &sheet_id))
 	{
 		SheetRole role = permission_role(sheet_id, as_uid);
 
@@ -167,7 +167,7 @@ sheet_info(PG_FUNCTION_ARGS)
 		if (role != ROLE_NONE)
 			args[1] = CATALOG_TEXT(permission_role_name(role));
 	}
-	return catalog_return_rows(fcinfo, &sheets_info, args, false);
+	return catalog_return_rows(fcinfo, &sheets_info, args, true);
 }
 
 /* ---- changes of the sheet's own row ---- */
@@ -357,14 +357,14 @@ sheet_members(PG_FUNCTION_ARGS)
 	return catalog_return_rows(fcinfo, &sheets_members, fcinfo->args, true);
 }
 
-/* access(sheet_id, as_uid, max_rows, after) */
+/* access(sheet_id, max_rows, after, as_uid) */
 Datum
 sheet_access(PG_FUNCTION_ARGS)
 {
 	NullableDatum args[] = {CATALOG_INT64(catalog_arg_sheet(fcinfo, 0)),
-							CATALOG_INT64(catalog_arg_page(fcinfo, 2, ACCESS_MAX_ROWS, "accounts")),
-							CATALOG_INT64(catalog_arg_int64(fcinfo, 3, 0))};
+							CATALOG_INT64(catalog_arg_page(fcinfo, 1, ACCESS_MAX_ROWS, "accounts")),
+							CATALOG_INT64(catalog_arg_int64(fcinfo, 2, 0))};
 
-	permission_require(DatumGetInt64(args[0].value), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, true);
+	permission_require(DatumGetInt64(args[0].value), catalog_arg_int64(fcinfo, 3, 0), ROLE_VIEWER, true);
 	return catalog_return_rows(fcinfo, &sheets_access, args, true);
 }

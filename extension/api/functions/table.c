@@ -155,8 +155,8 @@ table_distinct_name(char **names, uint32 count, const char *wanted)
 Datum
 sheet_column_names(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = PG_GETARG_INT64(0);
-	bool header = PG_GETARG_BOOL(1);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	bool header = PG_ARGISNULL(1) || PG_GETARG_BOOL(1);
 	uint32 cols = 0;
 	char **wanted, **names;
 	Datum *values;

@@ -26,6 +26,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
+#include "permission/catalog.h"
 #include "permission/permission.h"
 #include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
@@ -81,21 +82,17 @@ edits_limit_text(CallRange *ranges, int column, text *value)
 		call_range_clear(&ranges[EDITS_UID]);
 }
 
-/* The function is strict: no rows for a null argument. */
 static void
 edits_open(CallScan *scan, const NullableDatum *args, const CallRange *ranges)
 {
 	EditsScan *state = (EditsScan *) scan;
-	bool null_sheet = scan->function->nargs > 0 && args[0].isnull;
-	EditsQuery query = {.listed = scan->function->nargs == 0 || null_sheet,
+	EditsQuery query = {.listed = scan->function->nargs == 0,
 						.backward = (scan->mode & EDITS_BACKWARD) != 0,
 						.snapshot = scan->css.ss.ps.state->es_snapshot};
 
 	if (!query.listed)
-		query.sheet_id = DatumGetInt64(args[0].value);
+		query.sheet_id = catalog_sheet(args[0]);
 	memcpy(query.range, ranges, sizeof(query.range));
-	if (null_sheet)
-		call_range_clear(&query.range[EDITS_SHEET_ID]);
 	for (int i = 0; i < scan->noutputs; i++)
 		if (scan->outputs[i].column > 0)
 			query.need = Max(query.need, edits_need_of(scan->outputs[i].column));
@@ -482,7 +479,7 @@ sheet_log_edits(PG_FUNCTION_ARGS)
 	bool nulls[EDITS_COLUMNS];
 
 	if (!query.listed)
-		query.sheet_id = PG_GETARG_INT64(0);
+		query.sheet_id = catalog_arg_sheet(fcinfo, 0);
 	for (int column = 0; column < EDITS_RANGES; column++)
 		query.range[column] = (CallRange){PG_INT64_MIN, PG_INT64_MAX};
 	InitMaterializedSRF(fcinfo, 0);

@@ -18,7 +18,7 @@
 #define EXPORT_SHARE	   (EXPORT_CONNECTIONS - 1) /* connections of an account */
 #define EXPORT_TICK_MS	   250
 
-static const char export_sql[] = "SELECT sheet.read_csv($1, 65536) FROM sheet.check_role($1, $2, 'viewer')";
+static const char export_sql[] = "SELECT sheet.read_csv($1, 65536) FROM sheet.check_role($1, 'viewer', as_uid => $2)";
 
 typedef struct Export
 {

@@ -32,7 +32,7 @@ typedef struct LogStream
 
 static const char log_sql[] =
 	"SELECT l.at, l.\"row\", l.col, l.old, l.new, l.uid, l.username, l.kind, l.seq "
-	"FROM sheet.check_role($1, $3, 'viewer', true) c, LATERAL sheet.read_log($1, $2, $4, $5) l ORDER BY l.seq";
+	"FROM sheet.check_role($1, 'viewer', true, $3) c, LATERAL sheet.read_log($1, $2, $4, $5) l ORDER BY l.seq";
 
 static void
 log_free(void *own)

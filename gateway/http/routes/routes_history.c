@@ -18,20 +18,20 @@
 /* Contents are cut, as they may have 32,767 characters each. */
 static const char history_log_sql[] = "SELECT e.seq, e.at, e.kind, e.\"row\", e.col, left(e.old, 1024), left(e.new, "
 									  "1024), e.uid, e.username, e.segment_id, e.target, e.key "
-									  "FROM sheet.check_role($1, $2, 'viewer') c, LATERAL "
+									  "FROM sheet.check_role($1, 'viewer', as_uid => $2) c, LATERAL "
 									  "(SELECT * FROM sheet.log_edits($1) WHERE seq < $3 ORDER BY seq DESC LIMIT $4) e";
 /* One row at least, in which seq is null if no edit was found. low: the oldest seq that was searched. */
 static const char history_find_sql[] =
 	"SELECT e.seq, e.at, e.kind, e.\"row\", e.col, left(e.old, 1024), left(e.new, 1024), e.uid, e.username, "
 	"e.segment_id, e.target, e.key, t.low, EXISTS (SELECT FROM sheet.log_edits($1) o WHERE o.seq < t.low) "
-	"FROM sheet.check_role($1, $2, 'viewer') c, LATERAL (SELECT least($3, 1 + coalesce((SELECT n.seq FROM "
+	"FROM sheet.check_role($1, 'viewer', as_uid => $2) c, LATERAL (SELECT least($3, 1 + coalesce((SELECT n.seq FROM "
 	"sheet.log_edits($1) n ORDER BY n.seq DESC LIMIT 1), 0)) AS top OFFSET 0) s, LATERAL (SELECT "
 	"greatest(s.top - 10000, 1) AS low OFFSET 0) t LEFT JOIN LATERAL (SELECT * FROM sheet.log_edits($1) l "
 	"WHERE l.seq < s.top AND l.seq >= t.low AND l.uid >= $5 AND l.uid <= $6 AND l.\"row\" >= $7 AND l.\"row\" <= $8 "
 	"AND l.col >= $9 AND l.col <= $10 ORDER BY l.seq DESC LIMIT $4) e ON true ORDER BY e.seq DESC";
 static const char history_versions_sql[] =
 	"SELECT v.version_id, v.at, v.label, v.cause, v.uid, v.username "
-	"FROM sheet.check_role($1, $2, 'viewer') c, LATERAL sheet.saved_versions($1, $4, $3) v";
+	"FROM sheet.check_role($1, 'viewer', as_uid => $2) c, LATERAL sheet.saved_versions($1, $4, $3) v";
 
 /* Columns of a search beyond those of an edit. */
 enum

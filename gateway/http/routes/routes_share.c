@@ -12,7 +12,7 @@ static const char sheet_share_link_sql[] = "SELECT sheet.share_link($1, $2, $3)"
 static const char sheet_access_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.link_role, m.uid, m.name, m.role, "
 	"m.by_link "
-	"FROM sheet.info($1, $2) i LEFT JOIN LATERAL sheet.access($1, $2, $3, $4) m ON i.role IS NOT NULL ORDER BY m.uid";
+	"FROM sheet.info($1, $2) i LEFT JOIN LATERAL sheet.access($1, $3, $4, $2) m ON i.role IS NOT NULL ORDER BY m.uid";
 const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
 
 /* role: a string; null or absent ends the sharing. */

@@ -58,7 +58,7 @@ typedef struct Upload
 	EVP_MD_CTX *sha256;
 } Upload;
 
-static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.file_begin($1, $2, $3, $4, $5)";
+static const char upload_begin_sql[] = "SELECT name, upload_id FROM sheet.file_begin($1, $2, $3, $5, $4)";
 static const char upload_put_sql[] = "SELECT sheet.file_put($1, $2, $3)";
 static const char upload_end_sql[] = "SELECT sheet.file_end($1, $2)";
 static const char upload_abort_sql[] = "SELECT sheet.file_abort($1)";

@@ -138,18 +138,26 @@ SELECT sheet.get(:id, 'A1');
 SET ROLE perm_gateway;
 SELECT sheet.role_of(:id, :bob), sheet.role_of(:id, :ann), sheet.role_of(:id);
 SELECT name, owner, role FROM sheet.info(:id, :bob);
-SELECT sheet.check_role(:id, :bob, 'editor');
-SELECT sheet.check_role(:id, :bob, 'king');
+SELECT sheet.check_role(:id, 'editor', as_uid => :bob);
+SELECT sheet.check_role(:id, 'king', as_uid => :bob);
 SELECT sheet.set(:id, 'A1', 'x');
+SELECT sheet.set_range(:id, 'B1', '{{by ann}}', :ann) > 0 AS set, sheet.set_property(:id, 'B1', 'color', '1', :ann) > 0 AS set_property;
+SELECT kind, username FROM sheet.log_edits(:id) WHERE a1 = 'B1' OR key = 'color';
+SELECT sheet.set_range(:id, 'B1', '{{by bob}}', :bob);
+SELECT sheet.set_property(:id, 'B1', 'color', '2', :bob);
+SET ROLE perm_bob;
+SELECT sheet.set_range(:id, 'B1', '{{for ann}}', :ann);
+SELECT sheet.set_property(:id, 'B1', 'color', '2', :ann);
+SET ROLE perm_gateway;
 SELECT name, role, trashed, versions, cols FROM sheet.account_sheets(:ann);
-SELECT upload_id AS up, name FROM sheet.file_begin(:id, 'a.b.txt', 'text/plain', :ann) \gset
-SELECT name FROM sheet.file_begin(:id, 'a.b.txt', 'text/plain', :ann);
+SELECT upload_id AS up, name FROM sheet.file_begin(:id, 'a.b.txt', 'text/plain', as_uid => :ann) \gset
+SELECT name FROM sheet.file_begin(:id, 'a.b.txt', 'text/plain', as_uid => :ann);
 SELECT count(*) FROM sheet.file_list(:id);
 SELECT sheet.file_put(:up, 0, 'abc');
 SELECT sheet.file_put(:up, 0, 'abc');
 SELECT sheet.file_put(:up, 2, 'abc');
 SELECT length(sheet.file_end(:up, 'ff')) AS key_length;
-SELECT upload_id AS up2 FROM sheet.file_begin(:id, 'whole', NULL, :ann) \gset
+SELECT upload_id AS up2 FROM sheet.file_begin(:id, 'whole', NULL, as_uid => :ann) \gset
 SELECT sheet.file_put(:up2, 0, 'abc');
 SELECT length(sheet.file_end(:up2, 'ff')) AS key_length;
 SELECT size, etag FROM sheet.file_info(:id, 'whole');
@@ -157,29 +165,29 @@ SELECT sheet.file_get(:up2, 0), sheet.file_get(:up2, 1) IS NULL AS past_the_end;
 SELECT sheet.file_put(:up2, 1, 'abc');
 SELECT sheet.file_abort(:up);
 SELECT * FROM sheet.file_list(:id);
-SELECT sheet.file_begin(:id, 'a/b', NULL, :ann);
-SELECT sheet.file_begin(:id, '..', NULL, :ann);
-SELECT sheet.file_begin(:id, 'x', NULL, :bob);
+SELECT sheet.file_begin(:id, 'a/b', NULL, as_uid => :ann);
+SELECT sheet.file_begin(:id, '..', NULL, as_uid => :ann);
+SELECT sheet.file_begin(:id, 'x', NULL, as_uid => :bob);
 -- the quota: what is announced counts from the beginning, what is not at the end
 RESET ROLE;
 SET pg_sheet.file_quota = '1kB';
 SET ROLE perm_gateway;
-SELECT sheet.file_begin(:id, 'q', NULL, :ann, 1022);
-SELECT sheet.file_begin(:id, 'q', NULL, :ann, -1);
-SELECT upload_id AS up3 FROM sheet.file_begin(:id, 'q', NULL, :ann, 1000) \gset
+SELECT sheet.file_begin(:id, 'q', NULL, 1022, :ann);
+SELECT sheet.file_begin(:id, 'q', NULL, -1, :ann);
+SELECT upload_id AS up3 FROM sheet.file_begin(:id, 'q', NULL, 1000, :ann) \gset
 SELECT sheet.file_put(:up3, 0, repeat('x', 1001)::bytea);
-SELECT sheet.file_begin(:id, 'r', NULL, :ann, 22);
-SELECT upload_id AS up4 FROM sheet.file_begin(:id, 'r', NULL, :ann) \gset
+SELECT sheet.file_begin(:id, 'r', NULL, 22, :ann);
+SELECT upload_id AS up4 FROM sheet.file_begin(:id, 'r', NULL, as_uid => :ann) \gset
 SELECT sheet.file_put(:up4, 0, repeat('x', 22)::bytea);
 SELECT length(sheet.file_end(:up4, 'ff')) AS key_length;
 SELECT sheet.file_put(:up3, 0, repeat('x', 999)::bytea);
 SELECT length(sheet.file_end(:up3, 'ff')) AS key_length;
 SELECT length(sheet.file_end(:up4, 'ff')) AS key_length;
-SELECT sheet.file_begin(:id, 's', NULL, :ann, 1);
+SELECT sheet.file_begin(:id, 's', NULL, 1, :ann);
 RESET ROLE;
 SET pg_sheet.file_quota = 0;
 SET ROLE perm_gateway;
-SELECT name FROM sheet.file_begin(:id, 's', NULL, :ann, 1);
+SELECT name FROM sheet.file_begin(:id, 's', NULL, 1, :ann);
 SELECT sheet.coordinator_acquire('me') > 0 AS acquired;
 SELECT sheet.coordinator_holder();
 

@@ -58,7 +58,7 @@ SELECT sheet.account_create('trim editor', 't@y', 'h') AS editor \gset
 SELECT sheet.create('trim of an owner', 10, 10, NULL, :owner) AS owned \gset
 SELECT sheet.share(:owned, 'trim editor', 'editor', :owner);
 SELECT sheet.set(:owned, 'A1', 'x');
-SELECT sheet.commit(:owned, NULL, :editor);
+SELECT sheet.commit(:owned, as_uid => :editor);
 SELECT * FROM trim_error(format('SELECT sheet.trim(%s, 1, %s)', :owned, :editor));
 SELECT sheet.trim(:owned, 1, :owner);
 SELECT version_id, seq, uid = :owner AS by_owner FROM sheet.log_trim WHERE sheet_id = :owned;

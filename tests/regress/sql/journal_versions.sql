@@ -48,8 +48,8 @@ SELECT kind, count(*) FROM sheet.read_log(:id, 6) GROUP BY 1 ORDER BY 1;
 SELECT j_error(format('SELECT sheet.rollback(%s, 99)', :id));
 SELECT sheet.claim(:id, 3, 'gateway');
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'x')));
-SELECT j_error(format('SELECT sheet.commit(%s, NULL, NULL, 2)', :id));
-SELECT j_error(format('SELECT sheet.rollback(%s, 1, NULL, 2)', :id));
+SELECT j_error(format('SELECT sheet.commit(%s, NULL, 2)', :id));
+SELECT j_error(format('SELECT sheet.rollback(%s, 1, 2)', :id));
 -- the same cells have the same digest, however they came about
 SELECT count(DISTINCT digest) FROM sheet.version WHERE sheet_id = :id AND version_id IN (5, 6);
 -- gapless over everything
