@@ -234,14 +234,6 @@ COMMENT ON FUNCTION sheet.read_version(bigint, bigint, integer) IS
 	'The cells of a version as a stream of edits. One row; with max_bytes several, each a stream '
 	'of about so many bytes; with max_bytes 0 one without cells. For gateways.';
 
-CREATE FUNCTION sheet.read_log(IN sheet_id bigint, IN segment_id bigint, IN since bigint DEFAULT 0, IN max_edits integer DEFAULT 2147483647,
-	OUT seq bigint, OUT at timestamptz, OUT kind text, OUT "row" integer, OUT col integer, OUT old text, OUT new text,
-	OUT uid bigint, OUT username text)
-	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_log';
-COMMENT ON FUNCTION sheet.read_log(bigint, bigint, bigint, integer) IS
-	'The edits of one segment after seq since, at most max_edits. A commit record has row and col '
-	'-1. For gateways.';
-
 CREATE FUNCTION sheet.tail(IN sheet_id bigint, IN since bigint, IN max_bytes integer DEFAULT 4194304,
 	OUT last_seq bigint, OUT batches bytea)
 	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tail';

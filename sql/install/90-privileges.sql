@@ -23,8 +23,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_end file_get file_info file_list file_put follow holders import_abort import_begin
-			import_end import_put read_log
-			read_properties read_version register_opening release report_gateway tail')
+			import_end import_put read_properties read_version register_opening release report_gateway tail')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)
 $$;
 COMMENT ON FUNCTION sheet.granted() IS

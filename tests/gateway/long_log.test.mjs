@@ -65,10 +65,14 @@ test('HTTP/1.0 gets it without chunks, up to the end of the connection', async (
 	assert.deepEqual(asLogged(JSON.parse(text.slice(head.length + 4)).data), log);
 });
 
-test('sheet.read_log tells a part of it', async () => {
-	const part = await cluster.psql(`SELECT seq FROM sheet.read_log(${fid}, 1, 5000, 3)`);
-	assert.equal(part, '5001\n5002\n5003');
-	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.read_log(${fid}, 1, ${log.length - 5})`), '5');
-	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.read_log(${fid}, 1, ${log.length}, 100)`), '0');
-	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.read_log(${fid}, 1)`), String(log.length));
+test('a segment that does not exist, that has no edits yet, and that was trimmed', async () => {
+	const ask = async (lid) => (await post(gateway, '/getsheetlog', JSON.stringify({ token: user.token, fid, lid }))).json;
+	for (const lid of [0, 2, 99]) assert.equal((await ask(lid)).msg, 24, `segment ${lid}`);
+	await cluster.psql(`SELECT sheet.commit(${fid}); SELECT sheet.set(${fid}, 0, 0, 'second'); SELECT sheet.commit(${fid})`);
+	assert.deepEqual(asLogged((await ask(2)).data).map((edit) => edit[3]), ['second', '']);
+	assert.deepEqual(await ask(3), { success: true, msg: 23, data: [] });
+	assert.equal((await ask(4)).msg, 24);
+	await cluster.psql(`SELECT sheet.trim(${fid}, 2)`);
+	for (const lid of [1, 2]) assert.equal((await ask(lid)).msg, 24, `segment ${lid}`);
+	assert.deepEqual(await ask(3), { success: true, msg: 23, data: [] });
 });

@@ -26,7 +26,7 @@ for my $round (1 .. 4)
 }
 my $version = "SELECT seq, rows, cols, md5(cells) FROM sheet.read_version($sheets[0], 2)";
 is($standby->safe_psql('postgres', $version), $primary->safe_psql('postgres', $version), 'and the same versions');
-my $log = "SELECT md5(string_agg(r::text, ',' ORDER BY seq)) FROM sheet.segment h, sheet.read_log(h.sheet_id, h.segment_id) r WHERE h.sheet_id = $sheets[0]";
+my $log = "SELECT md5(string_agg(r::text, ',' ORDER BY seq)) FROM sheet.segment h, sheet.log_edits(h.sheet_id) r WHERE r.segment_id = h.segment_id AND h.sheet_id = $sheets[0]";
 is($standby->safe_psql('postgres', $log), $primary->safe_psql('postgres', $log), 'and the same log');
 is($standby->safe_psql('postgres', 'SELECT * FROM sheet.doctor()'), '', 'sheet.doctor() answers, and has nothing to say');
 for my $call ("sheet.apply($sheets[0], " . batch([ 0, 0, 'no' ]) . ')', "sheet.commit($sheets[0])", "sheet.rollback($sheets[0], 1)", "sheet.claim($sheets[0], 1, 'x')")

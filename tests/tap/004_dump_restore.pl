@@ -37,7 +37,7 @@ $node->safe_psql('postgres', "SELECT sheet.file_put($upload, 0, decode(repeat('0
 $node->safe_psql('postgres', 'CREATE TABLE own (id int PRIMARY KEY, body text) USING sheetlog; INSERT INTO own SELECT g, g::text FROM generate_series(1, 1000) g');
 
 my %questions = (
-	log => 'SELECT count(*), md5(string_agg(r::text, \',\' ORDER BY h.sheet_id, r.seq)) FROM sheet.segment h, sheet.read_log(h.sheet_id, h.segment_id) r',
+	log => 'SELECT count(*), md5(string_agg(r::text, \',\' ORDER BY h.sheet_id, r.seq)) FROM sheet.segment h, sheet.log_edits(h.sheet_id) r WHERE r.segment_id = h.segment_id',
 	versions => "SELECT s, v.*, md5(r.cells) FROM unnest(ARRAY[$sheets[0], $sheets[1]]) s, sheet.versions(s) v, sheet.read_version(s, v.version_id) r ORDER BY 1, 2",
 	'sheets in the trash' => 'SELECT sheet_id, name, trashed_at FROM sheet.sheet ORDER BY 1',
 	accounts => 'SELECT a.*, current_uid FROM sheet.account a, sheet.current_uid() ORDER BY uid',

@@ -37,7 +37,7 @@ my $story = qq{
 	SELECT $cells FROM s;
 	SELECT sheet.claim(id, 4, 'me') FROM s;
 	SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(0, 0, ''x'')), NULL, 3)', id)) FROM s;
-	SELECT r.seq, kind, "row", col, old, new FROM s, sheet.read_log(id, 1) r;
+	SELECT r.seq, kind, "row", col, old, new FROM s, sheet.log_edits(id) r WHERE segment_id = 1;
 	SELECT sheet.trash(id) FROM s;
 	SELECT j_error(format('SELECT sheet.apply(%s, j_batch(j_set(0, 0, ''x'')))', id)) FROM s;
 	SELECT sheet.recover(id) FROM s;

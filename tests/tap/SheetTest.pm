@@ -285,8 +285,7 @@ sub read_log
 {
 	my ($node, $database, $sheet) = @_;
 	my %log;
-	my $rows = $node->safe_psql($database, qq{SELECT r.seq, r.kind, r."row", r.col, r.new FROM sheet.segment h, sheet.read_log(h.sheet_id, h.segment_id) r
-		WHERE h.sheet_id = $sheet ORDER BY r.seq});
+	my $rows = $node->safe_psql($database, qq{SELECT seq, kind, "row", col, new FROM sheet.log_edits($sheet) ORDER BY seq});
 	for my $line (split /\n/, $rows)
 	{
 		my ($seq, @edit) = split /\|/, $line, -1;

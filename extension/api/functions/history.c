@@ -1,17 +1,10 @@
-/* history.c - SQL functions on versions and logs: commit, rollback, trim, and reading them. */
+/* history.c - SQL functions on versions: commit, rollback, trim, and reading them. */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "api/scan/cells_stream.h"
-#include "support/workqueue.h"
-#include "api/logscan/edits_read.h"
 #include "funcapi.h"
 #include "journal/journal.h"
-#include "journal/replay/batches.h"
-#include "journal/store/storage.h"
-#include "journal/store/timeconv.h"
-#include "journal/store/trimmark.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
@@ -24,7 +17,6 @@ PG_FUNCTION_INFO_V1(sheet_rollback);
 PG_FUNCTION_INFO_V1(sheet_label_version);
 PG_FUNCTION_INFO_V1(sheet_trim);
 PG_FUNCTION_INFO_V1(sheet_read_version);
-PG_FUNCTION_INFO_V1(sheet_read_log);
 PG_FUNCTION_INFO_V1(sheet_versions);
 PG_FUNCTION_INFO_V1(sheet_saved_versions);
 PG_FUNCTION_INFO_V1(sheet_newest_version);
@@ -166,83 +158,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* ---- the log and the versions as rows ---- */
-
-typedef struct LogRows
-{
-	ReturnSetInfo *rsinfo;
-	Usernames names;
-} LogRows;
-
-static void
-history_put_log_row(void *arg, int64 seq, int64 at, const Edit *edit)
-{
-	LogRows *rows = arg;
-	text *name = usernames_get(&rows->names, (int64) edit->uid);
-	EditText new = edits_new(edit);
-	Datum values[9];
-	bool nulls[9] = {0};
-
-	values[0] = Int64GetDatum(seq);
-	values[1] = TimestampTzGetDatum(timeconv_from_unix(at));
-	values[2] = CStringGetTextDatum(edits_kind_name(edit->kind));
-	values[3] = Int32GetDatum(edits_row(edit));
-	values[4] = Int32GetDatum(edits_col(edit));
-	values[5] = PointerGetDatum(cstring_to_text_with_len(edit->old.data != NULL ? edit->old.data : "", edit->old.len));
-	values[6] = PointerGetDatum(cstring_to_text_with_len(new.data != NULL ? new.data : "", new.len));
-	values[7] = Int64GetDatum((int64) edit->uid);
-	values[8] = PointerGetDatum(name);
-	nulls[8] = name == NULL;
-	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc, values, nulls);
-}
-
-/* The seqs of a segment: from its own first seq to the next segment's. Returns false if there is no such segment. */
-static bool
-history_segment_bounds(int64 sheet_id, int64 segment_id, Snapshot snapshot, int64 *first, int64 *last)
-{
-	StorageScan scan;
-	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id},
-						  {2, BTGreaterEqualStrategyNumber, false, segment_id}};
-	bool found;
-
-	storage_scan_begin(&scan, STORAGE_SEGMENT, snapshot, keys, 2);
-	found = storage_scan_next(&scan, ForwardScanDirection) && storage_int64(&scan, SEGMENT_SEGMENT_ID) == segment_id;
-	if (found)
-		*first = storage_int64(&scan, SEGMENT_FIRST_SEQ);
-	*last = PG_INT64_MAX;
-	if (found && storage_scan_next(&scan, ForwardScanDirection))
-		*last = storage_int64(&scan, SEGMENT_FIRST_SEQ) - 1;
-	storage_scan_end(&scan);
-	return found;
-}
-
-/* read_log(sheet_id, segment_id, since, max_edits). Seqs have no gaps, so max_edits bounds the seqs. */
-Datum
-sheet_read_log(PG_FUNCTION_ARGS)
-{
-	int64 sheet_id = PG_GETARG_INT64(0);
-	int64 segment_id = PG_GETARG_INT64(1);
-	int64 since = PG_GETARG_INT64(2);
-	int64 max_edits = Max(PG_GETARG_INT32(3), 0);
-	Snapshot snapshot;
-	LogRows rows = {0};
-	int64 first, last;
-
-	permission_require_gateway();
-	catalog_require_args(fcinfo);
-	InitMaterializedSRF(fcinfo, 0);
-	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	if (!history_segment_bounds(sheet_id, segment_id, snapshot, &first, &last))
-		trim_no_segment(sheet_id, segment_id, snapshot);
-	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	usernames_init(&rows.names, snapshot);
-	since = Max(since, first - 1);
-	if (since < last)
-		batches_each_edit(sheet_id, since, last - since > max_edits ? since + max_edits : last, snapshot,
-						  history_put_log_row, &rows);
-	UnregisterSnapshot(snapshot);
-	return (Datum) 0;
-}
+/* ---- the versions as rows ---- */
 
 /* Of versions v: the account's name, and the label that the version got later, which is empty if it was removed. */
 #define VERSIONS_SELECT                                                                                                \

@@ -87,13 +87,8 @@ edits_kind_number(const char *name, size_t len)
 	return 0;
 }
 
-const char *
-edits_kind_name(EditKind kind)
-{
-	return kind >= EDIT_SET && kind <= EDIT_KIND_LAST ? edits_kinds[kind] : edits_kinds[0];
-}
-
-EditText
+/* The content after the edit. */
+static EditText
 edits_new(const Edit *edit)
 {
 	return edit->kind == EDIT_STYLE ? edit->old : edit->content;
@@ -106,7 +101,8 @@ edits_property(const Edit *edit, Property *property)
 	return edit->kind == EDIT_PROPERTY && property_of(edit, property);
 }
 
-int32
+/* As shown to users: -1 where the edit has no row. */
+static int32
 edits_row(const Edit *edit)
 {
 	Property property;
@@ -118,7 +114,7 @@ edits_row(const Edit *edit)
 	return none ? -1 : (int32) edit->row;
 }
 
-int32
+static int32
 edits_col(const Edit *edit)
 {
 	Property property;

@@ -73,12 +73,6 @@ extern int64 edits_count(EditsReader *reader);
 extern Datum edits_value(EditsReader *reader, EditsColumn column, bool *isnull);
 extern void edits_end(EditsReader *reader);
 
-extern const char *edits_kind_name(EditKind kind);
-/* The content after the edit. */
-extern EditText edits_new(const Edit *edit);
-/* As shown to users: -1 where the edit has no row, or no column. */
-extern int32 edits_row(const Edit *edit);
-extern int32 edits_col(const Edit *edit);
 /* The kind of this name, 0 if there is none. */
 extern int64 edits_kind_number(const char *name, size_t len);
 

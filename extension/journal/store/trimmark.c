@@ -44,34 +44,18 @@ trim_forget(int64 sheet_id)
 
 /* ---- errors ---- */
 
-static void
-trim_missing(int64 sheet_id, const char *what, int64 number, int64 first, const TrimMark *mark)
-{
-	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-					errmsg("sheet " INT64_FORMAT " has no %s " INT64_FORMAT, sheet_id, what, number),
-					number >= 1 && number < first
-						? errdetail("It was trimmed on %s; %s " INT64_FORMAT " is the oldest that is kept.",
-									timestamptz_to_str(mark->at), what, first)
-						: 0));
-}
-
 void
 trim_no_version(int64 sheet_id, int64 version_id, Snapshot snapshot)
 {
 	TrimMark mark;
 
 	trim_mark(sheet_id, snapshot, &mark);
-	trim_missing(sheet_id, "version", version_id, mark.version_id, &mark);
-	pg_unreachable();
-}
-
-void
-trim_no_segment(int64 sheet_id, int64 segment_id, Snapshot snapshot)
-{
-	TrimMark mark;
-
-	trim_mark(sheet_id, snapshot, &mark);
-	trim_missing(sheet_id, "segment", segment_id, mark.version_id > 0 ? mark.version_id + 1 : 0, &mark);
+	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+					errmsg("sheet " INT64_FORMAT " has no version " INT64_FORMAT, sheet_id, version_id),
+					version_id >= 1 && version_id < mark.version_id
+						? errdetail("It was trimmed on %s; version " INT64_FORMAT " is the oldest that is kept.",
+									timestamptz_to_str(mark.at), mark.version_id)
+						: 0));
 	pg_unreachable();
 }
 

@@ -17,9 +17,8 @@ typedef struct TrimMark
 } TrimMark;
 
 extern void trim_mark(int64 sheet_id, Snapshot snapshot, TrimMark *mark);
-/* 42704: the version or segment does not exist, or was trimmed. */
+/* 42704: the version does not exist, or was trimmed. */
 _Noreturn extern void trim_no_version(int64 sheet_id, int64 version_id, Snapshot snapshot);
-_Noreturn extern void trim_no_segment(int64 sheet_id, int64 segment_id, Snapshot snapshot);
 /* 42704 if the sheet's cells at that time, before all that is stored, were trimmed; returns if it did not exist yet. */
 extern void trim_check_past(int64 sheet_id, TimestampTz at, Snapshot snapshot);
 /* 22023 if edits after `since` have been removed: the caller must read the cells. */

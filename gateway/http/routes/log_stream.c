@@ -19,7 +19,7 @@
 
 typedef struct LogStream
 {
-	char since[24]; /* seq of the last edit that was read */
+	char since[24]; /* seq of the last edit that was read; empty: none was */
 	int page;		/* edits queried ... */
 	int taken;		/* ... and those that arrived */
 	size_t before;	/* bytes that were there when they were queried */
@@ -30,9 +30,13 @@ typedef struct LogStream
 	bool last; /* there are no more pages */
 } LogStream;
 
+/* A segment begins after the edits of the version before it, and exists as long as that version (42704). With a lower
+ * bound of the segment instead, its start would be looked for in the log. */
 static const char log_sql[] =
 	"SELECT l.at, l.\"row\", l.col, l.old, l.new, l.uid, l.username, l.kind, l.seq "
-	"FROM sheet.check_role($1, 'viewer', true, $3) c, LATERAL sheet.read_log($1, $2, $4, $5) l ORDER BY l.seq";
+	"FROM sheet.check_role($1, 'viewer', true, $3) c, LATERAL (SELECT coalesce($4, CASE WHEN $2::bigint > 1 THEN "
+	"(SELECT v.seq FROM sheet.read_version($1, $2 - 1, 0) v) ELSE 0 END) AS since OFFSET 0) s, LATERAL "
+	"(SELECT * FROM sheet.log_edits($1) e WHERE e.segment_id <= $2 AND e.seq > s.since ORDER BY e.seq LIMIT $5) l";
 
 static void
 log_free(void *own)
@@ -46,12 +50,9 @@ log_free(void *own)
 static void
 log_put_edit(Buf *to, int64_t lid, const PGresult *res)
 {
-	bool commit = strcmp(PQgetvalue(res, 0, 7), "commit") == 0;
-
 	buf_printf(to, "{\"lid\":%lld", (long long) lid);
 	routes_put_time_member(to, "timestamp", PQgetvalue(res, 0, 0));
-	buf_printf(to, ",\"row\":%s,\"col\":%s", commit ? "-1" : PQgetvalue(res, 0, 1),
-			   commit ? "-1" : PQgetvalue(res, 0, 2));
+	buf_printf(to, ",\"row\":%s,\"col\":%s", PQgetvalue(res, 0, 1), PQgetvalue(res, 0, 2));
 	routes_put_member(to, "old", PQgetvalue(res, 0, 3));
 	routes_put_member(to, "new", PQgetvalue(res, 0, 4));
 	buf_printf(to, ",\"uid\":%s", PQgetisnull(res, 0, 5) ? "0" : PQgetvalue(res, 0, 5));
@@ -150,7 +151,10 @@ log_page_answered(Request *request, PGresult *res)
 	LogStream *log = request->own;
 
 	log->fetching = false;
-	if (request_succeeded(res))
+	/* The first segment has the edit that made the sheet, until it is trimmed. */
+	if (request_succeeded(res) && first && log->taken == 0 && request->number <= 1)
+		request_msg(request, MSG_NO_LOG);
+	else if (request_succeeded(res))
 	{
 		log_end_page(log);
 		if (first)
@@ -175,7 +179,7 @@ log_fetch(Request *request)
 	log->before = log->bytes.len;
 	request_stream(request, log_sql,
 				   PARAMS(request_sheet(request), request_int64(request, request->number), request_uid(request),
-						  pgparam_text(log->since), request_int64(request, log->page)),
+						  pgparam_text(log->since[0] != '\0' ? log->since : NULL), request_int64(request, log->page)),
 				   log_take_edit, log_page_answered);
 }
 
@@ -186,7 +190,6 @@ route_get_log(Request *request)
 
 	if (log == NULL)
 		return;
-	strcpy(log->since, "0");
 	log->page = LOG_PAGE_FIRST;
 	log_fetch(request);
 }

@@ -18,8 +18,8 @@ SELECT first_seq, last_seq FROM sheet.apply(:id, j_batch(j_edit(2, 7, 1, 1, '', 
 -- growing: by size, and by a cell outside; never smaller
 SELECT first_seq, last_seq FROM sheet.apply(:id, j_batch(j_edit(3, 7, 19, 4, ''), j_edit(3, 7, 4, 1, ''), j_set(30, 9, 'far')));
 SELECT seq, rows, cols FROM sheet.read_cells(:id);
-SELECT seq, kind, "row", col, old, new, CASE WHEN seq > 1 THEN uid END AS uid FROM sheet.read_log(:id, 1);
-SELECT count(*), count(DISTINCT at), bool_and(at > before) FROM (SELECT at, lag(at) OVER (ORDER BY seq) before FROM sheet.read_log(:id, 1)) t;
+SELECT seq, kind, "row", col, old, new, CASE WHEN seq > 1 THEN uid END AS uid FROM sheet.log_edits(:id) WHERE segment_id = 1;
+SELECT count(*), count(DISTINCT at), bool_and(at > before) FROM (SELECT at, lag(at) OVER (ORDER BY seq) before FROM sheet.log_edits(:id) WHERE segment_id = 1) t;
 -- rectangles
 SELECT d."row", d.col, d.content FROM sheet.read_cells(:id, 1, 0, 9, 3) r, j_decode(r.cells) d;
 SELECT d."row", d.col, d.content FROM sheet.read_cells(:id, 2, NULL, NULL, NULL) r, j_decode(r.cells) d;

@@ -16,7 +16,6 @@ ROLLBACK;
 BEGIN;
 SELECT put_batch(:id, 2, j_edit(1, 7, 2000000000, 0, 'x') || j_edit(6, 7, 3, 0, '2'));
 SELECT j_error(format('SELECT count(*) FROM sheet.at(%s, now())', :id));
-SELECT j_error(format('SELECT count(*) FROM sheet.read_log(%s, 1)', :id));
 ROLLBACK;
 BEGIN;
 SELECT put_batch(:id, 1, j_edit(1, 7, 0, 0, repeat('x', 200000)));

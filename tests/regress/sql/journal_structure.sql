@@ -18,7 +18,7 @@ SELECT sheet.set(:id, 'A2', 'new'), s_show(:id);
 SELECT sheet.delete_rows(:id, 3, 1), s_show(:id);
 SELECT sheet.delete_columns(:id, 1, 2), s_show(:id);
 SELECT seq, kind, "row", col, a1, old, new, style FROM sheet.log WHERE sheet_id = :id ORDER BY seq;
-SELECT kind, "row", col, old, new FROM sheet.read_log(:id, 1) WHERE kind ~ '_';
+SELECT kind, "row", col, old, new FROM sheet.log_edits(:id) WHERE segment_id = 1 AND kind ~ '_';
 -- the inverse of a change leaves no trace of it but in the log
 SELECT sheet.insert_rows(:id, 5, 100), s_show(:id);
 SELECT sheet.delete_rows(:id, 5, 100), s_show(:id);

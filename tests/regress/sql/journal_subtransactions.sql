@@ -14,7 +14,7 @@ SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 1, 'y')));
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 1, 'z')));
 COMMIT;
 SELECT * FROM j_cells(:id);
-SELECT seq, old, new FROM sheet.read_log(:id, 1) WHERE seq > 3;
+SELECT seq, old, new FROM sheet.log_edits(:id) WHERE segment_id = 1 AND seq > 3;
 SELECT severity, what FROM sheet.fsck(:id, true);
 -- nested savepoints over the same cells: what was taken back is what the next edit replaces
 BEGIN;
@@ -31,7 +31,7 @@ SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, '6')));
 ROLLBACK TO c;
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, '7'), j_set(1, 0, '7')));
 COMMIT;
-SELECT seq, "row", col, old, new FROM sheet.read_log(:id, 1) WHERE seq > 7;
+SELECT seq, "row", col, old, new FROM sheet.log_edits(:id) WHERE segment_id = 1 AND seq > 7;
 SELECT severity, what FROM sheet.fsck(:id, true);
 -- who follows the sheet hears of the edits, also when the sheet was in the trash for a while in the same transaction
 SELECT "cursor" AS before FROM sheet.follow(9, NULL, 0) \gset

@@ -22,7 +22,7 @@ SELECT * FROM j_cells(:id);
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'outer'), j_set(0, 1, 'after')));
 COMMIT;
 SELECT * FROM j_cells(:id);
-SELECT seq, old, new FROM sheet.read_log(:id, 1);
+SELECT seq, old, new FROM sheet.log_edits(:id) WHERE segment_id = 1;
 -- all of the transaction's edits undone, then another one
 BEGIN;
 SAVEPOINT a;
@@ -49,10 +49,10 @@ BEGIN
 	END;
 END $$;
 SELECT * FROM j_cells(:id);
-SELECT count(*), max(seq) FROM sheet.read_log(:id, 1);
+SELECT count(*), max(seq) FROM sheet.log_edits(:id) WHERE segment_id = 1;
 -- several calls in one statement
 SELECT (sheet.apply(:id, j_batch(j_set(3, 0, n::text)))).last_seq FROM generate_series(1, 3) n;
-SELECT seq, old, new FROM sheet.read_log(:id, 1) WHERE "row" = 3;
+SELECT seq, old, new FROM sheet.log_edits(:id) WHERE segment_id = 1 AND "row" = 3;
 -- versions inside a transaction, and their undoing
 BEGIN;
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(5, 0, 'in version 1')));
@@ -93,5 +93,5 @@ SELECT content FROM j_cells(:id) WHERE "row" = 6;
 SELECT count(*) FROM (
 	(SELECT "row", col, content FROM j_cells(:id))
 	EXCEPT
-	(SELECT DISTINCT ON ("row", col) "row", col, new FROM (SELECT * FROM sheet.read_log(:id, 1) UNION ALL SELECT * FROM sheet.read_log(:id, 2)) l
+	(SELECT DISTINCT ON ("row", col) "row", col, new FROM (SELECT * FROM sheet.log_edits(:id) WHERE segment_id = 1 UNION ALL SELECT * FROM sheet.log_edits(:id) WHERE segment_id = 2) l
 	 WHERE kind = 'set' ORDER BY "row", col, seq DESC)) t;

@@ -79,8 +79,6 @@ SELECT * FROM trim_error(format('SELECT sheet.trim(%s, 1)', :id));
 SELECT * FROM trim_error(format('SELECT sheet.read_version(%s, 1)', :id));
 SELECT * FROM trim_error(format('SELECT * FROM sheet.diff(%s, 1, 2)', :id));
 SELECT * FROM trim_error(format('SELECT sheet.rollback(%s, 1)', :id));
-SELECT * FROM trim_error(format('SELECT * FROM sheet.read_log(%s, 2)', :id));
-SELECT * FROM trim_error(format('SELECT * FROM sheet.read_log(%s, 9)', :id));
 SELECT * FROM trim_error(format('SELECT * FROM sheet.at(%s, 9)', :id));
 SELECT * FROM trim_error(format('SELECT sheet.tail(%s, 7)', :id));
 SELECT * FROM trim_error(format('SELECT sheet.tail(%s, 0)', :id));
@@ -100,7 +98,7 @@ SELECT a1, content FROM sheet.range(:id);
 SELECT updated_at > :'updated_at' AS updated FROM sheet.info(:id);
 SELECT * FROM trim_error(format('SELECT sheet.commit(%s)', :id));
 SELECT * FROM sheet.tail(:id, 24);
-SELECT * FROM sheet.read_log(:id, 6);
+SELECT * FROM sheet.log_edits(:id) WHERE segment_id = 6;
 SELECT severity, what FROM sheet.fsck(:id, true);
 -- what a new server finds: seq and time go on, also without shared memory's knowledge
 VACUUM FULL sheet.log_batch;

@@ -28,9 +28,8 @@ SELECT count(DISTINCT p.cells) > 10 AS parts, count(*), count(*) FILTER (WHERE v
 SELECT seq, rows, cols, cells IS NULL AS empty FROM sheet.read_version(:id, 2, 0);
 SELECT j_error(format('SELECT sheet.read_version(%s, 1, -1)', :id));
 SELECT j_error(format('SELECT sheet.read_version(%s, 4)', :id));
-SELECT j_error(format('SELECT sheet.read_log(%s, 5)', :id));
-SELECT count(*), min(seq), max(seq), (array_agg(kind ORDER BY seq DESC))[1] FROM sheet.read_log(:id, 2);
-SELECT * FROM sheet.read_log(:id, 4);
+SELECT count(*), min(seq), max(seq), (array_agg(kind ORDER BY seq DESC))[1] FROM sheet.log_edits(:id) WHERE segment_id = 2;
+SELECT * FROM sheet.log_edits(:id) WHERE segment_id = 4;
 SELECT segment_id, first_seq FROM sheet.segment WHERE sheet_id = :id ORDER BY 1;
 -- back to the first, with an edit that was never committed
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'uncommitted'), j_set(99, 19, 'v1999', '{"x":1}'), j_set(120, 30, 'outside')));
@@ -38,13 +37,13 @@ SELECT sheet.rollback(:id, 1);
 SELECT count(*) FROM (SELECT * FROM j_cells(:id) EXCEPT SELECT * FROM j_version(:id, 1)) t;
 SELECT count(*) FROM (SELECT * FROM j_version(:id, 1) EXCEPT SELECT * FROM j_cells(:id)) t;
 SELECT count(*) FROM (SELECT * FROM j_version(:id, 4) EXCEPT SELECT * FROM j_version(:id, 1)) t;
-SELECT kind, count(*), min(seq) FROM sheet.read_log(:id, 4) GROUP BY 1 ORDER BY 3;
+SELECT kind, count(*), min(seq) FROM sheet.log_edits(:id) WHERE segment_id = 4 GROUP BY 1 ORDER BY 3;
 SELECT label, rows, cols FROM sheet.versions(:id) WHERE version_id = 4;
 -- and forward again; to the present one, which changes nothing but is a version
 SELECT sheet.rollback(:id, 3);
 SELECT count(*) FROM (SELECT * FROM j_cells(:id) EXCEPT SELECT * FROM j_version(:id, 3)) t;
 SELECT sheet.rollback(:id, 5);
-SELECT kind, count(*) FROM sheet.read_log(:id, 6) GROUP BY 1 ORDER BY 1;
+SELECT kind, count(*) FROM sheet.log_edits(:id) WHERE segment_id = 6 GROUP BY 1 ORDER BY 1;
 SELECT j_error(format('SELECT sheet.rollback(%s, 99)', :id));
 SELECT sheet.claim(:id, 3, 'gateway');
 SELECT last_seq FROM sheet.apply(:id, j_batch(j_set(0, 0, 'x')));
