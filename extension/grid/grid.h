@@ -47,6 +47,15 @@ typedef struct GridTileNo
 	uint32_t row, col;
 } GridTileNo;
 
+/* Cells in the order of reading, as for qsort(). */
+static inline int
+grid_compare_cells(uint32_t row, uint32_t col, uint32_t other_row, uint32_t other_col)
+{
+	uint64_t cell = (uint64_t) row << 32 | col, other = (uint64_t) other_row << 32 | other_col;
+
+	return cell < other ? -1 : cell > other;
+}
+
 /* The tile of a cell. */
 static inline GridTileNo
 grid_tile_of(uint32_t row, uint32_t col)

@@ -20,6 +20,14 @@ line_map_find(const LineMap *map, uint32_t index)
 	return low;
 }
 
+int
+line_map_compare_places(const void *run, const void *other)
+{
+	uint32_t place = ((const LineMapRun *) run)->place, other_place = ((const LineMapRun *) other)->place;
+
+	return place < other_place ? -1 : place > other_place;
+}
+
 uint32_t
 line_map_locate(const LineMap *map, uint32_t index)
 {
@@ -102,7 +110,7 @@ line_map_append_run(LineMapBuilder *to, uint32_t place, uint32_t length)
 	const LineMapRun *last = to->count > 0 ? &to->runs[to->count - 1] : (const LineMapRun *) 0;
 
 	if (last == (const LineMapRun *) 0 || last->place + (to->length - last->start) != place)
-		to->runs[to->count++] = (LineMapRun){to->length, place};
+		to->runs[to->count++] = (LineMapRun){.start = to->length, .place = place};
 	to->length += length;
 }
 
@@ -209,15 +217,7 @@ line_map_insert(const LineMap *map, uint32_t at, uint32_t n, uint32_t extent, Li
 
 /* ---- removing ---- */
 
-static int
-line_map_compare_places(const void *a, const void *b)
-{
-	const LineMapRun *x = a, *y = b;
-
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* Lines [from, until) as pieces, with their lengths in `start`. Returns their number. */
+/* Lines [from, until) as pieces. Returns their number. */
 static uint32_t
 line_map_list_pieces(const LineMap *map, uint32_t from, uint32_t until, LineMapRun *to)
 {
@@ -225,7 +225,7 @@ line_map_list_pieces(const LineMap *map, uint32_t from, uint32_t until, LineMapR
 	uint32_t count = 0, place, length;
 
 	while ((length = line_map_next(&walk, &place)) > 0)
-		to[count++] = (LineMapRun){length, place};
+		to[count++] = (LineMapRun){.length = length, .place = place};
 	return count;
 }
 
@@ -266,7 +266,7 @@ line_map_remove(const LineMap *map, uint32_t at, uint32_t n, uint32_t extent, Li
 	{
 		LineMapRun piece = list[i]; /* it may be overwritten by itself at the earliest */
 
-		line_map_append_run(&built, piece.place, piece.start);
+		line_map_append_run(&built, piece.place, piece.length);
 	}
 	return line_map_built(&built);
 }

@@ -23,7 +23,11 @@
 
 typedef struct LineMapRun
 {
-	uint32_t start; /* logical; the run ends where the next one starts, the last one at the limit */
+	union
+	{
+		uint32_t start;	 /* logical; the run ends where the next one starts, the last one at the limit */
+		uint32_t length; /* of a run that is not in a map */
+	};
 	uint32_t place; /* physical number of its first line */
 } LineMapRun;
 
@@ -37,6 +41,8 @@ typedef struct LineMap
 /* A change adds at most so many runs. */
 #define LINE_MAP_GROWS 4
 
+/* For qsort(): by physical lines. */
+extern int line_map_compare_places(const void *run, const void *other);
 /* The physical line at an index below the limit. */
 extern uint32_t line_map_locate(const LineMap *map, uint32_t index);
 /* The same; returns how many lines from it on are adjacent in both orders. */

@@ -195,19 +195,11 @@ line_maps_get_line(CodecInput *input, uint32_t limit, uint32_t count, LineMapRun
 			return false;
 		if (length == 0 || length > limit - start || place > limit - length || (i > 0 && place == expected))
 			return false;
-		runs[i] = (LineMapRun){start, place};
+		runs[i] = (LineMapRun){.start = start, .place = place};
 		start += length;
 		expected = place + length;
 	}
 	return count == 0 || (count > 1 && start == limit);
-}
-
-static int
-line_maps_compare_places(const void *a, const void *b)
-{
-	const LineMapRun *x = a, *y = b;
-
-	return x->place < y->place ? -1 : x->place > y->place;
 }
 
 /* Whether no physical line occurs twice; the lengths add up to the limit, so then none is left out. `sorted` has room
@@ -221,14 +213,14 @@ line_maps_is_permutation(const LineMap *map, LineMapRun *sorted)
 	{
 		uint32_t end = i + 1 < map->count ? map->runs[i + 1].start : map->limit;
 
-		sorted[i] = (LineMapRun){end - map->runs[i].start, map->runs[i].place}; /* start: the length */
+		sorted[i] = (LineMapRun){.length = end - map->runs[i].start, .place = map->runs[i].place};
 	}
-	qsort(sorted, map->count, sizeof(LineMapRun), line_maps_compare_places);
+	qsort(sorted, map->count, sizeof(LineMapRun), line_map_compare_places);
 	for (uint32_t i = 0; i < map->count; i++)
 	{
 		if (sorted[i].place != next)
 			return false;
-		next += sorted[i].start;
+		next += sorted[i].length;
 	}
 	return true;
 }

@@ -255,12 +255,12 @@ static bool
 session_holds_any(void)
 {
 	int count;
-	NamedLockKey *keys = locks_table_own(&count);
+	NamedLock *entries = locks_table_read_all(MyProcPid, &count);
 	bool holds = false;
 
 	for (int i = 0; i < count && !holds; i++)
-		holds = session_holds(&keys[i]);
-	pfree(keys);
+		holds = session_holds(&entries[i].key);
+	pfree(entries);
 	return holds;
 }
 
@@ -488,7 +488,7 @@ sheet_locks_read(PG_FUNCTION_ARGS)
 
 	require_possible();
 	InitMaterializedSRF(fcinfo, 0);
-	entries = locks_table_read_all(&count);
+	entries = locks_table_read_all(0, &count);
 	for (int i = 0; i < count; i++)
 	{
 		uint64 hash = hash_of(&entries[i].key);

@@ -101,7 +101,7 @@ locks_table_read(const NamedLockKey *key, NamedLock *entry)
 }
 
 NamedLock *
-locks_table_read_all(int *count)
+locks_table_read_all(int pid, int *count)
 {
 	NamedLock *copies = palloc(sizeof(NamedLock) * LOCKS_MAX);
 	HASH_SEQ_STATUS scan;
@@ -111,29 +111,11 @@ locks_table_read_all(int *count)
 	LWLockAcquire(&locks->lock, LW_SHARED);
 	hash_seq_init(&scan, locks_names);
 	while ((entry = hash_seq_search(&scan)) != NULL)
-		if (entry->key.database == MyDatabaseId && n < LOCKS_MAX)
+		if (entry->key.database == MyDatabaseId && (pid == 0 || entry->pid == pid) && n < LOCKS_MAX)
 			copies[n++] = *entry;
 	LWLockRelease(&locks->lock);
 	*count = n;
 	return copies;
-}
-
-NamedLockKey *
-locks_table_own(int *count)
-{
-	NamedLockKey *keys = palloc(sizeof(NamedLockKey) * LOCKS_MAX);
-	HASH_SEQ_STATUS scan;
-	NamedLock *entry;
-	int n = 0;
-
-	LWLockAcquire(&locks->lock, LW_SHARED);
-	hash_seq_init(&scan, locks_names);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-		if (entry->pid == MyProcPid && entry->key.database == MyDatabaseId && n < LOCKS_MAX)
-			keys[n++] = entry->key;
-	LWLockRelease(&locks->lock);
-	*count = n;
-	return keys;
 }
 
 /* ---- entries; callers hold the lock in exclusive mode ---- */
@@ -210,17 +192,17 @@ static void
 locks_forget_released(LocksHolds holds)
 {
 	int count, kept = 0;
-	NamedLockKey *keys = locks_table_own(&count);
+	NamedLock *entries = locks_table_read_all(MyProcPid, &count);
 
 	for (int i = 0; i < count; i++)
 	{
-		if (holds(&keys[i]))
+		if (holds(&entries[i].key))
 			kept++;
 		else
-			locks_table_remove(&keys[i]);
+			locks_table_remove(&entries[i].key);
 	}
 	locks_of_session = kept;
-	pfree(keys);
+	pfree(entries);
 }
 
 /* ---- writing ---- */

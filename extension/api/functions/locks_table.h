@@ -34,10 +34,8 @@ typedef bool (*LocksHolds)(const NamedLockKey *key);
 extern bool locks_table_exists(void);
 /* Copies the entry. Returns false if there is none. */
 extern bool locks_table_read(const NamedLockKey *key, NamedLock *entry);
-/* Copies the entries of this database. Palloced. */
-extern NamedLock *locks_table_read_all(int *count);
-/* Copies the names of this session in this database. Palloced. */
-extern NamedLockKey *locks_table_own(int *count);
+/* Copies the entries of this database, of one session or of all (0). Palloced. */
+extern NamedLock *locks_table_read_all(int pid, int *count);
 
 /*
  * Makes this session the owner of the name. Caller must hold the lock of the name, so that a former owner does not.

@@ -180,11 +180,7 @@ references_compare(const CellList *a, Size i, const CellList *b, Size j)
 		return 1;
 	if (j == b->count)
 		return -1;
-	if (a->cells[i].row != b->cells[j].row)
-		return a->cells[i].row < b->cells[j].row ? -1 : 1;
-	if (a->cells[i].col != b->cells[j].col)
-		return a->cells[i].col < b->cells[j].col ? -1 : 1;
-	return 0;
+	return grid_compare_cells(a->cells[i].row, a->cells[i].col, b->cells[j].row, b->cells[j].col);
 }
 
 static void

@@ -172,14 +172,6 @@ formulas_scan_private(Formulas *formulas)
 
 /* ---- from physical to logical rows and columns ---- */
 
-static int
-formulas_compare_runs(const void *a, const void *b)
-{
-	const LineMapRun *x = a, *y = b;
-
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
 /* The runs of a map by their physical lines; NULL: the identity. */
 static LineMapRun *
 formulas_invert(const LineMap *map)
@@ -190,7 +182,7 @@ formulas_invert(const LineMap *map)
 		return NULL;
 	runs = palloc(sizeof(LineMapRun) * map->count);
 	memcpy(runs, map->runs, sizeof(LineMapRun) * map->count);
-	qsort(runs, map->count, sizeof(LineMapRun), formulas_compare_runs);
+	qsort(runs, map->count, sizeof(LineMapRun), line_map_compare_places);
 	return runs;
 }
 
@@ -216,9 +208,7 @@ formulas_compare_cells(const void *a, const void *b)
 {
 	const FormulaCell *x = a, *y = b;
 
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	return x->col < y->col ? -1 : x->col > y->col;
+	return grid_compare_cells(x->row, x->col, y->row, y->col);
 }
 
 static void

@@ -198,9 +198,7 @@ structure_compare_cells(const void *a, const void *b)
 {
 	const StructureCell *x = a, *y = b;
 
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	return x->col < y->col ? -1 : x->col > y->col;
+	return grid_compare_cells(x->row, x->col, y->row, y->col);
 }
 
 /* The cells with content or style at present, each once. Unless `exact`, cells that own changes have emptied may be
