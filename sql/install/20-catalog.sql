@@ -118,7 +118,7 @@ CREATE TABLE sheet.file (
 	etag text,
 	link_key text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', ''),
 	created_at timestamptz NOT NULL DEFAULT now(),
-	CONSTRAINT chunk_name_key UNIQUE (sheet_id, name)
+	CONSTRAINT file_name_key UNIQUE (sheet_id, name)
 );
 CREATE INDEX file_unfinished_idx ON sheet.file (uid, created_at) WHERE size IS NULL;
 CREATE INDEX file_expired_idx ON sheet.file (sheet_id, created_at) WHERE size IS NULL;

@@ -36,10 +36,11 @@ typedef struct LogDirectoryScan
 /* In both directions the scan begins at the last entry with a position <= from. */
 extern void log_directory_begin(LogDirectoryScan *scan, Relation index, Snapshot snapshot, int64 key, int64 from,
 								ScanDirection direction);
+/* The position and the block of the next entry. Returns false if there is none. */
 extern bool log_directory_next(LogDirectoryScan *scan, int64 *position, BlockNumber *block);
 extern void log_directory_end(LogDirectoryScan *scan);
 
-/* Would a row of this key and position be found in the block? */
+/* Whether the entries lead to the block for a row of this key and position. */
 extern bool log_directory_has(Relation index, int64 key, int64 position, BlockNumber block);
 
 #endif

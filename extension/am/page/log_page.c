@@ -99,7 +99,7 @@ log_walk_row(LogWalk *walk)
 }
 
 static bool
-log_walk_gone(LogWalk *walk)
+log_walk_gap(LogWalk *walk)
 {
 	uint64 n;
 	const uint8 *pos = log_read_varint(walk->next + 1, &n);
@@ -124,8 +124,8 @@ log_walk_next(LogWalk *walk)
 				if (!log_walk_run(walk))
 					return false;
 				break;
-			case LOG_GONE:
-				if (!log_walk_gone(walk))
+			case LOG_GAP:
+				if (!log_walk_gap(walk))
 					return false;
 				break;
 			default:
@@ -314,7 +314,7 @@ log_append_end(LogAppend *append)
 }
 
 /*
- * Dead rows become GONE records, neighbours one, and those at the end nothing. Runs without rows go with them; a run
+ * Dead rows become GAP records, neighbours one, and those at the end nothing. Runs without rows go with them; a run
  * that rows follow is kept as it is. The bytes before frozen_end are frozen afterwards as before: it moves with them.
  */
 void
@@ -339,7 +339,7 @@ log_page_compact(Page page)
 			continue;
 		if (walk.row.offset > written + 1)
 		{
-			*to++ = LOG_GONE;
+			*to++ = LOG_GAP;
 			to = log_write_varint(to, walk.row.offset - written - 1);
 		}
 		if (walk.run.pos != run_pos)

@@ -15,10 +15,10 @@
  *   BASE   tag u32(xid) varint(natts) varint(n) svarint{n}      the first record, and the only one of its kind
  *   RUN    tag svarint(xid - xid of BASE) varint(cid) [u32(token) if LOG_RUN_SPECULATIVE: 0 when settled]
  *   ROW    as above; the check is CRC-32C, folded, of what follows it, overflow pages included
- *   GONE   tag varint(n)                                        n rows were here; their numbers may not be reused yet
+ *   GAP    tag varint(n)                                        n rows were here; their numbers may not be reused yet
  *
  * A run is what one command of one transaction has inserted side by side: xmin and cmin are stored once for all its
- * rows. A row's TID is the block and the row's number among the ROWs and GONEs of its page, from 1, at most
+ * rows. A row's TID is the block and the row's number among the ROWs and GAPs of its page, from 1, at most
  * LOG_MAX_ROWS: what bitmap scans and GIN can hold. BASE has the integers of the page's first row, by column; other
  * rows store their difference, which is small for ids, times and sequence numbers.
  *
@@ -115,7 +115,7 @@ typedef enum LogRecordKind
 	LOG_BASE = 0x00,
 	LOG_RUN = 0x40,
 	LOG_ROW = 0x80,
-	LOG_GONE = 0xC0
+	LOG_GAP = 0xC0
 } LogRecordKind;
 
 #define LOG_KIND_MASK		0xC0
@@ -254,7 +254,7 @@ typedef struct LogWalk
 	const uint8 *base; /* of its numbers; NULL when the page is empty, or the record damaged */
 	LogRun run;		   /* of the current row */
 	LogRow row;
-	OffsetNumber offset; /* of the last row or gone row */
+	OffsetNumber offset; /* of the last row, or the last one of a gap */
 	const char *damage;	 /* what is wrong, and the walk has ended because of it */
 } LogWalk;
 

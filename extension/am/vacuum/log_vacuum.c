@@ -4,12 +4,12 @@
  * Pages that are all frozen and hold nothing dead are done for ever: the metapage remembers the first block that may
  * not be (work_from), and VACUUM begins there. It goes over the pages once:
  *
- *   - rows that nobody can see any more (aborted, or deleted before the oldest snapshot) are marked dead, and their
- * TIDs remembered;
+ *   - rows that nobody can see any more (aborted, or deleted before the oldest snapshot) are marked dead, and
+ *     their TIDs remembered;
  *   - the runs at the beginning of the page that everybody sees are frozen, by moving frozen_end;
- *   - a page with dead rows only is closed, and so is one that is done with and full: they take no more rows, also from
- * backends that still have it for the tail. A page that is done with and has room is offered again, and looked at
- * again.
+ *   - a page with dead rows only is closed, and so is one that is done with and full: they take no more rows, also
+ *     from backends that still have it for the tail. A page that is done with and has room is offered again, and
+ *     looked at again.
  *
  * Then the index entries of the remembered TIDs are deleted, and after that, with the cleanup lock, the bytes of those
  * rows: only now can their numbers, or the whole page, be used again. Each page is changed by one WAL record, so that

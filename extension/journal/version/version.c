@@ -383,8 +383,8 @@ automatic_seal(AutomaticVersion *automatic, VersionCause cause, TimestampTz *loc
 /*
  * Writers wait only from the third step on:
  *
- *   1. Without the lock, build the tiles that the open segment has touched, in private memory and from storage, past
- * the cache, which may just have evicted the sheet (version_cells.c).
+ *   1. Without the lock, build the tiles that the open segment has touched, in private memory and from storage,
+ *      past the cache, which may just have evicted the sheet (version_cells.c).
  *   2. Still without the lock, add what was committed meanwhile, until that is little.
  *   3. Take the sheet lock, add the last few edits, and make the version.
  *
