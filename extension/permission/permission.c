@@ -14,8 +14,8 @@
  * its owner. Gateways may read every sheet, since they read for all their users; they check the role of each user by
  * as_uid.
  *
- * sheet.list and sheet.log show fewer sheets: those for which the account has a row in sheet.member, and in the trash
- * only its own. permission_listed() has the same rule as the view sheet.list.
+ * sheet.list and sheet.log show fewer sheets, those of the view sheet.listed: the account has a row in sheet.member,
+ * and in the trash only its own. permission_lists() has the same rule.
  */
 #include "permission/permission.h"
 
@@ -43,13 +43,8 @@ PG_FUNCTION_INFO_V1(sheet_sees_all);
 
 static const char *const permission_names[] = {"none", "viewer", "commenter", "editor", "owner"};
 
-/* The rule of the view sheet.list: $1 is the account, $2 and $3 are bounds of the ids. */
 static CatalogQuery permission_list_range = {
-	"SELECT m.sheet_id FROM sheet.member m, LATERAL (SELECT s.trashed_at, "
-	"sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role "
-	"FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s "
-	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.role IS NOT NULL "
-	"AND (s.trashed_at IS NULL OR s.role = 'owner') AND m.sheet_id BETWEEN $2 AND $3 ORDER BY 1",
+	"SELECT sheet_id FROM sheet.listed WHERE uid = $1 AND sheet_id BETWEEN $2 AND $3 ORDER BY 1",
 	{INT8OID, INT8OID, INT8OID},
 	.by_values = true};
 static CatalogQuery permission_list_all = {
