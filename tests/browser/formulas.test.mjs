@@ -52,6 +52,30 @@ test('formulas', { timeout: 900000 }, async (t) => {
 		assert.equal(await sql(`SELECT count(*) FROM sheet.range(${id}) WHERE a1 IN ('A1', 'A2') AND style IS NOT NULL`), '0');
 	});
 
+	await t.test('a date format that a formula gives is not stored for its copies, and a drag fills as soon as the sheet is open', async () => {
+		const id = await make({ A1: '=TODAY()' });
+		await ann.open(id);
+		await waitUntil(async () => /^[0-9]{4}-/.test((await ann.cell('A1')).shown), () => 'today in A1');
+		const { x, y } = await ann.grid.boundingBox();
+		const { mouse, keyboard } = ann.page;
+		await mouse.click(x + 86, y + 32);
+		await mouse.move(x + 141, y + 43); // the handle at the corner of A1
+		await mouse.down();
+		for (const row of [2, 3]) await mouse.move(x + 86, y + 8 + 24 * row, { steps: 3 });
+		await mouse.up();
+		await waitUntil(async () => (await stored(id, 'A3')) === '=TODAY()', () => 'A3 to be filled');
+		await ann.goTo('A1');
+		await keyboard.press('Control+c');
+		await ann.goTo('C1');
+		await keyboard.press('Control+v');
+		await waitUntil(async () => (await stored(id, 'C1')) === '=TODAY()', () => 'C1 to be pasted');
+		await waitUntil(async () => /^[0-9]{4}-/.test((await ann.cell('C1')).shown), () => 'today in C1');
+		assert.equal(await sql(`SELECT string_agg(a1 || coalesce(style::text, ''), ' ' ORDER BY a1) FROM sheet.range(${id})`), 'A1 A2 A3 C1');
+		await ann.goTo('E5'); // two clicks on one cell would open its editor
+		await ann.type('C1', '5');
+		await ann.untilShows('C1', '5');
+	});
+
 	await t.test('a formula that never ends is stopped, alone', async () => {
 		const endless = '=REDUCE(0,SEQUENCE(100000),LAMBDA(a,b,a+SUM(SEQUENCE(100000))))';
 		const id = await make({ A1: '2', B1: '=A1*2', B2: endless, B3: '=B2', B4: '=A1*3' });

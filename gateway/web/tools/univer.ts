@@ -99,6 +99,15 @@ const changes: Record<string, Change[]> = {
 		},
 		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
 		{ part: 'const FORCE_STRING_MARK = ', by: 'return; const FORCE_STRING_MARK = ' },
+		// A number format that follows from the formula (view/formulas/values.ts) is not pasted with it.
+		{
+			part: 'if (style && Object.keys(style).length > 0) newValue.s = style;',
+			by: `if (style && Object.keys(style).length > 0) newValue.s = style;
+				if (style?.n && style.n.pattern === cellData?.custom?.derivedFormat) {
+					newValue.s = { ...style };
+					delete newValue.s.n;
+				}`,
+		},
 		// Univer asks where the canvas is whenever a cell is selected, which makes the browser compute the page's layout. Only an
 		// editor that opens needs it.
 		{
@@ -109,6 +118,8 @@ const changes: Record<string, Change[]> = {
 	'/@univerjs/sheets/lib/es/index.js': [
 		// Univer looks at each cell that a typed formula refers to for a protection. The sheets have none.
 		{ part: '_permissionCheckWithFormula(params) {', by: '_permissionCheckWithFormula(params) { return true;' },
+		// A cell that is filled with a formula has the mark of a format that follows from it (view/formulas/values.ts), too.
+		{ part: 'function removeCellCustom(cell) {', by: 'function removeCellCustom(cell) { return;' },
 	],
 	'/sheets-formula-ui/lib/es/index.js': [
 		// Univer frames the references of a formula that is typed, row by row, also those behind the grid.
