@@ -142,6 +142,15 @@ test('what people type', { timeout: 300000 }, async (t) => {
 			let last;
 			return waitUntil(async () => (last = await seen()) === wanted, () => `bob to see ${wanted}; he sees ${last}`);
 		};
+		const menuOf = async (what) => {
+			await bob.grid.click({ position: { x: what === 'row' ? 20 : 86, y: 32 }, button: 'right' });
+			const items = page.locator('section[dir] > section').locator('button, [role="menuitem"]');
+			await items.first().waitFor();
+			const texts = await items.allInnerTexts();
+			await page.keyboard.press('Escape');
+			await items.first().waitFor({ state: 'hidden' });
+			return texts.map((text) => text.split('\n')[0].trim());
+		};
 		await ann.type('A1', 'first');
 		await ann.untilSaved();
 		await ann.page.getByRole('button', { name: 'Save version' }).click();
@@ -150,12 +159,15 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await untilSeen('toolbar save restore versions preview');
 		await shareWith('bob', 'viewer');
 		await untilSeen('mark versions preview');
+		assert.deepEqual(await menuOf('row'), ['Copy']);
+		assert.deepEqual(await menuOf('cell'), ['Copy']);
 		await page.locator('.drawer').getByRole('button', { name: 'Preview version 1' }).click();
 		await page.locator('dialog table').waitFor();
 		assert.equal(await page.locator('dialog button', { hasText: 'Restore' }).isVisible(), false);
 		await page.keyboard.press('Escape');
 		await shareWith('bob', 'editor');
 		await untilSeen('toolbar save restore versions preview');
+		assert.ok((await menuOf('row')).length > 3, 'an editor has the whole menu again');
 
 		// A restored version is a new one, which the list has at once.
 		await ann.type('A1', 'second');

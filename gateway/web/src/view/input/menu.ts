@@ -1,8 +1,9 @@
 // menu.ts - Univer's menu of cells, rows and columns, for the keyboard: opens it at the selection, and moves in it with the
 // arrow keys and Tab. An item with a number, such as a height, is one stop: its input. Univer's own listens to the mouse alone.
 import { RANGE_TYPE } from '@univerjs/core';
-import type { IRange } from '@univerjs/core';
-import { ContextMenuPosition, IContextMenuService, ILayoutService } from '@univerjs/ui';
+import type { Injector, IRange } from '@univerjs/core';
+import { SheetCopyCommand } from '@univerjs/sheets-ui';
+import { ContextMenuPosition, IContextMenuService, ILayoutService, IMenuManagerService, type IMenuSchema } from '@univerjs/ui';
 import type { Place } from '../../v2/messages';
 import type { GridParts } from '../parts';
 
@@ -12,6 +13,18 @@ const items = 'button:not(:disabled), [role="menuitem"]';
 /** The item whose submenu is open. */
 const open = '[data-open-submenu]';
 const waitMs = 1000;
+
+const onlyCopy = (schemas: IMenuSchema[]): IMenuSchema[] =>
+	schemas
+		.map((schema) => (schema.children ? { ...schema, children: onlyCopy(schema.children) } : schema))
+		.filter(({ children, item }) => (children ? children.length > 0 : item?.id === SheetCopyCommand.name));
+
+/** A viewer's menu has Copy only. */
+export function limitMenu(injector: Injector, isReadOnly: () => boolean): void {
+	const menus = injector.get(IMenuManagerService);
+	const read = menus.getMenuByPositionKey.bind(menus);
+	menus.getMenuByPositionKey = (key) => (isReadOnly() && key.startsWith('contextMenu') ? onlyCopy(read(key)) : read(key));
+}
 
 /** Opens the menu of the selection, below its cell. */
 export function openMenu(parts: GridParts, { range, row, col }: Place & { range: IRange }): void {
