@@ -61,12 +61,13 @@ const changes: Record<string, Change[]> = {
 	],
 	'/engine-render/lib/es/index.js': [
 		// Univer asks whether something is to be drawn in each frame of the screen, for ever, once for each of its canvases. Here it
-		// asks from when a layer has become dirty until three frames were drawn without one.
+		// asks from when a layer has become dirty until a frame has passed in which none is, after the first 300 frames: a sheet
+		// that is being opened draws sooner if the browser makes frames all the time.
 		{
 			part: 'if (this._renderFrameTasks.length > 0) this._requestNewFrameHandler =',
 			by: 'if (this._renderFrameTasks.length > 0 && this.framesLeft-- > 0) this._requestNewFrameHandler =',
 		},
-		{ part: 'startRenderLoop() {', by: 'startRenderLoop() { this.framesLeft = 3;' },
+		{ part: 'startRenderLoop() {', by: 'startRenderLoop() { this.framesLeft = Math.max(this.framesLeft ?? 300, 1);' },
 		{
 			part: 'makeDirty(state = true) {\n\t\tthis._dirty = state;\n\t\t/**',
 			by: `makeDirty(state = true) {
